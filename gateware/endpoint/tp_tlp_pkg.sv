@@ -1,0 +1,96 @@
+// The neutral TLP streams: what the core and every endpoint adapter agree on.
+//
+// A stream is `valid`, `ready` (where there is one), `hdr`, `data`, `last`. The header stands beside the data and is the same on
+// every beat of a packet. Payload starts in lane 0 with the dword that holds the first byte; the byte enables say which bytes of
+// the first and last dword count. A packet without payload is one beat with `last`.
+//
+// Promises, both ways: once valid, a beat stays until ready; a packet's beats need not be adjacent; no output of the core depends
+// combinationally on an input. Straddling, alignment on the block's bus, byte order and the block's buffers are the endpoint's affair.
+//
+// outbound  posted       memory writes: data, completion entries, MSI-X       ready
+//           read         memory read requests, header only                     ready
+//           completion   answers to inbound reads; never passes a posted       ready
+//                        write that was accepted before it
+// inbound   completion   answers to our reads                                  no ready: always taken
+//           posted       writes to a BAR                                       no ready: always taken
+//           nonposted    reads of a BAR                                        no ready: sent only against a credit, one
+//                                                                              for each pulse of nonposted_credit
+package tp_tlp_pkg;
+
+  typedef struct packed {
+    logic [63:0] addr;      // of the first dword: bits 1:0 are 0
+    logic [10:0] dwords;    // 1 to 1024
+    logic [3:0]  first_be;
+    logic [3:0]  last_be;   // 0 when dwords is 1
+    logic        relaxed;   // relaxed ordering
+  } tp_write_hdr_t;
+
+  typedef struct packed {
+    logic [63:0] addr;
+    logic [10:0] dwords;
+    logic [3:0]  first_be;
+    logic [3:0]  last_be;
+    logic        relaxed;
+    logic [9:0]  tag;
+  } tp_read_hdr_t;
+
+  // Completion status, PCI Express Base Specification 2.2.9
+  localparam logic [2:0] CPL_OK = 3'b000;
+  localparam logic [2:0] CPL_UNSUPPORTED_REQUEST = 3'b001;
+  localparam logic [2:0] CPL_COMPLETER_ABORT = 3'b100;
+
+  // An answer of ours to a read of a BAR.
+  typedef struct packed {
+    logic [15:0] requester;
+    logic [9:0]  tag;
+    logic [2:0]  tc;
+    logic [2:0]  attr;
+    logic [6:0]  lower_addr;
+    logic [12:0] byte_count;
+    logic [10:0] dwords;    // 0 when status is not CPL_OK
+    logic [2:0]  status;
+  } tp_answer_hdr_t;
+
+  // An answer to a read of ours.
+  typedef struct packed {
+    logic [9:0]  tag;
+    logic [2:0]  status;
+    logic        poisoned;
+    logic [10:0] dwords;
+    logic [12:0] byte_count;  // bytes still to come, with this packet's
+    logic [6:0]  lower_addr;
+  } tp_completion_hdr_t;
+
+  // A write to, or a read of, one of our BARs.
+  typedef struct packed {
+    logic [2:0]  bar;
+    logic [31:0] offset;    // in the BAR, of the first dword: bits 1:0 are 0
+    logic [10:0] dwords;
+    logic [3:0]  first_be;
+    logic [3:0]  last_be;
+    logic [15:0] requester; // this and below: reads only
+    logic [9:0]  tag;
+    logic [2:0]  tc;
+    logic [2:0]  attr;
+  } tp_request_hdr_t;
+
+  // What the configuration space tells the core. Changes take effect between requests.
+  typedef struct packed {
+    logic [15:0] requester;      // bus, device, function
+    logic [2:0]  max_payload;    // 128 << n bytes
+    logic [2:0]  max_read;       // 128 << n bytes
+    logic        rcb_128;        // read completion boundary: 128 bytes, not 64
+    logic        bus_master;
+    logic        relaxed;        // relaxed ordering is allowed
+    logic        tags_8bit;      // extended tags
+    logic        tags_10bit;
+    logic [3:0]  completion_timeout;  // Device Control 2, 7.5.3.16
+    logic        msix_enable;
+    logic        msix_mask;      // the function's mask
+    logic        link_up;
+    logic        active;         // power state D0
+    logic        function_reset; // held until the core acknowledges
+    logic [7:0]  transmit_room;  // TLPs that still fit in the block's transmit buffer; all ones: unknown
+  } tp_config_t;
+
+endpackage

@@ -1,0 +1,77 @@
+// What the simulator and a compiled model agree on. One shared object holds one configuration of the gateware with one user core.
+//
+// The simulator owns time. tp_model_core_clock() is one rising edge of the core's clock: the inputs are applied, the edge happens, and the
+// outputs are what the core shows after it. A beat on an outbound stream moves at an edge when `valid` was shown after the edge before
+// it and `ready` is given at it. tp_model_user_clock() is one rising edge of the user's clock, called only when the model was built with
+// one of its own. Times are in picoseconds and never go back.
+#ifndef TP_MODEL_H
+#define TP_MODEL_H
+#include <stdint.h>
+
+#define TP_MODEL_ABI 1
+#define TP_MODEL_LANES 16  // dwords in the widest beat
+
+struct tp_model_write {  // outbound posted
+    uint64_t addr;
+    uint16_t dwords;
+    uint8_t first_be, last_be, relaxed, last, valid, reserved;
+    uint32_t data[TP_MODEL_LANES];
+};
+struct tp_model_read {  // outbound read request
+    uint64_t addr;
+    uint16_t dwords, tag;
+    uint8_t first_be, last_be, relaxed, valid;
+};
+struct tp_model_answer {  // outbound completion
+    uint16_t requester, tag, byte_count, dwords;
+    uint8_t tc, attr, lower_addr, status, last, valid, reserved[2];
+    uint32_t data[TP_MODEL_LANES];
+};
+struct tp_model_completion {  // inbound completion
+    uint16_t tag, dwords, byte_count;
+    uint8_t status, poisoned, lower_addr, last, valid, reserved[7];
+    uint32_t data[TP_MODEL_LANES];
+};
+struct tp_model_request {  // inbound posted and non-posted
+    uint32_t offset;
+    uint16_t dwords, requester, tag;
+    uint8_t bar, first_be, last_be, tc, attr, last, valid, reserved[7];
+    uint32_t data[TP_MODEL_LANES];  // posted only
+};
+struct tp_model_config {  // tp_config_t
+    uint16_t requester;
+    uint8_t max_payload, max_read, rcb_128, bus_master, relaxed, tags_8bit, tags_10bit, completion_timeout, msix_enable, msix_mask, link_up,
+        active, function_reset, transmit_room;
+};
+struct tp_model_in {
+    struct tp_model_config config;
+    uint8_t reset, posted_ready, read_ready, answer_ready, reserved[4];
+    struct tp_model_completion completion;
+    struct tp_model_request posted, nonposted;
+};
+struct tp_model_out {
+    uint8_t nonposted_credit, function_reset_done, reserved[6];
+    struct tp_model_write posted;
+    struct tp_model_read read;
+    struct tp_model_answer answer;
+};
+struct tp_model_info {
+    uint32_t abi, data_width;
+    uint32_t core_clock_khz, user_clock_khz;  // user_clock_khz 0: the user core runs on the core's clock
+};
+// Text that the core printed ($display and kin), whole or in pieces. kind 0: print, 1: $finish, 2: $stop or $fatal or a failed assertion.
+typedef void (*tp_model_print)(void *context, int kind, const char *text, uint64_t length);
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+void tp_model_info(struct tp_model_info *info);
+// trace: path of an FST file or null. Returns null and prints the reason when it cannot be opened.
+void *tp_model_new(const char *trace, tp_model_print print, void *context);
+void tp_model_free(void *model);
+void tp_model_core_clock(void *model, uint64_t picoseconds, const struct tp_model_in *in, struct tp_model_out *out);
+void tp_model_user_clock(void *model, uint64_t picoseconds);
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,105 @@
+// The whole of Towpath between an endpoint's neutral TLP streams and a user core.
+//
+// Channels 0 to H2C-1 carry data from host to card, H2C to H2C+C2H-1 from card to host; the arrays of the user's side are indexed
+// within their direction. Everything on the user's side is on `user_clk` with the active-low `user_rst_n`; with USER_ASYNC 0 the
+// two clocks must be one net. Inside, resets are synchronous and active high.
+module tp_core
+  import tp_tlp_pkg::*;
+#(
+    parameter int DATA_WIDTH = 128,       // 64, 128, 256 or 512
+    parameter int H2C = 1,
+    parameter int C2H = 1,
+    parameter bit USER_ASYNC = 0,
+    parameter int TAGS = 32,              // read requests in flight, 8 to 256
+    parameter int LANDING_BYTES = 8192,   // for each H2C channel
+    parameter int SENDING_BYTES = 8192,   // for each C2H channel
+    parameter int QUEUE_DEPTH = 16,       // descriptors for each channel
+    parameter int INLINE_SLOTS = 4,       // for each H2C channel
+    parameter int VECTORS = 32,           // MSI-X
+    parameter int WINDOW_BYTES = 4096,    // register window, 0: none
+    parameter int PAGE_SHIFT = 12,
+    parameter int CORE_CLOCK_KHZ = 250000,
+    parameter int USER_CLOCK_KHZ = 250000,
+    parameter logic [31:0] CORE_VERSION = 0,
+    parameter logic [63:0] SERIAL = 0,
+    // Text, first character in the lowest byte, zero padded.
+    parameter logic [255:0] CORE_NAME = "",
+    parameter logic [(H2C+C2H)*256-1:0] CHANNEL_NAMES = "",
+    localparam int KEEP = DATA_WIDTH / 8,
+    localparam int NH = H2C == 0 ? 1 : H2C,  // port arrays have one element at least
+    localparam int NC = C2H == 0 ? 1 : C2H
+) (
+    input logic clk,
+    input logic rst,
+    input tp_config_t cfg,
+    output logic function_reset_done,     // a pulse: the card is quiet after cfg.function_reset
+
+    // neutral streams
+    output logic                        tx_posted_valid,
+    input  logic                        tx_posted_ready,
+    output tp_write_hdr_t               tx_posted_hdr,
+    output logic       [DATA_WIDTH-1:0] tx_posted_data,
+    output logic                        tx_posted_last,
+    output logic                        tx_read_valid,
+    input  logic                        tx_read_ready,
+    output tp_read_hdr_t                tx_read_hdr,
+    output logic                        tx_answer_valid,
+    input  logic                        tx_answer_ready,
+    output tp_answer_hdr_t              tx_answer_hdr,
+    output logic       [DATA_WIDTH-1:0] tx_answer_data,
+    output logic                        tx_answer_last,
+    input  logic                        rx_completion_valid,
+    input  tp_completion_hdr_t          rx_completion_hdr,
+    input  logic       [DATA_WIDTH-1:0] rx_completion_data,
+    input  logic                        rx_completion_last,
+    input  logic                        rx_posted_valid,
+    input  tp_request_hdr_t             rx_posted_hdr,
+    input  logic       [DATA_WIDTH-1:0] rx_posted_data,
+    input  logic                        rx_posted_last,
+    input  logic                        rx_nonposted_valid,
+    input  tp_request_hdr_t             rx_nonposted_hdr,
+    output logic                        nonposted_credit,
+
+    // the user's side
+    input  logic                          user_clk,
+    output logic                          user_rst_n,
+    output logic [NH-1:0]                 h2c_tvalid,
+    input  logic [NH-1:0]                 h2c_tready,
+    output logic [NH-1:0][DATA_WIDTH-1:0] h2c_tdata,
+    output logic [NH-1:0][      KEEP-1:0] h2c_tkeep,   // all ones but on the last beat
+    output logic [NH-1:0]                 h2c_tlast,
+    output logic [NH-1:0]                 h2c_error,   // with tlast: the message was cut by a fault
+    output logic [NH-1:0][          63:0] h2c_length,  // of the whole message, 0: unknown; stands for the message
+    output logic [NH-1:0][          63:0] h2c_offset,
+    output logic [NH-1:0][          31:0] h2c_user,
+    output logic [NH-1:0]                 h2c_reset,   // the channel is being reset: forget what it sent
+    input  logic [NC-1:0]                 c2h_tvalid,
+    output logic [NC-1:0]                 c2h_tready,
+    input  logic [NC-1:0][DATA_WIDTH-1:0] c2h_tdata,
+    input  logic [NC-1:0][      KEEP-1:0] c2h_tkeep,   // all ones but on the last beat, where it is 2^n - 1
+    input  logic [NC-1:0]                 c2h_tlast,
+    input  logic [NC-1:0][          47:0] c2h_length,  // these three are taken with a message's first beat
+    input  logic [NC-1:0][          31:0] c2h_offset,
+    input  logic [NC-1:0][          31:0] c2h_user,
+    output logic [NC-1:0]                 c2h_reset,
+    output logic [31:0]                   m_axil_awaddr,
+    output logic                          m_axil_awvalid,
+    input  logic                          m_axil_awready,
+    output logic [31:0]                   m_axil_wdata,
+    output logic [ 3:0]                   m_axil_wstrb,
+    output logic                          m_axil_wvalid,
+    input  logic                          m_axil_wready,
+    input  logic [ 1:0]                   m_axil_bresp,
+    input  logic                          m_axil_bvalid,
+    output logic                          m_axil_bready,
+    output logic [31:0]                   m_axil_araddr,
+    output logic                          m_axil_arvalid,
+    input  logic                          m_axil_arready,
+    input  logic [31:0]                   m_axil_rdata,
+    input  logic [ 1:0]                   m_axil_rresp,
+    input  logic                          m_axil_rvalid,
+    output logic                          m_axil_rready,
+    input  logic [15:0]                   irq_valid,   // one event for each handshake
+    output logic [15:0]                   irq_ready
+);
+endmodule

@@ -1,0 +1,136 @@
+//! What a driver needs of whatever lies between it and the card: the one interface behind which the simulator, another process and a
+//! real board look alike.
+//!
+//! Promises of every bus: writes reach the card in program order (those of one [`Bus::write_combining`] among themselves in any order until
+//! [`Bus::fence`]); a read comes back after all earlier writes have arrived; what the card wrote to memory before an interrupt is visible
+//! when [`Bus::wait`] returns for it.
+//!
+//! Not for programs: they use crate `towpath`.
+
+use std::fmt;
+
+/// What may be done with mapped memory, as the card sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// The card reads (H2C).
+    Read,
+    /// The card writes (C2H).
+    Write,
+    /// Both.
+    ReadWrite,
+}
+
+/// Why an access to the card failed.
+#[derive(Debug)]
+pub enum BusError {
+    /// The card is gone: link down, process ended, removed.
+    Gone(String),
+    /// The model of the card stopped by itself: `$fatal`, a failed assertion, `$finish`.
+    Stopped(String),
+    /// Outside the BAR, misaligned, or no such BAR or vector: a fault of the caller.
+    Invalid(String),
+    /// The system refused: mapping, locked memory, descriptors.
+    System(String, std::io::Error),
+}
+
+impl fmt::Display for BusError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BusError::Gone(why) => write!(f, "the card is gone: {why}"),
+            BusError::Stopped(why) => write!(f, "the simulated card stopped: {why}"),
+            BusError::Invalid(why) => write!(f, "invalid access: {why}"),
+            BusError::System(what, why) => write!(f, "{what}: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for BusError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            BusError::System(_, e) => Some(e),
+            _ => None,
+        }
+    }
+}
+
+/// Result of a bus operation.
+pub type Result<T> = std::result::Result<T, BusError>;
+
+/// How [`Bus::wait`] ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wake {
+    /// The vector fired at least once since the last wait for it.
+    Fired,
+    /// The time was over first.
+    TimedOut,
+}
+
+/// Bytes and time on the wire since the bus was opened; only a simulated bus knows them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WireStatistics {
+    /// Payload bytes of the card's memory writes (data, completion entries, interrupts).
+    pub card_write_payload: u64,
+    /// Wire bytes (payload, header, framing) towards the host, of all packets.
+    pub to_host: u64,
+    /// Payload bytes of completions to the card's reads.
+    pub card_read_payload: u64,
+    /// Wire bytes towards the card, of all packets.
+    pub to_card: u64,
+    /// Rate of the link in each direction after coding, in bytes per microsecond.
+    pub bytes_per_us: u64,
+    /// Largest payload of a write, bytes (MPS).
+    pub max_payload: u32,
+    /// Payload of a full completion, bytes.
+    pub completion_payload: u32,
+    /// Cycles of the core's clock simulated so far.
+    pub cycles: u64,
+}
+
+/// The way to one card. All methods may be called from any thread.
+pub trait Bus: Send + Sync {
+    /// The name it was opened by.
+    fn name(&self) -> &str;
+    /// Size of a BAR in bytes, 0 if it is not there.
+    fn bar_bytes(&self, bar: u8) -> u64;
+    /// Read 4 bytes; all ones when the card does not answer.
+    fn read32(&self, bar: u8, offset: u64) -> Result<u32>;
+    /// Read 8 bytes.
+    fn read64(&self, bar: u8, offset: u64) -> Result<u64>;
+    /// Posted write of 4 bytes.
+    fn write32(&self, bar: u8, offset: u64, value: u32) -> Result<()>;
+    /// Posted write of 8 bytes.
+    fn write64(&self, bar: u8, offset: u64, value: u64) -> Result<()>;
+    /// Write through a write-combining mapping: may arrive split and out of order until [`Bus::fence`].
+    fn write_combining(&self, bar: u8, offset: u64, bytes: &[u8]) -> Result<()>;
+    /// All earlier write-combining writes arrive before any later write.
+    fn fence(&self) -> Result<()>;
+    /// Make memory visible to the card and return its address there. Overlapping maps are allowed.
+    ///
+    /// # Safety
+    /// The memory stays valid until [`Bus::unmap`] has returned, and the program does not touch it in a way that races with the card.
+    unsafe fn map(&self, memory: *mut u8, bytes: usize, access: Access) -> Result<u64>;
+    /// Undo a [`Bus::map`]: afterwards the card's accesses there fail.
+    fn unmap(&self, address: u64, bytes: usize) -> Result<()>;
+    /// Give the card `count` MSI-X vectors and enable them; returns how many there are, at least 1.
+    fn enable_vectors(&self, count: u16) -> Result<u16>;
+    /// Block until `vector` fires or `nanoseconds` have passed. A fire since the last wait counts at once. In simulation this is where time passes;
+    /// a wait in which nothing at all happens on the link also ends after the same wall-clock time.
+    fn wait(&self, vector: u16, nanoseconds: u64) -> Result<Wake>;
+    /// An eventfd which is signalled when `vector` fires. It stays the bus's; the caller duplicates it to keep it. In simulation time then passes
+    /// by itself while a vector is armed so.
+    fn event_fd(&self, vector: u16) -> Result<std::os::fd::RawFd>;
+    /// The program looked at memory and found nothing new: in simulation a poll's time passes.
+    fn poll(&self) -> Result<()>;
+    /// Nanoseconds: simulated time, or a monotonic clock.
+    fn now(&self) -> u64;
+    /// Function-level reset.
+    fn reset(&self) -> Result<()>;
+    /// See [`WireStatistics`].
+    fn wire(&self) -> Option<WireStatistics> {
+        None
+    }
+    /// Names of the user core's registers, if the bus knows the core's manifest.
+    fn register_names(&self) -> Vec<(String, u32)> {
+        Vec::new()
+    }
+}
