@@ -1,0 +1,693 @@
+// SPDX-License-Identifier: Apache-2.0
+// Generated from contract/towpath.rdl by `python3 contract/generate.py`: do not edit.
+//
+// What both ends of the link agree on: offsets, fields, values and structures. What happens is in contract/protocol.md. For `include!`
+// or as a module. Names are those of the C header without `TP_`. Masks are in place.
+
+/// version of this contract: another one is refused
+pub const VERSION_MAJOR: u16 = 1;
+/// version of this contract: only adds
+pub const VERSION_MINOR: u16 = 0;
+/// the BAR of pages
+pub const BAR_DEVICE: u8 = 0;
+/// the BAR of the user core's registers
+pub const BAR_WINDOW: u8 = 2;
+/// page of block DISCOVERY
+pub const PAGE_DISCOVERY: u64 = 0;
+/// page of block CARD
+pub const PAGE_CARD: u64 = 1;
+/// page of block MSIX
+pub const PAGE_MSIX: u64 = 2;
+/// first page of channel 0
+pub const PAGE_CHANNELS: u64 = 4;
+/// from one channel's pages to the next's
+pub const PAGES_PER_CHANNEL: u64 = 4;
+/// page among a channel's pages
+pub const PAGE_CHANNEL_PRIVILEGED: u64 = 0;
+/// page among a channel's pages
+pub const PAGE_CHANNEL_DOORBELL: u64 = 1;
+/// page among a channel's pages
+pub const PAGE_CHANNEL_INLINE: u64 = 2;
+/// smallest page
+pub const PAGE_BYTES_MIN: usize = 4096;
+/// channels, both directions together
+pub const CHANNELS_MAX: usize = 60;
+/// of a name, zeroes included
+pub const NAME_BYTES: usize = 32;
+/// user interrupts that have registers
+pub const USER_INTERRUPTS: usize = 16;
+/// vectors for which the table has room
+pub const MSIX_VECTORS_MAX: usize = 128;
+/// of an inline slot, and of the longest inline message
+pub const INLINE_SLOT_BYTES: usize = 64;
+/// inline slots in the smallest page
+pub const INLINE_SLOTS_MAX: usize = 64;
+
+// Page 0, read-only: what the card is. A host reads `magic`, then the version, then the rest.
+/// Offset: the bytes "TOWPATH\0"
+pub const DISCOVERY_MAGIC_OFFSET: u64 = 0x00;
+/// Value: the bytes "TOWPATH\0"
+pub const DISCOVERY_MAGIC_VALUE: u64 = 0x48544150574f54;
+/// Offset: of the contract; a host refuses another than its own
+pub const DISCOVERY_VERSION_MAJOR_OFFSET: u64 = 0x08;
+/// Value: of the contract; a host refuses another than its own
+pub const DISCOVERY_VERSION_MAJOR_VALUE: u16 = 0x1;
+/// Offset: of the contract; a minor version only adds
+pub const DISCOVERY_VERSION_MINOR_OFFSET: u64 = 0x0a;
+/// Value: of the contract; a minor version only adds
+pub const DISCOVERY_VERSION_MINOR_VALUE: u16 = 0x0;
+/// Offset: of this header
+pub const DISCOVERY_HEADER_BYTES_OFFSET: u64 = 0x0c;
+/// Value: of this header
+pub const DISCOVERY_HEADER_BYTES_VALUE: u16 = 0x100;
+/// Offset: a page of BAR 0 has 1 << page_shift bytes
+pub const DISCOVERY_PAGE_SHIFT_OFFSET: u64 = 0x0e;
+/// Offset: width of the core's data path
+pub const DISCOVERY_DATA_BYTES_OFFSET: u64 = 0x0f;
+/// Offset: number of channels, and of entries
+pub const DISCOVERY_CHANNELS_OFFSET: u64 = 0x10;
+/// Offset: of the first channel entry in this page
+pub const DISCOVERY_ENTRY_OFFSET_OFFSET: u64 = 0x12;
+/// Value: of the first channel entry in this page
+pub const DISCOVERY_ENTRY_OFFSET_VALUE: u16 = 0x100;
+/// Offset: from one channel entry to the next
+pub const DISCOVERY_ENTRY_BYTES_OFFSET: u64 = 0x14;
+/// Value: from one channel entry to the next
+pub const DISCOVERY_ENTRY_BYTES_VALUE: u16 = 0x40;
+/// Offset: MSI-X vectors
+pub const DISCOVERY_VECTORS_OFFSET: u64 = 0x16;
+/// Offset: interrupts of the user core
+pub const DISCOVERY_USER_INTERRUPTS_OFFSET: u64 = 0x18;
+/// Offset: read requests that the card can have in flight
+pub const DISCOVERY_TAGS_OFFSET: u64 = 0x1a;
+/// Offset: of the register window in BAR 2; 0: none
+pub const DISCOVERY_WINDOW_BYTES_OFFSET: u64 = 0x1c;
+/// Offset: of the card
+pub const DISCOVERY_SERIAL_OFFSET: u64 = 0x20;
+/// Offset: Towpath's clock
+pub const DISCOVERY_CORE_CLOCK_KHZ_OFFSET: u64 = 0x28;
+/// Offset: the user core's clock
+pub const DISCOVERY_USER_CLOCK_KHZ_OFFSET: u64 = 0x2c;
+/// Offset: of the user core: a number of its own
+pub const DISCOVERY_CORE_VERSION_OFFSET: u64 = 0x30;
+/// Offset: of the user core, UTF-8, zero padded
+pub const DISCOVERY_CORE_NAME_OFFSET: u64 = 0x40;
+/// How often `core_name` stands there.
+pub const DISCOVERY_CORE_NAME_COUNT: usize = 32;
+/// Bytes from one `core_name` to the next.
+pub const DISCOVERY_CORE_NAME_STRIDE: u64 = 1;
+/// Offset: What a channel is. Entry n describes channel n.
+pub const DISCOVERY_CHANNEL_ENTRY_OFFSET: u64 = 0x100;
+/// How often `channel_entry` stands there.
+pub const DISCOVERY_CHANNEL_ENTRY_COUNT: usize = 60;
+/// Bytes from one `channel_entry` to the next.
+pub const DISCOVERY_CHANNEL_ENTRY_STRIDE: u64 = 64;
+
+// What a channel is. Entry n describes channel n.
+
+/// Bytes: What a channel is. Entry n describes channel n.
+pub const CHANNEL_ENTRY_BYTES: usize = 64;
+/// Offset: which way data goes
+pub const CHANNEL_ENTRY_DIRECTION_OFFSET: u64 = 0x00;
+/// Offset: what carries data at the card's end
+pub const CHANNEL_ENTRY_KIND_OFFSET: u64 = 0x01;
+/// Offset: reserved
+pub const CHANNEL_ENTRY_FLAGS_OFFSET: u64 = 0x02;
+/// Offset: descriptors that may be posted and not yet completed
+pub const CHANNEL_ENTRY_QUEUE_DEPTH_OFFSET: u64 = 0x04;
+/// Offset: slots in the inline page; 0: no inline descriptors
+pub const CHANNEL_ENTRY_INLINE_SLOTS_OFFSET: u64 = 0x06;
+/// Offset: index of the channel's privileged page; doorbell and inline page follow it
+pub const CHANNEL_ENTRY_FIRST_PAGE_OFFSET: u64 = 0x08;
+/// Offset: the card's own buffer for the channel
+pub const CHANNEL_ENTRY_BUFFER_BYTES_OFFSET: u64 = 0x0c;
+/// Offset: UTF-8, zero padded
+pub const CHANNEL_ENTRY_NAME_OFFSET: u64 = 0x20;
+/// How often `name` stands there.
+pub const CHANNEL_ENTRY_NAME_COUNT: usize = 32;
+/// Bytes from one `name` to the next.
+pub const CHANNEL_ENTRY_NAME_STRIDE: u64 = 1;
+
+// Page 1: what concerns all channels and the user core. The driver's.
+/// Offset: control
+pub const CARD_CONTROL_OFFSET: u64 = 0x00;
+/// Lowest bit: write 1: resets all channels and the user core; reads 1 until that is done
+pub const CARD_CONTROL_RESET_LSB: u32 = 0;
+/// Bits: write 1: resets all channels and the user core; reads 1 until that is done
+pub const CARD_CONTROL_RESET_MASK: u32 = 0x1;
+/// Offset: reserved
+pub const CARD_STATUS_OFFSET: u64 = 0x04;
+/// Offset: core clocks that an access of the register window may take
+pub const CARD_WINDOW_TIMEOUT_OFFSET: u64 = 0x08;
+/// After a reset: core clocks that an access of the register window may take
+pub const CARD_WINDOW_TIMEOUT_RESET: u32 = 0x3d090;
+/// Offset: what went wrong in the register window since it was last cleared
+pub const CARD_WINDOW_STATUS_OFFSET: u64 = 0x0c;
+/// Lowest bit: the user core did not answer in time
+pub const CARD_WINDOW_STATUS_TIMEOUT_LSB: u32 = 0;
+/// Bits: the user core did not answer in time
+pub const CARD_WINDOW_STATUS_TIMEOUT_MASK: u32 = 0x1;
+/// Lowest bit: the user core answered SLVERR or DECERR
+pub const CARD_WINDOW_STATUS_ERROR_LSB: u32 = 1;
+/// Bits: the user core answered SLVERR or DECERR
+pub const CARD_WINDOW_STATUS_ERROR_MASK: u32 = 0x2;
+/// Offset: writes of the host that found no room and were dropped
+pub const CARD_INBOUND_OVERRUNS_OFFSET: u64 = 0x10;
+/// Offset: writes to the register window that found no room and were dropped
+pub const CARD_WINDOW_OVERRUNS_OFFSET: u64 = 0x14;
+/// Offset: accesses of the register window that were not answered in time
+pub const CARD_WINDOW_TIMEOUTS_OFFSET: u64 = 0x18;
+/// Offset: answers to reads which the card had not asked or had given up
+pub const CARD_UNEXPECTED_COMPLETIONS_OFFSET: u64 = 0x1c;
+/// Offset: bit k: user interrupt k fires `user_irq_vector[k]`
+pub const CARD_USER_IRQ_ENABLE_OFFSET: u64 = 0x40;
+/// Offset: MSI-X vector of user interrupt k
+pub const CARD_USER_IRQ_VECTOR_OFFSET: u64 = 0x80;
+/// How often `user_irq_vector` stands there.
+pub const CARD_USER_IRQ_VECTOR_COUNT: usize = 16;
+/// Bytes from one `user_irq_vector` to the next.
+pub const CARD_USER_IRQ_VECTOR_STRIDE: u64 = 4;
+/// Offset: events of user interrupt k, modulo 2^32
+pub const CARD_USER_IRQ_COUNT_OFFSET: u64 = 0xc0;
+/// How often `user_irq_count` stands there.
+pub const CARD_USER_IRQ_COUNT_COUNT: usize = 16;
+/// Bytes from one `user_irq_count` to the next.
+pub const CARD_USER_IRQ_COUNT_STRIDE: u64 = 4;
+
+// Page 2: MSI-X. The kernel's.
+/// Offset: One vector of the MSI-X table.
+pub const MSIX_VECTOR_OFFSET: u64 = 0x00;
+/// How often `vector` stands there.
+pub const MSIX_VECTOR_COUNT: usize = 128;
+/// Bytes from one `vector` to the next.
+pub const MSIX_VECTOR_STRIDE: u64 = 16;
+/// Offset: bit v modulo 64 of word v / 64: vector v is pending
+pub const MSIX_PENDING_OFFSET: u64 = 0x800;
+/// How often `pending` stands there.
+pub const MSIX_PENDING_COUNT: usize = 32;
+/// Bytes from one `pending` to the next.
+pub const MSIX_PENDING_STRIDE: u64 = 8;
+
+// One vector of the MSI-X table.
+
+/// Bytes: One vector of the MSI-X table.
+pub const MSIX_VECTOR_BYTES: usize = 16;
+/// Offset: to which the message is written
+pub const MSIX_VECTOR_ADDRESS_OFFSET: u64 = 0x00;
+/// Offset: of the message
+pub const MSIX_VECTOR_DATA_OFFSET: u64 = 0x08;
+/// Offset: control
+pub const MSIX_VECTOR_CONTROL_OFFSET: u64 = 0x0c;
+/// After a reset: control
+pub const MSIX_VECTOR_CONTROL_RESET: u32 = 0x1;
+/// Lowest bit: holds the vector back and pending
+pub const MSIX_VECTOR_CONTROL_MASK_LSB: u32 = 0;
+/// Bits: holds the vector back and pending
+pub const MSIX_VECTOR_CONTROL_MASK_MASK: u32 = 0x1;
+
+// A channel's privileged page. The driver's.
+/// Offset: control
+pub const CHANNEL_CONTROL_OFFSET: u64 = 0x00;
+/// Lowest bit: the channel runs; without it descriptors are dropped
+pub const CHANNEL_CONTROL_ENABLE_LSB: u32 = 0;
+/// Bits: the channel runs; without it descriptors are dropped
+pub const CHANNEL_CONTROL_ENABLE_MASK: u32 = 0x1;
+/// Lowest bit: C2H: write message starts
+pub const CHANNEL_CONTROL_ANNOUNCE_LSB: u32 = 1;
+/// Bits: C2H: write message starts
+pub const CHANNEL_CONTROL_ANNOUNCE_MASK: u32 = 0x2;
+/// Offset: reset
+pub const CHANNEL_RESET_OFFSET: u64 = 0x04;
+/// Lowest bit: write 1: resets the channel; reads 1 until that is done
+pub const CHANNEL_RESET_RESET_LSB: u32 = 0;
+/// Bits: write 1: resets the channel; reads 1 until that is done
+pub const CHANNEL_RESET_RESET_MASK: u32 = 0x1;
+/// Offset: bus address of the completion ring, 64-byte aligned
+pub const CHANNEL_RING_BASE_OFFSET: u64 = 0x08;
+/// Offset: the completion ring has 1 << ring_log2 entries, 2 to 16
+pub const CHANNEL_RING_LOG2_OFFSET: u64 = 0x10;
+/// Offset: MSI-X vector of the channel
+pub const CHANNEL_VECTOR_OFFSET: u64 = 0x14;
+/// Offset: status
+pub const CHANNEL_STATUS_OFFSET: u64 = 0x18;
+/// Lowest bit: the channel is enabled and takes descriptors
+pub const CHANNEL_STATUS_RUNNING_LSB: u32 = 0;
+/// Bits: the channel is enabled and takes descriptors
+pub const CHANNEL_STATUS_RUNNING_MASK: u32 = 0x1;
+/// Lowest bit: a descriptor too many was posted; all are dropped until a reset
+pub const CHANNEL_STATUS_ERROR_LSB: u32 = 1;
+/// Bits: a descriptor too many was posted; all are dropped until a reset
+pub const CHANNEL_STATUS_ERROR_MASK: u32 = 0x2;
+/// Lowest bit: a reset goes on
+pub const CHANNEL_STATUS_RESETTING_LSB: u32 = 2;
+/// Bits: a reset goes on
+pub const CHANNEL_STATUS_RESETTING_MASK: u32 = 0x4;
+/// Offset: descriptors dropped
+pub const CHANNEL_OVERFLOWS_OFFSET: u64 = 0x1c;
+/// Offset: descriptors that arrived torn
+pub const CHANNEL_TORN_OFFSET: u64 = 0x20;
+/// Offset: ring entries written since enable, modulo 2^32
+pub const CHANNEL_PRODUCED_OFFSET: u64 = 0x24;
+/// Offset: descriptors completed since enable, modulo 2^32
+pub const CHANNEL_CONSUMED_OFFSET: u64 = 0x28;
+/// Offset: reserved
+pub const CHANNEL_MODERATION_OFFSET: u64 = 0x30;
+
+// A channel's doorbells: write-only, for the channel's user, mapped uncached.
+/// Offset: What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's.
+pub const DOORBELL_DESCRIPTOR_OFFSET: u64 = 0x00;
+/// Offset: entries reaped since enable: fire as soon as the card has written more
+pub const DOORBELL_ARM_OFFSET: u64 = 0x10;
+/// Offset: any value: end every descriptor committed before
+pub const DOORBELL_CANCEL_OFFSET: u64 = 0x14;
+
+// What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's.
+
+/// Bytes: What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's.
+pub const DESCRIPTOR_BYTES: usize = 16;
+/// Offset: of the piece, the list's table or the inline slot; of a prefix its first value
+pub const DESCRIPTOR_ADDRESS_OFFSET: u64 = 0x00;
+/// Offset: bytes; of a prefix its second value
+pub const DESCRIPTOR_LENGTH_OFFSET: u64 = 0x08;
+/// Offset: the host's own, handed back in the completion
+pub const DESCRIPTOR_COOKIE_OFFSET: u64 = 0x0c;
+/// Offset: kind and flags
+pub const DESCRIPTOR_CONTROL_OFFSET: u64 = 0x0e;
+/// Lowest bit: what the descriptor is
+pub const DESCRIPTOR_CONTROL_KIND_LSB: u32 = 0;
+/// Bits: what the descriptor is
+pub const DESCRIPTOR_CONTROL_KIND_MASK: u16 = 0xf;
+/// Lowest bit: H2C: the message ends after this descriptor's last byte
+pub const DESCRIPTOR_CONTROL_END_LSB: u32 = 4;
+/// Bits: H2C: the message ends after this descriptor's last byte
+pub const DESCRIPTOR_CONTROL_END_MASK: u16 = 0x10;
+
+// One piece of a list, in a table in host memory, 16-byte aligned.
+
+/// Bytes: One piece of a list, in a table in host memory, 16-byte aligned.
+pub const LIST_ENTRY_BYTES: usize = 16;
+/// Offset: of the piece, any byte; with `chain` of the next table, 16-byte aligned
+pub const LIST_ENTRY_ADDRESS_OFFSET: u64 = 0x00;
+/// Offset: bytes in the piece; ignored with `chain`
+pub const LIST_ENTRY_LENGTH_OFFSET: u64 = 0x08;
+/// Offset: flags
+pub const LIST_ENTRY_CONTROL_OFFSET: u64 = 0x0c;
+/// Lowest bit: the list ends with this entry
+pub const LIST_ENTRY_CONTROL_LAST_LSB: u32 = 0;
+/// Bits: the list ends with this entry
+pub const LIST_ENTRY_CONTROL_LAST_MASK: u32 = 0x1;
+/// Lowest bit: the entry holds no data but the address of the next table
+pub const LIST_ENTRY_CONTROL_CHAIN_LSB: u32 = 1;
+/// Bits: the entry holds no data but the address of the next table
+pub const LIST_ENTRY_CONTROL_CHAIN_MASK: u32 = 0x2;
+
+// What the card writes into a channel's ring, whole and after the data it tells of.
+
+/// Bytes: What the card writes into a channel's ring, whole and after the data it tells of.
+pub const COMPLETION_BYTES: usize = 16;
+/// Offset: moved; in a message start bits 31:0 of the message's length
+pub const COMPLETION_BYTES_OFFSET: u64 = 0x00;
+/// Offset: C2H: the message's offset, as the core gave it
+pub const COMPLETION_OFFSET_OFFSET: u64 = 0x04;
+/// Offset: C2H: the message's user word, as the core gave it
+pub const COMPLETION_USER_OFFSET: u64 = 0x08;
+/// Offset: of the descriptor; in a message start bits 47:32 of the message's length
+pub const COMPLETION_COOKIE_OFFSET: u64 = 0x0c;
+/// Offset: how the descriptor ended
+pub const COMPLETION_STATUS_OFFSET: u64 = 0x0e;
+/// Offset: flags
+pub const COMPLETION_FLAGS_OFFSET: u64 = 0x0f;
+/// Lowest bit: 1 in the ring's first lap, flips in each: tells a new entry from an old one
+pub const COMPLETION_FLAGS_PHASE_LSB: u32 = 0;
+/// Bits: 1 in the ring's first lap, flips in each: tells a new entry from an old one
+pub const COMPLETION_FLAGS_PHASE_MASK: u8 = 0x1;
+/// Lowest bit: a message starts; nothing completes
+pub const COMPLETION_FLAGS_START_LSB: u32 = 1;
+/// Bits: a message starts; nothing completes
+pub const COMPLETION_FLAGS_START_MASK: u8 = 0x2;
+
+/// The contract's `direction`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Direction {
+    /// host to card
+    H2c = 0,
+    /// card to host
+    C2h = 1,
+}
+
+impl Direction {
+    /// Every value, ascending.
+    pub const ALL: [Self; 2] = [
+        Self::H2c,
+        Self::C2h,
+    ];
+
+    /// The name in the contract.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::H2c => "h2c",
+            Self::C2h => "c2h",
+        }
+    }
+}
+
+impl TryFrom<u8> for Direction {
+    /// The number that means nothing in this version.
+    type Error = u8;
+
+    fn try_from(number: u8) -> Result<Self, u8> {
+        match number {
+            0 => Ok(Self::H2c),
+            1 => Ok(Self::C2h),
+            other => Err(other),
+        }
+    }
+}
+
+/// The contract's `channel_kind`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum ChannelKind {
+    /// an AXI4-Stream of the user core
+    Stream = 0,
+}
+
+impl ChannelKind {
+    /// Every value, ascending.
+    pub const ALL: [Self; 1] = [
+        Self::Stream,
+    ];
+
+    /// The name in the contract.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Stream => "stream",
+        }
+    }
+}
+
+impl TryFrom<u8> for ChannelKind {
+    /// The number that means nothing in this version.
+    type Error = u8;
+
+    fn try_from(number: u8) -> Result<Self, u8> {
+        match number {
+            0 => Ok(Self::Stream),
+            other => Err(other),
+        }
+    }
+}
+
+/// The contract's `kind`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// one contiguous piece of host memory
+    Direct = 0,
+    /// a table of pieces in host memory, which the card fetches
+    List = 1,
+    /// the bytes stand in a slot of the inline page (H2C)
+    Inline = 2,
+    /// prefix: offset or card address, and user word of the message
+    Attributes = 3,
+    /// prefix: bytes in the whole message, 0: unknown
+    MessageLength = 4,
+}
+
+impl Kind {
+    /// Every value, ascending.
+    pub const ALL: [Self; 5] = [
+        Self::Direct,
+        Self::List,
+        Self::Inline,
+        Self::Attributes,
+        Self::MessageLength,
+    ];
+
+    /// The name in the contract.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::List => "list",
+            Self::Inline => "inline",
+            Self::Attributes => "attributes",
+            Self::MessageLength => "message_length",
+        }
+    }
+}
+
+impl TryFrom<u8> for Kind {
+    /// The number that means nothing in this version.
+    type Error = u8;
+
+    fn try_from(number: u8) -> Result<Self, u8> {
+        match number {
+            0 => Ok(Self::Direct),
+            1 => Ok(Self::List),
+            2 => Ok(Self::Inline),
+            3 => Ok(Self::Attributes),
+            4 => Ok(Self::MessageLength),
+            other => Err(other),
+        }
+    }
+}
+
+/// The contract's `status`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Status {
+    /// of entries that complete nothing: message starts
+    None = 0,
+    /// all bytes moved
+    Done = 1,
+    /// C2H: the message ended in this buffer
+    EndOfMessage = 2,
+    /// the host refused a read: address not mapped, or the like
+    UnsupportedRequest = 3,
+    /// the host could not answer a read
+    CompleterAbort = 4,
+    /// data came marked as corrupt
+    Poisoned = 5,
+    /// the host did not answer a read in time
+    Timeout = 6,
+    /// stopped by cancel, with the bytes so far
+    Cancelled = 7,
+    /// the card may not access host memory
+    BusMasteringOff = 8,
+    /// stopped by a reset of the channel or the card
+    Reset = 9,
+    /// the descriptor's words did not arrive whole and in order
+    Torn = 10,
+    /// unknown kind, slot or length out of range, list too short
+    Malformed = 11,
+}
+
+impl Status {
+    /// Every value, ascending.
+    pub const ALL: [Self; 12] = [
+        Self::None,
+        Self::Done,
+        Self::EndOfMessage,
+        Self::UnsupportedRequest,
+        Self::CompleterAbort,
+        Self::Poisoned,
+        Self::Timeout,
+        Self::Cancelled,
+        Self::BusMasteringOff,
+        Self::Reset,
+        Self::Torn,
+        Self::Malformed,
+    ];
+
+    /// The name in the contract.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Done => "done",
+            Self::EndOfMessage => "end_of_message",
+            Self::UnsupportedRequest => "unsupported_request",
+            Self::CompleterAbort => "completer_abort",
+            Self::Poisoned => "poisoned",
+            Self::Timeout => "timeout",
+            Self::Cancelled => "cancelled",
+            Self::BusMasteringOff => "bus_mastering_off",
+            Self::Reset => "reset",
+            Self::Torn => "torn",
+            Self::Malformed => "malformed",
+        }
+    }
+}
+
+impl TryFrom<u8> for Status {
+    /// The number that means nothing in this version.
+    type Error = u8;
+
+    fn try_from(number: u8) -> Result<Self, u8> {
+        match number {
+            0 => Ok(Self::None),
+            1 => Ok(Self::Done),
+            2 => Ok(Self::EndOfMessage),
+            3 => Ok(Self::UnsupportedRequest),
+            4 => Ok(Self::CompleterAbort),
+            5 => Ok(Self::Poisoned),
+            6 => Ok(Self::Timeout),
+            7 => Ok(Self::Cancelled),
+            8 => Ok(Self::BusMasteringOff),
+            9 => Ok(Self::Reset),
+            10 => Ok(Self::Torn),
+            11 => Ok(Self::Malformed),
+            other => Err(other),
+        }
+    }
+}
+
+/// What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's. The fields are in the host's byte order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub struct Descriptor {
+    /// of the piece, the list's table or the inline slot; of a prefix its first value
+    pub address: u64,
+    /// bytes; of a prefix its second value
+    pub length: u32,
+    /// the host's own, handed back in the completion
+    pub cookie: u16,
+    /// kind and flags
+    pub control: u16,
+}
+
+const _: () = {
+    assert!(core::mem::size_of::<Descriptor>() == DESCRIPTOR_BYTES);
+    assert!(core::mem::offset_of!(Descriptor, address) as u64 == DESCRIPTOR_ADDRESS_OFFSET);
+    assert!(core::mem::offset_of!(Descriptor, length) as u64 == DESCRIPTOR_LENGTH_OFFSET);
+    assert!(core::mem::offset_of!(Descriptor, cookie) as u64 == DESCRIPTOR_COOKIE_OFFSET);
+    assert!(core::mem::offset_of!(Descriptor, control) as u64 == DESCRIPTOR_CONTROL_OFFSET);
+};
+
+impl Descriptor {
+    /// The image in memory.
+    pub const fn to_le_bytes(self) -> [u8; DESCRIPTOR_BYTES] {
+        let address = self.address.to_le_bytes();
+        let length = self.length.to_le_bytes();
+        let cookie = self.cookie.to_le_bytes();
+        let control = self.control.to_le_bytes();
+        [
+address[0], address[1], address[2], address[3], address[4], address[5], address[6], address[7],
+length[0], length[1], length[2], length[3],
+cookie[0], cookie[1],
+control[0], control[1],
+        ]
+    }
+
+    /// From the image in memory.
+    pub const fn from_le_bytes(image: [u8; DESCRIPTOR_BYTES]) -> Self {
+        Self {
+            address: u64::from_le_bytes([image[0], image[1], image[2], image[3], image[4], image[5], image[6], image[7]]),
+            length: u32::from_le_bytes([image[8], image[9], image[10], image[11]]),
+            cookie: u16::from_le_bytes([image[12], image[13]]),
+            control: u16::from_le_bytes([image[14], image[15]]),
+        }
+    }
+}
+
+/// One piece of a list, in a table in host memory, 16-byte aligned. The fields are in the host's byte order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub struct ListEntry {
+    /// of the piece, any byte; with `chain` of the next table, 16-byte aligned
+    pub address: u64,
+    /// bytes in the piece; ignored with `chain`
+    pub length: u32,
+    /// flags
+    pub control: u32,
+}
+
+const _: () = {
+    assert!(core::mem::size_of::<ListEntry>() == LIST_ENTRY_BYTES);
+    assert!(core::mem::offset_of!(ListEntry, address) as u64 == LIST_ENTRY_ADDRESS_OFFSET);
+    assert!(core::mem::offset_of!(ListEntry, length) as u64 == LIST_ENTRY_LENGTH_OFFSET);
+    assert!(core::mem::offset_of!(ListEntry, control) as u64 == LIST_ENTRY_CONTROL_OFFSET);
+};
+
+impl ListEntry {
+    /// The image in memory.
+    pub const fn to_le_bytes(self) -> [u8; LIST_ENTRY_BYTES] {
+        let address = self.address.to_le_bytes();
+        let length = self.length.to_le_bytes();
+        let control = self.control.to_le_bytes();
+        [
+address[0], address[1], address[2], address[3], address[4], address[5], address[6], address[7],
+length[0], length[1], length[2], length[3],
+control[0], control[1], control[2], control[3],
+        ]
+    }
+
+    /// From the image in memory.
+    pub const fn from_le_bytes(image: [u8; LIST_ENTRY_BYTES]) -> Self {
+        Self {
+            address: u64::from_le_bytes([image[0], image[1], image[2], image[3], image[4], image[5], image[6], image[7]]),
+            length: u32::from_le_bytes([image[8], image[9], image[10], image[11]]),
+            control: u32::from_le_bytes([image[12], image[13], image[14], image[15]]),
+        }
+    }
+}
+
+/// What the card writes into a channel's ring, whole and after the data it tells of. The fields are in the host's byte order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub struct Completion {
+    /// moved; in a message start bits 31:0 of the message's length
+    pub bytes: u32,
+    /// C2H: the message's offset, as the core gave it
+    pub offset: u32,
+    /// C2H: the message's user word, as the core gave it
+    pub user: u32,
+    /// of the descriptor; in a message start bits 47:32 of the message's length
+    pub cookie: u16,
+    /// how the descriptor ended
+    pub status: u8,
+    /// flags
+    pub flags: u8,
+}
+
+const _: () = {
+    assert!(core::mem::size_of::<Completion>() == COMPLETION_BYTES);
+    assert!(core::mem::offset_of!(Completion, bytes) as u64 == COMPLETION_BYTES_OFFSET);
+    assert!(core::mem::offset_of!(Completion, offset) as u64 == COMPLETION_OFFSET_OFFSET);
+    assert!(core::mem::offset_of!(Completion, user) as u64 == COMPLETION_USER_OFFSET);
+    assert!(core::mem::offset_of!(Completion, cookie) as u64 == COMPLETION_COOKIE_OFFSET);
+    assert!(core::mem::offset_of!(Completion, status) as u64 == COMPLETION_STATUS_OFFSET);
+    assert!(core::mem::offset_of!(Completion, flags) as u64 == COMPLETION_FLAGS_OFFSET);
+};
+
+impl Completion {
+    /// The image in memory.
+    pub const fn to_le_bytes(self) -> [u8; COMPLETION_BYTES] {
+        let bytes = self.bytes.to_le_bytes();
+        let offset = self.offset.to_le_bytes();
+        let user = self.user.to_le_bytes();
+        let cookie = self.cookie.to_le_bytes();
+        let status = self.status.to_le_bytes();
+        let flags = self.flags.to_le_bytes();
+        [
+bytes[0], bytes[1], bytes[2], bytes[3],
+offset[0], offset[1], offset[2], offset[3],
+user[0], user[1], user[2], user[3],
+cookie[0], cookie[1],
+status[0],
+flags[0],
+        ]
+    }
+
+    /// From the image in memory.
+    pub const fn from_le_bytes(image: [u8; COMPLETION_BYTES]) -> Self {
+        Self {
+            bytes: u32::from_le_bytes([image[0], image[1], image[2], image[3]]),
+            offset: u32::from_le_bytes([image[4], image[5], image[6], image[7]]),
+            user: u32::from_le_bytes([image[8], image[9], image[10], image[11]]),
+            cookie: u16::from_le_bytes([image[12], image[13]]),
+            status: u8::from_le_bytes([image[14]]),
+            flags: u8::from_le_bytes([image[15]]),
+        }
+    }
+}
