@@ -336,6 +336,7 @@ pub enum Direction {
     C2h = 1,
 }
 
+#[rustfmt::skip]
 impl Direction {
     /// Every value, ascending.
     pub const ALL: [Self; 2] = [
@@ -373,6 +374,7 @@ pub enum ChannelKind {
     Stream = 0,
 }
 
+#[rustfmt::skip]
 impl ChannelKind {
     /// Every value, ascending.
     pub const ALL: [Self; 1] = [
@@ -415,6 +417,7 @@ pub enum Kind {
     MessageLength = 4,
 }
 
+#[rustfmt::skip]
 impl Kind {
     /// Every value, ascending.
     pub const ALL: [Self; 5] = [
@@ -483,6 +486,7 @@ pub enum Status {
     Malformed = 11,
 }
 
+#[rustfmt::skip]
 impl Status {
     /// Every value, ascending.
     pub const ALL: [Self; 12] = [
@@ -564,6 +568,7 @@ const _: () = {
     assert!(core::mem::offset_of!(Descriptor, control) as u64 == DESCRIPTOR_CONTROL_OFFSET);
 };
 
+#[rustfmt::skip]
 impl Descriptor {
     /// The image in memory.
     pub const fn to_le_bytes(self) -> [u8; DESCRIPTOR_BYTES] {
@@ -609,6 +614,7 @@ const _: () = {
     assert!(core::mem::offset_of!(ListEntry, control) as u64 == LIST_ENTRY_CONTROL_OFFSET);
 };
 
+#[rustfmt::skip]
 impl ListEntry {
     /// The image in memory.
     pub const fn to_le_bytes(self) -> [u8; LIST_ENTRY_BYTES] {
@@ -660,6 +666,7 @@ const _: () = {
     assert!(core::mem::offset_of!(Completion, flags) as u64 == COMPLETION_FLAGS_OFFSET);
 };
 
+#[rustfmt::skip]
 impl Completion {
     /// The image in memory.
     pub const fn to_le_bytes(self) -> [u8; COMPLETION_BYTES] {

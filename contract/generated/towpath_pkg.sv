@@ -4,29 +4,30 @@
 // What both ends of the link agree on: offsets, fields, values and packed structures. What happens is in contract/protocol.md.
 //
 // Structures are packed with their first field in the lowest bits, so that a cast of the little-endian memory image is right.
-// Masks are in place. Not every name is used by every design.
+// Masks are in place. Offsets, counts and bit numbers are numbers without a size, so that they meet signals of any width as a bare
+// literal would; masks, resets and fixed values have their register's width. Not every name is used by every design.
 package towpath_pkg;
 
   // verilator lint_off UNUSEDPARAM
-  localparam int unsigned TP_VERSION_MAJOR = 1;  // version of this contract: another one is refused
-  localparam int unsigned TP_VERSION_MINOR = 0;  // version of this contract: only adds
-  localparam int unsigned TP_BAR_DEVICE = 0;  // the BAR of pages
-  localparam int unsigned TP_BAR_WINDOW = 2;  // the BAR of the user core's registers
-  localparam int unsigned TP_PAGE_DISCOVERY = 0;  // page of block DISCOVERY
-  localparam int unsigned TP_PAGE_CARD = 1;  // page of block CARD
-  localparam int unsigned TP_PAGE_MSIX = 2;  // page of block MSIX
-  localparam int unsigned TP_PAGE_CHANNELS = 4;  // first page of channel 0
-  localparam int unsigned TP_PAGES_PER_CHANNEL = 4;  // from one channel's pages to the next's
-  localparam int unsigned TP_PAGE_CHANNEL_PRIVILEGED = 0;  // page among a channel's pages
-  localparam int unsigned TP_PAGE_CHANNEL_DOORBELL = 1;  // page among a channel's pages
-  localparam int unsigned TP_PAGE_CHANNEL_INLINE = 2;  // page among a channel's pages
-  localparam int unsigned TP_PAGE_BYTES_MIN = 4096;  // smallest page
-  localparam int unsigned TP_CHANNELS_MAX = 60;  // channels, both directions together
-  localparam int unsigned TP_NAME_BYTES = 32;  // of a name, zeroes included
-  localparam int unsigned TP_USER_INTERRUPTS = 16;  // user interrupts that have registers
-  localparam int unsigned TP_MSIX_VECTORS_MAX = 128;  // vectors for which the table has room
-  localparam int unsigned TP_INLINE_SLOT_BYTES = 64;  // of an inline slot, and of the longest inline message
-  localparam int unsigned TP_INLINE_SLOTS_MAX = 64;  // inline slots in the smallest page
+  localparam TP_VERSION_MAJOR = 1;  // version of this contract: another one is refused
+  localparam TP_VERSION_MINOR = 0;  // version of this contract: only adds
+  localparam TP_BAR_DEVICE = 0;  // the BAR of pages
+  localparam TP_BAR_WINDOW = 2;  // the BAR of the user core's registers
+  localparam TP_PAGE_DISCOVERY = 0;  // page of block DISCOVERY
+  localparam TP_PAGE_CARD = 1;  // page of block CARD
+  localparam TP_PAGE_MSIX = 2;  // page of block MSIX
+  localparam TP_PAGE_CHANNELS = 4;  // first page of channel 0
+  localparam TP_PAGES_PER_CHANNEL = 4;  // from one channel's pages to the next's
+  localparam TP_PAGE_CHANNEL_PRIVILEGED = 0;  // page among a channel's pages
+  localparam TP_PAGE_CHANNEL_DOORBELL = 1;  // page among a channel's pages
+  localparam TP_PAGE_CHANNEL_INLINE = 2;  // page among a channel's pages
+  localparam TP_PAGE_BYTES_MIN = 4096;  // smallest page
+  localparam TP_CHANNELS_MAX = 60;  // channels, both directions together
+  localparam TP_NAME_BYTES = 32;  // of a name, zeroes included
+  localparam TP_USER_INTERRUPTS = 16;  // user interrupts that have registers
+  localparam TP_MSIX_VECTORS_MAX = 128;  // vectors for which the table has room
+  localparam TP_INLINE_SLOT_BYTES = 64;  // of an inline slot, and of the longest inline message
+  localparam TP_INLINE_SLOTS_MAX = 64;  // inline slots in the smallest page
 
   typedef enum logic [7:0] {
     TP_DIRECTION_H2C = 8'd0,  // host to card
@@ -61,152 +62,152 @@ package towpath_pkg;
   } tp_status_e;
 
   // Page 0, read-only: what the card is. A host reads `magic`, then the version, then the rest.
-  localparam int unsigned TP_DISCOVERY_MAGIC_OFFSET = 'h00;  // the bytes "TOWPATH\0"
+  localparam TP_DISCOVERY_MAGIC_OFFSET = 'h00;  // the bytes "TOWPATH\0"
   localparam logic [63:0] TP_DISCOVERY_MAGIC_VALUE = 64'h48544150574f54;
-  localparam int unsigned TP_DISCOVERY_VERSION_MAJOR_OFFSET = 'h08;  // of the contract; a host refuses another than its own
+  localparam TP_DISCOVERY_VERSION_MAJOR_OFFSET = 'h08;  // of the contract; a host refuses another than its own
   localparam logic [15:0] TP_DISCOVERY_VERSION_MAJOR_VALUE = 16'h1;
-  localparam int unsigned TP_DISCOVERY_VERSION_MINOR_OFFSET = 'h0a;  // of the contract; a minor version only adds
+  localparam TP_DISCOVERY_VERSION_MINOR_OFFSET = 'h0a;  // of the contract; a minor version only adds
   localparam logic [15:0] TP_DISCOVERY_VERSION_MINOR_VALUE = 16'h0;
-  localparam int unsigned TP_DISCOVERY_HEADER_BYTES_OFFSET = 'h0c;  // of this header
+  localparam TP_DISCOVERY_HEADER_BYTES_OFFSET = 'h0c;  // of this header
   localparam logic [15:0] TP_DISCOVERY_HEADER_BYTES_VALUE = 16'h100;
-  localparam int unsigned TP_DISCOVERY_PAGE_SHIFT_OFFSET = 'h0e;  // a page of BAR 0 has 1 << page_shift bytes
-  localparam int unsigned TP_DISCOVERY_DATA_BYTES_OFFSET = 'h0f;  // width of the core's data path
-  localparam int unsigned TP_DISCOVERY_CHANNELS_OFFSET = 'h10;  // number of channels, and of entries
-  localparam int unsigned TP_DISCOVERY_ENTRY_OFFSET_OFFSET = 'h12;  // of the first channel entry in this page
+  localparam TP_DISCOVERY_PAGE_SHIFT_OFFSET = 'h0e;  // a page of BAR 0 has 1 << page_shift bytes
+  localparam TP_DISCOVERY_DATA_BYTES_OFFSET = 'h0f;  // width of the core's data path
+  localparam TP_DISCOVERY_CHANNELS_OFFSET = 'h10;  // number of channels, and of entries
+  localparam TP_DISCOVERY_ENTRY_OFFSET_OFFSET = 'h12;  // of the first channel entry in this page
   localparam logic [15:0] TP_DISCOVERY_ENTRY_OFFSET_VALUE = 16'h100;
-  localparam int unsigned TP_DISCOVERY_ENTRY_BYTES_OFFSET = 'h14;  // from one channel entry to the next
+  localparam TP_DISCOVERY_ENTRY_BYTES_OFFSET = 'h14;  // from one channel entry to the next
   localparam logic [15:0] TP_DISCOVERY_ENTRY_BYTES_VALUE = 16'h40;
-  localparam int unsigned TP_DISCOVERY_VECTORS_OFFSET = 'h16;  // MSI-X vectors
-  localparam int unsigned TP_DISCOVERY_USER_INTERRUPTS_OFFSET = 'h18;  // interrupts of the user core
-  localparam int unsigned TP_DISCOVERY_TAGS_OFFSET = 'h1a;  // read requests that the card can have in flight
-  localparam int unsigned TP_DISCOVERY_WINDOW_BYTES_OFFSET = 'h1c;  // of the register window in BAR 2; 0: none
-  localparam int unsigned TP_DISCOVERY_SERIAL_OFFSET = 'h20;  // of the card
-  localparam int unsigned TP_DISCOVERY_CORE_CLOCK_KHZ_OFFSET = 'h28;  // Towpath's clock
-  localparam int unsigned TP_DISCOVERY_USER_CLOCK_KHZ_OFFSET = 'h2c;  // the user core's clock
-  localparam int unsigned TP_DISCOVERY_CORE_VERSION_OFFSET = 'h30;  // of the user core: a number of its own
-  localparam int unsigned TP_DISCOVERY_CORE_NAME_OFFSET = 'h40;  // of the user core, UTF-8, zero padded
-  localparam int unsigned TP_DISCOVERY_CORE_NAME_COUNT = 32;
-  localparam int unsigned TP_DISCOVERY_CORE_NAME_STRIDE = 1;
-  localparam int unsigned TP_DISCOVERY_CHANNEL_ENTRY_OFFSET = 'h100;  // What a channel is. Entry n describes channel n.
-  localparam int unsigned TP_DISCOVERY_CHANNEL_ENTRY_COUNT = 60;
-  localparam int unsigned TP_DISCOVERY_CHANNEL_ENTRY_STRIDE = 64;
+  localparam TP_DISCOVERY_VECTORS_OFFSET = 'h16;  // MSI-X vectors
+  localparam TP_DISCOVERY_USER_INTERRUPTS_OFFSET = 'h18;  // interrupts of the user core
+  localparam TP_DISCOVERY_TAGS_OFFSET = 'h1a;  // read requests that the card can have in flight
+  localparam TP_DISCOVERY_WINDOW_BYTES_OFFSET = 'h1c;  // of the register window in BAR 2; 0: none
+  localparam TP_DISCOVERY_SERIAL_OFFSET = 'h20;  // of the card
+  localparam TP_DISCOVERY_CORE_CLOCK_KHZ_OFFSET = 'h28;  // Towpath's clock
+  localparam TP_DISCOVERY_USER_CLOCK_KHZ_OFFSET = 'h2c;  // the user core's clock
+  localparam TP_DISCOVERY_CORE_VERSION_OFFSET = 'h30;  // of the user core: a number of its own
+  localparam TP_DISCOVERY_CORE_NAME_OFFSET = 'h40;  // of the user core, UTF-8, zero padded
+  localparam TP_DISCOVERY_CORE_NAME_COUNT = 32;
+  localparam TP_DISCOVERY_CORE_NAME_STRIDE = 1;
+  localparam TP_DISCOVERY_CHANNEL_ENTRY_OFFSET = 'h100;  // What a channel is. Entry n describes channel n.
+  localparam TP_DISCOVERY_CHANNEL_ENTRY_COUNT = 60;
+  localparam TP_DISCOVERY_CHANNEL_ENTRY_STRIDE = 64;
 
   // What a channel is. Entry n describes channel n.
-  localparam int unsigned TP_CHANNEL_ENTRY_BYTES = 64;
-  localparam int unsigned TP_CHANNEL_ENTRY_DIRECTION_OFFSET = 'h00;  // which way data goes
-  localparam int unsigned TP_CHANNEL_ENTRY_KIND_OFFSET = 'h01;  // what carries data at the card's end
-  localparam int unsigned TP_CHANNEL_ENTRY_FLAGS_OFFSET = 'h02;  // reserved
-  localparam int unsigned TP_CHANNEL_ENTRY_QUEUE_DEPTH_OFFSET = 'h04;  // descriptors that may be posted and not yet completed
-  localparam int unsigned TP_CHANNEL_ENTRY_INLINE_SLOTS_OFFSET = 'h06;  // slots in the inline page; 0: no inline descriptors
-  localparam int unsigned TP_CHANNEL_ENTRY_FIRST_PAGE_OFFSET = 'h08;  // index of the channel's privileged page; doorbell and inline page follow it
-  localparam int unsigned TP_CHANNEL_ENTRY_BUFFER_BYTES_OFFSET = 'h0c;  // the card's own buffer for the channel
-  localparam int unsigned TP_CHANNEL_ENTRY_NAME_OFFSET = 'h20;  // UTF-8, zero padded
-  localparam int unsigned TP_CHANNEL_ENTRY_NAME_COUNT = 32;
-  localparam int unsigned TP_CHANNEL_ENTRY_NAME_STRIDE = 1;
+  localparam TP_CHANNEL_ENTRY_BYTES = 64;
+  localparam TP_CHANNEL_ENTRY_DIRECTION_OFFSET = 'h00;  // which way data goes
+  localparam TP_CHANNEL_ENTRY_KIND_OFFSET = 'h01;  // what carries data at the card's end
+  localparam TP_CHANNEL_ENTRY_FLAGS_OFFSET = 'h02;  // reserved
+  localparam TP_CHANNEL_ENTRY_QUEUE_DEPTH_OFFSET = 'h04;  // descriptors that may be posted and not yet completed
+  localparam TP_CHANNEL_ENTRY_INLINE_SLOTS_OFFSET = 'h06;  // slots in the inline page; 0: no inline descriptors
+  localparam TP_CHANNEL_ENTRY_FIRST_PAGE_OFFSET = 'h08;  // index of the channel's privileged page; doorbell and inline page follow it
+  localparam TP_CHANNEL_ENTRY_BUFFER_BYTES_OFFSET = 'h0c;  // the card's own buffer for the channel
+  localparam TP_CHANNEL_ENTRY_NAME_OFFSET = 'h20;  // UTF-8, zero padded
+  localparam TP_CHANNEL_ENTRY_NAME_COUNT = 32;
+  localparam TP_CHANNEL_ENTRY_NAME_STRIDE = 1;
 
   // Page 1: what concerns all channels and the user core. The driver's.
-  localparam int unsigned TP_CARD_CONTROL_OFFSET = 'h00;  // control
-  localparam int unsigned TP_CARD_CONTROL_RESET_LSB = 0;  // write 1: resets all channels and the user core; reads 1 until that is done
+  localparam TP_CARD_CONTROL_OFFSET = 'h00;  // control
+  localparam TP_CARD_CONTROL_RESET_LSB = 0;  // write 1: resets all channels and the user core; reads 1 until that is done
   localparam logic [31:0] TP_CARD_CONTROL_RESET_MASK = 32'h1;
-  localparam int unsigned TP_CARD_STATUS_OFFSET = 'h04;  // reserved
-  localparam int unsigned TP_CARD_WINDOW_TIMEOUT_OFFSET = 'h08;  // core clocks that an access of the register window may take
+  localparam TP_CARD_STATUS_OFFSET = 'h04;  // reserved
+  localparam TP_CARD_WINDOW_TIMEOUT_OFFSET = 'h08;  // core clocks that an access of the register window may take
   localparam logic [31:0] TP_CARD_WINDOW_TIMEOUT_RESET = 32'h3d090;
-  localparam int unsigned TP_CARD_WINDOW_STATUS_OFFSET = 'h0c;  // what went wrong in the register window since it was last cleared
-  localparam int unsigned TP_CARD_WINDOW_STATUS_TIMEOUT_LSB = 0;  // the user core did not answer in time
+  localparam TP_CARD_WINDOW_STATUS_OFFSET = 'h0c;  // what went wrong in the register window since it was last cleared
+  localparam TP_CARD_WINDOW_STATUS_TIMEOUT_LSB = 0;  // the user core did not answer in time
   localparam logic [31:0] TP_CARD_WINDOW_STATUS_TIMEOUT_MASK = 32'h1;
-  localparam int unsigned TP_CARD_WINDOW_STATUS_ERROR_LSB = 1;  // the user core answered SLVERR or DECERR
+  localparam TP_CARD_WINDOW_STATUS_ERROR_LSB = 1;  // the user core answered SLVERR or DECERR
   localparam logic [31:0] TP_CARD_WINDOW_STATUS_ERROR_MASK = 32'h2;
-  localparam int unsigned TP_CARD_INBOUND_OVERRUNS_OFFSET = 'h10;  // writes of the host that found no room and were dropped
-  localparam int unsigned TP_CARD_WINDOW_OVERRUNS_OFFSET = 'h14;  // writes to the register window that found no room and were dropped
-  localparam int unsigned TP_CARD_WINDOW_TIMEOUTS_OFFSET = 'h18;  // accesses of the register window that were not answered in time
-  localparam int unsigned TP_CARD_UNEXPECTED_COMPLETIONS_OFFSET = 'h1c;  // answers to reads which the card had not asked or had given up
-  localparam int unsigned TP_CARD_USER_IRQ_ENABLE_OFFSET = 'h40;  // bit k: user interrupt k fires `user_irq_vector[k]`
-  localparam int unsigned TP_CARD_USER_IRQ_VECTOR_OFFSET = 'h80;  // MSI-X vector of user interrupt k
-  localparam int unsigned TP_CARD_USER_IRQ_VECTOR_COUNT = 16;
-  localparam int unsigned TP_CARD_USER_IRQ_VECTOR_STRIDE = 4;
-  localparam int unsigned TP_CARD_USER_IRQ_COUNT_OFFSET = 'hc0;  // events of user interrupt k, modulo 2^32
-  localparam int unsigned TP_CARD_USER_IRQ_COUNT_COUNT = 16;
-  localparam int unsigned TP_CARD_USER_IRQ_COUNT_STRIDE = 4;
+  localparam TP_CARD_INBOUND_OVERRUNS_OFFSET = 'h10;  // writes of the host that found no room and were dropped
+  localparam TP_CARD_WINDOW_OVERRUNS_OFFSET = 'h14;  // writes to the register window that found no room and were dropped
+  localparam TP_CARD_WINDOW_TIMEOUTS_OFFSET = 'h18;  // accesses of the register window that were not answered in time
+  localparam TP_CARD_UNEXPECTED_COMPLETIONS_OFFSET = 'h1c;  // answers to reads which the card had not asked or had given up
+  localparam TP_CARD_USER_IRQ_ENABLE_OFFSET = 'h40;  // bit k: user interrupt k fires `user_irq_vector[k]`
+  localparam TP_CARD_USER_IRQ_VECTOR_OFFSET = 'h80;  // MSI-X vector of user interrupt k
+  localparam TP_CARD_USER_IRQ_VECTOR_COUNT = 16;
+  localparam TP_CARD_USER_IRQ_VECTOR_STRIDE = 4;
+  localparam TP_CARD_USER_IRQ_COUNT_OFFSET = 'hc0;  // events of user interrupt k, modulo 2^32
+  localparam TP_CARD_USER_IRQ_COUNT_COUNT = 16;
+  localparam TP_CARD_USER_IRQ_COUNT_STRIDE = 4;
 
   // Page 2: MSI-X. The kernel's.
-  localparam int unsigned TP_MSIX_VECTOR_OFFSET = 'h00;  // One vector of the MSI-X table.
-  localparam int unsigned TP_MSIX_VECTOR_COUNT = 128;
-  localparam int unsigned TP_MSIX_VECTOR_STRIDE = 16;
-  localparam int unsigned TP_MSIX_PENDING_OFFSET = 'h800;  // bit v modulo 64 of word v / 64: vector v is pending
-  localparam int unsigned TP_MSIX_PENDING_COUNT = 32;
-  localparam int unsigned TP_MSIX_PENDING_STRIDE = 8;
+  localparam TP_MSIX_VECTOR_OFFSET = 'h00;  // One vector of the MSI-X table.
+  localparam TP_MSIX_VECTOR_COUNT = 128;
+  localparam TP_MSIX_VECTOR_STRIDE = 16;
+  localparam TP_MSIX_PENDING_OFFSET = 'h800;  // bit v modulo 64 of word v / 64: vector v is pending
+  localparam TP_MSIX_PENDING_COUNT = 32;
+  localparam TP_MSIX_PENDING_STRIDE = 8;
 
   // One vector of the MSI-X table.
-  localparam int unsigned TP_MSIX_VECTOR_BYTES = 16;
-  localparam int unsigned TP_MSIX_VECTOR_ADDRESS_OFFSET = 'h00;  // to which the message is written
-  localparam int unsigned TP_MSIX_VECTOR_DATA_OFFSET = 'h08;  // of the message
-  localparam int unsigned TP_MSIX_VECTOR_CONTROL_OFFSET = 'h0c;  // control
+  localparam TP_MSIX_VECTOR_BYTES = 16;
+  localparam TP_MSIX_VECTOR_ADDRESS_OFFSET = 'h00;  // to which the message is written
+  localparam TP_MSIX_VECTOR_DATA_OFFSET = 'h08;  // of the message
+  localparam TP_MSIX_VECTOR_CONTROL_OFFSET = 'h0c;  // control
   localparam logic [31:0] TP_MSIX_VECTOR_CONTROL_RESET = 32'h1;
-  localparam int unsigned TP_MSIX_VECTOR_CONTROL_MASK_LSB = 0;  // holds the vector back and pending
+  localparam TP_MSIX_VECTOR_CONTROL_MASK_LSB = 0;  // holds the vector back and pending
   localparam logic [31:0] TP_MSIX_VECTOR_CONTROL_MASK_MASK = 32'h1;
 
   // A channel's privileged page. The driver's.
-  localparam int unsigned TP_CHANNEL_CONTROL_OFFSET = 'h00;  // control
-  localparam int unsigned TP_CHANNEL_CONTROL_ENABLE_LSB = 0;  // the channel runs; without it descriptors are dropped
+  localparam TP_CHANNEL_CONTROL_OFFSET = 'h00;  // control
+  localparam TP_CHANNEL_CONTROL_ENABLE_LSB = 0;  // the channel runs; without it descriptors are dropped
   localparam logic [31:0] TP_CHANNEL_CONTROL_ENABLE_MASK = 32'h1;
-  localparam int unsigned TP_CHANNEL_CONTROL_ANNOUNCE_LSB = 1;  // C2H: write message starts
+  localparam TP_CHANNEL_CONTROL_ANNOUNCE_LSB = 1;  // C2H: write message starts
   localparam logic [31:0] TP_CHANNEL_CONTROL_ANNOUNCE_MASK = 32'h2;
-  localparam int unsigned TP_CHANNEL_RESET_OFFSET = 'h04;  // reset
-  localparam int unsigned TP_CHANNEL_RESET_RESET_LSB = 0;  // write 1: resets the channel; reads 1 until that is done
+  localparam TP_CHANNEL_RESET_OFFSET = 'h04;  // reset
+  localparam TP_CHANNEL_RESET_RESET_LSB = 0;  // write 1: resets the channel; reads 1 until that is done
   localparam logic [31:0] TP_CHANNEL_RESET_RESET_MASK = 32'h1;
-  localparam int unsigned TP_CHANNEL_RING_BASE_OFFSET = 'h08;  // bus address of the completion ring, 64-byte aligned
-  localparam int unsigned TP_CHANNEL_RING_LOG2_OFFSET = 'h10;  // the completion ring has 1 << ring_log2 entries, 2 to 16
-  localparam int unsigned TP_CHANNEL_VECTOR_OFFSET = 'h14;  // MSI-X vector of the channel
-  localparam int unsigned TP_CHANNEL_STATUS_OFFSET = 'h18;  // status
-  localparam int unsigned TP_CHANNEL_STATUS_RUNNING_LSB = 0;  // the channel is enabled and takes descriptors
+  localparam TP_CHANNEL_RING_BASE_OFFSET = 'h08;  // bus address of the completion ring, 64-byte aligned
+  localparam TP_CHANNEL_RING_LOG2_OFFSET = 'h10;  // the completion ring has 1 << ring_log2 entries, 2 to 16
+  localparam TP_CHANNEL_VECTOR_OFFSET = 'h14;  // MSI-X vector of the channel
+  localparam TP_CHANNEL_STATUS_OFFSET = 'h18;  // status
+  localparam TP_CHANNEL_STATUS_RUNNING_LSB = 0;  // the channel is enabled and takes descriptors
   localparam logic [31:0] TP_CHANNEL_STATUS_RUNNING_MASK = 32'h1;
-  localparam int unsigned TP_CHANNEL_STATUS_ERROR_LSB = 1;  // a descriptor too many was posted; all are dropped until a reset
+  localparam TP_CHANNEL_STATUS_ERROR_LSB = 1;  // a descriptor too many was posted; all are dropped until a reset
   localparam logic [31:0] TP_CHANNEL_STATUS_ERROR_MASK = 32'h2;
-  localparam int unsigned TP_CHANNEL_STATUS_RESETTING_LSB = 2;  // a reset goes on
+  localparam TP_CHANNEL_STATUS_RESETTING_LSB = 2;  // a reset goes on
   localparam logic [31:0] TP_CHANNEL_STATUS_RESETTING_MASK = 32'h4;
-  localparam int unsigned TP_CHANNEL_OVERFLOWS_OFFSET = 'h1c;  // descriptors dropped
-  localparam int unsigned TP_CHANNEL_TORN_OFFSET = 'h20;  // descriptors that arrived torn
-  localparam int unsigned TP_CHANNEL_PRODUCED_OFFSET = 'h24;  // ring entries written since enable, modulo 2^32
-  localparam int unsigned TP_CHANNEL_CONSUMED_OFFSET = 'h28;  // descriptors completed since enable, modulo 2^32
-  localparam int unsigned TP_CHANNEL_MODERATION_OFFSET = 'h30;  // reserved
+  localparam TP_CHANNEL_OVERFLOWS_OFFSET = 'h1c;  // descriptors dropped
+  localparam TP_CHANNEL_TORN_OFFSET = 'h20;  // descriptors that arrived torn
+  localparam TP_CHANNEL_PRODUCED_OFFSET = 'h24;  // ring entries written since enable, modulo 2^32
+  localparam TP_CHANNEL_CONSUMED_OFFSET = 'h28;  // descriptors completed since enable, modulo 2^32
+  localparam TP_CHANNEL_MODERATION_OFFSET = 'h30;  // reserved
 
   // A channel's doorbells: write-only, for the channel's user, mapped uncached.
-  localparam int unsigned TP_DOORBELL_DESCRIPTOR_OFFSET = 'h00;  // What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's.
-  localparam int unsigned TP_DOORBELL_ARM_OFFSET = 'h10;  // entries reaped since enable: fire as soon as the card has written more
-  localparam int unsigned TP_DOORBELL_CANCEL_OFFSET = 'h14;  // any value: end every descriptor committed before
+  localparam TP_DOORBELL_DESCRIPTOR_OFFSET = 'h00;  // What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's.
+  localparam TP_DOORBELL_ARM_OFFSET = 'h10;  // entries reaped since enable: fire as soon as the card has written more
+  localparam TP_DOORBELL_CANCEL_OFFSET = 'h14;  // any value: end every descriptor committed before
 
   // What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's.
-  localparam int unsigned TP_DESCRIPTOR_BYTES = 16;
-  localparam int unsigned TP_DESCRIPTOR_ADDRESS_OFFSET = 'h00;  // of the piece, the list's table or the inline slot; of a prefix its first value
-  localparam int unsigned TP_DESCRIPTOR_LENGTH_OFFSET = 'h08;  // bytes; of a prefix its second value
-  localparam int unsigned TP_DESCRIPTOR_COOKIE_OFFSET = 'h0c;  // the host's own, handed back in the completion
-  localparam int unsigned TP_DESCRIPTOR_CONTROL_OFFSET = 'h0e;  // kind and flags
-  localparam int unsigned TP_DESCRIPTOR_CONTROL_KIND_LSB = 0;  // what the descriptor is
+  localparam TP_DESCRIPTOR_BYTES = 16;
+  localparam TP_DESCRIPTOR_ADDRESS_OFFSET = 'h00;  // of the piece, the list's table or the inline slot; of a prefix its first value
+  localparam TP_DESCRIPTOR_LENGTH_OFFSET = 'h08;  // bytes; of a prefix its second value
+  localparam TP_DESCRIPTOR_COOKIE_OFFSET = 'h0c;  // the host's own, handed back in the completion
+  localparam TP_DESCRIPTOR_CONTROL_OFFSET = 'h0e;  // kind and flags
+  localparam TP_DESCRIPTOR_CONTROL_KIND_LSB = 0;  // what the descriptor is
   localparam logic [15:0] TP_DESCRIPTOR_CONTROL_KIND_MASK = 16'hf;
-  localparam int unsigned TP_DESCRIPTOR_CONTROL_END_LSB = 4;  // H2C: the message ends after this descriptor's last byte
+  localparam TP_DESCRIPTOR_CONTROL_END_LSB = 4;  // H2C: the message ends after this descriptor's last byte
   localparam logic [15:0] TP_DESCRIPTOR_CONTROL_END_MASK = 16'h10;
 
   // One piece of a list, in a table in host memory, 16-byte aligned.
-  localparam int unsigned TP_LIST_ENTRY_BYTES = 16;
-  localparam int unsigned TP_LIST_ENTRY_ADDRESS_OFFSET = 'h00;  // of the piece, any byte; with `chain` of the next table, 16-byte aligned
-  localparam int unsigned TP_LIST_ENTRY_LENGTH_OFFSET = 'h08;  // bytes in the piece; ignored with `chain`
-  localparam int unsigned TP_LIST_ENTRY_CONTROL_OFFSET = 'h0c;  // flags
-  localparam int unsigned TP_LIST_ENTRY_CONTROL_LAST_LSB = 0;  // the list ends with this entry
+  localparam TP_LIST_ENTRY_BYTES = 16;
+  localparam TP_LIST_ENTRY_ADDRESS_OFFSET = 'h00;  // of the piece, any byte; with `chain` of the next table, 16-byte aligned
+  localparam TP_LIST_ENTRY_LENGTH_OFFSET = 'h08;  // bytes in the piece; ignored with `chain`
+  localparam TP_LIST_ENTRY_CONTROL_OFFSET = 'h0c;  // flags
+  localparam TP_LIST_ENTRY_CONTROL_LAST_LSB = 0;  // the list ends with this entry
   localparam logic [31:0] TP_LIST_ENTRY_CONTROL_LAST_MASK = 32'h1;
-  localparam int unsigned TP_LIST_ENTRY_CONTROL_CHAIN_LSB = 1;  // the entry holds no data but the address of the next table
+  localparam TP_LIST_ENTRY_CONTROL_CHAIN_LSB = 1;  // the entry holds no data but the address of the next table
   localparam logic [31:0] TP_LIST_ENTRY_CONTROL_CHAIN_MASK = 32'h2;
 
   // What the card writes into a channel's ring, whole and after the data it tells of.
-  localparam int unsigned TP_COMPLETION_BYTES = 16;
-  localparam int unsigned TP_COMPLETION_BYTES_OFFSET = 'h00;  // moved; in a message start bits 31:0 of the message's length
-  localparam int unsigned TP_COMPLETION_OFFSET_OFFSET = 'h04;  // C2H: the message's offset, as the core gave it
-  localparam int unsigned TP_COMPLETION_USER_OFFSET = 'h08;  // C2H: the message's user word, as the core gave it
-  localparam int unsigned TP_COMPLETION_COOKIE_OFFSET = 'h0c;  // of the descriptor; in a message start bits 47:32 of the message's length
-  localparam int unsigned TP_COMPLETION_STATUS_OFFSET = 'h0e;  // how the descriptor ended
-  localparam int unsigned TP_COMPLETION_FLAGS_OFFSET = 'h0f;  // flags
-  localparam int unsigned TP_COMPLETION_FLAGS_PHASE_LSB = 0;  // 1 in the ring's first lap, flips in each: tells a new entry from an old one
+  localparam TP_COMPLETION_BYTES = 16;
+  localparam TP_COMPLETION_BYTES_OFFSET = 'h00;  // moved; in a message start bits 31:0 of the message's length
+  localparam TP_COMPLETION_OFFSET_OFFSET = 'h04;  // C2H: the message's offset, as the core gave it
+  localparam TP_COMPLETION_USER_OFFSET = 'h08;  // C2H: the message's user word, as the core gave it
+  localparam TP_COMPLETION_COOKIE_OFFSET = 'h0c;  // of the descriptor; in a message start bits 47:32 of the message's length
+  localparam TP_COMPLETION_STATUS_OFFSET = 'h0e;  // how the descriptor ended
+  localparam TP_COMPLETION_FLAGS_OFFSET = 'h0f;  // flags
+  localparam TP_COMPLETION_FLAGS_PHASE_LSB = 0;  // 1 in the ring's first lap, flips in each: tells a new entry from an old one
   localparam logic [7:0] TP_COMPLETION_FLAGS_PHASE_MASK = 8'h1;
-  localparam int unsigned TP_COMPLETION_FLAGS_START_LSB = 1;  // a message starts; nothing completes
+  localparam TP_COMPLETION_FLAGS_START_LSB = 1;  // a message starts; nothing completes
   localparam logic [7:0] TP_COMPLETION_FLAGS_START_MASK = 8'h2;
 
   typedef struct packed {
