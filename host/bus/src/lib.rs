@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! What a driver needs of whatever lies between it and the card: the one interface behind which the simulator, another process and a
 //! real board look alike.
 //!

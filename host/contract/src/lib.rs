@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Constants and structs that host and card agree on, generated from `contract/towpath.rdl`. What they mean is in `contract/protocol.md`.
+//!
+//! Not for programs: they use crate `towpath`.
+#![no_std]
+
+#[path = "../../../contract/generated/towpath.rs"]
+mod generated;
+pub use generated::*;

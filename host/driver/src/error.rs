@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What can go wrong, as values. Each says what happened, on which channel, and what to do about it.
+
+use crate::{Direction, Status};
+use std::fmt;
+use std::time::Duration;
+
+/// Result of a Towpath operation.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What happened, where, and (in its text) what to do about it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The name's scheme (the part before the colon) is not known.
+    UnknownScheme {
+        /// The name that was asked for.
+        name: String,
+        /// What could be used instead.
+        schemes: Vec<String>,
+    },
+    /// No device of this name, or none at all.
+    NoSuchDevice {
+        /// The name that was asked for; empty for "the first found".
+        name: String,
+        /// What is missing.
+        why: String,
+        /// Names that can be opened.
+        available: Vec<String>,
+    },
+    /// The user core could not be found, checked or built. The text is the builder's own, with file and line.
+    Core {
+        /// The device's name.
+        name: String,
+        /// The builder's message.
+        message: String,
+    },
+    /// What answers is not a Towpath card.
+    NotTowpath {
+        /// The device's name.
+        name: String,
+        /// What was read where the magic should be.
+        magic: u64,
+    },
+    /// Card and library speak different major versions of the contract.
+    Version {
+        /// The device's name.
+        name: String,
+        /// The card's version, major and minor.
+        card: (u16, u16),
+        /// The library's version, major and minor.
+        host: (u16, u16),
+    },
+    /// The card's discovery table makes no sense.
+    Discovery {
+        /// The device's name.
+        name: String,
+        /// Which field, and why.
+        what: String,
+    },
+    /// The device has no channel of this name or number.
+    NoSuchChannel {
+        /// What was asked for.
+        channel: String,
+        /// The channels that there are, with their directions.
+        available: Vec<String>,
+    },
+    /// The channel goes the other way.
+    WrongDirection {
+        /// The channel.
+        channel: String,
+        /// Its direction.
+        is: Direction,
+        /// Channels of the wanted direction.
+        available: Vec<String>,
+    },
+    /// The channel is open already, here or in another process.
+    ChannelInUse {
+        /// The channel.
+        channel: String,
+    },
+    /// No progress for as long as the timeout says. What was posted has been cancelled; the channel stays usable and no byte is lost.
+    Timeout {
+        /// The channel.
+        channel: String,
+        /// Send: bytes which the card has taken. Receive: bytes in the buffer that are valid.
+        bytes: u64,
+        /// The timeout.
+        after: Duration,
+    },
+    /// [`crate::Channel::wait`] ended before its ticket did; the descriptor is still posted.
+    Pending {
+        /// The channel.
+        channel: String,
+        /// How long the wait was.
+        after: Duration,
+    },
+    /// Cancelled by the program.
+    Cancelled {
+        /// The channel.
+        channel: String,
+        /// Bytes that were moved before it.
+        bytes: u64,
+    },
+    /// The channel or the card was reset meanwhile.
+    Reset {
+        /// The channel.
+        channel: String,
+        /// Bytes that were moved before it.
+        bytes: u64,
+    },
+    /// The card met a fault on the link; the channel stays usable.
+    Fault {
+        /// The channel.
+        channel: String,
+        /// The fault.
+        status: Status,
+        /// Bytes that were moved before it, in order.
+        bytes: u64,
+    },
+    /// As many descriptors are in flight as the card's queue holds.
+    QueueFull {
+        /// The channel.
+        channel: String,
+        /// The queue's depth in descriptors; a message's attributes count.
+        depth: u16,
+    },
+    /// The ticket is not of this channel, or its result was collected already.
+    UnknownTicket {
+        /// The channel.
+        channel: String,
+    },
+    /// The buffer is part of a transfer in flight.
+    BufferInUse,
+    /// The card broke the protocol; nothing of the host's was harmed, and it has been counted.
+    Protocol {
+        /// The channel.
+        channel: String,
+        /// What it did.
+        what: String,
+    },
+    /// The user core's registers: no such register, no answer, or an error as the answer.
+    Register {
+        /// Byte offset of the access.
+        offset: u32,
+        /// What happened and what to do.
+        what: String,
+    },
+    /// The user interrupt did not come in time.
+    InterruptTimeout {
+        /// Its number.
+        index: u16,
+        /// The timeout.
+        after: Duration,
+    },
+    /// An argument that makes no sense.
+    Invalid(String),
+    /// Not enough memory.
+    Memory {
+        /// Bytes that were asked for.
+        bytes: u64,
+    },
+    /// The way to the card failed.
+    Bus {
+        /// What was being done.
+        doing: String,
+        /// The bus's reason.
+        source: towpath_bus::BusError,
+    },
+}
+
+impl Error {
+    /// Bytes that were moved before the error, for those errors of a transfer that know it.
+    pub fn bytes(&self) -> Option<u64> {
+        match self {
+            Error::Timeout { bytes, .. } | Error::Cancelled { bytes, .. } | Error::Reset { bytes, .. } | Error::Fault { bytes, .. } => {
+                Some(*bytes)
+            }
+            _ => None,
+        }
+    }
+
+    /// The same error with another count of moved bytes, where it has one.
+    pub fn with_bytes(mut self, count: u64) -> Self {
+        match &mut self {
+            Error::Timeout { bytes, .. } | Error::Cancelled { bytes, .. } | Error::Reset { bytes, .. } | Error::Fault { bytes, .. } => {
+                *bytes = count;
+            }
+            _ => {}
+        }
+        self
+    }
+
+    /// The channel the error is about, if it is about one.
+    pub fn channel(&self) -> Option<&str> {
+        match self {
+            Error::NoSuchChannel { channel, .. }
+            | Error::WrongDirection { channel, .. }
+            | Error::ChannelInUse { channel }
+            | Error::Timeout { channel, .. }
+            | Error::Pending { channel, .. }
+            | Error::Cancelled { channel, .. }
+            | Error::Reset { channel, .. }
+            | Error::Fault { channel, .. }
+            | Error::QueueFull { channel, .. }
+            | Error::UnknownTicket { channel }
+            | Error::Protocol { channel, .. } => Some(channel),
+            _ => None,
+        }
+    }
+
+    /// Is it about time: [`Error::Timeout`], [`Error::Pending`] or [`Error::InterruptTimeout`]?
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, Error::Timeout { .. } | Error::Pending { .. } | Error::InterruptTimeout { .. })
+    }
+
+    pub(crate) fn bus(doing: impl Into<String>) -> impl FnOnce(towpath_bus::BusError) -> Error {
+        move |source| Error::Bus { doing: doing.into(), source }
+    }
+}
+
+fn list(items: &[String]) -> String {
+    if items.is_empty() {
+        "none".into()
+    } else {
+        items.join(", ")
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::UnknownScheme { name, schemes } => {
+                write!(f, "device \"{name}\": unknown kind of device; names begin with one of: {}", list(schemes))
+            }
+            Error::NoSuchDevice { name, why, available } if name.is_empty() => write!(
+                f,
+                "no device found: {why}; give a name or set TOWPATH_DEVICE; devices that can be opened: {}",
+                list(available)
+            ),
+            Error::NoSuchDevice { name, why, available } => {
+                write!(f, "no device \"{name}\": {why}; devices that can be opened: {}", list(available))
+            }
+            Error::Core { name, message } => write!(f, "device \"{name}\": {message}"),
+            Error::NotTowpath { name, magic } => write!(
+                f,
+                "device \"{name}\" is not a Towpath card: its discovery page begins with {magic:#018x}; check that the card is \
+                 configured with a Towpath bitstream and that the link is up"
+            ),
+            Error::Version { name, card, host } => write!(
+                f,
+                "device \"{name}\" speaks version {}.{} of Towpath's contract, this library {}.{}; rebuild the bitstream or install the \
+                 library of the same major version",
+                card.0, card.1, host.0, host.1
+            ),
+            Error::Discovery { name, what } => write!(f, "device \"{name}\": bad discovery table: {what}; rebuild the bitstream"),
+            Error::NoSuchChannel { channel, available } => {
+                write!(f, "no channel \"{channel}\"; this device has: {}", list(available))
+            }
+            Error::WrongDirection { channel, is, available } => {
+                let (does, use_, other) = match is {
+                    Direction::H2c => ("carries data to the card", "open it with sender()", "from"),
+                    Direction::C2h => ("carries data from the card", "open it with receiver()", "to"),
+                };
+                write!(f, "channel \"{channel}\" {does}: {use_}; channels {other} the card: {}", list(available))
+            }
+            Error::ChannelInUse { channel } => {
+                write!(f, "channel \"{channel}\" is already open; close its other sender or receiver first, or share that one between threads")
+            }
+            Error::Timeout { channel, bytes, after } => write!(
+                f,
+                "channel \"{channel}\": no progress for {after:?}; {bytes} bytes were moved, the rest was cancelled and nothing is lost; \
+                 check that the user core takes or gives data, or set a longer timeout"
+            ),
+            Error::Pending { channel, after } => {
+                write!(f, "channel \"{channel}\": not complete after {after:?}; the transfer is still in flight: wait again, or cancel it")
+            }
+            Error::Cancelled { channel, bytes } => {
+                write!(f, "channel \"{channel}\": cancelled after {bytes} bytes; the channel can be used on")
+            }
+            Error::Reset { channel, bytes } => {
+                write!(f, "channel \"{channel}\": reset after {bytes} bytes; begin again with the first message")
+            }
+            Error::Fault { channel, status, bytes } => {
+                write!(f, "channel \"{channel}\": {status} after {bytes} bytes; {}", status.remedy())
+            }
+            Error::QueueFull { channel, depth } => write!(
+                f,
+                "channel \"{channel}\": its queue of {depth} descriptors is full; wait for a ticket before submitting more"
+            ),
+            Error::UnknownTicket { channel } => write!(
+                f,
+                "channel \"{channel}\": no such ticket; it belongs to another channel, or its result was collected already"
+            ),
+            Error::BufferInUse => write!(f, "the buffer is part of a transfer in flight; wait for its ticket, or cancel it, first"),
+            Error::Protocol { channel, what } => write!(
+                f,
+                "channel \"{channel}\": the card broke the protocol: {what}; reset the channel, and report this with the bitstream's version"
+            ),
+            Error::Register { offset, what } => write!(f, "register at {offset:#x}: {what}"),
+            Error::InterruptTimeout { index, after } => write!(
+                f,
+                "user interrupt {index} did not come within {after:?}; check that the user core raises it, or wait longer"
+            ),
+            Error::Invalid(what) => f.write_str(what),
+            Error::Memory { bytes } => write!(f, "no memory for {bytes} bytes; use smaller messages or receive into buffers of your own"),
+            Error::Bus { doing, source } => write!(f, "{doing}: {source}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Bus { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}

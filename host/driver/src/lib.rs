@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The interface of Towpath's drivers, and the user-space driver behind it.
+//!
+//! [`Driver`] and [`Channel`] are what the library needs of a driver, whatever it is: [`user::UserDriver`] runs in the program over any
+//! [`towpath_bus::Bus`]; a kernel driver comes behind the same traits.
+//!
+//! Not for programs: they use crate `towpath`, which makes these operations safe.
+
+mod error;
+
+pub use error::{Error, Result};
+pub use towpath_bus::{Access, WireStatistics};
+
+use std::any::Any;
+use std::fmt;
+use std::os::fd::RawFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Which way a channel carries data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// Host to card.
+    H2c,
+    /// Card to host.
+    C2h,
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Direction::H2c => "h2c",
+            Direction::C2h => "c2h",
+        })
+    }
+}
+
+/// What the discovery table says of a channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChannelInfo {
+    /// Its number.
+    pub index: u16,
+    /// The user core's name for it.
+    pub name: String,
+    /// Which way it carries data.
+    pub direction: Direction,
+    /// Descriptors that can be in flight; a message's attributes count.
+    pub queue_depth: u16,
+    /// Slots for messages that travel inside the doorbell page's neighbour.
+    pub inline_slots: u16,
+    /// Bytes that the channel buffers on the card.
+    pub buffer_bytes: u32,
+}
+
+/// What the discovery table says of a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeviceInfo {
+    /// The name it was opened by.
+    pub name: String,
+    /// The user core's name.
+    pub core: String,
+    /// The user core's version.
+    pub core_version: u32,
+    /// Version of the contract that the card speaks: major, minor.
+    pub version: (u16, u16),
+    /// The card's serial number.
+    pub serial: u64,
+    /// Width of the data path.
+    pub data_bits: u32,
+    /// Clock of the data path, kHz.
+    pub core_clock_khz: u32,
+    /// Clock of the user core, kHz.
+    pub user_clock_khz: u32,
+    /// Read requests that can be outstanding.
+    pub tags: u16,
+    /// MSI-X vectors.
+    pub vectors: u16,
+    /// User interrupts.
+    pub interrupts: u16,
+    /// Size of the user core's register window, 0 if it has none.
+    pub register_bytes: u32,
+    /// Names of the user core's registers and their offsets, as far as they are known.
+    pub register_names: Vec<(String, u32)>,
+    /// The channels.
+    pub channels: Vec<ChannelInfo>,
+}
+
+/// How a descriptor ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Status {
+    /// All bytes were moved. C2H: the buffer is full and the message goes on.
+    Done,
+    /// C2H: the message ended in this buffer.
+    EndOfMessage,
+    /// A read was answered with "unsupported request".
+    UnsupportedRequest,
+    /// A read was answered with "completer abort".
+    CompleterAbort,
+    /// Data came poisoned.
+    Poisoned,
+    /// A read was never answered.
+    Timeout,
+    /// Cancelled by the host.
+    Cancelled,
+    /// The system forbids the card to access memory.
+    BusMasteringOff,
+    /// The channel or the card was reset.
+    Reset,
+    /// The descriptor did not arrive whole.
+    Torn,
+    /// The descriptor or its list made no sense.
+    Malformed,
+    /// A status this library does not know.
+    Unknown(u8),
+}
+
+impl Status {
+    /// Did the descriptor do what it was asked to?
+    pub fn is_ok(self) -> bool {
+        matches!(self, Status::Done | Status::EndOfMessage)
+    }
+
+    /// What to do about it.
+    pub fn remedy(self) -> &'static str {
+        match self {
+            Status::Done | Status::EndOfMessage => "nothing is wrong",
+            Status::UnsupportedRequest | Status::CompleterAbort => {
+                "the card was refused access to the buffer: check that it is still mapped, then send the message again"
+            }
+            Status::Poisoned => "the host's memory or a switch corrupted data: check the system's error log, then send the message again",
+            Status::Timeout => "the host did not answer the card's read: check the link, then send the message again",
+            Status::Cancelled | Status::Reset => "begin again with the next message",
+            Status::BusMasteringOff => "bus mastering is off: open the device again",
+            Status::Torn | Status::Malformed | Status::Unknown(_) => "reset the channel and report this",
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Status::Done => "done",
+            Status::EndOfMessage => "end of message",
+            Status::UnsupportedRequest => "unsupported request",
+            Status::CompleterAbort => "completer abort",
+            Status::Poisoned => "poisoned data",
+            Status::Timeout => "a read of the card's timed out",
+            Status::Cancelled => "cancelled",
+            Status::BusMasteringOff => "bus mastering is off",
+            Status::Reset => "reset",
+            Status::Torn => "a torn descriptor",
+            Status::Malformed => "a malformed descriptor",
+            Status::Unknown(n) => return write!(f, "unknown status {n}"),
+        })
+    }
+}
+
+/// How to wait for the card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notify {
+    /// Look at the ring for this long, then sleep until the interrupt.
+    Adaptive {
+        /// How long to look.
+        poll: Duration,
+    },
+    /// Look at the ring all the time: the shortest delay, and a processor that does nothing else.
+    Poll,
+    /// Sleep until the interrupt.
+    Interrupt,
+}
+
+impl Default for Notify {
+    fn default() -> Self {
+        Notify::Adaptive { poll: Duration::from_micros(20) }
+    }
+}
+
+/// Settings of a channel, fixed when it is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChannelOptions {
+    /// How to wait.
+    pub notify: Notify,
+    /// C2H: let the card announce each message ([`Channel::message_start`]); costs one more ring entry a message.
+    pub announce: bool,
+}
+
+impl Default for ChannelOptions {
+    fn default() -> Self {
+        ChannelOptions { notify: Notify::default(), announce: true }
+    }
+}
+
+/// A contiguous piece of the program's memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece {
+    /// Its first byte.
+    pub memory: *mut u8,
+    /// Its length.
+    pub bytes: usize,
+}
+
+/// What a descriptor carries beside its memory; only H2C has any of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// The message ends with this descriptor.
+    pub end: bool,
+    /// Bytes in the whole message, if the core is to know it beforehand.
+    pub length: Option<u64>,
+    /// For the user core: an offset or an address on the card.
+    pub offset: u64,
+    /// For the user core: a word of the program's own.
+    pub user: u32,
+}
+
+impl Default for Message {
+    /// A whole message without attributes.
+    fn default() -> Self {
+        Message { end: true, length: None, offset: 0, user: 0 }
+    }
+}
+
+/// Stands for one submitted descriptor, unique on its channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ticket(pub(crate) u64);
+
+/// How a submitted descriptor ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Completion {
+    /// Which one.
+    pub ticket: Ticket,
+    /// How.
+    pub status: Status,
+    /// Bytes that were moved.
+    pub bytes: u64,
+    /// C2H: the offset that the core gave for the message.
+    pub offset: u32,
+    /// C2H: the user word that the core gave for the message.
+    pub user: u32,
+}
+
+impl Completion {
+    /// The error that this completion amounts to, or itself. `moved` bytes before it count, too.
+    pub fn check(self, channel: &str, moved: u64) -> Result<Completion> {
+        let channel = channel.to_string();
+        let bytes = moved + self.bytes;
+        match self.status {
+            Status::Done | Status::EndOfMessage => Ok(self),
+            Status::Cancelled => Err(Error::Cancelled { channel, bytes }),
+            Status::Reset => Err(Error::Reset { channel, bytes }),
+            status => Err(Error::Fault { channel, status, bytes }),
+        }
+    }
+}
+
+/// A message which the user core has begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MessageStart {
+    /// Its length in bytes, if the core told.
+    pub length: Option<u64>,
+    /// The offset that the core gave for it.
+    pub offset: u32,
+    /// The user word that the core gave for it.
+    pub user: u32,
+}
+
+/// What a channel has counted since it was opened. Anything but zero in the last four is a fault of the card or of a driver.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChannelStatistics {
+    /// Descriptors that were submitted.
+    pub submitted: u64,
+    /// Descriptors that have completed.
+    pub completed: u64,
+    /// Bytes in completed descriptors.
+    pub bytes: u64,
+    /// Completions whose cookie was not the oldest descriptor's.
+    pub wrong_cookies: u64,
+    /// Completions of more bytes than were asked for.
+    pub wrong_lengths: u64,
+    /// Completions with a status that does not exist or fit.
+    pub wrong_statuses: u64,
+    /// Completions when nothing was in flight, and starts that do not fit.
+    pub unexpected: u64,
+}
+
+/// One device. All methods may be called from any thread.
+pub trait Driver: Send + Sync {
+    /// What discovery found.
+    fn info(&self) -> &DeviceInfo;
+    /// Take a channel for the caller alone, until the result is dropped.
+    fn open_channel(&self, index: u16, options: ChannelOptions) -> Result<Box<dyn Channel>>;
+    /// Make memory known to the card for many transfers, so that they need no mapping of their own.
+    ///
+    /// # Safety
+    /// The memory stays valid until [`Driver::unregister`] has returned.
+    unsafe fn register(&self, memory: *mut u8, bytes: usize, access: Access) -> Result<()>;
+    /// Undo a [`Driver::register`] with the same arguments. Transfers in flight there fail; the caller has ended them before.
+    fn unregister(&self, memory: *mut u8, bytes: usize);
+    /// Read a register of the user core.
+    fn read_register(&self, offset: u32) -> Result<u32>;
+    /// Write a register of the user core.
+    fn write_register(&self, offset: u32, value: u32) -> Result<()>;
+    /// Wait for events of a user interrupt that no earlier call has told of; returns how many.
+    fn wait_interrupt(&self, index: u16, timeout: Option<Duration>) -> Result<u32>;
+    /// Events of a user interrupt since the card was reset, modulo 2^32.
+    fn count_interrupt(&self, index: u16) -> Result<u32>;
+    /// A descriptor that becomes readable when the user interrupt fires. It stays the driver's.
+    fn interrupt_event_fd(&self, index: u16) -> Result<RawFd>;
+    /// Reset the card: all channels and the user core. Transfers in flight end with [`Status::Reset`].
+    fn reset(&self) -> Result<()>;
+    /// Bytes on the wire, if the bus knows them.
+    fn wire(&self) -> Option<WireStatistics>;
+    /// Nanoseconds: simulated time, or a monotonic clock.
+    fn now_ns(&self) -> u64;
+}
+
+/// One open channel. All methods may be called from any thread; completions come in the order of submission. Dropping it ends what is in
+/// flight and resets the channel.
+pub trait Channel: Send + Sync {
+    /// What discovery says of it.
+    fn info(&self) -> &ChannelInfo;
+    /// The largest number of bytes that one descriptor should carry.
+    fn descriptor_limit(&self) -> usize;
+    /// Post one descriptor for all the pieces together. [`Error::QueueFull`] when there is no room; nothing is posted on any error. `keep`
+    /// is dropped when the card is done with the memory.
+    ///
+    /// # Safety
+    /// The pieces stay valid until the descriptor has completed, been cancelled or been reset, and the program does not touch them in a way that
+    /// races with the card.
+    unsafe fn submit(&self, pieces: &[Piece], message: Message, keep: Option<Arc<dyn Any + Send + Sync>>) -> Result<Ticket>;
+    /// Wait for a descriptor's completion. `timeout` counts time in which nothing on this channel completed; [`Error::Pending`] leaves
+    /// everything as it was.
+    fn wait(&self, ticket: Ticket, timeout: Option<Duration>) -> Result<Completion>;
+    /// The completion, if it is there. When not, the interrupt is armed, so that [`Channel::event_fd`] tells of it.
+    fn try_wait(&self, ticket: Ticket) -> Result<Option<Completion>>;
+    /// Wait until one more descriptor could be submitted, prefixes included. As [`Channel::wait`].
+    fn wait_room(&self, timeout: Option<Duration>) -> Result<()>;
+    /// C2H: the message that the next byte will belong to, once the core has begun it. Does not consume it. As [`Channel::wait`].
+    fn message_start(&self, timeout: Option<Duration>) -> Result<MessageStart>;
+    /// C2H: as [`Channel::message_start`], as [`Channel::try_wait`].
+    fn try_message_start(&self) -> Result<Option<MessageStart>>;
+    /// End all descriptors in flight; their completions tell how far they came. Returns when the card is done with all their memory.
+    fn cancel(&self) -> Result<()>;
+    /// Empty the channel on both sides. Descriptors in flight end with [`Status::Reset`].
+    fn reset(&self) -> Result<()>;
+    /// A descriptor that becomes readable when the channel has news. It stays the driver's.
+    fn event_fd(&self) -> Result<RawFd>;
+    /// See [`ChannelStatistics`].
+    fn statistics(&self) -> ChannelStatistics;
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A device, and what it has beside its channels: registers and user interrupts.
+
+use crate::channel::ChannelName;
+use crate::{
+    open, Buffer, ChannelInfo, ChannelOptions, DeviceInfo, Direction, Error, OpenOptions, Receiver, Result, Sender, WireStatistics,
+};
+use std::fmt;
+use std::os::fd::RawFd;
+use std::sync::Arc;
+use std::time::Duration;
+use towpath_driver::Driver;
+
+/// An open device. Cheap to clone; the clones, and everything opened from them, are one device, which closes with the last of them. May be
+/// used from any thread.
+#[derive(Clone)]
+pub struct Device {
+    driver: Arc<dyn Driver>,
+}
+
+impl Device {
+    /// Open a device by name: `sim:CORE` or `sim:FOLDER` (the gateware in simulation, built on first use), with settings behind a `?`
+    /// if wanted. The empty name stands for `TOWPATH_DEVICE`, or the first device found.
+    pub fn open(name: &str) -> Result<Device> {
+        Device::open_with(name, &OpenOptions::default())
+    }
+
+    /// As [`Device::open`], with options.
+    pub fn open_with(name: &str, options: &OpenOptions) -> Result<Device> {
+        Ok(Device { driver: open::open(name, options)? })
+    }
+
+    /// A device behind a driver of one's own. For tests and new kinds of devices, not for programs.
+    pub fn from_driver(driver: Arc<dyn Driver>) -> Device {
+        Device { driver }
+    }
+
+    pub(crate) fn driver(&self) -> &Arc<dyn Driver> {
+        &self.driver
+    }
+
+    /// What the device says of itself.
+    pub fn info(&self) -> &DeviceInfo {
+        self.driver.info()
+    }
+
+    /// Open a channel to the card, by name or number. It is the caller's alone until dropped.
+    pub fn sender(&self, channel: impl Into<ChannelName>) -> Result<Sender> {
+        self.sender_with(channel, ChannelOptions::default())
+    }
+
+    /// As [`Device::sender`], with options.
+    pub fn sender_with(&self, channel: impl Into<ChannelName>, options: ChannelOptions) -> Result<Sender> {
+        let info = self.find(&channel.into(), Direction::H2c)?;
+        Ok(Sender::new(self, self.driver.open_channel(info.index, options)?))
+    }
+
+    /// Open a channel from the card, by name or number. It is the caller's alone until dropped; dropping it discards what the card holds for it.
+    pub fn receiver(&self, channel: impl Into<ChannelName>) -> Result<Receiver> {
+        self.receiver_with(channel, ChannelOptions::default())
+    }
+
+    /// As [`Device::receiver`], with options.
+    pub fn receiver_with(&self, channel: impl Into<ChannelName>, options: ChannelOptions) -> Result<Receiver> {
+        let info = self.find(&channel.into(), Direction::C2h)?;
+        Ok(Receiver::new(self, self.driver.open_channel(info.index, options)?))
+    }
+
+    fn find(&self, channel: &ChannelName, wanted: Direction) -> Result<&ChannelInfo> {
+        let channels = &self.info().channels;
+        let Some(found) = channel.find(channels) else {
+            let available = channels.iter().map(|c| format!("{} \"{}\" ({})", c.index, c.name, c.direction)).collect();
+            return Err(Error::NoSuchChannel { channel: channel.to_string(), available });
+        };
+        if found.direction != wanted {
+            let available = channels.iter().filter(|c| c.direction == wanted).map(|c| format!("\"{}\"", c.name)).collect();
+            return Err(Error::WrongDirection { channel: found.name.clone(), is: found.direction, available });
+        }
+        Ok(found)
+    }
+
+    /// Allocate a registered buffer: see [`Buffer::allocate`].
+    pub fn allocate(&self, bytes: usize) -> Result<Buffer> {
+        Buffer::allocate(self, bytes)
+    }
+
+    /// Register a vector's bytes: see [`Buffer::from_vec`].
+    pub fn register(&self, bytes: Vec<u8>) -> Result<Buffer> {
+        Buffer::from_vec(self, bytes)
+    }
+
+    /// The user core's registers.
+    pub fn registers(&self) -> Registers {
+        Registers { device: self.clone() }
+    }
+
+    /// The user core's interrupts.
+    pub fn interrupts(&self) -> UserInterrupts {
+        UserInterrupts { device: self.clone() }
+    }
+
+    /// Reset all channels and the user core. Transfers in flight end with [`Error::Reset`]; open channels stay open.
+    pub fn reset(&self) -> Result<()> {
+        self.driver.reset()
+    }
+
+    /// Bytes on the wire since the device was opened, where they are known: in simulation.
+    pub fn wire(&self) -> Option<WireStatistics> {
+        self.driver.wire()
+    }
+
+    /// Nanoseconds since some moment: simulated time, or a monotonic clock.
+    pub fn now_ns(&self) -> u64 {
+        self.driver.now_ns()
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Device").field("name", &self.info().name).field("core", &self.info().core).finish()
+    }
+}
+
+/// The user core's registers, 32 bits each. May be used from any thread; each access is whole.
+#[derive(Clone, Debug)]
+pub struct Registers {
+    device: Device,
+}
+
+impl Registers {
+    /// Read the register at a byte offset. Waits for the core's answer; none, or an error as the answer, becomes [`Error::Register`].
+    pub fn read(&self, offset: u32) -> Result<u32> {
+        self.check(offset)?;
+        self.device.driver.read_register(offset)
+    }
+
+    /// Write the register at a byte offset. As [`Registers::read`].
+    pub fn write(&self, offset: u32, value: u32) -> Result<()> {
+        self.check(offset)?;
+        self.device.driver.write_register(offset, value)
+    }
+
+    /// Read a register by the name that the core's manifest gives it.
+    pub fn read_name(&self, name: &str) -> Result<u32> {
+        self.read(self.offset(name)?)
+    }
+
+    /// Write a register by the name that the core's manifest gives it.
+    pub fn write_name(&self, name: &str, value: u32) -> Result<()> {
+        self.write(self.offset(name)?, value)
+    }
+
+    /// Names and byte offsets, as far as they are known.
+    pub fn names(&self) -> &[(String, u32)] {
+        &self.device.info().register_names
+    }
+
+    /// Size of the window in bytes, 0 if the core has no registers.
+    pub fn bytes(&self) -> u32 {
+        self.device.info().register_bytes
+    }
+
+    /// The offset of a named register.
+    pub fn offset(&self, name: &str) -> Result<u32> {
+        if let Some((_, offset)) = self.names().iter().find(|(known, _)| known == name) {
+            return Ok(*offset);
+        }
+        let known: Vec<&str> = self.names().iter().map(|(name, _)| name.as_str()).collect();
+        let known = if known.is_empty() { "none".to_string() } else { known.join(", ") };
+        Err(Error::Invalid(format!("no register \"{name}\"; named registers: {known}; others are reached by their offset")))
+    }
+
+    fn check(&self, offset: u32) -> Result<()> {
+        let what = match self.bytes() {
+            0 => "this core has no registers; give it [registers] in its manifest and an AXI4-Lite port".to_string(),
+            _ if offset % 4 != 0 => "not a multiple of 4; registers are 32 bits wide".to_string(),
+            bytes if offset >= bytes => format!("outside the core's registers, which end at {bytes:#x}"),
+            _ => return Ok(()),
+        };
+        Err(Error::Register { offset, what })
+    }
+}
+
+/// The user core's interrupts. May be used from any thread; each event is told to one waiting call.
+#[derive(Clone, Debug)]
+pub struct UserInterrupts {
+    device: Device,
+}
+
+impl UserInterrupts {
+    /// How many interrupts the core has.
+    pub fn number(&self) -> u16 {
+        self.device.info().interrupts
+    }
+
+    /// Wait for events that no earlier call has told of; returns how many, at least 1. No timeout: wait for ever.
+    pub fn wait(&self, index: u16, timeout: Option<Duration>) -> Result<u32> {
+        self.check(index)?;
+        self.device.driver.wait_interrupt(index, timeout)
+    }
+
+    /// Events since the device was reset, modulo 2^32. Does not consume them.
+    pub fn count(&self, index: u16) -> Result<u32> {
+        self.check(index)?;
+        self.device.driver.count_interrupt(index)
+    }
+
+    /// A descriptor that becomes readable when the interrupt fires, for `poll` and event loops: read 8 bytes off it, then ask
+    /// [`UserInterrupts::wait`] with a timeout of zero. It stays the device's: duplicate it to keep it.
+    pub fn event_fd(&self, index: u16) -> Result<RawFd> {
+        self.check(index)?;
+        self.device.driver.interrupt_event_fd(index)
+    }
+
+    fn check(&self, index: u16) -> Result<()> {
+        match self.number() {
+            number if index < number => Ok(()),
+            0 => Err(Error::Invalid(format!("no user interrupt {index}: this core has none; give it [interrupts] in its manifest"))),
+            number => Err(Error::Invalid(format!("no user interrupt {index}: this core has 0 to {}", number - 1))),
+        }
+    }
+}
