@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`./run test`: runs the suites of the table below and closes with one line over all of them.
+
+A suite is one command and a time budget. Everything a suite prints is shown as it comes and kept in .towpath/log/. A suite that
+finds no test, or ends badly without naming one, counts as a failure: tests must not vanish silently. Exit code 0 only if something
+ran and nothing failed.
+
+To add a suite, add a line to SUITES; docs/testing.md is filled in from the same table with `./run test --times`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+OUT = ROOT / ".towpath"
+TIMES_PAGE = ROOT / "docs" / "testing.md"
+# A suite over its budget is only remarked on, for machines differ; one at this many times its budget hangs, and is stopped.
+HANG_FACTOR = 3
+
+
+@dataclass
+class Result:
+    """What one suite came to."""
+
+    passed: int = 0
+    failures: list[str] = field(default_factory=list)
+    skips: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.passed} passed, {len(self.failures)} failed, {len(self.skips)} skipped"
+
+
+@dataclass(frozen=True)
+class Suite:
+    """One line of the table: `command` ends as a list of arguments, `read` turns its output and report into a result."""
+
+    name: str
+    about: str
+    budget: int  # seconds on 2 cores, from a warm cache of compiled runtime objects
+    command: list[str]
+    read: Callable[[str, Path], Result]
+
+    @property
+    def report(self) -> Path:
+        return OUT / "reports" / f"{self.name}.xml"
+
+
+def read_junit(_output: str, report: Path) -> Result:
+    """The counts of a pytest run, from its JUnit report."""
+    result = Result()
+    if not report.exists():
+        return result
+    for case in ElementTree.parse(report).getroot().iter("testcase"):
+        name = f"{case.get('classname', '')}::{case.get('name', '')}".strip(":")
+        skipped = case.find("skipped")
+        if case.find("failure") is not None or case.find("error") is not None:
+            result.failures.append(name)
+        elif skipped is not None:
+            result.skips.append(f"{name}: {skipped.get('message', 'no reason given')}")
+        else:
+            result.passed += 1
+    return result
+
+
+def read_cargo(output: str, _report: Path) -> Result:
+    """The counts of `cargo test`, from what its test programs print."""
+    result = Result()
+    for passed, _failed, _ignored in re.findall(r"^test result: \S+ (\d+) passed; (\d+) failed; (\d+) ignored;", output, re.M):
+        result.passed += int(passed)
+    # Test and result stand on one line unless the test wrote something of its own in between.
+    result.failures += sorted(set(re.findall(r"^    (\S+)$", "".join(re.findall(r"^failures:\n((?:    \S+\n)+)", output, re.M)), re.M)))
+    for name, reason in re.findall(r"^test (.+?) \.\.\. ignored(?:, (.*))?$", output, re.M):
+        result.skips.append(f"{name}: {reason or 'no reason given'}")
+    return result
+
+
+def pytest_suite(name: str, about: str, budget: int, *arguments: str) -> Suite:
+    report = OUT / "reports" / f"{name}.xml"
+    command = [sys.executable, "-m", "pytest", "-v", "--tb=short", f"--junitxml={report}", f"-ojunit_suite_name={name}", *arguments]
+    return Suite(name, about, budget, command, read_junit)
+
+
+def cargo_suite(name: str, about: str, budget: int, *arguments: str) -> Suite:
+    return Suite(name, about, budget, ["cargo", "test", "--release", "--locked", "--no-fail-fast", *arguments], read_cargo)
+
+
+SUITES = [
+    pytest_suite("contract", "generator and golden traces", 60, "contract"),
+    pytest_suite("tools", "set-up, ./run test and ./run check themselves, each check with a planted fault", 90, "tools/tests"),
+    pytest_suite("gateware", "modules of gateware/ on their own, under cocotb", 420, "gateware"),
+    pytest_suite("cores", "the cores that ship, each under cocotb", 180, "cores"),
+    cargo_suite("rust", "host/: library, driver, simulator, command line", 420, "--workspace", "--manifest-path=host/Cargo.toml"),
+    pytest_suite("python", "the Python package, over the simulator", 180, "bindings/python/tests"),
+    pytest_suite("property", "random transfers, every byte and completion compared", 420, "tests/property"),
+    pytest_suite("agree", "the core under a root complex written elsewhere (cocotbext-pcie)", 240, "tests/agree"),
+]
+
+
+def run_suite(suite: Suite) -> Result:
+    """Runs the command in a process group of its own, shows and keeps its output, and reads what it came to."""
+    log = OUT / "log" / f"test-{suite.name}.log"
+    for path in (log, suite.report):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    suite.report.unlink(missing_ok=True)
+    print(f"\n==== {suite.name}: {suite.about} (budget {suite.budget} s)", flush=True)
+    started = time.monotonic()
+    stopped = threading.Event()
+    with subprocess.Popen(
+        suite.command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, process_group=0
+    ) as process:
+
+        def stop(*_: object) -> None:
+            stopped.set()
+            kill_group(process)
+
+        timer = threading.Timer(suite.budget * HANG_FACTOR, stop)
+        timer.start()
+        lines: list[str] = []
+        try:
+            assert process.stdout is not None
+            with log.open("w") as file:
+                for raw in process.stdout:
+                    line = raw.decode(errors="replace")
+                    sys.stdout.write(line)
+                    sys.stdout.flush()
+                    file.write(line)
+                    lines.append(line)
+            code = process.wait()
+        except BaseException:
+            kill_group(process)
+            raise
+        finally:
+            timer.cancel()
+    return judge(suite, "".join(lines), code, stopped.is_set(), time.monotonic() - started)
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def judge(suite: Suite, output: str, code: int, stopped: bool, seconds: float) -> Result:
+    """Turns a finished command into a result in which a suite that went wrong has a failure at least."""
+    result = suite.read(output, suite.report)
+    result.seconds = seconds
+    if stopped:
+        result.failures.append(f"{suite.name}: stopped after {seconds:.0f} s, {HANG_FACTOR} times its budget: it hangs")
+    elif result.passed + len(result.failures) + len(result.skips) == 0:
+        result.failures.append(f"{suite.name}: no test ran (exit code {code}); see .towpath/log/test-{suite.name}.log")
+    elif code != 0 and not result.failures:
+        result.failures.append(f"{suite.name}: exit code {code}, though no test failed; see .towpath/log/test-{suite.name}.log")
+    return result
+
+
+def table(results: dict[str, Result], suites: list[Suite]) -> str:
+    """The suites with counts and times, as a Markdown table."""
+    rows = [("suite", "passed", "failed", "skipped", "seconds", "budget", "what")]
+    for suite in suites:
+        r = results[suite.name]
+        rows.append(
+            (suite.name, str(r.passed), str(len(r.failures)), str(len(r.skips)), f"{r.seconds:.0f}", str(suite.budget), suite.about)
+        )
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows]
+    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return "\n".join(lines)
+
+
+def write_times(text: str) -> None:
+    """Puts the table between the marks of docs/testing.md."""
+    begin, end = "<!-- times: written by ./run test --times -->\n", "<!-- end of times -->\n"
+    page = TIMES_PAGE.read_text()
+    if begin not in page or end not in page:
+        raise SystemExit(f"{TIMES_PAGE.relative_to(ROOT)}: the marks between which the table goes are gone: {begin!r} and {end!r}")
+    before, rest = page.split(begin, 1)
+    TIMES_PAGE.write_text(before + begin + text + "\n" + end + rest.split(end, 1)[1])
+
+
+def main(arguments: list[str]) -> int:
+    names = [suite.name for suite in SUITES]
+    parser = argparse.ArgumentParser(prog="./run test", description="Run the tests; no card needed.")
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"only these: {', '.join(names)}")
+    parser.add_argument("--list", action="store_true", help="say what suites there are, and run none")
+    parser.add_argument("--times", action="store_true", help="write the measured times into docs/testing.md (all suites only)")
+    options = parser.parse_args(arguments)
+    if unknown := [name for name in options.suites if name not in names]:
+        parser.error(f"no suite {', '.join(unknown)}; there are: {', '.join(names)}")
+    if options.times and options.suites:
+        parser.error("--times needs all suites: leave the names out")
+    chosen = [suite for suite in SUITES if not options.suites or suite.name in options.suites]
+    if options.list:
+        for suite in chosen:
+            print(f"{suite.name:10} {suite.budget:4} s  {suite.about}")
+        return 0
+
+    results = {suite.name: run_suite(suite) for suite in chosen}
+    total = Result(seconds=sum(r.seconds for r in results.values()))
+    for r in results.values():
+        total.passed += r.passed
+        total.failures += r.failures
+        total.skips += r.skips
+
+    print("\n==== result\n" + table(results, chosen))
+    for suite in chosen:
+        if results[suite.name].seconds > suite.budget:
+            print(f"over its budget: {suite.name}, {results[suite.name].seconds:.0f} s of {suite.budget} s")
+    for skip in total.skips:
+        print(f"skipped  {skip}")
+    for failure in total.failures:
+        print(f"FAILED   {failure}")
+    if options.times:
+        write_times(table(results, chosen))
+        print(f"times written to {TIMES_PAGE.relative_to(ROOT)}")
+    (OUT / "reports" / "test.count").write_text(f"{total.passed} {len(total.failures)} {len(total.skips)}\n")
+    print(f"\n{total.seconds:.0f} s in all\n{total}", flush=True)
+    return 1 if total.failures or total.passed == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""./run test counts what ran, and never calls a suite good that went wrong."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import suites
+
+CARGO_OUTPUT = """
+running 3 tests
+test tests::sends ... ok
+test tests::needs_a_card ... ignored, no card here
+test tests::receives ... FAILED
+
+failures:
+
+---- tests::receives stdout ----
+lost a byte
+
+failures:
+    tests::receives
+
+test result: FAILED. 1 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s
+
+running 2 tests
+test src/lib.rs - send (line 3) ... ok
+test src/lib.rs - recv (line 9) ... ok
+
+test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.31s
+"""
+
+GOOD = "def test_a(): pass\n"
+MIXED = """import pytest
+def test_a(): pass
+def test_b(): assert False
+@pytest.mark.skip(reason="no card here")
+def test_c(): pass
+@pytest.fixture
+def broken(): raise OSError
+def test_d(broken): pass
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Runs a pytest suite over one file with the given text."""
+    monkeypatch.setattr(suites, "OUT", tmp_path / "out")
+
+    def run(text: str, budget: int = 60) -> suites.Result:
+        (tmp_path / "test_sample.py").write_text(text)
+        (tmp_path / "pytest.ini").write_text("[pytest]\n")
+        return suites.run_suite(suites.pytest_suite("sample", "a sample", budget, f"--rootdir={tmp_path}", str(tmp_path)))
+
+    return run
+
+
+def test_cargo_output_is_counted() -> None:
+    result = suites.read_cargo(CARGO_OUTPUT, Path())
+    assert (result.passed, result.failures, result.skips) == (3, ["tests::receives"], ["tests::needs_a_card: no card here"])
+
+
+def test_pytest_report_is_counted(run) -> None:
+    result = run(MIXED)
+    assert result.passed == 1
+    assert [name.split("::")[1] for name in result.failures] == ["test_b", "test_d"]
+    assert len(result.skips) == 1 and "no card here" in result.skips[0]
+
+
+def test_good_suite_is_good(run) -> None:
+    assert str(run(GOOD)) == "1 passed, 0 failed, 0 skipped"
+
+
+def test_suite_without_tests_fails(run) -> None:
+    assert "no test ran" in run("x = 1\n").failures[0]
+
+
+def test_suite_that_cannot_be_collected_fails(run) -> None:
+    assert run("import no_such_module\n").failures
+
+
+def test_suite_that_dies_fails(run) -> None:
+    assert "no test ran" in run("import os\ndef test_a(): os._exit(0)\n").failures[0]
+
+
+def test_compile_error_of_cargo_is_a_failure() -> None:
+    suite = suites.cargo_suite("rust", "", 60)
+    result = suites.judge(suite, "error: could not compile `towpath`", 101, False, 1.0)
+    assert "no test ran (exit code 101)" in result.failures[0]
+
+
+def test_bad_exit_without_a_failed_test_is_a_failure() -> None:
+    suite = suites.cargo_suite("rust", "", 60)
+    output = "test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.31s\n"
+    assert "exit code 101" in suites.judge(suite, output, 101, False, 1.0).failures[0]
+
+
+def test_hanging_suite_is_stopped(run) -> None:
+    result = run("import time\ndef test_a(): time.sleep(600)\n", budget=1)
+    assert "it hangs" in result.failures[0]
+    assert result.seconds < 30
+
+
+def test_wrong_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        suites.main(["no-such-suite"])
+    assert stop.value.code == 2
+    assert "no suite no-such-suite" in capsys.readouterr().err
+
+
+def test_times_go_between_the_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "testing.md"
+    page.write_text("before\n<!-- times: written by ./run test --times -->\nold\n<!-- end of times -->\nafter\n")
+    monkeypatch.setattr(suites, "TIMES_PAGE", page)
+    suites.write_times("new")
+    assert page.read_text() == "before\n<!-- times: written by ./run test --times -->\nnew\n<!-- end of times -->\nafter\n"
