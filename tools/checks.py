@@ -161,10 +161,16 @@ def ruff_is_content(tree: Tree) -> list[str]:
 
 @check("python-types", "mend what mypy says")
 def types_hold(tree: Tree) -> list[str]:
-    # What users meet and what guards the rest. Not benches (nobody can type cocotb's handles), examples (a cast would be in a
-    # reader's way) or the generator (every node of systemrdl-compiler's tree is a union of all others).
-    files = tree.like("tools/*.py", "bindings/python/*.py", "bindings/python/*.pyi", but=("*/tests/*", "*conftest.py"))
-    return tree.run("mypy", "--no-error-summary", f"--cache-dir={ROOT / '.towpath/cache/mypy'}", *files) if files else []
+    # What guards the rest, and what users meet: a Python project with mypy settings of its own is checked with those. Not benches
+    # (nobody can type cocotb's handles), examples (a cast would be in a reader's way) or the generator (every node of
+    # systemrdl-compiler's tree is a union of all others).
+    command = ("mypy", "--no-error-summary", f"--cache-dir={ROOT / '.towpath/cache/mypy'}")
+    files = tree.like("tools/*.py", but=("*/tests/*",))
+    found = tree.run(*command, *files) if files else []
+    for project in tree.like("*/pyproject.toml"):
+        if "[tool.mypy]" in tree.text(project):
+            found += tree.run(*command, within=str(Path(project).parent))
+    return found
 
 
 # --- SystemVerilog -------------------------------------------------------------------------------------------------------------
