@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Write everything that follows from towpath.rdl: constants and packed structs in SystemVerilog, C and Rust, and the reference page.
+"""Write everything that follows from towpath.rdl: constants and packed structs in SystemVerilog, C and Rust, the reference page, and the
+golden traces (whose cases stand in traces/cases.py).
 
     python3 contract/generate.py            write the files
     python3 contract/generate.py --check    write nothing; fail if one of them is stale
@@ -23,12 +24,17 @@ import argparse
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import jinja2
-from systemrdl import RDLCompiler, RDLCompileError
+from systemrdl import RDLCompileError, RDLCompiler
 from systemrdl.node import AddrmapNode, FieldNode, MemNode, RegfileNode, RegNode
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "traces"))
+import cases  # noqa: E402 found only now
+import golden  # noqa: E402
+
 COMMAND = "python3 contract/generate.py"
 RDL_PAGE_BYTES = 0x1000  # the stride at which the RDL shows pages
 
@@ -199,20 +205,23 @@ class Reader:
         size = node.array_stride if node.is_array else node.size
         block = Block(name, one_line(node.get_property("desc")), size, packed, packed or node.is_array)
         self.blocks[name] = block
-        for child in node.children(unroll=False):
-            if isinstance(child, RegNode):
-                block.entries.append(self.register(child))
+        for part in node.children(unroll=False):
+            if isinstance(part, RegNode):
+                block.entries.append(self.register(part))
+            elif isinstance(part, AddrmapNode | RegfileNode):
+                block.entries.append(self.group(part))
             else:
-                inner = self.block(child)
-                count = child.array_dimensions[0] if child.array_dimensions else 0
-                block.entries.append(
-                    Entry(child.inst_name, child.raw_address_offset, inner.bytes * 8, count, child.array_stride or 0, "", inner.desc,
-                          group=inner.name)
-                )
+                raise ContractError(f"{part.get_path()}: neither a register nor a group of them")
         block.entries.sort(key=lambda e: e.offset)
         if packed:
             self.assert_packed(node, block)
         return block
+
+    def group(self, node: AddrmapNode | RegfileNode) -> Entry:
+        inner = self.block(node)
+        count = node.array_dimensions[0] if node.array_dimensions else 0
+        at, stride = node.raw_address_offset, node.array_stride or 0
+        return Entry(node.inst_name, at, inner.bytes * 8, count, stride, "", inner.desc, group=inner.name)
 
     @staticmethod
     def assert_packed(node: RegfileNode, block: Block) -> None:
@@ -232,13 +241,21 @@ def page_number(node: AddrmapNode | MemNode) -> int:
     return number
 
 
+def child(node: Any, name: str) -> Any:
+    """A part of the RDL by name; the compiler's own types say only Node."""
+    found = node.get_child_by_name(name)
+    if found is None:
+        raise ContractError(f"{node.get_path()}: has no `{name}`")
+    return found
+
+
 def read_contract(path: Path) -> Contract:
     compiler = RDLCompiler()
     compiler.compile_file(str(path))
     top = compiler.elaborate().top
-    device, window, host = (top.get_child_by_name(n) for n in ("device", "window", "host"))
-    channels = device.get_child_by_name("channels")
-    inline = channels.get_child_by_name("inline")
+    device, window, host = (child(top, n) for n in ("device", "window", "host"))
+    channels = child(device, "channels")
+    inline = child(channels, "inline")
 
     reader = Reader()
     for node in device.children(unroll=False):
@@ -260,7 +277,7 @@ def read_contract(path: Path) -> Contract:
         Constant("BAR_WINDOW", "bar", window.get_property("bar"), "the BAR of the user core's registers"),
     ]
     for name in ("discovery", "card", "msix"):
-        node = device.get_child_by_name(name)
+        node = child(device, name)
         constants.append(Constant(f"PAGE_{name.upper()}", "page", page_number(node), f"page of block {node.get_property('block')}"))
     constants += [
         Constant("PAGE_CHANNELS", "page", page_number(channels), "first page of channel 0"),
@@ -275,7 +292,7 @@ def read_contract(path: Path) -> Contract:
         Constant("NAME_BYTES", "bytes", discovery["core_name"].count, "of a name, zeroes included"),
         Constant("USER_INTERRUPTS", "count", card["user_irq_vector"].count, "user interrupts that have registers"),
         Constant("MSIX_VECTORS_MAX", "count", vectors.count, "vectors for which the table has room"),
-        Constant("INLINE_SLOT_BYTES", "bytes", inline.get_property("memwidth") // 8, "of an inline slot, and of the longest inline message"),
+        Constant("INLINE_SLOT_BYTES", "bytes", inline.get_property("memwidth") // 8, "of an inline slot, the longest inline message"),
         Constant("INLINE_SLOTS_MAX", "count", inline.get_property("mementries"), "inline slots in the smallest page"),
     ]
     return Contract(constants, list(reader.enums.values()), list(reader.blocks.values()))
@@ -314,7 +331,12 @@ def render(contract: Contract) -> dict[str, str]:
     )
     environment.filters.update(camel=camel, sv=sv_name, holes=holes)
     note = f"Generated from contract/towpath.rdl by `{COMMAND}`: do not edit."
-    return {path: environment.get_template(name).render(contract=contract, note=note) for name, path in OUTPUTS.items()}
+    files = {path: environment.get_template(name).render(contract=contract, note=note) for name, path in OUTPUTS.items()}
+    layout = cases.layout(contract)
+    for name, text in cases.all_traces(contract, note.replace("towpath.rdl", "traces/cases.py and contract/towpath.rdl")).items():
+        golden.check(golden.parse(text, name), layout)
+        files[f"contract/traces/{name}"] = text
+    return files
 
 
 def stale(files: dict[str, str], root: Path) -> list[str]:
@@ -326,7 +348,13 @@ def stale(files: dict[str, str], root: Path) -> list[str]:
             problems.append(f"{name}: missing")
         elif path.read_text(encoding="utf-8") != text:
             problems.append(f"{name}: stale, differs from what contract/towpath.rdl says")
-    return problems
+    return problems + [f"{name}: stale, its case is gone" for name in leftovers(files, root)]
+
+
+def leftovers(files: dict[str, str], root: Path) -> list[str]:
+    """Traces on disk that no case writes any more."""
+    found = (f"contract/traces/{path.name}" for path in sorted((root / "contract/traces").glob("*.trace")))
+    return [name for name in found if name not in files]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -342,6 +370,9 @@ def main(arguments: list[str] | None = None) -> int:
     except ContractError as error:
         print(f"contract/towpath.rdl: {error}", file=sys.stderr)
         return 1
+    except golden.TraceError as error:
+        print(f"contract/traces/cases.py contradicts contract/protocol.md: {error}", file=sys.stderr)
+        return 1
     if options.check:
         problems = stale(files, options.root)
         for problem in problems:
@@ -353,6 +384,8 @@ def main(arguments: list[str] | None = None) -> int:
         path = options.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+    for name in leftovers(files, options.root):
+        (options.root / name).unlink()
     return 0
 
 

@@ -46,7 +46,7 @@ typedef uint64_t tp_le64;
 #define TP_NAME_BYTES 32u /* of a name, zeroes included */
 #define TP_USER_INTERRUPTS 16u /* user interrupts that have registers */
 #define TP_MSIX_VECTORS_MAX 128u /* vectors for which the table has room */
-#define TP_INLINE_SLOT_BYTES 64u /* of an inline slot, and of the longest inline message */
+#define TP_INLINE_SLOT_BYTES 64u /* of an inline slot, the longest inline message */
 #define TP_INLINE_SLOTS_MAX 64u /* inline slots in the smallest page */
 
 enum tp_direction {

@@ -38,7 +38,7 @@ pub const NAME_BYTES: usize = 32;
 pub const USER_INTERRUPTS: usize = 16;
 /// vectors for which the table has room
 pub const MSIX_VECTORS_MAX: usize = 128;
-/// of an inline slot, and of the longest inline message
+/// of an inline slot, the longest inline message
 pub const INLINE_SLOT_BYTES: usize = 64;
 /// inline slots in the smallest page
 pub const INLINE_SLOTS_MAX: usize = 64;

@@ -26,7 +26,7 @@ package towpath_pkg;
   localparam TP_NAME_BYTES = 32;  // of a name, zeroes included
   localparam TP_USER_INTERRUPTS = 16;  // user interrupts that have registers
   localparam TP_MSIX_VECTORS_MAX = 128;  // vectors for which the table has room
-  localparam TP_INLINE_SLOT_BYTES = 64;  // of an inline slot, and of the longest inline message
+  localparam TP_INLINE_SLOT_BYTES = 64;  // of an inline slot, the longest inline message
   localparam TP_INLINE_SLOTS_MAX = 64;  // inline slots in the smallest page
 
   typedef enum logic [7:0] {
