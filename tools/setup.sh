@@ -187,7 +187,7 @@ tp_rust() {
 
 tp_venv() {
     local hash
-    hash=$(sha256sum tools/requirements.txt tools/bin/verilator | sha256sum | cut -c1-32)-$("$TP_PYTHON" -V | tr -d ' ')
+    hash=$(sha256sum tools/requirements.txt | cut -c1-32)-$("$TP_PYTHON" -V | tr -d ' ')
     if ! tp_stamp_holds venv "$hash" || [ ! -x "$TP_VENV/bin/python" ]; then
         local cached="nothing cached"
         if [ -d "$PIP_CACHE_DIR" ]; then cached="what it can from the cache ${PIP_CACHE_DIR#"$TP_ROOT"/}"; fi
@@ -202,6 +202,7 @@ tp_venv() {
         tp_stamp venv "$hash"
         tp_say "Python environment ready: .towpath/venv"
     fi
+    cmp -s tools/bin/verilator "$TP_VENV/bin/verilator" || cp tools/bin/verilator "$TP_VENV/bin/verilator"
     PATH=$TP_VENV/bin:$PATH
     # Only for makes that ask for it; a user's own choice stands.
     if command -v ccache >/dev/null; then export OBJCACHE=${OBJCACHE-ccache}; fi
@@ -212,7 +213,6 @@ tp_venv() {
 # large enough to have more than one source file.
 tp_mend_verilator() {
     local makefile
-    cp tools/bin/verilator "$TP_VENV/bin/verilator"
     makefile=$("$TP_VENV/bin/python" -c 'import os, verilator; print(os.path.dirname(verilator.__file__))')/include/verilated.mk
     sed -i 's/^CFG_CXXFLAGS_PCH_I = *$/CFG_CXXFLAGS_PCH_I = -include/' "$makefile"
     grep -q '^CFG_CXXFLAGS_PCH_I = -include$' "$makefile" || tp_die "could not mend $makefile; is it another release of the wheel?"
