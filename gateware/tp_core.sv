@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The whole of Towpath between an endpoint's neutral TLP streams and a user core.
 //
 // Channels 0 to H2C-1 carry data from host to card, H2C to H2C+C2H-1 from card to host; the arrays of the user's side are indexed

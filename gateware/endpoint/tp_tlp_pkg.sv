@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The neutral TLP streams: what the core and every endpoint adapter agree on.
 //
 // A stream is `valid`, `ready` (where there is one), `hdr`, `data`, `last`. The header stands beside the data and is the same on

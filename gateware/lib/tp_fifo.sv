@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // First-word-fall-through FIFO on one clock, for shallow queues (distributed RAM).
 //
 // Promises: `out_data` stands while `out_valid`; nothing is lost or repeated; one beat a cycle in and out; a beat written is visible in

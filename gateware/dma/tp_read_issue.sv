@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns the channels' wishes to read host memory into read requests: picks one in turn, gives it a tag, notes what the tag is for.
+//
+// A wish is an address, a number of bytes that crosses no 4 KiB edge and is no more than the host allows, and a context that
+// comes back with the answer. It stands until granted or withdrawn; a grant answers the wish of the same cycle.
+module tp_read_issue
+  import tp_tlp_pkg::*;
+#(
+    parameter int CLIENTS = 2,
+    parameter int TAGS = 32,
+    parameter int CONTEXT = 8,
+    localparam int TW = $clog2(TAGS)
+) (
+    input logic clk,
+    input logic rst,
+    input logic bus_master,
+    input logic relaxed,
+
+    input  logic [CLIENTS-1:0]              want,
+    output logic [CLIENTS-1:0]              grant,
+    input  logic [CLIENTS-1:0][63:0]        addr,
+    input  logic [CLIENTS-1:0][12:0]        bytes,
+    input  logic [CLIENTS-1:0][CONTEXT-1:0] context_in,
+
+    input  logic               tag_valid,
+    input  logic [TW-1:0]      tag,
+    output logic               tag_take,
+    output logic [CONTEXT-1:0] note_context,   // with tag_take
+    output logic [13:0]        note_end,       // first byte's offset in its dword + bytes
+
+    output logic         tx_read_valid,
+    input  logic         tx_read_ready,
+    output tp_read_hdr_t tx_read_hdr
+);
+  logic go;
+  logic [CLIENTS-1:0] pick;
+  tp_round_robin #(.N(CLIENTS)) i_turn (.clk, .rst, .request(want), .take(go), .grant(pick));
+
+  logic [63:0] a;
+  logic [12:0] n;
+  logic [13:0] e;
+  always_comb begin
+    a = '0;
+    n = '0;
+    note_context = '0;
+    for (int c = 0; c < CLIENTS; c++)
+      if (pick[c]) begin
+        a |= addr[c];
+        n |= bytes[c];
+        note_context |= context_in[c];
+      end
+    e = {1'b0, n} + 14'(a[1:0]);
+  end
+
+  assign go = |want && tag_valid && bus_master && (!tx_read_valid || tx_read_ready);
+  assign grant = go ? pick : '0;
+  assign tag_take = go;
+  assign note_end = e;
+
+  logic [3:0] head_be, tail_be;
+  logic one;
+  assign one = e <= 14'd4;
+  assign head_be = 4'b1111 << a[1:0];
+  assign tail_be = 4'b1111 >> (2'd0 - e[1:0]);
+
+  always_ff @(posedge clk) begin
+    if (tx_read_ready) tx_read_valid <= 1'b0;
+    if (go) begin
+      tx_read_valid <= 1'b1;
+      tx_read_hdr <= '{
+          addr: {a[63:2], 2'b00},
+          dwords: 11'((e + 14'd3) >> 2),
+          first_be: one ? head_be & tail_be : head_be,
+          last_be: one ? 4'b0000 : tail_be,
+          relaxed: relaxed,
+          tag: 10'(tag)
+      };
+    end
+    if (rst) tx_read_valid <= 1'b0;
+    else if (go) assert ({1'b0, a[11:0]} + n <= 13'd4096) else $error("%m: a read of %0d bytes at %h crosses 4 KiB", n, a);
+  end
+endmodule
