@@ -29,6 +29,7 @@ from typing import Any
 import jinja2
 from systemrdl import RDLCompileError, RDLCompiler
 from systemrdl.node import AddrmapNode, FieldNode, MemNode, RegfileNode, RegNode
+from systemrdl.rdltypes import OnWriteType
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "traces"))
@@ -183,14 +184,14 @@ class Reader:
         )
         if not entry.desc:
             raise ContractError(f"{where}: no desc; the reference page needs one")
-        resets = [(f.get_property("reset"), f.lsb) for f in node.fields()]
-        if any(value is not None for value, _ in resets):
-            entry.reset = sum((value or 0) << lsb for value, lsb in resets)
+        resets = [(value, f.lsb) for f in node.fields() if isinstance(value := f.get_property("reset"), int)]
+        if resets:
+            entry.reset = sum(value << lsb for value, lsb in resets)
         for part in node.fields():
             if part.inst_name == "value":
                 entry.enum = self.enum_of(part)
                 continue
-            access = "w1c" if part.get_property("onwrite") and part.get_property("onwrite").name == "woclr" else entry.access
+            access = "w1c" if part.get_property("onwrite") is OnWriteType.woclr else entry.access
             desc = one_line(part.get_property("desc"))
             entry.fields.append(Field(part.inst_name, part.lsb, part.width, access, desc, self.enum_of(part)))
         return entry
@@ -202,7 +203,7 @@ class Reader:
         if name in self.blocks:
             return self.blocks[name]
         packed = bool(node.get_property("packed_struct", default=False))
-        size = node.array_stride if node.is_array else node.size
+        size = node.array_stride or node.size
         block = Block(name, one_line(node.get_property("desc")), size, packed, packed or node.is_array)
         self.blocks[name] = block
         for part in node.children(unroll=False):
@@ -224,7 +225,7 @@ class Reader:
         return Entry(node.inst_name, at, inner.bytes * 8, count, stride, "", inner.desc, group=inner.name)
 
     @staticmethod
-    def assert_packed(node: RegfileNode, block: Block) -> None:
+    def assert_packed(node: AddrmapNode | RegfileNode, block: Block) -> None:
         at = 0
         for entry in block.entries:
             if entry.offset != at or entry.count or entry.group:
@@ -270,9 +271,12 @@ def read_contract(path: Path) -> Contract:
     discovery = {e.name: e for e in reader.blocks["DISCOVERY"].entries}
     card = {e.name: e for e in reader.blocks["CARD"].entries}
     vectors = {e.name: e for e in reader.blocks["MSIX"].entries}["vector"]
+    version = [discovery[name].reset for name in ("version_major", "version_minor")]
+    if version[0] is None or version[1] is None:
+        raise ContractError("DISCOVERY: version_major and version_minor have no reset value; it is the contract's version")
     constants = [
-        Constant("VERSION_MAJOR", "version", discovery["version_major"].reset, "version of this contract: another one is refused"),
-        Constant("VERSION_MINOR", "version", discovery["version_minor"].reset, "version of this contract: only adds"),
+        Constant("VERSION_MAJOR", "version", version[0], "version of this contract: another one is refused"),
+        Constant("VERSION_MINOR", "version", version[1], "version of this contract: only adds"),
         Constant("BAR_DEVICE", "bar", device.get_property("bar"), "the BAR of pages"),
         Constant("BAR_WINDOW", "bar", window.get_property("bar"), "the BAR of the user core's registers"),
     ]
@@ -333,7 +337,7 @@ def render(contract: Contract) -> dict[str, str]:
     note = f"Generated from contract/towpath.rdl by `{COMMAND}`: do not edit."
     files = {path: environment.get_template(name).render(contract=contract, note=note) for name, path in OUTPUTS.items()}
     layout = cases.layout(contract)
-    for name, text in cases.all_traces(contract, note.replace("towpath.rdl", "traces/cases.py and contract/towpath.rdl")).items():
+    for name, text in cases.all_traces(contract, f"Written by `{COMMAND}` from contract/traces/cases.py: change that.").items():
         golden.check(golden.parse(text, name), layout)
         files[f"contract/traces/{name}"] = text
     return files

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -168,7 +169,7 @@ def test_systemverilog_agrees_with_c(tmp_path, c_numbers):
     compilation = pyslang.ast.Compilation()
     compilation.addSyntaxTree(trees)
     assert not [str(d) for d in compilation.getAllDiagnostics()]
-    package = compilation.getPackage("towpath_pkg")
+    package: Any = compilation.getPackage("towpath_pkg")
     for name, number in c_numbers.items():
         symbol = package.find(name)
         assert symbol is not None, name

@@ -614,10 +614,11 @@ def discovery_page(t: Builder, major: int) -> bytes:
         if name.startswith("DISCOVERY_") and register.reset is not None:
             put(name, register.reset)
     put("DISCOVERY_VERSION_MAJOR", major)
-    for name, value in {
+    values: dict[str, int | bytes] = {
         "PAGE_SHIFT": 12, "DATA_BYTES": 16, "CHANNELS": 2, "VECTORS": 32, "USER_INTERRUPTS": 16, "TAGS": 32, "WINDOW_BYTES": 4096,
         "SERIAL": 0x0123456789ABCDEF, "CORE_CLOCK_KHZ": 250000, "USER_CLOCK_KHZ": 250000, "CORE_VERSION": 3, "CORE_NAME": b"golden",
-    }.items():  # fmt: skip
+    }  # fmt: skip
+    for name, value in values.items():
         put(f"DISCOVERY_{name}", value)
     entries = t.names.registers["DISCOVERY_CHANNEL_ENTRY"]
     first, stride = t.names.constants["PAGE_CHANNELS"], t.names.constants["PAGES_PER_CHANNEL"]
