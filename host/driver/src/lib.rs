@@ -6,7 +6,11 @@
 //!
 //! Not for programs: they use crate `towpath`, which makes these operations safe.
 
+mod discovery;
 mod error;
+mod memory;
+mod ring;
+pub mod user;
 
 pub use error::{Error, Result};
 pub use towpath_bus::{Access, WireStatistics};

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Memory that the card accesses: the driver's own (rings, tables), and the program's registered ranges.
+
+use crate::{Error, Result};
+use std::alloc::Layout;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use towpath_bus::{Access, Bus};
+
+/// Zeroed, page-aligned memory of the driver's own, mapped for the card as long as it lives.
+pub(crate) struct Dma {
+    bus: Arc<dyn Bus>,
+    start: *mut u8,
+    layout: Layout,
+    /// Where the card finds it.
+    pub address: u64,
+}
+
+// SAFETY: the pointer is owned; all access is through methods that take care of races with the card.
+unsafe impl Send for Dma {}
+
+impl Dma {
+    pub fn allocate(bus: &Arc<dyn Bus>, bytes: usize, access: Access) -> Result<Dma> {
+        let out_of_memory = Error::Memory { bytes: bytes as u64 };
+        let Ok(layout) = Layout::from_size_align(bytes.max(1), 4096) else { return Err(out_of_memory) };
+        // SAFETY: the size is not zero.
+        let start = unsafe { std::alloc::alloc_zeroed(layout) };
+        if start.is_null() {
+            return Err(out_of_memory);
+        }
+        // SAFETY: unmapped in `drop`, before it is freed.
+        match unsafe { bus.map(start, layout.size(), access) } {
+            Ok(address) => Ok(Dma { bus: bus.clone(), start, layout, address }),
+            Err(error) => {
+                // SAFETY: just allocated with this layout, and not mapped.
+                unsafe { std::alloc::dealloc(start, layout) };
+                Err(Error::bus(format!("{}: mapping {bytes} bytes for the card", bus.name()))(error))
+            }
+        }
+    }
+
+    pub fn write(&mut self, offset: usize, bytes: &[u8]) {
+        debug_assert!(offset + bytes.len() <= self.layout.size());
+        // SAFETY: within the allocation; the card has not been told of it yet, or does not use this part.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.add(offset), bytes.len()) };
+    }
+
+    pub fn zero(&mut self) {
+        // SAFETY: within the allocation; called while the card does not write.
+        unsafe { std::ptr::write_bytes(self.start, 0, self.layout.size()) };
+    }
+
+    /// An aligned word that the card may write meanwhile.
+    pub fn word(&self, index: usize) -> u64 {
+        debug_assert!(8 * (index + 1) <= self.layout.size());
+        // SAFETY: within the allocation and aligned; volatile, for the card writes it.
+        u64::from_le(unsafe { self.start.cast::<u64>().add(index).read_volatile() })
+    }
+}
+
+impl Drop for Dma {
+    fn drop(&mut self) {
+        if let Err(error) = self.bus.unmap(self.address, self.layout.size()) {
+            log::warn!("{}: unmapping the driver's memory: {error}", self.bus.name());
+        }
+        // SAFETY: allocated with this layout; the card can no longer reach it.
+        unsafe { std::alloc::dealloc(self.start, self.layout) };
+    }
+}
+
+/// The program's registered ranges, by their first byte. Overlapping ones are fine: any that holds the piece will do.
+#[derive(Default)]
+pub(crate) struct Registry(BTreeMap<usize, Vec<Range>>);
+
+#[derive(Clone, Copy)]
+struct Range {
+    bytes: usize,
+    address: u64,
+    access: Access,
+}
+
+impl Registry {
+    pub fn insert(&mut self, start: usize, bytes: usize, address: u64, access: Access) {
+        self.0.entry(start).or_default().push(Range { bytes, address, access });
+    }
+
+    /// Take out a range and return its address for the card.
+    pub fn remove(&mut self, start: usize, bytes: usize) -> Option<u64> {
+        let ranges = self.0.get_mut(&start)?;
+        let position = ranges.iter().position(|range| range.bytes == bytes)?;
+        let address = ranges.swap_remove(position).address;
+        if ranges.is_empty() {
+            self.0.remove(&start);
+        }
+        Some(address)
+    }
+
+    /// The address for the card of a piece that lies in a registered range. Looks at the nearest start only: enough for ranges that do not overlap,
+    /// and a miss costs no more than a mapping.
+    pub fn find(&self, start: usize, bytes: usize, access: Access) -> Option<u64> {
+        let (first, ranges) = self.0.range(..=start).next_back()?;
+        let skip = start - first;
+        let fits = |range: &&Range| {
+            skip.checked_add(bytes).is_some_and(|end| end <= range.bytes) && (range.access == Access::ReadWrite || range.access == access)
+        };
+        ranges.iter().find(fits).map(|range| range.address + skip as u64)
+    }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A completion ring in host memory: the card writes entries, the host tells new ones by their phase.
+
+use crate::memory::Dma;
+use crate::Result;
+use std::sync::atomic::{fence, Ordering};
+use std::sync::Arc;
+use towpath_bus::{Access, Bus};
+use towpath_contract as contract;
+
+pub(crate) struct Ring {
+    memory: Dma,
+    pub log2: u32,
+    /// Entries reaped since the channel was enabled, modulo 2^32.
+    pub consumer: u32,
+}
+
+impl Ring {
+    /// A ring that cannot overflow at this queue depth: an entry for each descriptor, and a start for each and one more.
+    pub fn allocate(bus: &Arc<dyn Bus>, queue_depth: u16) -> Result<Ring> {
+        let entries = (2 * u32::from(queue_depth) + 2).next_power_of_two().max(4);
+        let memory = Dma::allocate(bus, entries as usize * contract::COMPLETION_BYTES, Access::ReadWrite)?;
+        Ok(Ring { memory, log2: entries.trailing_zeros(), consumer: 0 })
+    }
+
+    pub fn address(&self) -> u64 {
+        self.memory.address
+    }
+
+    /// Forget everything; the card must not be writing.
+    pub fn clear(&mut self) {
+        self.memory.zero();
+        self.consumer = 0;
+    }
+
+    /// The next entry, if the card has written it.
+    pub fn next(&mut self) -> Option<contract::Completion> {
+        let index = (self.consumer & ((1 << self.log2) - 1)) as usize;
+        let phase = ((self.consumer >> self.log2) & 1) as u8 ^ contract::COMPLETION_FLAGS_PHASE_MASK;
+        // The phase is in the upper word. The card writes the entry whole: once the phase is new, so is the rest, and what it tells of.
+        let high = self.memory.word(2 * index + 1).to_le_bytes();
+        if high[7] & contract::COMPLETION_FLAGS_PHASE_MASK != phase {
+            return None;
+        }
+        fence(Ordering::Acquire);
+        let low = self.memory.word(2 * index).to_le_bytes();
+        let mut image = [0; contract::COMPLETION_BYTES];
+        image[..8].copy_from_slice(&low);
+        image[8..].copy_from_slice(&high);
+        self.consumer = self.consumer.wrapping_add(1);
+        Some(contract::Completion::from_le_bytes(image))
+    }
+}
