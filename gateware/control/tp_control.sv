@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inbound requests: what the host writes and reads in the BARs, turned into events for the data mover, accesses of the user core and
+// messages. A drawing and the mover's side are in README.md; what each register does is in contract/.
+//
+// `channel` counts over both directions, H2C first. The mover's inputs are taken as they come; only `fire` and the streams have a ready.
+// The AXI4-Lite port and the user interrupts are on `clk`: tp_user_edge brings them to the user's clock, resets the user core while
+// `card_reset` and shortly after, and tells by `user_busy`.
+module tp_control
+  import towpath_pkg::*;
+  import tp_tlp_pkg::*;
+#(
+    parameter int DATA_WIDTH = 128,
+    parameter int H2C = 1,
+    parameter int C2H = 1,
+    parameter int TAGS = 32,
+    parameter int LANDING_BYTES = 8192,
+    parameter int SENDING_BYTES = 8192,
+    parameter int QUEUE_DEPTH = 16,
+    parameter int INLINE_SLOTS = 4,
+    parameter int VECTORS = 32,
+    parameter int WINDOW_BYTES = 4096,
+    parameter int PAGE_SHIFT = 12,
+    parameter int CORE_CLOCK_KHZ = 250000,
+    parameter int USER_CLOCK_KHZ = 250000,
+    parameter logic [31:0] CORE_VERSION = 0,
+    parameter logic [63:0] SERIAL = 0,
+    parameter logic [255:0] CORE_NAME = "",
+    parameter logic [(H2C+C2H)*256-1:0] CHANNEL_NAMES = "",
+    parameter int WINDOW_QUEUE = 16,        // words of 64 bits that the host may write ahead to the window
+    // Beats of inbound writes that wait; see inbound_depth.
+    parameter int INBOUND_DEPTH = inbound_depth(DATA_WIDTH, H2C * INLINE_SLOTS),
+    localparam int CHW = (H2C + C2H) > 1 ? $clog2(H2C + C2H) : 1
+) (
+    input  logic       clk,
+    input  logic       rst,
+    // verilator lint_off UNUSEDSIGNAL
+    input  tp_config_t cfg,  // only what concerns MSI-X and the function's reset
+    // verilator lint_on UNUSEDSIGNAL
+    output logic       function_reset_done,
+
+    // neutral streams
+    input  logic                             rx_posted_valid,
+    input  tp_request_hdr_t                  rx_posted_hdr,
+    input  logic            [DATA_WIDTH-1:0] rx_posted_data,
+    input  logic                             rx_posted_last,
+    input  logic                             rx_nonposted_valid,
+    input  tp_request_hdr_t                  rx_nonposted_hdr,
+    output logic                             nonposted_credit,
+    output logic                             tx_answer_valid,
+    input  logic                             tx_answer_ready,
+    output tp_answer_hdr_t                   tx_answer_hdr,
+    output logic            [DATA_WIDTH-1:0] tx_answer_data,
+    output logic                             tx_answer_last,
+
+    // the mover
+    output logic                   push_valid,
+    output logic [        CHW-1:0] push_channel,
+    output logic                   push_torn,
+    output logic [          127:0] push_descriptor,
+    output logic                   arm_valid,
+    output logic [        CHW-1:0] arm_channel,
+    output logic [           31:0] arm_index,
+    output logic                   cancel_valid,
+    output logic [        CHW-1:0] cancel_channel,
+    output logic                   inline_valid,
+    output logic [        CHW-1:0] inline_channel,
+    output logic [           11:3] inline_offset,
+    output logic [           63:0] inline_data,
+    output logic [            7:0] inline_strb,
+    output logic                   priv_write_valid,
+    output logic [        CHW-1:0] priv_write_channel,
+    output logic [            7:3] priv_write_offset,
+    output logic [           63:0] priv_write_data,
+    output logic [            7:0] priv_write_strb,
+    output logic                   priv_read_valid,
+    output logic [        CHW-1:0] priv_read_channel,
+    output logic [            7:3] priv_read_offset,
+    input  logic                   priv_read_ack,
+    input  logic [           63:0] priv_read_data,
+    input  logic                   fire_valid,
+    output logic                   fire_ready,
+    input  logic [            7:0] fire_vector,
+    output logic                   msix_posted_valid,
+    input  logic                   msix_posted_ready,
+    output tp_write_hdr_t          msix_posted_hdr,
+    output logic [ DATA_WIDTH-1:0] msix_posted_data,
+    output logic                   msix_posted_last,
+    output logic                   card_reset,
+    input  logic                   card_reset_done,
+    input  logic                   unexpected_completion,
+
+    // tp_user_edge
+    input  logic        user_busy,
+    output logic [31:0] m_axil_awaddr,
+    output logic        m_axil_awvalid,
+    input  logic        m_axil_awready,
+    output logic [31:0] m_axil_wdata,
+    output logic [ 3:0] m_axil_wstrb,
+    output logic        m_axil_wvalid,
+    input  logic        m_axil_wready,
+    input  logic [ 1:0] m_axil_bresp,
+    input  logic        m_axil_bvalid,
+    output logic        m_axil_bready,
+    output logic [31:0] m_axil_araddr,
+    output logic        m_axil_arvalid,
+    input  logic        m_axil_arready,
+    input  logic [31:0] m_axil_rdata,
+    input  logic [ 1:0] m_axil_rresp,
+    input  logic        m_axil_rvalid,
+    output logic        m_axil_rready,
+    input  logic [15:0] irq_valid,
+    output logic [15:0] irq_ready
+);
+  localparam int CHANNELS = H2C + C2H;
+  localparam int GW = $clog2(CHANNELS + 1);
+  localparam int WINDOW_AW = WINDOW_BYTES > 8 ? $clog2(WINDOW_BYTES) : 4;
+  localparam int AW = WINDOW_BYTES != 0 && WINDOW_AW > GW + 14 ? WINDOW_AW : GW + 14;
+
+  if (CHANNELS < 1 || CHANNELS > TP_CHANNELS_MAX) $error("%m: H2C %0d and C2H %0d: make them 1 to %0d together", H2C, C2H, TP_CHANNELS_MAX);
+  if ((1 << PAGE_SHIFT) < TP_PAGE_BYTES_MIN || PAGE_SHIFT > 16) $error("%m: PAGE_SHIFT %0d: make it 12 to 16", PAGE_SHIFT);
+  if (INLINE_SLOTS > TP_INLINE_SLOTS_MAX) $error("%m: INLINE_SLOTS %0d: the page holds %0d", INLINE_SLOTS, TP_INLINE_SLOTS_MAX);
+  if (TP_PAGES_PER_CHANNEL != 4 || TP_PAGE_CHANNELS != 4) $error("%m: written for groups of four pages");
+  if (TP_USER_INTERRUPTS != 16) $error("%m: written for 16 user interrupts");
+
+  // Room for a host that keeps the contract, writing all it may at once. At worst a beat comes every cycle, and a word of 64 bits leaves
+  // every cycle. Doorbells bring a word at most with each TLP, so they never queue up; an inline slot written as one TLP of 64 bytes
+  // brings DATA_WIDTH bits in a cycle. All slots together leave 1 - 64 / DATA_WIDTH of their beats waiting; besides, a TLP waits until
+  // it is whole (and the next one comes meanwhile). Real links are slower than that.
+  function automatic int inbound_depth(input int width, input int slots);
+    int beats, need, depth;
+    beats = TP_INLINE_SLOT_BYTES * 8 / width;
+    need = slots * beats * (width - 64) / width + 2 * beats + 4;
+    depth = 32;
+    while (depth < need) depth = depth * 2;
+    return depth;
+  endfunction
+
+  // ---- words and reads
+  logic overrun, word_valid, word_window;
+  logic [AW-1:3] word_addr;
+  logic [63:0] word_data;
+  logic [7:0] word_strb;
+  logic read_valid, read_ready, read_hit, read_window;
+  tp_request_hdr_t read_hdr;
+  logic [AW-1:2] read_addr;
+
+  tp_inbound #(
+      .DATA_WIDTH(DATA_WIDTH),
+      .CHANNELS(CHANNELS),
+      .PAGE_SHIFT(PAGE_SHIFT),
+      .WINDOW_BYTES(WINDOW_BYTES),
+      .AW(AW),
+      .DEPTH(INBOUND_DEPTH)
+  ) inbound (
+      .clk,
+      .rst,
+      .rx_posted_valid,
+      .rx_posted_hdr,
+      .rx_posted_data,
+      .rx_posted_last,
+      .rx_nonposted_valid,
+      .rx_nonposted_hdr,
+      .nonposted_credit,
+      .overrun,
+      .word_valid,
+      .word_window,
+      .word_addr,
+      .word_data,
+      .word_strb,
+      .read_valid,
+      .read_ready,
+      .read_hdr,
+      .read_hit,
+      .read_window,
+      .read_addr
+  );
+
+  // ---- who a word is for
+  logic [GW-1:0] group;
+  logic [1:0] page;
+  logic [11:3] offset;
+  logic [CHW-1:0] channel;
+  logic to_device, to_card, to_msix, to_window, to_doorbell;
+
+  assign group = word_addr[14+:GW];
+  assign page = word_addr[13:12];
+  assign offset = word_addr[11:3];
+  assign channel = CHW'(group - 1'b1);
+  assign to_device = word_valid && !word_window;
+  assign to_window = word_valid && word_window;
+  assign to_card = to_device && group == 0 && page == 2'(TP_PAGE_CARD);
+  assign to_msix = to_device && group == 0 && page == 2'(TP_PAGE_MSIX);
+  assign to_doorbell = to_device && group != 0 && page == 2'(TP_PAGE_CHANNEL_DOORBELL);
+
+  assign inline_valid = to_device && group != 0 && page == 2'(TP_PAGE_CHANNEL_INLINE) && 32'(channel) < H2C;
+  assign inline_channel = channel;
+  assign inline_offset = offset;
+  assign inline_data = word_data;
+  assign inline_strb = word_strb;
+  assign priv_write_valid = to_device && group != 0 && page == 2'(TP_PAGE_CHANNEL_PRIVILEGED) && offset[11:8] == 0;
+  assign priv_write_channel = channel;
+  assign priv_write_offset = offset[7:3];
+  assign priv_write_data = word_data;
+  assign priv_write_strb = word_strb;
+
+  logic doorbell_sweeping;
+  tp_doorbell #(
+      .CHANNELS(CHANNELS)
+  ) doorbell (
+      .clk,
+      .rst,
+      .clear(card_reset),
+      .sweeping(doorbell_sweeping),
+      .word_valid(to_doorbell),
+      .word_channel(channel),
+      .word_offset(offset),
+      .word_data,
+      .word_strb,
+      .push_valid,
+      .push_channel,
+      .push_torn,
+      .push_descriptor,
+      .arm_valid,
+      .arm_channel,
+      .arm_index,
+      .cancel_valid,
+      .cancel_channel
+  );
+
+  // ---- who is asked for a dword. `ask` stays until the answer; sources that answer in the next cycle see its first cycle only.
+  logic ask, ask_none, ask_window, asked, ask_first, ack;
+  logic [AW-1:2] ask_addr;
+  logic [GW-1:0] ask_group;
+  logic [1:0] ask_page;
+  logic [11:2] ask_offset;
+  logic ask_device, ask_irq_range, window_idle;
+  logic disc_ask, card_ask, irq_ask, msix_ask, priv_ask, window_ask, nobody_ack;
+  logic disc_ack, card_ack, irq_ack, msix_ack, window_ack;
+  logic [31:0] disc_data, card_data, irq_data, msix_data, priv_data, window_data;
+
+  assign ask_group = ask_addr[14+:GW];
+  assign ask_page = ask_addr[13:12];
+  assign ask_offset = ask_addr[11:2];
+  assign ask_device = ask && !ask_none && !ask_window;
+  assign ask_first = ask_device && !asked;
+  assign ask_irq_range = ask_offset >= 10'(TP_CARD_INBOUND_OVERRUNS_OFFSET / 4) && ask_offset < 10'('h100 / 4);
+  assign window_ask = ask && !ask_none && ask_window;
+  assign disc_ask = ask_first && ask_group == 0 && ask_page == 2'(TP_PAGE_DISCOVERY);
+  // The card page tells of window writes, so it is read after them; no other page waits for the user core.
+  assign card_ask = ask_first && ask_group == 0 && ask_page == 2'(TP_PAGE_CARD) && !ask_irq_range && window_idle;
+  assign irq_ask = ask_first && ask_group == 0 && ask_page == 2'(TP_PAGE_CARD) && ask_irq_range && window_idle;
+  assign msix_ask = ask_device && ask_group == 0 && ask_page == 2'(TP_PAGE_MSIX);
+  assign priv_ask = ask_first && ask_group != 0 && ask_page == 2'(TP_PAGE_CHANNEL_PRIVILEGED) && ask_offset[11:8] == 0;
+
+  always_ff @(posedge clk) begin
+    asked <= !rst && ask_device && !ack && (asked || disc_ask || card_ask || irq_ask || priv_ask);
+    priv_read_valid <= priv_ask && !rst;
+    nobody_ack <= ask_device && !nobody_ack && (ask_group == 0 ? ask_page == 2'd3 :
+        ask_page != 2'(TP_PAGE_CHANNEL_PRIVILEGED) || ask_offset[11:8] != 0);
+  end
+  assign priv_read_channel = CHW'(ask_group - 1'b1);
+  assign priv_read_offset = ask_offset[7:3];
+  assign priv_data = !priv_read_ack ? '0 : ask_offset[2] ? priv_read_data[63:32] : priv_read_data[31:0];
+  assign ack = disc_ack || card_ack || irq_ack || msix_ack || priv_read_ack || window_ack || nobody_ack;
+
+  tp_answer #(
+      .DATA_WIDTH(DATA_WIDTH),
+      .WINDOW_BYTES(WINDOW_BYTES),
+      .AW(AW)
+  ) answer (
+      .clk,
+      .rst,
+      .barrier(msix_posted_valid && !msix_posted_ready),
+      .read_valid,
+      .read_ready,
+      .read_hdr,
+      .read_hit,
+      .read_window,
+      .read_addr,
+      .ask,
+      .ask_none,
+      .ask_window,
+      .ask_addr,
+      .ack,
+      .data(disc_data | card_data | irq_data | msix_data | priv_data | window_data),
+      .tx_answer_valid,
+      .tx_answer_ready,
+      .tx_answer_hdr,
+      .tx_answer_data,
+      .tx_answer_last
+  );
+
+  // ---- pages
+  tp_discovery #(
+      .DATA_WIDTH(DATA_WIDTH),
+      .H2C(H2C),
+      .C2H(C2H),
+      .TAGS(TAGS),
+      .LANDING_BYTES(LANDING_BYTES),
+      .SENDING_BYTES(SENDING_BYTES),
+      .QUEUE_DEPTH(QUEUE_DEPTH),
+      .INLINE_SLOTS(INLINE_SLOTS),
+      .VECTORS(VECTORS),
+      .WINDOW_BYTES(WINDOW_BYTES),
+      .PAGE_SHIFT(PAGE_SHIFT),
+      .CORE_CLOCK_KHZ(CORE_CLOCK_KHZ),
+      .USER_CLOCK_KHZ(USER_CLOCK_KHZ),
+      .CORE_VERSION(CORE_VERSION),
+      .SERIAL(SERIAL),
+      .CORE_NAME(CORE_NAME),
+      .CHANNEL_NAMES(CHANNEL_NAMES)
+  ) discovery (
+      .clk,
+      .ask(disc_ask),
+      .offset(ask_offset),
+      .ack(disc_ack),
+      .data(disc_data)
+  );
+
+  logic clear, irq_sweeping;
+  logic [31:0] window_timeout;
+  logic window_overrun, window_timed_out, window_failed;
+  tp_card card (
+      .clk,
+      .rst,
+      .function_reset(cfg.function_reset),
+      .function_reset_done,
+      .card_reset,
+      .card_reset_done,
+      .clear,
+      .sweeping(irq_sweeping || doorbell_sweeping),
+      .user_busy,
+      .window_timeout,
+      .window_timed_out,
+      .window_failed,
+      .word_valid(to_card),
+      .word_offset(offset),
+      .word_data,
+      .word_strb,
+      .ask(card_ask),
+      .offset(ask_offset),
+      .ack(card_ack),
+      .data(card_data)
+  );
+
+  logic user_fire_valid, user_fire_ready;
+  logic [7:0] user_fire_vector;
+  tp_user_irq user_irq (
+      .clk,
+      .rst,
+      .clear,
+      .hold(card_reset || user_busy),
+      .sweeping(irq_sweeping),
+      .irq_valid,
+      .irq_ready,
+      .event_pulse({unexpected_completion, window_timed_out, window_overrun, overrun}),
+      .fire_valid(user_fire_valid),
+      .fire_ready(user_fire_ready),
+      .fire_vector(user_fire_vector),
+      .word_valid(to_card),
+      .word_offset(offset),
+      .word_data,
+      .word_strb,
+      .ask(irq_ask),
+      .offset(ask_offset),
+      .ack(irq_ack),
+      .data(irq_data)
+  );
+  if (TP_CARD_WINDOW_OVERRUNS_OFFSET != TP_CARD_INBOUND_OVERRUNS_OFFSET + 4 ||
+      TP_CARD_WINDOW_TIMEOUTS_OFFSET != TP_CARD_INBOUND_OVERRUNS_OFFSET + 8 ||
+      TP_CARD_UNEXPECTED_COMPLETIONS_OFFSET != TP_CARD_INBOUND_OVERRUNS_OFFSET + 12)
+    $error("%m: event_pulse is in the order of the counters' registers");
+
+  tp_msix #(
+      .DATA_WIDTH(DATA_WIDTH),
+      .VECTORS(VECTORS)
+  ) msix (
+      .clk,
+      .rst,
+      .clear,
+      .enable(cfg.msix_enable && !cfg.msix_mask && cfg.bus_master),
+      .fire_valid,
+      .fire_ready,
+      .fire_vector,
+      .user_valid(user_fire_valid),
+      .user_ready(user_fire_ready),
+      .user_vector(user_fire_vector),
+      .posted_valid(msix_posted_valid),
+      .posted_ready(msix_posted_ready),
+      .posted_hdr(msix_posted_hdr),
+      .posted_data(msix_posted_data),
+      .posted_last(msix_posted_last),
+      .word_valid(to_msix),
+      .word_offset(offset),
+      .word_data,
+      .word_strb,
+      .ask(msix_ask),
+      .offset(ask_offset),
+      .ack(msix_ack),
+      .data(msix_data)
+  );
+
+  // ---- window
+  if (WINDOW_BYTES != 0) begin : gen_window
+    tp_window #(
+        .WINDOW_BYTES(WINDOW_BYTES),
+        .QUEUE(WINDOW_QUEUE)
+    ) window (
+        .clk,
+        .rst,
+        .flush(card_reset),
+        .timeout(window_timeout),
+        .overrun(window_overrun),
+        .timed_out(window_timed_out),
+        .failed(window_failed),
+        .idle(window_idle),
+        .word_valid(to_window),
+        .word_addr(word_addr[WINDOW_AW-1:3]),
+        .word_data,
+        .word_strb,
+        .ask(window_ask),
+        .addr(ask_addr[WINDOW_AW-1:2]),
+        .ack(window_ack),
+        .data(window_data),
+        .m_axil_awaddr,
+        .m_axil_awvalid,
+        .m_axil_awready,
+        .m_axil_wdata,
+        .m_axil_wstrb,
+        .m_axil_wvalid,
+        .m_axil_wready,
+        .m_axil_bresp,
+        .m_axil_bvalid,
+        .m_axil_bready,
+        .m_axil_araddr,
+        .m_axil_arvalid,
+        .m_axil_arready,
+        .m_axil_rdata,
+        .m_axil_rresp,
+        .m_axil_rvalid,
+        .m_axil_rready
+    );
+  end else begin : gen_no_window
+    logic unused;
+    assign unused = &{m_axil_awready, m_axil_wready, m_axil_bresp, m_axil_bvalid, m_axil_arready, m_axil_rdata, m_axil_rresp,
+        m_axil_rvalid, to_window, window_ask, window_timeout};
+    assign window_overrun = 1'b0;
+    assign window_timed_out = 1'b0;
+    assign window_failed = 1'b0;
+    assign window_idle = 1'b1;
+    assign window_ack = 1'b0;
+    assign window_data = '0;
+    assign m_axil_awaddr = '0;
+    assign m_axil_awvalid = 1'b0;
+    assign m_axil_wdata = '0;
+    assign m_axil_wstrb = '0;
+    assign m_axil_wvalid = 1'b0;
+    assign m_axil_bready = 1'b0;
+    assign m_axil_araddr = '0;
+    assign m_axil_arvalid = 1'b0;
+    assign m_axil_rready = 1'b0;
+  end
+
+`ifndef SYNTHESIS
+  logic reading;                           // the mover owes an answer
+  logic held;
+  logic [7:0] held_vector;
+  always_ff @(posedge clk) begin
+    reading <= !rst && (priv_read_valid || reading && !priv_read_ack);
+    held <= !rst && fire_valid && !fire_ready;
+    held_vector <= fire_vector;
+    if (!rst && priv_read_ack)
+      assert (reading)
+      else $error("%m: priv_read_ack without priv_read_valid");
+    if (!rst && card_reset_done)
+      assert (card_reset)
+      else $error("%m: card_reset_done without card_reset");
+    if (!rst && held)
+      assert (fire_valid && fire_vector == held_vector)
+      else $error("%m: fire changed before fire_ready");
+  end
+`endif
+endmodule
