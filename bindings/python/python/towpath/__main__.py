@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line, `towpath` or `python -m towpath`: the same Rust code as the program built by cargo."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+from towpath import _home, _towpath
+
+
+def main() -> int:
+    _home.prepare()
+    # Python would only note an interrupt and act on it when the Rust code is done; here it ends the program, as in the Rust build.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    return _towpath.main(["towpath", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exceptions. The extension module raises them; programs find them in `towpath`."""
+
+from __future__ import annotations
+
+import builtins
+
+
+class Error(Exception):
+    """Something went wrong; the text says what, where, and what to do."""
+
+    def __init__(self, message: str, channel: str | None = None, bytes: int = 0, status: str | None = None) -> None:
+        super().__init__(message)
+        self.channel = channel
+        """The channel it happened on, or None."""
+        self.bytes = bytes
+        """Bytes of this transfer that had moved before."""
+        self.status = status
+        """The card's own word for it, if the card ended the transfer: "poisoned", "cancelled", ..."""
+
+
+class NotFoundError(Error, LookupError):
+    """No such device, core, channel, register or interrupt."""
+
+
+class NoInterruptError(NotFoundError, IndexError):
+    """No such interrupt; as an IndexError it ends a loop over `interrupts`."""
+
+
+class UsageError(Error, ValueError):
+    """The call cannot be right: a channel of the other direction, a closed device, a value out of range."""
+
+
+class TimeoutError(Error, builtins.TimeoutError):
+    """Nothing moved for as long as was allowed. `bytes` tells what moved before; the channel stays usable."""
+
+
+class TransferError(Error):
+    """The card ended the transfer; `status` says how."""
+
+
+class CoreError(Error):
+    """The core cannot be built, or its simulation stopped by itself."""
+
+
+class VersionError(Error):
+    """The card speaks another major version of the contract."""
+
+
+class DeviceError(Error, OSError):
+    """The card is gone, or the system refused something it needs."""

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plain values which the extension module gives back; programs find them in `towpath`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Received(NamedTuple):
+    """What a transfer moved."""
+
+    bytes: int
+    """Bytes that moved."""
+    end_of_message: bool
+    """The message ended here; if not, the next transfer goes on with it."""
+    offset: int
+    """C2H: the offset which the core gave for the message."""
+    user: int
+    """C2H: the user word which the core gave for the message."""
+
+
+class MessageStart(NamedTuple):
+    """A message which the core has begun."""
+
+    length: int | None
+    """Its length in bytes, if the core told."""
+    offset: int
+    """The offset which the core gave for it."""
+    user: int
+    """The user word which the core gave for it."""
+
+
+class Channel(NamedTuple):
+    """What discovery says of a channel."""
+
+    index: int
+    name: str
+    direction: str
+    """"h2c", host to card, or "c2h"."""
+    queue_depth: int
+    """Transfers that can be submitted and not complete; a message with an offset or a user word takes two places."""
+    inline_slots: int
+    buffer_bytes: int
+    """Bytes which the channel buffers on the card."""
+
+
+class Info(NamedTuple):
+    """What discovery says of a device."""
+
+    name: str
+    """The name it was opened by."""
+    core: str
+    core_version: int
+    version: tuple[int, int]
+    """Of the contract, as the card speaks it: major, minor."""
+    serial: int
+    data_bits: int
+    core_clock_khz: int
+    user_clock_khz: int
+    tags: int
+    vectors: int
+    interrupts: int
+    register_bytes: int
+    """Size of the core's register window; 0: it has none."""
+    register_names: dict[str, int]
+    channels: tuple[Channel, ...]
+
+
+class Wire(NamedTuple):
+    """Bytes on the link since the device was opened; only a simulated one knows them."""
+
+    card_write_payload: int
+    """Payload of the card's writes: data, completions, interrupts."""
+    to_host: int
+    """All bytes towards the host, with headers and framing."""
+    card_read_payload: int
+    """Payload of the completions to the card's reads."""
+    to_card: int
+    """All bytes towards the card, with headers and framing."""
+    bytes_per_us: int
+    """The link's rate in each direction."""
+    max_payload: int
+    """The largest payload of a write."""
+    completion_payload: int
+    """The payload of a full completion."""
+    cycles: int
+    """Simulated cycles of the data path's clock."""

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The library's errors as the package's exceptions, and its named tuples. Both are defined in Python (`_errors.py`, `_types.py`), where a
+//! class can have two parents and a reader finds them.
+
+use pyo3::prelude::*;
+use pyo3::types::{IntoPyDict, PyTuple};
+use towpath::Error;
+
+fn class_of(error: &Error) -> &'static str {
+    match error {
+        Error::UnknownScheme { .. } | Error::NoSuchDevice { .. } | Error::NoSuchChannel { .. } => "NotFoundError",
+        Error::WrongDirection { .. }
+        | Error::ChannelInUse { .. }
+        | Error::QueueFull { .. }
+        | Error::UnknownTicket { .. }
+        | Error::BufferInUse
+        | Error::Invalid(_) => "UsageError",
+        Error::Core { .. } => "CoreError",
+        Error::NotTowpath { .. } | Error::Version { .. } | Error::Discovery { .. } => "VersionError",
+        Error::Cancelled { .. } | Error::Reset { .. } | Error::Fault { .. } => "TransferError",
+        Error::Bus { .. } | Error::Memory { .. } => "DeviceError",
+        other if other.is_timeout() => "TimeoutError",
+        _ => "Error",
+    }
+}
+
+/// The exception for a library's error.
+pub fn raise(py: Python<'_>, error: Error) -> PyErr {
+    let status = match &error {
+        Error::Cancelled { .. } => Some("cancelled".to_string()),
+        Error::Reset { .. } => Some("reset".to_string()),
+        Error::Fault { status, .. } => Some(status.to_string()),
+        _ => None,
+    };
+    exception(py, class_of(&error), &error.to_string(), error.channel(), error.bytes().unwrap_or(0), status)
+}
+
+/// An exception of one of the package's classes, by its name.
+pub fn exception(py: Python<'_>, class: &str, message: &str, channel: Option<&str>, bytes: u64, status: Option<String>) -> PyErr {
+    let made = py.import("towpath._errors").and_then(|module| module.getattr(class)).and_then(|class| {
+        let arguments = (message, channel, bytes, status);
+        class.call1(arguments)
+    });
+    match made {
+        Ok(value) => PyErr::from_value(value),
+        Err(error) => error,
+    }
+}
+
+/// "No such ..." which the bindings find out themselves.
+pub fn not_found(py: Python<'_>, message: &str) -> PyErr {
+    exception(py, "NotFoundError", message, None, 0, None)
+}
+
+/// The call cannot be right.
+pub fn usage(py: Python<'_>, message: &str) -> PyErr {
+    exception(py, "UsageError", message, None, 0, None)
+}
+
+/// One of the package's named tuples, by its name.
+pub fn tuple<'py, A>(py: Python<'py>, class: &str, values: A) -> PyResult<Bound<'py, PyAny>>
+where
+    A: IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
+{
+    let values = values.into_pyobject(py)?;
+    py.import("towpath._types")?.getattr(class)?.call1(values)
+}
+
+/// The same by names, for those with many fields.
+pub fn named<'py>(py: Python<'py>, class: &str, values: impl IntoPyDict<'py>) -> PyResult<Bound<'py, PyAny>> {
+    py.import("towpath._types")?.getattr(class)?.call((), Some(&values.into_py_dict(py)?))
+}

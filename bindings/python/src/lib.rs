@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Towpath for Python: the public Rust API as Python objects, without logic of its own. `python/towpath` holds the package around it.
+//!
+//! Rules kept here:
+//! - Every call into the library is made with the interpreter's lock released ([`blocking`], `Python::detach`). The library may drop a
+//!   Python buffer on any thread, which takes that lock: a call that held it could wait for itself.
+//! - A buffer stays exported, so that Python neither frees nor resizes it, until the card is done with it.
+
+mod buffer;
+mod card;
+mod channel;
+mod error;
+mod extras;
+
+use pyo3::prelude::*;
+
+/// The command line; returns the exit code.
+#[pyfunction]
+fn main(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
+    py.detach(|| towpath_cli::main(arguments))
+}
+
+/// The names of the devices that can be opened.
+#[pyfunction]
+fn devices(py: Python<'_>) -> PyResult<Vec<String>> {
+    let found = py.detach(towpath::list_devices).map_err(|e| error::raise(py, e))?;
+    Ok(found.into_iter().map(|device| device.name).collect())
+}
+
+#[pymodule]
+fn _towpath(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_function(wrap_pyfunction!(main, module)?)?;
+    module.add_function(wrap_pyfunction!(devices, module)?)?;
+    module.add_class::<card::Device>()?;
+    module.add_class::<channel::Ticket>()?;
+    module.add_class::<extras::Registers>()?;
+    module.add_class::<extras::Interrupts>()?;
+    module.add_class::<extras::Interrupt>()
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The one definition of the command line: verbs, options, help, and later the manual page and completions.
+//!
+//! Nothing here does anything; see `lib.rs` for what each verb does. Keep the doc comments short and true: they are the help text.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Shown under `--help`; the numbers are those of [`crate::exit`].
+const EXIT_CODES: &str = "Exit codes:
+  0  done
+  1  a transfer or an access failed; the message says where and what came before
+  2  the command line is wrong
+  3  no such device, core, channel, register or interrupt
+  4  nothing moved for as long as --timeout allows
+  5  the core could not be built: manifest, ports or compiler
+  6  the card speaks another version of the contract
+  7  a file or stream could not be read or written (full disk, closed pipe)
+  126, 127  `run`: the program cannot be executed, or is not there; otherwise `run` ends with the program's own code";
+
+/// Moves data between this host and a user core on an FPGA, or in simulation.
+#[derive(Debug, Parser)]
+#[command(name = "towpath", version, after_help = EXIT_CODES, propagate_version = true, subcommand_required = true)]
+pub struct Cli {
+    /// The card: `sim:CORE` (a core's name or folder); without it, the first device found
+    #[arg(short, long, global = true, env = "TOWPATH_DEVICE", value_name = "NAME")]
+    pub device: Option<String>,
+
+    /// Answer in JSON on standard output (`send` and `recv`: on standard error when standard output carries data)
+    #[arg(long, global = true)]
+    pub json: bool,
+
+    /// Say more on standard error; twice for everything
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// List the devices that can be opened
+    List,
+    /// Show what a device says of itself: core, channels, clocks, versions
+    Info,
+    /// Send files or standard input to an H2C channel, as one message
+    Send(Send),
+    /// Receive messages from a C2H channel into a file or standard output
+    Recv(Recv),
+    /// Read and write the user core's registers
+    #[command(subcommand)]
+    Reg(Reg),
+    /// Wait for the user core's interrupts, or count them
+    #[command(subcommand)]
+    Irq(Irq),
+    /// Build a core, then run a program with TOWPATH_DEVICE set to its simulation
+    Run(Run),
+}
+
+#[derive(Debug, Args)]
+pub struct Send {
+    /// The H2C channel: its name or number
+    pub channel: String,
+    /// What to send, in this order; `-` or nothing is standard input
+    pub files: Vec<PathBuf>,
+    /// Leave the message open, for a later `send` to go on with
+    #[arg(long)]
+    pub open_end: bool,
+    /// Tell the core the message's length beforehand (regular files only)
+    #[arg(long, conflicts_with = "open_end")]
+    pub length: bool,
+    /// The message's offset
+    #[arg(long, value_parser = number64)]
+    pub offset: Option<u64>,
+    /// The message's user word
+    #[arg(long, value_parser = number32)]
+    pub user: Option<u32>,
+    /// While sending, receive one message from this C2H channel into this file (`-`: standard output)
+    #[arg(long, value_name = "CHANNEL=FILE", value_parser = channel_file)]
+    pub reply: Option<(String, PathBuf)>,
+    #[command(flatten)]
+    pub transfer: Transfer,
+}
+
+#[derive(Debug, Args)]
+pub struct Recv {
+    /// The C2H channel: its name or number
+    pub channel: String,
+    /// Where to put the bytes; `-` or nothing is standard output
+    pub file: Option<PathBuf>,
+    /// Stop after so many bytes, even inside a message (K, M, G: powers of 1024)
+    #[arg(short = 'n', long, value_parser = size)]
+    pub bytes: Option<u64>,
+    /// Stop after so many messages, written one after the other [default: 1, or no limit with --bytes]
+    #[arg(short, long)]
+    pub messages: Option<u64>,
+    #[command(flatten)]
+    pub transfer: Transfer,
+}
+
+#[derive(Debug, Args)]
+pub struct Transfer {
+    /// Give up when nothing has moved for so long, in the card's time (5s, 20ms, 100us; 0: never)
+    #[arg(short, long, default_value = "10s", value_parser = duration)]
+    pub timeout: Duration,
+    /// Bytes handed to the card at once (K, M: powers of 1024)
+    #[arg(long, default_value = "1M", value_parser = size)]
+    pub block: u64,
+    /// No progress bar and no summary
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Reg {
+    /// Read registers
+    Read {
+        /// Name or byte offset (0x10)
+        #[arg(required = true)]
+        registers: Vec<String>,
+    },
+    /// Write a register
+    Write {
+        /// Name or byte offset (0x10)
+        register: String,
+        /// 32 bits, decimal or 0x
+        #[arg(value_parser = number32)]
+        value: u32,
+    },
+    /// Read all named registers, or a range of offsets
+    Dump {
+        /// First and last byte offset
+        #[arg(long, num_args = 2, value_names = ["FIRST", "LAST"], value_parser = number32)]
+        range: Option<Vec<u32>>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Irq {
+    /// Wait until an interrupt has fired
+    Wait {
+        /// Which one, from 0
+        number: u16,
+        /// Give up after so long, in the card's time (0: never)
+        #[arg(short, long, default_value = "10s", value_parser = duration)]
+        timeout: Duration,
+    },
+    /// How often interrupts have fired since the card's reset
+    Count {
+        /// Which one, from 0; all without it
+        number: Option<u16>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct Run {
+    /// The core: a folder with a towpath.toml, or the name of one that ships with Towpath
+    #[arg(short, long, value_name = "FOLDER_OR_NAME")]
+    pub core: String,
+    /// Write waveforms to this file
+    #[arg(long, value_name = "FILE.fst")]
+    pub trace: Option<PathBuf>,
+    /// A setting of the simulated device, such as latency=1000 (repeat as needed)
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub settings: Vec<(String, String)>,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    pub program: Vec<OsString>,
+}
+
+/// `5s`, `20ms`, `100us`, `7ns` or seconds without a unit.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let scale = match &text[digits.len()..] {
+        "" | "s" => 1.0,
+        "ms" => 1e-3,
+        "us" => 1e-6,
+        "ns" => 1e-9,
+        other => return Err(format!("unknown unit {other:?}: write s, ms, us or ns")),
+    };
+    let value: f64 = digits.trim().parse().map_err(|_| format!("{digits:?} is not a number: write for example 5s, 20ms or 100us"))?;
+    Duration::try_from_secs_f64(value * scale).map_err(|e| format!("not a time to wait for: {e}"))
+}
+
+/// `1000`, `64K`, `1M`, `1MiB`: at least one byte.
+pub fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kib" => 10,
+        "m" | "mib" => 20,
+        "g" | "gib" => 30,
+        other => return Err(format!("unknown unit {other:?}: write K, M or G (powers of 1024)")),
+    };
+    let value: u64 = digits.parse().map_err(|_| format!("{digits:?} is not a whole number"))?;
+    match value.checked_mul(1 << shift) {
+        Some(0) => Err("at least one byte".into()),
+        Some(bytes) => Ok(bytes),
+        None => Err("too large".into()),
+    }
+}
+
+/// Decimal, or hexadecimal behind `0x`.
+pub fn number64(text: &str) -> Result<u64, String> {
+    let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => u64::from_str_radix(&digits.replace('_', ""), 16),
+        None => text.replace('_', "").parse(),
+    };
+    parsed.map_err(|_| format!("{text:?} is not a number: write it in decimal, or in hexadecimal behind 0x"))
+}
+
+/// As [`number64`], up to 32 bits.
+pub fn number32(text: &str) -> Result<u32, String> {
+    u32::try_from(number64(text)?).map_err(|_| format!("{text} does not fit in 32 bits"))
+}
+
+fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.into(), value.into())),
+        _ => Err("write KEY=VALUE".into()),
+    }
+}
+
+fn channel_file(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((channel, file)) if !channel.is_empty() && !file.is_empty() => Ok((channel.into(), file.into())),
+        _ => Err("write CHANNEL=FILE, or CHANNEL=- for standard output".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn times() {
+        assert_eq!(duration("5"), Ok(Duration::from_secs(5)));
+        assert_eq!(duration("20ms"), Ok(Duration::from_millis(20)));
+        assert_eq!(duration("1.5us"), Ok(Duration::from_nanos(1500)));
+        assert_eq!(duration("0"), Ok(Duration::ZERO));
+        for wrong in ["", "x", "5m", "-1s", "1e40s", "nan"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!(size("1"), Ok(1));
+        assert_eq!(size("64K"), Ok(65536));
+        assert_eq!(size("1MiB"), Ok(1 << 20));
+        for wrong in ["", "0", "K", "-1", "1.5M", "99999999999G"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn numbers() {
+        assert_eq!(number32("0x10"), Ok(16));
+        assert_eq!(number32("0xdead_beef"), Ok(0xdead_beef));
+        assert_eq!(number64("18446744073709551615"), Ok(u64::MAX));
+        for wrong in ["", "0x", "ten", "0x1_0000_0000", "4294967296"] {
+            assert!(number32(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn run_keeps_the_programs_own_options() {
+        let cli = Cli::try_parse_from(["towpath", "run", "--core", "sobel", "--set", "a=b=c", "--", "prog", "--json", "-x"]).unwrap();
+        let Verb::Run(run) = cli.verb else { panic!("not run") };
+        assert!(!cli.json);
+        assert_eq!(run.program, ["prog", "--json", "-x"]);
+        assert_eq!(run.settings, [("a".to_string(), "b=c".to_string())]);
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `run`: builds a core, then becomes the user's program, with TOWPATH_DEVICE naming the core's simulation.
+//!
+//! The process is replaced, so the program has the terminal, its signals and its own exit code, without anyone between.
+
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use crate::args::Run;
+use crate::exit::{Failure, Result, NOT_EXECUTABLE, NOT_FOUND, NO_PROGRAM, USAGE};
+
+pub fn run(what: &Run) -> Result {
+    let device = device_name(what)?;
+    // Opened and closed again: it is built now, with its messages, and the program finds it in the cache.
+    drop(crate::device::open_named(&device)?);
+    let program = &what.program[0];
+    let error = Command::new(program).args(&what.program[1..]).env("TOWPATH_DEVICE", &device).exec();
+    let name = Path::new(program).display();
+    Err(match error.kind() {
+        std::io::ErrorKind::NotFound => Failure::new(NO_PROGRAM, format!("no program {name}; give a path, or a name that is on PATH")),
+        _ => Failure::new(NOT_EXECUTABLE, format!("{name} cannot be executed: {error}")),
+    })
+}
+
+/// `sim:CORE?setting=value&...`; a folder's and the trace's path made absolute, for the program may look from elsewhere.
+fn device_name(what: &Run) -> Result<String> {
+    let core = what.core.strip_prefix("sim:").unwrap_or(&what.core);
+    let looks_like_path = core.contains('/') || core.starts_with('.') || Path::new(core).is_dir();
+    let mut name = String::from("sim:");
+    if looks_like_path {
+        let folder = std::fs::canonicalize(core).map_err(|e| {
+            Failure::new(NOT_FOUND, format!("no core at {core}: {e}; give a folder with a towpath.toml, or a shipped core's name"))
+        })?;
+        name += &text(&folder)?;
+    } else {
+        name += core;
+    }
+    let mut settings = what.settings.clone();
+    if let Some(trace) = &what.trace {
+        let trace = std::path::absolute(trace).map_err(|e| Failure::file("finding", &trace.display().to_string(), &e))?;
+        settings.push(("trace".into(), text(&trace)?));
+    }
+    for (number, (key, value)) in settings.iter().enumerate() {
+        name += if number == 0 { "?" } else { "&" };
+        name += &format!("{key}={value}");
+    }
+    Ok(name)
+}
+
+fn text(path: &Path) -> Result<String> {
+    match path.to_str() {
+        Some(text) if !text.contains(['?', '&']) => Ok(text.into()),
+        _ => Err(Failure::new(USAGE, format!("{}: a path in a device's name must be UTF-8, without ? and &", path.display()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn what(core: &str) -> Run {
+        Run { core: core.into(), trace: None, settings: Vec::new(), program: vec!["true".into()] }
+    }
+
+    #[test]
+    fn names() {
+        assert_eq!(device_name(&what("sobel")).unwrap(), "sim:sobel");
+        assert_eq!(device_name(&what("sim:sobel")).unwrap(), "sim:sobel");
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(device_name(&what("./src/..")).unwrap(), format!("sim:{}", here.display()));
+        let settings = vec![("mps".into(), "256".into()), ("latency".into(), "1000".into())];
+        assert_eq!(device_name(&Run { settings, ..what("sobel") }).unwrap(), "sim:sobel?mps=256&latency=1000");
+        let traced = Run { trace: Some("wave.fst".into()), ..what("sobel") };
+        assert_eq!(device_name(&traced).unwrap(), format!("sim:sobel?trace={}/wave.fst", here.display()));
+    }
+
+    #[test]
+    fn a_missing_folder_is_named() {
+        let failure = device_name(&what("./no-such-core")).unwrap_err();
+        assert_eq!(failure.code, NOT_FOUND);
+        assert!(failure.message.contains("./no-such-core"), "{}", failure.message);
+    }
+}
