@@ -1,0 +1,635 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One simulated card: its model, its link in both directions, the root port above it, and what the host keeps for it (vectors, reads under
+//! way). [`Device::edge`] is the simulator's inner loop and allocates nothing once warm.
+//!
+//! A card that breaks the rules of PCI Express, or of the neutral streams, is stopped with the reason.
+
+use std::os::fd::OwnedFd;
+
+use crate::clock::Clock;
+use crate::link::{Head, Packet, Pool, Receive, Transmit, Wire};
+use crate::model::{Input, Model, Output};
+use crate::random::Random;
+use crate::root_complex::{violation, RootPort, CPL_OK, CPL_UNSUPPORTED_REQUEST, INTERRUPT_WINDOW};
+use crate::settings::Settings;
+
+/// Where BARs begin on the fabric; mapped memory ends below.
+pub const BAR_BASE: u64 = 1 << 46;
+/// From one card's BARs to the next's.
+const BAR_STRIDE: u64 = 1 << 36;
+/// Requester id of the host.
+pub const HOST: u16 = 0;
+/// Reads of one card that the host has under way at most.
+const HOST_READS: usize = 32;
+/// Edges after which a card must have noticed that bus mastering is off.
+const MASTERING_GRACE: u32 = 1024;
+/// Warnings that are told one by one.
+const WARNINGS: u64 = 8;
+
+/// Where a BAR lies on the fabric.
+pub fn bar_address(index: usize, bar: u8) -> u64 {
+    BAR_BASE + index as u64 * BAR_STRIDE + (u64::from(bar) << 32)
+}
+
+/// Which card, BAR and offset an address on the fabric is.
+fn locate(addr: u64) -> Option<(usize, u8, u32)> {
+    let place = addr.checked_sub(BAR_BASE)?;
+    Some(((place / BAR_STRIDE) as usize, (place >> 32 & 0xf) as u8, place as u32))
+}
+
+/// What has happened on a card's link since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Simulated picoseconds since the world began.
+    pub picoseconds: u64,
+    /// Edges of the core's clock.
+    pub cycles: u64,
+    /// Wire bytes (payload, header, framing) to the host, of all packets.
+    pub to_host: u64,
+    /// Wire bytes to the card, of all packets.
+    pub to_card: u64,
+    /// Payload bytes of the card's memory writes.
+    pub card_write_payload: u64,
+    /// Payload bytes of completions to the card's reads.
+    pub card_read_payload: u64,
+    /// Memory writes of the card, interrupts among them.
+    pub card_writes: u64,
+    /// Read requests of the card.
+    pub card_reads: u64,
+    /// Interrupts.
+    pub interrupts: u64,
+    /// Writes of the card to memory that is not mapped for it.
+    pub refused_writes: u64,
+    /// Reads by the card of memory that is not mapped for it.
+    pub refused_reads: u64,
+}
+
+impl Statistics {
+    /// What has happened since an earlier snapshot.
+    #[must_use]
+    pub fn since(&self, before: &Statistics) -> Statistics {
+        Statistics {
+            picoseconds: self.picoseconds - before.picoseconds,
+            cycles: self.cycles - before.cycles,
+            to_host: self.to_host - before.to_host,
+            to_card: self.to_card - before.to_card,
+            card_write_payload: self.card_write_payload - before.card_write_payload,
+            card_read_payload: self.card_read_payload - before.card_read_payload,
+            card_writes: self.card_writes - before.card_writes,
+            card_reads: self.card_reads - before.card_reads,
+            interrupts: self.interrupts - before.interrupts,
+            refused_writes: self.refused_writes - before.refused_writes,
+            refused_reads: self.refused_reads - before.refused_reads,
+        }
+    }
+}
+
+/// An MSI-X vector as the host sees it. Times are in picoseconds.
+#[derive(Debug, Default)]
+pub struct Vector {
+    /// When the first interrupt since the last wait reaches the processor.
+    pub delivered: Option<u64>,
+    /// When the eventfd is to be signalled.
+    pub signal: Option<u64>,
+    /// The eventfd, once somebody has asked for it.
+    pub event: Option<OwnedFd>,
+    /// Somebody waits for the eventfd: it has not been signalled since the program's last access to the card.
+    pub armed: bool,
+}
+
+/// A read of the card by the host.
+#[derive(Clone, Copy, Debug)]
+struct HostRead {
+    offset: u32,
+    dwords: u16,
+    /// When the answer is back at the processor, and what it is.
+    answer: Option<(u64, u64)>,
+    /// Nobody waits for it any more.
+    abandoned: bool,
+}
+
+/// A packet from one card to another.
+#[derive(Debug)]
+pub struct Forward {
+    /// Index of the card it goes to.
+    pub target: usize,
+    /// The packet, ready at the other root port at its time.
+    pub packet: Packet,
+}
+
+/// One card in a world.
+pub struct Device {
+    /// What the user calls it.
+    pub name: String,
+    /// The compiled gateware.
+    pub model: Model,
+    /// Inputs of the next edge; the configuration is set here.
+    pub input: Input,
+    output: Output,
+    transmit: Transmit,
+    receive: Receive,
+    /// The root port above it.
+    pub port: RootPort,
+    pool: Pool,
+    /// Its vectors.
+    pub vectors: Vec<Vector>,
+    reads: [Option<HostRead>; HOST_READS],
+    /// Write-combining buffers that no fence has emptied yet.
+    pub combining: Vec<(u8, u32, Vec<u8>)>,
+    /// Packets for other cards; the world takes them after each edge.
+    pub forwards: Vec<Forward>,
+    core: Clock,
+    user: Option<Clock>,
+    lanes: usize,
+    /// Sizes of the BARs 0 to 5.
+    pub bars: [u64; 6],
+    /// See [`Statistics`].
+    pub statistics: Statistics,
+    /// Edges since the link last carried or held anything.
+    pub quiet: u64,
+    /// Why the card does not run any more.
+    pub stopped: Option<String>,
+    /// The card has acknowledged a function-level reset.
+    pub reset_done: bool,
+    /// Randomness of the host's stores.
+    pub random: Random,
+    mastering_off: u32,
+    /// The link was down: the card may answer reads that the host has given up.
+    link_lost: bool,
+    next_signal: u64,
+    delivery: u64,
+    wake: u64,
+    register: u64,
+    peer: u64,
+}
+
+impl Device {
+    /// A card which has just been switched on at `now` picoseconds, held in reset.
+    pub fn new(name: &str, model: Model, index: usize, settings: &Settings, now: u64) -> Self {
+        let mut random = Random::new(settings.seed ^ (index as u64) << 32);
+        let mut device = Device {
+            name: name.to_owned(),
+            input: Input { reset: 1, ..Input::default() },
+            output: Output::default(),
+            transmit: Transmit::new(Wire::new(settings.femtoseconds_per_byte()), settings.transmit_buffer as usize),
+            receive: Receive::new(Wire::new(settings.femtoseconds_per_byte()), settings.posted_credits as usize),
+            port: RootPort::new(settings, Random::new(random.next())),
+            pool: Pool::default(),
+            vectors: Vec::new(),
+            reads: [None; HOST_READS],
+            combining: Vec::new(),
+            forwards: Vec::new(),
+            core: Clock::new(model.info().core_clock_khz, now),
+            user: (model.info().user_clock_khz != 0).then(|| Clock::new(model.info().user_clock_khz, now)),
+            lanes: model.info().data_width as usize / 32,
+            bars: [0; 6],
+            statistics: Statistics::default(),
+            quiet: 0,
+            stopped: None,
+            reset_done: false,
+            random: Random::new(random.next()),
+            mastering_off: 0,
+            link_lost: false,
+            next_signal: u64::MAX,
+            delivery: settings.interrupt_delivery * 1000,
+            wake: settings.wake_cost * 1000,
+            register: settings.register_latency * 1000,
+            peer: settings.peer_latency * 1000,
+            model,
+        };
+        let config = &mut device.input.config;
+        config.requester = (index as u16 + 1) << 8;
+        config.max_payload = (settings.max_payload / 128).trailing_zeros() as u8;
+        config.max_read = (settings.max_read / 128).trailing_zeros() as u8;
+        config.rcb_128 = u8::from(settings.read_boundary == 128);
+        config.bus_master = 1;
+        config.relaxed = settings.relaxed;
+        config.tags_8bit = u8::from(settings.tag_bits >= 8);
+        config.tags_10bit = u8::from(settings.tag_bits >= 10);
+        config.completion_timeout = settings.completion_timeout;
+        config.link_up = 1;
+        config.active = 1;
+        config.transmit_room = settings.transmit_buffer as u8;
+        device
+    }
+
+    /// When the next edge of one of its clocks is.
+    pub fn next_edge(&self) -> u64 {
+        let user = self.user.as_ref().map_or(u64::MAX, Clock::next);
+        if self.stopped.is_some() {
+            u64::MAX
+        } else {
+            user.min(self.core.next())
+        }
+    }
+
+    /// The edges at `now`.
+    pub fn step(&mut self, now: u64) {
+        if self.stopped.is_some() {
+            return;
+        }
+        if self.core.next() == now {
+            self.core.tick();
+            if let Err(why) = self.edge(now) {
+                self.stopped = Some(why);
+                return;
+            }
+        }
+        if let Some(user) = self.user.as_mut().filter(|user| user.next() == now) {
+            user.tick();
+            self.stopped = self.model.user_clock(now);
+        }
+    }
+
+    /// Let no edges happen until `time`.
+    pub fn skip(&mut self, time: u64) {
+        self.core.skip(time);
+        if let Some(user) = &mut self.user {
+            user.skip(time);
+        }
+    }
+
+    /// Everything that has arrived at either end by `now`.
+    pub fn settle(&mut self, now: u64) {
+        while let Some(packet) = self.transmit.arrived(now) {
+            self.at_host(packet);
+        }
+        self.receive.advance(now, &mut self.port, &mut self.pool);
+        while let Some(packet) = self.receive.land(now) {
+            self.statistics.to_card += packet.wire_bytes();
+            if matches!(packet.head, Head::Completion { .. }) {
+                self.statistics.card_read_payload += packet.payload.len() as u64 * 4;
+            }
+        }
+        if self.next_signal <= now {
+            self.signal(now);
+        }
+    }
+
+    fn edge(&mut self, now: u64) -> Result<(), String> {
+        self.settle(now);
+        if self.transmit.busy() || self.receive.busy() || self.port.busy() {
+            self.quiet = 0;
+        } else {
+            self.quiet += 1;
+        }
+        self.statistics.cycles += 1;
+
+        let grant = self.transmit.grant(self.output.posted.valid != 0, self.output.read.valid != 0, self.output.answer.valid != 0);
+        if grant != Default::default() {
+            self.accept(grant.posted, grant.read, grant.answer, now)?;
+        }
+        self.input.posted_ready = u8::from(grant.posted);
+        self.input.read_ready = u8::from(grant.read);
+        self.input.answer_ready = u8::from(grant.answer);
+        self.input.config.transmit_room = self.transmit.room() as u8;
+        self.mastering_off = if self.input.config.bus_master != 0 { 0 } else { self.mastering_off.saturating_add(1) };
+        self.deliver();
+
+        let stalled = (self.output.posted.valid != 0 && !grant.posted)
+            || (self.output.read.valid != 0 && !grant.read)
+            || (self.output.answer.valid != 0 && !grant.answer);
+        let stop = if stalled {
+            let before = self.output;
+            let stop = self.model.core_clock(now, &self.input, &mut self.output);
+            if self.input.reset == 0 && stop.is_none() {
+                self.check_stable(&before, grant.posted, grant.read, grant.answer)?;
+            }
+            stop
+        } else {
+            self.model.core_clock(now, &self.input, &mut self.output)
+        };
+        self.receive.nonposted_credits += u32::from(self.output.nonposted_credit);
+        self.reset_done |= self.output.function_reset_done != 0;
+        match stop {
+            Some(why) => Err(why),
+            None => Ok(()),
+        }
+    }
+
+    /// What the card offers and the transmit buffer takes at this edge.
+    fn accept(&mut self, posted: bool, read: bool, answer: bool, now: u64) -> Result<(), String> {
+        let config = &self.input.config;
+        if (posted || read) && self.mastering_off > MASTERING_GRACE {
+            return Err(format!("the card sends a request {MASTERING_GRACE} clocks after bus mastering was switched off"));
+        }
+        if posted {
+            let beat = &self.output.posted;
+            let &crate::model::Write { addr, dwords, first_be, last_be, .. } = beat;
+            let head = Head::Write { addr, dwords, first_be, last_be, relaxed: beat.relaxed != 0 };
+            match self.transmit.assembling() {
+                None => {
+                    if let Some(why) = violation(addr, dwords, first_be, last_be, 128 << config.max_payload, "MPS") {
+                        return Err(broken("write", addr, dwords, &why));
+                    }
+                }
+                Some(before) if *before != head => {
+                    return Err(broken("write", addr, dwords, "its header changes between its beats"));
+                }
+                Some(_) => (),
+            }
+            if !self.transmit.beat(head, dwords, &beat.data[..self.lanes], beat.last != 0, now, &mut self.pool) {
+                return Err(broken("write", addr, dwords, "`last` does not stand on the beat with its last dword"));
+            }
+        }
+        if read {
+            let beat = &self.output.read;
+            let &crate::model::Read { addr, dwords, first_be, last_be, tag, .. } = beat;
+            if let Some(why) = violation(addr, dwords, first_be, last_be, 128 << config.max_read, "MRRS") {
+                return Err(broken("read", addr, dwords, &why));
+            }
+            let bits = [5, 8, 10, 10][usize::from(config.tags_8bit & 1 | (config.tags_10bit & 1) << 1)];
+            if tag >> bits != 0 {
+                return Err(broken("read", addr, dwords, &format!("its tag {tag} has more than the {bits} bits allowed")));
+            }
+            if !self.port.take_tag(tag) {
+                return Err(broken("read", addr, dwords, &format!("its tag {tag} is still in flight")));
+            }
+            self.transmit.push(Head::Read { addr, dwords, first_be, last_be, relaxed: beat.relaxed != 0, tag }, now);
+        }
+        if answer {
+            let beat = &self.output.answer;
+            let &crate::model::Answer { requester, tag, byte_count, dwords, lower_addr, status, .. } = beat;
+            let head = Head::Answer { requester, tag, byte_count, dwords, lower_addr, status };
+            if self.transmit.assembling().is_some_and(|before| *before != head) {
+                return Err(format!("the card's answer to tag {tag} changes its header between its beats"));
+            }
+            if (status == CPL_OK) != (dwords != 0) || u32::from(dwords) * 4 > 128 << config.max_payload {
+                return Err(format!("the card's answer to tag {tag} has {dwords} dwords with status {status}"));
+            }
+            if !self.transmit.beat(head, dwords, &beat.data[..self.lanes], beat.last != 0, now, &mut self.pool) {
+                return Err(format!("the card's answer to tag {tag} has `last` on another beat than that with its last dword"));
+            }
+        }
+        Ok(())
+    }
+
+    /// A beat that was offered and not taken must still be there.
+    fn check_stable(&self, before: &Output, posted: bool, read: bool, answer: bool) -> Result<(), String> {
+        let now = &self.output;
+        let kept = |what: &str, same: bool| {
+            if same {
+                Ok(())
+            } else {
+                Err(format!("the card takes back or changes a beat on its {what} stream that was not accepted yet"))
+            }
+        };
+        if before.posted.valid != 0 && !posted {
+            // Lanes past a packet's end may hold anything.
+            let same = before.posted.last != 0 || now.posted.data[..self.lanes] == before.posted.data[..self.lanes];
+            let head = crate::model::Write { data: before.posted.data, ..now.posted } == before.posted;
+            kept("posted", head && same)?;
+        }
+        if before.read.valid != 0 && !read {
+            kept("read", now.read == before.read)?;
+        }
+        if before.answer.valid != 0 && !answer {
+            kept("completion", crate::model::Answer { data: before.answer.data, ..now.answer } == before.answer)?;
+        }
+        Ok(())
+    }
+
+    /// The next beat from the receive buffer, if there is one.
+    fn deliver(&mut self) {
+        self.input.completion.valid = 0;
+        self.input.posted.valid = 0;
+        self.input.nonposted.valid = 0;
+        let Some((packet, from, last)) = self.receive.beat(self.lanes) else { return };
+        let data = &packet.payload[from..packet.payload.len().min(from + self.lanes)];
+        match packet.head {
+            Head::Completion { tag, dwords, byte_count, lower_addr, status, poisoned } => {
+                let beat = &mut self.input.completion;
+                (beat.tag, beat.dwords, beat.byte_count, beat.lower_addr) = (tag, dwords, byte_count, lower_addr);
+                (beat.status, beat.poisoned, beat.last, beat.valid) = (status, u8::from(poisoned), u8::from(last), 1);
+                beat.data[..data.len()].copy_from_slice(data);
+            }
+            Head::Posted { bar, offset, dwords, first_be, last_be, requester } => {
+                let beat = &mut self.input.posted;
+                (beat.bar, beat.offset, beat.dwords, beat.first_be, beat.last_be) = (bar, offset, dwords, first_be, last_be);
+                (beat.requester, beat.last, beat.valid) = (requester, u8::from(last), 1);
+                beat.data[..data.len()].copy_from_slice(data);
+            }
+            Head::NonPosted { bar, offset, dwords, first_be, last_be, requester, tag } => {
+                let beat = &mut self.input.nonposted;
+                (beat.bar, beat.offset, beat.dwords, beat.first_be, beat.last_be) = (bar, offset, dwords, first_be, last_be);
+                (beat.requester, beat.tag, beat.last, beat.valid) = (requester, tag, 1, 1);
+            }
+            Head::Write { .. } | Head::Read { .. } | Head::Answer { .. } => (), // never towards a card
+        }
+        if last {
+            self.receive.finish(&mut self.pool);
+        }
+    }
+
+    /// A packet of the card has arrived at the root port.
+    fn at_host(&mut self, packet: Packet) {
+        if self.input.config.link_up == 0 {
+            return self.pool.give(packet.payload);
+        }
+        let now = packet.time;
+        let bytes = packet.payload.len() as u64 * 4;
+        self.statistics.to_host += packet.wire_bytes();
+        match packet.head {
+            Head::Write { addr, dwords, first_be, last_be, .. } => {
+                self.statistics.card_writes += 1;
+                self.statistics.card_write_payload += bytes;
+                if INTERRUPT_WINDOW.contains(&addr) {
+                    self.fire(packet.payload[0] as usize, now);
+                } else if let Some((target, bar, offset)) = locate(addr) {
+                    let head = Head::Posted { bar, offset, dwords, first_be, last_be, requester: self.input.config.requester };
+                    let packet = Packet { head, payload: packet.payload, time: now + self.peer };
+                    self.forwards.push(Forward { target, packet });
+                    return;
+                } else if !self.port.memory.write(addr, &packet.payload, first_be, last_be) {
+                    self.statistics.refused_writes += 1;
+                    if self.statistics.refused_writes <= WARNINGS {
+                        let name = &self.name;
+                        self.model
+                            .warn(&format!("{name}: the card writes {bytes} bytes at {addr:#x}, which is not mapped for it: dropped\n"));
+                    }
+                }
+            }
+            Head::Read { addr, dwords, first_be, last_be, tag, .. } => {
+                self.statistics.card_reads += 1;
+                if let Some((target, bar, offset)) = locate(addr) {
+                    let requester = self.input.config.requester;
+                    let head = Head::NonPosted { bar, offset, dwords, first_be, last_be, requester, tag };
+                    self.forwards.push(Forward { target, packet: Packet { head, payload: Vec::new(), time: now + self.peer } });
+                } else if let Some(warning) = self.port.read(now, tag, addr, dwords, first_be, last_be) {
+                    self.statistics.refused_reads += 1;
+                    if self.statistics.refused_reads <= WARNINGS {
+                        self.model.warn(&format!("{}: {warning}\n", self.name));
+                    }
+                }
+            }
+            Head::Answer { requester: HOST, tag, byte_count, dwords, lower_addr, status } => {
+                if let Err(why) = self.host_answer(now, tag, byte_count, dwords, lower_addr, status, &packet.payload) {
+                    self.stopped.get_or_insert(why);
+                }
+            }
+            Head::Answer { requester, tag, byte_count, dwords, lower_addr, status } => {
+                let head = Head::Completion { tag, dwords, byte_count, lower_addr, status, poisoned: false };
+                let target = usize::from(requester >> 8).wrapping_sub(1);
+                self.forwards.push(Forward { target, packet: Packet { head, payload: packet.payload, time: now + self.peer } });
+                return;
+            }
+            Head::Completion { .. } | Head::Posted { .. } | Head::NonPosted { .. } => (), // never towards the host
+        }
+        self.pool.give(packet.payload);
+    }
+
+    #[allow(clippy::too_many_arguments)] // the fields of one header
+    fn host_answer(&mut self, now: u64, tag: u16, count: u16, dwords: u16, lower: u8, status: u8, data: &[u32]) -> Result<(), String> {
+        let slot = self.reads.get_mut(usize::from(tag)).and_then(Option::as_mut).filter(|read| read.answer.is_none());
+        let read = match slot {
+            Some(read) => read,
+            None if self.link_lost => return Ok(()),
+            None => return Err(format!("the card answers a read with tag {tag}, which the host did not ask for")),
+        };
+        let value = if status != CPL_OK {
+            u64::MAX
+        } else {
+            let expected = (read.dwords * 4, read.dwords, (read.offset & 0x7f) as u8);
+            if (count, dwords, lower) != expected {
+                return Err(format!(
+                    "the card answers a read of {} bytes at offset {:#x} with byte count {count}, {dwords} dwords, lower address {lower:#x}; \
+                     due are {}, {} and {:#x}",
+                    read.dwords * 4, read.offset, expected.0, expected.1, expected.2
+                ));
+            }
+            u64::from(data[0]) | data.get(1).map_or(0, |high| u64::from(*high) << 32)
+        };
+        if read.abandoned {
+            self.reads[usize::from(tag)] = None;
+        } else {
+            read.answer = Some((now + self.register, value));
+        }
+        Ok(())
+    }
+
+    /// A packet from another card, at this card's root port. Returns the refusal of a read that no BAR claims.
+    pub fn take_from_peer(&mut self, packet: Packet) -> Option<Forward> {
+        if let Head::Completion { tag, dwords, byte_count, lower_addr, status, .. } = packet.head {
+            if status != CPL_OK || u32::from(byte_count) <= u32::from(dwords) * 4 - u32::from(lower_addr & 3) {
+                self.port.free_tag(tag);
+            }
+        }
+        match packet.head {
+            Head::Posted { bar, offset, .. } | Head::NonPosted { bar, offset, .. } if u64::from(offset) >= self.bar_bytes(bar) => {
+                refuse(&packet, self.peer)
+            }
+            _ => {
+                self.receive.push(packet);
+                None
+            }
+        }
+    }
+
+    /// Size of a BAR in bytes.
+    pub fn bar_bytes(&self, bar: u8) -> u64 {
+        self.bars.get(usize::from(bar)).copied().unwrap_or(0)
+    }
+
+    /// A store of the program, of whole dwords but for the byte enables, at `now`.
+    pub fn store(&mut self, now: u64, bar: u8, offset: u32, data: &[u32], first_be: u8, last_be: u8) {
+        let mut payload = self.pool.take();
+        payload.extend_from_slice(data);
+        let head = Head::Posted { bar, offset, dwords: data.len() as u16, first_be, last_be, requester: HOST };
+        self.receive.push(Packet { head, payload, time: now + self.register });
+    }
+
+    /// A load of the program at `now`; returns the tag under which the answer will be, or none if too many are under way.
+    pub fn load(&mut self, now: u64, bar: u8, offset: u32, dwords: u16) -> Option<u16> {
+        let tag = self.reads.iter().position(Option::is_none)?;
+        self.reads[tag] = Some(HostRead { offset, dwords, answer: None, abandoned: false });
+        let last_be = if dwords == 1 { 0 } else { 15 };
+        let head = Head::NonPosted { bar, offset, dwords, first_be: 15, last_be, requester: HOST, tag: tag as u16 };
+        self.receive.push(Packet { head, payload: Vec::new(), time: now + self.register });
+        Some(tag as u16)
+    }
+
+    /// When the answer to a load is at the processor, and its value.
+    pub fn answer(&self, tag: u16) -> Option<(u64, u64)> {
+        self.reads[usize::from(tag)].and_then(|read| read.answer)
+    }
+
+    /// The program has its answer.
+    pub fn finish_load(&mut self, tag: u16) {
+        self.reads[usize::from(tag)] = None;
+    }
+
+    /// The program does not wait any longer. The tag stays taken until the answer comes, which must not meet another read.
+    pub fn abandon_load(&mut self, tag: u16) {
+        if let Some(read) = &mut self.reads[usize::from(tag)] {
+            read.abandoned = true;
+        }
+    }
+
+    fn fire(&mut self, vector: usize, now: u64) {
+        self.statistics.interrupts += 1;
+        let (delivered, signal) = (now + self.delivery, now + self.delivery + self.wake);
+        let Some(vector) = self.vectors.get_mut(vector) else {
+            self.model.warn(&format!("{}: the card fires vector {vector}, which is not enabled\n", self.name));
+            return;
+        };
+        vector.delivered.get_or_insert(delivered);
+        if vector.event.is_some() && vector.signal.is_none() {
+            vector.signal = Some(signal);
+            self.next_signal = self.next_signal.min(signal);
+        }
+    }
+
+    fn signal(&mut self, now: u64) {
+        self.next_signal = u64::MAX;
+        for vector in &mut self.vectors {
+            match (vector.signal, &vector.event) {
+                (Some(time), Some(event)) if time <= now => {
+                    crate::event::signal(event);
+                    vector.signal = None;
+                    vector.armed = false;
+                }
+                (Some(time), _) => self.next_signal = self.next_signal.min(time),
+                (None, _) => (),
+            }
+        }
+    }
+
+    /// An eventfd was asked for after the vector had fired: it is signalled as soon as it would have been.
+    pub fn catch_up(&mut self, vector: usize) {
+        if let Some(delivered) = self.vectors[vector].delivered {
+            self.vectors[vector].signal = Some(delivered + self.wake);
+            self.next_signal = self.next_signal.min(delivered + self.wake);
+        }
+    }
+
+    /// Take the link down or up. What is on its way when it goes down is lost.
+    pub fn set_link(&mut self, up: bool) {
+        self.input.config.link_up = u8::from(up);
+        if !up {
+            self.link_lost = true;
+            for slot in &mut self.reads {
+                match slot {
+                    Some(read) if read.abandoned => *slot = None,
+                    Some(read) => read.answer = read.answer.or(Some((0, u64::MAX))),
+                    None => (),
+                }
+            }
+            self.transmit.clear();
+            self.receive.clear();
+            self.port.clear();
+            self.combining.clear();
+        }
+    }
+}
+
+/// The answer to a packet between cards that nobody claims: a read is an unsupported request, a write is dropped.
+pub fn refuse(packet: &Packet, latency: u64) -> Option<Forward> {
+    let Head::NonPosted { requester, tag, .. } = packet.head else { return None };
+    let head = Head::Completion { tag, dwords: 0, byte_count: 4, lower_addr: 0, status: CPL_UNSUPPORTED_REQUEST, poisoned: false };
+    let target = usize::from(requester >> 8).wrapping_sub(1);
+    Some(Forward { target, packet: Packet { head, payload: Vec::new(), time: packet.time + latency } })
+}
+
+fn broken(what: &str, addr: u64, dwords: u16, why: &str) -> String {
+    format!("the card breaks the rules of PCI Express with its {what} of {dwords} dwords at {addr:#x}: {why}")
+}

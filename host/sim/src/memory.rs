@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The memory that the card sees: an IOMMU of one domain for each card. What is not mapped, or not mapped for this kind of access, is
+//! refused.
+//!
+//! Addresses keep the low 12 bits of the memory they stand for, as with any IOMMU, and are never given out twice, so that a late access
+//! is refused instead of landing in somebody else's buffer.
+
+use towpath_bus::Access;
+
+#[cfg(target_endian = "big")]
+compile_error!("the simulated card's memory is little-endian, and so must the machine be");
+
+const PAGE: u64 = 4096;
+
+struct Region {
+    address: u64,
+    bytes: u64,
+    memory: *mut u8,
+    access: Access,
+}
+
+// Safety: the pointers are used under the world's lock only, and whoever mapped them promised that they stay valid (`Bus::map`).
+unsafe impl Send for Region {}
+
+/// The regions mapped for one card, in ascending order of address.
+pub struct Memory {
+    regions: Vec<Region>,
+    next: u64,
+}
+
+impl Memory {
+    /// An empty map which gives out addresses from `base`.
+    pub fn new(base: u64) -> Self {
+        Memory { regions: Vec::new(), next: base }
+    }
+
+    /// Map memory and return its address for the card. A page is left free behind each region to catch overruns. `None`: addresses are
+    /// used up.
+    pub fn map(&mut self, memory: *mut u8, bytes: usize, access: Access) -> Option<u64> {
+        let address = self.next + (memory as u64 & (PAGE - 1));
+        let end = address.checked_add(bytes as u64)?.checked_add(2 * PAGE - 1)? & !(PAGE - 1);
+        if end > crate::device::BAR_BASE {
+            return None;
+        }
+        self.next = end;
+        self.regions.push(Region { address, bytes: bytes as u64, memory, access });
+        Some(address)
+    }
+
+    /// Undo a map; false when there is none of that address and size.
+    pub fn unmap(&mut self, address: u64, bytes: usize) -> bool {
+        match self.regions.iter().position(|region| region.address == address && region.bytes == bytes as u64) {
+            Some(index) => {
+                self.regions.remove(index);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn find(&self, address: u64, bytes: u64, write: bool) -> Option<*mut u8> {
+        let region = &self.regions[..self.regions.partition_point(|region| region.address <= address)].last()?;
+        let offset = address - region.address;
+        let inside = offset.checked_add(bytes)? <= region.bytes;
+        let allowed = !matches!((write, region.access), (true, Access::Read) | (false, Access::Write));
+        // Safety: the offset is inside of the memory that was mapped.
+        (inside && allowed).then(|| unsafe { region.memory.add(offset as usize) })
+    }
+
+    /// Whether the card may read (or write) all of these bytes.
+    pub fn permits(&self, address: u64, bytes: u64, write: bool) -> bool {
+        self.find(address, bytes, write).is_some()
+    }
+
+    /// Read `bytes` at `address` into `into`, which gets whole dwords; the bytes around are zero. False: refused.
+    pub fn read(&self, address: u64, bytes: usize, into: &mut Vec<u32>) -> bool {
+        let Some(source) = self.find(address, bytes as u64, false) else { return false };
+        let lead = (address & 3) as usize;
+        into.clear();
+        into.resize((lead + bytes).div_ceil(4), 0);
+        // Safety: the source is mapped for `bytes`, the target was just sized for them.
+        unsafe { std::ptr::copy_nonoverlapping(source, into.as_mut_ptr().cast::<u8>().add(lead), bytes) };
+        true
+    }
+
+    /// Write the bytes of `data` (whole dwords from `address`, a multiple of 4) that the byte enables name. False: refused.
+    ///
+    /// A short write of aligned 64-bit words lands in ascending order, a word at a time, so that a thread which polls the last word finds
+    /// the ones before.
+    pub fn write(&self, address: u64, data: &[u32], first_be: u8, last_be: u8) -> bool {
+        let bytes = data.len() * 4;
+        let (lead, tail) = if data.len() == 1 {
+            (first_be.trailing_zeros().min(4) as usize, (first_be << 4).leading_zeros().min(4) as usize)
+        } else {
+            (first_be.trailing_zeros().min(4) as usize, (last_be << 4).leading_zeros().min(4) as usize)
+        };
+        if lead + tail >= bytes {
+            return true; // no byte enabled: a flush
+        }
+        let Some(target) = self.find(address + lead as u64, (bytes - lead - tail) as u64, true) else { return false };
+        let source = data.as_ptr().cast::<u8>();
+        let holes = (data.len() == 1 && first_be != enables(lead, 4 - tail))
+            || (data.len() > 1 && (first_be != enables(lead, 4) || last_be != enables(0, 4 - tail)));
+        // Safety: `find` has checked the target for all bytes from the first to the last enabled one, and the source is `data`.
+        unsafe {
+            if holes {
+                for at in lead..bytes - tail {
+                    let enabled = match at / 4 {
+                        0 => first_be >> at & 1 != 0,
+                        dword if dword == data.len() - 1 => last_be >> (at & 3) & 1 != 0,
+                        _ => true,
+                    };
+                    if enabled {
+                        *target.add(at - lead) = *source.add(at);
+                    }
+                }
+            } else if lead == 0 && tail == 0 && bytes <= 64 && bytes % 8 == 0 && target as usize % 8 == 0 {
+                for (word, pair) in data.chunks_exact(2).enumerate() {
+                    let value = u64::from(pair[0]) | u64::from(pair[1]) << 32;
+                    let place = &*target.cast::<std::sync::atomic::AtomicU64>().add(word);
+                    place.store(value, std::sync::atomic::Ordering::Release);
+                }
+            } else {
+                std::ptr::copy_nonoverlapping(source.add(lead), target, bytes - lead - tail);
+            }
+        }
+        true
+    }
+}
+
+/// Byte enables of the bytes from `from` to `to` in a dword.
+pub fn enables(from: usize, to: usize) -> u8 {
+    ((1u8 << to) - 1) & !((1u8 << from) - 1)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_keep_the_place_in_the_page_and_never_return() {
+        let mut memory = Memory::new(0x1_0000_0000);
+        let mut buffer = vec![0u8; 5000];
+        let one = memory.map(buffer.as_mut_ptr(), 5000, Access::ReadWrite).unwrap();
+        assert_eq!(one & 0xfff, buffer.as_ptr() as u64 & 0xfff);
+        assert!(memory.permits(one, 5000, true) && !memory.permits(one, 5001, true) && !memory.permits(one - 1, 1, false));
+        assert!(!memory.unmap(one, 4999));
+        assert!(memory.unmap(one, 5000));
+        assert!(!memory.permits(one, 1, false));
+        let two = memory.map(buffer.as_mut_ptr(), 5000, Access::ReadWrite).unwrap();
+        assert!(two >= one + 5000);
+    }
+
+    #[test]
+    fn rights_are_the_cards() {
+        let mut memory = Memory::new(0x1_0000_0000);
+        let mut buffer = [0u32; 4];
+        let read = memory.map(buffer.as_mut_ptr().cast(), 16, Access::Read).unwrap();
+        let write = memory.map(buffer.as_mut_ptr().cast(), 16, Access::Write).unwrap();
+        assert!(!memory.write(read, &[1], 15, 0) && memory.read(read, 4, &mut Vec::new()));
+        assert!(memory.write(write, &[1], 15, 0) && !memory.read(write, 4, &mut Vec::new()));
+        assert_eq!(buffer[0], 1);
+    }
+
+    #[test]
+    fn byte_enables_choose_the_bytes() {
+        let mut memory = Memory::new(0x1_0000_0000);
+        #[repr(align(8))]
+        struct Buffer([u8; 32]);
+        let mut buffer = Buffer([0xee; 32]);
+        let at = memory.map(buffer.0.as_mut_ptr(), 32, Access::ReadWrite).unwrap();
+        assert!(memory.write(at, &[0x4433_2211, 0x8877_6655], 0b1100, 0b0001)); // a plain span
+        assert_eq!(buffer.0[..8], [0xee, 0xee, 0x33, 0x44, 0x55, 0xee, 0xee, 0xee]);
+        assert!(memory.write(at + 8, &[0x4433_2211], 0b0101, 0)); // holes
+        assert_eq!(buffer.0[8..12], [0x11, 0xee, 0x33, 0xee]);
+        assert!(memory.write(at + 16, &[0x4433_2211, 0x8877_6655], 15, 15)); // whole words
+        assert_eq!(buffer.0[16..24], [0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88]);
+        assert!(memory.write(at + 24, &[0x4433_2211], 0b0110, 0));
+        assert_eq!(buffer.0[24..28], [0xee, 0x22, 0x33, 0xee]);
+        assert!(memory.write(at + 32, &[1], 0, 0), "a write of no bytes is a flush, wherever it goes");
+    }
+
+    #[test]
+    fn reads_fill_whole_dwords() {
+        let mut memory = Memory::new(0x1_0000_0000);
+        let mut bytes = *b"abcdefgh";
+        let at = memory.map(bytes.as_mut_ptr(), 8, Access::Read).unwrap();
+        let mut data = Vec::new();
+        let odd = (4 - (at & 3)) as usize % 4 + 1; // one past a dword's start
+        assert!(memory.read(at + odd as u64, 2, &mut data));
+        assert_eq!(data, [u32::from_le_bytes([0, bytes[odd], bytes[odd + 1], 0])]);
+    }
+}

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The root port above one card: it answers the card's reads from memory, in any way the specification allows, lands its writes, and
+//! takes a card at its word: a request that breaks the specification stops the simulation with the reason.
+//!
+//! Sources: PCI Express Base Specification 2.1, 2.2.5 (byte enables), 2.2.7 (4 KiB, MPS, MRRS), 2.3.1.1 (read completion boundary).
+
+use std::collections::VecDeque;
+
+use crate::faults::{Fault, Faults};
+use crate::link::{Completions, Head, Packet, Pool};
+use crate::memory::Memory;
+use crate::random::Random;
+use crate::settings::Settings;
+
+/// Completion status: successful.
+pub const CPL_OK: u8 = 0;
+/// Completion status: unsupported request.
+pub const CPL_UNSUPPORTED_REQUEST: u8 = 1;
+/// Completion status: completer abort.
+pub const CPL_COMPLETER_ABORT: u8 = 4;
+
+/// Where writes become interrupts on the modelled host.
+pub const INTERRUPT_WINDOW: std::ops::Range<u64> = 0xfee0_0000..0xfef0_0000;
+
+/// Bytes that a request names: address of the first enabled byte, and how many from there to the last enabled one. A request without
+/// enabled bytes counts as one byte (2.3.1.1).
+pub fn extent(addr: u64, dwords: u16, first_be: u8, last_be: u8) -> (u64, u32) {
+    if first_be == 0 {
+        return (addr, 1);
+    }
+    let lead = first_be.trailing_zeros();
+    let tail = (if dwords == 1 { first_be } else { last_be } << 4).leading_zeros().min(3);
+    (addr + u64::from(lead), u32::from(dwords) * 4 - lead - tail)
+}
+
+/// What is wrong with the byte enables and the length of a request of memory, if anything.
+pub fn violation(addr: u64, dwords: u16, first_be: u8, last_be: u8, limit: u32, limit_name: &str) -> Option<String> {
+    let bytes = u32::from(dwords) * 4;
+    if addr & 3 != 0 {
+        return Some("its address is not a multiple of 4".into());
+    }
+    if dwords == 0 || bytes > limit {
+        return Some(format!("its length of {bytes} bytes is not from 4 to {limit_name} ({limit})"));
+    }
+    if (addr & 0xfff) + u64::from(bytes) > 4096 {
+        return Some("it crosses a boundary of 4 KiB".into());
+    }
+    if first_be > 15 || last_be > 15 {
+        return Some("a byte enable has more than 4 bits".into());
+    }
+    if dwords == 1 {
+        return (last_be != 0).then(|| "it has one dword, but last byte enables".into());
+    }
+    if first_be == 0 || last_be == 0 {
+        return Some("it has more than one dword, but no byte of the first or last one is enabled".into());
+    }
+    // Holes are for one dword, or for two that make an aligned 64-bit word.
+    let holes = ![15, 14, 12, 8].contains(&first_be) || ![15, 7, 3, 1].contains(&last_be);
+    (holes && !(dwords == 2 && addr & 7 == 0)).then(|| "its byte enables have holes".into())
+}
+
+/// One read of the card that is being answered.
+#[derive(Debug)]
+struct Job {
+    tag: u16,
+    ready: u64,
+    /// The next byte to be answered, and how many there are.
+    at: u64,
+    left: u32,
+    status: u8,
+    poisoned: bool,
+    /// No byte is enabled: one dword of anything, from anywhere.
+    flush: bool,
+}
+
+/// The root port of one card.
+pub struct RootPort {
+    /// What the card may touch.
+    pub memory: Memory,
+    /// What shall go wrong.
+    pub faults: Faults,
+    jobs: VecDeque<Job>,
+    busy_tags: Vec<bool>,
+    random: Random,
+    latency: u64,
+    jitter: u64,
+    reorder: bool,
+    split: bool,
+    boundary: u64,
+    completion: u64,
+    max_payload: u64,
+}
+
+impl RootPort {
+    /// A root port with memory and randomness of its own.
+    pub fn new(settings: &Settings, mut random: Random) -> Self {
+        RootPort {
+            memory: Memory::new(settings.iova_base),
+            faults: Faults::new(settings, Random::new(random.next())),
+            jobs: VecDeque::new(),
+            busy_tags: vec![false; 1024],
+            random,
+            latency: settings.memory_latency * 1000,
+            jitter: settings.memory_jitter * 1000,
+            reorder: settings.reorder != 0,
+            split: settings.split != 0,
+            boundary: u64::from(settings.read_boundary),
+            completion: u64::from(settings.completion_payload),
+            max_payload: u64::from(settings.max_payload),
+        }
+    }
+
+    /// The card takes a tag for a read; false when it is in use.
+    pub fn take_tag(&mut self, tag: u16) -> bool {
+        !std::mem::replace(&mut self.busy_tags[usize::from(tag) & 1023], true)
+    }
+
+    /// A tag is free again: its last completion has left, or the card gave up on it.
+    pub fn free_tag(&mut self, tag: u16) {
+        self.busy_tags[usize::from(tag) & 1023] = false;
+    }
+
+    /// The card's function was reset: it may use all its tags again.
+    pub fn free_all_tags(&mut self) {
+        self.busy_tags.fill(false);
+    }
+
+    /// A read request has arrived at `now`. Returns a warning when it is refused because of its address.
+    pub fn read(&mut self, now: u64, tag: u16, addr: u64, dwords: u16, first_be: u8, last_be: u8) -> Option<String> {
+        let (at, left) = extent(addr, dwords, first_be, last_be);
+        let jitter = if self.jitter == 0 { 0 } else { self.random.below(self.jitter + 1) };
+        let mut job = Job { tag, ready: now + self.latency + jitter, at, left, status: CPL_OK, poisoned: false, flush: first_be == 0 };
+        let mut delayed = false;
+        match self.faults.next() {
+            None => (),
+            Some(Fault::Drop) => {
+                // The card gives the tag out again only when it must not come back: after its own bound.
+                self.free_tag(tag);
+                return None;
+            }
+            Some(Fault::Delay(ns)) => {
+                job.ready += ns * 1000;
+                delayed = true;
+            }
+            Some(Fault::UnsupportedRequest) => job.status = CPL_UNSUPPORTED_REQUEST,
+            Some(Fault::CompleterAbort) => job.status = CPL_COMPLETER_ABORT,
+            Some(Fault::Poison) => job.poisoned = true,
+        }
+        let mut warning = None;
+        if job.status == CPL_OK && !job.flush && !self.memory.permits(at, u64::from(left), false) {
+            job.status = CPL_UNSUPPORTED_REQUEST;
+            warning = Some(format!("the card reads {left} bytes at {at:#x}, which is not mapped for it: unsupported request"));
+        }
+        // Without reordering, jitter moves a read's successors, too; only an injected delay lets others pass.
+        if !self.reorder && !delayed {
+            if let Some(last) = self.jobs.iter().rev().find(|other| other.ready <= now + self.latency + self.jitter) {
+                job.ready = job.ready.max(last.ready);
+            }
+        }
+        let place = self.jobs.partition_point(|other| other.ready <= job.ready);
+        self.jobs.insert(place, job);
+        warning
+    }
+
+    /// Whether reads are being answered.
+    pub fn busy(&self) -> bool {
+        !self.jobs.is_empty()
+    }
+
+    /// The link went down: nothing is answered any more.
+    pub fn clear(&mut self) {
+        self.jobs.clear();
+        self.free_all_tags();
+    }
+
+    /// How many of the bytes left go into the next completion: to a boundary, unless they are the last ones.
+    fn portion(&mut self, at: u64, left: u32) -> u32 {
+        let left = u64::from(left);
+        let step = if self.split {
+            // Any boundary that MPS reaches. MPS is at least 128, so there is one.
+            let reach = ((at + self.max_payload) / self.boundary - at / self.boundary).max(1);
+            (at / self.boundary + 1 + self.random.below(reach)) * self.boundary - at
+        } else {
+            self.completion - at % self.completion
+        };
+        step.min(left) as u32
+    }
+}
+
+impl Completions for RootPort {
+    fn ready(&self) -> Option<u64> {
+        self.jobs.front().map(|job| job.ready)
+    }
+
+    fn take(&mut self, limit: u64, pool: &mut Pool) -> Packet {
+        let index = if self.reorder {
+            let ready = self.jobs.partition_point(|job| job.ready <= limit) as u64;
+            self.random.below(ready.max(1)) as usize
+        } else {
+            0
+        };
+        let (at, left, status) = (self.jobs[index].at, self.jobs[index].left, self.jobs[index].status);
+        let portion = if status == CPL_OK { self.portion(at, left) } else { 0 };
+        let job = &mut self.jobs[index];
+        let mut payload = pool.take();
+        if status == CPL_OK && !self.memory.read(at, portion as usize, &mut payload) {
+            // Unless it is a flush, the memory was unmapped since the request came.
+            if job.flush {
+                payload.push(0);
+            } else {
+                job.status = CPL_UNSUPPORTED_REQUEST;
+            }
+        }
+        let ok = job.status == CPL_OK;
+        let head = Head::Completion {
+            tag: job.tag,
+            dwords: payload.len() as u16,
+            byte_count: left as u16,
+            lower_addr: if ok { (at & 0x7f) as u8 } else { 0 },
+            status: job.status,
+            poisoned: job.poisoned && ok,
+        };
+        if ok && portion < left {
+            job.at += u64::from(portion);
+            job.left -= portion;
+        } else {
+            let tag = job.tag;
+            self.jobs.remove(index);
+            self.free_tag(tag);
+        }
+        Packet { head, payload, time: limit }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use towpath_bus::Access;
+
+    #[test]
+    fn extents_are_those_of_the_specification() {
+        assert_eq!(extent(0x1000, 1, 0b0000, 0), (0x1000, 1));
+        assert_eq!(extent(0x1000, 1, 0b0110, 0), (0x1001, 2));
+        assert_eq!(extent(0x1000, 1, 0b1001, 0), (0x1000, 4)); // table 2-21: 1xx1 counts 4
+        assert_eq!(extent(0x1000, 2, 0b1000, 0b0001), (0x1003, 2));
+        assert_eq!(extent(0x1000, 1024, 15, 15), (0x1000, 4096));
+    }
+
+    #[test]
+    fn requests_against_the_rules_are_found() {
+        let check = |addr, dwords, first, last| violation(addr, dwords, first, last, 128, "MPS");
+        for legal in [(0x1000, 1, 0, 0), (0x1000, 1, 5, 0), (0x1004, 2, 14, 7), (0x1008, 2, 5, 10), (0x1f80, 32, 8, 1)] {
+            assert_eq!(check(legal.0, legal.1, legal.2, legal.3), None, "{legal:x?}");
+        }
+        for illegal in [
+            (0x1002, 1, 15, 0),
+            (0x1000, 0, 15, 0),
+            (0x1000, 33, 15, 15),
+            (0x1ffc, 2, 15, 15),
+            (0x1000, 1, 15, 1),
+            (0x1000, 2, 0, 15),
+            (0x1000, 2, 15, 0),
+            (0x1004, 2, 5, 15),
+            (0x1000, 3, 15, 5),
+            (0x1000, 1, 16, 0),
+        ] {
+            assert!(check(illegal.0, illegal.1, illegal.2, illegal.3).is_some(), "{illegal:x?}");
+        }
+    }
+
+    /// Whatever the settings: each completion is legal, in order within its tag, and all together are the memory.
+    #[test]
+    fn completions_are_legal_and_complete() {
+        let mut memory: Vec<u8> = (0..16384u32).map(|i| ((i * 31) >> 3) as u8).collect();
+        let mut shuffled = 0;
+        for seed in 0..200u64 {
+            let query = match seed % 5 {
+                0 => "split=0",
+                1 => "split=1",
+                2 => "split=1&reorder=1&jitter=400",
+                3 => "split=1&reorder=1&rcb=128&mps=512",
+                _ => "completion=256&mps=256&reorder=1",
+            };
+            let settings = Settings::from_query(query).unwrap();
+            let mut port = RootPort::new(&settings, Random::new(seed));
+            let base = port.memory.map(memory.as_mut_ptr(), memory.len(), Access::Read).unwrap();
+            let page = base.next_multiple_of(4096);
+            let mut random = Random::new(seed + 1000);
+            let mut pool = Pool::default();
+            let mut due = Vec::new();
+            for tag in 0..12u16 {
+                let length = 1 + random.below(512) as u32;
+                let at = page + random.below(u64::from(4096 - length));
+                let end = at + u64::from(length);
+                let dwords = (end.div_ceil(4) - at / 4) as u16;
+                let (low, high) = (15u8 << (at & 3) & 15, 15u8 >> (3 - ((end - 1) & 3)));
+                let (first_be, last_be) = if dwords == 1 { (low & high, 0) } else { (low, high) };
+                assert_eq!(extent(at & !3, dwords, first_be, last_be), (at, length));
+                assert!(port.take_tag(tag) && !port.take_tag(tag));
+                assert!(port.read(u64::from(tag) * 100, tag, at & !3, dwords, first_be, last_be).is_none());
+                due.push((at, length));
+            }
+            let mut last_tag = 0;
+            while let Some(ready) = port.ready() {
+                let packet = port.take(ready.max(1_000_000), &mut pool);
+                let Head::Completion { tag, dwords, byte_count, lower_addr, status, poisoned } = packet.head else { panic!() };
+                shuffled += usize::from(tag < last_tag);
+                last_tag = tag;
+                let (at, left) = &mut due[usize::from(tag)];
+                assert_eq!((u32::from(byte_count), u64::from(lower_addr), status, poisoned), (*left, *at & 0x7f, 0, false));
+                assert_eq!(usize::from(dwords), packet.payload.len());
+                assert!(u32::from(dwords) * 4 <= settings.max_payload && dwords > 0);
+                let lead = (*at & 3) as usize;
+                let here = (usize::from(dwords) * 4 - lead).min(*left as usize);
+                let bytes: Vec<u8> = packet.payload.iter().flat_map(|word| word.to_le_bytes()).collect();
+                let from = (*at - base) as usize;
+                assert_eq!(bytes[lead..lead + here], memory[from..from + here]);
+                *at += here as u64;
+                *left -= here as u32;
+                assert!(*left == 0 || *at % u64::from(settings.read_boundary) == 0, "it ends off the boundary");
+            }
+            assert!(due.iter().all(|(_, left)| *left == 0) && !port.busy());
+            assert!(port.take_tag(3), "tags are free again");
+        }
+        assert!(shuffled > 100, "completions of different tags must change places: {shuffled}");
+    }
+}
