@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the simulator and a compiled model agree on. One shared object holds one configuration of the gateware with one user core.
 //
 // The simulator owns time. tp_model_core_clock() is one rising edge of the core's clock: the inputs are applied, the edge happens, and the

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0
+// tp_model.h over the Verilated tp_sim_top: one shared object for each configuration and user core, built by host/cores.
+//
+// Promises: whatever the core does, the process goes on. $finish, $stop, $fatal, a failed assertion or a fault of Verilator's runtime are
+// told through the callback once; from then on the model stands still, shows nothing valid and its waveform is complete. A model may be
+// used from any thread, by one at a time; different models are independent.
+//
+// The builder defines TP_MODEL_DATA_WIDTH, TP_MODEL_CORE_CLOCK_KHZ, TP_MODEL_USER_CLOCK_KHZ and, for waveforms, TP_MODEL_TRACE.
+#include "tp_model.h"
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "Vtp_model.h"
+#include "verilated.h"
+#ifdef TP_MODEL_TRACE
+#include "verilated_fst_c.h"
+#endif
+
+#define TP_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+constexpr int kPrint = 0, kFinish = 1, kStop = 2;
+
+// Thrown out of an evaluation that cannot go on (a loop that does not settle, an index out of range).
+struct Fatal {};
+
+struct Model {
+    VerilatedContext context;
+    std::unique_ptr<Vtp_model> top;
+#ifdef TP_MODEL_TRACE
+    std::unique_ptr<VerilatedFstC> trace;
+    uint64_t dumped = 0;       // time of the last dump, plus one
+    uint64_t core_fall = 0, user_fall = 0;  // when a clock that is high falls
+#endif
+    tp_model_print print = nullptr;
+    void *print_context = nullptr;
+    std::string line;         // what was printed since the last line break
+    std::string error;        // the last line that began an error
+    uint64_t units_per_ps = 1, ps_per_unit = 1;
+    uint64_t core_last = 0, user_last = 0;
+    bool stopped = false;
+
+    void tell(int kind, const std::string &text) const {
+        if (print) print(print_context, kind, text.data(), text.size());
+    }
+};
+
+thread_local Model *current = nullptr;
+
+// Which model the runtime's free functions speak for.
+class Entered {
+public:
+    explicit Entered(Model *model) : before(current) { current = model; }
+    ~Entered() { current = before; }
+    Entered(const Entered &) = delete;
+    Entered &operator=(const Entered &) = delete;
+
+private:
+    Model *before;
+};
+
+#ifdef TP_MODEL_TRACE
+// Open waveforms: completed when the process ends without having freed its models.
+std::mutex open_lock;
+std::set<Model *> open_models;
+
+__attribute__((destructor)) void complete_waveforms() {
+    std::lock_guard<std::mutex> guard(open_lock);
+    for (Model *model : open_models) model->trace->close();
+    open_models.clear();
+}
+#endif
+
+std::string place(const char *file, int line) {
+    if (!file || !*file) return {};
+    const char *slash = std::strrchr(file, '/');
+    return std::string(slash ? slash + 1 : file) + ":" + std::to_string(line) + ": ";
+}
+
+void stop(int kind, const std::string &text) {
+    Model *model = current;
+    if (!model || model->stopped) return;
+    model->stopped = true;
+    model->tell(kind, text);
+}
+
+void set_time(Model *model, uint64_t picoseconds) {
+    model->context.time(picoseconds * model->units_per_ps / model->ps_per_unit);
+}
+
+void dump(Model *model, uint64_t picoseconds) {
+#ifdef TP_MODEL_TRACE
+    if (!model->trace || picoseconds < model->dumped) return;
+    model->dumped = picoseconds + 1;
+    model->trace->dump(picoseconds * model->units_per_ps / model->ps_per_unit);
+#else
+    (void)model;
+    (void)picoseconds;
+#endif
+}
+
+void fall(Model *model, CData &clock, uint64_t when) {
+    if (!clock) return;
+    clock = 0;
+    model->top->eval();
+    dump(model, when);
+}
+
+// Clocks that are high and due fall before anything happens at `now`; the one that is about to rise falls in any case.
+void fall_due(Model *model, uint64_t now, CData *rising) {
+    Vtp_model &top = *model->top;
+#ifdef TP_MODEL_TRACE
+    // Only a waveform can tell when a clock fell: nothing in the gateware looks at that edge.
+    if (model->trace) {
+        const bool user_first = model->user_fall < model->core_fall;
+        for (int i = 0; i < 2; i++) {
+            const bool user = (i == 0) == user_first;
+            CData &clock = user ? top.user_clk : top.clk;
+            const uint64_t when = user ? model->user_fall : model->core_fall;
+            if (when <= now || &clock == rising) fall(model, clock, when < now ? when : now);
+        }
+        return;
+    }
+#endif
+    fall(model, top.clk, now);
+    fall(model, top.user_clk, now);
+    (void)rising;
+}
+
+inline void take(QData &to, const uint32_t *from) { to = from[0] | static_cast<QData>(from[1]) << 32; }
+template <std::size_t N> inline void take(VlWide<N> &to, const uint32_t *from) { std::memcpy(to.data(), from, N * sizeof *from); }
+inline void give(uint32_t *to, const QData &from) {
+    to[0] = static_cast<uint32_t>(from);
+    to[1] = static_cast<uint32_t>(from >> 32);
+}
+template <std::size_t N> inline void give(uint32_t *to, const VlWide<N> &from) { std::memcpy(to, from.data(), N * sizeof *to); }
+
+void apply(Vtp_model &top, const tp_model_in &in) {
+    const tp_model_config &c = in.config;
+    top.rst = in.reset != 0;
+    top.cfg_requester = c.requester;
+    top.cfg_max_payload = c.max_payload & 7;
+    top.cfg_max_read = c.max_read & 7;
+    top.cfg_rcb_128 = c.rcb_128 != 0;
+    top.cfg_bus_master = c.bus_master != 0;
+    top.cfg_relaxed = c.relaxed != 0;
+    top.cfg_tags_8bit = c.tags_8bit != 0;
+    top.cfg_tags_10bit = c.tags_10bit != 0;
+    top.cfg_completion_timeout = c.completion_timeout & 15;
+    top.cfg_msix_enable = c.msix_enable != 0;
+    top.cfg_msix_mask = c.msix_mask != 0;
+    top.cfg_link_up = c.link_up != 0;
+    top.cfg_active = c.active != 0;
+    top.cfg_function_reset = c.function_reset != 0;
+    top.cfg_transmit_room = c.transmit_room;
+    top.tx_posted_ready = in.posted_ready != 0;
+    top.tx_read_ready = in.read_ready != 0;
+    top.tx_answer_ready = in.answer_ready != 0;
+
+    top.rx_completion_valid = in.completion.valid != 0;
+    if (in.completion.valid) {
+        const tp_model_completion &p = in.completion;
+        top.rx_completion_tag = p.tag & 0x3ff;
+        top.rx_completion_status = p.status & 7;
+        top.rx_completion_poisoned = p.poisoned != 0;
+        top.rx_completion_dwords = p.dwords & 0x7ff;
+        top.rx_completion_byte_count = p.byte_count & 0x1fff;
+        top.rx_completion_lower_addr = p.lower_addr & 0x7f;
+        top.rx_completion_last = p.last != 0;
+        take(top.rx_completion_data, p.data);
+    }
+    top.rx_posted_valid = in.posted.valid != 0;
+    if (in.posted.valid) {
+        const tp_model_request &p = in.posted;
+        top.rx_posted_bar = p.bar & 7;
+        top.rx_posted_offset = p.offset;
+        top.rx_posted_dwords = p.dwords & 0x7ff;
+        top.rx_posted_first_be = p.first_be & 15;
+        top.rx_posted_last_be = p.last_be & 15;
+        top.rx_posted_last = p.last != 0;
+        take(top.rx_posted_data, p.data);
+    }
+    top.rx_nonposted_valid = in.nonposted.valid != 0;
+    if (in.nonposted.valid) {
+        const tp_model_request &p = in.nonposted;
+        top.rx_nonposted_bar = p.bar & 7;
+        top.rx_nonposted_offset = p.offset;
+        top.rx_nonposted_dwords = p.dwords & 0x7ff;
+        top.rx_nonposted_first_be = p.first_be & 15;
+        top.rx_nonposted_last_be = p.last_be & 15;
+        top.rx_nonposted_requester = p.requester;
+        top.rx_nonposted_tag = p.tag & 0x3ff;
+        top.rx_nonposted_tc = p.tc & 7;
+        top.rx_nonposted_attr = p.attr & 7;
+    }
+}
+
+// Fields of a stream that is not valid keep what they held: the simulator does not look at them.
+void show(tp_model_out &out, const Vtp_model &top) {
+    out.nonposted_credit = top.nonposted_credit;
+    out.function_reset_done = top.function_reset_done;
+    out.posted.valid = top.tx_posted_valid;
+    if (top.tx_posted_valid) {
+        tp_model_write &p = out.posted;
+        p.addr = top.tx_posted_addr;
+        p.dwords = top.tx_posted_dwords;
+        p.first_be = top.tx_posted_first_be;
+        p.last_be = top.tx_posted_last_be;
+        p.relaxed = top.tx_posted_relaxed;
+        p.last = top.tx_posted_last;
+        give(p.data, top.tx_posted_data);
+    }
+    out.read.valid = top.tx_read_valid;
+    if (top.tx_read_valid) {
+        tp_model_read &p = out.read;
+        p.addr = top.tx_read_addr;
+        p.dwords = top.tx_read_dwords;
+        p.tag = top.tx_read_tag;
+        p.first_be = top.tx_read_first_be;
+        p.last_be = top.tx_read_last_be;
+        p.relaxed = top.tx_read_relaxed;
+    }
+    out.answer.valid = top.tx_answer_valid;
+    if (top.tx_answer_valid) {
+        tp_model_answer &p = out.answer;
+        p.requester = top.tx_answer_requester;
+        p.tag = top.tx_answer_tag;
+        p.byte_count = top.tx_answer_byte_count;
+        p.dwords = top.tx_answer_dwords;
+        p.tc = top.tx_answer_tc;
+        p.attr = top.tx_answer_attr;
+        p.lower_addr = top.tx_answer_lower_addr;
+        p.status = top.tx_answer_status;
+        p.last = top.tx_answer_last;
+        give(p.data, top.tx_answer_data);
+    }
+}
+
+// Runs a step of the model; whatever is thrown ends the model, never the process.
+template <typename Step> void guarded(Model *model, Step step) {
+    Entered entered(model);
+    try {
+        step();
+    } catch (const Fatal &) {
+        // vl_fatal has told the reason.
+    } catch (const std::exception &e) {
+        stop(kStop, e.what());
+    } catch (...) {
+        stop(kStop, "the model failed for an unknown reason");
+    }
+#ifdef TP_MODEL_TRACE
+    if (model->stopped && model->trace) model->trace->flush();
+#endif
+}
+
+}  // namespace
+
+int tp_model_printf(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    va_list again;
+    va_copy(again, arguments);
+    const int length = std::vsnprintf(nullptr, 0, format, arguments);
+    va_end(arguments);
+    std::string text(length > 0 ? length : 0, '\0');
+    if (length > 0) std::vsnprintf(&text[0], text.size() + 1, format, again);
+    va_end(again);
+    Model *model = current;
+    if (!model) return static_cast<int>(text.size());
+    model->tell(kPrint, text);
+    model->line += text;
+    for (std::size_t end; (end = model->line.find('\n')) != std::string::npos; model->line.erase(0, end + 1)) {
+        const std::size_t mark = model->line.find("%Error: "), fatal = model->line.find("%Fatal: ");
+        const std::size_t begin = mark < fatal ? mark : fatal;
+        if (begin < end) model->error = model->line.substr(begin + 8, end - begin - 8);
+    }
+    return static_cast<int>(text.size());
+}
+
+// The runtime's ends of the world. $stop, $fatal, $error and failed assertions come through vl_stop.
+void vl_finish(const char *file, int line, const char *) VL_MT_UNSAFE {
+    Verilated::threadContextp()->gotFinish(true);
+    stop(kFinish, place(file, line) + "$finish");
+}
+void vl_stop(const char *file, int line, const char *) VL_MT_UNSAFE {
+    Verilated::threadContextp()->gotFinish(true);
+    Model *model = current;
+    stop(kStop, model && !model->error.empty() ? model->error : place(file, line) + "$stop");
+}
+void vl_fatal(const char *file, int line, const char *, const char *message) VL_MT_UNSAFE {
+    stop(kStop, place(file, line) + (message ? message : "fault of the simulation's runtime"));
+    throw Fatal();
+}
+
+TP_EXPORT void tp_model_info(struct tp_model_info *info) {
+    info->abi = TP_MODEL_ABI;
+    info->data_width = TP_MODEL_DATA_WIDTH;
+    info->core_clock_khz = TP_MODEL_CORE_CLOCK_KHZ;
+    info->user_clock_khz = TP_MODEL_USER_CLOCK_KHZ;
+}
+
+TP_EXPORT void *tp_model_new(const char *trace, tp_model_print print, void *context) try {
+    std::unique_ptr<Model> model(new Model);
+    model->print = print;
+    model->print_context = context;
+    if (trace) {
+#ifdef TP_MODEL_TRACE
+        // The writer does not say why it failed; this does.
+        if (std::FILE *file = std::fopen(trace, "wb")) {
+            std::fclose(file);
+        } else {
+            model->tell(kPrint, std::string("cannot write the waveform ") + trace + ": " + std::strerror(errno) + "\n");
+            return nullptr;
+        }
+        model->context.traceEverOn(true);
+#else
+        model->tell(kPrint, "this model was built without waveforms\n");
+        return nullptr;
+#endif
+    }
+    guarded(model.get(), [&] {
+        model->top.reset(new Vtp_model(&model->context, "top"));
+        // $time counts in the finest precision that any source names.
+        for (int p = model->context.timeprecision(); p < -12; p++) model->units_per_ps *= 10;
+        for (int p = model->context.timeprecision(); p > -12; p--) model->ps_per_unit *= 10;
+#ifdef TP_MODEL_TRACE
+        if (trace) {
+            model->trace.reset(new VerilatedFstC);
+            model->top->trace(model->trace.get(), 99);
+            model->trace->open(trace);
+        }
+#endif
+        model->top->rst = 1;
+        model->top->eval();
+    });
+    if (!model->top) return nullptr;
+#ifdef TP_MODEL_TRACE
+    if (model->trace) {
+        std::lock_guard<std::mutex> guard(open_lock);
+        open_models.insert(model.get());
+    }
+#endif
+    return model.release();
+} catch (const std::exception &) {
+    return nullptr;
+}
+
+TP_EXPORT void tp_model_free(void *handle) {
+    std::unique_ptr<Model> model(static_cast<Model *>(handle));
+    if (!model) return;
+    guarded(model.get(), [&] {
+#ifdef TP_MODEL_TRACE
+        if (model->trace) {
+            std::lock_guard<std::mutex> guard(open_lock);
+            if (open_models.erase(model.get())) model->trace->close();
+        }
+#endif
+        // A `final` block's text still reaches the user; it can stop nothing any more.
+        model->stopped = true;
+        model->top->final();
+        model->top.reset();
+    });
+}
+
+TP_EXPORT void tp_model_core_clock(void *handle, uint64_t picoseconds, const struct tp_model_in *in, struct tp_model_out *out) {
+    Model *model = static_cast<Model *>(handle);
+    if (!model->stopped) {
+        guarded(model, [&] {
+            Vtp_model &top = *model->top;
+            fall_due(model, picoseconds, &top.clk);
+            set_time(model, picoseconds);
+            apply(top, *in);
+            top.clk = 1;
+            top.eval();
+            dump(model, picoseconds);
+#ifdef TP_MODEL_TRACE
+            model->core_fall = picoseconds + (picoseconds - model->core_last) / 2;
+#endif
+            model->core_last = picoseconds;
+            show(*out, top);
+        });
+    }
+    if (model->stopped) {
+        out->nonposted_credit = out->function_reset_done = 0;
+        out->posted.valid = out->read.valid = out->answer.valid = 0;
+    }
+}
+
+TP_EXPORT void tp_model_user_clock(void *handle, uint64_t picoseconds) {
+    Model *model = static_cast<Model *>(handle);
+    if (model->stopped) return;
+    guarded(model, [&] {
+        Vtp_model &top = *model->top;
+        fall_due(model, picoseconds, &top.user_clk);
+        set_time(model, picoseconds);
+        top.user_clk = 1;
+        top.eval();
+        dump(model, picoseconds);
+#ifdef TP_MODEL_TRACE
+        model->user_fall = picoseconds + (picoseconds - model->user_last) / 2;
+#endif
+        model->user_last = picoseconds;
+    });
+}

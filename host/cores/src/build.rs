@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From sources to a shared object, once: the result is kept under the hash of everything it was made of.
+
+use crate::find::{towpath_home, FILE_LIST};
+use crate::manifest::{Manifest, MANIFEST};
+use crate::ports::{add_sources, check_ports, Top};
+use crate::tool::{disk_full, messages, text, Cxx, Verilator};
+use crate::{wrapper, CoreError};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+
+/// Raised when the layout of the cache or the way of building changes.
+const RECIPE: &str = "1";
+const PREFIX: &str = "Vtp_model";
+
+/// How to build.
+#[derive(Clone, Copy, Default)]
+pub struct BuildOptions<'a> {
+    /// Waveforms can be written (a slower model, and another one in the cache).
+    pub trace: bool,
+    /// Data width instead of the manifest's.
+    pub width: Option<u32>,
+    /// Told what is being done, and the compiler's warnings: whole lines without the final line break.
+    pub progress: Option<&'a (dyn Fn(&str) + Sync)>,
+}
+
+/// A model that can be loaded.
+#[derive(Clone, Debug)]
+pub struct Built {
+    /// The shared object, which exports the functions of `gateware/sim/tp_model.h`.
+    pub library: PathBuf,
+    /// The manifest; `core.width` is the width it was built with.
+    pub manifest: Manifest,
+    /// It was there already.
+    pub cached: bool,
+}
+
+/// Check the core in `folder` and build its model, or take it from the cache ($TOWPATH_CACHE, or towpath/ in $XDG_CACHE_HOME or ~/.cache).
+pub fn build(folder: &Path, options: &BuildOptions) -> Result<Built, CoreError> {
+    let say = |line: &str| {
+        if let Some(progress) = options.progress {
+            progress(line);
+        }
+    };
+    let mut manifest = Manifest::read(folder)?;
+    if let Some(width) = options.width {
+        if !matches!(width, 64 | 128 | 256 | 512) {
+            return Err(CoreError::manifest(&folder.join(MANIFEST), format!("width {width}: make it 64, 128, 256 or 512")));
+        }
+        manifest.core.width = width;
+    }
+    let home = towpath_home()?;
+    let gateware = gateware(&home)?;
+    let verilator = Verilator::find()?;
+    let cxx = Cxx::find()?;
+    let cache = cache()?;
+
+    let key = key(&manifest, &home, &gateware, &verilator, &cxx, options.trace)?;
+    let place = cache.join("models").join(&key);
+    // Named by content: a loaded library stays loaded, and another build of the same core must not be taken for it.
+    let library = place.join(format!("towpath-{}.so", &key[..16]));
+    if library.is_file() {
+        say(&format!("core \"{}\": taken from the cache", manifest.core.name));
+        return Ok(Built { library, manifest, cached: true });
+    }
+
+    let models = cache.join("models");
+    make_folder(&models)?;
+    let _lock = Lock::take(&models.join(format!("{key}.lock")), &|| {
+        say(&format!("core \"{}\": waiting for another process that builds it", manifest.core.name));
+    })?;
+    if library.is_file() {
+        return Ok(Built { library, manifest, cached: true });
+    }
+    let scratch = Scratch::new(&models, &key)?;
+    let name = manifest.core.name.clone();
+    say(&format!("core \"{name}\": checking the manifest against module \"{}\"", manifest.core.top));
+    let top = Top::elaborate(&verilator, &manifest, manifest.core.width, &scratch.path, &say)?;
+    check_ports(&manifest, manifest.core.width, &top)?;
+
+    say(&format!("core \"{name}\": compiling for simulation at {} bit (once; about a minute)", manifest.core.width));
+    let user = scratch.path.join("tp_user.sv");
+    write(&user, &wrapper(&manifest, manifest.core.width, &top))?;
+    verilate(&verilator, &manifest, &home, &gateware, &user, &scratch.path, options.trace, &say)?;
+    let finished = scratch.path.join("finished");
+    make_folder(&finished)?;
+    compile(&verilator, &cxx, &manifest, &home, &cache, &scratch.path, &finished.join(library.file_name().unwrap_or_default()), options.trace)?;
+    // Into place whole: a reader sees all of it or nothing.
+    if let Err(e) = fs::rename(&finished, &place) {
+        if !library.is_file() {
+            return Err(CoreError::io("cannot move the model to", &place, e));
+        }
+    }
+    Ok(Built { library, manifest, cached: false })
+}
+
+fn cache() -> Result<PathBuf, CoreError> {
+    let set = |key: &str| std::env::var_os(key).filter(|v| !v.is_empty()).map(PathBuf::from);
+    if let Some(cache) = set("TOWPATH_CACHE") {
+        return std::path::absolute(&cache).map_err(|e| CoreError::io("cannot use", &cache, e));
+    }
+    if let Some(cache) = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|h| h.join(".cache"))) {
+        return Ok(cache.join("towpath"));
+    }
+    Err(CoreError::Io {
+        what: "there is no folder for the cache: set TOWPATH_CACHE; without HOME it cannot be".into(),
+        path: PathBuf::from("~/.cache/towpath"),
+        source: std::io::Error::from(std::io::ErrorKind::NotFound),
+    })
+}
+
+/// The gateware's sources, relative to the home, in the order of compilation.
+fn gateware(home: &Path) -> Result<Vec<PathBuf>, CoreError> {
+    let list = home.join(FILE_LIST);
+    let text = fs::read_to_string(&list).map_err(|e| CoreError::io("cannot read", &list, e))?;
+    let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default().trim());
+    Ok(lines.filter(|line| !line.is_empty()).map(PathBuf::from).collect())
+}
+
+const SIM: [&str; 4] =
+    ["gateware/sim/tp_sim_top.sv", "gateware/sim/model.cpp", "gateware/sim/tp_model.h", "gateware/sim/tp_model_print.h"];
+
+/// The hash of everything that the model is made of.
+fn key(
+    manifest: &Manifest,
+    home: &Path,
+    gateware: &[PathBuf],
+    verilator: &Verilator,
+    cxx: &Cxx,
+    trace: bool,
+) -> Result<String, CoreError> {
+    let mut hash = Sha256::new();
+    let mut part = |name: &str, bytes: &[u8]| {
+        // Lengths keep neighbours apart.
+        hash.update((name.len() as u64).to_le_bytes());
+        hash.update(name);
+        hash.update((bytes.len() as u64).to_le_bytes());
+        hash.update(bytes);
+    };
+    part("recipe", RECIPE.as_bytes());
+    part("options", format!("{trace} {}", manifest.core.width).as_bytes());
+    part("verilator", verilator.version.as_bytes());
+    part("c++", cxx.version.as_bytes());
+    let text = fs::read(manifest.folder.join(MANIFEST)).map_err(|e| CoreError::io("cannot read", &manifest.folder.join(MANIFEST), e))?;
+    part("manifest", &text);
+    let mut files = BTreeSet::new();
+    for source in &manifest.core.sources {
+        files.insert(source.clone());
+    }
+    // Whatever an `include may reach.
+    for include in manifest.core.include.iter().map(PathBuf::as_path).chain([Path::new("")]) {
+        sources_under(&manifest.folder, include, 0, &mut files)?;
+    }
+    for file in files {
+        let path = manifest.folder.join(&file);
+        part(&file.to_string_lossy(), &fs::read(&path).map_err(|e| CoreError::io("cannot read", &path, e))?);
+    }
+    for file in gateware.iter().map(PathBuf::as_path).chain(SIM.iter().map(Path::new)) {
+        let path = home.join(file);
+        part(&file.to_string_lossy(), &fs::read(&path).map_err(|e| CoreError::io("cannot read", &path, e))?);
+    }
+    Ok(hash.finalize().iter().map(|b| format!("{b:02x}")).collect())
+}
+
+fn sources_under(root: &Path, folder: &Path, depth: u32, files: &mut BTreeSet<PathBuf>) -> Result<(), CoreError> {
+    let here = root.join(folder);
+    for entry in fs::read_dir(&here).map_err(|e| CoreError::io("cannot read", &here, e))?.flatten() {
+        let path = folder.join(entry.file_name());
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with('.') || matches!(name.as_str(), "tb" | "sim_build" | "obj_dir") {
+            continue;
+        }
+        if root.join(&path).is_dir() {
+            if depth < 8 {
+                sources_under(root, &path, depth + 1, files)?;
+            }
+        } else if matches!(path.extension().and_then(|e| e.to_str()), Some("sv" | "svh" | "v" | "vh" | "inc" | "vlt")) {
+            files.insert(path);
+        }
+    }
+    Ok(())
+}
+
+#[allow(clippy::too_many_arguments)]
+fn verilate(
+    verilator: &Verilator,
+    manifest: &Manifest,
+    home: &Path,
+    gateware: &[PathBuf],
+    user: &Path,
+    scratch: &Path,
+    trace: bool,
+    say: &dyn Fn(&str),
+) -> Result<(), CoreError> {
+    let mut command = verilator.command();
+    command.args(["--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--assert", "--no-timing", "--quiet", "-Wno-fatal"]);
+    command.args(["--timescale", "1ns/1ps", "--output-split", "20000", "--prefix", PREFIX, "--top-module", "tp_sim_top"]);
+    command.arg("--Mdir").arg(scratch);
+    if trace {
+        command.args(["--trace-fst", "--trace-structs"]);
+    }
+    // Warnings of the user's sources were told with the check of the ports; the wrapper's and the gateware's are not the user's affair.
+    command.arg("-Wno-lint").arg("-Wno-style");
+    command.args(gateware.iter().map(|f| home.join(f)));
+    add_sources(&mut command, manifest);
+    command.arg(user).arg(home.join("gateware/sim/tp_sim_top.sv"));
+    let output = command.output().map_err(|e| CoreError::io("cannot run Verilator in", scratch, e))?;
+    if disk_full(&output) {
+        return Err(CoreError::DiskFull { path: scratch.to_path_buf() });
+    }
+    let said = messages(&output);
+    if !output.status.success() {
+        return Err(CoreError::Compile { core: manifest.core.name.clone(), message: said });
+    }
+    if !said.is_empty() {
+        say(&said);
+    }
+    Ok(())
+}
+
+/// One compiler's run: what for, and the command.
+struct Job {
+    output: PathBuf,
+    command: Command,
+}
+
+#[allow(clippy::too_many_arguments)]
+fn compile(
+    verilator: &Verilator,
+    cxx: &Cxx,
+    manifest: &Manifest,
+    home: &Path,
+    cache: &Path,
+    scratch: &Path,
+    library: &Path,
+    trace: bool,
+) -> Result<(), CoreError> {
+    let sim = home.join("gateware/sim");
+    let jobs = std::thread::available_parallelism().map_or(1, |n| n.get()).min(8);
+    let common = |command: &mut Command| {
+        command.args(["-std=c++17", "-fPIC", "-fvisibility=hidden", "-w"]);
+        // Unique symbols would join the statics of all models in a process, and keep a library loaded.
+        if !cxx.version.contains("clang") {
+            command.arg("-fno-gnu-unique");
+        }
+        command.args(["-DVERILATOR=1", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVL_TIME_CONTEXT"]);
+        command.args(["-DVL_USER_FINISH", "-DVL_USER_STOP", "-DVL_USER_FATAL"]);
+        let on = u8::from(trace);
+        command.args([format!("-DVM_TRACE={on}"), format!("-DVM_TRACE_FST={on}"), "-DVM_TRACE_VCD=0".into(), "-DVM_TRACE_SAIF=0".into()]);
+        command.arg("-I").arg(&verilator.include).arg("-I").arg(verilator.include.join("vltstd"));
+        command.arg("-include").arg(sim.join("tp_model_print.h"));
+    };
+
+    // The runtime is the same for all cores: its objects are kept.
+    let (fast, slow, runtime) = classes(scratch)?;
+    let mut hash = Sha256::new();
+    let print = sim.join("tp_model_print.h");
+    hash.update(fs::read(&print).map_err(|e| CoreError::io("cannot read", &print, e))?);
+    hash.update(format!("{RECIPE} {trace} {} {} {}", verilator.version, cxx.version, verilator.include.display()));
+    let runtime_key: String = hash.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect();
+    let kept = cache.join("runtime").join(runtime_key);
+    make_folder(&kept)?;
+    let mut work = Vec::new();
+    let mut objects = Vec::new();
+    let mut keep = Vec::new();
+    {
+        for name in &runtime {
+            let object = kept.join(format!("{name}.o"));
+            if !object.is_file() {
+                let mut command = cxx.command();
+                common(&mut command);
+                // -Os is what Verilator's own makefile gives the runtime; it compiles in half the time.
+                command.arg("-Os").arg("-c").arg(verilator.include.join(format!("{name}.cpp")));
+                let output = scratch.join(format!("runtime-{name}.o"));
+                keep.push((output.clone(), object.clone()));
+                work.push(Job { output, command });
+            }
+            objects.push(object);
+        }
+    }
+
+    // Few big units compile faster than many small ones: each reads the same large headers.
+    let mut unit = |label: &str, sources: &[String], level: &str| -> Result<(), CoreError> {
+        if sources.is_empty() {
+            return Ok(());
+        }
+        let file = scratch.join(format!("unit-{label}.cpp"));
+        let lines: Vec<String> = sources.iter().map(|s| format!("#include \"{s}.cpp\"\n")).collect();
+        write(&file, &lines.concat())?;
+        let output = file.with_extension("o");
+        let mut command = cxx.command();
+        common(&mut command);
+        command.arg(level).arg("-I").arg(scratch).arg("-c").arg(&file);
+        objects.push(output.clone());
+        work.push(Job { output, command });
+        Ok(())
+    };
+    for (n, group) in share(scratch, &fast, jobs).iter().enumerate() {
+        unit(&format!("fast{n}"), group, "-O2")?;
+    }
+    unit("slow", &slow, "-O0")?;
+    {
+        let output = scratch.join("model.o");
+        let mut command = cxx.command();
+        common(&mut command);
+        command.arg("-O2").arg("-I").arg(scratch).arg("-I").arg(&sim);
+        command.arg(format!("-DTP_MODEL_DATA_WIDTH={}", manifest.core.width));
+        command.arg(format!("-DTP_MODEL_CORE_CLOCK_KHZ={}", crate::CORE_CLOCK_KHZ));
+        let own = manifest.core.clock_mhz.map_or(0, |_| manifest.user_clock_khz());
+        command.arg(format!("-DTP_MODEL_USER_CLOCK_KHZ={own}"));
+        if trace {
+            command.arg("-DTP_MODEL_TRACE");
+        }
+        command.arg("-c").arg(sim.join("model.cpp"));
+        objects.push(output.clone());
+        work.push(Job { output, command });
+    }
+    run_all(work, jobs, &manifest.core.name)?;
+    for (from, to) in keep {
+        // Another process may have put the same object there meanwhile: either will do. A rename is whole.
+        fs::rename(&from, &to).map_err(|e| CoreError::io("cannot keep", &to, e))?;
+    }
+
+    let mut command = cxx.command();
+    command.args(["-shared", "-Wl,-Bsymbolic", "-Wl,--no-undefined"]).args(&objects).arg("-pthread");
+    if trace {
+        command.args(["-llz4", "-lz"]);
+    }
+    run_all(vec![Job { output: library.to_path_buf(), command }], 1, &manifest.core.name)
+}
+
+/// What Verilator wrote: names of the fast units, the slow ones and those of the runtime, without ".cpp".
+fn classes(scratch: &Path) -> Result<(Vec<String>, Vec<String>, Vec<String>), CoreError> {
+    let file = scratch.join(format!("{PREFIX}_classes.mk"));
+    let text = fs::read_to_string(&file).map_err(|e| CoreError::io("cannot read", &file, e))?;
+    let (mut fast, mut slow, mut runtime) = (Vec::new(), Vec::new(), Vec::new());
+    let mut section = "";
+    for line in text.lines().filter(|l| !l.starts_with('#')) {
+        if let Some((head, _)) = line.split_once("+=") {
+            section = head.trim();
+        } else if let Some(name) = line.trim().strip_suffix('\\') {
+            let name = name.trim().to_string();
+            match section {
+                "VM_CLASSES_FAST" | "VM_SUPPORT_FAST" => fast.push(name),
+                "VM_CLASSES_SLOW" | "VM_SUPPORT_SLOW" => slow.push(name),
+                "VM_GLOBAL_FAST" | "VM_GLOBAL_SLOW" => runtime.push(name),
+                _ => {}
+            }
+        }
+    }
+    Ok((fast, slow, runtime))
+}
+
+/// Share units among at most `groups` groups of about the same size.
+fn share(scratch: &Path, names: &[String], groups: usize) -> Vec<Vec<String>> {
+    let size = |name: &String| fs::metadata(scratch.join(format!("{name}.cpp"))).map_or(0, |m| m.len());
+    let mut sorted: Vec<&String> = names.iter().collect();
+    sorted.sort_by_key(|n| (std::cmp::Reverse(size(n)), (*n).clone()));
+    let mut shares: Vec<(u64, Vec<String>)> = vec![(0, Vec::new()); groups];
+    for name in sorted {
+        if let Some(least) = shares.iter_mut().min_by_key(|(total, _)| *total) {
+            least.0 += size(name);
+            least.1.push(name.clone());
+        }
+    }
+    shares.into_iter().map(|(_, group)| group).filter(|group| !group.is_empty()).collect()
+}
+
+/// Run the jobs, some at a time; the first failure is told.
+fn run_all(work: Vec<Job>, jobs: usize, core: &str) -> Result<(), CoreError> {
+    let queue = Mutex::new(work);
+    let failure: Mutex<Option<CoreError>> = Mutex::new(None);
+    let next = || {
+        if failure.lock().is_ok_and(|f| f.is_some()) {
+            return None;
+        }
+        queue.lock().ok().and_then(|mut q| q.pop())
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            scope.spawn(|| {
+                while let Some(mut job) = next() {
+                    let failed = match job.command.arg("-o").arg(&job.output).output() {
+                        Ok(output) if output.status.success() => None,
+                        Ok(output) if disk_full(&output) => Some(CoreError::DiskFull { path: job.output.clone() }),
+                        Ok(output) => Some(compiler_failed(core, &text(&output))),
+                        Err(e) => Some(CoreError::io("cannot run the C++ compiler for", &job.output, e)),
+                    };
+                    if let (Some(failed), Ok(mut slot)) = (failed, failure.lock()) {
+                        slot.get_or_insert(failed);
+                    }
+                }
+            });
+        }
+    });
+    match failure.into_inner() {
+        Ok(Some(failed)) => Err(failed),
+        _ => Ok(()),
+    }
+}
+
+/// The C++ compiler fails on generated code only for want of something in the system.
+fn compiler_failed(core: &str, said: &str) -> CoreError {
+    let lacks = [("lz4.h", "liblz4-dev"), ("-llz4", "liblz4-dev"), ("zlib.h", "zlib1g-dev"), ("-lz", "zlib1g-dev")];
+    if let Some((_, package)) = lacks.iter().find(|(sign, _)| said.contains(sign)) {
+        return CoreError::Tool {
+            tool: "g++".into(),
+            message: format!("waveforms need the package {package}: `sudo apt-get install {package}`, or do without --trace"),
+        };
+    }
+    let last: Vec<&str> = said.lines().filter(|l| l.contains("error") || l.contains("fatal")).take(10).collect();
+    CoreError::Tool {
+        tool: "g++".into(),
+        message: format!("the generated model of core \"{core}\" does not compile:\n{}", if last.is_empty() { said.to_string() } else { last.join("\n") }),
+    }
+}
+
+fn make_folder(path: &Path) -> Result<(), CoreError> {
+    fs::create_dir_all(path).map_err(|e| CoreError::io("cannot make", path, e))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), CoreError> {
+    fs::write(path, text).map_err(|e| CoreError::io("cannot write", path, e))
+}
+
+/// A folder of this build alone, removed with it.
+struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    fn new(models: &Path, key: &str) -> Result<Scratch, CoreError> {
+        // The lock is held: whatever lies here is left over from a builder that was killed.
+        let path = models.join(format!(".{}", &key[..16]));
+        let _ = fs::remove_dir_all(&path);
+        make_folder(&path)?;
+        Ok(Scratch { path })
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Held while a model is built; the system gives it back when the process ends in whatever way.
+struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    fn take(path: &Path, waiting: &dyn Fn()) -> Result<Lock, CoreError> {
+        let file = File::create(path).map_err(|e| CoreError::io("cannot make", path, e))?;
+        let lock = |operation| loop {
+            // SAFETY: the descriptor is open as long as `file` is.
+            if unsafe { libc::flock(file.as_raw_fd(), operation) } == 0 {
+                return Ok(());
+            }
+            let e = std::io::Error::last_os_error();
+            if e.raw_os_error() != Some(libc::EINTR) {
+                return Err(e);
+            }
+        };
+        match lock(libc::LOCK_EX | libc::LOCK_NB) {
+            Ok(()) => {}
+            Err(e) if e.raw_os_error() == Some(libc::EWOULDBLOCK) => {
+                waiting();
+                lock(libc::LOCK_EX).map_err(|e| CoreError::io("cannot lock", path, e))?;
+            }
+            Err(e) => return Err(CoreError::io("cannot lock", path, e)),
+        }
+        Ok(Lock { _file: file })
+    }
+}

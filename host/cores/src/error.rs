@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What can go wrong between a folder and a model.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Why a core cannot be used. The text says what to do.
+#[derive(Debug)]
+#[allow(missing_docs)] // the variants say what their fields are
+pub enum CoreError {
+    /// No core of that name; where it was looked for, and which cores there are.
+    NotFound { name: String, looked: Vec<PathBuf>, available: Vec<String> },
+    /// The manifest cannot be read or holds something wrong.
+    Manifest { file: PathBuf, message: String },
+    /// The manifest and the ports of the top differ: one line for each difference.
+    Mismatch { core: String, manifest: PathBuf, problems: Vec<String> },
+    /// The core does not compile: the compiler's own message, with the user's files and lines.
+    Compile { core: String, message: String },
+    /// A tool is missing or does not work.
+    Tool { tool: String, message: String },
+    /// Towpath's own gateware cannot be found.
+    Gateware { looked: Vec<PathBuf> },
+    /// No space is left on the device that holds the file.
+    DiskFull { path: PathBuf },
+    /// The system refused something else.
+    Io { what: String, path: PathBuf, source: std::io::Error },
+}
+
+impl CoreError {
+    pub(crate) fn io(what: &str, path: &Path, source: std::io::Error) -> CoreError {
+        match source.raw_os_error() {
+            Some(libc::ENOSPC | libc::EDQUOT) => CoreError::DiskFull { path: path.to_path_buf() },
+            _ => CoreError::Io { what: what.to_string(), path: path.to_path_buf(), source },
+        }
+    }
+
+    pub(crate) fn manifest(file: &Path, message: impl Into<String>) -> CoreError {
+        CoreError::Manifest { file: file.to_path_buf(), message: message.into() }
+    }
+}
+
+fn list(paths: &[PathBuf]) -> String {
+    let shown: Vec<String> = paths.iter().map(|p| format!("\n  {}", p.display())).collect();
+    shown.concat()
+}
+
+impl fmt::Display for CoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CoreError::NotFound { name, looked, available } => {
+                write!(f, "no core named \"{name}\". Looked in:{}", list(looked))?;
+                if available.is_empty() {
+                    write!(f, "\nThere are no cores in these places.")?;
+                } else {
+                    write!(f, "\nCores there are: {}.", available.join(", "))?;
+                }
+                write!(f, " Give a folder that holds a towpath.toml, or name more places in TOWPATH_CORES (separated by colons).")
+            }
+            CoreError::Manifest { file, message } => write!(f, "{}: {message}", file.display()),
+            CoreError::Mismatch { core, manifest, problems } => {
+                write!(f, "core \"{core}\" does not match its manifest {}:", manifest.display())?;
+                for problem in problems {
+                    write!(f, "\n  {problem}")?;
+                }
+                Ok(())
+            }
+            CoreError::Compile { core, message } => write!(f, "core \"{core}\" does not compile:\n{message}"),
+            CoreError::Tool { tool, message } => write!(f, "{tool}: {message}"),
+            CoreError::Gateware { looked } => write!(
+                f,
+                "Towpath's gateware sources are not here. Looked for gateware/towpath.f in:{}\nSet TOWPATH_HOME to the folder that holds \
+                 gateware/ (the repository, or the installed package's).",
+                list(looked)
+            ),
+            CoreError::DiskFull { path } => write!(
+                f,
+                "no space is left for {}. Free some, remove old models from the cache folder, or set TOWPATH_CACHE to a folder on another disk.",
+                path.display()
+            ),
+            CoreError::Io { what, path, source } => write!(f, "{what} {}: {source}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for CoreError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            CoreError::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}

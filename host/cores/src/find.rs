@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Where cores and Towpath's own sources lie.
+
+use crate::manifest::MANIFEST;
+use crate::CoreError;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The list of gateware sources, relative to Towpath's home; paths in it are relative to the home, too.
+pub(crate) const FILE_LIST: &str = "gateware/towpath.f";
+
+/// The folder that holds `gateware/`, `contract/` and `cores/`: TOWPATH_HOME, or the repository, found upward from the executable and from
+/// the current folder.
+pub fn towpath_home() -> Result<PathBuf, CoreError> {
+    let mut looked = Vec::new();
+    if let Some(home) = environment("TOWPATH_HOME") {
+        let home = PathBuf::from(home);
+        if home.join(FILE_LIST).is_file() {
+            return Ok(home);
+        }
+        looked.push(home);
+    }
+    for start in starts() {
+        if let Some(home) = start.ancestors().find(|a| a.join(FILE_LIST).is_file()) {
+            return Ok(home.to_path_buf());
+        }
+        looked.push(start);
+    }
+    Err(CoreError::Gateware { looked })
+}
+
+/// The folder of a core: a path to one, or a name that is looked up in TOWPATH_CORES (a list separated by colons), in the cores that
+/// came with the installed package (TOWPATH_HOME) and in the repository.
+pub fn find_core(name_or_path: &str) -> Result<PathBuf, CoreError> {
+    let path = Path::new(name_or_path);
+    if !name_or_path.is_empty() {
+        if path.join(MANIFEST).is_file() {
+            return Ok(path.to_path_buf());
+        }
+        if path.file_name().is_some_and(|n| n == MANIFEST) && path.is_file() {
+            return Ok(path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_path_buf());
+        }
+    }
+    let places = places();
+    // A name is one plain component: "../x" or "a/b" is a path to a core that is not there.
+    let is_name = path.components().count() == 1 && path.file_name().is_some_and(|n| n == name_or_path);
+    if is_name {
+        for place in &places {
+            let folder = place.join(name_or_path);
+            if folder.join(MANIFEST).is_file() {
+                return Ok(folder);
+            }
+        }
+        // The manifest's name may differ from the folder's.
+        for folder in folders(&places) {
+            if crate::Manifest::read(&folder).is_ok_and(|m| m.core.name == name_or_path) {
+                return Ok(folder);
+            }
+        }
+    }
+    let mut looked = vec![path.to_path_buf()];
+    looked.extend(places);
+    Err(CoreError::NotFound { name: name_or_path.to_string(), looked, available: list_cores() })
+}
+
+/// Names of the cores that [`find_core`] finds by name, sorted.
+pub fn list_cores() -> Vec<String> {
+    let names: BTreeSet<String> =
+        folders(&places()).iter().filter_map(|f| f.file_name()).map(|n| n.to_string_lossy().into_owned()).collect();
+    names.into_iter().collect()
+}
+
+fn environment(key: &str) -> Option<String> {
+    std::env::var(key).ok().filter(|v| !v.is_empty())
+}
+
+fn starts() -> Vec<PathBuf> {
+    let executable = std::env::current_exe().ok().and_then(|e| e.parent().map(Path::to_path_buf));
+    executable.into_iter().chain(std::env::current_dir().ok()).collect()
+}
+
+/// Folders that hold cores, in the order in which they are searched.
+fn places() -> Vec<PathBuf> {
+    let mut places: Vec<PathBuf> = Vec::new();
+    if let Some(list) = environment("TOWPATH_CORES") {
+        places.extend(list.split(':').filter(|p| !p.is_empty()).map(PathBuf::from));
+    }
+    if let Some(home) = environment("TOWPATH_HOME") {
+        places.push(Path::new(&home).join("cores"));
+    }
+    if let Ok(home) = towpath_home() {
+        places.push(home.join("cores"));
+    }
+    for start in starts() {
+        places.extend(start.ancestors().filter(|a| a.join(FILE_LIST).is_file()).map(|a| a.join("cores")));
+    }
+    let mut seen = BTreeSet::new();
+    places.retain(|p| seen.insert(p.clone()));
+    places
+}
+
+fn folders(places: &[PathBuf]) -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = places
+        .iter()
+        .filter_map(|place| std::fs::read_dir(place).ok())
+        .flat_map(|entries| entries.flatten().map(|e| e.path()))
+        .filter(|p| p.join(MANIFEST).is_file())
+        .collect();
+    folders.sort();
+    folders
+}

