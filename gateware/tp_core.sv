@@ -103,4 +103,70 @@ module tp_core
     input  logic [15:0]                   irq_valid,   // one event for each handshake
     output logic [15:0]                   irq_ready
 );
+  localparam int CHANNELS = H2C + C2H;
+  localparam int CHW = CHANNELS > 1 ? $clog2(CHANNELS) : 1;
+
+  // ------------------------------------------------------------------------------------------------ control to mover
+  logic push_valid, push_torn, arm_valid, cancel_valid, inline_valid;
+  logic [CHW-1:0] push_channel, arm_channel, cancel_channel, inline_channel;
+  logic [127:0] push_descriptor;
+  logic [31:0] arm_index;
+  logic [11:3] inline_offset;
+  logic [63:0] inline_data;
+  logic [7:0] inline_strb;
+  logic priv_write_valid, priv_read_valid, priv_read_ack;
+  logic [CHW-1:0] priv_write_channel, priv_read_channel;
+  logic [7:3] priv_write_offset, priv_read_offset;
+  logic [63:0] priv_write_data, priv_read_data;
+  logic [7:0] priv_write_strb;
+  logic fire_valid, fire_ready;
+  logic [7:0] fire_vector;
+  logic msix_posted_valid, msix_posted_ready, msix_posted_last;
+  tp_write_hdr_t msix_posted_hdr;
+  logic [DATA_WIDTH-1:0] msix_posted_data;
+  logic card_reset, card_reset_done, unexpected_completion, user_busy;
+
+  // ------------------------------------------------------------------------------------------------ mover and control to the user's edge
+  logic [NH-1:0] mv_h2c_tvalid, mv_h2c_tready, mv_h2c_tlast, mv_h2c_error, mv_h2c_reset;
+  logic [NH-1:0][DATA_WIDTH-1:0] mv_h2c_tdata;
+  logic [NH-1:0][KEEP-1:0] mv_h2c_tkeep;
+  logic [NH-1:0][63:0] mv_h2c_length, mv_h2c_offset;
+  logic [NH-1:0][31:0] mv_h2c_user;
+  logic [NC-1:0] mv_c2h_tvalid, mv_c2h_tready, mv_c2h_tlast, mv_c2h_reset;
+  logic [NC-1:0][DATA_WIDTH-1:0] mv_c2h_tdata;
+  logic [NC-1:0][KEEP-1:0] mv_c2h_tkeep;
+  logic [NC-1:0][47:0] mv_c2h_length;
+  logic [NC-1:0][31:0] mv_c2h_offset, mv_c2h_user;
+  logic [31:0] mv_axil_awaddr, mv_axil_wdata, mv_axil_araddr, mv_axil_rdata;
+  logic mv_axil_awvalid, mv_axil_awready, mv_axil_wvalid, mv_axil_wready, mv_axil_bvalid, mv_axil_bready;
+  logic mv_axil_arvalid, mv_axil_arready, mv_axil_rvalid, mv_axil_rready;
+  logic [3:0] mv_axil_wstrb;
+  logic [1:0] mv_axil_bresp, mv_axil_rresp;
+  logic [15:0] mv_irq_valid, mv_irq_ready;
+
+  tp_control #(
+      .DATA_WIDTH(DATA_WIDTH), .H2C(H2C), .C2H(C2H), .TAGS(TAGS), .LANDING_BYTES(LANDING_BYTES), .SENDING_BYTES(SENDING_BYTES),
+      .QUEUE_DEPTH(QUEUE_DEPTH), .INLINE_SLOTS(INLINE_SLOTS), .VECTORS(VECTORS), .WINDOW_BYTES(WINDOW_BYTES), .PAGE_SHIFT(PAGE_SHIFT),
+      .CORE_CLOCK_KHZ(CORE_CLOCK_KHZ), .USER_CLOCK_KHZ(USER_CLOCK_KHZ), .CORE_VERSION(CORE_VERSION), .SERIAL(SERIAL),
+      .CORE_NAME(CORE_NAME), .CHANNEL_NAMES(CHANNEL_NAMES)
+  ) i_control (
+      .m_axil_awaddr(mv_axil_awaddr), .m_axil_awvalid(mv_axil_awvalid), .m_axil_awready(mv_axil_awready), .m_axil_wdata(mv_axil_wdata),
+      .m_axil_wstrb(mv_axil_wstrb), .m_axil_wvalid(mv_axil_wvalid), .m_axil_wready(mv_axil_wready), .m_axil_bresp(mv_axil_bresp),
+      .m_axil_bvalid(mv_axil_bvalid), .m_axil_bready(mv_axil_bready), .m_axil_araddr(mv_axil_araddr), .m_axil_arvalid(mv_axil_arvalid),
+      .m_axil_arready(mv_axil_arready), .m_axil_rdata(mv_axil_rdata), .m_axil_rresp(mv_axil_rresp), .m_axil_rvalid(mv_axil_rvalid),
+      .m_axil_rready(mv_axil_rready), .irq_valid(mv_irq_valid), .irq_ready(mv_irq_ready), .*
+  );
+
+  tp_dma #(
+      .DATA_WIDTH(DATA_WIDTH), .H2C(H2C), .C2H(C2H), .TAGS(TAGS), .LANDING_BYTES(LANDING_BYTES), .SENDING_BYTES(SENDING_BYTES),
+      .QUEUE_DEPTH(QUEUE_DEPTH), .INLINE_SLOTS(INLINE_SLOTS)
+  ) i_dma (
+      .h2c_tvalid(mv_h2c_tvalid), .h2c_tready(mv_h2c_tready), .h2c_tdata(mv_h2c_tdata), .h2c_tkeep(mv_h2c_tkeep),
+      .h2c_tlast(mv_h2c_tlast), .h2c_error(mv_h2c_error), .h2c_length(mv_h2c_length), .h2c_offset(mv_h2c_offset),
+      .h2c_user(mv_h2c_user), .h2c_reset(mv_h2c_reset), .c2h_tvalid(mv_c2h_tvalid), .c2h_tready(mv_c2h_tready),
+      .c2h_tdata(mv_c2h_tdata), .c2h_tkeep(mv_c2h_tkeep), .c2h_tlast(mv_c2h_tlast), .c2h_length(mv_c2h_length),
+      .c2h_offset(mv_c2h_offset), .c2h_user(mv_c2h_user), .c2h_reset(mv_c2h_reset), .*
+  );
+
+  tp_user_edge #(.DATA_WIDTH(DATA_WIDTH), .H2C(H2C), .C2H(C2H), .USER_ASYNC(USER_ASYNC)) i_user_edge (.*);
 endmodule

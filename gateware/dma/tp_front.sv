@@ -88,8 +88,8 @@ module tp_front
     case (head_kind)
       TP_KIND_DIRECT, TP_KIND_LIST: head_bad = 1'b0;
       TP_KIND_INLINE:
-        head_bad = head.length > 32'(TP_INLINE_SLOT_BYTES) || head.address[SLOT_SHIFT-1:0] != '0 ||
-                   head.address >= 64'(INLINE_SLOTS * TP_INLINE_SLOT_BYTES);
+        head_bad = INLINE_SLOTS == 0 || head.length > 32'(TP_INLINE_SLOT_BYTES) || head.address[SLOT_SHIFT-1:0] != '0 ||
+                   head.address > 64'((INLINE_SLOTS - 1) * TP_INLINE_SLOT_BYTES);
       default: head_bad = 1'b1;
     endcase
   end

@@ -9,6 +9,8 @@
 //
 // Promises: bytes reach the user core in the order of the descriptors, each once; nothing is asked for without room reserved. A fault
 // ends its descriptor, closes the message with `error`, and drops what else of that descriptor comes.
+// Retire and stream each read a part of a slot.
+// verilator lint_off UNUSEDSIGNAL
 module tp_h2c
   import towpath_pkg::*;
 #(

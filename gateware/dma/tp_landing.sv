@@ -7,6 +7,8 @@
 //
 // Promises: no back-pressure towards the link, ever. `done` comes after the data can be read. Inline data (`inject_*`) is written in cycles that
 // completions leave free. A completion whose tag is not out is counted and dropped.
+// The lowest bits of byte positions, and what one width needs and another does not.
+// verilator lint_off UNUSEDSIGNAL
 module tp_landing
   import tp_tlp_pkg::*;
   import towpath_pkg::*;
@@ -218,7 +220,7 @@ module tp_landing
     logic [2:0] index;
     logic at_end;
     assign at_end = index + 3'd1 >= l_entries || l_failed;
-    assign entry = l_data[128*int'(index&3'(PER_BEAT-1))+:128];
+    assign entry = l_data[128*(PER_BEAT == 1 ? 0 : 32'(index))+:128];
     assign entry_valid = l_valid;
     assign entry_last = l_last && at_end;
     assign l_pop = at_end;

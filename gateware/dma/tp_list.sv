@@ -6,6 +6,8 @@
 //
 // Promises: no fetch starts once `stop` is given; `quiet` says that none is under way. `finish` forgets everything; it may only come
 // when quiet. A failed fetch ends the list with its status.
+// Tables are 16-byte aligned.
+// verilator lint_off UNUSEDSIGNAL
 module tp_list
   import towpath_pkg::*;
 (

@@ -7,6 +7,8 @@
 //
 // Promises: a write is seen by reads given two cycles later or after; read data comes two cycles after rd_valid.
 // Not for: shallow queues (tp_fifo), data wanted in the next cycle.
+// Lanes and the lowest beat bit are handled apart from addresses.
+// verilator lint_off UNUSEDSIGNAL
 module tp_window_ram #(
     parameter int DATA_WIDTH = 128,
     parameter int REGION_BYTES = 8192,     // a power of two, at least four beats

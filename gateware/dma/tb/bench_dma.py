@@ -1,0 +1,480 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random traffic through the data mover: every byte, message end and completion is accounted for."""
+
+import os
+import random
+import struct
+
+import cocotb
+from cocotb.clock import Clock
+from cocotb.triggers import ClockCycles, RisingEdge
+from host import BASE, Host
+
+SEED = int(os.environ.get("TOWPATH_SEED", "0")) or random.randrange(1, 1 << 31)
+DIRECT, LIST, INLINE, ATTRIBUTES, LENGTH = range(5)
+DONE, EOM, UR, CA, CANCELLED, RESET, TORN, MALFORMED = 1, 2, 3, 4, 7, 9, 10, 11
+RING_LOG2 = 6
+
+
+class Bench:
+    """The mover, its host, and the order in which doorbells are rung: one a cycle."""
+
+    def __init__(self, dut, rng):
+        self.dut, self.rng = dut, rng
+        self.width = int(dut.DATA_WIDTH.value)
+        self.h2c, self.c2h = int(dut.H2C.value), int(dut.C2H.value)
+        payload = rng.choice([128, 256])
+        self.host = Host(dut, rng, self.width, max_payload=payload, max_read=rng.choice([128, 512, 4096]), stall=rng.choice([0, 0.2, 0.6]))
+        self.doorbells = []
+        self.next = 0x1000
+
+    def room(self, size: int, align=1, skew=None) -> int:
+        """Fresh host memory, at any offset; nothing is ever handed out twice."""
+        skew = self.rng.choice([0, 1, 3, 4, 60, 63, 4095, 4000, self.rng.randrange(4096)]) if skew is None else skew
+        start = (self.next + 127) // 128 * 128 + skew
+        start = (start + align - 1) // align * align
+        self.next = start + size + 64
+        if self.next > len(self.host.memory):
+            raise MemoryError
+        return BASE + start
+
+    def allow(self, table: bytearray, address: int, size: int, value=1):
+        """Open or close memory to the card."""
+        table[address - BASE : address - BASE + size] = bytes([value]) * size
+
+    async def start(self):
+        dut = self.dut
+        for signal in ("push_valid", "push_torn", "arm_valid", "cancel_valid", "inline_valid", "priv_write_valid", "priv_read_valid",
+                       "msix_posted_valid", "card_reset", "c2h_tvalid", "h2c_tready", "rx_completion_valid"):
+            getattr(dut, signal).value = 0
+        dut.cfg.value = self.host.config()
+        dut.rst.value = 1
+        cocotb.start_soon(Clock(dut.clk, 4, unit="ns").start())
+        await ClockCycles(dut.clk, 5)
+        dut.rst.value = 0
+        cocotb.start_soon(self.host.run())
+        cocotb.start_soon(self._ring())
+
+    async def _ring(self):
+        dut = self.dut
+        while True:
+            for signal in ("push_valid", "arm_valid", "cancel_valid", "inline_valid", "priv_write_valid"):
+                getattr(dut, signal).value = 0
+            if self.doorbells:
+                name, fields = self.doorbells.pop(0)
+                for field, value in fields.items():
+                    getattr(dut, f"{name}_{field}").value = value
+                getattr(dut, f"{name}_valid").value = 1
+            await RisingEdge(dut.clk)
+
+    def push(self, channel, kind, address, length, cookie=0, end=0, torn=0):
+        word = address | length << 64 | cookie << 96 | (kind | end << 4) << 112
+        self.doorbells.append(("push", dict(channel=channel, torn=torn, descriptor=word)))
+
+    def priv(self, channel, offset, value, strobes=0xFF):
+        self.doorbells.append(("priv_write", dict(channel=channel, offset=offset // 8, data=value, strb=strobes)))
+
+    async def read(self, channel, offset) -> int:
+        dut = self.dut
+        dut.priv_read_channel.value = channel
+        dut.priv_read_offset.value = offset // 8
+        dut.priv_read_valid.value = 1
+        await RisingEdge(dut.clk)
+        dut.priv_read_valid.value = 0
+        while True:
+            await RisingEdge(dut.clk)
+            if dut.priv_read_ack.value == 1:
+                return int(dut.priv_read_data.value)
+
+
+class Channel:
+    """What a driver knows of one channel: its ring and the descriptors it posted."""
+
+    def __init__(self, bench: Bench, index: int, announce=False):
+        self.bench, self.index = bench, index
+        self.ring = bench.room(16 << RING_LOG2, align=64, skew=0)
+        bench.allow(bench.host.writable, self.ring, 16 << RING_LOG2)
+        self.reaped = 0
+        self.cookie = bench.rng.randrange(1 << 16)
+        bench.priv(index, 0x08, self.ring)
+        bench.priv(index, 0x10, RING_LOG2 | index << 32)
+        bench.priv(index, 0x00, 1 | announce << 1, 0x0F)
+
+    def reap(self):
+        """The next ring entry, or None."""
+        place = self.ring - BASE + self.reaped % (1 << RING_LOG2) * 16
+        entry = struct.unpack("<IIIHBB", self.bench.host.memory[place : place + 16])
+        if (entry[5] & 1) == (self.reaped >> RING_LOG2 & 1):
+            return None
+        self.reaped += 1
+        return dict(zip(("bytes", "offset", "user", "cookie", "status", "flags"), entry))
+
+    async def wait(self, cycles=200000):
+        for _ in range(cycles):
+            entry = self.reap()
+            if entry:
+                return entry
+            await RisingEdge(self.bench.dut.clk)
+        raise AssertionError(f"channel {self.index}: no completion in {cycles} cycles; reaped {self.reaped}")
+
+
+def pieces(bench: Bench, size: int, access: bytearray):
+    """Random pieces for `size` bytes and the table that lists them; returns (table address, [(address, bytes)])."""
+    rng, cuts = bench.rng, []
+    left = size
+    while left:
+        n = min(left, rng.choice([1, 3, 16, 100, 513, 4096]))
+        if rng.random() < 0.1:
+            cuts.append((bench.room(1), 0))
+        cuts.append((bench.room(n), n))
+        left -= n
+    for address, n in cuts:
+        bench.allow(access, address, n)
+    # Tables of a few entries, chained.
+    first = table = None
+    at = None
+    for i, (address, n) in enumerate(cuts or [(bench.room(1), 0)]):
+        if at is None:
+            table = bench.room(16 * 8, align=16)
+            if first is None:
+                first = table
+            else:
+                bench.host.memory[chain - BASE : chain - BASE + 16] = struct.pack("<QII", table, rng.randrange(1 << 32), 2)
+            at = 0
+        last = i == max(len(cuts), 1) - 1
+        place = table - BASE + 16 * at
+        bench.host.memory[place : place + 16] = struct.pack("<QII", address, n, int(last))
+        at += 1
+        chain = table + 16 * at
+        if at >= rng.choice([1, 3, 7]):
+            at = None
+        if last:
+            chain -= 16
+        block = (chain // 64 + 1) * 64
+        bench.allow(bench.host.readable, table, block - table)
+    return first, cuts
+
+
+async def drive_h2c(bench: Bench, index: int, count: int, log: list):
+    """Post `count` descriptors; log what must reach the user core: (bytes, ends)."""
+    rng, host = bench.rng, bench.host
+    channel = Channel(bench, index)
+    waiting, slots, attributes = [], [0, 1, 2, 3], None
+    posted = open_message = 0
+    while posted < count or waiting:
+        places = sum(w["places"] for w in waiting)
+        if posted < count and places <= 13 and rng.random() < 0.5:
+            size = int(2 ** rng.uniform(0, 13)) - 1 if rng.random() < 0.9 else 0
+            end, cookie = int(rng.random() < 0.6), channel.cookie
+            channel.cookie = (channel.cookie + 1) & 0xFFFF
+            data = rng.randbytes(size)
+            w = dict(data=data, end=end, cookie=cookie, places=1, slot=None, kind=DIRECT)
+            if rng.random() < 0.3 and not open_message:
+                offset, user, length = rng.randrange(1 << 64), rng.randrange(1 << 32), rng.randrange(1 << 64)
+                bench.push(index, ATTRIBUTES, offset, user)
+                bench.push(index, LENGTH, length, 0)
+                w.update(attributes=(length, offset, user), places=3)
+            kind = rng.choice([DIRECT, LIST, INLINE, TORN if rng.random() < 0.3 else DIRECT])
+            if kind == INLINE and slots:
+                w.update(kind=INLINE, slot=slots.pop(), data=data[:64])
+                padded = w["data"] + bytes(-len(w["data"]) % 8)
+                for k in rng.sample(range(0, len(padded), 8), len(padded) // 8):
+                    word = int.from_bytes(padded[k : k + 8], "little")
+                    bench.doorbells.append(("inline", dict(channel=index, offset=(w["slot"] * 64 + k) // 8, data=word, strb=255)))
+                bench.push(index, INLINE, w["slot"] * 64, len(w["data"]), cookie, end)
+            elif kind == LIST and size:
+                table, cuts = pieces(bench, size, host.readable)
+                k = 0
+                for address, n in cuts:
+                    host.memory[address - BASE : address - BASE + n] = data[k : k + n]
+                    k += n
+                w["kind"] = LIST
+                bench.push(index, LIST, table, size, cookie, end)
+            else:
+                address = bench.room(size)
+                host.memory[address - BASE : address - BASE + size] = data
+                bench.allow(host.readable, address, size)
+                w["torn"] = kind == TORN
+                bench.push(index, DIRECT, address, size, cookie, end, torn=int(kind == TORN))
+            open_message = 0 if end and not w.get("torn") else 1
+            waiting.append(w)
+            posted += 1
+            if rng.random() < 0.05:
+                bench.doorbells.append(("cancel", dict(channel=index)))
+                for other in waiting:
+                    other["may_cancel"] = True
+        entry = channel.reap()
+        if entry:
+            w = waiting.pop(0)
+            assert entry["cookie"] == w["cookie"], f"channel {index}: cookie {entry['cookie']:#x}, posted {w['cookie']:#x}"
+            assert not entry["flags"] & ~1
+            if w.get("torn"):
+                assert entry["status"] == TORN and entry["bytes"] == 0, entry
+                log.append((b"", False, None))
+            elif entry["status"] == CANCELLED:
+                assert w.get("may_cancel") and entry["bytes"] <= len(w["data"]), entry
+                log.append((w["data"][: entry["bytes"]], False, w.get("attributes")))
+            else:
+                assert entry["status"] == DONE and entry["bytes"] == len(w["data"]), entry
+                log.append((w["data"], bool(w["end"]), w.get("attributes")))
+            if w["slot"] is not None:
+                slots.append(w["slot"])
+        await RisingEdge(bench.dut.clk)
+
+
+def messages(log):
+    """The messages which a log of descriptors makes, the last one perhaps open."""
+    done, current = [], bytearray()
+    for data, end, _ in log:
+        current += data
+        if end:
+            done.append(bytes(current))
+            current = bytearray()
+    return done, bytes(current)
+
+
+async def sink(bench: Bench, got: list, stall: float):
+    """All H2C channels of the user core."""
+    dut, rng, keep = bench.dut, bench.rng, bench.width // 8
+    current = [bytearray() for _ in range(bench.h2c)]
+    while True:
+        ready = sum(int(rng.random() >= stall) << c for c in range(bench.h2c))
+        dut.h2c_tready.value = ready
+        await RisingEdge(dut.clk)
+        moved = int(dut.h2c_tvalid.value) & ready
+        if moved:
+            data, keeps, lasts = int(dut.h2c_tdata.value), int(dut.h2c_tkeep.value), int(dut.h2c_tlast.value)
+            for c in range(bench.h2c):
+                if not moved >> c & 1:
+                    continue
+                k, last = keeps >> c * keep & (1 << keep) - 1, lasts >> c & 1
+                assert k & (k + 1) == 0, f"tkeep {k:b} has holes"
+                assert last or k == (1 << keep) - 1, f"tkeep {k:b} in the middle of a message"
+                assert not int(dut.h2c_error.value) >> c & 1
+                current[c] += (data >> c * bench.width & (1 << bench.width) - 1).to_bytes(keep, "little")[: k.bit_length()]
+                got[c][1] = current[c]
+                if last:
+                    length = int(dut.h2c_length.value) >> 64 * c & (1 << 64) - 1
+                    offset = int(dut.h2c_offset.value) >> 64 * c & (1 << 64) - 1
+                    user = int(dut.h2c_user.value) >> 32 * c & (1 << 32) - 1
+                    got[c][0].append((bytes(current[c]), (length, offset, user)))
+                    current[c] = bytearray()
+                    got[c][1] = current[c]
+
+
+async def source(bench: Bench, feeds: list, stall: float):
+    """All C2H channels of the user core: each feed is a list of (message, length, offset, user)."""
+    dut, rng, keep = bench.dut, bench.rng, bench.width // 8
+    beats = [[] for _ in range(bench.c2h)]
+    shown = [None] * bench.c2h
+    while True:
+        valid = data = keeps = lasts = lengths = offsets = users = 0
+        for c in range(bench.c2h):
+            if not beats[c] and feeds[c]:
+                m, *head = feeds[c].pop(0)
+                step = [m[i : i + keep] for i in range(0, len(m), keep)] or [b""]
+                if len(step[-1]) == keep and rng.random() < 0.2:
+                    step.append(b"")  # the end comes late, by itself
+                beats[c] = [(b, i == len(step) - 1, head) for i, b in enumerate(step)]
+            if shown[c] is None and beats[c] and rng.random() >= stall:
+                shown[c] = beats[c].pop(0)
+            if shown[c]:
+                b, last, (length, offset, user) = shown[c]
+                valid |= 1 << c
+                data |= int.from_bytes(b, "little") << c * bench.width
+                keeps |= (1 << len(b)) - 1 << c * keep
+                lasts |= int(last) << c
+                lengths |= length << 48 * c
+                offsets |= offset << 32 * c
+                users |= user << 32 * c
+        for name, value in (("tvalid", valid), ("tdata", data), ("tkeep", keeps), ("tlast", lasts), ("length", lengths), ("offset", offsets),
+                            ("user", users)):
+            getattr(dut, f"c2h_{name}").value = value
+        await RisingEdge(dut.clk)
+        moved = int(dut.c2h_tready.value) & valid
+        for c in range(bench.c2h):
+            if moved >> c & 1:
+                shown[c] = None
+
+
+async def drive_c2h(bench: Bench, index: int, sent: list, announce: bool):
+    """Receive everything in `sent` into random buffers; compare as it comes."""
+    rng, host = bench.rng, bench.host
+    channel = Channel(bench, index, announce)
+    waiting, current, message = [], bytearray(), 0
+    starts = 0
+    while message < len(sent):
+        if len(waiting) < 12 and rng.random() < 0.4:
+            size = max(1, int(2 ** rng.uniform(0, 13)))
+            cookie = channel.cookie = (channel.cookie + 1) & 0xFFFF
+            w = dict(cookie=cookie, size=size)
+            if rng.random() < 0.4:
+                table, w["cuts"] = pieces(bench, size, host.writable)
+                bench.push(index, LIST, table, size, cookie)
+            else:
+                address = bench.room(size)
+                bench.allow(host.writable, address, size)
+                w["cuts"] = [(address, size)]
+                bench.push(index, DIRECT, address, size, cookie)
+            waiting.append(w)
+            if rng.random() < 0.05:
+                bench.doorbells.append(("cancel", dict(channel=index)))
+                for other in waiting:
+                    other["may_cancel"] = True
+        entry = channel.reap()
+        if entry and entry["flags"] & 2:
+            data, length, offset, user = sent[starts]
+            assert announce and (entry["bytes"] | entry["cookie"] << 32, entry["offset"], entry["user"]) == (length, offset, user), (starts, entry)
+            assert starts in (message, message + 1)
+            starts += 1
+        elif entry:
+            w = waiting.pop(0)
+            assert entry["cookie"] == w["cookie"]
+            data, length, offset, user = sent[message]
+            got = b"".join(bytes(host.memory[a - BASE : a - BASE + n]) for a, n in w["cuts"])[: entry["bytes"]]
+            for a, n in w["cuts"]:
+                bench.allow(host.writable, a, n, 0)  # afterwards the card must not touch it
+            current += got
+            assert not announce or starts == message + 1 or not got, "bytes were told of before their message's start"
+            assert data.startswith(bytes(current)), f"channel {index}, message {message}: wrong bytes after {len(current) - len(got)}"
+            if entry["status"] == EOM:
+                assert bytes(current) == data, f"message {message} ended after {len(current)} of {len(data)} bytes"
+                assert (entry["offset"], entry["user"]) == (offset, user)
+                current, message = bytearray(), message + 1
+            elif entry["status"] == DONE:
+                assert entry["bytes"] == w["size"]
+            else:
+                assert entry["status"] == CANCELLED and w.get("may_cancel"), entry
+        await RisingEdge(bench.dut.clk)
+
+
+@cocotb.test()
+async def random_traffic(dut):
+    """Both directions on all channels: any length and offset, direct, list, inline, torn, attributes, cancels, message starts."""
+    dut._log.info(f"replay with TOWPATH_SEED={SEED}")
+    rng = random.Random(SEED)
+    bench = Bench(dut, rng)
+    await bench.start()
+    count = int(os.environ.get("TOWPATH_COUNT", "120"))
+    logs = [[] for _ in range(bench.h2c)]
+    got = [[[], bytearray()] for _ in range(bench.h2c)]
+    sent = [
+        [(rng.randbytes(int(2 ** rng.uniform(0, 13)) - 1), rng.randrange(1 << 48), rng.randrange(1 << 32), rng.randrange(1 << 32))
+         for _ in range(count // 2)]
+        for _ in range(bench.c2h)
+    ]
+    cocotb.start_soon(sink(bench, got, rng.choice([0, 0.3, 0.8])))
+    cocotb.start_soon(source(bench, [list(s) for s in sent], rng.choice([0, 0.3, 0.8])))
+    jobs = [cocotb.start_soon(drive_h2c(bench, c, count, logs[c])) for c in range(bench.h2c)]
+    jobs += [cocotb.start_soon(drive_c2h(bench, bench.h2c + c, sent[c], rng.random() < 0.5)) for c in range(bench.c2h)]
+    for job in jobs:
+        await job
+    await ClockCycles(dut.clk, 20000)
+    keep = bench.width // 8
+    for c in range(bench.h2c):
+        want, rest = messages(logs[c])
+        assert [m for m, _ in got[c][0]] == want, f"channel {c}: messages differ, seed {SEED}"
+        assert rest[: len(rest) // keep * keep] == bytes(got[c][1]), f"channel {c}: the open message differs"
+        expected, current, begun = [], None, False
+        for data, end, attributes in logs[c]:
+            if not begun and (data or end):  # a descriptor that moved nothing begins no message
+                current, begun = attributes, True
+            if end:
+                expected.append(current or (0, 0, 0))
+                begun = False
+        assert [a for _, a in got[c][0]] == expected, f"channel {c}: attributes differ"
+
+
+@cocotb.test()
+async def arm_and_overflow(dut):
+    """One interrupt for each arm, at once when there is more; a descriptor too many puts the channel in error until its reset."""
+    rng = random.Random(SEED)
+    bench = Bench(dut, rng)
+    await bench.start()
+    channel = Channel(bench, 0)
+    size = 64
+    address = bench.room(size, skew=0)
+    bench.allow(bench.host.readable, address, size)
+    dut.h2c_tready.value = (1 << bench.h2c) - 1
+
+    bench.doorbells.append(("arm", dict(channel=0, index=0)))
+    await ClockCycles(dut.clk, 50)
+    assert bench.host.fires == []
+    for k in range(3):
+        bench.push(0, DIRECT, address, size, k, 1)
+    for k in range(3):
+        assert (await channel.wait())["cookie"] == k
+    await ClockCycles(dut.clk, 50)
+    assert bench.host.fires == [0], "one fire for one arm"
+    bench.doorbells.append(("arm", dict(channel=0, index=2)))
+    await ClockCycles(dut.clk, 50)
+    assert bench.host.fires == [0, 0], "there is more: it fires at once"
+    bench.doorbells.append(("arm", dict(channel=0, index=3)))
+    await ClockCycles(dut.clk, 50)
+    assert bench.host.fires == [0, 0]
+
+    depth = int(dut.QUEUE_DEPTH.value)
+    dut.cfg.value = bench.host.config(bus_master=0)  # nothing completes
+    await ClockCycles(dut.clk, 5)
+    for k in range(depth + 2):
+        bench.push(0, DIRECT, address, size, k, 1)
+    await ClockCycles(dut.clk, 200)
+    assert await bench.read(0, 0x18) == 2 | 2 << 32, "in error, two dropped"
+    dut.cfg.value = bench.host.config()
+    for k in range(depth):
+        entry = await channel.wait()
+        assert entry["cookie"] == k and entry["status"] == DONE
+    assert bench.host.fires == [0, 0, 0]
+    bench.priv(0, 0x00, 1 << 32, 0xF0)
+    for _ in range(100):
+        if not await bench.read(0, 0x18) & 4:
+            break
+    assert await bench.read(0, 0x18) == 0
+    channel = Channel(bench, 0)
+    bench.push(0, DIRECT, address, size, 77, 1)
+    assert (await channel.wait())["cookie"] == 77
+
+
+@cocotb.test()
+async def faults_and_reset(dut):
+    """A refused read ends its own descriptor; a reset in flight completes everything with its status, and the channel works afterwards."""
+    rng = random.Random(SEED)
+    bench = Bench(dut, rng)
+    bench.host.stall = 0.2
+    await bench.start()
+    channel = Channel(bench, 0)
+    size = 3000
+    buffers = [bench.room(size) for _ in range(4)]
+    for b in buffers:
+        bench.allow(bench.host.readable, b, size)
+        bench.host.memory[b - BASE : b - BASE + size] = rng.randbytes(size)
+    dut.h2c_tready.value = (1 << bench.h2c) - 1
+    bench.host.faults = {buffers[1] + 1700: 1}
+    for k, b in enumerate(buffers):
+        bench.push(0, DIRECT, b, size, k, 1)
+    entries = [await channel.wait() for _ in buffers]
+    assert [e["status"] for e in entries] == [DONE, UR, DONE, DONE], entries
+    assert entries[1]["bytes"] <= 1700
+    bench.host.faults = {}
+    dut.h2c_tready.value = 0
+    await ClockCycles(dut.clk, 100)
+    for k in range(8):
+        bench.push(0, DIRECT, buffers[k % 4], size, k, 1)
+    await ClockCycles(dut.clk, rng.randrange(1, 400))
+    bench.priv(0, 0x00, 1 << 32, 0xF0)
+    entries = [await channel.wait() for _ in range(8)]
+    assert [e["cookie"] for e in entries] == list(range(8))
+    kinds = [e["status"] for e in entries]
+    assert set(kinds) <= {DONE, RESET} and kinds == sorted(kinds) and RESET in kinds, kinds
+    for _ in range(100):
+        if not await bench.read(0, 0x18) & 4:
+            break
+    got = [[[], bytearray()] for _ in range(bench.h2c)]
+    cocotb.start_soon(sink(bench, got, 0.1))
+    await ClockCycles(dut.clk, 100)
+    assert not got[0][0] and not got[0][1], "bytes from before the reset"
+    channel = Channel(bench, 0)
+    bench.push(0, DIRECT, buffers[0], size, 5, 1)
+    assert (await channel.wait())["status"] == DONE
+    await ClockCycles(dut.clk, 1000)
+    assert got[0][0][0][0] == bytes(bench.host.memory[buffers[0] - BASE :][:size])
