@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyIterator, PyTuple};
 
 use crate::card::{blocking, duration, release, Device};
 use crate::error;
@@ -84,6 +84,11 @@ impl Interrupts {
 impl Interrupts {
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         Ok(self.number(py)?.into())
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        let all = (0..self.number(py)?).map(|number| Interrupt { device: self.device.clone_ref(py), number });
+        PyTuple::new(py, all.collect::<Vec<_>>())?.try_iter()
     }
 
     fn __getitem__(&self, py: Python<'_>, number: i64) -> PyResult<Interrupt> {

@@ -107,6 +107,9 @@ pub struct Transfer {
     /// Give up when nothing has moved for so long, in the card's time (5s, 20ms, 100us; 0: never)
     #[arg(short, long, default_value = "10s", value_parser = duration)]
     pub timeout: Duration,
+    /// Write a register of the core first, by name or byte offset (repeat as needed)
+    #[arg(short, long = "write", value_name = "REGISTER=VALUE", value_parser = register_value)]
+    pub writes: Vec<(String, u32)>,
     /// Bytes handed to the card at once (K, M: powers of 1024)
     #[arg(long, default_value = "1M", value_parser = size)]
     pub block: u64,
@@ -222,6 +225,13 @@ fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.into(), value.into())),
         _ => Err("write KEY=VALUE".into()),
+    }
+}
+
+fn register_value(text: &str) -> Result<(String, u32), String> {
+    match text.split_once('=') {
+        Some((register, value)) if !register.is_empty() => Ok((register.into(), number32(value)?)),
+        _ => Err("write REGISTER=VALUE".into()),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::args::{number32, Cli, Irq, Reg};
 use crate::exit::{Failure, Result, NOT_FOUND};
 
 /// The offset that a name or number stands for; that it exists is checked here, so that it has an exit code of its own.
-fn offset(registers: &Registers, text: &str) -> Result<u32> {
+pub fn offset(registers: &Registers, text: &str) -> Result<u32> {
     let offset = match number32(text) {
         Ok(offset) => offset,
         Err(_) => registers.offset(text).map_err(|e| Failure::new(NOT_FOUND, e))?,

@@ -26,6 +26,15 @@ fn patience(timeout: Duration) -> Option<Duration> {
     Some(timeout).filter(|t| *t != Duration::ZERO)
 }
 
+/// The registers to be written, once the channels are open.
+fn prepare(device: &Device, transfer: &Transfer) -> Result {
+    let registers = device.registers();
+    for (register, value) in &transfer.writes {
+        registers.write(crate::registers::offset(&registers, register)?, *value)?;
+    }
+    Ok(())
+}
+
 fn block(transfer: &Transfer) -> Result<Vec<u8>> {
     let bytes = usize::try_from(transfer.block).unwrap_or(usize::MAX);
     let mut block = Vec::new();
@@ -71,6 +80,7 @@ pub fn send(cli: &Cli, what: &Send) -> Result {
     if let Some(receiver) = &receiver {
         receiver.set_timeout(patience(what.transfer.timeout));
     }
+    prepare(&device, &what.transfer)?;
     let start = device.now_ns();
     let bar = progress(source.total, what.transfer.quiet || cli.json);
     // The direction that fails first ends the other, which would only wait for it, and is the one to be reported.
@@ -149,6 +159,7 @@ pub fn recv(cli: &Cli, what: &Recv) -> Result {
     let receiver = device.receiver(&what.channel)?;
     receiver.set_timeout(patience(what.transfer.timeout));
     let mut sink = Sink::create(what.file.as_deref().map(Path::new))?;
+    prepare(&device, &what.transfer)?;
     let start = device.now_ns();
     let bar = progress(what.bytes, what.transfer.quiet || cli.json);
     let messages_wanted = what.messages.or(if what.bytes.is_none() { Some(1) } else { None });

@@ -36,7 +36,7 @@ from towpath._types import Channel, Info, MessageStart, Received, Wire
 if TYPE_CHECKING:
     from typing import TypeAlias, TypeVar
 
-    from typing_extensions import Buffer
+    from towpath._types import Memory
 
     _K = TypeVar("_K")
     _V = TypeVar("_V")
@@ -78,7 +78,7 @@ class Device(_towpath.Device):
     async def asend(
         self,
         channel: str | int,
-        buffer: Buffer,
+        buffer: Memory,
         *,
         end: bool = True,
         length: int | None = None,
@@ -90,7 +90,7 @@ class Device(_towpath.Device):
             ticket = self.submit_send(channel, buffer, end=end, length=length, offset=offset, user=user)
             return (await _completion(ticket)).bytes
 
-    async def arecv_into(self, channel: str | int, buffer: Buffer) -> Received:
+    async def arecv_into(self, channel: str | int, buffer: Memory) -> Received:
         """As `recv_into`, but the event loop runs on meanwhile. Limit the time with `asyncio.timeout`."""
         async with self._room(channel):
             return await _completion(self.submit_recv(channel, buffer))
@@ -100,7 +100,7 @@ class Device(_towpath.Device):
         info = self.channel(channel)
         by_loop: _ByLoop[int, asyncio.Semaphore] = self.__dict__.setdefault("_rooms", weakref.WeakKeyDictionary())
         rooms = by_loop.setdefault(asyncio.get_running_loop(), {})
-        return rooms.setdefault(info.index, asyncio.Semaphore(max(1, info.queue_depth // 2)))
+        return rooms.setdefault(info.number, asyncio.Semaphore(max(1, info.queue_depth // 2)))
 
 
 def open(name: str | None = None, **options: str | int | float | bool | os.PathLike[str]) -> Device:

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The extension module: the public Rust API, and nothing else. Programs import `towpath`."""
 
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Final, Self, final
 
-from typing_extensions import Buffer
-
-from towpath._types import Channel, Info, MessageStart, Received, Wire
+from towpath._types import Channel, Info, Memory, MessageStart, Received, Wire
 
 __version__: Final[str]
 
@@ -40,7 +39,7 @@ class Device:
     def send(
         self,
         channel: str | int,
-        buffer: Buffer,
+        buffer: Memory,
         *,
         timeout: float | None = 10.0,
         end: bool = True,
@@ -55,14 +54,14 @@ class Device:
         """
     def recv(self, channel: str | int, *, timeout: float | None = 10.0) -> bytes:
         """Receive one whole message of any length."""
-    def recv_into(self, channel: str | int, buffer: Buffer, *, timeout: float | None = 10.0) -> Received:
+    def recv_into(self, channel: str | int, buffer: Memory, *, timeout: float | None = 10.0) -> Received:
         """Receive into the buffer until it is full or the message ends. What does not fit waits for the next call."""
     def message_start(self, channel: str | int, *, timeout: float | None = 10.0) -> MessageStart:
         """Wait until the core has begun a message; it is not received yet."""
     def submit_send(
         self,
         channel: str | int,
-        buffer: Buffer,
+        buffer: Memory,
         *,
         end: bool = True,
         length: int | None = None,
@@ -70,7 +69,7 @@ class Device:
         user: int | None = None,
     ) -> Ticket:
         """Begin to send and come back at once. The buffer must not change before the ticket is done."""
-    def submit_recv(self, channel: str | int, buffer: Buffer) -> Ticket:
+    def submit_recv(self, channel: str | int, buffer: Memory) -> Ticket:
         """Begin to receive and come back at once. The buffer must be left alone before the ticket is done."""
     def cancel(self, channel: str | int) -> None:
         """End all transfers in flight on the channel; their tickets tell how far they came."""
@@ -109,6 +108,7 @@ class Registers:
 @final
 class Interrupts:
     def __getitem__(self, number: int) -> Interrupt: ...
+    def __iter__(self) -> Iterator[Interrupt]: ...
     def __len__(self) -> int: ...
 
 @final

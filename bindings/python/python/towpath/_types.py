@@ -3,7 +3,21 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+
+class Array(Protocol):
+    """A NumPy array, or what is like one: before Python 3.12 its type does not say that it is a buffer."""
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]: ...
+
+
+Memory: TypeAlias = "Buffer | Array"
+"""What can be sent, and if it is writable, received into: anything C-contiguous."""
 
 
 class Received(NamedTuple):
@@ -33,7 +47,7 @@ class MessageStart(NamedTuple):
 class Channel(NamedTuple):
     """What discovery says of a channel."""
 
-    index: int
+    number: int
     name: str
     direction: str
     """"h2c", host to card, or "c2h"."""

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every test has a card of its own: the simulated loopback core, compiled once and then taken from the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import towpath
+
+
+@pytest.fixture(autouse=True)
+def no_device_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TOWPATH_DEVICE", raising=False)
+
+
+@pytest.fixture
+def card() -> Iterator[towpath.Device]:
+    with towpath.open("sim:loopback") as device:
+        yield device

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line as the package brings it, with the simulated cores: files, streams, JSON and exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+NUMBERS = ("--device", "sim:counter", "recv", "out", "--write", "length=100000", "--write", "seed=7", "--write", "control=1")
+
+
+def towpath(*arguments: str | Path, stdin: bytes = b"", cwd: Path | None = None) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "towpath", *map(str, arguments)]
+    return subprocess.run(command, input=stdin, capture_output=True, cwd=cwd, timeout=180)
+
+
+def numbers(length: int, seed: int) -> bytes:
+    """What the core "counter" sends."""
+    return np.arange(seed, seed + (length + 3) // 4, dtype="<u4").tobytes()[:length]
+
+
+def test_list_and_info() -> None:
+    listed = json.loads(towpath("list", "--json").stdout)
+    assert {"sim:loopback", "sim:sobel"} <= {device["name"] for device in listed}
+    done = towpath("info", "--device", "sim:loopback", "--json")
+    info = json.loads(done.stdout)
+    assert info["core"] == "loopback" and info["registers"]["scratch"] == 4
+    assert {c["name"]: c["direction"] for c in info["channels"]} == {"in": "h2c", "out": "c2h"}
+    assert b"loopback" in towpath("info", "--device", "sim:loopback").stdout
+
+
+def test_send_with_a_reply(tmp_path: Path) -> None:
+    message = np.random.default_rng(2).integers(0, 256, 300_000, dtype=np.uint8).tobytes()
+    (tmp_path / "one").write_bytes(message[:1000])
+    (tmp_path / "two").write_bytes(message[1000:])
+    done = towpath(
+        *("--json", "--device", "sim:loopback", "send", "in", tmp_path / "one", tmp_path / "two"),
+        *("--reply", f"out={tmp_path / 'back'}", "--user", "0x11", "--length", "--block", "64K"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "back").read_bytes() == message
+    said = json.loads(done.stdout)
+    assert said["bytes"] == len(message) and said["nanoseconds"] > 0
+    assert said["reply"]["messages"] == [{"bytes": len(message), "offset": 0, "user": 0x11, "end_of_message": True}]
+
+
+def test_standard_streams() -> None:
+    done = towpath("--device", "sim:loopback", "send", "in", "--reply", "out=-", stdin=b"through a pipe")
+    assert (done.returncode, done.stdout) == (0, b"through a pipe"), done.stderr
+    assert b"14 bytes sent" in done.stderr
+    assert b"\x1b" not in done.stderr and b"\r" not in done.stderr, "no progress bar in a pipe"
+
+
+def test_an_empty_message() -> None:
+    done = towpath("--json", "--device", "sim:loopback", "send", "in", "--reply", "out=-")
+    assert (done.returncode, done.stdout) == (0, b""), done.stderr
+    assert json.loads(done.stderr)["reply"]["messages"] == [{"bytes": 0, "offset": 0, "user": 0, "end_of_message": True}]
+
+
+def test_recv_messages_and_bytes(tmp_path: Path) -> None:
+    done = towpath(*NUMBERS, tmp_path / "all")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "all").read_bytes() == numbers(100_000, 7)
+    done = towpath(*NUMBERS, "--bytes", "1K", "--quiet")
+    assert (done.returncode, done.stdout, done.stderr) == (0, numbers(1024, 7), b"")
+    done = towpath(*NUMBERS, "--write", "count=3", "--write", "length=10", "--write", "control=1", "--messages", "1", tmp_path / "one")
+    assert done.returncode == 0, done.stderr
+
+
+def test_registers_and_interrupts() -> None:
+    done = towpath("--device", "sim:loopback", "--json", "reg", "read", "id", "0x4")
+    values = json.loads(done.stdout)
+    assert [(v["offset"], v["name"], v["value"]) for v in values][1] == (4, "scratch", 0)
+    assert values[0]["value"] != 0
+    assert towpath("--device", "sim:loopback", "reg", "write", "scratch", "0x55").returncode == 0
+    assert b"scratch" in towpath("--device", "sim:loopback", "reg", "dump").stdout
+    ranged = json.loads(towpath("--device", "sim:loopback", "--json", "reg", "dump", "--range", "0", "0x8").stdout)
+    assert [v["offset"] for v in ranged] == [0, 4, 8]
+    assert json.loads(towpath("--device", "sim:loopback", "--json", "irq", "count").stdout) == [{"number": 0, "count": 0}]
+
+
+@pytest.mark.parametrize(
+    ("code", "says", "arguments"),
+    [
+        (2, "--timeout", ["recv", "out", "--timeout", "soon"]),
+        (3, "nowhere", ["send", "nowhere"]),
+        (3, "out", ["send", "out"]),
+        (3, "nowhere", ["reg", "read", "nowhere"]),
+        (3, "0x100000", ["reg", "read", "0x100000"]),
+        (3, "no interrupt 9", ["irq", "wait", "9"]),
+        (4, "after 0 bytes", ["recv", "out", "--timeout", "20us"]),
+        (4, "interrupt 0", ["irq", "wait", "0", "--timeout", "20us"]),
+        (7, "/no/such/folder", ["recv", "out", "/no/such/folder/file"]),
+        (7, "/no/such/file", ["send", "in", "/no/such/file"]),
+    ],
+)
+def test_exit_codes(code: int, says: str, arguments: list[str]) -> None:
+    done = towpath("--device", "sim:loopback", *arguments)
+    assert done.returncode == code, done.stderr
+    assert says in done.stderr.decode()
+    assert done.stdout == b""
+
+
+def test_no_such_core() -> None:
+    done = towpath("info", "--device", "sim:no-such-core")
+    assert done.returncode in (3, 5) and b"no-such-core" in done.stderr
+
+
+def test_a_full_disk() -> None:
+    done = towpath(*NUMBERS, "/dev/full")
+    assert done.returncode == 7
+    assert b"/dev/full" in done.stderr and b"No space left" in done.stderr and b"make room" in done.stderr
+
+
+def test_a_reader_that_ends_first() -> None:
+    command = [sys.executable, "-m", "towpath", *NUMBERS, "--block", "4K"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        said = process.stderr.read()
+        assert process.wait(timeout=120) == 7
+    assert b"standard output" in said and b"reader ended" in said
+
+
+def test_run_passes_on_the_exit_code_and_names_the_device(tmp_path: Path) -> None:
+    program = "import os, sys; print(os.environ['TOWPATH_DEVICE']); sys.exit(37)"
+    done = towpath("run", "--core", "loopback", "--set", "mps=256", "--", sys.executable, "-c", program)
+    assert done.returncode == 37, done.stderr
+    assert done.stdout.decode().strip() == "sim:loopback?mps=256"
+    done = towpath("run", "--core", "loopback", "--", tmp_path / "nothing")
+    assert done.returncode == 127 and b"nothing" in done.stderr
+    (tmp_path / "plain").write_text("no program")
+    done = towpath("run", "--core", "loopback", "--", tmp_path / "plain")
+    assert done.returncode == 126 and b"plain" in done.stderr
+
+
+def test_run_traces(tmp_path: Path) -> None:
+    program = "import towpath\nwith towpath.open() as card:\n    card.send('in', b'x'); card.recv('out')"
+    done = towpath("run", "--core", "loopback", "--trace", "wave.fst", "--", sys.executable, "-c", program, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "wave.fst").stat().st_size > 1000
+
+
+def test_run_with_a_core_that_does_not_compile(tmp_path: Path) -> None:
+    (tmp_path / "towpath.toml").write_text(
+        '[core]\nname = "broken"\nversion = 1\ntop = "broken"\nsources = ["broken.sv"]\nwidth = 128\n'
+        '[[channel]]\nname = "in"\ndirection = "h2c"\n'
+    )
+    (tmp_path / "broken.sv").write_text("module broken (\n    input logic clk,\n    this is not it\n);\nendmodule\n")
+    done = towpath("run", "--core", tmp_path, "--", "true")
+    assert done.returncode == 5
+    assert f"{tmp_path}/broken.sv:3" in done.stderr.decode()
+
+
+def test_an_interrupt_from_the_keyboard_ends_it() -> None:
+    import signal
+
+    command = [sys.executable, "-m", "towpath", "--device", "sim:loopback", "recv", "out", "--timeout", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            os.kill(process.pid, signal.SIGINT)
+        assert process.wait(timeout=20) == -signal.SIGINT

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The example programs run, and the demo tells right from wrong."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from PIL import Image
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+PROGRAMS = sorted(path.name for path in EXAMPLES.glob("*.py") if path.name != "edges.py")
+
+
+def run(program: str, *arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(EXAMPLES / program), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=180)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_program(program: str, tmp_path: Path) -> None:
+    done = run(program, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+@pytest.fixture(scope="module")
+def edges() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("edges", EXAMPLES / "edges.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["edges"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("shape", [(1, 5), (2, 9), (3, 3), (7, 4), (20, 31)])
+def test_the_hosts_filter_is_the_definition(edges: ModuleType, shape: tuple[int, int]) -> None:
+    """Against the formula in cores/sobel/sobel.sv, written out pixel by pixel."""
+    p = np.random.default_rng(3).integers(0, 256, shape, dtype=np.uint8).astype(int)
+    expected = np.zeros(shape, dtype=np.uint8)
+    for y in range(1, shape[0] - 1):
+        for x in range(1, shape[1] - 1):
+            gx = sum(w * (p[y + d, x + 1] - p[y + d, x - 1]) for d, w in ((-1, 1), (0, 2), (1, 1)))
+            gy = sum(w * (p[y + 1, x + d] - p[y - 1, x + d]) for d, w in ((-1, 1), (0, 2), (1, 1)))
+            expected[y, x] = min(255, abs(gx) + abs(gy))
+    assert np.array_equal(edges.sobel(p.astype(np.uint8)), expected)
+
+
+def test_the_demo_with_its_own_photograph(tmp_path: Path) -> None:
+    done = run("edges.py", "--output", "both.png", "--json", "result.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert result["identical"] is True and result["output"] == "both.png"
+    for direction in ("h2c", "c2h"):
+        assert result[direction]["bytes"] == 512 * 600
+        assert 0 < result[direction]["nanoseconds"] < 1e9
+        assert 50 < result[direction]["percent_of_wire"] <= 100
+    with Image.open(tmp_path / "both.png") as both:
+        assert both.size == (512 + 8 + 512, 600)
+    assert "both.png" in done.stdout and "H2C" in done.stdout and "C2H" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "mode"), [("small.png", (3, 1), "L"), ("odd.png", (101, 67), "RGBA"), ("odd.jpg", (77, 33), "RGB")]
+)
+def test_the_demo_with_a_picture_of_ones_own(name: str, size: tuple[int, int], mode: str, tmp_path: Path) -> None:
+    bands = len(mode)
+    noise = np.random.default_rng(4).integers(0, 256, (size[1], size[0], bands), dtype=np.uint8)
+    Image.fromarray(noise[:, :, 0] if bands == 1 else noise).save(tmp_path / name)
+    done = run("edges.py", "--image", name, "--json", "result.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads((tmp_path / "result.json").read_text())["h2c"]["bytes"] == size[0] * size[1]
+
+
+def test_a_picture_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "text.png").write_text("no picture at all")
+    done = run("edges.py", "--image", "text.png", cwd=tmp_path)
+    assert done.returncode == 2 and "text.png" in done.stderr and "PNG or a JPEG" in done.stderr
+    done = run("edges.py", "--image", "missing.png", cwd=tmp_path)
+    assert done.returncode == 2 and "missing.png" in done.stderr
+    with open(EXAMPLES / "edges.py", "rb") as whole:
+        noise = whole.read()
+    Image.fromarray(np.frombuffer(noise[:4096], dtype=np.uint8).reshape(64, 64)).save(tmp_path / "whole.png")
+    (tmp_path / "half.png").write_bytes((tmp_path / "whole.png").read_bytes()[:600])
+    done = run("edges.py", "--image", "half.png", cwd=tmp_path)
+    assert done.returncode == 2 and "half.png" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_outputs_are_tried_before_the_work(tmp_path: Path) -> None:
+    done = run("edges.py", "--output", "/no/such/folder/x.png", cwd=tmp_path)
+    assert done.returncode == 2 and "/no/such/folder/x.png" in done.stderr
+    assert "Opening" not in done.stdout
+    done = run("edges.py", "--json", "/dev/full", cwd=tmp_path)
+    assert done.returncode == 2 and "/dev/full" in done.stderr
+
+
+def test_the_demo_notices_a_wrong_byte(
+    edges: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    right = edges.sobel
+
+    def wrong(grey: np.ndarray) -> np.ndarray:
+        result: np.ndarray = right(grey)
+        result[5, 7] ^= 1
+        return result
+
+    monkeypatch.setattr(edges, "sobel", wrong)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["edges.py", "--json", "result.json"])
+    assert edges.main() == 1
+    assert "1 of 307200 bytes differ" in capsys.readouterr().err
+    assert json.loads((tmp_path / "result.json").read_text())["identical"] is False

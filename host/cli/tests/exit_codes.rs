@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The program's exit codes and messages as far as they need no device. What needs one is in bindings/python/tests/test_cli.py.
+
+use std::process::{Command, Output};
+
+fn towpath(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_towpath")).args(arguments).env_remove("TOWPATH_DEVICE").output().expect("the program starts")
+}
+
+#[track_caller]
+fn ends(arguments: &[&str], code: i32, says: &str) {
+    let output = towpath(arguments);
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {message}");
+    assert!(message.contains(says), "{arguments:?}: {message:?} does not say {says:?}");
+    assert!(output.stdout.is_empty(), "{arguments:?}: errors belong on standard error");
+}
+
+#[test]
+fn the_command_line_is_wrong() {
+    ends(&[], 2, "Usage");
+    ends(&["fly"], 2, "fly");
+    ends(&["send"], 2, "CHANNEL");
+    ends(&["recv", "out", "--timeout", "5 parsecs"], 2, "parsecs");
+    ends(&["recv", "out", "--bytes", "0"], 2, "at least one byte");
+    ends(&["reg", "write", "0x0", "0x1_0000_0000"], 2, "32 bits");
+    ends(&["send", "in", "--length", "-"], 2, "regular files");
+    ends(&["run", "--core", "sobel"], 2, "PROGRAM");
+    ends(&["run", "--core", "sobel", "--set", "nonsense", "--", "true"], 2, "KEY=VALUE");
+}
+
+#[test]
+fn no_such_device() {
+    ends(&["info", "--device", "teapot:1"], 3, "teapot:1");
+    ends(&["run", "--core", "./no/such/folder", "--", "true"], 3, "./no/such/folder");
+}
+
+#[test]
+fn files_are_opened_before_the_device() {
+    ends(&["--device", "teapot:1", "send", "in", "/no/such/file"], 7, "/no/such/file");
+    ends(&["--device", "teapot:1", "send", "in", "/"], 7, "folder");
+}
+
+#[test]
+fn help_names_every_exit_code() {
+    let output = towpath(&["--help"]);
+    assert_eq!(output.status.code(), Some(0));
+    let help = String::from_utf8_lossy(&output.stdout).into_owned();
+    for code in ["0  ", "1  ", "2  ", "3  ", "4  ", "5  ", "6  ", "7  ", "126, 127  "] {
+        assert!(help.contains(&format!("  {code}")), "{code:?} is missing:\n{help}");
+    }
+}
