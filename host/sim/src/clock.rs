@@ -33,13 +33,6 @@ impl Clock {
             self.next += 1;
         }
     }
-
-    /// No edges until `time`: the clock stands still and goes on in its old phase.
-    pub fn skip(&mut self, time: u64) {
-        if self.next < time {
-            self.next += (time - self.next).div_ceil(self.period) * self.period;
-        }
-    }
 }
 
 #[cfg(test)]
@@ -54,14 +47,5 @@ mod tests {
         }
         // 333 333 333 edges take a second, so these take a millisecond, and the first one was already there.
         assert_eq!(clock.next(), 1_000_000_000 + 3_000);
-    }
-
-    #[test]
-    fn a_skip_keeps_the_phase() {
-        let mut clock = Clock::new(250_000, 0);
-        clock.skip(4000);
-        assert_eq!(clock.next(), 4000);
-        clock.skip(9001);
-        assert_eq!(clock.next(), 12000);
     }
 }

@@ -241,14 +241,6 @@ impl Device {
         }
     }
 
-    /// Let no edges happen until `time`.
-    pub fn skip(&mut self, time: u64) {
-        self.core.skip(time);
-        if let Some(user) = &mut self.user {
-            user.skip(time);
-        }
-    }
-
     /// Everything that has arrived at either end by `now`.
     pub fn settle(&mut self, now: u64) {
         while let Some(packet) = self.transmit.arrived(now) {

@@ -74,14 +74,6 @@ impl Inner {
         while self.step(until) {}
     }
 
-    /// Move time to `until` without edges: the cards stand still. Only for a link on which nothing moves.
-    pub fn skip(&mut self, until: u64) {
-        for device in self.devices.iter_mut().flatten() {
-            device.skip(until);
-        }
-        self.run(until);
-    }
-
     /// Packets from card to card.
     fn exchange(&mut self) {
         let Inner { devices, moved, settings, .. } = self;
