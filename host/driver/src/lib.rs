@@ -9,6 +9,8 @@
 mod discovery;
 mod error;
 mod memory;
+#[cfg(any(test, feature = "mock"))]
+pub mod mock;
 mod ring;
 pub mod user;
 

@@ -1,0 +1,807 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A card's behaviour in software: `contract/protocol.md` as a program, behind the bus trait, with a loopback as its user core.
+//!
+//! For tests of drivers and libraries, without any gateware: no timing, no link, no TLPs. Channels come in pairs: what is sent on `inK` comes back on
+//! `outK`. Each look at the card moves a random number of bytes; the seed makes it repeatable. It can be told to misbehave.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::VecDeque;
+use std::os::fd::RawFd;
+use std::sync::Mutex;
+use std::time::Duration;
+use towpath_bus::{Access, Bus, BusError, Result, Wake, WireStatistics};
+use towpath_contract as c;
+
+pub use towpath_contract::Status as ContractStatus;
+
+pub const QUEUE_DEPTH: u16 = 8;
+pub const INLINE_SLOTS: u16 = 4;
+/// Registers that answer with an error, and never.
+pub const REGISTER_ERROR: u32 = 0xf00;
+pub const REGISTER_SILENT: u32 = 0xf04;
+const PAGE_SHIFT: u32 = 12;
+const WINDOW_BYTES: u32 = 0x1000;
+const INTERRUPTS: u16 = 2;
+
+/// A fault of the card's, once, in the next completion of a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misbehaviour {
+    WrongCookie,
+    TooManyBytes,
+    BadStatus,
+    /// The entry keeps the old phase: it looks as if it had never been written.
+    WrongPhase,
+    /// A second completion for the same descriptor.
+    Twice,
+    /// A fault of the link's, honestly reported.
+    Fault(c::Status),
+}
+
+#[derive(Clone, Copy)]
+pub struct Settings {
+    pub seed: u64,
+    pub pairs: u16,
+    pub version: (u16, u16),
+    pub magic: u64,
+    /// MSI-X vectors; fewer than channels and interrupts are shared.
+    pub vectors: u16,
+    /// Bytes that a loopback holds; 0 takes nothing.
+    pub capacity: usize,
+    /// Waits take wall-clock time, for tests with threads; otherwise an idle wait is over at once.
+    pub real_time: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let version = (c::VERSION_MAJOR, c::VERSION_MINOR);
+        Settings { seed: 1, pairs: 1, version, magic: c::DISCOVERY_MAGIC_VALUE, vectors: 16, capacity: 1 << 16, real_time: false }
+    }
+}
+
+pub struct MockBus {
+    settings: Settings,
+    card: Mutex<Card>,
+}
+
+#[derive(Default, Clone)]
+struct Posted {
+    descriptor: c::Descriptor,
+    attributes: Option<(u64, u32)>,
+    length: u64,
+    places: u16,
+    torn: bool,
+    /// Pieces that are left: address and bytes. Filled when it becomes the current one.
+    pieces: Option<VecDeque<(u64, u64)>>,
+    /// How it ends when the pieces are done.
+    outcome: Option<c::Status>,
+    moved: u32,
+    cancelled: Option<c::Status>,
+    /// Inline bytes, taken at the commit.
+    inline: Vec<u8>,
+}
+
+#[derive(Default)]
+struct Channel {
+    enable: bool,
+    announce: bool,
+    error: bool,
+    ring_base: u64,
+    ring_log2: u32,
+    vector: u16,
+    queue: VecDeque<Posted>,
+    prefixes: Posted,
+    stage: [u32; 4],
+    staged: usize,
+    slots: Vec<u8>,
+    armed: Option<u32>,
+    produced: u32,
+    overflows: u32,
+    misbehave: Option<Misbehaviour>,
+    /// H2C: the message goes on with the next descriptor.
+    open: bool,
+}
+
+#[derive(Default)]
+struct Message {
+    bytes: VecDeque<u8>,
+    ended: bool,
+    announced: bool,
+    length: u64,
+    offset: u32,
+    user: u32,
+}
+
+#[derive(Default)]
+struct Card {
+    random: u64,
+    now: u64,
+    maps: Vec<(u64, usize, usize, Access)>,
+    next_map: u64,
+    channels: Vec<Channel>,
+    /// By pair.
+    loops: Vec<VecDeque<Message>>,
+    capacity: usize,
+    fired: Vec<bool>,
+    events: Vec<RawFd>,
+    registers: Vec<u32>,
+    window_status: u32,
+    irq_count: Vec<u32>,
+    irq_vector: Vec<u32>,
+    irq_enable: u32,
+    gone: bool,
+    /// Accesses of the card's to memory that is not mapped.
+    stray: u64,
+}
+
+impl MockBus {
+    pub fn new(settings: Settings) -> MockBus {
+        let channels = 2 * usize::from(settings.pairs);
+        let vectors = usize::from(settings.vectors);
+        let card = Card {
+            random: settings.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            next_map: 1 << 32,
+            channels: (0..channels).map(|_| Channel { slots: vec![0; 4096], ..Channel::default() }).collect(),
+            loops: (0..settings.pairs).map(|_| VecDeque::new()).collect(),
+            capacity: settings.capacity,
+            fired: vec![false; vectors],
+            events: vec![-1; vectors],
+            registers: vec![0; WINDOW_BYTES as usize / 4],
+            irq_count: vec![0; c::USER_INTERRUPTS],
+            irq_vector: vec![0; c::USER_INTERRUPTS],
+            ..Card::default()
+        };
+        MockBus { settings, card: Mutex::new(card) }
+    }
+
+    /// Misbehave in the next completion of this channel.
+    pub fn misbehave(&self, channel: usize, how: Misbehaviour) {
+        self.card.lock().unwrap().channels[channel].misbehave = Some(how);
+    }
+
+    /// Bytes that each loopback holds from now on.
+    pub fn set_capacity(&self, bytes: usize) {
+        self.card.lock().unwrap().capacity = bytes;
+    }
+
+    /// The user core raises an interrupt.
+    pub fn raise(&self, index: usize) {
+        let mut card = self.card.lock().unwrap();
+        card.irq_count[index] = card.irq_count[index].wrapping_add(1);
+        if card.irq_enable >> index & 1 == 1 {
+            let vector = card.irq_vector[index] as usize;
+            card.fire(vector);
+        }
+    }
+
+    /// The user core sends a message by itself.
+    pub fn produce(&self, pair: usize, bytes: &[u8], ended: bool) {
+        let mut card = self.card.lock().unwrap();
+        let message = Message { bytes: bytes.iter().copied().collect(), ended, ..Message::default() };
+        card.loops[pair].push_back(message);
+    }
+
+    /// The link goes down.
+    pub fn unplug(&self) {
+        self.card.lock().unwrap().gone = true;
+    }
+
+    /// Maps that there are now.
+    pub fn maps(&self) -> usize {
+        self.card.lock().unwrap().maps.len()
+    }
+
+    /// Accesses of the card's outside of mapped memory.
+    pub fn stray(&self) -> u64 {
+        self.card.lock().unwrap().stray
+    }
+
+    /// Descriptors that the card had to drop.
+    pub fn overflows(&self, channel: usize) -> u32 {
+        self.card.lock().unwrap().channels[channel].overflows
+    }
+
+    fn discovery(&self) -> Vec<u8> {
+        let s = &self.settings;
+        let mut page = vec![0u8; 1 << PAGE_SHIFT];
+        let mut put = |offset: u64, bytes: &[u8]| page[offset as usize..offset as usize + bytes.len()].copy_from_slice(bytes);
+        put(c::DISCOVERY_MAGIC_OFFSET, &s.magic.to_le_bytes());
+        put(c::DISCOVERY_VERSION_MAJOR_OFFSET, &s.version.0.to_le_bytes());
+        put(c::DISCOVERY_VERSION_MINOR_OFFSET, &s.version.1.to_le_bytes());
+        put(c::DISCOVERY_HEADER_BYTES_OFFSET, &c::DISCOVERY_HEADER_BYTES_VALUE.to_le_bytes());
+        put(c::DISCOVERY_PAGE_SHIFT_OFFSET, &[PAGE_SHIFT as u8]);
+        put(c::DISCOVERY_DATA_BYTES_OFFSET, &[16]);
+        put(c::DISCOVERY_CHANNELS_OFFSET, &(2 * s.pairs).to_le_bytes());
+        put(c::DISCOVERY_ENTRY_OFFSET_OFFSET, &c::DISCOVERY_ENTRY_OFFSET_VALUE.to_le_bytes());
+        put(c::DISCOVERY_ENTRY_BYTES_OFFSET, &c::DISCOVERY_ENTRY_BYTES_VALUE.to_le_bytes());
+        put(c::DISCOVERY_VECTORS_OFFSET, &s.vectors.to_le_bytes());
+        put(c::DISCOVERY_USER_INTERRUPTS_OFFSET, &INTERRUPTS.to_le_bytes());
+        put(c::DISCOVERY_TAGS_OFFSET, &32u16.to_le_bytes());
+        put(c::DISCOVERY_WINDOW_BYTES_OFFSET, &WINDOW_BYTES.to_le_bytes());
+        put(c::DISCOVERY_SERIAL_OFFSET, &0x1234_5678_9abc_def0u64.to_le_bytes());
+        put(c::DISCOVERY_CORE_CLOCK_KHZ_OFFSET, &250_000u32.to_le_bytes());
+        put(c::DISCOVERY_USER_CLOCK_KHZ_OFFSET, &250_000u32.to_le_bytes());
+        put(c::DISCOVERY_CORE_VERSION_OFFSET, &7u32.to_le_bytes());
+        put(c::DISCOVERY_CORE_NAME_OFFSET, b"mock");
+        for n in 0..u64::from(2 * s.pairs) {
+            let at = c::DISCOVERY_CHANNEL_ENTRY_OFFSET + n * c::DISCOVERY_CHANNEL_ENTRY_STRIDE;
+            put(at + c::CHANNEL_ENTRY_DIRECTION_OFFSET, &[(n & 1) as u8]);
+            put(at + c::CHANNEL_ENTRY_QUEUE_DEPTH_OFFSET, &QUEUE_DEPTH.to_le_bytes());
+            put(at + c::CHANNEL_ENTRY_INLINE_SLOTS_OFFSET, &(if n & 1 == 0 { INLINE_SLOTS } else { 0 }).to_le_bytes());
+            put(at + c::CHANNEL_ENTRY_FIRST_PAGE_OFFSET, &((c::PAGE_CHANNELS + c::PAGES_PER_CHANNEL * n) as u32).to_le_bytes());
+            put(at + c::CHANNEL_ENTRY_BUFFER_BYTES_OFFSET, &8192u32.to_le_bytes());
+            let name = format!("{}{}", if n & 1 == 0 { "in" } else { "out" }, n / 2);
+            put(at + c::CHANNEL_ENTRY_NAME_OFFSET, name.as_bytes());
+        }
+        page
+    }
+
+    fn lock(&self) -> Result<std::sync::MutexGuard<'_, Card>> {
+        let card = self.card.lock().unwrap();
+        if card.gone {
+            return Err(BusError::Gone("the mock was unplugged".into()));
+        }
+        Ok(card)
+    }
+}
+
+impl Card {
+    fn random(&mut self, below: u64) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random >> 11) % below.max(1)
+    }
+
+    fn fire(&mut self, vector: usize) {
+        self.fired[vector] = true;
+        if self.events[vector] >= 0 {
+            let one = 1u64;
+            // SAFETY: an eventfd of our own, and 8 bytes.
+            unsafe { libc::write(self.events[vector], (&raw const one).cast(), 8) };
+        }
+    }
+
+    fn memory(&mut self, address: u64, bytes: usize, write: bool) -> Option<*mut u8> {
+        let found = self.maps.iter().find(|(base, size, _, access)| {
+            let inside = address >= *base && address + bytes as u64 <= base + *size as u64;
+            inside && (*access == Access::ReadWrite || (*access == Access::Write) == write)
+        });
+        let pointer = found.map(|(base, _, pointer, _)| (*pointer + (address - base) as usize) as *mut u8);
+        self.stray += u64::from(pointer.is_none());
+        pointer
+    }
+
+    fn read(&mut self, address: u64, bytes: usize) -> Option<Vec<u8>> {
+        let from = self.memory(address, bytes, false)?;
+        // SAFETY: mapped, hence valid by the contract of `Bus::map`.
+        Some(unsafe { std::slice::from_raw_parts(from, bytes) }.to_vec())
+    }
+
+    fn write(&mut self, address: u64, data: &[u8]) -> bool {
+        let Some(to) = self.memory(address, data.len(), true) else { return false };
+        // SAFETY: as above.
+        unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), to, data.len()) };
+        true
+    }
+
+    fn entry(&mut self, channel: usize, entry: c::Completion) {
+        let ch = &mut self.channels[channel];
+        let lap_phase = ((ch.produced >> ch.ring_log2) & 1) as u8 ^ 1;
+        let index = ch.produced & ((1 << ch.ring_log2) - 1);
+        let address = ch.ring_base + 16 * u64::from(index);
+        ch.produced = ch.produced.wrapping_add(1);
+        let image = c::Completion { flags: entry.flags ^ lap_phase, ..entry }.to_le_bytes();
+        // The half with the phase last, as a reader on another thread sees a whole TLP.
+        self.write(address, &image[..8]);
+        std::sync::atomic::fence(std::sync::atomic::Ordering::Release);
+        self.write(address + 8, &image[8..]);
+        self.fire_if_due(channel);
+    }
+
+    fn fire_if_due(&mut self, channel: usize) {
+        let ch = &mut self.channels[channel];
+        if ch.armed.is_some_and(|index| ch.produced != index) {
+            ch.armed = None;
+            let vector = usize::from(ch.vector);
+            self.fire(vector);
+        }
+    }
+
+    fn complete(&mut self, channel: usize, status: c::Status, message: (u32, u32)) {
+        let posted = self.channels[channel].queue.pop_front().unwrap();
+        let mut entry = c::Completion {
+            bytes: posted.moved,
+            offset: message.0,
+            user: message.1,
+            cookie: posted.descriptor.cookie,
+            status: status as u8,
+            flags: 0,
+        };
+        let mut twice = false;
+        match self.channels[channel].misbehave.take() {
+            None => {}
+            Some(Misbehaviour::WrongCookie) => entry.cookie ^= 0x5a5a,
+            Some(Misbehaviour::TooManyBytes) => entry.bytes = posted.descriptor.length + 1,
+            Some(Misbehaviour::BadStatus) => entry.status = 200,
+            Some(Misbehaviour::WrongPhase) => entry.flags ^= 1,
+            Some(Misbehaviour::Twice) => twice = true,
+            Some(Misbehaviour::Fault(status)) => entry.status = status as u8,
+        }
+        self.entry(channel, entry);
+        if twice {
+            self.entry(channel, entry);
+        }
+    }
+
+    fn commit(&mut self, channel: usize, torn: bool) {
+        let ch = &mut self.channels[channel];
+        let mut image = [0; 16];
+        for (word, bytes) in ch.stage.iter().zip(image.chunks_mut(4)) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+        let descriptor = c::Descriptor::from_le_bytes(image);
+        let places: u16 = ch.queue.iter().map(|posted| posted.places).sum::<u16>() + ch.prefixes.places;
+        if !ch.enable || ch.error || places >= QUEUE_DEPTH {
+            ch.overflows += 1;
+            ch.error |= ch.enable;
+            return;
+        }
+        let kind = c::Kind::try_from((descriptor.control & c::DESCRIPTOR_CONTROL_KIND_MASK) as u8);
+        ch.prefixes.places += 1;
+        match kind {
+            Ok(c::Kind::Attributes) if !torn => ch.prefixes.attributes = Some((descriptor.address, descriptor.length)),
+            Ok(c::Kind::MessageLength) if !torn => ch.prefixes.length = descriptor.address,
+            _ => {
+                let mut posted = Posted { descriptor, torn, ..std::mem::take(&mut ch.prefixes) };
+                if kind == Ok(c::Kind::Inline) {
+                    let start = descriptor.address as usize;
+                    posted.inline = ch.slots[start..start + descriptor.length as usize].to_vec();
+                }
+                ch.queue.push_back(posted);
+            }
+        }
+    }
+
+    fn doorbell(&mut self, channel: usize, offset: u64, value: u32) {
+        match offset {
+            c::DOORBELL_ARM_OFFSET => {
+                self.channels[channel].armed = Some(value);
+                self.fire_if_due(channel);
+            }
+            c::DOORBELL_CANCEL_OFFSET => {
+                for posted in &mut self.channels[channel].queue {
+                    posted.cancelled = Some(c::Status::Cancelled);
+                }
+            }
+            _ if offset < 16 => {
+                let ch = &mut self.channels[channel];
+                let word = (offset / 4) as usize;
+                ch.staged = if word == 0 || ch.staged == word { word + 1 } else { 0 };
+                ch.stage[word] = value;
+                if word == 3 {
+                    let torn = ch.staged != 4;
+                    self.channels[channel].staged = 0;
+                    self.commit(channel, torn);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn reset_channel(&mut self, channel: usize) {
+        while !self.channels[channel].queue.is_empty() {
+            self.complete(channel, c::Status::Reset, (0, 0));
+        }
+        let ch = &mut self.channels[channel];
+        let slots = std::mem::take(&mut ch.slots);
+        *ch = Channel { slots, ..Channel::default() };
+        if channel % 2 == 1 {
+            self.loops[channel / 2].clear();
+        }
+    }
+
+    fn privileged(&mut self, channel: usize, offset: u64, value: u32) {
+        let ch = &mut self.channels[channel];
+        match offset {
+            c::CHANNEL_CONTROL_OFFSET => {
+                ch.enable = value & c::CHANNEL_CONTROL_ENABLE_MASK != 0;
+                ch.announce = value & c::CHANNEL_CONTROL_ANNOUNCE_MASK != 0;
+            }
+            c::CHANNEL_RESET_OFFSET => self.reset_channel(channel),
+            c::CHANNEL_RING_BASE_OFFSET => ch.ring_base = ch.ring_base >> 32 << 32 | u64::from(value),
+            0x0c => ch.ring_base = u64::from(value) << 32 | ch.ring_base & 0xffff_ffff,
+            c::CHANNEL_RING_LOG2_OFFSET => ch.ring_log2 = value,
+            c::CHANNEL_VECTOR_OFFSET => ch.vector = value as u16,
+            _ => {}
+        }
+    }
+
+    fn card_page(&mut self, offset: u64, value: u32) {
+        let in_array = |base: u64| (base..base + 4 * c::USER_INTERRUPTS as u64).contains(&offset).then(|| ((offset - base) / 4) as usize);
+        match offset {
+            c::CARD_CONTROL_OFFSET => {
+                for channel in 0..self.channels.len() {
+                    self.reset_channel(channel);
+                }
+                self.loops.iter_mut().for_each(VecDeque::clear);
+                self.registers.fill(0);
+                self.irq_enable = 0;
+                self.irq_count.fill(0);
+            }
+            c::CARD_WINDOW_STATUS_OFFSET => self.window_status &= !value,
+            c::CARD_USER_IRQ_ENABLE_OFFSET => self.irq_enable = value,
+            _ => {
+                if let Some(index) = in_array(c::CARD_USER_IRQ_VECTOR_OFFSET) {
+                    self.irq_vector[index] = value;
+                }
+            }
+        }
+    }
+
+    fn write32(&mut self, bar: u8, offset: u64, value: u32) {
+        if bar == c::BAR_WINDOW {
+            match offset as u32 {
+                REGISTER_ERROR => self.window_status |= c::CARD_WINDOW_STATUS_ERROR_MASK,
+                REGISTER_SILENT => self.window_status |= c::CARD_WINDOW_STATUS_TIMEOUT_MASK,
+                offset => self.registers[offset as usize / 4] = value,
+            }
+            return;
+        }
+        let (page, offset) = (offset >> PAGE_SHIFT, offset & ((1 << PAGE_SHIFT) - 1));
+        let Some(n) = page.checked_sub(c::PAGE_CHANNELS) else {
+            if page == c::PAGE_CARD {
+                self.card_page(offset, value);
+            }
+            return;
+        };
+        let channel = (n / c::PAGES_PER_CHANNEL) as usize;
+        match n % c::PAGES_PER_CHANNEL {
+            c::PAGE_CHANNEL_PRIVILEGED => self.privileged(channel, offset, value),
+            c::PAGE_CHANNEL_DOORBELL => self.doorbell(channel, offset, value),
+            _ => {}
+        }
+    }
+
+    fn read32(&mut self, bar: u8, offset: u64, discovery: &[u8]) -> u32 {
+        if bar == c::BAR_WINDOW {
+            return match offset as u32 {
+                REGISTER_ERROR => {
+                    self.window_status |= c::CARD_WINDOW_STATUS_ERROR_MASK;
+                    u32::MAX
+                }
+                REGISTER_SILENT => {
+                    self.window_status |= c::CARD_WINDOW_STATUS_TIMEOUT_MASK;
+                    u32::MAX
+                }
+                offset => self.registers[offset as usize / 4],
+            };
+        }
+        let (page, offset) = (offset >> PAGE_SHIFT, offset & ((1 << PAGE_SHIFT) - 1));
+        match page {
+            c::PAGE_DISCOVERY => u32::from_le_bytes(discovery[offset as usize..offset as usize + 4].try_into().unwrap()),
+            c::PAGE_CARD => match offset {
+                c::CARD_WINDOW_STATUS_OFFSET => self.window_status,
+                _ if (c::CARD_USER_IRQ_COUNT_OFFSET..c::CARD_USER_IRQ_COUNT_OFFSET + 64).contains(&offset) => {
+                    self.irq_count[((offset - c::CARD_USER_IRQ_COUNT_OFFSET) / 4) as usize]
+                }
+                _ => 0,
+            },
+            _ if page >= c::PAGE_CHANNELS => {
+                let ch = &self.channels[((page - c::PAGE_CHANNELS) / c::PAGES_PER_CHANNEL) as usize];
+                match offset {
+                    c::CHANNEL_STATUS_OFFSET => u32::from(ch.enable) | u32::from(ch.error) << c::CHANNEL_STATUS_ERROR_LSB,
+                    c::CHANNEL_OVERFLOWS_OFFSET => ch.overflows,
+                    c::CHANNEL_PRODUCED_OFFSET => ch.produced,
+                    _ => 0,
+                }
+            }
+            _ => 0,
+        }
+    }
+
+    /// Begin with the descriptor at the head: find its pieces.
+    fn begin(&mut self, channel: usize) {
+        let mut posted = self.channels[channel].queue[0].clone();
+        if posted.pieces.is_some() {
+            return;
+        }
+        let (descriptor, mut pieces) = (posted.descriptor, VecDeque::new());
+        match c::Kind::try_from((descriptor.control & c::DESCRIPTOR_CONTROL_KIND_MASK) as u8) {
+            _ if posted.torn => posted.outcome = Some(c::Status::Torn),
+            Ok(c::Kind::Direct) => pieces.push_back((descriptor.address, u64::from(descriptor.length))),
+            Ok(c::Kind::Inline) if channel % 2 == 0 => pieces.push_back((u64::MAX, u64::from(descriptor.length))),
+            Ok(c::Kind::List) => {
+                let (mut at, mut left) = (descriptor.address, u64::from(descriptor.length));
+                loop {
+                    let Some(image) = self.read(at, 16) else {
+                        posted.outcome = Some(c::Status::UnsupportedRequest);
+                        break;
+                    };
+                    let entry = c::ListEntry::from_le_bytes(image.try_into().unwrap());
+                    if entry.control & c::LIST_ENTRY_CONTROL_CHAIN_MASK != 0 {
+                        at = entry.address;
+                        continue;
+                    }
+                    let bytes = left.min(entry.length.into());
+                    pieces.push_back((entry.address, bytes));
+                    left -= bytes;
+                    at += 16;
+                    if entry.control & c::LIST_ENTRY_CONTROL_LAST_MASK != 0 {
+                        if left > 0 {
+                            posted.outcome = Some(c::Status::Malformed);
+                        }
+                        break;
+                    }
+                }
+            }
+            _ => posted.outcome = Some(c::Status::Malformed),
+        }
+        posted.pieces = Some(pieces);
+        self.channels[channel].queue[0] = posted;
+    }
+
+    /// Move some bytes of each channel; true if anything happened.
+    fn step(&mut self) -> bool {
+        let mut moved = false;
+        for channel in 0..self.channels.len() {
+            if self.channels[channel].enable {
+                moved |= if channel % 2 == 0 { self.step_h2c(channel) } else { self.step_c2h(channel) };
+            }
+        }
+        moved
+    }
+
+    fn burst(&mut self) -> usize {
+        let log2 = self.random(14);
+        1 + self.random(1 << log2) as usize
+    }
+
+    fn step_h2c(&mut self, channel: usize) -> bool {
+        if self.channels[channel].queue.is_empty() {
+            return false;
+        }
+        self.begin(channel);
+        let pair = channel / 2;
+        let held: usize = self.loops[pair].iter().map(|message| message.bytes.len()).sum();
+        let room = self.capacity.saturating_sub(held);
+        let burst = self.burst().min(room);
+        let posted = &mut self.channels[channel].queue[0];
+        let pieces = posted.pieces.as_mut().unwrap();
+        while pieces.front().is_some_and(|piece| piece.1 == 0) {
+            pieces.pop_front();
+        }
+        let Some(&(address, left)) = pieces.front() else {
+            if self.capacity == 0 && posted.cancelled.is_none() {
+                return false;
+            }
+            let (end, outcome) = (posted.descriptor.control & c::DESCRIPTOR_CONTROL_END_MASK != 0, posted.outcome);
+            if outcome.is_none() && end {
+                self.open_message(channel);
+                self.loops[pair].back_mut().unwrap().ended = true;
+                self.channels[channel].open = false;
+            }
+            self.complete(channel, outcome.unwrap_or(c::Status::Done), (0, 0));
+            return true;
+        };
+        if let Some(status) = posted.cancelled {
+            self.complete(channel, status, (0, 0));
+            return true;
+        }
+        let count = burst.min(left as usize);
+        if count == 0 {
+            return false;
+        }
+        let data = if address == u64::MAX {
+            let from = posted.moved as usize;
+            Some(posted.inline[from..from + count].to_vec())
+        } else {
+            self.read(address, count)
+        };
+        let Some(data) = data else {
+            self.complete(channel, c::Status::UnsupportedRequest, (0, 0));
+            return true;
+        };
+        self.open_message(channel);
+        self.loops[pair].back_mut().unwrap().bytes.extend(&data);
+        let posted = &mut self.channels[channel].queue[0];
+        posted.moved += count as u32;
+        let piece = &mut posted.pieces.as_mut().unwrap()[0];
+        if piece.0 != u64::MAX {
+            piece.0 += count as u64;
+        }
+        piece.1 -= count as u64;
+        true
+    }
+
+    fn open_message(&mut self, channel: usize) {
+        if std::mem::replace(&mut self.channels[channel].open, true) {
+            return;
+        }
+        let posted = &self.channels[channel].queue[0];
+        let (offset, user) = posted.attributes.unwrap_or_default();
+        let message = Message { length: posted.length, offset: offset as u32, user, ..Message::default() };
+        self.loops[channel / 2].push_back(message);
+    }
+
+    fn step_c2h(&mut self, channel: usize) -> bool {
+        let pair = channel / 2;
+        if self.channels[channel].announce {
+            // Only the oldest message can start: its first beat, or its empty end.
+            if let Some(message) = self.loops[pair].front_mut() {
+                if !message.announced && (!message.bytes.is_empty() || message.ended) {
+                    message.announced = true;
+                    let entry = c::Completion {
+                        bytes: message.length as u32,
+                        offset: message.offset,
+                        user: message.user,
+                        cookie: (message.length >> 32) as u16,
+                        status: c::Status::None as u8,
+                        flags: c::COMPLETION_FLAGS_START_MASK,
+                    };
+                    self.entry(channel, entry);
+                    return true;
+                }
+            }
+        }
+        if self.channels[channel].queue.is_empty() {
+            return false;
+        }
+        self.begin(channel);
+        let burst = self.burst();
+        let front = self.loops[pair].front();
+        let attributes = front.map_or((0, 0), |message| (message.offset, message.user));
+        let posted = &mut self.channels[channel].queue[0];
+        let pieces = posted.pieces.as_mut().unwrap();
+        while pieces.front().is_some_and(|piece| piece.1 == 0) {
+            pieces.pop_front();
+        }
+        let ready = front.is_some_and(|message| message.bytes.is_empty() && message.ended);
+        if ready && posted.outcome.is_none() && posted.cancelled.is_none() {
+            self.loops[pair].pop_front();
+            self.complete(channel, c::Status::EndOfMessage, attributes);
+            return true;
+        }
+        let Some(&(address, left)) = pieces.front() else {
+            let outcome = posted.outcome.unwrap_or(c::Status::Done);
+            self.complete(channel, outcome, attributes);
+            return true;
+        };
+        if let Some(status) = posted.cancelled {
+            self.complete(channel, status, attributes);
+            return true;
+        }
+        let have = front.map_or(0, |message| message.bytes.len());
+        let count = burst.min(left as usize).min(have);
+        if count == 0 {
+            return false;
+        }
+        let data: Vec<u8> = self.loops[pair][0].bytes.drain(..count).collect();
+        if !self.write(address, &data) {
+            self.complete(channel, c::Status::UnsupportedRequest, attributes);
+            return true;
+        }
+        let posted = &mut self.channels[channel].queue[0];
+        posted.moved += count as u32;
+        let piece = &mut posted.pieces.as_mut().unwrap()[0];
+        *piece = (piece.0 + count as u64, piece.1 - count as u64);
+        true
+    }
+}
+
+impl Bus for MockBus {
+    fn name(&self) -> &str {
+        "mock:loopback"
+    }
+    fn bar_bytes(&self, bar: u8) -> u64 {
+        match bar {
+            c::BAR_DEVICE => (c::PAGE_CHANNELS + c::PAGES_PER_CHANNEL * 2 * u64::from(self.settings.pairs)) << PAGE_SHIFT,
+            c::BAR_WINDOW => WINDOW_BYTES.into(),
+            _ => 0,
+        }
+    }
+    fn read32(&self, bar: u8, offset: u64) -> Result<u32> {
+        let discovery = self.discovery();
+        Ok(self.lock()?.read32(bar, offset, &discovery))
+    }
+    fn read64(&self, bar: u8, offset: u64) -> Result<u64> {
+        Ok(u64::from(self.read32(bar, offset)?) | u64::from(self.read32(bar, offset + 4)?) << 32)
+    }
+    fn write32(&self, bar: u8, offset: u64, value: u32) -> Result<()> {
+        self.lock()?.write32(bar, offset, value);
+        Ok(())
+    }
+    fn write64(&self, bar: u8, offset: u64, value: u64) -> Result<()> {
+        self.write32(bar, offset, value as u32)?;
+        self.write32(bar, offset + 4, (value >> 32) as u32)
+    }
+    fn write_combining(&self, _bar: u8, offset: u64, bytes: &[u8]) -> Result<()> {
+        let n = (offset >> PAGE_SHIFT) - c::PAGE_CHANNELS;
+        assert_eq!(n % c::PAGES_PER_CHANNEL, c::PAGE_CHANNEL_INLINE, "a combining write outside the inline page");
+        let start = (offset & ((1 << PAGE_SHIFT) - 1)) as usize;
+        let mut card = self.lock()?;
+        card.channels[(n / c::PAGES_PER_CHANNEL) as usize].slots[start..start + bytes.len()].copy_from_slice(bytes);
+        Ok(())
+    }
+    fn fence(&self) -> Result<()> {
+        Ok(())
+    }
+    unsafe fn map(&self, memory: *mut u8, bytes: usize, access: Access) -> Result<u64> {
+        let mut card = self.lock()?;
+        // Same place in the page as in the program, and a hole between any two.
+        let address = card.next_map + (memory as u64 & 0xfff);
+        card.next_map = (address + bytes as u64 + 0x1fff) & !0xfff;
+        card.maps.push((address, bytes, memory as usize, access));
+        Ok(address)
+    }
+    fn unmap(&self, address: u64, bytes: usize) -> Result<()> {
+        let mut card = self.card.lock().unwrap();
+        let position = card.maps.iter().position(|map| (map.0, map.1) == (address, bytes));
+        let position = position.ok_or_else(|| BusError::Invalid(format!("unmap of {address:#x}, {bytes} bytes: not mapped")))?;
+        card.maps.swap_remove(position);
+        Ok(())
+    }
+    fn enable_vectors(&self, count: u16) -> Result<u16> {
+        Ok(count.min(self.settings.vectors))
+    }
+    fn wait(&self, vector: u16, nanoseconds: u64) -> Result<Wake> {
+        let mut waited = 0;
+        loop {
+            let mut card = self.lock()?;
+            if std::mem::take(&mut card.fired[usize::from(vector)]) {
+                card.now += 10_000; // waking takes its time; a card that fires without end must not stop the clock
+                return Ok(Wake::Fired);
+            }
+            if waited >= nanoseconds {
+                return Ok(Wake::TimedOut);
+            }
+            let busy = card.step();
+            let tick = match (busy, self.settings.real_time) {
+                (true, _) => 100,
+                (false, true) => 50_000,
+                (false, false) => nanoseconds - waited,
+            };
+            card.now += tick;
+            waited += tick;
+            drop(card);
+            if !busy && self.settings.real_time {
+                std::thread::sleep(Duration::from_nanos(tick));
+            }
+        }
+    }
+    fn event_fd(&self, vector: u16) -> Result<RawFd> {
+        let mut card = self.lock()?;
+        let event = &mut card.events[usize::from(vector)];
+        if *event < 0 {
+            // SAFETY: no pointers.
+            *event = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
+        }
+        Ok(*event)
+    }
+    fn poll(&self) -> Result<()> {
+        let mut card = self.lock()?;
+        card.step();
+        card.now += 100;
+        Ok(())
+    }
+    fn now(&self) -> u64 {
+        self.card.lock().unwrap().now
+    }
+    fn reset(&self) -> Result<()> {
+        Ok(())
+    }
+    fn wire(&self) -> Option<WireStatistics> {
+        None
+    }
+    fn register_names(&self) -> Vec<(String, u32)> {
+        vec![("threshold".into(), 0x10)]
+    }
+}
+
+impl Drop for MockBus {
+    fn drop(&mut self) {
+        for event in self.card.lock().unwrap().events.iter().filter(|event| **event >= 0) {
+            // SAFETY: our own.
+            unsafe { libc::close(*event) };
+        }
+    }
+}

@@ -1,0 +1,562 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The library and the user-space driver against a card in software (`towpath_driver::mock`): what they promise, in bad weather, too. Seeds are printed;
+//! `TOWPATH_SEED` repeats one.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use towpath::{ChannelOptions, Device, Error, Message, Notify, Received, Status};
+use towpath_driver::mock::{Misbehaviour, MockBus, Settings, QUEUE_DEPTH, REGISTER_ERROR, REGISTER_SILENT};
+use towpath_driver::user::UserDriver;
+
+fn open(settings: Settings) -> (Arc<MockBus>, Device) {
+    let bus = Arc::new(MockBus::new(settings));
+    let device = Device::from_driver(Arc::new(UserDriver::open(bus.clone()).unwrap()));
+    (bus, device)
+}
+
+fn seeds(count: u64) -> Vec<u64> {
+    match std::env::var("TOWPATH_SEED") {
+        Ok(seed) => vec![seed.parse().expect("TOWPATH_SEED is a number")],
+        Err(_) => (1..=count).collect(),
+    }
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        ((self.0 >> 11) % bound.max(1) as u64) as usize
+    }
+    /// Log-uniform from 0.
+    fn length(&mut self, bits: usize) -> usize {
+        let bits = self.below(bits + 1);
+        self.below(1 << bits)
+    }
+    fn bytes(&mut self, count: usize) -> Vec<u8> {
+        (0..count).map(|_| self.below(256) as u8).collect()
+    }
+}
+
+fn pattern(count: usize) -> Vec<u8> {
+    Random(0x1234_5678_9abc).bytes(count)
+}
+
+const SHORT: Option<Duration> = Some(Duration::from_millis(1));
+
+#[test]
+fn discovery_tells_what_the_card_is() {
+    let (_bus, device) = open(Settings { pairs: 2, ..Settings::default() });
+    let info = device.info();
+    assert_eq!((info.core.as_str(), info.core_version, info.data_bits, info.interrupts), ("mock", 7, 128, 2));
+    assert_eq!((info.serial, info.register_bytes, info.core_clock_khz), (0x1234_5678_9abc_def0, 4096, 250_000));
+    let names: Vec<_> = info.channels.iter().map(|c| format!("{}{}", c.name, c.direction)).collect();
+    assert_eq!(names, ["in0h2c", "out0c2h", "in1h2c", "out1c2h"]);
+    assert_eq!(info.channels[0].queue_depth, QUEUE_DEPTH);
+}
+
+#[test]
+fn other_cards_are_refused() {
+    let refuse = |settings| UserDriver::open(Arc::new(MockBus::new(settings))).err().map(|e| e.to_string()).unwrap();
+    let text = refuse(Settings { version: (9, 3), ..Settings::default() });
+    assert!(text.contains("version 9.3") && text.contains("this library 1."), "{text}");
+    let text = refuse(Settings { magic: u64::MAX, ..Settings::default() });
+    assert!(text.contains("not a Towpath card"), "{text}");
+    // A newer minor version only adds.
+    UserDriver::open(Arc::new(MockBus::new(Settings { version: (1, 77), ..Settings::default() }))).unwrap();
+}
+
+#[test]
+fn wrong_channels_are_named_with_a_remedy() {
+    let (_bus, device) = open(Settings { pairs: 2, ..Settings::default() });
+    let text = device.sender("out1").unwrap_err().to_string();
+    assert!(text.contains("\"out1\"") && text.contains("receiver()") && text.contains("\"in0\", \"in1\""), "{text}");
+    let text = device.receiver("nowhere").unwrap_err().to_string();
+    assert!(text.contains("\"nowhere\"") && text.contains("3 \"out1\" (c2h)"), "{text}");
+    assert!(matches!(device.sender(17), Err(Error::NoSuchChannel { .. })));
+    let first = device.sender("in0").unwrap();
+    assert!(matches!(device.sender(0), Err(Error::ChannelInUse { channel }) if channel == "in0"));
+    drop(first);
+    device.sender("0").unwrap().send(b"by its number").unwrap();
+}
+
+#[test]
+fn messages_of_every_size_come_back_whole() {
+    let (bus, device) = open(Settings { capacity: 1 << 20, ..Settings::default() });
+    let (sender, receiver) = (device.sender("in0").unwrap(), device.receiver("out0").unwrap());
+    for count in [0, 1, 3, 63, 64, 65, 127, 4095, 4096, 4097, 65535, 65536, 65537, 300_001] {
+        let data = pattern(count);
+        sender.send(&data).unwrap();
+        assert_eq!(receiver.recv().unwrap(), data, "{count} bytes");
+    }
+    assert_eq!(bus.maps(), 2, "only the two rings are mapped after all that");
+    drop((sender, receiver));
+    assert_eq!((bus.maps(), bus.stray(), bus.overflows(0)), (0, 0, 0));
+}
+
+#[test]
+fn attributes_and_message_starts_arrive() {
+    let (_bus, device) = open(Settings::default());
+    let (sender, receiver) = (device.sender("in0").unwrap(), device.receiver("out0").unwrap());
+    let length = Some(5 + (3u64 << 32));
+    sender.send_message(b"hello", Message { length, offset: 0xabc, user: 77, ..Message::default() }).unwrap();
+    sender.send(b"plain").unwrap();
+    for _ in 0..2 {
+        let start = receiver.message_start(SHORT).unwrap();
+        assert_eq!((start.length, start.offset, start.user), (length, 0xabc, 77));
+    }
+    let mut buffer = [0; 5];
+    // The buffer is as long as the message: its end may come with the last byte or behind it.
+    let got = receiver.recv_into(&mut buffer).unwrap();
+    assert_eq!((&buffer, got.bytes, got.offset, got.user), (b"hello", 5, 0xabc, 77));
+    if !got.end_of_message {
+        let end = receiver.recv_into(&mut buffer).unwrap();
+        assert_eq!((end.bytes, end.end_of_message), (0, true));
+    }
+    let start = receiver.message_start(SHORT).unwrap();
+    assert_eq!((start.length, start.offset, start.user), (None, 0, 0));
+    assert_eq!(receiver.recv().unwrap(), b"plain");
+    assert!(matches!(receiver.message_start(SHORT), Err(Error::Pending { .. })));
+    assert_eq!(receiver.try_message_start().unwrap(), None);
+}
+
+#[test]
+fn a_small_buffer_leaves_the_rest() {
+    let (_bus, device) = open(Settings::default());
+    let (sender, receiver) = (device.sender("in0").unwrap(), device.receiver("out0").unwrap());
+    sender.send(&pattern(1000)).unwrap();
+    let mut first = [0; 300];
+    let got = receiver.recv_into(&mut first).unwrap();
+    assert_eq!((got.bytes, got.end_of_message), (300, false));
+    assert_eq!([first.to_vec(), receiver.recv().unwrap()].concat(), pattern(1000));
+}
+
+/// Receives one message in pieces of random size, by slice, by list or by ticket.
+fn receive(random: &mut Random, receiver: &towpath::Receiver, buffer: &mut towpath::Buffer) -> Vec<u8> {
+    let mut all = Vec::new();
+    loop {
+        let size = 1 + random.length(14);
+        let (bytes, end) = match random.below(3) {
+            0 => {
+                let mut slice = vec![0xee; size];
+                let got: Received = receiver.recv_into(&mut slice).unwrap();
+                all.extend_from_slice(&slice[..got.bytes]);
+                (got.bytes, got.end_of_message)
+            }
+            1 => {
+                let (mut a, mut b) = (vec![0xee; random.below(size)], vec![0xee; size]);
+                let got = receiver.recv_vectored(&mut [IoSliceMut::new(&mut a), IoSliceMut::new(&mut b)]).unwrap();
+                let whole = [a, b].concat();
+                all.extend_from_slice(&whole[..got.bytes]);
+                (got.bytes, got.end_of_message)
+            }
+            _ => {
+                let at = random.below(64);
+                let ticket = receiver.submit(buffer, at..at + size).unwrap();
+                let done = receiver.wait(ticket, SHORT).unwrap().check("out0", 0).unwrap();
+                all.extend_from_slice(&buffer.as_slice().unwrap()[at..at + done.bytes as usize]);
+                (done.bytes as usize, done.status == Status::EndOfMessage)
+            }
+        };
+        if end {
+            return all;
+        }
+        assert!(bytes > 0, "a receive brought neither a byte nor the end");
+    }
+}
+
+#[test]
+fn random_transfers_of_every_kind() {
+    for seed in seeds(6) {
+        eprintln!("TOWPATH_SEED={seed}");
+        let mut random = Random(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) | 1);
+        let (bus, device) = open(Settings { seed, capacity: 1 << 18, ..Settings::default() });
+        let notify = [Notify::default(), Notify::Poll, Notify::Interrupt][random.below(3)];
+        let options = ChannelOptions { notify, announce: random.below(2) == 0 };
+        let (sender, receiver) = (device.sender_with("in0", options).unwrap(), device.receiver_with("out0", options).unwrap());
+        let mut memory = device.allocate(1 << 16).unwrap();
+        let mut landing = device.allocate(1 << 16).unwrap();
+        let mut sent = 0;
+        for _ in 0..400 {
+            // One message, in parts.
+            let mut message = Vec::new();
+            let parts = 1 + random.below(4);
+            let mut tickets = Vec::new();
+            for part in 0..parts {
+                let end = part + 1 == parts;
+                let data = {
+                    let count = random.length(13);
+                    random.bytes(count)
+                };
+                let attributes = Message {
+                    end,
+                    length: (random.below(3) == 0).then_some(99),
+                    offset: random.below(2) as u64 * 5,
+                    user: random.below(2) as u32,
+                };
+                match random.below(3) {
+                    0 => sender.send_message(&data, attributes).unwrap(),
+                    1 => {
+                        let (a, rest) = data.split_at(random.below(data.len() + 1));
+                        let (b, c) = rest.split_at(random.below(rest.len() + 1));
+                        sender.send_vectored(&[IoSlice::new(a), IoSlice::new(b), IoSlice::new(c)], attributes).unwrap();
+                    }
+                    _ => {
+                        while let Some(ticket) = tickets.pop() {
+                            assert_eq!(sender.wait(ticket, SHORT).unwrap().status, Status::Done);
+                        }
+                        let at = random.below(64);
+                        memory.as_mut_slice().unwrap()[at..at + data.len()].copy_from_slice(&data);
+                        tickets.push(sender.submit(&memory, at..at + data.len(), attributes).unwrap());
+                        assert!(matches!(memory.as_mut_slice(), Err(Error::BufferInUse)));
+                    }
+                }
+                message.extend_from_slice(&data);
+                sent += 1;
+            }
+            assert_eq!(receive(&mut random, &receiver, &mut landing), message, "seed {seed}");
+            for ticket in tickets {
+                assert_eq!(sender.wait(ticket, SHORT).unwrap().status, Status::Done);
+            }
+        }
+        for statistics in [sender.statistics(), receiver.statistics()] {
+            assert_eq!(statistics.submitted, statistics.completed);
+            let faults = (statistics.wrong_cookies, statistics.wrong_lengths, statistics.wrong_statuses, statistics.unexpected);
+            assert_eq!(faults, (0, 0, 0, 0), "seed {seed}");
+        }
+        assert_eq!(sender.statistics().submitted, sent);
+        drop((memory, landing, sender, receiver));
+        assert_eq!((bus.maps(), bus.stray(), bus.overflows(0)), (0, 0, 0), "seed {seed}");
+    }
+}
+
+#[test]
+fn random_timeouts_and_cancels_lose_nothing() {
+    for seed in seeds(20) {
+        eprintln!("TOWPATH_SEED={seed}");
+        let mut random = Random(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) | 1);
+        let (bus, device) = open(Settings { seed, capacity: 1000, ..Settings::default() });
+        let (sender, receiver) = (device.sender("in0").unwrap(), device.receiver("out0").unwrap());
+        sender.set_timeout(Some(Duration::from_micros(5)));
+        receiver.set_timeout(Some(Duration::from_micros(5)));
+        let data = random.bytes(60_000);
+        let (mut taken, mut got, mut ended) = (0, Vec::new(), false);
+        let (mut send_timeouts, mut receive_timeouts) = (0, 0);
+        while !ended {
+            if taken <= data.len() {
+                match sender.send(&data[taken..]) {
+                    Ok(()) => taken = data.len() + 1,
+                    Err(Error::Timeout { channel, bytes, .. }) => {
+                        assert_eq!(channel, "in0");
+                        taken += bytes as usize;
+                        send_timeouts += 1;
+                    }
+                    Err(error) => panic!("seed {seed}: {error}"),
+                }
+            }
+            let mut buffer = vec![0xee; 1 + random.length(12)];
+            match receiver.recv_into(&mut buffer) {
+                Ok(received) => {
+                    got.extend_from_slice(&buffer[..received.bytes]);
+                    ended = received.end_of_message;
+                }
+                Err(Error::Timeout { bytes, .. }) => {
+                    got.extend_from_slice(&buffer[..bytes as usize]);
+                    assert!(buffer[bytes as usize..].iter().all(|byte| *byte == 0xee), "seed {seed}: bytes beyond the count");
+                    receive_timeouts += 1;
+                }
+                Err(error) => panic!("seed {seed}: {error}"),
+            }
+        }
+        assert!(got == data, "seed {seed}: {} of {} bytes came back the same", got.len(), data.len());
+        assert!(send_timeouts > 5 && receive_timeouts > 5, "seed {seed}: {send_timeouts}, {receive_timeouts}");
+        assert_eq!((bus.stray(), bus.maps()), (0, 2), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_failed_recv_keeps_what_came() {
+    let (bus, device) = open(Settings::default());
+    let receiver = device.receiver("out0").unwrap();
+    receiver.set_timeout(SHORT);
+    bus.produce(0, b"begun ", false);
+    assert!(matches!(receiver.recv(), Err(Error::Timeout { bytes: 6, .. })));
+    // The rest is a message of its own for this core; for the library it is what comes next.
+    let mut three = [0; 3];
+    assert_eq!(receiver.recv_into(&mut three).unwrap().bytes, 3);
+    assert_eq!(&three, b"beg");
+    assert!(matches!(receiver.recv(), Err(Error::Timeout { bytes: 3, .. })));
+    receiver.reset().unwrap();
+    bus.produce(0, b"fresh", true);
+    assert_eq!(receiver.recv().unwrap(), b"fresh");
+}
+
+#[test]
+fn tickets_fill_the_queue_and_are_cancelled() {
+    let (bus, device) = open(Settings { capacity: 0, ..Settings::default() });
+    let sender = device.sender("in0").unwrap();
+    sender.set_timeout(SHORT);
+    let buffer = device.register(pattern(4096)).unwrap();
+    let tickets: Vec<_> = (0..QUEUE_DEPTH).map(|_| sender.submit(&buffer, 0..100, Message::default()).unwrap()).collect();
+    let text = sender.submit(&buffer, .., Message::default()).unwrap_err().to_string();
+    assert!(text.contains("\"in0\"") && text.contains("wait for a ticket"), "{text}");
+    assert!(matches!(sender.try_submit(&buffer, .., Message::default()), Err(Error::QueueFull { depth: QUEUE_DEPTH, .. })));
+    assert!(matches!(sender.send(b"x"), Err(Error::Timeout { bytes: 0, .. })));
+    assert!(matches!(sender.wait(tickets[3], SHORT), Err(Error::Pending { .. })));
+    assert!(buffer.in_flight());
+    sender.cancel().unwrap();
+    let ended = sender.poll_completions().unwrap();
+    assert_eq!(ended.iter().map(|c| c.ticket).collect::<Vec<_>>(), tickets);
+    assert!(ended.iter().all(|c| c.status == Status::Cancelled && c.bytes == 0));
+    assert!(!buffer.in_flight());
+    assert!(matches!(sender.wait(tickets[3], SHORT), Err(Error::UnknownTicket { .. })));
+    assert_eq!(bus.overflows(0), 0);
+    bus.set_capacity(1 << 16);
+    sender.send(b"and on").unwrap();
+    assert_eq!(device.receiver("out0").unwrap().recv().unwrap(), b"and on");
+}
+
+#[test]
+fn ranges_and_devices_of_buffers_are_checked() {
+    let (_bus, device) = open(Settings::default());
+    let (_other_bus, other) = open(Settings::default());
+    let sender = device.sender("in0").unwrap();
+    let buffer = device.allocate(100).unwrap();
+    assert!(matches!(sender.submit(&buffer, 50..101, Message::default()), Err(Error::Invalid(_))));
+    let foreign = other.allocate(100).unwrap();
+    assert!(matches!(sender.submit(&foreign, .., Message::default()), Err(Error::Invalid(_))));
+    assert!(!buffer.in_flight() && !foreign.in_flight());
+}
+
+#[test]
+fn resets_end_what_is_in_flight() {
+    let (_bus, device) = open(Settings { pairs: 2, ..Settings::default() });
+    let (sender, receiver) = (device.sender("in0").unwrap(), device.receiver("out0").unwrap());
+    let mut buffer = device.allocate(4096).unwrap();
+    for card in [false, true] {
+        sender.send_message(b"left open", Message { end: false, ..Message::default() }).unwrap();
+        let ticket = receiver.submit(&mut buffer, ..).unwrap();
+        assert!(matches!(buffer.as_slice(), Err(Error::BufferInUse)));
+        if card {
+            device.reset().unwrap();
+        } else {
+            receiver.reset().unwrap();
+            sender.reset().unwrap();
+        }
+        let done = receiver.wait(ticket, SHORT).unwrap();
+        assert_eq!(done.status, Status::Reset);
+        assert!(matches!(done.check("out0", 0), Err(Error::Reset { .. })));
+        buffer.as_slice().unwrap();
+        for _ in 0..40 {
+            sender.send(b"as new").unwrap();
+            assert_eq!(receiver.recv().unwrap(), b"as new");
+        }
+    }
+}
+
+#[test]
+fn faults_end_one_transfer_and_no_more() {
+    let (bus, device) = open(Settings::default());
+    let (sender, receiver) = (device.sender("in0").unwrap(), device.receiver("out0").unwrap());
+    use towpath_contract_status::*;
+    for (sent, expected) in ALL {
+        bus.misbehave(0, Misbehaviour::Fault(sent));
+        let error = sender.send(b"abc").unwrap_err();
+        assert!(matches!(&error, Error::Fault { channel, status, .. } if channel == "in0" && *status == expected), "{error}");
+        assert_eq!(receiver.recv().unwrap(), b"abc");
+        sender.send(b"next").unwrap();
+        assert_eq!(receiver.recv().unwrap(), b"next");
+    }
+}
+
+mod towpath_contract_status {
+    use towpath::Status;
+    use towpath_driver::mock::ContractStatus as C;
+    pub const ALL: [(C, Status); 6] = [
+        (C::UnsupportedRequest, Status::UnsupportedRequest),
+        (C::CompleterAbort, Status::CompleterAbort),
+        (C::Poisoned, Status::Poisoned),
+        (C::Timeout, Status::Timeout),
+        (C::BusMasteringOff, Status::BusMasteringOff),
+        (C::Torn, Status::Torn),
+    ];
+}
+
+#[test]
+fn a_misbehaving_card_is_counted_and_harmless() {
+    let (bus, device) = open(Settings::default());
+    let receiver = device.receiver("out0").unwrap();
+    let recovers = |sender: &towpath::Sender| {
+        receiver.reset().unwrap();
+        sender.send(b"well again").unwrap();
+        assert_eq!(receiver.recv().unwrap(), b"well again");
+    };
+    let sender = device.sender("in0").unwrap();
+    sender.set_timeout(SHORT);
+
+    bus.misbehave(0, Misbehaviour::TooManyBytes);
+    let error = sender.send(b"abc").unwrap_err();
+    assert!(matches!(&error, Error::Protocol { channel, .. } if channel == "in0"), "{error}");
+    assert_eq!(sender.statistics().wrong_lengths, 1);
+    recovers(&sender);
+
+    bus.misbehave(0, Misbehaviour::BadStatus);
+    let error = sender.send(b"abc").unwrap_err();
+    assert!(error.to_string().contains("unknown status 200"), "{error}");
+    assert_eq!(sender.statistics().wrong_statuses, 1);
+    recovers(&sender);
+
+    bus.misbehave(0, Misbehaviour::Twice);
+    sender.send(b"abc").unwrap();
+    recovers(&sender);
+    let statistics = sender.statistics();
+    assert_eq!(statistics.unexpected + statistics.wrong_cookies, 1, "{statistics:?}");
+
+    // These two look like a card that never answers: the timeout's cancel does not help, the reset after it does.
+    for how in [Misbehaviour::WrongCookie, Misbehaviour::WrongPhase] {
+        bus.misbehave(0, how);
+        let error = sender.send(&pattern(1000)).unwrap_err();
+        assert!(matches!(error, Error::Reset { .. }), "{how:?}: {error}");
+        recovers(&sender);
+    }
+    assert_eq!(sender.statistics().wrong_cookies + sender.statistics().unexpected, 2);
+    assert_eq!((bus.maps(), bus.stray()), (2, 0));
+}
+
+#[test]
+fn a_card_that_goes_away_hangs_nobody() {
+    let (bus, device) = open(Settings { capacity: 0, ..Settings::default() });
+    let (sender, receiver) = (device.sender("in0").unwrap(), device.receiver("out0").unwrap());
+    let mut buffer = device.allocate(4096).unwrap();
+    let ticket = receiver.submit(&mut buffer, ..).unwrap();
+    bus.unplug();
+    assert!(matches!(sender.send(&pattern(1000)), Err(Error::Bus { .. })));
+    assert!(matches!(receiver.wait(ticket, None), Err(Error::Bus { .. })));
+    assert!(matches!(receiver.cancel(), Err(Error::Bus { .. })));
+    assert!(!buffer.in_flight());
+    drop((sender, receiver, buffer));
+    assert_eq!(bus.maps(), 0);
+}
+
+#[test]
+fn registers_tell_what_went_wrong() {
+    let (_bus, device) = open(Settings::default());
+    let registers = device.registers();
+    registers.write(0x10, 128).unwrap();
+    assert_eq!((registers.read(0x10).unwrap(), registers.read_name("threshold").unwrap()), (128, 128));
+    registers.write_name("threshold", u32::MAX).unwrap();
+    assert_eq!(registers.read(0x10).unwrap(), u32::MAX, "all ones can be a value");
+    for (offset, word) in [(REGISTER_ERROR, "SLVERR"), (REGISTER_SILENT, "in time"), (2, "multiple of 4"), (0x1000, "outside")] {
+        let text = registers.read(offset).unwrap_err().to_string();
+        assert!(text.contains(word), "{text}");
+        let text = registers.write(offset, 1).unwrap_err().to_string();
+        assert!(text.contains(word), "{text}");
+    }
+    let text = registers.read_name("treshold").unwrap_err().to_string();
+    assert!(text.contains("treshold") && text.contains("threshold"), "{text}");
+    registers.read(0x10).unwrap();
+}
+
+#[test]
+fn user_interrupts_are_counted_even_on_one_vector() {
+    for vectors in [16, 1] {
+        let (bus, device) = open(Settings { vectors, ..Settings::default() });
+        let interrupts = device.interrupts();
+        assert!(matches!(interrupts.wait(1, SHORT), Err(Error::InterruptTimeout { index: 1, .. })));
+        bus.raise(1);
+        bus.raise(1);
+        assert_eq!(interrupts.wait(1, SHORT).unwrap(), 2);
+        assert!(interrupts.wait(1, Some(Duration::ZERO)).unwrap_err().is_timeout());
+        assert_eq!((interrupts.count(1).unwrap(), interrupts.count(0).unwrap()), (2, 0));
+        assert!(interrupts.wait(2, SHORT).unwrap_err().to_string().contains("0 to 1"));
+        let (sender, receiver) = (device.sender(0).unwrap(), device.receiver(1).unwrap());
+        sender.send(b"beside it").unwrap();
+        assert_eq!(receiver.recv().unwrap(), b"beside it");
+    }
+}
+
+fn readable(fd: i32) -> bool {
+    let mut count = 0u64;
+    // SAFETY: 8 bytes to read into; the descriptor does not block.
+    unsafe { libc::read(fd, (&raw mut count).cast(), 8) == 8 }
+}
+
+#[test]
+fn the_event_descriptor_loses_no_wake_up() {
+    let (bus, device) = open(Settings::default());
+    let receiver = device.receiver("out0").unwrap();
+    let fd = receiver.event_fd().unwrap();
+    let mut buffer = device.allocate(256).unwrap();
+    for round in 0..50 {
+        let ticket = receiver.submit(&mut buffer, ..).unwrap();
+        assert_eq!(receiver.try_wait(ticket).unwrap(), None, "round {round}");
+        readable(fd);
+        bus.produce(0, &[round], true);
+        let done = loop {
+            if readable(fd) {
+                if let Some(done) = receiver.poll_completions().unwrap().pop() {
+                    break done;
+                }
+            }
+            use towpath_bus::Bus;
+            bus.poll().unwrap(); // the card's own time
+            assert!(bus.now() < 10_000_000, "round {round}: nobody woke us");
+        };
+        assert_eq!((done.ticket, done.bytes, buffer.as_slice().unwrap()[0]), (ticket, 1, round));
+    }
+}
+
+#[test]
+fn threads_share_a_channel() {
+    let (_bus, device) = open(Settings { real_time: true, capacity: 10_000, ..Settings::default() });
+    let (sender, receiver) = (device.sender("in0").unwrap(), device.receiver("out0").unwrap());
+    let counts = std::thread::scope(|scope| {
+        for id in 0..3u8 {
+            let sender = &sender;
+            scope.spawn(move || {
+                for round in 0..100usize {
+                    let data = vec![id; 1 + 97 * round];
+                    // In two parts by one call: no other thread's bytes come between.
+                    let (a, b) = data.split_at(data.len() / 2);
+                    sender.send_vectored(&[IoSlice::new(a), IoSlice::new(b)], Message::default()).unwrap();
+                }
+            });
+        }
+        let mut counts = [0; 3];
+        for _ in 0..300 {
+            let data = receiver.recv().unwrap();
+            let id = data[0];
+            assert!(data.iter().all(|byte| *byte == id), "messages are mixed");
+            assert_eq!(data.len(), 1 + 97 * counts[usize::from(id)]);
+            counts[usize::from(id)] += 1;
+        }
+        counts
+    });
+    assert_eq!(counts, [100; 3]);
+}
+
+#[test]
+fn another_thread_can_cancel_or_reset_a_wait() {
+    let (_bus, device) = open(Settings { real_time: true, capacity: 0, ..Settings::default() });
+    let (sender, receiver) = (device.sender("in0").unwrap(), device.receiver("out0").unwrap());
+    sender.set_timeout(None);
+    receiver.set_timeout(None);
+    let began = Instant::now();
+    std::thread::scope(|scope| {
+        let sends = scope.spawn(|| sender.send(&pattern(5000)));
+        let receives = scope.spawn(|| receiver.recv());
+        let starts = scope.spawn(|| receiver.message_start(Some(Duration::from_millis(50))));
+        while sender.statistics().submitted == 0 || receiver.statistics().submitted == 0 {
+            std::thread::yield_now();
+        }
+        sender.cancel().unwrap();
+        assert!(matches!(sends.join().unwrap(), Err(Error::Cancelled { bytes: 0, .. })));
+        receiver.reset().unwrap();
+        assert!(matches!(receives.join().unwrap(), Err(Error::Reset { .. })));
+        assert!(starts.join().unwrap().unwrap_err().is_timeout());
+    });
+    assert!(began.elapsed() < Duration::from_secs(5));
+}
