@@ -213,3 +213,25 @@ endmodule
     result = run(verilator, "--lint-only", "-Wall", GENERATED / "towpath_pkg.sv", top)
     text = result.stdout + result.stderr
     assert result.returncode == 0 and "%Warning" not in text, text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ("rw16 cookie @ 0xC;   cookie->desc", "rw8 cookie @ 0xC;   cookie->desc", "hole before, or repetition of, `control`"),
+        ("ro64 serial @ 0x20;", "ro64 serial @ 0x24;", "overlaps"),
+        ("ro32 core_version @ 0x30;", "ro32 core_version @ 0x32;", "offset 0x32 is not a multiple of its 4 bytes"),
+        ("tags->desc =", "// tags->desc =", "tags: no desc"),
+        ("    version_major.value->reset = 1;\n", "", "no reset value"),
+        ("wo32 arm @ 0x10;", "wo32 arm @ 0x10", "towpath.rdl"),
+    ],
+)
+def test_a_broken_map_is_refused(tmp_path, old, new, complaint):
+    copy = tmp_path / "contract"
+    shutil.copytree(CONTRACT, copy, ignore=shutil.ignore_patterns("__pycache__", "tests"))
+    text = (copy / "towpath.rdl").read_text()
+    assert old in text
+    (copy / "towpath.rdl").write_text(text.replace(old, new))
+    result = run(sys.executable, copy / "generate.py")
+    assert result.returncode == 1
+    assert complaint in result.stderr and "Traceback" not in result.stderr, result.stderr
