@@ -1,0 +1,862 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tp_control under random and adversarial hosts: a cocotb module, started by test_control.
+
+A host sends TLPs at the neutral streams, a small model plays the mover and another one the user core's registers. What comes out is compared
+with what the protocol says, dword by dword, since how dwords share a word is tp_inbound's affair.
+"""
+
+from collections import deque
+
+import cocotb
+from bench import ANSWER, CONFIG, REQUEST, TLP, TP, WRITE, generator
+from cocotb.triggers import FallingEdge, Timer
+
+PERIOD = 4000
+ONES = (1 << 32) - 1
+
+
+class Core:
+    """The user core's AXI4-Lite port, on the core's clock: answers after `delay()` clocks, or never while that gives None."""
+
+    def __init__(self, dut):
+        self.dut = dut
+        self.registers = {}
+        self.log = []  # ("w", address, data, strobes) or ("r", address)
+        self.delay = lambda: 0
+        self.resp = lambda: 0
+        self.accept = lambda: True
+        self.reset()
+
+    def reset(self):
+        self.aw = self.w = self.pending = None
+
+    def drive(self):
+        d = self.dut
+        d.m_axil_awready.value = int(self.aw is None and self.pending is None and self.accept())
+        d.m_axil_wready.value = int(self.w is None and self.pending is None and self.accept())
+        d.m_axil_arready.value = int(self.pending is None and self.accept())
+        due = self.pending is not None and self.pending[0] is not None and self.pending[0] <= 0
+        kind = self.pending[1] if due else None
+        d.m_axil_bvalid.value = int(kind == "w")
+        d.m_axil_rvalid.value = int(kind == "r")
+        if due:
+            d.m_axil_bresp.value = d.m_axil_rresp.value = self.pending[3]
+            d.m_axil_rdata.value = self.pending[2]
+
+    def sample(self):
+        d = self.dut
+        if self.pending and self.pending[0] is not None:
+            if d.m_axil_bvalid.value and d.m_axil_bready.value or d.m_axil_rvalid.value and d.m_axil_rready.value:
+                self.pending = None
+            elif self.pending:
+                self.pending[0] -= 1
+        if d.m_axil_awvalid.value and d.m_axil_awready.value:
+            self.aw = int(d.m_axil_awaddr.value)
+        if d.m_axil_wvalid.value and d.m_axil_wready.value:
+            self.w = (int(d.m_axil_wdata.value), int(d.m_axil_wstrb.value))
+        if self.aw is not None and self.w is not None:
+            assert self.pending is None, "two accesses at once"
+            data, strb = self.w
+            old = self.registers.get(self.aw, 0)
+            for i in range(4):
+                if strb >> i & 1:
+                    old = old & ~(0xFF << 8 * i) | data & 0xFF << 8 * i
+            self.registers[self.aw] = old
+            self.log.append(("w", self.aw, data, strb))
+            self.pending = [self.delay(), "w", 0, self.resp()]
+            self.aw = self.w = None
+        elif d.m_axil_arvalid.value and d.m_axil_arready.value:
+            assert self.pending is None, "two accesses at once"
+            addr = int(d.m_axil_araddr.value)
+            self.log.append(("r", addr))
+            self.pending = [self.delay(), "r", self.registers.get(addr, 0), self.resp()]
+
+
+class Bench:
+    def __init__(self, dut, what):
+        self.dut = dut
+        self.rng = generator(what)
+        self.width = len(dut.rx_posted_data)
+        self.lanes = self.width // 32
+        self.h2c, self.c2h = int(dut.H2C.value), int(dut.C2H.value)
+        self.channels = self.h2c + self.c2h
+        self.shift = int(dut.PAGE_SHIFT.value)
+        self.depth = int(dut.INBOUND_DEPTH.value)
+        self.vectors = int(dut.VECTORS.value)
+        self.core = Core(dut)
+        self.config = dict(requester=0x100, bus_master=1, msix_enable=1, link_up=1, active=1, transmit_room=255)
+        self.beats = deque()  # (header, data, last) or None for a clock without
+        self.reads = deque()
+        self.credits = 0
+        self.answers = []
+        self.messages = []  # (vector by table, data)
+        self.bells, self.inlines, self.privs = [], [], []  # what the mover saw
+        self.priv = {}
+        self.priv_answer = None
+        self.fires = deque()
+        self.irqs = [0] * 16  # events that a line still has
+        self.answer_ready = self.posted_ready = lambda: True
+        self.reset_after = 20  # clocks that the mover takes for a reset, None: never
+        self.resetting = None
+        self.user_busy = 0
+        self.done = 0
+        self.cycle = 0
+        self.idle = {}
+
+    def set(self, name, value):
+        if self.idle.get(name) != value:
+            self.idle[name] = value
+            getattr(self.dut, name).value = value
+
+    async def start(self):
+        cocotb.start_soon(self.clock())
+        self.set("rst", 1)
+        for name in ("priv_read_ack", "priv_read_data", "unexpected_completion", "card_reset_done", "user_busy"):
+            self.set(name, 0)
+        for _ in range(4):
+            await self.step()
+        self.set("rst", 0)
+        for _ in range(self.channels + 30):
+            await self.step()
+
+    async def clock(self):
+        clk = self.dut.clk
+        while True:
+            clk.value = 0
+            await Timer(PERIOD // 2, "ps")
+            clk.value = 1
+            await Timer(PERIOD - PERIOD // 2, "ps")
+
+    async def step(self, n=1):
+        for _ in range(n):
+            await FallingEdge(self.dut.clk)
+            self.drive()
+            await Timer(PERIOD // 4, "ps")
+            self.sample()
+            self.cycle += 1
+
+    def drive(self):
+        d, put = self.dut, self.set
+        put("cfg", CONFIG.pack(**self.config))
+        beat = self.beats.popleft() if self.beats else None
+        put("rx_posted_valid", int(beat is not None))
+        if beat:
+            put("rx_posted_hdr", beat[0])
+            put("rx_posted_data", beat[1])
+            put("rx_posted_last", beat[2])
+        send = bool(self.reads) and self.credits > 0
+        put("rx_nonposted_valid", int(send))
+        if send:
+            self.credits -= 1
+            put("rx_nonposted_hdr", self.reads.popleft())
+        put("tx_answer_ready", int(self.answer_ready()))
+        put("msix_posted_ready", int(self.posted_ready()))
+        put("fire_valid", int(bool(self.fires)))
+        if self.fires:
+            put("fire_vector", self.fires[0])
+        put("irq_valid", sum(1 << k for k in range(16) if self.irqs[k]))
+        put("user_busy", self.user_busy)
+        put("card_reset_done", int(self.resetting == 0))
+        put("priv_read_ack", int(self.priv_answer is not None and self.priv_answer[0] == 0))
+        if self.priv_answer:
+            put("priv_read_data", self.priv_answer[1])
+            self.priv_answer = None if self.priv_answer[0] == 0 else (self.priv_answer[0] - 1, self.priv_answer[1])
+        self.core.drive()
+
+    def sample(self):
+        d = self.dut
+        self.credits += int(d.nonposted_credit.value)
+        self.done += int(d.function_reset_done.value)
+        if d.tx_answer_valid.value and d.tx_answer_ready.value:
+            if not self.answers or self.answers[-1][2]:
+                self.answers.append([ANSWER.unpack(int(d.tx_answer_hdr.value)), [], False])
+            answer = self.answers[-1]
+            assert answer[0] == ANSWER.unpack(int(d.tx_answer_hdr.value)), "the header changed within a packet"
+            data = int(d.tx_answer_data.value)
+            answer[1] += [data >> 32 * i & ONES for i in range(self.lanes)]
+            answer[2] = bool(d.tx_answer_last.value)
+        if d.msix_posted_valid.value and d.msix_posted_ready.value:
+            header = WRITE.unpack(int(d.msix_posted_hdr.value))
+            assert d.msix_posted_last.value and header["dwords"] == 1 and header["first_be"] == 15 and header["last_be"] == 0
+            assert not header["relaxed"]
+            self.messages.append((header["addr"], int(d.msix_posted_data.value) & ONES))
+        if d.fire_valid.value and d.fire_ready.value:
+            self.fires.popleft()
+        ready = int(d.irq_ready.value)
+        for k in range(16):
+            if ready >> k & 1:
+                assert self.irqs[k], f"irq_ready[{k}] without irq_valid"
+                self.irqs[k] -= 1
+        channel = int(d.push_channel.value)
+        if d.push_valid.value:
+            descriptor = int(d.push_descriptor.value)
+            torn = int(d.push_torn.value)
+            self.bells.append(("torn" if torn else "push", channel, descriptor >> 96 if torn else descriptor))
+        if d.arm_valid.value:
+            self.bells.append(("arm", int(d.arm_channel.value), int(d.arm_index.value)))
+        if d.cancel_valid.value:
+            self.bells.append(("cancel", int(d.cancel_channel.value), 0))
+        if d.inline_valid.value:
+            where = int(d.inline_channel.value), int(d.inline_offset.value) << 3
+            self.inlines += self.dwords(where, int(d.inline_data.value), int(d.inline_strb.value))
+        if d.priv_write_valid.value:
+            where = int(d.priv_write_channel.value), int(d.priv_write_offset.value) << 3
+            self.privs += self.dwords(where, int(d.priv_write_data.value), int(d.priv_write_strb.value))
+            for channel, offset, data, _ in self.privs[-2:]:
+                self.priv[channel, offset] = data
+        if d.priv_read_valid.value:
+            assert self.priv_answer is None
+            where = int(d.priv_read_channel.value), int(d.priv_read_offset.value) << 3
+            value = self.priv.get(where, 0) | self.priv.get((where[0], where[1] + 4), 0) << 32
+            self.priv_answer = (self.rng.randrange(6), value)
+        if d.card_reset.value:
+            self.resetting = self.reset_after if self.resetting is None else self.resetting - 1
+        else:
+            self.resetting = None
+        self.core.sample()
+
+    @staticmethod
+    def dwords(where, data, strb):
+        """The dwords of a word that have a byte enabled; bytes that are not are shown as 0."""
+        found = []
+        for half in (0, 1):
+            be = strb >> 4 * half & 15
+            if be:
+                bytes_ = (data >> 32 * half) & sum(0xFF << 8 * i for i in range(4) if be >> i & 1)
+                found.append((where[0], where[1] + 4 * half, bytes_, be))
+        return found
+
+    # ---- the host
+    def page(self, page, offset=0):
+        return (page << self.shift) + offset
+
+    def of(self, channel, page, offset=0):
+        return self.page(TP.TP_PAGE_CHANNELS + TP.TP_PAGES_PER_CHANNEL * channel + page, offset)
+
+    def card(self, offset):
+        return self.page(TP.TP_PAGE_CARD, offset)
+
+    def write(self, bar, offset, dwords, first=15, last=15):
+        """Queues a posted write."""
+        if len(dwords) == 1:
+            last = 0
+        header = REQUEST.pack(bar=bar, offset=offset, dwords=len(dwords), first_be=first, last_be=last)
+        for at in range(0, len(dwords), self.lanes):
+            data = sum(v << 32 * i for i, v in enumerate(dwords[at : at + self.lanes]))
+            self.beats.append((header, data, int(at + self.lanes >= len(dwords))))
+
+    def write32(self, offset, value, bar=0):
+        self.write(bar, offset, [value & ONES])
+
+    def write64(self, offset, value, bar=0):
+        self.write(bar, offset, [value & ONES, value >> 32])
+
+    def read_later(self, bar, offset, dwords=1, first=15, last=15, tag=None):
+        header = dict(bar=bar, offset=offset, dwords=dwords, first_be=first, last_be=last if dwords > 1 else 0)
+        header |= dict(requester=self.rng.randrange(1 << 16), tag=self.rng.randrange(1 << 10), tc=self.rng.randrange(8))
+        header["attr"] = self.rng.randrange(8)
+        self.reads.append(REQUEST.pack(**header))
+        return header
+
+    async def read(self, bar, offset, dwords=1, patience=2000):
+        await self.until(lambda: not self.beats)
+        before = len(self.answers)
+        header = self.read_later(bar, offset, dwords)
+        await self.until(lambda: len(self.answers) > before and self.answers[-1][2], patience)
+        answer, data, _ = self.answers[-1]
+        assert answer["status"] == TLP.CPL_OK and answer["tag"] == header["tag"]
+        return sum(v << 32 * i for i, v in enumerate(data[:dwords]))
+
+    async def until(self, true, patience=3000):
+        for _ in range(patience):
+            if true():
+                return
+            await self.step()
+        raise AssertionError(f"nothing for {patience} clocks")
+
+
+def expected_bells(stages, channel, offset, data, be):
+    """What a dword in a doorbell page means: an independent reading of the protocol's page. `stages`: dwords in order, per channel."""
+    stage = stages.setdefault(channel, [])
+    at = offset - TP.TP_DOORBELL_DESCRIPTOR_OFFSET
+    whole = be == 15
+    if 0 <= at < 12:
+        if at == 0:
+            stage.clear()
+        if whole and len(stage) == at // 4:
+            stage.append(data)
+        else:
+            stage.clear()
+    elif at == 12:
+        good = whole and len(stage) == 3
+        found = ("push", channel, sum(v << 32 * i for i, v in enumerate([*stage, data]))) if good else ("torn", channel, None)
+        stage.clear()
+        return [found]
+    elif offset == TP.TP_DOORBELL_ARM_OFFSET and whole:
+        return [("arm", channel, data)]
+    elif offset == TP.TP_DOORBELL_CANCEL_OFFSET:
+        return [("cancel", channel, 0)]
+    return []
+
+
+def random_write(b):
+    """(page in channel, channel, offset, dwords, first, last): within a page, often where something happens."""
+    rng = b.rng
+    channel = rng.randrange(b.channels)
+    page = rng.choice((TP.TP_PAGE_CHANNEL_DOORBELL, TP.TP_PAGE_CHANNEL_DOORBELL, TP.TP_PAGE_CHANNEL_INLINE, TP.TP_PAGE_CHANNEL_PRIVILEGED, 3))
+    count = rng.choice((1, 1, 2, 2, 2, 3, 4, 4, 5, 8, 16, rng.randint(1, 64)))
+    offset = 4 * rng.randrange(8 if rng.random() < 0.8 else 1024 - count)
+    whole = rng.random() < 0.7
+    first = 15 if whole else rng.choice((0, 8, 12, 14, 3, 1, 7, 5))
+    last = 15 if whole else rng.choice((1, 3, 7, 15))
+    if count > 1 and first == 0:
+        first = 8
+    return page, channel, offset, [rng.getrandbits(32) for _ in range(count)], first, last
+
+
+@cocotb.test()
+async def words(dut):
+    """Writes of any size, start and byte enables have the effects the protocol says, in order, at any pace."""
+    b = Bench(dut, "words")
+    await b.start()
+    bells, inlines, privs, stages, backlog = [], [], [], {}, 0
+    for _ in range(600):
+        page, channel, offset, data, first, last = random_write(b)
+        b.write(TP.TP_BAR_DEVICE, b.of(channel, page, offset), data, first, last)
+        for i, value in enumerate(data):
+            be = first if i == 0 else last if i == len(data) - 1 else 15
+            where = offset + 4 * i
+            if not be:
+                continue
+            masked = value & sum(0xFF << 8 * k for k in range(4) if be >> k & 1)
+            if page == TP.TP_PAGE_CHANNEL_DOORBELL:
+                bells += expected_bells(stages, channel, where, value, be)
+            elif page == TP.TP_PAGE_CHANNEL_INLINE and channel < b.h2c:
+                inlines.append((channel, where, masked, be))
+            elif page == TP.TP_PAGE_CHANNEL_PRIVILEGED and where < 0x100:
+                privs.append((channel, where, masked, be))
+        # Keep the queue from running over: a word a clock leaves it.
+        beats = -(-len(data) // b.lanes)
+        backlog = max(0, backlog - beats) + len(data) // 2 + beats + 1
+        if backlog > 20 or b.rng.random() < 0.2:
+            b.beats.extend([None] * (backlog + b.rng.randrange(4)))
+            backlog = 0
+        if b.rng.random() < 0.3:
+            await b.step(b.rng.randrange(30))
+    await b.until(lambda: not b.beats, 20000)
+    await b.step(40)
+    seen = [(kind, channel, None if kind == "torn" else value) for kind, channel, value in b.bells]
+    assert seen == bells, next((i, s, e) for i, (s, e) in enumerate(zip(seen + [None], bells + [None], strict=False)) if s != e)
+    assert any(kind == "torn" for kind, _, _ in bells) and any(kind == "push" for kind, _, _ in bells)
+    assert b.inlines == inlines and b.privs == privs
+    assert await b.read(0, b.card(TP.TP_CARD_INBOUND_OVERRUNS_OFFSET)) == 0
+
+
+@cocotb.test()
+async def descriptors(dut):
+    """Well-formed and broken sequences of stores, with channels interleaved: torn exactly where the protocol says, cookie kept."""
+    b = Bench(dut, "descriptors")
+    await b.start()
+    expected, stages = [], {}
+    for _ in range(300):
+        sequences = []
+        for channel in b.rng.sample(range(b.channels), b.rng.randint(1, b.channels)):
+            d = [b.rng.getrandbits(32) for _ in range(4)]
+            stores = [(0, d[:2]), (8, d[2:])] if b.rng.random() < 0.5 else [(4 * i, [d[i]]) for i in range(4)]
+            trouble = b.rng.random()
+            if trouble < 0.15:
+                stores.pop(b.rng.randrange(len(stores) - 1))
+            elif trouble < 0.25:
+                i = b.rng.randrange(len(stores) - 1)
+                stores.insert(i, stores[i])
+            elif trouble < 0.35:
+                b.rng.shuffle(stores)
+            elif trouble < 0.45:
+                stores.insert(b.rng.randrange(len(stores)), (0x10 + 4 * b.rng.randrange(2), [b.rng.getrandbits(32)]))
+            sequences.append([(channel, *store) for store in stores])
+        while any(sequences):
+            sequence = b.rng.choice([s for s in sequences if s])
+            channel, offset, data = sequence.pop(0)
+            b.write(0, b.of(channel, TP.TP_PAGE_CHANNEL_DOORBELL, offset), data)
+            for i, value in enumerate(data):
+                for bell in expected_bells(stages, channel, offset + 4 * i, value, 15):
+                    expected.append(("torn", channel, value) if bell[0] == "torn" else bell)
+    await b.until(lambda: not b.beats, 20000)
+    await b.step(10)
+    assert b.bells == expected
+    assert 50 < sum(kind == "push" for kind, _, _ in expected) and 50 < sum(kind == "torn" for kind, _, _ in expected)
+
+
+@cocotb.test()
+async def all_at_once(dut):
+    """A host that keeps the contract cannot overrun the queue: all slots and all queues written without a pause, twice over."""
+    b = Bench(dut, "all_at_once")
+    await b.start()
+    slots, queue = int(dut.INLINE_SLOTS.value), int(dut.QUEUE_DEPTH.value)
+    for _ in range(2):
+        count = len(b.inlines)
+        for channel in range(b.h2c):
+            for slot in range(slots):
+                offset = slot * TP.TP_INLINE_SLOT_BYTES
+                b.write(0, b.of(channel, TP.TP_PAGE_CHANNEL_INLINE, offset), [b.rng.getrandbits(32) for _ in range(16)])
+        for channel in range(b.channels):
+            for _ in range(queue):
+                b.write64(b.of(channel, TP.TP_PAGE_CHANNEL_DOORBELL, 0), b.rng.getrandbits(64))
+                b.write64(b.of(channel, TP.TP_PAGE_CHANNEL_DOORBELL, 8), b.rng.getrandbits(64))
+        await b.until(lambda: not b.beats)
+        await b.step(4 * b.depth * b.lanes)
+        assert len(b.inlines) - count == 16 * slots * b.h2c
+    assert [kind for kind, _, _ in b.bells] == ["push"] * (2 * queue * b.channels)
+    assert await b.read(0, b.card(TP.TP_CARD_INBOUND_OVERRUNS_OFFSET)) == 0
+
+
+@cocotb.test()
+async def overruns(dut):
+    """A host that floods: each TLP is taken whole or dropped whole, and those dropped are counted."""
+    b = Bench(dut, "overruns")
+    await b.start()
+    sent = []
+    for number in range(400):
+        count = b.rng.choice((1, 3, 16, 31, 32))
+        offset = 4 * b.rng.randrange(1024 - count)
+        b.write(0, b.of(0, TP.TP_PAGE_CHANNEL_INLINE, offset), [number << 16 | i for i in range(count)])
+        sent.append((number, count, offset))
+    b.write(0, b.of(0, TP.TP_PAGE_CHANNEL_INLINE, 0), [0xDEAD] * (b.lanes * (b.depth + 1)))  # never fits
+    await b.until(lambda: not b.beats, 20000)
+    await b.step(b.depth * b.lanes + 20)
+    taken = {}
+    for _, offset, data, be in b.inlines:
+        assert be == 15
+        taken.setdefault(data >> 16, []).append((offset, data & 0xFFFF))
+    assert list(taken) == sorted(taken) and 0xDEAD not in {d for _, _, d, _ in b.inlines}
+    for number, count, offset in sent:
+        if number in taken:
+            assert taken[number] == [(offset + 4 * i, i) for i in range(count)]
+    lost = await b.read(0, b.card(TP.TP_CARD_INBOUND_OVERRUNS_OFFSET))
+    assert lost == len(sent) - len(taken) + 1
+    assert lost > 1 or b.width == 64 and b.depth >= 32
+    b.bells.clear()
+    b.write64(b.of(0, 1, 0), 5)
+    b.write64(b.of(0, 1, 8), 6)
+    await b.step(20)
+    assert b.bells == [("push", 0, 6 << 64 | 5)]
+
+
+def expected_answer(header):
+    """Byte count and lower address, from the byte enables, by counting: PCI Express Base Specification 2.3.1.1."""
+    bits = []
+    for i in range(header["dwords"]):
+        be = header["first_be"] if i == 0 else header["last_be"] if i == header["dwords"] - 1 else 15
+        bits += [be >> k & 1 for k in range(4)]
+    if not any(bits):
+        return 1, header["offset"] & 0x7C
+    first, last = bits.index(1), len(bits) - 1 - bits[::-1].index(1)
+    return last - first + 1, (header["offset"] & 0x7C) + first
+
+
+@cocotb.test()
+async def reads(dut):
+    """Reads of any length and byte enables, mixed with writes: right headers, and values no older than the writes before them."""
+    b = Bench(dut, "reads")
+    await b.start()
+    ready = 0.5 + b.rng.random() / 2
+    b.answer_ready = lambda: b.rng.random() < ready
+    asked, version, sent = [], 0, {}
+    contiguous = (15, 14, 12, 8, 7, 6, 4, 3, 2, 1)
+    for _ in range(250):
+        for _ in range(b.rng.randrange(4)):
+            version += 1
+            channel, offset = b.rng.randrange(b.channels), 4 * b.rng.randrange(64)
+            b.write32(b.of(channel, TP.TP_PAGE_CHANNEL_PRIVILEGED, offset), version)
+            sent[channel, offset] = version
+        while b.beats:
+            await b.step()
+        kind = b.rng.random()
+        count = b.rng.choice((1, 2, 2, 3, 4, 5, 8, 15, 16))
+        first = b.rng.choice(contiguous) if count == 1 else b.rng.choice((15, 14, 12, 8))
+        last = b.rng.choice((15, 7, 3, 1))
+        if kind < 0.6:
+            channel, offset = b.rng.randrange(b.channels), 4 * b.rng.randrange(64)
+            count = min(count, 64 - offset // 4)
+            least = [sent.get((channel, offset + 4 * i), 0) for i in range(count)]
+            header = b.read_later(0, b.of(channel, TP.TP_PAGE_CHANNEL_PRIVILEGED, offset), count, first, last)
+            asked.append((header, TLP.CPL_OK, least))
+        elif kind < 0.7:
+            header = b.read_later(0, b.page(TP.TP_PAGE_CHANNELS + 4 * b.channels + b.rng.randrange(9), 64), count, first, last)
+            asked.append((header, TLP.CPL_OK, [None] * count))
+        elif kind < 0.8:
+            page = b.rng.choice((TP.TP_PAGE_CHANNEL_DOORBELL, TP.TP_PAGE_CHANNEL_INLINE, 3))
+            header = b.read_later(0, b.of(0, page, 4 * b.rng.randrange(500)), count, first, last)
+            asked.append((header, TLP.CPL_OK, [None] * count))
+        elif kind < 0.85:
+            header = b.read_later(0, b.of(0, 0), 1, 0)
+            asked.append((header, TLP.CPL_OK, [None]))
+        elif kind < 0.92:
+            header = b.read_later(b.rng.choice((0, 2)), 0, b.rng.randint(17, 1024), first, last)
+            asked.append((header, TLP.CPL_COMPLETER_ABORT, []))
+        else:
+            header = b.read_later(b.rng.choice((1, 3, 4, 5, 6)), 4 * b.rng.randrange(100), count, first, last)
+            asked.append((header, TLP.CPL_UNSUPPORTED_REQUEST, []))
+        while len(b.reads) > 2 or b.rng.random() < 0.5:
+            await b.step()
+    await b.until(lambda: len(b.answers) == len(asked) and b.answers[-1][2], 20000)
+    assert not b.reads
+    for (header, status, least), (answer, data, _) in zip(asked, b.answers, strict=True):
+        for name in ("requester", "tag", "tc", "attr"):
+            assert answer[name] == header[name]
+        assert answer["status"] == status
+        assert answer["dwords"] == (header["dwords"] if status == TLP.CPL_OK else 0)
+        assert (answer["byte_count"], answer["lower_addr"]) == expected_answer(header), header
+        if status == TLP.CPL_OK:
+            assert len(data) == -(-header["dwords"] // b.lanes) * b.lanes
+        for old, new in zip(least, data, strict=False):
+            assert new == 0 if old is None else old <= new <= version, (header, old, new)
+    await b.step(10)
+    assert b.credits == 4, "each read gives its credit back"
+
+
+@cocotb.test()
+async def discovery(dut):
+    """The discovery page says what the parameters are, by any width of read."""
+    b = Bench(dut, "discovery")
+    await b.start()
+    size = TP.TP_DISCOVERY_CHANNEL_ENTRY_OFFSET + b.channels * TP.TP_CHANNEL_ENTRY_BYTES
+    image = bytearray()
+    while len(image) < size + 64:
+        count = b.rng.choice((1, 2, 4, 16))
+        image += (await b.read(0, len(image), count)).to_bytes(4 * count, "little")
+
+    def field(at, size):
+        return int.from_bytes(image[at : at + size], "little")
+
+    def name(at):
+        return bytes(image[at : at + TP.TP_NAME_BYTES]).rstrip(b"\0").decode()
+
+    assert image[:8] == b"TOWPATH\0"
+    header = {
+        "VERSION_MAJOR": (2, TP.TP_VERSION_MAJOR),
+        "VERSION_MINOR": (2, TP.TP_VERSION_MINOR),
+        "HEADER_BYTES": (2, TP.TP_DISCOVERY_CHANNEL_ENTRY_OFFSET),
+        "PAGE_SHIFT": (1, b.shift),
+        "DATA_BYTES": (1, b.width // 8),
+        "CHANNELS": (2, b.channels),
+        "ENTRY_OFFSET": (2, TP.TP_DISCOVERY_CHANNEL_ENTRY_OFFSET),
+        "ENTRY_BYTES": (2, TP.TP_CHANNEL_ENTRY_BYTES),
+        "VECTORS": (2, b.vectors),
+        "USER_INTERRUPTS": (2, 16),
+        "TAGS": (2, int(dut.TAGS.value)),
+        "WINDOW_BYTES": (4, int(dut.WINDOW_BYTES.value)),
+        "SERIAL": (8, 0x0123456789ABCDEF),
+        "CORE_CLOCK_KHZ": (4, int(dut.CORE_CLOCK_KHZ.value)),
+        "USER_CLOCK_KHZ": (4, int(dut.USER_CLOCK_KHZ.value)),
+        "CORE_VERSION": (4, 0),
+    }
+    for what, (size_, value) in header.items():
+        assert field(getattr(TP, f"TP_DISCOVERY_{what}_OFFSET"), size_) == value, what
+    assert name(TP.TP_DISCOVERY_CORE_NAME_OFFSET) == "a core"
+    for channel in range(b.channels):
+        at = TP.TP_DISCOVERY_CHANNEL_ENTRY_OFFSET + channel * TP.TP_CHANNEL_ENTRY_BYTES
+        h2c = channel < b.h2c
+        assert field(at + TP.TP_CHANNEL_ENTRY_DIRECTION_OFFSET, 1) == (TP.TP_DIRECTION_H2C if h2c else TP.TP_DIRECTION_C2H)
+        assert field(at + TP.TP_CHANNEL_ENTRY_QUEUE_DEPTH_OFFSET, 2) == int(dut.QUEUE_DEPTH.value)
+        assert field(at + TP.TP_CHANNEL_ENTRY_INLINE_SLOTS_OFFSET, 2) == (int(dut.INLINE_SLOTS.value) if h2c else 0)
+        assert field(at + TP.TP_CHANNEL_ENTRY_FIRST_PAGE_OFFSET, 4) == TP.TP_PAGE_CHANNELS + TP.TP_PAGES_PER_CHANNEL * channel
+        assert name(at + TP.TP_CHANNEL_ENTRY_NAME_OFFSET) == f"channel {channel}"
+    assert not any(image[size:])
+
+
+class Vectors:
+    """The host's view of the MSI-X table. A message's address tells its vector."""
+
+    def __init__(self, b):
+        self.b = b
+        self.masked = [True] * b.vectors
+
+    def at(self, vector, offset):
+        return self.b.page(TP.TP_PAGE_MSIX, TP.TP_MSIX_VECTOR_OFFSET + vector * TP.TP_MSIX_VECTOR_STRIDE + offset)
+
+    def fill(self):
+        for v in range(self.b.vectors):
+            address = 0x1_0000_0000 * (v + 1) | 0xFEE0_0000 | v << 4
+            if self.b.rng.random() < 0.5:
+                self.b.write64(self.at(v, TP.TP_MSIX_VECTOR_ADDRESS_OFFSET), address)
+            else:
+                self.b.write32(self.at(v, TP.TP_MSIX_VECTOR_ADDRESS_OFFSET), address)
+                self.b.write32(self.at(v, TP.TP_MSIX_VECTOR_ADDRESS_OFFSET + 4), address >> 32)
+            self.b.write32(self.at(v, TP.TP_MSIX_VECTOR_DATA_OFFSET), 0x4000 + v)
+
+    def mask(self, vector, on):
+        self.masked[vector] = on
+        self.b.write32(self.at(vector, TP.TP_MSIX_VECTOR_CONTROL_OFFSET), int(on))
+
+    def counts(self):
+        counts = [0] * self.b.vectors
+        for address, data in self.b.messages:
+            v = data - 0x4000
+            assert address == 0x1_0000_0000 * (v + 1) | 0xFEE0_0000 | v << 4
+            counts[v] += 1
+        return counts
+
+    async def pending(self):
+        return await self.b.read(0, self.b.page(TP.TP_PAGE_MSIX, TP.TP_MSIX_PENDING_OFFSET))
+
+
+@cocotb.test()
+async def msix(dut):
+    """Random fires, user interrupts and masks of every kind: no message while masked, none forgotten, pending bits as they should be."""
+    b = Bench(dut, "msix")
+    await b.start()
+    table = Vectors(b)
+    table.fill()
+    assert await b.read(0, table.at(1, TP.TP_MSIX_VECTOR_CONTROL_OFFSET)) == 1, "masked after reset"
+    assert await b.read(0, table.at(1, TP.TP_MSIX_VECTOR_ADDRESS_OFFSET), 2) == 0x2_FEE0_0010
+    assert await b.read(0, table.at(1, TP.TP_MSIX_VECTOR_DATA_OFFSET), 2) == 1 << 32 | 0x4001
+    lines = [b.rng.randrange(b.vectors + 3) for _ in range(16)]
+    enabled = b.rng.getrandbits(16)
+    for k, vector in enumerate(lines):
+        b.write32(b.card(TP.TP_CARD_USER_IRQ_VECTOR_OFFSET + 4 * k), vector)
+    b.write32(b.card(TP.TP_CARD_USER_IRQ_ENABLE_OFFSET), enabled)
+    assert await b.read(0, b.card(TP.TP_CARD_USER_IRQ_ENABLE_OFFSET)) == enabled
+    for k, vector in enumerate(lines):
+        assert await b.read(0, b.card(TP.TP_CARD_USER_IRQ_VECTOR_OFFSET + 4 * k)) == vector
+    fired, events = [0] * b.vectors, [0] * 16
+    ready = b.rng.choice((0.2, 0.7, 1.0))
+    b.posted_ready = lambda: b.rng.random() < ready
+    for _ in range(60):
+        owed = [False] * b.vectors  # fired in this round, or pending from before
+        bits = await table.pending()
+        before = table.counts()
+        for v in range(b.vectors):
+            owed[v] = bool(bits >> v & 1)
+        b.config["msix_enable"] = int(b.rng.random() < 0.9)
+        b.config["msix_mask"] = int(b.rng.random() < 0.1)
+        b.config["bus_master"] = int(b.rng.random() < 0.9)
+        off = not (b.config["msix_enable"] and b.config["bus_master"]) or b.config["msix_mask"]
+        for v in b.rng.sample(range(b.vectors), 4):
+            table.mask(v, b.rng.random() < 0.5)
+        await b.read(0, table.at(0, TP.TP_MSIX_VECTOR_CONTROL_OFFSET))  # the host's flush
+        held = table.counts()
+        for _ in range(b.rng.randrange(12)):
+            if b.rng.random() < 0.5:
+                v = b.rng.choice((b.rng.randrange(b.vectors), b.rng.randrange(b.vectors, 256)))
+                b.fires.append(v)
+                if v < b.vectors:
+                    fired[v] += 1
+                    owed[v] = True
+            else:
+                k, n = b.rng.randrange(16), b.rng.randint(1, 3)
+                b.irqs[k] += n
+                events[k] += n
+                if enabled >> k & 1 and lines[k] < b.vectors:
+                    fired[lines[k]] += n
+                    owed[lines[k]] = True
+            await b.step(b.rng.randrange(20))
+        await b.until(lambda: not b.fires and not any(b.irqs))
+        await b.step(150)
+        after, bits = table.counts(), await table.pending()
+        for v in range(b.vectors):
+            quiet = off or table.masked[v]
+            if quiet:
+                assert after[v] == held[v], f"vector {v} fired while masked"
+            else:
+                assert (after[v] > before[v]) == owed[v], f"vector {v}: forgotten or out of nothing"
+            assert bits >> v & 1 == (quiet and owed[v] and after[v] == held[v] == before[v] or quiet and owed[v] and bits >> v & 1)
+            if quiet and owed[v] and after[v] == before[v]:
+                assert bits >> v & 1, f"vector {v} forgot that it is pending"
+            assert after[v] <= fired[v]
+    for k in range(16):
+        assert await b.read(0, b.card(TP.TP_CARD_USER_IRQ_COUNT_OFFSET + 4 * k)) == events[k]
+    assert sum(table.counts()) > 30
+
+
+@cocotb.test()
+async def window(dut):
+    """Accesses of the user core: in order, as 32-bit accesses with the host's strobes, with errors reported."""
+    b = Bench(dut, "window")
+    await b.start()
+    b.core.delay = lambda: b.rng.randrange(6)
+    b.core.accept = lambda: b.rng.random() < 0.6
+    size = int(dut.WINDOW_BYTES.value)
+    expected, values = [], {}
+    for _ in range(150):
+        offset = 4 * b.rng.randrange(size // 4)
+        if b.rng.random() < 0.6:
+            count = 2 if offset % 8 == 0 and b.rng.random() < 0.5 else 1
+            data = [b.rng.getrandbits(32) for _ in range(count)]
+            b.write(2, offset, data)
+            for i, value in enumerate(data):
+                expected.append(("w", offset + 4 * i, value, 15))
+                values[offset + 4 * i] = value
+            await b.step(b.rng.randrange(40))
+        else:
+            value = await b.read(2, offset)
+            expected.append(("r", offset))
+            assert value == values.get(offset, 0)
+    await b.step(400)
+    assert b.core.log == expected
+    b.core.log.clear()
+    b.write(2, 16, [0x11223344], first=6)
+    assert await b.read(0, b.card(TP.TP_CARD_WINDOW_STATUS_OFFSET)) == 0
+    assert b.core.log == [("w", 16, 0x11223344, 6)], "the card page is read after window writes"
+    assert await b.read(2, 16) == values.get(16, 0) & 0xFF0000FF | 0x00223300
+    # Bigger bursts than one word, odd start.
+    b.core.log.clear()
+    data = [b.rng.getrandbits(32) for _ in range(7)]
+    b.write(2, 4, data)
+    assert await b.read(2, 4, 7) == sum(v << 32 * i for i, v in enumerate(data))
+    assert b.core.log == [("w", 4 + 4 * i, v, 15) for i, v in enumerate(data)] + [("r", 4 + 4 * i) for i in range(7)]
+    # Errors.
+    b.core.resp = lambda: 2
+    assert await b.read(2, 4) == ONES
+    b.core.resp = lambda: 0
+    status = await b.read(0, b.card(TP.TP_CARD_WINDOW_STATUS_OFFSET))
+    assert status == TP.TP_CARD_WINDOW_STATUS_ERROR_MASK
+    b.core.resp = lambda: 3
+    b.write32(8, 5, bar=2)
+    await b.step(30)
+    b.core.resp = lambda: 0
+    b.write32(b.card(TP.TP_CARD_WINDOW_STATUS_OFFSET), status)
+    assert await b.read(0, b.card(TP.TP_CARD_WINDOW_STATUS_OFFSET)) == 0
+    assert await b.read(0, b.card(TP.TP_CARD_WINDOW_TIMEOUTS_OFFSET)) == 0
+
+
+@cocotb.test()
+async def window_timeout(dut):
+    """A core that answers late or never: all ones, counted, nothing else stands still, and no late answer is taken for another's."""
+    b = Bench(dut, "window_timeout")
+    await b.start()
+    b.write32(b.card(TP.TP_CARD_WINDOW_TIMEOUT_OFFSET), 50)
+    b.core.registers = {4 * i: 0x1000 + i for i in range(64)}
+    failures = 0
+    for _ in range(30):
+        # Late: the answer comes after the time is up.
+        b.core.delay = lambda: 150
+        started = b.cycle
+        assert await b.read(2, 8) == ONES
+        assert 50 <= b.cycle - started < 100
+        started = b.cycle
+        assert await b.read(2, 12) == ONES
+        assert b.cycle - started < 30, "until the answer has come, accesses fail at once"
+        failures += 2
+        if b.rng.random() < 0.5:
+            b.write32(0x10, 0xBAD, bar=2)
+            failures += 1
+        b.core.delay = lambda: b.rng.randrange(3)
+        await b.step(200)
+        index = b.rng.randrange(64)
+        assert await b.read(2, 4 * index) == 0x1000 + index, "a late answer was taken for this one's"
+        assert await b.read(0, b.card(TP.TP_CARD_WINDOW_STATUS_OFFSET)) == TP.TP_CARD_WINDOW_STATUS_TIMEOUT_MASK
+        assert await b.read(0, b.card(TP.TP_CARD_WINDOW_TIMEOUTS_OFFSET)) == failures
+        b.write32(b.card(TP.TP_CARD_WINDOW_STATUS_OFFSET), ONES)
+    assert 0xBAD not in b.core.registers.values()
+    # Never, and not even accepted: the queue fills, the rest is dropped and counted, and other pages are still there.
+    b.core.accept = lambda: False
+    b.write32(b.card(TP.TP_CARD_WINDOW_TIMEOUT_OFFSET), 2000)
+    queue = int(dut.WINDOW_QUEUE.value)
+    for i in range(queue + 5):
+        b.write32(8 * i, i, bar=2)
+    assert await b.read(0, 0, 2) == TP.TP_DISCOVERY_MAGIC_VALUE
+    b.bells.clear()
+    b.write64(b.of(0, 1, 0), 5)
+    b.write64(b.of(0, 1, 8), 6)
+    await b.step(20)
+    assert len(b.bells) == 1
+    await b.step(2100)
+    assert await b.read(0, b.card(TP.TP_CARD_WINDOW_OVERRUNS_OFFSET)) == 5
+    assert await b.read(0, b.card(TP.TP_CARD_WINDOW_TIMEOUTS_OFFSET)) == failures + queue
+    # The card's reset frees the port.
+    b.core.accept = lambda: True
+    b.write32(b.card(TP.TP_CARD_CONTROL_OFFSET), 1)
+    await b.step(5)
+    b.core.reset()
+    assert await b.read(2, 4) == ONES, "no access while the user core is in reset"
+    while await b.read(0, b.card(TP.TP_CARD_CONTROL_OFFSET)):
+        pass
+    b.core.log.clear()
+    assert await b.read(2, 8) == 0x1002
+    assert b.core.log == [("r", 8)]
+
+
+@cocotb.test()
+async def resets(dut):
+    """control.reset and the function's reset: what each clears, and when each is said to be done."""
+    b = Bench(dut, "resets")
+    await b.start()
+    table = Vectors(b)
+    table.fill()
+    table.mask(2, False)
+    b.write32(b.card(TP.TP_CARD_USER_IRQ_ENABLE_OFFSET), 0xFFFF)
+    b.write32(b.card(TP.TP_CARD_USER_IRQ_VECTOR_OFFSET + 12), 2)
+    b.write32(b.card(TP.TP_CARD_WINDOW_TIMEOUT_OFFSET), 77)
+    b.irqs[3] = 2
+    b.fires.append(5)
+    b.write64(b.of(0, 1, 0), 1)  # half a descriptor, which a reset forgets
+    await b.until(lambda: not b.irqs[3])
+    await b.step(20)
+
+    b.user_busy = 1
+    b.write32(b.card(TP.TP_CARD_CONTROL_OFFSET), 1)
+    assert await b.read(0, b.card(TP.TP_CARD_CONTROL_OFFSET)) == 1
+    await b.step(60)
+    assert not dut.card_reset.value
+    assert await b.read(0, b.card(TP.TP_CARD_CONTROL_OFFSET)) == 1, "the user core is still in reset"
+    b.irqs[3] = 1
+    await b.step(60)
+    assert b.irqs[3] == 1, "a user core in reset has no events"
+    b.user_busy = 0
+    await b.step(60)
+    assert await b.read(0, b.card(TP.TP_CARD_CONTROL_OFFSET)) == 0
+    assert b.done == 0
+    assert await b.read(0, b.card(TP.TP_CARD_USER_IRQ_ENABLE_OFFSET)) == 0xFFFF
+    assert await b.read(0, b.card(TP.TP_CARD_USER_IRQ_COUNT_OFFSET + 12)) == 3
+    assert await b.read(0, b.card(TP.TP_CARD_WINDOW_TIMEOUT_OFFSET)) == 77
+    assert await table.pending() == 1 << 5
+    b.bells.clear()
+    b.write64(b.of(0, 1, 8), 7 << 32)
+    await b.step(20)
+    assert b.bells == [("torn", 0, 7)]
+
+    b.reset_after = 300
+    b.user_busy = 1  # as when the user's clock stands still: the function's reset must not wait for it
+    b.config["function_reset"] = 1
+    await b.step(250)
+    assert dut.card_reset.value and b.done == 0
+    await b.step(100 + b.channels)
+    assert not dut.card_reset.value and b.done == 1
+    await b.step(100)
+    assert b.done == 1 and not dut.card_reset.value, "one request, one reset"
+    b.config["function_reset"] = 0
+    b.user_busy = 0
+    await b.step(5)
+    assert await b.read(0, b.card(TP.TP_CARD_USER_IRQ_ENABLE_OFFSET)) == 0
+    for k in range(16):
+        assert await b.read(0, b.card(TP.TP_CARD_USER_IRQ_VECTOR_OFFSET + 4 * k)) == 0
+        assert await b.read(0, b.card(TP.TP_CARD_USER_IRQ_COUNT_OFFSET + 4 * k)) == 0
+    assert await b.read(0, b.card(TP.TP_CARD_WINDOW_TIMEOUT_OFFSET)) == TP.TP_CARD_WINDOW_TIMEOUT_RESET
+    assert await table.pending() == 0
+    for v in range(b.vectors):
+        assert await b.read(0, table.at(v, TP.TP_MSIX_VECTOR_CONTROL_OFFSET)) == 1
+    b.reset_after = 3
+    b.config["function_reset"] = 1
+    await b.until(lambda: b.done == 2)
+
+
+@cocotb.test()
+async def counters(dut):
+    """Events in any rhythm, a read at any time: none is lost and none counted twice."""
+    b = Bench(dut, "counters")
+    await b.start()
+    total = 0
+    for rate in (1.0, 0.5, 0.05):
+        for _ in range(150):
+            now = int(b.rng.random() < rate)
+            b.set("unexpected_completion", now)
+            total += now
+            if b.rng.random() < 0.05 and b.credits:
+                b.read_later(0, b.card(4 * b.rng.randrange(64)), 2)
+            await b.step()
+        b.set("unexpected_completion", 0)
+        await b.step(60)
+        assert await b.read(0, b.card(TP.TP_CARD_UNEXPECTED_COMPLETIONS_OFFSET)) == total
+    assert await b.read(0, b.card(TP.TP_CARD_INBOUND_OVERRUNS_OFFSET), 3) == 0
+    assert await b.read(0, b.card(TP.TP_CARD_STATUS_OFFSET)) == 0

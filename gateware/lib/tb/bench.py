@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the benches of gateware/ share: the packages' constants and structures, seeds, and how a bench is compiled and run.
+
+Nothing here types an offset or a width: both come from the packages, through slang.
+"""
+
+import os
+import random
+from pathlib import Path
+
+import pyslang
+
+ROOT = Path(__file__).resolve().parents[3]
+PACKAGES = [ROOT / "contract/generated/towpath_pkg.sv", ROOT / "gateware/endpoint/tp_tlp_pkg.sv"]
+
+
+def _package(path: Path):
+    compilation = pyslang.ast.Compilation()
+    compilation.addSyntaxTree(pyslang.syntax.SyntaxTree.fromFile(str(path)))
+    return compilation.getPackage(path.stem)
+
+
+class Constants:
+    """The parameters and enumeration values of a package, as attributes."""
+
+    def __init__(self, path: Path):
+        for member in _package(path):
+            if member.kind in (pyslang.ast.SymbolKind.Parameter, pyslang.ast.SymbolKind.TransparentMember):
+                symbol = getattr(member, "wrapped", member)
+                setattr(self, symbol.name, int(symbol.value.value))
+
+
+class Layout:
+    """A packed structure of a package: to an integer and back."""
+
+    def __init__(self, path: Path, name: str):
+        kind = _package(path).find(name).targetType.type.canonicalType
+        self.width = kind.bitWidth
+        self.fields = {part.name: (part.bitOffset, part.type.bitWidth) for part in kind}
+
+    def pack(self, **values) -> int:
+        word = 0
+        for name, value in values.items():
+            offset, width = self.fields[name]
+            assert 0 <= value < 1 << width, f"{name}: {value} does not fit {width} bits"
+            word |= value << offset
+        return word
+
+    def unpack(self, word: int) -> dict[str, int]:
+        return {name: word >> offset & (1 << width) - 1 for name, (offset, width) in self.fields.items()}
+
+
+TP = Constants(PACKAGES[0])
+TLP = Constants(PACKAGES[1])
+CONFIG, WRITE, ANSWER, REQUEST = (Layout(PACKAGES[1], f"tp_{name}_t") for name in ("config", "write_hdr", "answer_hdr", "request_hdr"))
+
+
+def generator(what: str) -> random.Random:
+    """Random numbers for one test. TOWPATH_SEED replays a run; what it was is printed with each test."""
+    seed = os.environ["TOWPATH_SEED"]
+    print(f"{what}: replay with TOWPATH_SEED={seed}", flush=True)
+    return random.Random(f"{seed} {what}")
+
+
+def text(*names: str) -> str:
+    """A parameter of names: 32 bytes each, the first in the lowest bits."""
+    image = b"".join(name.encode().ljust(TP.TP_NAME_BYTES, b"\0") for name in names)
+    return f"{8 * len(image)}'h{int.from_bytes(image, 'little'):x}"
+
+
+def sources(*folders: str) -> list[Path]:
+    return PACKAGES + [f for folder in folders for f in sorted((ROOT / "gateware" / folder).glob("*.sv"))]
+
+
+def run(top: str, files: list[Path], module: Path, build: Path, parameters: dict | None = None) -> None:
+    """Compiles `top` with Verilator and runs the cocotb tests of `module`; raises if one fails."""
+    from cocotb_tools.runner import get_results, get_runner
+
+    os.environ.setdefault("TOWPATH_SEED", str(random.SystemRandom().randrange(1 << 32)))
+    os.environ["PATH"] = f"{ROOT / 'tools/bin'}:{os.environ['PATH']}"
+    runner = get_runner("verilator")
+    runner.build(
+        sources=files,
+        hdl_toplevel=top,
+        build_dir=build,
+        parameters=parameters or {},
+        build_args=["--assert", "-Wno-fatal", "-Wno-lint", "-Wno-style", "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include"],
+        timescale=("1ps", "1ps"),
+    )
+    environment = {
+        "TOWPATH_SEED": os.environ["TOWPATH_SEED"],
+        "COCOTB_LOG_LEVEL": "WARNING",
+        "PYTHONPATH": os.pathsep.join([str(module.parent), str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]),
+    }
+    results = runner.test(hdl_toplevel=top, test_module=module.stem, build_dir=build, test_dir=build, extra_env=environment)
+    tests, failures = get_results(results)
+    assert tests and not failures, f"{failures} of {tests} tests failed; replay with TOWPATH_SEED={os.environ['TOWPATH_SEED']}"
