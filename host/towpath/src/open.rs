@@ -5,6 +5,7 @@ use crate::{Error, Result};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use towpath_driver::user::UserDriver;
 use towpath_driver::Driver;
 
 /// The environment's name for the device that the empty name stands for.
@@ -40,26 +41,67 @@ pub struct DeviceListing {
     pub description: String,
 }
 
-/// The devices that could be opened now.
+/// The devices that could be opened now: a simulated one for each core that is found.
 pub fn list_devices() -> Result<Vec<DeviceListing>> {
-    Ok(Vec::new())
+    let listing = |core: String| DeviceListing { name: format!("sim:{core}"), description: format!("core \"{core}\" in simulation") };
+    Ok(towpath_cores::list_cores().into_iter().map(listing).collect())
 }
 
 pub(crate) fn open(name: &str, options: &OpenOptions) -> Result<Arc<dyn Driver>> {
-    if name.is_empty() {
-        return match std::env::var(ENVIRONMENT) {
-            Ok(name) if !name.is_empty() => open_named(&name, options),
-            _ => Err(no_device("", "no card on this machine has a driver")),
-        };
+    if !name.is_empty() {
+        return open_named(name, options);
     }
-    open_named(name, options)
+    match std::env::var(ENVIRONMENT) {
+        Ok(name) if !name.is_empty() => open_named(&name, options),
+        _ => Err(no_device("", "no card on this machine has a driver")),
+    }
 }
 
-fn open_named(name: &str, _options: &OpenOptions) -> Result<Arc<dyn Driver>> {
+fn open_named(name: &str, options: &OpenOptions) -> Result<Arc<dyn Driver>> {
     match name.split_once(':') {
-        Some(("sim", _rest)) => Err(no_device(name, "simulated devices are not built into this library")),
+        Some(("sim", rest)) => open_simulated(name, rest, options),
         _ => Err(Error::UnknownScheme { name: name.into(), schemes: vec!["sim:CORE".into(), "sim:FOLDER".into()] }),
     }
+}
+
+/// `CORE` or `FOLDER`, and behind a `?` settings of the link and the host, and `width`: the data width to build with.
+fn open_simulated(name: &str, rest: &str, options: &OpenOptions) -> Result<Arc<dyn Driver>> {
+    let (core, query) = rest.split_once('?').unwrap_or((rest, ""));
+    if core.is_empty() {
+        return Err(no_device(name, "it names no core"));
+    }
+    let (width, query): (Vec<&str>, Vec<&str>) = query.split('&').partition(|setting| setting.starts_with("width="));
+    let width = match width.last().map(|setting| setting["width=".len()..].parse()) {
+        None => None,
+        Some(Ok(width)) => Some(width),
+        Some(Err(_)) => return Err(Error::Invalid(format!("device \"{name}\": width is 64, 128, 256 or 512"))),
+    };
+    let settings =
+        towpath_sim::Settings::from_query(&query.join("&")).map_err(|error| Error::Invalid(format!("device \"{name}\": {error}")))?;
+    let failed = |error: towpath_cores::CoreError| match error {
+        towpath_cores::CoreError::NotFound { .. } => no_device(name, &error.to_string()),
+        error => Error::Core { name: name.into(), message: error.to_string() },
+    };
+    let folder = towpath_cores::find_core(core).map_err(failed)?;
+    let say = |line: &str| match &options.progress {
+        Some(progress) => progress(line),
+        None => log::info!("{line}"),
+    };
+    let build = towpath_cores::BuildOptions { trace: options.trace.is_some(), width, progress: Some(&say) };
+    let built = towpath_cores::build(&folder, &build).map_err(failed)?;
+    let names = built.manifest.registers.iter().flat_map(|registers| registers.names.iter().map(|(name, offset)| (name.clone(), *offset)));
+
+    let core = built.manifest.core.name.clone();
+    let sink = options.print.clone();
+    let print = Arc::new(move |kind: towpath_sim::PrintKind, text: &str| match (kind, &sink) {
+        (towpath_sim::PrintKind::Warning, _) => log::warn!("{core}: {text}"),
+        (_, Some(sink)) => sink(text),
+        (towpath_sim::PrintKind::Fatal, None) => log::error!("{core}: {text}"),
+        (_, None) => log::info!("{core}: {text}"),
+    });
+    let bus = towpath_sim::SimBus::open(name, &built.library, settings, options.trace.as_deref(), print, names.collect())
+        .map_err(|error| Error::Core { name: name.into(), message: error.to_string() })?;
+    Ok(Arc::new(UserDriver::open(bus)?))
 }
 
 fn no_device(name: &str, why: &str) -> Error {
