@@ -87,7 +87,7 @@ module tp_ring
     if (arm_valid) arms[arm_channel] <= arm_index;
   end
 
-  logic [CHANNELS-1:0] clear_wanted, arm_wanted, alarm_wanted, armed;
+  logic [CHANNELS-1:0] clear_wanted, arm_wanted, alarm_wanted, armed, was_resetting;
   logic [CW-1:0] at;                        // the channel of the job in hand
   logic clear_done, arm_done, alarm_done, arm_holds, fired;
   logic control_we, reset_we;
@@ -120,6 +120,8 @@ module tp_ring
         if (arm_holds) armed[c] <= 1'b1;
         if (fired) armed[c] <= 1'b0;
       end
+      was_resetting[c] <= resetting[c];
+      if (was_resetting[c] && !resetting[c]) clear_wanted[c] <= 1'b1;
       // A channel that is being reset has nobody to wake.
       if (rst || resetting[c]) begin
         arm_wanted[c] <= 1'b0;
@@ -131,6 +133,7 @@ module tp_ring
       enabled <= '0;
       announce <= '0;
       clear_wanted <= '0;
+      was_resetting <= '0;
       reset_request <= '0;
     end
   end

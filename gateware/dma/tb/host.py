@@ -24,7 +24,7 @@ def _mask(first: int, last: int, dwords: int) -> list[bool]:
 class Host:
     """Owns host memory `memory` at BASE and answers the mover's requests."""
 
-    def __init__(self, dut, rng: random.Random, width: int, max_payload=128, max_read=512, size=1 << 21, latency=60, stall=0.2):
+    def __init__(self, dut, rng: random.Random, width: int, max_payload=128, max_read=512, size=1 << 24, latency=60, stall=0.2):
         self.dut, self.rng, self.width = dut, rng, width
         self.memory = bytearray(size)
         self.writable = bytearray(size)  # 1: the card may write here
