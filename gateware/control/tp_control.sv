@@ -122,14 +122,14 @@ module tp_control
   if (TP_PAGES_PER_CHANNEL != 4 || TP_PAGE_CHANNELS != 4) $error("%m: written for groups of four pages");
   if (TP_USER_INTERRUPTS != 16) $error("%m: written for 16 user interrupts");
 
-  // Room for a host that keeps the contract, writing all it may at once. At worst a beat comes every cycle, and a word of 64 bits leaves
-  // every cycle. Doorbells bring a word at most with each TLP, so they never queue up; an inline slot written as one TLP of 64 bytes
-  // brings DATA_WIDTH bits in a cycle. All slots together leave 1 - 64 / DATA_WIDTH of their beats waiting; besides, a TLP waits until
-  // it is whole (and the next one comes meanwhile). Real links are slower than that.
+  // Room for a host that keeps the contract, writing all it may at once. At worst a TLP comes every cycle, and a word of 64 bits leaves
+  // every cycle. A doorbell is a word, so doorbells alone never queue up; an inline slot written as one TLP comes in `beats` cycles and
+  // leaves in 8, and in the cycles between doorbells come, each in a beat of its own. Besides, a TLP waits until it is whole, and the
+  // next one comes meanwhile. Real links are slower than that.
   function automatic int inbound_depth(input int width, input int slots);
     int beats, need, depth;
     beats = TP_INLINE_SLOT_BYTES * 8 / width;
-    need = slots * beats * (width - 64) / width + 2 * beats + 4;
+    need = slots * (TP_INLINE_SLOT_BYTES / 8 - beats) + 2 * beats + 4;
     depth = 32;
     while (depth < need) depth = depth * 2;
     return depth;
