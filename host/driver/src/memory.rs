@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use towpath_bus::{Access, Bus};
 
+/// The card reads list tables ahead, up to the end of the aligned 64 bytes that hold the last entry: these belong to the mapping.
+const LINE: usize = 64;
+
 /// Zeroed, page-aligned memory of the driver's own, mapped for the card as long as it lives.
 pub(crate) struct Dma {
     bus: Arc<dyn Bus>,
@@ -22,7 +25,7 @@ unsafe impl Send for Dma {}
 impl Dma {
     pub fn allocate(bus: &Arc<dyn Bus>, bytes: usize, access: Access) -> Result<Dma> {
         let out_of_memory = Error::Memory { bytes: bytes as u64 };
-        let Ok(layout) = Layout::from_size_align(bytes.max(1), 4096) else { return Err(out_of_memory) };
+        let Ok(layout) = Layout::from_size_align(bytes.max(1).next_multiple_of(LINE), 4096) else { return Err(out_of_memory) };
         // SAFETY: the size is not zero.
         let start = unsafe { std::alloc::alloc_zeroed(layout) };
         if start.is_null() {

@@ -513,11 +513,13 @@ impl Card {
             Ok(c::Kind::List) => {
                 let (mut at, mut left) = (descriptor.address, u64::from(descriptor.length));
                 loop {
-                    let Some(image) = self.read(at, 16) else {
+                    // As the card does: ahead, up to the end of the aligned 64 bytes.
+                    let Some(line) = self.read(at & !63, 64) else {
                         posted.outcome = Some(c::Status::UnsupportedRequest);
                         break;
                     };
-                    let entry = c::ListEntry::from_le_bytes(image.try_into().unwrap());
+                    let skip = (at & 63) as usize;
+                    let entry = c::ListEntry::from_le_bytes(line[skip..skip + 16].try_into().unwrap());
                     if entry.control & c::LIST_ENTRY_CONTROL_CHAIN_MASK != 0 {
                         at = entry.address;
                         continue;

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The whole way: library, driver, simulated link and the real gateware with the loopback core. Needs Verilator and a C++ compiler; the first run
+//! builds the model.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::time::Duration;
+use towpath::{Device, Error, Message, Status};
+
+const SIZES: [usize; 14] = [0, 1, 3, 15, 16, 17, 63, 64, 65, 127, 4095, 4097, 20_000, 70_001];
+
+fn pattern(count: usize) -> Vec<u8> {
+    (0..count).map(|i| (i * 37 + i / 256) as u8).collect()
+}
+
+fn open(query: &str) -> Device {
+    match Device::open(&format!("sim:loopback?{query}")) {
+        Ok(device) => device,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn exchange(device: &Device) {
+    let (sender, receiver) = (device.sender("in").unwrap(), device.receiver("out").unwrap());
+    let mut landing = device.allocate(1 << 17).unwrap();
+    for count in SIZES {
+        for offset in [0, 5, 61] {
+            let memory = device.register(pattern(offset + count)).unwrap();
+            let data = &memory.as_slice().unwrap()[offset..];
+            let ticket = receiver.submit(&mut landing, offset..offset + count + 64).unwrap();
+            sender.send(data).unwrap();
+            let done = receiver.wait(ticket, Some(Duration::from_millis(10))).unwrap();
+            assert_eq!((done.status, done.bytes), (Status::EndOfMessage, count as u64), "{count} bytes at {offset}");
+            assert!(&landing.as_slice().unwrap()[offset..offset + count] == data, "{count} bytes at {offset}");
+        }
+    }
+    for statistics in [sender.statistics(), receiver.statistics()] {
+        let faults = (statistics.wrong_cookies, statistics.wrong_lengths, statistics.wrong_statuses, statistics.unexpected);
+        assert_eq!(faults, (0, 0, 0, 0));
+    }
+}
+
+#[test]
+fn messages_cross_the_gateware_at_128_bits() {
+    exchange(&open(""));
+}
+
+#[test]
+fn messages_cross_the_gateware_at_64_bits() {
+    let device = open("width=64");
+    assert_eq!(device.info().data_bits, 64);
+    exchange(&device);
+}
+
+#[test]
+fn whole_and_vectored_messages_with_attributes() {
+    let device = open("");
+    let (sender, receiver) = (device.sender("in").unwrap(), device.receiver("out").unwrap());
+    let data = pattern(3000);
+    let parts = [IoSlice::new(&data[..1]), IoSlice::new(&data[1..1500]), IoSlice::new(&[]), IoSlice::new(&data[1500..])];
+    sender.send_vectored(&parts, Message { length: Some(3000), offset: 0x40, user: 9, ..Message::default() }).unwrap();
+    let start = receiver.message_start(None).unwrap();
+    assert_eq!((start.length, start.offset, start.user), (Some(3000), 0x40, 9));
+    let (mut a, mut b) = (vec![0; 700], vec![0; 4000]);
+    let got = receiver.recv_vectored(&mut [IoSliceMut::new(&mut a), IoSliceMut::new(&mut b)]).unwrap();
+    assert_eq!((got.bytes, got.end_of_message, got.offset, got.user), (3000, true, 0x40, 9));
+    assert_eq!([a, b].concat()[..3000], data);
+    sender.send(&data).unwrap();
+    assert_eq!(receiver.recv().unwrap(), data);
+    sender.send(b"").unwrap();
+    assert_eq!(receiver.recv().unwrap(), b"");
+}
+
+#[test]
+fn timeouts_lose_no_byte() {
+    let device = open("");
+    let (sender, receiver) = (device.sender("in").unwrap(), device.receiver("out").unwrap());
+    sender.set_timeout(Some(Duration::from_micros(50)));
+    receiver.set_timeout(Some(Duration::from_micros(50)));
+    let mut buffer = vec![0; 100];
+    assert!(matches!(receiver.recv_into(&mut buffer), Err(Error::Timeout { bytes: 0, .. })));
+    let data = pattern(200_000);
+    let (mut taken, mut got, mut timeouts) = (0, Vec::new(), 0);
+    loop {
+        if taken <= data.len() {
+            match sender.send(&data[taken..]) {
+                Ok(()) => taken = data.len() + 1,
+                Err(Error::Timeout { bytes, channel, .. }) => {
+                    assert_eq!(channel, "in");
+                    taken += bytes as usize;
+                    timeouts += 1;
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+        let mut buffer = vec![0; 30_001];
+        match receiver.recv_into(&mut buffer) {
+            Ok(received) => {
+                got.extend_from_slice(&buffer[..received.bytes]);
+                if received.end_of_message {
+                    break;
+                }
+            }
+            Err(Error::Timeout { bytes, .. }) => got.extend_from_slice(&buffer[..bytes as usize]),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(got == data, "{} of {} bytes are the same", got.len(), data.len());
+    assert!(timeouts > 2, "the send did not meet back-pressure: {timeouts}");
+}
+
+#[test]
+fn resets_cancels_registers_and_interrupts() {
+    let device = open("");
+    let (sender, receiver) = (device.sender("in").unwrap(), device.receiver("out").unwrap());
+    let mut buffer = device.allocate(4096).unwrap();
+    let tickets: Vec<_> = (0..3).map(|_| receiver.submit(&mut buffer, ..).unwrap()).collect();
+    receiver.cancel().unwrap();
+    let ended = receiver.poll_completions().unwrap();
+    assert_eq!(ended.iter().map(|c| c.ticket).collect::<Vec<_>>(), tickets);
+    assert!(ended.iter().all(|c| c.status == Status::Cancelled && c.bytes == 0));
+
+    sender.send_message(b"never ended", Message { end: false, ..Message::default() }).unwrap();
+    let ticket = receiver.submit(&mut buffer, ..).unwrap();
+    device.reset().unwrap();
+    assert_eq!(receiver.wait(ticket, None).unwrap().status, Status::Reset);
+
+    let registers = device.registers();
+    assert_eq!(registers.read_name("id").unwrap().to_le_bytes(), *b"LOOP");
+    registers.write_name("scratch", 0xdead_beef).unwrap();
+    assert_eq!(registers.read_name("scratch").unwrap(), 0xdead_beef);
+
+    let interrupts = device.interrupts();
+    assert!(interrupts.wait(0, Some(Duration::from_micros(20))).unwrap_err().is_timeout());
+    for _ in 0..20 {
+        sender.send(b"one interrupt each").unwrap();
+        assert_eq!(receiver.recv().unwrap(), b"one interrupt each");
+    }
+    let mut events = 0;
+    while events < 20 {
+        events += interrupts.wait(0, Some(Duration::from_millis(1))).unwrap();
+    }
+    assert_eq!((events, registers.read_name("messages").unwrap()), (20, 20));
+}
+
+#[test]
+fn the_same_run_takes_the_same_time() {
+    let run = || {
+        let device = open("");
+        exchange(&device);
+        device.now_ns()
+    };
+    assert_eq!(run(), run());
+}
+
+/// One blocking 1 MiB transfer, end to end, against the link's rate with all its headers.
+#[test]
+fn a_blocking_mebibyte_is_near_the_limit() {
+    let device = open("");
+    let (sender, receiver) = (device.sender("in").unwrap(), device.receiver("out").unwrap());
+    let data = device.register(pattern(1 << 20)).unwrap();
+    let mut landing = device.allocate((1 << 20) + 64).unwrap();
+    let ticket = receiver.submit(&mut landing, ..).unwrap();
+    let (began, before) = (device.now_ns(), device.wire().unwrap());
+    sender.send(data.as_slice().unwrap()).unwrap();
+    let (took, wire) = (device.now_ns() - began, device.wire().unwrap());
+    assert_eq!(receiver.wait(ticket, None).unwrap().bytes, 1 << 20);
+    assert!(landing.as_slice().unwrap()[..1 << 20] == *data.as_slice().unwrap());
+    let limit_ns = (wire.to_card - before.to_card) * 1000 / wire.bytes_per_us;
+    let percent = 100 * limit_ns / took;
+    eprintln!("1 MiB through a loopback: {took} ns, {percent} % of what the link could do");
+    assert!(percent >= 90, "{percent} %");
+}
+
+#[test]
+fn names_that_lead_nowhere() {
+    let text = |name: &str| Device::open(name).map(|_| ()).unwrap_err().to_string();
+    assert!(text("vfoi:0000:65:00.0").contains("unknown kind of device"));
+    let unknown = text("sim:nowhere");
+    assert!(unknown.contains("nowhere") && unknown.contains("sim:loopback"), "{unknown}");
+    assert!(text("sim:loopback?lanes=three").contains("lanes"));
+    assert!(text("sim:loopback?width=wide").contains("width"));
+    let device = open("");
+    assert!(device.sender("out").unwrap_err().to_string().contains("receiver()"));
+    assert!(towpath::list_devices().unwrap().iter().any(|device| device.name == "sim:loopback"));
+}
