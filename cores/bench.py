@@ -17,7 +17,7 @@ from cocotb.triggers import ClockCycles, RisingEdge
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster
 from cocotb_tools.runner import get_runner
 
-WIDTHS = [64, 128, 512]
+WIDTHS = [64, 128]
 
 
 def run(width: int) -> None:
@@ -32,7 +32,8 @@ def run(width: int) -> None:
         sources=[folder / s for s in core["sources"]],
         hdl_toplevel=core["top"],
         parameters={"DATA_WIDTH": width, **manifest.get("parameters", {})},
-        build_args=["-Wall", "--assert", "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include"],
+        # Short runs: Verilator's runtime compiles in a third of the time without optimisation.
+        build_args=["-Wall", "--assert", "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include OPT_GLOBAL=-O0"],
         build_dir=out,
         timescale=("1ns", "1ps"),
         always=True,

@@ -134,6 +134,6 @@ async def channel_reset(dut):
         dut.edges_tready.value = 0
 
 
-@pytest.mark.parametrize("width", bench.WIDTHS)
+@pytest.mark.parametrize("width", [*bench.WIDTHS, 512])
 def test_sobel(width):
     bench.run(width)

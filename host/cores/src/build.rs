@@ -205,7 +205,8 @@ fn verilate(
         command.args(["--trace-fst", "--trace-structs"]);
     }
     // Warnings of the user's sources were told with the check of the ports; the wrapper's and the gateware's are not the user's affair.
-    command.arg("-Wno-lint").arg("-Wno-style");
+    // But a module of the user's that has the name of one of Towpath's would silently take its place.
+    command.args(["-Wno-lint", "-Wno-style", "-Werror-MODDUP"]);
     command.args(gateware.iter().map(|f| home.join(f)));
     add_sources(&mut command, manifest);
     command.arg(user).arg(home.join("gateware/sim/tp_sim_top.sv"));

