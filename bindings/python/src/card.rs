@@ -11,8 +11,8 @@ use towpath::{Access, ChannelInfo, Direction, Message, OpenOptions, Receiver, Se
 
 use crate::buffer::Exported;
 use crate::channel::{End, Ticket};
-use crate::error;
 use crate::extras::{Interrupts, Registers};
+use crate::{error, say};
 
 /// How long an interrupt from the keyboard may go unnoticed.
 const LOOK: Duration = Duration::from_millis(50);
@@ -161,10 +161,17 @@ fn channel_tuple<'py>(py: Python<'py>, c: &ChannelInfo) -> PyResult<Bound<'py, P
 #[pymethods]
 impl Device {
     #[new]
-    #[pyo3(signature = (name=None, options=None))]
-    fn new(py: Python<'_>, name: Option<String>, options: Option<HashMap<String, String>>) -> PyResult<Self> {
+    #[pyo3(signature = (name=None, options=None, progress=None, print=None))]
+    fn new(
+        py: Python<'_>,
+        name: Option<String>,
+        options: Option<HashMap<String, String>>,
+        progress: Option<Py<PyAny>>,
+        print: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        say::log_to_python();
         let mut name = name.unwrap_or_default();
-        let mut open = OpenOptions::default();
+        let mut open = OpenOptions { progress: say::sink(progress), print: say::sink(print), ..OpenOptions::default() };
         let mut settings: Vec<_> = options.unwrap_or_default().into_iter().collect();
         settings.sort();
         for (key, value) in settings {

@@ -11,6 +11,7 @@ mod card;
 mod channel;
 mod error;
 mod extras;
+mod say;
 
 use pyo3::prelude::*;
 

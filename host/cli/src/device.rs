@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `list` and `info`, and how every verb opens its device.
 
+use std::io::IsTerminal;
 use std::sync::Arc;
 
 use serde_json::json;
-use towpath::{Device, OpenOptions};
+use towpath::{Device, OpenOptions, TextSink};
 
 use crate::args::Cli;
 use crate::exit::{Failure, Result};
 
 /// Open what `--device` or the environment names, or the first device found.
 pub fn open(cli: &Cli) -> Result<Device> {
-    open_named(cli.device.as_deref().unwrap_or(""))
+    let show = cli.verbose > 0 || std::io::stderr().is_terminal();
+    open_named(cli.device.as_deref().unwrap_or(""), show)
 }
 
-/// Open a device; what a simulated one does and prints goes to standard error.
-pub fn open_named(name: &str) -> Result<Device> {
-    let show = Arc::new(|line: &str| crate::eprintln_lossy(line));
-    let options = OpenOptions { progress: Some(show.clone()), print: Some(show), ..OpenOptions::default() };
+/// Open a device; what a simulated core prints goes to standard error, and if wanted, what is done to build it.
+pub fn open_named(name: &str, show_building: bool) -> Result<Device> {
+    let show = Arc::new(|line: &str| crate::eprintln_lossy(line.trim_end()));
+    let progress: Option<TextSink> = if show_building { Some(show.clone()) } else { None };
+    let options = OpenOptions { progress, print: Some(show), ..OpenOptions::default() };
     Ok(Device::open_with(name, &options)?)
 }
 

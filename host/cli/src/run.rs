@@ -13,7 +13,7 @@ use crate::exit::{Failure, Result, NOT_EXECUTABLE, NOT_FOUND, NO_PROGRAM, USAGE}
 pub fn run(what: &Run) -> Result {
     let device = device_name(what)?;
     // Opened and closed again: it is built now, with its messages, and the program finds it in the cache.
-    drop(crate::device::open_named(&device)?);
+    drop(crate::device::open_named(&device, true)?);
     let program = &what.program[0];
     let error = Command::new(program).args(&what.program[1..]).env("TOWPATH_DEVICE", &device).exec();
     let name = Path::new(program).display();

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
+import sys
 import weakref
 from typing import TYPE_CHECKING
 
@@ -106,16 +108,27 @@ class Device(_towpath.Device):
 def open(name: str | None = None, **options: str | int | float | bool | os.PathLike[str]) -> Device:
     """Open a device: "sim:CORE" (a core's name or folder), or what TOWPATH_DEVICE says, or the first one found.
 
-    The options are the device's own, such as trace="wave.fst" for a simulated one. Its core is compiled on first use.
+    The options are the device's own, such as trace="wave.fst" or latency=1000 for a simulated one. Its core is compiled on first use, which is
+    told on a terminal and to the logger "towpath"; what the core prints goes to standard error.
     """
     _home.prepare()
-    return Device(name, {key: _text(value) for key, value in options.items()})
+    return Device(name, {key: _text(value) for key, value in options.items()}, progress=_progress, print=_print)
 
 
 def devices() -> list[str]:
     """The names of the devices that can be opened."""
     _home.prepare()
     return _towpath.devices()
+
+
+def _progress(line: str) -> None:
+    if sys.stderr is not None and sys.stderr.isatty():
+        print(line, file=sys.stderr)
+    logging.getLogger("towpath").info("%s", line)
+
+
+def _print(line: str) -> None:
+    print(line.rstrip("\n"), file=sys.stderr)
 
 
 def _text(value: str | int | float | bool | os.PathLike[str]) -> str:

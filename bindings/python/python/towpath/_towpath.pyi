@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The extension module: the public Rust API, and nothing else. Programs import `towpath`."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Final, Self, final
 
@@ -18,7 +18,13 @@ def devices() -> list[str]:
 class Device:
     """An open card. Channels are named by their name or number, and opened on first use."""
 
-    def __new__(cls, name: str | None = None, options: dict[str, str] | None = None) -> Self: ...
+    def __new__(
+        cls,
+        name: str | None = None,
+        options: dict[str, str] | None = None,
+        progress: Callable[[str], object] | None = None,
+        print: Callable[[str], object] | None = None,
+    ) -> Self: ...
     def __enter__(self) -> Self: ...
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /) -> None: ...
     def close(self) -> None:
