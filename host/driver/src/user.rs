@@ -784,13 +784,13 @@ impl UserChannel {
                 (contract::Kind::List, address)
             }
         };
-        if let Some(total) = message.length.filter(|_| h2c) {
-            let control = control(contract::Kind::MessageLength);
-            self.post(contract::Descriptor { address: total, length: 0, cookie, control })?;
-        }
         if has_attributes(&message) && h2c {
             let control = control(contract::Kind::Attributes);
             self.post(contract::Descriptor { address: message.offset, length: message.user, cookie, control })?;
+        }
+        if let Some(total) = message.length.filter(|_| h2c) {
+            let control = control(contract::Kind::MessageLength);
+            self.post(contract::Descriptor { address: total, length: 0, cookie, control })?;
         }
         self.post(contract::Descriptor { address, length, cookie, control: control(kind) | end })
     }

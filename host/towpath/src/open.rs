@@ -64,7 +64,8 @@ fn open_named(name: &str, options: &OpenOptions) -> Result<Arc<dyn Driver>> {
     }
 }
 
-/// `CORE` or `FOLDER`, and behind a `?` settings of the link and the host, and `width`: the data width to build with.
+/// `CORE` or `FOLDER`, and behind a `?` settings of the link and the host, `width`: the data width to build with, and `trace`: as in
+/// [`OpenOptions::trace`], which it yields to.
 fn open_simulated(name: &str, rest: &str, options: &OpenOptions) -> Result<Arc<dyn Driver>> {
     let (core, query) = rest.split_once('?').unwrap_or((rest, ""));
     if core.is_empty() {
@@ -76,6 +77,8 @@ fn open_simulated(name: &str, rest: &str, options: &OpenOptions) -> Result<Arc<d
         Some(Ok(width)) => Some(width),
         Some(Err(_)) => return Err(Error::Invalid(format!("device \"{name}\": width is 64, 128, 256 or 512"))),
     };
+    let (trace, query): (Vec<&str>, Vec<&str>) = query.into_iter().partition(|setting| setting.starts_with("trace="));
+    let trace = options.trace.clone().or_else(|| trace.last().map(|setting| setting["trace=".len()..].into()));
     let settings =
         towpath_sim::Settings::from_query(&query.join("&")).map_err(|error| Error::Invalid(format!("device \"{name}\": {error}")))?;
     let failed = |error: towpath_cores::CoreError| match error {
@@ -87,7 +90,7 @@ fn open_simulated(name: &str, rest: &str, options: &OpenOptions) -> Result<Arc<d
         Some(progress) => progress(line),
         None => log::info!("{line}"),
     };
-    let build = towpath_cores::BuildOptions { trace: options.trace.is_some(), width, progress: Some(&say) };
+    let build = towpath_cores::BuildOptions { trace: trace.is_some(), width, progress: Some(&say) };
     let built = towpath_cores::build(&folder, &build).map_err(failed)?;
     let names = built.manifest.registers.iter().flat_map(|registers| registers.names.iter().map(|(name, offset)| (name.clone(), *offset)));
 
@@ -99,7 +102,7 @@ fn open_simulated(name: &str, rest: &str, options: &OpenOptions) -> Result<Arc<d
         (towpath_sim::PrintKind::Fatal, None) => log::error!("{core}: {text}"),
         (_, None) => log::info!("{core}: {text}"),
     });
-    let bus = towpath_sim::SimBus::open(name, &built.library, settings, options.trace.as_deref(), print, names.collect())
+    let bus = towpath_sim::SimBus::open(name, &built.library, settings, trace.as_deref(), print, names.collect())
         .map_err(|error| Error::Core { name: name.into(), message: error.to_string() })?;
     Ok(Arc::new(UserDriver::open(bus)?))
 }
