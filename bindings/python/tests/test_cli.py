@@ -82,7 +82,7 @@ def test_registers_and_interrupts() -> None:
     assert b"scratch" in towpath("--device", "sim:loopback", "reg", "dump").stdout
     ranged = json.loads(towpath("--device", "sim:loopback", "--json", "reg", "dump", "--range", "0", "0x8").stdout)
     assert [v["offset"] for v in ranged] == [0, 4, 8]
-    assert json.loads(towpath("--device", "sim:loopback", "--json", "irq", "count").stdout) == [{"number": 0, "count": 0}]
+    assert json.loads(towpath("--device", "sim:loopback", "--json", "irq", "count", "0").stdout) == [{"number": 0, "count": 0}]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_registers_and_interrupts() -> None:
         (3, "out", ["send", "out"]),
         (3, "nowhere", ["reg", "read", "nowhere"]),
         (3, "0x100000", ["reg", "read", "0x100000"]),
-        (3, "no interrupt 9", ["irq", "wait", "9"]),
+        (3, "no interrupt 99", ["irq", "wait", "99"]),
         (4, "after 0 bytes", ["recv", "out", "--timeout", "20us"]),
         (4, "interrupt 0", ["irq", "wait", "0", "--timeout", "20us"]),
         (7, "/no/such/folder", ["recv", "out", "/no/such/folder/file"]),

@@ -17,7 +17,7 @@ def test_what_a_card_says_of_itself(card: towpath.Device) -> None:
     assert info.channels[0] == card.channel(info.channels[0].number)
     assert info.data_bits == 128 and info.core_clock_khz == 250_000
     assert info.register_names["scratch"] == 4
-    assert info.interrupts == len(card.interrupts) == 1
+    assert info.interrupts == len(card.interrupts) >= 1
 
 
 @pytest.mark.parametrize("name", ["sim:no-such-core", "sim:/no/such/folder", "teapot:1"])
@@ -93,9 +93,9 @@ def test_interrupts(card: towpath.Device) -> None:
     while fired < 3:
         fired += interrupt.wait()
     assert fired == 3 == interrupt.count()
-    assert [i.number for i in card.interrupts] == [0]
-    with pytest.raises(towpath.NotFoundError, match="no interrupt 7"):
-        card.interrupts[7]
+    assert [i.number for i in card.interrupts] == list(range(len(card.interrupts)))
+    with pytest.raises(towpath.NotFoundError, match="no interrupt 99"):
+        card.interrupts[99]
 
 
 def test_reset(card: towpath.Device) -> None:
