@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the repository ships: every core's manifest can be read and found, and the list of gateware sources is whole.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use towpath_cores::{list_cores, Manifest};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).canonicalize().unwrap().ancestors().nth(2).unwrap().to_path_buf()
+}
+
+#[test]
+fn cores_can_be_read() {
+    let mut names = BTreeSet::new();
+    for place in ["cores", "tests/cores"] {
+        for entry in std::fs::read_dir(repository().join(place)).unwrap().flatten().filter(|e| e.path().join("towpath.toml").exists()) {
+            let manifest = Manifest::read(&entry.path()).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(manifest.core.name, entry.file_name().to_string_lossy(), "a core's folder bears its name");
+            names.insert(manifest.core.name);
+        }
+    }
+    for name in ["counter", "loop3x2", "loopback", "loopback_async", "sink", "sobel"] {
+        assert!(names.contains(name), "{name} is not among {names:?}");
+    }
+    std::env::set_var("TOWPATH_HOME", repository());
+    assert!(list_cores().contains(&"sobel".to_string()), "{:?}", list_cores());
+}
+
+#[test]
+fn file_list_is_whole() {
+    let root = repository();
+    let text = std::fs::read_to_string(root.join("gateware/towpath.f")).unwrap();
+    let listed: Vec<&str> = text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with("//")).collect();
+    for file in &listed {
+        assert!(root.join(file).is_file(), "gateware/towpath.f lists {file}, which is not there");
+    }
+    assert_eq!(listed.iter().collect::<BTreeSet<_>>().len(), listed.len(), "gateware/towpath.f lists a file twice");
+    for folder in ["lib", "control", "channel", "dma"] {
+        for entry in std::fs::read_dir(root.join("gateware").join(folder)).unwrap().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let path = format!("gateware/{folder}/{name}");
+            assert!(!name.ends_with(".sv") || listed.contains(&path.as_str()), "gateware/towpath.f lacks {path}");
+        }
+    }
+}
