@@ -78,7 +78,7 @@ impl UserDriver {
             card,
             vectors,
             registry: Mutex::default(),
-            open: Mutex::new(vec![Weak::new(); channels]),
+            open: Mutex::new(std::iter::repeat_with(Weak::new).take(channels).collect()),
             interrupts: Mutex::new(Interrupts { enabled: 0, told: vec![0; interrupts] }),
             window: Mutex::new(()),
         };

@@ -4,6 +4,14 @@
 //!
 //! The driver is free where the contract is: it numbers cookies and slots itself, sends short pieces inline, writes one table where the trace has
 //! a chain, and does not cancel when nothing is in flight.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::undocumented_unsafe_blocks
+)]
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::os::fd::RawFd;
@@ -147,6 +155,9 @@ impl Bus for TraceBus {
     }
 }
 
+/// Ticket, bytes, offset, user word, the status's number.
+type Told = (Ticket, u64, Option<u32>, Option<u32>, u8);
+
 /// A channel of the trace.
 struct Lane {
     index: u16,
@@ -158,8 +169,8 @@ struct Lane {
     prefixes: Vec<(u16, u64, u32)>,
     in_flight: usize,
     produced: u32,
-    /// What the driver must tell, in order: ticket, bytes, offset, user, status's number.
-    expected: VecDeque<(Ticket, u64, Option<u32>, Option<u32>, u8)>,
+    /// What the driver must tell, in order.
+    expected: VecDeque<Told>,
     /// Stores by which the driver started the channel again after a reset.
     restarted: Option<Vec<(u64, u32)>>,
 }

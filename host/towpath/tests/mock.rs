@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The library and the user-space driver against a card in software (`towpath_driver::mock`): what they promise, in bad weather, too. Seeds are printed;
 //! `TOWPATH_SEED` repeats one.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::undocumented_unsafe_blocks
+)]
 
 use std::io::{IoSlice, IoSliceMut};
 use std::sync::Arc;

@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The whole way: library, driver, simulated link and the real gateware with the loopback core. Needs Verilator and a C++ compiler; the first run
 //! builds the model.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::undocumented_unsafe_blocks
+)]
 
 use std::io::{IoSlice, IoSliceMut};
 use std::time::Duration;
