@@ -230,18 +230,18 @@ tp_build() {
     fi
     [ -f host/Cargo.toml ] || tp_die "host/Cargo.toml is missing: is this checkout whole?"
     rm -f "$TP_OUT/stamp/build"
-    if [ -d "$CARGO_TARGET_DIR/release" ]; then
-        tp_say "Rust: what changed in host/ (the rest from .towpath/target)"
-    else
-        tp_say "Rust: host/, from nothing: a few minutes (log: .towpath/log/cargo.log)"
-    fi
+    tp_say "crates of host/Cargo.lock, as far as they are not in ${CARGO_HOME:-$HOME/.cargo}"
     tp_logged cargo-fetch cargo fetch --locked --manifest-path host/Cargo.toml || tp_die \
         "cargo could not fetch the crates of host/Cargo.lock." "No network, or no way to crates.io? Then run this again."
-    tp_logged cargo cargo build --release --locked --offline --manifest-path host/Cargo.toml || tp_die "host/ does not compile."
-    tp_say "Python wheel: bindings/python"
+    # The wheel holds the library and the command line; `cargo test` builds the rest of the workspace when it needs it.
+    if [ -d "$CARGO_TARGET_DIR/release" ]; then
+        tp_say "the wheel, from bindings/python and host/: what changed, the rest from .towpath/target"
+    else
+        tp_say "the wheel, from bindings/python and host/, from nothing: a minute or two"
+    fi
     rm -rf "$TP_OUT/wheels"
-    tp_logged wheel maturin build --release --locked -m bindings/python/Cargo.toml --interpreter "$TP_VENV/bin/python" \
-        --out "$TP_OUT/wheels" || tp_die "the wheel of bindings/python does not build."
+    tp_logged wheel maturin build --release --locked --offline -m bindings/python/Cargo.toml --interpreter "$TP_VENV/bin/python" \
+        --out "$TP_OUT/wheels" || tp_die "the library or its Python package does not compile."
     wheel=$(ls "$TP_OUT"/wheels/*.whl)
     tp_logged wheel-install "$TP_VENV/bin/python" -m pip install --no-deps --no-index --force-reinstall "$wheel" ||
         tp_die "the wheel ${wheel##*/} does not install."
