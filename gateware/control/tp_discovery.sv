@@ -33,59 +33,58 @@ module tp_discovery
 
   if (CHANNELS > TP_CHANNELS_MAX) $error("%m: %0d channels: the page has room for %0d", CHANNELS, TP_CHANNELS_MAX);
 
-  // A dword of the page that holds `size` bytes of `value` at byte `at`, or nothing of it.
-  function automatic logic [31:0] part(input int word, input int at, input int size, input logic [255:0] value);
-    logic [31:0] bits;
-    bits = 0;
-    for (int b = 0; b < 4; b++) if (word * 4 + b >= at && word * 4 + b < at + size) bits[8*b+:8] = value[8*(word*4+b-at)+:8];
-    return bits;
+  localparam int HEADER_WORDS = TP_DISCOVERY_CHANNEL_ENTRY_OFFSET / 4;
+  localparam int ENTRY_WORDS = TP_CHANNEL_ENTRY_BYTES / 4;
+
+  function automatic logic [HEADER_WORDS*32-1:0] header();
+    logic [HEADER_WORDS*32-1:0] image;
+    image = '0;
+    image[8*TP_DISCOVERY_MAGIC_OFFSET+:64] = TP_DISCOVERY_MAGIC_VALUE;
+    image[8*TP_DISCOVERY_VERSION_MAJOR_OFFSET+:16] = 16'(TP_VERSION_MAJOR);
+    image[8*TP_DISCOVERY_VERSION_MINOR_OFFSET+:16] = 16'(TP_VERSION_MINOR);
+    image[8*TP_DISCOVERY_HEADER_BYTES_OFFSET+:16] = TP_DISCOVERY_HEADER_BYTES_VALUE;
+    image[8*TP_DISCOVERY_PAGE_SHIFT_OFFSET+:8] = 8'(PAGE_SHIFT);
+    image[8*TP_DISCOVERY_DATA_BYTES_OFFSET+:8] = 8'(DATA_WIDTH / 8);
+    image[8*TP_DISCOVERY_CHANNELS_OFFSET+:16] = 16'(CHANNELS);
+    image[8*TP_DISCOVERY_ENTRY_OFFSET_OFFSET+:16] = TP_DISCOVERY_ENTRY_OFFSET_VALUE;
+    image[8*TP_DISCOVERY_ENTRY_BYTES_OFFSET+:16] = TP_DISCOVERY_ENTRY_BYTES_VALUE;
+    image[8*TP_DISCOVERY_VECTORS_OFFSET+:16] = 16'(VECTORS);
+    image[8*TP_DISCOVERY_USER_INTERRUPTS_OFFSET+:16] = 16'(TP_USER_INTERRUPTS);
+    image[8*TP_DISCOVERY_TAGS_OFFSET+:16] = 16'(TAGS);
+    image[8*TP_DISCOVERY_WINDOW_BYTES_OFFSET+:32] = 32'(WINDOW_BYTES);
+    image[8*TP_DISCOVERY_SERIAL_OFFSET+:64] = SERIAL;
+    image[8*TP_DISCOVERY_CORE_CLOCK_KHZ_OFFSET+:32] = 32'(CORE_CLOCK_KHZ);
+    image[8*TP_DISCOVERY_USER_CLOCK_KHZ_OFFSET+:32] = 32'(USER_CLOCK_KHZ);
+    image[8*TP_DISCOVERY_CORE_VERSION_OFFSET+:32] = CORE_VERSION;
+    image[8*TP_DISCOVERY_CORE_NAME_OFFSET+:256] = CORE_NAME;
+    return image;
   endfunction
 
-  function automatic logic [31:0] header(input int word);
-    logic [31:0] bits;
-    bits = 0;
-    bits |= part(word, TP_DISCOVERY_MAGIC_OFFSET, 8, 256'(TP_DISCOVERY_MAGIC_VALUE));
-    bits |= part(word, TP_DISCOVERY_VERSION_MAJOR_OFFSET, 2, 256'(TP_VERSION_MAJOR));
-    bits |= part(word, TP_DISCOVERY_VERSION_MINOR_OFFSET, 2, 256'(TP_VERSION_MINOR));
-    bits |= part(word, TP_DISCOVERY_HEADER_BYTES_OFFSET, 2, 256'(TP_DISCOVERY_HEADER_BYTES_VALUE));
-    bits |= part(word, TP_DISCOVERY_PAGE_SHIFT_OFFSET, 1, 256'(PAGE_SHIFT));
-    bits |= part(word, TP_DISCOVERY_DATA_BYTES_OFFSET, 1, 256'(DATA_WIDTH / 8));
-    bits |= part(word, TP_DISCOVERY_CHANNELS_OFFSET, 2, 256'(CHANNELS));
-    bits |= part(word, TP_DISCOVERY_ENTRY_OFFSET_OFFSET, 2, 256'(TP_DISCOVERY_ENTRY_OFFSET_VALUE));
-    bits |= part(word, TP_DISCOVERY_ENTRY_BYTES_OFFSET, 2, 256'(TP_DISCOVERY_ENTRY_BYTES_VALUE));
-    bits |= part(word, TP_DISCOVERY_VECTORS_OFFSET, 2, 256'(VECTORS));
-    bits |= part(word, TP_DISCOVERY_USER_INTERRUPTS_OFFSET, 2, 256'(TP_USER_INTERRUPTS));
-    bits |= part(word, TP_DISCOVERY_TAGS_OFFSET, 2, 256'(TAGS));
-    bits |= part(word, TP_DISCOVERY_WINDOW_BYTES_OFFSET, 4, 256'(WINDOW_BYTES));
-    bits |= part(word, TP_DISCOVERY_SERIAL_OFFSET, 8, 256'(SERIAL));
-    bits |= part(word, TP_DISCOVERY_CORE_CLOCK_KHZ_OFFSET, 4, 256'(CORE_CLOCK_KHZ));
-    bits |= part(word, TP_DISCOVERY_USER_CLOCK_KHZ_OFFSET, 4, 256'(USER_CLOCK_KHZ));
-    bits |= part(word, TP_DISCOVERY_CORE_VERSION_OFFSET, 4, 256'(CORE_VERSION));
-    bits |= part(word, TP_DISCOVERY_CORE_NAME_OFFSET, TP_DISCOVERY_CORE_NAME_COUNT, CORE_NAME);
-    return bits;
-  endfunction
-
-  function automatic logic [31:0] entry(input int channel, input int word);
-    logic [31:0] bits;
+  function automatic logic [ENTRY_WORDS*32-1:0] entry(input int channel);
+    logic [ENTRY_WORDS*32-1:0] image;
     logic h2c;
     h2c = channel < H2C;
-    bits = 0;
-    bits |= part(word, TP_CHANNEL_ENTRY_DIRECTION_OFFSET, 1, h2c ? 256'(TP_DIRECTION_H2C) : 256'(TP_DIRECTION_C2H));
-    bits |= part(word, TP_CHANNEL_ENTRY_KIND_OFFSET, 1, 256'(TP_CHANNEL_KIND_STREAM));
-    bits |= part(word, TP_CHANNEL_ENTRY_QUEUE_DEPTH_OFFSET, 2, 256'(QUEUE_DEPTH));
-    bits |= part(word, TP_CHANNEL_ENTRY_INLINE_SLOTS_OFFSET, 2, h2c ? 256'(INLINE_SLOTS) : 256'(0));
-    bits |= part(word, TP_CHANNEL_ENTRY_FIRST_PAGE_OFFSET, 4, 256'(TP_PAGE_CHANNELS + TP_PAGES_PER_CHANNEL * channel));
-    bits |= part(word, TP_CHANNEL_ENTRY_BUFFER_BYTES_OFFSET, 4, h2c ? 256'(LANDING_BYTES) : 256'(SENDING_BYTES));
-    bits |= part(word, TP_CHANNEL_ENTRY_NAME_OFFSET, TP_CHANNEL_ENTRY_NAME_COUNT, CHANNEL_NAMES[256*channel+:256]);
-    return bits;
+    image = '0;
+    image[8*TP_CHANNEL_ENTRY_DIRECTION_OFFSET+:8] = 8'(h2c ? TP_DIRECTION_H2C : TP_DIRECTION_C2H);
+    image[8*TP_CHANNEL_ENTRY_KIND_OFFSET+:8] = 8'(TP_CHANNEL_KIND_STREAM);
+    image[8*TP_CHANNEL_ENTRY_QUEUE_DEPTH_OFFSET+:16] = 16'(QUEUE_DEPTH);
+    image[8*TP_CHANNEL_ENTRY_INLINE_SLOTS_OFFSET+:16] = h2c ? 16'(INLINE_SLOTS) : 16'd0;
+    image[8*TP_CHANNEL_ENTRY_FIRST_PAGE_OFFSET+:32] = 32'(TP_PAGE_CHANNELS + TP_PAGES_PER_CHANNEL * channel);
+    image[8*TP_CHANNEL_ENTRY_BUFFER_BYTES_OFFSET+:32] = h2c ? 32'(LANDING_BYTES) : 32'(SENDING_BYTES);
+    image[8*TP_CHANNEL_ENTRY_NAME_OFFSET+:256] = CHANNEL_NAMES[256*channel+:256];
+    return image;
   endfunction
 
   logic [31:0] rom[WORDS];
   initial begin
-    for (int w = 0; w < TP_DISCOVERY_CHANNEL_ENTRY_OFFSET / 4; w++) rom[w] = header(w);
-    for (int c = 0; c < CHANNELS; c++)
-    for (int w = 0; w < TP_CHANNEL_ENTRY_BYTES / 4; w++)
-    rom[TP_DISCOVERY_CHANNEL_ENTRY_OFFSET/4+c*TP_CHANNEL_ENTRY_BYTES/4+w] = entry(c, w);
+    logic [HEADER_WORDS*32-1:0] top;
+    logic [ENTRY_WORDS*32-1:0] row;
+    top = header();
+    for (int w = 0; w < HEADER_WORDS; w++) rom[w] = top[32*w+:32];
+    for (int c = 0; c < CHANNELS; c++) begin
+      row = entry(c);
+      for (int w = 0; w < ENTRY_WORDS; w++) rom[HEADER_WORDS+c*ENTRY_WORDS+w] = row[32*w+:32];
+    end
   end
 
   logic inside_q;

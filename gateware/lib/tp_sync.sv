@@ -27,8 +27,22 @@ module tp_sync #(
 
   assign q = tp_sync_stable[STAGES-2];
 
+`ifdef TP_SYNC_LATE
+  // For benches: of the last change of `d` before an edge, each bit may be seen one clock late, as by a register that is metastable.
+  logic [WIDTH-1:0] now, older, seen;
+  always @(d) begin
+    older = now;
+    now = d;
+  end
+  always_ff @(posedge clk) seen <= d;
+`endif
+
   always_ff @(posedge clk) begin
+`ifdef TP_SYNC_LATE
+    tp_sync_meta <= seen == d ? d : d ^ ((d ^ older) & WIDTH'($urandom));
+`else
     tp_sync_meta <= d;
+`endif
     tp_sync_stable[0] <= tp_sync_meta;
     for (int i = 1; i < STAGES - 1; i++) tp_sync_stable[i] <= tp_sync_stable[i-1];
   end

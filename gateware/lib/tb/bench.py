@@ -72,7 +72,7 @@ def sources(*folders: str) -> list[Path]:
     return PACKAGES + [f for folder in folders for f in sorted((ROOT / "gateware" / folder).glob("*.sv"))]
 
 
-def run(top: str, files: list[Path], module: Path, build: Path, parameters: dict | None = None) -> None:
+def run(top: str, files: list[Path], module: Path, build: Path, parameters: dict | None = None, defines: dict | None = None) -> None:
     """Compiles `top` with Verilator and runs the cocotb tests of `module`; raises if one fails."""
     from cocotb_tools.runner import get_results, get_runner
 
@@ -84,14 +84,23 @@ def run(top: str, files: list[Path], module: Path, build: Path, parameters: dict
         hdl_toplevel=top,
         build_dir=build,
         parameters=parameters or {},
+        defines=defines or {},
         build_args=["--assert", "-Wno-fatal", "-Wno-lint", "-Wno-style", "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include"],
         timescale=("1ps", "1ps"),
     )
     environment = {
         "TOWPATH_SEED": os.environ["TOWPATH_SEED"],
         "COCOTB_LOG_LEVEL": "WARNING",
+        "GPI_LOG_LEVEL": "WARNING",
         "PYTHONPATH": os.pathsep.join([str(module.parent), str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]),
     }
-    results = runner.test(hdl_toplevel=top, test_module=module.stem, build_dir=build, test_dir=build, extra_env=environment)
+    results = runner.test(
+        hdl_toplevel=top,
+        test_module=module.stem,
+        build_dir=build,
+        test_dir=build,
+        extra_env=environment,
+        plusargs=[f"+verilator+seed+{int(os.environ['TOWPATH_SEED']) % (1 << 31) or 1}"],
+    )
     tests, failures = get_results(results)
     assert tests and not failures, f"{failures} of {tests} tests failed; replay with TOWPATH_SEED={os.environ['TOWPATH_SEED']}"
