@@ -74,7 +74,7 @@ class Device(_towpath.Device):
     """An open card. Use it in a `with` statement, or call `close`: an open channel belongs to one device object alone.
 
     What is here beside the extension module's own methods is for asyncio. Cancelling such a call cancels all transfers in flight on its
-    channel, for that is what the card can do; nothing is lost on the card.
+    channel, for that is what the card can do: what had come by then is in the buffers, what had not is still on the card.
     """
 
     async def asend(
@@ -108,8 +108,8 @@ class Device(_towpath.Device):
 def open(name: str | None = None, **options: str | int | float | bool | os.PathLike[str]) -> Device:
     """Open a device: "sim:CORE" (a core's name or folder), or what TOWPATH_DEVICE says, or the first one found.
 
-    The options are the device's own, such as trace="wave.fst" or latency=1000 for a simulated one. Its core is compiled on first use, which is
-    told on a terminal and to the logger "towpath"; what the core prints goes to standard error.
+    The options are the device's own, such as trace="wave.fst" or latency=1000 for a simulated one. Its core is compiled on first use,
+    which is told on a terminal and to the logger "towpath"; what the core prints goes to standard error.
     """
     _home.prepare()
     return Device(name, {key: _text(value) for key, value in options.items()}, progress=_progress, print=_print)
@@ -145,6 +145,7 @@ async def _completion(ticket: Ticket) -> Received:
             await _readable(ticket.fileno())
     except asyncio.CancelledError:
         ticket.cancel()
+        ticket.done()  # collected, so that the buffer is free again
         raise
     return result
 

@@ -5,7 +5,11 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Final, Self, final
 
+from typing_extensions import disjoint_base
+
 from towpath._types import Channel, Info, Memory, MessageStart, Received, Wire
+
+__all__ = ["Device", "Interrupt", "Interrupts", "Registers", "Ticket", "__version__", "devices", "main"]
 
 __version__: Final[str]
 
@@ -15,6 +19,7 @@ def main(arguments: list[str]) -> int:
 def devices() -> list[str]:
     """The names of the devices that can be opened."""
 
+@disjoint_base
 class Device:
     """An open card. Channels are named by their name or number, and opened on first use."""
 
@@ -105,15 +110,15 @@ class Ticket:
 
 @final
 class Registers:
-    def __getitem__(self, register: int | str) -> int: ...
-    def __setitem__(self, register: int | str, value: int) -> None: ...
+    def __getitem__(self, register: int | str, /) -> int: ...
+    def __setitem__(self, register: int | str, value: int, /) -> None: ...
     @property
     def names(self) -> dict[str, int]:
         """The names that can be used, and their byte offsets."""
 
 @final
 class Interrupts:
-    def __getitem__(self, number: int) -> Interrupt: ...
+    def __getitem__(self, number: int, /) -> Interrupt: ...
     def __iter__(self) -> Iterator[Interrupt]: ...
     def __len__(self) -> int: ...
 
