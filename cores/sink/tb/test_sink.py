@@ -20,7 +20,7 @@ def pattern(seed: int, length: int) -> bytes:
 async def random_messages(dut):
     regs = await bench.start(dut)
     irq = bench.Interrupts(dut)
-    for n in range(60):
+    for _ in range(60):
         seed = random.choice([0, 0xFFFFFFFD, random.getrandbits(32)])
         await regs.write_dword(SEED, seed)
         await regs.write_dword(PACE, random.choice([0, 0, 2]))
@@ -28,7 +28,7 @@ async def random_messages(dut):
         before = irq.count
         total, wrong, faults = 0, [], 0
         messages = random.randint(1, 4)
-        for _ in range(messages):
+        for _message in range(messages):
             message = bytearray(pattern(seed, bench.random_length(700)))
             for place in random.sample(range(len(message)), min(len(message), random.choice([0, 0, 1, 9]))):
                 message[place] ^= random.randint(1, 255)

@@ -89,7 +89,16 @@ pub fn build(folder: &Path, options: &BuildOptions) -> Result<Built, CoreError> 
     verilate(&verilator, &manifest, &home, &gateware, &user, &scratch.path, options.trace, &say)?;
     let finished = scratch.path.join("finished");
     make_folder(&finished)?;
-    compile(&verilator, &cxx, &manifest, &home, &cache, &scratch.path, &finished.join(library.file_name().unwrap_or_default()), options.trace)?;
+    compile(
+        &verilator,
+        &cxx,
+        &manifest,
+        &home,
+        &cache,
+        &scratch.path,
+        &finished.join(library.file_name().unwrap_or_default()),
+        options.trace,
+    )?;
     // Into place whole: a reader sees all of it or nothing.
     if let Err(e) = fs::rename(&finished, &place) {
         if !library.is_file() {
@@ -122,18 +131,10 @@ fn gateware(home: &Path) -> Result<Vec<PathBuf>, CoreError> {
     Ok(lines.filter(|line| !line.is_empty()).map(PathBuf::from).collect())
 }
 
-const SIM: [&str; 4] =
-    ["gateware/sim/tp_sim_top.sv", "gateware/sim/model.cpp", "gateware/sim/tp_model.h", "gateware/sim/tp_model_print.h"];
+const SIM: [&str; 4] = ["gateware/sim/tp_sim_top.sv", "gateware/sim/model.cpp", "gateware/sim/tp_model.h", "gateware/sim/tp_model_print.h"];
 
 /// The hash of everything that the model is made of.
-fn key(
-    manifest: &Manifest,
-    home: &Path,
-    gateware: &[PathBuf],
-    verilator: &Verilator,
-    cxx: &Cxx,
-    trace: bool,
-) -> Result<String, CoreError> {
+fn key(manifest: &Manifest, home: &Path, gateware: &[PathBuf], verilator: &Verilator, cxx: &Cxx, trace: bool) -> Result<String, CoreError> {
     let mut hash = Sha256::new();
     let mut part = |name: &str, bytes: &[u8]| {
         // Lengths keep neighbours apart.
@@ -258,7 +259,7 @@ fn compile(
     };
 
     // The runtime is the same for all cores: its objects are kept.
-    let (fast, slow, runtime) = classes(scratch)?;
+    let units = units(scratch)?;
     let mut hash = Sha256::new();
     let print = sim.join("tp_model_print.h");
     hash.update(fs::read(&print).map_err(|e| CoreError::io("cannot read", &print, e))?);
@@ -269,20 +270,18 @@ fn compile(
     let mut work = Vec::new();
     let mut objects = Vec::new();
     let mut keep = Vec::new();
-    {
-        for name in &runtime {
-            let object = kept.join(format!("{name}.o"));
-            if !object.is_file() {
-                let mut command = cxx.command();
-                common(&mut command);
-                // -Os is what Verilator's own makefile gives the runtime; it compiles in half the time.
-                command.arg("-Os").arg("-c").arg(verilator.include.join(format!("{name}.cpp")));
-                let output = scratch.join(format!("runtime-{name}.o"));
-                keep.push((output.clone(), object.clone()));
-                work.push(Job { output, command });
-            }
-            objects.push(object);
+    for name in &units.runtime {
+        let object = kept.join(format!("{name}.o"));
+        if !object.is_file() {
+            let mut command = cxx.command();
+            common(&mut command);
+            // -Os is what Verilator's own makefile gives the runtime; it compiles in half the time.
+            command.arg("-Os").arg("-c").arg(verilator.include.join(format!("{name}.cpp")));
+            let output = scratch.join(format!("runtime-{name}.o"));
+            keep.push((output.clone(), object.clone()));
+            work.push(Job { output, command });
         }
+        objects.push(object);
     }
 
     // Few big units compile faster than many small ones: each reads the same large headers.
@@ -301,10 +300,10 @@ fn compile(
         work.push(Job { output, command });
         Ok(())
     };
-    for (n, group) in share(scratch, &fast, jobs).iter().enumerate() {
+    for (n, group) in share(scratch, &units.fast, jobs).iter().enumerate() {
         unit(&format!("fast{n}"), group, "-O2")?;
     }
-    unit("slow", &slow, "-O0")?;
+    unit("slow", &units.slow, "-O0")?;
     {
         let output = scratch.join("model.o");
         let mut command = cxx.command();
@@ -335,11 +334,21 @@ fn compile(
     run_all(vec![Job { output: library.to_path_buf(), command }], 1, &manifest.core.name)
 }
 
-/// What Verilator wrote: names of the fast units, the slow ones and those of the runtime, without ".cpp".
-fn classes(scratch: &Path) -> Result<(Vec<String>, Vec<String>, Vec<String>), CoreError> {
+/// What Verilator wrote: names of units without ".cpp".
+#[derive(Default)]
+struct Units {
+    /// Run in every cycle.
+    fast: Vec<String>,
+    /// Run once.
+    slow: Vec<String>,
+    /// Of Verilator's runtime, which are in its own folder.
+    runtime: Vec<String>,
+}
+
+fn units(scratch: &Path) -> Result<Units, CoreError> {
     let file = scratch.join(format!("{PREFIX}_classes.mk"));
     let text = fs::read_to_string(&file).map_err(|e| CoreError::io("cannot read", &file, e))?;
-    let (mut fast, mut slow, mut runtime) = (Vec::new(), Vec::new(), Vec::new());
+    let mut units = Units::default();
     let mut section = "";
     for line in text.lines().filter(|l| !l.starts_with('#')) {
         if let Some((head, _)) = line.split_once("+=") {
@@ -347,14 +356,14 @@ fn classes(scratch: &Path) -> Result<(Vec<String>, Vec<String>, Vec<String>), Co
         } else if let Some(name) = line.trim().strip_suffix('\\') {
             let name = name.trim().to_string();
             match section {
-                "VM_CLASSES_FAST" | "VM_SUPPORT_FAST" => fast.push(name),
-                "VM_CLASSES_SLOW" | "VM_SUPPORT_SLOW" => slow.push(name),
-                "VM_GLOBAL_FAST" | "VM_GLOBAL_SLOW" => runtime.push(name),
+                "VM_CLASSES_FAST" | "VM_SUPPORT_FAST" => units.fast.push(name),
+                "VM_CLASSES_SLOW" | "VM_SUPPORT_SLOW" => units.slow.push(name),
+                "VM_GLOBAL_FAST" | "VM_GLOBAL_SLOW" => units.runtime.push(name),
                 _ => {}
             }
         }
     }
-    Ok((fast, slow, runtime))
+    Ok(units)
 }
 
 /// Share units among at most `groups` groups of about the same size.
@@ -417,7 +426,10 @@ fn compiler_failed(core: &str, said: &str) -> CoreError {
     let last: Vec<&str> = said.lines().filter(|l| l.contains("error") || l.contains("fatal")).take(10).collect();
     CoreError::Tool {
         tool: "g++".into(),
-        message: format!("the generated model of core \"{core}\" does not compile:\n{}", if last.is_empty() { said.to_string() } else { last.join("\n") }),
+        message: format!(
+            "the generated model of core \"{core}\" does not compile:\n{}",
+            if last.is_empty() { said.to_string() } else { last.join("\n") }
+        ),
     }
 }
 

@@ -176,8 +176,7 @@ impl Manifest {
     /// Check the text of a manifest that lies (or will lie) in `folder`.
     pub fn parse(text: &str, folder: &Path) -> Result<Manifest, CoreError> {
         let file = folder.join(MANIFEST);
-        let mut manifest: Manifest =
-            toml::from_str(text).map_err(|e| CoreError::manifest(&file, e.to_string().trim_end().to_string()))?;
+        let mut manifest: Manifest = toml::from_str(text).map_err(|e| CoreError::manifest(&file, e.to_string().trim_end().to_string()))?;
         manifest.folder = folder.to_path_buf();
         match manifest.fault() {
             None => Ok(manifest),
@@ -205,7 +204,10 @@ impl Manifest {
         if core.name.is_empty() || core.name.len() > NAME_BYTES || core.name.chars().any(|c| c.is_control() || "/:\"\\".contains(c)) {
             return bad(
                 "name",
-                format!("core.name \"{}\": give 1 to {NAME_BYTES} bytes without slash, colon, quote or backslash", core.name.escape_debug()),
+                format!(
+                    "core.name \"{}\": give 1 to {NAME_BYTES} bytes without slash, colon, quote or backslash",
+                    core.name.escape_debug()
+                ),
             );
         }
         if !is_identifier(&core.top) {
@@ -275,7 +277,10 @@ impl Manifest {
                 if offset % 4 != 0 || *offset >= registers.bytes {
                     return bad(
                         name,
-                        format!("registers.names.{name} = {offset:#x}: make it a multiple of 4 below registers.bytes ({:#x})", registers.bytes),
+                        format!(
+                            "registers.names.{name} = {offset:#x}: make it a multiple of 4 below registers.bytes ({:#x})",
+                            registers.bytes
+                        ),
                     );
                 }
             }

@@ -130,9 +130,11 @@ impl Top {
     }
 
     fn parse(tree: &Value, meta: &Value, name: &str) -> Option<Top> {
-        let module = tree.get("modulesp")?.as_array()?.iter().find(|m| {
-            m["type"] == "MODULE" && (m["origName"] == name || m["name"] == name || m["level"] == 1)
-        })?;
+        let module = tree
+            .get("modulesp")?
+            .as_array()?
+            .iter()
+            .find(|m| m["type"] == "MODULE" && (m["origName"] == name || m["name"] == name || m["level"] == 1))?;
         let mut types = BTreeMap::new();
         for table in tree.get("miscsp")?.as_array()? {
             for dtype in table["typesp"].as_array().into_iter().flatten() {
@@ -302,7 +304,9 @@ pub fn check_ports(manifest: &Manifest, width: u32, top: &Top) -> Result<(), Cor
         let wanted = format!("{}, {} ({})", want.direction, bits_text(want.width), want.why);
         match top.ports.get(&want.name) {
             None if want.optional => {}
-            None => problems.push(format!("{}: module \"{}\" has no port \"{}\": expected {wanted}", top.place, manifest.core.top, want.name)),
+            None => {
+                problems.push(format!("{}: module \"{}\" has no port \"{}\": expected {wanted}", top.place, manifest.core.top, want.name))
+            }
             Some(port) if port.direction != want.direction => {
                 problems.push(format!("{}: port \"{}\" is {}: expected {wanted}", port.place, want.name, port.direction));
             }

