@@ -303,7 +303,9 @@ def random_write(b):
     """(page in channel, channel, offset, dwords, first, last): within a page, often where something happens."""
     rng = b.rng
     channel = rng.randrange(b.channels)
-    page = rng.choice((TP.TP_PAGE_CHANNEL_DOORBELL, TP.TP_PAGE_CHANNEL_DOORBELL, TP.TP_PAGE_CHANNEL_INLINE, TP.TP_PAGE_CHANNEL_PRIVILEGED, 3))
+    page = rng.choice(
+        (TP.TP_PAGE_CHANNEL_DOORBELL, TP.TP_PAGE_CHANNEL_DOORBELL, TP.TP_PAGE_CHANNEL_INLINE, TP.TP_PAGE_CHANNEL_PRIVILEGED, 3)
+    )
     count = rng.choice((1, 1, 2, 2, 2, 3, 4, 4, 5, 8, 16, rng.randint(1, 64)))
     offset = 4 * rng.randrange(8 if rng.random() < 0.8 else 1024 - count)
     whole = rng.random() < 0.7
