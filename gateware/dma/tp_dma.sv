@@ -188,7 +188,7 @@ module tp_dma
   // ------------------------------------------------------------------------------------------------ fronts
   logic [CHANNELS-1:0] d_valid, d_end, d_inline, d_over, d_complete, f_valid, take, abandon, finish, stopping;
   logic [CHANNELS-1:0][15:0] d_cookie;
-  logic [CHANNELS-1:0][7:0] d_status;
+  logic [CHANNELS-1:0][7:0] d_status, stop_status;
   logic [CHANNELS-1:0][31:0] d_bytes, d_user, f_bytes;
   logic [CHANNELS-1:0][63:0] d_length, d_offset, f_addr;
   logic [CHANNELS-1:0][12:0] take_bytes;
@@ -217,7 +217,7 @@ module tp_dma
         .d_valid(d_valid[c]), .d_cookie(d_cookie[c]), .d_end(d_end[c]), .d_inline(d_inline[c]), .d_over(d_over[c]),
         .d_complete(d_complete[c]), .d_status(d_status[c]), .d_bytes(d_bytes[c]), .d_length(d_length[c]), .d_offset(d_offset[c]),
         .d_user(d_user[c]), .p_valid(f_valid[c]), .p_addr(f_addr[c]), .p_bytes(f_bytes[c]),
-        .take(take[c]), .take_bytes(take_bytes[c]), .abandon(abandon[c]), .finish(finish[c]), .stopping(stopping[c])
+        .take(take[c]), .take_bytes(take_bytes[c]), .abandon(abandon[c]), .finish(finish[c]), .stopping(stopping[c]), .stop_status(stop_status[c])
     );
     assign want_bytes[H2C+c] = 13'(bytes);
     assign want_context[H2C+c] = {1'b1, CW'(c), SW'(0), DW'(0)};
@@ -311,13 +311,14 @@ module tp_dma
     logic [SW-1:0] slot;
     logic [DW-1:0] dword;
     tp_h2c #(
-        .DATA_WIDTH(DATA_WIDTH), .LANDING_BYTES(LANDING_BYTES), .INLINE_SLOTS(INLINE_SLOTS), .SLOTS(SLOTS)
+        .DATA_WIDTH(DATA_WIDTH), .LANDING_BYTES(LANDING_BYTES), .INLINE_SLOTS(INLINE_SLOTS), .QUEUE_DEPTH(QUEUE_DEPTH),
+        .SLOTS(SLOTS)
     ) i_h2c (
         .clk, .rst, .max_read(cfg.max_read), .flush(flush[c]), .idle(engine_idle[c]),
         .d_valid(d_valid[c]), .d_cookie(d_cookie[c]), .d_end(d_end[c]), .d_inline(d_inline[c]), .d_over(d_over[c]),
         .d_complete(d_complete[c]), .d_status(d_status[c]), .d_bytes(d_bytes[c]), .d_length(d_length[c]), .d_offset(d_offset[c]),
         .d_user(d_user[c]), .p_valid(f_valid[c]), .p_addr(f_addr[c]), .p_bytes(f_bytes[c]),
-        .take(take[c]), .take_bytes(take_bytes[c]), .finish(finish[c]), .stopping(stopping[c]),
+        .take(take[c]), .take_bytes(take_bytes[c]), .finish(finish[c]), .stopping(stopping[c]), .stop_status(stop_status[c]),
         .inline_valid(inline_valid && inline_channel == CW'(c)), .inline_offset, .inline_data, .inline_strb,
         .want(want[c]), .grant(grant[c]), .want_addr(want_addr[c]), .want_bytes(want_bytes[c]), .want_slot(slot), .want_dword(dword),
         .inject_valid(inject_want[c]), .inject_ready(inject_ready && inject_pick[c]), .inject_dword(inject_dword[c]),

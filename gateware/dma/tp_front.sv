@@ -58,7 +58,8 @@ module tp_front
     input  logic [12:0] take_bytes,
     input  logic        abandon,          // the engine wants no more of it
     input  logic        finish,
-    output logic        stopping          // start nothing new
+    output logic        stopping,         // start nothing new
+    output logic [ 7:0] stop_status       // why
 );
   if (QUEUE_DEPTH < 2 || (QUEUE_DEPTH & (QUEUE_DEPTH - 1)) != 0)
     $error("%m: QUEUE_DEPTH %0d: make it a power of two, 2 or more", QUEUE_DEPTH);
@@ -71,6 +72,7 @@ module tp_front
 
   assign accept = push_valid && enabled && !error && outstanding != (AW + 1)'(QUEUE_DEPTH);
   assign stopping = cancelling || resetting;
+  assign stop_status = resetting ? TP_STATUS_RESET : TP_STATUS_CANCELLED;
   assign error_pulse = push_valid && !accept;
 
   always_ff @(posedge clk) if (accept) queue[wr[AW-1:0]] <= {push_torn, push_descriptor};
@@ -146,7 +148,7 @@ module tp_front
   always_comb begin
     if (own_status != 0) d_status = own_status;
     else if (d_bytes == '0) d_status = TP_STATUS_DONE;
-    else d_status = resetting ? TP_STATUS_RESET : TP_STATUS_CANCELLED;
+    else d_status = stop_status;
   end
 
   always_ff @(posedge clk) begin
@@ -172,8 +174,7 @@ module tp_front
       p_bytes <= head_kind == TP_KIND_LIST ? '0 : head.length;
       d_bytes <= head.length;
       if (head_torn) own_status <= TP_STATUS_TORN;
-      else if (resetting) own_status <= TP_STATUS_RESET;
-      else if (cancelling) own_status <= TP_STATUS_CANCELLED;
+      else if (stopping) own_status <= stop_status;
       else if (head_bad) own_status <= TP_STATUS_MALFORMED;
       else own_status <= '0;
     end

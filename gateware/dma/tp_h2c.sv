@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // One H2C channel: asks for host memory piece by piece, tells the host what has landed, and streams it to the user core in order.
 //
-// Every request, inline message and end of a descriptor takes a slot in one ring of order slots, which three pointers walk:
+// Every request, inline message and empty message takes a slot in one ring of order slots, which three pointers walk:
 //   issue    writes the slot when the request goes out, and reserves the room in the landing RAM where the answer will stand
 //   retire   passes it when it has landed: counts bytes, notes faults, hands the descriptor's completion on at its end
 //   stream   follows retire, reads the landing RAM into full beats for the user core, and frees room and slot
-// Retire never waits for the user core: a descriptor is done when it has landed.
+// Where a descriptor ends stands in a queue of its own, with room for every descriptor that can be posted: so neither retire nor a cancel
+// ever waits for the user core. A descriptor is done when it has landed.
 //
 // Promises: bytes reach the user core in the order of the descriptors, each once; nothing is asked for without room reserved. A fault
 // ends its descriptor, closes the message with `error`, and drops what else of that descriptor comes.
@@ -17,6 +18,7 @@ module tp_h2c
     parameter int DATA_WIDTH = 128,
     parameter int LANDING_BYTES = 8192,
     parameter int INLINE_SLOTS = 4,
+    parameter int QUEUE_DEPTH = 16,         // descriptors posted and not completed, at most
     parameter int SLOTS = 32,               // order slots, a power of two
     parameter int BEATS = 32,               // beats queued towards the user core
     localparam int SW = $clog2(SLOTS),
@@ -50,6 +52,7 @@ module tp_h2c
     output logic [12:0] take_bytes,
     output logic        finish,
     input  logic        stopping,
+    input  logic [ 7:0] stop_status,
 
     // inline slots, written by the host
     input logic        inline_valid,
@@ -111,12 +114,11 @@ module tp_h2c
   if (SLOTS < 8 || (SLOTS & (SLOTS - 1)) != 0) $error("%m: SLOTS %0d: make it a power of two, 8 or more", SLOTS);
 
   typedef struct packed {
-    logic        is_end;    // of a descriptor: cookie and status in `what`; else bytes
     logic        plain;     // no answer to wait for: counts as landed when it is written
     logic        last;      // ends the message
     logic        first;     // begins one, with an entry in the attributes queue
     logic [1:0]  skew;      // of the first byte in its dword
-    logic [23:0] what;      // {status, cookie} or bytes
+    logic [12:0] bytes;
   } slot_t;
 
   slot_t slots[SLOTS];
@@ -155,7 +157,7 @@ module tp_h2c
   slot_t slot_new;
   always_comb begin
     slot_put = 1'b0;
-    slot_new = '{is_end: 1'b0, plain: 1'b0, last: last, first: first, skew: p_addr[1:0], what: 24'(bytes)};
+    slot_new = '{plain: 1'b0, last: last, first: first, skew: p_addr[1:0], bytes: bytes};
     take = 1'b0;
     finish = 1'b0;
     case (state)
@@ -174,13 +176,9 @@ module tp_h2c
         slot_new.plain = 1'b1;
         slot_new.last = 1'b1;
         slot_new.skew = 2'b00;
-        slot_new.what = '0;
+        slot_new.bytes = '0;
       end
-      END: begin
-        slot_put = slot_free;
-        slot_new = '{is_end: 1'b1, plain: 1'b1, last: 1'b0, first: 1'b0, skew: 2'b00, what: {d_status, d_cookie}};
-        finish = slot_free;
-      end
+      END: finish = 1'b1;                   // there is room for every descriptor's end
       default: ;
     endcase
   end
@@ -192,6 +190,7 @@ module tp_h2c
   assign want_dword = room_at[DW-1:0];
 
   logic had_bytes;                          // of the descriptor in hand
+  logic given_up;                           // it was to end a message, but was stopped before
   always_ff @(posedge clk) begin
     case (state)
       LOOK:
@@ -206,21 +205,29 @@ module tp_h2c
       ASK: if (grant || stopping) state <= LOOK;
       COPY: if (inject_ready && copied + 13'd2 >= need) state <= NOTE;
       NOTE: state <= LOOK;
-      EMPTY: if (slot_put) state <= END;
-      END: if (slot_put) state <= LOOK;
+      EMPTY: begin
+        if (slot_put || stopping) state <= END;
+        given_up <= !slot_put;
+      end
+      END: if (finish) state <= LOOK;
       default: state <= LOOK;
     endcase
     copied <= state == COPY ? (inject_ready ? copied + 13'd2 : copied) : '0;
     if (slot_put) begin
       issue_at <= issue_at + 1'b1;
-      if (!slot_new.is_end) open <= !slot_new.last;
-      had_bytes <= !slot_new.is_end;
+      open <= !slot_new.last;
+      had_bytes <= 1'b1;
+    end
+    if (finish) begin
+      had_bytes <= 1'b0;
+      given_up <= 1'b0;
     end
     if (take) room_at <= room_at + (DW + 1)'(need);
     if (rst || flush) begin
       state <= LOOK;
       open <= 1'b0;
       had_bytes <= 1'b0;
+      given_up <= 1'b0;
     end
     if (rst) begin
       issue_at <= '0;
@@ -228,6 +235,16 @@ module tp_h2c
     end
   end
   always_ff @(posedge clk) if (slot_put) slots[issue_at[SW-1:0]] <= slot_new;
+
+  logic ends_ready, end_valid;
+  logic [SW:0] end_at;                      // the slot before which the descriptor ends
+  logic [7:0] end_status;
+  logic [15:0] end_cookie;
+  tp_fifo #(.WIDTH(SW + 25), .DEPTH(QUEUE_DEPTH)) i_ends (
+      .clk, .rst, .clear(1'b0),
+      .in_valid(finish), .in_ready(ends_ready), .in_data({issue_at, given_up ? stop_status : d_status, d_cookie}),
+      .out_valid(end_valid), .out_ready(entry_valid && entry_ready), .out_data({end_at, end_status, end_cookie}), .count()
+  );
 
   // Inline slots: bytes are written as they come, in any order.
   if (INLINE_SLOTS > 0) begin : g_inline
@@ -254,20 +271,19 @@ module tp_h2c
   logic [1:0] verdicts[SLOTS];              // {drop, error}
   slot_t retire_slot;
   logic [7:0] retire_status, fault;
-  logic retire_valid, retire, retire_good;
+  logic retire, retire_good;
   logic [31:0] moved;
 
   assign retire_slot = slots[retire_at[SW-1:0]];
-  assign retire_valid = retire_at != issue_at && (retire_slot.plain || landed[retire_at[SW-1:0]]);
   assign retire_status = retire_slot.plain ? TP_STATUS_DONE : statuses[retire_at[SW-1:0]];
   assign retire_good = retire_status == TP_STATUS_DONE;
-  assign entry_valid = retire_valid && retire_slot.is_end;
-  assign retire = retire_valid && (!retire_slot.is_end || entry_ready);
+  assign entry_valid = end_valid && end_at == retire_at;
+  assign retire = !entry_valid && retire_at != issue_at && (retire_slot.plain || landed[retire_at[SW-1:0]]);
   always_comb begin
     entry = '0;
     entry.bytes = moved;
-    entry.cookie = retire_slot.what[15:0];
-    entry.status = fault != 0 ? fault : retire_slot.what[23:16];
+    entry.cookie = end_cookie;
+    entry.status = fault != 0 ? fault : end_status;
   end
 
   always_ff @(posedge clk) begin
@@ -279,13 +295,14 @@ module tp_h2c
     if (done_valid) landed[done_slot] <= 1'b1;
     if (retire) begin
       retire_at <= retire_at + 1'b1;
-      if (retire_slot.is_end) begin
-        moved <= '0;
-        fault <= '0;
-      end else if (fault == 0) begin
-        if (retire_good) moved <= moved + 32'(retire_slot.what);
+      if (fault == 0) begin
+        if (retire_good) moved <= moved + 32'(retire_slot.bytes);
         else fault <= retire_status;
       end
+    end
+    if (entry_valid && entry_ready) begin
+      moved <= '0;
+      fault <= '0;
     end
     if (rst) begin
       retire_at <= '0;
@@ -293,7 +310,7 @@ module tp_h2c
       fault <= '0;
     end
   end
-  assign idle = state == LOOK && retire_at == issue_at;
+  assign idle = state == LOOK && retire_at == issue_at && !end_valid;
 
   // ------------------------------------------------------------------------------------------------ stream
   slot_t stream_slot;
@@ -302,9 +319,8 @@ module tp_h2c
   logic [12:0] slot_dwords;
   assign stream_slot = slots[stream_at[SW-1:0]];
   assign verdict = verdicts[stream_at[SW-1:0]];
-  assign drop = !stream_slot.is_end && verdict[1];
-  assign cut = !stream_slot.is_end && verdict[0];
-  assign slot_dwords = 13'((14'(stream_slot.what[12:0]) + 14'(stream_slot.skew) + 14'd3) >> 2);
+  assign {drop, cut} = verdict;
+  assign slot_dwords = 13'((14'(stream_slot.bytes) + 14'(stream_slot.skew) + 14'd3) >> 2);
 
   logic run, run_last, run_error, run_attributes, run_over, message_open, load;
   logic [12:0] run_bytes;                   // left to read
@@ -339,17 +355,15 @@ module tp_h2c
     if (load || !run || (read_grant && run_over)) room_freed <= free_next;
     if (load) begin
       stream_at <= stream_at + 1'b1;
-      if (!stream_slot.is_end) begin
-        if (!drop) begin
-          run <= 1'b1;
-          run_last <= stream_slot.last || cut;
-          run_error <= cut;
-          run_bytes <= cut ? '0 : stream_slot.what[12:0];
-          run_at <= {free_next[DW-1:0], stream_slot.skew};
-          if (!message_open) run_attributes <= stream_slot.first;
-          message_open <= !(stream_slot.last || cut);
-        end
-        free_next <= free_next + (DW + 1)'(slot_dwords);
+      free_next <= free_next + (DW + 1)'(slot_dwords);
+      if (!drop) begin
+        run <= 1'b1;
+        run_last <= stream_slot.last || cut;
+        run_error <= cut;
+        run_bytes <= cut ? '0 : stream_slot.bytes;
+        run_at <= {free_next[DW-1:0], stream_slot.skew};
+        if (!message_open) run_attributes <= stream_slot.first;
+        message_open <= !(stream_slot.last || cut);
       end
     end
     credits <= credits - (BW + 1)'(read_grant && read_full) + (BW + 1)'(pop);
@@ -384,7 +398,7 @@ module tp_h2c
   logic [159:0] attributes;
   tp_fifo #(.WIDTH(160), .DEPTH(16)) i_attributes (
       .clk, .rst, .clear(flush),
-      .in_valid(slot_put && !slot_new.is_end && slot_new.first), .in_ready(attributes_ready), .in_data({d_length, d_offset, d_user}),
+      .in_valid(slot_put && slot_new.first), .in_ready(attributes_ready), .in_data({d_length, d_offset, d_user}),
       .out_valid(attributes_valid), .out_ready(pop && tlast && beat_attributes), .out_data(attributes), .count()
   );
   assign {tlength, toffset, tuser} = beat_attributes ? attributes : '0;
@@ -392,6 +406,7 @@ module tp_h2c
   always_ff @(posedge clk)
     if (!rst) begin
       assert (!(pop && beat_attributes) || attributes_valid) else $error("%m: a message without its attributes");
+      assert (!finish || ends_ready) else $error("%m: more descriptors end than can be posted");
       assert (!slot_put || slot_free) else $error("%m: an order slot was overwritten");
       assert (!done_valid || !landed[done_slot]) else $error("%m: a request landed twice");
     end

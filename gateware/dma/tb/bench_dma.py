@@ -456,8 +456,16 @@ async def faults_and_reset(dut):
     assert [e["status"] for e in entries] == [DONE, UR, DONE, DONE], entries
     assert entries[1]["bytes"] <= 1700
     bench.host.faults = {}
-    dut.h2c_tready.value = 0
+    dut.h2c_tready.value = 0  # a core that takes nothing must not hold up a cancel or a reset
     await ClockCycles(dut.clk, 100)
+    for k in range(12):
+        bench.push(0, DIRECT, buffers[k % 4], rng.choice([0, 1, 64, size]), k, 1)
+    await ClockCycles(dut.clk, rng.randrange(1, 2000))
+    bench.doorbells.append(("cancel", dict(channel=0)))
+    entries = [await channel.wait() for _ in range(12)]
+    assert [e["cookie"] for e in entries] == list(range(12))
+    kinds = [e["status"] for e in entries]
+    assert set(kinds) <= {DONE, CANCELLED} and kinds == sorted(kinds), kinds
     for k in range(8):
         bench.push(0, DIRECT, buffers[k % 4], size, k, 1)
     await ClockCycles(dut.clk, rng.randrange(1, 400))
