@@ -59,6 +59,7 @@ impl Card {
         let piece = |memory: &mut [u8]| Piece { memory: memory.as_mut_ptr(), bytes: memory.len() };
         // Safety: both buffers live until both completions have come.
         let into = unsafe { self.receiver.submit(&[piece(to)], Message::default(), None).unwrap() };
+        // Safety: as above.
         let out = unsafe { self.sender.submit(&[piece(from)], Message::default(), None).unwrap() };
         let sent = self.sender.wait(out, TIMEOUT).unwrap();
         (sent, self.receiver.wait(into, TIMEOUT).unwrap())
