@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """./run test counts what ran, and never calls a suite good that went wrong."""
 
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -97,10 +99,42 @@ def test_bad_exit_without_a_failed_test_is_a_failure() -> None:
     assert "exit code 101" in suites.judge(suite, output, 101, False, 1.0).failures[0]
 
 
-def test_hanging_suite_is_stopped(run) -> None:
+def test_hanging_suite_is_stopped(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suites, "HANG_SECONDS", 0)
     result = run("import time\ndef test_a(): time.sleep(600)\n", budget=1)
     assert "it hangs" in result.failures[0]
     assert result.seconds < 30
+
+
+def test_ending_the_run_ends_what_it_started(tmp_path: Path) -> None:
+    (tmp_path / "test_sample.py").write_text("import time\ndef test_a(): time.sleep(600)\n")
+    program = f"""
+import sys
+from pathlib import Path
+sys.path.insert(0, {str(Path(suites.__file__).parent)!r})
+import suites
+suites.OUT = Path({str(tmp_path)!r})
+suites.SUITES = [suites.pytest_suite("sample", "", 60, "--rootdir={tmp_path}", "{tmp_path}")]
+suites.main([])
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if "test_a" in line or "collected" in line:
+                break
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 128 + signal.SIGTERM
+        # Its output ends only when nobody holds the pipe any more.
+        assert process.stdout.read() is not None
+    own = f"--rootdir={tmp_path}".encode()
+    assert not [p for p in Path("/proc").glob("[0-9]*/cmdline") if own in read_or_nothing(p)]
+
+
+def read_or_nothing(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:  # it ended meanwhile
+        return b""
 
 
 def test_wrong_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
