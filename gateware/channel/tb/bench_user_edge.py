@@ -286,7 +286,7 @@ async def traffic(dut):
         for source, sink in ((e.h2c_in, e.h2c_out), (e.c2h_in, e.c2h_out)):
             for c in range(CHANNELS):
                 assert [n for n, _ in sink.got[c]] == [n for _, n in source.sent[c]]
-        await e.wait(lambda: not any(e.irqs))
+        await e.wait(lambda e=e: not any(e.irqs))
         await e.clocks(60)
         assert e.events == wanted == e.seen
         await e.finish()
@@ -490,7 +490,7 @@ async def registers(dut):
                 wanted.append(("w", address, e.rng.getrandbits(32), e.rng.randrange(1, 16)) if e.rng.random() < 0.5 else ("r", address))
             master.todo, master.done = list(wanted), []
             slave.log.clear()
-            await e.wait(lambda wanted=wanted: len(master.done) == len(wanted), 8000)
+            await e.wait(lambda master=master, wanted=wanted: len(master.done) == len(wanted), 8000)
             assert slave.log == wanted
             for access, done in zip(wanted, master.done, strict=True):
                 address = access[1]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lib/tb"))
-import bench  # noqa: E402
+import bench
 
 
 @pytest.mark.parametrize("asynchronous", [0, 1])

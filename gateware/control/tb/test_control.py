@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lib/tb"))
-import bench  # noqa: E402
+import bench
 
 
 @pytest.mark.parametrize("width,h2c,c2h,page_shift", [(128, 1, 1, 12), (64, 3, 2, 12), (512, 2, 1, 16)])

@@ -43,7 +43,16 @@ module tb_lib (
     input  logic        arbiter_take,
     output logic [ 4:0] arbiter_grant
 );
-  tp_reset_sync #(.CLOCKS(16)) reset_sync (.clk(a_clk), .request, .busy, .src_rst(a_rst), .dst_clk(b_clk), .dst_rst(b_rst));
+  tp_reset_sync #(
+      .CLOCKS(16)
+  ) reset_sync (
+      .clk(a_clk),
+      .request,
+      .busy,
+      .src_rst(a_rst),
+      .dst_clk(b_clk),
+      .dst_rst(b_rst)
+  );
 
   tp_async_fifo #(
       .WIDTH(16),
@@ -60,7 +69,9 @@ module tb_lib (
       .rd_ready(fifo_out_ready),
       .rd_data(fifo_out_data)
   );
-  tp_handshake #(.WIDTH(16)) word (
+  tp_handshake #(
+      .WIDTH(16)
+  ) word (
       .src_clk(a_clk),
       .src_rst(a_rst),
       .src_valid(word_in_valid),
@@ -82,7 +93,9 @@ module tb_lib (
       .dst_valid(pulse_out_valid),
       .dst_ready(pulse_out_ready)
   );
-  tp_skid #(.WIDTH(16)) skid (
+  tp_skid #(
+      .WIDTH(16)
+  ) skid (
       .clk(a_clk),
       .rst,
       .in_valid(skid_in_valid),
@@ -107,7 +120,9 @@ module tb_lib (
       .out_data(queue_out_data),
       .count(queue_count)
   );
-  tp_round_robin #(.N(5)) arbiter (
+  tp_round_robin #(
+      .N(5)
+  ) arbiter (
       .clk(a_clk),
       .rst,
       .request(arbiter_request),

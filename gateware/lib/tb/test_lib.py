@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-import bench  # noqa: E402
+import bench
 
 
 def test_lib():
