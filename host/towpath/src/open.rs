@@ -2,11 +2,13 @@
 //! From a device's name to its driver. The one file that knows which kinds of devices there are.
 
 use crate::{Error, Result};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, Weak};
 use towpath_driver::user::UserDriver;
 use towpath_driver::Driver;
+use towpath_sim::{PrintKind, Settings, SimBus, World};
 
 /// The environment's name for the device that the empty name stands for.
 const ENVIRONMENT: &str = "TOWPATH_DEVICE";
@@ -64,23 +66,42 @@ fn open_named(name: &str, options: &OpenOptions) -> Result<Arc<dyn Driver>> {
     }
 }
 
-/// `CORE` or `FOLDER`, and behind a `?` settings of the link and the host, `width`: the data width to build with, and `trace`: as in
-/// [`OpenOptions::trace`], which it yields to.
+/// Simulated worlds that were opened by name and are still in use.
+static WORLDS: Mutex<BTreeMap<String, Weak<World>>> = Mutex::new(BTreeMap::new());
+
+/// The world of that name, made if it is not there: its devices share one clock and one fabric.
+fn world(device: &str, name: &str, settings: Settings) -> Result<Arc<World>> {
+    let mut worlds = WORLDS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if let Some(world) = worlds.get(name).and_then(Weak::upgrade) {
+        if *world.settings() != settings {
+            let why = format!("device \"{device}\": world \"{name}\" is open with other settings: give the same ones, or another name");
+            return Err(Error::Invalid(why));
+        }
+        return Ok(world);
+    }
+    let world = World::new(settings).map_err(|error| Error::Invalid(format!("device \"{device}\": {error}")))?;
+    worlds.insert(name.into(), Arc::downgrade(&world));
+    Ok(world)
+}
+
+/// `CORE` or `FOLDER`, and behind a `?` settings of the link and the host, and three of our own: `width`, the data width to build with;
+/// `trace`, as in [`OpenOptions::trace`], which it yields to; `world`, a name: devices of one program that give the same name share one
+/// clock and one fabric. Without it a device has a world to itself.
 fn open_simulated(name: &str, rest: &str, options: &OpenOptions) -> Result<Arc<dyn Driver>> {
     let (core, query) = rest.split_once('?').unwrap_or((rest, ""));
     if core.is_empty() {
         return Err(no_device(name, "it names no core"));
     }
-    let (width, query): (Vec<&str>, Vec<&str>) = query.split('&').partition(|setting| setting.starts_with("width="));
-    let width = match width.last().map(|setting| setting["width=".len()..].parse()) {
+    let (ours, query): (Vec<&str>, Vec<&str>) =
+        query.split('&').partition(|setting| ["width=", "trace=", "world="].iter().any(|own| setting.starts_with(own)));
+    let own = |key: &str| ours.iter().rev().find_map(|setting| setting.strip_prefix(key)?.strip_prefix('='));
+    let width = match own("width").map(str::parse) {
         None => None,
         Some(Ok(width)) => Some(width),
         Some(Err(_)) => return Err(Error::Invalid(format!("device \"{name}\": width is 64, 128, 256 or 512"))),
     };
-    let (trace, query): (Vec<&str>, Vec<&str>) = query.into_iter().partition(|setting| setting.starts_with("trace="));
-    let trace = options.trace.clone().or_else(|| trace.last().map(|setting| setting["trace=".len()..].into()));
-    let settings =
-        towpath_sim::Settings::from_query(&query.join("&")).map_err(|error| Error::Invalid(format!("device \"{name}\": {error}")))?;
+    let trace = options.trace.clone().or_else(|| own("trace").map(PathBuf::from));
+    let settings = Settings::from_query(&query.join("&")).map_err(|error| Error::Invalid(format!("device \"{name}\": {error}")))?;
     let failed = |error: towpath_cores::CoreError| match error {
         towpath_cores::CoreError::NotFound { .. } => no_device(name, &error.to_string()),
         error => Error::Core { name: name.into(), message: error.to_string() },
@@ -96,14 +117,17 @@ fn open_simulated(name: &str, rest: &str, options: &OpenOptions) -> Result<Arc<d
 
     let core = built.manifest.core.name.clone();
     let sink = options.print.clone();
-    let print = Arc::new(move |kind: towpath_sim::PrintKind, text: &str| match (kind, &sink) {
-        (towpath_sim::PrintKind::Warning, _) => log::warn!("{core}: {text}"),
+    let print = Arc::new(move |kind: PrintKind, text: &str| match (kind, &sink) {
+        (PrintKind::Warning, _) => log::warn!("{core}: {text}"),
         (_, Some(sink)) => sink(text),
-        (towpath_sim::PrintKind::Fatal, None) => log::error!("{core}: {text}"),
+        (PrintKind::Fatal, None) => log::error!("{core}: {text}"),
         (_, None) => log::info!("{core}: {text}"),
     });
-    let bus = towpath_sim::SimBus::open(name, &built.library, settings, trace.as_deref(), print, names.collect())
-        .map_err(|error| Error::Core { name: name.into(), message: error.to_string() })?;
+    let opened = match own("world") {
+        Some(shared) => world(name, shared, settings)?.open(name, &built.library, trace.as_deref(), print, names.collect()),
+        None => SimBus::open(name, &built.library, settings, trace.as_deref(), print, names.collect()),
+    };
+    let bus = opened.map_err(|error| Error::Core { name: name.into(), message: error.to_string() })?;
     Ok(Arc::new(UserDriver::open(bus)?))
 }
 

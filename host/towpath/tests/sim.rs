@@ -182,6 +182,25 @@ fn a_blocking_mebibyte_is_near_the_limit() {
 }
 
 #[test]
+fn devices_of_one_world_share_its_clock() {
+    let (one, two, alone) = (open("world=shared"), open("world=shared"), open(""));
+    let before = alone.now_ns();
+    let (sender, receiver) = (one.sender("in").unwrap(), one.receiver("out").unwrap());
+    let mut landing = one.allocate(100_000).unwrap();
+    let ticket = receiver.submit(&mut landing, ..).unwrap();
+    sender.send(&pattern(100_000)).unwrap();
+    receiver.wait(ticket, None).unwrap();
+    drop((sender, receiver, landing));
+    assert_eq!(one.now_ns(), two.now_ns());
+    assert_eq!(alone.now_ns(), before);
+    assert!(one.now_ns() > before + 10_000);
+    let Err(Error::Invalid(why)) = Device::open("sim:loopback?world=shared&mps=256") else { panic!("other settings in one world") };
+    assert!(why.contains("world \"shared\""), "{why}");
+    drop((one, two));
+    assert!(Device::open("sim:loopback?world=shared&mps=256").is_ok(), "the world went with its last device");
+}
+
+#[test]
 fn names_that_lead_nowhere() {
     let text = |name: &str| Device::open(name).map(|_| ()).unwrap_err().to_string();
     assert!(text("vfoi:0000:65:00.0").contains("unknown kind of device"));
