@@ -18,6 +18,7 @@ module tp_core
     parameter int INLINE_SLOTS = 4,       // for each H2C channel
     parameter int VECTORS = 32,           // MSI-X
     parameter int WINDOW_BYTES = 4096,    // register window, 0: none
+    parameter int USER_INTERRUPTS = 16,   // that the user core has: discovery tells the host
     parameter int PAGE_SHIFT = 12,
     parameter int CORE_CLOCK_KHZ = 250000,
     parameter int USER_CLOCK_KHZ = 250000,
@@ -145,28 +146,85 @@ module tp_core
   logic [15:0] mv_irq_valid, mv_irq_ready;
 
   tp_control #(
-      .DATA_WIDTH(DATA_WIDTH), .H2C(H2C), .C2H(C2H), .TAGS(TAGS), .LANDING_BYTES(LANDING_BYTES), .SENDING_BYTES(SENDING_BYTES),
-      .QUEUE_DEPTH(QUEUE_DEPTH), .INLINE_SLOTS(INLINE_SLOTS), .VECTORS(VECTORS), .WINDOW_BYTES(WINDOW_BYTES), .PAGE_SHIFT(PAGE_SHIFT),
-      .CORE_CLOCK_KHZ(CORE_CLOCK_KHZ), .USER_CLOCK_KHZ(USER_CLOCK_KHZ), .CORE_VERSION(CORE_VERSION), .SERIAL(SERIAL),
-      .CORE_NAME(CORE_NAME), .CHANNEL_NAMES(CHANNEL_NAMES)
+      .DATA_WIDTH(DATA_WIDTH),
+      .H2C(H2C),
+      .C2H(C2H),
+      .TAGS(TAGS),
+      .LANDING_BYTES(LANDING_BYTES),
+      .SENDING_BYTES(SENDING_BYTES),
+      .QUEUE_DEPTH(QUEUE_DEPTH),
+      .INLINE_SLOTS(INLINE_SLOTS),
+      .VECTORS(VECTORS),
+      .WINDOW_BYTES(WINDOW_BYTES),
+      .USER_INTERRUPTS(USER_INTERRUPTS),
+      .PAGE_SHIFT(PAGE_SHIFT),
+      .CORE_CLOCK_KHZ(CORE_CLOCK_KHZ),
+      .USER_CLOCK_KHZ(USER_CLOCK_KHZ),
+      .CORE_VERSION(CORE_VERSION),
+      .SERIAL(SERIAL),
+      .CORE_NAME(CORE_NAME),
+      .CHANNEL_NAMES(CHANNEL_NAMES)
   ) i_control (
-      .m_axil_awaddr(mv_axil_awaddr), .m_axil_awvalid(mv_axil_awvalid), .m_axil_awready(mv_axil_awready), .m_axil_wdata(mv_axil_wdata),
-      .m_axil_wstrb(mv_axil_wstrb), .m_axil_wvalid(mv_axil_wvalid), .m_axil_wready(mv_axil_wready), .m_axil_bresp(mv_axil_bresp),
-      .m_axil_bvalid(mv_axil_bvalid), .m_axil_bready(mv_axil_bready), .m_axil_araddr(mv_axil_araddr), .m_axil_arvalid(mv_axil_arvalid),
-      .m_axil_arready(mv_axil_arready), .m_axil_rdata(mv_axil_rdata), .m_axil_rresp(mv_axil_rresp), .m_axil_rvalid(mv_axil_rvalid),
-      .m_axil_rready(mv_axil_rready), .irq_valid(mv_irq_valid), .irq_ready(mv_irq_ready), .*
+      .m_axil_awaddr(mv_axil_awaddr),
+      .m_axil_awvalid(mv_axil_awvalid),
+      .m_axil_awready(mv_axil_awready),
+      .m_axil_wdata(mv_axil_wdata),
+      .m_axil_wstrb(mv_axil_wstrb),
+      .m_axil_wvalid(mv_axil_wvalid),
+      .m_axil_wready(mv_axil_wready),
+      .m_axil_bresp(mv_axil_bresp),
+      .m_axil_bvalid(mv_axil_bvalid),
+      .m_axil_bready(mv_axil_bready),
+      .m_axil_araddr(mv_axil_araddr),
+      .m_axil_arvalid(mv_axil_arvalid),
+      .m_axil_arready(mv_axil_arready),
+      .m_axil_rdata(mv_axil_rdata),
+      .m_axil_rresp(mv_axil_rresp),
+      .m_axil_rvalid(mv_axil_rvalid),
+      .m_axil_rready(mv_axil_rready),
+      .irq_valid(mv_irq_valid),
+      .irq_ready(mv_irq_ready),
+      .*
   );
 
   tp_dma #(
-      .DATA_WIDTH(DATA_WIDTH), .H2C(H2C), .C2H(C2H), .TAGS(TAGS), .LANDING_BYTES(LANDING_BYTES), .SENDING_BYTES(SENDING_BYTES),
-      .QUEUE_DEPTH(QUEUE_DEPTH), .INLINE_SLOTS(INLINE_SLOTS)
+      .DATA_WIDTH(DATA_WIDTH),
+      .H2C(H2C),
+      .C2H(C2H),
+      .TAGS(TAGS),
+      .LANDING_BYTES(LANDING_BYTES),
+      .SENDING_BYTES(SENDING_BYTES),
+      .QUEUE_DEPTH(QUEUE_DEPTH),
+      .INLINE_SLOTS(INLINE_SLOTS)
   ) i_dma (
-      .h2c_tvalid(mv_h2c_tvalid), .h2c_tready(mv_h2c_tready), .h2c_tdata(mv_h2c_tdata), .h2c_tkeep(mv_h2c_tkeep),
-      .h2c_tlast(mv_h2c_tlast), .h2c_error(mv_h2c_error), .h2c_length(mv_h2c_length), .h2c_offset(mv_h2c_offset),
-      .h2c_user(mv_h2c_user), .h2c_reset(mv_h2c_reset), .c2h_tvalid(mv_c2h_tvalid), .c2h_tready(mv_c2h_tready),
-      .c2h_tdata(mv_c2h_tdata), .c2h_tkeep(mv_c2h_tkeep), .c2h_tlast(mv_c2h_tlast), .c2h_length(mv_c2h_length),
-      .c2h_offset(mv_c2h_offset), .c2h_user(mv_c2h_user), .c2h_reset(mv_c2h_reset), .*
+      .h2c_tvalid(mv_h2c_tvalid),
+      .h2c_tready(mv_h2c_tready),
+      .h2c_tdata(mv_h2c_tdata),
+      .h2c_tkeep(mv_h2c_tkeep),
+      .h2c_tlast(mv_h2c_tlast),
+      .h2c_error(mv_h2c_error),
+      .h2c_length(mv_h2c_length),
+      .h2c_offset(mv_h2c_offset),
+      .h2c_user(mv_h2c_user),
+      .h2c_reset(mv_h2c_reset),
+      .c2h_tvalid(mv_c2h_tvalid),
+      .c2h_tready(mv_c2h_tready),
+      .c2h_tdata(mv_c2h_tdata),
+      .c2h_tkeep(mv_c2h_tkeep),
+      .c2h_tlast(mv_c2h_tlast),
+      .c2h_length(mv_c2h_length),
+      .c2h_offset(mv_c2h_offset),
+      .c2h_user(mv_c2h_user),
+      .c2h_reset(mv_c2h_reset),
+      .*
   );
 
-  tp_user_edge #(.DATA_WIDTH(DATA_WIDTH), .H2C(H2C), .C2H(C2H), .USER_ASYNC(USER_ASYNC)) i_user_edge (.*);
+  tp_user_edge #(
+      .DATA_WIDTH(DATA_WIDTH),
+      .H2C(H2C),
+      .C2H(C2H),
+      .USER_ASYNC(USER_ASYNC)
+  ) i_user_edge (
+      .*
+  );
 endmodule

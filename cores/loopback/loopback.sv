@@ -145,8 +145,7 @@ module loopback #(
   assign clear = write && s_axil_awaddr[11:2] == 10'h002;
 
   always_ff @(posedge clk) begin
-    if (write && s_axil_awaddr[11:2] == 10'h001)
-      for (int i = 0; i < 4; i++) if (s_axil_wstrb[i]) scratch[8*i+:8] <= s_axil_wdata[8*i+:8];
+    if (write && s_axil_awaddr[11:2] == 10'h001) for (int i = 0; i < 4; i++) if (s_axil_wstrb[i]) scratch[8*i+:8] <= s_axil_wdata[8*i+:8];
     if (write) s_axil_bvalid <= 1'b1;
     else if (s_axil_bready) s_axil_bvalid <= 1'b0;
     if (read) begin

@@ -72,12 +72,12 @@ module sobel #(
     input  logic        s_axil_rready
 );
   localparam int MAX_WIDTH = 4096;
-  localparam int P = KEEP;                 // pixels in a beat
+  localparam int P = KEEP;  // pixels in a beat
   localparam int LANE = $clog2(P);
-  localparam int DEPTH = MAX_WIDTH / P;    // beats in a delay's memory
+  localparam int DEPTH = MAX_WIDTH / P;  // beats in a delay's memory
   localparam int ADDR = $clog2(DEPTH);
   localparam int W = $clog2(MAX_WIDTH + 1);
-  localparam int LATENCY = 7;              // steps from a beat's entry until its result is in the shifter's upper half
+  localparam int LATENCY = 7;  // steps from a beat's entry until its result is in the shifter's upper half
 
   if (DATA_WIDTH < 32 || DATA_WIDTH > 1024 || (DATA_WIDTH & (DATA_WIDTH - 1)) != 0) begin : gen_check
     $error("%m: DATA_WIDTH %0d: make it a power of two, 32 to 1024", DATA_WIDTH);
@@ -258,10 +258,10 @@ module sobel #(
 
   logic [ADDR-1:0] at;  // where the beat that enters is kept
   logic [DATA_WIDTH-1:0] row1[DEPTH], row2[DEPTH];
-  beat_t a1, a2, a3, b2, b3, c3;      // stages 1 to 3
+  beat_t a1, a2, a3, b2, b3, c3;  // stages 1 to 3
   beat_t read1, read2, before1, before2;
   logic [KEEP-1:0] keep1, keep2, keep3;
-  logic first1, first2;               // the message's first beat
+  logic first1, first2;  // the message's first beat
 
   wire beat_t kept1 = whole == 0 ? a1 : read1;
   wire beat_t kept2 = whole == 0 ? b2 : read2;
@@ -333,9 +333,9 @@ module sobel #(
   wire [P+1:0][7:0] a = {a3, a_tail}, b = {b3, b_tail}, c = {c3, c_tail};
 
   logic [P-1:0][9:0] left, right, above, under;  // stage 4: weighted sums of the window's sides
-  logic [P-1:0][9:0] gx, gy;                     // stage 5: |gx|, |gy|
+  logic [P-1:0][9:0] gx, gy;  // stage 5: |gx|, |gy|
   logic [P-1:0] border4, border5;
-  beat_t result, result_before;                  // stage 6
+  beat_t result, result_before;  // stage 6
 
   function automatic logic [9:0] sum(input logic [7:0] p, input logic [7:0] q, input logic [7:0] r);
     return 10'(p) + {1'b0, q, 1'b0} + 10'(r);

@@ -19,6 +19,7 @@ module tp_control
     parameter int INLINE_SLOTS = 4,
     parameter int VECTORS = 32,
     parameter int WINDOW_BYTES = 4096,
+    parameter int USER_INTERRUPTS = 16,
     parameter int PAGE_SHIFT = 12,
     parameter int CORE_CLOCK_KHZ = 250000,
     parameter int USER_CLOCK_KHZ = 250000,
@@ -120,6 +121,8 @@ module tp_control
   if ((1 << PAGE_SHIFT) < TP_PAGE_BYTES_MIN || PAGE_SHIFT > 16) $error("%m: PAGE_SHIFT %0d: make it 12 to 16", PAGE_SHIFT);
   if (INLINE_SLOTS > TP_INLINE_SLOTS_MAX) $error("%m: INLINE_SLOTS %0d: the page holds %0d", INLINE_SLOTS, TP_INLINE_SLOTS_MAX);
   if (TP_PAGES_PER_CHANNEL != 4 || TP_PAGE_CHANNELS != 4) $error("%m: written for groups of four pages");
+  if (USER_INTERRUPTS < 0 || USER_INTERRUPTS > TP_USER_INTERRUPTS)
+    $error("%m: USER_INTERRUPTS %0d: make it 0 to %0d", USER_INTERRUPTS, TP_USER_INTERRUPTS);
   if (TP_USER_INTERRUPTS != 16) $error("%m: written for 16 user interrupts");
 
   // Room for a host that keeps the contract, writing all it may at once. At worst a TLP comes every cycle, and a word of 64 bits leaves
@@ -302,6 +305,7 @@ module tp_control
       .INLINE_SLOTS(INLINE_SLOTS),
       .VECTORS(VECTORS),
       .WINDOW_BYTES(WINDOW_BYTES),
+      .USER_INTERRUPTS(USER_INTERRUPTS),
       .PAGE_SHIFT(PAGE_SHIFT),
       .CORE_CLOCK_KHZ(CORE_CLOCK_KHZ),
       .USER_CLOCK_KHZ(USER_CLOCK_KHZ),

@@ -44,7 +44,8 @@ module tp_beat_fifo #(
       wr <= '0;
       rd <= '0;
     end else begin
-      assert (!put_valid || (AW + 1)'(wr - rd) != (AW + 1)'(DEPTH)) else $error("%m: written without room");
+      assert (!put_valid || (AW + 1)'(wr - rd) != (AW + 1)'(DEPTH))
+      else $error("%m: written without room");
     end
   end
 endmodule

@@ -100,20 +100,42 @@ module tp_c2h
       wr <= '0;
     end
     if (!rst && accept) begin
-      assert ((tkeep & (tkeep + 1'b1)) == '0) else $error("%m: tkeep %b has holes: it must be 2^n - 1", tkeep);
-      assert (tlast || (&tkeep)) else $error("%m: tkeep %b: only a message's last beat may be partial", tkeep);
+      assert ((tkeep & (tkeep + 1'b1)) == '0)
+      else $error("%m: tkeep %b has holes: it must be 2^n - 1", tkeep);
+      assert (tlast || (&tkeep))
+      else $error("%m: tkeep %b: only a message's last beat may be partial", tkeep);
     end
   end
 
-  tp_fifo #(.WIDTH(BW + 1), .DEPTH(MESSAGES)) i_ends (
-      .clk, .rst, .clear(flush),
-      .in_valid(accept && tlast), .in_ready(ends_ready), .in_data({wr, {KW{1'b0}}} + (BW + 1)'(in_bytes)),
-      .out_valid(end_valid), .out_ready(message_over), .out_data(end_at), .count()
+  tp_fifo #(
+      .WIDTH(BW + 1),
+      .DEPTH(MESSAGES)
+  ) i_ends (
+      .clk,
+      .rst,
+      .clear(flush),
+      .in_valid(accept && tlast),
+      .in_ready(ends_ready),
+      .in_data({wr, {KW{1'b0}}} + (BW + 1)'(in_bytes)),
+      .out_valid(end_valid),
+      .out_ready(message_over),
+      .out_data(end_at),
+      .count()
   );
-  tp_fifo #(.WIDTH(112), .DEPTH(MESSAGES)) i_heads (
-      .clk, .rst, .clear(flush),
-      .in_valid(accept && !begun), .in_ready(heads_ready), .in_data({tlength, toffset, tuser}),
-      .out_valid(head_valid), .out_ready(message_over), .out_data({head_length, head_offset, head_user}), .count()
+  tp_fifo #(
+      .WIDTH(112),
+      .DEPTH(MESSAGES)
+  ) i_heads (
+      .clk,
+      .rst,
+      .clear(flush),
+      .in_valid(accept && !begun),
+      .in_ready(heads_ready),
+      .in_data({tlength, toffset, tuser}),
+      .out_valid(head_valid),
+      .out_ready(message_over),
+      .out_data({head_length, head_offset, head_user}),
+      .count()
   );
 
   // ------------------------------------------------------------------------------------------------ plan
@@ -129,7 +151,12 @@ module tp_c2h
     bytes = ends_here ? 13'(at_hand) : room;
   end
 
-  typedef enum logic [1:0] {LOOK, START, WRITE, END} state_e;
+  typedef enum logic [1:0] {
+    LOOK,
+    START,
+    WRITE,
+    END
+  } state_e;
   state_e state;
   logic announced, ended, starting;
   logic [12:0] plan_bytes;
@@ -153,15 +180,15 @@ module tp_c2h
       end
       START: if (command_ready) state <= LOOK;
       WRITE:
-        if (command_ready) begin
-          state <= plan_ends ? END : LOOK;
-          ended <= plan_ends;
-        end
-      END:
-        if (finish) begin
-          state <= LOOK;
-          ended <= 1'b0;
-        end
+      if (command_ready) begin
+        state <= plan_ends ? END : LOOK;
+        ended <= plan_ends;
+      end
+      default:  // END
+      if (finish) begin
+        state <= LOOK;
+        ended <= 1'b0;
+      end
     endcase
     if (take) begin
       rd <= rd + (BW + 1)'(plan_bytes);
@@ -187,7 +214,9 @@ module tp_c2h
       rd <= '0;
       freed <= '0;
     end
-    if (!rst) assert (state != WRITE || plan_bytes != 0) else $error("%m: an empty write");
+    if (!rst)
+      assert (state != WRITE || plan_bytes != 0)
+      else $error("%m: an empty write");
   end
 
   assign take = state == WRITE && command_ready;

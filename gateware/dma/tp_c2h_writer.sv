@@ -49,20 +49,28 @@ module tp_c2h_writer
   // ------------------------------------------------------------------------------------------------ in: one beat a cycle, in turn
   logic [AW-1:0] in_at;
   logic [DATA_WIDTH-1:0] in_data;
-  tp_round_robin #(.N(CHANNELS)) i_in (.clk, .rst, .request(write_want), .take(|write_want), .grant(write_grant));
+  tp_round_robin #(
+      .N(CHANNELS)
+  ) i_in (
+      .clk,
+      .rst,
+      .request(write_want),
+      .take(|write_want),
+      .grant(write_grant)
+  );
   always_comb begin
     in_at = '0;
     in_data = '0;
     for (int c = 0; c < CHANNELS; c++)
-      if (write_grant[c]) begin
-        in_at |= AW'(c * SENDING_BYTES) | AW'({write_beat[c], {KW{1'b0}}});
-        in_data |= write_data[c];
-      end
+    if (write_grant[c]) begin
+      in_at |= AW'(c * SENDING_BYTES) | AW'({write_beat[c], {KW{1'b0}}});
+      in_data |= write_data[c];
+    end
   end
 
   // ------------------------------------------------------------------------------------------------ the command in hand
-  localparam int ORDERS = 8;                // commands between taking and sending
-  localparam int BEATS = 32;                // beats between reading and sending
+  localparam int ORDERS = 8;  // commands between taking and sending
+  localparam int BEATS = 32;  // beats between reading and sending
   typedef struct packed {
     logic          is_entry;
     logic [CW-1:0] channel;
@@ -82,17 +90,25 @@ module tp_c2h_writer
   order_t order_new;
   logic [BW-1:0] pick_from;
 
-  tp_round_robin #(.N(CHANNELS)) i_turn (.clk, .rst, .request(command_valid), .take(take), .grant(pick));
+  tp_round_robin #(
+      .N(CHANNELS)
+  ) i_turn (
+      .clk,
+      .rst,
+      .request(command_valid),
+      .take(take),
+      .grant(pick)
+  );
   always_comb begin
     order_new = '0;
     pick_from = '0;
     for (int c = 0; c < CHANNELS; c++)
-      if (pick[c]) begin
-        order_new.is_entry |= command_is_entry[c];
-        order_new.channel |= CW'(c);
-        order_new.what |= command_is_entry[c] ? command_entry[c] : {51'b0, command_bytes[c], command_addr[c]};
-        pick_from |= command_from[c];
-      end
+    if (pick[c]) begin
+      order_new.is_entry |= command_is_entry[c];
+      order_new.channel |= CW'(c);
+      order_new.what |= command_is_entry[c] ? command_entry[c] : {51'b0, command_bytes[c], command_addr[c]};
+      pick_from |= command_from[c];
+    end
   end
   assign rd_room = (KW + 1)'(KEEP) - (KW + 1)'(lane);
   assign rd_bytes = left < 13'(rd_room) ? (KW + 1)'(left) : rd_room;
@@ -135,24 +151,61 @@ module tp_c2h_writer
 
   logic out_valid, out_last;
   logic [DATA_WIDTH-1:0] out_data;
-  tp_window_ram #(.DATA_WIDTH(DATA_WIDTH), .REGION_BYTES(SENDING_BYTES), .REGIONS(REGIONS), .WRITE_ALIGNED(1), .META(1)) i_ram (
-      .clk, .rst,
-      .wr_valid(|write_want), .wr_dword(in_at[AW-1:2]), .wr_dwords((KW - 1)'(DATA_WIDTH / 32)), .wr_data(in_data),
-      .rd_valid, .rd_byte(rd_at), .rd_lane(lane), .rd_meta(rd_last),
-      .out_valid, .out_data, .out_meta(out_last)
+  tp_window_ram #(
+      .DATA_WIDTH(DATA_WIDTH),
+      .REGION_BYTES(SENDING_BYTES),
+      .REGIONS(REGIONS),
+      .WRITE_ALIGNED(1),
+      .META(1)
+  ) i_ram (
+      .clk,
+      .rst,
+      .wr_valid(|write_want),
+      .wr_dword(in_at[AW-1:2]),
+      .wr_dwords((KW - 1)'(DATA_WIDTH / 32)),
+      .wr_data(in_data),
+      .rd_valid,
+      .rd_byte(rd_at),
+      .rd_lane(lane),
+      .rd_meta(rd_last),
+      .out_valid,
+      .out_data,
+      .out_meta(out_last)
   );
 
   // ------------------------------------------------------------------------------------------------ out
   order_t order;
   logic order_valid, order_pop, beat_valid;
-  tp_fifo #(.WIDTH($bits(order_t)), .DEPTH(ORDERS)) i_orders (
-      .clk, .rst, .clear(1'b0), .in_valid(take), .in_ready(order_ready), .in_data(order_new),
-      .out_valid(order_valid), .out_ready(order_pop), .out_data(order), .count()
+  tp_fifo #(
+      .WIDTH($bits(order_t)),
+      .DEPTH(ORDERS)
+  ) i_orders (
+      .clk,
+      .rst,
+      .clear(1'b0),
+      .in_valid(take),
+      .in_ready(order_ready),
+      .in_data(order_new),
+      .out_valid(order_valid),
+      .out_ready(order_pop),
+      .out_data(order),
+      .count()
   );
   logic beat_room;
-  tp_fifo #(.WIDTH(DATA_WIDTH + 1), .DEPTH(BEATS)) i_beats (
-      .clk, .rst, .clear(1'b0), .in_valid(out_valid), .in_ready(beat_room), .in_data({out_data, out_last}),
-      .out_valid(beat_valid), .out_ready(beat_pop), .out_data({posted_data, posted_last}), .count()
+  tp_fifo #(
+      .WIDTH(DATA_WIDTH + 1),
+      .DEPTH(BEATS)
+  ) i_beats (
+      .clk,
+      .rst,
+      .clear(1'b0),
+      .in_valid(out_valid),
+      .in_ready(beat_room),
+      .in_data({out_data, out_last}),
+      .out_valid(beat_valid),
+      .out_ready(beat_pop),
+      .out_data({posted_data, posted_last}),
+      .count()
   );
 
   logic [63:0] addr;
@@ -178,5 +231,7 @@ module tp_c2h_writer
   assign order_pop = order.is_entry ? entry_ready : beat_pop && posted_last;
 
   always_ff @(posedge clk)
-    if (!rst) assert (!out_valid || beat_room) else $error("%m: a beat was lost");
+    if (!rst)
+      assert (!out_valid || beat_room)
+      else $error("%m: a beat was lost");
 endmodule

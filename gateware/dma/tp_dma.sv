@@ -109,7 +109,7 @@ module tp_dma
   localparam int TW = $clog2(TAGS);
   localparam int CLIENTS = H2C + CHANNELS;  // of reads: data of the H2C channels, then lists of all
   localparam int CONTEXT = 1 + CW + SW + DW;
-  localparam int SOURCES = H2C + 1;         // of entries
+  localparam int SOURCES = H2C + 1;  // of entries
 
   if (H2C < 0 || C2H < 0 || CHANNELS < 1 || CHANNELS > TP_CHANNELS_MAX)
     $error("%m: H2C %0d and C2H %0d: use 1 to %0d channels in all", H2C, C2H, TP_CHANNELS_MAX);
@@ -158,19 +158,54 @@ module tp_dma
   tp_completion_t [SOURCES-1:0] entry;
   logic told_valid, told_start;
   logic [CW-1:0] told_channel;
-  logic [2:0] p_valid, p_ready, p_last;     // posted: ring, writer, MSI-X
+  logic [2:0] p_valid, p_ready, p_last;  // posted: ring, writer, MSI-X
   tp_write_hdr_t [2:0] p_hdr;
   logic [2:0][DATA_WIDTH-1:0] p_data;
 
-  tp_ring #(.DATA_WIDTH(DATA_WIDTH), .CHANNELS(CHANNELS), .SOURCES(SOURCES)) i_ring (
-      .clk, .rst, .bus_master(cfg.bus_master), .card_reset,
-      .entry_valid, .entry_ready, .entry_channel, .entry, .told_valid, .told_channel, .told_start,
-      .arm_valid, .arm_channel, .arm_index, .alarm,
-      .priv_write_valid, .priv_write_channel, .priv_write_offset, .priv_write_data, .priv_write_strb,
-      .priv_read_valid, .priv_read_channel, .priv_read_offset, .priv_read_ack, .priv_read_data,
-      .enabled, .announce, .reset_request, .resetting, .error, .overflows,
-      .fire_valid, .fire_ready, .fire_vector,
-      .posted_valid(p_valid[0]), .posted_ready(p_ready[0]), .posted_hdr(p_hdr[0]), .posted_data(p_data[0]), .posted_last(p_last[0])
+  tp_ring #(
+      .DATA_WIDTH(DATA_WIDTH),
+      .CHANNELS(CHANNELS),
+      .SOURCES(SOURCES)
+  ) i_ring (
+      .clk,
+      .rst,
+      .bus_master(cfg.bus_master),
+      .card_reset,
+      .entry_valid,
+      .entry_ready,
+      .entry_channel,
+      .entry,
+      .told_valid,
+      .told_channel,
+      .told_start,
+      .arm_valid,
+      .arm_channel,
+      .arm_index,
+      .alarm,
+      .priv_write_valid,
+      .priv_write_channel,
+      .priv_write_offset,
+      .priv_write_data,
+      .priv_write_strb,
+      .priv_read_valid,
+      .priv_read_channel,
+      .priv_read_offset,
+      .priv_read_ack,
+      .priv_read_data,
+      .enabled,
+      .announce,
+      .reset_request,
+      .resetting,
+      .error,
+      .overflows,
+      .fire_valid,
+      .fire_ready,
+      .fire_vector,
+      .posted_valid(p_valid[0]),
+      .posted_ready(p_ready[0]),
+      .posted_hdr(p_hdr[0]),
+      .posted_data(p_data[0]),
+      .posted_last(p_last[0])
   );
 
   assign p_valid[2] = msix_posted_valid;
@@ -178,10 +213,23 @@ module tp_dma
   assign p_data[2] = msix_posted_data;
   assign p_last[2] = msix_posted_last;
   assign msix_posted_ready = p_ready[2];
-  tp_posted_merge #(.SOURCES(3), .DATA_WIDTH(DATA_WIDTH)) i_posted (
-      .clk, .rst, .bus_master(cfg.bus_master), .discard(card_reset),
-      .in_valid(p_valid), .in_ready(p_ready), .in_hdr(p_hdr), .in_data(p_data), .in_last(p_last),
-      .out_valid(tx_posted_valid), .out_ready(tx_posted_ready), .out_hdr(tx_posted_hdr), .out_data(tx_posted_data),
+  tp_posted_merge #(
+      .SOURCES(3),
+      .DATA_WIDTH(DATA_WIDTH)
+  ) i_posted (
+      .clk,
+      .rst,
+      .bus_master(cfg.bus_master),
+      .discard(card_reset),
+      .in_valid(p_valid),
+      .in_ready(p_ready),
+      .in_hdr(p_hdr),
+      .in_data(p_data),
+      .in_last(p_last),
+      .out_valid(tx_posted_valid),
+      .out_ready(tx_posted_ready),
+      .out_hdr(tx_posted_hdr),
+      .out_data(tx_posted_data),
       .out_last(tx_posted_last)
   );
 
@@ -205,19 +253,53 @@ module tp_dma
 
   for (genvar c = 0; c < CHANNELS; c++) begin : g_front
     logic [6:0] bytes;
-    tp_front #(.QUEUE_DEPTH(QUEUE_DEPTH), .INLINE_SLOTS(c < H2C ? INLINE_SLOTS : 0)) i_front (
-        .clk, .rst,
-        .push_valid(push_valid && push_channel == CW'(c)), .push_torn, .push_descriptor,
-        .cancel(cancel_valid && cancel_channel == CW'(c)), .enabled(enabled[c]), .resetting(resetting[c]), .flush(flush[c]),
+    tp_front #(
+        .QUEUE_DEPTH(QUEUE_DEPTH),
+        .INLINE_SLOTS(c < H2C ? INLINE_SLOTS : 0)
+    ) i_front (
+        .clk,
+        .rst,
+        .push_valid(push_valid && push_channel == CW'(c)),
+        .push_torn,
+        .push_descriptor,
+        .cancel(cancel_valid && cancel_channel == CW'(c)),
+        .enabled(enabled[c]),
+        .resetting(resetting[c]),
+        .flush(flush[c]),
         .completed(told_valid && !told_start && told_channel == CW'(c)),
-        .error(error[c]), .error_pulse(alarm[c]), .overflows(overflows[c]), .idle(front_idle[c]),
-        .fetch_valid(want[H2C+c]), .fetch_grant(grant[H2C+c]), .fetch_addr(want_addr[H2C+c]), .fetch_bytes(bytes),
-        .entry_valid(list_valid && !list_failed && list_channel == CW'(c)), .entry(list_entry), .entry_last(list_last),
-        .fail_valid(list_valid && list_failed && list_channel == CW'(c)), .fail_status(list_status),
-        .d_valid(d_valid[c]), .d_cookie(d_cookie[c]), .d_end(d_end[c]), .d_inline(d_inline[c]), .d_over(d_over[c]),
-        .d_complete(d_complete[c]), .d_status(d_status[c]), .d_bytes(d_bytes[c]), .d_length(d_length[c]), .d_offset(d_offset[c]),
-        .d_user(d_user[c]), .p_valid(f_valid[c]), .p_addr(f_addr[c]), .p_bytes(f_bytes[c]),
-        .take(take[c]), .take_bytes(take_bytes[c]), .abandon(abandon[c]), .finish(finish[c]), .stopping(stopping[c]), .stop_status(stop_status[c])
+        .error(error[c]),
+        .error_pulse(alarm[c]),
+        .overflows(overflows[c]),
+        .idle(front_idle[c]),
+        .fetch_valid(want[H2C+c]),
+        .fetch_grant(grant[H2C+c]),
+        .fetch_addr(want_addr[H2C+c]),
+        .fetch_bytes(bytes),
+        .entry_valid(list_valid && !list_failed && list_channel == CW'(c)),
+        .entry(list_entry),
+        .entry_last(list_last),
+        .fail_valid(list_valid && list_failed && list_channel == CW'(c)),
+        .fail_status(list_status),
+        .d_valid(d_valid[c]),
+        .d_cookie(d_cookie[c]),
+        .d_end(d_end[c]),
+        .d_inline(d_inline[c]),
+        .d_over(d_over[c]),
+        .d_complete(d_complete[c]),
+        .d_status(d_status[c]),
+        .d_bytes(d_bytes[c]),
+        .d_length(d_length[c]),
+        .d_offset(d_offset[c]),
+        .d_user(d_user[c]),
+        .p_valid(f_valid[c]),
+        .p_addr(f_addr[c]),
+        .p_bytes(f_bytes[c]),
+        .take(take[c]),
+        .take_bytes(take_bytes[c]),
+        .abandon(abandon[c]),
+        .finish(finish[c]),
+        .stopping(stopping[c]),
+        .stop_status(stop_status[c])
     );
     assign want_bytes[H2C+c] = 13'(bytes);
     assign want_context[H2C+c] = {1'b1, CW'(c), SW'(0), DW'(0)};
@@ -229,11 +311,40 @@ module tp_dma
   logic [TAGS-1:0] busy;
   logic [CONTEXT-1:0] note_context;
   logic [13:0] note_end;
-  tp_tags #(.TAGS(TAGS)) i_tags (.clk, .rst, .valid(tag_valid), .tag, .take(tag_take), .free_valid, .free_tag, .busy);
-  tp_read_issue #(.CLIENTS(CLIENTS), .TAGS(TAGS), .CONTEXT(CONTEXT)) i_issue (
-      .clk, .rst, .bus_master(cfg.bus_master), .relaxed(cfg.relaxed),
-      .want, .grant, .addr(want_addr), .bytes(want_bytes), .context_in(want_context),
-      .tag_valid, .tag, .tag_take, .note_context, .note_end, .tx_read_valid, .tx_read_ready, .tx_read_hdr
+  tp_tags #(
+      .TAGS(TAGS)
+  ) i_tags (
+      .clk,
+      .rst,
+      .valid(tag_valid),
+      .tag,
+      .take(tag_take),
+      .free_valid,
+      .free_tag,
+      .busy
+  );
+  tp_read_issue #(
+      .CLIENTS(CLIENTS),
+      .TAGS(TAGS),
+      .CONTEXT(CONTEXT)
+  ) i_issue (
+      .clk,
+      .rst,
+      .bus_master(cfg.bus_master),
+      .relaxed(cfg.relaxed),
+      .want,
+      .grant,
+      .addr(want_addr),
+      .bytes(want_bytes),
+      .context_in(want_context),
+      .tag_valid,
+      .tag,
+      .tag_take,
+      .note_context,
+      .note_end,
+      .tx_read_valid,
+      .tx_read_ready,
+      .tx_read_hdr
   );
 
   // ------------------------------------------------------------------------------------------------ H2C
@@ -269,8 +380,24 @@ module tp_dma
   logic [DATA_WIDTH-1:0] put_data;
   logic [KEEP-1:0] put_lanes;
 
-  tp_round_robin #(.N(NH)) i_inject (.clk, .rst, .request(inject_want), .take(inject_ready), .grant(inject_pick));
-  tp_round_robin #(.N(NH)) i_reads (.clk, .rst, .request(read_want), .take(1'b1), .grant(read_pick));
+  tp_round_robin #(
+      .N(NH)
+  ) i_inject (
+      .clk,
+      .rst,
+      .request(inject_want),
+      .take(inject_ready),
+      .grant(inject_pick)
+  );
+  tp_round_robin #(
+      .N(NH)
+  ) i_reads (
+      .clk,
+      .rst,
+      .request(read_want),
+      .take(1'b1),
+      .grant(read_pick)
+  );
   always_comb begin
     inject_at = '0;
     inject_count = '0;
@@ -289,49 +416,134 @@ module tp_dma
       end
     end
     for (int b = 0; b < KEEP; b++)
-      put_lanes[b] = (KW + 1)'(b) >= (KW + 1)'(put_meta.lane) && (KW + 1)'(b) < (KW + 1)'(put_meta.lane) + put_meta.bytes;
+    put_lanes[b] = (KW + 1)'(b) >= (KW + 1)'(put_meta.lane) && (KW + 1)'(b) < (KW + 1)'(put_meta.lane) + put_meta.bytes;
   end
 
   tp_landing #(
-      .DATA_WIDTH(DATA_WIDTH), .H2C(H2C), .CHANNELS(CHANNELS), .TAGS(TAGS), .LANDING_BYTES(LANDING_BYTES), .SLOTS(SLOTS),
+      .DATA_WIDTH(DATA_WIDTH),
+      .H2C(H2C),
+      .CHANNELS(CHANNELS),
+      .TAGS(TAGS),
+      .LANDING_BYTES(LANDING_BYTES),
+      .SLOTS(SLOTS),
       .META($bits(meta_t))
   ) i_landing (
-      .clk, .rst,
-      .rx_valid(rx_completion_valid), .rx_hdr(rx_completion_hdr), .rx_data(rx_completion_data), .rx_last(rx_completion_last),
-      .note_valid(tag_take), .note_tag(tag), .note_context, .note_end, .busy, .free_valid, .free_tag, .unexpected(unexpected_completion),
-      .inject_valid(|inject_want), .inject_ready, .inject_dword(inject_at), .inject_dwords(inject_count), .inject_data(inject_word),
-      .done_valid, .done_channel, .done_slot, .done_status,
-      .entry_valid(list_valid), .entry_channel(list_channel), .entry(list_entry), .entry_last(list_last), .entry_failed(list_failed),
+      .clk,
+      .rst,
+      .rx_valid(rx_completion_valid),
+      .rx_hdr(rx_completion_hdr),
+      .rx_data(rx_completion_data),
+      .rx_last(rx_completion_last),
+      .note_valid(tag_take),
+      .note_tag(tag),
+      .note_context,
+      .note_end,
+      .busy,
+      .free_valid,
+      .free_tag,
+      .unexpected(unexpected_completion),
+      .inject_valid(|inject_want),
+      .inject_ready,
+      .inject_dword(inject_at),
+      .inject_dwords(inject_count),
+      .inject_data(inject_word),
+      .done_valid,
+      .done_channel,
+      .done_slot,
+      .done_status,
+      .entry_valid(list_valid),
+      .entry_channel(list_channel),
+      .entry(list_entry),
+      .entry_last(list_last),
+      .entry_failed(list_failed),
       .entry_status(list_status),
-      .rd_valid(|read_want), .rd_byte(read_at), .rd_lane(read_new.lane), .rd_meta(read_new),
-      .out_valid(put_valid), .out_data(put_data), .out_meta(put_meta)
+      .rd_valid(|read_want),
+      .rd_byte(read_at),
+      .rd_lane(read_new.lane),
+      .rd_meta(read_new),
+      .out_valid(put_valid),
+      .out_data(put_data),
+      .out_meta(put_meta)
   );
 
   for (genvar c = 0; c < H2C; c++) begin : g_h2c
     logic [SW-1:0] slot;
     logic [DW-1:0] dword;
     tp_h2c #(
-        .DATA_WIDTH(DATA_WIDTH), .LANDING_BYTES(LANDING_BYTES), .INLINE_SLOTS(INLINE_SLOTS), .QUEUE_DEPTH(QUEUE_DEPTH),
+        .DATA_WIDTH(DATA_WIDTH),
+        .LANDING_BYTES(LANDING_BYTES),
+        .INLINE_SLOTS(INLINE_SLOTS),
+        .QUEUE_DEPTH(QUEUE_DEPTH),
         .SLOTS(SLOTS)
     ) i_h2c (
-        .clk, .rst, .max_read(cfg.max_read), .flush(flush[c]), .idle(engine_idle[c]),
-        .d_valid(d_valid[c]), .d_cookie(d_cookie[c]), .d_end(d_end[c]), .d_inline(d_inline[c]), .d_over(d_over[c]),
-        .d_complete(d_complete[c]), .d_status(d_status[c]), .d_bytes(d_bytes[c]), .d_length(d_length[c]), .d_offset(d_offset[c]),
-        .d_user(d_user[c]), .p_valid(f_valid[c]), .p_addr(f_addr[c]), .p_bytes(f_bytes[c]),
-        .take(take[c]), .take_bytes(take_bytes[c]), .finish(finish[c]), .stopping(stopping[c]), .stop_status(stop_status[c]),
-        .inline_valid(inline_valid && inline_channel == CW'(c)), .inline_offset, .inline_data, .inline_strb,
-        .want(want[c]), .grant(grant[c]), .want_addr(want_addr[c]), .want_bytes(want_bytes[c]), .want_slot(slot), .want_dword(dword),
-        .inject_valid(inject_want[c]), .inject_ready(inject_ready && inject_pick[c]), .inject_dword(inject_dword[c]),
-        .inject_dwords(inject_dwords[c]), .inject_data(inject_data[c]),
-        .done_valid(done_valid && done_channel == CW'(c)), .done_slot, .done_status,
-        .entry_valid(entry_valid[c]), .entry_ready(entry_ready[c]), .entry(entry[c]),
-        .read_want(read_want[c]), .read_grant(read_pick[c]), .read_byte(read_byte[c]), .read_lane(read_meta[c].lane),
-        .read_bytes(read_meta[c].bytes), .read_full(read_meta[c].full), .read_last(read_meta[c].last), .read_error(read_meta[c].error),
+        .clk,
+        .rst,
+        .max_read(cfg.max_read),
+        .flush(flush[c]),
+        .idle(engine_idle[c]),
+        .d_valid(d_valid[c]),
+        .d_cookie(d_cookie[c]),
+        .d_end(d_end[c]),
+        .d_inline(d_inline[c]),
+        .d_over(d_over[c]),
+        .d_complete(d_complete[c]),
+        .d_status(d_status[c]),
+        .d_bytes(d_bytes[c]),
+        .d_length(d_length[c]),
+        .d_offset(d_offset[c]),
+        .d_user(d_user[c]),
+        .p_valid(f_valid[c]),
+        .p_addr(f_addr[c]),
+        .p_bytes(f_bytes[c]),
+        .take(take[c]),
+        .take_bytes(take_bytes[c]),
+        .finish(finish[c]),
+        .stopping(stopping[c]),
+        .stop_status(stop_status[c]),
+        .inline_valid(inline_valid && inline_channel == CW'(c)),
+        .inline_offset,
+        .inline_data,
+        .inline_strb,
+        .want(want[c]),
+        .grant(grant[c]),
+        .want_addr(want_addr[c]),
+        .want_bytes(want_bytes[c]),
+        .want_slot(slot),
+        .want_dword(dword),
+        .inject_valid(inject_want[c]),
+        .inject_ready(inject_ready && inject_pick[c]),
+        .inject_dword(inject_dword[c]),
+        .inject_dwords(inject_dwords[c]),
+        .inject_data(inject_data[c]),
+        .done_valid(done_valid && done_channel == CW'(c)),
+        .done_slot,
+        .done_status,
+        .entry_valid(entry_valid[c]),
+        .entry_ready(entry_ready[c]),
+        .entry(entry[c]),
+        .read_want(read_want[c]),
+        .read_grant(read_pick[c]),
+        .read_byte(read_byte[c]),
+        .read_lane(read_meta[c].lane),
+        .read_bytes(read_meta[c].bytes),
+        .read_full(read_meta[c].full),
+        .read_last(read_meta[c].last),
+        .read_error(read_meta[c].error),
         .read_attributes(read_meta[c].attributes),
-        .put_valid(put_valid && put_meta.channel == HW'(c)), .put_lanes, .put_data, .put_full(put_meta.full),
+        .put_valid(put_valid && put_meta.channel == HW'(c)),
+        .put_lanes,
+        .put_data,
+        .put_full(put_meta.full),
         .put_meta({(KW + 1)'(put_meta.lane) + put_meta.bytes, put_meta.last, put_meta.error, put_meta.attributes}),
-        .tvalid(h2c_tvalid[c]), .tready(h2c_tready[c]), .tdata(h2c_tdata[c]), .tkeep(h2c_tkeep[c]), .tlast(h2c_tlast[c]),
-        .terror(h2c_error[c]), .tlength(h2c_length[c]), .toffset(h2c_offset[c]), .tuser(h2c_user[c])
+        .tvalid(h2c_tvalid[c]),
+        .tready(h2c_tready[c]),
+        .tdata(h2c_tdata[c]),
+        .tkeep(h2c_tkeep[c]),
+        .tlast(h2c_tlast[c]),
+        .terror(h2c_error[c]),
+        .tlength(h2c_length[c]),
+        .toffset(h2c_offset[c]),
+        .tuser(h2c_user[c])
     );
     assign read_meta[c].channel = HW'(c);
     assign want_context[c] = {1'b0, CW'(c), slot, dword};
@@ -370,21 +582,52 @@ module tp_dma
   logic [WC-1:0] writer_channel;
 
   for (genvar i = 0; i < C2H; i++) begin : g_c2h
-    localparam int c = H2C + i;
-    tp_c2h #(.DATA_WIDTH(DATA_WIDTH), .SENDING_BYTES(SENDING_BYTES)) i_c2h (
-        .clk, .rst, .max_payload(cfg.max_payload), .announce(announce[c] && enabled[c]), .flush(flush[c]), .idle(engine_idle[c]),
-        .start_told(told_valid && told_start && told_channel == CW'(c)),
-        .tvalid(c2h_tvalid[i]), .tready(c2h_tready[i]), .tdata(c2h_tdata[i]), .tkeep(c2h_tkeep[i]), .tlast(c2h_tlast[i]),
-        .tlength(c2h_length[i]), .toffset(c2h_offset[i]), .tuser(c2h_user[i]),
-        .write_want(write_want[i]), .write_grant(write_grant[i]), .write_beat(write_beat[i]), .write_data(write_data[i]),
-        .d_valid(d_valid[c]), .d_cookie(d_cookie[c]), .d_over(d_over[c]), .d_status(d_status[c]), .p_valid(f_valid[c]),
-        .p_addr(f_addr[c]), .p_bytes(f_bytes[c]), .take(take[c]), .take_bytes(take_bytes[c]), .abandon(abandon[c]), .finish(finish[c]),
-        .stopping(stopping[c]),
-        .command_valid(command_valid[i]), .command_ready(command_ready[i]), .command_is_entry(command_is_entry[i]),
-        .command_entry(command_entry[i]), .command_addr(command_addr[i]), .command_bytes(command_bytes[i]),
-        .command_from(command_from[i]), .reading(reading[i])
+    localparam int C = H2C + i;
+    tp_c2h #(
+        .DATA_WIDTH(DATA_WIDTH),
+        .SENDING_BYTES(SENDING_BYTES)
+    ) i_c2h (
+        .clk,
+        .rst,
+        .max_payload(cfg.max_payload),
+        .announce(announce[C] && enabled[C]),
+        .flush(flush[C]),
+        .idle(engine_idle[C]),
+        .start_told(told_valid && told_start && told_channel == CW'(C)),
+        .tvalid(c2h_tvalid[i]),
+        .tready(c2h_tready[i]),
+        .tdata(c2h_tdata[i]),
+        .tkeep(c2h_tkeep[i]),
+        .tlast(c2h_tlast[i]),
+        .tlength(c2h_length[i]),
+        .toffset(c2h_offset[i]),
+        .tuser(c2h_user[i]),
+        .write_want(write_want[i]),
+        .write_grant(write_grant[i]),
+        .write_beat(write_beat[i]),
+        .write_data(write_data[i]),
+        .d_valid(d_valid[C]),
+        .d_cookie(d_cookie[C]),
+        .d_over(d_over[C]),
+        .d_status(d_status[C]),
+        .p_valid(f_valid[C]),
+        .p_addr(f_addr[C]),
+        .p_bytes(f_bytes[C]),
+        .take(take[C]),
+        .take_bytes(take_bytes[C]),
+        .abandon(abandon[C]),
+        .finish(finish[C]),
+        .stopping(stopping[C]),
+        .command_valid(command_valid[i]),
+        .command_ready(command_ready[i]),
+        .command_is_entry(command_is_entry[i]),
+        .command_entry(command_entry[i]),
+        .command_addr(command_addr[i]),
+        .command_bytes(command_bytes[i]),
+        .command_from(command_from[i]),
+        .reading(reading[i])
     );
-    assign c2h_reset[i] = flush[c];
+    assign c2h_reset[i] = flush[C];
   end
   if (C2H == 0) begin : g_no_c2h
     assign write_want = '0;
@@ -400,12 +643,35 @@ module tp_dma
     assign c2h_reset = '0;
   end
 
-  tp_c2h_writer #(.DATA_WIDTH(DATA_WIDTH), .CHANNELS(NC), .SENDING_BYTES(SENDING_BYTES)) i_writer (
-      .clk, .rst, .relaxed(cfg.relaxed),
-      .command_valid, .command_ready, .command_is_entry, .command_entry, .command_addr, .command_bytes, .command_from, .reading,
-      .write_want, .write_grant, .write_beat, .write_data,
-      .entry_valid(entry_valid[H2C]), .entry_ready(entry_ready[H2C]), .entry_channel(writer_channel), .entry(entry[H2C]),
-      .posted_valid(p_valid[1]), .posted_ready(p_ready[1]), .posted_hdr(p_hdr[1]), .posted_data(p_data[1]), .posted_last(p_last[1])
+  tp_c2h_writer #(
+      .DATA_WIDTH(DATA_WIDTH),
+      .CHANNELS(NC),
+      .SENDING_BYTES(SENDING_BYTES)
+  ) i_writer (
+      .clk,
+      .rst,
+      .relaxed(cfg.relaxed),
+      .command_valid,
+      .command_ready,
+      .command_is_entry,
+      .command_entry,
+      .command_addr,
+      .command_bytes,
+      .command_from,
+      .reading,
+      .write_want,
+      .write_grant,
+      .write_beat,
+      .write_data,
+      .entry_valid(entry_valid[H2C]),
+      .entry_ready(entry_ready[H2C]),
+      .entry_channel(writer_channel),
+      .entry(entry[H2C]),
+      .posted_valid(p_valid[1]),
+      .posted_ready(p_ready[1]),
+      .posted_hdr(p_hdr[1]),
+      .posted_data(p_data[1]),
+      .posted_last(p_last[1])
   );
   assign entry_channel[H2C] = CW'(H2C) + CW'(writer_channel);
 endmodule

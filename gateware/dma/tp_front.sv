@@ -86,12 +86,14 @@ module tp_front
   assign head_prefix = !head_torn && (head_kind == TP_KIND_ATTRIBUTES || head_kind == TP_KIND_MESSAGE_LENGTH);
 
   localparam int SLOT_SHIFT = $clog2(TP_INLINE_SLOT_BYTES);
+  localparam int SLOTS_END = INLINE_SLOTS * TP_INLINE_SLOT_BYTES;
+  localparam int LAST_SLOT = INLINE_SLOTS == 0 ? 0 : SLOTS_END - TP_INLINE_SLOT_BYTES;
   always_comb begin
     case (head_kind)
       TP_KIND_DIRECT, TP_KIND_LIST: head_bad = 1'b0;
       TP_KIND_INLINE:
         head_bad = INLINE_SLOTS == 0 || head.length > 32'(TP_INLINE_SLOT_BYTES) || head.address[SLOT_SHIFT-1:0] != '0 ||
-                   head.address > 64'((INLINE_SLOTS - 1) * TP_INLINE_SLOT_BYTES);
+                   head.address > 64'(LAST_SLOT);
       default: head_bad = 1'b1;
     endcase
   end
@@ -133,12 +135,28 @@ module tp_front
   logic [7:0] list_status, own_status;  // 0: none yet
 
   tp_list i_list (
-      .clk, .rst,
-      .start(pop && !head_torn && head_kind == TP_KIND_LIST && !stopping), .start_addr(head.address),
-      .stop(stopping || abandon || own_status != 0 || d_bytes == '0), .finish(finish && is_list),
-      .fetch_valid, .fetch_grant, .fetch_addr, .fetch_bytes,
-      .entry_valid, .entry, .entry_last, .fail_valid, .fail_status,
-      .piece_valid, .piece_ready, .piece_addr, .piece_bytes, .over(list_over), .status(list_status), .quiet(list_quiet)
+      .clk,
+      .rst,
+      .start(pop && !head_torn && head_kind == TP_KIND_LIST && !stopping),
+      .start_addr(head.address),
+      .stop(stopping || abandon || own_status != 0 || d_bytes == '0),
+      .finish(finish && is_list),
+      .fetch_valid,
+      .fetch_grant,
+      .fetch_addr,
+      .fetch_bytes,
+      .entry_valid,
+      .entry,
+      .entry_last,
+      .fail_valid,
+      .fail_status,
+      .piece_valid,
+      .piece_ready,
+      .piece_addr,
+      .piece_bytes,
+      .over(list_over),
+      .status(list_status),
+      .quiet(list_quiet)
   );
 
   assign p_valid = d_valid && p_bytes != '0;
@@ -204,9 +222,12 @@ module tp_front
       d_length <= '0;
     end
     if (!rst) begin
-      assert (!take || (p_valid && 32'(take_bytes) <= p_bytes)) else $error("%m: took more than there is");
-      assert (!finish || d_over) else $error("%m: finished too early");
-      assert (!completed || outstanding != 0) else $error("%m: completed more than was pushed");
+      assert (!take || (p_valid && 32'(take_bytes) <= p_bytes))
+      else $error("%m: took more than there is");
+      assert (!finish || d_over)
+      else $error("%m: finished too early");
+      assert (!completed || outstanding != 0)
+      else $error("%m: completed more than was pushed");
     end
   end
 endmodule

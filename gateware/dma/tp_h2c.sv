@@ -138,13 +138,20 @@ module tp_h2c
     bytes = p_bytes < 32'(to_cut) ? 13'(p_bytes) : to_cut;
   end
 
-  logic [DW:0] room_at, room_freed;         // dwords, with a lap bit
+  logic [DW:0] room_at, room_freed;  // dwords, with a lap bit
   logic [DW:0] room_left;
   logic [12:0] need;                        // dwords
   assign room_left = (DW + 1)'(1 << DW) - (room_at - room_freed);
   assign need = 13'((14'(bytes) + 14'(p_addr[1:0]) + 14'd3) >> 2);
 
-  typedef enum logic [2:0] {LOOK, ASK, COPY, NOTE, EMPTY, END} state_e;
+  typedef enum logic [2:0] {
+    LOOK,
+    ASK,
+    COPY,
+    NOTE,
+    EMPTY,
+    END
+  } state_e;
   state_e state;
   logic open;                               // a message is under way
   logic attributes_ready, first;
@@ -194,14 +201,14 @@ module tp_h2c
   always_ff @(posedge clk) begin
     case (state)
       LOOK:
-        if (d_valid) begin
-          if (d_over) begin
-            // A descriptor of no bytes with `end` ends the message by itself.
-            state <= d_complete && d_end && !had_bytes ? EMPTY : END;
-          end else if (p_valid && !stopping && slot_free && (open || attributes_ready) && 32'(room_left) >= 32'(need)) begin
-            state <= d_inline ? COPY : ASK;
-          end
+      if (d_valid) begin
+        if (d_over) begin
+          // A descriptor of no bytes with `end` ends the message by itself.
+          state <= d_complete && d_end && !had_bytes ? EMPTY : END;
+        end else if (p_valid && !stopping && slot_free && (open || attributes_ready) && 32'(room_left) >= 32'(need)) begin
+          state <= d_inline ? COPY : ASK;
         end
+      end
       ASK: if (grant || stopping) state <= LOOK;
       COPY: if (inject_ready && copied + 13'd2 >= need) state <= NOTE;
       NOTE: state <= LOOK;
@@ -240,10 +247,20 @@ module tp_h2c
   logic [SW:0] end_at;                      // the slot before which the descriptor ends
   logic [7:0] end_status;
   logic [15:0] end_cookie;
-  tp_fifo #(.WIDTH(SW + 25), .DEPTH(QUEUE_DEPTH)) i_ends (
-      .clk, .rst, .clear(1'b0),
-      .in_valid(finish), .in_ready(ends_ready), .in_data({issue_at, given_up ? stop_status : d_status, d_cookie}),
-      .out_valid(end_valid), .out_ready(entry_valid && entry_ready), .out_data({end_at, end_status, end_cookie}), .count()
+  tp_fifo #(
+      .WIDTH(SW + 25),
+      .DEPTH(QUEUE_DEPTH)
+  ) i_ends (
+      .clk,
+      .rst,
+      .clear(1'b0),
+      .in_valid(finish),
+      .in_ready(ends_ready),
+      .in_data({issue_at, given_up ? stop_status : d_status, d_cookie}),
+      .out_valid(end_valid),
+      .out_ready(entry_valid && entry_ready),
+      .out_data({end_at, end_status, end_cookie}),
+      .count()
   );
 
   // Inline slots: bytes are written as they come, in any order.
@@ -255,7 +272,8 @@ module tp_h2c
     for (genvar b = 0; b < 8; b++) begin : g_byte
       logic [7:0] mem[WORDS];
       always_ff @(posedge clk)
-        if (inline_valid && inline_strb[b] && 32'(inline_offset) < 32'(WORDS)) mem[inline_offset[IW+2:3]] <= inline_data[8*b+:8];
+        if (inline_valid && inline_strb[b] && 32'(inline_offset) < 32'(WORDS))
+          mem[inline_offset[IW+2:3]] <= inline_data[8*b+:8];
       assign inject_data[8*b+:8] = mem[word];
     end
   end else begin : g_no_inline
@@ -315,7 +333,7 @@ module tp_h2c
   // ------------------------------------------------------------------------------------------------ stream
   slot_t stream_slot;
   logic [1:0] verdict;
-  logic drop, cut;                          // drop the bytes; drop them and end the message with an error
+  logic drop, cut;  // drop the bytes; drop them and end the message with an error
   logic [12:0] slot_dwords;
   assign stream_slot = slots[stream_at[SW-1:0]];
   assign verdict = verdicts[stream_at[SW-1:0]];
@@ -386,9 +404,23 @@ module tp_h2c
   // ------------------------------------------------------------------------------------------------ towards the user core
   logic [KW:0] beat_bytes;
   logic beat_attributes;
-  tp_beat_fifo #(.DATA_WIDTH(DATA_WIDTH), .DEPTH(BEATS), .META(KW + 4)) i_beats (
-      .clk, .rst, .clear(flush), .put_valid, .put_lanes, .put_data, .put_full, .put_meta,
-      .out_valid(tvalid), .out_ready(tready), .out_data(tdata), .out_meta({beat_bytes, tlast, terror, beat_attributes})
+  tp_beat_fifo #(
+      .DATA_WIDTH(DATA_WIDTH),
+      .DEPTH(BEATS),
+      .META(KW + 4)
+  ) i_beats (
+      .clk,
+      .rst,
+      .clear(flush),
+      .put_valid,
+      .put_lanes,
+      .put_data,
+      .put_full,
+      .put_meta,
+      .out_valid(tvalid),
+      .out_ready(tready),
+      .out_data(tdata),
+      .out_meta({beat_bytes, tlast, terror, beat_attributes})
   );
   for (genvar b = 0; b < KEEP; b++) begin : g_keep
     assign tkeep[b] = (KW + 1)'(b) < beat_bytes;
@@ -396,18 +428,32 @@ module tp_h2c
 
   logic attributes_valid;
   logic [159:0] attributes;
-  tp_fifo #(.WIDTH(160), .DEPTH(16)) i_attributes (
-      .clk, .rst, .clear(flush),
-      .in_valid(slot_put && slot_new.first), .in_ready(attributes_ready), .in_data({d_length, d_offset, d_user}),
-      .out_valid(attributes_valid), .out_ready(pop && tlast && beat_attributes), .out_data(attributes), .count()
+  tp_fifo #(
+      .WIDTH(160),
+      .DEPTH(16)
+  ) i_attributes (
+      .clk,
+      .rst,
+      .clear(flush),
+      .in_valid(slot_put && slot_new.first),
+      .in_ready(attributes_ready),
+      .in_data({d_length, d_offset, d_user}),
+      .out_valid(attributes_valid),
+      .out_ready(pop && tlast && beat_attributes),
+      .out_data(attributes),
+      .count()
   );
   assign {tlength, toffset, tuser} = beat_attributes ? attributes : '0;
 
   always_ff @(posedge clk)
     if (!rst) begin
-      assert (!(pop && beat_attributes) || attributes_valid) else $error("%m: a message without its attributes");
-      assert (!finish || ends_ready) else $error("%m: more descriptors end than can be posted");
-      assert (!slot_put || slot_free) else $error("%m: an order slot was overwritten");
-      assert (!done_valid || !landed[done_slot]) else $error("%m: a request landed twice");
+      assert (!(pop && beat_attributes) || attributes_valid)
+      else $error("%m: a message without its attributes");
+      assert (!finish || ends_ready)
+      else $error("%m: more descriptors end than can be posted");
+      assert (!slot_put || slot_free)
+      else $error("%m: an order slot was overwritten");
+      assert (!done_valid || !landed[done_slot])
+      else $error("%m: a request landed twice");
     end
 endmodule

@@ -5,8 +5,8 @@
 // in any legal way, and nothing is kept between packets. Data goes to the landing RAM, list entries to the walkers, and when the
 // last of a request has been written, `done` says so.
 //
-// Promises: no back-pressure towards the link, ever. `done` comes after the data can be read. Inline data (`inject_*`) is written in cycles that
-// completions leave free. A completion whose tag is not out is counted and dropped.
+// Promises: no back-pressure towards the link, ever. `done` comes after the data can be read. Inline data (`inject_*`) is written in
+// cycles that completions leave free. A completion whose tag is not out is counted and dropped.
 // The lowest bits of byte positions, and what one width needs and another does not.
 // verilator lint_off UNUSEDSIGNAL
 module tp_landing
@@ -134,12 +134,25 @@ module tp_landing
     assign wr_dword = write ? at : inject_dword;
   end
 
-  tp_window_ram #(.DATA_WIDTH(DATA_WIDTH), .REGION_BYTES(LANDING_BYTES), .REGIONS(REGIONS), .META(META)) i_ram (
-      .clk, .rst,
-      .wr_valid(write || inject_valid), .wr_dword,
+  tp_window_ram #(
+      .DATA_WIDTH(DATA_WIDTH),
+      .REGION_BYTES(LANDING_BYTES),
+      .REGIONS(REGIONS),
+      .META(META)
+  ) i_ram (
+      .clk,
+      .rst,
+      .wr_valid(write || inject_valid),
+      .wr_dword,
       .wr_dwords(write ? (left < 11'(LANES) ? (LW + 1)'(left) : (LW + 1)'(LANES)) : (LW + 1)'(inject_dwords)),
       .wr_data(write ? s_data : DATA_WIDTH'(inject_data)),
-      .rd_valid, .rd_byte, .rd_lane, .rd_meta, .out_valid, .out_data, .out_meta
+      .rd_valid,
+      .rd_byte,
+      .rd_lane,
+      .rd_meta,
+      .out_valid,
+      .out_data,
+      .out_meta
   );
 
   // ------------------------------------------------------------------------------------------------ done
@@ -192,11 +205,20 @@ module tp_landing
   assign l_push = s_valid && known && n_list && (good || s_last);
   assign s_entries = left >= 11'(LANES) ? 3'(PER_BEAT) : 3'(left >> 2);
 
-  tp_fifo #(.WIDTH(DATA_WIDTH + 5 + CW + 8), .DEPTH(LIST_DEPTH < 2 ? 2 : LIST_DEPTH)) i_lists (
-      .clk, .rst, .clear(1'b0),
-      .in_valid(l_push), .in_ready(l_ready),
+  tp_fifo #(
+      .WIDTH(DATA_WIDTH + 5 + CW + 8),
+      .DEPTH(LIST_DEPTH < 2 ? 2 : LIST_DEPTH)
+  ) i_lists (
+      .clk,
+      .rst,
+      .clear(1'b0),
+      .in_valid(l_push),
+      .in_ready(l_ready),
       .in_data({s_data, s_last && final_packet, status != TP_STATUS_DONE, DATA_WIDTH == 64 ? 3'd1 : s_entries, n_channel, status}),
-      .out_valid(l_valid), .out_ready(l_pop), .out_data({l_data, l_last, l_failed, l_entries, l_channel, l_status}), .count()
+      .out_valid(l_valid),
+      .out_ready(l_pop),
+      .out_data({l_data, l_last, l_failed, l_entries, l_channel, l_status}),
+      .count()
   );
 
   assign entry_channel = l_channel;
@@ -232,7 +254,9 @@ module tp_landing
 
   always_ff @(posedge clk)
     if (!rst) begin
-      assert (!l_push || l_ready) else $error("%m: a list entry was lost");
-      assert (!s_valid || first == (beat_dwords == 0)) else $error("%m: lost count of a packet");
+      assert (!l_push || l_ready)
+      else $error("%m: a list entry was lost");
+      assert (!s_valid || first == (beat_dwords == 0))
+      else $error("%m: lost count of a packet");
     end
 endmodule

@@ -50,10 +50,20 @@ module tp_list
   assign is_last = e.control.last && !is_chain;
   assign push = entry_valid && active && !skip && !is_chain;
 
-  tp_fifo #(.WIDTH(96), .DEPTH(8)) i_pieces (
-      .clk, .rst, .clear(finish),
-      .in_valid(push), .in_ready(room), .in_data({e.address, e.length}),
-      .out_valid(piece_valid), .out_ready(piece_ready), .out_data({piece_addr, piece_bytes}), .count(count)
+  tp_fifo #(
+      .WIDTH(96),
+      .DEPTH(8)
+  ) i_pieces (
+      .clk,
+      .rst,
+      .clear(finish),
+      .in_valid(push),
+      .in_ready(room),
+      .in_data({e.address, e.length}),
+      .out_valid(piece_valid),
+      .out_ready(piece_ready),
+      .out_data({piece_addr, piece_bytes}),
+      .count(count)
   );
 
   assign fetch_valid = active && !ended && !pending && !stop && count <= 4;
@@ -97,8 +107,10 @@ module tp_list
       pending <= 1'b0;
     end
     if (!rst) begin
-      assert (!push || room) else $error("%m: a piece was lost");
-      assert (!finish || !pending) else $error("%m: finished with a fetch under way");
+      assert (!push || room)
+      else $error("%m: a piece was lost");
+      assert (!finish || !pending)
+      else $error("%m: finished with a fetch under way");
     end
   end
 endmodule

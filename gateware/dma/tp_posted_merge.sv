@@ -39,11 +39,11 @@ module tp_posted_merge
     out_data = '0;
     out_last = 1'b0;
     for (int s = 0; s < SOURCES; s++)
-      if (pick[s]) begin
-        out_hdr |= in_hdr[s];
-        out_data |= in_data[s];
-        out_last |= in_last[s];
-      end
+    if (pick[s]) begin
+      out_hdr |= in_hdr[s];
+      out_data |= in_data[s];
+      out_last |= in_last[s];
+    end
   end
 
   always_ff @(posedge clk) begin

@@ -34,7 +34,15 @@ module tp_read_issue
 );
   logic go;
   logic [CLIENTS-1:0] pick;
-  tp_round_robin #(.N(CLIENTS)) i_turn (.clk, .rst, .request(want), .take(go), .grant(pick));
+  tp_round_robin #(
+      .N(CLIENTS)
+  ) i_turn (
+      .clk,
+      .rst,
+      .request(want),
+      .take(go),
+      .grant(pick)
+  );
 
   logic [63:0] a;
   logic [12:0] n;
@@ -44,11 +52,11 @@ module tp_read_issue
     n = '0;
     note_context = '0;
     for (int c = 0; c < CLIENTS; c++)
-      if (pick[c]) begin
-        a |= addr[c];
-        n |= bytes[c];
-        note_context |= context_in[c];
-      end
+    if (pick[c]) begin
+      a |= addr[c];
+      n |= bytes[c];
+      note_context |= context_in[c];
+    end
     e = {1'b0, n} + 14'(a[1:0]);
   end
 
@@ -77,6 +85,8 @@ module tp_read_issue
       };
     end
     if (rst) tx_read_valid <= 1'b0;
-    else if (go) assert ({1'b0, a[11:0]} + n <= 13'd4096) else $error("%m: a read of %0d bytes at %h crosses 4 KiB", n, a);
+    else if (go)
+      assert ({1'b0, a[11:0]} + n <= 13'd4096)
+      else $error("%m: a read of %0d bytes at %h crosses 4 KiB", n, a);
   end
 endmodule

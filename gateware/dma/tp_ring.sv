@@ -88,7 +88,7 @@ module tp_ring
   end
 
   logic [CHANNELS-1:0] clear_wanted, arm_wanted, alarm_wanted, armed, was_resetting;
-  logic [CW-1:0] at;                        // the channel of the job in hand
+  logic [CW-1:0] at;  // the channel of the job in hand
   logic clear_done, arm_done, alarm_done, arm_holds, fired;
   logic control_we, reset_we;
   assign control_we = low_we && priv_write_offset == W_CONTROL;
@@ -147,7 +147,16 @@ module tp_ring
   assign consumed_q = consumed[at];
   assign torn_q = torn[at];
 
-  typedef enum logic [3:0] {IDLE, CLEAR, ARM, ALARM, READ, ENTRY, SEND, FIRE} state_e;
+  typedef enum logic [3:0] {
+    IDLE,
+    CLEAR,
+    ARM,
+    ALARM,
+    READ,
+    ENTRY,
+    SEND,
+    FIRE
+  } state_e;
   state_e state;
   tp_completion_t e;
   logic read_wanted;
@@ -163,20 +172,28 @@ module tp_ring
   logic take;
   tp_completion_t picked;
   logic [CW-1:0] picked_channel;
-  tp_round_robin #(.N(SOURCES)) i_turn (.clk, .rst, .request(entry_valid), .take(take), .grant(pick));
+  tp_round_robin #(
+      .N(SOURCES)
+  ) i_turn (
+      .clk,
+      .rst,
+      .request(entry_valid),
+      .take(take),
+      .grant(pick)
+  );
   assign take = state == IDLE && !(|clear_wanted) && !(|arm_wanted) && !(|alarm_wanted) && !read_wanted && |entry_valid;
   assign entry_ready = take ? pick : '0;
   always_comb begin
     picked = '0;
     picked_channel = '0;
     for (int s = 0; s < SOURCES; s++)
-      if (pick[s]) begin
-        picked |= entry[s];
-        picked_channel |= entry_channel[s];
-      end
+    if (pick[s]) begin
+      picked |= entry[s];
+      picked_channel |= entry_channel[s];
+    end
   end
 
-  logic [31:0] place, mask;                 // entry number in the ring
+  logic [31:0] place, mask;  // entry number in the ring
   logic lost;                               // a reset of the card without bus mastering: nobody can be told
   tp_completion_t written;
   assign mask = ~(32'hffff_ffff << log2s[at]);

@@ -17,14 +17,24 @@ module tp_tags #(
 );
   if (TAGS < 8 || TAGS > 256 || (TAGS & (TAGS - 1)) != 0) $error("%m: TAGS %0d: use a power of two from 8 to 256", TAGS);
 
-  logic [TW:0] fill;                      // counts up while the pool is filled for the first time
+  logic [TW:0] fill;  // counts up while the pool is filled for the first time
   logic filling, put_ready;
   assign filling = !fill[TW];
 
-  tp_fifo #(.WIDTH(TW), .DEPTH(TAGS)) i_pool (
-      .clk, .rst, .clear(1'b0),
-      .in_valid(filling || free_valid), .in_ready(put_ready), .in_data(filling ? fill[TW-1:0] : free_tag),
-      .out_valid(valid), .out_ready(take), .out_data(tag), .count()
+  tp_fifo #(
+      .WIDTH(TW),
+      .DEPTH(TAGS)
+  ) i_pool (
+      .clk,
+      .rst,
+      .clear(1'b0),
+      .in_valid(filling || free_valid),
+      .in_ready(put_ready),
+      .in_data(filling ? fill[TW-1:0] : free_tag),
+      .out_valid(valid),
+      .out_ready(take),
+      .out_data(tag),
+      .count()
   );
 
   always_ff @(posedge clk) begin
@@ -35,7 +45,8 @@ module tp_tags #(
       fill <= '0;
       busy <= '0;
     end else begin
-      assert (!free_valid || (busy[free_tag] && put_ready)) else $error("%m: tag %0d freed twice", free_tag);
+      assert (!free_valid || (busy[free_tag] && put_ready))
+      else $error("%m: tag %0d freed twice", free_tag);
     end
   end
 endmodule

@@ -20,8 +20,7 @@ module tp_fifo #(
     output logic [WIDTH-1:0] out_data,
     output logic [AW:0]      count
 );
-  if (DEPTH < 2 || (DEPTH & (DEPTH - 1)) != 0)
-    $error("%m: DEPTH %0d: make it a power of two, 2 or more", DEPTH);
+  if (DEPTH < 2 || (DEPTH & (DEPTH - 1)) != 0) $error("%m: DEPTH %0d: make it a power of two, 2 or more", DEPTH);
 
   logic [WIDTH-1:0] mem[DEPTH];
   logic [AW:0] wr, rd;

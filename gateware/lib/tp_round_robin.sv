@@ -22,7 +22,7 @@ module tp_round_robin #(
 
   always_ff @(posedge clk) begin
     if (rst) later <= '0;
-    else if (take && grant != 0) later <= ~((grant << 1) - 1'b1);
+    else if (take && grant != 0) later <= ~(grant | (grant - 1'b1));
   end
 
 `ifndef SYNTHESIS

@@ -37,8 +37,8 @@ module tp_window_ram #(
     output logic [DATA_WIDTH-1:0] out_data,
     output logic [META-1:0]       out_meta
 );
-  localparam int WW = AW - KW;                          // beat address
-  localparam int RW = $clog2(REGION_BYTES) - KW;        // beat within its region
+  localparam int WW = AW - KW;  // beat address
+  localparam int RW = $clog2(REGION_BYTES) - KW;  // beat within its region
   localparam int DEPTH = REGION_BYTES * REGIONS / KEEP / 2;
 
   if (DATA_WIDTH != 64 && DATA_WIDTH != 128 && DATA_WIDTH != 256 && DATA_WIDTH != 512)
@@ -58,7 +58,7 @@ module tp_window_ram #(
   assign wr_beat = wr_dword[AW-1:KW];
   assign wr_beat_next = next_beat(wr_beat);
 
-  logic [LANES-1:0] low_mask, high_mask;     // of the first beat, of the next one
+  logic [LANES-1:0] low_mask, high_mask;  // of the first beat, of the next one
   logic [DATA_WIDTH-1:0] wr_rotated;
   if (WRITE_ALIGNED) begin : g_aligned
     always_comb begin
@@ -72,7 +72,7 @@ module tp_window_ram #(
     assign lane = wr_dword[KW-1:2];
     always_comb begin
       for (int l = 0; l < 2 * LANES; l++)
-        mask[l] = (LW + 2)'(l) >= (LW + 2)'(lane) && (LW + 2)'(l) < (LW + 2)'(lane) + (LW + 2)'(wr_dwords);
+      mask[l] = (LW + 2)'(l) >= (LW + 2)'(lane) && (LW + 2)'(l) < (LW + 2)'(lane) + (LW + 2)'(wr_dwords);
       low_mask = mask[LANES-1:0];
       high_mask = mask[2*LANES-1:LANES];
       for (int l = 0; l < LANES; l++) wr_rotated[32*l+:32] = wr_data[32*LW'(LW'(l)-lane)+:32];
@@ -130,7 +130,7 @@ module tp_window_ram #(
   logic [DATA_WIDTH-1:0] window, turned;
   always_comb begin
     for (int b = 0; b < KEEP; b++)  // lanes from the first byte on are in the first beat, those below it in the next one
-      window[8*b+:8] = ((KW'(b) >= s1_first) != s1_odd) ? q_even[8*b+:8] : q_odd[8*b+:8];
+    window[8*b+:8] = ((KW'(b) >= s1_first) != s1_odd) ? q_even[8*b+:8] : q_odd[8*b+:8];
     for (int b = 0; b < KEEP; b++) turned[8*b+:8] = window[8*KW'(KW'(b)+s1_turn)+:8];
   end
   always_ff @(posedge clk) begin

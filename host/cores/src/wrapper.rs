@@ -20,6 +20,7 @@ pub fn wrapper(manifest: &Manifest, width: u32, top: &Top) -> String {
     let h2c: Vec<_> = manifest.of(Direction::H2c).collect();
     let c2h: Vec<_> = manifest.of(Direction::C2h).collect();
     let window = manifest.registers.as_ref().map_or(0, |r| r.bytes);
+    let interrupts = manifest.interrupts.as_ref().map_or(0, |i| i.count);
     let names: Vec<String> = h2c.iter().chain(&c2h).rev().map(|c| format!("    {}", packed(&c.name, 32))).collect();
     let g = &manifest.gateware;
     let _ = write!(
@@ -37,6 +38,7 @@ package tp_user_pkg;
   localparam int QUEUE_DEPTH = {depth};
   localparam int INLINE_SLOTS = {slots};
   localparam int WINDOW_BYTES = {window};
+  localparam int USER_INTERRUPTS = {interrupts};
   localparam int CORE_CLOCK_KHZ = {core_khz};
   localparam int USER_CLOCK_KHZ = {user_khz};
   localparam logic [31:0] CORE_VERSION = 32'd{version};
@@ -132,7 +134,6 @@ module tp_user
             let _ = writeln!(out, "  assign axil_{signal} = '0;");
         }
     }
-    let interrupts = manifest.interrupts.as_ref().map_or(0, |i| i.count);
     if interrupts < 16 {
         let _ = writeln!(out, "  assign irq_valid[15:{interrupts}] = '0;");
     }
