@@ -109,9 +109,25 @@ SUITES = [
     pytest_suite("tools", "set-up, ./run test and ./run check themselves, each check with a planted fault", 90, "tools/tests"),
     pytest_suite("gateware", "modules of gateware/ on their own, under cocotb", 420, "gateware"),
     pytest_suite("cores", "the cores that ship, each under cocotb", 180, "cores"),
-    cargo_suite("rust", "host/: library, driver, simulator, command line", 420, "--workspace", "--manifest-path=host/Cargo.toml"),
+    cargo_suite(
+        "rust",
+        "host/: library, driver, simulator, command line",
+        420,
+        "--workspace",
+        "--exclude=towpath-property",
+        "--manifest-path=host/Cargo.toml",
+    ),
     pytest_suite("python", "the Python package, over the simulator", 180, "bindings/python/tests"),
-    pytest_suite("property", "random transfers, every byte and completion compared", 420, "tests/property"),
+    # Its output is shown: seeds, simulated times and speeds.
+    cargo_suite(
+        "property",
+        "random transfers, every byte and completion compared",
+        420,
+        "--package=towpath-property",
+        "--manifest-path=host/Cargo.toml",
+        "--",
+        "--nocapture",
+    ),
     pytest_suite("agree", "the core under a root complex written elsewhere (cocotbext-pcie)", 240, "tests/agree"),
 ]
 

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The property test itself: with one line of the gateware changed, it must fail. Each fault is put into a copy of the sources, and the test of streams runs
+//! over it in a process of its own.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use towpath_property::{run, Plan};
+
+/// Tells the child which run to make.
+const CHILD: &str = "TOWPATH_PLANTED";
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What a run says of gateware with `line` of `file` replaced.
+fn with_fault(name: &str, file: &str, line: &str, instead: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let home = Folder(std::env::temp_dir().join(format!("towpath-planted-{}-{name}", std::process::id())));
+    for folder in ["gateware", "contract/generated", "cores/loopback"] {
+        copy(&root.join(folder), &home.0.join(folder));
+    }
+    let path = home.0.join(file);
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(text.matches(line).count(), 1, "{file} has changed: plant the fault \"{name}\" elsewhere");
+    std::fs::write(&path, text.replace(line, instead)).unwrap();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child", "--nocapture", "--include-ignored"])
+        .env("TOWPATH_HOME", &home.0)
+        .env(CHILD, home.0.join("cores/loopback"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    println!("{name}: {}", said.lines().filter(|line| line.starts_with("verdict")).collect::<Vec<_>>().join("\n"));
+    said
+}
+
+/// Not a test of its own: what the others run in a process of its own, with the fault in its TOWPATH_HOME.
+#[test]
+fn child() {
+    let Ok(core) = std::env::var(CHILD) else { return };
+    let mut seen = "nothing was noticed".to_string();
+    for seed in 1..=4 {
+        if let Err(what) = run(&Plan { device: format!("sim:{core}"), vary: true, seed, transfers: 60 }) {
+            seen = format!("seed {seed}: {}", what.lines().next().unwrap_or_default());
+            break;
+        }
+    }
+    println!("\nverdict: {seen}");
+}
+
+fn verdict(said: &str) -> &str {
+    said.lines().find_map(|line| line.strip_prefix("verdict: ")).unwrap_or_else(|| panic!("the run did not come to its end: {said}"))
+}
+
+#[test]
+fn the_copy_without_a_fault_is_good() {
+    let said = with_fault("none", "gateware/dma/tp_h2c.sv", "room_freed <= free_next;", "room_freed <= free_next;");
+    assert_eq!(verdict(&said), "nothing was noticed");
+}
+
+/// Room in the landing RAM is given back when a request's bytes begin to be read, not when they have been.
+#[test]
+fn room_that_is_freed_too_early_is_noticed() {
+    let said = with_fault(
+        "room",
+        "gateware/dma/tp_h2c.sv",
+        "if (load || !run || (read_grant && run_over)) room_freed <= free_next;",
+        "room_freed <= free_next;",
+    );
+    assert!(verdict(&said).contains("should be"), "{}", verdict(&said));
+}

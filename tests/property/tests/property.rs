@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The property: whatever a program sends comes back, byte for byte, message for message, with every completion as the contract says.
+//!
+//! Over the simulator, at two widths, with one channel each way and with three and two, on Towpath's clock and on one of the core's own. From
+//! the environment:
+//! - TOWPATH_PROPERTY_DEVICE: another device (cores/loopback or tests/cores/loop3x2 behind it) instead of all these
+//! - TOWPATH_SEED: the seed of the first run (1 otherwise); a failure tells its own
+//! - TOWPATH_TRANSFERS: transfers a test, instead of as many as it wants
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+use std::time::Instant;
+use towpath_property::{run, Coverage, Plan};
+
+/// Transfers of one run: then the device is opened again, with other settings.
+const RUN: u64 = 100;
+
+fn environment<T: std::str::FromStr>(name: &str) -> Option<T> {
+    let value = std::env::var(name).ok().filter(|value| !value.is_empty())?;
+    Some(value.parse().unwrap_or_else(|_| panic!("{name}={value}: not a number")))
+}
+
+fn other_device() -> Option<String> {
+    environment("TOWPATH_PROPERTY_DEVICE")
+}
+
+fn test_core(name: &str) -> String {
+    format!("sim:{}/../cores/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Runs until so many transfers are done, and sees that everything was met on the way.
+fn stream(device: &str, transfers: u64) {
+    let wanted = environment("TOWPATH_TRANSFERS").unwrap_or(transfers);
+    let first = environment("TOWPATH_SEED").unwrap_or(1);
+    let began = Instant::now();
+    let (mut coverage, mut counts, mut cycles, mut nanoseconds, mut failures) = (Coverage::default(), [0; 2], 0, 0, Vec::new());
+    for seed in first.. {
+        if counts[0] >= wanted || failures.len() == 3 {
+            break;
+        }
+        let plan = Plan { device: device.into(), vary: true, seed, transfers: RUN.min(wanted - counts[0]) };
+        match run(&plan) {
+            Ok(report) => {
+                println!("{report}");
+                coverage = coverage.and(&report.coverage);
+                counts = [counts[0] + report.transfers[0], counts[1] + report.transfers[1]];
+                (cycles, nanoseconds) = (cycles + report.cycles, nanoseconds + report.now_ns);
+            }
+            Err(what) => {
+                println!("FAILED {what}");
+                failures.push(what);
+                counts[0] += RUN;
+            }
+        }
+    }
+    let wall = began.elapsed().as_secs_f64();
+    println!("{device}: {counts:?} transfers, {:.1} ms, {wall:.0} s; {:.0} thousand cycles a second", nanoseconds as f64 / 1e6, cycles as f64 / wall / 1e3);
+    println!("{device}: {coverage:?}");
+    assert!(failures.is_empty(), "{device}: {} runs failed, the first: {}", failures.len(), failures[0]);
+    if transfers <= wanted {
+        assert_eq!(coverage.gaps(), Vec::<&str>::new(), "{device}: never met");
+    }
+}
+
+#[test]
+fn streams_at_128_bits() {
+    stream(&other_device().unwrap_or("sim:loopback?width=128".into()), 2000);
+}
+
+#[test]
+fn streams_at_64_bits() {
+    match other_device() {
+        None => stream("sim:loopback?width=64", 2000),
+        Some(device) => println!("left out: streams_at_128_bits runs over {device}"),
+    }
+}
+
+#[test]
+fn streams_over_three_and_two_channels() {
+    match other_device() {
+        None => stream(&format!("{}?width=128", test_core("loop3x2")), 500),
+        Some(device) => println!("left out: streams_at_128_bits runs over {device}"),
+    }
+}
+
+#[test]
+fn streams_over_three_and_two_channels_at_64_bits_with_a_clock_of_the_cores_own() {
+    match other_device() {
+        None => stream(&format!("{}?width=64", test_core("loop3x2_async")), 500),
+        Some(device) => println!("left out: streams_at_128_bits runs over {device}"),
+    }
+}
