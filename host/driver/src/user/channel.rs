@@ -1,0 +1,605 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One channel of a card that is driven from user space: post, reap, cancel, reset.
+
+use super::{lock, nanoseconds, Clock, Shared, DESCRIPTOR_LIMIT, DEVICE, GRACE, SHARED_SLICE, SLICE, STARTS_LIMIT};
+use crate::memory::Dma;
+use crate::ring::Ring;
+use crate::{
+    Access, Channel, ChannelInfo, ChannelOptions, ChannelStatistics, Completion, Direction, Error, Message, MessageStart, Notify, Piece,
+    Result, Status, Ticket,
+};
+use std::any::Any;
+use std::collections::{HashMap, VecDeque};
+use std::os::fd::RawFd;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+use towpath_bus::Wake;
+use towpath_contract as contract;
+
+/// The program's hold on a channel.
+pub(super) struct Handle(pub(super) Arc<UserChannel>);
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+pub(super) struct UserChannel {
+    shared: Arc<Shared>,
+    position: usize,
+    options: ChannelOptions,
+    vector: u16,
+    slice: Duration,
+    pub(super) state: Mutex<State>,
+    /// Told when a leader leaves while others wait.
+    changed: Condvar,
+}
+
+pub(super) struct State {
+    ring: Ring,
+    flight: VecDeque<Flight>,
+    finished: HashMap<Ticket, std::result::Result<Completion, String>>,
+    /// Places in the card's queue that are taken.
+    used: u16,
+    next_ticket: u64,
+    free_slots: Vec<u16>,
+    starts: VecDeque<MessageStart>,
+    statistics: ChannelStatistics,
+    /// Ring entries reaped, and resets: changes when anything has happened.
+    progress: u64,
+    /// Nanoseconds of waits in which nothing happened.
+    stalled: u64,
+    leading: bool,
+    followers: usize,
+    /// The program uses the event descriptor: a look that finds nothing arms the interrupt.
+    events: bool,
+    /// The card does not even reset this channel: it is not to be used again.
+    lost: bool,
+}
+
+/// A descriptor between post and completion, with everything that has to live as long.
+struct Flight {
+    ticket: Ticket,
+    places: u16,
+    bytes: u64,
+    slot: Option<u16>,
+    mapped: Vec<(u64, usize)>,
+    // Held for their drops alone.
+    _table: Option<Dma>,
+    _keep: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+impl UserChannel {
+    pub(super) fn open(shared: &Arc<Shared>, position: usize, options: ChannelOptions) -> Result<UserChannel> {
+        let info = &shared.card.info.channels[position];
+        let (vector, is_shared) = shared.vector(position);
+        let slots = contract::INLINE_SLOTS_MAX.min(info.inline_slots.into()) as u16;
+        let state = State {
+            ring: Ring::allocate(&shared.bus, info.queue_depth)?,
+            flight: VecDeque::new(),
+            finished: HashMap::new(),
+            used: 0,
+            next_ticket: 0,
+            free_slots: if info.direction == Direction::H2c { (0..slots).rev().collect() } else { Vec::new() },
+            starts: VecDeque::new(),
+            statistics: ChannelStatistics::default(),
+            progress: 0,
+            stalled: 0,
+            leading: false,
+            followers: 0,
+            events: false,
+            lost: false,
+        };
+        let channel = UserChannel {
+            shared: shared.clone(),
+            position,
+            options,
+            vector,
+            slice: if is_shared { SHARED_SLICE } else { SLICE },
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        };
+        {
+            let mut state = lock(&channel.state);
+            // Somebody may have died with it; the ring must not be moved under a running channel.
+            let status = channel.read(contract::CHANNEL_STATUS_OFFSET, "opening the channel")?;
+            let busy =
+                contract::CHANNEL_STATUS_RUNNING_MASK | contract::CHANNEL_STATUS_ERROR_MASK | contract::CHANNEL_STATUS_RESETTING_MASK;
+            if status & busy != 0 {
+                channel.reset_locked(&mut state)?;
+            } else {
+                channel.set_up(&mut state)?;
+            }
+        }
+        Ok(channel)
+    }
+
+    fn name(&self) -> &str {
+        &self.info().name
+    }
+
+    fn page(&self, page: u64) -> u64 {
+        self.shared.card.channel_page(self.position, page)
+    }
+
+    fn doing(&self, what: &str) -> String {
+        format!("{}: channel \"{}\": {what}", self.shared.bus.name(), self.name())
+    }
+
+    fn read(&self, offset: u64, doing: &str) -> Result<u32> {
+        let at = self.page(contract::PAGE_CHANNEL_PRIVILEGED) + offset;
+        self.shared.bus.read32(DEVICE, at).map_err(|error| Error::bus(self.doing(doing))(error))
+    }
+
+    fn write(&self, offset: u64, value: u32, doing: &str) -> Result<()> {
+        let at = self.page(contract::PAGE_CHANNEL_PRIVILEGED) + offset;
+        self.shared.bus.write32(DEVICE, at, value).map_err(|error| Error::bus(self.doing(doing))(error))
+    }
+
+    fn doorbell(&self, offset: u64, value: u32, doing: &str) -> Result<()> {
+        let at = self.page(contract::PAGE_CHANNEL_DOORBELL) + offset;
+        self.shared.bus.write32(DEVICE, at, value).map_err(|error| Error::bus(self.doing(doing))(error))
+    }
+
+    /// Give the card an empty ring, and start the channel.
+    fn set_up(&self, state: &mut State) -> Result<()> {
+        const DOING: &str = "starting the channel";
+        state.ring.clear();
+        let base = self.page(contract::PAGE_CHANNEL_PRIVILEGED) + contract::CHANNEL_RING_BASE_OFFSET;
+        let address = state.ring.address();
+        self.shared.bus.write64(DEVICE, base, address).map_err(|error| Error::bus(self.doing(DOING))(error))?;
+        self.write(contract::CHANNEL_RING_LOG2_OFFSET, state.ring.log2, DOING)?;
+        self.write(contract::CHANNEL_VECTOR_OFFSET, self.vector.into(), DOING)?;
+        let announce = if self.announces() { contract::CHANNEL_CONTROL_ANNOUNCE_MASK } else { 0 };
+        self.write(contract::CHANNEL_CONTROL_OFFSET, contract::CHANNEL_CONTROL_ENABLE_MASK | announce, DOING)?;
+        if state.events {
+            self.arm(state)?;
+        }
+        Ok(())
+    }
+
+    fn announces(&self) -> bool {
+        self.options.announce && self.info().direction == Direction::C2h
+    }
+
+    fn arm(&self, state: &State) -> Result<()> {
+        self.doorbell(contract::DOORBELL_ARM_OFFSET, state.ring.consumer, "arming the interrupt")
+    }
+
+    /// Take all new entries off the ring.
+    fn reap(&self, state: &mut State) {
+        while let Some(entry) = state.ring.next() {
+            state.progress += 1;
+            if entry.flags & contract::COMPLETION_FLAGS_START_MASK != 0 {
+                if self.announces() && state.starts.len() < STARTS_LIMIT {
+                    let length = u64::from(entry.bytes) | u64::from(entry.cookie) << 32;
+                    let length = (length > 0).then_some(length);
+                    state.starts.push_back(MessageStart { length, offset: entry.offset, user: entry.user });
+                } else {
+                    state.statistics.unexpected += 1;
+                    log::warn!("{}", self.doing("the card announced a message that nobody asked it to announce"));
+                }
+            } else {
+                self.complete(state, entry);
+            }
+        }
+    }
+
+    fn complete(&self, state: &mut State, entry: contract::Completion) {
+        let Some(front) = state.flight.front() else {
+            state.statistics.unexpected += 1;
+            log::warn!("{}", self.doing("a completion came when nothing was in flight"));
+            return;
+        };
+        if entry.cookie != front.ticket.0 as u16 {
+            state.statistics.wrong_cookies += 1;
+            log::warn!("{}", self.doing(&format!("a completion with cookie {}, not {}", entry.cookie, front.ticket.0 as u16)));
+            return;
+        }
+        let (ticket, wanted, bytes) = (front.ticket, front.bytes, u64::from(entry.bytes));
+        let status = status(entry.status);
+        let c2h = self.info().direction == Direction::C2h;
+        let wrong_length = bytes > wanted || (status == Status::Done && bytes != wanted);
+        let wrong_status = matches!(status, Status::Unknown(_)) || (status == Status::EndOfMessage && !c2h);
+        let result = if wrong_length {
+            state.statistics.wrong_lengths += 1;
+            Err(format!("a completion of {bytes} bytes for {wanted} ({status})"))
+        } else if wrong_status {
+            state.statistics.wrong_statuses += 1;
+            Err(format!("a completion with {status} ({})", entry.status))
+        } else {
+            Ok(Completion { ticket, status, bytes, offset: entry.offset, user: entry.user })
+        };
+        if status == Status::EndOfMessage && self.announces() && state.starts.pop_front().is_none() {
+            state.statistics.unexpected += 1;
+            log::warn!("{}", self.doing("a message ended that was not announced"));
+        }
+        self.finish(state, result);
+    }
+
+    /// The oldest descriptor has ended.
+    fn finish(&self, state: &mut State, result: std::result::Result<Completion, String>) {
+        let Some(done) = state.flight.pop_front() else { return };
+        state.used -= done.places;
+        state.free_slots.extend(done.slot);
+        self.unmap(&done.mapped);
+        state.statistics.completed += 1;
+        match &result {
+            Ok(completion) => state.statistics.bytes += completion.bytes,
+            Err(what) => log::warn!("{}", self.doing(what)),
+        }
+        state.finished.insert(done.ticket, result);
+    }
+
+    /// End everything in flight without the card.
+    fn abandon(&self, state: &mut State) {
+        while let Some(front) = state.flight.front() {
+            let completion = Completion { ticket: front.ticket, status: Status::Reset, bytes: 0, offset: 0, user: 0 };
+            self.finish(state, Ok(completion));
+        }
+        state.starts.clear();
+        state.progress += 1;
+        self.changed.notify_all();
+    }
+
+    fn unmap(&self, mapped: &[(u64, usize)]) {
+        for (address, bytes) in mapped {
+            if let Err(error) = self.shared.bus.unmap(*address, *bytes) {
+                log::warn!("{}", self.doing(&format!("unmapping {bytes} bytes: {error}")));
+            }
+        }
+    }
+
+    /// Wait until `check` finds what it looks for; it is asked after each look at the ring.
+    fn wait_until<T>(&self, timeout: Option<Duration>, mut check: impl FnMut(&mut State) -> Result<Option<T>>) -> Result<T> {
+        let bus = &*self.shared.bus;
+        let mut state = lock(&self.state);
+        self.reap(&mut state);
+        if let Some(found) = check(&mut state)? {
+            return Ok(found);
+        }
+        let mut seen = state.progress;
+        let mut clock = Clock::start(bus, timeout, state.stalled);
+        loop {
+            if clock.over(bus, state.stalled) {
+                return Err(Error::Pending { channel: self.name().into(), after: timeout.unwrap_or_default() });
+            }
+            if state.leading {
+                state.followers += 1;
+                state = self.changed.wait_timeout(state, SLICE).unwrap_or_else(PoisonError::into_inner).0;
+                state.followers -= 1;
+            } else {
+                let polls = match self.options.notify {
+                    Notify::Poll => true,
+                    Notify::Interrupt => false,
+                    Notify::Adaptive { poll } => clock.elapsed(bus, state.stalled) < nanoseconds(poll),
+                };
+                if !polls {
+                    self.arm(&state)?;
+                }
+                state.leading = true;
+                let slice = clock.slice(bus, state.stalled, self.slice);
+                drop(state);
+                let wake = if polls { bus.poll().map(|()| Wake::Fired) } else { bus.wait(self.vector, slice) };
+                state = lock(&self.state);
+                state.leading = false;
+                if state.followers > 0 {
+                    self.changed.notify_all();
+                }
+                if wake.map_err(|error| Error::bus(self.doing("waiting for the card"))(error))? == Wake::TimedOut {
+                    state.stalled += slice;
+                }
+            }
+            self.reap(&mut state);
+            if let Some(found) = check(&mut state)? {
+                return Ok(found);
+            }
+            if state.progress != seen {
+                seen = state.progress;
+                clock.restart(bus, state.stalled);
+            }
+        }
+    }
+
+    fn look<T>(&self, check: impl FnOnce(&mut State) -> Result<Option<T>>) -> Result<Option<T>> {
+        let mut state = lock(&self.state);
+        self.reap(&mut state);
+        let found = check(&mut state)?;
+        if found.is_none() && state.events {
+            self.arm(&state)?; // fires at once if the card has written more than was reaped
+        }
+        Ok(found)
+    }
+
+    fn collect(&self, state: &mut State, ticket: Ticket) -> Result<Option<Completion>> {
+        let channel = || self.name().to_string();
+        match state.finished.remove(&ticket) {
+            Some(Ok(completion)) => Ok(Some(completion)),
+            Some(Err(what)) => Err(Error::Protocol { channel: channel(), what }),
+            // In flight are the newest tickets, without a gap.
+            None if state.flight.front().is_some_and(|f| f.ticket <= ticket) && ticket.0 < state.next_ticket => Ok(None),
+            None => Err(Error::UnknownTicket { channel: channel() }),
+        }
+    }
+
+    fn start(&self, state: &mut State) -> Result<Option<MessageStart>> {
+        if !self.announces() {
+            let what = "message starts are off; open the receiver with ChannelOptions::announce";
+            return Err(Error::Invalid(format!("channel \"{}\": {what}", self.name())));
+        }
+        Ok(state.starts.front().copied())
+    }
+
+    fn reset_locked(&self, state: &mut State) -> Result<()> {
+        let ended = self.reset_card();
+        match ended {
+            Ok(ended) => {
+                self.after_reset(state, ended)?;
+                if !ended {
+                    let what = format!("its reset has not ended after {GRACE:?}");
+                    return Err(Error::Protocol { channel: self.name().into(), what });
+                }
+                Ok(())
+            }
+            Err(error) => {
+                self.abandon(state);
+                Err(error)
+            }
+        }
+    }
+
+    /// Reset the channel on the card. False: it does not end.
+    pub(super) fn reset_card(&self) -> Result<bool> {
+        const DOING: &str = "resetting the channel";
+        self.write(contract::CHANNEL_RESET_OFFSET, contract::CHANNEL_RESET_RESET_MASK, DOING)?;
+        let offset = self.page(contract::PAGE_CHANNEL_PRIVILEGED) + contract::CHANNEL_RESET_OFFSET;
+        self.shared.wait_clear(offset, contract::CHANNEL_RESET_RESET_MASK, DOING)
+    }
+
+    pub(super) fn after_reset(&self, state: &mut State, ended: bool) -> Result<()> {
+        self.reap(state);
+        self.abandon(state);
+        state.lost = !ended;
+        if ended {
+            self.set_up(state)?;
+        }
+        Ok(())
+    }
+
+    /// Stop the channel for good; afterwards the card touches none of its memory.
+    pub(super) fn close(&self) {
+        let mut state = lock(&self.state);
+        match self.reset_card() {
+            Ok(true) => self.reap(&mut state),
+            Ok(false) => log::warn!("{}", self.doing("closing: its reset does not end")),
+            Err(error) => log::debug!("{error}"),
+        }
+        self.abandon(&mut state);
+        state.lost = true;
+    }
+
+    /// Where the card finds a piece; what was mapped for this is added to `mapped`.
+    ///
+    /// # Safety
+    /// The piece stays valid until what was mapped has been unmapped.
+    unsafe fn address(&self, piece: &Piece, mapped: &mut Vec<(u64, usize)>) -> Result<u64> {
+        let access = match self.info().direction {
+            Direction::H2c => Access::Read,
+            Direction::C2h => Access::Write,
+        };
+        if let Some(address) = lock(&self.shared.registry).find(piece.memory as usize, piece.bytes, access) {
+            return Ok(address);
+        }
+        // SAFETY: by this function's contract.
+        let address = unsafe { self.shared.bus.map(piece.memory, piece.bytes, access) }
+            .map_err(|error| Error::bus(self.doing(&format!("mapping {} bytes for the card", piece.bytes)))(error))?;
+        mapped.push((address, piece.bytes));
+        Ok(address)
+    }
+
+    fn post(&self, descriptor: contract::Descriptor) -> Result<()> {
+        let image = descriptor.to_le_bytes();
+        let at = self.page(contract::PAGE_CHANNEL_DOORBELL) + contract::DOORBELL_DESCRIPTOR_OFFSET;
+        for (offset, half) in [(0, &image[..8]), (8, &image[8..])] {
+            let mut word = [0; 8];
+            word.copy_from_slice(half);
+            let written = self.shared.bus.write64(DEVICE, at + offset, u64::from_le_bytes(word));
+            written.map_err(|error| Error::bus(self.doing("posting a descriptor"))(error))?;
+        }
+        Ok(())
+    }
+
+    /// Prepare and post one descriptor with its prefixes. On an error `flight.mapped` holds what has to be unmapped.
+    ///
+    /// # Safety
+    /// As [`Channel::submit`].
+    unsafe fn launch(&self, pieces: &[Piece], message: Message, state: &mut State, flight: &mut Flight) -> Result<()> {
+        let h2c = self.info().direction == Direction::H2c;
+        let control = |kind: contract::Kind| (kind as u16) << contract::DESCRIPTOR_CONTROL_KIND_LSB;
+        let cookie = flight.ticket.0 as u16;
+        let end = if h2c && message.end { contract::DESCRIPTOR_CONTROL_END_MASK } else { 0 };
+        let length = flight.bytes as u32;
+        let small = h2c && (1..=contract::INLINE_SLOT_BYTES as u64).contains(&flight.bytes);
+        let (kind, address) = match pieces {
+            [] => (contract::Kind::Direct, 0),
+            _ if small && !state.free_slots.is_empty() => {
+                flight.slot = state.free_slots.pop();
+                let offset = u64::from(flight.slot.unwrap_or_default()) * contract::INLINE_SLOT_BYTES as u64;
+                let mut slot = Vec::with_capacity(contract::INLINE_SLOT_BYTES);
+                for piece in pieces {
+                    // SAFETY: valid for this call, and nobody writes to it.
+                    slot.extend_from_slice(unsafe { std::slice::from_raw_parts(piece.memory, piece.bytes) });
+                }
+                slot.resize(slot.len().next_multiple_of(8), 0);
+                let bus = &self.shared.bus;
+                let written = bus.write_combining(DEVICE, self.page(contract::PAGE_CHANNEL_INLINE) + offset, &slot);
+                written.and_then(|()| bus.fence()).map_err(|error| Error::bus(self.doing("writing an inline slot"))(error))?;
+                (contract::Kind::Inline, offset)
+            }
+            // SAFETY: by this function's contract; `flight` keeps the mapping until the descriptor has ended.
+            [piece] => (contract::Kind::Direct, unsafe { self.address(piece, &mut flight.mapped)? }),
+            _ => {
+                let mut table = Dma::allocate(&self.shared.bus, pieces.len() * contract::LIST_ENTRY_BYTES, Access::Read)?;
+                for (index, piece) in pieces.iter().enumerate() {
+                    // SAFETY: as above.
+                    let address = unsafe { self.address(piece, &mut flight.mapped)? };
+                    let last = if index + 1 == pieces.len() { contract::LIST_ENTRY_CONTROL_LAST_MASK } else { 0 };
+                    let entry = contract::ListEntry { address, length: piece.bytes as u32, control: last };
+                    table.write(index * contract::LIST_ENTRY_BYTES, &entry.to_le_bytes());
+                }
+                let address = table.address;
+                flight._table = Some(table);
+                (contract::Kind::List, address)
+            }
+        };
+        if has_attributes(&message) && h2c {
+            let control = control(contract::Kind::Attributes);
+            self.post(contract::Descriptor { address: message.offset, length: message.user, cookie, control })?;
+        }
+        if let Some(total) = message.length.filter(|_| h2c) {
+            let control = control(contract::Kind::MessageLength);
+            self.post(contract::Descriptor { address: total, length: 0, cookie, control })?;
+        }
+        self.post(contract::Descriptor { address, length, cookie, control: control(kind) | end })
+    }
+}
+
+fn has_attributes(message: &Message) -> bool {
+    message.offset != 0 || message.user != 0
+}
+
+fn status(number: u8) -> Status {
+    match contract::Status::try_from(number) {
+        Ok(contract::Status::Done) => Status::Done,
+        Ok(contract::Status::EndOfMessage) => Status::EndOfMessage,
+        Ok(contract::Status::UnsupportedRequest) => Status::UnsupportedRequest,
+        Ok(contract::Status::CompleterAbort) => Status::CompleterAbort,
+        Ok(contract::Status::Poisoned) => Status::Poisoned,
+        Ok(contract::Status::Timeout) => Status::Timeout,
+        Ok(contract::Status::Cancelled) => Status::Cancelled,
+        Ok(contract::Status::BusMasteringOff) => Status::BusMasteringOff,
+        Ok(contract::Status::Reset) => Status::Reset,
+        Ok(contract::Status::Torn) => Status::Torn,
+        Ok(contract::Status::Malformed) => Status::Malformed,
+        Ok(contract::Status::None) | Err(_) => Status::Unknown(number),
+    }
+}
+
+impl UserChannel {
+    fn info(&self) -> &ChannelInfo {
+        &self.shared.card.info.channels[self.position]
+    }
+}
+
+impl Channel for Handle {
+    fn info(&self) -> &ChannelInfo {
+        self.0.info()
+    }
+
+    fn descriptor_limit(&self) -> usize {
+        DESCRIPTOR_LIMIT
+    }
+
+    unsafe fn submit(&self, pieces: &[Piece], message: Message, keep: Option<Arc<dyn Any + Send + Sync>>) -> Result<Ticket> {
+        let channel = &*self.0;
+        let depth = channel.info().queue_depth;
+        let pieces: Vec<Piece> = pieces.iter().copied().filter(|piece| piece.bytes > 0).collect();
+        let bytes = pieces.iter().fold(0u64, |sum, piece| sum.saturating_add(piece.bytes as u64));
+        if bytes > DESCRIPTOR_LIMIT as u64 {
+            return Err(Error::Invalid(format!("channel \"{}\": {bytes} bytes in one descriptor", channel.name())));
+        }
+        let h2c = channel.info().direction == Direction::H2c;
+        let places = if h2c { 1 + u16::from(message.length.is_some()) + u16::from(has_attributes(&message)) } else { 1 };
+        if places > depth {
+            let what = format!("channel \"{}\": a message's attributes do not fit into a queue of {depth}", channel.name());
+            return Err(Error::Invalid(what));
+        }
+        let mut state = lock(&channel.state);
+        let state = &mut *state;
+        if state.lost {
+            return Err(Error::Protocol { channel: channel.name().into(), what: "it did not come out of its last reset".into() });
+        }
+        channel.reap(state);
+        if state.used + places > depth {
+            return Err(Error::QueueFull { channel: channel.name().into(), depth });
+        }
+        let ticket = Ticket(state.next_ticket);
+        let mut flight = Flight { ticket, places, bytes, slot: None, mapped: Vec::new(), _table: None, _keep: keep };
+        // SAFETY: by this function's contract.
+        if let Err(error) = unsafe { channel.launch(&pieces, message, state, &mut flight) } {
+            channel.unmap(&flight.mapped);
+            state.free_slots.extend(flight.slot);
+            return Err(error);
+        }
+        state.next_ticket += 1;
+        state.used += places;
+        state.statistics.submitted += 1;
+        state.flight.push_back(flight);
+        Ok(ticket)
+    }
+
+    fn wait(&self, ticket: Ticket, timeout: Option<Duration>) -> Result<Completion> {
+        self.0.wait_until(timeout, |state| self.0.collect(state, ticket))
+    }
+
+    fn try_wait(&self, ticket: Ticket) -> Result<Option<Completion>> {
+        self.0.look(|state| self.0.collect(state, ticket))
+    }
+
+    fn wait_room(&self, timeout: Option<Duration>) -> Result<()> {
+        let depth = self.0.info().queue_depth;
+        self.0.wait_until(timeout, |state| Ok((state.used + depth.min(3) <= depth).then_some(())))
+    }
+
+    fn message_start(&self, timeout: Option<Duration>) -> Result<MessageStart> {
+        self.0.wait_until(timeout, |state| self.0.start(state))
+    }
+
+    fn try_message_start(&self) -> Result<Option<MessageStart>> {
+        self.0.look(|state| self.0.start(state))
+    }
+
+    fn cancel(&self) -> Result<()> {
+        let channel = &*self.0;
+        let last = {
+            let mut state = lock(&channel.state);
+            channel.reap(&mut state);
+            let Some(last) = state.flight.back().map(|flight| flight.ticket) else { return Ok(()) };
+            if let Err(error) = channel.doorbell(contract::DOORBELL_CANCEL_OFFSET, 1, "cancelling") {
+                channel.abandon(&mut state);
+                return Err(error);
+            }
+            last
+        };
+        let ended = channel.wait_until(Some(GRACE), |state| Ok(state.flight.front().is_none_or(|front| front.ticket > last).then_some(())));
+        match ended {
+            Ok(()) => Ok(()),
+            Err(Error::Pending { .. }) => {
+                log::warn!("{}", channel.doing("a cancel does not end; resetting the channel"));
+                channel.reset_locked(&mut lock(&channel.state))
+            }
+            Err(error) => {
+                channel.abandon(&mut lock(&channel.state));
+                Err(error)
+            }
+        }
+    }
+
+    fn reset(&self) -> Result<()> {
+        self.0.reset_locked(&mut lock(&self.0.state))
+    }
+
+    fn event_fd(&self) -> Result<RawFd> {
+        let channel = &*self.0;
+        let fd = channel.shared.bus.event_fd(channel.vector).map_err(|error| Error::bus(channel.doing("its event"))(error))?;
+        let mut state = lock(&channel.state);
+        state.events = true;
+        channel.arm(&state)?;
+        Ok(fd)
+    }
+
+    fn statistics(&self) -> ChannelStatistics {
+        lock(&self.0.state).statistics
+    }
+}
