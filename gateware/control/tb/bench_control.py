@@ -702,12 +702,14 @@ async def masked_and_read_back(dut):
     table.fill()
     for _ in range(10):
         table.mask(1, False)
+        await b.until(lambda: not b.beats)
         await b.step(10)
         b.posted_ready = lambda: False
         b.fires.extend([1] * b.rng.randint(1, 3))
         await b.step(b.rng.randrange(30))
         waiting = bool(dut.msix_posted_valid.value)
         table.mask(1, True)
+        await b.until(lambda: not b.beats)
         answered, sent = len(b.answers), len(b.messages)
         b.read_later(0, table.at(1, TP.TP_MSIX_VECTOR_CONTROL_OFFSET))
         await b.step(60)
