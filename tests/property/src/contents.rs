@@ -27,7 +27,11 @@ pub fn difference(key: u64, position: u64, bytes: &[u8]) -> Option<(usize, u8)> 
         let expected = &mut expected[..chunk.len()];
         fill(key, position + at as u64, expected);
         if chunk != expected {
-            return chunk.iter().zip(expected).position(|(is, should)| is != should).map(|index| (at + index, byte(key, position + (at + index) as u64)));
+            return chunk
+                .iter()
+                .zip(expected)
+                .position(|(is, should)| is != should)
+                .map(|index| (at + index, byte(key, position + (at + index) as u64)));
         }
         at += chunk.len();
     }

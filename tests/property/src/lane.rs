@@ -130,7 +130,8 @@ fn place(random: &mut Random, turn: &mut usize, bytes: usize, spare: usize) -> u
 /// Ranges of a buffer that hold `bytes` bytes in several pieces, ascending, from `start` on, with gaps of up to 1 KiB in all.
 fn pieces(random: &mut Random, start: usize, bytes: usize) -> Vec<(usize, usize)> {
     let count = random.between(2, PIECES);
-    let mut cuts: Vec<usize> = (1..count).map(|_| if random.one_in(3) { random.below(bytes.min(70) + 1) } else { random.below(bytes + 1) }).collect();
+    let mut cuts: Vec<usize> =
+        (1..count).map(|_| if random.one_in(3) { random.below(bytes.min(70) + 1) } else { random.below(bytes + 1) }).collect();
     cuts.extend([0, bytes]);
     cuts.sort_unstable();
     let mut at = start;
@@ -196,7 +197,8 @@ impl Lane {
             reference: Reference::new(mix(seed ^ (number as u64) << 32)),
             habits,
             next: None,
-            turn: [0; 2],
+            // Goes on from run to run, whose seeds follow each other.
+            turn: [(seed as usize % 64) * 23 + number * 32; 2],
             transfers: 0,
             sum: 0,
             raised: [0; 16],
@@ -511,7 +513,9 @@ impl Lane {
         }
         match self.reference.pending().filter(|_| random.one_in(3)) {
             // As long as what is to come, or nearly so.
-            Some((bytes, _)) => ((bytes as usize).min(LARGEST - 64) + random.pick(&[0, 0, 1, 64])).saturating_sub(random.pick(&[0, 0, 1, 17])),
+            Some((bytes, _)) => {
+                ((bytes as usize).min(LARGEST - 64) + random.pick(&[0, 0, 1, 64])).saturating_sub(random.pick(&[0, 0, 1, 17]))
+            }
             None => random.length(LARGEST.ilog2()),
         }
     }
@@ -545,7 +549,8 @@ impl Lane {
         shared.diary.note(format!("lane {}: a receive ended: {completion:?}", self.number));
         let Some(back) = &mut self.back else { return Ok(()) };
         let flight = back.flight.pop_front().filter(|flight| flight.ticket == completion.ticket);
-        let Flight { slot, start, bytes: capacity, .. } = flight.ok_or(format!("the completion {completion:?} is not of the oldest ticket"))?;
+        let Flight { slot, start, bytes: capacity, .. } =
+            flight.ok_or(format!("the completion {completion:?} is not of the oldest ticket"))?;
         let Completion { status, bytes, offset, user, .. } = completion;
         if bytes > capacity as u64 {
             return Err(format!("{bytes} bytes came into a buffer of {capacity}"));
@@ -584,7 +589,8 @@ impl Lane {
             Err(error) => Err(error.to_string()),
             Ok(last) => {
                 while let Some(flight) = self.back.as_ref().and_then(|back| back.flight.front()).filter(|flight| flight.ticket != ticket) {
-                    let completion = self.back.as_ref().map(|back| back.receiver.try_wait(flight.ticket)).transpose().map_err(text)?.flatten();
+                    let completion =
+                        self.back.as_ref().map(|back| back.receiver.try_wait(flight.ticket)).transpose().map_err(text)?.flatten();
                     self.ended_receive(shared, completion.ok_or("a receive ended before the one in front of it")?, false)?;
                 }
                 self.ended_receive(shared, last, false)
@@ -645,7 +651,8 @@ impl Lane {
         };
         // A timeout cancels all that was posted before, too.
         let cancelled = ending.status == Status::Cancelled;
-        for completion in self.back.iter().map(|back| back.receiver.poll_completions()).next().transpose().map_err(text)?.unwrap_or_default() {
+        let before = self.back.as_ref().map(|back| back.receiver.poll_completions()).transpose().map_err(text)?;
+        for completion in before.unwrap_or_default() {
             self.ended_receive(shared, completion, cancelled)?;
         }
         let Some(back) = &mut self.back else { return Ok(()) };

@@ -185,7 +185,8 @@ impl Reference {
         let at = part.begin + bytes;
         (self.taken, self.planned) = (at, at);
         // Without a message of its own, what the part before it left stays; what follows goes.
-        let first = if part.message != u64::MAX { part.message } else { self.parts.iter().map(|part| part.message).min().unwrap_or(u64::MAX) };
+        let first =
+            if part.message != u64::MAX { part.message } else { self.parts.iter().map(|part| part.message).min().unwrap_or(u64::MAX) };
         while let Some(last) = self.messages.back_mut().filter(|last| last.number >= first) {
             self.ended_messages -= u64::from(last.end.is_some());
             last.end = None;
@@ -226,7 +227,10 @@ impl Reference {
                 Some((_, false)) => "its end",
                 None => "no end yet",
             };
-            return Err(format!("{what}, but {rest} bytes of the message are to come, and {end} (at byte {} of the stream)", self.received));
+            return Err(format!(
+                "{what}, but {rest} bytes of the message are to come, and {end} (at byte {} of the stream)",
+                self.received
+            ));
         }
         if let Some((index, should)) = contents::difference(self.key, self.received, data) {
             return Err(format!(

@@ -13,6 +13,8 @@ use towpath_property::{run, Coverage, Plan};
 
 /// Transfers of one run: then the device is opened again, with other settings.
 const RUN: u64 = 100;
+/// So many transfers meet everything that is to be met.
+const ENOUGH: u64 = 2000;
 
 fn environment<T: std::str::FromStr>(name: &str) -> Option<T> {
     let value = std::env::var(name).ok().filter(|value| !value.is_empty())?;
@@ -53,23 +55,27 @@ fn stream(device: &str, transfers: u64) {
         }
     }
     let wall = began.elapsed().as_secs_f64();
-    println!("{device}: {counts:?} transfers, {:.1} ms, {wall:.0} s; {:.0} thousand cycles a second", nanoseconds as f64 / 1e6, cycles as f64 / wall / 1e3);
+    println!(
+        "{device}: {counts:?} transfers, {:.1} ms, {wall:.0} s; {:.0} thousand cycles a second",
+        nanoseconds as f64 / 1e6,
+        cycles as f64 / wall / 1e3
+    );
     println!("{device}: {coverage:?}");
     assert!(failures.is_empty(), "{device}: {} runs failed, the first: {}", failures.len(), failures[0]);
-    if transfers <= wanted {
-        assert_eq!(coverage.gaps(), Vec::<&str>::new(), "{device}: never met");
-    }
+    let gaps = coverage.gaps();
+    println!("{device}: never met: {gaps:?}");
+    assert!(gaps.is_empty() || wanted < ENOUGH, "{device}: never met: {gaps:?}");
 }
 
 #[test]
 fn streams_at_128_bits() {
-    stream(&other_device().unwrap_or("sim:loopback?width=128".into()), 2000);
+    stream(&other_device().unwrap_or("sim:loopback?width=128".into()), ENOUGH);
 }
 
 #[test]
 fn streams_at_64_bits() {
     match other_device() {
-        None => stream("sim:loopback?width=64", 2000),
+        None => stream("sim:loopback?width=64", ENOUGH),
         Some(device) => println!("left out: streams_at_128_bits runs over {device}"),
     }
 }
