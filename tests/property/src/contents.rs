@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the bytes are: each 64-bit word of a channel's stream is a mix of the channel's key and the word's number, so that a byte at a wrong place,
+//! What the bytes are: each 64-bit word of a channel's stream is a mix of the channel's key and the word's number, so that a byte at a
+//! wrong place,
 //! of a wrong channel, left out or repeated is a wrong byte.
 
 use crate::random::mix;

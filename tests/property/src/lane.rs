@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One way to the card and, if the core answers, back: chooses what to do next, does it through the public API, and holds the outcome against
+//! One way to the card and, if the core answers, back: chooses what to do next, does it through the public API, and holds the outcome
+//! against
 //! the reference.
 //!
 //! Where a channel to the card has no channel back, its core is `tests/cores/loop3x2`, which adds the bytes up in registers.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Random transfers through Towpath's public API, with every byte and every completion compared with a reference.
 //!
-//! [`run`] opens a device by name, keeps both directions of all its channels busy with random transfers, cancels some of them in flight, and says what
+//! [`run`] opens a device by name, keeps both directions of all its channels busy with random transfers, cancels some of them in
+//! flight, and says what
 //! was wrong first. It knows nothing of what lies below the library: any device will do whose core echoes, as `cores/loopback` and
 //! `tests/cores/loop3x2` do, simulated or real.
 //!

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Random numbers that are the same on every machine: xorshift64*, seeded through a mixer so that neighbouring seeds have nothing in common.
+//! Random numbers that are the same on every machine: xorshift64*, seeded through a mixer so that neighbouring seeds have nothing in
+//! common.
 
 /// Mixes 64 bits (the finaliser of splitmix64).
 pub fn mix(value: u64) -> u64 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What must come back from a core that echoes, and how each descriptor may end.
 //!
-//! The reference follows the stream by position: bytes taken by the card, bytes that came back, where messages begin and end. What was submitted is
+//! The reference follows the stream by position: bytes taken by the card, bytes that came back, where messages begin and end. What was
+//! submitted is
 //! *planned*; a cancel takes the plan back to what the card says that it took. Whatever does not fit is an error, in words.
 
 use crate::contents;
@@ -201,7 +202,8 @@ impl Reference {
         Ok(())
     }
 
-    /// The oldest buffer for the way back has ended: its capacity, how, and its first bytes, which are checked as well. `cancelling`: it may be
+    /// The oldest buffer for the way back has ended: its capacity, how, and its first bytes, which are checked as well.
+    /// `cancelling`: it may be
     /// cancelled.
     pub fn came(&mut self, capacity: u64, ending: Ending, data: &[u8], cancelling: bool) -> Result<(), String> {
         let Ending { status, bytes, .. } = ending;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The property: whatever a program sends comes back, byte for byte, message for message, with every completion as the contract says.
 //!
-//! Over the simulator, at two widths, with one channel each way and with three and two, on Towpath's clock and on one of the core's own. From
+//! Over the simulator, at two widths, with one channel each way and with three and two, on Towpath's clock and on one of the core's
+//! own. From
 //! the environment:
 //! - TOWPATH_PROPERTY_DEVICE: another device (cores/loopback or tests/cores/loop3x2 behind it) instead of all these
 //! - TOWPATH_SEED: the seed of the first run (1 otherwise); a failure tells its own

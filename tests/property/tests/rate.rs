@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One blocking transfer of 1 MiB, end to end in simulated time, against the strict wire limit: payload / (payload + header + 8 bytes of framing) of the
+//! One blocking transfer of 1 MiB, end to end in simulated time, against the strict wire limit: payload / (payload + header + 8 bytes
+//! of framing) of the
 //! link's rate, with completions of three words of header and writes of four, above 4 GiB, and no share for data link packets.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
