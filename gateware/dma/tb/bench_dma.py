@@ -2,17 +2,28 @@
 """Random traffic through the data mover: every byte, message end and completion is accounted for."""
 
 import os
-import random
-import struct
 
 import cocotb
+from bench import PACKAGES, TLP, TP, Layout, generator
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge
+
 from host import BASE, Host
 
-SEED = int(os.environ.get("TOWPATH_SEED", "0")) or random.randrange(1, 1 << 31)
-DIRECT, LIST, INLINE, ATTRIBUTES, LENGTH = range(5)
-DONE, EOM, UR, CA, CANCELLED, RESET, TORN, MALFORMED = 1, 2, 3, 4, 7, 9, 10, 11
+DESCRIPTOR, ENTRY, COMPLETION = (Layout(PACKAGES[0], f"tp_{name}_t") for name in ("descriptor", "list_entry", "completion"))
+CONTROL, FLAGS, LIST_CONTROL = (
+    Layout(PACKAGES[0], f"tp_{name}_t") for name in ("descriptor_control", "completion_flags", "list_entry_control")
+)
+DIRECT, LIST, INLINE, ATTRIBUTES, LENGTH = (
+    TP.TP_KIND_DIRECT,
+    TP.TP_KIND_LIST,
+    TP.TP_KIND_INLINE,
+    TP.TP_KIND_ATTRIBUTES,
+    TP.TP_KIND_MESSAGE_LENGTH,
+)
+DONE, EOM, CANCELLED = TP.TP_STATUS_DONE, TP.TP_STATUS_END_OF_MESSAGE, TP.TP_STATUS_CANCELLED
+UR, RESET, TORN = TP.TP_STATUS_UNSUPPORTED_REQUEST, TP.TP_STATUS_RESET, TP.TP_STATUS_TORN
+SLOT = TP.TP_INLINE_SLOT_BYTES
 RING_LOG2 = 6
 
 
@@ -44,8 +55,20 @@ class Bench:
 
     async def start(self):
         dut = self.dut
-        for signal in ("push_valid", "push_torn", "arm_valid", "cancel_valid", "inline_valid", "priv_write_valid", "priv_read_valid",
-                       "msix_posted_valid", "card_reset", "c2h_tvalid", "h2c_tready", "rx_completion_valid"):
+        for signal in (
+            "push_valid",
+            "push_torn",
+            "arm_valid",
+            "cancel_valid",
+            "inline_valid",
+            "priv_write_valid",
+            "priv_read_valid",
+            "msix_posted_valid",
+            "card_reset",
+            "c2h_tvalid",
+            "h2c_tready",
+            "rx_completion_valid",
+        ):
             getattr(dut, signal).value = 0
         dut.cfg.value = self.host.config()
         dut.rst.value = 1
@@ -68,13 +91,17 @@ class Bench:
             await RisingEdge(dut.clk)
 
     def push(self, channel, kind, address, length, cookie=0, end=0, torn=0):
-        word = address | length << 64 | cookie << 96 | (kind | end << 4) << 112
+        word = DESCRIPTOR.pack(address=address, length=length, cookie=cookie, control=CONTROL.pack(kind=kind, end_=end))
         self.doorbells.append(("push", dict(channel=channel, torn=torn, descriptor=word)))
 
-    def priv(self, channel, offset, value, strobes=0xFF):
-        self.doorbells.append(("priv_write", dict(channel=channel, offset=offset // 8, data=value, strb=strobes)))
+    def priv(self, channel, offset, value, size=4):
+        """Write `size` bytes of a privileged register."""
+        shift = offset % 8
+        fields = dict(channel=channel, offset=offset // 8, data=value << 8 * shift, strb=((1 << size) - 1) << shift)
+        self.doorbells.append(("priv_write", fields))
 
     async def read(self, channel, offset) -> int:
+        """A privileged register of 4 bytes."""
         dut = self.dut
         dut.priv_read_channel.value = channel
         dut.priv_read_offset.value = offset // 8
@@ -84,7 +111,7 @@ class Bench:
         while True:
             await RisingEdge(dut.clk)
             if dut.priv_read_ack.value == 1:
-                return int(dut.priv_read_data.value)
+                return int(dut.priv_read_data.value) >> 8 * (offset % 8) & 0xFFFFFFFF
 
 
 class Channel:
@@ -92,22 +119,26 @@ class Channel:
 
     def __init__(self, bench: Bench, index: int, announce=False):
         self.bench, self.index = bench, index
-        self.ring = bench.room(16 << RING_LOG2, align=64, skew=0)
-        bench.allow(bench.host.writable, self.ring, 16 << RING_LOG2)
+        self.ring = bench.room(TP.TP_COMPLETION_BYTES << RING_LOG2, align=64, skew=0)
+        bench.allow(bench.host.writable, self.ring, TP.TP_COMPLETION_BYTES << RING_LOG2)
         self.reaped = 0
         self.cookie = bench.rng.randrange(1 << 16)
-        bench.priv(index, 0x08, self.ring)
-        bench.priv(index, 0x10, RING_LOG2 | index << 32)
-        bench.priv(index, 0x00, 1 | announce << 1, 0x0F)
+        bench.priv(index, TP.TP_CHANNEL_RING_BASE_OFFSET, self.ring, 8)
+        bench.priv(index, TP.TP_CHANNEL_RING_LOG2_OFFSET, RING_LOG2)
+        bench.priv(index, TP.TP_CHANNEL_VECTOR_OFFSET, index)
+        control = TP.TP_CHANNEL_CONTROL_ENABLE_MASK | (TP.TP_CHANNEL_CONTROL_ANNOUNCE_MASK if announce else 0)
+        bench.priv(index, TP.TP_CHANNEL_CONTROL_OFFSET, control)
 
     def reap(self):
         """The next ring entry, or None."""
-        place = self.ring - BASE + self.reaped % (1 << RING_LOG2) * 16
-        entry = struct.unpack("<IIIHBB", self.bench.host.memory[place : place + 16])
-        if (entry[5] & 1) == (self.reaped >> RING_LOG2 & 1):
+        place = self.ring - BASE + self.reaped % (1 << RING_LOG2) * TP.TP_COMPLETION_BYTES
+        entry = COMPLETION.unpack(int.from_bytes(self.bench.host.memory[place : place + TP.TP_COMPLETION_BYTES], "little"))
+        flags = FLAGS.unpack(entry.pop("flags"))
+        if flags["phase"] == (self.reaped >> RING_LOG2 & 1):
             return None
+        assert not flags["reserved"]
         self.reaped += 1
-        return dict(zip(("bytes", "offset", "user", "cookie", "status", "flags"), entry))
+        return entry | dict(start=flags["start"])
 
     async def wait(self, cycles=200000):
         for _ in range(cycles):
@@ -130,36 +161,33 @@ def pieces(bench: Bench, size: int, access: bytearray):
         left -= n
     for address, n in cuts:
         bench.allow(access, address, n)
+    cuts = cuts or [(bench.room(1), 0)]
     # Tables of a few entries, chained.
-    first = table = None
-    at = None
-    for i, (address, n) in enumerate(cuts or [(bench.room(1), 0)]):
-        if at is None:
-            table = bench.room(16 * 8, align=16)
-            if first is None:
-                first = table
-            else:
-                bench.host.memory[chain - BASE : chain - BASE + 16] = struct.pack("<QII", table, rng.randrange(1 << 32), 2)
-            at = 0
-        last = i == max(len(cuts), 1) - 1
-        place = table - BASE + 16 * at
-        bench.host.memory[place : place + 16] = struct.pack("<QII", address, n, int(last))
-        at += 1
-        chain = table + 16 * at
-        if at >= rng.choice([1, 3, 7]):
-            at = None
-        if last:
-            chain -= 16
-        block = (chain // 64 + 1) * 64
-        bench.allow(bench.host.readable, table, block - table)
-    return first, cuts
+    tables, rest = [], list(cuts)
+    while rest:
+        count = rng.choice([1, 3, 7])
+        tables.append((bench.room(16 * 8, align=16), rest[:count]))
+        rest = rest[count:]
+    for i, (table, part) in enumerate(tables):
+        last = i == len(tables) - 1
+        entries = [(address, n, dict(last=int(last and k == len(part) - 1))) for k, (address, n) in enumerate(part)]
+        if not last:
+            entries.append((tables[i + 1][0], rng.randrange(1 << 32), dict(chain=1)))
+        image = b"".join(
+            ENTRY.pack(address=address, length=n, control=LIST_CONTROL.pack(**flags)).to_bytes(TP.TP_LIST_ENTRY_BYTES, "little")
+            for address, n, flags in entries
+        )
+        bench.host.memory[table - BASE : table - BASE + len(image)] = image
+        end = table + len(image) - 16  # the card reads to the end of the aligned 64 bytes that hold the last entry
+        bench.allow(bench.host.readable, table, (end // 64 + 1) * 64 - table)
+    return tables[0][0], cuts
 
 
 async def drive_h2c(bench: Bench, index: int, count: int, log: list):
     """Post `count` descriptors; log what must reach the user core: (bytes, ends)."""
     rng, host = bench.rng, bench.host
     channel = Channel(bench, index)
-    waiting, slots, attributes = [], [0, 1, 2, 3], None
+    waiting, slots = [], [0, 1, 2, 3]
     posted = open_message = 0
     while posted < count or waiting:
         places = sum(w["places"] for w in waiting)
@@ -176,12 +204,12 @@ async def drive_h2c(bench: Bench, index: int, count: int, log: list):
                 w.update(attributes=(length, offset, user), places=3)
             kind = rng.choice([DIRECT, LIST, INLINE, TORN if rng.random() < 0.3 else DIRECT])
             if kind == INLINE and slots:
-                w.update(kind=INLINE, slot=slots.pop(), data=data[:64])
+                w.update(kind=INLINE, slot=slots.pop(), data=data[:SLOT])
                 padded = w["data"] + bytes(-len(w["data"]) % 8)
                 for k in rng.sample(range(0, len(padded), 8), len(padded) // 8):
                     word = int.from_bytes(padded[k : k + 8], "little")
-                    bench.doorbells.append(("inline", dict(channel=index, offset=(w["slot"] * 64 + k) // 8, data=word, strb=255)))
-                bench.push(index, INLINE, w["slot"] * 64, len(w["data"]), cookie, end)
+                    bench.doorbells.append(("inline", dict(channel=index, offset=(w["slot"] * SLOT + k) // 8, data=word, strb=255)))
+                bench.push(index, INLINE, w["slot"] * SLOT, len(w["data"]), cookie, end)
             elif kind == LIST and size:
                 table, cuts = pieces(bench, size, host.readable)
                 k = 0
@@ -207,7 +235,7 @@ async def drive_h2c(bench: Bench, index: int, count: int, log: list):
         if entry:
             w = waiting.pop(0)
             assert entry["cookie"] == w["cookie"], f"channel {index}: cookie {entry['cookie']:#x}, posted {w['cookie']:#x}"
-            assert not entry["flags"] & ~1
+            assert not entry["start"]
             if w.get("torn"):
                 assert entry["status"] == TORN and entry["bytes"] == 0, entry
                 log.append((b"", False, None))
@@ -287,8 +315,8 @@ async def source(bench: Bench, feeds: list, stall: float):
                 lengths |= length << 48 * c
                 offsets |= offset << 32 * c
                 users |= user << 32 * c
-        for name, value in (("tvalid", valid), ("tdata", data), ("tkeep", keeps), ("tlast", lasts), ("length", lengths), ("offset", offsets),
-                            ("user", users)):
+        names = ("tvalid", "tdata", "tkeep", "tlast", "length", "offset", "user")
+        for name, value in zip(names, (valid, data, keeps, lasts, lengths, offsets, users), strict=True):
             getattr(dut, f"c2h_{name}").value = value
         await RisingEdge(dut.clk)
         moved = int(dut.c2h_tready.value) & valid
@@ -322,9 +350,10 @@ async def drive_c2h(bench: Bench, index: int, sent: list, announce: bool):
                 for other in waiting:
                     other["may_cancel"] = True
         entry = channel.reap()
-        if entry and entry["flags"] & 2:
+        if entry and entry["start"]:
             data, length, offset, user = sent[starts]
-            assert announce and (entry["bytes"] | entry["cookie"] << 32, entry["offset"], entry["user"]) == (length, offset, user), (starts, entry)
+            told = (entry["bytes"] | entry["cookie"] << 32, entry["offset"], entry["user"])
+            assert announce and told == (length, offset, user), (starts, entry)
             assert starts in (message, message + 1)
             starts += 1
         elif entry:
@@ -351,16 +380,17 @@ async def drive_c2h(bench: Bench, index: int, sent: list, announce: bool):
 @cocotb.test()
 async def random_traffic(dut):
     """Both directions on all channels: any length and offset, direct, list, inline, torn, attributes, cancels, message starts."""
-    dut._log.info(f"replay with TOWPATH_SEED={SEED}")
-    rng = random.Random(SEED)
+    rng = generator("random_traffic")
     bench = Bench(dut, rng)
     await bench.start()
     count = int(os.environ.get("TOWPATH_COUNT", "120"))
     logs = [[] for _ in range(bench.h2c)]
     got = [[[], bytearray()] for _ in range(bench.h2c)]
     sent = [
-        [(rng.randbytes(int(2 ** rng.uniform(0, 13)) - 1), rng.randrange(1 << 48), rng.randrange(1 << 32), rng.randrange(1 << 32))
-         for _ in range(count // 2)]
+        [
+            (rng.randbytes(int(2 ** rng.uniform(0, 13)) - 1), rng.randrange(1 << 48), rng.randrange(1 << 32), rng.randrange(1 << 32))
+            for _ in range(count // 2)
+        ]
         for _ in range(bench.c2h)
     ]
     cocotb.start_soon(sink(bench, got, rng.choice([0, 0.3, 0.8])))
@@ -373,7 +403,7 @@ async def random_traffic(dut):
     keep = bench.width // 8
     for c in range(bench.h2c):
         want, rest = messages(logs[c])
-        assert [m for m, _ in got[c][0]] == want, f"channel {c}: messages differ, seed {SEED}"
+        assert [m for m, _ in got[c][0]] == want, f"channel {c}: messages differ"
         assert rest[: len(rest) // keep * keep] == bytes(got[c][1]), f"channel {c}: the open message differs"
         expected, current, begun = [], None, False
         for data, end, attributes in logs[c]:
@@ -388,7 +418,7 @@ async def random_traffic(dut):
 @cocotb.test()
 async def arm_and_overflow(dut):
     """One interrupt for each arm, at once when there is more; a descriptor too many puts the channel in error until its reset."""
-    rng = random.Random(SEED)
+    rng = generator("arm_and_overflow")
     bench = Bench(dut, rng)
     await bench.start()
     channel = Channel(bench, 0)
@@ -419,17 +449,19 @@ async def arm_and_overflow(dut):
     for k in range(depth + 2):
         bench.push(0, DIRECT, address, size, k, 1)
     await ClockCycles(dut.clk, 200)
-    assert await bench.read(0, 0x18) == 2 | 2 << 32, "in error, two dropped"
+    assert await bench.read(0, TP.TP_CHANNEL_STATUS_OFFSET) == TP.TP_CHANNEL_STATUS_ERROR_MASK
+    assert await bench.read(0, TP.TP_CHANNEL_OVERFLOWS_OFFSET) == 2
     dut.cfg.value = bench.host.config()
     for k in range(depth):
         entry = await channel.wait()
         assert entry["cookie"] == k and entry["status"] == DONE
     assert bench.host.fires == [0, 0, 0]
-    bench.priv(0, 0x00, 1 << 32, 0xF0)
+    bench.priv(0, TP.TP_CHANNEL_RESET_OFFSET, TP.TP_CHANNEL_RESET_RESET_MASK)
     for _ in range(100):
-        if not await bench.read(0, 0x18) & 4:
+        if not await bench.read(0, TP.TP_CHANNEL_STATUS_OFFSET) & TP.TP_CHANNEL_STATUS_RESETTING_MASK:
             break
-    assert await bench.read(0, 0x18) == 0
+    assert await bench.read(0, TP.TP_CHANNEL_STATUS_OFFSET) == 0
+    assert await bench.read(0, TP.TP_CHANNEL_OVERFLOWS_OFFSET) == 0
     channel = Channel(bench, 0)
     bench.push(0, DIRECT, address, size, 77, 1)
     assert (await channel.wait())["cookie"] == 77
@@ -438,7 +470,7 @@ async def arm_and_overflow(dut):
 @cocotb.test()
 async def faults_and_reset(dut):
     """A refused read ends its own descriptor; a reset in flight completes everything with its status, and the channel works afterwards."""
-    rng = random.Random(SEED)
+    rng = generator("faults_and_reset")
     bench = Bench(dut, rng)
     bench.host.stall = 0.2
     await bench.start()
@@ -449,7 +481,7 @@ async def faults_and_reset(dut):
         bench.allow(bench.host.readable, b, size)
         bench.host.memory[b - BASE : b - BASE + size] = rng.randbytes(size)
     dut.h2c_tready.value = (1 << bench.h2c) - 1
-    bench.host.faults = {buffers[1] + 1700: 1}
+    bench.host.faults = {buffers[1] + 1700: TLP.CPL_UNSUPPORTED_REQUEST}
     for k, b in enumerate(buffers):
         bench.push(0, DIRECT, b, size, k, 1)
     entries = [await channel.wait() for _ in buffers]
@@ -469,13 +501,13 @@ async def faults_and_reset(dut):
     for k in range(8):
         bench.push(0, DIRECT, buffers[k % 4], size, k, 1)
     await ClockCycles(dut.clk, rng.randrange(1, 400))
-    bench.priv(0, 0x00, 1 << 32, 0xF0)
+    bench.priv(0, TP.TP_CHANNEL_RESET_OFFSET, TP.TP_CHANNEL_RESET_RESET_MASK)
     entries = [await channel.wait() for _ in range(8)]
     assert [e["cookie"] for e in entries] == list(range(8))
     kinds = [e["status"] for e in entries]
     assert set(kinds) <= {DONE, RESET} and kinds == sorted(kinds) and RESET in kinds, kinds
     for _ in range(100):
-        if not await bench.read(0, 0x18) & 4:
+        if not await bench.read(0, TP.TP_CHANNEL_STATUS_OFFSET) & TP.TP_CHANNEL_STATUS_RESETTING_MASK:
             break
     got = [[[], bytearray()] for _ in range(bench.h2c)]
     cocotb.start_soon(sink(bench, got, 0.1))

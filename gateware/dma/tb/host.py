@@ -7,8 +7,10 @@ checked: address space, 4 KiB edges, byte enables, the largest payload and read.
 
 import random
 
+from bench import CONFIG, PACKAGES, WRITE, Layout
 from cocotb.triggers import RisingEdge
 
+READ, COMPLETION = (Layout(PACKAGES[1], f"tp_{name}_hdr_t") for name in ("read", "completion"))
 BASE = 0x7_0000_0000
 
 
@@ -31,19 +33,25 @@ class Host:
         self.readable = bytearray(size)
         self.max_payload, self.max_read = max_payload, max_read
         self.latency, self.stall = latency, stall
-        self.faults = {}  # address -> completion status for reads that touch it
+        self.faults = {}  # address -> completion status (TLP.CPL_...) for reads that touch it
         self.fires = []
         self.pending = []  # [due, tag, address, bytes left, first]
         self.tags = set()
 
     def config(self, bus_master=1) -> int:
         """The value of tp_config_t."""
-        code = {128: 0, 256: 1, 512: 2, 1024: 3, 2048: 4, 4096: 5}
-        value = 0x0100
-        for field, bits in ((code[self.max_payload], 3), (code[self.max_read], 3), (0, 1), (bus_master, 1), (1, 1), (1, 1), (0, 1), (0, 4),
-                            (1, 1), (0, 1), (1, 1), (1, 1), (0, 1), (255, 8)):
-            value = value << bits | field
-        return value
+        return CONFIG.pack(
+            requester=0x100,
+            max_payload=self.max_payload.bit_length() - 8,
+            max_read=self.max_read.bit_length() - 8,
+            bus_master=bus_master,
+            relaxed=1,
+            tags_8bit=1,
+            msix_enable=1,
+            link_up=1,
+            active=1,
+            transmit_room=255,
+        )
 
     def at(self, address: int) -> int:
         """Index into memory; fails for what is not memory."""
@@ -52,9 +60,6 @@ class Host:
 
     async def run(self):
         """Serve for ever."""
-        await self._serve()
-
-    async def _serve(self):
         dut, rng = self.dut, self.rng
         posted = bytearray()
         out = []  # beats of the completion under way: (header, data, last)
@@ -86,7 +91,8 @@ class Host:
                 self.fires.append(int(dut.fire_vector.value))
 
     def _write(self, hdr: int, data: bytearray):
-        last_be, first_be, dwords, address = hdr >> 1 & 15, hdr >> 5 & 15, hdr >> 9 & 0x7FF, hdr >> 20
+        h = WRITE.unpack(hdr)
+        last_be, first_be, dwords, address = h["last_be"], h["first_be"], h["dwords"], h["addr"]
         assert address % 4 == 0 and 1 <= dwords <= self.max_payload // 4, f"write of {dwords} dwords at {address:#x}"
         beats = -(-dwords * 4 // (self.width // 8))
         assert len(data) == beats * self.width // 8, f"{len(data)} bytes for {dwords} dwords"
@@ -99,7 +105,8 @@ class Host:
                 self.memory[k] = data[i]
 
     def _read(self, hdr: int, cycle: int):
-        tag, last_be, first_be, dwords, address = hdr & 0x3FF, hdr >> 11 & 15, hdr >> 15 & 15, hdr >> 19 & 0x7FF, hdr >> 30
+        h = READ.unpack(hdr)
+        tag, last_be, first_be, dwords, address = h["tag"], h["last_be"], h["first_be"], h["dwords"], h["addr"]
         assert tag not in self.tags, f"tag {tag} is in use"
         assert 1 <= dwords <= self.max_read // 4 and first_be and (dwords > 1) == bool(last_be)
         assert address // 4096 == (address + 4 * dwords - 1) // 4096, f"read of {dwords} dwords at {address:#x} crosses 4 KiB"
@@ -121,8 +128,8 @@ class Host:
         if status:
             self.pending.remove(p)
             self.tags.discard(tag)
-            return [(tag << 35 | status << 32 | left << 7 | address & 0x7F, 0, 1)]
-        cuts = [c for c in range((address // 64 + 1) * 64, address + left, 64)] + [address + left]
+            return [(COMPLETION.pack(tag=tag, status=status, byte_count=left, lower_addr=address & 0x7F), 0, 1)]
+        cuts = [*range((address // 64 + 1) * 64, address + left, 64), address + left]
         cuts = [c for c in cuts if (c - (address & ~3)) <= self.max_payload] or [cuts[0]]
         stop = self.rng.choice(cuts)
         take = stop - address
@@ -130,9 +137,10 @@ class Host:
         dwords = (stop - first + 3) // 4
         k = self.at(first)
         payload = bytes(self.memory[k : k + 4 * dwords])
-        header = tag << 35 | dwords << 20 | left << 7 | address & 0x7F
+        header = COMPLETION.pack(tag=tag, dwords=dwords, byte_count=left, lower_addr=address & 0x7F)
         step = self.width // 8
-        beats = [(header, int.from_bytes(payload[i : i + step], "little"), int(i + step >= len(payload))) for i in range(0, len(payload), step)]
+        parts = [payload[i : i + step] for i in range(0, len(payload), step)]
+        beats = [(header, int.from_bytes(part, "little"), int(i == len(parts) - 1)) for i, part in enumerate(parts)]
         p[2], p[3] = stop, left - take
         if not p[3]:
             self.pending.remove(p)
