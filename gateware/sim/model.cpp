@@ -93,9 +93,7 @@ void stop(int kind, const std::string &text) {
     model->tell(kind, text);
 }
 
-void set_time(Model *model, uint64_t picoseconds) {
-    model->context.time(picoseconds * model->units_per_ps / model->ps_per_unit);
-}
+void set_time(Model *model, uint64_t picoseconds) { model->context.time(picoseconds * model->units_per_ps / model->ps_per_unit); }
 
 void dump(Model *model, uint64_t picoseconds) {
 #ifdef TP_MODEL_TRACE

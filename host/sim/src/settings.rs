@@ -232,7 +232,8 @@ mod tests {
         let guide = include_str!("../../../docs/guide/simulator.md");
         for knob in Settings::KNOBS {
             let row = guide.lines().find(|line| line.starts_with(&format!("| `{}` |", knob.name)));
-            let default = row.and_then(|row| row.split('|').nth(2)).map(|text| Settings::from_query(&format!("{}={}", knob.name, text.trim())));
+            let default =
+                row.and_then(|row| row.split('|').nth(2)).map(|text| Settings::from_query(&format!("{}={}", knob.name, text.trim())));
             let Some(Ok(settings)) = default else { panic!("docs/guide/simulator.md: no row, or no number, for `{}`", knob.name) };
             assert_eq!(settings, Settings::default(), "docs/guide/simulator.md: the default of `{}`", knob.name);
             assert!(row.is_some_and(|row| row.contains(knob.what)), "docs/guide/simulator.md: what `{}` is", knob.name);

@@ -85,8 +85,10 @@ struct Card {
             header[0x1d] = 0x10;  // window_bytes 0x1000
             if (offset < 64) memcpy(&value, header + offset, 4);
         } else if (offset >> 12 == 4) {
-            if (offset % 0x1000 == 0x1c) value = status;
-            else memcpy(&value, registers + offset % 0x20, 4);
+            if (offset % 0x1000 == 0x1c)
+                value = status;
+            else
+                memcpy(&value, registers + offset % 0x20, 4);
         } else if (offset >> 12 == 6) {
             memcpy(&value, page + offset % 4096, 4);
         } else if (offset >> 12 == 7) {
@@ -130,22 +132,48 @@ struct Card {
         status = 0;
         const uint8_t nothing[4096] = {};
         switch (what) {
-            case COPY: case READ: buffer.assign(length, 0); if (length == 0) write_out(); break;
-            case WRITE:
-                buffer.resize(length);
-                for (unsigned i = 0; i < length; i++) buffer[i] = uint8_t(i * 7 + (i >> 8));
-                write_out();
-                break;
-            case CROSS_PAGE: queue_write(dst - dst % 4096 + 4096 - 8, nothing, 16); break;
-            case TOO_LONG: queue_write(dst - dst % 4096, nothing, (128u << config.max_payload) + 4); break;
-            case HOLES: queue_write(dst, nothing, 32); writes.back().first_be = 5; break;
-            case SHORT_PACKET: queue_write(dst, nothing, 64); writes.back().dwords = 20; break;
-            case TAG_TWICE: for (int i = 0; i < 2; i++) reads.push_back({src & ~3ull, 1, 9, 15, 0, 0, 1}); break;
-            case RETRACT: retract = true; break;
-            case FATAL: fail("the core is unhappy"); break;
-            case FINISH: say(1, "core.sv:7"); break;
-            case DISPLAY: say(0, "length is %u\n", length); break;
-            case SILENT: silent = !silent; break;
+        case COPY:
+        case READ:
+            buffer.assign(length, 0);
+            if (length == 0) write_out();
+            break;
+        case WRITE:
+            buffer.resize(length);
+            for (unsigned i = 0; i < length; i++) buffer[i] = uint8_t(i * 7 + (i >> 8));
+            write_out();
+            break;
+        case CROSS_PAGE:
+            queue_write(dst - dst % 4096 + 4096 - 8, nothing, 16);
+            break;
+        case TOO_LONG:
+            queue_write(dst - dst % 4096, nothing, (128u << config.max_payload) + 4);
+            break;
+        case HOLES:
+            queue_write(dst, nothing, 32);
+            writes.back().first_be = 5;
+            break;
+        case SHORT_PACKET:
+            queue_write(dst, nothing, 64);
+            writes.back().dwords = 20;
+            break;
+        case TAG_TWICE:
+            for (int i = 0; i < 2; i++) reads.push_back({src & ~3ull, 1, 9, 15, 0, 0, 1});
+            break;
+        case RETRACT:
+            retract = true;
+            break;
+        case FATAL:
+            fail("the core is unhappy");
+            break;
+        case FINISH:
+            say(1, "core.sv:7");
+            break;
+        case DISPLAY:
+            say(0, "length is %u\n", length);
+            break;
+        case SILENT:
+            silent = !silent;
+            break;
         }
     }
 
@@ -216,8 +244,10 @@ struct Card {
         for (unsigned i = 0; i < LANES && at + i < r.dwords; i++) {
             unsigned be = at + i == 0 ? r.first_be : at + i == r.dwords - 1u ? r.last_be : 15;
             unsigned offset = r.offset + 4 * (at + i);
-            uint8_t *to = r.bar == 2 ? window + offset % 4096 : offset >> 12 == 6 ? page + offset % 4096
-                        : offset >> 12 == 4 ? registers + offset % 0x20 : nullptr;
+            uint8_t *to = r.bar == 2          ? window + offset % 4096
+                          : offset >> 12 == 6 ? page + offset % 4096
+                          : offset >> 12 == 4 ? registers + offset % 0x20
+                                              : nullptr;
             if (!to) continue;
             for (unsigned b = 0; b < 4; b++)
                 if (be >> b & 1) to[b] = uint8_t(r.data[i] >> (8 * b));
@@ -266,9 +296,15 @@ struct Card {
         }
         issue();
         if (retract) {  // shown without being meant: taken back when it is not accepted
-            if (out.read.valid) { out.read.valid = 0; retract = false; }
-            else if (in.config.transmit_room == 0) { out.read = {src & ~3ull, 1, uint16_t(100 + retries++ % 150), 15, 0, 0, 1}; }
-            else if (writes.size() < 200) { const uint8_t z[128] = {}; queue_write(dst, z, 4); }
+            if (out.read.valid) {
+                out.read.valid = 0;
+                retract = false;
+            } else if (in.config.transmit_room == 0) {
+                out.read = {src & ~3ull, 1, uint16_t(100 + retries++ % 150), 15, 0, 0, 1};
+            } else if (writes.size() < 200) {
+                const uint8_t z[128] = {};
+                queue_write(dst, z, 4);
+            }
         }
         if (!out.posted.valid && !writes.empty()) {
             const Packet &p = writes.front();
