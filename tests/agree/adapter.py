@@ -1,0 +1,425 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The thin adapter: tp_core as a PCIe function of cocotbext-pcie.
+
+`Card` is that package's Endpoint with our BARs, capabilities and configuration bundle. It turns the TLPs that the package's link hands
+over into beats of the neutral streams, and the core's beats into TLPs. It holds no opinion on what a TLP means; it judges only what a
+stream, or the link, allows: a beat that was shown stays, a packet has the beats its header tells of, requests keep to MPS, MRRS, 4 KiB and
+the rules of byte enables, tags are not used twice, reads of a BAR come only against a credit.
+
+Like a hard block it may pause any stream at any beat, keeps a few packets of each kind in buffers, sends what the core gave in the order of
+acceptance, delivers reads of a BAR behind the writes before them, and hands over answers to different reads of the core in any order.
+"""
+
+import random
+from collections import deque
+
+import cocotb
+from bench import PACKAGES, TLP, TP, Layout
+from cocotb.triggers import Event, RisingEdge
+from cocotbext.pcie.core import Device, Endpoint
+from cocotbext.pcie.core.caps import MsixCapability
+from cocotbext.pcie.core.tlp import CplStatus, Tlp, TlpAttr, TlpTc, TlpType
+from cocotbext.pcie.core.utils import PcieId
+
+CONFIG, WRITE, READ, ANSWER, COMPLETION, REQUEST = (
+    Layout(PACKAGES[1], f"tp_{name}_t") for name in ("config", "write_hdr", "read_hdr", "answer_hdr", "completion_hdr", "request_hdr")
+)
+VENDOR, DEVICE = 0x1D0F, 0x7077
+BUFFERS = 16  # packets that wait for the link before the core is stopped
+SHUFFLE = 8  # answers among which the next one is chosen
+GRACE = 4  # clocks until a change of the configuration must have taken effect
+CHANNELS = 2
+
+
+class Outbound:
+    """One stream of the core's: its rules, and packets out of beats."""
+
+    def __init__(self, dut, name: str, layout: Layout, rng: random.Random, stall: float):
+        self.name, self.layout, self.rng, self.stall = name, layout, rng, stall
+        self.valid, self.ready, self.hdr = (getattr(dut, f"tx_{name}_{s}") for s in ("valid", "ready", "hdr"))
+        self.data = getattr(dut, f"tx_{name}_data", None)
+        self.last = getattr(dut, f"tx_{name}_last", None)
+        self.lane = len(self.data) // 8 if self.data is not None else 0
+        self.waiting = None  # the beat that was shown and not taken
+        self.open = None  # (header, payload so far)
+        self.shown = 0  # clock in which the packet under way was first shown
+        self.is_ready = 0
+        self.change = 0  # clocks until `ready` may change
+        self.ready.value = 0
+
+    def pace(self, room: bool) -> None:
+        """Choose `ready` for the next edge: pauses and bursts of random length."""
+        want = self.is_ready
+        if self.change == 0:
+            want = int(self.rng.random() >= self.stall)
+            self.change = self.rng.randrange(1, 12)
+        self.change -= 1
+        if not room and self.open is None:
+            want = 0  # a packet under way keeps its place
+        if want != self.is_ready:
+            self.is_ready = want
+            self.ready.value = want
+
+    def idle(self) -> None:
+        assert self.waiting is None, f"tx_{self.name}: a beat was taken back before it was accepted"
+
+    def sample(self, clock: int):
+        """(begins, packet): whether a packet's first beat was taken, and the packet if its last one was."""
+        if self.valid.value != 1:
+            self.idle()
+            return False, None
+        if self.waiting is None and self.open is None:
+            self.shown = clock
+        beat = (int(self.hdr.value), int(self.data.value) if self.lane else 0, int(self.last.value) if self.lane else 1)
+        assert self.waiting in (None, beat), f"tx_{self.name}: a beat changed while it waited"
+        if not self.is_ready:
+            self.waiting = beat
+            return False, None
+        self.waiting = None
+        header, data, last = beat
+        begins = self.open is None
+        if begins:
+            self.open = (header, bytearray())
+        assert self.open[0] == header, f"tx_{self.name}: the header changed within a packet"
+        if self.lane:
+            self.open[1].extend(data.to_bytes(self.lane, "little"))
+        if not last:
+            return begins, None
+        payload, self.open = self.open[1], None
+        fields = self.layout.unpack(header)
+        if self.lane:
+            beats = max(1, -(-4 * fields["dwords"] // self.lane))
+            assert len(payload) == beats * self.lane, f"tx_{self.name}: {len(payload) // self.lane} beats for {fields}"
+        return begins, (fields, bytes(payload[: 4 * fields["dwords"]]) if self.lane else b"")
+
+
+class Inbound:
+    """One stream to the core: packets into beats, with pauses."""
+
+    def __init__(self, dut, name: str, rng: random.Random, stall: float):
+        self.rng, self.stall = rng, stall
+        self.valid, self.hdr = (getattr(dut, f"rx_{name}_{s}") for s in ("valid", "hdr"))
+        self.data = getattr(dut, f"rx_{name}_data", None)
+        self.last = getattr(dut, f"rx_{name}_last", None)
+        self.lane = len(self.data) // 8 if self.data is not None else 0
+        self.beats = deque()
+        self.shown = False
+        self.tlp = None
+        self.valid.value = 0
+
+    def load(self, tlp: Tlp, header: int, payload: bytes) -> None:
+        step = self.lane or 4
+        parts = [payload[i : i + step] for i in range(0, len(payload), step)] if self.lane else []
+        self.tlp = tlp
+        self.beats.extend((header, part) for part in parts or [b""])
+
+    def drive(self):
+        """Show a beat, or none; returns the TLP that this completes."""
+        if not self.beats or self.rng.random() < self.stall:
+            if self.shown:
+                self.valid.value = 0
+                self.shown = False
+            return None
+        header, part = self.beats.popleft()
+        self.valid.value = 1
+        self.shown = True
+        self.hdr.value = header
+        if self.lane:
+            # Lanes that do not count hold rubbish.
+            self.data.value = int.from_bytes(part + self.rng.randbytes(self.lane - len(part)), "little")
+            self.last.value = int(not self.beats)
+        if self.beats:
+            return None
+        tlp, self.tlp = self.tlp, None
+        return tlp
+
+
+class Card(Endpoint):
+    """tp_core as an endpoint. `fault` plants a mistake (see FAULTS) to show that the bench would see it."""
+
+    FAULTS = ("byte_enables", "tag", "lanes", "order", "lower_address")
+
+    def __init__(self, dut, rng: random.Random, stall: float = 0.2, fault: str | None = None):
+        super().__init__()
+        assert fault is None or fault in self.FAULTS
+        self.dut, self.rng, self.fault = dut, rng, fault
+        self.vendor_id, self.device_id, self.class_code = VENDOR, DEVICE, 0x120000
+        page = 1 << int(dut.PAGE_SHIFT.value)
+        self.pages = (TP.TP_PAGE_CHANNELS + CHANNELS * TP.TP_PAGES_PER_CHANNEL) * page
+        self.configure_bar(TP.TP_BAR_DEVICE, self.pages, ext=True, prefetch=True)
+        self.configure_bar(TP.TP_BAR_WINDOW, int(dut.WINDOW_BYTES.value), ext=True, prefetch=True)
+        self.msix_cap = MsixCapability()
+        self.msix_cap.msix_table_size = int(dut.VECTORS.value) - 1
+        self.msix_cap.msix_table_bar_indicator_register = self.msix_cap.msix_pba_bar_indicator_register = TP.TP_BAR_DEVICE
+        self.msix_cap.msix_table_offset = TP.TP_PAGE_MSIX * page + TP.TP_MSIX_VECTOR_OFFSET
+        self.msix_cap.msix_pba_offset = TP.TP_PAGE_MSIX * page + TP.TP_MSIX_PENDING_OFFSET
+        self.register_capability(self.msix_cap)
+        self.pcie_cap.max_payload_size_supported = 2
+        self.pcie_cap.extended_tag_supported = True
+        self.pcie_cap.function_level_reset_capability = True
+        self.pcie_cap.initiate_function_level_reset = self._function_reset
+
+        self.posted_out = Outbound(dut, "posted", WRITE, rng, stall)
+        self.read_out = Outbound(dut, "read", READ, rng, stall)
+        self.answer_out = Outbound(dut, "answer", ANSWER, rng, stall)
+        self.completion_in = Inbound(dut, "completion", rng, stall / 2)
+        self.posted_in = Inbound(dut, "posted", rng, stall / 2)
+        self.nonposted_in = Inbound(dut, "nonposted", rng, stall / 2)
+        self.completions: deque = deque()  # from the link, in its order
+        self.requests: deque = deque()  # writes and reads of a BAR, in the link's order
+        self.credits = 0
+        self.reading: dict[int, int] = {}  # the core's reads in flight: tag: bytes to come
+        self.asked: dict[tuple[int, int], Tlp] = {}  # the host's reads in flight
+        self.outgoing: deque = deque()  # slots in order of acceptance, each a list with its TLP once that is whole
+        self.begun: dict[str, list] = {}  # stream: slot of the packet under way
+        self.late: list | None = None  # see _delay
+        self.more = Event()
+        self.clock = 0
+        self.master_off: int | None = None  # clock in which bus mastering was switched off
+        self.function_reset = False
+        self.largest = {"write": 0, "read": 0, "reads in flight": 0}
+        self.changed = True  # the configuration, since the core saw it last
+        cocotb.start_soon(self._run())
+        cocotb.start_soon(self._transmit())
+
+    # ---- configuration space
+
+    async def write_config_register(self, reg, data, mask):
+        await super().write_config_register(reg, data, mask)
+        self.changed = True
+
+    def _configuration(self) -> int:
+        """What configuration space says, as the core is to see it from the next clock on."""
+        cap = self.pcie_cap
+        return CONFIG.pack(
+            requester=int(self.pcie_id),
+            max_payload=cap.max_payload_size,
+            max_read=cap.max_read_request_size,
+            rcb_128=int(cap.read_completion_boundary),
+            bus_master=int(self.bus_master_enable),
+            relaxed=int(cap.enable_relaxed_ordering),
+            tags_8bit=int(cap.extended_tag_field_enable),
+            completion_timeout=cap.completion_timeout_value,
+            msix_enable=int(self.msix_cap.msix_enable),
+            msix_mask=int(self.msix_cap.msix_function_mask),
+            link_up=1,
+            active=1,
+            function_reset=int(self.function_reset),
+            transmit_room=(1 << CONFIG.fields["transmit_room"][1]) - 1,
+        )
+
+    async def _function_reset(self) -> None:
+        """Function-level reset: configuration space goes back to its defaults at once, the core says when it is quiet."""
+        self.memory_space_enable = self.bus_master_enable = self.msix_cap.msix_enable = self.msix_cap.msix_function_mask = False
+        cap = self.pcie_cap
+        cap.max_payload_size, cap.max_read_request_size, cap.extended_tag_field_enable = 0, 2, False
+        for i, mask in enumerate(self.bar_mask):
+            self.bar[i] &= ~mask
+        self.function_reset = True
+
+    # ---- from the link
+
+    async def handle_tlp(self, tlp: Tlp) -> None:
+        memory = (TlpType.MEM_WRITE, TlpType.MEM_WRITE_64, TlpType.MEM_READ, TlpType.MEM_READ_64)
+        if tlp.is_completion():
+            self.completions.append(tlp)
+        elif tlp.fmt_type in memory:
+            if not self.memory_space_enable or not self.match_bar(tlp.address):
+                tlp.release_fc()
+                if tlp.is_nonposted():
+                    await self.send(Tlp.create_ur_completion_for_tlp(tlp, self.pcie_id))
+                return
+            self.requests.append(tlp)
+        else:
+            await super().handle_tlp(tlp)
+
+    def _next_completion(self) -> Tlp:
+        """Answers to one read stay in order, those to different reads need not."""
+        first = {}
+        for i, tlp in enumerate(self.completions):
+            first.setdefault(tlp.tag, i)
+            if i >= SHUFFLE:
+                break
+        i = self.rng.choice(list(first.values()))
+        tlp = self.completions[i]
+        del self.completions[i]
+        return tlp
+
+    def _load_completion(self) -> None:
+        tlp = self._next_completion()
+        payload = bytes(tlp.data) if tlp.has_data() else b""
+        if tlp.tag in self.reading:
+            self.reading[tlp.tag] -= len(payload) - (tlp.lower_address & 3) if payload else self.reading[tlp.tag]
+            if tlp.status != CplStatus.SC or self.reading[tlp.tag] <= 0:
+                del self.reading[tlp.tag]
+        tag = tlp.tag
+        if self.fault == "tag" and len(self.reading) > 1:
+            tag = self.rng.choice(list(self.reading))
+        if self.fault == "lanes" and len(payload) > 8:
+            payload = payload[4:] + payload[:4]
+        header = COMPLETION.pack(
+            tag=tag,
+            status=int(tlp.status),
+            poisoned=int(tlp.ep),
+            dwords=len(payload) // 4,
+            byte_count=tlp.byte_count,
+            lower_addr=tlp.lower_address,
+        )
+        self.completion_in.load(tlp, header, payload)
+
+    def _request(self, tlp: Tlp) -> int:
+        bar, offset = self.match_bar(tlp.address)
+        read = {} if tlp.has_data() else {"requester": int(tlp.requester_id), "tag": tlp.tag, "tc": int(tlp.tc), "attr": int(tlp.attr)}
+        return REQUEST.pack(bar=bar, offset=offset, dwords=tlp.length, first_be=tlp.first_be, last_be=tlp.last_be, **read)
+
+    def _load_request(self) -> None:
+        """Writes go as they come. The first read goes when it has a credit and the writes before it have gone; writes may pass it."""
+        if not self.posted_in.beats:
+            for i, tlp in enumerate(self.requests):
+                if tlp.is_posted():
+                    del self.requests[i]
+                    self.posted_in.load(tlp, self._request(tlp), bytes(tlp.data))
+                    break
+        if not self.nonposted_in.beats and not self.posted_in.beats and self.credits and self.requests and self.requests[0].is_nonposted():
+            tlp = self.requests.popleft()
+            self.credits -= 1
+            assert (int(tlp.requester_id), tlp.tag) not in self.asked, "the host uses a tag twice"
+            self.asked[int(tlp.requester_id), tlp.tag] = tlp
+            self.nonposted_in.load(tlp, self._request(tlp), b"")
+
+    # ---- from the core
+
+    def _check_request(self, stream: Outbound, f: dict[str, int], most: int) -> None:
+        """The link's rules for a request of ours."""
+        what = {"posted": "write", "read": "read"}[stream.name]
+        where = f"{what} of {f['dwords']} dwords at {f['addr']:#x}"
+        assert self.master_off is None or stream.shown <= self.master_off + GRACE, f"{where} with bus mastering off"
+        assert f["addr"] % 4 == 0 and 1 <= f["dwords"] <= most // 4, f"{where}; {most} bytes are allowed"
+        assert f["addr"] // 4096 == (f["addr"] + 4 * f["dwords"] - 1) // 4096, f"{where} crosses 4 KiB"
+        if f["dwords"] == 1:
+            assert f["last_be"] == 0 and f["first_be"], f"{where}, byte enables {f['first_be']:04b} {f['last_be']:04b}"
+        else:
+            right = f["first_be"] in (15, 14, 12, 8) and f["last_be"] in (15, 7, 3, 1)
+            assert right, f"{where}, byte enables {f['first_be']:04b} {f['last_be']:04b}"
+        self.largest[what] = max(self.largest[what], 4 * f["dwords"])
+
+    def _write(self, f: dict[str, int], payload: bytes) -> Tlp:
+        self._check_request(self.posted_out, f, 128 << self.pcie_cap.max_payload_size)
+        tlp = Tlp()
+        tlp.fmt_type = TlpType.MEM_WRITE_64 if f["addr"] >> 32 else TlpType.MEM_WRITE
+        tlp.requester_id = self.pcie_id
+        tlp.address, tlp.length, tlp.first_be, tlp.last_be = f["addr"], f["dwords"], f["first_be"], f["last_be"]
+        if self.fault == "byte_enables" and tlp.length > 1:
+            tlp.first_be = 15
+        tlp.attr = self._relaxed(f)
+        tlp.data = bytearray(payload)
+        return tlp
+
+    def _read(self, f: dict[str, int]) -> Tlp:
+        self._check_request(self.read_out, f, 128 << self.pcie_cap.max_read_request_size)
+        assert f["tag"] not in self.reading, f"tag {f['tag']} is in use"
+        assert f["tag"] < (256 if self.pcie_cap.extended_tag_field_enable else 32), f"tag {f['tag']} is too long for this link"
+        tlp = Tlp()
+        tlp.fmt_type = TlpType.MEM_READ_64 if f["addr"] >> 32 else TlpType.MEM_READ
+        tlp.requester_id = self.pcie_id
+        tlp.address, tlp.length, tlp.first_be, tlp.last_be, tlp.tag = f["addr"], f["dwords"], f["first_be"], f["last_be"], f["tag"]
+        tlp.attr = self._relaxed(f)
+        self.reading[tlp.tag] = tlp.get_be_byte_count()
+        self.largest["reads in flight"] = max(self.largest["reads in flight"], len(self.reading))
+        return tlp
+
+    def _relaxed(self, f: dict[str, int]) -> TlpAttr:
+        assert not f["relaxed"] or self.pcie_cap.enable_relaxed_ordering, "relaxed ordering is not allowed"
+        return TlpAttr.RO if f["relaxed"] else TlpAttr(0)
+
+    def _answer(self, f: dict[str, int], payload: bytes) -> Tlp:
+        asked = self.asked.pop((f["requester"], f["tag"]), None)
+        assert asked is not None, f"an answer to a read that nobody asked: {f}"
+        tlp = Tlp()
+        tlp.fmt_type = TlpType.CPL_DATA if f["dwords"] else TlpType.CPL
+        tlp.requester_id = PcieId.from_int(f["requester"])
+        tlp.completer_id = self.pcie_id
+        tlp.status = CplStatus(f["status"])
+        assert (f["dwords"] == 0) == (f["status"] != TLP.CPL_OK), f"an answer with {f}"
+        assert (f["tc"], f["attr"]) == (int(asked.tc), int(asked.attr)), f"traffic class and attributes of the question, not {f}"
+        tlp.tag, tlp.tc, tlp.attr = f["tag"], TlpTc(f["tc"]), TlpAttr(f["attr"])
+        tlp.byte_count, tlp.lower_address, tlp.length = f["byte_count"], f["lower_addr"], f["dwords"]
+        if self.fault == "lower_address":
+            tlp.lower_address ^= 1
+        tlp.data = bytearray(payload)
+        return tlp
+
+    def _accept(self, stream: Outbound, build) -> None:
+        begins, packet = stream.sample(self.clock)
+        if begins:
+            self.begun[stream.name] = []
+            self.outgoing.append(self.begun[stream.name])
+        if packet is not None:
+            slot = self.begun.pop(stream.name)
+            slot.append(build(*packet) if stream.lane else build(packet[0]))
+            if self.fault == "order":
+                self._delay(slot)
+            self.more.set()
+
+    def _delay(self, slot: list) -> None:
+        """The planted fault: a write of data comes behind the packet after it."""
+        late, self.late = self.late, None
+        if slot[0].has_data() and slot[0].length > 4 and late is None:
+            self.outgoing.remove(slot)
+            self.late = slot
+        elif late is not None:
+            self.outgoing.append(late)
+
+    async def _transmit(self) -> None:
+        while True:
+            while not self.outgoing or not self.outgoing[0]:
+                self.more.clear()
+                await self.more.wait()
+            await self.send(self.outgoing.popleft()[0])
+
+    # ---- clock by clock
+
+    async def _run(self) -> None:
+        dut = self.dut
+        edge = RisingEdge(dut.clk)
+        streams = (self.posted_out, self.read_out, self.answer_out)
+        builders = (self._write, self._read, self._answer)
+        inbound = (self.completion_in, self.posted_in, self.nonposted_in)
+        while True:
+            if self.changed:
+                dut.cfg.value = self._configuration()
+                # Not when the host wrote it: the core sees it now.
+                self.master_off = None if self.bus_master_enable else self.master_off or self.clock
+                self.changed = False
+            if self.completions and not self.completion_in.beats:
+                self._load_completion()
+            if self.requests:
+                self._load_request()
+            for stream in inbound:
+                if stream.beats or stream.shown:
+                    done = stream.drive()
+                    if done is not None:
+                        done.release_fc()
+            room = len(self.outgoing) < BUFFERS
+            for stream in streams:
+                stream.pace(room)
+            await edge
+            self.clock += 1
+            if dut.activity.value == 1:
+                for stream, build in zip(streams, builders, strict=True):
+                    self._accept(stream, build)
+                self.credits += int(dut.nonposted_credit.value)
+                if dut.function_reset_done.value == 1:
+                    assert self.function_reset, "a function reset was acknowledged that nobody asked for"
+                    self.function_reset = False
+                    self.changed = True
+            else:
+                for stream in streams:
+                    stream.idle()
+
+
+def device(card: Card, speed: int = 3, lanes: int = 4) -> Device:
+    """A device with this function behind a link of this generation and width."""
+    found = Device(card)
+    found.upstream_port.max_link_speed, found.upstream_port.max_link_width = speed, lanes
+    return found
