@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import logging
 import os
 import sys
 from collections import deque
@@ -199,7 +200,11 @@ def main() -> int:
             writable(path)
         console.print(f"{image}: {grey.shape[1]} x {grey.shape[0]} pixels of 8-bit grey", soft_wrap=True)
         name = os.environ.get("TOWPATH_DEVICE") or "sim:sobel"
-        console.print(f"Opening {name} (a simulated core is compiled on first use) ...", soft_wrap=True)
+        # On a terminal the package itself says what it does: whether it compiles the core or has it from the cache.
+        if not sys.stderr.isatty():
+            logging.basicConfig(format="%(message)s")
+            logging.getLogger("towpath").setLevel(logging.INFO)
+        console.print(f"Opening {name} ...", soft_wrap=True)
         with towpath.open(name) as card:
             columns = (TextColumn("edges"), BarColumn(), DownloadColumn(), TimeElapsedColumn())
             with Progress(*columns, console=console) as progress:
