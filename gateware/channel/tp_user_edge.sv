@@ -5,8 +5,10 @@
 // are one net): a core that wants registers on its ports puts tp_skid there. With USER_ASYNC 1 streams go through FIFOs of DEPTH beats,
 // attributes beside each beat, registers and interrupts through handshakes.
 //
-// `mv_*_reset` is a pulse on `clk`. Beats that came before it are dropped on both sides of the crossing, beats after it arrive; to the core
-// it is `*_reset`, 1 for a clock or more, beside `h2c_tvalid` 0 and `c2h_tready` 0.
+// `mv_*_reset` is 1 for a clock or more on `clk`: one reset, in which nothing moves. Beats that came before it are dropped on both sides of
+// the crossing, beats after it arrive; to the core it is `*_reset`, 1 for a clock or more, beside `h2c_tvalid` 0 and `c2h_tready` 0.
+// `mv_*_reset_busy` is 1 from its rise until the core has been told and nothing old is left: what either side sends from then on arrives.
+// A user clock that stands still keeps it 1. With USER_ASYNC 0 it is always 0: then the reset is over with `mv_*_reset`.
 // `card_reset` (a level) holds the user core in reset, as does `rst`: `user_rst_n` is low for 16 clocks of the user's at least. `user_busy` is
 // 1 until the core has left reset; meanwhile nothing passes in either direction, and what waited in the crossings is forgotten.
 //
@@ -38,6 +40,7 @@ module tp_user_edge #(
     input  logic [NH-1:0][63:0] mv_h2c_offset,
     input  logic [NH-1:0][31:0] mv_h2c_user,
     input  logic [NH-1:0] mv_h2c_reset,
+    output logic [NH-1:0] mv_h2c_reset_busy,
     output logic [NC-1:0] mv_c2h_tvalid,
     input  logic [NC-1:0] mv_c2h_tready,
     output logic [NC-1:0][DATA_WIDTH-1:0] mv_c2h_tdata,
@@ -47,6 +50,7 @@ module tp_user_edge #(
     output logic [NC-1:0][31:0] mv_c2h_offset,
     output logic [NC-1:0][31:0] mv_c2h_user,
     input  logic [NC-1:0] mv_c2h_reset,
+    output logic [NC-1:0] mv_c2h_reset_busy,
     input  logic [31:0] mv_axil_awaddr,
     input  logic mv_axil_awvalid,
     output logic mv_axil_awready,
@@ -133,6 +137,7 @@ module tp_user_edge #(
           .clk,
           .rst(near_rst),
           .mv_reset(mv_h2c_reset[i]),
+          .mv_reset_busy(mv_h2c_reset_busy[i]),
           .mv_tvalid(mv_h2c_tvalid[i] && open),
           .mv_tready(ready),
           .mv_beat({
@@ -162,6 +167,7 @@ module tp_user_edge #(
           .clk,
           .rst(near_rst),
           .mv_reset(mv_c2h_reset[i]),
+          .mv_reset_busy(mv_c2h_reset_busy[i]),
           .mv_tvalid(valid),
           .mv_tready(mv_c2h_tready[i] && open),
           .mv_beat({mv_c2h_tdata[i], mv_c2h_tkeep[i], mv_c2h_tlast[i], mv_c2h_length[i], mv_c2h_offset[i], mv_c2h_user[i]})
@@ -245,6 +251,7 @@ module tp_user_edge #(
     assign h2c_offset = mv_h2c_offset;
     assign h2c_user = mv_h2c_user;
     assign h2c_reset = mv_h2c_reset;
+    assign mv_h2c_reset_busy = '0;
     for (genvar i = 0; i < NC; i++) begin : gen_c2h
       assign mv_c2h_tvalid[i] = c2h_tvalid[i] && open && !mv_c2h_reset[i];
       assign c2h_tready[i] = mv_c2h_tready[i] && open && !mv_c2h_reset[i];
@@ -256,6 +263,7 @@ module tp_user_edge #(
     assign mv_c2h_offset = c2h_offset;
     assign mv_c2h_user = c2h_user;
     assign c2h_reset = mv_c2h_reset;
+    assign mv_c2h_reset_busy = '0;
 
     assign m_axil_awaddr = mv_axil_awaddr;
     assign m_axil_awvalid = mv_axil_awvalid && open;
