@@ -128,12 +128,12 @@ module tp_core
   logic card_reset, card_reset_done, unexpected_completion, user_busy;
 
   // ------------------------------------------------------------------------------------------------ mover and control to the user's edge
-  logic [NH-1:0] mv_h2c_tvalid, mv_h2c_tready, mv_h2c_tlast, mv_h2c_error, mv_h2c_reset;
+  logic [NH-1:0] mv_h2c_tvalid, mv_h2c_tready, mv_h2c_tlast, mv_h2c_error, mv_h2c_reset, mv_h2c_reset_busy;
   logic [NH-1:0][DATA_WIDTH-1:0] mv_h2c_tdata;
   logic [NH-1:0][KEEP-1:0] mv_h2c_tkeep;
   logic [NH-1:0][63:0] mv_h2c_length, mv_h2c_offset;
   logic [NH-1:0][31:0] mv_h2c_user;
-  logic [NC-1:0] mv_c2h_tvalid, mv_c2h_tready, mv_c2h_tlast, mv_c2h_reset;
+  logic [NC-1:0] mv_c2h_tvalid, mv_c2h_tready, mv_c2h_tlast, mv_c2h_reset, mv_c2h_reset_busy;
   logic [NC-1:0][DATA_WIDTH-1:0] mv_c2h_tdata;
   logic [NC-1:0][KEEP-1:0] mv_c2h_tkeep;
   logic [NC-1:0][47:0] mv_c2h_length;
@@ -207,6 +207,7 @@ module tp_core
       .h2c_offset(mv_h2c_offset),
       .h2c_user(mv_h2c_user),
       .h2c_reset(mv_h2c_reset),
+      .h2c_reset_busy(mv_h2c_reset_busy),
       .c2h_tvalid(mv_c2h_tvalid),
       .c2h_tready(mv_c2h_tready),
       .c2h_tdata(mv_c2h_tdata),
@@ -216,6 +217,7 @@ module tp_core
       .c2h_offset(mv_c2h_offset),
       .c2h_user(mv_c2h_user),
       .c2h_reset(mv_c2h_reset),
+      .c2h_reset_busy(mv_c2h_reset_busy),
       .*
   );
 

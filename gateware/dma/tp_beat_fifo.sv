@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gathers pieces of a stream into full beats and queues them: a piece fills some byte lanes of the beat at the tail, `put_full` closes it.
 //
-// Promises: beats come out in order, each once. `put_*` has no ready: the writer counts room by `pop` (see tp_h2c_stream).
+// Promises: beats come out in order, each once. `put_*` has no ready: the writer counts room by `pop` (see tp_h2c).
 module tp_beat_fifo #(
     parameter int DATA_WIDTH = 128,
     parameter int DEPTH = 32,               // a power of two

@@ -143,7 +143,9 @@ module tp_c2h
   logic [12:0] limit, room, bytes;
   logic ends_here;
   assign at_hand = (end_valid ? end_at : {wr, {KW{1'b0}}}) - rd;
-  assign limit = 13'd128 << max_payload;
+  // No more than half of the RAM, so that a write's bytes can be at hand wherever they begin.
+  localparam int CAP_LOG2 = $clog2(SENDING_BYTES / 2) > 12 ? 12 : $clog2(SENDING_BYTES / 2);
+  assign limit = 4'd7 + 4'(max_payload) > 4'(CAP_LOG2) ? 13'd1 << CAP_LOG2 : 13'd128 << max_payload;
   always_comb begin
     room = limit - (13'(p_addr[11:0]) & (limit - 13'd1));
     if (p_bytes < 32'(room)) room = 13'(p_bytes);

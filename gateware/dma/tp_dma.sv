@@ -91,6 +91,7 @@ module tp_dma
     output logic [NH-1:0][          63:0] h2c_offset,
     output logic [NH-1:0][          31:0] h2c_user,
     output logic [NH-1:0]                 h2c_reset,
+    input  logic [NH-1:0]                 h2c_reset_busy,  // the reset is still on its way to the user core
     input  logic [NC-1:0]                 c2h_tvalid,
     output logic [NC-1:0]                 c2h_tready,
     input  logic [NC-1:0][DATA_WIDTH-1:0] c2h_tdata,
@@ -99,7 +100,8 @@ module tp_dma
     input  logic [NC-1:0][          47:0] c2h_length,
     input  logic [NC-1:0][          31:0] c2h_offset,
     input  logic [NC-1:0][          31:0] c2h_user,
-    output logic [NC-1:0]                 c2h_reset
+    output logic [NC-1:0]                 c2h_reset,
+    input  logic [NC-1:0]                 c2h_reset_busy
 );
   localparam int SLOTS = 2 * QUEUE_DEPTH < 8 ? 8 : 2 * QUEUE_DEPTH;  // order slots of an H2C channel
   localparam int SW = $clog2(SLOTS);
@@ -115,24 +117,27 @@ module tp_dma
     $error("%m: H2C %0d and C2H %0d: use 1 to %0d channels in all", H2C, C2H, TP_CHANNELS_MAX);
 
   // ------------------------------------------------------------------------------------------------ reset of channels
-  logic [CHANNELS-1:0] reset_request, resetting, flush, front_idle, engine_idle;
+  logic [CHANNELS-1:0] reset_request, resetting, flush, flushed, front_idle, engine_idle, edge_busy;
   logic [CHANNELS-1:0][2:0] flush_count;
   logic card_reset_was, card_resetting;
   always_ff @(posedge clk) begin
     card_reset_was <= card_reset;
     card_reset_done <= 1'b0;
     for (int c = 0; c < CHANNELS; c++) begin
-      // The flush outlasts what is still in the pipeline of a RAM.
-      if (resetting[c]) begin
-        if (flush[c]) begin
-          flush_count[c] <= flush_count[c] + 1'b1;
-          if (&flush_count[c]) begin
-            flush[c] <= 1'b0;
-            resetting[c] <= 1'b0;
-          end
-        end else if (front_idle[c] && engine_idle[c]) begin
-          flush[c] <= 1'b1;
+      // The flush outlasts what is still in the pipeline of a RAM; the reset also what is still in the crossing to the user core.
+      if (flush[c]) begin
+        flush_count[c] <= flush_count[c] + 1'b1;
+        if (&flush_count[c]) begin
+          flush[c] <= 1'b0;
+          flushed[c] <= 1'b1;
         end
+      end else if (flushed[c]) begin
+        if (!edge_busy[c]) begin
+          flushed[c] <= 1'b0;
+          resetting[c] <= 1'b0;
+        end
+      end else if (resetting[c] && front_idle[c] && engine_idle[c]) begin
+        flush[c] <= 1'b1;
       end
       if (reset_request[c] || (card_reset && !card_reset_was)) resetting[c] <= 1'b1;
     end
@@ -144,6 +149,7 @@ module tp_dma
     if (rst) begin
       resetting <= '0;
       flush <= '0;
+      flushed <= '0;
       flush_count <= '0;
       card_resetting <= 1'b0;
       card_reset_was <= 1'b0;
@@ -158,7 +164,7 @@ module tp_dma
   tp_completion_t [SOURCES-1:0] entry;
   logic told_valid, told_start;
   logic [CW-1:0] told_channel;
-  logic [2:0] p_valid, p_ready, p_last;  // posted: ring, writer, MSI-X
+  logic [2:0] p_valid, p_ready, p_last;  // posted: ring, MSI-X, writer. MSI-X before the writer, which may have data for ever
   tp_write_hdr_t [2:0] p_hdr;
   logic [2:0][DATA_WIDTH-1:0] p_data;
 
@@ -169,8 +175,6 @@ module tp_dma
   ) i_ring (
       .clk,
       .rst,
-      .bus_master(cfg.bus_master),
-      .card_reset,
       .entry_valid,
       .entry_ready,
       .entry_channel,
@@ -208,11 +212,11 @@ module tp_dma
       .posted_last(p_last[0])
   );
 
-  assign p_valid[2] = msix_posted_valid;
-  assign p_hdr[2] = msix_posted_hdr;
-  assign p_data[2] = msix_posted_data;
-  assign p_last[2] = msix_posted_last;
-  assign msix_posted_ready = p_ready[2];
+  assign p_valid[1] = msix_posted_valid;
+  assign p_hdr[1] = msix_posted_hdr;
+  assign p_data[1] = msix_posted_data;
+  assign p_last[1] = msix_posted_last;
+  assign msix_posted_ready = p_ready[1];
   tp_posted_merge #(
       .SOURCES(3),
       .DATA_WIDTH(DATA_WIDTH)
@@ -234,7 +238,7 @@ module tp_dma
   );
 
   // ------------------------------------------------------------------------------------------------ fronts
-  logic [CHANNELS-1:0] d_valid, d_end, d_inline, d_over, d_complete, f_valid, take, abandon, finish, stopping;
+  logic [CHANNELS-1:0] d_valid, d_end, d_inline, d_over, d_complete, d_broken, f_valid, take, abandon, finish, stopping;
   logic [CHANNELS-1:0][15:0] d_cookie;
   logic [CHANNELS-1:0][7:0] d_status, stop_status;
   logic [CHANNELS-1:0][31:0] d_bytes, d_user, f_bytes;
@@ -265,7 +269,7 @@ module tp_dma
         .cancel(cancel_valid && cancel_channel == CW'(c)),
         .enabled(enabled[c]),
         .resetting(resetting[c]),
-        .flush(flush[c]),
+        .flush(resetting[c]),
         .completed(told_valid && !told_start && told_channel == CW'(c)),
         .error(error[c]),
         .error_pulse(alarm[c]),
@@ -286,6 +290,7 @@ module tp_dma
         .d_inline(d_inline[c]),
         .d_over(d_over[c]),
         .d_complete(d_complete[c]),
+        .d_broken(d_broken[c]),
         .d_status(d_status[c]),
         .d_bytes(d_bytes[c]),
         .d_length(d_length[c]),
@@ -487,6 +492,7 @@ module tp_dma
         .d_inline(d_inline[c]),
         .d_over(d_over[c]),
         .d_complete(d_complete[c]),
+        .d_broken(d_broken[c]),
         .d_status(d_status[c]),
         .d_bytes(d_bytes[c]),
         .d_length(d_length[c]),
@@ -550,6 +556,7 @@ module tp_dma
     assign entry_channel[c] = CW'(c);
     assign abandon[c] = 1'b0;
     assign h2c_reset[c] = flush[c];
+    assign edge_busy[c] = h2c_reset_busy[c];
   end
   if (H2C == 0) begin : g_no_h2c
     assign inject_want = '0;
@@ -628,6 +635,7 @@ module tp_dma
         .reading(reading[i])
     );
     assign c2h_reset[i] = flush[C];
+    assign edge_busy[C] = c2h_reset_busy[i];
   end
   if (C2H == 0) begin : g_no_c2h
     assign write_want = '0;
@@ -667,11 +675,11 @@ module tp_dma
       .entry_ready(entry_ready[H2C]),
       .entry_channel(writer_channel),
       .entry(entry[H2C]),
-      .posted_valid(p_valid[1]),
-      .posted_ready(p_ready[1]),
-      .posted_hdr(p_hdr[1]),
-      .posted_data(p_data[1]),
-      .posted_last(p_last[1])
+      .posted_valid(p_valid[2]),
+      .posted_ready(p_ready[2]),
+      .posted_hdr(p_hdr[2]),
+      .posted_data(p_data[2]),
+      .posted_last(p_last[2])
   );
   assign entry_channel[H2C] = CW'(H2C) + CW'(writer_channel);
 endmodule

@@ -23,7 +23,7 @@ module tp_front
     input  logic         cancel,
     input  logic         enabled,
     input  logic         resetting,       // a cancel of everything, with its own status
-    input  logic         flush,           // the reset is over: clear the error and the count
+    input  logic         flush,           // clear the error and the count
     input  logic         completed,       // a descriptor's completion has been handed on
     output logic         error,
     output logic         error_pulse,
@@ -46,6 +46,7 @@ module tp_front
     output logic        d_inline,
     output logic        d_over,
     output logic        d_complete,       // all of its bytes were taken
+    output logic        d_broken,         // its table could not be read: what was taken is not all
     output logic [ 7:0] d_status,
     output logic [31:0] d_bytes,          // not yet taken
     output logic [63:0] d_length,         // the message's attributes, from prefixes
@@ -179,8 +180,10 @@ module tp_front
       p_addr <= piece_addr;
       p_bytes <= piece_bytes < d_bytes ? piece_bytes : d_bytes;
     end
-    if (d_valid && is_list && list_over && p_bytes == '0 && d_bytes != '0 && own_status == 0)
+    if (d_valid && is_list && list_over && p_bytes == '0 && d_bytes != '0 && own_status == 0) begin
       own_status <= list_status != 0 ? list_status : TP_STATUS_MALFORMED;
+      d_broken <= list_status != 0;
+    end
 
     if (pop && !head_prefix) begin
       d_valid <= 1'b1;
@@ -191,6 +194,7 @@ module tp_front
       p_addr <= head.address;
       p_bytes <= head_kind == TP_KIND_LIST ? '0 : head.length;
       d_bytes <= head.length;
+      d_broken <= 1'b0;
       if (head_torn) own_status <= TP_STATUS_TORN;
       else if (stopping) own_status <= stop_status;
       else if (head_bad) own_status <= TP_STATUS_MALFORMED;

@@ -40,6 +40,7 @@ module tp_h2c
     input  logic        d_inline,
     input  logic        d_over,
     input  logic        d_complete,
+    input  logic        d_broken,
     input  logic [ 7:0] d_status,
     input  logic [31:0] d_bytes,
     input  logic [63:0] d_length,
@@ -115,6 +116,7 @@ module tp_h2c
 
   typedef struct packed {
     logic        plain;     // no answer to wait for: counts as landed when it is written
+    logic        broken;    // ends the message with an error: something is missing that was never asked for
     logic        last;      // ends the message
     logic        first;     // begins one, with an entry in the attributes queue
     logic [1:0]  skew;      // of the first byte in its dword
@@ -164,7 +166,7 @@ module tp_h2c
   slot_t slot_new;
   always_comb begin
     slot_put = 1'b0;
-    slot_new = '{plain: 1'b0, last: last, first: first, skew: p_addr[1:0], bytes: bytes};
+    slot_new = '{plain: 1'b0, broken: 1'b0, last: last, first: first, skew: p_addr[1:0], bytes: bytes};
     take = 1'b0;
     finish = 1'b0;
     case (state)
@@ -181,6 +183,7 @@ module tp_h2c
       EMPTY: begin
         slot_put = slot_free && (open || attributes_ready);
         slot_new.plain = 1'b1;
+        slot_new.broken = d_broken;
         slot_new.last = 1'b1;
         slot_new.skew = 2'b00;
         slot_new.bytes = '0;
@@ -204,7 +207,8 @@ module tp_h2c
       if (d_valid) begin
         if (d_over) begin
           // A descriptor of no bytes with `end` ends the message by itself.
-          state <= d_complete && d_end && !had_bytes ? EMPTY : END;
+          // One that broke leaves a message which the core must not take for whole.
+          state <= (d_complete && d_end && !had_bytes) || (d_broken && open) ? EMPTY : END;
         end else if (p_valid && !stopping && slot_free && (open || attributes_ready) && 32'(room_left) >= 32'(need)) begin
           state <= d_inline ? COPY : ASK;
         end
@@ -222,7 +226,7 @@ module tp_h2c
     copied <= state == COPY ? (inject_ready ? copied + 13'd2 : copied) : '0;
     if (slot_put) begin
       issue_at <= issue_at + 1'b1;
-      open <= !slot_new.last;
+      open <= slot_new.broken ? !d_end : !slot_new.last;
       had_bytes <= 1'b1;
     end
     if (finish) begin
@@ -294,7 +298,7 @@ module tp_h2c
 
   assign retire_slot = slots[retire_at[SW-1:0]];
   assign retire_status = retire_slot.plain ? TP_STATUS_DONE : statuses[retire_at[SW-1:0]];
-  assign retire_good = retire_status == TP_STATUS_DONE;
+  assign retire_good = retire_status == TP_STATUS_DONE && !retire_slot.broken;
   assign entry_valid = end_valid && end_at == retire_at;
   assign retire = !entry_valid && retire_at != issue_at && (retire_slot.plain || landed[retire_at[SW-1:0]]);
   always_comb begin
@@ -315,7 +319,7 @@ module tp_h2c
       retire_at <= retire_at + 1'b1;
       if (fault == 0) begin
         if (retire_good) moved <= moved + 32'(retire_slot.bytes);
-        else fault <= retire_status;
+        else if (!retire_slot.broken) fault <= retire_status;  // else the descriptor's own status tells
       end
     end
     if (entry_valid && entry_ready) begin

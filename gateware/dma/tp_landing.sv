@@ -178,7 +178,7 @@ module tp_landing
   logic [7:0] d1_status;
   always_ff @(posedge clk) begin
     unexpected <= s_valid && s_last && !known && !rst;
-    if (s_valid && s_last && known) spoiled[s_hdr.tag[TW-1:0]] <= s_hdr.poisoned && !final_packet;
+    if (s_valid && s_last && known) spoiled[s_hdr.tag[TW-1:0]] <= (spoiled[s_hdr.tag[TW-1:0]] || s_hdr.poisoned) && !final_packet;
     // The RAM shows a write after two cycles.
     d1_valid <= finished && !n_list && !rst;
     d1_channel <= n_channel;

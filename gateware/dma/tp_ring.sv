@@ -17,8 +17,6 @@ module tp_ring
 ) (
     input logic clk,
     input logic rst,
-    input logic bus_master,
-    input logic card_reset,
 
     input  logic           [SOURCES-1:0]         entry_valid,
     output logic           [SOURCES-1:0]         entry_ready,
@@ -194,11 +192,9 @@ module tp_ring
   end
 
   logic [31:0] place, mask;  // entry number in the ring
-  logic lost;                               // a reset of the card without bus mastering: nobody can be told
   tp_completion_t written;
   assign mask = ~(32'hffff_ffff << log2s[at]);
   assign place = produced_q & mask;
-  assign lost = card_reset && !bus_master;
   always_comb begin
     written = e;
     written.flags.phase = !produced_q[log2s[at]];
@@ -207,7 +203,7 @@ module tp_ring
   localparam int BEATS = DATA_WIDTH < 128 ? 2 : 1;
   logic second;
   logic sent;
-  assign posted_valid = state == SEND && !lost;
+  assign posted_valid = state == SEND;
   assign posted_last = BEATS == 1 || second;
   if (BEATS == 2) begin : g_two
     assign posted_data = second ? written[127:64] : written[63:0];
@@ -217,7 +213,7 @@ module tp_ring
   logic [63:0] posted_addr;
   always_ff @(posedge clk) posted_addr <= {base_high[at], base_low[at][31:6], 6'b0} + {28'b0, place, 4'b0};
   assign posted_hdr = '{addr: posted_addr, dwords: 11'd4, first_be: 4'b1111, last_be: 4'b1111, relaxed: 1'b0};
-  assign sent = state == SEND && ((posted_valid && posted_ready && posted_last) || lost);
+  assign sent = posted_valid && posted_ready && posted_last;
 
   assign clear_done = state == CLEAR;
   assign arm_done = state == ARM;
@@ -253,7 +249,7 @@ module tp_ring
       ALARM: state <= armed[at] ? FIRE : IDLE;
       READ: state <= IDLE;
       ENTRY: state <= SEND;                 // the address is being added up
-      SEND: if (sent) state <= armed[at] && !lost ? FIRE : IDLE;
+      SEND: if (sent) state <= armed[at] ? FIRE : IDLE;
       FIRE: if (fire_ready) state <= IDLE;
       default: state <= IDLE;
     endcase

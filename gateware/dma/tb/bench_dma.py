@@ -4,7 +4,7 @@
 import os
 
 import cocotb
-from bench import PACKAGES, TLP, TP, Layout, generator
+from bench import PACKAGES, TLP, TP, WRITE, Layout, generator
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge
 
@@ -68,15 +68,21 @@ class Bench:
             "c2h_tvalid",
             "h2c_tready",
             "rx_completion_valid",
+            "h2c_reset_busy",
+            "c2h_reset_busy",
         ):
             getattr(dut, signal).value = 0
         dut.cfg.value = self.host.config()
         dut.rst.value = 1
-        cocotb.start_soon(Clock(dut.clk, 4, unit="ns").start())
+        self.tasks = [cocotb.start_soon(Clock(dut.clk, 4, unit="ns").start())]
         await ClockCycles(dut.clk, 5)
         dut.rst.value = 0
-        cocotb.start_soon(self.host.run())
-        cocotb.start_soon(self._ring())
+        self.tasks += [cocotb.start_soon(self.host.run()), cocotb.start_soon(self._ring())]
+
+    def stop(self):
+        """For a test that starts several times."""
+        for task in self.tasks:
+            task.cancel()
 
     async def _ring(self):
         dut = self.dut
@@ -518,3 +524,134 @@ async def faults_and_reset(dut):
     assert (await channel.wait())["status"] == DONE
     await ClockCycles(dut.clk, 1000)
     assert got[0][0][0][0] == bytes(bench.host.memory[buffers[0] - BASE :][:size])
+
+
+async def watch(bench: Bench, channel: int, got: list):
+    """What one H2C channel of the user core takes: (bytes, last, error) for each beat."""
+    dut, keep = bench.dut, bench.width // 8
+    while True:
+        await RisingEdge(dut.clk)
+        if int(dut.h2c_tvalid.value) >> channel & 1 and int(dut.h2c_tready.value) >> channel & 1:
+            count = (int(dut.h2c_tkeep.value) >> channel * keep & (1 << keep) - 1).bit_length()
+            data = (int(dut.h2c_tdata.value) >> channel * bench.width & (1 << bench.width) - 1).to_bytes(keep, "little")[:count]
+            got.append((data, int(dut.h2c_tlast.value) >> channel & 1, int(dut.h2c_error.value) >> channel & 1))
+
+
+@cocotb.test()
+async def faults_close_the_message(dut):
+    """One poisoned packet of several, or a table that cannot be read, ends the message towards the core with an error, never as whole."""
+    rng = generator("faults_close_the_message")
+    bench = Bench(dut, rng)
+    bench.host.max_read = 512
+    await bench.start()
+    channel = Channel(bench, 0)
+    dut.h2c_tready.value = (1 << bench.h2c) - 1
+    got = []
+    cocotb.start_soon(watch(bench, 0, got))
+
+    async def outcome():
+        await ClockCycles(dut.clk, 400)
+        beats, got[:] = list(got), []
+        return b"".join(b for b, _, _ in beats), [(last, error) for _, last, error in beats if last]
+
+    size = 512
+    for _ in range(8):
+        buffer = bench.room(size, align=512)
+        bench.allow(bench.host.readable, buffer, size)
+        bench.host.memory[buffer - BASE : buffer - BASE + size] = rng.randbytes(size)
+        bench.host.poison = {buffer + rng.randrange(size)}
+        bench.push(0, DIRECT, buffer, size, 1, 1)
+        assert (await channel.wait())["status"] == TP.TP_STATUS_POISONED
+        data, ends = await outcome()
+        assert ends == [(1, 1)] and bytes(bench.host.memory[buffer - BASE : buffer - BASE + size]).startswith(data)
+    bench.host.poison = set()
+
+    data = rng.randbytes(4 * 64)
+    buffer = bench.room(len(data))
+    bench.allow(bench.host.readable, buffer, len(data))
+    bench.host.memory[buffer - BASE : buffer - BASE + len(data)] = data
+    table, gone = bench.room(64, align=64), bench.room(64, align=64)
+    bench.allow(bench.host.readable, table, 64)
+    bench.allow(bench.host.readable, gone, 64)
+    for i in range(4):
+        chain = i == 3
+        entry = ENTRY.pack(
+            address=gone if chain else buffer + 64 * i, length=64, control=LIST_CONTROL.pack(**({"chain": 1} if chain else {}))
+        )
+        bench.host.memory[table - BASE + 16 * i : table - BASE + 16 * i + 16] = entry.to_bytes(16, "little")
+    bench.host.faults = {gone: TLP.CPL_UNSUPPORTED_REQUEST}
+    bench.push(0, LIST, table, 4 * 64, 2, 1)
+    entry = await channel.wait()
+    assert (entry["status"], entry["bytes"]) == (UR, 3 * 64)
+    assert await outcome() == (data[: 3 * 64], [(1, 1)])
+    bench.push(0, DIRECT, buffer, 64, 3, 1)
+    assert (await channel.wait())["status"] == DONE
+    assert await outcome() == (data[:64], [(1, 0)])
+
+
+@cocotb.test()
+async def interrupts_pass_a_busy_writer(dut):
+    """MSI-X leaves while a C2H stream always has more data to send."""
+    rng = generator("interrupts_pass_a_busy_writer")
+    bench = Bench(dut, rng)
+    bench.host.stall = 0.3
+    await bench.start()
+    c = bench.h2c
+    channel = Channel(bench, c)
+    size = 100_000
+    buffer = bench.room(size)
+    bench.allow(bench.host.writable, buffer, size)
+    vector = bench.room(4, align=4)
+    bench.allow(bench.host.writable, vector, 4)
+    dut.c2h_tdata.value = 0
+    dut.c2h_tkeep.value = (1 << bench.c2h * bench.width // 8) - 1
+    dut.c2h_tlast.value = 0
+    dut.c2h_tvalid.value = 1
+    bench.push(c, DIRECT, buffer, size, 1)
+    await ClockCycles(dut.clk, 500)
+    dut.msix_posted_hdr.value = WRITE.pack(addr=vector, dwords=1, first_be=15)
+    dut.msix_posted_data.value = 0x12345678
+    dut.msix_posted_last.value = 1
+    dut.msix_posted_valid.value = 1
+    for _ in range(500):
+        await RisingEdge(dut.clk)
+        if dut.msix_posted_ready.value == 1:
+            break
+    else:
+        raise AssertionError("the interrupt waits for the stream to end")
+    dut.msix_posted_valid.value = 0
+    assert channel.reap() is None, "the stream still runs"
+
+
+@cocotb.test()
+async def a_reset_without_bus_mastering_ends(dut):
+    """The card's reset ends although nothing may be written, an entry that is already shown included."""
+    rng = generator("a_reset_without_bus_mastering_ends")
+    for _ in range(6):
+        bench = Bench(dut, rng)
+        bench.host.stall = 0.7
+        await bench.start()
+        channel = Channel(bench, 0)
+        other = Channel(bench, bench.h2c)
+        dut.h2c_tready.value = (1 << bench.h2c) - 1
+        buffer = bench.room(4096)
+        bench.allow(bench.host.readable, buffer, 4096)
+        bench.allow(bench.host.writable, buffer, 4096)
+        dut.c2h_tkeep.value = (1 << bench.c2h * bench.width // 8) - 1
+        dut.c2h_tvalid.value = 1
+        for k in range(8):
+            bench.push(channel.index, DIRECT, buffer, 60, k, 1)
+            bench.push(other.index, DIRECT, buffer, 256, k)
+        await ClockCycles(dut.clk, rng.randrange(20, 200))
+        dut.cfg.value = bench.host.config(bus_master=0)
+        dut.card_reset.value = 1
+        for _ in range(3000):
+            await RisingEdge(dut.clk)
+            if dut.card_reset_done.value == 1:
+                break
+        else:
+            raise AssertionError("the reset does not end")
+        dut.card_reset.value = 0
+        dut.c2h_tvalid.value = 0
+        await ClockCycles(dut.clk, 5)
+        bench.stop()

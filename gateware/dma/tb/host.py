@@ -34,6 +34,7 @@ class Host:
         self.max_payload, self.max_read = max_payload, max_read
         self.latency, self.stall = latency, stall
         self.faults = {}  # address -> completion status (TLP.CPL_...) for reads that touch it
+        self.poison = set()  # addresses: a packet that holds one comes poisoned
         self.fires = []
         self.pending = []  # [due, tag, address, bytes left, first]
         self.tags = set()
@@ -137,7 +138,8 @@ class Host:
         dwords = (stop - first + 3) // 4
         k = self.at(first)
         payload = bytes(self.memory[k : k + 4 * dwords])
-        header = COMPLETION.pack(tag=tag, dwords=dwords, byte_count=left, lower_addr=address & 0x7F)
+        poisoned = int(any(address <= a < stop for a in self.poison))
+        header = COMPLETION.pack(tag=tag, dwords=dwords, byte_count=left, lower_addr=address & 0x7F, poisoned=poisoned)
         step = self.width // 8
         parts = [payload[i : i + step] for i in range(0, len(payload), step)]
         beats = [(header, int.from_bytes(part, "little"), int(i == len(parts) - 1)) for i, part in enumerate(parts)]
