@@ -91,7 +91,7 @@ knobs! {
     "iova" iova_base: u64 = 0x1_0000_0000, 0x10_0000..=0x2000_0000_0000, "where memory appears to the card; above 4 GiB headers have four words";
     "tags" tag_bits: u8 = 8, 5..=10, "bits of a tag that the card may use: 5, 8 or 10";
     "relaxed" relaxed: u8 = 1, 0..=1, "relaxed ordering is allowed: 0 or 1";
-    "completion_timeout" completion_timeout: u8 = 0, 0..=14, "the card's completion timeout, as in Device Control 2";
+    "completion_timeout" completion_timeout: u8 = 0, 0..=14, "the card's completion timeout, as in Device Control 2 (the gateware has none yet)";
     "credits" posted_credits: u32 = 32, 1..=1_000_000, "packets that the card's receive buffer takes before it holds back the host's writes";
     "seed" seed: u64 = 1, 0..=0xffff_ffff_ffff_ffff, "of everything random";
     "reorder" reorder: u8 = 0, 0..=1, "completions of different reads in random order: 0 or 1";
