@@ -138,6 +138,8 @@ pub enum Error {
         channel: String,
         /// What it did.
         what: String,
+        /// Bytes that the same transfer had moved before it, if it was one.
+        bytes: Option<u64>,
     },
     /// The user core's registers: no such register, no answer, or an error as the answer.
     Register {
@@ -166,6 +168,8 @@ pub enum Error {
         doing: String,
         /// The bus's reason.
         source: towpath_bus::BusError,
+        /// Bytes that the same transfer had moved before it, if it was one.
+        bytes: Option<u64>,
     },
 }
 
@@ -176,16 +180,18 @@ impl Error {
             Error::Timeout { bytes, .. } | Error::Cancelled { bytes, .. } | Error::Reset { bytes, .. } | Error::Fault { bytes, .. } => {
                 Some(*bytes)
             }
+            Error::Protocol { bytes, .. } | Error::Bus { bytes, .. } => *bytes,
             _ => None,
         }
     }
 
-    /// The same error with another count of moved bytes, where it has one.
+    /// The same error with another count of moved bytes, where it can have one.
     pub fn with_bytes(mut self, count: u64) -> Self {
         match &mut self {
             Error::Timeout { bytes, .. } | Error::Cancelled { bytes, .. } | Error::Reset { bytes, .. } | Error::Fault { bytes, .. } => {
                 *bytes = count;
             }
+            Error::Protocol { bytes, .. } | Error::Bus { bytes, .. } => *bytes = Some(count),
             _ => {}
         }
         self
@@ -215,7 +221,7 @@ impl Error {
     }
 
     pub(crate) fn bus(doing: impl Into<String>) -> impl FnOnce(towpath_bus::BusError) -> Error {
-        move |source| Error::Bus { doing: doing.into(), source }
+        move |source| Error::Bus { doing: doing.into(), source, bytes: None }
     }
 }
 
@@ -293,7 +299,7 @@ impl fmt::Display for Error {
                 "channel \"{channel}\": no such ticket; it belongs to another channel, or its result was collected already"
             ),
             Error::BufferInUse => write!(f, "the buffer is part of a transfer in flight; wait for its ticket, or cancel it, first"),
-            Error::Protocol { channel, what } => write!(
+            Error::Protocol { channel, what, .. } => write!(
                 f,
                 "channel \"{channel}\": the card broke the protocol: {what}; reset the channel, and report this with the bitstream's version"
             ),
@@ -304,7 +310,7 @@ impl fmt::Display for Error {
             ),
             Error::Invalid(what) => f.write_str(what),
             Error::Memory { bytes } => write!(f, "no memory for {bytes} bytes; use smaller messages or receive into buffers of your own"),
-            Error::Bus { doing, source } => write!(f, "{doing}: {source}"),
+            Error::Bus { doing, source, .. } => write!(f, "{doing}: {source}"),
         }
     }
 }

@@ -98,6 +98,11 @@ impl Registry {
         Some(address)
     }
 
+    /// Take out all ranges: address for the card and length of each.
+    pub fn drain(&mut self) -> Vec<(u64, usize)> {
+        std::mem::take(&mut self.0).into_values().flatten().map(|range| (range.address, range.bytes)).collect()
+    }
+
     /// The address for the card of a piece that lies in a registered range. Looks at the nearest start only: enough for ranges that do not overlap,
     /// and a miss costs no more than a mapping.
     pub fn find(&self, start: usize, bytes: usize, access: Access) -> Option<u64> {

@@ -129,6 +129,10 @@ struct Card {
     irq_vector: Vec<u32>,
     irq_enable: u32,
     gone: bool,
+    /// Stores that still succeed before one fails, once.
+    failing_store: Option<u32>,
+    /// Resets of channels do not end, and reset nothing.
+    stuck: bool,
     /// Accesses of the card's to memory that is not mapped.
     stray: u64,
 }
@@ -183,6 +187,21 @@ impl MockBus {
     /// The link goes down.
     pub fn unplug(&self) {
         self.card.lock().unwrap().gone = true;
+    }
+
+    /// Of the 64-bit stores from now on, the one after `ahead` more fails, once.
+    pub fn fail_store(&self, ahead: u32) {
+        self.card.lock().unwrap().failing_store = Some(ahead);
+    }
+
+    /// Resets of channels do not end, as long as this is so.
+    pub fn stick(&self, stuck: bool) {
+        self.card.lock().unwrap().stuck = stuck;
+    }
+
+    /// The channel's state on the card: enabled?
+    pub fn is_enabled(&self, channel: usize) -> bool {
+        self.card.lock().unwrap().channels[channel].enable
     }
 
     /// Maps that there are now.
@@ -407,7 +426,7 @@ impl Card {
                 ch.enable = value & c::CHANNEL_CONTROL_ENABLE_MASK != 0;
                 ch.announce = value & c::CHANNEL_CONTROL_ANNOUNCE_MASK != 0;
             }
-            c::CHANNEL_RESET_OFFSET => self.reset_channel(channel),
+            c::CHANNEL_RESET_OFFSET if !self.stuck => self.reset_channel(channel),
             c::CHANNEL_RING_BASE_OFFSET => ch.ring_base = ch.ring_base >> 32 << 32 | u64::from(value),
             0x0c => ch.ring_base = u64::from(value) << 32 | ch.ring_base & 0xffff_ffff,
             c::CHANNEL_RING_LOG2_OFFSET => ch.ring_log2 = value,
@@ -492,6 +511,10 @@ impl Card {
                     c::CHANNEL_STATUS_OFFSET => u32::from(ch.enable) | u32::from(ch.error) << c::CHANNEL_STATUS_ERROR_LSB,
                     c::CHANNEL_OVERFLOWS_OFFSET => ch.overflows,
                     c::CHANNEL_PRODUCED_OFFSET => ch.produced,
+                    c::CHANNEL_RESET_OFFSET if self.stuck => {
+                        self.now += 100_000_000; // nobody waits for this in real time
+                        c::CHANNEL_RESET_RESET_MASK
+                    }
                     _ => 0,
                 }
             }
@@ -713,6 +736,15 @@ impl Bus for MockBus {
         Ok(())
     }
     fn write64(&self, bar: u8, offset: u64, value: u64) -> Result<()> {
+        let mut card = self.lock()?;
+        card.failing_store = match card.failing_store {
+            Some(0) => {
+                card.failing_store = None;
+                return Err(BusError::System("a store".into(), std::io::ErrorKind::Other.into()));
+            }
+            left => left.map(|left| left - 1),
+        };
+        drop(card);
         self.write32(bar, offset, value as u32)?;
         self.write32(bar, offset + 4, (value >> 32) as u32)
     }

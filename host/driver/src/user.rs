@@ -20,7 +20,8 @@ use towpath_contract as contract;
 
 /// Largest number of bytes in one descriptor. The contract allows nearly 4 GiB; a timeout sees progress only between descriptors.
 const DESCRIPTOR_LIMIT: usize = 64 << 20;
-/// How long a cancel or a reset may take: much more than the longest completion timeout of a read.
+/// How long a cancel or a reset may take. Both wait for reads under way, which the system answers, or fails, much sooner; a read that is
+/// never answered holds them for ever, and they end here.
 const GRACE: Duration = Duration::from_secs(2);
 /// One wait for an interrupt, at most; then the ring is looked at anyway, for a reset wakes nobody.
 const SLICE: Duration = Duration::from_millis(100);
@@ -139,6 +140,16 @@ impl Shared {
                 return Ok(false);
             }
             self.bus.poll().map_err(Error::bus(format!("{}: {doing}", self.bus.name())))?;
+        }
+    }
+
+    /// The card did not stop as it was told to: nothing registered stays within its reach, for the program may use that memory again. Other
+    /// channels' transfers there end with a fault; the memory can be used further, and is then mapped for each transfer.
+    fn take_memory_away(&self) {
+        for (address, bytes) in lock(&self.registry).drain() {
+            if let Err(error) = self.bus.unmap(address, bytes) {
+                log::warn!("{}: taking {bytes} registered bytes away from the card: {error}", self.bus.name());
+            }
         }
     }
 
@@ -326,7 +337,7 @@ impl Driver for UserDriver {
         }
         if !ended {
             let what = format!("the card's reset has not ended after {GRACE:?}");
-            return Err(Error::Protocol { channel: "all".into(), what });
+            return Err(Error::Protocol { channel: "all".into(), what, bytes: None });
         }
         let mut interrupts = lock(&shared.interrupts);
         interrupts.enabled = 0;
@@ -342,5 +353,30 @@ impl Driver for UserDriver {
 
     fn now_ns(&self) -> u64 {
         self.shared.bus.now()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::mock::{MockBus, Settings};
+
+    /// Another thread may hold the channel, for a reset of the card, while the program drops it.
+    #[test]
+    fn a_reset_of_the_card_does_not_start_a_channel_that_was_closed_meanwhile() {
+        let bus = Arc::new(MockBus::new(Settings::default()));
+        let driver = UserDriver::open(bus.clone()).unwrap();
+        let handle = driver.open_channel(0, ChannelOptions::default()).unwrap();
+        let held = lock(&driver.shared.open)[0].upgrade().unwrap();
+        assert!(bus.is_enabled(0));
+        drop(handle);
+        assert!(!bus.is_enabled(0));
+        driver.reset().unwrap();
+        assert!(!bus.is_enabled(0));
+        drop(held);
+        let _again = driver.open_channel(0, ChannelOptions::default()).unwrap();
+        assert!(bus.is_enabled(0));
     }
 }

@@ -139,6 +139,15 @@ impl Core {
     /// # Safety
     /// The pieces are valid, for writes on C2H, and nobody else touches them while this runs (reading is fine on H2C).
     unsafe fn run(&self, pieces: &[Piece], message: Message, moved: u64) -> Result<Completion> {
+        // SAFETY: by this function's contract.
+        let result = unsafe { self.run_counted(pieces, message, moved) };
+        // Whatever failed in this part, the parts before it have moved.
+        result.map_err(|error| if error.bytes().is_none() { error.with_bytes(moved) } else { error })
+    }
+
+    /// # Safety
+    /// As [`Core::run`].
+    unsafe fn run_counted(&self, pieces: &[Piece], message: Message, moved: u64) -> Result<Completion> {
         let timeout = self.timeout();
         let ticket = loop {
             // SAFETY: valid by this function's contract; it does not return before the descriptor has ended.
@@ -337,6 +346,7 @@ impl Sender {
     }
 
     /// Post a range of a registered buffer and return at once, or as soon as the queue has room. The buffer can be read, not changed, until then.
+    /// Each ticket must be waited for, or collected by [`Self::poll_completions`]: how a transfer ended is kept until somebody asks.
     pub fn submit(&self, buffer: &Buffer, range: impl RangeBounds<usize>, message: Message) -> Result<Ticket> {
         // SAFETY: the buffer's counts keep it from being changed meanwhile.
         unsafe { self.core.submit(buffer, range, message, false, true) }
@@ -492,6 +502,7 @@ impl Receiver {
 
     /// Post a range of a registered buffer and return at once, or as soon as the queue has room. The buffer cannot be looked at until then. Each
     /// posted range takes bytes of one message only.
+    /// Each ticket must be waited for, or collected by [`Self::poll_completions`]: how a transfer ended is kept until somebody asks.
     pub fn submit(&self, buffer: &mut Buffer, range: impl RangeBounds<usize>) -> Result<Ticket> {
         // SAFETY: `&mut` shows that nobody looks at it now, the buffer's counts that nobody does later.
         unsafe { self.core.submit(buffer, range, Message::default(), true, true) }

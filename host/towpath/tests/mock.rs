@@ -450,6 +450,63 @@ fn a_card_that_goes_away_hangs_nobody() {
 }
 
 #[test]
+fn a_card_that_does_not_stop_loses_the_memory_before_the_program_gets_it_back() {
+    let (bus, device) = open(Settings::default());
+    let receiver = device.receiver("out0").unwrap();
+    let mut buffer = device.allocate(4096).unwrap();
+    let ticket = receiver.submit(&mut buffer, ..).unwrap();
+    bus.stick(true);
+    assert!(matches!(receiver.reset(), Err(Error::Protocol { .. })));
+    assert_eq!(receiver.wait(ticket, SHORT).unwrap().status, Status::Reset);
+    buffer.as_mut_slice().unwrap().fill(0xa5);
+    assert!(matches!(receiver.try_submit(&mut buffer, ..), Err(Error::Protocol { .. })));
+    // The card goes on with what it had: it finds no memory there.
+    bus.produce(0, &pattern(1000), true);
+    (0..1000).for_each(|_| towpath_bus::Bus::poll(&*bus).unwrap());
+    assert!(buffer.as_slice().unwrap().iter().all(|byte| *byte == 0xa5));
+    assert!(bus.stray() > 0);
+    bus.stick(false);
+    receiver.reset().unwrap();
+    bus.produce(0, b"and on", true);
+    let ticket = receiver.submit(&mut buffer, ..).unwrap();
+    assert_eq!(receiver.wait(ticket, SHORT).unwrap().bytes, 6);
+    assert_eq!(&buffer.as_slice().unwrap()[..6], b"and on");
+    drop((receiver, buffer));
+    assert_eq!(bus.maps(), 0);
+}
+
+#[test]
+fn a_post_that_fails_half_way_leaves_nothing_for_the_next_message() {
+    let attributes = Message { offset: 77, user: 5, length: Some(6), ..Message::default() };
+    // Two stores a descriptor, three descriptors.
+    for ahead in 0..6 {
+        let (bus, device) = open(Settings::default());
+        let (sender, receiver) = (device.sender("in0").unwrap(), device.receiver("out0").unwrap());
+        bus.fail_store(ahead);
+        let error = sender.send_message(b"failed", attributes).unwrap_err();
+        assert!(matches!(error, Error::Bus { .. }) && error.to_string().contains("reset the channel"), "{ahead}: {error}");
+        let error = sender.send(b"too early").unwrap_err();
+        assert!(error.to_string().contains("reset the channel"), "{ahead}: {error}");
+        sender.reset().unwrap();
+        sender.send(b"plain").unwrap();
+        let (bytes, received) = receiver.recv_message().unwrap();
+        assert_eq!((bytes.as_slice(), received.offset, received.user), (&b"plain"[..], 0, 0), "{ahead}");
+        assert_eq!((bus.overflows(0), bus.stray()), (0, 0));
+    }
+}
+
+#[test]
+fn a_failure_in_a_later_part_tells_what_the_parts_before_it_moved() {
+    const PART: usize = 64 << 20;
+    let (bus, device) = open(Settings { capacity: usize::MAX, ..Settings::default() });
+    let sender = device.sender("in0").unwrap();
+    bus.fail_store(2); // the second descriptor's
+    let error = sender.send(&vec![1; PART + 1]).unwrap_err();
+    assert!(matches!(error, Error::Bus { .. }), "{error}");
+    assert_eq!(error.bytes(), Some(PART as u64));
+}
+
+#[test]
 fn registers_tell_what_went_wrong() {
     let (_bus, device) = open(Settings::default());
     let registers = device.registers();

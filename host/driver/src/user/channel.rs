@@ -54,8 +54,10 @@ pub(super) struct State {
     followers: usize,
     /// The program uses the event descriptor: a look that finds nothing arms the interrupt.
     events: bool,
-    /// The card does not even reset this channel: it is not to be used again.
+    /// The card may hold what we do not know of: nothing is posted before a reset has ended.
     lost: bool,
+    /// The program has dropped it: no reset of the card starts it again.
+    closed: bool,
 }
 
 /// A descriptor between post and completion, with everything that has to live as long.
@@ -90,6 +92,7 @@ impl UserChannel {
             followers: 0,
             events: false,
             lost: false,
+            closed: false,
         };
         let channel = UserChannel {
             shared: shared.clone(),
@@ -232,8 +235,14 @@ impl UserChannel {
         state.finished.insert(done.ticket, result);
     }
 
-    /// End everything in flight without the card.
-    fn abandon(&self, state: &mut State) {
+    /// End everything in flight without the card. If the card has not `stopped`, its memory is taken away from it.
+    fn abandon(&self, state: &mut State, stopped: bool) {
+        if !stopped {
+            state.lost = true;
+            if !state.flight.is_empty() {
+                self.shared.take_memory_away();
+            }
+        }
         while let Some(front) = state.flight.front() {
             let completion = Completion { ticket: front.ticket, status: Status::Reset, bytes: 0, offset: 0, user: 0 };
             self.finish(state, Ok(completion));
@@ -316,7 +325,7 @@ impl UserChannel {
         let channel = || self.name().to_string();
         match state.finished.remove(&ticket) {
             Some(Ok(completion)) => Ok(Some(completion)),
-            Some(Err(what)) => Err(Error::Protocol { channel: channel(), what }),
+            Some(Err(what)) => Err(Error::Protocol { channel: channel(), what, bytes: None }),
             // In flight are the newest tickets, without a gap.
             None if state.flight.front().is_some_and(|f| f.ticket <= ticket) && ticket.0 < state.next_ticket => Ok(None),
             None => Err(Error::UnknownTicket { channel: channel() }),
@@ -338,12 +347,12 @@ impl UserChannel {
                 self.after_reset(state, ended)?;
                 if !ended {
                     let what = format!("its reset has not ended after {GRACE:?}");
-                    return Err(Error::Protocol { channel: self.name().into(), what });
+                    return Err(Error::Protocol { channel: self.name().into(), what, bytes: None });
                 }
                 Ok(())
             }
             Err(error) => {
-                self.abandon(state);
+                self.abandon(state, false);
                 Err(error)
             }
         }
@@ -359,10 +368,11 @@ impl UserChannel {
 
     pub(super) fn after_reset(&self, state: &mut State, ended: bool) -> Result<()> {
         self.reap(state);
-        self.abandon(state);
-        state.lost = !ended;
-        if ended {
+        self.abandon(state, ended);
+        if ended && !state.closed {
+            state.lost = true;
             self.set_up(state)?;
+            state.lost = false;
         }
         Ok(())
     }
@@ -370,13 +380,14 @@ impl UserChannel {
     /// Stop the channel for good; afterwards the card touches none of its memory.
     pub(super) fn close(&self) {
         let mut state = lock(&self.state);
-        match self.reset_card() {
+        state.closed = true;
+        let ended = self.reset_card();
+        match &ended {
             Ok(true) => self.reap(&mut state),
             Ok(false) => log::warn!("{}", self.doing("closing: its reset does not end")),
             Err(error) => log::debug!("{error}"),
         }
-        self.abandon(&mut state);
-        state.lost = true;
+        self.abandon(&mut state, matches!(ended, Ok(true)));
     }
 
     /// Where the card finds a piece; what was mapped for this is added to `mapped`.
@@ -398,14 +409,19 @@ impl UserChannel {
         Ok(address)
     }
 
-    fn post(&self, descriptor: contract::Descriptor) -> Result<()> {
+    /// Post one descriptor. If that fails, a part of it, or a prefix before it, may stand on the card: only a reset takes it away.
+    fn post(&self, state: &mut State, descriptor: contract::Descriptor) -> Result<()> {
         let image = descriptor.to_le_bytes();
         let at = self.page(contract::PAGE_CHANNEL_DOORBELL) + contract::DOORBELL_DESCRIPTOR_OFFSET;
         for (offset, half) in [(0, &image[..8]), (8, &image[8..])] {
             let mut word = [0; 8];
             word.copy_from_slice(half);
             let written = self.shared.bus.write64(DEVICE, at + offset, u64::from_le_bytes(word));
-            written.map_err(|error| Error::bus(self.doing("posting a descriptor"))(error))?;
+            if let Err(error) = written {
+                state.lost = true;
+                self.shared.take_memory_away();
+                return Err(Error::bus(self.doing("posting a descriptor (reset the channel before it is used again)"))(error));
+            }
         }
         Ok(())
     }
@@ -455,13 +471,13 @@ impl UserChannel {
         };
         if has_attributes(&message) && h2c {
             let control = control(contract::Kind::Attributes);
-            self.post(contract::Descriptor { address: message.offset, length: message.user, cookie, control })?;
+            self.post(state, contract::Descriptor { address: message.offset, length: message.user, cookie, control })?;
         }
         if let Some(total) = message.length.filter(|_| h2c) {
             let control = control(contract::Kind::MessageLength);
-            self.post(contract::Descriptor { address: total, length: 0, cookie, control })?;
+            self.post(state, contract::Descriptor { address: total, length: 0, cookie, control })?;
         }
-        self.post(contract::Descriptor { address, length, cookie, control: control(kind) | end })
+        self.post(state, contract::Descriptor { address, length, cookie, control: control(kind) | end })
     }
 }
 
@@ -518,7 +534,8 @@ impl Channel for Handle {
         let mut state = lock(&channel.state);
         let state = &mut *state;
         if state.lost {
-            return Err(Error::Protocol { channel: channel.name().into(), what: "it did not come out of its last reset".into() });
+            let what = "a post or a reset of it failed, so nobody knows what it holds";
+            return Err(Error::Protocol { channel: channel.name().into(), what: what.into(), bytes: None });
         }
         channel.reap(state);
         if state.used + places > depth {
@@ -567,7 +584,7 @@ impl Channel for Handle {
             channel.reap(&mut state);
             let Some(last) = state.flight.back().map(|flight| flight.ticket) else { return Ok(()) };
             if let Err(error) = channel.doorbell(contract::DOORBELL_CANCEL_OFFSET, 1, "cancelling") {
-                channel.abandon(&mut state);
+                channel.abandon(&mut state, false);
                 return Err(error);
             }
             last
@@ -580,7 +597,7 @@ impl Channel for Handle {
                 channel.reset_locked(&mut lock(&channel.state))
             }
             Err(error) => {
-                channel.abandon(&mut lock(&channel.state));
+                channel.abandon(&mut lock(&channel.state), false);
                 Err(error)
             }
         }
