@@ -115,7 +115,12 @@ class Edge:
         self.asynchronous = int(dut.USER_ASYNC.value)
         self.h2c_in, self.h2c_out = Source(self, "mv_h2c", H2C_FIELDS), Sink(self, "h2c", H2C_FIELDS)
         self.c2h_in, self.c2h_out = Source(self, "c2h", C2H_FIELDS), Sink(self, "mv_c2h", C2H_FIELDS)
-        self.reset_h2c = self.reset_c2h = 0  # to pulse in the next clock
+        self.reset_h2c = self.reset_c2h = 0  # to begin in the next clock
+        self.hold = 1  # clocks that a reset lasts
+        self.held = (0, 0)
+        self.left = 0
+        self.told_h2c, self.told_c2h = [0] * CHANNELS, [0] * CHANNELS  # resets that the core has seen begin
+        self.was_h2c = self.was_c2h = 0
         self.card_reset = 1
         self.user_low = 0
         self.irqs = [0] * 16
@@ -173,7 +178,10 @@ class Edge:
         dut = self.dut
         while not self.stop:
             await FallingEdge(dut.clk)
-            dut.mv_h2c_reset.value, dut.mv_c2h_reset.value = self.reset_h2c, self.reset_c2h
+            if self.reset_h2c or self.reset_c2h:
+                self.held, self.left = (self.reset_h2c, self.reset_c2h), self.hold
+            dut.mv_h2c_reset.value, dut.mv_c2h_reset.value = self.held if self.left else (0, 0)
+            self.left = max(self.left - 1, 0)
             pulsed_h2c, pulsed_c2h = self.reset_h2c, self.reset_c2h
             self.reset_h2c = self.reset_c2h = 0
             epochs = list(self.c2h_in.epoch)
@@ -228,10 +236,13 @@ class Edge:
             h2c_reset, c2h_reset = int(dut.h2c_reset.value), int(dut.c2h_reset.value)
             assert h2c_reset & int(dut.h2c_tvalid.value) == 0 and c2h_reset & int(dut.c2h_tready.value) == 0
             for c in range(CHANNELS):
+                self.told_h2c[c] += (h2c_reset & ~self.was_h2c) >> c & 1
+                self.told_c2h[c] += (c2h_reset & ~self.was_c2h) >> c & 1
                 if h2c_reset >> c & 1:
                     self.h2c_out.marks[c] += 1
                 if c2h_reset >> c & 1:
                     self.c2h_in.forget(c)
+            self.was_h2c, self.was_c2h = h2c_reset, c2h_reset
 
     async def wait(self, true, patience=3000):
         for _ in range(patience):
@@ -345,6 +356,40 @@ async def channel_resets(dut):
             assert final > 0 and got.get(final) == sent.get(final) and len(sent[final]) > 15
         await e.finish()
     assert cut > 0 or not int(dut.USER_ASYNC.value)
+
+
+@cocotb.test()
+async def long_resets(dut):
+    """A reset of any length is one reset; once it is neither asked for nor busy, all that either side sends arrives."""
+    asynchronous = int(dut.USER_ASYNC.value)
+    for a, b in (*RATIOS, (4000, 90014)) if asynchronous else RATIOS[:1]:
+        e = Edge(dut, f"long resets {a}:{b}")
+        await e.start(a, b)
+        for turn, hold in enumerate((1, 2, 8, 8, 60, 400), 1):
+            for side in (e.h2c_in, e.h2c_out, e.c2h_in, e.c2h_out):
+                side.eager = e.rng.choice((0.3, 1.0))
+            await e.clocks(e.rng.randrange(100, 160))
+            e.hold, e.reset_h2c, e.reset_c2h = hold, 3, 3
+            await e.clocks(2)  # the first drives it
+            busy = int(dut.mv_h2c_reset_busy.value), int(dut.mv_c2h_reset_busy.value)
+            assert busy == ((3, 3) if asynchronous else (0, 0))
+            await e.wait(
+                lambda e=e: not (e.left or dut.mv_h2c_reset.value or dut.mv_c2h_reset.value)
+                and not (int(dut.mv_h2c_reset_busy.value) or int(dut.mv_c2h_reset_busy.value))
+            )
+            since = [len(sent) for source in (e.h2c_in, e.c2h_in) for sent in source.sent]
+            for side in (e.h2c_in, e.h2c_out, e.c2h_in, e.c2h_out):
+                side.eager = 1.0
+            await e.clocks(40 * max(a, b) // a)
+            await e.drain()
+            await e.clocks(40 * max(a, b) // a)
+            assert e.told_h2c == e.told_c2h == [turn] * CHANNELS, f"{turn} resets, the last of {hold} clocks"
+            pairs = ((source, sink, c) for source, sink in ((e.h2c_in, e.h2c_out), (e.c2h_in, e.c2h_out)) for c in range(CHANNELS))
+            for start, (source, sink, c) in zip(since, pairs, strict=True):
+                new = [number for _, number in source.sent[c][start:]]
+                assert len(new) > 15 and [number for number, _ in sink.got[c]][-len(new) :] == new
+            e.h2c_in.open = e.c2h_in.open = True
+        await e.finish()
 
 
 @cocotb.test()
