@@ -246,7 +246,8 @@ module tp_control
   assign ask_offset = ask_addr[11:2];
   assign ask_device = ask && !ask_none && !ask_window;
   assign ask_first = ask_device && !asked;
-  assign ask_irq_range = ask_offset >= 10'(TP_CARD_INBOUND_OVERRUNS_OFFSET / 4) && ask_offset < 10'('h100 / 4);
+  assign ask_irq_range = ask_offset >= 10'(TP_CARD_INBOUND_OVERRUNS_OFFSET / 4) &&
+      ask_offset < 10'((TP_CARD_USER_IRQ_COUNT_OFFSET + TP_USER_INTERRUPTS * TP_CARD_USER_IRQ_COUNT_STRIDE) / 4);
   assign window_ask = ask && !ask_none && ask_window;
   assign disc_ask = ask_first && ask_group == 0 && ask_page == 2'(TP_PAGE_DISCOVERY);
   // The card page tells of window writes, so it is read after them; no other page waits for the user core.

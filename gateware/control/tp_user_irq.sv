@@ -4,6 +4,8 @@
 // Sixteen lines of the user core with a handshake each: one handshake is one event. A scanner looks at one line a cycle; an event found
 // increments the line's count and, when the line is enabled, asks for its MSI-X vector. While a vector waits (`fire_ready` 0), events
 // wait at their lines. The card's own events (`event_pulse`, one a cycle at most) are collected by the same scanner and never lost.
+// A count follows its event late: by one round of the scanner, SLOTS cycles, and by one more for each read of the host in that time, so
+// that a read right after a write that timed out may show the old count (`window_status` is never late).
 // Counts live in one small RAM, as do the vectors; after `rst` or `clear` they are swept to 0, in which time nothing is served.
 // With `hold` (the user core is in reset) no line is looked at. A vector over 255 is kept as 255, which no table has.
 module tp_user_irq

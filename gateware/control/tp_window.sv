@@ -19,7 +19,7 @@ module tp_window #(
     output logic          overrun,
     output logic          timed_out,
     output logic          failed,
-    output logic          idle,              // no write waits or is under way
+    output logic          idle,              // no write waits or is under way, and none's outcome is still being told
     input  logic          word_valid,
     input  logic [AW-1:3] word_addr,
     input  logic [  63:0] word_data,
@@ -97,7 +97,7 @@ module tp_window #(
   assign give_up = open && !waited && (have && !skip || !have && ask && !ack);  // the core still owes an answer
   assign half_done = skip && !waited || writing && waited && (answered || expired) || have && give_up;
   assign pop = half_done && (upper || head.strb[7:4] == 0);
-  assign idle = !have;
+  assign idle = !have && !timed_out && !failed;  // the last write leaves the queue in the clock before these
 
   assign m_axil_awaddr = 32'({access_addr, 2'b00});
   assign m_axil_araddr = 32'({access_addr, 2'b00});

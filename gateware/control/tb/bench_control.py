@@ -474,6 +474,33 @@ async def window(dut):
 
 
 @cocotb.test()
+async def status_after_writes(dut):
+    """A read of window_status that already waits when a window write is given up or answered with an error tells of it."""
+    b = Bench(dut, "status_after_writes")
+    await b.start()
+    status_at = b.card(TP.TP_CARD_WINDOW_STATUS_OFFSET)
+    limit = 40
+    b.write32(b.card(TP.TP_CARD_WINDOW_TIMEOUT_OFFSET), limit)
+    for turn in range(60):
+        late = turn % 2
+        b.core.delay = lambda late=late: 2 * limit if late else b.rng.randrange(limit // 2)
+        # Of a word of two accesses only the last one may fail, too.
+        count = b.rng.randint(1, 2)
+        responses = [0] * (count - 1) + [b.rng.choice((2, 3))]
+        b.core.resp = lambda responses=responses: responses.pop(0)
+        b.write(2, 8, [turn] * count)
+        await b.until(lambda: not b.beats)
+        answered = len(b.answers)
+        b.read_later(0, status_at)
+        await b.until(lambda answered=answered: len(b.answers) > answered and b.answers[-1][2])
+        expected = TP.TP_CARD_WINDOW_STATUS_TIMEOUT_MASK if late else TP.TP_CARD_WINDOW_STATUS_ERROR_MASK
+        assert b.answers[-1][1][0] == expected, f"write {turn} of {count} dwords, {'given up' if late else 'refused'}"
+        await b.until(lambda: not b.core.pending)
+        b.write32(status_at, expected)
+        await b.step(5)
+
+
+@cocotb.test()
 async def window_timeout(dut):
     """A core that answers late or never: all ones, counted, nothing else stands still, and no late answer is taken for another's."""
     b = Bench(dut, "window_timeout")
