@@ -374,8 +374,10 @@ async def long_resets(dut):
             busy = int(dut.mv_h2c_reset_busy.value), int(dut.mv_c2h_reset_busy.value)
             assert busy == ((3, 3) if asynchronous else (0, 0))
             await e.wait(
-                lambda e=e: not (e.left or dut.mv_h2c_reset.value or dut.mv_c2h_reset.value)
-                and not (int(dut.mv_h2c_reset_busy.value) or int(dut.mv_c2h_reset_busy.value))
+                lambda e=e: (
+                    not (e.left or dut.mv_h2c_reset.value or dut.mv_c2h_reset.value)
+                    and not (int(dut.mv_h2c_reset_busy.value) or int(dut.mv_c2h_reset_busy.value))
+                )
             )
             since = [len(sent) for source in (e.h2c_in, e.c2h_in) for sent in source.sent]
             for side in (e.h2c_in, e.h2c_out, e.c2h_in, e.c2h_out):
