@@ -454,6 +454,8 @@ impl Bus for SimBus {
         let device = self.device_mut(&mut turn)?;
         device.reset_done = false;
         device.input.config.function_reset = 1;
+        // A function in reset has lost its command register; the kernel writes it back afterwards, as this does below.
+        let bus_master = std::mem::take(&mut device.input.config.bus_master);
         device.input.config.msix_enable = 0;
         let deadline = turn.now + RESET_NANOSECONDS * 1000;
         while !self.device(&turn)?.reset_done {
@@ -463,6 +465,7 @@ impl Bus for SimBus {
         }
         let device = self.device_mut(&mut turn)?;
         device.input.config.function_reset = 0;
+        device.input.config.bus_master = bus_master;
         device.port.free_all_tags();
         for vector in &mut device.vectors {
             (vector.delivered, vector.signal) = (None, None);
