@@ -217,13 +217,16 @@ module tp_dma
   assign p_data[1] = msix_posted_data;
   assign p_last[1] = msix_posted_last;
   assign msix_posted_ready = p_ready[1];
+  // From a register: a packet that is shown depends on no input of the same cycle.
+  logic bus_master;
+  always_ff @(posedge clk) bus_master <= cfg.bus_master && !rst;
   tp_posted_merge #(
       .SOURCES(3),
       .DATA_WIDTH(DATA_WIDTH)
   ) i_posted (
       .clk,
       .rst,
-      .bus_master(cfg.bus_master),
+      .bus_master,
       .discard(card_reset),
       .in_valid(p_valid),
       .in_ready(p_ready),
