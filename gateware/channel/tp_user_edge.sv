@@ -8,7 +8,7 @@
 // `mv_*_reset` is 1 for a clock or more on `clk`: one reset, in which nothing moves. Beats that came before it are dropped on both sides of
 // the crossing, beats after it arrive; to the core it is `*_reset`, 1 for a clock or more, beside `h2c_tvalid` 0 and `c2h_tready` 0.
 // `mv_*_reset_busy` is 1 from its rise until the core has been told and nothing old is left: what either side sends from then on arrives.
-// A user clock that stands still keeps it 1. With USER_ASYNC 0 it is always 0: then the reset is over with `mv_*_reset`.
+// A user clock that stands still keeps it 1; `user_busy` ends it, since the reset of the whole core forgets all there is. With USER_ASYNC 0 it is always 0: then the reset is over with `mv_*_reset`.
 // `card_reset` (a level) holds the user core in reset, as does `rst`: `user_rst_n` is low for 16 clocks of the user's at least. `user_busy` is
 // 1 until the core has left reset; meanwhile nothing passes in either direction, and what waited in the crossings is forgotten.
 //
@@ -129,7 +129,7 @@ module tp_user_edge #(
 
   if (USER_ASYNC) begin : gen_crossings
     for (genvar i = 0; i < NH; i++) begin : gen_h2c
-      logic ready;
+      logic ready, resetting;
       tp_h2c_crossing #(
           .WIDTH(DATA_WIDTH + KEEP + 2 + 64 + 64 + 32),
           .DEPTH(DEPTH)
@@ -137,7 +137,7 @@ module tp_user_edge #(
           .clk,
           .rst(near_rst),
           .mv_reset(mv_h2c_reset[i]),
-          .mv_reset_busy(mv_h2c_reset_busy[i]),
+          .mv_reset_busy(resetting),
           .mv_tvalid(mv_h2c_tvalid[i] && open),
           .mv_tready(ready),
           .mv_beat({
@@ -151,9 +151,10 @@ module tp_user_edge #(
           .beat({h2c_tdata[i], h2c_tkeep[i], h2c_tlast[i], h2c_error[i], h2c_length[i], h2c_offset[i], h2c_user[i]})
       );
       assign mv_h2c_tready[i] = ready && open;
+      assign mv_h2c_reset_busy[i] = resetting && open;
     end
     for (genvar i = 0; i < NC; i++) begin : gen_c2h
-      logic valid;
+      logic valid, resetting;
       tp_c2h_crossing #(
           .WIDTH(DATA_WIDTH + KEEP + 1 + 48 + 32 + 32),
           .DEPTH(DEPTH)
@@ -167,12 +168,13 @@ module tp_user_edge #(
           .clk,
           .rst(near_rst),
           .mv_reset(mv_c2h_reset[i]),
-          .mv_reset_busy(mv_c2h_reset_busy[i]),
+          .mv_reset_busy(resetting),
           .mv_tvalid(valid),
           .mv_tready(mv_c2h_tready[i] && open),
           .mv_beat({mv_c2h_tdata[i], mv_c2h_tkeep[i], mv_c2h_tlast[i], mv_c2h_length[i], mv_c2h_offset[i], mv_c2h_user[i]})
       );
       assign mv_c2h_tvalid[i] = valid && open;
+      assign mv_c2h_reset_busy[i] = resetting && open;
     end
 
     logic awready, wready, bvalid, arready, rvalid;

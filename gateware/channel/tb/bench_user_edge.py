@@ -128,6 +128,7 @@ class Edge:
         self.irq_eager = 0.5
         self.mover_hooks, self.user_hooks = [], []
         self.stop = False
+        self.still = False  # the user's clock stands still
         for name in ("rst", "card_reset", "mv_h2c_reset", "mv_c2h_reset", "irq_valid", "mv_irq_ready", "user_clk", "clk"):
             getattr(dut, name).value = 0
         for prefix, names in (
@@ -142,7 +143,7 @@ class Edge:
         await Timer(phase + 1, "ps")
         while not self.stop:
             for clk in clks:
-                clk.value = 1
+                clk.value = int(not self.still or clk is self.dut.clk)
             await Timer(period // 2, "ps")
             for clk in clks:
                 clk.value = 0
@@ -365,7 +366,7 @@ async def long_resets(dut):
     for a, b in (*RATIOS, (4000, 90014)) if asynchronous else RATIOS[:1]:
         e = Edge(dut, f"long resets {a}:{b}")
         await e.start(a, b)
-        for turn, hold in enumerate((1, 2, 8, 8, 60, 400), 1):
+        for turn, hold in enumerate((1, 2, 8, 8, 60, 200), 1):
             for side in (e.h2c_in, e.h2c_out, e.c2h_in, e.c2h_out):
                 side.eager = e.rng.choice((0.3, 1.0))
             await e.clocks(e.rng.randrange(100, 160))
@@ -391,6 +392,16 @@ async def long_resets(dut):
                 new = [number for _, number in source.sent[c][start:]]
                 assert len(new) > 15 and [number for number, _ in sink.got[c]][-len(new) :] == new
             e.h2c_in.open = e.c2h_in.open = True
+        if asynchronous:
+            # A clock that stands still holds up a channel's reset, but not the card's.
+            e.still, e.hold, e.reset_h2c, e.reset_c2h = True, 8, 3, 3
+            await e.clocks(100)
+            assert int(dut.mv_h2c_reset_busy.value) == int(dut.mv_c2h_reset_busy.value) == 3
+            e.card_reset = 1
+            await e.clocks(5)
+            assert int(dut.mv_h2c_reset_busy.value) == int(dut.mv_c2h_reset_busy.value) == 0
+            e.still, e.card_reset = False, 0
+            await e.wait(lambda: not dut.user_busy.value)
         await e.finish()
 
 
