@@ -6,12 +6,13 @@ over into beats of the neutral streams, and the core's beats into TLPs. It holds
 stream, or the link, allows: a beat that was shown stays, a packet has the beats its header tells of, requests keep to MPS, MRRS, 4 KiB and
 the rules of byte enables, tags are not used twice, reads of a BAR come only against a credit.
 
-Like a hard block it may pause any stream at any beat, keeps a few packets of each kind in buffers, sends what the core gave in the order of
-acceptance, delivers reads of a BAR behind the writes before them, and hands over answers to different reads of the core in any order.
+Like a hard block it may pause any stream at any beat, keeps a few packets in its buffers, sends what the core gave in the order in which
+the last beats were taken, delivers reads of a BAR behind the writes before them, and hands over answers to different reads in any order.
 """
 
 import random
 from collections import deque
+from typing import NamedTuple
 
 import cocotb
 from bench import PACKAGES, TLP, TP, Layout
@@ -29,6 +30,16 @@ BUFFERS = 16  # packets that wait for the link before the core is stopped
 SHUFFLE = 8  # answers among which the next one is chosen
 GRACE = 4  # clocks until a change of the configuration must have taken effect
 CHANNELS = 2
+
+
+class Limits(NamedTuple):
+    """What the link allows the card."""
+
+    master: bool
+    payload: int
+    read: int
+    tags: int
+    relaxed: bool
 
 
 class Outbound:
@@ -54,8 +65,7 @@ class Outbound:
             want = int(self.rng.random() >= self.stall)
             self.change = self.rng.randrange(1, 12)
         self.change -= 1
-        if not room and self.open is None:
-            want = 0  # a packet under way keeps its place
+        want = want if room else 0
         if want != self.is_ready:
             self.is_ready = want
             self.ready.value = want
@@ -64,33 +74,32 @@ class Outbound:
         assert self.waiting is None, f"tx_{self.name}: a beat was taken back before it was accepted"
 
     def sample(self, clock: int):
-        """(begins, packet): whether a packet's first beat was taken, and the packet if its last one was."""
+        """(header's fields, payload) of the packet whose last beat was taken, if one was."""
         if self.valid.value != 1:
             self.idle()
-            return False, None
+            return None
         if self.waiting is None and self.open is None:
             self.shown = clock
         beat = (int(self.hdr.value), int(self.data.value) if self.lane else 0, int(self.last.value) if self.lane else 1)
         assert self.waiting in (None, beat), f"tx_{self.name}: a beat changed while it waited"
         if not self.is_ready:
             self.waiting = beat
-            return False, None
+            return None
         self.waiting = None
         header, data, last = beat
-        begins = self.open is None
-        if begins:
+        if self.open is None:
             self.open = (header, bytearray())
         assert self.open[0] == header, f"tx_{self.name}: the header changed within a packet"
         if self.lane:
             self.open[1].extend(data.to_bytes(self.lane, "little"))
         if not last:
-            return begins, None
+            return None
         payload, self.open = self.open[1], None
         fields = self.layout.unpack(header)
         if self.lane:
             beats = max(1, -(-4 * fields["dwords"] // self.lane))
             assert len(payload) == beats * self.lane, f"tx_{self.name}: {len(payload) // self.lane} beats for {fields}"
-        return begins, (fields, bytes(payload[: 4 * fields["dwords"]]) if self.lane else b"")
+        return fields, bytes(payload[: 4 * fields["dwords"]]) if self.lane else b""
 
 
 class Inbound:
@@ -170,15 +179,15 @@ class Card(Endpoint):
         self.credits = 0
         self.reading: dict[int, int] = {}  # the core's reads in flight: tag: bytes to come
         self.asked: dict[tuple[int, int], Tlp] = {}  # the host's reads in flight
-        self.outgoing: deque = deque()  # slots in order of acceptance, each a list with its TLP once that is whole
-        self.begun: dict[str, list] = {}  # stream: slot of the packet under way
-        self.late: list | None = None  # see _delay
+        self.outgoing: deque = deque()  # in the order in which the core's packets were taken whole
+        self.late: Tlp | None = None  # see _accept
         self.more = Event()
         self.clock = 0
-        self.master_off: int | None = None  # clock in which bus mastering was switched off
         self.function_reset = False
         self.largest = {"write": 0, "read": 0, "reads in flight": 0}
         self.changed = True  # the configuration, since the core saw it last
+        self.limits = self.former_limits = self._limits()
+        self.since = 0  # clock in which the core saw `limits` first
         cocotb.start_soon(self._run())
         cocotb.start_soon(self._transmit())
 
@@ -207,6 +216,18 @@ class Card(Endpoint):
             function_reset=int(self.function_reset),
             transmit_room=(1 << CONFIG.fields["transmit_room"][1]) - 1,
         )
+
+    def _limits(self) -> Limits:
+        cap = self.pcie_cap
+        tags = 256 if cap.extended_tag_field_enable else 32
+        payload, read = 128 << cap.max_payload_size, 128 << cap.max_read_request_size
+        return Limits(self.bus_master_enable, payload, read, tags, cap.enable_relaxed_ordering)
+
+    def _allowed(self, stream: Outbound) -> Limits:
+        """The limits that hold for the packet of this stream: when they changed while it was shown, either."""
+        if stream.shown > self.since + GRACE:
+            return self.limits
+        return Limits(*map(max, self.limits, self.former_limits))
 
     async def _function_reset(self) -> None:
         """Function-level reset: configuration space goes back to its defaults at once, the core says when it is quiet."""
@@ -293,7 +314,9 @@ class Card(Endpoint):
         """The link's rules for a request of ours."""
         what = {"posted": "write", "read": "read"}[stream.name]
         where = f"{what} of {f['dwords']} dwords at {f['addr']:#x}"
-        assert self.master_off is None or stream.shown <= self.master_off + GRACE, f"{where} with bus mastering off"
+        allowed = self._allowed(stream)
+        assert allowed.master, f"{where} with bus mastering off"
+        assert allowed.relaxed or not f["relaxed"], f"{where}, relaxed, which is not allowed"
         assert f["addr"] % 4 == 0 and 1 <= f["dwords"] <= most // 4, f"{where}; {most} bytes are allowed"
         assert f["addr"] // 4096 == (f["addr"] + 4 * f["dwords"] - 1) // 4096, f"{where} crosses 4 KiB"
         if f["dwords"] == 1:
@@ -304,33 +327,30 @@ class Card(Endpoint):
         self.largest[what] = max(self.largest[what], 4 * f["dwords"])
 
     def _write(self, f: dict[str, int], payload: bytes) -> Tlp:
-        self._check_request(self.posted_out, f, 128 << self.pcie_cap.max_payload_size)
+        self._check_request(self.posted_out, f, self._allowed(self.posted_out).payload)
         tlp = Tlp()
         tlp.fmt_type = TlpType.MEM_WRITE_64 if f["addr"] >> 32 else TlpType.MEM_WRITE
         tlp.requester_id = self.pcie_id
         tlp.address, tlp.length, tlp.first_be, tlp.last_be = f["addr"], f["dwords"], f["first_be"], f["last_be"]
         if self.fault == "byte_enables" and tlp.length > 1:
             tlp.first_be = 15
-        tlp.attr = self._relaxed(f)
+        tlp.attr = TlpAttr.RO if f["relaxed"] else TlpAttr(0)
         tlp.data = bytearray(payload)
         return tlp
 
-    def _read(self, f: dict[str, int]) -> Tlp:
-        self._check_request(self.read_out, f, 128 << self.pcie_cap.max_read_request_size)
+    def _read(self, f: dict[str, int], _: bytes) -> Tlp:
+        allowed = self._allowed(self.read_out)
+        self._check_request(self.read_out, f, allowed.read)
         assert f["tag"] not in self.reading, f"tag {f['tag']} is in use"
-        assert f["tag"] < (256 if self.pcie_cap.extended_tag_field_enable else 32), f"tag {f['tag']} is too long for this link"
+        assert f["tag"] < allowed.tags, f"tag {f['tag']} is too long for this link"
         tlp = Tlp()
         tlp.fmt_type = TlpType.MEM_READ_64 if f["addr"] >> 32 else TlpType.MEM_READ
         tlp.requester_id = self.pcie_id
         tlp.address, tlp.length, tlp.first_be, tlp.last_be, tlp.tag = f["addr"], f["dwords"], f["first_be"], f["last_be"], f["tag"]
-        tlp.attr = self._relaxed(f)
+        tlp.attr = TlpAttr.RO if f["relaxed"] else TlpAttr(0)
         self.reading[tlp.tag] = tlp.get_be_byte_count()
         self.largest["reads in flight"] = max(self.largest["reads in flight"], len(self.reading))
         return tlp
-
-    def _relaxed(self, f: dict[str, int]) -> TlpAttr:
-        assert not f["relaxed"] or self.pcie_cap.enable_relaxed_ordering, "relaxed ordering is not allowed"
-        return TlpAttr.RO if f["relaxed"] else TlpAttr(0)
 
     def _answer(self, f: dict[str, int], payload: bytes) -> Tlp:
         asked = self.asked.pop((f["requester"], f["tag"]), None)
@@ -350,32 +370,23 @@ class Card(Endpoint):
         return tlp
 
     def _accept(self, stream: Outbound, build) -> None:
-        begins, packet = stream.sample(self.clock)
-        if begins:
-            self.begun[stream.name] = []
-            self.outgoing.append(self.begun[stream.name])
-        if packet is not None:
-            slot = self.begun.pop(stream.name)
-            slot.append(build(*packet) if stream.lane else build(packet[0]))
-            if self.fault == "order":
-                self._delay(slot)
-            self.more.set()
-
-    def _delay(self, slot: list) -> None:
-        """The planted fault: a write of data comes behind the packet after it."""
+        packet = stream.sample(self.clock)
+        if packet is None:
+            return
+        tlp = build(*packet)
         late, self.late = self.late, None
-        if slot[0].has_data() and slot[0].length > 4 and late is None:
-            self.outgoing.remove(slot)
-            self.late = slot
-        elif late is not None:
-            self.outgoing.append(late)
+        if self.fault == "order" and tlp.has_data() and tlp.length > 4 and late is None:
+            self.late = tlp  # goes behind the packet after it
+        else:
+            self.outgoing.extend([tlp] if late is None else [tlp, late])
+        self.more.set()
 
     async def _transmit(self) -> None:
         while True:
-            while not self.outgoing or not self.outgoing[0]:
+            while not self.outgoing:
                 self.more.clear()
                 await self.more.wait()
-            await self.send(self.outgoing.popleft()[0])
+            await self.send(self.outgoing.popleft())
 
     # ---- clock by clock
 
@@ -388,8 +399,7 @@ class Card(Endpoint):
         while True:
             if self.changed:
                 dut.cfg.value = self._configuration()
-                # Not when the host wrote it: the core sees it now.
-                self.master_off = None if self.bus_master_enable else self.master_off or self.clock
+                self.former_limits, self.limits, self.since = self.limits, self._limits(), self.clock
                 self.changed = False
             if self.completions and not self.completion_in.beats:
                 self._load_completion()

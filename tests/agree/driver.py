@@ -21,6 +21,7 @@ STATUS = {getattr(TP, f"TP_STATUS_{n}"): n for n in (
 LOW, HIGH = 4 << 20, 4 << 20  # bytes of memory below and above 4 GiB
 HIGH_BASE = 0x12_0000_0000
 RING_LOG2 = 6
+DEVICE_CONTROL, RELAXED, EXTENDED_TAGS, FUNCTION_RESET = 8, 1 << 4, 1 << 8, 1 << 15  # in the PCI Express capability
 PATIENCE = 40_000  # nanoseconds that the card may take
 READ_PATIENCE = 10_000  # nanoseconds that a read of the card may take
 H2C, C2H = 0, 1  # the channels of the card under test
@@ -95,6 +96,7 @@ class Host:
     async def enable(self, max_read: int) -> None:
         await self.dev.enable_device()
         await self.dev.set_readrq(max_read.bit_length() - 8)
+        await self._limit()
         await self.dev.set_master()
         vectors = int(self.card.dut.VECTORS.value)
         assert await self.dev.alloc_irq_vectors(vectors, vectors) == vectors
@@ -103,6 +105,17 @@ class Host:
         self.bar = self.dev.bar_window[TP.TP_BAR_DEVICE]
         self.window = self.dev.bar_window[TP.TP_BAR_WINDOW]
         self.page_bytes = 1 << (await self.bar.read(TP.TP_DISCOVERY_PAGE_SHIFT_OFFSET, 1))[0]
+
+    async def _limit(self) -> None:
+        """Half of the hosts allow no relaxed ordering, and half no extended tags, for want of which a card is built with 32 at most."""
+        cap = self.card.pcie_cap
+        control = await self.dev.capability_read_word(cap.cap_id, DEVICE_CONTROL)
+        if self.rng.random() < 0.5:
+            control &= ~RELAXED
+        if self.rng.random() < 0.5 and int(self.card.dut.TAGS.value) <= 32:
+            control &= ~EXTENDED_TAGS
+        await self.dev.capability_write_word(cap.cap_id, DEVICE_CONTROL, control)
+        assert cap.enable_relaxed_ordering == bool(control & RELAXED) and cap.extended_tag_field_enable == bool(control & EXTENDED_TAGS)
 
     def _fired(self, vector: int):
         async def handler() -> None:

@@ -37,7 +37,7 @@ def test_agree(width, user_async, monkeypatch):
         {
             "DATA_WIDTH": width,
             "USER_ASYNC": user_async,
-            "TAGS": 32,
+            "TAGS": 32 if user_async else 64,
             "CORE_VERSION": 7,
             "SERIAL": "64'h0123456789abcdef",
             "USER_CLOCK_KHZ": 200_000 if user_async else 250_000,
