@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -19,3 +20,11 @@ def no_device_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 def card() -> Iterator[towpath.Device]:
     with towpath.open("sim:loopback") as device:
         yield device
+
+
+@pytest.fixture
+def keyboard() -> Iterator[None]:
+    """Python's own handler: a process started in the background, and its children, begin with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -158,9 +159,8 @@ def test_run_with_a_core_that_does_not_compile(tmp_path: Path) -> None:
     assert f"{tmp_path}/broken.sv:3" in done.stderr.decode()
 
 
+@pytest.mark.usefixtures("keyboard")
 def test_an_interrupt_from_the_keyboard_ends_it() -> None:
-    import signal
-
     command = [sys.executable, "-m", "towpath", "--device", "sim:loopback", "recv", "out", "--timeout", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         try:

@@ -256,6 +256,7 @@ def test_threads_share_a_device(card: towpath.Device) -> None:
     assert received == messages
 
 
+@pytest.mark.usefixtures("keyboard")
 @pytest.mark.parametrize("wait", ["recv", "ticket", "interrupt"])
 def test_an_interrupt_from_the_keyboard_ends_a_wait(card: towpath.Device, wait: str) -> None:
     calls: dict[str, Callable[[], object]] = {
