@@ -101,12 +101,14 @@ async def crossings(dut):
         items = [rng.getrandbits(16) for _ in range(120)]
         pace = [rng.choice((0.2, 0.6, 1.0)) for _ in range(6)]
         some = {"fifo": items, "word": items[:25], "pulse": [0] * 25}
-        tasks = []
+        tasks, senders = [], []
         for i, (name, part) in enumerate(some.items()):
-            cocotb.start_soon(send(dut, rng, dut.a_clk, name, part, pace[i]))
+            senders.append(cocotb.start_soon(send(dut, rng, dut.a_clk, name, part, pace[i])))
             tasks.append(cocotb.start_soon(receive(dut, rng, dut.b_clk, name, len(part), pace[i + 3])))
         for task, (name, part) in zip(tasks, some.items(), strict=True):
             assert await task == part, f"{name} at {a}:{b}"
+        for sender in senders:  # what has arrived is not acknowledged yet
+            await sender
         for _ in range(12):
             await FallingEdge(dut.b_clk)
             assert not dut.fifo_out_valid.value and not dut.word_out_valid.value and not dut.pulse_out_valid.value, "out of nothing"
