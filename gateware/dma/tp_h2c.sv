@@ -191,6 +191,10 @@ module tp_h2c
       END: finish = 1'b1;                   // there is room for every descriptor's end
       default: ;
     endcase
+    if (owed) begin
+      slot_put = slot_free;
+      slot_new = '{plain: 1'b1, broken: 1'b1, last: 1'b1, first: 1'b0, skew: 2'b00, bytes: '0};
+    end
   end
   assign take_bytes = bytes;
   assign want = state == ASK;
@@ -199,12 +203,15 @@ module tp_h2c
   assign want_slot = issue_at[SW-1:0];
   assign want_dword = room_at[DW-1:0];
 
+  // A cancel or reset may end a broken descriptor before there is a slot to close its message. The slot is then owed: it is written as
+  // soon as there is one, before anything else that needs a slot.
+  logic owed, owed_end;
   logic had_bytes;                          // of the descriptor in hand
   logic given_up;                           // it was to end a message, but was stopped before
   always_ff @(posedge clk) begin
     case (state)
       LOOK:
-      if (d_valid) begin
+      if (d_valid && !slot_put && (!owed || stopping)) begin
         if (d_over) begin
           // A descriptor of no bytes with `end` ends the message by itself.
           // One that broke leaves a message which the core must not take for whole.
@@ -216,9 +223,16 @@ module tp_h2c
       ASK: if (grant || stopping) state <= LOOK;
       COPY: if (inject_ready && copied + 13'd2 >= need) state <= NOTE;
       NOTE: state <= LOOK;
-      EMPTY: begin
-        if (slot_put || stopping) state <= END;
-        given_up <= !slot_put;
+      EMPTY:
+      if (owed && slot_put) begin
+        state <= LOOK;                      // that closed the message before: this one may not be open at all
+      end else if (slot_put || stopping) begin
+        state <= END;
+        given_up <= !slot_put && !d_broken;
+        if (!slot_put && d_broken) begin
+          owed <= 1'b1;
+          owed_end <= d_end || (owed && owed_end);
+        end
       end
       END: if (finish) state <= LOOK;
       default: state <= LOOK;
@@ -226,8 +240,13 @@ module tp_h2c
     copied <= state == COPY ? (inject_ready ? copied + 13'd2 : copied) : '0;
     if (slot_put) begin
       issue_at <= issue_at + 1'b1;
-      open <= slot_new.broken ? !d_end : !slot_new.last;
-      had_bytes <= 1'b1;
+      if (owed) begin
+        open <= !owed_end;
+        owed <= 1'b0;
+      end else begin
+        open <= slot_new.broken ? !d_end : !slot_new.last;
+        had_bytes <= 1'b1;
+      end
     end
     if (finish) begin
       had_bytes <= 1'b0;
@@ -239,6 +258,7 @@ module tp_h2c
       open <= 1'b0;
       had_bytes <= 1'b0;
       given_up <= 1'b0;
+      owed <= 1'b0;
     end
     if (rst) begin
       issue_at <= '0;

@@ -590,6 +590,59 @@ async def faults_close_the_message(dut):
 
 
 @cocotb.test()
+async def a_cancel_leaves_no_message_open(dut):
+    """Tables that cannot be read, behind a core that takes nothing, are cancelled: the message is closed with an error all the same."""
+    rng = generator("a_cancel_leaves_no_message_open")
+    bench = Bench(dut, rng)
+    await bench.start()
+    channel, keep = Channel(bench, 0), bench.width // 8
+    dut.h2c_tready.value = 0
+    got = []
+    cocotb.start_soon(watch(bench, 0, got))
+    buffer, table = bench.room(keep, skew=0), bench.room(64, align=64)
+    bench.allow(bench.host.readable, buffer, keep)
+    bench.allow(bench.host.readable, table, 64)
+    bench.host.faults = {table: TLP.CPL_UNSUPPORTED_REQUEST}
+
+    async def fill(count) -> int:
+        """One beat a descriptor fills the queue towards the core, then every order slot; returns how many landed."""
+        for landed in range(count):
+            bench.push(0, DIRECT, buffer, keep)
+            for _ in range(300):
+                await RisingEdge(dut.clk)
+                entry = channel.reap()
+                if entry:
+                    assert entry["status"] == DONE
+                    break
+            else:
+                return landed
+        return count
+
+    async def cancel() -> int:
+        bench.doorbells.append(("cancel", dict(channel=0)))
+        return (await channel.wait())["status"]
+
+    room = await fill(1000)
+    assert await cancel() == CANCELLED
+    for ends in ((), (0,), (1,), (0, 0), (0, 1), (1, 0), (1, 1)):
+        if ends:
+            assert await fill(room) == room
+        for end in ends:
+            bench.push(0, LIST, table, keep, 0, end)
+            await ClockCycles(dut.clk, 600)
+            assert channel.reap() is None, "it has no slot to close the message with"
+            assert await cancel() == UR
+        bench.push(0, DIRECT, buffer, keep, 0, 1)
+        dut.h2c_tready.value = (1 << bench.h2c) - 1
+        assert (await channel.wait())["status"] == DONE
+        await ClockCycles(dut.clk, 1000)
+        dut.h2c_tready.value = 0
+        marks, got[:] = [(last, error) for _, last, error in got], []
+        closed = [(1, 1)] if ends else []
+        assert marks == [(0, 0)] * room + closed + [(1, 0)], f"ends {ends}: {marks[room - 1 :]}"
+
+
+@cocotb.test()
 async def interrupts_pass_a_busy_writer(dut):
     """MSI-X leaves while a C2H stream always has more data to send."""
     rng = generator("interrupts_pass_a_busy_writer")
