@@ -96,7 +96,19 @@ def read_cargo(output: str, _report: Path) -> Result:
 
 def pytest_suite(name: str, about: str, budget: int, *arguments: str) -> Suite:
     report = OUT / "reports" / f"{name}.xml"
-    command = [sys.executable, "-m", "pytest", "-v", "--tb=short", f"--junitxml={report}", f"-ojunit_suite_name={name}", *arguments]
+    # A test per core: most of them compile or simulate with one thread.
+    workers = ["-n", "auto", "--maxprocesses=8"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-v",
+        "--tb=short",
+        *workers,
+        f"--junitxml={report}",
+        f"-ojunit_suite_name={name}",
+        *arguments,
+    ]
     return Suite(name, about, budget, command, read_junit)
 
 
