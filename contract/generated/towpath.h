@@ -79,6 +79,8 @@ enum tp_status {
     TP_STATUS_RESET = 9, /* stopped by a reset of the channel or the card */
     TP_STATUS_TORN = 10, /* the descriptor's words did not arrive whole and in order */
     TP_STATUS_MALFORMED = 11, /* unknown kind, slot or length out of range, list too short */
+    TP_STATUS_BAD_COMPLETION = 12, /* an answer to a read had a wrong length or byte count */
+    TP_STATUS_LINK_DOWN = 13, /* the link to the host went down */
 };
 
 /* Page 0, read-only: what the card is. A host reads `magic`, then the version, then the rest. */
@@ -140,8 +142,20 @@ enum tp_status {
 #define TP_CARD_INBOUND_OVERRUNS_OFFSET 0x10u /* writes of the host that found no room and were dropped */
 #define TP_CARD_WINDOW_OVERRUNS_OFFSET 0x14u /* writes to the register window that found no room and were dropped */
 #define TP_CARD_WINDOW_TIMEOUTS_OFFSET 0x18u /* accesses of the register window that were not answered in time */
-#define TP_CARD_UNEXPECTED_COMPLETIONS_OFFSET 0x1cu /* answers to reads which the card had not asked or had given up */
+#define TP_CARD_UNEXPECTED_COMPLETIONS_OFFSET 0x1cu /* answers to reads which the card had not asked */
+#define TP_CARD_QUARANTINE_OFFSET 0x20u /* how long a timed-out tag stays out of use when its late answer never comes, in completion timeouts; 0: until the link goes down */
+#define TP_CARD_QUARANTINE_RESET 0x10u
+#define TP_CARD_QUARANTINED_OFFSET 0x24u /* tags in quarantine now */
 #define TP_CARD_USER_IRQ_ENABLE_OFFSET 0x40u /* bit k: user interrupt k fires `user_irq_vector[k]` */
+#define TP_CARD_UNSUPPORTED_REQUESTS_OFFSET 0x48u /* reads which the host refused */
+#define TP_CARD_COMPLETER_ABORTS_OFFSET 0x4cu /* reads which the host could not answer */
+#define TP_CARD_POISONED_OFFSET 0x50u /* reads with data marked as corrupt */
+#define TP_CARD_TIMEOUTS_OFFSET 0x54u /* reads which were not answered in time */
+#define TP_CARD_BAD_COMPLETIONS_OFFSET 0x58u /* reads answered with a wrong length or byte count */
+#define TP_CARD_LATE_COMPLETIONS_OFFSET 0x5cu /* answers that came after their read was given up */
+#define TP_CARD_BUS_MASTERING_LOSSES_OFFSET 0x60u /* times that bus mastering was switched off */
+#define TP_CARD_LINK_DOWNS_OFFSET 0x64u /* times that the link went down */
+#define TP_CARD_FUNCTION_RESETS_OFFSET 0x68u /* function-level resets */
 #define TP_CARD_USER_IRQ_VECTOR_OFFSET 0x80u /* MSI-X vector of user interrupt k */
 #define TP_CARD_USER_IRQ_VECTOR_COUNT 16u
 #define TP_CARD_USER_IRQ_VECTOR_STRIDE 4u
@@ -189,12 +203,17 @@ enum tp_status {
 #define TP_CHANNEL_TORN_OFFSET 0x20u /* descriptors that arrived torn */
 #define TP_CHANNEL_PRODUCED_OFFSET 0x24u /* ring entries written since enable, modulo 2^32 */
 #define TP_CHANNEL_CONSUMED_OFFSET 0x28u /* descriptors completed since enable, modulo 2^32 */
-#define TP_CHANNEL_MODERATION_OFFSET 0x30u /* reserved */
+#define TP_CHANNEL_MODERATION_OFFSET 0x30u /* holds an armed interrupt back until there are several entries, or for a time; 0: never */
+#define TP_CHANNEL_MODERATION_ENTRIES_LSB 0 /* fire when so many entries have not been reaped; 0 is 1 */
+#define TP_CHANNEL_MODERATION_ENTRIES_MASK 0xffffu
+#define TP_CHANNEL_MODERATION_TIME_LSB 16 /* or so many times 64 core clocks after the first of them; 0: at once */
+#define TP_CHANNEL_MODERATION_TIME_MASK 0xffff0000u
 
 /* A channel's doorbells: write-only, for the channel's user, mapped uncached. */
 #define TP_DOORBELL_DESCRIPTOR_OFFSET 0x00u /* What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's. */
 #define TP_DOORBELL_ARM_OFFSET 0x10u /* entries reaped since enable: fire as soon as the card has written more */
 #define TP_DOORBELL_CANCEL_OFFSET 0x14u /* any value: end every descriptor committed before */
+#define TP_DOORBELL_LEAD_OFFSET 0x18u /* early wake: fire when the descriptor in hand has no more bytes to go than these; 0: never */
 
 /* What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's. */
 #define TP_DESCRIPTOR_BYTES 16u

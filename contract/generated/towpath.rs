@@ -157,10 +157,34 @@ pub const CARD_INBOUND_OVERRUNS_OFFSET: u64 = 0x10;
 pub const CARD_WINDOW_OVERRUNS_OFFSET: u64 = 0x14;
 /// Offset: accesses of the register window that were not answered in time
 pub const CARD_WINDOW_TIMEOUTS_OFFSET: u64 = 0x18;
-/// Offset: answers to reads which the card had not asked or had given up
+/// Offset: answers to reads which the card had not asked
 pub const CARD_UNEXPECTED_COMPLETIONS_OFFSET: u64 = 0x1c;
+/// Offset: how long a timed-out tag stays out of use when its late answer never comes, in completion timeouts; 0: until the link goes down
+pub const CARD_QUARANTINE_OFFSET: u64 = 0x20;
+/// After a reset: how long a timed-out tag stays out of use when its late answer never comes, in completion timeouts; 0: until the link goes down
+pub const CARD_QUARANTINE_RESET: u32 = 0x10;
+/// Offset: tags in quarantine now
+pub const CARD_QUARANTINED_OFFSET: u64 = 0x24;
 /// Offset: bit k: user interrupt k fires `user_irq_vector[k]`
 pub const CARD_USER_IRQ_ENABLE_OFFSET: u64 = 0x40;
+/// Offset: reads which the host refused
+pub const CARD_UNSUPPORTED_REQUESTS_OFFSET: u64 = 0x48;
+/// Offset: reads which the host could not answer
+pub const CARD_COMPLETER_ABORTS_OFFSET: u64 = 0x4c;
+/// Offset: reads with data marked as corrupt
+pub const CARD_POISONED_OFFSET: u64 = 0x50;
+/// Offset: reads which were not answered in time
+pub const CARD_TIMEOUTS_OFFSET: u64 = 0x54;
+/// Offset: reads answered with a wrong length or byte count
+pub const CARD_BAD_COMPLETIONS_OFFSET: u64 = 0x58;
+/// Offset: answers that came after their read was given up
+pub const CARD_LATE_COMPLETIONS_OFFSET: u64 = 0x5c;
+/// Offset: times that bus mastering was switched off
+pub const CARD_BUS_MASTERING_LOSSES_OFFSET: u64 = 0x60;
+/// Offset: times that the link went down
+pub const CARD_LINK_DOWNS_OFFSET: u64 = 0x64;
+/// Offset: function-level resets
+pub const CARD_FUNCTION_RESETS_OFFSET: u64 = 0x68;
 /// Offset: MSI-X vector of user interrupt k
 pub const CARD_USER_IRQ_VECTOR_OFFSET: u64 = 0x80;
 /// How often `user_irq_vector` stands there.
@@ -250,8 +274,16 @@ pub const CHANNEL_TORN_OFFSET: u64 = 0x20;
 pub const CHANNEL_PRODUCED_OFFSET: u64 = 0x24;
 /// Offset: descriptors completed since enable, modulo 2^32
 pub const CHANNEL_CONSUMED_OFFSET: u64 = 0x28;
-/// Offset: reserved
+/// Offset: holds an armed interrupt back until there are several entries, or for a time; 0: never
 pub const CHANNEL_MODERATION_OFFSET: u64 = 0x30;
+/// Lowest bit: fire when so many entries have not been reaped; 0 is 1
+pub const CHANNEL_MODERATION_ENTRIES_LSB: u32 = 0;
+/// Bits: fire when so many entries have not been reaped; 0 is 1
+pub const CHANNEL_MODERATION_ENTRIES_MASK: u32 = 0xffff;
+/// Lowest bit: or so many times 64 core clocks after the first of them; 0: at once
+pub const CHANNEL_MODERATION_TIME_LSB: u32 = 16;
+/// Bits: or so many times 64 core clocks after the first of them; 0: at once
+pub const CHANNEL_MODERATION_TIME_MASK: u32 = 0xffff0000;
 
 // A channel's doorbells: write-only, for the channel's user, mapped uncached.
 /// Offset: What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's.
@@ -260,6 +292,8 @@ pub const DOORBELL_DESCRIPTOR_OFFSET: u64 = 0x00;
 pub const DOORBELL_ARM_OFFSET: u64 = 0x10;
 /// Offset: any value: end every descriptor committed before
 pub const DOORBELL_CANCEL_OFFSET: u64 = 0x14;
+/// Offset: early wake: fire when the descriptor in hand has no more bytes to go than these; 0: never
+pub const DOORBELL_LEAD_OFFSET: u64 = 0x18;
 
 // What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's.
 
@@ -484,12 +518,16 @@ pub enum Status {
     Torn = 10,
     /// unknown kind, slot or length out of range, list too short
     Malformed = 11,
+    /// an answer to a read had a wrong length or byte count
+    BadCompletion = 12,
+    /// the link to the host went down
+    LinkDown = 13,
 }
 
 #[rustfmt::skip]
 impl Status {
     /// Every value, ascending.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::None,
         Self::Done,
         Self::EndOfMessage,
@@ -502,6 +540,8 @@ impl Status {
         Self::Reset,
         Self::Torn,
         Self::Malformed,
+        Self::BadCompletion,
+        Self::LinkDown,
     ];
 
     /// The name in the contract.
@@ -519,6 +559,8 @@ impl Status {
             Self::Reset => "reset",
             Self::Torn => "torn",
             Self::Malformed => "malformed",
+            Self::BadCompletion => "bad_completion",
+            Self::LinkDown => "link_down",
         }
     }
 }
@@ -541,6 +583,8 @@ impl TryFrom<u8> for Status {
             9 => Ok(Self::Reset),
             10 => Ok(Self::Torn),
             11 => Ok(Self::Malformed),
+            12 => Ok(Self::BadCompletion),
+            13 => Ok(Self::LinkDown),
             other => Err(other),
         }
     }

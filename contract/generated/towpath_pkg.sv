@@ -58,7 +58,9 @@ package towpath_pkg;
     TP_STATUS_BUS_MASTERING_OFF = 8'd8,  // the card may not access host memory
     TP_STATUS_RESET = 8'd9,  // stopped by a reset of the channel or the card
     TP_STATUS_TORN = 8'd10,  // the descriptor's words did not arrive whole and in order
-    TP_STATUS_MALFORMED = 8'd11  // unknown kind, slot or length out of range, list too short
+    TP_STATUS_MALFORMED = 8'd11,  // unknown kind, slot or length out of range, list too short
+    TP_STATUS_BAD_COMPLETION = 8'd12,  // an answer to a read had a wrong length or byte count
+    TP_STATUS_LINK_DOWN = 8'd13  // the link to the host went down
   } tp_status_e;
 
   // Page 0, read-only: what the card is. A host reads `magic`, then the version, then the rest.
@@ -120,8 +122,20 @@ package towpath_pkg;
   localparam TP_CARD_INBOUND_OVERRUNS_OFFSET = 'h10;  // writes of the host that found no room and were dropped
   localparam TP_CARD_WINDOW_OVERRUNS_OFFSET = 'h14;  // writes to the register window that found no room and were dropped
   localparam TP_CARD_WINDOW_TIMEOUTS_OFFSET = 'h18;  // accesses of the register window that were not answered in time
-  localparam TP_CARD_UNEXPECTED_COMPLETIONS_OFFSET = 'h1c;  // answers to reads which the card had not asked or had given up
+  localparam TP_CARD_UNEXPECTED_COMPLETIONS_OFFSET = 'h1c;  // answers to reads which the card had not asked
+  localparam TP_CARD_QUARANTINE_OFFSET = 'h20;  // how long a timed-out tag stays out of use when its late answer never comes, in completion timeouts; 0: until the link goes down
+  localparam logic [31:0] TP_CARD_QUARANTINE_RESET = 32'h10;
+  localparam TP_CARD_QUARANTINED_OFFSET = 'h24;  // tags in quarantine now
   localparam TP_CARD_USER_IRQ_ENABLE_OFFSET = 'h40;  // bit k: user interrupt k fires `user_irq_vector[k]`
+  localparam TP_CARD_UNSUPPORTED_REQUESTS_OFFSET = 'h48;  // reads which the host refused
+  localparam TP_CARD_COMPLETER_ABORTS_OFFSET = 'h4c;  // reads which the host could not answer
+  localparam TP_CARD_POISONED_OFFSET = 'h50;  // reads with data marked as corrupt
+  localparam TP_CARD_TIMEOUTS_OFFSET = 'h54;  // reads which were not answered in time
+  localparam TP_CARD_BAD_COMPLETIONS_OFFSET = 'h58;  // reads answered with a wrong length or byte count
+  localparam TP_CARD_LATE_COMPLETIONS_OFFSET = 'h5c;  // answers that came after their read was given up
+  localparam TP_CARD_BUS_MASTERING_LOSSES_OFFSET = 'h60;  // times that bus mastering was switched off
+  localparam TP_CARD_LINK_DOWNS_OFFSET = 'h64;  // times that the link went down
+  localparam TP_CARD_FUNCTION_RESETS_OFFSET = 'h68;  // function-level resets
   localparam TP_CARD_USER_IRQ_VECTOR_OFFSET = 'h80;  // MSI-X vector of user interrupt k
   localparam TP_CARD_USER_IRQ_VECTOR_COUNT = 16;
   localparam TP_CARD_USER_IRQ_VECTOR_STRIDE = 4;
@@ -169,12 +183,17 @@ package towpath_pkg;
   localparam TP_CHANNEL_TORN_OFFSET = 'h20;  // descriptors that arrived torn
   localparam TP_CHANNEL_PRODUCED_OFFSET = 'h24;  // ring entries written since enable, modulo 2^32
   localparam TP_CHANNEL_CONSUMED_OFFSET = 'h28;  // descriptors completed since enable, modulo 2^32
-  localparam TP_CHANNEL_MODERATION_OFFSET = 'h30;  // reserved
+  localparam TP_CHANNEL_MODERATION_OFFSET = 'h30;  // holds an armed interrupt back until there are several entries, or for a time; 0: never
+  localparam TP_CHANNEL_MODERATION_ENTRIES_LSB = 0;  // fire when so many entries have not been reaped; 0 is 1
+  localparam logic [31:0] TP_CHANNEL_MODERATION_ENTRIES_MASK = 32'hffff;
+  localparam TP_CHANNEL_MODERATION_TIME_LSB = 16;  // or so many times 64 core clocks after the first of them; 0: at once
+  localparam logic [31:0] TP_CHANNEL_MODERATION_TIME_MASK = 32'hffff0000;
 
   // A channel's doorbells: write-only, for the channel's user, mapped uncached.
   localparam TP_DOORBELL_DESCRIPTOR_OFFSET = 'h00;  // What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's.
   localparam TP_DOORBELL_ARM_OFFSET = 'h10;  // entries reaped since enable: fire as soon as the card has written more
   localparam TP_DOORBELL_CANCEL_OFFSET = 'h14;  // any value: end every descriptor committed before
+  localparam TP_DOORBELL_LEAD_OFFSET = 'h18;  // early wake: fire when the descriptor in hand has no more bytes to go than these; 0: never
 
   // What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's.
   localparam TP_DESCRIPTOR_BYTES = 16;

@@ -162,6 +162,9 @@ module tp_h2c
   assign first = !open;
   assign last = d_end && 32'(bytes) == d_bytes;
 
+  // A cancel or reset may end a broken descriptor before there is a slot to close its message. The slot is then owed: it is written as
+  // soon as there is one, before anything else that needs a slot.
+  logic owed, owed_end;
   logic slot_put;
   slot_t slot_new;
   always_comb begin
@@ -203,9 +206,6 @@ module tp_h2c
   assign want_slot = issue_at[SW-1:0];
   assign want_dword = room_at[DW-1:0];
 
-  // A cancel or reset may end a broken descriptor before there is a slot to close its message. The slot is then owed: it is written as
-  // soon as there is one, before anything else that needs a slot.
-  logic owed, owed_end;
   logic had_bytes;                          // of the descriptor in hand
   logic given_up;                           // it was to end a message, but was stopped before
   always_ff @(posedge clk) begin

@@ -119,6 +119,10 @@ pub enum Status {
     Torn,
     /// The descriptor or its list made no sense.
     Malformed,
+    /// A read was answered with a wrong length or byte count.
+    BadCompletion,
+    /// The link to the card went down.
+    LinkDown,
     /// A status this library does not know.
     Unknown(u8),
 }
@@ -139,7 +143,10 @@ impl Status {
             Status::Poisoned => "the host's memory or a switch corrupted data: check the system's error log, then send the message again",
             Status::Timeout => "the host did not answer the card's read: check the link, then send the message again",
             Status::Cancelled | Status::Reset => "begin again with the next message",
-            Status::BusMasteringOff => "bus mastering is off: open the device again",
+            Status::BadCompletion => {
+                "the host or a switch answered the card's read wrongly: check the system's error log, then send the message again"
+            }
+            Status::BusMasteringOff | Status::LinkDown => "open the device again",
             Status::Torn | Status::Malformed | Status::Unknown(_) => "reset the channel and report this",
         }
     }
@@ -159,6 +166,8 @@ impl fmt::Display for Status {
             Status::Reset => "reset",
             Status::Torn => "a torn descriptor",
             Status::Malformed => "a malformed descriptor",
+            Status::BadCompletion => "a read was answered wrongly",
+            Status::LinkDown => "the link went down",
             Status::Unknown(n) => return write!(f, "unknown status {n}"),
         })
     }

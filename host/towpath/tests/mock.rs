@@ -383,13 +383,15 @@ fn faults_end_one_transfer_and_no_more() {
 mod towpath_contract_status {
     use towpath::Status;
     use towpath_driver::mock::ContractStatus as C;
-    pub const ALL: [(C, Status); 6] = [
+    pub const ALL: [(C, Status); 8] = [
         (C::UnsupportedRequest, Status::UnsupportedRequest),
         (C::CompleterAbort, Status::CompleterAbort),
         (C::Poisoned, Status::Poisoned),
         (C::Timeout, Status::Timeout),
         (C::BusMasteringOff, Status::BusMasteringOff),
         (C::Torn, Status::Torn),
+        (C::BadCompletion, Status::BadCompletion),
+        (C::LinkDown, Status::LinkDown),
     ];
 }
 

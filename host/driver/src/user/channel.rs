@@ -498,6 +498,8 @@ fn status(number: u8) -> Status {
         Ok(contract::Status::Reset) => Status::Reset,
         Ok(contract::Status::Torn) => Status::Torn,
         Ok(contract::Status::Malformed) => Status::Malformed,
+        Ok(contract::Status::BadCompletion) => Status::BadCompletion,
+        Ok(contract::Status::LinkDown) => Status::LinkDown,
         Ok(contract::Status::None) | Err(_) => Status::Unknown(number),
     }
 }
