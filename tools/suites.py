@@ -96,19 +96,7 @@ def read_cargo(output: str, _report: Path) -> Result:
 
 def pytest_suite(name: str, about: str, budget: int, *arguments: str) -> Suite:
     report = OUT / "reports" / f"{name}.xml"
-    # A test per core: most of them compile or simulate with one thread.
-    workers = ["-n", "auto", "--maxprocesses=8"]
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-v",
-        "--tb=short",
-        *workers,
-        f"--junitxml={report}",
-        f"-ojunit_suite_name={name}",
-        *arguments,
-    ]
+    command = [sys.executable, "-m", "pytest", "-v", "--tb=short", f"--junitxml={report}", f"-ojunit_suite_name={name}", *arguments]
     return Suite(name, about, budget, command, read_junit)
 
 
@@ -116,11 +104,14 @@ def cargo_suite(name: str, about: str, budget: int, *arguments: str) -> Suite:
     return Suite(name, about, budget, ["cargo", "test", "--release", "--locked", "--no-fail-fast", *arguments], read_cargo)
 
 
+# A test on each core: for suites whose tests each compile or simulate with one thread.
+SPREAD = ("-n", "auto", "--maxprocesses=8")
+
 SUITES = [
-    pytest_suite("contract", "generator, and golden traces replayed against the card", 180, "contract"),
+    pytest_suite("contract", "generator, and golden traces replayed against the card", 180, "contract", *SPREAD),
     pytest_suite("tools", "set-up, ./run test and ./run check themselves, each check with a planted fault", 90, "tools/tests"),
-    pytest_suite("gateware", "modules of gateware/ on their own, under cocotb", 420, "gateware"),
-    pytest_suite("cores", "the cores that ship, each under cocotb", 180, "cores"),
+    pytest_suite("gateware", "modules of gateware/ on their own, under cocotb", 420, "gateware", *SPREAD),
+    pytest_suite("cores", "the cores that ship, each under cocotb", 180, "cores", *SPREAD),
     cargo_suite(
         "rust",
         "host/: library, driver, simulator, command line",
@@ -129,7 +120,7 @@ SUITES = [
         "--exclude=towpath-property",
         "--manifest-path=host/Cargo.toml",
     ),
-    pytest_suite("python", "the Python package, over the simulator", 180, "bindings/python/tests"),
+    pytest_suite("python", "the Python package, over the simulator", 180, "bindings/python/tests", *SPREAD),
     # Its output is shown: seeds, simulated times and speeds.
     cargo_suite(
         "property",
@@ -140,7 +131,7 @@ SUITES = [
         "--",
         "--nocapture",
     ),
-    pytest_suite("agree", "the core under a root complex written elsewhere (cocotbext-pcie)", 240, "tests/agree"),
+    pytest_suite("agree", "the core under a root complex written elsewhere (cocotbext-pcie)", 240, "tests/agree", *SPREAD),
 ]
 
 
