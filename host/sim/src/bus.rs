@@ -11,7 +11,7 @@ use towpath_contract as contract;
 
 use crate::device::{self, Device, Statistics, Vector};
 use crate::error::SimError;
-use crate::faults::Fault;
+use crate::faults::{Fault, Injection};
 use crate::memory::enables;
 use crate::model::{Info, PrintSink};
 use crate::root_complex::INTERRUPT_WINDOW;
@@ -81,9 +81,32 @@ impl SimBus {
         self.with(|device| device.port.faults.plan(ahead, fault))
     }
 
+    /// Let a fault of the whole card happen now.
+    pub fn disturb(&self, fault: Fault) -> Result<()> {
+        if !fault.of_the_card() {
+            return Err(BusError::Invalid(format!("{fault:?} happens to a read of the card: inject it")));
+        }
+        let mut turn = self.world.shared.turn();
+        let now = turn.now;
+        let device = self.device_mut(&mut turn)?;
+        device.port.faults.note(now, fault);
+        device.disturb(now, fault);
+        Ok(())
+    }
+
+    /// The faults that were injected, in order, from the one of number `first` on.
+    pub fn injections(&self, first: usize) -> Result<Vec<Injection>> {
+        self.with(|device| device.port.faults.log.get(first..).unwrap_or_default().to_vec())
+    }
+
     /// Allow or forbid the card to send requests, as the bus master enable bit of its command register does.
     pub fn set_bus_master(&self, enabled: bool) -> Result<()> {
-        self.with(|device| device.input.config.bus_master = u8::from(enabled))
+        self.with(|device| device.set_bus_master(enabled))
+    }
+
+    /// Whether the link is up.
+    pub fn link_is_up(&self) -> Result<bool> {
+        self.with(|device| device.input.config.link_up != 0)
     }
 
     /// Mask or unmask all vectors of the card, as the function mask of its MSI-X capability does.
@@ -466,10 +489,7 @@ impl Bus for SimBus {
         let device = self.device_mut(&mut turn)?;
         device.input.config.function_reset = 0;
         device.input.config.bus_master = bus_master;
-        device.port.free_all_tags();
-        for vector in &mut device.vectors {
-            (vector.delivered, vector.signal) = (None, None);
-        }
+        device.forget_interrupts();
         turn.tick();
         Ok(())
     }

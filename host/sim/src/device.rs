@@ -7,6 +7,7 @@
 use std::os::fd::OwnedFd;
 
 use crate::clock::Clock;
+use crate::faults::Fault;
 use crate::link::{Head, Packet, Pool, Receive, Transmit, Wire};
 use crate::model::{Input, Model, Output};
 use crate::random::Random;
@@ -156,6 +157,9 @@ pub struct Device {
     mastering_off: u32,
     /// The link was down: the card may answer reads that the host has given up.
     link_lost: bool,
+    /// When the link comes back, or bus mastering, that a fault has taken away.
+    link_back: Option<u64>,
+    mastering_back: Option<u64>,
     next_signal: u64,
     delivery: u64,
     wake: u64,
@@ -190,6 +194,8 @@ impl Device {
             random: Random::new(random.next()),
             mastering_off: 0,
             link_lost: false,
+            link_back: None,
+            mastering_back: None,
             next_signal: u64::MAX,
             delivery: settings.interrupt_delivery * 1000,
             wake: settings.wake_cost * 1000,
@@ -260,6 +266,15 @@ impl Device {
 
     fn edge(&mut self, now: u64) -> Result<(), String> {
         self.settle(now);
+        if let Some(fault) = self.port.faults.upheaval.take() {
+            self.disturb(now, fault);
+        }
+        if self.link_back.is_some_and(|time| time <= now) {
+            self.set_link(true);
+        }
+        if self.mastering_back.is_some_and(|time| time <= now) {
+            self.set_bus_master(true);
+        }
         if self.transmit.busy() || self.receive.busy() || self.port.busy() {
             self.quiet = 0;
         } else {
@@ -594,10 +609,37 @@ impl Device {
         }
     }
 
+    /// A fault of the whole card begins; it ends by itself.
+    pub fn disturb(&mut self, now: u64, fault: Fault) {
+        match fault {
+            Fault::LinkDown { ns, forgets } => {
+                self.set_link(false);
+                if forgets {
+                    self.switch_off();
+                }
+                self.link_back = Some(now + ns * 1000);
+            }
+            Fault::MasteringOff(ns) => {
+                self.set_bus_master(false);
+                self.mastering_back = Some(now + ns * 1000);
+            }
+            _ => (),
+        }
+    }
+
+    /// Allow or forbid requests of the card.
+    pub fn set_bus_master(&mut self, enabled: bool) {
+        self.input.config.bus_master = u8::from(enabled);
+        self.mastering_back = None;
+    }
+
     /// Take the link down or up. What is on its way when it goes down is lost.
     pub fn set_link(&mut self, up: bool) {
         self.input.config.link_up = u8::from(up);
-        if !up {
+        self.link_back = None;
+        if up {
+            self.input.reset = 0;
+        } else {
             self.link_lost = true;
             for slot in &mut self.reads {
                 match slot {
@@ -610,6 +652,23 @@ impl Device {
             self.receive.clear();
             self.port.clear();
             self.combining.clear();
+        }
+    }
+
+    /// The card forgets everything, until the link comes back.
+    fn switch_off(&mut self) {
+        self.input.reset = 1;
+        self.input.config.msix_enable = 0;
+        self.output = Output::default();
+        self.transmit.break_off();
+        self.receive.break_off();
+        self.forget_interrupts();
+    }
+
+    /// After a reset: no interrupt of before is delivered.
+    pub fn forget_interrupts(&mut self) {
+        for vector in &mut self.vectors {
+            (vector.delivered, vector.signal) = (None, None);
         }
     }
 }

@@ -1,33 +1,106 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Bad days on the link, on demand: for the card's read requests, at a given one or at random.
+//! Bad days on the link, on demand: at a given read request of the card or at random, each written down so that a test can account for it.
+//!
+//! What reaches the card is what a hard block would let through: completions that fit their request badly or not at all, not packets that
+//! are malformed in themselves. Where several completions answer a read, a random one is hit; the others are as they should be.
+//!
+//! A card that has used a tag again cannot tell a stray answer to the tag's last read from one to the next. So what is to be stray (an
+//! answer's last completion again, a completion to a tag that is not out) comes right behind the last completion of some answer, and only
+//! while half of the card's tags are free, for these are used before the one that has just come back.
 //!
 //! Not for what the card does wrong: that is found and reported by itself.
 
+use crate::link::{Head, Packet};
 use crate::random::Random;
 use crate::settings::Settings;
 
-/// What happens to a read request of the card.
+/// What happens to a read request of the card, or at the time of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It is never answered.
+    /// It is never answered, or not to the end.
     Drop,
     /// Its completions come this many nanoseconds later than they would.
     Delay(u64),
-    /// One completion with status unsupported request.
+    /// A completion with status unsupported request ends its answer.
     UnsupportedRequest,
-    /// One completion with status completer abort.
+    /// A completion with status completer abort ends its answer.
     CompleterAbort,
-    /// Its data comes poisoned.
+    /// A completion comes poisoned.
     Poison,
+    /// A completion comes twice.
+    Duplicate,
+    /// A completion comes to a tag that is not out. The read itself is answered as it should be.
+    Unexpected,
+    /// A completion tells a wrong byte count.
+    WrongCount,
+    /// A completion is shorter or longer than it tells, and ends where none may end.
+    WrongLength,
+    /// A completion tells a wrong lower address.
+    WrongAddress,
+    /// The link goes down, with all that is on its way, for some nanoseconds.
+    LinkDown {
+        /// How long.
+        ns: u64,
+        /// The card comes back as after it was switched on.
+        forgets: bool,
+    },
+    /// Bus mastering is off for so many nanoseconds.
+    MasteringOff(u64),
+}
+
+impl Fault {
+    /// Whether it concerns the whole card, not one read.
+    pub fn of_the_card(self) -> bool {
+        matches!(self, Fault::LinkDown { .. } | Fault::MasteringOff(_))
+    }
+}
+
+/// A fault that was injected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Injection {
+    /// What.
+    pub fault: Fault,
+    /// When the read was at the root port, in simulated nanoseconds.
+    pub nanoseconds: u64,
+    /// The read's number, from 0. Of a fault that was injected by hand: of the next read.
+    pub read: u64,
+    /// The read's tag.
+    pub tag: u16,
+    /// The first byte that it asks for.
+    pub address: u64,
+    /// How many bytes it asks for.
+    pub bytes: u32,
+    /// The fault has reached the card, or, of one that withholds something, will not be undone. Not so if the link was lost before.
+    pub happened: bool,
+    /// The completion that came twice was the answer's last.
+    pub last: bool,
+    /// Completions of the same answer that came after the one that was hit.
+    pub after: u32,
+    /// Nothing more of the answer is to come.
+    pub over: bool,
+}
+
+/// A fault on its way to one completion of an answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Mischief {
+    pub fault: Fault,
+    /// The byte whose completion is hit.
+    pub at: u64,
+    /// Its place in the log.
+    pub entry: usize,
+    pub happened: bool,
 }
 
 /// The faults that are to come, for one card.
 pub struct Faults {
     planned: Vec<(u64, Fault)>,
     requests: u64,
-    rates: [(u32, Fault); 4],
-    any_rate: bool,
+    rates: Vec<(u32, Fault)>,
     random: Random,
+    /// What was injected.
+    pub log: Vec<Injection>,
+    /// A fault of the whole card that is to happen now.
+    pub upheaval: Option<Fault>,
 }
 
 impl Faults {
@@ -35,11 +108,20 @@ impl Faults {
     pub fn new(settings: &Settings, random: Random) -> Self {
         let rates = [
             (settings.fault_drop, Fault::Drop),
+            (settings.fault_late, Fault::Delay(settings.late)),
             (settings.fault_unsupported, Fault::UnsupportedRequest),
             (settings.fault_abort, Fault::CompleterAbort),
             (settings.fault_poison, Fault::Poison),
+            (settings.fault_duplicate, Fault::Duplicate),
+            (settings.fault_unexpected, Fault::Unexpected),
+            (settings.fault_count, Fault::WrongCount),
+            (settings.fault_length, Fault::WrongLength),
+            (settings.fault_address, Fault::WrongAddress),
+            (settings.fault_link, Fault::LinkDown { ns: settings.outage, forgets: false }),
+            (settings.fault_mastering, Fault::MasteringOff(settings.outage)),
         ];
-        Faults { planned: Vec::new(), requests: 0, any_rate: rates.iter().any(|rate| rate.0 != 0), rates, random }
+        let rates = rates.into_iter().filter(|rate| rate.0 != 0).collect();
+        Faults { planned: Vec::new(), requests: 0, rates, random, log: Vec::new(), upheaval: None }
     }
 
     /// `fault` happens to the card's read request that comes after `ahead` more.
@@ -47,39 +129,222 @@ impl Faults {
         self.planned.push((self.requests + ahead, fault));
     }
 
-    /// What happens to the read request that has come now.
-    pub fn next(&mut self) -> Option<Fault> {
+    /// What happens to the read request that has come at `now` picoseconds.
+    pub fn next(&mut self, now: u64, tag: u16, address: u64, bytes: u32) -> Option<Mischief> {
+        let fault = self.choose()?;
+        let entry = self.note(now, fault);
+        let read = self.requests - 1;
+        self.log[entry] = Injection { read, tag, address, bytes, ..self.log[entry] };
+        if fault.of_the_card() {
+            self.upheaval = Some(fault);
+            self.log[entry].happened = true;
+            return None;
+        }
+        Some(Mischief { fault, at: address + self.random.below(u64::from(bytes)), entry, happened: false })
+    }
+
+    fn choose(&mut self) -> Option<Fault> {
         let number = self.requests;
         self.requests += 1;
         if let Some(index) = self.planned.iter().position(|plan| plan.0 == number) {
             return Some(self.planned.swap_remove(index).1);
         }
-        if !self.any_rate {
-            return None;
-        }
         let random = &mut self.random;
         self.rates.iter().find(|rate| random.chance(rate.0)).map(|rate| rate.1)
+    }
+
+    /// Write a fault down that was not at a read. Returns its place in the log.
+    pub fn note(&mut self, now: u64, fault: Fault) -> usize {
+        let happened = fault.of_the_card();
+        let (read, nanoseconds) = (self.requests, now / 1000);
+        self.log.push(Injection {
+            fault,
+            nanoseconds,
+            read,
+            tag: 0,
+            address: 0,
+            bytes: 0,
+            happened,
+            last: false,
+            after: 0,
+            over: happened,
+        });
+        self.log.len() - 1
+    }
+
+    /// Make a completion of `bytes` bytes from `at` on, which `left` bytes of the request are to begin with, as wrong as `fault` says.
+    pub fn spoil(&mut self, fault: Fault, packet: &mut Packet, at: u64, bytes: u32, most: u64) {
+        let Head::Completion { dwords, byte_count, lower_addr, poisoned, .. } = &mut packet.head else { return };
+        match fault {
+            Fault::Poison => *poisoned = true,
+            Fault::WrongCount => {
+                // Often enough one that could be: this packet's own bytes, as if it were the last one, or the next packet's.
+                let near = [bytes as u16, byte_count.wrapping_sub(bytes as u16), *byte_count + 1, byte_count.saturating_sub(1)];
+                let pick = self.random.below(8) as usize;
+                let wrong = near.get(pick).copied().unwrap_or(1 + self.random.below(4096) as u16);
+                *byte_count = if wrong == *byte_count || wrong == 0 || wrong > 4096 { *byte_count % 4096 + 1 } else { wrong };
+            }
+            Fault::WrongAddress => *lower_addr ^= 1 + self.random.below(127) as u8,
+            Fault::WrongLength => {
+                let begin = at & !3;
+                let length = u64::from(*dwords);
+                let off = |dwords: u64| dwords > 0 && dwords * 4 <= most && (begin + dwords * 4) % 64 != 0;
+                let shorter = [length - 1, length.saturating_sub(2), 1 + self.random.below(length)];
+                let longer = [length + 1, length + 2, length + 1 + self.random.below(8)];
+                let choices = if self.random.below(2) == 0 { [shorter, longer] } else { [longer, shorter] };
+                // One of them is possible: a packet of one dword can be longer.
+                if let Some(wrong) = choices.concat().into_iter().find(|wrong| *wrong != length && off(*wrong)) {
+                    packet.payload.resize(wrong as usize, 0xbad0_bad0);
+                    *dwords = wrong as u16;
+                }
+            }
+            _ => (),
+        }
+    }
+
+    /// A completion to a tag that is not out, `tag` or one from `unused`: otherwise anything that an answer to another read could be.
+    pub fn stray(&mut self, tag: u16, unused: std::ops::Range<u16>, mut payload: Vec<u32>, time: u64) -> Packet {
+        let beyond = !unused.is_empty() && self.random.below(2) == 0;
+        let tag = if beyond { unused.start + self.random.below(unused.len() as u64) as u16 } else { tag };
+        let lower_addr = self.random.below(128) as u8;
+        let dwords = 1 + self.random.below(u64::from(32 - lower_addr / 4)) as u16;
+        let bytes = dwords * 4 - u16::from(lower_addr & 3);
+        let byte_count = if self.random.below(2) == 0 { bytes } else { bytes + 64 };
+        payload.clear();
+        payload.resize(usize::from(dwords), 0xdead_beef);
+        Packet { head: Head::Completion { tag, dwords, byte_count, lower_addr, status: 0, poisoned: false }, payload, time }
     }
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
+    use crate::link::{Completions, Pool};
+    use crate::root_complex::RootPort;
+    use towpath_bus::Access;
 
     #[test]
     fn a_planned_fault_happens_once_at_its_request() {
         let mut faults = Faults::new(&Settings::default(), Random::new(1));
-        assert_eq!(faults.next(), None);
+        let next = |faults: &mut Faults| faults.next(0, 0, 0, 64).map(|mischief| mischief.fault);
+        assert_eq!(next(&mut faults), None);
         faults.plan(1, Fault::CompleterAbort);
         faults.plan(0, Fault::Drop);
-        assert_eq!([faults.next(), faults.next(), faults.next()], [Some(Fault::Drop), Some(Fault::CompleterAbort), None]);
+        assert_eq!([(); 3].map(|()| next(&mut faults)), [Some(Fault::Drop), Some(Fault::CompleterAbort), None]);
+        let log: Vec<(u64, Fault)> = faults.log.iter().map(|entry| (entry.read, entry.fault)).collect();
+        assert_eq!(log, [(1, Fault::Drop), (2, Fault::CompleterAbort)]);
     }
 
     #[test]
     fn rates_are_kept_roughly() {
-        let settings = Settings { fault_drop: 100_000, ..Settings::default() };
+        let settings = Settings { fault_drop: 100_000, fault_link: 100_000, ..Settings::default() };
         let mut faults = Faults::new(&settings, Random::new(1));
-        let dropped = (0..10_000).filter(|_| faults.next() == Some(Fault::Drop)).count();
+        let dropped = (0..10_000).filter(|_| faults.next(0, 0, 0, 4).is_some_and(|mischief| mischief.fault == Fault::Drop)).count();
         assert!((800..1200).contains(&dropped), "{dropped} of 10000");
+        let down = faults.log.iter().filter(|entry| matches!(entry.fault, Fault::LinkDown { .. })).count();
+        assert!((750..1050).contains(&down), "{down} of 9000");
+    }
+
+    /// A completion as a card sees it: tag, dwords, byte count, lower address, status, poisoned.
+    type Seen = (u16, u16, u16, u8, u8, bool);
+
+    /// Everything that a card with 32 tags sees of reads of random extents, one fault in each, and what was injected.
+    fn answers(fault: Fault, seed: u64) -> (Vec<(u64, u32)>, Vec<Seen>, Vec<Injection>) {
+        let settings = Settings::from_query(["", "split=1&reorder=1&jitter=300", "mps=256&completion=256"][seed as usize % 3]).unwrap();
+        let mut memory = vec![7u8; 8192];
+        let mut port = RootPort::new(&settings, Random::new(seed));
+        let base = port.memory.map(memory.as_mut_ptr(), memory.len(), Access::Read).unwrap();
+        let page = base.next_multiple_of(4096);
+        let (mut random, mut pool, mut seen, mut asked) = (Random::new(seed + 99), Pool::default(), Vec::new(), Vec::new());
+        for tag in 0..32 {
+            assert!(port.take_tag(tag));
+            port.free_tag(tag);
+        }
+        for tag in 0..6u16 {
+            let (at, dwords) = (page + 4 * random.below(512), 2 + random.below(127) as u16);
+            asked.push((at, u32::from(dwords) * 4));
+            port.faults.plan(0, fault);
+            assert!(port.take_tag(tag) && port.read(0, tag, at, dwords, 15, 15).is_none());
+        }
+        while let Some(ready) = port.ready() {
+            let Head::Completion { tag, dwords, byte_count, lower_addr, status, poisoned } = port.take(ready, &mut pool).head else {
+                panic!()
+            };
+            seen.push((tag, dwords, byte_count, lower_addr, status, poisoned));
+        }
+        (asked, seen, port.faults.log)
+    }
+
+    /// Of the completions to one tag, those that do not follow from the ones before: as a card that keeps count of bytes would find.
+    fn misfits(asked: &[(u64, u32)], seen: &[Seen], tag: u16) -> usize {
+        let (mut at, left) = asked[usize::from(tag)];
+        let (mut left, mut misfits) = (left, 0);
+        for &(_, dwords, count, lower, status, poisoned) in seen.iter().filter(|seen| seen.0 == tag) {
+            let bytes = (u32::from(dwords) * 4).wrapping_sub((at & 3) as u32);
+            let fits = status == 0 && !poisoned && u32::from(count) == left && u64::from(lower) == at & 0x7f;
+            if fits && (bytes == left || (bytes < left && (at + u64::from(bytes)) % 64 == 0)) {
+                (at, left) = (at + u64::from(bytes), left - bytes);
+            } else {
+                misfits += 1;
+            }
+        }
+        misfits + usize::from(left > 0 && misfits == 0)
+    }
+
+    #[test]
+    fn every_kind_shows_in_exactly_the_answer_that_it_was_meant_for() {
+        use Fault::{CompleterAbort, Drop, Duplicate, Poison, UnsupportedRequest, WrongAddress, WrongCount, WrongLength};
+        let (mut lasts, mut mids, mut afters) = (0, 0, 0);
+        for seed in 0..60 {
+            for fault in [Drop, UnsupportedRequest, CompleterAbort, Poison, Duplicate, WrongCount, WrongLength, WrongAddress] {
+                let (asked, seen, log) = answers(fault, seed);
+                assert_eq!(log.len(), 6);
+                for tag in 0..6u16 {
+                    let here: Vec<&Seen> = seen.iter().filter(|seen| seen.0 == tag).collect();
+                    let entry = log.iter().find(|entry| entry.read == u64::from(tag)).unwrap();
+                    assert!(entry.over, "{fault:?} {seed} {tag}: {entry:?}");
+                    if fault != Duplicate {
+                        assert!(entry.happened && (entry.tag, entry.bytes) == (tag, asked[usize::from(tag)].1), "{fault:?} {entry:?}");
+                    }
+                    let strays = log.iter().filter(|entry| entry.happened && entry.last && entry.tag == tag).count();
+                    let odd = misfits(&asked, &seen, tag);
+                    match fault {
+                        Drop => assert!(odd == 1 && here.iter().all(|seen| seen.4 == 0), "{seed} {tag}: {here:?}"),
+                        UnsupportedRequest => assert!(odd == 1 && here.last().unwrap().4 == 1, "{seed} {tag}: {here:?}"),
+                        CompleterAbort => assert!(odd == 1 && here.last().unwrap().4 == 4, "{seed} {tag}: {here:?}"),
+                        Poison => assert_eq!(here.iter().filter(|seen| seen.5).count(), 1, "{seed} {tag}"),
+                        Duplicate => assert_eq!(odd, usize::from(entry.happened && !entry.last) + strays, "{seed} {tag}: {here:?} {log:?}"),
+                        _ => assert!(odd >= 1, "{fault:?} {seed} {tag}: {here:?}"),
+                    }
+                    lasts += strays;
+                    mids += usize::from(fault == Duplicate && entry.happened && !entry.last);
+                    afters += entry.after;
+                }
+            }
+        }
+        assert!(lasts > 50 && mids > 50 && afters > 300, "{lasts} {mids} {afters}");
+    }
+
+    #[test]
+    fn what_is_unexpected_comes_to_tags_that_are_not_out() {
+        let (mut beyond, mut before) = (0, 0);
+        for seed in 0..40 {
+            let (asked, seen, log) = answers(Fault::Unexpected, seed);
+            assert!(log.iter().filter(|entry| entry.happened).count() >= 4, "{log:?}");
+            let mut left: Vec<u32> = asked.iter().map(|asked| asked.1).collect();
+            for &(tag, dwords, count, ..) in &seen {
+                match left.get_mut(usize::from(tag)) {
+                    Some(left) if *left > 0 => {
+                        assert_eq!(u32::from(count), *left, "{seed}: a stray hit a read");
+                        *left -= u32::from(dwords) * 4;
+                    }
+                    Some(_) => before += 1,
+                    None => beyond += 1,
+                }
+            }
+            assert!(left.iter().all(|left| *left == 0), "every read was answered");
+        }
+        assert!(before > 50 && beyond > 50, "{before} {beyond}");
     }
 }

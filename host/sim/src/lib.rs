@@ -33,7 +33,7 @@ mod world;
 pub use bus::SimBus;
 pub use device::Statistics;
 pub use error::SimError;
-pub use faults::Fault;
+pub use faults::{Fault, Injection};
 pub use limit::{strict_wire_limit, WireLimit};
 pub use model::{Info, PrintKind, PrintSink};
 pub use settings::{Knob, Settings, SettingsError};

@@ -123,6 +123,8 @@ pub struct Transmit {
     queue: VecDeque<Packet>,
     /// The write or answer of which beats are still to come.
     assembling: Option<Packet>,
+    /// The link went down since it began: it goes nowhere.
+    doomed: bool,
     answer_next: bool,
     read_next: bool,
 }
@@ -141,7 +143,8 @@ pub struct Grant {
 impl Transmit {
     /// An empty buffer for `capacity` packets before a wire.
     pub fn new(wire: Wire, capacity: usize) -> Self {
-        Transmit { wire, capacity, queue: VecDeque::with_capacity(capacity), assembling: None, answer_next: false, read_next: false }
+        let queue = VecDeque::with_capacity(capacity);
+        Transmit { wire, capacity, queue, assembling: None, doomed: false, answer_next: false, read_next: false }
     }
 
     /// Packets that still fit.
@@ -186,8 +189,12 @@ impl Transmit {
         let complete = packet.payload.len() == usize::from(dwords);
         if last {
             if let Some(mut packet) = self.assembling.take() {
-                packet.time = now;
-                self.send(packet);
+                if std::mem::take(&mut self.doomed) {
+                    pool.give(packet.payload);
+                } else {
+                    packet.time = now;
+                    self.send(packet);
+                }
             }
         }
         complete == last
@@ -216,10 +223,16 @@ impl Transmit {
         !self.queue.is_empty() || self.assembling.is_some()
     }
 
-    /// The link went down: everything in the buffer is gone.
+    /// The link went down: everything in the buffer is gone. A packet under way into it is taken to its end, and goes nowhere.
     pub fn clear(&mut self) {
         self.queue.clear();
+        self.doomed = self.assembling.is_some();
+    }
+
+    /// The card was reset: a packet under way into the buffer has no end.
+    pub fn break_off(&mut self) {
         self.assembling = None;
+        self.doomed = false;
     }
 }
 
@@ -349,16 +362,23 @@ impl Receive {
         !self.flying.is_empty() || !self.buffer.is_empty() || !self.posted.is_empty() || !self.nonposted.is_empty()
     }
 
-    /// The link went down: everything is gone. Credits of reads that never reached the card are still the host's.
+    /// The link went down: everything is gone but for the packet of which the card has a part, which comes to its end. Credits of reads
+    /// that never reached the card are still the host's.
     pub fn clear(&mut self) {
-        let reads = self.flying.iter().chain(&self.buffer).filter(|packet| matches!(packet.head, Head::NonPosted { .. }));
+        let begun = usize::from(self.beat > 0);
+        let reads = self.flying.iter().chain(self.buffer.iter().skip(begun)).filter(|packet| matches!(packet.head, Head::NonPosted { .. }));
         self.nonposted_credits += reads.count() as u32;
         self.posted.clear();
         self.nonposted.clear();
         self.flying.clear();
+        self.buffer.truncate(begun);
+        self.posted_inside = self.buffer.iter().filter(|packet| matches!(packet.head, Head::Posted { .. })).count();
+    }
+
+    /// The card was reset: it has nothing, and grants its credits anew.
+    pub fn break_off(&mut self) {
         self.buffer.clear();
-        self.beat = 0;
-        self.posted_inside = 0;
+        (self.beat, self.posted_inside, self.nonposted_credits) = (0, 0, 0);
     }
 }
 
@@ -470,6 +490,32 @@ mod tests {
         assert_eq!(transmit.arrived(24_000).unwrap().head, write(1 << 32, 8));
         assert_eq!(transmit.arrived(30_000).unwrap().head, answer(0, 1));
         assert!(!transmit.busy());
+    }
+
+    #[test]
+    fn a_link_that_goes_down_cuts_no_packet_in_the_middle() {
+        let (mut transmit, mut pool) = (Transmit::new(Wire::new(GEN2_X8), 3), Pool::default());
+        transmit.push(read(1), 0);
+        assert!(transmit.beat(write(1 << 32, 8), 8, &[7; 4], false, 4000, &mut pool));
+        transmit.clear();
+        assert!(transmit.beat(write(1 << 32, 8), 8, &[7; 4], true, 8000, &mut pool));
+        assert!(!transmit.busy() && transmit.arrived(1_000_000).is_none(), "what had begun goes nowhere");
+        assert!(transmit.beat(write(1 << 32, 1), 1, &[7; 4], true, 12_000, &mut pool));
+        assert!(transmit.arrived(1_000_000).is_some(), "the next one does");
+
+        let mut receive = Receive::new(Wire::new(GEN2_X8), 2);
+        for order in 1..4 {
+            receive.push(Packet { payload: vec![order; 8], ..posted(order, 0) });
+        }
+        landed(&mut receive, &mut Plain(VecDeque::new()), 1_000_000);
+        assert!(receive.beat(4).is_some_and(|(packet, from, last)| packet.payload[0] == 1 && from == 0 && !last));
+        receive.clear();
+        assert!(receive.beat(4).is_some_and(|(packet, from, last)| packet.payload[0] == 1 && from == 4 && last));
+        receive.finish(&mut pool);
+        assert!(receive.beat(4).is_none() && !receive.busy());
+        receive.push(posted(9, 2_000_000));
+        receive.push(posted(10, 2_000_000));
+        assert_eq!(landed(&mut receive, &mut Plain(VecDeque::new()), 3_000_000), ["p9", "p10"], "credits are whole again");
     }
 
     #[test]

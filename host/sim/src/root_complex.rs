@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use crate::faults::{Fault, Faults};
+use crate::faults::{Fault, Faults, Mischief};
 use crate::link::{Completions, Head, Packet, Pool};
 use crate::memory::Memory;
 use crate::random::Random;
@@ -67,10 +67,20 @@ struct Job {
     /// The next byte to be answered, and how many there are.
     at: u64,
     left: u32,
+    /// How many of them come in the next completion.
+    portion: u32,
     status: u8,
-    poisoned: bool,
+    mischief: Option<Mischief>,
     /// No byte is enabled: one dword of anything, from anywhere.
     flush: bool,
+}
+
+impl Job {
+    /// The fault that hits its next completion.
+    fn hit(&self) -> Option<Fault> {
+        let next = self.at..self.at + u64::from(self.portion);
+        self.mischief.filter(|mischief| !mischief.happened && next.contains(&mischief.at)).map(|mischief| mischief.fault)
+    }
 }
 
 /// The root port of one card.
@@ -81,6 +91,13 @@ pub struct RootPort {
     pub faults: Faults,
     jobs: VecDeque<Job>,
     busy_tags: Vec<bool>,
+    /// How many tags are busy, and how many the card has ever used: those from 0 on, as far as we can tell.
+    busy: u16,
+    used: u16,
+    /// A completion that comes right behind the one before.
+    behind: Option<Packet>,
+    /// Strays that wait for their moment: places in the log.
+    strays: VecDeque<usize>,
     random: Random,
     latency: u64,
     jitter: u64,
@@ -89,6 +106,7 @@ pub struct RootPort {
     boundary: u64,
     completion: u64,
     max_payload: u64,
+    tag_bits: u8,
 }
 
 impl RootPort {
@@ -99,6 +117,10 @@ impl RootPort {
             faults: Faults::new(settings, Random::new(random.next())),
             jobs: VecDeque::new(),
             busy_tags: vec![false; 1024],
+            busy: 0,
+            used: 0,
+            behind: None,
+            strays: VecDeque::new(),
             random,
             latency: settings.memory_latency * 1000,
             jitter: settings.memory_jitter * 1000,
@@ -107,49 +129,55 @@ impl RootPort {
             boundary: u64::from(settings.read_boundary),
             completion: u64::from(settings.completion_payload),
             max_payload: u64::from(settings.max_payload),
+            tag_bits: settings.tag_bits,
         }
     }
 
     /// The card takes a tag for a read; false when it is in use.
     pub fn take_tag(&mut self, tag: u16) -> bool {
-        !std::mem::replace(&mut self.busy_tags[usize::from(tag) & 1023], true)
+        let tag = tag & 1023;
+        self.used = self.used.max(tag + 1);
+        let free = !std::mem::replace(&mut self.busy_tags[usize::from(tag)], true);
+        self.busy += u16::from(free);
+        free
     }
 
-    /// A tag is free again: its last completion has left, or the card gave up on it.
+    /// A tag is free again: its last completion has left, or none will.
     pub fn free_tag(&mut self, tag: u16) {
-        self.busy_tags[usize::from(tag) & 1023] = false;
-    }
-
-    /// The card's function was reset: it may use all its tags again.
-    pub fn free_all_tags(&mut self) {
-        self.busy_tags.fill(false);
+        let busy = std::mem::replace(&mut self.busy_tags[usize::from(tag) & 1023], false);
+        self.busy -= u16::from(busy);
     }
 
     /// A read request has arrived at `now`. Returns a warning when it is refused because of its address.
     pub fn read(&mut self, now: u64, tag: u16, addr: u64, dwords: u16, first_be: u8, last_be: u8) -> Option<String> {
         let (at, left) = extent(addr, dwords, first_be, last_be);
         let jitter = if self.jitter == 0 { 0 } else { self.random.below(self.jitter + 1) };
-        let mut job = Job { tag, ready: now + self.latency + jitter, at, left, status: CPL_OK, poisoned: false, flush: first_be == 0 };
+        let (status, flush, portion) = (CPL_OK, first_be == 0, self.portion(at, left));
+        let mischief = self.faults.next(now, tag, at, left);
+        let mut job = Job { tag, ready: now + self.latency + jitter, at, left, portion, status, mischief, flush };
         let mut delayed = false;
-        match self.faults.next() {
-            None => (),
-            Some(Fault::Drop) => {
-                // The card gives the tag out again only when it must not come back: after its own bound.
-                self.free_tag(tag);
-                return None;
-            }
-            Some(Fault::Delay(ns)) => {
+        let mut warning = None;
+        if !job.flush && !self.memory.permits(at, u64::from(left), false) {
+            job.status = CPL_UNSUPPORTED_REQUEST;
+            job.mischief = None;
+            warning = Some(format!("the card reads {left} bytes at {at:#x}, which is not mapped for it: unsupported request"));
+        }
+        let hit = job.hit();
+        if let Some(mischief @ Mischief { fault: Fault::Delay(_) | Fault::Unexpected, .. }) = &mut job.mischief {
+            mischief.happened = true;
+        }
+        match job.mischief {
+            Some(Mischief { fault: Fault::Delay(ns), entry, .. }) => {
                 job.ready += ns * 1000;
                 delayed = true;
+                self.faults.log[entry].happened = true;
             }
-            Some(Fault::UnsupportedRequest) => job.status = CPL_UNSUPPORTED_REQUEST,
-            Some(Fault::CompleterAbort) => job.status = CPL_COMPLETER_ABORT,
-            Some(Fault::Poison) => job.poisoned = true,
-        }
-        let mut warning = None;
-        if job.status == CPL_OK && !job.flush && !self.memory.permits(at, u64::from(left), false) {
-            job.status = CPL_UNSUPPORTED_REQUEST;
-            warning = Some(format!("the card reads {left} bytes at {at:#x}, which is not mapped for it: unsupported request"));
+            Some(Mischief { fault: Fault::Unexpected, entry, .. }) => self.strays.push_back(entry),
+            _ if hit == Some(Fault::Drop) => {
+                self.give_up(&job);
+                return warning;
+            }
+            _ => (),
         }
         // Without reordering, jitter moves a read's successors, too; only an injected delay lets others pass.
         if !self.reorder && !delayed {
@@ -162,15 +190,46 @@ impl RootPort {
         warning
     }
 
+    /// Nothing more of this answer comes.
+    fn give_up(&mut self, job: &Job) {
+        if let Some(mischief) = job.mischief {
+            let entry = &mut self.faults.log[mischief.entry];
+            (entry.happened, entry.over) = (true, true);
+        }
+        // The card gives the tag out again only when it must not come back: after its own bound.
+        self.free_tag(job.tag);
+    }
+
     /// Whether reads are being answered.
     pub fn busy(&self) -> bool {
-        !self.jobs.is_empty()
+        !self.jobs.is_empty() || self.behind.is_some()
     }
 
     /// The link went down: nothing is answered any more.
     pub fn clear(&mut self) {
         self.jobs.clear();
-        self.free_all_tags();
+        self.behind = None;
+        self.strays.clear();
+        self.busy_tags.fill(false);
+        self.busy = 0;
+    }
+
+    /// Behind the last completion of an answer: a stray one, if any waits, and if the card has other tags to take before this one.
+    fn send_stray(&mut self, last: &Packet, tag: u16, pool: &mut Pool) {
+        if self.busy * 2 > self.used || self.behind.is_some() {
+            return;
+        }
+        let Some(entry) = self.strays.pop_front() else { return };
+        let time = last.time;
+        let mut payload = pool.take();
+        let log = &mut self.faults.log[entry];
+        (log.tag, log.happened, log.last) = (tag, true, true);
+        self.behind = Some(if log.fault == Fault::Duplicate {
+            payload.extend_from_slice(&last.payload);
+            Packet { head: last.head, payload, time }
+        } else {
+            self.faults.stray(tag, self.used..1 << self.tag_bits, payload, time)
+        });
     }
 
     /// How many of the bytes left go into the next completion: to a boundary, unless they are the last ones.
@@ -189,46 +248,81 @@ impl RootPort {
 
 impl Completions for RootPort {
     fn ready(&self) -> Option<u64> {
-        self.jobs.front().map(|job| job.ready)
+        self.behind.as_ref().map(|packet| packet.time).or_else(|| self.jobs.front().map(|job| job.ready))
     }
 
     fn take(&mut self, limit: u64, pool: &mut Pool) -> Packet {
+        if let Some(packet) = self.behind.take() {
+            return packet;
+        }
         let index = if self.reorder {
             let ready = self.jobs.partition_point(|job| job.ready <= limit) as u64;
             self.random.below(ready.max(1)) as usize
         } else {
             0
         };
-        let (at, left, status) = (self.jobs[index].at, self.jobs[index].left, self.jobs[index].status);
-        let portion = if status == CPL_OK { self.portion(at, left) } else { 0 };
+        let Job { at, left, status, .. } = self.jobs[index];
+        let portion = if status == CPL_OK { self.jobs[index].portion } else { 0 };
         let job = &mut self.jobs[index];
+        let hit = job.hit();
         let mut payload = pool.take();
-        if status == CPL_OK && !self.memory.read(at, portion as usize, &mut payload) {
+        match hit {
+            Some(Fault::UnsupportedRequest) => job.status = CPL_UNSUPPORTED_REQUEST,
+            Some(Fault::CompleterAbort) => job.status = CPL_COMPLETER_ABORT,
+            _ if status != CPL_OK || self.memory.read(at, portion as usize, &mut payload) => (),
             // Unless it is a flush, the memory was unmapped since the request came.
-            if job.flush {
-                payload.push(0);
-            } else {
-                job.status = CPL_UNSUPPORTED_REQUEST;
-            }
+            _ if job.flush => payload.push(0),
+            _ => job.status = CPL_UNSUPPORTED_REQUEST,
         }
         let ok = job.status == CPL_OK;
+        let last = !ok || portion == left;
         let head = Head::Completion {
             tag: job.tag,
             dwords: payload.len() as u16,
             byte_count: left as u16,
             lower_addr: if ok { (at & 0x7f) as u8 } else { 0 },
             status: job.status,
-            poisoned: job.poisoned && ok,
+            poisoned: false,
         };
-        if ok && portion < left {
-            job.at += u64::from(portion);
-            job.left -= portion;
-        } else {
+        let mut packet = Packet { head, payload, time: limit };
+        if let Some(mischief) = &mut job.mischief {
+            let entry = &mut self.faults.log[mischief.entry];
+            entry.after += u32::from(mischief.happened);
+            entry.over = last;
+            match hit {
+                Some(Fault::Duplicate) if last => self.strays.push_back(mischief.entry),
+                Some(Fault::Duplicate) if ok => {
+                    entry.happened = true;
+                    let mut payload = pool.take();
+                    payload.extend_from_slice(&packet.payload);
+                    self.behind = Some(Packet { head, payload, time: limit });
+                }
+                Some(fault) if ok => {
+                    entry.happened = true;
+                    self.faults.spoil(fault, &mut packet, at, portion, self.max_payload);
+                }
+                Some(Fault::UnsupportedRequest | Fault::CompleterAbort) => entry.happened = true,
+                _ => (),
+            }
+            mischief.happened |= hit.is_some();
+        }
+        if last {
             let tag = job.tag;
             self.jobs.remove(index);
             self.free_tag(tag);
+            self.send_stray(&packet, tag, pool);
+        } else {
+            (job.at, job.left) = (at + u64::from(portion), left - portion);
+            let portion = self.portion(at + u64::from(portion), left - portion);
+            let job = &mut self.jobs[index];
+            job.portion = portion;
+            if job.hit() == Some(Fault::Drop) {
+                if let Some(job) = self.jobs.remove(index) {
+                    self.give_up(&job);
+                }
+            }
         }
-        Packet { head, payload, time: limit }
+        packet
     }
 }
 

@@ -91,16 +91,26 @@ knobs! {
     "iova" iova_base: u64 = 0x1_0000_0000, 0x10_0000..=0x2000_0000_0000, "where memory appears to the card; above 4 GiB headers have four words";
     "tags" tag_bits: u8 = 8, 5..=10, "bits of a tag that the card may use: 5, 8 or 10";
     "relaxed" relaxed: u8 = 1, 0..=1, "relaxed ordering is allowed: 0 or 1";
-    "completion_timeout" completion_timeout: u8 = 0, 0..=14, "the card's completion timeout, as in Device Control 2 (the gateware has none yet)";
+    "completion_timeout" completion_timeout: u8 = 0, 0..=15, "the card's completion timeout, as in Device Control 2: 0 is 50 ms, 1 100 us, 2 10 ms, 15 is none";
     "credits" posted_credits: u32 = 32, 1..=1_000_000, "packets that the card's receive buffer takes before it holds back the host's writes";
     "seed" seed: u64 = 1, 0..=0xffff_ffff_ffff_ffff, "of everything random";
     "reorder" reorder: u8 = 0, 0..=1, "completions of different reads in random order: 0 or 1";
     "split" split: u8 = 0, 0..=1, "completions split at random legal places: 0 or 1";
     "scatter" scatter: u8 = 0, 0..=1, "write-combining stores split and in random order: 0 or 1";
-    "fault_drop" fault_drop: u32 = 0, 0..=1_000_000, "reads of the card that are never answered, in a million";
+    "fault_drop" fault_drop: u32 = 0, 0..=1_000_000, "reads of the card that are never answered, or not to the end, in a million";
+    "fault_late" fault_late: u32 = 0, 0..=1_000_000, "reads of the card that are answered `late`, in a million";
     "fault_ur" fault_unsupported: u32 = 0, 0..=1_000_000, "reads of the card answered with unsupported request, in a million";
     "fault_ca" fault_abort: u32 = 0, 0..=1_000_000, "reads of the card answered with completer abort, in a million";
     "fault_poison" fault_poison: u32 = 0, 0..=1_000_000, "reads of the card answered with poisoned data, in a million";
+    "fault_duplicate" fault_duplicate: u32 = 0, 0..=1_000_000, "reads of the card to which a completion comes twice, in a million";
+    "fault_unexpected" fault_unexpected: u32 = 0, 0..=1_000_000, "completions to a tag that is not out, in a million reads of the card";
+    "fault_count" fault_count: u32 = 0, 0..=1_000_000, "reads of the card answered with a wrong byte count, in a million";
+    "fault_length" fault_length: u32 = 0, 0..=1_000_000, "reads of the card answered with a wrong length, in a million";
+    "fault_address" fault_address: u32 = 0, 0..=1_000_000, "reads of the card answered with a wrong lower address, in a million";
+    "fault_link" fault_link: u32 = 0, 0..=1_000_000, "times that the link goes down, in a million reads of the card";
+    "fault_mastering" fault_mastering: u32 = 0, 0..=1_000_000, "times that bus mastering is switched off, in a million reads of the card";
+    "late" late: u64 = 250_000, 0..=1_000_000_000, "how much later a late answer comes, ns";
+    "outage" outage: u64 = 20_000, 0..=1_000_000_000, "how long the link is down, or bus mastering off, ns";
 }
 
 impl Settings {

@@ -204,11 +204,9 @@ struct Card {
     void complete(const tp_model_completion &c) {
         if (c.tag >= 256 || !tags[c.tag].busy) return fail("a completion for no request");
         Tag &t = tags[c.tag];
-        if (c.status != 0 || c.poisoned) {
-            if (c.last) beat = 0;
-            if (!c.last) return;
-            status = c.poisoned ? 0x80 : c.status;
-            if (c.poisoned && c.byte_count > c.dwords * 4u - (c.lower_addr & 3)) return;
+        if (c.poisoned) status = 0x80;
+        if (c.status != 0) {
+            status = c.status;
             t.busy = false;
             landed += t.left;
         } else {

@@ -305,8 +305,10 @@ fn what_the_core_prints_reaches_the_sink() {
 fn unmapped_memory_and_injected_faults_come_as_their_status() {
     let bus = open("");
     bus.enable_vectors(1).unwrap();
-    let mut memory = vec![1u8; 4096];
-    let address = map(&bus, &mut memory);
+    let mut memory = vec![1u8; 8192];
+    let page = memory.as_ptr().align_offset(4096); // so that 64 bytes are one read
+    let memory = &mut memory[page..page + 4096];
+    let address = map(&bus, memory);
     let status = |length: u32| {
         go(&bus, READ, address, 0, length, 0);
         assert_eq!(bus.wait(0, 100_000).unwrap(), Wake::Fired);
@@ -328,7 +330,7 @@ fn unmapped_memory_and_injected_faults_come_as_their_status() {
     assert_eq!(status(64), 1);
     assert_eq!(bus.statistics().unwrap().refused_reads, 1);
     assert!(matches!(bus.unmap(address, 4096), Err(BusError::Invalid(_))));
-    let address = map(&bus, &mut memory);
+    let address = map(&bus, memory);
     bus.inject(0, Fault::Drop).unwrap();
     go(&bus, READ, address, 0, 64, 0);
     assert_eq!(bus.wait(0, 100_000).unwrap(), Wake::TimedOut);
