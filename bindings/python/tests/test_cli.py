@@ -168,3 +168,37 @@ def test_an_interrupt_from_the_keyboard_ends_it() -> None:
         except subprocess.TimeoutExpired:
             os.kill(process.pid, signal.SIGINT)
         assert process.wait(timeout=20) == -signal.SIGINT
+
+
+ROW = {
+    **dict.fromkeys(("direction", "notify", "descriptor"), str),
+    **dict.fromkeys(("channels", "width", "generation", "lanes", "mps", "mrrs", "read_latency_ns", "wake_ns", "size", "in_flight"), int),
+    **dict.fromkeys(("end_to_end_percent", "while_data_flows_percent", "header_only_percent", "nanoseconds"), float),
+}
+
+
+def test_bench_writes_its_rows(tmp_path: Path) -> None:
+    done = towpath("bench", "--quick", "--only", "blocking call by polling", "--json", tmp_path / "rows.json")
+    assert done.returncode == 0, done.stderr
+    assert b"| c2h | 4 KiB |" in done.stdout and b"| h2c | 4 KiB |" in done.stdout, "the tables as well"
+    rows = json.loads((tmp_path / "rows.json").read_text())
+    assert [row["direction"] for row in rows] == ["c2h", "h2c"]
+    for row in rows:
+        assert {key: type(value) for key, value in row.items()} == ROW
+        assert (row["width"], row["generation"], row["lanes"], row["size"], row["notify"]) == (128, 2, 8, 4096, "poll")
+        # The limit is a limit, and the time and the percentage tell of the same: payload of 128 in 148 or 152 bytes of a link of 4 GB/s.
+        assert 0 < row["end_to_end_percent"] < row["while_data_flows_percent"] <= 100.01
+        best = 4096 / (4.0 * 128 / (152 if row["direction"] == "c2h" else 148))
+        assert row["nanoseconds"] == pytest.approx(100 * best / row["end_to_end_percent"], rel=1e-4)
+    again = json.loads(towpath("bench", "--quick", "--only", "blocking call by polling", "--json").stdout)
+    assert again == rows, "simulated time is the same in each run"
+
+
+def test_bench_knows_delays() -> None:
+    (row,) = json.loads(towpath("bench", "--quick", "--only", "There and back", "--json").stdout)
+    assert {key for key, value in row.items() if value is None} == {
+        "end_to_end_percent",
+        "while_data_flows_percent",
+        "header_only_percent",
+    }
+    assert (row["direction"], row["size"], row["descriptor"]) == ("round-trip", 8, "inline") and row["nanoseconds"] > 250

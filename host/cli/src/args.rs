@@ -59,6 +59,8 @@ pub enum Verb {
     Irq(Irq),
     /// Build a core, then run a program with TOWPATH_DEVICE set to its simulation
     Run(Run),
+    /// Measure the gateware in simulation: tables of bandwidth and delay against the link's limit
+    Bench(Bench),
 }
 
 #[derive(Debug, Args)]
@@ -173,6 +175,19 @@ pub struct Run {
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "PROGRAM")]
     pub program: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub struct Bench {
+    /// Only what the tables of targets name: minutes instead of tens of minutes
+    #[arg(long)]
+    pub quick: bool,
+    /// Only tables with this text in their title
+    #[arg(long, value_name = "TEXT")]
+    pub only: Option<String>,
+    /// With --json: write the list of rows to this file, and the tables to standard output as without it
+    #[arg(value_name = "FILE", requires = "json")]
+    pub file: Option<PathBuf>,
 }
 
 /// `5s`, `20ms`, `100us`, `7ns` or seconds without a unit.

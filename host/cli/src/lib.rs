@@ -5,6 +5,7 @@
 //! data: they use crate `towpath`.
 
 mod args;
+mod bench;
 mod device;
 mod exit;
 mod registers;
@@ -39,6 +40,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Verb::Reg(what) => registers::reg(&cli, what),
         Verb::Irq(what) => registers::irq(&cli, what),
         Verb::Run(what) => run::run(what),
+        Verb::Bench(what) => bench::bench(&cli, what),
     };
     match done {
         Ok(()) => 0,

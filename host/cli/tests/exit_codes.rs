@@ -26,6 +26,8 @@ fn the_command_line_is_wrong() {
     ends(&["reg", "write", "0x0", "0x1_0000_0000"], 2, "32 bits");
     ends(&["send", "in", "--length", "-"], 2, "regular files");
     ends(&["run", "--core", "sobel"], 2, "PROGRAM");
+    ends(&["bench", "rows.json"], 2, "--json");
+    ends(&["bench", "--only", "nonsense"], 2, "While data flows");
     ends(&["run", "--core", "sobel", "--set", "nonsense", "--", "true"], 2, "KEY=VALUE");
 }
 

@@ -13,14 +13,14 @@ fn repository() -> PathBuf {
 #[test]
 fn cores_can_be_read() {
     let mut names = BTreeSet::new();
-    for place in ["cores", "tests/cores"] {
+    for place in ["cores", "cores/bench", "tests/cores"] {
         for entry in std::fs::read_dir(repository().join(place)).unwrap().flatten().filter(|e| e.path().join("towpath.toml").exists()) {
             let manifest = Manifest::read(&entry.path()).unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(manifest.core.name, entry.file_name().to_string_lossy(), "a core's folder bears its name");
             names.insert(manifest.core.name);
         }
     }
-    for name in ["counter", "loop3x2", "loopback", "loopback_async", "sink", "sobel"] {
+    for name in ["bench1", "bench1_256", "bench1_512", "bench8", "counter", "loop3x2", "loopback", "loopback_async", "sink", "sobel"] {
         assert!(names.contains(name), "{name} is not among {names:?}");
     }
     std::env::set_var("TOWPATH_HOME", repository());

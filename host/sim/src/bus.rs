@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use towpath_bus::{Access, Bus, BusError, Result, Wake, WireStatistics};
 use towpath_contract as contract;
 
+use crate::capture::Carried;
 use crate::device::{self, Device, Statistics, Vector};
 use crate::error::SimError;
 use crate::faults::{Fault, Injection};
@@ -68,6 +69,17 @@ impl SimBus {
         let turn = self.world.shared.turn();
         let device = self.device(&turn)?;
         Ok(Statistics { picoseconds: turn.now, ..device.statistics })
+    }
+
+    /// Record from now on, or no longer, what the link carries between the card and the host's memory. Returns the record so far, in the order
+    /// of arrival in each direction, and begins an empty one.
+    pub fn record(&self, on: bool) -> Result<Vec<Carried>> {
+        self.with(|device| device.capture.record(on))
+    }
+
+    /// Where the card sees a byte of the program's memory, if it is mapped (the latest of several mappings): to find it in [`SimBus::record`].
+    pub fn address_of(&self, memory: *const u8) -> Result<Option<u64>> {
+        self.with(|device| device.port.memory.address_of(memory))
     }
 
     /// What the model says of itself.

@@ -6,12 +6,13 @@
 
 use std::os::fd::OwnedFd;
 
+use crate::capture::Capture;
 use crate::clock::Clock;
 use crate::faults::Fault;
 use crate::link::{Head, Packet, Pool, Receive, Transmit, Wire};
 use crate::model::{Input, Model, Output};
 use crate::random::Random;
-use crate::root_complex::{violation, RootPort, CPL_OK, CPL_UNSUPPORTED_REQUEST, INTERRUPT_WINDOW};
+use crate::root_complex::{extent, violation, RootPort, CPL_OK, CPL_UNSUPPORTED_REQUEST, INTERRUPT_WINDOW};
 use crate::settings::Settings;
 
 /// Where BARs begin on the fabric; mapped memory ends below.
@@ -146,6 +147,8 @@ pub struct Device {
     pub bars: [u64; 6],
     /// See [`Statistics`].
     pub statistics: Statistics,
+    /// What the link carries, once somebody wants to know.
+    pub capture: Capture,
     /// Edges since the link last carried or held anything.
     pub quiet: u64,
     /// Why the card does not run any more.
@@ -188,6 +191,7 @@ impl Device {
             lanes: model.info().data_width as usize / 32,
             bars: [0; 6],
             statistics: Statistics::default(),
+            capture: Capture::new(settings.femtoseconds_per_byte()),
             quiet: 0,
             stopped: None,
             reset_done: false,
@@ -255,8 +259,11 @@ impl Device {
         self.receive.advance(now, &mut self.port, &mut self.pool);
         while let Some(packet) = self.receive.land(now) {
             self.statistics.to_card += packet.wire_bytes();
-            if matches!(packet.head, Head::Completion { .. }) {
-                self.statistics.card_read_payload += packet.payload.len() as u64 * 4;
+            if let Head::Completion { tag, byte_count, lower_addr, .. } = packet.head {
+                let bytes = packet.payload.len() as u32 * 4;
+                self.statistics.card_read_payload += u64::from(bytes);
+                let asked = bytes.saturating_sub(u32::from(lower_addr & 3)).min(u32::from(byte_count));
+                self.capture.answered(packet, tag, asked);
             }
         }
         if self.next_signal <= now {
@@ -447,7 +454,10 @@ impl Device {
                     let packet = Packet { head, payload: packet.payload, time: now + self.peer };
                     self.forwards.push(Forward { target, packet });
                     return;
-                } else if !self.port.memory.write(addr, &packet.payload, first_be, last_be) {
+                } else if self.port.memory.write(addr, &packet.payload, first_be, last_be) {
+                    let (from, bytes) = extent(addr, dwords, first_be, last_be);
+                    self.capture.written(&packet, from, bytes);
+                } else {
                     self.statistics.refused_writes += 1;
                     if self.statistics.refused_writes <= WARNINGS {
                         let name = &self.name;
@@ -458,6 +468,7 @@ impl Device {
             }
             Head::Read { addr, dwords, first_be, last_be, tag, .. } => {
                 self.statistics.card_reads += 1;
+                self.capture.asked(tag, addr);
                 if let Some((target, bar, offset)) = locate(addr) {
                     let requester = self.input.config.requester;
                     let head = Head::NonPosted { bar, offset, dwords, first_be, last_be, requester, tag };

@@ -16,6 +16,7 @@
 #![warn(missing_docs)]
 
 mod bus;
+mod capture;
 mod clock;
 mod device;
 mod error;
@@ -31,6 +32,7 @@ mod settings;
 mod world;
 
 pub use bus::SimBus;
+pub use capture::Carried;
 pub use device::Statistics;
 pub use error::SimError;
 pub use faults::{Fault, Injection};

@@ -58,6 +58,12 @@ impl Memory {
         }
     }
 
+    /// Where the card sees a byte of memory; the latest map counts.
+    pub fn address_of(&self, memory: *const u8) -> Option<u64> {
+        let inside = |region: &Region| (memory as u64).checked_sub(region.memory as u64).filter(|offset| *offset < region.bytes);
+        self.regions.iter().rev().find_map(|region| inside(region).map(|offset| region.address + offset))
+    }
+
     fn find(&self, address: u64, bytes: u64, write: bool) -> Option<*mut u8> {
         let region = &self.regions[..self.regions.partition_point(|region| region.address <= address)].last()?;
         let offset = address - region.address;

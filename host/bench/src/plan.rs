@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Which cases are measured, and what each is to reach.
+//!
+//! Bounds are what the model leaves to an ideal mover: for a blocking call, its time is the doorbell's way, the memory's latency, the
+//! payload at the strict limit, and the interrupt or poll.
+
+use crate::case::{Case, Descriptor, Notify, Way};
+
+/// What a row is to reach.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Goal {
+    /// No target: a point of a curve.
+    None,
+    /// Per cent end to end, and the bound.
+    EndToEnd(f64, f64),
+    /// Per cent while data flows, and the bound.
+    Flow(f64, f64),
+    /// Nanoseconds at most.
+    Nanoseconds(f64),
+    /// Per cent end to end, at most so many points below the same direction of another case.
+    EndToEndNear(f64, Case),
+    /// Per cent while data flows, at most so many points below the same direction of another case.
+    FlowNear(f64, Case),
+    /// While data flows, at least this part of the same direction of another case (per cent), and a spread between channels of at most so much.
+    Shared(f64, Case, f64),
+}
+
+/// A case with the goals of its rows: one, or two if both directions run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Planned {
+    /// What to measure.
+    pub case: Case,
+    /// What to reach: H2C (or the only direction), then C2H.
+    pub goals: [Goal; 2],
+}
+
+/// Cases that are shown together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// What it shows.
+    pub title: &'static str,
+    /// Its cases.
+    pub cases: Vec<Planned>,
+}
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const WAYS: [Way; 2] = [Way::C2h, Way::H2c];
+
+fn one(case: Case, goal: Goal) -> Planned {
+    Planned { case, goals: [goal, Goal::None] }
+}
+
+/// The same goal for H2C and another one for C2H.
+fn by_way(way: Way, h2c: Goal, c2h: Goal) -> Goal {
+    if way == Way::H2c {
+        h2c
+    } else {
+        c2h
+    }
+}
+
+/// A link at the width that it needs at 250 MHz.
+fn link(way: Way, size: u64, generation: u8, lanes: u8, width: u32) -> Case {
+    Case { generation, lanes, width, ..Case::new(way, size) }
+}
+
+/// What the tables that Towpath promises itself name.
+pub fn quick() -> Vec<Table> {
+    let mut tables = Vec::new();
+    let mut table = |title: &'static str, cases: Vec<Planned>| tables.push(Table { title, cases });
+
+    let mut cases = Vec::new();
+    for way in WAYS {
+        for read_latency_ns in [500, 1000, 2000] {
+            let goal = by_way(way, Goal::Flow(99.0, 100.0), Goal::Flow(99.5, 100.0));
+            cases.push(one(Case { read_latency_ns, ..Case::new(way, MIB) }, goal));
+        }
+    }
+    table("While data flows, one direction alone", cases);
+
+    let mut cases = Vec::new();
+    for way in WAYS {
+        for read_latency_ns in [500, 1000] {
+            let goal = by_way(way, Goal::Flow(98.0, 100.0), Goal::Flow(99.5, 100.0));
+            cases.push(one(Case { read_latency_ns, mps: 256, ..Case::new(way, MIB) }, goal));
+        }
+    }
+    table("The same with payloads and completions of 256 bytes", cases);
+
+    let mut cases = Vec::new();
+    for (size, in_flight) in [(MIB, 4), (4 * MIB, 1)] {
+        for read_latency_ns in [500, 1000] {
+            let case = Case { read_latency_ns, in_flight, ..Case::new(Way::Both, size) };
+            cases.push(Planned { case, goals: [Goal::Flow(98.5, 100.0), Goal::Flow(95.0, 95.95)] });
+        }
+    }
+    table("Both directions at once, over the time in which both flow", cases);
+
+    let mut cases = Vec::new();
+    let goals = [
+        (4 * KIB, (44.0, 48.7), (37.0, 39.9)),
+        (16 * KIB, (76.0, 79.2), (70.0, 72.6)),
+        (64 * KIB, (92.0, 93.8), (90.0, 91.4)),
+        (MIB, (99.0, 99.6), (98.5, 99.4)),
+    ];
+    for way in WAYS {
+        for (size, c2h, h2c) in goals {
+            cases.push(one(Case::new(way, size), by_way(way, Goal::EndToEnd(h2c.0, h2c.1), Goal::EndToEnd(c2h.0, c2h.1))));
+        }
+    }
+    table("One blocking call by plain interrupt", cases);
+
+    let mut cases = Vec::new();
+    for way in WAYS {
+        let goal = by_way(way, Goal::EndToEnd(54.0, 60.3), Goal::EndToEnd(70.0, 81.6));
+        cases.push(one(Case { notify: Notify::Poll, ..Case::new(way, 4 * KIB) }, goal));
+    }
+    table("One blocking call by polling", cases);
+
+    let mut cases = Vec::new();
+    for way in WAYS {
+        for size in [16 * KIB, 64 * KIB, MIB] {
+            let poll = Case { notify: Notify::Poll, ..Case::new(way, size) };
+            cases.push(one(poll, Goal::None));
+            for wake_ns in [1_000, 10_000] {
+                cases.push(one(Case { notify: Notify::Early, wake_ns, ..poll }, Goal::EndToEndNear(3.0, poll)));
+            }
+        }
+    }
+    table("One blocking call with early wake, against polling", cases);
+
+    let cases = WAYS.map(|way| one(Case { in_flight: 8, ..Case::new(way, 4 * KIB) }, Goal::EndToEnd(97.0, 98.7)));
+    table("Eight messages of 4 KiB in flight", cases.to_vec());
+
+    let trip = Case { notify: Notify::Poll, descriptor: Descriptor::Inline, ..Case::new(Way::RoundTrip, 8) };
+    table("There and back through the loopback core, by polling, receive posted", vec![one(trip, Goal::Nanoseconds(800.0))]);
+
+    let single = Case { in_flight: 4, ..Case::new(Way::Both, 256 * KIB) };
+    let shared = Goal::Shared(98.0, single, 5.0);
+    let eight = Planned { case: Case { channels: 8, ..single }, goals: [shared, shared] };
+    table("Eight pairs of channels busy at once, over the time in which all flow", vec![one(single, Goal::None), eight]);
+
+    let mut cases = Vec::new();
+    for (generation, lanes, width) in [(3, 8, 256), (3, 16, 512), (4, 8, 512)] {
+        for way in WAYS {
+            for read_latency_ns in [500, 1000] {
+                let base = Case { read_latency_ns, ..Case::new(way, MIB) };
+                cases.push(one(Case { read_latency_ns, ..link(way, MIB, generation, lanes, width) }, Goal::FlowNear(1.5, base)));
+            }
+        }
+    }
+    table("Faster links at wider data paths, while data flows", cases);
+
+    let mut cases = Vec::new();
+    for way in WAYS {
+        let direct = Case::new(way, MIB);
+        cases.push(one(Case { descriptor: Descriptor::List, ..direct }, Goal::EndToEndNear(1.0, direct)));
+    }
+    table("Lists of scattered pages of 4 KiB, against one contiguous buffer", cases);
+    tables
+}
+
+/// All of it: the quick tables, the curves of bandwidth against size, and every width and generation.
+pub fn full() -> Vec<Table> {
+    let mut tables = quick();
+    for (title, generation, lanes, width) in [
+        ("Bandwidth against size: Gen1 x8, 64 bit", 1, 8, 64),
+        ("Bandwidth against size: Gen2 x8, 128 bit", 2, 8, 128),
+        ("Bandwidth against size: Gen3 x8, 256 bit", 3, 8, 256),
+        ("Bandwidth against size: Gen3 x16, 512 bit", 3, 16, 512),
+    ] {
+        let sizes = (2..=26).map(|log2| 1u64 << log2);
+        let both = sizes.flat_map(|size| WAYS.map(|way| one(link(way, size, generation, lanes, width), Goal::None)));
+        tables.push(Table { title, cases: both.collect() });
+    }
+    tables
+}
