@@ -131,6 +131,7 @@ SUITES = [
         "--",
         "--nocapture",
     ),
+    pytest_suite("formal", "proofs of what gateware/ promises, and faults that must break them", 600, "tests/formal", *SPREAD),
     pytest_suite("agree", "the core under a root complex written elsewhere (cocotbext-pcie)", 240, "tests/agree", *SPREAD),
 ]
 
