@@ -17,6 +17,7 @@ gateware/control/tp_control.sv
 gateware/control/tp_discovery.sv
 gateware/control/tp_doorbell.sv
 gateware/control/tp_inbound.sv
+gateware/control/tp_link_events.sv
 gateware/control/tp_msix.sv
 gateware/control/tp_user_irq.sv
 gateware/control/tp_window.sv

@@ -111,7 +111,9 @@ module tp_core
   logic push_valid, push_torn, arm_valid, cancel_valid, inline_valid;
   logic [CHW-1:0] push_channel, arm_channel, cancel_channel, inline_channel;
   logic [127:0] push_descriptor;
-  logic [31:0] arm_index;
+  logic [31:0] arm_index, lead_bytes;
+  logic lead_valid;
+  logic [CHW-1:0] lead_channel;
   logic [11:3] inline_offset;
   logic [63:0] inline_data;
   logic [7:0] inline_strb;
@@ -125,7 +127,10 @@ module tp_core
   logic msix_posted_valid, msix_posted_ready, msix_posted_last;
   tp_write_hdr_t msix_posted_hdr;
   logic [DATA_WIDTH-1:0] msix_posted_data;
-  logic card_reset, card_reset_done, unexpected_completion, user_busy;
+  logic card_reset, card_reset_done, user_busy, event_valid;
+  logic [3:0] event_code;
+  logic [7:0] quarantine;
+  logic [15:0] quarantined;
 
   // ------------------------------------------------------------------------------------------------ mover and control to the user's edge
   logic [NH-1:0] mv_h2c_tvalid, mv_h2c_tready, mv_h2c_tlast, mv_h2c_error, mv_h2c_reset, mv_h2c_reset_busy;
@@ -188,6 +193,7 @@ module tp_core
   );
 
   tp_dma #(
+      .CORE_CLOCK_KHZ(CORE_CLOCK_KHZ),
       .DATA_WIDTH(DATA_WIDTH),
       .H2C(H2C),
       .C2H(C2H),

@@ -142,7 +142,6 @@ enum tp_status {
 #define TP_CARD_INBOUND_OVERRUNS_OFFSET 0x10u /* writes of the host that found no room and were dropped */
 #define TP_CARD_WINDOW_OVERRUNS_OFFSET 0x14u /* writes to the register window that found no room and were dropped */
 #define TP_CARD_WINDOW_TIMEOUTS_OFFSET 0x18u /* accesses of the register window that were not answered in time */
-#define TP_CARD_UNEXPECTED_COMPLETIONS_OFFSET 0x1cu /* answers to reads which the card had not asked */
 #define TP_CARD_QUARANTINE_OFFSET 0x20u /* how long a timed-out tag stays out of use when its late answer never comes, in completion timeouts; 0: until the link goes down */
 #define TP_CARD_QUARANTINE_RESET 0x10u
 #define TP_CARD_QUARANTINED_OFFSET 0x24u /* tags in quarantine now */
@@ -156,6 +155,7 @@ enum tp_status {
 #define TP_CARD_BUS_MASTERING_LOSSES_OFFSET 0x60u /* times that bus mastering was switched off */
 #define TP_CARD_LINK_DOWNS_OFFSET 0x64u /* times that the link went down */
 #define TP_CARD_FUNCTION_RESETS_OFFSET 0x68u /* function-level resets */
+#define TP_CARD_UNEXPECTED_COMPLETIONS_OFFSET 0x6cu /* answers to reads which the card had not asked */
 #define TP_CARD_USER_IRQ_VECTOR_OFFSET 0x80u /* MSI-X vector of user interrupt k */
 #define TP_CARD_USER_IRQ_VECTOR_COUNT 16u
 #define TP_CARD_USER_IRQ_VECTOR_STRIDE 4u
@@ -189,7 +189,7 @@ enum tp_status {
 #define TP_CHANNEL_RESET_OFFSET 0x04u /* reset */
 #define TP_CHANNEL_RESET_RESET_LSB 0 /* write 1: resets the channel; reads 1 until that is done */
 #define TP_CHANNEL_RESET_RESET_MASK 0x1u
-#define TP_CHANNEL_RING_BASE_OFFSET 0x08u /* bus address of the completion ring, 64-byte aligned */
+#define TP_CHANNEL_RING_BASE_OFFSET 0x08u /* bus address of the completion ring, aligned to its size */
 #define TP_CHANNEL_RING_LOG2_OFFSET 0x10u /* the completion ring has 1 << ring_log2 entries, 2 to 16 */
 #define TP_CHANNEL_VECTOR_OFFSET 0x14u /* MSI-X vector of the channel */
 #define TP_CHANNEL_STATUS_OFFSET 0x18u /* status */

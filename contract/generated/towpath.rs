@@ -157,8 +157,6 @@ pub const CARD_INBOUND_OVERRUNS_OFFSET: u64 = 0x10;
 pub const CARD_WINDOW_OVERRUNS_OFFSET: u64 = 0x14;
 /// Offset: accesses of the register window that were not answered in time
 pub const CARD_WINDOW_TIMEOUTS_OFFSET: u64 = 0x18;
-/// Offset: answers to reads which the card had not asked
-pub const CARD_UNEXPECTED_COMPLETIONS_OFFSET: u64 = 0x1c;
 /// Offset: how long a timed-out tag stays out of use when its late answer never comes, in completion timeouts; 0: until the link goes down
 pub const CARD_QUARANTINE_OFFSET: u64 = 0x20;
 /// After a reset: how long a timed-out tag stays out of use when its late answer never comes, in completion timeouts; 0: until the link goes down
@@ -185,6 +183,8 @@ pub const CARD_BUS_MASTERING_LOSSES_OFFSET: u64 = 0x60;
 pub const CARD_LINK_DOWNS_OFFSET: u64 = 0x64;
 /// Offset: function-level resets
 pub const CARD_FUNCTION_RESETS_OFFSET: u64 = 0x68;
+/// Offset: answers to reads which the card had not asked
+pub const CARD_UNEXPECTED_COMPLETIONS_OFFSET: u64 = 0x6c;
 /// Offset: MSI-X vector of user interrupt k
 pub const CARD_USER_IRQ_VECTOR_OFFSET: u64 = 0x80;
 /// How often `user_irq_vector` stands there.
@@ -246,7 +246,7 @@ pub const CHANNEL_RESET_OFFSET: u64 = 0x04;
 pub const CHANNEL_RESET_RESET_LSB: u32 = 0;
 /// Bits: write 1: resets the channel; reads 1 until that is done
 pub const CHANNEL_RESET_RESET_MASK: u32 = 0x1;
-/// Offset: bus address of the completion ring, 64-byte aligned
+/// Offset: bus address of the completion ring, aligned to its size
 pub const CHANNEL_RING_BASE_OFFSET: u64 = 0x08;
 /// Offset: the completion ring has 1 << ring_log2 entries, 2 to 16
 pub const CHANNEL_RING_LOG2_OFFSET: u64 = 0x10;

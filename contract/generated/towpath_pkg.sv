@@ -122,7 +122,6 @@ package towpath_pkg;
   localparam TP_CARD_INBOUND_OVERRUNS_OFFSET = 'h10;  // writes of the host that found no room and were dropped
   localparam TP_CARD_WINDOW_OVERRUNS_OFFSET = 'h14;  // writes to the register window that found no room and were dropped
   localparam TP_CARD_WINDOW_TIMEOUTS_OFFSET = 'h18;  // accesses of the register window that were not answered in time
-  localparam TP_CARD_UNEXPECTED_COMPLETIONS_OFFSET = 'h1c;  // answers to reads which the card had not asked
   localparam TP_CARD_QUARANTINE_OFFSET = 'h20;  // how long a timed-out tag stays out of use when its late answer never comes, in completion timeouts; 0: until the link goes down
   localparam logic [31:0] TP_CARD_QUARANTINE_RESET = 32'h10;
   localparam TP_CARD_QUARANTINED_OFFSET = 'h24;  // tags in quarantine now
@@ -136,6 +135,7 @@ package towpath_pkg;
   localparam TP_CARD_BUS_MASTERING_LOSSES_OFFSET = 'h60;  // times that bus mastering was switched off
   localparam TP_CARD_LINK_DOWNS_OFFSET = 'h64;  // times that the link went down
   localparam TP_CARD_FUNCTION_RESETS_OFFSET = 'h68;  // function-level resets
+  localparam TP_CARD_UNEXPECTED_COMPLETIONS_OFFSET = 'h6c;  // answers to reads which the card had not asked
   localparam TP_CARD_USER_IRQ_VECTOR_OFFSET = 'h80;  // MSI-X vector of user interrupt k
   localparam TP_CARD_USER_IRQ_VECTOR_COUNT = 16;
   localparam TP_CARD_USER_IRQ_VECTOR_STRIDE = 4;
@@ -169,7 +169,7 @@ package towpath_pkg;
   localparam TP_CHANNEL_RESET_OFFSET = 'h04;  // reset
   localparam TP_CHANNEL_RESET_RESET_LSB = 0;  // write 1: resets the channel; reads 1 until that is done
   localparam logic [31:0] TP_CHANNEL_RESET_RESET_MASK = 32'h1;
-  localparam TP_CHANNEL_RING_BASE_OFFSET = 'h08;  // bus address of the completion ring, 64-byte aligned
+  localparam TP_CHANNEL_RING_BASE_OFFSET = 'h08;  // bus address of the completion ring, aligned to its size
   localparam TP_CHANNEL_RING_LOG2_OFFSET = 'h10;  // the completion ring has 1 << ring_log2 entries, 2 to 16
   localparam TP_CHANNEL_VECTOR_OFFSET = 'h14;  // MSI-X vector of the channel
   localparam TP_CHANNEL_STATUS_OFFSET = 'h18;  // status

@@ -61,6 +61,9 @@ module tp_control
     output logic                   arm_valid,
     output logic [        CHW-1:0] arm_channel,
     output logic [           31:0] arm_index,
+    output logic                   lead_valid,
+    output logic [        CHW-1:0] lead_channel,
+    output logic [           31:0] lead_bytes,
     output logic                   cancel_valid,
     output logic [        CHW-1:0] cancel_channel,
     output logic                   inline_valid,
@@ -88,7 +91,10 @@ module tp_control
     output logic                   msix_posted_last,
     output logic                   card_reset,
     input  logic                   card_reset_done,
-    input  logic                   unexpected_completion,
+    input  logic                   event_valid,
+    input  logic [            3:0] event_code,
+    output logic [            7:0] quarantine,
+    input  logic [           15:0] quarantined,
 
     // tp_user_edge
     input  logic        user_busy,
@@ -226,6 +232,9 @@ module tp_control
       .arm_valid,
       .arm_channel,
       .arm_index,
+      .lead_valid,
+      .lead_channel,
+      .lead_bytes,
       .cancel_valid,
       .cancel_channel
   );
@@ -239,7 +248,7 @@ module tp_control
   logic ask_device, ask_irq_range, window_idle;
   logic disc_ask, card_ask, irq_ask, msix_ask, priv_ask, window_ask, nobody_ack;
   logic disc_ack, card_ack, irq_ack, msix_ack, window_ack;
-  logic [31:0] disc_data, card_data, irq_data, msix_data, priv_data, window_data;
+  logic [31:0] disc_data, card_data, irq_data, events_data, msix_data, priv_data, window_data;
 
   assign ask_group = ask_addr[14+:GW];
   assign ask_page = ask_addr[13:12];
@@ -286,7 +295,7 @@ module tp_control
       .ask_window,
       .ask_addr,
       .ack,
-      .data(disc_data | card_data | irq_data | msix_data | priv_data | window_data),
+      .data(disc_data | card_data | irq_data | events_data | msix_data | priv_data | window_data),
       .tx_answer_valid,
       .tx_answer_ready,
       .tx_answer_hdr,
@@ -358,7 +367,7 @@ module tp_control
       .sweeping(irq_sweeping),
       .irq_valid,
       .irq_ready,
-      .event_pulse({unexpected_completion, window_timed_out, window_overrun, overrun}),
+      .event_pulse({window_timed_out, window_overrun, overrun}),
       .fire_valid(user_fire_valid),
       .fire_ready(user_fire_ready),
       .fire_vector(user_fire_vector),
@@ -372,9 +381,28 @@ module tp_control
       .data(irq_data)
   );
   if (TP_CARD_WINDOW_OVERRUNS_OFFSET != TP_CARD_INBOUND_OVERRUNS_OFFSET + 4 ||
-      TP_CARD_WINDOW_TIMEOUTS_OFFSET != TP_CARD_INBOUND_OVERRUNS_OFFSET + 8 ||
-      TP_CARD_UNEXPECTED_COMPLETIONS_OFFSET != TP_CARD_INBOUND_OVERRUNS_OFFSET + 12)
+      TP_CARD_WINDOW_TIMEOUTS_OFFSET != TP_CARD_INBOUND_OVERRUNS_OFFSET + 8)
     $error("%m: event_pulse is in the order of the counters' registers");
+
+  tp_link_events link_events (
+      .clk,
+      .rst,
+      .clear,
+      .mastering(cfg.bus_master && cfg.active),
+      .link_up(cfg.link_up),
+      .function_reset(cfg.function_reset),
+      .event_valid,
+      .event_code,
+      .quarantine,
+      .quarantined,
+      .word_valid(to_card),
+      .word_offset(offset),
+      .word_data,
+      .word_strb,
+      .ask(irq_ask),
+      .offset(ask_offset),
+      .data(events_data)
+  );
 
   tp_msix #(
       .DATA_WIDTH(DATA_WIDTH),

@@ -3,7 +3,7 @@
 //
 // A word that comes in one cycle shows its effect in the next. Dword 0 of a descriptor opens the stage, dword 3 commits. Unless dwords 0
 // to 3 came whole and in order, with nothing else of the descriptor between them, the commit is `torn`: only dword 3 of
-// `push_descriptor` (cookie and control) is then the host's. `arm` wants a whole dword, `cancel` any byte.
+// `push_descriptor` (cookie and control) is then the host's. `arm` and `lead` want a whole dword, `cancel` any byte.
 // After `rst` or `clear` the stages are emptied one a cycle; what comes meanwhile is ignored.
 module tp_doorbell
   import towpath_pkg::*;
@@ -27,6 +27,9 @@ module tp_doorbell
     output logic           arm_valid,
     output logic [CHW-1:0] arm_channel,
     output logic [   31:0] arm_index,
+    output logic           lead_valid,
+    output logic [CHW-1:0] lead_channel,
+    output logic [   31:0] lead_bytes,
     output logic           cancel_valid,
     output logic [CHW-1:0] cancel_channel
 );
@@ -89,18 +92,21 @@ module tp_doorbell
 
   assign arm_channel = push_channel;
   assign cancel_channel = push_channel;
+  assign lead_channel = push_channel;
   assign arm_index = push_descriptor[95:64];
+  assign lead_bytes = push_descriptor[95:64];
 
   always_ff @(posedge clk) begin
     push_valid <= commit && !rst;
     push_torn <= !(high_whole && after_low == 2'd3);
     push_channel <= word_channel;
-    // An arm's index shares the register of dword 2: it comes in the lower half of a word, too.
+    // An arm's index and a lead share the register of dword 2: they come in the lower half of a word, too.
     push_descriptor <= {word_data[63:32], low_any ? word_data[31:0] : stage2[word_channel], stage1[word_channel], stage0[word_channel]};
     arm_valid <= word_valid && word_offset == 9'(TP_DOORBELL_ARM_OFFSET / 8) && low_whole && !sweeping && !rst;
+    lead_valid <= word_valid && word_offset == 9'(TP_DOORBELL_LEAD_OFFSET / 8) && low_whole && !sweeping && !rst;
     cancel_valid <= word_valid && word_offset == 9'(TP_DOORBELL_CANCEL_OFFSET / 8) && high_any && !sweeping && !rst;
   end
 
-  if (TP_DOORBELL_ARM_OFFSET % 8 != 0 || TP_DOORBELL_CANCEL_OFFSET % 8 != 4)
-    $error("%m: arm must be the lower and cancel the upper half of a word");
+  if (TP_DOORBELL_ARM_OFFSET % 8 != 0 || TP_DOORBELL_CANCEL_OFFSET % 8 != 4 || TP_DOORBELL_LEAD_OFFSET % 8 != 0)
+    $error("%m: arm and lead must be the lower and cancel the upper half of a word");
 endmodule

@@ -11,7 +11,7 @@
 module tp_user_irq
   import towpath_pkg::*;
 #(
-    parameter int EVENTS = 4  // counters from TP_CARD_INBOUND_OVERRUNS_OFFSET on
+    parameter int EVENTS = 3  // counters from TP_CARD_INBOUND_OVERRUNS_OFFSET on
 ) (
     input  logic                         clk,
     input  logic                         rst,

@@ -20,6 +20,7 @@ module tp_dma
     parameter int SENDING_BYTES = 8192,
     parameter int QUEUE_DEPTH = 16,
     parameter int INLINE_SLOTS = 4,
+    parameter int CORE_CLOCK_KHZ = 250000,
     localparam int CHANNELS = H2C + C2H,
     localparam int CW = CHANNELS > 1 ? $clog2(CHANNELS) : 1,
     localparam int KEEP = DATA_WIDTH / 8,
@@ -38,6 +39,9 @@ module tp_dma
     input  logic          arm_valid,
     input  logic [CW-1:0] arm_channel,
     input  logic [31:0]   arm_index,
+    input  logic          lead_valid,
+    input  logic [CW-1:0] lead_channel,
+    input  logic [31:0]   lead_bytes,
     input  logic          cancel_valid,
     input  logic [CW-1:0] cancel_channel,
     input  logic          inline_valid,
@@ -65,7 +69,10 @@ module tp_dma
     input  logic                  msix_posted_last,
     input  logic          card_reset,
     output logic          card_reset_done,
-    output logic          unexpected_completion,
+    output logic          event_valid,
+    output logic [3:0]    event_code,
+    input  logic [7:0]    quarantine,
+    output logic [15:0]   quarantined,
 
     output logic                  tx_posted_valid,
     input  logic                  tx_posted_ready,
@@ -116,8 +123,17 @@ module tp_dma
   if (H2C < 0 || C2H < 0 || CHANNELS < 1 || CHANNELS > TP_CHANNELS_MAX)
     $error("%m: H2C %0d and C2H %0d: use 1 to %0d channels in all", H2C, C2H, TP_CHANNELS_MAX);
 
+  // ------------------------------------------------------------------------------------------------ may requests leave the card?
+  // From registers: a packet that is shown depends on no input of the same cycle.
+  logic mastering;
+  logic [7:0] barred_status;
+  always_ff @(posedge clk) begin
+    mastering <= cfg.bus_master && cfg.active && cfg.link_up && !rst;
+    barred_status <= cfg.link_up ? TP_STATUS_BUS_MASTERING_OFF : TP_STATUS_LINK_DOWN;
+  end
+
   // ------------------------------------------------------------------------------------------------ reset of channels
-  logic [CHANNELS-1:0] reset_request, resetting, flush, flushed, front_idle, engine_idle, edge_busy;
+  logic [CHANNELS-1:0] reset_request, resetting, flush, flushed, front_idle, engine_idle, telling, edge_busy;
   logic [CHANNELS-1:0][2:0] flush_count;
   logic card_reset_was, card_resetting;
   always_ff @(posedge clk) begin
@@ -136,7 +152,7 @@ module tp_dma
           flushed[c] <= 1'b0;
           resetting[c] <= 1'b0;
         end
-      end else if (resetting[c] && front_idle[c] && engine_idle[c]) begin
+      end else if (resetting[c] && front_idle[c] && engine_idle[c] && !telling[c]) begin
         flush[c] <= 1'b1;
       end
       if (reset_request[c] || (card_reset && !card_reset_was)) resetting[c] <= 1'b1;
@@ -157,6 +173,13 @@ module tp_dma
   end
 
   // ------------------------------------------------------------------------------------------------ rings
+  logic [CHANNELS-1:0] d_valid, d_end, d_inline, d_over, d_complete, d_broken, f_valid, take, abandon, finish, stopping;
+  logic [CHANNELS-1:0][15:0] d_cookie;
+  logic [CHANNELS-1:0][7:0] d_status, stop_status;
+  logic [CHANNELS-1:0][31:0] d_bytes, d_user, f_bytes;
+  logic [CHANNELS-1:0][63:0] d_length, d_offset, f_addr;
+  logic [CHANNELS-1:0][12:0] take_bytes;
+
   logic [CHANNELS-1:0] enabled, announce, alarm, error;
   logic [CHANNELS-1:0][15:0] overflows;
   logic [SOURCES-1:0] entry_valid, entry_ready;
@@ -182,10 +205,16 @@ module tp_dma
       .told_valid,
       .told_channel,
       .told_start,
+      .telling,
       .arm_valid,
       .arm_channel,
       .arm_index,
+      .lead_valid,
+      .lead_channel,
+      .lead_bytes,
       .alarm,
+      .in_hand(d_valid),
+      .bytes_left(d_bytes),
       .priv_write_valid,
       .priv_write_channel,
       .priv_write_offset,
@@ -217,16 +246,13 @@ module tp_dma
   assign p_data[1] = msix_posted_data;
   assign p_last[1] = msix_posted_last;
   assign msix_posted_ready = p_ready[1];
-  // From a register: a packet that is shown depends on no input of the same cycle.
-  logic bus_master;
-  always_ff @(posedge clk) bus_master <= cfg.bus_master && !rst;
   tp_posted_merge #(
       .SOURCES(3),
       .DATA_WIDTH(DATA_WIDTH)
   ) i_posted (
       .clk,
       .rst,
-      .bus_master,
+      .bus_master(mastering),
       .discard(card_reset),
       .in_valid(p_valid),
       .in_ready(p_ready),
@@ -241,13 +267,6 @@ module tp_dma
   );
 
   // ------------------------------------------------------------------------------------------------ fronts
-  logic [CHANNELS-1:0] d_valid, d_end, d_inline, d_over, d_complete, d_broken, f_valid, take, abandon, finish, stopping;
-  logic [CHANNELS-1:0][15:0] d_cookie;
-  logic [CHANNELS-1:0][7:0] d_status, stop_status;
-  logic [CHANNELS-1:0][31:0] d_bytes, d_user, f_bytes;
-  logic [CHANNELS-1:0][63:0] d_length, d_offset, f_addr;
-  logic [CHANNELS-1:0][12:0] take_bytes;
-
   logic [CLIENTS-1:0] want, grant;
   logic [CLIENTS-1:0][63:0] want_addr;
   logic [CLIENTS-1:0][12:0] want_bytes;
@@ -272,6 +291,8 @@ module tp_dma
         .cancel(cancel_valid && cancel_channel == CW'(c)),
         .enabled(enabled[c]),
         .resetting(resetting[c]),
+        .barred(!mastering),
+        .barred_status,
         .flush(resetting[c]),
         .completed(told_valid && !told_start && told_channel == CW'(c)),
         .error(error[c]),
@@ -314,23 +335,41 @@ module tp_dma
   end
 
   // ------------------------------------------------------------------------------------------------ reads
-  logic tag_valid, tag_take, free_valid;
-  logic [TW-1:0] tag, free_tag;
-  logic [TAGS-1:0] busy;
+  logic tag_valid, tag_take, free_valid, give_up_valid, hold, overdue_valid, overdue_ready, overdue_link;
+  logic [TW-1:0] tag, free_tag, overdue_tag;
+  logic [TAGS-1:0] busy, in_quarantine;
+  logic [TW:0] quarantine_count;
   logic [CONTEXT-1:0] note_context;
-  logic [13:0] note_end;
+  logic [12:0] note_bytes;
+  logic [6:0] note_low;
   tp_tags #(
-      .TAGS(TAGS)
+      .TAGS(TAGS),
+      .CORE_CLOCK_KHZ(CORE_CLOCK_KHZ)
   ) i_tags (
       .clk,
       .rst,
+      .completion_timeout(cfg.completion_timeout),
+      .link_up(cfg.link_up),
+      .quarantine,
       .valid(tag_valid),
       .tag,
       .take(tag_take),
       .free_valid,
       .free_tag,
-      .busy
+      .give_up_valid,
+      .give_up_tag(free_tag),
+      .busy,
+      .quarantined(in_quarantine),
+      .count(quarantine_count),
+      .shown_valid(tx_read_valid),
+      .shown_tag(tx_read_hdr.tag[TW-1:0]),
+      .overdue_valid,
+      .overdue_ready,
+      .overdue_tag,
+      .overdue_link,
+      .hold
   );
+  assign quarantined = 16'(quarantine_count);
   tp_read_issue #(
       .CLIENTS(CLIENTS),
       .TAGS(TAGS),
@@ -338,7 +377,7 @@ module tp_dma
   ) i_issue (
       .clk,
       .rst,
-      .bus_master(cfg.bus_master),
+      .hold(hold || !mastering),
       .relaxed(cfg.relaxed),
       .want,
       .grant,
@@ -349,7 +388,8 @@ module tp_dma
       .tag,
       .tag_take,
       .note_context,
-      .note_end,
+      .note_bytes,
+      .note_low,
       .tx_read_valid,
       .tx_read_ready,
       .tx_read_hdr
@@ -445,11 +485,19 @@ module tp_dma
       .note_valid(tag_take),
       .note_tag(tag),
       .note_context,
-      .note_end,
+      .note_bytes,
+      .note_low,
       .busy,
+      .quarantined(in_quarantine),
       .free_valid,
+      .give_up_valid,
       .free_tag,
-      .unexpected(unexpected_completion),
+      .overdue_valid,
+      .overdue_ready,
+      .overdue_tag,
+      .overdue_link,
+      .event_valid,
+      .event_code,
       .inject_valid(|inject_want),
       .inject_ready,
       .inject_dword(inject_at),

@@ -23,6 +23,8 @@ module tp_front
     input  logic         cancel,
     input  logic         enabled,
     input  logic         resetting,       // a cancel of everything, with its own status
+    input  logic         barred,          // no request may leave the card: what is not asked for or sent ends with its own status
+    input  logic [ 7:0]  barred_status,
     input  logic         flush,           // clear the error and the count
     input  logic         completed,       // a descriptor's completion has been handed on
     output logic         error,
@@ -70,10 +72,12 @@ module tp_front
   logic [AW:0] wr, rd, mark, outstanding;
   logic accept, pop, pop_prefix;
   logic cancelling;
+  logic barring;                          // lasts until the descriptor in hand has ended
+  logic [7:0] bar_status;
 
   assign accept = push_valid && enabled && !error && outstanding != (AW + 1)'(QUEUE_DEPTH);
-  assign stopping = cancelling || resetting;
-  assign stop_status = resetting ? TP_STATUS_RESET : TP_STATUS_CANCELLED;
+  assign stopping = cancelling || resetting || barring;
+  assign stop_status = resetting ? TP_STATUS_RESET : cancelling ? TP_STATUS_CANCELLED : bar_status;
   assign error_pulse = push_valid && !accept;
 
   always_ff @(posedge clk) if (accept) queue[wr[AW-1:0]] <= {push_torn, push_descriptor};
@@ -113,6 +117,8 @@ module tp_front
     end else if (!d_valid && rd == mark) begin
       cancelling <= 1'b0;
     end
+    if (barred && !barring) bar_status <= barred_status;
+    barring <= barred || (barring && d_valid);
     if (error_pulse) begin
       error <= 1'b1;
       if (overflows != '1) overflows <= overflows + 1'b1;
@@ -126,6 +132,7 @@ module tp_front
       rd <= '0;
       outstanding <= '0;
       cancelling <= 1'b0;
+      barring <= 1'b0;
     end
   end
 

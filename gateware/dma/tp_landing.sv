@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Takes every completion in the cycle it comes and puts its payload where its request reserved room.
 //
-// Where a packet belongs follows from its tag's note and its own byte count, so packets of different tags may come in any order and cut
-// in any legal way, and nothing is kept between packets. Data goes to the landing RAM, list entries to the walkers, and when the
-// last of a request has been written, `done` says so.
+// What a request still waits for stands beside its tag, so packets of different tags may come in any order and cut in any legal way. Data
+// goes to the landing RAM, list entries to the walkers, and when the last of a request has been written, `done` says so.
 //
-// Promises: no back-pressure towards the link, ever. `done` comes after the data can be read. Inline data (`inject_*`) is written in
-// cycles that completions leave free. A completion whose tag is not out is counted and dropped.
+// A packet whose byte count, length or address cannot be the next of its request ends the request (`bad_completion`); a request that is
+// overdue ends like one whose packet has come, in a cycle without one. Either is given up: what else comes for it is counted and dropped,
+// as is what comes for a tag that is not out.
+//
+// Promises: no back-pressure towards the link, ever. Nothing is written outside the room that a request has reserved. `done` comes
+// after the data can be read. Inline data (`inject_*`) is written in cycles that completions leave free.
 // The lowest bits of byte positions, and what one width needs and another does not.
 // verilator lint_off UNUSEDSIGNAL
 module tp_landing
@@ -44,11 +47,19 @@ module tp_landing
     input  logic               note_valid,
     input  logic [TW-1:0]      note_tag,
     input  logic [CONTEXT-1:0] note_context,  // {list, channel, slot, dword}
-    input  logic [13:0]        note_end,
+    input  logic [12:0]        note_bytes,
+    input  logic [6:0]         note_low,      // address of the first byte, modulo 128
     input  logic [TAGS-1:0]    busy,
+    input  logic [TAGS-1:0]    quarantined,
     output logic               free_valid,
-    output logic [TW-1:0]      free_tag,
-    output logic               unexpected,
+    output logic               give_up_valid,
+    output logic [TW-1:0]      free_tag,      // of either
+    input  logic               overdue_valid,
+    output logic               overdue_ready,
+    input  logic [TW-1:0]      overdue_tag,
+    input  logic               overdue_link,
+    output logic               event_valid,   // for the counters of the card page
+    output logic [3:0]         event_code,    // the counter's dword in the card page, modulo 16
 
     input  logic          inject_valid,
     output logic          inject_ready,
@@ -76,38 +87,60 @@ module tp_landing
     output logic [DATA_WIDTH-1:0] out_data,
     output logic [META-1:0]       out_meta
 );
-  logic [CONTEXT+13:0] notes[TAGS];
-  always_ff @(posedge clk) if (note_valid) notes[note_tag] <= {note_context, note_end};
+  // ------------------------------------------------------------------------------------------------ what is out
+  logic [CONTEXT+19:0] notes[TAGS];
+  logic [13+DW:0] states[TAGS];             // once the first packet has come: {bytes to come, address bit 6, dword}
+  logic [TAGS-1:0] begun, spoiled;  // the first packet has come; a poisoned one has
+  always_ff @(posedge clk) if (note_valid) notes[note_tag] <= {note_context, note_bytes, note_low};
 
   // ------------------------------------------------------------------------------------------------ the packet in hand
-  logic s_valid, s_last;
+  logic s_valid, s_last, s_overdue, s_link;
   tp_completion_hdr_t s_hdr;
   logic [DATA_WIDTH-1:0] s_data;
+  logic rx_inside;                          // the next beat belongs to the packet of the one before
+  assign overdue_ready = !rx_valid && !rx_inside;
   always_ff @(posedge clk) begin
-    s_valid <= rx_valid && !rst;
-    s_last <= rx_last;
+    s_valid <= (rx_valid || (overdue_valid && overdue_ready)) && !rst;
+    s_overdue <= !rx_valid;
+    s_link <= overdue_link;
+    s_last <= rx_last || !rx_valid;
     s_hdr <= rx_hdr;
+    if (!rx_valid) s_hdr.tag <= 10'(overdue_tag);
     s_data <= rx_data;
+    if (rx_valid) rx_inside <= !rx_last;
+    if (rst) rx_inside <= 1'b0;
   end
 
+  logic [TW-1:0] s_tag;
   logic n_list;
   logic [CW-1:0] n_channel;
   logic [SW-1:0] n_slot;
-  logic [DW-1:0] n_dword;
-  logic [13:0] n_end;
-  assign {n_list, n_channel, n_slot, n_dword, n_end} = notes[s_hdr.tag[TW-1:0]];
+  logic [DW-1:0] n_dword, m_dword, dword;
+  logic [12:0] n_bytes, m_bytes, bytes;  // still to come, with this packet's
+  logic [6:0] n_low, low;
+  logic m_low;
+  assign s_tag = s_hdr.tag[TW-1:0];
+  assign {n_list, n_channel, n_slot, n_dword, n_bytes, n_low} = notes[s_tag];
+  assign {m_bytes, m_low, m_dword} = states[s_tag];
+  assign {bytes, low, dword} = begun[s_tag] ? {m_bytes, m_low, 6'b0, m_dword} : {n_bytes, n_low, n_dword};
 
-  logic known, good, final_packet;
-  logic [12:0] packet_bytes;
-  assign known = 32'(s_hdr.tag) < 32'(TAGS) && busy[s_hdr.tag[TW-1:0]];
-  assign good = s_hdr.status == CPL_OK && !s_hdr.poisoned;
-  assign packet_bytes = 13'({s_hdr.dwords, 2'b00}) - 13'(s_hdr.lower_addr[1:0]);
-  assign final_packet = s_hdr.status != CPL_OK || s_hdr.byte_count <= packet_bytes;
+  // A packet ends its request, or at a read completion boundary: 64 bytes are the smallest.
+  logic out, known, bad, good, final_packet;
+  logic [11:0] whole;                       // dwords which all that is still to come would have
+  logic [4:0] stop;                         // address of the packet's end, in dwords modulo 32
+  assign out = 32'(s_hdr.tag) < 32'(TAGS) && busy[s_tag];
+  assign known = out && !quarantined[s_tag];
+  assign whole = 12'((14'(s_hdr.byte_count) + 14'(s_hdr.lower_addr[1:0]) + 14'd3) >> 2);
+  assign stop = s_hdr.lower_addr[6:2] + s_hdr.dwords[4:0];
+  assign final_packet = s_overdue || s_hdr.status != CPL_OK || 12'(s_hdr.dwords) >= whole;
+  assign bad = !s_overdue && s_hdr.status == CPL_OK &&
+               (s_hdr.byte_count != bytes || s_hdr.lower_addr != low || s_hdr.dwords == '0 || 12'(s_hdr.dwords) > whole ||
+                (12'(s_hdr.dwords) < whole && stop[3:0] != '0));
+  assign good = !s_overdue && s_hdr.status == CPL_OK && !s_hdr.poisoned && !bad;
 
   logic first;
   logic [10:0] beat_dwords;                 // dwords before this beat
   logic [10:0] left;
-  logic [13:0] ahead;                       // bytes of the request before this packet, from its first dword
   always_ff @(posedge clk) begin
     if (s_valid) begin
       first <= s_last;
@@ -119,12 +152,11 @@ module tp_landing
     end
   end
   assign left = s_hdr.dwords - beat_dwords;
-  assign ahead = n_end - 14'(s_hdr.byte_count);
 
   logic write;
   logic [DW-1:0] at;
-  assign write = s_valid && known && good && !n_list && s_hdr.dwords != 0;
-  assign at = n_dword + DW'(ahead[13:2]) + DW'(beat_dwords);
+  assign write = s_valid && known && good && !n_list;
+  assign at = dword + DW'(beat_dwords);
   assign inject_ready = !write;
 
   logic [AW-1:2] wr_dword;
@@ -157,28 +189,49 @@ module tp_landing
 
   // ------------------------------------------------------------------------------------------------ done
   // One poisoned packet spoils its request, whichever packet comes last.
-  logic [TAGS-1:0] spoiled;
   logic [7:0] status;
+  logic ends, finished;
   always_comb begin
     case (s_hdr.status)
-      CPL_OK: status = s_hdr.poisoned || spoiled[s_hdr.tag[TW-1:0]] ? TP_STATUS_POISONED : TP_STATUS_DONE;
+      CPL_OK: status = bad ? TP_STATUS_BAD_COMPLETION : s_hdr.poisoned || spoiled[s_tag] ? TP_STATUS_POISONED : TP_STATUS_DONE;
       CPL_COMPLETER_ABORT: status = TP_STATUS_COMPLETER_ABORT;
       default: status = TP_STATUS_UNSUPPORTED_REQUEST;
     endcase
+    if (s_overdue) status = s_link ? TP_STATUS_LINK_DOWN : TP_STATUS_TIMEOUT;
   end
+  assign ends = final_packet || bad;
+  assign finished = s_valid && s_last && known && ends;
+  assign give_up_valid = finished && (s_overdue || bad);
+  assign free_valid = s_valid && s_last && out && final_packet && !s_overdue && !(known && bad);
+  assign free_tag = s_tag;
 
-  logic finished;
-  assign finished = s_valid && s_last && known && final_packet;
-  assign free_valid = finished;
-  assign free_tag = s_hdr.tag[TW-1:0];
+  always_ff @(posedge clk) begin
+    if (s_valid && s_last && known && !ends)
+      states[s_tag] <= {bytes - 13'({s_hdr.dwords, 2'b00}) + 13'(s_hdr.lower_addr[1:0]), stop[4], dword + DW'(s_hdr.dwords)};
+    if (s_valid && s_last && known && !ends) begin
+      begun[s_tag] <= 1'b1;
+      if (s_hdr.poisoned) spoiled[s_tag] <= 1'b1;
+    end
+    if (note_valid) begin
+      begun[note_tag] <= 1'b0;
+      spoiled[note_tag] <= 1'b0;
+    end
+    event_valid <= s_valid && s_last && !rst && (known ? ends && status != TP_STATUS_DONE && status != TP_STATUS_LINK_DOWN : !s_overdue);
+    case (status)
+      TP_STATUS_UNSUPPORTED_REQUEST: event_code <= 4'(TP_CARD_UNSUPPORTED_REQUESTS_OFFSET / 4);
+      TP_STATUS_COMPLETER_ABORT: event_code <= 4'(TP_CARD_COMPLETER_ABORTS_OFFSET / 4);
+      TP_STATUS_POISONED: event_code <= 4'(TP_CARD_POISONED_OFFSET / 4);
+      TP_STATUS_TIMEOUT: event_code <= 4'(TP_CARD_TIMEOUTS_OFFSET / 4);
+      default: event_code <= 4'(TP_CARD_BAD_COMPLETIONS_OFFSET / 4);
+    endcase
+    if (!known) event_code <= out ? 4'(TP_CARD_LATE_COMPLETIONS_OFFSET / 4) : 4'(TP_CARD_UNEXPECTED_COMPLETIONS_OFFSET / 4);
+  end
 
   logic d1_valid;
   logic [CW-1:0] d1_channel;
   logic [SW-1:0] d1_slot;
   logic [7:0] d1_status;
   always_ff @(posedge clk) begin
-    unexpected <= s_valid && s_last && !known && !rst;
-    if (s_valid && s_last && known) spoiled[s_hdr.tag[TW-1:0]] <= (spoiled[s_hdr.tag[TW-1:0]] || s_hdr.poisoned) && !final_packet;
     // The RAM shows a write after two cycles.
     d1_valid <= finished && !n_list && !rst;
     d1_channel <= n_channel;
@@ -188,7 +241,6 @@ module tp_landing
     done_channel <= d1_channel;
     done_slot <= d1_slot;
     done_status <= d1_status;
-    if (rst) spoiled <= '0;
   end
 
   // ------------------------------------------------------------------------------------------------ list entries
@@ -202,7 +254,7 @@ module tp_landing
   logic [2:0] l_entries;                    // whole entries in the beat; with 64 bit, 1
   logic [DATA_WIDTH-1:0] l_data;
   logic [2:0] s_entries;
-  assign l_push = s_valid && known && n_list && (good || s_last);
+  assign l_push = s_valid && known && n_list && (good || (s_last && ends));
   assign s_entries = left >= 11'(LANES) ? 3'(PER_BEAT) : 3'(left >> 2);
 
   tp_fifo #(
@@ -214,7 +266,7 @@ module tp_landing
       .clear(1'b0),
       .in_valid(l_push),
       .in_ready(l_ready),
-      .in_data({s_data, s_last && final_packet, status != TP_STATUS_DONE, DATA_WIDTH == 64 ? 3'd1 : s_entries, n_channel, status}),
+      .in_data({s_data, s_last && ends, status != TP_STATUS_DONE, DATA_WIDTH == 64 ? 3'd1 : s_entries, n_channel, status}),
       .out_valid(l_valid),
       .out_ready(l_pop),
       .out_data({l_data, l_last, l_failed, l_entries, l_channel, l_status}),
@@ -226,15 +278,15 @@ module tp_landing
   assign entry_failed = l_failed;
   if (DATA_WIDTH == 64) begin : g_half
     logic half;
-    logic [63:0] low;
-    assign entry = {l_data, low};
+    logic [63:0] early;
+    assign entry = {l_data, early};
     assign entry_valid = l_valid && (half || l_failed);
     assign entry_last = l_last;
     assign l_pop = 1'b1;
     always_ff @(posedge clk) begin
       if (l_valid) begin
         half <= !half && !l_failed;
-        low <= l_data;
+        early <= l_data;
       end
       if (rst) half <= 1'b0;
     end

@@ -13,7 +13,7 @@ module tp_read_issue
 ) (
     input logic clk,
     input logic rst,
-    input logic bus_master,
+    input logic hold,                      // ask for nothing
     input logic relaxed,
 
     input  logic [CLIENTS-1:0]              want,
@@ -26,7 +26,8 @@ module tp_read_issue
     input  logic [TW-1:0]      tag,
     output logic               tag_take,
     output logic [CONTEXT-1:0] note_context,   // with tag_take
-    output logic [13:0]        note_end,       // first byte's offset in its dword + bytes
+    output logic [12:0]        note_bytes,
+    output logic [6:0]         note_low,       // address of the first byte, modulo 128
 
     output logic         tx_read_valid,
     input  logic         tx_read_ready,
@@ -60,10 +61,11 @@ module tp_read_issue
     e = {1'b0, n} + 14'(a[1:0]);
   end
 
-  assign go = |want && tag_valid && bus_master && (!tx_read_valid || tx_read_ready);
+  assign go = |want && tag_valid && !hold && (!tx_read_valid || tx_read_ready);
   assign grant = go ? pick : '0;
   assign tag_take = go;
-  assign note_end = e;
+  assign note_bytes = n;
+  assign note_low = a[6:0];
 
   logic [3:0] head_be, tail_be;
   logic one;

@@ -38,7 +38,9 @@ module tp_reset_sync #(
     dst_rst = 1'b1;
   end
 
-  tp_sync hold_sync (
+  tp_sync #(
+      .INITIAL(1'b1)  // in reset from configuration on, too
+  ) hold_sync (
       .clk(dst_clk),
       .d(hold),
       .q(hold_dst)

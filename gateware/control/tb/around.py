@@ -107,7 +107,7 @@ class Bench:
     async def start(self):
         cocotb.start_soon(self.clock())
         self.set("rst", 1)
-        for name in ("priv_read_ack", "priv_read_data", "unexpected_completion", "card_reset_done", "user_busy"):
+        for name in ("priv_read_ack", "priv_read_data", "event_valid", "event_code", "quarantined", "card_reset_done", "user_busy"):
             self.set(name, 0)
         for _ in range(4):
             await self.step()

@@ -621,22 +621,43 @@ async def resets(dut):
     await b.until(lambda: b.done == 2)
 
 
+LINK_COUNTERS = ("UNSUPPORTED_REQUESTS", "COMPLETER_ABORTS", "POISONED", "TIMEOUTS", "BAD_COMPLETIONS", "LATE_COMPLETIONS")
+LINK_LOSSES = dict(bus_master="BUS_MASTERING_LOSSES", active="BUS_MASTERING_LOSSES", link_up="LINK_DOWNS")
+
+
 @cocotb.test()
 async def counters(dut):
-    """Events in any rhythm, a read at any time: none is lost and none counted twice."""
+    """What goes wrong on the link, in any rhythm, a read at any time: none is lost and none counted twice."""
     b = Bench(dut, "counters")
     await b.start()
-    total = 0
+    places = {getattr(TP, f"TP_CARD_{name}_OFFSET"): 0 for name in (*LINK_COUNTERS, "UNEXPECTED_COMPLETIONS", *LINK_LOSSES.values())}
+    told = list(places)[: len(LINK_COUNTERS)]
+    for place in places:  # no reset clears them
+        places[place] = await b.read(0, b.card(place))
     for rate in (1.0, 0.5, 0.05):
         for _ in range(150):
             now = int(b.rng.random() < rate)
-            b.set("unexpected_completion", now)
-            total += now
+            place = b.rng.choice(told)
+            b.set("event_valid", now)
+            b.set("event_code", place // 4 % 16)
+            places[place] += now
             if b.rng.random() < 0.05 and b.credits:
                 b.read_later(0, b.card(4 * b.rng.randrange(64)), 2)
+            if rate < 1 and b.rng.random() < 0.02:
+                what = b.rng.choice([name for name in LINK_LOSSES if name != "link_up" or b.config["link_up"]])
+                others = [name for name in ("bus_master", "active") if name != what]
+                if b.config[what] and (what == "link_up" or all(b.config[name] for name in others)):
+                    places[getattr(TP, f"TP_CARD_{LINK_LOSSES[what]}_OFFSET")] += 1
+                b.config[what] ^= 1
             await b.step()
-        b.set("unexpected_completion", 0)
+        b.set("event_valid", 0)
+        b.config |= dict.fromkeys(LINK_LOSSES, 1)
         await b.step(60)
-        assert await b.read(0, b.card(TP.TP_CARD_UNEXPECTED_COMPLETIONS_OFFSET)) == total
+        for place, count in places.items():
+            assert await b.read(0, b.card(place)) == count, hex(place)
+    b.set("quarantined", 7)
+    await b.step(2)
+    assert await b.read(0, b.card(TP.TP_CARD_QUARANTINED_OFFSET)) == 7
+    assert await b.read(0, b.card(TP.TP_CARD_QUARANTINE_OFFSET)) == TP.TP_CARD_QUARANTINE_RESET
     assert await b.read(0, b.card(TP.TP_CARD_INBOUND_OVERRUNS_OFFSET), 3) == 0
     assert await b.read(0, b.card(TP.TP_CARD_STATUS_OFFSET)) == 0
