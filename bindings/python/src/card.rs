@@ -141,6 +141,14 @@ impl Device {
         py.detach(|| self.lock().as_mut().map(call)).ok_or_else(|| closed(py))?.map_err(|e| error::raise(py, e))
     }
 
+    /// Which way a channel goes, if there is one of that name.
+    fn direction(&self, py: Python<'_>, channel: &Name) -> PyResult<Option<Direction>> {
+        let device = self.device(py)?;
+        let found = device.info().channels.iter().find(|info| channel.is(info)).map(|info| info.direction);
+        release(device);
+        Ok(found)
+    }
+
     fn sender(&self, py: Python<'_>, name: Name) -> PyResult<Arc<Sender>> {
         self.with_open(py, |open| opened(&mut open.senders, name, Sender::info, |name| open.device.sender(name)))
     }
@@ -374,13 +382,7 @@ impl Device {
     }
 
     fn cancel(&self, py: Python<'_>, channel: Name) -> PyResult<()> {
-        let direction = {
-            let device = self.device(py)?;
-            let found = device.info().channels.iter().find(|info| channel.is(info)).map(|info| info.direction);
-            release(device);
-            found
-        };
-        match direction {
+        match self.direction(py, &channel)? {
             Some(Direction::C2h) => {
                 let receiver = self.receiver(py, channel)?;
                 py.detach(|| receiver.cancel())
@@ -401,6 +403,31 @@ impl Device {
             done
         })
         .map_err(|e| error::raise(py, e))
+    }
+
+    #[pyo3(signature = (channel, *, entries, time))]
+    fn set_moderation(&self, py: Python<'_>, channel: Name, entries: u16, time: f64) -> PyResult<()> {
+        let time = duration(py, Some(time))?.unwrap_or_default();
+        match self.direction(py, &channel)? {
+            Some(Direction::C2h) => {
+                let receiver = self.receiver(py, channel)?;
+                py.detach(|| receiver.set_moderation(entries, time))
+            }
+            _ => {
+                let sender = self.sender(py, channel)?;
+                py.detach(|| sender.set_moderation(entries, time))
+            }
+        }
+        .map_err(|e| error::raise(py, e))
+    }
+
+    fn link_counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let counters = self.with_open(py, |open| open.device.link_counters())?;
+        let fields = PyDict::new(py);
+        for (name, count) in counters.named() {
+            fields.set_item(name, count)?;
+        }
+        error::named(py, "LinkCounters", &fields)
     }
 
     fn now_ns(&self, py: Python<'_>) -> PyResult<u64> {

@@ -33,7 +33,9 @@ def test_list_and_info() -> None:
     info = json.loads(done.stdout)
     assert info["core"] == "loopback" and info["registers"]["scratch"] == 4
     assert {c["name"]: c["direction"] for c in info["channels"]} == {"in": "h2c", "out": "c2h"}
-    assert b"loopback" in towpath("info", "--device", "sim:loopback").stdout
+    assert info["link"]["unsupported_requests"] == info["link"]["quarantined"] == 0
+    shown = towpath("info", "--device", "sim:loopback").stdout
+    assert b"loopback" in shown and b"late completions" in shown
 
 
 def test_send_with_a_reply(tmp_path: Path) -> None:

@@ -54,6 +54,33 @@ def test_the_wire_counts(card: towpath.Device) -> None:
     assert after.cycles > before.cycles
 
 
+def test_the_link_counters(card: towpath.Device) -> None:
+    card.send("in", b"nothing goes wrong")
+    assert card.recv("out") == b"nothing goes wrong"
+    counters = card.link_counters()
+    assert isinstance(counters, towpath.LinkCounters) and set(counters) == {0}
+    with towpath.open("sim:loopback") as other:
+        pass
+    with pytest.raises(towpath.UsageError, match="closed"):
+        other.link_counters()
+
+
+def test_moderation(card: towpath.Device) -> None:
+    for channel in ("in", "out", 0):
+        card.set_moderation(channel, entries=4, time=2e-6)
+    buffers = [bytearray(100) for _ in range(8)]
+    tickets = [card.submit_recv("out", buffer) for buffer in buffers]
+    for n in range(8):
+        card.send("in", bytes([n]))
+    assert [ticket.wait().bytes for ticket in tickets] == [1] * 8
+    assert [buffer[0] for buffer in buffers] == list(range(8))
+    card.set_moderation("in", entries=0, time=0)
+    with pytest.raises(towpath.UsageError, match=r'"out".*ns is the longest'):
+        card.set_moderation("out", entries=1, time=1)
+    with pytest.raises(towpath.NotFoundError, match="nowhere"):
+        card.set_moderation("nowhere", entries=1, time=0)
+
+
 def test_waveforms(tmp_path: Path) -> None:
     wave = tmp_path / "wave.fst"
     with towpath.open("sim:loopback", trace=wave) as card:

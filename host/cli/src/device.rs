@@ -41,8 +41,10 @@ pub fn info(cli: &Cli) -> Result {
     let device = open(cli)?;
     let info = device.info();
     let version = format!("{}.{}", info.version.0, info.version.1);
+    let counters = device.link_counters()?.named();
     if cli.json {
         let registers: serde_json::Map<_, _> = info.register_names.iter().map(|(name, offset)| (name.clone(), (*offset).into())).collect();
+        let link: serde_json::Map<_, _> = counters.iter().map(|(name, count)| ((*name).to_string(), (*count).into())).collect();
         let channels: Vec<_> = info
             .channels
             .iter()
@@ -55,7 +57,7 @@ pub fn info(cli: &Cli) -> Result {
             "name": info.name, "core": info.core, "core_version": info.core_version, "contract": version, "serial": info.serial,
             "data_bits": info.data_bits, "core_clock_khz": info.core_clock_khz, "user_clock_khz": info.user_clock_khz, "tags": info.tags,
             "vectors": info.vectors, "interrupts": info.interrupts, "register_bytes": info.register_bytes, "registers": registers,
-            "channels": channels,
+            "channels": channels, "link": link,
         })));
     }
     let mut text = format!(
@@ -83,6 +85,10 @@ pub fn info(cli: &Cli) -> Result {
             "  {:<3} {}  {:width$}  {} descriptors, {} inline slots, {} bytes of buffer\n",
             c.index, c.direction, c.name, c.queue_depth, c.inline_slots, c.buffer_bytes
         );
+    }
+    text += "faults on the link\n";
+    for (name, count) in counters {
+        text += &format!("  {count:<9} {}\n", name.replace('_', " "));
     }
     crate::print(&text)
 }

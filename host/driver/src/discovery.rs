@@ -19,6 +19,11 @@ impl Card {
         (u64::from(self.first_pages[position]) + page) << self.page_shift
     }
 
+    /// What the data path moves at the very best.
+    pub fn bytes_per_nanosecond(&self) -> f64 {
+        (f64::from(self.info.data_bits / 8) * f64::from(self.info.core_clock_khz) / 1e6).max(1e-3)
+    }
+
     /// Byte offset in BAR 0 of the card's page.
     pub fn card_page(&self) -> u64 {
         contract::PAGE_CARD << self.page_shift

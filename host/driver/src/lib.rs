@@ -173,17 +173,21 @@ impl fmt::Display for Status {
     }
 }
 
-/// How to wait for the card.
+/// How a call that blocks waits for the card. Results never depend on it, only time and the processor's load do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notify {
-    /// Look at the ring for this long, then sleep until the interrupt.
+    /// [`Notify::Poll`] for what is expected to take no longer than `poll`, going by what the channel's transfers of that size took before;
+    /// [`Notify::Early`] for what takes longer. What was expected to be quick and is not is looked for no longer than twice that.
     Adaptive {
-        /// How long to look.
+        /// How long looking is worth a processor.
         poll: Duration,
     },
+    /// Sleep, and let the card wake the program shortly before the end, which is then looked for: nearly as quick as [`Notify::Poll`] with little of
+    /// its load. How much before is learned on the way. What is expected to take no longer than waking would is looked for from the beginning.
+    Early,
     /// Look at the ring all the time: the shortest delay, and a processor that does nothing else.
     Poll,
-    /// Sleep until the interrupt.
+    /// Sleep until the interrupt: the least load, and the delay of waking on top of each transfer.
     Interrupt,
 }
 
@@ -303,6 +307,54 @@ pub struct ChannelStatistics {
     pub unexpected: u64,
 }
 
+/// What the card has counted of faults on its link since it was switched on or its function was reset. Counts stop at 65535 and may lag by some
+/// tens of core clocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LinkCounters {
+    /// Reads which the host refused.
+    pub unsupported_requests: u32,
+    /// Reads which the host could not answer.
+    pub completer_aborts: u32,
+    /// Reads with data marked as corrupt.
+    pub poisoned: u32,
+    /// Reads which were not answered in time.
+    pub timeouts: u32,
+    /// Reads answered with a wrong length or byte count.
+    pub bad_completions: u32,
+    /// Answers that came after their read was given up.
+    pub late_completions: u32,
+    /// Answers to reads which the card had not asked.
+    pub unexpected_completions: u32,
+    /// Times that bus mastering was switched off.
+    pub bus_mastering_losses: u32,
+    /// Times that the link went down.
+    pub link_downs: u32,
+    /// Function-level resets.
+    pub function_resets: u32,
+    /// Tags in quarantine now: reads that were given up and whose answers may still come.
+    pub quarantined: u32,
+}
+
+impl LinkCounters {
+    /// Each with its name, for those who print them.
+    pub fn named(&self) -> [(&'static str, u32); 11] {
+        [
+            ("unsupported_requests", self.unsupported_requests),
+            ("completer_aborts", self.completer_aborts),
+            ("poisoned", self.poisoned),
+            ("timeouts", self.timeouts),
+            ("bad_completions", self.bad_completions),
+            ("late_completions", self.late_completions),
+            ("unexpected_completions", self.unexpected_completions),
+            ("bus_mastering_losses", self.bus_mastering_losses),
+            ("link_downs", self.link_downs),
+            ("function_resets", self.function_resets),
+            ("quarantined", self.quarantined),
+        ]
+    }
+}
+
 /// One device. All methods may be called from any thread.
 pub trait Driver: Send + Sync {
     /// What discovery found.
@@ -328,6 +380,8 @@ pub trait Driver: Send + Sync {
     fn interrupt_event_fd(&self, index: u16) -> Result<RawFd>;
     /// Reset the card: all channels and the user core. Transfers in flight end with [`Status::Reset`].
     fn reset(&self) -> Result<()>;
+    /// See [`LinkCounters`].
+    fn link_counters(&self) -> Result<LinkCounters>;
     /// Bytes on the wire, if the bus knows them.
     fn wire(&self) -> Option<WireStatistics>;
     /// Nanoseconds: simulated time, or a monotonic clock.
@@ -365,6 +419,9 @@ pub trait Channel: Send + Sync {
     fn reset(&self) -> Result<()>;
     /// A descriptor that becomes readable when the channel has news. It stays the driver's.
     fn event_fd(&self) -> Result<RawFd>;
+    /// Hold interrupts back until `entries` completions (and message starts) have not been looked at yet, or `time` has passed since the first of
+    /// them; a `time` of zero: never. Off when the channel is opened; survives resets.
+    fn set_moderation(&self, entries: u16, time: Duration) -> Result<()>;
     /// See [`ChannelStatistics`].
     fn statistics(&self) -> ChannelStatistics;
 }

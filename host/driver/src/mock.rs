@@ -5,7 +5,9 @@
 //! `outK`. Each look at the card moves a random number of bytes; the seed makes it repeatable. It can be told to misbehave.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::collections::VecDeque;
+mod mover;
+
+use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::RawFd;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -22,6 +24,7 @@ pub const REGISTER_SILENT: u32 = 0xf04;
 const PAGE_SHIFT: u32 = 12;
 const WINDOW_BYTES: u32 = 0x1000;
 const INTERRUPTS: u16 = 2;
+const CORE_CLOCK_KHZ: u32 = 250_000;
 
 /// A fault of the card's, once, in the next completion of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +40,17 @@ pub enum Misbehaviour {
     Fault(c::Status),
 }
 
+/// What the card makes of `lead`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Early {
+    /// Nothing, as a card that knows no early wake.
+    Never,
+    /// What the protocol says.
+    Honest,
+    /// Armed vectors fire when they like, too early and again and again.
+    Wild,
+}
+
 #[derive(Clone, Copy)]
 pub struct Settings {
     pub seed: u64,
@@ -49,12 +63,17 @@ pub struct Settings {
     pub capacity: usize,
     /// Waits take wall-clock time, for tests with threads; otherwise an idle wait is over at once.
     pub real_time: bool,
+    pub early: Early,
+    /// Nanoseconds from an interrupt to the program. The card runs on meanwhile.
+    pub wake: u64,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         let version = (c::VERSION_MAJOR, c::VERSION_MINOR);
-        Settings { seed: 1, pairs: 1, version, magic: c::DISCOVERY_MAGIC_VALUE, vectors: 16, capacity: 1 << 16, real_time: false }
+        let magic = c::DISCOVERY_MAGIC_VALUE;
+        let (early, wake) = (Early::Honest, 10_000);
+        Settings { seed: 1, pairs: 1, version, magic, vectors: 16, capacity: 1 << 16, real_time: false, early, wake }
     }
 }
 
@@ -94,6 +113,17 @@ struct Channel {
     staged: usize,
     slots: Vec<u8>,
     armed: Option<u32>,
+    /// Fire when the descriptor in hand has no more bytes to go; and it has.
+    lead: u32,
+    led: bool,
+    /// Entries, and nanoseconds from the first of them; not moderated without these.
+    moderation: (u32, u64),
+    /// When the first entry was written that an armed vector holds back.
+    held_since: Option<u64>,
+    /// Fires for entries, and early ones.
+    fires: (u32, u32),
+    /// When the newest entry was written.
+    told: u64,
     produced: u32,
     overflows: u32,
     misbehave: Option<Misbehaviour>,
@@ -121,6 +151,9 @@ struct Card {
     /// By pair.
     loops: Vec<VecDeque<Message>>,
     capacity: usize,
+    early: Option<Early>,
+    stores: Vec<(u64, u32)>,
+    link_counters: BTreeMap<u64, u32>,
     fired: Vec<bool>,
     events: Vec<RawFd>,
     registers: Vec<u32>,
@@ -147,6 +180,7 @@ impl MockBus {
             channels: (0..channels).map(|_| Channel { slots: vec![0; 4096], ..Channel::default() }).collect(),
             loops: (0..settings.pairs).map(|_| VecDeque::new()).collect(),
             capacity: settings.capacity,
+            early: Some(settings.early),
             fired: vec![false; vectors],
             events: vec![-1; vectors],
             registers: vec![0; WINDOW_BYTES as usize / 4],
@@ -214,6 +248,33 @@ impl MockBus {
         self.card.lock().unwrap().stray
     }
 
+    /// What the card's page shows from now on at this offset.
+    pub fn count(&self, offset: u64, value: u32) {
+        self.card.lock().unwrap().link_counters.insert(offset, value);
+    }
+
+    /// How often the channel's vector has fired so far: for entries, and early.
+    pub fn fires(&self, channel: usize) -> (u32, u32) {
+        self.card.lock().unwrap().channels[channel].fires
+    }
+
+    /// When the card wrote the channel's newest entry.
+    pub fn told(&self, channel: usize) -> u64 {
+        self.card.lock().unwrap().channels[channel].told
+    }
+
+    /// The channel's moderation: entries and nanoseconds.
+    pub fn moderation(&self, channel: usize) -> (u32, u64) {
+        self.card.lock().unwrap().channels[channel].moderation
+    }
+
+    /// Stores to a channel's lead so far, with all channels together.
+    pub fn lead_stores(&self) -> usize {
+        let is_lead = |page: u64| page >= c::PAGE_CHANNELS && (page - c::PAGE_CHANNELS) % c::PAGES_PER_CHANNEL == c::PAGE_CHANNEL_DOORBELL;
+        let card = self.card.lock().unwrap();
+        card.stores.iter().filter(|(at, _)| is_lead(at >> PAGE_SHIFT) && at & 0xfff == c::DOORBELL_LEAD_OFFSET).count()
+    }
+
     /// Descriptors that the card had to drop.
     pub fn overflows(&self, channel: usize) -> u32 {
         self.card.lock().unwrap().channels[channel].overflows
@@ -237,7 +298,7 @@ impl MockBus {
         put(c::DISCOVERY_TAGS_OFFSET, &32u16.to_le_bytes());
         put(c::DISCOVERY_WINDOW_BYTES_OFFSET, &WINDOW_BYTES.to_le_bytes());
         put(c::DISCOVERY_SERIAL_OFFSET, &0x1234_5678_9abc_def0u64.to_le_bytes());
-        put(c::DISCOVERY_CORE_CLOCK_KHZ_OFFSET, &250_000u32.to_le_bytes());
+        put(c::DISCOVERY_CORE_CLOCK_KHZ_OFFSET, &CORE_CLOCK_KHZ.to_le_bytes());
         put(c::DISCOVERY_USER_CLOCK_KHZ_OFFSET, &250_000u32.to_le_bytes());
         put(c::DISCOVERY_CORE_VERSION_OFFSET, &7u32.to_le_bytes());
         put(c::DISCOVERY_CORE_NAME_OFFSET, b"mock");
@@ -304,7 +365,9 @@ impl Card {
     }
 
     fn entry(&mut self, channel: usize, entry: c::Completion) {
+        let now = self.now;
         let ch = &mut self.channels[channel];
+        ch.told = now;
         let lap_phase = ((ch.produced >> ch.ring_log2) & 1) as u8 ^ 1;
         let index = ch.produced & ((1 << ch.ring_log2) - 1);
         let address = ch.ring_base + 16 * u64::from(index);
@@ -318,16 +381,51 @@ impl Card {
     }
 
     fn fire_if_due(&mut self, channel: usize) {
+        let now = self.now;
         let ch = &mut self.channels[channel];
-        if ch.armed.is_some_and(|index| ch.produced != index) {
-            ch.armed = None;
-            let vector = usize::from(ch.vector);
-            self.fire(vector);
+        let Some(index) = ch.armed.filter(|index| ch.produced != *index) else { return };
+        let (entries, time) = ch.moderation;
+        let since = *ch.held_since.get_or_insert(now);
+        if time == 0 || ch.produced.wrapping_sub(index) >= entries.max(1) || now >= since + time {
+            ch.fires.0 += 1;
+            self.fire_channel(channel);
         }
+    }
+
+    fn fire_channel(&mut self, channel: usize) {
+        let ch = &mut self.channels[channel];
+        (ch.armed, ch.held_since) = (None, None);
+        let vector = usize::from(ch.vector);
+        self.fire(vector);
+    }
+
+    /// Fires that come without an entry: what moderation has held back long enough, and early wakes.
+    fn fire_by_time(&mut self, channel: usize) {
+        self.fire_if_due(channel);
+        let ch = &self.channels[channel];
+        let left = ch.queue.front().filter(|posted| posted.pieces.is_some()).map(|posted| posted.descriptor.length - posted.moved);
+        let early = match self.early {
+            _ if ch.armed.is_none() => false,
+            Some(Early::Honest) => !ch.led && left.is_some_and(|left| left <= ch.lead && ch.lead > 0),
+            Some(Early::Wild) => self.random(8) == 0,
+            _ => false,
+        };
+        if early {
+            self.channels[channel].led = true;
+            self.channels[channel].fires.1 += 1;
+            self.fire_channel(channel);
+        }
+    }
+
+    /// Nanoseconds until moderation lets something fire.
+    fn next_due(&self) -> Option<u64> {
+        let due = |ch: &Channel| ch.held_since.map(|since| (since + ch.moderation.1).saturating_sub(self.now));
+        self.channels.iter().filter_map(due).min()
     }
 
     fn complete(&mut self, channel: usize, status: c::Status, message: (u32, u32)) {
         let posted = self.channels[channel].queue.pop_front().unwrap();
+        self.channels[channel].led = false;
         let mut entry = c::Completion {
             bytes: posted.moved,
             offset: message.0,
@@ -387,6 +485,7 @@ impl Card {
                 self.channels[channel].armed = Some(value);
                 self.fire_if_due(channel);
             }
+            c::DOORBELL_LEAD_OFFSET => self.channels[channel].lead = value,
             c::DOORBELL_CANCEL_OFFSET => {
                 for posted in &mut self.channels[channel].queue {
                     posted.cancelled = Some(c::Status::Cancelled);
@@ -413,7 +512,7 @@ impl Card {
         }
         let ch = &mut self.channels[channel];
         let slots = std::mem::take(&mut ch.slots);
-        *ch = Channel { slots, ..Channel::default() };
+        *ch = Channel { slots, fires: ch.fires, ..Channel::default() };
         if channel % 2 == 1 {
             self.loops[channel / 2].clear();
         }
@@ -431,6 +530,11 @@ impl Card {
             0x0c => ch.ring_base = u64::from(value) << 32 | ch.ring_base & 0xffff_ffff,
             c::CHANNEL_RING_LOG2_OFFSET => ch.ring_log2 = value,
             c::CHANNEL_VECTOR_OFFSET => ch.vector = value as u16,
+            c::CHANNEL_MODERATION_OFFSET => {
+                let entries = (value & c::CHANNEL_MODERATION_ENTRIES_MASK) >> c::CHANNEL_MODERATION_ENTRIES_LSB;
+                let units = (value & c::CHANNEL_MODERATION_TIME_MASK) >> c::CHANNEL_MODERATION_TIME_LSB;
+                ch.moderation = (entries, u64::from(units) * 64 * 1_000_000 / u64::from(CORE_CLOCK_KHZ));
+            }
             _ => {}
         }
     }
@@ -458,6 +562,9 @@ impl Card {
     }
 
     fn write32(&mut self, bar: u8, offset: u64, value: u32) {
+        if bar == c::BAR_DEVICE {
+            self.stores.push((offset, value));
+        }
         if bar == c::BAR_WINDOW {
             match offset as u32 {
                 REGISTER_ERROR => self.window_status |= c::CARD_WINDOW_STATUS_ERROR_MASK,
@@ -503,7 +610,7 @@ impl Card {
                 _ if (c::CARD_USER_IRQ_COUNT_OFFSET..c::CARD_USER_IRQ_COUNT_OFFSET + 64).contains(&offset) => {
                     self.irq_count[((offset - c::CARD_USER_IRQ_COUNT_OFFSET) / 4) as usize]
                 }
-                _ => 0,
+                _ => self.link_counters.get(&offset).copied().unwrap_or(0),
             },
             _ if page >= c::PAGE_CHANNELS => {
                 let ch = &self.channels[((page - c::PAGE_CHANNELS) / c::PAGES_PER_CHANNEL) as usize];
@@ -520,196 +627,6 @@ impl Card {
             }
             _ => 0,
         }
-    }
-
-    /// Begin with the descriptor at the head: find its pieces.
-    fn begin(&mut self, channel: usize) {
-        let mut posted = self.channels[channel].queue[0].clone();
-        if posted.pieces.is_some() {
-            return;
-        }
-        let (descriptor, mut pieces) = (posted.descriptor, VecDeque::new());
-        match c::Kind::try_from((descriptor.control & c::DESCRIPTOR_CONTROL_KIND_MASK) as u8) {
-            _ if posted.torn => posted.outcome = Some(c::Status::Torn),
-            Ok(c::Kind::Direct) => pieces.push_back((descriptor.address, u64::from(descriptor.length))),
-            Ok(c::Kind::Inline) if channel % 2 == 0 => pieces.push_back((u64::MAX, u64::from(descriptor.length))),
-            Ok(c::Kind::List) => {
-                let (mut at, mut left) = (descriptor.address, u64::from(descriptor.length));
-                loop {
-                    // As the card does: ahead, up to the end of the aligned 64 bytes.
-                    let Some(line) = self.read(at & !63, 64) else {
-                        posted.outcome = Some(c::Status::UnsupportedRequest);
-                        break;
-                    };
-                    let skip = (at & 63) as usize;
-                    let entry = c::ListEntry::from_le_bytes(line[skip..skip + 16].try_into().unwrap());
-                    if entry.control & c::LIST_ENTRY_CONTROL_CHAIN_MASK != 0 {
-                        at = entry.address;
-                        continue;
-                    }
-                    let bytes = left.min(entry.length.into());
-                    pieces.push_back((entry.address, bytes));
-                    left -= bytes;
-                    at += 16;
-                    if entry.control & c::LIST_ENTRY_CONTROL_LAST_MASK != 0 {
-                        if left > 0 {
-                            posted.outcome = Some(c::Status::Malformed);
-                        }
-                        break;
-                    }
-                }
-            }
-            _ => posted.outcome = Some(c::Status::Malformed),
-        }
-        posted.pieces = Some(pieces);
-        self.channels[channel].queue[0] = posted;
-    }
-
-    /// Move some bytes of each channel; true if anything happened.
-    fn step(&mut self) -> bool {
-        let mut moved = false;
-        for channel in 0..self.channels.len() {
-            if self.channels[channel].enable {
-                moved |= if channel % 2 == 0 { self.step_h2c(channel) } else { self.step_c2h(channel) };
-            }
-        }
-        moved
-    }
-
-    fn burst(&mut self) -> usize {
-        let log2 = self.random(14);
-        1 + self.random(1 << log2) as usize
-    }
-
-    fn step_h2c(&mut self, channel: usize) -> bool {
-        if self.channels[channel].queue.is_empty() {
-            return false;
-        }
-        self.begin(channel);
-        let pair = channel / 2;
-        let held: usize = self.loops[pair].iter().map(|message| message.bytes.len()).sum();
-        let room = self.capacity.saturating_sub(held);
-        let burst = self.burst().min(room);
-        let posted = &mut self.channels[channel].queue[0];
-        let pieces = posted.pieces.as_mut().unwrap();
-        while pieces.front().is_some_and(|piece| piece.1 == 0) {
-            pieces.pop_front();
-        }
-        let Some(&(address, left)) = pieces.front() else {
-            if self.capacity == 0 && posted.cancelled.is_none() {
-                return false;
-            }
-            let (end, outcome) = (posted.descriptor.control & c::DESCRIPTOR_CONTROL_END_MASK != 0, posted.outcome);
-            if outcome.is_none() && end {
-                self.open_message(channel);
-                self.loops[pair].back_mut().unwrap().ended = true;
-                self.channels[channel].open = false;
-            }
-            self.complete(channel, outcome.unwrap_or(c::Status::Done), (0, 0));
-            return true;
-        };
-        if let Some(status) = posted.cancelled {
-            self.complete(channel, status, (0, 0));
-            return true;
-        }
-        let count = burst.min(left as usize);
-        if count == 0 {
-            return false;
-        }
-        let data = if address == u64::MAX {
-            let from = posted.moved as usize;
-            Some(posted.inline[from..from + count].to_vec())
-        } else {
-            self.read(address, count)
-        };
-        let Some(data) = data else {
-            self.complete(channel, c::Status::UnsupportedRequest, (0, 0));
-            return true;
-        };
-        self.open_message(channel);
-        self.loops[pair].back_mut().unwrap().bytes.extend(&data);
-        let posted = &mut self.channels[channel].queue[0];
-        posted.moved += count as u32;
-        let piece = &mut posted.pieces.as_mut().unwrap()[0];
-        if piece.0 != u64::MAX {
-            piece.0 += count as u64;
-        }
-        piece.1 -= count as u64;
-        true
-    }
-
-    fn open_message(&mut self, channel: usize) {
-        if std::mem::replace(&mut self.channels[channel].open, true) {
-            return;
-        }
-        let posted = &self.channels[channel].queue[0];
-        let (offset, user) = posted.attributes.unwrap_or_default();
-        let message = Message { length: posted.length, offset: offset as u32, user, ..Message::default() };
-        self.loops[channel / 2].push_back(message);
-    }
-
-    fn step_c2h(&mut self, channel: usize) -> bool {
-        let pair = channel / 2;
-        if self.channels[channel].announce {
-            // Only the oldest message can start: its first beat, or its empty end.
-            if let Some(message) = self.loops[pair].front_mut() {
-                if !message.announced && (!message.bytes.is_empty() || message.ended) {
-                    message.announced = true;
-                    let entry = c::Completion {
-                        bytes: message.length as u32,
-                        offset: message.offset,
-                        user: message.user,
-                        cookie: (message.length >> 32) as u16,
-                        status: c::Status::None as u8,
-                        flags: c::COMPLETION_FLAGS_START_MASK,
-                    };
-                    self.entry(channel, entry);
-                    return true;
-                }
-            }
-        }
-        if self.channels[channel].queue.is_empty() {
-            return false;
-        }
-        self.begin(channel);
-        let burst = self.burst();
-        let front = self.loops[pair].front();
-        let attributes = front.map_or((0, 0), |message| (message.offset, message.user));
-        let posted = &mut self.channels[channel].queue[0];
-        let pieces = posted.pieces.as_mut().unwrap();
-        while pieces.front().is_some_and(|piece| piece.1 == 0) {
-            pieces.pop_front();
-        }
-        let ready = front.is_some_and(|message| message.bytes.is_empty() && message.ended);
-        if ready && posted.outcome.is_none() && posted.cancelled.is_none() {
-            self.loops[pair].pop_front();
-            self.complete(channel, c::Status::EndOfMessage, attributes);
-            return true;
-        }
-        let Some(&(address, left)) = pieces.front() else {
-            let outcome = posted.outcome.unwrap_or(c::Status::Done);
-            self.complete(channel, outcome, attributes);
-            return true;
-        };
-        if let Some(status) = posted.cancelled {
-            self.complete(channel, status, attributes);
-            return true;
-        }
-        let have = front.map_or(0, |message| message.bytes.len());
-        let count = burst.min(left as usize).min(have);
-        if count == 0 {
-            return false;
-        }
-        let data: Vec<u8> = self.loops[pair][0].bytes.drain(..count).collect();
-        if !self.write(address, &data) {
-            self.complete(channel, c::Status::UnsupportedRequest, attributes);
-            return true;
-        }
-        let posted = &mut self.channels[channel].queue[0];
-        posted.moved += count as u32;
-        let piece = &mut posted.pieces.as_mut().unwrap()[0];
-        *piece = (piece.0 + count as u64, piece.1 - count as u64);
-        true
     }
 }
 
@@ -782,17 +699,23 @@ impl Bus for MockBus {
         loop {
             let mut card = self.lock()?;
             if std::mem::take(&mut card.fired[usize::from(vector)]) {
-                card.now += 10_000; // waking takes its time; a card that fires without end must not stop the clock
+                // Waking takes its time; a card that fires without end must not stop the clock.
+                for _ in 0..self.settings.wake.div_ceil(100) {
+                    card.now += 100;
+                    card.step();
+                }
                 return Ok(Wake::Fired);
             }
             if waited >= nanoseconds {
                 return Ok(Wake::TimedOut);
             }
             let busy = card.step();
+            let due = card.next_due().unwrap_or(u64::MAX).max(1);
             let tick = match (busy, self.settings.real_time) {
                 (true, _) => 100,
                 (false, true) => 50_000,
-                (false, false) => nanoseconds - waited,
+                (false, false) if card.early == Some(Early::Wild) => 100,
+                (false, false) => due.min(nanoseconds - waited),
             };
             card.now += tick;
             waited += tick;

@@ -6,12 +6,13 @@
 //! tells of a fire only once; it hands over when it leaves.
 
 mod channel;
+mod pace;
 
 use channel::{Handle, State, UserChannel};
 
 use crate::discovery::{discover, Card};
 use crate::memory::Registry;
-use crate::{Access, Channel, ChannelOptions, DeviceInfo, Driver, Error, Result, WireStatistics};
+use crate::{Access, Channel, ChannelOptions, DeviceInfo, Driver, Error, LinkCounters, Result, WireStatistics};
 use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -345,6 +346,23 @@ impl Driver for UserDriver {
             interrupts.told[index] = shared.interrupt_count(index)?;
         }
         Ok(())
+    }
+
+    fn link_counters(&self) -> Result<LinkCounters> {
+        let read = |offset| self.shared.card_read(offset, "reading the link's counters");
+        Ok(LinkCounters {
+            unsupported_requests: read(contract::CARD_UNSUPPORTED_REQUESTS_OFFSET)?,
+            completer_aborts: read(contract::CARD_COMPLETER_ABORTS_OFFSET)?,
+            poisoned: read(contract::CARD_POISONED_OFFSET)?,
+            timeouts: read(contract::CARD_TIMEOUTS_OFFSET)?,
+            bad_completions: read(contract::CARD_BAD_COMPLETIONS_OFFSET)?,
+            late_completions: read(contract::CARD_LATE_COMPLETIONS_OFFSET)?,
+            unexpected_completions: read(contract::CARD_UNEXPECTED_COMPLETIONS_OFFSET)?,
+            bus_mastering_losses: read(contract::CARD_BUS_MASTERING_LOSSES_OFFSET)?,
+            link_downs: read(contract::CARD_LINK_DOWNS_OFFSET)?,
+            function_resets: read(contract::CARD_FUNCTION_RESETS_OFFSET)?,
+            quarantined: read(contract::CARD_QUARANTINED_OFFSET)?,
+        })
     }
 
     fn wire(&self) -> Option<WireStatistics> {

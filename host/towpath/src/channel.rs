@@ -296,6 +296,14 @@ macro_rules! shared_methods {
             self.core.channel.event_fd()
         }
 
+        /// Hold the channel's interrupts back, so that many transfers in flight wake the program less often: until `entries` transfers (and message
+        /// starts) have ended and not been looked at, or `time` has passed since the first of them, whichever comes first. A `time` of zero turns
+        /// it off, as it is at first. A call that waits for a single transfer then takes up to `time` longer. The card counts the time in units
+        /// of 64 core clocks, 65535 at most: a longer one is [`Error::Invalid`].
+        pub fn set_moderation(&self, entries: u16, time: Duration) -> Result<()> {
+            self.core.channel.set_moderation(entries, time)
+        }
+
         /// What has been counted since the channel was opened.
         pub fn statistics(&self) -> ChannelStatistics {
             self.core.channel.statistics()

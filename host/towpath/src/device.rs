@@ -3,7 +3,8 @@
 
 use crate::channel::ChannelName;
 use crate::{
-    open, Buffer, ChannelInfo, ChannelOptions, DeviceInfo, Direction, Error, OpenOptions, Receiver, Result, Sender, WireStatistics,
+    open, Buffer, ChannelInfo, ChannelOptions, DeviceInfo, Direction, Error, LinkCounters, OpenOptions, Receiver, Result, Sender,
+    WireStatistics,
 };
 use std::fmt;
 use std::os::fd::RawFd;
@@ -102,6 +103,11 @@ impl Device {
     /// Reset all channels and the user core. Transfers in flight end with [`Error::Reset`]; open channels stay open.
     pub fn reset(&self) -> Result<()> {
         self.driver.reset()
+    }
+
+    /// What the card has counted of faults on its link. Reads the card, once for each number.
+    pub fn link_counters(&self) -> Result<LinkCounters> {
+        self.driver.link_counters()
     }
 
     /// Bytes on the wire since the device was opened, where they are known: in simulation.

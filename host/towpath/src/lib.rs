@@ -37,6 +37,6 @@ pub use channel::{ChannelName, Received, Receiver, Sender};
 pub use device::{Device, Registers, UserInterrupts};
 pub use open::{list_devices, DeviceListing, OpenOptions, TextSink};
 pub use towpath_driver::{
-    ChannelInfo, ChannelOptions, ChannelStatistics, Completion, DeviceInfo, Direction, Error, Message, MessageStart, Notify, Result,
-    Status, Ticket, WireStatistics,
+    ChannelInfo, ChannelOptions, ChannelStatistics, Completion, DeviceInfo, Direction, Error, LinkCounters, Message, MessageStart, Notify,
+    Result, Status, Ticket, WireStatistics,
 };

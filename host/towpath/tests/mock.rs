@@ -14,7 +14,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use towpath::{ChannelOptions, Device, Error, Message, Notify, Received, Status};
-use towpath_driver::mock::{Misbehaviour, MockBus, Settings, QUEUE_DEPTH, REGISTER_ERROR, REGISTER_SILENT};
+use towpath_driver::mock::{Early, Misbehaviour, MockBus, Settings, QUEUE_DEPTH, REGISTER_ERROR, REGISTER_SILENT};
 use towpath_driver::user::UserDriver;
 
 fn open(settings: Settings) -> (Arc<MockBus>, Device) {
@@ -178,15 +178,22 @@ fn receive(random: &mut Random, receiver: &towpath::Receiver, buffer: &mut towpa
 
 #[test]
 fn random_transfers_of_every_kind() {
-    for seed in seeds(6) {
+    for seed in seeds(12) {
         eprintln!("TOWPATH_SEED={seed}");
         let mut random = Random(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) | 1);
-        let (bus, device) = open(Settings { seed, capacity: 1 << 18, ..Settings::default() });
-        let notify = [Notify::default(), Notify::Poll, Notify::Interrupt][random.below(3)];
+        let early = [Early::Never, Early::Honest, Early::Wild][seed as usize % 3];
+        // When waking costs little, even short messages are slept for.
+        let wake = [10_000, 300][random.below(2)];
+        let (bus, device) = open(Settings { seed, capacity: 1 << 18, early, wake, ..Settings::default() });
+        let notify = [Notify::default(), Notify::Poll, Notify::Interrupt, Notify::Early][seed as usize / 3 % 4];
         let options = ChannelOptions { notify, announce: random.below(2) == 0 };
         let (sender, receiver) = (device.sender_with("in0", options).unwrap(), device.receiver_with("out0", options).unwrap());
         let mut memory = device.allocate(1 << 16).unwrap();
         let mut landing = device.allocate(1 << 16).unwrap();
+        if random.below(3) == 0 {
+            sender.set_moderation(2, Duration::from_micros(5)).unwrap();
+            receiver.set_moderation(3, Duration::from_micros(2)).unwrap();
+        }
         let mut sent = 0;
         for _ in 0..400 {
             // One message, in parts.
@@ -239,6 +246,143 @@ fn random_transfers_of_every_kind() {
         drop((memory, landing, sender, receiver));
         assert_eq!((bus.maps(), bus.stray(), bus.overflows(0)), (0, 0, 0), "seed {seed}");
     }
+}
+
+/// Nanoseconds from the end of each of many blocking transfers, on the card, to the end of the call.
+fn delays(early: Early, notify: Notify, wake: u64, bytes: usize, seed: u64) -> (Arc<MockBus>, Vec<u64>) {
+    let (bus, device) = open(Settings { seed, early, wake, capacity: 2 * bytes, ..Settings::default() });
+    let options = ChannelOptions { notify, announce: false };
+    let (sender, receiver) = (device.sender_with("in0", options).unwrap(), device.receiver_with("out0", options).unwrap());
+    let data = pattern(bytes);
+    let mut landing = vec![0; bytes + 1];
+    let mut delays = Vec::new();
+    for round in 0..60 {
+        sender.send(&data).unwrap();
+        delays.push(device.now_ns() - bus.told(0));
+        // A buffer that the message does not fill: there is no telling when its end is near.
+        let (size, end) = if round % 2 == 0 { (bytes, false) } else { (bytes + 1, true) };
+        let got = receiver.recv_into(&mut landing[..size]).unwrap();
+        delays.push(device.now_ns() - bus.told(1));
+        assert_eq!((got.bytes, got.end_of_message || !end), (bytes, true));
+        assert!(landing[..bytes] == data, "{notify:?}, {early:?}: wrong bytes in round {round}");
+        if !got.end_of_message {
+            assert_eq!(receiver.recv_into(&mut landing).unwrap().bytes, 0);
+        }
+    }
+    (bus, delays)
+}
+
+fn mean(delays: &[u64]) -> u64 {
+    delays.iter().sum::<u64>() / delays.len() as u64
+}
+
+#[test]
+fn an_early_wake_saves_most_of_the_time_that_waking_takes() {
+    const BYTES: usize = 1 << 17;
+    for seed in seeds(3) {
+        eprintln!("TOWPATH_SEED={seed}");
+        for wake in [1_000, 10_000] {
+            let (_, polled) = delays(Early::Honest, Notify::Poll, wake, BYTES, seed);
+            let (_, slept) = delays(Early::Honest, Notify::Interrupt, wake, BYTES, seed);
+            assert!(mean(&polled) <= 100 && mean(&slept) >= wake, "{} and {} ns", mean(&polled), mean(&slept));
+            for notify in [Notify::Early, Notify::Adaptive { poll: Duration::ZERO }] {
+                let (bus, woken) = delays(Early::Honest, notify, wake, BYTES, seed);
+                // This card moves its bytes in bursts, the longest of them more than it has to move during a wake, so that some wakes are late.
+                let mean = mean(&woken);
+                let (fires, stores) = (bus.fires(0), bus.lead_stores());
+                eprintln!("wake {wake}: {mean} ns on the average, fires {fires:?}, {stores} stores to the lead");
+                assert!(mean <= wake / 2 && fires.1 >= 50, "{notify:?}: {mean} ns of {wake}, fires {fires:?}");
+                assert!(stores < 120, "as many stores to the lead as transfers: {stores}");
+            }
+        }
+    }
+}
+
+#[test]
+fn interrupts_that_come_far_too_early_or_never_cost_no_more_than_a_wake() {
+    for seed in seeds(3) {
+        eprintln!("TOWPATH_SEED={seed}");
+        for early in [Early::Never, Early::Wild] {
+            for (bytes, wake) in [(1 << 17, 10_000), (1 << 14, 1_000), (3, 1_000)] {
+                let (bus, delays) = delays(early, Notify::Early, wake, bytes, seed);
+                let (mean, most) = (mean(&delays), delays.iter().max().copied().unwrap_or_default());
+                assert!(mean <= wake + 200 && most <= 2 * wake + 200, "{early:?}, {bytes} bytes: {mean} ns, at most {most}, of {wake}");
+                assert_eq!(bus.fires(0).1 > 0, early == Early::Wild && bytes > 3, "{early:?}, {bytes} bytes: {:?}", bus.fires(0));
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_shorter_than_waking_is_not_slept_for() {
+    let (bus, delays) = delays(Early::Honest, Notify::Early, 10_000, 4096, 1);
+    assert!(mean(&delays) <= 100, "{} ns", mean(&delays));
+    // Apart from the measuring of the wake at the channel's opening.
+    assert!(bus.fires(0).0 <= 3 && bus.fires(0).1 == 0, "{:?}", bus.fires(0));
+}
+
+#[test]
+fn moderation_holds_interrupts_back_by_count_and_by_time() {
+    let (bus, device) = open(Settings { pairs: 1, ..Settings::default() });
+    let options = ChannelOptions { notify: Notify::Interrupt, announce: false };
+    let receiver = device.receiver_with("out0", options).unwrap();
+    let mut landing = device.allocate(1 << 12).unwrap();
+    let mut round = |count: usize| {
+        let before = bus.fires(1).0;
+        let tickets: Vec<_> = (0..count).map(|_| receiver.submit(&mut landing, 0..64).unwrap()).collect();
+        for n in 0..count {
+            bus.produce(0, &[n as u8], true);
+        }
+        for ticket in tickets {
+            assert_eq!(receiver.wait(ticket, SHORT).unwrap().bytes, 1);
+        }
+        bus.fires(1).0 - before
+    };
+    let plain = round(8);
+    assert!(plain >= 1);
+    receiver.set_moderation(8, Duration::from_micros(500)).unwrap();
+    assert_eq!(bus.moderation(1), (8, 500_224), "the time is rounded up to whole units");
+    assert_eq!(round(8), 1, "by count");
+    let began = device.now_ns();
+    assert_eq!(round(7), 1, "by time");
+    assert!(device.now_ns() - began >= 500_000);
+    device.reset().unwrap();
+    assert_eq!(bus.moderation(1), (8, 500_224), "it survives a reset");
+    let text = receiver.set_moderation(8, Duration::from_millis(17)).unwrap_err().to_string();
+    assert!(text.contains("\"out0\"") && text.contains("17ms") && text.contains("16776960 ns"), "{text}");
+    receiver.set_moderation(0, Duration::ZERO).unwrap();
+    assert_eq!(bus.moderation(1), (0, 0));
+    let began = device.now_ns();
+    round(7);
+    assert!(device.now_ns() - began < 300_000);
+}
+
+#[test]
+fn the_links_counters_are_the_cards() {
+    use towpath_contract as contract;
+    let (bus, device) = open(Settings::default());
+    assert_eq!(device.link_counters().unwrap(), towpath::LinkCounters::default());
+    let places = [
+        contract::CARD_UNSUPPORTED_REQUESTS_OFFSET,
+        contract::CARD_COMPLETER_ABORTS_OFFSET,
+        contract::CARD_POISONED_OFFSET,
+        contract::CARD_TIMEOUTS_OFFSET,
+        contract::CARD_BAD_COMPLETIONS_OFFSET,
+        contract::CARD_LATE_COMPLETIONS_OFFSET,
+        contract::CARD_UNEXPECTED_COMPLETIONS_OFFSET,
+        contract::CARD_BUS_MASTERING_LOSSES_OFFSET,
+        contract::CARD_LINK_DOWNS_OFFSET,
+        contract::CARD_FUNCTION_RESETS_OFFSET,
+        contract::CARD_QUARANTINED_OFFSET,
+    ];
+    for (value, place) in (1..).zip(places) {
+        bus.count(place, value);
+    }
+    let counters = device.link_counters().unwrap();
+    assert_eq!(counters.named().map(|(_, value)| value), std::array::from_fn(|n| n as u32 + 1));
+    assert_eq!((counters.unsupported_requests, counters.late_completions, counters.quarantined), (1, 6, 11));
+    bus.unplug();
+    assert!(matches!(device.link_counters(), Err(Error::Bus { .. })));
 }
 
 #[test]

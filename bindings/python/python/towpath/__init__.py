@@ -33,7 +33,7 @@ from towpath._errors import (
     VersionError,
 )
 from towpath._towpath import Interrupt, Interrupts, Registers, Ticket, __version__
-from towpath._types import Channel, Info, MessageStart, Received, Wire
+from towpath._types import Channel, Info, LinkCounters, MessageStart, Received, Wire
 
 if TYPE_CHECKING:
     from typing import TypeAlias, TypeVar
@@ -53,6 +53,7 @@ __all__ = [
     "Info",
     "Interrupt",
     "Interrupts",
+    "LinkCounters",
     "MessageStart",
     "NoInterruptError",
     "NotFoundError",

@@ -7,7 +7,7 @@ from typing import Final, Self, final
 
 from typing_extensions import disjoint_base
 
-from towpath._types import Channel, Info, Memory, MessageStart, Received, Wire
+from towpath._types import Channel, Info, LinkCounters, Memory, MessageStart, Received, Wire
 
 __all__ = ["Device", "Interrupt", "Interrupts", "Registers", "Ticket", "__version__", "devices", "main"]
 
@@ -86,6 +86,14 @@ class Device:
         """End all transfers in flight on the channel; their tickets tell how far they came."""
     def reset(self) -> None:
         """Reset the card: all channels and the user core."""
+    def set_moderation(self, channel: str | int, *, entries: int, time: float) -> None:
+        """Hold the channel's interrupts back until `entries` transfers have ended, or for `time` seconds since the first of them.
+
+        For many transfers in flight: the program is woken less often. A `time` of 0 turns it off, as it is at first. A single transfer
+        takes up to `time` longer to come back. About 16 ms at most, in units of 64 of the card's clocks.
+        """
+    def link_counters(self) -> LinkCounters:
+        """What the card has counted of faults on its link."""
     def now_ns(self) -> int:
         """The card's time in nanoseconds: simulated, or a monotonic clock."""
     def wire(self) -> Wire | None:

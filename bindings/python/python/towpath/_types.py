@@ -80,6 +80,33 @@ class Info(NamedTuple):
     channels: tuple[Channel, ...]
 
 
+class LinkCounters(NamedTuple):
+    """What the card has counted of faults on its link since it was switched on or its function was reset. Counts stop at 65535."""
+
+    unsupported_requests: int
+    """Reads which the host refused."""
+    completer_aborts: int
+    """Reads which the host could not answer."""
+    poisoned: int
+    """Reads with data marked as corrupt."""
+    timeouts: int
+    """Reads which were not answered in time."""
+    bad_completions: int
+    """Reads answered with a wrong length or byte count."""
+    late_completions: int
+    """Answers that came after their read was given up."""
+    unexpected_completions: int
+    """Answers to reads which the card had not asked."""
+    bus_mastering_losses: int
+    """Times that bus mastering was switched off."""
+    link_downs: int
+    """Times that the link went down."""
+    function_resets: int
+    """Function-level resets."""
+    quarantined: int
+    """Tags in quarantine now: reads that were given up and whose answers may still come."""
+
+
 class Wire(NamedTuple):
     """Bytes on the link since the device was opened; only a simulated one knows them."""
 

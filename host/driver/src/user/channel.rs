@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One channel of a card that is driven from user space: post, reap, cancel, reset.
 
+use super::pace::{differs, Ahead, Pace};
 use super::{lock, nanoseconds, Clock, Shared, DESCRIPTOR_LIMIT, DEVICE, GRACE, SHARED_SLICE, SLICE, STARTS_LIMIT};
 use crate::memory::Dma;
 use crate::ring::Ring;
 use crate::{
-    Access, Channel, ChannelInfo, ChannelOptions, ChannelStatistics, Completion, Direction, Error, Message, MessageStart, Notify, Piece,
-    Result, Status, Ticket,
+    Access, Channel, ChannelInfo, ChannelOptions, ChannelStatistics, Completion, Direction, Error, Message, MessageStart, Piece, Result,
+    Status, Ticket,
 };
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
@@ -15,6 +16,10 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use towpath_bus::Wake;
 use towpath_contract as contract;
+
+/// How often the cost of waking is measured; the middle counts. And how long an interrupt may take that was asked for.
+const RINGS: usize = 3;
+const RING_LIMIT: Duration = Duration::from_millis(1);
 
 /// The program's hold on a channel.
 pub(super) struct Handle(pub(super) Arc<UserChannel>);
@@ -58,6 +63,21 @@ pub(super) struct State {
     lost: bool,
     /// The program has dropped it: no reset of the card starts it again.
     closed: bool,
+    pace: Pace,
+    /// The card's lead, as far as it is known.
+    lead: Option<u32>,
+    /// The last completion told of all bytes that its descriptor asked for.
+    whole: bool,
+    /// The word for the card's moderation register.
+    moderation: u32,
+}
+
+/// A part of a wait: looks at the ring for so long, then sleeps.
+struct Stretch {
+    began: u64,
+    budget: u64,
+    /// It began with an early wake, by this lead.
+    early: Option<u32>,
 }
 
 /// A descriptor between post and completion, with everything that has to live as long.
@@ -93,6 +113,10 @@ impl UserChannel {
             events: false,
             lost: false,
             closed: false,
+            pace: Pace::new(options.notify, !is_shared, shared.card.bytes_per_nanosecond()),
+            lead: None,
+            whole: false,
+            moderation: 0,
         };
         let channel = UserChannel {
             shared: shared.clone(),
@@ -114,8 +138,35 @@ impl UserChannel {
             } else {
                 channel.set_up(&mut state)?;
             }
+            if state.pace.wakes_early() {
+                channel.measure_wake(&mut state)?;
+            }
         }
         Ok(channel)
+    }
+
+    /// How long it takes from an interrupt to the program: asks for some at once, by arming with an index that has long passed.
+    fn measure_wake(&self, state: &mut State) -> Result<()> {
+        const DOING: &str = "measuring how long waking takes";
+        let bus = &*self.shared.bus;
+        let failed = |error| Error::bus(self.doing(DOING))(error);
+        let began = bus.now();
+        self.read(contract::CHANNEL_STATUS_OFFSET, DOING)?;
+        let store = bus.now().saturating_sub(began) / 2;
+        bus.wait(self.vector, 0).map_err(failed)?; // one from before tells nothing
+        let mut took = [0; RINGS];
+        for took in &mut took {
+            let began = bus.now();
+            self.doorbell(contract::DOORBELL_ARM_OFFSET, state.ring.consumer.wrapping_sub(1), DOING)?;
+            if bus.wait(self.vector, nanoseconds(RING_LIMIT)).map_err(failed)? == Wake::TimedOut {
+                log::debug!("{}", self.doing("no interrupt came: how long waking takes is not known"));
+                return Ok(());
+            }
+            *took = bus.now().saturating_sub(began + store);
+        }
+        took.sort_unstable();
+        state.pace.set_wake(took[RINGS / 2]);
+        Ok(())
     }
 
     fn name(&self) -> &str {
@@ -149,11 +200,15 @@ impl UserChannel {
     fn set_up(&self, state: &mut State) -> Result<()> {
         const DOING: &str = "starting the channel";
         state.ring.clear();
+        state.lead = None;
         let base = self.page(contract::PAGE_CHANNEL_PRIVILEGED) + contract::CHANNEL_RING_BASE_OFFSET;
         let address = state.ring.address();
         self.shared.bus.write64(DEVICE, base, address).map_err(|error| Error::bus(self.doing(DOING))(error))?;
         self.write(contract::CHANNEL_RING_LOG2_OFFSET, state.ring.log2, DOING)?;
         self.write(contract::CHANNEL_VECTOR_OFFSET, self.vector.into(), DOING)?;
+        if state.moderation != 0 {
+            self.write(contract::CHANNEL_MODERATION_OFFSET, state.moderation, DOING)?;
+        }
         let announce = if self.announces() { contract::CHANNEL_CONTROL_ANNOUNCE_MASK } else { 0 };
         self.write(contract::CHANNEL_CONTROL_OFFSET, contract::CHANNEL_CONTROL_ENABLE_MASK | announce, DOING)?;
         if state.events {
@@ -202,6 +257,7 @@ impl UserChannel {
         }
         let (ticket, wanted, bytes) = (front.ticket, front.bytes, u64::from(entry.bytes));
         let status = status(entry.status);
+        state.whole = bytes == wanted;
         let c2h = self.info().direction == Direction::C2h;
         let wrong_length = bytes > wanted || (status == Status::Done && bytes != wanted);
         let wrong_status = matches!(status, Status::Unknown(_)) || (status == Status::EndOfMessage && !c2h);
@@ -260,8 +316,14 @@ impl UserChannel {
         }
     }
 
-    /// Wait until `check` finds what it looks for; it is asked after each look at the ring.
-    fn wait_until<T>(&self, timeout: Option<Duration>, mut check: impl FnMut(&mut State) -> Result<Option<T>>) -> Result<T> {
+    /// Wait until `check` finds what it looks for; it is asked after each look at the ring. `ahead` tells what the card has to do before that, if it
+    /// is known.
+    fn wait_until<T>(
+        &self,
+        timeout: Option<Duration>,
+        ahead: impl Fn(&State) -> Option<Ahead>,
+        mut check: impl FnMut(&mut State) -> Result<Option<T>>,
+    ) -> Result<T> {
         let bus = &*self.shared.bus;
         let mut state = lock(&self.state);
         self.reap(&mut state);
@@ -270,45 +332,80 @@ impl UserChannel {
         }
         let mut seen = state.progress;
         let mut clock = Clock::start(bus, timeout, state.stalled);
+        let (began, whole) = (clock.began, ahead(&state));
+        let mut stretch = Stretch { began, budget: state.pace.budget(whole, false), early: None };
         loop {
             if clock.over(bus, state.stalled) {
                 return Err(Error::Pending { channel: self.name().into(), after: timeout.unwrap_or_default() });
             }
+            let (mut woke, mut lead) = (false, None);
             if state.leading {
                 state.followers += 1;
                 state = self.changed.wait_timeout(state, SLICE).unwrap_or_else(PoisonError::into_inner).0;
                 state.followers -= 1;
             } else {
-                let polls = match self.options.notify {
-                    Notify::Poll => true,
-                    Notify::Interrupt => false,
-                    Notify::Adaptive { poll } => clock.elapsed(bus, state.stalled) < nanoseconds(poll),
-                };
-                if !polls {
-                    self.arm(&state)?;
+                let polled = bus.now().saturating_sub(stretch.began);
+                let sleeps = polled >= stretch.budget;
+                if sleeps {
+                    if let Some(lead) = stretch.early {
+                        state.pace.woke_early(lead, polled); // at the least
+                    }
+                    lead = self.lull(&mut state, &ahead)?;
                 }
+                let asleep = bus.now();
                 state.leading = true;
                 let slice = clock.slice(bus, state.stalled, self.slice);
                 drop(state);
-                let wake = if polls { bus.poll().map(|()| Wake::Fired) } else { bus.wait(self.vector, slice) };
+                let wake = if sleeps { bus.wait(self.vector, slice) } else { bus.poll().map(|()| Wake::Fired) };
                 state = lock(&self.state);
                 state.leading = false;
                 if state.followers > 0 {
                     self.changed.notify_all();
                 }
-                if wake.map_err(|error| Error::bus(self.doing("waiting for the card"))(error))? == Wake::TimedOut {
-                    state.stalled += slice;
+                match wake.map_err(|error| Error::bus(self.doing("waiting for the card"))(error))? {
+                    Wake::TimedOut => state.stalled += slice,
+                    Wake::Fired => woke = sleeps,
                 }
+                // An interrupt from before ends a sleep as well, but too soon to learn from it.
+                lead = lead.filter(|_| woke && state.pace.is_wake(bus.now().saturating_sub(asleep)));
             }
+            let (completed, starts) = (state.statistics.completed, state.starts.len());
             self.reap(&mut state);
             if let Some(found) = check(&mut state)? {
+                let now = bus.now();
+                if let Some(whole) = whole {
+                    state.pace.took(whole.bytes, now.saturating_sub(began));
+                }
+                match (lead, stretch.early) {
+                    _ if !state.whole => {}
+                    (Some(lead), _) => state.pace.woke_late(lead),
+                    (None, Some(lead)) => state.pace.woke_early(lead, now.saturating_sub(stretch.began)),
+                    (None, None) => {}
+                }
                 return Ok(found);
+            }
+            let nothing = state.statistics.completed == completed;
+            if woke || !nothing {
+                let early = lead.filter(|_| nothing && state.starts.len() == starts);
+                stretch = Stretch { began: bus.now(), budget: state.pace.budget(ahead(&state), woke && nothing), early };
             }
             if state.progress != seen {
                 seen = state.progress;
                 clock.restart(bus, state.stalled);
             }
         }
+    }
+
+    /// Get ready to sleep: set the lead and arm the interrupt. The result is the lead, if an early wake is to come.
+    fn lull(&self, state: &mut State, ahead: impl Fn(&State) -> Option<Ahead>) -> Result<Option<u32>> {
+        let lead = state.pace.lead(ahead(state));
+        if let Some(lead) = lead.filter(|lead| differs(state.lead, *lead)) {
+            self.doorbell(contract::DOORBELL_LEAD_OFFSET, lead, "setting the lead")?;
+            state.lead = Some(lead);
+        }
+        self.arm(state)?;
+        // Not what was wanted just now but what stands on the card.
+        Ok(lead.and(state.lead).filter(|lead| *lead > 0))
     }
 
     fn look<T>(&self, check: impl FnOnce(&mut State) -> Result<Option<T>>) -> Result<Option<T>> {
@@ -481,8 +578,30 @@ impl UserChannel {
     }
 }
 
+/// The moderation register's word: entries, and time in units of 64 core clocks, rounded up.
+fn moderation(entries: u16, time: Duration, core_clock_khz: u32) -> std::result::Result<u32, String> {
+    const UNIT_CLOCKS: u128 = 64;
+    let clocks = (time.as_nanos() * u128::from(core_clock_khz)).div_ceil(1_000_000);
+    let units = u16::try_from(clocks.div_ceil(UNIT_CLOCKS)).map_err(|_| {
+        let longest = u128::from(u16::MAX) * UNIT_CLOCKS * 1_000_000 / u128::from(core_clock_khz.max(1));
+        format!("an interrupt cannot be held back for {time:?}; {longest} ns is the longest")
+    })?;
+    Ok(u32::from(entries) << contract::CHANNEL_MODERATION_ENTRIES_LSB | u32::from(units) << contract::CHANNEL_MODERATION_TIME_LSB)
+}
+
 fn has_attributes(message: &Message) -> bool {
     message.offset != 0 || message.user != 0
+}
+
+impl State {
+    /// What the card has to do until a ticket is done.
+    fn ahead(&self, ticket: Ticket) -> Ahead {
+        let until = self.flight.iter().take_while(|flight| flight.ticket <= ticket);
+        until.fold(Ahead { bytes: 0, descriptors: 0 }, |ahead, flight| Ahead {
+            bytes: ahead.bytes.saturating_add(flight.bytes),
+            descriptors: ahead.descriptors + 1,
+        })
+    }
 }
 
 fn status(number: u8) -> Status {
@@ -559,7 +678,7 @@ impl Channel for Handle {
     }
 
     fn wait(&self, ticket: Ticket, timeout: Option<Duration>) -> Result<Completion> {
-        self.0.wait_until(timeout, |state| self.0.collect(state, ticket))
+        self.0.wait_until(timeout, |state| Some(state.ahead(ticket)), |state| self.0.collect(state, ticket))
     }
 
     fn try_wait(&self, ticket: Ticket) -> Result<Option<Completion>> {
@@ -568,11 +687,12 @@ impl Channel for Handle {
 
     fn wait_room(&self, timeout: Option<Duration>) -> Result<()> {
         let depth = self.0.info().queue_depth;
-        self.0.wait_until(timeout, |state| Ok((state.used + depth.min(3) <= depth).then_some(())))
+        let oldest = |state: &State| state.flight.front().map(|front| Ahead { bytes: front.bytes, descriptors: 1 });
+        self.0.wait_until(timeout, oldest, |state| Ok((state.used + depth.min(3) <= depth).then_some(())))
     }
 
     fn message_start(&self, timeout: Option<Duration>) -> Result<MessageStart> {
-        self.0.wait_until(timeout, |state| self.0.start(state))
+        self.0.wait_until(timeout, |_| None, |state| self.0.start(state))
     }
 
     fn try_message_start(&self) -> Result<Option<MessageStart>> {
@@ -591,7 +711,8 @@ impl Channel for Handle {
             }
             last
         };
-        let ended = channel.wait_until(Some(GRACE), |state| Ok(state.flight.front().is_none_or(|front| front.ticket > last).then_some(())));
+        let over = |state: &mut State| Ok(state.flight.front().is_none_or(|front| front.ticket > last).then_some(()));
+        let ended = channel.wait_until(Some(GRACE), |_| None, over);
         match ended {
             Ok(()) => Ok(()),
             Err(Error::Pending { .. }) => {
@@ -607,6 +728,15 @@ impl Channel for Handle {
 
     fn reset(&self) -> Result<()> {
         self.0.reset_locked(&mut lock(&self.0.state))
+    }
+
+    fn set_moderation(&self, entries: u16, time: Duration) -> Result<()> {
+        let channel = &*self.0;
+        let word = moderation(entries, time, channel.shared.card.info.core_clock_khz)
+            .map_err(|what| Error::Invalid(format!("channel \"{}\": {what}", channel.name())))?;
+        let mut state = lock(&channel.state);
+        state.moderation = word;
+        channel.write(contract::CHANNEL_MODERATION_OFFSET, word, "setting the interrupt's moderation")
     }
 
     fn event_fd(&self) -> Result<RawFd> {
