@@ -213,7 +213,7 @@ enum tp_status {
 #define TP_DOORBELL_DESCRIPTOR_OFFSET 0x00u /* What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's. */
 #define TP_DOORBELL_ARM_OFFSET 0x10u /* entries reaped since enable: fire as soon as the card has written more */
 #define TP_DOORBELL_CANCEL_OFFSET 0x14u /* any value: end every descriptor committed before */
-#define TP_DOORBELL_LEAD_OFFSET 0x18u /* early wake: fire when the descriptor in hand has no more bytes to go than these; 0: never */
+#define TP_DOORBELL_LEAD_OFFSET 0x18u /* early wake: fire when the descriptor in hand has no more bytes to go than these, in steps of 256; less: never */
 
 /* What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's. */
 #define TP_DESCRIPTOR_BYTES 16u

@@ -292,7 +292,7 @@ pub const DOORBELL_DESCRIPTOR_OFFSET: u64 = 0x00;
 pub const DOORBELL_ARM_OFFSET: u64 = 0x10;
 /// Offset: any value: end every descriptor committed before
 pub const DOORBELL_CANCEL_OFFSET: u64 = 0x14;
-/// Offset: early wake: fire when the descriptor in hand has no more bytes to go than these; 0: never
+/// Offset: early wake: fire when the descriptor in hand has no more bytes to go than these, in steps of 256; less: never
 pub const DOORBELL_LEAD_OFFSET: u64 = 0x18;
 
 // What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's.

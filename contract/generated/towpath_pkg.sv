@@ -193,7 +193,7 @@ package towpath_pkg;
   localparam TP_DOORBELL_DESCRIPTOR_OFFSET = 'h00;  // What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's.
   localparam TP_DOORBELL_ARM_OFFSET = 'h10;  // entries reaped since enable: fire as soon as the card has written more
   localparam TP_DOORBELL_CANCEL_OFFSET = 'h14;  // any value: end every descriptor committed before
-  localparam TP_DOORBELL_LEAD_OFFSET = 'h18;  // early wake: fire when the descriptor in hand has no more bytes to go than these; 0: never
+  localparam TP_DOORBELL_LEAD_OFFSET = 'h18;  // early wake: fire when the descriptor in hand has no more bytes to go than these, in steps of 256; less: never
 
   // What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's.
   localparam TP_DESCRIPTOR_BYTES = 16;

@@ -335,8 +335,8 @@ module tp_dma
   end
 
   // ------------------------------------------------------------------------------------------------ reads
-  logic tag_valid, tag_take, free_valid, give_up_valid, hold, overdue_valid, overdue_ready, overdue_link;
-  logic [TW-1:0] tag, free_tag, overdue_tag;
+  logic tag_valid, tag_take, free_valid, give_up_valid, hold, overdue_valid, overdue_ready, overdue_link, packet_valid;
+  logic [TW-1:0] tag, free_tag, overdue_tag, packet_tag;
   logic [TAGS-1:0] busy, in_quarantine;
   logic [TW:0] quarantine_count;
   logic [CONTEXT-1:0] note_context;
@@ -363,6 +363,8 @@ module tp_dma
       .count(quarantine_count),
       .shown_valid(tx_read_valid),
       .shown_tag(tx_read_hdr.tag[TW-1:0]),
+      .landing_valid(packet_valid),
+      .landing_tag(packet_tag),
       .overdue_valid,
       .overdue_ready,
       .overdue_tag,
@@ -496,6 +498,8 @@ module tp_dma
       .overdue_ready,
       .overdue_tag,
       .overdue_link,
+      .packet_valid,
+      .packet_tag,
       .event_valid,
       .event_code,
       .inject_valid(|inject_want),

@@ -48,7 +48,7 @@ module tp_front
     output logic        d_inline,
     output logic        d_over,
     output logic        d_complete,       // all of its bytes were taken
-    output logic        d_broken,         // its table could not be read: what was taken is not all
+    output logic        d_broken,         // its table could not be read, or no request may leave: what was taken is not all
     output logic [ 7:0] d_status,
     output logic [31:0] d_bytes,          // not yet taken
     output logic [63:0] d_length,         // the message's attributes, from prefixes
@@ -192,6 +192,11 @@ module tp_front
       d_broken <= list_status != 0;
     end
 
+    if (d_valid && barring && !cancelling && !resetting && d_bytes != '0 && own_status == 0) begin
+      own_status <= bar_status;
+      d_broken <= 1'b1;
+    end
+
     if (pop && !head_prefix) begin
       d_valid <= 1'b1;
       d_cookie <= head.cookie;
@@ -201,7 +206,7 @@ module tp_front
       p_addr <= head.address;
       p_bytes <= head_kind == TP_KIND_LIST ? '0 : head.length;
       d_bytes <= head.length;
-      d_broken <= 1'b0;
+      d_broken <= barring && !cancelling && !resetting && !head_torn;
       if (head_torn) own_status <= TP_STATUS_TORN;
       else if (stopping) own_status <= stop_status;
       else if (head_bad) own_status <= TP_STATUS_MALFORMED;

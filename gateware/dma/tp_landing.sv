@@ -58,6 +58,8 @@ module tp_landing
     output logic               overdue_ready,
     input  logic [TW-1:0]      overdue_tag,
     input  logic               overdue_link,
+    output logic               packet_valid,  // a packet is half way in
+    output logic [TW-1:0]      packet_tag,
     output logic               event_valid,   // for the counters of the card page
     output logic [3:0]         event_code,    // the counter's dword in the card page, modulo 16
 
@@ -125,11 +127,17 @@ module tp_landing
   assign {bytes, low, dword} = begun[s_tag] ? {m_bytes, m_low, 6'b0, m_dword} : {n_bytes, n_low, n_dword};
 
   // A packet ends its request, or at a read completion boundary: 64 bytes are the smallest.
-  logic out, known, bad, good, final_packet;
+  // Whether its read is out is asked when it begins: the tag may be another read's before it ends.
+  logic first;  // the packet's first beat
+  logic out, known, out_first, known_first;
+  logic [TW-1:0] packet_last;
+  logic bad, good, final_packet;
   logic [11:0] whole;                       // dwords which all that is still to come would have
   logic [4:0] stop;                         // address of the packet's end, in dwords modulo 32
-  assign out = 32'(s_hdr.tag) < 32'(TAGS) && busy[s_tag];
-  assign known = out && !quarantined[s_tag];
+  assign out = first ? 32'(s_hdr.tag) < 32'(TAGS) && busy[s_tag] : out_first;
+  assign known = first ? out && !quarantined[s_tag] : known_first;
+  assign packet_valid = s_valid || !first;
+  assign packet_tag = s_valid ? s_tag : packet_last;
   assign whole = 12'((14'(s_hdr.byte_count) + 14'(s_hdr.lower_addr[1:0]) + 14'd3) >> 2);
   assign stop = s_hdr.lower_addr[6:2] + s_hdr.dwords[4:0];
   assign final_packet = s_overdue || s_hdr.status != CPL_OK || 12'(s_hdr.dwords) >= whole;
@@ -138,12 +146,14 @@ module tp_landing
                 (12'(s_hdr.dwords) < whole && stop[3:0] != '0));
   assign good = !s_overdue && s_hdr.status == CPL_OK && !s_hdr.poisoned && !bad;
 
-  logic first;
   logic [10:0] beat_dwords;                 // dwords before this beat
   logic [10:0] left;
   always_ff @(posedge clk) begin
     if (s_valid) begin
       first <= s_last;
+      out_first <= out;
+      known_first <= known;
+      packet_last <= s_tag;
       beat_dwords <= s_last ? '0 : beat_dwords + 11'(LANES);
     end
     if (rst) begin

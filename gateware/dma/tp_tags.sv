@@ -5,11 +5,11 @@
 // late answer finds no other read under its tag. A tag leaves quarantine when the last of its answer has come (`free`), when
 // the link goes down, or after `quarantine` completion timeouts. When the link goes down every read that is out is overdue at once.
 //
-// A sweep over all tags follows every tick of half a timeout and adds 1 to the age of each; a read is overdue at age 3, so after one to
-// one and a half timeouts. Ages stand in a small RAM with one writer at a time: a sweep pauses while a tag is handed out.
+// A sweep over all tags follows every tick of half a timeout and adds 1 to the age of each; a read that is 2 old is overdue, so after one
+// to one and a half timeouts. Ages stand in a small RAM with one writer at a time: a sweep pauses while a tag is handed out.
 //
 // Promises: a tag handed out is not handed out again before it is freed; nothing but `rst` empties the quarantine early. After reset TAGS
-// cycles pass until all are in the pool. While `hold`, ask for nothing: the landing needs a free cycle, or the link went down.
+// cycles pass until all are in the pool. While `hold`, ask for nothing: the pool is not full yet, the landing needs a free cycle, or the link went down.
 module tp_tags #(
     parameter int TAGS = 32,              // a power of two, 8 to 256
     parameter int CORE_CLOCK_KHZ = 250000,
@@ -32,6 +32,8 @@ module tp_tags #(
     output logic [TW:0]     count,               // in quarantine
     input  logic            shown_valid,         // this read is shown to the link and not taken: it may still go out
     input  logic [TW-1:0]   shown_tag,
+    input  logic            landing_valid,       // a packet under this tag is half way in
+    input  logic [TW-1:0]   landing_tag,
     output logic            overdue_valid,
     input  logic            overdue_ready,       // its read ends: `give_up` follows, unless the answer has come after all
     output logic [TW-1:0]   overdue_tag,
@@ -75,6 +77,10 @@ module tp_tags #(
     end
   end
 
+  logic [TW:0] fill;  // counts up while the pool is filled for the first time
+  logic filling;
+  assign filling = !fill[TW];
+
   // ------------------------------------------------------------------------------------------------ sweep
   localparam int AW = 10;  // of an age: 2 * 255 + 3 and more fit
   logic [AW-1:0] ages[TAGS];
@@ -85,9 +91,9 @@ module tp_tags #(
   logic [TW-1:0] at;
   logic late, spent, step, release_valid;
   assign age = ages[at];
-  assign late = sweeping && busy[at] && !quarantined[at] && (dead || (timed && age >= AW'(3)));
-  assign spent = sweeping && quarantined[at] && !(shown_valid && shown_tag == at) &&
-                 ((dead && second) || (quarantine != 0 && age >= {1'b0, quarantine, 1'b0} + AW'(3)));
+  assign late = sweeping && busy[at] && !quarantined[at] && (dead || (timed && age >= AW'(2)));
+  assign spent = sweeping && quarantined[at] && !(shown_valid && shown_tag == at) && !(landing_valid && landing_tag == at) &&
+                 ((dead && second) || (quarantine != 0 && age[AW-1:1] > (AW - 1)'(quarantine)));
   assign overdue_valid = late && !take;
   assign overdue_tag = at;
   assign overdue_link = dead;
@@ -99,7 +105,7 @@ module tp_tags #(
     else if (sweeping) ages[at] <= late ? (overdue_ready ? '0 : age) : age == '1 || !step ? age : age + 1'b1;
   end
   always_ff @(posedge clk) begin
-    hold <= late || dead || !link_up;
+    hold <= late || dead || !link_up || filling;
     was_up <= link_up;
     if (step) begin
       at <= at + 1'b1;
@@ -127,10 +133,8 @@ module tp_tags #(
   end
 
   // ------------------------------------------------------------------------------------------------ pool
-  logic [TW:0] fill;  // counts up while the pool is filled for the first time
-  logic filling, put_ready, put;
+  logic put_ready, put;
   logic [TW-1:0] put_tag;
-  assign filling = !fill[TW];
   assign put = free_valid || release_valid;
   assign put_tag = free_valid ? free_tag : at;
 
