@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use crate::capture::Capture;
 use crate::clock::Clock;
 use crate::faults::Fault;
-use crate::link::{Head, Packet, Pool, Receive, Transmit, Wire};
+use crate::link::{CompletionRoom, Head, Packet, Pool, Receive, Transmit, Wire};
 use crate::model::{Input, Model, Output};
 use crate::random::Random;
 use crate::root_complex::{extent, violation, RootPort, CPL_OK, CPL_UNSUPPORTED_REQUEST, INTERRUPT_WINDOW};
@@ -179,7 +179,11 @@ impl Device {
             input: Input { reset: 1, ..Input::default() },
             output: Output::default(),
             transmit: Transmit::new(Wire::new(settings.femtoseconds_per_byte()), settings.transmit_buffer as usize),
-            receive: Receive::new(Wire::new(settings.femtoseconds_per_byte()), settings.posted_credits as usize),
+            receive: Receive::new(
+                Wire::new(settings.femtoseconds_per_byte()),
+                settings.posted_credits as usize,
+                CompletionRoom { headers: settings.completion_headers, data: settings.completion_data },
+            ),
             port: RootPort::new(settings, Random::new(random.next())),
             pool: Pool::default(),
             vectors: Vec::new(),
@@ -264,6 +268,9 @@ impl Device {
                 self.statistics.card_read_payload += u64::from(bytes);
                 let asked = bytes.saturating_sub(u32::from(lower_addr & 3)).min(u32::from(byte_count));
                 self.capture.answered(packet, tag, asked);
+            }
+            if let Some(why) = self.receive.overflow() {
+                self.stopped.get_or_insert(why);
             }
         }
         if self.next_signal <= now {

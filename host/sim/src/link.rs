@@ -244,6 +244,34 @@ pub trait Completions {
     fn take(&mut self, limit: u64, pool: &mut Pool) -> Packet;
 }
 
+/// Room for completions in a hard block's receive buffer. An endpoint must promise its link partner room without end, so only the card can see to
+/// it that there is room: by asking for no more than fits, or by taking what comes as fast as it comes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CompletionRoom {
+    /// Packets.
+    pub headers: u32,
+    /// Payload, in units of 16 bytes; each packet's last one counts whole.
+    pub data: u32,
+}
+
+impl CompletionRoom {
+    fn units(packet: &Packet) -> u32 {
+        packet.payload.len().div_ceil(4) as u32
+    }
+
+    /// A completion comes in.
+    fn take(&mut self, packet: &Packet) {
+        self.headers += 1;
+        self.data += Self::units(packet);
+    }
+
+    /// A completion has gone to the card.
+    fn give(&mut self, packet: &Packet) {
+        self.headers -= 1;
+        self.data -= Self::units(packet);
+    }
+}
+
 /// The wire to the card, what waits for it, and the card's receive buffer.
 ///
 /// Posted writes stay in order; a read of the card goes after all writes before it and only against a credit of the card; completions never
@@ -258,14 +286,16 @@ pub struct Receive {
     pub nonposted_credits: u32,
     posted_credits: usize,
     posted_inside: usize,
+    completion_room: CompletionRoom,
+    completions_inside: CompletionRoom,
     flying: VecDeque<Packet>,
     buffer: VecDeque<Packet>,
     beat: usize,
 }
 
 impl Receive {
-    /// A wire to a card which holds `posted_credits` writes.
-    pub fn new(wire: Wire, posted_credits: usize) -> Self {
+    /// A wire to a card which holds `posted_credits` writes and so many completions.
+    pub fn new(wire: Wire, posted_credits: usize, completion_room: CompletionRoom) -> Self {
         Receive {
             wire,
             posted: VecDeque::new(),
@@ -274,6 +304,8 @@ impl Receive {
             nonposted_credits: 0,
             posted_credits,
             posted_inside: 0,
+            completion_room,
+            completions_inside: CompletionRoom::default(),
             flying: VecDeque::new(),
             buffer: VecDeque::new(),
             beat: 0,
@@ -334,8 +366,23 @@ impl Receive {
             return None;
         }
         let packet = self.flying.pop_front()?;
+        if matches!(packet.head, Head::Completion { .. }) {
+            self.completions_inside.take(&packet);
+        }
         self.buffer.push_back(packet);
         self.buffer.back()
+    }
+
+    /// What is wrong when more completions have come than the hard block has room for.
+    pub fn overflow(&self) -> Option<String> {
+        let (inside, room) = (self.completions_inside, self.completion_room);
+        (inside.headers > room.headers || inside.data > room.data).then(|| {
+            format!(
+                "the hard block's completion buffer overflows: {} completions with {} units of 16 bytes, and there is room for {} and {}; the \
+                 card has asked for more than it takes as fast as it comes (`completion_headers` and `completion_data` set the room)",
+                inside.headers, inside.data, room.headers, room.data
+            )
+        })
     }
 
     /// The next beat for the card: the packet it is of, its first dword, and whether it is the last. Beats have up to `lanes` dwords.
@@ -350,8 +397,10 @@ impl Receive {
     /// After the last beat of a packet: it leaves the buffer.
     pub fn finish(&mut self, pool: &mut Pool) {
         if let Some(packet) = self.buffer.pop_front() {
-            if matches!(packet.head, Head::Posted { .. }) {
-                self.posted_inside -= 1;
+            match packet.head {
+                Head::Posted { .. } => self.posted_inside -= 1,
+                Head::Completion { .. } => self.completions_inside.give(&packet),
+                _ => (),
             }
             pool.give(packet.payload);
         }
@@ -372,13 +421,23 @@ impl Receive {
         self.nonposted.clear();
         self.flying.clear();
         self.buffer.truncate(begun);
+        self.count_again();
+    }
+
+    /// What is in the buffer, after some of it was lost.
+    fn count_again(&mut self) {
         self.posted_inside = self.buffer.iter().filter(|packet| matches!(packet.head, Head::Posted { .. })).count();
+        self.completions_inside = CompletionRoom::default();
+        for packet in self.buffer.iter().filter(|packet| matches!(packet.head, Head::Completion { .. })) {
+            self.completions_inside.take(packet);
+        }
     }
 
     /// The card was reset: it has nothing, and grants its credits anew.
     pub fn break_off(&mut self) {
         self.buffer.clear();
-        (self.beat, self.posted_inside, self.nonposted_credits) = (0, 0, 0);
+        self.count_again();
+        (self.beat, self.nonposted_credits) = (0, 0);
     }
 }
 
@@ -388,6 +447,7 @@ mod tests {
     use super::*;
 
     const GEN2_X8: u64 = 250_000;
+    const ROOM: CompletionRoom = CompletionRoom { headers: 36, data: 461 };
 
     fn write(addr: u64, dwords: u16) -> Head {
         Head::Write { addr, dwords, first_be: 15, last_be: if dwords == 1 { 0 } else { 15 }, relaxed: false }
@@ -503,7 +563,7 @@ mod tests {
         assert!(transmit.beat(write(1 << 32, 1), 1, &[7; 4], true, 12_000, &mut pool));
         assert!(transmit.arrived(1_000_000).is_some(), "the next one does");
 
-        let mut receive = Receive::new(Wire::new(GEN2_X8), 2);
+        let mut receive = Receive::new(Wire::new(GEN2_X8), 2, ROOM);
         for order in 1..4 {
             receive.push(Packet { payload: vec![order; 8], ..posted(order, 0) });
         }
@@ -551,7 +611,7 @@ mod tests {
 
     #[test]
     fn reads_of_the_card_wait_for_writes_and_credits_and_hold_up_nobody() {
-        let mut receive = Receive::new(Wire::new(GEN2_X8), 32);
+        let mut receive = Receive::new(Wire::new(GEN2_X8), 32, ROOM);
         let mut completions = Plain([40_000, 40_001].into());
         receive.push(posted(1, 1000));
         receive.push(nonposted(2, 2000));
@@ -569,7 +629,7 @@ mod tests {
 
     #[test]
     fn completions_never_pass_writes_that_were_ready_before_them() {
-        let mut receive = Receive::new(Wire::new(GEN2_X8), 1);
+        let mut receive = Receive::new(Wire::new(GEN2_X8), 1, ROOM);
         let mut completions = Plain([1000, 9000].into());
         receive.push(posted(1, 2000));
         receive.push(posted(2, 5000));
@@ -585,7 +645,7 @@ mod tests {
 
     #[test]
     fn beats_carry_the_payload_in_order() {
-        let (mut receive, mut pool) = (Receive::new(Wire::new(GEN2_X8), 32), Pool::default());
+        let (mut receive, mut pool) = (Receive::new(Wire::new(GEN2_X8), 32, ROOM), Pool::default());
         let mut packet = posted(1, 0);
         packet.payload = (0..6).collect();
         receive.push(packet);
@@ -596,5 +656,43 @@ mod tests {
         assert_eq!(beat, Some((6, 4, true)));
         receive.finish(&mut pool);
         assert!(receive.beat(4).is_none() && !receive.busy());
+    }
+    /// One completion of so many dwords, unless it is gone.
+    struct One(Option<u16>);
+
+    impl Completions for One {
+        fn ready(&self) -> Option<u64> {
+            self.0.map(|_| 0)
+        }
+        fn take(&mut self, _: u64, _: &mut Pool) -> Packet {
+            let dwords = self.0.take().unwrap();
+            let head = Head::Completion { tag: 0, dwords, byte_count: 4 * dwords, lower_addr: 0, status: 0, poisoned: false };
+            Packet { head, payload: vec![0; usize::from(dwords)], time: 0 }
+        }
+    }
+
+    #[test]
+    fn more_completions_than_the_hard_block_has_room_for_are_found() {
+        // Counted by hand: packets, and payload in units of 16 bytes of which each packet's last one counts whole.
+        for (headers, data, dwords, fit) in [(4, 1000, 32, 4), (1000, 32, 32, 4), (1000, 33, 32, 4), (1000, 8, 5, 4), (3, 3, 1, 3)] {
+            let mut receive = Receive::new(Wire::new(GEN2_X8), 32, CompletionRoom { headers, data });
+            let (mut pool, mut now) = (Pool::default(), 0);
+            let mut land = |receive: &mut Receive, pool: &mut Pool| {
+                now += 1_000_000;
+                receive.advance(now, &mut One(Some(dwords)), pool);
+                assert!(receive.land(now + 500_000).is_some());
+                receive.overflow()
+            };
+            for number in 0..fit {
+                assert_eq!(land(&mut receive, &mut pool), None, "completion {number} of {dwords} dwords in {headers}, {data}");
+            }
+            while receive.beat(4).is_some_and(|(_, _, last)| !last) {}
+            receive.finish(&mut pool);
+            assert_eq!(land(&mut receive, &mut pool), None, "one has left: {headers}, {data}");
+            let why = land(&mut receive, &mut pool);
+            assert!(why.is_some_and(|why| why.contains("completion buffer overflows")), "{dwords} dwords in {headers}, {data}");
+            receive.clear();
+            assert_eq!((receive.overflow(), receive.completions_inside), (None, CompletionRoom::default()));
+        }
     }
 }

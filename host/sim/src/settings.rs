@@ -93,6 +93,8 @@ knobs! {
     "relaxed" relaxed: u8 = 1, 0..=1, "relaxed ordering is allowed: 0 or 1";
     "completion_timeout" completion_timeout: u8 = 0, 0..=15, "the card's completion timeout, as in Device Control 2: 0 is 50 ms, 1 100 us, 2 10 ms, 15 is none";
     "credits" posted_credits: u32 = 32, 1..=1_000_000, "packets that the card's receive buffer takes before it holds back the host's writes";
+    "completion_headers" completion_headers: u32 = 36, 1..=1_000_000, "completions that the card's receive buffer holds; one more ends the run";
+    "completion_data" completion_data: u32 = 461, 8..=1_000_000, "units of 16 bytes that it holds of completions' payload; one more ends the run";
     "seed" seed: u64 = 1, 0..=0xffff_ffff_ffff_ffff, "of everything random";
     "reorder" reorder: u8 = 0, 0..=1, "completions of different reads in random order: 0 or 1";
     "split" split: u8 = 0, 0..=1, "completions split at random legal places: 0 or 1";

@@ -28,6 +28,9 @@ pub fn vary(name: &str, random: &mut Random) -> String {
         ("relaxed", random.below(2)),
         ("transmit", random.pick(&[1, 2, 8, 32])),
         ("credits", random.pick(&[1, 4, 32])),
+        // Links that bring more than a narrow card takes are part of the test; so there is room for all that the card may ask for.
+        ("completion_headers", 65536),
+        ("completion_data", 65536),
         ("generation", generation),
         ("lanes", lanes),
         ("seed", random.below(1 << 32)),
