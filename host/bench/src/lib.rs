@@ -13,12 +13,14 @@ mod case;
 mod flow;
 mod measure;
 mod plan;
+mod plot;
 mod report;
 
 pub use case::{Case, Descriptor, Notify, Row, Way};
 pub use flow::{common, Flow, Window};
 pub use measure::measure;
-pub use plan::{full, quick, Goal, Planned, Table};
+pub use plan::{full, quick, Curve, Goal, Planned, Table, CURVES};
+pub use plot::draw;
 pub use report::{run, Report};
 
 use std::fmt;

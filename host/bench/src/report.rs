@@ -7,8 +7,17 @@ use serde_json::Value;
 
 use crate::case::{bytes, Case, Descriptor, Notify, Row, Way};
 use crate::measure::measure;
-use crate::plan::{Goal, Table};
+use crate::plan::{Curve, Goal, Table, CURVES, DLLP_PER_MILLE};
 use crate::BenchError;
+
+/// Under the same model, as in the page's text: RIFFA's C2H, H2C, both H2C, both C2H; LitePCIe's C2H and H2C.
+type Anchor = (u64, [&'static str; 4], Option<[&'static str; 2]>);
+const ANCHORS: [Anchor; 4] = [
+    (4 << 10, ["19.8 (100)", "24.7 (98.9)", "24.1", "19.5"], Some(["34.3 (95.0)", "44.4 (82.8), done told early"])),
+    (16 << 10, ["49.6 (99.9)", "55.6 (96.9)", "48.6", "51.7"], None),
+    (64 << 10, ["79.5 (100)", "81.2 (96.5)", "63.8", "76.7"], Some(["85.4 (94.9)", "78.8 (84.1)"])),
+    (1 << 20, ["98.4 (100)", "95.1 (96.3)", "57.1", "97.0"], Some(["94.2 (94.9)", "81.8 (84.1)"])),
+];
 
 /// What a plan came to.
 #[derive(Debug)]
@@ -58,9 +67,9 @@ impl Report {
         &self.rows
     }
 
-    /// As `--json` writes them.
+    /// As `--json` writes them. Rows with a share for data link packets, which the list has no field for, are in the tables alone.
     pub fn json(&self) -> Value {
-        Value::Array(self.rows.iter().map(Row::json).collect())
+        Value::Array(self.rows.iter().filter(|row| row.case.dllp_per_mille == 0).map(Row::json).collect())
     }
 
     /// Rows that miss their targets, and cases that could not be measured, one line each.
@@ -131,11 +140,63 @@ impl Report {
         }
     }
 
+    /// The page with everything, which shows the plot beside it.
+    pub fn page(&self) -> String {
+        let mut missed: Vec<String> = self.shortfalls().iter().map(|line| format!("- {line}\n")).collect();
+        if missed.is_empty() {
+            missed.push("Every target is met.\n".into());
+        } else {
+            missed.insert(0, "Short of their targets:\n\n".into());
+        }
+        include_str!("page.md")
+            .replace("{{LIMITS}}\n", &limits())
+            .replace("{{ANCHORS}}\n", &self.anchors())
+            .replace("{{TRIP}}", &self.trip())
+            .replace("{{MISSED}}\n", &missed.concat())
+            .replace("{{TABLES}}\n", &self.markdown())
+    }
+
+    /// Towpath's rows below those of others.
+    fn anchors(&self) -> String {
+        let mut text = String::from("| size | | C2H | H2C | both: H2C | both: C2H |\n|---|---|---|---|---|---|\n");
+        for (size, riffa, litepcie) in ANCHORS {
+            let _ = writeln!(text, "| {} | RIFFA | {} | {} | {} | {} |", bytes(size), riffa[0], riffa[1], riffa[2], riffa[3]);
+            if let Some([c2h, h2c]) = litepcie {
+                let _ = writeln!(text, "| | LitePCIe | {c2h} | {h2c} | | |");
+            }
+            let percent = |direction: &str, way: Way| {
+                let row = self.of(&Case::new(way, size)).find(|row| row.direction == direction).cloned();
+                let values = row.and_then(|row| Some((row.end_to_end_percent?, row.while_data_flows_percent)));
+                values.map_or("-".into(), |(all, flow)| match flow {
+                    Some(flow) => format!("**{all:.1}** ({flow:.1})"),
+                    None => format!("**{all:.1}**"),
+                })
+            };
+            let (c2h, h2c) = (percent("c2h", Way::C2h), percent("h2c", Way::H2c));
+            let _ =
+                writeln!(text, "| | Towpath | {c2h} | {h2c} | {} | {} |", percent("both-h2c", Way::Both), percent("both-c2h", Way::Both));
+        }
+        text
+    }
+
+    /// Round trips, in words.
+    fn trip(&self) -> String {
+        let mut parts = Vec::new();
+        for row in self.rows.iter().filter(|row| row.case.way == Way::RoundTrip) {
+            parts.push(format!("{:.2} us for {} by {}", row.nanoseconds / 1000.0, bytes(row.case.size), wait(&row.case)));
+        }
+        format!("Towpath {}.", parts.join(", "))
+    }
+
     /// All tables, in Markdown.
     pub fn markdown(&self) -> String {
         let mut text = String::new();
         for table in &self.tables {
             let _ = writeln!(text, "### {}\n", table.title);
+            if let Some(curve) = CURVES.iter().find(|curve| curve.title == table.title) {
+                text += &self.curve(curve);
+                continue;
+            }
             let goals = table.cases.iter().any(|planned| planned.goals != [Goal::None, Goal::None]);
             text += "| direction | size | link and host | wait | end to end | while data flows | header-only limit | ns a message |";
             text += if goals { " target | bound | |\n" } else { "\n" };
@@ -173,6 +234,21 @@ impl Report {
     }
 }
 
+/// Links' limits, in GB/s.
+fn limits() -> String {
+    let mut text = String::new();
+    for (generation, lanes) in [(1, 8), (2, 8), (3, 8), (3, 16), (4, 8)] {
+        for mps in [128, 256] {
+            let case = Case { generation, lanes, mps, ..Case::new(Way::C2h, 0) };
+            let (limit, less) = (case.limit(), Case { dllp_per_mille: DLLP_PER_MILLE, ..case }.limit());
+            let rates = [limit.c2h, limit.h2c, limit.c2h_header_only, limit.h2c_header_only].map(|rate| format!("{:.3}", rate / 1000.0));
+            let less = format!("{:.3} / {:.3}", less.c2h / 1000.0, less.h2c / 1000.0);
+            let _ = writeln!(text, "| Gen{generation} x{lanes}, {mps} | {} | {less} |", rates.join(" | "));
+        }
+    }
+    text
+}
+
 fn place(case: &Case) -> String {
     let mut text = format!("Gen{} x{}, {} bit, {} ns", case.generation, case.lanes, case.width, case.read_latency_ns);
     if case.mps != 128 {
@@ -180,6 +256,9 @@ fn place(case: &Case) -> String {
     }
     if case.channels > 1 {
         let _ = write!(text, ", {0}+{0} channels", case.channels);
+    }
+    if case.dllp_per_mille != 0 {
+        text += ", data link packets";
     }
     match case.descriptor {
         Descriptor::Direct => (),
@@ -202,6 +281,24 @@ fn wait(case: &Case) -> String {
         text += ", one each";
     }
     text
+}
+
+impl Report {
+    fn curve(&self, curve: &Curve) -> String {
+        let mut text = String::from("GB/s of payload in one blocking call by interrupt, and per cent of the strict limit.\n\n");
+        text += "| size | card to host | | host to card | |\n|---|---|---|---|---|\n";
+        for row in self.rows.iter().filter(|row| row.case == curve.case(Way::C2h, row.case.size)) {
+            let h2c = curve.case(Way::H2c, row.case.size);
+            let both = [Some(row), self.of(&h2c).next()];
+            let cells = both.into_iter().flatten().map(|row| {
+                let rate = row.case.size as f64 / row.nanoseconds;
+                format!("{rate:.4} | {:.2}", row.end_to_end_percent.unwrap_or_default())
+            });
+            let _ = writeln!(text, "| {} | {} |", bytes(row.case.size), cells.collect::<Vec<_>>().join(" | "));
+        }
+        text.push('\n');
+        text
+    }
 }
 
 fn line(row: &Row) -> String {

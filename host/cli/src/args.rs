@@ -185,6 +185,12 @@ pub struct Bench {
     /// Only tables with this text in their title
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
+    /// Draw bandwidth against transfer size: an SVG or PNG, by the name's end (repeat as needed; not with --quick)
+    #[arg(long, value_name = "FILE", conflicts_with = "quick")]
+    pub plot: Vec<PathBuf>,
+    /// Write the whole page, docs/performance.md, and beside it the plot as SVG and PNG
+    #[arg(long, value_name = "FILE.md", conflicts_with_all = ["quick", "only"])]
+    pub page: Option<PathBuf>,
     /// With --json: write the list of rows to this file, and the tables to standard output as without it
     #[arg(value_name = "FILE", requires = "json")]
     pub file: Option<PathBuf>,

@@ -4,10 +4,10 @@
 use std::fs::File;
 use std::io::Write;
 
-use towpath_bench::{full, quick, run, BenchError};
+use towpath_bench::{draw, full, quick, run, BenchError};
 
 use crate::args::{Bench, Cli};
-use crate::exit::{Failure, Result, CORE, TRANSFER, USAGE};
+use crate::exit::{Failure, Result, CORE, FILE, TRANSFER, USAGE};
 
 pub fn bench(cli: &Cli, what: &Bench) -> Result {
     let mut tables = if what.quick { quick() } else { full() };
@@ -20,19 +20,26 @@ pub fn bench(cli: &Cli, what: &Bench) -> Result {
         }
     }
     // Opened first: a name that cannot be written must not cost a long run.
-    let file = match &what.file {
-        Some(path) => Some((File::create(path).map_err(|e| Failure::file("writing", &path.display().to_string(), &e))?, path)),
-        None => None,
-    };
+    let mut outputs = Vec::new();
+    for path in [&what.file, &what.page].into_iter().flatten() {
+        outputs.push((path, File::create(path).map_err(|e| Failure::file("writing", &path.display().to_string(), &e))?));
+    }
+    let mut plots = what.plot.clone();
+    plots.extend(what.page.iter().flat_map(|page| ["svg", "png"].map(|kind| page.with_extension(kind))));
+    if let Some(plot) = plots.iter().find(|plot| !plot.extension().is_some_and(|end| end == "svg" || end == "png")) {
+        return Err(Failure::new(USAGE, format!("--plot {}: give a name that ends in .svg or .png", plot.display())));
+    }
     let progress = |line: &str| crate::eprintln_lossy(line.trim_end());
     let report = run(tables, &progress)?;
-    match file {
-        Some((mut file, path)) => {
-            let written = file.write_all(crate::json(&report.json()).as_bytes());
-            written.map_err(|e| Failure::file("writing", &path.display().to_string(), &e))?;
-        }
-        None if cli.json => return crate::print(&crate::json(&report.json())),
-        None => (),
+    for (path, mut output) in outputs {
+        let text = if Some(path) == what.page.as_ref() { report.page() } else { crate::json(&report.json()) };
+        output.write_all(text.as_bytes()).map_err(|e| Failure::file("writing", &path.display().to_string(), &e))?;
+    }
+    for plot in &plots {
+        draw(report.rows(), plot).map_err(|why| Failure::new(FILE, why))?;
+    }
+    if cli.json && what.file.is_none() {
+        return crate::print(&crate::json(&report.json()));
     }
     crate::print(&report.markdown())?;
     for line in report.shortfalls() {
