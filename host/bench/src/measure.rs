@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One case, measured: a card of its own in a world of its own, driven through the library as any program does. Every byte is compared.
 //!
-//! What stands between two calls is a pause in which the link falls silent. A first call is not counted: it finds the card as it came out of
+//! What stands between two calls is a pause in which the link falls silent. First calls are not counted: they find the card as it came out of
 //! reset, later ones as a running program does.
 
 use std::io::{IoSlice, IoSliceMut};
@@ -65,7 +65,7 @@ pub fn measure(case: &Case, progress: &(dyn Fn(&str) + Sync)) -> Result<Vec<Row>
     let notify = match case.notify {
         Notify::Interrupt => towpath::Notify::Interrupt,
         Notify::Poll => towpath::Notify::Poll,
-        Notify::Early => return Err(BenchError::NotYet("the library has no early wake".into())),
+        Notify::Early => towpath::Notify::Early,
     };
     let failed = |why: &dyn std::fmt::Display| BenchError::Core(format!("{}: {why}", case.core()));
     let folder = towpath_home().map_err(|why| failed(&why))?.join("cores").join(case.core());
@@ -204,7 +204,7 @@ impl Bench<'_> {
             } else {
                 self.calls_of(range, |_| Ok(sender.send(buffer.as_slice()?)?))
             }
-            .and_then(|row| self.check_sinks(self.calls() + 1).map(|()| row))
+            .and_then(|row| self.check_sinks(self.calls() + self.calls_before()).map(|()| row))
         } else {
             let receiver = self.receiver(0)?;
             self.start_counters()?;
@@ -246,18 +246,27 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// The average of some calls, after one that does not count.
+    /// Calls before those that count. With early wake the library learns from them how much before the end the card is to call.
+    fn calls_before(&self) -> u64 {
+        if self.case.notify == Notify::Early {
+            8
+        } else {
+            1
+        }
+    }
+
+    /// The average of some calls, after some that do not count.
     fn calls_of(&self, range: (u64, u64), mut call: impl FnMut(u64) -> Result<()>) -> Result<Row> {
         let (calls, to_card) = (self.calls(), self.case.way == Way::H2c);
         let (mut time, mut flow_bytes, mut flow_time) = (0, 0, 0);
-        for number in 0..=calls {
+        for number in 0..self.calls_before() + calls {
             self.bus.pass(PAUSE_NS)?;
             self.bus.record(true)?;
             let before = self.now()?;
             call(number)?;
             let after = self.now()?;
             let flow = Flow::of(&self.bus.record(false)?, to_card, &[range]);
-            if number > 0 {
+            if number >= self.calls_before() {
                 time += after - before;
                 flow_bytes += flow.bytes();
                 flow_time += flow.window().map_or(0, Window::picoseconds);
