@@ -78,7 +78,7 @@ fn paint<B: DrawingBackend>(rows: &[Row], area: &DrawingArea<B, Shift>) -> Resul
             let limit = curve.case(way, 0).limit();
             let limit = if way == Way::C2h { limit.c2h } else { limit.h2c } / 1000.0;
             let ends = [(SIZES.start, limit), (SIZES.end, limit)];
-            let line = DashedLineSeries::new(ends, 2 * width as u32, 6, colour.mix(0.6).stroke_width(1));
+            let line = DashedLineSeries::new(ends, 2 * width, 6, colour.mix(0.6).stroke_width(1));
             chart.draw_series(line).map_err(failed)?;
             let style = colour.stroke_width(width);
             let name = if way == Way::C2h { "card to host" } else { "host to card" };

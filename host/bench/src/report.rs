@@ -148,7 +148,7 @@ impl Report {
         } else {
             missed.insert(0, "Short of their targets:\n\n".into());
         }
-        include_str!("page.md")
+        include_str!("page.txt")
             .replace("{{LIMITS}}\n", &limits())
             .replace("{{ANCHORS}}\n", &self.anchors())
             .replace("{{TRIP}}", &self.trip())
