@@ -11,13 +11,14 @@ mod error;
 mod memory;
 #[cfg(any(test, feature = "mock"))]
 pub mod mock;
+#[cfg(any(test, feature = "mock"))]
+pub mod null;
 mod ring;
 pub mod user;
 
 pub use error::{Error, Result};
 pub use towpath_bus::{Access, WireStatistics};
 
-use std::any::Any;
 use std::fmt;
 use std::os::fd::RawFd;
 use std::sync::Arc;
@@ -183,7 +184,7 @@ pub enum Notify {
         poll: Duration,
     },
     /// Sleep, and let the card wake the program shortly before the end, which is then looked for: nearly as quick as [`Notify::Poll`] with little of
-    /// its load. How much before is learned on the way. What is expected to take no longer than waking would is looked for from the beginning.
+    /// its load. How much before is learned on the way. What is expected to take less than twice the time of waking is looked for from the beginning.
     Early,
     /// Look at the ring all the time: the shortest delay, and a processor that does nothing else.
     Poll,
@@ -355,6 +356,12 @@ impl LinkCounters {
     }
 }
 
+/// What a descriptor in flight keeps alive: the owner of its memory.
+pub trait Keep: Send + Sync {
+    /// The card is done with the memory that one descriptor of this direction referred to.
+    fn release(&self, direction: Direction);
+}
+
 /// One device. All methods may be called from any thread.
 pub trait Driver: Send + Sync {
     /// What discovery found.
@@ -395,18 +402,21 @@ pub trait Channel: Send + Sync {
     fn info(&self) -> &ChannelInfo;
     /// The largest number of bytes that one descriptor should carry.
     fn descriptor_limit(&self) -> usize;
-    /// Post one descriptor for all the pieces together. [`Error::QueueFull`] when there is no room; nothing is posted on any error. `keep`
-    /// is dropped when the card is done with the memory.
+    /// Post one descriptor for all the pieces together. [`Error::QueueFull`] when there is no room; nothing is posted on any error. When the card
+    /// is done with the memory, or nothing was posted, `keep` is released and dropped.
     ///
     /// # Safety
     /// The pieces stay valid until the descriptor has completed, been cancelled or been reset, and the program does not touch them in a way that
     /// races with the card.
-    unsafe fn submit(&self, pieces: &[Piece], message: Message, keep: Option<Arc<dyn Any + Send + Sync>>) -> Result<Ticket>;
+    unsafe fn submit(&self, pieces: &[Piece], message: Message, keep: Option<Arc<dyn Keep>>) -> Result<Ticket>;
     /// Wait for a descriptor's completion. `timeout` counts time in which nothing on this channel completed; [`Error::Pending`] leaves
     /// everything as it was.
     fn wait(&self, ticket: Ticket, timeout: Option<Duration>) -> Result<Completion>;
     /// The completion, if it is there. When not, the interrupt is armed, so that [`Channel::event_fd`] tells of it.
     fn try_wait(&self, ticket: Ticket) -> Result<Option<Completion>>;
+    /// Collect all descriptors submitted with a `keep` that have completed, in order. As [`Channel::try_wait`] while any is left in flight. An error is
+    /// one descriptor's, and comes alone.
+    fn poll_completions(&self) -> Result<Vec<Completion>>;
     /// Wait until one more descriptor could be submitted, prefixes included. As [`Channel::wait`].
     fn wait_room(&self, timeout: Option<Duration>) -> Result<()>;
     /// C2H: the message that the next byte will belong to, once the core has begun it. Does not consume it. As [`Channel::wait`].

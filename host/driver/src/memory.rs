@@ -75,16 +75,27 @@ impl Drop for Dma {
 #[derive(Default)]
 pub(crate) struct Registry(BTreeMap<usize, Vec<Range>>);
 
+/// A registered range.
 #[derive(Clone, Copy)]
-struct Range {
+pub(crate) struct Range {
+    start: usize,
     bytes: usize,
     address: u64,
     access: Access,
 }
 
+impl Range {
+    /// The address for the card of a piece, if it lies within.
+    pub fn find(&self, start: usize, bytes: usize, access: Access) -> Option<u64> {
+        let skip = start.checked_sub(self.start)?;
+        let fits = skip.checked_add(bytes)? <= self.bytes && (self.access == Access::ReadWrite || self.access == access);
+        fits.then(|| self.address + skip as u64)
+    }
+}
+
 impl Registry {
     pub fn insert(&mut self, start: usize, bytes: usize, address: u64, access: Access) {
-        self.0.entry(start).or_default().push(Range { bytes, address, access });
+        self.0.entry(start).or_default().push(Range { start, bytes, address, access });
     }
 
     /// Take out a range and return its address for the card.
@@ -103,14 +114,10 @@ impl Registry {
         std::mem::take(&mut self.0).into_values().flatten().map(|range| (range.address, range.bytes)).collect()
     }
 
-    /// The address for the card of a piece that lies in a registered range. Looks at the nearest start only: enough for ranges that do not overlap,
-    /// and a miss costs no more than a mapping.
-    pub fn find(&self, start: usize, bytes: usize, access: Access) -> Option<u64> {
-        let (first, ranges) = self.0.range(..=start).next_back()?;
-        let skip = start - first;
-        let fits = |range: &&Range| {
-            skip.checked_add(bytes).is_some_and(|end| end <= range.bytes) && (range.access == Access::ReadWrite || range.access == access)
-        };
-        ranges.iter().find(fits).map(|range| range.address + skip as u64)
+    /// The registered range in which a piece lies. Looks at the nearest start only: enough for ranges that do not overlap, and a miss costs no more
+    /// than a mapping.
+    pub fn find(&self, start: usize, bytes: usize, access: Access) -> Option<Range> {
+        let (_, ranges) = self.0.range(..=start).next_back()?;
+        ranges.iter().find(|range| range.find(start, bytes, access).is_some()).copied()
     }
 }

@@ -280,41 +280,6 @@ impl MockBus {
         self.card.lock().unwrap().channels[channel].overflows
     }
 
-    fn discovery(&self) -> Vec<u8> {
-        let s = &self.settings;
-        let mut page = vec![0u8; 1 << PAGE_SHIFT];
-        let mut put = |offset: u64, bytes: &[u8]| page[offset as usize..offset as usize + bytes.len()].copy_from_slice(bytes);
-        put(c::DISCOVERY_MAGIC_OFFSET, &s.magic.to_le_bytes());
-        put(c::DISCOVERY_VERSION_MAJOR_OFFSET, &s.version.0.to_le_bytes());
-        put(c::DISCOVERY_VERSION_MINOR_OFFSET, &s.version.1.to_le_bytes());
-        put(c::DISCOVERY_HEADER_BYTES_OFFSET, &c::DISCOVERY_HEADER_BYTES_VALUE.to_le_bytes());
-        put(c::DISCOVERY_PAGE_SHIFT_OFFSET, &[PAGE_SHIFT as u8]);
-        put(c::DISCOVERY_DATA_BYTES_OFFSET, &[16]);
-        put(c::DISCOVERY_CHANNELS_OFFSET, &(2 * s.pairs).to_le_bytes());
-        put(c::DISCOVERY_ENTRY_OFFSET_OFFSET, &c::DISCOVERY_ENTRY_OFFSET_VALUE.to_le_bytes());
-        put(c::DISCOVERY_ENTRY_BYTES_OFFSET, &c::DISCOVERY_ENTRY_BYTES_VALUE.to_le_bytes());
-        put(c::DISCOVERY_VECTORS_OFFSET, &s.vectors.to_le_bytes());
-        put(c::DISCOVERY_USER_INTERRUPTS_OFFSET, &INTERRUPTS.to_le_bytes());
-        put(c::DISCOVERY_TAGS_OFFSET, &32u16.to_le_bytes());
-        put(c::DISCOVERY_WINDOW_BYTES_OFFSET, &WINDOW_BYTES.to_le_bytes());
-        put(c::DISCOVERY_SERIAL_OFFSET, &0x1234_5678_9abc_def0u64.to_le_bytes());
-        put(c::DISCOVERY_CORE_CLOCK_KHZ_OFFSET, &CORE_CLOCK_KHZ.to_le_bytes());
-        put(c::DISCOVERY_USER_CLOCK_KHZ_OFFSET, &250_000u32.to_le_bytes());
-        put(c::DISCOVERY_CORE_VERSION_OFFSET, &7u32.to_le_bytes());
-        put(c::DISCOVERY_CORE_NAME_OFFSET, b"mock");
-        for n in 0..u64::from(2 * s.pairs) {
-            let at = c::DISCOVERY_CHANNEL_ENTRY_OFFSET + n * c::DISCOVERY_CHANNEL_ENTRY_STRIDE;
-            put(at + c::CHANNEL_ENTRY_DIRECTION_OFFSET, &[(n & 1) as u8]);
-            put(at + c::CHANNEL_ENTRY_QUEUE_DEPTH_OFFSET, &QUEUE_DEPTH.to_le_bytes());
-            put(at + c::CHANNEL_ENTRY_INLINE_SLOTS_OFFSET, &(if n & 1 == 0 { INLINE_SLOTS } else { 0 }).to_le_bytes());
-            put(at + c::CHANNEL_ENTRY_FIRST_PAGE_OFFSET, &((c::PAGE_CHANNELS + c::PAGES_PER_CHANNEL * n) as u32).to_le_bytes());
-            put(at + c::CHANNEL_ENTRY_BUFFER_BYTES_OFFSET, &8192u32.to_le_bytes());
-            let name = format!("{}{}", if n & 1 == 0 { "in" } else { "out" }, n / 2);
-            put(at + c::CHANNEL_ENTRY_NAME_OFFSET, name.as_bytes());
-        }
-        page
-    }
-
     fn lock(&self) -> Result<std::sync::MutexGuard<'_, Card>> {
         let card = self.card.lock().unwrap();
         if card.gone {
@@ -322,6 +287,41 @@ impl MockBus {
         }
         Ok(card)
     }
+}
+
+/// The discovery page of a card with these settings.
+pub(crate) fn discovery(s: &Settings) -> Vec<u8> {
+    let mut page = vec![0u8; 1 << PAGE_SHIFT];
+    let mut put = |offset: u64, bytes: &[u8]| page[offset as usize..offset as usize + bytes.len()].copy_from_slice(bytes);
+    put(c::DISCOVERY_MAGIC_OFFSET, &s.magic.to_le_bytes());
+    put(c::DISCOVERY_VERSION_MAJOR_OFFSET, &s.version.0.to_le_bytes());
+    put(c::DISCOVERY_VERSION_MINOR_OFFSET, &s.version.1.to_le_bytes());
+    put(c::DISCOVERY_HEADER_BYTES_OFFSET, &c::DISCOVERY_HEADER_BYTES_VALUE.to_le_bytes());
+    put(c::DISCOVERY_PAGE_SHIFT_OFFSET, &[PAGE_SHIFT as u8]);
+    put(c::DISCOVERY_DATA_BYTES_OFFSET, &[16]);
+    put(c::DISCOVERY_CHANNELS_OFFSET, &(2 * s.pairs).to_le_bytes());
+    put(c::DISCOVERY_ENTRY_OFFSET_OFFSET, &c::DISCOVERY_ENTRY_OFFSET_VALUE.to_le_bytes());
+    put(c::DISCOVERY_ENTRY_BYTES_OFFSET, &c::DISCOVERY_ENTRY_BYTES_VALUE.to_le_bytes());
+    put(c::DISCOVERY_VECTORS_OFFSET, &s.vectors.to_le_bytes());
+    put(c::DISCOVERY_USER_INTERRUPTS_OFFSET, &INTERRUPTS.to_le_bytes());
+    put(c::DISCOVERY_TAGS_OFFSET, &32u16.to_le_bytes());
+    put(c::DISCOVERY_WINDOW_BYTES_OFFSET, &WINDOW_BYTES.to_le_bytes());
+    put(c::DISCOVERY_SERIAL_OFFSET, &0x1234_5678_9abc_def0u64.to_le_bytes());
+    put(c::DISCOVERY_CORE_CLOCK_KHZ_OFFSET, &CORE_CLOCK_KHZ.to_le_bytes());
+    put(c::DISCOVERY_USER_CLOCK_KHZ_OFFSET, &250_000u32.to_le_bytes());
+    put(c::DISCOVERY_CORE_VERSION_OFFSET, &7u32.to_le_bytes());
+    put(c::DISCOVERY_CORE_NAME_OFFSET, b"mock");
+    for n in 0..u64::from(2 * s.pairs) {
+        let at = c::DISCOVERY_CHANNEL_ENTRY_OFFSET + n * c::DISCOVERY_CHANNEL_ENTRY_STRIDE;
+        put(at + c::CHANNEL_ENTRY_DIRECTION_OFFSET, &[(n & 1) as u8]);
+        put(at + c::CHANNEL_ENTRY_QUEUE_DEPTH_OFFSET, &QUEUE_DEPTH.to_le_bytes());
+        put(at + c::CHANNEL_ENTRY_INLINE_SLOTS_OFFSET, &(if n & 1 == 0 { INLINE_SLOTS } else { 0 }).to_le_bytes());
+        put(at + c::CHANNEL_ENTRY_FIRST_PAGE_OFFSET, &((c::PAGE_CHANNELS + c::PAGES_PER_CHANNEL * n) as u32).to_le_bytes());
+        put(at + c::CHANNEL_ENTRY_BUFFER_BYTES_OFFSET, &8192u32.to_le_bytes());
+        let name = format!("{}{}", if n & 1 == 0 { "in" } else { "out" }, n / 2);
+        put(at + c::CHANNEL_ENTRY_NAME_OFFSET, name.as_bytes());
+    }
+    page
 }
 
 impl Card {
@@ -642,7 +642,7 @@ impl Bus for MockBus {
         }
     }
     fn read32(&self, bar: u8, offset: u64) -> Result<u32> {
-        let discovery = self.discovery();
+        let discovery = discovery(&self.settings);
         Ok(self.lock()?.read32(bar, offset, &discovery))
     }
     fn read64(&self, bar: u8, offset: u64) -> Result<u64> {

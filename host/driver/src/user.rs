@@ -14,6 +14,7 @@ use crate::discovery::{discover, Card};
 use crate::memory::Registry;
 use crate::{Access, Channel, ChannelOptions, DeviceInfo, Driver, Error, LinkCounters, Result, WireStatistics};
 use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use towpath_bus::{Bus, Wake};
@@ -52,6 +53,8 @@ struct Shared {
     /// Vectors that the bus gave us.
     vectors: u16,
     registry: Mutex<Registry>,
+    /// Counts what changes in the registry: a range that was found holds as long as this has not changed.
+    registrations: AtomicU64,
     /// By position in `card.info.channels`.
     open: Mutex<Vec<Weak<UserChannel>>>,
     /// Which user interrupts are enabled, and the events of each that were told.
@@ -78,6 +81,7 @@ impl UserDriver {
             card,
             vectors,
             registry: Mutex::default(),
+            registrations: AtomicU64::new(0),
             open: Mutex::new(std::iter::repeat_with(Weak::new).take(channels).collect()),
             interrupts: Mutex::new(Interrupts { enabled: 0, told: vec![0; interrupts] }),
             window: Mutex::new(()),
@@ -129,6 +133,13 @@ impl Shared {
         Ok(())
     }
 
+    /// The registry, to change it.
+    fn registry(&self) -> MutexGuard<'_, Registry> {
+        let registry = lock(&self.registry);
+        self.registrations.fetch_add(1, Ordering::AcqRel);
+        registry
+    }
+
     /// Wait until a self-clearing bit reads 0. False: it did not in time.
     fn wait_clear(&self, offset: u64, mask: u32, doing: &str) -> Result<bool> {
         let mut clock = Clock::start(&*self.bus, Some(GRACE), 0);
@@ -147,7 +158,7 @@ impl Shared {
     /// The card did not stop as it was told to: nothing registered stays within its reach, for the program may use that memory again. Other
     /// channels' transfers there end with a fault; the memory can be used further, and is then mapped for each transfer.
     fn take_memory_away(&self) {
-        for (address, bytes) in lock(&self.registry).drain() {
+        for (address, bytes) in self.registry().drain() {
             if let Err(error) = self.bus.unmap(address, bytes) {
                 log::warn!("{}: taking {bytes} registered bytes away from the card: {error}", self.bus.name());
             }
@@ -250,12 +261,12 @@ impl Driver for UserDriver {
         // SAFETY: valid until `unregister`, by this function's contract.
         let address =
             unsafe { bus.map(memory, bytes, access) }.map_err(Error::bus(format!("{}: registering {bytes} bytes", bus.name())))?;
-        lock(&self.shared.registry).insert(memory as usize, bytes, address, access);
+        self.shared.registry().insert(memory as usize, bytes, address, access);
         Ok(())
     }
 
     fn unregister(&self, memory: *mut u8, bytes: usize) {
-        let address = lock(&self.shared.registry).remove(memory as usize, bytes);
+        let address = self.shared.registry().remove(memory as usize, bytes);
         if let Some(address) = address {
             if let Err(error) = self.shared.bus.unmap(address, bytes) {
                 log::warn!("{}: unregistering {bytes} bytes: {error}", self.shared.bus.name());

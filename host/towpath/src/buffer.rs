@@ -11,7 +11,7 @@ use std::any::Any;
 use std::ops::{Bound, RangeBounds};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
-use towpath_driver::{Driver, Piece};
+use towpath_driver::{Direction, Driver, Keep, Piece};
 
 pub use towpath_driver::Access;
 
@@ -58,16 +58,19 @@ impl Drop for Memory {
     }
 }
 
-/// A transfer in flight; dropped by the driver when the card is done with the memory.
-struct InFlight {
-    memory: Arc<Memory>,
-    writes: bool,
+impl Memory {
+    /// Transfers in flight of one direction.
+    fn count(&self, direction: Direction) -> &AtomicUsize {
+        match direction {
+            Direction::H2c => &self.reading,
+            Direction::C2h => &self.writing,
+        }
+    }
 }
 
-impl Drop for InFlight {
-    fn drop(&mut self) {
-        let count = if self.writes { &self.memory.writing } else { &self.memory.reading };
-        count.fetch_sub(1, Ordering::Release);
+impl Keep for Memory {
+    fn release(&self, direction: Direction) {
+        self.count(direction).fetch_sub(1, Ordering::Release);
     }
 }
 
@@ -161,8 +164,8 @@ impl Buffer {
         Ok(unsafe { std::slice::from_raw_parts_mut(self.memory.start, self.memory.bytes) })
     }
 
-    /// The piece of a range, and what keeps the memory while it is in flight.
-    pub(crate) fn piece(&self, range: impl RangeBounds<usize>, writes: bool) -> Result<(Piece, Arc<dyn Any + Send + Sync>)> {
+    /// The piece of a range, if a transfer of this direction may use it.
+    pub(crate) fn piece(&self, range: impl RangeBounds<usize>, direction: Direction) -> Result<Piece> {
         let memory = &self.memory;
         let start = match range.start_bound() {
             Bound::Included(&n) => n,
@@ -177,17 +180,20 @@ impl Buffer {
         if start > end || end > memory.bytes {
             return Err(Error::Invalid(format!("bytes {start} to {end} are not in a buffer of {} bytes", memory.bytes)));
         }
-        let fits = matches!((memory.access, writes), (Access::ReadWrite, _) | (Access::Read, false) | (Access::Write, true));
+        let fits =
+            matches!((memory.access, direction), (Access::ReadWrite, _) | (Access::Read, Direction::H2c) | (Access::Write, Direction::C2h));
         if !fits {
-            let way = if writes { "receiving into" } else { "sending from" };
+            let way = if direction == Direction::C2h { "receiving into" } else { "sending from" };
             return Err(Error::Invalid(format!("the buffer is not registered for {way}; register it with Access::ReadWrite")));
         }
-        let count = if writes { &memory.writing } else { &memory.reading };
-        count.fetch_add(1, Ordering::AcqRel);
-        let keep = Arc::new(InFlight { memory: memory.clone(), writes });
         // SAFETY: `start` is within the memory, checked above.
-        let piece = Piece { memory: unsafe { memory.start.add(start) }, bytes: end - start };
-        Ok((piece, keep))
+        Ok(Piece { memory: unsafe { memory.start.add(start) }, bytes: end - start })
+    }
+
+    /// One more transfer in flight, until this is released.
+    pub(crate) fn keep(&self, direction: Direction) -> Arc<dyn Keep> {
+        self.memory.count(direction).fetch_add(1, Ordering::AcqRel);
+        self.memory.clone()
     }
 
     /// Is it registered with this device?

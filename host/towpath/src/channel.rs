@@ -95,8 +95,6 @@ struct Core {
     device: Device,
     /// Held for a whole blocking transfer, so that messages stay whole.
     transfer: Mutex<()>,
-    /// Tickets of `submit` that nobody has collected, in order.
-    tickets: Mutex<VecDeque<Ticket>>,
     /// Nanoseconds; all ones: none.
     timeout: AtomicU64,
 }
@@ -107,8 +105,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Core {
     fn new(device: &Device, channel: Box<dyn Channel>) -> Core {
-        let core =
-            Core { channel, device: device.clone(), transfer: Mutex::new(()), tickets: Mutex::default(), timeout: AtomicU64::new(0) };
+        let core = Core { channel, device: device.clone(), transfer: Mutex::new(()), timeout: AtomicU64::new(0) };
         core.set_timeout(Some(DEFAULT_TIMEOUT));
         core
     }
@@ -179,9 +176,10 @@ impl Core {
 
     /// # Safety
     /// As [`Channel::submit`].
-    unsafe fn submit(&self, buffer: &Buffer, range: impl RangeBounds<usize>, message: Message, writes: bool, wait: bool) -> Result<Ticket> {
+    unsafe fn submit(&self, buffer: &Buffer, range: impl RangeBounds<usize>, message: Message, wait: bool) -> Result<Ticket> {
         buffer.belongs_to(self.device.driver())?;
-        let (piece, keep) = buffer.piece(range, writes)?;
+        let direction = self.channel.info().direction;
+        let piece = buffer.piece(range, direction)?;
         if piece.bytes > self.channel.descriptor_limit() {
             return Err(Error::Invalid(format!(
                 "channel \"{}\": a submit takes at most {} bytes; submit the rest as further pieces of the message",
@@ -190,53 +188,17 @@ impl Core {
             )));
         }
         loop {
+            let keep = buffer.keep(direction);
             // SAFETY: `keep` holds the memory until the descriptor has ended; races are excluded by the buffer's counts.
-            match unsafe { self.channel.submit(&[piece], message, Some(keep.clone())) } {
+            match unsafe { self.channel.submit(&[piece], message, Some(keep)) } {
                 Err(Error::QueueFull { channel, depth }) if wait => match self.channel.wait_room(self.timeout()) {
                     Ok(()) => {}
                     Err(Error::Pending { .. }) => return Err(Error::QueueFull { channel, depth }),
                     Err(error) => return Err(error),
                 },
-                Ok(ticket) => {
-                    lock(&self.tickets).push_back(ticket);
-                    return Ok(ticket);
-                }
-                Err(error) => return Err(error),
+                result => return result,
             }
         }
-    }
-
-    fn collect(&self, ticket: Ticket) {
-        lock(&self.tickets).retain(|other| *other != ticket);
-    }
-
-    fn wait(&self, ticket: Ticket, timeout: Option<Duration>) -> Result<Completion> {
-        let completion = self.channel.wait(ticket, timeout)?;
-        self.collect(ticket);
-        Ok(completion)
-    }
-
-    fn try_wait(&self, ticket: Ticket) -> Result<Option<Completion>> {
-        let completion = self.channel.try_wait(ticket)?;
-        if completion.is_some() {
-            self.collect(ticket);
-        }
-        Ok(completion)
-    }
-
-    fn poll_completions(&self) -> Result<Vec<Completion>> {
-        let mut found = Vec::new();
-        let tickets: Vec<Ticket> = lock(&self.tickets).iter().copied().collect();
-        for ticket in tickets {
-            match self.try_wait(ticket) {
-                Ok(Some(completion)) => found.push(completion),
-                Ok(None) => break,                                        // completions come in order
-                Err(Error::UnknownTicket { .. }) => self.collect(ticket), // another thread was faster
-                Err(error) if found.is_empty() => return Err(error),
-                Err(_) => break, // what was found is not lost; the next call meets the error again
-            }
-        }
-        Ok(found)
     }
 }
 
@@ -270,17 +232,17 @@ macro_rules! shared_methods {
         /// Wait for a submitted transfer and collect how it ended; its status may be a fault ([`Completion::check`]). Without a timeout, wait for
         /// ever. [`Error::Pending`] leaves it in flight.
         pub fn wait(&self, ticket: Ticket, timeout: Option<Duration>) -> Result<Completion> {
-            self.core.wait(ticket, timeout)
+            self.core.channel.wait(ticket, timeout)
         }
 
         /// Collect how a submitted transfer ended, if it has. If not, [`Self::event_fd`] will tell.
         pub fn try_wait(&self, ticket: Ticket) -> Result<Option<Completion>> {
-            self.core.try_wait(ticket)
+            self.core.channel.try_wait(ticket)
         }
 
         /// Collect all submitted transfers that have ended, in order. If some have not, [`Self::event_fd`] will tell.
         pub fn poll_completions(&self) -> Result<Vec<Completion>> {
-            self.core.poll_completions()
+            self.core.channel.poll_completions()
         }
 
         /// End everything in flight on this channel, other threads' calls included, at once; each tells how far it came. The channel stays
@@ -357,13 +319,13 @@ impl Sender {
     /// Each ticket must be waited for, or collected by [`Self::poll_completions`]: how a transfer ended is kept until somebody asks.
     pub fn submit(&self, buffer: &Buffer, range: impl RangeBounds<usize>, message: Message) -> Result<Ticket> {
         // SAFETY: the buffer's counts keep it from being changed meanwhile.
-        unsafe { self.core.submit(buffer, range, message, false, true) }
+        unsafe { self.core.submit(buffer, range, message, true) }
     }
 
     /// As [`Sender::submit`], but [`Error::QueueFull`] instead of waiting for room.
     pub fn try_submit(&self, buffer: &Buffer, range: impl RangeBounds<usize>, message: Message) -> Result<Ticket> {
         // SAFETY: as above.
-        unsafe { self.core.submit(buffer, range, message, false, false) }
+        unsafe { self.core.submit(buffer, range, message, false) }
     }
 
     /// Empty the channel on both sides. What is in flight ends with [`Error::Reset`], an open message vanishes, the user core is told.
@@ -513,13 +475,13 @@ impl Receiver {
     /// Each ticket must be waited for, or collected by [`Self::poll_completions`]: how a transfer ended is kept until somebody asks.
     pub fn submit(&self, buffer: &mut Buffer, range: impl RangeBounds<usize>) -> Result<Ticket> {
         // SAFETY: `&mut` shows that nobody looks at it now, the buffer's counts that nobody does later.
-        unsafe { self.core.submit(buffer, range, Message::default(), true, true) }
+        unsafe { self.core.submit(buffer, range, Message::default(), true) }
     }
 
     /// As [`Receiver::submit`], but [`Error::QueueFull`] instead of waiting for room.
     pub fn try_submit(&self, buffer: &mut Buffer, range: impl RangeBounds<usize>) -> Result<Ticket> {
         // SAFETY: as above.
-        unsafe { self.core.submit(buffer, range, Message::default(), true, false) }
+        unsafe { self.core.submit(buffer, range, Message::default(), false) }
     }
 
     /// Empty the channel on both sides. What is in flight ends with [`Error::Reset`], what the card holds is discarded, the user core is told.

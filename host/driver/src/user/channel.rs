@@ -3,15 +3,16 @@
 
 use super::pace::{differs, Ahead, Pace};
 use super::{lock, nanoseconds, Clock, Shared, DESCRIPTOR_LIMIT, DEVICE, GRACE, SHARED_SLICE, SLICE, STARTS_LIMIT};
-use crate::memory::Dma;
+use crate::memory::{Dma, Range};
 use crate::ring::Ring;
 use crate::{
-    Access, Channel, ChannelInfo, ChannelOptions, ChannelStatistics, Completion, Direction, Error, Message, MessageStart, Piece, Result,
-    Status, Ticket,
+    Access, Channel, ChannelInfo, ChannelOptions, ChannelStatistics, Completion, Direction, Error, Keep, Message, MessageStart, Piece,
+    Result, Status, Ticket,
 };
-use std::any::Any;
-use std::collections::{HashMap, VecDeque};
+use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::os::fd::RawFd;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use towpath_bus::Wake;
@@ -34,6 +35,10 @@ pub(super) struct UserChannel {
     shared: Arc<Shared>,
     position: usize,
     options: ChannelOptions,
+    direction: Direction,
+    depth: u16,
+    /// Where its doorbell page is in BAR 0.
+    doorbells: u64,
     vector: u16,
     slice: Duration,
     pub(super) state: Mutex<State>,
@@ -44,7 +49,10 @@ pub(super) struct UserChannel {
 pub(super) struct State {
     ring: Ring,
     flight: VecDeque<Flight>,
-    finished: HashMap<Ticket, std::result::Result<Completion, String>>,
+    /// What has completed and was not collected, in the order of the tickets.
+    finished: VecDeque<Finished>,
+    /// The registered range that was used last, and the count of the registry's changes at that time.
+    recent: Option<(u64, Range)>,
     /// Places in the card's queue that are taken.
     used: u16,
     next_ticket: u64,
@@ -89,7 +97,27 @@ struct Flight {
     mapped: Vec<(u64, usize)>,
     // Held for their drops alone.
     _table: Option<Dma>,
-    _keep: Option<Arc<dyn Any + Send + Sync>>,
+    keep: Option<Kept>,
+}
+
+/// The owner of a descriptor's memory, to be told when the card is done with it.
+struct Kept {
+    owner: Arc<dyn Keep>,
+    direction: Direction,
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.owner.release(self.direction);
+    }
+}
+
+/// A descriptor between completion and collection.
+struct Finished {
+    ticket: Ticket,
+    /// It was submitted with a `keep`: whoever polls for completions may collect it.
+    kept: bool,
+    result: std::result::Result<Completion, String>,
 }
 
 impl UserChannel {
@@ -100,7 +128,8 @@ impl UserChannel {
         let state = State {
             ring: Ring::allocate(&shared.bus, info.queue_depth)?,
             flight: VecDeque::new(),
-            finished: HashMap::new(),
+            finished: VecDeque::new(),
+            recent: None,
             used: 0,
             next_ticket: 0,
             free_slots: if info.direction == Direction::H2c { (0..slots).rev().collect() } else { Vec::new() },
@@ -122,6 +151,9 @@ impl UserChannel {
             shared: shared.clone(),
             position,
             options,
+            direction: info.direction,
+            depth: info.queue_depth,
+            doorbells: shared.card.channel_page(position, contract::PAGE_CHANNEL_DOORBELL),
             vector,
             slice: if is_shared { SHARED_SLICE } else { SLICE },
             state: Mutex::new(state),
@@ -192,7 +224,7 @@ impl UserChannel {
     }
 
     fn doorbell(&self, offset: u64, value: u32, doing: &str) -> Result<()> {
-        let at = self.page(contract::PAGE_CHANNEL_DOORBELL) + offset;
+        let at = self.doorbells + offset;
         self.shared.bus.write32(DEVICE, at, value).map_err(|error| Error::bus(self.doing(doing))(error))
     }
 
@@ -218,7 +250,7 @@ impl UserChannel {
     }
 
     fn announces(&self) -> bool {
-        self.options.announce && self.info().direction == Direction::C2h
+        self.options.announce && self.direction == Direction::C2h
     }
 
     fn arm(&self, state: &State) -> Result<()> {
@@ -258,7 +290,7 @@ impl UserChannel {
         let (ticket, wanted, bytes) = (front.ticket, front.bytes, u64::from(entry.bytes));
         let status = status(entry.status);
         state.whole = bytes == wanted;
-        let c2h = self.info().direction == Direction::C2h;
+        let c2h = self.direction == Direction::C2h;
         let wrong_length = bytes > wanted || (status == Status::Done && bytes != wanted);
         let wrong_status = matches!(status, Status::Unknown(_)) || (status == Status::EndOfMessage && !c2h);
         let result = if wrong_length {
@@ -288,7 +320,7 @@ impl UserChannel {
             Ok(completion) => state.statistics.bytes += completion.bytes,
             Err(what) => log::warn!("{}", self.doing(what)),
         }
-        state.finished.insert(done.ticket, result);
+        state.finished.push_back(Finished { ticket: done.ticket, kept: done.keep.is_some(), result });
     }
 
     /// End everything in flight without the card. If the card has not `stopped`, its memory is taken away from it.
@@ -333,6 +365,7 @@ impl UserChannel {
         let mut seen = state.progress;
         let mut clock = Clock::start(bus, timeout, state.stalled);
         let (began, whole) = (clock.began, ahead(&state));
+        let mut hinted = false; // an early wake comes once for a descriptor
         let mut stretch = Stretch { began, budget: state.pace.budget(whole, false), early: None };
         loop {
             if clock.over(bus, state.stalled) {
@@ -347,10 +380,10 @@ impl UserChannel {
                 let polled = bus.now().saturating_sub(stretch.began);
                 let sleeps = polled >= stretch.budget;
                 if sleeps {
-                    if let Some(lead) = stretch.early {
-                        state.pace.woke_early(lead, polled); // at the least
+                    if let Some(lead) = stretch.early.take() {
+                        state.pace.woke_far_too_early(lead, polled);
                     }
-                    lead = self.lull(&mut state, &ahead)?;
+                    lead = self.lull(&mut state, &ahead)?.filter(|_| !hinted);
                 }
                 let asleep = bus.now();
                 state.leading = true;
@@ -387,6 +420,7 @@ impl UserChannel {
             let nothing = state.statistics.completed == completed;
             if woke || !nothing {
                 let early = lead.filter(|_| nothing && state.starts.len() == starts);
+                hinted = nothing && (hinted || early.is_some());
                 stretch = Stretch { began: bus.now(), budget: state.pace.budget(ahead(&state), woke && nothing), early };
             }
             if state.progress != seen {
@@ -419,13 +453,23 @@ impl UserChannel {
     }
 
     fn collect(&self, state: &mut State, ticket: Ticket) -> Result<Option<Completion>> {
-        let channel = || self.name().to_string();
-        match state.finished.remove(&ticket) {
-            Some(Ok(completion)) => Ok(Some(completion)),
-            Some(Err(what)) => Err(Error::Protocol { channel: channel(), what, bytes: None }),
+        let oldest = state.finished.front().is_some_and(|oldest| oldest.ticket == ticket);
+        let found = if oldest { Ok(0) } else { state.finished.binary_search_by_key(&ticket, |finished| finished.ticket) };
+        match found {
+            Ok(at) => self.take(state, at).map(Some),
             // In flight are the newest tickets, without a gap.
-            None if state.flight.front().is_some_and(|f| f.ticket <= ticket) && ticket.0 < state.next_ticket => Ok(None),
-            None => Err(Error::UnknownTicket { channel: channel() }),
+            Err(_) if state.flight.front().is_some_and(|f| f.ticket <= ticket) && ticket.0 < state.next_ticket => Ok(None),
+            Err(_) => Err(Error::UnknownTicket { channel: self.name().into() }),
+        }
+    }
+
+    /// Collect the completion at this place in `finished`.
+    fn take(&self, state: &mut State, at: usize) -> Result<Completion> {
+        let taken = if at == 0 { state.finished.pop_front() } else { state.finished.remove(at) };
+        match taken.map(|taken| taken.result) {
+            Some(Ok(completion)) => Ok(completion),
+            Some(Err(what)) => Err(Error::Protocol { channel: self.name().into(), what, bytes: None }),
+            None => Err(Error::UnknownTicket { channel: self.name().into() }),
         }
     }
 
@@ -491,14 +535,30 @@ impl UserChannel {
     ///
     /// # Safety
     /// The piece stays valid until what was mapped has been unmapped.
-    unsafe fn address(&self, piece: &Piece, mapped: &mut Vec<(u64, usize)>) -> Result<u64> {
-        let access = match self.info().direction {
+    unsafe fn address(&self, piece: &Piece, recent: &mut Option<(u64, Range)>, mapped: &mut Vec<(u64, usize)>) -> Result<u64> {
+        let access = match self.direction {
             Direction::H2c => Access::Read,
             Direction::C2h => Access::Write,
         };
-        if let Some(address) = lock(&self.shared.registry).find(piece.memory as usize, piece.bytes, access) {
-            return Ok(address);
+        let (start, bytes) = (piece.memory as usize, piece.bytes);
+        let find = |range: &Range| range.find(start, bytes, access);
+        let registrations = &self.shared.registrations;
+        match recent {
+            Some((at, range)) if *at == registrations.load(Ordering::Acquire) => {
+                if let Some(address) = find(range) {
+                    return Ok(address);
+                }
+            }
+            _ => *recent = None,
         }
+        let registry = lock(&self.shared.registry);
+        if let Some(range) = registry.find(start, bytes, access) {
+            *recent = Some((registrations.load(Ordering::Acquire), range));
+            if let Some(address) = find(&range) {
+                return Ok(address);
+            }
+        }
+        drop(registry);
         // SAFETY: by this function's contract.
         let address = unsafe { self.shared.bus.map(piece.memory, piece.bytes, access) }
             .map_err(|error| Error::bus(self.doing(&format!("mapping {} bytes for the card", piece.bytes)))(error))?;
@@ -509,7 +569,7 @@ impl UserChannel {
     /// Post one descriptor. If that fails, a part of it, or a prefix before it, may stand on the card: only a reset takes it away.
     fn post(&self, state: &mut State, descriptor: contract::Descriptor) -> Result<()> {
         let image = descriptor.to_le_bytes();
-        let at = self.page(contract::PAGE_CHANNEL_DOORBELL) + contract::DOORBELL_DESCRIPTOR_OFFSET;
+        let at = self.doorbells + contract::DOORBELL_DESCRIPTOR_OFFSET;
         for (offset, half) in [(0, &image[..8]), (8, &image[8..])] {
             let mut word = [0; 8];
             word.copy_from_slice(half);
@@ -528,7 +588,7 @@ impl UserChannel {
     /// # Safety
     /// As [`Channel::submit`].
     unsafe fn launch(&self, pieces: &[Piece], message: Message, state: &mut State, flight: &mut Flight) -> Result<()> {
-        let h2c = self.info().direction == Direction::H2c;
+        let h2c = self.direction == Direction::H2c;
         let control = |kind: contract::Kind| (kind as u16) << contract::DESCRIPTOR_CONTROL_KIND_LSB;
         let cookie = flight.ticket.0 as u16;
         let end = if h2c && message.end { contract::DESCRIPTOR_CONTROL_END_MASK } else { 0 };
@@ -551,12 +611,12 @@ impl UserChannel {
                 (contract::Kind::Inline, offset)
             }
             // SAFETY: by this function's contract; `flight` keeps the mapping until the descriptor has ended.
-            [piece] => (contract::Kind::Direct, unsafe { self.address(piece, &mut flight.mapped)? }),
+            [piece] => (contract::Kind::Direct, unsafe { self.address(piece, &mut state.recent, &mut flight.mapped)? }),
             _ => {
                 let mut table = Dma::allocate(&self.shared.bus, pieces.len() * contract::LIST_ENTRY_BYTES, Access::Read)?;
                 for (index, piece) in pieces.iter().enumerate() {
                     // SAFETY: as above.
-                    let address = unsafe { self.address(piece, &mut flight.mapped)? };
+                    let address = unsafe { self.address(piece, &mut state.recent, &mut flight.mapped)? };
                     let last = if index + 1 == pieces.len() { contract::LIST_ENTRY_CONTROL_LAST_MASK } else { 0 };
                     let entry = contract::ListEntry { address, length: piece.bytes as u32, control: last };
                     table.write(index * contract::LIST_ENTRY_BYTES, &entry.to_le_bytes());
@@ -638,15 +698,19 @@ impl Channel for Handle {
         DESCRIPTOR_LIMIT
     }
 
-    unsafe fn submit(&self, pieces: &[Piece], message: Message, keep: Option<Arc<dyn Any + Send + Sync>>) -> Result<Ticket> {
+    unsafe fn submit(&self, pieces: &[Piece], message: Message, keep: Option<Arc<dyn Keep>>) -> Result<Ticket> {
         let channel = &*self.0;
-        let depth = channel.info().queue_depth;
-        let pieces: Vec<Piece> = pieces.iter().copied().filter(|piece| piece.bytes > 0).collect();
+        let depth = channel.depth;
+        let keep = keep.map(|owner| Kept { owner, direction: channel.direction });
+        let pieces: Cow<'_, [Piece]> = match pieces.iter().any(|piece| piece.bytes == 0) {
+            true => pieces.iter().copied().filter(|piece| piece.bytes > 0).collect(),
+            false => pieces.into(),
+        };
         let bytes = pieces.iter().fold(0u64, |sum, piece| sum.saturating_add(piece.bytes as u64));
         if bytes > DESCRIPTOR_LIMIT as u64 {
             return Err(Error::Invalid(format!("channel \"{}\": {bytes} bytes in one descriptor", channel.name())));
         }
-        let h2c = channel.info().direction == Direction::H2c;
+        let h2c = channel.direction == Direction::H2c;
         let places = if h2c { 1 + u16::from(message.length.is_some()) + u16::from(has_attributes(&message)) } else { 1 };
         if places > depth {
             let what = format!("channel \"{}\": a message's attributes do not fit into a queue of {depth}", channel.name());
@@ -663,7 +727,7 @@ impl Channel for Handle {
             return Err(Error::QueueFull { channel: channel.name().into(), depth });
         }
         let ticket = Ticket(state.next_ticket);
-        let mut flight = Flight { ticket, places, bytes, slot: None, mapped: Vec::new(), _table: None, _keep: keep };
+        let mut flight = Flight { ticket, places, bytes, slot: None, mapped: Vec::new(), _table: None, keep };
         // SAFETY: by this function's contract.
         if let Err(error) = unsafe { channel.launch(&pieces, message, state, &mut flight) } {
             channel.unmap(&flight.mapped);
@@ -685,8 +749,28 @@ impl Channel for Handle {
         self.0.look(|state| self.0.collect(state, ticket))
     }
 
+    fn poll_completions(&self) -> Result<Vec<Completion>> {
+        let channel = &*self.0;
+        let mut state = lock(&channel.state);
+        channel.reap(&mut state);
+        let (mut found, mut at) = (Vec::new(), 0);
+        while let Some(next) = state.finished.get(at) {
+            if !next.kept {
+                at += 1; // a blocking call's, which collects it itself
+            } else if next.result.is_err() && !found.is_empty() {
+                return Ok(found);
+            } else {
+                found.push(channel.take(&mut state, at)?);
+            }
+        }
+        if state.events && !state.flight.is_empty() {
+            channel.arm(&state)?; // fires at once if the card has written more than was reaped
+        }
+        Ok(found)
+    }
+
     fn wait_room(&self, timeout: Option<Duration>) -> Result<()> {
-        let depth = self.0.info().queue_depth;
+        let depth = self.0.depth;
         let oldest = |state: &State| state.flight.front().map(|front| Ahead { bytes: front.bytes, descriptors: 1 });
         self.0.wait_until(timeout, oldest, |state| Ok((state.used + depth.min(3) <= depth).then_some(())))
     }

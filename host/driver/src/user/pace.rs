@@ -2,8 +2,8 @@
 //! When a waiting call looks at the ring, when it sleeps, and how long before the end the card is to wake it.
 //!
 //! Pure arithmetic on what the channel has seen so far, in the bus's own time; it touches neither the card nor a clock. Nothing here is needed for
-//! a right result: bad guesses cost time, or a processor that looks in vain, and both within bounds. It looks for no longer than twice the time that
-//! a sleep would have cost, and a sleep always ends with the next entry.
+//! a right result: bad guesses cost time, or a processor that looks in vain, and both within bounds. It looks for no longer than a few times what waking
+//! costs (or the program allows), and a sleep always ends with the next entry.
 //!
 //! Three things are learned. How long waking takes is measured once, when the channel is opened. How long so many bytes take, by their order of
 //! magnitude, is a running mean. The *lead*, the bytes that the card still has to move when it raises the interrupt early, is steered: a program that
@@ -15,8 +15,10 @@ use std::time::Duration;
 
 /// How long waking takes where it cannot be measured, in nanoseconds.
 const WAKE: u64 = 10_000;
-/// The lead is not made smaller: it would be a sleep without early wake.
-const LEAD_MIN: u64 = 64;
+/// The lead is not made smaller: a card may not look at its last bits, and none at all would be a sleep without early wake.
+const LEAD_MIN: u64 = 256;
+/// The longest look at the ring after an early wake, in units of what it is worth to look for.
+const PATIENCE: u64 = 8;
 
 /// What stands between now and the end of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,13 +41,15 @@ pub(super) struct Pace {
     /// Nanoseconds before the end at which the program is to be awake.
     margin: u64,
     lead: u64,
+    /// Nanoseconds for which to look at the ring after an early wake.
+    patience: u64,
     /// Nanoseconds that a byte takes, by the order of magnitude of the bytes waited for; 0: not known.
     costs: [f64; u64::BITS as usize],
 }
 
 impl Pace {
     pub fn new(notify: Notify, alone: bool, fastest: f64) -> Pace {
-        let mut pace = Pace { notify, alone, fastest, wake: 0, margin: 0, lead: 0, costs: [0.0; u64::BITS as usize] };
+        let mut pace = Pace { notify, alone, fastest, wake: 0, margin: 0, lead: 0, patience: 0, costs: [0.0; u64::BITS as usize] };
         pace.set_wake(WAKE);
         pace
     }
@@ -59,6 +63,7 @@ impl Pace {
         self.wake = nanoseconds.max(1);
         self.margin = (self.wake / 8).max(1);
         self.lead = self.longest_lead() / 2;
+        self.patience = self.least_patience();
     }
 
     /// With this lead the program wakes too early even at the best rate.
@@ -66,11 +71,16 @@ impl Pace {
         ((2 * (self.wake + self.margin)) as f64 * self.fastest) as u64
     }
 
-    /// What is expected to take no longer than this is looked for.
+    fn least_patience(&self) -> u64 {
+        self.limit().saturating_mul(2)
+    }
+
+    /// What is expected to take no longer than this is looked for: to sleep in it would save less than waking takes.
     fn limit(&self) -> u64 {
+        let twice = self.wake.saturating_mul(2);
         match self.notify {
-            Notify::Adaptive { poll } => nanoseconds(poll).max(self.wake),
-            _ => self.wake,
+            Notify::Adaptive { poll } => nanoseconds(poll).max(twice),
+            _ => twice,
         }
     }
 
@@ -91,7 +101,7 @@ impl Pace {
         let limit = self.limit();
         match ahead {
             None => limit,
-            Some(Ahead { descriptors: 1, .. }) if stirred => limit.saturating_mul(2),
+            Some(Ahead { descriptors: 1, .. }) if stirred => self.patience,
             Some(Ahead { bytes, .. }) => match self.expected(bytes) {
                 expected if expected <= limit => expected + limit,
                 _ => 0,
@@ -133,12 +143,19 @@ impl Pace {
         self.lead = (self.lead + self.lead / 2 + 1).min(self.longest_lead());
     }
 
+    /// The program woke, with this lead, and looked for so many nanoseconds in vain. It may be that the last bytes are on their way for longer than that.
+    pub fn woke_far_too_early(&mut self, lead: u32, nanoseconds: u64) {
+        self.woke_early(lead, nanoseconds);
+        self.patience = (2 * nanoseconds).clamp(self.least_patience(), PATIENCE * self.limit());
+    }
+
     /// The program woke, with this lead, so many nanoseconds before the descriptor completed.
     pub fn woke_early(&mut self, lead: u32, nanoseconds: u64) {
         // What took `wake + nanoseconds` is to take `wake + margin`. Half the way, for a single slow transfer may be an accident.
         let (wanted, was) = ((self.wake + self.margin) as f64, (self.wake + nanoseconds) as f64);
         let scaled = (f64::from(lead) * (1.0 + wanted / was) / 2.0) as u64;
         self.lead = scaled.clamp(LEAD_MIN, self.longest_lead().max(LEAD_MIN));
+        self.patience = self.least_patience().max((7 * self.patience + 2 * nanoseconds) / 8);
         // The margin that accidents have made large goes down slowly.
         let least = (self.wake / 8).max(1);
         self.margin = least + (self.margin - least) * 15 / 16;
@@ -211,7 +228,8 @@ mod tests {
                     let slacks: Vec<i64> = (0..60).map(|_| plant.transfer(&mut pace)).collect();
                     assert!(slacks.iter().all(|slack| *slack >= 0), "never late: {slacks:?}");
                     let last = slacks[59];
-                    assert!(last <= wake as i64 / 4, "wake {wake}, rate {rate}, pipe {pipe}: awake {last} ns before the end");
+                    let least = (LEAD_MIN as f64 / rate) as i64 + pipe as i64 - wake as i64;
+                    assert!(last <= least.max(wake as i64 / 4), "wake {wake}, rate {rate}, pipe {pipe}: awake {last} ns before the end");
                 }
             }
         }
@@ -272,7 +290,10 @@ mod tests {
             let mut pace = Pace::new(notify, true, FASTEST);
             pace.took(5, u64::MAX);
             pace.took(1 << 20, u64::MAX);
-            let bound = 2 * pace.limit();
+            for _ in 0..100 {
+                pace.woke_far_too_early(1000, u64::MAX / 16);
+            }
+            let bound = PATIENCE * pace.limit();
             for bytes in [0, 1, 5, 1 << 10, 1 << 16, 1 << 20, 1 << 40] {
                 for stirred in [false, true] {
                     assert!(pace.budget(one(bytes), stirred) <= bound);

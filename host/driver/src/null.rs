@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A bus to nowhere: a card that has done everything as soon as it is asked to, and moves not a byte.
+//!
+//! What is left is the library's own work, for benchmarks that count it. Nobody is ever woken, for nothing is ever waited for; a program that sends
+//! from one thread at a time gets a completion for each descriptor, and no data.
+#![allow(missing_docs, clippy::missing_panics_doc, clippy::unwrap_used)]
+
+use crate::mock;
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use towpath_bus::{Access, Bus, BusError, Result, Wake};
+use towpath_contract as c;
+
+const CHANNELS: usize = 2;
+const PAGE_SHIFT: u32 = 12;
+/// The upper half of a descriptor, among a channel's pages.
+const COMMIT: u64 = (c::PAGE_CHANNEL_DOORBELL << PAGE_SHIFT) + c::DOORBELL_DESCRIPTOR_OFFSET + 8;
+
+#[derive(Default)]
+struct Channel {
+    /// Where the ring is, in the program's own memory.
+    ring: AtomicU64,
+    log2: AtomicU64,
+    produced: AtomicU64,
+}
+
+pub struct NullBus {
+    discovery: Vec<u8>,
+    channels: [Channel; CHANNELS],
+}
+
+impl Default for NullBus {
+    fn default() -> NullBus {
+        NullBus { discovery: mock::discovery(&mock::Settings::default()), channels: Default::default() }
+    }
+}
+
+impl NullBus {
+    /// The channel whose pages hold this place in BAR 0, and where it is in them.
+    fn channel(&self, offset: u64) -> Option<(&Channel, u64)> {
+        const PAGES_BYTES: u64 = c::PAGES_PER_CHANNEL << PAGE_SHIFT;
+        let place = offset.checked_sub(c::PAGE_CHANNELS << PAGE_SHIFT)?;
+        Some((self.channels.get((place / PAGES_BYTES) as usize)?, place % PAGES_BYTES))
+    }
+}
+
+impl Channel {
+    /// The card has done what the descriptor asks for. `high` is its upper half: length, cookie, kind and flags.
+    fn done(&self, high: u64) {
+        let kind = (high >> 48 & u64::from(c::DESCRIPTOR_CONTROL_KIND_MASK)) as u8;
+        if kind >= c::Kind::Attributes as u8 {
+            return; // a prefix
+        }
+        let (produced, log2) = (self.produced.load(Relaxed), self.log2.load(Relaxed));
+        self.produced.store(produced + 1, Relaxed);
+        let entry = (self.ring.load(Relaxed) + 16 * (produced & ((1 << log2) - 1))) as *mut u64;
+        let phase = (produced >> log2 & 1) ^ 1;
+        let cookie = high >> 32 & 0xffff;
+        // SAFETY: the driver's ring, which it has mapped: addresses are those of the program.
+        unsafe {
+            entry.write_volatile(high & 0xffff_ffff);
+            entry.add(1).write_volatile(cookie << 32 | (c::Status::Done as u64) << 48 | phase << 56);
+        }
+    }
+}
+
+impl Bus for NullBus {
+    fn name(&self) -> &str {
+        "null"
+    }
+    fn bar_bytes(&self, _bar: u8) -> u64 {
+        1 << 20
+    }
+    fn read32(&self, _bar: u8, offset: u64) -> Result<u32> {
+        let bytes = self.discovery.get(offset as usize..offset as usize + 4);
+        Ok(bytes.map_or(0, |bytes| u32::from_le_bytes(bytes.try_into().unwrap())))
+    }
+    fn read64(&self, bar: u8, offset: u64) -> Result<u64> {
+        Ok(u64::from(self.read32(bar, offset)?) | u64::from(self.read32(bar, offset + 4)?) << 32)
+    }
+    fn write32(&self, _bar: u8, offset: u64, value: u32) -> Result<()> {
+        match self.channel(offset) {
+            Some((channel, c::CHANNEL_RING_LOG2_OFFSET)) => channel.log2.store(value.into(), Relaxed),
+            Some((channel, c::CHANNEL_CONTROL_OFFSET)) => channel.produced.store(0, Relaxed),
+            _ => {}
+        }
+        Ok(())
+    }
+    fn write64(&self, _bar: u8, offset: u64, value: u64) -> Result<()> {
+        match self.channel(offset) {
+            Some((channel, COMMIT)) => channel.done(value),
+            Some((channel, c::CHANNEL_RING_BASE_OFFSET)) => channel.ring.store(value, Relaxed),
+            _ => {}
+        }
+        Ok(())
+    }
+    fn write_combining(&self, _bar: u8, _offset: u64, _bytes: &[u8]) -> Result<()> {
+        Ok(())
+    }
+    fn fence(&self) -> Result<()> {
+        Ok(())
+    }
+    unsafe fn map(&self, memory: *mut u8, _bytes: usize, _access: Access) -> Result<u64> {
+        Ok(memory as u64)
+    }
+    fn unmap(&self, _address: u64, _bytes: usize) -> Result<()> {
+        Ok(())
+    }
+    fn enable_vectors(&self, count: u16) -> Result<u16> {
+        Ok(count)
+    }
+    fn wait(&self, _vector: u16, _nanoseconds: u64) -> Result<Wake> {
+        Ok(Wake::TimedOut)
+    }
+    fn event_fd(&self, _vector: u16) -> Result<RawFd> {
+        Err(BusError::Invalid("nothing ever happens on the null bus".into()))
+    }
+    fn poll(&self) -> Result<()> {
+        Ok(())
+    }
+    fn now(&self) -> u64 {
+        0
+    }
+    fn reset(&self) -> Result<()> {
+        Ok(())
+    }
+}

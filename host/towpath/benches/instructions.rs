@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the library itself costs: instructions for a submit and its completion, on a bus that does nothing (`towpath_driver::null`).
+//!
+//! `cargo bench --package towpath --bench instructions` runs each case under callgrind, which counts the same on every machine of one kind, and ends with
+//! code 1 if a case is above its limit. Needs valgrind. Times are not measured here.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::print_stderr)]
+
+use std::hint::black_box;
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+use towpath::{Buffer, ChannelOptions, Device, Message, Receiver, Sender};
+use towpath_driver::null::NullBus;
+use towpath_driver::user::UserDriver;
+
+/// For a submit and its completion.
+const LIMIT: u64 = 500;
+/// Rounds of the shorter and of the longer run of a case: what they differ in is counted, so that opening and closing cancel out.
+const ROUNDS: [u64; 2] = [1_000, 3_000];
+
+struct Card {
+    device: Device,
+    sender: Sender,
+    receiver: Receiver,
+    buffer: Buffer,
+}
+
+/// A case: its name, how many transfers a round has, and a round.
+type Case = (&'static str, u64, fn(&mut Card));
+
+const CASES: &[Case] = &[
+    ("H2C, 4 KiB of a registered buffer: submit, wait", 1, |card| {
+        let ticket = card.sender.submit(&card.buffer, ..4096, Message::default()).unwrap();
+        black_box(card.sender.wait(ticket, None).unwrap());
+    }),
+    ("H2C, 4 KiB of a registered buffer: submit, try_wait", 1, |card| {
+        let ticket = card.sender.submit(&card.buffer, ..4096, Message::default()).unwrap();
+        black_box(card.sender.try_wait(ticket).unwrap());
+    }),
+    ("C2H, 4 KiB of a registered buffer: submit, wait", 1, |card| {
+        let ticket = card.receiver.submit(&mut card.buffer, ..4096).unwrap();
+        black_box(card.receiver.wait(ticket, None).unwrap());
+    }),
+    ("H2C, eight in flight: submit, wait", 8, |card| {
+        let tickets: [_; 8] = std::array::from_fn(|n| {
+            let start = 4096 * n;
+            card.sender.submit(&card.buffer, start..start + 4096, Message::default()).unwrap()
+        });
+        for ticket in tickets {
+            black_box(card.sender.wait(ticket, None).unwrap());
+        }
+    }),
+    ("H2C, 8 bytes inline: submit, wait", 1, |card| {
+        let ticket = card.sender.submit(&card.buffer, ..8, Message::default()).unwrap();
+        black_box(card.sender.wait(ticket, None).unwrap());
+    }),
+    ("H2C, 4 KiB of a registered buffer: send", 1, |card| {
+        card.sender.send(&card.buffer.as_slice().unwrap()[..4096]).unwrap();
+    }),
+];
+
+fn run(case: &Case, rounds: u64) {
+    let device = Device::from_driver(Arc::new(UserDriver::open(Arc::new(NullBus::default())).unwrap()));
+    let options = ChannelOptions { announce: false, ..ChannelOptions::default() };
+    let (sender, receiver) = (device.sender("in0").unwrap(), device.receiver_with("out0", options).unwrap());
+    let buffer = device.allocate(1 << 16).unwrap();
+    let mut card = Card { device, sender, receiver, buffer };
+    for _ in 0..rounds {
+        case.2(&mut card);
+    }
+    let done = card.sender.statistics().completed + card.receiver.statistics().completed;
+    assert_eq!(done, rounds * case.1, "{}: {:?}", case.0, card.device);
+}
+
+/// Instructions of a whole run, by callgrind.
+fn count(case: usize, rounds: u64) -> Result<u64, String> {
+    let myself = std::env::current_exe().map_err(|why| why.to_string())?;
+    let done = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(myself)
+        .args([case.to_string(), rounds.to_string()])
+        .output()
+        .map_err(|why| format!("valgrind cannot be run ({why}): install the package valgrind"))?;
+    let said = String::from_utf8_lossy(&done.stderr);
+    let counted = said.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse().ok());
+    counted.filter(|_| done.status.success()).ok_or_else(|| format!("callgrind failed: {said}"))
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<usize> = std::env::args().skip(1).filter_map(|argument| argument.parse().ok()).collect();
+    if let [case, rounds] = arguments[..] {
+        run(&CASES[case], rounds as u64);
+        return ExitCode::SUCCESS;
+    }
+    let mut above = false;
+    for (index, (name, transfers, _)) in CASES.iter().enumerate() {
+        let [short, long] = ROUNDS.map(|rounds| count(index, rounds));
+        match (short, long) {
+            (Ok(short), Ok(long)) => {
+                let each = (long - short) / ((ROUNDS[1] - ROUNDS[0]) * transfers);
+                println!("{each:5} instructions  {name}");
+                above |= each > LIMIT;
+            }
+            (Err(why), _) | (_, Err(why)) => {
+                eprintln!("{why}");
+                return ExitCode::from(2);
+            }
+        }
+    }
+    if above {
+        eprintln!("above the limit of {LIMIT}");
+    }
+    ExitCode::from(u8::from(above))
+}
