@@ -221,3 +221,26 @@ pub fn full() -> Vec<Table> {
     }
     tables
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_case_can_be_set_and_every_reference_is_measured() {
+        let tables = full();
+        let cases: Vec<Case> = tables.iter().flat_map(|table| &table.cases).map(|planned| planned.case).collect();
+        for table in &tables {
+            assert!(!table.cases.is_empty(), "{}", table.title);
+            for Planned { case, goals } in &table.cases {
+                assert_eq!(case.settings().check(), Ok(()), "{case}");
+                for goal in goals {
+                    if let Goal::EndToEndNear(_, other) | Goal::FlowNear(_, other) | Goal::Shared(_, other, _) = goal {
+                        assert!(cases.contains(other), "{}: nobody measures {other}", table.title);
+                    }
+                }
+            }
+        }
+        assert!(quick().iter().all(|table| table.cases.iter().any(|planned| planned.goals[0] != Goal::None)), "targets make it quick's");
+    }
+}

@@ -315,3 +315,92 @@ fn line(row: &Row) -> String {
         row.nanoseconds
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{full, quick, Planned};
+
+    fn row(case: Case, direction: &'static str, all: f64, flow: f64) -> Row {
+        let (end_to_end_percent, while_data_flows_percent, header_only_percent) = (Some(all), Some(flow), Some(all));
+        let spread_percent = (case.channels > 1).then_some(4.0);
+        Row { case, direction, end_to_end_percent, while_data_flows_percent, header_only_percent, nanoseconds: 1000.0, spread_percent }
+    }
+
+    fn shortfalls(rows: Vec<Row>, goal: Goal) -> Vec<String> {
+        let cases = rows.last().map(|row| Planned { case: row.case, goals: [goal, Goal::None] });
+        let tables = vec![Table { title: "", cases: cases.into_iter().collect() }];
+        Report { tables, rows, missing: Vec::new() }.shortfalls()
+    }
+
+    #[test]
+    fn goals_are_met_or_named() {
+        let base = Case::new(Way::C2h, 4096);
+        let other = Case { read_latency_ns: 1000, ..base };
+        let eight = Case { channels: 8, ..base };
+        let one = |case| row(case, "c2h", 44.0, 99.0);
+        for (case, goal, met) in [
+            (base, Goal::None, true),
+            (base, Goal::EndToEnd(44.0, 48.7), true),
+            (base, Goal::EndToEnd(44.1, 48.7), false),
+            (base, Goal::Flow(99.0, 100.0), true),
+            (base, Goal::Flow(99.5, 100.0), false),
+            (base, Goal::Nanoseconds(1000.0), true),
+            (base, Goal::Nanoseconds(999.0), false),
+            (base, Goal::EndToEndNear(6.0, other), true),
+            (base, Goal::EndToEndNear(5.0, other), false),
+            (base, Goal::FlowNear(0.5, other), true),
+            (base, Goal::FlowNear(0.4, other), false),
+            (eight, Goal::Shared(99.0, other, 5.0), true),
+            (eight, Goal::Shared(99.9, other, 5.0), false),
+            (eight, Goal::Shared(99.0, other, 3.0), false),
+            // What it is compared with was not measured.
+            (base, Goal::FlowNear(0.5, Case { mps: 256, ..base }), false),
+        ] {
+            let found = shortfalls(vec![row(other, "c2h", 50.0, 99.5), one(case)], goal);
+            assert_eq!(found.is_empty(), met, "{goal:?}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_measured_is_named_and_not_shown_as_measured() {
+        let case = Case::new(Way::H2c, 4096);
+        let tables = vec![Table { title: "One", cases: vec![Planned { case, goals: [Goal::EndToEnd(37.0, 39.9), Goal::None] }] }];
+        let report = Report { tables, rows: Vec::new(), missing: vec![(case, "no reason".into())] };
+        assert_eq!(report.shortfalls().len(), 1);
+        assert!(report.markdown().contains("not measured: no reason") && report.json() == Value::Array(Vec::new()));
+    }
+
+    #[test]
+    fn the_page_and_the_plot_hold_everything() {
+        let (tables, mut rows) = (full(), Vec::new());
+        for planned in tables.iter().flat_map(|table| &table.cases) {
+            let directions: &[&str] = match planned.case.way {
+                Way::H2c => &["h2c"],
+                Way::C2h => &["c2h"],
+                Way::Both => &["both-h2c", "both-c2h"],
+                Way::RoundTrip => &["round-trip"],
+            };
+            rows.extend(directions.iter().map(|direction| row(planned.case, direction, 50.0, 100.0)));
+        }
+        let report = Report { tables, rows, missing: Vec::new() };
+        let page = report.page();
+        assert!(!page.contains("{{") && !page.contains("}}"), "a place of the page was not filled");
+        for table in quick() {
+            assert!(page.contains(table.title), "{}", table.title);
+        }
+        assert!(page.contains("| | Towpath | **50.0** (100.0) | **50.0** (100.0) |") && page.contains("Gen3 x16, 256"));
+        let hidden = report.rows().iter().filter(|row| row.case.dllp_per_mille != 0).count();
+        assert!(hidden > 0 && report.json().as_array().map(Vec::len) == Some(report.rows().len() - hidden));
+
+        let folder = std::env::temp_dir().join(format!("towpath-bench-{}", std::process::id()));
+        assert!(std::fs::create_dir_all(&folder).is_ok());
+        for (name, begins) in [("plot.svg", b"<svg".as_slice()), ("plot.png", b"\x89PNG")] {
+            let file = folder.join(name);
+            assert_eq!(crate::plot::draw(report.rows(), &file), Ok(()));
+            assert!(std::fs::read(&file).is_ok_and(|bytes| bytes.starts_with(begins)), "{name}");
+        }
+        assert!(crate::plot::draw(report.rows(), &folder.join("plot.gif")).is_err());
+        let _ = std::fs::remove_dir_all(&folder);
+    }
+}

@@ -330,6 +330,7 @@ impl Completions for RootPort {
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
+    use crate::link::{CompletionRoom, Receive, Wire};
     use towpath_bus::Access;
 
     #[test]
@@ -360,6 +361,34 @@ mod tests {
             (0x1000, 1, 16, 0),
         ] {
             assert!(check(illegal.0, illegal.1, illegal.2, illegal.3).is_some(), "{illegal:x?}");
+        }
+    }
+
+    /// A byte takes 250 ps, a completion of 128 bytes 148 of them, one of 256 bytes 276.
+    #[test]
+    fn completions_come_when_it_was_counted_by_hand() {
+        let mut memory = vec![0u8; 8192];
+        for (query, start, bytes, times) in [
+            ("", 0, 512, &[537_000, 574_000, 611_000, 648_000][..]),
+            ("mps=256&completion=256", 0, 512, &[569_000, 638_000]),
+            ("latency=1000", 0, 64, &[1_021_000]),
+            // To the boundary 64 bytes, 128 bytes, and the rest.
+            ("", 64, 224, &[521_000, 558_000, 571_000]),
+            ("generation=1", 0, 256, &[574_000, 648_000]),
+        ] {
+            let settings = Settings::from_query(query).unwrap();
+            let mut port = RootPort::new(&settings, Random::new(1));
+            let page = port.memory.map(memory.as_mut_ptr(), memory.len(), Access::Read).unwrap().next_multiple_of(4096);
+            let room = CompletionRoom { headers: 36, data: 461 };
+            let mut receive = Receive::new(Wire::new(settings.femtoseconds_per_byte()), 32, room);
+            let mut pool = Pool::default();
+            assert!(port.take_tag(0) && port.read(0, 0, page + start, bytes / 4, 15, 15).is_none());
+            receive.advance(10_000_000, &mut port, &mut pool);
+            let mut came = Vec::new();
+            while let Some(packet) = receive.land(10_000_000) {
+                came.push(packet.time);
+            }
+            assert_eq!(came, times, "{query}: {bytes} bytes at {start}");
         }
     }
 
