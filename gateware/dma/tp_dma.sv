@@ -206,6 +206,7 @@ module tp_dma
       .told_channel,
       .told_start,
       .telling,
+      .mastering,
       .arm_valid,
       .arm_channel,
       .arm_index,

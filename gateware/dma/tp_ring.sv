@@ -34,6 +34,8 @@ module tp_ring
     output logic                                 told_start,  // a message start, not a completion
     output logic           [CHANNELS-1:0]        telling,     // an entry has been taken and not yet been written
 
+    input logic          mastering,         // the posted stream may begin packets
+
     input logic          arm_valid,
     input logic [CW-1:0] arm_channel,
     input logic [31:0]   arm_index,
@@ -249,7 +251,10 @@ module tp_ring
   logic e_valid;                            // it is shown to the posted stream
   logic [CW-1:0] e_at;
   logic sent;
-  assign take = state == IDLE && !(|clear_wanted) && !(|arm_wanted) && !(|alarm_wanted) && !read_wanted && !e_valid && |entry_valid;
+  // A count is not read before the entry that it counts has left, unless nothing can leave.
+  logic read_now;
+  assign read_now = read_wanted && (!e_valid || !mastering);
+  assign take = state == IDLE && !(|clear_wanted) && !(|arm_wanted) && !(|alarm_wanted) && !read_now && !e_valid && |entry_valid;
   assign entry_ready = take ? pick : '0;
   always_comb
     for (int c = 0; c < CHANNELS; c++) telling[c] = (e_valid || state == BASE || state == LOG2 || state == PLACE) && e_at == CW'(c);
@@ -288,7 +293,7 @@ module tp_ring
           at <= lowest(alarm_wanted);
           word <= W_LOG2;
           state <= ALARM;
-        end else if (read_wanted) begin
+        end else if (read_now) begin
           at <= read_at;
           word <= word_e'(read_offset[5:3]);
           state <= READ;

