@@ -137,7 +137,7 @@ module tp_front
   end
 
   // ------------------------------------------------------------------------------------------------ the descriptor in hand
-  logic is_list, list_over, list_quiet, piece_valid, piece_ready;
+  logic is_list, list_over, list_short, list_quiet, piece_valid, piece_ready;
   logic [63:0] piece_addr;
   logic [31:0] piece_bytes;
   logic [7:0] list_status, own_status;  // 0: none yet
@@ -170,7 +170,9 @@ module tp_front
   assign p_valid = d_valid && p_bytes != '0;
   assign piece_ready = is_list && p_bytes == '0 && d_bytes != '0;
   assign d_complete = own_status == 0 && d_bytes == '0;
-  assign d_over = d_valid && list_quiet && (stopping || abandon || own_status != 0 || d_bytes == '0);
+  // A list that came to nothing is noted first, stopping or not: a message cut by a fault must be closed.
+  assign list_short = d_valid && is_list && list_over && p_bytes == '0 && d_bytes != '0 && own_status == 0;
+  assign d_over = d_valid && list_quiet && !list_short && (stopping || abandon || own_status != 0 || d_bytes == '0);
   always_comb begin
     if (own_status != 0) d_status = own_status;
     else if (d_bytes == '0) d_status = TP_STATUS_DONE;
@@ -187,12 +189,12 @@ module tp_front
       p_addr <= piece_addr;
       p_bytes <= piece_bytes < d_bytes ? piece_bytes : d_bytes;
     end
-    if (d_valid && is_list && list_over && p_bytes == '0 && d_bytes != '0 && own_status == 0) begin
+    if (list_short) begin
       own_status <= list_status != 0 ? list_status : TP_STATUS_MALFORMED;
       d_broken <= list_status != 0;
     end
 
-    if (d_valid && barring && !cancelling && !resetting && d_bytes != '0 && own_status == 0) begin
+    if (d_valid && barring && !cancelling && !resetting && d_bytes != '0 && own_status == 0 && !list_short) begin
       own_status <= bar_status;
       d_broken <= 1'b1;
     end
