@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What proofs of crossings assume of reset: both halves (a and b) are in it together, for one clock of each and then three more of each;
 // they leave it in any order and any time apart, and do not come back. `live`: those clocks are over.
+// That a reset by tp_reset_sync is such a one is what tp_reset_sync_formal proves.
 module tp_reset_phase (
     input  logic a_clk,
     input  logic a_rst,
