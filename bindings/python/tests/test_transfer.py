@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import array
 import mmap
-import mmap
 import os
 import signal
 import threading
