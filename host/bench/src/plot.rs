@@ -61,7 +61,7 @@ fn paint<B: DrawingBackend>(rows: &[Row], area: &DrawingArea<B, Shift>) -> Resul
         .configure_mesh()
         .x_desc("transfer size")
         .y_desc("GB/s")
-        .x_labels(30)
+        .x_labels(16)
         .x_label_formatter(&|size| size_label(*size))
         .y_label_formatter(&|rate| format!("{rate}"))
         .light_line_style(BLACK.mix(0.04))
@@ -73,8 +73,9 @@ fn paint<B: DrawingBackend>(rows: &[Row], area: &DrawingArea<B, Shift>) -> Resul
     for (curve, colour) in CURVES.iter().zip(COLOURS) {
         for (way, width) in [(Way::C2h, 3), (Way::H2c, 1)] {
             let of = |row: &&Row| row.case == Case { size: row.case.size, ..curve.case(way, 0) };
-            let points: Vec<(f64, f64)> =
+            let mut points: Vec<(f64, f64)> =
                 rows.iter().filter(of).map(|row| (row.case.size as f64, row.case.size as f64 / row.nanoseconds)).collect();
+            points.sort_by(|one, other| one.0.total_cmp(&other.0)); // sizes of other tables come first
             let limit = curve.case(way, 0).limit();
             let limit = if way == Way::C2h { limit.c2h } else { limit.h2c } / 1000.0;
             let ends = [(SIZES.start, limit), (SIZES.end, limit)];

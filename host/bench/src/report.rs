@@ -182,8 +182,9 @@ impl Report {
     /// Round trips, in words.
     fn trip(&self) -> String {
         let mut parts = Vec::new();
-        for row in self.rows.iter().filter(|row| row.case.way == Way::RoundTrip) {
-            parts.push(format!("{:.2} us for {} by {}", row.nanoseconds / 1000.0, bytes(row.case.size), wait(&row.case)));
+        for row in self.rows.iter().filter(|row| row.case.way == Way::RoundTrip && row.case.size == 16) {
+            let how = if row.case.notify == Notify::Poll { "polling" } else { "interrupt" };
+            parts.push(format!("{:.2} us by {how}", row.nanoseconds / 1000.0));
         }
         format!("Towpath {}.", parts.join(", "))
     }
@@ -287,7 +288,9 @@ impl Report {
     fn curve(&self, curve: &Curve) -> String {
         let mut text = String::from("GB/s of payload in one blocking call by interrupt, and per cent of the strict limit.\n\n");
         text += "| size | card to host | | host to card | |\n|---|---|---|---|---|\n";
-        for row in self.rows.iter().filter(|row| row.case == curve.case(Way::C2h, row.case.size)) {
+        let mut points: Vec<&Row> = self.rows.iter().filter(|row| row.case == curve.case(Way::C2h, row.case.size)).collect();
+        points.sort_by_key(|row| row.case.size);
+        for row in points {
             let h2c = curve.case(Way::H2c, row.case.size);
             let both = [Some(row), self.of(&h2c).next()];
             let cells = both.into_iter().flatten().map(|row| {
