@@ -137,7 +137,7 @@ module tp_front
   end
 
   // ------------------------------------------------------------------------------------------------ the descriptor in hand
-  logic is_list, list_over, list_short, list_quiet, piece_valid, piece_ready;
+  logic is_list, list_over, list_quiet, piece_valid, piece_ready;
   logic [63:0] piece_addr;
   logic [31:0] piece_bytes;
   logic [7:0] list_status, own_status;  // 0: none yet
@@ -170,9 +170,12 @@ module tp_front
   assign p_valid = d_valid && p_bytes != '0;
   assign piece_ready = is_list && p_bytes == '0 && d_bytes != '0;
   assign d_complete = own_status == 0 && d_bytes == '0;
-  // A list that came to nothing is noted first, stopping or not: a message cut by a fault must be closed.
-  assign list_short = d_valid && is_list && list_over && p_bytes == '0 && d_bytes != '0 && own_status == 0;
-  assign d_over = d_valid && list_quiet && !list_short && (stopping || abandon || own_status != 0 || d_bytes == '0);
+  // The table ends, or broke, before the descriptor does; or no request may leave. What that means stands in registers one cycle later, and
+  // nobody may go on before.
+  logic short_list, barred_now;
+  assign short_list = d_valid && is_list && list_over && p_bytes == '0 && d_bytes != '0 && own_status == 0;
+  assign barred_now = d_valid && barring && !cancelling && !resetting && d_bytes != '0 && own_status == 0;
+  assign d_over = d_valid && list_quiet && !short_list && !barred_now && (stopping || abandon || own_status != 0 || d_bytes == '0);
   always_comb begin
     if (own_status != 0) d_status = own_status;
     else if (d_bytes == '0) d_status = TP_STATUS_DONE;
@@ -189,12 +192,12 @@ module tp_front
       p_addr <= piece_addr;
       p_bytes <= piece_bytes < d_bytes ? piece_bytes : d_bytes;
     end
-    if (list_short) begin
+    if (short_list) begin
       own_status <= list_status != 0 ? list_status : TP_STATUS_MALFORMED;
       d_broken <= list_status != 0;
     end
 
-    if (d_valid && barring && !cancelling && !resetting && d_bytes != '0 && own_status == 0 && !list_short) begin
+    if (barred_now && !short_list) begin
       own_status <= bar_status;
       d_broken <= 1'b1;
     end
@@ -219,8 +222,8 @@ module tp_front
       d_user <= head.length;
     end
     if (pop_prefix && head_kind == TP_KIND_MESSAGE_LENGTH) d_length <= head.address;
-    // A cancel takes a prefix with it whose descriptor has not come.
-    if (finish || (cancelling && !d_valid && rd == mark)) begin
+    // A cancel or a reset takes a prefix with it whose descriptor has not come.
+    if (finish || flush || (cancelling && !d_valid && rd == mark)) begin
       d_offset <= '0;
       d_user <= '0;
       d_length <= '0;
