@@ -358,13 +358,16 @@ module tp_h2c
   slot_t stream_slot;
   logic [1:0] verdict;
   logic drop, cut;  // drop the bytes; drop them and end the message with an error
+  logic message_open;
+  logic moot;       // a closing slot whose message a fault has closed already
   logic [12:0] slot_dwords;
   assign stream_slot = slots[stream_at[SW-1:0]];
   assign verdict = verdicts[stream_at[SW-1:0]];
   assign {drop, cut} = verdict;
+  assign moot = stream_slot.broken && !message_open;
   assign slot_dwords = 13'((14'(stream_slot.bytes) + 14'(stream_slot.skew) + 14'd3) >> 2);
 
-  logic run, run_last, run_error, run_attributes, run_over, message_open, load;
+  logic run, run_last, run_error, run_attributes, run_over, load;
   logic [12:0] run_bytes;                   // left to read
   logic [DW+1:0] run_at;
   logic [DW:0] free_next;                   // where the room of the slots that were loaded ends
@@ -398,7 +401,7 @@ module tp_h2c
     if (load) begin
       stream_at <= stream_at + 1'b1;
       free_next <= free_next + (DW + 1)'(slot_dwords);
-      if (!drop) begin
+      if (!drop && !moot) begin
         run <= 1'b1;
         run_last <= stream_slot.last || cut;
         run_error <= cut;
