@@ -42,8 +42,9 @@ class Configuration:
 
     @property
     def parameters(self) -> dict[str, int]:
-        # Wider paths need more in flight for the same latency of 1 us: as `./run bench` builds them.
-        wide = {256: {"TAGS": 64, "LANDING_BYTES": 16384}, 512: {"TAGS": 128, "LANDING_BYTES": 32768}}.get(self.width, {})
+        # Wider paths need more in flight for the same latency of 1 us: as `./run bench` builds them (cores/bench).
+        wide = {256: {"LANDING_BYTES": 16384, "SENDING_BYTES": 16384}, 512: {"TAGS": 64, "LANDING_BYTES": 32768, "SENDING_BYTES": 32768}}
+        wide = wide.get(self.width, {})
         return {"DATA_WIDTH": self.width, "H2C": self.h2c, "C2H": self.c2h, **wide}
 
 
