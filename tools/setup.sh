@@ -117,6 +117,7 @@ tp_missing_packages() {
     command -v cc >/dev/null || missing+=(gcc libc6-dev)
     command -v make >/dev/null || missing+=(make)
     command -v ccache >/dev/null || missing+=(ccache)
+    command -v valgrind >/dev/null || missing+=(valgrind) # counts instructions, in tests/cost
     perl -MPod::Usage -e 1 2>/dev/null || missing+=(perl) # Verilator's driver is a Perl script
     tp_has_header lz4.h || missing+=(liblz4-dev)         # these two: waveforms in FST
     tp_has_header zlib.h || missing+=(zlib1g-dev)

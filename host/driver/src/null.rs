@@ -13,6 +13,8 @@ use towpath_contract as c;
 
 const CHANNELS: usize = 2;
 const PAGE_SHIFT: u32 = 12;
+const PAGES_BYTES: u64 = c::PAGES_PER_CHANNEL << PAGE_SHIFT;
+const FIRST: u64 = c::PAGE_CHANNELS << PAGE_SHIFT;
 /// The upper half of a descriptor, among a channel's pages.
 const COMMIT: u64 = (c::PAGE_CHANNEL_DOORBELL << PAGE_SHIFT) + c::DOORBELL_DESCRIPTOR_OFFSET + 8;
 
@@ -36,11 +38,9 @@ impl Default for NullBus {
 }
 
 impl NullBus {
-    /// The channel whose pages hold this place in BAR 0, and where it is in them.
-    fn channel(&self, offset: u64) -> Option<(&Channel, u64)> {
-        const PAGES_BYTES: u64 = c::PAGES_PER_CHANNEL << PAGE_SHIFT;
-        let place = offset.checked_sub(c::PAGE_CHANNELS << PAGE_SHIFT)?;
-        Some((self.channels.get((place / PAGES_BYTES) as usize)?, place % PAGES_BYTES))
+    /// The channel whose pages hold this place in BAR 0, which is not before the first channel's.
+    fn channel(&self, offset: u64) -> &Channel {
+        &self.channels[(offset.wrapping_sub(FIRST) / PAGES_BYTES) as usize % CHANNELS]
     }
 }
 
@@ -79,17 +79,19 @@ impl Bus for NullBus {
         Ok(u64::from(self.read32(bar, offset)?) | u64::from(self.read32(bar, offset + 4)?) << 32)
     }
     fn write32(&self, _bar: u8, offset: u64, value: u32) -> Result<()> {
-        match self.channel(offset) {
-            Some((channel, c::CHANNEL_RING_LOG2_OFFSET)) => channel.log2.store(value.into(), Relaxed),
-            Some((channel, c::CHANNEL_CONTROL_OFFSET)) => channel.produced.store(0, Relaxed),
+        match offset % PAGES_BYTES {
+            _ if offset < FIRST => {}
+            c::CHANNEL_RING_LOG2_OFFSET => self.channel(offset).log2.store(value.into(), Relaxed),
+            c::CHANNEL_CONTROL_OFFSET => self.channel(offset).produced.store(0, Relaxed),
             _ => {}
         }
         Ok(())
     }
     fn write64(&self, _bar: u8, offset: u64, value: u64) -> Result<()> {
-        match self.channel(offset) {
-            Some((channel, COMMIT)) => channel.done(value),
-            Some((channel, c::CHANNEL_RING_BASE_OFFSET)) => channel.ring.store(value, Relaxed),
+        match offset % PAGES_BYTES {
+            _ if offset < FIRST => {}
+            COMMIT => self.channel(offset).done(value),
+            c::CHANNEL_RING_BASE_OFFSET => self.channel(offset).ring.store(value, Relaxed),
             _ => {}
         }
         Ok(())

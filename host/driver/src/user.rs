@@ -7,6 +7,7 @@
 
 mod channel;
 mod pace;
+mod records;
 
 use channel::{Handle, State, UserChannel};
 

@@ -165,6 +165,7 @@ impl Buffer {
     }
 
     /// The piece of a range, if a transfer of this direction may use it.
+    #[inline]
     pub(crate) fn piece(&self, range: impl RangeBounds<usize>, direction: Direction) -> Result<Piece> {
         let memory = &self.memory;
         let start = match range.start_bound() {
@@ -178,16 +179,26 @@ impl Buffer {
             Bound::Unbounded => memory.bytes,
         };
         if start > end || end > memory.bytes {
-            return Err(Error::Invalid(format!("bytes {start} to {end} are not in a buffer of {} bytes", memory.bytes)));
+            return Err(self.outside(start, end));
         }
         let fits =
             matches!((memory.access, direction), (Access::ReadWrite, _) | (Access::Read, Direction::H2c) | (Access::Write, Direction::C2h));
         if !fits {
-            let way = if direction == Direction::C2h { "receiving into" } else { "sending from" };
-            return Err(Error::Invalid(format!("the buffer is not registered for {way}; register it with Access::ReadWrite")));
+            return Err(self.not_for(direction));
         }
         // SAFETY: `start` is within the memory, checked above.
         Ok(Piece { memory: unsafe { memory.start.add(start) }, bytes: end - start })
+    }
+
+    #[cold]
+    fn outside(&self, start: usize, end: usize) -> Error {
+        Error::Invalid(format!("bytes {start} to {end} are not in a buffer of {} bytes", self.len()))
+    }
+
+    #[cold]
+    fn not_for(&self, direction: Direction) -> Error {
+        let way = if direction == Direction::C2h { "receiving into" } else { "sending from" };
+        Error::Invalid(format!("the buffer is not registered for {way}; register it with Access::ReadWrite"))
     }
 
     /// One more transfer in flight, until this is released.
@@ -197,6 +208,7 @@ impl Buffer {
     }
 
     /// Is it registered with this device?
+    #[inline]
     pub(crate) fn belongs_to(&self, driver: &Arc<dyn Driver>) -> Result<()> {
         if Arc::ptr_eq(&self.memory.driver, driver) {
             return Ok(());

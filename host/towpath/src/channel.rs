@@ -5,7 +5,7 @@
 //! next message's bytes if the first sees the end, on H2C it would begin a message of its own if the first fails. At the limit's size the gap
 //! between two of them costs nothing that can be measured.
 
-use crate::{Buffer, ChannelInfo, ChannelStatistics, Completion, Device, Error, Message, MessageStart, Result, Status, Ticket};
+use crate::{Buffer, ChannelInfo, ChannelStatistics, Completion, Device, Direction, Error, Message, MessageStart, Result, Status, Ticket};
 use std::collections::VecDeque;
 use std::fmt;
 use std::io::{IoSlice, IoSliceMut};
@@ -92,6 +92,8 @@ impl From<usize> for ChannelName {
 struct Core {
     /// Declared first: the channel closes before the device does.
     channel: Box<dyn Channel>,
+    direction: Direction,
+    limit: usize,
     device: Device,
     /// Held for a whole blocking transfer, so that messages stay whole.
     transfer: Mutex<()>,
@@ -105,7 +107,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Core {
     fn new(device: &Device, channel: Box<dyn Channel>) -> Core {
-        let core = Core { channel, device: device.clone(), transfer: Mutex::new(()), timeout: AtomicU64::new(0) };
+        let core = Core {
+            direction: channel.info().direction,
+            limit: channel.descriptor_limit(),
+            channel,
+            device: device.clone(),
+            transfer: Mutex::new(()),
+            timeout: AtomicU64::new(0),
+        };
         core.set_timeout(Some(DEFAULT_TIMEOUT));
         core
     }
@@ -176,27 +185,42 @@ impl Core {
 
     /// # Safety
     /// As [`Channel::submit`].
+    #[inline(always)]
     unsafe fn submit(&self, buffer: &Buffer, range: impl RangeBounds<usize>, message: Message, wait: bool) -> Result<Ticket> {
         buffer.belongs_to(self.device.driver())?;
-        let direction = self.channel.info().direction;
-        let piece = buffer.piece(range, direction)?;
-        if piece.bytes > self.channel.descriptor_limit() {
-            return Err(Error::Invalid(format!(
-                "channel \"{}\": a submit takes at most {} bytes; submit the rest as further pieces of the message",
-                self.name(),
-                self.channel.descriptor_limit()
-            )));
+        let piece = buffer.piece(range, self.direction)?;
+        if piece.bytes > self.limit {
+            return Err(self.too_long());
         }
+        // SAFETY: what keeps the memory holds it until the descriptor has ended; races are excluded by the buffer's counts.
+        match unsafe { self.channel.submit(&[piece], message, Some(buffer.keep(self.direction))) } {
+            // SAFETY: as above.
+            Err(Error::QueueFull { .. }) if wait => unsafe { self.submit_with_room(buffer, piece, message) },
+            result => result,
+        }
+    }
+
+    #[cold]
+    fn too_long(&self) -> Error {
+        Error::Invalid(format!(
+            "channel \"{}\": a submit takes at most {} bytes; submit the rest as further pieces of the message",
+            self.name(),
+            self.limit
+        ))
+    }
+
+    /// # Safety
+    /// As [`Channel::submit`]; the piece is of this buffer.
+    #[cold]
+    unsafe fn submit_with_room(&self, buffer: &Buffer, piece: Piece, message: Message) -> Result<Ticket> {
         loop {
-            let keep = buffer.keep(direction);
-            // SAFETY: `keep` holds the memory until the descriptor has ended; races are excluded by the buffer's counts.
-            match unsafe { self.channel.submit(&[piece], message, Some(keep)) } {
-                Err(Error::QueueFull { channel, depth }) if wait => match self.channel.wait_room(self.timeout()) {
-                    Ok(()) => {}
-                    Err(Error::Pending { .. }) => return Err(Error::QueueFull { channel, depth }),
-                    Err(error) => return Err(error),
-                },
-                result => return result,
+            let waited = self.channel.wait_room(self.timeout());
+            // SAFETY: by this function's contract.
+            let submitted = unsafe { self.channel.submit(&[piece], message, Some(buffer.keep(self.direction))) };
+            match (waited, submitted) {
+                (Ok(()), Err(Error::QueueFull { .. })) => {}
+                (Err(error), Err(Error::QueueFull { .. })) if !matches!(error, Error::Pending { .. }) => return Err(error),
+                (_, submitted) => return submitted,
             }
         }
     }

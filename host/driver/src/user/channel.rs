@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One channel of a card that is driven from user space: post, reap, cancel, reset.
 
+mod post;
+
 use super::pace::{differs, Ahead, Pace};
+use super::records::{Look, Record, Records};
 use super::{lock, nanoseconds, Clock, Shared, DESCRIPTOR_LIMIT, DEVICE, GRACE, SHARED_SLICE, SLICE, STARTS_LIMIT};
-use crate::memory::{Dma, Range};
+use crate::memory::Range;
 use crate::ring::Ring;
 use crate::{
     Access, Channel, ChannelInfo, ChannelOptions, ChannelStatistics, Completion, Direction, Error, Keep, Message, MessageStart, Piece,
     Result, Status, Ticket,
 };
-use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
-use towpath_bus::Wake;
+use towpath_bus::{Bus, Wake};
 use towpath_contract as contract;
 
 /// How often the cost of waking is measured; the middle counts. And how long an interrupt may take that was asked for.
@@ -33,6 +34,8 @@ impl Drop for Handle {
 
 pub(super) struct UserChannel {
     shared: Arc<Shared>,
+    /// The same as `shared.bus`, one step nearer.
+    bus: Arc<dyn Bus>,
     position: usize,
     options: ChannelOptions,
     direction: Direction,
@@ -48,16 +51,14 @@ pub(super) struct UserChannel {
 
 pub(super) struct State {
     ring: Ring,
-    flight: VecDeque<Flight>,
-    /// What has completed and was not collected, in the order of the tickets.
-    finished: VecDeque<Finished>,
+    records: Records,
     /// The registered range that was used last, and the count of the registry's changes at that time.
     recent: Option<(u64, Range)>,
     /// Places in the card's queue that are taken.
     used: u16,
-    next_ticket: u64,
     free_slots: Vec<u16>,
     starts: VecDeque<MessageStart>,
+    /// All but what the records know.
     statistics: ChannelStatistics,
     /// Ring entries reaped, and resets: changes when anything has happened.
     progress: u64,
@@ -88,38 +89,6 @@ struct Stretch {
     early: Option<u32>,
 }
 
-/// A descriptor between post and completion, with everything that has to live as long.
-struct Flight {
-    ticket: Ticket,
-    places: u16,
-    bytes: u64,
-    slot: Option<u16>,
-    mapped: Vec<(u64, usize)>,
-    // Held for their drops alone.
-    _table: Option<Dma>,
-    keep: Option<Kept>,
-}
-
-/// The owner of a descriptor's memory, to be told when the card is done with it.
-struct Kept {
-    owner: Arc<dyn Keep>,
-    direction: Direction,
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        self.owner.release(self.direction);
-    }
-}
-
-/// A descriptor between completion and collection.
-struct Finished {
-    ticket: Ticket,
-    /// It was submitted with a `keep`: whoever polls for completions may collect it.
-    kept: bool,
-    result: std::result::Result<Completion, String>,
-}
-
 impl UserChannel {
     pub(super) fn open(shared: &Arc<Shared>, position: usize, options: ChannelOptions) -> Result<UserChannel> {
         let info = &shared.card.info.channels[position];
@@ -127,11 +96,9 @@ impl UserChannel {
         let slots = contract::INLINE_SLOTS_MAX.min(info.inline_slots.into()) as u16;
         let state = State {
             ring: Ring::allocate(&shared.bus, info.queue_depth)?,
-            flight: VecDeque::new(),
-            finished: VecDeque::new(),
+            records: Records::new(info.queue_depth),
             recent: None,
             used: 0,
-            next_ticket: 0,
             free_slots: if info.direction == Direction::H2c { (0..slots).rev().collect() } else { Vec::new() },
             starts: VecDeque::new(),
             statistics: ChannelStatistics::default(),
@@ -149,6 +116,7 @@ impl UserChannel {
         };
         let channel = UserChannel {
             shared: shared.clone(),
+            bus: shared.bus.clone(),
             position,
             options,
             direction: info.direction,
@@ -249,6 +217,14 @@ impl UserChannel {
         Ok(())
     }
 
+    /// What the card does with the program's memory.
+    fn access(&self) -> Access {
+        match self.direction {
+            Direction::H2c => Access::Read,
+            Direction::C2h => Access::Write,
+        }
+    }
+
     fn announces(&self) -> bool {
         self.options.announce && self.direction == Direction::C2h
     }
@@ -261,91 +237,132 @@ impl UserChannel {
     fn reap(&self, state: &mut State) {
         while let Some(entry) = state.ring.next() {
             state.progress += 1;
-            if entry.flags & contract::COMPLETION_FLAGS_START_MASK != 0 {
-                if self.announces() && state.starts.len() < STARTS_LIMIT {
-                    let length = u64::from(entry.bytes) | u64::from(entry.cookie) << 32;
-                    let length = (length > 0).then_some(length);
-                    state.starts.push_back(MessageStart { length, offset: entry.offset, user: entry.user });
-                } else {
-                    state.statistics.unexpected += 1;
-                    log::warn!("{}", self.doing("the card announced a message that nobody asked it to announce"));
-                }
-            } else {
-                self.complete(state, entry);
+            match self.done(state, &entry) {
+                Some(completion) => self.finish(state, completion),
+                None => self.other_entry(state, entry),
             }
         }
     }
 
-    fn complete(&self, state: &mut State, entry: contract::Completion) {
-        let Some(front) = state.flight.front() else {
+    /// The completion that an entry stands for in the usual case: the oldest descriptor in flight is done, with all its bytes.
+    #[inline(always)]
+    fn done(&self, state: &State, entry: &contract::Completion) -> Option<Completion> {
+        let (ticket, record) = state.records.oldest()?;
+        let bytes = u64::from(entry.bytes);
+        let usual = entry.status == contract::Status::Done as u8
+            && entry.flags & contract::COMPLETION_FLAGS_START_MASK == 0
+            && entry.cookie == ticket.0 as u16
+            && bytes == record.bytes;
+        usual.then_some(Completion { ticket, status: Status::Done, bytes, offset: entry.offset, user: entry.user })
+    }
+
+    /// Any other entry: a message's start or end, a fault, or nonsense.
+    #[inline(never)]
+    fn other_entry(&self, state: &mut State, entry: contract::Completion) {
+        if entry.flags & contract::COMPLETION_FLAGS_START_MASK != 0 {
+            if self.announces() && state.starts.len() < STARTS_LIMIT {
+                let length = u64::from(entry.bytes) | u64::from(entry.cookie) << 32;
+                let length = (length > 0).then_some(length);
+                state.starts.push_back(MessageStart { length, offset: entry.offset, user: entry.user });
+            } else {
+                state.statistics.unexpected += 1;
+                log::warn!("{}", self.doing("the card announced a message that nobody asked it to announce"));
+            }
+            return;
+        }
+        let Some((ticket, front)) = state.records.oldest() else {
             state.statistics.unexpected += 1;
             log::warn!("{}", self.doing("a completion came when nothing was in flight"));
             return;
         };
-        if entry.cookie != front.ticket.0 as u16 {
+        if entry.cookie != ticket.0 as u16 {
             state.statistics.wrong_cookies += 1;
-            log::warn!("{}", self.doing(&format!("a completion with cookie {}, not {}", entry.cookie, front.ticket.0 as u16)));
+            log::warn!("{}", self.doing(&format!("a completion with cookie {}, not {}", entry.cookie, ticket.0 as u16)));
             return;
         }
-        let (ticket, wanted, bytes) = (front.ticket, front.bytes, u64::from(entry.bytes));
+        let (wanted, bytes) = (front.bytes, u64::from(entry.bytes));
         let status = status(entry.status);
-        state.whole = bytes == wanted;
         let c2h = self.direction == Direction::C2h;
         let wrong_length = bytes > wanted || (status == Status::Done && bytes != wanted);
         let wrong_status = matches!(status, Status::Unknown(_)) || (status == Status::EndOfMessage && !c2h);
-        let result = if wrong_length {
+        let wrong = if wrong_length {
             state.statistics.wrong_lengths += 1;
-            Err(format!("a completion of {bytes} bytes for {wanted} ({status})"))
+            Some(format!("a completion of {bytes} bytes for {wanted} ({status})"))
         } else if wrong_status {
             state.statistics.wrong_statuses += 1;
-            Err(format!("a completion with {status} ({})", entry.status))
+            Some(format!("a completion with {status} ({})", entry.status))
         } else {
-            Ok(Completion { ticket, status, bytes, offset: entry.offset, user: entry.user })
+            None
         };
         if status == Status::EndOfMessage && self.announces() && state.starts.pop_front().is_none() {
             state.statistics.unexpected += 1;
             log::warn!("{}", self.doing("a message ended that was not announced"));
         }
-        self.finish(state, result);
+        match wrong {
+            None => self.finish(state, Completion { ticket, status, bytes, offset: entry.offset, user: entry.user }),
+            Some(what) => {
+                log::warn!("{}", self.doing(&what));
+                state.whole = false;
+                let record = state.records.end_broken(ticket, what);
+                self.give_back(record, &mut state.used, &mut state.free_slots);
+            }
+        }
     }
 
     /// The oldest descriptor has ended.
-    fn finish(&self, state: &mut State, result: std::result::Result<Completion, String>) {
-        let Some(done) = state.flight.pop_front() else { return };
-        state.used -= done.places;
-        state.free_slots.extend(done.slot);
-        self.unmap(&done.mapped);
-        state.statistics.completed += 1;
-        match &result {
-            Ok(completion) => state.statistics.bytes += completion.bytes,
-            Err(what) => log::warn!("{}", self.doing(what)),
+    #[inline(never)]
+    fn finish(&self, state: &mut State, completion: Completion) {
+        let bytes = completion.bytes;
+        let record = state.records.end(completion);
+        state.whole = bytes == record.bytes;
+        self.give_back(record, &mut state.used, &mut state.free_slots);
+        state.statistics.bytes += bytes;
+    }
+
+    /// What a descriptor held while it was in flight.
+    #[inline(always)]
+    fn give_back(&self, record: &mut Record, used: &mut u16, free_slots: &mut Vec<u16>) {
+        *used -= record.places;
+        if let Some(slot) = record.slot.take() {
+            free_slots.push(slot);
         }
-        state.finished.push_back(Finished { ticket: done.ticket, kept: done.keep.is_some(), result });
+        if let Some(mapped) = record.mapped.take() {
+            self.unmap(&mapped.pieces);
+        }
+        if let Some(owner) = record.keep.take() {
+            owner.release(self.direction);
+        }
     }
 
     /// End everything in flight without the card. If the card has not `stopped`, its memory is taken away from it.
     fn abandon(&self, state: &mut State, stopped: bool) {
         if !stopped {
             state.lost = true;
-            if !state.flight.is_empty() {
+            if state.records.oldest().is_some() {
                 self.shared.take_memory_away();
             }
         }
-        while let Some(front) = state.flight.front() {
-            let completion = Completion { ticket: front.ticket, status: Status::Reset, bytes: 0, offset: 0, user: 0 };
-            self.finish(state, Ok(completion));
+        while let Some((ticket, _)) = state.records.oldest() {
+            let completion = Completion { ticket, status: Status::Reset, bytes: 0, offset: 0, user: 0 };
+            self.finish(state, completion);
         }
         state.starts.clear();
         state.progress += 1;
         self.changed.notify_all();
     }
 
+    #[cold]
     fn unmap(&self, mapped: &[(u64, usize)]) {
         for (address, bytes) in mapped {
             if let Err(error) = self.shared.bus.unmap(*address, *bytes) {
                 log::warn!("{}", self.doing(&format!("unmapping {bytes} bytes: {error}")));
             }
         }
+    }
+
+    #[inline(never)]
+    fn wait_for(&self, ticket: Ticket, timeout: Option<Duration>) -> Result<Completion> {
+        self.wait_until(timeout, |state| Some(state.records.ahead(ticket)), |state| self.collect(state, ticket))
     }
 
     /// Wait until `check` finds what it looks for; it is asked after each look at the ring. `ahead` tells what the card has to do before that, if it
@@ -402,7 +419,7 @@ impl UserChannel {
                 // An interrupt from before ends a sleep as well, but too soon to learn from it.
                 lead = lead.filter(|_| woke && state.pace.is_wake(bus.now().saturating_sub(asleep)));
             }
-            let (completed, starts) = (state.statistics.completed, state.starts.len());
+            let (completed, starts) = (state.records.completed(), state.starts.len());
             self.reap(&mut state);
             if let Some(found) = check(&mut state)? {
                 let now = bus.now();
@@ -417,7 +434,7 @@ impl UserChannel {
                 }
                 return Ok(found);
             }
-            let nothing = state.statistics.completed == completed;
+            let nothing = state.records.completed() == completed;
             if woke || !nothing {
                 let early = lead.filter(|_| nothing && state.starts.len() == starts);
                 hinted = nothing && (hinted || early.is_some());
@@ -442,6 +459,35 @@ impl UserChannel {
         Ok(lead.and(state.lead).filter(|lead| *lead > 0))
     }
 
+    /// Has a ticket ended that is the oldest to be collected? That is the usual case of waiting, and looks no further than it must.
+    #[inline(always)]
+    fn is_done(&self, ticket: Ticket) -> Option<Completion> {
+        let mut state = lock(&self.state);
+        let state = &mut *state;
+        loop {
+            if let Some(completion) = state.records.collect_oldest(ticket) {
+                return Some(completion);
+            }
+            let entry = state.ring.next()?;
+            state.progress += 1;
+            match self.done(state, &entry) {
+                Some(completion) if state.records.is_next(ticket) => {
+                    let record = state.records.end_collected();
+                    self.give_back(record, &mut state.used, &mut state.free_slots);
+                    state.statistics.bytes += completion.bytes;
+                    return Some(completion);
+                }
+                Some(completion) => self.finish(state, completion),
+                None => self.other_entry(state, entry),
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn look_for(&self, ticket: Ticket) -> Result<Option<Completion>> {
+        self.look(|state| self.collect(state, ticket))
+    }
+
     fn look<T>(&self, check: impl FnOnce(&mut State) -> Result<Option<T>>) -> Result<Option<T>> {
         let mut state = lock(&self.state);
         self.reap(&mut state);
@@ -453,24 +499,16 @@ impl UserChannel {
     }
 
     fn collect(&self, state: &mut State, ticket: Ticket) -> Result<Option<Completion>> {
-        let oldest = state.finished.front().is_some_and(|oldest| oldest.ticket == ticket);
-        let found = if oldest { Ok(0) } else { state.finished.binary_search_by_key(&ticket, |finished| finished.ticket) };
-        match found {
-            Ok(at) => self.take(state, at).map(Some),
-            // In flight are the newest tickets, without a gap.
-            Err(_) if state.flight.front().is_some_and(|f| f.ticket <= ticket) && ticket.0 < state.next_ticket => Ok(None),
-            Err(_) => Err(Error::UnknownTicket { channel: self.name().into() }),
+        match state.records.collect(ticket) {
+            Look::InFlight => Ok(None),
+            Look::Ended(Ok(completion)) => Ok(Some(completion)),
+            Look::Ended(Err(what)) => Err(self.broken(what)),
+            Look::Unknown => Err(Error::UnknownTicket { channel: self.name().into() }),
         }
     }
 
-    /// Collect the completion at this place in `finished`.
-    fn take(&self, state: &mut State, at: usize) -> Result<Completion> {
-        let taken = if at == 0 { state.finished.pop_front() } else { state.finished.remove(at) };
-        match taken.map(|taken| taken.result) {
-            Some(Ok(completion)) => Ok(completion),
-            Some(Err(what)) => Err(Error::Protocol { channel: self.name().into(), what, bytes: None }),
-            None => Err(Error::UnknownTicket { channel: self.name().into() }),
-        }
+    fn broken(&self, what: String) -> Error {
+        Error::Protocol { channel: self.name().into(), what, bytes: None }
     }
 
     fn start(&self, state: &mut State) -> Result<Option<MessageStart>> {
@@ -530,112 +568,6 @@ impl UserChannel {
         }
         self.abandon(&mut state, matches!(ended, Ok(true)));
     }
-
-    /// Where the card finds a piece; what was mapped for this is added to `mapped`.
-    ///
-    /// # Safety
-    /// The piece stays valid until what was mapped has been unmapped.
-    unsafe fn address(&self, piece: &Piece, recent: &mut Option<(u64, Range)>, mapped: &mut Vec<(u64, usize)>) -> Result<u64> {
-        let access = match self.direction {
-            Direction::H2c => Access::Read,
-            Direction::C2h => Access::Write,
-        };
-        let (start, bytes) = (piece.memory as usize, piece.bytes);
-        let find = |range: &Range| range.find(start, bytes, access);
-        let registrations = &self.shared.registrations;
-        match recent {
-            Some((at, range)) if *at == registrations.load(Ordering::Acquire) => {
-                if let Some(address) = find(range) {
-                    return Ok(address);
-                }
-            }
-            _ => *recent = None,
-        }
-        let registry = lock(&self.shared.registry);
-        if let Some(range) = registry.find(start, bytes, access) {
-            *recent = Some((registrations.load(Ordering::Acquire), range));
-            if let Some(address) = find(&range) {
-                return Ok(address);
-            }
-        }
-        drop(registry);
-        // SAFETY: by this function's contract.
-        let address = unsafe { self.shared.bus.map(piece.memory, piece.bytes, access) }
-            .map_err(|error| Error::bus(self.doing(&format!("mapping {} bytes for the card", piece.bytes)))(error))?;
-        mapped.push((address, piece.bytes));
-        Ok(address)
-    }
-
-    /// Post one descriptor. If that fails, a part of it, or a prefix before it, may stand on the card: only a reset takes it away.
-    fn post(&self, state: &mut State, descriptor: contract::Descriptor) -> Result<()> {
-        let image = descriptor.to_le_bytes();
-        let at = self.doorbells + contract::DOORBELL_DESCRIPTOR_OFFSET;
-        for (offset, half) in [(0, &image[..8]), (8, &image[8..])] {
-            let mut word = [0; 8];
-            word.copy_from_slice(half);
-            let written = self.shared.bus.write64(DEVICE, at + offset, u64::from_le_bytes(word));
-            if let Err(error) = written {
-                state.lost = true;
-                self.shared.take_memory_away();
-                return Err(Error::bus(self.doing("posting a descriptor (reset the channel before it is used again)"))(error));
-            }
-        }
-        Ok(())
-    }
-
-    /// Prepare and post one descriptor with its prefixes. On an error `flight.mapped` holds what has to be unmapped.
-    ///
-    /// # Safety
-    /// As [`Channel::submit`].
-    unsafe fn launch(&self, pieces: &[Piece], message: Message, state: &mut State, flight: &mut Flight) -> Result<()> {
-        let h2c = self.direction == Direction::H2c;
-        let control = |kind: contract::Kind| (kind as u16) << contract::DESCRIPTOR_CONTROL_KIND_LSB;
-        let cookie = flight.ticket.0 as u16;
-        let end = if h2c && message.end { contract::DESCRIPTOR_CONTROL_END_MASK } else { 0 };
-        let length = flight.bytes as u32;
-        let small = h2c && (1..=contract::INLINE_SLOT_BYTES as u64).contains(&flight.bytes);
-        let (kind, address) = match pieces {
-            [] => (contract::Kind::Direct, 0),
-            _ if small && !state.free_slots.is_empty() => {
-                flight.slot = state.free_slots.pop();
-                let offset = u64::from(flight.slot.unwrap_or_default()) * contract::INLINE_SLOT_BYTES as u64;
-                let mut slot = Vec::with_capacity(contract::INLINE_SLOT_BYTES);
-                for piece in pieces {
-                    // SAFETY: valid for this call, and nobody writes to it.
-                    slot.extend_from_slice(unsafe { std::slice::from_raw_parts(piece.memory, piece.bytes) });
-                }
-                slot.resize(slot.len().next_multiple_of(8), 0);
-                let bus = &self.shared.bus;
-                let written = bus.write_combining(DEVICE, self.page(contract::PAGE_CHANNEL_INLINE) + offset, &slot);
-                written.and_then(|()| bus.fence()).map_err(|error| Error::bus(self.doing("writing an inline slot"))(error))?;
-                (contract::Kind::Inline, offset)
-            }
-            // SAFETY: by this function's contract; `flight` keeps the mapping until the descriptor has ended.
-            [piece] => (contract::Kind::Direct, unsafe { self.address(piece, &mut state.recent, &mut flight.mapped)? }),
-            _ => {
-                let mut table = Dma::allocate(&self.shared.bus, pieces.len() * contract::LIST_ENTRY_BYTES, Access::Read)?;
-                for (index, piece) in pieces.iter().enumerate() {
-                    // SAFETY: as above.
-                    let address = unsafe { self.address(piece, &mut state.recent, &mut flight.mapped)? };
-                    let last = if index + 1 == pieces.len() { contract::LIST_ENTRY_CONTROL_LAST_MASK } else { 0 };
-                    let entry = contract::ListEntry { address, length: piece.bytes as u32, control: last };
-                    table.write(index * contract::LIST_ENTRY_BYTES, &entry.to_le_bytes());
-                }
-                let address = table.address;
-                flight._table = Some(table);
-                (contract::Kind::List, address)
-            }
-        };
-        if has_attributes(&message) && h2c {
-            let control = control(contract::Kind::Attributes);
-            self.post(state, contract::Descriptor { address: message.offset, length: message.user, cookie, control })?;
-        }
-        if let Some(total) = message.length.filter(|_| h2c) {
-            let control = control(contract::Kind::MessageLength);
-            self.post(state, contract::Descriptor { address: total, length: 0, cookie, control })?;
-        }
-        self.post(state, contract::Descriptor { address, length, cookie, control: control(kind) | end })
-    }
 }
 
 /// The moderation register's word: entries, and time in units of 64 core clocks, rounded up.
@@ -647,21 +579,6 @@ fn moderation(entries: u16, time: Duration, core_clock_khz: u32) -> std::result:
         format!("an interrupt cannot be held back for {time:?}; {longest} ns is the longest")
     })?;
     Ok(u32::from(entries) << contract::CHANNEL_MODERATION_ENTRIES_LSB | u32::from(units) << contract::CHANNEL_MODERATION_TIME_LSB)
-}
-
-fn has_attributes(message: &Message) -> bool {
-    message.offset != 0 || message.user != 0
-}
-
-impl State {
-    /// What the card has to do until a ticket is done.
-    fn ahead(&self, ticket: Ticket) -> Ahead {
-        let until = self.flight.iter().take_while(|flight| flight.ticket <= ticket);
-        until.fold(Ahead { bytes: 0, descriptors: 0 }, |ahead, flight| Ahead {
-            bytes: ahead.bytes.saturating_add(flight.bytes),
-            descriptors: ahead.descriptors + 1,
-        })
-    }
 }
 
 fn status(number: u8) -> Status {
@@ -700,70 +617,44 @@ impl Channel for Handle {
 
     unsafe fn submit(&self, pieces: &[Piece], message: Message, keep: Option<Arc<dyn Keep>>) -> Result<Ticket> {
         let channel = &*self.0;
-        let depth = channel.depth;
-        let keep = keep.map(|owner| Kept { owner, direction: channel.direction });
-        let pieces: Cow<'_, [Piece]> = match pieces.iter().any(|piece| piece.bytes == 0) {
-            true => pieces.iter().copied().filter(|piece| piece.bytes > 0).collect(),
-            false => pieces.into(),
-        };
-        let bytes = pieces.iter().fold(0u64, |sum, piece| sum.saturating_add(piece.bytes as u64));
-        if bytes > DESCRIPTOR_LIMIT as u64 {
-            return Err(Error::Invalid(format!("channel \"{}\": {bytes} bytes in one descriptor", channel.name())));
-        }
-        let h2c = channel.direction == Direction::H2c;
-        let places = if h2c { 1 + u16::from(message.length.is_some()) + u16::from(has_attributes(&message)) } else { 1 };
-        if places > depth {
-            let what = format!("channel \"{}\": a message's attributes do not fit into a queue of {depth}", channel.name());
-            return Err(Error::Invalid(what));
-        }
         let mut state = lock(&channel.state);
-        let state = &mut *state;
-        if state.lost {
-            let what = "a post or a reset of it failed, so nobody knows what it holds";
-            return Err(Error::Protocol { channel: channel.name().into(), what: what.into(), bytes: None });
-        }
-        channel.reap(state);
-        if state.used + places > depth {
-            return Err(Error::QueueFull { channel: channel.name().into(), depth });
-        }
-        let ticket = Ticket(state.next_ticket);
-        let mut flight = Flight { ticket, places, bytes, slot: None, mapped: Vec::new(), _table: None, keep };
-        // SAFETY: by this function's contract.
-        if let Err(error) = unsafe { channel.launch(&pieces, message, state, &mut flight) } {
-            channel.unmap(&flight.mapped);
-            state.free_slots.extend(flight.slot);
+        let Some(descriptor) = channel.usual(&state, pieces, &message) else {
+            // SAFETY: by this function's contract.
+            return unsafe { channel.submit_any(&mut state, pieces, message, keep) };
+        };
+        let ticket = state.records.next_ticket();
+        if let Err(error) = channel.post(&mut state, contract::Descriptor { cookie: ticket.0 as u16, ..descriptor }) {
+            channel.release(keep);
             return Err(error);
         }
-        state.next_ticket += 1;
-        state.used += places;
-        state.statistics.submitted += 1;
-        state.flight.push_back(flight);
+        state.used += 1;
+        let record = state.records.post(ticket);
+        (record.bytes, record.places, record.keep) = (descriptor.length.into(), 1, keep);
         Ok(ticket)
     }
 
     fn wait(&self, ticket: Ticket, timeout: Option<Duration>) -> Result<Completion> {
-        self.0.wait_until(timeout, |state| Some(state.ahead(ticket)), |state| self.0.collect(state, ticket))
+        let channel = &*self.0;
+        if let Some(completion) = channel.is_done(ticket) {
+            return Ok(completion);
+        }
+        channel.wait_for(ticket, timeout)
     }
 
     fn try_wait(&self, ticket: Ticket) -> Result<Option<Completion>> {
-        self.0.look(|state| self.0.collect(state, ticket))
+        let channel = &*self.0;
+        match channel.is_done(ticket) {
+            Some(completion) => Ok(Some(completion)),
+            None => channel.look_for(ticket),
+        }
     }
 
     fn poll_completions(&self) -> Result<Vec<Completion>> {
         let channel = &*self.0;
         let mut state = lock(&channel.state);
         channel.reap(&mut state);
-        let (mut found, mut at) = (Vec::new(), 0);
-        while let Some(next) = state.finished.get(at) {
-            if !next.kept {
-                at += 1; // a blocking call's, which collects it itself
-            } else if next.result.is_err() && !found.is_empty() {
-                return Ok(found);
-            } else {
-                found.push(channel.take(&mut state, at)?);
-            }
-        }
-        if state.events && !state.flight.is_empty() {
+        let found = state.records.collect_kept().map_err(|what| channel.broken(what))?;
+        if state.events && state.records.oldest().is_some() {
             channel.arm(&state)?; // fires at once if the card has written more than was reaped
         }
         Ok(found)
@@ -771,7 +662,7 @@ impl Channel for Handle {
 
     fn wait_room(&self, timeout: Option<Duration>) -> Result<()> {
         let depth = self.0.depth;
-        let oldest = |state: &State| state.flight.front().map(|front| Ahead { bytes: front.bytes, descriptors: 1 });
+        let oldest = |state: &State| state.records.oldest().map(|(_, oldest)| Ahead { bytes: oldest.bytes, descriptors: 1 });
         self.0.wait_until(timeout, oldest, |state| Ok((state.used + depth.min(3) <= depth).then_some(())))
     }
 
@@ -788,14 +679,14 @@ impl Channel for Handle {
         let last = {
             let mut state = lock(&channel.state);
             channel.reap(&mut state);
-            let Some(last) = state.flight.back().map(|flight| flight.ticket) else { return Ok(()) };
+            let Some(last) = state.records.newest() else { return Ok(()) };
             if let Err(error) = channel.doorbell(contract::DOORBELL_CANCEL_OFFSET, 1, "cancelling") {
                 channel.abandon(&mut state, false);
                 return Err(error);
             }
             last
         };
-        let over = |state: &mut State| Ok(state.flight.front().is_none_or(|front| front.ticket > last).then_some(()));
+        let over = |state: &mut State| Ok(state.records.oldest().is_none_or(|(oldest, _)| oldest > last).then_some(()));
         let ended = channel.wait_until(Some(GRACE), |_| None, over);
         match ended {
             Ok(()) => Ok(()),
@@ -833,6 +724,7 @@ impl Channel for Handle {
     }
 
     fn statistics(&self) -> ChannelStatistics {
-        lock(&self.0.state).statistics
+        let state = lock(&self.0.state);
+        ChannelStatistics { submitted: state.records.posted(), completed: state.records.completed(), ..state.statistics }
     }
 }
