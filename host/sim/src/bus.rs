@@ -106,6 +106,11 @@ impl SimBus {
         Ok(())
     }
 
+    /// No fault is to come any more, neither planned nor at random. What withholds something, like a link that is down, ends in its time.
+    pub fn forgive(&self) -> Result<()> {
+        self.with(|device| device.port.forgive())
+    }
+
     /// The faults that were injected, in order, from the one of number `first` on.
     pub fn injections(&self, first: usize) -> Result<Vec<Injection>> {
         self.with(|device| device.port.faults.log.get(first..).unwrap_or_default().to_vec())
@@ -128,7 +133,10 @@ impl SimBus {
 
     /// Take the link down or up. What is on its way when it goes down is lost.
     pub fn set_link(&self, up: bool) -> Result<()> {
-        self.with(|device| device.set_link(up))
+        let mut turn = self.world.shared.turn();
+        let now = turn.now;
+        self.device_mut(&mut turn)?.set_link(now, up);
+        Ok(())
     }
 
     /// Where a BAR lies on the fabric, for peers.
@@ -490,7 +498,8 @@ impl Bus for SimBus {
         device.reset_done = false;
         device.input.config.function_reset = 1;
         // A function in reset has lost its command register; the kernel writes it back afterwards, as this does below.
-        let bus_master = std::mem::take(&mut device.input.config.bus_master);
+        let bus_master = device.is_bus_master();
+        device.set_bus_master(false);
         device.input.config.msix_enable = 0;
         let deadline = turn.now + RESET_NANOSECONDS * 1000;
         while !self.device(&turn)?.reset_done {
@@ -500,7 +509,7 @@ impl Bus for SimBus {
         }
         let device = self.device_mut(&mut turn)?;
         device.input.config.function_reset = 0;
-        device.input.config.bus_master = bus_master;
+        device.set_bus_master(bus_master);
         device.forget_interrupts();
         turn.tick();
         Ok(())

@@ -24,6 +24,11 @@ impl Clock {
         self.next
     }
 
+    /// Picoseconds from edge to edge, rounded down.
+    pub fn period(&self) -> u64 {
+        self.period
+    }
+
     /// The next edge has happened.
     pub fn tick(&mut self) {
         self.next += self.period;

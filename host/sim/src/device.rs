@@ -12,7 +12,7 @@ use crate::faults::Fault;
 use crate::link::{CompletionRoom, Head, Packet, Pool, Receive, Transmit, Wire};
 use crate::model::{Input, Model, Output};
 use crate::random::Random;
-use crate::root_complex::{extent, violation, RootPort, CPL_OK, CPL_UNSUPPORTED_REQUEST, INTERRUPT_WINDOW};
+use crate::root_complex::{extent, violation, RootPort, Stray, CPL_OK, CPL_UNSUPPORTED_REQUEST, INTERRUPT_WINDOW};
 use crate::settings::Settings;
 
 /// Where BARs begin on the fabric; mapped memory ends below.
@@ -25,6 +25,10 @@ pub const HOST: u16 = 0;
 const HOST_READS: usize = 32;
 /// Edges after which a card must have noticed that bus mastering is off.
 const MASTERING_GRACE: u32 = 1024;
+/// Edges from a link that goes down to the reset of a card that forgets, and of that reset at least.
+const OFF_EDGES: u64 = 32;
+/// Edges from the last completion of a tag to a stray one: the card has freed the tag.
+const STRAY_EDGES: usize = 6;
 /// Warnings that are told one by one.
 const WARNINGS: u64 = 8;
 
@@ -160,8 +164,12 @@ pub struct Device {
     mastering_off: u32,
     /// The link was down: the card may answer reads that the host has given up.
     link_lost: bool,
+    /// A completion that belongs to no read, and edges since it may come.
+    stray: Option<(Stray, usize)>,
     /// When the link comes back, or bus mastering, that a fault has taken away.
     link_back: Option<u64>,
+    /// When a card that forgets is reset, after its link went down.
+    off_at: Option<u64>,
     mastering_back: Option<u64>,
     next_signal: u64,
     delivery: u64,
@@ -202,7 +210,9 @@ impl Device {
             random: Random::new(random.next()),
             mastering_off: 0,
             link_lost: false,
+            stray: None,
             link_back: None,
+            off_at: None,
             mastering_back: None,
             next_signal: u64::MAX,
             delivery: settings.interrupt_delivery * 1000,
@@ -283,8 +293,11 @@ impl Device {
         if let Some(fault) = self.port.faults.upheaval.take() {
             self.disturb(now, fault);
         }
+        if self.off_at.is_some_and(|time| time <= now) {
+            self.switch_off();
+        }
         if self.link_back.is_some_and(|time| time <= now) {
-            self.set_link(true);
+            self.set_link(now, true);
         }
         if self.mastering_back.is_some_and(|time| time <= now) {
             self.set_bus_master(true);
@@ -305,7 +318,7 @@ impl Device {
         self.input.answer_ready = u8::from(grant.answer);
         self.input.config.transmit_room = self.transmit.room() as u8;
         self.mastering_off = if self.input.config.bus_master != 0 { 0 } else { self.mastering_off.saturating_add(1) };
-        self.deliver();
+        self.deliver(now);
 
         let stalled = (self.output.posted.valid != 0 && !grant.posted)
             || (self.output.read.valid != 0 && !grant.read)
@@ -411,19 +424,17 @@ impl Device {
     }
 
     /// The next beat from the receive buffer, if there is one.
-    fn deliver(&mut self) {
+    fn deliver(&mut self, now: u64) {
         self.input.completion.valid = 0;
         self.input.posted.valid = 0;
         self.input.nonposted.valid = 0;
+        if self.stray.is_some() && self.stray_beat(now) {
+            return;
+        }
         let Some((packet, from, last)) = self.receive.beat(self.lanes) else { return };
         let data = &packet.payload[from..packet.payload.len().min(from + self.lanes)];
         match packet.head {
-            Head::Completion { tag, dwords, byte_count, lower_addr, status, poisoned } => {
-                let beat = &mut self.input.completion;
-                (beat.tag, beat.dwords, beat.byte_count, beat.lower_addr) = (tag, dwords, byte_count, lower_addr);
-                (beat.status, beat.poisoned, beat.last, beat.valid) = (status, u8::from(poisoned), u8::from(last), 1);
-                beat.data[..data.len()].copy_from_slice(data);
-            }
+            Head::Completion { .. } => show(&mut self.input.completion, packet, data, last),
             Head::Posted { bar, offset, dwords, first_be, last_be, requester } => {
                 let beat = &mut self.input.posted;
                 (beat.bar, beat.offset, beat.dwords, beat.first_be, beat.last_be) = (bar, offset, dwords, first_be, last_be);
@@ -438,8 +449,34 @@ impl Device {
             Head::Write { .. } | Head::Read { .. } | Head::Answer { .. } => (), // never towards a card
         }
         if last {
+            if self.stray.is_none() {
+                self.stray = self.port.seen(packet, self.lanes).map(|stray| (stray, 0));
+            }
             self.receive.finish(&mut self.pool);
         }
+    }
+
+    /// A beat of a stray completion, some edges after the last of its tag; false when it does not come now.
+    fn stray_beat(&mut self, now: u64) -> bool {
+        let Some((stray, edge)) = &mut self.stray else { return false };
+        *edge += 1;
+        if *edge < STRAY_EDGES || (*edge == STRAY_EDGES && self.receive.inside()) {
+            *edge = (*edge).min(STRAY_EDGES - 1);
+            return false;
+        }
+        let offered = self.output.read.valid != 0 && self.output.read.tag == stray.tag;
+        if *edge == STRAY_EDGES && !self.port.let_stray(stray, offered, now) {
+            self.stray = None;
+            return false;
+        }
+        let from = (*edge - STRAY_EDGES) * self.lanes;
+        let end = stray.packet.payload.len().min(from + self.lanes);
+        let last = end == stray.packet.payload.len();
+        show(&mut self.input.completion, &stray.packet, &stray.packet.payload[from..end], last);
+        if last {
+            self.stray = None;
+        }
+        true
     }
 
     /// A packet of the card has arrived at the root port.
@@ -631,11 +668,9 @@ impl Device {
     pub fn disturb(&mut self, now: u64, fault: Fault) {
         match fault {
             Fault::LinkDown { ns, forgets } => {
-                self.set_link(false);
-                if forgets {
-                    self.switch_off();
-                }
-                self.link_back = Some(now + ns * 1000);
+                self.set_link(now, false);
+                self.off_at = forgets.then_some(now + OFF_EDGES * self.core.period());
+                self.link_back = Some((now + ns * 1000).max(self.off_at.unwrap_or(0) + OFF_EDGES * self.core.period()));
             }
             Fault::MasteringOff(ns) => {
                 self.set_bus_master(false);
@@ -645,6 +680,11 @@ impl Device {
         }
     }
 
+    /// Whether bus mastering is on, or off for a time only.
+    pub fn is_bus_master(&self) -> bool {
+        self.input.config.bus_master != 0 || self.mastering_back.is_some()
+    }
+
     /// Allow or forbid requests of the card.
     pub fn set_bus_master(&mut self, enabled: bool) {
         self.input.config.bus_master = u8::from(enabled);
@@ -652,9 +692,12 @@ impl Device {
     }
 
     /// Take the link down or up. What is on its way when it goes down is lost.
-    pub fn set_link(&mut self, up: bool) {
+    pub fn set_link(&mut self, now: u64, up: bool) {
         self.input.config.link_up = u8::from(up);
-        self.link_back = None;
+        (self.link_back, self.off_at) = (None, None);
+        // What the card sends while the link is down is lost, too, up to the last moment.
+        self.transmit.clear();
+        self.port.clear(now);
         if up {
             self.input.reset = 0;
         } else {
@@ -666,20 +709,21 @@ impl Device {
                     None => (),
                 }
             }
-            self.transmit.clear();
             self.receive.clear();
-            self.port.clear();
+            self.stray = self.stray.take().filter(|(_, edge)| *edge >= STRAY_EDGES);
             self.combining.clear();
         }
     }
 
     /// The card forgets everything, until the link comes back.
     fn switch_off(&mut self) {
+        self.off_at = None;
         self.input.reset = 1;
         self.input.config.msix_enable = 0;
         self.output = Output::default();
         self.transmit.break_off();
         self.receive.break_off();
+        self.stray = None;
         self.forget_interrupts();
     }
 
@@ -689,6 +733,14 @@ impl Device {
             (vector.delivered, vector.signal) = (None, None);
         }
     }
+}
+
+/// A completion's beat on its way into the card.
+fn show(beat: &mut crate::model::Completion, packet: &Packet, data: &[u32], last: bool) {
+    let Head::Completion { tag, dwords, byte_count, lower_addr, status, poisoned } = packet.head else { return };
+    (beat.tag, beat.dwords, beat.byte_count, beat.lower_addr) = (tag, dwords, byte_count, lower_addr);
+    (beat.status, beat.poisoned, beat.last, beat.valid) = (status, u8::from(poisoned), u8::from(last), 1);
+    beat.data[..data.len()].copy_from_slice(data);
 }
 
 /// The answer to a packet between cards that nobody claims: a read is an unsupported request, a write is dropped.

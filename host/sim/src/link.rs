@@ -394,6 +394,11 @@ impl Receive {
         Some((packet, from, last))
     }
 
+    /// Whether the card has a part of a packet.
+    pub fn inside(&self) -> bool {
+        self.beat > 0
+    }
+
     /// After the last beat of a packet: it leaves the buffer.
     pub fn finish(&mut self, pool: &mut Pool) {
         if let Some(packet) = self.buffer.pop_front() {

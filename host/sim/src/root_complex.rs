@@ -19,6 +19,10 @@ pub const CPL_UNSUPPORTED_REQUEST: u8 = 1;
 /// Completion status: completer abort.
 pub const CPL_COMPLETER_ABORT: u8 = 4;
 
+/// Beats of a stray completion at most: the card has no time to take more tags than `SLACK` while they come.
+const STRAY_BEATS: usize = 4;
+const SLACK: u64 = 12;
+
 /// Where writes become interrupts on the modelled host.
 pub const INTERRUPT_WINDOW: std::ops::Range<u64> = 0xfee0_0000..0xfef0_0000;
 
@@ -83,6 +87,14 @@ impl Job {
     }
 }
 
+/// A completion that belongs to no read, and the tag that came free just before.
+#[derive(Debug)]
+pub struct Stray {
+    pub packet: Packet,
+    pub tag: u16,
+    entry: usize,
+}
+
 /// The root port of one card.
 pub struct RootPort {
     /// What the card may touch.
@@ -91,9 +103,16 @@ pub struct RootPort {
     pub faults: Faults,
     jobs: VecDeque<Job>,
     busy_tags: Vec<bool>,
-    /// How many tags are busy, and how many the card has ever used: those from 0 on, as far as we can tell.
-    busy: u16,
+    /// How many tags the card has ever used: those from 0 on, as far as we can tell.
     used: u16,
+    /// How often a tag came free and was taken; and for each tag, what these were when it came free itself.
+    frees: u64,
+    takes: u64,
+    freed_at: Vec<(u64, u64)>,
+    /// Its last answer was as it should be: the card has nothing against the tag.
+    clean: Vec<bool>,
+    /// Of the tags taken last: how many had come free since each had.
+    slack: [u64; 8],
     /// A completion that comes right behind the one before.
     behind: Option<Packet>,
     /// Strays that wait for their moment: places in the log.
@@ -117,8 +136,12 @@ impl RootPort {
             faults: Faults::new(settings, Random::new(random.next())),
             jobs: VecDeque::new(),
             busy_tags: vec![false; 1024],
-            busy: 0,
             used: 0,
+            frees: 0,
+            takes: 0,
+            freed_at: vec![(0, 0); 1024],
+            clean: vec![false; 1024],
+            slack: [0; 8],
             behind: None,
             strays: VecDeque::new(),
             random,
@@ -137,15 +160,19 @@ impl RootPort {
     pub fn take_tag(&mut self, tag: u16) -> bool {
         let tag = tag & 1023;
         self.used = self.used.max(tag + 1);
-        let free = !std::mem::replace(&mut self.busy_tags[usize::from(tag)], true);
-        self.busy += u16::from(free);
-        free
+        self.slack.rotate_right(1);
+        self.slack[0] = self.frees - self.freed_at[usize::from(tag)].0;
+        self.takes += 1;
+        self.clean[usize::from(tag)] = false;
+        !std::mem::replace(&mut self.busy_tags[usize::from(tag)], true)
     }
 
     /// A tag is free again: its last completion has left, or none will.
     pub fn free_tag(&mut self, tag: u16) {
-        let busy = std::mem::replace(&mut self.busy_tags[usize::from(tag) & 1023], false);
-        self.busy -= u16::from(busy);
+        let tag = usize::from(tag) & 1023;
+        self.frees += 1;
+        self.freed_at[tag] = (self.frees, self.takes);
+        self.busy_tags[tag] = false;
     }
 
     /// A read request has arrived at `now`. Returns a warning when it is refused because of its address.
@@ -174,7 +201,7 @@ impl RootPort {
             }
             Some(Mischief { fault: Fault::Unexpected, entry, .. }) => self.strays.push_back(entry),
             _ if hit == Some(Fault::Drop) => {
-                self.give_up(&job);
+                self.give_up(now, &job);
                 return warning;
             }
             _ => (),
@@ -191,10 +218,10 @@ impl RootPort {
     }
 
     /// Nothing more of this answer comes.
-    fn give_up(&mut self, job: &Job) {
+    fn give_up(&mut self, now: u64, job: &Job) {
         if let Some(mischief) = job.mischief {
             let entry = &mut self.faults.log[mischief.entry];
-            (entry.happened, entry.over) = (true, true);
+            (entry.happened, entry.over, entry.sent) = (true, true, now / 1000);
         }
         // The card gives the tag out again only when it must not come back: after its own bound.
         self.free_tag(job.tag);
@@ -205,31 +232,56 @@ impl RootPort {
         !self.jobs.is_empty() || self.behind.is_some()
     }
 
+    /// No fault is to come any more.
+    pub fn forgive(&mut self) {
+        self.faults.forgive();
+        self.strays.clear();
+    }
+
     /// The link went down: nothing is answered any more.
-    pub fn clear(&mut self) {
+    pub fn clear(&mut self, now: u64) {
+        self.faults.lose_link(now);
         self.jobs.clear();
         self.behind = None;
         self.strays.clear();
         self.busy_tags.fill(false);
-        self.busy = 0;
     }
 
-    /// Behind the last completion of an answer: a stray one, if any waits, and if the card has other tags to take before this one.
-    fn send_stray(&mut self, last: &Packet, tag: u16, pool: &mut Pool) {
-        if self.busy * 2 > self.used || self.behind.is_some() {
-            return;
+    /// The card has seen all of this completion. If it was its tag's last one, and short, and something stray is to come: what may come
+    /// next.
+    pub fn seen(&mut self, packet: &Packet, lanes: usize) -> Option<Stray> {
+        let Head::Completion { tag, dwords, byte_count, lower_addr, .. } = packet.head else { return None };
+        let most = STRAY_BEATS * lanes;
+        let last = byte_count + u16::from(lower_addr & 3) <= dwords * 4;
+        if self.strays.is_empty() || !last || packet.payload.len() > most || !self.may_stray(tag) {
+            return None;
         }
-        let Some(entry) = self.strays.pop_front() else { return };
-        let time = last.time;
-        let mut payload = pool.take();
-        let log = &mut self.faults.log[entry];
-        (log.tag, log.happened, log.last) = (tag, true, true);
-        self.behind = Some(if log.fault == Fault::Duplicate {
-            payload.extend_from_slice(&last.payload);
-            Packet { head: last.head, payload, time }
+        let entry = self.strays.pop_front()?;
+        let mut stray = Packet { head: packet.head, payload: packet.payload.clone(), time: packet.time };
+        if self.faults.log[entry].fault == Fault::Unexpected {
+            self.faults.make_stray(&mut stray, self.used..1 << self.tag_bits, most as u64);
+        }
+        Some(Stray { packet: stray, tag, entry })
+    }
+
+    /// Whether a completion to a tag that is free can hit no read: the card has many others to take before that one.
+    fn may_stray(&self, tag: u16) -> bool {
+        let tag = usize::from(tag) & 1023;
+        let pool = self.slack.iter().copied().min().unwrap_or(0);
+        !self.busy_tags[tag] && self.clean[tag] && pool >= self.takes - self.freed_at[tag].1 + SLACK
+    }
+
+    /// Whether the stray completion may come now; otherwise it waits for another moment. `offered`: the card is about to take its tag.
+    pub fn let_stray(&mut self, stray: &Stray, offered: bool, now: u64) -> bool {
+        let may = !offered && self.may_stray(stray.tag);
+        if may {
+            let Head::Completion { tag, .. } = stray.packet.head else { return false };
+            let log = &mut self.faults.log[stray.entry];
+            (log.tag, log.happened, log.last, log.over, log.sent) = (tag, true, true, true, now / 1000);
         } else {
-            self.faults.stray(tag, self.used..1 << self.tag_bits, payload, time)
-        });
+            self.strays.push_back(stray.entry);
+        }
+        may
     }
 
     /// How many of the bytes left go into the next completion: to a boundary, unless they are the last ones.
@@ -288,7 +340,7 @@ impl Completions for RootPort {
         if let Some(mischief) = &mut job.mischief {
             let entry = &mut self.faults.log[mischief.entry];
             entry.after += u32::from(mischief.happened);
-            entry.over = last;
+            (entry.over, entry.sent) = (last, limit / 1000);
             match hit {
                 Some(Fault::Duplicate) if last => self.strays.push_back(mischief.entry),
                 Some(Fault::Duplicate) if ok => {
@@ -308,9 +360,10 @@ impl Completions for RootPort {
         }
         if last {
             let tag = job.tag;
+            let spoilt = job.mischief.is_some_and(|mischief| self.faults.log[mischief.entry].happened);
+            self.clean[usize::from(tag) & 1023] = ok && !spoilt;
             self.jobs.remove(index);
             self.free_tag(tag);
-            self.send_stray(&packet, tag, pool);
         } else {
             (job.at, job.left) = (at + u64::from(portion), left - portion);
             let portion = self.portion(at + u64::from(portion), left - portion);
@@ -318,7 +371,7 @@ impl Completions for RootPort {
             job.portion = portion;
             if job.hit() == Some(Fault::Drop) {
                 if let Some(job) = self.jobs.remove(index) {
-                    self.give_up(&job);
+                    self.give_up(limit, &job);
                 }
             }
         }

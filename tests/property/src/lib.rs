@@ -13,12 +13,20 @@
 //! - [`device`]: names of devices with random settings
 //! - [`lane`]: one way to the card and, if the core answers, back
 //! - [`run`](mod@run): the run
+//!
+//! [`storm`] does the same in bad weather, below the library, where the simulator's faults can be laid at their doors: with [`watch`], a bus
+//! that knows whose memory the card reads, and [`ledger`], what must come back when sends may fail.
 
 pub mod contents;
 pub mod device;
 pub mod lane;
+pub mod ledger;
 pub mod random;
+mod reckoning;
 pub mod reference;
 pub mod run;
+pub mod storm;
+mod voyage;
+pub mod watch;
 
 pub use run::{run, Coverage, Plan, Report};

@@ -138,18 +138,28 @@ impl fmt::Display for Report {
 }
 
 /// The last things that were done, for the report of a failure.
-#[derive(Default)]
-pub struct Diary(VecDeque<String>);
+pub struct Diary {
+    lines: VecDeque<String>,
+    most: usize,
+}
 
 impl Diary {
-    const LINES: usize = 40;
+    /// A diary of so many lines.
+    pub fn new(most: usize) -> Diary {
+        Diary { lines: VecDeque::new(), most }
+    }
 
     /// One more line.
     pub fn note(&mut self, line: String) {
-        if self.0.len() == Self::LINES {
-            self.0.pop_front();
+        if self.lines.len() == self.most {
+            self.lines.pop_front();
         }
-        self.0.push_back(line);
+        self.lines.push_back(line);
+    }
+
+    /// The lines, the oldest first.
+    pub fn lines(&self) -> impl Iterator<Item = &String> {
+        self.lines.iter()
     }
 }
 
@@ -172,11 +182,11 @@ const PATIENCE: u32 = 3000;
 pub fn run(plan: &Plan) -> Result<Report, String> {
     let mut random = Random::new(plan.seed);
     let name = if plan.vary { crate::device::vary(&plan.device, &mut random) } else { plan.device.clone() };
-    let mut shared = Shared { random, diary: Diary::default(), coverage: Coverage::default(), progress: 0 };
+    let mut shared = Shared { random, diary: Diary::new(40), coverage: Coverage::default(), progress: 0 };
     let began = Instant::now();
     stream(&name, plan, &mut shared, began).map_err(|what| {
         let Plan { seed, transfers, .. } = plan;
-        let last: String = shared.diary.0.iter().map(|line| format!("\n    {line}")).collect();
+        let last: String = shared.diary.lines().map(|line| format!("\n    {line}")).collect();
         format!("{what}\n  device {name}\n  again with TOWPATH_SEED={seed} TOWPATH_TRANSFERS={transfers}; done last:{last}")
     })
 }
