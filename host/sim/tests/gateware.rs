@@ -181,6 +181,49 @@ fn a_read_that_is_never_answered_times_out() {
     fault(&[(Fault::Drop, Status::Timeout)]);
 }
 
+/// Interrupts and nanoseconds for batches of eight messages there and back, of which only the last is waited for, by plain interrupt.
+fn batches(moderation: Option<(u16, Duration)>) -> (u64, u64) {
+    const BATCHES: usize = 8;
+    const MESSAGES: usize = 8;
+    let card = open("", Notify::Interrupt);
+    if let Some((entries, time)) = moderation {
+        card.sender.set_moderation(entries, time).unwrap();
+        card.receiver.set_moderation(entries, time).unwrap();
+    }
+    let mut from = pattern(2048, 1);
+    let mut to = vec![0; 2048];
+    let piece = |memory: &mut [u8]| Piece { memory: memory.as_mut_ptr(), bytes: memory.len() };
+    let before = card.bus.statistics().unwrap();
+    for _ in 0..BATCHES {
+        // Safety: the buffers live until all completions have come; what is received is looked at by nobody.
+        let mut receive = || unsafe { card.receiver.submit(&[piece(&mut to)], Message::default(), None).unwrap() };
+        let into: Vec<_> = (0..MESSAGES).map(|_| receive()).collect();
+        // Safety: as above.
+        let mut send = || unsafe { card.sender.submit(&[piece(&mut from)], Message::default(), None).unwrap() };
+        let out: Vec<_> = (0..MESSAGES).map(|_| send()).collect();
+        for (channel, tickets) in [(&card.receiver, into), (&card.sender, out)] {
+            for ticket in tickets.into_iter().rev() {
+                assert_eq!(channel.wait(ticket, TIMEOUT).unwrap().bytes, 2048);
+            }
+        }
+    }
+    let took = card.bus.statistics().unwrap().since(&before);
+    (took.interrupts, took.picoseconds / 1000)
+}
+
+#[test]
+fn moderation_wakes_the_program_less_often_and_loses_nothing() {
+    let plain = batches(None);
+    let by_count = batches(Some((8, Duration::from_micros(100))));
+    let by_time = batches(Some((u16::MAX, Duration::from_micros(4))));
+    let off = batches(Some((8, Duration::ZERO)));
+    eprintln!("interrupts and ns for 8 batches of 8 messages there and back: plain {plain:?}, by count {by_count:?}, by time {by_time:?}");
+    // One a batch is what a full count amounts to; by time, the program comes so much later.
+    assert!(by_count.0 <= 8 && by_count.0 < plain.0 && by_count.1 <= plain.1 + plain.1 / 10);
+    assert!(by_time.0 < plain.0 && by_time.1 > plain.1);
+    assert!(off.0 > by_count.0, "a time of zero turns it off: {off:?}");
+}
+
 #[test]
 fn two_cards_run_on_one_clock() {
     let library = model();
