@@ -43,9 +43,9 @@ class Configuration:
     @property
     def parameters(self) -> dict[str, int]:
         # Wider paths need more in flight for the same latency of 1 us: as `./run bench` builds them (cores/bench).
-        wide = {256: {"LANDING_BYTES": 16384, "SENDING_BYTES": 16384}, 512: {"TAGS": 64, "LANDING_BYTES": 32768, "SENDING_BYTES": 32768}}
-        wide = wide.get(self.width, {})
-        return {"DATA_WIDTH": self.width, "H2C": self.h2c, "C2H": self.c2h, **wide}
+        room = {256: 16384, 512: 32768}.get(self.width, 8192)
+        rooms = {"TAGS": 64 if self.width == 512 else 32, "LANDING_BYTES": room, "SENDING_BYTES": room}
+        return {"DATA_WIDTH": self.width, "H2C": self.h2c, "C2H": self.c2h, **rooms}
 
 
 CONFIGURATIONS = [Configuration(128, n, n) for n in (1, 2, 4)] + [Configuration(width, 1, 1) for width in (64, 256, 512)]

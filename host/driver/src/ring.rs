@@ -8,8 +8,12 @@ use std::sync::Arc;
 use towpath_bus::{Access, Bus};
 use towpath_contract as contract;
 
+const PAGE: usize = 4096;
+
 pub(crate) struct Ring {
     memory: Dma,
+    /// Bytes before the ring, which the card wants aligned to its own size.
+    skip: usize,
     pub log2: u32,
     /// Entries reaped since the channel was enabled, modulo 2^32.
     pub consumer: u32,
@@ -19,12 +23,15 @@ impl Ring {
     /// A ring that cannot overflow at this queue depth: an entry for each descriptor, and a start for each and one more.
     pub fn allocate(bus: &Arc<dyn Bus>, queue_depth: u16) -> Result<Ring> {
         let entries = (2 * u32::from(queue_depth) + 2).next_power_of_two().max(4);
-        let memory = Dma::allocate(bus, entries as usize * contract::COMPLETION_BYTES, Access::ReadWrite)?;
-        Ok(Ring { memory, log2: entries.trailing_zeros(), consumer: 0 })
+        let bytes = entries as usize * contract::COMPLETION_BYTES;
+        // Memory is aligned to pages, as the program sees it and as the card does; the bus says nothing of more.
+        let memory = Dma::allocate(bus, if bytes > PAGE { 2 * bytes - PAGE } else { bytes }, Access::ReadWrite)?;
+        let skip = (memory.address.next_multiple_of(bytes as u64) - memory.address) as usize;
+        Ok(Ring { memory, skip, log2: entries.trailing_zeros(), consumer: 0 })
     }
 
     pub fn address(&self) -> u64 {
-        self.memory.address
+        self.memory.address + self.skip as u64
     }
 
     /// Forget everything; the card must not be writing.
@@ -38,16 +45,32 @@ impl Ring {
         let index = (self.consumer & ((1 << self.log2) - 1)) as usize;
         let phase = ((self.consumer >> self.log2) & 1) as u8 ^ contract::COMPLETION_FLAGS_PHASE_MASK;
         // The phase is in the upper word. The card writes the entry whole: once the phase is new, so is the rest, and what it tells of.
-        let high = self.memory.word(2 * index + 1).to_le_bytes();
+        let high = self.memory.word(self.skip / 8 + 2 * index + 1).to_le_bytes();
         if high[7] & contract::COMPLETION_FLAGS_PHASE_MASK != phase {
             return None;
         }
         fence(Ordering::Acquire);
-        let low = self.memory.word(2 * index).to_le_bytes();
+        let low = self.memory.word(self.skip / 8 + 2 * index).to_le_bytes();
         let mut image = [0; contract::COMPLETION_BYTES];
         image[..8].copy_from_slice(&low);
         image[8..].copy_from_slice(&high);
         self.consumer = self.consumer.wrapping_add(1);
         Some(contract::Completion::from_le_bytes(image))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ring_is_aligned_to_its_size() {
+        let bus: Arc<dyn Bus> = Arc::new(crate::mock::MockBus::new(crate::mock::Settings::default()));
+        for queue_depth in [1, 16, 127, 128, 1000, 30_000] {
+            let ring = Ring::allocate(&bus, queue_depth).unwrap();
+            let bytes = contract::COMPLETION_BYTES << ring.log2;
+            assert_eq!(ring.address() % bytes as u64, 0, "queue depth {queue_depth}");
+            assert!(bytes >= (2 * usize::from(queue_depth) + 2) * contract::COMPLETION_BYTES);
+        }
     }
 }
