@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The property test itself: with one line of the gateware changed, it must fail. Each fault is put into a copy of the sources, and
-//! the test of streams runs
-//! over it in a process of its own.
+//! The property tests themselves: with one line of the gateware changed, they must fail. Each fault is put into a copy of the sources, and
+//! the test of streams, or that of storms, runs over it in a process of its own.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use towpath_property::{run, Plan};
+use towpath_property::{run, storm, Plan};
 
-/// Says that this process is the one with the fault, and where its core is.
+/// Says that this process is the one with the fault, and where its core is; and which test is to notice.
 const CHILD: &str = "TOWPATH_PLANTED";
+const TEST: &str = "TOWPATH_PLANTED_TEST";
+const STREAMS: &str = "streams";
+const STORMS: &str = "storms";
 
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
@@ -31,8 +33,8 @@ impl Drop for Folder {
     }
 }
 
-/// What a run says of gateware with `line` of `file` replaced.
-fn with_fault(name: &str, file: &str, line: &str, instead: &str) -> String {
+/// What a run of `test` says of gateware with `line` of `file` replaced.
+fn with_fault(test: &str, name: &str, file: &str, line: &str, instead: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let home = Folder(std::env::temp_dir().join(format!("towpath-planted-{}-{name}", std::process::id())));
     for folder in ["gateware", "contract/generated", "cores/loopback"] {
@@ -46,6 +48,7 @@ fn with_fault(name: &str, file: &str, line: &str, instead: &str) -> String {
         .args(["--exact", "the_copy_without_a_fault_is_good", "--nocapture"])
         .env("TOWPATH_HOME", &home.0)
         .env(CHILD, home.0.join("cores/loopback"))
+        .env(TEST, test)
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -56,8 +59,14 @@ fn with_fault(name: &str, file: &str, line: &str, instead: &str) -> String {
 /// The run over gateware with a fault, in the process whose TOWPATH_HOME holds it.
 fn child(core: &str) {
     let mut seen = "nothing was noticed".to_string();
+    let storms = std::env::var(TEST).is_ok_and(|test| test == STORMS);
     for seed in 1..=4 {
-        if let Err(what) = run(&Plan { device: format!("sim:{core}"), vary: true, seed, transfers: 60 }) {
+        let outcome = if storms {
+            storm::run(&storm::Plan { core: core.into(), width: 128, seed, faults: 150 }).map(drop)
+        } else {
+            run(&Plan { device: format!("sim:{core}"), vary: true, seed, transfers: 60 }).map(drop)
+        };
+        if let Err(what) = outcome {
             seen = format!("seed {seed}: {}", what.lines().next().unwrap_or_default());
             break;
         }
@@ -74,7 +83,7 @@ fn the_copy_without_a_fault_is_good() {
     if let Ok(core) = std::env::var(CHILD) {
         return child(&core);
     }
-    let said = with_fault("none", "gateware/dma/tp_h2c.sv", "room_freed <= free_next;", "room_freed <= free_next;");
+    let said = with_fault(STREAMS, "none", "gateware/dma/tp_h2c.sv", "room_freed <= free_next;", "room_freed <= free_next;");
     assert_eq!(verdict(&said), "nothing was noticed");
 }
 
@@ -82,10 +91,32 @@ fn the_copy_without_a_fault_is_good() {
 #[test]
 fn room_that_is_freed_too_early_is_noticed() {
     let said = with_fault(
+        STREAMS,
         "room",
         "gateware/dma/tp_h2c.sv",
         "if (load || !run || (read_grant && run_over)) room_freed <= free_next;",
         "room_freed <= free_next;",
     );
     assert!(verdict(&said).contains("should be"), "{}", verdict(&said));
+}
+
+/// A read that is given up leaves its tag free at once, though its answer may still come.
+#[test]
+fn a_quarantine_that_is_none_is_noticed() {
+    let said = with_fault(
+        STORMS,
+        "quarantine",
+        "gateware/dma/tp_landing.sv",
+        "assign free_valid = s_valid && s_last && out && final_packet && !s_overdue && !(known && bad);",
+        "assign free_valid = finished || (s_valid && s_last && out && final_packet && !s_overdue);",
+    );
+    assert!(verdict(&said).contains("is still in flight"), "{}", verdict(&said));
+}
+
+/// A completion's byte count is taken for what it says.
+#[test]
+fn a_byte_count_that_nobody_checks_is_noticed() {
+    let said =
+        with_fault(STORMS, "count", "gateware/dma/tp_landing.sv", "(s_hdr.byte_count != bytes || s_hdr.lower_addr", "(s_hdr.lower_addr");
+    assert_ne!(verdict(&said), "nothing was noticed");
 }
