@@ -32,9 +32,10 @@ gateware/dma/tp_dma.sv
 gateware/dma/tp_front.sv
 gateware/dma/tp_h2c.sv
 gateware/dma/tp_landing.sv
-gateware/dma/tp_list.sv
+gateware/dma/tp_lists.sv
 gateware/dma/tp_posted_merge.sv
 gateware/dma/tp_read_issue.sv
 gateware/dma/tp_ring.sv
+gateware/dma/tp_store.sv
 gateware/dma/tp_tags.sv
 gateware/tp_core.sv

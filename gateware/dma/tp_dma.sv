@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The data mover: descriptors in, memory reads and writes out, streams to and from the user core, completions to the host.
 //
-//   push -> tp_front (a channel's queue and pieces) -> tp_h2c -> tp_read_issue -> link -> tp_landing -> tp_h2c -> user core
+//   push -> tp_store -> tp_front (a channel's descriptors and pieces) -> tp_h2c -> tp_read_issue -> link -> tp_landing -> tp_h2c -> user core
 //                                                   -> tp_c2h <- user core;  tp_c2h -> tp_c2h_writer -> tp_posted_merge -> link
 //   ends of descriptors -> tp_ring -> tp_posted_merge;  fires -> MSI-X (control) -> tp_posted_merge
 //
@@ -116,7 +116,8 @@ module tp_dma
   localparam int KW = $clog2(KEEP);
   localparam int BW = $clog2(SENDING_BYTES);
   localparam int TW = $clog2(TAGS);
-  localparam int CLIENTS = H2C + CHANNELS;  // of reads: data of the H2C channels, then lists of all
+  localparam int QW = $clog2(QUEUE_DEPTH);
+  localparam int CLIENTS = H2C + 1;  // of reads: data of the H2C channels, and lists
   localparam int CONTEXT = 1 + CW + SW + DW;
   localparam int SOURCES = H2C + 1;  // of entries
 
@@ -274,21 +275,82 @@ module tp_dma
   logic [CLIENTS-1:0][CONTEXT-1:0] want_context;
 
   logic list_valid, list_last, list_failed;
-  logic [CW-1:0] list_channel;
+  logic [CW-1:0] list_channel, fetch_channel;
   logic [127:0] list_entry;
   logic [7:0] list_status;
+  logic [CHANNELS-1:0] push_accept, row_want, row_grant, row_valid;
+  logic [CHANNELS-1:0][QW-1:0] push_at, row_want_at;
+  logic [128:0] row;
+  logic row_malformed, row_inline;
+  logic [CHANNELS-1:0] list_start, list_stop, list_finish, list_over, list_quiet, hungry, piece_valid;
+  logic [CHANNELS-1:0][7:0] list_end;
+  logic [63:0] piece_addr;
+  logic [31:0] piece_bytes;
+  logic [6:0] fetch_bytes;
+  logic list_hold;
+
+  tp_store #(
+      .CHANNELS(CHANNELS),
+      .ROWS(QUEUE_DEPTH),
+      .INLINE_SLOTS(INLINE_SLOTS)
+  ) i_store (
+      .clk,
+      .rst,
+      .push_valid(|push_accept),
+      .push_channel,
+      .push_at(push_at[push_channel]),
+      .push_row({push_torn, push_descriptor}),
+      .hold(list_hold),
+      .want(row_want),
+      .want_at(row_want_at),
+      .grant(row_grant),
+      .row_valid,
+      .row,
+      .row_malformed,
+      .row_inline
+  );
+  tp_lists #(
+      .CHANNELS(CHANNELS)
+  ) i_lists (
+      .clk,
+      .rst,
+      .start(list_start),
+      .start_addr(row[63:0]),
+      .stop(list_stop),
+      .finish(list_finish),
+      .fetch_valid(want[H2C]),
+      .fetch_grant(grant[H2C]),
+      .fetch_channel,
+      .fetch_addr(want_addr[H2C]),
+      .fetch_bytes,
+      .entry_valid(list_valid),
+      .entry_channel(list_channel),
+      .entry(list_entry),
+      .entry_last(list_last),
+      .entry_failed(list_failed),
+      .entry_status(list_status),
+      .hold(list_hold),
+      .hungry,
+      .piece_valid,
+      .piece_addr,
+      .piece_bytes,
+      .over(list_over),
+      .status(list_end),
+      .quiet(list_quiet)
+  );
+  assign want_bytes[H2C] = 13'(fetch_bytes);
+  assign want_context[H2C] = {1'b1, fetch_channel, SW'(0), DW'(0)};
 
   for (genvar c = 0; c < CHANNELS; c++) begin : g_front
-    logic [6:0] bytes;
     tp_front #(
         .QUEUE_DEPTH(QUEUE_DEPTH),
-        .INLINE_SLOTS(c < H2C ? INLINE_SLOTS : 0)
+        .INLINE(c < H2C)
     ) i_front (
         .clk,
         .rst,
         .push_valid(push_valid && push_channel == CW'(c)),
-        .push_torn,
-        .push_descriptor,
+        .push_accept(push_accept[c]),
+        .push_at(push_at[c]),
         .cancel(cancel_valid && cancel_channel == CW'(c)),
         .enabled(enabled[c]),
         .resetting(resetting[c]),
@@ -300,15 +362,23 @@ module tp_dma
         .error_pulse(alarm[c]),
         .overflows(overflows[c]),
         .idle(front_idle[c]),
-        .fetch_valid(want[H2C+c]),
-        .fetch_grant(grant[H2C+c]),
-        .fetch_addr(want_addr[H2C+c]),
-        .fetch_bytes(bytes),
-        .entry_valid(list_valid && !list_failed && list_channel == CW'(c)),
-        .entry(list_entry),
-        .entry_last(list_last),
-        .fail_valid(list_valid && list_failed && list_channel == CW'(c)),
-        .fail_status(list_status),
+        .want(row_want[c]),
+        .want_at(row_want_at[c]),
+        .grant(row_grant[c]),
+        .row_valid(row_valid[c]),
+        .row,
+        .row_malformed,
+        .row_inline,
+        .list_start(list_start[c]),
+        .list_stop(list_stop[c]),
+        .list_finish(list_finish[c]),
+        .hungry(hungry[c]),
+        .piece_valid(piece_valid[c]),
+        .piece_addr,
+        .piece_bytes,
+        .list_over(list_over[c]),
+        .list_status(list_end[c]),
+        .list_quiet(list_quiet[c]),
         .d_valid(d_valid[c]),
         .d_cookie(d_cookie[c]),
         .d_end(d_end[c]),
@@ -331,8 +401,6 @@ module tp_dma
         .stopping(stopping[c]),
         .stop_status(stop_status[c])
     );
-    assign want_bytes[H2C+c] = 13'(bytes);
-    assign want_context[H2C+c] = {1'b1, CW'(c), SW'(0), DW'(0)};
   end
 
   // ------------------------------------------------------------------------------------------------ reads
@@ -449,23 +517,20 @@ module tp_dma
       .take(1'b1),
       .grant(read_pick)
   );
+  logic [HW-1:0] inject_channel, read_channel;
   always_comb begin
-    inject_at = '0;
-    inject_count = '0;
-    inject_word = '0;
-    read_at = '0;
-    read_new = '0;
+    inject_channel = '0;
+    read_channel = '0;
     for (int c = 0; c < NH; c++) begin
-      if (inject_pick[c]) begin
-        inject_at |= (AW - 2)'(c * LANDING_BYTES / 4) | (AW - 2)'(inject_dword[c]);
-        inject_count |= inject_dwords[c];
-        inject_word |= inject_data[c];
-      end
-      if (read_pick[c]) begin
-        read_at |= AW'(c * LANDING_BYTES) | AW'(read_byte[c]);
-        read_new |= read_meta[c];
-      end
+      if (inject_pick[c]) inject_channel |= HW'(c);
+      if (read_pick[c]) read_channel |= HW'(c);
     end
+    inject_at = (AW - 2)'({inject_channel, inject_dword[inject_channel]});
+    inject_count = inject_dwords[inject_channel];
+    inject_word = inject_data[inject_channel];
+    read_at = AW'({read_channel, read_byte[read_channel]});
+    read_new = read_meta[read_channel];
+    read_new.channel = read_channel;
     for (int b = 0; b < KEEP; b++)
     put_lanes[b] = (KW + 1)'(b) >= (KW + 1)'(put_meta.lane) && (KW + 1)'(b) < (KW + 1)'(put_meta.lane) + put_meta.bytes;
   end
@@ -607,7 +672,7 @@ module tp_dma
         .toffset(h2c_offset[c]),
         .tuser(h2c_user[c])
     );
-    assign read_meta[c].channel = HW'(c);
+    assign read_meta[c].channel = '0;
     assign want_context[c] = {1'b0, CW'(c), slot, dword};
     assign entry_channel[c] = CW'(c);
     assign abandon[c] = 1'b0;

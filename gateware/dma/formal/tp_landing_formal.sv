@@ -5,7 +5,7 @@
 //
 // Headers are anything, in any order. Assumed: a packet's header stands beside all its beats, of which there are as many as its length says
 // (the endpoint's duty); tags are handed out as tp_tags is proved to do; a request asks for no more than the landing RAM holds and a list
-// fetch is the rest of an aligned 64-byte block, one under way for each channel (tp_h2c, tp_list). One tag is watched, any one.
+// fetch is the rest of an aligned 64-byte block, one under way for each channel (tp_h2c, tp_lists). One tag is watched, any one.
 module tp_landing_formal
   import tp_tlp_pkg::*;
   import towpath_pkg::*;
