@@ -50,6 +50,7 @@ module tp_c2h
     input  logic [31:0] p_bytes,
     output logic        take,
     output logic [12:0] take_bytes,
+    output logic        take_all,           // of the piece
     output logic        abandon,
     output logic        finish,
     input  logic        stopping,
@@ -162,7 +163,7 @@ module tp_c2h
   state_e state;
   logic announced, ended, starting;
   logic [12:0] plan_bytes;
-  logic plan_ends;
+  logic plan_ends, plan_all;
   logic [31:0] moved;
 
   always_ff @(posedge clk) begin
@@ -170,6 +171,7 @@ module tp_c2h
       LOOK: begin
         plan_bytes <= bytes;
         plan_ends <= ends_here;
+        plan_all <= 32'(bytes) == p_bytes;
         if (announce && head_valid && !announced && !stopping && !flush) state <= START;
         else if (d_valid && d_over) state <= END;
         else if (p_valid && !stopping && (ends_here || 32'(at_hand) >= 32'(room))) begin
@@ -223,6 +225,7 @@ module tp_c2h
 
   assign take = state == WRITE && command_ready;
   assign take_bytes = plan_bytes;
+  assign take_all = plan_all;
   assign finish = state == END && d_over && command_ready;
   assign message_over = finish && ended;
   assign abandon = ended;                   // a message that ends in the middle of a list

@@ -174,7 +174,7 @@ module tp_dma
   end
 
   // ------------------------------------------------------------------------------------------------ rings
-  logic [CHANNELS-1:0] d_valid, d_end, d_inline, d_over, d_complete, d_broken, f_valid, take, abandon, finish, stopping;
+  logic [CHANNELS-1:0] d_valid, d_end, d_inline, d_over, d_complete, d_broken, f_valid, f_last, take, take_all, abandon, finish, stopping;
   logic [CHANNELS-1:0][15:0] d_cookie;
   logic [CHANNELS-1:0][7:0] d_status, stop_status;
   logic [CHANNELS-1:0][31:0] d_bytes, d_user, f_bytes;
@@ -281,11 +281,12 @@ module tp_dma
   logic [CHANNELS-1:0] push_accept, row_want, row_grant, row_valid;
   logic [CHANNELS-1:0][QW-1:0] push_at, row_want_at;
   logic [128:0] row;
-  logic row_malformed, row_inline;
+  logic row_malformed, row_inline, row_empty;
   logic [CHANNELS-1:0] list_start, list_stop, list_finish, list_over, list_quiet, hungry, piece_valid;
   logic [CHANNELS-1:0][7:0] list_end;
   logic [63:0] piece_addr;
   logic [31:0] piece_bytes;
+  logic piece_empty;
   logic [6:0] fetch_bytes;
   logic list_hold;
 
@@ -307,7 +308,8 @@ module tp_dma
       .row_valid,
       .row,
       .row_malformed,
-      .row_inline
+      .row_inline,
+      .row_empty
   );
   tp_lists #(
       .CHANNELS(CHANNELS)
@@ -334,6 +336,7 @@ module tp_dma
       .piece_valid,
       .piece_addr,
       .piece_bytes,
+      .piece_empty,
       .over(list_over),
       .status(list_end),
       .quiet(list_quiet)
@@ -369,6 +372,7 @@ module tp_dma
         .row,
         .row_malformed,
         .row_inline,
+        .row_empty,
         .list_start(list_start[c]),
         .list_stop(list_stop[c]),
         .list_finish(list_finish[c]),
@@ -376,6 +380,7 @@ module tp_dma
         .piece_valid(piece_valid[c]),
         .piece_addr,
         .piece_bytes,
+        .piece_empty,
         .list_over(list_over[c]),
         .list_status(list_end[c]),
         .list_quiet(list_quiet[c]),
@@ -392,10 +397,12 @@ module tp_dma
         .d_offset(d_offset[c]),
         .d_user(d_user[c]),
         .p_valid(f_valid[c]),
+        .p_last(f_last[c]),
         .p_addr(f_addr[c]),
         .p_bytes(f_bytes[c]),
         .take(take[c]),
         .take_bytes(take_bytes[c]),
+        .take_all(take_all[c]),
         .abandon(abandon[c]),
         .finish(finish[c]),
         .stopping(stopping[c]),
@@ -615,15 +622,16 @@ module tp_dma
         .d_complete(d_complete[c]),
         .d_broken(d_broken[c]),
         .d_status(d_status[c]),
-        .d_bytes(d_bytes[c]),
         .d_length(d_length[c]),
         .d_offset(d_offset[c]),
         .d_user(d_user[c]),
         .p_valid(f_valid[c]),
+        .p_last(f_last[c]),
         .p_addr(f_addr[c]),
         .p_bytes(f_bytes[c]),
         .take(take[c]),
         .take_bytes(take_bytes[c]),
+        .take_all(take_all[c]),
         .finish(finish[c]),
         .stopping(stopping[c]),
         .stop_status(stop_status[c]),
@@ -743,6 +751,7 @@ module tp_dma
         .p_bytes(f_bytes[C]),
         .take(take[C]),
         .take_bytes(take_bytes[C]),
+        .take_all(take_all[C]),
         .abandon(abandon[C]),
         .finish(finish[C]),
         .stopping(stopping[C]),

@@ -40,6 +40,7 @@ module tp_front
     input  logic [128:0]  row,
     input  logic          row_malformed,
     input  logic          row_inline,
+    input  logic          row_empty,
 
     // tp_lists
     output logic       list_start,
@@ -49,6 +50,7 @@ module tp_front
     input  logic       piece_valid,
     input  logic [63:0] piece_addr,
     input  logic [31:0] piece_bytes,
+    input  logic        piece_empty,
     input  logic       list_over,
     input  logic [7:0] list_status,
     input  logic       list_quiet,
@@ -66,10 +68,12 @@ module tp_front
     output logic [63:0] d_offset,
     output logic [31:0] d_user,
     output logic        p_valid,          // p_bytes is not 0
+    output logic        p_last,           // no piece comes after it
     output logic [63:0] p_addr,
     output logic [31:0] p_bytes,
     input  logic        take,
     input  logic [12:0] take_bytes,
+    input  logic        take_all,         // of the piece, unless `abandon` follows
     input  logic        abandon,          // the engine wants no more of it
     input  logic        finish,
     output logic        stopping,         // start nothing new
@@ -101,7 +105,8 @@ module tp_front
   assign head_prefix = !head_torn && (head_kind == TP_KIND_ATTRIBUTES || head_kind == TP_KIND_MESSAGE_LENGTH);
 
   logic is_list;
-  logic [7:0] own_status;                 // 0: none yet
+  logic p_none, d_none;  // p_bytes, d_bytes are 0
+  logic [7:0] own_status;  // 0: none yet
   assign want = !d_valid && !loading && rd != wr && !(cancelling && rd == mark);
   assign want_at = rd[AW-1:0];
   assign pop = row_valid;
@@ -142,36 +147,42 @@ module tp_front
 
   // ------------------------------------------------------------------------------------------------ the descriptor in hand
   assign list_start = pop && !head_torn && head_kind == TP_KIND_LIST && !stopping;
-  assign list_stop = stopping || abandon || own_status != 0 || d_bytes == '0;
+  assign list_stop = stopping || abandon || own_status != 0 || d_none;
   assign list_finish = finish && is_list;
 
-  assign hungry = is_list && p_bytes == '0 && d_bytes != '0 && own_status == '0;
+  assign hungry = is_list && p_none && !d_none && own_status == '0;
 
-  assign p_valid = d_valid && p_bytes != '0;
-  assign d_complete = own_status == 0 && d_bytes == '0;
+  assign p_valid = d_valid && !p_none;
+  assign d_complete = own_status == 0 && d_none;
   // The table ends, or broke, before the descriptor does; or no request may leave. What that means stands in registers one cycle later, and
   // nobody may go on before.
   logic short_list, barred_now;
-  assign short_list = d_valid && is_list && list_over && p_bytes == '0 && d_bytes != '0 && own_status == 0;
-  assign barred_now = d_valid && barring && !cancelling && !resetting && d_bytes != '0 && own_status == 0;
-  assign d_over = d_valid && list_quiet && !short_list && !barred_now && list_stop;
+  assign short_list = d_valid && hungry && list_over;
+  assign barred_now = d_valid && barring && !cancelling && !resetting && !d_none && own_status == 0;
   always_comb begin
     if (own_status != 0) d_status = own_status;
-    else if (d_bytes == '0) d_status = TP_STATUS_DONE;
+    else if (d_none) d_status = TP_STATUS_DONE;
     else d_status = stop_status;
   end
 
   always_ff @(posedge clk) begin
+    d_over <= d_valid && list_quiet && !short_list && !barred_now && list_stop && !finish;
     if (take) begin
+      p_none <= take_all;
+      if (take_all && p_last) d_none <= 1'b1;
       p_addr <= p_addr + 64'(take_bytes);
       p_bytes <= p_bytes - 32'(take_bytes);
       d_bytes <= d_bytes - 32'(take_bytes);
     end
     if (piece_valid) begin
+      p_none <= piece_empty;
+      p_last <= piece_bytes >= d_bytes;
       p_addr <= piece_addr;
       p_bytes <= piece_bytes < d_bytes ? piece_bytes : d_bytes;
     end
     if (pop) begin
+      p_none <= row_empty || head_kind == TP_KIND_LIST;
+      p_last <= head_kind != TP_KIND_LIST;
       p_addr <= head.address;
       p_bytes <= head_kind == TP_KIND_LIST ? '0 : head.length;
     end
@@ -191,6 +202,7 @@ module tp_front
       d_inline <= row_inline;
       is_list <= list_start;
       d_bytes <= head.length;
+      d_none <= row_empty;
       d_broken <= barring && !cancelling && !resetting && !head_torn;
       if (head_torn) own_status <= TP_STATUS_TORN;
       else if (stopping) own_status <= stop_status;
@@ -215,9 +227,7 @@ module tp_front
     if (rst) begin
       d_valid <= 1'b0;
       is_list <= 1'b0;
-      own_status <= '0;
-      d_bytes <= '0;
-      p_bytes <= '0;
+      d_over <= 1'b0;
       d_offset <= '0;
       d_user <= '0;
       d_length <= '0;
@@ -225,6 +235,8 @@ module tp_front
     if (!rst) begin
       assert (!take || (p_valid && 32'(take_bytes) <= p_bytes))
       else $error("%m: took more than there is");
+      assert (!d_valid || (d_none == (d_bytes == '0) && p_none == (p_bytes == '0)) || abandon)
+      else $error("%m: lost count of bytes");
       assert (!finish || d_over)
       else $error("%m: finished too early");
       assert (!completed || outstanding != 0)

@@ -42,15 +42,16 @@ module tp_h2c
     input  logic        d_complete,
     input  logic        d_broken,
     input  logic [ 7:0] d_status,
-    input  logic [31:0] d_bytes,
     input  logic [63:0] d_length,
     input  logic [63:0] d_offset,
     input  logic [31:0] d_user,
     input  logic        p_valid,
+    input  logic        p_last,
     input  logic [63:0] p_addr,
     input  logic [31:0] p_bytes,
     output logic        take,
     output logic [12:0] take_bytes,
+    output logic        take_all,           // of the piece
     output logic        finish,
     input  logic        stopping,
     input  logic [ 7:0] stop_status,
@@ -134,16 +135,21 @@ module tp_h2c
   localparam int CAP_LOG2 = $clog2(LANDING_BYTES / 4) > 12 ? 12 : $clog2(LANDING_BYTES / 4);
   logic [3:0] cut_log2;
   logic [12:0] to_cut, bytes;
-  assign cut_log2 = 4'd7 + 4'(max_read) > 4'(CAP_LOG2) ? 4'(CAP_LOG2) : 4'd7 + 4'(max_read);
-  always_comb begin
-    to_cut = (13'd1 << cut_log2) - ({1'b0, p_addr[11:0]} & ((13'd1 << cut_log2) - 13'd1));
-    bytes = p_bytes < 32'(to_cut) ? 13'(p_bytes) : to_cut;
+  logic planned, all;  // what comes next of the piece is in `bytes`; it is the rest of it
+  always_ff @(posedge clk) cut_log2 <= 4'd7 + 4'(max_read) > 4'(CAP_LOG2) ? 4'(CAP_LOG2) : 4'd7 + 4'(max_read);
+  assign to_cut = (13'd1 << cut_log2) - ({1'b0, p_addr[11:0]} & ((13'd1 << cut_log2) - 13'd1));
+  always_ff @(posedge clk) begin
+    all <= p_bytes <= 32'(to_cut);
+    bytes <= p_bytes <= 32'(to_cut) ? 13'(p_bytes) : to_cut;
   end
 
+  // Room for the longest request is waited for, which costs nothing where requests are that long.
   logic [DW:0] room_at, room_freed;  // dwords, with a lap bit
   logic [DW:0] room_left;
+  logic room;
   logic [12:0] need;                        // dwords
   assign room_left = (DW + 1)'(1 << DW) - (room_at - room_freed);
+  always_ff @(posedge clk) room <= 32'(room_left) >= (32'd1 << (cut_log2 - 4'd2));
   assign need = 13'((14'(bytes) + 14'(p_addr[1:0]) + 14'd3) >> 2);
 
   typedef enum logic [2:0] {
@@ -160,7 +166,7 @@ module tp_h2c
   logic [12:0] copied;                      // dwords of the inline message
   logic last;
   assign first = !open;
-  assign last = d_end && 32'(bytes) == d_bytes;
+  assign last = d_end && all && p_last;
 
   // A cancel or reset may end a broken descriptor before there is a slot to close its message. The slot is then owed: it is written as
   // soon as there is one, before anything else that needs a slot.
@@ -200,6 +206,7 @@ module tp_h2c
     end
   end
   assign take_bytes = bytes;
+  assign take_all = all;
   assign want = state == ASK;
   assign want_addr = p_addr;
   assign want_bytes = bytes;
@@ -216,7 +223,7 @@ module tp_h2c
           // A descriptor of no bytes with `end` ends the message by itself.
           // One that broke leaves a message which the core must not take for whole.
           state <= (d_complete && d_end && !had_bytes) || (d_broken && open) ? EMPTY : END;
-        end else if (p_valid && !stopping && slot_free && (open || attributes_ready) && 32'(room_left) >= 32'(need)) begin
+        end else if (planned && !stopping && slot_free && (open || attributes_ready) && room) begin
           state <= d_inline ? COPY : ASK;
         end
       end
@@ -237,6 +244,7 @@ module tp_h2c
       END: if (finish) state <= LOOK;
       default: state <= LOOK;
     endcase
+    planned <= state == LOOK && p_valid;   // a cycle after the piece, as `room` a cycle after the request before
     copied <= state == COPY ? (inject_ready ? copied + 13'd2 : copied) : '0;
     if (slot_put) begin
       issue_at <= issue_at + 1'b1;

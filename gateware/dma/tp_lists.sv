@@ -43,6 +43,7 @@ module tp_lists
     output logic [CHANNELS-1:0] piece_valid,  // for this channel
     output logic [63:0]         piece_addr,
     output logic [31:0]         piece_bytes,
+    output logic                piece_empty,  // piece_bytes is 0
     output logic [CHANNELS-1:0]         over,     // no piece is left and none will come
     output logic [CHANNELS-1:0][7:0]    status,   // why, when a fetch failed; else 0
     output logic [CHANNELS-1:0]         quiet
@@ -69,7 +70,7 @@ module tp_lists
   assign hold = entry_valid && lives && is_chain;
 
   // ------------------------------------------------------------------------------------------------ pieces
-  logic [95:0] pieces[2**(CW+PW)];
+  logic [96:0] pieces[2**(CW+PW)];
   logic [CHANNELS-1:0] asked, give;
   logic [CW-1:0] give_channel;
   tp_round_robin #(
@@ -83,8 +84,8 @@ module tp_lists
   );
   assign give_channel = number(give);
   always_ff @(posedge clk) begin
-    if (keep) pieces[{entry_channel, wr[entry_channel][PW-1:0]}] <= {e.length, e.address};
-    {piece_bytes, piece_addr} <= pieces[{give_channel, rd[give_channel][PW-1:0]}];
+    if (keep) pieces[{entry_channel, wr[entry_channel][PW-1:0]}] <= {e.length == '0, e.length, e.address};
+    {piece_empty, piece_bytes, piece_addr} <= pieces[{give_channel, rd[give_channel][PW-1:0]}];
     piece_valid <= give & ~{CHANNELS{rst}};
   end
 

@@ -29,7 +29,8 @@ module tp_store
     output logic [CHANNELS-1:0]         row_valid,
     output logic [128:0]                row,
     output logic                        row_malformed,  // of an unknown kind, or its slot or length is out of range
-    output logic                        row_inline
+    output logic                        row_inline,
+    output logic                        row_empty       // of length 0
 );
   (* ram_style = "block" *) logic [128:0] rows[2**(CW+RW)];
   always_ff @(posedge clk) if (push_valid) rows[{push_channel, push_at}] <= push_row;
@@ -65,6 +66,7 @@ module tp_store
       found_valid <= pick;
       shown <= found_valid;
       row <= found;
+      row_empty <= d.length == '0;
       row_inline <= d.control.kind == TP_KIND_INLINE;
       case (d.control.kind)
         TP_KIND_DIRECT, TP_KIND_LIST, TP_KIND_ATTRIBUTES, TP_KIND_MESSAGE_LENGTH: row_malformed <= 1'b0;
