@@ -25,6 +25,7 @@ gateware/channel/tp_axil_crossing.sv
 gateware/channel/tp_c2h_crossing.sv
 gateware/channel/tp_h2c_crossing.sv
 gateware/channel/tp_user_edge.sv
+gateware/dma/tp_attributes.sv
 gateware/dma/tp_beat_fifo.sv
 gateware/dma/tp_c2h.sv
 gateware/dma/tp_c2h_writer.sv

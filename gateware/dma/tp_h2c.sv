@@ -461,11 +461,8 @@ module tp_h2c
     assign tkeep[b] = (KW + 1)'(b) < beat_bytes;
   end
 
-  logic attributes_valid;
-  logic [159:0] attributes;
-  tp_fifo #(
-      .WIDTH(160),
-      .DEPTH(16)
+  tp_attributes #(
+      .WIDTH(160)
   ) i_attributes (
       .clk,
       .rst,
@@ -473,17 +470,13 @@ module tp_h2c
       .in_valid(slot_put && slot_new.first),
       .in_ready(attributes_ready),
       .in_data({d_length, d_offset, d_user}),
-      .out_valid(attributes_valid),
-      .out_ready(pop && tlast && beat_attributes),
-      .out_data(attributes),
-      .count()
+      .show(tvalid && beat_attributes),
+      .pop(pop && tlast && beat_attributes),
+      .out_data({tlength, toffset, tuser})
   );
-  assign {tlength, toffset, tuser} = beat_attributes ? attributes : '0;
 
   always_ff @(posedge clk)
     if (!rst) begin
-      assert (!(pop && beat_attributes) || attributes_valid)
-      else $error("%m: a message without its attributes");
       assert (!finish || ends_ready)
       else $error("%m: more descriptors end than can be posted");
       assert (!slot_put || slot_free)

@@ -26,8 +26,8 @@ module tp_fifo #(
   logic [AW:0] wr, rd;
 
   assign count = wr - rd;
-  assign in_ready = count != (AW + 1)'(DEPTH);
-  assign out_valid = count != 0;
+  assign in_ready = wr != {~rd[AW], rd[AW-1:0]};
+  assign out_valid = wr != rd;
   assign out_data = mem[rd[AW-1:0]];
 
   always_ff @(posedge clk) begin
