@@ -7,6 +7,7 @@ gateware/lib/tp_fifo.sv
 gateware/lib/tp_handshake.sv
 gateware/lib/tp_pulse.sv
 gateware/lib/tp_reset_sync.sv
+gateware/lib/tp_rotate.sv
 gateware/lib/tp_round_robin.sv
 gateware/lib/tp_skid.sv
 gateware/lib/tp_sync.sv
@@ -33,6 +34,7 @@ gateware/dma/tp_dma.sv
 gateware/dma/tp_front.sv
 gateware/dma/tp_h2c.sv
 gateware/dma/tp_landing.sv
+gateware/dma/tp_landing_ram.sv
 gateware/dma/tp_lists.sv
 gateware/dma/tp_posted_merge.sv
 gateware/dma/tp_read_issue.sv

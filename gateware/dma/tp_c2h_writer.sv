@@ -155,14 +155,12 @@ module tp_c2h_writer
       .DATA_WIDTH(DATA_WIDTH),
       .REGION_BYTES(SENDING_BYTES),
       .REGIONS(REGIONS),
-      .WRITE_ALIGNED(1),
       .META(1)
   ) i_ram (
       .clk,
       .rst,
       .wr_valid(|write_want),
-      .wr_dword(in_at[AW-1:2]),
-      .wr_dwords((KW - 1)'(DATA_WIDTH / 32)),
+      .wr_beat(in_at[AW-1:KW]),
       .wr_data(in_data),
       .rd_valid,
       .rd_byte(rd_at),

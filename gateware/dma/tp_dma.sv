@@ -112,13 +112,14 @@ module tp_dma
 );
   localparam int SLOTS = 2 * QUEUE_DEPTH < 8 ? 8 : 2 * QUEUE_DEPTH;  // order slots of an H2C channel
   localparam int SW = $clog2(SLOTS);
-  localparam int DW = $clog2(LANDING_BYTES) - 2;
+  localparam int LW = $clog2(LANDING_BYTES / CPL_BOUNDARY);  // block of an H2C channel's landing room
+  localparam int RW = $clog2(LANDING_BYTES / KEEP);  // row of it
   localparam int KW = $clog2(KEEP);
   localparam int BW = $clog2(SENDING_BYTES);
   localparam int TW = $clog2(TAGS);
   localparam int QW = $clog2(QUEUE_DEPTH);
   localparam int CLIENTS = H2C + 1;  // of reads: data of the H2C channels, and lists
-  localparam int CONTEXT = 1 + CW + SW + DW;
+  localparam int CONTEXT = 1 + CW + SW + LW;
   localparam int SOURCES = H2C + 1;  // of entries
 
   if (H2C < 0 || C2H < 0 || CHANNELS < 1 || CHANNELS > TP_CHANNELS_MAX)
@@ -342,7 +343,7 @@ module tp_dma
       .quiet(list_quiet)
   );
   assign want_bytes[H2C] = 13'(fetch_bytes);
-  assign want_context[H2C] = {1'b1, fetch_channel, SW'(0), DW'(0)};
+  assign want_context[H2C] = {1'b1, fetch_channel, SW'(0), LW'(0)};
 
   for (genvar c = 0; c < CHANNELS; c++) begin : g_front
     tp_front #(
@@ -474,15 +475,12 @@ module tp_dma
   );
 
   // ------------------------------------------------------------------------------------------------ H2C
-  localparam int REGIONS = 2 ** $clog2(NH);
-  localparam int AW = $clog2(LANDING_BYTES * REGIONS);
   localparam int HW = NH > 1 ? $clog2(NH) : 1;
   typedef struct packed {
-    logic [HW-1:0] channel;
-    logic [KW-1:0] lane;
-    logic [KW:0]   bytes;
+    logic [KW-1:0] from;
     logic          full;
     logic          last;
+    logic [KW:0]   bytes;
     logic          error;
     logic          attributes;
   } meta_t;
@@ -492,19 +490,19 @@ module tp_dma
   logic [SW-1:0] done_slot;
   logic [7:0] done_status;
   logic [NH-1:0] inject_want, inject_pick, read_want, read_pick;
-  logic [NH-1:0][DW-1:0] inject_dword;
-  logic [NH-1:0][1:0] inject_dwords;
-  logic [NH-1:0][63:0] inject_data;
-  logic [NH-1:0][DW+1:0] read_byte;
-  meta_t [NH-1:0] read_meta;
-  logic inject_ready, put_valid;
-  logic [AW-1:2] inject_at;
-  logic [1:0] inject_count;
+  logic [NH-1:0][LW-1:0] inject_blocks;
+  logic [NH-1:0][63:0] inject_words;
+  logic [NH-1:0][RW-1:0] read_rows;
+  logic [NH-1:0][KW-1:0] read_turns;
+  meta_t [NH-1:0] read_metas;
+  logic inject_ready, land_valid, put_valid;
+  logic [HW-1:0] inject_channel, land_channel, read_channel, put_channel;
+  logic [LW-1:0] inject_block;
   logic [63:0] inject_word;
-  logic [AW-1:0] read_at;
-  meta_t read_new, put_meta;
-  logic [DATA_WIDTH-1:0] put_data;
-  logic [KEEP-1:0] put_lanes;
+  logic [RW-1:0] land_row, read_row;
+  logic [KW-1:0] read_turn;
+  meta_t read_meta, put_meta;
+  logic [DATA_WIDTH-1:0] land_data, put_data;
 
   tp_round_robin #(
       .N(NH)
@@ -524,7 +522,6 @@ module tp_dma
       .take(1'b1),
       .grant(read_pick)
   );
-  logic [HW-1:0] inject_channel, read_channel;
   always_comb begin
     inject_channel = '0;
     read_channel = '0;
@@ -532,15 +529,12 @@ module tp_dma
       if (inject_pick[c]) inject_channel |= HW'(c);
       if (read_pick[c]) read_channel |= HW'(c);
     end
-    inject_at = (AW - 2)'({inject_channel, inject_dword[inject_channel]});
-    inject_count = inject_dwords[inject_channel];
-    inject_word = inject_data[inject_channel];
-    read_at = AW'({read_channel, read_byte[read_channel]});
-    read_new = read_meta[read_channel];
-    read_new.channel = read_channel;
-    for (int b = 0; b < KEEP; b++)
-    put_lanes[b] = (KW + 1)'(b) >= (KW + 1)'(put_meta.lane) && (KW + 1)'(b) < (KW + 1)'(put_meta.lane) + put_meta.bytes;
   end
+  assign inject_block = inject_blocks[inject_channel];
+  assign inject_word = inject_words[inject_channel];
+  assign read_row = read_rows[read_channel];
+  assign read_turn = read_turns[read_channel];
+  assign read_meta = read_metas[read_channel];
 
   tp_landing #(
       .DATA_WIDTH(DATA_WIDTH),
@@ -548,8 +542,7 @@ module tp_dma
       .CHANNELS(CHANNELS),
       .TAGS(TAGS),
       .LANDING_BYTES(LANDING_BYTES),
-      .SLOTS(SLOTS),
-      .META($bits(meta_t))
+      .SLOTS(SLOTS)
   ) i_landing (
       .clk,
       .rst,
@@ -577,9 +570,13 @@ module tp_dma
       .event_code,
       .inject_valid(|inject_want),
       .inject_ready,
-      .inject_dword(inject_at),
-      .inject_dwords(inject_count),
+      .inject_channel,
+      .inject_block,
       .inject_data(inject_word),
+      .write_valid(land_valid),
+      .write_channel(land_channel),
+      .write_row(land_row),
+      .write_data(land_data),
       .done_valid,
       .done_channel,
       .done_slot,
@@ -589,19 +586,34 @@ module tp_dma
       .entry(list_entry),
       .entry_last(list_last),
       .entry_failed(list_failed),
-      .entry_status(list_status),
+      .entry_status(list_status)
+  );
+  tp_landing_ram #(
+      .DATA_WIDTH(DATA_WIDTH),
+      .CHANNELS(NH),
+      .ROWS(LANDING_BYTES / KEEP),
+      .META($bits(meta_t))
+  ) i_landing_ram (
+      .clk,
+      .rst,
+      .wr_valid(land_valid),
+      .wr_channel(land_channel),
+      .wr_row(land_row),
+      .wr_data(land_data),
       .rd_valid(|read_want),
-      .rd_byte(read_at),
-      .rd_lane(read_new.lane),
-      .rd_meta(read_new),
+      .rd_channel(read_channel),
+      .rd_row(read_row),
+      .rd_turn(read_turn),
+      .rd_meta(read_meta),
       .out_valid(put_valid),
+      .out_channel(put_channel),
       .out_data(put_data),
       .out_meta(put_meta)
   );
 
   for (genvar c = 0; c < H2C; c++) begin : g_h2c
     logic [SW-1:0] slot;
-    logic [DW-1:0] dword;
+    logic [LW-1:0] block;
     tp_h2c #(
         .DATA_WIDTH(DATA_WIDTH),
         .LANDING_BYTES(LANDING_BYTES),
@@ -644,12 +656,11 @@ module tp_dma
         .want_addr(want_addr[c]),
         .want_bytes(want_bytes[c]),
         .want_slot(slot),
-        .want_dword(dword),
+        .want_block(block),
         .inject_valid(inject_want[c]),
         .inject_ready(inject_ready && inject_pick[c]),
-        .inject_dword(inject_dword[c]),
-        .inject_dwords(inject_dwords[c]),
-        .inject_data(inject_data[c]),
+        .inject_block(inject_blocks[c]),
+        .inject_data(inject_words[c]),
         .done_valid(done_valid && done_channel == CW'(c)),
         .done_slot,
         .done_status,
@@ -658,18 +669,19 @@ module tp_dma
         .entry(entry[c]),
         .read_want(read_want[c]),
         .read_grant(read_pick[c]),
-        .read_byte(read_byte[c]),
-        .read_lane(read_meta[c].lane),
-        .read_bytes(read_meta[c].bytes),
-        .read_full(read_meta[c].full),
-        .read_last(read_meta[c].last),
-        .read_error(read_meta[c].error),
-        .read_attributes(read_meta[c].attributes),
-        .put_valid(put_valid && put_meta.channel == HW'(c)),
-        .put_lanes,
+        .read_row(read_rows[c]),
+        .read_turn(read_turns[c]),
+        .read_from(read_metas[c].from),
+        .read_full(read_metas[c].full),
+        .read_last(read_metas[c].last),
+        .read_bytes(read_metas[c].bytes),
+        .read_error(read_metas[c].error),
+        .read_attributes(read_metas[c].attributes),
+        .put_valid(put_valid && put_channel == HW'(c)),
+        .put_from(put_meta.from),
         .put_data,
         .put_full(put_meta.full),
-        .put_meta({(KW + 1)'(put_meta.lane) + put_meta.bytes, put_meta.last, put_meta.error, put_meta.attributes}),
+        .put_meta({put_meta.last, put_meta.bytes, put_meta.error, put_meta.attributes}),
         .tvalid(h2c_tvalid[c]),
         .tready(h2c_tready[c]),
         .tdata(h2c_tdata[c]),
@@ -680,8 +692,7 @@ module tp_dma
         .toffset(h2c_offset[c]),
         .tuser(h2c_user[c])
     );
-    assign read_meta[c].channel = '0;
-    assign want_context[c] = {1'b0, CW'(c), slot, dword};
+    assign want_context[c] = {1'b0, CW'(c), slot, block};
     assign entry_channel[c] = CW'(c);
     assign abandon[c] = 1'b0;
     assign h2c_reset[c] = flush[c];
@@ -689,12 +700,12 @@ module tp_dma
   end
   if (H2C == 0) begin : g_no_h2c
     assign inject_want = '0;
-    assign inject_dword = '0;
-    assign inject_dwords = '0;
-    assign inject_data = '0;
+    assign inject_blocks = '0;
+    assign inject_words = '0;
     assign read_want = '0;
-    assign read_byte = '0;
-    assign read_meta = '0;
+    assign read_rows = '0;
+    assign read_turns = '0;
+    assign read_metas = '0;
     assign h2c_tvalid = '0;
     assign h2c_tdata = '0;
     assign h2c_tkeep = '0;

@@ -3,7 +3,7 @@
 //
 // Promises: `out_data` stands while `out_valid`; nothing is lost or repeated; one beat a cycle in and out; a beat written is visible in
 // the next cycle. `in_ready` and `out_valid` depend on registers only. `clear` empties it.
-// Not for: deep buffers (use tp_window_ram) or two clocks (use tp_async_fifo).
+// Not for: deep buffers (use block RAM) or two clocks (use tp_async_fifo).
 module tp_fifo #(
     parameter int WIDTH = 8,
     parameter int DEPTH = 16,              // a power of two, 2 or more
