@@ -15,12 +15,11 @@ gateware/lib/tp_window_ram.sv
 gateware/control/tp_answer.sv
 gateware/control/tp_card.sv
 gateware/control/tp_control.sv
-gateware/control/tp_discovery.sv
 gateware/control/tp_doorbell.sv
+gateware/control/tp_events.sv
 gateware/control/tp_inbound.sv
-gateware/control/tp_link_events.sv
-gateware/control/tp_msix.sv
-gateware/control/tp_user_irq.sv
+gateware/control/tp_interrupts.sv
+gateware/control/tp_pages.sv
 gateware/control/tp_window.sv
 gateware/channel/tp_axil_crossing.sv
 gateware/channel/tp_c2h_crossing.sv
