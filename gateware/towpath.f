@@ -11,7 +11,6 @@ gateware/lib/tp_rotate.sv
 gateware/lib/tp_round_robin.sv
 gateware/lib/tp_skid.sv
 gateware/lib/tp_sync.sv
-gateware/lib/tp_window_ram.sv
 gateware/control/tp_answer.sv
 gateware/control/tp_card.sv
 gateware/control/tp_control.sv
@@ -28,16 +27,17 @@ gateware/channel/tp_user_edge.sv
 gateware/dma/tp_attributes.sv
 gateware/dma/tp_beat_fifo.sv
 gateware/dma/tp_c2h.sv
-gateware/dma/tp_c2h_writer.sv
 gateware/dma/tp_dma.sv
 gateware/dma/tp_front.sv
 gateware/dma/tp_h2c.sv
 gateware/dma/tp_landing.sv
 gateware/dma/tp_landing_ram.sv
 gateware/dma/tp_lists.sv
-gateware/dma/tp_posted_merge.sv
+gateware/dma/tp_posted_gate.sv
 gateware/dma/tp_read_issue.sv
 gateware/dma/tp_ring.sv
+gateware/dma/tp_sending_ram.sv
 gateware/dma/tp_store.sv
 gateware/dma/tp_tags.sv
+gateware/dma/tp_writer.sv
 gateware/tp_core.sv

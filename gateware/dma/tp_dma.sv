@@ -2,8 +2,8 @@
 // The data mover: descriptors in, memory reads and writes out, streams to and from the user core, completions to the host.
 //
 //   push -> tp_store -> tp_front (a channel's descriptors and pieces) -> tp_h2c -> tp_read_issue -> link -> tp_landing -> tp_h2c -> user core
-//                                                   -> tp_c2h <- user core;  tp_c2h -> tp_c2h_writer -> tp_posted_merge -> link
-//   ends of descriptors -> tp_ring -> tp_posted_merge;  fires -> MSI-X (control) -> tp_posted_merge
+//                                                   -> tp_c2h <- user core;  tp_c2h -> tp_writer -> link
+//   ends of descriptors -> tp_ring -> tp_writer;  fires -> MSI-X (control) -> tp_writer
 //
 // It never knows what a channel carries. Channels 0 to H2C-1 are H2C, the others C2H.
 // Each direction leaves some of what the fronts offer unused; a build without one direction leaves more.
@@ -120,7 +120,6 @@ module tp_dma
   localparam int QW = $clog2(QUEUE_DEPTH);
   localparam int CLIENTS = H2C + 1;  // of reads: data of the H2C channels, and lists
   localparam int CONTEXT = 1 + CW + SW + LW;
-  localparam int SOURCES = H2C + 1;  // of entries
 
   if (H2C < 0 || C2H < 0 || CHANNELS < 1 || CHANNELS > TP_CHANNELS_MAX)
     $error("%m: H2C %0d and C2H %0d: use 1 to %0d channels in all", H2C, C2H, TP_CHANNELS_MAX);
@@ -176,6 +175,7 @@ module tp_dma
 
   // ------------------------------------------------------------------------------------------------ rings
   logic [CHANNELS-1:0] d_valid, d_end, d_inline, d_over, d_complete, d_broken, f_valid, f_last, take, take_all, abandon, finish, stopping;
+  logic [CHANNELS-1:0] completed;
   logic [CHANNELS-1:0][15:0] d_cookie;
   logic [CHANNELS-1:0][7:0] d_status, stop_status;
   logic [CHANNELS-1:0][31:0] d_bytes, d_user, f_bytes;
@@ -184,30 +184,39 @@ module tp_dma
 
   logic [CHANNELS-1:0] enabled, announce, alarm, error;
   logic [CHANNELS-1:0][15:0] overflows;
-  logic [SOURCES-1:0] entry_valid, entry_ready;
-  logic [SOURCES-1:0][CW-1:0] entry_channel;
-  tp_completion_t [SOURCES-1:0] entry;
-  logic told_valid, told_start;
-  logic [CW-1:0] told_channel;
-  logic [2:0] p_valid, p_ready, p_last;  // posted: ring, MSI-X, writer. MSI-X before the writer, which may have data for ever
-  tp_write_hdr_t [2:0] p_hdr;
-  logic [2:0][DATA_WIDTH-1:0] p_data;
+  logic [CHANNELS-1:0] entry_valid, entry_ready;
+  logic [CHANNELS-1:0][31:0] entry_bytes;
+  logic [CHANNELS-1:0][15:0] entry_cookie;
+  logic [CHANNELS-1:0][7:0] entry_status;
+  logic [NC-1:0] entry_start;
+  logic [NC-1:0][47:0] head_length;
+  logic [NC-1:0][31:0] head_offset, head_user;
+  logic out_valid, out_ready, out_read, out_gone;
+  logic [63:0] out_addr;
+  tp_completion_t out_entry;
 
   tp_ring #(
-      .DATA_WIDTH(DATA_WIDTH),
-      .CHANNELS(CHANNELS),
-      .SOURCES(SOURCES)
+      .H2C(H2C),
+      .C2H(C2H)
   ) i_ring (
       .clk,
       .rst,
       .entry_valid,
       .entry_ready,
-      .entry_channel,
-      .entry,
-      .told_valid,
-      .told_channel,
-      .told_start,
+      .entry_bytes,
+      .entry_cookie,
+      .entry_status,
+      .entry_start,
+      .head_length,
+      .head_offset,
+      .head_user,
       .telling,
+      .out_valid,
+      .out_ready,
+      .out_addr,
+      .out_entry,
+      .out_read,
+      .out_gone,
       .mastering,
       .arm_valid,
       .arm_channel,
@@ -236,37 +245,7 @@ module tp_dma
       .overflows,
       .fire_valid,
       .fire_ready,
-      .fire_vector,
-      .posted_valid(p_valid[0]),
-      .posted_ready(p_ready[0]),
-      .posted_hdr(p_hdr[0]),
-      .posted_data(p_data[0]),
-      .posted_last(p_last[0])
-  );
-
-  assign p_valid[1] = msix_posted_valid;
-  assign p_hdr[1] = msix_posted_hdr;
-  assign p_data[1] = msix_posted_data;
-  assign p_last[1] = msix_posted_last;
-  assign msix_posted_ready = p_ready[1];
-  tp_posted_merge #(
-      .SOURCES(3),
-      .DATA_WIDTH(DATA_WIDTH)
-  ) i_posted (
-      .clk,
-      .rst,
-      .bus_master(mastering),
-      .discard(card_reset),
-      .in_valid(p_valid),
-      .in_ready(p_ready),
-      .in_hdr(p_hdr),
-      .in_data(p_data),
-      .in_last(p_last),
-      .out_valid(tx_posted_valid),
-      .out_ready(tx_posted_ready),
-      .out_hdr(tx_posted_hdr),
-      .out_data(tx_posted_data),
-      .out_last(tx_posted_last)
+      .fire_vector
   );
 
   // ------------------------------------------------------------------------------------------------ fronts
@@ -361,7 +340,7 @@ module tp_dma
         .barred(!mastering),
         .barred_status,
         .flush(resetting[c]),
-        .completed(told_valid && !told_start && told_channel == CW'(c)),
+        .completed(completed[c]),
         .error(error[c]),
         .error_pulse(alarm[c]),
         .overflows(overflows[c]),
@@ -614,6 +593,7 @@ module tp_dma
   for (genvar c = 0; c < H2C; c++) begin : g_h2c
     logic [SW-1:0] slot;
     logic [LW-1:0] block;
+    tp_completion_t entry;
     tp_h2c #(
         .DATA_WIDTH(DATA_WIDTH),
         .LANDING_BYTES(LANDING_BYTES),
@@ -666,7 +646,7 @@ module tp_dma
         .done_status,
         .entry_valid(entry_valid[c]),
         .entry_ready(entry_ready[c]),
-        .entry(entry[c]),
+        .entry,
         .read_want(read_want[c]),
         .read_grant(read_pick[c]),
         .read_row(read_rows[c]),
@@ -693,7 +673,10 @@ module tp_dma
         .tuser(h2c_user[c])
     );
     assign want_context[c] = {1'b0, CW'(c), slot, block};
-    assign entry_channel[c] = CW'(c);
+    assign entry_bytes[c] = entry.bytes;
+    assign entry_cookie[c] = entry.cookie;
+    assign entry_status[c] = entry.status;
+    assign completed[c] = entry_valid[c] && entry_ready[c];
     assign abandon[c] = 1'b0;
     assign h2c_reset[c] = flush[c];
     assign edge_busy[c] = h2c_reset_busy[c];
@@ -718,15 +701,12 @@ module tp_dma
   end
 
   // ------------------------------------------------------------------------------------------------ C2H
-  localparam int WC = NC > 1 ? $clog2(NC) : 1;
-  logic [NC-1:0] write_want, write_grant, command_valid, command_ready, command_is_entry, reading;
-  logic [NC-1:0][BW-1:KW] write_beat;
-  logic [NC-1:0][DATA_WIDTH-1:0] write_data;
-  tp_completion_t [NC-1:0] command_entry;
+  logic [NC-1:0] beat_valid, command_valid, command_ready, begun, reading;
+  logic [NC-1:0][BW-1:KW] beat_at;
+  logic [NC-1:0][DATA_WIDTH-1:0] beat_data;
   logic [NC-1:0][63:0] command_addr;
-  logic [NC-1:0][12:0] command_bytes;
+  logic [NC-1:0][11:0] command_last;
   logic [NC-1:0][BW-1:0] command_from;
-  logic [WC-1:0] writer_channel;
 
   for (genvar i = 0; i < C2H; i++) begin : g_c2h
     localparam int C = H2C + i;
@@ -740,7 +720,6 @@ module tp_dma
         .announce(announce[C] && enabled[C]),
         .flush(flush[C]),
         .idle(engine_idle[C]),
-        .start_told(told_valid && told_start && told_channel == CW'(C)),
         .tvalid(c2h_tvalid[i]),
         .tready(c2h_tready[i]),
         .tdata(c2h_tdata[i]),
@@ -749,10 +728,9 @@ module tp_dma
         .tlength(c2h_length[i]),
         .toffset(c2h_offset[i]),
         .tuser(c2h_user[i]),
-        .write_want(write_want[i]),
-        .write_grant(write_grant[i]),
-        .write_beat(write_beat[i]),
-        .write_data(write_data[i]),
+        .beat_valid(beat_valid[i]),
+        .beat_at(beat_at[i]),
+        .beat_data(beat_data[i]),
         .d_valid(d_valid[C]),
         .d_cookie(d_cookie[C]),
         .d_over(d_over[C]),
@@ -768,31 +746,42 @@ module tp_dma
         .stopping(stopping[C]),
         .command_valid(command_valid[i]),
         .command_ready(command_ready[i]),
-        .command_is_entry(command_is_entry[i]),
-        .command_entry(command_entry[i]),
         .command_addr(command_addr[i]),
-        .command_bytes(command_bytes[i]),
+        .command_last(command_last[i]),
         .command_from(command_from[i]),
-        .reading(reading[i])
+        .begun(begun[i]),
+        .reading(reading[i]),
+        .entry_valid(entry_valid[C]),
+        .entry_ready(entry_ready[C]),
+        .entry_start(entry_start[i]),
+        .entry_bytes(entry_bytes[C]),
+        .entry_cookie(entry_cookie[C]),
+        .entry_status(entry_status[C]),
+        .head_length(head_length[i]),
+        .head_offset(head_offset[i]),
+        .head_user(head_user[i])
     );
+    assign completed[C] = finish[C];
     assign c2h_reset[i] = flush[C];
     assign edge_busy[C] = c2h_reset_busy[i];
   end
   if (C2H == 0) begin : g_no_c2h
-    assign write_want = '0;
-    assign write_beat = '0;
-    assign write_data = '0;
+    assign beat_valid = '0;
+    assign beat_at = '0;
+    assign beat_data = '0;
     assign command_valid = '0;
-    assign command_is_entry = '0;
-    assign command_entry = '0;
     assign command_addr = '0;
-    assign command_bytes = '0;
+    assign command_last = '0;
     assign command_from = '0;
+    assign entry_start = '0;
+    assign head_length = '0;
+    assign head_offset = '0;
+    assign head_user = '0;
     assign c2h_tready = '0;
     assign c2h_reset = '0;
   end
 
-  tp_c2h_writer #(
+  tp_writer #(
       .DATA_WIDTH(DATA_WIDTH),
       .CHANNELS(NC),
       .SENDING_BYTES(SENDING_BYTES)
@@ -800,27 +789,32 @@ module tp_dma
       .clk,
       .rst,
       .relaxed(cfg.relaxed),
+      .bus_master(mastering),
+      .discard(card_reset),
+      .entry_valid(out_valid),
+      .entry_ready(out_ready),
+      .entry_addr(out_addr),
+      .entry(out_entry),
+      .entry_read(out_read),
+      .entry_gone(out_gone),
+      .message_valid(msix_posted_valid),
+      .message_ready(msix_posted_ready),
+      .message_addr(msix_posted_hdr.addr),
+      .message(msix_posted_data[31:0]),
+      .beat_valid,
+      .beat_at,
+      .beat_data,
       .command_valid,
       .command_ready,
-      .command_is_entry,
-      .command_entry,
       .command_addr,
-      .command_bytes,
+      .command_last,
       .command_from,
+      .begun,
       .reading,
-      .write_want,
-      .write_grant,
-      .write_beat,
-      .write_data,
-      .entry_valid(entry_valid[H2C]),
-      .entry_ready(entry_ready[H2C]),
-      .entry_channel(writer_channel),
-      .entry(entry[H2C]),
-      .posted_valid(p_valid[2]),
-      .posted_ready(p_ready[2]),
-      .posted_hdr(p_hdr[2]),
-      .posted_data(p_data[2]),
-      .posted_last(p_last[2])
+      .posted_valid(tx_posted_valid),
+      .posted_ready(tx_posted_ready),
+      .posted_hdr(tx_posted_hdr),
+      .posted_data(tx_posted_data),
+      .posted_last(tx_posted_last)
   );
-  assign entry_channel[H2C] = CW'(H2C) + CW'(writer_channel);
 endmodule
