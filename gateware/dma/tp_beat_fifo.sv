@@ -2,7 +2,7 @@
 // Gathers pieces of a stream into full beats and queues them: a piece fills the beat at the tail from a byte lane on, `put_full` closes it.
 //
 // Promises: beats come out in order, each once; a lane shows what was last put there. What is shown stands until it is taken.
-// `put_*` has no ready: the writer counts room by what comes out (see tp_h2c). In block RAM: a beat shows two cycles after it was closed.
+// `put_*` has no ready: the writer counts room by what comes out (see tp_h2c). A beat shows two cycles after it was closed.
 module tp_beat_fifo #(
     parameter int DATA_WIDTH = 128,
     parameter int DEPTH = 32,               // a power of two
@@ -30,7 +30,8 @@ module tp_beat_fifo #(
   logic fetch;
   assign fetch = wr != rd && (!out_valid || out_ready);
 
-  (* ram_style = "block" *) logic [DATA_WIDTH-1:0] beats[DEPTH];
+  // In LUT memory: a block RAM would be nearly empty, and a pair of channels has few.
+  (* ram_style = "distributed" *) logic [DATA_WIDTH-1:0] beats[DEPTH];
   logic [META-1:0] metas[DEPTH];
   always_ff @(posedge clk) begin
     for (int b = 0; b < KEEP; b++) if (put_valid && KW'(b) >= put_from) beats[wr[AW-1:0]][8*b+:8] <= put_data[8*b+:8];
