@@ -5,7 +5,7 @@
 // and falls with `card_reset_done`, the mover's pulse. A function reset also clears what the host has set: `clear` pulses at its start.
 // It is acknowledged once the mover is quiet and no table is being swept (`sweeping`); it does not wait for the user's clock, which may
 // stand still. control.reset reads 1 until the user core has left reset (`user_busy` 0), too.
-// A register takes a write of its whole dword only. `data` is 0 but in the cycle after `ask`.
+// A register takes a write of its whole dword only.
 module tp_card
   import towpath_pkg::*;
 (
@@ -19,23 +19,19 @@ module tp_card
     input  logic        sweeping,
     input  logic        user_busy,
     output logic [31:0] window_timeout,
+    output logic        window_timeout_set,
     input  logic        window_timed_out,
     input  logic        window_failed,
     input  logic        word_valid,         // in the card page
-    input  logic [11:3] word_offset,
-    input  logic [63:0] word_data,
-    input  logic [ 7:0] word_strb,
-    input  logic        ask,
-    input  logic [11:2] offset,
-    output logic        ack,
-    output logic [31:0] data
+    input  logic [11:2] word_offset,
+    input  logic [31:0] word_data,
+    input  logic [ 3:0] word_strb,
+    output logic [ 1:0] control,            // the registers' bits in use
+    output logic [ 1:0] window_status
 );
-  // Whether a word writes the whole dword at an offset, and what.
+  // Whether a dword at an offset is written.
   function automatic logic writes(input int at);
-    return word_valid && word_offset == 9'(at / 8) && (at % 8 == 0 ? &word_strb[3:0] : &word_strb[7:4]);
-  endfunction
-  function automatic logic [31:0] written(input int at);
-    return at % 8 == 0 ? word_data[31:0] : word_data[63:32];
+    return word_valid && word_offset == 10'(at / 4) && (&word_strb);
   endfunction
 
   logic wanted;        // a 1 was written to control.reset
@@ -43,11 +39,11 @@ module tp_card
   logic ending;        // the mover is quiet
   logic acknowledged;  // this function_reset has had its answer
   logic timed_out, failed;
-  logic [31:0] control, window_status, cleared;
+  logic [31:0] cleared;
 
-  assign control = 32'(wanted || card_reset || ending || user_busy) << TP_CARD_CONTROL_RESET_LSB;
-  assign window_status = 32'(timed_out) << TP_CARD_WINDOW_STATUS_TIMEOUT_LSB | 32'(failed) << TP_CARD_WINDOW_STATUS_ERROR_LSB;
-  assign cleared = writes(TP_CARD_WINDOW_STATUS_OFFSET) ? written(TP_CARD_WINDOW_STATUS_OFFSET) : '0;
+  assign control = 2'(wanted || card_reset || ending || user_busy) << TP_CARD_CONTROL_RESET_LSB;
+  assign window_status = 2'(timed_out) << TP_CARD_WINDOW_STATUS_TIMEOUT_LSB | 2'(failed) << TP_CARD_WINDOW_STATUS_ERROR_LSB;
+  assign cleared = writes(TP_CARD_WINDOW_STATUS_OFFSET) ? word_data : '0;
 
   always_ff @(posedge clk) begin
     function_reset_done <= 1'b0;
@@ -81,32 +77,20 @@ module tp_card
         wanted <= 1'b0;
       end
       if (!function_reset) acknowledged <= 1'b0;
-      if (writes(TP_CARD_CONTROL_OFFSET) && (written(TP_CARD_CONTROL_OFFSET) & TP_CARD_CONTROL_RESET_MASK) != 0) wanted <= 1'b1;
+      if (writes(TP_CARD_CONTROL_OFFSET) && (word_data & TP_CARD_CONTROL_RESET_MASK) != 0) wanted <= 1'b1;
     end
   end
 
   always_ff @(posedge clk) begin
+    window_timeout_set <= clear || writes(TP_CARD_WINDOW_TIMEOUT_OFFSET);
     if (rst || clear) begin
       window_timeout <= TP_CARD_WINDOW_TIMEOUT_RESET;
       timed_out <= 1'b0;
       failed <= 1'b0;
     end else begin
-      if (writes(TP_CARD_WINDOW_TIMEOUT_OFFSET)) window_timeout <= written(TP_CARD_WINDOW_TIMEOUT_OFFSET);
+      if (writes(TP_CARD_WINDOW_TIMEOUT_OFFSET)) window_timeout <= word_data;
       timed_out <= window_timed_out || timed_out && (cleared & TP_CARD_WINDOW_STATUS_TIMEOUT_MASK) == 0;
       failed <= window_failed || failed && (cleared & TP_CARD_WINDOW_STATUS_ERROR_MASK) == 0;
-    end
-  end
-
-  always_ff @(posedge clk) begin
-    ack  <= ask;
-    data <= '0;
-    if (ask) begin
-      case (offset)
-        10'(TP_CARD_CONTROL_OFFSET / 4): data <= control;
-        10'(TP_CARD_WINDOW_TIMEOUT_OFFSET / 4): data <= window_timeout;
-        10'(TP_CARD_WINDOW_STATUS_OFFSET / 4): data <= window_status;
-        default: ;
-      endcase
     end
   end
 endmodule

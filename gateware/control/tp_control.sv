@@ -27,7 +27,7 @@ module tp_control
     parameter logic [63:0] SERIAL = 0,
     parameter logic [255:0] CORE_NAME = "",
     parameter logic [(H2C+C2H)*256-1:0] CHANNEL_NAMES = "",
-    parameter int WINDOW_QUEUE = 16,        // words of 64 bits that the host may write ahead to the window
+    parameter int WINDOW_QUEUE = 32,        // writes of 32 bits that the host may be ahead of the window
     // Beats of inbound writes that wait; see inbound_depth.
     parameter int INBOUND_DEPTH = inbound_depth(DATA_WIDTH, H2C * INLINE_SLOTS),
     localparam int CHW = (H2C + C2H) > 1 ? $clog2(H2C + C2H) : 1
@@ -123,6 +123,11 @@ module tp_control
   localparam int WINDOW_AW = WINDOW_BYTES > 8 ? $clog2(WINDOW_BYTES) : 4;
   localparam int AW = WINDOW_BYTES != 0 && WINDOW_AW > GW + 14 ? WINDOW_AW : GW + 14;
 
+  // Dwords of a page that tp_pages holds, log2: as many as the longer of discovery and MSI-X table needs.
+  localparam int DISCOVERY_BYTES = TP_DISCOVERY_CHANNEL_ENTRY_OFFSET + CHANNELS * TP_CHANNEL_ENTRY_BYTES;
+  localparam int TABLE_BYTES = VECTORS * TP_MSIX_VECTOR_BYTES;
+  localparam int SPAN = $clog2(DISCOVERY_BYTES > TABLE_BYTES ? DISCOVERY_BYTES : TABLE_BYTES) - 2;
+
   if (CHANNELS < 1 || CHANNELS > TP_CHANNELS_MAX) $error("%m: H2C %0d and C2H %0d: make them 1 to %0d together", H2C, C2H, TP_CHANNELS_MAX);
   if ((1 << PAGE_SHIFT) < TP_PAGE_BYTES_MIN || PAGE_SHIFT > 16) $error("%m: PAGE_SHIFT %0d: make it 12 to 16", PAGE_SHIFT);
   if (INLINE_SLOTS > TP_INLINE_SLOTS_MAX) $error("%m: INLINE_SLOTS %0d: the page holds %0d", INLINE_SLOTS, TP_INLINE_SLOTS_MAX);
@@ -145,10 +150,12 @@ module tp_control
   endfunction
 
   // ---- words and reads
+  logic sweeping, doorbell_sweeping;
   logic overrun, word_valid, word_window;
-  logic [AW-1:3] word_addr;
+  logic [AW-1:2] word_addr;
   logic [63:0] word_data;
   logic [7:0] word_strb;
+  logic [3:0] dword_strb;
   logic read_valid, read_ready, read_hit, read_window;
   tp_request_hdr_t read_hdr;
   logic [AW-1:2] read_addr;
@@ -163,6 +170,7 @@ module tp_control
   ) inbound (
       .clk,
       .rst,
+      .hold(sweeping),
       .rx_posted_valid,
       .rx_posted_hdr,
       .rx_posted_data,
@@ -176,6 +184,7 @@ module tp_control
       .word_addr,
       .word_data,
       .word_strb,
+      .dword_strb,
       .read_valid,
       .read_ready,
       .read_hdr,
@@ -187,13 +196,13 @@ module tp_control
   // ---- who a word is for
   logic [GW-1:0] group;
   logic [1:0] page;
-  logic [11:3] offset;
+  logic [11:2] offset;
   logic [CHW-1:0] channel;
   logic to_device, to_card, to_msix, to_window, to_doorbell;
 
   assign group = word_addr[14+:GW];
   assign page = word_addr[13:12];
-  assign offset = word_addr[11:3];
+  assign offset = word_addr[11:2];
   assign channel = CHW'(group - 1'b1);
   assign to_device = word_valid && !word_window;
   assign to_window = word_valid && word_window;
@@ -203,7 +212,7 @@ module tp_control
 
   assign inline_valid = to_device && group != 0 && page == 2'(TP_PAGE_CHANNEL_INLINE) && 32'(channel) < H2C;
   assign inline_channel = channel;
-  assign inline_offset = offset;
+  assign inline_offset = offset[11:3];
   assign inline_data = word_data;
   assign inline_strb = word_strb;
   assign priv_write_valid = to_device && group != 0 && page == 2'(TP_PAGE_CHANNEL_PRIVILEGED) && offset[11:8] == 0;
@@ -212,7 +221,6 @@ module tp_control
   assign priv_write_data = word_data;
   assign priv_write_strb = word_strb;
 
-  logic doorbell_sweeping;
   tp_doorbell #(
       .CHANNELS(CHANNELS)
   ) doorbell (
@@ -222,7 +230,7 @@ module tp_control
       .sweeping(doorbell_sweeping),
       .word_valid(to_doorbell),
       .word_channel(channel),
-      .word_offset(offset),
+      .word_offset(offset[11:3]),
       .word_data,
       .word_strb,
       .push_valid,
@@ -239,42 +247,91 @@ module tp_control
       .cancel_channel
   );
 
-  // ---- who is asked for a dword. `ask` stays until the answer; sources that answer in the next cycle see its first cycle only.
-  logic ask, ask_none, ask_window, asked, ask_first, ack;
+  // ---- who is asked for a dword. `ask` stays until the answer; the mover sees its first cycle only.
+  logic ask, ask_none, ask_window, asked, ack;
   logic [AW-1:2] ask_addr;
   logic [GW-1:0] ask_group;
   logic [1:0] ask_page;
   logic [11:2] ask_offset;
-  logic ask_device, ask_irq_range, window_idle;
-  logic disc_ask, card_ask, irq_ask, msix_ask, priv_ask, window_ask, nobody_ack;
-  logic disc_ack, card_ack, irq_ack, msix_ack, window_ack;
-  logic [31:0] disc_data, card_data, irq_data, events_data, msix_data, priv_data, window_data;
+  logic ask_device, ask_card, in_pages, in_pending, in_priv, window_idle;
+  logic pages_ask, pending_ask, priv_ask, window_ask, nobody_ack;
+  logic pages_ack, pending_ack, window_ack, msix_sending;
+  logic [31:0] pages_data, pending_data, window_data, inbound_overruns, window_overruns, window_timeouts, answer_data;
+  logic [15:0] link_count;
+  logic [1:0] card_control, window_status;
 
   assign ask_group = ask_addr[14+:GW];
   assign ask_page = ask_addr[13:12];
   assign ask_offset = ask_addr[11:2];
   assign ask_device = ask && !ask_none && !ask_window;
-  assign ask_first = ask_device && !asked;
-  assign ask_irq_range = ask_offset >= 10'(TP_CARD_INBOUND_OVERRUNS_OFFSET / 4) &&
-      ask_offset < 10'((TP_CARD_USER_IRQ_COUNT_OFFSET + TP_USER_INTERRUPTS * TP_CARD_USER_IRQ_COUNT_STRIDE) / 4);
+  assign ask_card = ask_group == 0 && ask_page == 2'(TP_PAGE_CARD);
+  assign in_pages = ask_group == 0 && ask_page != 2'd3 && ask_offset >> SPAN == 0;
+  assign in_pending = ask_group == 0 && ask_page == 2'(TP_PAGE_MSIX) && ask_offset[11:4] == 8'(TP_MSIX_PENDING_OFFSET / 16) &&
+      3'(ask_offset[3:2]) < 3'((VECTORS + 31) / 32);
+  assign in_priv = ask_group != 0 && ask_page == 2'(TP_PAGE_CHANNEL_PRIVILEGED) && ask_offset[11:8] == 0;
+
   assign window_ask = ask && !ask_none && ask_window;
-  assign disc_ask = ask_first && ask_group == 0 && ask_page == 2'(TP_PAGE_DISCOVERY);
   // The card page tells of window writes, so it is read after them; no other page waits for the user core.
-  assign card_ask = ask_first && ask_group == 0 && ask_page == 2'(TP_PAGE_CARD) && !ask_irq_range && window_idle;
-  assign irq_ask = ask_first && ask_group == 0 && ask_page == 2'(TP_PAGE_CARD) && ask_irq_range && window_idle;
-  assign msix_ask = ask_device && ask_group == 0 && ask_page == 2'(TP_PAGE_MSIX);
-  assign priv_ask = ask_first && ask_group != 0 && ask_page == 2'(TP_PAGE_CHANNEL_PRIVILEGED) && ask_offset[11:8] == 0;
+  assign pages_ask = ask_device && in_pages && (!ask_card || window_idle);
+  assign pending_ask = ask_device && in_pending;
+  assign priv_ask = ask_device && in_priv && !asked;
 
   always_ff @(posedge clk) begin
-    asked <= !rst && ask_device && !ack && (asked || disc_ask || card_ask || irq_ask || priv_ask);
+    asked <= ask_device && in_priv && !ack && !rst;
     priv_read_valid <= priv_ask && !rst;
-    nobody_ack <= ask_device && !nobody_ack && (ask_group == 0 ? ask_page == 2'd3 :
-        ask_page != 2'(TP_PAGE_CHANNEL_PRIVILEGED) || ask_offset[11:8] != 0);
+    nobody_ack <= ask_device && !in_pages && !in_pending && !in_priv && !nobody_ack;
   end
   assign priv_read_channel = CHW'(ask_group - 1'b1);
   assign priv_read_offset = ask_offset[7:3];
-  assign priv_data = !priv_read_ack ? '0 : ask_offset[2] ? priv_read_data[63:32] : priv_read_data[31:0];
-  assign ack = disc_ack || card_ack || irq_ack || msix_ack || priv_read_ack || window_ack || nobody_ack;
+  assign ack = pages_ack || pending_ack || priv_read_ack || window_ack || nobody_ack;
+
+  // What the pages' RAM does not hold, it holds as 0, or others show.
+  typedef enum logic [2:0] {
+    PAGES,
+    PENDING,
+    PRIVILEGED,
+    WINDOW,
+    INBOUND_OVERRUNS,
+    WINDOW_OVERRUNS,
+    WINDOW_TIMEOUTS,
+    SHOWN
+  } source_e;
+  source_e source;
+  logic [7:0][31:0] sources;
+  logic [15:0] shown;
+  always_comb begin
+    source = SHOWN;
+    shown = '0;
+    if (ask_none) shown = '0;
+    else if (ask_window) source = WINDOW;
+    else if (in_priv) source = PRIVILEGED;
+    else if (in_pending) source = PENDING;
+    else if (in_pages) begin
+      source = PAGES;
+      if (ask_card)
+        case (ask_offset)
+          10'(TP_CARD_CONTROL_OFFSET / 4): {source, shown} = {SHOWN, 16'(card_control)};
+          10'(TP_CARD_WINDOW_STATUS_OFFSET / 4): {source, shown} = {SHOWN, 16'(window_status)};
+          10'(TP_CARD_INBOUND_OVERRUNS_OFFSET / 4): source = INBOUND_OVERRUNS;
+          10'(TP_CARD_WINDOW_OVERRUNS_OFFSET / 4): source = WINDOW_OVERRUNS;
+          10'(TP_CARD_WINDOW_TIMEOUTS_OFFSET / 4): source = WINDOW_TIMEOUTS;
+          10'(TP_CARD_QUARANTINED_OFFSET / 4): {source, shown} = {SHOWN, quarantined};
+          default:
+          if (ask_offset >= 10'(TP_CARD_UNSUPPORTED_REQUESTS_OFFSET / 4) &&
+              ask_offset <= 10'(TP_CARD_UNEXPECTED_COMPLETIONS_OFFSET / 4))
+            {source, shown} = {SHOWN, link_count};
+        endcase
+    end
+  end
+  assign sources[PAGES] = pages_data;
+  assign sources[PENDING] = pending_data;
+  assign sources[PRIVILEGED] = ask_offset[2] ? priv_read_data[63:32] : priv_read_data[31:0];
+  assign sources[WINDOW] = window_data;
+  assign sources[INBOUND_OVERRUNS] = inbound_overruns;
+  assign sources[WINDOW_OVERRUNS] = window_overruns;
+  assign sources[WINDOW_TIMEOUTS] = window_timeouts;
+  assign sources[SHOWN] = 32'(shown);
+  assign answer_data = sources[source];
 
   tp_answer #(
       .DATA_WIDTH(DATA_WIDTH),
@@ -283,7 +340,7 @@ module tp_control
   ) answer (
       .clk,
       .rst,
-      .barrier(msix_posted_valid && !msix_posted_ready),
+      .barrier(msix_sending || msix_posted_valid && !msix_posted_ready),
       .read_valid,
       .read_ready,
       .read_hdr,
@@ -295,7 +352,7 @@ module tp_control
       .ask_window,
       .ask_addr,
       .ack,
-      .data(disc_data | card_data | irq_data | events_data | msix_data | priv_data | window_data),
+      .data(answer_data),
       .tx_answer_valid,
       .tx_answer_ready,
       .tx_answer_hdr,
@@ -304,7 +361,10 @@ module tp_control
   );
 
   // ---- pages
-  tp_discovery #(
+  logic clear, set, job, count, counted;
+  logic [SPAN+1:0] set_at, job_at;
+  logic [31:0] set_data;
+  tp_pages #(
       .DATA_WIDTH(DATA_WIDTH),
       .H2C(H2C),
       .C2H(C2H),
@@ -322,18 +382,69 @@ module tp_control
       .CORE_VERSION(CORE_VERSION),
       .SERIAL(SERIAL),
       .CORE_NAME(CORE_NAME),
-      .CHANNEL_NAMES(CHANNEL_NAMES)
-  ) discovery (
+      .CHANNEL_NAMES(CHANNEL_NAMES),
+      .SPAN(SPAN)
+  ) pages (
       .clk,
-      .ask(disc_ask),
-      .offset(ask_offset),
-      .ack(disc_ack),
-      .data(disc_data)
+      .rst,
+      .clear,
+      .sweeping,
+      .word_valid(to_card || to_msix),
+      .word_page(page),
+      .word_offset(offset),
+      .word_data(word_data[31:0]),
+      .word_strb(dword_strb),
+      .set,
+      .set_at,
+      .set_data,
+      .job,
+      .job_at,
+      .count,
+      .counted,
+      .ask(pages_ask),
+      .ask_at({ask_page, ask_offset[SPAN+1:2]}),
+      .ack(pages_ack),
+      .q(pages_data)
   );
 
-  logic clear, irq_sweeping;
+  tp_interrupts #(
+      .DATA_WIDTH(DATA_WIDTH),
+      .VECTORS(VECTORS),
+      .SPAN(SPAN)
+  ) interrupts (
+      .clk,
+      .rst,
+      .clear,
+      .sweeping,
+      .enable(cfg.msix_enable && !cfg.msix_mask && cfg.bus_master),
+      .hold(card_reset || user_busy),
+      .fire_valid,
+      .fire_ready,
+      .fire_vector,
+      .irq_valid,
+      .irq_ready,
+      .sending(msix_sending),
+      .posted_valid(msix_posted_valid),
+      .posted_ready(msix_posted_ready),
+      .posted_hdr(msix_posted_hdr),
+      .posted_data(msix_posted_data),
+      .posted_last(msix_posted_last),
+      .set,
+      .set_at,
+      .set_data,
+      .job,
+      .job_at,
+      .count,
+      .counted,
+      .q(pages_data),
+      .pending_ask,
+      .pending_word(ask_offset[3:2]),
+      .pending_ack,
+      .pending(pending_data)
+  );
+
+  logic window_timeout_set, window_overrun, window_timed_out, window_failed;
   logic [31:0] window_timeout;
-  logic window_overrun, window_timed_out, window_failed;
   tp_card card (
       .clk,
       .rst,
@@ -342,49 +453,21 @@ module tp_control
       .card_reset,
       .card_reset_done,
       .clear,
-      .sweeping(irq_sweeping || doorbell_sweeping),
+      .sweeping(sweeping || doorbell_sweeping),
       .user_busy,
       .window_timeout,
+      .window_timeout_set,
       .window_timed_out,
       .window_failed,
       .word_valid(to_card),
       .word_offset(offset),
-      .word_data,
-      .word_strb,
-      .ask(card_ask),
-      .offset(ask_offset),
-      .ack(card_ack),
-      .data(card_data)
+      .word_data(word_data[31:0]),
+      .word_strb(dword_strb),
+      .control(card_control),
+      .window_status
   );
 
-  logic user_fire_valid, user_fire_ready;
-  logic [7:0] user_fire_vector;
-  tp_user_irq user_irq (
-      .clk,
-      .rst,
-      .clear,
-      .hold(card_reset || user_busy),
-      .sweeping(irq_sweeping),
-      .irq_valid,
-      .irq_ready,
-      .event_pulse({window_timed_out, window_overrun, overrun}),
-      .fire_valid(user_fire_valid),
-      .fire_ready(user_fire_ready),
-      .fire_vector(user_fire_vector),
-      .word_valid(to_card),
-      .word_offset(offset),
-      .word_data,
-      .word_strb,
-      .ask(irq_ask),
-      .offset(ask_offset),
-      .ack(irq_ack),
-      .data(irq_data)
-  );
-  if (TP_CARD_WINDOW_OVERRUNS_OFFSET != TP_CARD_INBOUND_OVERRUNS_OFFSET + 4 ||
-      TP_CARD_WINDOW_TIMEOUTS_OFFSET != TP_CARD_INBOUND_OVERRUNS_OFFSET + 8)
-    $error("%m: event_pulse is in the order of the counters' registers");
-
-  tp_link_events link_events (
+  tp_events events (
       .clk,
       .rst,
       .clear,
@@ -394,43 +477,18 @@ module tp_control
       .event_valid,
       .event_code,
       .quarantine,
-      .quarantined,
       .word_valid(to_card),
       .word_offset(offset),
-      .word_data,
-      .word_strb,
-      .ask(irq_ask),
-      .offset(ask_offset),
-      .data(events_data)
-  );
-
-  tp_msix #(
-      .DATA_WIDTH(DATA_WIDTH),
-      .VECTORS(VECTORS)
-  ) msix (
-      .clk,
-      .rst,
-      .clear,
-      .enable(cfg.msix_enable && !cfg.msix_mask && cfg.bus_master),
-      .fire_valid,
-      .fire_ready,
-      .fire_vector,
-      .user_valid(user_fire_valid),
-      .user_ready(user_fire_ready),
-      .user_vector(user_fire_vector),
-      .posted_valid(msix_posted_valid),
-      .posted_ready(msix_posted_ready),
-      .posted_hdr(msix_posted_hdr),
-      .posted_data(msix_posted_data),
-      .posted_last(msix_posted_last),
-      .word_valid(to_msix),
-      .word_offset(offset),
-      .word_data,
-      .word_strb,
-      .ask(msix_ask),
-      .offset(ask_offset),
-      .ack(msix_ack),
-      .data(msix_data)
+      .word_data(word_data[31:0]),
+      .word_strb(dword_strb),
+      .inbound_overrun(overrun),
+      .window_overrun,
+      .window_timed_out,
+      .inbound_overruns,
+      .window_overruns,
+      .window_timeouts,
+      .link_count_at(ask_offset[5:2]),
+      .link_count
   );
 
   // ---- window
@@ -443,14 +501,15 @@ module tp_control
         .rst,
         .flush(card_reset),
         .timeout(window_timeout),
+        .timeout_set(window_timeout_set),
         .overrun(window_overrun),
         .timed_out(window_timed_out),
         .failed(window_failed),
         .idle(window_idle),
         .word_valid(to_window),
-        .word_addr(word_addr[WINDOW_AW-1:3]),
-        .word_data,
-        .word_strb,
+        .word_addr(word_addr[WINDOW_AW-1:2]),
+        .word_data(word_data[31:0]),
+        .word_strb(dword_strb),
         .ask(window_ask),
         .addr(ask_addr[WINDOW_AW-1:2]),
         .ack(window_ack),
@@ -476,7 +535,8 @@ module tp_control
   end else begin : gen_no_window
     logic unused;
     assign unused = &{m_axil_awready, m_axil_wready, m_axil_bresp, m_axil_bvalid, m_axil_arready, m_axil_rdata, m_axil_rresp,
-        m_axil_rvalid, to_window, window_ask, window_timeout};
+        m_axil_rvalid, to_window, window_ask, window_timeout,
+        window_timeout_set};
     assign window_overrun = 1'b0;
     assign window_timed_out = 1'b0;
     assign window_failed = 1'b0;

@@ -1,33 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // Register window: accesses of BAR 2 become accesses of the user core's AXI4-Lite port, 32 bits each, one at a time and in order.
 //
-// Writes wait in a queue of QUEUE words of up to 64 bits (two accesses, lower first); one too many is dropped and `overrun` pulses. A read
-// follows the writes before it. An access that the core does not answer within `timeout` clocks is given up: a read returns all ones, a
-// write vanishes, `timed_out` pulses. Its answer, should it come later, is swallowed; until then every access is given up at once. An
-// answer other than OKAY: all ones and `failed` pulses. `flush` (the user core is being reset) forgets the queue and what is under way
-// and answers reads with all ones.
+// Writes wait in a queue of QUEUE; one too many is dropped and `overrun` pulses. A read follows the writes before it. An access that the
+// core does not answer within `timeout` clocks is given up: a read returns all ones, a write vanishes, `timed_out` pulses. Its answer,
+// should it come later, is swallowed; until then every access is given up at once. An answer other than OKAY: all ones and `failed` pulses.
+// With `timeout_set` the clocks of the access under way are counted anew. `flush` (the user core is being reset) forgets the queue and what
+// is under way and answers reads with all ones.
 // Not for: a second master on the port, or more than one access in flight.
 module tp_window #(
     parameter int WINDOW_BYTES = 4096,
-    parameter int QUEUE = 16,                 // a power of two
+    parameter int QUEUE = 32,                 // a power of two
     localparam int AW = WINDOW_BYTES > 8 ? $clog2(WINDOW_BYTES) : 4
 ) (
     input  logic          clk,
     input  logic          rst,
     input  logic          flush,
     input  logic [  31:0] timeout,
+    input  logic          timeout_set,
     output logic          overrun,
     output logic          timed_out,
     output logic          failed,
     output logic          idle,              // no write waits or is under way, and none's outcome is still being told
     input  logic          word_valid,
-    input  logic [AW-1:3] word_addr,
-    input  logic [  63:0] word_data,
-    input  logic [   7:0] word_strb,
+    input  logic [AW-1:2] word_addr,
+    input  logic [  31:0] word_data,
+    input  logic [   3:0] word_strb,
     input  logic          ask,               // stays until ack
     input  logic [AW-1:2] addr,
-    output logic          ack,               // `data` is 0 but with it
-    output logic [  31:0] data,
+    output logic          ack,
+    output logic [  31:0] data,              // with ack
     output logic [  31:0] m_axil_awaddr,
     output logic          m_axil_awvalid,
     input  logic          m_axil_awready,
@@ -54,18 +55,18 @@ module tp_window #(
     $error("%m: WINDOW_BYTES %0d: make it a power of two, 8 or more", WINDOW_BYTES);
 
   typedef struct packed {
-    logic [AW-1:3] addr;
-    logic [7:0] strb;
-    logic [63:0] data;
-  } word_t;
+    logic [AW-1:2] addr;
+    logic [3:0] strb;
+    logic [31:0] data;
+  } write_t;
 
-  word_t in, head;
+  write_t in, head;
   logic in_ready, have, pop, clear;
   assign clear = rst || flush;
   assign in = '{addr: word_addr, strb: word_strb, data: word_data};
 
   tp_fifo #(
-      .WIDTH($bits(word_t)),
+      .WIDTH($bits(write_t)),
       .DEPTH(QUEUE)
   ) queue (
       .clk,
@@ -81,22 +82,20 @@ module tp_window #(
   );
 
   // An access is `open` from its start to the core's answer, and `waited` for until it is answered or given up.
-  logic open, waited, writing, upper, answered, expired, give_up, start, skip, ok, half_done;
-  logic [31:0] left;
-  logic [3:0] strb;
+  logic open, waited, writing, wanted, answered, expired, give_up, start, refused, over;
+  logic [31:0] elapsed;
   logic [AW-1:2] access_addr;
 
-  assign strb = upper ? head.strb[7:4] : head.strb[3:0];
-  assign skip = have && strb == 0;
+  assign wanted = have || ask && !ack;
   assign m_axil_bready = open && writing && !m_axil_awvalid && !m_axil_wvalid;
   assign m_axil_rready = open && !writing && !m_axil_arvalid;
   assign answered = m_axil_bready && m_axil_bvalid || m_axil_rready && m_axil_rvalid;
-  assign ok = writing ? !m_axil_bresp[1] : !m_axil_rresp[1];
-  assign expired = waited && left == 0 && !answered;
-  assign start = !open && (have && !skip || !have && ask && !ack);
-  assign give_up = open && !waited && (have && !skip || !have && ask && !ack);  // the core still owes an answer
-  assign half_done = skip && !waited || writing && waited && (answered || expired) || have && give_up;
-  assign pop = half_done && (upper || head.strb[7:4] == 0);
+  assign refused = writing ? m_axil_bresp[1] : m_axil_rresp[1];
+  assign expired = waited && elapsed == timeout && !answered;
+  assign over = waited && answered || expired;
+  assign start = wanted && !open;
+  assign give_up = wanted && open && !waited;  // the core still owes an answer
+  assign pop = writing && over || have && give_up;
   assign idle = !have && !timed_out && !failed;  // the last write leaves the queue in the clock before these
 
   assign m_axil_awaddr = 32'({access_addr, 2'b00});
@@ -104,46 +103,35 @@ module tp_window #(
 
   always_ff @(posedge clk) begin
     overrun <= word_valid && !in_ready && !clear;
-    timed_out <= 1'b0;
-    failed <= 1'b0;
-    ack <= 1'b0;
-    data <= '0;
+    timed_out <= (expired || give_up) && !clear;
+    failed <= waited && answered && refused && !clear;
+    ack <= clear ? ask && !ack && !rst : !writing && over || !have && give_up;
+    if (clear || !answered || refused) data <= '1;
+    else data <= m_axil_rdata;
+
+    if (m_axil_awready) m_axil_awvalid <= 1'b0;
+    if (m_axil_wready) m_axil_wvalid <= 1'b0;
+    if (m_axil_arready) m_axil_arvalid <= 1'b0;
+    if (answered) open <= 1'b0;
+    if (over) waited <= 1'b0;
+    if (start) begin
+      open <= 1'b1;
+      waited <= 1'b1;
+      writing <= have;
+      m_axil_awvalid <= have;
+      m_axil_wvalid <= have;
+      m_axil_arvalid <= !have;
+      access_addr <= have ? head.addr : addr;
+      m_axil_wdata <= head.data;
+      m_axil_wstrb <= head.strb;
+    end
     if (clear) begin
       open <= 1'b0;
       waited <= 1'b0;
-      upper <= 1'b0;
       m_axil_awvalid <= 1'b0;
       m_axil_wvalid <= 1'b0;
       m_axil_arvalid <= 1'b0;
-      ack <= ask && !ack && !rst;
-      data <= ask && !ack && !rst ? '1 : '0;
-    end else begin
-      if (m_axil_awready) m_axil_awvalid <= 1'b0;
-      if (m_axil_wready) m_axil_wvalid <= 1'b0;
-      if (m_axil_arready) m_axil_arvalid <= 1'b0;
-      if (answered) open <= 1'b0;
-      if (answered || expired) waited <= 1'b0;
-      timed_out <= expired || give_up;
-      failed <= waited && answered && !ok;
-      if (waited ? !writing && (answered || expired) : !have && give_up) begin
-        ack <= 1'b1;
-        data <= waited && answered && ok ? m_axil_rdata : '1;
-      end
-      if (start) begin
-        open <= 1'b1;
-        waited <= 1'b1;
-        writing <= have;
-        m_axil_awvalid <= have;
-        m_axil_wvalid <= have;
-        m_axil_arvalid <= !have;
-      end
-      if (half_done) upper <= !pop;
     end
-    left <= start ? timeout : left - 1'b1;
-    if (start) begin
-      access_addr <= have ? {head.addr, upper} : addr;
-      m_axil_wdata <= upper ? head.data[63:32] : head.data[31:0];
-      m_axil_wstrb <= strb;
-    end
+    elapsed <= start || timeout_set ? '0 : elapsed + 1'b1;
   end
 endmodule

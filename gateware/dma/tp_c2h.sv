@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // One C2H channel: keeps what the user core sends until there is a buffer for it, and cuts buffers into writes.
 //
-// The beats of a message stand in the channel's region of the sending RAM, each message from a new beat on; where messages end stands in
-// a queue beside it. A write to the host is planned from the piece in hand and the bytes at hand: as much as one TLP may carry, or
-// less where the message ends. Plans, ends of descriptors and message starts leave through one port, in order (`command`).
+// The beats of a message stand in the channel's sending RAM (in tp_writer), each message from a new beat on; where messages end stands in a
+// queue beside it. A write to the host is planned from the piece in hand and the bytes at hand: as much as one TLP may carry, or
+// less where the message ends. One cycle (LOOK) finds out what there is, the next (WRITE) decides.
 //
 // Promises: bytes leave in the order they came, each once; a write never crosses 4 KiB nor the end of a message; the end of a
-// descriptor leaves after its writes, a message's start before them. Bytes for which there is no buffer stay.
+// descriptor is told when its writes have been taken, a message's start before them. Bytes for which there is no buffer stay.
 module tp_c2h
   import towpath_pkg::*;
 #(
@@ -22,8 +22,7 @@ module tp_c2h
     input  logic [2:0] max_payload,         // 128 << n bytes
     input  logic       announce,
     input  logic       flush,
-    output logic       idle,                // no start is on its way
-    input  logic       start_told,          // a pulse: a start was written into the ring
+    output logic       idle,                // nothing is being written or told
 
     input  logic                  tvalid,
     output logic                  tready,
@@ -35,10 +34,9 @@ module tp_c2h
     input  logic [31:0]           tuser,
 
     // into the sending RAM
-    output logic                  write_want,
-    input  logic                  write_grant,
-    output logic [BW-1:KW]        write_beat,
-    output logic [DATA_WIDTH-1:0] write_data,
+    output logic                  beat_valid,
+    output logic [BW-1:KW]        beat_at,
+    output logic [DATA_WIDTH-1:0] beat_data,
 
     // the descriptor in hand, from tp_front
     input  logic        d_valid,
@@ -50,19 +48,30 @@ module tp_c2h
     input  logic [31:0] p_bytes,
     output logic        take,
     output logic [12:0] take_bytes,
+    output logic        take_all,           // of the piece, unless the message ends
     output logic        abandon,
     output logic        finish,
     input  logic        stopping,
 
-    // A command is taken when all reads for the one before it have been made; `reading`: this channel's last one is still read for.
-    output logic           command_valid,
-    input  logic           command_ready,
-    output logic           command_is_entry,
-    output tp_completion_t command_entry,
-    output logic [63:0]    command_addr,
-    output logic [12:0]    command_bytes,
-    output logic [BW-1:0]  command_from,
-    input  logic           reading
+    // writes. `begun` and `reading`: see tp_writer
+    output logic          command_valid,
+    input  logic          command_ready,
+    output logic [63:0]   command_addr,
+    output logic [11:0]   command_last,     // bytes - 1
+    output logic [BW-1:0] command_from,
+    input  logic          begun,
+    input  logic          reading,
+
+    // to tp_ring: ends of descriptors and starts of messages
+    output logic        entry_valid,
+    input  logic        entry_ready,
+    output logic        entry_start,
+    output logic [31:0] entry_bytes,
+    output logic [15:0] entry_cookie,
+    output logic [ 7:0] entry_status,
+    output logic [47:0] head_length,        // of the message in hand
+    output logic [31:0] head_offset,
+    output logic [31:0] head_user
 );
   if ((SENDING_BYTES & (SENDING_BYTES - 1)) != 0 || SENDING_BYTES < 1024)
     $error("%m: SENDING_BYTES %0d: make it a power of two, 1024 or more", SENDING_BYTES);
@@ -71,32 +80,36 @@ module tp_c2h
   logic [BW:KW] wr;                         // beat, with a lap bit
   logic [BW:0] rd;                          // byte, with a lap bit
   logic [BW:KW] freed;                      // beats before it may be overwritten
-  logic begun;                              // a message's first beat has come, its last has not
-  logic heads_ready, ends_ready, head_valid, end_valid, message_over;
-  logic [KW:0] in_bytes;
+  logic begun_in;                           // a message's first beat has come, its last has not
+  logic ends_ready, end_valid, message_over;
   logic [BW:0] end_at;
-  logic [47:0] head_length;
-  logic [31:0] head_offset, head_user;
   logic full, accept;
+  logic head_valid, waiting;  // see below
 
+  // tkeep is 2^n - 1, and n is looked for bit by bit: half of the lanes that are left at a time.
+  logic [KW-1:0] in_bytes;  // 0 for a whole beat, too
   always_comb begin
-    in_bytes = '0;
-    for (int b = 0; b < KEEP; b++) in_bytes += (KW + 1)'(tkeep[b]);
+    logic [KEEP-1:0] lanes;
+    lanes = tkeep;
+    for (int k = KW - 1; k >= 0; k--) begin
+      in_bytes[k] = lanes[(1<<k)-1] && !tkeep[KEEP-1];
+      if (lanes[(1<<k)-1]) lanes >>= 1 << k;
+    end
   end
   assign full = wr[BW-1:KW] == freed[BW-1:KW] && wr[BW] != freed[BW];
-  assign write_want = tvalid && !full && ends_ready && (begun || heads_ready) && !flush;
-  assign tready = write_grant;
-  assign accept = write_want && write_grant;
-  assign write_beat = wr[BW-1:KW];
-  assign write_data = tdata;
+  assign tready = !full && ends_ready && (begun_in || !waiting) && !flush;
+  assign accept = tvalid && tready;
+  assign beat_valid = accept;
+  assign beat_at = wr[BW-1:KW];
+  assign beat_data = tdata;
 
   always_ff @(posedge clk) begin
     if (accept) begin
-      begun <= !tlast;
-      if (in_bytes != 0) wr <= wr + 1'b1;
+      begun_in <= !tlast;
+      wr <= wr + (BW + 1 - KW)'(tkeep[0]);
     end
     if (rst || flush) begin
-      begun <= 1'b0;
+      begun_in <= 1'b0;
       wr <= '0;
     end
     if (!rst && accept) begin
@@ -116,43 +129,32 @@ module tp_c2h
       .clear(flush),
       .in_valid(accept && tlast),
       .in_ready(ends_ready),
-      .in_data({wr, {KW{1'b0}}} + (BW + 1)'(in_bytes)),
+      .in_data({wr + (BW + 1 - KW)'(tkeep[KEEP-1]), in_bytes}),
       .out_valid(end_valid),
       .out_ready(message_over),
       .out_data(end_at),
       .count()
   );
-  tp_fifo #(
-      .WIDTH(112),
-      .DEPTH(MESSAGES)
-  ) i_heads (
-      .clk,
-      .rst,
-      .clear(flush),
-      .in_valid(accept && !begun),
-      .in_ready(heads_ready),
-      .in_data({tlength, toffset, tuser}),
-      .out_valid(head_valid),
-      .out_ready(message_over),
-      .out_data({head_length, head_offset, head_user}),
-      .count()
-  );
 
-  // ------------------------------------------------------------------------------------------------ plan
-  logic [BW:0] at_hand;
-  logic [12:0] limit, room, bytes;
-  logic ends_here;
-  assign at_hand = (end_valid ? end_at : {wr, {KW{1'b0}}}) - rd;
-  // No more than half of the RAM, so that a write's bytes can be at hand wherever they begin.
-  localparam int CAP_LOG2 = $clog2(SENDING_BYTES / 2) > 12 ? 12 : $clog2(SENDING_BYTES / 2);
-  assign limit = 4'd7 + 4'(max_payload) > 4'(CAP_LOG2) ? 13'd1 << CAP_LOG2 : 13'd128 << max_payload;
-  always_comb begin
-    room = limit - (13'(p_addr[11:0]) & (limit - 13'd1));
-    if (p_bytes < 32'(room)) room = 13'(p_bytes);
-    ends_here = end_valid && 32'(at_hand) <= 32'(room);
-    bytes = ends_here ? 13'(at_hand) : room;
+  // The heads of two messages: of the one in hand, and of the next one. A third message waits outside.
+  logic [111:0] next_head;
+  always_ff @(posedge clk) begin
+    if (accept && !begun_in) begin
+      next_head <= {tlength, toffset, tuser};
+      waiting <= 1'b1;
+    end
+    if (!head_valid || message_over) begin
+      {head_length, head_offset, head_user} <= next_head;
+      head_valid <= waiting;
+      if (waiting) waiting <= 1'b0;
+    end
+    if (rst || flush) begin
+      head_valid <= 1'b0;
+      waiting <= 1'b0;
+    end
   end
 
+  // ------------------------------------------------------------------------------------------------ plan
   typedef enum logic [1:0] {
     LOOK,
     START,
@@ -160,31 +162,51 @@ module tp_c2h
     END
   } state_e;
   state_e state;
-  logic announced, ended, starting;
-  logic [12:0] plan_bytes;
-  logic plan_ends;
+  logic announced, ended;
+  logic soon;                               // END has just begun: `d_over` follows within the ring's next cycles, as a rule
   logic [31:0] moved;
+
+  // LOOK finds the bytes at hand (up to the message's end, if that is known) and those that one write may carry, each less one.
+  // No more than half of the RAM, so that a write's bytes can be at hand wherever they begin.
+  localparam int CAP_LOG2 = $clog2(SENDING_BYTES / 2) > 12 ? 12 : $clog2(SENDING_BYTES / 2);
+  logic whole;                              // the message's end is known
+  logic signed [BW:0] have;                 // -1: nothing
+  logic all;                                // room for all of the piece
+  logic [11:0] room, to_cut;
+  logic [31:0] piece;
+  assign piece = p_bytes - 1'b1;
+  always_comb for (int i = 0; i < 12; i++) to_cut[i] = !p_addr[i] && (i < 7 || (i < CAP_LOG2 && 32'(max_payload) + 7 > i));
+  always_ff @(posedge clk) begin
+    whole <= end_valid;
+    have <= ~rd + (end_valid ? end_at : {wr, {KW{1'b0}}});
+    all <= piece <= 32'(to_cut);
+    room <= piece <= 32'(to_cut) ? piece[11:0] : to_cut;
+  end
+
+  // WRITE takes what there is if the message ends with it, and what one write may carry if there is as much.
+  logic fewer, fits;
+  logic [11:0] last;
+  assign fewer = $signed((BW + 2)'({room, whole})) > $signed({have, 1'b0});  // have < room, or have <= room with the message's end
+  assign fits = whole || !fewer;
+  assign last = fewer ? have[11:0] : room;
 
   always_ff @(posedge clk) begin
     case (state)
-      LOOK: begin
-        plan_bytes <= bytes;
-        plan_ends <= ends_here;
-        if (announce && head_valid && !announced && !stopping && !flush) state <= START;
-        else if (d_valid && d_over) state <= END;
-        else if (p_valid && !stopping && (ends_here || 32'(at_hand) >= 32'(room))) begin
-          if (bytes != 0) state <= WRITE;
-          else begin  // the message ends here without another byte
-            ended <= 1'b1;
-            state <= END;
-          end
-        end
+      LOOK:
+      if (announce && head_valid && !announced && !stopping && !flush) state <= START;
+      else if (d_valid && d_over) state <= END;
+      else if (p_valid && head_valid && !stopping) state <= WRITE;
+      START:
+      if (entry_ready) begin
+        state <= LOOK;
+        announced <= 1'b1;
       end
-      START: if (command_ready) state <= LOOK;
       WRITE:
-      if (command_ready) begin
-        state <= plan_ends ? END : LOOK;
-        ended <= plan_ends;
+      if (!fits) begin
+        state <= LOOK;
+      end else if (command_ready || have < 0) begin  // without another byte the message ends at once
+        state <= fewer ? END : LOOK;
+        ended <= fewer;
       end
       default:  // END
       if (finish) begin
@@ -192,59 +214,50 @@ module tp_c2h
         ended <= 1'b0;
       end
     endcase
-    if (take) begin
-      rd <= rd + (BW + 1)'(plan_bytes);
-      moved <= moved + 32'(plan_bytes);
-    end
-    if ((command_valid && command_ready) || !reading) freed <= rd[BW:KW];
-    if (state == START && command_ready) begin
-      announced <= 1'b1;
-      starting <= 1'b1;
-    end
-    if (start_told) starting <= 1'b0;
+    soon <= state == WRITE;
+    if (take) moved <= moved + 32'(take_bytes);
     if (finish) moved <= '0;
-    if (message_over) begin
-      announced <= 1'b0;
-      rd <= {rd[BW:KW] + (BW + 1 - KW)'(rd[KW-1:0] != 0), {KW{1'b0}}};  // the next message has a beat of its own
-    end
+    if (message_over) announced <= 1'b0;
     if (rst || flush) begin
       state <= LOOK;
       announced <= 1'b0;
-      starting <= 1'b0;
       ended <= 1'b0;
       moved <= '0;
+    end
+  end
+
+  // Each message begins with a beat of its own.
+  logic [BW:0] step;
+  assign step = take ? (BW + 1)'(last) : (BW + 1)'(KEEP - 1);
+  // Beats are free when the reads before the command at `held` are made.
+  logic [BW:KW] held;
+  always_ff @(posedge clk) begin
+    if (take || message_over) rd <= rd + step + (BW + 1)'(take);
+    if (message_over) rd[KW-1:0] <= '0;
+    if (take || !reading) held <= rd[BW:KW];
+    if (begun || !reading) freed <= held;
+    if (rst || flush) begin
       rd <= '0;
+      held <= '0;
       freed <= '0;
     end
-    if (!rst)
-      assert (state != WRITE || plan_bytes != 0)
-      else $error("%m: an empty write");
   end
 
-  assign take = state == WRITE && command_ready;
-  assign take_bytes = plan_bytes;
-  assign finish = state == END && d_over && command_ready;
+  assign command_valid = state == WRITE && fits && have >= 0;
+  assign command_addr = p_addr;
+  assign command_last = last;
+  assign command_from = rd[BW-1:0];
+  assign take = command_valid && command_ready;
+  assign take_bytes = 13'(last) + 1'b1;
+  assign take_all = all;
+  assign finish = state == END && d_over && entry_ready;
   assign message_over = finish && ended;
   assign abandon = ended;                   // a message that ends in the middle of a list
-  assign idle = state == LOOK && !starting;
+  assign idle = state == LOOK;
 
-  assign command_valid = state == START || state == WRITE || (state == END && d_over);
-  assign command_is_entry = state != WRITE;
-  assign command_addr = p_addr;
-  assign command_bytes = plan_bytes;
-  assign command_from = rd[BW-1:0];
-  always_comb begin
-    command_entry = '0;
-    command_entry.offset = head_valid ? head_offset : '0;
-    command_entry.user = head_valid ? head_user : '0;
-    if (state == START) begin
-      command_entry.bytes = head_length[31:0];
-      command_entry.cookie = head_length[47:32];
-      command_entry.flags.start = 1'b1;
-    end else begin
-      command_entry.bytes = moved;
-      command_entry.cookie = d_cookie;
-      command_entry.status = ended ? TP_STATUS_END_OF_MESSAGE : d_status;
-    end
-  end
+  assign entry_valid = state == START || (state == END && (d_over || soon));
+  assign entry_start = state == START;
+  assign entry_bytes = moved;
+  assign entry_cookie = d_cookie;
+  assign entry_status = ended ? TP_STATUS_END_OF_MESSAGE : d_status;
 endmodule

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The data mover: descriptors in, memory reads and writes out, streams to and from the user core, completions to the host.
 //
-//   push -> tp_front (a channel's queue and pieces) -> tp_h2c -> tp_read_issue -> link -> tp_landing -> tp_h2c -> user core
-//                                                   -> tp_c2h <- user core;  tp_c2h -> tp_c2h_writer -> tp_posted_merge -> link
-//   ends of descriptors -> tp_ring -> tp_posted_merge;  fires -> MSI-X (control) -> tp_posted_merge
+//   push -> tp_store -> tp_front (a channel's descriptors and pieces) -> tp_h2c -> tp_read_issue -> link -> tp_landing -> tp_h2c -> user core
+//                                                   -> tp_c2h <- user core;  tp_c2h -> tp_writer -> link
+//   ends of descriptors -> tp_ring -> tp_writer;  fires -> MSI-X (control) -> tp_writer
 //
 // It never knows what a channel carries. Channels 0 to H2C-1 are H2C, the others C2H.
 // Each direction leaves some of what the fronts offer unused; a build without one direction leaves more.
@@ -112,13 +112,14 @@ module tp_dma
 );
   localparam int SLOTS = 2 * QUEUE_DEPTH < 8 ? 8 : 2 * QUEUE_DEPTH;  // order slots of an H2C channel
   localparam int SW = $clog2(SLOTS);
-  localparam int DW = $clog2(LANDING_BYTES) - 2;
+  localparam int LW = $clog2(LANDING_BYTES / CPL_BOUNDARY);  // block of an H2C channel's landing room
+  localparam int RW = $clog2(LANDING_BYTES / KEEP);  // row of it
   localparam int KW = $clog2(KEEP);
   localparam int BW = $clog2(SENDING_BYTES);
   localparam int TW = $clog2(TAGS);
-  localparam int CLIENTS = H2C + CHANNELS;  // of reads: data of the H2C channels, then lists of all
-  localparam int CONTEXT = 1 + CW + SW + DW;
-  localparam int SOURCES = H2C + 1;  // of entries
+  localparam int QW = $clog2(QUEUE_DEPTH);
+  localparam int CLIENTS = H2C + 1;  // of reads: data of the H2C channels, and lists
+  localparam int CONTEXT = 1 + CW + SW + LW;
 
   if (H2C < 0 || C2H < 0 || CHANNELS < 1 || CHANNELS > TP_CHANNELS_MAX)
     $error("%m: H2C %0d and C2H %0d: use 1 to %0d channels in all", H2C, C2H, TP_CHANNELS_MAX);
@@ -173,7 +174,8 @@ module tp_dma
   end
 
   // ------------------------------------------------------------------------------------------------ rings
-  logic [CHANNELS-1:0] d_valid, d_end, d_inline, d_over, d_complete, d_broken, f_valid, take, abandon, finish, stopping;
+  logic [CHANNELS-1:0] d_valid, d_end, d_inline, d_over, d_complete, d_broken, f_valid, f_last, take, take_all, abandon, finish, stopping;
+  logic [CHANNELS-1:0] completed;
   logic [CHANNELS-1:0][15:0] d_cookie;
   logic [CHANNELS-1:0][7:0] d_status, stop_status;
   logic [CHANNELS-1:0][31:0] d_bytes, d_user, f_bytes;
@@ -182,30 +184,39 @@ module tp_dma
 
   logic [CHANNELS-1:0] enabled, announce, alarm, error;
   logic [CHANNELS-1:0][15:0] overflows;
-  logic [SOURCES-1:0] entry_valid, entry_ready;
-  logic [SOURCES-1:0][CW-1:0] entry_channel;
-  tp_completion_t [SOURCES-1:0] entry;
-  logic told_valid, told_start;
-  logic [CW-1:0] told_channel;
-  logic [2:0] p_valid, p_ready, p_last;  // posted: ring, MSI-X, writer. MSI-X before the writer, which may have data for ever
-  tp_write_hdr_t [2:0] p_hdr;
-  logic [2:0][DATA_WIDTH-1:0] p_data;
+  logic [CHANNELS-1:0] entry_valid, entry_ready;
+  logic [CHANNELS-1:0][31:0] entry_bytes;
+  logic [CHANNELS-1:0][15:0] entry_cookie;
+  logic [CHANNELS-1:0][7:0] entry_status;
+  logic [NC-1:0] entry_start;
+  logic [NC-1:0][47:0] head_length;
+  logic [NC-1:0][31:0] head_offset, head_user;
+  logic out_valid, out_ready, out_read, out_gone;
+  logic [63:0] out_addr;
+  tp_completion_t out_entry;
 
   tp_ring #(
-      .DATA_WIDTH(DATA_WIDTH),
-      .CHANNELS(CHANNELS),
-      .SOURCES(SOURCES)
+      .H2C(H2C),
+      .C2H(C2H)
   ) i_ring (
       .clk,
       .rst,
       .entry_valid,
       .entry_ready,
-      .entry_channel,
-      .entry,
-      .told_valid,
-      .told_channel,
-      .told_start,
+      .entry_bytes,
+      .entry_cookie,
+      .entry_status,
+      .entry_start,
+      .head_length,
+      .head_offset,
+      .head_user,
       .telling,
+      .out_valid,
+      .out_ready,
+      .out_addr,
+      .out_entry,
+      .out_read,
+      .out_gone,
       .mastering,
       .arm_valid,
       .arm_channel,
@@ -234,37 +245,7 @@ module tp_dma
       .overflows,
       .fire_valid,
       .fire_ready,
-      .fire_vector,
-      .posted_valid(p_valid[0]),
-      .posted_ready(p_ready[0]),
-      .posted_hdr(p_hdr[0]),
-      .posted_data(p_data[0]),
-      .posted_last(p_last[0])
-  );
-
-  assign p_valid[1] = msix_posted_valid;
-  assign p_hdr[1] = msix_posted_hdr;
-  assign p_data[1] = msix_posted_data;
-  assign p_last[1] = msix_posted_last;
-  assign msix_posted_ready = p_ready[1];
-  tp_posted_merge #(
-      .SOURCES(3),
-      .DATA_WIDTH(DATA_WIDTH)
-  ) i_posted (
-      .clk,
-      .rst,
-      .bus_master(mastering),
-      .discard(card_reset),
-      .in_valid(p_valid),
-      .in_ready(p_ready),
-      .in_hdr(p_hdr),
-      .in_data(p_data),
-      .in_last(p_last),
-      .out_valid(tx_posted_valid),
-      .out_ready(tx_posted_ready),
-      .out_hdr(tx_posted_hdr),
-      .out_data(tx_posted_data),
-      .out_last(tx_posted_last)
+      .fire_vector
   );
 
   // ------------------------------------------------------------------------------------------------ fronts
@@ -274,41 +255,115 @@ module tp_dma
   logic [CLIENTS-1:0][CONTEXT-1:0] want_context;
 
   logic list_valid, list_last, list_failed;
-  logic [CW-1:0] list_channel;
+  logic [CW-1:0] list_channel, fetch_channel;
   logic [127:0] list_entry;
   logic [7:0] list_status;
+  logic [CHANNELS-1:0] push_accept, row_want, row_grant, row_valid;
+  logic [CHANNELS-1:0][QW-1:0] push_at, row_want_at;
+  logic [128:0] row;
+  logic row_malformed, row_inline, row_empty;
+  logic [CHANNELS-1:0] list_start, list_stop, list_finish, list_over, list_quiet, hungry, piece_valid;
+  logic [CHANNELS-1:0][7:0] list_end;
+  logic [63:0] piece_addr;
+  logic [31:0] piece_bytes;
+  logic piece_empty;
+  logic [6:0] fetch_bytes;
+  logic list_hold;
+
+  tp_store #(
+      .CHANNELS(CHANNELS),
+      .ROWS(QUEUE_DEPTH),
+      .INLINE_SLOTS(INLINE_SLOTS)
+  ) i_store (
+      .clk,
+      .rst,
+      .push_valid(|push_accept),
+      .push_channel,
+      .push_at(push_at[push_channel]),
+      .push_row({push_torn, push_descriptor}),
+      .hold(list_hold),
+      .want(row_want),
+      .want_at(row_want_at),
+      .grant(row_grant),
+      .row_valid,
+      .row,
+      .row_malformed,
+      .row_inline,
+      .row_empty
+  );
+  tp_lists #(
+      .CHANNELS(CHANNELS)
+  ) i_lists (
+      .clk,
+      .rst,
+      .start(list_start),
+      .start_addr(row[63:0]),
+      .stop(list_stop),
+      .finish(list_finish),
+      .fetch_valid(want[H2C]),
+      .fetch_grant(grant[H2C]),
+      .fetch_channel,
+      .fetch_addr(want_addr[H2C]),
+      .fetch_bytes,
+      .entry_valid(list_valid),
+      .entry_channel(list_channel),
+      .entry(list_entry),
+      .entry_last(list_last),
+      .entry_failed(list_failed),
+      .entry_status(list_status),
+      .hold(list_hold),
+      .hungry,
+      .piece_valid,
+      .piece_addr,
+      .piece_bytes,
+      .piece_empty,
+      .over(list_over),
+      .status(list_end),
+      .quiet(list_quiet)
+  );
+  assign want_bytes[H2C] = 13'(fetch_bytes);
+  assign want_context[H2C] = {1'b1, fetch_channel, SW'(0), LW'(0)};
 
   for (genvar c = 0; c < CHANNELS; c++) begin : g_front
-    logic [6:0] bytes;
     tp_front #(
         .QUEUE_DEPTH(QUEUE_DEPTH),
-        .INLINE_SLOTS(c < H2C ? INLINE_SLOTS : 0)
+        .INLINE(c < H2C)
     ) i_front (
         .clk,
         .rst,
         .push_valid(push_valid && push_channel == CW'(c)),
-        .push_torn,
-        .push_descriptor,
+        .push_accept(push_accept[c]),
+        .push_at(push_at[c]),
         .cancel(cancel_valid && cancel_channel == CW'(c)),
         .enabled(enabled[c]),
         .resetting(resetting[c]),
         .barred(!mastering),
         .barred_status,
         .flush(resetting[c]),
-        .completed(told_valid && !told_start && told_channel == CW'(c)),
+        .completed(completed[c]),
         .error(error[c]),
         .error_pulse(alarm[c]),
         .overflows(overflows[c]),
         .idle(front_idle[c]),
-        .fetch_valid(want[H2C+c]),
-        .fetch_grant(grant[H2C+c]),
-        .fetch_addr(want_addr[H2C+c]),
-        .fetch_bytes(bytes),
-        .entry_valid(list_valid && !list_failed && list_channel == CW'(c)),
-        .entry(list_entry),
-        .entry_last(list_last),
-        .fail_valid(list_valid && list_failed && list_channel == CW'(c)),
-        .fail_status(list_status),
+        .want(row_want[c]),
+        .want_at(row_want_at[c]),
+        .grant(row_grant[c]),
+        .row_valid(row_valid[c]),
+        .row,
+        .row_malformed,
+        .row_inline,
+        .row_empty,
+        .list_start(list_start[c]),
+        .list_stop(list_stop[c]),
+        .list_finish(list_finish[c]),
+        .hungry(hungry[c]),
+        .piece_valid(piece_valid[c]),
+        .piece_addr,
+        .piece_bytes,
+        .piece_empty,
+        .list_over(list_over[c]),
+        .list_status(list_end[c]),
+        .list_quiet(list_quiet[c]),
         .d_valid(d_valid[c]),
         .d_cookie(d_cookie[c]),
         .d_end(d_end[c]),
@@ -322,17 +377,17 @@ module tp_dma
         .d_offset(d_offset[c]),
         .d_user(d_user[c]),
         .p_valid(f_valid[c]),
+        .p_last(f_last[c]),
         .p_addr(f_addr[c]),
         .p_bytes(f_bytes[c]),
         .take(take[c]),
         .take_bytes(take_bytes[c]),
+        .take_all(take_all[c]),
         .abandon(abandon[c]),
         .finish(finish[c]),
         .stopping(stopping[c]),
         .stop_status(stop_status[c])
     );
-    assign want_bytes[H2C+c] = 13'(bytes);
-    assign want_context[H2C+c] = {1'b1, CW'(c), SW'(0), DW'(0)};
   end
 
   // ------------------------------------------------------------------------------------------------ reads
@@ -399,15 +454,12 @@ module tp_dma
   );
 
   // ------------------------------------------------------------------------------------------------ H2C
-  localparam int REGIONS = 2 ** $clog2(NH);
-  localparam int AW = $clog2(LANDING_BYTES * REGIONS);
   localparam int HW = NH > 1 ? $clog2(NH) : 1;
   typedef struct packed {
-    logic [HW-1:0] channel;
-    logic [KW-1:0] lane;
-    logic [KW:0]   bytes;
+    logic [KW-1:0] from;
     logic          full;
     logic          last;
+    logic [KW:0]   bytes;
     logic          error;
     logic          attributes;
   } meta_t;
@@ -417,19 +469,19 @@ module tp_dma
   logic [SW-1:0] done_slot;
   logic [7:0] done_status;
   logic [NH-1:0] inject_want, inject_pick, read_want, read_pick;
-  logic [NH-1:0][DW-1:0] inject_dword;
-  logic [NH-1:0][1:0] inject_dwords;
-  logic [NH-1:0][63:0] inject_data;
-  logic [NH-1:0][DW+1:0] read_byte;
-  meta_t [NH-1:0] read_meta;
-  logic inject_ready, put_valid;
-  logic [AW-1:2] inject_at;
-  logic [1:0] inject_count;
+  logic [NH-1:0][LW-1:0] inject_blocks;
+  logic [NH-1:0][63:0] inject_words;
+  logic [NH-1:0][RW-1:0] read_rows;
+  logic [NH-1:0][KW-1:0] read_turns;
+  meta_t [NH-1:0] read_metas;
+  logic inject_ready, land_valid, put_valid;
+  logic [HW-1:0] inject_channel, land_channel, read_channel, put_channel;
+  logic [LW-1:0] inject_block;
   logic [63:0] inject_word;
-  logic [AW-1:0] read_at;
-  meta_t read_new, put_meta;
-  logic [DATA_WIDTH-1:0] put_data;
-  logic [KEEP-1:0] put_lanes;
+  logic [RW-1:0] land_row, read_row;
+  logic [KW-1:0] read_turn;
+  meta_t read_meta, put_meta;
+  logic [DATA_WIDTH-1:0] land_data, put_data;
 
   tp_round_robin #(
       .N(NH)
@@ -450,25 +502,18 @@ module tp_dma
       .grant(read_pick)
   );
   always_comb begin
-    inject_at = '0;
-    inject_count = '0;
-    inject_word = '0;
-    read_at = '0;
-    read_new = '0;
+    inject_channel = '0;
+    read_channel = '0;
     for (int c = 0; c < NH; c++) begin
-      if (inject_pick[c]) begin
-        inject_at |= (AW - 2)'(c * LANDING_BYTES / 4) | (AW - 2)'(inject_dword[c]);
-        inject_count |= inject_dwords[c];
-        inject_word |= inject_data[c];
-      end
-      if (read_pick[c]) begin
-        read_at |= AW'(c * LANDING_BYTES) | AW'(read_byte[c]);
-        read_new |= read_meta[c];
-      end
+      if (inject_pick[c]) inject_channel |= HW'(c);
+      if (read_pick[c]) read_channel |= HW'(c);
     end
-    for (int b = 0; b < KEEP; b++)
-    put_lanes[b] = (KW + 1)'(b) >= (KW + 1)'(put_meta.lane) && (KW + 1)'(b) < (KW + 1)'(put_meta.lane) + put_meta.bytes;
   end
+  assign inject_block = inject_blocks[inject_channel];
+  assign inject_word = inject_words[inject_channel];
+  assign read_row = read_rows[read_channel];
+  assign read_turn = read_turns[read_channel];
+  assign read_meta = read_metas[read_channel];
 
   tp_landing #(
       .DATA_WIDTH(DATA_WIDTH),
@@ -476,8 +521,7 @@ module tp_dma
       .CHANNELS(CHANNELS),
       .TAGS(TAGS),
       .LANDING_BYTES(LANDING_BYTES),
-      .SLOTS(SLOTS),
-      .META($bits(meta_t))
+      .SLOTS(SLOTS)
   ) i_landing (
       .clk,
       .rst,
@@ -505,9 +549,13 @@ module tp_dma
       .event_code,
       .inject_valid(|inject_want),
       .inject_ready,
-      .inject_dword(inject_at),
-      .inject_dwords(inject_count),
+      .inject_channel,
+      .inject_block,
       .inject_data(inject_word),
+      .write_valid(land_valid),
+      .write_channel(land_channel),
+      .write_row(land_row),
+      .write_data(land_data),
       .done_valid,
       .done_channel,
       .done_slot,
@@ -517,19 +565,35 @@ module tp_dma
       .entry(list_entry),
       .entry_last(list_last),
       .entry_failed(list_failed),
-      .entry_status(list_status),
+      .entry_status(list_status)
+  );
+  tp_landing_ram #(
+      .DATA_WIDTH(DATA_WIDTH),
+      .CHANNELS(NH),
+      .ROWS(LANDING_BYTES / KEEP),
+      .META($bits(meta_t))
+  ) i_landing_ram (
+      .clk,
+      .rst,
+      .wr_valid(land_valid),
+      .wr_channel(land_channel),
+      .wr_row(land_row),
+      .wr_data(land_data),
       .rd_valid(|read_want),
-      .rd_byte(read_at),
-      .rd_lane(read_new.lane),
-      .rd_meta(read_new),
+      .rd_channel(read_channel),
+      .rd_row(read_row),
+      .rd_turn(read_turn),
+      .rd_meta(read_meta),
       .out_valid(put_valid),
+      .out_channel(put_channel),
       .out_data(put_data),
       .out_meta(put_meta)
   );
 
   for (genvar c = 0; c < H2C; c++) begin : g_h2c
     logic [SW-1:0] slot;
-    logic [DW-1:0] dword;
+    logic [LW-1:0] block;
+    tp_completion_t entry;
     tp_h2c #(
         .DATA_WIDTH(DATA_WIDTH),
         .LANDING_BYTES(LANDING_BYTES),
@@ -550,15 +614,16 @@ module tp_dma
         .d_complete(d_complete[c]),
         .d_broken(d_broken[c]),
         .d_status(d_status[c]),
-        .d_bytes(d_bytes[c]),
         .d_length(d_length[c]),
         .d_offset(d_offset[c]),
         .d_user(d_user[c]),
         .p_valid(f_valid[c]),
+        .p_last(f_last[c]),
         .p_addr(f_addr[c]),
         .p_bytes(f_bytes[c]),
         .take(take[c]),
         .take_bytes(take_bytes[c]),
+        .take_all(take_all[c]),
         .finish(finish[c]),
         .stopping(stopping[c]),
         .stop_status(stop_status[c]),
@@ -571,32 +636,32 @@ module tp_dma
         .want_addr(want_addr[c]),
         .want_bytes(want_bytes[c]),
         .want_slot(slot),
-        .want_dword(dword),
+        .want_block(block),
         .inject_valid(inject_want[c]),
         .inject_ready(inject_ready && inject_pick[c]),
-        .inject_dword(inject_dword[c]),
-        .inject_dwords(inject_dwords[c]),
-        .inject_data(inject_data[c]),
+        .inject_block(inject_blocks[c]),
+        .inject_data(inject_words[c]),
         .done_valid(done_valid && done_channel == CW'(c)),
         .done_slot,
         .done_status,
         .entry_valid(entry_valid[c]),
         .entry_ready(entry_ready[c]),
-        .entry(entry[c]),
+        .entry,
         .read_want(read_want[c]),
         .read_grant(read_pick[c]),
-        .read_byte(read_byte[c]),
-        .read_lane(read_meta[c].lane),
-        .read_bytes(read_meta[c].bytes),
-        .read_full(read_meta[c].full),
-        .read_last(read_meta[c].last),
-        .read_error(read_meta[c].error),
-        .read_attributes(read_meta[c].attributes),
-        .put_valid(put_valid && put_meta.channel == HW'(c)),
-        .put_lanes,
+        .read_row(read_rows[c]),
+        .read_turn(read_turns[c]),
+        .read_from(read_metas[c].from),
+        .read_full(read_metas[c].full),
+        .read_last(read_metas[c].last),
+        .read_bytes(read_metas[c].bytes),
+        .read_error(read_metas[c].error),
+        .read_attributes(read_metas[c].attributes),
+        .put_valid(put_valid && put_channel == HW'(c)),
+        .put_from(put_meta.from),
         .put_data,
         .put_full(put_meta.full),
-        .put_meta({(KW + 1)'(put_meta.lane) + put_meta.bytes, put_meta.last, put_meta.error, put_meta.attributes}),
+        .put_meta({put_meta.last, put_meta.bytes, put_meta.error, put_meta.attributes}),
         .tvalid(h2c_tvalid[c]),
         .tready(h2c_tready[c]),
         .tdata(h2c_tdata[c]),
@@ -607,21 +672,23 @@ module tp_dma
         .toffset(h2c_offset[c]),
         .tuser(h2c_user[c])
     );
-    assign read_meta[c].channel = HW'(c);
-    assign want_context[c] = {1'b0, CW'(c), slot, dword};
-    assign entry_channel[c] = CW'(c);
+    assign want_context[c] = {1'b0, CW'(c), slot, block};
+    assign entry_bytes[c] = entry.bytes;
+    assign entry_cookie[c] = entry.cookie;
+    assign entry_status[c] = entry.status;
+    assign completed[c] = entry_valid[c] && entry_ready[c];
     assign abandon[c] = 1'b0;
     assign h2c_reset[c] = flush[c];
     assign edge_busy[c] = h2c_reset_busy[c];
   end
   if (H2C == 0) begin : g_no_h2c
     assign inject_want = '0;
-    assign inject_dword = '0;
-    assign inject_dwords = '0;
-    assign inject_data = '0;
+    assign inject_blocks = '0;
+    assign inject_words = '0;
     assign read_want = '0;
-    assign read_byte = '0;
-    assign read_meta = '0;
+    assign read_rows = '0;
+    assign read_turns = '0;
+    assign read_metas = '0;
     assign h2c_tvalid = '0;
     assign h2c_tdata = '0;
     assign h2c_tkeep = '0;
@@ -634,15 +701,12 @@ module tp_dma
   end
 
   // ------------------------------------------------------------------------------------------------ C2H
-  localparam int WC = NC > 1 ? $clog2(NC) : 1;
-  logic [NC-1:0] write_want, write_grant, command_valid, command_ready, command_is_entry, reading;
-  logic [NC-1:0][BW-1:KW] write_beat;
-  logic [NC-1:0][DATA_WIDTH-1:0] write_data;
-  tp_completion_t [NC-1:0] command_entry;
+  logic [NC-1:0] beat_valid, command_valid, command_ready, begun, reading;
+  logic [NC-1:0][BW-1:KW] beat_at;
+  logic [NC-1:0][DATA_WIDTH-1:0] beat_data;
   logic [NC-1:0][63:0] command_addr;
-  logic [NC-1:0][12:0] command_bytes;
+  logic [NC-1:0][11:0] command_last;
   logic [NC-1:0][BW-1:0] command_from;
-  logic [WC-1:0] writer_channel;
 
   for (genvar i = 0; i < C2H; i++) begin : g_c2h
     localparam int C = H2C + i;
@@ -656,7 +720,6 @@ module tp_dma
         .announce(announce[C] && enabled[C]),
         .flush(flush[C]),
         .idle(engine_idle[C]),
-        .start_told(told_valid && told_start && told_channel == CW'(C)),
         .tvalid(c2h_tvalid[i]),
         .tready(c2h_tready[i]),
         .tdata(c2h_tdata[i]),
@@ -665,10 +728,9 @@ module tp_dma
         .tlength(c2h_length[i]),
         .toffset(c2h_offset[i]),
         .tuser(c2h_user[i]),
-        .write_want(write_want[i]),
-        .write_grant(write_grant[i]),
-        .write_beat(write_beat[i]),
-        .write_data(write_data[i]),
+        .beat_valid(beat_valid[i]),
+        .beat_at(beat_at[i]),
+        .beat_data(beat_data[i]),
         .d_valid(d_valid[C]),
         .d_cookie(d_cookie[C]),
         .d_over(d_over[C]),
@@ -678,36 +740,48 @@ module tp_dma
         .p_bytes(f_bytes[C]),
         .take(take[C]),
         .take_bytes(take_bytes[C]),
+        .take_all(take_all[C]),
         .abandon(abandon[C]),
         .finish(finish[C]),
         .stopping(stopping[C]),
         .command_valid(command_valid[i]),
         .command_ready(command_ready[i]),
-        .command_is_entry(command_is_entry[i]),
-        .command_entry(command_entry[i]),
         .command_addr(command_addr[i]),
-        .command_bytes(command_bytes[i]),
+        .command_last(command_last[i]),
         .command_from(command_from[i]),
-        .reading(reading[i])
+        .begun(begun[i]),
+        .reading(reading[i]),
+        .entry_valid(entry_valid[C]),
+        .entry_ready(entry_ready[C]),
+        .entry_start(entry_start[i]),
+        .entry_bytes(entry_bytes[C]),
+        .entry_cookie(entry_cookie[C]),
+        .entry_status(entry_status[C]),
+        .head_length(head_length[i]),
+        .head_offset(head_offset[i]),
+        .head_user(head_user[i])
     );
+    assign completed[C] = finish[C];
     assign c2h_reset[i] = flush[C];
     assign edge_busy[C] = c2h_reset_busy[i];
   end
   if (C2H == 0) begin : g_no_c2h
-    assign write_want = '0;
-    assign write_beat = '0;
-    assign write_data = '0;
+    assign beat_valid = '0;
+    assign beat_at = '0;
+    assign beat_data = '0;
     assign command_valid = '0;
-    assign command_is_entry = '0;
-    assign command_entry = '0;
     assign command_addr = '0;
-    assign command_bytes = '0;
+    assign command_last = '0;
     assign command_from = '0;
+    assign entry_start = '0;
+    assign head_length = '0;
+    assign head_offset = '0;
+    assign head_user = '0;
     assign c2h_tready = '0;
     assign c2h_reset = '0;
   end
 
-  tp_c2h_writer #(
+  tp_writer #(
       .DATA_WIDTH(DATA_WIDTH),
       .CHANNELS(NC),
       .SENDING_BYTES(SENDING_BYTES)
@@ -715,27 +789,32 @@ module tp_dma
       .clk,
       .rst,
       .relaxed(cfg.relaxed),
+      .bus_master(mastering),
+      .discard(card_reset),
+      .entry_valid(out_valid),
+      .entry_ready(out_ready),
+      .entry_addr(out_addr),
+      .entry(out_entry),
+      .entry_read(out_read),
+      .entry_gone(out_gone),
+      .message_valid(msix_posted_valid),
+      .message_ready(msix_posted_ready),
+      .message_addr(msix_posted_hdr.addr),
+      .message(msix_posted_data[31:0]),
+      .beat_valid,
+      .beat_at,
+      .beat_data,
       .command_valid,
       .command_ready,
-      .command_is_entry,
-      .command_entry,
       .command_addr,
-      .command_bytes,
+      .command_last,
       .command_from,
+      .begun,
       .reading,
-      .write_want,
-      .write_grant,
-      .write_beat,
-      .write_data,
-      .entry_valid(entry_valid[H2C]),
-      .entry_ready(entry_ready[H2C]),
-      .entry_channel(writer_channel),
-      .entry(entry[H2C]),
-      .posted_valid(p_valid[2]),
-      .posted_ready(p_ready[2]),
-      .posted_hdr(p_hdr[2]),
-      .posted_data(p_data[2]),
-      .posted_last(p_last[2])
+      .posted_valid(tx_posted_valid),
+      .posted_ready(tx_posted_ready),
+      .posted_hdr(tx_posted_hdr),
+      .posted_data(tx_posted_data),
+      .posted_last(tx_posted_last)
   );
-  assign entry_channel[H2C] = CW'(H2C) + CW'(writer_channel);
 endmodule

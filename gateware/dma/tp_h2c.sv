@@ -13,6 +13,7 @@
 // Retire and stream each read a part of a slot.
 // verilator lint_off UNUSEDSIGNAL
 module tp_h2c
+  import tp_tlp_pkg::*;
   import towpath_pkg::*;
 #(
     parameter int DATA_WIDTH = 128,
@@ -22,10 +23,10 @@ module tp_h2c
     parameter int SLOTS = 32,               // order slots, a power of two
     parameter int BEATS = 32,               // beats queued towards the user core
     localparam int SW = $clog2(SLOTS),
-    localparam int DW = $clog2(LANDING_BYTES) - 2,
     localparam int KEEP = DATA_WIDTH / 8,
     localparam int KW = $clog2(KEEP),
-    localparam int BW = $clog2(BEATS)
+    localparam int BW = $clog2(LANDING_BYTES / CPL_BOUNDARY),  // block of the landing room
+    localparam int RW = $clog2(LANDING_BYTES / KEEP)           // row
 ) (
     input logic clk,
     input logic rst,
@@ -42,15 +43,16 @@ module tp_h2c
     input  logic        d_complete,
     input  logic        d_broken,
     input  logic [ 7:0] d_status,
-    input  logic [31:0] d_bytes,
     input  logic [63:0] d_length,
     input  logic [63:0] d_offset,
     input  logic [31:0] d_user,
     input  logic        p_valid,
+    input  logic        p_last,
     input  logic [63:0] p_addr,
     input  logic [31:0] p_bytes,
     output logic        take,
     output logic [12:0] take_bytes,
+    output logic        take_all,           // of the piece
     output logic        finish,
     input  logic        stopping,
     input  logic [ 7:0] stop_status,
@@ -67,13 +69,12 @@ module tp_h2c
     output logic [63:0]   want_addr,
     output logic [12:0]   want_bytes,
     output logic [SW-1:0] want_slot,
-    output logic [DW-1:0] want_dword,
+    output logic [BW-1:0] want_block,
 
-    // inline data into the landing RAM
+    // inline data into the landing RAM, a word to a block
     output logic          inject_valid,
     input  logic          inject_ready,
-    output logic [DW-1:0] inject_dword,
-    output logic [1:0]    inject_dwords,
+    output logic [BW-1:0] inject_block,
     output logic [63:0]   inject_data,
 
     input logic          done_valid,        // for this channel
@@ -86,20 +87,21 @@ module tp_h2c
     output tp_completion_t entry,
 
     // reads of the landing RAM; the data comes back in put_*, each grant's in order
-    output logic            read_want,
-    input  logic            read_grant,
-    output logic [DW+1:0]   read_byte,
-    output logic [KW-1:0]   read_lane,
-    output logic [KW:0]     read_bytes,
-    output logic            read_full,      // this fills or ends the beat
-    output logic            read_last,
-    output logic            read_error,
-    output logic            read_attributes,  // the message has an entry in the attributes queue
+    output logic          read_want,
+    input  logic          read_grant,
+    output logic [RW-1:0] read_row,
+    output logic [KW-1:0] read_turn,
+    output logic [KW-1:0] read_from,       // the first lane of what is new to the beat
+    output logic          read_full,       // this fills or ends the beat
+    output logic          read_last,
+    output logic [KW:0]   read_bytes,      // in the beat, with read_last
+    output logic          read_error,
+    output logic          read_attributes,  // the message has an entry in the attributes queue
     input  logic                  put_valid,
-    input  logic [KEEP-1:0]       put_lanes,
+    input  logic [KW-1:0]         put_from,
     input  logic [DATA_WIDTH-1:0] put_data,
     input  logic                  put_full,
-    input  logic [KW+3:0]         put_meta,  // {bytes, last, error, attributes}
+    input  logic [KW+3:0]         put_meta,  // {last, bytes, error, attributes}
 
     // towards the user core
     output logic                  tvalid,
@@ -116,10 +118,11 @@ module tp_h2c
 
   typedef struct packed {
     logic        plain;     // no answer to wait for: counts as landed when it is written
+    logic        empty;     // no bytes and no room: only ends a message
     logic        broken;    // ends the message with an error: something is missing that was never asked for
     logic        last;      // ends the message
     logic        first;     // begins one, with an entry in the attributes queue
-    logic [1:0]  skew;      // of the first byte in its dword
+    logic [1:0]  skew;      // of the first byte in its row
     logic [12:0] bytes;
   } slot_t;
 
@@ -130,37 +133,57 @@ module tp_h2c
 
   // ------------------------------------------------------------------------------------------------ issue
   // A request is no longer than a quarter of the landing room, so that several are under way, and is cut where its natural boundary
-  // lies: then it crosses no 4 KiB edge and its answer starts on a completion boundary.
+  // lies: then it crosses no 4 KiB edge. What does not start on a completion boundary goes up to the next one, so that each packet of an
+  // answer starts at a row of the landing RAM. Room is counted in blocks of that size. A word of an inline message has a block of its own.
   localparam int CAP_LOG2 = $clog2(LANDING_BYTES / 4) > 12 ? 12 : $clog2(LANDING_BYTES / 4);
+  localparam int EDGE = $clog2(CPL_BOUNDARY);
+  localparam int WORD = 8;  // bytes of an inline message that are copied at once
   logic [3:0] cut_log2;
-  logic [12:0] to_cut, bytes;
-  assign cut_log2 = 4'd7 + 4'(max_read) > 4'(CAP_LOG2) ? 4'(CAP_LOG2) : 4'd7 + 4'(max_read);
-  always_comb begin
-    to_cut = (13'd1 << cut_log2) - ({1'b0, p_addr[11:0]} & ((13'd1 << cut_log2) - 13'd1));
-    bytes = p_bytes < 32'(to_cut) ? 13'(p_bytes) : to_cut;
+  logic [12:0] cut, to_cut, bytes;
+  logic planned, all;  // what comes next of the piece is in `bytes`; it is the rest of it
+  always_ff @(posedge clk) cut_log2 <= 4'd7 + 4'(max_read) > 4'(CAP_LOG2) ? 4'(CAP_LOG2) : 4'd7 + 4'(max_read);
+  assign cut = p_addr[EDGE-1:0] != '0 ? 13'(CPL_BOUNDARY) : 13'd1 << cut_log2;
+  assign to_cut = cut - ({1'b0, p_addr[11:0]} & (cut - 13'd1));
+  always_ff @(posedge clk) begin
+    all <= p_bytes <= 32'(to_cut);
+    bytes <= p_bytes <= 32'(to_cut) ? 13'(p_bytes) : to_cut;
   end
 
-  logic [DW:0] room_at, room_freed;  // dwords, with a lap bit
-  logic [DW:0] room_left;
-  logic [12:0] need;                        // dwords
-  assign room_left = (DW + 1)'(1 << DW) - (room_at - room_freed);
-  assign need = 13'((14'(bytes) + 14'(p_addr[1:0]) + 14'd3) >> 2);
+  // Room for the longest request is waited for, which costs nothing where requests are that long, and leaves a word of an inline message that
+  // `room` does not know of yet a block to spare.
+  logic [BW:0] room_at, room_freed;  // blocks, with a lap bit
+  logic [BW:0] room_left;
+  logic room;
+  assign room_left = (BW + 1)'(1 << BW) - (room_at - room_freed);
+  always_ff @(posedge clk) room <= 32'(room_left) >= (32'd1 << (cut_log2 - 4'(EDGE)));
 
   typedef enum logic [2:0] {
     LOOK,
     ASK,
     COPY,
-    NOTE,
     EMPTY,
     END
   } state_e;
   state_e state;
   logic open;                               // a message is under way
   logic attributes_ready, first;
-  logic [12:0] copied;                      // dwords of the inline message
   logic last;
   assign first = !open;
-  assign last = d_end && 32'(bytes) == d_bytes;
+
+  // What is taken in this cycle: a request, or a word of an inline message, one a cycle.
+  logic [12:0] now;
+  logic now_all;
+  logic [12-EDGE:0] need;                   // blocks
+  always_comb begin
+    now = bytes;
+    now_all = all;
+    if (state == COPY) begin
+      now = p_bytes[6:3] != '0 ? 13'(WORD) : 13'(p_bytes[2:0]);
+      now_all = p_bytes[6:0] <= 7'(WORD);
+    end
+    need = now[12:EDGE] + (13 - EDGE)'(now[EDGE-1:0] != '0);
+  end
+  assign last = d_end && now_all && p_last;
 
   // A cancel or reset may end a broken descriptor before there is a slot to close its message. The slot is then owed: it is written as
   // soon as there is one, before anything else that needs a slot.
@@ -169,7 +192,7 @@ module tp_h2c
   slot_t slot_new;
   always_comb begin
     slot_put = 1'b0;
-    slot_new = '{plain: 1'b0, broken: 1'b0, last: last, first: first, skew: p_addr[1:0], bytes: bytes};
+    slot_new = '{plain: 1'b0, empty: 1'b0, broken: 1'b0, last: last, first: first, skew: p_addr[1:0], bytes: now};
     take = 1'b0;
     finish = 1'b0;
     case (state)
@@ -177,18 +200,17 @@ module tp_h2c
         slot_put = grant;
         take = grant;
       end
-      NOTE: begin
-        slot_put = 1'b1;
+      COPY: begin
+        slot_put = inject_ready;
         slot_new.plain = 1'b1;
-        slot_new.skew = 2'b00;
-        take = 1'b1;
+        take = inject_ready;
       end
       EMPTY: begin
         slot_put = slot_free && (open || attributes_ready);
         slot_new.plain = 1'b1;
+        slot_new.empty = 1'b1;
         slot_new.broken = d_broken;
         slot_new.last = 1'b1;
-        slot_new.skew = 2'b00;
         slot_new.bytes = '0;
       end
       END: finish = 1'b1;                   // there is room for every descriptor's end
@@ -196,15 +218,16 @@ module tp_h2c
     endcase
     if (owed) begin
       slot_put = slot_free;
-      slot_new = '{plain: 1'b1, broken: 1'b1, last: 1'b1, first: 1'b0, skew: 2'b00, bytes: '0};
+      slot_new = '{plain: 1'b1, empty: 1'b1, broken: 1'b1, last: 1'b1, first: 1'b0, skew: 2'b00, bytes: '0};
     end
   end
-  assign take_bytes = bytes;
+  assign take_bytes = now;
+  assign take_all = now_all;
   assign want = state == ASK;
   assign want_addr = p_addr;
   assign want_bytes = bytes;
   assign want_slot = issue_at[SW-1:0];
-  assign want_dword = room_at[DW-1:0];
+  assign want_block = room_at[BW-1:0];
 
   logic had_bytes;                          // of the descriptor in hand
   logic given_up;                           // it was to end a message, but was stopped before
@@ -216,13 +239,12 @@ module tp_h2c
           // A descriptor of no bytes with `end` ends the message by itself.
           // One that broke leaves a message which the core must not take for whole.
           state <= (d_complete && d_end && !had_bytes) || (d_broken && open) ? EMPTY : END;
-        end else if (p_valid && !stopping && slot_free && (open || attributes_ready) && 32'(room_left) >= 32'(need)) begin
+        end else if (planned && !stopping && slot_free && (open || attributes_ready) && room) begin
           state <= d_inline ? COPY : ASK;
         end
       end
       ASK: if (grant || stopping) state <= LOOK;
-      COPY: if (inject_ready && copied + 13'd2 >= need) state <= NOTE;
-      NOTE: state <= LOOK;
+      COPY: if (inject_ready ? now_all : stopping) state <= LOOK;
       EMPTY:
       if (owed && slot_put) begin
         state <= LOOK;                      // that closed the message before: this one may not be open at all
@@ -237,7 +259,7 @@ module tp_h2c
       END: if (finish) state <= LOOK;
       default: state <= LOOK;
     endcase
-    copied <= state == COPY ? (inject_ready ? copied + 13'd2 : copied) : '0;
+    planned <= state == LOOK && p_valid;  // a cycle after the piece, as `room` a cycle after the request before
     if (slot_put) begin
       issue_at <= issue_at + 1'b1;
       if (owed) begin
@@ -252,7 +274,7 @@ module tp_h2c
       had_bytes <= 1'b0;
       given_up <= 1'b0;
     end
-    if (take) room_at <= room_at + (DW + 1)'(need);
+    if (take) room_at <= room_at + (BW + 1)'(need);
     if (rst || flush) begin
       state <= LOOK;
       open <= 1'b0;
@@ -292,7 +314,7 @@ module tp_h2c
     localparam int WORDS = INLINE_SLOTS * TP_INLINE_SLOT_BYTES / 8;
     localparam int IW = $clog2(WORDS);
     logic [IW-1:0] word;
-    assign word = IW'(p_addr[IW+2:3]) + IW'(copied[12:1]);
+    assign word = IW'(p_addr[IW+2:3]);
     for (genvar b = 0; b < 8; b++) begin : g_byte
       logic [7:0] mem[WORDS];
       always_ff @(posedge clk)
@@ -303,9 +325,8 @@ module tp_h2c
   end else begin : g_no_inline
     assign inject_data = '0;
   end
-  assign inject_valid = state == COPY;
-  assign inject_dword = room_at[DW-1:0] + DW'(copied);
-  assign inject_dwords = need - copied >= 13'd2 ? 2'd2 : 2'd1;
+  assign inject_valid = state == COPY && slot_free && room;
+  assign inject_block = room_at[BW-1:0];
 
   // ------------------------------------------------------------------------------------------------ retire
   logic [SLOTS-1:0] landed;
@@ -355,34 +376,32 @@ module tp_h2c
   assign idle = state == LOOK && retire_at == issue_at && !end_valid;
 
   // ------------------------------------------------------------------------------------------------ stream
+  // A run is a slot's bytes on their way into beats. They stand in rows of the landing RAM from byte `skew` of the first on, and go on in the
+  // beat at the tail from lane `fill` on: so each row is turned by the difference, and what falls off its top comes with the next read.
   slot_t stream_slot;
   logic [1:0] verdict;
-  logic drop, cut;  // drop the bytes; drop them and end the message with an error
+  logic drop, cut_off;  // drop the bytes; drop them and end the message with an error
   logic message_open;
   logic moot;       // a closing slot whose message a fault has closed already
-  logic [12:0] slot_dwords;
   assign stream_slot = slots[stream_at[SW-1:0]];
   assign verdict = verdicts[stream_at[SW-1:0]];
-  assign {drop, cut} = verdict;
+  assign {drop, cut_off} = verdict;
   assign moot = stream_slot.broken && !message_open;
-  assign slot_dwords = 13'((14'(stream_slot.bytes) + 14'(stream_slot.skew) + 14'd3) >> 2);
 
   logic run, run_last, run_error, run_attributes, run_over, load;
-  logic [12:0] run_bytes;                   // left to read
-  logic [DW+1:0] run_at;
-  logic [DW:0] free_next;                   // where the room of the slots that were loaded ends
-  logic [KW-1:0] fill;                      // bytes in the beat that is being gathered
-  logic [BW:0] credits;                     // beats which the queue towards the user core has room for
+  logic run_prime;                          // the first read only brings what falls off
+  logic run_tail;                           // the last read leaves its beat partly filled
+  logic [12-KW:0] run_left;                 // beats that are still to be filled
+  logic [BW:0] free_next;                   // where the room of the slots that were loaded ends
+  logic [KW-1:0] fill;                      // bytes in the beat that is being gathered, once all that was loaded has been read
+  logic [12:0] stop;                        // where the slot's last byte ends, counted from that beat's first lane
+  logic [$clog2(BEATS):0] credits;          // beats which the queue towards the user core has room for
+  assign stop = 13'(fill) + stream_slot.bytes;
 
-  logic [KW:0] lanes_left;
-  assign lanes_left = (KW + 1)'(KEEP) - (KW + 1)'(fill);
   assign read_want = run && credits != 0;
-  assign read_byte = run_at;
-  assign read_lane = fill;
-  assign read_bytes = run_bytes < 13'(lanes_left) ? (KW + 1)'(run_bytes) : lanes_left;
-  assign run_over = 13'(read_bytes) == run_bytes;
+  assign run_over = !run_prime && (run_left == '0 || (run_left == 1 && !run_tail));
   assign read_last = run_over && run_last;
-  assign read_full = read_last || read_bytes == lanes_left;
+  assign read_full = !run_prime && (run_left != '0 || run_last);
   assign read_error = run_error;
   assign read_attributes = run_attributes;
   assign load = stream_at != retire_at && (!run || (read_grant && run_over)) && !flush;
@@ -391,32 +410,48 @@ module tp_h2c
   assign pop = tvalid && tready;
   always_ff @(posedge clk) begin
     if (read_grant) begin
-      run_at <= run_at + (DW + 2)'(read_bytes);
-      run_bytes <= run_bytes - 13'(read_bytes);
-      fill <= read_full ? '0 : fill + KW'(read_bytes);
+      read_row <= read_row + 1'b1;
+      run_prime <= 1'b0;
+      if (!run_prime) begin
+        run_left <= run_left - 1'b1;
+        read_from <= '0;
+      end
       if (run_over) run <= 1'b0;
     end
     // Room is freed when nothing is read from it any more: what was loaded before the slot in hand.
     if (load || !run || (read_grant && run_over)) room_freed <= free_next;
     if (load) begin
       stream_at <= stream_at + 1'b1;
-      free_next <= free_next + (DW + 1)'(slot_dwords);
+      if (!stream_slot.empty) free_next <= free_next + (BW + 1)'(stream_slot.bytes[12:EDGE]) + (BW + 1)'(stream_slot.bytes[EDGE-1:0] != '0);
       if (!drop && !moot) begin
         run <= 1'b1;
-        run_last <= stream_slot.last || cut;
-        run_error <= cut;
-        run_bytes <= cut ? '0 : stream_slot.bytes;
-        run_at <= {free_next[DW-1:0], stream_slot.skew};
+        run_last <= stream_slot.last || cut_off;
+        run_error <= cut_off;
+        read_row <= RW'(free_next) << (RW - BW);
+        read_turn <= fill - KW'(stream_slot.skew);
+        read_from <= fill;
+        if (cut_off || stream_slot.empty) begin
+          run_prime <= 1'b0;
+          run_left <= '0;
+          run_tail <= 1'b1;
+          read_bytes <= (KW + 1)'(fill);
+        end else begin
+          run_prime <= fill < KW'(stream_slot.skew);
+          run_left <= stop[12:KW];
+          run_tail <= stop[KW-1:0] != '0;
+          read_bytes <= stop[KW-1:0] != '0 ? (KW + 1)'(stop[KW-1:0]) : (KW + 1)'(KEEP);
+        end
+        fill <= stream_slot.last || cut_off ? '0 : stop[KW-1:0];
         if (!message_open) run_attributes <= stream_slot.first;
-        message_open <= !(stream_slot.last || cut);
+        message_open <= !(stream_slot.last || cut_off);
       end
     end
-    credits <= credits - (BW + 1)'(read_grant && read_full) + (BW + 1)'(pop);
+    credits <= credits - ($bits(credits))'(read_grant && read_full) + ($bits(credits))'(pop);
     if (rst || flush) begin
       run <= 1'b0;
       fill <= '0;
       message_open <= 1'b0;
-      credits <= (BW + 1)'(BEATS);
+      credits <= ($bits(credits))'(BEATS);
       stream_at <= issue_at;
       room_freed <= room_at;
       free_next <= room_at;
@@ -440,24 +475,21 @@ module tp_h2c
       .rst,
       .clear(flush),
       .put_valid,
-      .put_lanes,
+      .put_from,
       .put_data,
       .put_full,
       .put_meta,
       .out_valid(tvalid),
       .out_ready(tready),
       .out_data(tdata),
-      .out_meta({beat_bytes, tlast, terror, beat_attributes})
+      .out_meta({tlast, beat_bytes, terror, beat_attributes})
   );
   for (genvar b = 0; b < KEEP; b++) begin : g_keep
-    assign tkeep[b] = (KW + 1)'(b) < beat_bytes;
+    assign tkeep[b] = !tlast || (KW + 1)'(b) < beat_bytes;
   end
 
-  logic attributes_valid;
-  logic [159:0] attributes;
-  tp_fifo #(
-      .WIDTH(160),
-      .DEPTH(16)
+  tp_attributes #(
+      .WIDTH(160)
   ) i_attributes (
       .clk,
       .rst,
@@ -465,17 +497,13 @@ module tp_h2c
       .in_valid(slot_put && slot_new.first),
       .in_ready(attributes_ready),
       .in_data({d_length, d_offset, d_user}),
-      .out_valid(attributes_valid),
-      .out_ready(pop && tlast && beat_attributes),
-      .out_data(attributes),
-      .count()
+      .show(tvalid && beat_attributes),
+      .pop(pop && tlast && beat_attributes),
+      .out_data({tlength, toffset, tuser})
   );
-  assign {tlength, toffset, tuser} = beat_attributes ? attributes : '0;
 
   always_ff @(posedge clk)
     if (!rst) begin
-      assert (!(pop && beat_attributes) || attributes_valid)
-      else $error("%m: a message without its attributes");
       assert (!finish || ends_ready)
       else $error("%m: more descriptors end than can be posted");
       assert (!slot_put || slot_free)

@@ -4,12 +4,15 @@
 // What a request still waits for stands beside its tag, so packets of different tags may come in any order and cut in any legal way. Data
 // goes to the landing RAM, list entries to the walkers, and when the last of a request has been written, `done` says so.
 //
+// A request starts on a completion boundary (64 bytes) or ends before the next one, so it is answered by one packet or by packets which all start
+// on a boundary. Hence a packet's beats are rows of the landing RAM, written whole, and blocks of 64 bytes say how far a request is.
+//
 // A packet whose byte count, length or address cannot be the next of its request ends the request (`bad_completion`); a request that is
 // overdue ends like one whose packet has come, in a cycle without one. Either is given up: what else comes for it is counted and dropped,
 // as is what comes for a tag that is not out.
 //
 // Promises: no back-pressure towards the link, ever. Nothing is written outside the room that a request has reserved. `done` comes
-// after the data can be read. Inline data (`inject_*`) is written in cycles that completions leave free.
+// beside the last write. Inline data (`inject_*`) is written in cycles that completions leave free.
 // The lowest bits of byte positions, and what one width needs and another does not.
 // verilator lint_off UNUSEDSIGNAL
 module tp_landing
@@ -22,19 +25,15 @@ module tp_landing
     parameter int TAGS = 32,
     parameter int LANDING_BYTES = 8192,
     parameter int SLOTS = 32,              // order slots for each channel
-    parameter int META = 1,
     localparam int TW = $clog2(TAGS),
     localparam int SW = $clog2(SLOTS),
     localparam int CW = CHANNELS > 1 ? $clog2(CHANNELS) : 1,
     localparam int NH = H2C == 0 ? 1 : H2C,
     localparam int HW = NH > 1 ? $clog2(NH) : 1,
-    localparam int DW = $clog2(LANDING_BYTES) - 2,      // dword in a channel's region
-    localparam int REGIONS = 2 ** $clog2(NH),
-    localparam int AW = $clog2(LANDING_BYTES * REGIONS),
+    localparam int BW = $clog2(LANDING_BYTES / CPL_BOUNDARY),  // block in a channel's region
+    localparam int RW = $clog2(LANDING_BYTES / (DATA_WIDTH / 8)),  // row in a channel's region
     localparam int LANES = DATA_WIDTH / 32,
-    localparam int LW = $clog2(LANES),
-    localparam int KW = LW + 2,
-    localparam int CONTEXT = 1 + CW + SW + DW
+    localparam int CONTEXT = 1 + CW + SW + BW
 ) (
     input logic clk,
     input logic rst,
@@ -46,7 +45,7 @@ module tp_landing
 
     input  logic               note_valid,
     input  logic [TW-1:0]      note_tag,
-    input  logic [CONTEXT-1:0] note_context,  // {list, channel, slot, dword}
+    input  logic [CONTEXT-1:0] note_context,  // {list, channel, slot, block}
     input  logic [12:0]        note_bytes,
     input  logic [6:0]         note_low,      // address of the first byte, modulo 128
     input  logic [TAGS-1:0]    busy,
@@ -65,9 +64,14 @@ module tp_landing
 
     input  logic          inject_valid,
     output logic          inject_ready,
-    input  logic [AW-1:2] inject_dword,
-    input  logic [1:0]    inject_dwords,      // 1 or 2
+    input  logic [HW-1:0] inject_channel,
+    input  logic [BW-1:0] inject_block,       // its first row gets the word, in its first bytes
     input  logic [63:0]   inject_data,
+
+    output logic                  write_valid,
+    output logic [HW-1:0]         write_channel,
+    output logic [RW-1:0]         write_row,
+    output logic [DATA_WIDTH-1:0] write_data,
 
     output logic          done_valid,
     output logic [CW-1:0] done_channel,
@@ -79,19 +83,11 @@ module tp_landing
     output logic [127:0]  entry,
     output logic          entry_last,
     output logic          entry_failed,       // with entry_valid: no entry but entry_status
-    output logic [7:0]    entry_status,
-
-    input  logic                  rd_valid,
-    input  logic [AW-1:0]         rd_byte,
-    input  logic [KW-1:0]         rd_lane,
-    input  logic [META-1:0]       rd_meta,
-    output logic                  out_valid,
-    output logic [DATA_WIDTH-1:0] out_data,
-    output logic [META-1:0]       out_meta
+    output logic [7:0]    entry_status
 );
   // ------------------------------------------------------------------------------------------------ what is out
   logic [CONTEXT+19:0] notes[TAGS];
-  logic [13+DW:0] states[TAGS];             // once the first packet has come: {bytes to come, address bit 6, dword}
+  logic [5:0] states[TAGS];                 // once the first packet has come: blocks that have come
   logic [TAGS-1:0] begun, spoiled;  // the first packet has come; a poisoned one has
   always_ff @(posedge clk) if (note_valid) notes[note_tag] <= {note_context, note_bytes, note_low};
 
@@ -117,85 +113,63 @@ module tp_landing
   logic n_list;
   logic [CW-1:0] n_channel;
   logic [SW-1:0] n_slot;
-  logic [DW-1:0] n_dword, m_dword, dword;
-  logic [12:0] n_bytes, m_bytes, bytes;  // still to come, with this packet's
+  logic [BW-1:0] n_block, block;
+  logic [12:0] n_bytes, bytes;  // still to come, with this packet's
   logic [6:0] n_low, low;
-  logic m_low;
+  logic [5:0] gone;  // blocks that came before
   assign s_tag = s_hdr.tag[TW-1:0];
-  assign {n_list, n_channel, n_slot, n_dword, n_bytes, n_low} = notes[s_tag];
-  assign {m_bytes, m_low, m_dword} = states[s_tag];
-  assign {bytes, low, dword} = begun[s_tag] ? {m_bytes, m_low, 6'b0, m_dword} : {n_bytes, n_low, n_dword};
+  assign {n_list, n_channel, n_slot, n_block, n_bytes, n_low} = notes[s_tag];
+  assign gone = begun[s_tag] ? states[s_tag] : '0;
+  assign bytes = {n_bytes[12:6] - 7'(gone), n_bytes[5:0]};
+  assign low = {n_low[6] ^ gone[0], n_low[5:0]};
+  assign block = n_block + BW'(gone);
 
-  // A packet ends its request, or at a read completion boundary: 64 bytes are the smallest.
+  // A packet ends its request, or at a read completion boundary.
   // Whether its read is out is asked when it begins: the tag may be another read's before it ends.
   logic first;  // the packet's first beat
   logic out, known, out_first, known_first;
   logic [TW-1:0] packet_last;
   logic bad, good, final_packet;
   logic [11:0] whole;                       // dwords which all that is still to come would have
-  logic [4:0] stop;                         // address of the packet's end, in dwords modulo 32
+  logic [3:0] stop;                         // address of the packet's end, in dwords modulo a block
   assign out = first ? 32'(s_hdr.tag) < 32'(TAGS) && busy[s_tag] : out_first;
   assign known = first ? out && !quarantined[s_tag] : known_first;
   assign packet_valid = s_valid || !first;
   assign packet_tag = s_valid ? s_tag : packet_last;
   assign whole = 12'((14'(s_hdr.byte_count) + 14'(s_hdr.lower_addr[1:0]) + 14'd3) >> 2);
-  assign stop = s_hdr.lower_addr[6:2] + s_hdr.dwords[4:0];
+  assign stop = s_hdr.lower_addr[5:2] + s_hdr.dwords[3:0];
   assign final_packet = s_overdue || s_hdr.status != CPL_OK || 12'(s_hdr.dwords) >= whole;
   assign bad = !s_overdue && s_hdr.status == CPL_OK &&
                (s_hdr.byte_count != bytes || s_hdr.lower_addr != low || s_hdr.dwords == '0 || 12'(s_hdr.dwords) > whole ||
-                (12'(s_hdr.dwords) < whole && stop[3:0] != '0));
+                (12'(s_hdr.dwords) < whole && stop != '0));
   assign good = !s_overdue && s_hdr.status == CPL_OK && !s_hdr.poisoned && !bad;
 
-  logic [10:0] beat_dwords;                 // dwords before this beat
-  logic [10:0] left;
+  logic [8:0] beats;  // of the packet, before this one
   always_ff @(posedge clk) begin
     if (s_valid) begin
       first <= s_last;
       out_first <= out;
       known_first <= known;
       packet_last <= s_tag;
-      beat_dwords <= s_last ? '0 : beat_dwords + 11'(LANES);
+      beats <= s_last ? '0 : beats + 1'b1;
     end
     if (rst) begin
       first <= 1'b1;
-      beat_dwords <= '0;
+      beats <= '0;
     end
   end
-  assign left = s_hdr.dwords - beat_dwords;
 
+  // ------------------------------------------------------------------------------------------------ writes
   logic write;
-  logic [DW-1:0] at;
   assign write = s_valid && known && good && !n_list;
-  assign at = dword + DW'(beat_dwords);
   assign inject_ready = !write;
-
-  logic [AW-1:2] wr_dword;
-  if (REGIONS > 1) begin : g_regions
-    assign wr_dword = write ? {HW'(n_channel), at} : inject_dword;
-  end else begin : g_region
-    assign wr_dword = write ? at : inject_dword;
+  always_ff @(posedge clk) begin
+    write_valid <= (write || inject_valid) && !rst;
+    write_channel <= write ? HW'(n_channel) : inject_channel;
+    write_row <= (RW'(write ? block : inject_block) << (RW - BW)) + (write ? RW'(beats) : '0);
+    write_data <= s_data;
+    if (!write) write_data[63:0] <= inject_data;
   end
-
-  tp_window_ram #(
-      .DATA_WIDTH(DATA_WIDTH),
-      .REGION_BYTES(LANDING_BYTES),
-      .REGIONS(REGIONS),
-      .META(META)
-  ) i_ram (
-      .clk,
-      .rst,
-      .wr_valid(write || inject_valid),
-      .wr_dword,
-      .wr_dwords(write ? (left < 11'(LANES) ? (LW + 1)'(left) : (LW + 1)'(LANES)) : (LW + 1)'(inject_dwords)),
-      .wr_data(write ? s_data : DATA_WIDTH'(inject_data)),
-      .rd_valid,
-      .rd_byte,
-      .rd_lane,
-      .rd_meta,
-      .out_valid,
-      .out_data,
-      .out_meta
-  );
 
   // ------------------------------------------------------------------------------------------------ done
   // One poisoned packet spoils its request, whichever packet comes last.
@@ -216,8 +190,7 @@ module tp_landing
   assign free_tag = s_tag;
 
   always_ff @(posedge clk) begin
-    if (s_valid && s_last && known && !ends)
-      states[s_tag] <= {bytes - 13'({s_hdr.dwords, 2'b00}) + 13'(s_hdr.lower_addr[1:0]), stop[4], dword + DW'(s_hdr.dwords)};
+    if (s_valid && s_last && known && !ends) states[s_tag] <= gone + s_hdr.dwords[9:4];
     if (s_valid && s_last && known && !ends) begin
       begun[s_tag] <= 1'b1;
       if (s_hdr.poisoned) spoiled[s_tag] <= 1'b1;
@@ -237,20 +210,11 @@ module tp_landing
     if (!known) event_code <= out ? 4'(TP_CARD_LATE_COMPLETIONS_OFFSET / 4) : 4'(TP_CARD_UNEXPECTED_COMPLETIONS_OFFSET / 4);
   end
 
-  logic d1_valid;
-  logic [CW-1:0] d1_channel;
-  logic [SW-1:0] d1_slot;
-  logic [7:0] d1_status;
   always_ff @(posedge clk) begin
-    // The RAM shows a write after two cycles.
-    d1_valid <= finished && !n_list && !rst;
-    d1_channel <= n_channel;
-    d1_slot <= n_slot;
-    d1_status <= status;
-    done_valid <= d1_valid && !rst;
-    done_channel <= d1_channel;
-    done_slot <= d1_slot;
-    done_status <= d1_status;
+    done_valid <= finished && !n_list && !rst;
+    done_channel <= n_channel;
+    done_slot <= n_slot;
+    done_status <= status;
   end
 
   // ------------------------------------------------------------------------------------------------ list entries
@@ -264,6 +228,8 @@ module tp_landing
   logic [2:0] l_entries;                    // whole entries in the beat; with 64 bit, 1
   logic [DATA_WIDTH-1:0] l_data;
   logic [2:0] s_entries;
+  logic [10:0] left;                        // dwords of the packet, from this beat on
+  assign left = s_hdr.dwords - 11'(beats) * 11'(LANES);
   assign l_push = s_valid && known && n_list && (good || (s_last && ends));
   assign s_entries = left >= 11'(LANES) ? 3'(PER_BEAT) : 3'(left >> 2);
 
@@ -318,7 +284,7 @@ module tp_landing
     if (!rst) begin
       assert (!l_push || l_ready)
       else $error("%m: a list entry was lost");
-      assert (!s_valid || first == (beat_dwords == 0))
+      assert (!s_valid || first == (beats == 0))
       else $error("%m: lost count of a packet");
     end
 endmodule

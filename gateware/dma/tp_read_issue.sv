@@ -48,16 +48,14 @@ module tp_read_issue
   logic [63:0] a;
   logic [12:0] n;
   logic [13:0] e;
+  localparam int IW = CLIENTS > 1 ? $clog2(CLIENTS) : 1;
+  logic [IW-1:0] client;
   always_comb begin
-    a = '0;
-    n = '0;
-    note_context = '0;
-    for (int c = 0; c < CLIENTS; c++)
-    if (pick[c]) begin
-      a |= addr[c];
-      n |= bytes[c];
-      note_context |= context_in[c];
-    end
+    client = '0;
+    for (int c = 0; c < CLIENTS; c++) if (pick[c]) client |= IW'(c);
+    a = addr[client];
+    n = bytes[client];
+    note_context = context_in[client];
     e = {1'b0, n} + 14'(a[1:0]);
   end
 

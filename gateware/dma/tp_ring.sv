@@ -1,40 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-// The channels' completion rings and privileged registers: writes entries into host memory, in order, and fires interrupts.
+// The channels' completion rings and privileged registers: makes entries of what the channels end, and fires interrupts.
 //
 // What a channel knows about its ring stands in a small RAM, laid out like its privileged page: words of 64 bits, of which the lower and
 // the upper half are written apart. One job at a time walks through a channel's words: clear its counts when it is enabled, look whether
 // an interrupt is due, answer a register read, note an entry. A write of the host goes first; the job waits a cycle.
-// An entry that has been noted stands in `e` until the posted stream takes it, and holds up no other job.
+// An entry is gathered half by half while its address is looked up; then it stands in `e` until tp_writer has read it, and holds up
+// no other job.
 //
 // An armed vector fires when as many entries as `moderation` wants have not been reaped, when its time is over, for an overflow,
 // or early: when the descriptor in hand has no more than `lead` bytes to go, in steps of 256 bytes, once for each descriptor.
 //
-// Promises: an entry is taken when its place in the ring is decided; entries of a channel are written in the order taken; a vector fires
-// after its entry has been shown to the posted stream, where entries go before MSI-X. One fire for each arm.
+// Promises: an offered entry is taken when its place in the ring is being decided; entries of a channel are handed on in the order taken; a
+// vector fires after its entry has been shown to tp_writer, where entries go before MSI-X. One fire for each arm.
 // A lead's last bits do not count.
 // verilator lint_off UNUSEDSIGNAL
 module tp_ring
-  import tp_tlp_pkg::*;
   import towpath_pkg::*;
 #(
-    parameter int DATA_WIDTH = 128,
-    parameter int CHANNELS = 2,
-    parameter int SOURCES = 2,              // of entries
-    localparam int CW = CHANNELS > 1 ? $clog2(CHANNELS) : 1
+    parameter int H2C = 1,
+    parameter int C2H = 1,
+    localparam int CHANNELS = H2C + C2H,
+    localparam int CW = CHANNELS > 1 ? $clog2(CHANNELS) : 1,
+    localparam int NC = C2H == 0 ? 1 : C2H
 ) (
     input logic clk,
     input logic rst,
 
-    input  logic           [SOURCES-1:0]         entry_valid,
-    output logic           [SOURCES-1:0]         entry_ready,
-    input  logic           [SOURCES-1:0][CW-1:0] entry_channel,
-    input  tp_completion_t [SOURCES-1:0]         entry,
-    output logic                                 told_valid,
-    output logic           [CW-1:0]              told_channel,
-    output logic                                 told_start,  // a message start, not a completion
-    output logic           [CHANNELS-1:0]        telling,     // an entry has been taken and not yet been written
+    // What a channel has to tell: the end of a descriptor, or the start of a C2H message. An offer that is withdrawn is not taken.
+    input  logic [CHANNELS-1:0]       entry_valid,
+    output logic [CHANNELS-1:0]       entry_ready,
+    input  logic [CHANNELS-1:0][31:0] entry_bytes,
+    input  logic [CHANNELS-1:0][15:0] entry_cookie,
+    input  logic [CHANNELS-1:0][7:0]  entry_status,
+    input  logic [NC-1:0]             entry_start,   // C2H: a message's start, which tells its length instead of these three
+    input  logic [NC-1:0][47:0]       head_length,
+    input  logic [NC-1:0][31:0]       head_offset,
+    input  logic [NC-1:0][31:0]       head_user,
+    output logic [CHANNELS-1:0]       telling,       // an entry has been taken and has not yet left
 
-    input logic          mastering,         // the posted stream may begin packets
+    // to tp_writer
+    output logic           out_valid,
+    input  logic           out_ready,
+    output logic [63:0]    out_addr,
+    output tp_completion_t out_entry,       // stands until out_read
+    input  logic           out_read,
+    input  logic           out_gone,        // the entry read last has left the card
+    input  logic           mastering,       // the posted stream may begin packets
 
     input logic          arm_valid,
     input logic [CW-1:0] arm_channel,
@@ -66,13 +77,7 @@ module tp_ring
 
     output logic       fire_valid,
     input  logic       fire_ready,
-    output logic [7:0] fire_vector,
-
-    output logic                  posted_valid,
-    input  logic                  posted_ready,
-    output tp_write_hdr_t         posted_hdr,
-    output logic [DATA_WIDTH-1:0] posted_data,
-    output logic                  posted_last
+    output logic [7:0] fire_vector
 );
   // ------------------------------------------------------------------------------------------------ words
   typedef enum logic [2:0] {
@@ -81,7 +86,7 @@ module tp_ring
     W_LOG2 = 3'(TP_CHANNEL_RING_LOG2_OFFSET / 8),     // {vector, log2}
     W_STATUS = 3'(TP_CHANNEL_STATUS_OFFSET / 8),      // not in the RAM: {overflows, status}
     W_TORN = 3'(TP_CHANNEL_TORN_OFFSET / 8),          // {produced, torn}
-    W_CONSUMED = 3'(TP_CHANNEL_CONSUMED_OFFSET / 8),  // {armed index, consumed}
+    W_CONSUMED = 3'(TP_CHANNEL_CONSUMED_OFFSET / 8),  // {-, consumed}
     W_MODERATE = 3'(TP_CHANNEL_MODERATION_OFFSET / 8)  // {-, moderation}
   } word_e;
   if (TP_CHANNEL_RESET_OFFSET != TP_CHANNEL_CONTROL_OFFSET + 4 || TP_CHANNEL_VECTOR_OFFSET != TP_CHANNEL_RING_LOG2_OFFSET + 4 ||
@@ -97,35 +102,32 @@ module tp_ring
   assign low = lower[{at, word}];
   assign high = upper[{at, word}];
 
-  // The host sets what it may; the card counts in the same RAM, in cycles that the host leaves.
-  logic host_sets, host_low, host_high, host_we, low_we, high_we, clears;
-  always_comb begin
-    host_sets = priv_write_valid && priv_write_offset[7:6] == 2'b00;
-    host_low = host_sets && (&priv_write_strb[3:0]) && (priv_write_offset[5:3] == W_BASE || priv_write_offset[5:3] == W_LOG2 ||
-                                                       priv_write_offset[5:3] == W_MODERATE);
-    host_high = host_sets && (&priv_write_strb[7:4]) && (priv_write_offset[5:3] == W_BASE || priv_write_offset[5:3] == W_LOG2);
-    host_we = host_low || host_high || arm_valid;
-  end
-  logic [CW+2:0] low_at, high_at;
-  logic [31:0] low_data, high_data;
-  assign low_at = host_low ? {priv_write_channel, priv_write_offset[5:3]} : {at, word};
-  assign low_data = host_low ? priv_write_data[31:0] : clears ? '0 : low + 1'b1;
-  assign high_at = arm_valid ? {arm_channel, W_CONSUMED} : host_high ? {priv_write_channel, priv_write_offset[5:3]} : {at, word};
-  assign high_data = arm_valid ? arm_index : host_high ? priv_write_data[63:32] : clears ? '0 : high + 1'b1;
+  // The host sets what it may, through a register; the card counts in the same RAM, in cycles that the host leaves.
+  logic sets, set_low, set_high, moves, low_we, high_we, clears;
+  logic [CW+2:0] set_at;
+  logic [63:0] set_data;
+  assign sets = priv_write_valid && priv_write_offset[7:6] == 2'b00;
   always_ff @(posedge clk) begin
-    if (host_low || low_we) lower[low_at] <= low_data;
-    if (host_high || arm_valid || high_we) upper[high_at] <= high_data;
+    set_low <= sets && (&priv_write_strb[3:0]) && !rst && (priv_write_offset[5:3] == W_BASE || priv_write_offset[5:3] == W_LOG2 ||
+                                                           priv_write_offset[5:3] == W_MODERATE);
+    set_high <= sets && (&priv_write_strb[7:4]) && !rst && (priv_write_offset[5:3] == W_BASE || priv_write_offset[5:3] == W_LOG2);
+    set_at <= {priv_write_channel, priv_write_offset[5:3]};
+    set_data <= priv_write_data;
+  end
+  assign moves = !set_low && !set_high;  // the job may take its next step
+  always_ff @(posedge clk) begin
+    if (set_low || low_we) lower[set_low?set_at : {at, word}] <= set_low ? set_data[31:0] : clears ? '0 : low + 1'b1;
+    if (set_high || high_we) upper[set_high?set_at : {at, word}] <= set_high ? set_data[63:32] : clears ? '0 : high + 1'b1;
   end
 
   // ------------------------------------------------------------------------------------------------ what is wanted
   typedef enum logic [3:0] {
     IDLE,
     CLEAR,                                  // after a reset: counts, moderation and lead
-    ARM,                                    // note what the host has reaped; is an interrupt due?
     ALARM,
     READ,
-    BASE,                                   // an entry's address, ...
-    LOG2,
+    BASE,                                   // an entry's address and its first half, ...
+    LOG2,                                   // ... its second half: the channel is rid of it, unless it withdraws, ...
     PLACE,                                  // ... its place and phase; from here on it is shown
     COUNT,
     DIFFERENCE,                             // is an interrupt due: how much is not reaped
@@ -133,12 +135,16 @@ module tp_ring
     VECTOR
   } state_e;
   state_e state;
-  logic [CHANNELS-1:0] clear_wanted, arm_wanted, alarm_wanted, armed, was_resetting, timing, hinted;
+  logic [CHANNELS-1:0] clear_wanted, arm_wanted, alarm_wanted, armed, timing, hinted;
   logic clear_done, fired, times;
-  logic read_wanted, moves;
+  logic read_wanted;
   logic [CW-1:0] read_at;
   logic [7:3] read_offset;
-  assign moves = !host_we;  // the job may take its next step
+
+  // Entries that the host has reaped, as of its last arm. No more than 2^16 are ever on their way: one bit more tells all differences.
+  localparam int INDEX = 17;
+  logic [INDEX-1:0] reaped[2**CW];
+  always_ff @(posedge clk) if (arm_valid) reaped[arm_channel] <= arm_index[INDEX-1:0];
 
   // One channel a cycle is looked at for what time and progress bring.
   localparam int SPAN = $clog2(64);  // core clocks in a unit of moderation.time
@@ -152,7 +158,7 @@ module tp_ring
   assign now = clock[SPAN+:16];
   assign lead = leads[scan];
   assign time_over = timing[scan] && due[scan] == now;
-  assign near = in_hand[scan] && !hinted[scan] && lead != '0 && bytes_left[scan][31:8] <= lead;
+  assign near = in_hand[scan] && !hinted[scan] && armed[scan] && lead != '0 && lead >= bytes_left[scan][31:8];
   always_ff @(posedge clk) begin
     if (lead_valid || clear_done) leads[lead_valid?lead_channel : at] <= lead_valid ? lead_bytes[31:8] : '0;
     if (times) due[at] <= now + low[31:16];
@@ -165,24 +171,19 @@ module tp_ring
   end
 
   logic control_we, reset_we;
-  assign control_we = host_sets && (&priv_write_strb[3:0]) && priv_write_offset[5:3] == W_CONTROL;
-  assign reset_we = host_sets && (&priv_write_strb[7:4]) && priv_write_offset[5:3] == W_CONTROL &&
+  assign control_we = sets && (&priv_write_strb[3:0]) && priv_write_offset[5:3] == W_CONTROL;
+  assign reset_we = sets && (&priv_write_strb[7:4]) && priv_write_offset[5:3] == W_CONTROL &&
                     priv_write_data[32+TP_CHANNEL_RESET_RESET_LSB];
   always_ff @(posedge clk) begin
     for (int c = 0; c < CHANNELS; c++) begin
-      reset_request[c] <= 1'b0;
+      reset_request[c] <= reset_we && priv_write_channel == CW'(c);
       if (control_we && priv_write_channel == CW'(c)) begin
-        enabled[c] <= priv_write_data[TP_CHANNEL_CONTROL_ENABLE_LSB] && !resetting[c];
+        enabled[c] <= priv_write_data[TP_CHANNEL_CONTROL_ENABLE_LSB];
         announce[c] <= priv_write_data[TP_CHANNEL_CONTROL_ANNOUNCE_LSB];
-      end
-      if (reset_we && priv_write_channel == CW'(c)) reset_request[c] <= 1'b1;
-      if (resetting[c]) begin
-        enabled[c] <= 1'b0;
-        announce[c] <= 1'b0;
       end
       if (at == CW'(c)) begin
         if (clear_done) clear_wanted[c] <= 1'b0;
-        if (state == ARM) begin
+        if (state == DIFFERENCE) begin  // for an arm, or for an entry with the vector armed already
           arm_wanted[c] <= 1'b0;
           armed[c] <= 1'b1;
         end
@@ -194,27 +195,23 @@ module tp_ring
         end
       end
       if (arm_valid && arm_channel == CW'(c)) arm_wanted[c] <= 1'b1;
-      if (alarm[c] || (scan == CW'(c) && (time_over || (near && armed[c])))) alarm_wanted[c] <= 1'b1;
-      if (scan == CW'(c) && time_over) timing[c] <= 1'b0;
-      if (scan == CW'(c) && near && armed[c]) hinted[c] <= 1'b1;
+      if (alarm[c]) alarm_wanted[c] <= 1'b1;
+      if (scan == CW'(c)) begin
+        if (time_over || near) alarm_wanted[c] <= 1'b1;
+        if (time_over) timing[c] <= 1'b0;
+        if (near) hinted[c] <= 1'b1;
+      end
       if (!in_hand[c]) hinted[c] <= 1'b0;
-      was_resetting[c] <= resetting[c];
-      if (was_resetting[c] && !resetting[c]) clear_wanted[c] <= 1'b1;
       // A channel that is being reset has nobody to wake.
       if (rst || resetting[c]) begin
+        enabled[c] <= 1'b0;
+        announce[c] <= 1'b0;
+        clear_wanted[c] <= 1'b1;
         arm_wanted[c] <= 1'b0;
         alarm_wanted[c] <= 1'b0;
         armed[c] <= 1'b0;
         timing[c] <= 1'b0;
       end
-    end
-    if (rst) begin
-      enabled <= '0;
-      announce <= '0;
-      clear_wanted <= '1;
-      was_resetting <= '0;
-      reset_request <= '0;
-      hinted <= '0;
     end
   end
 
@@ -224,12 +221,10 @@ module tp_ring
     for (int c = CHANNELS - 1; c >= 0; c--) if (wanted[c]) lowest = CW'(c);
   endfunction
 
-  logic [SOURCES-1:0] pick;
+  logic [CHANNELS-1:0] pick, clearable;
   logic take;
-  tp_completion_t picked;
-  logic [CW-1:0] picked_channel;
   tp_round_robin #(
-      .N(SOURCES)
+      .N(CHANNELS)
   ) i_turn (
       .clk,
       .rst,
@@ -237,58 +232,90 @@ module tp_ring
       .take(take),
       .grant(pick)
   );
-  always_comb begin
-    picked = '0;
-    picked_channel = '0;
-    for (int s = 0; s < SOURCES; s++)
-    if (pick[s]) begin
-      picked |= entry[s];
-      picked_channel |= entry_channel[s];
-    end
-  end
+  assign clearable = clear_wanted & ~resetting;
 
   tp_completion_t e;                        // the entry in hand
-  logic e_valid;                            // it is shown to the posted stream
+  logic e_valid;                            // it is shown to tp_writer, ...
+  logic e_full;                             // ... which has not read it yet
   logic [CW-1:0] e_at;
-  logic sent;
-  // A count is not read before the entry that it counts has left, unless nothing can leave.
+  logic [1:0] leaving;                      // entries that have been read and have not left: the last one, the one before
+  logic [1:0][CW-1:0] leaving_at;
+  // A count is not read before the entries that it counts have left, unless nothing can leave.
   logic read_now;
-  assign read_now = read_wanted && (!e_valid || !mastering);
-  assign take = state == IDLE && !(|clear_wanted) && !(|arm_wanted) && !(|alarm_wanted) && !read_now && !e_valid && |entry_valid;
-  assign entry_ready = take ? pick : '0;
+  assign read_now = read_wanted && ((!e_full && !leaving[0]) || !mastering);
+  assign take = state == IDLE && !(|clearable) && !(|arm_wanted) && !(|alarm_wanted) && !read_now && !e_full && |entry_valid;
+  logic looking;  // an entry is being gathered
+  assign looking = state == BASE || state == LOG2 || state == PLACE;
   always_comb
-    for (int c = 0; c < CHANNELS; c++) telling[c] = (e_valid || state == BASE || state == LOG2 || state == PLACE) && e_at == CW'(c);
+    for (int c = 0; c < CHANNELS; c++) begin
+      entry_ready[c] = state == LOG2 && at == CW'(c);
+      telling[c] = ((looking || e_full) && e_at == CW'(c)) || (leaving[0] && leaving_at[0] == CW'(c)) ||
+                   (leaving[1] && leaving_at[1] == CW'(c));
+    end
+
+  // The half of an entry that BASE or LOG2 gathers: {offset, bytes}, then {flags, status, cookie, user}. An H2C and a C2H channel make a
+  // pair, so that each bit has four sources.
+  localparam int PAIRS = H2C > C2H ? H2C : C2H;
+  logic [PAIRS-1:0][3:0][31:0] half_low, half_high;
+  logic [CW-1:0] pair;
+  logic c2h, second, start;
+  logic [1:0] low_from, high_from, kind;
+  for (genvar p = 0; p < PAIRS; p++) begin : g_pair
+    localparam int H = p < H2C ? p : 0;
+    localparam int C = p < C2H ? p : 0;
+    localparam int CC = CHANNELS > H2C + C ? H2C + C : 0;
+    assign half_low[p] = {head_user[C], head_length[C][31:0], entry_bytes[CC], entry_bytes[H]};
+    assign half_high[p] = {
+      head_offset[C],
+      8'(1 << 1), 8'b0, head_length[C][47:32],
+      8'b0, entry_status[CC], entry_cookie[CC],
+      8'b0, entry_status[H], entry_cookie[H]
+    };
+  end
+  always_comb begin
+    c2h = 1'b0;
+    pair = '0;
+    for (int c = 0; c < CHANNELS; c++)
+    if (at == CW'(c)) begin
+      c2h = c >= H2C;
+      pair = c >= H2C ? CW'(c - H2C) : CW'(c);
+    end
+  end
+  assign second = state == LOG2;
+  assign kind = !c2h ? 2'd0 : entry_start[pair] ? 2'd2 : 2'd1;
+  assign low_from = c2h && second ? 2'd3 : kind;
+  assign high_from = c2h && !second ? 2'd3 : kind;
 
   logic [4:0] log2;
-  logic [31:0] index;                       // entries that the host has reaped, as of its last arm
-  logic [31:0] unreaped;
-  logic [63:0] address;
-  logic due_now;
+  logic [57:0] base;
+  logic [15:0] place;
+  logic [INDEX-1:0] unreaped;
+  logic due_now, placed;
   assign clear_done = state == CLEAR && word == W_MODERATE && moves;
   assign clears = state == CLEAR;
-  assign low_we = moves && (clears || (state == PLACE && e.status == TP_STATUS_TORN) || (state == COUNT && !e.flags.start));
-  assign high_we = moves && (clears || state == PLACE);
-  assign due_now = low[31:16] == '0 || unreaped >= 32'(low[15:0]);
+  assign placed = state == PLACE && moves;
+  assign low_we = moves && (clears || (placed && e.status == TP_STATUS_TORN) || (state == COUNT && !e.flags.start));
+  assign high_we = (moves && clears) || placed;
+  assign due_now = low[31:16] == '0 || unreaped >= INDEX'(low[15:0]);
   assign times = state == DECIDE && unreaped != '0 && !due_now && !timing[at];
   assign fire_valid = state == VECTOR;
   assign fire_vector = high[7:0];
   assign fired = fire_valid;                // also when nobody takes it at once: an arm that comes meanwhile is a new one
+  assign out_valid = e_valid;
+  assign out_addr = {base, 6'b0} | 64'({place, 4'b0});  // the ring is aligned to its size
+  assign out_entry = e;
 
   always_ff @(posedge clk) begin
     case (state)
       IDLE: begin
-        if (!e_valid) begin
-          e <= picked;
-          e_at <= picked_channel;
-        end
-        if (|clear_wanted) begin
-          at <= lowest(clear_wanted);
+        if (|clearable) begin
+          at <= lowest(clearable);
           word <= W_TORN;
           state <= CLEAR;
         end else if (|arm_wanted) begin
           at <= lowest(arm_wanted);
-          word <= W_CONSUMED;
-          state <= ARM;
+          word <= W_TORN;
+          state <= DIFFERENCE;
         end else if (|alarm_wanted) begin
           at <= lowest(alarm_wanted);
           word <= W_LOG2;
@@ -298,7 +325,8 @@ module tp_ring
           word <= word_e'(read_offset[5:3]);
           state <= READ;
         end else if (take) begin
-          at <= picked_channel;
+          at <= lowest(pick);
+          e_at <= lowest(pick);
           word <= W_BASE;
           state <= BASE;
         end
@@ -308,39 +336,34 @@ module tp_ring
         word <= word == W_TORN ? W_CONSUMED : W_MODERATE;
         if (clear_done) state <= IDLE;
       end
-      ARM: begin
-        index <= high;
-        word <= W_TORN;
-        state <= DIFFERENCE;
-      end
       ALARM: state <= armed[at] ? VECTOR : IDLE;
       READ: state <= IDLE;
       BASE: begin
-        address <= {high, low[31:6], 6'b0};
+        base <= {high, low[31:6]};
+        {e.offset, e.bytes} <= {c2h ? half_high[pair][high_from] : '0, half_low[pair][low_from]};
         word <= W_LOG2;
         state <= LOG2;
       end
       LOG2: begin
         log2 <= low[4:0];
+        {e.flags, e.status, e.cookie, e.user} <= {half_high[pair][high_from], c2h ? half_low[pair][low_from] : '0};
         word <= W_TORN;
-        state <= PLACE;
+        state <= entry_valid[at] ? PLACE : IDLE;
       end
       PLACE:
-      if (moves) begin
-        // The ring is aligned to its size.
-        for (int i = 0; i < 16; i++) if (i < 2 || 5'(i) < log2) address[4+i] <= high[i];
-        e.flags.phase <= !high[log2];
+      if (placed) begin
+        for (int i = 0; i < 16; i++) place[i] <= high[i] && (i < 2 || 5'(i) < log2);
+        e.flags.phase <= log2[4] ? !high[16] : !high[{1'b0, log2[3:0]}];
         word <= W_CONSUMED;
         state <= COUNT;
       end
       COUNT:
       if (moves) begin
-        index <= high;
         word <= W_TORN;
         state <= armed[at] ? DIFFERENCE : IDLE;
       end
       DIFFERENCE: begin
-        unreaped <= high - index;
+        unreaped <= high[INDEX-1:0] - reaped[at];
         word <= W_MODERATE;
         state <= DECIDE;
       end
@@ -351,11 +374,17 @@ module tp_ring
       VECTOR: if (fire_ready) state <= IDLE;
       default: state <= IDLE;
     endcase
-    if (sent) e_valid <= 1'b0;
-    if (state == PLACE && moves) e_valid <= 1'b1;
-    told_valid <= state == PLACE && moves;
-    told_channel <= at;
-    told_start <= e.flags.start;
+    if (out_ready) e_valid <= 1'b0;
+    if (out_read) begin
+      e_full <= 1'b0;
+      leaving_at <= {leaving_at[0], e_at};
+    end
+    if (out_read && !out_gone) leaving <= {leaving[0], 1'b1};
+    if (!out_read && out_gone) leaving <= {1'b0, leaving[1]};
+    if (placed) begin
+      e_valid <= 1'b1;
+      e_full <= 1'b1;
+    end
     if (priv_read_valid) begin
       read_wanted <= 1'b1;
       read_at <= priv_read_channel;
@@ -367,40 +396,34 @@ module tp_ring
       state <= IDLE;
       at <= '0;
       read_wanted <= 1'b0;
-      told_valid <= 1'b0;
       e_valid <= 1'b0;
+      e_full <= 1'b0;
+      leaving <= '0;
+    end
+    if (!rst) begin
+      assert (!out_read || (e_full && (!leaving[1] || out_gone)))
+      else $error("%m: an entry was read that was not there, or too soon");
+      assert (!out_gone || leaving[0])
+      else $error("%m: an entry left that was not sent");
     end
   end
 
-  // ------------------------------------------------------------------------------------------------ towards the host
-  localparam int BEATS = DATA_WIDTH < 128 ? 2 : 1;
-  logic second;
-  assign posted_valid = e_valid;
-  assign posted_last = BEATS == 1 || second;
-  assign posted_hdr = '{addr: address, dwords: 11'd4, first_be: 4'b1111, last_be: 4'b1111, relaxed: 1'b0};
-  assign sent = posted_valid && posted_ready && posted_last;
-  always_ff @(posedge clk) second <= !rst && posted_valid && (posted_ready ? !posted_last : second);
-  if (BEATS == 2) begin : g_two
-    assign posted_data = second ? e[127:64] : e[63:0];
-  end else begin : g_one
-    assign posted_data = DATA_WIDTH'(e);
-  end
-
+  logic in_reset;
+  assign in_reset = reset_request[at] || resetting[at] || clear_wanted[at];
   always_ff @(posedge clk) begin
     priv_read_ack <= state == READ && !rst;
     priv_read_data <= {high, low};
-    if (word == W_CONSUMED || word == W_MODERATE) priv_read_data[63:32] <= '0;
     if (word == W_CONTROL) begin
       priv_read_data <= '0;
       priv_read_data[TP_CHANNEL_CONTROL_ENABLE_LSB] <= enabled[at];
       priv_read_data[TP_CHANNEL_CONTROL_ANNOUNCE_LSB] <= announce[at];
-      priv_read_data[32+TP_CHANNEL_RESET_RESET_LSB] <= resetting[at] || reset_request[at] || clear_wanted[at];
+      priv_read_data[32+TP_CHANNEL_RESET_RESET_LSB] <= in_reset;
     end
     if (word == W_STATUS) begin
       priv_read_data <= {16'b0, overflows[at], 32'b0};
       priv_read_data[TP_CHANNEL_STATUS_RUNNING_LSB] <= enabled[at] && !error[at];
       priv_read_data[TP_CHANNEL_STATUS_ERROR_LSB] <= error[at];
-      priv_read_data[TP_CHANNEL_STATUS_RESETTING_LSB] <= resetting[at] || clear_wanted[at];
+      priv_read_data[TP_CHANNEL_STATUS_RESETTING_LSB] <= in_reset;
     end
     if (read_offset[7:6] != '0 || read_offset[5:3] == 3'd7) priv_read_data <= '0;
   end

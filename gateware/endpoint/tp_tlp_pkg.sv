@@ -35,6 +35,9 @@ package tp_tlp_pkg;
     logic [9:0]  tag;
   } tp_read_hdr_t;
 
+  // An answer to a read may be cut into packets at addresses that are multiples of this: the smallest read completion boundary.
+  localparam int CPL_BOUNDARY = 64;
+
   // Completion status, PCI Express Base Specification 2.2.9
   localparam logic [2:0] CPL_OK = 3'b000;
   localparam logic [2:0] CPL_UNSUPPORTED_REQUEST = 3'b001;

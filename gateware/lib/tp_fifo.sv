@@ -3,7 +3,7 @@
 //
 // Promises: `out_data` stands while `out_valid`; nothing is lost or repeated; one beat a cycle in and out; a beat written is visible in
 // the next cycle. `in_ready` and `out_valid` depend on registers only. `clear` empties it.
-// Not for: deep buffers (use tp_window_ram) or two clocks (use tp_async_fifo).
+// Not for: deep buffers (use block RAM) or two clocks (use tp_async_fifo).
 module tp_fifo #(
     parameter int WIDTH = 8,
     parameter int DEPTH = 16,              // a power of two, 2 or more
@@ -26,8 +26,8 @@ module tp_fifo #(
   logic [AW:0] wr, rd;
 
   assign count = wr - rd;
-  assign in_ready = count != (AW + 1)'(DEPTH);
-  assign out_valid = count != 0;
+  assign in_ready = wr != {~rd[AW], rd[AW-1:0]};
+  assign out_valid = wr != rd;
   assign out_data = mem[rd[AW-1:0]];
 
   always_ff @(posedge clk) begin

@@ -112,8 +112,8 @@ class Bench:
         for _ in range(4):
             await self.step()
         self.set("rst", 0)
-        for _ in range(self.channels + 30):
-            await self.step()
+        await self.step(30)
+        await self.until(lambda: not self.dut.sweeping.value)
 
     async def clock(self):
         clk = self.dut.clk
@@ -304,4 +304,5 @@ class Vectors:
         return counts
 
     async def pending(self):
-        return await self.b.read(0, self.b.page(TP.TP_PAGE_MSIX, TP.TP_MSIX_PENDING_OFFSET))
+        """All there is room for, also where the table has no vectors."""
+        return await self.b.read(0, self.b.page(TP.TP_PAGE_MSIX, TP.TP_MSIX_PENDING_OFFSET), TP.TP_MSIX_VECTORS_MAX // 32)

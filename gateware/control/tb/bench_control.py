@@ -72,9 +72,9 @@ async def words(dut):
                 inlines.append((channel, where, masked, be))
             elif page == TP.TP_PAGE_CHANNEL_PRIVILEGED and where < 0x100:
                 privs.append((channel, where, masked, be))
-        # Keep the queue from running over: a word a clock leaves it.
+        # Keep the queue from running over: a word a clock leaves it, which is one dword when the write starts at an odd one.
         beats = -(-len(data) // b.lanes)
-        backlog = max(0, backlog - beats) + len(data) // 2 + beats + 1
+        backlog = max(0, backlog - beats) + (len(data) if offset & 4 else len(data) // 2) + beats + 1
         if backlog > 20 or b.rng.random() < 0.2:
             b.beats.extend([None] * (backlog + b.rng.randrange(4)))
             backlog = 0
@@ -250,7 +250,7 @@ async def reads(dut):
         for old, new in zip(least, data, strict=False):
             assert new == 0 if old is None else old <= new <= version, (header, old, new)
     await b.step(10)
-    assert b.credits == 4, "each read gives its credit back"
+    assert b.credits == 1, "each read gives its credit back"
 
 
 @cocotb.test()
@@ -313,7 +313,8 @@ async def msix(dut):
     assert await b.read(0, table.at(1, TP.TP_MSIX_VECTOR_CONTROL_OFFSET)) == 1, "masked after reset"
     assert await b.read(0, table.at(1, TP.TP_MSIX_VECTOR_ADDRESS_OFFSET), 2) == 0x2_FEE0_0010
     assert await b.read(0, table.at(1, TP.TP_MSIX_VECTOR_DATA_OFFSET), 2) == 1 << 32 | 0x4001
-    lines = [b.rng.randrange(b.vectors + 3) for _ in range(16)]
+    lines = [b.rng.randrange(b.vectors + 3) for _ in range(14)]
+    lines += [b.rng.randrange(b.vectors) | 1 << b.rng.randrange(8, 32) for _ in range(2)]  # which no table has, either
     enabled = b.rng.getrandbits(16)
     for k, vector in enumerate(lines):
         b.write32(b.card(TP.TP_CARD_USER_IRQ_VECTOR_OFFSET + 4 * k), vector)
@@ -354,7 +355,7 @@ async def msix(dut):
                     owed[lines[k]] = True
             await b.step(b.rng.randrange(20))
         await b.until(lambda: not b.fires and not any(b.irqs))
-        await b.step(150)
+        await b.step(150 + 4 * b.vectors)  # the scan of pending vectors goes round
         after, bits = table.counts(), await table.pending()
         for v in range(b.vectors):
             quiet = off or table.masked[v]
@@ -565,8 +566,8 @@ async def resets(dut):
     table = Vectors(b)
     table.fill()
     table.mask(2, False)
-    b.write32(b.card(TP.TP_CARD_USER_IRQ_ENABLE_OFFSET), 0xFFFF)
     b.write32(b.card(TP.TP_CARD_USER_IRQ_VECTOR_OFFSET + 12), 2)
+    b.write32(b.card(TP.TP_CARD_USER_IRQ_ENABLE_OFFSET), 0xFFFF)
     b.write32(b.card(TP.TP_CARD_WINDOW_TIMEOUT_OFFSET), 77)
     b.irqs[3] = 2
     b.fires.append(5)

@@ -10,8 +10,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lib/tb"))
 import bench
 
 
-@pytest.mark.parametrize("width,h2c,c2h,page_shift", [(128, 1, 1, 12), (64, 3, 2, 12), (512, 2, 1, 16)])
-def test_control(width, h2c, c2h, page_shift):
+@pytest.mark.parametrize("width,h2c,c2h,page_shift,vectors", [(128, 1, 1, 12, 12), (64, 3, 2, 12, 6), (512, 2, 1, 16, 70)])
+def test_control(width, h2c, c2h, page_shift, vectors):
     bench.run(
         "tp_control",
         bench.sources("lib", "control"),
@@ -22,7 +22,7 @@ def test_control(width, h2c, c2h, page_shift):
             "H2C": h2c,
             "C2H": c2h,
             "PAGE_SHIFT": page_shift,
-            "VECTORS": 12,
+            "VECTORS": vectors,
             "CORE_NAME": bench.text("a core"),
             "CHANNEL_NAMES": bench.text(*(f"channel {i}" for i in range(h2c + c2h))),
             "SERIAL": "64'h0123456789abcdef",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tp_beat_fifo: beats come out in order, each once, each lane as it was last written, with the meta of its `put_full`.
+// tp_beat_fifo: beats come out in order, each once, two cycles after their `put_full` or when those before have left, each lane as it was
+// last written, with the meta of that `put_full`; what is shown stands.
 // Assumed: the writer counts room, as tp_h2c is proved to. One lane of one beat is watched, any one.
 module tp_beat_fifo_formal #(
     parameter int DATA_WIDTH = 32,
@@ -7,19 +8,20 @@ module tp_beat_fifo_formal #(
     parameter int META = 2,
     parameter bit INDUCTION = 1,
     localparam int KEEP = DATA_WIDTH / 8,
+    localparam int KW = $clog2(KEEP),
     localparam int AW = $clog2(DEPTH)
 ) (
     input logic clk,
     input logic rst,
     input logic clear,
     input logic put_valid,
-    input logic [KEEP-1:0] put_lanes,
+    input logic [KW-1:0] put_from,
     input logic [DATA_WIDTH-1:0] put_data,
     input logic put_full,
     input logic [META-1:0] put_meta,
     input logic out_ready,
     input logic watch,
-    input logic [$clog2(KEEP)-1:0] choose
+    input logic [KW-1:0] choose
 );
   logic out_valid;
   logic [DATA_WIDTH-1:0] out_data;
@@ -33,7 +35,7 @@ module tp_beat_fifo_formal #(
       .rst,
       .clear,
       .put_valid,
-      .put_lanes,
+      .put_from,
       .put_data,
       .put_full,
       .put_meta,
@@ -44,7 +46,7 @@ module tp_beat_fifo_formal #(
   );
 
   logic started = 1'b0;
-  logic [$clog2(KEEP)-1:0] lane;  // the lane that is watched
+  logic [KW-1:0] lane;  // the lane that is watched
   int stored;                     // whole beats
   always_ff @(posedge clk) begin
     started <= 1'b1;
@@ -57,6 +59,9 @@ module tp_beat_fifo_formal #(
 
   logic get;
   assign get = out_valid && out_ready;
+
+  logic due;  // a beat must show
+  always_ff @(posedge clk) due <= stored != 32'(get) && !rst && !clear;
 
   // The beat that is watched: chosen when the one before it is closed, gathered while it is at the tail, then followed to the head.
   logic gathering, waiting, written, seen;
@@ -71,7 +76,7 @@ module tp_beat_fifo_formal #(
       written <= 1'b0;
     end
     if (gathering && put_valid) begin
-      if (put_lanes[lane]) begin
+      if (lane >= put_from) begin
         written <= 1'b1;
         value <= put_data[8*lane+:8];
       end
@@ -95,26 +100,27 @@ module tp_beat_fifo_formal #(
 
   always_comb
     if (started) begin
-      assert (stored >= 0 && stored <= DEPTH && out_valid == (stored != 0));
-      assert (!(waiting && ahead == 0) || (out_valid && out_meta == meta));
-      assert (!(waiting && ahead == 0 && written) || out_data[8*lane+:8] == value);
+      assert (stored >= 0 && stored <= DEPTH && (!out_valid || stored != 0));
+      assert (!due || out_valid);
+      assert (!(waiting && ahead == 0 && out_valid) || out_meta == meta);
+      assert (!(waiting && ahead == 0 && out_valid && written) || out_data[8*lane+:8] == value);
       cover (seen && stored == DEPTH - 1);
     end
 
-  // Where the watched lane stands.
+  // Where the watched lane stands: before it is shown, in the memory.
+  logic shown;
   logic [AW-1:0] at;
-  logic [KEEP-1:0][7:0] there;
-  assign at = waiting ? AW'(dut.rd + ahead) : dut.wr[AW-1:0];
-  for (genvar b = 0; b < KEEP; b++) begin : g_byte
-    assign there[b] = dut.g_byte[b].mem[at];
-  end
+  logic [DATA_WIDTH-1:0] there;
+  assign shown = waiting && ahead == 0 && out_valid;
+  assign at = waiting ? AW'(dut.rd + ahead) - AW'(out_valid) : dut.wr[AW-1:0];
+  assign there = dut.beats[at];
   if (INDUCTION) begin : g_induction
     always_comb
       if (started) begin
-        assert (32'((AW + 1)'(dut.wr - dut.rd)) == stored);
+        assert (32'((AW + 1)'(dut.wr - dut.rd)) == stored - 32'(out_valid));
         assert (!(gathering && waiting));
-        assert (!waiting || (32'(ahead) < stored && dut.metas[at] == meta));
-        assert (!((waiting || gathering) && written) || there[lane] == value);
+        assert (!waiting || (32'(ahead) < stored && (shown || dut.metas[at] == meta)));
+        assert (!((waiting || gathering) && written) || shown || there[8*lane+:8] == value);
       end
   end
 endmodule

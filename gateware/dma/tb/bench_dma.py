@@ -454,14 +454,16 @@ async def arm_and_overflow(dut):
     depth = int(dut.QUEUE_DEPTH.value)
     dut.cfg.value = bench.host.config(bus_master=0)  # nothing completes
     await ClockCycles(dut.clk, 5)
-    # One more fits: the entry that the ring holds ready to be written counts as completed.
-    for k in range(depth + 3):
+    # Two more fit: the entries that are on their way out count as completed.
+    for k in range(depth + 4):
+        if k == depth:
+            await ClockCycles(dut.clk, 200)
         bench.push(0, DIRECT, address, size, k, 1)
     await ClockCycles(dut.clk, 200)
     assert await bench.read(0, TP.TP_CHANNEL_STATUS_OFFSET) == TP.TP_CHANNEL_STATUS_ERROR_MASK
     assert await bench.read(0, TP.TP_CHANNEL_OVERFLOWS_OFFSET) == 2
     dut.cfg.value = bench.host.config()
-    for k in range(depth + 1):
+    for k in range(depth + 2):
         entry = await channel.wait()
         assert entry["cookie"] == k and entry["status"] == TP.TP_STATUS_BUS_MASTERING_OFF and entry["bytes"] == 0
     assert bench.host.fires == [0, 0, 0]

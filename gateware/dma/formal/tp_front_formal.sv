@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// tp_front with tp_store: no more descriptors are queued, in hand or not completed than QUEUE_DEPTH, whatever the host pushes; each one that was
+// accepted comes in hand once, in its turn and whole, while other channels push and load; a prefix is no descriptor. What is left of
+// the one in hand is counted to the byte, and its flags tell the same as its counts.
+// Assumed: the engine takes no more than there is and says truly whether that was all, finishes only what is over, and a completion
+// is told only of what has finished; a piece comes only when one is wanted.
+module tp_front_formal
+  import towpath_pkg::*;
+#(
+    parameter int QUEUE_DEPTH = 4,
+    localparam int AW = $clog2(QUEUE_DEPTH)
+) (
+    input logic clk,
+    input logic rst,
+    input logic push_valid,
+    input logic other_push,        // of another channel
+    input logic [AW-1:0] other_push_at,
+    input logic [128:0] push_row,
+    input logic other_want,
+    input logic [AW-1:0] other_want_at,
+    input logic hold,
+    input logic cancel,
+    input logic enabled,
+    input logic resetting,
+    input logic barred,
+    input logic [7:0] barred_status,
+    input logic flush,
+    input logic completed,
+    input logic piece_valid,
+    input logic [63:0] piece_addr,
+    input logic [31:0] piece_bytes,
+    input logic list_over,
+    input logic [7:0] list_status,
+    input logic list_quiet,
+    input logic take,
+    input logic [12:0] take_bytes,
+    input logic finish,
+    input logic watch
+);
+  logic push_accept, error, error_pulse, idle, want, list_start, list_stop, list_finish, hungry;
+  logic [AW-1:0] push_at, want_at;
+  logic [15:0] overflows;
+  logic d_valid, d_end, d_inline, d_over, d_complete, d_broken, p_valid, p_last, stopping;
+  logic [15:0] d_cookie;
+  logic [7:0] d_status, stop_status;
+  logic [31:0] d_bytes, d_user, p_bytes;
+  logic [63:0] d_length, d_offset, p_addr;
+  logic [1:0] grant, row_valid;
+  logic [128:0] row;
+  logic row_malformed, row_inline, row_empty;
+
+  tp_store #(
+      .CHANNELS(2),
+      .ROWS(QUEUE_DEPTH)
+  ) store (
+      .clk,
+      .rst,
+      .push_valid(push_accept || other_push),
+      .push_channel(other_push),
+      .push_at(other_push ? other_push_at : push_at),
+      .push_row,
+      .hold,
+      .want({other_want, want}),
+      .want_at({other_want_at, want_at}),
+      .grant,
+      .row_valid,
+      .row,
+      .row_malformed,
+      .row_inline,
+      .row_empty
+  );
+  tp_front #(
+      .QUEUE_DEPTH(QUEUE_DEPTH)
+  ) dut (
+      .clk,
+      .rst,
+      .push_valid,
+      .push_accept,
+      .push_at,
+      .cancel,
+      .enabled,
+      .resetting,
+      .barred,
+      .barred_status,
+      .flush,
+      .completed,
+      .error,
+      .error_pulse,
+      .overflows,
+      .idle,
+      .want,
+      .want_at,
+      .grant(grant[0]),
+      .row_valid(row_valid[0]),
+      .row,
+      .row_malformed,
+      .row_inline,
+      .row_empty,
+      .list_start,
+      .list_stop,
+      .list_finish,
+      .hungry,
+      .piece_valid,
+      .piece_addr,
+      .piece_bytes,
+      .piece_empty(piece_bytes == '0),
+      .list_over,
+      .list_status,
+      .list_quiet,
+      .d_valid,
+      .d_cookie,
+      .d_end,
+      .d_inline,
+      .d_over,
+      .d_complete,
+      .d_broken,
+      .d_status,
+      .d_bytes,
+      .d_length,
+      .d_offset,
+      .d_user,
+      .p_valid,
+      .p_last,
+      .p_addr,
+      .p_bytes,
+      .take,
+      .take_bytes,
+      .take_all(32'(take_bytes) == p_bytes),
+      .abandon(1'b0),
+      .finish,
+      .stopping,
+      .stop_status
+  );
+
+  logic started = 1'b0;
+  logic [AW:0] untold;  // finished, its completion not told
+  always_ff @(posedge clk) begin
+    started <= 1'b1;
+    untold <= untold + (AW + 1)'(finish) - (AW + 1)'(completed);
+    if (rst) untold <= '0;
+  end
+  always_comb begin
+    if (!started) assume (rst);
+    assume (!push_valid || !other_push);  // one word comes at a time
+    if (started) begin
+      assume (!take || (p_valid && 32'(take_bytes) <= p_bytes && take_bytes != '0));
+      assume (!finish || (d_valid && d_over));
+      assume (!take || !finish);
+      assume (!completed || untold != '0);
+      assume (!piece_valid || (hungry && !list_over && d_valid && !finish));
+    end
+  end
+
+  // One descriptor that was accepted is watched until it is in hand.
+  logic waits, came, came_prefix;
+  logic [AW:0] at;
+  logic [128:0] kept;
+  tp_descriptor_t d;
+  assign d = kept[127:0];
+  always_ff @(posedge clk) begin
+    came <= waits && dut.pop && dut.rd == at;
+    came_prefix <= dut.pop_prefix;
+    if (waits && dut.pop && dut.rd == at) waits <= 1'b0;
+    if (watch && push_accept && !waits) begin
+      waits <= 1'b1;
+      at <= dut.wr;
+      kept <= push_row;
+    end
+    if (rst) begin
+      waits <= 1'b0;
+      came <= 1'b0;
+    end
+  end
+
+  logic [AW:0] queued;
+  assign queued = dut.wr - dut.rd;
+  always_comb
+    if (started && !rst) begin
+      assert (32'(queued) + 32'(d_valid) + 32'(untold) <= QUEUE_DEPTH);
+      assert (!push_valid || !push_accept || 32'(queued) < QUEUE_DEPTH);
+      assert (!(waits && dut.pop && dut.rd == at) || row == kept);
+      if (came && !came_prefix)
+        assert (d_valid && d_cookie == d.cookie && d_end == d.control.end_ && p_addr == d.address && d_bytes == d.length &&
+                (kept[128] ? dut.own_status == TP_STATUS_TORN : 1'b1));
+      assert (!dut.pop || (!d_valid && queued != '0));
+      assert (!take || 32'(take_bytes) <= d_bytes);
+      assert (!d_valid || d_bytes >= p_bytes);
+      cover (came && !came_prefix && untold != '0 && queued != '0);
+      cover (came && came_prefix);
+      cover (error && queued != '0);
+      cover (dut.is_list && p_valid && p_last && queued != '0);
+    end
+
+  // ------------------------------------------------------------------------------------------------ induction
+  logic [AW:0] place;  // of the watched one, behind the head
+  assign place = at - dut.rd;
+  always_comb
+    if (started) begin
+      assert (dut.outstanding == (AW + 1)'(32'(queued) + 32'(d_valid) + 32'(untold)) && 32'(dut.outstanding) <= QUEUE_DEPTH);
+      assert (32'(queued) <= QUEUE_DEPTH && 32'(untold) <= QUEUE_DEPTH);
+      assert (dut.loading == (store.found_valid[0] || store.shown[0]));
+      assert (!(store.found_valid[0] && store.shown[0]) && $onehot0(store.found_valid) && $onehot0(store.shown));
+      assert (!dut.loading || (!d_valid && queued != '0));
+      assert (store.shown == '0 || row_empty == (row[95:64] == '0));
+      if (waits) begin
+        assert (place < queued);
+        assert (store.rows[{1'b0, at[AW-1:0]}] == kept);
+        if (dut.rd == at && store.found_valid[0]) assert (store.found == kept);
+        if (dut.rd == at && store.shown[0]) assert (row == kept);
+      end
+      assert (!d_over || d_valid);
+      assert (!dut.is_list || d_valid);
+      if (d_valid) begin
+        assert (dut.d_none == (d_bytes == '0) && dut.p_none == (p_bytes == '0) && p_bytes <= d_bytes);
+        assert (dut.p_none || p_last == (p_bytes == d_bytes));
+      end
+    end
+endmodule

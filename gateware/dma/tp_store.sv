@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The posted descriptors of all channels, in one block RAM.
+//
+// A row is {torn, descriptor}. Which of a channel's ROWS are in use its front knows.
+//
+// Promises: a push is taken as it comes; it can be asked for in the next cycle. A row that is asked for comes two cycles after its grant, or as
+// many later as `hold` is given, with `row_valid` for its channel.
+module tp_store
+  import towpath_pkg::*;
+#(
+    parameter int CHANNELS = 2,
+    parameter int ROWS = 16,                // for each channel, a power of two
+    parameter int INLINE_SLOTS = 4,
+    localparam int CW = CHANNELS > 1 ? $clog2(CHANNELS) : 1,
+    localparam int RW = $clog2(ROWS)
+) (
+    input logic clk,
+    input logic rst,
+
+    input logic          push_valid,
+    input logic [CW-1:0] push_channel,
+    input logic [RW-1:0] push_at,
+    input logic [128:0]  push_row,
+
+    input  logic                        hold,           // no row comes in this cycle
+    input  logic [CHANNELS-1:0]         want,
+    input  logic [CHANNELS-1:0][RW-1:0] want_at,
+    output logic [CHANNELS-1:0]         grant,
+    output logic [CHANNELS-1:0]         row_valid,
+    output logic [128:0]                row,
+    output logic                        row_malformed,  // of an unknown kind, or its slot or length is out of range
+    output logic                        row_inline,
+    output logic                        row_empty       // of length 0
+);
+  (* ram_style = "block" *) logic [128:0] rows[2**(CW+RW)];
+  always_ff @(posedge clk) if (push_valid) rows[{push_channel, push_at}] <= push_row;
+
+  logic [CHANNELS-1:0] pick;
+  logic [CW-1:0] channel;
+  tp_round_robin #(
+      .N(CHANNELS)
+  ) i_turn (
+      .clk,
+      .rst,
+      .request(want),
+      .take(!hold),
+      .grant(pick)
+  );
+  always_comb begin
+    channel = '0;
+    for (int c = 0; c < CHANNELS; c++) if (pick[c]) channel |= CW'(c);
+  end
+  assign grant = hold ? '0 : pick;
+
+  // The RAM's own register, then one more: a block RAM is slow, and what a descriptor is takes some logic to see.
+  logic [128:0] found;
+  logic [CHANNELS-1:0] found_valid, shown;
+  // verilator lint_off UNUSEDSIGNAL
+  tp_descriptor_t d;  // its cookie and more are nobody's concern here
+  // verilator lint_on UNUSEDSIGNAL
+  assign d = found[127:0];
+  assign row_valid = hold ? '0 : shown;
+  always_ff @(posedge clk) begin
+    if (!hold) begin
+      found <= rows[{channel, want_at[channel]}];
+      found_valid <= pick;
+      shown <= found_valid;
+      row <= found;
+      row_empty <= d.length == '0;
+      row_inline <= d.control.kind == TP_KIND_INLINE;
+      case (d.control.kind)
+        TP_KIND_DIRECT, TP_KIND_LIST, TP_KIND_ATTRIBUTES, TP_KIND_MESSAGE_LENGTH: row_malformed <= 1'b0;
+        TP_KIND_INLINE:
+        row_malformed <= d.length > 32'(TP_INLINE_SLOT_BYTES) || d.address >= 64'(INLINE_SLOTS * TP_INLINE_SLOT_BYTES) ||
+                         32'(d.address) % TP_INLINE_SLOT_BYTES != 0;
+        default: row_malformed <= 1'b1;
+      endcase
+    end
+    if (rst) begin
+      found_valid <= '0;
+      shown <= '0;
+    end
+  end
+endmodule
