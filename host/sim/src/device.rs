@@ -573,7 +573,7 @@ impl Device {
     pub fn take_from_peer(&mut self, packet: Packet) -> Option<Forward> {
         if let Head::Completion { tag, dwords, byte_count, lower_addr, status, .. } = packet.head {
             if status != CPL_OK || u32::from(byte_count) <= u32::from(dwords) * 4 - u32::from(lower_addr & 3) {
-                self.port.free_tag(tag);
+                self.port.free_tag(tag, false);
             }
         }
         match packet.head {

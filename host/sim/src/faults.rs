@@ -301,7 +301,7 @@ mod tests {
         let page = base.next_multiple_of(4096);
         let (mut random, mut pool, mut seen, mut asked) = (Random::new(seed + 99), Pool::default(), Vec::new(), Vec::new());
         (0..32).for_each(|tag| assert!(port.take_tag(tag)));
-        (0..32).for_each(|tag| port.free_tag(tag));
+        (0..32).for_each(|tag| port.free_tag(tag, true));
         for tag in 0..6u16 {
             let (at, dwords) = (page + 4 * random.below(512), 2 + random.below(127) as u16);
             asked.push((at, u32::from(dwords) * 4));

@@ -105,13 +105,14 @@ pub struct RootPort {
     busy_tags: Vec<bool>,
     /// How many tags the card has ever used: those from 0 on, as far as we can tell.
     used: u16,
-    /// How often a tag came free and was taken; and for each tag, what these were when it came free itself.
+    /// How often a clean tag came free and a tag was taken; and for each tag, what these were when it came free itself. What else comes free
+    /// the card may keep in quarantine.
     frees: u64,
     takes: u64,
     freed_at: Vec<(u64, u64)>,
     /// Its last answer was as it should be: the card has nothing against the tag.
     clean: Vec<bool>,
-    /// Of the tags taken last: how many had come free since each had.
+    /// Of the tags taken last: how many had come free since each had, so how many were left; 0 where a tag that was not clean leaves it open.
     slack: [u64; 8],
     /// A completion that comes right behind the one before.
     behind: Option<Packet>,
@@ -161,16 +162,17 @@ impl RootPort {
         let tag = tag & 1023;
         self.used = self.used.max(tag + 1);
         self.slack.rotate_right(1);
-        self.slack[0] = self.frees - self.freed_at[usize::from(tag)].0;
+        let clean = std::mem::replace(&mut self.clean[usize::from(tag)], false);
+        self.slack[0] = if clean { self.frees - self.freed_at[usize::from(tag)].0 } else { 0 };
         self.takes += 1;
-        self.clean[usize::from(tag)] = false;
         !std::mem::replace(&mut self.busy_tags[usize::from(tag)], true)
     }
 
-    /// A tag is free again: its last completion has left, or none will.
-    pub fn free_tag(&mut self, tag: u16) {
+    /// A tag is free again: its last completion has left, or none will. It is `clean` if its answer was as it should be.
+    pub fn free_tag(&mut self, tag: u16, clean: bool) {
         let tag = usize::from(tag) & 1023;
-        self.frees += 1;
+        self.clean[tag] = clean;
+        self.frees += u64::from(clean);
         self.freed_at[tag] = (self.frees, self.takes);
         self.busy_tags[tag] = false;
     }
@@ -224,7 +226,7 @@ impl RootPort {
             (entry.happened, entry.over, entry.sent) = (true, true, now / 1000);
         }
         // The card gives the tag out again only when it must not come back: after its own bound.
-        self.free_tag(job.tag);
+        self.free_tag(job.tag, false);
     }
 
     /// Whether reads are being answered.
@@ -361,9 +363,8 @@ impl Completions for RootPort {
         if last {
             let tag = job.tag;
             let spoilt = job.mischief.is_some_and(|mischief| self.faults.log[mischief.entry].happened);
-            self.clean[usize::from(tag) & 1023] = ok && !spoilt;
             self.jobs.remove(index);
-            self.free_tag(tag);
+            self.free_tag(tag, ok && !spoilt);
         } else {
             (job.at, job.left) = (at + u64::from(portion), left - portion);
             let portion = self.portion(at + u64::from(portion), left - portion);
@@ -393,6 +394,27 @@ mod tests {
         assert_eq!(extent(0x1000, 1, 0b1001, 0), (0x1000, 4)); // table 2-21: 1xx1 counts 4
         assert_eq!(extent(0x1000, 2, 0b1000, 0b0001), (0x1003, 2));
         assert_eq!(extent(0x1000, 1024, 15, 15), (0x1000, 4096));
+    }
+
+    /// Half of the tags come out of a quarantine that this side cannot see, so they stand behind the others in the card's pool.
+    #[test]
+    fn nothing_stray_is_sent_while_the_pool_may_be_empty() {
+        let settings = Settings::from_query("").unwrap();
+        let mut port = RootPort::new(&settings, Random::new(1));
+        for round in 0..3 {
+            (0..64).for_each(|tag| assert!(port.take_tag(tag), "{round}"));
+            (0..64).for_each(|tag| port.free_tag(tag, true));
+        }
+        (0..16).for_each(|tag| assert!(port.take_tag(tag)));
+        port.free_tag(0, true);
+        assert!(port.may_stray(0), "48 tags are free and clean, and stand before this one");
+        (16..64).for_each(|tag| assert!(port.take_tag(tag)));
+        (1..32).for_each(|tag| port.free_tag(tag, true));
+        (32..64).for_each(|tag| port.free_tag(tag, false));
+        // All again: the clean ones, then those from quarantine. The first one is back before the last of them are taken.
+        (0..56).for_each(|tag| assert!(port.take_tag(tag)));
+        port.free_tag(0, true);
+        assert!(!port.may_stray(0), "the tags taken last do not tell how many are left");
     }
 
     #[test]
