@@ -10,7 +10,8 @@
 // `mv_*_reset_busy` is 1 from its rise until the core has been told and nothing old is left: what either side sends from then on arrives.
 // A user clock that stands still keeps it 1; `user_busy` ends it, since the reset of the whole core forgets all there is. With USER_ASYNC 0 it is always 0: then the reset is over with `mv_*_reset`.
 // `card_reset` (a level) holds the user core in reset, as does `rst`: `user_rst_n` is low for 16 clocks of the user's at least. `user_busy` is
-// 1 until the core has left reset; meanwhile nothing passes in either direction, and what waited in the crossings is forgotten.
+// 1 until the core has left reset; meanwhile nothing passes in either direction, and what waited in the crossings is forgotten. With
+// USER_ASYNC 0 the interrupts are mere wires, and the mover's side takes none meanwhile.
 //
 // A direction without channels has one element in its arrays, which nobody drives or reads: synthesis removes it.
 // Not for: changing widths or keeping more than a crossing needs; that is the mover's buffers' work.
@@ -284,8 +285,8 @@ module tp_user_edge #(
     assign mv_axil_rresp = m_axil_rresp;
     assign mv_axil_rvalid = m_axil_rvalid && open;
     assign m_axil_rready = mv_axil_rready && open;
-    assign mv_irq_valid = irq_valid & {16{open}};
-    assign irq_ready = mv_irq_ready & {16{open}};
+    assign mv_irq_valid = irq_valid;
+    assign irq_ready = mv_irq_ready;
 
     logic unused;
     assign unused = near_rst;  // resets crossings, of which there are none

@@ -247,91 +247,103 @@ module tp_control
       .cancel_channel
   );
 
-  // ---- who is asked for a dword. `ask` stays until the answer; the mover sees its first cycle only.
-  logic ask, ask_none, ask_window, asked, ack;
+  // ---- who is asked for a dword: the mover, the window, the scan of pending bits, else the pages' RAM, whose fourth page is all zeros and
+  // answers where there is nothing. `ask` stays until `ack`. Its first cycle decides who it is for (`asks_*`), the others ask.
+  logic ask, ask_none, ask_window, asks_pages, asks_pending, asks_window, ack;
   logic [AW-1:2] ask_addr;
   logic [GW-1:0] ask_group;
-  logic [1:0] ask_page;
+  logic [1:0] ask_page, pages_page;
   logic [11:2] ask_offset;
-  logic ask_device, ask_card, in_pages, in_pending, in_priv, window_idle;
-  logic pages_ask, pending_ask, priv_ask, window_ask, nobody_ack;
-  logic pages_ack, pending_ack, window_ack, msix_sending;
-  logic [31:0] pages_data, pending_data, window_data, inbound_overruns, window_overruns, window_timeouts, answer_data;
-  logic [15:0] link_count;
-  logic [1:0] card_control, window_status;
+  logic in_first, in_pages, in_card, in_pending, in_priv, card_asked, window_idle;
+  logic pages_ack, pending_ack, pending_shift, pending_bit, window_ack, msix_sending;
+  logic [31:0] pages_data, window_data, answer_data;
 
   assign ask_group = ask_addr[14+:GW];
   assign ask_page = ask_addr[13:12];
   assign ask_offset = ask_addr[11:2];
-  assign ask_device = ask && !ask_none && !ask_window;
-  assign ask_card = ask_group == 0 && ask_page == 2'(TP_PAGE_CARD);
-  assign in_pages = ask_group == 0 && ask_page != 2'd3 && ask_offset >> SPAN == 0;
-  assign in_pending = ask_group == 0 && ask_page == 2'(TP_PAGE_MSIX) && ask_offset[11:4] == 8'(TP_MSIX_PENDING_OFFSET / 16) &&
+  assign in_first = !ask_none && !ask_window && ask_group == 0;
+  assign in_pages = in_first && ask_offset >> SPAN == 0;
+  assign in_card = in_pages && ask_page == 2'(TP_PAGE_CARD);
+  assign in_pending = in_first && ask_page == 2'(TP_PAGE_MSIX) && ask_offset[11:4] == 8'(TP_MSIX_PENDING_OFFSET / 16) &&
       3'(ask_offset[3:2]) < 3'((VECTORS + 31) / 32);
-  assign in_priv = ask_group != 0 && ask_page == 2'(TP_PAGE_CHANNEL_PRIVILEGED) && ask_offset[11:8] == 0;
+  assign in_priv = !ask_none && !ask_window && ask_group != 0 && ask_page == 2'(TP_PAGE_CHANNEL_PRIVILEGED) && ask_offset[11:8] == 0;
 
-  assign window_ask = ask && !ask_none && ask_window;
-  // The card page tells of window writes, so it is read after them; no other page waits for the user core.
-  assign pages_ask = ask_device && in_pages && (!ask_card || window_idle);
-  assign pending_ask = ask_device && in_pending;
-  assign priv_ask = ask_device && in_priv && !asked;
-
+  logic asked;
   always_ff @(posedge clk) begin
-    asked <= ask_device && in_priv && !ack && !rst;
-    priv_read_valid <= priv_ask && !rst;
-    nobody_ack <= ask_device && !in_pages && !in_pending && !in_priv && !nobody_ack;
+    asked <= ask && !ack && !rst;
+    priv_read_valid <= ask && !asked && in_priv && !rst;
+    asks_window <= ask && !ack && ask_window && !ask_none;
+    asks_pending <= ask && !ack && in_pending;
+    asks_pages <= ask && !ack && !in_pending && !in_priv && (ask_none || !ask_window);
+    card_asked <= in_card;
+    pages_page <= in_pages ? ask_page : 2'd3;
   end
   assign priv_read_channel = CHW'(ask_group - 1'b1);
   assign priv_read_offset = ask_offset[7:3];
-  assign ack = pages_ack || pending_ack || priv_read_ack || window_ack || nobody_ack;
+  assign ack = pages_ack || pending_ack || priv_read_ack || window_ack;
 
-  // What the pages' RAM does not hold, it holds as 0, or others show.
-  typedef enum logic [2:0] {
+  // In the card's page the RAM holds 0 where others show what they have: counts of events, and bits. Bits are taken into `seen`, as are
+  // pending bits, one by one.
+  logic [31:0] seen, inbound_overruns, window_overruns, window_timeouts;
+  logic [15:0] link_count;
+  logic [1:0] card_control, window_status;
+  logic show_control, show_window_status, show_quarantined, show_link_count;
+  logic shows_control, shows_window_status, shows_quarantined, shows_link_count;
+  assign show_control = in_card && ask_offset == 10'(TP_CARD_CONTROL_OFFSET / 4);
+  assign show_window_status = in_card && ask_offset == 10'(TP_CARD_WINDOW_STATUS_OFFSET / 4);
+  assign show_quarantined = in_card && ask_offset == 10'(TP_CARD_QUARANTINED_OFFSET / 4);
+  assign show_link_count = in_card && ask_offset[11:6] == 6'(TP_CARD_UNSUPPORTED_REQUESTS_OFFSET / 64) &&
+      ask_offset != 10'(TP_CARD_USER_IRQ_ENABLE_OFFSET / 4);
+  if (TP_CARD_UNSUPPORTED_REQUESTS_OFFSET / 64 != TP_CARD_USER_IRQ_ENABLE_OFFSET / 64 ||
+      TP_CARD_UNSUPPORTED_REQUESTS_OFFSET / 64 != TP_CARD_UNEXPECTED_COMPLETIONS_OFFSET / 64)
+    $error("%m: beside the counts of what goes wrong on the link the RAM's dwords have changed: adapt it");
+
+  typedef enum logic [1:0] {
     PAGES,
-    PENDING,
+    SEEN,
     PRIVILEGED,
-    WINDOW,
+    WINDOW
+  } source_e;
+  typedef enum logic [1:0] {
+    SOURCE,
     INBOUND_OVERRUNS,
     WINDOW_OVERRUNS,
-    WINDOW_TIMEOUTS,
-    SHOWN
-  } source_e;
+    WINDOW_TIMEOUTS
+  } count_e;
   source_e source;
-  logic [7:0][31:0] sources;
-  logic [15:0] shown;
-  always_comb begin
-    source = SHOWN;
-    shown = '0;
-    if (ask_none) shown = '0;
-    else if (ask_window) source = WINDOW;
-    else if (in_priv) source = PRIVILEGED;
-    else if (in_pending) source = PENDING;
-    else if (in_pages) begin
-      source = PAGES;
-      if (ask_card)
-        case (ask_offset)
-          10'(TP_CARD_CONTROL_OFFSET / 4): {source, shown} = {SHOWN, 16'(card_control)};
-          10'(TP_CARD_WINDOW_STATUS_OFFSET / 4): {source, shown} = {SHOWN, 16'(window_status)};
-          10'(TP_CARD_INBOUND_OVERRUNS_OFFSET / 4): source = INBOUND_OVERRUNS;
-          10'(TP_CARD_WINDOW_OVERRUNS_OFFSET / 4): source = WINDOW_OVERRUNS;
-          10'(TP_CARD_WINDOW_TIMEOUTS_OFFSET / 4): source = WINDOW_TIMEOUTS;
-          10'(TP_CARD_QUARANTINED_OFFSET / 4): {source, shown} = {SHOWN, quarantined};
-          default:
-          if (ask_offset >= 10'(TP_CARD_UNSUPPORTED_REQUESTS_OFFSET / 4) &&
-              ask_offset <= 10'(TP_CARD_UNEXPECTED_COMPLETIONS_OFFSET / 4))
-            {source, shown} = {SHOWN, link_count};
-        endcase
-    end
+  count_e counter;
+  always_ff @(posedge clk) begin
+    shows_control <= show_control;
+    shows_window_status <= show_window_status;
+    shows_quarantined <= show_quarantined;
+    shows_link_count <= show_link_count;
+    source <= in_pending || show_control || show_window_status || show_quarantined || show_link_count ? SEEN :
+        in_priv ? PRIVILEGED : ask_window && !ask_none ? WINDOW : PAGES;
+    counter <= SOURCE;
+    if (in_card)
+      case (ask_offset)
+        10'(TP_CARD_INBOUND_OVERRUNS_OFFSET / 4): counter <= INBOUND_OVERRUNS;
+        10'(TP_CARD_WINDOW_OVERRUNS_OFFSET / 4): counter <= WINDOW_OVERRUNS;
+        10'(TP_CARD_WINDOW_TIMEOUTS_OFFSET / 4): counter <= WINDOW_TIMEOUTS;
+        default: ;
+      endcase
   end
+  logic [15:0] bits;
+  assign bits = {16{shows_link_count}} & link_count | {16{shows_quarantined}} & quarantined |
+      16'({2{shows_window_status}} & window_status | {2{shows_control}} & card_control);
+  always_ff @(posedge clk) if (!asks_pending || pending_shift) seen <= asks_pending ? {pending_bit, seen[31:1]} : 32'(bits);
+
+  // Two muxes of four are two LUTs a bit.
+  logic [3:0][31:0] sources, counters;
   assign sources[PAGES] = pages_data;
-  assign sources[PENDING] = pending_data;
+  assign sources[SEEN] = seen;
   assign sources[PRIVILEGED] = ask_offset[2] ? priv_read_data[63:32] : priv_read_data[31:0];
   assign sources[WINDOW] = window_data;
-  assign sources[INBOUND_OVERRUNS] = inbound_overruns;
-  assign sources[WINDOW_OVERRUNS] = window_overruns;
-  assign sources[WINDOW_TIMEOUTS] = window_timeouts;
-  assign sources[SHOWN] = 32'(shown);
-  assign answer_data = sources[source];
+  assign counters[SOURCE] = sources[source];
+  assign counters[INBOUND_OVERRUNS] = inbound_overruns;
+  assign counters[WINDOW_OVERRUNS] = window_overruns;
+  assign counters[WINDOW_TIMEOUTS] = window_timeouts;
+  assign answer_data = counters[counter];
 
   tp_answer #(
       .DATA_WIDTH(DATA_WIDTH),
@@ -401,8 +413,8 @@ module tp_control
       .job_at,
       .count,
       .counted,
-      .ask(pages_ask),
-      .ask_at({ask_page, ask_offset[SPAN+1:2]}),
+      .ask(asks_pages && (!card_asked || window_idle)),
+      .ask_at({pages_page, ask_offset[SPAN+1:2]}),
       .ack(pages_ack),
       .q(pages_data)
   );
@@ -437,10 +449,11 @@ module tp_control
       .count,
       .counted,
       .q(pages_data),
-      .pending_ask,
+      .pending_ask(asks_pending),
       .pending_word(ask_offset[3:2]),
       .pending_ack,
-      .pending(pending_data)
+      .pending_shift,
+      .pending_bit
   );
 
   logic window_timeout_set, window_overrun, window_timed_out, window_failed;
@@ -510,7 +523,7 @@ module tp_control
         .word_addr(word_addr[WINDOW_AW-1:2]),
         .word_data(word_data[31:0]),
         .word_strb(dword_strb),
-        .ask(window_ask),
+        .ask(asks_window),
         .addr(ask_addr[WINDOW_AW-1:2]),
         .ack(window_ack),
         .data(window_data),
@@ -535,7 +548,7 @@ module tp_control
   end else begin : gen_no_window
     logic unused;
     assign unused = &{m_axil_awready, m_axil_wready, m_axil_bresp, m_axil_bvalid, m_axil_arready, m_axil_rdata, m_axil_rresp,
-        m_axil_rvalid, to_window, window_ask, window_timeout,
+        m_axil_rvalid, to_window, asks_window, window_timeout,
         window_timeout_set};
     assign window_overrun = 1'b0;
     assign window_timed_out = 1'b0;

@@ -65,7 +65,8 @@ module tp_inbound
   endfunction
   function automatic logic is_ours(input logic [2:0] bar, input logic [31:0] offset);
     if (is_window(bar)) return (offset & ~32'(WINDOW_BYTES - 1)) == 0;
-    return bar == 3'(TP_BAR_DEVICE) && (offset >> (PAGE_SHIFT + 2)) <= 32'(CHANNELS) && (offset & 32'((1 << PAGE_SHIFT) - 4096)) == 0;
+    return bar == 3'(TP_BAR_DEVICE) && (offset >> (PAGE_SHIFT + 2 + GW)) == 0 && offset[PAGE_SHIFT+2+:GW] <= GW'(CHANNELS) &&
+        (offset & 32'((1 << PAGE_SHIFT) - 4096)) == 0;
   endfunction
   // verilator lint_off UNUSEDSIGNAL
   function automatic logic [AW-1:2] shorten(input logic [2:0] bar, input logic [31:0] offset);  // of an offset that is ours
@@ -144,7 +145,7 @@ module tp_inbound
     word_valid <= have && !rst && (low_be != 0 || pair);
     word_window <= head.window;
     word_addr <= {head.addr[AW-1:12], offset};
-    word_data <= {lanes[lane|LW'(pair)], lanes[lane]};
+    word_data <= {lanes[lane|LW'(!head.addr[2])], lanes[lane]};  // after an even start, an upper half comes from an odd lane
     word_strb <= {pair ? high_be : offset[2] ? low_be : 4'h0, offset[2] ? 4'h0 : low_be};
     dword_strb <= low_be;
     if (have) next_offset <= {offset[11:3] + 9'(pair || offset[2]), !pair && !offset[2]};

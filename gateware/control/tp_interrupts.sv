@@ -8,9 +8,9 @@
 // count and, when the line is enabled, does with its vector as if it had been fired. One message may stand for several fires of a
 // vector. A vector that the table does not have is ignored.
 //
-// With `hold` (the user core is in reset) no line is looked at. While the pages are swept, nothing is served; all vectors become masked and
+// With `hold` (the user core is in reset) no line is looked at or answered. While the pages are swept, nothing is served; all vectors become masked and
 // nothing is pending. `sending`: a message has been decided on and is not yet shown.
-// Pending bits are told by the scan, too: `pending` is a word of them with `pending_ack`.
+// Pending bits are told by the scan, too.
 module tp_interrupts
   import towpath_pkg::*;
   import tp_tlp_pkg::*;
@@ -51,8 +51,9 @@ module tp_interrupts
 
     input  logic        pending_ask,        // stays until pending_ack
     input  logic [ 1:0] pending_word,
-    output logic        pending_ack,
-    output logic [31:0] pending
+    output logic        pending_shift,      // of a word of 32, the first one first, ...
+    output logic        pending_bit,
+    output logic        pending_ack         // ... with the last one
 );
   localparam int VW = VECTORS > 1 ? $clog2(VECTORS) : 1;
   localparam int IW = VW > 5 ? VW : 5;
@@ -92,7 +93,7 @@ module tp_interrupts
       line <= {line[14:0], line[15]};
     end
     irq_ready <= '0;
-    if (counted) irq_ready <= line;
+    if (counted && !hold) irq_ready <= line;
     if (looked) line_enabled <= line_enable[scan[3:0]];  // before its vector: a host names the vector first
     if (set && set_at == {2'(TP_PAGE_CARD), SPAN'(TP_CARD_USER_IRQ_ENABLE_OFFSET / 4)}) line_enable <= set_data[15:0];
   end
@@ -177,17 +178,16 @@ module tp_interrupts
     if (state == DATA) posted_data[31:0] <= q;
   end
 
-  // ---- the host reads pending bits: 32 steps of the scan
+  // ---- the host reads pending bits: as the scan looks at them, a word from its begin to its end
   logic walking;
+  assign pending_shift = looked;
+  assign pending_bit = is_pending;
   always_ff @(posedge clk) begin
     pending_ack <= 1'b0;
-    if (looked) begin
-      pending <= {is_pending, pending[31:1]};
-      if (scan[4:0] == '0) begin  // a word ends, and another one begins
-        pending_ack <= walking;
-        walking <= pending_ask && !walking && 2'((IW + 1)'(scan) >> 5) == pending_word;
-      end
+    if (looked && scan[4:0] == '0) begin  // a word ends, and another one begins
+      pending_ack <= walking;
+      walking <= 2'((IW + 1)'(scan) >> 5) == pending_word;
     end
-    if (rst || !pending_ask) walking <= 1'b0;
+    if (!pending_ask || pending_ack) walking <= 1'b0;
   end
 endmodule

@@ -2,7 +2,7 @@
 // Register window: accesses of BAR 2 become accesses of the user core's AXI4-Lite port, 32 bits each, one at a time and in order.
 //
 // Writes wait in a queue of QUEUE; one too many is dropped and `overrun` pulses. A read follows the writes before it. An access that the
-// core does not answer within `timeout` clocks is given up: a read returns all ones, a write vanishes, `timed_out` pulses. Its answer,
+// core does not answer within `timeout` clocks is soon given up: a read returns all ones, a write vanishes, `timed_out` pulses. Its answer,
 // should it come later, is swallowed; until then every access is given up at once. An answer other than OKAY: all ones and `failed` pulses.
 // With `timeout_set` the clocks of the access under way are counted anew. `flush` (the user core is being reset) forgets the queue and what
 // is under way and answers reads with all ones.
@@ -82,8 +82,11 @@ module tp_window #(
   );
 
   // An access is `open` from its start to the core's answer, and `waited` for until it is answered or given up.
-  logic open, waited, writing, wanted, answered, expired, give_up, start, refused, over;
-  logic [31:0] elapsed;
+  logic open, waited, writing, wanted, answered, expired, give_up, start, refused, over, late;
+  // Clocks are compared in parts of three bits, each a LUT, and a clock later all of them: an access is given up two clocks after its last.
+  logic [32:0] elapsed, limit;
+  logic [10:0] same;
+  assign limit = 33'(timeout);
   logic [AW-1:2] access_addr;
 
   assign wanted = have || ask && !ack;
@@ -91,7 +94,7 @@ module tp_window #(
   assign m_axil_rready = open && !writing && !m_axil_arvalid;
   assign answered = m_axil_bready && m_axil_bvalid || m_axil_rready && m_axil_rvalid;
   assign refused = writing ? m_axil_bresp[1] : m_axil_rresp[1];
-  assign expired = waited && elapsed == timeout && !answered;
+  assign expired = waited && late && !answered;
   assign over = waited && answered || expired;
   assign start = wanted && !open;
   assign give_up = wanted && open && !waited;  // the core still owes an answer
@@ -132,6 +135,13 @@ module tp_window #(
       m_axil_wvalid <= 1'b0;
       m_axil_arvalid <= 1'b0;
     end
-    elapsed <= start || timeout_set ? '0 : elapsed + 1'b1;
+    elapsed <= elapsed + 1'b1;
+    for (int i = 0; i < 11; i++) same[i] <= elapsed[3*i+:3] == limit[3*i+:3];
+    late <= &same;
+    if (!waited || timeout_set) begin
+      elapsed <= '0;
+      same <= '0;
+      late <= 1'b0;
+    end
   end
 endmodule

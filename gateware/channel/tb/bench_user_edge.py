@@ -190,6 +190,8 @@ class Edge:
             self.h2c_in.drive()
             self.c2h_out.drive()
             ready = sum(1 << k for k in range(16) if self.rng.random() < self.irq_eager)
+            if dut.user_busy.value and not self.asynchronous:
+                ready = 0  # the mover's side takes none
             dut.mv_irq_ready.value = ready
             for hook in self.mover_hooks:
                 hook.drive()
