@@ -330,7 +330,7 @@ module tp_control
   end
   logic [15:0] bits;
   assign bits = {16{shows_link_count}} & link_count | {16{shows_quarantined}} & quarantined |
-      16'({2{shows_window_status}} & window_status | {2{shows_control}} & card_control);
+      16'(window_status & {2{shows_window_status}}) | 16'(card_control & {2{shows_control}});
   always_ff @(posedge clk) if (!asks_pending || pending_shift) seen <= asks_pending ? {pending_bit, seen[31:1]} : 32'(bits);
 
   // Two muxes of four are two LUTs a bit.
