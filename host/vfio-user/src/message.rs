@@ -1,0 +1,576 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What vfio-user messages look like, byte by byte, and the checks that everything a peer sends must pass first.
+//!
+//! A message is a header of 16 bytes and a payload; all numbers are little-endian. [`Request`] is what a client asks of a server, parsed or to be
+//! sent; a server's requests of memory are [`DmaAccess`]. Parsing looks at sizes, counts, flags and the number of descriptors; whether a region or
+//! a vector exists is the server's business.
+
+use std::ops::Range;
+
+/// Bytes of a header.
+pub const HEADER_BYTES: usize = 16;
+/// Major and minor version of the protocol.
+pub const VERSION: (u16, u16) = (0, 1);
+/// Bytes of data in one message, at most: what we offer, and what we take.
+pub const MAX_DATA: usize = 1 << 20;
+/// Descriptors in one message, at most: what we offer, and what we take.
+pub const MAX_DESCRIPTORS: usize = 16;
+/// A message of ours or to us is no longer than this.
+pub const MAX_MESSAGE: usize = HEADER_BYTES + 32 + MAX_DATA;
+/// Bytes of a version's capabilities, at most.
+const MAX_CAPABILITIES: usize = 4096;
+
+/// The header's flag that makes a message a reply.
+pub const FLAG_REPLY: u32 = 1;
+const TYPE_MASK: u32 = 0xf;
+/// The header's flag of a command that wants no reply.
+pub const FLAG_NO_REPLY: u32 = 1 << 4;
+/// The header's flag of a reply that tells of an error.
+pub const FLAG_ERROR: u32 = 1 << 5;
+
+/// The card may read the memory.
+pub const DMA_READ: u32 = 1;
+/// The card may write the memory.
+pub const DMA_WRITE: u32 = 1 << 1;
+const DMA_MAPPABLE: u32 = 1 << 2; // of older peers: said by a descriptor since
+/// Unmap everything.
+pub const UNMAP_ALL: u32 = 1 << 1;
+
+/// The device can be reset.
+pub const DEVICE_RESET: u32 = 1;
+/// The device is one of PCI.
+pub const DEVICE_PCI: u32 = 1 << 1;
+/// The region can be read.
+pub const REGION_READ: u32 = 1;
+/// The region can be written.
+pub const REGION_WRITE: u32 = 1 << 1;
+/// Parts of the region can be mapped.
+pub const REGION_MMAP: u32 = 1 << 2;
+/// Capabilities follow the region's information.
+pub const REGION_CAPS: u32 = 1 << 3;
+/// The interrupts signal eventfds.
+pub const IRQ_EVENTFD: u32 = 1;
+/// Interrupts are set up as one set: to add one, all are taken down first.
+pub const IRQ_NORESIZE: u32 = 1 << 3;
+
+/// SET_IRQS carries nothing for each interrupt.
+pub const SET_DATA_NONE: u32 = 1;
+/// SET_IRQS carries a byte for each interrupt.
+pub const SET_DATA_BOOL: u32 = 1 << 1;
+/// SET_IRQS carries a descriptor for each interrupt.
+pub const SET_DATA_EVENTFD: u32 = 1 << 2;
+/// SET_IRQS is about signalling, not masking.
+pub const SET_ACTION_TRIGGER: u32 = 1 << 5;
+
+const SPARSE_CAPABILITY: u16 = 1;
+const REGION_INFO_BYTES: usize = 32;
+
+macro_rules! commands {
+    ($($name:ident = $number:literal, $what:literal;)*) => {
+        /// Numbers of the commands.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u16)]
+        pub enum Command { $(#[doc = $what] $name = $number,)* }
+
+        impl Command {
+            /// All of them.
+            pub const ALL: &'static [Command] = &[$(Command::$name,)*];
+
+            /// The command of that number.
+            pub fn of(number: u16) -> Option<Command> {
+                match number { $($number => Some(Command::$name),)* _ => None }
+            }
+        }
+    };
+}
+
+commands! {
+    Version = 1, "The first message: versions and capabilities.";
+    DmaMap = 2, "Memory that the card may reach from now on.";
+    DmaUnmap = 3, "Memory that it may not reach any more.";
+    DeviceInfo = 4, "How many regions and kinds of interrupts there are.";
+    RegionInfo = 5, "A region's size, and which parts can be mapped.";
+    RegionIoFds = 6, "Descriptors for parts of a region; we have none.";
+    IrqInfo = 7, "How many interrupts of a kind there are.";
+    SetIrqs = 8, "What an interrupt signals.";
+    RegionRead = 9, "Read a part of a region.";
+    RegionWrite = 10, "Write a part of a region.";
+    DmaRead = 11, "The server reads the client's memory.";
+    DmaWrite = 12, "The server writes the client's memory.";
+    Reset = 13, "Reset the device.";
+}
+
+/// A message that is not obeyed: what the reply says, and why, for the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The error's number, as in errno(3).
+    pub errno: i32,
+    /// What is wrong.
+    pub why: String,
+}
+
+impl Refusal {
+    /// A refusal with its reason.
+    pub fn new(errno: i32, why: impl Into<String>) -> Refusal {
+        Refusal { errno, why: why.into() }
+    }
+
+    fn invalid(why: impl Into<String>) -> Refusal {
+        Refusal::new(libc::EINVAL, why)
+    }
+}
+
+type Parsed<T> = Result<T, Refusal>;
+
+/// What stands before every payload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Header {
+    /// Chosen by the sender of a command, repeated in the reply.
+    pub id: u16,
+    /// The command's number; see [`Command`].
+    pub command: u16,
+    /// Length of the message with its header.
+    pub bytes: u32,
+    /// Command or reply, and `FLAG_` bits.
+    pub flags: u32,
+    /// Number of the error, in a reply with [`FLAG_ERROR`].
+    pub errno: u32,
+}
+
+impl Header {
+    /// A command's header.
+    pub fn command(id: u16, command: Command, payload: usize) -> Header {
+        Header { id, command: command as u16, bytes: (HEADER_BYTES + payload) as u32, flags: 0, errno: 0 }
+    }
+
+    /// The header of the reply to a command.
+    pub fn reply(&self, payload: usize) -> Header {
+        Header { bytes: (HEADER_BYTES + payload) as u32, flags: FLAG_REPLY, errno: 0, ..*self }
+    }
+
+    /// The header of the refusal of a command.
+    pub fn refusal(&self, errno: i32) -> Header {
+        Header { flags: FLAG_REPLY | FLAG_ERROR, errno: errno.unsigned_abs(), ..self.reply(0) }
+    }
+
+    /// Is it a reply?
+    pub fn is_reply(&self) -> bool {
+        self.flags & TYPE_MASK == FLAG_REPLY
+    }
+
+    /// Does the sender want a reply?
+    pub fn wants_reply(&self) -> bool {
+        self.flags & FLAG_NO_REPLY == 0
+    }
+
+    /// The error that a reply tells of.
+    pub fn error(&self) -> Option<i32> {
+        (self.flags & FLAG_ERROR != 0).then_some(self.errno as i32)
+    }
+
+    /// Its 16 bytes.
+    pub fn to_bytes(self) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[0..2].copy_from_slice(&self.id.to_le_bytes());
+        bytes[2..4].copy_from_slice(&self.command.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.bytes.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.flags.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.errno.to_le_bytes());
+        bytes
+    }
+
+    /// From 16 bytes. An error ends the connection: where the next message begins is not known.
+    pub fn parse(bytes: &[u8; HEADER_BYTES]) -> Parsed<Header> {
+        let mut fields = Fields(bytes);
+        let header = Header { id: fields.u16()?, command: fields.u16()?, bytes: fields.u32()?, flags: fields.u32()?, errno: fields.u32()? };
+        match header.bytes as usize {
+            HEADER_BYTES..=MAX_MESSAGE => (),
+            bytes => {
+                return Err(Refusal::invalid(format!("a message of {bytes} bytes; from {HEADER_BYTES} to {MAX_MESSAGE} are possible")))
+            }
+        }
+        match header.flags & TYPE_MASK {
+            0 | FLAG_REPLY => Ok(header),
+            other => Err(Refusal::invalid(format!("a message of type {other}: neither a command nor a reply"))),
+        }
+    }
+
+    /// Bytes behind the header.
+    pub fn payload_bytes(&self) -> usize {
+        self.bytes as usize - HEADER_BYTES
+    }
+}
+
+/// A payload that is taken apart from its front.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn take<const N: usize>(&mut self) -> Parsed<[u8; N]> {
+        let (front, rest) = self.0.split_first_chunk().ok_or_else(|| Refusal::invalid("the message is too short for its command"))?;
+        self.0 = rest;
+        Ok(*front)
+    }
+
+    fn u16(&mut self) -> Parsed<u16> {
+        self.take().map(u16::from_le_bytes)
+    }
+
+    fn u32(&mut self) -> Parsed<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Parsed<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    /// `argsz`: how much the sender has, or has room for.
+    fn room(&mut self, least: usize) -> Parsed<u32> {
+        match self.u32()? {
+            room if room as usize >= least => Ok(room),
+            room => Err(Refusal::invalid(format!("argsz is {room}, and at least {least} is needed"))),
+        }
+    }
+
+    fn rest(self) -> &'a [u8] {
+        self.0
+    }
+
+    fn end(self) -> Parsed<()> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        Err(Refusal::invalid(format!("{} bytes more than the command has", self.0.len())))
+    }
+}
+
+/// What two ends tell each other when they meet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Descriptors in one message, at most.
+    pub descriptors: usize,
+    /// Bytes of data in one message, at most.
+    pub data: usize,
+}
+
+impl Capabilities {
+    /// What we can do.
+    pub const OURS: Capabilities = Capabilities { descriptors: MAX_DESCRIPTORS, data: MAX_DATA };
+
+    fn text(&self) -> String {
+        let Capabilities { descriptors, data } = self;
+        format!(r#"{{"capabilities":{{"max_msg_fds":{descriptors},"max_data_xfer_size":{data},"pgsizes":4096}}}}"#)
+    }
+
+    /// From JSON that ends with a zero byte; what is not named has the protocol's default.
+    fn parse(text: &[u8]) -> Parsed<Capabilities> {
+        let mut found = Capabilities { descriptors: 1, data: MAX_DATA };
+        if text.is_empty() {
+            return Ok(found);
+        }
+        let text = text.strip_suffix(&[0]).ok_or_else(|| Refusal::invalid("the capabilities do not end with a zero byte"))?;
+        if text.len() > MAX_CAPABILITIES {
+            return Err(Refusal::invalid(format!("{} bytes of capabilities; {MAX_CAPABILITIES} are possible", text.len())));
+        }
+        let value: serde_json::Value =
+            serde_json::from_slice(text).map_err(|why| Refusal::invalid(format!("the capabilities are not JSON: {why}")))?;
+        let number = |name: &str, least: u64, most: u64| match value.get("capabilities").and_then(|all| all.get(name)) {
+            None => Ok(None),
+            Some(number) => match number.as_u64() {
+                Some(number) if number >= least => Ok(Some(number.min(most) as usize)),
+                _ => Err(Refusal::invalid(format!("capability {name} is {number}, and should be a number of at least {least}"))),
+            },
+        };
+        if let Some(descriptors) = number("max_msg_fds", 0, MAX_DESCRIPTORS as u64)? {
+            found.descriptors = descriptors;
+        }
+        if let Some(data) = number("max_data_xfer_size", 64, MAX_DATA as u64)? {
+            found.data = data;
+        }
+        Ok(found)
+    }
+}
+
+/// A request of memory, from server to client, or its reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DmaAccess {
+    /// Where, as the card sees it.
+    pub address: u64,
+    /// How many bytes.
+    pub bytes: u64,
+}
+
+impl DmaAccess {
+    /// Bytes of it, data excluded.
+    pub const BYTES: usize = 16;
+
+    /// Its 16 bytes, which data may follow.
+    pub fn to_bytes(self) -> [u8; DmaAccess::BYTES] {
+        let mut bytes = [0; DmaAccess::BYTES];
+        bytes[..8].copy_from_slice(&self.address.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.bytes.to_le_bytes());
+        bytes
+    }
+
+    /// Take it off a payload, with the data that follows: as much as it says, if there is to be any.
+    pub fn parse(payload: &[u8], with_data: bool) -> Parsed<(DmaAccess, &[u8])> {
+        let mut fields = Fields(payload);
+        let access = DmaAccess { address: fields.u64()?, bytes: fields.u64()? };
+        if access.bytes > MAX_DATA as u64 {
+            return Err(Refusal::new(libc::E2BIG, format!("{} bytes at once; {MAX_DATA} are possible", access.bytes)));
+        }
+        let data = fields.rest();
+        if data.len() as u64 != if with_data { access.bytes } else { 0 } {
+            return Err(Refusal::invalid(format!("{} bytes of data for an access of {}", data.len(), access.bytes)));
+        }
+        Ok((access, data))
+    }
+}
+
+/// What SET_IRQS does to a range of interrupts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    /// They signal the descriptors of the message from now on; those beyond the last descriptor signal nothing.
+    Events,
+    /// They fire now; for no interrupt at all: they are all taken down.
+    Fire,
+    /// Those fire now that are named.
+    FireSome(Vec<bool>),
+}
+
+/// What a client asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // the protocol's fields, by their names
+pub enum Request {
+    Version { major: u16, minor: u16, capabilities: Capabilities },
+    DmaMap { readable: bool, writable: bool, offset: u64, address: u64, bytes: u64 },
+    DmaUnmap { address: u64, bytes: u64, all: bool },
+    DeviceInfo,
+    RegionInfo { index: u32, room: u32 },
+    IrqInfo { index: u32 },
+    SetIrqs { index: u32, start: u32, count: u32, trigger: Trigger },
+    RegionRead { region: u32, offset: u64, bytes: u32 },
+    RegionWrite { region: u32, offset: u64, data: Vec<u8> },
+    Reset,
+}
+
+impl Request {
+    /// From a payload and the number of descriptors that came with it.
+    pub fn parse(command: u16, payload: &[u8], descriptors: usize) -> Parsed<Request> {
+        let name = Command::of(command).ok_or_else(|| Refusal::new(libc::ENOSYS, format!("unknown command {command}")))?;
+        let mut fields = Fields(payload);
+        let request = match name {
+            Command::Version => {
+                let (major, minor) = (fields.u16()?, fields.u16()?);
+                Request::Version { major, minor, capabilities: Capabilities::parse(fields.rest())? }
+            }
+            Command::DmaMap => {
+                fields.room(32)?;
+                let flags = fields.u32()?;
+                if flags & !(DMA_READ | DMA_WRITE | DMA_MAPPABLE) != 0 {
+                    return Err(Refusal::invalid(format!("unknown flags {flags:#x} of a mapping")));
+                }
+                let (offset, address, bytes) = (fields.u64()?, fields.u64()?, fields.u64()?);
+                fields.end()?;
+                Request::DmaMap { readable: flags & DMA_READ != 0, writable: flags & DMA_WRITE != 0, offset, address, bytes }
+            }
+            Command::DmaUnmap => {
+                fields.room(24)?;
+                let flags = fields.u32()?;
+                if flags & !UNMAP_ALL != 0 {
+                    return Err(Refusal::invalid(format!("flags {flags:#x} of an unmapping; dirty pages are not tracked")));
+                }
+                let (address, bytes) = (fields.u64()?, fields.u64()?);
+                fields.end()?;
+                Request::DmaUnmap { address, bytes, all: flags & UNMAP_ALL != 0 }
+            }
+            Command::DeviceInfo => {
+                fields.room(16)?;
+                Request::DeviceInfo
+            }
+            Command::RegionInfo => {
+                let room = fields.room(REGION_INFO_BYTES)?;
+                fields.u32()?;
+                Request::RegionInfo { index: fields.u32()?, room }
+            }
+            Command::IrqInfo => {
+                fields.room(16)?;
+                fields.u32()?;
+                Request::IrqInfo { index: fields.u32()? }
+            }
+            Command::SetIrqs => Request::set_irqs(fields)?,
+            Command::RegionRead => {
+                let (offset, region, bytes) = (fields.u64()?, fields.u32()?, fields.u32()?);
+                fields.end()?;
+                if bytes as usize > MAX_DATA {
+                    return Err(Refusal::new(libc::E2BIG, format!("{bytes} bytes at once; {MAX_DATA} are possible")));
+                }
+                Request::RegionRead { region, offset, bytes }
+            }
+            Command::RegionWrite => {
+                let (offset, region, bytes) = (fields.u64()?, fields.u32()?, fields.u32()?);
+                let data = fields.rest();
+                if data.len() != bytes as usize {
+                    return Err(Refusal::invalid(format!("{} bytes of data for a write of {bytes}", data.len())));
+                }
+                Request::RegionWrite { region, offset, data: data.to_vec() }
+            }
+            Command::Reset => Request::Reset,
+            Command::RegionIoFds => return Err(Refusal::new(libc::ENOTSUP, "this device has no descriptors for its regions")),
+            Command::DmaRead | Command::DmaWrite => return Err(Refusal::invalid("only a server accesses the other's memory")),
+        };
+        let most = match &request {
+            Request::DmaMap { .. } => 1,
+            Request::SetIrqs { count, trigger: Trigger::Events, .. } => *count as usize,
+            _ => 0,
+        };
+        if descriptors > most {
+            return Err(Refusal::invalid(format!("{descriptors} descriptors with {name:?}, which takes {most}")));
+        }
+        Ok(request)
+    }
+
+    fn set_irqs(mut fields: Fields<'_>) -> Parsed<Request> {
+        let argsz = fields.u32()? as usize;
+        let (flags, index, start, count) = (fields.u32()?, fields.u32()?, fields.u32()?, fields.u32()?);
+        let data = fields.rest();
+        if argsz != 20 + data.len() {
+            return Err(Refusal::invalid(format!("argsz is {argsz}, and the message has {}", 20 + data.len())));
+        }
+        if flags & !7 != SET_ACTION_TRIGGER {
+            return Err(Refusal::invalid(format!("flags {flags:#x} for interrupts, which can be triggered only")));
+        }
+        if start.checked_add(count).is_none() {
+            return Err(Refusal::invalid(format!("{count} interrupts from number {start} on")));
+        }
+        let trigger = match (flags & 7, data.len()) {
+            (SET_DATA_NONE, 0) => Trigger::Fire,
+            (SET_DATA_BOOL, bytes) if bytes == count as usize => Trigger::FireSome(data.iter().map(|byte| *byte != 0).collect()),
+            (SET_DATA_EVENTFD, 0) => Trigger::Events,
+            (kind, bytes) => return Err(Refusal::invalid(format!("{bytes} bytes of data of kind {kind:#x} for {count} interrupts"))),
+        };
+        Ok(Request::SetIrqs { index, start, count, trigger })
+    }
+
+    /// Which command it is.
+    pub fn command(&self) -> Command {
+        match self {
+            Request::Version { .. } => Command::Version,
+            Request::DmaMap { .. } => Command::DmaMap,
+            Request::DmaUnmap { .. } => Command::DmaUnmap,
+            Request::DeviceInfo => Command::DeviceInfo,
+            Request::RegionInfo { .. } => Command::RegionInfo,
+            Request::IrqInfo { .. } => Command::IrqInfo,
+            Request::SetIrqs { .. } => Command::SetIrqs,
+            Request::RegionRead { .. } => Command::RegionRead,
+            Request::RegionWrite { .. } => Command::RegionWrite,
+            Request::Reset => Command::Reset,
+        }
+    }
+
+    /// Its payload.
+    pub fn payload(&self) -> Vec<u8> {
+        let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+        let with = |mut bytes: Vec<u8>, more: &[u64]| {
+            bytes.extend(more.iter().flat_map(|word| word.to_le_bytes()));
+            bytes
+        };
+        match self {
+            Request::Version { major, minor, capabilities } => version(*major, *minor, capabilities),
+            Request::DmaMap { readable, writable, offset, address, bytes } => {
+                let flags = if *readable { DMA_READ } else { 0 } | if *writable { DMA_WRITE } else { 0 };
+                with(words(&[32, flags]), &[*offset, *address, *bytes])
+            }
+            Request::DmaUnmap { address, bytes, all } => with(words(&[24, if *all { UNMAP_ALL } else { 0 }]), &[*address, *bytes]),
+            Request::DeviceInfo => words(&[16, 0, 0, 0]),
+            Request::RegionInfo { index, room } => with(words(&[*room, 0, *index, 0]), &[0, 0]),
+            Request::IrqInfo { index } => words(&[16, 0, *index, 0]),
+            Request::SetIrqs { index, start, count, trigger } => {
+                let (kind, data) = match trigger {
+                    Trigger::Events => (SET_DATA_EVENTFD, Vec::new()),
+                    Trigger::Fire => (SET_DATA_NONE, Vec::new()),
+                    Trigger::FireSome(which) => (SET_DATA_BOOL, which.iter().map(|yes| u8::from(*yes)).collect()),
+                };
+                let mut bytes = words(&[20 + data.len() as u32, kind | SET_ACTION_TRIGGER, *index, *start, *count]);
+                bytes.extend(data);
+                bytes
+            }
+            Request::RegionRead { region, offset, bytes } => access(*region, *offset, *bytes).to_vec(),
+            Request::RegionWrite { region, offset, data } => {
+                let mut bytes = access(*region, *offset, data.len() as u32).to_vec();
+                bytes.extend_from_slice(data);
+                bytes
+            }
+            Request::Reset => Vec::new(),
+        }
+    }
+}
+
+/// The payload of VERSION, or of its reply.
+pub fn version(major: u16, minor: u16, capabilities: &Capabilities) -> Vec<u8> {
+    let mut bytes = [major.to_le_bytes(), minor.to_le_bytes()].concat();
+    bytes.extend_from_slice(capabilities.text().as_bytes());
+    bytes.push(0);
+    bytes
+}
+
+/// What stands before the data of a region's read or write: of the request, and again of the reply.
+pub fn access(region: u32, offset: u64, bytes: u32) -> [u8; 16] {
+    let mut payload = [0; 16];
+    payload[..8].copy_from_slice(&offset.to_le_bytes());
+    payload[8..12].copy_from_slice(&region.to_le_bytes());
+    payload[12..].copy_from_slice(&bytes.to_le_bytes());
+    payload
+}
+
+/// The reply to DEVICE_INFO and, with other words, to IRQ_INFO: `argsz`, flags, and two numbers.
+pub fn four_words(words: [u32; 3]) -> Vec<u8> {
+    [16, words[0], words[1], words[2]].iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// Flags and two numbers from the reply to DEVICE_INFO or IRQ_INFO.
+pub fn parse_four_words(payload: &[u8]) -> Parsed<[u32; 3]> {
+    let mut fields = Fields(payload);
+    fields.room(16)?;
+    Ok([fields.u32()?, fields.u32()?, fields.u32()?])
+}
+
+/// The reply to REGION_INFO.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RegionInfo {
+    /// `REGION_` bits.
+    pub flags: u32,
+    /// Which region.
+    pub index: u32,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// Where it begins in the file that can be mapped.
+    pub offset: u64,
+    /// Parts that can be mapped; none: all of it, if it can be mapped.
+    pub areas: Vec<Range<u64>>,
+}
+
+impl RegionInfo {
+    /// The payload for a client that has room for so many bytes. Without enough room it tells how many are needed, and no areas.
+    pub fn payload(&self, room: u32) -> Vec<u8> {
+        let all = REGION_INFO_BYTES + if self.areas.is_empty() { 0 } else { 16 + 16 * self.areas.len() };
+        let fits = !self.areas.is_empty() && room as usize >= all;
+        let flags = self.flags | if self.areas.is_empty() { 0 } else { REGION_CAPS };
+        let head = [all as u32, flags, self.index, if fits { REGION_INFO_BYTES as u32 } else { 0 }];
+        let mut payload: Vec<u8> = head.iter().flat_map(|word| word.to_le_bytes()).collect();
+        payload.extend([self.bytes, self.offset].iter().flat_map(|word| word.to_le_bytes()));
+        if fits {
+            payload.extend([SPARSE_CAPABILITY, 1].iter().flat_map(|half| half.to_le_bytes()));
+            payload.extend([0, self.areas.len() as u32, 0].iter().flat_map(|word| word.to_le_bytes()));
+            payload.extend(self.areas.iter().flat_map(|area| [area.start, area.end - area.start]).flat_map(u64::to_le_bytes));
+        }
+        payload
+    }
+
+    /// From a reply's payload, without its areas.
+    pub fn parse(payload: &[u8]) -> Parsed<RegionInfo> {
+        let mut fields = Fields(payload);
+        fields.room(REGION_INFO_BYTES)?;
+        let (flags, index, _) = (fields.u32()?, fields.u32()?, fields.u32()?);
+        Ok(RegionInfo { flags, index, bytes: fields.u64()?, offset: fields.u64()?, areas: Vec::new() })
+    }
+}
