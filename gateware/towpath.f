@@ -30,10 +30,12 @@ gateware/dma/tp_c2h.sv
 gateware/dma/tp_dma.sv
 gateware/dma/tp_front.sv
 gateware/dma/tp_h2c.sv
+gateware/dma/tp_inline.sv
 gateware/dma/tp_landing.sv
 gateware/dma/tp_landing_ram.sv
 gateware/dma/tp_lists.sv
 gateware/dma/tp_posted_gate.sv
+gateware/dma/tp_plan.sv
 gateware/dma/tp_read_issue.sv
 gateware/dma/tp_ring.sv
 gateware/dma/tp_sending_ram.sv

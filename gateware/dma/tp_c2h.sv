@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One C2H channel: keeps what the user core sends until there is a buffer for it, and cuts buffers into writes.
+// One C2H channel: keeps what the user core sends until there is a buffer for it, and fills the writes that tp_plan cuts from buffers.
 //
 // The beats of a message stand in the channel's sending RAM (in tp_writer), each message from a new beat on; where messages end stands in a
-// queue beside it. A write to the host is planned from the piece in hand and the bytes at hand: as much as one TLP may carry, or
-// less where the message ends. One cycle (LOOK) finds out what there is, the next (WRITE) decides.
+// queue beside it. A write to the host carries as much as its plan has room for, or less where the message ends. One cycle (LOOK) finds
+// out whether there is as much, in the next one (WRITE) it goes.
 //
 // Promises: bytes leave in the order they came, each once; a write never crosses 4 KiB nor the end of a message; the end of a
 // descriptor is told when its writes have been taken, a message's start before them. Bytes for which there is no buffer stay.
@@ -19,7 +19,6 @@ module tp_c2h
 ) (
     input  logic       clk,
     input  logic       rst,
-    input  logic [2:0] max_payload,         // 128 << n bytes
     input  logic       announce,
     input  logic       flush,
     output logic       idle,                // nothing is being written or told
@@ -44,11 +43,11 @@ module tp_c2h
     input  logic        d_over,
     input  logic [ 7:0] d_status,
     input  logic        p_valid,
-    input  logic [63:0] p_addr,
-    input  logic [31:0] p_bytes,
+    input  logic        p_at,
+    input  logic        plan_valid,         // tp_plan has made another one, ...
+    input  logic [11:0] plan_more,          // ... with room for so many bytes less one, ...
+    input  logic        plan_at,            // ... which stands here
     output logic        take,
-    output logic [12:0] take_bytes,
-    output logic        take_all,           // of the piece, unless the message ends
     output logic        abandon,
     output logic        finish,
     input  logic        stopping,
@@ -56,7 +55,6 @@ module tp_c2h
     // writes. `begun` and `reading`: see tp_writer
     output logic          command_valid,
     input  logic          command_ready,
-    output logic [63:0]   command_addr,
     output logic [11:0]   command_last,     // bytes - 1
     output logic [BW-1:0] command_from,
     input  logic          begun,
@@ -166,29 +164,26 @@ module tp_c2h
   logic soon;                               // END has just begun: `d_over` follows within the ring's next cycles, as a rule
   logic [31:0] moved;
 
-  // LOOK finds the bytes at hand (up to the message's end, if that is known) and those that one write may carry, each less one.
-  // No more than half of the RAM, so that a write's bytes can be at hand wherever they begin.
-  localparam int CAP_LOG2 = $clog2(SENDING_BYTES / 2) > 12 ? 12 : $clog2(SENDING_BYTES / 2);
-  logic whole;                              // the message's end is known
-  logic signed [BW:0] have;                 // -1: nothing
-  logic all;                                // room for all of the piece
-  logic [11:0] room, to_cut;
-  logic [31:0] piece;
-  assign piece = p_bytes - 1'b1;
-  always_comb for (int i = 0; i < 12; i++) to_cut[i] = !p_addr[i] && (i < 7 || (i < CAP_LOG2 && 32'(max_payload) + 7 > i));
-  always_ff @(posedge clk) begin
-    whole <= end_valid;
-    have <= ~rd + (end_valid ? end_at : {wr, {KW{1'b0}}});
-    all <= piece <= 32'(to_cut);
-    room <= piece <= 32'(to_cut) ? piece[11:0] : to_cut;
-  end
+  logic [11:0] rooms[2];
+  always_ff @(posedge clk) if (plan_valid) rooms[plan_at] <= plan_more;
 
-  // WRITE takes what there is if the message ends with it, and what one write may carry if there is as much.
-  logic fewer, fits;
+  // LOOK compares the bytes at hand (up to the message's end, if that is known) with those that the write may carry, both less one: it takes
+  // what there is if the message ends with it, and what the write may carry if there is as much.
+  logic [11:0] room;
+  logic signed [BW:0] have;                 // -1: nothing
+  logic less;                               // have < room, or have <= room with the message's end
+  logic fewer, fits, nothing;
   logic [11:0] last;
-  assign fewer = $signed((BW + 2)'({room, whole})) > $signed({have, 1'b0});  // have < room, or have <= room with the message's end
-  assign fits = whole || !fewer;
-  assign last = fewer ? have[11:0] : room;
+  assign room = rooms[p_at];
+  assign have = ~rd + (end_valid ? end_at : {wr, {KW{1'b0}}});
+  assign less = $signed((BW + 2)'({room, end_valid})) > $signed({have, 1'b0});
+  always_ff @(posedge clk)
+    if (state == LOOK) begin
+      fewer <= less;
+      fits <= end_valid || !less;
+      nothing <= have < 0;
+      last <= less ? have[11:0] : room;
+    end
 
   always_ff @(posedge clk) begin
     case (state)
@@ -204,7 +199,7 @@ module tp_c2h
       WRITE:
       if (!fits) begin
         state <= LOOK;
-      end else if (command_ready || have < 0) begin  // without another byte the message ends at once
+      end else if (command_ready || nothing) begin  // without another byte the message ends at once
         state <= fewer ? END : LOOK;
         ended <= fewer;
       end
@@ -215,7 +210,7 @@ module tp_c2h
       end
     endcase
     soon <= state == WRITE;
-    if (take) moved <= moved + 32'(take_bytes);
+    if (take) moved <= moved + 32'(last) + 1'b1;
     if (finish) moved <= '0;
     if (message_over) announced <= 1'b0;
     if (rst || flush) begin
@@ -243,13 +238,10 @@ module tp_c2h
     end
   end
 
-  assign command_valid = state == WRITE && fits && have >= 0;
-  assign command_addr = p_addr;
+  assign command_valid = state == WRITE && fits && !nothing;
   assign command_last = last;
   assign command_from = rd[BW-1:0];
   assign take = command_valid && command_ready;
-  assign take_bytes = 13'(last) + 1'b1;
-  assign take_all = all;
   assign finish = state == END && d_over && entry_ready;
   assign message_over = finish && ended;
   assign abandon = ended;                   // a message that ends in the middle of a list

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The data mover: descriptors in, memory reads and writes out, streams to and from the user core, completions to the host.
 //
-//   push -> tp_store -> tp_front (a channel's descriptors and pieces) -> tp_h2c -> tp_read_issue -> link -> tp_landing -> tp_h2c -> user core
+//   push -> tp_store -> tp_front (a channel's descriptors; tp_plan cuts them) -> tp_h2c -> tp_read_issue -> link -> tp_landing -> tp_h2c -> user core
 //                                                   -> tp_c2h <- user core;  tp_c2h -> tp_writer -> link
 //   ends of descriptors -> tp_ring -> tp_writer;  fires -> MSI-X (control) -> tp_writer
 //
@@ -120,6 +120,8 @@ module tp_dma
   localparam int QW = $clog2(QUEUE_DEPTH);
   localparam int CLIENTS = H2C + 1;  // of reads: data of the H2C channels, and lists
   localparam int CONTEXT = 1 + CW + SW + LW;
+  localparam int WW = INLINE_SLOTS == 0 ? 1 : $clog2(INLINE_SLOTS * TP_INLINE_SLOT_BYTES / 8);
+  localparam int RIW = CLIENTS > 1 ? $clog2(CLIENTS) : 1;
 
   if (H2C < 0 || C2H < 0 || CHANNELS < 1 || CHANNELS > TP_CHANNELS_MAX)
     $error("%m: H2C %0d and C2H %0d: use 1 to %0d channels in all", H2C, C2H, TP_CHANNELS_MAX);
@@ -173,14 +175,23 @@ module tp_dma
     end
   end
 
+  // ------------------------------------------------------------------------------------------------ plans
+  logic [(NC > 1 ? $clog2(NC) : 1)-1:0] command_channel;
+  logic [CHANNELS-1:0] cut_row, cut_piece, cut_want, cut_grant, plan_valid, plan_at, plan_known, plan_none;
+  logic plan_all, plan_last;
+  logic [11:0] plan_more, read_more;
+  logic [3:0] read_log2;
+  logic [63:0] read_addr, write_addr;
+  logic [CW-1:0] scan;
+  logic [31:0] left_more;  // counted in steps of 256 bytes
+
   // ------------------------------------------------------------------------------------------------ rings
-  logic [CHANNELS-1:0] d_valid, d_end, d_inline, d_over, d_complete, d_broken, f_valid, f_last, take, take_all, abandon, finish, stopping;
+  logic [CHANNELS-1:0] d_valid, d_end, d_inline, d_over, d_complete, d_broken, f_valid, f_last, f_at, take, abandon, finish, stopping;
   logic [CHANNELS-1:0] completed;
   logic [CHANNELS-1:0][15:0] d_cookie;
   logic [CHANNELS-1:0][7:0] d_status, stop_status;
-  logic [CHANNELS-1:0][31:0] d_bytes, d_user, f_bytes;
-  logic [CHANNELS-1:0][63:0] d_length, d_offset, f_addr;
-  logic [CHANNELS-1:0][12:0] take_bytes;
+  logic [CHANNELS-1:0][31:0] d_user;
+  logic [CHANNELS-1:0][63:0] d_length, d_offset;
 
   logic [CHANNELS-1:0] enabled, announce, alarm, error;
   logic [CHANNELS-1:0][15:0] overflows;
@@ -225,8 +236,10 @@ module tp_dma
       .lead_channel,
       .lead_bytes,
       .alarm,
-      .in_hand(d_valid),
-      .bytes_left(d_bytes),
+      .in_hand(d_valid & plan_known),
+      .planned(plan_none),
+      .scan,
+      .left(left_more[31:8]),
       .priv_write_valid,
       .priv_write_channel,
       .priv_write_offset,
@@ -250,8 +263,7 @@ module tp_dma
 
   // ------------------------------------------------------------------------------------------------ fronts
   logic [CLIENTS-1:0] want, grant;
-  logic [CLIENTS-1:0][63:0] want_addr;
-  logic [CLIENTS-1:0][12:0] want_bytes;
+  logic [RIW-1:0] read_client;
   logic [CLIENTS-1:0][CONTEXT-1:0] want_context;
 
   logic list_valid, list_last, list_failed;
@@ -261,12 +273,14 @@ module tp_dma
   logic [CHANNELS-1:0] push_accept, row_want, row_grant, row_valid;
   logic [CHANNELS-1:0][QW-1:0] push_at, row_want_at;
   logic [128:0] row;
-  logic row_malformed, row_inline, row_empty;
+  logic [31:0] row_more;
+  logic row_malformed, row_prefix, row_list, row_inline, row_empty;
   logic [CHANNELS-1:0] list_start, list_stop, list_finish, list_over, list_quiet, hungry, piece_valid;
   logic [CHANNELS-1:0][7:0] list_end;
   logic [63:0] piece_addr;
-  logic [31:0] piece_bytes;
+  logic [31:0] piece_more;
   logic piece_empty;
+  logic [63:0] fetch_addr;
   logic [6:0] fetch_bytes;
   logic list_hold;
 
@@ -281,13 +295,16 @@ module tp_dma
       .push_channel,
       .push_at(push_at[push_channel]),
       .push_row({push_torn, push_descriptor}),
-      .hold(list_hold),
+      .hold(list_hold || |piece_valid),  // one thing at a time for tp_plan
       .want(row_want),
       .want_at(row_want_at),
       .grant(row_grant),
       .row_valid,
       .row,
+      .row_more,
       .row_malformed,
+      .row_prefix,
+      .row_list,
       .row_inline,
       .row_empty
   );
@@ -303,7 +320,7 @@ module tp_dma
       .fetch_valid(want[H2C]),
       .fetch_grant(grant[H2C]),
       .fetch_channel,
-      .fetch_addr(want_addr[H2C]),
+      .fetch_addr,
       .fetch_bytes,
       .entry_valid(list_valid),
       .entry_channel(list_channel),
@@ -315,13 +332,12 @@ module tp_dma
       .hungry,
       .piece_valid,
       .piece_addr,
-      .piece_bytes,
+      .piece_more,
       .piece_empty,
       .over(list_over),
       .status(list_end),
       .quiet(list_quiet)
   );
-  assign want_bytes[H2C] = 13'(fetch_bytes);
   assign want_context[H2C] = {1'b1, fetch_channel, SW'(0), LW'(0)};
 
   for (genvar c = 0; c < CHANNELS; c++) begin : g_front
@@ -351,6 +367,8 @@ module tp_dma
         .row_valid(row_valid[c]),
         .row,
         .row_malformed,
+        .row_prefix,
+        .row_list,
         .row_inline,
         .row_empty,
         .list_start(list_start[c]),
@@ -358,12 +376,20 @@ module tp_dma
         .list_finish(list_finish[c]),
         .hungry(hungry[c]),
         .piece_valid(piece_valid[c]),
-        .piece_addr,
-        .piece_bytes,
         .piece_empty,
         .list_over(list_over[c]),
         .list_status(list_end[c]),
         .list_quiet(list_quiet[c]),
+        .cut_row(cut_row[c]),
+        .cut_piece(cut_piece[c]),
+        .cut_want(cut_want[c]),
+        .cut_grant(cut_grant[c]),
+        .plan_valid(plan_valid[c]),
+        .plan_all,
+        .plan_last,
+        .plan_at(plan_at[c]),
+        .plan_known(plan_known[c]),
+        .plan_none(plan_none[c]),
         .d_valid(d_valid[c]),
         .d_cookie(d_cookie[c]),
         .d_end(d_end[c]),
@@ -372,23 +398,60 @@ module tp_dma
         .d_complete(d_complete[c]),
         .d_broken(d_broken[c]),
         .d_status(d_status[c]),
-        .d_bytes(d_bytes[c]),
         .d_length(d_length[c]),
         .d_offset(d_offset[c]),
         .d_user(d_user[c]),
         .p_valid(f_valid[c]),
         .p_last(f_last[c]),
-        .p_addr(f_addr[c]),
-        .p_bytes(f_bytes[c]),
+        .p_at(f_at[c]),
         .take(take[c]),
-        .take_bytes(take_bytes[c]),
-        .take_all(take_all[c]),
         .abandon(abandon[c]),
         .finish(finish[c]),
         .stopping(stopping[c]),
         .stop_status(stop_status[c])
     );
   end
+
+  // Whose plan is looked at. A build without one direction looks at any.
+  logic [CW-1:0] asking, sending;
+  assign asking = 32'(read_client) < H2C ? CW'(read_client) : '0;
+  assign sending = C2H == 0 ? '0 : CW'(H2C + 32'(command_channel));
+  tp_plan #(
+      .H2C(H2C),
+      .C2H(C2H),
+      .LANDING_BYTES(LANDING_BYTES),
+      .SENDING_BYTES(SENDING_BYTES)
+  ) i_plan (
+      .clk,
+      .rst,
+      .max_read(cfg.max_read),
+      .max_payload(cfg.max_payload),
+      .read_log2,
+      .row_valid(cut_row),
+      .row_list,
+      .row_addr(row[63:0]),
+      .row_more,
+      .piece_valid(cut_piece),
+      .piece_empty,
+      .piece_addr,
+      .piece_more,
+      .want(cut_want),
+      .grant(cut_grant),
+      .plan_valid,
+      .plan_more,
+      .plan_all,
+      .plan_last,
+      .plan_at,
+      .read_channel(asking),
+      .read_at(f_at[asking]),
+      .read_addr,
+      .read_more,
+      .write_channel(sending),
+      .write_at(f_at[sending]),
+      .write_addr,
+      .left_channel(scan),
+      .left_more
+  );
 
   // ------------------------------------------------------------------------------------------------ reads
   logic tag_valid, tag_take, free_valid, give_up_valid, hold, overdue_valid, overdue_ready, overdue_link, packet_valid;
@@ -439,9 +502,10 @@ module tp_dma
       .relaxed(cfg.relaxed),
       .want,
       .grant,
-      .addr(want_addr),
-      .bytes(want_bytes),
       .context_in(want_context),
+      .client(read_client),
+      .addr(read_client == RIW'(H2C) ? fetch_addr : read_addr),
+      .more(read_client == RIW'(H2C) ? 12'(fetch_bytes) - 12'd1 : read_more),
       .tag_valid,
       .tag,
       .tag_take,
@@ -468,29 +532,38 @@ module tp_dma
   logic [CW-1:0] done_channel;
   logic [SW-1:0] done_slot;
   logic [7:0] done_status;
-  logic [NH-1:0] inject_want, inject_pick, read_want, read_pick;
-  logic [NH-1:0][LW-1:0] inject_blocks;
-  logic [NH-1:0][63:0] inject_words;
+  logic [NH-1:0] copy_want, copied, read_want, read_pick;
+  logic [NH-1:0][LW-1:0] copy_blocks;
+  logic [NH-1:0][WW-1:0] copy_words;
   logic [NH-1:0][RW-1:0] read_rows;
   logic [NH-1:0][KW-1:0] read_turns;
   meta_t [NH-1:0] read_metas;
-  logic inject_ready, land_valid, put_valid;
+  logic inject_valid, inject_ready, land_valid, put_valid;
   logic [HW-1:0] inject_channel, land_channel, read_channel, put_channel;
-  logic [LW-1:0] inject_block;
   logic [63:0] inject_word;
   logic [RW-1:0] land_row, read_row;
   logic [KW-1:0] read_turn;
   meta_t read_meta, put_meta;
   logic [DATA_WIDTH-1:0] land_data, put_data;
 
-  tp_round_robin #(
-      .N(NH)
-  ) i_inject (
+  tp_inline #(
+      .CHANNELS(NH),
+      .SLOTS(INLINE_SLOTS)
+  ) i_inline (
       .clk,
       .rst,
-      .request(inject_want),
-      .take(inject_ready),
-      .grant(inject_pick)
+      .wr_valid(inline_valid && 32'(inline_channel) < H2C),
+      .wr_channel(HW'(inline_channel)),
+      .wr_offset(inline_offset),
+      .wr_data(inline_data),
+      .wr_strb(inline_strb),
+      .want(copy_want),
+      .word(copy_words),
+      .copied,
+      .out_valid(inject_valid),
+      .out_ready(inject_ready),
+      .out_channel(inject_channel),
+      .out_data(inject_word)
   );
   tp_round_robin #(
       .N(NH)
@@ -502,15 +575,11 @@ module tp_dma
       .grant(read_pick)
   );
   always_comb begin
-    inject_channel = '0;
     read_channel = '0;
     for (int c = 0; c < NH; c++) begin
-      if (inject_pick[c]) inject_channel |= HW'(c);
       if (read_pick[c]) read_channel |= HW'(c);
     end
   end
-  assign inject_block = inject_blocks[inject_channel];
-  assign inject_word = inject_words[inject_channel];
   assign read_row = read_rows[read_channel];
   assign read_turn = read_turns[read_channel];
   assign read_meta = read_metas[read_channel];
@@ -547,10 +616,10 @@ module tp_dma
       .packet_tag,
       .event_valid,
       .event_code,
-      .inject_valid(|inject_want),
+      .inject_valid,
       .inject_ready,
       .inject_channel,
-      .inject_block,
+      .inject_block(copy_blocks[inject_channel]),
       .inject_data(inject_word),
       .write_valid(land_valid),
       .write_channel(land_channel),
@@ -593,17 +662,18 @@ module tp_dma
   for (genvar c = 0; c < H2C; c++) begin : g_h2c
     logic [SW-1:0] slot;
     logic [LW-1:0] block;
+    logic [8:0] word;  // in as many slots as a page may hold
     tp_completion_t entry;
+    assign copy_words[c] = word[WW-1:0];
     tp_h2c #(
         .DATA_WIDTH(DATA_WIDTH),
         .LANDING_BYTES(LANDING_BYTES),
-        .INLINE_SLOTS(INLINE_SLOTS),
         .QUEUE_DEPTH(QUEUE_DEPTH),
         .SLOTS(SLOTS)
     ) i_h2c (
         .clk,
         .rst,
-        .max_read(cfg.max_read),
+        .read_log2,
         .flush(flush[c]),
         .idle(engine_idle[c]),
         .d_valid(d_valid[c]),
@@ -619,28 +689,23 @@ module tp_dma
         .d_user(d_user[c]),
         .p_valid(f_valid[c]),
         .p_last(f_last[c]),
-        .p_addr(f_addr[c]),
-        .p_bytes(f_bytes[c]),
         .take(take[c]),
-        .take_bytes(take_bytes[c]),
-        .take_all(take_all[c]),
         .finish(finish[c]),
         .stopping(stopping[c]),
         .stop_status(stop_status[c]),
-        .inline_valid(inline_valid && inline_channel == CW'(c)),
-        .inline_offset,
-        .inline_data,
-        .inline_strb,
+        .row_valid(row_valid[c]),
+        .row_word(row[11:3]),
+        .row_bytes(row[70:64]),
         .want(want[c]),
         .grant(grant[c]),
-        .want_addr(want_addr[c]),
-        .want_bytes(want_bytes[c]),
+        .grant_bytes(note_bytes),
+        .grant_skew(note_low[1:0]),
         .want_slot(slot),
         .want_block(block),
-        .inject_valid(inject_want[c]),
-        .inject_ready(inject_ready && inject_pick[c]),
-        .inject_block(inject_blocks[c]),
-        .inject_data(inject_words[c]),
+        .copy_want(copy_want[c]),
+        .copied(copied[c]),
+        .copy_word(word),
+        .copy_block(copy_blocks[c]),
         .done_valid(done_valid && done_channel == CW'(c)),
         .done_slot,
         .done_status,
@@ -682,9 +747,9 @@ module tp_dma
     assign edge_busy[c] = h2c_reset_busy[c];
   end
   if (H2C == 0) begin : g_no_h2c
-    assign inject_want = '0;
-    assign inject_blocks = '0;
-    assign inject_words = '0;
+    assign copy_want = '0;
+    assign copy_blocks = '0;
+    assign copy_words = '0;
     assign read_want = '0;
     assign read_rows = '0;
     assign read_turns = '0;
@@ -704,7 +769,6 @@ module tp_dma
   logic [NC-1:0] beat_valid, command_valid, command_ready, begun, reading;
   logic [NC-1:0][BW-1:KW] beat_at;
   logic [NC-1:0][DATA_WIDTH-1:0] beat_data;
-  logic [NC-1:0][63:0] command_addr;
   logic [NC-1:0][11:0] command_last;
   logic [NC-1:0][BW-1:0] command_from;
 
@@ -716,7 +780,6 @@ module tp_dma
     ) i_c2h (
         .clk,
         .rst,
-        .max_payload(cfg.max_payload),
         .announce(announce[C] && enabled[C]),
         .flush(flush[C]),
         .idle(engine_idle[C]),
@@ -736,17 +799,16 @@ module tp_dma
         .d_over(d_over[C]),
         .d_status(d_status[C]),
         .p_valid(f_valid[C]),
-        .p_addr(f_addr[C]),
-        .p_bytes(f_bytes[C]),
+        .p_at(f_at[C]),
+        .plan_valid(plan_valid[C]),
+        .plan_more,
+        .plan_at(plan_at[C]),
         .take(take[C]),
-        .take_bytes(take_bytes[C]),
-        .take_all(take_all[C]),
         .abandon(abandon[C]),
         .finish(finish[C]),
         .stopping(stopping[C]),
         .command_valid(command_valid[i]),
         .command_ready(command_ready[i]),
-        .command_addr(command_addr[i]),
         .command_last(command_last[i]),
         .command_from(command_from[i]),
         .begun(begun[i]),
@@ -770,7 +832,6 @@ module tp_dma
     assign beat_at = '0;
     assign beat_data = '0;
     assign command_valid = '0;
-    assign command_addr = '0;
     assign command_last = '0;
     assign command_from = '0;
     assign entry_start = '0;
@@ -806,7 +867,8 @@ module tp_dma
       .beat_data,
       .command_valid,
       .command_ready,
-      .command_addr,
+      .command_channel,
+      .command_addr(write_addr),
       .command_last,
       .command_from,
       .begun,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One channel's descriptors: takes them from the store one by one and turns each into contiguous pieces for the engine behind it.
+// One channel's descriptors: takes them from the store one by one and sees that each is cut into plans for the engine behind it.
 //
-// The engine sees one descriptor at a time (`d_*`): a piece of it (`p_*`), of which it takes bytes, until `d_over`; when it has
-// noted the descriptor's end it gives `finish`. `d_status` is then what the descriptor ends with, as far as the front knows.
+// The engine sees one descriptor at a time (`d_*`) and how many plans of it wait (`p_*`; tp_plan has them). It takes them one by one until
+// `d_over`; when it has noted the descriptor's end it gives `finish`. `d_status` is then what the descriptor ends with, as far as
+// the front knows. What was cut and not taken by then is forgotten.
 //
 // Promises: descriptors come out in the order pushed, each once. With QUEUE_DEPTH of them pushed and not completed, another is dropped,
 // counted and sets `error`. After `cancel` every descriptor pushed before it is `d_over`, and only those. `d_over` waits until no
@@ -39,6 +40,8 @@ module tp_front
     input  logic          row_valid,
     input  logic [128:0]  row,
     input  logic          row_malformed,
+    input  logic          row_prefix,
+    input  logic          row_list,
     input  logic          row_inline,
     input  logic          row_empty,
 
@@ -48,12 +51,22 @@ module tp_front
     output logic       list_finish,
     output logic       hungry,            // for a piece of the list in hand
     input  logic       piece_valid,
-    input  logic [63:0] piece_addr,
-    input  logic [31:0] piece_bytes,
-    input  logic        piece_empty,
+    input  logic       piece_empty,
     input  logic       list_over,
     input  logic [7:0] list_status,
     input  logic       list_quiet,
+
+    // tp_plan
+    output logic       cut_row,           // the row that comes: a direct one, or a list whose length is to be noted
+    output logic       cut_piece,         // the piece that comes
+    output logic       cut_want,          // another plan of the piece
+    input  logic       cut_grant,
+    input  logic       plan_valid,
+    input  logic       plan_all,          // of the piece
+    input  logic       plan_last,         // of the descriptor
+    output logic       plan_at,           // where the new plan goes
+    output logic       plan_known,        // what is left is known to tp_plan, ...
+    output logic       plan_none,         // ... or nothing is left
 
     output logic        d_valid,
     output logic [15:0] d_cookie,
@@ -63,17 +76,13 @@ module tp_front
     output logic        d_complete,       // all of its bytes were taken
     output logic        d_broken,         // its table could not be read, or no request may leave: what was taken is not all
     output logic [ 7:0] d_status,
-    output logic [31:0] d_bytes,          // not yet taken
     output logic [63:0] d_length,         // the message's attributes, from prefixes
     output logic [63:0] d_offset,
     output logic [31:0] d_user,
-    output logic        p_valid,          // p_bytes is not 0
-    output logic        p_last,           // no piece comes after it
-    output logic [63:0] p_addr,
-    output logic [31:0] p_bytes,
+    output logic        p_valid,          // a plan waits; an inline message is one as a whole
+    output logic        p_last,           // it is the descriptor's last
+    output logic        p_at,             // where it stands
     input  logic        take,
-    input  logic [12:0] take_bytes,
-    input  logic        take_all,         // of the piece, unless `abandon` follows
     input  logic        abandon,          // the engine wants no more of it
     input  logic        finish,
     output logic        stopping,         // start nothing new
@@ -98,19 +107,14 @@ module tp_front
 
   logic head_torn;
   tp_descriptor_t head;
-  logic [3:0] head_kind;
-  logic head_prefix;
   assign {head_torn, head} = row;
-  assign head_kind = head.control.kind;
-  assign head_prefix = !head_torn && (head_kind == TP_KIND_ATTRIBUTES || head_kind == TP_KIND_MESSAGE_LENGTH);
 
   logic is_list;
-  logic p_none, d_none;  // p_bytes, d_bytes are 0
   logic [7:0] own_status;  // 0: none yet
   assign want = !d_valid && !loading && rd != wr && !(cancelling && rd == mark);
   assign want_at = rd[AW-1:0];
   assign pop = row_valid;
-  assign pop_prefix = pop && head_prefix;
+  assign pop_prefix = pop && row_prefix;
   assign idle = rd == wr && !d_valid && outstanding == '0;
 
   always_ff @(posedge clk) begin
@@ -146,46 +150,49 @@ module tp_front
   end
 
   // ------------------------------------------------------------------------------------------------ the descriptor in hand
-  assign list_start = pop && !head_torn && head_kind == TP_KIND_LIST && !stopping;
-  assign list_stop = stopping || abandon || own_status != 0 || d_none;
+  // Plans are made ahead of their use, two at most.
+  logic sound;                            // the row that comes is of a descriptor whose bytes are to be moved
+  logic p_none;                           // nothing is left of the piece, or it has not come
+  logic cutting;                          // a cut is on its way
+  logic [1:0] held;                       // plans that wait
+  logic done;                             // all bytes of the descriptor were taken
+  assign sound = pop && !row_prefix && !head_torn && !stopping && !row_malformed && (INLINE || !row_inline);
+  assign list_start = sound && row_list;
+  assign cut_row = sound && !row_inline && !row_empty;
+  assign cut_piece = piece_valid && is_list && !list_stop;  // one may still come when nobody wants it any more
+  assign cut_want = !p_none && !cutting && !held[1] && !list_stop;
+  assign plan_at = p_at ^ held[0];
+  assign p_valid = held != '0;
+  assign p_last = plan_none && !held[1];
+  assign done = plan_none && held == '0;
+
+  assign list_stop = stopping || abandon || own_status != 0 || plan_none;
   assign list_finish = finish && is_list;
+  assign hungry = is_list && p_none && !cutting && !held[1] && !plan_none && own_status == '0;
 
-  assign hungry = is_list && p_none && !d_none && own_status == '0;
-
-  assign p_valid = d_valid && !p_none;
-  assign d_complete = own_status == 0 && d_none;
+  assign d_complete = own_status == 0 && done;
   // The table ends, or broke, before the descriptor does; or no request may leave. What that means stands in registers one cycle later, and
   // nobody may go on before.
   logic short_list, barred_now;
-  assign short_list = d_valid && hungry && list_over;
-  assign barred_now = d_valid && barring && !cancelling && !resetting && !d_none && own_status == 0;
+  assign short_list = hungry && list_over && held == '0 && !stopping && !abandon;
+  assign barred_now = d_valid && barring && !cancelling && !resetting && !done && own_status == 0;
   always_comb begin
     if (own_status != 0) d_status = own_status;
-    else if (d_none) d_status = TP_STATUS_DONE;
+    else if (done) d_status = TP_STATUS_DONE;
     else d_status = stop_status;
   end
 
   always_ff @(posedge clk) begin
-    d_over <= d_valid && list_quiet && !short_list && !barred_now && list_stop && !finish;
-    if (take) begin
-      p_none <= take_all;
-      if (take_all && p_last) d_none <= 1'b1;
-      p_addr <= p_addr + 64'(take_bytes);
-      p_bytes <= p_bytes - 32'(take_bytes);
-      d_bytes <= d_bytes - 32'(take_bytes);
+    d_over <= d_valid && list_quiet && !short_list && !barred_now && !finish &&
+              (stopping || abandon || own_status != 0 || (plan_none && held == 2'(take)));
+    held <= held + 2'(plan_valid) - 2'(take);
+    if (take) p_at <= !p_at;
+    if (plan_valid) begin
+      p_none <= plan_all;
+      plan_none <= plan_last;
+      plan_known <= 1'b1;
     end
-    if (piece_valid) begin
-      p_none <= piece_empty;
-      p_last <= piece_bytes >= d_bytes;
-      p_addr <= piece_addr;
-      p_bytes <= piece_bytes < d_bytes ? piece_bytes : d_bytes;
-    end
-    if (pop) begin
-      p_none <= row_empty || head_kind == TP_KIND_LIST;
-      p_last <= head_kind != TP_KIND_LIST;
-      p_addr <= head.address;
-      p_bytes <= head_kind == TP_KIND_LIST ? '0 : head.length;
-    end
+    cutting <= (cut_row && !row_list) || (cut_piece && !piece_empty) || cut_grant;
     if (short_list) begin
       own_status <= list_status != 0 ? list_status : TP_STATUS_MALFORMED;
       d_broken <= list_status != 0;
@@ -195,25 +202,27 @@ module tp_front
       d_broken <= 1'b1;
     end
 
-    if (pop && !head_prefix) begin
+    if (pop && !row_prefix) begin
       d_valid <= 1'b1;
       d_cookie <= head.cookie;
       d_end <= head.control.end_;
       d_inline <= row_inline;
       is_list <= list_start;
-      d_bytes <= head.length;
-      d_none <= row_empty;
+      p_none <= 1'b1;
+      held <= sound && row_inline && !row_empty ? 2'd1 : 2'd0;
+      plan_none <= row_empty || row_inline;
+      plan_known <= 1'b0;
       d_broken <= barring && !cancelling && !resetting && !head_torn;
       if (head_torn) own_status <= TP_STATUS_TORN;
       else if (stopping) own_status <= stop_status;
       else if (row_malformed || (row_inline && !INLINE)) own_status <= TP_STATUS_MALFORMED;
       else own_status <= '0;
     end
-    if (pop_prefix && head_kind == TP_KIND_ATTRIBUTES) begin
+    if (pop_prefix && head.control.kind == TP_KIND_ATTRIBUTES) begin
       d_offset <= head.address;
       d_user <= head.length;
     end
-    if (pop_prefix && head_kind == TP_KIND_MESSAGE_LENGTH) d_length <= head.address;
+    if (pop_prefix && head.control.kind == TP_KIND_MESSAGE_LENGTH) d_length <= head.address;
     // A cancel or a reset takes a prefix with it whose descriptor has not come.
     if (finish || flush || (cancelling && !d_valid && rd == mark)) begin
       d_offset <= '0;
@@ -223,20 +232,27 @@ module tp_front
     if (finish) begin
       d_valid <= 1'b0;
       is_list <= 1'b0;
+      p_none <= 1'b1;
+      held <= '0;
     end
     if (rst) begin
       d_valid <= 1'b0;
       is_list <= 1'b0;
       d_over <= 1'b0;
+      p_none <= 1'b1;
+      cutting <= 1'b0;
+      held <= '0;
+      p_at <= 1'b0;
+      plan_known <= 1'b0;
       d_offset <= '0;
       d_user <= '0;
       d_length <= '0;
     end
     if (!rst) begin
-      assert (!take || (p_valid && 32'(take_bytes) <= p_bytes))
-      else $error("%m: took more than there is");
-      assert (!d_valid || (d_none == (d_bytes == '0) && p_none == (p_bytes == '0)) || abandon)
-      else $error("%m: lost count of bytes");
+      assert (!take || (p_valid && d_valid))
+      else $error("%m: took what was not there");
+      assert (!plan_valid || (cutting && !held[1] && d_valid && !plan_none))
+      else $error("%m: a plan that nobody asked for");
       assert (!finish || d_over)
       else $error("%m: finished too early");
       assert (!completed || outstanding != 0)

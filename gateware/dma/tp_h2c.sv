@@ -18,7 +18,6 @@ module tp_h2c
 #(
     parameter int DATA_WIDTH = 128,
     parameter int LANDING_BYTES = 8192,
-    parameter int INLINE_SLOTS = 4,
     parameter int QUEUE_DEPTH = 16,         // descriptors posted and not completed, at most
     parameter int SLOTS = 32,               // order slots, a power of two
     parameter int BEATS = 32,               // beats queued towards the user core
@@ -30,7 +29,7 @@ module tp_h2c
 ) (
     input logic clk,
     input logic rst,
-    input logic [2:0] max_read,             // 128 << n bytes
+    input logic [3:0] read_log2,            // of the longest read's bytes
     input logic flush,                      // forget everything; only when idle
     output logic idle,                      // nothing is asked for, nothing is waiting to be told
 
@@ -48,34 +47,29 @@ module tp_h2c
     input  logic [31:0] d_user,
     input  logic        p_valid,
     input  logic        p_last,
-    input  logic [63:0] p_addr,
-    input  logic [31:0] p_bytes,
     output logic        take,
-    output logic [12:0] take_bytes,
-    output logic        take_all,           // of the piece
     output logic        finish,
     input  logic        stopping,
     input  logic [ 7:0] stop_status,
 
-    // inline slots, written by the host
-    input logic        inline_valid,
-    input logic [11:3] inline_offset,
-    input logic [63:0] inline_data,
-    input logic [ 7:0] inline_strb,
+    // an inline descriptor comes in hand: where its bytes stand, and how many they are
+    input logic       row_valid,
+    input logic [8:0] row_word,
+    input logic [6:0] row_bytes,
 
     // read requests
     output logic          want,
     input  logic          grant,
-    output logic [63:0]   want_addr,
-    output logic [12:0]   want_bytes,
+    input  logic [12:0]   grant_bytes,
+    input  logic [1:0]    grant_skew,       // of the address
     output logic [SW-1:0] want_slot,
     output logic [BW-1:0] want_block,
 
-    // inline data into the landing RAM, a word to a block
-    output logic          inject_valid,
-    input  logic          inject_ready,
-    output logic [BW-1:0] inject_block,
-    output logic [63:0]   inject_data,
+    // inline words on their way into the landing RAM, each to a block
+    output logic          copy_want,
+    input  logic          copied,
+    output logic [8:0]    copy_word,
+    output logic [BW-1:0] copy_block,
 
     input logic          done_valid,        // for this channel
     input logic [SW-1:0] done_slot,
@@ -132,22 +126,11 @@ module tp_h2c
   assign slot_free = (SW + 1)'(issue_at - stream_at) != (SW + 1)'(SLOTS);
 
   // ------------------------------------------------------------------------------------------------ issue
-  // A request is no longer than a quarter of the landing room, so that several are under way, and is cut where its natural boundary
-  // lies: then it crosses no 4 KiB edge. What does not start on a completion boundary goes up to the next one, so that each packet of an
-  // answer starts at a row of the landing RAM. Room is counted in blocks of that size. A word of an inline message has a block of its own.
-  localparam int CAP_LOG2 = $clog2(LANDING_BYTES / 4) > 12 ? 12 : $clog2(LANDING_BYTES / 4);
+  // What is read is cut by tp_plan so that it can land in rows. Room is counted in blocks of a completion boundary. A word of an inline message
+  // has a block of its own.
   localparam int EDGE = $clog2(CPL_BOUNDARY);
   localparam int WORD = 8;  // bytes of an inline message that are copied at once
-  logic [3:0] cut_log2;
-  logic [12:0] cut, to_cut, bytes;
-  logic planned, all;  // what comes next of the piece is in `bytes`; it is the rest of it
-  always_ff @(posedge clk) cut_log2 <= 4'd7 + 4'(max_read) > 4'(CAP_LOG2) ? 4'(CAP_LOG2) : 4'd7 + 4'(max_read);
-  assign cut = p_addr[EDGE-1:0] != '0 ? 13'(CPL_BOUNDARY) : 13'd1 << cut_log2;
-  assign to_cut = cut - ({1'b0, p_addr[11:0]} & (cut - 13'd1));
-  always_ff @(posedge clk) begin
-    all <= p_bytes <= 32'(to_cut);
-    bytes <= p_bytes <= 32'(to_cut) ? 13'(p_bytes) : to_cut;
-  end
+  logic settled;  // `room` knows of the request before
 
   // Room for the longest request is waited for, which costs nothing where requests are that long, and leaves a word of an inline message that
   // `room` does not know of yet a block to spare.
@@ -155,7 +138,7 @@ module tp_h2c
   logic [BW:0] room_left;
   logic room;
   assign room_left = (BW + 1)'(1 << BW) - (room_at - room_freed);
-  always_ff @(posedge clk) room <= 32'(room_left) >= (32'd1 << (cut_log2 - 4'(EDGE)));
+  always_ff @(posedge clk) room <= 32'(room_left) >= (32'd1 << (read_log2 - 4'(EDGE)));
 
   typedef enum logic [2:0] {
     LOOK,
@@ -170,40 +153,55 @@ module tp_h2c
   logic last;
   assign first = !open;
 
-  // What is taken in this cycle: a request, or a word of an inline message, one a cycle.
+  // What is taken in this cycle: a request, or a word of an inline message.
+  logic [8:0] inline_word;
+  logic [6:0] inline_bytes;
   logic [12:0] now;
   logic now_all;
   logic [12-EDGE:0] need;                   // blocks
   always_comb begin
-    now = bytes;
-    now_all = all;
+    now = grant_bytes;
+    now_all = p_last;
     if (state == COPY) begin
-      now = p_bytes[6:3] != '0 ? 13'(WORD) : 13'(p_bytes[2:0]);
-      now_all = p_bytes[6:0] <= 7'(WORD);
+      now = inline_bytes[6:3] != '0 ? 13'(WORD) : 13'(inline_bytes[2:0]);
+      now_all = inline_bytes <= 7'(WORD);
     end
     need = now[12:EDGE] + (13 - EDGE)'(now[EDGE-1:0] != '0);
   end
-  assign last = d_end && now_all && p_last;
+  assign last = d_end && now_all;
+  always_ff @(posedge clk) begin
+    if (row_valid) begin
+      inline_word <= row_word;
+      inline_bytes <= row_bytes;
+    end else if (copied) begin
+      inline_word <= inline_word + 1'b1;
+      inline_bytes <= inline_bytes - 7'(WORD);
+    end
+  end
 
   // A cancel or reset may end a broken descriptor before there is a slot to close its message. The slot is then owed: it is written as
   // soon as there is one, before anything else that needs a slot.
   logic owed, owed_end;
-  logic slot_put;
+  logic slot_put, reserve;
   slot_t slot_new;
   always_comb begin
     slot_put = 1'b0;
-    slot_new = '{plain: 1'b0, empty: 1'b0, broken: 1'b0, last: last, first: first, skew: p_addr[1:0], bytes: now};
+    reserve = 1'b0;
+    slot_new = '{plain: 1'b0, empty: 1'b0, broken: 1'b0, last: last, first: first, skew: grant_skew, bytes: now};
     take = 1'b0;
     finish = 1'b0;
     case (state)
       ASK: begin
         slot_put = grant;
+        reserve = grant;
         take = grant;
       end
       COPY: begin
-        slot_put = inject_ready;
+        slot_put = copied;
         slot_new.plain = 1'b1;
-        take = inject_ready;
+        slot_new.skew = 2'b00;
+        reserve = copied;
+        take = copied && now_all;
       end
       EMPTY: begin
         slot_put = slot_free && (open || attributes_ready);
@@ -221,11 +219,7 @@ module tp_h2c
       slot_new = '{plain: 1'b1, empty: 1'b1, broken: 1'b1, last: 1'b1, first: 1'b0, skew: 2'b00, bytes: '0};
     end
   end
-  assign take_bytes = now;
-  assign take_all = now_all;
   assign want = state == ASK;
-  assign want_addr = p_addr;
-  assign want_bytes = bytes;
   assign want_slot = issue_at[SW-1:0];
   assign want_block = room_at[BW-1:0];
 
@@ -239,12 +233,12 @@ module tp_h2c
           // A descriptor of no bytes with `end` ends the message by itself.
           // One that broke leaves a message which the core must not take for whole.
           state <= (d_complete && d_end && !had_bytes) || (d_broken && open) ? EMPTY : END;
-        end else if (planned && !stopping && slot_free && (open || attributes_ready) && room) begin
+        end else if (p_valid && settled && !stopping && slot_free && (open || attributes_ready) && room) begin
           state <= d_inline ? COPY : ASK;
         end
       end
       ASK: if (grant || stopping) state <= LOOK;
-      COPY: if (inject_ready ? now_all : stopping) state <= LOOK;
+      COPY: if (copied ? now_all : stopping) state <= LOOK;
       EMPTY:
       if (owed && slot_put) begin
         state <= LOOK;                      // that closed the message before: this one may not be open at all
@@ -259,7 +253,7 @@ module tp_h2c
       END: if (finish) state <= LOOK;
       default: state <= LOOK;
     endcase
-    planned <= state == LOOK && p_valid;  // a cycle after the piece, as `room` a cycle after the request before
+    settled <= state == LOOK;
     if (slot_put) begin
       issue_at <= issue_at + 1'b1;
       if (owed) begin
@@ -274,7 +268,7 @@ module tp_h2c
       had_bytes <= 1'b0;
       given_up <= 1'b0;
     end
-    if (take) room_at <= room_at + (BW + 1)'(need);
+    if (reserve) room_at <= room_at + (BW + 1)'(need);
     if (rst || flush) begin
       state <= LOOK;
       open <= 1'b0;
@@ -309,27 +303,17 @@ module tp_h2c
       .count()
   );
 
-  // Inline slots: bytes are written as they come, in any order.
-  if (INLINE_SLOTS > 0) begin : g_inline
-    localparam int WORDS = INLINE_SLOTS * TP_INLINE_SLOT_BYTES / 8;
-    localparam int IW = $clog2(WORDS);
-    logic [IW-1:0] word;
-    assign word = IW'(p_addr[IW+2:3]);
-    for (genvar b = 0; b < 8; b++) begin : g_byte
-      logic [7:0] mem[WORDS];
-      always_ff @(posedge clk)
-        if (inline_valid && inline_strb[b] && 32'(inline_offset) < 32'(WORDS))
-          mem[inline_offset[IW+2:3]] <= inline_data[8*b+:8];
-      assign inject_data[8*b+:8] = mem[word];
-    end
-  end else begin : g_no_inline
-    assign inject_data = '0;
-  end
-  assign inject_valid = state == COPY && slot_free && room;
-  assign inject_block = room_at[BW-1:0];
+  assign copy_want = state == COPY && slot_free && room;
+  assign copy_word = inline_word;
+  assign copy_block = room_at[BW-1:0];
 
   // ------------------------------------------------------------------------------------------------ retire
-  logic [SLOTS-1:0] landed;
+  // A slot's answer has landed when its two bits differ: one is made equal when the slot is written, the other different when the answer
+  // has come. So each stands in LUT memory with a writer of its own.
+  (* ram_style = "distributed" *) logic asked[SLOTS];
+  (* ram_style = "distributed" *) logic answered[SLOTS];
+  logic landed;
+  assign landed = asked[retire_at[SW-1:0]] != answered[retire_at[SW-1:0]];
   logic [7:0] statuses[SLOTS];
   logic [1:0] verdicts[SLOTS];              // {drop, error}
   slot_t retire_slot;
@@ -341,7 +325,7 @@ module tp_h2c
   assign retire_status = retire_slot.plain ? TP_STATUS_DONE : statuses[retire_at[SW-1:0]];
   assign retire_good = retire_status == TP_STATUS_DONE && !retire_slot.broken;
   assign entry_valid = end_valid && end_at == retire_at;
-  assign retire = !entry_valid && retire_at != issue_at && (retire_slot.plain || landed[retire_at[SW-1:0]]);
+  assign retire = !entry_valid && retire_at != issue_at && (retire_slot.plain || landed);
   always_comb begin
     entry = '0;
     entry.bytes = moved;
@@ -350,12 +334,12 @@ module tp_h2c
   end
 
   always_ff @(posedge clk) begin
+    if (slot_put) asked[issue_at[SW-1:0]] <= answered[issue_at[SW-1:0]];
+    if (done_valid) answered[done_slot] <= !asked[done_slot];
     if (done_valid) statuses[done_slot] <= done_status;
     if (retire) verdicts[retire_at[SW-1:0]] <= {fault != 0, fault == 0 && !retire_good};
   end
   always_ff @(posedge clk) begin
-    if (slot_put) landed[issue_at[SW-1:0]] <= 1'b0;
-    if (done_valid) landed[done_slot] <= 1'b1;
     if (retire) begin
       retire_at <= retire_at + 1'b1;
       if (fault == 0) begin
@@ -508,7 +492,7 @@ module tp_h2c
       else $error("%m: more descriptors end than can be posted");
       assert (!slot_put || slot_free)
       else $error("%m: an order slot was overwritten");
-      assert (!done_valid || !landed[done_slot])
+      assert (!done_valid || asked[done_slot] == answered[done_slot])
       else $error("%m: a request landed twice");
     end
 endmodule

@@ -42,8 +42,8 @@ module tp_lists
     input  logic [CHANNELS-1:0] hungry,      // wants a piece, until it comes
     output logic [CHANNELS-1:0] piece_valid,  // for this channel
     output logic [63:0]         piece_addr,
-    output logic [31:0]         piece_bytes,
-    output logic                piece_empty,  // piece_bytes is 0
+    output logic [31:0]         piece_more,   // its bytes, less one
+    output logic                piece_empty,  // it has none
     output logic [CHANNELS-1:0]         over,     // no piece is left and none will come
     output logic [CHANNELS-1:0][7:0]    status,   // why, when a fetch failed; else 0
     output logic [CHANNELS-1:0]         quiet
@@ -84,8 +84,8 @@ module tp_lists
   );
   assign give_channel = number(give);
   always_ff @(posedge clk) begin
-    if (keep) pieces[{entry_channel, wr[entry_channel][PW-1:0]}] <= {e.length == '0, e.length, e.address};
-    {piece_empty, piece_bytes, piece_addr} <= pieces[{give_channel, rd[give_channel][PW-1:0]}];
+    if (keep) pieces[{entry_channel, wr[entry_channel][PW-1:0]}] <= {e.length == '0, e.length - 1'b1, e.address};
+    {piece_empty, piece_more, piece_addr} <= pieces[{give_channel, rd[give_channel][PW-1:0]}];
     piece_valid <= give & ~{CHANNELS{rst}};
   end
 

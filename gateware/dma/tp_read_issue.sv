@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Turns the channels' wishes to read host memory into read requests: picks one in turn, gives it a tag, notes what the tag is for.
 //
-// A wish is an address, a number of bytes that crosses no 4 KiB edge and is no more than the host allows, and a context that
-// comes back with the answer. It stands until granted or withdrawn; a grant answers the wish of the same cycle.
+// A wish is an address and a number of bytes that crosses no 4 KiB edge and is no more than the host allows, both looked up when it is
+// its turn, and a context that comes back with the answer. It stands until granted or withdrawn; a grant answers the wish of the same cycle.
 module tp_read_issue
   import tp_tlp_pkg::*;
 #(
     parameter int CLIENTS = 2,
     parameter int TAGS = 32,
     parameter int CONTEXT = 8,
-    localparam int TW = $clog2(TAGS)
+    localparam int TW = $clog2(TAGS),
+    localparam int IW = CLIENTS > 1 ? $clog2(CLIENTS) : 1
 ) (
     input logic clk,
     input logic rst,
@@ -18,9 +19,10 @@ module tp_read_issue
 
     input  logic [CLIENTS-1:0]              want,
     output logic [CLIENTS-1:0]              grant,
-    input  logic [CLIENTS-1:0][63:0]        addr,
-    input  logic [CLIENTS-1:0][12:0]        bytes,
     input  logic [CLIENTS-1:0][CONTEXT-1:0] context_in,
+    output logic [IW-1:0]                   client,  // whose turn it is, ...
+    input  logic [63:0]                     addr,    // ... and what it asks for, in the same cycle
+    input  logic [11:0]                     more,    // bytes, less one
 
     input  logic               tag_valid,
     input  logic [TW-1:0]      tag,
@@ -45,39 +47,33 @@ module tp_read_issue
       .grant(pick)
   );
 
-  logic [63:0] a;
-  logic [12:0] n;
-  logic [13:0] e;
-  localparam int IW = CLIENTS > 1 ? $clog2(CLIENTS) : 1;
-  logic [IW-1:0] client;
+  logic [12:0] span;  // from the first dword's start to the last byte
   always_comb begin
     client = '0;
     for (int c = 0; c < CLIENTS; c++) if (pick[c]) client |= IW'(c);
-    a = addr[client];
-    n = bytes[client];
     note_context = context_in[client];
-    e = {1'b0, n} + 14'(a[1:0]);
+    span = 13'(more) + 13'(addr[1:0]);
   end
 
   assign go = |want && tag_valid && !hold && (!tx_read_valid || tx_read_ready);
   assign grant = go ? pick : '0;
   assign tag_take = go;
-  assign note_bytes = n;
-  assign note_low = a[6:0];
+  assign note_bytes = 13'(more) + 1'b1;
+  assign note_low = addr[6:0];
 
   logic [3:0] head_be, tail_be;
   logic one;
-  assign one = e <= 14'd4;
-  assign head_be = 4'b1111 << a[1:0];
-  assign tail_be = 4'b1111 >> (2'd0 - e[1:0]);
+  assign one = span[12:2] == '0;
+  assign head_be = 4'b1111 << addr[1:0];
+  assign tail_be = 4'b1111 >> (2'd3 - span[1:0]);
 
   always_ff @(posedge clk) begin
     if (tx_read_ready) tx_read_valid <= 1'b0;
     if (go) begin
       tx_read_valid <= 1'b1;
       tx_read_hdr <= '{
-          addr: {a[63:2], 2'b00},
-          dwords: 11'((e + 14'd3) >> 2),
+          addr: {addr[63:2], 2'b00},
+          dwords: span[12:2] + 1'b1,
           first_be: one ? head_be & tail_be : head_be,
           last_be: one ? 4'b0000 : tail_be,
           relaxed: relaxed,
@@ -86,7 +82,7 @@ module tp_read_issue
     end
     if (rst) tx_read_valid <= 1'b0;
     else if (go)
-      assert ({1'b0, a[11:0]} + n <= 13'd4096)
-      else $error("%m: a read of %0d bytes at %h crosses 4 KiB", n, a);
+      assert ({1'b0, addr[11:0]} + 13'(more) < 13'd4096)
+      else $error("%m: a read of %0d bytes at %h crosses 4 KiB", note_bytes, addr);
   end
 endmodule

@@ -54,8 +54,10 @@ module tp_ring
     input logic [CW-1:0] lead_channel,
     input logic [31:0]   lead_bytes,
     input logic [CHANNELS-1:0] alarm,       // fire if armed
-    input logic [CHANNELS-1:0] in_hand,     // a descriptor is, with bytes_left to go
-    input logic [CHANNELS-1:0][31:0] bytes_left,
+    input logic [CHANNELS-1:0] in_hand,     // a descriptor is, and what is left of it known
+    input logic [CHANNELS-1:0] planned,     // all of it is asked for or about to be
+    output logic [CW-1:0] scan,             // one channel after the other, ...
+    input logic [31:8] left,                // ... and what is left of its descriptor, unless it is planned, in steps of 256 bytes
 
     input  logic          priv_write_valid,
     input  logic [CW-1:0] priv_write_channel,
@@ -149,7 +151,6 @@ module tp_ring
   // One channel a cycle is looked at for what time and progress bring.
   localparam int SPAN = $clog2(64);  // core clocks in a unit of moderation.time
   if (CHANNELS > 64) $error("%m: CHANNELS %0d: each must be looked at within a unit of time", CHANNELS);
-  logic [CW-1:0] scan;
   logic [SPAN+15:0] clock;
   logic [15:0] now, due[2**CW];
   logic [23:0] leads[2**CW];
@@ -158,7 +159,7 @@ module tp_ring
   assign now = clock[SPAN+:16];
   assign lead = leads[scan];
   assign time_over = timing[scan] && due[scan] == now;
-  assign near = in_hand[scan] && !hinted[scan] && armed[scan] && lead != '0 && lead >= bytes_left[scan][31:8];
+  assign near = in_hand[scan] && !hinted[scan] && armed[scan] && lead != '0 && (planned[scan] || lead >= left);
   always_ff @(posedge clk) begin
     if (lead_valid || clear_done) leads[lead_valid?lead_channel : at] <= lead_valid ? lead_bytes[31:8] : '0;
     if (times) due[at] <= now + low[31:16];

@@ -28,7 +28,10 @@ module tp_store
     output logic [CHANNELS-1:0]         grant,
     output logic [CHANNELS-1:0]         row_valid,
     output logic [128:0]                row,
+    output logic [31:0]                 row_more,       // its length, less one
     output logic                        row_malformed,  // of an unknown kind, or its slot or length is out of range
+    output logic                        row_prefix,
+    output logic                        row_list,
     output logic                        row_inline,
     output logic                        row_empty       // of length 0
 );
@@ -66,7 +69,10 @@ module tp_store
       found_valid <= pick;
       shown <= found_valid;
       row <= found;
+      row_more <= d.length - 1'b1;
       row_empty <= d.length == '0;
+      row_prefix <= !found[128] && (d.control.kind == TP_KIND_ATTRIBUTES || d.control.kind == TP_KIND_MESSAGE_LENGTH);
+      row_list <= d.control.kind == TP_KIND_LIST;
       row_inline <= d.control.kind == TP_KIND_INLINE;
       case (d.control.kind)
         TP_KIND_DIRECT, TP_KIND_LIST, TP_KIND_ATTRIBUTES, TP_KIND_MESSAGE_LENGTH: row_malformed <= 1'b0;

@@ -16,7 +16,8 @@ module tp_writer
     parameter int SENDING_BYTES = 8192,
     localparam int KEEP = DATA_WIDTH / 8,
     localparam int KW = $clog2(KEEP),
-    localparam int BW = $clog2(SENDING_BYTES)
+    localparam int BW = $clog2(SENDING_BYTES),
+    localparam int PW = CHANNELS > 1 ? $clog2(CHANNELS) : 1
 ) (
     input logic clk,
     input logic rst,
@@ -44,7 +45,8 @@ module tp_writer
     input  logic [CHANNELS-1:0][DATA_WIDTH-1:0] beat_data,
     input  logic [CHANNELS-1:0]                 command_valid,
     output logic [CHANNELS-1:0]                 command_ready,
-    input  logic [CHANNELS-1:0][63:0]           command_addr,
+    output logic [PW-1:0]                       command_channel,  // whose turn it is, ...
+    input  logic [63:0]                         command_addr,     // ... and where its data goes, in the same cycle
     input  logic [CHANNELS-1:0][11:0]           command_last,  // bytes - 1; a command crosses no 4 KiB
     input  logic [CHANNELS-1:0][BW-1:0]         command_from,
     output logic [CHANNELS-1:0]                 begun,    // a pulse: all reads before this channel's last command are made
@@ -73,12 +75,9 @@ module tp_writer
   logic [BW-1:0] next_from;
   logic [31:0] next_message;
 
-  localparam int PW = CHANNELS > 1 ? $clog2(CHANNELS) : 1;
   logic [CHANNELS-1:0] turn;
   logic [PW-1:0] pick;
   logic [CW-1:0] source;
-  logic [SOURCES-1:0][63:0] addrs;
-  logic [SOURCES-1:0][11:0] lasts;
   tp_round_robin #(
       .N(CHANNELS)
   ) i_turn (
@@ -92,8 +91,7 @@ module tp_writer
   assign entry_ready = !next_valid && entry_valid;
   assign message_ready = !next_valid && !entry_valid && message_valid;
   assign command_ready = !next_valid && !entry_valid && !message_valid ? turn : '0;
-  assign addrs = {message_addr, entry_addr, command_addr};
-  assign lasts = {12'd3, 12'd15, command_last};
+  assign command_channel = pick;
   always_comb begin
     pick = '0;
     for (int c = 1; c < CHANNELS; c++) if (turn[c]) pick |= PW'(c);
@@ -103,8 +101,12 @@ module tp_writer
   end
   always_ff @(posedge clk) begin
     if (!next_valid) begin
-      next <= '{source: source, relaxed: relaxed && !entry_valid && !message_valid, addr: addrs[source]};
-      next_last <= lasts[source];
+      next <= '{
+          source: source,
+          relaxed: relaxed && !entry_valid && !message_valid,
+          addr: entry_valid ? entry_addr : message_valid ? message_addr : command_addr
+      };
+      next_last <= entry_valid ? 12'd15 : message_valid ? 12'd3 : command_last[pick];
       next_from <= entry_valid || message_valid ? '0 : command_from[pick];
       next_message <= message;
     end

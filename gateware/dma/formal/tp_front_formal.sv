@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // tp_front with tp_store: no more descriptors are queued, in hand or not completed than QUEUE_DEPTH, whatever the host pushes; each one that was
-// accepted comes in hand once, in its turn and whole, while other channels push and load; a prefix is no descriptor. What is left of
-// the one in hand is counted to the byte, and its flags tell the same as its counts.
-// Assumed: the engine takes no more than there is and says truly whether that was all, finishes only what is over, and a completion
-// is told only of what has finished; a piece comes only when one is wanted.
+// accepted comes in hand once, in its turn and whole, while other channels push and load; a prefix is no descriptor. No more than two
+// plans of it wait, each in a place of its own; it is complete when its last plan was taken; when it finishes no cut is on its way.
+// Assumed: a reset lasts and an engine that has abandoned a descriptor wants no more of it; it takes only what waits, finishes only what is over, and a completion is told only of what has finished; a cut is
+// answered in the next cycle, a piece comes when one is wanted, the descriptor's last one by one that is also its piece's.
 module tp_front_formal
   import towpath_pkg::*;
 #(
@@ -27,27 +27,31 @@ module tp_front_formal
     input logic flush,
     input logic completed,
     input logic piece_valid,
-    input logic [63:0] piece_addr,
-    input logic [31:0] piece_bytes,
+    input logic piece_empty,
+    input logic cut_grant,
+    input logic plan_all,
+    input logic plan_last,
     input logic list_over,
     input logic [7:0] list_status,
     input logic list_quiet,
     input logic take,
-    input logic [12:0] take_bytes,
+    input logic abandon,
     input logic finish,
     input logic watch
 );
   logic push_accept, error, error_pulse, idle, want, list_start, list_stop, list_finish, hungry;
   logic [AW-1:0] push_at, want_at;
   logic [15:0] overflows;
-  logic d_valid, d_end, d_inline, d_over, d_complete, d_broken, p_valid, p_last, stopping;
+  logic d_valid, d_end, d_inline, d_over, d_complete, d_broken, p_valid, p_last, p_at, stopping;
+  logic cut_row, cut_piece, cut_want, plan_valid, plan_at, plan_known, plan_none;
   logic [15:0] d_cookie;
   logic [7:0] d_status, stop_status;
-  logic [31:0] d_bytes, d_user, p_bytes;
-  logic [63:0] d_length, d_offset, p_addr;
+  logic [31:0] d_user;
+  logic [63:0] d_length, d_offset;
   logic [1:0] grant, row_valid;
   logic [128:0] row;
-  logic row_malformed, row_inline, row_empty;
+  logic [31:0] row_more;
+  logic row_malformed, row_prefix, row_list, row_inline, row_empty;
 
   tp_store #(
       .CHANNELS(2),
@@ -65,7 +69,10 @@ module tp_front_formal
       .grant,
       .row_valid,
       .row,
+      .row_more,
       .row_malformed,
+      .row_prefix,
+      .row_list,
       .row_inline,
       .row_empty
   );
@@ -94,6 +101,8 @@ module tp_front_formal
       .row_valid(row_valid[0]),
       .row,
       .row_malformed,
+      .row_prefix,
+      .row_list,
       .row_inline,
       .row_empty,
       .list_start,
@@ -101,12 +110,20 @@ module tp_front_formal
       .list_finish,
       .hungry,
       .piece_valid,
-      .piece_addr,
-      .piece_bytes,
-      .piece_empty(piece_bytes == '0),
+      .piece_empty,
       .list_over,
       .list_status,
       .list_quiet,
+      .cut_row,
+      .cut_piece,
+      .cut_want,
+      .cut_grant,
+      .plan_valid,
+      .plan_all,
+      .plan_last,
+      .plan_at,
+      .plan_known,
+      .plan_none,
       .d_valid,
       .d_cookie,
       .d_end,
@@ -115,18 +132,14 @@ module tp_front_formal
       .d_complete,
       .d_broken,
       .d_status,
-      .d_bytes,
       .d_length,
       .d_offset,
       .d_user,
       .p_valid,
       .p_last,
-      .p_addr,
-      .p_bytes,
+      .p_at,
       .take,
-      .take_bytes,
-      .take_all(32'(take_bytes) == p_bytes),
-      .abandon(1'b0),
+      .abandon,
       .finish,
       .stopping,
       .stop_status
@@ -134,7 +147,17 @@ module tp_front_formal
 
   logic started = 1'b0;
   logic [AW:0] untold;  // finished, its completion not told
+  logic abandon_was, finish_was, resetting_was;
+  logic [1:0] places;  // where plans wait
   always_ff @(posedge clk) begin
+    abandon_was <= abandon;
+    resetting_was <= resetting;
+    finish_was <= finish;
+    plan_valid <= !rst && ((cut_row && !row_list) || (cut_piece && !piece_empty) || cut_grant);
+    if (take) places[p_at] <= 1'b0;
+    if (plan_valid) places[plan_at] <= 1'b1;
+    if (row_valid[0] && !row_prefix) places <= dut.sound && row_inline && !row_empty ? 2'b01 << p_at : '0;
+    if (rst || finish) places <= '0;
     started <= 1'b1;
     untold <= untold + (AW + 1)'(finish) - (AW + 1)'(completed);
     if (rst) untold <= '0;
@@ -143,11 +166,16 @@ module tp_front_formal
     if (!started) assume (rst);
     assume (!push_valid || !other_push);  // one word comes at a time
     if (started) begin
-      assume (!take || (p_valid && 32'(take_bytes) <= p_bytes && take_bytes != '0));
+      assume (!take || (p_valid && d_valid));
+      assume (!cut_piece || hungry);  // it stays so until a piece comes
+      assume (!cut_grant || cut_want);
+      assume (!plan_last || plan_all);
       assume (!finish || (d_valid && d_over));
       assume (!take || !finish);
       assume (!completed || untold != '0);
-      assume (!piece_valid || (hungry && !list_over && d_valid && !finish));
+      if (abandon_was && !finish_was) assume (abandon);
+      if (resetting_was && d_valid) assume (resetting);
+      if (!d_valid) assume (!abandon);
     end
   end
 
@@ -180,15 +208,19 @@ module tp_front_formal
       assert (!push_valid || !push_accept || 32'(queued) < QUEUE_DEPTH);
       assert (!(waits && dut.pop && dut.rd == at) || row == kept);
       if (came && !came_prefix)
-        assert (d_valid && d_cookie == d.cookie && d_end == d.control.end_ && p_addr == d.address && d_bytes == d.length &&
-                (kept[128] ? dut.own_status == TP_STATUS_TORN : 1'b1));
+        assert (d_valid && d_cookie == d.cookie && d_end == d.control.end_ && (kept[128] ? dut.own_status == TP_STATUS_TORN : 1'b1));
+      if (dut.pop) assert (row_more == row[95:64] - 1'b1);
       assert (!dut.pop || (!d_valid && queued != '0));
-      assert (!take || 32'(take_bytes) <= d_bytes);
-      assert (!d_valid || d_bytes >= p_bytes);
+      assert (!plan_valid || (d_valid && !places[plan_at] && !plan_none));
+      assert (!p_valid || !d_valid || places[p_at]);
+      assert (!take || p_last == (plan_none && $countones(places) == 1));
+      assert (!d_complete || !d_valid || (plan_none && places == '0 && !plan_valid));
+      assert (!finish || (!plan_valid && !cut_grant && !cut_piece));
       cover (came && !came_prefix && untold != '0 && queued != '0);
       cover (came && came_prefix);
       cover (error && queued != '0);
-      cover (dut.is_list && p_valid && p_last && queued != '0);
+      cover (dut.is_list && places == 2'b11 && plan_none && queued != '0);
+      cover (finish && places != '0);
     end
 
   // ------------------------------------------------------------------------------------------------ induction
@@ -210,9 +242,12 @@ module tp_front_formal
       end
       assert (!d_over || d_valid);
       assert (!dut.is_list || d_valid);
-      if (d_valid) begin
-        assert (dut.d_none == (d_bytes == '0) && dut.p_none == (p_bytes == '0) && p_bytes <= d_bytes);
-        assert (dut.p_none || p_last == (p_bytes == d_bytes));
-      end
+      assert (store.shown == '0 || row_more == row[95:64] - 1'b1);
+      assert (plan_valid == dut.cutting || rst);
+      assert (!dut.cutting || (d_valid && !dut.held[1] && !plan_none));
+      assert (32'(dut.held) == $countones(places) && dut.held != 2'd3);
+      assert (dut.held == '0 || (d_valid && places[p_at]));
+      assert (d_valid || dut.p_none);
+      assert (!plan_none || dut.p_none || !d_valid);
     end
 endmodule

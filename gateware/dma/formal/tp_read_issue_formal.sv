@@ -29,6 +29,7 @@ module tp_read_issue_formal
   logic [CONTEXT-1:0] note_context;
   logic [12:0] note_bytes;
   logic [6:0] note_low;
+  logic [$clog2(CLIENTS)-1:0] client;
   tp_read_hdr_t tx_read_hdr;
   tp_read_issue #(
       .CLIENTS(CLIENTS),
@@ -41,9 +42,10 @@ module tp_read_issue_formal
       .relaxed,
       .want,
       .grant,
-      .addr,
-      .bytes,
       .context_in,
+      .client,
+      .addr(addr[client]),
+      .more(12'(bytes[client] - 1'b1)),
       .tag_valid,
       .tag,
       .tag_take,
