@@ -25,7 +25,7 @@ const EXIT_CODES: &str = "Exit codes:
 #[derive(Debug, Parser)]
 #[command(name = "towpath", version, after_help = EXIT_CODES, propagate_version = true, subcommand_required = true)]
 pub struct Cli {
-    /// The card: `sim:CORE` (a core's name or folder); without it, the first device found
+    /// The card: `sim:CORE` (a core's name or folder), or `vfio-user:SOCKET` (see `sim`); without it, the first device found
     #[arg(short, long, global = true, env = "TOWPATH_DEVICE", value_name = "NAME")]
     pub device: Option<String>,
 
@@ -59,6 +59,8 @@ pub enum Verb {
     Irq(Irq),
     /// Build a core, then run a program with TOWPATH_DEVICE set to its simulation
     Run(Run),
+    /// Simulate a card for other programs, which open it as `vfio-user:SOCKET`, one after the other; ends with an interrupt (Ctrl-C)
+    Sim(Sim),
     /// Measure the gateware in simulation: tables of bandwidth and delay against the link's limit
     Bench(Bench),
 }
@@ -175,6 +177,22 @@ pub struct Run {
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "PROGRAM")]
     pub program: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub struct Sim {
+    /// The core: a folder with a towpath.toml, or the name of one that ships with Towpath
+    #[arg(value_name = "FOLDER_OR_NAME")]
+    pub core: String,
+    /// Where to listen: a UNIX socket, which is made, and taken away at the end
+    #[arg(short, long, value_name = "PATH")]
+    pub socket: PathBuf,
+    /// Write waveforms to this file
+    #[arg(long, value_name = "FILE.fst")]
+    pub trace: Option<PathBuf>,
+    /// A setting of the simulated device, such as latency=1000 (repeat as needed)
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub settings: Vec<(String, String)>,
 }
 
 #[derive(Debug, Args)]

@@ -10,6 +10,7 @@ mod device;
 mod exit;
 mod registers;
 mod run;
+mod sim;
 mod streams;
 mod transfer;
 
@@ -40,6 +41,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Verb::Reg(what) => registers::reg(&cli, what),
         Verb::Irq(what) => registers::irq(&cli, what),
         Verb::Run(what) => run::run(what),
+        Verb::Sim(what) => sim::sim(&cli, what),
         Verb::Bench(what) => bench::bench(&cli, what),
     };
     match done {

@@ -11,7 +11,7 @@ use crate::args::Run;
 use crate::exit::{Failure, Result, NOT_EXECUTABLE, NOT_FOUND, NO_PROGRAM, USAGE};
 
 pub fn run(what: &Run) -> Result {
-    let device = device_name(what)?;
+    let device = device_name(&what.core, what.trace.as_deref(), &what.settings)?;
     // Opened and closed again: it is built now, with its messages, and the program finds it in the cache.
     drop(crate::device::open_named(&device, true)?);
     let program = &what.program[0];
@@ -24,8 +24,8 @@ pub fn run(what: &Run) -> Result {
 }
 
 /// `sim:CORE?setting=value&...`; a folder's and the trace's path made absolute, for the program may look from elsewhere.
-fn device_name(what: &Run) -> Result<String> {
-    let core = what.core.strip_prefix("sim:").unwrap_or(&what.core);
+pub fn device_name(core: &str, trace: Option<&Path>, settings: &[(String, String)]) -> Result<String> {
+    let core = core.strip_prefix("sim:").unwrap_or(core);
     let looks_like_path = core.contains('/') || core.starts_with('.') || Path::new(core).is_dir();
     let mut name = String::from("sim:");
     if looks_like_path {
@@ -36,8 +36,8 @@ fn device_name(what: &Run) -> Result<String> {
     } else {
         name += core;
     }
-    let mut settings = what.settings.clone();
-    if let Some(trace) = &what.trace {
+    let mut settings = settings.to_vec();
+    if let Some(trace) = trace {
         let trace = std::path::absolute(trace).map_err(|e| Failure::file("finding", &trace.display().to_string(), &e))?;
         settings.push(("trace".into(), text(&trace)?));
     }
@@ -59,25 +59,25 @@ fn text(path: &Path) -> Result<String> {
 mod tests {
     use super::*;
 
-    fn what(core: &str) -> Run {
-        Run { core: core.into(), trace: None, settings: Vec::new(), program: vec!["true".into()] }
+    fn name(core: &str) -> String {
+        device_name(core, None, &[]).unwrap()
     }
 
     #[test]
     fn names() {
-        assert_eq!(device_name(&what("sobel")).unwrap(), "sim:sobel");
-        assert_eq!(device_name(&what("sim:sobel")).unwrap(), "sim:sobel");
+        assert_eq!(name("sobel"), "sim:sobel");
+        assert_eq!(name("sim:sobel"), "sim:sobel");
         let here = std::env::current_dir().unwrap();
-        assert_eq!(device_name(&what("./src/..")).unwrap(), format!("sim:{}", here.display()));
-        let settings = vec![("mps".into(), "256".into()), ("latency".into(), "1000".into())];
-        assert_eq!(device_name(&Run { settings, ..what("sobel") }).unwrap(), "sim:sobel?mps=256&latency=1000");
-        let traced = Run { trace: Some("wave.fst".into()), ..what("sobel") };
-        assert_eq!(device_name(&traced).unwrap(), format!("sim:sobel?trace={}/wave.fst", here.display()));
+        assert_eq!(name("./src/.."), format!("sim:{}", here.display()));
+        let settings = [("mps".into(), "256".into()), ("latency".into(), "1000".into())];
+        assert_eq!(device_name("sobel", None, &settings).unwrap(), "sim:sobel?mps=256&latency=1000");
+        let traced = device_name("sobel", Some(Path::new("wave.fst")), &[]).unwrap();
+        assert_eq!(traced, format!("sim:sobel?trace={}/wave.fst", here.display()));
     }
 
     #[test]
     fn a_missing_folder_is_named() {
-        let failure = device_name(&what("./no-such-core")).unwrap_err();
+        let failure = device_name("./no-such-core", None, &[]).unwrap_err();
         assert_eq!(failure.code, NOT_FOUND);
         assert!(failure.message.contains("./no-such-core"), "{}", failure.message);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The program's exit codes and messages as far as they need no device. What needs one is in bindings/python/tests/test_cli.py.
+//! The program's exit codes and messages as far as they need no device. What needs one is in sim.rs and bindings/python/tests/test_cli.py.
 
 use std::process::{Command, Output};
 
@@ -21,6 +21,7 @@ fn the_command_line_is_wrong() {
     ends(&[], 2, "Usage");
     ends(&["fly"], 2, "fly");
     ends(&["send"], 2, "CHANNEL");
+    ends(&["sim", "loopback"], 2, "--socket");
     ends(&["recv", "out", "--timeout", "5 parsecs"], 2, "parsecs");
     ends(&["recv", "out", "--bytes", "0"], 2, "at least one byte");
     ends(&["reg", "write", "0x0", "0x1_0000_0000"], 2, "32 bits");
@@ -34,6 +35,9 @@ fn the_command_line_is_wrong() {
 #[test]
 fn no_such_device() {
     ends(&["info", "--device", "teapot:1"], 3, "teapot:1");
+    ends(&["info", "--device", "vfio-user:/no/such/socket"], 3, "towpath sim CORE --socket");
+    ends(&["info", "--device", "vfio-user:"], 3, "names no socket");
+    ends(&["sim", "./no/such/folder", "--socket", "/tmp/none"], 3, "./no/such/folder");
     ends(&["run", "--core", "./no/such/folder", "--", "true"], 3, "./no/such/folder");
 }
 

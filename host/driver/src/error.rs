@@ -220,7 +220,8 @@ impl Error {
         matches!(self, Error::Timeout { .. } | Error::Pending { .. } | Error::InterruptTimeout { .. })
     }
 
-    pub(crate) fn bus(doing: impl Into<String>) -> impl FnOnce(towpath_bus::BusError) -> Error {
+    /// What makes an error of a bus one of ours, with what was being done; for drivers.
+    pub fn bus(doing: impl Into<String>) -> impl FnOnce(towpath_bus::BusError) -> Error {
         move |source| Error::Bus { doing: doing.into(), source, bytes: None }
     }
 }

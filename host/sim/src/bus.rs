@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! [`SimBus`]: one simulated card as [`towpath_bus::Bus`]. Each call costs the time that it would cost on the modelled host.
 
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use crate::capture::Carried;
 use crate::device::{self, Device, Statistics, Vector};
 use crate::error::SimError;
 use crate::faults::{Fault, Injection};
-use crate::memory::enables;
+use crate::memory::{enables, HostMemory};
 use crate::model::{Info, PrintSink};
 use crate::root_complex::INTERRUPT_WINDOW;
 use crate::settings::Settings;
@@ -150,6 +150,41 @@ impl SimBus {
         let until = turn.now.saturating_add(nanoseconds.saturating_mul(1000));
         turn.run(until);
         self.device(&turn).map(drop)
+    }
+
+    /// How many vectors it has.
+    pub(crate) fn vectors(&self) -> Result<u16> {
+        self.with(|device| device.vectors.len().min(contract::MSIX_VECTORS_MAX) as u16)
+    }
+
+    /// Memory of others, which the card reaches beside what is mapped here.
+    pub(crate) fn set_host_memory(&self, memory: Option<Box<dyn HostMemory>>) -> Result<()> {
+        self.with(|device| device.port.memory.others = memory)
+    }
+
+    /// What the vectors signal from now on, from the first one; those beyond signal nothing.
+    pub(crate) fn set_events(&self, events: Vec<Option<OwnedFd>>) -> Result<()> {
+        self.with(|device| {
+            let mut events = events.into_iter();
+            for vector in &mut device.vectors {
+                vector.event = events.next().flatten();
+                vector.signal = vector.signal.filter(|_| vector.event.is_some());
+            }
+        })
+    }
+
+    /// No interrupts any more.
+    pub(crate) fn disable_vectors(&self) -> Result<()> {
+        self.set_events(Vec::new())?;
+        self.with(|device| device.input.config.msix_enable = 0)
+    }
+
+    /// Let time pass for some edges. Returns for how many edges nothing has moved on any link.
+    pub(crate) fn run_on(&self, edges: u32) -> Result<u64> {
+        let mut turn = self.world.shared.turn();
+        (0..edges).for_each(|_| turn.tick());
+        self.device(&turn)?;
+        Ok(turn.quiet())
     }
 
     fn with<T>(&self, what: impl FnOnce(&mut Device) -> T) -> Result<T> {
@@ -386,7 +421,7 @@ impl Bus for SimBus {
         let page_shift = self.read32(contract::BAR_DEVICE, contract::DISCOVERY_PAGE_SHIFT_OFFSET & !3)?
             >> (8 * (contract::DISCOVERY_PAGE_SHIFT_OFFSET & 3))
             & 0xff;
-        let there = self.with(|device| device.vectors.len())?.min(contract::MSIX_VECTORS_MAX) as u16;
+        let there = self.vectors()?;
         if there == 0 {
             return Err(BusError::Invalid(format!("{} has no interrupt vectors", self.name)));
         }

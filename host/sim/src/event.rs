@@ -14,9 +14,14 @@ pub fn new() -> std::io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Signal it. It fails only when the counter is full, and then it is signalled anyway.
+/// Signal it. One whose counter is full is signalled anyway, and is not waited for: it may be another process's, and may block.
 pub fn signal(event: &OwnedFd) {
     let one = 1u64;
+    let mut room = libc::pollfd { fd: event.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+    // Safety: one entry, and no time to wait.
+    if unsafe { libc::poll(&raw mut room, 1, 0) } != 1 {
+        return;
+    }
     // Safety: the buffer is 8 bytes, as eventfd wants them.
     unsafe { libc::write(event.as_raw_fd(), std::ptr::from_ref(&one).cast(), 8) };
 }

@@ -18,6 +18,7 @@
 mod bus;
 mod capture;
 mod clock;
+mod config_space;
 mod device;
 mod error;
 mod event;
@@ -28,6 +29,7 @@ mod memory;
 mod model;
 mod random;
 mod root_complex;
+mod served;
 mod settings;
 mod world;
 
@@ -38,5 +40,6 @@ pub use error::SimError;
 pub use faults::{Fault, Injection};
 pub use limit::{strict_wire_limit, WireLimit};
 pub use model::{Info, PrintKind, PrintSink};
+pub use served::ServedCard;
 pub use settings::{Knob, Settings, SettingsError};
 pub use world::World;

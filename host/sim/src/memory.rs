@@ -22,16 +22,28 @@ struct Region {
 // Safety: the pointers are used under the world's lock only, and whoever mapped them promised that they stay valid (`Bus::map`).
 unsafe impl Send for Region {}
 
+/// Memory that somebody else keeps, at addresses of their choice: that of a program in another process.
+pub trait HostMemory: Send {
+    /// Whether the card may read (or write) all of these bytes, as far as that is known beforehand.
+    fn permits(&self, address: u64, bytes: u64, write: bool) -> bool;
+    /// Read; false: refused.
+    fn read(&self, address: u64, into: &mut [u8]) -> bool;
+    /// Write, all of it before anything that the card writes later; false: refused.
+    fn write(&self, address: u64, from: &[u8]) -> bool;
+}
+
 /// The regions mapped for one card, in ascending order of address.
 pub struct Memory {
     regions: Vec<Region>,
     next: u64,
+    /// What is nobody's region here.
+    pub others: Option<Box<dyn HostMemory>>,
 }
 
 impl Memory {
     /// An empty map which gives out addresses from `base`.
     pub fn new(base: u64) -> Self {
-        Memory { regions: Vec::new(), next: base }
+        Memory { regions: Vec::new(), next: base, others: None }
     }
 
     /// Map memory and return its address for the card. A page is left free behind each region to catch overruns. `None`: addresses are
@@ -75,17 +87,45 @@ impl Memory {
 
     /// Whether the card may read (or write) all of these bytes.
     pub fn permits(&self, address: u64, bytes: u64, write: bool) -> bool {
-        self.find(address, bytes, write).is_some()
+        self.find(address, bytes, write).is_some() || self.others.as_ref().is_some_and(|others| others.permits(address, bytes, write))
     }
 
     /// Read `bytes` at `address` into `into`, which gets whole dwords; the bytes around are zero. False: refused.
     pub fn read(&self, address: u64, bytes: usize, into: &mut Vec<u32>) -> bool {
-        let Some(source) = self.find(address, bytes as u64, false) else { return false };
+        let Some(source) = self.find(address, bytes as u64, false) else { return self.read_others(address, bytes, into) };
         let lead = (address & 3) as usize;
         into.clear();
         into.resize((lead + bytes).div_ceil(4), 0);
         // Safety: the source is mapped for `bytes`, the target was just sized for them.
         unsafe { std::ptr::copy_nonoverlapping(source, into.as_mut_ptr().cast::<u8>().add(lead), bytes) };
+        true
+    }
+
+    fn read_others(&self, address: u64, bytes: usize, into: &mut Vec<u32>) -> bool {
+        let Some(others) = &self.others else { return false };
+        let mut data = [0; 4096 + 8]; // no completion is longer than a page, and it begins and ends within a dword
+        let lead = (address & 3) as usize;
+        let dwords = (lead + bytes).div_ceil(4);
+        if 4 * dwords > data.len() || !others.read(address, &mut data[lead..lead + bytes]) {
+            return false;
+        }
+        into.clear();
+        into.extend(data[..4 * dwords].chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])));
+        true
+    }
+
+    /// The bytes of `data` from `lead` to `end` that are enabled, in runs.
+    fn write_others(&self, address: u64, data: &[u32], (lead, end): (usize, usize), enabled: impl Fn(usize) -> bool) -> bool {
+        let Some(others) = &self.others else { return false };
+        let bytes: Vec<u8> = data.iter().flat_map(|dword| dword.to_le_bytes()).collect();
+        let mut at = lead;
+        while at < end {
+            let stop = (at..end).find(|at| !enabled(*at)).unwrap_or(end);
+            if stop > at && !others.write(address + at as u64, &bytes[at..stop]) {
+                return false;
+            }
+            at = stop.max(at + 1);
+        }
         true
     }
 
@@ -103,22 +143,22 @@ impl Memory {
         if lead + tail >= bytes {
             return true; // no byte enabled: a flush
         }
-        let Some(target) = self.find(address + lead as u64, (bytes - lead - tail) as u64, true) else { return false };
+        let enabled = |at: usize| match at / 4 {
+            0 => first_be >> at & 1 != 0,
+            dword if dword == data.len() - 1 => last_be >> (at & 3) & 1 != 0,
+            _ => true,
+        };
+        let Some(target) = self.find(address + lead as u64, (bytes - lead - tail) as u64, true) else {
+            return self.write_others(address, data, (lead, bytes - tail), enabled);
+        };
         let source = data.as_ptr().cast::<u8>();
         let holes = (data.len() == 1 && first_be != enables(lead, 4 - tail))
             || (data.len() > 1 && (first_be != enables(lead, 4) || last_be != enables(0, 4 - tail)));
         // Safety: `find` has checked the target for all bytes from the first to the last enabled one, and the source is `data`.
         unsafe {
             if holes {
-                for at in lead..bytes - tail {
-                    let enabled = match at / 4 {
-                        0 => first_be >> at & 1 != 0,
-                        dword if dword == data.len() - 1 => last_be >> (at & 3) & 1 != 0,
-                        _ => true,
-                    };
-                    if enabled {
-                        *target.add(at - lead) = *source.add(at);
-                    }
+                for at in (lead..bytes - tail).filter(|at| enabled(*at)) {
+                    *target.add(at - lead) = *source.add(at);
                 }
             } else if lead == 0 && tail == 0 && bytes <= 64 && bytes % 8 == 0 && target as usize % 8 == 0 {
                 for (word, pair) in data.chunks_exact(2).enumerate() {
@@ -185,6 +225,48 @@ mod tests {
         assert!(memory.write(at + 24, &[0x4433_2211], 0b0110, 0));
         assert_eq!(buffer.0[24..28], [0xee, 0x22, 0x33, 0xee]);
         assert!(memory.write(at + 32, &[1], 0, 0), "a write of no bytes is a flush, wherever it goes");
+    }
+
+    type Writes = std::sync::Mutex<Vec<(u64, Vec<u8>)>>;
+
+    /// One page at 0x1000, of which the last byte may not be touched, and what was done to it.
+    struct Others(std::sync::Arc<Writes>);
+
+    impl HostMemory for Others {
+        fn permits(&self, address: u64, bytes: u64, _write: bool) -> bool {
+            address >= 0x1000 && address + bytes < 0x2000
+        }
+
+        fn read(&self, address: u64, into: &mut [u8]) -> bool {
+            into.iter_mut().zip(address..).for_each(|(byte, address)| *byte = address as u8);
+            self.permits(address, into.len() as u64, false)
+        }
+
+        fn write(&self, address: u64, from: &[u8]) -> bool {
+            self.0.lock().unwrap().push((address, from.to_vec()));
+            self.permits(address, from.len() as u64, true)
+        }
+    }
+
+    #[test]
+    fn others_memory_is_asked_for_what_is_nobodys_here() {
+        let done: std::sync::Arc<Writes> = std::sync::Arc::default();
+        let mut memory = Memory::new(0x1_0000_0000);
+        assert!(!memory.read(0x1001, 2, &mut Vec::new()) && !memory.write(0x1000, &[1], 15, 0));
+        memory.others = Some(Box::new(Others(std::sync::Arc::clone(&done))));
+        let mut data = Vec::new();
+        assert!(memory.permits(0x1000, 8, true) && !memory.permits(0x1ff8, 8, true));
+        assert!(memory.read(0x1001, 6, &mut data));
+        assert_eq!(data, [0x0302_0100, 0x0006_0504]);
+        data.clear();
+        assert!(!memory.read(0x1ffc, 4, &mut data) && data.is_empty(), "nothing is left of what was refused");
+        assert!(memory.write(0x1010, &[0x4433_2211, 0x8877_6655], 0b1100, 0b0111));
+        assert!(memory.write(0x1020, &[0x4433_2211], 0b1101, 0));
+        assert!(!memory.write(0x1ffc, &[0], 15, 0));
+        let expected: [(u64, &[u8]); 4] =
+            [(0x1012, &[0x33, 0x44, 0x55, 0x66, 0x77]), (0x1020, &[0x11]), (0x1022, &[0x33, 0x44]), (0x1ffc, &[0; 4])];
+        let done = done.lock().unwrap();
+        assert!(done.iter().map(|(address, bytes)| (*address, &bytes[..])).eq(expected), "{done:x?}");
     }
 
     #[test]

@@ -4,11 +4,14 @@
 use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
+use towpath_bus::BusError;
 use towpath_driver::user::UserDriver;
 use towpath_driver::Driver;
 use towpath_sim::{PrintKind, Settings, SimBus, World};
+use towpath_vfio_user::Client;
 
 /// The environment's name for the device that the empty name stands for.
 const ENVIRONMENT: &str = "TOWPATH_DEVICE";
@@ -61,9 +64,26 @@ pub(crate) fn open(name: &str, options: &OpenOptions) -> Result<Arc<dyn Driver>>
 
 fn open_named(name: &str, options: &OpenOptions) -> Result<Arc<dyn Driver>> {
     match name.split_once(':') {
-        Some(("sim", rest)) => open_simulated(name, rest, options),
-        _ => Err(Error::UnknownScheme { name: name.into(), schemes: vec!["sim:CORE".into(), "sim:FOLDER".into()] }),
+        Some(("sim", rest)) => Ok(Arc::new(UserDriver::open(simulated(name, rest, options)?)?)),
+        Some(("vfio-user", path)) => Ok(Arc::new(UserDriver::open(connected(name, path)?)?)),
+        _ => {
+            let schemes = ["sim:CORE", "sim:FOLDER", "vfio-user:SOCKET"].map(String::from).to_vec();
+            Err(Error::UnknownScheme { name: name.into(), schemes })
+        }
     }
+}
+
+/// `vfio-user:PATH`: the card whose server listens at that socket.
+fn connected(name: &str, path: &str) -> Result<Arc<Client>> {
+    if path.is_empty() {
+        return Err(no_device(name, "it names no socket"));
+    }
+    Client::connect(name, path.as_ref()).map(Arc::new).map_err(|error| match &error {
+        BusError::System(_, why) if [ErrorKind::NotFound, ErrorKind::ConnectionRefused].contains(&why.kind()) => {
+            no_device(name, "no server listens there; start one with `towpath sim CORE --socket PATH`")
+        }
+        _ => Error::bus("opening the card")(error),
+    })
 }
 
 /// Simulated worlds that were opened by name and are still in use.
@@ -87,7 +107,7 @@ fn world(device: &str, name: &str, settings: Settings) -> Result<Arc<World>> {
 /// `CORE` or `FOLDER`, and behind a `?` settings of the link and the host, and three of our own: `width`, the data width to build with;
 /// `trace`, as in [`OpenOptions::trace`], which it yields to; `world`, a name: devices of one program that give the same name share one
 /// clock and one fabric. Without it a device has a world to itself.
-fn open_simulated(name: &str, rest: &str, options: &OpenOptions) -> Result<Arc<dyn Driver>> {
+pub(crate) fn simulated(name: &str, rest: &str, options: &OpenOptions) -> Result<Arc<SimBus>> {
     let (core, query) = rest.split_once('?').unwrap_or((rest, ""));
     if core.is_empty() {
         return Err(no_device(name, "it names no core"));
@@ -127,8 +147,7 @@ fn open_simulated(name: &str, rest: &str, options: &OpenOptions) -> Result<Arc<d
         Some(shared) => world(name, shared, settings)?.open(name, &built.library, trace.as_deref(), print, names.collect()),
         None => SimBus::open(name, &built.library, settings, trace.as_deref(), print, names.collect()),
     };
-    let bus = opened.map_err(|error| Error::Core { name: name.into(), message: error.to_string() })?;
-    Ok(Arc::new(UserDriver::open(bus)?))
+    opened.map_err(|error| Error::Core { name: name.into(), message: error.to_string() })
 }
 
 fn no_device(name: &str, why: &str) -> Error {

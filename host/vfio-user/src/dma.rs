@@ -49,14 +49,14 @@ pub(crate) struct Link {
     next_id: u16,
     /// Bytes of data that the client takes at once.
     pub chunk: usize,
-    /// The connection is of no use any more.
-    broken: bool,
+    /// Why the connection is of no use any more.
+    broken: Option<io::Error>,
 }
 
 impl Link {
     pub fn new(stream: UnixStream) -> Link {
         let chunk = Capabilities::OURS.data;
-        Link { stream, inbox: Inbox::default(), deferred: VecDeque::new(), deferred_bytes: 0, next_id: 0, chunk, broken: false }
+        Link { stream, inbox: Inbox::default(), deferred: VecDeque::new(), deferred_bytes: 0, next_id: 0, chunk, broken: None }
     }
 
     /// The stream, to wait for its next message without the lock.
@@ -66,8 +66,8 @@ impl Link {
 
     /// The client's next message, if one is there.
     pub fn next(&mut self) -> io::Result<Option<Message>> {
-        if self.broken {
-            return Err(io::Error::new(io::ErrorKind::BrokenPipe, "the connection broke during an access to the client's memory"));
+        if let Some(error) = self.broken.take() {
+            return Err(error);
         }
         if let Some(message) = self.deferred.pop_front() {
             self.deferred_bytes -= message.payload.len();
@@ -197,7 +197,7 @@ impl Dma {
         mut each: impl FnMut(&mut Link, u64, std::ops::Range<usize>) -> io::Result<Result<(), Refused>>,
     ) -> Result<(), Refused> {
         let mut guard = self.link();
-        let link = guard.as_mut().filter(|link| !link.broken).ok_or(Refused)?;
+        let link = guard.as_mut().filter(|link| link.broken.is_none()).ok_or(Refused)?;
         let mut at = 0;
         while at < bytes {
             let range = at..bytes.min(at + link.chunk);
@@ -205,8 +205,7 @@ impl Dma {
             match each(link, address + range.start as u64, range) {
                 Ok(done) => done?,
                 Err(error) => {
-                    log::debug!("an access to the client's memory failed: {error}");
-                    link.broken = true;
+                    link.broken = Some(error);
                     return Err(Refused);
                 }
             }

@@ -160,7 +160,7 @@ impl Server {
             *self.dma.link() = Some(Link::new(stream));
             log::info!("a client has come");
             match self.converse(device, &mut session) {
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => log::info!("the client has left"),
+                Err(error) if has_left(&error) => log::info!("the client has left"),
                 Err(error) => log::warn!("the client was shown out: {error}"),
                 Ok(()) => (),
             }
@@ -284,6 +284,11 @@ impl Server {
             }
         }
     }
+}
+
+/// Is this how it looks when a client leaves, or dies?
+fn has_left(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
 }
 
 fn inside(device: &dyn Device, index: u32, offset: u64, bytes: u64, allowed: impl Fn(&Region) -> bool) -> Result<(), Refusal> {

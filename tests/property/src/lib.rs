@@ -12,6 +12,7 @@
 //! - [`reference`](mod@reference): what must come back, and how each descriptor may end
 //! - [`device`]: names of devices with random settings
 //! - [`lane`]: one way to the card and, if the core answers, back
+//! - [`served`]: a simulated device behind a socket
 //! - [`run`](mod@run): the run
 //!
 //! [`storm`] does the same in bad weather, below the library, where the simulator's faults can be laid at their doors: with [`watch`], a bus
@@ -25,6 +26,7 @@ pub mod random;
 mod reckoning;
 pub mod reference;
 pub mod run;
+pub mod served;
 pub mod storm;
 mod voyage;
 pub mod watch;

@@ -3,6 +3,7 @@
 
 use crate::lane::{Habits, Lane};
 use crate::random::Random;
+use crate::served::Served;
 use std::collections::VecDeque;
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -15,6 +16,8 @@ pub struct Plan {
     pub device: String,
     /// Put random settings of the simulated link and host behind the device's name.
     pub vary: bool,
+    /// Reach the device, a simulated one, through a socket, as a program in another process does.
+    pub served: bool,
     /// Of everything random.
     pub seed: u64,
     /// Transfers to the card that are completed, over all channels.
@@ -184,7 +187,14 @@ pub fn run(plan: &Plan) -> Result<Report, String> {
     let name = if plan.vary { crate::device::vary(&plan.device, &mut random) } else { plan.device.clone() };
     let mut shared = Shared { random, diary: Diary::new(40), coverage: Coverage::default(), progress: 0 };
     let began = Instant::now();
-    stream(&name, plan, &mut shared, began).map_err(|what| {
+    let streamed = match plan.served {
+        false => stream(&name, plan, &mut shared, began),
+        true => Served::start(&name).and_then(|served| {
+            let report = stream(&served.name(), plan, &mut shared, began)?;
+            served.end().map(|()| Report { device: format!("{name}, served"), ..report })
+        }),
+    };
+    streamed.map_err(|what| {
         let Plan { seed, transfers, .. } = plan;
         let last: String = shared.diary.lines().map(|line| format!("\n    {line}")).collect();
         format!("{what}\n  device {name}\n  again with TOWPATH_SEED={seed} TOWPATH_TRANSFERS={transfers}; done last:{last}")

@@ -64,7 +64,7 @@ fn child(core: &str) {
         let outcome = if storms {
             storm::run(&storm::Plan { core: core.into(), width: 128, seed, faults: 150 }).map(drop)
         } else {
-            run(&Plan { device: format!("sim:{core}"), vary: true, seed, transfers: 60 }).map(drop)
+            run(&Plan { device: format!("sim:{core}"), vary: true, served: false, seed, transfers: 60 }).map(drop)
         };
         if let Err(what) = outcome {
             seen = format!("seed {seed}: {}", what.lines().next().unwrap_or_default());

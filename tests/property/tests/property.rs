@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The property: whatever a program sends comes back, byte for byte, message for message, with every completion as the contract says.
 //!
-//! Over the simulator, at two widths, with one channel each way and with three and two, on Towpath's clock and on one of the core's own.
+//! Over the simulator, at two widths, with one channel each way and with three and two, on Towpath's clock and on one of the core's own; in
+//! the program's process, and behind a socket.
 //! From the environment:
-//! - TOWPATH_PROPERTY_DEVICE: another device (cores/loopback or tests/cores/loop3x2 behind it), for the test that only `-- --ignored` runs
+//! - TOWPATH_PROPERTY_DEVICE: another device (cores/loopback or tests/cores/loop3x2 behind it), instead of the one behind a socket
 //! - TOWPATH_SEED: the seed of the first run (1 otherwise); a failure tells its own
 //! - TOWPATH_TRANSFERS: transfers a test, instead of as many as it wants
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
@@ -25,8 +26,12 @@ fn test_core(name: &str) -> String {
     format!("sim:{}/../cores/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Runs until so many transfers are done, and sees that everything was met on the way.
 fn stream(device: &str, transfers: u64) {
+    stream_over(device, false, transfers);
+}
+
+/// Runs until so many transfers are done, and sees that everything was met on the way.
+fn stream_over(device: &str, served: bool, transfers: u64) {
     let wanted = environment("TOWPATH_TRANSFERS").unwrap_or(transfers);
     let first = environment("TOWPATH_SEED").unwrap_or(1);
     let began = Instant::now();
@@ -35,7 +40,7 @@ fn stream(device: &str, transfers: u64) {
         if counts[0] >= wanted || failures.len() == 3 {
             break;
         }
-        let plan = Plan { device: device.into(), vary: true, seed, transfers: RUN.min(wanted - counts[0]) };
+        let plan = Plan { device: device.into(), vary: true, served, seed, transfers: RUN.min(wanted - counts[0]) };
         match run(&plan) {
             Ok(report) => {
                 println!("{report}");
@@ -84,9 +89,14 @@ fn streams_over_three_and_two_channels_at_64_bits_with_a_clock_of_the_cores_own(
 }
 
 #[test]
-#[ignore = "needs TOWPATH_PROPERTY_DEVICE; run it with `-- --ignored`"]
 fn streams_over_another_device() {
-    let device: String = environment("TOWPATH_PROPERTY_DEVICE")
-        .expect("set TOWPATH_PROPERTY_DEVICE to the name of a device with cores/loopback or tests/cores/loop3x2 behind it");
-    stream(&device, ENOUGH);
+    match environment::<String>("TOWPATH_PROPERTY_DEVICE") {
+        Some(device) => stream_over(&device, false, ENOUGH),
+        None => stream_over("sim:loopback?width=128", true, ENOUGH),
+    }
+}
+
+#[test]
+fn streams_over_three_and_two_channels_of_another_process() {
+    stream_over(&format!("{}?width=64", test_core("loop3x2_async")), true, 300);
 }

@@ -6,7 +6,7 @@ use towpath_property::{run, Plan};
 
 fn same(device: &str) {
     for seed in 1001..1004 {
-        let plan = Plan { device: device.into(), vary: true, seed, transfers: 30 };
+        let plan = Plan { device: device.into(), vary: true, served: false, seed, transfers: 30 };
         let [first, second] = [(); 2].map(|()| run(&plan).unwrap_or_else(|what| panic!("{what}")));
         println!("{first}");
         let facts = |report: &towpath_property::Report| (report.now_ns, report.cycles, report.transfers, report.bytes);

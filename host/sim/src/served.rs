@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A simulated card for programs in other processes: [`SimBus`] behind the vfio-user server.
+//!
+//! Time: the server's thread moves it, message by message (an access takes as long as in process), and in between for as long as anything moves on
+//! the link and for some time after, because a user core may be at work that nobody sees. Then it goes on slowly, so that nothing is lost for
+//! good. Without a client it stands still.
+//!
+//! No page is mapped into the program: a store to a doorbell that overwrites one before it would lose a descriptor.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use towpath_bus::{Bus, BusError};
+use towpath_contract as contract;
+use towpath_vfio_user::{Device, Dma, Errno, Pace, Region, REGION_BAR0, REGION_CONFIG};
+
+use crate::bus::SimBus;
+use crate::config_space::{self, ConfigSpace, Facts};
+use crate::memory::HostMemory;
+
+/// Edges between two looks at the messages.
+const TURN: u32 = 64;
+/// Quiet edges after which time goes slowly: 4 ms at 250 MHz; how long it then stands between turns, and how many edges one has.
+const QUIET: u64 = 1_000_000;
+const REST: Duration = Duration::from_millis(50);
+const SLOW_TURN: u32 = 4096;
+/// Bytes of a BAR that are read at once, at most: each word is a round trip over the link.
+const READ: usize = 4096;
+/// How long a reset waits for a link that is down, in microseconds of simulated time.
+const LINK_WAIT: u32 = 100_000;
+
+impl HostMemory for Dma {
+    fn permits(&self, address: u64, bytes: u64, write: bool) -> bool {
+        usize::try_from(bytes).is_ok_and(|bytes| Dma::permits(self, address, bytes, write))
+    }
+
+    fn read(&self, address: u64, into: &mut [u8]) -> bool {
+        Dma::read(self, address, into).is_ok()
+    }
+
+    fn write(&self, address: u64, from: &[u8]) -> bool {
+        Dma::write(self, address, from).is_ok()
+    }
+}
+
+/// A simulated card as the server's device.
+pub struct ServedCard {
+    bus: Arc<SimBus>,
+    config: ConfigSpace,
+    /// How many vectors the client has set up.
+    enabled: u16,
+    /// The reason why the card stopped was told.
+    told: bool,
+}
+
+impl ServedCard {
+    /// A card that is nobody's but the server's, whose clients' memory `dma` is.
+    pub fn new(bus: Arc<SimBus>, dma: Dma) -> Result<ServedCard, BusError> {
+        let page_shift = bus.read32(contract::BAR_DEVICE, contract::DISCOVERY_PAGE_SHIFT_OFFSET & !3)?
+            >> (8 * (contract::DISCOVERY_PAGE_SHIFT_OFFSET & 3))
+            & 0x1f;
+        let page = (contract::PAGE_MSIX << page_shift) as u32;
+        let settings = bus.world_share();
+        let settings = settings.settings();
+        let facts = Facts {
+            bars: std::array::from_fn(|bar| bus.bar_bytes(bar as u8)),
+            vectors: bus.vectors()?,
+            table: [page + contract::MSIX_VECTOR_OFFSET as u32, page + contract::MSIX_PENDING_OFFSET as u32],
+            link: (settings.generation, settings.lanes),
+        };
+        bus.set_host_memory(Some(Box::new(dma)))?;
+        bus.set_bus_master(false)?;
+        Ok(ServedCard { bus, config: ConfigSpace::new(&facts), enabled: 0, told: false })
+    }
+
+    fn errno(&mut self, error: BusError) -> Errno {
+        match error {
+            BusError::Gone(_) => Errno(libc::ENODEV),
+            BusError::Invalid(_) => Errno(libc::EINVAL),
+            BusError::System(_, why) => Errno(why.raw_os_error().unwrap_or(libc::EIO)),
+            BusError::Stopped(_) => {
+                if !std::mem::replace(&mut self.told, true) {
+                    log::error!("{error}");
+                }
+                Errno(libc::EIO)
+            }
+        }
+    }
+
+    fn read_bar(&self, bar: u8, offset: u64, into: &mut [u8]) -> Result<(), BusError> {
+        if into.len() == 8 && offset % 8 == 0 {
+            into.copy_from_slice(&self.bus.read64(bar, offset)?.to_le_bytes());
+            return Ok(());
+        }
+        let mut at = 0;
+        while at < into.len() {
+            let place = offset + at as u64;
+            let lead = (place & 3) as usize;
+            let bytes = (4 - lead).min(into.len() - at);
+            let word = self.bus.read32(bar, place & !3)?.to_le_bytes();
+            into[at..at + bytes].copy_from_slice(&word[lead..lead + bytes]);
+            at += bytes;
+        }
+        Ok(())
+    }
+
+    fn write_bar(&self, bar: u8, offset: u64, from: &[u8]) -> Result<(), BusError> {
+        match *from {
+            [a, b, c, d] if offset % 4 == 0 => self.bus.write32(bar, offset, u32::from_le_bytes([a, b, c, d])),
+            [a, b, c, d, e, f, g, h] if offset % 8 == 0 => self.bus.write64(bar, offset, u64::from_le_bytes([a, b, c, d, e, f, g, h])),
+            _ => self.bus.write_combining(bar, offset, from).and_then(|()| self.bus.fence()),
+        }
+    }
+
+    fn reset_card(&mut self) -> Result<(), BusError> {
+        self.config.reset();
+        for _ in 0..LINK_WAIT {
+            if self.bus.link_is_up()? {
+                break;
+            }
+            self.bus.pass(1000)?;
+        }
+        self.bus.set_bus_master(false)?;
+        self.bus.reset()?;
+        if self.enabled > 0 {
+            self.bus.enable_vectors(self.enabled)?;
+        }
+        Ok(())
+    }
+}
+
+impl Device for ServedCard {
+    fn region(&self, index: u32) -> Region {
+        match index {
+            REGION_CONFIG => Region { bytes: config_space::BYTES as u64, readable: true, writable: true },
+            bar @ REGION_BAR0..=5 => Region { bytes: self.bus.bar_bytes(bar as u8), readable: true, writable: true },
+            _ => Region::default(),
+        }
+    }
+
+    fn vectors(&self) -> u32 {
+        self.bus.vectors().unwrap_or(0).into()
+    }
+
+    fn read(&mut self, region: u32, offset: u64, into: &mut [u8]) -> Result<(), Errno> {
+        if region == REGION_CONFIG {
+            self.config.read(offset as usize, into);
+            return Ok(());
+        }
+        if into.len() > READ {
+            return Err(Errno(libc::E2BIG));
+        }
+        self.read_bar(region as u8, offset, into).map_err(|error| self.errno(error))
+    }
+
+    fn write(&mut self, region: u32, offset: u64, from: &[u8]) -> Result<(), Errno> {
+        let done = if region == REGION_CONFIG {
+            self.config.write(offset as usize, from);
+            self.bus.set_bus_master(self.config.is_bus_master())
+        } else {
+            self.write_bar(region as u8, offset, from)
+        };
+        done.map_err(|error| self.errno(error))
+    }
+
+    fn set_events(&mut self, events: Vec<Option<OwnedFd>>) -> Result<(), Errno> {
+        self.enabled = events.len() as u16;
+        let done = match self.enabled {
+            0 => self.bus.disable_vectors(),
+            count => self.bus.enable_vectors(count).and_then(|_| self.bus.set_events(events)),
+        };
+        done.map_err(|error| self.errno(error))
+    }
+
+    fn reset(&mut self) -> Result<(), Errno> {
+        self.reset_card().map_err(|error| self.errno(error))
+    }
+
+    fn run(&mut self) -> Pace {
+        match self.bus.run_on(TURN) {
+            Ok(quiet) if quiet < QUIET => Pace::Now,
+            Ok(_) => match self.bus.run_on(SLOW_TURN) {
+                Ok(_) => Pace::Later(REST),
+                Err(_) => Pace::Idle,
+            },
+            Err(error) => {
+                self.errno(error); // for the log
+                Pace::Idle
+            }
+        }
+    }
+}

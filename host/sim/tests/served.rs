@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The simulated card behind the vfio-user server, as another's client (crate `vfio_user`) finds it: what is not in the way of our own driver.
+//! The model is compiled on the first run, so this needs Verilator on the path.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, clippy::undocumented_unsafe_blocks)]
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use towpath_bus::Bus;
+use towpath_contract as contract;
+use towpath_cores::{build, find_core, BuildOptions};
+use towpath_sim::{PrintKind, ServedCard, Settings, SimBus};
+use towpath_vfio_user::{Server, Stop};
+use vfio_user::Client;
+
+const CONFIG: u32 = 7;
+const MSIX: u32 = 2;
+const EVENTFD_TRIGGER: u32 = 1 << 2 | 1 << 5;
+
+struct Served {
+    path: std::path::PathBuf,
+    bus: Arc<SimBus>,
+    stop: Stop,
+    thread: Option<std::thread::JoinHandle<std::io::Result<()>>>,
+}
+
+impl Served {
+    fn start(name: &str) -> Served {
+        if std::env::var_os("TOWPATH_HOME").is_none() {
+            std::env::set_var("TOWPATH_HOME", concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        }
+        let model = find_core("loopback").and_then(|folder| build(&folder, &BuildOptions::default())).unwrap().library;
+        let print = Arc::new(|kind: PrintKind, text: &str| eprintln!("{kind:?}: {}", text.trim_end()));
+        let bus = SimBus::open("sim:loopback", &model, Settings::default(), None, print, Vec::new()).unwrap();
+        let path = std::env::temp_dir().join(format!("towpath-served-{name}-{}.sock", std::process::id()));
+        let server = Server::bind(&path).unwrap();
+        let (stop, mut card) = (server.stop(), ServedCard::new(bus.clone(), server.dma()).unwrap());
+        let thread = Some(std::thread::spawn(move || server.serve(&mut card)));
+        Served { path, bus, stop, thread }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.stop.stop();
+        let ended = self.thread.take().unwrap().join().expect("the server does not panic");
+        if !std::thread::panicking() {
+            ended.expect("the server ends as it should");
+        }
+    }
+}
+
+fn read<const N: usize>(client: &mut Client, region: u32, offset: u64) -> [u8; N] {
+    let mut bytes = [0; N];
+    client.region_read(region, offset, &mut bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn it_looks_like_a_card() {
+    let served = Served::start("looks");
+    let mut client = Client::new(&served.path).unwrap();
+    let size = |client: &Client, region: u32| client.region(region).unwrap().size;
+    assert_eq!([size(&client, 0), size(&client, 1), size(&client, CONFIG)], [served.bus.bar_bytes(0), 0, 4096]);
+    assert_eq!(size(&client, 2), served.bus.bar_bytes(2));
+    assert!((0..9).all(|region| client.region(region).unwrap().file_offset.is_none()), "no page of it is mapped");
+    let vectors = client.get_irq_info(MSIX).unwrap().count;
+    assert!(vectors > 0);
+    let control = u16::from_le_bytes(read(&mut client, CONFIG, 0x92));
+    assert_eq!(u32::from(control & 0x7ff) + 1, vectors);
+    // A host finds the size of BAR 0 by writing ones to it.
+    client.region_write(CONFIG, 0x10, &[0xff; 8]).unwrap();
+    let mask = u64::from_le_bytes(read(&mut client, CONFIG, 0x10)) & !0xf;
+    assert_eq!(mask.wrapping_neg(), served.bus.bar_bytes(0));
+
+    // Accesses of any size, at any place.
+    let magic = contract::DISCOVERY_MAGIC_VALUE.to_le_bytes();
+    assert_eq!(read::<8>(&mut client, 0, contract::DISCOVERY_MAGIC_OFFSET), magic);
+    let whole: [u8; 32] = read(&mut client, 0, 0);
+    for at in 0..8 {
+        assert_eq!(read::<1>(&mut client, 0, at)[0], whole[at as usize]);
+        assert_eq!(read::<3>(&mut client, 0, at)[..], whole[at as usize..at as usize + 3]);
+        assert_eq!(read::<9>(&mut client, 0, at)[..], whole[at as usize..at as usize + 9]);
+    }
+    let scratch = 4;
+    client.region_write(2, scratch, &0x1122_3344u32.to_le_bytes()).unwrap();
+    client.region_write(2, scratch + 1, &[0xaa]).unwrap();
+    assert_eq!(u32::from_le_bytes(read(&mut client, 2, scratch)), 0x1122_aa44);
+    client.reset().unwrap();
+    assert_eq!(read::<4>(&mut client, 2, scratch), [0; 4]);
+    assert_eq!(u64::from_le_bytes(read(&mut client, CONFIG, 0x10)) & !0xf, 0);
+    client.shutdown().unwrap();
+}
+
+/// A ring, one descriptor each way, and the interrupts: by hand, in a file that the card's process maps.
+#[test]
+fn it_moves_data_in_memory_that_a_client_shares() {
+    let served = Served::start("moves");
+    let mut client = Client::new(&served.path).unwrap();
+    let raw = unsafe { libc::memfd_create(c"memory".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
+    let memory = unsafe { File::from_raw_fd(raw) };
+    memory.set_len(0x10000).unwrap();
+    assert_eq!(unsafe { libc::fcntl(raw, libc::F_ADD_SEALS, libc::F_SEAL_SHRINK) }, 0);
+    let base = 0x2_0000_0000u64;
+    client.dma_map(0, base, 0x10000, memory.as_raw_fd()).unwrap();
+    let mut events: Vec<File> = (0..2).map(|_| unsafe { File::from_raw_fd(libc::eventfd(0, libc::EFD_CLOEXEC)) }).collect(); // they block: to be waited for
+    client.set_irqs(MSIX, EVENTFD_TRIGGER, 0, 2, &[events[0].as_raw_fd(), events[1].as_raw_fd()]).unwrap();
+    client.region_write(CONFIG, 4, &[6, 0]).unwrap(); // memory and bus master
+
+    let shift = u64::from(read::<1>(&mut client, 0, contract::DISCOVERY_PAGE_SHIFT_OFFSET)[0]);
+    let page = |channel: u64, page: u64| (contract::PAGE_CHANNELS + contract::PAGES_PER_CHANNEL * channel + page) << shift;
+    let bytes: Vec<u8> = (0..1000u32).map(|at| (at * 7) as u8).collect();
+    memory.write_all_at(&bytes, 0x4001).unwrap();
+    for channel in [1u64, 0] {
+        let privileged = page(channel, contract::PAGE_CHANNEL_PRIVILEGED);
+        let mut write = |offset: u64, value: &[u8]| client.region_write(0, offset, value).unwrap();
+        write(privileged + contract::CHANNEL_RING_BASE_OFFSET, &(base + 0x1000 * channel).to_le_bytes());
+        write(privileged + contract::CHANNEL_RING_LOG2_OFFSET, &6u32.to_le_bytes());
+        write(privileged + contract::CHANNEL_VECTOR_OFFSET, &(channel as u32).to_le_bytes());
+        write(privileged + contract::CHANNEL_CONTROL_OFFSET, &contract::CHANNEL_CONTROL_ENABLE_MASK.to_le_bytes());
+        let doorbell = page(channel, contract::PAGE_CHANNEL_DOORBELL);
+        write(doorbell + contract::DOORBELL_ARM_OFFSET, &0u32.to_le_bytes());
+        let end = if channel == 0 { contract::DESCRIPTOR_CONTROL_END_MASK } else { 0 };
+        let control = (contract::Kind::Direct as u16) << contract::DESCRIPTOR_CONTROL_KIND_LSB | end;
+        let address = base + if channel == 0 { 0x4001 } else { 0x8003 };
+        let descriptor = contract::Descriptor { address, length: if channel == 0 { 1000 } else { 2000 }, cookie: 0x77, control };
+        let image = descriptor.to_le_bytes();
+        write(doorbell + contract::DOORBELL_DESCRIPTOR_OFFSET, &image[..8]);
+        write(doorbell + contract::DOORBELL_DESCRIPTOR_OFFSET + 8, &image[8..]);
+    }
+    for (channel, event) in events.iter_mut().enumerate() {
+        event.read_exact(&mut [0; 8]).unwrap();
+        let mut entry = [0; contract::COMPLETION_BYTES];
+        memory.read_exact_at(&mut entry, 0x1000 * channel as u64).unwrap();
+        let entry = contract::Completion::from_le_bytes(entry);
+        let status = if channel == 0 { contract::Status::Done } else { contract::Status::EndOfMessage };
+        assert_eq!((entry.bytes, entry.cookie, entry.status), (1000, 0x77, status as u8), "channel {channel}");
+    }
+    let mut found = vec![0; 1002];
+    memory.read_exact_at(&mut found, 0x8002).unwrap();
+    assert_eq!((found[0], found[1001]), (0, 0), "not a byte beside it");
+    assert_eq!(found[1..1001], bytes[..]);
+    client.shutdown().unwrap();
+}
