@@ -528,6 +528,8 @@ impl Bus for SimBus {
     }
 
     fn reset(&self) -> Result<()> {
+        // The write to configuration space that starts it does not pass the stores before it; a read pushes them, too.
+        self.load(contract::BAR_DEVICE, contract::DISCOVERY_MAGIC_OFFSET, 1)?;
         let mut turn = self.turn()?;
         let device = self.device_mut(&mut turn)?;
         device.reset_done = false;

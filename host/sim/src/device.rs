@@ -631,7 +631,10 @@ impl Device {
         self.statistics.interrupts += 1;
         let (delivered, signal) = (now + self.delivery, now + self.delivery + self.wake);
         let Some(vector) = self.vectors.get_mut(vector) else {
-            self.model.warn(&format!("{}: the card fires vector {vector}, which is not enabled\n", self.name));
+            self.statistics.refused_writes += 1;
+            if self.statistics.refused_writes <= WARNINGS {
+                self.model.warn(&format!("{}: the card fires vector {vector}, which is not enabled\n", self.name));
+            }
             return;
         };
         vector.delivered.get_or_insert(delivered);

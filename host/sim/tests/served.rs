@@ -145,3 +145,97 @@ fn it_moves_data_in_memory_that_a_client_shares() {
     assert_eq!(found[1..1001], bytes[..]);
     client.shutdown().unwrap();
 }
+
+/// What a client wrote just before it left is on its way when the card's reset begins, and must not come after it.
+#[test]
+fn a_last_word_does_not_reach_the_next_client() {
+    let served = Served::start("last");
+    for round in 0..10 {
+        let client = towpath_vfio_user::Client::connect("last", &served.path).unwrap();
+        let shift = client.read32(0, contract::DISCOVERY_PAGE_SHIFT_OFFSET & !3).unwrap()
+            >> (8 * (contract::DISCOVERY_PAGE_SHIFT_OFFSET & 3))
+            & 0xff;
+        let timeout = (contract::PAGE_CARD << shift) + contract::CARD_WINDOW_TIMEOUT_OFFSET;
+        assert_eq!(client.read32(0, timeout).unwrap(), contract::CARD_WINDOW_TIMEOUT_RESET, "round {round}");
+        client.write32(0, timeout, 0).unwrap();
+    }
+}
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+}
+
+/// Whatever a client writes to the card, its process lives on, and the next client finds a card that works.
+#[test]
+fn whatever_a_client_writes_the_next_one_finds_a_card() {
+    let served = Served::start("fuzz");
+    let number = |name: &str, otherwise: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise);
+    let (first, rounds) = (number("TOWPATH_SEED", 1), number("TOWPATH_ROUNDS", 40));
+    let mut busy = 0;
+    for seed in first..first + rounds {
+        eprintln!("seed {seed}: TOWPATH_SEED={seed} TOWPATH_ROUNDS=1 repeats it");
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let client = towpath_vfio_user::Client::connect("fuzz", &served.path).unwrap();
+        let before = served.bus.statistics().unwrap();
+        let shift = client.read32(0, contract::DISCOVERY_PAGE_SHIFT_OFFSET & !3).unwrap()
+            >> (8 * (contract::DISCOVERY_PAGE_SHIFT_OFFSET & 3))
+            & 0xff;
+        let page = |page: u64| (contract::PAGE_CHANNELS + page) << shift;
+        let mut memory = vec![0u64; 0x2000];
+        let memory = unsafe { client.map(memory.as_mut_ptr().cast(), 0x10000, towpath_bus::Access::ReadWrite) }.unwrap();
+        client.enable_vectors(2).unwrap();
+        for channel in 0..2 {
+            let privileged = page(contract::PAGES_PER_CHANNEL * channel + contract::PAGE_CHANNEL_PRIVILEGED);
+            client.write64(0, privileged + contract::CHANNEL_RING_BASE_OFFSET, memory + 0x1000 * channel).unwrap();
+            client.write32(0, privileged + contract::CHANNEL_RING_LOG2_OFFSET, 6).unwrap();
+            client.write32(0, privileged + contract::CHANNEL_CONTROL_OFFSET, contract::CHANNEL_CONTROL_ENABLE_MASK).unwrap();
+        }
+        for _ in 0..random.next() % 200 {
+            let channel = page(contract::PAGES_PER_CHANNEL * (random.next() % 2));
+            let offset = match random.next() % 8 {
+                0 => random.next() % client.bar_bytes(0),
+                1 => (contract::PAGE_MSIX << shift) + random.next() % 0x40,
+                2 => (contract::PAGE_CARD << shift) + random.next() % 0x40,
+                3 => channel + (contract::PAGE_CHANNEL_PRIVILEGED << shift) + random.next() % 0x40,
+                4 => channel + (contract::PAGE_CHANNEL_INLINE << shift) + random.next() % 0x100,
+                _ => channel + (contract::PAGE_CHANNEL_DOORBELL << shift) + random.next() % 0x20,
+            };
+            let value = match random.next() % 4 {
+                0 => random.next() % 8,
+                1 => memory + random.next() % 0x11000,
+                2 => (random.next() % 0x800) | ((random.next() % 64) << 48), // the upper half of a descriptor, more or less
+                _ => random.next(),
+            };
+            let _ = match random.next() % 9 {
+                8 => {
+                    // A descriptor that could be one.
+                    let doorbell = channel + (contract::PAGE_CHANNEL_DOORBELL << shift) + contract::DOORBELL_DESCRIPTOR_OFFSET;
+                    let upper = (random.next() % 0x3000) | ((random.next() % 4) << 48) | ((random.next() % 16) << 56);
+                    client.write64(0, doorbell, value).and_then(|()| client.write64(0, doorbell + 8, upper))
+                }
+                0 => client.write_combining(0, offset, &value.to_le_bytes()[..1 + (value >> 40) as usize % 8]),
+                1 => client.write32(2, (offset % 0x1000) & !3, value as u32),
+                2 | 3 => client.write32(0, offset & !3, value as u32),
+                _ => client.write64(0, offset & !7, value),
+            };
+            if random.next() % 16 == 0 {
+                client.read32(0, offset & !3).unwrap();
+            }
+        }
+        drop(client);
+        busy += u64::from(served.bus.statistics().unwrap().since(&before).card_reads > 0);
+        let next = towpath_vfio_user::Client::connect("next", &served.path).unwrap();
+        assert_eq!(next.read64(0, contract::DISCOVERY_MAGIC_OFFSET).unwrap(), contract::DISCOVERY_MAGIC_VALUE);
+        next.write32(2, 4, seed as u32).unwrap();
+        assert_eq!(next.read32(2, 4).unwrap(), seed as u32);
+    }
+    eprintln!("in {busy} of {rounds} rounds the card read memory");
+    assert!(3 * busy > rounds || rounds < 10, "the card has hardly done anything");
+}
