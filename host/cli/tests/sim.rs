@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `towpath sim`: a card in a process of its own, and the same program as its clients, well-behaved and killed. The core is compiled on the first
 //! run, so this needs Verilator on the path.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, clippy::undocumented_unsafe_blocks)]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Arc;
 use std::time::Duration;
 
 fn towpath(arguments: &[&str]) -> Command {
@@ -32,6 +33,8 @@ struct Card {
     process: Child,
     socket: PathBuf,
     device: String,
+    /// Clients that it has let in.
+    arrivals: Arc<AtomicU32>,
 }
 
 impl Card {
@@ -39,12 +42,31 @@ impl Card {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let name = format!("towpath-sim-{}-{}.sock", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         let socket = std::env::temp_dir().join(name);
-        let mut process = towpath(&["sim", "loopback", "--socket", socket.to_str().unwrap()]).stderr(Stdio::inherit()).spawn().unwrap();
+        let mut process = towpath(&["-v", "sim", "loopback", "--socket", socket.to_str().unwrap()]).spawn().unwrap();
+        let (log, arrivals) = (BufReader::new(process.stderr.take().unwrap()), Arc::new(AtomicU32::new(0)));
+        let arrived = arrivals.clone();
+        std::thread::spawn(move || {
+            for line in log.lines().map_while(Result::ok) {
+                println!("{line}");
+                arrived.fetch_add(u32::from(line.contains("a client has come")), Ordering::SeqCst);
+            }
+        });
         let mut device = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut device).unwrap();
         let device = device.trim_end().to_string();
         assert_eq!(device, format!("vfio-user:{}", socket.display()), "it says when it is ready, and what to open");
-        Card { process, socket, device }
+        Card { process, socket, device, arrivals }
+    }
+
+    /// Wait until so many clients have been let in.
+    fn arrivals(&self, count: u32) {
+        for _ in 0..2000 {
+            if self.arrivals.load(Ordering::SeqCst) >= count {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("no client comes");
     }
 
     /// Bytes through the card and back, by a program of their own.
@@ -106,12 +128,8 @@ fn a_second_program_is_told_and_the_first_goes_on() {
     // One that waits for a message, as long as it takes.
     let mut first = towpath(&["-d", &card.device, "send", "in", "--reply", "out=-", "--timeout", "0"]).spawn().unwrap();
     let mut input = first.stdin.take().unwrap();
-    let refused = (0..200).find_map(|_| {
-        std::thread::sleep(Duration::from_millis(10));
-        let second = done(&["-d", &card.device, "info"], b"");
-        (!second.status.success()).then_some(second)
-    });
-    let refused = refused.unwrap_or_else(|| panic!("the second program is let in"));
+    card.arrivals(1);
+    let refused = done(&["-d", &card.device, "info"], b"");
     assert_eq!(refused.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("another program uses the card"), "{refused:?}");
     let taken = done(&["sim", "loopback", "--socket", card.socket.to_str().unwrap()], b"");
@@ -150,6 +168,7 @@ fn a_program_killed_in_the_middle_of_a_transfer_leaves_nothing_to_the_next() {
 fn a_card_that_is_ended_shows_its_program_out() {
     let card = Card::start();
     let mut program = towpath(&["-d", &card.device, "recv", "out", "--timeout", "0"]).spawn().unwrap();
+    card.arrivals(1);
     std::thread::sleep(Duration::from_millis(300));
     assert!(program.try_wait().unwrap().is_none(), "it waits");
     card.signal(libc::SIGINT);
