@@ -95,6 +95,7 @@ impl Drop for Card {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
+        let _ = std::fs::remove_file(&self.socket); // what a killed one leaves
     }
 }
 
