@@ -167,20 +167,30 @@ module tp_c2h
   logic [11:0] rooms[2];
   always_ff @(posedge clk) if (plan_valid) rooms[plan_at] <= plan_more;
 
-  // LOOK compares the bytes at hand (up to the message's end, if that is known) with those that the write may carry, both less one: it takes
-  // what there is if the message ends with it, and what the write may carry if there is as much.
+  // Up to where there are bytes at hand: to the message's end, if that is known. One cycle late, so for a cycle after a message's end it is
+  // still that end.
+  logic whole, stale;
+  logic [BW:0] limit;
+  always_ff @(posedge clk) begin
+    whole <= end_valid;
+    limit <= end_valid ? end_at : {wr, {KW{1'b0}}};
+    stale <= message_over;
+  end
+
+  // LOOK compares the bytes at hand with those that the write may carry, both less one: it takes what there is if the message ends with it, and
+  // what the write may carry if there is as much.
   logic [11:0] room;
   logic signed [BW:0] have;                 // -1: nothing
   logic less;                               // have < room, or have <= room with the message's end
   logic fewer, fits, nothing;
   logic [11:0] last;
   assign room = rooms[p_at];
-  assign have = ~rd + (end_valid ? end_at : {wr, {KW{1'b0}}});
-  assign less = $signed((BW + 2)'({room, end_valid})) > $signed({have, 1'b0});
+  assign have = limit + ~rd;
+  assign less = $signed((BW + 2)'({room, whole})) > $signed({have, 1'b0});
   always_ff @(posedge clk)
     if (state == LOOK) begin
       fewer <= less;
-      fits <= end_valid || !less;
+      fits <= whole || !less;
       nothing <= have < 0;
       last <= less ? have[11:0] : room;
     end
@@ -190,7 +200,7 @@ module tp_c2h
       LOOK:
       if (announce && head_valid && !announced && !stopping && !flush) state <= START;
       else if (d_valid && d_over) state <= END;
-      else if (p_valid && head_valid && !stopping) state <= WRITE;
+      else if (p_valid && head_valid && !stale && !stopping) state <= WRITE;
       START:
       if (entry_ready) begin
         state <= LOOK;
