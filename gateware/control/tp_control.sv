@@ -373,7 +373,7 @@ module tp_control
   );
 
   // ---- pages
-  logic clear, set, job, count, counted;
+  logic clear, set, set_lines, job, count, counted;
   logic [SPAN+1:0] set_at, job_at;
   logic [31:0] set_data;
   tp_pages #(
@@ -408,6 +408,7 @@ module tp_control
       .word_strb(dword_strb),
       .set,
       .set_at,
+      .set_lines,
       .set_data,
       .job,
       .job_at,
@@ -443,6 +444,7 @@ module tp_control
       .posted_last(msix_posted_last),
       .set,
       .set_at,
+      .set_lines,
       .set_data,
       .job,
       .job_at,

@@ -41,6 +41,7 @@ module tp_interrupts
     // verilator lint_off UNUSEDSIGNAL
     input  logic              set,
     input  logic [SPAN+1:0]   set_at,
+    input  logic              set_lines,
     input  logic [      31:0] set_data,
     // verilator lint_on UNUSEDSIGNAL
     output logic              job,
@@ -95,7 +96,7 @@ module tp_interrupts
     irq_ready <= '0;
     if (counted && !hold) irq_ready <= line;
     if (looked) line_enabled <= line_enable[scan[3:0]];  // before its vector: a host names the vector first
-    if (set && set_at == {2'(TP_PAGE_CARD), SPAN'(TP_CARD_USER_IRQ_ENABLE_OFFSET / 4)}) line_enable <= set_data[15:0];
+    if (set_lines) line_enable <= set_data[15:0];
   end
 
   // ---- masks as the table's, pending bits

@@ -8,7 +8,7 @@
 //
 // The read port has one owner at a time: `job` (tp_interrupts) has it in the cycles that it takes, the host's reads (`ask`, which stays until
 // `ack`) in the others. `q` comes a cycle after its address and stands until the next. `count` writes q + 1 back where q was read, unless
-// `set` or a sweep has the write port: then it is tried again.
+// a word is shown or a sweep has the write port: then it is tried again.
 module tp_pages
   import towpath_pkg::*;
 #(
@@ -43,6 +43,7 @@ module tp_pages
     input  logic [       3:0] word_strb,
     output logic              set,         // `set_data` is written at `set_at`: {page, dword}
     output logic [SPAN+1:0]   set_at,
+    output logic              set_lines,   // ... which is the card's user_irq_enable
     output logic [      31:0] set_data,
     input  logic              job,
     input  logic [SPAN+1:0]   job_at,
@@ -120,6 +121,7 @@ module tp_pages
     logic [1:0] page;
     logic [SPAN-1:0] dword;
   } at_t;
+  localparam at_t LINES = '{page: 2'(TP_PAGE_CARD), dword: SPAN'(TP_CARD_USER_IRQ_ENABLE_OFFSET / 4)};
   at_t sweep, last;
   logic settable, host_sets;
   logic [31:0] value;
@@ -145,11 +147,12 @@ module tp_pages
 
   assign host_sets = word_valid && (&word_strb) && settable;
   assign sweeping = sweep.page == 2'(TP_PAGE_CARD) || sweep.page == 2'(TP_PAGE_MSIX);  // it stops behind them
-  assign counted = count && !host_sets && !sweeping;
+  assign counted = count && !word_valid && !sweeping;
   assign set = host_sets || sweeping;
+  assign set_lines = host_sets ? {word_page, word_offset[SPAN+1:2]} == LINES : sweeping && sweep == LINES;
   assign set_at = host_sets ? {word_page, word_offset[SPAN+1:2]} : sweeping ? sweep : last;
-  assign set_data = host_sets ? word_data : sweeping ? at_reset(sweep) : q;
-  assign value = set_data + 32'(counted);
+  assign set_data = host_sets ? word_data : at_reset(sweep);
+  assign value = set ? set_data : q + 1'b1;
 
   always_ff @(posedge clk) begin
     if (rst || clear) sweep <= '{page: 2'(TP_PAGE_CARD), dword: '0};

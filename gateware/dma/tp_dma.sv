@@ -454,9 +454,9 @@ module tp_dma
   );
 
   // ------------------------------------------------------------------------------------------------ reads
-  logic tag_valid, tag_take, free_valid, give_up_valid, hold, overdue_valid, overdue_ready, overdue_link, packet_valid;
-  logic [TW-1:0] tag, free_tag, overdue_tag, packet_tag;
-  logic [TAGS-1:0] busy, in_quarantine;
+  logic tag_valid, tag_take, look_out, look_lap, quiet, free_valid, free_late, give_up_valid;
+  logic hold, overdue_valid, overdue_ready, overdue_link;
+  logic [TW-1:0] tag, look_tag, free_tag, overdue_tag;
   logic [TW:0] quarantine_count;
   logic [CONTEXT-1:0] note_context;
   logic [12:0] note_bytes;
@@ -473,17 +473,17 @@ module tp_dma
       .valid(tag_valid),
       .tag,
       .take(tag_take),
+      .look_tag,
+      .look_out,
+      .look_lap,
+      .quiet,
       .free_valid,
-      .free_tag,
+      .free_late,
       .give_up_valid,
-      .give_up_tag(free_tag),
-      .busy,
-      .quarantined(in_quarantine),
+      .free_tag,
       .count(quarantine_count),
       .shown_valid(tx_read_valid),
       .shown_tag(tx_read_hdr.tag[TW-1:0]),
-      .landing_valid(packet_valid),
-      .landing_tag(packet_tag),
       .overdue_valid,
       .overdue_ready,
       .overdue_tag,
@@ -603,17 +603,18 @@ module tp_dma
       .note_context,
       .note_bytes,
       .note_low,
-      .busy,
-      .quarantined(in_quarantine),
+      .look_tag,
+      .look_out,
+      .look_lap,
+      .quiet,
       .free_valid,
+      .free_late,
       .give_up_valid,
       .free_tag,
       .overdue_valid,
       .overdue_ready,
       .overdue_tag,
       .overdue_link,
-      .packet_valid,
-      .packet_tag,
       .event_valid,
       .event_code,
       .inject_valid,

@@ -222,17 +222,18 @@ module tp_ring
     for (int c = CHANNELS - 1; c >= 0; c--) if (wanted[c]) lowest = CW'(c);
   endfunction
 
-  logic [CHANNELS-1:0] pick, clearable;
+  logic [CHANNELS-1:0] offered, pick, clearable;
   logic take;
   tp_round_robin #(
       .N(CHANNELS)
   ) i_turn (
       .clk,
       .rst,
-      .request(entry_valid),
+      .request(offered),
       .take(take),
       .grant(pick)
   );
+  always_ff @(posedge clk) offered <= entry_valid;  // an offer may be withdrawn: LOG2 looks again
   assign clearable = clear_wanted & ~resetting;
 
   tp_completion_t e;                        // the entry in hand
@@ -244,7 +245,7 @@ module tp_ring
   // A count is not read before the entries that it counts have left, unless nothing can leave.
   logic read_now;
   assign read_now = read_wanted && ((!e_full && !leaving[0]) || !mastering);
-  assign take = state == IDLE && !(|clearable) && !(|arm_wanted) && !(|alarm_wanted) && !read_now && !e_full && |entry_valid;
+  assign take = state == IDLE && !(|clearable) && !(|arm_wanted) && !(|alarm_wanted) && !read_now && !e_full && |offered;
   logic looking;  // an entry is being gathered
   assign looking = state == BASE || state == LOG2 || state == PLACE;
   always_comb

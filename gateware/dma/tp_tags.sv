@@ -6,41 +6,47 @@
 // the link goes down, or after `quarantine` completion timeouts. When the link goes down every read that is out is overdue at once.
 //
 // A sweep over all tags follows every tick of half a timeout and adds 1 to the age of each; a read that is 2 old is overdue, so after one
-// to one and a half timeouts. Ages stand in a small RAM with one writer at a time: a sweep pauses while a tag is handed out.
+// to one and a half timeouts. The landing is then told of it, which ends the read unless something has ended it before: in either case the tag
+// is in quarantine from then on, and its age begins anew.
 //
-// Promises: a tag handed out is not handed out again before it is freed; nothing but `rst` empties the quarantine early. After reset TAGS
-// cycles pass until all are in the pool. While `hold`, ask for nothing: the pool is not full yet, the landing needs a free cycle, or the link went down.
+// What is known of a tag stands in small RAMs with one writer each. A tag is out while its two laps differ: one is turned when it is handed out, the
+// other follows when it is put back. The lap also tells the landing what belongs to an earlier read of the same tag. After reset a first sweep
+// puts every tag back, and tells the landing of each, so that nothing of before counts.
+//
+// Promises: a tag handed out is not handed out again before it is freed; nothing but `rst` empties the quarantine early. After reset
+// TAGS cycles without a packet pass until all are in the pool. While `hold`, ask for nothing: the pool is not full yet, the landing needs a free
+// cycle, or the link went down.
 module tp_tags #(
-    parameter int TAGS = 32,              // a power of two, 8 to 256
+    parameter int TAGS = 32,              // a power of two, 2 to 256
     parameter int CORE_CLOCK_KHZ = 250000,
     localparam int TW = $clog2(TAGS)
 ) (
-    input  logic            clk,
-    input  logic            rst,
-    input  logic [3:0]      completion_timeout,  // Device Control 2 (PCI Express Base Specification, 7.5.3.16); all ones: never
-    input  logic            link_up,
-    input  logic [7:0]      quarantine,          // 0: until the answer comes or the link goes down
-    output logic            valid,               // a tag is free
-    output logic [TW-1:0]   tag,
-    input  logic            take,
-    input  logic            free_valid,          // the last of its answer has come
-    input  logic [TW-1:0]   free_tag,
-    input  logic            give_up_valid,       // its read has ended, its answer may still come
-    input  logic [TW-1:0]   give_up_tag,
-    output logic [TAGS-1:0] busy,                // out, in quarantine too
-    output logic [TAGS-1:0] quarantined,
-    output logic [TW:0]     count,               // in quarantine
-    input  logic            shown_valid,         // this read is shown to the link and not taken: it may still go out
-    input  logic [TW-1:0]   shown_tag,
-    input  logic            landing_valid,       // a packet under this tag is half way in
-    input  logic [TW-1:0]   landing_tag,
-    output logic            overdue_valid,
-    input  logic            overdue_ready,       // its read ends: `give_up` follows, unless the answer has come after all
-    output logic [TW-1:0]   overdue_tag,
-    output logic            overdue_link,        // because the link went down
-    output logic            hold
+    input  logic          clk,
+    input  logic          rst,
+    input  logic [3:0]    completion_timeout,  // Device Control 2 (PCI Express Base Specification, 7.5.3.16); all ones: never
+    input  logic          link_up,
+    input  logic [7:0]    quarantine,          // 0: until the answer comes or the link goes down
+    output logic          valid,               // a tag is free
+    output logic [TW-1:0] tag,
+    input  logic          take,
+    input  logic [TW-1:0] look_tag,
+    output logic          look_out,            // this tag is out, be it in quarantine: two cycles after `take` and later
+    output logic          look_lap,            // another one each time it is handed out
+    input  logic          quiet,               // no packet is in hand or half way in, nor was a cycle ago: tags may leave quarantine
+    input  logic          free_valid,          // the last of its answer has come; only when not quiet
+    input  logic          free_late,           // ... and it was in quarantine
+    input  logic          give_up_valid,       // its read has ended, its answer may still come
+    input  logic [TW-1:0] free_tag,
+    output logic [TW:0]   count,               // in quarantine
+    input  logic          shown_valid,         // this read is shown to the link and not taken: it may still go out
+    input  logic [TW-1:0] shown_tag,
+    output logic          overdue_valid,
+    input  logic          overdue_ready,       // its read ends: `give_up` follows, unless the answer has come after all
+    output logic [TW-1:0] overdue_tag,
+    output logic          overdue_link,        // because the link went down
+    output logic          hold
 );
-  if (TAGS < 8 || TAGS > 256 || (TAGS & (TAGS - 1)) != 0) $error("%m: TAGS %0d: use a power of two from 8 to 256", TAGS);
+  if (TAGS < 2 || TAGS > 256 || (TAGS & (TAGS - 1)) != 0) $error("%m: TAGS %0d: use a power of two from 2 to 256", TAGS);
 
   // ------------------------------------------------------------------------------------------------ time
   // Half a timeout is 33 us times a power of two: so each code's timeout lies inside the range that the specification gives for it.
@@ -48,81 +54,120 @@ module tp_tags #(
   localparam int UW = $clog2(UNIT);
   logic [UW-1:0] unit;
   logic [17:0] spans, mask;
-  logic tick, timed;
-  always_comb begin
-    timed = 1'b1;
+  logic unit_over, tick, timed;
+  always_ff @(posedge clk) begin
+    timed <= 1'b1;
     case (completion_timeout)
-      4'h0, 4'h5: mask = 18'h000ff;         // 17 to 25 ms
-      4'h1: mask = 18'h00000;               // 66 to 99 us
-      4'h2: mask = 18'h0003f;               // 4.2 to 6.3 ms
-      4'h6: mask = 18'h003ff;               // 68 to 101 ms
-      4'h9: mask = 18'h00fff;               // 270 to 405 ms
-      4'ha: mask = 18'h03fff;               // 1.1 to 1.6 s
-      4'hd: mask = 18'h0ffff;               // 4.3 to 6.5 s
-      4'he: mask = 18'h3ffff;               // 17 to 26 s
+      4'h0, 4'h5: mask <= 18'h000ff;        // 17 to 25 ms
+      4'h1: mask <= 18'h00000;              // 66 to 99 us
+      4'h2: mask <= 18'h0003f;              // 4.2 to 6.3 ms
+      4'h6: mask <= 18'h003ff;              // 68 to 101 ms
+      4'h9: mask <= 18'h00fff;              // 270 to 405 ms
+      4'ha: mask <= 18'h03fff;              // 1.1 to 1.6 s
+      4'hd: mask <= 18'h0ffff;              // 4.3 to 6.5 s
+      4'he: mask <= 18'h3ffff;              // 17 to 26 s
       default: begin
-        mask = '1;
-        timed = 1'b0;
+        mask <= '1;
+        timed <= 1'b0;
       end
     endcase
   end
   always_ff @(posedge clk) begin
-    unit <= unit == '0 ? UW'(UNIT - 1) : unit - 1'b1;
-    if (unit == '0) spans <= spans + 1'b1;
-    tick <= unit == '0 && (spans & mask) == '0;
+    unit <= unit + 1'b1;
+    unit_over <= unit == UW'(UNIT - 2);
+    if (unit_over) begin
+      unit <= '0;
+      spans <= spans + 1'b1;
+    end
+    tick <= unit_over && (spans & mask) == '0;
     if (rst) begin
       unit <= '0;
+      unit_over <= 1'b0;
       spans <= '0;
       tick <= 1'b0;
     end
   end
 
-  logic [TW:0] fill;  // counts up while the pool is filled for the first time
+  // ------------------------------------------------------------------------------------------------ what is out
+  logic took;                               // a tag was handed out in the cycle before
+  logic [TW-1:0] took_tag;
+  logic put;
+  logic [TW-1:0] put_tag;
+  logic [TW-1:0] at;                        // where the sweep is
+  logic out_laps[TAGS];
+  logic back_laps[TAGS];
   logic filling;
-  assign filling = !fill[TW];
+  logic at_out;
+  always_ff @(posedge clk) begin
+    took <= take && !rst;
+    took_tag <= tag;
+    if (took) out_laps[took_tag] <= !out_laps[took_tag];
+    if (put) back_laps[put_tag] <= out_laps[put_tag];
+  end
+  initial for (int i = 0; i < TAGS; i++) out_laps[i] = 1'b0;  // not unknown; either will do
+  assign look_lap = out_laps[look_tag];
+  assign look_out = look_lap != back_laps[look_tag] && !filling;
+  assign at_out = out_laps[at] != back_laps[at];
 
   // ------------------------------------------------------------------------------------------------ sweep
-  localparam int AW = 10;  // of an age: 2 * 255 + 3 and more fit
-  logic [AW-1:0] ages[TAGS];
-  logic [AW-1:0] age;
+  localparam int AW = 10;  // of an age: 2 * 255 + 2 fit, and count no further
+  typedef struct packed {
+    logic          told;                    // overdue, and the landing knows: in quarantine
+    logic [AW-1:0] age;
+  } row_t;
+  row_t rows[TAGS];
+  row_t row;
   logic sweeping, was_up;
+  logic seen, late, spent;  // the row was looked at in the cycle before; its read is overdue, its quarantine over
   logic dead;                               // the link went down: one sweep gives up every read, a second one empties the quarantine
   logic second;
-  logic [TW-1:0] at;
-  logic late, spent, step, release_valid;
-  assign age = ages[at];
-  assign late = sweeping && busy[at] && !quarantined[at] && (dead || (timed && age >= AW'(2)));
-  assign spent = sweeping && quarantined[at] && !(shown_valid && shown_tag == at) && !(landing_valid && landing_tag == at) &&
-                 ((dead && second) || (quarantine != 0 && age[AW-1:1] > (AW - 1)'(quarantine)));
-  assign overdue_valid = late && !take;
+  logic look, step, release_valid;
+  assign row = rows[at];
+  assign look = sweeping && !step && !took;
+  assign overdue_valid = filling || (late && !took);
   assign overdue_tag = at;
   assign overdue_link = dead;
-  assign release_valid = spent && !free_valid;
-  assign step = sweeping && !take && (late ? overdue_ready : !spent || !free_valid);
+  assign release_valid = spent && quiet && !took && !(shown_valid && shown_tag == at);
+  always_comb begin
+    if (filling || late) step = overdue_ready;
+    else step = seen && (quiet || !spent);
+    if (took && !filling) step = 1'b0;
+  end
 
   always_ff @(posedge clk) begin
-    if (take) ages[tag] <= '0;
-    else if (sweeping) ages[at] <= late ? (overdue_ready ? '0 : age) : age == '1 || !step ? age : age + 1'b1;
+    if (took) rows[took_tag] <= '0;
+    else if (step) rows[at] <= late ? '{told: 1'b1, age: '0} : '{told: row.told, age: row.age + AW'(!row.age[AW-1])};
   end
   always_ff @(posedge clk) begin
-    hold <= late || dead || !link_up || filling;
+    hold <= late || spent || dead || !link_up || filling;
     was_up <= link_up;
+    seen <= look;
+    late <= look && at_out && !row.told && (dead || (timed && row.age >= AW'(2)));
+    spent <= look && at_out && row.told && ((dead && second) || (quarantine != '0 && row.age[AW-1:1] > (AW - 1)'(quarantine)));
     if (step) begin
       at <= at + 1'b1;
       if (&at) begin
+        filling <= 1'b0;
         sweeping <= dead && !second;
         dead <= dead && !second;
         second <= dead && !second;
       end
     end
-    if (tick && !sweeping) sweeping <= 1'b1;
-    if (was_up && !link_up) begin
+    if (tick && !filling) sweeping <= 1'b1;
+    if (was_up && !link_up && !filling) begin
       sweeping <= 1'b1;
       dead <= 1'b1;
       second <= 1'b0;
+      seen <= 1'b0;
+      late <= 1'b0;
+      spent <= 1'b0;
       at <= '0;
     end
     if (rst) begin
+      filling <= 1'b1;
+      seen <= 1'b0;
+      late <= 1'b0;
+      spent <= 1'b0;
       sweeping <= 1'b0;
       dead <= 1'b0;
       second <= 1'b0;
@@ -133,11 +178,9 @@ module tp_tags #(
   end
 
   // ------------------------------------------------------------------------------------------------ pool
-  logic put_ready, put;
-  logic [TW-1:0] put_tag;
-  assign put = free_valid || release_valid;
-  assign put_tag = free_valid ? free_tag : at;
-
+  logic put_ready;
+  assign put = free_valid || release_valid || (filling && overdue_ready && !rst);
+  assign put_tag = filling || quiet ? at : free_tag;
   tp_fifo #(
       .WIDTH(TW),
       .DEPTH(TAGS)
@@ -145,34 +188,29 @@ module tp_tags #(
       .clk,
       .rst,
       .clear(1'b0),
-      .in_valid(filling || put),
+      .in_valid(put),
       .in_ready(put_ready),
-      .in_data(filling ? fill[TW-1:0] : put_tag),
+      .in_data(put_tag),
       .out_valid(valid),
       .out_ready(take),
       .out_data(tag),
       .count()
   );
 
+  logic one_more, one_less;
   always_ff @(posedge clk) begin
-    if (filling) fill <= fill + 1'b1;
-    if (take && valid) busy[tag] <= 1'b1;
-    if (give_up_valid) quarantined[give_up_tag] <= 1'b1;
-    if (put) begin
-      busy[put_tag] <= 1'b0;
-      quarantined[put_tag] <= 1'b0;
-    end
-    count <= count + (TW + 1)'(give_up_valid) - (TW + 1)'(put && quarantined[put_tag]);
+    one_more <= give_up_valid;
+    one_less <= (free_valid && free_late) || release_valid;
+    count <= count + (TW + 1)'(one_more) - (TW + 1)'(one_less);
     if (rst) begin
-      fill <= '0;
-      busy <= '0;
-      quarantined <= '0;
+      one_more <= 1'b0;
+      one_less <= 1'b0;
       count <= '0;
     end else begin
-      assert (!put || (busy[put_tag] && put_ready))
+      assert (!put || put_ready)
       else $error("%m: tag %0d freed twice", put_tag);
-      assert (!give_up_valid || (busy[give_up_tag] && !quarantined[give_up_tag]))
-      else $error("%m: tag %0d given up twice", give_up_tag);
+      assert (!(free_valid && quiet))
+      else $error("%m: tag %0d freed without a packet", free_tag);
     end
   end
 endmodule

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// tp_tags: a tag that is handed out is not out; each tag is out or in the pool once; only what is out is overdue or in quarantine; a tag
-// leaves quarantine without its answer only if the link went down meanwhile or the host allowed it (`quarantine` not 0); one that is
-// still shown to the link, or half way in, never does.
-// Assumed: as tp_landing is proved to do, only tags that are out are freed or given up, and given up once; nothing is taken while `hold`
-// (tp_read_issue).
+// tp_tags: a tag that is handed out is not out; each tag is out or in the pool once; only what is out is overdue; a tag leaves quarantine
+// without its answer only if its read was given up, and the link went down meanwhile or the host allowed it (`quarantine` not 0); one that is
+// still shown to the link never does, nor any while a packet is in hand. The lap turns when a tag is handed out, and only then.
+// Assumed: as tp_landing is proved to do, only tags that are out are freed or given up, and given up once; what is overdue has ended two
+// cycles later; nothing is taken while `hold` (tp_read_issue).
 module tp_tags_formal #(
-    parameter int TAGS = 8,
+    parameter int TAGS = 4,
     parameter int CORE_CLOCK_KHZ = 100,
     parameter bit INDUCTION = 1,
     localparam int TW = $clog2(TAGS)
@@ -16,20 +16,19 @@ module tp_tags_formal #(
     input logic link_up,
     input logic [7:0] quarantine,
     input logic take,
+    input logic [TW-1:0] look_tag,
+    input logic quiet,
     input logic free_valid,
-    input logic [TW-1:0] free_tag,
+    input logic free_late,
     input logic give_up_valid,
-    input logic [TW-1:0] give_up_tag,
+    input logic [TW-1:0] free_tag,
     input logic shown_valid,
     input logic [TW-1:0] shown_tag,
-    input logic landing_valid,
-    input logic [TW-1:0] landing_tag,
     input logic overdue_ready,
     input logic [TW-1:0] choose
 );
-  logic valid, overdue_valid, overdue_link, hold;
+  logic valid, look_out, look_lap, overdue_valid, overdue_link, hold;
   logic [TW-1:0] tag, overdue_tag;
-  logic [TAGS-1:0] busy, quarantined;
   logic [TW:0] count;
   tp_tags #(
       .TAGS(TAGS),
@@ -43,17 +42,17 @@ module tp_tags_formal #(
       .valid,
       .tag,
       .take,
+      .look_tag,
+      .look_out,
+      .look_lap,
+      .quiet,
       .free_valid,
-      .free_tag,
+      .free_late,
       .give_up_valid,
-      .give_up_tag,
-      .busy,
-      .quarantined,
+      .free_tag,
       .count,
       .shown_valid,
       .shown_tag,
-      .landing_valid,
-      .landing_tag,
       .overdue_valid,
       .overdue_ready,
       .overdue_tag,
@@ -68,75 +67,137 @@ module tp_tags_formal #(
     if (!started) one <= choose;
   end
 
-  // The watched tag, told from outside: out from its handing out until its answer or its release from quarantine.
-  logic out, given_up, down;  // down: the link went down since it was taken
-  logic taken, up;
-  assign taken = take && valid && tag == one;
+  // Which tags are out, told from outside; and whose read was given up since they were handed out.
+  logic [TAGS-1:0] busy, given_up;
+  logic taken, put;
+  logic [TW-1:0] put_tag;
+  assign taken = take && valid;
+  assign put = free_valid || dut.release_valid;
+  assign put_tag = free_valid ? free_tag : dut.at;
   always_ff @(posedge clk) begin
-    up <= link_up;
+    if (give_up_valid) given_up[free_tag] <= 1'b1;
+    if (put) busy[put_tag] <= 1'b0;
     if (taken) begin
-      out <= 1'b1;
-      given_up <= 1'b0;
-      down <= 1'b0;
+      busy[tag] <= 1'b1;
+      given_up[tag] <= 1'b0;
     end
-    if (up && !link_up) down <= 1'b1;
-    if (give_up_valid && give_up_tag == one) given_up <= 1'b1;
-    if ((free_valid && free_tag == one) || (dut.release_valid && dut.at == one)) out <= 1'b0;
     if (rst) begin
-      up <= 1'b0;
-      out <= 1'b0;
+      busy <= '0;
+      given_up <= '0;
     end
+  end
+  logic down;  // the link went down since the watched tag was handed out
+  logic up;
+  always_ff @(posedge clk) begin
+    up <= link_up && !rst;
+    if (taken && tag == one) down <= 1'b0;
+    if (up && !link_up) down <= 1'b1;
+  end
+  // What was overdue a cycle ago, and two, and has not been freed since.
+  logic overdue1, overdue2;
+  logic [TW-1:0] overdue_tag1, overdue_tag2;
+  always_ff @(posedge clk) begin
+    overdue1 <= overdue_valid && overdue_ready && !dut.filling && busy[overdue_tag] && !(free_valid && free_tag == overdue_tag) && !rst;
+    overdue_tag1 <= overdue_tag;
+    overdue2 <= overdue1 && !(free_valid && free_tag == overdue_tag1) && !rst;
+    overdue_tag2 <= overdue_tag1;
+  end
+  // What was freed or given up a cycle ago; whether the host allowed tags to leave quarantine by time.
+  logic ended1, freed1, allowed1;
+  logic [TW-1:0] freed_tag1;
+  always_ff @(posedge clk) begin
+    ended1 <= (free_valid || give_up_valid) && !rst;
+    freed1 <= free_valid && !rst;
+    freed_tag1 <= free_tag;
+    allowed1 <= quarantine != '0;
+  end
+  // Tags show as out one cycle after they were taken.
+  logic lately;
+  logic [TW-1:0] lately_tag;
+  always_ff @(posedge clk) begin
+    lately <= taken && !rst;
+    lately_tag <= tag;
+  end
+  logic [TAGS-1:0] shows;
+  always_comb begin
+    shows = busy;
+    if (lately) shows[lately_tag] = 1'b0;
   end
 
   always_comb begin
     if (!started) assume (rst);
     assume (!take || (valid && !hold));
     if (started) begin
-      assume (!free_valid || (busy[free_tag]));
-      assume (!give_up_valid || (busy[give_up_tag] && !quarantined[give_up_tag]));
+      if (free_valid) assume (!quiet && shows[free_tag] && free_late == given_up[free_tag] && !dut.filling);
+      if (give_up_valid) assume (shows[free_tag] && !given_up[free_tag]);
       assume (!free_valid || !give_up_valid);
+      assume (!((overdue1 || overdue2 || ended1) && quiet));
+      if (overdue2 && !given_up[overdue_tag2]) assume (free_tag == overdue_tag2 && give_up_valid);
     end
   end
 
+  logic known1 = 1'b0;  // lap1 is from after the first reset
+  logic lap1, turns1;
+  always_ff @(posedge clk) begin
+    known1 <= started;
+    lap1 <= dut.out_laps[one];
+    turns1 <= lately && lately_tag == one;
+  end
+  logic [TAGS-1:0] quarantined;
+  assign quarantined = busy & given_up;
+
   always_comb
     if (started && !rst) begin
-      assert (!valid || tag != one || !busy[one]);
-      assert (!taken || !out);
-      assert (busy[one] == out && quarantined[one] == (out && given_up));
-      assert (!overdue_valid || (busy[overdue_tag] && !quarantined[overdue_tag]));
-      assert (!(dut.release_valid && dut.at == one) || (out && given_up && (down || quarantine != 0)));
-      assert (!(dut.release_valid && dut.at == one) || (!(shown_valid && shown_tag == one) && !(landing_valid && landing_tag == one)));
-      assert (32'(count) == $countones(quarantined));
-      assert (!(dut.filling || dut.put) || dut.put_ready);
+      assert (!valid || !busy[tag]);
+      assert (look_out == (shows[look_tag] && !dut.filling));
+      assert (!known1 || (dut.out_laps[one] != lap1) == turns1);
+      assert (dut.filling || !overdue_valid || busy[overdue_tag] || (freed1 && freed_tag1 == overdue_tag));
+      assert (!dut.release_valid || (quiet && busy[dut.at] && given_up[dut.at] && !(shown_valid && shown_tag == dut.at)));
+      assert (!(dut.release_valid && dut.at == one) || down || allowed1);
+      assert (32'(count) + 32'(dut.one_more) - 32'(dut.one_less) == $countones(quarantined));
+      assert (!dut.put || dut.put_ready);
       cover (dut.release_valid && dut.at == one && down);
-      cover (taken && $countones(busy) == 2);
-      cover (free_valid && free_tag == one && given_up);
+      cover (taken && busy != '0);
+      cover (free_valid && free_tag == one && free_late);
     end
 
   if (INDUCTION) begin : g_induction
     // How often each tag stands in the pool.
     logic [TAGS-1:0][TW:0] places;
+    logic [TAGS-1:0] filled;
     logic [TW-1:0] place;  // behind the head
     always_comb begin
       places = '0;
       for (int i = 0; i < TAGS; i++) begin
         place = TW'(i) - dut.i_pool.rd[TW-1:0];
         if ({1'b0, place} < dut.i_pool.count) places[dut.i_pool.mem[i]] += 1'b1;
+        filled[i] = !dut.filling || 32'(dut.at) > i;
       end
     end
     always_comb
       if (started) begin
         assert (dut.i_pool.count <= (TW + 1)'(TAGS));
-        assert (32'(dut.i_pool.count) + $countones(busy) == 32'(dut.fill));
-        assert (32'(dut.fill) <= TAGS);
+        assert (32'(dut.i_pool.count) + $countones(busy) == $countones(filled));
         for (int t = 0; t < TAGS; t++) begin
-          assert (places[t] == (TW + 1)'(!busy[t] && 32'(dut.fill) > t));
-          assert (!busy[t] || 32'(dut.fill) > t);
+          assert (places[t] == (TW + 1)'(!busy[t] && filled[t]));
+          assert (!busy[t] || filled[t]);
+          assert (!filled[t] || shows[t] == (dut.out_laps[t] != dut.back_laps[t]));
+          if (shows[t] && dut.rows[t].told)
+            assert (given_up[t] || (overdue1 && 32'(overdue_tag1) == t) || (overdue2 && 32'(overdue_tag2) == t));
         end
-        assert ((quarantined & ~busy) == '0);
-        assert (!dut.filling || (hold && busy == '0));
+        assert (!dut.filling || (hold && busy == '0 && !dut.dead && !dut.sweeping));
+        assert (dut.took == lately && (!lately || (dut.took_tag == lately_tag && busy[lately_tag] && !given_up[lately_tag])));
+        assert (!(overdue1 && overdue2 && overdue_tag1 == overdue_tag2));
+        // What the sweep has seen is still so when it acts, but for a tag that was freed meanwhile.
+        if (dut.late || dut.spent) begin
+          assert (dut.seen && (dut.took || dut.rows[dut.at].told == dut.spent));
+          assert (dut.late != dut.spent);
+          assert (shows[dut.at] || (freed1 && freed_tag1 == dut.at));
+        end
+        if (dut.spent && dut.at == one && shows[one]) assert (down || allowed1);
+        assert (!dut.seen || dut.sweeping);
         assert (dut.was_up == up);
-        assert (!(dut.dead && out) || down);
+        assert (!(dut.dead && busy[one] && !dut.filling) || down);
         assert (!dut.dead || dut.sweeping || rst);
         assert (!dut.second || dut.dead);
         assert (!dut.dead || hold || !link_up);

@@ -107,8 +107,8 @@ fn a_quarantine_that_is_none_is_noticed() {
         STORMS,
         "quarantine",
         "gateware/dma/tp_landing.sv",
-        "assign free_valid = s_valid && s_last && out && final_packet && !s_overdue && !(known && bad);",
-        "assign free_valid = finished || (s_valid && s_last && out && final_packet && !s_overdue);",
+        "assign free_valid = c_valid && c_last && out && !c_overdue && !(c_ok && c_short) && !(known && bad);",
+        "assign free_valid = c_valid && c_last && (known ? ends : out && !c_overdue && !(c_ok && c_short));",
     );
     assert!(verdict(&said).contains("is still in flight"), "{}", verdict(&said));
 }
@@ -116,7 +116,12 @@ fn a_quarantine_that_is_none_is_noticed() {
 /// A completion's byte count is taken for what it says.
 #[test]
 fn a_byte_count_that_nobody_checks_is_noticed() {
-    let said =
-        with_fault(STORMS, "count", "gateware/dma/tp_landing.sv", "(s_hdr.byte_count != bytes || s_hdr.lower_addr", "(s_hdr.lower_addr");
+    let said = with_fault(
+        STORMS,
+        "count",
+        "gateware/dma/tp_landing.sv",
+        "assign match = c_match && c_before == {1'b0, c_gone} && c_odd == c_gone[0];",
+        "assign match = c_match;",
+    );
     assert_ne!(verdict(&said), "nothing was noticed");
 }
