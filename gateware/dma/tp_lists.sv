@@ -67,7 +67,7 @@ module tp_lists
   assign is_chain = e.control.chain;
   assign is_last = e.control.last && !is_chain;
   assign keep = entry_valid && lives && !is_chain;
-  assign hold = entry_valid && lives && is_chain;
+  assign hold = entry_valid && is_chain;  // whether the entry counts shows too late in the cycle
 
   // ------------------------------------------------------------------------------------------------ pieces
   logic [96:0] pieces[2**(CW+PW)];
@@ -122,7 +122,7 @@ module tp_lists
     end
   end
   always_ff @(posedge clk) begin
-    if (start != '0 || choose || hold) tables[table_at] <= next;
+    if (start != '0 || choose || (hold && lives)) tables[table_at] <= next;
     // A fetch that is not needed any more is withdrawn.
     if (fetch_grant || !need[fetch_channel]) picked <= 1'b0;
     if (choose) begin
