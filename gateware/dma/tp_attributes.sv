@@ -12,7 +12,7 @@ module tp_attributes #(
     input logic clear,
 
     input  logic             in_valid,
-    output logic             in_ready,
+    output logic             in_ready,      // as it was a cycle ago, when there was room for one more
     input  logic [WIDTH-1:0] in_data,
     input  logic             show,          // only when there is one
     input  logic             pop,           // with show
@@ -22,10 +22,10 @@ module tp_attributes #(
   logic [WIDTH-1:0] mem[2*DEPTH];
   initial for (int i = 0; i < 2 * DEPTH; i++) mem[i] = '0;
 
-  assign in_ready = wr != {~rd[AW], rd[AW-1:0]};
   assign out_data = mem[{!show, rd[AW-1:0]}];
   always_ff @(posedge clk) if (in_valid && in_ready) mem[{1'b0, wr[AW-1:0]}] <= in_data;
   always_ff @(posedge clk) begin
+    in_ready <= (AW + 1)'(wr - rd) < (AW + 1)'(DEPTH - 1) && !rst;
     if (in_valid && in_ready) wr <= wr + 1'b1;
     if (pop) rd <= rd + 1'b1;
     if (rst || clear) begin

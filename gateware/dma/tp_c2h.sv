@@ -94,7 +94,8 @@ module tp_c2h
       if (lanes[(1<<k)-1]) lanes >>= 1 << k;
     end
   end
-  assign full = wr[BW-1:KW] == freed[BW-1:KW] && wr[BW] != freed[BW];
+  // As it was a cycle ago, when there was room for one more.
+  always_ff @(posedge clk) full <= (BW + 1 - KW)'(wr - freed) >= (BW + 1 - KW)'(SENDING_BYTES / KEEP - 1);
   assign tready = !full && ends_ready && (begun_in || !waiting) && !flush;
   assign accept = tvalid && tready;
   assign beat_valid = accept;

@@ -270,7 +270,7 @@ module tp_dma
   logic [CW-1:0] list_channel, fetch_channel;
   logic [127:0] list_entry;
   logic [7:0] list_status;
-  logic [CHANNELS-1:0] push_accept, row_want, row_grant, row_valid;
+  logic [CHANNELS-1:0] push_accept, row_want, row_grant, row_there, row_valid;
   logic [CHANNELS-1:0][QW-1:0] push_at, row_want_at;
   logic [128:0] row;
   logic [31:0] row_more;
@@ -299,6 +299,7 @@ module tp_dma
       .want(row_want),
       .want_at(row_want_at),
       .grant(row_grant),
+      .row_there,
       .row_valid,
       .row,
       .row_more,
@@ -313,6 +314,7 @@ module tp_dma
   ) i_lists (
       .clk,
       .rst,
+      .row_there,
       .start(list_start),
       .start_addr(row[63:0]),
       .stop(list_stop),
@@ -427,11 +429,13 @@ module tp_dma
       .max_read(cfg.max_read),
       .max_payload(cfg.max_payload),
       .read_log2,
-      .row_valid(cut_row),
+      .row_valid,
+      .row_cut(cut_row),
       .row_list,
       .row_addr(row[63:0]),
       .row_more,
-      .piece_valid(cut_piece),
+      .piece_valid,
+      .piece_cut(cut_piece),
       .piece_empty,
       .piece_addr,
       .piece_more,

@@ -154,13 +154,14 @@ module tp_front
   logic sound;                            // the row that comes is of a descriptor whose bytes are to be moved
   logic p_none;                           // nothing is left of the piece, or it has not come
   logic cutting;                          // a cut is on its way
+  logic halted;                           // list_stop, a cycle late: one more cut does no harm
   logic [1:0] held;                       // plans that wait
   logic done;                             // all bytes of the descriptor were taken
   assign sound = pop && !row_prefix && !head_torn && !stopping && !row_malformed && (INLINE || !row_inline);
   assign list_start = sound && row_list;
   assign cut_row = sound && !row_inline && !row_empty;
   assign cut_piece = piece_valid && is_list && !list_stop;  // one may still come when nobody wants it any more
-  assign cut_want = !p_none && !cutting && !held[1] && !list_stop;
+  assign cut_want = !p_none && !cutting && !held[1] && !halted;
   assign plan_at = p_at ^ held[0];
   assign p_valid = held != '0;
   assign p_last = plan_none && !held[1];
@@ -192,6 +193,7 @@ module tp_front
       plan_none <= plan_last;
       plan_known <= 1'b1;
     end
+    halted <= list_stop;
     cutting <= (cut_row && !row_list) || (cut_piece && !piece_empty) || cut_grant;
     if (short_list) begin
       own_status <= list_status != 0 ? list_status : TP_STATUS_MALFORMED;

@@ -122,8 +122,8 @@ module tp_h2c
 
   slot_t slots[SLOTS];
   logic [SW:0] issue_at, retire_at, stream_at;
-  logic slot_free;
-  assign slot_free = (SW + 1)'(issue_at - stream_at) != (SW + 1)'(SLOTS);
+  logic slot_free;  // as it was a cycle ago, when there was one more
+  always_ff @(posedge clk) slot_free <= (SW + 1)'(issue_at - stream_at) < (SW + 1)'(SLOTS - 1) && !rst;
 
   // ------------------------------------------------------------------------------------------------ issue
   // What is read is cut by tp_plan so that it can land in rows. Room is counted in blocks of a completion boundary. A word of an inline message
@@ -183,6 +183,9 @@ module tp_h2c
   // soon as there is one, before anything else that needs a slot.
   logic owed, owed_end;
   logic slot_put, reserve;
+  logic close, close_owed;  // there is a slot for it
+  assign close = slot_free && (open || attributes_ready);
+  assign close_owed = owed && slot_free;
   slot_t slot_new;
   always_comb begin
     slot_put = 1'b0;
@@ -204,7 +207,7 @@ module tp_h2c
         take = copied && now_all;
       end
       EMPTY: begin
-        slot_put = slot_free && (open || attributes_ready);
+        slot_put = close;
         slot_new.plain = 1'b1;
         slot_new.empty = 1'b1;
         slot_new.broken = d_broken;
@@ -215,7 +218,7 @@ module tp_h2c
       default: ;
     endcase
     if (owed) begin
-      slot_put = slot_free;
+      slot_put = close_owed;
       slot_new = '{plain: 1'b1, empty: 1'b1, broken: 1'b1, last: 1'b1, first: 1'b0, skew: 2'b00, bytes: '0};
     end
   end
@@ -228,7 +231,7 @@ module tp_h2c
   always_ff @(posedge clk) begin
     case (state)
       LOOK:
-      if (d_valid && !slot_put && (!owed || stopping)) begin
+      if (d_valid && !close_owed && (!owed || stopping)) begin
         if (d_over) begin
           // A descriptor of no bytes with `end` ends the message by itself.
           // One that broke leaves a message which the core must not take for whole.
@@ -240,12 +243,12 @@ module tp_h2c
       ASK: if (grant || stopping) state <= LOOK;
       COPY: if (copied ? now_all : stopping) state <= LOOK;
       EMPTY:
-      if (owed && slot_put) begin
+      if (close_owed) begin
         state <= LOOK;                      // that closed the message before: this one may not be open at all
-      end else if (slot_put || stopping) begin
+      end else if (close || stopping) begin
         state <= END;
-        given_up <= !slot_put && !d_broken;
-        if (!slot_put && d_broken) begin
+        given_up <= !close && !d_broken;
+        if (!close && d_broken) begin
           owed <= 1'b1;
           owed_end <= d_end || (owed && owed_end);
         end

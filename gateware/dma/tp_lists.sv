@@ -19,7 +19,8 @@ module tp_lists
     input logic clk,
     input logic rst,
 
-    input logic [CHANNELS-1:0] start,       // a pulse, one channel at a time; only when idle
+    input logic [CHANNELS-1:0] row_there,   // a list of this channel may start
+    input logic [CHANNELS-1:0] start,       // it does; only when idle
     input logic [63:0]         start_addr,
     input logic [CHANNELS-1:0] stop,
     input logic [CHANNELS-1:0] finish,
@@ -102,20 +103,20 @@ module tp_lists
       .take(choose),
       .grant(pick)
   );
-  assign choose = !picked && start == '0 && !hold && need != '0;
+  assign choose = !picked && row_there == '0 && !hold && need != '0;
   assign pick_channel = number(pick);
-  assign fetch_valid = picked && need[fetch_channel];
+  assign fetch_valid = picked;
   assign fetch_bytes = 7'd64 - {1'b0, fetch_addr[5:4], 4'b0};
 
   logic [59:0] next;
   logic [CW-1:0] table_at;
   always_comb begin
-    if (start != '0) begin
-      table_at = number(start);
-      next = start_addr[63:4];
-    end else if (hold) begin
+    if (hold) begin
       table_at = entry_channel;
       next = e.address[63:4];
+    end else if (row_there != '0) begin
+      table_at = number(row_there);
+      next = start_addr[63:4];
     end else begin
       table_at = pick_channel;
       next = {tables[pick_channel][59:2] + 1'b1, 2'b00};
@@ -139,13 +140,12 @@ module tp_lists
     assign fetched = fetch_grant && fetch_channel == CW'(c);
     assign waiting = wr[c] != rd[c];
     assign over[c] = ended[c] && !waiting && !pending[c] && !piece_valid[c];
-    assign quiet[c] = !pending[c] && !need[c];
+    assign quiet[c] = !pending[c] && !need[c] && !(picked && fetch_channel == CW'(c));
     always_ff @(posedge clk) begin
       need[c] <= active[c] && !ended[c] && !pending[c] && !fetched && !stop[c] && (PW + 1)'(wr[c] - rd[c]) <= (PW + 1)'(PIECES - 4);
       if (start[c]) begin
         active[c] <= 1'b1;
         ended[c] <= 1'b0;
-        skip[c] <= 1'b0;
         status[c] <= '0;
       end
       if (fetched) begin

@@ -30,12 +30,14 @@ module tp_plan
     input  logic [2:0] max_payload,
     output logic [3:0] read_log2,             // of the longest read
 
-    // A row or a piece is cut as it comes; they never come together.
-    input  logic [CHANNELS-1:0] row_valid,    // of a direct descriptor, or of a list: then only its length is noted
+    // A row or a piece is cut as it comes, if it is to be; they never come together.
+    input  logic [CHANNELS-1:0] row_valid,
+    input  logic [CHANNELS-1:0] row_cut,      // with row_valid: of a direct descriptor, or of a list: then only its length is noted
     input  logic                row_list,
     input  logic [63:0]         row_addr,
     input  logic [31:0]         row_more,
     input  logic [CHANNELS-1:0] piece_valid,
+    input  logic [CHANNELS-1:0] piece_cut,    // with piece_valid
     input  logic                piece_empty,
     input  logic [63:0]         piece_addr,
     input  logic [31:0]         piece_more,
@@ -120,9 +122,11 @@ module tp_plan
   logic [63:0] b_addr;
   logic [31:0] b_more, b_left;
   always_ff @(posedge clk) begin
-    b_valid <= (row_now && row_list) || (piece_now && piece_empty) || rst ? '0 : a_channels;
-    b_cut <= (row_now && !row_list) || (piece_now && !piece_empty) || grant != '0;
-    b_note <= row_now && row_list && !rst;
+    if (row_now) b_valid <= row_list ? '0 : row_cut;
+    else if (piece_now) b_valid <= piece_empty ? '0 : piece_cut;
+    else b_valid <= pick;
+    b_cut <= row_now ? |row_cut && !row_list : piece_now ? |piece_cut && !piece_empty : |want;
+    b_note <= |row_cut && row_list && !rst;
     b_channel <= a_channel;
     b_read <= 32'(a_channel) < H2C;
     if (row_now) begin
@@ -138,7 +142,10 @@ module tp_plan
       {b_last, b_more} <= pieces[a_read];
       b_left <= a_left;
     end
-    if (rst) b_cut <= 1'b0;
+    if (rst) begin
+      b_valid <= '0;
+      b_cut <= 1'b0;
+    end
   end
 
   logic [11:0] mask, room;  // room: from here to the cut

@@ -26,6 +26,7 @@ module tp_store
     input  logic [CHANNELS-1:0]         want,
     input  logic [CHANNELS-1:0][RW-1:0] want_at,
     output logic [CHANNELS-1:0]         grant,
+    output logic [CHANNELS-1:0]         row_there,      // a row comes, now or when `hold` ends
     output logic [CHANNELS-1:0]         row_valid,
     output logic [128:0]                row,
     output logic [31:0]                 row_more,       // its length, less one
@@ -63,6 +64,7 @@ module tp_store
   // verilator lint_on UNUSEDSIGNAL
   assign d = found[127:0];
   assign row_valid = hold ? '0 : shown;
+  assign row_there = shown;
   always_ff @(posedge clk) begin
     if (!hold) begin
       found <= rows[{channel, want_at[channel]}];

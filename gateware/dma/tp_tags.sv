@@ -181,6 +181,8 @@ module tp_tags #(
   logic put_ready;
   assign put = free_valid || release_valid || (filling && overdue_ready && !rst);
   assign put_tag = filling || quiet ? at : free_tag;
+  logic pool_valid;
+  logic [TW:0] pool_count;
   tp_fifo #(
       .WIDTH(TW),
       .DEPTH(TAGS)
@@ -191,11 +193,13 @@ module tp_tags #(
       .in_valid(put),
       .in_ready(put_ready),
       .in_data(put_tag),
-      .out_valid(valid),
+      .out_valid(pool_valid),
       .out_ready(take),
       .out_data(tag),
-      .count()
+      .count(pool_count)
   );
+  // In a register, so that it costs no time in the cycle of a take; a tag that comes back shows a cycle later.
+  always_ff @(posedge clk) valid <= (take ? pool_count > (TW + 1)'(1) : pool_valid) && !rst;
 
   logic one_more, one_less;
   always_ff @(posedge clk) begin

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tp_front with tp_store: no more descriptors are queued, in hand or not completed than QUEUE_DEPTH, whatever the host pushes; each one that was
 // accepted comes in hand once, in its turn and whole, while other channels push and load; a prefix is no descriptor. No more than two
-// plans of it wait, each in a place of its own; it is complete when its last plan was taken; when it finishes no cut is on its way.
+// plans of it wait, each in a place of its own; it is complete when its last plan was taken; none is left when it has finished.
 // Assumed: a reset lasts and an engine that has abandoned a descriptor wants no more of it; it takes only what waits, finishes only what is over, and a completion is told only of what has finished; a cut is
 // answered in the next cycle, a piece comes when one is wanted, the descriptor's last one by one that is also its piece's.
 module tp_front_formal
@@ -67,6 +67,7 @@ module tp_front_formal
       .want({other_want, want}),
       .want_at({other_want_at, want_at}),
       .grant,
+      .row_there(),
       .row_valid,
       .row,
       .row_more,
@@ -215,7 +216,7 @@ module tp_front_formal
       assert (!p_valid || !d_valid || places[p_at]);
       assert (!take || p_last == (plan_none && $countones(places) == 1));
       assert (!d_complete || !d_valid || (plan_none && places == '0 && !plan_valid));
-      assert (!finish || (!plan_valid && !cut_grant && !cut_piece));
+      assert (!finish || (!cut_grant && !cut_piece));
       cover (came && !came_prefix && untold != '0 && queued != '0);
       cover (came && came_prefix);
       cover (error && queued != '0);
@@ -240,7 +241,7 @@ module tp_front_formal
         if (dut.rd == at && store.found_valid[0]) assert (store.found == kept);
         if (dut.rd == at && store.shown[0]) assert (row == kept);
       end
-      assert (!d_over || d_valid);
+      assert (!d_over || (d_valid && dut.halted));
       assert (!dut.is_list || d_valid);
       assert (store.shown == '0 || row_more == row[95:64] - 1'b1);
       assert (plan_valid == dut.cutting || rst);

@@ -16,10 +16,12 @@ module tp_plan_formal
     input logic [2:0] max_payload,
     input logic who,
     input logic [1:0] row_valid,
+    input logic row_wanted,
     input logic row_list,
     input logic [63:0] row_addr,
     input logic [31:0] row_more,
     input logic [1:0] piece_valid,
+    input logic piece_wanted,
     input logic piece_empty,
     input logic [63:0] piece_addr,
     input logic [31:0] piece_more,
@@ -45,10 +47,12 @@ module tp_plan_formal
       .max_payload,
       .read_log2,
       .row_valid,
+      .row_cut(row_valid & {2{row_wanted}}),
       .row_list,
       .row_addr,
       .row_more,
       .piece_valid,
+      .piece_cut(piece_valid & {2{piece_wanted}}),
       .piece_empty,
       .piece_addr,
       .piece_more,
@@ -94,16 +98,16 @@ module tp_plan_formal
   end
 
   logic row_mine, piece_mine, plan_mine;
-  assign row_mine = row_valid[who];
-  assign piece_mine = piece_valid[who] && !piece_empty;
+  assign row_mine = row_valid[who] && row_wanted;
+  assign piece_mine = piece_valid[who] && piece_wanted && !piece_empty;
   assign plan_mine = plan_valid[who];
   always_ff @(posedge clk) begin
     started <= {started[1:0], 1'b1};
     who_was <= who;
     max_read_was <= max_read;
     max_payload_was <= max_payload;
-    on_its_way <= rst ? '0 : (row_list ? '0 : row_valid) | (piece_empty ? '0 : piece_valid) | grant;
-    noted_now <= rst || !row_list ? '0 : row_valid;
+    on_its_way <= rst ? '0 : (row_list || !row_wanted ? '0 : row_valid) | (piece_empty || !piece_wanted ? '0 : piece_valid) | grant;
+    noted_now <= rst || !row_list || !row_wanted ? '0 : row_valid;
     if (row_mine) begin
       noted <= 1'b1;
       left <= row_more;

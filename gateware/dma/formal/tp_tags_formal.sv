@@ -162,6 +162,7 @@ module tp_tags_formal #(
     end
 
   if (INDUCTION) begin : g_induction
+    always_comb if (started && valid) assert (dut.pool_valid);
     // How often each tag stands in the pool.
     logic [TAGS-1:0][TW:0] places;
     logic [TAGS-1:0] filled;
