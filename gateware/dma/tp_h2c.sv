@@ -493,7 +493,7 @@ module tp_h2c
     if (!rst) begin
       assert (!finish || ends_ready)
       else $error("%m: more descriptors end than can be posted");
-      assert (!slot_put || slot_free)
+      assert (!slot_put || (SW + 1)'(issue_at - stream_at) != (SW + 1)'(SLOTS))
       else $error("%m: an order slot was overwritten");
       assert (!done_valid || asked[done_slot] == answered[done_slot])
       else $error("%m: a request landed twice");
