@@ -225,7 +225,8 @@ module sobel #(
     endcase
     if (forget) begin
       // What lies in the delays is never looked at by the next message: its first row is border.
-      if (state != PREPARE) state <= IDLE;
+      // A new width is prepared for all the same: it has been taken over, and would not be told from the old one any more.
+      if (state != PREPARE && !(state == IDLE && stale)) state <= IDLE;
     end
     if (!rst_n) begin
       state <= PREPARE;
