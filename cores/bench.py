@@ -21,7 +21,9 @@ WIDTHS = [64, 128]
 
 
 def run(width: int) -> None:
-    """Run the cocotb tests of the calling file on the core two folders up, at this data width."""
+    """Run the cocotb tests of the calling file on the core two folders up, at this data width. TOWPATH_SEED replays a run."""
+    seed = os.environ.get("TOWPATH_SEED") or str(random.SystemRandom().randrange(1 << 31))
+    print(f"{width} bit: replay with TOWPATH_SEED={seed}", flush=True)
     bench = Path(inspect.stack()[1].filename)
     folder = bench.parent.parent
     manifest = tomllib.loads((folder / "towpath.toml").read_text())
@@ -46,6 +48,7 @@ def run(width: int) -> None:
         build_dir=out,
         test_dir=out,
         results_xml=str(out / "results.xml"),
+        seed=seed,
         extra_env={"COCOTB_LOG_LEVEL": "WARNING"},
     )
 

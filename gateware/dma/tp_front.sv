@@ -151,13 +151,15 @@ module tp_front
 
   // ------------------------------------------------------------------------------------------------ the descriptor in hand
   // Plans are made ahead of their use, two at most.
+  logic malformed;
   logic sound;                            // the row that comes is of a descriptor whose bytes are to be moved
   logic p_none;                           // nothing is left of the piece, or it has not come
   logic cutting;                          // a cut is on its way
   logic halted;                           // list_stop, a cycle late: one more cut does no harm
   logic [1:0] held;                       // plans that wait
   logic done;                             // all bytes of the descriptor were taken
-  assign sound = pop && !row_prefix && !head_torn && !stopping && !row_malformed && (INLINE || !row_inline);
+  assign malformed = row_malformed || (row_inline && !INLINE);
+  assign sound = pop && !row_prefix && !head_torn && !stopping && !malformed;
   assign list_start = sound && row_list;
   assign cut_row = sound && !row_inline && !row_empty;
   assign cut_piece = piece_valid && is_list && !list_stop;  // one may still come when nobody wants it any more
@@ -217,7 +219,7 @@ module tp_front
       d_broken <= barring && !cancelling && !resetting && !head_torn;
       if (head_torn) own_status <= TP_STATUS_TORN;
       else if (stopping) own_status <= stop_status;
-      else if (row_malformed || (row_inline && !INLINE)) own_status <= TP_STATUS_MALFORMED;
+      else if (malformed) own_status <= TP_STATUS_MALFORMED;
       else own_status <= '0;
     end
     if (pop_prefix && head.control.kind == TP_KIND_ATTRIBUTES) begin

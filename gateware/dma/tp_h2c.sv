@@ -154,7 +154,6 @@ module tp_h2c
   assign first = !open;
 
   // What is taken in this cycle: a request, or a word of an inline message.
-  logic [8:0] inline_word;
   logic [6:0] inline_bytes;
   logic [12:0] now;
   logic now_all;
@@ -171,10 +170,10 @@ module tp_h2c
   assign last = d_end && now_all;
   always_ff @(posedge clk) begin
     if (row_valid) begin
-      inline_word <= row_word;
+      copy_word <= row_word;
       inline_bytes <= row_bytes;
     end else if (copied) begin
-      inline_word <= inline_word + 1'b1;
+      copy_word <= copy_word + 1'b1;
       inline_bytes <= inline_bytes - 7'(WORD);
     end
   end
@@ -307,7 +306,6 @@ module tp_h2c
   );
 
   assign copy_want = state == COPY && slot_free && room;
-  assign copy_word = inline_word;
   assign copy_block = room_at[BW-1:0];
 
   // ------------------------------------------------------------------------------------------------ retire

@@ -81,7 +81,7 @@ module tp_plan
   logic [63:0] addrs[N];
   logic [32:0] pieces[N];                     // {it is the descriptor's last, more}
   logic [31:0] lefts[N];
-  logic [31:0] lefts_too[N];                  // a copy to look at
+  logic [31:0] lefts_too[N];                  // a copy to look at: a second read port would cost more
   logic [75:0] reads[2*N];
   logic [63:0] writes[2*N];
 

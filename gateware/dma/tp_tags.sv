@@ -211,7 +211,7 @@ module tp_tags #(
       one_less <= 1'b0;
       count <= '0;
     end else begin
-      assert (!put || put_ready)
+      assert (!put || (put_ready && (filling || out_laps[put_tag] != back_laps[put_tag])))
       else $error("%m: tag %0d freed twice", put_tag);
       assert (!(free_valid && quiet))
       else $error("%m: tag %0d freed without a packet", free_tag);

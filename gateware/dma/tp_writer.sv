@@ -76,7 +76,6 @@ module tp_writer
   logic [31:0] next_message;
 
   logic [CHANNELS-1:0] turn;
-  logic [PW-1:0] pick;
   logic [CW-1:0] source;
   tp_round_robin #(
       .N(CHANNELS)
@@ -91,11 +90,10 @@ module tp_writer
   assign entry_ready = !next_valid && entry_valid;
   assign message_ready = !next_valid && !entry_valid && message_valid;
   assign command_ready = !next_valid && !entry_valid && !message_valid ? turn : '0;
-  assign command_channel = pick;
   always_comb begin
-    pick = '0;
-    for (int c = 1; c < CHANNELS; c++) if (turn[c]) pick |= PW'(c);
-    source = CW'(pick);
+    command_channel = '0;
+    for (int c = 1; c < CHANNELS; c++) if (turn[c]) command_channel |= PW'(c);
+    source = CW'(command_channel);
     if (message_valid) source = CW'(MESSAGE);
     if (entry_valid) source = CW'(ENTRY);
   end
@@ -106,8 +104,8 @@ module tp_writer
           relaxed: relaxed && !entry_valid && !message_valid,
           addr: entry_valid ? entry_addr : message_valid ? message_addr : command_addr
       };
-      next_last <= entry_valid ? 12'd15 : message_valid ? 12'd3 : command_last[pick];
-      next_from <= entry_valid || message_valid ? '0 : command_from[pick];
+      next_last <= entry_valid ? 12'd15 : message_valid ? 12'd3 : command_last[command_channel];
+      next_from <= entry_valid || message_valid ? '0 : command_from[command_channel];
       next_message <= message;
     end
     if (take) next_valid <= 1'b1;
