@@ -4,7 +4,8 @@
 
 A proof is one entry of a proofs.toml: sources, the property module (`top`) that wraps what is proved, and a depth. Yosys turns both into
 one transition system; yosys-smtbmc with yices shows, from reset, that no assertion fails within `depth` cycles and that every `cover` is
-reached, and by k-induction that none ever fails. `bounded = true` leaves the induction out, for what it cannot do.
+reached, and by k-induction that none ever fails. `apart = true` asks the solver for each assertion's induction by itself: many lemmas are
+often easy one by one and hard at once. `bounded = true` leaves the induction out, for what it cannot do.
 
 Results are kept by content: sources with the fault, property module, settings, this file and the tools' versions. A proof whose key is
 known is not run again, and says so.
@@ -18,6 +19,7 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -68,6 +70,7 @@ class Proof:
     parameters: tuple[tuple[str, int], ...] = ()
     clocks: int = 1  # more: clocks are inputs, and each step of the solver moves any of them
     arrays: bool = False  # memories as arrays of the solver, not as registers
+    apart: bool = False
     bounded: bool = False
     faults: tuple[Fault, ...] = ()
 
@@ -165,6 +168,24 @@ def call(folder: Path, *command: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
+def induction(folder: Path, proof: Proof, length: int) -> tuple[bool, str]:
+    """Whether each assertion holds in a step before which all of them held for `length` steps; and which may not."""
+    model, name = (folder / "model.smt2").read_text(), proof.top
+    steps = [f"(declare-fun s{i} () |{name}_s|) (assert (|{name}_u| s{i})) (assert (|{name}_h| s{i}))" for i in range(length + 1)]
+    steps += [f"(assert (not (|{name}_is| s{i})))" for i in range(length + 1)]
+    steps += [f"(assert (|{name}_t| s{i} s{i + 1})) (assert (|{name}_a| s{i}))" for i in range(length)]
+    open_ones = []
+    for number, place in re.findall(r"^; yosys-smt2-assert (\d+) \S+ (.*)$", model, re.MULTILINE):
+        goal = f"(assert (not (|{name}_a {number}| s{length})))"
+        (folder / "goal.smt2").write_text("\n".join(("(set-logic QF_AUFBV)", model, *steps, goal, "(check-sat)")))
+        _, text = call(folder, "yices-smt2", "goal.smt2")
+        if text.strip() not in ("sat", "unsat"):
+            raise Trouble(f"{proof.name}: the solver came to nothing at {place}:\n{text}")
+        if text.strip() == "sat":
+            open_ones.append(f"induction of {length} fails: {place}\n")
+    return not open_ones, "".join(open_ones)
+
+
 def run(proof: Proof, sources: dict[str, str], refute: bool, trace: Path | None = None) -> Outcome:
     """Proves, or with `refute` only looks for a counterexample from reset."""
     started = time.monotonic()
@@ -195,10 +216,15 @@ def run(proof: Proof, sources: dict[str, str], refute: bool, trace: Path | None 
         elif "Status: PASSED" not in text:
             raise Trouble(f"{proof.name}: the solver came to nothing:\n{log}")
         elif not refute:
-            if not proof.bounded:
-                code, text = call(folder, *smtbmc, "-i", *dump, "-t", str(proof.induction or proof.depth), "model.smt2")
+            length, holds = proof.induction or proof.depth, proof.bounded
+            if proof.apart:
+                holds, text = induction(folder, proof, length)
                 log += text
-            if proof.bounded or "Status: PASSED" in text:
+            if not holds and (not proof.apart or trace is not None):
+                _, text = call(folder, *smtbmc, "-i", *dump, "-t", str(length), "model.smt2")
+                log += text
+                holds = "Status: PASSED" in text
+            if holds:
                 result = PROVED
             if cells.get("$cover", 0) and result == PROVED:
                 code, text = call(folder, *smtbmc, "-c", "-t", str(proof.cover or proof.depth), "model.smt2")

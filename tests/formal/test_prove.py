@@ -72,9 +72,12 @@ def test_a_false_property_is_refuted(tree):
     assert trace.read_text().startswith("$")
 
 
-def test_a_property_without_its_lemma_is_not_called_proved(tree):
-    change(tree, "formal/counter_formal.sv", "assert (q < 4'd10)", "assert (q != 4'd15)")
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_property_without_its_lemma_is_not_called_proved(tree, apart):
+    change(tree, "formal/proofs.toml", "refute = 14", f"refute = 14\napart = {str(apart).lower()}\ninduction = 1")
     (proof,) = prove.read(tree)
+    assert prove.prove(proof, root=tree).result == prove.PROVED
+    change(tree, "formal/counter_formal.sv", "assert (q < 4'd10)", "assert (q != 4'd15)")
     assert prove.prove(proof, root=tree).result == prove.UNKNOWN
 
 
