@@ -71,8 +71,8 @@ module tp_c2h
     output logic [31:0] head_offset,
     output logic [31:0] head_user
 );
-  if ((SENDING_BYTES & (SENDING_BYTES - 1)) != 0 || SENDING_BYTES < 1024)
-    $error("%m: SENDING_BYTES %0d: make it a power of two, 1024 or more", SENDING_BYTES);
+  if ((SENDING_BYTES & (SENDING_BYTES - 1)) != 0 || SENDING_BYTES < 4 * KEEP)
+    $error("%m: SENDING_BYTES %0d: make it a power of two and at least four beats", SENDING_BYTES);
 
   // ------------------------------------------------------------------------------------------------ in
   logic [BW:KW] wr;                         // beat, with a lap bit
@@ -193,7 +193,7 @@ module tp_c2h
       fewer <= less;
       fits <= whole || !less;
       nothing <= have < 0;
-      last <= less ? have[11:0] : room;
+      last <= less ? 12'(have) : room;
     end
 
   always_ff @(posedge clk) begin

@@ -249,7 +249,8 @@ module tp_h2c_formal
     assign beats = 32'(($clog2(BEATS) + 1)'(dut.i_beats.wr - dut.i_beats.rd)) + 32'(dut.i_beats.out_valid);
     always_comb
       for (int i = 0; i < BEATS; i++)
-        held_beats[i] = {1'b0, ($clog2(BEATS))'(i) - dut.i_beats.rd[$clog2(BEATS)-1:0]} < (($clog2(BEATS) + 1)'(dut.i_beats.wr - dut.i_beats.rd));
+        held_beats[i] = {1'b0, ($clog2(BEATS))'(i) - dut.i_beats.rd[$clog2(BEATS)-1:0]} <
+            (($clog2(BEATS) + 1)'(dut.i_beats.wr - dut.i_beats.rd));
     always_comb
       if (started && !rst) begin
         assert (untold == dut.i_ends.count);
