@@ -266,8 +266,8 @@ impl fmt::Display for Error {
             }
             Error::WrongDirection { channel, is, available } => {
                 let (does, use_, other) = match is {
-                    Direction::H2c => ("carries data to the card", "open it with sender()", "from"),
-                    Direction::C2h => ("carries data from the card", "open it with receiver()", "to"),
+                    Direction::H2c => ("carries data to the card", "open it for sending", "from"),
+                    Direction::C2h => ("carries data from the card", "open it for receiving", "to"),
                 };
                 write!(f, "channel \"{channel}\" {does}: {use_}; channels {other} the card: {}", list(available))
             }

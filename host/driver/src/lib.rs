@@ -246,6 +246,18 @@ impl Default for Message {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ticket(pub(crate) u64);
 
+impl Ticket {
+    /// As a number; for bindings.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
+    /// The ticket of a number; for bindings. One that was never given out is an [`Error::UnknownTicket`] wherever it is used.
+    pub fn from_number(number: u64) -> Ticket {
+        Ticket(number)
+    }
+}
+
 /// How a submitted descriptor ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

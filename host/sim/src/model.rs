@@ -253,7 +253,7 @@ impl Model {
         // Safety: the object is one that Towpath compiled; its initialisers are the C++ runtime's.
         let object = unsafe { libloading::Library::new(library) }.map_err(load)?;
         // It stays loaded for good: C++ objects with thread-local destructors cannot be unloaded safely.
-        let object: &'static libloading::Library = Box::leak(Box::new(object));
+        let object = std::mem::ManuallyDrop::new(object);
         macro_rules! function {
             ($name:literal, $kind:ty) => {
                 // Safety: the types are those of tp_model.h.

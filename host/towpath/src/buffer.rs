@@ -198,7 +198,7 @@ impl Buffer {
     #[cold]
     fn not_for(&self, direction: Direction) -> Error {
         let way = if direction == Direction::C2h { "receiving into" } else { "sending from" };
-        Error::Invalid(format!("the buffer is not registered for {way}; register it with Access::ReadWrite"))
+        Error::Invalid(format!("the buffer is not registered for {way}; register it for both directions"))
     }
 
     /// One more transfer in flight, until this is released.

@@ -508,6 +508,24 @@ impl Receiver {
         unsafe { self.core.submit(buffer, range, Message::default(), false) }
     }
 
+    /// As [`Receiver::submit`] for bindings, whose buffers are shared between threads.
+    ///
+    /// # Safety
+    /// No slice of the buffer lives, and none is made until the transfer has ended.
+    pub unsafe fn submit_shared(&self, buffer: &Buffer, range: impl RangeBounds<usize>) -> Result<Ticket> {
+        // SAFETY: by this function's contract.
+        unsafe { self.core.submit(buffer, range, Message::default(), true) }
+    }
+
+    /// As [`Receiver::try_submit`], otherwise as [`Receiver::submit_shared`].
+    ///
+    /// # Safety
+    /// As [`Receiver::submit_shared`].
+    pub unsafe fn try_submit_shared(&self, buffer: &Buffer, range: impl RangeBounds<usize>) -> Result<Ticket> {
+        // SAFETY: by this function's contract.
+        unsafe { self.core.submit(buffer, range, Message::default(), false) }
+    }
+
     /// Empty the channel on both sides. What is in flight ends with [`Error::Reset`], what the card holds is discarded, the user core is told.
     pub fn reset(&self) -> Result<()> {
         self.core.channel.reset()?;

@@ -81,7 +81,7 @@ fn other_cards_are_refused() {
 fn wrong_channels_are_named_with_a_remedy() {
     let (_bus, device) = open(Settings { pairs: 2, ..Settings::default() });
     let text = device.sender("out1").unwrap_err().to_string();
-    assert!(text.contains("\"out1\"") && text.contains("receiver()") && text.contains("\"in0\", \"in1\""), "{text}");
+    assert!(text.contains("\"out1\"") && text.contains("for receiving") && text.contains("\"in0\", \"in1\""), "{text}");
     let text = device.receiver("nowhere").unwrap_err().to_string();
     assert!(text.contains("\"nowhere\"") && text.contains("3 \"out1\" (c2h)"), "{text}");
     assert!(matches!(device.sender(17), Err(Error::NoSuchChannel { .. })));

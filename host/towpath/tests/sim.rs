@@ -210,6 +210,6 @@ fn names_that_lead_nowhere() {
     assert!(text("sim:loopback?lanes=three").contains("lanes"));
     assert!(text("sim:loopback?width=wide").contains("width"));
     let device = open("");
-    assert!(device.sender("out").unwrap_err().to_string().contains("receiver()"));
+    assert!(device.sender("out").unwrap_err().to_string().contains("for receiving"));
     assert!(towpath::list_devices().unwrap().iter().any(|device| device.name == "sim:loopback"));
 }

@@ -134,7 +134,7 @@ impl Records {
     /// What stands between now and the end of this ticket.
     pub fn ahead(&self, ticket: Ticket) -> Ahead {
         let (oldest, next) = (self.oldest_ticket(), self.next_ticket().0);
-        (oldest..next.min(ticket.0 + 1)).fold(Ahead { bytes: 0, descriptors: 0 }, |ahead, ticket| Ahead {
+        (oldest..next.min(ticket.0.saturating_add(1))).fold(Ahead { bytes: 0, descriptors: 0 }, |ahead, ticket| Ahead {
             bytes: ahead.bytes.saturating_add(self.places[self.place(ticket)].bytes),
             descriptors: ahead.descriptors + 1,
         })

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opening a device, what it says of itself, its registers and interrupts, errors and the log.
+#include "check.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <unistd.h>
+
+TEST(names_are_told) {
+    EXPECT(strcmp(towpath_version(), TOWPATH_TEST_VERSION) == 0);
+    EXPECT(strcmp(towpath_status_name(TOWPATH_NO_SUCH_CHANNEL), "no such channel") == 0);
+    EXPECT(strcmp(towpath_status_name(TOWPATH_OTHER), "other error") == 0);
+    EXPECT(strcmp(towpath_status_name(1000), "unknown status") == 0);
+    EXPECT(strcmp(towpath_outcome_name(TOWPATH_OUTCOME_LINK_DOWN), "the link went down") == 0);
+    EXPECT(strcmp(towpath_outcome_name(1000), "unknown") == 0);
+}
+
+static void find_loopback(void *context, const char *name, const char *description) {
+    if (strcmp(name, "sim:loopback") == 0 && strstr(description, "simulation") != NULL) *(int *)context = 1;
+}
+
+TEST(devices_are_listed) {
+    int found = 0;
+    OK(towpath_list_devices(find_loopback, &found));
+    EXPECT(found == 1);
+    FAILS(towpath_list_devices(NULL, NULL), TOWPATH_INVALID, "each is NULL");
+}
+
+TEST(a_device_says_what_it_is) {
+    card card = card_open();
+    towpath_info info = {.size = sizeof info};
+    OK(towpath_get_info(card.device, &info));
+    EXPECT(strcmp(info.name, "sim:loopback") == 0 && strcmp(info.core, "loopback") == 0);
+    EXPECT(info.data_bits == 128 && info.core_clock_khz == 250000 && info.contract_major == 1);
+    EXPECT(info.channels == 2 && info.interrupts == 1 && info.register_bytes == 4096 && info.registers == 6);
+
+    int directions = 0;
+    for (uint32_t i = 0; i < info.channels; i++) {
+        towpath_channel_info channel = {.size = sizeof channel};
+        OK(towpath_get_channel(card.device, i, &channel));
+        EXPECT(strcmp(channel.name, channel.direction == TOWPATH_H2C ? "in" : "out") == 0);
+        EXPECT(channel.queue_depth > 0 && channel.buffer_bytes > 0);
+        directions |= 1 << channel.direction;
+    }
+    EXPECT(directions == 3);
+    towpath_channel_info none = {.size = sizeof none};
+    FAILS(towpath_get_channel(card.device, 2, &none), TOWPATH_INVALID, "there are 2");
+
+    int scratch = 0;
+    for (uint32_t i = 0; i < info.registers; i++) {
+        const char *name;
+        uint32_t offset;
+        OK(towpath_get_register(card.device, i, &name, &offset));
+        scratch += strcmp(name, "scratch") == 0 && offset == 4;
+    }
+    EXPECT(scratch == 1);
+    OK(towpath_get_register(card.device, 0, NULL, NULL));
+    FAILS(towpath_get_register(card.device, 6, NULL, NULL), TOWPATH_INVALID, "6 have names");
+
+    unsigned char bytes[1000] = {0};
+    uint64_t before, after;
+    OK(towpath_now(card.device, &before));
+    OK(towpath_send(card.in, bytes, sizeof bytes, NULL, NULL));
+    OK(towpath_recv(card.out, bytes, sizeof bytes, NULL));
+    OK(towpath_now(card.device, &after));
+    EXPECT(after > before);
+    towpath_wire wire = {.size = sizeof wire};
+    OK(towpath_get_wire(card.device, &wire));
+    EXPECT(wire.card_read_payload >= 1000 && wire.to_card > wire.card_read_payload && wire.to_host > wire.card_write_payload);
+    towpath_link_counters counters = {.size = sizeof counters, .timeouts = 9};
+    OK(towpath_get_link_counters(card.device, &counters));
+    EXPECT(counters.timeouts == 0 && counters.size == sizeof counters);
+    towpath_statistics statistics = {.size = sizeof statistics};
+    OK(towpath_get_statistics(card.in, &statistics));
+    EXPECT(statistics.submitted == 1 && statistics.completed == 1 && statistics.bytes == 1000 && statistics.unexpected == 0);
+    card_close(card);
+}
+
+static void count_lines(void *context, const char *text) { *(int *)context += text[0] != '\0'; }
+
+TEST(a_device_is_opened_with_options) {
+    int lines = 0;
+    towpath_device *device = NULL;
+    towpath_open_options options = {
+        .size = sizeof options, .print = count_lines, .print_context = &lines, .progress = count_lines, .progress_context = &lines};
+    OK(towpath_open("sim:loopback?mps=256", &options, &device));
+    towpath_wire wire = {.size = sizeof wire};
+    OK(towpath_get_wire(device, &wire));
+    EXPECT(wire.max_payload == 256);
+    // What was made from a device outlives its handle.
+    towpath_channel *in;
+    OK(towpath_open_channel_number(device, 0, TOWPATH_H2C, NULL, &in));
+    OK(towpath_close(device));
+    OK(towpath_send(in, "x", 1, NULL, NULL));
+    OK(towpath_close_channel(in));
+}
+
+TEST(what_cannot_be_opened_says_why) {
+    towpath_device *device = NULL;
+    FAILS(towpath_open("teapot:1", NULL, &device), TOWPATH_UNKNOWN_SCHEME, "sim:CORE");
+    FAILS(towpath_open("sim:no-such-core", NULL, &device), TOWPATH_NO_SUCH_DEVICE, "sim:loopback");
+    FAILS(towpath_open("vfio-user:/no/such/socket", NULL, &device), TOWPATH_NO_SUCH_DEVICE, "towpath sim");
+    FAILS(towpath_open("sim:loopback?mps=1", NULL, &device), TOWPATH_INVALID, "mps");
+    FAILS(towpath_open("sim:\xff", NULL, &device), TOWPATH_INVALID, "UTF-8");
+    EXPECT(device == NULL);
+    unsetenv("TOWPATH_DEVICE");
+    FAILS(towpath_open(NULL, NULL, &device), TOWPATH_NO_SUCH_DEVICE, "TOWPATH_DEVICE");
+    setenv("TOWPATH_DEVICE", "sim:loopback", 1);
+    OK(towpath_open(NULL, NULL, &device));
+    OK(towpath_close(device));
+    OK(towpath_close(NULL));
+}
+
+TEST(registers_are_read_and_written) {
+    card card = card_open();
+    uint32_t value = 0;
+    OK(towpath_write_register(card.device, 4, 0x12345678));
+    OK(towpath_read_register(card.device, 4, &value));
+    EXPECT(value == 0x12345678);
+    OK(towpath_write_register_name(card.device, "scratch", 9));
+    OK(towpath_read_register_name(card.device, "scratch", &value));
+    EXPECT(value == 9);
+    FAILS(towpath_read_register(card.device, 2, &value), TOWPATH_REGISTER, "multiple of 4");
+    FAILS(towpath_write_register(card.device, 4096, 0), TOWPATH_REGISTER, "0x1000");
+    FAILS(towpath_read_register_name(card.device, "skratch", &value), TOWPATH_INVALID, "scratch");
+    FAILS(towpath_write_register_name(card.device, "skratch", 0), TOWPATH_INVALID, "scratch");
+    EXPECT(value == 9);
+    card_close(card);
+}
+
+TEST(interrupts_are_waited_for) {
+    card card = card_open();
+    unsigned char byte = 0;
+    uint32_t events = 0, count = 0;
+    FAILS(towpath_wait_interrupt(card.device, 0, SHORT, &events), TOWPATH_INTERRUPT_TIMEOUT, "user interrupt 0");
+    for (int i = 0; i < 2; i++) {
+        OK(towpath_send(card.in, &byte, 1, NULL, NULL));
+        OK(towpath_recv(card.out, &byte, 1, NULL));
+        OK(towpath_wait_interrupt(card.device, 0, SECOND, &events));
+        EXPECT(events == 1);
+    }
+    OK(towpath_count_interrupt(card.device, 0, &count));
+    EXPECT(count == 2);
+
+    int fd = -1;
+    OK(towpath_interrupt_event_fd(card.device, 0, &fd));
+    OK(towpath_send(card.in, &byte, 1, NULL, NULL));
+    struct pollfd poller = {.fd = fd, .events = POLLIN};
+    EXPECT(poll(&poller, 1, 10000) == 1);
+    uint64_t told;
+    EXPECT(read(fd, &told, sizeof told) == sizeof told);
+    OK(towpath_wait_interrupt(card.device, 0, 0, NULL));
+
+    FAILS(towpath_wait_interrupt(card.device, 1, 0, &events), TOWPATH_INVALID, "no user interrupt 1");
+    FAILS(towpath_count_interrupt(card.device, 65536, &count), TOWPATH_INVALID, "no user interrupt");
+    FAILS(towpath_interrupt_event_fd(card.device, 1, &fd), TOWPATH_INVALID, "no user interrupt 1");
+    card_close(card);
+}
+
+TEST(a_reset_empties_the_card) {
+    card card = card_open();
+    unsigned char byte = 1;
+    OK(towpath_send(card.in, &byte, 1, NULL, NULL));
+    OK(towpath_write_register(card.device, 4, 77));
+    OK(towpath_reset(card.device));
+    uint32_t value = 1;
+    OK(towpath_read_register(card.device, 4, &value));
+    EXPECT(value == 0);
+    OK(towpath_set_timeout(card.out, SHORT));
+    towpath_received received = {.size = sizeof received, .bytes = 9};
+    FAILS(towpath_recv(card.out, &byte, 1, &received), TOWPATH_TIMEOUT, "\"out\"");
+    EXPECT(received.bytes == 0);
+    card_close(card);
+}
+
+static void *fail_elsewhere(void *context) {
+    towpath_device *device = NULL;
+    EXPECT(towpath_last_error()[0] == '\0');
+    FAILS(towpath_open("kettle:1", NULL, &device), TOWPATH_UNKNOWN_SCHEME, "kettle");
+    return context;
+}
+
+TEST(the_last_error_is_the_threads_own) {
+    towpath_device *device = NULL;
+    FAILS(towpath_open("teapot:1", NULL, &device), TOWPATH_UNKNOWN_SCHEME, "teapot");
+    const char *mine = towpath_last_error();
+    pthread_t thread;
+    EXPECT(pthread_create(&thread, NULL, fail_elsewhere, NULL) == 0);
+    EXPECT(pthread_join(thread, NULL) == 0);
+    EXPECT(towpath_last_error() == mine && strstr(mine, "teapot") != NULL);
+    // A call that succeeds leaves it.
+    OK(towpath_close(NULL));
+    EXPECT(towpath_last_error() == mine);
+}
+
+typedef struct {
+    int lines;
+    int nested;
+} told;
+
+static void take_log(void *context, uint32_t level, const char *source, const char *text) {
+    told *told = context;
+    EXPECT(level >= TOWPATH_LOG_ERROR && level <= TOWPATH_LOG_TRACE && strncmp(source, "towpath", 7) == 0 && text[0] != '\0');
+    told->lines++;
+    told->nested += towpath_set_log(NULL, NULL, TOWPATH_LOG_OFF) == TOWPATH_INVALID;
+}
+
+TEST(the_log_goes_where_it_is_told) {
+    told told = {0};
+    card_close(card_open());
+    EXPECT(told.lines == 0);
+    OK(towpath_set_log(take_log, &told, TOWPATH_LOG_TRACE));
+    card_close(card_open());
+    int lines = told.lines;
+    EXPECT(lines > 0 && told.nested == lines);
+    OK(towpath_set_log(take_log, &told, TOWPATH_LOG_OFF));
+    card_close(card_open());
+    OK(towpath_set_log(NULL, NULL, TOWPATH_LOG_TRACE));
+    card_close(card_open());
+    EXPECT(told.lines == lines);
+    FAILS(towpath_set_log(take_log, &told, 6), TOWPATH_INVALID, "level 6");
+}

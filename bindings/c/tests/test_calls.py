@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every function of the C library, called with good and with bad arguments from C, plain and under the address and undefined-behaviour
+sanitizers, which count leaks, too. The tests themselves are the TESTs of the .c files here."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import clibrary
+import pytest
+
+from conftest import SANITIZED, Compile, run
+
+HERE = Path(__file__).parent
+SOURCES = sorted(HERE.glob("*.c"))
+NAMES = [name for source in SOURCES for name in re.findall(r"^TEST\((\w+)\)", source.read_text(), re.M)]
+VARIANTS = {"plain": ["-O2"], "sanitized": SANITIZED}
+
+LEAK = """
+#include "check.h"
+void check_add(const char *name, void (*test)(void)) { (void)name, (void)test; }
+int main(void) {
+    towpath_device *device = NULL;
+    towpath_channel *in, *out;
+    OK(towpath_open("sim:loopback", NULL, &device));
+    OK(towpath_open_channel(device, "in", TOWPATH_H2C, NULL, &in));
+    OK(towpath_open_channel(device, "out", TOWPATH_C2H, NULL, &out));
+    OK(towpath_send(in, "lost", 4, NULL, NULL));
+    towpath_received_message *message;
+    OK(towpath_recv_message(out, &message));
+    message = NULL;
+    OK(towpath_close_channel(in));
+    OK(towpath_close_channel(out));
+    OK(towpath_close(device));
+}
+"""
+
+
+@pytest.fixture(scope="session")
+def programs(compile_c: Compile) -> dict[str, Path]:
+    return {variant: compile_c(variant, *SOURCES, options=options) for variant, options in VARIANTS.items()}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("name", NAMES)
+def test_call(programs: dict[str, Path], variant: str, name: str) -> None:
+    done = run(programs[variant], name)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"ok {name}\n", ""), done.stderr
+
+
+def test_every_function_is_called(programs: dict[str, Path]) -> None:
+    said = subprocess.run(["nm", "--undefined-only", programs["plain"]], check=True, capture_output=True, text=True).stdout
+    assert sorted(set(re.findall(r"\bU (towpath_\w+)", said))) == clibrary.exported()
+
+
+def test_a_leak_is_found(compile_c: Compile, tmp_path: Path) -> None:
+    source = tmp_path / "leak.c"
+    source.write_text(LEAK)
+    done = run(compile_c("leak", source, options=SANITIZED))
+    assert done.returncode != 0 and "LeakSanitizer: detected memory leaks" in done.stderr, done.stderr

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transfers that stay in flight, and the buffers that they use.
+#include "check.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+enum { BYTES = 4096 };
+
+static towpath_buffer *allocate(card card, unsigned char **data) {
+    towpath_buffer *buffer = NULL;
+    uint64_t bytes = 0;
+    void *start = NULL;
+    OK(towpath_allocate(card.device, BYTES, &buffer));
+    OK(towpath_get_buffer(buffer, &start, &bytes));
+    EXPECT(bytes == BYTES && (uintptr_t)start % 4096 == 0);
+    OK(towpath_get_buffer(buffer, NULL, NULL));
+    *data = start;
+    return buffer;
+}
+
+static uint32_t in_flight(const towpath_buffer *buffer) {
+    uint32_t in_flight = 9;
+    OK(towpath_buffer_in_flight(buffer, &in_flight));
+    return in_flight;
+}
+
+TEST(transfers_in_flight_are_waited_for) {
+    card card = card_open();
+    unsigned char *from, *to;
+    towpath_buffer *source = allocate(card, &from), *target = allocate(card, &to);
+    fill(from, BYTES);
+    uint64_t receive, first, second;
+    OK(towpath_submit(card.out, target, 0, BYTES, NULL, &receive));
+    FAILS(towpath_try_wait(card.out, receive, NULL), TOWPATH_PENDING, "\"out\"");
+    FAILS(towpath_wait(card.out, receive, 0, NULL), TOWPATH_PENDING, "in flight");
+    EXPECT(in_flight(target) == 1);
+    FAILS(towpath_free_buffer(target), TOWPATH_BUFFER_IN_USE, "in flight");
+
+    towpath_message more = {.size = sizeof more, .flags = TOWPATH_MORE, .user = 3};
+    OK(towpath_submit(card.in, source, 0, 1000, &more, &first));
+    OK(towpath_submit(card.in, source, 1000, 2000, NULL, &second));
+    towpath_completion completion = {.size = sizeof completion};
+    OK(towpath_wait(card.in, second, SECOND, &completion));
+    EXPECT(completion.ticket == second && completion.bytes == 2000 && completion.outcome == TOWPATH_OUTCOME_DONE);
+    OK(towpath_try_wait(card.in, first, &completion));
+    EXPECT(completion.ticket == first && completion.bytes == 1000);
+    OK(towpath_wait(card.out, receive, TOWPATH_FOREVER, &completion));
+    EXPECT(completion.bytes == 3000 && completion.outcome == TOWPATH_OUTCOME_END_OF_MESSAGE && completion.user == 3);
+    EXPECT(in_flight(target) == 0 && memcmp(from, to, 3000) == 0 && to[3000] == 0);
+
+    FAILS(towpath_wait(card.out, receive, 0, &completion), TOWPATH_UNKNOWN_TICKET, "no such ticket");
+    FAILS(towpath_try_wait(card.out, UINT64_MAX, &completion), TOWPATH_UNKNOWN_TICKET, "no such ticket");
+    FAILS(towpath_wait(card.out, UINT64_MAX, 0, &completion), TOWPATH_UNKNOWN_TICKET, "no such ticket");
+    OK(towpath_free_buffer(source));
+    OK(towpath_free_buffer(target));
+    OK(towpath_free_buffer(NULL));
+    card_close(card);
+}
+
+typedef struct {
+    int count;
+    uint64_t bytes;
+    uint32_t outcome;
+    uint64_t next;
+} collected;
+
+static void collect(void *context, const towpath_completion *completion) {
+    collected *collected = context;
+    EXPECT(completion->size == sizeof *completion && completion->ticket == collected->next);
+    collected->next++;
+    collected->count++;
+    collected->bytes += completion->bytes;
+    collected->outcome = completion->outcome;
+}
+
+TEST(completions_are_collected_by_an_event_loop) {
+    card card = card_open();
+    unsigned char *from, *to;
+    towpath_buffer *source = allocate(card, &from), *target = allocate(card, &to);
+    fill(from, BYTES);
+    collected collected = {0};
+    uint64_t ticket;
+    int fd = -1;
+    OK(towpath_event_fd(card.out, &fd));
+    for (int i = 0; i < 4; i++) {
+        OK(towpath_try_submit(card.out, target, (uint64_t)i * 1024, 1024, NULL, &ticket));
+        if (i == 0) collected.next = ticket;
+    }
+    OK(towpath_poll_completions(card.out, collect, &collected));
+    EXPECT(collected.count == 0);
+    for (int i = 0; i < 4; i++) OK(towpath_send(card.in, from + i * 1024, 1024, NULL, NULL));
+    while (collected.count < 4) {
+        struct pollfd poller = {.fd = fd, .events = POLLIN};
+        EXPECT(poll(&poller, 1, 10000) == 1);
+        uint64_t told;
+        EXPECT(read(fd, &told, sizeof told) == sizeof told);
+        OK(towpath_poll_completions(card.out, collect, &collected));
+    }
+    EXPECT(collected.count == 4 && collected.bytes == BYTES && collected.outcome == TOWPATH_OUTCOME_END_OF_MESSAGE);
+    EXPECT(memcmp(from, to, BYTES) == 0);
+    OK(towpath_free_buffer(source));
+    OK(towpath_free_buffer(target));
+    card_close(card);
+}
+
+TEST(a_full_queue_says_so_and_a_cancel_empties_it) {
+    card card = card_open();
+    unsigned char *to;
+    towpath_buffer *target = allocate(card, &to);
+    collected collected = {0};
+    uint64_t ticket, first = UINT64_MAX;
+    int posted = 0;
+    towpath_status status;
+    while ((status = towpath_try_submit(card.out, target, 0, 64, NULL, &ticket)) == TOWPATH_OK) {
+        if (posted++ == 0) first = ticket;
+        EXPECT(posted < 100000);
+    }
+    EXPECT(status == TOWPATH_QUEUE_FULL && strstr(towpath_last_error(), "\"out\"") != NULL && posted > 1);
+    OK(towpath_cancel(card.out));
+    towpath_completion completion = {.size = sizeof completion};
+    FAILS(towpath_wait(card.out, first, SECOND, &completion), TOWPATH_CANCELLED, "cancelled");
+    EXPECT(completion.ticket == first && completion.outcome == TOWPATH_OUTCOME_CANCELLED && completion.bytes == 0);
+    collected.next = first + 1;
+    OK(towpath_poll_completions(card.out, collect, &collected));
+    EXPECT(collected.count == posted - 1 && collected.outcome == TOWPATH_OUTCOME_CANCELLED && in_flight(target) == 0);
+    OK(towpath_submit(card.out, target, 0, 64, NULL, &ticket));
+    OK(towpath_reset_channel(card.out));
+    FAILS(towpath_try_wait(card.out, ticket, &completion), TOWPATH_RESET, "reset");
+    EXPECT(completion.outcome == TOWPATH_OUTCOME_RESET);
+    OK(towpath_free_buffer(target));
+    card_close(card);
+}
+
+TEST(memory_of_ones_own_is_used_where_it_is) {
+    card card = card_open();
+    unsigned char *from = malloc(3000), *to = calloc(1, 3000);
+    fill(from, 3000);
+    towpath_buffer *source = NULL, *target = NULL;
+    OK(towpath_wrap(card.device, from, 3000, TOWPATH_ACCESS_READ, &source));
+    OK(towpath_wrap(card.device, to, 3000, TOWPATH_ACCESS_WRITE, &target));
+    uint64_t receive, send;
+    FAILS(towpath_submit(card.out, source, 0, 1, NULL, &receive), TOWPATH_INVALID, "receiving into");
+    FAILS(towpath_submit(card.in, target, 0, 1, NULL, &send), TOWPATH_INVALID, "sending from");
+    OK(towpath_submit(card.out, target, 0, 3000, NULL, &receive));
+    OK(towpath_submit(card.in, source, 1, 2999, NULL, &send));
+    OK(towpath_wait(card.in, send, SECOND, NULL));
+    OK(towpath_wait(card.out, receive, SECOND, NULL));
+    EXPECT(memcmp(from + 1, to, 2999) == 0 && to[2999] == 0);
+    // A channel that is closed ends what is in flight, and then the buffer is free.
+    OK(towpath_submit(card.out, target, 0, 3000, NULL, &receive));
+    OK(towpath_close_channel(card.out));
+    card.out = NULL;
+    OK(towpath_free_buffer(source));
+    OK(towpath_free_buffer(target));
+    free(from);
+    free(to);
+    card_close(card);
+}
+
+TEST(what_cannot_be_submitted_says_why) {
+    card card = card_open(), other = card_open();
+    unsigned char *data;
+    towpath_buffer *buffer = allocate(card, &data), *none = NULL;
+    uint64_t ticket = 9;
+    towpath_message message = {.size = sizeof message};
+    FAILS(towpath_submit(card.in, buffer, 0, BYTES + 1, NULL, &ticket), TOWPATH_INVALID, "4096 bytes");
+    FAILS(towpath_submit(card.in, buffer, UINT64_MAX, 2, NULL, &ticket), TOWPATH_INVALID, "in no buffer");
+    FAILS(towpath_submit(card.out, buffer, 0, 1, &message, &ticket), TOWPATH_INVALID, "message is not NULL");
+    FAILS(towpath_try_submit(other.in, buffer, 0, 1, NULL, &ticket), TOWPATH_INVALID, "another device");
+    FAILS(towpath_wrap(card.device, data, 8, 3, &none), TOWPATH_INVALID, "access is 3");
+    FAILS(towpath_wrap(card.device, NULL, 8, 0, &none), TOWPATH_INVALID, "NULL");
+    FAILS(towpath_allocate(card.device, UINT64_MAX, &none), TOWPATH_MEMORY, "no memory");
+    EXPECT(ticket == 9 && none == NULL && in_flight(buffer) == 0);
+    OK(towpath_free_buffer(buffer));
+    card_close(card);
+    card_close(other);
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Registered buffers: memory that the card knows.
+
+use crate::border::Failure;
+use crate::handle::{handle, Tagged};
+use crate::{call, towpath_device, towpath_status};
+use std::ffi::c_void;
+use towpath::{Access, Buffer};
+
+/// Memory that is registered with one device, for transfers that stay in flight.
+pub struct towpath_buffer {
+    _private: [u8; 0],
+}
+
+handle!(towpath_buffer, "buffer", b"TPbuffer", Buffer);
+
+/// What the card may do with memory.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum towpath_access {
+    /// Read it: it is sent from.
+    TOWPATH_ACCESS_READ = 0,
+    /// Write it: it is received into.
+    TOWPATH_ACCESS_WRITE = 1,
+    /// Both.
+    TOWPATH_ACCESS_READ_WRITE = 2,
+}
+
+/// Allocate `bytes` bytes of zeroed memory that begins on a page, and register it for both directions. On success `*buffer` is a handle, which
+/// towpath_free_buffer() gives back together with the memory; on failure it is left as it was.
+///
+/// TOWPATH_MEMORY: there is not so much. TOWPATH_BUS: it cannot be made known to the card.
+#[no_mangle]
+pub unsafe extern "C" fn towpath_allocate(device: *const towpath_device, bytes: u64, buffer: *mut *mut towpath_buffer) -> towpath_status {
+    // SAFETY: the caller keeps to the header.
+    unsafe {
+        call("towpath_allocate", |c| {
+            let (buffer, device) = (c.place("buffer", buffer)?, &c.handle(device)?.device);
+            let length = usize::try_from(bytes).map_err(|_| towpath::Error::Memory { bytes })?;
+            buffer.set(Tagged::make(device.allocate(length)?));
+            Ok(())
+        })
+    }
+}
+
+/// Register `bytes` bytes of the caller's own memory at `memory`, for what `access` (a towpath_access) says. On success `*buffer` is a handle; on failure it is
+/// left as it was.
+///
+/// The memory stays the caller's. It must stay valid, and where it is, until towpath_free_buffer() has returned TOWPATH_OK. TOWPATH_BUS: it cannot be made
+/// known to the card.
+#[no_mangle]
+pub unsafe extern "C" fn towpath_wrap(
+    device: *const towpath_device,
+    memory: *mut c_void,
+    bytes: u64,
+    access: u32,
+    buffer: *mut *mut towpath_buffer,
+) -> towpath_status {
+    // SAFETY: the caller keeps to the header.
+    unsafe {
+        call("towpath_wrap", |c| {
+            let (buffer, device) = (c.place("buffer", buffer)?, &c.handle(device)?.device);
+            let (start, length) = c.memory("memory", memory, bytes)?;
+            let access = match access {
+                0 => Access::Read,
+                1 => Access::Write,
+                2 => Access::ReadWrite,
+                other => return Err(c.invalid(format_args!("access is {other}: give a towpath_access, 0 to 2"))),
+            };
+            // Nothing owns it here: the caller keeps it until `towpath_free_buffer`, which refuses while a transfer is in flight.
+            buffer.set(Tagged::make(Buffer::from_raw(device, start, length, access, Box::new(()))?));
+            Ok(())
+        })
+    }
+}
+
+/// Give a buffer handle back; memory that the library allocated is freed with it. NULL is fine, and nothing happens. Nobody may use the handle during or after
+/// this call.
+///
+/// TOWPATH_BUFFER_IN_USE: a transfer is in flight; nothing happened. Wait for it, towpath_cancel() it, or close its channel first.
+#[no_mangle]
+pub unsafe extern "C" fn towpath_free_buffer(buffer: *mut towpath_buffer) -> towpath_status {
+    // SAFETY: the caller keeps to the header.
+    unsafe {
+        call("towpath_free_buffer", |c| {
+            if buffer.is_null() {
+                return Ok(());
+            }
+            if c.handle(buffer)?.in_flight() {
+                return Err(Failure::from(towpath::Error::BufferInUse));
+            }
+            drop(c.take(buffer)?);
+            Ok(())
+        })
+    }
+}
+
+/// Where the buffer's memory begins, and how many bytes it has. Either of `data` and `bytes` may be NULL. The memory is the buffer's, or its caller's: see
+/// towpath_allocate() and towpath_wrap(); while a transfer is in flight the card uses it: see towpath_submit().
+#[no_mangle]
+pub unsafe extern "C" fn towpath_get_buffer(buffer: *const towpath_buffer, data: *mut *mut c_void, bytes: *mut u64) -> towpath_status {
+    // SAFETY: the caller keeps to the header.
+    unsafe {
+        call("towpath_get_buffer", |c| {
+            let (data, bytes, buffer) = (c.optional_place("data", data)?, c.optional_place("bytes", bytes)?, c.handle(buffer)?);
+            data.set(buffer.as_ptr().cast_mut().cast());
+            bytes.set(buffer.len() as u64);
+            Ok(())
+        })
+    }
+}
+
+/// Whether a transfer of the buffer is in flight: `*in_flight` becomes 1 or 0. What has ended counts no more once the channel has been looked at, by any call
+/// that waits or asks for transfers.
+#[no_mangle]
+pub unsafe extern "C" fn towpath_buffer_in_flight(buffer: *const towpath_buffer, in_flight: *mut u32) -> towpath_status {
+    // SAFETY: the caller keeps to the header.
+    unsafe {
+        call("towpath_buffer_in_flight", |c| {
+            c.place("in_flight", in_flight)?.set(c.handle(buffer)?.in_flight().into());
+            Ok(())
+        })
+    }
+}

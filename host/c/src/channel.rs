@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Channels: open, close, and what both directions have.
+
+use crate::border::{Caller, Failure, Result};
+use crate::grows::grows;
+use crate::handle::{handle, Tagged};
+use crate::{call, towpath_device, towpath_direction, towpath_status, TOWPATH_FOREVER};
+use std::ffi::{c_char, c_int};
+use std::time::Duration;
+use towpath::{ChannelName, ChannelOptions, Notify, Receiver, Sender};
+
+/// An open channel, of either direction.
+pub struct towpath_channel {
+    _private: [u8; 0],
+}
+
+/// What a channel handle stands for.
+pub(crate) enum End {
+    H2c(Sender),
+    C2h(Receiver),
+}
+
+handle!(towpath_channel, "channel", b"TPchannl", End);
+
+/// The same call on either.
+macro_rules! on {
+    ($end:expr, $channel:ident => $call:expr) => {
+        match $end {
+            crate::channel::End::H2c($channel) => $call,
+            crate::channel::End::C2h($channel) => $call,
+        }
+    };
+}
+pub(crate) use on;
+
+fn wrong_direction(function: &str, channel: &str, way: &str) -> Failure {
+    let text = format!("{function}: channel \"{channel}\" carries data {way} the card: open one of the other direction for this");
+    Failure { status: towpath_status::TOWPATH_WRONG_DIRECTION, text }
+}
+
+impl End {
+    /// For what only senders do.
+    pub(crate) fn sender(&self, function: &str) -> Result<&Sender> {
+        match self {
+            End::H2c(sender) => Ok(sender),
+            End::C2h(receiver) => Err(wrong_direction(function, receiver.name(), "from")),
+        }
+    }
+
+    /// For what only receivers do.
+    pub(crate) fn receiver(&self, function: &str) -> Result<&Receiver> {
+        match self {
+            End::C2h(receiver) => Ok(receiver),
+            End::H2c(sender) => Err(wrong_direction(function, sender.name(), "to")),
+        }
+    }
+}
+
+/// A timeout as C gives it.
+pub(crate) fn timeout(nanoseconds: u64) -> Option<Duration> {
+    (nanoseconds != TOWPATH_FOREVER).then(|| Duration::from_nanos(nanoseconds))
+}
+
+/// How a call that waits does it. Results never depend on it, only time and the processor's load do.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum towpath_notify {
+    /// Look for what is expected to be quick, TOWPATH_NOTIFY_EARLY for the rest.
+    TOWPATH_NOTIFY_ADAPTIVE = 0,
+    /// Sleep, and have the card wake the program shortly before the end.
+    TOWPATH_NOTIFY_EARLY = 1,
+    /// Look all the time: the shortest delay, and a processor that does nothing else.
+    TOWPATH_NOTIFY_POLL = 2,
+    /// Sleep until the interrupt: the least load, and the delay of waking on top of each transfer.
+    TOWPATH_NOTIFY_INTERRUPT = 3,
+}
+
+/// Settings of a channel, fixed when it is opened. All zero but `size` are the defaults: `towpath_channel_options options = {.size = sizeof options};`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct towpath_channel_options {
+    /// sizeof this struct.
+    pub size: u32,
+    /// How to wait: a towpath_notify.
+    pub notify: u32,
+    /// TOWPATH_NOTIFY_ADAPTIVE: what is expected to take no longer than so many nanoseconds is looked for. 0: the default, 20000.
+    pub poll_ns: u64,
+    /// From the card: 1 saves one ring entry a message, and towpath_wait_message_start() does not work.
+    pub no_announce: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+grows!(towpath_channel_options, 24);
+
+/// What a channel has counted since it was opened. Anything but zero in the last four is a fault of the card or of a driver.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct towpath_statistics {
+    /// sizeof this struct; set it before the call.
+    pub size: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// Descriptors that were submitted.
+    pub submitted: u64,
+    /// Descriptors that have completed.
+    pub completed: u64,
+    /// Bytes in completed descriptors.
+    pub bytes: u64,
+    /// Completions that were not the oldest descriptor's.
+    pub wrong_cookies: u64,
+    /// Completions of more bytes than were asked for.
+    pub wrong_lengths: u64,
+    /// Completions with a status that does not exist or fit.
+    pub wrong_statuses: u64,
+    /// Completions when nothing was in flight, and announcements that do not fit.
+    pub unexpected: u64,
+}
+grows!(towpath_statistics, 64);
+
+fn open(
+    c: &Caller,
+    device: *const towpath_device,
+    name: ChannelName,
+    direction: u32,
+    options: *const towpath_channel_options,
+    channel: *mut *mut towpath_channel,
+) -> Result<()> {
+    let channel = c.place("channel", channel)?;
+    let device = &c.handle(device)?.device;
+    let mut settings = ChannelOptions::default();
+    if let Some(options) = c.input("options", options)? {
+        settings.announce = options.no_announce == 0;
+        settings.notify = match (options.notify, options.poll_ns) {
+            (0, 0) => Notify::default(),
+            (0, poll) => Notify::Adaptive { poll: Duration::from_nanos(poll) },
+            (1, _) => Notify::Early,
+            (2, _) => Notify::Poll,
+            (3, _) => Notify::Interrupt,
+            (other, _) => return Err(c.invalid(format_args!("options.notify is {other}: give a towpath_notify, 0 to 3"))),
+        };
+    }
+    let end = match direction {
+        d if d == towpath_direction::TOWPATH_H2C as u32 => End::H2c(device.sender_with(name, settings)?),
+        d if d == towpath_direction::TOWPATH_C2H as u32 => End::C2h(device.receiver_with(name, settings)?),
+        other => return Err(c.invalid(format_args!("direction is {other}: give TOWPATH_H2C or TOWPATH_C2H"))),
+    };
+    channel.set(Tagged::make(end));
+    Ok(())
+}
+
+/// Open a channel by the name that the user core gives it; a number in digits finds the channel of that number, if none has it as its name. `direction`
+/// is TOWPATH_H2C to send, TOWPATH_C2H to receive. It is this handle's alone until towpath_close_channel().
+///
+/// `options` may be NULL. On success `*channel` is a handle; on failure it is left as it was. One channel may be used by many threads at once: blocking
+/// transfers run one after the other, each message whole. Its timeout is ten seconds until towpath_set_timeout().
+///
+/// TOWPATH_NO_SUCH_CHANNEL, TOWPATH_WRONG_DIRECTION: the text lists the channels there are. TOWPATH_CHANNEL_IN_USE: somebody else has it.
+#[no_mangle]
+pub unsafe extern "C" fn towpath_open_channel(
+    device: *const towpath_device,
+    name: *const c_char,
+    direction: u32,
+    options: *const towpath_channel_options,
+    channel: *mut *mut towpath_channel,
+) -> towpath_status {
+    // SAFETY: the caller keeps to the header.
+    unsafe {
+        call("towpath_open_channel", |c| {
+            let name = c.text("name", name)?;
+            open(c, device, name.into(), direction, options, channel)
+        })
+    }
+}
+
+/// As towpath_open_channel(), by the channel's number.
+#[no_mangle]
+pub unsafe extern "C" fn towpath_open_channel_number(
+    device: *const towpath_device,
+    number: u32,
+    direction: u32,
+    options: *const towpath_channel_options,
+    channel: *mut *mut towpath_channel,
+) -> towpath_status {
+    // SAFETY: the caller keeps to the header.
+    unsafe { call("towpath_open_channel_number", |c| open(c, device, i64::from(number).into(), direction, options, channel)) }
+}
+
+/// Give a channel handle back. NULL is fine, and nothing happens.
+///
+/// What is in flight ends at once, and the card is done with its memory when this returns; the channel is reset, so what the card holds for it is
+/// discarded. Nobody may use the handle during or after this call: have other threads leave it first, by towpath_cancel() if need be. TOWPATH_INVALID if
+/// it is no handle of a channel.
+#[no_mangle]
+pub unsafe extern "C" fn towpath_close_channel(channel: *mut towpath_channel) -> towpath_status {
+    // SAFETY: the caller keeps to the header.
+    unsafe {
+        call("towpath_close_channel", |c| {
+            if !channel.is_null() {
+                drop(c.take(channel)?);
+            }
+            Ok(())
+        })
+    }
+}
+
+/// How many nanoseconds blocking calls on this channel wait without progress before they give up with TOWPATH_TIMEOUT; TOWPATH_FOREVER: never. Ten seconds
+/// until it is set. Counts for calls that begin afterwards.
+#[no_mangle]
+pub unsafe extern "C" fn towpath_set_timeout(channel: *const towpath_channel, nanoseconds: u64) -> towpath_status {
+    // SAFETY: the caller keeps to the header.
+    unsafe {
+        call("towpath_set_timeout", |c| {
+            on!(c.handle(channel)?, channel => channel.set_timeout(timeout(nanoseconds)));
+            Ok(())
+        })
+    }
+}
+
+/// The channel's timeout, into `*nanoseconds`: see towpath_set_timeout().
+#[no_mangle]
+pub unsafe extern "C" fn towpath_get_timeout(channel: *const towpath_channel, nanoseconds: *mut u64) -> towpath_status {
+    // SAFETY: the caller keeps to the header.
+    unsafe {
+        call("towpath_get_timeout", |c| {
+            let set = on!(c.handle(channel)?, channel => channel.timeout());
+            let nanoseconds = c.place("nanoseconds", nanoseconds)?;
+            nanoseconds.set(set.map_or(TOWPATH_FOREVER, |set| u64::try_from(set.as_nanos()).unwrap_or(TOWPATH_FOREVER)));
+            Ok(())
+        })
+    }
+}
+
+/// Hold the channel's interrupts back, so that many transfers in flight wake the program less often: until `entries` transfers (and message starts) have
+/// ended and not been looked at, or `nanoseconds` have passed since the first of them, whichever comes first. Zero nanoseconds turn it off, as it is at
+/// first. A call that waits for a single transfer then takes up to that time longer.
+///
+/// TOWPATH_INVALID if the time is longer than the card can count: 65535 times 64 cycles of its clock.
+#[no_mangle]
+pub unsafe extern "C" fn towpath_set_moderation(channel: *const towpath_channel, entries: u32, nanoseconds: u64) -> towpath_status {
+    // SAFETY: the caller keeps to the header.
+    unsafe {
+        call("towpath_set_moderation", |c| {
+            let end = c.handle(channel)?;
+            let entries = u16::try_from(entries).map_err(|_| c.invalid(format_args!("{entries} entries: give 65535 at most")))?;
+            Ok(on!(end, channel => channel.set_moderation(entries, Duration::from_nanos(nanoseconds)))?)
+        })
+    }
+}
+
+/// What has been counted since the channel was opened, into `*statistics`, whose `size` is set.
+#[no_mangle]
+pub unsafe extern "C" fn towpath_get_statistics(channel: *const towpath_channel, statistics: *mut towpath_statistics) -> towpath_status {
+    // SAFETY: the caller keeps to the header.
+    unsafe {
+        call("towpath_get_statistics", |c| {
+            let counted = on!(c.handle(channel)?, channel => channel.statistics());
+            c.output("statistics", statistics)?.set(towpath_statistics {
+                size: 0,
+                reserved: 0,
+                submitted: counted.submitted,
+                completed: counted.completed,
+                bytes: counted.bytes,
+                wrong_cookies: counted.wrong_cookies,
+                wrong_lengths: counted.wrong_lengths,
+                wrong_statuses: counted.wrong_statuses,
+                unexpected: counted.unexpected,
+            });
+            Ok(())
+        })
+    }
+}
+
+/// End everything in flight on this channel at once, other threads' calls included: they return TOWPATH_CANCELLED and tell how far they came. The
+/// channel stays usable, and the user core keeps what it has. TOWPATH_BUS if the card does not answer.
+#[no_mangle]
+pub unsafe extern "C" fn towpath_cancel(channel: *const towpath_channel) -> towpath_status {
+    // SAFETY: the caller keeps to the header.
+    unsafe { call("towpath_cancel", |c| Ok(on!(c.handle(channel)?, channel => channel.cancel())?)) }
+}
+
+/// Empty the channel on both sides. What is in flight ends with TOWPATH_RESET, an open message vanishes, what the card holds is discarded, and the user core
+/// is told. TOWPATH_BUS if the card does not answer.
+#[no_mangle]
+pub unsafe extern "C" fn towpath_reset_channel(channel: *const towpath_channel) -> towpath_status {
+    // SAFETY: the caller keeps to the header.
+    unsafe { call("towpath_reset_channel", |c| Ok(on!(c.handle(channel)?, channel => channel.reset())?)) }
+}
+
+/// A file descriptor that becomes readable when the channel has news, into `*fd`, for poll() and event loops.
+///
+/// When it is readable, read 8 bytes off it, then call towpath_try_wait(), towpath_try_message_start() or towpath_poll_completions(); when these find nothing,
+/// the next news will make it readable. Do not mix it with calls that wait on the same channel, which would take the news away. It stays the
+/// channel's: do not close it, and dup() it to keep it for longer. TOWPATH_BUS if the system gives none.
+#[no_mangle]
+pub unsafe extern "C" fn towpath_event_fd(channel: *const towpath_channel, fd: *mut c_int) -> towpath_status {
+    // SAFETY: the caller keeps to the header.
+    unsafe {
+        call("towpath_event_fd", |c| {
+            let (fd, end) = (c.place("fd", fd)?, c.handle(channel)?);
+            fd.set(on!(end, channel => channel.event_fd())?);
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What needs no device: version, errors, which devices there are.
+
+use crate::border::{c_text, last_error};
+use crate::status::{outcome_name, status_name};
+use crate::{call, towpath_status};
+use std::ffi::{c_char, c_void};
+
+/// As a timeout, in nanoseconds: wait for ever.
+pub const TOWPATH_FOREVER: u64 = u64::MAX;
+
+/// The version of the library, such as "0.1.0". Never fails; the text is the library's and stays.
+#[no_mangle]
+pub extern "C" fn towpath_version() -> *const c_char {
+    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}
+
+/// What went wrong in the last call of this thread that failed: what happened, on which channel, and what to do about it. A call that succeeds
+/// leaves it as it is. Never NULL; empty if nothing has failed yet.
+///
+/// The text is UTF-8, may have several lines, and is the library's: it stays until the next call of this thread that fails.
+#[no_mangle]
+pub extern "C" fn towpath_last_error() -> *const c_char {
+    last_error()
+}
+
+/// A status in a few words, such as "no such channel"; "unknown status" for a number that is none. The text is the library's and stays.
+#[no_mangle]
+pub extern "C" fn towpath_status_name(status: u32) -> *const c_char {
+    status_name(status).as_ptr()
+}
+
+/// An outcome (towpath_outcome) in a few words, such as "end of message"; "unknown" for a number that is none. The text is the library's and stays.
+#[no_mangle]
+pub extern "C" fn towpath_outcome_name(outcome: u32) -> *const c_char {
+    outcome_name(outcome).as_ptr()
+}
+
+/// Told of one device: the name by which it can be opened, and what it is. Both texts are the library's, and gone when this returns. `context` is
+/// what was given together with this function.
+pub type towpath_device_callback = Option<unsafe extern "C" fn(context: *mut c_void, name: *const c_char, description: *const c_char)>;
+
+/// Tell of each device that can be opened now: `each` is called once for each of them, in this thread, before this returns.
+///
+/// `context` is handed to `each` and not looked at. TOWPATH_INVALID if `each` is NULL.
+#[no_mangle]
+pub unsafe extern "C" fn towpath_list_devices(each: towpath_device_callback, context: *mut c_void) -> towpath_status {
+    // SAFETY: the caller keeps to the header.
+    unsafe {
+        call("towpath_list_devices", |c| {
+            let each = each.ok_or_else(|| c.invalid("each is NULL"))?;
+            for device in towpath::list_devices()? {
+                each(context, c_text(&device.name).as_ptr(), c_text(&device.description).as_ptr());
+            }
+            Ok(())
+        })
+    }
+}

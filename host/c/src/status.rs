@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Errors and outcomes as numbers that stay the same for ever.
+
+use std::ffi::CStr;
+use towpath::{Error, Status};
+
+/// What a call came to. The numbers stay what they are; later versions may add some, so have a default case. towpath_last_error() says more.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum towpath_status {
+    /// It did what it was asked to.
+    TOWPATH_OK = 0,
+    /// An argument makes no sense: NULL, a handle of another kind, a length or a number out of range.
+    TOWPATH_INVALID = 1,
+    /// The device's name begins with something unknown.
+    TOWPATH_UNKNOWN_SCHEME = 2,
+    /// No device of this name, or none at all.
+    TOWPATH_NO_SUCH_DEVICE = 3,
+    /// Simulation: the user core could not be found, checked or built.
+    TOWPATH_CORE = 4,
+    /// What answers is not a Towpath card.
+    TOWPATH_NOT_TOWPATH = 5,
+    /// Card and library speak different major versions of the contract.
+    TOWPATH_VERSION = 6,
+    /// What the card says of itself makes no sense.
+    TOWPATH_DISCOVERY = 7,
+    /// The device has no channel of this name or number.
+    TOWPATH_NO_SUCH_CHANNEL = 8,
+    /// The channel goes the other way.
+    TOWPATH_WRONG_DIRECTION = 9,
+    /// The channel is open already, here or in another process.
+    TOWPATH_CHANNEL_IN_USE = 10,
+    /// No progress for as long as the channel's timeout says. The rest was cancelled; no byte is lost, and the channel stays usable.
+    TOWPATH_TIMEOUT = 11,
+    /// Not complete yet. The transfer is still in flight.
+    TOWPATH_PENDING = 12,
+    /// Cancelled by the program.
+    TOWPATH_CANCELLED = 13,
+    /// The channel or the card was reset meanwhile.
+    TOWPATH_RESET = 14,
+    /// The card met a fault on the link; the channel stays usable.
+    TOWPATH_FAULT = 15,
+    /// As many transfers are in flight as the card's queue holds.
+    TOWPATH_QUEUE_FULL = 16,
+    /// The ticket is not of this channel, or its result was collected already.
+    TOWPATH_UNKNOWN_TICKET = 17,
+    /// The buffer is part of a transfer in flight.
+    TOWPATH_BUFFER_IN_USE = 18,
+    /// The card broke the protocol; nothing of the host's was harmed.
+    TOWPATH_PROTOCOL = 19,
+    /// The user core's registers: no such register, no answer, or an error as the answer.
+    TOWPATH_REGISTER = 20,
+    /// The user interrupt did not come in time.
+    TOWPATH_INTERRUPT_TIMEOUT = 21,
+    /// Not enough memory.
+    TOWPATH_MEMORY = 22,
+    /// The way to the card failed.
+    TOWPATH_BUS = 23,
+    /// This device cannot tell.
+    TOWPATH_UNAVAILABLE = 24,
+    /// A fault of the library's own, which was caught. Please report it.
+    TOWPATH_INTERNAL = 25,
+    /// An error that has no number of its own yet.
+    TOWPATH_OTHER = 26,
+}
+
+use towpath_status::*;
+
+impl towpath_status {
+    pub(crate) fn of(error: &Error) -> towpath_status {
+        match error {
+            Error::UnknownScheme { .. } => TOWPATH_UNKNOWN_SCHEME,
+            Error::NoSuchDevice { .. } => TOWPATH_NO_SUCH_DEVICE,
+            Error::Core { .. } => TOWPATH_CORE,
+            Error::NotTowpath { .. } => TOWPATH_NOT_TOWPATH,
+            Error::Version { .. } => TOWPATH_VERSION,
+            Error::Discovery { .. } => TOWPATH_DISCOVERY,
+            Error::NoSuchChannel { .. } => TOWPATH_NO_SUCH_CHANNEL,
+            Error::WrongDirection { .. } => TOWPATH_WRONG_DIRECTION,
+            Error::ChannelInUse { .. } => TOWPATH_CHANNEL_IN_USE,
+            Error::Timeout { .. } => TOWPATH_TIMEOUT,
+            Error::Pending { .. } => TOWPATH_PENDING,
+            Error::Cancelled { .. } => TOWPATH_CANCELLED,
+            Error::Reset { .. } => TOWPATH_RESET,
+            Error::Fault { .. } => TOWPATH_FAULT,
+            Error::QueueFull { .. } => TOWPATH_QUEUE_FULL,
+            Error::UnknownTicket { .. } => TOWPATH_UNKNOWN_TICKET,
+            Error::BufferInUse => TOWPATH_BUFFER_IN_USE,
+            Error::Protocol { .. } => TOWPATH_PROTOCOL,
+            Error::Register { .. } => TOWPATH_REGISTER,
+            Error::InterruptTimeout { .. } => TOWPATH_INTERRUPT_TIMEOUT,
+            Error::Invalid(_) => TOWPATH_INVALID,
+            Error::Memory { .. } => TOWPATH_MEMORY,
+            Error::Bus { .. } => TOWPATH_BUS,
+            _ => TOWPATH_OTHER,
+        }
+    }
+}
+
+const NAMES: [&CStr; 27] = [
+    c"ok",
+    c"invalid argument",
+    c"unknown kind of device",
+    c"no such device",
+    c"user core cannot be used",
+    c"not a Towpath card",
+    c"version does not match",
+    c"bad discovery table",
+    c"no such channel",
+    c"wrong direction",
+    c"channel in use",
+    c"timeout",
+    c"pending",
+    c"cancelled",
+    c"reset",
+    c"fault on the link",
+    c"queue full",
+    c"unknown ticket",
+    c"buffer in use",
+    c"protocol broken by the card",
+    c"register",
+    c"interrupt timeout",
+    c"out of memory",
+    c"bus",
+    c"unavailable",
+    c"internal fault",
+    c"other error",
+];
+const _: () = assert!(NAMES.len() == TOWPATH_OTHER as usize + 1);
+
+pub(crate) fn status_name(status: u32) -> &'static CStr {
+    NAMES.get(status as usize).copied().unwrap_or(c"unknown status")
+}
+
+/// How a transfer ended, in detail. The numbers stay what they are; later versions may add some.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum towpath_outcome {
+    /// All bytes were moved. On a channel from the card: the buffer is full, and the message goes on.
+    TOWPATH_OUTCOME_DONE = 0,
+    /// From the card: the message ended in this buffer.
+    TOWPATH_OUTCOME_END_OF_MESSAGE = 1,
+    /// A read of the card's was refused ("unsupported request").
+    TOWPATH_OUTCOME_UNSUPPORTED_REQUEST = 2,
+    /// A read of the card's could not be answered ("completer abort").
+    TOWPATH_OUTCOME_COMPLETER_ABORT = 3,
+    /// Data came marked as corrupt.
+    TOWPATH_OUTCOME_POISONED = 4,
+    /// A read of the card's was never answered.
+    TOWPATH_OUTCOME_TIMEOUT = 5,
+    /// Cancelled by the program.
+    TOWPATH_OUTCOME_CANCELLED = 6,
+    /// The system forbids the card to access memory.
+    TOWPATH_OUTCOME_BUS_MASTERING_OFF = 7,
+    /// The channel or the card was reset.
+    TOWPATH_OUTCOME_RESET = 8,
+    /// The descriptor did not arrive whole.
+    TOWPATH_OUTCOME_TORN = 9,
+    /// The descriptor made no sense to the card.
+    TOWPATH_OUTCOME_MALFORMED = 10,
+    /// A read of the card's was answered wrongly.
+    TOWPATH_OUTCOME_BAD_COMPLETION = 11,
+    /// The link to the card went down.
+    TOWPATH_OUTCOME_LINK_DOWN = 12,
+    /// Something this library does not know.
+    TOWPATH_OUTCOME_UNKNOWN = 13,
+}
+
+use towpath_outcome::*;
+
+impl From<Status> for towpath_outcome {
+    fn from(status: Status) -> towpath_outcome {
+        match status {
+            Status::Done => TOWPATH_OUTCOME_DONE,
+            Status::EndOfMessage => TOWPATH_OUTCOME_END_OF_MESSAGE,
+            Status::UnsupportedRequest => TOWPATH_OUTCOME_UNSUPPORTED_REQUEST,
+            Status::CompleterAbort => TOWPATH_OUTCOME_COMPLETER_ABORT,
+            Status::Poisoned => TOWPATH_OUTCOME_POISONED,
+            Status::Timeout => TOWPATH_OUTCOME_TIMEOUT,
+            Status::Cancelled => TOWPATH_OUTCOME_CANCELLED,
+            Status::BusMasteringOff => TOWPATH_OUTCOME_BUS_MASTERING_OFF,
+            Status::Reset => TOWPATH_OUTCOME_RESET,
+            Status::Torn => TOWPATH_OUTCOME_TORN,
+            Status::Malformed => TOWPATH_OUTCOME_MALFORMED,
+            Status::BadCompletion => TOWPATH_OUTCOME_BAD_COMPLETION,
+            Status::LinkDown => TOWPATH_OUTCOME_LINK_DOWN,
+            _ => TOWPATH_OUTCOME_UNKNOWN,
+        }
+    }
+}
+
+const OUTCOMES: [&CStr; 14] = [
+    c"done",
+    c"end of message",
+    c"unsupported request",
+    c"completer abort",
+    c"poisoned data",
+    c"a read of the card's timed out",
+    c"cancelled",
+    c"bus mastering is off",
+    c"reset",
+    c"torn descriptor",
+    c"malformed descriptor",
+    c"a read was answered wrongly",
+    c"the link went down",
+    c"unknown",
+];
+const _: () = assert!(OUTCOMES.len() == TOWPATH_OUTCOME_UNKNOWN as usize + 1);
+
+pub(crate) fn outcome_name(outcome: u32) -> &'static CStr {
+    OUTCOMES.get(outcome as usize).copied().unwrap_or(c"unknown")
+}
