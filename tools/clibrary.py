@@ -38,18 +38,23 @@ def run(command: list[str]) -> subprocess.CompletedProcess[str]:
     return done
 
 
+def made(said: str, name: str) -> list[Path]:
+    """The files of a name, among what cargo says as JSON that it made, or had made before."""
+    messages = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    files = [file for message in messages if message["reason"] == "compiler-artifact" for file in message["filenames"]]
+    return [Path(file) for file in files if Path(file).name == name]
+
+
 def static_library() -> tuple[Path, list[str]]:
     """The static library of host/c, and the system's libraries that it needs."""
     command = ["cargo", "rustc", "--release", "--locked", f"--manifest-path={MANIFEST}", "--package=towpath-c", "--lib"]
     command += ["--crate-type=staticlib", "--message-format=json-render-diagnostics", "--", "--print=native-static-libs"]
     done = run(command)
-    messages = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    files = [name for message in messages if message["reason"] == "compiler-artifact" for name in message["filenames"]]
-    made = [Path(name) for name in files if Path(name).name == "libtowpath_c.a"]
+    found = made(done.stdout, "libtowpath_c.a")
     needed = re.findall(r"^note: native-static-libs: (.*)$", done.stderr, re.M)
-    if len(made) != 1 or not needed:
+    if len(found) != 1 or not needed:
         raise BuildError(f"{' '.join(command)}: no static library, or not what it needs, among what it said:\n{done.stderr}")
-    return made[0], needed[-1].split()
+    return found[0], needed[-1].split()
 
 
 def build(folder: Path, export_map: Path = MAP) -> Path:

@@ -117,6 +117,7 @@ tp_missing_packages() {
     command -v cc >/dev/null || missing+=(gcc libc6-dev)
     command -v make >/dev/null || missing+=(make)
     command -v ccache >/dev/null || missing+=(ccache)
+    command -v pkg-config >/dev/null || missing+=(pkg-config) # compiles the examples in C as users do
     command -v valgrind >/dev/null || missing+=(valgrind) # counts instructions, in tests/cost
     perl -MPod::Usage -e 1 2>/dev/null || missing+=(perl) # Verilator's driver is a Perl script
     tp_has_header lz4.h || missing+=(liblz4-dev)         # these two: waveforms in FST
@@ -269,6 +270,14 @@ tp_setup_tools() {
     tp_system
     tp_rust
     tp_venv
+    tp_unlock
+}
+
+# What compiles the library: no Python environment.
+tp_setup_build() {
+    tp_lock
+    tp_system
+    tp_rust
     tp_unlock
 }
 

@@ -121,7 +121,7 @@ SUITES = [
         "--manifest-path=host/Cargo.toml",
     ),
     pytest_suite("python", "the Python package, over the simulator", 180, "bindings/python/tests", *SPREAD),
-    pytest_suite("c", "the C library: what it exports, every function, under sanitizers, too", 180, "bindings/c/tests"),
+    pytest_suite("c", "the C library: what it exports, every function, under sanitizers, too; installed", 240, "bindings/c/tests"),
     # Its output is shown: seeds, simulated times and speeds.
     cargo_suite(
         "property",

@@ -50,7 +50,7 @@ impl fmt::Display for CoreError {
             CoreError::NotFound { name, looked, available } => {
                 write!(f, "no core named \"{name}\". Looked in:{}", list(looked))?;
                 if available.is_empty() {
-                    write!(f, "\nThere are no cores in these places.")?;
+                    write!(f, "\nThere are no cores in these places: set TOWPATH_HOME to the folder that holds Towpath's gateware/ and cores/.")?;
                 } else {
                     write!(f, "\nCores there are: {}.", available.join(", "))?;
                 }
@@ -69,7 +69,7 @@ impl fmt::Display for CoreError {
             CoreError::Gateware { looked } => write!(
                 f,
                 "Towpath's gateware sources are not here. Looked for gateware/towpath.f in:{}\nSet TOWPATH_HOME to the folder that holds \
-                 gateware/ (the repository, or the installed package's).",
+                 gateware/: the repository, or share/towpath of an installation.",
                 list(looked)
             ),
             CoreError::DiskFull { path } => write!(

@@ -4,13 +4,18 @@
 use crate::manifest::MANIFEST;
 use crate::CoreError;
 use std::collections::BTreeSet;
+use std::ffi::{c_void, CStr, OsStr};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// The list of gateware sources, relative to Towpath's home; paths in it are relative to the home, too.
 pub(crate) const FILE_LIST: &str = "gateware/towpath.f";
 
-/// The folder that holds `gateware/`, `contract/` and `cores/`: TOWPATH_HOME, or the repository, found upward from the executable and from
-/// the current folder.
+/// What `./run install` puts these under, below its prefix.
+const SHARE: &str = "share/towpath";
+
+/// The folder that holds `gateware/`, `contract/` and `cores/`: TOWPATH_HOME, or the repository or an installation, found upward from the executable,
+/// from the library and from the current folder.
 pub fn towpath_home() -> Result<PathBuf, CoreError> {
     let mut looked = Vec::new();
     if let Some(home) = environment("TOWPATH_HOME") {
@@ -21,8 +26,8 @@ pub fn towpath_home() -> Result<PathBuf, CoreError> {
         looked.push(home);
     }
     for start in starts() {
-        if let Some(home) = start.ancestors().find(|a| a.join(FILE_LIST).is_file()) {
-            return Ok(home.to_path_buf());
+        if let Some(home) = homes(&start).next() {
+            return Ok(home);
         }
         looked.push(start);
     }
@@ -30,7 +35,7 @@ pub fn towpath_home() -> Result<PathBuf, CoreError> {
 }
 
 /// The folder of a core: a path to one, or a name that is looked up in TOWPATH_CORES (a list separated by colons), in the cores that
-/// came with the installed package (TOWPATH_HOME) and in the repository.
+/// came with the installed package (TOWPATH_HOME), in an installation and in the repository.
 pub fn find_core(name_or_path: &str) -> Result<PathBuf, CoreError> {
     let path = Path::new(name_or_path);
     if !name_or_path.is_empty() {
@@ -76,7 +81,31 @@ fn environment(key: &str) -> Option<String> {
 
 fn starts() -> Vec<PathBuf> {
     let executable = std::env::current_exe().ok().and_then(|e| e.parent().map(Path::to_path_buf));
-    executable.into_iter().chain(std::env::current_dir().ok()).collect()
+    let mut starts: Vec<PathBuf> = executable.into_iter().chain(library_folder()).chain(std::env::current_dir().ok()).collect();
+    starts.dedup();
+    starts
+}
+
+/// The folder of the shared library that this code is part of, or of the executable if it is in none.
+fn library_folder() -> Option<PathBuf> {
+    let here: fn() -> Option<PathBuf> = library_folder;
+    let mut about = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: any address will do, and there is room for the answer.
+    let found = unsafe { libc::dladdr(here as *const c_void, about.as_mut_ptr()) } != 0;
+    // SAFETY: zeros are valid, and so is what was written over them.
+    let name = unsafe { about.assume_init() }.dli_fname;
+    if !found || name.is_null() {
+        return None;
+    }
+    // SAFETY: the name of an object that stays loaded as long as this code runs.
+    let name = unsafe { CStr::from_ptr(name) };
+    let file = std::fs::canonicalize(OsStr::from_bytes(name.to_bytes())).ok()?;
+    file.parent().map(Path::to_path_buf)
+}
+
+/// Homes that are found upward from a folder.
+fn homes(start: &Path) -> impl Iterator<Item = PathBuf> + '_ {
+    start.ancestors().flat_map(|folder| [folder.to_path_buf(), folder.join(SHARE)]).filter(|home| home.join(FILE_LIST).is_file())
 }
 
 /// Folders that hold cores, in the order in which they are searched.
@@ -92,7 +121,7 @@ fn places() -> Vec<PathBuf> {
         places.push(home.join("cores"));
     }
     for start in starts() {
-        places.extend(start.ancestors().filter(|a| a.join(FILE_LIST).is_file()).map(|a| a.join("cores")));
+        places.extend(homes(&start).map(|home| home.join("cores")));
     }
     let mut seen = BTreeSet::new();
     places.retain(|p| seen.insert(p.clone()));

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`./run install` into a folder of its own: the examples compile with nothing but what it put there, and run outside the repository;
+uninstall takes away just that."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, WARNINGS
+
+TOOL = ROOT / "tools/install.py"
+
+
+def tool(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, TOOL, *arguments], capture_output=True, text=True, timeout=600)
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_symlink() or path.is_file())
+
+
+@pytest.fixture(scope="session")
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("installed")
+    done = tool("install", "--prefix", folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def environment(prefix: Path) -> dict[str, str]:
+    """Of a user who has installed it there and has nothing of the repository, but Verilator."""
+    own = {key: value for key, value in os.environ.items() if not key.startswith("TOWPATH") or key == "TOWPATH_CACHE"}
+    return own | {"PKG_CONFIG_PATH": str(prefix / "lib/pkgconfig"), "LD_LIBRARY_PATH": str(prefix / "lib")}
+
+
+def compiled(prefix: Path, source: Path, folder: Path) -> Path:
+    compiler = "c++" if source.suffix == ".cpp" else "cc"
+    standard = "-std=c++11" if source.suffix == ".cpp" else "-std=c99"
+    program = folder / source.stem
+    command = f'{compiler} {standard} {" ".join(WARNINGS)} "{source}" $(pkg-config --cflags --libs towpath) -o "{program}"'
+    subprocess.run(["sh", "-c", command], cwd=folder, env=environment(prefix), check=True)
+    return program
+
+
+EXAMPLES = {"c/echo.c": "hello, card (12 bytes)\n", "c++/buffers.cpp": "4096 bytes back, the same; end of message\n"}
+
+
+def test_every_example_is_tried() -> None:
+    assert sorted(EXAMPLES) == sorted(f"{folder}/{path.name}" for folder in ("c", "c++") for path in (ROOT / "examples" / folder).iterdir())
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_runs_with_nothing_but_the_installation(prefix: Path, name: str, tmp_path: Path) -> None:
+    program = compiled(prefix, ROOT / "examples" / name, tmp_path)
+    done = subprocess.run([program], cwd=tmp_path, env=environment(prefix), capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout, done.stderr) == (0, EXAMPLES[name], ""), done.stderr
+
+
+def test_without_the_gateware_the_error_names_the_variable(prefix: Path, tmp_path: Path) -> None:
+    program = compiled(prefix, ROOT / "examples/c/echo.c", tmp_path)
+    moved = tmp_path / "lib"
+    shutil.copytree(prefix / "lib", moved, symlinks=True)
+    alone = environment(prefix) | {"LD_LIBRARY_PATH": str(moved)}
+    done = subprocess.run([program], cwd=tmp_path, env=alone, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "no such device" in done.stderr and "TOWPATH_HOME" in done.stderr, done.stderr
+    named = alone | {"TOWPATH_HOME": str(prefix / "share/towpath")}
+    done = subprocess.run([program], cwd=tmp_path, env=named, capture_output=True, text=True, timeout=300)
+    assert done.stdout == EXAMPLES["c/echo.c"], done.stderr
+
+
+def test_the_command_line_is_there(prefix: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [prefix / "bin/towpath", "list"], cwd=tmp_path, env=environment(prefix), capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0 and "sim:loopback" in done.stdout, done.stderr
+
+
+def test_no_test_bench_is_installed(prefix: Path) -> None:
+    assert not [name for name in files(prefix) if "/tb/" in name or "/formal/" in name or name.endswith(".py")]
+
+
+def test_uninstall_takes_away_just_what_install_put_there(tmp_path: Path) -> None:
+    root = tmp_path / "destination/opt/towpath"
+    mine = ["include/mine.h", "share/doc/towpath/notes", "lib/libmine.so"]
+    for name in mine:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(name)
+    arguments = ("--prefix", "/opt/towpath", "--destdir", tmp_path / "destination")
+    assert tool("install", *arguments, "--libdir", "lib/here").returncode == 0
+    assert "prefix=/opt/towpath\n" in (root / "lib/here/pkgconfig/towpath.pc").read_text()
+    # Once more, with the libraries elsewhere: what is where it no longer belongs goes.
+    again = tool("install", *arguments)
+    assert again.returncode == 0, again.stderr
+    assert not (root / "lib/here").exists() and (root / "lib/libtowpath.so").is_symlink()
+    assert str(root / "include/towpath.h") in again.stdout
+    done = tool("uninstall", *arguments)
+    assert done.returncode == 0, done.stderr
+    assert files(root) == sorted(mine) and not (root / "bin").exists() and not (root / "share/towpath").exists()
+    done = tool("uninstall", *arguments)
+    assert done.returncode == 1 and "nothing is installed" in done.stderr

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`./run install` and `./run uninstall`: the C library and what belongs to it, below a prefix.
+
+What was installed stands in share/towpath/installed.txt, by paths relative to the prefix: uninstall removes these files, and the
+folders among those that install made which are then empty. An installation over an older one removes what the new one no longer has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import clibrary
+from clibrary import ROOT
+
+RECORD = "share/towpath/installed.txt"
+# What a core's compilation reads; no test benches.
+HOME = [
+    "contract/generated/*",
+    "cores/**/*.sv",
+    "cores/**/*.svh",
+    "cores/**/towpath.toml",
+    "gateware/**/*.cpp",
+    "gateware/**/*.f",
+    "gateware/**/*.h",
+    "gateware/**/*.sv",
+    "gateware/**/*.svh",
+]
+NOT_HOME = {"tb", "formal", "obj_dir", "sim_build"}
+
+
+def command_line() -> Path:
+    """Builds the program `towpath`."""
+    command = ["cargo", "build", "--release", "--locked", f"--manifest-path={clibrary.MANIFEST}", "--package=towpath-cli"]
+    command += ["--bin=towpath", "--message-format=json-render-diagnostics"]
+    found = clibrary.made(clibrary.run(command).stdout, "towpath")
+    if len(found) != 1:
+        raise clibrary.BuildError(f"{' '.join(command)}: it made no program towpath")
+    return found[0]
+
+
+def home_files() -> Iterator[tuple[str, Path]]:
+    for pattern in HOME:
+        for path in sorted(ROOT.glob(pattern)):
+            inside = path.relative_to(ROOT)
+            if path.is_file() and not NOT_HOME & set(inside.parts[:-1]):
+                yield f"share/towpath/{inside.as_posix()}", path
+
+
+def stage(folder: Path, prefix: Path, libdir: str) -> None:
+    """Puts everything into an empty folder, as it shall lie below the prefix."""
+    clibrary.build(folder / libdir)
+    text = (ROOT / "bindings/c/towpath.pc.in").read_text()
+    for name, value in (("PREFIX", str(prefix)), ("LIBDIR", libdir), ("VERSION", clibrary.version())):
+        text = text.replace(f"@{name}@", value)
+    described = folder / libdir / "pkgconfig/towpath.pc"
+    described.parent.mkdir()
+    described.write_text(text)
+    copies = [("bin/towpath", command_line()), ("share/doc/towpath/LICENSE", ROOT / "LICENSE"), *home_files()]
+    for language in ("c", "c++"):
+        copies += [(f"include/{path.name}", path) for path in sorted((ROOT / "bindings" / language / "include").iterdir())]
+    for name, source in copies:
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+        target.chmod(0o755 if name.startswith("bin/") else 0o644)
+
+
+def put(source: Path, target: Path) -> None:
+    """Into place whole, and beside what is there: a program that runs keeps the file that it has."""
+    beside = target.with_name(f".{target.name}.new")
+    beside.unlink(missing_ok=True)
+    shutil.copy2(source, beside, follow_symlinks=False)
+    os.replace(beside, target)
+
+
+def recorded(root: Path) -> list[str]:
+    record = root / RECORD
+    return record.read_text().splitlines() if record.is_file() else []
+
+
+def make_folders(folder: Path, root: Path) -> list[str]:
+    """Makes a folder and those above it; returns the ones below the prefix that were not there, with a slash at their end."""
+    missing = [f for f in (folder, *folder.parents) if not f.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    return [f.relative_to(root).as_posix() + "/" for f in missing if f != root and root in f.parents]
+
+
+def remove(root: Path, names: list[str]) -> None:
+    for name in names:
+        if not name.endswith("/"):
+            (root / name).unlink(missing_ok=True)
+    for name in sorted((n for n in names if n.endswith("/")), key=len, reverse=True):
+        if (root / name).is_dir() and not any((root / name).iterdir()):
+            (root / name).rmdir()
+
+
+def install(root: Path, prefix: Path, libdir: str) -> None:
+    before = recorded(root)
+    with tempfile.TemporaryDirectory() as scratch:
+        staged = Path(scratch)
+        stage(staged, prefix, libdir)
+        files = sorted(path for path in staged.rglob("*") if path.is_symlink() or path.is_file())
+        folders = {name for name in before if name.endswith("/")}
+        names = []
+        for path in files:
+            name = path.relative_to(staged).as_posix()
+            folders.update(make_folders((root / name).parent, root))
+            put(path, root / name)
+            names.append(name)
+            if not name.startswith("share/"):
+                print(f"install: {root / name}")
+    names.append(RECORD)
+    remove(root, sorted(set(before) - set(names)))
+    kept = sorted(name for name in folders if (root / name).is_dir())
+    (root / RECORD).write_text("\n".join([*kept, *names]) + "\n")
+    print(f"install: {root / 'share/towpath'}: the simulator's gateware and cores; every file is listed in {root / RECORD}")
+    if root == prefix:
+        print("install: if programs do not find the library: ldconfig, as root, or name its folder in LD_LIBRARY_PATH")
+
+
+def uninstall(root: Path) -> None:
+    names = recorded(root)
+    if not names:
+        raise SystemExit(f"uninstall: nothing is installed below {root}: there is no {RECORD}; --prefix and --destdir as for install")
+    remove(root, names)
+    print(f"uninstall: removed {sum(not name.endswith('/') for name in names)} files below {root}")
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="./run", description="Install the C library, or take it away.")
+    parser.add_argument("what", choices=("install", "uninstall"))
+    parser.add_argument("--prefix", type=Path, default=Path("/usr/local"), help="below which folder: /usr/local")
+    parser.add_argument("--destdir", type=Path, help="put it below this folder instead of /, to pack it or move it there later")
+    parser.add_argument("--libdir", default="lib", help="the folder for libraries below the prefix: lib; Debian's: lib/x86_64-linux-gnu")
+    options = parser.parse_args(arguments)
+    prefix = options.prefix.absolute()
+    root = options.destdir.absolute() / prefix.relative_to("/") if options.destdir else prefix
+    if Path(options.libdir).is_absolute() or ".." in Path(options.libdir).parts:
+        parser.error("--libdir is relative to the prefix")
+    try:
+        if options.what == "install":
+            install(root, prefix, options.libdir)
+        else:
+            uninstall(root)
+    except PermissionError as error:
+        print(f"{options.what}: {error.filename}: not permitted; run it as root, or give --prefix with a folder of yours", file=sys.stderr)
+        return 1
+    except (clibrary.BuildError, OSError, subprocess.SubprocessError) as error:
+        print(f"{options.what}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
