@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import clibrary
+import manpages
 from clibrary import ROOT
 
 RECORD = "share/towpath/installed.txt"
@@ -63,6 +64,7 @@ def stage(folder: Path, prefix: Path, libdir: str) -> None:
     described = folder / libdir / "pkgconfig/towpath.pc"
     described.parent.mkdir()
     described.write_text(text)
+    manpages.write(folder / "share/man")
     copies = [("bin/towpath", command_line()), ("share/doc/towpath/LICENSE", ROOT / "LICENSE"), *home_files()]
     for language in ("c", "c++"):
         copies += [(f"include/{path.name}", path) for path in sorted((ROOT / "bindings" / language / "include").iterdir())]
@@ -121,6 +123,7 @@ def install(root: Path, prefix: Path, libdir: str) -> None:
     remove(root, sorted(set(before) - set(names)))
     kept = sorted(name for name in folders if (root / name).is_dir())
     (root / RECORD).write_text("\n".join([*kept, *names]) + "\n")
+    print(f"install: {root / 'share/man'}: manual pages, begin with towpath(7)")
     print(f"install: {root / 'share/towpath'}: the simulator's gateware and cores; every file is listed in {root / RECORD}")
     if root == prefix:
         print("install: if programs do not find the library: ldconfig, as root, or name its folder in LD_LIBRARY_PATH")
@@ -153,7 +156,7 @@ def main(arguments: list[str]) -> int:
     except PermissionError as error:
         print(f"{options.what}: {error.filename}: not permitted; run it as root, or give --prefix with a folder of yours", file=sys.stderr)
         return 1
-    except (clibrary.BuildError, OSError, subprocess.SubprocessError) as error:
+    except (clibrary.BuildError, manpages.PageError, OSError, subprocess.SubprocessError) as error:
         print(f"{options.what}: {error}", file=sys.stderr)
         return 1
     return 0
