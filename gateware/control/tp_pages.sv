@@ -2,13 +2,13 @@
 // Pages 0 to 2 of BAR 0 (discovery, card, MSI-X) in one block RAM of dwords: what a host can read there, but for what others show (tp_control).
 //
 // Discovery is the RAM's first content, made from the parameters. What the host may set it writes itself, a whole dword at a time: a word
-// shown in one cycle is there in the next, and `set` tells who else wants to know. After `rst` or `clear` the pages of card and MSI-X are
+// shown in one cycle is written in the next, when `set` tells who else wants to know; a host's read waits for it. After `rst` or `clear` the pages of card and MSI-X are
 // swept to what the contract says of a reset, a dword a cycle (`sweeping`); tp_inbound holds the host's words back meanwhile. Addresses and
 // data of messages are left: they are the host's to write before it unmasks a vector.
 //
 // The read port has one owner at a time: `job` (tp_interrupts) has it in the cycles that it takes, the host's reads (`ask`, which stays until
 // `ack`) in the others. `q` comes a cycle after its address and stands until the next. `count` writes q + 1 back where q was read, unless
-// a word is shown or a sweep has the write port: then it is tried again.
+// a word or a sweep has the write port: then it is tried again.
 module tp_pages
   import towpath_pkg::*;
 #(
@@ -122,9 +122,9 @@ module tp_pages
     logic [SPAN-1:0] dword;
   } at_t;
   localparam at_t LINES = '{page: 2'(TP_PAGE_CARD), dword: SPAN'(TP_CARD_USER_IRQ_ENABLE_OFFSET / 4)};
-  at_t sweep, last;
+  at_t sweep, last, host_at;
   logic settable, host_sets;
-  logic [31:0] value;
+  logic [31:0] host_data, value;
 
   always_comb begin
     if (word_page == 2'(TP_PAGE_MSIX)) settable = word_offset < 10'(TABLE_BYTES / 4);
@@ -145,13 +145,17 @@ module tp_pages
     end
   endfunction
 
-  assign host_sets = word_valid && (&word_strb) && settable;
+  always_ff @(posedge clk) begin
+    host_sets <= word_valid && (&word_strb) && settable && !rst;
+    host_at <= {word_page, word_offset[SPAN+1:2]};
+    host_data <= word_data;
+  end
   assign sweeping = sweep.page == 2'(TP_PAGE_CARD) || sweep.page == 2'(TP_PAGE_MSIX);  // it stops behind them
-  assign counted = count && !word_valid && !sweeping;
+  assign counted = count && !host_sets && !sweeping;
   assign set = host_sets || sweeping;
-  assign set_lines = host_sets ? {word_page, word_offset[SPAN+1:2]} == LINES : sweeping && sweep == LINES;
-  assign set_at = host_sets ? {word_page, word_offset[SPAN+1:2]} : sweeping ? sweep : last;
-  assign set_data = host_sets ? word_data : at_reset(sweep);
+  assign set_lines = host_sets ? host_at == LINES : sweeping && sweep == LINES;
+  assign set_at = host_sets ? host_at : sweeping ? sweep : last;
+  assign set_data = host_sets ? host_data : at_reset(sweep);
   assign value = set ? set_data : q + 1'b1;
 
   always_ff @(posedge clk) begin
@@ -165,6 +169,7 @@ module tp_pages
 
   // ---- reads
   logic [SPAN+1:0] read_at;
+  logic asked;  // the word that was shown last before the read has been written
   assign read_at = job ? job_at : ask_at;
   always_ff @(posedge clk) begin
     if ((set || counted) && !rst) ram[set_at] <= value;
@@ -172,6 +177,7 @@ module tp_pages
       q <= ram[read_at];
       last <= read_at;
     end
-    ack <= ask && !ack && !job && !rst;
+    asked <= ask && !ack;
+    ack <= ask && asked && !ack && !job && !rst;
   end
 endmodule
