@@ -4,17 +4,20 @@
  * Towpath for C99 and later, and C++11 and later: moves data between a program and a user core on an FPGA, over PCI Express or in
  * simulation. towpath(7) is an introduction, and each function has a manual page of its own.
  *
- * Status. Each function that can fail returns a towpath_status, TOWPATH_OK (0) if it did what it was asked to. towpath_last_error() then
- * says in words what happened, on which channel, and what to do. Beside what is named below, every one may return TOWPATH_INVALID
- * (an argument makes no sense: NULL, a handle of another kind or a closed one, as far as that can be seen), TOWPATH_BUS (the way to the card
- * failed) and TOWPATH_INTERNAL (a fault of the library's own). On failure, what a pointer for a result points to is left as it was, unless
- * something else is said below. The library never aborts, exits or prints.
+ * Status. Each function that can fail returns a towpath_status, TOWPATH_OK (0) if it did what it was asked to.
+ * towpath_last_error() then says in words what happened, on which channel, and what to do. Beside what is named below,
+ * every one may return TOWPATH_INVALID (an argument makes no sense: NULL, a handle of another kind or a closed one, as
+ * far as that can be seen), TOWPATH_BUS (the way to the card failed) and TOWPATH_INTERNAL (a fault of the library's
+ * own). On failure, what a pointer for a result points to is left as it was, unless something else is said below. The
+ * library never aborts, exits or prints.
  *
- * Threads. All functions may be called from any thread at any time, on the same handle, too; but nobody may use a handle during or after
- * the call that gives it back.
+ * Threads. All functions may be called from any thread at any time, on the same handle, too; but nobody may use a
+ * handle during or after the call that gives it back.
  *
- * Ownership. A handle is the caller's, until given back by the function named where it is made. Texts are the library's. Memory that is given to
- * a function is used during its call only, but for buffers: see towpath_submit().
+ * Callbacks return soon, and not by longjmp() or a C++ exception. Each says from which thread it is called.
+ *
+ * Ownership. A handle is the caller's, until given back by the function named where it is made. Texts are the
+ * library's. Memory that is given to a function is used during its call only, but for buffers: see towpath_submit().
  *
  * Lengths are in bytes, times in nanoseconds; in simulation, simulated time. A timeout counts time without progress.
  *
@@ -47,7 +50,8 @@
 #define TOWPATH_LENGTH 2
 
 /**
- * What a call came to. The numbers stay what they are; later versions may add some, so have a default case. towpath_last_error() says more.
+ * What a call came to. The numbers stay what they are; later versions may add some, so have a default case.
+ * towpath_last_error() says more.
  */
 typedef enum {
     /**
@@ -95,7 +99,8 @@ typedef enum {
      */
     TOWPATH_CHANNEL_IN_USE = 10,
     /**
-     * No progress for as long as the channel's timeout says. The rest was cancelled; no byte is lost, and the channel stays usable.
+     * No progress for as long as the channel's timeout says. The rest was cancelled; no byte is lost, and the channel
+     * stays usable.
      */
     TOWPATH_TIMEOUT = 11,
     /**
@@ -322,24 +327,27 @@ typedef struct towpath_channel towpath_channel;
 typedef struct towpath_device towpath_device;
 
 /**
- * Told of one device: the name by which it can be opened, and what it is. Both texts are the library's, and gone when this returns. `context` is
- * what was given together with this function.
+ * Told of one device: the name by which it can be opened, and what it is. Both texts are the library's, and gone when
+ * this returns. `context` is what was given together with this function.
  */
 typedef void (*towpath_device_callback)(void *context, const char *name, const char *description);
 
 /**
- * Takes a line that the library logs: its level (towpath_log_level), the part of the library that it comes from, and the text. Both texts are the
- * library's, and gone when this returns. `context` is what was given to towpath_set_log().
+ * Takes a line that the library logs: its level (towpath_log_level), the part of the library that it comes from, and
+ * the text. Both texts are the library's, and gone when this returns. `context` is what was given to
+ * towpath_set_log().
  */
 typedef void (*towpath_log_callback)(void *context, uint32_t level, const char *source, const char *text);
 
 /**
- * Takes a line of text, which is the library's and gone when this returns. `context` is what was given together with this function.
+ * Takes a line of text, which is the library's and gone when this returns. `context` is what was given together with
+ * this function.
  */
 typedef void (*towpath_text_callback)(void *context, const char *text);
 
 /**
- * How to open a device. Set all to zero but `size`, then what you want: `towpath_open_options options = {.size = sizeof options};`
+ * How to open a device. Set all to zero but `size`, then what you want: `towpath_open_options options = {.size =
+ * sizeof options};`
  */
 typedef struct {
     /**
@@ -355,7 +363,8 @@ typedef struct {
      */
     const char *trace;
     /**
-     * Simulation: takes what the user core prints, line by line. May be called from any thread until the device has closed. NULL: the lines go to the log.
+     * Simulation: takes what the user core prints, line by line. May be called from any thread until the device has
+     * closed. NULL: the lines go to the log.
      */
     towpath_text_callback print;
     /**
@@ -363,8 +372,8 @@ typedef struct {
      */
     void *print_context;
     /**
-     * Simulation: told what is being done while a user core is built, which takes a while. Called before towpath_open() returns. NULL: the lines go to the
-     * log.
+     * Simulation: told what is being done while a user core is built, which takes a while. Called before
+     * towpath_open() returns. NULL: the lines go to the log.
      */
     towpath_text_callback progress;
     /**
@@ -482,7 +491,8 @@ typedef struct {
 } towpath_channel_info;
 
 /**
- * What the card has counted of faults on its link since it was switched on or its function was reset. Counts stop at 65535.
+ * What the card has counted of faults on its link since it was switched on or its function was reset. Counts stop at
+ * 65535.
  */
 typedef struct {
     /**
@@ -582,7 +592,8 @@ typedef struct {
 } towpath_wire;
 
 /**
- * Settings of a channel, fixed when it is opened. All zero but `size` are the defaults: `towpath_channel_options options = {.size = sizeof options};`
+ * Settings of a channel, fixed when it is opened. All zero but `size` are the defaults: `towpath_channel_options
+ * options = {.size = sizeof options};`
  */
 typedef struct {
     /**
@@ -594,7 +605,8 @@ typedef struct {
      */
     uint32_t notify;
     /**
-     * TOWPATH_NOTIFY_ADAPTIVE: what is expected to take no longer than so many nanoseconds is looked for. 0: the default, 20000.
+     * TOWPATH_NOTIFY_ADAPTIVE: what is expected to take no longer than so many nanoseconds is looked for. 0: the
+     * default, 20000.
      */
     uint64_t poll_ns;
     /**
@@ -608,7 +620,8 @@ typedef struct {
 } towpath_channel_options;
 
 /**
- * What a channel has counted since it was opened. Anything but zero in the last four is a fault of the card or of a driver.
+ * What a channel has counted since it was opened. Anything but zero in the last four is a fault of the card or of a
+ * driver.
  */
 typedef struct {
     /**
@@ -799,8 +812,8 @@ typedef struct {
 } towpath_completion;
 
 /**
- * Told of one transfer that has ended; `*completion` is the library's, and gone when this returns. `context` is what was given together with this
- * function.
+ * Told of one transfer that has ended; `*completion` is the library's, and gone when this returns. `context` is what
+ * was given together with this function.
  */
 typedef void (*towpath_completion_callback)(void *context, const towpath_completion *completion);
 
@@ -814,65 +827,67 @@ extern "C" {
 const char *towpath_version(void);
 
 /**
- * What went wrong in the last call of this thread that failed: what happened, on which channel, and what to do about it. A call that succeeds
- * leaves it as it is. Never NULL; empty if nothing has failed yet.
+ * What went wrong in the last call of this thread that failed: what happened, on which channel, and what to do about
+ * it. A call that succeeds leaves it as it is. Never NULL; empty if nothing has failed yet.
  *
- * The text is UTF-8, may have several lines, and is the library's: it stays until the next call of this thread that fails.
+ * The text is UTF-8, may have several lines, and is the library's: it stays until the next call of this thread that
+ * fails.
  */
 const char *towpath_last_error(void);
 
 /**
- * A status in a few words, such as "no such channel"; "unknown status" for a number that is none. The text is the library's and stays.
+ * A status in a few words, such as "no such channel"; "unknown status" for a number that is none. The text is the
+ * library's and stays.
  */
 const char *towpath_status_name(uint32_t status);
 
 /**
- * An outcome (towpath_outcome) in a few words, such as "end of message"; "unknown" for a number that is none. The text is the library's and stays.
+ * An outcome (towpath_outcome) in a few words, such as "end of message"; "unknown" for a number that is none. The text
+ * is the library's and stays.
  */
 const char *towpath_outcome_name(uint32_t outcome);
 
 /**
- * Tell of each device that can be opened now: `each` is called once for each of them, in this thread, before this returns.
+ * Tell of each device that can be opened now: `each` is called once for each of them, in this thread, before this
+ * returns.
  *
  * `context` is handed to `each` and not looked at. TOWPATH_INVALID if `each` is NULL.
  */
 towpath_status towpath_list_devices(towpath_device_callback each, void *context);
 
 /**
- * Have the library's log told to `callback`, for the whole process, up to `level` (towpath_log_level). Without this call, or with NULL as the
- * callback, nothing is logged. Another call takes the place of the one before.
+ * Have the library's log told to `callback`, for the whole process, up to `level` (towpath_log_level). Without this
+ * call, or with NULL as the callback, nothing is logged. Another call takes the place of the one before.
  *
- * The callback may be called from any thread, also from threads of the library's own, by several at once, and by any function of the library. It must
- * return soon, and not by longjmp() or a C++ exception. What the library would log while it runs is left out. When this function returns, the callback
- * that was set before is not running, and will not be called any more.
+ * The callback may be called from any thread, also from threads of the library's own, by several at once, and by any
+ * function of the library. It must return soon, and not by longjmp() or a C++ exception. What the library would log
+ * while it runs is left out. When this function returns, the callback that was set before is not running, and will not
+ * be called any more.
  *
  * TOWPATH_INVALID if `level` is none, or if called from within a callback of the log.
  */
-towpath_status towpath_set_log(towpath_log_callback callback,
-                               void *context,
-                               uint32_t level);
+towpath_status towpath_set_log(towpath_log_callback callback, void *context, uint32_t level);
 
 /**
- * Open a device by its name: "sim:CORE" or "sim:FOLDER" is the gateware in simulation with that user core, "vfio-user:SOCKET" a card in another
- * process. towpath_list_devices() tells names. NULL or "" stands for the name in the environment's TOWPATH_DEVICE, or for the first device
- * found.
+ * Open a device by its name: "sim:CORE" or "sim:FOLDER" is the gateware in simulation with that user core,
+ * "vfio-user:SOCKET" a card in another process. towpath_list_devices() tells names. NULL or "" stands for the name in
+ * the environment's TOWPATH_DEVICE, or for the first device found.
  *
- * `options` may be NULL. On success `*device` is a handle, which towpath_close() gives back; on failure it is left as it was. A simulated core is compiled
- * when it is used for the first time, which takes a while.
+ * `options` may be NULL. On success `*device` is a handle, which towpath_close() gives back; on failure it is left as
+ * it was. A simulated core is compiled when it is used for the first time, which takes a while.
  *
- * TOWPATH_UNKNOWN_SCHEME, TOWPATH_NO_SUCH_DEVICE: there is nothing of that name; the text lists what there is. TOWPATH_CORE: the simulated core cannot
- * be built; the text is the compiler's, or says which tool or folder is missing (TOWPATH_HOME names the folder of Towpath's gateware).
- * TOWPATH_NOT_TOWPATH, TOWPATH_VERSION, TOWPATH_DISCOVERY: it is no card for this library. TOWPATH_BUS: the way to it failed.
+ * TOWPATH_UNKNOWN_SCHEME, TOWPATH_NO_SUCH_DEVICE: there is nothing of that name; the text lists what there is.
+ * TOWPATH_CORE: the simulated core cannot be built; the text is the compiler's, or says which tool or folder is
+ * missing (TOWPATH_HOME names the folder of Towpath's gateware). TOWPATH_NOT_TOWPATH, TOWPATH_VERSION,
+ * TOWPATH_DISCOVERY: it is no card for this library. TOWPATH_BUS: the way to it failed.
  */
-towpath_status towpath_open(const char *name,
-                            const towpath_open_options *options,
-                            towpath_device **device);
+towpath_status towpath_open(const char *name, const towpath_open_options *options, towpath_device **device);
 
 /**
  * Give a device handle back. NULL is fine, and nothing happens.
  *
- * Channels and buffers that were made from it stay usable: the device itself closes when the last of them has been closed. Nobody may use the handle
- * during or after this call. TOWPATH_INVALID if it is no handle of a device.
+ * Channels and buffers that were made from it stay usable: the device itself closes when the last of them has been
+ * closed. Nobody may use the handle during or after this call. TOWPATH_INVALID if it is no handle of a device.
  */
 towpath_status towpath_close(towpath_device *device);
 
@@ -882,21 +897,17 @@ towpath_status towpath_close(towpath_device *device);
 towpath_status towpath_get_info(const towpath_device *device, towpath_info *info);
 
 /**
- * What the device says of the channel at a `position` from 0 to `towpath_info.channels` - 1, into `*info`, whose `size` is set. TOWPATH_INVALID beyond the
- * last one.
+ * What the device says of the channel at a `position` from 0 to `towpath_info.channels` - 1, into `*info`, whose
+ * `size` is set. TOWPATH_INVALID beyond the last one.
  */
-towpath_status towpath_get_channel(const towpath_device *device,
-                                   uint32_t position,
-                                   towpath_channel_info *info);
+towpath_status towpath_get_channel(const towpath_device *device, uint32_t position, towpath_channel_info *info);
 
 /**
- * The name and the byte offset of the register at a `position` from 0 to `towpath_info.registers` - 1: registers whose names are known, which they are in
- * simulation. Either of `name` and `offset` may be NULL. `*name` is the device handle's, and stays until it is closed. TOWPATH_INVALID beyond the last one.
+ * The name and the byte offset of the register at a `position` from 0 to `towpath_info.registers` - 1: registers whose
+ * names are known, which they are in simulation. Either of `name` and `offset` may be NULL. `*name` is the device
+ * handle's, and stays until it is closed. TOWPATH_INVALID beyond the last one.
  */
-towpath_status towpath_get_register(const towpath_device *device,
-                                    uint32_t position,
-                                    const char **name,
-                                    uint32_t *offset);
+towpath_status towpath_get_register(const towpath_device *device, uint32_t position, const char **name, uint32_t *offset);
 
 /**
  * Reset all channels and the user core. Transfers in flight end with TOWPATH_RESET; open channels stay open.
@@ -904,32 +915,34 @@ towpath_status towpath_get_register(const towpath_device *device,
 towpath_status towpath_reset(const towpath_device *device);
 
 /**
- * What the card has counted of faults on its link, into `*counters`, whose `size` is set. Reads the card, once for each number. TOWPATH_BUS if it does not
- * answer.
+ * What the card has counted of faults on its link, into `*counters`, whose `size` is set. Reads the card, once for
+ * each number. TOWPATH_BUS if it does not answer.
  */
-towpath_status towpath_get_link_counters(const towpath_device *device,
-                                         towpath_link_counters *counters);
+towpath_status towpath_get_link_counters(const towpath_device *device, towpath_link_counters *counters);
 
 /**
- * Bytes on the wire since the device was opened, into `*wire`, whose `size` is set. TOWPATH_UNAVAILABLE where nobody knows them: outside simulation in this
- * process.
+ * Bytes on the wire since the device was opened, into `*wire`, whose `size` is set. TOWPATH_UNAVAILABLE where nobody
+ * knows them: outside simulation in this process.
  */
-towpath_status towpath_get_wire(const towpath_device *device,
-                                towpath_wire *wire);
+towpath_status towpath_get_wire(const towpath_device *device, towpath_wire *wire);
 
 /**
- * Nanoseconds since some moment, into `*nanoseconds`: simulated time, or a monotonic clock. Timeouts are counted by it.
+ * Nanoseconds since some moment, into `*nanoseconds`: simulated time, or a monotonic clock. Timeouts are counted by
+ * it.
  */
 towpath_status towpath_now(const towpath_device *device, uint64_t *nanoseconds);
 
 /**
- * Open a channel by the name that the user core gives it; a number in digits finds the channel of that number, if none has it as its name. `direction`
- * is TOWPATH_H2C to send, TOWPATH_C2H to receive. It is this handle's alone until towpath_close_channel().
+ * Open a channel by the name that the user core gives it; a number in digits finds the channel of that number, if none
+ * has it as its name. `direction` is TOWPATH_H2C to send, TOWPATH_C2H to receive. It is this handle's alone until
+ * towpath_close_channel().
  *
- * `options` may be NULL. On success `*channel` is a handle; on failure it is left as it was. One channel may be used by many threads at once: blocking
- * transfers run one after the other, each message whole. Its timeout is ten seconds until towpath_set_timeout().
+ * `options` may be NULL. On success `*channel` is a handle; on failure it is left as it was. One channel may be used
+ * by many threads at once: blocking transfers run one after the other, each message whole. Its timeout is ten seconds
+ * until towpath_set_timeout().
  *
- * TOWPATH_NO_SUCH_CHANNEL, TOWPATH_WRONG_DIRECTION: the text lists the channels there are. TOWPATH_CHANNEL_IN_USE: somebody else has it.
+ * TOWPATH_NO_SUCH_CHANNEL, TOWPATH_WRONG_DIRECTION: the text lists the channels there are. TOWPATH_CHANNEL_IN_USE:
+ * somebody else has it.
  */
 towpath_status towpath_open_channel(const towpath_device *device,
                                     const char *name,
@@ -949,18 +962,17 @@ towpath_status towpath_open_channel_number(const towpath_device *device,
 /**
  * Give a channel handle back. NULL is fine, and nothing happens.
  *
- * What is in flight ends at once, and the card is done with its memory when this returns; the channel is reset, so what the card holds for it is
- * discarded. Nobody may use the handle during or after this call: have other threads leave it first, by towpath_cancel() if need be. TOWPATH_INVALID if
- * it is no handle of a channel.
+ * What is in flight ends at once, and the card is done with its memory when this returns; the channel is reset, so
+ * what the card holds for it is discarded. Nobody may use the handle during or after this call: have other threads
+ * leave it first, by towpath_cancel() if need be. TOWPATH_INVALID if it is no handle of a channel.
  */
 towpath_status towpath_close_channel(towpath_channel *channel);
 
 /**
- * How many nanoseconds blocking calls on this channel wait without progress before they give up with TOWPATH_TIMEOUT; TOWPATH_FOREVER: never. Ten seconds
- * until it is set. Counts for calls that begin afterwards.
+ * How many nanoseconds blocking calls on this channel wait without progress before they give up with TOWPATH_TIMEOUT;
+ * TOWPATH_FOREVER: never. Ten seconds until it is set. Counts for calls that begin afterwards.
  */
-towpath_status towpath_set_timeout(const towpath_channel *channel,
-                                   uint64_t nanoseconds);
+towpath_status towpath_set_timeout(const towpath_channel *channel, uint64_t nanoseconds);
 
 /**
  * The channel's timeout, into `*nanoseconds`: see towpath_set_timeout().
@@ -968,15 +980,14 @@ towpath_status towpath_set_timeout(const towpath_channel *channel,
 towpath_status towpath_get_timeout(const towpath_channel *channel, uint64_t *nanoseconds);
 
 /**
- * Hold the channel's interrupts back, so that many transfers in flight wake the program less often: until `entries` transfers (and message starts) have
- * ended and not been looked at, or `nanoseconds` have passed since the first of them, whichever comes first. Zero nanoseconds turn it off, as it is at
- * first. A call that waits for a single transfer then takes up to that time longer.
+ * Hold the channel's interrupts back, so that many transfers in flight wake the program less often: until `entries`
+ * transfers (and message starts) have ended and not been looked at, or `nanoseconds` have passed since the first of
+ * them, whichever comes first. Zero nanoseconds turn it off, as it is at first. A call that waits for a single
+ * transfer then takes up to that time longer.
  *
  * TOWPATH_INVALID if the time is longer than the card can count: 65535 times 64 cycles of its clock.
  */
-towpath_status towpath_set_moderation(const towpath_channel *channel,
-                                      uint32_t entries,
-                                      uint64_t nanoseconds);
+towpath_status towpath_set_moderation(const towpath_channel *channel, uint32_t entries, uint64_t nanoseconds);
 
 /**
  * What has been counted since the channel was opened, into `*statistics`, whose `size` is set.
@@ -984,37 +995,39 @@ towpath_status towpath_set_moderation(const towpath_channel *channel,
 towpath_status towpath_get_statistics(const towpath_channel *channel, towpath_statistics *statistics);
 
 /**
- * End everything in flight on this channel at once, other threads' calls included: they return TOWPATH_CANCELLED and tell how far they came. The
- * channel stays usable, and the user core keeps what it has. TOWPATH_BUS if the card does not answer.
+ * End everything in flight on this channel at once, other threads' calls included: they return TOWPATH_CANCELLED and
+ * tell how far they came. The channel stays usable, and the user core keeps what it has. TOWPATH_BUS if the card does
+ * not answer.
  */
 towpath_status towpath_cancel(const towpath_channel *channel);
 
 /**
- * Empty the channel on both sides. What is in flight ends with TOWPATH_RESET, an open message vanishes, what the card holds is discarded, and the user core
- * is told. TOWPATH_BUS if the card does not answer.
+ * Empty the channel on both sides. What is in flight ends with TOWPATH_RESET, an open message vanishes, what the card
+ * holds is discarded, and the user core is told. TOWPATH_BUS if the card does not answer.
  */
 towpath_status towpath_reset_channel(const towpath_channel *channel);
 
 /**
  * A file descriptor that becomes readable when the channel has news, into `*fd`, for poll() and event loops.
  *
- * When it is readable, read 8 bytes off it, then call towpath_try_wait(), towpath_try_message_start() or towpath_poll_completions(); when these find nothing,
- * the next news will make it readable. Do not mix it with calls that wait on the same channel, which would take the news away. It stays the
- * channel's: do not close it, and dup() it to keep it for longer. TOWPATH_BUS if the system gives none.
+ * When it is readable, read 8 bytes off it, then call towpath_try_wait(), towpath_try_message_start() or
+ * towpath_poll_completions(); when these find nothing, the next news will make it readable. Do not mix it with calls
+ * that wait on the same channel, which would take the news away. It stays the channel's: do not close it, and dup() it
+ * to keep it for longer. TOWPATH_BUS if the system gives none.
  */
-towpath_status towpath_event_fd(const towpath_channel *channel,
-                                int *fd);
+towpath_status towpath_event_fd(const towpath_channel *channel, int *fd);
 
 /**
  * Send a message, or a part of one, and wait until the card has it.
  *
- * `bytes` bytes from `data` are read, during the call only; none are a message, too: the empty one. `message` says whether the message goes on with the
- * next call, and what the user core is to know of it; NULL: a whole message without attributes. `moved` may be NULL; otherwise `*moved` becomes how
- * many bytes the card has taken, on failure, too.
+ * `bytes` bytes from `data` are read, during the call only; none are a message, too: the empty one. `message` says
+ * whether the message goes on with the next call, and what the user core is to know of it; NULL: a whole message
+ * without attributes. `moved` may be NULL; otherwise `*moved` becomes how many bytes the card has taken, on failure,
+ * too.
  *
- * TOWPATH_TIMEOUT: no progress for as long as towpath_set_timeout() says; the message is open: send the rest, without the bytes that were taken, or
- * towpath_reset_channel(). TOWPATH_CANCELLED, TOWPATH_RESET: by another thread. TOWPATH_FAULT: a fault on the link ended the transfer.
- * TOWPATH_WRONG_DIRECTION: the channel receives.
+ * TOWPATH_TIMEOUT: no progress for as long as towpath_set_timeout() says; the message is open: send the rest, without
+ * the bytes that were taken, or towpath_reset_channel(). TOWPATH_CANCELLED, TOWPATH_RESET: by another thread.
+ * TOWPATH_FAULT: a fault on the link ended the transfer. TOWPATH_WRONG_DIRECTION: the channel receives.
  */
 towpath_status towpath_send(const towpath_channel *channel,
                             const void *data,
@@ -1023,7 +1036,8 @@ towpath_status towpath_send(const towpath_channel *channel,
                             uint64_t *moved);
 
 /**
- * As towpath_send(), from `count` pieces of memory in one go, one after the other. `pieces` may be NULL if there are none.
+ * As towpath_send(), from `count` pieces of memory in one go, one after the other. `pieces` may be NULL if there are
+ * none.
  */
 towpath_status towpath_send_vectored(const towpath_channel *channel,
                                      const towpath_piece *pieces,
@@ -1034,20 +1048,18 @@ towpath_status towpath_send_vectored(const towpath_channel *channel,
 /**
  * Receive into memory of the caller's until it is full or the message ends.
  *
- * `bytes` bytes at `data` are written, during the call only. `received` may be NULL; otherwise its `size` is set, and it tells what came. What does not
- * fit comes with the next call; no call takes bytes of two messages.
+ * `bytes` bytes at `data` are written, during the call only. `received` may be NULL; otherwise its `size` is set, and
+ * it tells what came. What does not fit comes with the next call; no call takes bytes of two messages.
  *
- * TOWPATH_TIMEOUT: no progress for as long as towpath_set_timeout() says; the first `received->bytes` bytes are valid, and the message goes on with
- * the next call. TOWPATH_CANCELLED, TOWPATH_RESET: by another thread. TOWPATH_FAULT: a fault on the link ended the transfer. TOWPATH_WRONG_DIRECTION: the
- * channel sends.
+ * TOWPATH_TIMEOUT: no progress for as long as towpath_set_timeout() says; the first `received->bytes` bytes are valid,
+ * and the message goes on with the next call. TOWPATH_CANCELLED, TOWPATH_RESET: by another thread. TOWPATH_FAULT: a
+ * fault on the link ended the transfer. TOWPATH_WRONG_DIRECTION: the channel sends.
  */
-towpath_status towpath_recv(const towpath_channel *channel,
-                            void *data,
-                            uint64_t bytes,
-                            towpath_received *received);
+towpath_status towpath_recv(const towpath_channel *channel, void *data, uint64_t bytes, towpath_received *received);
 
 /**
- * As towpath_recv(), into `count` pieces of memory, one after the other, which do not overlap. `pieces` may be NULL if there are none.
+ * As towpath_recv(), into `count` pieces of memory, one after the other, which do not overlap. `pieces` may be NULL if
+ * there are none.
  */
 towpath_status towpath_recv_vectored(const towpath_channel *channel,
                                      const towpath_piece *pieces,
@@ -1055,13 +1067,12 @@ towpath_status towpath_recv_vectored(const towpath_channel *channel,
                                      towpath_received *received);
 
 /**
- * Receive a whole message of any length into memory of the library's: `*message`, which towpath_free_message() gives back. On failure `*message` is left
- * as it was, and what has come so far is kept for the next call.
+ * Receive a whole message of any length into memory of the library's: `*message`, which towpath_free_message() gives
+ * back. On failure `*message` is left as it was, and what has come so far is kept for the next call.
  *
  * Errors are those of towpath_recv(), and TOWPATH_MEMORY if there is not enough for it.
  */
-towpath_status towpath_recv_message(const towpath_channel *channel,
-                                    towpath_received_message **message);
+towpath_status towpath_recv_message(const towpath_channel *channel, towpath_received_message **message);
 
 /**
  * Give a message of towpath_recv_message() back, with its bytes. NULL is fine, and nothing happens.
@@ -1069,78 +1080,73 @@ towpath_status towpath_recv_message(const towpath_channel *channel,
 towpath_status towpath_free_message(towpath_received_message *message);
 
 /**
- * Wait until the user core has begun a message, and tell what it says of it, before any of it is received. Consumes nothing: called again before the
- * message's end was received, it tells the same.
+ * Wait until the user core has begun a message, and tell what it says of it, before any of it is received. Consumes
+ * nothing: called again before the message's end was received, it tells the same.
  *
- * Waits `nanoseconds` without progress at most, or TOWPATH_FOREVER; then it returns TOWPATH_PENDING. `start->size` is set. Does not work on a
- * channel that was opened with `no_announce`.
+ * Waits `nanoseconds` without progress at most, or TOWPATH_FOREVER; then it returns TOWPATH_PENDING. `start->size` is
+ * set. Does not work on a channel that was opened with `no_announce`.
  */
-towpath_status towpath_wait_message_start(const towpath_channel *channel,
-                                          uint64_t nanoseconds,
-                                          towpath_message_start *start);
+towpath_status towpath_wait_message_start(const towpath_channel *channel, uint64_t nanoseconds, towpath_message_start *start);
 
 /**
- * As towpath_wait_message_start(), but never waits: TOWPATH_PENDING if no message has begun, and then the descriptor of towpath_event_fd() will tell.
+ * As towpath_wait_message_start(), but never waits: TOWPATH_PENDING if no message has begun, and then the descriptor
+ * of towpath_event_fd() will tell.
  */
-towpath_status towpath_try_message_start(const towpath_channel *channel,
-                                         towpath_message_start *start);
+towpath_status towpath_try_message_start(const towpath_channel *channel, towpath_message_start *start);
 
 /**
- * Allocate `bytes` bytes of zeroed memory that begins on a page, and register it for both directions. On success `*buffer` is a handle, which
- * towpath_free_buffer() gives back together with the memory; on failure it is left as it was.
+ * Allocate `bytes` bytes of zeroed memory that begins on a page, and register it for both directions. On success
+ * `*buffer` is a handle, which towpath_free_buffer() gives back together with the memory; on failure it is left as it
+ * was.
  *
  * TOWPATH_MEMORY: there is not so much. TOWPATH_BUS: it cannot be made known to the card.
  */
-towpath_status towpath_allocate(const towpath_device *device,
-                                uint64_t bytes,
-                                towpath_buffer **buffer);
+towpath_status towpath_allocate(const towpath_device *device, uint64_t bytes, towpath_buffer **buffer);
 
 /**
- * Register `bytes` bytes of the caller's own memory at `memory`, for what `access` (a towpath_access) says. On success `*buffer` is a handle; on failure it is
- * left as it was.
+ * Register `bytes` bytes of the caller's own memory at `memory`, for what `access` (a towpath_access) says. On success
+ * `*buffer` is a handle; on failure it is left as it was.
  *
- * The memory stays the caller's. It must stay valid, and where it is, until towpath_free_buffer() has returned TOWPATH_OK. TOWPATH_BUS: it cannot be made
- * known to the card.
+ * The memory stays the caller's. It must stay valid, and where it is, until towpath_free_buffer() has returned
+ * TOWPATH_OK. TOWPATH_BUS: it cannot be made known to the card.
  */
-towpath_status towpath_wrap(const towpath_device *device,
-                            void *memory,
-                            uint64_t bytes,
-                            uint32_t access,
-                            towpath_buffer **buffer);
+towpath_status towpath_wrap(const towpath_device *device, void *memory, uint64_t bytes, uint32_t access, towpath_buffer **buffer);
 
 /**
- * Give a buffer handle back; memory that the library allocated is freed with it. NULL is fine, and nothing happens. Nobody may use the handle during or after
- * this call.
+ * Give a buffer handle back; memory that the library allocated is freed with it. NULL is fine, and nothing happens.
+ * Nobody may use the handle during or after this call.
  *
- * TOWPATH_BUFFER_IN_USE: a transfer is in flight; nothing happened. Wait for it, towpath_cancel() it, or close its channel first.
+ * TOWPATH_BUFFER_IN_USE: a transfer is in flight; nothing happened. Wait for it, towpath_cancel() it, or close its
+ * channel first.
  */
 towpath_status towpath_free_buffer(towpath_buffer *buffer);
 
 /**
- * Where the buffer's memory begins, and how many bytes it has. Either of `data` and `bytes` may be NULL. The memory is the buffer's, or its caller's: see
- * towpath_allocate() and towpath_wrap(); while a transfer is in flight the card uses it: see towpath_submit().
+ * Where the buffer's memory begins, and how many bytes it has. Either of `data` and `bytes` may be NULL. The memory is
+ * the buffer's, or its caller's: see towpath_allocate() and towpath_wrap(); while a transfer is in flight the card
+ * uses it: see towpath_submit().
  */
-towpath_status towpath_get_buffer(const towpath_buffer *buffer,
-                                  void **data,
-                                  uint64_t *bytes);
+towpath_status towpath_get_buffer(const towpath_buffer *buffer, void **data, uint64_t *bytes);
 
 /**
- * Whether a transfer of the buffer is in flight: `*in_flight` becomes 1 or 0. What has ended counts no more once the channel has been looked at, by any call
- * that waits or asks for transfers.
+ * Whether a transfer of the buffer is in flight: `*in_flight` becomes 1 or 0. What has ended counts no more once the
+ * channel has been looked at, by any call that waits or asks for transfers.
  */
-towpath_status towpath_buffer_in_flight(const towpath_buffer *buffer,
-                                        uint32_t *in_flight);
+towpath_status towpath_buffer_in_flight(const towpath_buffer *buffer, uint32_t *in_flight);
 
 /**
- * Post a transfer of `bytes` bytes of a registered buffer, beginning at its byte `first`, and return at once, or as soon as the channel's queue has room.
- * `*ticket` becomes its number, by which towpath_wait() asks for it.
+ * Post a transfer of `bytes` bytes of a registered buffer, beginning at its byte `first`, and return at once, or as
+ * soon as the channel's queue has room. `*ticket` becomes its number, by which towpath_wait() asks for it; 0 is one
+ * like any other.
  *
- * To the card, `message` says what it carries (NULL: a whole message without attributes); from the card it is NULL. Each transfer from the card takes bytes of
- * one message only. Until it has ended, the card uses the buffer's memory: do not change what it sends, and neither read nor write what it receives. Each
- * ticket is to be collected, by towpath_wait(), towpath_try_wait() or towpath_poll_completions(): how a transfer ended is kept until somebody asks. Closing
- * the channel collects them all.
+ * To the card, `message` says what it carries (NULL: a whole message without attributes); from the card it is NULL.
+ * Each transfer from the card takes bytes of one message only. Until it has ended, the card uses the buffer's memory:
+ * do not change what it sends, and neither read nor write what it receives. Each ticket is to be collected, by
+ * towpath_wait(), towpath_try_wait() or towpath_poll_completions(): how a transfer ended is kept until somebody asks.
+ * Closing the channel collects them all.
  *
- * TOWPATH_INVALID: the range is not in the buffer, is longer than one transfer can be, or the buffer is another device's or registered for the other direction.
+ * TOWPATH_INVALID: the range is not in the buffer, is longer than one transfer can be, or the buffer is another
+ * device's or registered for the other direction.
  */
 towpath_status towpath_submit(const towpath_channel *channel,
                               const towpath_buffer *buffer,
@@ -1160,43 +1166,39 @@ towpath_status towpath_try_submit(const towpath_channel *channel,
                                   uint64_t *ticket);
 
 /**
- * Wait for a submitted transfer and collect how it ended. Waits `nanoseconds` without progress on the channel at most, or TOWPATH_FOREVER.
+ * Wait for a submitted transfer and collect how it ended. Waits `nanoseconds` without progress on the channel at most,
+ * or TOWPATH_FOREVER.
  *
- * `completion` may be NULL; otherwise its `size` is set, and it is filled in whenever the transfer was collected: if this returns TOWPATH_OK, and if it
- * returns TOWPATH_CANCELLED, TOWPATH_RESET or TOWPATH_FAULT, which is how the transfer ended. TOWPATH_PENDING: the time is over and it is still in flight; wait
- * again, or towpath_cancel(). TOWPATH_UNKNOWN_TICKET: it is not of this channel, or was collected before.
+ * `completion` may be NULL; otherwise its `size` is set, and it is filled in whenever the transfer was collected: if
+ * this returns TOWPATH_OK, and if it returns TOWPATH_CANCELLED, TOWPATH_RESET or TOWPATH_FAULT, which is how the
+ * transfer ended. TOWPATH_PENDING: the time is over and it is still in flight; wait again, or towpath_cancel().
+ * TOWPATH_UNKNOWN_TICKET: it is not of this channel, or was collected before.
  */
-towpath_status towpath_wait(const towpath_channel *channel,
-                            uint64_t ticket,
-                            uint64_t nanoseconds,
-                            towpath_completion *completion);
+towpath_status towpath_wait(const towpath_channel *channel, uint64_t ticket, uint64_t nanoseconds, towpath_completion *completion);
 
 /**
- * As towpath_wait(), but never waits: TOWPATH_PENDING if the transfer is still in flight, and then the descriptor of towpath_event_fd() will tell.
+ * As towpath_wait(), but never waits: TOWPATH_PENDING if the transfer is still in flight, and then the descriptor of
+ * towpath_event_fd() will tell.
  */
-towpath_status towpath_try_wait(const towpath_channel *channel,
-                                uint64_t ticket,
-                                towpath_completion *completion);
+towpath_status towpath_try_wait(const towpath_channel *channel, uint64_t ticket, towpath_completion *completion);
 
 /**
- * Collect all submitted transfers of a channel that have ended: `each` is called for each of them, in order, in this thread, before this returns. It may call
- * any function of the library. If some have not ended, the descriptor of towpath_event_fd() will tell.
+ * Collect all submitted transfers of a channel that have ended: `each` is called for each of them, in order, in this
+ * thread, before this returns. It may call any function of the library. If some have not ended, the descriptor of
+ * towpath_event_fd() will tell.
  *
- * How a transfer ended is in its outcome; a fault of one does not make this call fail. `context` is handed to `each` and not looked at.
+ * How a transfer ended is in its outcome; a fault of one does not make this call fail. `context` is handed to `each`
+ * and not looked at.
  */
-towpath_status towpath_poll_completions(const towpath_channel *channel,
-                                        towpath_completion_callback each,
-                                        void *context);
+towpath_status towpath_poll_completions(const towpath_channel *channel, towpath_completion_callback each, void *context);
 
 /**
- * Read the user core's register at a byte `offset`, a multiple of 4, into `*value`. Waits for the core's answer. May be called from any thread; each access
- * is whole.
+ * Read the user core's register at a byte `offset`, a multiple of 4, into `*value`. Waits for the core's answer. May
+ * be called from any thread; each access is whole.
  *
  * TOWPATH_REGISTER: the core has no such register, gave an error as its answer, or none.
  */
-towpath_status towpath_read_register(const towpath_device *device,
-                                     uint32_t offset,
-                                     uint32_t *value);
+towpath_status towpath_read_register(const towpath_device *device, uint32_t offset, uint32_t *value);
 
 /**
  * Write the user core's register at a byte `offset`, a multiple of 4. As towpath_read_register().
@@ -1204,13 +1206,13 @@ towpath_status towpath_read_register(const towpath_device *device,
 towpath_status towpath_write_register(const towpath_device *device, uint32_t offset, uint32_t value);
 
 /**
- * Read a register by the name that the core's manifest gives it, into `*value`. Names are known in simulation; towpath_get_register() tells them.
+ * Read a register by the name that the core's manifest gives it, into `*value`. Names are known in simulation;
+ * towpath_get_register() tells them.
  *
- * TOWPATH_INVALID: no register has this name; the text lists those that have one. Otherwise as towpath_read_register().
+ * TOWPATH_INVALID: no register has this name; the text lists those that have one. Otherwise as
+ * towpath_read_register().
  */
-towpath_status towpath_read_register_name(const towpath_device *device,
-                                          const char *name,
-                                          uint32_t *value);
+towpath_status towpath_read_register_name(const towpath_device *device, const char *name, uint32_t *value);
 
 /**
  * Write a register by the name that the core's manifest gives it. As towpath_read_register_name().
@@ -1218,32 +1220,25 @@ towpath_status towpath_read_register_name(const towpath_device *device,
 towpath_status towpath_write_register_name(const towpath_device *device, const char *name, uint32_t value);
 
 /**
- * Wait for events of the user interrupt `number`, counted from 0, that no earlier call has told of; `*events` becomes how many, at least 1. Each event is
- * told to one waiting call. Waits `nanoseconds` at most, or TOWPATH_FOREVER.
+ * Wait for events of the user interrupt `number`, counted from 0, that no earlier call has told of; `*events` becomes
+ * how many, at least 1. Each event is told to one waiting call. Waits `nanoseconds` at most, or TOWPATH_FOREVER.
  *
  * TOWPATH_INTERRUPT_TIMEOUT: it did not come in time. TOWPATH_INVALID: there is no such interrupt.
  */
-towpath_status towpath_wait_interrupt(const towpath_device *device,
-                                      uint32_t number,
-                                      uint64_t nanoseconds,
-                                      uint32_t *events);
+towpath_status towpath_wait_interrupt(const towpath_device *device, uint32_t number, uint64_t nanoseconds, uint32_t *events);
 
 /**
- * Events of the user interrupt `number` since the device was reset, modulo 2^32, into `*count`. Does not consume them. TOWPATH_INVALID: there is no such
- * interrupt.
+ * Events of the user interrupt `number` since the device was reset, modulo 2^32, into `*count`. Does not consume them.
+ * TOWPATH_INVALID: there is no such interrupt.
  */
-towpath_status towpath_count_interrupt(const towpath_device *device,
-                                       uint32_t number,
-                                       uint32_t *count);
+towpath_status towpath_count_interrupt(const towpath_device *device, uint32_t number, uint32_t *count);
 
 /**
- * A file descriptor that becomes readable when the user interrupt `number` fires, into `*fd`, for poll() and event loops: read 8 bytes off it, then call
- * towpath_wait_interrupt() with a timeout of 0. It stays the device's: do not close it, and dup() it to keep it for longer. TOWPATH_INVALID: there is no
- * such interrupt.
+ * A file descriptor that becomes readable when the user interrupt `number` fires, into `*fd`, for poll() and event
+ * loops: read 8 bytes off it, then call towpath_wait_interrupt() with a timeout of 0. It stays the device's: do not
+ * close it, and dup() it to keep it for longer. TOWPATH_INVALID: there is no such interrupt.
  */
-towpath_status towpath_interrupt_event_fd(const towpath_device *device,
-                                          uint32_t number,
-                                          int *fd);
+towpath_status towpath_interrupt_event_fd(const towpath_device *device, uint32_t number, int *fd);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -32,12 +32,14 @@ Compile = Callable[..., Path]
 
 @pytest.fixture(scope="session")
 def compile_c(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Compile:
-    """Compiles C sources into a program of that name, linked with the library."""
+    """Compiles sources, all in C or all in C++, into a program of that name, linked with the library."""
 
     def compile_c(name: str, *sources: Path, options: list[str]) -> Path:
         program = tmp_path_factory.mktemp("program") / name
-        command = ["cc", "-std=c11", "-D_GNU_SOURCE", *WARNINGS, *options, f'-DTOWPATH_TEST_VERSION="{clibrary.version()}"']
-        command += [f"-I{ROOT / 'bindings/c/include'}", f"-I{Path(__file__).parent}", *map(str, sources), "-o", str(program)]
+        compiler = ["c++", "-std=c++11"] if sources[0].suffix == ".cpp" else ["cc", "-std=c11", "-D_GNU_SOURCE"]
+        command = [*compiler, *WARNINGS, *options, f'-DTOWPATH_TEST_VERSION="{clibrary.version()}"']
+        command += [f"-I{ROOT / 'bindings' / part}" for part in ("c/include", "c++/include", "c/tests")]
+        command += [*map(str, sources), "-o", str(program)]
         subprocess.run([*command, f"-L{library}", "-ltowpath", f"-Wl,-rpath,{library}", "-pthread"], check=True)
         return program
 

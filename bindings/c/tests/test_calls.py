@@ -11,7 +11,7 @@ from pathlib import Path
 import clibrary
 import pytest
 
-from conftest import SANITIZED, Compile, run
+from conftest import ROOT, SANITIZED, Compile, run
 
 HERE = Path(__file__).parent
 SOURCES = sorted(HERE.glob("*.c"))
@@ -60,3 +60,8 @@ def test_a_leak_is_found(compile_c: Compile, tmp_path: Path) -> None:
     source.write_text(LEAK)
     done = run(compile_c("leak", source, options=SANITIZED))
     assert done.returncode != 0 and "LeakSanitizer: detected memory leaks" in done.stderr, done.stderr
+
+
+def test_the_header_for_c_plus_plus(compile_c: Compile) -> None:
+    done = run(compile_c("handles", ROOT / "bindings/c++/tests/handles.cpp", options=SANITIZED))
+    assert (done.returncode, done.stderr) == (0, "")

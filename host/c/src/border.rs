@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The border between C and Rust: errors become a status and a text, panics stay inside, pointers are looked at before they are used.
+//! The border between C and Rust: errors become a status and a text, panics stay inside, pointers are looked at before
+//! they are used.
 
 use crate::grows::{Grows, Input, Output};
 use crate::handle::{Handle, Tagged};
@@ -129,10 +130,10 @@ impl Caller {
         self.optional_text(what, text)?.ok_or_else(|| self.invalid(format_args!("{what} is NULL")))
     }
 
-    /// Where memory begins and how long it is; any pointer will do if it is empty.
+    /// Where memory begins and how long it is; NULL will do if it is empty.
     pub(crate) fn memory(&self, what: &str, start: *const c_void, bytes: u64) -> Result<(*mut u8, usize)> {
         match isize::try_from(bytes) {
-            Ok(0) => Ok((std::ptr::NonNull::dangling().as_ptr(), 0)),
+            Ok(0) if start.is_null() => Ok((std::ptr::NonNull::dangling().as_ptr(), 0)),
             Ok(_) if start.is_null() => Err(self.invalid(format_args!("{what} is NULL, and not empty"))),
             Ok(bytes) => Ok((start.cast_mut().cast(), bytes as usize)),
             Err(_) => Err(self.invalid(format_args!("{what} has {bytes} bytes: more than a program can have"))),

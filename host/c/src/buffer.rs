@@ -26,8 +26,9 @@ pub enum towpath_access {
     TOWPATH_ACCESS_READ_WRITE = 2,
 }
 
-/// Allocate `bytes` bytes of zeroed memory that begins on a page, and register it for both directions. On success `*buffer` is a handle, which
-/// towpath_free_buffer() gives back together with the memory; on failure it is left as it was.
+/// Allocate `bytes` bytes of zeroed memory that begins on a page, and register it for both directions. On success
+/// `*buffer` is a handle, which towpath_free_buffer() gives back together with the memory; on failure it is left as it
+/// was.
 ///
 /// TOWPATH_MEMORY: there is not so much. TOWPATH_BUS: it cannot be made known to the card.
 #[no_mangle]
@@ -43,11 +44,11 @@ pub unsafe extern "C" fn towpath_allocate(device: *const towpath_device, bytes: 
     }
 }
 
-/// Register `bytes` bytes of the caller's own memory at `memory`, for what `access` (a towpath_access) says. On success `*buffer` is a handle; on failure it is
-/// left as it was.
+/// Register `bytes` bytes of the caller's own memory at `memory`, for what `access` (a towpath_access) says. On success
+/// `*buffer` is a handle; on failure it is left as it was.
 ///
-/// The memory stays the caller's. It must stay valid, and where it is, until towpath_free_buffer() has returned TOWPATH_OK. TOWPATH_BUS: it cannot be made
-/// known to the card.
+/// The memory stays the caller's. It must stay valid, and where it is, until towpath_free_buffer() has returned
+/// TOWPATH_OK. TOWPATH_BUS: it cannot be made known to the card.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_wrap(
     device: *const towpath_device,
@@ -74,10 +75,11 @@ pub unsafe extern "C" fn towpath_wrap(
     }
 }
 
-/// Give a buffer handle back; memory that the library allocated is freed with it. NULL is fine, and nothing happens. Nobody may use the handle during or after
-/// this call.
+/// Give a buffer handle back; memory that the library allocated is freed with it. NULL is fine, and nothing happens.
+/// Nobody may use the handle during or after this call.
 ///
-/// TOWPATH_BUFFER_IN_USE: a transfer is in flight; nothing happened. Wait for it, towpath_cancel() it, or close its channel first.
+/// TOWPATH_BUFFER_IN_USE: a transfer is in flight; nothing happened. Wait for it, towpath_cancel() it, or close its
+/// channel first.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_free_buffer(buffer: *mut towpath_buffer) -> towpath_status {
     // SAFETY: the caller keeps to the header.
@@ -95,8 +97,9 @@ pub unsafe extern "C" fn towpath_free_buffer(buffer: *mut towpath_buffer) -> tow
     }
 }
 
-/// Where the buffer's memory begins, and how many bytes it has. Either of `data` and `bytes` may be NULL. The memory is the buffer's, or its caller's: see
-/// towpath_allocate() and towpath_wrap(); while a transfer is in flight the card uses it: see towpath_submit().
+/// Where the buffer's memory begins, and how many bytes it has. Either of `data` and `bytes` may be NULL. The memory is
+/// the buffer's, or its caller's: see towpath_allocate() and towpath_wrap(); while a transfer is in flight the card
+/// uses it: see towpath_submit().
 #[no_mangle]
 pub unsafe extern "C" fn towpath_get_buffer(buffer: *const towpath_buffer, data: *mut *mut c_void, bytes: *mut u64) -> towpath_status {
     // SAFETY: the caller keeps to the header.
@@ -110,8 +113,8 @@ pub unsafe extern "C" fn towpath_get_buffer(buffer: *const towpath_buffer, data:
     }
 }
 
-/// Whether a transfer of the buffer is in flight: `*in_flight` becomes 1 or 0. What has ended counts no more once the channel has been looked at, by any call
-/// that waits or asks for transfers.
+/// Whether a transfer of the buffer is in flight: `*in_flight` becomes 1 or 0. What has ended counts no more once the
+/// channel has been looked at, by any call that waits or asks for transfers.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_buffer_in_flight(buffer: *const towpath_buffer, in_flight: *mut u32) -> towpath_status {
     // SAFETY: the caller keeps to the header.

@@ -75,7 +75,8 @@ pub enum towpath_notify {
     TOWPATH_NOTIFY_INTERRUPT = 3,
 }
 
-/// Settings of a channel, fixed when it is opened. All zero but `size` are the defaults: `towpath_channel_options options = {.size = sizeof options};`
+/// Settings of a channel, fixed when it is opened. All zero but `size` are the defaults: `towpath_channel_options
+/// options = {.size = sizeof options};`
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct towpath_channel_options {
@@ -83,7 +84,8 @@ pub struct towpath_channel_options {
     pub size: u32,
     /// How to wait: a towpath_notify.
     pub notify: u32,
-    /// TOWPATH_NOTIFY_ADAPTIVE: what is expected to take no longer than so many nanoseconds is looked for. 0: the default, 20000.
+    /// TOWPATH_NOTIFY_ADAPTIVE: what is expected to take no longer than so many nanoseconds is looked for. 0: the
+    /// default, 20000.
     pub poll_ns: u64,
     /// From the card: 1 saves one ring entry a message, and towpath_wait_message_start() does not work.
     pub no_announce: u32,
@@ -92,7 +94,8 @@ pub struct towpath_channel_options {
 }
 grows!(towpath_channel_options, 24);
 
-/// What a channel has counted since it was opened. Anything but zero in the last four is a fault of the card or of a driver.
+/// What a channel has counted since it was opened. Anything but zero in the last four is a fault of the card or of a
+/// driver.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct towpath_statistics {
@@ -148,13 +151,16 @@ fn open(
     Ok(())
 }
 
-/// Open a channel by the name that the user core gives it; a number in digits finds the channel of that number, if none has it as its name. `direction`
-/// is TOWPATH_H2C to send, TOWPATH_C2H to receive. It is this handle's alone until towpath_close_channel().
+/// Open a channel by the name that the user core gives it; a number in digits finds the channel of that number, if none
+/// has it as its name. `direction` is TOWPATH_H2C to send, TOWPATH_C2H to receive. It is this handle's alone until
+/// towpath_close_channel().
 ///
-/// `options` may be NULL. On success `*channel` is a handle; on failure it is left as it was. One channel may be used by many threads at once: blocking
-/// transfers run one after the other, each message whole. Its timeout is ten seconds until towpath_set_timeout().
+/// `options` may be NULL. On success `*channel` is a handle; on failure it is left as it was. One channel may be used
+/// by many threads at once: blocking transfers run one after the other, each message whole. Its timeout is ten seconds
+/// until towpath_set_timeout().
 ///
-/// TOWPATH_NO_SUCH_CHANNEL, TOWPATH_WRONG_DIRECTION: the text lists the channels there are. TOWPATH_CHANNEL_IN_USE: somebody else has it.
+/// TOWPATH_NO_SUCH_CHANNEL, TOWPATH_WRONG_DIRECTION: the text lists the channels there are. TOWPATH_CHANNEL_IN_USE:
+/// somebody else has it.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_open_channel(
     device: *const towpath_device,
@@ -187,9 +193,9 @@ pub unsafe extern "C" fn towpath_open_channel_number(
 
 /// Give a channel handle back. NULL is fine, and nothing happens.
 ///
-/// What is in flight ends at once, and the card is done with its memory when this returns; the channel is reset, so what the card holds for it is
-/// discarded. Nobody may use the handle during or after this call: have other threads leave it first, by towpath_cancel() if need be. TOWPATH_INVALID if
-/// it is no handle of a channel.
+/// What is in flight ends at once, and the card is done with its memory when this returns; the channel is reset, so
+/// what the card holds for it is discarded. Nobody may use the handle during or after this call: have other threads
+/// leave it first, by towpath_cancel() if need be. TOWPATH_INVALID if it is no handle of a channel.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_close_channel(channel: *mut towpath_channel) -> towpath_status {
     // SAFETY: the caller keeps to the header.
@@ -203,8 +209,8 @@ pub unsafe extern "C" fn towpath_close_channel(channel: *mut towpath_channel) ->
     }
 }
 
-/// How many nanoseconds blocking calls on this channel wait without progress before they give up with TOWPATH_TIMEOUT; TOWPATH_FOREVER: never. Ten seconds
-/// until it is set. Counts for calls that begin afterwards.
+/// How many nanoseconds blocking calls on this channel wait without progress before they give up with TOWPATH_TIMEOUT;
+/// TOWPATH_FOREVER: never. Ten seconds until it is set. Counts for calls that begin afterwards.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_set_timeout(channel: *const towpath_channel, nanoseconds: u64) -> towpath_status {
     // SAFETY: the caller keeps to the header.
@@ -230,9 +236,10 @@ pub unsafe extern "C" fn towpath_get_timeout(channel: *const towpath_channel, na
     }
 }
 
-/// Hold the channel's interrupts back, so that many transfers in flight wake the program less often: until `entries` transfers (and message starts) have
-/// ended and not been looked at, or `nanoseconds` have passed since the first of them, whichever comes first. Zero nanoseconds turn it off, as it is at
-/// first. A call that waits for a single transfer then takes up to that time longer.
+/// Hold the channel's interrupts back, so that many transfers in flight wake the program less often: until `entries`
+/// transfers (and message starts) have ended and not been looked at, or `nanoseconds` have passed since the first of
+/// them, whichever comes first. Zero nanoseconds turn it off, as it is at first. A call that waits for a single
+/// transfer then takes up to that time longer.
 ///
 /// TOWPATH_INVALID if the time is longer than the card can count: 65535 times 64 cycles of its clock.
 #[no_mangle]
@@ -270,16 +277,17 @@ pub unsafe extern "C" fn towpath_get_statistics(channel: *const towpath_channel,
     }
 }
 
-/// End everything in flight on this channel at once, other threads' calls included: they return TOWPATH_CANCELLED and tell how far they came. The
-/// channel stays usable, and the user core keeps what it has. TOWPATH_BUS if the card does not answer.
+/// End everything in flight on this channel at once, other threads' calls included: they return TOWPATH_CANCELLED and
+/// tell how far they came. The channel stays usable, and the user core keeps what it has. TOWPATH_BUS if the card does
+/// not answer.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_cancel(channel: *const towpath_channel) -> towpath_status {
     // SAFETY: the caller keeps to the header.
     unsafe { call("towpath_cancel", |c| Ok(on!(c.handle(channel)?, channel => channel.cancel())?)) }
 }
 
-/// Empty the channel on both sides. What is in flight ends with TOWPATH_RESET, an open message vanishes, what the card holds is discarded, and the user core
-/// is told. TOWPATH_BUS if the card does not answer.
+/// Empty the channel on both sides. What is in flight ends with TOWPATH_RESET, an open message vanishes, what the card
+/// holds is discarded, and the user core is told. TOWPATH_BUS if the card does not answer.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_reset_channel(channel: *const towpath_channel) -> towpath_status {
     // SAFETY: the caller keeps to the header.
@@ -288,9 +296,10 @@ pub unsafe extern "C" fn towpath_reset_channel(channel: *const towpath_channel) 
 
 /// A file descriptor that becomes readable when the channel has news, into `*fd`, for poll() and event loops.
 ///
-/// When it is readable, read 8 bytes off it, then call towpath_try_wait(), towpath_try_message_start() or towpath_poll_completions(); when these find nothing,
-/// the next news will make it readable. Do not mix it with calls that wait on the same channel, which would take the news away. It stays the
-/// channel's: do not close it, and dup() it to keep it for longer. TOWPATH_BUS if the system gives none.
+/// When it is readable, read 8 bytes off it, then call towpath_try_wait(), towpath_try_message_start() or
+/// towpath_poll_completions(); when these find nothing, the next news will make it readable. Do not mix it with calls
+/// that wait on the same channel, which would take the news away. It stays the channel's: do not close it, and dup() it
+/// to keep it for longer. TOWPATH_BUS if the system gives none.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_event_fd(channel: *const towpath_channel, fd: *mut c_int) -> towpath_status {
     // SAFETY: the caller keeps to the header.

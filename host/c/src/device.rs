@@ -35,7 +35,8 @@ pub enum towpath_direction {
     TOWPATH_C2H = 1,
 }
 
-/// How to open a device. Set all to zero but `size`, then what you want: `towpath_open_options options = {.size = sizeof options};`
+/// How to open a device. Set all to zero but `size`, then what you want: `towpath_open_options options = {.size =
+/// sizeof options};`
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct towpath_open_options {
@@ -45,12 +46,13 @@ pub struct towpath_open_options {
     pub reserved: u32,
     /// Simulation: write waveforms to this file, in the format FST. NULL: none.
     pub trace: *const c_char,
-    /// Simulation: takes what the user core prints, line by line. May be called from any thread until the device has closed. NULL: the lines go to the log.
+    /// Simulation: takes what the user core prints, line by line. May be called from any thread until the device has
+    /// closed. NULL: the lines go to the log.
     pub print: towpath_text_callback,
     /// Handed to `print`.
     pub print_context: *mut c_void,
-    /// Simulation: told what is being done while a user core is built, which takes a while. Called before towpath_open() returns. NULL: the lines go to the
-    /// log.
+    /// Simulation: told what is being done while a user core is built, which takes a while. Called before
+    /// towpath_open() returns. NULL: the lines go to the log.
     pub progress: towpath_text_callback,
     /// Handed to `progress`.
     pub progress_context: *mut c_void,
@@ -119,7 +121,8 @@ pub struct towpath_channel_info {
 }
 grows!(towpath_channel_info, 32);
 
-/// What the card has counted of faults on its link since it was switched on or its function was reset. Counts stop at 65535.
+/// What the card has counted of faults on its link since it was switched on or its function was reset. Counts stop at
+/// 65535.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct towpath_link_counters {
@@ -177,16 +180,17 @@ pub struct towpath_wire {
 }
 grows!(towpath_wire, 64);
 
-/// Open a device by its name: "sim:CORE" or "sim:FOLDER" is the gateware in simulation with that user core, "vfio-user:SOCKET" a card in another
-/// process. towpath_list_devices() tells names. NULL or "" stands for the name in the environment's TOWPATH_DEVICE, or for the first device
-/// found.
+/// Open a device by its name: "sim:CORE" or "sim:FOLDER" is the gateware in simulation with that user core,
+/// "vfio-user:SOCKET" a card in another process. towpath_list_devices() tells names. NULL or "" stands for the name in
+/// the environment's TOWPATH_DEVICE, or for the first device found.
 ///
-/// `options` may be NULL. On success `*device` is a handle, which towpath_close() gives back; on failure it is left as it was. A simulated core is compiled
-/// when it is used for the first time, which takes a while.
+/// `options` may be NULL. On success `*device` is a handle, which towpath_close() gives back; on failure it is left as
+/// it was. A simulated core is compiled when it is used for the first time, which takes a while.
 ///
-/// TOWPATH_UNKNOWN_SCHEME, TOWPATH_NO_SUCH_DEVICE: there is nothing of that name; the text lists what there is. TOWPATH_CORE: the simulated core cannot
-/// be built; the text is the compiler's, or says which tool or folder is missing (TOWPATH_HOME names the folder of Towpath's gateware).
-/// TOWPATH_NOT_TOWPATH, TOWPATH_VERSION, TOWPATH_DISCOVERY: it is no card for this library. TOWPATH_BUS: the way to it failed.
+/// TOWPATH_UNKNOWN_SCHEME, TOWPATH_NO_SUCH_DEVICE: there is nothing of that name; the text lists what there is.
+/// TOWPATH_CORE: the simulated core cannot be built; the text is the compiler's, or says which tool or folder is
+/// missing (TOWPATH_HOME names the folder of Towpath's gateware). TOWPATH_NOT_TOWPATH, TOWPATH_VERSION,
+/// TOWPATH_DISCOVERY: it is no card for this library. TOWPATH_BUS: the way to it failed.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_open(
     name: *const c_char,
@@ -221,8 +225,8 @@ pub unsafe extern "C" fn towpath_open(
 
 /// Give a device handle back. NULL is fine, and nothing happens.
 ///
-/// Channels and buffers that were made from it stay usable: the device itself closes when the last of them has been closed. Nobody may use the handle
-/// during or after this call. TOWPATH_INVALID if it is no handle of a device.
+/// Channels and buffers that were made from it stay usable: the device itself closes when the last of them has been
+/// closed. Nobody may use the handle during or after this call. TOWPATH_INVALID if it is no handle of a device.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_close(device: *mut towpath_device) -> towpath_status {
     // SAFETY: the caller keeps to the header.
@@ -268,8 +272,8 @@ pub unsafe extern "C" fn towpath_get_info(device: *const towpath_device, info: *
     }
 }
 
-/// What the device says of the channel at a `position` from 0 to `towpath_info.channels` - 1, into `*info`, whose `size` is set. TOWPATH_INVALID beyond the
-/// last one.
+/// What the device says of the channel at a `position` from 0 to `towpath_info.channels` - 1, into `*info`, whose
+/// `size` is set. TOWPATH_INVALID beyond the last one.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_get_channel(
     device: *const towpath_device,
@@ -303,8 +307,9 @@ pub unsafe extern "C" fn towpath_get_channel(
     }
 }
 
-/// The name and the byte offset of the register at a `position` from 0 to `towpath_info.registers` - 1: registers whose names are known, which they are in
-/// simulation. Either of `name` and `offset` may be NULL. `*name` is the device handle's, and stays until it is closed. TOWPATH_INVALID beyond the last one.
+/// The name and the byte offset of the register at a `position` from 0 to `towpath_info.registers` - 1: registers whose
+/// names are known, which they are in simulation. Either of `name` and `offset` may be NULL. `*name` is the device
+/// handle's, and stays until it is closed. TOWPATH_INVALID beyond the last one.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_get_register(
     device: *const towpath_device,
@@ -335,8 +340,8 @@ pub unsafe extern "C" fn towpath_reset(device: *const towpath_device) -> towpath
     unsafe { call("towpath_reset", |c| Ok(c.handle(device)?.device.reset()?)) }
 }
 
-/// What the card has counted of faults on its link, into `*counters`, whose `size` is set. Reads the card, once for each number. TOWPATH_BUS if it does not
-/// answer.
+/// What the card has counted of faults on its link, into `*counters`, whose `size` is set. Reads the card, once for
+/// each number. TOWPATH_BUS if it does not answer.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_get_link_counters(device: *const towpath_device, counters: *mut towpath_link_counters) -> towpath_status {
     // SAFETY: the caller keeps to the header.
@@ -364,8 +369,8 @@ pub unsafe extern "C" fn towpath_get_link_counters(device: *const towpath_device
     }
 }
 
-/// Bytes on the wire since the device was opened, into `*wire`, whose `size` is set. TOWPATH_UNAVAILABLE where nobody knows them: outside simulation in this
-/// process.
+/// Bytes on the wire since the device was opened, into `*wire`, whose `size` is set. TOWPATH_UNAVAILABLE where nobody
+/// knows them: outside simulation in this process.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_get_wire(device: *const towpath_device, wire: *mut towpath_wire) -> towpath_status {
     // SAFETY: the caller keeps to the header.
@@ -394,7 +399,8 @@ pub unsafe extern "C" fn towpath_get_wire(device: *const towpath_device, wire: *
     }
 }
 
-/// Nanoseconds since some moment, into `*nanoseconds`: simulated time, or a monotonic clock. Timeouts are counted by it.
+/// Nanoseconds since some moment, into `*nanoseconds`: simulated time, or a monotonic clock. Timeouts are counted by
+/// it.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_now(device: *const towpath_device, nanoseconds: *mut u64) -> towpath_status {
     // SAFETY: the caller keeps to the header.

@@ -15,32 +15,36 @@ pub extern "C" fn towpath_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// What went wrong in the last call of this thread that failed: what happened, on which channel, and what to do about it. A call that succeeds
-/// leaves it as it is. Never NULL; empty if nothing has failed yet.
+/// What went wrong in the last call of this thread that failed: what happened, on which channel, and what to do about
+/// it. A call that succeeds leaves it as it is. Never NULL; empty if nothing has failed yet.
 ///
-/// The text is UTF-8, may have several lines, and is the library's: it stays until the next call of this thread that fails.
+/// The text is UTF-8, may have several lines, and is the library's: it stays until the next call of this thread that
+/// fails.
 #[no_mangle]
 pub extern "C" fn towpath_last_error() -> *const c_char {
     last_error()
 }
 
-/// A status in a few words, such as "no such channel"; "unknown status" for a number that is none. The text is the library's and stays.
+/// A status in a few words, such as "no such channel"; "unknown status" for a number that is none. The text is the
+/// library's and stays.
 #[no_mangle]
 pub extern "C" fn towpath_status_name(status: u32) -> *const c_char {
     status_name(status).as_ptr()
 }
 
-/// An outcome (towpath_outcome) in a few words, such as "end of message"; "unknown" for a number that is none. The text is the library's and stays.
+/// An outcome (towpath_outcome) in a few words, such as "end of message"; "unknown" for a number that is none. The text
+/// is the library's and stays.
 #[no_mangle]
 pub extern "C" fn towpath_outcome_name(outcome: u32) -> *const c_char {
     outcome_name(outcome).as_ptr()
 }
 
-/// Told of one device: the name by which it can be opened, and what it is. Both texts are the library's, and gone when this returns. `context` is
-/// what was given together with this function.
+/// Told of one device: the name by which it can be opened, and what it is. Both texts are the library's, and gone when
+/// this returns. `context` is what was given together with this function.
 pub type towpath_device_callback = Option<unsafe extern "C" fn(context: *mut c_void, name: *const c_char, description: *const c_char)>;
 
-/// Tell of each device that can be opened now: `each` is called once for each of them, in this thread, before this returns.
+/// Tell of each device that can be opened now: `each` is called once for each of them, in this thread, before this
+/// returns.
 ///
 /// `context` is handed to `each` and not looked at. TOWPATH_INVALID if `each` is NULL.
 #[no_mangle]

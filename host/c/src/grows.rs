@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Structs that may grow with later versions. Their first member is their size as the caller knows them, so that a program and a library of different
-//! age understand each other: what the one does not have is zero for the other.
+//! Structs that may grow with later versions. Their first member is their size as the caller knows them, so that a
+//! program and a library of different age understand each other: what the one does not have is zero for the other.
 
 /// Such a struct.
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Handles: what C holds of the library's objects. Each begins with a tag that tells its kind, so that a mix-up is an error instead of a crash, as far
-//! as that is possible in C.
+//! Handles: what C holds of the library's objects. Each begins with a tag that tells its kind, so that a mix-up is an
+//! error instead of a crash, as far as that is possible in C.
 
 /// A type that C sees as a pointer to something unknown.
 pub(crate) trait Handle {

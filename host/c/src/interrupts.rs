@@ -14,8 +14,8 @@ fn interrupt(c: &Caller, device: *const towpath_device, number: u32) -> Result<(
     Ok((c.handle(device)?.device.interrupts(), u16::try_from(number).unwrap_or(u16::MAX)))
 }
 
-/// Wait for events of the user interrupt `number`, counted from 0, that no earlier call has told of; `*events` becomes how many, at least 1. Each event is
-/// told to one waiting call. Waits `nanoseconds` at most, or TOWPATH_FOREVER.
+/// Wait for events of the user interrupt `number`, counted from 0, that no earlier call has told of; `*events` becomes
+/// how many, at least 1. Each event is told to one waiting call. Waits `nanoseconds` at most, or TOWPATH_FOREVER.
 ///
 /// TOWPATH_INTERRUPT_TIMEOUT: it did not come in time. TOWPATH_INVALID: there is no such interrupt.
 #[no_mangle]
@@ -35,8 +35,8 @@ pub unsafe extern "C" fn towpath_wait_interrupt(
     }
 }
 
-/// Events of the user interrupt `number` since the device was reset, modulo 2^32, into `*count`. Does not consume them. TOWPATH_INVALID: there is no such
-/// interrupt.
+/// Events of the user interrupt `number` since the device was reset, modulo 2^32, into `*count`. Does not consume them.
+/// TOWPATH_INVALID: there is no such interrupt.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_count_interrupt(device: *const towpath_device, number: u32, count: *mut u32) -> towpath_status {
     // SAFETY: the caller keeps to the header.
@@ -49,9 +49,9 @@ pub unsafe extern "C" fn towpath_count_interrupt(device: *const towpath_device, 
     }
 }
 
-/// A file descriptor that becomes readable when the user interrupt `number` fires, into `*fd`, for poll() and event loops: read 8 bytes off it, then call
-/// towpath_wait_interrupt() with a timeout of 0. It stays the device's: do not close it, and dup() it to keep it for longer. TOWPATH_INVALID: there is no
-/// such interrupt.
+/// A file descriptor that becomes readable when the user interrupt `number` fires, into `*fd`, for poll() and event
+/// loops: read 8 bytes off it, then call towpath_wait_interrupt() with a timeout of 0. It stays the device's: do not
+/// close it, and dup() it to keep it for longer. TOWPATH_INVALID: there is no such interrupt.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_interrupt_event_fd(device: *const towpath_device, number: u32, fd: *mut c_int) -> towpath_status {
     // SAFETY: the caller keeps to the header.

@@ -4,8 +4,8 @@
 use crate::{call, towpath_device, towpath_status};
 use std::ffi::c_char;
 
-/// Read the user core's register at a byte `offset`, a multiple of 4, into `*value`. Waits for the core's answer. May be called from any thread; each access
-/// is whole.
+/// Read the user core's register at a byte `offset`, a multiple of 4, into `*value`. Waits for the core's answer. May
+/// be called from any thread; each access is whole.
 ///
 /// TOWPATH_REGISTER: the core has no such register, gave an error as its answer, or none.
 #[no_mangle]
@@ -27,9 +27,11 @@ pub unsafe extern "C" fn towpath_write_register(device: *const towpath_device, o
     unsafe { call("towpath_write_register", |c| Ok(c.handle(device)?.device.registers().write(offset, value)?)) }
 }
 
-/// Read a register by the name that the core's manifest gives it, into `*value`. Names are known in simulation; towpath_get_register() tells them.
+/// Read a register by the name that the core's manifest gives it, into `*value`. Names are known in simulation;
+/// towpath_get_register() tells them.
 ///
-/// TOWPATH_INVALID: no register has this name; the text lists those that have one. Otherwise as towpath_read_register().
+/// TOWPATH_INVALID: no register has this name; the text lists those that have one. Otherwise as
+/// towpath_read_register().
 #[no_mangle]
 pub unsafe extern "C" fn towpath_read_register_name(device: *const towpath_device, name: *const c_char, value: *mut u32) -> towpath_status {
     // SAFETY: the caller keeps to the header.

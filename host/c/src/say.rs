@@ -25,11 +25,13 @@ pub enum towpath_log_level {
     TOWPATH_LOG_TRACE = 5,
 }
 
-/// Takes a line that the library logs: its level (towpath_log_level), the part of the library that it comes from, and the text. Both texts are the
-/// library's, and gone when this returns. `context` is what was given to towpath_set_log().
+/// Takes a line that the library logs: its level (towpath_log_level), the part of the library that it comes from, and
+/// the text. Both texts are the library's, and gone when this returns. `context` is what was given to
+/// towpath_set_log().
 pub type towpath_log_callback = Option<unsafe extern "C" fn(context: *mut c_void, level: u32, source: *const c_char, text: *const c_char)>;
 
-/// Takes a line of text, which is the library's and gone when this returns. `context` is what was given together with this function.
+/// Takes a line of text, which is the library's and gone when this returns. `context` is what was given together with
+/// this function.
 pub type towpath_text_callback = Option<unsafe extern "C" fn(context: *mut c_void, text: *const c_char)>;
 
 /// The caller's pointer, on its way to a function of the caller's.
@@ -49,7 +51,8 @@ struct Sink {
 static SINK: RwLock<Option<Sink>> = RwLock::new(None);
 
 thread_local! {
-    /// This thread is telling a line: what the callback itself causes to be logged is left out, or it would go on for ever.
+    /// This thread is telling a line: what the callback itself causes to be logged is left out, or it would go on for
+    /// ever.
     static TELLING: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -75,12 +78,13 @@ impl log::Log for Log {
     fn flush(&self) {}
 }
 
-/// Have the library's log told to `callback`, for the whole process, up to `level` (towpath_log_level). Without this call, or with NULL as the
-/// callback, nothing is logged. Another call takes the place of the one before.
+/// Have the library's log told to `callback`, for the whole process, up to `level` (towpath_log_level). Without this
+/// call, or with NULL as the callback, nothing is logged. Another call takes the place of the one before.
 ///
-/// The callback may be called from any thread, also from threads of the library's own, by several at once, and by any function of the library. It must
-/// return soon, and not by longjmp() or a C++ exception. What the library would log while it runs is left out. When this function returns, the callback
-/// that was set before is not running, and will not be called any more.
+/// The callback may be called from any thread, also from threads of the library's own, by several at once, and by any
+/// function of the library. It must return soon, and not by longjmp() or a C++ exception. What the library would log
+/// while it runs is left out. When this function returns, the callback that was set before is not running, and will not
+/// be called any more.
 ///
 /// TOWPATH_INVALID if `level` is none, or if called from within a callback of the log.
 #[no_mangle]

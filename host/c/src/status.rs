@@ -4,7 +4,8 @@
 use std::ffi::CStr;
 use towpath::{Error, Status};
 
-/// What a call came to. The numbers stay what they are; later versions may add some, so have a default case. towpath_last_error() says more.
+/// What a call came to. The numbers stay what they are; later versions may add some, so have a default case.
+/// towpath_last_error() says more.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum towpath_status {
@@ -30,7 +31,8 @@ pub enum towpath_status {
     TOWPATH_WRONG_DIRECTION = 9,
     /// The channel is open already, here or in another process.
     TOWPATH_CHANNEL_IN_USE = 10,
-    /// No progress for as long as the channel's timeout says. The rest was cancelled; no byte is lost, and the channel stays usable.
+    /// No progress for as long as the channel's timeout says. The rest was cancelled; no byte is lost, and the channel
+    /// stays usable.
     TOWPATH_TIMEOUT = 11,
     /// Not complete yet. The transfer is still in flight.
     TOWPATH_PENDING = 12,

@@ -69,15 +69,18 @@ fn submit(
     Ok(())
 }
 
-/// Post a transfer of `bytes` bytes of a registered buffer, beginning at its byte `first`, and return at once, or as soon as the channel's queue has room.
-/// `*ticket` becomes its number, by which towpath_wait() asks for it.
+/// Post a transfer of `bytes` bytes of a registered buffer, beginning at its byte `first`, and return at once, or as
+/// soon as the channel's queue has room. `*ticket` becomes its number, by which towpath_wait() asks for it; 0 is one
+/// like any other.
 ///
-/// To the card, `message` says what it carries (NULL: a whole message without attributes); from the card it is NULL. Each transfer from the card takes bytes of
-/// one message only. Until it has ended, the card uses the buffer's memory: do not change what it sends, and neither read nor write what it receives. Each
-/// ticket is to be collected, by towpath_wait(), towpath_try_wait() or towpath_poll_completions(): how a transfer ended is kept until somebody asks. Closing
-/// the channel collects them all.
+/// To the card, `message` says what it carries (NULL: a whole message without attributes); from the card it is NULL.
+/// Each transfer from the card takes bytes of one message only. Until it has ended, the card uses the buffer's memory:
+/// do not change what it sends, and neither read nor write what it receives. Each ticket is to be collected, by
+/// towpath_wait(), towpath_try_wait() or towpath_poll_completions(): how a transfer ended is kept until somebody asks.
+/// Closing the channel collects them all.
 ///
-/// TOWPATH_INVALID: the range is not in the buffer, is longer than one transfer can be, or the buffer is another device's or registered for the other direction.
+/// TOWPATH_INVALID: the range is not in the buffer, is longer than one transfer can be, or the buffer is another
+/// device's or registered for the other direction.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_submit(
     channel: *const towpath_channel,
@@ -110,11 +113,13 @@ fn checked(channel: &str, completion: Completion) -> Result<()> {
     completion.check(channel, 0).map(drop).map_err(Failure::from)
 }
 
-/// Wait for a submitted transfer and collect how it ended. Waits `nanoseconds` without progress on the channel at most, or TOWPATH_FOREVER.
+/// Wait for a submitted transfer and collect how it ended. Waits `nanoseconds` without progress on the channel at most,
+/// or TOWPATH_FOREVER.
 ///
-/// `completion` may be NULL; otherwise its `size` is set, and it is filled in whenever the transfer was collected: if this returns TOWPATH_OK, and if it
-/// returns TOWPATH_CANCELLED, TOWPATH_RESET or TOWPATH_FAULT, which is how the transfer ended. TOWPATH_PENDING: the time is over and it is still in flight; wait
-/// again, or towpath_cancel(). TOWPATH_UNKNOWN_TICKET: it is not of this channel, or was collected before.
+/// `completion` may be NULL; otherwise its `size` is set, and it is filled in whenever the transfer was collected: if
+/// this returns TOWPATH_OK, and if it returns TOWPATH_CANCELLED, TOWPATH_RESET or TOWPATH_FAULT, which is how the
+/// transfer ended. TOWPATH_PENDING: the time is over and it is still in flight; wait again, or towpath_cancel().
+/// TOWPATH_UNKNOWN_TICKET: it is not of this channel, or was collected before.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_wait(
     channel: *const towpath_channel,
@@ -135,7 +140,8 @@ pub unsafe extern "C" fn towpath_wait(
     }
 }
 
-/// As towpath_wait(), but never waits: TOWPATH_PENDING if the transfer is still in flight, and then the descriptor of towpath_event_fd() will tell.
+/// As towpath_wait(), but never waits: TOWPATH_PENDING if the transfer is still in flight, and then the descriptor of
+/// towpath_event_fd() will tell.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_try_wait(
     channel: *const towpath_channel,
@@ -156,14 +162,16 @@ pub unsafe extern "C" fn towpath_try_wait(
     }
 }
 
-/// Told of one transfer that has ended; `*completion` is the library's, and gone when this returns. `context` is what was given together with this
-/// function.
+/// Told of one transfer that has ended; `*completion` is the library's, and gone when this returns. `context` is what
+/// was given together with this function.
 pub type towpath_completion_callback = Option<unsafe extern "C" fn(context: *mut c_void, completion: *const towpath_completion)>;
 
-/// Collect all submitted transfers of a channel that have ended: `each` is called for each of them, in order, in this thread, before this returns. It may call
-/// any function of the library. If some have not ended, the descriptor of towpath_event_fd() will tell.
+/// Collect all submitted transfers of a channel that have ended: `each` is called for each of them, in order, in this
+/// thread, before this returns. It may call any function of the library. If some have not ended, the descriptor of
+/// towpath_event_fd() will tell.
 ///
-/// How a transfer ended is in its outcome; a fault of one does not make this call fail. `context` is handed to `each` and not looked at.
+/// How a transfer ended is in its outcome; a fault of one does not make this call fail. `context` is handed to `each`
+/// and not looked at.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_poll_completions(
     channel: *const towpath_channel,

@@ -133,13 +133,14 @@ fn send(
 
 /// Send a message, or a part of one, and wait until the card has it.
 ///
-/// `bytes` bytes from `data` are read, during the call only; none are a message, too: the empty one. `message` says whether the message goes on with the
-/// next call, and what the user core is to know of it; NULL: a whole message without attributes. `moved` may be NULL; otherwise `*moved` becomes how
-/// many bytes the card has taken, on failure, too.
+/// `bytes` bytes from `data` are read, during the call only; none are a message, too: the empty one. `message` says
+/// whether the message goes on with the next call, and what the user core is to know of it; NULL: a whole message
+/// without attributes. `moved` may be NULL; otherwise `*moved` becomes how many bytes the card has taken, on failure,
+/// too.
 ///
-/// TOWPATH_TIMEOUT: no progress for as long as towpath_set_timeout() says; the message is open: send the rest, without the bytes that were taken, or
-/// towpath_reset_channel(). TOWPATH_CANCELLED, TOWPATH_RESET: by another thread. TOWPATH_FAULT: a fault on the link ended the transfer.
-/// TOWPATH_WRONG_DIRECTION: the channel receives.
+/// TOWPATH_TIMEOUT: no progress for as long as towpath_set_timeout() says; the message is open: send the rest, without
+/// the bytes that were taken, or towpath_reset_channel(). TOWPATH_CANCELLED, TOWPATH_RESET: by another thread.
+/// TOWPATH_FAULT: a fault on the link ended the transfer. TOWPATH_WRONG_DIRECTION: the channel receives.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_send(
     channel: *const towpath_channel,
@@ -153,7 +154,8 @@ pub unsafe extern "C" fn towpath_send(
     unsafe { call("towpath_send", |c| send(c, "towpath_send", channel, &[piece], message, moved)) }
 }
 
-/// As towpath_send(), from `count` pieces of memory in one go, one after the other. `pieces` may be NULL if there are none.
+/// As towpath_send(), from `count` pieces of memory in one go, one after the other. `pieces` may be NULL if there are
+/// none.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_send_vectored(
     channel: *const towpath_channel,
@@ -204,12 +206,12 @@ fn as_c(got: &Received) -> towpath_received {
 
 /// Receive into memory of the caller's until it is full or the message ends.
 ///
-/// `bytes` bytes at `data` are written, during the call only. `received` may be NULL; otherwise its `size` is set, and it tells what came. What does not
-/// fit comes with the next call; no call takes bytes of two messages.
+/// `bytes` bytes at `data` are written, during the call only. `received` may be NULL; otherwise its `size` is set, and
+/// it tells what came. What does not fit comes with the next call; no call takes bytes of two messages.
 ///
-/// TOWPATH_TIMEOUT: no progress for as long as towpath_set_timeout() says; the first `received->bytes` bytes are valid, and the message goes on with
-/// the next call. TOWPATH_CANCELLED, TOWPATH_RESET: by another thread. TOWPATH_FAULT: a fault on the link ended the transfer. TOWPATH_WRONG_DIRECTION: the
-/// channel sends.
+/// TOWPATH_TIMEOUT: no progress for as long as towpath_set_timeout() says; the first `received->bytes` bytes are valid,
+/// and the message goes on with the next call. TOWPATH_CANCELLED, TOWPATH_RESET: by another thread. TOWPATH_FAULT: a
+/// fault on the link ended the transfer. TOWPATH_WRONG_DIRECTION: the channel sends.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_recv(
     channel: *const towpath_channel,
@@ -222,7 +224,8 @@ pub unsafe extern "C" fn towpath_recv(
     unsafe { call("towpath_recv", |c| recv(c, "towpath_recv", channel, &[piece], received)) }
 }
 
-/// As towpath_recv(), into `count` pieces of memory, one after the other, which do not overlap. `pieces` may be NULL if there are none.
+/// As towpath_recv(), into `count` pieces of memory, one after the other, which do not overlap. `pieces` may be NULL if
+/// there are none.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_recv_vectored(
     channel: *const towpath_channel,
@@ -238,11 +241,13 @@ pub unsafe extern "C" fn towpath_recv_vectored(
 #[repr(C)]
 struct Held {
     shown: towpath_received_message,
+    // Held for its drop alone.
+    #[allow(dead_code)]
     bytes: Vec<u8>,
 }
 
-/// Receive a whole message of any length into memory of the library's: `*message`, which towpath_free_message() gives back. On failure `*message` is left
-/// as it was, and what has come so far is kept for the next call.
+/// Receive a whole message of any length into memory of the library's: `*message`, which towpath_free_message() gives
+/// back. On failure `*message` is left as it was, and what has come so far is kept for the next call.
 ///
 /// Errors are those of towpath_recv(), and TOWPATH_MEMORY if there is not enough for it.
 #[no_mangle]
@@ -270,7 +275,7 @@ pub unsafe extern "C" fn towpath_free_message(message: *mut towpath_received_mes
     unsafe {
         call("towpath_free_message", |_| {
             if !message.is_null() {
-                drop(std::mem::take(&mut Box::from_raw(message.cast::<Held>()).bytes));
+                drop(Box::from_raw(message.cast::<Held>()));
             }
             Ok(())
         })
@@ -282,11 +287,11 @@ fn start_as_c(start: &MessageStart) -> towpath_message_start {
     towpath_message_start { size: 0, has_length, length, offset: start.offset, user: start.user }
 }
 
-/// Wait until the user core has begun a message, and tell what it says of it, before any of it is received. Consumes nothing: called again before the
-/// message's end was received, it tells the same.
+/// Wait until the user core has begun a message, and tell what it says of it, before any of it is received. Consumes
+/// nothing: called again before the message's end was received, it tells the same.
 ///
-/// Waits `nanoseconds` without progress at most, or TOWPATH_FOREVER; then it returns TOWPATH_PENDING. `start->size` is set. Does not work on a
-/// channel that was opened with `no_announce`.
+/// Waits `nanoseconds` without progress at most, or TOWPATH_FOREVER; then it returns TOWPATH_PENDING. `start->size` is
+/// set. Does not work on a channel that was opened with `no_announce`.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_wait_message_start(
     channel: *const towpath_channel,
@@ -304,7 +309,8 @@ pub unsafe extern "C" fn towpath_wait_message_start(
     }
 }
 
-/// As towpath_wait_message_start(), but never waits: TOWPATH_PENDING if no message has begun, and then the descriptor of towpath_event_fd() will tell.
+/// As towpath_wait_message_start(), but never waits: TOWPATH_PENDING if no message has begun, and then the descriptor
+/// of towpath_event_fd() will tell.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_try_message_start(channel: *const towpath_channel, start: *mut towpath_message_start) -> towpath_status {
     // SAFETY: the caller keeps to the header.

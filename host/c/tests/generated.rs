@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `bindings/c/include/towpath.h` is what cbindgen makes of this crate's sources. `TOWPATH_RENEW=1 cargo test --package towpath-c` writes it anew.
+//! `bindings/c/include/towpath.h` is what cbindgen makes of this crate's sources. `TOWPATH_RENEW=1 cargo test --package towpath-c` writes
+//! it anew.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use cbindgen::{Builder, Config, DocumentationStyle, ExportConfig, Language, Style};
@@ -16,17 +17,20 @@ const HEAD: &str = r#"/* SPDX-License-Identifier: Apache-2.0 */
  * Towpath for C99 and later, and C++11 and later: moves data between a program and a user core on an FPGA, over PCI Express or in
  * simulation. towpath(7) is an introduction, and each function has a manual page of its own.
  *
- * Status. Each function that can fail returns a towpath_status, TOWPATH_OK (0) if it did what it was asked to. towpath_last_error() then
- * says in words what happened, on which channel, and what to do. Beside what is named below, every one may return TOWPATH_INVALID
- * (an argument makes no sense: NULL, a handle of another kind or a closed one, as far as that can be seen), TOWPATH_BUS (the way to the card
- * failed) and TOWPATH_INTERNAL (a fault of the library's own). On failure, what a pointer for a result points to is left as it was, unless
- * something else is said below. The library never aborts, exits or prints.
+ * Status. Each function that can fail returns a towpath_status, TOWPATH_OK (0) if it did what it was asked to.
+ * towpath_last_error() then says in words what happened, on which channel, and what to do. Beside what is named below,
+ * every one may return TOWPATH_INVALID (an argument makes no sense: NULL, a handle of another kind or a closed one, as
+ * far as that can be seen), TOWPATH_BUS (the way to the card failed) and TOWPATH_INTERNAL (a fault of the library's
+ * own). On failure, what a pointer for a result points to is left as it was, unless something else is said below. The
+ * library never aborts, exits or prints.
  *
- * Threads. All functions may be called from any thread at any time, on the same handle, too; but nobody may use a handle during or after
- * the call that gives it back.
+ * Threads. All functions may be called from any thread at any time, on the same handle, too; but nobody may use a
+ * handle during or after the call that gives it back.
  *
- * Ownership. A handle is the caller's, until given back by the function named where it is made. Texts are the library's. Memory that is given to
- * a function is used during its call only, but for buffers: see towpath_submit().
+ * Callbacks return soon, and not by longjmp() or a C++ exception. Each says from which thread it is called.
+ *
+ * Ownership. A handle is the caller's, until given back by the function named where it is made. Texts are the
+ * library's. Memory that is given to a function is used during its call only, but for buffers: see towpath_submit().
  *
  * Lengths are in bytes, times in nanoseconds; in simulation, simulated time. A timeout counts time without progress.
  *
