@@ -27,7 +27,7 @@ def numbers(length: int, seed: int) -> bytes:
 
 
 def test_list_and_info() -> None:
-    listed = json.loads(towpath("list", "--json").stdout)
+    listed = json.loads(towpath("list", "--json").stdout)["devices"]
     assert {"sim:loopback", "sim:sobel"} <= {device["name"] for device in listed}
     done = towpath("info", "--device", "sim:loopback", "--json")
     info = json.loads(done.stdout)
@@ -78,14 +78,15 @@ def test_recv_messages_and_bytes(tmp_path: Path) -> None:
 
 def test_registers_and_interrupts() -> None:
     done = towpath("--device", "sim:loopback", "--json", "reg", "read", "id", "0x4")
-    values = json.loads(done.stdout)
+    values = json.loads(done.stdout)["registers"]
     assert [(v["offset"], v["name"], v["value"]) for v in values][1] == (4, "scratch", 0)
     assert values[0]["value"] != 0
     assert towpath("--device", "sim:loopback", "reg", "write", "scratch", "0x55").returncode == 0
     assert b"scratch" in towpath("--device", "sim:loopback", "reg", "dump").stdout
-    ranged = json.loads(towpath("--device", "sim:loopback", "--json", "reg", "dump", "--range", "0", "0x8").stdout)
+    ranged = json.loads(towpath("--device", "sim:loopback", "--json", "reg", "dump", "--range", "0", "0x8").stdout)["registers"]
     assert [v["offset"] for v in ranged] == [0, 4, 8]
-    assert json.loads(towpath("--device", "sim:loopback", "--json", "irq", "count", "0").stdout) == [{"number": 0, "count": 0}]
+    counted = json.loads(towpath("--device", "sim:loopback", "--json", "irq", "count", "0").stdout)
+    assert counted == {"interrupts": [{"number": 0, "count": 0}]}
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The one definition of the command line: verbs, options, help, and later the manual page and completions.
+//! The one definition of the command line: verbs, options, help, completions and manual pages.
 //!
 //! Nothing here does anything; see `lib.rs` for what each verb does. Keep the doc comments short and true: they are the help text.
 
@@ -7,7 +7,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 
 /// Shown under `--help`; the numbers are those of [`crate::exit`].
 const EXIT_CODES: &str = "Exit codes:
@@ -25,11 +26,11 @@ const EXIT_CODES: &str = "Exit codes:
 #[derive(Debug, Parser)]
 #[command(name = "towpath", version, after_help = EXIT_CODES, propagate_version = true, subcommand_required = true)]
 pub struct Cli {
-    /// The card: `sim:CORE` (a core's name or folder), or `vfio-user:SOCKET` (see `sim`); without it, the first device found
+    /// The card: `sim:CORE` (a core's name or folder), or `vfio-user:SOCKET` (see `sim`); without it, what TOWPATH_DEVICE names, or the first found
     #[arg(short, long, global = true, env = "TOWPATH_DEVICE", value_name = "NAME")]
     pub device: Option<String>,
 
-    /// Answer in JSON on standard output (`send` and `recv`: on standard error when standard output carries data)
+    /// Answer with one JSON object, on standard output, or beside data on standard error; errors as well, on standard error
     #[arg(long, global = true)]
     pub json: bool,
 
@@ -46,23 +47,38 @@ pub enum Verb {
     /// List the devices that can be opened
     List,
     /// Show what a device says of itself: core, channels, clocks, versions
-    Info,
+    Info(Core),
     /// Send files or standard input to an H2C channel, as one message
     Send(Send),
     /// Receive messages from a C2H channel into a file or standard output
     Recv(Recv),
+    /// Standard input through the core to standard output, both at once, as it comes
+    Pipe(Pipe),
     /// Read and write the user core's registers
-    #[command(subcommand)]
     Reg(Reg),
     /// Wait for the user core's interrupts, or count them
-    #[command(subcommand)]
     Irq(Irq),
+    /// Reset the card, its channels and the user core, or one channel
+    Reset(Reset),
     /// Build a core, then run a program with TOWPATH_DEVICE set to its simulation
     Run(Run),
     /// Simulate a card for other programs, which open it as `vfio-user:SOCKET`, one after the other; ends with an interrupt (Ctrl-C)
     Sim(Sim),
     /// Measure the gateware in simulation: tables of bandwidth and delay against the link's limit
     Bench(Bench),
+    /// Print a shell's completion script
+    Completions(Completions),
+    /// Print a manual page, or write all of them
+    Man(Man),
+}
+
+/// Which core the card is to have.
+#[derive(Debug, Args)]
+pub struct Core {
+    /// The core, a folder with a towpath.toml or a shipped one's name: without --device its simulation is opened; with --device the card
+    /// must be of this core, and its manifest names the registers
+    #[arg(short, long, global = true, value_name = "FOLDER_OR_NAME")]
+    pub core: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -77,12 +93,8 @@ pub struct Send {
     /// Tell the core the message's length beforehand (regular files only)
     #[arg(long, conflicts_with = "open_end")]
     pub length: bool,
-    /// The message's offset
-    #[arg(long, value_parser = number64)]
-    pub offset: Option<u64>,
-    /// The message's user word
-    #[arg(long, value_parser = number32)]
-    pub user: Option<u32>,
+    #[command(flatten)]
+    pub attributes: Attributes,
     /// While sending, receive one message from this C2H channel into this file (`-`: standard output)
     #[arg(long, value_name = "CHANNEL=FILE", value_parser = channel_file)]
     pub reply: Option<(String, PathBuf)>,
@@ -107,13 +119,60 @@ pub struct Recv {
 }
 
 #[derive(Debug, Args)]
+pub struct Pipe {
+    /// The H2C channel, by name or number; without it, the only one
+    #[arg(long, value_name = "CHANNEL")]
+    pub to: Option<String>,
+    /// The C2H channel, by name or number; without it, the only one
+    #[arg(long, value_name = "CHANNEL")]
+    pub from: Option<String>,
+    /// Where a message of the input ends: `input` (with the input), `line` (with each line), or after so many bytes (K, M, G: powers of 1024)
+    #[arg(long, value_name = "WHERE", default_value = "input", value_parser = end_of_message)]
+    pub end: End,
+    #[command(flatten)]
+    pub attributes: Attributes,
+    /// Stop after so many bytes of output, even inside a message (K, M, G: powers of 1024)
+    #[arg(short = 'n', long, value_parser = size)]
+    pub bytes: Option<u64>,
+    /// Stop after so many messages of output [default: as many as the input had]
+    #[arg(short, long)]
+    pub messages: Option<u64>,
+    #[command(flatten)]
+    pub transfer: Transfer,
+}
+
+/// Where a message of `pipe` ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    Input,
+    Line,
+    Bytes(u64),
+}
+
+/// What the core is told of a message.
+#[derive(Debug, Args)]
+pub struct Attributes {
+    /// The message's offset
+    #[arg(long, value_parser = number64)]
+    pub offset: Option<u64>,
+    /// The message's user word
+    #[arg(long, value_parser = number32)]
+    pub user: Option<u32>,
+}
+
+#[derive(Debug, Args)]
 pub struct Transfer {
+    #[command(flatten)]
+    pub core: Core,
     /// Give up when nothing has moved for so long, in the card's time (5s, 20ms, 100us; 0: never)
     #[arg(short, long, default_value = "10s", value_parser = duration)]
     pub timeout: Duration,
     /// Write a register of the core first, by name or byte offset (repeat as needed)
     #[arg(short, long = "write", value_name = "REGISTER=VALUE", value_parser = register_value)]
     pub writes: Vec<(String, u32)>,
+    /// How to wait for the card: adaptive, early (woken before the end), poll or interrupt
+    #[arg(long, value_name = "HOW", default_value = "adaptive", hide_possible_values = true)]
+    pub wait: Wait,
     /// Bytes handed to the card at once (K, M: powers of 1024)
     #[arg(long, default_value = "1M", value_parser = size)]
     pub block: u64,
@@ -122,8 +181,25 @@ pub struct Transfer {
     pub quiet: bool,
 }
 
+/// The names of [`towpath::Notify`].
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Wait {
+    Adaptive,
+    Early,
+    Poll,
+    Interrupt,
+}
+
+#[derive(Debug, Args)]
+pub struct Reg {
+    #[command(flatten)]
+    pub core: Core,
+    #[command(subcommand)]
+    pub access: Access,
+}
+
 #[derive(Debug, Subcommand)]
-pub enum Reg {
+pub enum Access {
     /// Read registers
     Read {
         /// Name or byte offset (0x10)
@@ -146,12 +222,23 @@ pub enum Reg {
     },
 }
 
+#[derive(Debug, Args)]
+pub struct Irq {
+    #[command(flatten)]
+    pub core: Core,
+    #[command(subcommand)]
+    pub look: Look,
+}
+
 #[derive(Debug, Subcommand)]
-pub enum Irq {
+pub enum Look {
     /// Wait until an interrupt has fired
     Wait {
         /// Which one, from 0
         number: u16,
+        /// Write a register of the core first, by name or byte offset (repeat as needed)
+        #[arg(short, long = "write", value_name = "REGISTER=VALUE", value_parser = register_value)]
+        writes: Vec<(String, u32)>,
         /// Give up after so long, in the card's time (0: never)
         #[arg(short, long, default_value = "10s", value_parser = duration)]
         timeout: Duration,
@@ -161,6 +248,14 @@ pub enum Irq {
         /// Which one, from 0; all without it
         number: Option<u16>,
     },
+}
+
+#[derive(Debug, Args)]
+pub struct Reset {
+    #[command(flatten)]
+    pub core: Core,
+    /// Only this channel, by name or number
+    pub channel: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -214,6 +309,21 @@ pub struct Bench {
     pub file: Option<PathBuf>,
 }
 
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// The shell that is to read it
+    pub shell: Shell,
+}
+
+#[derive(Debug, Args)]
+pub struct Man {
+    /// The verb, and the verb under it, whose page it is to be; without one, the page of towpath itself
+    pub verb: Vec<String>,
+    /// Write the pages of all verbs into this folder instead
+    #[arg(long, value_name = "FOLDER", conflicts_with = "verb")]
+    pub dir: Option<PathBuf>,
+}
+
 /// `5s`, `20ms`, `100us`, `7ns` or seconds without a unit.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -258,6 +368,14 @@ pub fn number64(text: &str) -> Result<u64, String> {
 /// As [`number64`], up to 32 bits.
 pub fn number32(text: &str) -> Result<u32, String> {
     u32::try_from(number64(text)?).map_err(|_| format!("{text} does not fit in 32 bits"))
+}
+
+fn end_of_message(text: &str) -> Result<End, String> {
+    match text {
+        "input" => Ok(End::Input),
+        "line" => Ok(End::Line),
+        _ => size(text).map(End::Bytes).map_err(|why| format!("write input, line, or a number of bytes: {why}")),
+    }
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {
@@ -309,6 +427,16 @@ mod tests {
         assert_eq!(size("1MiB"), Ok(1 << 20));
         for wrong in ["", "0", "K", "-1", "1.5M", "99999999999G"] {
             assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn ends_of_messages() {
+        assert_eq!(end_of_message("input"), Ok(End::Input));
+        assert_eq!(end_of_message("line"), Ok(End::Line));
+        assert_eq!(end_of_message("4K"), Ok(End::Bytes(4096)));
+        for wrong in ["", "0", "page"] {
+            assert!(end_of_message(wrong).is_err_and(|why| why.contains("input, line")), "{wrong}");
         }
     }
 

@@ -29,19 +29,19 @@ pub fn bench(cli: &Cli, what: &Bench) -> Result {
     if let Some(plot) = plots.iter().find(|plot| !plot.extension().is_some_and(|end| end == "svg" || end == "png")) {
         return Err(Failure::new(USAGE, format!("--plot {}: give a name that ends in .svg or .png", plot.display())));
     }
-    let progress = |line: &str| crate::eprintln_lossy(line.trim_end());
+    let progress = |line: &str| crate::output::eprintln_lossy(line.trim_end());
     let report = run(tables, &progress)?;
     for (path, mut output) in outputs {
-        let text = if Some(path) == what.page.as_ref() { report.page() } else { crate::json(&report.json()) };
+        let text = if Some(path) == what.page.as_ref() { report.page() } else { crate::output::json(&report.json()) };
         output.write_all(text.as_bytes()).map_err(|e| Failure::file("writing", &path.display().to_string(), &e))?;
     }
     for plot in &plots {
         draw(report.rows(), plot).map_err(|why| Failure::new(FILE, why))?;
     }
     if cli.json && what.file.is_none() {
-        return crate::print(&crate::json(&report.json()));
+        return crate::output::print(&crate::output::json(&report.json()));
     }
-    crate::print(&report.markdown())?;
+    crate::output::print(&report.markdown())?;
     for line in report.shortfalls() {
         progress(&format!("short of its target: {line}"));
     }

@@ -4,21 +4,52 @@
 use std::io::IsTerminal;
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{json, Map};
 use towpath::{Device, OpenOptions, TextSink};
+use towpath_cores::Manifest;
 
-use crate::args::Cli;
-use crate::exit::{Failure, Result};
+use crate::args::{Cli, Core};
+use crate::exit::{Failure, Result, NOT_FOUND};
+use crate::output;
 
-/// Open what `--device` or the environment names, or the first device found.
-pub fn open(cli: &Cli) -> Result<Device> {
+/// An open device, and what its core's manifest adds.
+pub struct Card {
+    pub device: Device,
+    /// Names and byte offsets of registers, as far as they are known.
+    pub names: Vec<(String, u32)>,
+}
+
+/// Open what `--device` or the environment names, or else the simulation of `--core`, or else the first device found.
+pub fn open(cli: &Cli, core: &Core) -> Result<Card> {
     let show = cli.verbose > 0 || std::io::stderr().is_terminal();
-    open_named(cli.device.as_deref().unwrap_or(""), show)
+    let named = cli.device.as_deref().filter(|name| !name.is_empty());
+    let device = match (named, &core.core) {
+        (None, Some(core)) => open_named(&crate::run::device_name(core, None, &[])?, show)?,
+        _ => open_named(named.unwrap_or(""), show)?,
+    };
+    let names = match (named, &core.core) {
+        (Some(_), Some(core)) => register_names(&device, core)?,
+        _ => device.info().register_names.clone(),
+    };
+    Ok(Card { device, names })
+}
+
+/// The names of a manifest's registers, if the card is of its core: of another version they may stand elsewhere.
+fn register_names(device: &Device, core: &str) -> Result<Vec<(String, u32)>> {
+    let folder = towpath_cores::find_core(core).map_err(|e| Failure::new(NOT_FOUND, e))?;
+    let manifest = Manifest::read(&folder)?;
+    let (info, core) = (device.info(), &manifest.core);
+    if (&info.core, info.core_version) != (&core.name, core.version) {
+        let said = format!("{} says core \"{}\", version {}", folder.display(), core.name, core.version);
+        let is = format!("the card has core \"{}\", version {}", info.core, info.core_version);
+        return Err(Failure::new(NOT_FOUND, format!("{said}, but {is}: give the folder of the card's own core")));
+    }
+    Ok(manifest.registers.map(|registers| registers.names.into_iter().collect()).unwrap_or_default())
 }
 
 /// Open a device; what a simulated core prints goes to standard error, and if wanted, what is done to build it.
 pub fn open_named(name: &str, show_building: bool) -> Result<Device> {
-    let show = Arc::new(|line: &str| crate::eprintln_lossy(line.trim_end()));
+    let show = Arc::new(|line: &str| output::eprintln_lossy(line.trim_end()));
     let progress: Option<TextSink> = if show_building { Some(show.clone()) } else { None };
     let options = OpenOptions { progress, print: Some(show), ..OpenOptions::default() };
     Ok(Device::open_with(name, &options)?)
@@ -26,40 +57,36 @@ pub fn open_named(name: &str, show_building: bool) -> Result<Device> {
 
 pub fn list(cli: &Cli) -> Result {
     let devices = towpath::list_devices()?;
-    if cli.json {
-        let list: Vec<_> = devices.iter().map(|d| json!({"name": d.name, "description": d.description})).collect();
-        return crate::print(&crate::json(&list.into()));
-    }
-    if devices.is_empty() {
-        crate::eprintln_lossy("no devices; a simulated one is named sim:CORE");
+    let list: Vec<_> = devices.iter().map(|d| json!({"name": d.name, "description": d.description})).collect();
+    if devices.is_empty() && !cli.json {
+        output::eprintln_lossy("no devices; a simulated one is named sim:CORE");
     }
     let width = devices.iter().map(|d| d.name.len()).max().unwrap_or(0);
-    crate::print(&devices.iter().map(|d| format!("{:width$}  {}\n", d.name, d.description)).collect::<String>())
+    let text: String = devices.iter().map(|d| format!("{:width$}  {}\n", d.name, d.description)).collect();
+    output::answer(cli, &json!({"devices": list}), &text)
 }
 
-pub fn info(cli: &Cli) -> Result {
-    let device = open(cli)?;
+pub fn info(cli: &Cli, core: &Core) -> Result {
+    let Card { device, names } = open(cli, core)?;
     let info = device.info();
     let version = format!("{}.{}", info.version.0, info.version.1);
     let counters = device.link_counters()?.named();
-    if cli.json {
-        let registers: serde_json::Map<_, _> = info.register_names.iter().map(|(name, offset)| (name.clone(), (*offset).into())).collect();
-        let link: serde_json::Map<_, _> = counters.iter().map(|(name, count)| ((*name).to_string(), (*count).into())).collect();
-        let channels: Vec<_> = info
-            .channels
-            .iter()
-            .map(|c| {
-                json!({"index": c.index, "name": c.name, "direction": c.direction.to_string(), "queue_depth": c.queue_depth,
-                       "inline_slots": c.inline_slots, "buffer_bytes": c.buffer_bytes})
-            })
-            .collect();
-        return crate::print(&crate::json(&json!({
-            "name": info.name, "core": info.core, "core_version": info.core_version, "contract": version, "serial": info.serial,
-            "data_bits": info.data_bits, "core_clock_khz": info.core_clock_khz, "user_clock_khz": info.user_clock_khz, "tags": info.tags,
-            "vectors": info.vectors, "interrupts": info.interrupts, "register_bytes": info.register_bytes, "registers": registers,
-            "channels": channels, "link": link,
-        })));
-    }
+    let registers: Map<_, _> = names.iter().map(|(name, offset)| (name.clone(), (*offset).into())).collect();
+    let link: Map<_, _> = counters.iter().map(|(name, count)| ((*name).to_string(), (*count).into())).collect();
+    let channels: Vec<_> = info
+        .channels
+        .iter()
+        .map(|c| {
+            json!({"index": c.index, "name": c.name, "direction": c.direction.to_string(), "queue_depth": c.queue_depth,
+                   "inline_slots": c.inline_slots, "buffer_bytes": c.buffer_bytes})
+        })
+        .collect();
+    let value = json!({
+        "name": info.name, "core": info.core, "core_version": info.core_version, "contract": version, "serial": info.serial,
+        "data_bits": info.data_bits, "core_clock_khz": info.core_clock_khz, "user_clock_khz": info.user_clock_khz, "tags": info.tags,
+        "vectors": info.vectors, "interrupts": info.interrupts, "register_bytes": info.register_bytes, "registers": registers,
+        "channels": channels, "link": link,
+    });
     let mut text = format!(
         "device      {}\ncore        {}, version {}\ncontract    {version}\nserial      {:#018x}\ndata path   {} bits at {} MHz, {} tags\n\
          user clock  {} MHz\ninterrupts  {} of the core, {} MSI-X vectors\nregisters   {} bytes\n",
@@ -75,7 +102,7 @@ pub fn info(cli: &Cli) -> Result {
         info.vectors,
         info.register_bytes,
     );
-    for (name, offset) in &info.register_names {
+    for (name, offset) in &names {
         text += &format!("  {offset:#06x}    {name}\n");
     }
     text += "channels\n";
@@ -90,7 +117,13 @@ pub fn info(cli: &Cli) -> Result {
     for (name, count) in counters {
         text += &format!("  {count:<9} {}\n", name.replace('_', " "));
     }
-    crate::print(&text)
+    output::answer(cli, &value, &text)
+}
+
+impl From<towpath_cores::CoreError> for Failure {
+    fn from(error: towpath_cores::CoreError) -> Self {
+        Failure::new(crate::exit::CORE, error)
+    }
 }
 
 impl From<towpath::Error> for Failure {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How the program ends: the exit codes, which are part of the command line's interface, and the one type for everything that fails.
+//! How the program ends: the exit codes and their names, which are part of the command line's interface, and the one type for everything that fails.
 
 use std::fmt::Display;
 
@@ -25,6 +25,21 @@ impl Failure {
         Failure { code, message: message.to_string() }
     }
 
+    /// The exit code in a word, for machines.
+    pub fn kind(&self) -> &'static str {
+        match self.code {
+            TRANSFER => "transfer",
+            USAGE => "usage",
+            NOT_FOUND => "not_found",
+            TIMEOUT => "timeout",
+            CORE => "core",
+            VERSION => "version",
+            FILE => "file",
+            NOT_EXECUTABLE => "not_executable",
+            _ => "no_program",
+        }
+    }
+
     /// A file or stream that failed while `action` was done to it.
     pub fn file(action: &str, name: &str, error: &std::io::Error) -> Self {
         use std::io::ErrorKind;
@@ -44,3 +59,19 @@ impl Failure {
 }
 
 pub type Result<T = ()> = std::result::Result<T, Failure>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_guide_has_every_code_and_its_name() {
+        let guide = include_str!("../../../docs/guide/command-line.md");
+        for code in TRANSFER..=FILE {
+            let row = format!("| {code} | `{}` |", Failure::new(code, "").kind());
+            assert!(guide.contains(&row), "docs/guide/command-line.md lacks {row}");
+        }
+        let row = format!("| {NOT_EXECUTABLE}, {NO_PROGRAM} | `not_executable`, `no_program` |");
+        assert!(guide.contains(&row), "docs/guide/command-line.md lacks {row}");
+    }
+}

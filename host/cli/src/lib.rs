@@ -8,24 +8,34 @@ mod args;
 mod bench;
 mod device;
 mod exit;
+mod output;
+mod pages;
+mod pipe;
 mod registers;
+mod reset;
 mod run;
+mod signals;
 mod sim;
 mod streams;
 mod transfer;
 
 use std::ffi::OsString;
-use std::io::Write;
 
 use clap::Parser;
 
 use args::{Cli, Verb};
-use exit::{Failure, Result};
+use exit::Failure;
 
 /// Run the command line; the first argument is the program's name.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let cli = match Cli::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
+        Err(error) if error.use_stderr() && wants_json(&arguments) => {
+            let failure = Failure::new(exit::USAGE, error.to_string().trim_end().trim_start_matches("error: "));
+            output::failure(true, &failure);
+            return failure.code;
+        }
         Err(error) => {
             // A closed pipe must not turn `towpath --help | head` into an error.
             let _ = error.print();
@@ -35,38 +45,31 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     log_to_stderr(cli.verbose);
     let done = match &cli.verb {
         Verb::List => device::list(&cli),
-        Verb::Info => device::info(&cli),
+        Verb::Info(core) => device::info(&cli, core),
         Verb::Send(what) => transfer::send(&cli, what),
         Verb::Recv(what) => transfer::recv(&cli, what),
+        Verb::Pipe(what) => pipe::pipe(&cli, what),
         Verb::Reg(what) => registers::reg(&cli, what),
         Verb::Irq(what) => registers::irq(&cli, what),
+        Verb::Reset(what) => reset::reset(&cli, what),
         Verb::Run(what) => run::run(what),
         Verb::Sim(what) => sim::sim(&cli, what),
         Verb::Bench(what) => bench::bench(&cli, what),
+        Verb::Completions(what) => pages::completions(what),
+        Verb::Man(what) => pages::man(what),
     };
     match done {
         Ok(()) => 0,
         Err(failure) => {
-            eprintln_lossy(&format!("towpath: {}", failure.message));
+            output::failure(cli.json, &failure);
             failure.code
         }
     }
 }
 
-/// Print to standard output; a closed pipe or a full disk is an error like any other.
-fn print(text: &str) -> Result {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|e| Failure::file("writing", "standard output", &e))
-}
-
-/// Print to standard error, where nothing can be done about a failure.
-fn eprintln_lossy(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
-}
-
-/// One JSON value and a newline.
-fn json(value: &serde_json::Value) -> String {
-    format!("{value:#}\n")
+/// Whether a command line that could not be understood asked for JSON.
+fn wants_json(arguments: &[OsString]) -> bool {
+    arguments.iter().take_while(|argument| *argument != "--").any(|argument| argument == "--json")
 }
 
 /// The library's log, from warnings up; more with `--verbose`.
@@ -79,7 +82,7 @@ impl log::Log for StandardError {
 
     fn log(&self, record: &log::Record<'_>) {
         if self.enabled(record.metadata()) {
-            eprintln_lossy(&format!("{}: {}", record.level().as_str().to_lowercase(), record.args()));
+            output::eprintln_lossy(&format!("{}: {}", record.level().as_str().to_lowercase(), record.args()));
         }
     }
 

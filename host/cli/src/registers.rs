@@ -4,19 +4,29 @@
 use std::time::Duration;
 
 use serde_json::json;
-use towpath::Registers;
 
-use crate::args::{number32, Cli, Irq, Reg};
+use crate::args::{number32, Access, Cli, Irq, Look, Reg};
+use crate::device::Card;
 use crate::exit::{Failure, Result, NOT_FOUND};
+use crate::output;
 
 /// The offset that a name or number stands for; that it exists is checked here, so that it has an exit code of its own.
-pub fn offset(registers: &Registers, text: &str) -> Result<u32> {
-    let offset = match number32(text) {
-        Ok(offset) => offset,
-        Err(_) => registers.offset(text).map_err(|e| Failure::new(NOT_FOUND, e))?,
+fn offset(card: &Card, text: &str) -> Result<u32> {
+    let offset = match (number32(text), card.names.iter().find(|(name, _)| name == text)) {
+        (_, Some((_, offset))) => *offset,
+        (Ok(offset), None) => offset,
+        (Err(_), None) => {
+            let known: Vec<&str> = card.names.iter().map(|(name, _)| name.as_str()).collect();
+            let known = match known.is_empty() {
+                false => format!("there are {}, and offsets", known.join(", ")),
+                true => "no names are known here: give its offset, or --core and the folder of the card's core".into(),
+            };
+            return Err(Failure::new(NOT_FOUND, format!("no register \"{text}\"; {known}")));
+        }
     };
-    if offset >= registers.bytes() || offset % 4 != 0 {
-        let there = match registers.bytes() {
+    let bytes = card.device.registers().bytes();
+    if offset >= bytes || offset % 4 != 0 {
+        let there = match bytes {
             0 => "this core has none".to_string(),
             bytes => format!("this core's are 0x0 to {:#x}, in steps of 4", bytes.saturating_sub(4)),
         };
@@ -25,75 +35,73 @@ pub fn offset(registers: &Registers, text: &str) -> Result<u32> {
     Ok(offset)
 }
 
-fn name_of(registers: &Registers, offset: u32) -> Option<&str> {
-    registers.names().iter().find(|(_, known)| *known == offset).map(|(name, _)| name.as_str())
-}
-
-fn show(cli: &Cli, registers: &Registers, values: &[(u32, u32)]) -> Result {
-    if cli.json {
-        let list: Vec<_> =
-            values.iter().map(|(offset, value)| json!({"offset": offset, "name": name_of(registers, *offset), "value": value})).collect();
-        return crate::print(&crate::json(&list.into()));
-    }
-    let line = |(offset, value): &(u32, u32)| {
-        format!("{offset:#06x}  {value:#010x}  {value:>10}  {}\n", name_of(registers, *offset).unwrap_or(""))
-    };
-    crate::print(&values.iter().map(line).collect::<String>())
+/// The registers of `--write`, in their order.
+pub fn write_all(card: &Card, writes: &[(String, u32)]) -> Result {
+    let registers = card.device.registers();
+    writes.iter().try_for_each(|(register, value)| Ok(registers.write(offset(card, register)?, *value)?))
 }
 
 pub fn reg(cli: &Cli, what: &Reg) -> Result {
-    let device = crate::device::open(cli)?;
-    let registers = device.registers();
-    let offsets = match what {
-        Reg::Read { registers: wanted } => wanted.iter().map(|text| offset(&registers, text)).collect::<Result<Vec<_>>>()?,
-        Reg::Write { register, value } => {
-            let offset = offset(&registers, register)?;
+    let card = crate::device::open(cli, &what.core)?;
+    let registers = card.device.registers();
+    let offsets = match &what.access {
+        Access::Read { registers: wanted } => wanted.iter().map(|text| offset(&card, text)).collect::<Result<Vec<_>>>()?,
+        Access::Write { register, value } => {
+            let offset = offset(&card, register)?;
             registers.write(offset, *value)?;
-            return Ok(());
+            return show(cli, &card, &[(offset, *value)], false);
         }
-        Reg::Dump { range: Some(range) } => {
+        Access::Dump { range: Some(range) } => {
             let (first, last) = (range[0], range[1]);
-            offset(&registers, &first.to_string())?;
-            offset(&registers, &last.to_string())?;
+            offset(&card, &first.to_string())?;
+            offset(&card, &last.to_string())?;
             (first..=last).step_by(4).collect()
         }
-        Reg::Dump { range: None } => {
-            let mut offsets: Vec<u32> = registers.names().iter().map(|(_, offset)| *offset).collect();
+        Access::Dump { range: None } => {
+            let mut offsets: Vec<u32> = card.names.iter().map(|(_, offset)| *offset).collect();
             if offsets.is_empty() {
-                return Err(Failure::new(NOT_FOUND, "this core's registers have no names here; give --range FIRST LAST"));
+                let how = "give --range FIRST LAST, or --core and the folder of the card's core";
+                return Err(Failure::new(NOT_FOUND, format!("this core's registers have no names here; {how}")));
             }
             offsets.sort_unstable();
             offsets
         }
     };
     let values = offsets.into_iter().map(|offset| Ok((offset, registers.read(offset)?))).collect::<Result<Vec<_>>>()?;
-    show(cli, &registers, &values)
+    show(cli, &card, &values, true)
+}
+
+fn show(cli: &Cli, card: &Card, values: &[(u32, u32)], to_people: bool) -> Result {
+    let name = |offset: u32| card.names.iter().find(|(_, known)| *known == offset).map(|(name, _)| name.as_str());
+    let list: Vec<_> = values.iter().map(|(offset, value)| json!({"offset": offset, "name": name(*offset), "value": value})).collect();
+    let line = |(offset, value): &(u32, u32)| format!("{offset:#06x}  {value:#010x}  {value:>10}  {}\n", name(*offset).unwrap_or(""));
+    let text = if to_people { values.iter().map(line).collect() } else { String::new() };
+    output::answer(cli, &json!({"registers": list}), &text)
 }
 
 pub fn irq(cli: &Cli, what: &Irq) -> Result {
-    let device = crate::device::open(cli)?;
-    let interrupts = device.interrupts();
+    let card = crate::device::open(cli, &what.core)?;
+    let interrupts = card.device.interrupts();
     let there = interrupts.number();
     let check = |number: u16| match there {
         0 => Err(Failure::new(NOT_FOUND, format!("no interrupt {number}; this core has none"))),
         _ if number >= there => Err(Failure::new(NOT_FOUND, format!("no interrupt {number}; this core has 0 to {}", there - 1))),
         _ => Ok(()),
     };
-    let counts = match what {
-        Irq::Wait { number, timeout } => {
+    let counts = match &what.look {
+        Look::Wait { number, writes, timeout } => {
             check(*number)?;
+            write_all(&card, writes)?;
             let fired = interrupts.wait(*number, Some(*timeout).filter(|t| *t != Duration::ZERO))?;
             vec![(*number, fired)]
         }
-        Irq::Count { number: Some(number) } => {
+        Look::Count { number: Some(number) } => {
             check(*number)?;
             vec![(*number, interrupts.count(*number)?)]
         }
-        Irq::Count { number: None } => (0..there).map(|n| Ok((n, interrupts.count(n)?))).collect::<Result<Vec<_>>>()?,
+        Look::Count { number: None } => (0..there).map(|n| Ok((n, interrupts.count(n)?))).collect::<Result<Vec<_>>>()?,
     };
-    if cli.json {
-        let list: Vec<_> = counts.iter().map(|(number, count)| json!({"number": number, "count": count})).collect();
-        return crate::print(&crate::json(&list.into()));
-    }
-    crate::print(&counts.iter().map(|(number, count)| format!("{number}  {count}\n")).collect::<String>())
+    let list: Vec<_> = counts.iter().map(|(number, count)| json!({"number": number, "count": count})).collect();
+    let text: String = counts.iter().map(|(number, count)| format!("{number}  {count}\n")).collect();
+    output::answer(cli, &json!({"interrupts": list}), &text)
 }

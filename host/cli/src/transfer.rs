@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 use serde_json::{json, Value};
-use towpath::{Device, Direction, Message, Receiver, Sender};
+use towpath::{ChannelOptions, Device, Direction, Message, Notify, Receiver, Sender};
 
-use crate::args::{Cli, Recv, Send, Transfer};
+use crate::args::{Cli, Recv, Send, Transfer, Wait};
 use crate::exit::{Failure, Result, TRANSFER, USAGE};
+use crate::output;
+use crate::registers::write_all;
 use crate::streams::{progress, Sink, Source};
 
 /// One message, or its part, as it came.
@@ -22,20 +24,22 @@ struct Part {
     end_of_message: bool,
 }
 
-fn patience(timeout: Duration) -> Option<Duration> {
+pub fn patience(timeout: Duration) -> Option<Duration> {
     Some(timeout).filter(|t| *t != Duration::ZERO)
 }
 
-/// The registers to be written, once the channels are open.
-fn prepare(device: &Device, transfer: &Transfer) -> Result {
-    let registers = device.registers();
-    for (register, value) in &transfer.writes {
-        registers.write(crate::registers::offset(&registers, register)?, *value)?;
-    }
-    Ok(())
+/// How the verb's channels are to wait.
+pub fn options(transfer: &Transfer) -> ChannelOptions {
+    let notify = match transfer.wait {
+        Wait::Adaptive => Notify::default(),
+        Wait::Early => Notify::Early,
+        Wait::Poll => Notify::Poll,
+        Wait::Interrupt => Notify::Interrupt,
+    };
+    ChannelOptions { notify, ..ChannelOptions::default() }
 }
 
-fn block(transfer: &Transfer) -> Result<Vec<u8>> {
+pub fn block(transfer: &Transfer) -> Result<Vec<u8>> {
     let bytes = usize::try_from(transfer.block).unwrap_or(usize::MAX);
     let mut block = Vec::new();
     block
@@ -45,22 +49,18 @@ fn block(transfer: &Transfer) -> Result<Vec<u8>> {
     Ok(block)
 }
 
-/// What a verb has to say at its end: one JSON value, or lines for people on standard error.
+/// What a verb has to say at its end; on standard error where people look for it, and where bytes go to standard output.
 fn summary(cli: &Cli, quiet: bool, to_stderr: bool, value: &Value, text: &str) -> Result {
-    if !cli.json {
-        if !quiet {
-            crate::eprintln_lossy(text);
-        }
-        Ok(())
-    } else if to_stderr {
-        crate::eprintln_lossy(crate::json(value).trim_end());
-        Ok(())
-    } else {
-        crate::print(&crate::json(value))
+    if cli.json && !to_stderr {
+        return output::answer(cli, value, "");
     }
+    if cli.json || !quiet {
+        output::aside(cli, value, text);
+    }
+    Ok(())
 }
 
-fn microseconds(nanoseconds: u64) -> String {
+pub fn microseconds(nanoseconds: u64) -> String {
     format!("{}.{:03} us", nanoseconds / 1000, nanoseconds % 1000)
 }
 
@@ -69,18 +69,19 @@ pub fn send(cli: &Cli, what: &Send) -> Result {
     if what.length && source.total.is_none() {
         return Err(Failure::new(USAGE, "--length needs regular files, whose length is known beforehand"));
     }
-    let device = crate::device::open(cli)?;
-    let sender = device.sender(&what.channel)?;
+    let card = crate::device::open(cli, &what.transfer.core)?;
+    let device = &card.device;
+    let sender = device.sender_with(&what.channel, options(&what.transfer))?;
     sender.set_timeout(patience(what.transfer.timeout));
     let (mut receiver, mut sink) = (None, None);
     if let Some((channel, file)) = &what.reply {
-        receiver = Some(device.receiver(channel)?);
+        receiver = Some(device.receiver_with(channel, options(&what.transfer))?);
         sink = Some(Sink::create(Some(file))?);
     }
     if let Some(receiver) = &receiver {
         receiver.set_timeout(patience(what.transfer.timeout));
     }
-    prepare(&device, &what.transfer)?;
+    write_all(&card, &what.transfer.writes)?;
     let start = device.now_ns();
     let bar = progress(source.total, what.transfer.quiet || cli.json);
     // The direction that fails first ends the other, which would only wait for it, and is the one to be reported.
@@ -134,7 +135,12 @@ fn send_all(sender: &Sender, mut source: Source, what: &Send, bar: &ProgressBar)
     loop {
         let ahead = if filled < now.len() { 0 } else { source.fill(&mut next)? };
         let end = ahead == 0;
-        let message = Message { end: end && !what.open_end, length, offset: what.offset.unwrap_or(0), user: what.user.unwrap_or(0) };
+        let message = Message {
+            end: end && !what.open_end,
+            length,
+            offset: what.attributes.offset.unwrap_or(0),
+            user: what.attributes.user.unwrap_or(0),
+        };
         sender.send_message(&now[..filled], message).map_err(|error| {
             let all = sent + error.bytes().unwrap_or(0);
             let failure = Failure::from(error);
@@ -155,18 +161,19 @@ fn send_all(sender: &Sender, mut source: Source, what: &Send, bar: &ProgressBar)
 }
 
 pub fn recv(cli: &Cli, what: &Recv) -> Result {
-    let device = crate::device::open(cli)?;
-    let receiver = device.receiver(&what.channel)?;
+    let card = crate::device::open(cli, &what.transfer.core)?;
+    let device = &card.device;
+    let receiver = device.receiver_with(&what.channel, options(&what.transfer))?;
     receiver.set_timeout(patience(what.transfer.timeout));
     let mut sink = Sink::create(what.file.as_deref().map(Path::new))?;
-    prepare(&device, &what.transfer)?;
+    write_all(&card, &what.transfer.writes)?;
     let start = device.now_ns();
     let bar = progress(what.bytes, what.transfer.quiet || cli.json);
     let messages_wanted = what.messages.or(if what.bytes.is_none() { Some(1) } else { None });
     let received = receive(&receiver, &mut sink, &what.transfer, messages_wanted, what.bytes, &bar);
     bar.finish_and_clear();
     let parts = received?;
-    report(cli, &device, &receiver, &what.transfer, &sink, &parts, start)
+    report(cli, device, &receiver, &what.transfer, &sink, &parts, start)
 }
 
 fn report(cli: &Cli, device: &Device, receiver: &Receiver, transfer: &Transfer, sink: &Sink, parts: &[Part], start: u64) -> Result {

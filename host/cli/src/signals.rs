@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The signals by which users and systems end a program, for verbs that have something to tidy up first.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag::register_conditional_default;
+use signal_hook::iterator::Signals;
+
+use crate::exit::{Failure, Result, FILE};
+
+const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+
+/// Call `act` with the first such signal, on a thread of its own. The second one ends the program at once, as if nobody had asked.
+pub fn at_first(act: impl FnOnce(i32) + Send + 'static) -> Result {
+    let failed = |error: std::io::Error| Failure::new(FILE, format!("signals cannot be waited for: {error}"));
+    let seen = Arc::new(AtomicBool::new(false));
+    for signal in ENDING {
+        register_conditional_default(signal, seen.clone()).map_err(failed)?;
+    }
+    let mut signals = Signals::new(ENDING).map_err(failed)?;
+    let wait = move || {
+        if let Some(signal) = signals.forever().next() {
+            seen.store(true, Ordering::SeqCst);
+            act(signal);
+        }
+    };
+    std::thread::Builder::new().name("towpath-signals".into()).spawn(wait).map(drop).map_err(failed)
+}
+
+/// End as the signal ends a program that does not know it, so that a shell sees why.
+pub fn die_of(signal: i32) {
+    let _ = signal_hook::low_level::emulate_default_handler(signal);
+}
