@@ -116,12 +116,17 @@ class Block:
 
 @dataclass
 class Constant:
-    """A number of the layout. `kind` is what a typed language makes of it: page, bar, count, bytes, version, offset or magic."""
+    """A number of the layout. `kind` is what a typed language makes of it: page, bar, count, bytes, version, id or class; the last two
+    are of PCI, written in hexadecimal, and no concern of the gateware's."""
 
     name: str
     kind: str
     number: int
     desc: str
+
+    @property
+    def text(self) -> str:
+        return {"id": f"0x{self.number:04x}", "class": f"0x{self.number:06x}"}.get(self.kind, str(self.number))
 
 
 @dataclass
@@ -280,6 +285,15 @@ def read_contract(path: Path) -> Contract:
         Constant("BAR_DEVICE", "bar", device.get_property("bar"), "the BAR of pages"),
         Constant("BAR_WINDOW", "bar", window.get_property("bar"), "the BAR of the user core's registers"),
     ]
+    identification = {
+        "vendor": ("id", "vendor: 0x1234, which stands for none"),
+        "device": ("id", "device"),
+        "subsystem_vendor": ("id", "subsystem's vendor"),
+        "subsystem": ("id", "subsystem"),
+        "class": ("class", "class: a processing accelerator"),
+    }
+    for name, (kind, desc) in identification.items():
+        constants.append(Constant(f"PCI_{name.upper()}", kind, top.get_property(f"pci_{name}"), f"PCI identification, {desc}"))
     for name in ("discovery", "card", "msix"):
         node = child(device, name)
         constants.append(Constant(f"PAGE_{name.upper()}", "page", page_number(node), f"page of block {node.get_property('block')}"))

@@ -33,6 +33,11 @@ typedef uint64_t tp_le64;
 #define TP_VERSION_MINOR 0u /* version of this contract: only adds */
 #define TP_BAR_DEVICE 0u /* the BAR of pages */
 #define TP_BAR_WINDOW 2u /* the BAR of the user core's registers */
+#define TP_PCI_VENDOR 0x1234u /* PCI identification, vendor: 0x1234, which stands for none */
+#define TP_PCI_DEVICE 0x7470u /* PCI identification, device */
+#define TP_PCI_SUBSYSTEM_VENDOR 0x1234u /* PCI identification, subsystem's vendor */
+#define TP_PCI_SUBSYSTEM 0x0001u /* PCI identification, subsystem */
+#define TP_PCI_CLASS 0x120000u /* PCI identification, class: a processing accelerator */
 #define TP_PAGE_DISCOVERY 0u /* page of block DISCOVERY */
 #define TP_PAGE_CARD 1u /* page of block CARD */
 #define TP_PAGE_MSIX 2u /* page of block MSIX */

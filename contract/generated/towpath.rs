@@ -12,6 +12,16 @@ pub const VERSION_MINOR: u16 = 0;
 pub const BAR_DEVICE: u8 = 0;
 /// the BAR of the user core's registers
 pub const BAR_WINDOW: u8 = 2;
+/// PCI identification, vendor: 0x1234, which stands for none
+pub const PCI_VENDOR: u16 = 0x1234;
+/// PCI identification, device
+pub const PCI_DEVICE: u16 = 0x7470;
+/// PCI identification, subsystem's vendor
+pub const PCI_SUBSYSTEM_VENDOR: u16 = 0x1234;
+/// PCI identification, subsystem
+pub const PCI_SUBSYSTEM: u16 = 0x0001;
+/// PCI identification, class: a processing accelerator
+pub const PCI_CLASS: u32 = 0x120000;
 /// page of block DISCOVERY
 pub const PAGE_DISCOVERY: u64 = 0;
 /// page of block CARD

@@ -37,6 +37,9 @@ AGREED = {
     "TP_PAGE_CHANNELS": 4,
     "TP_INLINE_SLOT_BYTES": 64,
     "TP_CHANNELS_MAX": 60,
+    "TP_PCI_VENDOR": 0x1234,
+    "TP_PCI_DEVICE": 0x7470,
+    "TP_PCI_CLASS": 0x120000,
 }
 
 
@@ -172,6 +175,9 @@ def test_systemverilog_agrees_with_c(tmp_path, c_numbers):
     package: Any = compilation.getPackage("towpath_pkg")
     for name, number in c_numbers.items():
         symbol = package.find(name)
+        if name.startswith("TP_PCI_"):  # a hard block's affair
+            assert symbol is None, name
+            continue
         assert symbol is not None, name
         assert int(symbol.value.value) == number, name
     structs = {"descriptor": 16, "list_entry": 16, "completion": 16}

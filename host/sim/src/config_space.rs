@@ -4,11 +4,10 @@
 //! PCI Express Base Specification 2.1, chapter 7; PCI Local Bus Specification 3.0, chapter 6. Only what a driver or a hypervisor looks at: the
 //! header, power management (always on), PCI Express (what the model was set to) and MSI-X.
 
+use towpath_contract as contract;
+
 /// Bytes of it.
 pub const BYTES: usize = 4096;
-/// The vendor that stands for devices of no vendor, and a device of it: a simulated card has no number of its own.
-const VENDOR: u16 = 0x1234;
-const DEVICE: u16 = 0x7470;
 const COMMAND: usize = 0x04;
 const BUS_MASTER: u16 = 1 << 2;
 const BARS: usize = 0x10;
@@ -41,17 +40,17 @@ impl ConfigSpace {
     /// As it is after a reset.
     pub fn new(facts: &Facts) -> ConfigSpace {
         let mut space = ConfigSpace { bytes: vec![0; BYTES], writable: vec![0; BYTES], reset: Vec::new() };
-        space.set(0x00, &VENDOR.to_le_bytes(), &[]);
-        space.set(0x02, &DEVICE.to_le_bytes(), &[]);
+        space.set(0x00, &contract::PCI_VENDOR.to_le_bytes(), &[]);
+        space.set(0x02, &contract::PCI_DEVICE.to_le_bytes(), &[]);
         space.set(COMMAND, &[0; 2], &[0x46, 0x05]); // memory, bus master, error reporting, interrupts off
         space.set(0x06, &[0x10, 0], &[]); // there is a list of capabilities
-        space.set(0x08, &[1, 0, 0, 0x12], &[]); // revision; a processing accelerator
+        space.set(0x08, &(contract::PCI_CLASS << 8 | 1).to_le_bytes(), &[]); // class, and revision 1
         for (number, size) in facts.bars.iter().enumerate().filter(|(_, size)| **size > 0) {
             // 64 bits, prefetchable; the address can be written down to the size.
             space.set(BARS + 4 * number, &0xc_u64.to_le_bytes(), &(!(size.next_power_of_two().max(4096) - 1)).to_le_bytes());
         }
-        space.set(0x2c, &VENDOR.to_le_bytes(), &[]);
-        space.set(0x2e, &1u16.to_le_bytes(), &[]);
+        space.set(0x2c, &contract::PCI_SUBSYSTEM_VENDOR.to_le_bytes(), &[]);
+        space.set(0x2e, &contract::PCI_SUBSYSTEM.to_le_bytes(), &[]);
         space.set(0x34, &[POWER as u8], &[]);
         space.set(0x3c, &[0], &[0xff]);
 
@@ -141,7 +140,8 @@ mod tests {
         assert!(!space.is_bus_master());
         space.write(0, &[0xff; BYTES]);
         assert!(space.is_bus_master());
-        assert_eq!(word(&space, 0), 0x7470_1234);
+        let identification = [0, 8, 0x2c].map(|at| word(&space, at));
+        assert_eq!(identification, [0x7470_1234, 0x1200_0001, 0x0001_1234]);
         assert_eq!(word(&space, 0x100), 0, "no extended capabilities");
         space.reset();
         assert!(!space.is_bus_master());
