@@ -8,6 +8,8 @@
 //!
 //! Not for programs: they use crate `towpath`.
 
+pub mod event;
+
 use std::fmt;
 
 /// What may be done with mapped memory, as the card sees it.

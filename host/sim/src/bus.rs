@@ -501,7 +501,7 @@ impl Bus for SimBus {
         let raw = match &slot.event {
             Some(event) => event.as_raw_fd(),
             None => {
-                let event = crate::event::new().map_err(|why| BusError::System("cannot make an eventfd".into(), why))?;
+                let event = towpath_bus::event::new().map_err(|why| BusError::System("cannot make an eventfd".into(), why))?;
                 let raw = event.as_raw_fd();
                 slot.event = Some(event);
                 device.catch_up(number);

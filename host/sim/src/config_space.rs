@@ -2,7 +2,7 @@
 //! The configuration space of a card that stands alone, as a host finds it: what a hard block has on a board.
 //!
 //! PCI Express Base Specification 2.1, chapter 7; PCI Local Bus Specification 3.0, chapter 6. Only what a driver or a hypervisor looks at: the
-//! header, power management (always on), PCI Express (what the model was set to) and MSI-X.
+//! header, power management (on, and asleep without losing anything), PCI Express (what the model was set to) and MSI-X.
 
 use towpath_contract as contract;
 
@@ -12,7 +12,11 @@ const COMMAND: usize = 0x04;
 const BUS_MASTER: u16 = 1 << 2;
 const BARS: usize = 0x10;
 const POWER: usize = 0x40;
+const POWER_STATE: usize = POWER + 4;
 const EXPRESS: usize = 0x50;
+/// The upper byte of Device Control, and its bit that starts a function-level reset.
+const DEVICE_CONTROL: usize = EXPRESS + 9;
+const FUNCTION_RESET: u8 = 1 << 7;
 const MSIX: usize = 0x90;
 const MSIX_CONTROL: usize = MSIX + 2;
 
@@ -55,7 +59,7 @@ impl ConfigSpace {
         space.set(0x3c, &[0], &[0xff]);
 
         space.set(POWER, &[0x01, EXPRESS as u8, 0x03, 0], &[]);
-        space.set(POWER + 4, &[0x08, 0], &[]); // no state but D0, and no reset on the way to it
+        space.set(POWER_STATE, &[0x08, 0], &[0x03, 0]); // D0, and no reset on the way back to it
         space.set(EXPRESS, &[0x10, MSIX as u8, 0x02, 0], &[]); // version 2, an endpoint
         space.set(EXPRESS + 0x04, &(0x1000_8000u32 | 1 << 5).to_le_bytes(), &[]); // function-level reset, extended tags, MPS from 128 bytes
         space.set(EXPRESS + 0x08, &[0x10, 0x29], &[0xff, 0x7f]);
@@ -83,11 +87,13 @@ impl ConfigSpace {
         into.copy_from_slice(&self.bytes[at..at + into.len()]);
     }
 
-    /// Write a part of it, which lies inside: bits that cannot be written stay.
-    pub fn write(&mut self, at: usize, from: &[u8]) {
+    /// Write a part of it, which lies inside: bits that cannot be written stay. True: a function-level reset is asked for.
+    #[must_use]
+    pub fn write(&mut self, at: usize, from: &[u8]) -> bool {
         for ((byte, mask), new) in self.bytes[at..].iter_mut().zip(&self.writable[at..]).zip(from) {
             *byte = *byte & !mask | new & mask;
         }
+        DEVICE_CONTROL.checked_sub(at).and_then(|index| from.get(index)).is_some_and(|byte| byte & FUNCTION_RESET != 0)
     }
 
     /// Forget what was written.
@@ -97,7 +103,8 @@ impl ConfigSpace {
 
     /// May the card send requests?
     pub fn is_bus_master(&self) -> bool {
-        u16::from_le_bytes([self.bytes[COMMAND], self.bytes[COMMAND + 1]]) & BUS_MASTER != 0
+        let on = self.bytes[POWER_STATE] & 3 == 0;
+        on && u16::from_le_bytes([self.bytes[COMMAND], self.bytes[COMMAND + 1]]) & BUS_MASTER != 0
     }
 }
 
@@ -119,7 +126,7 @@ mod tests {
     #[test]
     fn a_host_finds_sizes_and_capabilities() {
         let mut space = space();
-        space.write(BARS, &[0xff; 24]);
+        assert!(!space.write(BARS, &[0xff; 24]));
         let found: Vec<u32> = (0..6).map(|bar| word(&space, BARS + 4 * bar)).collect();
         assert_eq!(found, [0xfff0_000c, u32::MAX, 0xffff_f00c, u32::MAX, 0, 0]);
         let mut capabilities = Vec::new();
@@ -138,7 +145,9 @@ mod tests {
     fn only_what_is_writable_changes_and_a_reset_takes_it_back() {
         let mut space = space();
         assert!(!space.is_bus_master());
-        space.write(0, &[0xff; BYTES]);
+        assert!(space.write(0, &[0xff; BYTES]));
+        assert!(!space.is_bus_master(), "it sleeps");
+        assert!(!space.write(POWER_STATE, &[0]));
         assert!(space.is_bus_master());
         let identification = [0, 8, 0x2c].map(|at| word(&space, at));
         assert_eq!(identification, [0x7470_1234, 0x1200_0001, 0x0001_1234]);
@@ -146,5 +155,15 @@ mod tests {
         space.reset();
         assert!(!space.is_bus_master());
         assert_eq!(word(&space, BARS), 0xc);
+    }
+
+    #[test]
+    fn a_function_level_reset_is_asked_for_by_one_bit() {
+        let mut space = space();
+        assert!(!space.write(DEVICE_CONTROL - 1, &[0xff, 0x7f]));
+        assert!(!space.write(DEVICE_CONTROL - 1, &[0xff]));
+        assert!(!space.write(DEVICE_CONTROL + 1, &[0xff; 4]));
+        assert!(space.write(DEVICE_CONTROL - 1, &[0, 0x80]) && space.write(DEVICE_CONTROL, &[0x80]));
+        assert_eq!(word(&space, EXPRESS + 8) & 0x8000, 0, "it reads as zero");
     }
 }

@@ -649,7 +649,7 @@ impl Device {
         for vector in &mut self.vectors {
             match (vector.signal, &vector.event) {
                 (Some(time), Some(event)) if time <= now => {
-                    crate::event::signal(event);
+                    towpath_bus::event::signal(event);
                     vector.signal = None;
                     vector.armed = false;
                 }

@@ -21,7 +21,6 @@ mod clock;
 mod config_space;
 mod device;
 mod error;
-mod event;
 mod faults;
 mod limit;
 mod link;

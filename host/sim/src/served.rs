@@ -156,8 +156,10 @@ impl Device for ServedCard {
 
     fn write(&mut self, region: u32, offset: u64, from: &[u8]) -> Result<(), Errno> {
         let done = if region == REGION_CONFIG {
-            self.config.write(offset as usize, from);
-            self.bus.set_bus_master(self.config.is_bus_master())
+            match self.config.write(offset as usize, from) {
+                true => self.reset_card(),
+                false => self.bus.set_bus_master(self.config.is_bus_master()),
+            }
         } else {
             self.write_bar(region as u8, offset, from)
         };

@@ -92,6 +92,12 @@ fn it_looks_like_a_card() {
     client.reset().unwrap();
     assert_eq!(read::<4>(&mut client, 2, scratch), [0; 4]);
     assert_eq!(u64::from_le_bytes(read(&mut client, CONFIG, 0x10)) & !0xf, 0);
+    // As a guest's kernel does it: a function-level reset, by Device Control.
+    client.region_write(2, scratch, &[0x55; 4]).unwrap();
+    client.region_write(CONFIG, 0x58, &[0x10, 0x29]).unwrap();
+    assert_eq!(read::<4>(&mut client, 2, scratch), [0x55; 4]);
+    client.region_write(CONFIG, 0x58, &[0x10, 0xa9]).unwrap();
+    assert_eq!(read::<4>(&mut client, 2, scratch), [0; 4]);
     client.shutdown().unwrap();
 }
 

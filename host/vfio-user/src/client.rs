@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use towpath_bus::{Access, Bus, BusError, Result, Wake};
+use towpath_bus::{event, Access, Bus, BusError, Result, Wake};
 
 use crate::message::{
     self, parse_four_words, Capabilities, Command, DmaAccess, Header, Refusal, RegionInfo, Request, Trigger, DEVICE_PCI, FLAG_NO_REPLY,
@@ -106,7 +106,7 @@ impl Shared {
         lock(&self.calls).gone.get_or_insert(why);
         self.answered.notify_all();
         for event in lock(&self.events).iter() {
-            sys::signal(event);
+            event::signal(event);
         }
     }
 
@@ -438,7 +438,7 @@ impl Bus for Client {
             return Err(BusError::Invalid(format!("{} has no interrupt vectors", self.shared.name)));
         }
         let count = count.clamp(1, there);
-        let made: io::Result<Vec<_>> = (0..count).map(|_| sys::event().map(Arc::new)).collect();
+        let made: io::Result<Vec<_>> = (0..count).map(|_| event::new().map(Arc::new)).collect();
         let made = made.map_err(|why| BusError::System("cannot make an eventfd".into(), why))?;
         let most = self.server.descriptors.max(1);
         for (batch, events) in made.chunks(most).enumerate() {
@@ -452,19 +452,10 @@ impl Bus for Client {
 
     fn wait(&self, vector: u16, nanoseconds: u64) -> Result<Wake> {
         let event = self.event(vector)?;
-        let until = Instant::now() + Duration::from_nanos(nanoseconds);
-        loop {
-            self.shared.check()?;
-            if sys::clear(&event) {
-                self.shared.check()?; // the end of the connection signals, too
-                return Ok(Wake::Fired);
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(Wake::TimedOut);
-            }
-            sys::wait_readable(event.as_fd(), Some(left)).map_err(|why| BusError::System("waiting for an interrupt".into(), why))?;
-        }
+        self.shared.check()?;
+        let wake = event::wait(&event, nanoseconds).map_err(|why| BusError::System("waiting for an interrupt".into(), why))?;
+        self.shared.check()?; // the end of the connection signals, too
+        Ok(wake)
     }
 
     fn event_fd(&self, vector: u16) -> Result<RawFd> {

@@ -10,6 +10,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
+use towpath_bus::event;
+
 use crate::dma::{Dma, Link};
 use crate::door::{Door, Handle};
 use crate::message::{
@@ -187,8 +189,8 @@ impl Server {
                 Some(message) => self.answer(device, session, message)?,
                 None => match device.run() {
                     Pace::Now => (),
-                    Pace::Later(time) => drop(sys::wait_readable(stream.as_fd(), Some(time))?),
-                    Pace::Idle => drop(sys::wait_readable(stream.as_fd(), None)?),
+                    Pace::Later(time) => drop(event::wait_readable(stream.as_fd(), Some(time))?),
+                    Pace::Idle => drop(event::wait_readable(stream.as_fd(), None)?),
                 },
             }
         }
@@ -335,7 +337,7 @@ fn set_irqs(
     }
     let fire = |events: &[Option<OwnedFd>], number: u32| {
         if let Some(Some(event)) = events.get(number as usize) {
-            sys::signal(event);
+            event::signal(event);
         }
     };
     match trigger {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The system calls that the standard library has no words for: descriptors across a socket, eventfds, mapped files, memory that two
+//! The system calls that the standard library has no words for: descriptors across a socket, mapped files, memory that two
 //! processes touch at the same time.
 
 use std::io;
@@ -7,6 +7,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+use towpath_bus::event;
 
 use crate::message::MAX_DESCRIPTORS;
 
@@ -75,52 +77,10 @@ pub fn receive(stream: &UnixStream, into: &mut [u8], block: bool, descriptors: &
     Ok((bytes, message.msg_flags & libc::MSG_CTRUNC != 0))
 }
 
-/// Wait until there is something to read, or the peer is gone. False: the time was over first.
-pub fn wait_readable(what: BorrowedFd<'_>, time: Option<Duration>) -> io::Result<bool> {
-    poll(what, libc::POLLIN, time).map(|found| found != 0)
-}
-
 /// Has the other end of a stream gone?
 pub fn hung_up(stream: &UnixStream) -> bool {
-    let found = poll(stream.as_fd(), libc::POLLRDHUP, Some(Duration::ZERO)).unwrap_or(libc::POLLERR);
+    let found = event::poll(stream.as_fd(), libc::POLLRDHUP, Some(Duration::ZERO)).unwrap_or(libc::POLLERR);
     found & (libc::POLLRDHUP | libc::POLLHUP | libc::POLLERR) != 0
-}
-
-fn poll(what: BorrowedFd<'_>, events: i16, time: Option<Duration>) -> io::Result<i16> {
-    let mut entry = libc::pollfd { fd: what.as_raw_fd(), events, revents: 0 };
-    let time = time.map(|time| libc::timespec { tv_sec: time.as_secs().min(1 << 30) as _, tv_nsec: time.subsec_nanos().into() });
-    let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: one entry and an optional time, both of which live until the call returns.
-    match checked(unsafe { libc::ppoll(&raw mut entry, 1, time, std::ptr::null()) } as isize) {
-        Ok(_) => Ok(entry.revents),
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(0),
-        Err(error) => Err(error),
-    }
-}
-
-/// A new eventfd, not signalled, which never blocks.
-pub fn event() -> io::Result<OwnedFd> {
-    // SAFETY: a system call without pointers.
-    let raw = checked(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) } as isize)?;
-    // SAFETY: it was just made and nobody else has it.
-    Ok(unsafe { OwnedFd::from_raw_fd(raw as RawFd) })
-}
-
-/// Signal an eventfd. One whose counter is full is signalled anyway, and is not waited for.
-pub fn signal(event: &OwnedFd) {
-    if poll(event.as_fd(), libc::POLLOUT, Some(Duration::ZERO)).unwrap_or(0) == 0 {
-        return;
-    }
-    let one = 1u64.to_ne_bytes();
-    // SAFETY: 8 bytes are read from `one`.
-    unsafe { libc::write(event.as_raw_fd(), one.as_ptr().cast(), one.len()) };
-}
-
-/// Take an eventfd's signal away; was there one?
-pub fn clear(event: &OwnedFd) -> bool {
-    let mut count = [0u8; 8];
-    // SAFETY: 8 bytes are written to `count`.
-    unsafe { libc::read(event.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) == 8 }
 }
 
 /// Is it an eventfd? A peer may send anything.

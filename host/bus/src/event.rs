@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//! eventfd(2): how a program waits for an interrupt together with other things. For those who implement a [`crate::Bus`].
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use crate::Wake;
+
+/// A new eventfd, not signalled, which never blocks.
+pub fn new() -> io::Result<OwnedFd> {
+    // SAFETY: a system call without pointers.
+    let raw = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+    if raw < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: it was just made and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(raw) })
+}
+
+/// Signal it. One whose counter is full is signalled anyway, and is not waited for: it may be another process's, and may block.
+pub fn signal(event: &OwnedFd) {
+    if poll(event.as_fd(), libc::POLLOUT, Some(Duration::ZERO)).unwrap_or(0) == 0 {
+        return;
+    }
+    let one = 1u64.to_ne_bytes();
+    // SAFETY: 8 bytes are read from `one`.
+    unsafe { libc::write(event.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+}
+
+/// Take its signal away; was there one?
+pub fn clear(event: &OwnedFd) -> bool {
+    let mut count = [0u8; 8];
+    // SAFETY: 8 bytes are written to `count`.
+    unsafe { libc::read(event.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) == 8 }
+}
+
+/// What [`crate::Bus::wait`] promises, for a vector that signals this event.
+pub fn wait(event: &OwnedFd, nanoseconds: u64) -> io::Result<Wake> {
+    let until = Instant::now() + Duration::from_nanos(nanoseconds);
+    loop {
+        if clear(event) {
+            return Ok(Wake::Fired);
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(Wake::TimedOut);
+        }
+        wait_readable(event.as_fd(), Some(left))?;
+    }
+}
+
+/// Wait until there is something to read, or the peer of a stream is gone. False: the time was over first, or a signal came.
+pub fn wait_readable(what: BorrowedFd<'_>, time: Option<Duration>) -> io::Result<bool> {
+    poll(what, libc::POLLIN, time).map(|found| found != 0)
+}
+
+/// poll(2) for one descriptor: which of the events there are.
+pub fn poll(what: BorrowedFd<'_>, events: i16, time: Option<Duration>) -> io::Result<i16> {
+    let mut entry = libc::pollfd { fd: what.as_raw_fd(), events, revents: 0 };
+    let time = time.map(|time| libc::timespec { tv_sec: time.as_secs().min(1 << 30) as _, tv_nsec: time.subsec_nanos().into() });
+    let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: one entry and an optional time, both of which live until the call returns.
+    match unsafe { libc::ppoll(&raw mut entry, 1, time, std::ptr::null()) } {
+        0.. => Ok(entry.revents),
+        _ => match io::Error::last_os_error() {
+            error if error.kind() == io::ErrorKind::Interrupted => Ok(0),
+            error => Err(error),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn signals_before_a_wait_count_once_together() {
+        let event = new().unwrap();
+        signal(&event);
+        signal(&event);
+        assert_eq!(wait(&event, 0).unwrap(), Wake::Fired);
+        let began = Instant::now();
+        assert_eq!(wait(&event, 20_000_000).unwrap(), Wake::TimedOut);
+        assert!(began.elapsed() >= Duration::from_millis(20));
+    }
+
+    #[test]
+    fn a_signal_ends_a_wait() {
+        let event = new().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(5));
+                signal(&event);
+            });
+            assert_eq!(wait(&event, 30_000_000_000).unwrap(), Wake::Fired);
+        });
+    }
+}
