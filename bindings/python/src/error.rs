@@ -18,7 +18,7 @@ fn class_of(error: &Error) -> &'static str {
         Error::Core { .. } => "CoreError",
         Error::NotTowpath { .. } | Error::Version { .. } | Error::Discovery { .. } => "VersionError",
         Error::Cancelled { .. } | Error::Reset { .. } | Error::Fault { .. } => "TransferError",
-        Error::Bus { .. } | Error::Memory { .. } => "DeviceError",
+        Error::Bus { .. } | Error::Memory { .. } | Error::NotReady { .. } => "DeviceError",
         other if other.is_timeout() => "TimeoutError",
         _ => "Error",
     }

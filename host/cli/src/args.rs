@@ -13,9 +13,9 @@ use clap_complete::Shell;
 /// Shown under `--help`; the numbers are those of [`crate::exit`].
 const EXIT_CODES: &str = "Exit codes:
   0  done
-  1  a transfer or an access failed; the message says where and what came before
+  1  a transfer or an access failed; the message says where and what came before; or `doctor` found a problem
   2  the command line is wrong
-  3  no such device, core, channel, register or interrupt
+  3  no such device, core, channel, register or interrupt; or a card that something has to be done for first (see `doctor`)
   4  nothing moved for as long as --timeout allows
   5  the core could not be built: manifest, ports or compiler
   6  the card speaks another version of the contract
@@ -26,7 +26,8 @@ const EXIT_CODES: &str = "Exit codes:
 #[derive(Debug, Parser)]
 #[command(name = "towpath", version, after_help = EXIT_CODES, propagate_version = true, subcommand_required = true)]
 pub struct Cli {
-    /// The card: `sim:CORE` (a core's name or folder), or `vfio-user:SOCKET` (see `sim`); without it, what TOWPATH_DEVICE names, or the first found
+    /// The card: `sim:CORE` (a core's name or folder), `vfio:0000:65:00.0` (its address on PCI), or `vfio-user:SOCKET` (see `sim`); without it,
+    /// what TOWPATH_DEVICE names, or the first found
     #[arg(short, long, global = true, env = "TOWPATH_DEVICE", value_name = "NAME")]
     pub device: Option<String>,
 
@@ -64,6 +65,8 @@ pub enum Verb {
     Run(Run),
     /// Simulate a card for other programs, which open it as `vfio-user:SOCKET`, one after the other; ends with an interrupt (Ctrl-C)
     Sim(Sim),
+    /// Check what a device needs of this machine, and say what mends it: tools, IOMMU, drivers, permissions, limits, the link
+    Doctor(Doctor),
     /// Measure the gateware in simulation: tables of bandwidth and delay against the link's limit
     Bench(Bench),
     /// Print a shell's completion script
@@ -288,6 +291,12 @@ pub struct Sim {
     /// A setting of the simulated device, such as latency=1000 (repeat as needed)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub settings: Vec<(String, String)>,
+}
+
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// The device, as for --device; without it, the simulator and every card in this machine
+    pub name: Option<String>,
 }
 
 #[derive(Debug, Args)]

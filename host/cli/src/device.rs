@@ -131,9 +131,11 @@ impl From<towpath::Error> for Failure {
         use crate::exit::{CORE, NOT_FOUND, TIMEOUT, TRANSFER, USAGE, VERSION};
         use towpath::Error;
         let code = match &error {
-            Error::UnknownScheme { .. } | Error::NoSuchDevice { .. } | Error::NoSuchChannel { .. } | Error::WrongDirection { .. } => {
-                NOT_FOUND
-            }
+            Error::UnknownScheme { .. }
+            | Error::NoSuchDevice { .. }
+            | Error::NotReady { .. }
+            | Error::NoSuchChannel { .. }
+            | Error::WrongDirection { .. } => NOT_FOUND,
             Error::Core { .. } => CORE,
             Error::NotTowpath { .. } | Error::Version { .. } | Error::Discovery { .. } => VERSION,
             Error::Invalid(_) => USAGE,

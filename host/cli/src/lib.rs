@@ -7,6 +7,7 @@
 mod args;
 mod bench;
 mod device;
+mod doctor;
 mod exit;
 mod output;
 mod pages;
@@ -54,6 +55,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Verb::Reset(what) => reset::reset(&cli, what),
         Verb::Run(what) => run::run(what),
         Verb::Sim(what) => sim::sim(&cli, what),
+        Verb::Doctor(what) => doctor::doctor(&cli, what),
         Verb::Bench(what) => bench::bench(&cli, what),
         Verb::Completions(what) => pages::completions(what),
         Verb::Man(what) => pages::man(what),

@@ -37,8 +37,27 @@ fn no_such_device() {
     ends(&["info", "--device", "teapot:1"], 3, "teapot:1");
     ends(&["info", "--device", "vfio-user:/no/such/socket"], 3, "towpath sim CORE --socket");
     ends(&["info", "--device", "vfio-user:"], 3, "names no socket");
+    ends(&["info", "--device", "vfio:65"], 3, "0000:65:00.0");
+    ends(&["info", "--device", "vfio:ffff:ff:1f.7"], 3, "lspci -D");
+    ends(&["info", "--device", "ffff:ff:1f.7"], 3, "no device of PCI is at ffff:ff:1f.7");
     ends(&["sim", "./no/such/folder", "--socket", "/tmp/none"], 3, "./no/such/folder");
     ends(&["run", "--core", "./no/such/folder", "--", "true"], 3, "./no/such/folder");
+}
+
+#[test]
+fn doctor_ends_with_a_problem_and_tells_it_on_standard_output() {
+    let found = |arguments: &[&str]| {
+        let output = towpath(arguments);
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let (code, text) = found(&["doctor", "vfio:ffff:ff:1f.7"]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.starts_with("problem  ffff:ff:1f.7  identification  no device of PCI") && text.contains("\n         lspci -D"), "{text}");
+    let (code, text) = found(&["doctor", "--json", "--device", "ffff:ff:1f.7"]);
+    assert_eq!(code, Some(1), "{text}");
+    let list: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!((list[0]["level"].as_str(), list[0]["check"].as_str()), (Some("problem"), Some("identification")));
+    assert_eq!(found(&["doctor", "vfio-user:/any"]).0, Some(0));
 }
 
 #[test]

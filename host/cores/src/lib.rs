@@ -22,6 +22,7 @@ pub use error::CoreError;
 pub use find::{find_core, list_cores, towpath_home};
 pub use manifest::{Channel, Core, Direction, Gateware, Interrupts, Manifest, ParameterValue, Registers, MANIFEST};
 pub use ports::{check_ports, Port, PortDirection, Top};
+pub use tool::needs;
 pub use wrapper::wrapper;
 
 /// Frequency of Towpath's own clock in simulation, kHz.

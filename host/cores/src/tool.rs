@@ -83,6 +83,16 @@ impl Cxx {
     }
 }
 
+/// What building a core needs, each with what was found or what is missing: `verilator`, `compiler` and `home` (Towpath's own sources).
+pub fn needs() -> [(&'static str, Result<String, CoreError>); 3] {
+    let first_line = |text: String| text.lines().next().unwrap_or_default().to_string();
+    [
+        ("verilator", Verilator::find().map(|found| first_line(found.version))),
+        ("compiler", Cxx::find().map(|found| found.version)),
+        ("home", crate::towpath_home().map(|home| format!("sources in {}", home.display()))),
+    ]
+}
+
 /// Everything a tool said.
 pub(crate) fn text(output: &Output) -> String {
     let mut text = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -28,6 +28,15 @@ pub enum Error {
         /// Names that can be opened.
         available: Vec<String>,
     },
+    /// The card is there, but something has to be put in order before it can be opened.
+    NotReady {
+        /// The device's name.
+        name: String,
+        /// What was found.
+        seen: String,
+        /// What to type; behind a `#` what else is to be said.
+        remedy: String,
+    },
     /// The user core could not be found, checked or built. The text is the builder's own, with file and line.
     Core {
         /// The device's name.
@@ -247,6 +256,9 @@ impl fmt::Display for Error {
             ),
             Error::NoSuchDevice { name, why, available } => {
                 write!(f, "no device \"{name}\": {why}; devices that can be opened: {}", list(available))
+            }
+            Error::NotReady { name, seen, remedy } => {
+                write!(f, "device \"{name}\" is not ready: {seen}; `towpath doctor {name}` checks everything; mend this: {remedy}")
             }
             Error::Core { name, message } => write!(f, "device \"{name}\": {message}"),
             Error::NotTowpath { name, magic } => write!(

@@ -21,7 +21,8 @@ pub struct Device {
 
 impl Device {
     /// Open a device by name: `sim:CORE` or `sim:FOLDER` (the gateware in simulation, built on first use), with settings behind a `?`
-    /// if wanted; or `vfio-user:PATH` (a card in another process: `towpath sim`). The empty name stands for `TOWPATH_DEVICE`, or the first device found.
+    /// if wanted; `vfio:0000:65:00.0`, or the address alone (a card in this machine); or `vfio-user:PATH` (a card in another process: `towpath sim`).
+    /// The empty name stands for `TOWPATH_DEVICE`, or the first card found in this machine.
     pub fn open(name: &str) -> Result<Device> {
         Device::open_with(name, &OpenOptions::default())
     }

@@ -30,17 +30,21 @@
 mod buffer;
 mod channel;
 mod device;
+mod doctor;
 mod open;
 mod serve;
 
 pub use buffer::{Access, Buffer};
 pub use channel::{ChannelName, Received, Receiver, Sender};
 pub use device::{Device, Registers, UserInterrupts};
+pub use doctor::doctor;
 pub use open::{list_devices, DeviceListing, OpenOptions, TextSink};
 pub use serve::CardServer;
 pub use towpath_driver::{
     ChannelInfo, ChannelOptions, ChannelStatistics, Completion, DeviceInfo, Direction, Error, LinkCounters, Message, MessageStart, Notify,
     Result, Status, Ticket, WireStatistics,
 };
+/// What [`doctor`] found.
+pub use towpath_vfio::{Finding, Level};
 /// Ends [`CardServer::serve`].
 pub use towpath_vfio_user::Stop;

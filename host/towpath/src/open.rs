@@ -11,6 +11,7 @@ use towpath_bus::BusError;
 use towpath_driver::user::UserDriver;
 use towpath_driver::Driver;
 use towpath_sim::{PrintKind, Settings, SimBus, World};
+use towpath_vfio::{Address, Ids, System, VfioBus, VfioError};
 use towpath_vfio_user::Client;
 
 /// The environment's name for the device that the empty name stands for.
@@ -46,10 +47,24 @@ pub struct DeviceListing {
     pub description: String,
 }
 
-/// The devices that could be opened now: a simulated one for each core that is found.
+/// The devices that there are: the cards in this machine, then a simulated one for each core that is found.
 pub fn list_devices() -> Result<Vec<DeviceListing>> {
-    let listing = |core: String| DeviceListing { name: format!("sim:{core}"), description: format!("core \"{core}\" in simulation") };
-    Ok(towpath_cores::list_cores().into_iter().map(listing).collect())
+    let card = |function: towpath_vfio::Function| {
+        let state = match function.driver.as_deref() {
+            Some("vfio-pci") => "given to vfio-pci".to_string(),
+            Some(other) => format!("with driver {other}: see `towpath doctor`"),
+            None => "without a driver: see `towpath doctor`".to_string(),
+        };
+        let (address, id) = (function.address, format!("{:04x}:{:04x}", function.vendor, function.device));
+        DeviceListing { name: format!("vfio:{address}"), description: format!("card {id}, {state}") }
+    };
+    let core = |core: String| DeviceListing { name: format!("sim:{core}"), description: format!("core \"{core}\" in simulation") };
+    let cards = System::here().cards(&ids()?).into_iter().map(card);
+    Ok(cards.chain(towpath_cores::list_cores().into_iter().map(core)).collect())
+}
+
+fn ids() -> Result<Ids> {
+    Ids::from_environment().map_err(Error::Invalid)
 }
 
 pub(crate) fn open(name: &str, options: &OpenOptions) -> Result<Arc<dyn Driver>> {
@@ -58,7 +73,10 @@ pub(crate) fn open(name: &str, options: &OpenOptions) -> Result<Arc<dyn Driver>>
     }
     match std::env::var(ENVIRONMENT) {
         Ok(name) if !name.is_empty() => open_named(&name, options),
-        _ => Err(no_device("", "no card on this machine has a driver")),
+        _ => match System::here().cards(&ids()?).first() {
+            Some(card) => open_named(&format!("vfio:{}", card.address), options),
+            None => Err(no_device("", "there is no card in this machine")),
+        },
     }
 }
 
@@ -66,11 +84,29 @@ fn open_named(name: &str, options: &OpenOptions) -> Result<Arc<dyn Driver>> {
     match name.split_once(':') {
         Some(("sim", rest)) => Ok(Arc::new(UserDriver::open(simulated(name, rest, options)?)?)),
         Some(("vfio-user", path)) => Ok(Arc::new(UserDriver::open(connected(name, path)?)?)),
+        Some(("vfio", address)) => {
+            let address = address.parse().map_err(|why: String| no_device(name, &why))?;
+            Ok(Arc::new(UserDriver::open(board(name, address)?)?))
+        }
         _ => {
-            let schemes = ["sim:CORE", "sim:FOLDER", "vfio-user:SOCKET"].map(String::from).to_vec();
+            if let Ok(address) = name.parse() {
+                return Ok(Arc::new(UserDriver::open(board(name, address)?)?));
+            }
+            let schemes = ["sim:CORE", "sim:FOLDER", "vfio:ADDRESS", "vfio-user:SOCKET"].map(String::from).to_vec();
             Err(Error::UnknownScheme { name: name.into(), schemes })
         }
     }
+}
+
+/// `vfio:ADDRESS`, or an address alone: the card at that place on PCI.
+fn board(name: &str, address: Address) -> Result<Arc<VfioBus>> {
+    VfioBus::open(name, &System::here(), address, &ids()?).map(Arc::new).map_err(|error| match error {
+        VfioError::NoSuchFunction { .. } => no_device(name, &error.to_string()),
+        VfioError::NotReady(finding) => {
+            Error::NotReady { name: name.into(), seen: finding.seen, remedy: finding.remedy.unwrap_or_default() }
+        }
+        error => Error::bus("opening the card")(error.of(name)),
+    })
 }
 
 /// `vfio-user:PATH`: the card whose server listens at that socket.

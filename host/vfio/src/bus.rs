@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A board as a [`Bus`].
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use towpath_bus::{event, Access, Bus, BusError, Result, Wake};
+use vfio_bindings::bindings::vfio as kernel;
+
+use crate::info::{Iommu, Region, Words};
+use crate::iova::Space;
+use crate::sys::{self, Ioctl, Mapped};
+use crate::system::{Function, System};
+use crate::{checks, Address, Ids, VfioError};
+
+const BARS: usize = 6;
+/// The command register in configuration space; its bits that let the card answer and ask.
+const COMMAND: u64 = 4;
+const COMMAND_MEMORY_AND_MASTER: u16 = 1 << 1 | 1 << 2;
+
+type Done<T> = std::result::Result<T, VfioError>;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A BAR: in our address space as far as it can be mapped, and in the device's file.
+struct Bar {
+    bytes: u64,
+    offset: u64,
+    mapped: Vec<(Range<u64>, Mapped)>,
+}
+
+impl Bar {
+    /// The mapping in which so many bytes lie, and where in it.
+    fn find(&self, offset: u64, bytes: usize) -> Option<(&Mapped, usize)> {
+        let inside = |area: &Range<u64>| area.start <= offset && offset + bytes as u64 <= area.end;
+        self.mapped.iter().find(|(area, _)| inside(area)).map(|(area, mapped)| (mapped, (offset - area.start) as usize))
+    }
+}
+
+/// What is mapped for the card.
+struct Memory {
+    space: Space,
+    /// By the address that was told: first page and bytes in whole pages, and the bytes that were asked for.
+    mapped: BTreeMap<u64, (u64, u64, usize)>,
+}
+
+/// A board. Closing it takes bus mastering away, then everything else; the kernel resets the card and unpins what is still mapped.
+pub struct VfioBus {
+    name: String,
+    // These in the order in which they are to go: a mapping keeps the device's file open.
+    bars: Vec<Bar>,
+    device: File,
+    _group: File,
+    container: File,
+    configuration: Region,
+    /// The command register as it was found.
+    command: u16,
+    vectors: u16,
+    events: Mutex<Vec<Arc<OwnedFd>>>,
+    /// Signalled when the system wants the card back.
+    wanted: OwnedFd,
+    memory: Mutex<Memory>,
+    iommu: Iommu,
+    opened: Instant,
+}
+
+impl VfioBus {
+    /// Open the card at an address, whose identification must be among `ids`, and let it answer and ask. `name` is what messages call it.
+    pub fn open(name: &str, system: &System, address: Address, ids: &Ids) -> Done<VfioBus> {
+        let function = Function::read(system, address).ok_or(VfioError::NoSuchFunction { address: address.to_string() })?;
+        let group_number = checks::ready(system, &function, ids).map_err(VfioError::NotReady)?;
+        VfioBus::open_in_group(name, system, &function, group_number)
+    }
+
+    fn open_in_group(name: &str, system: &System, function: &Function, number: u32) -> Done<VfioBus> {
+        let container = open(&system.dev.join("vfio/vfio"))?;
+        match sys::with_number(&container, Ioctl::ApiVersion, 0) {
+            Ok(kernel::VFIO_API_VERSION) => (),
+            found => return Err(VfioError::ApiVersion { found: found.unwrap_or(u32::MAX) }),
+        }
+        if !matches!(sys::with_number(&container, Ioctl::CheckExtension, kernel::VFIO_TYPE1v2_IOMMU), Ok(1..)) {
+            return Err(VfioError::NoType1);
+        }
+        let group = open(&system.dev.join(format!("vfio/{number}")))?;
+        let mut status = [0; 8];
+        sys::with_structure(&group, Ioctl::GroupStatus, &mut status).map_err(VfioError::GroupStatus)?;
+        if Words(&status).u32(4) & kernel::VFIO_GROUP_FLAGS_VIABLE == 0 {
+            return Err(VfioError::NotViable { group: number });
+        }
+        sys::set_container(&group, &container).map_err(VfioError::SetContainer)?;
+        sys::with_number(&container, Ioctl::SetIommu, kernel::VFIO_TYPE1v2_IOMMU).map_err(VfioError::SetIommu)?;
+        let iommu = sys::whole_structure(&container, Ioctl::IommuInfo, vec![0; 24]).map_err(VfioError::IommuInfo)?;
+        let iommu = Iommu::parse(&iommu);
+        let space = Space::new(&iommu.usable, &system.bar_addresses(), iommu.page);
+
+        let device = sys::device_file(&group, &function.address.to_string()).map_err(VfioError::DeviceFile)?;
+        let mut info = [0; 16];
+        sys::with_structure(&device, Ioctl::DeviceInfo, &mut info).map_err(VfioError::DeviceInfo)?;
+        if Words(&info).u32(4) & kernel::VFIO_DEVICE_FLAGS_PCI == 0 {
+            return Err(VfioError::DeviceInfo(io::Error::from_raw_os_error(libc::ENOTSUP)));
+        }
+        let bars = (0..BARS as u32).map(|number| bar(&device, number)).collect::<Done<_>>()?;
+        let configuration = region(&device, kernel::VFIO_PCI_CONFIG_REGION_INDEX)?;
+        let mut bus = VfioBus {
+            name: name.into(),
+            bars,
+            vectors: vectors(&device)?,
+            device,
+            _group: group,
+            container,
+            configuration,
+            command: 0,
+            events: Mutex::default(),
+            wanted: event::new().map_err(VfioError::SetIrqs)?,
+            memory: Mutex::new(Memory { space, mapped: BTreeMap::new() }),
+            iommu,
+            opened: Instant::now(),
+        };
+        bus.command = bus.read_command()?;
+        bus.write_command(bus.command | COMMAND_MEMORY_AND_MASTER)?;
+        // Not every kernel tells that it wants a card back; then nobody waits for it.
+        if let Err(why) = bus.set_irqs(kernel::VFIO_PCI_REQ_IRQ_INDEX, &[bus.wanted.as_raw_fd()]) {
+            log::debug!("{name}: no event for the card's removal: {why}");
+        }
+        Ok(bus)
+    }
+
+    fn read_command(&self) -> Done<u16> {
+        let mut bytes = [0; 2];
+        self.device.read_exact_at(&mut bytes, self.configuration.offset + COMMAND).map_err(VfioError::Configuration)?;
+        Ok(u16::from_le_bytes(bytes))
+    }
+
+    fn write_command(&self, value: u16) -> Done<()> {
+        self.device.write_all_at(&value.to_le_bytes(), self.configuration.offset + COMMAND).map_err(VfioError::Configuration)
+    }
+
+    /// Give interrupts events, from the first on; none: switch them off. How many there could be, if that is fewer.
+    fn set_irqs(&self, index: u32, events: &[RawFd]) -> io::Result<u32> {
+        let kind = if events.is_empty() { kernel::VFIO_IRQ_SET_DATA_NONE } else { kernel::VFIO_IRQ_SET_DATA_EVENTFD };
+        let head = [0, kind | kernel::VFIO_IRQ_SET_ACTION_TRIGGER, index, 0, events.len() as u32];
+        let descriptors = events.iter().flat_map(|descriptor| descriptor.to_ne_bytes());
+        let mut bytes: Vec<u8> = head.iter().flat_map(|word| word.to_ne_bytes()).chain(descriptors).collect();
+        sys::with_structure(&self.device, Ioctl::SetIrqs, &mut bytes)
+    }
+
+    /// The BAR, if so many bytes lie inside and are aligned.
+    fn bar(&self, number: u8, offset: u64, bytes: usize, aligned: u64) -> Result<&Bar> {
+        let bar = self.bars.get(usize::from(number)).filter(|bar| bar.bytes > 0);
+        let bar = bar.ok_or_else(|| BusError::Invalid(format!("{} has no BAR {number}", self.name)))?;
+        if offset % aligned != 0 || offset.checked_add(bytes as u64).is_none_or(|end| end > bar.bytes) {
+            return Err(BusError::Invalid(format!("{bytes} bytes at offset {offset:#x} of BAR {number}, which has {} bytes", bar.bytes)));
+        }
+        Ok(bar)
+    }
+
+    fn read<const N: usize>(&self, bar: &Bar, offset: u64) -> Result<[u8; N]> {
+        let mut bytes = [0; N];
+        self.device.read_exact_at(&mut bytes, bar.offset + offset).map_err(|why| VfioError::Access(why).of(&self.name))?;
+        Ok(bytes)
+    }
+
+    fn write(&self, bar: &Bar, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.device.write_all_at(bytes, bar.offset + offset).map_err(|why| VfioError::Access(why).of(&self.name))
+    }
+
+    fn event(&self, vector: u16) -> Result<Arc<OwnedFd>> {
+        let found = lock(&self.events).get(usize::from(vector)).cloned();
+        found.ok_or_else(|| BusError::Invalid(format!("{} has no vector {vector}, or it is not enabled", self.name)))
+    }
+
+    fn check(&self) -> Result<()> {
+        match event::poll(std::os::fd::AsFd::as_fd(&self.wanted), libc::POLLIN, Some(std::time::Duration::ZERO)) {
+            Ok(0) => Ok(()),
+            _ => {
+                Err(BusError::Gone(format!("{}: the system wants the card back (it is being removed, or taken from vfio-pci)", self.name)))
+            }
+        }
+    }
+}
+
+fn open(path: &Path) -> Done<File> {
+    OpenOptions::new().read(true).write(true).open(path).map_err(|source| VfioError::Open { path: path.into(), source })
+}
+
+fn region(device: &File, number: u32) -> Done<Region> {
+    let failed = |source| VfioError::RegionInfo { region: number, source };
+    let mut question = vec![0; 32];
+    question[8..12].copy_from_slice(&number.to_ne_bytes());
+    sys::whole_structure(device, Ioctl::RegionInfo, question).map(|bytes| Region::parse(&bytes)).map_err(failed)
+}
+
+fn bar(device: &File, number: u32) -> Done<Bar> {
+    let Region { bytes, offset, areas } = region(device, number)?;
+    let map = |area: Range<u64>| {
+        let mapped = Mapped::new(device, offset + area.start, area.end - area.start);
+        mapped.map(|mapped| (area, mapped)).map_err(|source| VfioError::MapBar { bar: number, source })
+    };
+    let mapped = if sys::MAPS_BARS { areas.into_iter().map(map).collect::<Done<_>>()? } else { Vec::new() };
+    Ok(Bar { bytes, offset, mapped })
+}
+
+fn vectors(device: &File) -> Done<u16> {
+    let mut info = [0; 16];
+    info[8..12].copy_from_slice(&kernel::VFIO_PCI_MSIX_IRQ_INDEX.to_ne_bytes());
+    sys::with_structure(device, Ioctl::IrqInfo, &mut info).map_err(VfioError::IrqInfo)?;
+    Ok(Words(&info).u32(12).min(u32::from(u16::MAX)) as u16)
+}
+
+impl Bus for VfioBus {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn bar_bytes(&self, bar: u8) -> u64 {
+        self.bars.get(usize::from(bar)).map_or(0, |bar| bar.bytes)
+    }
+
+    fn read32(&self, bar: u8, offset: u64) -> Result<u32> {
+        let bar = self.bar(bar, offset, 4, 4)?;
+        match bar.find(offset, 4) {
+            Some((mapped, at)) => Ok(u32::from_le(mapped.load(at))),
+            None => self.read(bar, offset).map(u32::from_le_bytes),
+        }
+    }
+
+    fn read64(&self, bar: u8, offset: u64) -> Result<u64> {
+        let bar = self.bar(bar, offset, 8, 8)?;
+        match bar.find(offset, 8) {
+            Some((mapped, at)) => Ok(u64::from_le(mapped.load(at))),
+            None => self.read(bar, offset).map(u64::from_le_bytes),
+        }
+    }
+
+    fn write32(&self, bar: u8, offset: u64, value: u32) -> Result<()> {
+        let bar = self.bar(bar, offset, 4, 4)?;
+        match bar.find(offset, 4) {
+            Some((mapped, at)) => mapped.store(at, value.to_le()),
+            None => self.write(bar, offset, &value.to_le_bytes())?,
+        }
+        Ok(())
+    }
+
+    fn write64(&self, bar: u8, offset: u64, value: u64) -> Result<()> {
+        let bar = self.bar(bar, offset, 8, 8)?;
+        match bar.find(offset, 8) {
+            Some((mapped, at)) => mapped.store(at, value.to_le()),
+            // The kernel makes two words of it, ascending, where it does not know words of 8 bytes.
+            None => self.write(bar, offset, &value.to_le_bytes())?,
+        }
+        Ok(())
+    }
+
+    fn write_combining(&self, bar: u8, offset: u64, bytes: &[u8]) -> Result<()> {
+        let bar = self.bar(bar, offset, bytes.len(), 1)?;
+        let Some((mapped, at)) = bar.find(offset, bytes.len()) else { return self.write(bar, offset, bytes) };
+        // VFIO maps BARs uncached, so this is a packet for each word; the order of words that write-combining would give up is kept.
+        let mut done = 0;
+        while done < bytes.len() {
+            match bytes[done..].first_chunk::<8>() {
+                Some(word) if (at + done) % 8 == 0 => {
+                    mapped.store(at + done, u64::from_ne_bytes(*word));
+                    done += 8;
+                }
+                _ => {
+                    mapped.store(at + done, bytes[done]);
+                    done += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn fence(&self) -> Result<()> {
+        sys::store_fence();
+        Ok(())
+    }
+
+    unsafe fn map(&self, memory: *mut u8, bytes: usize, access: Access) -> Result<u64> {
+        if memory.is_null() || bytes == 0 {
+            return Err(BusError::Invalid("memory of no bytes cannot be mapped".into()));
+        }
+        let page = self.iommu.page;
+        let first = memory as u64 / page * page;
+        let end = (memory as u64).checked_add(bytes as u64).and_then(|end| end.checked_next_multiple_of(page));
+        let length = end.ok_or_else(|| BusError::Invalid("memory that does not end".into()))? - first;
+        let place = lock(&self.memory).space.take(first, length);
+        let place = place.ok_or_else(|| VfioError::NoAddresses { bytes: length }.of(&self.name))?;
+        let flags = match access {
+            Access::Read => kernel::VFIO_DMA_MAP_FLAG_READ,
+            Access::Write => kernel::VFIO_DMA_MAP_FLAG_WRITE,
+            Access::ReadWrite => kernel::VFIO_DMA_MAP_FLAG_READ | kernel::VFIO_DMA_MAP_FLAG_WRITE,
+        };
+        // Not under the lock: to pin a large piece takes a while.
+        // SAFETY: by this function's contract the memory stays valid until it is unmapped; the rest of its first and last page belongs to
+        // the program, too, and the card is told of no address there.
+        if let Err(source) = unsafe { sys::map_dma(&self.container, flags, first, place, length) } {
+            lock(&self.memory).space.give_back(place, length);
+            return Err(VfioError::MapDma { bytes: length, mappings: self.iommu.mappings, source }.of(&self.name));
+        }
+        let address = place + (memory as u64 - first);
+        lock(&self.memory).mapped.insert(address, (place, length, bytes));
+        Ok(address)
+    }
+
+    fn unmap(&self, address: u64, bytes: usize) -> Result<()> {
+        let mut memory = lock(&self.memory);
+        let (place, length) = match memory.mapped.get(&address) {
+            Some((place, length, asked)) if *asked == bytes => (*place, *length),
+            _ => return Err(BusError::Invalid(format!("there is no mapping of {bytes} bytes at {address:#x}"))),
+        };
+        memory.mapped.remove(&address);
+        drop(memory);
+        let mut request = [0; 24];
+        request[8..16].copy_from_slice(&place.to_ne_bytes());
+        request[16..24].copy_from_slice(&length.to_ne_bytes());
+        let failed = |source| VfioError::UnmapDma { address, bytes: length, source }.of(&self.name);
+        // When this returns, no access of the card reaches the memory any more: what it still had under way there has failed.
+        sys::with_structure(&self.container, Ioctl::UnmapDma, &mut request).map_err(failed)?;
+        if Words(&request).u64(16) != length {
+            return Err(failed(io::Error::from_raw_os_error(libc::ENOENT)));
+        }
+        lock(&self.memory).space.give_back(place, length);
+        Ok(())
+    }
+
+    fn enable_vectors(&self, count: u16) -> Result<u16> {
+        let failed = |why| VfioError::SetIrqs(why).of(&self.name);
+        if self.vectors == 0 {
+            return Err(BusError::Invalid(format!("{} has no MSI-X vectors", self.name)));
+        }
+        let mut made =
+            (0..count.clamp(1, self.vectors)).map(|_| event::new().map(Arc::new)).collect::<io::Result<Vec<_>>>().map_err(failed)?;
+        if !lock(&self.events).is_empty() {
+            self.set_irqs(kernel::VFIO_PCI_MSIX_IRQ_INDEX, &[]).map_err(failed)?;
+        }
+        loop {
+            let descriptors: Vec<RawFd> = made.iter().map(|event| event.as_raw_fd()).collect();
+            match self.set_irqs(kernel::VFIO_PCI_MSIX_IRQ_INDEX, &descriptors).map_err(failed)? as usize {
+                0 => break,
+                // The system has fewer to give.
+                there if there < made.len() => made.truncate(there),
+                _ => return Err(failed(io::Error::from_raw_os_error(libc::ENOSPC))),
+            }
+        }
+        let enabled = made.len() as u16;
+        *lock(&self.events) = made;
+        Ok(enabled)
+    }
+
+    fn wait(&self, vector: u16, nanoseconds: u64) -> Result<Wake> {
+        let event = self.event(vector)?;
+        let wake = event::wait(&event, nanoseconds).map_err(|why| BusError::System("waiting for an interrupt".into(), why))?;
+        if wake == Wake::TimedOut {
+            self.check()?;
+        }
+        Ok(wake)
+    }
+
+    fn event_fd(&self, vector: u16) -> Result<RawFd> {
+        Ok(self.event(vector)?.as_raw_fd())
+    }
+
+    fn poll(&self) -> Result<()> {
+        std::hint::spin_loop();
+        Ok(())
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.opened.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn reset(&self) -> Result<()> {
+        sys::with_number(&self.device, Ioctl::Reset, 0).map_err(|why| VfioError::Reset(why).of(&self.name))?;
+        // The kernel puts the configuration space back as it was before; this says so again.
+        self.write_command(self.command | COMMAND_MEMORY_AND_MASTER).map_err(|why| why.of(&self.name))
+    }
+}
+
+impl Drop for VfioBus {
+    fn drop(&mut self) {
+        // First of all the card must not ask any more; then interrupts, and the rest as the fields go.
+        let restored = self.write_command(self.command);
+        let off = if lock(&self.events).is_empty() { Ok(0) } else { self.set_irqs(kernel::VFIO_PCI_MSIX_IRQ_INDEX, &[]) };
+        for why in [restored.err().map(|why| why.to_string()), off.err().map(|why| why.to_string())].into_iter().flatten() {
+            log::debug!("{}: closing the card: {why}", self.name);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Addresses by which the card reaches memory (IOVA): which the IOMMU can translate, which are taken, and the next that is free.
+//!
+//! An address that was given back is the last to be given out again, so that a late access of the card finds nothing there. Large pieces
+//! keep their place within a large page, so that the IOMMU may translate them in large pages, too.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Nothing is given out below: an address of nearly nothing is more often a mistake than an address.
+const LOWEST: u64 = 1 << 20;
+/// Nor here: the ends of ranges are to be numbers, too.
+const HIGHEST: u64 = 1 << 63;
+const LARGE_PAGE: u64 = 2 << 20;
+
+/// The free addresses.
+pub struct Space {
+    /// First and end of each free range; none touches another.
+    free: BTreeMap<u64, u64>,
+    next: u64,
+    page: u64,
+}
+
+impl Space {
+    /// All of `usable` without `taken`, in whole pages (of a power of two).
+    pub fn new(usable: &[Range<u64>], taken: &[Range<u64>], page: u64) -> Space {
+        let mut space = Space { free: BTreeMap::new(), next: LOWEST, page };
+        let aligned = |range: &Range<u64>| {
+            let start = range.start.clamp(LOWEST, HIGHEST).next_multiple_of(page);
+            (start, (range.end.min(HIGHEST) / page * page).max(start))
+        };
+        space.free.extend(usable.iter().map(aligned).filter(|(start, end)| start < end));
+        for range in taken.iter().filter(|range| range.start < range.end) {
+            space.remove(range.start / page * page, range.end.min(HIGHEST).next_multiple_of(page));
+        }
+        space
+    }
+
+    fn remove(&mut self, start: u64, end: u64) {
+        let touched: Vec<(u64, u64)> = self.free.range(..end).filter(|(_, last)| **last > start).map(|(a, b)| (*a, *b)).collect();
+        for (first, last) in touched {
+            self.free.remove(&first);
+            self.free.extend([(first, start), (end, last)].into_iter().filter(|(a, b)| a < b));
+        }
+    }
+
+    /// So many bytes (whole pages) of free addresses, for memory at `memory`.
+    pub fn take(&mut self, memory: u64, bytes: u64) -> Option<u64> {
+        let step = if bytes >= LARGE_PAGE { LARGE_PAGE } else { self.page };
+        let fit = |first: u64, last: u64| {
+            let start = first + (memory.wrapping_sub(first) & (step - 1));
+            start.checked_add(bytes).filter(|end| *end <= last).map(|_| start)
+        };
+        let behind = self.free.range(..self.next).next_back().and_then(|(_, last)| fit(self.next, *last));
+        let start = behind
+            .or_else(|| self.free.range(self.next..).find_map(|(first, last)| fit(*first, *last)))
+            .or_else(|| self.free.iter().find_map(|(first, last)| fit(*first, *last)))?;
+        self.remove(start, start + bytes);
+        self.next = start + bytes;
+        Some(start)
+    }
+
+    /// Addresses that were taken are free again.
+    pub fn give_back(&mut self, mut start: u64, bytes: u64) {
+        let mut end = start + bytes;
+        if let Some((first, last)) = self.free.range(..start).next_back().map(|(a, b)| (*a, *b)) {
+            if last == start {
+                self.free.remove(&first);
+                start = first;
+            }
+        }
+        if let Some(last) = self.free.remove(&end) {
+            end = last;
+        }
+        self.free.insert(start, end);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    // A range in a list is meant as that.
+    #![allow(clippy::unwrap_used, clippy::single_range_in_vec_init)]
+
+    use super::*;
+
+    const PAGE: u64 = 4096;
+    const M: u64 = 1 << 20;
+
+    #[test]
+    fn what_is_taken_or_not_usable_is_not_given_out() {
+        let mut space = Space::new(&[0..2 * M, 3 * M + 1..4 * M + 5], &[M + PAGE + 7..M + 2 * PAGE, 10 * M..11 * M, 5..5], PAGE);
+        let mut found = Vec::new();
+        while let Some(start) = space.take(0x7000, PAGE) {
+            found.push(start);
+        }
+        let expected: Vec<u64> =
+            (M..2 * M).step_by(PAGE as usize).filter(|at| *at != M + PAGE).chain((3 * M + PAGE..4 * M).step_by(PAGE as usize)).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn an_address_comes_back_last_and_ranges_grow_together() {
+        let mut space = Space::new(&[M..M + 4 * PAGE], &[], PAGE);
+        let first: Vec<u64> = (0..3).map(|_| space.take(0, PAGE).unwrap()).collect();
+        space.give_back(first[1], PAGE);
+        assert_eq!(space.take(0, PAGE), Some(M + 3 * PAGE), "the one never used comes first");
+        assert_eq!(space.take(0, PAGE), Some(first[1]));
+        assert_eq!(space.take(0, PAGE), None);
+        for start in [first[0], first[2], first[1], M + 3 * PAGE] {
+            space.give_back(start, PAGE);
+        }
+        assert_eq!(space.free.iter().collect::<Vec<_>>(), [(&M, &(M + 4 * PAGE))]);
+        assert_eq!(space.take(0, 4 * PAGE), Some(M));
+    }
+
+    #[test]
+    fn large_pieces_keep_their_place_in_a_large_page() {
+        let mut space = Space::new(&[0..u64::MAX], &[], PAGE);
+        space.take(0, PAGE).unwrap();
+        let memory = 0x7f12_3456_7000;
+        let start = space.take(memory, 5 * M).unwrap();
+        assert_eq!((start ^ memory) & (LARGE_PAGE - 1), 0);
+        let small = space.take(memory, PAGE).unwrap();
+        assert_eq!(small, start + 5 * M, "no page is wasted on a small one");
+        assert_eq!(space.take(0, HIGHEST), None);
+    }
+}
