@@ -134,6 +134,7 @@ SUITES = [
     ),
     pytest_suite("formal", "proofs of what gateware/ promises, and faults that must break them", 600, "tests/formal", *SPREAD),
     pytest_suite("cost", "instructions that the library spends on a transfer, counted by callgrind", 120, "-s", "tests/cost"),
+    pytest_suite("vfio", "the library over a real kernel's VFIO, in virtual machines (QEMU, fetched on first use)", 240, "tests/vfio"),
     pytest_suite("agree", "the core under a root complex written elsewhere (cocotbext-pcie)", 240, "tests/agree", *SPREAD),
 ]
 

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A virtual machine for tests: QEMU and a Debian kernel, fetched as packages and unpacked (nothing is installed, and root is not needed),
+and an initial file system with one program of ours.
+
+The packages come from Debian 13 and its backports, with all that QEMU needs down to the C library, so that it runs on any Debian or
+Ubuntu. QEMU is 10.1 or newer, for `vfio-user-pci`. `TOWPATH_QEMU` names another program; `TOWPATH_KERNEL` a folder into which another
+kernel's package was unpacked.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import lzma
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CACHE = Path(os.environ.get("TOWPATH_CACHE", ROOT / ".towpath" / "cache")) / "machine"
+MIRROR = "http://deb.debian.org/debian"
+KEYS = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+KERNEL_PACKAGE = "linux-image-cloud-amd64"
+MODULES = ("vfio-pci", "vfio_iommu_type1")
+# What the guest runs beside our program: the commands that administrators are told to type, without sudo.
+PROGRAMS = ("sh", "tee", "chown")
+
+
+class Missing(Exception):
+    """The machine cannot be had here; the text says why."""
+
+
+# --- QEMU and the kernel -------------------------------------------------------------------------------------------------------
+
+
+class Apt:
+    """Debian's package manager with lists and files of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
+            raise Missing("apt-get and dpkg-deb are not installed: name a QEMU in TOWPATH_QEMU and a kernel's folder in TOWPATH_KERNEL")
+        if not KEYS.exists():
+            raise Missing(f"{KEYS} is not there: apt-get install debian-archive-keyring")
+        self.folder = folder
+        for name in ("state/lists/partial", "cache/archives/partial"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        (folder / "status").touch()
+        sources = folder / "sources.list"
+        sources.write_text("".join(f"deb [signed-by={KEYS}] {MIRROR} {suite} main\n" for suite in ("trixie", "trixie-backports")))
+        settings = {
+            "Dir::State": folder / "state",
+            "Dir::State::status": folder / "status",
+            "Dir::Cache": folder / "cache",
+            "Dir::Etc::sourcelist": sources,
+            "Dir::Etc::sourceparts": "/dev/null",
+            "Dir::Etc::preferencesparts": "/dev/null",
+            "APT::Architecture": "amd64",
+            "APT::Install-Recommends": "false",
+            "APT::Sandbox::User": "",
+            "Acquire::Languages": "none",
+            "Acquire::Retries": "2",
+        }
+        self.options = [f"-o{name}={value}" for name, value in settings.items()]
+
+    def __call__(self, program: str, *arguments: str) -> str:
+        command = [program, *self.options, *arguments]
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=900)
+        if done.returncode != 0:
+            said = (done.stderr or done.stdout).strip().splitlines()
+            raise Missing(f"{program} {arguments[0]} failed: {said[-1] if said else done.returncode}; is there a way to {MIRROR}?")
+        return done.stdout
+
+
+def unpack(packages: list[Path], into: Path) -> None:
+    """All of them, or nothing is there."""
+    half = into.with_name(into.name + ".half")
+    shutil.rmtree(half, ignore_errors=True)
+    half.mkdir(parents=True)
+    for package in packages:
+        subprocess.run(["dpkg-deb", "-x", package, half], check=True)
+    shutil.rmtree(into, ignore_errors=True)
+    half.rename(into)
+
+
+def fetch() -> None:
+    """QEMU and the kernel into the cache: 75 MB to download, 210 MB to keep, some forty seconds."""
+    if (CACHE / "qemu").is_dir() and (CACHE / "kernel").is_dir():
+        return
+    print(f"fetching QEMU and a kernel from {MIRROR}, once", flush=True)
+    folder = CACHE / "apt"
+    shutil.rmtree(folder, ignore_errors=True)
+    apt = Apt(folder)
+    apt("apt-get", "update")
+    apt("apt-get", "install", "--download-only", "--yes", "--target-release=trixie-backports", "qemu-system-x86")
+    found = re.search(r"Depends: (linux-image-\S+)", apt("apt-cache", "depends", KERNEL_PACKAGE))
+    if found is None:
+        raise Missing(f"{MIRROR} has no {KERNEL_PACKAGE}")
+    apt("apt-get", "download", found[1])
+    unpack(sorted(folder.glob("cache/archives/*.deb")), CACHE / "qemu")
+    unpack(list(folder.glob("linux-image-*.deb")), CACHE / "kernel")
+    shutil.rmtree(folder)
+
+
+def qemu_command() -> list[str]:
+    if named := os.environ.get("TOWPATH_QEMU"):
+        return [named]
+    root = CACHE / "qemu"
+    libraries = root / "usr/lib/x86_64-linux-gnu"
+    data = [word for name in ("qemu", "seabios") for word in ("-L", str(root / "usr/share" / name))]
+    loader = str(libraries / "ld-linux-x86-64.so.2")
+    return [loader, "--library-path", str(libraries), str(root / "usr/bin/qemu-system-x86_64"), *data]
+
+
+@functools.cache
+def ready() -> None:
+    """What a machine needs is there, or Missing is raised."""
+    if os.uname().machine != "x86_64":
+        raise Missing(f"the guest's program is built for this machine, a {os.uname().machine}, and the guest is an x86_64")
+    if not (os.environ.get("TOWPATH_QEMU") and os.environ.get("TOWPATH_KERNEL")):
+        fetch()
+    try:
+        done = subprocess.run([*qemu_command(), "--version"], capture_output=True, text=True, timeout=60)
+    except OSError as error:
+        raise Missing(f"QEMU does not start: {error}") from error
+    if done.returncode != 0:
+        raise Missing(f"QEMU does not run: {done.stderr.strip()}")
+
+
+def has_device(name: str) -> bool:
+    done = subprocess.run([*qemu_command(), "-device", "help"], capture_output=True, text=True, timeout=60)
+    return f'"{name}"' in done.stdout
+
+
+def kernel() -> Path:
+    return Path(os.environ.get("TOWPATH_KERNEL", CACHE / "kernel"))
+
+
+# --- the initial file system ---------------------------------------------------------------------------------------------------
+
+
+class Archive:
+    """A file system in the format that the kernel unpacks (cpio, "newc")."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.names: set[str] = set()
+
+    def add(self, name: str, content: bytes, mode: int = 0o100755) -> None:
+        parent = os.path.dirname(name)
+        if parent and parent not in self.names:
+            self.add(parent, b"", 0o040755)
+        self.names.add(name)
+        self.entry(name, content, mode)
+
+    def entry(self, name: str, content: bytes, mode: int) -> None:
+        path = name.encode() + b"\0"
+        # Number, mode, owner, group, links, time, size, four device numbers, the name's length, no checksum.
+        fields = (len(self.names), mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(path), 0)
+        self.data += b"070701" + b"".join(b"%08x" % field for field in fields) + path
+        self.data += bytes(-len(self.data) % 4)
+        self.data += content
+        self.data += bytes(-len(self.data) % 4)
+
+    def program(self, name: str, path: Path) -> None:
+        """A program of this machine, with the libraries that it is linked with."""
+        self.add(name, path.read_bytes())
+        listed = subprocess.run(["ldd", path], capture_output=True, text=True, check=True).stdout
+        for library in re.findall(r"(?:=> )?(/\S+) \(0x", listed):
+            if library.lstrip("/") not in self.names:
+                self.add(library.lstrip("/"), Path(library).read_bytes())
+
+    def finished(self) -> bytes:
+        self.entry("TRAILER!!!", b"", 0)
+        return gzip.compress(bytes(self.data), 1)
+
+
+def module_files() -> dict[str, bytes]:
+    """The modules and those that they need, each after what it needs."""
+    files = {re.sub(r"\.ko(\.xz)?$", "", path.name).replace("-", "_"): path for path in kernel().glob("**/*.ko*")}
+    found: dict[str, bytes] = {}
+
+    def add(name: str) -> None:
+        path = files[name.replace("-", "_")]
+        content = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
+        needed = re.search(rb"\0depends=([^\0]*)\0", content)
+        for other in needed[1].decode().split(",") if needed else ():
+            if other and other.replace("-", "_") not in found:
+                add(other)
+        found[name.replace("-", "_")] = content
+
+    for name in MODULES:
+        add(name)
+    return found
+
+
+def initial_file_system(program: Path) -> bytes:
+    archive = Archive()
+    archive.program("init", program)
+    for name in PROGRAMS:
+        archive.program(f"bin/{name}", Path(shutil.which(name) or name).resolve())
+    archive.add("bin/sudo", b'#!/bin/sh\nexec "$@"\n')
+    archive.add("bin/modprobe", b"#!/bin/sh\n")  # they are loaded at the start
+    modules = module_files()
+    for name, content in modules.items():
+        archive.add(f"modules/{name}", content, 0o100644)
+    archive.add("modules/order", "".join(f"{name}\n" for name in modules).encode(), 0o100644)
+    return archive.finished()
+
+
+# --- running it ----------------------------------------------------------------------------------------------------------------
+
+
+def boot(file_system: Path, tests: str, *devices: str, options: str = "", seconds: int = 240) -> str:
+    """What the machine's console said until it switched itself off."""
+    image = next(kernel().glob("boot/vmlinuz-*"))
+    command = [
+        *qemu_command(),
+        *"-machine q35,accel=tcg,kernel-irqchip=split,memory-backend=memory".split(),
+        *"-object memory-backend-memfd,id=memory,size=512M,share=on".split(),
+        *"-m 512M -smp 2 -nodefaults -display none -no-reboot -serial stdio -drive if=none,id=null,format=raw,file=null-co://".split(),
+        *("-kernel", str(image), "-initrd", str(file_system)),
+        *("-append", f"console=ttyS0 quiet panic=-1 towpath={tests} {options}"),
+        *devices,
+    ]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        output, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        output, _ = process.communicate()
+        output += f"\ntowpath: the machine did not switch itself off within {seconds} s\n".encode()
+    text = output.decode(errors="replace").replace("\r", "")
+    sys.stdout.write(text)
+    return text
