@@ -6,20 +6,16 @@ use towpath::{Finding, Level};
 
 use crate::args::{Cli, Doctor};
 use crate::exit::{Failure, Result, TRANSFER};
+use crate::output::answer;
 
 pub fn doctor(cli: &Cli, what: &Doctor) -> Result {
     let name = what.name.as_deref().or(cli.device.as_deref()).unwrap_or("");
     let findings = towpath::doctor(name);
-    let text = if cli.json {
-        let list: Vec<_> = findings
-            .iter()
-            .map(|f| json!({"subject": f.subject, "check": f.check, "level": f.level.to_string(), "seen": f.seen, "remedy": f.remedy}))
-            .collect();
-        crate::json(&list.into())
-    } else {
-        lines(&findings)
-    };
-    crate::print(&text)?;
+    let list: Vec<_> = findings
+        .iter()
+        .map(|f| json!({"subject": f.subject, "check": f.check, "level": f.level.to_string(), "seen": f.seen, "remedy": f.remedy}))
+        .collect();
+    answer(cli, &json!({"findings": list}), &lines(&findings))?;
     match findings.iter().filter(|finding| finding.level == Level::Problem).count() {
         0 => Ok(()),
         1 => Err(Failure::new(TRANSFER, "1 problem")),

@@ -55,8 +55,9 @@ fn doctor_ends_with_a_problem_and_tells_it_on_standard_output() {
     assert!(text.starts_with("problem  ffff:ff:1f.7  identification  no device of PCI") && text.contains("\n         lspci -D"), "{text}");
     let (code, text) = found(&["doctor", "--json", "--device", "ffff:ff:1f.7"]);
     assert_eq!(code, Some(1), "{text}");
-    let list: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-    assert_eq!((list[0]["level"].as_str(), list[0]["check"].as_str()), (Some("problem"), Some("identification")));
+    let answer: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let first = &answer["findings"][0];
+    assert_eq!((first["level"].as_str(), first["check"].as_str()), (Some("problem"), Some("identification")));
     assert_eq!(found(&["doctor", "vfio-user:/any"]).0, Some(0));
 }
 
