@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 
 use serde_json::{json, Map};
-use towpath::{Device, OpenOptions, TextSink};
+use towpath::{Device, DeviceListing, OpenOptions, TextSink};
 use towpath_cores::Manifest;
 
 use crate::args::{Cli, Core};
@@ -57,13 +57,18 @@ pub fn open_named(name: &str, show_building: bool) -> Result<Device> {
 
 pub fn list(cli: &Cli) -> Result {
     let devices = towpath::list_devices()?;
-    let list: Vec<_> = devices.iter().map(|d| json!({"name": d.name, "description": d.description})).collect();
+    let list: Vec<_> =
+        devices.iter().map(|d| json!({"name": d.name, "description": d.description, "order": d.order, "serial": d.serial})).collect();
     if devices.is_empty() && !cli.json {
         output::eprintln_lossy("no devices; a simulated one is named sim:CORE");
     }
     let width = devices.iter().map(|d| d.name.len()).max().unwrap_or(0);
-    let text: String = devices.iter().map(|d| format!("{:width$}  {}\n", d.name, d.description)).collect();
-    output::answer(cli, &json!({"devices": list}), &text)
+    let line = |d: &DeviceListing| {
+        let order = d.order.map(|order| format!("#{order}")).unwrap_or_default();
+        let serial = d.serial.map(|serial| format!(", serial number {serial:#x}")).unwrap_or_default();
+        format!("{order:3} {:width$}  {}{serial}\n", d.name, d.description)
+    };
+    output::answer(cli, &json!({"devices": list}), &devices.iter().map(line).collect::<String>())
 }
 
 pub fn info(cli: &Cli, core: &Core) -> Result {

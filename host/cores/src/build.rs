@@ -25,6 +25,8 @@ pub struct BuildOptions<'a> {
     pub trace: bool,
     /// Data width instead of the manifest's.
     pub width: Option<u32>,
+    /// The card's serial number, which is part of the gateware; another one is another model in the cache.
+    pub serial: u64,
     /// Told what is being done, and the compiler's warnings: whole lines without the final line break.
     pub progress: Option<&'a (dyn Fn(&str) + Sync)>,
 }
@@ -60,7 +62,7 @@ pub fn build(folder: &Path, options: &BuildOptions) -> Result<Built, CoreError> 
     let cxx = Cxx::find()?;
     let cache = cache()?;
 
-    let key = key(&manifest, &home, &gateware, &verilator, &cxx, options.trace)?;
+    let key = key(&manifest, &home, &gateware, &verilator, &cxx, options)?;
     let place = cache.join("models").join(&key);
     // Named by content: a loaded library stays loaded, and another build of the same core must not be taken for it.
     let library = place.join(format!("towpath-{}.so", &key[..16]));
@@ -85,7 +87,7 @@ pub fn build(folder: &Path, options: &BuildOptions) -> Result<Built, CoreError> 
 
     say(&format!("core \"{name}\": compiling for simulation at {} bit (once; about a minute)", manifest.core.width));
     let user = scratch.path.join("tp_user.sv");
-    write(&user, &wrapper(&manifest, manifest.core.width, &top))?;
+    write(&user, &wrapper(&manifest, manifest.core.width, options.serial, &top))?;
     verilate(&verilator, &manifest, &home, &gateware, &user, &scratch.path, options.trace, &say)?;
     let finished = scratch.path.join("finished");
     make_folder(&finished)?;
@@ -134,7 +136,14 @@ fn gateware(home: &Path) -> Result<Vec<PathBuf>, CoreError> {
 const SIM: [&str; 4] = ["gateware/sim/tp_sim_top.sv", "gateware/sim/model.cpp", "gateware/sim/tp_model.h", "gateware/sim/tp_model_print.h"];
 
 /// The hash of everything that the model is made of.
-fn key(manifest: &Manifest, home: &Path, gateware: &[PathBuf], verilator: &Verilator, cxx: &Cxx, trace: bool) -> Result<String, CoreError> {
+fn key(
+    manifest: &Manifest,
+    home: &Path,
+    gateware: &[PathBuf],
+    verilator: &Verilator,
+    cxx: &Cxx,
+    options: &BuildOptions,
+) -> Result<String, CoreError> {
     let mut hash = Sha256::new();
     let mut part = |name: &str, bytes: &[u8]| {
         // Lengths keep neighbours apart.
@@ -144,7 +153,7 @@ fn key(manifest: &Manifest, home: &Path, gateware: &[PathBuf], verilator: &Veril
         hash.update(bytes);
     };
     part("recipe", RECIPE.as_bytes());
-    part("options", format!("{trace} {}", manifest.core.width).as_bytes());
+    part("options", format!("{} {} {}", options.trace, manifest.core.width, options.serial).as_bytes());
     part("verilator", verilator.version.as_bytes());
     part("c++", cxx.version.as_bytes());
     let text = fs::read(manifest.folder.join(MANIFEST)).map_err(|e| CoreError::io("cannot read", &manifest.folder.join(MANIFEST), e))?;

@@ -15,7 +15,7 @@ fn packed(text: &str, bytes: usize) -> String {
 }
 
 /// Package `tp_user_pkg` (the parameters of `tp_core`) and module `tp_user` (the user core), for a core that matches its manifest.
-pub fn wrapper(manifest: &Manifest, width: u32, top: &Top) -> String {
+pub fn wrapper(manifest: &Manifest, width: u32, serial: u64, top: &Top) -> String {
     let mut out = String::new();
     let h2c: Vec<_> = manifest.of(Direction::H2c).collect();
     let c2h: Vec<_> = manifest.of(Direction::C2h).collect();
@@ -42,6 +42,7 @@ package tp_user_pkg;
   localparam int CORE_CLOCK_KHZ = {core_khz};
   localparam int USER_CLOCK_KHZ = {user_khz};
   localparam logic [31:0] CORE_VERSION = 32'd{version};
+  localparam logic [63:0] SERIAL = 64'd{serial};
   localparam logic [255:0] CORE_NAME = {core_name};
   localparam logic [(H2C+C2H)*256-1:0] CHANNEL_NAMES = {{
 {names}

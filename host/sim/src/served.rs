@@ -74,6 +74,11 @@ impl ServedCard {
         Ok(ServedCard { bus, config: ConfigSpace::new(&facts), enabled: 0, told: false })
     }
 
+    /// The card's serial number.
+    pub fn serial(&self) -> Result<u64, BusError> {
+        self.bus.read64(contract::BAR_DEVICE, contract::DISCOVERY_SERIAL_OFFSET)
+    }
+
     fn errno(&mut self, error: BusError) -> Errno {
         match error {
             BusError::Gone(_) => Errno(libc::ENODEV),

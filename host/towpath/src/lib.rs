@@ -28,17 +28,20 @@
 //! The library never panics on bad input, and never aborts, exits or prints. It logs through crate `log`.
 
 mod buffer;
+mod cards;
 mod channel;
 mod device;
 mod doctor;
 mod open;
 mod serve;
+mod served;
 
 pub use buffer::{Access, Buffer};
+pub use cards::{list_devices, DeviceListing};
 pub use channel::{ChannelName, Received, Receiver, Sender};
 pub use device::{Device, Registers, UserInterrupts};
 pub use doctor::doctor;
-pub use open::{list_devices, DeviceListing, OpenOptions, TextSink};
+pub use open::{OpenOptions, TextSink};
 pub use serve::CardServer;
 pub use towpath_driver::{
     ChannelInfo, ChannelOptions, ChannelStatistics, Completion, DeviceInfo, Direction, Error, LinkCounters, Message, MessageStart, Notify,

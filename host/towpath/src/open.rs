@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From a device's name to its driver. The one file that knows which kinds of devices there are.
 
+use crate::cards::{self, no_device};
 use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +16,7 @@ use towpath_vfio::{Address, Ids, System, VfioBus, VfioError};
 use towpath_vfio_user::Client;
 
 /// The environment's name for the device that the empty name stands for.
-const ENVIRONMENT: &str = "TOWPATH_DEVICE";
+pub(crate) const ENVIRONMENT: &str = "TOWPATH_DEVICE";
 
 /// Takes lines of text. May be called from any thread.
 pub type TextSink = Arc<dyn Fn(&str) + Send + Sync>;
@@ -37,33 +38,8 @@ impl fmt::Debug for OpenOptions {
     }
 }
 
-/// A device that could be opened.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct DeviceListing {
-    /// What to give to [`crate::Device::open`].
-    pub name: String,
-    /// What it is.
-    pub description: String,
-}
-
-/// The devices that there are: the cards in this machine, then a simulated one for each core that is found.
-pub fn list_devices() -> Result<Vec<DeviceListing>> {
-    let card = |function: towpath_vfio::Function| {
-        let state = match function.driver.as_deref() {
-            Some("vfio-pci") => "given to vfio-pci".to_string(),
-            Some(other) => format!("with driver {other}: see `towpath doctor`"),
-            None => "without a driver: see `towpath doctor`".to_string(),
-        };
-        let (address, id) = (function.address, format!("{:04x}:{:04x}", function.vendor, function.device));
-        DeviceListing { name: format!("vfio:{address}"), description: format!("card {id}, {state}") }
-    };
-    let core = |core: String| DeviceListing { name: format!("sim:{core}"), description: format!("core \"{core}\" in simulation") };
-    let cards = System::here().cards(&ids()?).into_iter().map(card);
-    Ok(cards.chain(towpath_cores::list_cores().into_iter().map(core)).collect())
-}
-
-fn ids() -> Result<Ids> {
+/// What a card of ours is identified by on PCI.
+pub(crate) fn ids() -> Result<Ids> {
     Ids::from_environment().map_err(Error::Invalid)
 }
 
@@ -73,15 +49,16 @@ pub(crate) fn open(name: &str, options: &OpenOptions) -> Result<Arc<dyn Driver>>
     }
     match std::env::var(ENVIRONMENT) {
         Ok(name) if !name.is_empty() => open_named(&name, options),
-        _ => match System::here().cards(&ids()?).first() {
-            Some(card) => open_named(&format!("vfio:{}", card.address), options),
-            None => Err(no_device("", "there is no card in this machine")),
-        },
+        _ => cards::open_first(options),
     }
 }
 
-fn open_named(name: &str, options: &OpenOptions) -> Result<Arc<dyn Driver>> {
+pub(crate) fn open_named(name: &str, options: &OpenOptions) -> Result<Arc<dyn Driver>> {
+    if let Some(number) = name.strip_prefix('#') {
+        return cards::open_by_order(name, number, options);
+    }
     match name.split_once(':') {
+        Some((cards::SERIAL, number)) => cards::open_by_serial(name, number, options),
         Some(("sim", rest)) => Ok(Arc::new(UserDriver::open(simulated(name, rest, options)?)?)),
         Some(("vfio-user", path)) => Ok(Arc::new(UserDriver::open(connected(name, path)?)?)),
         Some(("vfio", address)) => {
@@ -92,7 +69,8 @@ fn open_named(name: &str, options: &OpenOptions) -> Result<Arc<dyn Driver>> {
             if let Ok(address) = name.parse() {
                 return Ok(Arc::new(UserDriver::open(board(name, address)?)?));
             }
-            let schemes = ["sim:CORE", "sim:FOLDER", "vfio:ADDRESS", "vfio-user:SOCKET"].map(String::from).to_vec();
+            let schemes =
+                ["sim:CORE", "sim:FOLDER", "vfio:ADDRESS", "vfio-user:SOCKET", "serial:NUMBER", "#NUMBER"].map(String::from).to_vec();
             Err(Error::UnknownScheme { name: name.into(), schemes })
         }
     }
@@ -122,6 +100,15 @@ fn connected(name: &str, path: &str) -> Result<Arc<Client>> {
     })
 }
 
+/// Decimal, or hexadecimal behind `0x`.
+pub(crate) fn number(text: &str) -> std::result::Result<u64, String> {
+    let parsed = match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    parsed.map_err(|_| format!("\"{text}\" is not a number of 64 bits, decimal or behind 0x"))
+}
+
 /// Simulated worlds that were opened by name and are still in use.
 static WORLDS: Mutex<BTreeMap<String, Weak<World>>> = Mutex::new(BTreeMap::new());
 
@@ -140,8 +127,8 @@ fn world(device: &str, name: &str, settings: Settings) -> Result<Arc<World>> {
     Ok(world)
 }
 
-/// `CORE` or `FOLDER`, and behind a `?` settings of the link and the host, and three of our own: `width`, the data width to build with;
-/// `trace`, as in [`OpenOptions::trace`], which it yields to; `world`, a name: devices of one program that give the same name share one
+/// `CORE` or `FOLDER`, and behind a `?` settings of the link and the host, and four of our own: `width`, the data width to build with; `serial`,
+/// the card's serial number, which is built in as well; `trace`, as in [`OpenOptions::trace`], which it yields to; `world`, a name: devices of one program that give the same name share one
 /// clock and one fabric. Without it a device has a world to itself.
 pub(crate) fn simulated(name: &str, rest: &str, options: &OpenOptions) -> Result<Arc<SimBus>> {
     let (core, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -149,13 +136,15 @@ pub(crate) fn simulated(name: &str, rest: &str, options: &OpenOptions) -> Result
         return Err(no_device(name, "it names no core"));
     }
     let (ours, query): (Vec<&str>, Vec<&str>) =
-        query.split('&').partition(|setting| ["width=", "trace=", "world="].iter().any(|own| setting.starts_with(own)));
+        query.split('&').partition(|setting| ["width=", "serial=", "trace=", "world="].iter().any(|own| setting.starts_with(own)));
     let own = |key: &str| ours.iter().rev().find_map(|setting| setting.strip_prefix(key)?.strip_prefix('='));
     let width = match own("width").map(str::parse) {
         None => None,
         Some(Ok(width)) => Some(width),
         Some(Err(_)) => return Err(Error::Invalid(format!("device \"{name}\": width is 64, 128, 256 or 512"))),
     };
+    let serial = own("serial").map_or(Ok(0), number);
+    let serial = serial.map_err(|why| Error::Invalid(format!("device \"{name}\": serial: {why}")))?;
     let trace = options.trace.clone().or_else(|| own("trace").map(PathBuf::from));
     let settings = Settings::from_query(&query.join("&")).map_err(|error| Error::Invalid(format!("device \"{name}\": {error}")))?;
     let failed = |error: towpath_cores::CoreError| match error {
@@ -167,7 +156,7 @@ pub(crate) fn simulated(name: &str, rest: &str, options: &OpenOptions) -> Result
         Some(progress) => progress(line),
         None => log::info!("{line}"),
     };
-    let build = towpath_cores::BuildOptions { trace: trace.is_some(), width, progress: Some(&say) };
+    let build = towpath_cores::BuildOptions { trace: trace.is_some(), width, serial, progress: Some(&say) };
     let built = towpath_cores::build(&folder, &build).map_err(failed)?;
     let names = built.manifest.registers.iter().flat_map(|registers| registers.names.iter().map(|(name, offset)| (name.clone(), *offset)));
 
@@ -184,9 +173,4 @@ pub(crate) fn simulated(name: &str, rest: &str, options: &OpenOptions) -> Result
         None => SimBus::open(name, &built.library, settings, trace.as_deref(), print, names.collect()),
     };
     opened.map_err(|error| Error::Core { name: name.into(), message: error.to_string() })
-}
-
-fn no_device(name: &str, why: &str) -> Error {
-    let available = list_devices().unwrap_or_default().into_iter().map(|device| device.name).collect();
-    Error::NoSuchDevice { name: name.into(), why: why.into(), available }
 }

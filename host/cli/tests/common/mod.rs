@@ -3,7 +3,7 @@
 #![allow(dead_code)] // no test uses all of it
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
@@ -14,6 +14,8 @@ pub fn towpath(arguments: &[&str]) -> Command {
     if std::env::var_os("TOWPATH_HOME").is_none() {
         command.env("TOWPATH_HOME", concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     }
+    // Where servers leave word of their cards: not among the user's own.
+    command.env("XDG_RUNTIME_DIR", env!("CARGO_TARGET_TMPDIR"));
     command.args(arguments).env_remove("TOWPATH_DEVICE").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -38,10 +40,17 @@ pub struct Card {
 
 impl Card {
     pub fn start() -> Card {
+        Card::start_with(&[], Path::new(env!("CARGO_TARGET_TMPDIR")))
+    }
+
+    /// With settings such as `serial=0x51`, and another folder in which it leaves word of itself.
+    pub fn start_with(settings: &[&str], runtime: &Path) -> Card {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let name = format!("towpath-sim-{}-{}.sock", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         let socket = std::env::temp_dir().join(name);
-        let mut process = towpath(&["-v", "sim", "loopback", "--socket", socket.to_str().unwrap()]).spawn().unwrap();
+        let mut command = towpath(&["-v", "sim", "loopback", "--socket", socket.to_str().unwrap()]);
+        command.env("XDG_RUNTIME_DIR", runtime).args(settings.iter().flat_map(|setting| ["--set", setting]));
+        let mut process = command.spawn().unwrap();
         let (log, arrivals) = (BufReader::new(process.stderr.take().unwrap()), Arc::new(AtomicU32::new(0)));
         let arrived = arrivals.clone();
         std::thread::spawn(move || {

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Which cards there are, and which of them a name means that is no address: the first (no name), one by its order (`#2`), or one by the serial
+//! number in its discovery table (`serial:0x17`).
+//!
+//! The order: cards in this machine by their address, then those that other processes serve, by their socket. Cores in simulation are no cards
+//! before they are opened, so they have no order.
+
+use crate::open::{self, ENVIRONMENT};
+use crate::{served, Error, OpenOptions, Result};
+use std::sync::Arc;
+use towpath_driver::Driver;
+use towpath_vfio::System;
+
+/// What names by serial number begin with.
+pub(crate) const SERIAL: &str = "serial";
+
+/// A device that could be opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeviceListing {
+    /// What to give to [`crate::Device::open`].
+    pub name: String,
+    /// What it is.
+    pub description: String,
+    /// Of a card: its place in the order, from 1: `#1` is a name for it, too.
+    pub order: Option<u32>,
+    /// Its serial number, where that is known without opening it.
+    pub serial: Option<u64>,
+}
+
+impl DeviceListing {
+    fn new(name: impl Into<String>, description: impl Into<String>) -> DeviceListing {
+        DeviceListing { name: name.into(), description: description.into(), order: None, serial: None }
+    }
+}
+
+/// The devices that could be opened now: cards in their order, what TOWPATH_DEVICE names if it is another, and a simulated one for each core that
+/// is found.
+pub fn list_devices() -> Result<Vec<DeviceListing>> {
+    let mut devices = cards()?;
+    let named = std::env::var(ENVIRONMENT).unwrap_or_default();
+    let simulated = |core: String| DeviceListing::new(format!("sim:{core}"), format!("core \"{core}\" in simulation"));
+    devices.extend(towpath_cores::list_cores().into_iter().map(simulated));
+    if !named.is_empty() && devices.iter().all(|device| device.name != named) {
+        devices.push(DeviceListing::new(named, "what TOWPATH_DEVICE names"));
+    }
+    Ok(devices)
+}
+
+/// The cards that there are, in their order.
+fn cards() -> Result<Vec<DeviceListing>> {
+    let mut cards = boards()?;
+    cards.extend(served::cards().into_iter().map(|card| DeviceListing {
+        serial: Some(card.serial),
+        ..DeviceListing::new(card.device, format!("{} in process {}", card.card, card.process))
+    }));
+    for (order, card) in (1..).zip(&mut cards) {
+        card.order = Some(order);
+    }
+    Ok(cards)
+}
+
+/// The cards in this machine, by their address. They tell their serial number only when they are opened.
+fn boards() -> Result<Vec<DeviceListing>> {
+    let board = |function: towpath_vfio::Function| {
+        let state = match function.driver.as_deref() {
+            Some("vfio-pci") => "given to vfio-pci".to_string(),
+            Some(other) => format!("with driver {other}: see `towpath doctor`"),
+            None => "without a driver: see `towpath doctor`".to_string(),
+        };
+        let (address, id) = (function.address, format!("{:04x}:{:04x}", function.vendor, function.device));
+        DeviceListing::new(format!("vfio:{address}"), format!("card {id}, {state}"))
+    };
+    Ok(System::here().cards(&open::ids()?).into_iter().map(board).collect())
+}
+
+/// Open the first card.
+pub(crate) fn open_first(options: &OpenOptions) -> Result<Arc<dyn Driver>> {
+    match cards()?.first() {
+        Some(card) => open::open_named(&card.name, options),
+        None => Err(no_device("", "there is no card in this machine, and no process serves one")),
+    }
+}
+
+/// Open `#NUMBER`: the card at that place of the order.
+pub(crate) fn open_by_order(name: &str, number: &str, options: &OpenOptions) -> Result<Arc<dyn Driver>> {
+    let cards = cards()?;
+    let order = number.parse::<u32>().ok().filter(|order| *order > 0);
+    let order = order.ok_or_else(|| Error::Invalid(format!("device \"{name}\": write #1 for the first card, #2 for the second")))?;
+    match cards.iter().find(|card| card.order == Some(order)) {
+        Some(card) => open::open_named(&card.name, options),
+        None => Err(no_device(name, &format!("there are {} cards", cards.len()))),
+    }
+}
+
+/// Open `serial:NUMBER`: the card with that serial number. Cards that do not tell theirs are opened to look.
+pub(crate) fn open_by_serial(name: &str, number: &str, options: &OpenOptions) -> Result<Arc<dyn Driver>> {
+    let wanted = open::number(number).map_err(|why| Error::Invalid(format!("device \"{name}\": {why}")))?;
+    let (mut found, mut silent) = (Vec::new(), String::new());
+    for card in cards()? {
+        match card.serial {
+            Some(serial) if serial == wanted => found.push((card.name, None)),
+            Some(_) => {}
+            None => match open::open_named(&card.name, options) {
+                Ok(driver) if driver.info().serial == wanted => found.push((card.name, Some(driver))),
+                Ok(_) => {}
+                Err(why) => silent += &format!("; {} could not be asked: {why}", card.name),
+            },
+        }
+    }
+    if found.len() > 1 {
+        let names: Vec<_> = found.into_iter().map(|(name, _)| name).collect();
+        return Err(no_device(name, &format!("{} cards have this serial number; name one of them: {}", names.len(), names.join(", "))));
+    }
+    match found.pop() {
+        Some((_, Some(driver))) => Ok(driver),
+        Some((card, None)) => open::open_named(&card, options),
+        None => Err(no_device(name, &format!("no card has this serial number{silent}"))),
+    }
+}
+
+/// There is no such device; with what there is.
+pub(crate) fn no_device(name: &str, why: &str) -> Error {
+    let available = list_devices().unwrap_or_default().into_iter().map(|device| device.name).collect();
+    Error::NoSuchDevice { name: name.into(), why: why.into(), available }
+}
