@@ -57,6 +57,7 @@ def home_files() -> Iterator[tuple[str, Path]]:
 
 def stage(folder: Path, prefix: Path, libdir: str) -> None:
     """Puts everything into an empty folder, as it shall lie below the prefix."""
+    print("install: building the library and the command line; from nothing, that takes some minutes", flush=True)
     clibrary.build(folder / libdir)
     text = (ROOT / "bindings/c/towpath.pc.in").read_text()
     for name, value in (("PREFIX", str(prefix)), ("LIBDIR", libdir), ("VERSION", clibrary.version())):
