@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -50,4 +51,7 @@ def run(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Runs it from the repository's root, where the gateware is found."""
     environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
     environment.pop("TOWPATH_DEVICE", None)
-    return subprocess.run([program, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+    # An empty folder of the user's own: cards that others on this machine serve at the moment are none of these tests' affair.
+    with tempfile.TemporaryDirectory() as empty:
+        environment["XDG_RUNTIME_DIR"] = empty
+        return subprocess.run([program, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
