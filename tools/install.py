@@ -34,6 +34,12 @@ HOME = [
     "gateware/**/*.sv",
     "gateware/**/*.svh",
 ]
+# Where each shell looks below a prefix.
+COMPLETIONS = {
+    "bash": "share/bash-completion/completions/towpath",
+    "zsh": "share/zsh/site-functions/_towpath",
+    "fish": "share/fish/vendor_completions.d/towpath.fish",
+}
 NOT_HOME = {"tb", "formal", "obj_dir", "sim_build"}
 
 
@@ -66,7 +72,13 @@ def stage(folder: Path, prefix: Path, libdir: str) -> None:
     described.parent.mkdir()
     described.write_text(text)
     manpages.write(folder / "share/man")
-    copies = [("bin/towpath", command_line()), ("share/doc/towpath/LICENSE", ROOT / "LICENSE"), *home_files()]
+    program = command_line()
+    subprocess.run([program, "man", "--dir", folder / "share/man/man1"], check=True)
+    for shell, name in COMPLETIONS.items():
+        script = subprocess.run([program, "completions", shell], check=True, stdout=subprocess.PIPE).stdout
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(script)
+    copies = [("bin/towpath", program), ("share/doc/towpath/LICENSE", ROOT / "LICENSE"), *home_files()]
     for language in ("c", "c++"):
         copies += [(f"include/{path.name}", path) for path in sorted((ROOT / "bindings" / language / "include").iterdir())]
     for name, source in copies:

@@ -81,6 +81,13 @@ def test_the_command_line_is_there(prefix: Path, tmp_path: Path) -> None:
     assert done.returncode == 0 and "sim:loopback" in done.stdout, done.stderr
 
 
+def test_the_command_line_has_its_manual_and_its_completions(prefix: Path) -> None:
+    there = files(prefix)
+    assert {"share/man/man1/towpath.1", "share/man/man1/towpath-pipe.1"} <= set(there), there
+    for shell in ("bash-completion/completions/towpath", "zsh/site-functions/_towpath", "fish/vendor_completions.d/towpath.fish"):
+        assert "doctor" in (prefix / "share" / shell).read_text()
+
+
 def test_no_test_bench_is_installed(prefix: Path) -> None:
     assert not [name for name in files(prefix) if "/tb/" in name or "/formal/" in name or name.endswith(".py")]
 

@@ -181,8 +181,9 @@ pub struct towpath_wire {
 grows!(towpath_wire, 64);
 
 /// Open a device by its name: "sim:CORE" or "sim:FOLDER" is the gateware in simulation with that user core,
-/// "vfio-user:SOCKET" a card in another process. towpath_list_devices() tells names. NULL or "" stands for the name in
-/// the environment's TOWPATH_DEVICE, or for the first device found.
+/// "vfio-user:SOCKET" a card in another process, "vfio:0000:65:00.0" a board by its address on PCI; "serial:NUMBER" is
+/// the card with that serial number, "#NUMBER" one by its place in towpath_list_devices(). NULL or "" stands for the
+/// name in the environment's TOWPATH_DEVICE, or for the first device found.
 ///
 /// `options` may be NULL. On success `*device` is a handle, which towpath_close() gives back; on failure it is left as
 /// it was. A simulated core is compiled when it is used for the first time, which takes a while.
@@ -190,7 +191,8 @@ grows!(towpath_wire, 64);
 /// TOWPATH_UNKNOWN_SCHEME, TOWPATH_NO_SUCH_DEVICE: there is nothing of that name; the text lists what there is.
 /// TOWPATH_CORE: the simulated core cannot be built; the text is the compiler's, or says which tool or folder is
 /// missing (TOWPATH_HOME names the folder of Towpath's gateware). TOWPATH_NOT_TOWPATH, TOWPATH_VERSION,
-/// TOWPATH_DISCOVERY: it is no card for this library. TOWPATH_BUS: the way to it failed.
+/// TOWPATH_DISCOVERY: it is no card for this library. TOWPATH_NOT_READY: driver, IOMMU or permissions stand in the
+/// way of a board; the text has the command that mends it. TOWPATH_BUS: the way to it failed.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_open(
     name: *const c_char,

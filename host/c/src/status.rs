@@ -62,8 +62,10 @@ pub enum towpath_status {
     TOWPATH_UNAVAILABLE = 24,
     /// A fault of the library's own, which was caught. Please report it.
     TOWPATH_INTERNAL = 25,
+    /// The machine is not ready for this card; the text has the command that mends it, and `towpath doctor` tells more.
+    TOWPATH_NOT_READY = 26,
     /// An error that has no number of its own yet.
-    TOWPATH_OTHER = 26,
+    TOWPATH_OTHER = 27,
 }
 
 use towpath_status::*;
@@ -94,12 +96,13 @@ impl towpath_status {
             Error::Invalid(_) => TOWPATH_INVALID,
             Error::Memory { .. } => TOWPATH_MEMORY,
             Error::Bus { .. } => TOWPATH_BUS,
+            Error::NotReady { .. } => TOWPATH_NOT_READY,
             _ => TOWPATH_OTHER,
         }
     }
 }
 
-const NAMES: [&CStr; 27] = [
+const NAMES: [&CStr; 28] = [
     c"ok",
     c"invalid argument",
     c"unknown kind of device",
@@ -126,6 +129,7 @@ const NAMES: [&CStr; 27] = [
     c"bus",
     c"unavailable",
     c"internal fault",
+    c"machine not ready",
     c"other error",
 ];
 const _: () = assert!(NAMES.len() == TOWPATH_OTHER as usize + 1);
