@@ -300,6 +300,9 @@ impl Bus for VfioBus {
             Access::Write => kernel::VFIO_DMA_MAP_FLAG_WRITE,
             Access::ReadWrite => kernel::VFIO_DMA_MAP_FLAG_READ | kernel::VFIO_DMA_MAP_FLAG_WRITE,
         };
+        if access == Access::Read {
+            sys::own_pages(first, length);
+        }
         // Not under the lock: to pin a large piece takes a while.
         // SAFETY: by this function's contract the memory stays valid until it is unmapped; the rest of its first and last page belongs to
         // the program, too, and the card is told of no address there.

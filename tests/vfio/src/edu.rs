@@ -12,6 +12,7 @@ use crate::Test;
 pub const TESTS: &[Test] = &[
     ("registers_of_a_bar", registers_of_a_bar),
     ("memory_is_reached_as_mapped", memory_is_reached_as_mapped),
+    ("what_is_written_after_mapping_is_read", what_is_written_after_mapping_is_read),
     ("overlapping_maps", overlapping_maps),
     ("unmapped_memory_is_not_reached", unmapped_memory_is_not_reached),
     ("many_maps_end_in_an_error_that_names_the_limit", many_maps_end_in_an_error_that_names_the_limit),
@@ -118,6 +119,18 @@ fn memory_is_reached_as_mapped() {
         bus.unmap(source, 1000).unwrap();
         bus.unmap(target, 1000).unwrap();
     }
+}
+
+/// Memory that nobody has touched is one page of zeroes, until it is written.
+fn what_is_written_after_mapping_is_read() {
+    let mut untouched = Memory::new(0, 1 << 20);
+    let mut back = Memory::new(0, 4096);
+    let bus = edu();
+    let (source, target) = (map(&bus, &mut untouched, 1 << 20, Access::Read), map(&bus, &mut back, 4096, Access::Write));
+    untouched.bytes(1 << 20).fill(0x5a);
+    copy(&bus, source + (512 << 10), 4096, false);
+    copy(&bus, target, 4096, true);
+    assert!(back.bytes(4096).iter().all(|byte| *byte == 0x5a), "the card reads what stood there when it was mapped");
 }
 
 fn overlapping_maps() {

@@ -107,7 +107,8 @@ class Device(_towpath.Device):
 
 
 def open(name: str | None = None, **options: str | int | float | bool | os.PathLike[str]) -> Device:
-    """Open a device: "sim:CORE" (a core's name or folder), or what TOWPATH_DEVICE says, or the first one found.
+    """Open a device: "sim:CORE" (a core's name or folder), "vfio:0000:65:00.0" or the address alone (a card in this machine),
+    "vfio-user:SOCKET" (a card in another process), or what TOWPATH_DEVICE says, or the first card in this machine.
 
     The options are the device's own, such as trace="wave.fst" or latency=1000 for a simulated one. Its core is compiled on first use,
     which is told on a terminal and to the logger "towpath"; what the core prints goes to standard error.
