@@ -65,6 +65,8 @@ pub enum Verb {
     Run(Run),
     /// Simulate a card for other programs, which open it as `vfio-user:SOCKET`, one after the other; ends with an interrupt (Ctrl-C)
     Sim(Sim),
+    /// Show what a simulated card's link carried: descriptors, completions, interrupts and every other packet, with their times
+    Trace(Trace),
     /// Check what a device needs of this machine, and say what mends it: tools, IOMMU, drivers, permissions, limits, the link
     Doctor(Doctor),
     /// Measure the gateware in simulation: tables of bandwidth and delay against the link's limit
@@ -261,14 +263,36 @@ pub struct Reset {
     pub channel: Option<String>,
 }
 
+/// What the simulation writes down.
+#[derive(Debug, Default, Args)]
+pub struct Records {
+    /// Write waveforms to this file
+    #[arg(long, value_name = "FILE.fst")]
+    pub trace: Option<PathBuf>,
+    /// Write all packets on the link to this file, for `towpath trace`
+    #[arg(long, value_name = "FILE")]
+    pub packets: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Trace {
+    /// A file that a simulation wrote with --packets FILE, or the setting packets=FILE
+    pub file: PathBuf,
+    /// Only what is of this kind (repeat as needed)
+    #[arg(long, value_name = "KIND")]
+    pub only: Vec<crate::trace::Kind>,
+    /// Only what is of this channel, by name or number
+    #[arg(long, value_name = "CHANNEL")]
+    pub channel: Option<String>,
+}
+
 #[derive(Debug, Args)]
 pub struct Run {
     /// The core: a folder with a towpath.toml, or the name of one that ships with Towpath
     #[arg(short, long, value_name = "FOLDER_OR_NAME")]
     pub core: String,
-    /// Write waveforms to this file
-    #[arg(long, value_name = "FILE.fst")]
-    pub trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub records: Records,
     /// A setting of the simulated device, such as latency=1000 (repeat as needed)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub settings: Vec<(String, String)>,
@@ -285,9 +309,8 @@ pub struct Sim {
     /// Where to listen: a UNIX socket, which is made, and taken away at the end
     #[arg(short, long, value_name = "PATH")]
     pub socket: PathBuf,
-    /// Write waveforms to this file
-    #[arg(long, value_name = "FILE.fst")]
-    pub trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub records: Records,
     /// A setting of the simulated device, such as latency=1000 (repeat as needed)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub settings: Vec<(String, String)>,

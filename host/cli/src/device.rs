@@ -24,7 +24,7 @@ pub fn open(cli: &Cli, core: &Core) -> Result<Card> {
     let show = cli.verbose > 0 || std::io::stderr().is_terminal();
     let named = cli.device.as_deref().filter(|name| !name.is_empty());
     let device = match (named, &core.core) {
-        (None, Some(core)) => open_named(&crate::run::device_name(core, None, &[])?, show)?,
+        (None, Some(core)) => open_named(&crate::run::device_name(core, &crate::args::Records::default(), &[])?, show)?,
         _ => open_named(named.unwrap_or(""), show)?,
     };
     let names = match (named, &core.core) {

@@ -18,6 +18,7 @@ mod run;
 mod signals;
 mod sim;
 mod streams;
+mod trace;
 mod transfer;
 
 use std::ffi::OsString;
@@ -55,6 +56,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Verb::Reset(what) => reset::reset(&cli, what),
         Verb::Run(what) => run::run(what),
         Verb::Sim(what) => sim::sim(&cli, what),
+        Verb::Trace(what) => trace::trace(&cli, what),
         Verb::Doctor(what) => doctor::doctor(&cli, what),
         Verb::Bench(what) => bench::bench(&cli, what),
         Verb::Completions(what) => pages::completions(what),

@@ -7,11 +7,11 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::args::Run;
+use crate::args::{Records, Run};
 use crate::exit::{Failure, Result, NOT_EXECUTABLE, NOT_FOUND, NO_PROGRAM, USAGE};
 
 pub fn run(what: &Run) -> Result {
-    let device = device_name(&what.core, what.trace.as_deref(), &what.settings)?;
+    let device = device_name(&what.core, &what.records, &what.settings)?;
     // Opened and closed again: it is built now, with its messages, and the program finds it in the cache.
     drop(crate::device::open_named(&device, true)?);
     let program = &what.program[0];
@@ -23,8 +23,8 @@ pub fn run(what: &Run) -> Result {
     })
 }
 
-/// `sim:CORE?setting=value&...`; a folder's and the trace's path made absolute, for the program may look from elsewhere.
-pub fn device_name(core: &str, trace: Option<&Path>, settings: &[(String, String)]) -> Result<String> {
+/// `sim:CORE?setting=value&...`; paths made absolute, for the program may look from elsewhere.
+pub fn device_name(core: &str, records: &Records, settings: &[(String, String)]) -> Result<String> {
     let core = core.strip_prefix("sim:").unwrap_or(core);
     let looks_like_path = core.contains('/') || core.starts_with('.') || Path::new(core).is_dir();
     let mut name = String::from("sim:");
@@ -37,9 +37,11 @@ pub fn device_name(core: &str, trace: Option<&Path>, settings: &[(String, String
         name += core;
     }
     let mut settings = settings.to_vec();
-    if let Some(trace) = trace {
-        let trace = std::path::absolute(trace).map_err(|e| Failure::file("finding", &trace.display().to_string(), &e))?;
-        settings.push(("trace".into(), text(&trace)?));
+    for (name, file) in [("trace", &records.trace), ("packets", &records.packets)] {
+        if let Some(file) = file {
+            let file = std::path::absolute(file).map_err(|e| Failure::file("finding", &file.display().to_string(), &e))?;
+            settings.push((name.into(), text(&file)?));
+        }
     }
     for (number, (key, value)) in settings.iter().enumerate() {
         name += if number == 0 { "?" } else { "&" };
@@ -60,7 +62,7 @@ mod tests {
     use super::*;
 
     fn name(core: &str) -> String {
-        device_name(core, None, &[]).unwrap()
+        device_name(core, &Records::default(), &[]).unwrap()
     }
 
     #[test]
@@ -70,14 +72,15 @@ mod tests {
         let here = std::env::current_dir().unwrap();
         assert_eq!(name("./src/.."), format!("sim:{}", here.display()));
         let settings = [("mps".into(), "256".into()), ("latency".into(), "1000".into())];
-        assert_eq!(device_name("sobel", None, &settings).unwrap(), "sim:sobel?mps=256&latency=1000");
-        let traced = device_name("sobel", Some(Path::new("wave.fst")), &[]).unwrap();
-        assert_eq!(traced, format!("sim:sobel?trace={}/wave.fst", here.display()));
+        assert_eq!(device_name("sobel", &Records::default(), &settings).unwrap(), "sim:sobel?mps=256&latency=1000");
+        let records = Records { trace: Some("wave.fst".into()), packets: Some("link".into()) };
+        let traced = device_name("sobel", &records, &[]).unwrap();
+        assert_eq!(traced, format!("sim:sobel?trace={0}/wave.fst&packets={0}/link", here.display()));
     }
 
     #[test]
     fn a_missing_folder_is_named() {
-        let failure = device_name("./no-such-core", None, &[]).unwrap_err();
+        let failure = device_name("./no-such-core", &Records::default(), &[]).unwrap_err();
         assert_eq!(failure.code, NOT_FOUND);
         assert!(failure.message.contains("./no-such-core"), "{}", failure.message);
     }

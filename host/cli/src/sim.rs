@@ -11,7 +11,7 @@ use crate::exit::{Failure, Result, FILE};
 use crate::output;
 
 pub fn sim(cli: &Cli, what: &Sim) -> Result {
-    let device = crate::run::device_name(&what.core, what.trace.as_deref(), &what.settings)?;
+    let device = crate::run::device_name(&what.core, &what.records, &what.settings)?;
     let show = Arc::new(|line: &str| output::eprintln_lossy(line.trim_end()));
     let options = OpenOptions { progress: Some(show.clone()), print: Some(show), ..OpenOptions::default() };
     let server = CardServer::bind(&device, &what.socket, &options).map_err(|error| match &error {

@@ -15,6 +15,7 @@ use crate::error::SimError;
 use crate::faults::{Fault, Injection};
 use crate::memory::{enables, HostMemory};
 use crate::model::{Info, PrintSink};
+use crate::packets::PacketLog;
 use crate::root_complex::INTERRUPT_WINDOW;
 use crate::settings::Settings;
 use crate::world::{Inner, Turn, World, TURN};
@@ -75,6 +76,13 @@ impl SimBus {
     /// of arrival in each direction, and begins an empty one.
     pub fn record(&self, on: bool) -> Result<Vec<Carried>> {
         self.with(|device| device.capture.record(on))
+    }
+
+    /// Write all packets on the link to a file from now on, for `towpath trace`.
+    pub fn log_packets(&self, path: &Path) -> Result<()> {
+        let log =
+            PacketLog::create(path, &self.name).map_err(|why| BusError::System(format!("writing packets to {}", path.display()), why))?;
+        self.with(|device| device.packets = Some(log))
     }
 
     /// Where the card sees a byte of the program's memory, if it is mapped (the latest of several mappings): to find it in [`SimBus::record`].

@@ -11,6 +11,7 @@ use crate::clock::Clock;
 use crate::faults::Fault;
 use crate::link::{CompletionRoom, Head, Packet, Pool, Receive, Transmit, Wire};
 use crate::model::{Input, Model, Output};
+use crate::packets::PacketLog;
 use crate::random::Random;
 use crate::root_complex::{extent, violation, RootPort, Stray, CPL_OK, CPL_UNSUPPORTED_REQUEST, INTERRUPT_WINDOW};
 use crate::settings::Settings;
@@ -153,6 +154,8 @@ pub struct Device {
     pub statistics: Statistics,
     /// What the link carries, once somebody wants to know.
     pub capture: Capture,
+    /// Where all packets are written, once somebody wants to see them.
+    pub packets: Option<PacketLog>,
     /// Edges since the link last carried or held anything.
     pub quiet: u64,
     /// Why the card does not run any more.
@@ -204,6 +207,7 @@ impl Device {
             bars: [0; 6],
             statistics: Statistics::default(),
             capture: Capture::new(settings.femtoseconds_per_byte()),
+            packets: None,
             quiet: 0,
             stopped: None,
             reset_done: false,
@@ -273,6 +277,9 @@ impl Device {
         self.receive.advance(now, &mut self.port, &mut self.pool);
         while let Some(packet) = self.receive.land(now) {
             self.statistics.to_card += packet.wire_bytes();
+            if let Some(log) = &mut self.packets {
+                log.packet(packet);
+            }
             if let Head::Completion { tag, byte_count, lower_addr, .. } = packet.head {
                 let bytes = packet.payload.len() as u32 * 4;
                 self.statistics.card_read_payload += u64::from(bytes);
@@ -487,6 +494,12 @@ impl Device {
         let now = packet.time;
         let bytes = packet.payload.len() as u64 * 4;
         self.statistics.to_host += packet.wire_bytes();
+        if let Some(log) = &mut self.packets {
+            match packet.head {
+                Head::Write { addr, .. } if INTERRUPT_WINDOW.contains(&addr) => log.interrupt(now, packet.payload[0]),
+                _ => log.packet(&packet),
+            }
+        }
         match packet.head {
             Head::Write { addr, dwords, first_be, last_be, .. } => {
                 self.statistics.card_writes += 1;

@@ -26,6 +26,7 @@ mod limit;
 mod link;
 mod memory;
 mod model;
+mod packets;
 mod random;
 mod root_complex;
 mod served;

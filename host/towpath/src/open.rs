@@ -127,16 +127,17 @@ fn world(device: &str, name: &str, settings: Settings) -> Result<Arc<World>> {
     Ok(world)
 }
 
-/// `CORE` or `FOLDER`, and behind a `?` settings of the link and the host, and four of our own: `width`, the data width to build with; `serial`,
-/// the card's serial number, which is built in as well; `trace`, as in [`OpenOptions::trace`], which it yields to; `world`, a name: devices of one program that give the same name share one
-/// clock and one fabric. Without it a device has a world to itself.
+/// `CORE` or `FOLDER`, and behind a `?` settings of the link and the host, and five of our own: `width`, the data width to build with; `serial`,
+/// the card's serial number, which is built in as well; `trace`, as in [`OpenOptions::trace`], which it yields to; `packets`, a file for all packets
+/// on the link, which `towpath trace` shows; `world`, a name: devices of one program that give the same name share one clock and one fabric. Without it a device has a world to itself.
 pub(crate) fn simulated(name: &str, rest: &str, options: &OpenOptions) -> Result<Arc<SimBus>> {
     let (core, query) = rest.split_once('?').unwrap_or((rest, ""));
     if core.is_empty() {
         return Err(no_device(name, "it names no core"));
     }
-    let (ours, query): (Vec<&str>, Vec<&str>) =
-        query.split('&').partition(|setting| ["width=", "serial=", "trace=", "world="].iter().any(|own| setting.starts_with(own)));
+    let (ours, query): (Vec<&str>, Vec<&str>) = query
+        .split('&')
+        .partition(|setting| ["width=", "serial=", "trace=", "packets=", "world="].iter().any(|own| setting.starts_with(own)));
     let own = |key: &str| ours.iter().rev().find_map(|setting| setting.strip_prefix(key)?.strip_prefix('='));
     let width = match own("width").map(str::parse) {
         None => None,
@@ -172,5 +173,9 @@ pub(crate) fn simulated(name: &str, rest: &str, options: &OpenOptions) -> Result
         Some(shared) => world(name, shared, settings)?.open(name, &built.library, trace.as_deref(), print, names.collect()),
         None => SimBus::open(name, &built.library, settings, trace.as_deref(), print, names.collect()),
     };
-    opened.map_err(|error| Error::Core { name: name.into(), message: error.to_string() })
+    let bus = opened.map_err(|error| Error::Core { name: name.into(), message: error.to_string() })?;
+    if let Some(path) = own("packets") {
+        bus.log_packets(path.as_ref()).map_err(|why| Error::Invalid(format!("device \"{name}\": {why}")))?;
+    }
+    Ok(bus)
 }

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the packets mean, by the contract: learnt from the packets themselves, from the discovery that the library reads to the rings that it sets up.
+//!
+//! What came before the record, or is not the contract's, is shown as it is: nothing here fails.
+
+use std::collections::HashMap;
+
+use serde_json::{json, Map, Value};
+use towpath_contract as contract;
+
+use super::Kind;
+
+/// What a packet means.
+pub struct Seen {
+    pub kind: Kind,
+    /// Index of the channel it belongs to.
+    pub channel: Option<usize>,
+    /// For people.
+    pub text: String,
+    /// For machines.
+    pub fields: Map<String, Value>,
+}
+
+#[derive(Default)]
+struct Channel {
+    /// Words of a descriptor that have come.
+    stage: [u8; contract::DESCRIPTOR_BYTES],
+    ring_base: u64,
+    ring_log2: u32,
+}
+
+/// What is known so far.
+pub struct Decoder {
+    /// The page of discovery, as far as it was read.
+    discovery: Vec<u8>,
+    channels: HashMap<usize, Channel>,
+    /// Reads of the card under way: where from.
+    reads: HashMap<u64, (u64, u64)>,
+}
+
+impl Default for Decoder {
+    fn default() -> Self {
+        Decoder { discovery: vec![0; contract::PAGE_BYTES_MIN], channels: HashMap::new(), reads: HashMap::new() }
+    }
+}
+
+fn seen(kind: Kind, channel: Option<usize>, text: impl Into<String>) -> Seen {
+    Seen { kind, channel, text: text.into(), fields: Map::new() }
+}
+
+impl Decoder {
+    /// The next packet of the record.
+    pub fn packet(&mut self, packet: &Map<String, Value>) -> Seen {
+        let number = |key: &str| packet.get(key).and_then(Value::as_u64).unwrap_or(0);
+        let word = |key: &str| packet.get(key).and_then(Value::as_str).unwrap_or("");
+        let data = bytes(word("data"));
+        let (bar, offset, tag) = (number("bar"), number("offset"), number("tag"));
+        match (word("to"), word("packet")) {
+            ("card", "write") => self.written(bar, offset, &data),
+            ("card", "read") => {
+                self.reads.insert(tag, (bar, offset));
+                seen(Kind::Register, None, format!("read {}", place(bar, offset, self.shift())))
+            }
+            ("card", "completion") => seen(Kind::Data, None, if word("status") == "successful" { "" } else { word("status") }),
+            ("host", "completion") => {
+                let from = self.reads.remove(&tag);
+                if let Some((0, offset)) = from.filter(|_| offset < contract::PAGE_BYTES_MIN as u64) {
+                    let end = (offset as usize).saturating_add(data.len());
+                    if let Some(known) = self.discovery.get_mut(offset as usize..end) {
+                        known.copy_from_slice(&data);
+                    }
+                }
+                match word("status") {
+                    "successful" => seen(Kind::Register, None, format!("is {}", value(&data))),
+                    status => seen(Kind::Register, None, status),
+                }
+            }
+            ("host", "write") => self.came(number("address"), &data),
+            ("host", "interrupt") => seen(Kind::Interrupt, None, format!("vector {}", number("vector"))),
+            _ => seen(Kind::Data, None, ""),
+        }
+    }
+
+    /// A store of the host's.
+    fn written(&mut self, bar: u64, offset: u64, data: &[u8]) -> Seen {
+        let (page, within) = (offset >> self.shift(), offset & ((1 << self.shift()) - 1));
+        if bar != u64::from(contract::BAR_DEVICE) || page < contract::PAGE_CHANNELS {
+            return seen(Kind::Register, None, format!("{} = {}", place(bar, offset, self.shift()), value(data)));
+        }
+        let (index, page) = (
+            (page - contract::PAGE_CHANNELS) / contract::PAGES_PER_CHANNEL,
+            (page - contract::PAGE_CHANNELS) % contract::PAGES_PER_CHANNEL,
+        );
+        let index = index as usize;
+        let channel = self.channels.entry(index).or_default();
+        let number = |low: u64| data.get(..8).map_or_else(|| low | short(data), long);
+        match (page, within) {
+            (contract::PAGE_CHANNEL_DOORBELL, at) if at < contract::DESCRIPTOR_BYTES as u64 => {
+                let at = at as usize;
+                let end = (at + data.len()).min(contract::DESCRIPTOR_BYTES);
+                channel.stage[at..end].copy_from_slice(&data[..end - at]);
+                if end == contract::DESCRIPTOR_BYTES {
+                    descriptor(index, &contract::Descriptor::from_le_bytes(channel.stage))
+                } else {
+                    seen(Kind::Doorbell, Some(index), "a descriptor's first words")
+                }
+            }
+            (contract::PAGE_CHANNEL_DOORBELL, at) => {
+                let what = match at {
+                    contract::DOORBELL_ARM_OFFSET => "arm at",
+                    contract::DOORBELL_CANCEL_OFFSET => "cancel",
+                    contract::DOORBELL_LEAD_OFFSET => "lead",
+                    _ => "doorbell",
+                };
+                seen(Kind::Doorbell, Some(index), format!("{what} {}", short(data)))
+            }
+            (contract::PAGE_CHANNEL_INLINE, at) => {
+                let slot = at / contract::INLINE_SLOT_BYTES as u64;
+                seen(Kind::Inline, Some(index), format!("slot {slot}, from byte {}", at % contract::INLINE_SLOT_BYTES as u64))
+            }
+            (contract::PAGE_CHANNEL_PRIVILEGED, at) => {
+                let what = match at {
+                    contract::CHANNEL_CONTROL_OFFSET => "control",
+                    contract::CHANNEL_RESET_OFFSET => "reset",
+                    contract::CHANNEL_RING_BASE_OFFSET => {
+                        channel.ring_base = number(channel.ring_base & !0xffff_ffff);
+                        "ring base"
+                    }
+                    at if at == contract::CHANNEL_RING_BASE_OFFSET + 4 => {
+                        channel.ring_base = channel.ring_base & 0xffff_ffff | short(data) << 32;
+                        "ring base, upper half"
+                    }
+                    contract::CHANNEL_RING_LOG2_OFFSET => {
+                        channel.ring_log2 = (short(data) as u32).min(16);
+                        "ring log2"
+                    }
+                    contract::CHANNEL_VECTOR_OFFSET => "vector",
+                    contract::CHANNEL_MODERATION_OFFSET => "moderation",
+                    _ => "register",
+                };
+                seen(Kind::Register, Some(index), format!("{what} = {}", value(data)))
+            }
+            _ => seen(Kind::Register, Some(index), format!("{} = {}", place(bar, offset, self.shift()), value(data))),
+        }
+    }
+
+    /// A write of the card's into memory: a completion if it goes into a ring.
+    fn came(&self, address: u64, data: &[u8]) -> Seen {
+        let into = |channel: &Channel| {
+            let bytes = (contract::COMPLETION_BYTES as u64) << channel.ring_log2;
+            channel.ring_base != 0 && address >= channel.ring_base && address - channel.ring_base < bytes
+        };
+        let ring = self.channels.iter().find(|(_, channel)| into(channel)).map(|(index, _)| *index);
+        match (ring, <[u8; contract::COMPLETION_BYTES]>::try_from(data)) {
+            (Some(index), Ok(image)) => completion(index, &contract::Completion::from_le_bytes(image)),
+            _ => seen(Kind::Data, None, ""),
+        }
+    }
+
+    /// Log2 of a page's bytes; the least there may be, as long as discovery has not told.
+    fn shift(&self) -> u32 {
+        u32::from(self.discovery[contract::DISCOVERY_PAGE_SHIFT_OFFSET as usize]).clamp(12, 16)
+    }
+
+    /// What a channel is called: by discovery, or its number.
+    pub fn name(&self, channel: usize) -> String {
+        let word = |offset: u64| usize::from(u16::from_le_bytes([self.discovery[offset as usize], self.discovery[offset as usize + 1]]));
+        let entry = word(contract::DISCOVERY_ENTRY_OFFSET_OFFSET) + channel * word(contract::DISCOVERY_ENTRY_BYTES_OFFSET);
+        let at = entry + contract::CHANNEL_ENTRY_NAME_OFFSET as usize;
+        let name = self.discovery.get(at..at + contract::NAME_BYTES).unwrap_or_default();
+        let name: String = name.iter().take_while(|byte| **byte != 0).map(|byte| char::from(*byte)).collect();
+        if name.is_empty() {
+            format!("channel {channel}")
+        } else {
+            name
+        }
+    }
+
+    /// Whether the user means this channel.
+    pub fn is_called(&self, channel: usize, wanted: &str) -> bool {
+        self.name(channel) == wanted || wanted.parse() == Ok(channel)
+    }
+}
+
+fn descriptor(channel: usize, what: &contract::Descriptor) -> Seen {
+    let &contract::Descriptor { address, length, cookie, control } = what;
+    let number = ((control & contract::DESCRIPTOR_CONTROL_KIND_MASK) >> contract::DESCRIPTOR_CONTROL_KIND_LSB) as u8;
+    let end = control & contract::DESCRIPTOR_CONTROL_END_MASK != 0;
+    let kind = contract::Kind::try_from(number).map_or_else(|_| format!("kind {number}"), |kind| kind.name().into());
+    let last = if end { ", end of message" } else { "" };
+    let text = format!("descriptor {cookie}, {kind}, {length} bytes at {address:#x}{last}");
+    let fields = json!({"descriptor": {"address": address, "length": length, "cookie": cookie, "kind": kind, "end": end}});
+    Seen { fields: fields.as_object().cloned().unwrap_or_default(), ..seen(Kind::Descriptor, Some(channel), text) }
+}
+
+fn completion(channel: usize, what: &contract::Completion) -> Seen {
+    let &contract::Completion { bytes, offset, user, cookie, status, flags } = what;
+    let start = flags & contract::COMPLETION_FLAGS_START_MASK != 0;
+    let outcome = contract::Status::try_from(status).map_or_else(|_| format!("status {status}"), |status| status.name().into());
+    let text = if start {
+        format!("message start, length {}, offset {offset}, user word {user:#x}", u64::from(bytes) | u64::from(cookie) << 32)
+    } else {
+        format!("completion {cookie}, {bytes} bytes, {}", outcome.replace('_', " "))
+    };
+    let phase = flags & contract::COMPLETION_FLAGS_PHASE_MASK;
+    let fields = json!({"completion": {"bytes": bytes, "offset": offset, "user": user, "cookie": cookie, "status": outcome, "start": start, "phase": phase}});
+    Seen { fields: fields.as_object().cloned().unwrap_or_default(), ..seen(Kind::Completion, Some(channel), text) }
+}
+
+/// A register's place in words.
+fn place(bar: u64, offset: u64, shift: u32) -> String {
+    let within = offset & ((1 << shift) - 1);
+    match (bar, offset >> shift) {
+        (0, contract::PAGE_DISCOVERY) => format!("discovery {within:#x}"),
+        (0, contract::PAGE_CARD) => format!("card {within:#x}"),
+        (0, contract::PAGE_MSIX) => format!("MSI-X {within:#x}"),
+        (0, _) => format!("{offset:#x}"),
+        _ => format!("user register {offset:#x}"),
+    }
+}
+
+/// Bytes from hexadecimal digits, as far as they are some.
+fn bytes(digits: &str) -> Vec<u8> {
+    digits.as_bytes().chunks(2).map_while(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
+}
+
+fn long(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+/// The first dword.
+fn short(bytes: &[u8]) -> u64 {
+    long(&bytes[..bytes.len().min(4)])
+}
+
+/// A register's content.
+fn value(bytes: &[u8]) -> String {
+    if bytes.len() <= 8 {
+        format!("{:#x}", long(bytes))
+    } else {
+        format!("{} bytes", bytes.len())
+    }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `towpath trace`: what went over a simulated card's link, read back and compared with what the program moved.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod common;
+
+use common::{done, pattern, Card, Folder};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[track_caller]
+fn traced(arguments: &[&str]) -> Vec<Value> {
+    let output = done(&[&["--json", "trace"], arguments].concat(), b"");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// A record of a file's way through the loopback core.
+fn record(folder: &Folder, bytes: usize) -> String {
+    let file = folder.0.join("packets").display().to_string();
+    let data = pattern(bytes, 1);
+    let output = done(&["-d", &format!("sim:loopback?packets={file}"), "pipe"], &data);
+    assert!(output.status.success() && output.stdout == data, "{}", text(&output.stderr));
+    file
+}
+
+#[test]
+fn every_descriptor_and_byte_of_a_transfer_is_in_it() {
+    let folder = Folder::new();
+    let file = record(&folder, 70_001);
+    let packets = traced(&[&file]);
+    let sum = |select: &dyn Fn(&Value) -> Option<u64>| packets.iter().filter_map(select).sum::<u64>();
+
+    let posted = |packet: &Value| (packet["channel"] == "in").then(|| packet["descriptor"]["length"].as_u64()).flatten();
+    assert_eq!(sum(&posted), 70_001, "bytes of descriptors");
+    let landed = |packet: &Value| (packet["channel"] == "in").then(|| packet["completion"]["bytes"].as_u64()).flatten();
+    assert_eq!(sum(&landed), 70_001, "bytes of completions");
+    let read = |packet: &Value| (packet["to"] == "card" && packet["packet"] == "completion").then(|| packet["bytes"].as_u64()).flatten();
+    assert_eq!(sum(&read), 70_001, "bytes that the card read");
+    let written = |packet: &Value| (packet["kind"] == "data" && packet["packet"] == "write").then(|| packet["bytes"].as_u64()).flatten();
+    assert_eq!(sum(&written), 70_001, "bytes that the card wrote");
+    // Each read is answered, by its tag.
+    let mut open: BTreeMap<u64, u64> = BTreeMap::new();
+    for packet in &packets {
+        let tag = || packet["tag"].as_u64().unwrap();
+        match (packet["to"].as_str().unwrap(), packet["packet"].as_str().unwrap()) {
+            ("host", "read") => assert_eq!(open.insert(tag(), packet["bytes"].as_u64().unwrap()), None, "a tag that is out"),
+            ("card", "completion") => {
+                let left = open.get_mut(&tag()).unwrap();
+                *left -= packet["bytes"].as_u64().unwrap();
+                if *left == 0 {
+                    open.remove(&tag());
+                }
+            }
+            _ => (),
+        }
+    }
+    assert_eq!(open, BTreeMap::new(), "reads without an answer");
+    let ended: Vec<_> = packets.iter().filter(|packet| packet["completion"]["status"] == "end_of_message").collect();
+    assert_eq!(ended.len(), 1, "{ended:?}");
+    assert!(packets.iter().any(|packet| packet["kind"] == "interrupt"), "the program slept");
+}
+
+#[test]
+fn lines_for_people_can_be_chosen() {
+    let folder = Folder::new();
+    let file = record(&folder, 4096);
+    let all = text(&done(&["trace", &file], b"").stdout);
+    assert_eq!(all.lines().count() + 1, std::fs::read_to_string(&file).unwrap().lines().count(), "a line for each packet");
+    let chosen = text(&done(&["trace", &file, "--only", "descriptor", "--only", "completion", "--channel", "in"], b"").stdout);
+    // The end of the message may be a descriptor of its own.
+    let (first, last) = (chosen.lines().next().unwrap(), chosen.lines().last().unwrap());
+    assert!(first.contains(" -> write ") && first.contains("in: descriptor 0, direct, 4096 bytes at 0x"), "{chosen}");
+    assert!(chosen.lines().any(|line| line.ends_with("end of message")) && last.ends_with("bytes, done"), "{chosen}");
+    assert!(chosen.lines().any(|line| line.contains(" <- write ") && line.ends_with("in: completion 0, 4096 bytes, done")), "{chosen}");
+    let descriptors = chosen.lines().filter(|line| line.contains("descriptor")).count();
+    assert_eq!(traced(&[&file, "--only", "descriptor", "--channel", "0"]).len(), descriptors, "a channel by its number");
+}
+
+#[test]
+fn a_served_card_writes_one_and_a_killed_program_leaves_whole_lines() {
+    let folder = Folder::new();
+    let file = folder.0.join("packets").display().to_string();
+    let card = Card::start_with(&[&format!("packets={file}")], &folder.0);
+    card.echoes(&pattern(100_000, 2));
+    card.signal(libc::SIGKILL);
+    card.ends();
+    let moved = |packet: &&Value| packet["channel"] == "in" && packet["kind"] == "completion";
+    let bytes: u64 = traced(&[&file]).iter().filter(moved).filter_map(|packet| packet["completion"]["bytes"].as_u64()).sum();
+    assert_eq!(bytes, 100_000);
+}
+
+#[test]
+fn what_is_no_record_says_so() {
+    let folder = Folder::new();
+    let path = folder.0.join("file");
+    let file = path.display().to_string();
+    let fails = |code: i32, what: &str| {
+        let output = done(&["trace", &file], b"");
+        let error = text(&output.stderr);
+        assert!(output.status.code() == Some(code) && error.contains(what) && error.contains(&file), "{output:?}");
+    };
+    fails(7, "No such file");
+    for content in [&b""[..], b"some text\n", b"\xff\xfe\n", b"{}\n"] {
+        std::fs::write(&path, content).unwrap();
+        fails(2, "--packets");
+    }
+    std::fs::write(&path, "{\"towpath_packets\":2}\n").unwrap();
+    fails(2, "version 2");
+    // What is not the contract's is shown as it is.
+    let odd = r#"{"ps":1,"to":"card","packet":"write","bar":0,"offset":18446744073709551615,"bytes":4,"data":"0"}"#;
+    std::fs::write(&path, format!("{{\"towpath_packets\":1}}\n{{}}\n{odd}\n{{\"ps\":")).unwrap();
+    let output = done(&["trace", &file], b"");
+    assert!(output.status.success() && text(&output.stdout).lines().count() == 2, "{output:?}");
+    assert!(text(&output.stderr).contains("in the middle of a packet"), "{output:?}");
+}
