@@ -50,5 +50,7 @@ def test_a_loop_is_told_of() -> None:
 
 def test_the_table_tells_what_a_pair_costs() -> None:
     row = {"width": 128, "ramb36_equivalent": 8.0, "lut_levels": 9}
-    rows = [row | {"configuration": f"128 bit, {n}+{n}", "h2c": n, "c2h": n, "lut": 1000 + 500 * n, "ff": 100 * n} for n in (1, 3)]
-    assert "| each further pair at 128 bit | 500 | 100 | 0 | |" in resources.table(rows)
+    rows = [row | {"configuration": f"128 bit, {n}+{n}", "h2c": n, "c2h": n, "lut": 1000 + 100 * n * n, "ff": 100 * n} for n in (1, 2, 4)]
+    table = resources.table(rows)
+    assert "| the second pair at 128 bit | 300 | 100 | 0 | |" in table
+    assert "| the third and fourth, each | 600 | 100 | 0 | |" in table
