@@ -177,7 +177,7 @@ impl Device {
         progress: Option<Py<PyAny>>,
         print: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        say::log_to_python();
+        say::log_to_python(py)?;
         let mut name = name.unwrap_or_default();
         let mut open = OpenOptions { progress: say::sink(progress), print: say::sink(print), ..OpenOptions::default() };
         let mut settings: Vec<_> = options.unwrap_or_default().into_iter().collect();

@@ -24,6 +24,7 @@ fn main(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
 /// The names of the devices that can be opened.
 #[pyfunction]
 fn devices(py: Python<'_>) -> PyResult<Vec<String>> {
+    say::log_to_python(py)?;
     let found = py.detach(towpath::list_devices).map_err(|e| error::raise(py, e))?;
     Ok(found.into_iter().map(|device| device.name).collect())
 }

@@ -4,6 +4,7 @@
 use std::sync::{Arc, Once};
 
 use pyo3::prelude::*;
+use pyo3_log::{Caching, Logger};
 use towpath::TextSink;
 
 /// A callable that takes lines. May be called from any thread; what it raises is reported as unraisable.
@@ -19,32 +20,26 @@ pub fn sink(callable: Option<Py<PyAny>>) -> Option<TextSink> {
     }))
 }
 
-/// The library's log as records of the logger "towpath", which decides what is shown.
-struct Logging;
+/// The library's log as records of `logging`; module `towpath_driver::user` is the logger "towpath_driver.user". Any thread may log, for none
+/// that is in the library holds the interpreter's lock: see the rules in `lib.rs`.
+struct Logging(Logger);
 
 impl log::Log for Logging {
     fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
-        metadata.level() <= log::max_level()
+        self.0.enabled(metadata)
     }
 
     fn log(&self, record: &log::Record<'_>) {
-        if !self.enabled(record.metadata()) {
-            return;
-        }
-        let level = match record.level() {
-            log::Level::Error => 40,
-            log::Level::Warn => 30,
-            log::Level::Info => 20,
-            log::Level::Debug | log::Level::Trace => 10,
-        };
-        let text = record.args().to_string();
+        // Nobody listens any more while the interpreter ends.
         let _ = Python::try_attach(|py| {
-            let logged = py
-                .import("logging")
-                .and_then(|logging| logging.call_method1("getLogger", ("towpath",)))
-                .and_then(|logger| logger.call_method1("log", (level, "%s", text)));
-            if let Err(error) = logged {
+            let earlier = PyErr::take(py);
+            self.0.log(record);
+            // The logger leaves what a filter or a handler has raised to whoever looks next, which may be a call that has succeeded.
+            if let Some(error) = PyErr::take(py) {
                 error.write_unraisable(py, None);
+            }
+            if let Some(earlier) = earlier {
+                earlier.restore(py);
             }
         });
     }
@@ -53,11 +48,17 @@ impl log::Log for Logging {
 }
 
 /// Once a process; where the command line has set its own logger, that one stays.
-pub fn log_to_python() {
+pub fn log_to_python(py: Python<'_>) -> PyResult<()> {
     static ONCE: Once = Once::new();
+    if ONCE.is_completed() {
+        return Ok(());
+    }
+    // Levels are not kept: a program may change them at any time, and messages are rare.
+    let logger = Logger::new(py, Caching::Loggers)?;
     ONCE.call_once(|| {
-        if log::set_logger(&Logging).is_ok() {
-            log::set_max_level(log::LevelFilter::Info);
+        if log::set_boxed_logger(Box::new(Logging(logger))).is_ok() {
+            log::set_max_level(log::LevelFilter::Debug);
         }
     });
+    Ok(())
 }

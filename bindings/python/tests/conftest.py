@@ -12,8 +12,9 @@ import towpath
 
 
 @pytest.fixture(autouse=True)
-def no_device_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TOWPATH_DEVICE", raising=False)
+def nothing_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TOWPATH_DEVICE", "RUST_LOG"):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture

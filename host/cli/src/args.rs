@@ -35,7 +35,7 @@ pub struct Cli {
     #[arg(long, global = true)]
     pub json: bool,
 
-    /// Say more on standard error; twice for everything
+    /// Say more on standard error; twice for everything. RUST_LOG, where it is set, chooses instead, by module: `RUST_LOG=warn,towpath_driver=debug`
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
 

@@ -22,6 +22,7 @@ mod trace;
 mod transfer;
 
 use std::ffi::OsString;
+use std::io::Write;
 
 use clap::Parser;
 
@@ -76,29 +77,24 @@ fn wants_json(arguments: &[OsString]) -> bool {
     arguments.iter().take_while(|argument| *argument != "--").any(|argument| argument == "--json")
 }
 
-/// The library's log, from warnings up; more with `--verbose`.
-struct StandardError;
-
-impl log::Log for StandardError {
-    fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
-        metadata.level() <= log::max_level()
-    }
-
-    fn log(&self, record: &log::Record<'_>) {
-        if self.enabled(record.metadata()) {
-            output::eprintln_lossy(&format!("{}: {}", record.level().as_str().to_lowercase(), record.args()));
-        }
-    }
-
-    fn flush(&self) {}
-}
-
+/// The library's log: what `RUST_LOG` asks for, each line with the module it comes from, which is what the filters name; without it, from
+/// warnings up, and more with `--verbose`.
 fn log_to_stderr(verbose: u8) {
-    // In the Python package a second call in one process finds the logger in place.
-    let _ = log::set_logger(&StandardError);
-    log::set_max_level(match verbose {
-        0 => log::LevelFilter::Warn,
-        1 => log::LevelFilter::Info,
-        _ => log::LevelFilter::Trace,
+    let filters = std::env::var("RUST_LOG").ok().filter(|filters| !filters.is_empty());
+    let level = match verbose {
+        0 => "warn",
+        1 => "info",
+        _ => "trace",
+    };
+    let names_modules = filters.is_some();
+    let mut logger = env_logger::Builder::new();
+    logger.parse_filters(filters.as_deref().unwrap_or(level)).format(move |out, record| {
+        let level = record.level().as_str().to_lowercase();
+        match names_modules {
+            true => writeln!(out, "{level} {}: {}", record.target(), record.args()),
+            false => writeln!(out, "{level}: {}", record.args()),
+        }
     });
+    // In the Python package a second call in one process finds the logger in place: the first one's choice holds.
+    let _ = logger.try_init();
 }

@@ -92,11 +92,25 @@ impl UserDriver {
             let count = shared.interrupt_count(index)?;
             lock(&shared.interrupts).told[index] = count;
         }
+        shared.tell();
         Ok(UserDriver { shared: Arc::new(shared) })
     }
 }
 
 impl Shared {
+    /// Log what was opened.
+    fn tell(&self) {
+        if log::log_enabled!(log::Level::Info) {
+            let DeviceInfo { name, core, core_version, version: (major, minor), serial, channels, .. } = &self.card.info;
+            let channels: Vec<String> = channels.iter().map(|channel| format!("{} ({})", channel.name, channel.direction)).collect();
+            let (vectors, channels) = (self.vectors, channels.join(", "));
+            log::info!(
+                "{name}: core {core}, version {core_version}, contract {major}.{minor}, serial number {serial:#x}; vectors: {vectors}; \
+                 channels: {channels}"
+            );
+        }
+    }
+
     fn card_read(&self, offset: u64, doing: &str) -> Result<u32> {
         self.bus.read32(DEVICE, self.card.card_page() + offset).map_err(Error::bus(format!("{}: {doing}", self.bus.name())))
     }
@@ -339,6 +353,7 @@ impl Driver for UserDriver {
 
     fn reset(&self) -> Result<()> {
         let shared = &self.shared;
+        log::info!("{}: resetting the card", shared.bus.name());
         let open = lock(&shared.open);
         let channels: Vec<Arc<UserChannel>> = open.iter().filter_map(Weak::upgrade).collect();
         let mut states: Vec<MutexGuard<'_, State>> = channels.iter().map(|channel| lock(&channel.state)).collect();

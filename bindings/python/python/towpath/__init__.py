@@ -8,6 +8,9 @@
 Times are in seconds of the card's own time, which is simulated for `sim:` devices; None waits for ever. A device may be used from several
 threads; the interpreter's lock is released while a call waits. Buffers are anything C-contiguous: bytes, memoryview, array, mmap, NumPy
 arrays. They are not copied, and read-only ones may be sent.
+
+The library's messages are records of logging, by module: the loggers "towpath" and "towpath_driver", "towpath_vfio", "towpath_vfio_user",
+"towpath_sim" with what is below them. Their handlers may be called from any thread, and must not use a card.
 """
 
 from __future__ import annotations

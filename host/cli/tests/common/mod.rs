@@ -16,7 +16,13 @@ pub fn towpath(arguments: &[&str]) -> Command {
     }
     // Where servers leave word of their cards: not among the user's own.
     command.env("XDG_RUNTIME_DIR", env!("CARGO_TARGET_TMPDIR"));
-    command.args(arguments).env_remove("TOWPATH_DEVICE").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .args(arguments)
+        .env_remove("TOWPATH_DEVICE")
+        .env_remove("RUST_LOG")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     command
 }
 

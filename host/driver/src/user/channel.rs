@@ -134,6 +134,7 @@ impl UserChannel {
             let busy =
                 contract::CHANNEL_STATUS_RUNNING_MASK | contract::CHANNEL_STATUS_ERROR_MASK | contract::CHANNEL_STATUS_RESETTING_MASK;
             if status & busy != 0 {
+                log::info!("{}", channel.doing("it was left running, or with an error; resetting it"));
                 channel.reset_locked(&mut state)?;
             } else {
                 channel.set_up(&mut state)?;
@@ -141,6 +142,8 @@ impl UserChannel {
             if state.pace.wakes_early() {
                 channel.measure_wake(&mut state)?;
             }
+            let vector = if is_shared { "shared" } else { "its own" };
+            log::debug!("{}", channel.doing(&format!("opened; waits {}; vector {} ({vector})", state.pace, channel.vector)));
         }
         Ok(channel)
     }
@@ -676,7 +679,7 @@ impl Channel for Handle {
 
     fn cancel(&self) -> Result<()> {
         let channel = &*self.0;
-        let last = {
+        let (last, descriptors) = {
             let mut state = lock(&channel.state);
             channel.reap(&mut state);
             let Some(last) = state.records.newest() else { return Ok(()) };
@@ -684,8 +687,9 @@ impl Channel for Handle {
                 channel.abandon(&mut state, false);
                 return Err(error);
             }
-            last
+            (last, state.records.posted() - state.records.completed())
         };
+        log::debug!("{}", channel.doing(&format!("cancelling; descriptors in flight: {descriptors}")));
         let over = |state: &mut State| Ok(state.records.oldest().is_none_or(|(oldest, _)| oldest > last).then_some(()));
         let ended = channel.wait_until(Some(GRACE), |_| None, over);
         match ended {
@@ -702,6 +706,7 @@ impl Channel for Handle {
     }
 
     fn reset(&self) -> Result<()> {
+        log::info!("{}", self.0.doing("resetting the channel"));
         self.0.reset_locked(&mut lock(&self.0.state))
     }
 

@@ -11,6 +11,7 @@
 //! with it the margin that is aimed at.
 
 use crate::Notify;
+use std::fmt;
 use std::time::Duration;
 
 /// How long waking takes where it cannot be measured, in nanoseconds.
@@ -159,6 +160,22 @@ impl Pace {
         // The margin that accidents have made large goes down slowly.
         let least = (self.wake / 8).max(1);
         self.margin = least + (self.margin - least) * 15 / 16;
+    }
+}
+
+/// How it waits, for the log.
+impl fmt::Display for Pace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.notify {
+            Notify::Adaptive { poll } => write!(f, "adaptively, polling for up to {poll:?}")?,
+            Notify::Early => f.write_str("for an early wake")?,
+            Notify::Poll => f.write_str("by polling")?,
+            Notify::Interrupt => f.write_str("for the interrupt")?,
+        }
+        match self.wakes_early() {
+            true => write!(f, " (waking takes {} ns)", self.wake),
+            false => Ok(()),
+        }
     }
 }
 
