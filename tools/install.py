@@ -109,6 +109,8 @@ def make_folders(folder: Path, root: Path) -> list[str]:
 
 
 def remove(root: Path, names: list[str]) -> None:
+    if outside := [name for name in names if Path(name).is_absolute() or ".." in Path(name).parts]:
+        raise SystemExit(f"{root / RECORD} names {outside[0]}, which is not below it: nothing was removed")
     for name in names:
         if not name.endswith("/"):
             (root / name).unlink(missing_ok=True)
@@ -157,6 +159,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--destdir", type=Path, help="put it below this folder instead of /, to pack it or move it there later")
     parser.add_argument("--libdir", default="lib", help="the folder for libraries below the prefix: lib; Debian's: lib/x86_64-linux-gnu")
     options = parser.parse_args(arguments)
+    os.umask(0o022)  # what is installed is for everybody
     prefix = options.prefix.absolute()
     root = options.destdir.absolute() / prefix.relative_to("/") if options.destdir else prefix
     if Path(options.libdir).is_absolute() or ".." in Path(options.libdir).parts:

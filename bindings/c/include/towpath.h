@@ -368,7 +368,7 @@ typedef struct {
     const char *trace;
     /**
      * Simulation: takes what the user core prints, line by line. May be called from any thread until the device has
-     * closed. NULL: the lines go to the log.
+     * closed; it must return soon, and use no handle of this library. NULL: the lines go to the log.
      */
     towpath_text_callback print;
     /**
@@ -864,13 +864,15 @@ towpath_status towpath_list_devices(towpath_device_callback each, void *context)
  * call, or with NULL as the callback, nothing is logged. Another call takes the place of the one before.
  *
  * The callback may be called from any thread, also from threads of the library's own, by several at once, and by any
- * function of the library. It must return soon, and not by longjmp() or a C++ exception. What the library would log
- * while it runs is left out. When this function returns, the callback that was set before is not running, and will not
+ * function of the library. It must return soon, use no handle of this library, and not end by longjmp() or a C++
+ * exception. What the library would log while it runs is left out. When this function returns, the callback that was set before is not running, and will not
  * be called any more.
  *
  * TOWPATH_INVALID if `level` is none, or if called from within a callback of the log.
  */
-towpath_status towpath_set_log(towpath_log_callback callback, void *context, uint32_t level);
+towpath_status towpath_set_log(towpath_log_callback callback,
+                               void *context,
+                               uint32_t level);
 
 /**
  * Open a device by its name: "sim:CORE" or "sim:FOLDER" is the gateware in simulation with that user core,

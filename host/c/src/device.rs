@@ -47,7 +47,7 @@ pub struct towpath_open_options {
     /// Simulation: write waveforms to this file, in the format FST. NULL: none.
     pub trace: *const c_char,
     /// Simulation: takes what the user core prints, line by line. May be called from any thread until the device has
-    /// closed. NULL: the lines go to the log.
+    /// closed; it must return soon, and use no handle of this library. NULL: the lines go to the log.
     pub print: towpath_text_callback,
     /// Handed to `print`.
     pub print_context: *mut c_void,

@@ -82,8 +82,8 @@ impl log::Log for Log {
 /// call, or with NULL as the callback, nothing is logged. Another call takes the place of the one before.
 ///
 /// The callback may be called from any thread, also from threads of the library's own, by several at once, and by any
-/// function of the library. It must return soon, and not by longjmp() or a C++ exception. What the library would log
-/// while it runs is left out. When this function returns, the callback that was set before is not running, and will not
+/// function of the library. It must return soon, use no handle of this library, and not end by longjmp() or a C++
+/// exception. What the library would log while it runs is left out. When this function returns, the callback that was set before is not running, and will not
 /// be called any more.
 ///
 /// TOWPATH_INVALID if `level` is none, or if called from within a callback of the log.

@@ -121,5 +121,6 @@ fn line_of(packet: &Map<String, Value>, seen: &decode::Seen, channel: Option<Str
         None => seen.text.clone(),
     };
     let text = format!("{:>10}.{:03} {arrow} {what:<10} {place:<24} {bytes:>5}  {means}", ps / 1000, ps % 1000);
-    text.trim_end().into()
+    // The file may have come from anywhere, and this goes to a terminal.
+    text.trim_end().chars().filter(|c| !c.is_control()).collect()
 }

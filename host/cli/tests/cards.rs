@@ -89,6 +89,12 @@ fn cards_are_found_and_named_by_order_and_by_serial_number() {
     assert_eq!(two.is(&format!("serial:{SERIAL}")), two.with_serial(true));
     assert_eq!(two.is("serial:0"), two.with_serial(false));
 
+    for name in ["#2", "serial:0x5eed"] {
+        let checked = two.run(&["doctor", name]);
+        assert!(checked.status.success() && String::from_utf8_lossy(&checked.stdout).contains("needs nothing"), "{checked:?}");
+    }
+    assert_eq!(two.run(&["doctor", "#3"]).status.code(), Some(1));
+
     two.is_not("#3", 3, "there are 2 cards");
     two.is_not("#0", 2, "#1 for the first");
     two.is_not("#one", 2, "#1 for the first");

@@ -87,17 +87,35 @@ impl UserDriver {
             interrupts: Mutex::new(Interrupts { enabled: 0, told: vec![0; interrupts] }),
             window: Mutex::new(()),
         };
+        let driver = UserDriver { shared: Arc::new(shared) };
+        let shared = &driver.shared;
+        if shared.is_left_running()? {
+            driver.reset()?;
+        }
         // Events from before are nobody's.
         for index in 0..interrupts {
             let count = shared.interrupt_count(index)?;
             lock(&shared.interrupts).told[index] = count;
         }
         shared.tell();
-        Ok(UserDriver { shared: Arc::new(shared) })
+        Ok(driver)
     }
 }
 
 impl Shared {
+    /// Whether a channel runs, before this program has opened any: somebody died with it, and nothing has reset the card. Its ring would be where this
+    /// program's memory is going to be.
+    fn is_left_running(&self) -> Result<bool> {
+        for channel in 0..self.card.info.channels.len() {
+            let offset = self.card.channel_page(channel, contract::PAGE_CHANNEL_PRIVILEGED) + contract::CHANNEL_STATUS_OFFSET;
+            let status = self.bus.read32(DEVICE, offset).map_err(Error::bus(format!("{}: looking at its channels", self.bus.name())))?;
+            if status & contract::CHANNEL_STATUS_RUNNING_MASK != 0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Log what was opened.
     fn tell(&self) {
         if log::log_enabled!(log::Level::Info) {

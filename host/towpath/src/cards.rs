@@ -84,11 +84,28 @@ pub(crate) fn open_first(options: &OpenOptions) -> Result<Arc<dyn Driver>> {
 
 /// Open `#NUMBER`: the card at that place of the order.
 pub(crate) fn open_by_order(name: &str, number: &str, options: &OpenOptions) -> Result<Arc<dyn Driver>> {
+    open::open_named(&by_order(name, number)?, options)
+}
+
+/// What `#NUMBER` and `serial:NUMBER` stand for, without opening a card to look; other names stand for themselves.
+pub(crate) fn stands_for(name: &str) -> Result<String> {
+    if let Some(number) = name.strip_prefix('#') {
+        return by_order(name, number);
+    }
+    let Some((SERIAL, number)) = name.split_once(':') else { return Ok(name.into()) };
+    let wanted = open::number(number).map_err(|why| Error::Invalid(format!("device \"{name}\": {why}")))?;
+    match cards()?.into_iter().find(|card| card.serial == Some(wanted)) {
+        Some(card) => Ok(card.name),
+        None => Err(no_device(name, "a card in this machine tells its serial number only when it is opened: give its address")),
+    }
+}
+
+fn by_order(name: &str, number: &str) -> Result<String> {
     let cards = cards()?;
     let order = number.parse::<u32>().ok().filter(|order| *order > 0);
     let order = order.ok_or_else(|| Error::Invalid(format!("device \"{name}\": write #1 for the first card, #2 for the second")))?;
     match cards.iter().find(|card| card.order == Some(order)) {
-        Some(card) => open::open_named(&card.name, options),
+        Some(card) => Ok(card.name.clone()),
         None => Err(no_device(name, &format!("there are {} cards", cards.len()))),
     }
 }

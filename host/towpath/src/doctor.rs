@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What has to be in order before a device can be opened, checked one by one: of the simulator, of the machine, of its cards.
 
+use crate::cards;
 use towpath_vfio::{checks, Address, Finding, Function, Ids, Level, System};
 
 /// Which devices the checks are about.
@@ -13,7 +14,10 @@ enum Wanted {
 /// Check what the device of that name needs: `sim:CORE` (the simulator's tools), `vfio:0000:65:00.0` or a bare address (that card); the
 /// empty name stands for the simulator and every card there is. Changes nothing. Each finding says what was seen, and what mends it.
 pub fn doctor(name: &str) -> Vec<Finding> {
-    examine(name, &System::here(), Ids::from_environment(), simulator)
+    match cards::stands_for(name) {
+        Ok(name) => examine(&name, &System::here(), Ids::from_environment(), simulator),
+        Err(why) => vec![Finding::problem(name, "name", why.to_string(), "towpath list")],
+    }
 }
 
 fn wanted(name: &str) -> Result<Wanted, Finding> {

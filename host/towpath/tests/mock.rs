@@ -67,6 +67,18 @@ fn discovery_tells_what_the_card_is() {
 }
 
 #[test]
+fn what_a_dead_program_left_running_is_stopped_before_anything_is_mapped() {
+    let (bus, device) = open(Settings::default());
+    let running = |bus: &MockBus| (0..device.info().channels.len()).filter(|channel| bus.is_enabled(*channel)).count();
+    let name = device.info().channels.iter().find(|channel| channel.direction == towpath::Direction::C2h).unwrap().name.clone();
+    std::mem::forget(device.receiver(&name).unwrap());
+    assert_eq!(running(&bus), 1);
+    let next = UserDriver::open(bus.clone()).unwrap();
+    assert_eq!(running(&bus), 0, "another channel than the one that is opened next would write into its memory");
+    drop(next);
+}
+
+#[test]
 fn other_cards_are_refused() {
     let refuse = |settings| UserDriver::open(Arc::new(MockBus::new(settings))).err().map(|e| e.to_string()).unwrap();
     let text = refuse(Settings { version: (9, 3), ..Settings::default() });

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -71,7 +72,11 @@ pub struct VfioBus {
     memory: Mutex<Memory>,
     iommu: Iommu,
     opened: Instant,
+    polls: AtomicU32,
 }
+
+/// Looks at memory between two at whether the system wants the card back.
+const POLLS: u32 = 1 << 16;
 
 impl VfioBus {
     /// Open the card at an address, whose identification must be among `ids`, and let it answer and ask. `name` is what messages call it.
@@ -124,6 +129,7 @@ impl VfioBus {
             memory: Mutex::new(Memory { space, mapped: BTreeMap::new() }),
             iommu,
             opened: Instant::now(),
+            polls: AtomicU32::new(0),
         };
         bus.command = bus.read_command()?;
         bus.write_command(bus.command | COMMAND_MEMORY_AND_MASTER)?;
@@ -300,13 +306,16 @@ impl Bus for VfioBus {
             Access::Write => kernel::VFIO_DMA_MAP_FLAG_WRITE,
             Access::ReadWrite => kernel::VFIO_DMA_MAP_FLAG_READ | kernel::VFIO_DMA_MAP_FLAG_WRITE,
         };
-        if access == Access::Read {
-            sys::own_pages(first, length);
-        }
-        // Not under the lock: to pin a large piece takes a while.
         // SAFETY: by this function's contract the memory stays valid until it is unmapped; the rest of its first and last page belongs to
         // the program, too, and the card is told of no address there.
-        if let Err(source) = unsafe { sys::map_dma(&self.container, flags, first, place, length) } {
+        let map = |flags| unsafe { sys::map_dma(&self.container, flags, first, place, length) };
+        // Not under the lock: to pin a large piece takes a while. What could not be made the program's own becomes it by being pinned for
+        // writing, and if that is refused it is memory that nobody writes.
+        let mut mapped = Err(std::io::ErrorKind::PermissionDenied.into());
+        if access == Access::Read && !sys::own_pages(first, length) {
+            mapped = map(flags | kernel::VFIO_DMA_MAP_FLAG_WRITE);
+        }
+        if let Err(source) = mapped.or_else(|_| map(flags)) {
             lock(&self.memory).space.give_back(place, length);
             return Err(VfioError::MapDma { bytes: length, mappings: self.iommu.mappings, source }.of(&self.name));
         }
@@ -375,6 +384,10 @@ impl Bus for VfioBus {
 
     fn poll(&self) -> Result<()> {
         std::hint::spin_loop();
+        // Seldom, for it is a system call: whether the card is still there.
+        if self.polls.fetch_add(1, Ordering::Relaxed) % POLLS == POLLS - 1 {
+            self.check()?;
+        }
         Ok(())
     }
 

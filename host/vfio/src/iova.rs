@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Addresses by which the card reaches memory (IOVA): which the IOMMU can translate, which are taken, and the next that is free.
 //!
-//! An address that was given back is the last to be given out again, so that a late access of the card finds nothing there. Large pieces
+//! An address that was given back rests until 4 GiB of others were given out, so that a late access of the card finds nothing there. It does not rest
+//! longer, because the IOMMU's tables stay for every address that was ever used (Linux frees few of them before the end). Large pieces
 //! keep their place within a large page, so that the IOMMU may translate them in large pages, too.
 
 use std::collections::BTreeMap;
@@ -12,6 +13,8 @@ const LOWEST: u64 = 1 << 20;
 /// Nor here: the ends of ranges are to be numbers, too.
 const HIGHEST: u64 = 1 << 63;
 const LARGE_PAGE: u64 = 2 << 20;
+/// Behind so many bytes the next address is looked for from the beginning.
+const LAP: u64 = 4 << 30;
 
 /// The free addresses.
 pub struct Space {
@@ -51,6 +54,9 @@ impl Space {
             let start = first + (memory.wrapping_sub(first) & (step - 1));
             start.checked_add(bytes).filter(|end| *end <= last).map(|_| start)
         };
+        if self.next > LOWEST + LAP {
+            self.next = LOWEST;
+        }
         let behind = self.free.range(..self.next).next_back().and_then(|(_, last)| fit(self.next, *last));
         let start = behind
             .or_else(|| self.free.range(self.next..).find_map(|(first, last)| fit(*first, *last)))
@@ -111,6 +117,18 @@ mod tests {
         }
         assert_eq!(space.free.iter().collect::<Vec<_>>(), [(&M, &(M + 4 * PAGE))]);
         assert_eq!(space.take(0, 4 * PAGE), Some(M));
+    }
+
+    #[test]
+    fn an_address_rests_and_is_then_used_again() {
+        let mut space = Space::new(&[0..u64::MAX], &[], PAGE);
+        let mut next = || {
+            let start = space.take(0, M).unwrap();
+            space.give_back(start, M);
+            start
+        };
+        let first = next();
+        assert_eq!((1..).find(|_| next() == first), Some(LAP / M + 1));
     }
 
     #[test]

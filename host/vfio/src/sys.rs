@@ -115,10 +115,10 @@ pub fn device_file(group: &impl AsFd, address: &str) -> io::Result<File> {
 
 /// Make the pages that the program itself sees the ones that are pinned next: kernels before 6.2 pin for reading whatever page stands there, the
 /// shared page of zeroes, or one shared with a child, and a later write of the program goes to another page that the card never sees. Changes no
-/// byte. Memory that cannot be written needs it not, and stays as it is.
-pub fn own_pages(memory: u64, bytes: u64) {
+/// byte. False: it was not done, because the memory cannot be written, or the kernel is older than 5.14.
+pub fn own_pages(memory: u64, bytes: u64) -> bool {
     // SAFETY: contents stay as they are, and addresses that are not ours are an error.
-    unsafe { libc::madvise(memory as *mut libc::c_void, bytes as usize, libc::MADV_POPULATE_WRITE) };
+    unsafe { libc::madvise(memory as *mut libc::c_void, bytes as usize, libc::MADV_POPULATE_WRITE) == 0 }
 }
 
 /// Let the card reach whole pages of our memory at `address`.

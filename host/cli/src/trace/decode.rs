@@ -3,7 +3,7 @@
 //!
 //! What came before the record, or is not the contract's, is shown as it is: nothing here fails.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{json, Map, Value};
 use towpath_contract as contract;
@@ -33,14 +33,14 @@ struct Channel {
 pub struct Decoder {
     /// The page of discovery, as far as it was read.
     discovery: Vec<u8>,
-    channels: HashMap<usize, Channel>,
+    channels: BTreeMap<usize, Channel>,
     /// Reads of the card under way: where from.
     reads: HashMap<u64, (u64, u64)>,
 }
 
 impl Default for Decoder {
     fn default() -> Self {
-        Decoder { discovery: vec![0; contract::PAGE_BYTES_MIN], channels: HashMap::new(), reads: HashMap::new() }
+        Decoder { discovery: vec![0; contract::PAGE_BYTES_MIN], channels: BTreeMap::new(), reads: HashMap::new() }
     }
 }
 
@@ -138,6 +138,11 @@ impl Decoder {
                     contract::CHANNEL_MODERATION_OFFSET => "moderation",
                     _ => "register",
                 };
+                let base = channel.ring_base;
+                if what.starts_with("ring base") {
+                    // Another program's ring was there before.
+                    self.channels.retain(|other, channel| *other == index || channel.ring_base != base);
+                }
                 seen(Kind::Register, Some(index), format!("{what} = {}", value(data)))
             }
             _ => seen(Kind::Register, Some(index), format!("{} = {}", place(bar, offset, self.shift()), value(data))),
@@ -165,9 +170,11 @@ impl Decoder {
     /// What a channel is called: by discovery, or its number.
     pub fn name(&self, channel: usize) -> String {
         let word = |offset: u64| usize::from(u16::from_le_bytes([self.discovery[offset as usize], self.discovery[offset as usize + 1]]));
-        let entry = word(contract::DISCOVERY_ENTRY_OFFSET_OFFSET) + channel * word(contract::DISCOVERY_ENTRY_BYTES_OFFSET);
-        let at = entry + contract::CHANNEL_ENTRY_NAME_OFFSET as usize;
-        let name = self.discovery.get(at..at + contract::NAME_BYTES).unwrap_or_default();
+        let entry = channel
+            .saturating_mul(word(contract::DISCOVERY_ENTRY_BYTES_OFFSET))
+            .saturating_add(word(contract::DISCOVERY_ENTRY_OFFSET_OFFSET));
+        let at = entry.saturating_add(contract::CHANNEL_ENTRY_NAME_OFFSET as usize);
+        let name = self.discovery.get(at..at.saturating_add(contract::NAME_BYTES)).unwrap_or_default();
         let name: String = name.iter().take_while(|byte| **byte != 0).map(|byte| char::from(*byte)).collect();
         if name.is_empty() {
             format!("channel {channel}")
