@@ -355,7 +355,10 @@ async def msix(dut):
                     owed[lines[k]] = True
             await b.step(b.rng.randrange(20))
         await b.until(lambda: not b.fires and not any(b.irqs))
-        await b.step(150 + 4 * b.vectors)  # the scan of pending vectors goes round
+        # The scan of pending vectors goes round; it passes by those that find a message waiting, so none waits long now.
+        slow, b.posted_ready = b.posted_ready, lambda: True
+        await b.step(150 + 4 * b.vectors)
+        b.posted_ready = slow
         after, bits = table.counts(), await table.pending()
         for v in range(b.vectors):
             quiet = off or table.masked[v]
