@@ -154,11 +154,10 @@ def table(rows: list[dict]) -> str:
         ram = f"{row['ramb36_equivalent']:g}"
         lines.append(f"| {row['configuration']} | {row['lut']:,} | {row['ff']:,} | {ram} | {row['lut_levels']} |")
     pairs = {row["h2c"]: row for row in rows if row["width"] == 128 and row["h2c"] == row["c2h"]}
-    names = {2: "the second pair at 128 bit", 4: "the third and fourth, each"}
-    for fewer, more in ((1, 2), (2, 4)):
+    for fewer, more, name in ((1, 2, "the second pair at 128 bit"), (2, 4, "the third and fourth, each")):
         if fewer in pairs and more in pairs:
             each = {key: (pairs[more][key] - pairs[fewer][key]) / (more - fewer) for key in ("lut", "ff", "ramb36_equivalent")}
-            lines.append(f"| {names[more]} | {each['lut']:,.0f} | {each['ff']:,.0f} | {each['ramb36_equivalent']:g} | |")
+            lines.append(f"| {name} | {each['lut']:,.0f} | {each['ff']:,.0f} | {each['ramb36_equivalent']:g} | |")
     return "\n".join(lines)
 
 

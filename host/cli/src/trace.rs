@@ -6,6 +6,7 @@ mod decode;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Write};
 
+use clap::ValueEnum;
 use serde_json::{Map, Value};
 
 use crate::args::{Cli, Trace};
@@ -14,7 +15,7 @@ use crate::output;
 use decode::Decoder;
 
 /// What a packet is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
     /// A descriptor, with the write that commits it
     Descriptor,
@@ -30,20 +31,6 @@ pub enum Kind {
     Register,
     /// What is moved: the card's reads and writes of memory, and the answers
     Data,
-}
-
-impl Kind {
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Descriptor => "descriptor",
-            Kind::Completion => "completion",
-            Kind::Interrupt => "interrupt",
-            Kind::Doorbell => "doorbell",
-            Kind::Inline => "inline",
-            Kind::Register => "register",
-            Kind::Data => "data",
-        }
-    }
 }
 
 pub fn trace(cli: &Cli, what: &Trace) -> Result {
@@ -94,7 +81,7 @@ pub fn trace(cli: &Cli, what: &Trace) -> Result {
 
 /// The packet as it stands in the file, and what it means.
 fn object(mut packet: Map<String, Value>, seen: decode::Seen, channel: Option<String>) -> String {
-    packet.insert("kind".into(), seen.kind.name().into());
+    packet.insert("kind".into(), seen.kind.to_possible_value().map(|kind| kind.get_name().to_string()).into());
     if let Some(channel) = channel {
         packet.insert("channel".into(), channel.into());
     }

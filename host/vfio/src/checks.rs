@@ -94,6 +94,10 @@ fn modules(system: &System) -> Finding {
         return Finding::problem(MACHINE, "modules", seen, format!("sudo modprobe -a {}", missing.join(" ")));
     }
     let container = system.dev.join("vfio/vfio");
+    if !container.exists() {
+        let seen = "/dev/vfio/vfio is not there, though the modules are loaded";
+        return Finding::problem(MACHINE, "modules", seen, "sudo udevadm trigger && sudo udevadm settle");
+    }
     if !(system.may_open)(&container) {
         let seen = "this user may not open /dev/vfio/vfio, which is meant for everybody";
         return Finding::problem(MACHINE, "modules", seen, "sudo chmod 0666 /dev/vfio/vfio");
@@ -245,7 +249,8 @@ fn group(system: &System, function: &Function) -> Vec<Finding> {
     let folder = system.sys.join(format!("kernel/iommu_groups/{number}"));
     if text(&folder.join("name")).is_some_and(|name| name == "vfio-noiommu") {
         let seen = "the card was given to vfio-pci without an IOMMU (noiommu), which cannot give it memory";
-        return vec![Finding::problem(function.address, "group", seen, boot_with("intel_iommu=on"))];
+        let remedy = iommu(system).remedy.unwrap_or_else(|| bind(function));
+        return vec![Finding::problem(function.address, "group", seen, remedy)];
     }
     let others: Vec<Function> = names(&folder.join("devices"))
         .filter_map(|name| name.parse().ok())

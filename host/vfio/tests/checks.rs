@@ -202,6 +202,9 @@ fn files_that_this_user_may_not_open_are_named() {
     let machine = Machine { may_open: |path| path.ends_with("7"), ..Machine::new() };
     machine.finds("modules", Level::Problem, "may not open /dev/vfio/vfio", "sudo chmod 0666 /dev/vfio/vfio");
     let machine = Machine::new();
+    machine.remove("dev/vfio/vfio");
+    machine.finds("modules", Level::Problem, "/dev/vfio/vfio is not there", "udevadm trigger");
+    let machine = Machine::new();
     machine.remove("dev/vfio/7");
     machine.finds("file", Level::Problem, "/dev/vfio/7 is not there", "udevadm trigger");
 }
@@ -309,7 +312,18 @@ fn the_whole_group_must_be_free() {
 fn a_card_without_a_group_or_without_an_iommu_behind_it_is_refused() {
     let machine = Machine::new();
     machine.write("sys/kernel/iommu_groups/7/name", "vfio-noiommu\n");
-    machine.finds("group", Level::Problem, "without an IOMMU", "intel_iommu=on");
+    machine.remove("sys/class/iommu/dmar0");
+    machine.write("proc/cmdline", "BOOT_IMAGE=/vmlinuz\n");
+    for (processor, remedy) in [("GenuineIntel", "intel_iommu=on"), ("AuthenticAMD", "firmware-setup")] {
+        machine.write("proc/cpuinfo", format!("vendor_id\t: {processor}\n"));
+        let findings = machine.findings();
+        let group = findings.iter().find(|finding| finding.check == "group" && finding.level == Level::Problem);
+        let named = |finding: &Finding| {
+            finding.seen.contains("without an IOMMU") && finding.remedy.as_ref().is_some_and(|text| text.contains(remedy))
+        };
+        assert!(group.is_some_and(named), "{processor}: {findings:#?}");
+    }
+    let machine = Machine::new();
     machine.function(CARD, "0x1234:0x7470", "0x120000", Some("vfio-pci"), None);
     machine.finds("group", Level::Problem, "in no IOMMU group", "dmesg");
 }

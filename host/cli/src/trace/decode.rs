@@ -119,6 +119,7 @@ impl Decoder {
                 seen(Kind::Inline, Some(index), format!("slot {slot}, from byte {}", at % contract::INLINE_SLOT_BYTES as u64))
             }
             (contract::PAGE_CHANNEL_PRIVILEGED, at) => {
+                let ring = channel.ring_base;
                 let what = match at {
                     contract::CHANNEL_CONTROL_OFFSET => "control",
                     contract::CHANNEL_RESET_OFFSET => "reset",
@@ -139,7 +140,7 @@ impl Decoder {
                     _ => "register",
                 };
                 let base = channel.ring_base;
-                if what.starts_with("ring base") {
+                if base != ring {
                     // Another program's ring was there before.
                     self.channels.retain(|other, channel| *other == index || channel.ring_base != base);
                 }
