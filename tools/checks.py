@@ -354,7 +354,7 @@ def channels_see_no_tlp(tree: Tree) -> list[str]:
 @check("quiet-library", "the library returns errors and logs through the facade: it never prints, exits or aborts")
 def library_never_prints_or_exits(tree: Tree) -> list[str]:
     word = re.compile(r"\b(e?print(ln)?!|dbg!|process::(exit|abort)|todo!|unimplemented!)")
-    parts = ("bus", "c", "contract", "driver", "towpath", "sim", "cores", "vfio", "vfio-user")
+    parts = ("bus", "c", "contract", "driver", "front", "towpath", "sim", "cores", "vfio", "vfio-user", "vhost-user")
     files = tree.like(*(f"host/{part}/src/*.rs" for part in parts))
     found = []
     for name in files:

@@ -63,7 +63,8 @@ pub enum Verb {
     Reset(Reset),
     /// Build a core, then run a program with TOWPATH_DEVICE set to its simulation
     Run(Run),
-    /// Simulate a card for other programs, which open it as `vfio-user:SOCKET`, one after the other; ends with an interrupt (Ctrl-C)
+    /// Simulate a card for other programs, which open it as `vfio-user:SOCKET`, or for a guest's kernel, one after the other; ends with an interrupt
+    /// (Ctrl-C)
     Sim(Sim),
     /// Show what a simulated card's link carried: descriptors, completions, interrupts and every other packet, with their times
     Trace(Trace),
@@ -306,14 +307,25 @@ pub struct Sim {
     /// The core: a folder with a towpath.toml, or the name of one that ships with Towpath
     #[arg(value_name = "FOLDER_OR_NAME")]
     pub core: String,
-    /// Where to listen: a UNIX socket, which is made, and taken away at the end
-    #[arg(short, long, value_name = "PATH")]
-    pub socket: PathBuf,
+    #[command(flatten)]
+    pub place: Place,
     #[command(flatten)]
     pub records: Records,
     /// A setting of the simulated device, such as latency=1000 (repeat as needed)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub settings: Vec<(String, String)>,
+}
+
+/// Where a simulated card is, and for whom.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct Place {
+    /// Where to listen for programs: a UNIX socket, which is made, and taken away at the end
+    #[arg(short, long, value_name = "PATH")]
+    pub socket: Option<PathBuf>,
+    /// Where to listen for a kernel that runs as a program, which finds the card on its PCI bus: User-Mode Linux, with virtio_uml.device=PATH:ID
+    #[arg(long, value_name = "PATH")]
+    pub vhost_user: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

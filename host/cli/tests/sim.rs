@@ -6,7 +6,8 @@
 mod common;
 
 use common::{done, pattern, towpath, Card};
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 #[test]
@@ -27,6 +28,30 @@ fn programs_use_the_card_one_after_the_other() {
     let gone = done(&["-d", &format!("vfio-user:{}", socket.display()), "info"], b"");
     assert_eq!(gone.status.code(), Some(3));
     assert!(String::from_utf8_lossy(&gone.stderr).contains("towpath sim CORE --socket"), "{gone:?}");
+}
+
+/// What a kernel makes of the socket is tested where there is one; here, that there is a socket, and that it is given for one of both.
+#[test]
+fn a_kernel_gets_a_socket_of_its_own() {
+    let socket = std::env::temp_dir().join(format!("towpath-kernel-{}.sock", std::process::id()));
+    let path = socket.to_str().unwrap();
+    let mut process = towpath(&["sim", "loopback", "--vhost-user", path]).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, format!("vhost-user:{path}\n"), "it says when it is ready");
+    let mut guest = UnixStream::connect(&socket).unwrap();
+    guest.write_all(&[1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]).unwrap(); // which features there are
+    let mut answer = [0; 20];
+    guest.read_exact(&mut answer).unwrap();
+    assert_eq!(answer[..12], [1, 0, 0, 0, 5, 0, 0, 0, 8, 0, 0, 0]);
+    let taken = done(&["sim", "loopback", "--vhost-user", path], b"");
+    assert_eq!(taken.status.code(), Some(7), "{taken:?}");
+    assert_eq!(unsafe { libc::kill(process.id() as i32, libc::SIGTERM) }, 0);
+    assert_eq!(process.wait().unwrap().code(), Some(0));
+    assert!(!socket.exists(), "the socket is taken away");
+    for wrong in [&["sim", "loopback"][..], &["sim", "loopback", "--socket", path, "--vhost-user", path]] {
+        assert_eq!(done(wrong, b"").status.code(), Some(2), "{wrong:?}");
+    }
 }
 
 #[test]

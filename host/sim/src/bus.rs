@@ -8,12 +8,14 @@ use std::time::{Duration, Instant};
 
 use towpath_bus::{Access, Bus, BusError, Result, Wake, WireStatistics};
 use towpath_contract as contract;
+use towpath_front::{HostMemory, Interrupt};
 
 use crate::capture::Carried;
 use crate::device::{self, Device, Statistics, Vector};
 use crate::error::SimError;
 use crate::faults::{Fault, Injection};
-use crate::memory::{enables, HostMemory};
+use crate::memory::enables;
+use crate::messages::Messages;
 use crate::model::{Info, PrintSink};
 use crate::packets::PacketLog;
 use crate::root_complex::INTERRUPT_WINDOW;
@@ -181,10 +183,39 @@ impl SimBus {
         })
     }
 
-    /// No interrupts any more.
+    /// No interrupts any more, and the table is the simulator's.
     pub(crate) fn disable_vectors(&self) -> Result<()> {
         self.set_events(Vec::new())?;
-        self.with(|device| device.input.config.msix_enable = 0)
+        self.with(|device| device.messages = None)?;
+        self.set_msix(false, false)
+    }
+
+    /// No interrupts any more, and from now on the table is the program's: where interrupts go, [`SimBus::expect_messages`] says.
+    pub(crate) fn leave_table(&self) -> Result<()> {
+        self.disable_vectors()?;
+        self.with(|device| device.messages = Some(Messages::default()))
+    }
+
+    /// Writes of the card to these addresses are interrupts from now on, if the table is the program's.
+    pub(crate) fn expect_messages(&self, addresses: Vec<u64>) -> Result<()> {
+        self.with(|device| {
+            if let Some(messages) = &mut device.messages {
+                messages.addresses = addresses;
+            }
+        })
+    }
+
+    /// The next interrupt that has come, if the table is the program's.
+    pub(crate) fn message(&self) -> Result<Option<Interrupt>> {
+        self.with(|device| device.messages.as_mut().and_then(Messages::take))
+    }
+
+    /// The enable bit and the function mask of the MSI-X capability.
+    pub(crate) fn set_msix(&self, enabled: bool, masked: bool) -> Result<()> {
+        self.with(|device| {
+            let config = &mut device.input.config;
+            (config.msix_enable, config.msix_mask) = (enabled.into(), masked.into());
+        })
     }
 
     /// Let time pass for some edges. Returns for how many edges nothing has moved on any link.
@@ -442,7 +473,7 @@ impl Bus for SimBus {
         }
         // The table must stand before the capability's enable bit, which does not travel with the writes.
         self.read32(contract::BAR_DEVICE, contract::DISCOVERY_MAGIC_OFFSET)?;
-        self.with(|device| device.input.config.msix_enable = 1)?;
+        self.with(|device| (device.messages, device.input.config.msix_enable) = (None, 1))?;
         Ok(count)
     }
 

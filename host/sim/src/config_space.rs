@@ -101,6 +101,12 @@ impl ConfigSpace {
         self.bytes.clone_from(&self.reset);
     }
 
+    /// The enable bit of MSI-X, and the mask of all its vectors.
+    pub fn msix(&self) -> (bool, bool) {
+        let control = self.bytes[MSIX_CONTROL + 1];
+        (control & 0x80 != 0, control & 0x40 != 0)
+    }
+
     /// May the card send requests?
     pub fn is_bus_master(&self) -> bool {
         let on = self.bytes[POWER_STATE] & 3 == 0;
@@ -149,12 +155,15 @@ mod tests {
         assert!(!space.is_bus_master(), "it sleeps");
         assert!(!space.write(POWER_STATE, &[0]));
         assert!(space.is_bus_master());
+        assert_eq!(space.msix(), (true, true));
+        assert!(!space.write(MSIX_CONTROL, &[0, 0x80]));
+        assert_eq!(space.msix(), (true, false));
         let identification = [0, 8, 0x2c].map(|at| word(&space, at));
         assert_eq!(identification, [0x7470_1234, 0x1200_0001, 0x0001_1234]);
         assert_eq!(word(&space, 0x100), 0, "no extended capabilities");
         space.reset();
         assert!(!space.is_bus_master());
-        assert_eq!(word(&space, BARS), 0xc);
+        assert_eq!((space.msix(), word(&space, BARS)), ((false, false), 0xc));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::capture::Capture;
 use crate::clock::Clock;
 use crate::faults::Fault;
 use crate::link::{CompletionRoom, Head, Packet, Pool, Receive, Transmit, Wire};
+use crate::messages::Messages;
 use crate::model::{Input, Model, Output};
 use crate::packets::PacketLog;
 use crate::random::Random;
@@ -140,6 +141,8 @@ pub struct Device {
     pool: Pool,
     /// Its vectors.
     pub vectors: Vec<Vector>,
+    /// Its interrupts, if the table is the program's and not ours.
+    pub messages: Option<Messages>,
     reads: [Option<HostRead>; HOST_READS],
     /// Write-combining buffers that no fence has emptied yet.
     pub combining: Vec<(u8, u32, Vec<u8>)>,
@@ -198,6 +201,7 @@ impl Device {
             port: RootPort::new(settings, Random::new(random.next())),
             pool: Pool::default(),
             vectors: Vec::new(),
+            messages: None,
             reads: [None; HOST_READS],
             combining: Vec::new(),
             forwards: Vec::new(),
@@ -496,7 +500,9 @@ impl Device {
         self.statistics.to_host += packet.wire_bytes();
         if let Some(log) = &mut self.packets {
             match packet.head {
-                Head::Write { addr, .. } if INTERRUPT_WINDOW.contains(&addr) => log.interrupt(now, packet.payload[0]),
+                Head::Write { addr, .. } if self.messages.is_none() && INTERRUPT_WINDOW.contains(&addr) => {
+                    log.interrupt(now, packet.payload[0])
+                }
                 _ => log.packet(&packet),
             }
         }
@@ -504,8 +510,8 @@ impl Device {
             Head::Write { addr, dwords, first_be, last_be, .. } => {
                 self.statistics.card_writes += 1;
                 self.statistics.card_write_payload += bytes;
-                if INTERRUPT_WINDOW.contains(&addr) {
-                    self.fire(packet.payload[0] as usize, now);
+                if self.take_message(addr, first_be, &packet.payload, now) {
+                    // an interrupt, and no write to memory
                 } else if let Some((target, bar, offset)) = locate(addr) {
                     let head = Head::Posted { bar, offset, dwords, first_be, last_be, requester: self.input.config.requester };
                     let packet = Packet { head, payload: packet.payload, time: now + self.peer };
@@ -640,6 +646,21 @@ impl Device {
         }
     }
 
+    /// A write of the card, if it is an interrupt: by its address. Memory of a program that has the table comes first.
+    fn take_message(&mut self, address: u64, first_be: u8, payload: &[u32], now: u64) -> bool {
+        let Some(messages) = &mut self.messages else {
+            let ours = INTERRUPT_WINDOW.contains(&address);
+            if ours {
+                self.fire(payload[0] as usize, now);
+            }
+            return ours;
+        };
+        let interrupt = messages.recognise(address, first_be, payload).filter(|_| !self.port.memory.permits(address, 4, true));
+        let taken = interrupt.is_some_and(|interrupt| messages.came(interrupt));
+        self.statistics.interrupts += u64::from(taken);
+        taken
+    }
+
     fn fire(&mut self, vector: usize, now: u64) {
         self.statistics.interrupts += 1;
         let (delivered, signal) = (now + self.delivery, now + self.delivery + self.wake);
@@ -747,6 +768,9 @@ impl Device {
     pub fn forget_interrupts(&mut self) {
         for vector in &mut self.vectors {
             (vector.delivered, vector.signal) = (None, None);
+        }
+        if let Some(messages) = &mut self.messages {
+            messages.forget();
         }
     }
 }

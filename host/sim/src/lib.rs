@@ -25,6 +25,7 @@ mod faults;
 mod limit;
 mod link;
 mod memory;
+mod messages;
 mod model;
 mod packets;
 mod random;

@@ -6,6 +6,7 @@
 //! is refused instead of landing in somebody else's buffer.
 
 use towpath_bus::Access;
+use towpath_front::HostMemory;
 
 #[cfg(target_endian = "big")]
 compile_error!("the simulated card's memory is little-endian, and so must the machine be");
@@ -21,16 +22,6 @@ struct Region {
 
 // Safety: the pointers are used under the world's lock only, and whoever mapped them promised that they stay valid (`Bus::map`).
 unsafe impl Send for Region {}
-
-/// Memory that somebody else keeps, at addresses of their choice: that of a program in another process.
-pub trait HostMemory: Send {
-    /// Whether the card may read (or write) all of these bytes, as far as that is known beforehand.
-    fn permits(&self, address: u64, bytes: u64, write: bool) -> bool;
-    /// Read; false: refused.
-    fn read(&self, address: u64, into: &mut [u8]) -> bool;
-    /// Write, all of it before anything that the card writes later; false: refused.
-    fn write(&self, address: u64, from: &[u8]) -> bool;
-}
 
 /// The regions mapped for one card, in ascending order of address.
 pub struct Memory {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A simulated card for programs in other processes: [`SimBus`] behind the vfio-user server.
+//! A simulated card for programs in other processes: [`SimBus`] behind a server, whatever protocol it speaks.
+//!
+//! Interrupts: a program that keeps the MSI-X table to itself gets them as events, and the simulator has the card's own table. One that writes the card's
+//! table gets them as the messages that the card sends, by the enable bit and the mask that it sets in configuration space.
 //!
 //! Time: the server's thread moves it, message by message (an access takes as long as in process), and in between for as long as anything moves on
 //! the link and for some time after, because a user core may be at work that nobody sees. Then it goes on slowly, so that nothing is lost for
@@ -13,11 +16,11 @@ use std::time::Duration;
 
 use towpath_bus::{Bus, BusError};
 use towpath_contract as contract;
-use towpath_vfio_user::{Device, Dma, Errno, Pace, Region, REGION_BAR0, REGION_CONFIG};
+use towpath_front::{Device, Errno, HostMemory, Interrupt, Pace, Region, REGION_BAR0, REGION_CONFIG};
 
 use crate::bus::SimBus;
 use crate::config_space::{self, ConfigSpace, Facts};
-use crate::memory::HostMemory;
+use crate::messages::Table;
 
 /// Edges between two looks at the messages.
 const TURN: u32 = 64;
@@ -30,33 +33,23 @@ const READ: usize = 4096;
 /// How long a reset waits for a link that is down, in microseconds of simulated time.
 const LINK_WAIT: u32 = 100_000;
 
-impl HostMemory for Dma {
-    fn permits(&self, address: u64, bytes: u64, write: bool) -> bool {
-        usize::try_from(bytes).is_ok_and(|bytes| Dma::permits(self, address, bytes, write))
-    }
-
-    fn read(&self, address: u64, into: &mut [u8]) -> bool {
-        Dma::read(self, address, into).is_ok()
-    }
-
-    fn write(&self, address: u64, from: &[u8]) -> bool {
-        Dma::write(self, address, from).is_ok()
-    }
-}
-
 /// A simulated card as the server's device.
 pub struct ServedCard {
     bus: Arc<SimBus>,
     config: ConfigSpace,
+    /// Where in BAR 0 the MSI-X table is.
+    table_at: u64,
     /// How many vectors the client has set up.
     enabled: u16,
+    /// What the client has written into the MSI-X table, if that is the client's.
+    table: Option<Table>,
     /// The reason why the card stopped was told.
     told: bool,
 }
 
 impl ServedCard {
-    /// A card that is nobody's but the server's, whose clients' memory `dma` is.
-    pub fn new(bus: Arc<SimBus>, dma: Dma) -> Result<ServedCard, BusError> {
+    /// A card that is nobody's but the server's, whose clients' memory that is.
+    pub fn new(bus: Arc<SimBus>, memory: impl HostMemory + 'static) -> Result<ServedCard, BusError> {
         let page_shift = bus.read32(contract::BAR_DEVICE, contract::DISCOVERY_PAGE_SHIFT_OFFSET & !3)?
             >> (8 * (contract::DISCOVERY_PAGE_SHIFT_OFFSET & 3))
             & 0x1f;
@@ -69,9 +62,9 @@ impl ServedCard {
             table: [page + contract::MSIX_VECTOR_OFFSET as u32, page + contract::MSIX_PENDING_OFFSET as u32],
             link: (settings.generation, settings.lanes),
         };
-        bus.set_host_memory(Some(Box::new(dma)))?;
+        bus.set_host_memory(Some(Box::new(memory)))?;
         bus.set_bus_master(false)?;
-        Ok(ServedCard { bus, config: ConfigSpace::new(&facts), enabled: 0, told: false })
+        Ok(ServedCard { bus, config: ConfigSpace::new(&facts), table_at: facts.table[0].into(), enabled: 0, table: None, told: false })
     }
 
     /// The card's serial number.
@@ -118,6 +111,42 @@ impl ServedCard {
         }
     }
 
+    /// A write to BAR 0, which may change where interrupts go. Those that the card sent before it goes to another address still count: a read pushes them.
+    fn write_device(&mut self, offset: u64, from: &[u8]) -> Result<(), BusError> {
+        let Some(table) = &mut self.table else { return self.write_bar(contract::BAR_DEVICE, offset, from) };
+        let before = table.addresses();
+        table.write(offset, from);
+        let after = table.addresses();
+        if before == after {
+            return self.write_bar(contract::BAR_DEVICE, offset, from);
+        }
+        self.bus.expect_messages([before, after.clone()].concat())?;
+        self.write_bar(contract::BAR_DEVICE, offset, from)?;
+        self.push()?;
+        self.bus.expect_messages(after)
+    }
+
+    /// All writes on their way to the card arrive, and all that it sent before.
+    fn push(&self) -> Result<(), BusError> {
+        self.bus.read32(contract::BAR_DEVICE, contract::DISCOVERY_MAGIC_OFFSET).map(drop)
+    }
+
+    /// What configuration space says of requests and interrupts, from now on.
+    fn configure(&mut self) -> Result<(), BusError> {
+        if self.table.is_some() {
+            let (enabled, masked) = self.config.msix();
+            // A write to configuration space does not pass the stores before it, to the table. Over a link that is down there are none.
+            let _ = self.push();
+            self.bus.set_msix(enabled, masked)?;
+        }
+        self.bus.set_bus_master(self.config.is_bus_master())
+    }
+
+    /// On a bus, configuration space lies behind the link, as all of the card. A client that keeps the table to itself has its kernel's copy.
+    fn is_reachable(&self) -> bool {
+        self.table.is_none() || self.bus.link_is_up().unwrap_or(false)
+    }
+
     fn reset_card(&mut self) -> Result<(), BusError> {
         self.config.reset();
         for _ in 0..LINK_WAIT {
@@ -128,6 +157,10 @@ impl ServedCard {
         }
         self.bus.set_bus_master(false)?;
         self.bus.reset()?;
+        if self.table.is_some() {
+            // What stands in the table but the masks outlives a reset; see gateware/control/tp_pages.sv.
+            self.bus.set_msix(false, false)?;
+        }
         if self.enabled > 0 {
             self.bus.enable_vectors(self.enabled)?;
         }
@@ -150,6 +183,9 @@ impl Device for ServedCard {
 
     fn read(&mut self, region: u32, offset: u64, into: &mut [u8]) -> Result<(), Errno> {
         if region == REGION_CONFIG {
+            if !self.is_reachable() {
+                return Err(Errno(libc::ENODEV));
+            }
             self.config.read(offset as usize, into);
             return Ok(());
         }
@@ -161,10 +197,15 @@ impl Device for ServedCard {
 
     fn write(&mut self, region: u32, offset: u64, from: &[u8]) -> Result<(), Errno> {
         let done = if region == REGION_CONFIG {
+            if !self.is_reachable() {
+                return Err(Errno(libc::ENODEV));
+            }
             match self.config.write(offset as usize, from) {
                 true => self.reset_card(),
-                false => self.bus.set_bus_master(self.config.is_bus_master()),
+                false => self.configure(),
             }
+        } else if region == REGION_BAR0 + u32::from(contract::BAR_DEVICE) {
+            self.write_device(offset, from)
         } else {
             self.write_bar(region as u8, offset, from)
         };
@@ -173,11 +214,23 @@ impl Device for ServedCard {
 
     fn set_events(&mut self, events: Vec<Option<OwnedFd>>) -> Result<(), Errno> {
         self.enabled = events.len() as u16;
+        self.table = None;
         let done = match self.enabled {
             0 => self.bus.disable_vectors(),
             count => self.bus.enable_vectors(count).and_then(|_| self.bus.set_events(events)),
         };
         done.map_err(|error| self.errno(error))
+    }
+
+    fn leave_table(&mut self) -> Result<(), Errno> {
+        let vectors = self.bus.leave_table().and_then(|()| self.bus.vectors());
+        let vectors = vectors.map_err(|error| self.errno(error))?;
+        (self.enabled, self.table) = (0, Some(Table::new(self.table_at, vectors)));
+        Ok(())
+    }
+
+    fn interrupt(&mut self) -> Option<Interrupt> {
+        self.bus.message().ok().flatten()
     }
 
     fn reset(&mut self) -> Result<(), Errno> {

@@ -47,7 +47,7 @@ pub use towpath_driver::{
     ChannelInfo, ChannelOptions, ChannelStatistics, Completion, DeviceInfo, Direction, Error, LinkCounters, Message, MessageStart, Notify,
     Result, Status, Ticket, WireStatistics,
 };
+/// Ends [`CardServer::serve`].
+pub use towpath_front::Stop;
 /// What [`doctor`] found.
 pub use towpath_vfio::{Finding, Level};
-/// Ends [`CardServer::serve`].
-pub use towpath_vfio_user::Stop;

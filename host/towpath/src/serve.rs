@@ -2,45 +2,84 @@
 //! A simulated card for other programs: what `towpath sim` runs, and what tests use.
 
 use crate::{open, served, Error, OpenOptions, Result};
+use std::io;
 use std::path::Path;
-use towpath_sim::ServedCard;
-use towpath_vfio_user::{Server, Stop};
+use towpath_front::{HostMemory, Stop};
+use towpath_sim::{ServedCard, SimBus};
+use towpath_vfio_user::Server;
+use towpath_vhost_user::Server as GuestServer;
 
-/// A simulated card behind a socket, by the vfio-user protocol. Programs open it as `vfio-user:PATH`, one at a time; each finds a card that
-/// was reset. While it is there, [`crate::list_devices`] tells of it to every program of this user.
+/// A simulated card behind a socket, for programs or for a guest's kernel. One at a time; each finds a card that was reset.
 pub struct CardServer {
     /// Dropped first, so that nobody is sent to a card that has gone.
     _word: Option<served::Word>,
-    server: Server,
+    front: Front,
     card: ServedCard,
 }
 
+/// The protocol that is spoken.
+enum Front {
+    Programs(Server),
+    Guests(GuestServer),
+}
+
 impl CardServer {
-    /// Build the card and listen at `path`. `device` is the name by which [`crate::Device::open`] would open it here: `sim:CORE` or `sim:FOLDER`, with
+    /// Build the card and listen at `path` by the vfio-user protocol: programs open it as `vfio-user:PATH`. While it is there, [`crate::list_devices`] tells
+    /// of it to every program of this user. `device` is the name by which [`crate::Device::open`] would open it here: `sim:CORE` or `sim:FOLDER`, with
     /// settings if wanted. Clients are served once [`CardServer::serve`] runs.
     pub fn bind(device: &str, path: &Path, options: &OpenOptions) -> Result<CardServer> {
-        let Some(("sim", rest)) = device.split_once(':') else {
-            return Err(Error::UnknownScheme { name: device.into(), schemes: vec!["sim:CORE".into(), "sim:FOLDER".into()] });
-        };
-        let bus = open::simulated(device, rest, options)?;
-        let listening = format!("listening at {}", path.display());
-        let server = Server::bind(path)
-            .map_err(|why| Error::bus(listening.as_str())(towpath_bus::BusError::System("the socket cannot be made".into(), why)))?;
-        let card = ServedCard::new(bus, server.dma()).map_err(Error::bus(listening.as_str()))?;
-        let serial = card.serial().map_err(Error::bus(listening.as_str()))?;
+        let bus = simulated(device, options)?;
+        let server = Server::bind(path).map_err(no_socket(path))?;
+        let card = card(bus, server.dma(), path)?;
+        let serial = card.serial().map_err(Error::bus(listening(path).as_str()))?;
         let word =
             served::announce(path, device, serial).inspect_err(|why| log::warn!("others cannot find the card without its name: {why}"));
-        Ok(CardServer { _word: word.ok(), server, card })
+        Ok(CardServer { _word: word.ok(), front: Front::Programs(server), card })
+    }
+
+    /// The same by the vhost-user protocol with the messages of virtio-pcidev: the card is on the PCI bus of a kernel that runs as a program, User-Mode
+    /// Linux with `virtio_uml.device=PATH:ID`.
+    pub fn bind_vhost_user(device: &str, path: &Path, options: &OpenOptions) -> Result<CardServer> {
+        let bus = simulated(device, options)?;
+        let server = GuestServer::bind(path).map_err(no_socket(path))?;
+        let card = card(bus, server.memory(), path)?;
+        Ok(CardServer { _word: None, front: Front::Guests(server), card })
     }
 
     /// What ends [`CardServer::serve`], from any thread.
     pub fn stop(&self) -> Stop {
-        self.server.stop()
+        match &self.front {
+            Front::Programs(server) => server.stop(),
+            Front::Guests(server) => server.stop(),
+        }
     }
 
-    /// Serve programs, one after the other, until stopped. The error: the card has stopped, or cannot be reset.
+    /// Serve clients, one after the other, until stopped. The error: the card has stopped, or cannot be reset.
     pub fn serve(mut self) -> Result<()> {
-        let CardServer { server, card, .. } = &mut self;
-        server.serve(card).map_err(|why| Error::bus("serving the card")(towpath_bus::BusError::Stopped(why.to_string())))
+        let CardServer { front, card, .. } = &mut self;
+        let served = match front {
+            Front::Programs(server) => server.serve(card),
+            Front::Guests(server) => server.serve(card),
+        };
+        served.map_err(|why| Error::bus("serving the card")(towpath_bus::BusError::Stopped(why.to_string())))
     }
+}
+
+fn simulated(device: &str, options: &OpenOptions) -> Result<std::sync::Arc<SimBus>> {
+    match device.split_once(':') {
+        Some(("sim", rest)) => open::simulated(device, rest, options),
+        _ => Err(Error::UnknownScheme { name: device.into(), schemes: vec!["sim:CORE".into(), "sim:FOLDER".into()] }),
+    }
+}
+
+fn card(bus: std::sync::Arc<SimBus>, memory: impl HostMemory + 'static, path: &Path) -> Result<ServedCard> {
+    ServedCard::new(bus, memory).map_err(Error::bus(listening(path).as_str()))
+}
+
+fn no_socket(path: &Path) -> impl FnOnce(io::Error) -> Error + '_ {
+    move |why| Error::bus(listening(path).as_str())(towpath_bus::BusError::System("the socket cannot be made".into(), why))
+}
+
+fn listening(path: &Path) -> String {
+    format!("listening at {}", path.display())
 }

@@ -14,13 +14,13 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use towpath_bus::{event, Access, Bus, BusError, Result, Wake};
+use towpath_front::{sys, REGION_CONFIG};
 
 use crate::message::{
     self, parse_four_words, Capabilities, Command, DmaAccess, Header, Refusal, RegionInfo, Request, Trigger, DEVICE_PCI, FLAG_NO_REPLY,
     VERSION,
 };
-use crate::server::{IRQ_MSIX, REGION_CONFIG};
-use crate::sys;
+use crate::server::IRQ_MSIX;
 use crate::wire::{self, Inbox, Message};
 
 /// A server that does not answer for so long is taken for dead.

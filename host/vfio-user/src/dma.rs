@@ -13,8 +13,10 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
+use towpath_front::sys::{self, Mapped};
+use towpath_front::HostMemory;
+
 use crate::message::{Capabilities, Command, DmaAccess, Header, Refusal, MAX_DATA};
-use crate::sys::{self, Mapped};
 use crate::wire::{self, Inbox, Message};
 
 /// Mapped regions, at most: as many as VFIO has for real cards.
@@ -279,5 +281,19 @@ impl Dma {
     /// How many mappings there are; for tests.
     pub fn mappings(&self) -> usize {
         self.regions().len()
+    }
+}
+
+impl HostMemory for Dma {
+    fn permits(&self, address: u64, bytes: u64, write: bool) -> bool {
+        usize::try_from(bytes).is_ok_and(|bytes| Dma::permits(self, address, bytes, write))
+    }
+
+    fn read(&self, address: u64, into: &mut [u8]) -> bool {
+        Dma::read(self, address, into).is_ok()
+    }
+
+    fn write(&self, address: u64, from: &[u8]) -> bool {
+        Dma::write(self, address, from).is_ok()
     }
 }

@@ -19,12 +19,11 @@
 
 mod client;
 mod dma;
-mod door;
 pub mod message;
 mod server;
-mod sys;
 mod wire;
 
 pub use client::Client;
 pub use dma::{Dma, Refused};
-pub use server::{Device, Errno, Mapping, Pace, Region, Server, Stop, IRQ_MSIX, REGIONS, REGION_BAR0, REGION_CONFIG};
+pub use server::{Server, IRQ_MSIX};
+pub use towpath_front::{Device, Errno, HostMemory, Mapping, Pace, Region, Stop, REGIONS, REGION_BAR0, REGION_CONFIG};

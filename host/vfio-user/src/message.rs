@@ -14,7 +14,7 @@ pub const VERSION: (u16, u16) = (0, 1);
 /// Bytes of data in one message, at most: what we offer, and what we take.
 pub const MAX_DATA: usize = 1 << 20;
 /// Descriptors in one message, at most: what we offer, and what we take.
-pub const MAX_DESCRIPTORS: usize = 16;
+pub const MAX_DESCRIPTORS: usize = towpath_front::sys::MAX_DESCRIPTORS;
 /// A message of ours or to us is no longer than this.
 pub const MAX_MESSAGE: usize = HEADER_BYTES + 32 + MAX_DATA;
 /// Bytes of a version's capabilities, at most.

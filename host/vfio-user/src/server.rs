@@ -8,109 +8,23 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
-use std::time::Duration;
 
 use towpath_bus::event;
+use towpath_front::{sys, Device, Door, Errno, Pace, Region, Stop, REGIONS};
 
 use crate::dma::{Dma, Link};
-use crate::door::{Door, Handle};
 use crate::message::{
     self, access, four_words, Capabilities, Refusal, RegionInfo, Request, Trigger, DEVICE_PCI, DEVICE_RESET, IRQ_EVENTFD, IRQ_NORESIZE,
     REGION_MMAP, REGION_READ, REGION_WRITE, VERSION,
 };
-use crate::sys;
-use crate::wire::Message;
+use crate::wire::{self, Message};
 
-/// Regions of a PCI device: six BARs, the expansion ROM, configuration space, VGA.
-pub const REGIONS: u32 = 9;
-/// The first BAR's region.
-pub const REGION_BAR0: u32 = 0;
-/// The configuration space's region.
-pub const REGION_CONFIG: u32 = 7;
 /// Kinds of interrupts of a PCI device: by pin, MSI, MSI-X, error, request.
 const IRQS: u32 = 5;
 /// Interrupts by MSI-X.
 pub const IRQ_MSIX: u32 = 2;
 /// More vectors than MSI-X has.
 const VECTORS: u32 = 2048;
-
-/// An error's number, as in errno(3): what the client is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Errno(pub i32);
-
-impl Errno {
-    fn of(self, what: impl Into<String>) -> Refusal {
-        Refusal::new(self.0, what)
-    }
-}
-
-/// Parts of a region that a client may map.
-#[derive(Debug)]
-pub struct Mapping {
-    /// The file that they are in.
-    pub file: OwnedFd,
-    /// Where the region begins in it.
-    pub offset: u64,
-    /// The parts; none: the whole region.
-    pub areas: Vec<Range<u64>>,
-}
-
-/// A region of a device.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Region {
-    /// Its size in bytes; 0: it is not there.
-    pub bytes: u64,
-    /// It can be read.
-    pub readable: bool,
-    /// It can be written.
-    pub writable: bool,
-}
-
-/// When a device wants to run again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
-    /// At once; messages are looked at in between.
-    Now,
-    /// After so long, or after a message.
-    Later(Duration),
-    /// Only a message can change anything.
-    Idle,
-}
-
-/// A model of a PCI device. All calls come from the thread that is in [`Server::serve`]; the server has checked that what is asked for lies
-/// within what the device says of itself.
-pub trait Device {
-    /// A region, by its number (less than [`REGIONS`]).
-    fn region(&self, index: u32) -> Region;
-    /// What of a region can be mapped. Writes to it come in no order with the messages', and overwrite each other: not for a doorbell that must
-    /// see each of them.
-    fn mapping(&self, _index: u32) -> Option<Mapping> {
-        None
-    }
-    /// How many MSI-X vectors it has.
-    fn vectors(&self) -> u32;
-    /// Read a part of a region.
-    fn read(&mut self, region: u32, offset: u64, into: &mut [u8]) -> Result<(), Errno>;
-    /// Write a part of a region.
-    fn write(&mut self, region: u32, offset: u64, from: &[u8]) -> Result<(), Errno>;
-    /// What the vectors signal from now on, all of them: none at all when MSI-X is off.
-    fn set_events(&mut self, events: Vec<Option<OwnedFd>>) -> Result<(), Errno>;
-    /// A function-level reset. The events stay.
-    fn reset(&mut self) -> Result<(), Errno>;
-    /// Do a little of what is going on inside.
-    fn run(&mut self) -> Pace;
-}
-
-/// Ends [`Server::serve`], from any thread.
-#[derive(Clone)]
-pub struct Stop(Handle);
-
-impl Stop {
-    /// Show the client out and let nobody in any more.
-    pub fn stop(&self) {
-        self.0.close();
-    }
-}
 
 /// A socket with a device behind it.
 pub struct Server {
@@ -142,7 +56,7 @@ impl Server {
     /// Listen at a path, which must be free, or left over from a server that has died. Clients may connect from now on, and are served once
     /// [`Server::serve`] runs.
     pub fn bind(path: &Path) -> io::Result<Server> {
-        Ok(Server { door: Door::open(path)?, dma: Dma::default() })
+        Ok(Server { door: Door::open(path, wire::refuse)?, dma: Dma::default() })
     }
 
     /// The client's memory, for the device: the same for all clients, and empty between them.
@@ -152,31 +66,19 @@ impl Server {
 
     /// What ends [`Server::serve`].
     pub fn stop(&self) -> Stop {
-        Stop(self.door.handle())
+        self.door.stop()
     }
 
     /// Serve clients, one after the other, until stopped. The error: the device could not be reset, and serves nobody any more.
     pub fn serve(&self, device: &mut dyn Device) -> io::Result<()> {
-        while let Some(stream) = self.door.next() {
-            let mut session = Session { negotiated: false, events: Vec::new() };
+        let converse = |device: &mut dyn Device, stream| {
             *self.dma.link() = Some(Link::new(stream));
-            log::info!("a client has come");
-            match self.converse(device, &mut session) {
-                Err(error) if has_left(&error) => log::info!("the client has left"),
-                Err(error) => log::warn!("the client was shown out: {error}"),
-                Ok(()) => (),
-            }
+            let end = self.converse(device, &mut Session { negotiated: false, events: Vec::new() });
             // Nobody answers for memory without a descriptor any more; the rest goes when the card has let go of it.
             *self.dma.link() = None;
-            let quiet = device.set_events(Vec::new()).and_then(|()| device.reset());
-            self.dma.unmap_all();
-            quiet.map_err(|Errno(number)| {
-                let why = io::Error::from_raw_os_error(number);
-                io::Error::new(why.kind(), format!("the card cannot be reset for the next client: {why}"))
-            })?;
-            self.door.free();
-        }
-        Ok(())
+            end
+        };
+        towpath_front::serve(&self.door, device, converse, || self.dma.unmap_all())
     }
 
     /// All that one client says; ends with the reason for its end.
@@ -271,32 +173,31 @@ impl Server {
                 inside(device, region, offset, u64::from(bytes), |region| region.readable)?;
                 let mut data = vec![0; bytes as usize];
                 let what = || format!("{bytes} bytes at {offset:#x} of region {region} cannot be read");
-                device.read(region, offset, &mut data).map_err(|errno| errno.of(what()))?;
+                device.read(region, offset, &mut data).map_err(|errno| refusal(errno, what()))?;
                 Ok(Reply { front: access(region, offset, bytes).to_vec(), data, file: None })
             }
             Request::RegionWrite { region, offset, data } => {
                 inside(device, region, offset, data.len() as u64, |region| region.writable)?;
                 let what = || format!("{} bytes at {offset:#x} of region {region} cannot be written", data.len());
-                device.write(region, offset, &data).map_err(|errno| errno.of(what()))?;
+                device.write(region, offset, &data).map_err(|errno| refusal(errno, what()))?;
                 Ok(Reply::of(access(region, offset, data.len() as u32).to_vec()))
             }
             Request::Reset => {
-                device.reset().map_err(|errno| errno.of("the card cannot be reset"))?;
+                device.reset().map_err(|errno| refusal(errno, "the card cannot be reset"))?;
                 Ok(Reply::default())
             }
         }
     }
 }
 
-/// Is this how it looks when a client leaves, or dies?
-fn has_left(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
+/// The client is told of an error of the device's.
+fn refusal(Errno(number): Errno, what: impl Into<String>) -> Refusal {
+    Refusal::new(number, what)
 }
 
 fn inside(device: &dyn Device, index: u32, offset: u64, bytes: u64, allowed: impl Fn(&Region) -> bool) -> Result<(), Refusal> {
     let region = if index < REGIONS { device.region(index) } else { Region::default() };
-    let fits = bytes > 0 && offset.checked_add(bytes).is_some_and(|end| end <= region.bytes);
-    if fits && allowed(&region) {
+    if region.holds(offset, bytes) && allowed(&region) {
         return Ok(());
     }
     Err(Refusal::new(libc::EINVAL, format!("{bytes} bytes at {offset:#x} of region {index}, which has {} bytes", region.bytes)))
@@ -371,5 +272,5 @@ fn tell(device: &mut dyn Device, events: &[Option<OwnedFd>]) -> Result<(), Refus
     let same = |event: &Option<OwnedFd>| event.as_ref().map(OwnedFd::try_clone).transpose();
     let events: io::Result<Vec<_>> = events.iter().map(same).collect();
     let events = events.map_err(|error| Refusal::new(error.raw_os_error().unwrap_or(libc::EMFILE), "no descriptors are left"))?;
-    device.set_events(events).map_err(|errno| errno.of("interrupts cannot be set up"))
+    device.set_events(events).map_err(|errno| refusal(errno, "interrupts cannot be set up"))
 }

@@ -5,12 +5,13 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::time::Duration;
 
 use towpath_bus::event;
 
-use crate::message::MAX_DESCRIPTORS;
+/// Descriptors in one message, at most.
+pub const MAX_DESCRIPTORS: usize = 16;
 
 /// Room for the descriptors of one message, with what the kernel puts around them, and aligned for it.
 #[repr(align(8))]
@@ -77,6 +78,8 @@ pub fn receive(stream: &UnixStream, into: &mut [u8], block: bool, descriptors: &
     Ok((bytes, message.msg_flags & libc::MSG_CTRUNC != 0))
 }
 
+pub use event::wait_readable;
+
 /// Has the other end of a stream gone?
 pub fn hung_up(stream: &UnixStream) -> bool {
     let found = event::poll(stream.as_fd(), libc::POLLRDHUP, Some(Duration::ZERO)).unwrap_or(libc::POLLERR);
@@ -126,6 +129,22 @@ impl Mapped {
         // SAFETY: inside of the mapping, which the assertion says again.
         unsafe { land(self.start.add(offset), from) };
     }
+
+    /// A word, at a multiple of 2, that others write at this moment; what they wrote before it is seen by who reads after it.
+    pub fn load16(&self, offset: usize) -> u16 {
+        u16::from_le(self.word(offset).load(Ordering::Acquire))
+    }
+
+    /// Write such a word, after all that was written before.
+    pub fn store16(&self, offset: usize, value: u16) {
+        self.word(offset).store(value.to_le(), Ordering::Release);
+    }
+
+    fn word(&self, offset: usize) -> &AtomicU16 {
+        assert!(offset % 2 == 0 && offset.checked_add(2).is_some_and(|end| end <= self.bytes));
+        // SAFETY: inside of the mapping and aligned, which the assertion says; the mapping begins with a page.
+        unsafe { &*self.start.add(offset).cast::<AtomicU16>() }
+    }
 }
 
 impl Drop for Mapped {
@@ -161,19 +180,38 @@ pub fn fixed_length(file: &OwnedFd) -> Option<u64> {
     if seals < 0 || seals & libc::F_SEAL_SHRINK == 0 {
         return None;
     }
-    // SAFETY: all zeros is a value of this type, which the call overwrites.
-    let mut found: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: `found` is valid for the call to write.
-    let done = unsafe { libc::fstat(file.as_raw_fd(), &raw mut found) };
-    (done == 0).then_some(found.st_size as u64)
+    file_length(file)
+}
+
+/// How long a file is now. None: it is not a file with bytes at places, but a pipe, say.
+pub fn file_length(file: &OwnedFd) -> Option<u64> {
+    about(file).filter(|found| found.st_mode & libc::S_IFMT == libc::S_IFREG).map(|found| found.st_size as u64)
 }
 
 /// Is it a file with bytes at places, as no pipe or socket is?
 pub fn is_file(file: &OwnedFd) -> bool {
+    file_length(file).is_some()
+}
+
+/// Is it a pipe or a socket?
+pub fn is_stream(file: &OwnedFd) -> bool {
+    about(file).is_some_and(|found| [libc::S_IFIFO, libc::S_IFSOCK].contains(&(found.st_mode & libc::S_IFMT)))
+}
+
+fn about(file: &OwnedFd) -> Option<libc::stat> {
     // SAFETY: all zeros is a value of this type, which the call overwrites.
     let mut found: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: `found` is valid for the call to write.
-    unsafe { libc::fstat(file.as_raw_fd(), &raw mut found) == 0 && found.st_mode & libc::S_IFMT == libc::S_IFREG }
+    let done = unsafe { libc::fstat(file.as_raw_fd(), &raw mut found) };
+    (done == 0).then_some(found)
+}
+
+/// Reads and writes return at once from now on.
+pub fn set_nonblocking(file: &OwnedFd) -> io::Result<()> {
+    // SAFETY: a system call without pointers.
+    let flags = checked(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) } as isize)?;
+    // SAFETY: as above.
+    checked(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, flags as i32 | libc::O_NONBLOCK) } as isize).map(drop)
 }
 
 /// Wake whoever waits in `accept`, with an error, now and later.

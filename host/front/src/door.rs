@@ -4,7 +4,7 @@
 //!
 //! A thread of its own answers, so that nobody waits for the card to be told that it is taken.
 
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -12,11 +12,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::message::{Header, HEADER_BYTES};
-use crate::{sys, wire};
+use crate::sys;
 
-/// How long one who is refused may take to say hello.
-const MANNERS: Duration = Duration::from_millis(500);
+/// How long to wait when nobody can be let in.
+const PAUSE: Duration = Duration::from_millis(500);
 
 #[derive(Default)]
 struct State {
@@ -43,7 +42,7 @@ impl Shared {
     }
 
     /// Let somebody in, or refuse them. False: the door is closed.
-    fn admit(&self, stream: UnixStream) -> bool {
+    fn admit(&self, stream: UnixStream, refuse: fn(&UnixStream)) -> bool {
         let mut state = self.state();
         loop {
             if state.closed {
@@ -54,6 +53,7 @@ impl Shared {
                 Some(inside) if sys::hung_up(inside) => state = self.wait(state),
                 Some(_) => {
                     drop(state);
+                    log::warn!("a second client was refused: the card serves one at a time");
                     refuse(&stream);
                     return true;
                 }
@@ -68,20 +68,7 @@ impl Shared {
     }
 }
 
-/// Answer the first message, whatever it is, with "device or resource busy".
-fn refuse(mut stream: &UnixStream) {
-    log::warn!("a second client was refused: the card serves one at a time");
-    let mut head = [0; HEADER_BYTES];
-    let heard = stream.set_read_timeout(Some(MANNERS)).and_then(|()| stream.set_write_timeout(Some(MANNERS)));
-    if heard.and_then(|()| stream.read_exact(&mut head)).is_ok() {
-        // What is left unread would reach the peer as an error, perhaps before our answer.
-        let _ = stream.set_nonblocking(true).and_then(|()| stream.read(&mut [0; 4096]));
-        if let Ok(header) = Header::parse(&head) {
-            let _ = wire::send(stream, header.refusal(libc::EBUSY), &[], &[], &[]);
-        }
-    }
-}
-
+/// A socket at a path, and who may come in.
 pub struct Door {
     listener: Arc<UnixListener>,
     path: PathBuf,
@@ -90,8 +77,8 @@ pub struct Door {
 }
 
 impl Door {
-    /// Listen at a path. A socket that a server left there when it died is taken away; one with a server behind it is not.
-    pub fn open(path: &Path) -> io::Result<Door> {
+    /// Listen at a path, and tell those who come at the wrong time by `refuse`, which must not take long. A socket that a server left there when it died is taken away; one with a server behind it is not.
+    pub fn open(path: &Path, refuse: fn(&UnixStream)) -> io::Result<Door> {
         let listener = match UnixListener::bind(path) {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => match UnixStream::connect(path) {
                 // So does anything that is no socket.
@@ -109,14 +96,14 @@ impl Door {
             std::thread::Builder::new().name("towpath-door".into()).spawn(move || loop {
                 match listener.accept() {
                     Ok((stream, _)) => {
-                        if !shared.admit(stream) {
+                        if !shared.admit(stream, refuse) {
                             return;
                         }
                     }
                     Err(_) if shared.state().closed => return,
                     Err(error) => {
                         log::warn!("a client cannot be let in: {error}");
-                        std::thread::sleep(MANNERS); // out of descriptors, as a rule
+                        std::thread::sleep(PAUSE); // out of descriptors, as a rule
                     }
                 }
             })?
@@ -145,14 +132,14 @@ impl Door {
     }
 
     /// What closes it from any thread.
-    pub fn handle(&self) -> Handle {
-        Handle { listener: self.listener.clone(), shared: self.shared.clone() }
+    pub fn stop(&self) -> Stop {
+        Stop { listener: self.listener.clone(), shared: self.shared.clone() }
     }
 }
 
 impl Drop for Door {
     fn drop(&mut self) {
-        self.handle().close();
+        self.stop().stop();
         if let Some(porter) = self.porter.take() {
             let _ = porter.join();
         }
@@ -160,15 +147,16 @@ impl Drop for Door {
     }
 }
 
+/// Ends the service behind a door, from any thread.
 #[derive(Clone)]
-pub struct Handle {
+pub struct Stop {
     listener: Arc<UnixListener>,
     shared: Arc<Shared>,
 }
 
-impl Handle {
+impl Stop {
     /// Let nobody in any more, and show out who is inside.
-    pub fn close(&self) {
+    pub fn stop(&self) {
         let mut state = self.shared.state();
         state.closed = true;
         if let Some(inside) = &state.inside {

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One client after the other.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+
+use crate::{Device, Door, Errno};
+
+/// Let clients in, one after the other, until the door is stopped. `converse` has all of a client's visit and ends with the reason for its end; after
+/// that the card is made quiet and reset, and when it has let go of the client's memory, `forget` takes that away. The error: the device could
+/// not be reset, and serves nobody any more.
+pub fn serve(
+    door: &Door,
+    device: &mut dyn Device,
+    mut converse: impl FnMut(&mut dyn Device, UnixStream) -> io::Result<()>,
+    mut forget: impl FnMut(),
+) -> io::Result<()> {
+    while let Some(stream) = door.next() {
+        log::info!("a client has come");
+        match converse(device, stream) {
+            Err(error) if has_left(&error) => log::info!("the client has left"),
+            Err(error) => log::warn!("the client was shown out: {error}"),
+            Ok(()) => (),
+        }
+        let quiet = device.set_events(Vec::new()).and_then(|()| device.reset());
+        forget();
+        quiet.map_err(|Errno(number)| {
+            let why = io::Error::from_raw_os_error(number);
+            io::Error::new(why.kind(), format!("the card cannot be reset for the next client: {why}"))
+        })?;
+        door.free();
+    }
+    Ok(())
+}
+
+/// Is this how it looks when a client leaves, or dies?
+fn has_left(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The channel back to the peer, a pipe or a socket. It is never waited for: a peer that waits for an answer of ours may not empty it. A call that finds no
+//! room is owed, and calls that are owed are one.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+
+use towpath_front::sys;
+
+use crate::message::{Header, Refusal, BACK_CALL};
+
+pub struct Back {
+    file: File,
+    /// What is left of the message that is on its way.
+    unsent: Vec<u8>,
+    /// The ring of which the peer is to be told.
+    owed: Option<u32>,
+}
+
+impl Back {
+    /// By a descriptor of the peer's.
+    pub fn new(descriptor: OwnedFd) -> Result<Back, Refusal> {
+        if !sys::is_stream(&descriptor) {
+            return Err(Refusal::invalid("the channel back is neither a pipe nor a socket"));
+        }
+        sys::set_nonblocking(&descriptor).map_err(|error| Refusal::new(error.raw_os_error().unwrap_or(libc::EIO), "the channel back"))?;
+        Ok(Back { file: descriptor.into(), unsent: Vec::new(), owed: None })
+    }
+
+    /// Tell the peer to look at a ring; there is one of which it is told.
+    pub fn call(&mut self, ring: u32) {
+        self.owed = Some(ring);
+    }
+
+    /// Write what is owed, as far as there is room. False: something is left.
+    pub fn flush(&mut self) -> io::Result<bool> {
+        loop {
+            if self.unsent.is_empty() {
+                let Some(ring) = self.owed.take() else { return Ok(true) };
+                self.unsent.extend(Header::request(BACK_CALL, 8).to_bytes());
+                self.unsent.extend(u64::from(ring).to_le_bytes());
+            }
+            match self.file.write(&self.unsent) {
+                Ok(0) => return Err(io::ErrorKind::BrokenPipe.into()),
+                Ok(count) => drop(self.unsent.drain(..count)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
