@@ -274,6 +274,9 @@ def shell_scripts(tree: Tree) -> list[str]:
 SOURCES = ("*.sv", "*.svh", "*.rdl", "*.rs", "*.py", "*.pyi", "*.c", "*.h", "*.cpp", "*.hpp", "*.sh", "*.vlt", "*.xdc", "*.sdc")
 
 
+KERNEL_MODULES = ("driver/", "tests/driver/plants/plant")
+
+
 @check("licence", "put 'SPDX-License-Identifier: Apache-2.0' into the first line (the second after #!), in the language's comment")
 def sources_name_their_licence(tree: Tree) -> list[str]:
     found = []
@@ -281,7 +284,7 @@ def sources_name_their_licence(tree: Tree) -> list[str]:
         text = tree.text(name)
         if not text.strip():
             continue  # an empty __init__.py or py.typed holds nothing to license
-        licences = r"GPL-2\.0(-only)? OR MIT" if name.startswith("driver/") else r"Apache-2\.0"
+        licences = r"GPL-2\.0(-only)? OR MIT" if name.startswith(KERNEL_MODULES) else r"Apache-2\.0"
         if not re.search(rf"SPDX-License-Identifier: {licences}\b", "\n".join(text.splitlines()[:2])):
             found.append(f"{name}: no SPDX-License-Identifier in its first two lines")
     return found

@@ -55,6 +55,7 @@ class Suite:
     budget: int  # seconds on 2 cores, from a warm cache of compiled runtime objects
     command: list[str]
     read: Callable[[str, Path], Result]
+    only_named: bool = False  # left out when no suite is named
 
     @property
     def limit(self) -> int:
@@ -104,12 +105,24 @@ def cargo_suite(name: str, about: str, budget: int, *arguments: str) -> Suite:
     return Suite(name, about, budget, ["cargo", "test", "--release", "--locked", "--no-fail-fast", *arguments], read_cargo)
 
 
+def driver_suite(name: str, about: str, budget: int, kernel: str, only_named: bool) -> Suite:
+    report = OUT / "reports" / f"{name}.xml"
+    command = [sys.executable, "tests/driver/run.py", f"--kernel={kernel}", f"--report={report}"]
+    return Suite(name, about, budget, command, read_junit, only_named)
+
+
 # A test on each core: for suites whose tests each compile or simulate with one thread.
 SPREAD = ("-n", "auto", "--maxprocesses=8")
 
 SUITES = [
     pytest_suite("contract", "generator, and golden traces replayed against the card", 180, "contract", *SPREAD),
-    pytest_suite("tools", "set-up, ./run test and ./run check themselves, each check with a planted fault", 90, "tools/tests"),
+    pytest_suite(
+        "tools",
+        "set-up, ./run test and ./run check themselves, each check with a planted fault",
+        90,
+        "tools/tests",
+        "tests/driver/test_rig.py",
+    ),
     pytest_suite("gateware", "modules of gateware/ on their own, under cocotb", 420, "gateware", *SPREAD),
     pytest_suite("cores", "the cores that ship, each under cocotb", 180, "cores", *SPREAD),
     cargo_suite(
@@ -135,6 +148,8 @@ SUITES = [
     pytest_suite("formal", "proofs of what gateware/ promises, and faults that must break them", 600, "tests/formal", *SPREAD),
     pytest_suite("cost", "instructions that the library spends on a transfer, counted by callgrind", 120, "-s", "tests/cost"),
     pytest_suite("vfio", "the library over a real kernel's VFIO, in virtual machines (QEMU, fetched on first use)", 240, "tests/vfio"),
+    driver_suite("driver", "the kernel driver on a real kernel, User-Mode Linux (built on first use)", 480, "plain", False),
+    driver_suite("driver-debug", "the same on a kernel with KASAN, lockdep, DMA-API debug and kmemleak", 480, "debug", True),
     pytest_suite("agree", "the core under a root complex written elsewhere (cocotbext-pcie)", 240, "tests/agree", *SPREAD),
 ]
 
@@ -230,10 +245,11 @@ def main(arguments: list[str]) -> int:
         parser.error(f"no suite {', '.join(unknown)}; there are: {', '.join(names)}")
     if options.times and options.suites:
         parser.error("--times needs all suites: leave the names out")
-    chosen = [suite for suite in SUITES if not options.suites or suite.name in options.suites]
+    chosen = [suite for suite in SUITES if suite.name in options.suites or not (options.suites or suite.only_named)]
     if options.list:
-        for suite in chosen:
-            print(f"{suite.name:10} {suite.budget:4} s  {suite.about}")
+        for suite in SUITES:
+            if not options.suites or suite in chosen:
+                print(f"{suite.name:12} {suite.budget:4} s  {suite.about}{' (only when named)' if suite.only_named else ''}")
         return 0
 
     # Ended from outside: end what is running, too.

@@ -20,70 +20,17 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+from packages import MIRROR, Apt, Missing, unpack  # noqa: E402
+
 CACHE = Path(os.environ.get("TOWPATH_CACHE", ROOT / ".towpath" / "cache")) / "machine"
-MIRROR = "http://deb.debian.org/debian"
-KEYS = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 KERNEL_PACKAGE = "linux-image-cloud-amd64"
-SUITES = ("trixie", "trixie-backports", "bookworm")
 MODULES = ("vfio-pci", "vfio_iommu_type1")
 # What the guest runs beside our program: the commands that administrators are told to type, without sudo.
 PROGRAMS = ("sh", "tee", "chown")
 
 
-class Missing(Exception):
-    """The machine cannot be had here; the text says why."""
-
-
 # --- QEMU and the kernel -------------------------------------------------------------------------------------------------------
-
-
-class Apt:
-    """Debian's package manager with lists and files of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
-            raise Missing("apt-get and dpkg-deb are not installed: name a QEMU in TOWPATH_QEMU and a kernel's folder in TOWPATH_KERNEL")
-        if not KEYS.exists():
-            raise Missing(f"{KEYS} is not there: apt-get install debian-archive-keyring")
-        self.folder = folder
-        for name in ("state/lists/partial", "cache/archives/partial"):
-            (folder / name).mkdir(parents=True, exist_ok=True)
-        (folder / "status").touch()
-        sources = folder / "sources.list"
-        sources.write_text("".join(f"deb [signed-by={KEYS}] {MIRROR} {suite} main\n" for suite in SUITES))
-        settings = {
-            "Dir::State": folder / "state",
-            "Dir::State::status": folder / "status",
-            "Dir::Cache": folder / "cache",
-            "Dir::Etc::sourcelist": sources,
-            "Dir::Etc::sourceparts": "/dev/null",
-            "Dir::Etc::preferencesparts": "/dev/null",
-            "APT::Architecture": "amd64",
-            "APT::Install-Recommends": "false",
-            "APT::Sandbox::User": "",
-            "Acquire::Languages": "none",
-            "Acquire::Retries": "2",
-        }
-        self.options = [f"-o{name}={value}" for name, value in settings.items()]
-
-    def __call__(self, program: str, *arguments: str) -> str:
-        command = [program, *self.options, *arguments]
-        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=900)
-        if done.returncode != 0:
-            said = (done.stderr or done.stdout).strip().splitlines()
-            raise Missing(f"{program} {arguments[0]} failed: {said[-1] if said else done.returncode}; is there a way to {MIRROR}?")
-        return done.stdout
-
-
-def unpack(packages: list[Path], into: Path) -> None:
-    """All of them, or nothing is there."""
-    half = into.with_name(into.name + ".half")
-    shutil.rmtree(half, ignore_errors=True)
-    half.mkdir(parents=True)
-    for package in packages:
-        subprocess.run(["dpkg-deb", "-x", package, half], check=True)
-    shutil.rmtree(into, ignore_errors=True)
-    half.rename(into)
 
 
 def fetch() -> None:
@@ -93,17 +40,18 @@ def fetch() -> None:
     print(f"fetching QEMU and a kernel from {MIRROR}, once", flush=True)
     folder = CACHE / "apt"
     shutil.rmtree(folder, ignore_errors=True)
-    apt = Apt(folder)
-    apt("apt-get", "update")
-    apt("apt-get", "install", "--download-only", "--yes", "--target-release=trixie-backports", "qemu-system-x86")
+    try:
+        apt = Apt(folder, "trixie", "trixie-backports", "bookworm")
+        qemu = apt.download_all("qemu-system-x86", "trixie-backports")
+    except Missing as why:
+        raise Missing(f"{why}; or name a QEMU in TOWPATH_QEMU and a kernel's folder in TOWPATH_KERNEL") from why
     # A package without files, whose version's one dependency is the kernel's own.
     versions = apt("apt-cache", "show", KERNEL_PACKAGE)
     found = re.search(r"^Depends: (linux-image-6\.1\.\S+)", versions, re.M)
     if found is None:
         raise Missing(f"{MIRROR} has no {KERNEL_PACKAGE} of 6.1 any more")
-    apt("apt-get", "download", found[1])
-    unpack(sorted(folder.glob("cache/archives/*.deb")), CACHE / "qemu")
-    unpack(list(folder.glob("linux-image-*.deb")), CACHE / "kernel")
+    unpack(qemu, CACHE / "qemu")
+    unpack(apt.download(found[1]), CACHE / "kernel")
     shutil.rmtree(folder)
 
 

@@ -144,6 +144,19 @@ def test_wrong_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert "no suite no-such-suite" in capsys.readouterr().err
 
 
+def test_suite_that_is_only_run_when_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(suites, "OUT", tmp_path)
+    (tmp_path / "reports").mkdir()
+    usual = suites.Suite("usual", "", 60, [], suites.read_junit)
+    monkeypatch.setattr(suites, "SUITES", [usual, suites.Suite("long", "", 60, [], suites.read_junit, only_named=True)])
+    ran: list[str] = []
+    monkeypatch.setattr(suites, "run_suite", lambda suite: ran.append(suite.name) or suites.Result(passed=1))
+    assert suites.main([]) == 0 and suites.main(["long"]) == 0
+    assert ran == ["usual", "long"]
+    assert suites.main(["--list"]) == 0
+    assert "(only when named)" in capsys.readouterr().out
+
+
 def test_times_go_between_the_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "testing.md"
     page.write_text("before\n<!-- times: written by ./run test --times -->\nold\n<!-- end of times -->\nafter\n")

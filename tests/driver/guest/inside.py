@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From inside a guest: its cards, modules and the kernel's log, and the way to ask the outside; ../conftest.py makes fixtures of it."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import re
+import time
+import tty
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+DEVICES = Path("/sys/bus/pci/devices")
+FINIT_MODULE, DELETE_MODULE = 313, 176
+LIBC = ctypes.CDLL(None, use_errno=True)
+# kmemleak calls nothing a leak that is younger.
+LEAK_SECONDS = 5.5
+
+
+def contract(name: str) -> int:
+    """A constant of the contract between host and card."""
+    found = re.search(rf"#define TP_{name} (0x[0-9a-f]+|\d+)", (ROOT / "contract/generated/towpath.h").read_text())
+    assert found is not None, f"the contract has no {name}"
+    return int(found[1], 0)
+
+
+def until(condition: Callable[[], bool], what: str, seconds: float = 20) -> None:
+    """Waits for something that happens soon."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"{what}: not within {seconds} s"
+        time.sleep(0.01)
+
+
+class Outside:
+    """Asks for what a guest cannot do; ../cards.py has the words."""
+
+    def __init__(self) -> None:
+        self.console = os.open("/dev/tty2", os.O_RDWR | os.O_NOCTTY)
+        tty.setraw(self.console)
+
+    def ask(self, line: str) -> None:
+        os.write(self.console, f"{line}\n".encode())
+        answer = b""
+        while not answer.endswith(b"\n"):
+            answer += os.read(self.console, 4096)
+        assert answer == b"ok\n", answer.decode(errors="replace")
+
+
+class Card:
+    """A card on the guest's bus."""
+
+    def __init__(self, number: int, outside: Outside) -> None:
+        self.number = number
+        self.outside = outside
+        self.pci = DEVICES / f"0000:00:{number:02x}.0"
+        self.socket = os.environ["TOWPATH_GUEST_CARDS"].split(":")[number]
+
+    @property
+    def name(self) -> str:
+        """As the driver calls it, "towpath0"."""
+        names = [path.name for path in self.pci.glob("*/towpath*") if re.fullmatch(r"towpath\d+", path.name)]
+        assert len(names) == 1, f"the driver has {len(names)} names for {self.pci.name}"
+        return names[0]
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The card's device files, by name."""
+        return {path.name: path for path in Path("/dev", self.name).iterdir()}
+
+    def attribute(self, path: str) -> str:
+        """What a file below the card's folder in sysfs says."""
+        return (self.pci / path).read_text().strip()
+
+    def counter(self, path: str) -> int:
+        return int(self.attribute(path), 0)
+
+    def config(self, at: int, size: int) -> int:
+        """A number in the configuration space."""
+        with (self.pci / "config").open("rb", buffering=0) as file:
+            return int.from_bytes(os.pread(file.fileno(), size, at), "little")
+
+    def write_config(self, at: int, size: int, value: int) -> None:
+        with (self.pci / "config").open("r+b", buffering=0) as file:
+            assert os.pwrite(file.fileno(), value.to_bytes(size, "little"), at) == size
+
+    def capability(self, number: int) -> int:
+        """Where a capability stands in the configuration space; 0 when there is none."""
+        at = self.config(0x34, 1)
+        while at and self.config(at, 1) != number:
+            at = self.config(at + 1, 1)
+        return at
+
+    def bars(self) -> dict[int, int]:
+        """Sizes of the BARs that there are."""
+        rows = [[int(word, 16) for word in line.split()] for line in (self.pci / "resource").read_text().splitlines()[:6]]
+        return {bar: end - start + 1 for bar, (start, end, flags) in enumerate(rows) if flags}
+
+    def kill(self) -> None:
+        """The card is pulled out; this returns when the kernel has seen it."""
+        self.outside.ask(f"kill {self.number}")
+        until(lambda: not self.pci.exists(), f"{self.pci.name} is gone")
+
+    def start(self) -> None:
+        """It is plugged in again, and this returns when it has been found."""
+        self.outside.ask(f"start {self.number}")
+        Path("/sys/module/virtio_uml/parameters/device").write_text(f"{self.socket}:64")
+        until(self.pci.exists, f"{self.pci.name} is there again")
+
+
+class Module:
+    """A kernel module, from a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.folder = Path("/sys/module") / path.stem.replace("-", "_")
+
+    @property
+    def loaded(self) -> bool:
+        return self.folder.exists()
+
+    def load(self, parameters: str = "") -> None:
+        with self.path.open("rb") as file:
+            self.done(LIBC.syscall(FINIT_MODULE, file.fileno(), parameters.encode(), 0))
+
+    def unload(self) -> None:
+        self.done(LIBC.syscall(DELETE_MODULE, self.folder.name.encode(), os.O_NONBLOCK))
+
+    def done(self, result: int) -> None:
+        if result != 0:
+            raise OSError(ctypes.get_errno(), f"{self.path.name}: {os.strerror(ctypes.get_errno())}")
+
+
+class KernelLog:
+    """What the kernel says from now on."""
+
+    def __init__(self) -> None:
+        self.device = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
+        os.lseek(self.device, 0, os.SEEK_END)
+
+    def read(self) -> str:
+        lines = []
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                lines.append(os.read(self.device, 8192).decode(errors="replace").split(";", 1)[-1].splitlines()[0])
+        return "\n".join(lines)
+
+
+def say(text: str) -> None:
+    """A line of ours in the kernel's log, between the kernel's."""
+    Path("/dev/kmsg").write_text(f"towpath: {text}\n")
+
+
+def look_for_leaks() -> None:
+    """Has the debug kernel look for memory that nobody knows of any more, and puts what it finds into its log."""
+    report = Path("/sys/kernel/debug/kmemleak")
+    if not report.exists():
+        return
+    time.sleep(LEAK_SECONDS)
+    report.write_text("scan")
+    for line in report.read_text().splitlines():
+        Path("/dev/kmsg").write_text(f"kmemleak: {line}\n")

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Faults on purpose: loading this module with fault=NAME commits one of those that the debug kernel is there to find. The tests beside it
+ * see that it finds them. For a kernel in a test's virtual machine, and no other.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/platform_device.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+static char *fault = "none";
+module_param(fault, charp, 0);
+MODULE_PARM_DESC(fault, "the fault to commit");
+
+static int warning(void) {
+    WARN(1, "a planted warning\n");
+    return 0;
+}
+
+static int use_after_free(void) {
+    char *memory = kmalloc(100, GFP_KERNEL);
+
+    if (!memory) return -ENOMEM;
+    kfree(memory);
+    WRITE_ONCE(memory[10], 1);
+    return 0;
+}
+
+static int leak(void) {
+    /* several: the address of one may happen to stand in a register or on a stack */
+    int i;
+
+    for (i = 0; i < 10; i++)
+        if (!kmalloc(1000, GFP_KERNEL)) return -ENOMEM;
+    return 0;
+}
+
+static int wrong_unmap(void) {
+    struct platform_device *device;
+    dma_addr_t address;
+    void *memory;
+
+    device = platform_device_register_simple("towpath-plant", PLATFORM_DEVID_NONE, NULL, 0);
+    if (IS_ERR(device)) return PTR_ERR(device);
+    memory = kzalloc(PAGE_SIZE, GFP_KERNEL);
+    if (memory && !dma_coerce_mask_and_coherent(&device->dev, DMA_BIT_MASK(64))) {
+        address = dma_map_single(&device->dev, memory, PAGE_SIZE, DMA_TO_DEVICE);
+        if (!dma_mapping_error(&device->dev, address)) dma_unmap_single(&device->dev, address, PAGE_SIZE / 2, DMA_TO_DEVICE);
+    }
+    kfree(memory);
+    platform_device_unregister(device);
+    return 0;
+}
+
+static DEFINE_MUTEX(first);
+static DEFINE_MUTEX(second);
+
+static int lock_order(void) {
+    mutex_lock(&first);
+    mutex_lock(&second);
+    mutex_unlock(&second);
+    mutex_unlock(&first);
+    mutex_lock(&second);
+    mutex_lock(&first);
+    mutex_unlock(&first);
+    mutex_unlock(&second);
+    return 0;
+}
+
+static const struct {
+    const char *name;
+    int (*commit)(void);
+} faults[] = {
+    {"warning", warning}, {"use-after-free", use_after_free}, {"leak", leak}, {"wrong-unmap", wrong_unmap}, {"lock-order", lock_order},
+};
+
+static int __init plant_init(void) {
+    size_t i;
+
+    for (i = 0; i < ARRAY_SIZE(faults); i++)
+        if (!strcmp(fault, faults[i].name)) return faults[i].commit();
+    return -EINVAL;
+}
+
+static void __exit plant_exit(void) {}
+
+module_init(plant_init);
+module_exit(plant_exit);
+MODULE_DESCRIPTION("Faults on purpose, for tests of the kernel that finds them");
+MODULE_LICENSE("Dual MIT/GPL");

@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`./run test driver` and `./run test driver-debug`: the kernel driver on a real kernel, with simulated cards.
+
+    python tests/driver/run.py [--kernel plain|debug] [--card COMMAND] [--report FILE] [ARGUMENT OF PYTEST...]
+
+Boots two guests after each other. In the first, the tests of guest/ run, and the kernel must not complain of anything, from its first line
+to its last. In the second, those of plants/ commit faults on purpose and see that the kernel does complain. What kernels and tests said is
+left in .towpath/driver/. `-k bus -x` and the like are handed to pytest in the guest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import complaints
+import kernel
+from cards import ROOT, Cards, Failed
+from guest import HERE, Ended, boot
+
+DRIVER = ROOT / "driver/linux"
+LEFT = ROOT / ".towpath/driver"
+
+
+class Report:
+    """A JUnit report: what the guests' pytest reported, and tests of our own."""
+
+    def __init__(self) -> None:
+        self.root = ElementTree.Element("testsuites")
+        self.own = ElementTree.SubElement(self.root, "testsuite", name="driver")
+        self.failed = False
+
+    def add(self, name: str, kind: str = "", text: str = "") -> None:
+        """A test of our own, which passed, or is a "failure" or "skipped"."""
+        case = ElementTree.SubElement(self.own, "testcase", classname="tests.driver.run", name=name)
+        if kind:
+            printable = "".join(c for c in text if c.isprintable() or c in "\n\t")
+            ElementTree.SubElement(case, kind, message=printable.splitlines()[0] if printable else kind).text = printable
+            print(f"{name}: {kind}: {printable}", flush=True)
+        else:
+            print(f"{name}: passed", flush=True)
+        self.failed |= kind == "failure"
+
+    def take(self, file: Path) -> None:
+        if file.exists():
+            self.root.extend(ElementTree.parse(file).getroot().iter("testsuite"))
+
+    def write(self, file: Path) -> None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        ElementTree.ElementTree(self.root).write(file)
+
+
+def make_module(folder: Path, tree: Path, *arguments: str) -> Path:
+    """Builds the one module of a folder for the kernel of a tree, in place."""
+    compiler = "CC=ccache gcc" if shutil.which("ccache") else "CC=gcc"
+    command = ["make", f"-j{os.cpu_count()}", *arguments, "ARCH=um", f"KDIR={tree}", compiler]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if done.returncode != 0:
+        raise Failed(f"the module in {folder.name} does not build:\n{done.stdout[-3000:]}{done.stderr[-6000:]}")
+    return next(folder.glob("*.ko"))
+
+
+def make_modules(work: Path, tree: Path) -> dict[str, str]:
+    """Copies and builds the modules; says where they are in the words of the guest's environment."""
+    plants = Path(shutil.copytree(HERE / "plants", work / "plants"))
+    found = {"TOWPATH_GUEST_PLANT": str(make_module(plants, tree, f"-C{tree}", f"M={plants}", "modules"))}
+    if DRIVER.is_dir():
+        found["TOWPATH_GUEST_MODULE"] = str(make_module(Path(shutil.copytree(DRIVER, work / "driver")), tree))
+    return found
+
+
+def card_command() -> list[str]:
+    """What serves a card; CORE and SOCKET stand for those of each."""
+    manifest = f"--manifest-path={ROOT / 'host/Cargo.toml'}"
+    if subprocess.run(["cargo", "build", "--release", "--locked", manifest, "--package=towpath-cli"]).returncode != 0:
+        raise Failed("the command line does not build")
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "host/target"))
+    return [str(target / "release/towpath"), "sim", "CORE", "--vhost-user", "SOCKET"]
+
+
+def run(report: Report, flavour: str, card: list[str] | None, arguments: list[str]) -> None:
+    tree = kernel.build(flavour)
+    command = card or card_command()
+    # Names of sockets are short, and the kernel's command line knows no blanks.
+    with tempfile.TemporaryDirectory(prefix="towpath-", dir="/tmp") as name:
+        modules = make_modules(Path(name), tree)
+        for tests in ("guest", "plants"):
+            work = Path(name) / tests
+            work.mkdir(exist_ok=True)
+            with Cards(command, work) as cards:
+                sockets = ":".join(str(card.socket) for card in cards.cards)
+                environment = {"TOWPATH_GUEST": flavour, "TOWPATH_GUEST_CARDS": sockets, **modules}
+                ended = boot(tree, cards, work, environment, HERE / tests, arguments)
+            leave(work, LEFT / flavour / tests)
+            judge(report, tests, ended)
+
+
+def leave(work: Path, folder: Path) -> None:
+    """Keeps what a guest and its cards said, for whoever wants to know why."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for log in work.glob("*.log"):
+        shutil.copy(log, folder)
+
+
+def judge(report: Report, tests: str, ended: Ended) -> None:
+    report.take(ended.report)
+    if ended.why:
+        report.add(f"{tests}: the guest comes to its end", "failure", f"{ended.why}\n{ended.kernel[-6000:]}")
+    elif ended.code == 5:  # no test was chosen, with -k
+        report.add(f"{tests}: there are tests", "skipped", "no test of these names")
+    else:
+        report.add(f"{tests}: the guest comes to its end")
+        report.failed |= ended.code != 0
+    if tests == "guest":
+        found = complaints.find(ended.kernel)
+        report.add("guest: the kernel does not complain", "failure" if found else "", "\n\n".join(found))
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="run.py", description="The kernel driver on a real kernel, with simulated cards.")
+    parser.add_argument("--kernel", choices=kernel.FLAVOURS, default="plain", help="with debug it finds more, and takes longer")
+    parser.add_argument(
+        "--card", type=shlex.split, metavar="COMMAND", help="serves a card, in place of `towpath sim CORE --vhost-user SOCKET`"
+    )
+    parser.add_argument("--report", type=Path, default=LEFT / "report.xml", metavar="FILE", help="the JUnit report")
+    options, others = parser.parse_known_args(arguments)
+    report = Report()
+    try:
+        run(report, options.kernel, options.card, others)
+    except kernel.Missing as why:
+        report.add("all of it", "skipped", str(why))
+    except (kernel.Broken, Failed) as why:
+        report.add("the guests start", "failure", str(why))
+    report.write(options.report)
+    return 1 if report.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
