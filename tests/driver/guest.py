@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -120,4 +121,7 @@ def boot(kernel: Path, cards: Cards, work: Path, environment: dict[str, str], te
     (work / "tests.log").write_text(said)
     (work / "kernel.log").write_text(kernel_log)
     code = int((output / "code").read_text()) if (output / "code").exists() else None
-    return Ended(kernel_log, code, output / "report.xml", why or ("" if code is not None else "it ended before its tests did"))
+    if code is None:
+        during = re.findall(r"towpath: (.+)", kernel_log)[-1:] or ["the start"]
+        why = f"{why or 'it ended before its tests did'}, during {during[0]}"
+    return Ended(kernel_log, code, output / "report.xml", why)

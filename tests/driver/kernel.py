@@ -51,6 +51,8 @@ KEPT = (
 )
 # Every machine builds the same, and ccache finds it again.
 FIXED = {"KBUILD_BUILD_USER": "towpath", "KBUILD_BUILD_HOST": "towpath", "KBUILD_BUILD_TIMESTAMP": "2023-01-01", "LC_ALL": "C"}
+# A miss costs ccache one pass of the compiler instead of two.
+CCACHE = {"CCACHE_DEPEND": "1"}
 
 
 class Broken(Exception):
@@ -123,7 +125,7 @@ def environment() -> dict[str, str]:
         "BISON_PKGDATADIR": str(tools / "share/bison"),
         "M4": str(tools / "bin/m4"),
     }
-    return {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "ARCH", "CROSS_COMPILE")} | own | FIXED
+    return {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "ARCH", "CROSS_COMPILE")} | own | FIXED | CCACHE
 
 
 def make(tree: Path, flavour: str) -> None:
@@ -132,7 +134,7 @@ def make(tree: Path, flavour: str) -> None:
     asked = "".join((RECIPE / name).read_text() for name in FLAVOURS[flavour])
     (tree / "asked.config").write_text(asked)
     compiler = "CC=ccache gcc" if shutil.which("ccache") else "CC=gcc"
-    command = ["make", "ARCH=um", compiler, f"-j{os.cpu_count()}"]
+    command = ["make", "ARCH=um", compiler, f"-j{len(os.sched_getaffinity(0))}"]
     with (CACHE / f"{flavour}.log").open("w") as log:
 
         def run(*words: str, **variables: str) -> None:

@@ -61,7 +61,7 @@ class Report:
 def make_module(folder: Path, tree: Path, *arguments: str) -> Path:
     """Builds the one module of a folder for the kernel of a tree, in place."""
     compiler = "CC=ccache gcc" if shutil.which("ccache") else "CC=gcc"
-    command = ["make", f"-j{os.cpu_count()}", *arguments, "ARCH=um", f"KDIR={tree}", compiler]
+    command = ["make", f"-j{len(os.sched_getaffinity(0))}", *arguments, "ARCH=um", f"KDIR={tree}", compiler]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode != 0:
         raise Failed(f"the module in {folder.name} does not build:\n{done.stdout[-3000:]}{done.stderr[-6000:]}")
