@@ -110,9 +110,9 @@ pub trait Bus: Send + Sync {
     /// Make memory visible to the card and return its address there. Overlapping maps are allowed.
     ///
     /// # Safety
-    /// The memory stays valid until [`Bus::unmap`] has returned, and the program does not touch it in a way that races with the card.
+    /// The memory stays valid until [`Bus::unmap`] has returned `Ok`, and the program does not touch it in a way that races with the card.
     unsafe fn map(&self, memory: *mut u8, bytes: usize, access: Access) -> Result<u64>;
-    /// Undo a [`Bus::map`]: afterwards the card's accesses there fail.
+    /// Undo a [`Bus::map`]: afterwards the card's accesses there fail. After an error they may not, for as long as the program runs.
     fn unmap(&self, address: u64, bytes: usize) -> Result<()>;
     /// Give the card `count` MSI-X vectors and enable them; returns how many there are, at least 1.
     fn enable_vectors(&self, count: u16) -> Result<u16>;

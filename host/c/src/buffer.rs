@@ -79,7 +79,8 @@ pub unsafe extern "C" fn towpath_wrap(
 /// Nobody may use the handle during or after this call.
 ///
 /// TOWPATH_BUFFER_IN_USE: a transfer is in flight; nothing happened. Wait for it, towpath_cancel() it, or close its
-/// channel first.
+/// channel first. TOWPATH_BUS: the handle is given back, but the memory could not be taken away from the card, which may
+/// still reach it. The library never frees such memory, nor may the caller of towpath_wrap().
 #[no_mangle]
 pub unsafe extern "C" fn towpath_free_buffer(buffer: *mut towpath_buffer) -> towpath_status {
     // SAFETY: the caller keeps to the header.
@@ -91,8 +92,7 @@ pub unsafe extern "C" fn towpath_free_buffer(buffer: *mut towpath_buffer) -> tow
             if c.handle(buffer)?.in_flight() {
                 return Err(Failure::from(towpath::Error::BufferInUse));
             }
-            drop(c.take(buffer)?);
-            Ok(())
+            Ok(c.take(buffer)?.close()?)
         })
     }
 }

@@ -372,6 +372,8 @@ impl LinkCounters {
 pub trait Keep: Send + Sync {
     /// The card is done with the memory that one descriptor of this direction referred to.
     fn release(&self, direction: Direction);
+    /// Memory that one descriptor referred to could not be taken away from the card: it may reach it for as long as the program runs.
+    fn stays_mapped(&self);
 }
 
 /// One device. All methods may be called from any thread.
@@ -383,10 +385,11 @@ pub trait Driver: Send + Sync {
     /// Make memory known to the card for many transfers, so that they need no mapping of their own.
     ///
     /// # Safety
-    /// The memory stays valid until [`Driver::unregister`] has returned.
+    /// The memory stays valid until [`Driver::unregister`] has returned `Ok`.
     unsafe fn register(&self, memory: *mut u8, bytes: usize, access: Access) -> Result<()>;
-    /// Undo a [`Driver::register`] with the same arguments. Transfers in flight there fail; the caller has ended them before.
-    fn unregister(&self, memory: *mut u8, bytes: usize);
+    /// Undo a [`Driver::register`] with the same arguments. Transfers in flight there fail; the caller has ended them before. After an error the card
+    /// may still reach the memory, for as long as the program runs.
+    fn unregister(&self, memory: *mut u8, bytes: usize) -> Result<()>;
     /// Read a register of the user core.
     fn read_register(&self, offset: u32) -> Result<u32>;
     /// Write a register of the user core.

@@ -10,7 +10,8 @@ use towpath_bus::{Access, Bus};
 /// The card reads list tables ahead, up to the end of the aligned 64 bytes that hold the last entry: these belong to the mapping.
 const LINE: usize = 64;
 
-/// Zeroed, page-aligned memory of the driver's own, mapped for the card as long as it lives.
+/// Zeroed, page-aligned memory of the driver's own, mapped for the card as long as it lives. What cannot be unmapped is never freed: the card may
+/// still reach it.
 pub(crate) struct Dma {
     bus: Arc<dyn Bus>,
     start: *mut u8,
@@ -64,7 +65,9 @@ impl Dma {
 impl Drop for Dma {
     fn drop(&mut self) {
         if let Err(error) = self.bus.unmap(self.address, self.layout.size()) {
-            log::warn!("{}: unmapping the driver's memory: {error}", self.bus.name());
+            let (name, bytes) = (self.bus.name(), self.layout.size());
+            log::error!("{name}: {bytes} bytes of the driver's stay within the card's reach and are never freed: {error}");
+            return;
         }
         // SAFETY: allocated with this layout; the card can no longer reach it.
         unsafe { std::alloc::dealloc(self.start, self.layout) };
@@ -109,9 +112,12 @@ impl Registry {
         Some(address)
     }
 
-    /// Take out all ranges: address for the card and length of each.
-    pub fn drain(&mut self) -> Vec<(u64, usize)> {
-        std::mem::take(&mut self.0).into_values().flatten().map(|range| (range.address, range.bytes)).collect()
+    /// Take out the ranges that `keep` does not want to stay; it is given the address for the card and the length of each.
+    pub fn retain(&mut self, mut keep: impl FnMut(u64, usize) -> bool) {
+        self.0.retain(|_, ranges| {
+            ranges.retain(|range| keep(range.address, range.bytes));
+            !ranges.is_empty()
+        });
     }
 
     /// The registered range in which a piece lies. Looks at the nearest start only: enough for ranges that do not overlap, and a miss costs no more

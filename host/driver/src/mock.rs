@@ -166,6 +166,8 @@ struct Card {
     failing_store: Option<u32>,
     /// Resets of channels do not end, and reset nothing.
     stuck: bool,
+    /// Memory stays mapped whatever is asked.
+    failing_unmaps: bool,
     /// Accesses of the card's to memory that is not mapped.
     stray: u64,
 }
@@ -233,6 +235,11 @@ impl MockBus {
         self.card.lock().unwrap().stuck = stuck;
     }
 
+    /// Memory cannot be taken away from the card, as long as this is so.
+    pub fn fail_unmaps(&self, fail: bool) {
+        self.card.lock().unwrap().failing_unmaps = fail;
+    }
+
     /// The channel's state on the card: enabled?
     pub fn is_enabled(&self, channel: usize) -> bool {
         self.card.lock().unwrap().channels[channel].enable
@@ -241,6 +248,14 @@ impl MockBus {
     /// Maps that there are now.
     pub fn maps(&self) -> usize {
         self.card.lock().unwrap().maps.len()
+    }
+
+    /// Memory that two maps share, if there is any.
+    pub fn mapped_twice(&self) -> Option<usize> {
+        let card = self.card.lock().unwrap();
+        let mut ranges: Vec<_> = card.maps.iter().map(|map| (map.2, map.1)).collect();
+        ranges.sort_unstable();
+        ranges.windows(2).find(|pair| pair[0].0 + pair[0].1 > pair[1].0).map(|pair| pair[1].0)
     }
 
     /// Accesses of the card's outside of mapped memory.
@@ -688,6 +703,9 @@ impl Bus for MockBus {
         let mut card = self.card.lock().unwrap();
         let position = card.maps.iter().position(|map| (map.0, map.1) == (address, bytes));
         let position = position.ok_or_else(|| BusError::Invalid(format!("unmap of {address:#x}, {bytes} bytes: not mapped")))?;
+        if card.failing_unmaps {
+            return Err(BusError::Invalid("a test wants no memory to be unmapped".into()));
+        }
         card.maps.swap_remove(position);
         Ok(())
     }

@@ -189,13 +189,16 @@ impl Shared {
     }
 
     /// The card did not stop as it was told to: nothing registered stays within its reach, for the program may use that memory again. Other
-    /// channels' transfers there end with a fault; the memory can be used further, and is then mapped for each transfer.
+    /// channels' transfers there end with a fault; the memory can be used further, and is then mapped for each transfer. What cannot be taken away
+    /// stays registered, so that its owner learns of it.
     fn take_memory_away(&self) {
-        for (address, bytes) in self.registry().drain() {
-            if let Err(error) = self.bus.unmap(address, bytes) {
-                log::warn!("{}: taking {bytes} registered bytes away from the card: {error}", self.bus.name());
+        self.registry().retain(|address, bytes| {
+            let failed = self.bus.unmap(address, bytes).err();
+            if let Some(error) = &failed {
+                log::error!("{}: {bytes} registered bytes stay within the reach of a card that did not stop: {error}", self.bus.name());
             }
-        }
+            failed.is_some()
+        });
     }
 
     /// What became of an access to the register window that looks as if it failed.
@@ -298,13 +301,10 @@ impl Driver for UserDriver {
         Ok(())
     }
 
-    fn unregister(&self, memory: *mut u8, bytes: usize) {
-        let address = self.shared.registry().remove(memory as usize, bytes);
-        if let Some(address) = address {
-            if let Err(error) = self.shared.bus.unmap(address, bytes) {
-                log::warn!("{}: unregistering {bytes} bytes: {error}", self.shared.bus.name());
-            }
-        }
+    fn unregister(&self, memory: *mut u8, bytes: usize) -> Result<()> {
+        let (bus, address) = (&self.shared.bus, self.shared.registry().remove(memory as usize, bytes));
+        let Some(address) = address else { return Ok(()) };
+        bus.unmap(address, bytes).map_err(Error::bus(format!("{}: unregistering {bytes} bytes", bus.name())))
     }
 
     fn read_register(&self, offset: u32) -> Result<u32> {

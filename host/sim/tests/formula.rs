@@ -71,7 +71,7 @@ fn there_and_back(query: &str, bytes: usize) -> (Vec<Carried>, Vec<Carried>, Sta
     };
     let found = (data(from, true), data(to, false), counted);
     for place in [from, to] {
-        driver.unregister(place, bytes);
+        driver.unregister(place, bytes).unwrap();
     }
     found
 }

@@ -8,9 +8,11 @@
 use crate::{Device, Error, Result};
 use std::alloc::Layout;
 use std::any::Any;
+use std::mem::ManuallyDrop;
 use std::ops::{Bound, RangeBounds};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use towpath_bus::BusError;
 use towpath_driver::{Direction, Driver, Keep, Piece};
 
 pub use towpath_driver::Access;
@@ -18,7 +20,8 @@ pub use towpath_driver::Access;
 /// Buffers begin on a page, so that the card's packets need not be cut.
 const ALIGNMENT: usize = 4096;
 
-/// Memory registered with one device. `Send` and `Sync`; dropped while in flight, its memory lives until the transfer has ended.
+/// Memory registered with one device. `Send` and `Sync`; dropped while in flight, its memory lives until the transfer has ended. Memory that cannot be
+/// taken away from the card is never given back: see [`Buffer::close`].
 pub struct Buffer {
     memory: Arc<Memory>,
 }
@@ -28,7 +31,10 @@ struct Memory {
     bytes: usize,
     driver: Arc<dyn Driver>,
     access: Access,
-    owner: Owner,
+    /// Until it was given back, or the card could not be kept from it.
+    owner: Mutex<Option<Owner>>,
+    /// A transfer's own mapping of it could not be undone.
+    stays_mapped: AtomicBool,
     /// H2C transfers in flight.
     reading: AtomicUsize,
     /// C2H transfers in flight.
@@ -50,15 +56,29 @@ unsafe impl Sync for Memory {}
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        self.driver.unregister(self.start, self.bytes);
-        if let Owner::Allocated(layout) = self.owner {
-            // SAFETY: allocated with this layout in `Buffer::allocate`, and nobody refers to it any more.
-            unsafe { std::alloc::dealloc(self.start, layout) };
+        if let Err(error) = self.close() {
+            log::error!("a buffer of {} bytes stays within the card's reach and is never freed: {error}", self.bytes);
         }
     }
 }
 
 impl Memory {
+    /// Take it away from the card, then give it back to its owner. What the card may still reach stays as it is, for ever.
+    fn close(&self) -> Result<()> {
+        let Some(owner) = self.owner.lock().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(()) };
+        let owner = ManuallyDrop::new(owner);
+        self.driver.unregister(self.start, self.bytes)?;
+        if self.stays_mapped.load(Ordering::Acquire) {
+            let doing = format!("{}: unmapping what a transfer had mapped", self.driver.info().name);
+            return Err(Error::bus(doing)(BusError::Invalid("it failed then; the log has the reason".into())));
+        }
+        if let Owner::Allocated(layout) = ManuallyDrop::into_inner(owner) {
+            // SAFETY: allocated with this layout in `Buffer::allocate`, and nobody refers to it any more.
+            unsafe { std::alloc::dealloc(self.start, layout) };
+        }
+        Ok(())
+    }
+
     /// Transfers in flight of one direction.
     fn count(&self, direction: Direction) -> &AtomicUsize {
         match direction {
@@ -71,6 +91,10 @@ impl Memory {
 impl Keep for Memory {
     fn release(&self, direction: Direction) {
         self.count(direction).fetch_sub(1, Ordering::Release);
+    }
+
+    fn stays_mapped(&self) {
+        self.stays_mapped.store(true, Ordering::Release);
     }
 }
 
@@ -100,7 +124,8 @@ impl Buffer {
         unsafe { Buffer::from_raw(device, start, length, Access::ReadWrite, Box::new(bytes)) }
     }
 
-    /// Register memory that something else owns; `owner` is dropped after the memory has been unregistered and the last transfer has ended.
+    /// Register memory that something else owns; `owner` is dropped after the memory has been unregistered and the last transfer has ended. It is never
+    /// dropped when unregistering fails.
     ///
     /// # Safety
     /// `start` is valid for `bytes` bytes (for writes only with an `access` that writes) until `owner` is dropped. While a transfer is in
@@ -119,8 +144,26 @@ impl Buffer {
 
     fn new(device: &Device, start: *mut u8, bytes: usize, access: Access, owner: Owner) -> Buffer {
         let driver = device.driver().clone();
-        let memory = Memory { start, bytes, driver, access, owner, reading: AtomicUsize::new(0), writing: AtomicUsize::new(0) };
+        let memory = Memory {
+            start,
+            bytes,
+            driver,
+            access,
+            owner: Mutex::new(Some(owner)),
+            stays_mapped: AtomicBool::new(false),
+            reading: AtomicUsize::new(0),
+            writing: AtomicUsize::new(0),
+        };
         Buffer { memory: Arc::new(memory) }
+    }
+
+    /// Take the memory away from the card and give it back, as a drop does, and tell whether that worked. After an error the card may still reach the
+    /// memory: it is never freed, nor its owner dropped. [`Error::BufferInUse`] while in flight: as for a drop, the memory goes when the transfer has ended.
+    pub fn close(self) -> Result<()> {
+        if self.in_flight() {
+            return Err(Error::BufferInUse);
+        }
+        self.memory.close()
     }
 
     /// Length in bytes.

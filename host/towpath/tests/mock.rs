@@ -633,6 +633,90 @@ fn a_card_that_does_not_stop_loses_the_memory_before_the_program_gets_it_back() 
     assert_eq!(bus.maps(), 0);
 }
 
+struct Owner(Arc<std::sync::atomic::AtomicBool>);
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.0.store(true, std::sync::atomic::Ordering::SeqCst);
+    }
+}
+
+/// A buffer whose owner tells when it was dropped.
+fn owned(device: &Device) -> (towpath::Buffer, Arc<std::sync::atomic::AtomicBool>) {
+    let memory: &'static mut [u8] = Box::leak(vec![0; 4096].into_boxed_slice());
+    let dropped = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let owner = Box::new(Owner(dropped.clone()));
+    let buffer = unsafe { towpath::Buffer::from_raw(device, memory.as_mut_ptr(), memory.len(), towpath::Access::ReadWrite, owner) };
+    (buffer.unwrap(), dropped)
+}
+
+#[test]
+fn memory_that_cannot_be_taken_away_from_the_card_is_never_given_back() {
+    let (bus, device) = open(Settings::default());
+    let is_dropped = |flag: &Arc<std::sync::atomic::AtomicBool>| flag.load(std::sync::atomic::Ordering::SeqCst);
+    // As long as all is well, it is.
+    let (buffer, dropped) = owned(&device);
+    buffer.close().unwrap();
+    assert!(is_dropped(&dropped));
+    bus.fail_unmaps(true);
+    let (closed, one) = owned(&device);
+    let error = closed.close().unwrap_err();
+    assert!(matches!(error, Error::Bus { .. }) && error.to_string().contains("4096 bytes"), "{error}");
+    let (let_go, other) = owned(&device);
+    drop(let_go);
+    assert!(!is_dropped(&one) && !is_dropped(&other));
+    // Memory of the library's own is the program's no more, either: what is allocated next lies elsewhere.
+    let places: Vec<_> = (0..20).map(|_| device.allocate(1 << 20).unwrap().as_ptr()).collect();
+    assert!((1..20).all(|i| !places[..i].contains(&places[i])), "{places:?}");
+    // The rings of channels are the driver's, and the same holds for them.
+    let maps = bus.maps();
+    drop((device.sender("in0").unwrap(), device.receiver("out0").unwrap()));
+    assert_eq!(bus.maps(), maps + 2);
+    for _ in 0..10 {
+        let _sender = device.sender("in0").unwrap();
+    }
+    assert_eq!(bus.mapped_twice(), None, "a ring's memory was given back, and is now another's");
+    assert_eq!(bus.stray(), 0);
+}
+
+#[test]
+fn a_transfers_own_mapping_that_stays_keeps_the_buffer() {
+    let (bus, device) = open(Settings { capacity: 0, ..Settings::default() });
+    let receiver = device.receiver("out0").unwrap();
+    let (mut first, one) = owned(&device);
+    let ticket = receiver.submit(&mut first, ..).unwrap();
+    // The card does not stop, so what is registered is taken away from it; and where that fails, too, it stays registered.
+    bus.stick(true);
+    let (second, other) = owned(&device);
+    assert!(receiver.reset().is_err());
+    bus.stick(false);
+    receiver.reset().unwrap();
+    assert_eq!(receiver.wait(ticket, SHORT).unwrap().status, Status::Reset);
+    // It is no longer registered: each transfer maps it by itself.
+    let ticket = receiver.submit(&mut first, ..).unwrap();
+    bus.fail_unmaps(true);
+    receiver.cancel().unwrap();
+    assert_eq!(receiver.wait(ticket, SHORT).unwrap().status, Status::Cancelled);
+    bus.fail_unmaps(false);
+    assert!(!first.in_flight() && first.close().is_err());
+    drop(receiver);
+    second.close().unwrap();
+    let dropped = [one, other].map(|flag| flag.load(std::sync::atomic::Ordering::SeqCst));
+    assert_eq!(dropped, [false, true]);
+}
+
+#[test]
+fn what_a_card_that_does_not_stop_keeps_is_never_given_back() {
+    let (bus, device) = open(Settings::default());
+    let receiver = device.receiver("out0").unwrap();
+    let (mut buffer, dropped) = owned(&device);
+    let _ticket = receiver.submit(&mut buffer, ..).unwrap();
+    bus.stick(true);
+    bus.fail_unmaps(true);
+    assert!(receiver.reset().is_err());
+    assert!(buffer.close().is_err() && !dropped.load(std::sync::atomic::Ordering::SeqCst));
+}
+
 #[test]
 fn a_post_that_fails_half_way_leaves_nothing_for_the_next_message() {
     let attributes = Message { offset: 77, user: 5, length: Some(6), ..Message::default() };

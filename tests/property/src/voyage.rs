@@ -490,7 +490,7 @@ impl Drop for Voyage<'_> {
         for Way { channel, mut slots, .. } in self.lanes.drain(..).flat_map(|lane| lane.ways) {
             drop(channel); // the card touches none of the memory any more
             for memory in slots.iter_mut().map(Slot::bytes) {
-                self.driver.unregister(memory.as_mut_ptr(), memory.len());
+                self.driver.unregister(memory.as_mut_ptr(), memory.len()).unwrap();
             }
         }
     }

@@ -330,7 +330,7 @@ impl UserChannel {
             free_slots.push(slot);
         }
         if let Some(mapped) = record.mapped.take() {
-            self.unmap(&mapped.pieces);
+            self.unmap(&mapped.pieces, record.keep.as_deref());
         }
         if let Some(owner) = record.keep.take() {
             owner.release(self.direction);
@@ -354,11 +354,14 @@ impl UserChannel {
         self.changed.notify_all();
     }
 
+    /// Take what was mapped for one descriptor away from the card. Its owner learns of what stays within reach; memory that a blocking transfer has
+    /// borrowed goes back to the program even then, for nobody here can keep it.
     #[cold]
-    fn unmap(&self, mapped: &[(u64, usize)]) {
+    fn unmap(&self, mapped: &[(u64, usize)], owner: Option<&dyn Keep>) {
         for (address, bytes) in mapped {
             if let Err(error) = self.shared.bus.unmap(*address, *bytes) {
-                log::warn!("{}", self.doing(&format!("unmapping {bytes} bytes: {error}")));
+                log::error!("{}", self.doing(&format!("{bytes} bytes of the program's stay within the card's reach: {error}")));
+                owner.into_iter().for_each(Keep::stays_mapped);
             }
         }
     }

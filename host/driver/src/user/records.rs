@@ -257,6 +257,7 @@ mod tests {
 
     impl Keep for Nobody {
         fn release(&self, _direction: crate::Direction) {}
+        fn stays_mapped(&self) {}
     }
 
     fn push(records: &mut Records, bytes: u64, kept: bool) -> Ticket {

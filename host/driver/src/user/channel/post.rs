@@ -97,7 +97,7 @@ impl UserChannel {
         keep: Option<Arc<dyn Keep>>,
     ) -> Result<Ticket> {
         // SAFETY: by this function's contract.
-        match unsafe { self.prepare_and_post(state, pieces, message) } {
+        match unsafe { self.prepare_and_post(state, pieces, message, keep.as_deref()) } {
             Ok(record) => {
                 state.used += record.places;
                 let ticket = state.records.next_ticket();
@@ -120,7 +120,7 @@ impl UserChannel {
 
     /// # Safety
     /// As [`Channel::submit`].
-    unsafe fn prepare_and_post(&self, state: &mut State, pieces: &[Piece], message: Message) -> Result<Record> {
+    unsafe fn prepare_and_post(&self, state: &mut State, pieces: &[Piece], message: Message, owner: Option<&dyn Keep>) -> Result<Record> {
         let filled: Vec<Piece>;
         let pieces = if let [Piece { bytes: 1.., .. }] = pieces {
             pieces
@@ -150,7 +150,7 @@ impl UserChannel {
         let mut mapped = Mapped::default();
         // SAFETY: by this function's contract.
         if let Err(error) = unsafe { self.launch(pieces, message, state, &mut record, &mut mapped) } {
-            self.unmap(&mapped.pieces);
+            self.unmap(&mapped.pieces, owner);
             state.free_slots.extend(record.slot);
             return Err(error);
         }
