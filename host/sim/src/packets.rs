@@ -10,6 +10,7 @@ use crate::root_complex::extent;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 /// Longest payload that is kept, bytes.
@@ -27,7 +28,7 @@ pub struct PacketLog {
 impl PacketLog {
     /// Begin a file, for the card that the user calls `device`.
     pub fn create(path: &Path, device: &str) -> io::Result<PacketLog> {
-        let mut out = File::create(path)?;
+        let mut out = claim(path)?;
         let name: String = device.chars().map(|c| if c == '"' || c == '\\' || c.is_control() { '?' } else { c }).collect();
         writeln!(out, r#"{{"towpath_packets":1,"device":"{name}"}}"#)?;
         Ok(PacketLog { path: path.into(), out: Some(out), line: String::new() })
@@ -109,6 +110,22 @@ impl PacketLog {
     }
 }
 
+/// Empty a file, or make it, for one card alone: two would write across each other. Its lock is the system's, so it holds between programs, and ends with
+/// the last use of the file. What is no file, such as a pipe, is shared by those who want that.
+fn claim(path: &Path) -> io::Result<File> {
+    let file = File::options().write(true).create(true).truncate(false).open(path)?;
+    if file.metadata()?.is_file() {
+        // SAFETY: the descriptor is open, and nothing but it is used.
+        let locked = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 };
+        // A file system without locks is no reason to refuse.
+        if !locked && io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock {
+            return Err(io::Error::new(io::ErrorKind::ResourceBusy, "another card's packets go there; give each card a file of its own"));
+        }
+        file.set_len(0)?;
+    }
+    Ok(file)
+}
+
 /// A completion's status, as the specification calls it (PCI Express Base Specification 2.1, 2.2.9).
 struct Outcome(u8, bool);
 
@@ -153,6 +170,21 @@ mod tests {
                 r#"{"ps":4500,"to":"host","packet":"interrupt","vector":2}"#,
             ]
         );
+    }
+
+    #[test]
+    fn a_file_takes_the_packets_of_one_card_at_a_time() {
+        let path = std::env::temp_dir().join(format!("towpath-packets-two-{}", std::process::id()));
+        let first = PacketLog::create(&path, "sim:a").unwrap();
+        let refused = PacketLog::create(&path, "sim:b").unwrap_err();
+        assert!(refused.to_string().contains("a file of its own"), "{refused}");
+        assert!(std::fs::read_to_string(&path).unwrap().contains("sim:a"), "the first one's stays as it is");
+        drop(first);
+        PacketLog::create(&path, "sim:b").unwrap();
+        assert!(!std::fs::read_to_string(&path).unwrap().contains("sim:a"));
+        std::fs::remove_file(&path).unwrap();
+        // What is no file has no such trouble.
+        let _both = [PacketLog::create("/dev/null".as_ref(), "sim:a").unwrap(), PacketLog::create("/dev/null".as_ref(), "sim:b").unwrap()];
     }
 
     #[test]
