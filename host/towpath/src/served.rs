@@ -43,23 +43,27 @@ fn lock(file: &File, how: libc::c_int) -> bool {
 }
 
 /// The folder: below what systems give their users for this, or below the one for temporary files.
-fn folder() -> io::Result<PathBuf> {
-    let user = fs::metadata("/proc/self")?.uid();
+fn folder() -> PathBuf {
     match std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty()) {
-        Some(folder) => Ok(PathBuf::from(folder).join("towpath")),
-        None => Ok(std::env::temp_dir().join(format!("towpath-{user}"))),
+        Some(folder) => PathBuf::from(folder).join("towpath"),
+        None => std::env::temp_dir().join(format!("towpath-{}", user())),
     }
+}
+
+/// Whose rights this process has.
+fn user() -> u32 {
+    // SAFETY: a system call without arguments, which does not fail.
+    unsafe { libc::geteuid() }
 }
 
 /// Somebody else's folder is not to be believed, nor written to.
 fn is_ours(folder: &Path) -> bool {
-    let ours = |about: fs::Metadata| about.is_dir() && fs::metadata("/proc/self").is_ok_and(|own| own.uid() == about.uid());
-    fs::symlink_metadata(folder).is_ok_and(ours)
+    fs::symlink_metadata(folder).is_ok_and(|about| about.is_dir() && about.uid() == user())
 }
 
 /// Leave word of a card that is served at `socket` by this process.
 pub fn announce(socket: &Path, card: &str, serial: u64) -> io::Result<Word> {
-    announce_in(&folder()?, socket, card, serial)
+    announce_in(&folder(), socket, card, serial)
 }
 
 fn announce_in(folder: &Path, socket: &Path, card: &str, serial: u64) -> io::Result<Word> {
@@ -85,7 +89,7 @@ fn announce_in(folder: &Path, socket: &Path, card: &str, serial: u64) -> io::Res
 
 /// The cards that are served now, by their sockets' names. What dead servers left is taken away.
 pub fn cards() -> Vec<Served> {
-    folder().map(|folder| cards_in(&folder)).unwrap_or_default()
+    cards_in(&folder())
 }
 
 fn cards_in(folder: &Path) -> Vec<Served> {
@@ -117,6 +121,27 @@ fn parse(text: &str) -> Option<Served> {
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
+
+    /// The files of /proc/self are root's when a program may not be looked at by others, whoever runs it; and a thread's rights may be its own.
+    #[test]
+    fn the_folder_belongs_to_who_has_the_rights_now() {
+        let folder = std::env::temp_dir().join(format!("towpath-served-user-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        assert!(is_ours(&folder));
+        // SAFETY: a system call without pointers. Not by way of the C library, so for this thread alone, which ends next.
+        let change = || unsafe { libc::syscall(libc::SYS_setresuid, -1, 65534, -1) };
+        let changed = std::thread::spawn({
+            let folder = folder.clone();
+            move || (change() == 0).then(|| is_ours(&folder))
+        });
+        assert_ne!(changed.join().unwrap(), Some(true), "it is another user's now");
+        // SAFETY: as above. The kernel takes a change of rights for a reason to hide the process.
+        unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) };
+        assert!(is_ours(&folder));
+        // SAFETY: as above.
+        unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 1) };
+        fs::remove_dir(&folder).unwrap();
+    }
 
     #[test]
     fn word_of_a_card_lasts_as_long_as_its_server() {
