@@ -4,11 +4,13 @@
 
 What was installed stands in share/towpath/installed.txt, by paths relative to the prefix: uninstall removes these files, and the
 folders among those that install made which are then empty. An installation over an older one removes what the new one no longer has.
+It stands there before the first file is in place, so that an installation which was interrupted can be taken away as well.
 """
 
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import shutil
 import subprocess
@@ -88,12 +90,16 @@ def stage(folder: Path, prefix: Path, libdir: str) -> None:
         target.chmod(0o755 if name.startswith("bin/") else 0o644)
 
 
+def half(target: Path) -> Path:
+    """Where a file is until it is whole."""
+    return target.with_name(f".{target.name}.new")
+
+
 def put(source: Path, target: Path) -> None:
     """Into place whole, and beside what is there: a program that runs keeps the file that it has."""
-    beside = target.with_name(f".{target.name}.new")
-    beside.unlink(missing_ok=True)
-    shutil.copy2(source, beside, follow_symlinks=False)
-    os.replace(beside, target)
+    half(target).unlink(missing_ok=True)
+    shutil.copy2(source, half(target), follow_symlinks=False)
+    os.replace(half(target), target)
 
 
 def recorded(root: Path) -> list[str]:
@@ -101,18 +107,33 @@ def recorded(root: Path) -> list[str]:
     return record.read_text().splitlines() if record.is_file() else []
 
 
-def make_folders(folder: Path, root: Path) -> list[str]:
-    """Makes a folder and those above it; returns the ones below the prefix that were not there, with a slash at their end."""
-    missing = [f for f in (folder, *folder.parents) if not f.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
-    return [f.relative_to(root).as_posix() + "/" for f in missing if f != root and root in f.parents]
+def record(root: Path, names: list[str]) -> None:
+    half(root / RECORD).write_text("\n".join(names) + "\n")
+    os.replace(half(root / RECORD), root / RECORD)
+
+
+def missing_folders(folder: Path, root: Path) -> list[str]:
+    """Of a folder and those above it, the ones below the prefix that are not there, with a slash at their end."""
+    return [f.relative_to(root).as_posix() + "/" for f in (folder, *folder.parents) if root in f.parents and not f.exists()]
+
+
+def check_rights(root: Path, libdir: str) -> None:
+    """Raises PermissionError or NotADirectoryError for what files will go to and cannot."""
+    for name in ("bin", "include", f"{libdir}/pkgconfig", "share/doc", "share/man", "share/towpath"):
+        folder = root / name
+        there = next(f for f in (folder, *folder.parents) if f.exists())
+        if not there.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(there))
+        if not os.access(there, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(there))
 
 
 def remove(root: Path, names: list[str]) -> None:
     if outside := [name for name in names if Path(name).is_absolute() or ".." in Path(name).parts]:
         raise SystemExit(f"{root / RECORD} names {outside[0]}, which is not below it: nothing was removed")
-    for name in names:
+    for name in sorted(names, key=RECORD.__eq__):  # the record last: then this, too, can be interrupted
         if not name.endswith("/"):
+            half(root / name).unlink(missing_ok=True)
             (root / name).unlink(missing_ok=True)
     for name in sorted((n for n in names if n.endswith("/")), key=len, reverse=True):
         if (root / name).is_dir() and not any((root / name).iterdir()):
@@ -120,24 +141,26 @@ def remove(root: Path, names: list[str]) -> None:
 
 
 def install(root: Path, prefix: Path, libdir: str) -> None:
+    check_rights(root, libdir)
     before = recorded(root)
     with tempfile.TemporaryDirectory() as scratch:
         staged = Path(scratch)
         stage(staged, prefix, libdir)
         files = sorted(path for path in staged.rglob("*") if path.is_symlink() or path.is_file())
+        names = [*(path.relative_to(staged).as_posix() for path in files), RECORD]
         folders = {name for name in before if name.endswith("/")}
-        names = []
-        for path in files:
-            name = path.relative_to(staged).as_posix()
-            folders.update(make_folders((root / name).parent, root))
+        for name in names:
+            folders.update(missing_folders((root / name).parent, root))
+        (root / RECORD).parent.mkdir(parents=True, exist_ok=True)
+        record(root, sorted(folders | set(names) | set(before)))
+        for path, name in zip(files, names, strict=False):  # all but the record
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
             put(path, root / name)
-            names.append(name)
             if not name.startswith("share/"):
                 print(f"install: {root / name}")
-    names.append(RECORD)
     remove(root, sorted(set(before) - set(names)))
     kept = sorted(name for name in folders if (root / name).is_dir())
-    (root / RECORD).write_text("\n".join([*kept, *names]) + "\n")
+    record(root, [*kept, *names])
     print(f"install: {root / 'share/man'}: manual pages, begin with towpath(7)")
     print(f"install: {root / 'share/towpath'}: the simulator's gateware and cores; every file is listed in {root / RECORD}")
     if root == prefix:
@@ -169,6 +192,9 @@ def main(arguments: list[str]) -> int:
             install(root, prefix, options.libdir)
         else:
             uninstall(root)
+    except KeyboardInterrupt:
+        print(f"\n{options.what}: interrupted; `./run uninstall`, with the same --prefix, takes away what is there", file=sys.stderr)
+        return 130
     except PermissionError as error:
         print(f"{options.what}: {error.filename}: not permitted; run it as root, or give --prefix with a folder of yours", file=sys.stderr)
         return 1

@@ -8,8 +8,10 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import install
 import pytest
 
 from conftest import ROOT, WARNINGS
@@ -19,6 +21,12 @@ TOOL = ROOT / "tools/install.py"
 
 def tool(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, TOOL, *arguments], capture_output=True, text=True, timeout=600)
+
+
+def as_user(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """The tool where root has no more rights than others."""
+    plain = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
+    return subprocess.run([*plain, sys.executable, TOOL, *arguments], capture_output=True, text=True, timeout=600)
 
 
 def files(folder: Path) -> list[str]:
@@ -111,3 +119,57 @@ def test_uninstall_takes_away_just_what_install_put_there(tmp_path: Path) -> Non
     assert files(root) == sorted(mine) and not (root / "bin").exists() and not (root / "share/towpath").exists()
     done = tool("uninstall", *arguments)
     assert done.returncode == 1 and "nothing is installed" in done.stderr
+
+
+def test_a_missing_right_is_found_before_anything_is_built(tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "share").write_text("a file where a folder goes")
+    in_the_way = tool("install", "--prefix", tmp_path)
+    assert in_the_way.returncode == 1 and f"'{tmp_path / 'share'}'" in in_the_way.stderr, in_the_way.stderr
+    (tmp_path / "share").unlink()
+    (tmp_path / "lib").chmod(0o555)
+    refused = as_user("install", "--prefix", tmp_path)
+    (tmp_path / "lib").chmod(0o755)
+    assert refused.returncode == 1, refused.stderr
+    assert str(tmp_path / "lib") in refused.stderr and "--prefix with a folder of yours" in refused.stderr
+    assert in_the_way.stdout == refused.stdout == "", "nothing was begun"
+
+
+def stop_at(name: str, doing: Callable[[Path, Path], None]) -> Callable[[Path, Path], None]:
+    def put(source: Path, target: Path) -> None:
+        if target.name == name:
+            install.half(target).write_text("not all of it")
+            raise KeyboardInterrupt
+        doing(source, target)
+
+    return put
+
+
+@pytest.mark.parametrize("upgrade", [False, True])
+def test_an_installation_that_was_interrupted_can_be_taken_away(
+    upgrade: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "destination"
+    (root / "lib").mkdir(parents=True)
+    (root / "lib/mine").write_text("mine")
+
+    def stage(names: list[str]) -> Callable[[Path, Path, str], None]:
+        def stage(folder: Path, _prefix: Path, _libdir: str) -> None:
+            for name in names:
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_text(name)
+
+        return stage
+
+    arguments = ["--prefix", str(root)]
+    if upgrade:
+        monkeypatch.setattr(install, "stage", stage(["bin/old", "lib/deep/old"]))
+        assert install.main(["install", *arguments]) == 0
+    monkeypatch.setattr(install, "stage", stage(["bin/a", "lib/b/c", "lib/d", "share/e"]))
+    with monkeypatch.context() as patch:
+        patch.setattr(install, "put", stop_at("d", install.put))
+        assert install.main(["install", *arguments]) == 130
+    assert "uninstall" in capsys.readouterr().err
+    assert {"bin/a", "lib/.d.new", "lib/b/c"} <= set(files(root))
+    assert install.main(["uninstall", *arguments]) == 0
+    assert files(root) == ["lib/mine"] and [path.name for path in root.iterdir()] == ["lib"]
