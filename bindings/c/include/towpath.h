@@ -337,6 +337,46 @@ typedef struct towpath_device towpath_device;
 typedef void (*towpath_device_callback)(void *context, const char *name, const char *description);
 
 /**
+ * A device that can be opened, as towpath_list() tells of it.
+ */
+typedef struct {
+    /**
+     * Bytes of this struct that the library knows: what ends beyond them is not there.
+     */
+    uint32_t size;
+    /**
+     * Of a card: its place in the order, from 1, by which towpath_open() finds it, too. 0: it has none.
+     */
+    uint32_t order;
+    /**
+     * The name by which it can be opened.
+     */
+    const char *name;
+    /**
+     * What it is, in words.
+     */
+    const char *description;
+    /**
+     * 1: its serial number is known; 0: it is told only when the device is opened.
+     */
+    uint32_t has_serial;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
+    /**
+     * Its serial number, or 0 where that is not known.
+     */
+    uint64_t serial;
+} towpath_listing;
+
+/**
+ * Told of one device. The struct and its texts are the library's, and gone when this returns. `context` is what was
+ * given together with this function.
+ */
+typedef void (*towpath_listing_callback)(void *context, const towpath_listing *device);
+
+/**
  * Takes a line that the library logs: its level (towpath_log_level), the part of the library that it comes from, and
  * the text. Both texts are the library's, and gone when this returns. `context` is what was given to
  * towpath_set_log().
@@ -853,11 +893,19 @@ const char *towpath_outcome_name(uint32_t outcome);
 
 /**
  * Tell of each device that can be opened now: `each` is called once for each of them, in this thread, before this
- * returns.
+ * returns. towpath_list() tells more of each.
  *
  * `context` is handed to `each` and not looked at. TOWPATH_INVALID if `each` is NULL.
  */
 towpath_status towpath_list_devices(towpath_device_callback each, void *context);
+
+/**
+ * Tell of each device that can be opened now, with its order and serial number: cards first, in their order. `each` is
+ * called once for each of them, in this thread, before this returns.
+ *
+ * `context` is handed to `each` and not looked at. TOWPATH_INVALID if `each` is NULL.
+ */
+towpath_status towpath_list(towpath_listing_callback each, void *context);
 
 /**
  * Have the library's log told to `callback`, for the whole process, up to `level` (towpath_log_level). Without this
@@ -877,7 +925,7 @@ towpath_status towpath_set_log(towpath_log_callback callback,
 /**
  * Open a device by its name: "sim:CORE" or "sim:FOLDER" is the gateware in simulation with that user core,
  * "vfio-user:SOCKET" a card in another process, "vfio:0000:65:00.0" a board by its address on PCI; "serial:NUMBER" is
- * the card with that serial number, "#NUMBER" one by its place in towpath_list_devices(). NULL or "" stands for the
+ * the card with that serial number, "#NUMBER" one by its place in towpath_list(). NULL or "" stands for the
  * name in the environment's TOWPATH_DEVICE, or for the first device found.
  *
  * `options` may be NULL. On success `*device` is a handle, which towpath_close() gives back; on failure it is left as
@@ -1125,7 +1173,8 @@ towpath_status towpath_wrap(const towpath_device *device, void *memory, uint64_t
  * Nobody may use the handle during or after this call.
  *
  * TOWPATH_BUFFER_IN_USE: a transfer is in flight; nothing happened. Wait for it, towpath_cancel() it, or close its
- * channel first.
+ * channel first. TOWPATH_BUS: the handle is given back, but the memory could not be taken away from the card, which may
+ * still reach it. The library never frees such memory, nor may the caller of towpath_wrap().
  */
 towpath_status towpath_free_buffer(towpath_buffer *buffer);
 

@@ -47,11 +47,11 @@ def compile_c(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Compil
     return compile_c
 
 
-def run(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(*command: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """Runs it from the repository's root, where the gateware is found."""
     environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
     environment.pop("TOWPATH_DEVICE", None)
     # An empty folder of the user's own: cards that others on this machine serve at the moment are none of these tests' affair.
     with tempfile.TemporaryDirectory() as empty:
-        environment["XDG_RUNTIME_DIR"] = empty
-        return subprocess.run([program, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+        environment |= {"XDG_RUNTIME_DIR": empty} | variables
+        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)

@@ -15,6 +15,12 @@ TEST(names_are_told) {
     EXPECT(strcmp(towpath_outcome_name(1000), "unknown") == 0);
 }
 
+typedef struct {
+    const char *served;
+    int simulated;
+    uint32_t order;
+} listed;
+
 static void find_loopback(void *context, const char *name, const char *description) {
     if (strcmp(name, "sim:loopback") == 0 && strstr(description, "simulation") != NULL) *(int *)context = 1;
 }
@@ -24,6 +30,38 @@ TEST(devices_are_listed) {
     OK(towpath_list_devices(find_loopback, &found));
     EXPECT(found == 1);
     FAILS(towpath_list_devices(NULL, NULL), TOWPATH_INVALID, "each is NULL");
+}
+
+static void note_card(void *context, const towpath_listing *device) {
+    listed *seen = context;
+    EXPECT(device->size == sizeof *device && device->reserved == 0 && device->has_serial <= 1);
+    EXPECT(device->has_serial == 1 || device->serial == 0);
+    if (strcmp(device->name, "sim:loopback") == 0) {
+        EXPECT(device->order == 0 && device->has_serial == 0 && strstr(device->description, "simulation") != NULL);
+        seen->simulated++;
+    }
+    if (strcmp(device->name, seen->served) == 0) {
+        EXPECT(device->has_serial == 1 && device->serial == 0x5eed && strstr(device->description, "loopback") != NULL);
+        seen->order = device->order;
+    }
+}
+
+// TOWPATH_TEST_SERVED names a card that another process serves, with serial number 0x5eed.
+TEST(cards_are_listed_with_order_and_serial_number) {
+    const char *served = getenv("TOWPATH_TEST_SERVED");
+    listed seen = {.served = served != NULL ? served : ""};
+    OK(towpath_list(note_card, &seen));
+    EXPECT(seen.simulated == 1);
+    FAILS(towpath_list(NULL, NULL), TOWPATH_INVALID, "each is NULL");
+    if (served == NULL) return;
+    char name[32];
+    snprintf(name, sizeof name, "#%u", (unsigned)seen.order);
+    towpath_device *device = NULL;
+    OK(towpath_open(name, NULL, &device));
+    towpath_info info = {.size = sizeof info};
+    OK(towpath_get_info(device, &info));
+    EXPECT(strcmp(info.name, served) == 0 && info.serial == 0x5eed);
+    OK(towpath_close(device));
 }
 
 TEST(a_device_says_what_it_is) {

@@ -4,11 +4,13 @@ sanitizers, which count leaks, too. The tests themselves are the TESTs of the .c
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
 
 import clibrary
+import install
 import pytest
 
 from conftest import ROOT, SANITIZED, Compile, run
@@ -48,6 +50,20 @@ def programs(compile_c: Compile) -> dict[str, Path]:
 def test_call(programs: dict[str, Path], variant: str, name: str) -> None:
     done = run(programs[variant], name)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"ok {name}\n", ""), done.stderr
+
+
+def test_a_card_that_another_process_serves_is_listed(programs: dict[str, Path], tmp_path: Path) -> None:
+    name = f"vfio-user:{tmp_path / 'card'}"
+    variables = {"XDG_RUNTIME_DIR": str(tmp_path), "TOWPATH_TEST_SERVED": name}
+    command = [install.command_line(), "sim", "loopback", "--socket", tmp_path / "card", "--set", "serial=0x5eed"]
+    with subprocess.Popen(command, cwd=ROOT, env=os.environ | variables, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None and server.stdout.readline() == f"{name}\n"
+            test = "cards_are_listed_with_order_and_serial_number"
+            done = run(programs["sanitized"], test, **variables)
+            assert (done.returncode, done.stdout, done.stderr) == (0, f"ok {test}\n", ""), done.stderr
+        finally:
+            server.terminate()
 
 
 def test_every_function_is_called(programs: dict[str, Path]) -> None:

@@ -21,12 +21,12 @@ fn main(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
     py.detach(|| towpath_cli::main(arguments))
 }
 
-/// The names of the devices that can be opened.
+/// The devices that can be opened.
 #[pyfunction]
-fn devices(py: Python<'_>) -> PyResult<Vec<String>> {
+fn devices(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyAny>>> {
     say::log_to_python(py)?;
     let found = py.detach(towpath::list_devices).map_err(|e| error::raise(py, e))?;
-    Ok(found.into_iter().map(|device| device.name).collect())
+    found.into_iter().map(|device| error::tuple(py, "Listing", (device.name, device.description, device.order, device.serial))).collect()
 }
 
 #[pymodule]

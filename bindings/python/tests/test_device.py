@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,24 @@ def test_the_environment_names_the_device(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("TOWPATH_DEVICE", "sim:loopback")
     with towpath.open() as card:
         assert card.info.core == "loopback"
+
+
+def test_cards_are_listed_with_order_and_serial_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))  # without the cards that others serve on this machine
+    alone = towpath.devices()
+    assert [(d.order, d.serial) for d in alone if d.name == "sim:loopback"] == [(None, None)]
+    socket = tmp_path / "card"
+    command = [sys.executable, "-m", "towpath", "sim", "loopback", "--socket", str(socket), "--set", "serial=0x5eed"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as server:
+        try:
+            assert server.stdout is not None and server.stdout.readline() == f"vfio-user:{socket}\n".encode()
+            [card] = [device for device in towpath.devices() if device not in alone]
+            assert (card.name, card.serial) == (f"vfio-user:{socket}", 0x5EED) and "loopback" in card.description
+            with towpath.open(f"#{card.order}") as opened:
+                assert opened.info.name == card.name and opened.info.serial == card.serial
+        finally:
+            server.terminate()
+    assert towpath.devices() == alone
 
 
 def test_settings_of_the_simulation() -> None:

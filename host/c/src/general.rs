@@ -44,7 +44,7 @@ pub extern "C" fn towpath_outcome_name(outcome: u32) -> *const c_char {
 pub type towpath_device_callback = Option<unsafe extern "C" fn(context: *mut c_void, name: *const c_char, description: *const c_char)>;
 
 /// Tell of each device that can be opened now: `each` is called once for each of them, in this thread, before this
-/// returns.
+/// returns. towpath_list() tells more of each.
 ///
 /// `context` is handed to `each` and not looked at. TOWPATH_INVALID if `each` is NULL.
 #[no_mangle]
@@ -55,6 +55,58 @@ pub unsafe extern "C" fn towpath_list_devices(each: towpath_device_callback, con
             let each = each.ok_or_else(|| c.invalid("each is NULL"))?;
             for device in towpath::list_devices()? {
                 each(context, c_text(&device.name).as_ptr(), c_text(&device.description).as_ptr());
+            }
+            Ok(())
+        })
+    }
+}
+
+/// A device that can be opened, as towpath_list() tells of it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct towpath_listing {
+    /// Bytes of this struct that the library knows: what ends beyond them is not there.
+    pub size: u32,
+    /// Of a card: its place in the order, from 1, by which towpath_open() finds it, too. 0: it has none.
+    pub order: u32,
+    /// The name by which it can be opened.
+    pub name: *const c_char,
+    /// What it is, in words.
+    pub description: *const c_char,
+    /// 1: its serial number is known; 0: it is told only when the device is opened.
+    pub has_serial: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// Its serial number, or 0 where that is not known.
+    pub serial: u64,
+}
+
+/// Told of one device. The struct and its texts are the library's, and gone when this returns. `context` is what was
+/// given together with this function.
+pub type towpath_listing_callback = Option<unsafe extern "C" fn(context: *mut c_void, device: *const towpath_listing)>;
+
+/// Tell of each device that can be opened now, with its order and serial number: cards first, in their order. `each` is
+/// called once for each of them, in this thread, before this returns.
+///
+/// `context` is handed to `each` and not looked at. TOWPATH_INVALID if `each` is NULL.
+#[no_mangle]
+pub unsafe extern "C" fn towpath_list(each: towpath_listing_callback, context: *mut c_void) -> towpath_status {
+    // SAFETY: the caller keeps to the header.
+    unsafe {
+        call("towpath_list", |c| {
+            let each = each.ok_or_else(|| c.invalid("each is NULL"))?;
+            for device in towpath::list_devices()? {
+                let (name, description) = (c_text(&device.name), c_text(&device.description));
+                let listing = towpath_listing {
+                    size: size_of::<towpath_listing>() as u32,
+                    order: device.order.unwrap_or_default(),
+                    name: name.as_ptr(),
+                    description: description.as_ptr(),
+                    has_serial: device.serial.is_some().into(),
+                    reserved: 0,
+                    serial: device.serial.unwrap_or_default(),
+                };
+                each(context, &listing);
             }
             Ok(())
         })

@@ -36,7 +36,7 @@ from towpath._errors import (
     VersionError,
 )
 from towpath._towpath import Interrupt, Interrupts, Registers, Ticket, __version__
-from towpath._types import Channel, Info, LinkCounters, MessageStart, Received, Wire
+from towpath._types import Channel, Info, LinkCounters, Listing, MessageStart, Received, Wire
 
 if TYPE_CHECKING:
     from typing import TypeAlias, TypeVar
@@ -57,6 +57,7 @@ __all__ = [
     "Interrupt",
     "Interrupts",
     "LinkCounters",
+    "Listing",
     "MessageStart",
     "NoInterruptError",
     "NotFoundError",
@@ -111,7 +112,8 @@ class Device(_towpath.Device):
 
 def open(name: str | None = None, **options: str | int | float | bool | os.PathLike[str]) -> Device:
     """Open a device: "sim:CORE" (a core's name or folder), "vfio:0000:65:00.0" or the address alone (a card in this machine),
-    "vfio-user:SOCKET" (a card in another process), or what TOWPATH_DEVICE says, or the first card in this machine.
+    "vfio-user:SOCKET" (a card in another process), "#2" or "serial:0x5eed" (a card by its place in `devices` or by its serial number), or
+    what TOWPATH_DEVICE says, or the first card in this machine.
 
     The options are the device's own, such as trace="wave.fst" or latency=1000 for a simulated one. Its core is compiled on first use,
     which is told on a terminal and to the logger "towpath"; what the core prints goes to standard error.
@@ -120,8 +122,8 @@ def open(name: str | None = None, **options: str | int | float | bool | os.PathL
     return Device(name, {key: _text(value) for key, value in options.items()}, progress=_progress, print=_print)
 
 
-def devices() -> list[str]:
-    """The names of the devices that can be opened."""
+def devices() -> list[Listing]:
+    """The devices that can be opened now: cards in their order, and a simulated one for each core that is found."""
     _home.prepare()
     return _towpath.devices()
 

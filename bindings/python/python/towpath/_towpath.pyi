@@ -7,7 +7,7 @@ from typing import Final, Self, final
 
 from typing_extensions import disjoint_base
 
-from towpath._types import Channel, Info, LinkCounters, Memory, MessageStart, Received, Wire
+from towpath._types import Channel, Info, LinkCounters, Listing, Memory, MessageStart, Received, Wire
 
 __all__ = ["Device", "Interrupt", "Interrupts", "Registers", "Ticket", "__version__", "devices", "main"]
 
@@ -16,8 +16,8 @@ __version__: Final[str]
 def main(arguments: list[str]) -> int:
     """The command line; returns the exit code."""
 
-def devices() -> list[str]:
-    """The names of the devices that can be opened."""
+def devices() -> list[Listing]:
+    """The devices that can be opened."""
 
 @disjoint_base
 class Device:

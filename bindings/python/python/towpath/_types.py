@@ -58,6 +58,18 @@ class Channel(NamedTuple):
     """Bytes which the channel buffers on the card."""
 
 
+class Listing(NamedTuple):
+    """A device that can be opened."""
+
+    name: str
+    """What to give to `open`."""
+    description: str
+    order: int | None
+    """Of a card: its place in the order, from 1; "#1" is a name for it, too."""
+    serial: int | None
+    """Its serial number, where that is known without opening it."""
+
+
 class Info(NamedTuple):
     """What discovery says of a device."""
 
