@@ -11,6 +11,7 @@ use crate::Test;
 
 pub const TESTS: &[Test] = &[
     ("the_card_is_found_and_put_in_order", the_card_is_found_and_put_in_order),
+    ("it_is_found_by_order_and_by_serial_number", it_is_found_by_order_and_by_serial_number),
     ("messages_there_and_back", messages_there_and_back),
     ("a_reset_reaches_the_card", a_reset_reaches_the_card),
     ("buffers_stay_registered", buffers_stay_registered),
@@ -18,10 +19,12 @@ pub const TESTS: &[Test] = &[
 ];
 
 const CARD: &str = "1234:7470";
+const SERIAL: u64 = 0x5eed;
 
 /// Outside of the machine: the card that it finds. Says when it can be found, and goes on until it is killed.
 pub fn serve(socket: &str) {
-    let server = CardServer::bind("sim:loopback", socket.as_ref(), &OpenOptions::default()).unwrap();
+    let device = format!("sim:loopback?serial={SERIAL}");
+    let server = CardServer::bind(&device, socket.as_ref(), &OpenOptions::default()).unwrap();
     println!("serving");
     server.serve().unwrap();
 }
@@ -38,6 +41,24 @@ fn the_card_is_found_and_put_in_order() {
     assert!(towpath::doctor(&name).iter().all(|finding| finding.level == Level::Ok), "{:#?}", towpath::doctor(&name));
     let device = open();
     assert_eq!((device.info().name.as_str(), device.info().core.as_str()), (name.as_str(), "loopback"));
+}
+
+fn it_is_found_by_order_and_by_serial_number() {
+    let name = format!("vfio:{}", mend(&functions(CARD)[0]).address);
+    let [card] = &towpath::list_devices().unwrap()[..] else { panic!("{:?}", towpath::list_devices()) };
+    assert_eq!((card.name.as_str(), card.order, card.serial), (name.as_str(), Some(1), None), "a board tells its number when it is opened");
+    for other in [format!("serial:{SERIAL:#x}"), format!("serial:{SERIAL}"), "#1".into()] {
+        let device = Device::open(&other).unwrap_or_else(|why| panic!("{other}: {why}"));
+        assert_eq!((device.info().name.as_str(), device.info().serial), (name.as_str(), SERIAL), "{other}");
+    }
+    for (wrong, why) in [("serial:0x5eee", "no card has this serial number"), ("#2", "there are 1 cards")] {
+        let error = Device::open(wrong).unwrap_err().to_string();
+        assert!(error.contains(why) && error.contains(&name), "{error}");
+    }
+    // While it is in use it cannot be asked for its number, which the error says.
+    let _held = open();
+    let error = Device::open(&format!("serial:{SERIAL}")).unwrap_err().to_string();
+    assert!(error.contains(&format!("{name} could not be asked")), "{error}");
 }
 
 fn messages_there_and_back() {
