@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every function of the C library, called with good and with bad arguments from C, plain and under the address and undefined-behaviour
-sanitizers, which count leaks, too. The tests themselves are the TESTs of the .c files here."""
+sanitizers, which count leaks, too. These see the C code alone, so some tests run under valgrind as well, which sees all of the process: the
+library's Rust and the simulated card. The tests themselves are the TESTs of the .c files here."""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -17,8 +19,13 @@ from conftest import ROOT, SANITIZED, Compile, run
 
 HERE = Path(__file__).parent
 SOURCES = sorted(HERE.glob("*.c"))
-NAMES = [name for source in SOURCES for name in re.findall(r"^TEST\((\w+)\)", source.read_text(), re.M)]
+TESTS = {source.stem: re.findall(r"^TEST\((\w+)\)", source.read_text(), re.M) for source in SOURCES}
+NAMES = [name for names in TESTS.values() for name in names]
 VARIANTS = {"plain": ["-O2"], "sanitized": SANITIZED}
+
+# Uninitialised values that decide something, accesses to memory that is not there, and leaks.
+MEMCHECK = ["valgrind", "--quiet", "--error-exitcode=99", "--leak-check=full", "--errors-for-leak-kinds=definite,indirect"]
+needs_valgrind = pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is missing: install the package valgrind")
 
 LEAK = """
 #include "check.h"
@@ -69,6 +76,22 @@ def test_a_card_that_another_process_serves_is_listed(programs: dict[str, Path],
 def test_every_function_is_called(programs: dict[str, Path]) -> None:
     said = subprocess.run(["nm", "--undefined-only", programs["plain"]], check=True, capture_output=True, text=True).stdout
     assert sorted(set(re.findall(r"\bU (towpath_\w+)", said))) == clibrary.exported()
+
+
+@needs_valgrind
+@pytest.mark.parametrize("source", ["bad", "ticket"])
+def test_nothing_wrong_inside_the_library(programs: dict[str, Path], source: str) -> None:
+    done = run(*MEMCHECK, programs["plain"], *TESTS[source])
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert sorted(done.stdout.splitlines()) == sorted(f"ok {name}" for name in TESTS[source])
+
+
+@needs_valgrind
+def test_a_leak_inside_the_library_is_found(compile_c: Compile, tmp_path: Path) -> None:
+    source = tmp_path / "leak.c"
+    source.write_text(LEAK)
+    done = run(*MEMCHECK, compile_c("inside", source, options=["-O2"]))
+    assert done.returncode == 99 and "definitely lost" in done.stderr and "towpath_recv_message" in done.stderr, done.stderr
 
 
 def test_a_leak_is_found(compile_c: Compile, tmp_path: Path) -> None:
