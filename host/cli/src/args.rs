@@ -309,6 +309,9 @@ pub struct Sim {
     pub core: String,
     #[command(flatten)]
     pub place: Place,
+    /// Let happen what standard input says, a fault a line, such as `drop 3`, `link` or `down`; each is repeated on standard output when it is under way
+    #[arg(long)]
+    pub faults: bool,
     #[command(flatten)]
     pub records: Records,
     /// A setting of the simulated device, such as latency=1000 (repeat as needed)

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use towpath::{CardServer, OpenOptions};
+use towpath::{CardFaults, CardServer, OpenOptions};
 
 use crate::args::{Cli, Sim};
 use crate::exit::{Failure, Result, FILE, USAGE};
@@ -26,5 +26,21 @@ pub fn sim(cli: &Cli, what: &Sim) -> Result {
     let stop = server.stop();
     crate::signals::at_first(move |_| stop.stop())?;
     output::answer(cli, &json!({"device": name, "card": device}), &format!("{name}\n"))?;
+    if what.faults {
+        let (faults, json) = (server.faults(), cli.json);
+        std::thread::spawn(move || cause(&faults, json));
+    }
     Ok(server.serve()?)
+}
+
+/// The faults that standard input asks for, to its end.
+fn cause(faults: &CardFaults, json: bool) {
+    for line in std::io::stdin().lines().map_while(std::io::Result::ok) {
+        let words = line.trim();
+        match faults.cause(words) {
+            // Nobody may be reading.
+            Ok(()) => drop(output::print(&if json { format!("{}\n", json!({"fault": words})) } else { format!("{words}\n") })),
+            Err(error) => output::failure(json, &error.into()),
+        }
+    }
 }

@@ -96,6 +96,38 @@ fn a_program_killed_in_the_middle_of_a_transfer_leaves_nothing_to_the_next() {
     }
 }
 
+/// Faults by standard input: a link that is down until it is up, one read of many, and one that only the next client does not have.
+#[test]
+fn faults_happen_when_they_are_asked_for() {
+    let socket = std::env::temp_dir().join(format!("towpath-faults-{}.sock", std::process::id()));
+    let mut process = towpath(&["sim", "loopback", "--faults", "--socket", socket.to_str().unwrap()]).spawn().unwrap();
+    let (mut input, mut output) = (process.stdin.take().unwrap(), BufReader::new(process.stdout.take().unwrap()));
+    let mut next = || {
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        line.trim_end().to_string()
+    };
+    let device = next();
+    let mut ask = |words: &str| {
+        writeln!(input, "{words}").unwrap();
+        next()
+    };
+    let bytes = pattern(20_000, 1);
+    let echo = || done(&["-d", &device, "send", "in", "--reply", "out=-", "--timeout", "60s"], &bytes);
+    assert_eq!(ask("nonsense\nur"), "ur", "what is unknown is told of elsewhere");
+    let hit = echo();
+    assert!(!hit.status.success() && String::from_utf8_lossy(&hit.stderr).contains("refused"), "{hit:?}");
+    assert!(echo().stdout == bytes, "it was one read");
+    assert_eq!(ask("down"), "down");
+    assert!(!done(&["-d", &device, "info"], b"").status.success());
+    assert!(echo().stdout == bytes, "the next program finds a link");
+    assert_eq!([ask("down"), ask("up")], ["down", "up"]);
+    assert!(echo().stdout == bytes);
+    assert_eq!(unsafe { libc::kill(process.id() as i32, libc::SIGTERM) }, 0);
+    let rest = process.wait_with_output().unwrap();
+    assert!(rest.status.success() && String::from_utf8_lossy(&rest.stderr).contains("no fault is called `nonsense`"), "{rest:?}");
+}
+
 #[test]
 fn a_card_that_is_ended_shows_its_program_out() {
     let card = Card::start();

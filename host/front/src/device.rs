@@ -97,6 +97,10 @@ pub trait Device {
     }
     /// A function-level reset. The events stay; interrupts that wait are forgotten.
     fn reset(&mut self) -> Result<(), Errno>;
+    /// The client has left: nothing of it is left for the next one.
+    fn forget_client(&mut self) -> Result<(), Errno> {
+        self.set_events(Vec::new()).and_then(|()| self.reset())
+    }
     /// Do a little of what is going on inside.
     fn run(&mut self) -> Pace;
 }

@@ -22,7 +22,7 @@ pub fn serve(
             Err(error) => log::warn!("the client was shown out: {error}"),
             Ok(()) => (),
         }
-        let quiet = device.set_events(Vec::new()).and_then(|()| device.reset());
+        let quiet = device.forget_client();
         forget();
         quiet.map_err(|Errno(number)| {
             let why = io::Error::from_raw_os_error(number);

@@ -13,7 +13,7 @@ use towpath_front::{HostMemory, Interrupt};
 use crate::capture::Carried;
 use crate::device::{self, Device, Statistics, Vector};
 use crate::error::SimError;
-use crate::faults::{Fault, Injection};
+use crate::faults::{Fault, Injection, Mishap};
 use crate::memory::enables;
 use crate::messages::Messages;
 use crate::model::{Info, PrintSink};
@@ -121,6 +121,16 @@ impl SimBus {
         self.with(|device| device.port.forgive())
     }
 
+    /// Let something happen that is asked for by words: see [`Mishap::parse`].
+    pub fn befall(&self, words: &str) -> Result<()> {
+        match Mishap::parse(words, self.world.settings()).map_err(BusError::Invalid)? {
+            Mishap::Fault(fault, _) if fault.of_the_card() => self.disturb(fault),
+            Mishap::Fault(fault, ahead) => self.inject(ahead, fault),
+            Mishap::Link(up) => self.set_link(up),
+            Mishap::Forgive => self.forgive(),
+        }
+    }
+
     /// The faults that were injected, in order, from the one of number `first` on.
     pub fn injections(&self, first: usize) -> Result<Vec<Injection>> {
         self.with(|device| device.port.faults.log.get(first..).unwrap_or_default().to_vec())
@@ -134,6 +144,11 @@ impl SimBus {
     /// Whether the link is up.
     pub fn link_is_up(&self) -> Result<bool> {
         self.with(|device| device.input.config.link_up != 0)
+    }
+
+    /// Whether a link that is down comes back by itself.
+    pub(crate) fn link_returns(&self) -> Result<bool> {
+        self.with(|device| device.link_returns())
     }
 
     /// Mask or unmask all vectors of the card, as the function mask of its MSI-X capability does.

@@ -728,6 +728,11 @@ impl Device {
         self.mastering_back = None;
     }
 
+    /// Whether the link is down only for a time.
+    pub fn link_returns(&self) -> bool {
+        self.link_back.is_some()
+    }
+
     /// Take the link down or up. What is on its way when it goes down is lost.
     pub fn set_link(&mut self, now: u64, up: bool) {
         self.input.config.link_up = u8::from(up);

@@ -55,6 +55,57 @@ impl Fault {
     }
 }
 
+/// What can be asked for by a word while a card is served, for tests of what is on the other side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mishap {
+    /// A fault of the card's read request that comes after so many more, or of the whole card, at once.
+    Fault(Fault, u64),
+    /// The link goes down, or comes up, and stays so.
+    Link(bool),
+    /// No fault is to come any more.
+    Forgive,
+}
+
+impl Mishap {
+    /// From words: the name of a rate in the settings, without `fault_`, and how many reads pass before (none without a number); or `down`, `up`,
+    /// `forgive`. The error says what there is.
+    pub fn parse(words: &str, settings: &Settings) -> Result<Mishap, String> {
+        let outage = settings.outage;
+        let named = |name: &str| {
+            Some(match name {
+                "drop" => Fault::Drop,
+                "late" => Fault::Delay(settings.late),
+                "ur" => Fault::UnsupportedRequest,
+                "ca" => Fault::CompleterAbort,
+                "poison" => Fault::Poison,
+                "duplicate" => Fault::Duplicate,
+                "unexpected" => Fault::Unexpected,
+                "count" => Fault::WrongCount,
+                "length" => Fault::WrongLength,
+                "address" => Fault::WrongAddress,
+                "link" => Fault::LinkDown { ns: outage, forgets: false },
+                "mastering" => Fault::MasteringOff(outage),
+                _ => return None,
+            })
+        };
+        let no = || {
+            let faults = "drop, late, ur, ca, poison, duplicate, unexpected, count, length, address (each with a number of reads before it), link, mastering";
+            format!("no fault is called `{words}`; there are {faults}, down, up, forgive")
+        };
+        match words.split_whitespace().collect::<Vec<_>>()[..] {
+            ["down"] => Ok(Mishap::Link(false)),
+            ["up"] => Ok(Mishap::Link(true)),
+            ["forgive"] => Ok(Mishap::Forgive),
+            [name] => named(name).map(|fault| Mishap::Fault(fault, 0)).ok_or_else(no),
+            [name, ahead] => match (named(name), ahead.parse()) {
+                (Some(fault), Ok(ahead)) if !fault.of_the_card() => Ok(Mishap::Fault(fault, ahead)),
+                _ => Err(no()),
+            },
+            _ => Err(no()),
+        }
+    }
+}
+
 /// A fault that was injected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Injection {
@@ -277,6 +328,23 @@ mod tests {
         assert_eq!([(); 3].map(|()| next(&mut faults)), [Some(Fault::Drop), Some(Fault::CompleterAbort), None]);
         let log: Vec<(u64, Fault)> = faults.log.iter().map(|entry| (entry.read, entry.fault)).collect();
         assert_eq!(log, [(1, Fault::Drop), (2, Fault::CompleterAbort)]);
+    }
+
+    #[test]
+    fn each_rate_has_a_word() {
+        let settings = Settings { late: 7, outage: 9, ..Settings::default() };
+        let parse = |words: &str| Mishap::parse(words, &settings);
+        for knob in Settings::KNOBS {
+            if let Some(name) = knob.name.strip_prefix("fault_") {
+                assert!(matches!(parse(name), Ok(Mishap::Fault(_, 0))), "{name}");
+            }
+        }
+        assert_eq!(parse("late 3"), Ok(Mishap::Fault(Fault::Delay(7), 3)));
+        assert_eq!(parse(" link\n"), Ok(Mishap::Fault(Fault::LinkDown { ns: 9, forgets: false }, 0)));
+        assert_eq!([parse("down"), parse("up"), parse("forgive")], [Ok(Mishap::Link(false)), Ok(Mishap::Link(true)), Ok(Mishap::Forgive)]);
+        for wrong in ["", "fall", "drop x", "drop -1", "drop 1 2", "link 3", "up 1"] {
+            assert!(parse(wrong).is_err_and(|why| why.contains("drop, late")), "{wrong}");
+        }
     }
 
     #[test]

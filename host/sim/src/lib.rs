@@ -38,7 +38,7 @@ pub use bus::SimBus;
 pub use capture::Carried;
 pub use device::Statistics;
 pub use error::SimError;
-pub use faults::{Fault, Injection};
+pub use faults::{Fault, Injection, Mishap};
 pub use limit::{strict_wire_limit, WireLimit};
 pub use model::{Info, PrintKind, PrintSink};
 pub use served::ServedCard;

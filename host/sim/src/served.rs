@@ -150,10 +150,11 @@ impl ServedCard {
     fn reset_card(&mut self) -> Result<(), BusError> {
         self.config.reset();
         for _ in 0..LINK_WAIT {
-            if self.bus.link_is_up()? {
-                break;
+            match (self.bus.link_is_up()?, self.bus.link_returns()?) {
+                (true, _) => break,
+                (false, true) => self.bus.pass(1000)?,
+                (false, false) => return Err(BusError::Gone("the link is down".into())),
             }
-            self.bus.pass(1000)?;
         }
         self.bus.set_bus_master(false)?;
         self.bus.reset()?;
@@ -235,6 +236,16 @@ impl Device for ServedCard {
 
     fn reset(&mut self) -> Result<(), Errno> {
         self.reset_card().map_err(|error| self.errno(error))
+    }
+
+    fn forget_client(&mut self) -> Result<(), Errno> {
+        let link = self.bus.link_is_up().and_then(|up| match up || self.bus.link_returns()? {
+            true => Ok(()),
+            // Taken down for good, but not for the next client.
+            false => self.bus.set_link(true),
+        });
+        link.map_err(|error| self.errno(error))?;
+        self.set_events(Vec::new()).and_then(|()| self.reset())
     }
 
     fn run(&mut self) -> Pace {

@@ -255,6 +255,30 @@ fn interrupts_that_may_not_come_yet_come_later() {
     assert!(served.bus.statistics().unwrap().since(&before).refused_writes > 0);
 }
 
+/// Configuration space lies behind the link, too. What is asked for while it is down has an answer, at once: ones.
+#[test]
+fn behind_a_link_that_is_down_everything_reads_as_ones() {
+    let served = Served::start("down");
+    let mut card = Card::find(&served);
+    card.configure(4, 6);
+    card.guest.write(2, 4, &words(&[0x1234]));
+    assert_eq!(card.guest.read(BAR_READ, 2, 4, 4), words(&[0x1234]));
+    served.bus.befall("down").unwrap();
+    assert_eq!(card.guest.read(CONFIG_READ, 0, 0, 4), [0xff; 4]);
+    for bytes in [1, 4, 8, 5000] {
+        assert_eq!(card.guest.read(BAR_READ, 0, 0, bytes), vec![0xff; bytes]);
+    }
+    card.configure(4, 0);
+    card.guest.write(2, 4, &words(&[0x5678]));
+    served.bus.befall("up").unwrap();
+    assert_eq!(card.guest.read(CONFIG_READ, 0, 4, 2), [6, 0], "writes were lost");
+    assert_eq!(card.guest.read(BAR_READ, 2, 4, 4), words(&[0x1234]));
+    // A guest that leaves it so: the next one has a link.
+    served.bus.befall("down").unwrap();
+    drop(card);
+    assert_eq!(Card::find(&served).guest.read(BAR_READ, 2, 4, 4), [0; 4]);
+}
+
 /// A guest that dies in the middle of a transfer, with interrupts waiting: the next one finds a card as after it was switched on.
 #[test]
 fn the_next_guest_finds_a_card_that_was_reset() {

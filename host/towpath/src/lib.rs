@@ -42,7 +42,7 @@ pub use channel::{ChannelName, Received, Receiver, Sender};
 pub use device::{Device, Registers, UserInterrupts};
 pub use doctor::doctor;
 pub use open::{OpenOptions, TextSink};
-pub use serve::CardServer;
+pub use serve::{CardFaults, CardServer};
 pub use towpath_driver::{
     ChannelInfo, ChannelOptions, ChannelStatistics, Completion, DeviceInfo, Direction, Error, LinkCounters, Message, MessageStart, Notify,
     Result, Status, Ticket, WireStatistics,

@@ -4,6 +4,7 @@
 use crate::{open, served, Error, OpenOptions, Result};
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use towpath_front::{HostMemory, Stop};
 use towpath_sim::{ServedCard, SimBus};
 use towpath_vfio_user::Server;
@@ -15,6 +16,18 @@ pub struct CardServer {
     _word: Option<served::Word>,
     front: Front,
     card: ServedCard,
+    bus: Arc<SimBus>,
+}
+
+/// Lets things go wrong with a card that is served, from any thread: for tests of programs and kernels.
+#[derive(Clone)]
+pub struct CardFaults(Arc<SimBus>);
+
+impl CardFaults {
+    /// Let happen what a line such as `drop 3`, `link` or `down` says; the guide to the simulator has the words.
+    pub fn cause(&self, words: &str) -> Result<()> {
+        self.0.befall(words).map_err(Error::bus("a fault"))
+    }
 }
 
 /// The protocol that is spoken.
@@ -30,11 +43,11 @@ impl CardServer {
     pub fn bind(device: &str, path: &Path, options: &OpenOptions) -> Result<CardServer> {
         let bus = simulated(device, options)?;
         let server = Server::bind(path).map_err(no_socket(path))?;
-        let card = card(bus, server.dma(), path)?;
+        let card = card(&bus, server.dma(), path)?;
         let serial = card.serial().map_err(Error::bus(listening(path).as_str()))?;
         let word =
             served::announce(path, device, serial).inspect_err(|why| log::warn!("others cannot find the card without its name: {why}"));
-        Ok(CardServer { _word: word.ok(), front: Front::Programs(server), card })
+        Ok(CardServer { _word: word.ok(), front: Front::Programs(server), card, bus })
     }
 
     /// The same by the vhost-user protocol with the messages of virtio-pcidev: the card is on the PCI bus of a kernel that runs as a program, User-Mode
@@ -42,8 +55,8 @@ impl CardServer {
     pub fn bind_vhost_user(device: &str, path: &Path, options: &OpenOptions) -> Result<CardServer> {
         let bus = simulated(device, options)?;
         let server = GuestServer::bind(path).map_err(no_socket(path))?;
-        let card = card(bus, server.memory(), path)?;
-        Ok(CardServer { _word: None, front: Front::Guests(server), card })
+        let card = card(&bus, server.memory(), path)?;
+        Ok(CardServer { _word: None, front: Front::Guests(server), card, bus })
     }
 
     /// What ends [`CardServer::serve`], from any thread.
@@ -52,6 +65,11 @@ impl CardServer {
             Front::Programs(server) => server.stop(),
             Front::Guests(server) => server.stop(),
         }
+    }
+
+    /// What lets faults happen to it while it is served.
+    pub fn faults(&self) -> CardFaults {
+        CardFaults(self.bus.clone())
     }
 
     /// Serve clients, one after the other, until stopped. The error: the card has stopped, or cannot be reset.
@@ -65,15 +83,15 @@ impl CardServer {
     }
 }
 
-fn simulated(device: &str, options: &OpenOptions) -> Result<std::sync::Arc<SimBus>> {
+fn simulated(device: &str, options: &OpenOptions) -> Result<Arc<SimBus>> {
     match device.split_once(':') {
         Some(("sim", rest)) => open::simulated(device, rest, options),
         _ => Err(Error::UnknownScheme { name: device.into(), schemes: vec!["sim:CORE".into(), "sim:FOLDER".into()] }),
     }
 }
 
-fn card(bus: std::sync::Arc<SimBus>, memory: impl HostMemory + 'static, path: &Path) -> Result<ServedCard> {
-    ServedCard::new(bus, memory).map_err(Error::bus(listening(path).as_str()))
+fn card(bus: &Arc<SimBus>, memory: impl HostMemory + 'static, path: &Path) -> Result<ServedCard> {
+    ServedCard::new(bus.clone(), memory).map_err(Error::bus(listening(path).as_str()))
 }
 
 fn no_socket(path: &Path) -> impl FnOnce(io::Error) -> Error + '_ {
