@@ -94,11 +94,12 @@ fn buffers_that_are_nowhere() {
         assert!(first == (0, 0) || (address, bytes, first) == (GUEST, u32::MAX, (0, 8)), "{address:#x} {bytes} {first:?}");
         assert_eq!(guest.used(0), Some((2, 0)), "{address:#x} {bytes}");
     }
-    // As many times all of the memory as there are descriptors: more than a message can be.
+    // As many times all of the memory as there are descriptors, and so a write with much more data than any: it is none.
+    guest.store(0, &[&Guest::head(4, 0, 4, 0x40)[..], &[1; 4]].concat());
     (0..64).for_each(|index| guest.set_descriptor(0, index, GUEST, MEMORY as u32, u16::from(index < 63), index + 1));
     guest.offer(0, 0);
     guest.kick(0);
-    assert_eq!(guest.used(0), Some((0, 0)));
+    assert_eq!((guest.used(0), guest.read32(0x40)), (Some((0, 0)), 0));
     guest.write(0, 0x40, &words(&[7]));
     assert_eq!(guest.read32(0x40), 7);
 }

@@ -6,7 +6,11 @@ mod common;
 
 use common::{longs, words, Guest, Served, BAR_BYTES, BYTES, FIRE, FREE, FROM, GO, GUEST, MEMORY, MESSAGES, STATUS, USER, WRITES};
 use std::io::Write;
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use towpath_bus::event;
 
 #[test]
 fn accesses_of_any_size_at_any_place() {
@@ -127,7 +131,8 @@ fn interrupts_wait_for_buffers_and_none_is_lost() {
                 came += 1;
             }
             assert!(came == 10 || due.is_empty(), "as many as have room: {came}");
-            assert_eq!(guest.calls(), 1, "one call for all of them");
+            // The server may have seen the first buffers before it heard of the last.
+            assert!((1..=came as usize).contains(&guest.calls()), "one call, for as many as were there");
             // Take back the buffers that are left: the next round begins without.
             let left = 10 - came;
             guest.write(0, FIRE, &words(&[left]));
@@ -149,9 +154,10 @@ fn a_channel_back_that_is_full_holds_nobody_up() {
     let mut guest = Guest::begin(&served.path);
     guest.give_buffers(0, 8);
     guest.kick(1);
-    // Not to the last byte: what fits only in part must not be sent in part.
-    while guest.back_writer.write(&[0x77; 4096]).is_ok() {}
-    while guest.back_writer.write(&[0x77; 1]).is_ok() {}
+    // Page by page, so that nothing is left.
+    while event::poll(guest.back_writer.as_fd(), libc::POLLOUT, Some(Duration::ZERO)).unwrap() != 0 {
+        guest.back_writer.write_all(&[0x77; 4096]).unwrap();
+    }
     for data in 0..6 {
         guest.write(0, FIRE, &words(&[data + 1]));
         assert_eq!(guest.read32(FIRE), data + 1, "it is served meanwhile");
@@ -165,7 +171,7 @@ fn a_channel_back_that_is_full_holds_nobody_up() {
     for _ in 0..100 {
         match std::io::Read::read(&mut guest.back, &mut junk) {
             Ok(count) => bytes.extend(junk[..count].iter().filter(|byte| **byte != 0x77)),
-            Err(_) => std::thread::sleep(std::time::Duration::from_millis(2)),
+            Err(_) => std::thread::sleep(Duration::from_millis(2)),
         }
     }
     // One that was about to go, and one that stands for all the others.
@@ -217,6 +223,31 @@ fn several_accesses_by_one_kick_are_done_in_order() {
     guest.offer(0, 0);
     guest.kick(0);
     assert_eq!((guest.used(0), guest.read(3, 0, 0x300, 10)), (Some((0, 0)), vec![0, 0, 1, 2, 3, 4, 5, 6, 0, 0]));
+    // And an answer in pieces, longer than a device reads at once, of which the last has room to spare.
+    let pattern: Vec<u8> = (0..10_000u32).map(|at| ((at * 13) >> 3) as u8).collect();
+    guest.write(0, 0x1000, &pattern);
+    guest.store(at, &Guest::head(3, 0, 10_000, 0x1000));
+    guest.set_descriptor(0, 0, GUEST + at, 16, 1, 1);
+    let pieces = [3u64, 0, 4095, 1, 5000, 2000];
+    let mut place = FREE;
+    for (index, bytes) in (1u16..).zip(pieces) {
+        guest.set_descriptor(0, index, GUEST + place, bytes as u32, if index < 6 { 3 } else { 2 }, index + 1);
+        place += bytes + 16; // with something in between that is nobody's
+    }
+    guest.store(FREE, &[0x5a; 12_000]);
+    guest.offer(0, 0);
+    guest.kick(0);
+    assert_eq!(guest.used(0), Some((0, 10_000)));
+    let mut found = vec![0; 12_000];
+    guest.memory.read(FREE as usize, &mut found);
+    let mut due = vec![0x5a; 12_000];
+    let (mut from, mut to) = (0, 0);
+    for bytes in pieces.map(|bytes| bytes as usize) {
+        let here = bytes.min(pattern.len() - from);
+        due[to..to + here].copy_from_slice(&pattern[from..from + here]);
+        (from, to) = (from + here, to + bytes + 16);
+    }
+    assert!(found == due);
 }
 
 #[test]
@@ -227,7 +258,7 @@ fn a_guest_leaves_nothing_to_the_next_and_there_is_one_at_a_time() {
         assert_eq!((guest.read32(WRITES), guest.read32(FIRE)), (0, 0));
         guest.write(0, FIRE, &words(&[5])); // for which there are no buffers
         let mut second = UnixStream::connect(&served.path).unwrap();
-        second.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
+        second.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let end = std::io::Read::read(&mut second, &mut [0; 1]);
         assert!(end.as_ref().is_ok_and(|count| *count == 0), "the connection is closed: {end:?}");
         guest.give_buffers(0, 5);

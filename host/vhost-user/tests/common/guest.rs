@@ -85,8 +85,11 @@ impl Guest {
         let file = memory_file(MEMORY);
         let memory = Mapped::new(&file, 0, MEMORY as usize, true, true).unwrap();
         let mut pipe = [0; 2];
-        assert_eq!(unsafe { libc::pipe2(pipe.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) }, 0);
-        let [back, back_writer] = pipe.map(|raw| unsafe { File::from_raw_fd(raw) });
+        assert_eq!(unsafe { libc::pipe2(pipe.as_mut_ptr(), libc::O_CLOEXEC) }, 0);
+        let [back, back_writer] = pipe.map(|raw| unsafe { OwnedFd::from_raw_fd(raw) });
+        // Our end alone: what the server does with its own is the server's business.
+        sys::set_nonblocking(&back).unwrap();
+        let [back, back_writer] = [back.into(), back_writer.into()];
         let rings = RINGS.map(|at| Ring { size, at, available: 0, seen: 0 });
         Guest { stream, memory, files: [file.try_clone().unwrap(), file], rings, back, back_writer }
     }
