@@ -76,14 +76,15 @@ def test_bar_tells_its_size(card: Card) -> None:
         card.write_config(BAR0 + 4, 4, high)
 
 
-def test_card_is_pulled_out_and_comes_back(cards: list[Card]) -> None:
-    first, second = cards[0], cards[1]
-    kept = second.config(0, 4)
+@pytest.mark.parametrize("number", [0, 1])
+def test_card_is_pulled_out_and_comes_back(cards: list[Card], number: int) -> None:
+    card, other = cards[number], cards[1 - number]
+    kept = other.config(0, 4)
     for _ in range(3):
-        first.kill()
-        assert second.config(0, 4) == kept, "the other card is as it was"
-        first.start()
-        assert first.config(0, 4) == kept and 0 in first.bars()
+        card.kill()
+        assert other.config(0, 4) == kept, "the other card is as it was"
+        card.start()
+        assert card.config(0, 4) == kept and 0 in card.bars()
 
 
 def test_card_that_is_taken_off_the_bus_is_found_again(card: Card) -> None:
