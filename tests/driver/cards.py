@@ -7,6 +7,7 @@ A test inside the guest asks for what only the outside can do by a line over a c
     start N         it is there again, at the same socket (the guest then plugs it in; see Card.start in guest/conftest.py)
     stop N, cont N  it stands still, and goes on
     signal N NAME   its process gets the signal of that name
+    fault N WORDS   a fault on its link, in the words of `towpath sim --faults`
 
 The answer is "ok", or what went wrong.
 """
@@ -14,6 +15,7 @@ The answer is "ok", or what went wrong.
 from __future__ import annotations
 
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -23,8 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 # The user core of each card, in the order in which they stand on the bus.
 CORES = ("loopback", str(ROOT / "tests/cores/loop3x2"))
-# The core may have to be compiled first.
-READY_SECONDS = 300
+FAULT_SECONDS = 10
 
 
 class Failed(Exception):
@@ -44,7 +45,7 @@ class Card:
         self.socket.unlink(missing_ok=True)
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, env={"TOWPATH_HOME": str(ROOT)} | os.environ
+                self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env={"TOWPATH_HOME": str(ROOT)} | os.environ
             )
         assert self.process.stdout is not None
         # The first line says that it is ready; a card that cannot be had ends without one.
@@ -57,6 +58,15 @@ class Card:
             raise Failed("it is not running")
         self.process.send_signal(number)
 
+    def fault(self, words: str) -> None:
+        self.signal(0)
+        assert self.process is not None and self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write(f"{words}\n".encode())
+        self.process.stdin.flush()
+        # It repeats the words when it has done so, and else says nothing there.
+        if not select.select([self.process.stdout], [], [], FAULT_SECONDS)[0] or self.process.stdout.readline() != f"{words}\n".encode():
+            raise Failed(f"the card did not take it: {self.log.read_text(errors='replace').strip()[-500:]}")
+
     def kill(self) -> None:
         self.signal(signal.SIGKILL)
         assert self.process is not None
@@ -66,8 +76,9 @@ class Card:
         if self.process is not None:
             self.process.kill()
             self.process.wait()
-            if self.process.stdout is not None:
-                self.process.stdout.close()
+            for stream in (self.process.stdin, self.process.stdout):
+                if stream is not None:
+                    stream.close()
 
 
 class Cards:
@@ -113,6 +124,8 @@ class Cards:
             card = self.cards[int(number)]
             if verb == "signal":
                 card.signal(signal.Signals[more[0]])
+            elif verb == "fault":
+                card.fault(" ".join(more))
             else:
                 {
                     "kill": card.kill,

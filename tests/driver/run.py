@@ -83,7 +83,7 @@ def card_command() -> list[str]:
     if subprocess.run(["cargo", "build", "--release", "--locked", manifest, "--package=towpath-cli"]).returncode != 0:
         raise Failed("the command line does not build")
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "host/target"))
-    return [str(target / "release/towpath"), "sim", "CORE", "--vhost-user", "SOCKET"]
+    return [str(target / "release/towpath"), "sim", "CORE", "--faults", "--vhost-user", "SOCKET"]
 
 
 def run(report: Report, flavour: str, card: list[str] | None, arguments: list[str]) -> None:

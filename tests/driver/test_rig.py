@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 import complaints
+import guest
 import kernel
+import run
+import suites
 from cards import Card, Cards, Failed
 
 HEALTHY = """\
@@ -68,11 +72,12 @@ def test_each_patch_says_why() -> None:
         assert len(head) > 100, f"{patch.name} has no head"
 
 
-# A card that says that it is ready, and then stands there.
-SERVES = ["bash", "-c", "touch SOCKET; echo CORE is ready; exec sleep 600"]
+# A card that says that it is ready, and then takes every fault but one.
+SERVES = ["bash", "-c", 'touch SOCKET; echo CORE is ready; while read -r words; do [ "$words" = no ] || echo "$words"; done']
 
 
-def test_cards_start_and_end_and_do_as_asked(tmp_path: Path) -> None:
+def test_cards_start_and_end_and_do_as_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cards.FAULT_SECONDS", 1)
     with Cards(SERVES, tmp_path) as cards:
         process = cards.cards[0].process
         assert process is not None and all(card.socket.exists() for card in cards.cards)
@@ -88,6 +93,7 @@ def test_cards_start_and_end_and_do_as_asked(tmp_path: Path) -> None:
         assert ask("kill 0") == "ok\n" and process.wait() == -signal.SIGKILL
         assert ask("kill 0") == "kill 0: it is not running\n"
         assert ask("start 0") == "ok\n"
+        assert ask("fault 1 drop 3") == "ok\n" and ask("fault 1 no").startswith("fault 1 no: the card did not take it")
         assert ask("signal 0 SIGTERM") == "ok\n" and ask("signal 0 NOTHING") == "not understood: signal 0 NOTHING\n"
         for wrong in ("kill 99", "explode 0", "kill", "", "kill one"):
             assert ask(wrong) == f"not understood: {wrong}\n"
@@ -99,3 +105,33 @@ def test_card_that_cannot_be_had_says_why(tmp_path: Path) -> None:
     card = Card(["bash", "-c", "echo no such core >&2; exit 3"], "loopback", tmp_path, 0)
     with pytest.raises(Failed, match="no such core"):
         card.start()
+
+
+@pytest.mark.parametrize(
+    ("error", "counts"),
+    [(kernel.Missing("no way there"), (0, 0, 1)), (kernel.Broken("it does not build"), (0, 1, 0)), (Failed("no card"), (0, 1, 0))],
+)
+def test_machine_that_cannot_is_a_skip_and_a_fault_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, counts: tuple[int, int, int]
+) -> None:
+    def build(_flavour: str) -> Path:
+        raise error
+
+    monkeypatch.setattr(kernel, "build", build)
+    code = run.main(["--report", str(tmp_path / "report.xml")])
+    result = suites.read_junit("", tmp_path / "report.xml")
+    assert (result.passed, len(result.failures), len(result.skips)) == counts and code == counts[1]
+    assert counts[2] == 0 or "no way there" in result.skips[0]
+
+
+def test_guest_that_dies_or_complains_is_a_failure(tmp_path: Path) -> None:
+    for ended, failures in [
+        (guest.Ended(HEALTHY, 0, tmp_path / "none"), 0),
+        (guest.Ended(HEALTHY, None, tmp_path / "none", "it ended before its tests did, during test_that_is_good"), 1),
+        (guest.Ended(f"{HEALTHY}[    2.0] {ILL[0]}\n", 0, tmp_path / "none"), 1),
+    ]:
+        report = run.Report()
+        run.judge(report, "guest", ended)
+        report.write(tmp_path / "report.xml")
+        assert len(suites.read_junit("", tmp_path / "report.xml").failures) == failures
+        assert report.failed == bool(failures)

@@ -104,6 +104,10 @@ class Card:
         self.outside.ask(f"kill {self.number}")
         until(lambda: not self.pci.exists(), f"{self.pci.name} is gone")
 
+    def fault(self, words: str) -> None:
+        """A fault on the card's link, in the words of `towpath sim --faults`: "drop", "ur 3", "down"."""
+        self.outside.ask(f"fault {self.number} {words}")
+
     def start(self) -> None:
         """It is plugged in again, and this returns when it has been found."""
         self.outside.ask(f"start {self.number}")

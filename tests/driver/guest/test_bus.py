@@ -98,3 +98,13 @@ def test_outside_refuses_what_it_does_not_know(card: Card) -> None:
     for wrong in ("kill 99", "explode 0", "kill", "signal 0 NOTHING"):
         with pytest.raises(AssertionError, match="not understood"):
             card.outside.ask(wrong)
+
+
+def test_card_whose_link_is_down_reads_as_all_ones(card: Card) -> None:
+    kept = card.config(0, 4)
+    card.fault("down")
+    try:
+        assert card.config(0, 4) == 0xFFFFFFFF
+    finally:
+        card.fault("up")
+    assert card.config(0, 4) == kept
