@@ -255,8 +255,13 @@ def verilator_is_content(tree: Tree) -> list[str]:
 
 @check("c-format", "clang-format -i FILE")
 def c_is_formatted(tree: Tree) -> list[str]:
-    files = tree.like("*.c", "*.h", "*.cpp", "*.hpp", but=GENERATED)
-    return tree.run("clang-format", "--dry-run", "-Werror", f"--style=file:{ROOT / '.clang-format'}", *files) if files else []
+    found = []
+    # The kernel's code is written in the kernel's way.
+    for style, names, but in ((".", ("*",), ("driver/linux/*",)), ("driver/linux", ("driver/linux/*",), ())):
+        files = tree.like(*(f"{name}{kind}" for name in names for kind in (".c", ".h", ".cpp", ".hpp")), but=(*GENERATED, *but))
+        if files:
+            found += tree.run("clang-format", "--dry-run", "-Werror", f"--style=file:{ROOT / style / '.clang-format'}", *files)
+    return found
 
 
 @check("shell-lint", "mend what shellcheck says")
@@ -284,7 +289,7 @@ def sources_name_their_licence(tree: Tree) -> list[str]:
         text = tree.text(name)
         if not text.strip():
             continue  # an empty __init__.py or py.typed holds nothing to license
-        licences = r"GPL-2\.0(-only)? OR MIT" if name.startswith(KERNEL_MODULES) else r"Apache-2\.0"
+        licences = r"(GPL-2\.0|\(GPL-2\.0 WITH Linux-syscall-note\)) OR MIT" if name.startswith(KERNEL_MODULES) else r"Apache-2\.0"
         if not re.search(rf"SPDX-License-Identifier: {licences}\b", "\n".join(text.splitlines()[:2])):
             found.append(f"{name}: no SPDX-License-Identifier in its first two lines")
     return found

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Generated from contract/towpath.rdl by `python3 contract/generate.py`: do not edit.
  *
  * What both ends of the link agree on: offsets, fields, values and structures. What happens is in contract/protocol.md.

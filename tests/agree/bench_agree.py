@@ -20,6 +20,7 @@ from bench import TP, generator
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, Timer, gather
 from cocotbext.pcie.core.tlp import Tlp, TlpType
+
 from driver import C2H, DEVICE_CONTROL, FUNCTION_RESET, H2C, RING_LOG2, Channel, Host
 
 warnings.filterwarnings("ignore", category=DeprecationWarning, module="cocotbext")
