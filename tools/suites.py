@@ -115,7 +115,14 @@ def driver_suite(name: str, about: str, budget: int, kernel: str, only_named: bo
 SPREAD = ("-n", "auto", "--maxprocesses=8")
 
 SUITES = [
-    pytest_suite("contract", "generator, and golden traces replayed against the card", 180, "contract", *SPREAD),
+    pytest_suite(
+        "contract",
+        "generator, and golden traces replayed against the card and the kernel driver's engine",
+        180,
+        "contract",
+        "driver/linux/tests",
+        *SPREAD,
+    ),
     pytest_suite(
         "tools",
         "set-up, ./run test and ./run check themselves, each check with a planted fault",
@@ -148,6 +155,9 @@ SUITES = [
     pytest_suite("formal", "proofs of what gateware/ promises, and faults that must break them", 600, "tests/formal", *SPREAD),
     pytest_suite("cost", "instructions that the library spends on a transfer, counted by callgrind", 120, "-s", "tests/cost"),
     pytest_suite("vfio", "the library over a real kernel's VFIO, in virtual machines (QEMU, fetched on first use)", 240, "tests/vfio"),
+    pytest_suite(
+        "driver-builds", "the kernel driver for Debian's kernels, without a warning; sparse, checkpatch", 180, "tests/driver/test_builds.py"
+    ),
     driver_suite("driver", "the kernel driver on a real kernel, User-Mode Linux (built on first use)", 480, "plain", False),
     driver_suite("driver-debug", "the same on a kernel with KASAN, lockdep, DMA-API debug and kmemleak", 480, "debug", True),
     pytest_suite("agree", "the core under a root complex written elsewhere (cocotbext-pcie)", 240, "tests/agree", *SPREAD),

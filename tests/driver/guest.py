@@ -56,7 +56,8 @@ def boot(kernel: Path, cards: Cards, work: Path, environment: dict[str, str], te
     """Runs the tests of a folder in a guest of its own; `work` is a new folder, with a short name and without blanks in it."""
     output = work / "out"
     output.mkdir()
-    needed = {str(path) for path in (ROOT, work, output, sys.prefix, sys.base_prefix, *environment.values()) if Path(path).is_dir()}
+    files = [Path(value).parent for value in environment.values() if Path(value).is_file()]
+    needed = {str(path) for path in (ROOT, work, output, sys.prefix, sys.base_prefix, *files)}
     pytest = [
         "-m",
         "pytest",

@@ -62,14 +62,19 @@ class Card:
     @property
     def name(self) -> str:
         """As the driver calls it, "towpath0"."""
-        names = [path.name for path in self.pci.glob("*/towpath*") if re.fullmatch(r"towpath\d+", path.name)]
+        names = [path.name.removesuffix("!control") for path in self.pci.glob("towpath/towpath*!control")]
         assert len(names) == 1, f"the driver has {len(names)} names for {self.pci.name}"
         return names[0]
 
     @property
     def files(self) -> dict[str, Path]:
         """The card's device files, by name."""
-        return {path.name: path for path in Path("/dev", self.name).iterdir()}
+        folder = Path("/dev", self.name) if (self.pci / "towpath").exists() else Path()
+        return {path.name: path for path in folder.iterdir()} if folder != Path() and folder.is_dir() else {}
+
+    def channel(self, index: int, attribute: str) -> str:
+        """What sysfs says of a channel."""
+        return self.attribute(f"towpath/{self.name}!control/{self.name}!{index}/{attribute}")
 
     def attribute(self, path: str) -> str:
         """What a file below the card's folder in sysfs says."""

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * What the parts of the driver know of each other.
+ *
+ *   pci.c         finds cards, brings them up and down
+ *   discovery.c   reads and checks the discovery table
+ *   nodes.c       device files and their numbers
+ *   engine.c      a channel as the contract knows it
+ *   channel.c     work in flight: post, reap, cancel, reset
+ *   buffers.c     the driver's own buffers: written behind, read ahead
+ *   pages.c       the program's memory, moved in place
+ *   file.c        a channel as a file
+ *   control.c     the card's control file
+ *   attributes.c  sysfs
+ *   power.c       sleep, and errors of the bus
+ *
+ * Locks, in the order in which they may be taken:
+ *   1. card->gate      read: around all that touches the card; write: to take it away
+ *   2. channel->io     one program's thread in a channel at a time
+ *   3. (mmap_lock)     when memory is copied or pinned: never the other way round
+ *   4. card->window    from an access of the register window to the look at its status
+ *   5. channel->lock   engine, work in flight, lists of buffers; taken by the interrupt
+ */
+#ifndef TOWPATH_CARD_H
+#define TOWPATH_CARD_H
+
+#include <linux/cdev.h>
+#include <linux/device.h>
+#include <linux/interrupt.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/pci.h>
+#include <linux/rwsem.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "compat.h"
+#include "engine.h"
+
+/*
+ * How long a cancel, and then a reset, may take. Reads under way end much sooner, unless they are
+ * never answered.
+ */
+#define TP_GRACE (2 * HZ)
+
+struct iov_iter;
+struct tp_buffer;
+struct tp_channel;
+struct tp_pages;
+
+/* A descriptor, from its post to its end. */
+struct tp_work {
+	struct list_head link; /* in channel->posted; empty before and after */
+	/*
+	 * Called once, under channel->lock, when the card is done with it; perhaps by an interrupt.
+	 *
+	 */
+	void (*ended)(struct tp_channel *channel, struct tp_work *work);
+	u32 wanted; /* bytes */
+	u32 moved;
+	u16 cookie;
+	u8 status; /* enum tp_status; TP_STATUS_NONE: the card said what cannot be */
+};
+
+struct tp_channel_statistics {
+	u64 submitted;
+	u64 completed;
+	u64 bytes;
+	u64 interrupts_taken;
+	/* Anything but zero is a fault of the card or of this driver. */
+	u64 wrong_cookies;
+	u64 wrong_lengths;
+	u64 wrong_statuses;
+	u64 unexpected;
+};
+
+struct tp_channel {
+	struct tp_card *card;
+	u16 index;
+	u8 direction; /* enum tp_direction */
+	u32 inline_slots;
+	u32 buffer_bytes;
+	char name[TP_NAME_BYTES + 1];
+	u32 vector;
+
+	bool is_open; /* under card->opening */
+	struct mutex io;
+	wait_queue_head_t wait; /* work has ended, or the card has gone */
+
+	spinlock_t lock; /* of what follows, and of the engine */
+	struct tp_engine engine;
+	dma_addr_t ring_address;
+	struct list_head posted; /* in the order of their posts, which is that of their ends */
+	u16 next_cookie;
+	bool armed;
+	u32 idle_fires; /* interrupts without news, one after the other */
+	bool running; /* work may be posted */
+	struct tp_channel_statistics statistics;
+
+	/* Buffers of the driver's own (buffers.c), made when the channel is first opened. */
+	struct tp_buffer *buffers;
+	struct list_head idle;
+	struct list_head ready; /* C2H: filled and not read yet, oldest first */
+	struct tp_pages *pages;
+
+	/* Under io. */
+	bool message_open; /* H2C: written to since its last end; C2H: read from since its last end
+			    */
+	bool reset_untold; /* a reset of the card, while it was open */
+	bool gave_up; /* H2C: the last close() waited in vain */
+	int read_error; /* C2H: came behind bytes that were told of */
+	bool faulted; /* the first fault that nobody has been told of, under lock */
+	u8 fault; /* its enum tp_status */
+
+	/* C2H: brings out what lies in a buffer that the core has not filled. */
+	struct delayed_work flush;
+	unsigned int flush_ms;
+	bool flushing;
+};
+
+struct tp_vector {
+	struct tp_card *card;
+	u32 number;
+	char name[48];
+};
+
+struct tp_card {
+	struct device device; /* the control file's; holds all of this */
+	struct cdev cdev;
+	int number;
+	struct pci_dev *pci;
+	void __iomem *pages; /* BAR 0 */
+	void __iomem *window_bar; /* BAR 2, or NULL */
+
+	/* The discovery table, checked. */
+	u32 page_shift;
+	u16 version_major;
+	u16 version_minor;
+	u32 data_bytes;
+	u64 serial;
+	u32 core_version;
+	u32 core_clock_khz;
+	u32 user_clock_khz;
+	u32 window_bytes;
+	u16 vectors;
+	u16 interrupts;
+	u16 tags;
+	char core_name[TP_NAME_BYTES + 1];
+	u16 channel_count;
+	struct tp_channel *channels;
+
+	struct rw_semaphore gate;
+	bool gone; /* no more of it: everything ends with ENODEV */
+	bool down; /* asleep, or being reset by somebody else: EIO until that is over */
+	bool failed; /* did not stop when told to, and was cut off: bind it again */
+	struct mutex opening; /* of channels */
+	struct mutex window; /* one access of the register window at a time */
+
+	struct tp_vector *irqs;
+	u32 irq_count;
+	wait_queue_head_t interrupt_wait;
+	atomic_t interrupt_news; /* fires of vectors of user interrupts */
+	u32 interrupts_enabled; /* under window */
+};
+
+static inline void __iomem *tp_page(const struct tp_card *card, u32 page)
+{
+	return card->pages + ((u64)page << card->page_shift);
+}
+
+static inline void __iomem *tp_card_page(const struct tp_card *card)
+{
+	return tp_page(card, TP_PAGE_CARD);
+}
+
+static inline bool tp_is_h2c(const struct tp_channel *channel)
+{
+	return channel->direction == TP_DIRECTION_H2C;
+}
+
+/* Keep the card where it is until tp_leave(). ENODEV: it has gone; EIO: it has failed. */
+int tp_enter(struct tp_card *card);
+/* The same for those who must not wait: EAGAIN while the card is being taken away. */
+int tp_try_enter(struct tp_card *card);
+void tp_leave(struct tp_card *card);
+/* Tell everybody who waits that the card has gone. */
+void tp_gone(struct tp_card *card);
+
+/* Reset all channels and the user core: afterwards nothing is in flight. */
+int tp_quiet(struct tp_card *card);
+/* Tell the card which vectors its user interrupts have, and which of them are on. */
+void tp_set_interrupts(struct tp_card *card);
+
+/* power.c */
+extern const struct dev_pm_ops tp_power_operations;
+extern const struct pci_error_handlers tp_error_handlers;
+
+/* discovery.c */
+int tp_discover(struct tp_card *card);
+
+/* nodes.c */
+int tp_nodes_init(void);
+void tp_nodes_exit(void);
+struct tp_card *tp_card_create(struct pci_dev *pci);
+int tp_nodes_add(struct tp_card *card);
+void tp_nodes_remove(struct tp_card *card);
+
+/* channel.c */
+int tp_channel_init(struct tp_card *card, struct tp_channel *channel);
+void tp_channel_free(struct tp_channel *channel);
+/* End what is in flight on a card that can no longer reach it. */
+void tp_channel_abandon(struct tp_channel *channel);
+/* Start a channel on a card that was reset. */
+void tp_channel_restart(struct tp_channel *channel);
+/*
+ * Under lock: post `work`. EAGAIN: the card's queue has no room; ECONNRESET: the channel is being
+ * reset.
+ */
+int tp_post(struct tp_channel *channel, struct tp_work *work, u64 address, u32 control);
+/* Under lock: take what the card has told. */
+void tp_reap(struct tp_channel *channel);
+/* Is nothing in flight? Takes the lock, and reaps. */
+bool tp_is_idle(struct tp_channel *channel);
+void tp_channel_interrupt(struct tp_channel *channel);
+/*
+ * Under io: end all that is in flight, as far as it came. Afterwards the card touches none of its
+ * memory, whatever it did before.
+ */
+void tp_cancel(struct tp_channel *channel);
+/* Let nothing be posted until a reset, and send away who waits (ECONNRESET). */
+void tp_stop(struct tp_channel *channel);
+/* The same for all channels of a card, whose users are told once. */
+void tp_stop_all(struct tp_card *card);
+/* Under io: as tp_cancel(), and empty the channel here and on the card. */
+int tp_reset(struct tp_channel *channel);
+/* Reset the whole card. */
+int tp_card_reset(struct tp_card *card);
+/* What a program is told of how a descriptor ended: 0 or a negative errno. */
+int tp_errno(u8 status);
+/* Take the fault that nobody has been told of: 0 or a negative errno. */
+int tp_take_fault(struct tp_channel *channel);
+
+/* buffers.c */
+int tp_buffers_allocate(struct tp_channel *channel);
+void tp_buffers_free(struct tp_channel *channel);
+/*
+ * H2C, under io: copy what fits into one idle buffer and post it. Bytes, EAGAIN: no buffer or no
+ * room, or another error.
+ */
+ssize_t tp_buffers_write(struct tp_channel *channel, struct iov_iter *from, bool end);
+/* H2C: could tp_buffers_write() do something? */
+bool tp_buffers_can_write(struct tp_channel *channel);
+/* C2H, under io: copy what is ready, no further than the end of a message. */
+ssize_t tp_buffers_read(struct tp_channel *channel, struct iov_iter *to, bool *ended);
+bool tp_buffers_can_read(struct tp_channel *channel);
+/* C2H, under io: post idle buffers ahead, as many as may be. How many are posted, or an error. */
+int tp_buffers_ahead(struct tp_channel *channel);
+/* C2H: forget what was not read. */
+void tp_buffers_drop(struct tp_channel *channel);
+
+/* pages.c */
+int tp_pages_allocate(struct tp_channel *channel);
+void tp_pages_free(struct tp_channel *channel);
+/*
+ * Under io: move the iterator's next piece of the program's memory in place, and wait for it. Bytes
+ * or an error; `ended`: the message did.
+ */
+ssize_t tp_pages_move(struct tp_channel *channel, struct iov_iter *iter, bool end, bool *ended);
+
+/* file.c, control.c, attributes.c */
+extern const struct file_operations tp_channel_operations;
+extern const struct file_operations tp_control_operations;
+extern const struct attribute_group *tp_card_groups[];
+extern const struct attribute_group *tp_channel_groups[];
+void tp_channel_flush(struct work_struct *work);
+
+#endif

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Work in flight on one channel: post, reap, cancel, reset.
+ *
+ * Whatever the card does, a descriptor ends: with its completion, by a cancel, by a reset, or, when
+ * the card does not even end that, by cutting the card off from the machine's memory. So memory may
+ * always be given back after tp_cancel() or tp_reset().
+ */
+#include <linux/delay.h>
+#include <linux/dma-mapping.h>
+#include <linux/jiffies.h>
+
+#include "card.h"
+
+/* Interrupts without news, one after the other, after which a channel is armed no more. */
+#define TP_IDLE_FIRES 1000
+
+int tp_channel_init(struct tp_card *card, struct tp_channel *channel)
+{
+	struct tp_engine *engine = &channel->engine;
+	size_t bytes;
+
+	engine->ring_log2 = tp_engine_ring_log2(engine->depth);
+	bytes = sizeof(*engine->ring) << engine->ring_log2;
+	/* Aligned to the power of two, and so to its size. */
+	engine->ring =
+		dma_alloc_coherent(&card->pci->dev, bytes, &channel->ring_address, GFP_KERNEL);
+	if (!engine->ring)
+		return -ENOMEM;
+	engine->ring_address = channel->ring_address;
+	spin_lock_irq(&channel->lock);
+	tp_engine_start(engine, channel->vector, false);
+	channel->running = true;
+	spin_unlock_irq(&channel->lock);
+	return 0;
+}
+
+void tp_channel_free(struct tp_channel *channel)
+{
+	struct tp_engine *engine = &channel->engine;
+
+	if (engine->ring)
+		dma_free_coherent(&channel->card->pci->dev,
+				  sizeof(*engine->ring) << engine->ring_log2, engine->ring,
+				  channel->ring_address);
+	engine->ring = NULL;
+}
+
+int tp_errno(u8 status)
+{
+	switch (status) {
+	case TP_STATUS_DONE:
+	case TP_STATUS_END_OF_MESSAGE:
+		return 0;
+	case TP_STATUS_CANCELLED:
+		return -ECANCELED;
+	case TP_STATUS_RESET:
+		return -ECONNRESET;
+	case TP_STATUS_TIMEOUT:
+		return -ETIMEDOUT;
+	case TP_STATUS_LINK_DOWN:
+		return -ENOLINK;
+	case TP_STATUS_BUS_MASTERING_OFF:
+		return -EACCES;
+	case TP_STATUS_POISONED:
+		return -EBADMSG;
+	case TP_STATUS_NONE:
+		return -EPROTO;
+	default:
+		return -EIO;
+	}
+}
+
+int tp_take_fault(struct tp_channel *channel)
+{
+	int error = 0;
+
+	spin_lock_irq(&channel->lock);
+	if (channel->faulted)
+		error = tp_errno(channel->fault);
+	channel->faulted = false;
+	spin_unlock_irq(&channel->lock);
+	return error;
+}
+
+int tp_post(struct tp_channel *channel, struct tp_work *work, u64 address, u32 control)
+{
+	struct tp_post post = { .address = address,
+				.length = work->wanted,
+				.cookie = channel->next_cookie,
+				.control = control };
+
+	lockdep_assert_held(&channel->lock);
+	if (!channel->running)
+		return -ECONNRESET;
+	work->cookie = post.cookie;
+	work->moved = 0;
+	list_add_tail(&work->link, &channel->posted);
+	if (!tp_engine_post(&channel->engine, &post)) {
+		list_del_init(&work->link);
+		return -EAGAIN;
+	}
+	channel->next_cookie++;
+	channel->statistics.submitted++;
+	if (!channel->armed) {
+		tp_engine_arm(&channel->engine);
+		channel->armed = true;
+	}
+	return 0;
+}
+
+static void tp_end(struct tp_channel *channel, struct tp_work *work, u8 status, u32 moved)
+{
+	list_del_init(&work->link);
+	channel->engine.used--;
+	work->status = status;
+	work->moved = moved;
+	channel->statistics.completed++;
+	channel->statistics.bytes += moved;
+	work->ended(channel, work);
+}
+
+/* Has the status a meaning here? */
+static bool tp_fits(const struct tp_channel *channel, u8 status)
+{
+	if (status == TP_STATUS_END_OF_MESSAGE)
+		return !tp_is_h2c(channel);
+	return status > TP_STATUS_NONE && status <= TP_STATUS_LINK_DOWN;
+}
+
+static void tp_take(struct tp_channel *channel, const struct tp_entry *entry)
+{
+	struct tp_channel_statistics *statistics = &channel->statistics;
+	struct device *device = &channel->card->pci->dev;
+	struct tp_work *work = list_first_entry_or_null(&channel->posted, struct tp_work, link);
+	u8 status = entry->status;
+	u32 moved = entry->bytes;
+
+	if (entry->start || !work) {
+		statistics->unexpected++;
+		dev_warn_ratelimited(device,
+				     "%s: the card tells of something that nobody asked for\n",
+				     channel->name);
+		return;
+	}
+	if (entry->cookie != work->cookie) {
+		statistics->wrong_cookies++;
+		dev_warn_ratelimited(device, "%s: a completion with cookie %u, not %u\n",
+				     channel->name, entry->cookie, work->cookie);
+		return;
+	}
+	if (moved > work->wanted || (status == TP_STATUS_DONE && moved != work->wanted)) {
+		statistics->wrong_lengths++;
+		dev_warn_ratelimited(device, "%s: a completion of %u bytes for %u\n", channel->name,
+				     moved, work->wanted);
+		status = TP_STATUS_NONE;
+		moved = 0;
+	} else if (!tp_fits(channel, status)) {
+		statistics->wrong_statuses++;
+		dev_warn_ratelimited(device, "%s: a completion with status %u\n", channel->name,
+				     status);
+		status = TP_STATUS_NONE;
+		moved = 0;
+	}
+	tp_end(channel, work, status, moved);
+}
+
+void tp_reap(struct tp_channel *channel)
+{
+	struct tp_entry entry;
+	bool news = false;
+
+	lockdep_assert_held(&channel->lock);
+	while (tp_engine_next(&channel->engine, &entry)) {
+		tp_take(channel, &entry);
+		news = true;
+	}
+	if (news)
+		wake_up_all(&channel->wait);
+}
+
+bool tp_is_idle(struct tp_channel *channel)
+{
+	unsigned long flags;
+	bool idle;
+
+	spin_lock_irqsave(&channel->lock, flags);
+	tp_reap(channel);
+	idle = list_empty(&channel->posted);
+	spin_unlock_irqrestore(&channel->lock, flags);
+	return idle;
+}
+
+void tp_channel_interrupt(struct tp_channel *channel)
+{
+	unsigned long flags;
+	u32 before;
+
+	spin_lock_irqsave(&channel->lock, flags);
+	if (channel->running) {
+		channel->statistics.interrupts_taken++;
+		before = channel->engine.consumer;
+		tp_reap(channel);
+		/* A card that fires at each arm without news would take the processor. */
+		if (channel->engine.consumer != before)
+			channel->idle_fires = 0;
+		else if (++channel->idle_fires == TP_IDLE_FIRES)
+			dev_err(&channel->card->pci->dev,
+				"%s: interrupts that tell of nothing; the channel wants a reset\n",
+				channel->name);
+		channel->armed = !list_empty(&channel->posted);
+		if (channel->armed && channel->idle_fires < TP_IDLE_FIRES)
+			tp_engine_arm(&channel->engine);
+	}
+	spin_unlock_irqrestore(&channel->lock, flags);
+}
+
+/* End what the card can no longer reach. */
+static void tp_abandon(struct tp_channel *channel)
+{
+	struct tp_work *work, *next;
+	u8 status = channel->card->gone ? TP_STATUS_LINK_DOWN : TP_STATUS_RESET;
+
+	lockdep_assert_held(&channel->lock);
+	list_for_each_entry_safe(work, next, &channel->posted, link)
+		tp_end(channel, work, status, 0);
+	channel->armed = false;
+	wake_up_all(&channel->wait);
+}
+
+void tp_channel_abandon(struct tp_channel *channel)
+{
+	spin_lock_irq(&channel->lock);
+	channel->running = false;
+	tp_abandon(channel);
+	spin_unlock_irq(&channel->lock);
+}
+
+/* The last resort: a card that does not stop reaches no memory any more. */
+static void tp_cut_off(struct tp_card *card)
+{
+	if (pci_device_is_present(card->pci)) {
+		dev_err(&card->pci->dev,
+			"the card does not stop: it is cut off from memory; bind it again to use it\n");
+		pci_clear_master(card->pci);
+	}
+	card->failed = true;
+}
+
+/* Wait for the end of a reset that was asked for. */
+static int tp_await_reset(struct tp_channel *channel)
+{
+	const unsigned long until = jiffies + TP_GRACE;
+
+	if (!pci_device_is_present(channel->card->pci))
+		return -ENODEV;
+	while (tp_engine_is_resetting(&channel->engine)) {
+		/* One more look after the time is over: this thread may have been away for long. */
+		if (time_after(jiffies, until) && tp_engine_is_resetting(&channel->engine)) {
+			tp_cut_off(channel->card);
+			return -EIO;
+		}
+		usleep_range(10, 100);
+	}
+	return 0;
+}
+
+/* Ends everything here, the card having been reset or cut off; starts anew if it was reset. */
+static void tp_restart(struct tp_channel *channel, bool start)
+{
+	spin_lock_irq(&channel->lock);
+	tp_reap(channel);
+	tp_abandon(channel);
+	channel->idle_fires = 0;
+	if (start) {
+		tp_engine_start(&channel->engine, channel->vector, false);
+		channel->running = true;
+	}
+	spin_unlock_irq(&channel->lock);
+	tp_buffers_drop(channel);
+}
+
+void tp_stop(struct tp_channel *channel)
+{
+	spin_lock_irq(&channel->lock);
+	channel->running = false;
+	spin_unlock_irq(&channel->lock);
+	wake_up_all(&channel->wait);
+}
+
+int tp_reset(struct tp_channel *channel)
+{
+	int error;
+
+	tp_stop(channel);
+	spin_lock_irq(&channel->lock);
+	tp_engine_reset(&channel->engine);
+	spin_unlock_irq(&channel->lock);
+	error = tp_await_reset(channel);
+	tp_restart(channel, !error);
+	return error;
+}
+
+void tp_cancel(struct tp_channel *channel)
+{
+	spin_lock_irq(&channel->lock);
+	tp_reap(channel);
+	if (!list_empty(&channel->posted)) {
+		tp_engine_cancel(&channel->engine);
+		tp_engine_arm(&channel->engine);
+		channel->armed = true;
+	}
+	spin_unlock_irq(&channel->lock);
+	if (pci_device_is_present(channel->card->pci) &&
+	    wait_event_timeout(channel->wait, tp_is_idle(channel), TP_GRACE))
+		return;
+	if (tp_is_idle(channel))
+		return;
+	dev_warn(&channel->card->pci->dev, "%s: a cancel does not end; resetting the channel\n",
+		 channel->name);
+	tp_reset(channel);
+}
+
+void tp_stop_all(struct tp_card *card)
+{
+	u16 index;
+
+	for (index = 0; index < card->channel_count; index++) {
+		card->channels[index].reset_untold = card->channels[index].is_open;
+		tp_stop(&card->channels[index]);
+	}
+}
+
+int tp_card_reset(struct tp_card *card)
+{
+	u16 index;
+	int error;
+
+	tp_stop_all(card);
+	error = tp_quiet(card);
+	if (error)
+		tp_cut_off(card);
+	else
+		tp_set_interrupts(card);
+	for (index = 0; index < card->channel_count; index++) {
+		struct tp_channel *channel = &card->channels[index];
+
+		/* Who waits in the channel has been told, and leaves it. */
+		mutex_lock(&channel->io);
+		tp_restart(channel, !error);
+		mutex_unlock(&channel->io);
+	}
+	return error;
+}
+
+void tp_channel_restart(struct tp_channel *channel)
+{
+	tp_restart(channel, true);
+}

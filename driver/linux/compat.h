@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * What differs between the kernels that this driver is built for, 6.1 and newer: nowhere else is a
+ * version asked for.
+ */
+#ifndef TOWPATH_COMPAT_H
+#define TOWPATH_COMPAT_H
+
+#include <linux/device/class.h>
+#include <linux/uio.h>
+#include <linux/version.h>
+
+/* 6.4: class_create() without an owner. */
+static inline struct class *tp_class_create(const char *name)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
+	return class_create(name);
+#else
+	return class_create(THIS_MODULE, name);
+#endif
+}
+
+/* 6.2: devnode() of a constant device. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+#define TP_DEVNODE_DEVICE const struct device
+#else
+#define TP_DEVNODE_DEVICE struct device
+#endif
+
+/* 6.4: the current segment of an iterator without a copy of it. */
+static inline void tp_iter_segment(const struct iov_iter *iter, unsigned long *start, size_t *bytes)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
+	*start = (unsigned long)iter_iov_addr(iter);
+	*bytes = iter_iov_len(iter);
+#else
+	if (iter_is_ubuf(iter)) {
+		*start = (unsigned long)iter->ubuf + iter->iov_offset;
+		*bytes = iter->count;
+	} else {
+		struct iovec segment = iov_iter_iovec(iter);
+
+		*start = (unsigned long)segment.iov_base;
+		*bytes = segment.iov_len;
+	}
+#endif
+}
+
+#endif

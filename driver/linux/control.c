@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The card's control file: what the card is, the user core's registers and interrupts, and a reset
+ * of everything.
+ */
+#include <linux/fs.h>
+#include <linux/jiffies.h>
+#include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/sched.h>
+#include <linux/uaccess.h>
+
+#include "card.h"
+#include "uapi/towpath.h"
+
+/* The layout is every program's, 32-bit ones included. */
+static_assert(sizeof(struct towpath_card_info) == 88);
+static_assert(sizeof(struct towpath_channel_info) == 64);
+static_assert(sizeof(struct towpath_register) == 16);
+static_assert(sizeof(struct towpath_interrupt) == 32);
+static_assert(TOWPATH_NAME_BYTES == TP_NAME_BYTES);
+
+/* What every structure begins with. */
+struct tp_head {
+	__u32 argsz;
+	__u32 flags;
+};
+
+/* Take a program's structure; `argsz` becomes what there is of both. */
+static int tp_take_argument(void *into, size_t bytes, const void __user *from, u32 flags)
+{
+	struct tp_head *head = into;
+	u32 argsz;
+	int error;
+
+	if (get_user(argsz, (const u32 __user *)from))
+		return -EFAULT;
+	if (argsz < sizeof(*head))
+		return -EINVAL;
+	if (argsz > PAGE_SIZE)
+		return -E2BIG;
+	error = copy_struct_from_user(into, bytes, from, argsz);
+	if (error)
+		return error;
+	head->argsz = min_t(size_t, argsz, bytes);
+	return head->flags & ~flags ? -EINVAL : 0;
+}
+
+static int tp_give_argument(void __user *to, const void *from)
+{
+	const struct tp_head *head = from;
+
+	return copy_to_user(to, from, head->argsz) ? -EFAULT : 0;
+}
+
+static int tp_card_info(struct tp_card *card, void __user *argument)
+{
+	struct towpath_card_info info;
+	int error = tp_take_argument(&info, sizeof(info), argument, 0);
+	u32 argsz = info.argsz;
+
+	if (error)
+		return error;
+	info = (struct towpath_card_info){
+		.argsz = argsz,
+		.version_major = card->version_major,
+		.version_minor = card->version_minor,
+		.data_bytes = card->data_bytes,
+		.serial = card->serial,
+		.core_version = card->core_version,
+		.core_clock_khz = card->core_clock_khz,
+		.user_clock_khz = card->user_clock_khz,
+		.window_bytes = card->window_bytes,
+		.channels = card->channel_count,
+		.vectors = card->vectors,
+		.vectors_used = card->irq_count,
+		.interrupts = card->interrupts,
+		.tags = card->tags,
+	};
+	memcpy(info.core_name, card->core_name, sizeof(info.core_name));
+	return tp_give_argument(argument, &info);
+}
+
+static int tp_channel_info(struct tp_card *card, void __user *argument)
+{
+	struct towpath_channel_info info;
+	struct tp_channel *channel;
+	int error = tp_take_argument(&info, sizeof(info), argument, 0);
+
+	if (error)
+		return error;
+	if (info.index >= card->channel_count)
+		return -ENXIO;
+	channel = &card->channels[info.index];
+	info.direction = channel->direction;
+	info.queue_depth = channel->engine.depth;
+	info.inline_slots = channel->inline_slots;
+	info.buffer_bytes = channel->buffer_bytes;
+	info.reserved = 0;
+	memcpy(info.name, channel->name, sizeof(info.name));
+	return tp_give_argument(argument, &info);
+}
+
+/* What became of an access to the register window that may have failed. */
+static int tp_window_error(struct tp_card *card)
+{
+	void __iomem *status = tp_card_page(card) + TP_CARD_WINDOW_STATUS_OFFSET;
+	u32 found = readl(status);
+
+	if (!found)
+		return 0;
+	writel(found, status);
+	return found & TP_CARD_WINDOW_STATUS_TIMEOUT_MASK ? -ETIMEDOUT : -EREMOTEIO;
+}
+
+static int tp_register(struct tp_card *card, void __user *argument)
+{
+	struct towpath_register access;
+	int error = tp_take_argument(&access, sizeof(access), argument, TOWPATH_REGISTER_WRITE);
+
+	if (error)
+		return error;
+	if (!card->window_bar)
+		return -ENXIO;
+	if (access.offset & 3 || access.offset >= card->window_bytes)
+		return -EINVAL;
+	mutex_lock(&card->window);
+	if (access.flags & TOWPATH_REGISTER_WRITE) {
+		writel(access.value, card->window_bar + access.offset);
+		error = tp_window_error(card);
+	} else {
+		access.value = readl(card->window_bar + access.offset);
+		/*
+		 * An access that fails reads as all ones: only then is the status worth a read of
+		 * its own.
+		 */
+		error = access.value == U32_MAX ? tp_window_error(card) : 0;
+	}
+	mutex_unlock(&card->window);
+	return error ? error : tp_give_argument(argument, &access);
+}
+
+static u32 tp_interrupt_count(struct tp_card *card, u32 index)
+{
+	return readl(tp_card_page(card) + TP_CARD_USER_IRQ_COUNT_OFFSET +
+		     index * TP_CARD_USER_IRQ_COUNT_STRIDE);
+}
+
+static void tp_enable_interrupt(struct tp_card *card, u32 index)
+{
+	mutex_lock(&card->window);
+	if (!(card->interrupts_enabled & BIT(index))) {
+		card->interrupts_enabled |= BIT(index);
+		writel(card->interrupts_enabled,
+		       tp_card_page(card) + TP_CARD_USER_IRQ_ENABLE_OFFSET);
+	}
+	mutex_unlock(&card->window);
+}
+
+/* Has something fired since `news`, or is the card no more? */
+static bool tp_has_fired(struct tp_card *card, int news)
+{
+	return atomic_read(&card->interrupt_news) != news || READ_ONCE(card->gone);
+}
+
+static int tp_await_interrupt(struct tp_card *card, struct towpath_interrupt *interrupt)
+{
+	const ktime_t until = ktime_add_ns(ktime_get(), max_t(s64, interrupt->timeout_ns, 0));
+	long left = MAX_SCHEDULE_TIMEOUT;
+	int news;
+
+	for (;;) {
+		news = atomic_read(&card->interrupt_news);
+		interrupt->count = tp_interrupt_count(card, interrupt->index);
+		if (interrupt->count != interrupt->seen)
+			return 0;
+		if (READ_ONCE(card->gone))
+			return -ENODEV;
+		if (interrupt->timeout_ns >= 0) {
+			s64 ns = ktime_to_ns(ktime_sub(until, ktime_get()));
+
+			if (ns <= 0)
+				return -ETIMEDOUT;
+			left = nsecs_to_jiffies(ns) + 1;
+		}
+		left = wait_event_interruptible_timeout(card->interrupt_wait,
+							tp_has_fired(card, news), left);
+		if (left < 0)
+			return left;
+	}
+}
+
+static int tp_user_interrupt(struct tp_card *card, void __user *argument)
+{
+	struct towpath_interrupt interrupt;
+	int error =
+		tp_take_argument(&interrupt, sizeof(interrupt), argument, TOWPATH_INTERRUPT_WAIT);
+	int given;
+
+	if (error)
+		return error;
+	if (interrupt.reserved)
+		return -EINVAL;
+	if (interrupt.index >= card->interrupts)
+		return -ENXIO;
+	if (interrupt.flags & TOWPATH_INTERRUPT_WAIT) {
+		tp_enable_interrupt(card, interrupt.index);
+		error = tp_await_interrupt(card, &interrupt);
+	} else {
+		interrupt.count = tp_interrupt_count(card, interrupt.index);
+	}
+	if (error && error != -ETIMEDOUT)
+		return error;
+	given = tp_give_argument(argument, &interrupt);
+	return given ? given : error;
+}
+
+static long tp_control_ioctl(struct file *file, unsigned int command, unsigned long argument)
+{
+	struct tp_card *card = file->private_data;
+	void __user *at = (void __user *)argument;
+	int error = tp_enter(card);
+
+	if (error)
+		return error;
+	switch (command) {
+	case TOWPATH_IOC_CARD_INFO:
+		error = tp_card_info(card, at);
+		break;
+	case TOWPATH_IOC_CHANNEL_INFO:
+		error = tp_channel_info(card, at);
+		break;
+	case TOWPATH_IOC_REGISTER:
+		error = tp_register(card, at);
+		break;
+	case TOWPATH_IOC_INTERRUPT:
+		error = tp_user_interrupt(card, at);
+		break;
+	case TOWPATH_IOC_CARD_RESET:
+		error = file->f_mode & FMODE_WRITE ? tp_card_reset(card) : -EACCES;
+		break;
+	default:
+		error = -ENOTTY;
+	}
+	tp_leave(card);
+	return error;
+}
+
+static int tp_control_open(struct inode *inode, struct file *file)
+{
+	return nonseekable_open(inode, file);
+}
+
+const struct file_operations tp_control_operations = {
+	.owner = THIS_MODULE,
+	.open = tp_control_open,
+	.unlocked_ioctl = tp_control_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+};

@@ -1,0 +1,548 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * A channel as a file.
+ *
+ * write() hands bytes to the user core, in order; fsync() and the last close() end the message and
+ * wait until the card has all of it. On a file opened with O_DIRECT, each write() is a message of
+ * its own, as it is a packet in a pipe so opened. read() returns when the buffer is full or the
+ * message has ended: a short read is the end of a message, and the next one begins the next
+ * message. With O_NONBLOCK it returns what is there. An empty message reads as no bytes, the end of
+ * a file. What the core has sent and nobody has read stays for the next who opens the file. A
+ * program that is killed in the middle of a message which it writes leaves none: the channel is
+ * reset.
+ */
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/moduleparam.h>
+#include <linux/poll.h>
+#include <linux/sched/signal.h>
+#include <linux/uio.h>
+
+#include "card.h"
+#include "uapi/towpath.h"
+
+/* How long close() and fsync() wait for a card that does not go on. */
+#define TP_DRAIN (10 * HZ)
+/*
+ * How long bytes may lie in a buffer which the core leaves unfilled, in milliseconds: at first, and
+ * at most, when none come.
+ */
+#define TP_FLUSH_FIRST 10
+#define TP_FLUSH_LAST 1000
+
+static unsigned int copy_limit = 16384;
+module_param(copy_limit, uint, 0644);
+MODULE_PARM_DESC(copy_limit, "bytes from which memory is moved in place (default 16384)");
+
+static bool tp_may_wait(const struct kiocb *call)
+{
+	return !(call->ki_filp->f_flags & O_NONBLOCK) && !(call->ki_flags & IOCB_NOWAIT);
+}
+
+/* Is the next piece of the program's memory long enough to be moved in place? */
+static bool tp_is_long(const struct iov_iter *iter)
+{
+	unsigned long start;
+	size_t bytes;
+
+	if (!user_backed_iter(iter))
+		return false;
+	tp_iter_segment(iter, &start, &bytes);
+	return min(bytes, iov_iter_count(iter)) >= READ_ONCE(copy_limit);
+}
+
+static bool tp_is_stopped(const struct tp_channel *channel)
+{
+	return READ_ONCE(channel->card->gone) || !READ_ONCE(channel->running);
+}
+
+/* What one is told who finds the channel stopped. */
+static int tp_why_stopped(const struct tp_channel *channel)
+{
+	return READ_ONCE(channel->card->gone)	? -ENODEV :
+	       READ_ONCE(channel->card->failed) ? -EIO :
+						  -ECONNRESET;
+}
+
+/* The flush is soon over, and no reason to send one away who does not wait for the card. */
+static int tp_lock(struct tp_channel *channel, bool may_wait)
+{
+	if (mutex_trylock(&channel->io))
+		return 0;
+	return may_wait || READ_ONCE(channel->flushing) ? mutex_lock_interruptible(&channel->io) :
+							  -EAGAIN;
+}
+
+/* Take the channel for one call. */
+static int tp_begin(struct tp_channel *channel, bool may_wait)
+{
+	int error = tp_enter(channel->card);
+
+	if (error)
+		return error;
+	error = tp_lock(channel, may_wait);
+	if (!error && (tp_is_stopped(channel) || channel->reset_untold)) {
+		error = tp_why_stopped(channel);
+		channel->reset_untold = false;
+		mutex_unlock(&channel->io);
+	}
+	if (error)
+		tp_leave(channel->card);
+	return error;
+}
+
+/* What a call came to; of a card that has gone, nothing else is told. */
+static ssize_t tp_finish(struct tp_channel *channel, ssize_t result)
+{
+	if (result < 0 && READ_ONCE(channel->card->gone))
+		result = -ENODEV;
+	if (result == -ECONNRESET)
+		channel->reset_untold = false;
+	mutex_unlock(&channel->io);
+	tp_leave(channel->card);
+	return result;
+}
+
+/* To the card. */
+
+/* Is there room, or no use in waiting for it? */
+static bool tp_may_write(struct tp_channel *channel)
+{
+	return tp_buffers_can_write(channel) || tp_is_stopped(channel);
+}
+
+static int tp_wait_to_write(struct tp_channel *channel)
+{
+	int error = wait_event_interruptible(channel->wait, tp_may_write(channel));
+
+	return error ? error : tp_is_stopped(channel) ? tp_why_stopped(channel) : 0;
+}
+
+/* All of it, or as much as there is room for. A whole call's end may be a message's. */
+static ssize_t tp_write(struct tp_channel *channel, struct iov_iter *from, bool end, bool may_wait)
+{
+	ssize_t done = 0;
+	ssize_t error = tp_take_fault(channel);
+	ssize_t bytes;
+	bool ended;
+
+	while (!error) {
+		if (tp_is_stopped(channel)) {
+			error = tp_why_stopped(channel);
+			break;
+		}
+		if (may_wait && tp_is_long(from))
+			bytes = tp_pages_move(channel, from, end, &ended);
+		else
+			bytes = tp_buffers_write(channel, from, end);
+		if (bytes == -EAGAIN && may_wait) {
+			error = tp_wait_to_write(channel);
+			continue;
+		}
+		if (bytes < 0) {
+			error = bytes;
+			break;
+		}
+		done += bytes;
+		channel->message_open = !end || iov_iter_count(from);
+		/* A fault is told of by the next call. */
+		if (!iov_iter_count(from) || READ_ONCE(channel->faulted))
+			break;
+		error = signal_pending(current) ? -ERESTARTSYS : 0;
+	}
+	return done ? done : error;
+}
+
+static ssize_t tp_write_iter(struct kiocb *call, struct iov_iter *from)
+{
+	struct file *file = call->ki_filp;
+	struct tp_channel *channel = file->private_data;
+	const bool end = file->f_flags & O_DIRECT;
+	ssize_t done;
+	int error;
+
+	/* No bytes are a message only where each write is one. */
+	if (iov_iter_count(from) == 0 && !end)
+		return 0;
+	error = tp_begin(channel, tp_may_wait(call));
+	if (error)
+		return error;
+	done = tp_write(channel, from, end, tp_may_wait(call));
+	return tp_finish(channel, done);
+}
+
+static u64 tp_completed(struct tp_channel *channel)
+{
+	u64 completed;
+
+	spin_lock_irq(&channel->lock);
+	completed = channel->statistics.completed;
+	spin_unlock_irq(&channel->lock);
+	return completed;
+}
+
+/* Wait until the card has all that was written. ETIMEDOUT: it has not gone on for so long. */
+static int tp_drain(struct tp_channel *channel)
+{
+	u64 before;
+	long left;
+
+	do {
+		before = tp_completed(channel);
+		left = wait_event_killable_timeout(channel->wait,
+						   tp_is_idle(channel) || tp_is_stopped(channel),
+						   TP_DRAIN);
+		if (left < 0)
+			return left;
+	} while (left == 0 && tp_completed(channel) != before);
+	if (left > 0 && tp_is_stopped(channel))
+		return tp_why_stopped(channel);
+	return left > 0 ? tp_take_fault(channel) : -ETIMEDOUT;
+}
+
+/* Under io: end the message and wait for its end. */
+static int tp_write_out(struct tp_channel *channel)
+{
+	struct iov_iter nothing;
+	struct kvec none = { .iov_base = "", .iov_len = 0 };
+	int error = 0;
+
+	if (!tp_is_h2c(channel))
+		return 0;
+	iov_iter_kvec(&nothing, ITER_SOURCE, &none, 1, 0);
+	while (channel->message_open && !error) {
+		error = tp_buffers_write(channel, &nothing, true);
+		if (!error)
+			channel->message_open = false;
+		else if (error == -EAGAIN)
+			error = wait_event_killable(channel->wait, tp_may_write(channel));
+		if (!error && tp_is_stopped(channel))
+			error = tp_why_stopped(channel);
+	}
+	return error ? error : tp_drain(channel);
+}
+
+static int tp_fsync(struct file *file, loff_t start, loff_t end, int datasync)
+{
+	struct tp_channel *channel = file->private_data;
+	int error = tp_begin(channel, true);
+
+	if (error)
+		return error;
+	error = tp_write_out(channel);
+	return tp_finish(channel, error);
+}
+
+/* From the card. */
+
+/* Bring out what lies in buffers that the core has not filled. True: there was something. */
+static bool tp_bring_out(struct tp_channel *channel)
+{
+	bool found;
+
+	tp_cancel(channel);
+	found = tp_buffers_can_read(channel);
+	channel->flush_ms =
+		found ? TP_FLUSH_FIRST : min(2 * channel->flush_ms, (unsigned int)TP_FLUSH_LAST);
+	return found;
+}
+
+/* Nothing is ready: wait until something is. */
+static int tp_wait_to_read(struct tp_channel *channel)
+{
+	long left;
+	int error;
+
+	channel->flush_ms = TP_FLUSH_FIRST;
+	do {
+		error = tp_buffers_ahead(channel);
+		if (error)
+			return error;
+		left = wait_event_interruptible_timeout(channel->wait,
+							tp_buffers_can_read(channel) ||
+								tp_is_stopped(channel),
+							msecs_to_jiffies(channel->flush_ms));
+		if (left < 0)
+			return left;
+		if (tp_is_stopped(channel))
+			return tp_why_stopped(channel);
+	} while (left == 0 && !tp_bring_out(channel));
+	return 0;
+}
+
+/* One piece, from what is ready or straight from the card. */
+static ssize_t tp_read_piece(struct tp_channel *channel, struct iov_iter *to, bool may_wait,
+			     bool *ended)
+{
+	ssize_t bytes = tp_buffers_read(channel, to, ended);
+
+	if (bytes != -EAGAIN || !may_wait || !tp_is_long(to))
+		return bytes;
+	/* What was posted ahead comes first; only behind it can the program's memory be posted. */
+	if (!tp_is_idle(channel) && tp_bring_out(channel))
+		return tp_buffers_read(channel, to, ended);
+	return tp_pages_move(channel, to, false, ended);
+}
+
+static ssize_t tp_read(struct tp_channel *channel, struct iov_iter *to, bool may_wait)
+{
+	ssize_t done = 0;
+	ssize_t error = channel->read_error;
+	bool ended = false;
+
+	channel->read_error = 0;
+	while (error >= 0 && iov_iter_count(to)) {
+		const bool was_open = channel->message_open;
+
+		if (tp_is_stopped(channel)) {
+			error = tp_why_stopped(channel);
+			break;
+		}
+		error = tp_read_piece(channel, to, may_wait, &ended);
+		if (error == -EAGAIN && may_wait) {
+			error = tp_wait_to_read(channel);
+			continue;
+		}
+		if (error < 0)
+			break;
+		done += error;
+		channel->message_open = !ended && (was_open || error > 0);
+		/*
+		 * The end of a message whose bytes were all read before is nothing that a program
+		 * could see.
+		 */
+		if (ended && (done || !was_open))
+			break;
+		if (signal_pending(current) && iov_iter_count(to)) {
+			error = -ERESTARTSYS;
+			break;
+		}
+	}
+	if (done && error < 0 && error != -EAGAIN && error != -ERESTARTSYS && error != -EFAULT)
+		channel->read_error = error;
+	return done ? done : error < 0 ? error : 0;
+}
+
+static void tp_flush_later(struct tp_channel *channel)
+{
+	if (!READ_ONCE(channel->card->gone))
+		schedule_delayed_work(&channel->flush, msecs_to_jiffies(channel->flush_ms));
+}
+
+static ssize_t tp_read_iter(struct kiocb *call, struct iov_iter *to)
+{
+	struct tp_channel *channel = call->ki_filp->private_data;
+	const bool may_wait = tp_may_wait(call);
+	ssize_t done;
+	int error;
+
+	if (iov_iter_count(to) == 0)
+		return 0;
+	error = tp_begin(channel, may_wait);
+	if (error)
+		return error;
+	done = tp_read(channel, to, may_wait);
+	if (!tp_is_stopped(channel))
+		tp_buffers_ahead(channel);
+	/* One who does not wait, and has got all there is, will be told when there is more. */
+	if (!may_wait && !tp_buffers_can_read(channel)) {
+		channel->flush_ms = TP_FLUSH_FIRST;
+		tp_flush_later(channel);
+	}
+	return tp_finish(channel, done);
+}
+
+/* For one who polls. */
+void tp_channel_flush(struct work_struct *work)
+{
+	struct tp_channel *channel = container_of(to_delayed_work(work), struct tp_channel, flush);
+
+	if (tp_try_enter(channel->card))
+		return;
+	WRITE_ONCE(channel->flushing, true);
+	if (mutex_trylock(&channel->io)) {
+		bool found = tp_buffers_can_read(channel) || tp_is_stopped(channel);
+
+		if (!found) {
+			found = tp_bring_out(channel);
+			tp_buffers_ahead(channel);
+		}
+		if (found)
+			wake_up_all(&channel->wait);
+		else
+			tp_flush_later(channel);
+		mutex_unlock(&channel->io);
+	}
+	WRITE_ONCE(channel->flushing, false);
+	tp_leave(channel->card);
+}
+
+/* Both. */
+
+static __poll_t tp_poll(struct file *file, poll_table *table)
+{
+	struct tp_channel *channel = file->private_data;
+	__poll_t news = 0;
+
+	poll_wait(file, &channel->wait, table);
+	if (tp_enter(channel->card))
+		return EPOLLERR | EPOLLHUP;
+	if (tp_is_h2c(channel)) {
+		if (tp_buffers_can_write(channel))
+			news |= EPOLLOUT | EPOLLWRNORM;
+		if (READ_ONCE(channel->faulted) || READ_ONCE(channel->reset_untold))
+			news |= EPOLLERR;
+	} else if (tp_buffers_can_read(channel) || READ_ONCE(channel->read_error) ||
+		   READ_ONCE(channel->reset_untold)) {
+		news |= EPOLLIN | EPOLLRDNORM;
+	} else {
+		/* Somebody looks again: no need to be slow. */
+		if (READ_ONCE(channel->flush_ms) > TP_FLUSH_FIRST)
+			cancel_delayed_work(&channel->flush);
+		WRITE_ONCE(channel->flush_ms, TP_FLUSH_FIRST);
+		tp_flush_later(channel);
+	}
+	tp_leave(channel->card);
+	return news;
+}
+
+static long tp_ioctl(struct file *file, unsigned int command, unsigned long argument)
+{
+	struct tp_channel *channel = file->private_data;
+	int error;
+
+	if (command != TOWPATH_IOC_CHANNEL_RESET)
+		return -ENOTTY;
+	error = tp_enter(channel->card);
+	if (error)
+		return error;
+	/* Whoever waits in the channel leaves it. */
+	tp_stop(channel);
+	mutex_lock(&channel->io);
+	error = tp_reset(channel);
+	tp_take_fault(channel);
+	if (!error && !tp_is_h2c(channel))
+		error = tp_buffers_ahead(channel);
+	return tp_finish(channel, error);
+}
+
+static int tp_open(struct inode *inode, struct file *file)
+{
+	struct tp_channel *channel = file->private_data;
+	struct tp_card *card = channel->card;
+	int error;
+
+	if (file->f_mode & (tp_is_h2c(channel) ? FMODE_READ : FMODE_WRITE))
+		return -EACCES;
+	file->f_mode |= FMODE_CAN_ODIRECT | FMODE_NOWAIT;
+	error = tp_enter(card);
+	if (error)
+		return error;
+	mutex_lock(&card->opening);
+	error = channel->is_open ? -EBUSY : 0;
+	channel->is_open = true;
+	mutex_unlock(&card->opening);
+	if (error)
+		goto leave;
+	mutex_lock(&channel->io);
+	if (tp_is_stopped(channel))
+		error = tp_reset(channel);
+	if (!error)
+		error = tp_buffers_allocate(channel);
+	if (!error)
+		error = tp_pages_allocate(channel);
+	tp_take_fault(channel);
+	channel->gave_up = false;
+	channel->reset_untold = false;
+	channel->flush_ms = TP_FLUSH_FIRST;
+	if (!error && !tp_is_h2c(channel))
+		error = tp_buffers_ahead(channel);
+	mutex_unlock(&channel->io);
+	if (error) {
+		mutex_lock(&card->opening);
+		channel->is_open = false;
+		mutex_unlock(&card->opening);
+	} else {
+		stream_open(inode, file);
+	}
+leave:
+	tp_leave(card);
+	return error;
+}
+
+/* At every close(): the last one ends the message, and tells of what went wrong. */
+static int tp_flush(struct file *file, fl_owner_t owner)
+{
+	struct tp_channel *channel = file->private_data;
+	int error;
+
+	if (!tp_is_h2c(channel) || file_count(file) > 1 || fatal_signal_pending(current) ||
+	    current->flags & PF_EXITING)
+		return 0;
+	error = tp_begin(channel, true);
+	if (error)
+		return error;
+	error = tp_write_out(channel);
+	channel->gave_up = error == -ETIMEDOUT;
+	return tp_finish(channel, error);
+}
+
+/* Was the program killed that closes the file? */
+static bool tp_is_killed(void)
+{
+	return fatal_signal_pending(current) ||
+	       (current->flags & PF_EXITING && current->signal->group_exit_code & 0x7f);
+}
+
+/* Leave nothing in flight, and no message half written by a program that was killed. */
+static void tp_close_h2c(struct tp_channel *channel)
+{
+	struct device *device = &channel->card->pci->dev;
+	const bool killed = tp_is_killed();
+
+	if (tp_is_stopped(channel))
+		return;
+	if (!killed && !channel->gave_up)
+		tp_write_out(channel);
+	else if (killed && !channel->message_open)
+		wait_event_timeout(channel->wait, tp_is_idle(channel) || tp_is_stopped(channel),
+				   TP_GRACE);
+	if (!channel->message_open && tp_is_idle(channel))
+		return;
+	dev_info(device, "%s: closed in the middle of a message: resetting it\n", channel->name);
+	tp_reset(channel);
+}
+
+static int tp_release(struct inode *inode, struct file *file)
+{
+	struct tp_channel *channel = file->private_data;
+	struct tp_card *card = channel->card;
+
+	cancel_delayed_work_sync(&channel->flush);
+	if (!tp_enter(card)) {
+		mutex_lock(&channel->io);
+		if (tp_is_h2c(channel))
+			tp_close_h2c(channel);
+		else
+			tp_cancel(channel);
+		mutex_unlock(&channel->io);
+		tp_leave(card);
+	}
+	mutex_lock(&card->opening);
+	channel->is_open = false;
+	mutex_unlock(&card->opening);
+	return 0;
+}
+
+const struct file_operations tp_channel_operations = {
+	.owner = THIS_MODULE,
+	.open = tp_open,
+	.release = tp_release,
+	.flush = tp_flush,
+	.read_iter = tp_read_iter,
+	.write_iter = tp_write_iter,
+	.fsync = tp_fsync,
+	.poll = tp_poll,
+	.unlocked_ioctl = tp_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+};

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Device files: /dev/towpathN/control, and for each channel /dev/towpathN/NUMBER and
+ * /dev/towpathN/NAME, one and the same.
+ *
+ * Names are the card's, and so distrusted: what could lead out of the folder, or hide another file,
+ * gets no file of that name.
+ */
+#include <linux/fs.h>
+#include <linux/idr.h>
+#include <linux/slab.h>
+
+#include "card.h"
+
+#define TP_CARDS 32
+/* Control, and two for each channel. */
+#define TP_MINORS 128
+
+static struct class *tp_class;
+static dev_t tp_numbers;
+static DEFINE_IDA(tp_cards);
+
+static dev_t tp_number(const struct tp_card *card, unsigned int minor)
+{
+	return tp_numbers + card->number * TP_MINORS + minor;
+}
+
+static char *tp_devnode(TP_DEVNODE_DEVICE *device, umode_t *mode)
+{
+	/* Root's alone; a udev rule gives it to a group. */
+	if (mode)
+		*mode = 0600;
+	return NULL;
+}
+
+static int tp_open_any(struct inode *inode, struct file *file)
+{
+	struct tp_card *card = container_of(inode->i_cdev, struct tp_card, cdev);
+	unsigned int minor = (iminor(inode) - MINOR(tp_numbers)) % TP_MINORS;
+	const struct file_operations *operations = &tp_control_operations;
+
+	file->private_data = card;
+	if (minor > 0) {
+		unsigned int index = (minor - 1) / 2;
+
+		if (index >= card->channel_count)
+			return -ENXIO;
+		file->private_data = &card->channels[index];
+		operations = &tp_channel_operations;
+	}
+	operations = fops_get(operations);
+	if (!operations)
+		return -ENODEV;
+	replace_fops(file, operations);
+	return file->f_op->open(inode, file);
+}
+
+static const struct file_operations tp_any_operations = {
+	.owner = THIS_MODULE,
+	.open = tp_open_any,
+};
+
+static void tp_card_release(struct device *device)
+{
+	struct tp_card *card = container_of(device, struct tp_card, device);
+
+	ida_free(&tp_cards, card->number);
+	kfree(card->channels);
+	kfree(card);
+}
+
+struct tp_card *tp_card_create(struct pci_dev *pci)
+{
+	struct tp_card *card = kzalloc(sizeof(*card), GFP_KERNEL);
+
+	if (!card)
+		return ERR_PTR(-ENOMEM);
+	card->number = ida_alloc_max(&tp_cards, TP_CARDS - 1, GFP_KERNEL);
+	if (card->number < 0) {
+		int error = card->number;
+
+		kfree(card);
+		return ERR_PTR(error);
+	}
+	card->pci = pci;
+	init_rwsem(&card->gate);
+	mutex_init(&card->opening);
+	mutex_init(&card->window);
+	init_waitqueue_head(&card->interrupt_wait);
+	device_initialize(&card->device);
+	card->device.class = tp_class;
+	card->device.parent = &pci->dev;
+	card->device.release = tp_card_release;
+	card->device.groups = tp_card_groups;
+	card->device.devt = tp_number(card, 0);
+	dev_set_drvdata(&card->device, card);
+	cdev_init(&card->cdev, &tp_any_operations);
+	card->cdev.owner = THIS_MODULE;
+	cdev_set_parent(&card->cdev, &card->device.kobj);
+	return card;
+}
+
+/* May there be a file of this channel's name? */
+static bool tp_name_serves(const struct tp_card *card, const struct tp_channel *channel)
+{
+	const char *name = channel->name;
+	const char *at;
+	u16 other;
+
+	if (!*name || !strcmp(name, "control") || *name == '.' || (*name >= '0' && *name <= '9'))
+		return false;
+	for (at = name; *at; at++)
+		if (*at == '/' || *at == '!' || (u8)*at <= ' ' || *at == 0x7f)
+			return false;
+	for (other = 0; other < channel->index; other++)
+		if (!strcmp(name, card->channels[other].name))
+			return false;
+	return true;
+}
+
+static int tp_node(struct tp_card *card, struct tp_channel *channel, bool by_name)
+{
+	const struct attribute_group **groups = by_name ? NULL : tp_channel_groups;
+	dev_t number = tp_number(card, 1 + 2 * channel->index + by_name);
+	struct device *node;
+
+	/* '!' is how the kernel writes '/' in the name of a device. */
+	if (by_name)
+		node = device_create_with_groups(tp_class, &card->device, number, channel, groups,
+						 "towpath%d!%s", card->number, channel->name);
+	else
+		node = device_create_with_groups(tp_class, &card->device, number, channel, groups,
+						 "towpath%d!%u", card->number, channel->index);
+	return PTR_ERR_OR_ZERO(node);
+}
+
+int tp_nodes_add(struct tp_card *card)
+{
+	u16 index;
+	int error;
+
+	error = dev_set_name(&card->device, "towpath%d!control", card->number);
+	if (error)
+		return error;
+	error = cdev_add(&card->cdev, tp_number(card, 0), TP_MINORS);
+	if (error)
+		return error;
+	error = device_add(&card->device);
+	if (error) {
+		cdev_del(&card->cdev);
+		return error;
+	}
+	for (index = 0; index < card->channel_count && !error; index++) {
+		struct tp_channel *channel = &card->channels[index];
+
+		error = tp_node(card, channel, false);
+		if (!error && tp_name_serves(card, channel))
+			error = tp_node(card, channel, true);
+		else if (!error)
+			dev_warn(&card->pci->dev,
+				 "channel %u cannot have a file of its name: it is %u\n", index,
+				 index);
+	}
+	if (error)
+		tp_nodes_remove(card);
+	return error;
+}
+
+void tp_nodes_remove(struct tp_card *card)
+{
+	unsigned int minor;
+
+	/* Numbers without a device are passed over. */
+	for (minor = 1; minor <= 2 * card->channel_count; minor++)
+		device_destroy(tp_class, tp_number(card, minor));
+	cdev_del(&card->cdev);
+	device_del(&card->device);
+}
+
+int tp_nodes_init(void)
+{
+	int error = alloc_chrdev_region(&tp_numbers, 0, TP_CARDS * TP_MINORS, "towpath");
+
+	if (error)
+		return error;
+	tp_class = tp_class_create("towpath");
+	if (IS_ERR(tp_class)) {
+		unregister_chrdev_region(tp_numbers, TP_CARDS * TP_MINORS);
+		return PTR_ERR(tp_class);
+	}
+	tp_class->devnode = tp_devnode;
+	return 0;
+}
+
+void tp_nodes_exit(void)
+{
+	class_destroy(tp_class);
+	unregister_chrdev_region(tp_numbers, TP_CARDS * TP_MINORS);
+	ida_destroy(&tp_cards);
+}

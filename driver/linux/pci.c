@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Finds cards and brings them up and down. Binds to the contract's PCI identification (more by the
+ * driver's new_id), and then only to what has the discovery table's magic.
+ */
+#include <linux/delay.h>
+#include <linux/dma-mapping.h>
+#include <linux/jiffies.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "card.h"
+
+int tp_enter(struct tp_card *card)
+{
+	down_read(&card->gate);
+	if (!card->gone && !card->failed && !card->down)
+		return 0;
+	up_read(&card->gate);
+	return card->gone ? -ENODEV : -EIO;
+}
+
+int tp_try_enter(struct tp_card *card)
+{
+	if (!down_read_trylock(&card->gate))
+		return -EAGAIN;
+	if (!card->gone && !card->failed && !card->down)
+		return 0;
+	up_read(&card->gate);
+	return -ENODEV;
+}
+
+void tp_leave(struct tp_card *card)
+{
+	up_read(&card->gate);
+}
+
+void tp_gone(struct tp_card *card)
+{
+	u16 index;
+
+	WRITE_ONCE(card->gone, true);
+	wake_up_all(&card->interrupt_wait);
+	for (index = 0; index < card->channel_count; index++)
+		wake_up_all(&card->channels[index].wait);
+}
+
+static bool tp_has_interrupt_vector(const struct tp_card *card, u32 vector)
+{
+	u32 first = min_t(u32, card->channel_count, card->irq_count - 1);
+
+	return card->interrupts && vector >= first;
+}
+
+static irqreturn_t tp_interrupt(int irq, void *data)
+{
+	struct tp_vector *vector = data;
+	struct tp_card *card = vector->card;
+	u16 index;
+
+	for (index = 0; index < card->channel_count; index++)
+		if (card->channels[index].vector == vector->number)
+			tp_channel_interrupt(&card->channels[index]);
+	if (tp_has_interrupt_vector(card, vector->number)) {
+		atomic_inc(&card->interrupt_news);
+		wake_up_all(&card->interrupt_wait);
+	}
+	return IRQ_HANDLED;
+}
+
+static void tp_free_vectors(struct tp_card *card)
+{
+	u32 number;
+
+	for (number = 0; number < card->irq_count; number++)
+		if (card->irqs[number].card)
+			free_irq(pci_irq_vector(card->pci, number), &card->irqs[number]);
+	pci_free_irq_vectors(card->pci);
+	kfree(card->irqs);
+}
+
+void tp_set_interrupts(struct tp_card *card)
+{
+	void __iomem *page = tp_card_page(card);
+	u32 number;
+
+	for (number = 0; number < card->interrupts; number++)
+		writel(min_t(u32, card->channel_count + number, card->irq_count - 1),
+		       page + TP_CARD_USER_IRQ_VECTOR_OFFSET +
+			       number * TP_CARD_USER_IRQ_VECTOR_STRIDE);
+	writel(card->interrupts_enabled, page + TP_CARD_USER_IRQ_ENABLE_OFFSET);
+}
+
+/*
+ * A vector for each channel and each user interrupt, or as many as there are: the last one is then
+ * shared.
+ */
+static int tp_allocate_vectors(struct tp_card *card)
+{
+	u32 users = card->channel_count + card->interrupts;
+	u32 number;
+	int count;
+
+	count = pci_alloc_irq_vectors(card->pci, 1, clamp_t(u32, users, 1, card->vectors),
+				      PCI_IRQ_MSIX);
+	if (count < 0)
+		return dev_err_probe(&card->pci->dev, count, "no MSI-X vector\n");
+	card->irqs = kcalloc(count, sizeof(*card->irqs), GFP_KERNEL);
+	if (!card->irqs) {
+		pci_free_irq_vectors(card->pci);
+		return -ENOMEM;
+	}
+	card->irq_count = count;
+	for (number = 0; number < card->channel_count; number++)
+		card->channels[number].vector = min_t(u32, number, count - 1);
+	tp_set_interrupts(card);
+	for (number = 0; number < card->irq_count; number++) {
+		struct tp_vector *vector = &card->irqs[number];
+		int error;
+
+		vector->number = number;
+		vector->card = card;
+		snprintf(vector->name, sizeof(vector->name), "towpath%d-%u", card->number, number);
+		error = request_irq(pci_irq_vector(card->pci, number), tp_interrupt, 0,
+				    vector->name, vector);
+		if (error) {
+			vector->card = NULL;
+			tp_free_vectors(card);
+			return dev_err_probe(&card->pci->dev, error, "vector %u cannot be used\n",
+					     number);
+		}
+	}
+	return 0;
+}
+
+int tp_quiet(struct tp_card *card)
+{
+	void __iomem *control = tp_card_page(card) + TP_CARD_CONTROL_OFFSET;
+	const unsigned long until = jiffies + TP_GRACE;
+
+	writel(TP_CARD_CONTROL_RESET_MASK, control);
+	while (readl(control) & TP_CARD_CONTROL_RESET_MASK) {
+		if (time_after(jiffies, until) && readl(control) & TP_CARD_CONTROL_RESET_MASK)
+			return -ETIMEDOUT;
+		usleep_range(10, 100);
+	}
+	return 0;
+}
+
+static void tp_free_channels(struct tp_card *card)
+{
+	u16 index;
+
+	for (index = 0; index < card->channel_count; index++) {
+		tp_buffers_free(&card->channels[index]);
+		tp_pages_free(&card->channels[index]);
+		tp_channel_free(&card->channels[index]);
+	}
+}
+
+static int tp_map(struct tp_card *card)
+{
+	struct pci_dev *pci = card->pci;
+
+	if (pci_resource_len(pci, TP_BAR_DEVICE) < (u64)TP_PAGE_CHANNELS * TP_PAGE_BYTES_MIN)
+		return dev_err_probe(&pci->dev, -ENODEV, "BAR %u is too small for a Towpath card\n",
+				     TP_BAR_DEVICE);
+	card->pages = pci_iomap(pci, TP_BAR_DEVICE, 0);
+	if (!card->pages)
+		return -ENOMEM;
+	if (!pci_resource_len(pci, TP_BAR_WINDOW))
+		return 0;
+	card->window_bar = pci_iomap(pci, TP_BAR_WINDOW, 0);
+	return card->window_bar ? 0 : -ENOMEM;
+}
+
+static void tp_unmap(struct tp_card *card)
+{
+	if (card->window_bar)
+		pci_iounmap(card->pci, card->window_bar);
+	if (card->pages)
+		pci_iounmap(card->pci, card->pages);
+}
+
+static int tp_probe(struct pci_dev *pci, const struct pci_device_id *id)
+{
+	struct tp_card *card = tp_card_create(pci);
+	u16 index;
+	int error;
+
+	if (IS_ERR(card))
+		return PTR_ERR(card);
+	error = pci_enable_device(pci);
+	if (error)
+		goto put;
+	error = pci_request_regions(pci, "towpath");
+	if (error)
+		goto disable;
+	error = dma_set_mask_and_coherent(&pci->dev, DMA_BIT_MASK(64));
+	if (error)
+		error = dma_set_mask_and_coherent(&pci->dev, DMA_BIT_MASK(32));
+	if (error)
+		goto release;
+	dma_set_max_seg_size(&pci->dev, U32_MAX);
+	error = tp_map(card);
+	if (!error)
+		error = tp_discover(card);
+	if (error)
+		goto unmap;
+	/* Stop whatever a driver before this one left running, before the card may reach memory. */
+	error = tp_quiet(card);
+	if (error) {
+		dev_err(&pci->dev, "the card does not end its reset\n");
+		goto unmap;
+	}
+	pci_set_master(pci);
+	error = tp_allocate_vectors(card);
+	if (error)
+		goto unmap;
+	for (index = 0; index < card->channel_count && !error; index++)
+		error = tp_channel_init(card, &card->channels[index]);
+	if (error)
+		goto channels;
+	pci_set_drvdata(pci, card);
+	error = tp_nodes_add(card);
+	if (error)
+		goto channels;
+	/* For a bus that resets the card after an error. */
+	pci_save_state(pci);
+	dev_info(&pci->dev,
+		 "towpath%d: core %s, version %u, serial number %#llx, %u channels, %u vectors\n",
+		 card->number, card->core_name, card->core_version, card->serial,
+		 card->channel_count, card->irq_count);
+	return 0;
+
+channels:
+	tp_quiet(card);
+	pci_clear_master(pci);
+	tp_free_vectors(card);
+	tp_free_channels(card);
+unmap:
+	tp_unmap(card);
+	pci_clear_master(pci);
+release:
+	pci_release_regions(pci);
+disable:
+	pci_disable_device(pci);
+put:
+	put_device(&card->device);
+	return error;
+}
+
+static void tp_remove(struct pci_dev *pci)
+{
+	struct tp_card *card = pci_get_drvdata(pci);
+	u16 index;
+
+	tp_nodes_remove(card);
+	tp_gone(card);
+	/* Everybody leaves; who comes later is sent away. */
+	down_write(&card->gate);
+	for (index = 0; index < card->channel_count; index++)
+		cancel_delayed_work_sync(&card->channels[index].flush);
+	if (pci_device_is_present(pci) && tp_quiet(card))
+		dev_err(&pci->dev, "the card does not stop: it is cut off from memory\n");
+	pci_clear_master(pci);
+	tp_free_vectors(card);
+	for (index = 0; index < card->channel_count; index++)
+		tp_channel_abandon(&card->channels[index]);
+	tp_free_channels(card);
+	tp_unmap(card);
+	card->pages = NULL;
+	card->window_bar = NULL;
+	up_write(&card->gate);
+	pci_release_regions(pci);
+	pci_disable_device(pci);
+	put_device(&card->device);
+}
+
+static const struct pci_device_id tp_ids[] = {
+	{ PCI_DEVICE_SUB(TP_PCI_VENDOR, TP_PCI_DEVICE, TP_PCI_SUBSYSTEM_VENDOR, TP_PCI_SUBSYSTEM) },
+	{}
+};
+MODULE_DEVICE_TABLE(pci, tp_ids);
+
+static struct pci_driver tp_driver = {
+	.name = "towpath",
+	.id_table = tp_ids,
+	.probe = tp_probe,
+	.remove = tp_remove,
+	.driver.pm = pm_sleep_ptr(&tp_power_operations),
+	.err_handler = &tp_error_handlers,
+};
+
+static int __init tp_init(void)
+{
+	int error = tp_nodes_init();
+
+	if (error)
+		return error;
+	error = pci_register_driver(&tp_driver);
+	if (error)
+		tp_nodes_exit();
+	return error;
+}
+
+static void __exit tp_exit(void)
+{
+	pci_unregister_driver(&tp_driver);
+	tp_nodes_exit();
+}
+
+module_init(tp_init);
+module_exit(tp_exit);
+
+MODULE_DESCRIPTION("Towpath: data between programs and user cores on FPGAs");
+MODULE_AUTHOR("The Towpath authors");
+MODULE_LICENSE("Dual MIT/GPL");
+MODULE_VERSION("0.1.0");

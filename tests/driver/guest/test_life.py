@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cards that come and go, with and without programs that use them."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import select
+import time
+from pathlib import Path
+
+import pytest
+from asking import CARD_INFO, Aside, CardInfo, ask, noise, opened, write_all
+from inside import Card, KernelLog, Module, until
+
+DRIVER = Path("/sys/bus/pci/drivers/towpath")
+
+
+def is_there(card: Card) -> bool:
+    return any(Path("/dev").glob("towpath*/control")) and (card.pci / "driver").exists()
+
+
+def echoes(card: Card, text: bytes = b"still well") -> None:
+    until(lambda: is_there(card) and "out" in card.files, "the card's files are there")
+    with opened(card.files["in"], os.O_WRONLY | os.O_DIRECT) as to, opened(card.files["out"], os.O_RDONLY) as back:
+        os.write(to, text)
+        assert os.read(back, 100) == text
+
+
+def unbind(card: Card) -> None:
+    (DRIVER / "unbind").write_text(card.pci.name)
+
+
+def bind(card: Card) -> None:
+    (DRIVER / "bind").write_text(card.pci.name)
+
+
+def test_the_driver_says_what_it_found(driver: Module, card: Card, kernel_log: KernelLog) -> None:
+    unbind(card)
+    bind(card)
+    assert "core loopback, version 1" in kernel_log.read()
+    echoes(card)
+
+
+def test_every_card_has_its_own_files(driver: Module, cards: list[Card]) -> None:
+    assert len({card.name for card in cards}) == len(cards)
+    for card in cards:
+        with opened(card.files["control"], os.O_RDONLY) as file:
+            info = CardInfo()
+            ask(file, CARD_INFO, info)
+            assert 2 * info.channels + 1 >= len(card.files) > info.channels
+
+
+@pytest.mark.parametrize("how", ["unbound", "pulled out"])
+def test_who_uses_a_card_that_goes_is_told(driver: Module, card: Card, how: str) -> None:
+    """Everything ends with ENODEV, at once, and the next card is as good as new."""
+    # One who reads what never comes, and one who writes more than there is room for.
+    for size in (0, 8 << 20):
+        echoes(card)
+        back = os.open(card.files["out"], os.O_RDONLY)
+        to = os.open(card.files["in"], os.O_WRONLY)
+        control = os.open(card.files["control"], os.O_RDONLY)
+        waits = [Aside(os.read, back, 100)] if not size else [Aside(write_all, to, noise(size, 1))]
+        time.sleep(0.5)
+        assert all(wait.is_alive() for wait in waits)
+        if how == "unbound":
+            unbind(card)
+        else:
+            card.kill()
+        for wait in waits:
+            with pytest.raises(OSError, match="No such device"):
+                wait.finish()
+        for call in (lambda: os.read(back, 10), lambda: os.write(to, b"x"), lambda: ask(control, CARD_INFO, CardInfo())):  # noqa: B023
+            with pytest.raises(OSError, match="No such device"):
+                call()
+        poll = select.poll()
+        poll.register(back)
+        assert poll.poll(0)[0][1] & select.POLLHUP
+        for file in (back, to, control):
+            with contextlib.suppress(OSError):
+                os.close(file)
+        if how == "unbound":
+            bind(card)
+        else:
+            card.start()
+        echoes(card)
+
+
+def test_a_module_in_use_stays(driver: Module, card: Card) -> None:
+    with opened(card.files["out"], os.O_RDONLY), pytest.raises(OSError, match="temporarily unavailable|busy"):
+        driver.unload()
+    echoes(card)
+
+
+def test_unloading_and_loading_again(driver: Module, cards: list[Card]) -> None:
+    for _ in range(3):
+        driver.unload()
+        assert not list(Path("/dev").glob("towpath*"))
+        driver.load()
+        for card in cards:
+            until(lambda card=card: is_there(card), "the card is there again")  # type: ignore[misc]
+    echoes(cards[0])
+
+
+def test_sleep(driver: Module, card: Card) -> None:
+    """As far as the devices' part of it goes. Who has a channel open is told of the reset, and goes on."""
+    echoes(card)
+    Path("/sys/power/pm_test").write_text("devices")
+    Path("/sys/module/suspend/parameters/pm_test_delay").write_text("0")
+    with opened(card.files["in"], os.O_WRONLY | os.O_DIRECT) as to, opened(card.files["out"], os.O_RDONLY) as back:
+        os.write(to, b"before")
+        try:
+            Path("/sys/power/state").write_text("mem")
+        finally:
+            Path("/sys/power/pm_test").write_text("none")
+        for call in (lambda: os.read(back, 10), lambda: os.write(to, b"x")):
+            with pytest.raises(OSError, match="reset") as caught:
+                call()
+            assert caught.value.errno == errno.ECONNRESET
+        os.write(to, b"after")
+        assert os.read(back, 100) == b"after"
+
+
+def test_a_function_that_is_reset_by_somebody_else(driver: Module, card: Card) -> None:
+    with opened(card.files["in"], os.O_WRONLY | os.O_DIRECT) as to, opened(card.files["out"], os.O_RDONLY) as back:
+        reading = Aside(os.read, back, 100)
+        time.sleep(0.1)
+        (card.pci / "reset").write_text("1")
+        with pytest.raises(OSError, match="reset"):
+            reading.finish()
+        with contextlib.suppress(ConnectionResetError):
+            os.write(to, b"is told")
+        os.write(to, b"after")
+        assert os.read(back, 100) == b"after"

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Debian gives to those who build modules: headers of its kernels, and sparse, which checks such code. Packages, kept in the cache.
+
+Nothing is installed. The folders are those of the packages, with the paths in them turned to where they lie now.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from kernel import CACHE, Apt, locked, unpack
+
+# The releases that they come from.
+KERNELS = {"6.1": "bookworm", "6.12": "bookworm-backports", "newest": "trixie-backports"}
+# Depends on the headers of its release's kernel.
+PACKAGE = "linux-headers-amd64"
+
+
+def headers(kernel: str) -> Path:
+    """The folder to give to make as KDIR."""
+    with locked("headers"):
+        folder = CACHE / "headers" / kernel
+        if not folder.is_dir():
+            fetch(kernel, folder)
+    return next(folder.glob("usr/src/linux-headers-*-amd64"))
+
+
+def fetch(kernel: str, folder: Path) -> None:
+    work = CACHE / f"apt-{kernel}"
+    shutil.rmtree(work, ignore_errors=True)
+    apt = Apt(work, KERNELS[kernel])
+    needed = [depends(apt, PACKAGE, r"linux-headers-[^\s,]+-amd64")]
+    needed += [depends(apt, needed[0], pattern) for pattern in (r"linux-headers-[^\s,]+-common", r"linux-kbuild-[^\s,]+")]
+    unpack(apt.download(*needed), folder)
+    shutil.rmtree(work)
+    (makefile,) = folder.glob("usr/src/linux-headers-*-amd64/Makefile")
+    makefile.write_text(makefile.read_text().replace("/usr/src/", f"{folder}/usr/src/"))
+
+
+def depends(apt: Apt, package: str, pattern: str) -> str:
+    """The dependency of this name."""
+    found = re.search(rf"^Depends: .*?\b({pattern})(?=[ ,]|$)", apt("apt-cache", "show", "--no-all-versions", package), re.M)
+    assert found is not None, f"{package} depends on nothing like {pattern}"
+    return found[1]
+
+
+def sparse() -> Path:
+    """The program."""
+    with locked("sparse"):
+        folder = CACHE / "sparse"
+        if not folder.is_dir():
+            work = CACHE / "apt-sparse"
+            shutil.rmtree(work, ignore_errors=True)
+            unpack(Apt(work, "bookworm").download("sparse"), folder)
+            shutil.rmtree(work)
+    return folder / "usr/bin/sparse"
