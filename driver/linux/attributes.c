@@ -59,7 +59,7 @@ static ssize_t tp_counter_show(struct device *device, struct device_attribute *a
 
 #define TP_COUNTER(name, NAME)                                          \
 	static struct tp_counter tp_##name = {                          \
-		.attribute = __ATTR(name, 0444, tp_counter_show, NULL), \
+		.attribute = __ATTR(name, 0400, tp_counter_show, NULL), \
 		.offset = TP_CARD_##NAME##_OFFSET,                      \
 	}
 

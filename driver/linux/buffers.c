@@ -190,14 +190,14 @@ bool tp_buffers_can_write(struct tp_channel *channel)
 	return can;
 }
 
-bool tp_buffers_can_read(struct tp_channel *channel)
+bool tp_buffers_can_read(struct tp_channel *channel, bool started)
 {
 	struct tp_buffer *buffer;
 	bool open, can = false;
 
 	spin_lock_irq(&channel->lock);
 	tp_reap(channel);
-	open = channel->message_open;
+	open = channel->message_open && !started;
 	list_for_each_entry(buffer, &channel->ready, link) {
 		/*
 		 * The end of a message whose bytes were all read before is nothing that a program

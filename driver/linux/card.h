@@ -94,7 +94,8 @@ struct tp_channel {
 	struct list_head posted; /* in the order of their posts, which is that of their ends */
 	u16 next_cookie;
 	bool armed;
-	u32 idle_fires; /* interrupts without news, one after the other */
+	u32 told; /* entries reaped when its vector last fired */
+	atomic_t resets; /* that wait for who is in the channel to leave */
 	bool running; /* work may be posted */
 	struct tp_channel_statistics statistics;
 
@@ -122,6 +123,7 @@ struct tp_channel {
 struct tp_vector {
 	struct tp_card *card;
 	u32 number;
+	u32 idle_fires; /* interrupts without news, one after the other */
 	char name[48];
 };
 
@@ -152,7 +154,8 @@ struct tp_card {
 
 	struct rw_semaphore gate;
 	bool gone; /* no more of it: everything ends with ENODEV */
-	bool down; /* asleep, or being reset by somebody else: EIO until that is over */
+	bool down; /* being reset: ECONNRESET until that is over */
+	bool away; /* asleep, or being reset by somebody else */
 	bool failed; /* did not stop when told to, and was cut off: bind it again */
 	struct mutex opening; /* of channels */
 	struct mutex window; /* one access of the register window at a time */
@@ -174,6 +177,15 @@ static inline void __iomem *tp_card_page(const struct tp_card *card)
 	return tp_page(card, TP_PAGE_CARD);
 }
 
+/* Is there nothing to wait for in a channel, and no use in posting? */
+static inline bool tp_is_stopped(const struct tp_channel *channel)
+{
+	const struct tp_card *card = channel->card;
+
+	return !READ_ONCE(channel->running) || READ_ONCE(card->gone) || READ_ONCE(card->down) ||
+	       READ_ONCE(card->failed) || atomic_read(&channel->resets);
+}
+
 static inline bool tp_is_h2c(const struct tp_channel *channel)
 {
 	return channel->direction == TP_DIRECTION_H2C;
@@ -193,6 +205,8 @@ int tp_quiet(struct tp_card *card);
 void tp_set_interrupts(struct tp_card *card);
 
 /* power.c */
+/* Reset the whole card; the caller has not entered it. */
+int tp_card_reset(struct tp_card *card);
 extern const struct dev_pm_ops tp_power_operations;
 extern const struct pci_error_handlers tp_error_handlers;
 
@@ -222,20 +236,23 @@ int tp_post(struct tp_channel *channel, struct tp_work *work, u64 address, u32 c
 void tp_reap(struct tp_channel *channel);
 /* Is nothing in flight? Takes the lock, and reaps. */
 bool tp_is_idle(struct tp_channel *channel);
-void tp_channel_interrupt(struct tp_channel *channel);
+/* When the vector fires: take what the card has told. False: nothing since the last time. */
+bool tp_channel_interrupt(struct tp_channel *channel);
+/* Arm again, if work is in flight; or not, and leave that to the next post. */
+void tp_channel_rearm(struct tp_channel *channel, bool may);
 /*
  * Under io: end all that is in flight, as far as it came. Afterwards the card touches none of its
  * memory, whatever it did before.
  */
 void tp_cancel(struct tp_channel *channel);
+/* The last resort: a card that does not stop reaches no memory any more, and serves nobody. */
+void tp_cut_off(struct tp_card *card);
 /* Let nothing be posted until a reset, and send away who waits (ECONNRESET). */
 void tp_stop(struct tp_channel *channel);
 /* The same for all channels of a card, whose users are told once. */
 void tp_stop_all(struct tp_card *card);
 /* Under io: as tp_cancel(), and empty the channel here and on the card. */
 int tp_reset(struct tp_channel *channel);
-/* Reset the whole card. */
-int tp_card_reset(struct tp_card *card);
 /* What a program is told of how a descriptor ended: 0 or a negative errno. */
 int tp_errno(u8 status);
 /* Take the fault that nobody has been told of: 0 or a negative errno. */
@@ -253,7 +270,8 @@ ssize_t tp_buffers_write(struct tp_channel *channel, struct iov_iter *from, bool
 bool tp_buffers_can_write(struct tp_channel *channel);
 /* C2H, under io: copy what is ready, no further than the end of a message. */
 ssize_t tp_buffers_read(struct tp_channel *channel, struct iov_iter *to, bool *ended);
-bool tp_buffers_can_read(struct tp_channel *channel);
+/* C2H: is there something to see? The mere end of a message is, for a call that has `started`. */
+bool tp_buffers_can_read(struct tp_channel *channel, bool started);
 /* C2H, under io: post idle buffers ahead, as many as may be. How many are posted, or an error. */
 int tp_buffers_ahead(struct tp_channel *channel);
 /* C2H: forget what was not read. */

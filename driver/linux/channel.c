@@ -12,9 +12,6 @@
 
 #include "card.h"
 
-/* Interrupts without news, one after the other, after which a channel is armed no more. */
-#define TP_IDLE_FIRES 1000
-
 int tp_channel_init(struct tp_card *card, struct tp_channel *channel)
 {
 	struct tp_engine *engine = &channel->engine;
@@ -76,8 +73,12 @@ int tp_take_fault(struct tp_channel *channel)
 	int error = 0;
 
 	spin_lock_irq(&channel->lock);
-	if (channel->faulted)
+	if (channel->faulted) {
 		error = tp_errno(channel->fault);
+		/* The card has closed the message towards the core. */
+		if (list_empty(&channel->posted))
+			channel->message_open = false;
+	}
 	channel->faulted = false;
 	spin_unlock_irq(&channel->lock);
 	return error;
@@ -91,7 +92,7 @@ int tp_post(struct tp_channel *channel, struct tp_work *work, u64 address, u32 c
 				.control = control };
 
 	lockdep_assert_held(&channel->lock);
-	if (!channel->running)
+	if (tp_is_stopped(channel))
 		return -ECONNRESET;
 	work->cookie = post.cookie;
 	work->moved = 0;
@@ -191,27 +192,31 @@ bool tp_is_idle(struct tp_channel *channel)
 	return idle;
 }
 
-void tp_channel_interrupt(struct tp_channel *channel)
+bool tp_channel_interrupt(struct tp_channel *channel)
 {
 	unsigned long flags;
-	u32 before;
+	bool news = false;
 
 	spin_lock_irqsave(&channel->lock, flags);
-	if (channel->running) {
+	if (channel->engine.ring) {
 		channel->statistics.interrupts_taken++;
-		before = channel->engine.consumer;
 		tp_reap(channel);
-		/* A card that fires at each arm without news would take the processor. */
-		if (channel->engine.consumer != before)
-			channel->idle_fires = 0;
-		else if (++channel->idle_fires == TP_IDLE_FIRES)
-			dev_err(&channel->card->pci->dev,
-				"%s: interrupts that tell of nothing; the channel wants a reset\n",
-				channel->name);
-		channel->armed = !list_empty(&channel->posted);
-		if (channel->armed && channel->idle_fires < TP_IDLE_FIRES)
-			tp_engine_arm(&channel->engine);
+		/* Others may have reaped what it fired for. */
+		news = channel->engine.consumer != channel->told;
+		channel->told = channel->engine.consumer;
 	}
+	spin_unlock_irqrestore(&channel->lock, flags);
+	return news;
+}
+
+void tp_channel_rearm(struct tp_channel *channel, bool may)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&channel->lock, flags);
+	channel->armed = may && channel->engine.ring && !list_empty(&channel->posted);
+	if (channel->armed)
+		tp_engine_arm(&channel->engine);
 	spin_unlock_irqrestore(&channel->lock, flags);
 }
 
@@ -236,15 +241,34 @@ void tp_channel_abandon(struct tp_channel *channel)
 	spin_unlock_irq(&channel->lock);
 }
 
-/* The last resort: a card that does not stop reaches no memory any more. */
-static void tp_cut_off(struct tp_card *card)
+void tp_stop(struct tp_channel *channel)
+{
+	spin_lock_irq(&channel->lock);
+	channel->running = false;
+	spin_unlock_irq(&channel->lock);
+	wake_up_all(&channel->wait);
+}
+
+void tp_stop_all(struct tp_card *card)
+{
+	u16 index;
+
+	for (index = 0; index < card->channel_count; index++) {
+		card->channels[index].reset_untold = card->channels[index].is_open;
+		tp_stop(&card->channels[index]);
+	}
+}
+
+void tp_cut_off(struct tp_card *card)
 {
 	if (pci_device_is_present(card->pci)) {
 		dev_err(&card->pci->dev,
 			"the card does not stop: it is cut off from memory; bind it again to use it\n");
 		pci_clear_master(card->pci);
 	}
-	card->failed = true;
+	WRITE_ONCE(card->failed, true);
+	tp_stop_all(card);
+	wake_up_all(&card->interrupt_wait);
 }
 
 /* Wait for the end of a reset that was asked for. */
@@ -271,21 +295,13 @@ static void tp_restart(struct tp_channel *channel, bool start)
 	spin_lock_irq(&channel->lock);
 	tp_reap(channel);
 	tp_abandon(channel);
-	channel->idle_fires = 0;
-	if (start) {
+	/* Who takes the card down starts it again. */
+	if (start && !channel->card->down && !channel->card->failed) {
 		tp_engine_start(&channel->engine, channel->vector, false);
 		channel->running = true;
 	}
 	spin_unlock_irq(&channel->lock);
 	tp_buffers_drop(channel);
-}
-
-void tp_stop(struct tp_channel *channel)
-{
-	spin_lock_irq(&channel->lock);
-	channel->running = false;
-	spin_unlock_irq(&channel->lock);
-	wake_up_all(&channel->wait);
 }
 
 int tp_reset(struct tp_channel *channel)
@@ -319,38 +335,8 @@ void tp_cancel(struct tp_channel *channel)
 	dev_warn(&channel->card->pci->dev, "%s: a cancel does not end; resetting the channel\n",
 		 channel->name);
 	tp_reset(channel);
-}
-
-void tp_stop_all(struct tp_card *card)
-{
-	u16 index;
-
-	for (index = 0; index < card->channel_count; index++) {
-		card->channels[index].reset_untold = card->channels[index].is_open;
-		tp_stop(&card->channels[index]);
-	}
-}
-
-int tp_card_reset(struct tp_card *card)
-{
-	u16 index;
-	int error;
-
-	tp_stop_all(card);
-	error = tp_quiet(card);
-	if (error)
-		tp_cut_off(card);
-	else
-		tp_set_interrupts(card);
-	for (index = 0; index < card->channel_count; index++) {
-		struct tp_channel *channel = &card->channels[index];
-
-		/* Who waits in the channel has been told, and leaves it. */
-		mutex_lock(&channel->io);
-		tp_restart(channel, !error);
-		mutex_unlock(&channel->io);
-	}
-	return error;
+	/* What had come and was not read is lost: that must be told. */
+	channel->reset_untold = channel->is_open;
 }
 
 void tp_channel_restart(struct tp_channel *channel)

@@ -89,6 +89,8 @@ static int tp_channel_info(struct tp_card *card, void __user *argument)
 
 	if (error)
 		return error;
+	if (info.reserved)
+		return -EINVAL;
 	if (info.index >= card->channel_count)
 		return -ENXIO;
 	channel = &card->channels[info.index];
@@ -113,13 +115,15 @@ static int tp_window_error(struct tp_card *card)
 	return found & TP_CARD_WINDOW_STATUS_TIMEOUT_MASK ? -ETIMEDOUT : -EREMOTEIO;
 }
 
-static int tp_register(struct tp_card *card, void __user *argument)
+static int tp_register(struct tp_card *card, void __user *argument, bool may_write)
 {
 	struct towpath_register access;
 	int error = tp_take_argument(&access, sizeof(access), argument, TOWPATH_REGISTER_WRITE);
 
 	if (error)
 		return error;
+	if (access.flags & TOWPATH_REGISTER_WRITE && !may_write)
+		return -EACCES;
 	if (!card->window_bar)
 		return -ENXIO;
 	if (access.offset & 3 || access.offset >= card->window_bytes)
@@ -160,7 +164,8 @@ static void tp_enable_interrupt(struct tp_card *card, u32 index)
 /* Has something fired since `news`, or is the card no more? */
 static bool tp_has_fired(struct tp_card *card, int news)
 {
-	return atomic_read(&card->interrupt_news) != news || READ_ONCE(card->gone);
+	return atomic_read(&card->interrupt_news) != news || READ_ONCE(card->gone) ||
+	       READ_ONCE(card->down) || READ_ONCE(card->failed);
 }
 
 static int tp_await_interrupt(struct tp_card *card, struct towpath_interrupt *interrupt)
@@ -176,6 +181,8 @@ static int tp_await_interrupt(struct tp_card *card, struct towpath_interrupt *in
 			return 0;
 		if (READ_ONCE(card->gone))
 			return -ENODEV;
+		if (READ_ONCE(card->down) || READ_ONCE(card->failed))
+			return card->failed ? -EIO : -ECONNRESET;
 		if (interrupt->timeout_ns >= 0) {
 			s64 ns = ktime_to_ns(ktime_sub(until, ktime_get()));
 
@@ -219,8 +226,12 @@ static long tp_control_ioctl(struct file *file, unsigned int command, unsigned l
 {
 	struct tp_card *card = file->private_data;
 	void __user *at = (void __user *)argument;
-	int error = tp_enter(card);
+	const bool may_write = file->f_mode & FMODE_WRITE;
+	int error;
 
+	if (command == TOWPATH_IOC_CARD_RESET)
+		return may_write ? tp_card_reset(card) : -EACCES;
+	error = tp_enter(card);
 	if (error)
 		return error;
 	switch (command) {
@@ -231,13 +242,10 @@ static long tp_control_ioctl(struct file *file, unsigned int command, unsigned l
 		error = tp_channel_info(card, at);
 		break;
 	case TOWPATH_IOC_REGISTER:
-		error = tp_register(card, at);
+		error = tp_register(card, at, may_write);
 		break;
 	case TOWPATH_IOC_INTERRUPT:
 		error = tp_user_interrupt(card, at);
-		break;
-	case TOWPATH_IOC_CARD_RESET:
-		error = file->f_mode & FMODE_WRITE ? tp_card_reset(card) : -EACCES;
 		break;
 	default:
 		error = -ENOTTY;

@@ -48,12 +48,7 @@ static bool tp_is_long(const struct iov_iter *iter)
 	if (!user_backed_iter(iter))
 		return false;
 	tp_iter_segment(iter, &start, &bytes);
-	return min(bytes, iov_iter_count(iter)) >= READ_ONCE(copy_limit);
-}
-
-static bool tp_is_stopped(const struct tp_channel *channel)
-{
-	return READ_ONCE(channel->card->gone) || !READ_ONCE(channel->running);
+	return min(bytes, iov_iter_count(iter)) >= max_t(size_t, READ_ONCE(copy_limit), PAGE_SIZE);
 }
 
 /* What one is told who finds the channel stopped. */
@@ -69,8 +64,9 @@ static int tp_lock(struct tp_channel *channel, bool may_wait)
 {
 	if (mutex_trylock(&channel->io))
 		return 0;
-	return may_wait || READ_ONCE(channel->flushing) ? mutex_lock_interruptible(&channel->io) :
-							  -EAGAIN;
+	if (!may_wait && !READ_ONCE(channel->flushing))
+		return -EAGAIN;
+	return mutex_lock_interruptible(&channel->io) ? -ERESTARTSYS : 0;
 }
 
 /* Take the channel for one call. */
@@ -84,6 +80,7 @@ static int tp_begin(struct tp_channel *channel, bool may_wait)
 	if (!error && (tp_is_stopped(channel) || channel->reset_untold)) {
 		error = tp_why_stopped(channel);
 		channel->reset_untold = false;
+		tp_take_fault(channel);
 		mutex_unlock(&channel->io);
 	}
 	if (error)
@@ -127,13 +124,16 @@ static ssize_t tp_write(struct tp_channel *channel, struct iov_iter *from, bool 
 	bool ended;
 
 	while (!error) {
-		if (tp_is_stopped(channel)) {
+		const bool in_place = may_wait && tp_is_long(from);
+
+		if (tp_is_stopped(channel) || channel->reset_untold) {
 			error = tp_why_stopped(channel);
 			break;
 		}
-		if (may_wait && tp_is_long(from))
+		if (in_place)
 			bytes = tp_pages_move(channel, from, end, &ended);
-		else
+		/* Memory that cannot be pinned is copied from. */
+		if (!in_place || bytes == -EFAULT)
 			bytes = tp_buffers_write(channel, from, end);
 		if (bytes == -EAGAIN && may_wait) {
 			error = tp_wait_to_write(channel);
@@ -195,7 +195,7 @@ static int tp_drain(struct tp_channel *channel)
 		if (left < 0)
 			return left;
 	} while (left == 0 && tp_completed(channel) != before);
-	if (left > 0 && tp_is_stopped(channel))
+	if (left > 0 && (tp_is_stopped(channel) || channel->reset_untold))
 		return tp_why_stopped(channel);
 	return left > 0 ? tp_take_fault(channel) : -ETIMEDOUT;
 }
@@ -236,19 +236,26 @@ static int tp_fsync(struct file *file, loff_t start, loff_t end, int datasync)
 /* From the card. */
 
 /* Bring out what lies in buffers that the core has not filled. True: there was something. */
-static bool tp_bring_out(struct tp_channel *channel)
+static bool tp_bring_out(struct tp_channel *channel, bool started)
 {
 	bool found;
 
 	tp_cancel(channel);
-	found = tp_buffers_can_read(channel);
+	found = tp_buffers_can_read(channel, started);
 	channel->flush_ms =
 		found ? TP_FLUSH_FIRST : min(2 * channel->flush_ms, (unsigned int)TP_FLUSH_LAST);
 	return found;
 }
 
-/* Nothing is ready: wait until something is. */
-static int tp_wait_to_read(struct tp_channel *channel)
+/* Is there news, or no use in waiting for it? */
+static bool tp_may_read(struct tp_channel *channel, bool started)
+{
+	return tp_buffers_can_read(channel, started) || tp_is_stopped(channel) ||
+	       channel->reset_untold;
+}
+
+/* Nothing is ready: wait until something is. A call that has `started` has got bytes. */
+static int tp_wait_to_read(struct tp_channel *channel, bool started)
 {
 	long left;
 	int error;
@@ -259,14 +266,11 @@ static int tp_wait_to_read(struct tp_channel *channel)
 		if (error)
 			return error;
 		left = wait_event_interruptible_timeout(channel->wait,
-							tp_buffers_can_read(channel) ||
-								tp_is_stopped(channel),
+							tp_may_read(channel, started),
 							msecs_to_jiffies(channel->flush_ms));
 		if (left < 0)
 			return left;
-		if (tp_is_stopped(channel))
-			return tp_why_stopped(channel);
-	} while (left == 0 && !tp_bring_out(channel));
+	} while (left == 0 && !tp_bring_out(channel, started) && !tp_may_read(channel, started));
 	return 0;
 }
 
@@ -278,10 +282,18 @@ static ssize_t tp_read_piece(struct tp_channel *channel, struct iov_iter *to, bo
 
 	if (bytes != -EAGAIN || !may_wait || !tp_is_long(to))
 		return bytes;
-	/* What was posted ahead comes first; only behind it can the program's memory be posted. */
-	if (!tp_is_idle(channel) && tp_bring_out(channel))
-		return tp_buffers_read(channel, to, ended);
-	return tp_pages_move(channel, to, false, ended);
+	/*
+	 * What was posted ahead comes first, whenever it came: only when nothing of it is left can
+	 * the program's memory be posted.
+	 */
+	if (!tp_is_idle(channel))
+		tp_bring_out(channel, false);
+	bytes = tp_buffers_read(channel, to, ended);
+	if (bytes != -EAGAIN || tp_is_stopped(channel) || channel->reset_untold)
+		return bytes;
+	bytes = tp_pages_move(channel, to, false, ended);
+	/* Memory that cannot be pinned is copied to. */
+	return bytes == -EFAULT ? -EAGAIN : bytes;
 }
 
 static ssize_t tp_read(struct tp_channel *channel, struct iov_iter *to, bool may_wait)
@@ -294,18 +306,21 @@ static ssize_t tp_read(struct tp_channel *channel, struct iov_iter *to, bool may
 	while (error >= 0 && iov_iter_count(to)) {
 		const bool was_open = channel->message_open;
 
-		if (tp_is_stopped(channel)) {
+		if (tp_is_stopped(channel) || channel->reset_untold) {
 			error = tp_why_stopped(channel);
 			break;
 		}
 		error = tp_read_piece(channel, to, may_wait, &ended);
 		if (error == -EAGAIN && may_wait) {
-			error = tp_wait_to_read(channel);
+			error = tp_wait_to_read(channel, done > 0);
 			continue;
 		}
 		if (error < 0)
 			break;
 		done += error;
+		/* A fault behind these bytes is told of by the next call. */
+		if (channel->read_error)
+			break;
 		channel->message_open = !ended && (was_open || error > 0);
 		/*
 		 * The end of a message whose bytes were all read before is nothing that a program
@@ -345,7 +360,7 @@ static ssize_t tp_read_iter(struct kiocb *call, struct iov_iter *to)
 	if (!tp_is_stopped(channel))
 		tp_buffers_ahead(channel);
 	/* One who does not wait, and has got all there is, will be told when there is more. */
-	if (!may_wait && !tp_buffers_can_read(channel)) {
+	if (!may_wait && !tp_buffers_can_read(channel, false)) {
 		channel->flush_ms = TP_FLUSH_FIRST;
 		tp_flush_later(channel);
 	}
@@ -361,10 +376,10 @@ void tp_channel_flush(struct work_struct *work)
 		return;
 	WRITE_ONCE(channel->flushing, true);
 	if (mutex_trylock(&channel->io)) {
-		bool found = tp_buffers_can_read(channel) || tp_is_stopped(channel);
+		bool found = tp_buffers_can_read(channel, false) || tp_is_stopped(channel);
 
 		if (!found) {
-			found = tp_bring_out(channel);
+			found = tp_bring_out(channel, false);
 			tp_buffers_ahead(channel);
 		}
 		if (found)
@@ -372,6 +387,8 @@ void tp_channel_flush(struct work_struct *work)
 		else
 			tp_flush_later(channel);
 		mutex_unlock(&channel->io);
+	} else {
+		tp_flush_later(channel);
 	}
 	WRITE_ONCE(channel->flushing, false);
 	tp_leave(channel->card);
@@ -392,7 +409,7 @@ static __poll_t tp_poll(struct file *file, poll_table *table)
 			news |= EPOLLOUT | EPOLLWRNORM;
 		if (READ_ONCE(channel->faulted) || READ_ONCE(channel->reset_untold))
 			news |= EPOLLERR;
-	} else if (tp_buffers_can_read(channel) || READ_ONCE(channel->read_error) ||
+	} else if (tp_buffers_can_read(channel, false) || READ_ONCE(channel->read_error) ||
 		   READ_ONCE(channel->reset_untold)) {
 		news |= EPOLLIN | EPOLLRDNORM;
 	} else {
@@ -417,8 +434,14 @@ static long tp_ioctl(struct file *file, unsigned int command, unsigned long argu
 	if (error)
 		return error;
 	/* Whoever waits in the channel leaves it. */
+	atomic_inc(&channel->resets);
 	tp_stop(channel);
-	mutex_lock(&channel->io);
+	error = mutex_lock_killable(&channel->io);
+	atomic_dec(&channel->resets);
+	if (error) {
+		tp_leave(channel->card);
+		return error;
+	}
 	error = tp_reset(channel);
 	tp_take_fault(channel);
 	if (!error && !tp_is_h2c(channel))
@@ -434,7 +457,7 @@ static int tp_open(struct inode *inode, struct file *file)
 
 	if (file->f_mode & (tp_is_h2c(channel) ? FMODE_READ : FMODE_WRITE))
 		return -EACCES;
-	file->f_mode |= FMODE_CAN_ODIRECT | FMODE_NOWAIT;
+	file->f_mode |= FMODE_CAN_ODIRECT;
 	error = tp_enter(card);
 	if (error)
 		return error;
@@ -454,6 +477,7 @@ static int tp_open(struct inode *inode, struct file *file)
 	tp_take_fault(channel);
 	channel->gave_up = false;
 	channel->reset_untold = false;
+	channel->read_error = 0;
 	channel->flush_ms = TP_FLUSH_FIRST;
 	if (!error && !tp_is_h2c(channel))
 		error = tp_buffers_ahead(channel);

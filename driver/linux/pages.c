@@ -27,7 +27,8 @@ struct tp_pages {
 
 static void tp_pages_ended(struct tp_channel *channel, struct tp_work *work)
 {
-	container_of(work, struct tp_pages, work)->done = true;
+	/* Bytes and status before it: tp_is_done() looks without the lock. */
+	smp_store_release(&container_of(work, struct tp_pages, work)->done, true);
 }
 
 int tp_pages_allocate(struct tp_channel *channel)
@@ -103,16 +104,21 @@ static bool tp_has_room(struct tp_channel *channel)
 
 	spin_lock_irq(&channel->lock);
 	tp_reap(channel);
-	has = channel->engine.used < channel->engine.depth || !channel->running;
+	has = channel->engine.used < channel->engine.depth;
+	/*
+	 * What was written before must have landed: a signal cancels all that is in flight, and
+	 * those bytes were promised.
+	 */
+	if (tp_is_h2c(channel))
+		has = list_empty(&channel->posted);
 	spin_unlock_irq(&channel->lock);
-	return has || channel->card->gone;
+	return has || tp_is_stopped(channel);
 }
 
-/* Has it ended, or must it be ended? */
-static bool tp_is_over(struct tp_channel *channel)
+static bool tp_is_done(struct tp_channel *channel)
 {
-	return READ_ONCE(channel->pages->done) || !READ_ONCE(channel->running) ||
-	       READ_ONCE(channel->card->gone);
+	/* With it come the bytes and the status. */
+	return smp_load_acquire(&channel->pages->done);
 }
 
 /*
@@ -121,23 +127,26 @@ static bool tp_is_over(struct tp_channel *channel)
  */
 static int tp_pages_run(struct tp_channel *channel, struct sg_table *mapped, bool end)
 {
-	struct tp_pages *pages = channel->pages;
 	int error;
 
-	for (;;) {
-		error = tp_pages_post(channel, mapped, end);
-		if (error != -EAGAIN)
-			break;
+	do {
 		error = wait_event_interruptible(channel->wait, tp_has_room(channel));
-		if (error)
-			break;
-	}
+		if (!error)
+			error = tp_pages_post(channel, mapped, end);
+	} while (error == -EAGAIN);
 	if (error)
 		return error;
-	error = wait_event_interruptible(channel->wait, tp_is_over(channel));
-	if (!READ_ONCE(pages->done))
+	error = wait_event_interruptible(channel->wait,
+					 tp_is_done(channel) || tp_is_stopped(channel));
+	if (!tp_is_done(channel))
 		tp_cancel(channel);
 	return error;
+}
+
+/* What the system maps in one piece, where it copies to memory that the card can reach. */
+static unsigned int tp_longest_piece(struct device *device)
+{
+	return min_t(size_t, dma_max_mapping_size(device), U32_MAX) & PAGE_MASK;
 }
 
 ssize_t tp_pages_move(struct tp_channel *channel, struct iov_iter *iter, bool end, bool *ended)
@@ -164,7 +173,8 @@ ssize_t tp_pages_move(struct tp_channel *channel, struct iov_iter *iter, bool en
 		return count ? count : -EFAULT;
 	/* Perhaps not all of it is there: the rest is the next call's. */
 	bytes = min(bytes, count * PAGE_SIZE - offset);
-	error = sg_alloc_table_from_pages(&mapped, pages->pages, count, offset, bytes, GFP_KERNEL);
+	error = sg_alloc_table_from_pages_segment(&mapped, pages->pages, count, offset, bytes,
+						  tp_longest_piece(device), GFP_KERNEL);
 	if (error)
 		goto unpin;
 	error = dma_map_sgtable(device, &mapped, way, 0);
@@ -180,10 +190,11 @@ unpin:
 		unpin_user_pages_dirty_lock(pages->pages, count, true);
 	else
 		unpin_user_pages(pages->pages, count);
-	if (error && !pages->work.moved)
-		return error;
 	bytes = pages->work.moved;
 	status = pages->work.status;
+	/* An end, or a fault, that came with the signal is not lost. */
+	if (error && !bytes && status == TP_STATUS_CANCELLED)
+		return error;
 	*ended = status == TP_STATUS_END_OF_MESSAGE;
 	iov_iter_advance(iter, bytes);
 	error = tp_errno(status);

@@ -11,13 +11,16 @@
 
 #include "card.h"
 
+/* Interrupts of one vector without news, one after the other, after which it is armed no more. */
+#define TP_IDLE_FIRES 1000
+
 int tp_enter(struct tp_card *card)
 {
 	down_read(&card->gate);
 	if (!card->gone && !card->failed && !card->down)
 		return 0;
 	up_read(&card->gate);
-	return card->gone ? -ENODEV : -EIO;
+	return card->gone ? -ENODEV : card->failed ? -EIO : -ECONNRESET;
 }
 
 int tp_try_enter(struct tp_card *card)
@@ -58,13 +61,24 @@ static irqreturn_t tp_interrupt(int irq, void *data)
 	struct tp_card *card = vector->card;
 	u16 index;
 
-	for (index = 0; index < card->channel_count; index++)
-		if (card->channels[index].vector == vector->number)
-			tp_channel_interrupt(&card->channels[index]);
-	if (tp_has_interrupt_vector(card, vector->number)) {
+	bool news = tp_has_interrupt_vector(card, vector->number);
+
+	if (news) {
 		atomic_inc(&card->interrupt_news);
 		wake_up_all(&card->interrupt_wait);
 	}
+	for (index = 0; index < card->channel_count; index++)
+		if (card->channels[index].vector == vector->number)
+			news |= tp_channel_interrupt(&card->channels[index]);
+	/* A card that fires at each arm without news would take the processor. */
+	vector->idle_fires = news ? 0 : vector->idle_fires + 1;
+	if (vector->idle_fires == TP_IDLE_FIRES)
+		dev_err(&card->pci->dev,
+			"interrupts that tell of nothing: the card wants a reset\n");
+	for (index = 0; index < card->channel_count; index++)
+		if (card->channels[index].vector == vector->number)
+			tp_channel_rearm(&card->channels[index],
+					 vector->idle_fires < TP_IDLE_FIRES);
 	return IRQ_HANDLED;
 }
 
@@ -84,11 +98,13 @@ void tp_set_interrupts(struct tp_card *card)
 	void __iomem *page = tp_card_page(card);
 	u32 number;
 
+	mutex_lock(&card->window);
 	for (number = 0; number < card->interrupts; number++)
 		writel(min_t(u32, card->channel_count + number, card->irq_count - 1),
 		       page + TP_CARD_USER_IRQ_VECTOR_OFFSET +
 			       number * TP_CARD_USER_IRQ_VECTOR_STRIDE);
 	writel(card->interrupts_enabled, page + TP_CARD_USER_IRQ_ENABLE_OFFSET);
+	mutex_unlock(&card->window);
 }
 
 /*
@@ -234,10 +250,18 @@ static int tp_probe(struct pci_dev *pci, const struct pci_device_id *id)
 	return 0;
 
 channels:
+	/* Somebody may have opened one of the files that were there for a moment. */
+	tp_gone(card);
+	down_write(&card->gate);
+	for (index = 0; index < card->channel_count; index++)
+		cancel_delayed_work_sync(&card->channels[index].flush);
 	tp_quiet(card);
 	pci_clear_master(pci);
 	tp_free_vectors(card);
+	for (index = 0; index < card->channel_count; index++)
+		tp_channel_abandon(&card->channels[index]);
 	tp_free_channels(card);
+	up_write(&card->gate);
 unmap:
 	tp_unmap(card);
 	pci_clear_master(pci);

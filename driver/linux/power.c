@@ -8,15 +8,52 @@
 
 #include "card.h"
 
+/* Whoever waits leaves, and is told why. */
+static void tp_send_away(struct tp_card *card)
+{
+	WRITE_ONCE(card->down, true);
+	tp_stop_all(card);
+	atomic_inc(&card->interrupt_news);
+	wake_up_all(&card->interrupt_wait);
+}
+
+/* Under the gate: start a card that was reset. */
+static void tp_start_all(struct tp_card *card)
+{
+	u16 index;
+
+	WRITE_ONCE(card->down, false);
+	tp_set_interrupts(card);
+	for (index = 0; index < card->channel_count; index++)
+		tp_channel_restart(&card->channels[index]);
+}
+
+int tp_card_reset(struct tp_card *card)
+{
+	int error;
+
+	tp_send_away(card);
+	down_write(&card->gate);
+	if (card->gone || card->failed || card->away) {
+		error = card->gone ? -ENODEV : card->failed ? -EIO : -ECONNRESET;
+	} else {
+		error = tp_quiet(card);
+		if (error)
+			tp_cut_off(card);
+		tp_start_all(card);
+	}
+	up_write(&card->gate);
+	return error;
+}
+
 /* Send everybody away, and stop the card. */
 static void tp_put_down(struct tp_card *card, bool reachable)
 {
 	u16 index;
 
-	card->down = true;
-	tp_stop_all(card);
-	wake_up_all(&card->interrupt_wait);
+	tp_send_away(card);
 	down_write(&card->gate);
+	card->away = true;
 	if (reachable)
 		tp_quiet(card);
 	pci_clear_master(card->pci);
@@ -29,16 +66,13 @@ static void tp_put_down(struct tp_card *card, bool reachable)
 static int tp_take_up(struct tp_card *card)
 {
 	int error;
-	u16 index;
 
 	down_write(&card->gate);
 	error = tp_quiet(card);
 	if (!error) {
+		card->away = false;
 		pci_set_master(card->pci);
-		tp_set_interrupts(card);
-		for (index = 0; index < card->channel_count; index++)
-			tp_channel_restart(&card->channels[index]);
-		card->down = false;
+		tp_start_all(card);
 	}
 	up_write(&card->gate);
 	return error;

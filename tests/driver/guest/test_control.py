@@ -113,9 +113,13 @@ def test_a_reset_of_the_card_ends_everything(control: int, card: Card) -> None:
             assert os.read(back, 100) == b"still well"
 
 
-def test_only_a_writer_may_reset_the_card(card: Card) -> None:
-    with opened(card.files["control"], os.O_RDONLY) as file, pytest.raises(PermissionError):
-        fcntl.ioctl(file, CARD_RESET)
+def test_only_a_writer_may_change_anything(card: Card) -> None:
+    with opened(card.files["control"], os.O_RDONLY) as file:
+        with pytest.raises(PermissionError):
+            fcntl.ioctl(file, CARD_RESET)
+        with pytest.raises(PermissionError):
+            write_register(file, SCRATCH, 1)
+        read_register(file, SCRATCH)
 
 
 @pytest.mark.parametrize("command", STRUCTURES, ids=lambda command: STRUCTURES[command].__name__)

@@ -124,6 +124,27 @@ def test_a_read_that_ends_with_the_message_hides_nothing(card: Card) -> None:
             writing.finish()
 
 
+@pytest.mark.parametrize("size", [128, 1024, 65_536])
+@pytest.mark.parametrize("room", [4096, 200_000])
+def test_a_message_that_ends_after_its_bytes_were_read(card: Card, size: int, room: int) -> None:
+    """Its end comes without bytes, while a read that has got all of them waits for more."""
+    with opened(card.files["in"], WRITE) as to, opened(card.files["out"], READ) as back:
+        for text in (noise(size, size), b"and another"):
+            os.write(to, text)
+            reading = Aside(lambda text=text: read_until_end(back, len(text), room))
+            time.sleep(0.1)
+            os.fsync(to)
+            assert reading.finish() == text
+
+
+def read_until_end(file: int, size: int, room: int) -> bytes:
+    """A whole message, by reads that are full but for the last, which is short."""
+    found = bytearray()
+    while len(found) < size:
+        found += os.read(file, room)
+    return bytes(found)
+
+
 def test_an_empty_message_reads_as_the_end_of_a_file(card: Card) -> None:
     with opened(card.files["in"], PACKETS) as to, opened(card.files["out"], READ) as back:
         os.write(to, b"")
@@ -253,6 +274,42 @@ def test_a_signal_ends_a_wait(card: Card) -> None:
             with opened(card.files["in"], PACKETS) as to:
                 os.write(to, b"still well")
                 assert os.read(back, 100) == b"still well"
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+def test_a_signal_takes_back_nothing_that_was_written(card: Card) -> None:
+    """The core takes nothing, for nobody reads; bytes that write() has reported stay in order all the same."""
+
+    class Rang(Exception):
+        pass
+
+    def ring(*_: object) -> None:
+        raise Rang
+
+    before = signal.signal(signal.SIGUSR1, ring)
+    written = bytearray()
+    try:
+        with opened(card.files["in"], WRITE) as to:
+            for number in range(400):
+                piece = noise(5000 if number % 3 else 40_000, number)
+                timer = threading.Timer(0.5, signal.pthread_kill, (threading.main_thread().ident, signal.SIGUSR1))
+                timer.start()
+                try:
+                    count = os.write(to, piece)
+                except Rang:
+                    break
+                finally:
+                    timer.cancel()
+                written += piece[:count]
+                if count < len(piece):
+                    break
+            else:
+                pytest.fail("the card takes all of it")
+            with opened(card.files["out"], READ) as back:
+                ending = Aside(os.fsync, to)
+                assert read_until_end(back, len(written), 1 << 20) == written
+                ending.finish()
     finally:
         signal.signal(signal.SIGUSR1, before)
 

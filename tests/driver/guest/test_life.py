@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from asking import CARD_INFO, Aside, CardInfo, ask, noise, opened, write_all
+from asking import CARD_INFO, INTERRUPT, WAIT, Aside, CardInfo, Interrupt, ask, noise, opened, write_all
 from inside import Card, KernelLog, Module, until
 
 DRIVER = Path("/sys/bus/pci/drivers/towpath")
@@ -123,13 +123,20 @@ def test_sleep(driver: Module, card: Card) -> None:
 
 
 def test_a_function_that_is_reset_by_somebody_else(driver: Module, card: Card) -> None:
-    with opened(card.files["in"], os.O_WRONLY | os.O_DIRECT) as to, opened(card.files["out"], os.O_RDONLY) as back:
-        reading = Aside(os.read, back, 100)
+    with (
+        opened(card.files["in"], os.O_WRONLY | os.O_DIRECT) as to,
+        opened(card.files["out"], os.O_RDONLY) as back,
+        opened(card.files["control"], os.O_RDWR) as control,
+    ):
+        seen = Interrupt()
+        ask(control, INTERRUPT, seen)
+        waits = [Aside(os.read, back, 100), Aside(ask, control, INTERRUPT, Interrupt(flags=WAIT, seen=seen.count, timeout_ns=-1))]
         time.sleep(0.1)
         (card.pci / "reset").write_text("1")
-        with pytest.raises(OSError, match="reset"):
-            reading.finish()
-        with contextlib.suppress(ConnectionResetError):
-            os.write(to, b"is told")
+        for wait in waits:
+            with pytest.raises(ConnectionResetError):
+                wait.finish()
+        with pytest.raises(ConnectionResetError):
+            os.write(to, b"is told, once")
         os.write(to, b"after")
         assert os.read(back, 100) == b"after"
