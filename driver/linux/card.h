@@ -236,6 +236,8 @@ int tp_post(struct tp_channel *channel, struct tp_work *work, u64 address, u32 c
 void tp_reap(struct tp_channel *channel);
 /* Is nothing in flight? Takes the lock, and reaps. */
 bool tp_is_idle(struct tp_channel *channel);
+/* Wait until it is over, or the channel is stopped. ENOLINK: the card cannot be reached. */
+int tp_wait(struct tp_channel *channel, bool (*is_over)(struct tp_channel *channel));
 /* When the vector fires: take what the card has told. False: nothing since the last time. */
 bool tp_channel_interrupt(struct tp_channel *channel);
 /* Arm again, if work is in flight; or not, and leave that to the next post. */

@@ -12,6 +12,9 @@
 
 #include "card.h"
 
+/* How often one who waits looks whether the card can still be reached. */
+#define TP_LOOK HZ
+
 int tp_channel_init(struct tp_card *card, struct tp_channel *channel)
 {
 	struct tp_engine *engine = &channel->engine;
@@ -190,6 +193,19 @@ bool tp_is_idle(struct tp_channel *channel)
 	idle = list_empty(&channel->posted);
 	spin_unlock_irqrestore(&channel->lock, flags);
 	return idle;
+}
+
+int tp_wait(struct tp_channel *channel, bool (*is_over)(struct tp_channel *channel))
+{
+	struct pci_dev *pci = channel->card->pci;
+	long left;
+
+	do {
+		left = wait_event_interruptible_timeout(channel->wait,
+							is_over(channel) || tp_is_stopped(channel),
+							TP_LOOK);
+	} while (left == 0 && pci_device_is_present(pci));
+	return left < 0 ? left : left == 0 ? -ENOLINK : 0;
 }
 
 bool tp_channel_interrupt(struct tp_channel *channel)

@@ -110,7 +110,7 @@ static bool tp_may_write(struct tp_channel *channel)
 
 static int tp_wait_to_write(struct tp_channel *channel)
 {
-	int error = wait_event_interruptible(channel->wait, tp_may_write(channel));
+	int error = tp_wait(channel, tp_buffers_can_write);
 
 	return error ? error : tp_is_stopped(channel) ? tp_why_stopped(channel) : 0;
 }
@@ -206,6 +206,7 @@ static int tp_write_out(struct tp_channel *channel)
 	struct iov_iter nothing;
 	struct kvec none = { .iov_base = "", .iov_len = 0 };
 	int error = 0;
+	long left;
 
 	if (!tp_is_h2c(channel))
 		return 0;
@@ -214,8 +215,10 @@ static int tp_write_out(struct tp_channel *channel)
 		error = tp_buffers_write(channel, &nothing, true);
 		if (!error)
 			channel->message_open = false;
-		else if (error == -EAGAIN)
-			error = wait_event_killable(channel->wait, tp_may_write(channel));
+		if (error != -EAGAIN)
+			continue;
+		left = wait_event_killable_timeout(channel->wait, tp_may_write(channel), TP_DRAIN);
+		error = left < 0 ? left : left == 0 ? -ETIMEDOUT : 0;
 		if (!error && tp_is_stopped(channel))
 			error = tp_why_stopped(channel);
 	}

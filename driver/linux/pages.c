@@ -112,7 +112,7 @@ static bool tp_has_room(struct tp_channel *channel)
 	if (tp_is_h2c(channel))
 		has = list_empty(&channel->posted);
 	spin_unlock_irq(&channel->lock);
-	return has || tp_is_stopped(channel);
+	return has;
 }
 
 static bool tp_is_done(struct tp_channel *channel)
@@ -130,14 +130,13 @@ static int tp_pages_run(struct tp_channel *channel, struct sg_table *mapped, boo
 	int error;
 
 	do {
-		error = wait_event_interruptible(channel->wait, tp_has_room(channel));
+		error = tp_wait(channel, tp_has_room);
 		if (!error)
 			error = tp_pages_post(channel, mapped, end);
 	} while (error == -EAGAIN);
 	if (error)
 		return error;
-	error = wait_event_interruptible(channel->wait,
-					 tp_is_done(channel) || tp_is_stopped(channel));
+	error = tp_wait(channel, tp_is_done);
 	if (!tp_is_done(channel))
 		tp_cancel(channel);
 	return error;
@@ -193,7 +192,7 @@ unpin:
 	bytes = pages->work.moved;
 	status = pages->work.status;
 	/* An end, or a fault, that came with the signal is not lost. */
-	if (error && !bytes && status == TP_STATUS_CANCELLED)
+	if (error && !bytes && (error == -ENOLINK || status == TP_STATUS_CANCELLED))
 		return error;
 	*ended = status == TP_STATUS_END_OF_MESSAGE;
 	iov_iter_advance(iter, bytes);

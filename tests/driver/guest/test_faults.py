@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults on the card's link: each ends one transfer with its own errno, is told of once, and the next message is as good as any."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import time
+
+import pytest
+from asking import CHANNEL_RESET, Aside, noise, opened
+from inside import Card, Module, until
+
+# What the card's next read meets, what the program is told, and what the card counts.
+FAULTS = {
+    "ur": (errno.EIO, "unsupported_requests"),
+    "ca": (errno.EIO, "completer_aborts"),
+    "poison": (errno.EBADMSG, "poisoned"),
+    "drop": (errno.ETIMEDOUT, "timeouts"),
+    "count": (errno.EIO, "bad_completions"),
+}
+
+
+@pytest.fixture(autouse=True)
+def loaded(driver: Module, card: Card) -> None:
+    until(lambda: "out" in card.files, "the card's files are there")
+
+
+def comes_through(to: int, back: int, text: bytes) -> None:
+    """What is left of messages that a fault cut short comes before it."""
+    os.write(to, text)
+    end = time.monotonic() + 20
+    while os.read(back, 1 << 20) != text:
+        assert time.monotonic() < end, "the message does not come"
+
+
+@pytest.mark.parametrize("size", [1000, 100_000], ids=["copied", "in place"])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_ends_one_transfer(card: Card, fault: str, size: int) -> None:
+    wanted, counter = FAULTS[fault]
+    path = f"towpath/{card.name}!control/link/{counter}"
+    before = card.counter(path)
+    with opened(card.files["in"], os.O_WRONLY | os.O_DIRECT) as to, opened(card.files["out"], os.O_RDONLY) as back:
+        card.fault(fault)
+        with pytest.raises(OSError) as caught:
+            count = os.write(to, noise(size, 1))
+            assert size == 1000 or count < size, "what has not landed is not reported"
+            os.fsync(to)
+        assert caught.value.errno == wanted, caught.value
+        os.fsync(to)  # told once
+        comes_through(to, back, b"still well")
+    assert card.counter(path) > before
+    for index in range(2):
+        for name in ("wrong_cookies", "wrong_lengths", "wrong_statuses", "unexpected"):
+            assert card.channel(index, f"statistics/{name}") == "0"
+
+
+@pytest.mark.parametrize("fault", ["link", "mastering"])
+def test_a_link_that_fails_for_a_moment(card: Card, fault: str) -> None:
+    """Whoever reads or writes is told, if it hits what is in flight; after a reset of the channels all is well."""
+    with opened(card.files["in"], os.O_WRONLY | os.O_DIRECT) as to, opened(card.files["out"], os.O_RDONLY) as back:
+        reading = Aside(os.read, back, 100_000)
+        time.sleep(0.1)
+        card.fault(fault)
+        with pytest.raises(OSError) as caught:
+            reading.finish()
+        assert caught.value.errno in (errno.ENOLINK, errno.EACCES, errno.ECONNRESET)
+        for file in (to, back):
+            fcntl.ioctl(file, CHANNEL_RESET)
+        comes_through(to, back, b"still well")
+
+
+def test_a_link_that_is_down_for_long(card: Card) -> None:
+    """The card reads as all ones meanwhile. Nothing hangs, and who opens the files afterwards finds it well."""
+    to, back = os.open(card.files["in"], os.O_WRONLY | os.O_DIRECT), os.open(card.files["out"], os.O_RDONLY)
+    card.fault("down")
+    try:
+        for call in (lambda: os.write(to, noise(100_000, 1)), lambda: os.fsync(to)):
+            with pytest.raises(OSError):
+                Aside(call).finish()
+    finally:
+        card.fault("up")
+    for file in (to, back):
+        try:
+            os.close(file)
+        except OSError as error:
+            assert error.errno in (errno.ENOLINK, errno.ECONNRESET, errno.EIO)
+    with opened(card.files["in"], os.O_WRONLY | os.O_DIRECT) as to, opened(card.files["out"], os.O_RDONLY) as back:
+        for file in (to, back):
+            fcntl.ioctl(file, CHANNEL_RESET)
+        comes_through(to, back, b"still well")
