@@ -155,11 +155,12 @@ SUITES = [
     pytest_suite("formal", "proofs of what gateware/ promises, and faults that must break them", 600, "tests/formal", *SPREAD),
     pytest_suite("cost", "instructions that the library spends on a transfer, counted by callgrind", 120, "-s", "tests/cost"),
     pytest_suite("vfio", "the library over a real kernel's VFIO, in virtual machines (QEMU, fetched on first use)", 240, "tests/vfio"),
+    driver_suite("driver", "the kernel driver on a real kernel, User-Mode Linux (built on first use)", 480, "plain", False),
+    driver_suite("driver-debug", "the same on a kernel with KASAN, lockdep, DMA-API debug and kmemleak", 480, "debug", True),
+    # After the kernel has been built: its source has checkpatch.
     pytest_suite(
         "driver-builds", "the kernel driver for Debian's kernels, without a warning; sparse, checkpatch", 180, "tests/driver/test_builds.py"
     ),
-    driver_suite("driver", "the kernel driver on a real kernel, User-Mode Linux (built on first use)", 480, "plain", False),
-    driver_suite("driver-debug", "the same on a kernel with KASAN, lockdep, DMA-API debug and kmemleak", 480, "debug", True),
     pytest_suite("agree", "the core under a root complex written elsewhere (cocotbext-pcie)", 240, "tests/agree", *SPREAD),
 ]
 
