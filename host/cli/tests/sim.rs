@@ -118,8 +118,9 @@ fn faults_happen_when_they_are_asked_for() {
     let hit = echo();
     assert!(!hit.status.success() && String::from_utf8_lossy(&hit.stderr).contains("refused"), "{hit:?}");
     assert!(echo().stdout == bytes, "it was one read");
-    assert_eq!(ask("down"), "down");
-    assert!(!done(&["-d", &device, "info"], b"").status.success());
+    // The program before may only now be leaving, and the link comes up with that.
+    let is_down = (0..50).any(|_| ask("down") == "down" && !done(&["-d", &device, "info"], b"").status.success());
+    assert!(is_down);
     assert!(echo().stdout == bytes, "the next program finds a link");
     assert_eq!([ask("down"), ask("up")], ["down", "up"]);
     assert!(echo().stdout == bytes);

@@ -3,6 +3,7 @@
 #![allow(dead_code)] // no test uses all of it
 
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -23,6 +24,14 @@ pub fn towpath(arguments: &[&str]) -> Command {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
+    // Signals as a terminal's programs have them, however the tests were started: under nohup, or in a script's background.
+    let heard = || {
+        [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].iter().for_each(|signal| {
+            unsafe { libc::signal(*signal, libc::SIG_DFL) };
+        });
+        Ok(())
+    };
+    unsafe { command.pre_exec(heard) };
     command
 }
 
