@@ -121,7 +121,8 @@ fn faults_happen_when_they_are_asked_for() {
     // The program before may only now be leaving, and the link comes up with that.
     let is_down = (0..50).any(|_| ask("down") == "down" && !done(&["-d", &device, "info"], b"").status.success());
     assert!(is_down);
-    assert!(echo().stdout == bytes, "the next program finds a link");
+    let next_one = echo();
+    assert!(next_one.stdout == bytes, "the next program finds a link: {}", String::from_utf8_lossy(&next_one.stderr));
     assert_eq!([ask("down"), ask("up")], ["down", "up"]);
     assert!(echo().stdout == bytes);
     assert_eq!(unsafe { libc::kill(process.id() as i32, libc::SIGTERM) }, 0);

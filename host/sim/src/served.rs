@@ -239,13 +239,19 @@ impl Device for ServedCard {
     }
 
     fn forget_client(&mut self) -> Result<(), Errno> {
-        let link = self.bus.link_is_up().and_then(|up| match up || self.bus.link_returns()? {
-            true => Ok(()),
-            // Taken down for good, but not for the next client.
-            false => self.bus.set_link(true),
-        });
-        link.map_err(|error| self.errno(error))?;
-        self.set_events(Vec::new()).and_then(|()| self.reset())
+        loop {
+            let link = self.bus.link_is_up().and_then(|up| match up || self.bus.link_returns()? {
+                true => Ok(()),
+                // Taken down for good, but not for the next client.
+                false => self.bus.set_link(true),
+            });
+            link.map_err(|error| self.errno(error))?;
+            let quiet = self.set_events(Vec::new()).and_then(|()| self.reset());
+            // A fault may have taken the link down again meanwhile, and the reset with it.
+            if quiet.is_ok() || self.bus.link_is_up().unwrap_or(true) {
+                return quiet;
+            }
+        }
     }
 
     fn run(&mut self) -> Pace {
