@@ -43,6 +43,9 @@
  * never answered.
  */
 #define TP_GRACE (2 * HZ)
+#define TP_GRACE_US (2 * USEC_PER_SEC)
+/* How often one looks meanwhile. */
+#define TP_POLL_US 50
 
 struct iov_iter;
 struct tp_buffer;
@@ -225,8 +228,8 @@ int tp_channel_init(struct tp_card *card, struct tp_channel *channel);
 void tp_channel_free(struct tp_channel *channel);
 /* End what is in flight on a card that can no longer reach it. */
 void tp_channel_abandon(struct tp_channel *channel);
-/* Start a channel on a card that was reset. */
-void tp_channel_restart(struct tp_channel *channel);
+/* End what is in flight on a card that was reset, or cut off, and `start` anew if it was reset. */
+void tp_restart(struct tp_channel *channel, bool start);
 /*
  * Under lock: post `work`. EAGAIN: the card's queue has no room; ECONNRESET: the channel is being
  * reset.

@@ -6,8 +6,8 @@
  * the card does not even end that, by cutting the card off from the machine's memory. So memory may
  * always be given back after tp_cancel() or tp_reset().
  */
-#include <linux/delay.h>
 #include <linux/dma-mapping.h>
+#include <linux/iopoll.h>
 #include <linux/jiffies.h>
 
 #include "card.h"
@@ -89,18 +89,18 @@ int tp_take_fault(struct tp_channel *channel)
 
 int tp_post(struct tp_channel *channel, struct tp_work *work, u64 address, u32 control)
 {
-	struct tp_post post = { .address = address,
-				.length = work->wanted,
-				.cookie = channel->next_cookie,
-				.control = control };
+	struct tp_descriptor descriptor = { .address = cpu_to_le64(address),
+					    .length = cpu_to_le32(work->wanted),
+					    .cookie = cpu_to_le16(channel->next_cookie),
+					    .control = cpu_to_le16(control) };
 
 	lockdep_assert_held(&channel->lock);
 	if (tp_is_stopped(channel))
 		return -ECONNRESET;
-	work->cookie = post.cookie;
+	work->cookie = channel->next_cookie;
 	work->moved = 0;
 	list_add_tail(&work->link, &channel->posted);
-	if (!tp_engine_post(&channel->engine, &post)) {
+	if (!tp_engine_post(&channel->engine, &descriptor)) {
 		list_del_init(&work->link);
 		return -EAGAIN;
 	}
@@ -290,23 +290,18 @@ void tp_cut_off(struct tp_card *card)
 /* Wait for the end of a reset that was asked for. */
 static int tp_await_reset(struct tp_channel *channel)
 {
-	const unsigned long until = jiffies + TP_GRACE;
+	bool goes_on;
 
 	if (!pci_device_is_present(channel->card->pci))
 		return -ENODEV;
-	while (tp_engine_is_resetting(&channel->engine)) {
-		/* One more look after the time is over: this thread may have been away for long. */
-		if (time_after(jiffies, until) && tp_engine_is_resetting(&channel->engine)) {
-			tp_cut_off(channel->card);
-			return -EIO;
-		}
-		usleep_range(10, 100);
-	}
-	return 0;
+	if (!read_poll_timeout(tp_engine_is_resetting, goes_on, !goes_on, TP_POLL_US, TP_GRACE_US,
+			       false, &channel->engine))
+		return 0;
+	tp_cut_off(channel->card);
+	return -EIO;
 }
 
-/* Ends everything here, the card having been reset or cut off; starts anew if it was reset. */
-static void tp_restart(struct tp_channel *channel, bool start)
+void tp_restart(struct tp_channel *channel, bool start)
 {
 	spin_lock_irq(&channel->lock);
 	tp_reap(channel);
@@ -353,9 +348,4 @@ void tp_cancel(struct tp_channel *channel)
 	tp_reset(channel);
 	/* What had come and was not read is lost: that must be told. */
 	channel->reset_untold = channel->is_open;
-}
-
-void tp_channel_restart(struct tp_channel *channel)
-{
-	tp_restart(channel, true);
 }

@@ -6,7 +6,6 @@
 #include <linux/fs.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
-#include <linux/math64.h>
 #include <linux/sched.h>
 #include <linux/uaccess.h>
 
@@ -57,12 +56,11 @@ static int tp_card_info(struct tp_card *card, void __user *argument)
 {
 	struct towpath_card_info info;
 	int error = tp_take_argument(&info, sizeof(info), argument, 0);
-	u32 argsz = info.argsz;
 
 	if (error)
 		return error;
 	info = (struct towpath_card_info){
-		.argsz = argsz,
+		.argsz = info.argsz,
 		.version_major = card->version_major,
 		.version_minor = card->version_minor,
 		.data_bytes = card->data_bytes,

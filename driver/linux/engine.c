@@ -25,9 +25,10 @@ void tp_engine_start(struct tp_engine *engine, u32 vector, bool announce)
 	writel(control, engine->privileged + TP_CHANNEL_CONTROL_OFFSET);
 }
 
-bool tp_engine_post(struct tp_engine *engine, const struct tp_post *post)
+bool tp_engine_post(struct tp_engine *engine, const struct tp_descriptor *descriptor)
 {
 	void __iomem *stage = engine->doorbell + TP_DOORBELL_DESCRIPTOR_OFFSET;
+	__le64 words[sizeof(*descriptor) / sizeof(__le64)];
 
 	if (engine->used >= engine->depth)
 		return false;
@@ -36,8 +37,9 @@ bool tp_engine_post(struct tp_engine *engine, const struct tp_post *post)
 	 * The second word commits; what the card is going to read was written before: writeq orders
 	 * that.
 	 */
-	writeq(post->address, stage);
-	writeq((u64)post->control << 48 | (u64)post->cookie << 32 | post->length, stage + 8);
+	memcpy(words, descriptor, sizeof(words));
+	writeq(le64_to_cpu(words[0]), stage);
+	writeq(le64_to_cpu(words[1]), stage + sizeof(words[0]));
 	return true;
 }
 

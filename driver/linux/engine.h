@@ -26,15 +26,7 @@ struct tp_engine {
 	u16 used; /* places taken in it: whoever ends a descriptor gives them back */
 };
 
-/* A descriptor, in the machine's own order of bytes. */
-struct tp_post {
-	u64 address;
-	u32 length;
-	u16 cookie;
-	u16 control;
-};
-
-/* An entry of the ring, likewise. */
+/* An entry of the ring, in the machine's own order of bytes. */
 struct tp_entry {
 	u32 bytes;
 	u32 offset;
@@ -49,7 +41,7 @@ u32 tp_engine_ring_log2(u16 depth);
 /* Start a channel that is not running, with an empty ring. */
 void tp_engine_start(struct tp_engine *engine, u32 vector, bool announce);
 /* False: there is no room, and nothing was posted. */
-bool tp_engine_post(struct tp_engine *engine, const struct tp_post *post);
+bool tp_engine_post(struct tp_engine *engine, const struct tp_descriptor *descriptor);
 /* Take the oldest entry that is new. False: there is none. */
 bool tp_engine_next(struct tp_engine *engine, struct tp_entry *entry);
 /* Fire the vector with the next entry that is not reaped, at once if there is one already. */

@@ -3,9 +3,8 @@
  * Finds cards and brings them up and down. Binds to the contract's PCI identification (more by the
  * driver's new_id), and then only to what has the discovery table's magic.
  */
-#include <linux/delay.h>
 #include <linux/dma-mapping.h>
-#include <linux/jiffies.h>
+#include <linux/iopoll.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 
@@ -152,15 +151,11 @@ static int tp_allocate_vectors(struct tp_card *card)
 int tp_quiet(struct tp_card *card)
 {
 	void __iomem *control = tp_card_page(card) + TP_CARD_CONTROL_OFFSET;
-	const unsigned long until = jiffies + TP_GRACE;
+	u32 value;
 
 	writel(TP_CARD_CONTROL_RESET_MASK, control);
-	while (readl(control) & TP_CARD_CONTROL_RESET_MASK) {
-		if (time_after(jiffies, until) && readl(control) & TP_CARD_CONTROL_RESET_MASK)
-			return -ETIMEDOUT;
-		usleep_range(10, 100);
-	}
-	return 0;
+	return readl_poll_timeout(control, value, !(value & TP_CARD_CONTROL_RESET_MASK), TP_POLL_US,
+				  TP_GRACE_US);
 }
 
 static void tp_free_channels(struct tp_card *card)

@@ -25,7 +25,7 @@ static void tp_start_all(struct tp_card *card)
 	WRITE_ONCE(card->down, false);
 	tp_set_interrupts(card);
 	for (index = 0; index < card->channel_count; index++)
-		tp_channel_restart(&card->channels[index]);
+		tp_restart(&card->channels[index], true);
 }
 
 int tp_card_reset(struct tp_card *card)

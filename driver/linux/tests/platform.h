@@ -15,6 +15,7 @@ typedef uint8_t u8;
 typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
+typedef uint64_t __le64;
 
 void (*tp_store)(void *at, u32 bits, u64 value);
 u32 (*tp_load)(void *at);
@@ -26,5 +27,6 @@ u32 (*tp_load)(void *at);
 #define READ_ONCE(x) (*(const volatile __typeof__(x) *)&(x))
 #define le16_to_cpu(x) (x)
 #define le32_to_cpu(x) (x)
+#define le64_to_cpu(x) (x)
 
 #endif

@@ -17,21 +17,31 @@ import pytest
 
 DRIVER = Path(__file__).resolve().parents[1]
 ROOT = DRIVER.parents[1]
-sys.path.insert(0, str(ROOT / "contract" / "traces"))
+sys.path[:0] = [str(ROOT / "contract"), str(ROOT / "contract" / "traces")]
 
+import cases  # noqa: E402
+import generate  # noqa: E402
 import golden  # noqa: E402
 
 STORE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64)
 LOAD = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_void_p)
 # Any addresses do: nothing is mapped there.
 PAGES = {"privileged": 0x10_0000, "doorbell": 0x20_0000}
-KINDS = {"direct": 0, "list": 1, "inline": 2, "attributes": 3, "message_length": 4}
-STATUSES = (
-    "none done end_of_message unsupported_request completer_abort poisoned timeout cancelled bus_mastering_off reset torn malformed"
-    " bad_completion link_down"
-).split()
-END = 1 << 4
-PHASE, START = 1, 2
+NAMES = cases.Names(generate.read_contract(ROOT / "contract/towpath.rdl"))
+KINDS, STATUSES = NAMES.enums["kind"], NAMES.enums["status"]
+END = NAMES.mask("DESCRIPTOR_CONTROL", "end")
+START = NAMES.mask("COMPLETION_FLAGS", "start")
+RESET = NAMES.offset("CHANNEL_RESET")
+
+
+def image(structure: str, **values: int) -> bytes:
+    """A structure of the contract, as it lies in memory."""
+    fields = {name: NAMES.registers[f"{structure}_{name.upper()}"] for name in values}
+    ordered = sorted(fields, key=lambda name: fields[name].offset)
+    return b"".join((values[name] & (1 << fields[name].bits) - 1).to_bytes(fields[name].bits // 8, "little") for name in ordered)
+
+
+ENTRY_BYTES = len(image("COMPLETION", bytes=0, offset=0, user=0, cookie=0, status=0, flags=0))
 
 
 class Engine(ctypes.Structure):
@@ -45,10 +55,6 @@ class Engine(ctypes.Structure):
         ("depth", ctypes.c_uint16),
         ("used", ctypes.c_uint16),
     )
-
-
-class Post(ctypes.Structure):
-    _fields_ = (("address", ctypes.c_uint64), ("length", ctypes.c_uint32), ("cookie", ctypes.c_uint16), ("control", ctypes.c_uint16))
 
 
 class Entry(ctypes.Structure):
@@ -93,7 +99,7 @@ class Channel:
 
     def enable(self, ring: int, log2: int, vector: int, announce: bool) -> None:
         # Full of entries of the other lap: the engine must clear it.
-        self.memory = ctypes.create_string_buffer(b"\xff" * (16 << log2), 16 << log2)
+        self.memory = ctypes.create_string_buffer(b"\xff" * (ENTRY_BYTES << log2), ENTRY_BYTES << log2)
         (self.engine.ring, self.engine.ring_address, self.engine.ring_log2) = (ctypes.addressof(self.memory), ring, log2)
         self.written = 0
         self.places.clear()
@@ -101,7 +107,7 @@ class Channel:
 
     def post(self, kind: str, address: int, length: int, cookie: int, end: bool) -> None:
         control = KINDS[kind] | (END if end else 0)
-        assert self.call("post", ctypes.byref(Post(address, length, cookie, control))), "there is no room"
+        assert self.call("post", image("DESCRIPTOR", address=address, length=length, cookie=cookie, control=control)), "there is no room"
         self.prefixes += 1
         if kind not in ("attributes", "message_length"):
             (self.places[cookie], self.prefixes) = (self.prefixes, 0)
@@ -122,11 +128,10 @@ class Channel:
     def entry(self, address: int, words: list[str]) -> None:
         """BYTES OFFSET USER COOKIE STATUS FLAGS; what is not compared is written as nonsense."""
         count, offset, user, cookie = (0xA5A5A5A5 if word == "-" else golden.number(word) for word in words[:4])
-        status, flags = STATUSES.index(words[4]), golden.number(words[5])
-        assert address == self.engine.ring_address + 16 * (self.written % (1 << self.engine.ring_log2))
-        image = b"".join((value & 0xFFFF_FFFF).to_bytes(4, "little") for value in (count, offset, user))
-        image += (cookie & 0xFFFF).to_bytes(2, "little") + bytes((status, flags))
-        ctypes.memmove(ctypes.addressof(self.memory) + address - self.engine.ring_address, image, 16)
+        status, flags = STATUSES[words[4]], golden.number(words[5])
+        assert address == self.engine.ring_address + ENTRY_BYTES * (self.written % (1 << self.engine.ring_log2))
+        entry = image("COMPLETION", bytes=count, offset=offset, user=user, cookie=cookie, status=status, flags=flags)
+        ctypes.memmove(ctypes.addressof(self.memory) + address - self.engine.ring_address, entry, len(entry))
         self.written += 1
         self.told.append((count, offset, user, cookie & 0xFFFF, status, bool(flags & START)))
 
@@ -198,7 +203,7 @@ class Replay:
         before = self.polled
         while self.channels[name].call("is_resetting"):
             pass
-        assert (kind, offset, self.polled - before) == ("privileged", 4, 3), "looks at its reset until that is over"
+        assert (kind, offset, self.polled - before) == ("privileged", RESET, 3), "looks at its reset until that is over"
 
     def compare(self, what: str) -> None:
         """The stores that the trace has here are those that were made."""
@@ -232,7 +237,7 @@ def test_a_full_queue_takes_nothing(library: ctypes.CDLL) -> None:
     for cookie in range(channel.engine.depth):
         channel.post("direct", 0x1000, 1, cookie, False)
     replay.stores.clear()
-    assert not channel.call("post", ctypes.byref(Post(0, 0, 0, 0)))
+    assert not channel.call("post", image("DESCRIPTOR", address=0, length=0, cookie=0, control=0))
     assert replay.stores == [], "what finds no room must not reach the card"
 
 

@@ -24,6 +24,27 @@ pub trait Frame: Copy {
     fn payload_bytes(&self) -> usize;
 }
 
+/// A message that is not obeyed: what the reply says, and why, for the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The error's number, as in errno(3).
+    pub errno: i32,
+    /// What is wrong.
+    pub why: String,
+}
+
+impl Refusal {
+    /// A refusal with its reason.
+    pub fn new(errno: i32, why: impl Into<String>) -> Refusal {
+        Refusal { errno, why: why.into() }
+    }
+
+    /// A message that makes no sense.
+    pub fn invalid(why: impl Into<String>) -> Refusal {
+        Refusal::new(libc::EINVAL, why)
+    }
+}
+
 /// A message as it came.
 #[derive(Debug)]
 pub struct Message<H> {

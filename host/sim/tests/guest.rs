@@ -3,18 +3,17 @@
 //! by hand. The guest's side of the protocol is that of `host/vhost-user/tests`. The model is compiled on the first run, so this needs Verilator on the path.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
+mod common;
 #[path = "../../vhost-user/tests/common/guest.rs"]
 mod guest;
 
-use std::sync::Arc;
 use std::time::Duration;
 
+use common::Served;
 use guest::{words, Guest, FREE, GUEST};
 use towpath_bus::Bus;
 use towpath_contract as contract;
-use towpath_cores::{build, find_core, BuildOptions};
-use towpath_front::Stop;
-use towpath_sim::{PrintKind, ServedCard, Settings, SimBus};
+use towpath_sim::ServedCard;
 use towpath_vhost_user::Server;
 
 const CONFIG_READ: u8 = 1;
@@ -23,37 +22,12 @@ const BAR_READ: u8 = 3;
 /// As User-Mode Linux has it: the address says that it is an interrupt, the data which one.
 const MESSAGES: u64 = 0xa_0000;
 
-struct Served {
-    path: std::path::PathBuf,
-    bus: Arc<SimBus>,
-    stop: Stop,
-    thread: Option<std::thread::JoinHandle<std::io::Result<()>>>,
-}
-
-impl Served {
-    fn start(name: &str) -> Served {
-        if std::env::var_os("TOWPATH_HOME").is_none() {
-            std::env::set_var("TOWPATH_HOME", concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-        }
-        let model = find_core("loopback").and_then(|folder| build(&folder, &BuildOptions::default())).unwrap().library;
-        let print = Arc::new(|kind: PrintKind, text: &str| eprintln!("{kind:?}: {}", text.trim_end()));
-        let bus = SimBus::open("sim:loopback", &model, Settings::default(), None, print, Vec::new()).unwrap();
-        let path = std::env::temp_dir().join(format!("towpath-guest-{name}-{}.sock", std::process::id()));
-        let server = Server::bind(&path).unwrap();
+fn served(name: &str) -> Served {
+    Served::start(name, |bus, path| {
+        let server = Server::bind(path).unwrap();
         let (stop, mut card) = (server.stop(), ServedCard::new(bus.clone(), server.memory()).unwrap());
-        let thread = Some(std::thread::spawn(move || server.serve(&mut card)));
-        Served { path, bus, stop, thread }
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        self.stop.stop();
-        let ended = self.thread.take().unwrap().join().expect("the server does not panic");
-        if !std::thread::panicking() {
-            ended.expect("the server ends as it should");
-        }
-    }
+        (stop, std::thread::spawn(move || server.serve(&mut card)))
+    })
 }
 
 /// What a kernel's driver knows of the card once it has looked.
@@ -146,7 +120,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 #[test]
 fn a_kernel_finds_it_and_its_size() {
-    let served = Served::start("finds");
+    let served = served("finds");
     let mut card = Card::find(&served);
     let guest = &mut card.guest;
     let ids = [contract::PCI_VENDOR.to_le_bytes(), contract::PCI_DEVICE.to_le_bytes()].concat();
@@ -176,7 +150,7 @@ fn a_kernel_finds_it_and_its_size() {
 
 #[test]
 fn it_moves_data_and_interrupts_by_its_own_table() {
-    let served = Served::start("moves");
+    let served = served("moves");
     let mut card = Card::find(&served);
     card.configure(4, 6); // memory and bus master
     card.set_up_interrupts(2);
@@ -212,7 +186,7 @@ fn it_moves_data_and_interrupts_by_its_own_table() {
 /// Masked as a whole, masked by the entry, switched off, asleep: the card keeps it as pending, and sends it when it may.
 #[test]
 fn interrupts_that_may_not_come_yet_come_later() {
-    let served = Served::start("later");
+    let served = served("later");
     let mut card = Card::find(&served);
     card.configure(4, 6);
     card.set_up_interrupts(2);
@@ -262,7 +236,7 @@ fn interrupts_that_may_not_come_yet_come_later() {
 /// A vector whose address is memory writes there, as on a bus: one who polls that word has a use for it.
 #[test]
 fn a_message_to_memory_is_a_write() {
-    let served = Served::start("memory");
+    let served = served("memory");
     let mut card = Card::find(&served);
     card.configure(4, 6);
     card.set_up_interrupts(1);
@@ -286,7 +260,7 @@ fn a_message_to_memory_is_a_write() {
 /// Configuration space lies behind the link, too. What is asked for while it is down has an answer, at once: ones.
 #[test]
 fn behind_a_link_that_is_down_everything_reads_as_ones() {
-    let served = Served::start("down");
+    let served = served("down");
     let mut card = Card::find(&served);
     card.configure(4, 6);
     card.guest.write(2, 4, &words(&[0x1234]));
@@ -310,7 +284,7 @@ fn behind_a_link_that_is_down_everything_reads_as_ones() {
 /// A guest that dies in the middle of a transfer, with interrupts waiting: the next one finds a card as after it was switched on.
 #[test]
 fn the_next_guest_finds_a_card_that_was_reset() {
-    let served = Served::start("next");
+    let served = served("next");
     for round in 0..10 {
         let mut card = Card::find(&served);
         let control = card.msix + 2;

@@ -3,54 +3,30 @@
 //! The model is compiled on the first run, so this needs Verilator on the path.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, clippy::undocumented_unsafe_blocks)]
 
+mod common;
+
+use common::Served;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::FileExt;
-use std::sync::Arc;
 
 use towpath_bus::Bus;
 use towpath_contract as contract;
-use towpath_cores::{build, find_core, BuildOptions};
-use towpath_sim::{PrintKind, ServedCard, Settings, SimBus};
-use towpath_vfio_user::{Server, Stop};
+use towpath_sim::ServedCard;
+use towpath_vfio_user::Server;
 use vfio_user::Client;
 
 const CONFIG: u32 = 7;
 const MSIX: u32 = 2;
 const EVENTFD_TRIGGER: u32 = 1 << 2 | 1 << 5;
 
-struct Served {
-    path: std::path::PathBuf,
-    bus: Arc<SimBus>,
-    stop: Stop,
-    thread: Option<std::thread::JoinHandle<std::io::Result<()>>>,
-}
-
-impl Served {
-    fn start(name: &str) -> Served {
-        if std::env::var_os("TOWPATH_HOME").is_none() {
-            std::env::set_var("TOWPATH_HOME", concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-        }
-        let model = find_core("loopback").and_then(|folder| build(&folder, &BuildOptions::default())).unwrap().library;
-        let print = Arc::new(|kind: PrintKind, text: &str| eprintln!("{kind:?}: {}", text.trim_end()));
-        let bus = SimBus::open("sim:loopback", &model, Settings::default(), None, print, Vec::new()).unwrap();
-        let path = std::env::temp_dir().join(format!("towpath-served-{name}-{}.sock", std::process::id()));
-        let server = Server::bind(&path).unwrap();
+fn served(name: &str) -> Served {
+    Served::start(name, |bus, path| {
+        let server = Server::bind(path).unwrap();
         let (stop, mut card) = (server.stop(), ServedCard::new(bus.clone(), server.dma()).unwrap());
-        let thread = Some(std::thread::spawn(move || server.serve(&mut card)));
-        Served { path, bus, stop, thread }
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        self.stop.stop();
-        let ended = self.thread.take().unwrap().join().expect("the server does not panic");
-        if !std::thread::panicking() {
-            ended.expect("the server ends as it should");
-        }
-    }
+        (stop, std::thread::spawn(move || server.serve(&mut card)))
+    })
 }
 
 fn read<const N: usize>(client: &mut Client, region: u32, offset: u64) -> [u8; N] {
@@ -61,7 +37,7 @@ fn read<const N: usize>(client: &mut Client, region: u32, offset: u64) -> [u8; N
 
 #[test]
 fn it_looks_like_a_card() {
-    let served = Served::start("looks");
+    let served = served("looks");
     let mut client = Client::new(&served.path).unwrap();
     let size = |client: &Client, region: u32| client.region(region).unwrap().size;
     assert_eq!([size(&client, 0), size(&client, 1), size(&client, CONFIG)], [served.bus.bar_bytes(0), 0, 4096]);
@@ -104,7 +80,7 @@ fn it_looks_like_a_card() {
 /// A ring, one descriptor each way, and the interrupts: by hand, in a file that the card's process maps.
 #[test]
 fn it_moves_data_in_memory_that_a_client_shares() {
-    let served = Served::start("moves");
+    let served = served("moves");
     let mut client = Client::new(&served.path).unwrap();
     let raw = unsafe { libc::memfd_create(c"memory".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
     let memory = unsafe { File::from_raw_fd(raw) };
@@ -155,7 +131,7 @@ fn it_moves_data_in_memory_that_a_client_shares() {
 /// What a client wrote just before it left is on its way when the card's reset begins, and must not come after it.
 #[test]
 fn a_last_word_does_not_reach_the_next_client() {
-    let served = Served::start("last");
+    let served = served("last");
     for round in 0..10 {
         let client = towpath_vfio_user::Client::connect("last", &served.path).unwrap();
         let shift = client.read32(0, contract::DISCOVERY_PAGE_SHIFT_OFFSET & !3).unwrap()
@@ -181,7 +157,7 @@ impl Random {
 /// Whatever a client writes to the card, its process lives on, and the next client finds a card that works.
 #[test]
 fn whatever_a_client_writes_the_next_one_finds_a_card() {
-    let served = Served::start("fuzz");
+    let served = served("fuzz");
     let number = |name: &str, otherwise: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise);
     let (first, rounds) = (number("TOWPATH_SEED", 1), number("TOWPATH_ROUNDS", 40));
     let mut busy = 0;

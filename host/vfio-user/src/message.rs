@@ -7,6 +7,8 @@
 
 use std::ops::Range;
 
+pub use towpath_front::wire::Refusal;
+
 /// Bytes of a header.
 pub const HEADER_BYTES: usize = 16;
 /// Major and minor version of the protocol.
@@ -98,26 +100,6 @@ commands! {
     DmaRead = 11, "The server reads the client's memory.";
     DmaWrite = 12, "The server writes the client's memory.";
     Reset = 13, "Reset the device.";
-}
-
-/// A message that is not obeyed: what the reply says, and why, for the log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// The error's number, as in errno(3).
-    pub errno: i32,
-    /// What is wrong.
-    pub why: String,
-}
-
-impl Refusal {
-    /// A refusal with its reason.
-    pub fn new(errno: i32, why: impl Into<String>) -> Refusal {
-        Refusal { errno, why: why.into() }
-    }
-
-    fn invalid(why: impl Into<String>) -> Refusal {
-        Refusal::new(libc::EINVAL, why)
-    }
 }
 
 type Parsed<T> = Result<T, Refusal>;

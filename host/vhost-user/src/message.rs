@@ -3,6 +3,7 @@
 //! are little-endian, as the machine's must be.
 
 use towpath_front::wire::Frame;
+pub use towpath_front::wire::Refusal;
 
 /// Feature: there are protocol features.
 pub const F_PROTOCOL: u64 = 1 << 30;
@@ -25,23 +26,6 @@ const FLAG_REPLY: u32 = 1 << 2;
 const FLAG_NEED_REPLY: u32 = 1 << 3;
 /// In the word of a ring's descriptor: there is none.
 const NO_DESCRIPTOR: u64 = 1 << 8;
-
-/// A message that is not obeyed: what the answer says, and why, for the log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    pub errno: i32,
-    pub why: String,
-}
-
-impl Refusal {
-    pub fn new(errno: i32, why: impl Into<String>) -> Refusal {
-        Refusal { errno, why: why.into() }
-    }
-
-    pub fn invalid(why: impl Into<String>) -> Refusal {
-        Refusal::new(libc::EINVAL, why)
-    }
-}
 
 /// What stands before every payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
