@@ -137,6 +137,7 @@ static const struct attribute_group tp_channel_group = {
 TP_STATISTIC(submitted);
 TP_STATISTIC(completed);
 TP_STATISTIC(bytes);
+TP_STATISTIC(copied);
 TP_STATISTIC(interrupts_taken);
 TP_STATISTIC(wrong_cookies);
 TP_STATISTIC(wrong_lengths);
@@ -144,9 +145,16 @@ TP_STATISTIC(wrong_statuses);
 TP_STATISTIC(unexpected);
 
 static struct attribute *tp_statistics_attributes[] = {
-	&dev_attr_submitted.attr,	 &dev_attr_completed.attr,     &dev_attr_bytes.attr,
-	&dev_attr_interrupts_taken.attr, &dev_attr_wrong_cookies.attr, &dev_attr_wrong_lengths.attr,
-	&dev_attr_wrong_statuses.attr,	 &dev_attr_unexpected.attr,    NULL,
+	&dev_attr_submitted.attr,
+	&dev_attr_completed.attr,
+	&dev_attr_bytes.attr,
+	&dev_attr_copied.attr,
+	&dev_attr_interrupts_taken.attr,
+	&dev_attr_wrong_cookies.attr,
+	&dev_attr_wrong_lengths.attr,
+	&dev_attr_wrong_statuses.attr,
+	&dev_attr_unexpected.attr,
+	NULL,
 };
 
 static const struct attribute_group tp_statistics_group = {

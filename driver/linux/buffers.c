@@ -141,6 +141,13 @@ static struct tp_buffer *tp_first(struct tp_channel *channel, struct list_head *
 	return buffer;
 }
 
+static void tp_count_copied(struct tp_channel *channel, size_t bytes)
+{
+	spin_lock_irq(&channel->lock);
+	channel->statistics.copied += bytes;
+	spin_unlock_irq(&channel->lock);
+}
+
 static int tp_buffer_post(struct tp_channel *channel, struct tp_buffer *buffer, u32 bytes, bool end)
 {
 	u32 control = TP_KIND_DIRECT << TP_DESCRIPTOR_CONTROL_KIND_LSB;
@@ -174,9 +181,12 @@ ssize_t tp_buffers_write(struct tp_channel *channel, struct iov_iter *from, bool
 	if (bytes == 0 && wanted > 0)
 		return -EFAULT;
 	error = tp_buffer_post(channel, buffer, bytes, end && iov_iter_count(from) == 0);
-	if (error)
+	if (error) {
 		iov_iter_revert(from, bytes);
-	return error ? error : bytes;
+		return error;
+	}
+	tp_count_copied(channel, bytes);
+	return bytes;
 }
 
 bool tp_buffers_can_write(struct tp_channel *channel)
@@ -252,6 +262,7 @@ ssize_t tp_buffers_read(struct tp_channel *channel, struct iov_iter *to, bool *e
 	if (bytes == 0 && wanted > 0)
 		return -EFAULT;
 	buffer->taken += bytes;
+	tp_count_copied(channel, bytes);
 	if (buffer->taken < work->moved)
 		return bytes;
 	/* A cancel that was the driver's own is no news. */

@@ -9,8 +9,13 @@
  *   channel.c     work in flight: post, reap, cancel, reset
  *   buffers.c     the driver's own buffers: written behind, read ahead
  *   pages.c       the program's memory, moved in place
+ *   pin.c         memory of a program, pinned and mapped
+ *   memory.c      registered buffers, and to whom they belong
+ *   transfer.c    one transfer of a queue
+ *   queue.c       a channel's file as a queue of transfers
  *   file.c        a channel as a file
  *   control.c     the card's control file
+ *   arguments.c   what programs hand over by ioctl
  *   attributes.c  sysfs
  *   power.c       sleep, and errors of the bus
  *
@@ -18,22 +23,29 @@
  *   1. card->gate      read: around all that touches the card; write: to take it away
  *   2. channel->io     one program's thread in a channel at a time
  *   3. (mmap_lock)     when memory is copied or pinned: never the other way round
- *   4. card->window    from an access of the register window to the look at its status
- *   5. channel->lock   engine, work in flight, lists of buffers; taken by the interrupt
+ *   4. owner->lock, then card->registering: registered buffers
+ *   5. card->window    from an access of the register window to the look at its status
+ *   6. channel->lock   engine, work in flight, lists of buffers; taken by the interrupt
+ *      card->owners_lock  open control files; taken by the interrupt
  */
 #ifndef TOWPATH_CARD_H
 #define TOWPATH_CARD_H
 
 #include <linux/cdev.h>
 #include <linux/device.h>
+#include <linux/dma-mapping.h>
 #include <linux/interrupt.h>
+#include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/pci.h>
+#include <linux/poll.h>
 #include <linux/rwsem.h>
+#include <linux/scatterlist.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
+#include <linux/xarray.h>
 
 #include "compat.h"
 #include "engine.h"
@@ -47,10 +59,14 @@
 /* How often one looks meanwhile. */
 #define TP_POLL_US 50
 
+struct eventfd_ctx;
 struct iov_iter;
+struct mm_struct;
 struct tp_buffer;
 struct tp_channel;
+struct tp_memory;
 struct tp_pages;
+struct tp_queue;
 
 /* A descriptor, from its post to its end. */
 struct tp_work {
@@ -62,7 +78,10 @@ struct tp_work {
 	void (*ended)(struct tp_channel *channel, struct tp_work *work);
 	u32 wanted; /* bytes */
 	u32 moved;
+	u32 offset; /* C2H: of the message */
+	u32 user;
 	u16 cookie;
+	u16 places; /* in the card's queue, with its prefixes */
 	u8 status; /* enum tp_status; TP_STATUS_NONE: the card said what cannot be */
 };
 
@@ -70,6 +89,7 @@ struct tp_channel_statistics {
 	u64 submitted;
 	u64 completed;
 	u64 bytes;
+	u64 copied; /* bytes of them that the processor moved */
 	u64 interrupts_taken;
 	/* Anything but zero is a fault of the card or of this driver. */
 	u64 wrong_cookies;
@@ -107,6 +127,9 @@ struct tp_channel {
 	struct list_head idle;
 	struct list_head ready; /* C2H: filled and not read yet, oldest first */
 	struct tp_pages *pages;
+
+	/* The file is a queue of transfers, or NULL; changes under io and lock. */
+	struct tp_queue *queue;
 
 	/* Under io. */
 	bool message_open; /* H2C: written to since its last end; C2H: read from since its last end
@@ -168,6 +191,31 @@ struct tp_card {
 	wait_queue_head_t interrupt_wait;
 	atomic_t interrupt_news; /* fires of vectors of user interrupts */
 	u32 interrupts_enabled; /* under window */
+
+	spinlock_t owners_lock; /* of the next one, and of their events */
+	struct list_head owners; /* the open control files */
+	struct mutex registering; /* of memories */
+	struct list_head memories;
+};
+
+/* Memory of a program, pinned and mapped. */
+struct tp_pin {
+	struct sg_table mapped;
+	struct page **pages;
+	unsigned int count; /* 0: nothing is pinned */
+	enum dma_data_direction way;
+	struct mm_struct *mm; /* whose account it is on, or NULL */
+	unsigned long accounted;
+};
+
+/* An open control file. */
+struct tp_owner {
+	struct kref references;
+	struct tp_card *card;
+	struct list_head link; /* in card->owners */
+	struct mutex lock;
+	struct xarray memories; /* by handle */
+	struct eventfd_ctx *events[TP_USER_INTERRUPTS]; /* under card->owners_lock */
 };
 
 static inline void __iomem *tp_page(const struct tp_card *card, u32 page)
@@ -208,8 +256,8 @@ int tp_quiet(struct tp_card *card);
 void tp_set_interrupts(struct tp_card *card);
 
 /* power.c */
-/* Reset the whole card; the caller has not entered it. */
-int tp_card_reset(struct tp_card *card);
+/* Reset the whole card, as `owner` wants; the caller has not entered it. */
+int tp_card_reset(struct tp_card *card, const struct tp_owner *owner);
 extern const struct dev_pm_ops tp_power_operations;
 extern const struct pci_error_handlers tp_error_handlers;
 
@@ -235,6 +283,9 @@ void tp_restart(struct tp_channel *channel, bool start);
  * reset.
  */
 int tp_post(struct tp_channel *channel, struct tp_work *work, u64 address, u32 control);
+/* The same for a descriptor and its prefixes before it, `work->places` together. */
+int tp_post_all(struct tp_channel *channel, struct tp_work *work,
+		struct tp_descriptor *descriptors);
 /* Under lock: take what the card has told. */
 void tp_reap(struct tp_channel *channel);
 /* Is nothing in flight? Takes the lock, and reaps. */
@@ -254,8 +305,11 @@ void tp_cancel(struct tp_channel *channel);
 void tp_cut_off(struct tp_card *card);
 /* Let nothing be posted until a reset, and send away who waits (ECONNRESET). */
 void tp_stop(struct tp_channel *channel);
-/* The same for all channels of a card, whose users are told once. */
-void tp_stop_all(struct tp_card *card);
+/*
+ * The same for all channels of a card, whose users are told once, but for queues of the `owner`
+ * that asked for it.
+ */
+void tp_stop_all(struct tp_card *card, const struct tp_owner *owner);
 /* Under io: as tp_cancel(), and empty the channel here and on the card. */
 int tp_reset(struct tp_channel *channel);
 /* What a program is told of how a descriptor ended: 0 or a negative errno. */
@@ -291,7 +345,71 @@ void tp_pages_free(struct tp_channel *channel);
  */
 ssize_t tp_pages_move(struct tp_channel *channel, struct iov_iter *iter, bool end, bool *ended);
 
+/* pin.c */
+/*
+ * Pin and map memory of the current program for so long as the caller waits, or, with `lasts`, for
+ * longer. Bytes, perhaps fewer than there are if it does not last, or an error.
+ */
+ssize_t tp_pin(struct tp_card *card, struct tp_pin *pin, u64 start, u64 bytes,
+	       enum dma_data_direction way, bool lasts);
+/* Undo it, if it was not undone before. */
+void tp_unpin(struct tp_card *card, struct tp_pin *pin);
+
+/* memory.c */
+struct tp_owner *tp_owner_create(struct tp_card *card);
+struct tp_owner *tp_owner_get(struct tp_owner *owner);
+void tp_owner_put(struct tp_owner *owner);
+/* Its control file is closed. */
+void tp_owner_close(struct tp_owner *owner);
+/* `flags`: TOWPATH_BUFFER_..., one at least. */
+int tp_memory_register(struct tp_owner *owner, u64 address, u64 bytes, u32 flags, u32 *handle);
+int tp_memory_unregister(struct tp_owner *owner, u32 handle);
+/* The buffer of a handle, if it holds all of this and may be used in the way of `flag`. */
+struct tp_memory *tp_memory_get(struct tp_owner *owner, u32 handle, u64 address, u64 bytes,
+				u32 flag);
+void tp_memory_put(struct tp_memory *memory);
+/* With the gate held for writing: the card goes. */
+void tp_memories_unpin(struct tp_card *card);
+/* Where the card finds what lies at `address`; how much of `bytes` lies together there. */
+u32 tp_memory_next(const struct tp_memory *memory, u64 address, u64 bytes, dma_addr_t *found);
+/* Hand a part of it to the card, or take it back. */
+void tp_memory_sync(struct tp_memory *memory, u64 address, u64 bytes, bool for_card);
+
+/* queue.c */
+/* Make a queue of a channel's file. */
+int tp_queue_open(struct tp_channel *channel, void __user *argument);
+/* Its file is closed: end and forget everything. */
+void tp_queue_close(struct tp_channel *channel);
+/* With the gate held for writing: the card goes, and the memory of what is done is given back. */
+void tp_queue_rest(struct tp_channel *channel);
+/* On a file that is a queue. */
+long tp_queue_ioctl(struct tp_channel *channel, unsigned int command, void __user *argument);
+__poll_t tp_queue_poll(struct tp_channel *channel);
+/* Does the card announce messages? */
+bool tp_queue_announces(const struct tp_channel *channel);
+/* Under lock: is it a queue that uses this owner's buffers? */
+bool tp_queue_is_of(const struct tp_channel *channel, const struct tp_owner *owner);
+/* Under lock: something has happened; a message began (false: nobody wanted to know) or ended. */
+void tp_queue_news(struct tp_channel *channel);
+bool tp_queue_started(struct tp_channel *channel, const struct tp_entry *entry);
+bool tp_queue_message_ended(struct tp_channel *channel);
+/* Under lock: the channel runs again. */
+void tp_queue_restarted(struct tp_channel *channel);
+
+/* arguments.c */
+/*
+ * Take a program's structure, of `bytes` bytes here; `argsz` becomes what there is of both. Refuses
+ * flags other than `flags`.
+ */
+int tp_take_argument(void *into, size_t bytes, const void __user *from, u32 flags);
+/* Give it back, no more than `argsz` bytes. */
+int tp_give_argument(void __user *to, const void *from);
+
 /* file.c, control.c, attributes.c */
+/* Take a channel in order to reset it: whoever waits in it leaves. */
+int tp_reset_begin(struct tp_channel *channel);
+/* The owner behind a descriptor of this card's control file, with a reference. */
+struct tp_owner *tp_owner_of(const struct tp_card *card, int descriptor);
 extern const struct file_operations tp_channel_operations;
 extern const struct file_operations tp_control_operations;
 extern const struct attribute_group *tp_card_groups[];

@@ -91,20 +91,30 @@ int tp_post(struct tp_channel *channel, struct tp_work *work, u64 address, u32 c
 {
 	struct tp_descriptor descriptor = { .address = cpu_to_le64(address),
 					    .length = cpu_to_le32(work->wanted),
-					    .cookie = cpu_to_le16(channel->next_cookie),
 					    .control = cpu_to_le16(control) };
+
+	work->places = 1;
+	return tp_post_all(channel, work, &descriptor);
+}
+
+int tp_post_all(struct tp_channel *channel, struct tp_work *work, struct tp_descriptor *descriptors)
+{
+	u16 index;
 
 	lockdep_assert_held(&channel->lock);
 	if (tp_is_stopped(channel))
 		return -ECONNRESET;
-	work->cookie = channel->next_cookie;
+	if (work->places > channel->engine.depth - channel->engine.used)
+		return work->places > channel->engine.depth ? -EINVAL : -EAGAIN;
+	work->cookie = channel->next_cookie++;
 	work->moved = 0;
+	work->offset = 0;
+	work->user = 0;
 	list_add_tail(&work->link, &channel->posted);
-	if (!tp_engine_post(&channel->engine, &descriptor)) {
-		list_del_init(&work->link);
-		return -EAGAIN;
+	for (index = 0; index < work->places; index++) {
+		descriptors[index].cookie = cpu_to_le16(work->cookie);
+		tp_engine_post(&channel->engine, &descriptors[index]);
 	}
-	channel->next_cookie++;
 	channel->statistics.submitted++;
 	if (!channel->armed) {
 		tp_engine_arm(&channel->engine);
@@ -116,7 +126,7 @@ int tp_post(struct tp_channel *channel, struct tp_work *work, u64 address, u32 c
 static void tp_end(struct tp_channel *channel, struct tp_work *work, u8 status, u32 moved)
 {
 	list_del_init(&work->link);
-	channel->engine.used--;
+	channel->engine.used -= work->places;
 	work->status = status;
 	work->moved = moved;
 	channel->statistics.completed++;
@@ -140,6 +150,8 @@ static void tp_take(struct tp_channel *channel, const struct tp_entry *entry)
 	u8 status = entry->status;
 	u32 moved = entry->bytes;
 
+	if (entry->start && tp_queue_started(channel, entry))
+		return;
 	if (entry->start || !work) {
 		statistics->unexpected++;
 		dev_warn_ratelimited(device,
@@ -166,6 +178,10 @@ static void tp_take(struct tp_channel *channel, const struct tp_entry *entry)
 		status = TP_STATUS_NONE;
 		moved = 0;
 	}
+	if (status == TP_STATUS_END_OF_MESSAGE && !tp_queue_message_ended(channel))
+		statistics->unexpected++;
+	work->offset = entry->offset;
+	work->user = entry->user;
 	tp_end(channel, work, status, moved);
 }
 
@@ -179,8 +195,10 @@ void tp_reap(struct tp_channel *channel)
 		tp_take(channel, &entry);
 		news = true;
 	}
-	if (news)
+	if (news) {
 		wake_up_all(&channel->wait);
+		tp_queue_news(channel);
+	}
 }
 
 bool tp_is_idle(struct tp_channel *channel)
@@ -225,14 +243,20 @@ bool tp_channel_interrupt(struct tp_channel *channel)
 	return news;
 }
 
+/* Arm if there may be news, and not otherwise. */
+static void tp_arm(struct tp_channel *channel, bool may)
+{
+	channel->armed = may && (!list_empty(&channel->posted) || tp_queue_announces(channel));
+	if (channel->armed)
+		tp_engine_arm(&channel->engine);
+}
+
 void tp_channel_rearm(struct tp_channel *channel, bool may)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&channel->lock, flags);
-	channel->armed = may && channel->engine.ring && !list_empty(&channel->posted);
-	if (channel->armed)
-		tp_engine_arm(&channel->engine);
+	tp_arm(channel, may && channel->engine.ring);
 	spin_unlock_irqrestore(&channel->lock, flags);
 }
 
@@ -247,12 +271,16 @@ static void tp_abandon(struct tp_channel *channel)
 		tp_end(channel, work, status, 0);
 	channel->armed = false;
 	wake_up_all(&channel->wait);
+	tp_queue_news(channel);
 }
 
 void tp_channel_abandon(struct tp_channel *channel)
 {
 	spin_lock_irq(&channel->lock);
 	channel->running = false;
+	/* What the card has told is told: a late interrupt must find nothing that fits no work. */
+	if (channel->engine.ring)
+		tp_reap(channel);
 	tp_abandon(channel);
 	spin_unlock_irq(&channel->lock);
 }
@@ -265,13 +293,17 @@ void tp_stop(struct tp_channel *channel)
 	wake_up_all(&channel->wait);
 }
 
-void tp_stop_all(struct tp_card *card)
+void tp_stop_all(struct tp_card *card, const struct tp_owner *owner)
 {
 	u16 index;
 
 	for (index = 0; index < card->channel_count; index++) {
-		card->channels[index].reset_untold = card->channels[index].is_open;
-		tp_stop(&card->channels[index]);
+		struct tp_channel *channel = &card->channels[index];
+
+		spin_lock_irq(&channel->lock);
+		channel->reset_untold = channel->is_open && !tp_queue_is_of(channel, owner);
+		spin_unlock_irq(&channel->lock);
+		tp_stop(channel);
 	}
 }
 
@@ -283,7 +315,7 @@ void tp_cut_off(struct tp_card *card)
 		pci_clear_master(card->pci);
 	}
 	WRITE_ONCE(card->failed, true);
-	tp_stop_all(card);
+	tp_stop_all(card, NULL);
 	wake_up_all(&card->interrupt_wait);
 }
 
@@ -308,11 +340,15 @@ void tp_restart(struct tp_channel *channel, bool start)
 	tp_abandon(channel);
 	/* Who takes the card down starts it again. */
 	if (start && !channel->card->down && !channel->card->failed) {
-		tp_engine_start(&channel->engine, channel->vector, false);
+		tp_engine_start(&channel->engine, channel->vector, tp_queue_announces(channel));
 		channel->running = true;
+		tp_queue_restarted(channel);
+		tp_arm(channel, true);
 	}
 	spin_unlock_irq(&channel->lock);
 	tp_buffers_drop(channel);
+	/* Those who waited for the end of the reset. */
+	wake_up_all(&channel->wait);
 }
 
 int tp_reset(struct tp_channel *channel)
@@ -345,7 +381,7 @@ void tp_cancel(struct tp_channel *channel)
 		return;
 	dev_warn(&channel->card->pci->dev, "%s: a cancel does not end; resetting the channel\n",
 		 channel->name);
-	tp_reset(channel);
 	/* What had come and was not read is lost: that must be told. */
 	channel->reset_untold = channel->is_open;
+	tp_reset(channel);
 }

@@ -7,6 +7,7 @@
 #define TOWPATH_COMPAT_H
 
 #include <linux/device/class.h>
+#include <linux/eventfd.h>
 #include <linux/uio.h>
 #include <linux/version.h>
 
@@ -26,6 +27,16 @@ static inline struct class *tp_class_create(const char *name)
 #else
 #define TP_DEVNODE_DEVICE struct device
 #endif
+
+/* 6.8: no count. */
+static inline void tp_eventfd_signal(struct eventfd_ctx *event)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
+	eventfd_signal(event);
+#else
+	eventfd_signal(event, 1);
+#endif
+}
 
 /* 6.4: the current segment of an iterator without a copy of it. */
 static inline void tp_iter_segment(const struct iov_iter *iter, unsigned long *start, size_t *bytes)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The card's control file: what the card is, the user core's registers and interrupts, and a reset
- * of everything.
+ * The card's control file: what the card is, the user core's registers and interrupts, a reset of
+ * everything, and the buffers that a program registers.
  */
+#include <linux/eventfd.h>
+#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
@@ -17,40 +19,11 @@ static_assert(sizeof(struct towpath_card_info) == 88);
 static_assert(sizeof(struct towpath_channel_info) == 64);
 static_assert(sizeof(struct towpath_register) == 16);
 static_assert(sizeof(struct towpath_interrupt) == 32);
+static_assert(sizeof(struct towpath_interrupt_event) == 16);
+static_assert(sizeof(struct towpath_link_counters) == 56);
+static_assert(sizeof(struct towpath_register_buffer) == 32);
+static_assert(sizeof(struct towpath_unregister_buffer) == 16);
 static_assert(TOWPATH_NAME_BYTES == TP_NAME_BYTES);
-
-/* What every structure begins with. */
-struct tp_head {
-	__u32 argsz;
-	__u32 flags;
-};
-
-/* Take a program's structure; `argsz` becomes what there is of both. */
-static int tp_take_argument(void *into, size_t bytes, const void __user *from, u32 flags)
-{
-	struct tp_head *head = into;
-	u32 argsz;
-	int error;
-
-	if (get_user(argsz, (const u32 __user *)from))
-		return -EFAULT;
-	if (argsz < sizeof(*head))
-		return -EINVAL;
-	if (argsz > PAGE_SIZE)
-		return -E2BIG;
-	error = copy_struct_from_user(into, bytes, from, argsz);
-	if (error)
-		return error;
-	head->argsz = min_t(size_t, argsz, bytes);
-	return head->flags & ~flags ? -EINVAL : 0;
-}
-
-static int tp_give_argument(void __user *to, const void *from)
-{
-	const struct tp_head *head = from;
-
-	return copy_to_user(to, from, head->argsz) ? -EFAULT : 0;
-}
 
 static int tp_card_info(struct tp_card *card, void __user *argument)
 {
@@ -220,15 +193,104 @@ static int tp_user_interrupt(struct tp_card *card, void __user *argument)
 	return given ? given : error;
 }
 
+static int tp_interrupt_event(struct tp_owner *owner, void __user *argument)
+{
+	struct tp_card *card = owner->card;
+	struct towpath_interrupt_event wanted;
+	struct eventfd_ctx *event = NULL;
+	int error = tp_take_argument(&wanted, sizeof(wanted), argument, 0);
+
+	if (error)
+		return error;
+	if (wanted.index >= card->interrupts)
+		return -ENXIO;
+	if (wanted.eventfd != -1)
+		event = eventfd_ctx_fdget(wanted.eventfd);
+	if (IS_ERR(event))
+		return PTR_ERR(event);
+	spin_lock_irq(&card->owners_lock);
+	swap(owner->events[wanted.index], event);
+	spin_unlock_irq(&card->owners_lock);
+	if (event)
+		eventfd_ctx_put(event);
+	if (wanted.eventfd != -1)
+		tp_enable_interrupt(card, wanted.index);
+	return 0;
+}
+
+static int tp_link_counters(struct tp_card *card, void __user *argument)
+{
+	void __iomem *page = tp_card_page(card);
+	struct towpath_link_counters counters;
+	int error = tp_take_argument(&counters, sizeof(counters), argument, 0);
+
+	if (error)
+		return error;
+	counters = (struct towpath_link_counters){
+		.argsz = counters.argsz,
+		.unsupported_requests = readl(page + TP_CARD_UNSUPPORTED_REQUESTS_OFFSET),
+		.completer_aborts = readl(page + TP_CARD_COMPLETER_ABORTS_OFFSET),
+		.poisoned = readl(page + TP_CARD_POISONED_OFFSET),
+		.timeouts = readl(page + TP_CARD_TIMEOUTS_OFFSET),
+		.bad_completions = readl(page + TP_CARD_BAD_COMPLETIONS_OFFSET),
+		.late_completions = readl(page + TP_CARD_LATE_COMPLETIONS_OFFSET),
+		.unexpected_completions = readl(page + TP_CARD_UNEXPECTED_COMPLETIONS_OFFSET),
+		.bus_mastering_losses = readl(page + TP_CARD_BUS_MASTERING_LOSSES_OFFSET),
+		.link_downs = readl(page + TP_CARD_LINK_DOWNS_OFFSET),
+		.function_resets = readl(page + TP_CARD_FUNCTION_RESETS_OFFSET),
+		.quarantined = readl(page + TP_CARD_QUARANTINED_OFFSET),
+	};
+	return tp_give_argument(argument, &counters);
+}
+
+static int tp_register_buffer(struct tp_owner *owner, void __user *argument)
+{
+	const u32 flags = TOWPATH_BUFFER_TO_CARD | TOWPATH_BUFFER_FROM_CARD;
+	struct towpath_register_buffer wanted;
+	int error = tp_take_argument(&wanted, sizeof(wanted), argument, flags);
+
+	if (error)
+		return error;
+	if (!wanted.flags || wanted.reserved || !wanted.bytes)
+		return -EINVAL;
+	error = tp_memory_register(owner, wanted.address, wanted.bytes, wanted.flags,
+				   &wanted.buffer);
+	if (error)
+		return error;
+	error = tp_give_argument(argument, &wanted);
+	/* Nobody knows of it. */
+	if (error)
+		tp_memory_unregister(owner, wanted.buffer);
+	return error;
+}
+
+static int tp_unregister_buffer(struct tp_owner *owner, void __user *argument)
+{
+	struct towpath_unregister_buffer wanted;
+	int error = tp_take_argument(&wanted, sizeof(wanted), argument, 0);
+
+	if (error)
+		return error;
+	return wanted.reserved ? -EINVAL : tp_memory_unregister(owner, wanted.buffer);
+}
+
 static long tp_control_ioctl(struct file *file, unsigned int command, unsigned long argument)
 {
-	struct tp_card *card = file->private_data;
+	struct tp_owner *owner = file->private_data;
+	struct tp_card *card = owner->card;
 	void __user *at = (void __user *)argument;
 	const bool may_write = file->f_mode & FMODE_WRITE;
 	int error;
 
 	if (command == TOWPATH_IOC_CARD_RESET)
-		return may_write ? tp_card_reset(card) : -EACCES;
+		return may_write ? tp_card_reset(card, owner) : -EACCES;
+	if (command == TOWPATH_IOC_UNREGISTER_BUFFER) {
+		/* Even of a card that has gone, or failed. */
+		down_read(&card->gate);
+		error = tp_unregister_buffer(owner, at);
+		up_read(&card->gate);
+		return error;
+	}
 	error = tp_enter(card);
 	if (error)
 		return error;
@@ -245,6 +307,15 @@ static long tp_control_ioctl(struct file *file, unsigned int command, unsigned l
 	case TOWPATH_IOC_INTERRUPT:
 		error = tp_user_interrupt(card, at);
 		break;
+	case TOWPATH_IOC_INTERRUPT_EVENT:
+		error = tp_interrupt_event(owner, at);
+		break;
+	case TOWPATH_IOC_LINK_COUNTERS:
+		error = tp_link_counters(card, at);
+		break;
+	case TOWPATH_IOC_REGISTER_BUFFER:
+		error = tp_register_buffer(owner, at);
+		break;
 	default:
 		error = -ENOTTY;
 	}
@@ -254,12 +325,47 @@ static long tp_control_ioctl(struct file *file, unsigned int command, unsigned l
 
 static int tp_control_open(struct inode *inode, struct file *file)
 {
+	struct tp_owner *owner = tp_owner_create(file->private_data);
+
+	if (!owner)
+		return -ENOMEM;
+	file->private_data = owner;
 	return nonseekable_open(inode, file);
+}
+
+static int tp_control_release(struct inode *inode, struct file *file)
+{
+	struct tp_owner *owner = file->private_data;
+	struct tp_card *card = owner->card;
+
+	/* Even of a card that has failed: the program's memory must be given back. */
+	down_read(&card->gate);
+	tp_owner_close(owner);
+	up_read(&card->gate);
+	return 0;
 }
 
 const struct file_operations tp_control_operations = {
 	.owner = THIS_MODULE,
 	.open = tp_control_open,
+	.release = tp_control_release,
 	.unlocked_ioctl = tp_control_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 };
+
+struct tp_owner *tp_owner_of(const struct tp_card *card, int descriptor)
+{
+	struct tp_owner *owner = ERR_PTR(-EINVAL);
+	struct file *file = fget(descriptor);
+
+	if (!file)
+		return ERR_PTR(-EBADF);
+	if (file->f_op == &tp_control_operations) {
+		struct tp_owner *found = file->private_data;
+
+		if (found->card == card)
+			owner = tp_owner_get(found);
+	}
+	fput(file);
+	return owner;
+}

@@ -21,6 +21,8 @@
 #include "card.h"
 #include "uapi/towpath.h"
 
+static_assert(sizeof(struct towpath_channel_statistics) == 72);
+
 /* How long close() and fsync() wait for a card that does not go on. */
 #define TP_DRAIN (10 * HZ)
 /*
@@ -77,7 +79,10 @@ static int tp_begin(struct tp_channel *channel, bool may_wait)
 	if (error)
 		return error;
 	error = tp_lock(channel, may_wait);
-	if (!error && (tp_is_stopped(channel) || channel->reset_untold)) {
+	if (!error && channel->queue) {
+		error = -EBUSY;
+		mutex_unlock(&channel->io);
+	} else if (!error && (tp_is_stopped(channel) || channel->reset_untold)) {
 		error = tp_why_stopped(channel);
 		channel->reset_untold = false;
 		tp_take_fault(channel);
@@ -378,7 +383,9 @@ void tp_channel_flush(struct work_struct *work)
 	if (tp_try_enter(channel->card))
 		return;
 	WRITE_ONCE(channel->flushing, true);
-	if (mutex_trylock(&channel->io)) {
+	if (READ_ONCE(channel->queue)) {
+		/* Nobody reads. */
+	} else if (mutex_trylock(&channel->io)) {
 		bool found = tp_buffers_can_read(channel, false) || tp_is_stopped(channel);
 
 		if (!found) {
@@ -407,7 +414,9 @@ static __poll_t tp_poll(struct file *file, poll_table *table)
 	poll_wait(file, &channel->wait, table);
 	if (tp_enter(channel->card))
 		return EPOLLERR | EPOLLHUP;
-	if (tp_is_h2c(channel)) {
+	if (READ_ONCE(channel->queue)) {
+		news = tp_queue_poll(channel);
+	} else if (tp_is_h2c(channel)) {
 		if (tp_buffers_can_write(channel))
 			news |= EPOLLOUT | EPOLLWRNORM;
 		if (READ_ONCE(channel->faulted) || READ_ONCE(channel->reset_untold))
@@ -426,14 +435,10 @@ static __poll_t tp_poll(struct file *file, poll_table *table)
 	return news;
 }
 
-static long tp_ioctl(struct file *file, unsigned int command, unsigned long argument)
+int tp_reset_begin(struct tp_channel *channel)
 {
-	struct tp_channel *channel = file->private_data;
-	int error;
+	int error = tp_enter(channel->card);
 
-	if (command != TOWPATH_IOC_CHANNEL_RESET)
-		return -ENOTTY;
-	error = tp_enter(channel->card);
 	if (error)
 		return error;
 	/* Whoever waits in the channel leaves it. */
@@ -441,15 +446,64 @@ static long tp_ioctl(struct file *file, unsigned int command, unsigned long argu
 	tp_stop(channel);
 	error = mutex_lock_killable(&channel->io);
 	atomic_dec(&channel->resets);
-	if (error) {
+	if (error)
 		tp_leave(channel->card);
+	return error;
+}
+
+static int tp_reset_file(struct tp_channel *channel)
+{
+	int error = tp_reset_begin(channel);
+
+	if (error)
 		return error;
-	}
 	error = tp_reset(channel);
 	tp_take_fault(channel);
-	if (!error && !tp_is_h2c(channel))
+	if (!error && !tp_is_h2c(channel) && !channel->queue)
 		error = tp_buffers_ahead(channel);
 	return tp_finish(channel, error);
+}
+
+static int tp_channel_statistics(struct tp_channel *channel, void __user *argument)
+{
+	const struct tp_channel_statistics *counted = &channel->statistics;
+	struct towpath_channel_statistics told;
+	int error = tp_take_argument(&told, sizeof(told), argument, 0);
+
+	if (error)
+		return error;
+	spin_lock_irq(&channel->lock);
+	told = (struct towpath_channel_statistics){
+		.argsz = told.argsz,
+		.submitted = counted->submitted,
+		.completed = counted->completed,
+		.bytes = counted->bytes,
+		.interrupts = counted->interrupts_taken,
+		.wrong_cookies = counted->wrong_cookies,
+		.wrong_lengths = counted->wrong_lengths,
+		.wrong_statuses = counted->wrong_statuses,
+		.unexpected = counted->unexpected,
+	};
+	spin_unlock_irq(&channel->lock);
+	return tp_give_argument(argument, &told);
+}
+
+static long tp_ioctl(struct file *file, unsigned int command, unsigned long argument)
+{
+	struct tp_channel *channel = file->private_data;
+	void __user *at = (void __user *)argument;
+
+	switch (command) {
+	case TOWPATH_IOC_CHANNEL_RESET:
+		return tp_reset_file(channel);
+	case TOWPATH_IOC_CHANNEL_STATISTICS:
+		return tp_channel_statistics(channel, at);
+	case TOWPATH_IOC_QUEUE:
+		return tp_queue_open(channel, at);
+	default:
+		/* Whoever makes a queue of it has no queue yet. */
+		return READ_ONCE(channel->queue) ? tp_queue_ioctl(channel, command, at) : -ENOTTY;
+	}
 }
 
 static int tp_open(struct inode *inode, struct file *file)
@@ -503,8 +557,8 @@ static int tp_flush(struct file *file, fl_owner_t owner)
 	struct tp_channel *channel = file->private_data;
 	int error;
 
-	if (!tp_is_h2c(channel) || file_count(file) > 1 || fatal_signal_pending(current) ||
-	    current->flags & PF_EXITING)
+	if (!tp_is_h2c(channel) || READ_ONCE(channel->queue) || file_count(file) > 1 ||
+	    fatal_signal_pending(current) || current->flags & PF_EXITING)
 		return 0;
 	error = tp_begin(channel, true);
 	if (error)
@@ -546,7 +600,9 @@ static int tp_release(struct inode *inode, struct file *file)
 	struct tp_card *card = channel->card;
 
 	cancel_delayed_work_sync(&channel->flush);
-	if (!tp_enter(card)) {
+	if (channel->queue) {
+		tp_queue_close(channel);
+	} else if (!tp_enter(card)) {
 		mutex_lock(&channel->io);
 		if (tp_is_h2c(channel))
 			tp_close_h2c(channel);

@@ -86,6 +86,10 @@ struct tp_card *tp_card_create(struct pci_dev *pci)
 	init_rwsem(&card->gate);
 	mutex_init(&card->opening);
 	mutex_init(&card->window);
+	spin_lock_init(&card->owners_lock);
+	INIT_LIST_HEAD(&card->owners);
+	mutex_init(&card->registering);
+	INIT_LIST_HEAD(&card->memories);
 	init_waitqueue_head(&card->interrupt_wait);
 	device_initialize(&card->device);
 	card->device.class = tp_class;

@@ -20,7 +20,6 @@
 struct tp_pages {
 	struct tp_work work;
 	bool done; /* under channel->lock */
-	struct page **pages;
 	struct tp_list_entry *table;
 	dma_addr_t table_address;
 };
@@ -43,11 +42,10 @@ int tp_pages_allocate(struct tp_channel *channel)
 	channel->pages = pages;
 	INIT_LIST_HEAD(&pages->work.link);
 	pages->work.ended = tp_pages_ended;
-	pages->pages = kvcalloc(TP_PAGES, sizeof(*pages->pages), GFP_KERNEL);
 	pages->table =
 		dma_alloc_coherent(&channel->card->pci->dev, TP_PAGES * sizeof(*pages->table),
 				   &pages->table_address, GFP_KERNEL);
-	if (pages->pages && pages->table)
+	if (pages->table)
 		return 0;
 	tp_pages_free(channel);
 	return -ENOMEM;
@@ -62,7 +60,6 @@ void tp_pages_free(struct tp_channel *channel)
 	if (pages->table)
 		dma_free_coherent(&channel->card->pci->dev, TP_PAGES * sizeof(*pages->table),
 				  pages->table, pages->table_address);
-	kvfree(pages->pages);
 	kfree(pages);
 	channel->pages = NULL;
 }
@@ -142,53 +139,30 @@ static int tp_pages_run(struct tp_channel *channel, struct sg_table *mapped, boo
 	return error;
 }
 
-/* What the system maps in one piece, where it copies to memory that the card can reach. */
-static unsigned int tp_longest_piece(struct device *device)
-{
-	return min_t(size_t, dma_max_mapping_size(device), U32_MAX) & PAGE_MASK;
-}
-
 ssize_t tp_pages_move(struct tp_channel *channel, struct iov_iter *iter, bool end, bool *ended)
 {
 	const bool h2c = tp_is_h2c(channel);
-	const enum dma_data_direction way = h2c ? DMA_TO_DEVICE : DMA_FROM_DEVICE;
-	struct device *device = &channel->card->pci->dev;
 	struct tp_pages *pages = channel->pages;
-	struct sg_table mapped;
+	struct tp_pin pin;
 	unsigned long start;
-	size_t bytes, offset;
-	int count, error;
+	size_t bytes;
+	ssize_t pinned;
+	int error;
 	u8 status;
 
 	*ended = false;
 	pages->work.moved = 0;
 	pages->work.status = TP_STATUS_CANCELLED;
 	tp_iter_segment(iter, &start, &bytes);
-	offset = offset_in_page(start);
-	bytes = min3(bytes, iov_iter_count(iter), TP_PAGES * PAGE_SIZE - offset);
-	count = pin_user_pages_fast(start - offset, DIV_ROUND_UP(offset + bytes, PAGE_SIZE),
-				    h2c ? 0 : FOLL_WRITE, pages->pages);
-	if (count <= 0)
-		return count ? count : -EFAULT;
+	bytes = min3(bytes, iov_iter_count(iter), TP_PAGES * PAGE_SIZE - offset_in_page(start));
 	/* Perhaps not all of it is there: the rest is the next call's. */
-	bytes = min(bytes, count * PAGE_SIZE - offset);
-	error = sg_alloc_table_from_pages_segment(&mapped, pages->pages, count, offset, bytes,
-						  tp_longest_piece(device), GFP_KERNEL);
-	if (error)
-		goto unpin;
-	error = dma_map_sgtable(device, &mapped, way, 0);
-	if (error)
-		goto release;
-	pages->work.wanted = bytes;
-	error = tp_pages_run(channel, &mapped, end && bytes == iov_iter_count(iter));
-	dma_unmap_sgtable(device, &mapped, way, 0);
-release:
-	sg_free_table(&mapped);
-unpin:
-	if (!h2c)
-		unpin_user_pages_dirty_lock(pages->pages, count, true);
-	else
-		unpin_user_pages(pages->pages, count);
+	pinned = tp_pin(channel->card, &pin, start, bytes, h2c ? DMA_TO_DEVICE : DMA_FROM_DEVICE,
+			false);
+	if (pinned < 0)
+		return pinned;
+	pages->work.wanted = pinned;
+	error = tp_pages_run(channel, &pin.mapped, end && pinned == iov_iter_count(iter));
+	tp_unpin(channel->card, &pin);
 	bytes = pages->work.moved;
 	status = pages->work.status;
 	/* An end, or a fault, that came with the signal is not lost. */

@@ -43,8 +43,14 @@ void tp_gone(struct tp_card *card)
 
 	WRITE_ONCE(card->gone, true);
 	wake_up_all(&card->interrupt_wait);
-	for (index = 0; index < card->channel_count; index++)
-		wake_up_all(&card->channels[index].wait);
+	for (index = 0; index < card->channel_count; index++) {
+		struct tp_channel *channel = &card->channels[index];
+
+		wake_up_all(&channel->wait);
+		spin_lock_irq(&channel->lock);
+		tp_queue_news(channel);
+		spin_unlock_irq(&channel->lock);
+	}
 }
 
 static bool tp_has_interrupt_vector(const struct tp_card *card, u32 vector)
@@ -52,6 +58,26 @@ static bool tp_has_interrupt_vector(const struct tp_card *card, u32 vector)
 	u32 first = min_t(u32, card->channel_count, card->irq_count - 1);
 
 	return card->interrupts && vector >= first;
+}
+
+static u32 tp_interrupt_vector(const struct tp_card *card, u32 index)
+{
+	return min_t(u32, card->channel_count + index, card->irq_count - 1);
+}
+
+/* Count on the eventfds of those user interrupts that have this vector. */
+static void tp_signal_interrupts(struct tp_card *card, u32 vector)
+{
+	struct tp_owner *owner;
+	unsigned long flags;
+	u32 index;
+
+	spin_lock_irqsave(&card->owners_lock, flags);
+	list_for_each_entry(owner, &card->owners, link)
+		for (index = 0; index < card->interrupts; index++)
+			if (owner->events[index] && tp_interrupt_vector(card, index) == vector)
+				tp_eventfd_signal(owner->events[index]);
+	spin_unlock_irqrestore(&card->owners_lock, flags);
 }
 
 static irqreturn_t tp_interrupt(int irq, void *data)
@@ -65,6 +91,7 @@ static irqreturn_t tp_interrupt(int irq, void *data)
 	if (news) {
 		atomic_inc(&card->interrupt_news);
 		wake_up_all(&card->interrupt_wait);
+		tp_signal_interrupts(card, vector->number);
 	}
 	for (index = 0; index < card->channel_count; index++)
 		if (card->channels[index].vector == vector->number)
@@ -99,7 +126,7 @@ void tp_set_interrupts(struct tp_card *card)
 
 	mutex_lock(&card->window);
 	for (number = 0; number < card->interrupts; number++)
-		writel(min_t(u32, card->channel_count + number, card->irq_count - 1),
+		writel(tp_interrupt_vector(card, number),
 		       page + TP_CARD_USER_IRQ_VECTOR_OFFSET +
 			       number * TP_CARD_USER_IRQ_VECTOR_STRIDE);
 	writel(card->interrupts_enabled, page + TP_CARD_USER_IRQ_ENABLE_OFFSET);
@@ -167,6 +194,16 @@ static void tp_free_channels(struct tp_card *card)
 		tp_pages_free(&card->channels[index]);
 		tp_channel_free(&card->channels[index]);
 	}
+}
+
+/* Programs that still have files open get their memory back now. */
+static void tp_give_back(struct tp_card *card)
+{
+	u16 index;
+
+	for (index = 0; index < card->channel_count; index++)
+		tp_queue_rest(&card->channels[index]);
+	tp_memories_unpin(card);
 }
 
 static int tp_map(struct tp_card *card)
@@ -255,6 +292,7 @@ channels:
 	tp_free_vectors(card);
 	for (index = 0; index < card->channel_count; index++)
 		tp_channel_abandon(&card->channels[index]);
+	tp_give_back(card);
 	tp_free_channels(card);
 	up_write(&card->gate);
 unmap:
@@ -286,6 +324,7 @@ static void tp_remove(struct pci_dev *pci)
 	tp_free_vectors(card);
 	for (index = 0; index < card->channel_count; index++)
 		tp_channel_abandon(&card->channels[index]);
+	tp_give_back(card);
 	tp_free_channels(card);
 	tp_unmap(card);
 	card->pages = NULL;

@@ -9,10 +9,10 @@
 #include "card.h"
 
 /* Whoever waits leaves, and is told why. */
-static void tp_send_away(struct tp_card *card)
+static void tp_send_away(struct tp_card *card, const struct tp_owner *owner)
 {
 	WRITE_ONCE(card->down, true);
-	tp_stop_all(card);
+	tp_stop_all(card, owner);
 	atomic_inc(&card->interrupt_news);
 	wake_up_all(&card->interrupt_wait);
 }
@@ -28,11 +28,11 @@ static void tp_start_all(struct tp_card *card)
 		tp_restart(&card->channels[index], true);
 }
 
-int tp_card_reset(struct tp_card *card)
+int tp_card_reset(struct tp_card *card, const struct tp_owner *owner)
 {
 	int error;
 
-	tp_send_away(card);
+	tp_send_away(card, owner);
 	down_write(&card->gate);
 	if (card->gone || card->failed || card->away) {
 		error = card->gone ? -ENODEV : card->failed ? -EIO : -ECONNRESET;
@@ -51,7 +51,7 @@ static void tp_put_down(struct tp_card *card, bool reachable)
 {
 	u16 index;
 
-	tp_send_away(card);
+	tp_send_away(card, NULL);
 	down_write(&card->gate);
 	card->away = true;
 	if (reachable)

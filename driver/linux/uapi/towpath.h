@@ -70,9 +70,65 @@ struct towpath_interrupt {
 #define TOWPATH_INTERRUPT_WAIT 0x1u /* until there are more than `seen` */
 	__u32 index;
 	__u32 seen; /* in: a `count` from before */
-	__u32 count; /* out: since the card was reset, modulo 2^32 */
+	__u32 count; /* out: modulo 2^32; a reset of the function begins anew, others do not */
 	__u32 reserved;
 	__s64 timeout_ns; /* of the wait; negative: none. ETIMEDOUT, with `count` as it is */
+};
+
+/*
+ * Count each interrupt of the user core on an eventfd, too, until the control file is closed. One
+ * eventfd for each interrupt and control file: a second one takes the place of the first.
+ */
+struct towpath_interrupt_event {
+	__u32 argsz;
+	__u32 flags; /* none yet */
+	__u32 index;
+	__s32 eventfd; /* -1: no longer */
+};
+
+/*
+ * What the card has counted of faults on its link since it was switched on or its function was
+ * reset. Counts stop at 65535.
+ */
+struct towpath_link_counters {
+	__u32 argsz;
+	__u32 flags; /* none yet */
+	__u32 unsupported_requests;
+	__u32 completer_aborts;
+	__u32 poisoned;
+	__u32 timeouts;
+	__u32 bad_completions;
+	__u32 late_completions;
+	__u32 unexpected_completions;
+	__u32 bus_mastering_losses;
+	__u32 link_downs;
+	__u32 function_resets;
+	__u32 quarantined; /* tags, now */
+	__u32 reserved;
+};
+
+/*
+ * Memory of the program, pinned and mapped for the card until it is unregistered or the control
+ * file is closed; transfers name it by `buffer`. It counts against RLIMIT_MEMLOCK (ENOMEM). What
+ * lies at the addresses later is something else: unregister before it is unmapped.
+ */
+struct towpath_register_buffer {
+	__u32 argsz;
+	__u32 flags;
+#define TOWPATH_BUFFER_TO_CARD 0x1u /* the card may read it */
+#define TOWPATH_BUFFER_FROM_CARD 0x2u /* the card may write it */
+	__u64 address;
+	__u64 bytes;
+	__u32 buffer; /* out: its handle, not zero */
+	__u32 reserved;
+};
+
+/* EBUSY: a transfer in flight names it. */
+struct towpath_unregister_buffer {
+	__u32 argsz;
+	__u32 flags; /* none yet */
+	__u32 buffer;
+	__u32 reserved;
 };
 
 #define TOWPATH_IOC_CARD_INFO _IOWR('t', 0x70, struct towpath_card_info)
@@ -81,10 +137,131 @@ struct towpath_interrupt {
 #define TOWPATH_IOC_INTERRUPT _IOWR('t', 0x73, struct towpath_interrupt)
 /* Reset the card: all channels and the user core. What is in flight ends with ECONNRESET. */
 #define TOWPATH_IOC_CARD_RESET _IO('t', 0x74)
+#define TOWPATH_IOC_INTERRUPT_EVENT _IOWR('t', 0x75, struct towpath_interrupt_event)
+#define TOWPATH_IOC_LINK_COUNTERS _IOWR('t', 0x76, struct towpath_link_counters)
+#define TOWPATH_IOC_REGISTER_BUFFER _IOWR('t', 0x77, struct towpath_register_buffer)
+#define TOWPATH_IOC_UNREGISTER_BUFFER _IOWR('t', 0x78, struct towpath_unregister_buffer)
 
 /* On a channel's file. */
 
+/*
+ * From now on the file is a queue of transfers: read() and write() are refused (EBUSY), nothing is
+ * read ahead, poll() tells of completions (POLLIN) and of room for a transfer (POLLOUT). The
+ * channel is reset; so it is when the file is closed.
+ */
+struct towpath_queue {
+	__u32 argsz;
+	__u32 flags;
+#define TOWPATH_QUEUE_ANNOUNCE 0x1u /* card to host: TOWPATH_IOC_MESSAGE_START works */
+	__s32 control; /* the card's control file whose buffers transfers may name, or -1 */
+	__s32 eventfd; /* counts whenever there is news, or -1 */
+};
+
+/* A piece of memory. */
+struct towpath_piece {
+	__u64 address; /* of the program's */
+	__u64 bytes;
+	__u32 buffer; /* the registered buffer that it lies in; 0: pinned for this transfer alone */
+	__u32 reserved;
+};
+
+#define TOWPATH_TRANSFER_PIECES 512
+#define TOWPATH_TRANSFER_BYTES (4u << 20)
+
+/*
+ * Moves up to TOWPATH_TRANSFER_BYTES, in up to TOWPATH_TRANSFER_PIECES pieces: a message or a part
+ * of one. Card to host it ends when the memory is full or the message has ended.
+ */
+struct towpath_transfer {
+	__u64 pieces; /* struct towpath_piece[count] */
+	__u32 count;
+	__u32 flags; /* all of them host to card alone */
+#define TOWPATH_TRANSFER_END 0x1u /* the message ends with it */
+#define TOWPATH_TRANSFER_ATTRIBUTES 0x2u /* `offset` and `user` are for the user core */
+#define TOWPATH_TRANSFER_LENGTH 0x4u /* so is `length`, of the whole message */
+	__u64 length; /* up to 2^48 - 1; without its flag 0, and so with the next two */
+	__u64 offset;
+	__u32 user;
+	__u32 reserved;
+};
+
+/* How a transfer ended. */
+struct towpath_completion {
+	__u64 ticket;
+	__u32 bytes; /* moved */
+	__u32 status; /* enum tp_status of the contract; 0: the card said of it what cannot be */
+	__u32 offset; /* card to host: the user core's, of the message */
+	__u32 user;
+};
+
+/*
+ * Submits transfers, then collects how they and earlier ones ended, in the order of their
+ * submission; tickets count from 0. Waits until `wanted` of them have ended, or none is in flight.
+ *
+ * An error of a transfer is told only if none before it was submitted: else `submitted` is less
+ * than `transfers`, and the next call tells. EAGAIN: the card's queue has no room. ETIMEDOUT: not
+ * `wanted` in time. ECONNRESET: somebody else has reset the card, told once; what was in flight
+ * has status `reset`. With ETIMEDOUT and EINTR all fields are written, as with success.
+ */
+struct towpath_exchange {
+	__u32 argsz;
+	__u32 flags; /* none yet */
+	__u64 transfer; /* struct towpath_transfer[transfers] */
+	__u32 transfers;
+	__u32 submitted; /* out */
+	__u64 ticket; /* out: of the first submitted */
+	__u64 completion; /* struct towpath_completion[completions] */
+	__u32 completions; /* room */
+	__u32 collected; /* out */
+	__u32 wanted; /* up to `completions` */
+	__u32 reserved;
+	__s64 timeout_ns; /* in which no transfer of the channel ended; negative: none */
+};
+
+/* The message that the next byte belongs to, once the user core has begun it. ETIMEDOUT. */
+struct towpath_message_start {
+	__u32 argsz;
+	__u32 flags; /* none yet */
+	__u64 length; /* out: 0: the core did not tell */
+	__u32 offset; /* out */
+	__u32 user; /* out */
+	__s64 timeout_ns; /* negative: none */
+};
+
+/*
+ * Hold interrupts back until `entries` completions and message starts are there, or `time` has
+ * passed, in units of 64 clocks of the core, since the first of them. A time of 0: never.
+ */
+struct towpath_moderation {
+	__u32 argsz;
+	__u32 flags; /* none yet */
+	__u16 entries;
+	__u16 time;
+	__u32 reserved;
+};
+
+/* What has been counted since the card was bound. The last four are faults of the card. */
+struct towpath_channel_statistics {
+	__u32 argsz;
+	__u32 flags; /* none yet */
+	__u64 submitted;
+	__u64 completed;
+	__u64 bytes;
+	__u64 interrupts;
+	__u64 wrong_cookies;
+	__u64 wrong_lengths;
+	__u64 wrong_statuses;
+	__u64 unexpected;
+};
+
 /* Empty the channel, on the card and here. What is in flight ends with ECONNRESET. */
-#define TOWPATH_IOC_CHANNEL_RESET _IO('t', 0x78)
+#define TOWPATH_IOC_CHANNEL_RESET _IO('t', 0x80)
+#define TOWPATH_IOC_QUEUE _IOWR('t', 0x81, struct towpath_queue)
+#define TOWPATH_IOC_EXCHANGE _IOWR('t', 0x82, struct towpath_exchange)
+#define TOWPATH_IOC_MESSAGE_START _IOWR('t', 0x83, struct towpath_message_start)
+/* End all transfers of a queue that are in flight, as far as they came. */
+#define TOWPATH_IOC_CANCEL _IO('t', 0x84)
+#define TOWPATH_IOC_MODERATION _IOWR('t', 0x85, struct towpath_moderation)
+#define TOWPATH_IOC_CHANNEL_STATISTICS _IOWR('t', 0x86, struct towpath_channel_statistics)
 
 #endif

@@ -54,7 +54,7 @@ CHANNEL_INFO = number(ChannelInfo, 0x71)
 REGISTER = number(Register, 0x72)
 INTERRUPT = number(Interrupt, 0x73)
 CARD_RESET = number(None, 0x74)
-CHANNEL_RESET = number(None, 0x78)
+CHANNEL_RESET = number(None, 0x80)
 WRITE = WAIT = 1
 
 

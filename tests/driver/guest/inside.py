@@ -22,7 +22,7 @@ LEAK_SECONDS = 5.5
 
 def contract(name: str) -> int:
     """A constant of the contract between host and card."""
-    found = re.search(rf"#define TP_{name} (0x[0-9a-f]+|\d+)", (ROOT / "contract/generated/towpath.h").read_text())
+    found = re.search(rf"\bTP_{name}(?: =)? (0x[0-9a-f]+|\d+)", (ROOT / "contract/generated/towpath.h").read_text())
     assert found is not None, f"the contract has no {name}"
     return int(found[1], 0)
 

@@ -140,3 +140,4 @@ def test_a_function_that_is_reset_by_somebody_else(driver: Module, card: Card) -
             os.write(to, b"is told, once")
         os.write(to, b"after")
         assert os.read(back, 100) == b"after"
+    assert all(int(card.channel(index, "statistics/unexpected")) == 0 for index in range(2)), "completions that no work fits"

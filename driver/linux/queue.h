@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * A channel's file as a queue of transfers: what queue.c and transfer.c know of each other.
+ */
+#ifndef TOWPATH_QUEUE_H
+#define TOWPATH_QUEUE_H
+
+#include "card.h"
+#include "uapi/towpath.h"
+
+/* A message's length and attributes, and its descriptor. */
+#define TP_PREFIXES 2
+
+/* A piece of a transfer's memory, and what keeps it there. */
+struct tp_held {
+	struct tp_memory *memory; /* or NULL: pinned */
+	struct tp_pin pin;
+	u64 address; /* the program's */
+	u64 bytes;
+};
+
+struct tp_transfer {
+	struct tp_work work;
+	struct list_head link; /* in queue->done */
+	u64 ticket;
+	struct tp_descriptor descriptors[TP_PREFIXES + 1]; /* work.places of them */
+	u16 end; /* the descriptor's flag */
+	struct tp_list_entry *table; /* or NULL */
+	dma_addr_t table_address;
+	size_t table_bytes;
+	u32 held_count;
+	struct tp_held held[];
+};
+
+/* Under channel->lock, but for what stays as it is. */
+struct tp_queue {
+	struct tp_owner *owner; /* of buffers, or NULL; stays */
+	struct eventfd_ctx *event; /* or NULL; stays */
+	bool announce; /* stays */
+	struct list_head done; /* transfers that ended and were not collected, oldest first */
+	u32 done_count;
+	u32 uncollected; /* with those in flight */
+	u64 next_ticket;
+	/* Messages that the core has begun, and whose end was not told. */
+	struct towpath_message_start starts[4];
+	u32 start_count;
+	u32 moderation; /* the register's word */
+};
+
+/*
+ * Under io: make a descriptor of what a program wants. EMSGSIZE: too many pieces or bytes; EINVAL,
+ * EFAULT, ENOENT: no such buffer, EACCES: it is for the other direction, ENOMEM.
+ */
+struct tp_transfer *tp_transfer_create(struct tp_channel *channel,
+				       const struct towpath_transfer *wanted);
+/* Give back the memory of one that the card is done with; it may be called again. */
+void tp_transfer_rest(struct tp_card *card, struct tp_transfer *transfer);
+
+#endif

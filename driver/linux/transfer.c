@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * One transfer of a queue: what a program asks for, checked and made into a descriptor, and what
+ * it holds until the card is done with it.
+ *
+ * Memory is a registered buffer's (memory.c), or pinned for the transfer alone (pin.c). It is given
+ * back by tp_transfer_rest(), which may sleep: so not when the card says that it is done, but when
+ * somebody collects that.
+ */
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "card.h"
+#include "queue.h"
+
+static_assert(sizeof(struct towpath_piece) == 24);
+static_assert(sizeof(struct towpath_transfer) == 40);
+
+#define TP_LENGTH_LIMIT BIT_ULL(48)
+
+/* Where the card finds the next part of a piece: how many bytes lie together there. */
+struct tp_walk {
+	const struct tp_held *held;
+	struct scatterlist *at; /* of what was pinned */
+	u64 done;
+};
+
+static u32 tp_walk_next(struct tp_walk *walk, dma_addr_t *address)
+{
+	const struct tp_held *held = walk->held;
+	u32 bytes;
+
+	if (walk->done == held->bytes)
+		return 0;
+	if (held->memory) {
+		bytes = tp_memory_next(held->memory, held->address + walk->done,
+				       held->bytes - walk->done, address);
+	} else {
+		walk->at = walk->at ? sg_next(walk->at) : held->pin.mapped.sgl;
+		*address = sg_dma_address(walk->at);
+		bytes = sg_dma_len(walk->at);
+	}
+	walk->done += bytes;
+	return bytes;
+}
+
+/* Their number, and their table if there is one to be filled. */
+static u32 tp_list(const struct tp_transfer *transfer, struct tp_list_entry *table)
+{
+	u32 number = 0;
+	u32 index;
+
+	for (index = 0; index < transfer->held_count; index++) {
+		struct tp_walk walk = { .held = &transfer->held[index] };
+		dma_addr_t address;
+		u32 bytes;
+
+		for (; (bytes = tp_walk_next(&walk, &address)); number++) {
+			if (!table)
+				continue;
+			table[number].address = cpu_to_le64(address);
+			table[number].length = cpu_to_le32(bytes);
+			table[number].control = 0;
+		}
+	}
+	if (table && number)
+		table[number - 1].control = cpu_to_le32(TP_LIST_ENTRY_CONTROL_LAST_MASK);
+	return number;
+}
+
+/* One descriptor for all of it: as it is where it lies together, by a table where not. */
+static int tp_describe(struct tp_card *card, struct tp_transfer *transfer)
+{
+	struct tp_descriptor *descriptor = &transfer->descriptors[transfer->work.places - 1];
+	struct tp_walk walk = { .held = transfer->held };
+	const u32 count = tp_list(transfer, NULL);
+	u32 kind = TP_KIND_DIRECT;
+	dma_addr_t address = 0;
+
+	if (count == 1) {
+		/* Pieces of no bytes are not held. */
+		tp_walk_next(&walk, &address);
+	} else if (count > 1) {
+		/* A power of two, so that it is aligned: the card reads ahead by 64 bytes. */
+		transfer->table_bytes = max_t(size_t, count * sizeof(*transfer->table), 64);
+		transfer->table_bytes = roundup_pow_of_two(transfer->table_bytes);
+		transfer->table = kzalloc(transfer->table_bytes, GFP_KERNEL);
+		if (!transfer->table)
+			return -ENOMEM;
+		tp_list(transfer, transfer->table);
+		address = dma_map_single(&card->pci->dev, transfer->table, transfer->table_bytes,
+					 DMA_TO_DEVICE);
+		if (dma_mapping_error(&card->pci->dev, address)) {
+			kfree(transfer->table);
+			transfer->table = NULL;
+			return -ENOMEM;
+		}
+		transfer->table_address = address;
+		kind = TP_KIND_LIST;
+	}
+	descriptor->address = cpu_to_le64(address);
+	descriptor->length = cpu_to_le32(transfer->work.wanted);
+	descriptor->control = cpu_to_le16(kind << TP_DESCRIPTOR_CONTROL_KIND_LSB | transfer->end);
+	return 0;
+}
+
+/* What goes before the descriptor, and how many places they take together. */
+static int tp_prefixes(struct tp_transfer *transfer, const struct towpath_transfer *wanted,
+		       bool h2c)
+{
+	const u32 known =
+		TOWPATH_TRANSFER_END | TOWPATH_TRANSFER_ATTRIBUTES | TOWPATH_TRANSFER_LENGTH;
+	struct tp_descriptor *descriptor = transfer->descriptors;
+
+	if (wanted->flags & ~(h2c ? known : 0) || wanted->reserved)
+		return -EINVAL;
+	if (wanted->flags & TOWPATH_TRANSFER_ATTRIBUTES) {
+		descriptor->address = cpu_to_le64(wanted->offset);
+		descriptor->length = cpu_to_le32(wanted->user);
+		descriptor->control =
+			cpu_to_le16(TP_KIND_ATTRIBUTES << TP_DESCRIPTOR_CONTROL_KIND_LSB);
+		descriptor++;
+	} else if (wanted->offset || wanted->user) {
+		return -EINVAL;
+	}
+	if (wanted->flags & TOWPATH_TRANSFER_LENGTH) {
+		if (wanted->length >= TP_LENGTH_LIMIT)
+			return -EINVAL;
+		descriptor->address = cpu_to_le64(wanted->length);
+		descriptor->control =
+			cpu_to_le16(TP_KIND_MESSAGE_LENGTH << TP_DESCRIPTOR_CONTROL_KIND_LSB);
+		descriptor++;
+	} else if (wanted->length) {
+		return -EINVAL;
+	}
+	if (wanted->flags & TOWPATH_TRANSFER_END)
+		transfer->end = TP_DESCRIPTOR_CONTROL_END_MASK;
+	transfer->work.places = descriptor - transfer->descriptors + 1;
+	return 0;
+}
+
+/* Keep a piece of memory where it is. */
+static int tp_hold(struct tp_channel *channel, struct tp_held *held,
+		   const struct towpath_piece *piece)
+{
+	const bool h2c = tp_is_h2c(channel);
+	struct tp_owner *owner = channel->queue->owner;
+	ssize_t pinned;
+
+	held->address = piece->address;
+	held->bytes = piece->bytes;
+	if (!piece->buffer) {
+		pinned = tp_pin(channel->card, &held->pin, piece->address, piece->bytes,
+				h2c ? DMA_TO_DEVICE : DMA_FROM_DEVICE, true);
+		return min_t(ssize_t, pinned, 0);
+	}
+	if (!owner)
+		return -ENOENT;
+	held->memory = tp_memory_get(owner, piece->buffer, piece->address, piece->bytes,
+				     h2c ? TOWPATH_BUFFER_TO_CARD : TOWPATH_BUFFER_FROM_CARD);
+	if (IS_ERR(held->memory))
+		return PTR_ERR(held->memory);
+	tp_memory_sync(held->memory, held->address, held->bytes, true);
+	return 0;
+}
+
+static int tp_hold_all(struct tp_channel *channel, struct tp_transfer *transfer,
+		       const struct towpath_piece *pieces, u32 count)
+{
+	u32 index;
+	int error;
+
+	for (index = 0; index < count; index++) {
+		const struct towpath_piece *piece = &pieces[index];
+
+		if (piece->reserved)
+			return -EINVAL;
+		if (piece->bytes > TOWPATH_TRANSFER_BYTES - transfer->work.wanted)
+			return -EMSGSIZE;
+		if (!piece->bytes)
+			continue;
+		error = tp_hold(channel, &transfer->held[transfer->held_count], piece);
+		if (error)
+			return error;
+		transfer->held_count++;
+		transfer->work.wanted += piece->bytes;
+	}
+	return 0;
+}
+
+static struct towpath_piece *tp_take_pieces(const struct towpath_transfer *wanted)
+{
+	if (wanted->count > TOWPATH_TRANSFER_PIECES)
+		return ERR_PTR(-EMSGSIZE);
+	if (!wanted->count)
+		return NULL;
+	return memdup_user(u64_to_user_ptr(wanted->pieces),
+			   wanted->count * sizeof(struct towpath_piece));
+}
+
+struct tp_transfer *tp_transfer_create(struct tp_channel *channel,
+				       const struct towpath_transfer *wanted)
+{
+	struct towpath_piece *pieces = tp_take_pieces(wanted);
+	struct tp_transfer *transfer;
+	int error;
+
+	if (IS_ERR(pieces))
+		return ERR_CAST(pieces);
+	transfer = kvzalloc(struct_size(transfer, held, wanted->count), GFP_KERNEL_ACCOUNT);
+	if (!transfer) {
+		kfree(pieces);
+		return ERR_PTR(-ENOMEM);
+	}
+	INIT_LIST_HEAD(&transfer->work.link);
+	error = tp_prefixes(transfer, wanted, tp_is_h2c(channel));
+	if (!error)
+		error = tp_hold_all(channel, transfer, pieces, wanted->count);
+	if (!error)
+		error = tp_describe(channel->card, transfer);
+	kfree(pieces);
+	if (!error)
+		return transfer;
+	tp_transfer_rest(channel->card, transfer);
+	kvfree(transfer);
+	return ERR_PTR(error);
+}
+
+void tp_transfer_rest(struct tp_card *card, struct tp_transfer *transfer)
+{
+	u32 index;
+
+	if (transfer->table) {
+		dma_unmap_single(&card->pci->dev, transfer->table_address, transfer->table_bytes,
+				 DMA_TO_DEVICE);
+		kfree(transfer->table);
+		transfer->table = NULL;
+	}
+	for (index = 0; index < transfer->held_count; index++) {
+		struct tp_held *held = &transfer->held[index];
+
+		if (held->memory) {
+			tp_memory_sync(held->memory, held->address, held->bytes, false);
+			tp_memory_put(held->memory);
+		} else {
+			tp_unpin(card, &held->pin);
+		}
+	}
+	transfer->held_count = 0;
+}
