@@ -229,6 +229,18 @@ impl Error {
         matches!(self, Error::Timeout { .. } | Error::Pending { .. } | Error::InterruptTimeout { .. })
     }
 
+    /// The user core does not answer; for drivers.
+    pub fn register_silent(offset: u32) -> Error {
+        let what = "the user core did not answer in time; check its AXI4-Lite port (every address needs an answer), or reset the device";
+        Error::Register { offset, what: what.into() }
+    }
+
+    /// The user core answers with an error; for drivers.
+    pub fn register_refused(offset: u32) -> Error {
+        let what = "the user core answered with an error (SLVERR or DECERR); check that it has a register there that allows this access";
+        Error::Register { offset, what: what.into() }
+    }
+
     /// What makes an error of a bus one of ours, with what was being done; for drivers.
     pub fn bus(doing: impl Into<String>) -> impl FnOnce(towpath_bus::BusError) -> Error {
         move |source| Error::Bus { doing: doing.into(), source, bytes: None }

@@ -13,6 +13,8 @@ mod memory;
 pub mod mock;
 #[cfg(any(test, feature = "mock"))]
 pub mod null;
+pub mod records;
+pub mod registry;
 mod ring;
 pub mod user;
 
@@ -23,6 +25,7 @@ use std::fmt;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::time::Duration;
+use towpath_contract as contract;
 
 /// Which way a channel carries data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,8 +63,15 @@ pub struct ChannelInfo {
     pub buffer_bytes: u32,
 }
 
+impl ChannelInfo {
+    /// A channel of which nothing else is known yet; for drivers.
+    pub fn new(index: u16, name: impl Into<String>, direction: Direction) -> ChannelInfo {
+        ChannelInfo { index, name: name.into(), direction, queue_depth: 0, inline_slots: 0, buffer_bytes: 0 }
+    }
+}
+
 /// What the discovery table says of a device.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeviceInfo {
     /// The name it was opened by.
@@ -132,6 +142,26 @@ impl Status {
     /// Did the descriptor do what it was asked to?
     pub fn is_ok(self) -> bool {
         matches!(self, Status::Done | Status::EndOfMessage)
+    }
+
+    /// From the contract's number; for drivers.
+    pub fn of_contract(number: u8) -> Status {
+        match contract::Status::try_from(number) {
+            Ok(contract::Status::Done) => Status::Done,
+            Ok(contract::Status::EndOfMessage) => Status::EndOfMessage,
+            Ok(contract::Status::UnsupportedRequest) => Status::UnsupportedRequest,
+            Ok(contract::Status::CompleterAbort) => Status::CompleterAbort,
+            Ok(contract::Status::Poisoned) => Status::Poisoned,
+            Ok(contract::Status::Timeout) => Status::Timeout,
+            Ok(contract::Status::Cancelled) => Status::Cancelled,
+            Ok(contract::Status::BusMasteringOff) => Status::BusMasteringOff,
+            Ok(contract::Status::Reset) => Status::Reset,
+            Ok(contract::Status::Torn) => Status::Torn,
+            Ok(contract::Status::Malformed) => Status::Malformed,
+            Ok(contract::Status::BadCompletion) => Status::BadCompletion,
+            Ok(contract::Status::LinkDown) => Status::LinkDown,
+            Ok(contract::Status::None) | Err(_) => Status::Unknown(number),
+        }
     }
 
     /// What to do about it.
@@ -242,6 +272,13 @@ impl Default for Message {
     }
 }
 
+impl Message {
+    /// Is there an offset or a word for the user core? A descriptor with any takes one more place in the card's queue.
+    pub fn has_attributes(&self) -> bool {
+        self.offset != 0 || self.user != 0
+    }
+}
+
 /// Stands for one submitted descriptor, unique on its channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ticket(pub(crate) u64);
@@ -275,6 +312,11 @@ pub struct Completion {
 }
 
 impl Completion {
+    /// One without an offset and a user word; for drivers.
+    pub fn new(ticket: Ticket, status: Status, bytes: u64) -> Completion {
+        Completion { ticket, status, bytes, offset: 0, user: 0 }
+    }
+
     /// The error that this completion amounts to, or itself. `moved` bytes before it count, too.
     pub fn check(self, channel: &str, moved: u64) -> Result<Completion> {
         let channel = channel.to_string();
@@ -298,6 +340,13 @@ pub struct MessageStart {
     pub offset: u32,
     /// The user word that the core gave for it.
     pub user: u32,
+}
+
+impl MessageStart {
+    /// For drivers.
+    pub fn new(length: Option<u64>, offset: u32, user: u32) -> MessageStart {
+        MessageStart { length, offset, user }
+    }
 }
 
 /// What a channel has counted since it was opened. Anything but zero in the last four is a fault of the card or of a driver.
@@ -417,6 +466,10 @@ pub trait Channel: Send + Sync {
     fn info(&self) -> &ChannelInfo;
     /// The largest number of bytes that one descriptor should carry.
     fn descriptor_limit(&self) -> usize;
+    /// The largest number of pieces that one descriptor may have.
+    fn piece_limit(&self) -> usize {
+        usize::MAX
+    }
     /// Post one descriptor for all the pieces together. [`Error::QueueFull`] when there is no room; nothing is posted on any error. When the card
     /// is done with the memory, or nothing was posted, `keep` is released and dropped.
     ///
@@ -449,4 +502,14 @@ pub trait Channel: Send + Sync {
     fn set_moderation(&self, entries: u16, time: Duration) -> Result<()>;
     /// See [`ChannelStatistics`].
     fn statistics(&self) -> ChannelStatistics;
+}
+
+/// The time of [`Channel::set_moderation`] in the card's units of 64 core clocks, rounded up; or why it cannot be. For drivers.
+pub fn moderation_time(time: Duration, core_clock_khz: u32) -> std::result::Result<u16, String> {
+    const UNIT_CLOCKS: u128 = 64;
+    let clocks = (time.as_nanos() * u128::from(core_clock_khz)).div_ceil(1_000_000);
+    u16::try_from(clocks.div_ceil(UNIT_CLOCKS)).map_err(|_| {
+        let longest = u128::from(u16::MAX) * UNIT_CLOCKS * 1_000_000 / u128::from(core_clock_khz.max(1));
+        format!("an interrupt cannot be held back for {time:?}; {longest} ns is the longest")
+    })
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Memory that the card accesses: the driver's own (rings, tables), and the program's registered ranges.
+//! The driver's own memory that the card accesses: rings and tables.
 
 use crate::{Error, Result};
 use std::alloc::Layout;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use towpath_bus::{Access, Bus};
 
@@ -71,59 +70,5 @@ impl Drop for Dma {
         }
         // SAFETY: allocated with this layout; the card can no longer reach it.
         unsafe { std::alloc::dealloc(self.start, self.layout) };
-    }
-}
-
-/// The program's registered ranges, by their first byte. Overlapping ones are fine: any that holds the piece will do.
-#[derive(Default)]
-pub(crate) struct Registry(BTreeMap<usize, Vec<Range>>);
-
-/// A registered range.
-#[derive(Clone, Copy)]
-pub(crate) struct Range {
-    start: usize,
-    bytes: usize,
-    address: u64,
-    access: Access,
-}
-
-impl Range {
-    /// The address for the card of a piece, if it lies within.
-    pub fn find(&self, start: usize, bytes: usize, access: Access) -> Option<u64> {
-        let skip = start.checked_sub(self.start)?;
-        let fits = skip.checked_add(bytes)? <= self.bytes && (self.access == Access::ReadWrite || self.access == access);
-        fits.then(|| self.address + skip as u64)
-    }
-}
-
-impl Registry {
-    pub fn insert(&mut self, start: usize, bytes: usize, address: u64, access: Access) {
-        self.0.entry(start).or_default().push(Range { start, bytes, address, access });
-    }
-
-    /// Take out a range and return its address for the card.
-    pub fn remove(&mut self, start: usize, bytes: usize) -> Option<u64> {
-        let ranges = self.0.get_mut(&start)?;
-        let position = ranges.iter().position(|range| range.bytes == bytes)?;
-        let address = ranges.swap_remove(position).address;
-        if ranges.is_empty() {
-            self.0.remove(&start);
-        }
-        Some(address)
-    }
-
-    /// Take out the ranges that `keep` does not want to stay; it is given the address for the card and the length of each.
-    pub fn retain(&mut self, mut keep: impl FnMut(u64, usize) -> bool) {
-        self.0.retain(|_, ranges| {
-            ranges.retain(|range| keep(range.address, range.bytes));
-            !ranges.is_empty()
-        });
-    }
-
-    /// The registered range in which a piece lies. Looks at the nearest start only: enough for ranges that do not overlap, and a miss costs no more
-    /// than a mapping.
-    pub fn find(&self, start: usize, bytes: usize, access: Access) -> Option<Range> {
-        let (_, ranges) = self.0.range(..=start).next_back()?;
-        ranges.iter().find(|range| range.find(start, bytes, access).is_some()).copied()
     }
 }

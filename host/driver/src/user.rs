@@ -7,12 +7,11 @@
 
 mod channel;
 mod pace;
-mod records;
 
 use channel::{Handle, State, UserChannel};
 
 use crate::discovery::{discover, Card};
-use crate::memory::Registry;
+use crate::registry::{self, Registry};
 use crate::{Access, Channel, ChannelOptions, DeviceInfo, Driver, Error, LinkCounters, Result, WireStatistics};
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,6 +34,9 @@ const STARTS_LIMIT: usize = 1 << 16;
 
 const DEVICE: u8 = contract::BAR_DEVICE;
 
+/// A registered range, with its address for the card.
+type Range = registry::Range<u64>;
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -53,7 +55,7 @@ struct Shared {
     card: Card,
     /// Vectors that the bus gave us.
     vectors: u16,
-    registry: Mutex<Registry>,
+    registry: Mutex<Registry<u64>>,
     /// Counts what changes in the registry: a range that was found holds as long as this has not changed.
     registrations: AtomicU64,
     /// By position in `card.info.channels`.
@@ -167,7 +169,7 @@ impl Shared {
     }
 
     /// The registry, to change it.
-    fn registry(&self) -> MutexGuard<'_, Registry> {
+    fn registry(&self) -> MutexGuard<'_, Registry<u64>> {
         let registry = lock(&self.registry);
         self.registrations.fetch_add(1, Ordering::AcqRel);
         registry
@@ -208,12 +210,8 @@ impl Shared {
             return Ok(());
         }
         self.card_write(contract::CARD_WINDOW_STATUS_OFFSET, status, "clearing the register window's status")?;
-        let what = if status & contract::CARD_WINDOW_STATUS_TIMEOUT_MASK != 0 {
-            "the user core did not answer in time; check its AXI4-Lite port (every address needs an answer), or reset the device"
-        } else {
-            "the user core answered with an error (SLVERR or DECERR); check that it has a register there that allows this access"
-        };
-        Err(Error::Register { offset, what: what.into() })
+        let timed_out = status & contract::CARD_WINDOW_STATUS_TIMEOUT_MASK != 0;
+        Err(if timed_out { Error::register_silent(offset) } else { Error::register_refused(offset) })
     }
 }
 
@@ -297,14 +295,14 @@ impl Driver for UserDriver {
         // SAFETY: valid until `unregister`, by this function's contract.
         let address =
             unsafe { bus.map(memory, bytes, access) }.map_err(Error::bus(format!("{}: registering {bytes} bytes", bus.name())))?;
-        self.shared.registry().insert(memory as usize, bytes, address, access);
+        self.shared.registry().insert(memory as usize, bytes, access, address);
         Ok(())
     }
 
     fn unregister(&self, memory: *mut u8, bytes: usize) -> Result<()> {
-        let (bus, address) = (&self.shared.bus, self.shared.registry().remove(memory as usize, bytes));
-        let Some(address) = address else { return Ok(()) };
-        bus.unmap(address, bytes).map_err(Error::bus(format!("{}: unregistering {bytes} bytes", bus.name())))
+        let (bus, range) = (&self.shared.bus, self.shared.registry().remove(memory as usize, bytes));
+        let Some(range) = range else { return Ok(()) };
+        bus.unmap(range.value, bytes).map_err(Error::bus(format!("{}: unregistering {bytes} bytes", bus.name())))
     }
 
     fn read_register(&self, offset: u32) -> Result<u32> {

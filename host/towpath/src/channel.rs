@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Channels: what a program sends and receives with.
 //!
-//! A blocking transfer posts one descriptor at a time, of at most [`Channel::descriptor_limit`] bytes: on C2H a second one would take the
-//! next message's bytes if the first sees the end, on H2C it would begin a message of its own if the first fails. At the limit's size the gap
-//! between two of them costs nothing that can be measured.
+//! A blocking transfer posts one descriptor at a time, of at most [`Channel::descriptor_limit`] bytes and [`Channel::piece_limit`] pieces: on C2H a
+//! second one would take the next message's bytes if the first sees the end, on H2C it would begin a message of its own if the first fails. At the
+//! limit's size the gap between two of them costs nothing that can be measured.
 
 use crate::{Buffer, ChannelInfo, ChannelStatistics, Completion, Device, Direction, Error, Message, MessageStart, Result, Status, Ticket};
 use std::collections::VecDeque;
@@ -328,7 +328,7 @@ impl Sender {
         let _whole = lock(&self.core.transfer);
         let mut moved = 0;
         loop {
-            let part = take(&mut pieces, self.core.channel.descriptor_limit());
+            let part = take(&mut pieces, &*self.core.channel);
             let last = pieces.is_empty();
             // SAFETY: the slices are borrowed for this call; the card only reads them.
             let done = unsafe { self.core.run(&part, Message { end: message.end && last, ..message }, moved)? };
@@ -428,7 +428,7 @@ impl Receiver {
     /// As [`Core::run`].
     unsafe fn receive(&self, mut pieces: VecDeque<Piece>, mut received: Received) -> Result<Received> {
         loop {
-            let part = take(&mut pieces, self.core.channel.descriptor_limit());
+            let part = take(&mut pieces, &*self.core.channel);
             // SAFETY: by this function's contract.
             let done = unsafe { self.core.run(&part, Message::default(), received.bytes as u64)? };
             received.bytes += done.bytes as usize;
@@ -546,11 +546,13 @@ impl fmt::Debug for Receiver {
     }
 }
 
-/// Take pieces of up to `limit` bytes from the front; a piece that does not fit is cut.
-fn take(pieces: &mut VecDeque<Piece>, limit: usize) -> Vec<Piece> {
-    let mut part = Vec::with_capacity(pieces.len());
-    let mut room = limit;
-    while let Some(piece) = pieces.pop_front() {
+/// Take from the front what one descriptor of this channel may carry; a piece that does not fit is cut.
+fn take(pieces: &mut VecDeque<Piece>, channel: &dyn Channel) -> Vec<Piece> {
+    let limit = channel.piece_limit();
+    let mut part = Vec::with_capacity(pieces.len().min(limit));
+    let mut room = channel.descriptor_limit();
+    while part.len() < limit {
+        let Some(piece) = pieces.pop_front() else { break };
         if piece.bytes > room {
             if room > 0 {
                 part.push(Piece { memory: piece.memory, bytes: room });

@@ -3,14 +3,14 @@
 
 mod post;
 
-use super::pace::{differs, Ahead, Pace};
-use super::records::{Look, Record, Records};
-use super::{lock, nanoseconds, Clock, Shared, DESCRIPTOR_LIMIT, DEVICE, GRACE, SHARED_SLICE, SLICE, STARTS_LIMIT};
-use crate::memory::Range;
+use self::post::Held;
+use super::pace::{differs, Pace};
+use super::{lock, nanoseconds, Clock, Range, Shared, DESCRIPTOR_LIMIT, DEVICE, GRACE, SHARED_SLICE, SLICE, STARTS_LIMIT};
+use crate::records::{Ahead, Look, Record, Records};
 use crate::ring::Ring;
 use crate::{
-    Access, Channel, ChannelInfo, ChannelOptions, ChannelStatistics, Completion, Direction, Error, Keep, Message, MessageStart, Piece,
-    Result, Status, Ticket,
+    moderation_time, Access, Channel, ChannelInfo, ChannelOptions, ChannelStatistics, Completion, Direction, Error, Keep, Message,
+    MessageStart, Piece, Result, Status, Ticket,
 };
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
@@ -51,7 +51,7 @@ pub(super) struct UserChannel {
 
 pub(super) struct State {
     ring: Ring,
-    records: Records,
+    records: Records<Held>,
     /// The registered range that was used last, and the count of the registry's changes at that time.
     recent: Option<(u64, Range)>,
     /// Places in the card's queue that are taken.
@@ -284,7 +284,7 @@ impl UserChannel {
             return;
         }
         let (wanted, bytes) = (front.bytes, u64::from(entry.bytes));
-        let status = status(entry.status);
+        let status = Status::of_contract(entry.status);
         let c2h = self.direction == Direction::C2h;
         let wrong_length = bytes > wanted || (status == Status::Done && bytes != wanted);
         let wrong_status = matches!(status, Status::Unknown(_)) || (status == Status::EndOfMessage && !c2h);
@@ -324,12 +324,12 @@ impl UserChannel {
 
     /// What a descriptor held while it was in flight.
     #[inline(always)]
-    fn give_back(&self, record: &mut Record, used: &mut u16, free_slots: &mut Vec<u16>) {
+    fn give_back(&self, record: &mut Record<Held>, used: &mut u16, free_slots: &mut Vec<u16>) {
         *used -= record.places;
-        if let Some(slot) = record.slot.take() {
+        if let Some(slot) = record.held.slot.take() {
             free_slots.push(slot);
         }
-        if let Some(mapped) = record.mapped.take() {
+        if let Some(mapped) = record.held.mapped.take() {
             self.unmap(&mapped.pieces, record.keep.as_deref());
         }
         if let Some(owner) = record.keep.take() {
@@ -576,36 +576,6 @@ impl UserChannel {
     }
 }
 
-/// The moderation register's word: entries, and time in units of 64 core clocks, rounded up.
-fn moderation(entries: u16, time: Duration, core_clock_khz: u32) -> std::result::Result<u32, String> {
-    const UNIT_CLOCKS: u128 = 64;
-    let clocks = (time.as_nanos() * u128::from(core_clock_khz)).div_ceil(1_000_000);
-    let units = u16::try_from(clocks.div_ceil(UNIT_CLOCKS)).map_err(|_| {
-        let longest = u128::from(u16::MAX) * UNIT_CLOCKS * 1_000_000 / u128::from(core_clock_khz.max(1));
-        format!("an interrupt cannot be held back for {time:?}; {longest} ns is the longest")
-    })?;
-    Ok(u32::from(entries) << contract::CHANNEL_MODERATION_ENTRIES_LSB | u32::from(units) << contract::CHANNEL_MODERATION_TIME_LSB)
-}
-
-fn status(number: u8) -> Status {
-    match contract::Status::try_from(number) {
-        Ok(contract::Status::Done) => Status::Done,
-        Ok(contract::Status::EndOfMessage) => Status::EndOfMessage,
-        Ok(contract::Status::UnsupportedRequest) => Status::UnsupportedRequest,
-        Ok(contract::Status::CompleterAbort) => Status::CompleterAbort,
-        Ok(contract::Status::Poisoned) => Status::Poisoned,
-        Ok(contract::Status::Timeout) => Status::Timeout,
-        Ok(contract::Status::Cancelled) => Status::Cancelled,
-        Ok(contract::Status::BusMasteringOff) => Status::BusMasteringOff,
-        Ok(contract::Status::Reset) => Status::Reset,
-        Ok(contract::Status::Torn) => Status::Torn,
-        Ok(contract::Status::Malformed) => Status::Malformed,
-        Ok(contract::Status::BadCompletion) => Status::BadCompletion,
-        Ok(contract::Status::LinkDown) => Status::LinkDown,
-        Ok(contract::Status::None) | Err(_) => Status::Unknown(number),
-    }
-}
-
 impl UserChannel {
     fn info(&self) -> &ChannelInfo {
         &self.shared.card.info.channels[self.position]
@@ -715,8 +685,10 @@ impl Channel for Handle {
 
     fn set_moderation(&self, entries: u16, time: Duration) -> Result<()> {
         let channel = &*self.0;
-        let word = moderation(entries, time, channel.shared.card.info.core_clock_khz)
+        let time = moderation_time(time, channel.shared.card.info.core_clock_khz)
             .map_err(|what| Error::Invalid(format!("channel \"{}\": {what}", channel.name())))?;
+        let word =
+            u32::from(entries) << contract::CHANNEL_MODERATION_ENTRIES_LSB | u32::from(time) << contract::CHANNEL_MODERATION_TIME_LSB;
         let mut state = lock(&channel.state);
         state.moderation = word;
         channel.write(contract::CHANNEL_MODERATION_OFFSET, word, "setting the interrupt's moderation")

@@ -10,6 +10,7 @@
 //! wakes before the end sees by how much, and the lead shrinks in proportion; one that wakes too late does not, so the lead grows by half, and
 //! with it the margin that is aimed at.
 
+use crate::records::Ahead;
 use crate::Notify;
 use std::fmt;
 use std::time::Duration;
@@ -20,15 +21,6 @@ const WAKE: u64 = 10_000;
 const LEAD_MIN: u64 = 256;
 /// The longest look at the ring after an early wake, in units of what it is worth to look for.
 const PATIENCE: u64 = 8;
-
-/// What stands between now and the end of a wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ahead {
-    /// Bytes in the descriptors up to and with the one that is waited for.
-    pub bytes: u64,
-    /// How many these are. The card's lead is that of the first.
-    pub descriptors: usize,
-}
 
 #[derive(Debug)]
 pub(super) struct Pace {

@@ -2,14 +2,36 @@
 //! The way of a descriptor to the card: the usual case in a few instructions, and any other.
 
 use super::{State, UserChannel};
-use crate::memory::{Dma, Range};
-use crate::user::records::{Mapped, Record};
-use crate::user::{lock, DESCRIPTOR_LIMIT, DEVICE};
+use crate::memory::Dma;
+use crate::records::Record;
+use crate::user::{lock, Range, DESCRIPTOR_LIMIT, DEVICE};
 use crate::{Access, Direction, Error, Keep, Message, Piece, Result, Ticket};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use towpath_bus::BusError;
 use towpath_contract as contract;
+
+/// What a descriptor in flight holds.
+#[derive(Default)]
+pub(super) struct Held {
+    pub slot: Option<u16>,
+    pub mapped: Option<Box<Mapped>>,
+}
+
+/// What was mapped for one descriptor alone.
+#[derive(Default)]
+pub(super) struct Mapped {
+    /// Addresses for the card, and bytes.
+    pub pieces: Vec<(u64, usize)>,
+    /// Its list's table.
+    table: Option<Dma>,
+}
+
+impl Mapped {
+    fn is_empty(&self) -> bool {
+        self.pieces.is_empty() && self.table.is_none()
+    }
+}
 
 impl UserChannel {
     /// Where the card finds a piece; what was mapped for this is added to `mapped`.
@@ -19,7 +41,7 @@ impl UserChannel {
     unsafe fn address(&self, piece: &Piece, recent: &mut Option<(u64, Range)>, mapped: &mut Vec<(u64, usize)>) -> Result<u64> {
         let access = self.access();
         let (start, bytes) = (piece.memory as usize, piece.bytes);
-        let find = |range: &Range| range.find(start, bytes, access);
+        let find = |range: &Range| Some(range.value + range.find(start, bytes, access)? as u64);
         let registrations = &self.shared.registrations;
         match recent {
             Some((at, range)) if *at == registrations.load(Ordering::Acquire) => {
@@ -70,7 +92,7 @@ impl UserChannel {
     pub(super) fn usual(&self, state: &State, pieces: &[Piece], message: &Message) -> Option<contract::Descriptor> {
         let [piece] = pieces else { return None };
         let h2c = self.direction == Direction::H2c;
-        let plain = !h2c || (message.length.is_none() && !has_attributes(message) && piece.bytes > contract::INLINE_SLOT_BYTES);
+        let plain = !h2c || (message.length.is_none() && !message.has_attributes() && piece.bytes > contract::INLINE_SLOT_BYTES);
         if !plain || piece.bytes > DESCRIPTOR_LIMIT || state.used >= self.depth || state.lost {
             return None;
         }
@@ -78,7 +100,7 @@ impl UserChannel {
         if *at != self.shared.registrations.load(Ordering::Acquire) {
             return None;
         }
-        let address = range.find(piece.memory as usize, piece.bytes, self.access())?;
+        let address = range.value + range.find(piece.memory as usize, piece.bytes, self.access())? as u64;
         let end = if h2c && message.end { contract::DESCRIPTOR_CONTROL_END_MASK } else { 0 };
         let control = (contract::Kind::Direct as u16) << contract::DESCRIPTOR_CONTROL_KIND_LSB | end;
         Some(contract::Descriptor { address, length: piece.bytes as u32, cookie: 0, control })
@@ -120,7 +142,13 @@ impl UserChannel {
 
     /// # Safety
     /// As [`Channel::submit`].
-    unsafe fn prepare_and_post(&self, state: &mut State, pieces: &[Piece], message: Message, owner: Option<&dyn Keep>) -> Result<Record> {
+    unsafe fn prepare_and_post(
+        &self,
+        state: &mut State,
+        pieces: &[Piece],
+        message: Message,
+        owner: Option<&dyn Keep>,
+    ) -> Result<Record<Held>> {
         let filled: Vec<Piece>;
         let pieces = if let [Piece { bytes: 1.., .. }] = pieces {
             pieces
@@ -133,7 +161,7 @@ impl UserChannel {
             return Err(Error::Invalid(format!("channel \"{}\": {bytes} bytes in one descriptor", self.name())));
         }
         let h2c = self.direction == Direction::H2c;
-        let places = if h2c { 1 + u16::from(message.length.is_some()) + u16::from(has_attributes(&message)) } else { 1 };
+        let places = if h2c { 1 + u16::from(message.length.is_some()) + u16::from(message.has_attributes()) } else { 1 };
         if places > self.depth {
             let what = format!("channel \"{}\": a message's attributes do not fit into a queue of {}", self.name(), self.depth);
             return Err(Error::Invalid(what));
@@ -151,10 +179,10 @@ impl UserChannel {
         // SAFETY: by this function's contract.
         if let Err(error) = unsafe { self.launch(pieces, message, state, &mut record, &mut mapped) } {
             self.unmap(&mapped.pieces, owner);
-            state.free_slots.extend(record.slot);
+            state.free_slots.extend(record.held.slot);
             return Err(error);
         }
-        record.mapped = (!mapped.is_empty()).then(|| Box::new(mapped));
+        record.held.mapped = (!mapped.is_empty()).then(|| Box::new(mapped));
         Ok(record)
     }
 
@@ -162,7 +190,14 @@ impl UserChannel {
     ///
     /// # Safety
     /// As [`Channel::submit`].
-    unsafe fn launch(&self, pieces: &[Piece], message: Message, state: &mut State, record: &mut Record, mapped: &mut Mapped) -> Result<()> {
+    unsafe fn launch(
+        &self,
+        pieces: &[Piece],
+        message: Message,
+        state: &mut State,
+        record: &mut Record<Held>,
+        mapped: &mut Mapped,
+    ) -> Result<()> {
         let h2c = self.direction == Direction::H2c;
         let control = |kind: contract::Kind| (kind as u16) << contract::DESCRIPTOR_CONTROL_KIND_LSB;
         let cookie = state.records.next_ticket().0 as u16;
@@ -172,8 +207,8 @@ impl UserChannel {
         let (kind, address) = match pieces {
             [] => (contract::Kind::Direct, 0),
             _ if small && !state.free_slots.is_empty() => {
-                record.slot = state.free_slots.pop();
-                let offset = u64::from(record.slot.unwrap_or_default()) * contract::INLINE_SLOT_BYTES as u64;
+                record.held.slot = state.free_slots.pop();
+                let offset = u64::from(record.held.slot.unwrap_or_default()) * contract::INLINE_SLOT_BYTES as u64;
                 let (mut slot, mut filled) = ([0; contract::INLINE_SLOT_BYTES], 0);
                 for piece in pieces {
                     // SAFETY: valid for this call, and nobody writes to it.
@@ -204,7 +239,7 @@ impl UserChannel {
             }
         };
         if record.places > 1 {
-            if has_attributes(&message) {
+            if message.has_attributes() {
                 let control = control(contract::Kind::Attributes);
                 self.post(state, contract::Descriptor { address: message.offset, length: message.user, cookie, control })?;
             }
@@ -215,8 +250,4 @@ impl UserChannel {
         }
         self.post(state, contract::Descriptor { address, length, cookie, control: control(kind) | end })
     }
-}
-
-fn has_attributes(message: &Message) -> bool {
-    message.offset != 0 || message.user != 0
 }

@@ -3,43 +3,37 @@
 //!
 //! Those in flight stand in a ring of places, by their ticket; how they ended stands in a queue, in the order of the tickets, for completions come in
 //! that order. Nothing is searched, nothing moves, and nothing is allocated for a descriptor of registered memory: this is on the way of each.
+//!
+//! For drivers. The caller locks it, and sees that completions are filed in the order of submission.
 
-use super::pace::Ahead;
-use crate::memory::Dma;
 use crate::{Completion, Keep, Status, Ticket};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What was mapped for one descriptor alone.
-#[derive(Default)]
-pub(super) struct Mapped {
-    /// Addresses for the card, and bytes.
-    pub pieces: Vec<(u64, usize)>,
-    /// Its list's table.
-    pub table: Option<Dma>,
-}
-
-impl Mapped {
-    pub fn is_empty(&self) -> bool {
-        self.pieces.is_empty() && self.table.is_none()
-    }
+/// What stands between now and the end of a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ahead {
+    /// Bytes in the descriptors up to and with the one that is waited for.
+    pub bytes: u64,
+    /// How many these are. The card's lead is that of the first.
+    pub descriptors: usize,
 }
 
 /// A descriptor in flight, with everything that has to live until it has ended.
 #[derive(Default)]
-pub(super) struct Record {
+pub struct Record<H> {
     /// That it asks for.
     pub bytes: u64,
     /// In the card's queue, prefixes included.
     pub places: u16,
-    pub slot: Option<u16>,
-    pub mapped: Option<Box<Mapped>>,
     /// To be released.
     pub keep: Option<Arc<dyn Keep>>,
+    /// What the driver holds for it beside that.
+    pub held: H,
 }
 
 /// How a descriptor ended, or what the card said of it that cannot be.
-pub(super) type Ended = std::result::Result<Completion, String>;
+pub type Ended = std::result::Result<Completion, String>;
 
 /// A descriptor that has ended.
 #[derive(Clone, Copy)]
@@ -60,16 +54,19 @@ enum DoneState {
 }
 
 /// What there is to say of a ticket.
-pub(super) enum Look {
+pub enum Look {
+    /// It has not ended.
     InFlight,
+    /// Collected with this.
     Ended(Ended),
     /// Collected before, or never given out.
     Unknown,
 }
 
-pub(super) struct Records {
+/// All descriptors of one channel; `H` is what its driver holds for each in flight.
+pub struct Records<H> {
     /// A place is a ticket's, modulo their number.
-    places: Box<[Record]>,
+    places: Box<[Record<H>]>,
     in_flight: usize,
     ended: VecDeque<Done>,
     /// The ticket of the first that has ended and is not collected, or if there is none, of the oldest in flight.
@@ -77,9 +74,9 @@ pub(super) struct Records {
     broken: Vec<(Ticket, String)>,
 }
 
-impl Records {
+impl<H: Default> Records<H> {
     /// For so many descriptors in flight at most.
-    pub fn new(depth: u16) -> Records {
+    pub fn new(depth: u16) -> Records<H> {
         let places = (0..usize::from(depth).next_power_of_two()).map(|_| Record::default()).collect();
         Records { places, in_flight: 0, ended: VecDeque::new(), first: 0, broken: Vec::new() }
     }
@@ -112,7 +109,7 @@ impl Records {
 
     /// The next ticket is posted; what is known of it goes where this points.
     #[inline]
-    pub fn post(&mut self, ticket: Ticket) -> &mut Record {
+    pub fn post(&mut self, ticket: Ticket) -> &mut Record<H> {
         debug_assert_eq!(ticket, self.next_ticket());
         let place = self.place(ticket.0);
         self.in_flight += 1;
@@ -121,7 +118,7 @@ impl Records {
 
     /// The oldest in flight.
     #[inline]
-    pub fn oldest(&self) -> Option<(Ticket, &Record)> {
+    pub fn oldest(&self) -> Option<(Ticket, &Record<H>)> {
         let ticket = self.oldest_ticket();
         (self.in_flight > 0).then(|| (Ticket(ticket), &self.places[self.place(ticket)]))
     }
@@ -142,7 +139,7 @@ impl Records {
 
     /// The oldest in flight has ended; what it held is the caller's to give back.
     #[inline]
-    pub fn end(&mut self, completion: Completion) -> &mut Record {
+    pub fn end(&mut self, completion: Completion) -> &mut Record<H> {
         let place = self.place(self.oldest_ticket());
         let record = &mut self.places[place];
         let state = if record.keep.is_some() { DoneState::Kept } else { DoneState::Waits };
@@ -159,7 +156,7 @@ impl Records {
 
     /// The oldest in flight, which [`Records::is_next`], has ended and is collected at once.
     #[inline]
-    pub fn end_collected(&mut self) -> &mut Record {
+    pub fn end_collected(&mut self) -> &mut Record<H> {
         let place = self.place(self.first);
         self.in_flight -= 1;
         self.first += 1;
@@ -167,7 +164,7 @@ impl Records {
     }
 
     /// The same with something that cannot be.
-    pub fn end_broken(&mut self, ticket: Ticket, what: String) -> &mut Record {
+    pub fn end_broken(&mut self, ticket: Ticket, what: String) -> &mut Record<H> {
         self.broken.push((ticket, what));
         let place = self.place(self.oldest_ticket());
         let record = &mut self.places[place];
@@ -260,14 +257,14 @@ mod tests {
         fn stays_mapped(&self) {}
     }
 
-    fn push(records: &mut Records, bytes: u64, kept: bool) -> Ticket {
+    fn push(records: &mut Records<()>, bytes: u64, kept: bool) -> Ticket {
         let ticket = records.next_ticket();
         let keep = kept.then(|| Arc::new(Nobody) as Arc<dyn Keep>);
-        *records.post(ticket) = Record { bytes, places: 1, keep, ..Record::default() };
+        *records.post(ticket) = Record { bytes, places: 1, keep, held: () };
         ticket
     }
 
-    fn end(records: &mut Records) {
+    fn end(records: &mut Records<()>) {
         let (ticket, record) = records.oldest().unwrap();
         let completion = Completion { ticket, status: Status::Done, bytes: record.bytes, offset: 0, user: 0 };
         records.end(completion).keep = None;
