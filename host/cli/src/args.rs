@@ -26,8 +26,8 @@ const EXIT_CODES: &str = "Exit codes:
 #[derive(Debug, Parser)]
 #[command(name = "towpath", version, after_help = EXIT_CODES, propagate_version = true, subcommand_required = true)]
 pub struct Cli {
-    /// The card: `sim:CORE` (a core's name or folder), `vfio:0000:65:00.0` (its address on PCI), `vfio-user:SOCKET` (see `sim`), `serial:NUMBER`,
-    /// or `#NUMBER` (its place in `list`); without it, what TOWPATH_DEVICE names, or else the first card
+    /// The card: `sim:CORE` (a core's name or folder), `vfio:0000:65:00.0` (its address on PCI), `/dev/towpath0` (the kernel module holds it),
+    /// `vfio-user:SOCKET` (see `sim`), `serial:NUMBER`, or `#NUMBER` (its place in `list`); without it, what TOWPATH_DEVICE names, or else the first card
     #[arg(short, long, global = true, env = "TOWPATH_DEVICE", value_name = "NAME")]
     pub device: Option<String>,
 

@@ -296,7 +296,11 @@ impl fmt::Display for Error {
                 write!(f, "channel \"{channel}\" {does}: {use_}; channels {other} the card: {}", list(available))
             }
             Error::ChannelInUse { channel } => {
-                write!(f, "channel \"{channel}\" is already open; close its other sender or receiver first, or share that one between threads")
+                write!(
+                    f,
+                    "channel \"{channel}\" is already open; close its other sender or receiver first, here or in another program, or share that one \
+                     between threads"
+                )
             }
             Error::Timeout { channel, bytes, after } => write!(
                 f,

@@ -9,7 +9,7 @@ use crate::open::{self, ENVIRONMENT};
 use crate::{served, Error, OpenOptions, Result};
 use std::sync::Arc;
 use towpath_driver::Driver;
-use towpath_vfio::System;
+use towpath_vfio::{Address, Ids, System};
 
 /// What names by serial number begin with.
 pub(crate) const SERIAL: &str = "serial";
@@ -60,8 +60,13 @@ fn cards() -> Result<Vec<DeviceListing>> {
     Ok(cards)
 }
 
-/// The cards in this machine, by their address. They tell their serial number only when they are opened.
+/// The cards in this machine, by their address: those that the kernel module holds, and others, which tell their serial number only when they
+/// are opened.
 fn boards() -> Result<Vec<DeviceListing>> {
+    Ok(boards_of(&System::here(), &open::ids()?))
+}
+
+fn boards_of(system: &System, ids: &Ids) -> Vec<DeviceListing> {
     let board = |function: towpath_vfio::Function| {
         let state = match function.driver.as_deref() {
             Some("vfio-pci") => "given to vfio-pci".to_string(),
@@ -69,9 +74,21 @@ fn boards() -> Result<Vec<DeviceListing>> {
             None => "without a driver: see `towpath doctor`".to_string(),
         };
         let (address, id) = (function.address, format!("{:04x}:{:04x}", function.vendor, function.device));
-        DeviceListing::new(format!("vfio:{address}"), format!("card {id}, {state}"))
+        (Some(address), DeviceListing::new(format!("vfio:{address}"), format!("card {id}, {state}")))
     };
-    Ok(System::here().cards(&open::ids()?).into_iter().map(board).collect())
+    let held: Vec<(Option<Address>, DeviceListing)> = towpath_linux::cards(&system.sys)
+        .into_iter()
+        .map(|card| {
+            let description = format!("core \"{}\", held by the kernel module", card.core);
+            let listing = DeviceListing { serial: card.serial, ..DeviceListing::new(card.name, description) };
+            (card.address.and_then(|address| address.parse().ok()), listing)
+        })
+        .collect();
+    let is_held = |address: Address| held.iter().any(|(at, _)| *at == Some(address));
+    let mut cards: Vec<_> = system.cards(ids).into_iter().filter(|function| !is_held(function.address)).map(board).collect();
+    cards.extend(held);
+    cards.sort_by_key(|(address, _)| *address);
+    cards.into_iter().map(|(_, listing)| listing).collect()
 }
 
 /// Open the first card.
@@ -140,4 +157,40 @@ pub(crate) fn open_by_serial(name: &str, number: &str, options: &OpenOptions) ->
 pub(crate) fn no_device(name: &str, why: &str) -> Error {
     let available = list_devices().unwrap_or_default().into_iter().map(|device| device.name).collect();
     Error::NoSuchDevice { name: name.into(), why: why.into(), available }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_card_that_the_kernel_module_holds_is_listed_once_at_its_place() {
+        let place = std::env::temp_dir().join(format!("towpath-boards-{}", std::process::id()));
+        let devices = place.join("bus/pci/devices");
+        for (address, driver) in [("0000:03:00.0", "vfio-pci"), ("0000:65:00.0", "towpath"), ("0000:66:00.0", "nothing")] {
+            let device = devices.join(address);
+            fs::create_dir_all(&device).unwrap();
+            fs::write(device.join("vendor"), "0x1234\n").unwrap();
+            fs::write(device.join("device"), "0x7470\n").unwrap();
+            symlink(place.join("bus/pci/drivers").join(driver), device.join("driver")).unwrap();
+        }
+        let held = place.join("class/towpath/towpath0!control");
+        fs::create_dir_all(&held).unwrap();
+        fs::write(held.join("core"), "sobel\n").unwrap();
+        fs::write(held.join("serial"), "0x17\n").unwrap();
+        symlink(devices.join("0000:65:00.0"), held.join("device")).unwrap();
+        let system = System { sys: place.clone(), ..System::here() };
+        let found = boards_of(&system, &Ids::default());
+        let told: Vec<_> = found.iter().map(|card| (card.name.as_str(), card.description.as_str(), card.serial)).collect();
+        let expected = [
+            ("vfio:0000:03:00.0", "card 1234:7470, given to vfio-pci", None),
+            ("/dev/towpath0", "core \"sobel\", held by the kernel module", Some(0x17)),
+            ("vfio:0000:66:00.0", "card 1234:7470, with driver nothing: see `towpath doctor`", None),
+        ];
+        fs::remove_dir_all(&place).unwrap();
+        assert_eq!(told, expected.map(|(name, description, serial): (&str, &str, Option<u64>)| (name, description, serial)));
+    }
 }

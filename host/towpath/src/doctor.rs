@@ -2,6 +2,7 @@
 //! What has to be in order before a device can be opened, checked one by one: of the simulator, of the machine, of its cards.
 
 use crate::cards;
+use towpath_linux::{MODULE, RIGHTS};
 use towpath_vfio::{checks, Address, Finding, Function, Ids, Level, System};
 
 /// Which devices the checks are about.
@@ -9,9 +10,11 @@ enum Wanted {
     All,
     Simulator,
     Card(Address),
+    /// One that the kernel module holds, by the folder of its files.
+    Held(String),
 }
 
-/// Check what the device of that name needs: `sim:CORE` (the simulator's tools), `vfio:0000:65:00.0` or a bare address (that card); the
+/// Check what the device of that name needs: `sim:CORE` (the simulator's tools), `vfio:0000:65:00.0`, a bare address or `/dev/towpath0` (that card); the
 /// empty name stands for the simulator and every card there is. Changes nothing. Each finding says what was seen, and what mends it.
 pub fn doctor(name: &str) -> Vec<Finding> {
     match cards::stands_for(name) {
@@ -22,6 +25,9 @@ pub fn doctor(name: &str) -> Vec<Finding> {
 
 fn wanted(name: &str) -> Result<Wanted, Finding> {
     let address = |text: &str| text.parse().map(Wanted::Card).map_err(|why: String| Finding::problem(name, "name", why, "towpath list"));
+    if name.starts_with('/') {
+        return Ok(Wanted::Held(name.trim_end_matches('/').into()));
+    }
     match name.split_once(':') {
         None if name.is_empty() => Ok(Wanted::All),
         Some(("sim", _)) => Ok(Wanted::Simulator),
@@ -51,6 +57,19 @@ fn examine(name: &str, system: &System, ids: Result<Ids, String>, simulator: fn(
                 "lspci -D # shows which there are; look again: echo 1 | sudo tee /sys/bus/pci/rescan",
             )],
         },
+        Wanted::Held(name) => {
+            let card = towpath_linux::cards(&system.sys).into_iter().find(|card| card.name == name);
+            let address = card.and_then(|card| card.address?.parse().ok());
+            match address.and_then(|address| Function::read(system, address)) {
+                Some(function) => of_cards(system, &[function], &ids),
+                None => vec![Finding::problem(
+                    name,
+                    "name",
+                    "the kernel module holds no card of this name",
+                    "sudo modprobe towpath && towpath list",
+                )],
+            }
+        }
         // Who has no card does not need what cards need, and who has one may do without the simulator.
         Wanted::All => {
             let cards = system.cards(&ids);
@@ -65,8 +84,36 @@ fn examine(name: &str, system: &System, ids: Result<Ids, String>, simulator: fn(
     }
 }
 
+/// What the machine needs of this depends on who has the cards: the kernel module needs no IOMMU and no VFIO.
 fn of_cards(system: &System, cards: &[Function], ids: &Ids) -> Vec<Finding> {
-    checks::machine(system).into_iter().chain(cards.iter().flat_map(|card| checks::card(system, card, ids))).collect()
+    let held = |card: &&Function| card.driver.as_deref() == Some(MODULE);
+    let mut findings = if cards.iter().all(|card| held(&card)) { vec![checks::memory(system)] } else { checks::machine(system) };
+    for card in cards {
+        findings.extend(if held(&card) { of_held(system, card) } else { checks::card(system, card, ids) });
+    }
+    findings
+}
+
+/// What a card needs that the kernel module holds.
+fn of_held(system: &System, function: &Function) -> Vec<Finding> {
+    let address = function.address;
+    let mut findings = checks::present(function).to_vec();
+    let Some(card) = towpath_linux::cards(&system.sys).into_iter().find(|card| card.address == Some(address.to_string())) else {
+        let seen = "the kernel module has the card, but has made no files of it";
+        findings.push(Finding::problem(address, "driver", seen, "sudo dmesg | grep towpath # what the module says of it"));
+        return findings;
+    };
+    findings.push(Finding::ok(address, "driver", format!("the kernel module holds the card: {}, core \"{}\"", card.name, card.core)));
+    let control = system.dev.join(card.name.trim_start_matches("/dev/")).join("control");
+    findings.push(if !control.exists() {
+        let seen = format!("{}/control is not there, though the kernel module holds the card", card.name);
+        Finding::problem(address, "file", seen, "sudo udevadm trigger && sudo udevadm settle")
+    } else if (system.may_open)(&control) {
+        Finding::ok(address, "file", format!("this user may open {}/control", card.name))
+    } else {
+        Finding::problem(address, "file", format!("this user may not open {}/control", card.name), RIGHTS)
+    });
+    findings
 }
 
 fn as_warning(finding: Finding) -> Finding {
@@ -82,6 +129,7 @@ fn simulator() -> Vec<Finding> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -113,6 +161,7 @@ mod tests {
         for name in ["vfio:65", "teapot"] {
             assert_eq!(levels(name), [(name.into(), "name", Level::Problem)], "{name}");
         }
+        assert_eq!(levels("/dev/towpath0"), [("/dev/towpath0".into(), "name", Level::Problem)]);
         assert_eq!(levels("vfio-user:/a"), [("vfio-user:/a".into(), "name", Level::Ok)]);
         let ids = examine("", &nothing(), Ids::with("nonsense"), broken);
         assert!(ids.len() == 1 && ids[0].level == Level::Problem && ids[0].seen.contains("nonsense"), "{ids:?}");
@@ -124,5 +173,35 @@ mod tests {
         let checks: Vec<_> = found.iter().map(|finding| finding.check).collect();
         assert_eq!(checks, ["verilator", "compiler", "home"]);
         assert!(found.iter().all(|finding| !finding.seen.is_empty()), "{found:?}");
+    }
+
+    #[test]
+    fn a_card_that_the_kernel_module_holds_needs_its_files_and_no_vfio() {
+        let place = std::env::temp_dir().join(format!("towpath-held-{}", std::process::id()));
+        let device = place.join("bus/pci/devices/0000:65:00.0");
+        let held = place.join("class/towpath/towpath3!control");
+        for folder in [&device, &held, &place.join("towpath3")] {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        let files = [("vendor", "0x1234"), ("device", "0x7470"), ("config", &"x".repeat(64)), ("resource", "0x1000 0x1fff 0x200\n")];
+        files.iter().for_each(|(name, text)| std::fs::write(device.join(name), text).unwrap());
+        std::os::unix::fs::symlink(place.join("bus/pci/drivers/towpath"), device.join("driver")).unwrap();
+        let system = System { sys: place.clone(), dev: place.clone(), proc: place.clone(), may_open: |_| false };
+        let problems = |name: &str, system: &System| {
+            let found = examine(name, system, Ids::with(""), broken);
+            assert!(found.iter().all(|finding| !["iommu", "modules", "group"].contains(&finding.check)), "{found:?}");
+            let bad = |finding: &Finding| finding.level == Level::Problem;
+            found.into_iter().filter(bad).map(|finding| (finding.check, finding.seen)).collect::<Vec<_>>()
+        };
+        let without = problems("65:00.0", &system);
+        assert!(without.len() == 1 && without[0].1.contains("no files"), "{without:?}");
+        std::os::unix::fs::symlink(&device, held.join("device")).unwrap();
+        let missing = problems("/dev/towpath3", &system);
+        assert!(missing.len() == 1 && missing[0].1.contains("not there"), "{missing:?}");
+        std::fs::write(place.join("towpath3/control"), "").unwrap();
+        let closed = problems("/dev/towpath3/", &system);
+        assert!(closed.len() == 1 && closed[0] == ("file", "this user may not open /dev/towpath3/control".into()), "{closed:?}");
+        assert_eq!(problems("65:00.0", &System { may_open: |_| true, ..system }), []);
+        std::fs::remove_dir_all(&place).unwrap();
     }
 }

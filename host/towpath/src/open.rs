@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, Weak};
 use towpath_bus::BusError;
 use towpath_driver::user::UserDriver;
 use towpath_driver::Driver;
+use towpath_linux::{LinuxDriver, OpenError};
 use towpath_sim::{PrintKind, Settings, SimBus, World};
 use towpath_vfio::{Address, Ids, System, VfioBus, VfioError};
 use towpath_vfio_user::Client;
@@ -57,6 +58,9 @@ pub(crate) fn open_named(name: &str, options: &OpenOptions) -> Result<Arc<dyn Dr
     if let Some(number) = name.strip_prefix('#') {
         return cards::open_by_order(name, number, options);
     }
+    if name.starts_with('/') {
+        return Ok(Arc::new(held_by_kernel(name)?));
+    }
     match name.split_once(':') {
         Some((cards::SERIAL, number)) => cards::open_by_serial(name, number, options),
         Some(("sim", rest)) => Ok(Arc::new(UserDriver::open(simulated(name, rest, options)?)?)),
@@ -69,11 +73,19 @@ pub(crate) fn open_named(name: &str, options: &OpenOptions) -> Result<Arc<dyn Dr
             if let Ok(address) = name.parse() {
                 return Ok(Arc::new(UserDriver::open(board(name, address)?)?));
             }
-            let schemes =
-                ["sim:CORE", "sim:FOLDER", "vfio:ADDRESS", "vfio-user:SOCKET", "serial:NUMBER", "#NUMBER"].map(String::from).to_vec();
-            Err(Error::UnknownScheme { name: name.into(), schemes })
+            let schemes = ["sim:CORE", "sim:FOLDER", "/dev/towpathN", "vfio:ADDRESS", "vfio-user:SOCKET", "serial:NUMBER", "#NUMBER"];
+            Err(Error::UnknownScheme { name: name.into(), schemes: schemes.map(String::from).to_vec() })
         }
     }
+}
+
+/// `/dev/towpathN`: the card whose files the kernel module has put there.
+fn held_by_kernel(name: &str) -> Result<LinuxDriver> {
+    LinuxDriver::open(name, name.as_ref()).map_err(|error| match error {
+        OpenError::NotThere(why) => no_device(name, &why),
+        OpenError::NotReady { seen, remedy } => Error::NotReady { name: name.into(), seen, remedy },
+        OpenError::Failed(error) => error,
+    })
 }
 
 /// `vfio:ADDRESS`, or an address alone: the card at that place on PCI.

@@ -25,12 +25,19 @@ pub fn card(system: &System, function: &Function, ids: &Ids) -> Vec<Finding> {
     if identified.level == Level::Problem {
         return vec![identified];
     }
-    let mut findings = vec![identified, answer(function), bars(function), link(function), driver(function)];
+    let mut findings = vec![identified];
+    findings.extend(present(function));
+    findings.push(driver(function));
     findings.extend(group(system, function));
     if function.driver.as_deref() == Some(MODULE) {
         findings.extend(function.group.map(|number| file(system, function, number)));
     }
     findings
+}
+
+/// What a card needs, whichever driver has it.
+pub fn present(function: &Function) -> [Finding; 3] {
+    [answer(function), bars(function), link(function)]
 }
 
 /// The number of a card's group, if nothing stands in the way of opening it; otherwise what does.
@@ -105,7 +112,8 @@ fn modules(system: &System) -> Finding {
     Finding::ok(MACHINE, "modules", "vfio-pci and vfio_iommu_type1 are loaded")
 }
 
-fn memory(system: &System) -> Finding {
+/// How much memory may be pinned for cards.
+pub fn memory(system: &System) -> Finding {
     let status = text(&system.proc.join("self/status")).unwrap_or_default();
     let rights = status.lines().find_map(|line| line.strip_prefix("CapEff:")).map(|bits| u64::from_str_radix(bits.trim(), 16).unwrap_or(0));
     if rights.is_some_and(|rights| rights & CAP_IPC_LOCK != 0) {

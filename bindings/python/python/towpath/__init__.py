@@ -9,8 +9,8 @@ Times are in seconds of the card's own time, which is simulated for `sim:` devic
 threads; the interpreter's lock is released while a call waits. Buffers are anything C-contiguous: bytes, memoryview, array, mmap, NumPy
 arrays. They are not copied, and read-only ones may be sent.
 
-The library's messages are records of logging, by module: the loggers "towpath" and "towpath_driver", "towpath_vfio", "towpath_vfio_user",
-"towpath_sim" with what is below them. Their handlers may be called from any thread, and must not use a card.
+The library's messages are records of logging, by module: the loggers "towpath" and "towpath_driver", "towpath_linux", "towpath_vfio",
+"towpath_vfio_user", "towpath_sim" with what is below them. Their handlers may be called from any thread, and must not use a card.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ class Device(_towpath.Device):
 
 def open(name: str | None = None, **options: str | int | float | bool | os.PathLike[str]) -> Device:
     """Open a device: "sim:CORE" (a core's name or folder), "vfio:0000:65:00.0" or the address alone (a card in this machine),
-    "vfio-user:SOCKET" (a card in another process), "#2" or "serial:0x5eed" (a card by its place in `devices` or by its serial number), or
-    what TOWPATH_DEVICE says, or the first card in this machine.
+    "/dev/towpath0" (one that the kernel module holds), "vfio-user:SOCKET" (a card in another process), "#2" or "serial:0x5eed" (a card by
+    its place in `devices` or by its serial number), or what TOWPATH_DEVICE says, or the first card in this machine.
 
     The options are the device's own, such as trace="wave.fst" or latency=1000 for a simulated one. Its core is compiled on first use,
     which is told on a terminal and to the logger "towpath"; what the core prints goes to standard error.

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A card by its control file: what it is, registers, user interrupts, registered memory, and the way to its channels.
+//!
+//! Locks, in the order in which they may be taken: the table of open channels, then a channel's state.
+
+use crate::channel::{Handle, LinuxChannel};
+use crate::error::{refused, OpenError, RENEW, RIGHTS};
+use crate::sys::{self, Files, Folder, Node, Way};
+use crate::uapi;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+use towpath_bus::event;
+use towpath_contract as contract;
+use towpath_driver::registry::Registry;
+use towpath_driver::{
+    Access, Channel, ChannelInfo, ChannelOptions, DeviceInfo, Direction, Driver, Error, LinkCounters, Result, WireStatistics,
+};
+
+/// One wait in the kernel, at most; then everything is looked at anyway.
+pub(crate) const SLICE: Duration = Duration::from_millis(100);
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How long nothing has happened.
+pub(crate) struct Patience {
+    limit: Option<Duration>,
+    began: Instant,
+    seen: u64,
+}
+
+impl Patience {
+    /// For so long; none: for ever. `progress` counts what happens.
+    pub fn new(limit: Option<Duration>, progress: u64) -> Patience {
+        Patience { limit, began: Instant::now(), seen: progress }
+    }
+
+    /// What is left of it, no more than a slice.
+    pub fn left(&mut self, progress: u64) -> Duration {
+        if progress != self.seen {
+            *self = Patience::new(self.limit, progress);
+        }
+        self.limit.map_or(SLICE, |limit| limit.saturating_sub(self.began.elapsed()).min(SLICE))
+    }
+}
+
+/// A card that the kernel module holds. `Send` and `Sync`.
+pub struct LinuxDriver {
+    shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    pub info: DeviceInfo,
+    files: Box<dyn Files>,
+    pub control: Box<dyn Node>,
+    /// The kernel's handles of the registered ranges.
+    pub registry: Mutex<Registry<u32>>,
+    /// By position in `info.channels`.
+    open: Mutex<Vec<Weak<LinuxChannel>>>,
+    /// By number.
+    interrupts: Mutex<Vec<Interrupt>>,
+    opened: Instant,
+}
+
+#[derive(Default)]
+struct Interrupt {
+    /// Events that were told.
+    told: u32,
+    /// Its eventfd, once it was asked for.
+    event: Option<OwnedFd>,
+}
+
+fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+impl LinuxDriver {
+    /// Open the card whose files are in that folder: `/dev/towpath0`. `name` is what it is called in texts.
+    pub fn open(name: &str, folder: &Path) -> std::result::Result<LinuxDriver, OpenError> {
+        if !folder.exists() {
+            let what =
+                "there is no such folder; `towpath list` shows the cards of the kernel module, once it is loaded (`sudo modprobe towpath`)";
+            return Err(OpenError::NotThere(what.into()));
+        }
+        LinuxDriver::over(name, Box::new(Folder(folder.into())))
+    }
+
+    /// Open the card behind these files.
+    pub(crate) fn over(name: &str, files: Box<dyn Files>) -> std::result::Result<LinuxDriver, OpenError> {
+        let failed = |doing: &str, why| OpenError::Failed(refused(format!("{name}: {doing}"), why));
+        let control = files.open("control", Way::Both).map_err(|why| match why.raw_os_error() {
+            Some(libc::ENOENT | libc::ENOTDIR | libc::ENXIO) => {
+                OpenError::NotThere("it is not a folder of a card's files: those have one called control".into())
+            }
+            Some(libc::EACCES | libc::EPERM) => {
+                OpenError::NotReady { seen: format!("this user may not open {name}/control"), remedy: RIGHTS.into() }
+            }
+            _ => failed("opening the card", why),
+        })?;
+        let mut card = uapi::CardInfo::default();
+        sys::ask(&*control, &mut card).map_err(|why| match why.raw_os_error() {
+            Some(libc::ENOTTY) => OpenError::NotThere(format!("{name}/control is another thing than the control file of a card")),
+            Some(libc::E2BIG | libc::EINVAL) => {
+                OpenError::NotReady { seen: "the kernel module speaks another contract than this library".into(), remedy: RENEW.into() }
+            }
+            _ => failed("asking what the card is", why),
+        })?;
+        let version = (card.version_major, card.version_minor);
+        if version.0 != contract::VERSION_MAJOR {
+            let host = (contract::VERSION_MAJOR, contract::VERSION_MINOR);
+            return Err(OpenError::Failed(Error::Version { name: name.into(), card: version, host }));
+        }
+        let mut info = DeviceInfo::default();
+        info.name = name.into();
+        info.core = text(&card.core_name);
+        info.core_version = card.core_version;
+        info.version = version;
+        info.serial = card.serial;
+        info.data_bits = card.data_bytes * 8;
+        info.core_clock_khz = card.core_clock_khz;
+        info.user_clock_khz = card.user_clock_khz;
+        info.tags = card.tags;
+        info.vectors = card.vectors;
+        info.interrupts = card.interrupts;
+        info.register_bytes = card.window_bytes;
+        for index in 0..card.channels {
+            let mut about = uapi::ChannelInfo { index: index.into(), ..Default::default() };
+            sys::ask(&*control, &mut about).map_err(|why| failed("asking what its channels are", why))?;
+            let direction = if about.direction == 0 { Direction::H2c } else { Direction::C2h };
+            let mut channel = ChannelInfo::new(index, text(&about.name), direction);
+            channel.queue_depth = u16::try_from(about.queue_depth).unwrap_or(u16::MAX);
+            channel.inline_slots = u16::try_from(about.inline_slots).unwrap_or(u16::MAX);
+            channel.buffer_bytes = about.buffer_bytes;
+            info.channels.push(channel);
+        }
+        let shared = Shared {
+            files,
+            control,
+            registry: Mutex::default(),
+            open: Mutex::new(info.channels.iter().map(|_| Weak::new()).collect()),
+            interrupts: Mutex::new((0..info.interrupts).map(|_| Interrupt::default()).collect()),
+            opened: Instant::now(),
+            info,
+        };
+        // Events from before are nobody's.
+        shared.forget_interrupts().map_err(OpenError::Failed)?;
+        log::info!(
+            "{name}: core {}, version {}, serial number {:#x}; held by the kernel module",
+            shared.info.core,
+            card.core_version,
+            card.serial
+        );
+        Ok(LinuxDriver { shared: Arc::new(shared) })
+    }
+}
+
+impl Shared {
+    fn refused(&self, doing: &str) -> impl FnOnce(io::Error) -> Error {
+        let doing = format!("{}: {doing}", self.info.name);
+        move |why| refused(doing, why)
+    }
+
+    /// Open a channel's file.
+    pub fn open_node(&self, channel: &ChannelInfo) -> io::Result<Box<dyn Node>> {
+        self.files.open(&channel.index.to_string(), if channel.direction == Direction::H2c { Way::Write } else { Way::Read })
+    }
+
+    /// The handle of the registered range that a piece lies in, or 0.
+    pub fn handle(&self, start: usize, bytes: usize, access: Access) -> u32 {
+        lock(&self.registry).find(start, bytes, access).map_or(0, |range| range.value)
+    }
+
+    fn interrupt_count(&self, index: u16) -> Result<u32> {
+        let mut argument = uapi::Interrupt { index: index.into(), ..Default::default() };
+        sys::ask(&*self.control, &mut argument).map_err(self.refused("reading a user interrupt's count"))?;
+        Ok(argument.count)
+    }
+
+    /// Events until now are told, or nobody's.
+    fn forget_interrupts(&self) -> Result<()> {
+        for (index, interrupt) in (0..).zip(lock(&self.interrupts).iter_mut()) {
+            interrupt.told = self.interrupt_count(index)?;
+        }
+        Ok(())
+    }
+
+    fn register_access(&self, offset: u32, flags: u32, value: u32) -> Result<u32> {
+        let mut argument = uapi::Register { flags, offset, value, ..Default::default() };
+        sys::ask(&*self.control, &mut argument).map_err(|why| match why.raw_os_error() {
+            Some(libc::ETIMEDOUT) => Error::register_silent(offset),
+            Some(libc::EREMOTEIO) => Error::register_refused(offset),
+            _ => self.refused(&format!("accessing register {offset:#x}"))(why),
+        })?;
+        Ok(argument.value)
+    }
+}
+
+/// Events that are new, by the count and what was told of it: the count begins anew when somebody else resets the card.
+fn events(count: u32, told: u32) -> u32 {
+    let new = count.wrapping_sub(told);
+    if new > u32::MAX / 2 {
+        count
+    } else {
+        new
+    }
+}
+
+impl Driver for LinuxDriver {
+    fn info(&self) -> &DeviceInfo {
+        &self.shared.info
+    }
+
+    fn open_channel(&self, index: u16, options: ChannelOptions) -> Result<Box<dyn Channel>> {
+        let channels = &self.shared.info.channels;
+        let Some(position) = channels.iter().position(|channel| channel.index == index) else {
+            let available = channels.iter().map(|channel| channel.name.clone()).collect();
+            return Err(Error::NoSuchChannel { channel: index.to_string(), available });
+        };
+        // Held until then: who resets the card holds on to channels meanwhile, which have their file open.
+        let mut open = lock(&self.shared.open);
+        let channel = Arc::new(LinuxChannel::open(&self.shared, position, options)?);
+        open[position] = Arc::downgrade(&channel);
+        Ok(Box::new(Handle(channel)))
+    }
+
+    unsafe fn register(&self, memory: *mut u8, bytes: usize, access: Access) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let flags = match access {
+            Access::Read => uapi::BUFFER_TO_CARD,
+            Access::Write => uapi::BUFFER_FROM_CARD,
+            Access::ReadWrite => uapi::BUFFER_TO_CARD | uapi::BUFFER_FROM_CARD,
+        };
+        let shared = &self.shared;
+        // SAFETY: valid until `unregister`, by this function's contract.
+        let handle = unsafe { sys::register_buffer(&*shared.control, flags, memory as u64, bytes as u64) }
+            .map_err(shared.refused(&format!("registering {bytes} bytes")))?;
+        lock(&shared.registry).insert(memory as usize, bytes, access, handle);
+        Ok(())
+    }
+
+    fn unregister(&self, memory: *mut u8, bytes: usize) -> Result<()> {
+        let shared = &self.shared;
+        let Some(range) = lock(&shared.registry).remove(memory as usize, bytes) else { return Ok(()) };
+        let mut argument = uapi::UnregisterBuffer { buffer: range.value, ..Default::default() };
+        match sys::ask(&*shared.control, &mut argument) {
+            // A card that has gone reaches nothing, and the kernel has given all memory back.
+            Err(why) if why.raw_os_error() != Some(libc::ENODEV) => Err(shared.refused(&format!("unregistering {bytes} bytes"))(why)),
+            _ => Ok(()),
+        }
+    }
+
+    fn read_register(&self, offset: u32) -> Result<u32> {
+        self.shared.register_access(offset, 0, 0)
+    }
+
+    fn write_register(&self, offset: u32, value: u32) -> Result<()> {
+        self.shared.register_access(offset, uapi::REGISTER_WRITE, value).map(drop)
+    }
+
+    fn wait_interrupt(&self, index: u16, timeout: Option<Duration>) -> Result<u32> {
+        let shared = &self.shared;
+        let mut patience = Patience::new(timeout, 0);
+        loop {
+            let left = patience.left(0);
+            let seen = lock(&shared.interrupts)[usize::from(index)].told;
+            let mut argument = uapi::Interrupt {
+                flags: uapi::INTERRUPT_WAIT,
+                index: index.into(),
+                seen,
+                timeout_ns: left.as_nanos() as i64, // a slice at most
+                ..Default::default()
+            };
+            if let Err(why) = sys::ask_once(&*shared.control, &mut argument) {
+                match why.raw_os_error() {
+                    Some(libc::ETIMEDOUT | libc::EINTR) => {}
+                    Some(libc::ECONNRESET) => std::thread::sleep(sys::RESET_LOOK),
+                    _ => return Err(shared.refused(&format!("waiting for user interrupt {index}"))(why)),
+                }
+                if left.is_zero() {
+                    return Err(Error::InterruptTimeout { index, after: timeout.unwrap_or_default() });
+                }
+                continue;
+            }
+            // Another thread may have told of them meanwhile, and of more: so it is counted again while nobody else tells.
+            let mut interrupts = lock(&shared.interrupts);
+            let count = shared.interrupt_count(index)?;
+            let told = std::mem::replace(&mut interrupts[usize::from(index)].told, count);
+            let new = events(count, told);
+            if new > 0 {
+                return Ok(new);
+            }
+        }
+    }
+
+    fn count_interrupt(&self, index: u16) -> Result<u32> {
+        self.shared.interrupt_count(index)
+    }
+
+    fn interrupt_event_fd(&self, index: u16) -> Result<RawFd> {
+        let shared = &self.shared;
+        let doing = format!("the event of user interrupt {index}");
+        let mut interrupts = lock(&shared.interrupts);
+        let event = &mut interrupts[usize::from(index)].event;
+        if let Some(event) = event {
+            return Ok(event.as_raw_fd());
+        }
+        let new = event::new().map_err(shared.refused(&doing))?;
+        let mut argument = uapi::InterruptEvent { index: index.into(), eventfd: new.as_raw_fd(), ..Default::default() };
+        sys::ask(&*shared.control, &mut argument).map_err(shared.refused(&doing))?;
+        Ok(event.insert(new).as_raw_fd())
+    }
+
+    fn reset(&self) -> Result<()> {
+        let shared = &self.shared;
+        log::info!("{}: resetting the card", shared.info.name);
+        let open = lock(&shared.open);
+        let channels: Vec<Arc<LinuxChannel>> = open.iter().filter_map(Weak::upgrade).collect();
+        let newest: Vec<_> = channels.iter().map(|channel| channel.newest()).collect();
+        sys::order(&*shared.control, uapi::CARD_RESET).map_err(shared.refused("resetting the card"))?;
+        for (channel, newest) in channels.iter().zip(newest) {
+            channel.after_reset(newest)?;
+        }
+        shared.forget_interrupts()
+    }
+
+    fn link_counters(&self) -> Result<LinkCounters> {
+        let mut read = uapi::LinkCounters::default();
+        sys::ask(&*self.shared.control, &mut read).map_err(self.shared.refused("reading the link's counters"))?;
+        let mut counters = LinkCounters::default();
+        counters.unsupported_requests = read.unsupported_requests;
+        counters.completer_aborts = read.completer_aborts;
+        counters.poisoned = read.poisoned;
+        counters.timeouts = read.timeouts;
+        counters.bad_completions = read.bad_completions;
+        counters.late_completions = read.late_completions;
+        counters.unexpected_completions = read.unexpected_completions;
+        counters.bus_mastering_losses = read.bus_mastering_losses;
+        counters.link_downs = read.link_downs;
+        counters.function_resets = read.function_resets;
+        counters.quarantined = read.quarantined;
+        Ok(counters)
+    }
+
+    fn wire(&self) -> Option<WireStatistics> {
+        None
+    }
+
+    fn now_ns(&self) -> u64 {
+        u64::try_from(self.shared.opened.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+}
