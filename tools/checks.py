@@ -274,6 +274,17 @@ def shell_scripts(tree: Tree) -> list[str]:
     return [f for f in tree.files if "." not in Path(f).name or f.endswith(".sh") if first.match(tree.text(f).split("\n", 1)[0])]
 
 
+@check("manual-pages", "mend what groff says")
+def groff_is_content(tree: Tree) -> list[str]:
+    found = []
+    for name in tree.like("*.[1-9]"):
+        if shutil.which("groff") is None:
+            raise Skip("groff is not installed")
+        done = subprocess.run(["groff", "-man", "-Tascii", "-ww", "-z", name], cwd=tree.root, capture_output=True, text=True)
+        found += done.stderr.splitlines() or ([f"{name}: exit code {done.returncode}"] if done.returncode else [])
+    return found
+
+
 # --- licences, size, leftovers -------------------------------------------------------------------------------------------------
 
 SOURCES = ("*.sv", "*.svh", "*.rdl", "*.rs", "*.py", "*.pyi", "*.c", "*.h", "*.cpp", "*.hpp", "*.sh", "*.vlt", "*.xdc", "*.sdc")

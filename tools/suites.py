@@ -159,7 +159,11 @@ SUITES = [
     driver_suite("driver-debug", "the same on a kernel with KASAN, lockdep, DMA-API debug and kmemleak", 480, "debug", True),
     # After the kernel has been built: its source has checkpatch.
     pytest_suite(
-        "driver-builds", "the kernel driver for Debian's kernels, without a warning; sparse, checkpatch", 180, "tests/driver/test_builds.py"
+        "driver-builds",
+        "the kernel driver for Debian's kernels, without a warning; sparse, checkpatch; its package, DKMS and manual page",
+        180,
+        "tests/driver/test_builds.py",
+        "tests/driver/test_manual.py",
     ),
     pytest_suite("agree", "the core under a root complex written elsewhere (cocotbext-pcie)", 240, "tests/agree", *SPREAD),
 ]

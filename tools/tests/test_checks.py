@@ -30,6 +30,7 @@ GOOD = {
     "tools/good.py": PY + "x: int = 1\n",
     "tools/good.sh": "#!/bin/sh\n# SPDX-License-Identifier: Apache-2.0\necho good\n",
     "gateware/sim/good.h": HEAD + "int good(void);\n",
+    "docs/good.7": '.TH good 7 "" "" ""\n.SH NAME\ngood \\- nothing\n',
     "contract/towpath.rdl": HEAD,
     # Stands in for the generator: stale when there is a file of that name.
     "contract/generate.py": PY
@@ -51,6 +52,7 @@ FAULTS = {
     "sv-verilator": ("gateware/tp_good.sv", GOOD_SV.replace("  assign", "  logic idle;\n  assign"), "UNUSEDSIGNAL"),
     "c-format": ("gateware/sim/good.h", HEAD + "int  good( void );\n", "good.h"),
     "shell-lint": ("tools/good.sh", "#!/bin/sh\n# SPDX-License-Identifier: Apache-2.0\ncd $1 && ls\n", "SC2086"),
+    "manual-pages": ("docs/good.7", '.TH good 7 "" "" ""\n.SH NAME\n.HS\ngood\n', "HS"),
     "licence": ("host/towpath/src/lib.rs", "//! No licence.\n", "lib.rs"),
     "leftovers": ("docs/page.md", "TO" + "DO: say something\n", "page.md:1"),
     "length": ("docs/page.md", "line\n" * (checks.LONGEST_FILE + 1), "page.md"),

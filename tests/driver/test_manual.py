@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""towpath(4): groff takes it without a warning, it leaves nothing out, and the program in it compiles."""
+
+from __future__ import annotations
+
+import errno
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+import drivermanual  # noqa: E402
+import manpages  # noqa: E402
+
+DRIVER = ROOT / "driver/linux"
+HEADER = drivermanual.HEADER.read_text()
+SOURCES = "".join(path.read_text() for path in sorted(DRIVER.glob("*.c")))
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The page as it is read."""
+    if shutil.which("groff") is None:
+        pytest.skip("groff renders manual pages, and is missing: install the package groff-base")
+    file = tmp_path_factory.mktemp("manual") / "towpath.4"
+    file.write_text(drivermanual.page())
+    command = ["groff", "-man", "-Tascii", "-P-cbou", "-rLL=78n", "-ww", file]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stderr == ""
+    return done.stdout
+
+
+def test_nothing_is_left_to_be_filled_in(text: str) -> None:
+    assert not re.search(r"@[A-Z]+@", text)
+
+
+def test_all_that_programs_can_ask_is_there(text: str) -> None:
+    names = set(re.findall(r"\bTOWPATH_(?!UAPI_H)\w+", HEADER)) | set(re.findall(r"^struct (\w+) \{", HEADER, re.M))
+    assert len(names) > 10
+    assert [name for name in sorted(names) if not re.search(rf"\b{name}\b", text)] == []
+    # As many lines as there are members, each with its type.
+    members = re.findall(r"^\t(?:__[us]\d+|char) [^;]+;", HEADER, re.M)
+    assert sorted(line.strip() for line in re.findall(r"^ +(?:__[us]\d+|char) [^;]+;", text, re.M)) == sorted(m.strip() for m in members)
+
+
+def test_each_error_is_explained(text: str) -> None:
+    explained = set(re.findall(r"^       (E[A-Z0-9]+)\b", text.split("\nERRORS\n")[1].split("\nMODULE PARAMETERS\n")[0], re.M))
+    told = re.findall(r"\bE[A-Z0-9]+\b", HEADER + (DRIVER / "README.md").read_text()) + re.findall(r"-(E[A-Z0-9]+)\b", SOURCES)
+    # No program is told: a cancelled transfer says so by its status, and a card with another contract gets no files.
+    unseen = {"ECANCELED", "EPROTONOSUPPORT"}
+    assert (set(told) & set(errno.errorcode.values())) - unseen <= explained - unseen
+
+
+def test_parameters_and_counters_are_there(text: str) -> None:
+    names = re.findall(r"^module_param\((\w+)", SOURCES, re.M)
+    names += re.findall(r"^TP_(?:CARD_ATTRIBUTE|COUNTER|CHANNEL_ATTRIBUTE|STATISTIC)\((\w+)", SOURCES, re.M)
+    assert len(names) > 20
+    assert [name for name in names if not re.search(rf"\b{name}\b", text)] == []
+
+
+def test_the_program_in_it_compiles(text: str, tmp_path: Path) -> None:
+    program = tmp_path / "program.c"
+    (found,) = re.findall(r"^ +#include <fcntl.h>\n.*?^ +\}\n(?=\n\S)", text, re.M | re.S)
+    program.write_text(found)
+    (tmp_path / "linux").mkdir()
+    (tmp_path / "linux/towpath.h").write_text(HEADER)
+    command = ["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{tmp_path}", "-fsyntax-only", program]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "old, new, finding",
+    [
+        ("/* On the control file. */", "", "not its parts"),
+        ("/* What channel `index` is. */\n", "", "TOWPATH_IOC_CHANNEL_INFO: no structure"),
+        ("/* Empty the channel, on the card and here. What is in flight ends with ECONNRESET. */\n", "", "CHANNEL_RESET: no comment"),
+    ],
+)
+def test_what_the_header_does_not_explain_is_an_error(
+    old: str, new: str, finding: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed = tmp_path / "towpath.h"
+    changed.write_text(HEADER.replace(old, new))
+    monkeypatch.setattr(drivermanual, "HEADER", changed)
+    with pytest.raises(manpages.PageError, match=finding):
+        drivermanual.page()
