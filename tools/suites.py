@@ -163,6 +163,7 @@ SUITES = [
         "the kernel driver for Debian's kernels, without a warning; sparse, checkpatch; its package, DKMS and manual page",
         180,
         "tests/driver/test_builds.py",
+        "tests/driver/test_package.py",
         "tests/driver/test_manual.py",
     ),
     pytest_suite("agree", "the core under a root complex written elsewhere (cocotbext-pcie)", 240, "tests/agree", *SPREAD),

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Debian gives to those who build modules: headers of its kernels, and sparse, which checks such code. Packages, kept in the cache.
+"""What Debian gives to those who build modules: headers of its kernels, sparse, which checks such code, and DKMS.
 
-Nothing is installed. The folders are those of the packages, with the paths in them turned to where they lie now.
+Packages, kept in the cache; nothing is installed. The folders are those of the packages, with the paths in them turned to where they
+lie now.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from kernel import CACHE, Apt, locked, unpack
 KERNELS = {"6.1": "bookworm", "6.12": "bookworm-backports", "newest": "trixie-backports"}
 # Depends on the headers of its release's kernel.
 PACKAGE = "linux-headers-amd64"
+# For make: without what the kernel's own tools would do, which are not here, or do not run here: its compiler's options, debug information,
+# the check of stack frames.
+OPTIONS = ["CC=gcc", "CONFIG_DEBUG_INFO_BTF_MODULES=", "CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT=", "objtool=true"]
 
 
 def headers(kernel: str) -> Path:
@@ -56,3 +60,20 @@ def sparse() -> Path:
             unpack(Apt(work, "bookworm").download("sparse"), folder)
             shutil.rmtree(work)
     return folder / "usr/bin/sparse"
+
+
+def dkms() -> Path:
+    """The folder of its package, and of depmod's, which it calls; not unpacked."""
+    with locked("dkms"):
+        folder = CACHE / "dkms"
+        if not folder.is_dir():
+            work = CACHE / "apt-dkms"
+            shutil.rmtree(work, ignore_errors=True)
+            packages = Apt(work, "bookworm").download("dkms", "kmod", "libkmod2")
+            half = work / "packages"
+            half.mkdir()
+            for package in packages:
+                package.rename(half / package.name)
+            half.rename(folder)
+            shutil.rmtree(work)
+    return folder

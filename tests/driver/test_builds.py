@@ -31,11 +31,8 @@ def make(folder: Path, version: str, *arguments: str) -> str:
     copy = shutil.copytree(DRIVER, folder / "driver")
     # The last step is left out for the newest: the kernel's program for it wants a newer C library than there may be.
     target = "towpath.o" if version == "newest" else "modules"
-    # Without what the kernel's own tools would do, which are not here, or do not run here: its compiler's options, debug information, the
-    # check of stack frames.
-    own = ["CC=gcc", "CONFIG_DEBUG_INFO_BTF_MODULES=", "CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT=", "objtool=true"]
     environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "ARCH")}
-    command = ["make", f"-C{tree}", f"M={copy}", *own, *arguments, target]
+    command = ["make", f"-C{tree}", f"M={copy}", *headers.OPTIONS, *arguments, target]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=environment)
     said = done.stdout + done.stderr
     assert done.returncode == 0 and (copy / target.replace("modules", "towpath.ko")).exists(), said[-6000:]
