@@ -63,6 +63,12 @@ dpkg --no-triggers --purge towpath-dkms
 everything > /tmp/after
 diff /tmp/before /tmp/after
 """
+INSTALL = r"""
+mkdir -p $(dirname $driver)
+cp -a $aside $driver
+make -C $driver KDIR=$headers install
+echo "found: $(modinfo -k $kernel -F version towpath)"
+"""
 
 
 def release(tree: Path) -> str:
@@ -133,7 +139,8 @@ def test_it_builds_the_module_where_it_is_installed_and_leaves_nothing_behind(pa
 
 def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "ARCH")}
-    return subprocess.run(["make", *arguments], cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=environment)
+    command = ["make", f"-j{len(os.sched_getaffinity(0))}", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=environment)
 
 
 def test_make_builds_and_installs(tmp_path: Path) -> None:
