@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes towpath(4), the manual page of the kernel driver: `python tools/drivermanual.py` prints it.
 
-driver/linux/packaging/towpath.4 is written by hand, but for its ioctls: what they and their structures are, uapi/towpath.h says, and so
-nothing is written twice.
+driver/linux/packaging/towpath.4 is written by hand, but for its ioctls: what they and their structures are, uapi/towpath.h says, and what
+a status is, the contract. So nothing is written twice.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from clibrary import ROOT
 from manpages import PageError, escape, paragraphs
 
 HEADER = ROOT / "driver/linux/uapi/towpath.h"
+CONTRACT = ROOT / "contract/generated/towpath.h"
 SOURCE = ROOT / "driver/linux/packaging/towpath.4"
 # Each begins with such a comment, in the header.
 PARTS = {"@CONTROL@": "/* On the control file. */", "@CHANNEL@": "/* On a channel's file. */"}
@@ -71,6 +72,14 @@ def part(text: str) -> list[str]:
     return lines
 
 
+def statuses(text: str) -> list[str]:
+    """How a transfer can end. What completes nothing is none."""
+    found = re.findall(r"^ +TP_STATUS_(\w+) = ([1-9]\d*), /\* (.*) \*/$", text, re.M)
+    if not found:
+        raise PageError("contract/generated/towpath.h: it has no statuses")
+    return [line for name, number, about in found for line in (".TP", f"{number}, {name.lower().replace('_', ' ')}", *paragraphs(about))]
+
+
 def page() -> str:
     """The whole page."""
     header, text = HEADER.read_text(), SOURCE.read_text()
@@ -80,6 +89,7 @@ def page() -> str:
     parts[0] = head + parts[0]
     for mark, own in zip(PARTS, parts, strict=True):
         text = text.replace(f"{mark}\n", "\n".join(part(own)) + "\n")
+    text = text.replace("@STATUS@\n", "\n".join(statuses(CONTRACT.read_text())) + "\n")
     return text.replace("@VERSION@", clibrary.version())
 
 
