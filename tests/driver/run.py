@@ -12,6 +12,7 @@ left in .towpath/driver/. `-k bus -x` and the like are handed to pytest in the g
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shlex
 import shutil
@@ -77,19 +78,34 @@ def make_modules(work: Path, tree: Path) -> dict[str, str]:
     return found
 
 
-def card_command() -> list[str]:
+def built(what: str, *arguments: str) -> Path:
+    """The one program that cargo makes with these arguments."""
+    command = ["cargo", *arguments, "--release", "--locked", "--message-format=json-render-diagnostics"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    found = [said["executable"] for line in done.stdout.splitlines() if (said := json.loads(line)).get("executable")]
+    if done.returncode != 0 or len(found) != 1:
+        raise Failed(f"{what} does not build")
+    return Path(found[0])
+
+
+def make_programs() -> dict[str, str]:
+    """Builds what uses the library in the guest; says where it is in the words of the guest's environment."""
+    towpath = built("the command line", "build", f"--manifest-path={ROOT / 'host/Cargo.toml'}", "--package=towpath-cli", "--bin=towpath")
+    manifest = f"--manifest-path={ROOT / 'tests/property/Cargo.toml'}"
+    transfers = built("the test of random transfers", "test", "--no-run", manifest, "--test=property")
+    return {"TOWPATH_GUEST_COMMAND": str(towpath), "TOWPATH_GUEST_PROPERTY": str(transfers)}
+
+
+def card_command(towpath: str) -> list[str]:
     """What serves a card; CORE and SOCKET stand for those of each."""
-    manifest = f"--manifest-path={ROOT / 'host/Cargo.toml'}"
-    if subprocess.run(["cargo", "build", "--release", "--locked", manifest, "--package=towpath-cli"]).returncode != 0:
-        raise Failed("the command line does not build")
-    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "host/target"))
     # A read that is never answered ends after 100 us: simulated time goes slowly where nothing moves.
-    return [str(target / "release/towpath"), "sim", "CORE", "--faults", "--set", "completion_timeout=1", "--vhost-user", "SOCKET"]
+    return [towpath, "sim", "CORE", "--faults", "--set", "completion_timeout=1", "--vhost-user", "SOCKET"]
 
 
 def run(report: Report, flavour: str, card: list[str] | None, arguments: list[str]) -> None:
     tree = kernel.build(flavour)
-    command = card or card_command()
+    programs = make_programs()
+    command = card or card_command(programs["TOWPATH_GUEST_COMMAND"])
     # Names of sockets are short, and the kernel's command line knows no blanks.
     with tempfile.TemporaryDirectory(prefix="towpath-", dir="/tmp") as name:
         modules = make_modules(Path(name), tree)
@@ -98,7 +114,7 @@ def run(report: Report, flavour: str, card: list[str] | None, arguments: list[st
             work.mkdir(exist_ok=True)
             with Cards(command, work) as cards:
                 sockets = ":".join(str(card.socket) for card in cards.cards)
-                environment = {"TOWPATH_GUEST": flavour, "TOWPATH_GUEST_CARDS": sockets, **modules}
+                environment = {"TOWPATH_GUEST": flavour, "TOWPATH_GUEST_CARDS": sockets, **modules, **programs}
                 ended = boot(tree, cards, work, environment, HERE / tests, arguments)
             leave(work, LEFT / flavour / tests)
             judge(report, tests, ended)

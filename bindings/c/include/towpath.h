@@ -1285,7 +1285,8 @@ towpath_status towpath_write_register_name(const towpath_device *device, const c
 towpath_status towpath_wait_interrupt(const towpath_device *device, uint32_t number, uint64_t nanoseconds, uint32_t *events);
 
 /**
- * Events of the user interrupt `number` since the device was reset, modulo 2^32, into `*count`. Does not consume them.
+ * Events of the user interrupt `number` since the card was switched on or its function was reset, modulo 2^32, into
+ * `*count`. Does not consume them.
  * TOWPATH_INVALID: there is no such interrupt.
  */
 towpath_status towpath_count_interrupt(const towpath_device *device, uint32_t number, uint32_t *count);

@@ -35,7 +35,8 @@ pub unsafe extern "C" fn towpath_wait_interrupt(
     }
 }
 
-/// Events of the user interrupt `number` since the device was reset, modulo 2^32, into `*count`. Does not consume them.
+/// Events of the user interrupt `number` since the card was switched on or its function was reset, modulo 2^32, into
+/// `*count`. Does not consume them.
 /// TOWPATH_INVALID: there is no such interrupt.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_count_interrupt(device: *const towpath_device, number: u32, count: *mut u32) -> towpath_status {

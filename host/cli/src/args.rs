@@ -249,7 +249,7 @@ pub enum Look {
         #[arg(short, long, default_value = "10s", value_parser = duration)]
         timeout: Duration,
     },
-    /// How often interrupts have fired since the card's reset
+    /// How often interrupts have fired since the card was switched on or its function was reset
     Count {
         /// Which one, from 0; all without it
         number: Option<u16>,

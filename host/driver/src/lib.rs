@@ -445,7 +445,7 @@ pub trait Driver: Send + Sync {
     fn write_register(&self, offset: u32, value: u32) -> Result<()>;
     /// Wait for events of a user interrupt that no earlier call has told of; returns how many.
     fn wait_interrupt(&self, index: u16, timeout: Option<Duration>) -> Result<u32>;
-    /// Events of a user interrupt since the card was reset, modulo 2^32.
+    /// Events of a user interrupt since the card was switched on or its function was reset, modulo 2^32.
     fn count_interrupt(&self, index: u16) -> Result<u32>;
     /// A descriptor that becomes readable when the user interrupt fires. It stays the driver's.
     fn interrupt_event_fd(&self, index: u16) -> Result<RawFd>;

@@ -200,7 +200,7 @@ impl Shared {
     }
 }
 
-/// Events that are new, by the count and what was told of it: the count begins anew when somebody else resets the card.
+/// Events that are new, by the count and what was told of it: the count begins anew when the card's function is reset.
 fn events(count: u32, told: u32) -> u32 {
     let new = count.wrapping_sub(told);
     if new > u32::MAX / 2 {

@@ -54,6 +54,9 @@ pub(crate) fn refused(doing: String, why: io::Error) -> Error {
                 .into(),
         ),
         Some(libc::ENOLINK) => BusError::Gone("its link is down, or it does not answer; open the device again when `towpath doctor` finds it well".into()),
+        Some(libc::EPROTO) => {
+            BusError::System("its transfers were collected by somebody else, such as a child of fork: open the channel again".into(), why)
+        }
         Some(libc::ENOMEM) => BusError::System(
             "too little memory may be pinned, or there is none; `ulimit -l` is the limit in KiB, and `towpath doctor` says how to raise it".into(),
             why,

@@ -187,6 +187,11 @@ impl FakeCard {
         self.tell();
     }
 
+    /// Somebody else who has the file collects what has ended.
+    pub fn steal(&self, channel: usize) {
+        self.card().queues[channel].as_mut().unwrap().ended.clear();
+    }
+
     /// The core raises an interrupt.
     pub fn interrupt(&self, index: usize) {
         let mut card = self.card();
@@ -194,6 +199,11 @@ impl FakeCard {
         interrupt.count += 1;
         interrupt.event.iter().for_each(event::signal);
         self.tell();
+    }
+
+    /// The card's function is reset: its counts begin anew.
+    pub fn forget_interrupts(&self) {
+        self.card().interrupts.iter_mut().for_each(|interrupt| interrupt.count = 0);
     }
 
     /// Calls for transfers so far.
@@ -228,7 +238,6 @@ impl Card {
         });
         self.core.clear();
         self.registers.clear();
-        self.interrupts.iter_mut().for_each(|interrupt| interrupt.count = 0);
     }
 
     /// Move what can be moved.

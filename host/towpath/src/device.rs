@@ -207,7 +207,7 @@ impl UserInterrupts {
         self.device.driver.wait_interrupt(index, timeout)
     }
 
-    /// Events since the device was reset, modulo 2^32. Does not consume them.
+    /// Events since the card was switched on or its function was reset, modulo 2^32. Does not consume them.
     pub fn count(&self, index: u16) -> Result<u32> {
         self.check(index)?;
         self.device.driver.count_interrupt(index)

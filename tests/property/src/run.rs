@@ -203,6 +203,8 @@ pub fn run(plan: &Plan) -> Result<Report, String> {
 
 fn stream(name: &str, plan: &Plan, shared: &mut Shared, began: Instant) -> Result<Report, String> {
     let device = Device::open(name).map_err(|error| error.to_string())?;
+    // Somebody may have used the card before: its core counts from here.
+    device.reset().map_err(|error| error.to_string())?;
     let channels = &device.info().channels;
     let ways = |direction| channels.iter().filter(move |channel| channel.direction == direction).map(|channel| channel.index);
     let mut back = ways(Direction::C2h);

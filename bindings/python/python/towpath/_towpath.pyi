@@ -137,6 +137,6 @@ class Interrupt:
     def wait(self, timeout: float | None = 10.0) -> int:
         """Wait until it fires, if it has not since the last call; returns how often it has."""
     def count(self) -> int:
-        """How often it has fired since the card's reset, modulo 2 ** 32."""
+        """How often it has fired since the card was switched on or its function was reset, modulo 2 ** 32."""
     def fileno(self) -> int:
         """Its eventfd. It stays the device's: do not close it."""
