@@ -22,7 +22,7 @@ import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -56,6 +56,7 @@ class Suite:
     command: list[str]
     read: Callable[[str, Path], Result]
     only_named: bool = False  # left out when no suite is named
+    sets_up: bool = False  # has an argument --setup, which fetches what it needs
 
     @property
     def limit(self) -> int:
@@ -105,10 +106,10 @@ def cargo_suite(name: str, about: str, budget: int, *arguments: str) -> Suite:
     return Suite(name, about, budget, ["cargo", "test", "--release", "--locked", "--no-fail-fast", *arguments], read_cargo)
 
 
-def driver_suite(name: str, about: str, budget: int, kernel: str, only_named: bool) -> Suite:
+def driver_suite(name: str, about: str, budget: int, kernel: str, only_named: bool, sets_up: bool = False) -> Suite:
     report = OUT / "reports" / f"{name}.xml"
     command = [sys.executable, "tests/driver/run.py", f"--kernel={kernel}", f"--report={report}"]
-    return Suite(name, about, budget, command, read_junit, only_named)
+    return Suite(name, about, budget, command, read_junit, only_named, sets_up)
 
 
 # A test on each core: for suites whose tests each compile or simulate with one thread.
@@ -157,6 +158,9 @@ SUITES = [
     pytest_suite("vfio", "the library over a real kernel's VFIO, in virtual machines (QEMU, fetched on first use)", 240, "tests/vfio"),
     driver_suite("driver", "the kernel driver on a real kernel, User-Mode Linux (built on first use)", 480, "plain", False),
     driver_suite("driver-debug", "the same on a kernel with KASAN, lockdep, DMA-API debug and kmemleak", 480, "debug", True),
+    driver_suite(
+        "driver-qemu", "the same on Debian's kernel in QEMU: two processors, an IOMMU (--setup fetches it)", 600, "qemu", True, True
+    ),
     # After the kernel has been built: its source has checkpatch.
     pytest_suite(
         "driver-builds",
@@ -254,6 +258,7 @@ def main(arguments: list[str]) -> int:
     names = [suite.name for suite in SUITES]
     parser = argparse.ArgumentParser(prog="./run test", description="Run the tests; no card needed.")
     parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"only these: {', '.join(names)}")
+    parser.add_argument("--setup", action="store_true", help="first fetch what a named suite needs and does not fetch by itself")
     parser.add_argument("--list", action="store_true", help="say what suites there are, and run none")
     parser.add_argument("--times", action="store_true", help="write the measured times into docs/testing.md (all suites only)")
     options = parser.parse_args(arguments)
@@ -262,6 +267,10 @@ def main(arguments: list[str]) -> int:
     if options.times and options.suites:
         parser.error("--times needs all suites: leave the names out")
     chosen = [suite for suite in SUITES if suite.name in options.suites or not (options.suites or suite.only_named)]
+    if options.setup:
+        if not any(suite.sets_up for suite in chosen):
+            parser.error(f"--setup goes with {' or '.join(suite.name for suite in SUITES if suite.sets_up)}")
+        chosen = [replace(suite, command=[*suite.command, "--setup"]) if suite.sets_up else suite for suite in chosen]
     if options.list:
         for suite in SUITES:
             if not options.suites or suite in chosen:

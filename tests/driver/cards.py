@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated cards that a guest finds on its PCI bus: one process each, behind a vhost-user socket.
+"""The simulated cards that a guest finds on its PCI bus: one process each, behind a socket.
 
 A test inside the guest asks for what only the outside can do by a line over a channel, and gets a line back:
 
     kill N          the card's process is gone at once, as a card that is pulled out
-    start N         it is there again, at the same socket (the guest then plugs it in; see Card.start in guest/conftest.py)
+    start N         it is there again, at the same socket (the guest then plugs it in; see Card.start in guest/inside.py)
     stop N, cont N  it stands still, and goes on
     signal N NAME   its process gets the signal of that name
     fault N WORDS   a fault on its link, in the words of `towpath sim --faults`
@@ -29,7 +29,7 @@ FAULT_SECONDS = 10
 
 
 class Failed(Exception):
-    """A card cannot be had; the text says why."""
+    """A card, or a guest for it, cannot be had; the text says why."""
 
 
 class Card:
@@ -104,10 +104,6 @@ class Cards:
             card.end()
         self.ours.close()
         self.guests.close()
-
-    def options(self) -> list[str]:
-        """How the guest's kernel is told of them; 64 is UML_PCI_OVER_VIRTIO_DEVICE_ID in kernel/plain.config."""
-        return [f"virtio_uml.device={card.socket}:64" for card in self.cards]
 
     def answer(self) -> None:
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kernel says when something is wrong, found in its log."""
+"""What a kernel says when something is wrong, found in its log; and a simulated card, in its own."""
 
 from __future__ import annotations
 
@@ -34,3 +34,8 @@ def find(log: str) -> list[str]:
             last = number
             found.append(f"during {during}:\n" + "\n".join(lines[number : number + CONTEXT]))
     return found
+
+
+def strays(log: str) -> list[str]:
+    """Where a card reached for memory that was not mapped for it, by its own log."""
+    return [line for line in log.splitlines() if "not mapped for it" in line]

@@ -21,14 +21,12 @@ import pytest
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE / "guest")]
-from inside import Card, KernelLog, Module, Outside, say  # noqa: E402
+from inside import FLAVOUR, Card, KernelLog, Module, Outside, say  # noqa: E402
 
-IN_GUEST = "TOWPATH_GUEST" in os.environ
-DEBUG = os.environ.get("TOWPATH_GUEST") == "debug"
 # A test that takes longer hangs.
-TEST_SECONDS = 60 * (3 if DEBUG else 1)
+TEST_SECONDS = 60 if FLAVOUR == "plain" else 180
 
-if not IN_GUEST:
+if not FLAVOUR:
     collect_ignore_glob = ["guest/test_*.py", "plants/test_*.py"]
 
 
@@ -39,7 +37,7 @@ def outside() -> Outside:
 
 @pytest.fixture(scope="session")
 def cards(outside: Outside) -> list[Card]:
-    return [Card(number, outside) for number in range(len(os.environ["TOWPATH_GUEST_CARDS"].split(":")))]
+    return [Card(number, outside) for number in range(len(os.environ["TOWPATH_GUEST_CARDS"].split()))]
 
 
 @pytest.fixture(scope="session")
@@ -90,7 +88,7 @@ def kernel_log() -> Iterator[KernelLog]:
 @pytest.fixture(autouse=True)
 def marked_and_bounded(request: pytest.FixtureRequest) -> Iterator[None]:
     """In a guest, the kernel's log says which test runs, and a test that hangs fails."""
-    if not IN_GUEST:
+    if not FLAVOUR:
         yield
         return
     say(request.node.name)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A guest: User-Mode Linux with simulated cards on its bus, in which pytest runs, with this machine's programs and this checkout."""
+"""A guest: a machine with simulated cards on its bus, in which pytest runs, with this machine's programs and this checkout.
+
+What kind of machine it is, and how its kernel is started, is the concern of uml.py and qemu.py.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,32 @@ import sys
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
-from cards import ROOT, Cards
+from cards import ROOT, Cards, Failed
 
 HERE = Path(__file__).resolve().parent
-MEMORY = "512M"
-LIMIT_SECONDS = 420
 # A kernel that cannot stop complaining would fill the disk.
 LONGEST_OUTPUT = 8 << 20
+
+
+class Machine(Protocol):
+    """A kind of machine."""
+
+    flavour: str  # by which tests know where they are
+    limit: int  # seconds for all that a guest does
+    front: str  # the option of `towpath sim` that serves a card to it
+    places: tuple[str, ...]  # of the cards, on its PCI bus
+    consoles: tuple[str, str]  # its devices for the tests' output, and to ask the outside
+
+    def module(self, folder: Path) -> Path:
+        """Builds the one kernel module of a folder, in place."""
+
+    def mount(self, output: Path) -> tuple[str, str, str]:
+        """What its first process mounts to write into a folder of ours: kind, source and options."""
+
+    def command(self, init: Path, output: Path, cards: Cards, said: int) -> list[str]:
+        """What starts it with that first process. Its kernel's log comes out of standard output, the tests' output of descriptor `said`."""
 
 
 @dataclass
@@ -52,10 +72,56 @@ class Pipe:
                     sys.stdout.flush()
 
 
-def boot(kernel: Path, cards: Cards, work: Path, environment: dict[str, str], tests: Path, arguments: list[str]) -> Ended:
+def boot(machine: Machine, cards: Cards, work: Path, modules: dict[str, str], tests: Path, arguments: list[str]) -> Ended:
     """Runs the tests of a folder in a guest of its own; `work` is a new folder, with a short name and without blanks in it."""
     output = work / "out"
     output.mkdir()
+    places = " ".join(f"{place}@{card.socket}" for place, card in zip(machine.places, cards.cards, strict=True))
+    environment = {
+        "TOWPATH_GUEST": machine.flavour,
+        "TOWPATH_GUEST_CARDS": places,
+        "TOWPATH_GUEST_OUTSIDE": machine.consoles[1],
+        **modules,
+    }
+    init = first_process(machine, work, output, environment, tests, arguments)
+    reading, writing = os.pipe()
+    with subprocess.Popen(
+        machine.command(init, output, cards, writing),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        pass_fds=(writing, cards.guests.fileno()),
+        process_group=0,
+    ) as process:
+        os.close(writing)
+        assert process.stdout is not None
+        with os.fdopen(reading, "rb") as shown:
+            pipes = [Pipe(process.stdout, show=False), Pipe(shown, show=True)]
+            threads = [threading.Thread(target=pipe.run, daemon=True) for pipe in pipes]
+            for thread in threads:
+                thread.start()
+            try:
+                process.wait(machine.limit)
+                why = ""
+            except subprocess.TimeoutExpired:
+                why = f"it did not switch itself off within {machine.limit} s"
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)  # it answers no other signal when it hangs
+            for thread in threads:
+                thread.join(10)
+    kernel_log, said = (pipe.kept.decode(errors="replace") for pipe in pipes)
+    (work / "tests.log").write_text(said)
+    (work / "kernel.log").write_text(kernel_log)
+    code = int((output / "code").read_text()) if (output / "code").exists() else None
+    if code is None:
+        during = re.findall(r"towpath: (.+)", kernel_log)[-1:] or ["the start"]
+        why = f"{why or 'it ended before its tests did'}, during {during[0]}"
+    return Ended(kernel_log, code, output / "report.xml", why)
+
+
+def first_process(machine: Machine, work: Path, output: Path, environment: dict[str, str], tests: Path, arguments: list[str]) -> Path:
+    """Writes the program that a guest starts with, a script that hands over to guest/init.py."""
     files = [Path(value).parent for value in environment.values() if Path(value).is_file()]
     needed = {str(path) for path in (ROOT, work, output, sys.prefix, sys.base_prefix, *files)}
     pytest = [
@@ -70,7 +136,8 @@ def boot(kernel: Path, cards: Cards, work: Path, environment: dict[str, str], te
         str(tests),
         *arguments,
     ]
-    command = [sys.executable, str(HERE / "guest/init.py"), str(output), *sorted(needed), "--", sys.executable, *pytest]
+    shown = machine.consoles[0]
+    command = [sys.executable, str(HERE / "guest/init.py"), shown, *machine.mount(output), *sorted(needed), "--", sys.executable, *pytest]
     variables = {
         "HOME": "/tmp",
         "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
@@ -84,45 +151,14 @@ def boot(kernel: Path, cards: Cards, work: Path, environment: dict[str, str], te
     init = work / "init"
     init.write_text("\n".join([*lines, f"exec {shlex.join(command)}", ""]))
     init.chmod(0o755)
+    return init
 
-    reading, writing = os.pipe()
-    channel = cards.guests.fileno()
-    options = [
-        *(f"mem={MEMORY}", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", f"init={init}"),
-        # Console 0 is the kernel's, 1 the tests' output, 2 the way to ask the outside.
-        *("con0=null,fd:1", f"con1=null,fd:{writing}", f"con2=fd:{channel}", "loglevel=8", "printk.devkmsg=on", "kasan_multi_shot"),
-        *cards.options(),
-    ]
-    with subprocess.Popen(
-        [kernel / "linux", *options],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        pass_fds=(writing, channel),
-        process_group=0,
-    ) as process:
-        os.close(writing)
-        assert process.stdout is not None
-        with os.fdopen(reading, "rb") as shown:
-            pipes = [Pipe(process.stdout, show=False), Pipe(shown, show=True)]
-            threads = [threading.Thread(target=pipe.run, daemon=True) for pipe in pipes]
-            for thread in threads:
-                thread.start()
-            try:
-                process.wait(LIMIT_SECONDS)
-                why = ""
-            except subprocess.TimeoutExpired:
-                why = f"it did not switch itself off within {LIMIT_SECONDS} s"
-            finally:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)  # it answers no other signal when it hangs
-            for thread in threads:
-                thread.join(10)
-    kernel_log, said = (pipe.kept.decode(errors="replace") for pipe in pipes)
-    (work / "tests.log").write_text(said)
-    (work / "kernel.log").write_text(kernel_log)
-    code = int((output / "code").read_text()) if (output / "code").exists() else None
-    if code is None:
-        during = re.findall(r"towpath: (.+)", kernel_log)[-1:] or ["the start"]
-        why = f"{why or 'it ended before its tests did'}, during {during[0]}"
-    return Ended(kernel_log, code, output / "report.xml", why)
+
+def make_module(folder: Path, *arguments: str) -> Path:
+    """Builds the one module of a folder with these words for make, in place."""
+    command = ["make", f"-j{len(os.sched_getaffinity(0))}", *arguments]
+    environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "ARCH")}
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=environment)
+    if done.returncode != 0:
+        raise Failed(f"the module in {folder.name} does not build:\n{done.stdout[-3000:]}{done.stderr[-6000:]}")
+    return next(folder.glob("*.ko"))

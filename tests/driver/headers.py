@@ -28,18 +28,26 @@ def headers(kernel: str) -> Path:
         folder = CACHE / "headers" / kernel
         if not folder.is_dir():
             fetch(kernel, folder)
+    return tree(folder)
+
+
+def tree(folder: Path) -> Path:
+    """That folder, in the one into which the headers were fetched."""
     return next(folder.glob("usr/src/linux-headers-*-amd64"))
 
 
-def fetch(kernel: str, folder: Path) -> None:
+def fetch(kernel: str, folder: Path, image: str | None = None) -> None:
+    """The headers into a folder, and of `image`, a package that depends on their kernel, that kernel."""
     work = CACHE / f"apt-{kernel}"
     shutil.rmtree(work, ignore_errors=True)
     apt = Apt(work, KERNELS[kernel])
     needed = [depends(apt, PACKAGE, r"linux-headers-[^\s,]+-amd64")]
     needed += [depends(apt, needed[0], pattern) for pattern in (r"linux-headers-[^\s,]+-common", r"linux-kbuild-[^\s,]+")]
+    if image:
+        needed.append(depends(apt, image, r"linux-image-[^\s,]+-amd64"))
     unpack(apt.download(*needed), folder)
     shutil.rmtree(work)
-    (makefile,) = folder.glob("usr/src/linux-headers-*-amd64/Makefile")
+    makefile = tree(folder) / "Makefile"
     makefile.write_text(makefile.read_text().replace("/usr/src/", f"{folder}/usr/src/"))
 
 

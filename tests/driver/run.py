@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`./run test driver` and `./run test driver-debug`: the kernel driver on a real kernel, with simulated cards.
+"""`./run test driver`, `driver-debug` and `driver-qemu`: the kernel driver on a real kernel, with simulated cards.
 
-    python tests/driver/run.py [--kernel plain|debug] [--card COMMAND] [--report FILE] [ARGUMENT OF PYTEST...]
+    python tests/driver/run.py [--kernel plain|debug|qemu] [--setup] [--card COMMAND] [--report FILE] [ARGUMENT OF PYTEST...]
 
 Boots two guests after each other. In the first, the tests of guest/ run, and the kernel must not complain of anything, from its first line
-to its last. In the second, those of plants/ commit faults on purpose and see that the kernel does complain. What kernels and tests said is
-left in .towpath/driver/. `-k bus -x` and the like are handed to pytest in the guest.
+to its last, nor may a card reach for memory that is not mapped for it. In the second, those of plants/ commit faults on purpose and see
+that kernel or card complain. What kernels, cards and tests said is left in .towpath/driver/. `-k bus -x` and the like are handed to pytest
+in the guest. What `qemu` needs is fetched with --setup only.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import shlex
 import shutil
 import subprocess
@@ -23,11 +23,15 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import complaints
+import debian
 import kernel
 from cards import ROOT, Cards, Failed
-from guest import HERE, Ended, boot
+from guest import HERE, Ended, Machine, boot
+from qemu import Qemu
+from uml import UserModeLinux
 
 DRIVER = ROOT / "driver/linux"
+KERNELS = (*kernel.FLAVOURS, "qemu")
 LEFT = ROOT / ".towpath/driver"
 
 
@@ -59,23 +63,10 @@ class Report:
         ElementTree.ElementTree(self.root).write(file)
 
 
-def make_module(folder: Path, tree: Path, *arguments: str) -> Path:
-    """Builds the one module of a folder for the kernel of a tree, in place."""
-    compiler = "CC=ccache gcc" if shutil.which("ccache") else "CC=gcc"
-    command = ["make", f"-j{len(os.sched_getaffinity(0))}", *arguments, "ARCH=um", f"KDIR={tree}", compiler]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    if done.returncode != 0:
-        raise Failed(f"the module in {folder.name} does not build:\n{done.stdout[-3000:]}{done.stderr[-6000:]}")
-    return next(folder.glob("*.ko"))
-
-
-def make_modules(work: Path, tree: Path) -> dict[str, str]:
+def make_modules(work: Path, machine: Machine) -> dict[str, str]:
     """Copies and builds the modules; says where they are in the words of the guest's environment."""
-    plants = Path(shutil.copytree(HERE / "plants", work / "plants"))
-    found = {"TOWPATH_GUEST_PLANT": str(make_module(plants, tree, f"-C{tree}", f"M={plants}", "modules"))}
-    if DRIVER.is_dir():
-        found["TOWPATH_GUEST_MODULE"] = str(make_module(Path(shutil.copytree(DRIVER, work / "driver")), tree))
-    return found
+    sources = {"TOWPATH_GUEST_MODULE": DRIVER, "TOWPATH_GUEST_PLANT": HERE / "plants"}
+    return {name: str(machine.module(Path(shutil.copytree(source, work / name)))) for name, source in sources.items()}
 
 
 def built(what: str, *arguments: str) -> Path:
@@ -96,28 +87,26 @@ def make_programs() -> dict[str, str]:
     return {"TOWPATH_GUEST_COMMAND": str(towpath), "TOWPATH_GUEST_PROPERTY": str(transfers)}
 
 
-def card_command(towpath: str) -> list[str]:
+def card_command(towpath: str, front: str) -> list[str]:
     """What serves a card; CORE and SOCKET stand for those of each."""
     # A read that is never answered ends after 100 us: simulated time goes slowly where nothing moves.
-    return [towpath, "sim", "CORE", "--faults", "--set", "completion_timeout=1", "--vhost-user", "SOCKET"]
+    return [towpath, "sim", "CORE", "--faults", "--set", "completion_timeout=1", front, "SOCKET"]
 
 
 def run(report: Report, flavour: str, card: list[str] | None, arguments: list[str]) -> None:
-    tree = kernel.build(flavour)
+    machine: Machine = Qemu() if flavour == "qemu" else UserModeLinux(flavour)
     programs = make_programs()
-    command = card or card_command(programs["TOWPATH_GUEST_COMMAND"])
+    command = card or card_command(programs["TOWPATH_GUEST_COMMAND"], machine.front)
     # Names of sockets are short, and the kernel's command line knows no blanks.
     with tempfile.TemporaryDirectory(prefix="towpath-", dir="/tmp") as name:
-        modules = make_modules(Path(name), tree)
+        modules = make_modules(Path(name), machine)
         for tests in ("guest", "plants"):
             work = Path(name) / tests
-            work.mkdir(exist_ok=True)
+            work.mkdir()
             with Cards(command, work) as cards:
-                sockets = ":".join(str(card.socket) for card in cards.cards)
-                environment = {"TOWPATH_GUEST": flavour, "TOWPATH_GUEST_CARDS": sockets, **modules, **programs}
-                ended = boot(tree, cards, work, environment, HERE / tests, arguments)
+                ended = boot(machine, cards, work, {**modules, **programs}, HERE / tests, arguments)
             leave(work, LEFT / flavour / tests)
-            judge(report, tests, ended)
+            judge(report, tests, ended, [card.log.read_text(errors="replace") for card in cards.cards])
 
 
 def leave(work: Path, folder: Path) -> None:
@@ -128,7 +117,7 @@ def leave(work: Path, folder: Path) -> None:
         shutil.copy(log, folder)
 
 
-def judge(report: Report, tests: str, ended: Ended) -> None:
+def judge(report: Report, tests: str, ended: Ended, logs: list[str]) -> None:
     report.take(ended.report)
     if ended.why:
         report.add(f"{tests}: the guest comes to its end", "failure", f"{ended.why}\n{ended.kernel[-6000:]}")
@@ -137,21 +126,31 @@ def judge(report: Report, tests: str, ended: Ended) -> None:
     else:
         report.add(f"{tests}: the guest comes to its end")
         report.failed |= ended.code != 0
+    found = complaints.find(ended.kernel)
+    strays = [line for log in logs for line in complaints.strays(log)]
     if tests == "guest":
-        found = complaints.find(ended.kernel)
         report.add("guest: the kernel does not complain", "failure" if found else "", "\n\n".join(found))
+        report.add("guest: no card reaches for memory that is not mapped", "failure" if strays else "", "\n".join(strays))
+    elif "test_memory_taken_away_from_a_card" in ended.kernel:
+        report.add("plants: the card tells of memory that was taken away", "" if strays else "failure", "it says nothing")
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="run.py", description="The kernel driver on a real kernel, with simulated cards.")
-    parser.add_argument("--kernel", choices=kernel.FLAVOURS, default="plain", help="with debug it finds more, and takes longer")
+    parser.add_argument("--kernel", choices=KERNELS, default="plain", help="with debug it finds more, and takes longer; qemu has an IOMMU")
+    parser.add_argument("--setup", action="store_true", help="first fetch what qemu needs, if it is not there")
     parser.add_argument(
-        "--card", type=shlex.split, metavar="COMMAND", help="serves a card, in place of `towpath sim CORE --vhost-user SOCKET`"
+        "--card",
+        type=shlex.split,
+        metavar="COMMAND",
+        help="serves a card, in place of `towpath sim CORE --vhost-user SOCKET` (or --socket)",
     )
     parser.add_argument("--report", type=Path, default=LEFT / "report.xml", metavar="FILE", help="the JUnit report")
     options, others = parser.parse_known_args(arguments)
     report = Report()
     try:
+        if options.setup:
+            debian.set_up()
         run(report, options.kernel, options.card, others)
     except kernel.Missing as why:
         report.add("all of it", "skipped", str(why))

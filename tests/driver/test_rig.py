@@ -10,6 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 import complaints
+import debian
 import guest
 import kernel
 import run
@@ -124,6 +125,28 @@ def test_machine_that_cannot_is_a_skip_and_a_fault_a_failure(
     assert counts[2] == 0 or "no way there" in result.skips[0]
 
 
+def test_machine_that_was_not_fetched_says_what_to_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(debian, "FOLDER", tmp_path / "none")
+    assert run.main(["--kernel", "qemu", "--report", str(tmp_path / "report.xml")]) == 0
+    (skip,) = suites.read_junit("", tmp_path / "report.xml").skips
+    assert "./run test driver-qemu --setup" in skip
+
+
+def test_card_that_reaches_too_far_is_a_failure(tmp_path: Path) -> None:
+    calm, wild = "core taken from the cache\n", "warn: loopback: the card reads 64 bytes at 0xfffd0000, which is not mapped for it\n"
+    ended = guest.Ended(HEALTHY, 0, tmp_path / "none")
+    plants = guest.Ended(f"{HEALTHY}[    2.0] towpath: test_memory_taken_away_from_a_card\n", 0, tmp_path / "none")
+    for tests, of, logs, failed in [
+        ("guest", ended, [calm, calm], False),
+        ("guest", ended, [calm, wild], True),
+        ("plants", plants, [calm, calm], True),
+        ("plants", plants, [wild, calm], False),
+    ]:
+        report = run.Report()
+        run.judge(report, tests, of, logs)
+        assert report.failed == failed, (tests, logs)
+
+
 def test_guest_that_dies_or_complains_is_a_failure(tmp_path: Path) -> None:
     for ended, failures in [
         (guest.Ended(HEALTHY, 0, tmp_path / "none"), 0),
@@ -131,7 +154,7 @@ def test_guest_that_dies_or_complains_is_a_failure(tmp_path: Path) -> None:
         (guest.Ended(f"{HEALTHY}[    2.0] {ILL[0]}\n", 0, tmp_path / "none"), 1),
     ]:
         report = run.Report()
-        run.judge(report, "guest", ended)
+        run.judge(report, "guest", ended, [])
         report.write(tmp_path / "report.xml")
         assert len(suites.read_junit("", tmp_path / "report.xml").failures) == failures
         assert report.failed == bool(failures)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A virtual machine for tests: QEMU and a Debian kernel, fetched as packages and unpacked (nothing is installed, and root is not needed),
-and an initial file system with one program of ours.
+"""Virtual machines for tests: QEMU and a Debian kernel, fetched as packages and unpacked (nothing is installed, and root is not needed),
+and an initial file system with one program of ours. The kernel driver's tests (tests/driver/qemu.py) bring a kernel and files of their own.
 
 QEMU comes from Debian 13 and its backports, with all that it needs down to the C library, so that it runs on any Debian or Ubuntu; it is
 10.1 or newer, for `vfio-user-pci`. The kernel is Debian 12's, 6.1: newer ones are kinder to a program that maps memory. `TOWPATH_QEMU`
@@ -123,14 +123,20 @@ class Archive:
             if library.lstrip("/") not in self.names:
                 self.add(library.lstrip("/"), Path(library).read_bytes())
 
+    def modules(self, modules: dict[str, bytes]) -> None:
+        """A kernel's modules, and the order in which to load them."""
+        for name, content in modules.items():
+            self.add(f"modules/{name}", content, 0o100644)
+        self.add("modules/order", "".join(f"{name}\n" for name in modules).encode(), 0o100644)
+
     def finished(self) -> bytes:
         self.entry("TRAILER!!!", b"", 0)
         return gzip.compress(bytes(self.data), 1)
 
 
-def module_files() -> dict[str, bytes]:
-    """The modules and those that they need, each after what it needs."""
-    files = {re.sub(r"\.ko(\.xz)?$", "", path.name).replace("-", "_"): path for path in kernel().glob("**/*.ko*")}
+def module_files(folder: Path, names: tuple[str, ...]) -> dict[str, bytes]:
+    """Modules of the kernel in a folder and those that they need, each after what it needs."""
+    files = {re.sub(r"\.ko(\.xz)?$", "", path.name).replace("-", "_"): path for path in folder.glob("**/*.ko*")}
     found: dict[str, bytes] = {}
 
     def add(name: str) -> None:
@@ -142,7 +148,7 @@ def module_files() -> dict[str, bytes]:
                 add(other)
         found[name.replace("-", "_")] = content
 
-    for name in MODULES:
+    for name in names:
         add(name)
     return found
 
@@ -154,30 +160,44 @@ def initial_file_system(program: Path) -> bytes:
         archive.program(f"bin/{name}", Path(shutil.which(name) or name).resolve())
     archive.add("bin/sudo", b'#!/bin/sh\nexec "$@"\n')
     archive.add("bin/modprobe", b"#!/bin/sh\n")  # they are loaded at the start
-    modules = module_files()
-    for name, content in modules.items():
-        archive.add(f"modules/{name}", content, 0o100644)
-    archive.add("modules/order", "".join(f"{name}\n" for name in modules).encode(), 0o100644)
+    archive.modules(module_files(kernel(), MODULES))
     return archive.finished()
 
 
 # --- running it ----------------------------------------------------------------------------------------------------------------
 
 
+# What lets devices reach memory only where the guest's kernel says so. Who stands in for a device outside is told of each mapping.
+IOMMU = ("-device", "intel-iommu,intremap=on,caching-mode=on")
+# A busy host keeps the machine's timer late, which the kernel would take for a broken one.
+CONSOLE = "console=ttyS0 panic=-1 no_timer_check"
+
+
+def command(image: Path, file_system: Path, options: str, memory: str = "512M") -> list[str]:
+    """What starts a machine with two processors, whose console is standard output, and whose memory other processes can map."""
+    return [
+        *qemu_command(),
+        *"-machine q35,accel=tcg,kernel-irqchip=split,memory-backend=memory".split(),
+        *f"-object memory-backend-memfd,id=memory,size={memory},share=on".split(),
+        *f"-m {memory} -smp 2 -nodefaults -display none -no-reboot -serial stdio".split(),
+        *("-kernel", str(image), "-initrd", str(file_system), "-append", f"{CONSOLE} {options}"),
+    ]
+
+
 def boot(file_system: Path, tests: str, *devices: str, options: str = "", seconds: int = 240) -> str:
     """What the machine's console said until it switched itself off."""
     image = next(kernel().glob("boot/vmlinuz-*"))
-    command = [
-        *qemu_command(),
-        *"-machine q35,accel=tcg,kernel-irqchip=split,memory-backend=memory".split(),
-        *"-object memory-backend-memfd,id=memory,size=512M,share=on".split(),
-        *"-m 512M -smp 2 -nodefaults -display none -no-reboot -serial stdio -drive if=none,id=null,format=raw,file=null-co://".split(),
-        *("-kernel", str(image), "-initrd", str(file_system)),
-        # A busy host keeps the machine's timer late, which the kernel would take for a broken one.
-        *("-append", f"console=ttyS0 quiet panic=-1 no_timer_check towpath={tests} {options}"),
-        *devices,
-    ]
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    process = subprocess.Popen(
+        [
+            *command(image, file_system, f"quiet towpath={tests} {options}"),
+            "-drive",
+            "if=none,id=null,format=raw,file=null-co://",
+            *devices,
+        ],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
     try:
         output, _ = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:

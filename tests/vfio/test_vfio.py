@@ -14,7 +14,6 @@ import machine
 import pytest
 
 HERE = Path(__file__).resolve().parent
-IOMMU = ("-device", "intel-iommu,intremap=on,caching-mode=on")
 DEVICES = (
     *("-device", "edu,addr=4,dma_mask=0xffffffffffffffff"),
     *("-device", "e1000e,addr=5,romfile="),
@@ -50,7 +49,7 @@ def file_system(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def devices(file_system: Path) -> str:
-    return machine.boot(file_system, "devices", *IOMMU, *DEVICES, options="intel_iommu=on")
+    return machine.boot(file_system, "devices", *machine.IOMMU, *DEVICES, options="intel_iommu=on")
 
 
 @pytest.fixture(scope="session")
@@ -67,7 +66,7 @@ def card(file_system: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     with subprocess.Popen([program(), "serve", socket], stdout=subprocess.PIPE, text=True, env=environment) as server:
         try:
             assert server.stdout is not None and server.stdout.readline() == "serving\n", "the card is not served"
-            return machine.boot(file_system, "card", *IOMMU, *behind_a_port(socket), options="intel_iommu=on")
+            return machine.boot(file_system, "card", *machine.IOMMU, *behind_a_port(socket), options="intel_iommu=on")
         finally:
             server.kill()
 

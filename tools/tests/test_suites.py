@@ -106,6 +106,22 @@ def test_hanging_suite_is_stopped(run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.seconds < 30
 
 
+def test_setup_is_handed_to_the_suite_that_has_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suites, "OUT", tmp_path)
+
+    def said(output: str, _report: Path) -> suites.Result:
+        return suites.Result(passed=int("['--setup']" in output))
+
+    show = [sys.executable, "-c", "import sys; print(sys.argv[1:])"]
+    monkeypatch.setattr(
+        suites, "SUITES", [suites.Suite("with", "", 60, show, said, sets_up=True), suites.Suite("without", "", 60, show, said)]
+    )
+    assert suites.main(["with", "--setup"]) == 0
+    assert suites.main(["with"]) == 1
+    with pytest.raises(SystemExit):
+        suites.main(["without", "--setup"])
+
+
 def test_ending_the_run_ends_what_it_started(tmp_path: Path) -> None:
     (tmp_path / "test_sample.py").write_text("import time\ndef test_a(): time.sleep(600)\n")
     program = f"""

@@ -273,12 +273,22 @@ impl Device {
         }
     }
 
+    fn refused_read(&mut self, warning: &str) {
+        self.statistics.refused_reads += 1;
+        if self.statistics.refused_reads <= WARNINGS {
+            self.model.warn(&format!("{}: {warning}\n", self.name));
+        }
+    }
+
     /// Everything that has arrived at either end by `now`.
     pub fn settle(&mut self, now: u64) {
         while let Some(packet) = self.transmit.arrived(now) {
             self.at_host(packet);
         }
         self.receive.advance(now, &mut self.port, &mut self.pool);
+        if let Some(warning) = self.port.warning.take() {
+            self.refused_read(&warning);
+        }
         while let Some(packet) = self.receive.land(now) {
             self.statistics.to_card += packet.wire_bytes();
             if let Some(log) = &mut self.packets {
@@ -537,10 +547,7 @@ impl Device {
                     let head = Head::NonPosted { bar, offset, dwords, first_be, last_be, requester, tag };
                     self.forwards.push(Forward { target, packet: Packet { head, payload: Vec::new(), time: now + self.peer } });
                 } else if let Some(warning) = self.port.read(now, tag, addr, dwords, first_be, last_be) {
-                    self.statistics.refused_reads += 1;
-                    if self.statistics.refused_reads <= WARNINGS {
-                        self.model.warn(&format!("{}: {warning}\n", self.name));
-                    }
+                    self.refused_read(&warning);
                 }
             }
             Head::Answer { requester: HOST, tag, byte_count, dwords, lower_addr, status } => {

@@ -63,6 +63,10 @@ pub fn violation(addr: u64, dwords: u16, first_be: u8, last_be: u8, limit: u32, 
     (holes && !(dwords == 2 && addr & 7 == 0)).then(|| "its byte enables have holes".into())
 }
 
+fn unmapped(at: u64, bytes: u32) -> String {
+    format!("the card reads {bytes} bytes at {at:#x}, which is not mapped for it: unsupported request")
+}
+
 /// One read of the card that is being answered.
 #[derive(Debug)]
 struct Job {
@@ -116,6 +120,8 @@ pub struct RootPort {
     slack: [u64; 8],
     /// A completion that comes right behind the one before.
     behind: Option<Packet>,
+    /// What is to be told of a read whose memory went away before it was answered.
+    pub warning: Option<String>,
     /// Strays that wait for their moment: places in the log.
     strays: VecDeque<usize>,
     random: Random,
@@ -144,6 +150,7 @@ impl RootPort {
             clean: vec![false; 1024],
             slack: [0; 8],
             behind: None,
+            warning: None,
             strays: VecDeque::new(),
             random,
             latency: settings.memory_latency * 1000,
@@ -189,7 +196,7 @@ impl RootPort {
         if !job.flush && !self.memory.permits(at, u64::from(left), false) {
             job.status = CPL_UNSUPPORTED_REQUEST;
             job.mischief = None;
-            warning = Some(format!("the card reads {left} bytes at {at:#x}, which is not mapped for it: unsupported request"));
+            warning = Some(unmapped(at, left));
         }
         let hit = job.hit();
         if let Some(mischief @ Mischief { fault: Fault::Delay(_) | Fault::Unexpected, .. }) = &mut job.mischief {
@@ -326,7 +333,10 @@ impl Completions for RootPort {
             _ if status != CPL_OK || self.memory.read(at, portion as usize, &mut payload) => (),
             // Unless it is a flush, the memory was unmapped since the request came.
             _ if job.flush => payload.push(0),
-            _ => job.status = CPL_UNSUPPORTED_REQUEST,
+            _ => {
+                job.status = CPL_UNSUPPORTED_REQUEST;
+                self.warning = Some(unmapped(at, left));
+            }
         }
         let ok = job.status == CPL_OK;
         let last = !ok || portion == left;

@@ -142,9 +142,9 @@ impl ServedCard {
         self.bus.set_bus_master(self.config.is_bus_master())
     }
 
-    /// On a bus, configuration space lies behind the link, as all of the card. A client that keeps the table to itself has its kernel's copy.
+    /// Configuration space lies behind the link, as all of the card.
     fn is_reachable(&self) -> bool {
-        self.table.is_none() || self.bus.link_is_up().unwrap_or(false)
+        self.bus.link_is_up().unwrap_or(false)
     }
 
     fn reset_card(&mut self) -> Result<(), BusError> {

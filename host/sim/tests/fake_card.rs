@@ -337,6 +337,21 @@ fn unmapped_memory_and_injected_faults_come_as_their_status() {
 }
 
 #[test]
+fn memory_that_is_unmapped_while_it_is_read_is_a_refused_read() {
+    let bus = open("latency=20000");
+    bus.enable_vectors(1).unwrap();
+    let mut memory = vec![1u8; 8192];
+    let page = memory.as_ptr().align_offset(4096);
+    let address = map(&bus, &mut memory[page..page + 4096]);
+    go(&bus, READ, address, 0, 64, 0);
+    bus.pass(5000).unwrap();
+    assert_eq!(bus.statistics().unwrap().card_reads, 1, "the request has come");
+    bus.unmap(address, 4096).unwrap();
+    assert_eq!(bus.wait(0, 100_000).unwrap(), Wake::Fired);
+    assert_eq!((bus.read32(0, 0x401c).unwrap(), bus.statistics().unwrap().refused_reads), (1, 1));
+}
+
+#[test]
 fn a_card_that_does_not_answer_reads_as_ones() {
     let bus = open("read_timeout=20000");
     go(&bus, 13, 0, 0, 0, 0);

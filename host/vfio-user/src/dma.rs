@@ -261,7 +261,9 @@ impl Dma {
     /// QEMU takes all addresses away when a guest's IOMMU is switched on.
     pub(crate) fn unmap(&self, address: u64, bytes: u64) -> Result<(), Refusal> {
         let mut regions = self.regions_mut();
-        let end = address.checked_add(bytes).ok_or_else(|| Refusal::new(libc::EINVAL, "a range that does not end"))?;
+        // The end of all addresses is no number, and nothing is mapped at the last one.
+        let whole = (address.wrapping_add(bytes) == 0).then_some(u64::MAX);
+        let end = address.checked_add(bytes).or(whole).ok_or_else(|| Refusal::new(libc::EINVAL, "a range that does not end"))?;
         let cut = |at: u64| regions.range(..at).next_back().is_some_and(|(start, region)| start + region.bytes > at);
         if cut(address) || cut(end) {
             return Err(Refusal::new(libc::EINVAL, format!("{bytes} bytes at {address:#x} are a part of a mapping")));

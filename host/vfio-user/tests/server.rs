@@ -122,6 +122,9 @@ fn errors_come_back_and_the_connection_goes_on() {
     refused(2, &map(u64::MAX, 2, 0), libc::EINVAL);
     let nothing = Request::DmaUnmap { address: 0x1000, bytes: 0x1000, all: false }.payload();
     assert_eq!(client.ask(3, &nothing, &[]), Ok(nothing), "where nothing is mapped, nothing is to be done");
+    let upper_half = |bytes| Request::DmaUnmap { address: 1 << 63, bytes, all: false }.payload();
+    assert_eq!(client.ask(3, &upper_half(1 << 63), &[]), Ok(upper_half(1 << 63)), "to the end of all addresses");
+    assert_eq!(client.ask(3, &upper_half((1 << 63) + 1), &[]), Err(libc::EINVAL), "and beyond");
     assert!(client.ask(2, &map(0x10000, 0x2000, 0), &[]).is_ok());
     let mut refused = |command, payload: &[u8], errno| assert_eq!(client.ask(command, payload, &[]), Err(errno), "{command} {payload:x?}");
     refused(2, &map(0x11000, 0x1000, 0), libc::EEXIST);

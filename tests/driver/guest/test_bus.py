@@ -4,13 +4,16 @@
 from pathlib import Path
 
 import pytest
-from inside import DEVICES, Card, contract
+from inside import DEVICES, IN_QEMU, Card, cards_come_and_go, contract
 
 COMMAND, BAR0, MSIX = 0x04, 0x10, 0x11
 
 
 def test_each_card_is_found_and_nothing_else(cards: list[Card]) -> None:
-    assert sorted(path.name for path in DEVICES.iterdir()) == [card.pci.name for card in cards]
+    """A whole machine has other devices, too, but none that could be taken for a card."""
+    vendor = contract("PCI_VENDOR")
+    found = [path.name for path in DEVICES.iterdir() if not IN_QEMU or int((path / "vendor").read_text(), 0) == vendor]
+    assert sorted(found) == [card.pci.name for card in cards]
 
 
 def test_cards_are_what_the_contract_says(cards: list[Card]) -> None:
@@ -27,6 +30,8 @@ def test_cards_are_what_the_contract_says(cards: list[Card]) -> None:
 
 def test_bars_have_sizes_and_addresses_of_their_own(cards: list[Card]) -> None:
     spans = []
+    # QEMU gives a BAR the size that its card tells; PCI Express wants no more than this.
+    least = 128 if IN_QEMU else 4096
     for card in cards:
         sizes = card.bars()
         assert 0 in sizes, sizes
@@ -34,7 +39,7 @@ def test_bars_have_sizes_and_addresses_of_their_own(cards: list[Card]) -> None:
             start, end, flags = (int(word, 16) for word in line.split())
             if flags:
                 size = end - start + 1
-                assert size >= 4096 and size & (size - 1) == 0 and start % size == 0, line
+                assert size >= least and size & (size - 1) == 0 and start % size == 0, line
                 spans.append((start, end))
     spans.sort()
     assert all(before[1] < after[0] for before, after in zip(spans, spans[1:], strict=False)), spans
@@ -76,6 +81,7 @@ def test_bar_tells_its_size(card: Card) -> None:
         card.write_config(BAR0 + 4, 4, high)
 
 
+@cards_come_and_go
 @pytest.mark.parametrize("number", [0, 1])
 def test_card_is_pulled_out_and_comes_back(cards: list[Card], number: int) -> None:
     card, other = cards[number], cards[1 - number]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from asking import CARD_INFO, INTERRUPT, WAIT, Aside, CardInfo, Interrupt, ask, noise, opened, write_all
-from inside import Card, KernelLog, Module, until
+from inside import Card, KernelLog, Module, cards_come_and_go, guest_sleeps, until
 
 DRIVER = Path("/sys/bus/pci/drivers/towpath")
 
@@ -52,7 +52,7 @@ def test_every_card_has_its_own_files(driver: Module, cards: list[Card]) -> None
             assert 2 * info.channels + 1 >= len(card.files) > info.channels
 
 
-@pytest.mark.parametrize("how", ["unbound", "pulled out"])
+@pytest.mark.parametrize("how", ["unbound", pytest.param("pulled out", marks=cards_come_and_go)])
 def test_who_uses_a_card_that_goes_is_told(driver: Module, card: Card, how: str) -> None:
     """Everything ends with ENODEV, at once, and the next card is as good as new."""
     # One who reads what never comes, and one who writes more than there is room for.
@@ -103,6 +103,7 @@ def test_unloading_and_loading_again(driver: Module, cards: list[Card]) -> None:
     echoes(cards[0])
 
 
+@guest_sleeps
 def test_sleep(driver: Module, card: Card) -> None:
     """As far as the devices' part of it goes. Who has a channel open is told of the reset, and goes on."""
     echoes(card)

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from inside import ROOT, KernelLog
+from inside import IN_QEMU, ROOT, Card, KernelLog, guest_sleeps
 
 
 def test_memory_is_enough() -> None:
@@ -50,6 +50,7 @@ def test_pipes_sockets_and_shared_memory_work() -> None:
     assert Path("/dev/shm").is_dir() and Path("/dev/udmabuf").exists() and Path("/dev/dma_heap/system").exists()
 
 
+@guest_sleeps
 def test_kernel_goes_through_the_devices_part_of_sleep(kernel_log: KernelLog) -> None:
     Path("/sys/power/pm_test").write_text("devices")
     Path("/sys/module/suspend/parameters/pm_test_delay").write_text("0")
@@ -58,6 +59,14 @@ def test_kernel_goes_through_the_devices_part_of_sleep(kernel_log: KernelLog) ->
     finally:
         Path("/sys/power/pm_test").write_text("none")
     assert "suspend exit" in kernel_log.read()
+
+
+@pytest.mark.skipif(not IN_QEMU, reason="User-Mode Linux has one processor, no preemption and no IOMMU")
+def test_processors_preemption_and_an_iommu_that_acts_at_once(cards: list[Card]) -> None:
+    assert os.cpu_count() == 2
+    assert "(full)" in Path("/sys/kernel/debug/sched/preempt").read_text()
+    for card in cards:
+        assert card.attribute("iommu_group/type") == "DMA", "not DMA-FQ, which lets a card reach for some time what was unmapped"
 
 
 def test_events_can_be_traced() -> None:

@@ -4,8 +4,10 @@
  * see that it finds them. For a kernel in a test's virtual machine, and no other.
  */
 #include <linux/dma-mapping.h>
+#include <linux/iommu.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/pci.h>
 #include <linux/platform_device.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -13,6 +15,10 @@
 static char *fault = "none";
 module_param(fault, charp, 0);
 MODULE_PARM_DESC(fault, "the fault to commit");
+
+static char *card = "";
+module_param(card, charp, 0);
+MODULE_PARM_DESC(card, "the card's place on the PCI bus, for early-unmap");
 
 static int warning(void) {
     WARN(1, "a planted warning\n");
@@ -69,11 +75,27 @@ static int lock_order(void) {
     return 0;
 }
 
+/* What the driver has mapped for a card is taken away while both count on it. */
+static int early_unmap(void) {
+    struct device *device = bus_find_device_by_name(&pci_bus_type, NULL, card);
+    struct iommu_domain *domain;
+    u64 address;
+
+    if (!device) return -ENODEV;
+    domain = iommu_get_domain_for_dev(device);
+    /* the kernel gives out addresses from 4 GiB downwards */
+    for (address = SZ_4G - SZ_64M; domain && address < SZ_4G; address += PAGE_SIZE)
+        if (iommu_iova_to_phys(domain, address)) iommu_unmap(domain, address, PAGE_SIZE);
+    put_device(device);
+    return domain ? 0 : -ENXIO;
+}
+
 static const struct {
     const char *name;
     int (*commit)(void);
 } faults[] = {
-    {"warning", warning}, {"use-after-free", use_after_free}, {"leak", leak}, {"wrong-unmap", wrong_unmap}, {"lock-order", lock_order},
+    {"warning", warning},         {"use-after-free", use_after_free}, {"leak", leak},
+    {"wrong-unmap", wrong_unmap}, {"lock-order", lock_order},         {"early-unmap", early_unmap},
 };
 
 static int __init plant_init(void) {
