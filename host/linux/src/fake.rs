@@ -29,11 +29,13 @@ pub struct Settings {
     pub pinnable: u64,
     /// Of the contract that the card speaks.
     pub major: u16,
+    /// From the end of a wait in the kernel to the program.
+    pub lag: Duration,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { capacity: 1 << 20, pinnable: 1 << 30, major: VERSION_MAJOR }
+        Settings { capacity: 1 << 20, pinnable: 1 << 30, major: VERSION_MAJOR, lag: Duration::ZERO }
     }
 }
 
@@ -579,6 +581,10 @@ impl FakeNode {
         }
         if card.gone && count == 0 {
             return Err(error(libc::ENODEV));
+        }
+        drop(card);
+        if at_least > 0 {
+            std::thread::sleep(self.card.0.settings.lag);
         }
         waited
     }

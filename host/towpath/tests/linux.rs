@@ -245,6 +245,10 @@ fn a_reset_by_another_program_is_told_once() {
     sender.send_message(b"half of ", part).unwrap();
     card.reset_by_another();
     assert!(matches!(sender.send(b"a message"), Err(Error::Reset { bytes: 0, .. })), "the rest would pass for a message");
+    sender.send_message(b"half of ", part).unwrap();
+    card.reset_by_another();
+    assert_eq!(sender.poll_completions().unwrap(), [], "who looks hears of transfers alone");
+    assert!(matches!(sender.send(b"another"), Err(Error::Reset { bytes: 0, .. })));
     sender.send(b"whole").unwrap();
     // What was in flight tells of it, too, and that is enough.
     let mut buffer = device.allocate(100).unwrap();
@@ -440,24 +444,99 @@ fn many_wait_for_tickets_of_one_channel() {
     let (sender, receiver) = (device.sender("in0").unwrap(), device.receiver("out0").unwrap());
     let began = Instant::now();
     std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
+        for looks in [false, false, true, true] {
+            let (device, sender) = (&device, &sender);
+            scope.spawn(move || {
                 let buffer = device.allocate(1000).unwrap();
-                for _ in 0..100 {
+                for _ in 0..25 {
                     let ticket = sender.submit(&buffer, .., Message::default()).unwrap();
-                    assert_eq!(sender.wait(ticket, None).unwrap().bytes, 1000);
-                    assert!(!buffer.in_flight());
+                    let mut done = None;
+                    while looks && done.is_none() {
+                        std::thread::yield_now();
+                        done = sender.try_wait(ticket).unwrap();
+                    }
+                    let done = done.unwrap_or_else(|| sender.wait(ticket, None).unwrap());
+                    assert!(done.bytes == 1000 && !buffer.in_flight());
                 }
             });
         }
         let mut buffer = device.allocate(1000).unwrap();
-        for _ in 0..400 {
+        for _ in 0..100 {
             let ticket = receiver.submit(&mut buffer, ..).unwrap();
             assert_eq!(receiver.wait(ticket, None).unwrap().bytes, 1000);
         }
     });
     assert_eq!(card.pieces(), (0, 0));
     assert!(began.elapsed() < Duration::from_secs(20), "somebody slept though there was something to do");
+}
+
+#[test]
+fn who_waits_for_another_that_waits_is_woken_by_it() {
+    let (card, device) = deaf();
+    let sender = device.sender("in0").unwrap();
+    let buffers: Vec<_> = (0..2).map(|_| device.allocate(100).unwrap()).collect();
+    let began = Instant::now();
+    for _ in 0..20 {
+        let tickets: Vec<_> = buffers.iter().map(|buffer| sender.submit(buffer, .., Message::default()).unwrap()).collect();
+        std::thread::scope(|scope| {
+            let waits: Vec<_> = tickets.iter().map(|ticket| scope.spawn(|| sender.wait(*ticket, None).unwrap())).collect();
+            std::thread::sleep(Duration::from_millis(5));
+            tickets.iter().for_each(|_| card.end(0, OnCard::Done));
+            waits.into_iter().for_each(|wait| assert_eq!(wait.join().unwrap().status, Status::Done));
+        });
+    }
+    assert!(began.elapsed() < Duration::from_millis(1500), "one slept on for a whole slice");
+}
+
+/// What one has collected who is on its way back from the kernel comes before what others would find there.
+#[test]
+fn completions_are_filed_in_their_order() {
+    let (card, device) = open(Settings { capacity: 0, lag: Duration::from_millis(200), ..Settings::default() });
+    let sender = device.sender("in0").unwrap();
+    let buffer = device.allocate(100).unwrap();
+    let tickets: Vec<_> = (0..2).map(|_| sender.submit(&buffer, .., Message::default()).unwrap()).collect();
+    std::thread::scope(|scope| {
+        let before = card.exchanges();
+        let wait = scope.spawn(|| sender.wait(tickets[0], None).unwrap());
+        while card.exchanges() == before {
+            std::thread::yield_now();
+        }
+        card.end(0, OnCard::Done);
+        std::thread::sleep(Duration::from_millis(5));
+        card.end(0, OnCard::Done);
+        assert_eq!(sender.try_wait(tickets[1]).unwrap(), None, "the other is on its way");
+        sender.try_submit(&buffer, .., Message::default()).unwrap();
+        assert_eq!(wait.join().unwrap().ticket, tickets[0]);
+    });
+    assert_eq!(sender.wait(tickets[1], SHORT).unwrap().ticket, tickets[1]);
+    assert!(buffer.in_flight());
+    sender.cancel().unwrap();
+    assert!(!buffer.in_flight());
+}
+
+#[test]
+fn a_reset_has_collected_what_was_in_flight_though_another_thread_waits() {
+    let (card, device) = deaf();
+    let sender = device.sender("in0").unwrap();
+    let buffer = device.allocate(100).unwrap();
+    for round in 0..20 {
+        let ticket = sender.submit(&buffer, .., Message::default()).unwrap();
+        std::thread::scope(|scope| {
+            let before = card.exchanges();
+            let wait = scope.spawn(|| sender.wait(ticket, None).unwrap());
+            while card.exchanges() == before {
+                std::thread::yield_now();
+            }
+            match round % 3 {
+                0 => sender.reset().unwrap(),
+                1 => device.reset().unwrap(),
+                _ => sender.cancel().unwrap(),
+            }
+            assert!(!buffer.in_flight(), "round {round}");
+            let status = wait.join().unwrap().status;
+            assert_eq!(status, if round % 3 == 2 { Status::Cancelled } else { Status::Reset });
+        });
+    }
 }
 
 #[test]
