@@ -305,6 +305,8 @@ void tp_cancel(struct tp_channel *channel);
 void tp_cut_off(struct tp_card *card);
 /* Let nothing be posted until a reset, and send away who waits (ECONNRESET). */
 void tp_stop(struct tp_channel *channel);
+/* There was no reset after all: take tp_stop() back, unless somebody else wants one. */
+void tp_unstop(struct tp_channel *channel);
 /*
  * The same for all channels of a card, whose users are told once, but for queues of the `owner`
  * that asked for it.

@@ -150,7 +150,8 @@ static void tp_take(struct tp_channel *channel, const struct tp_entry *entry)
 	u8 status = entry->status;
 	u32 moved = entry->bytes;
 
-	if (entry->start && tp_queue_started(channel, entry))
+	/* Those around a reset are told of messages that it has emptied. */
+	if (entry->start && (!channel->running || tp_queue_started(channel, entry)))
 		return;
 	if (entry->start || !work) {
 		statistics->unexpected++;
@@ -178,7 +179,8 @@ static void tp_take(struct tp_channel *channel, const struct tp_entry *entry)
 		status = TP_STATUS_NONE;
 		moved = 0;
 	}
-	if (status == TP_STATUS_END_OF_MESSAGE && !tp_queue_message_ended(channel))
+	if (status == TP_STATUS_END_OF_MESSAGE && !tp_queue_message_ended(channel) &&
+	    channel->running)
 		statistics->unexpected++;
 	work->offset = entry->offset;
 	work->user = entry->user;
@@ -246,7 +248,8 @@ bool tp_channel_interrupt(struct tp_channel *channel)
 /* Arm if there may be news, and not otherwise. */
 static void tp_arm(struct tp_channel *channel, bool may)
 {
-	channel->armed = may && (!list_empty(&channel->posted) || tp_queue_announces(channel));
+	channel->armed = may && channel->running &&
+			 (!list_empty(&channel->posted) || tp_queue_announces(channel));
 	if (channel->armed)
 		tp_engine_arm(&channel->engine);
 }
@@ -289,6 +292,17 @@ void tp_stop(struct tp_channel *channel)
 {
 	spin_lock_irq(&channel->lock);
 	channel->running = false;
+	spin_unlock_irq(&channel->lock);
+	wake_up_all(&channel->wait);
+}
+
+void tp_unstop(struct tp_channel *channel)
+{
+	const struct tp_card *card = channel->card;
+
+	spin_lock_irq(&channel->lock);
+	channel->running =
+		!card->gone && !card->failed && !card->down && !atomic_read(&channel->resets);
 	spin_unlock_irq(&channel->lock);
 	wake_up_all(&channel->wait);
 }

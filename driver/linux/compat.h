@@ -8,6 +8,7 @@
 
 #include <linux/device/class.h>
 #include <linux/eventfd.h>
+#include <linux/mm.h>
 #include <linux/uio.h>
 #include <linux/version.h>
 
@@ -26,6 +27,16 @@ static inline struct class *tp_class_create(const char *name)
 #define TP_DEVNODE_DEVICE const struct device
 #else
 #define TP_DEVNODE_DEVICE struct device
+#endif
+
+/*
+ * 6.2: what is pinned to be read stays what the program sees. Before, a page that is private and
+ * was not written yet had to be made the program's own.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+#define TP_FOLL_READ_LASTS 0
+#else
+#define TP_FOLL_READ_LASTS (FOLL_WRITE | FOLL_FORCE)
 #endif
 
 /* 6.8: no count. */

@@ -9,6 +9,7 @@
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/sched.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
 
 #include "card.h"
@@ -32,6 +33,8 @@ static int tp_card_info(struct tp_card *card, void __user *argument)
 
 	if (error)
 		return error;
+	if (memchr_inv(info.reserved, 0, sizeof(info.reserved)))
+		return -EINVAL;
 	info = (struct towpath_card_info){
 		.argsz = info.argsz,
 		.version_major = card->version_major,
@@ -226,6 +229,8 @@ static int tp_link_counters(struct tp_card *card, void __user *argument)
 
 	if (error)
 		return error;
+	if (counters.reserved)
+		return -EINVAL;
 	counters = (struct towpath_link_counters){
 		.argsz = counters.argsz,
 		.unsupported_requests = readl(page + TP_CARD_UNSUPPORTED_REQUESTS_OFFSET),

@@ -383,10 +383,10 @@ void tp_channel_flush(struct work_struct *work)
 	if (tp_try_enter(channel->card))
 		return;
 	WRITE_ONCE(channel->flushing, true);
-	if (READ_ONCE(channel->queue)) {
-		/* Nobody reads. */
-	} else if (mutex_trylock(&channel->io)) {
-		bool found = tp_buffers_can_read(channel, false) || tp_is_stopped(channel);
+	if (mutex_trylock(&channel->io)) {
+		/* Nobody reads from a queue. */
+		bool found = channel->queue || tp_buffers_can_read(channel, false) ||
+			     tp_is_stopped(channel);
 
 		if (!found) {
 			found = tp_bring_out(channel, false);
@@ -410,9 +410,14 @@ static __poll_t tp_poll(struct file *file, poll_table *table)
 {
 	struct tp_channel *channel = file->private_data;
 	__poll_t news = 0;
+	int error;
 
 	poll_wait(file, &channel->wait, table);
-	if (tp_enter(channel->card))
+	error = tp_enter(channel->card);
+	/* For a queue a reset is a while without news. */
+	if (error == -ECONNRESET && READ_ONCE(channel->queue))
+		return 0;
+	if (error)
 		return EPOLLERR | EPOLLHUP;
 	if (READ_ONCE(channel->queue)) {
 		news = tp_queue_poll(channel);
@@ -446,8 +451,10 @@ int tp_reset_begin(struct tp_channel *channel)
 	tp_stop(channel);
 	error = mutex_lock_killable(&channel->io);
 	atomic_dec(&channel->resets);
-	if (error)
+	if (error) {
+		tp_unstop(channel);
 		tp_leave(channel->card);
+	}
 	return error;
 }
 

@@ -239,6 +239,8 @@ void tp_memory_sync(struct tp_memory *memory, u64 address, u64 bytes, bool for_c
 		dma_addr_t at;
 		u32 part = tp_memory_next(memory, address, bytes, &at);
 
+		/* What lies together for the card need not do so in memory. */
+		part = min_t(u32, part, PAGE_SIZE - offset_in_page(at));
 		if (for_card)
 			dma_sync_single_for_device(device, at, part, memory->pin.way);
 		else

@@ -58,17 +58,30 @@ static void tp_unpin_pages(struct tp_pin *pin)
 	pin->count = 0;
 }
 
+static long tp_pin_some(struct tp_pin *pin, unsigned long start, unsigned long pages, bool lasts)
+{
+	const unsigned int flags = lasts ? FOLL_LONGTERM : 0;
+	const int count = min(pages - pin->count, (unsigned long)INT_MAX);
+	struct page **into = pin->pages + pin->count;
+	long found;
+
+	start += pin->count * PAGE_SIZE;
+	if (pin->way != DMA_TO_DEVICE)
+		return pin_user_pages_fast(start, count, flags | FOLL_WRITE, into);
+	/* Memory that is a file's for good, and may not be written, needs no force. */
+	found = pin_user_pages_fast(start, count, flags | (lasts ? TP_FOLL_READ_LASTS : 0), into);
+	if (found == -EFAULT && lasts && TP_FOLL_READ_LASTS)
+		found = pin_user_pages_fast(start, count, flags, into);
+	return found;
+}
+
 /* So many pages from `start` on, or those that there are. */
 static int tp_pin_pages(struct tp_pin *pin, unsigned long start, unsigned long pages, bool lasts)
 {
-	const unsigned int flags =
-		(pin->way == DMA_TO_DEVICE ? 0 : FOLL_WRITE) | (lasts ? FOLL_LONGTERM : 0);
 	long found;
 
 	do {
-		found = pin_user_pages_fast(start + pin->count * PAGE_SIZE,
-					    min(pages - pin->count, (unsigned long)INT_MAX), flags,
-					    pin->pages + pin->count);
+		found = tp_pin_some(pin, start, pages, lasts);
 		if (found > 0)
 			pin->count += found;
 	} while (found > 0 && pin->count < pages);

@@ -26,8 +26,8 @@ static_assert(sizeof(struct towpath_exchange) == 64);
 static_assert(sizeof(struct towpath_message_start) == 32);
 static_assert(sizeof(struct towpath_moderation) == 16);
 
-/* Transfers that nobody collects; and those of one call. */
-#define TP_UNCOLLECTED 65536
+/* Transfers that nobody collects, with those in flight. */
+#define TP_UNCOLLECTED 4096
 /* How often one who waits looks whether the card can still be reached. */
 #define TP_LOOK HZ
 /* How long a call may be held up by a card that is being reset, or asleep. */
@@ -79,6 +79,7 @@ bool tp_queue_message_ended(struct tp_channel *channel)
 	if (!queue->start_count)
 		return false;
 	queue->start_count--;
+	queue->start_told = false;
 	memmove(queue->starts, queue->starts + 1, queue->start_count * sizeof(*queue->starts));
 	return true;
 }
@@ -89,6 +90,7 @@ void tp_queue_restarted(struct tp_channel *channel)
 	if (!channel->queue)
 		return;
 	channel->queue->start_count = 0;
+	channel->queue->start_told = false;
 	if (channel->queue->moderation)
 		writel(channel->queue->moderation,
 		       channel->engine.privileged + TP_CHANNEL_MODERATION_OFFSET);
@@ -223,7 +225,7 @@ static bool tp_must_leave(const struct tp_card *card)
 static int tp_queue_wait(struct tp_channel *channel, tp_condition condition, u32 wanted,
 			 s64 timeout)
 {
-	const u64 limit = timeout < 0 ? MAX_SCHEDULE_TIMEOUT : nsecs_to_jiffies64(timeout) + 1;
+	const u64 limit = timeout < 0 ? U64_MAX : nsecs_to_jiffies64(timeout) + 1;
 	struct tp_card *card = channel->card;
 	u64 completed, seen;
 	u64 waited = 0;
@@ -413,7 +415,7 @@ static int tp_collect_enough(struct tp_channel *channel, struct towpath_exchange
 static int tp_exchange(struct tp_channel *channel, void __user *argument)
 {
 	struct towpath_exchange exchange;
-	bool inside = true;
+	bool inside, again;
 	int error = tp_take_argument(&exchange, sizeof(exchange), argument, 0);
 	int given;
 
@@ -423,12 +425,18 @@ static int tp_exchange(struct tp_channel *channel, void __user *argument)
 		return -EINVAL;
 	exchange.submitted = 0;
 	exchange.collected = 0;
-	error = tp_queue_begin(channel);
-	if (error)
-		return error;
-	error = tp_queue_told(channel);
-	if (!error)
-		error = tp_submit(channel, &exchange);
+	do {
+		error = tp_queue_begin(channel);
+		inside = !error;
+		if (!error)
+			error = tp_queue_told(channel);
+		if (!error)
+			error = tp_submit(channel, &exchange);
+		/* A reset of the program's own has begun meanwhile: once more after it. */
+		again = inside && error == -ECONNRESET && tp_is_stopped(channel);
+		if (again)
+			tp_queue_end(channel, 0);
+	} while (again);
 	if (!error)
 		error = tp_collect_enough(channel, &exchange, &inside);
 	if (inside)
@@ -461,6 +469,7 @@ static int tp_message_start(struct tp_channel *channel, void __user *argument)
 			start.length = queue->starts[0].length;
 			start.offset = queue->starts[0].offset;
 			start.user = queue->starts[0].user;
+			queue->start_told = true;
 		}
 		spin_unlock_irq(&channel->lock);
 	} while ((!error && !found) || error == -EAGAIN);
@@ -496,7 +505,8 @@ static int tp_queue_cancel(struct tp_channel *channel)
 	if (error)
 		return error;
 	tp_cancel(channel);
-	return tp_queue_end(channel, 0);
+	/* It became a reset, and that did not end either. */
+	return tp_queue_end(channel, READ_ONCE(channel->card->failed) ? -EIO : 0);
 }
 
 /* Beginning and end of a queue. */
@@ -551,12 +561,15 @@ int tp_queue_open(struct tp_channel *channel, void __user *argument)
 {
 	struct towpath_queue wanted;
 	struct tp_queue *queue;
+	bool is_late;
 	int error = tp_take_argument(&wanted, sizeof(wanted), argument, TOWPATH_QUEUE_ANNOUNCE);
 
 	if (error)
 		return error;
 	if (wanted.flags && tp_is_h2c(channel))
 		return -EINVAL;
+	if (READ_ONCE(channel->queue))
+		return -EBUSY;
 	queue = tp_queue_create(channel, &wanted);
 	if (IS_ERR(queue))
 		return PTR_ERR(queue);
@@ -565,20 +578,19 @@ int tp_queue_open(struct tp_channel *channel, void __user *argument)
 		tp_queue_free(queue);
 		return error;
 	}
-	if (channel->queue)
-		error = -EBUSY;
-	if (!error) {
+	/* Another thread may have been quicker: the channel must run again all the same. */
+	is_late = channel->queue;
+	if (!is_late)
 		tp_queue_set(channel, queue);
-		error = tp_reset(channel);
-		if (error)
-			tp_queue_set(channel, NULL);
-	}
+	error = tp_reset(channel);
 	tp_take_fault(channel);
 	channel->reset_untold = false;
+	/* If the reset failed it is a queue still, on a card that serves nobody. */
 	error = tp_queue_end(channel, error);
-	if (error)
-		tp_queue_free(queue);
-	return error;
+	if (!is_late)
+		return error;
+	tp_queue_free(queue);
+	return error ? error : -EBUSY;
 }
 
 void tp_queue_close(struct tp_channel *channel)
@@ -591,8 +603,11 @@ void tp_queue_close(struct tp_channel *channel)
 	mutex_lock(&channel->io);
 	if (card->pages && !card->away) {
 		writel(0, channel->engine.privileged + TP_CHANNEL_MODERATION_OFFSET);
+		tp_stop(channel);
+		spin_lock_irq(&channel->lock);
 		queue->announce = false;
 		queue->moderation = 0;
+		spin_unlock_irq(&channel->lock);
 		tp_reset(channel);
 	}
 	tp_free_all(card, &queue->done);
@@ -621,7 +636,7 @@ __poll_t tp_queue_poll(struct tp_channel *channel)
 
 	spin_lock_irq(&channel->lock);
 	tp_reap(channel);
-	if (queue->done_count || queue->start_count || channel->reset_untold)
+	if (queue->done_count || queue->start_count > queue->start_told || channel->reset_untold)
 		news |= EPOLLIN | EPOLLRDNORM;
 	if (channel->engine.used + wanted <= depth)
 		news |= EPOLLOUT | EPOLLWRNORM;

@@ -25,6 +25,7 @@ struct tp_transfer {
 	u64 ticket;
 	struct tp_descriptor descriptors[TP_PREFIXES + 1]; /* work.places of them */
 	u16 end; /* the descriptor's flag */
+	bool reads; /* H2C */
 	struct tp_list_entry *table; /* or NULL */
 	dma_addr_t table_address;
 	size_t table_bytes;
@@ -44,6 +45,7 @@ struct tp_queue {
 	/* Messages that the core has begun, and whose end was not told. */
 	struct towpath_message_start starts[4];
 	u32 start_count;
+	bool start_told; /* the first of them */
 	u32 moderation; /* the register's word */
 };
 

@@ -84,7 +84,7 @@ static int tp_describe(struct tp_card *card, struct tp_transfer *transfer)
 		/* A power of two, so that it is aligned: the card reads ahead by 64 bytes. */
 		transfer->table_bytes = max_t(size_t, count * sizeof(*transfer->table), 64);
 		transfer->table_bytes = roundup_pow_of_two(transfer->table_bytes);
-		transfer->table = kzalloc(transfer->table_bytes, GFP_KERNEL);
+		transfer->table = kzalloc(transfer->table_bytes, GFP_KERNEL_ACCOUNT);
 		if (!transfer->table)
 			return -ENOMEM;
 		tp_list(transfer, transfer->table);
@@ -213,6 +213,7 @@ struct tp_transfer *tp_transfer_create(struct tp_channel *channel,
 		return ERR_PTR(-ENOMEM);
 	}
 	INIT_LIST_HEAD(&transfer->work.link);
+	transfer->reads = tp_is_h2c(channel);
 	error = tp_prefixes(transfer, wanted, tp_is_h2c(channel));
 	if (!error)
 		error = tp_hold_all(channel, transfer, pieces, wanted->count);
@@ -228,6 +229,8 @@ struct tp_transfer *tp_transfer_create(struct tp_channel *channel,
 
 void tp_transfer_rest(struct tp_card *card, struct tp_transfer *transfer)
 {
+	/* What the card has read, and what it has not written, is the program's already. */
+	u64 left = transfer->reads ? 0 : transfer->work.moved;
 	u32 index;
 
 	if (transfer->table) {
@@ -240,11 +243,12 @@ void tp_transfer_rest(struct tp_card *card, struct tp_transfer *transfer)
 		struct tp_held *held = &transfer->held[index];
 
 		if (held->memory) {
-			tp_memory_sync(held->memory, held->address, held->bytes, false);
+			tp_memory_sync(held->memory, held->address, min(held->bytes, left), false);
 			tp_memory_put(held->memory);
 		} else {
 			tp_unpin(card, &held->pin);
 		}
+		left -= min(held->bytes, left);
 	}
 	transfer->held_count = 0;
 }

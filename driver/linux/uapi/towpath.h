@@ -76,8 +76,9 @@ struct towpath_interrupt {
 };
 
 /*
- * Count each interrupt of the user core on an eventfd, too, until the control file is closed. One
- * eventfd for each interrupt and control file: a second one takes the place of the first.
+ * Signal interrupts of the user core on an eventfd, too, until the control file is closed; perhaps
+ * one for several, and now and then for none. One eventfd for each interrupt and control file: a
+ * second one takes the place of the first.
  */
 struct towpath_interrupt_event {
 	__u32 argsz;
@@ -123,7 +124,7 @@ struct towpath_register_buffer {
 	__u32 reserved;
 };
 
-/* EBUSY: a transfer in flight names it. */
+/* EBUSY: a transfer names it that is in flight, or was not collected. */
 struct towpath_unregister_buffer {
 	__u32 argsz;
 	__u32 flags; /* none yet */
@@ -146,8 +147,8 @@ struct towpath_unregister_buffer {
 
 /*
  * From now on the file is a queue of transfers: read() and write() are refused (EBUSY), nothing is
- * read ahead, poll() tells of completions (POLLIN) and of room for a transfer (POLLOUT). The
- * channel is reset; so it is when the file is closed.
+ * read ahead, poll() tells of completions and of a message's start that was not asked for (POLLIN),
+ * and of room for a transfer (POLLOUT). The channel is reset; so it is when the file is closed.
  */
 struct towpath_queue {
 	__u32 argsz;
@@ -199,9 +200,10 @@ struct towpath_completion {
  * submission; tickets count from 0. Waits until `wanted` of them have ended, or none is in flight.
  *
  * An error of a transfer is told only if none before it was submitted: else `submitted` is less
- * than `transfers`, and the next call tells. EAGAIN: the card's queue has no room. ETIMEDOUT: not
- * `wanted` in time. ECONNRESET: somebody else has reset the card, told once; what was in flight
- * has status `reset`. With ETIMEDOUT and EINTR all fields are written, as with success.
+ * than `transfers`, and the next call tells. EAGAIN: the card's queue has no room. ENOBUFS: 4096
+ * transfers are in flight or were not collected. ETIMEDOUT: not `wanted` in time. ECONNRESET:
+ * somebody else has reset the card, told once; what was in flight has status `reset`. All fields
+ * are written, as with success, with any error but EFAULT and EINVAL.
  */
 struct towpath_exchange {
 	__u32 argsz;
@@ -230,7 +232,8 @@ struct towpath_message_start {
 
 /*
  * Hold interrupts back until `entries` completions and message starts are there, or `time` has
- * passed, in units of 64 clocks of the core, since the first of them. A time of 0: never.
+ * passed, in units of 64 clocks of the core, since the first of them. With a time of 0 none is held
+ * back.
  */
 struct towpath_moderation {
 	__u32 argsz;

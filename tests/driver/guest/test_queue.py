@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import errno
 import fcntl
+import mmap
 import os
 import random
 import resource
@@ -39,6 +40,7 @@ from queueing import (
     SECOND,
     TO_CARD,
     UNREGISTER_BUFFER,
+    Completion,
     Exchange,
     InterruptEvent,
     LinkCounters,
@@ -193,7 +195,7 @@ def test_random_messages_in_flight(loop: Loop, seed: int) -> None:
                 at_once = draw.randrange(1, len(transfers) + 1)
                 way.submit(*transfers[at : at + at_once])
                 at += at_once
-        found = []
+        found: list[Completion] = []
         while len(found) < len(part):
             found += loop.back.collect(draw.randrange(1, len(part) - len(found) + 1))
         for number, (completion, data, (target, _)) in enumerate(zip(found, part, taken, strict=True)):
@@ -270,6 +272,8 @@ def test_a_queue_is_no_file_and_a_file_no_queue(card: Card, control: int) -> Non
         assert error_of(os.write, sender.file, b"x") == "EBUSY"
         assert error_of(os.fsync, sender.file) == "EBUSY"
         assert error_of(ask, sender.file, QUEUE, MakeQueue(control=-1, eventfd=-1)) == "EBUSY"
+        assert sender.run(transfer([], END)).status == DONE, "and is a queue still"
+        fcntl.ioctl(control, CARD_RESET)
     with opened(card.files["in"], WRITE | os.O_DIRECT) as to, opened(card.files["out"], READ) as back:
         os.write(to, b"a file again")
         assert os.read(back, 100) == b"a file again"
@@ -425,6 +429,8 @@ def test_news_on_an_eventfd(card: Card, control: int) -> None:
         assert {found for found, _ in poll.poll(20_000)} <= {news, back.file}
         until(lambda: len(poll.poll(0)) == 2, "a message's start is news")
         os.eventfd_read(news)
+        back.message_start()
+        assert poll.poll(0) == [], "until it was asked for"
         back.submit(transfer(Memory(100)))
         until(lambda: news in dict(poll.poll(0)), "so is a transfer's end")
         assert back.collect(1)[0].bytes == 5
@@ -476,17 +482,46 @@ def test_registered_memory(loop: Loop) -> None:
     assert pinned() == 0
 
 
-def test_what_the_card_may_write_must_be_writable(loop: Loop) -> None:
-    import mmap
+def test_memory_that_is_written_after_it_was_registered(loop: Loop) -> None:
+    """For the card to read alone, and not touched before: it must not see the zeroes that were there."""
+    memory, into = Memory(5 << 12), Memory(6 << 12)
+    untouched = Memory.__new__(Memory)
+    libc = ctypes.CDLL(None)
+    libc.mmap.restype = ctypes.c_void_p
+    untouched.address = libc.mmap(None, ctypes.c_size_t(memory.bytes), mmap.PROT_READ | mmap.PROT_WRITE, 0x22, -1, 0)
+    untouched.bytes, untouched.buffer = memory.bytes, 0
+    untouched.register(loop.control, TO_CARD)
+    data = noise(memory.bytes, 12)
+    ctypes.memmove(untouched.address, data, len(data))
+    loop.to.submit(transfer([untouched.piece()], END))
+    assert loop.back.run(transfer(into)).bytes == len(data) and into.content(len(data)) == data
+    loop.to.collect(1)
+    untouched.unregister(loop.control)
 
-    memory = mmap.mmap(-1, 4096, prot=mmap.PROT_READ)
+
+def test_resets_beside_transfers(loop: Loop) -> None:
+    """A program's own resets, at any moment, end transfers and nothing else."""
+
+    def reset() -> None:
+        for _ in range(40):
+            fcntl.ioctl(loop.to.file, CHANNEL_RESET)
+
+    resetting = Aside(reset)
+    memory, seen = Memory(noise(1000, 13)), set()
+    while resetting.is_alive():
+        for done in loop.to.exchange([transfer(memory, END)] * 4, wanted=4)[1]:
+            seen.add(done.status)
+    resetting.finish()
+    assert seen <= {DONE, RESET}
+
+
+def test_what_the_card_may_write_must_be_writable(loop: Loop) -> None:
     libc = ctypes.CDLL(None)
     libc.mmap.restype = ctypes.c_void_p
     address = libc.mmap(None, ctypes.c_size_t(4096), mmap.PROT_READ, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
     assert error_of(loop.back.submit, transfer([Piece(address=address, bytes=100)])) == "EFAULT"
     wanted = RegisterBuffer(flags=FROM_CARD, address=address, bytes=4096)
     assert error_of(ask, loop.control, REGISTER_BUFFER, wanted) == "EFAULT"
-    memory.close()
 
 
 def test_pinned_memory_has_a_limit(loop: Loop) -> None:
