@@ -72,8 +72,10 @@ class Pipe:
                     sys.stdout.flush()
 
 
-def boot(machine: Machine, cards: Cards, work: Path, modules: dict[str, str], tests: Path, arguments: list[str]) -> Ended:
-    """Runs the tests of a folder in a guest of its own; `work` is a new folder, with a short name and without blanks in it."""
+def boot(machine: Machine, cards: Cards, work: Path, built: dict[str, str], tests: Path, arguments: list[str]) -> Ended:
+    """Runs the tests of a folder in a guest of its own, whose environment names what was built for it; `work` is a new folder, with a short
+    name and without blanks in it.
+    """
     output = work / "out"
     output.mkdir()
     places = " ".join(f"{place}@{card.socket}" for place, card in zip(machine.places, cards.cards, strict=True))
@@ -81,7 +83,7 @@ def boot(machine: Machine, cards: Cards, work: Path, modules: dict[str, str], te
         "TOWPATH_GUEST": machine.flavour,
         "TOWPATH_GUEST_CARDS": places,
         "TOWPATH_GUEST_OUTSIDE": machine.consoles[1],
-        **modules,
+        **built,
     }
     init = first_process(machine, work, output, environment, tests, arguments)
     reading, writing = os.pipe()
