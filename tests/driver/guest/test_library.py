@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from asking import opened
-from inside import Card, Module, until
+from inside import Card, Module, cards_come_and_go, until
 
 COMMAND = os.environ.get("TOWPATH_GUEST_COMMAND", "towpath")
 SCRATCH = "0x4"
@@ -111,6 +111,7 @@ def test_a_program_that_is_killed_leaves_nothing(card: Card, start: Start, drive
     driver.load()
 
 
+@cards_come_and_go
 def test_a_card_that_is_pulled_out_ends_a_wait(card: Card, start: Start) -> None:
     before = submitted(card, 1)
     process = start(COMMAND, "--device", f"/dev/{card.name}", "recv", "out", stderr=subprocess.PIPE)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 from asking import CARD_RESET, CHANNEL_RESET, REGISTER, Aside, Register, ask, noise, opened, read_exactly, write_register
-from inside import Card, Module, contract, until
+from inside import Card, Module, cards_come_and_go, contract, until
 from queueing import (
     ANNOUNCE,
     ATTRIBUTES,
@@ -657,7 +657,7 @@ with queue(to, os.O_WRONLY, control) as to, queue(back, os.O_RDONLY, control) as
         there_and_back(Loop(control, to, back), noise(5000, 11))
 
 
-@pytest.mark.parametrize("how", ["unbound", "pulled out"])
+@pytest.mark.parametrize("how", ["unbound", pytest.param("pulled out", marks=cards_come_and_go)])
 def test_a_card_that_goes(card: Card, control: int, how: str) -> None:
     """Who waits is told, and the program has its memory back at once, though its files are open."""
     news = os.eventfd(0, os.EFD_NONBLOCK)

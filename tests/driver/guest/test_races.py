@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threads beside each other on one card, which take it away from each other: each is told by errno, none waits for ever, and the card is
+well afterwards. On a guest with several processors they run at the same time; on another they take turns."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import random
+import select
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from asking import CARD_INFO, CARD_RESET, CHANNEL_RESET, Aside, CardInfo, ask, noise, opened
+from inside import Card, Module, until
+
+SECONDS = 4
+# What one may hear whose card or channel is used, reset or taken away by another; and ENOENT, for files that are not there for a while.
+TOLD = (errno.EBUSY, errno.ECONNRESET, errno.ENODEV, errno.ENOENT, errno.ENXIO, errno.EAGAIN, errno.ECANCELED)
+DRIVER = Path("/sys/bus/pci/drivers/towpath")
+
+
+@pytest.fixture(autouse=True)
+def well_afterwards(driver: Module, card: Card) -> Iterator[None]:
+    until(lambda: "out" in card.files, "the card's files are there")
+    yield
+    until(lambda: "out" in card.files, "the card's files are there")
+    with opened(file_now(card, "in"), os.O_WRONLY | os.O_DIRECT) as to, opened(file_now(card, "out"), os.O_RDONLY) as back:
+        for file in (to, back):
+            fcntl.ioctl(file, CHANNEL_RESET)
+        for size in (10, 100_000):
+            writing = Aside(os.write, to, noise(size, size))
+            assert os.read(back, 200_000) == noise(size, size)
+            writing.finish()
+    for index in range(2):
+        for name in ("wrong_cookies", "wrong_lengths", "wrong_statuses", "unexpected"):
+            assert card.channel(index, f"statistics/{name}") == "0", name
+
+
+@contextmanager
+def held(path: Path, flags: int) -> Iterator[int]:
+    """Open, and in the end left behind with what is on its way; what the last close() has to tell is no fault."""
+    file = os.open(path, flags | os.O_NONBLOCK)
+    try:
+        yield file
+    finally:
+        with suppress(OSError):
+            fcntl.ioctl(file, CHANNEL_RESET)
+        with suppress(OSError):
+            os.close(file)
+
+
+def beside_each_other(*works: Callable[[], object]) -> None:
+    """Each again and again; what they are told is no fault, but that one of them never succeeds is."""
+    end = time.monotonic() + SECONDS
+
+    def again(work: Callable[[], object]) -> int:
+        done = 0
+        while time.monotonic() < end:
+            try:
+                work()
+                done += 1
+            except OSError as error:
+                if error.errno not in TOLD:
+                    raise
+        return done
+
+    threads = [Aside(again, work) for work in works]
+    assert all(thread.finish(SECONDS + 60) for thread in threads)
+
+
+def sends(file: int, seed: int) -> Callable[[], object]:
+    random_ = random.Random(seed)
+    return lambda: os.write(file, noise(random_.choice([1, 500, 5000, 100_000]), seed))
+
+
+def takes(file: int) -> Callable[[], object]:
+    poll = select.poll()
+    poll.register(file, select.POLLIN)
+    return lambda: poll.poll(100) and os.read(file, 300_000)
+
+
+@pytest.mark.parametrize("what", ["a channel's", "the card's", "the function's"])
+def test_resets_beside_traffic(card: Card, what: str) -> None:
+    with (
+        held(card.files["in"], os.O_WRONLY | os.O_DIRECT) as to,
+        held(card.files["out"], os.O_RDONLY) as back,
+        opened(card.files["control"], os.O_RDWR) as control,
+    ):
+        resets = {
+            "a channel's": lambda: [fcntl.ioctl(file, CHANNEL_RESET) for file in (to, back)],
+            "the card's": lambda: fcntl.ioctl(control, CARD_RESET),
+            "the function's": lambda: (card.pci / "reset").write_text("1"),
+        }
+
+        def now_and_then() -> None:
+            time.sleep(0.05)
+            resets[what]()
+
+        beside_each_other(sends(to, 1), takes(back), now_and_then, lambda: ask(control, CARD_INFO, CardInfo()))
+
+
+def test_channels_opened_and_closed_by_many(card: Card) -> None:
+    def come_and_go(name: str, flags: int) -> None:
+        with held(card.files[name], flags) as file:
+            if flags == os.O_RDONLY:
+                takes(file)()
+            else:
+                sends(file, 2)()
+
+    pairs = [("in", os.O_WRONLY), ("in", os.O_WRONLY), ("out", os.O_RDONLY), ("out", os.O_RDONLY)]
+    beside_each_other(*(lambda pair=pair: come_and_go(*pair) for pair in pairs))  # type: ignore[misc]
+
+
+def test_a_card_unbound_and_bound_beside_traffic(card: Card) -> None:
+    def round_trip() -> None:
+        with held(file_now(card, "in"), os.O_WRONLY) as to, held(file_now(card, "out"), os.O_RDONLY) as back:
+            sends(to, 3)()
+            takes(back)()
+
+    def unbind_and_bind() -> None:
+        (DRIVER / "unbind").write_text(card.pci.name)
+        (DRIVER / "bind").write_text(card.pci.name)
+        time.sleep(0.1)
+
+    def ask_it() -> None:
+        with opened(file_now(card, "control"), os.O_RDONLY) as control:
+            ask(control, CARD_INFO, CardInfo())
+
+    beside_each_other(round_trip, unbind_and_bind, ask_it)
+
+
+def file_now(card: Card, name: str) -> Path:
+    """One of the card's files, which has another name each time that it is bound while it is in use."""
+    for control in card.pci.glob("towpath/towpath*!control"):
+        return Path("/dev", control.name.removesuffix("!control"), name)
+    raise FileNotFoundError(errno.ENOENT, "the card is not bound")
+
+
+def test_both_cards_at_once_bring_every_byte(cards: list[Card]) -> None:
+    """One processor's interrupts beside the other's."""
+
+    def echo(card: Card, seed: int) -> None:
+        with opened(card.files["0"], os.O_WRONLY | os.O_DIRECT) as to, opened(card.files[first_out(card)], os.O_RDONLY) as back:
+            end = time.monotonic() + SECONDS
+            while time.monotonic() < end:
+                for size in (1, 5000, 70_000):
+                    data = noise(size, seed)
+                    writing = Aside(os.write, to, data)
+                    assert os.read(back, 200_000) == data
+                    writing.finish()
+
+    for thread in [Aside(echo, card, seed) for seed, card in enumerate(cards)]:
+        thread.finish(SECONDS + 60)
+
+
+def first_out(card: Card) -> str:
+    """The first channel from card to host, by number."""
+    return next(str(index) for index in range(8) if card.channel(index, "direction") == "c2h")
