@@ -54,8 +54,8 @@ def held(path: Path, flags: int) -> Iterator[int]:
             os.close(file)
 
 
-def beside_each_other(*works: Callable[[], object]) -> None:
-    """Each again and again; what they are told is no fault, but that one of them never succeeds is."""
+def beside_each_other(*works: Callable[[], object]) -> list[int]:
+    """Each again and again; what they are told is no fault. How often each has succeeded."""
     end = time.monotonic() + SECONDS
 
     def again(work: Callable[[], object]) -> int:
@@ -70,7 +70,7 @@ def beside_each_other(*works: Callable[[], object]) -> None:
         return done
 
     threads = [Aside(again, work) for work in works]
-    assert all(thread.finish(SECONDS + 60) for thread in threads)
+    return [int(thread.finish(SECONDS + 60)) for thread in threads]  # type: ignore[call-overload]
 
 
 def sends(file: int, seed: int) -> Callable[[], object]:
@@ -101,7 +101,7 @@ def test_resets_beside_traffic(card: Card, what: str) -> None:
             time.sleep(0.05)
             resets[what]()
 
-        beside_each_other(sends(to, 1), takes(back), now_and_then, lambda: ask(control, CARD_INFO, CardInfo()))
+        assert all(beside_each_other(sends(to, 1), takes(back), now_and_then, lambda: ask(control, CARD_INFO, CardInfo())))
 
 
 def test_channels_opened_and_closed_by_many(card: Card) -> None:
@@ -113,7 +113,9 @@ def test_channels_opened_and_closed_by_many(card: Card) -> None:
                 sends(file, 2)()
 
     pairs = [("in", os.O_WRONLY), ("in", os.O_WRONLY), ("out", os.O_RDONLY), ("out", os.O_RDONLY)]
-    beside_each_other(*(lambda pair=pair: come_and_go(*pair) for pair in pairs))  # type: ignore[misc]
+    done = beside_each_other(*(lambda pair=pair: come_and_go(*pair) for pair in pairs))  # type: ignore[misc]
+    # Of two who want the same channel, one may always come too late.
+    assert done[0] + done[1] and done[2] + done[3]
 
 
 def test_a_card_unbound_and_bound_beside_traffic(card: Card) -> None:
@@ -131,7 +133,7 @@ def test_a_card_unbound_and_bound_beside_traffic(card: Card) -> None:
         with opened(file_now(card, "control"), os.O_RDONLY) as control:
             ask(control, CARD_INFO, CardInfo())
 
-    beside_each_other(round_trip, unbind_and_bind, ask_it)
+    assert all(beside_each_other(round_trip, unbind_and_bind, ask_it))
 
 
 def file_now(card: Card, name: str) -> Path:
