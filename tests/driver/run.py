@@ -2,18 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """`./run test driver`, `driver-debug` and `driver-qemu`: the kernel driver on a real kernel, with simulated cards.
 
-    python tests/driver/run.py [--kernel plain|debug|qemu] [--setup] [--card COMMAND] [--report FILE] [ARGUMENT OF PYTEST...]
+    python tests/driver/run.py [--kernel plain|debug|qemu] [--setup] [--soak [--seed N]] [--card COMMAND] [--report FILE] [PYTEST'S...]
 
 Boots two guests after each other. In the first, the tests of guest/ run, and the kernel must not complain of anything, from its first line
 to its last, nor may a card reach for memory that is not mapped for it. In the second, those of plants/ commit faults on purpose and see
 that kernel or card complain. What kernels, cards and tests said is left in .towpath/driver/. `-k bus -x` and the like are handed to pytest
-in the guest. What `qemu` needs is fetched with --setup only.
+in the guest. What `qemu` needs is fetched with --setup only. `./run soak driver` runs the long tests of soak/ in place of both.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import random
 import shlex
 import shutil
 import subprocess
@@ -32,6 +34,7 @@ from uml import UserModeLinux
 
 DRIVER = ROOT / "driver/linux"
 KERNELS = (*kernel.FLAVOURS, "qemu")
+SOAK_SECONDS = 5400
 LEFT = ROOT / ".towpath/driver"
 
 
@@ -93,14 +96,20 @@ def card_command(towpath: str, front: str) -> list[str]:
     return [towpath, "sim", "CORE", "--faults", "--set", "completion_timeout=1", front, "SOCKET"]
 
 
-def run(report: Report, flavour: str, card: list[str] | None, arguments: list[str]) -> None:
+def run(report: Report, flavour: str, card: list[str] | None, seed: int | None, arguments: list[str]) -> None:
+    """With a seed, the long tests."""
     machine: Machine = Qemu() if flavour == "qemu" else UserModeLinux(flavour)
     programs = make_programs()
+    if seed is not None:
+        machine.limit = SOAK_SECONDS
+        programs |= {"TOWPATH_SOAK_SECONDS": str(SOAK_SECONDS), "TOWPATH_SOAK_SEED": str(seed)}
+        programs |= {name: value for name, value in os.environ.items() if name.startswith("TOWPATH_SOAK_")}
+        print(f"seed {seed}: --seed {seed} repeats what is random here", flush=True)
     command = card or card_command(programs["TOWPATH_GUEST_COMMAND"], machine.front)
     # Names of sockets are short, and the kernel's command line knows no blanks.
     with tempfile.TemporaryDirectory(prefix="towpath-", dir="/tmp") as name:
         modules = make_modules(Path(name), machine)
-        for tests in ("guest", "plants"):
+        for tests in ("guest", "plants") if seed is None else ("soak",):
             work = Path(name) / tests
             work.mkdir()
             with Cards(command, work) as cards:
@@ -128,9 +137,9 @@ def judge(report: Report, tests: str, ended: Ended, logs: list[str]) -> None:
         report.failed |= ended.code != 0
     found = complaints.find(ended.kernel)
     strays = [line for log in logs for line in complaints.strays(log)]
-    if tests == "guest":
-        report.add("guest: the kernel does not complain", "failure" if found else "", "\n\n".join(found))
-        report.add("guest: no card reaches for memory that is not mapped", "failure" if strays else "", "\n".join(strays))
+    if tests != "plants":
+        report.add(f"{tests}: the kernel does not complain", "failure" if found else "", "\n\n".join(found))
+        report.add(f"{tests}: no card reaches for memory that is not mapped", "failure" if strays else "", "\n".join(strays))
     elif "test_memory_taken_away_from_a_card" in ended.kernel:
         report.add("plants: the card tells of memory that was taken away", "" if strays else "failure", "it says nothing")
 
@@ -139,6 +148,8 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="run.py", description="The kernel driver on a real kernel, with simulated cards.")
     parser.add_argument("--kernel", choices=KERNELS, default="plain", help="with debug it finds more, and takes longer; qemu has an IOMMU")
     parser.add_argument("--setup", action="store_true", help="first fetch what qemu needs, if it is not there")
+    parser.add_argument("--soak", action="store_true", help="the long tests")
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 32), metavar="N", help="of the long tests, to repeat them")
     parser.add_argument(
         "--card",
         type=shlex.split,
@@ -151,7 +162,7 @@ def main(arguments: list[str]) -> int:
     try:
         if options.setup:
             debian.set_up()
-        run(report, options.kernel, options.card, others)
+        run(report, options.kernel, options.card, options.seed if options.soak else None, others)
     except kernel.Missing as why:
         report.add("all of it", "skipped", str(why))
     except (kernel.Broken, Failed) as why:
