@@ -666,7 +666,8 @@ def test_a_card_that_goes(card: Card, control: int, how: str) -> None:
         to = stack.enter_context(queue(card.files["in"], WRITE, own))
         back = stack.enter_context(queue(card.files["out"], READ, own, news, announce=True))
         memory = Memory(1 << 20).register(own)
-        back.submit(transfer(memory), transfer(Memory(1 << 20)))
+        # More than is going to come, however long the card has.
+        back.submit(transfer(memory), transfer(Memory(LARGEST)))
         to.submit(*[transfer(memory)] * 3)
         waits = [Aside(back.collect, 2), Aside(back.message_start, 50 * SECOND)]
         time.sleep(0.2)
