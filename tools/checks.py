@@ -290,7 +290,7 @@ def groff_is_content(tree: Tree) -> list[str]:
 SOURCES = ("*.sv", "*.svh", "*.rdl", "*.rs", "*.py", "*.pyi", "*.c", "*.h", "*.cpp", "*.hpp", "*.sh", "*.vlt", "*.xdc", "*.sdc")
 
 
-KERNEL_MODULES = ("driver/", "tests/driver/plants/plant")
+KERNEL_MODULES = ("driver/", "tests/driver/plants/plant", "tests/driver/exporter/exporter")
 
 
 @check("licence", "put 'SPDX-License-Identifier: Apache-2.0' into the first line (the second after #!), in the language's comment")

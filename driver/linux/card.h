@@ -10,7 +10,8 @@
  *   buffers.c     the driver's own buffers: written behind, read ahead
  *   pages.c       the program's memory, moved in place
  *   pin.c         memory of a program, pinned and mapped
- *   memory.c      registered buffers, and to whom they belong
+ *   memory.c      buffers that stay mapped, and to whom they belong
+ *   dmabuf.c      buffers that other drivers export
  *   transfer.c    one transfer of a queue
  *   queue.c       a channel's file as a queue of transfers
  *   file.c        a channel as a file
@@ -23,7 +24,7 @@
  *   1. card->gate      read: around all that touches the card; write: to take it away
  *   2. channel->io     one program's thread in a channel at a time
  *   3. (mmap_lock)     when memory is copied or pinned: never the other way round
- *   4. owner->lock, then card->registering: registered buffers
+ *   4. owner->lock, then (the reservation of a dma-buf), then card->registering: buffers
  *   5. card->window    from an access of the register window to the look at its status
  *   6. channel->lock   engine, work in flight, lists of buffers; taken by the interrupt
  *      card->owners_lock  open control files; taken by the interrupt
@@ -62,11 +63,14 @@
 struct eventfd_ctx;
 struct iov_iter;
 struct mm_struct;
+struct sg_table;
 struct tp_buffer;
 struct tp_channel;
+struct tp_import;
 struct tp_memory;
 struct tp_pages;
 struct tp_queue;
+struct vm_area_struct;
 
 /* A descriptor, from its post to its end. */
 struct tp_work {
@@ -198,11 +202,12 @@ struct tp_card {
 	struct list_head memories;
 };
 
-/* Memory of a program, pinned and mapped. */
+/* Memory of a program, or for one, pinned and mapped. */
 struct tp_pin {
 	struct sg_table mapped;
 	struct page **pages;
 	unsigned int count; /* 0: nothing is pinned */
+	bool is_new; /* the pages are the driver's own */
 	enum dma_data_direction way;
 	struct mm_struct *mm; /* whose account it is on, or NULL */
 	unsigned long accounted;
@@ -354,6 +359,8 @@ ssize_t tp_pages_move(struct tp_channel *channel, struct iov_iter *iter, bool en
  */
 ssize_t tp_pin(struct tp_card *card, struct tp_pin *pin, u64 start, u64 bytes,
 	       enum dma_data_direction way, bool lasts);
+/* Make new memory, of `bytes` rounded up to pages, and map it. */
+int tp_pin_new(struct tp_card *card, struct tp_pin *pin, u64 bytes, enum dma_data_direction way);
 /* Undo it, if it was not undone before. */
 void tp_unpin(struct tp_card *card, struct tp_pin *pin);
 
@@ -365,6 +372,10 @@ void tp_owner_put(struct tp_owner *owner);
 void tp_owner_close(struct tp_owner *owner);
 /* `flags`: TOWPATH_BUFFER_..., one at least. */
 int tp_memory_register(struct tp_owner *owner, u64 address, u64 bytes, u32 flags, u32 *handle);
+int tp_memory_allocate(struct tp_owner *owner, u64 bytes, u32 flags, u32 *handle);
+int tp_memory_import(struct tp_owner *owner, int descriptor, u32 flags, u32 *handle, u64 *bytes);
+/* Map new memory into a program: its handle is the offset, in pages. */
+int tp_memory_mmap(struct tp_owner *owner, struct vm_area_struct *place);
 int tp_memory_unregister(struct tp_owner *owner, u32 handle);
 /* The buffer of a handle, if it holds all of this and may be used in the way of `flag`. */
 struct tp_memory *tp_memory_get(struct tp_owner *owner, u32 handle, u64 address, u64 bytes,
@@ -374,8 +385,37 @@ void tp_memory_put(struct tp_memory *memory);
 void tp_memories_unpin(struct tp_card *card);
 /* Where the card finds what lies at `address`; how much of `bytes` lies together there. */
 u32 tp_memory_next(const struct tp_memory *memory, u64 address, u64 bytes, dma_addr_t *found);
+/* What is mapped, where it is for the card; it is nobody's yet. */
+struct tp_memory *tp_memory_create(struct tp_card *card, const struct sg_table *mapped);
+void tp_memory_set_import(struct tp_memory *memory, struct tp_import *import);
+/* Whose it is takes it back: no transfer may name it any more. */
+void tp_memory_forbid(struct tp_memory *memory);
+bool tp_memory_is_forbidden(const struct tp_memory *memory);
 /* Hand a part of it to the card, or take it back. */
 void tp_memory_sync(struct tp_memory *memory, u64 address, u64 bytes, bool for_card);
+
+/* dmabuf.c */
+#ifdef CONFIG_DMA_SHARED_BUFFER
+/* The memory behind a descriptor of a dma-buf, pinned and mapped. EBADF, EINVAL: it is none. */
+struct tp_memory *tp_import(struct tp_card *card, int descriptor, enum dma_data_direction way);
+/* End the mapping, if it was not ended before; and all of it. */
+void tp_import_unmap(struct tp_import *import);
+void tp_import_free(struct tp_import *import);
+#else
+static inline struct tp_memory *tp_import(struct tp_card *card, int descriptor,
+					  enum dma_data_direction way)
+{
+	return ERR_PTR(-EOPNOTSUPP);
+}
+
+static inline void tp_import_unmap(struct tp_import *import)
+{
+}
+
+static inline void tp_import_free(struct tp_import *import)
+{
+}
+#endif
 
 /* queue.c */
 /* Make a queue of a channel's file. */
@@ -384,6 +424,11 @@ int tp_queue_open(struct tp_channel *channel, void __user *argument);
 void tp_queue_close(struct tp_channel *channel);
 /* With the gate held for writing: the card goes, and the memory of what is done is given back. */
 void tp_queue_rest(struct tp_channel *channel);
+/*
+ * End the transfers that name a memory which is taken back; without any lock. Others of that queue
+ * end with them.
+ */
+void tp_queue_evict(struct tp_channel *channel, const struct tp_memory *memory);
 /* On a file that is a queue. */
 long tp_queue_ioctl(struct tp_channel *channel, unsigned int command, void __user *argument);
 __poll_t tp_queue_poll(struct tp_channel *channel);

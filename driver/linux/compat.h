@@ -39,6 +39,20 @@ static inline struct class *tp_class_create(const char *name)
 #define TP_FOLL_READ_LASTS (FOLL_WRITE | FOLL_FORCE)
 #endif
 
+/* 6.13: names of symbols' namespaces are strings. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+#define TP_IMPORT_DMA_BUF MODULE_IMPORT_NS("DMA_BUF")
+#else
+#define TP_IMPORT_DMA_BUF MODULE_IMPORT_NS(DMA_BUF)
+#endif
+
+/* 7.1: what an exporter calls who takes memory back. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 1, 0)
+#define TP_MOVE_NOTIFY invalidate_mappings
+#else
+#define TP_MOVE_NOTIFY move_notify
+#endif
+
 /* 6.8: no count. */
 static inline void tp_eventfd_signal(struct eventfd_ctx *event)
 {

@@ -23,8 +23,12 @@ static_assert(sizeof(struct towpath_interrupt) == 32);
 static_assert(sizeof(struct towpath_interrupt_event) == 16);
 static_assert(sizeof(struct towpath_link_counters) == 56);
 static_assert(sizeof(struct towpath_register_buffer) == 32);
+static_assert(sizeof(struct towpath_allocate_buffer) == 32);
+static_assert(sizeof(struct towpath_import_buffer) == 24);
 static_assert(sizeof(struct towpath_unregister_buffer) == 16);
 static_assert(TOWPATH_NAME_BYTES == TP_NAME_BYTES);
+
+#define TP_BUFFER_FLAGS (TOWPATH_BUFFER_TO_CARD | TOWPATH_BUFFER_FROM_CARD)
 
 static int tp_card_info(struct tp_card *card, void __user *argument)
 {
@@ -250,9 +254,8 @@ static int tp_link_counters(struct tp_card *card, void __user *argument)
 
 static int tp_register_buffer(struct tp_owner *owner, void __user *argument)
 {
-	const u32 flags = TOWPATH_BUFFER_TO_CARD | TOWPATH_BUFFER_FROM_CARD;
 	struct towpath_register_buffer wanted;
-	int error = tp_take_argument(&wanted, sizeof(wanted), argument, flags);
+	int error = tp_take_argument(&wanted, sizeof(wanted), argument, TP_BUFFER_FLAGS);
 
 	if (error)
 		return error;
@@ -264,6 +267,44 @@ static int tp_register_buffer(struct tp_owner *owner, void __user *argument)
 		return error;
 	error = tp_give_argument(argument, &wanted);
 	/* Nobody knows of it. */
+	if (error)
+		tp_memory_unregister(owner, wanted.buffer);
+	return error;
+}
+
+static int tp_allocate_buffer(struct tp_owner *owner, void __user *argument)
+{
+	struct towpath_allocate_buffer wanted;
+	int error = tp_take_argument(&wanted, sizeof(wanted), argument, TP_BUFFER_FLAGS);
+
+	if (error)
+		return error;
+	if (!wanted.flags || wanted.reserved || !wanted.bytes)
+		return -EINVAL;
+	error = tp_memory_allocate(owner, wanted.bytes, wanted.flags, &wanted.buffer);
+	if (error)
+		return error;
+	wanted.bytes = PAGE_ALIGN(wanted.bytes);
+	wanted.offset = (u64)wanted.buffer << PAGE_SHIFT;
+	error = tp_give_argument(argument, &wanted);
+	if (error)
+		tp_memory_unregister(owner, wanted.buffer);
+	return error;
+}
+
+static int tp_import_buffer(struct tp_owner *owner, void __user *argument)
+{
+	struct towpath_import_buffer wanted;
+	int error = tp_take_argument(&wanted, sizeof(wanted), argument, TP_BUFFER_FLAGS);
+
+	if (error)
+		return error;
+	if (!wanted.flags)
+		return -EINVAL;
+	error = tp_memory_import(owner, wanted.dmabuf, wanted.flags, &wanted.buffer, &wanted.bytes);
+	if (error)
+		return error;
+	error = tp_give_argument(argument, &wanted);
 	if (error)
 		tp_memory_unregister(owner, wanted.buffer);
 	return error;
@@ -321,10 +362,29 @@ static long tp_control_ioctl(struct file *file, unsigned int command, unsigned l
 	case TOWPATH_IOC_REGISTER_BUFFER:
 		error = tp_register_buffer(owner, at);
 		break;
+	case TOWPATH_IOC_ALLOCATE_BUFFER:
+		error = tp_allocate_buffer(owner, at);
+		break;
+	case TOWPATH_IOC_IMPORT_BUFFER:
+		error = tp_import_buffer(owner, at);
+		break;
 	default:
 		error = -ENOTTY;
 	}
 	tp_leave(card);
+	return error;
+}
+
+static int tp_control_mmap(struct file *file, struct vm_area_struct *place)
+{
+	struct tp_owner *owner = file->private_data;
+	/* The program's memory is locked: nothing may be waited for. */
+	int error = tp_try_enter(owner->card);
+
+	if (error)
+		return error;
+	error = tp_memory_mmap(owner, place);
+	tp_leave(owner->card);
 	return error;
 }
 
@@ -356,6 +416,7 @@ const struct file_operations tp_control_operations = {
 	.release = tp_control_release,
 	.unlocked_ioctl = tp_control_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
+	.mmap = tp_control_mmap,
 };
 
 struct tp_owner *tp_owner_of(const struct tp_card *card, int descriptor)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Registered buffers: memory of a program that stays pinned and mapped for many transfers.
+ * Buffers: memory that stays mapped for the card, for many transfers. It is a program's, pinned;
+ * or new, and the program maps it; or another driver's (dmabuf.c).
  *
  * They belong to an open control file, its owner here, and live until they are unregistered or
  * that file is closed, and until the last transfer that names them has been collected. The mapping
@@ -9,6 +10,7 @@
  * Whoever comes here has entered the card, or holds its gate.
  */
 #include <linux/eventfd.h>
+#include <linux/mm.h>
 #include <linux/slab.h>
 
 #include "card.h"
@@ -24,8 +26,11 @@ struct tp_memory {
 	struct kref references; /* the owner's, and one for each transfer */
 	struct tp_card *card;
 	struct list_head link; /* in card->memories */
-	struct tp_pin pin;
-	u64 address; /* the program's */
+	struct tp_pin pin; /* the program's, or new */
+	struct tp_import *import; /* or NULL: nothing is pinned then */
+	bool forbidden; /* whose it is has taken it back */
+	atomic_t users; /* places where programs have mapped it */
+	u64 address; /* the program's; what is not pinned begins at 0 */
 	u64 bytes;
 	u32 flags; /* TOWPATH_BUFFER_... */
 	u32 count;
@@ -89,18 +94,22 @@ void tp_owner_close(struct tp_owner *owner)
 	tp_owner_put(owner);
 }
 
-/* Lay out where its pieces are. */
-static struct tp_memory *tp_memory_create(const struct tp_pin *pin)
+static const enum dma_data_direction tp_ways[] = {
+	[TOWPATH_BUFFER_TO_CARD] = DMA_TO_DEVICE,
+	[TOWPATH_BUFFER_FROM_CARD] = DMA_FROM_DEVICE,
+	[TOWPATH_BUFFER_TO_CARD | TOWPATH_BUFFER_FROM_CARD] = DMA_BIDIRECTIONAL,
+};
+
+struct tp_memory *tp_memory_create(struct tp_card *card, const struct sg_table *mapped)
 {
 	struct tp_memory *memory =
-		kvzalloc(struct_size(memory, extents, pin->mapped.nents), GFP_KERNEL);
-	const struct sg_table *mapped = &pin->mapped;
+		kvzalloc(struct_size(memory, extents, mapped->nents), GFP_KERNEL);
 	struct scatterlist *piece;
 	unsigned int number;
 	u64 start = 0;
 
 	if (!memory)
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	memory->count = mapped->nents;
 	for_each_sgtable_dma_sg(mapped, piece, number) {
 		memory->extents[number].start = start;
@@ -108,33 +117,22 @@ static struct tp_memory *tp_memory_create(const struct tp_pin *pin)
 		start += sg_dma_len(piece);
 	}
 	kref_init(&memory->references);
+	memory->card = card;
 	memory->bytes = start;
-	memory->pin = *pin;
 	return memory;
 }
 
-int tp_memory_register(struct tp_owner *owner, u64 address, u64 bytes, u32 flags, u32 *handle)
+void tp_memory_set_import(struct tp_memory *memory, struct tp_import *import)
 {
-	static const enum dma_data_direction ways[] = {
-		[TOWPATH_BUFFER_TO_CARD] = DMA_TO_DEVICE,
-		[TOWPATH_BUFFER_FROM_CARD] = DMA_FROM_DEVICE,
-		[TOWPATH_BUFFER_TO_CARD | TOWPATH_BUFFER_FROM_CARD] = DMA_BIDIRECTIONAL,
-	};
+	memory->import = import;
+}
+
+/* From now on it is the owner's, under a handle. */
+static int tp_memory_add(struct tp_owner *owner, struct tp_memory *memory, u32 flags, u32 *handle)
+{
 	struct tp_card *card = owner->card;
-	struct tp_memory *memory;
-	struct tp_pin pin;
-	ssize_t pinned = tp_pin(card, &pin, address, bytes, ways[flags], true);
 	int error;
 
-	if (pinned < 0)
-		return pinned;
-	memory = tp_memory_create(&pin);
-	if (!memory) {
-		tp_unpin(card, &pin);
-		return -ENOMEM;
-	}
-	memory->card = card;
-	memory->address = address;
 	memory->flags = flags;
 	mutex_lock(&card->registering);
 	list_add_tail(&memory->link, &card->memories);
@@ -143,6 +141,47 @@ int tp_memory_register(struct tp_owner *owner, u64 address, u64 bytes, u32 flags
 	if (error)
 		tp_memory_put(memory);
 	return error;
+}
+
+/* What was pinned, from the program's `address` on. */
+static int tp_memory_add_pin(struct tp_owner *owner, struct tp_pin *pin, u64 address, u32 flags,
+			     u32 *handle)
+{
+	struct tp_memory *memory = tp_memory_create(owner->card, &pin->mapped);
+
+	if (IS_ERR(memory)) {
+		tp_unpin(owner->card, pin);
+		return PTR_ERR(memory);
+	}
+	memory->pin = *pin;
+	memory->address = address;
+	return tp_memory_add(owner, memory, flags, handle);
+}
+
+int tp_memory_register(struct tp_owner *owner, u64 address, u64 bytes, u32 flags, u32 *handle)
+{
+	struct tp_pin pin;
+	ssize_t pinned = tp_pin(owner->card, &pin, address, bytes, tp_ways[flags], true);
+
+	return pinned < 0 ? pinned : tp_memory_add_pin(owner, &pin, address, flags, handle);
+}
+
+int tp_memory_allocate(struct tp_owner *owner, u64 bytes, u32 flags, u32 *handle)
+{
+	struct tp_pin pin;
+	int error = tp_pin_new(owner->card, &pin, bytes, tp_ways[flags]);
+
+	return error ? error : tp_memory_add_pin(owner, &pin, 0, flags, handle);
+}
+
+int tp_memory_import(struct tp_owner *owner, int descriptor, u32 flags, u32 *handle, u64 *bytes)
+{
+	struct tp_memory *memory = tp_import(owner->card, descriptor, tp_ways[flags]);
+
+	if (IS_ERR(memory))
+		return PTR_ERR(memory);
+	*bytes = memory->bytes;
+	return tp_memory_add(owner, memory, flags, handle);
 }
 
 int tp_memory_unregister(struct tp_owner *owner, u32 handle)
@@ -154,7 +193,7 @@ int tp_memory_unregister(struct tp_owner *owner, u32 handle)
 	memory = xa_load(&owner->memories, handle);
 	if (!memory)
 		error = -ENOENT;
-	else if (kref_read(&memory->references) > 1)
+	else if (kref_read(&memory->references) > 1 || atomic_read(&memory->users))
 		error = -EBUSY;
 	else
 		xa_erase(&owner->memories, handle);
@@ -175,6 +214,8 @@ struct tp_memory *tp_memory_get(struct tp_owner *owner, u32 handle, u64 address,
 		memory = ERR_PTR(-ENOENT);
 	else if (!(memory->flags & flag))
 		memory = ERR_PTR(-EACCES);
+	else if (tp_memory_is_forbidden(memory))
+		memory = ERR_PTR(-ESTALE);
 	else if (address < memory->address || bytes > memory->bytes ||
 		 address - memory->address > memory->bytes - bytes)
 		memory = ERR_PTR(-EFAULT);
@@ -193,6 +234,8 @@ static void tp_memory_free(struct kref *references)
 	list_del(&memory->link);
 	mutex_unlock(&card->registering);
 	tp_unpin(card, &memory->pin);
+	if (memory->import)
+		tp_import_free(memory->import);
 	kvfree(memory);
 }
 
@@ -205,8 +248,66 @@ void tp_memories_unpin(struct tp_card *card)
 {
 	struct tp_memory *memory;
 
-	list_for_each_entry(memory, &card->memories, link)
+	list_for_each_entry(memory, &card->memories, link) {
 		tp_unpin(card, &memory->pin);
+		if (memory->import)
+			tp_import_unmap(memory->import);
+	}
+}
+
+void tp_memory_forbid(struct tp_memory *memory)
+{
+	WRITE_ONCE(memory->forbidden, true);
+}
+
+bool tp_memory_is_forbidden(const struct tp_memory *memory)
+{
+	return READ_ONCE(memory->forbidden);
+}
+
+/*
+ * Where programs have mapped it. Such a place keeps the control file open, and so the buffer, which
+ * cannot be unregistered meanwhile.
+ */
+
+static void tp_place_opened(struct vm_area_struct *place)
+{
+	struct tp_memory *memory = place->vm_private_data;
+
+	atomic_inc(&memory->users);
+}
+
+static void tp_place_closed(struct vm_area_struct *place)
+{
+	struct tp_memory *memory = place->vm_private_data;
+
+	atomic_dec(&memory->users);
+}
+
+static const struct vm_operations_struct tp_place_operations = {
+	.open = tp_place_opened,
+	.close = tp_place_closed,
+};
+
+int tp_memory_mmap(struct tp_owner *owner, struct vm_area_struct *place)
+{
+	struct tp_memory *memory;
+	int error = -EINVAL;
+
+	/* A place for reading alone, of a shared mapping, is not VM_SHARED. */
+	if (!(place->vm_flags & VM_MAYSHARE))
+		return error;
+	mutex_lock(&owner->lock);
+	memory = xa_load(&owner->memories, place->vm_pgoff);
+	if (memory && memory->pin.is_new)
+		error = vm_map_pages_zero(place, memory->pin.pages, memory->pin.count);
+	if (!error) {
+		place->vm_private_data = memory;
+		place->vm_ops = &tp_place_operations;
+		tp_place_opened(place);
+	}
+	mutex_unlock(&owner->lock);
+	return error;
 }
 
 u32 tp_memory_next(const struct tp_memory *memory, u64 address, u64 bytes, dma_addr_t *found)
@@ -234,7 +335,7 @@ void tp_memory_sync(struct tp_memory *memory, u64 address, u64 bytes, bool for_c
 {
 	struct device *device = &memory->card->pci->dev;
 
-	/* With the card went the mapping. */
+	/* With the card went the mapping. What is imported is its exporter's to hand over. */
 	while (bytes && memory->pin.count) {
 		dma_addr_t at;
 		u32 part = tp_memory_next(memory, address, bytes, &at);

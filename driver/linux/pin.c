@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Memory of a program, pinned and mapped for the card.
+ * Memory of a program, pinned and mapped for the card, or made for it and the card.
  *
- * Pages stay where they are, and the program's, from tp_pin() to tp_unpin(); the caller sees that
- * the card is done with them before. What outlasts a call counts against the program's limit of
- * locked memory.
+ * Pages stay where they are, from tp_pin() or tp_pin_new() to tp_unpin(); the caller sees that the
+ * card is done with them before. What outlasts a call counts against the program's limit of locked
+ * memory.
  */
 #include <linux/mm.h>
+#include <linux/pagemap.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 
 #include "card.h"
@@ -18,6 +20,9 @@
  * the kernel takes for a fault of a driver that maps and hands over in one.
  */
 #define TP_MAPPING DMA_ATTR_SKIP_CPU_SYNC
+
+/* How much of new memory is asked for in one piece. */
+#define TP_LONGEST_RUN SZ_2M
 
 /* What the system maps in one piece, where it copies to memory that the card can reach. */
 static unsigned int tp_longest_piece(struct device *device)
@@ -51,7 +56,9 @@ static void tp_unaccount(struct tp_pin *pin)
 
 static void tp_unpin_pages(struct tp_pin *pin)
 {
-	if (pin->way == DMA_TO_DEVICE)
+	if (pin->is_new)
+		release_pages(pin->pages, pin->count);
+	else if (pin->way == DMA_TO_DEVICE)
 		unpin_user_pages(pin->pages, pin->count);
 	else
 		unpin_user_pages_dirty_lock(pin->pages, pin->count, true);
@@ -89,6 +96,47 @@ static int tp_pin_pages(struct tp_pin *pin, unsigned long start, unsigned long p
 		return 0;
 	tp_unpin_pages(pin);
 	return found < 0 ? found : -EFAULT;
+}
+
+/* The more of them lie together, the fewer pieces the card has to be told of. */
+static struct page *tp_new_pages(struct tp_card *card, unsigned int *order)
+{
+	const gfp_t wanted = GFP_KERNEL_ACCOUNT | __GFP_ZERO;
+	const int node = dev_to_node(&card->pci->dev);
+	struct page *page;
+
+	for (; *order; (*order)--) {
+		page = alloc_pages_node(node, wanted | __GFP_NORETRY | __GFP_NOWARN, *order);
+		if (page) {
+			split_page(page, *order);
+			return page;
+		}
+	}
+	/* No program is to be killed for it. */
+	return alloc_pages_node(node, wanted | __GFP_RETRY_MAYFAIL | __GFP_NOWARN, 0);
+}
+
+/* So many pages, or none. */
+static int tp_fill_pages(struct tp_card *card, struct tp_pin *pin, unsigned long pages)
+{
+	unsigned int order = get_order(TP_LONGEST_RUN);
+
+	while (pin->count < pages) {
+		struct page *page = NULL;
+		unsigned long number;
+
+		order = min_t(unsigned int, order, ilog2(pages - pin->count));
+		if (!fatal_signal_pending(current))
+			page = tp_new_pages(card, &order);
+		if (!page) {
+			tp_unpin_pages(pin);
+			return fatal_signal_pending(current) ? -EINTR : -ENOMEM;
+		}
+		for (number = 0; number < 1ul << order; number++)
+			pin->pages[pin->count++] = page + number;
+		cond_resched();
+	}
+	return 0;
 }
 
 static int tp_map_pages(struct device *device, struct tp_pin *pin, size_t offset, size_t bytes)
@@ -133,6 +181,30 @@ ssize_t tp_pin(struct tp_card *card, struct tp_pin *pin, u64 start, u64 bytes,
 		return bytes;
 	tp_unpin_pages(pin);
 unaccount:
+	kvfree(pin->pages);
+	tp_unaccount(pin);
+	return error;
+}
+
+int tp_pin_new(struct tp_card *card, struct tp_pin *pin, u64 bytes, enum dma_data_direction way)
+{
+	const u64 pages = PAGE_ALIGN(bytes) >> PAGE_SHIFT;
+	int error;
+
+	if (pages == 0 || pages > min_t(u64, totalram_pages(), INT_MAX))
+		return -ENOMEM;
+	*pin = (struct tp_pin){ .way = way, .is_new = true };
+	error = tp_account(pin, pages);
+	if (error)
+		return error;
+	pin->pages = kvmalloc_array(pages, sizeof(*pin->pages), GFP_KERNEL | __GFP_NOWARN);
+	error = pin->pages ? tp_fill_pages(card, pin, pages) : -ENOMEM;
+	if (!error) {
+		error = tp_map_pages(&card->pci->dev, pin, 0, pages << PAGE_SHIFT);
+		if (!error)
+			return 0;
+		tp_unpin_pages(pin);
+	}
 	kvfree(pin->pages);
 	tp_unaccount(pin);
 	return error;

@@ -285,7 +285,11 @@ static int tp_submit_one(struct tp_channel *channel, const struct towpath_transf
 	transfer->work.ended = tp_transfer_ended;
 	transfer->ticket = queue->next_ticket;
 	spin_lock_irq(&channel->lock);
-	error = tp_post_all(channel, &transfer->work, transfer->descriptors);
+	/* Memory is forbidden first, and what is posted looked through then. */
+	if (tp_transfer_names(transfer, NULL))
+		error = -ESTALE;
+	else
+		error = tp_post_all(channel, &transfer->work, transfer->descriptors);
 	spin_unlock_irq(&channel->lock);
 	if (error) {
 		tp_transfer_rest(channel->card, transfer);
@@ -507,6 +511,54 @@ static int tp_queue_cancel(struct tp_channel *channel)
 	tp_cancel(channel);
 	/* It became a reset, and that did not end either. */
 	return tp_queue_end(channel, READ_ONCE(channel->card->failed) ? -EIO : 0);
+}
+
+/* Is a transfer in flight that names this memory? Under lock. */
+static bool tp_is_named(struct tp_channel *channel, const struct tp_memory *memory)
+{
+	struct tp_work *work;
+
+	/* What was posted before the file became a queue is in flight until its reset. */
+	list_for_each_entry(work, &channel->posted, link)
+		if (work->ended == tp_transfer_ended &&
+		    tp_transfer_names(container_of(work, struct tp_transfer, work), memory))
+			return true;
+	return false;
+}
+
+/* Is none, or can none reach memory any more? */
+static bool tp_is_rid_of(struct tp_channel *channel, const struct tp_memory *memory)
+{
+	bool is;
+
+	spin_lock_irq(&channel->lock);
+	tp_reap(channel);
+	is = READ_ONCE(channel->card->failed) || !tp_is_named(channel, memory);
+	spin_unlock_irq(&channel->lock);
+	return is;
+}
+
+void tp_queue_evict(struct tp_channel *channel, const struct tp_memory *memory)
+{
+	struct tp_card *card = channel->card;
+	bool is_named;
+
+	spin_lock_irq(&channel->lock);
+	is_named = channel->queue && tp_is_named(channel, memory);
+	if (is_named) {
+		tp_engine_cancel(&channel->engine);
+		tp_engine_arm(&channel->engine);
+		channel->armed = true;
+	}
+	spin_unlock_irq(&channel->lock);
+	if (!is_named || !pci_device_is_present(card->pci))
+		return;
+	if (wait_event_timeout(channel->wait, tp_is_rid_of(channel, memory), TP_GRACE))
+		return;
+	/* A reset would be next; but that is for who has entered the card. */
+	dev_warn(&card->pci->dev, "%s: memory is taken back, and a cancel does not end\n",
+		 channel->name);
+	tp_cut_off(card);
 }
 
 /* Beginning and end of a queue. */

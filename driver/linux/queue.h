@@ -55,6 +55,8 @@ struct tp_queue {
  */
 struct tp_transfer *tp_transfer_create(struct tp_channel *channel,
 				       const struct towpath_transfer *wanted);
+/* Does a transfer name this memory? NULL: any that was taken back. */
+bool tp_transfer_names(const struct tp_transfer *transfer, const struct tp_memory *memory);
 /* Give back the memory of one that the card is done with; it may be called again. */
 void tp_transfer_rest(struct tp_card *card, struct tp_transfer *transfer);
 

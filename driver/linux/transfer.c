@@ -3,7 +3,7 @@
  * One transfer of a queue: what a program asks for, checked and made into a descriptor, and what
  * it holds until the card is done with it.
  *
- * Memory is a registered buffer's (memory.c), or pinned for the transfer alone (pin.c). It is given
+ * Memory is a buffer's (memory.c), or pinned for the transfer alone (pin.c). It is given
  * back by tp_transfer_rest(), which may sleep: so not when the card says that it is done, but when
  * somebody collects that.
  */
@@ -225,6 +225,19 @@ struct tp_transfer *tp_transfer_create(struct tp_channel *channel,
 	tp_transfer_rest(channel->card, transfer);
 	kvfree(transfer);
 	return ERR_PTR(error);
+}
+
+bool tp_transfer_names(const struct tp_transfer *transfer, const struct tp_memory *memory)
+{
+	u32 index;
+
+	for (index = 0; index < transfer->held_count; index++) {
+		const struct tp_memory *held = transfer->held[index].memory;
+
+		if (held && (memory ? held == memory : tp_memory_is_forbidden(held)))
+			return true;
+	}
+	return false;
 }
 
 void tp_transfer_rest(struct tp_card *card, struct tp_transfer *transfer)

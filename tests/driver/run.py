@@ -68,7 +68,7 @@ class Report:
 
 def make_modules(work: Path, machine: Machine) -> dict[str, str]:
     """Copies and builds the modules; says where they are in the words of the guest's environment."""
-    sources = {"TOWPATH_GUEST_MODULE": DRIVER, "TOWPATH_GUEST_PLANT": HERE / "plants"}
+    sources = {"TOWPATH_GUEST_MODULE": DRIVER, "TOWPATH_GUEST_PLANT": HERE / "plants", "TOWPATH_GUEST_EXPORTER": HERE / "exporter"}
     return {name: str(machine.module(Path(shutil.copytree(source, work / name)))) for name, source in sources.items()}
 
 

@@ -47,6 +47,9 @@ def complaints(said: str) -> list[str]:
 @pytest.mark.parametrize("version", headers.KERNELS)
 def test_it_builds_without_a_warning(tmp_path: Path, version: str) -> None:
     assert complaints(make(tmp_path, version, "W=1")) == []
+    wanted = subprocess.run(["nm", "--undefined-only", "-j", tmp_path / "driver/towpath.o"], capture_output=True, text=True, check=True)
+    exported = {line.split("\t")[1] for line in (headers.headers(version) / "Module.symvers").read_text().splitlines()}
+    assert len(exported) > 1000 and set(wanted.stdout.split()) - exported <= {"__this_module"}
 
 
 def test_sparse_finds_nothing(tmp_path: Path) -> None:

@@ -124,7 +124,41 @@ struct towpath_register_buffer {
 	__u32 reserved;
 };
 
-/* EBUSY: a transfer names it that is in flight, or was not collected. */
+/*
+ * New memory, zeroed and mapped for the card, in few pieces. The program has it by mmap() of the
+ * control file at `offset`, shared and from its beginning (ENXIO: more than there is), as often as
+ * it likes; transfers name it by `buffer`, and places in it from 0 on. It counts as registered
+ * memory does.
+ */
+struct towpath_allocate_buffer {
+	__u32 argsz;
+	__u32 flags; /* TOWPATH_BUFFER_... */
+	__u64 bytes; /* out: rounded up to pages */
+	__u64 offset; /* out */
+	__u32 buffer; /* out: its handle, not zero */
+	__u32 reserved;
+};
+
+/*
+ * The memory behind a dma-buf, that of a GPU or of another driver, pinned and mapped for the card
+ * until it is unregistered or the control file is closed; transfers name it by `buffer`, and places
+ * in it from 0 on. Nobody waits for what other devices do with it. Its exporter may take it back:
+ * then all transfers in flight on queues that use it there and then are cancelled, and later ones
+ * that name it are refused (ESTALE). EACCES: the descriptor is for reading alone, and the card was
+ * to write. EOPNOTSUPP: the kernel has no dma-bufs. Other errors are the exporter's.
+ */
+struct towpath_import_buffer {
+	__u32 argsz;
+	__u32 flags; /* TOWPATH_BUFFER_... */
+	__s32 dmabuf; /* its descriptor; may be closed afterwards */
+	__u32 buffer; /* out: its handle, not zero */
+	__u64 bytes; /* out */
+};
+
+/*
+ * Any of these buffers. EBUSY: a transfer names it that is in flight, or was not collected, or a
+ * program has it mapped.
+ */
 struct towpath_unregister_buffer {
 	__u32 argsz;
 	__u32 flags; /* none yet */
@@ -142,6 +176,8 @@ struct towpath_unregister_buffer {
 #define TOWPATH_IOC_LINK_COUNTERS _IOWR('t', 0x76, struct towpath_link_counters)
 #define TOWPATH_IOC_REGISTER_BUFFER _IOWR('t', 0x77, struct towpath_register_buffer)
 #define TOWPATH_IOC_UNREGISTER_BUFFER _IOWR('t', 0x78, struct towpath_unregister_buffer)
+#define TOWPATH_IOC_ALLOCATE_BUFFER _IOWR('t', 0x79, struct towpath_allocate_buffer)
+#define TOWPATH_IOC_IMPORT_BUFFER _IOWR('t', 0x7a, struct towpath_import_buffer)
 
 /* On a channel's file. */
 
@@ -160,9 +196,9 @@ struct towpath_queue {
 
 /* A piece of memory. */
 struct towpath_piece {
-	__u64 address; /* of the program's */
+	__u64 address; /* the program's; in an allocated or imported buffer, counted from 0 */
 	__u64 bytes;
-	__u32 buffer; /* the registered buffer that it lies in; 0: pinned for this transfer alone */
+	__u32 buffer; /* that it lies in; 0: pinned for this transfer alone */
 	__u32 reserved;
 };
 

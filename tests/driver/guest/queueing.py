@@ -41,6 +41,14 @@ class RegisterBuffer(ctypes.Structure):
     _fields_ = (("argsz", U32), ("flags", U32), ("address", U64), ("bytes", U64), ("buffer", U32), ("reserved", U32))
 
 
+class AllocateBuffer(ctypes.Structure):
+    _fields_ = (("argsz", U32), ("flags", U32), ("bytes", U64), ("offset", U64), ("buffer", U32), ("reserved", U32))
+
+
+class ImportBuffer(ctypes.Structure):
+    _fields_ = (("argsz", U32), ("flags", U32), ("dmabuf", S32), ("buffer", U32), ("bytes", U64))
+
+
 class UnregisterBuffer(ctypes.Structure):
     _fields_ = tuple((name, U32) for name in "argsz flags buffer reserved".split())
 
@@ -90,6 +98,8 @@ INTERRUPT_EVENT = number(InterruptEvent, 0x75)
 LINK_COUNTERS = number(LinkCounters, 0x76)
 REGISTER_BUFFER = number(RegisterBuffer, 0x77)
 UNREGISTER_BUFFER = number(UnregisterBuffer, 0x78)
+ALLOCATE_BUFFER = number(AllocateBuffer, 0x79)
+IMPORT_BUFFER = number(ImportBuffer, 0x7A)
 QUEUE = number(MakeQueue, 0x81)
 EXCHANGE = number(Exchange, 0x82)
 MESSAGE_START = number(MessageStart, 0x83)
@@ -98,23 +108,35 @@ MODERATION = number(Moderation, 0x85)
 CHANNEL_STATISTICS = number(Statistics, 0x86)
 
 
-class Memory:
-    """Pages of the program, for the card."""
+class Buffer:
+    """Memory for the card; `map` is where the program has it, and transfers name it from `address` on."""
 
-    def __init__(self, content: bytes | int) -> None:
-        data = content if isinstance(content, bytes) else bytes(content)
-        self.map = mmap.mmap(-1, max(len(data), 1))
-        self.map[: len(data)] = data
-        self.bytes = len(data)
-        self.view = (ctypes.c_char * max(len(data), 1)).from_buffer(self.map)
-        self.address = ctypes.addressof(self.view)
-        self.buffer = 0
+    map: mmap.mmap
+    bytes: int
+    address = 0
+    buffer = 0
 
     def piece(self, start: int = 0, count: int | None = None) -> Piece:
         return Piece(address=self.address + start, bytes=self.bytes - start if count is None else count, buffer=self.buffer)
 
     def content(self, count: int | None = None) -> bytes:
         return self.map[: self.bytes if count is None else count]
+
+    def unregister(self, control: int) -> None:
+        ask(control, UNREGISTER_BUFFER, UnregisterBuffer(buffer=self.buffer))
+        self.buffer = 0
+
+
+class Memory(Buffer):
+    """Pages of the program; with a number, so many bytes that nobody has touched."""
+
+    def __init__(self, content: bytes | int) -> None:
+        self.bytes = content if isinstance(content, int) else len(content)
+        self.map = mmap.mmap(-1, max(self.bytes, 1), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        if isinstance(content, bytes):
+            self.map[: self.bytes] = content
+        self.view = (ctypes.c_char * max(self.bytes, 1)).from_buffer(self.map)
+        self.address = ctypes.addressof(self.view)
 
     def register(self, control: int, flags: int = TO_CARD | FROM_CARD) -> Memory:
         wanted = RegisterBuffer(flags=flags, address=self.address, bytes=self.bytes)
@@ -123,14 +145,33 @@ class Memory:
         self.buffer = wanted.buffer
         return self
 
-    def unregister(self, control: int) -> None:
-        ask(control, UNREGISTER_BUFFER, UnregisterBuffer(buffer=self.buffer))
-        self.buffer = 0
+
+class Allocated(Buffer):
+    """New memory of the driver's."""
+
+    def __init__(self, control: int, count: int, flags: int = TO_CARD | FROM_CARD) -> None:
+        wanted = AllocateBuffer(flags=flags, bytes=count)
+        ask(control, ALLOCATE_BUFFER, wanted)
+        self.bytes, self.buffer, self.offset = wanted.bytes, wanted.buffer, wanted.offset
+        self.map = self.mapped(control)
+
+    def mapped(self, control: int) -> mmap.mmap:
+        return mmap.mmap(control, self.bytes, mmap.MAP_SHARED, offset=self.offset)
 
 
-def transfer(pieces: Memory | Sequence[Piece], flags: int = 0, length: int = 0, offset: int = 0, user: int = 0) -> Transfer:
+class Imported(Buffer):
+    """The memory behind a dma-buf."""
+
+    def __init__(self, control: int, descriptor: int, flags: int = TO_CARD | FROM_CARD) -> None:
+        wanted = ImportBuffer(flags=flags, dmabuf=descriptor)
+        ask(control, IMPORT_BUFFER, wanted)
+        self.bytes, self.buffer = wanted.bytes, wanted.buffer
+        self.map = mmap.mmap(descriptor, self.bytes, mmap.MAP_SHARED)
+
+
+def transfer(pieces: Buffer | Sequence[Piece], flags: int = 0, length: int = 0, offset: int = 0, user: int = 0) -> Transfer:
     """Of whole memory, or of pieces; it keeps them."""
-    listed = [pieces.piece()] if isinstance(pieces, Memory) else list(pieces)
+    listed = [pieces.piece()] if isinstance(pieces, Buffer) else list(pieces)
     array = (Piece * len(listed))(*listed)
     made = Transfer(pieces=ctypes.addressof(array), count=len(listed), flags=flags, length=length, offset=offset, user=user)
     made.keep = (array, pieces)  # type: ignore[attr-defined]

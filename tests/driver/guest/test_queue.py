@@ -14,13 +14,12 @@ import resource
 import select
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from asking import CARD_RESET, CHANNEL_RESET, REGISTER, Aside, Register, ask, noise, opened, read_exactly, write_register
-from inside import Card, Module, cards_come_and_go, contract, until
+from inside import Card, Module, cards_come_and_go, until
+from looping import CANCELLED, DONE, END_OF_MESSAGE, RESET, Loop, Pieces, pinned, there_and_back
 from queueing import (
     ANNOUNCE,
     ATTRIBUTES,
@@ -49,7 +48,6 @@ from queueing import (
     MessageStart,
     Moderation,
     Piece,
-    Queue,
     RegisterBuffer,
     Statistics,
     Transfer,
@@ -60,52 +58,7 @@ from queueing import (
 )
 
 READ, WRITE = os.O_RDONLY, os.O_WRONLY
-DONE, END_OF_MESSAGE, CANCELLED, RESET = (contract(f"STATUS_{name}") for name in ("DONE", "END_OF_MESSAGE", "CANCELLED", "RESET"))
 LARGEST, PIECES = 4 << 20, 512
-GUARD = 64
-
-
-@dataclass
-class Loop:
-    """Both ways of the loopback core, and the control file whose buffers they may use."""
-
-    control: int
-    to: Queue
-    back: Queue
-
-
-@pytest.fixture
-def control(driver: Module, card: Card) -> Iterator[int]:
-    until(lambda: "control" in card.files, "the card's files are there")
-    with opened(card.files["control"], os.O_RDWR) as file:
-        yield file
-
-
-@pytest.fixture
-def loop(card: Card, control: int) -> Iterator[Loop]:
-    """At the end nothing is in flight, nothing is pinned, and the card has told nothing that cannot be."""
-    with queue(card.files["in"], WRITE, control) as to, queue(card.files["out"], READ, control, announce=True) as back:
-        yield Loop(control, to, back)
-        # What the core still holds is nothing for the next test.
-        fcntl.ioctl(control, CARD_RESET)
-    assert pinned() == 0
-    for index in range(2):
-        for name in ("wrong_cookies", "wrong_lengths", "wrong_statuses", "unexpected"):
-            assert int(card.channel(index, f"statistics/{name}")) == 0, name
-
-
-def pinned() -> int:
-    """KiB of this program's memory that are pinned for the card until it says otherwise."""
-    status = Path("/proc/self/status").read_text()
-    return int(status.split("VmPin:")[1].split()[0])
-
-
-def there_and_back(loop: Loop, data: bytes = b"a message") -> None:
-    into = Memory(len(data) + 1)
-    loop.to.submit(transfer(Memory(data), END))
-    found = loop.back.run(transfer(into))
-    assert (found.status, found.bytes, into.content(found.bytes)) == (END_OF_MESSAGE, len(data), data)
-    loop.to.collect(1)
 
 
 def test_a_message_with_all_that_belongs_to_it(loop: Loop) -> None:
@@ -128,42 +81,6 @@ def test_a_message_of_nothing(loop: Loop) -> None:
     found = loop.back.run(transfer(Memory(10)))
     assert (found.status, found.bytes) == (END_OF_MESSAGE, 0)
     there_and_back(loop)
-
-
-class Pieces:
-    """A random part of memory, cut at random, some of it perhaps registered; guarded on both sides of each piece."""
-
-    def __init__(self, draw: random.Random, memory: Memory, count: int) -> None:
-        cuts = sorted(draw.randrange(count + 1) for _ in range(draw.choice([0, 0, 1, 3, 20])))
-        lengths = [end - start for start, end in zip([0, *cuts], [*cuts, count], strict=True)]
-        self.memory, self.parts, at = memory, [], GUARD
-        for length in lengths:
-            # A debug kernel wants no page mapped more than seven times at once.
-            gaps = [0, 1, 63] if len(lengths) < 7 else []
-            at += draw.choice([*gaps, 4096 - at % 4096, 4096 - at % 4096 + 4095])
-            self.parts.append((at, length))
-            at += length + GUARD
-        memory.map[:at] = b"\xc3" * at
-
-    def listed(self) -> list[Piece]:
-        return [self.memory.piece(at, length) for at, length in self.parts]
-
-    def fill(self, data: bytes) -> None:
-        for at, length in self.parts:
-            self.memory.map[at : at + length], data = data[:length], data[length:]
-
-    def content(self, count: int) -> bytes:
-        return b"".join(self.memory.map[at : at + length] for at, length in self.parts)[:count]
-
-    def is_whole(self, count: int) -> bool:
-        """Nothing beside the pieces was touched, nor the pieces behind `count` bytes."""
-        for at, length in self.parts:
-            used = min(length, count)
-            count -= used
-            around = self.memory.map[at - GUARD : at] + self.memory.map[at + used : at + length + GUARD]
-            if around.count(b"\xc3") != len(around):
-                return False
-        return True
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -484,19 +401,13 @@ def test_registered_memory(loop: Loop) -> None:
 
 def test_memory_that_is_written_after_it_was_registered(loop: Loop) -> None:
     """For the card to read alone, and not touched before: it must not see the zeroes that were there."""
-    memory, into = Memory(5 << 12), Memory(6 << 12)
-    untouched = Memory.__new__(Memory)
-    libc = ctypes.CDLL(None)
-    libc.mmap.restype = ctypes.c_void_p
-    untouched.address = libc.mmap(None, ctypes.c_size_t(memory.bytes), mmap.PROT_READ | mmap.PROT_WRITE, 0x22, -1, 0)
-    untouched.bytes, untouched.buffer = memory.bytes, 0
-    untouched.register(loop.control, TO_CARD)
+    memory, into = Memory(5 << 12).register(loop.control, TO_CARD), Memory(6 << 12)
     data = noise(memory.bytes, 12)
-    ctypes.memmove(untouched.address, data, len(data))
-    loop.to.submit(transfer([untouched.piece()], END))
+    memory.map[:] = data
+    loop.to.submit(transfer(memory, END))
     assert loop.back.run(transfer(into)).bytes == len(data) and into.content(len(data)) == data
     loop.to.collect(1)
-    untouched.unregister(loop.control)
+    memory.unregister(loop.control)
 
 
 def test_resets_beside_transfers(loop: Loop) -> None:

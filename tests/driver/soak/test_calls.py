@@ -27,7 +27,7 @@ STRUCTURES = [
     for structure in vars(module).values()
     if isinstance(structure, type) and issubclass(structure, ctypes.Structure) and structure is not ctypes.Structure
 ]
-NUMBERS = list(range(0x70, 0x88))
+NUMBERS = list(range(0x70, 0x90))
 COMMANDS = [
     value
     for module in (asking, queueing)
@@ -66,7 +66,7 @@ class Arguments:
     def value(self, name: str, bits: int) -> int:
         if name in ("address", "pieces", "transfer", "completion"):
             return self.pointer()
-        if name in ("control", "eventfd"):
+        if name in ("control", "eventfd", "dmabuf"):
             return self.draw.choice([-1, -1, -1, self.draw.randrange(30)])
         kind = self.draw.random()
         if kind < 0.6:

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Memory that another driver exports as a dma-buf: that of a GPU, of another card, of a heap.
+ *
+ * It is pinned where it is for as long as the program keeps it, for the card works with it whenever
+ * the user core likes. An exporter that takes it back all the same (dma_buf_move_notify()) gets it
+ * at once: transfers that name it are ended, the mapping is undone, and from then on the buffer is
+ * good for nothing. Fences are not waited for, but those of the exporter's own moves: when another
+ * device is done with the memory is the program's to know.
+ *
+ * Locks: the exporter's (the buffer's reservation) comes after those of programs and before
+ * channel->lock. Who takes memory back holds it, and neither has entered the card nor waits for one
+ * that has: the buffer, and with it the card, stays as long as the exporter holds that lock, for
+ * whoever wants to free it waits there.
+ */
+#include <linux/dma-buf.h>
+#include <linux/dma-resv.h>
+#include <linux/file.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "card.h"
+
+TP_IMPORT_DMA_BUF;
+
+struct tp_import {
+	struct tp_card *card;
+	struct dma_buf *buffer;
+	struct dma_buf_attachment *attachment;
+	enum dma_data_direction way;
+	/* Under the buffer's reservation; NULL: not mapped yet, or taken back. */
+	struct sg_table *mapped;
+	struct tp_memory *memory; /* whose it is */
+};
+
+/* With the reservation. */
+static void tp_import_end(struct tp_import *import)
+{
+	if (!import->mapped)
+		return;
+	dma_buf_unmap_attachment(import->attachment, import->mapped, import->way);
+	dma_buf_unpin(import->attachment);
+	WRITE_ONCE(import->mapped, NULL);
+}
+
+/* The exporter wants it back, and has its reservation. */
+static void tp_import_taken_back(struct dma_buf_attachment *attachment)
+{
+	struct tp_import *import = attachment->importer_priv;
+	struct tp_card *card = import->card;
+	struct sg_table *mapped = import->mapped;
+	u16 index;
+
+	if (!mapped)
+		return;
+	/* Nothing that names it is posted any more; then what was is ended. */
+	tp_memory_forbid(import->memory);
+	for (index = 0; index < card->channel_count; index++)
+		tp_queue_evict(&card->channels[index], import->memory);
+	tp_import_end(import);
+}
+
+static const struct dma_buf_attach_ops tp_import_operations = {
+	.allow_peer2peer = true,
+	.TP_MOVE_NOTIFY = tp_import_taken_back,
+};
+
+/* With the reservation: keep it where it is, and have it mapped. */
+static int tp_import_begin(struct tp_import *import)
+{
+	struct sg_table *mapped;
+	long left;
+	int error = dma_buf_pin(import->attachment);
+
+	if (error)
+		return error;
+	mapped = dma_buf_map_attachment(import->attachment, import->way);
+	if (IS_ERR(mapped)) {
+		dma_buf_unpin(import->attachment);
+		return PTR_ERR(mapped);
+	}
+	import->mapped = mapped;
+	/* The exporter may still be moving it to where it is mapped. */
+	left = dma_resv_wait_timeout(import->buffer->resv, DMA_RESV_USAGE_KERNEL, true,
+				     MAX_SCHEDULE_TIMEOUT);
+	if (left < 0)
+		tp_import_end(import);
+	return min(left, 0L);
+}
+
+struct tp_memory *tp_import(struct tp_card *card, int descriptor, enum dma_data_direction way)
+{
+	struct tp_memory *memory = ERR_PTR(-ENOMEM);
+	struct tp_import *import = kzalloc(sizeof(*import), GFP_KERNEL);
+	int error;
+
+	if (!import)
+		return memory;
+	import->card = card;
+	import->way = way;
+	import->buffer = dma_buf_get(descriptor);
+	if (IS_ERR(import->buffer)) {
+		memory = ERR_CAST(import->buffer);
+		goto free;
+	}
+	/* Who may only read it must not have the card write it. */
+	memory = ERR_PTR(-EACCES);
+	if (way != DMA_TO_DEVICE && !(import->buffer->file->f_mode & FMODE_WRITE))
+		goto put;
+	import->attachment = dma_buf_dynamic_attach(import->buffer, &card->pci->dev,
+						    &tp_import_operations, import);
+	if (IS_ERR(import->attachment)) {
+		memory = ERR_CAST(import->attachment);
+		goto put;
+	}
+	error = dma_resv_lock_interruptible(import->buffer->resv, NULL);
+	if (error) {
+		memory = ERR_PTR(error);
+		goto detach;
+	}
+	error = tp_import_begin(import);
+	memory = error ? ERR_PTR(error) : tp_memory_create(card, import->mapped);
+	if (IS_ERR(memory)) {
+		tp_import_end(import);
+	} else {
+		tp_memory_set_import(memory, import);
+		import->memory = memory;
+	}
+	dma_resv_unlock(import->buffer->resv);
+	if (!IS_ERR(memory))
+		return memory;
+detach:
+	dma_buf_detach(import->buffer, import->attachment);
+put:
+	dma_buf_put(import->buffer);
+free:
+	kfree(import);
+	return memory;
+}
+
+void tp_import_unmap(struct tp_import *import)
+{
+	dma_resv_lock(import->buffer->resv, NULL);
+	tp_import_end(import);
+	dma_resv_unlock(import->buffer->resv);
+}
+
+void tp_import_free(struct tp_import *import)
+{
+	tp_import_unmap(import);
+	dma_buf_detach(import->buffer, import->attachment);
+	dma_buf_put(import->buffer);
+	kfree(import);
+}
