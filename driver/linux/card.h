@@ -77,7 +77,6 @@ struct tp_work {
 	struct list_head link; /* in channel->posted; empty before and after */
 	/*
 	 * Called once, under channel->lock, when the card is done with it; perhaps by an interrupt.
-	 *
 	 */
 	void (*ended)(struct tp_channel *channel, struct tp_work *work);
 	u32 wanted; /* bytes */

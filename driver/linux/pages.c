@@ -7,8 +7,6 @@
  * memory is never pinned after a call has returned.
  */
 #include <linux/dma-mapping.h>
-#include <linux/mm.h>
-#include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include <linux/uio.h>
 

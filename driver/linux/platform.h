@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * What the engine needs of the system: the kernel's, or that of the program which replays traces.
- *
  */
 #ifndef TOWPATH_PLATFORM_H
 #define TOWPATH_PLATFORM_H

@@ -217,9 +217,9 @@ impl LinuxChannel {
 
     // --- looking and waiting -------------------------------------------------------------------------------------------------
 
-    fn exchange(&self, room: &mut [uapi::Completion], at_least: u32, timeout: Duration) -> Exchanged {
+    fn exchange(&self, room: &mut [uapi::Completion], wanted: u32, timeout: Duration) -> Exchanged {
         // SAFETY: nothing is submitted.
-        unsafe { sys::exchange(&*self.node, None, room, at_least, timeout) }
+        unsafe { sys::exchange(&*self.node, None, room, wanted, timeout) }
     }
 
     /// Collect what has ended.
@@ -345,7 +345,7 @@ impl LinuxChannel {
 
     // --- to the kernel -------------------------------------------------------------------------------------------------------
 
-    /// Hand a transfer over; returns its record, but for its owner. Nothing is in flight after an error.
+    /// Hand a transfer over; returns its ticket. Nothing is in flight after an error.
     ///
     /// # Safety
     /// As [`Channel::submit`].

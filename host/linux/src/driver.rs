@@ -249,11 +249,7 @@ impl Driver for LinuxDriver {
         let shared = &self.shared;
         let Some(range) = lock(&shared.registry).remove(memory as usize, bytes) else { return Ok(()) };
         let mut argument = uapi::UnregisterBuffer { buffer: range.value, ..Default::default() };
-        match sys::ask(&*shared.control, &mut argument) {
-            // A card that has gone reaches nothing, and the kernel has given all memory back.
-            Err(why) if why.raw_os_error() != Some(libc::ENODEV) => Err(shared.refused(&format!("unregistering {bytes} bytes"))(why)),
-            _ => Ok(()),
-        }
+        sys::ask(&*shared.control, &mut argument).map_err(shared.refused(&format!("unregistering {bytes} bytes")))
     }
 
     fn read_register(&self, offset: u32) -> Result<u32> {

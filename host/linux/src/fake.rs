@@ -164,7 +164,6 @@ impl FakeCard {
         let mut card = self.card();
         card.gone = true;
         card.reset();
-        card.buffers.clear();
         self.tell();
     }
 
@@ -423,7 +422,8 @@ impl FakeNode {
     fn of_card(&self, number: u32, argument: *mut c_void) -> io::Result<()> {
         let settings = &self.card.0.settings;
         let mut card = self.card.card();
-        if card.gone {
+        // Buffers are a program's to give up, whatever has become of the card.
+        if card.gone && number != uapi::UnregisterBuffer::REQUEST {
             return Err(error(libc::ENODEV));
         }
         match number {
@@ -561,12 +561,12 @@ impl FakeNode {
             card.pump(self.card.0.settings.capacity);
             self.card.tell();
         }
-        let at_least = wish.wanted as usize;
+        let wanted = wish.wanted as usize;
         let completed = |card: &Card| card.queues[channel].as_ref().unwrap().completed;
         // Who waits for more than there is in flight would wait for ever.
         let enough = |card: &mut Card| {
             let queue = card.queues[channel].as_ref().unwrap();
-            (queue.ended.len() >= at_least || queue.flying.is_empty()).then_some(())
+            (queue.ended.len() >= wanted || queue.flying.is_empty()).then_some(())
         };
         let waited = self.wait(wish.timeout_ns, completed, enough);
         let mut card = self.card.card();
@@ -583,7 +583,7 @@ impl FakeNode {
             return Err(error(libc::ENODEV));
         }
         drop(card);
-        if at_least > 0 {
+        if wanted > 0 {
             std::thread::sleep(self.card.0.settings.lag);
         }
         waited

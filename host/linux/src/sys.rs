@@ -133,7 +133,7 @@ pub struct Exchanged {
     pub outcome: io::Result<()>,
 }
 
-/// Submit a transfer, if there is one, and collect what has ended, once there are `at_least` so many or the time is over.
+/// Submit a transfer, if there is one, and collect what has ended, once there are `wanted` so many or the time is over.
 ///
 /// # Safety
 /// The pieces lie in memory that stays valid, and is not used in a way that races with the card, until the transfer has ended.
@@ -141,7 +141,7 @@ pub unsafe fn exchange(
     queue: &dyn Node,
     transfer: Option<(uapi::Transfer, &[uapi::Piece])>,
     room: &mut [uapi::Completion],
-    at_least: u32,
+    wanted: u32,
     timeout: Duration,
 ) -> Exchanged {
     let transfer =
@@ -151,7 +151,7 @@ pub unsafe fn exchange(
         transfers: u32::from(transfer.is_some()),
         completion: room.as_mut_ptr() as u64,
         completions: room.len() as u32,
-        wanted: at_least,
+        wanted,
         timeout_ns: i64::try_from(timeout.as_nanos()).unwrap_or(i64::MAX),
         ..Default::default()
     };

@@ -7,6 +7,7 @@ macro_rules! arguments {
         $(
             #[repr(C)]
             #[derive(Clone, Copy, Debug)]
+            #[allow(dead_code)] // all of the header's are here, though the library has no use for some
             pub struct $name {
                 pub argsz: u32,
                 pub flags: u32,
@@ -120,6 +121,17 @@ arguments! {
         bytes: u64,
         buffer: u32,
         reserved: u32,
+    }
+    "towpath_allocate_buffer" AllocateBuffer 0x79 {
+        bytes: u64,
+        offset: u64,
+        buffer: u32,
+        reserved: u32,
+    }
+    "towpath_import_buffer" ImportBuffer 0x7a {
+        dmabuf: i32,
+        buffer: u32,
+        bytes: u64,
     }
     "towpath_unregister_buffer" UnregisterBuffer 0x78 {
         buffer: u32,
