@@ -201,6 +201,12 @@ struct tp_card {
 	struct list_head memories;
 };
 
+/* What counts against a program's limit of locked memory. */
+struct tp_account {
+	struct mm_struct *mm; /* or NULL: nothing */
+	unsigned long pages;
+};
+
 /* Memory of a program, or for one, pinned and mapped. */
 struct tp_pin {
 	struct sg_table mapped;
@@ -208,8 +214,7 @@ struct tp_pin {
 	unsigned int count; /* 0: nothing is pinned */
 	bool is_new; /* the pages are the driver's own */
 	enum dma_data_direction way;
-	struct mm_struct *mm; /* whose account it is on, or NULL */
-	unsigned long accounted;
+	struct tp_account account;
 };
 
 /* An open control file. */
@@ -322,6 +327,12 @@ int tp_reset(struct tp_channel *channel);
 int tp_errno(u8 status);
 /* Take the fault that nobody has been told of: 0 or a negative errno. */
 int tp_take_fault(struct tp_channel *channel);
+/* The same for a reset that came from elsewhere, which is told once: 0 or ECONNRESET. */
+int tp_take_reset(struct tp_channel *channel);
+/* Wait while the card is being reset. ERESTARTSYS: a signal; ECONNRESET: it takes too long. */
+int tp_await_settled(struct tp_channel *channel);
+/* Enter the card, and wait so if need be. */
+int tp_enter_settled(struct tp_channel *channel);
 
 /* buffers.c */
 int tp_buffers_allocate(struct tp_channel *channel);
@@ -360,8 +371,13 @@ ssize_t tp_pin(struct tp_card *card, struct tp_pin *pin, u64 start, u64 bytes,
 	       enum dma_data_direction way, bool lasts);
 /* Make new memory, of `bytes` rounded up to pages, and map it. */
 int tp_pin_new(struct tp_card *card, struct tp_pin *pin, u64 bytes, enum dma_data_direction way);
+/* Take what the card wrote over into all of it, where that takes a copy. */
+void tp_pin_take_over(struct tp_card *card, struct tp_pin *pin);
 /* Undo it, if it was not undone before. */
 void tp_unpin(struct tp_card *card, struct tp_pin *pin);
+/* ENOMEM: more than the program may lock. */
+int tp_account(struct tp_account *account, unsigned long pages);
+void tp_unaccount(struct tp_account *account);
 
 /* memory.c */
 struct tp_owner *tp_owner_create(struct tp_card *card);
@@ -397,7 +413,7 @@ void tp_memory_sync(struct tp_memory *memory, u64 address, u64 bytes, bool for_c
 #ifdef CONFIG_DMA_SHARED_BUFFER
 /* The memory behind a descriptor of a dma-buf, pinned and mapped. EBADF, EINVAL: it is none. */
 struct tp_memory *tp_import(struct tp_card *card, int descriptor, enum dma_data_direction way);
-/* End the mapping, if it was not ended before; and all of it. */
+/* Leave its exporter, if that was not done before; and forget it. */
 void tp_import_unmap(struct tp_import *import);
 void tp_import_free(struct tp_import *import);
 #else

@@ -14,6 +14,8 @@
 
 /* How often one who waits looks whether the card can still be reached. */
 #define TP_LOOK HZ
+/* How long a call may be held up by a card that is being reset, or asleep. */
+#define TP_SETTLE (10 * HZ)
 
 int tp_channel_init(struct tp_card *card, struct tp_channel *channel)
 {
@@ -85,6 +87,47 @@ int tp_take_fault(struct tp_channel *channel)
 	channel->faulted = false;
 	spin_unlock_irq(&channel->lock);
 	return error;
+}
+
+int tp_take_reset(struct tp_channel *channel)
+{
+	int error;
+
+	spin_lock_irq(&channel->lock);
+	error = channel->reset_untold ? -ECONNRESET : 0;
+	channel->reset_untold = false;
+	spin_unlock_irq(&channel->lock);
+	return error;
+}
+
+/* Is the channel running, or for ever not? */
+static bool tp_is_settled(struct tp_channel *channel)
+{
+	const struct tp_card *card = channel->card;
+
+	return !tp_is_stopped(channel) || READ_ONCE(card->gone) || READ_ONCE(card->failed);
+}
+
+int tp_await_settled(struct tp_channel *channel)
+{
+	long left =
+		wait_event_interruptible_timeout(channel->wait, tp_is_settled(channel), TP_SETTLE);
+
+	return left < 0 ? left : left == 0 ? -ECONNRESET : 0;
+}
+
+int tp_enter_settled(struct tp_channel *channel)
+{
+	int error;
+
+	for (;;) {
+		error = tp_enter(channel->card);
+		if (error != -ECONNRESET)
+			return error;
+		error = tp_await_settled(channel);
+		if (error)
+			return error;
+	}
 }
 
 int tp_post(struct tp_channel *channel, struct tp_work *work, u64 address, u32 control)

@@ -6,7 +6,10 @@
  * the user core likes. An exporter that takes it back all the same (dma_buf_move_notify()) gets it
  * at once: transfers that name it are ended, the mapping is undone, and from then on the buffer is
  * good for nothing. Fences are not waited for, but those of the exporter's own moves: when another
- * device is done with the memory is the program's to know.
+ * device is done with the memory is the program's to know. So is when a processor is
+ * (DMA_BUF_IOCTL_SYNC), where it needs to be told; some exporters tell their importers' devices
+ * nothing even then, and do not serve where memory is copied for the card. Before Linux 6.16 the
+ * kernel maps memory of an exporter that cannot move it for both ways, whatever is asked for.
  *
  * Locks: the exporter's (the buffer's reservation) comes after those of programs and before
  * channel->lock. Who takes memory back holds it, and neither has entered the card nor waits for one
@@ -31,6 +34,7 @@ struct tp_import {
 	/* Under the buffer's reservation; NULL: not mapped yet, or taken back. */
 	struct sg_table *mapped;
 	struct tp_memory *memory; /* whose it is */
+	struct tp_account pinned;
 };
 
 /* With the reservation. */
@@ -88,10 +92,19 @@ static int tp_import_begin(struct tp_import *import)
 	return min(left, 0L);
 }
 
+/* Who may not read it, or write it, must not have the card do so. */
+static bool tp_is_lent_for(const struct dma_buf *buffer, enum dma_data_direction way)
+{
+	const fmode_t mode = buffer->file->f_mode;
+
+	return (way == DMA_FROM_DEVICE || mode & FMODE_READ) &&
+	       (way == DMA_TO_DEVICE || mode & FMODE_WRITE);
+}
+
 struct tp_memory *tp_import(struct tp_card *card, int descriptor, enum dma_data_direction way)
 {
 	struct tp_memory *memory = ERR_PTR(-ENOMEM);
-	struct tp_import *import = kzalloc(sizeof(*import), GFP_KERNEL);
+	struct tp_import *import = kzalloc(sizeof(*import), GFP_KERNEL_ACCOUNT);
 	int error;
 
 	if (!import)
@@ -103,15 +116,19 @@ struct tp_memory *tp_import(struct tp_card *card, int descriptor, enum dma_data_
 		memory = ERR_CAST(import->buffer);
 		goto free;
 	}
-	/* Who may only read it must not have the card write it. */
 	memory = ERR_PTR(-EACCES);
-	if (way != DMA_TO_DEVICE && !(import->buffer->file->f_mode & FMODE_WRITE))
+	if (!tp_is_lent_for(import->buffer, way))
 		goto put;
+	error = tp_account(&import->pinned, PAGE_ALIGN(import->buffer->size) >> PAGE_SHIFT);
+	if (error) {
+		memory = ERR_PTR(error);
+		goto put;
+	}
 	import->attachment = dma_buf_dynamic_attach(import->buffer, &card->pci->dev,
 						    &tp_import_operations, import);
 	if (IS_ERR(import->attachment)) {
 		memory = ERR_CAST(import->attachment);
-		goto put;
+		goto unaccount;
 	}
 	error = dma_resv_lock_interruptible(import->buffer->resv, NULL);
 	if (error) {
@@ -131,6 +148,8 @@ struct tp_memory *tp_import(struct tp_card *card, int descriptor, enum dma_data_
 		return memory;
 detach:
 	dma_buf_detach(import->buffer, import->attachment);
+unaccount:
+	tp_unaccount(&import->pinned);
 put:
 	dma_buf_put(import->buffer);
 free:
@@ -140,15 +159,20 @@ free:
 
 void tp_import_unmap(struct tp_import *import)
 {
+	if (!import->attachment)
+		return;
 	dma_resv_lock(import->buffer->resv, NULL);
 	tp_import_end(import);
 	dma_resv_unlock(import->buffer->resv);
+	/* Kernels and exporters keep mappings for as long as there is an attachment. */
+	dma_buf_detach(import->buffer, import->attachment);
+	import->attachment = NULL;
+	tp_unaccount(&import->pinned);
 }
 
 void tp_import_free(struct tp_import *import)
 {
 	tp_import_unmap(import);
-	dma_buf_detach(import->buffer, import->attachment);
 	dma_buf_put(import->buffer);
 	kfree(import);
 }

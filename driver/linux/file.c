@@ -76,6 +76,9 @@ static int tp_begin(struct tp_channel *channel, bool may_wait)
 {
 	int error = tp_enter(channel->card);
 
+	/* A reset of the card is told once; for the rest of its time it is waited for. */
+	if (error == -ECONNRESET && !tp_take_reset(channel))
+		error = may_wait ? tp_enter_settled(channel) : -EAGAIN;
 	if (error)
 		return error;
 	error = tp_lock(channel, may_wait);
@@ -414,9 +417,10 @@ static __poll_t tp_poll(struct file *file, poll_table *table)
 
 	poll_wait(file, &channel->wait, table);
 	error = tp_enter(channel->card);
-	/* For a queue a reset is a while without news. */
-	if (error == -ECONNRESET && READ_ONCE(channel->queue))
-		return 0;
+	/* A reset is a while without news, once it was told; to a queue, when it is over. */
+	if (error == -ECONNRESET)
+		return !READ_ONCE(channel->queue) && READ_ONCE(channel->reset_untold) ? EPOLLERR :
+											0;
 	if (error)
 		return EPOLLERR | EPOLLHUP;
 	if (READ_ONCE(channel->queue)) {
@@ -522,7 +526,7 @@ static int tp_open(struct inode *inode, struct file *file)
 	if (file->f_mode & (tp_is_h2c(channel) ? FMODE_READ : FMODE_WRITE))
 		return -EACCES;
 	file->f_mode |= FMODE_CAN_ODIRECT;
-	error = tp_enter(card);
+	error = tp_enter_settled(channel);
 	if (error)
 		return error;
 	mutex_lock(&card->opening);

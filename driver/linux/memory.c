@@ -5,7 +5,8 @@
  *
  * They belong to an open control file, its owner here, and live until they are unregistered or
  * that file is closed, and until the last transfer that names them has been collected. The mapping
- * for the card ends with the card, if that is sooner.
+ * for the card ends with the card, if that is sooner. Parts of it are handed to the card and taken
+ * over from it with each transfer, and nothing else ever is: the program uses the rest meanwhile.
  *
  * Whoever comes here has entered the card, or holds its gate.
  */
@@ -103,7 +104,7 @@ static const enum dma_data_direction tp_ways[] = {
 struct tp_memory *tp_memory_create(struct tp_card *card, const struct sg_table *mapped)
 {
 	struct tp_memory *memory =
-		kvzalloc(struct_size(memory, extents, mapped->nents), GFP_KERNEL);
+		kvzalloc(struct_size(memory, extents, mapped->nents), GFP_KERNEL_ACCOUNT);
 	struct scatterlist *piece;
 	unsigned int number;
 	u64 start = 0;
@@ -335,7 +336,7 @@ void tp_memory_sync(struct tp_memory *memory, u64 address, u64 bytes, bool for_c
 {
 	struct device *device = &memory->card->pci->dev;
 
-	/* With the card went the mapping. What is imported is its exporter's to hand over. */
+	/* With the card went the mapping. What is imported the program hands over itself. */
 	while (bytes && memory->pin.count) {
 		dma_addr_t at;
 		u32 part = tp_memory_next(memory, address, bytes, &at);

@@ -160,6 +160,7 @@ ssize_t tp_pages_move(struct tp_channel *channel, struct iov_iter *iter, bool en
 		return pinned;
 	pages->work.wanted = pinned;
 	error = tp_pages_run(channel, &pin.mapped, end && pinned == iov_iter_count(iter));
+	tp_pin_take_over(channel->card, &pin);
 	tp_unpin(channel->card, &pin);
 	bytes = pages->work.moved;
 	status = pages->work.status;

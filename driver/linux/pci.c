@@ -29,7 +29,7 @@ int tp_try_enter(struct tp_card *card)
 	if (!card->gone && !card->failed && !card->down)
 		return 0;
 	up_read(&card->gate);
-	return -ENODEV;
+	return card->gone ? -ENODEV : card->failed ? -EIO : -ECONNRESET;
 }
 
 void tp_leave(struct tp_card *card)

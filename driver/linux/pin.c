@@ -30,7 +30,7 @@ static unsigned int tp_longest_piece(struct device *device)
 	return min_t(size_t, dma_max_mapping_size(device), U32_MAX) & PAGE_MASK;
 }
 
-static int tp_account(struct tp_pin *pin, unsigned long pages)
+int tp_account(struct tp_account *account, unsigned long pages)
 {
 	struct mm_struct *mm = current->mm;
 	const unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
@@ -40,18 +40,18 @@ static int tp_account(struct tp_pin *pin, unsigned long pages)
 		return -ENOMEM;
 	}
 	mmgrab(mm);
-	pin->mm = mm;
-	pin->accounted = pages;
+	account->mm = mm;
+	account->pages = pages;
 	return 0;
 }
 
-static void tp_unaccount(struct tp_pin *pin)
+void tp_unaccount(struct tp_account *account)
 {
-	if (!pin->mm)
+	if (!account->mm)
 		return;
-	atomic64_sub(pin->accounted, &pin->mm->pinned_vm);
-	mmdrop(pin->mm);
-	pin->mm = NULL;
+	atomic64_sub(account->pages, &account->mm->pinned_vm);
+	mmdrop(account->mm);
+	account->mm = NULL;
 }
 
 static void tp_unpin_pages(struct tp_pin *pin)
@@ -167,7 +167,7 @@ ssize_t tp_pin(struct tp_card *card, struct tp_pin *pin, u64 start, u64 bytes,
 	if (pages > UINT_MAX)
 		return -ENOMEM;
 	*pin = (struct tp_pin){ .way = way };
-	error = lasts ? tp_account(pin, pages) : 0;
+	error = lasts ? tp_account(&pin->account, pages) : 0;
 	if (error)
 		return error;
 	pin->pages = kvmalloc_array(pages, sizeof(*pin->pages), GFP_KERNEL | __GFP_NOWARN);
@@ -182,7 +182,7 @@ ssize_t tp_pin(struct tp_card *card, struct tp_pin *pin, u64 start, u64 bytes,
 	tp_unpin_pages(pin);
 unaccount:
 	kvfree(pin->pages);
-	tp_unaccount(pin);
+	tp_unaccount(&pin->account);
 	return error;
 }
 
@@ -194,7 +194,7 @@ int tp_pin_new(struct tp_card *card, struct tp_pin *pin, u64 bytes, enum dma_dat
 	if (pages == 0 || pages > min_t(u64, totalram_pages(), INT_MAX))
 		return -ENOMEM;
 	*pin = (struct tp_pin){ .way = way, .is_new = true };
-	error = tp_account(pin, pages);
+	error = tp_account(&pin->account, pages);
 	if (error)
 		return error;
 	pin->pages = kvmalloc_array(pages, sizeof(*pin->pages), GFP_KERNEL | __GFP_NOWARN);
@@ -206,18 +206,23 @@ int tp_pin_new(struct tp_card *card, struct tp_pin *pin, u64 bytes, enum dma_dat
 		tp_unpin_pages(pin);
 	}
 	kvfree(pin->pages);
-	tp_unaccount(pin);
+	tp_unaccount(&pin->account);
 	return error;
+}
+
+void tp_pin_take_over(struct tp_card *card, struct tp_pin *pin)
+{
+	if (pin->count)
+		dma_sync_sgtable_for_cpu(&card->pci->dev, &pin->mapped, pin->way);
 }
 
 void tp_unpin(struct tp_card *card, struct tp_pin *pin)
 {
 	if (!pin->count)
 		return;
-	dma_sync_sgtable_for_cpu(&card->pci->dev, &pin->mapped, pin->way);
 	dma_unmap_sgtable(&card->pci->dev, &pin->mapped, pin->way, TP_MAPPING);
 	sg_free_table(&pin->mapped);
 	tp_unpin_pages(pin);
 	kvfree(pin->pages);
-	tp_unaccount(pin);
+	tp_unaccount(&pin->account);
 }

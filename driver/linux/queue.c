@@ -30,8 +30,6 @@ static_assert(sizeof(struct towpath_moderation) == 16);
 #define TP_UNCOLLECTED 4096
 /* How often one who waits looks whether the card can still be reached. */
 #define TP_LOOK HZ
-/* How long a call may be held up by a card that is being reset, or asleep. */
-#define TP_SETTLE (10 * HZ)
 /* Completions copied at a time. */
 #define TP_BATCH 16
 
@@ -89,6 +87,7 @@ void tp_queue_restarted(struct tp_channel *channel)
 	lockdep_assert_held(&channel->lock);
 	if (!channel->queue)
 		return;
+	channel->queue->torn = false;
 	channel->queue->start_count = 0;
 	channel->queue->start_told = false;
 	if (channel->queue->moderation)
@@ -110,14 +109,6 @@ static void tp_transfer_ended(struct tp_channel *channel, struct tp_work *work)
 
 /* Coming in. */
 
-/* Is the channel running, or for ever not? */
-static bool tp_is_settled(struct tp_channel *channel)
-{
-	const struct tp_card *card = channel->card;
-
-	return !tp_is_stopped(channel) || READ_ONCE(card->gone) || READ_ONCE(card->failed);
-}
-
 /* A card that was cut off: no transfer comes to an end on it, and none needs its memory. */
 static void tp_queue_give_up(struct tp_channel *channel)
 {
@@ -137,7 +128,6 @@ static void tp_queue_give_up(struct tp_channel *channel)
 static int tp_queue_begin(struct tp_channel *channel)
 {
 	struct tp_card *card = channel->card;
-	long left;
 	int error;
 
 	for (;;) {
@@ -156,10 +146,9 @@ static int tp_queue_begin(struct tp_channel *channel)
 			mutex_unlock(&channel->io);
 			tp_leave(card);
 		}
-		left = wait_event_interruptible_timeout(channel->wait, tp_is_settled(channel),
-							TP_SETTLE);
-		if (left <= 0)
-			return left ? -EINTR : -ECONNRESET;
+		error = tp_await_settled(channel);
+		if (error)
+			return error == -ERESTARTSYS ? -EINTR : error;
 	}
 }
 
@@ -169,18 +158,6 @@ static int tp_queue_end(struct tp_channel *channel, int error)
 		error = -ENODEV;
 	mutex_unlock(&channel->io);
 	tp_leave(channel->card);
-	return error;
-}
-
-/* A reset that came from elsewhere is told once. */
-static int tp_queue_told(struct tp_channel *channel)
-{
-	int error;
-
-	spin_lock_irq(&channel->lock);
-	error = channel->reset_untold ? -ECONNRESET : 0;
-	channel->reset_untold = false;
-	spin_unlock_irq(&channel->lock);
 	return error;
 }
 
@@ -288,6 +265,8 @@ static int tp_submit_one(struct tp_channel *channel, const struct towpath_transf
 	/* Memory is forbidden first, and what is posted looked through then. */
 	if (tp_transfer_names(transfer, NULL))
 		error = -ESTALE;
+	else if (queue->torn)
+		error = -ECANCELED;
 	else
 		error = tp_post_all(channel, &transfer->work, transfer->descriptors);
 	spin_unlock_irq(&channel->lock);
@@ -330,6 +309,8 @@ static u32 tp_take_done(struct tp_channel *channel, struct list_head *into, u32 
 	for (; count < room && !list_empty(&queue->done); count++)
 		list_move_tail(queue->done.next, into);
 	queue->done_count -= count;
+	if (list_empty(&queue->done) && list_empty(&channel->posted))
+		queue->torn = false;
 	spin_unlock_irq(&channel->lock);
 	return count;
 }
@@ -433,7 +414,7 @@ static int tp_exchange(struct tp_channel *channel, void __user *argument)
 		error = tp_queue_begin(channel);
 		inside = !error;
 		if (!error)
-			error = tp_queue_told(channel);
+			error = tp_take_reset(channel);
 		if (!error)
 			error = tp_submit(channel, &exchange);
 		/* A reset of the program's own has begun meanwhile: once more after it. */
@@ -544,8 +525,12 @@ void tp_queue_evict(struct tp_channel *channel, const struct tp_memory *memory)
 	bool is_named;
 
 	spin_lock_irq(&channel->lock);
+	if (channel->queue)
+		tp_reap(channel);
 	is_named = channel->queue && tp_is_named(channel, memory);
 	if (is_named) {
+		/* What comes next must not go on with a message that was cut short unawares. */
+		channel->queue->torn = tp_is_h2c(channel);
 		tp_engine_cancel(&channel->engine);
 		tp_engine_arm(&channel->engine);
 		channel->armed = true;

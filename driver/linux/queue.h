@@ -41,6 +41,7 @@ struct tp_queue {
 	struct list_head done; /* transfers that ended and were not collected, oldest first */
 	u32 done_count;
 	u32 uncollected; /* with those in flight */
+	bool torn; /* H2C: cancelled by somebody else, which the program has not seen yet */
 	u64 next_ticket;
 	/* Messages that the core has begun, and whose end was not told. */
 	struct towpath_message_start starts[4];

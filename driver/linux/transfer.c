@@ -259,6 +259,7 @@ void tp_transfer_rest(struct tp_card *card, struct tp_transfer *transfer)
 			tp_memory_sync(held->memory, held->address, min(held->bytes, left), false);
 			tp_memory_put(held->memory);
 		} else {
+			tp_pin_take_over(card, &held->pin);
 			tp_unpin(card, &held->pin);
 		}
 		left -= min(held->bytes, left);

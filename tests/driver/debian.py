@@ -65,6 +65,11 @@ def tree() -> Path:
     return headers.tree(FOLDER)
 
 
+def module(name: str) -> Path:
+    """One of the kernel's own, packed."""
+    return next(FOLDER.glob(f"lib/modules/*/kernel/**/{name}.ko.xz"))
+
+
 def initial_file_system(init: Path, options: str) -> bytes:
     """In which the kernel starts; it goes on to `init`, of this machine's files."""
     archive = machine.Archive()

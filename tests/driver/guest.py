@@ -33,6 +33,7 @@ class Machine(Protocol):
     front: str  # the option of `towpath sim` that serves a card to it
     places: tuple[str, ...]  # of the cards, on its PCI bus
     consoles: tuple[str, str]  # its devices for the tests' output, and to ask the outside
+    files: dict[str, str]  # of its own that tests use, in the words of the guest's environment
 
     def module(self, folder: Path) -> Path:
         """Builds the one kernel module of a folder, in place."""

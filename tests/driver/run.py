@@ -113,7 +113,7 @@ def run(report: Report, flavour: str, card: list[str] | None, seed: int | None, 
             work = Path(name) / tests
             work.mkdir()
             with Cards(command, work) as cards:
-                ended = boot(machine, cards, work, modules | programs, HERE / tests, arguments)
+                ended = boot(machine, cards, work, modules | programs | machine.files, HERE / tests, arguments)
             leave(work, LEFT / flavour / tests)
             judge(report, tests, ended, [card.log.read_text(errors="replace") for card in cards.cards])
 

@@ -59,8 +59,8 @@ def test_all_that_programs_can_ask_is_there(text: str) -> None:
 def test_each_error_is_explained(text: str) -> None:
     explained = set(re.findall(r"^       (E[A-Z0-9]+)\b", section(text, "ERRORS"), re.M))
     told = re.findall(r"\bE[A-Z0-9]+\b", HEADER + (DRIVER / "README.md").read_text()) + re.findall(r"-(E[A-Z0-9]+)\b", SOURCES)
-    # No program is told: a cancelled transfer says so by its status, and a card with another contract gets no files.
-    unseen = {"ECANCELED", "EPROTONOSUPPORT"}
+    # No program is told: a card with another contract gets no files.
+    unseen = {"EPROTONOSUPPORT"}
     # A call that a signal ends is begun again or not, as the program has wished: ERESTARTSYS, to the kernel.
     assert {name for name in told if hasattr(errno, name)} - unseen | {"EINTR"} == explained
 

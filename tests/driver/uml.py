@@ -15,6 +15,7 @@ MEMORY = "512M"
 
 class UserModeLinux:
     limit = 420
+    files: dict[str, str] = {}
     front = "--vhost-user"
     places = tuple(f"0000:00:{number:02x}.0" for number in range(len(CORES)))
     consoles = ("/dev/tty1", "/dev/tty2")

@@ -126,8 +126,8 @@ struct towpath_register_buffer {
 
 /*
  * New memory, zeroed and mapped for the card, in few pieces. The program has it by mmap() of the
- * control file at `offset`, shared and from its beginning (ENXIO: more than there is), as often as
- * it likes; transfers name it by `buffer`, and places in it from 0 on. It counts as registered
+ * control file at `offset`, shared and from its beginning (ENXIO: more than there is; EAGAIN: the
+ * card is being reset, or taken away), as often as it likes; transfers name it by `buffer`, and places in it from 0 on. It counts as registered
  * memory does.
  */
 struct towpath_allocate_buffer {
@@ -142,10 +142,13 @@ struct towpath_allocate_buffer {
 /*
  * The memory behind a dma-buf, that of a GPU or of another driver, pinned and mapped for the card
  * until it is unregistered or the control file is closed; transfers name it by `buffer`, and places
- * in it from 0 on. Nobody waits for what other devices do with it. Its exporter may take it back:
- * then all transfers in flight on queues that use it there and then are cancelled, and later ones
- * that name it are refused (ESTALE). EACCES: the descriptor is for reading alone, and the card was
- * to write. EOPNOTSUPP: the kernel has no dma-bufs. Other errors are the exporter's.
+ * in it from 0 on. It counts as registered memory does. Nobody waits for what other devices do with
+ * it, and where processors and devices see memory differently DMA_BUF_IOCTL_SYNC goes around what a
+ * program does. An exporter that can move its memory may take it back: then all transfers in flight
+ * on queues that use it there and then are cancelled, and later ones that name it are refused
+ * (ESTALE); see `towpath_exchange` for messages that were cut short. EACCES: the descriptor is not
+ * for reading, or not for writing, and the card was to. EOPNOTSUPP: the kernel has no dma-bufs, or
+ * the exporter does not lend this one. Other errors are the exporter's.
  */
 struct towpath_import_buffer {
 	__u32 argsz;
@@ -238,8 +241,11 @@ struct towpath_completion {
  * An error of a transfer is told only if none before it was submitted: else `submitted` is less
  * than `transfers`, and the next call tells. EAGAIN: the card's queue has no room. ENOBUFS: 4096
  * transfers are in flight or were not collected. ETIMEDOUT: not `wanted` in time. ECONNRESET:
- * somebody else has reset the card, told once; what was in flight has status `reset`. All fields
- * are written, as with success, with any error but EFAULT and EINVAL.
+ * somebody else has reset the card, told once; what was in flight has status `reset`. ECANCELED:
+ * host to card, transfers were cancelled because memory of theirs was taken back; until all of them
+ * have been collected none is submitted, for it would go on with the message that was cut short. It
+ * is open still: a transfer of nothing ends it. All fields are written, as with success, with any
+ * error but EFAULT and EINVAL.
  */
 struct towpath_exchange {
 	__u32 argsz;

@@ -42,9 +42,9 @@ class HeapAllocation(ctypes.Structure):
     _fields_ = (("bytes", U64), ("descriptor", U32), ("descriptor_flags", U32), ("heap_flags", U64))
 
 
-def from_heap(count: int) -> int:
+def from_heap(count: int, flags: int = os.O_RDWR) -> int:
     """Of the system's heap."""
-    wanted = HeapAllocation(bytes=count, descriptor_flags=os.O_RDWR | os.O_CLOEXEC)
+    wanted = HeapAllocation(bytes=count, descriptor_flags=flags | os.O_CLOEXEC)
     with opened("/dev/dma_heap/system") as heap:
         fcntl.ioctl(heap, 3 << 30 | ctypes.sizeof(wanted) << 16 | ord("H") << 8, wanted)
     return int(wanted.descriptor)
