@@ -18,6 +18,8 @@
  *   control.c     the card's control file
  *   arguments.c   what programs hand over by ioctl
  *   attributes.c  sysfs
+ *   latency.c     histograms in debugfs
+ *   trace.h       tracepoints
  *   power.c       sleep, and errors of the bus
  *
  * Locks, in the order in which they may be taken:
@@ -60,6 +62,10 @@
 /* How often one looks meanwhile. */
 #define TP_POLL_US 50
 
+/* Powers of two in 64 bits of nanoseconds. */
+#define TP_LATENCIES 64
+
+struct dentry;
 struct eventfd_ctx;
 struct iov_iter;
 struct mm_struct;
@@ -86,6 +92,7 @@ struct tp_work {
 	u16 cookie;
 	u16 places; /* in the card's queue, with its prefixes */
 	u8 status; /* enum tp_status; TP_STATUS_NONE: the card said what cannot be */
+	u64 posted_ns; /* ktime_get_ns() */
 };
 
 struct tp_channel_statistics {
@@ -124,6 +131,7 @@ struct tp_channel {
 	atomic_t resets; /* that wait for who is in the channel to leave */
 	bool running; /* work may be posted */
 	struct tp_channel_statistics statistics;
+	u64 latencies[TP_LATENCIES]; /* of descriptors, by the power of two below */
 
 	/* Buffers of the driver's own (buffers.c), made when the channel is first opened. */
 	struct tp_buffer *buffers;
@@ -199,6 +207,8 @@ struct tp_card {
 	struct list_head owners; /* the open control files */
 	struct mutex registering; /* of memories */
 	struct list_head memories;
+
+	struct dentry *debug; /* its folder in debugfs */
 };
 
 /* What counts against a program's limit of locked memory. */
@@ -457,6 +467,14 @@ bool tp_queue_started(struct tp_channel *channel, const struct tp_entry *entry);
 bool tp_queue_message_ended(struct tp_channel *channel);
 /* Under lock: the channel runs again. */
 void tp_queue_restarted(struct tp_channel *channel);
+
+/* latency.c */
+void tp_latency_init(void);
+void tp_latency_exit(void);
+void tp_latency_add(struct tp_card *card);
+void tp_latency_remove(struct tp_card *card);
+/* Under lock: a descriptor has ended. */
+void tp_latency_count(struct tp_channel *channel, u64 nanoseconds);
 
 /* arguments.c */
 /*

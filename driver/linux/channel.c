@@ -9,8 +9,10 @@
 #include <linux/dma-mapping.h>
 #include <linux/iopoll.h>
 #include <linux/jiffies.h>
+#include <linux/ktime.h>
 
 #include "card.h"
+#include "trace.h"
 
 /* How often one who waits looks whether the card can still be reached. */
 #define TP_LOOK HZ
@@ -153,7 +155,10 @@ int tp_post_all(struct tp_channel *channel, struct tp_work *work, struct tp_desc
 	work->moved = 0;
 	work->offset = 0;
 	work->user = 0;
+	work->posted_ns = ktime_get_ns();
 	list_add_tail(&work->link, &channel->posted);
+	/* Before the card can answer. */
+	trace_towpath_post(channel, work);
 	for (index = 0; index < work->places; index++) {
 		descriptors[index].cookie = cpu_to_le16(work->cookie);
 		tp_engine_post(&channel->engine, &descriptors[index]);
@@ -168,12 +173,16 @@ int tp_post_all(struct tp_channel *channel, struct tp_work *work, struct tp_desc
 
 static void tp_end(struct tp_channel *channel, struct tp_work *work, u8 status, u32 moved)
 {
+	const u64 nanoseconds = ktime_get_ns() - work->posted_ns;
+
 	list_del_init(&work->link);
 	channel->engine.used -= work->places;
 	work->status = status;
 	work->moved = moved;
 	channel->statistics.completed++;
 	channel->statistics.bytes += moved;
+	tp_latency_count(channel, nanoseconds);
+	trace_towpath_end(channel, work, nanoseconds);
 	work->ended(channel, work);
 }
 
@@ -198,6 +207,7 @@ static void tp_take(struct tp_channel *channel, const struct tp_entry *entry)
 		return;
 	if (entry->start || !work) {
 		statistics->unexpected++;
+		trace_towpath_refused(channel, entry, "unexpected");
 		dev_warn_ratelimited(device,
 				     "%s: the card tells of something that nobody asked for\n",
 				     channel->name);
@@ -205,26 +215,31 @@ static void tp_take(struct tp_channel *channel, const struct tp_entry *entry)
 	}
 	if (entry->cookie != work->cookie) {
 		statistics->wrong_cookies++;
+		trace_towpath_refused(channel, entry, "wrong_cookies");
 		dev_warn_ratelimited(device, "%s: a completion with cookie %u, not %u\n",
 				     channel->name, entry->cookie, work->cookie);
 		return;
 	}
 	if (moved > work->wanted || (status == TP_STATUS_DONE && moved != work->wanted)) {
 		statistics->wrong_lengths++;
+		trace_towpath_refused(channel, entry, "wrong_lengths");
 		dev_warn_ratelimited(device, "%s: a completion of %u bytes for %u\n", channel->name,
 				     moved, work->wanted);
 		status = TP_STATUS_NONE;
 		moved = 0;
 	} else if (!tp_fits(channel, status)) {
 		statistics->wrong_statuses++;
+		trace_towpath_refused(channel, entry, "wrong_statuses");
 		dev_warn_ratelimited(device, "%s: a completion with status %u\n", channel->name,
 				     status);
 		status = TP_STATUS_NONE;
 		moved = 0;
 	}
 	if (status == TP_STATUS_END_OF_MESSAGE && !tp_queue_message_ended(channel) &&
-	    channel->running)
+	    channel->running) {
 		statistics->unexpected++;
+		trace_towpath_refused(channel, entry, "unexpected");
+	}
 	work->offset = entry->offset;
 	work->user = entry->user;
 	tp_end(channel, work, status, moved);
@@ -283,6 +298,7 @@ bool tp_channel_interrupt(struct tp_channel *channel)
 		/* Others may have reaped what it fired for. */
 		news = channel->engine.consumer != channel->told;
 		channel->told = channel->engine.consumer;
+		trace_towpath_interrupt(channel, news);
 	}
 	spin_unlock_irqrestore(&channel->lock, flags);
 	return news;
@@ -414,6 +430,7 @@ int tp_reset(struct tp_channel *channel)
 
 	tp_stop(channel);
 	spin_lock_irq(&channel->lock);
+	trace_towpath_channel_reset(channel);
 	tp_engine_reset(&channel->engine);
 	spin_unlock_irq(&channel->lock);
 	error = tp_await_reset(channel);
@@ -426,6 +443,7 @@ void tp_cancel(struct tp_channel *channel)
 	spin_lock_irq(&channel->lock);
 	tp_reap(channel);
 	if (!list_empty(&channel->posted)) {
+		trace_towpath_cancel(channel);
 		tp_engine_cancel(&channel->engine);
 		tp_engine_arm(&channel->engine);
 		channel->armed = true;

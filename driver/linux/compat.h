@@ -63,6 +63,13 @@ static inline void tp_eventfd_signal(struct eventfd_ctx *event)
 #endif
 }
 
+/* 6.10: a tracepoint's string is known from its declaration. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+#define tp_assign_str(name, from) __assign_str(name)
+#else
+#define tp_assign_str(name, from) __assign_str(name, from)
+#endif
+
 /* 6.4: the current segment of an iterator without a copy of it. */
 static inline void tp_iter_segment(const struct iov_iter *iter, unsigned long *start, size_t *bytes)
 {

@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 
 #include "card.h"
+#include "trace.h"
 
 /* Interrupts of one vector without news, one after the other, after which it is armed no more. */
 #define TP_IDLE_FIRES 1000
@@ -180,6 +181,7 @@ int tp_quiet(struct tp_card *card)
 	void __iomem *control = tp_card_page(card) + TP_CARD_CONTROL_OFFSET;
 	u32 value;
 
+	trace_towpath_card_reset(card);
 	writel(TP_CARD_CONTROL_RESET_MASK, control);
 	return readl_poll_timeout(control, value, !(value & TP_CARD_CONTROL_RESET_MASK), TP_POLL_US,
 				  TP_GRACE_US);
@@ -273,6 +275,7 @@ static int tp_probe(struct pci_dev *pci, const struct pci_device_id *id)
 	error = tp_nodes_add(card);
 	if (error)
 		goto channels;
+	tp_latency_add(card);
 	/* For a bus that resets the card after an error. */
 	pci_save_state(pci);
 	dev_info(&pci->dev,
@@ -312,6 +315,7 @@ static void tp_remove(struct pci_dev *pci)
 	struct tp_card *card = pci_get_drvdata(pci);
 	u16 index;
 
+	tp_latency_remove(card);
 	tp_nodes_remove(card);
 	tp_gone(card);
 	/* Everybody leaves; who comes later is sent away. */
@@ -356,15 +360,19 @@ static int __init tp_init(void)
 
 	if (error)
 		return error;
+	tp_latency_init();
 	error = pci_register_driver(&tp_driver);
-	if (error)
+	if (error) {
+		tp_latency_exit();
 		tp_nodes_exit();
+	}
 	return error;
 }
 
 static void __exit tp_exit(void)
 {
 	pci_unregister_driver(&tp_driver);
+	tp_latency_exit();
 	tp_nodes_exit();
 }
 

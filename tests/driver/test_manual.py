@@ -20,6 +20,7 @@ import programs  # noqa: E402
 
 DRIVER = ROOT / "driver/linux"
 HEADER = drivermanual.HEADER.read_text()
+TRACE = (DRIVER / "trace.h").read_text()
 SOURCES = "".join(path.read_text() for path in sorted(DRIVER.glob("*.c")))
 
 
@@ -71,6 +72,19 @@ def test_parameters_and_counters_are_there(text: str) -> None:
     names = re.findall(r"^TP_(?:CARD_ATTRIBUTE|COUNTER|CHANNEL_ATTRIBUTE|STATISTIC)\((\w+)", SOURCES, re.M)
     assert len(names) > 20
     assert [name for name in names if not re.search(rf"\b{name}\b", section(text, "FILES"))] == []
+
+
+def test_files_in_debugfs_are_there(text: str) -> None:
+    files = re.findall(r"\bdebugfs_create_(?!dir)\w+\(\"(\w+)\"", SOURCES)
+    assert files and re.findall(r"^       /sys/kernel/debug/towpath/\S*/(\w+)$", section(text, "FILES"), re.M) == files
+
+
+def test_tracepoints_are_explained(text: str) -> None:
+    events = re.findall(r"^(?:TRACE_EVENT\(|DEFINE_EVENT\(\w+, )(\w+)", TRACE, re.M)
+    fields = set(re.findall(r"\b__(?:field\([^,()]+, |string\()(\w+)", TRACE))
+    explained = section(text, "TRACEPOINTS")
+    assert len(events) > 5 and re.findall(r"^       (towpath_\w+)$", explained, re.M) == events
+    assert len(fields) > 5 and [field for field in sorted(fields) if not re.search(rf"\b{field}\b", explained)] == []
 
 
 def test_each_status_is_explained(text: str) -> None:

@@ -4,6 +4,7 @@
  * see that it finds them. For a kernel in a test's virtual machine, and no other.
  */
 #include <linux/dma-mapping.h>
+#include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/iommu.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -18,7 +19,16 @@ MODULE_PARM_DESC(fault, "the fault to commit");
 
 static char *card = "";
 module_param(card, charp, 0);
-MODULE_PARM_DESC(card, "the card's place on the PCI bus, for early-unmap");
+MODULE_PARM_DESC(card, "the card's place on the PCI bus, for early-unmap and store");
+
+static unsigned long at;
+module_param(at, ulong, 0);
+MODULE_PARM_DESC(at, "where in BAR 0, for store");
+
+static unsigned long long words[16];
+static int word_count;
+module_param_array(words, ullong, &word_count, 0);
+MODULE_PARM_DESC(words, "what to write there, for store");
 
 static int warning(void) {
     WARN(1, "a planted warning\n");
@@ -90,12 +100,26 @@ static int early_unmap(void) {
     return domain ? 0 : -ENXIO;
 }
 
+/* Somebody else than its driver writes to a card. */
+static int store(void) {
+    struct device *device = bus_find_device_by_name(&pci_bus_type, NULL, card);
+    void __iomem *bar;
+    int i;
+
+    if (!device) return -ENODEV;
+    bar = pci_iomap(to_pci_dev(device), 0, 0);
+    for (i = 0; bar && i < word_count; i++) writeq(words[i], bar + at + 8 * i);
+    if (bar) pci_iounmap(to_pci_dev(device), bar);
+    put_device(device);
+    return bar ? 0 : -ENOMEM;
+}
+
 static const struct {
     const char *name;
     int (*commit)(void);
 } faults[] = {
-    {"warning", warning},         {"use-after-free", use_after_free}, {"leak", leak},
-    {"wrong-unmap", wrong_unmap}, {"lock-order", lock_order},         {"early-unmap", early_unmap},
+    {"warning", warning},       {"use-after-free", use_after_free}, {"leak", leak},   {"wrong-unmap", wrong_unmap},
+    {"lock-order", lock_order}, {"early-unmap", early_unmap},       {"store", store},
 };
 
 static int __init plant_init(void) {
