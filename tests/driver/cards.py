@@ -4,7 +4,8 @@
 A test inside the guest asks for what only the outside can do by a line over a channel, and gets a line back:
 
     kill N          the card's process is gone at once, as a card that is pulled out
-    start N         it is there again, at the same socket (the guest then plugs it in; see Card.start in guest/inside.py)
+    start N WORDS   it is there again, at the same socket (the guest then plugs it in; see Card.start in guest/inside.py), perhaps with
+                    settings of `towpath sim --set`
     stop N, cont N  it stands still, and goes on
     signal N NAME   its process gets the signal of that name
     fault N WORDS   a fault on its link, in the words of `towpath sim --faults`
@@ -39,13 +40,17 @@ class Card:
         self.command = [word.replace("CORE", core).replace("SOCKET", str(self.socket)) for word in command]
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
+    def start(self, *settings: str) -> None:
         if self.process is not None and self.process.poll() is None:
             raise Failed("it is running")
         self.socket.unlink(missing_ok=True)
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env={"TOWPATH_HOME": str(ROOT)} | os.environ
+                [*self.command, *(word for setting in settings for word in ("--set", setting))],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env={"TOWPATH_HOME": str(ROOT)} | os.environ,
             )
         assert self.process.stdout is not None
         # The first line says that it is ready; a card that cannot be had ends without one.
@@ -122,10 +127,11 @@ class Cards:
                 card.signal(signal.Signals[more[0]])
             elif verb == "fault":
                 card.fault(" ".join(more))
+            elif verb == "start":
+                card.start(*more)
             else:
                 {
                     "kill": card.kill,
-                    "start": card.start,
                     "stop": lambda: card.signal(signal.SIGSTOP),
                     "cont": lambda: card.signal(signal.SIGCONT),
                 }[verb]()

@@ -287,10 +287,11 @@ impl SimBus {
         }
         let page = (field(contract::DISCOVERY_PAGE_SHIFT_OFFSET)? & 0xff).min(24);
         let channels = field(contract::DISCOVERY_CHANNELS_OFFSET)? & 0xffff;
-        let vectors = field(contract::DISCOVERY_VECTORS_OFFSET)? & 0xffff;
+        let there = field(contract::DISCOVERY_VECTORS_OFFSET)? & 0xffff;
         let window = field(contract::DISCOVERY_WINDOW_BYTES_OFFSET)? & 0xffff_ffff;
         let pages = contract::PAGE_CHANNELS + contract::PAGES_PER_CHANNEL * channels;
         let mut turn = self.turn()?;
+        let vectors = there.min(turn.settings.vectors.into());
         let device = self.device_mut(&mut turn)?;
         device.bars[usize::from(contract::BAR_DEVICE)] = (pages << page).next_power_of_two();
         device.bars[usize::from(contract::BAR_WINDOW)] = window;

@@ -219,6 +219,17 @@ fn combined_stores_come_in_any_order_but_before_the_fence() {
 }
 
 #[test]
+fn a_host_may_get_fewer_vectors_than_the_card_has() {
+    for (setting, there) in [("vectors=1", 1), ("vectors=2", 2), ("vectors=128", 4)] {
+        let bus = open(setting);
+        assert_eq!(bus.enable_vectors(4).unwrap(), there);
+        go(&bus, WRITE, 0, 0, 0, u32::from(there) - 1);
+        assert_eq!(bus.wait(there - 1, 1_000_000).unwrap(), Wake::Fired);
+        assert!(matches!(bus.wait(there, 1), Err(BusError::Invalid(_))));
+    }
+}
+
+#[test]
 fn an_interrupt_wakes_after_its_time_and_never_twice() {
     let bus = open("delivery=300&wake=5000");
     bus.enable_vectors(4).unwrap();

@@ -123,9 +123,9 @@ class Card:
         """A fault on the card's link, in the words of `towpath sim --faults`: "drop", "ur 3", "down"."""
         self.outside.ask(f"fault {self.number} {words}")
 
-    def start(self) -> None:
-        """It is plugged in again, and this returns when it has been found."""
-        self.outside.ask(f"start {self.number}")
+    def start(self, *settings: str) -> None:
+        """It is plugged in again, perhaps with settings of the simulated device, and this returns when it has been found."""
+        self.outside.ask(" ".join([f"start {self.number}", *settings]))
         Path("/sys/module/virtio_uml/parameters/device").write_text(f"{self.socket}:64")
         until(self.pci.exists, f"{self.pci.name} is there again")
 
