@@ -96,6 +96,27 @@ fn streams_over_another_device() {
     }
 }
 
+/// Blocking transfers of 4 KiB there and back, one by one, each after a system call that nothing else makes: so a tracer can tell what each
+/// costs (tests/driver/guest/test_calls.py).
+#[test]
+fn transfers_between_marks() {
+    fn mark() -> u32 {
+        std::os::unix::process::parent_id()
+    }
+    let name = environment::<String>("TOWPATH_PROPERTY_DEVICE").unwrap_or_else(|| "sim:loopback?width=128".into());
+    let device = towpath::Device::open(&name).unwrap();
+    let (sender, receiver) = (device.sender("in").unwrap(), device.receiver("out").unwrap());
+    let (data, mut back) = ([7; 4096], [0; 4096]);
+    for _ in 0..environment("TOWPATH_TRANSFERS").unwrap_or(10) {
+        mark();
+        sender.send(&data).unwrap();
+        mark();
+        receiver.recv_into(&mut back).unwrap();
+    }
+    mark();
+    assert_eq!(back, data);
+}
+
 #[test]
 fn streams_over_three_and_two_channels_of_another_process() {
     stream_over(&format!("{}?width=64", test_core("loop3x2_async")), true, 300);
