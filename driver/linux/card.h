@@ -16,6 +16,7 @@
  *   queue.c       a channel's file as a queue of transfers
  *   file.c        a channel as a file
  *   control.c     the card's control file
+ *   window.c      the user core's registers, by call or mapped into programs
  *   arguments.c   what programs hand over by ioctl
  *   attributes.c  sysfs
  *   latency.c     histograms in debugfs
@@ -26,9 +27,10 @@
  *   1. card->gate      read: around all that touches the card; write: to take it away
  *   2. channel->io     one program's thread in a channel at a time
  *   3. (mmap_lock)     when memory is copied or pinned: never the other way round
- *   4. owner->lock, then (the reservation of a dma-buf), then card->registering: buffers
- *   5. card->window    from an access of the register window to the look at its status
- *   6. channel->lock   engine, work in flight, lists of buffers; taken by the interrupt
+ *   4. card->mapping   what programs have mapped of it; taken by a page fault, so under mmap_lock
+ *   5. owner->lock, then (the reservation of a dma-buf), then card->registering: buffers
+ *   6. card->window    from an access of the register window to the look at its status
+ *   7. channel->lock   engine, work in flight, lists of buffers; taken by the interrupt
  *      card->owners_lock  open control files; taken by the interrupt
  */
 #ifndef TOWPATH_CARD_H
@@ -65,6 +67,7 @@
 /* Powers of two in 64 bits of nanoseconds. */
 #define TP_LATENCIES 64
 
+struct address_space;
 struct dentry;
 struct eventfd_ctx;
 struct iov_iter;
@@ -171,6 +174,8 @@ struct tp_card {
 	struct pci_dev *pci;
 	void __iomem *pages; /* BAR 0 */
 	void __iomem *window_bar; /* BAR 2, or NULL */
+	unsigned long window_page; /* its first page frame; 0: no program can map it */
+	bool window_shared; /* some program has mapped it */
 
 	/* The discovery table, checked. */
 	u32 page_shift;
@@ -203,8 +208,9 @@ struct tp_card {
 	atomic_t interrupt_news; /* fires of vectors of user interrupts */
 	u32 interrupts_enabled; /* under window */
 
+	struct mutex mapping; /* pages of programs that show the card's */
 	spinlock_t owners_lock; /* of the next one, and of their events */
-	struct list_head owners; /* the open control files */
+	struct list_head owners; /* the open control files; changes under mapping, too */
 	struct mutex registering; /* of memories */
 	struct list_head memories;
 
@@ -232,6 +238,7 @@ struct tp_owner {
 	struct kref references;
 	struct tp_card *card;
 	struct list_head link; /* in card->owners */
+	struct address_space *mapped; /* what programs have mapped of its file */
 	struct mutex lock;
 	struct xarray memories; /* by handle */
 	struct eventfd_ctx *events[TP_USER_INTERRUPTS]; /* under card->owners_lock */
@@ -390,7 +397,7 @@ int tp_account(struct tp_account *account, unsigned long pages);
 void tp_unaccount(struct tp_account *account);
 
 /* memory.c */
-struct tp_owner *tp_owner_create(struct tp_card *card);
+struct tp_owner *tp_owner_create(struct tp_card *card, struct address_space *mapped);
 struct tp_owner *tp_owner_get(struct tp_owner *owner);
 void tp_owner_put(struct tp_owner *owner);
 /* Its control file is closed. */
@@ -475,6 +482,18 @@ void tp_latency_add(struct tp_card *card);
 void tp_latency_remove(struct tp_card *card);
 /* Under lock: a descriptor has ended. */
 void tp_latency_count(struct tp_channel *channel, u64 nanoseconds);
+
+/* window.c */
+/* Can it be mapped into programs? With the BARs mapped. */
+void tp_window_init(struct tp_card *card);
+/* TOWPATH_IOC_REGISTER */
+int tp_window_access(struct tp_card *card, void __user *argument, bool may_write);
+int tp_window_mmap(struct tp_card *card, struct vm_area_struct *place);
+/*
+ * Take it away from all programs: the card is gone, away or failed, by its flags. They have it back
+ * when that is over.
+ */
+void tp_window_revoke(struct tp_card *card);
 
 /* arguments.c */
 /*

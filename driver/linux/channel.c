@@ -388,6 +388,7 @@ void tp_cut_off(struct tp_card *card)
 		pci_clear_master(card->pci);
 	}
 	WRITE_ONCE(card->failed, true);
+	tp_window_revoke(card);
 	tp_stop_all(card, NULL);
 	wake_up_all(&card->interrupt_wait);
 }

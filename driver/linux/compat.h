@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * What differs between the kernels that this driver is built for, 6.1 and newer: nowhere else is a
- * version asked for.
+ * version asked for, or an architecture.
  */
 #ifndef TOWPATH_COMPAT_H
 #define TOWPATH_COMPAT_H
@@ -9,6 +9,7 @@
 #include <linux/device/class.h>
 #include <linux/eventfd.h>
 #include <linux/mm.h>
+#include <linux/pci.h>
 #include <linux/uio.h>
 #include <linux/version.h>
 
@@ -52,6 +53,27 @@ static inline struct class *tp_class_create(const char *name)
 #else
 #define TP_MOVE_NOTIFY move_notify
 #endif
+
+/*
+ * Can BARs be mapped into programs? User-Mode Linux says so of itself, but its BARs have no
+ * addresses.
+ */
+#if defined(ARCH_GENERIC_PCI_MMAP_RESOURCE) || defined(HAVE_PCI_MMAP)
+#define TP_CAN_MAP_BARS !IS_ENABLED(CONFIG_UML)
+#else
+#define TP_CAN_MAP_BARS false
+#endif
+
+/* 6.3: flags of a place in memory change by calls alone. */
+static inline void tp_place_change_flags(struct vm_area_struct *place, unsigned long set,
+					 unsigned long clear)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+	vm_flags_mod(place, set, clear);
+#else
+	place->vm_flags = (place->vm_flags | set) & ~clear;
+#endif
+}
 
 /* 6.8: no count. */
 static inline void tp_eventfd_signal(struct eventfd_ctx *event)

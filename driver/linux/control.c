@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * The card's control file: what the card is, the user core's registers and interrupts, a reset of
- * everything, and the buffers that a program registers.
+ * everything, the buffers that a program registers, and what it maps.
  */
 #include <linux/eventfd.h>
 #include <linux/file.h>
@@ -18,7 +18,6 @@
 /* The layout is every program's, 32-bit ones included. */
 static_assert(sizeof(struct towpath_card_info) == 88);
 static_assert(sizeof(struct towpath_channel_info) == 64);
-static_assert(sizeof(struct towpath_register) == 16);
 static_assert(sizeof(struct towpath_interrupt) == 32);
 static_assert(sizeof(struct towpath_interrupt_event) == 16);
 static_assert(sizeof(struct towpath_link_counters) == 56);
@@ -79,47 +78,6 @@ static int tp_channel_info(struct tp_card *card, void __user *argument)
 	info.reserved = 0;
 	memcpy(info.name, channel->name, sizeof(info.name));
 	return tp_give_argument(argument, &info);
-}
-
-/* What became of an access to the register window that may have failed. */
-static int tp_window_error(struct tp_card *card)
-{
-	void __iomem *status = tp_card_page(card) + TP_CARD_WINDOW_STATUS_OFFSET;
-	u32 found = readl(status);
-
-	if (!found)
-		return 0;
-	writel(found, status);
-	return found & TP_CARD_WINDOW_STATUS_TIMEOUT_MASK ? -ETIMEDOUT : -EREMOTEIO;
-}
-
-static int tp_register(struct tp_card *card, void __user *argument, bool may_write)
-{
-	struct towpath_register access;
-	int error = tp_take_argument(&access, sizeof(access), argument, TOWPATH_REGISTER_WRITE);
-
-	if (error)
-		return error;
-	if (access.flags & TOWPATH_REGISTER_WRITE && !may_write)
-		return -EACCES;
-	if (!card->window_bar)
-		return -ENXIO;
-	if (access.offset & 3 || access.offset >= card->window_bytes)
-		return -EINVAL;
-	mutex_lock(&card->window);
-	if (access.flags & TOWPATH_REGISTER_WRITE) {
-		writel(access.value, card->window_bar + access.offset);
-		error = tp_window_error(card);
-	} else {
-		access.value = readl(card->window_bar + access.offset);
-		/*
-		 * An access that fails reads as all ones: only then is the status worth a read of
-		 * its own.
-		 */
-		error = access.value == U32_MAX ? tp_window_error(card) : 0;
-	}
-	mutex_unlock(&card->window);
-	return error ? error : tp_give_argument(argument, &access);
 }
 
 static u32 tp_interrupt_count(struct tp_card *card, u32 index)
@@ -348,7 +306,7 @@ static long tp_control_ioctl(struct file *file, unsigned int command, unsigned l
 		error = tp_channel_info(card, at);
 		break;
 	case TOWPATH_IOC_REGISTER:
-		error = tp_register(card, at, may_write);
+		error = tp_window_access(card, at, may_write);
 		break;
 	case TOWPATH_IOC_INTERRUPT:
 		error = tp_user_interrupt(card, at);
@@ -378,9 +336,12 @@ static long tp_control_ioctl(struct file *file, unsigned int command, unsigned l
 static int tp_control_mmap(struct file *file, struct vm_area_struct *place)
 {
 	struct tp_owner *owner = file->private_data;
-	/* The program's memory is locked: nothing may be waited for. */
-	int error = tp_try_enter(owner->card);
+	int error;
 
+	if (place->vm_pgoff == 0)
+		return tp_window_mmap(owner->card, place);
+	/* The program's memory is locked: nothing may be waited for. */
+	error = tp_try_enter(owner->card);
 	if (error)
 		return error;
 	error = tp_memory_mmap(owner, place);
@@ -390,7 +351,7 @@ static int tp_control_mmap(struct file *file, struct vm_area_struct *place)
 
 static int tp_control_open(struct inode *inode, struct file *file)
 {
-	struct tp_owner *owner = tp_owner_create(file->private_data);
+	struct tp_owner *owner = tp_owner_create(file->private_data, file->f_mapping);
 
 	if (!owner)
 		return -ENOMEM;

@@ -38,7 +38,7 @@ struct tp_memory {
 	struct tp_extent extents[];
 };
 
-struct tp_owner *tp_owner_create(struct tp_card *card)
+struct tp_owner *tp_owner_create(struct tp_card *card, struct address_space *mapped)
 {
 	struct tp_owner *owner = kzalloc(sizeof(*owner), GFP_KERNEL);
 
@@ -46,11 +46,14 @@ struct tp_owner *tp_owner_create(struct tp_card *card)
 		return NULL;
 	kref_init(&owner->references);
 	owner->card = card;
+	owner->mapped = mapped;
 	mutex_init(&owner->lock);
 	xa_init_flags(&owner->memories, XA_FLAGS_ALLOC1);
+	mutex_lock(&card->mapping);
 	spin_lock_irq(&card->owners_lock);
 	list_add_tail(&owner->link, &card->owners);
 	spin_unlock_irq(&card->owners_lock);
+	mutex_unlock(&card->mapping);
 	return owner;
 }
 
@@ -75,13 +78,16 @@ void tp_owner_put(struct tp_owner *owner)
 
 void tp_owner_close(struct tp_owner *owner)
 {
+	struct tp_card *card = owner->card;
 	struct tp_memory *memory;
 	unsigned long handle;
 	int index;
 
-	spin_lock_irq(&owner->card->owners_lock);
+	mutex_lock(&card->mapping);
+	spin_lock_irq(&card->owners_lock);
 	list_del(&owner->link);
-	spin_unlock_irq(&owner->card->owners_lock);
+	spin_unlock_irq(&card->owners_lock);
+	mutex_unlock(&card->mapping);
 	mutex_lock(&owner->lock);
 	xa_for_each(&owner->memories, handle, memory)
 	{

@@ -86,6 +86,7 @@ struct tp_card *tp_card_create(struct pci_dev *pci)
 	init_rwsem(&card->gate);
 	mutex_init(&card->opening);
 	mutex_init(&card->window);
+	mutex_init(&card->mapping);
 	spin_lock_init(&card->owners_lock);
 	INIT_LIST_HEAD(&card->owners);
 	mutex_init(&card->registering);

@@ -221,7 +221,10 @@ static int tp_map(struct tp_card *card)
 	if (!pci_resource_len(pci, TP_BAR_WINDOW))
 		return 0;
 	card->window_bar = pci_iomap(pci, TP_BAR_WINDOW, 0);
-	return card->window_bar ? 0 : -ENOMEM;
+	if (!card->window_bar)
+		return -ENOMEM;
+	tp_window_init(card);
+	return 0;
 }
 
 static void tp_unmap(struct tp_card *card)
@@ -288,6 +291,7 @@ channels:
 	/* Somebody may have opened one of the files that were there for a moment. */
 	tp_gone(card);
 	down_write(&card->gate);
+	tp_window_revoke(card);
 	for (index = 0; index < card->channel_count; index++)
 		cancel_delayed_work_sync(&card->channels[index].flush);
 	tp_quiet(card);
@@ -320,6 +324,7 @@ static void tp_remove(struct pci_dev *pci)
 	tp_gone(card);
 	/* Everybody leaves; who comes later is sent away. */
 	down_write(&card->gate);
+	tp_window_revoke(card);
 	for (index = 0; index < card->channel_count; index++)
 		cancel_delayed_work_sync(&card->channels[index].flush);
 	if (pci_device_is_present(pci) && tp_quiet(card))

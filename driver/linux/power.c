@@ -53,7 +53,8 @@ static void tp_put_down(struct tp_card *card, bool reachable)
 
 	tp_send_away(card, NULL);
 	down_write(&card->gate);
-	card->away = true;
+	WRITE_ONCE(card->away, true);
+	tp_window_revoke(card);
 	if (reachable)
 		tp_quiet(card);
 	pci_clear_master(card->pci);
@@ -70,7 +71,7 @@ static int tp_take_up(struct tp_card *card)
 	down_write(&card->gate);
 	error = tp_quiet(card);
 	if (!error) {
-		card->away = false;
+		WRITE_ONCE(card->away, false);
 		pci_set_master(card->pci);
 		tp_start_all(card);
 	}

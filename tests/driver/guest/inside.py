@@ -9,7 +9,7 @@ import os
 import re
 import time
 import tty
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -151,6 +151,17 @@ class Module:
     def done(self, result: int) -> None:
         if result != 0:
             raise OSError(ctypes.get_errno(), f"{self.path.name}: {os.strerror(ctypes.get_errno())}")
+
+
+@contextlib.contextmanager
+def planted(parameters: str) -> Iterator[None]:
+    """What no program can do to a card (plants/plant.c), and its end."""
+    plant = Module(Path(os.environ["TOWPATH_GUEST_PLANT"]))
+    plant.load(parameters)
+    try:
+        yield
+    finally:
+        plant.unload()
 
 
 class KernelLog:

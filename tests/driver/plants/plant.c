@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * Faults on purpose: loading this module with fault=NAME commits one of those that the debug kernel is there to find. The tests beside it
- * see that it finds them. For a kernel in a test's virtual machine, and no other.
+ * see that it finds them. Others do something to a card that no program can do; the driver's tests use them. For a kernel in a test's
+ * virtual machine, and no other.
  */
 #include <linux/dma-mapping.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
@@ -19,7 +20,7 @@ MODULE_PARM_DESC(fault, "the fault to commit");
 
 static char *card = "";
 module_param(card, charp, 0);
-MODULE_PARM_DESC(card, "the card's place on the PCI bus, for early-unmap and store");
+MODULE_PARM_DESC(card, "the card's place on the PCI bus, for what is done to one");
 
 static unsigned long at;
 module_param(at, ulong, 0);
@@ -29,6 +30,14 @@ static unsigned long long words[16];
 static int word_count;
 module_param_array(words, ullong, &word_count, 0);
 MODULE_PARM_DESC(words, "what to write there, for store");
+
+static char *text = "";
+module_param(text, charp, 0);
+MODULE_PARM_DESC(text, "for seek");
+
+static uint bar;
+module_param(bar, uint, 0);
+MODULE_PARM_DESC(bar, "for ports and wide");
 
 static int warning(void) {
     WARN(1, "a planted warning\n");
@@ -114,12 +123,96 @@ static int store(void) {
     return bar ? 0 : -ENOMEM;
 }
 
+/* Is there a text in memory that a card can reach? Needs an IOMMU, which knows what it can. */
+static int seek(void) {
+    struct device *device = bus_find_device_by_name(&pci_bus_type, NULL, card);
+    const size_t bytes = strlen(text);
+    struct iommu_domain *domain;
+    u64 address;
+    int found = 0;
+
+    if (!device) return -ENODEV;
+    domain = iommu_get_domain_for_dev(device);
+    for (address = SZ_4G - SZ_64M; domain && bytes && address < SZ_4G; address += PAGE_SIZE) {
+        phys_addr_t page = iommu_iova_to_phys(domain, address);
+        const char *memory = page ? phys_to_virt(page) : NULL;
+        size_t at;
+
+        for (at = 0; memory && at <= PAGE_SIZE - bytes; at++) found += !memcmp(memory + at, text, bytes);
+    }
+    put_device(device);
+    if (found) pr_info("plant: %s: %d times\n", text, found);
+    return !domain ? -ENXIO : found ? -ENOTUNIQ : 0;
+}
+
+/* The system gives a card up, after an error of the bus. */
+static int give_up(void) {
+    struct device *device = bus_find_device_by_name(&pci_bus_type, NULL, card);
+    struct pci_dev *pci = device ? to_pci_dev(device) : NULL;
+    int error = -ENODEV;
+
+    if (!device) return error;
+    device_lock(device);
+    if (pci->driver && pci->driver->err_handler) {
+        pci_ers_result_t result = pci->driver->err_handler->error_detected(pci, pci_channel_io_perm_failure);
+
+        error = result == PCI_ERS_RESULT_DISCONNECT ? 0 : -EPROTO;
+    }
+    device_unlock(device);
+    put_device(device);
+    return error;
+}
+
+static struct pci_dev *changed;
+static struct resource before;
+
+/* A BAR of a card that nobody uses is told to be something else, for as long as this module is loaded. */
+static struct resource *change(void) {
+    struct device *device = bus_find_device_by_name(&pci_bus_type, NULL, card);
+
+    if (!device) return NULL;
+    changed = to_pci_dev(device);
+    before = changed->resource[bar];
+    return &changed->resource[bar];
+}
+
+static void change_back(void) {
+    changed->resource[bar].flags = before.flags;
+    changed->resource[bar].end = before.end;
+    pci_dev_put(changed);
+}
+
+/* Ports instead of memory. */
+static int ports(void) {
+    struct resource *told = change();
+
+    if (told) told->flags = (told->flags & ~IORESOURCE_MEM) | IORESOURCE_IO;
+    return told ? 0 : -ENODEV;
+}
+
+/* A page, of what is less, at a page's start and with nothing behind it. */
+static int wide(void) {
+    struct resource *told = change();
+
+    if (told) told->end = told->start + PAGE_SIZE - 1;
+    return told ? 0 : -ENODEV;
+}
+
 static const struct {
     const char *name;
     int (*commit)(void);
 } faults[] = {
-    {"warning", warning},       {"use-after-free", use_after_free}, {"leak", leak},   {"wrong-unmap", wrong_unmap},
-    {"lock-order", lock_order}, {"early-unmap", early_unmap},       {"store", store},
+    {"warning", warning},
+    {"use-after-free", use_after_free},
+    {"leak", leak},
+    {"wrong-unmap", wrong_unmap},
+    {"lock-order", lock_order},
+    {"early-unmap", early_unmap},
+    {"store", store},
+    {"seek", seek},
+    {"give-up", give_up},
+    {"ports", ports},
+    {"wide", wide},
 };
 
 static int __init plant_init(void) {
@@ -130,7 +223,9 @@ static int __init plant_init(void) {
     return -EINVAL;
 }
 
-static void __exit plant_exit(void) {}
+static void __exit plant_exit(void) {
+    if (changed) change_back();
+}
 
 module_init(plant_init);
 module_exit(plant_exit);
