@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 
 #include "card.h"
+#include "name.h"
 
 static void tp_read_name(void __iomem *from, char *name)
 {
@@ -17,6 +18,7 @@ static void tp_read_name(void __iomem *from, char *name)
 		words[word] = (__force u32)cpu_to_le32(readl(from + 4 * word));
 	memcpy(name, words, TP_NAME_BYTES);
 	name[TP_NAME_BYTES] = 0;
+	tp_name_clean(name, TP_NAME_BYTES);
 }
 
 static u16 tp_read16(void __iomem *from, u32 offset)

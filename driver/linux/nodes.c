@@ -3,8 +3,8 @@
  * Device files: /dev/towpathN/control, and for each channel /dev/towpathN/NUMBER and
  * /dev/towpathN/NAME, one and the same.
  *
- * Names are the card's, and so distrusted: what could lead out of the folder, or hide another file,
- * gets no file of that name.
+ * Names are the card's, and so distrusted, clean as they are: what could lead out of the folder, or
+ * hide another file, gets no file of that name.
  */
 #include <linux/fs.h>
 #include <linux/idr.h>
@@ -115,7 +115,7 @@ static bool tp_name_serves(const struct tp_card *card, const struct tp_channel *
 	if (!*name || !strcmp(name, "control") || *name == '.' || (*name >= '0' && *name <= '9'))
 		return false;
 	for (at = name; *at; at++)
-		if (*at == '/' || *at == '!' || (u8)*at <= ' ' || *at == 0x7f)
+		if (*at == '/' || *at == '!' || *at == ' ')
 			return false;
 	for (other = 0; other < channel->index; other++)
 		if (!strcmp(name, card->channels[other].name))

@@ -201,11 +201,13 @@ impl Manifest {
     fn fault(&self) -> Option<(String, String)> {
         let core = &self.core;
         let bad = |key: &str, message: String| Some((key.to_string(), message));
-        if core.name.is_empty() || core.name.len() > NAME_BYTES || core.name.chars().any(|c| c.is_control() || "/:\"\\".contains(c)) {
+        // What a host shows as it is: not more than that is fit for logs and terminals.
+        let shown = |c: char| matches!(c, ' '..='~') && !"/:\"\\".contains(c);
+        if core.name.is_empty() || core.name.len() > NAME_BYTES || !core.name.chars().all(shown) {
             return bad(
                 "name",
                 format!(
-                    "core.name \"{}\": give 1 to {NAME_BYTES} bytes without slash, colon, quote or backslash",
+                    "core.name \"{}\": give 1 to {NAME_BYTES} printable ASCII characters without slash, colon, quote or backslash",
                     core.name.escape_debug()
                 ),
             );

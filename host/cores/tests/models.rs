@@ -174,6 +174,7 @@ fn manifests() {
     says(&try_one(&MANIFEST.replace("NAME.sv", "gone.sv")), &["line 5", "gone.sv"]);
     says(&try_one(&MANIFEST.replace("\"results\"", "\"in\"")), &["two channels", "\"in\""]);
     says(&try_one(&MANIFEST.replace("\"in\"", "\"a b\"")), &["line 8", "a b"]);
+    says(&try_one(&MANIFEST.replace("\"NAME\"", "\"k\u{e4}se\"")), &["core.name", "k\u{e4}se", "printable ASCII"]);
     says(&try_one(&format!("{MANIFEST}names = {{ far = 0x1000 }}")), &["far", "0x1000", "below"]);
     says(&try_one(&format!("{MANIFEST}[interrupts]\ncount = 17")), &["line 17", "17", "1 to 16"]);
     says(&try_one(&format!("{MANIFEST}[gateware]\ntags = 33")), &["tags", "33", "power of two"]);

@@ -66,10 +66,15 @@ impl Image {
     }
 
     fn text(&self, offset: u64) -> String {
-        let bytes = self.field::<{ contract::NAME_BYTES }>(offset);
-        let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
-        String::from_utf8_lossy(&bytes[..end]).into_owned()
+        shown_name(&self.field::<{ contract::NAME_BYTES }>(offset))
     }
+}
+
+/// A name that a card gives, up to its first zero, fit for terminals and logs: printable ASCII, with `?` in the place of any other byte.
+/// The kernel's driver does the same (driver/linux/name.h).
+pub fn shown_name(bytes: &[u8]) -> String {
+    let name = bytes.iter().take_while(|byte| **byte != 0);
+    name.map(|byte| if matches!(byte, b' '..=b'~') { char::from(*byte) } else { '?' }).collect()
 }
 
 /// Read a card's discovery page.
@@ -146,4 +151,18 @@ pub(crate) fn discover(bus: &dyn Bus) -> Result<Card> {
         first_pages.push(first_page);
     }
     Ok(Card { info, page_shift, first_pages })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown_name;
+
+    #[test]
+    fn a_name_is_fit_for_a_terminal() {
+        let printable: Vec<u8> = (b' '..=b'~').collect();
+        assert_eq!(shown_name(&printable).as_bytes(), printable);
+        assert_eq!(shown_name(b"in\0\x1b[31mhidden"), "in");
+        assert_eq!(shown_name("\x1b[31mred\u{e4}\n".as_bytes()), "?[31mred???");
+        assert_eq!(shown_name(&[0; 32]), "");
+    }
 }

@@ -18,6 +18,7 @@ pub mod registry;
 mod ring;
 pub mod user;
 
+pub use discovery::shown_name;
 pub use error::{Error, Result};
 pub use towpath_bus::{Access, WireStatistics};
 

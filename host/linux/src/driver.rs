@@ -16,7 +16,7 @@ use towpath_bus::event;
 use towpath_contract as contract;
 use towpath_driver::registry::Registry;
 use towpath_driver::{
-    Access, Channel, ChannelInfo, ChannelOptions, DeviceInfo, Direction, Driver, Error, LinkCounters, Result, WireStatistics,
+    shown_name, Access, Channel, ChannelInfo, ChannelOptions, DeviceInfo, Direction, Driver, Error, LinkCounters, Result, WireStatistics,
 };
 
 /// One wait in the kernel, at most; then everything is looked at anyway.
@@ -74,11 +74,6 @@ struct Interrupt {
     event: Option<OwnedFd>,
 }
 
-fn text(bytes: &[u8]) -> String {
-    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-    String::from_utf8_lossy(&bytes[..end]).into_owned()
-}
-
 impl LinuxDriver {
     /// Open the card whose files are in that folder: `/dev/towpath0`. `name` is what it is called in texts.
     pub fn open(name: &str, folder: &Path) -> std::result::Result<LinuxDriver, OpenError> {
@@ -117,7 +112,7 @@ impl LinuxDriver {
         }
         let mut info = DeviceInfo::default();
         info.name = name.into();
-        info.core = text(&card.core_name);
+        info.core = shown_name(&card.core_name);
         info.core_version = card.core_version;
         info.version = version;
         info.serial = card.serial;
@@ -132,7 +127,7 @@ impl LinuxDriver {
             let mut about = uapi::ChannelInfo { index: index.into(), ..Default::default() };
             sys::ask(&*control, &mut about).map_err(|why| failed("asking what its channels are", why))?;
             let direction = if about.direction == 0 { Direction::H2c } else { Direction::C2h };
-            let mut channel = ChannelInfo::new(index, text(&about.name), direction);
+            let mut channel = ChannelInfo::new(index, shown_name(&about.name), direction);
             channel.queue_depth = u16::try_from(about.queue_depth).unwrap_or(u16::MAX);
             channel.inline_slots = u16::try_from(about.inline_slots).unwrap_or(u16::MAX);
             channel.buffer_bytes = about.buffer_bytes;
