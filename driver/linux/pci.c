@@ -208,13 +208,28 @@ static void tp_give_back(struct tp_card *card)
 	tp_memories_unpin(card);
 }
 
+/* Can these be a Towpath card's? The window's may be missing. */
+static int tp_check_bars(struct pci_dev *pci)
+{
+	static const u8 bars[] = { TP_BAR_DEVICE, TP_BAR_WINDOW };
+	unsigned int index;
+
+	for (index = 0; index < ARRAY_SIZE(bars); index++)
+		if (pci_resource_len(pci, bars[index]) &&
+		    !(pci_resource_flags(pci, bars[index]) & IORESOURCE_MEM))
+			return dev_err_probe(&pci->dev, -ENODEV,
+					     "BAR %u is not memory: this is no Towpath card\n",
+					     bars[index]);
+	if (pci_resource_len(pci, TP_BAR_DEVICE) < (u64)TP_PAGE_CHANNELS * TP_PAGE_BYTES_MIN)
+		return dev_err_probe(&pci->dev, -ENODEV, "BAR %u is too small for a Towpath card\n",
+				     TP_BAR_DEVICE);
+	return 0;
+}
+
 static int tp_map(struct tp_card *card)
 {
 	struct pci_dev *pci = card->pci;
 
-	if (pci_resource_len(pci, TP_BAR_DEVICE) < (u64)TP_PAGE_CHANNELS * TP_PAGE_BYTES_MIN)
-		return dev_err_probe(&pci->dev, -ENODEV, "BAR %u is too small for a Towpath card\n",
-				     TP_BAR_DEVICE);
 	card->pages = pci_iomap(pci, TP_BAR_DEVICE, 0);
 	if (!card->pages)
 		return -ENOMEM;
@@ -237,10 +252,13 @@ static void tp_unmap(struct tp_card *card)
 
 static int tp_probe(struct pci_dev *pci, const struct pci_device_id *id)
 {
-	struct tp_card *card = tp_card_create(pci);
+	struct tp_card *card;
 	u16 index;
-	int error;
+	int error = tp_check_bars(pci);
 
+	if (error)
+		return error;
+	card = tp_card_create(pci);
 	if (IS_ERR(card))
 		return PTR_ERR(card);
 	error = pci_enable_device(pci);

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from asking import CARD_INFO, INTERRUPT, WAIT, Aside, CardInfo, Interrupt, ask, noise, opened, write_all
-from inside import Card, KernelLog, Module, cards_come_and_go, guest_sleeps, until
+from inside import Card, KernelLog, Module, cards_come_and_go, contract, guest_sleeps, planted, until
 
 DRIVER = Path("/sys/bus/pci/drivers/towpath")
 
@@ -101,6 +101,16 @@ def test_unloading_and_loading_again(driver: Module, cards: list[Card]) -> None:
         for card in cards:
             until(lambda card=card: is_there(card), "the card is there again")  # type: ignore[misc]
     echoes(cards[0])
+
+
+@pytest.mark.parametrize("bar", ["BAR_DEVICE", "BAR_WINDOW"])
+def test_a_card_with_ports_in_the_place_of_memory_is_refused(driver: Module, card: Card, kernel_log: KernelLog, bar: str) -> None:
+    unbind(card)
+    with planted(f"fault=ports card={card.pci.name} bar={contract(bar)}"), pytest.raises(OSError, match="No such device"):
+        bind(card)
+    assert f"BAR {contract(bar)} is not memory" in kernel_log.read()
+    bind(card)
+    echoes(card)
 
 
 @guest_sleeps
