@@ -198,7 +198,7 @@ struct tp_card {
 	bool gone; /* no more of it: everything ends with ENODEV */
 	bool down; /* being reset: ECONNRESET until that is over */
 	bool away; /* asleep, or being reset by somebody else */
-	bool failed; /* did not stop when told to, and was cut off: bind it again */
+	bool failed; /* was given up, and serves nobody: bind it again */
 	struct mutex opening; /* of channels */
 	struct mutex window; /* one access of the register window at a time */
 
@@ -327,6 +327,8 @@ void tp_channel_rearm(struct tp_channel *channel, bool may);
  * memory, whatever it did before.
  */
 void tp_cancel(struct tp_channel *channel);
+/* The card serves nobody any more: everything ends with EIO. */
+void tp_fail(struct tp_card *card);
 /* The last resort: a card that does not stop reaches no memory any more, and serves nobody. */
 void tp_cut_off(struct tp_card *card);
 /* Let nothing be posted until a reset, and send away who waits (ECONNRESET). */

@@ -380,6 +380,14 @@ void tp_stop_all(struct tp_card *card, const struct tp_owner *owner)
 	}
 }
 
+void tp_fail(struct tp_card *card)
+{
+	WRITE_ONCE(card->failed, true);
+	tp_window_revoke(card);
+	tp_stop_all(card, NULL);
+	wake_up_all(&card->interrupt_wait);
+}
+
 void tp_cut_off(struct tp_card *card)
 {
 	if (pci_device_is_present(card->pci)) {
@@ -387,10 +395,7 @@ void tp_cut_off(struct tp_card *card)
 			"the card does not stop: it is cut off from memory; bind it again to use it\n");
 		pci_clear_master(card->pci);
 	}
-	WRITE_ONCE(card->failed, true);
-	tp_window_revoke(card);
-	tp_stop_all(card, NULL);
-	wake_up_all(&card->interrupt_wait);
+	tp_fail(card);
 }
 
 /* Wait for the end of a reset that was asked for. */

@@ -96,11 +96,11 @@ static int tp_begin(struct tp_channel *channel, bool may_wait)
 	return error;
 }
 
-/* What a call came to; of a card that has gone, nothing else is told. */
+/* What a call came to; of a card that has gone or failed, nothing else is told. */
 static ssize_t tp_finish(struct tp_channel *channel, ssize_t result)
 {
-	if (result < 0 && READ_ONCE(channel->card->gone))
-		result = -ENODEV;
+	if (result < 0 && (READ_ONCE(channel->card->gone) || READ_ONCE(channel->card->failed)))
+		result = tp_why_stopped(channel);
 	if (result == -ECONNRESET)
 		channel->reset_untold = false;
 	mutex_unlock(&channel->io);

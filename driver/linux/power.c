@@ -2,7 +2,8 @@
 /*
  * A card that stays bound, and loses what it knew: sleep of the system, resets of its function by
  * somebody else, and errors of the bus that the system recovers from. Whoever has a channel open is
- * told once (ECONNRESET), and can go on.
+ * told once (ECONNRESET), and can go on. A card that does not come back, or that the system gives up,
+ * has failed (EIO).
  */
 #include <linux/pci.h>
 
@@ -74,6 +75,9 @@ static int tp_take_up(struct tp_card *card)
 		WRITE_ONCE(card->away, false);
 		pci_set_master(card->pci);
 		tp_start_all(card);
+	} else {
+		dev_err(&card->pci->dev, "the card does not come back: bind it again to use it\n");
+		tp_fail(card);
 	}
 	up_write(&card->gate);
 	return error;
@@ -98,6 +102,9 @@ static pci_ers_result_t tp_error_detected(struct pci_dev *pci, pci_channel_state
 
 	if (state == pci_channel_io_normal)
 		return PCI_ERS_RESULT_CAN_RECOVER;
+	/* Nobody is told of a reset that is not going to be over. */
+	if (state == pci_channel_io_perm_failure)
+		tp_fail(card);
 	tp_put_down(card, false);
 	return state == pci_channel_io_perm_failure ? PCI_ERS_RESULT_DISCONNECT :
 						      PCI_ERS_RESULT_NEED_RESET;
@@ -119,8 +126,7 @@ static void tp_reset_prepare(struct pci_dev *pci)
 
 static void tp_reset_done(struct pci_dev *pci)
 {
-	if (tp_take_up(pci_get_drvdata(pci)))
-		dev_err(&pci->dev, "the card does not come back from its reset: bind it again\n");
+	tp_take_up(pci_get_drvdata(pci));
 }
 
 const struct pci_error_handlers tp_error_handlers = {

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import select
 import time
 from pathlib import Path
 
 import pytest
-from asking import CARD_INFO, INTERRUPT, WAIT, Aside, CardInfo, Interrupt, ask, noise, opened, write_all
+from asking import CARD_INFO, CARD_RESET, INTERRUPT, WAIT, Aside, CardInfo, Interrupt, ask, noise, opened, write_all
 from inside import Card, KernelLog, Module, cards_come_and_go, contract, guest_sleeps, planted, until
 
 DRIVER = Path("/sys/bus/pci/drivers/towpath")
@@ -152,3 +153,50 @@ def test_a_function_that_is_reset_by_somebody_else(driver: Module, card: Card) -
         os.write(to, b"after")
         assert os.read(back, 100) == b"after"
     assert all(int(card.channel(index, "statistics/unexpected")) == 0 for index in range(2)), "completions that no work fits"
+
+
+@pytest.mark.parametrize(
+    "how", ["given up while it is read", "given up while it is written", pytest.param("gone after a sleep", marks=guest_sleeps)]
+)
+def test_a_card_that_does_not_come_back_has_failed(driver: Module, card: Card, how: str) -> None:
+    """EIO for everybody, those who wait as well, until it is bound again."""
+    back = os.open(card.files["out"], os.O_RDONLY)
+    to = os.open(card.files["in"], os.O_WRONLY | os.O_DIRECT)
+    control = os.open(card.files["control"], os.O_RDWR)
+    waits: list[Aside] = []
+    if how == "gone after a sleep":
+        Path("/sys/power/pm_test").write_text("devices")
+        Path("/sys/module/suspend/parameters/pm_test_delay").write_text("0")
+        card.fault("down")
+        try:
+            Path("/sys/power/state").write_text("mem")
+        finally:
+            card.fault("up")
+            Path("/sys/power/pm_test").write_text("none")
+    else:
+        ask(control, INTERRUPT, seen := Interrupt())
+        waits.append(Aside(ask, control, INTERRUPT, Interrupt(flags=WAIT, seen=seen.count, timeout_ns=-1)))
+        waits.append(Aside(os.read, back, 100) if how.endswith("read") else Aside(write_all, to, noise(8 << 20, 1)))
+        time.sleep(0.5)
+        assert all(wait.is_alive() for wait in waits)
+        with planted(f"fault=give-up card={card.pci.name}"):
+            pass
+    for wait in waits:
+        with pytest.raises(OSError, match="Input/output"):
+            wait.finish()
+    calls = (
+        lambda: os.read(back, 10),
+        lambda: os.write(to, b"x"),
+        lambda: ask(control, CARD_INFO, CardInfo()),
+        lambda: fcntl.ioctl(control, CARD_RESET),
+    )
+    for error, then in ((errno.EIO, lambda: None), (errno.EIO, lambda: unbind(card)), (errno.ENODEV, lambda: bind(card))):
+        for call in calls:
+            with pytest.raises(OSError) as caught:
+                call()
+            assert caught.value.errno == error
+        then()
+    for file in (back, to, control):
+        with contextlib.suppress(OSError):
+            os.close(file)
+    echoes(card)
