@@ -7,6 +7,9 @@
  * One copy, and no page of the program's is touched by the card. A buffer is idle, posted, or (C2H)
  * ready; it moves between these under channel->lock. Only one thread at a time (channel->io) takes
  * from idle and ready, so what it looks at there stays.
+ *
+ * What one program moved must not come to the next by a card that tells of bytes which it has not
+ * written: whoever opens a channel has fresh buffers, but for those whose bytes nobody has read.
  */
 #include <linux/dma-mapping.h>
 #include <linux/gfp.h>
@@ -66,68 +69,6 @@ static void tp_buffer_ended(struct tp_channel *channel, struct tp_work *work)
 	}
 }
 
-int tp_buffers_allocate(struct tp_channel *channel)
-{
-	struct device *device = &channel->card->pci->dev;
-	unsigned int order = get_order(tp_buffer_bytes());
-	int number;
-
-	if (channel->buffers)
-		return 0;
-	channel->buffers = kcalloc(TP_BUFFERS, sizeof(*channel->buffers), GFP_KERNEL);
-	if (!channel->buffers)
-		return -ENOMEM;
-	for (number = 0; number < TP_BUFFERS; number++) {
-		struct tp_buffer *buffer = &channel->buffers[number];
-
-		INIT_LIST_HEAD(&buffer->work.link);
-		INIT_LIST_HEAD(&buffer->link);
-		buffer->work.ended = tp_buffer_ended;
-		/* Zeroed: what the card claims to have written, and has not, is nobody's. */
-		buffer->memory =
-			(void *)__get_free_pages(GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN, order);
-		if (!buffer->memory)
-			goto failed;
-		buffer->address =
-			dma_map_single(device, buffer->memory, tp_buffer_bytes(), tp_way(channel));
-		if (dma_mapping_error(device, buffer->address)) {
-			free_pages((unsigned long)buffer->memory, order);
-			buffer->memory = NULL;
-			goto failed;
-		}
-		spin_lock_irq(&channel->lock);
-		list_add_tail(&buffer->link, &channel->idle);
-		spin_unlock_irq(&channel->lock);
-	}
-	return 0;
-failed:
-	tp_buffers_free(channel);
-	return -ENOMEM;
-}
-
-void tp_buffers_free(struct tp_channel *channel)
-{
-	int number;
-
-	if (!channel->buffers)
-		return;
-	spin_lock_irq(&channel->lock);
-	INIT_LIST_HEAD(&channel->idle);
-	INIT_LIST_HEAD(&channel->ready);
-	spin_unlock_irq(&channel->lock);
-	for (number = 0; number < TP_BUFFERS; number++) {
-		struct tp_buffer *buffer = &channel->buffers[number];
-
-		if (!buffer->memory)
-			break;
-		dma_unmap_single(&channel->card->pci->dev, buffer->address, tp_buffer_bytes(),
-				 tp_way(channel));
-		free_pages((unsigned long)buffer->memory, get_order(tp_buffer_bytes()));
-	}
-	kfree(channel->buffers);
-	channel->buffers = NULL;
-}
-
 /* The first of a list, which only the holder of channel->io takes from. */
 static struct tp_buffer *tp_first(struct tp_channel *channel, struct list_head *list)
 {
@@ -139,6 +80,71 @@ static struct tp_buffer *tp_first(struct tp_channel *channel, struct list_head *
 	buffer = list_first_entry_or_null(list, struct tp_buffer, link);
 	spin_unlock_irq(&channel->lock);
 	return buffer;
+}
+
+static int tp_buffer_allocate(struct tp_channel *channel, struct tp_buffer *buffer)
+{
+	const unsigned int order = get_order(tp_buffer_bytes());
+	struct device *device = &channel->card->pci->dev;
+
+	INIT_LIST_HEAD(&buffer->work.link);
+	INIT_LIST_HEAD(&buffer->link);
+	buffer->work.ended = tp_buffer_ended;
+	buffer->memory = (void *)__get_free_pages(GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN, order);
+	if (!buffer->memory)
+		return -ENOMEM;
+	buffer->address =
+		dma_map_single(device, buffer->memory, tp_buffer_bytes(), tp_way(channel));
+	if (dma_mapping_error(device, buffer->address)) {
+		free_pages((unsigned long)buffer->memory, order);
+		buffer->memory = NULL;
+		return -ENOMEM;
+	}
+	spin_lock_irq(&channel->lock);
+	list_add_tail(&buffer->link, &channel->idle);
+	spin_unlock_irq(&channel->lock);
+	return 0;
+}
+
+static void tp_buffer_free(struct tp_channel *channel, struct tp_buffer *buffer)
+{
+	spin_lock_irq(&channel->lock);
+	list_del(&buffer->link);
+	spin_unlock_irq(&channel->lock);
+	dma_unmap_single(&channel->card->pci->dev, buffer->address, tp_buffer_bytes(),
+			 tp_way(channel));
+	free_pages((unsigned long)buffer->memory, get_order(tp_buffer_bytes()));
+	buffer->memory = NULL;
+}
+
+int tp_buffers_allocate(struct tp_channel *channel)
+{
+	struct tp_buffer *buffer;
+	int number, error = 0;
+
+	if (!channel->buffers)
+		channel->buffers = kcalloc(TP_BUFFERS, sizeof(*channel->buffers), GFP_KERNEL);
+	if (!channel->buffers)
+		return -ENOMEM;
+	while ((buffer = tp_first(channel, &channel->idle)))
+		tp_buffer_free(channel, buffer);
+	for (number = 0; number < TP_BUFFERS && !error; number++)
+		if (!channel->buffers[number].memory)
+			error = tp_buffer_allocate(channel, &channel->buffers[number]);
+	return error;
+}
+
+void tp_buffers_free(struct tp_channel *channel)
+{
+	int number;
+
+	if (!channel->buffers)
+		return;
+	for (number = 0; number < TP_BUFFERS; number++)
+		if (channel->buffers[number].memory)
+			tp_buffer_free(channel, &channel->buffers[number]);
+	kfree(channel->buffers);
+	channel->buffers = NULL;
 }
 
 static void tp_count_copied(struct tp_channel *channel, size_t bytes)

@@ -136,7 +136,7 @@ struct tp_channel {
 	struct tp_channel_statistics statistics;
 	u64 latencies[TP_LATENCIES]; /* of descriptors, by the power of two below */
 
-	/* Buffers of the driver's own (buffers.c), made when the channel is first opened. */
+	/* Buffers of the driver's own (buffers.c), made when the channel is opened. */
 	struct tp_buffer *buffers;
 	struct list_head idle;
 	struct list_head ready; /* C2H: filled and not read yet, oldest first */
@@ -354,6 +354,7 @@ int tp_await_settled(struct tp_channel *channel);
 int tp_enter_settled(struct tp_channel *channel);
 
 /* buffers.c */
+/* Under io: fresh ones for who opens the channel. What was not read stays. */
 int tp_buffers_allocate(struct tp_channel *channel);
 void tp_buffers_free(struct tp_channel *channel);
 /*

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from asking import CARD_INFO, CARD_RESET, INTERRUPT, WAIT, Aside, CardInfo, Interrupt, ask, noise, opened, write_all
-from inside import Card, KernelLog, Module, cards_come_and_go, contract, guest_sleeps, planted, until
+from inside import IN_QEMU, Card, KernelLog, Module, cards_come_and_go, contract, guest_sleeps, planted, until
 
 DRIVER = Path("/sys/bus/pci/drivers/towpath")
 
@@ -200,3 +200,28 @@ def test_a_card_that_does_not_come_back_has_failed(driver: Module, card: Card, h
         with contextlib.suppress(OSError):
             os.close(file)
     echoes(card)
+
+
+@pytest.mark.skipif(not IN_QEMU, reason="this guest has no IOMMU, which knows what a card can reach")
+def test_nothing_of_one_program_is_in_reach_of_the_next_ones_card(driver: Module, card: Card) -> None:
+    """Nor can it come to the next program, then, by a card that tells of bytes which it has not written."""
+    text = b"a-well-kept-secret"
+    look = f"fault=seek card={card.pci.name} text={text.decode()}"
+
+    def use() -> None:
+        with opened(card.files["in"], os.O_WRONLY | os.O_DIRECT) as to, opened(card.files["out"], os.O_RDONLY) as back:
+            for _ in range(20):
+                os.write(to, text)
+                assert os.read(back, 100) == text
+
+    use()
+    with pytest.raises(OSError) as found, planted(look):
+        pass
+    assert found.value.errno == errno.ENOTUNIQ, "it stays there until then, or this looks in vain"
+    with opened(card.files["in"], os.O_WRONLY), opened(card.files["out"], os.O_RDONLY), planted(look):
+        pass
+    with opened(card.files["in"], os.O_WRONLY | os.O_DIRECT) as to, opened(card.files["out"], os.O_RDONLY) as back:
+        os.write(to, text)
+        assert select.select([back], [], [], 20)[0]
+    with opened(card.files["out"], os.O_RDONLY) as back:
+        assert os.read(back, 100) == text, "what nobody has read stays"
