@@ -27,6 +27,8 @@ MESSAGES, DEAF, NONE = 0x08, 0x10, 0x14
 PAGE = 4096
 READ, WRITE, EXECUTE = mmap.PROT_READ, mmap.PROT_WRITE, mmap.PROT_EXEC
 MAY_MOVE, FIXED = 1, 2
+# A child that is at it for longer was forgotten.
+CHILD_SECONDS = 20
 DRIVER = Path("/sys/bus/pci/drivers/towpath")
 LIBC.mmap.restype = LIBC.mremap.restype = ctypes.c_void_p
 LIBC.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
@@ -103,6 +105,8 @@ def child(work: Callable[[], object]) -> int:
         try:
             faulthandler.disable()
             signal.signal(signal.SIGBUS, signal.SIG_DFL)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(CHILD_SECONDS)
             work()
             os._exit(0)
         finally:
