@@ -2,8 +2,8 @@
 /*
  * A card that stays bound, and loses what it knew: sleep of the system, resets of its function by
  * somebody else, and errors of the bus that the system recovers from. Whoever has a channel open is
- * told once (ECONNRESET), and can go on. A card that does not come back, or that the system gives up,
- * has failed (EIO).
+ * told once (ECONNRESET), and can go on. A card that does not come back, or that the system gives
+ * up, has failed (EIO).
  */
 #include <linux/pci.h>
 

@@ -14,7 +14,7 @@
 #include "uapi/towpath.h"
 
 /* Where it is in the file as the kernel counts: behind the buffers, which programs map, too. */
-#define TP_WINDOW_PLACE (1ul << 31)
+#define TP_WINDOW_PLACE BIT(31)
 
 static_assert(sizeof(struct towpath_register) == 16);
 
