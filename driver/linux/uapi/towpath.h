@@ -134,8 +134,8 @@ struct towpath_register_buffer {
 /*
  * New memory, zeroed and mapped for the card, in few pieces. The program has it by mmap() of the
  * control file at `offset`, shared and from its beginning (ENXIO: more than there is; EAGAIN: the
- * card is being reset, or taken away), as often as it likes; transfers name it by `buffer`, and places in it from 0 on. It counts as registered
- * memory does.
+ * card is being reset, or taken away), as often as it likes; transfers name it by `buffer`, and
+ * places in it from 0 on. It counts as registered memory does.
  */
 struct towpath_allocate_buffer {
 	__u32 argsz;
