@@ -26,8 +26,8 @@ REMARK = 28  # the column in which what is said of a member begins
 
 COMMENT = r"/\*(?P<about>(?:(?!\*/).)*)\*/\n"
 STRUCTURE = rf"{COMMENT}(?P<text>struct (?P<name>\w+) \{{\n.*?\n\}};)"
-NUMBER = rf"(?:{COMMENT})?#define (?P<name>TOWPATH_IOC_\w+) _IO(?:WR)?\('t', 0x\w+(?:, struct (?P<of>\w+))?\)"
-CONSTANT = r"#define (?!TOWPATH_IOC_|TOWPATH_UAPI_H)\w+ .*"
+NUMBER = rf"(?:{COMMENT})?#define (?P<name>TOWPATH_(?:IOC|URING)_\w+) _IO(?:WR)?\('t', 0x\w+(?:, struct (?P<of>\w+))?\)"
+CONSTANT = r"#define (?!TOWPATH_IOC_|TOWPATH_URING_|TOWPATH_UAPI_H)\w+ .*"
 
 
 def plain(comment: str) -> str:

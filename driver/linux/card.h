@@ -14,6 +14,7 @@
  *   dmabuf.c      buffers that other drivers export
  *   transfer.c    one transfer of a queue
  *   queue.c       a channel's file as a queue of transfers
+ *   uring.c       transfers of a queue by io_uring
  *   file.c        a channel as a file
  *   control.c     the card's control file
  *   window.c      the user core's registers, by call or mapped into programs
@@ -24,6 +25,7 @@
  *   power.c       sleep, and errors of the bus
  *
  * Locks, in the order in which they may be taken:
+ *   0. (a ring's lock) held by io_uring around most of what it calls in uring.c
  *   1. card->gate      read: around all that touches the card; write: to take it away
  *   2. channel->io     one program's thread in a channel at a time
  *   3. (mmap_lock)     when memory is copied or pinned: never the other way round
@@ -70,6 +72,7 @@
 struct address_space;
 struct dentry;
 struct eventfd_ctx;
+struct io_uring_cmd;
 struct iov_iter;
 struct mm_struct;
 struct sg_table;
@@ -79,6 +82,7 @@ struct tp_import;
 struct tp_memory;
 struct tp_pages;
 struct tp_queue;
+struct tp_transfer;
 struct vm_area_struct;
 
 /* A descriptor, from its post to its end. */
@@ -497,6 +501,49 @@ int tp_window_mmap(struct tp_card *card, struct vm_area_struct *place);
  * when that is over.
  */
 void tp_window_revoke(struct tp_card *card);
+
+/* uring.c */
+#if TP_HAS_URING
+/* A command on a channel's file, or the wish that one ends. */
+int tp_uring_command(struct io_uring_cmd *command, unsigned int issue_flags);
+void tp_uring_init(struct tp_queue *queue);
+/* Nobody knows of the queue any more, and no transfer of a ring is left. */
+void tp_uring_exit(struct tp_queue *queue);
+/* Under lock: post what waits, as far as there is room. */
+void tp_uring_post(struct tp_channel *channel);
+/* Under lock: end what waits. */
+void tp_uring_end(struct tp_channel *channel, u8 status);
+/* Under lock: a ring's transfer has. */
+void tp_uring_ended(struct tp_channel *channel, struct tp_transfer *transfer);
+/* The card was cut off: see that everything ends. */
+void tp_uring_cut_off(struct tp_channel *channel);
+#else
+#define tp_uring_command NULL
+
+static inline void tp_uring_init(struct tp_queue *queue)
+{
+}
+
+static inline void tp_uring_exit(struct tp_queue *queue)
+{
+}
+
+static inline void tp_uring_post(struct tp_channel *channel)
+{
+}
+
+static inline void tp_uring_end(struct tp_channel *channel, u8 status)
+{
+}
+
+static inline void tp_uring_ended(struct tp_channel *channel, struct tp_transfer *transfer)
+{
+}
+
+static inline void tp_uring_cut_off(struct tp_channel *channel)
+{
+}
+#endif
 
 /* arguments.c */
 /*

@@ -150,7 +150,7 @@ int tp_post_all(struct tp_channel *channel, struct tp_work *work, struct tp_desc
 	if (tp_is_stopped(channel))
 		return -ECONNRESET;
 	if (work->places > channel->engine.depth - channel->engine.used)
-		return work->places > channel->engine.depth ? -EINVAL : -EAGAIN;
+		return -EAGAIN;
 	work->cookie = channel->next_cookie++;
 	work->moved = 0;
 	work->offset = 0;
@@ -256,6 +256,7 @@ void tp_reap(struct tp_channel *channel)
 		news = true;
 	}
 	if (news) {
+		tp_uring_post(channel);
 		wake_up_all(&channel->wait);
 		tp_queue_news(channel);
 	}
@@ -331,6 +332,7 @@ static void tp_abandon(struct tp_channel *channel)
 	lockdep_assert_held(&channel->lock);
 	list_for_each_entry_safe(work, next, &channel->posted, link)
 		tp_end(channel, work, status, 0);
+	tp_uring_end(channel, status);
 	channel->armed = false;
 	wake_up_all(&channel->wait);
 	tp_queue_news(channel);
@@ -362,6 +364,7 @@ void tp_unstop(struct tp_channel *channel)
 	spin_lock_irq(&channel->lock);
 	channel->running =
 		!card->gone && !card->failed && !card->down && !atomic_read(&channel->resets);
+	tp_uring_post(channel);
 	spin_unlock_irq(&channel->lock);
 	wake_up_all(&channel->wait);
 }
@@ -382,9 +385,13 @@ void tp_stop_all(struct tp_card *card, const struct tp_owner *owner)
 
 void tp_fail(struct tp_card *card)
 {
+	u16 index;
+
 	WRITE_ONCE(card->failed, true);
 	tp_window_revoke(card);
 	tp_stop_all(card, NULL);
+	for (index = 0; index < card->channel_count; index++)
+		tp_uring_cut_off(&card->channels[index]);
 	wake_up_all(&card->interrupt_wait);
 }
 
@@ -447,6 +454,8 @@ int tp_reset(struct tp_channel *channel)
 void tp_cancel(struct tp_channel *channel)
 {
 	spin_lock_irq(&channel->lock);
+	/* First what waits, or it would be posted. */
+	tp_uring_end(channel, TP_STATUS_CANCELLED);
 	tp_reap(channel);
 	if (!list_empty(&channel->posted)) {
 		trace_towpath_cancel(channel);

@@ -111,4 +111,50 @@ static inline void tp_iter_segment(const struct iov_iter *iter, unsigned long *s
 #endif
 }
 
+/*
+ * 6.7: io_uring asks for the end of a command when its program goes. Before, a program whose core
+ * is silent would never go, so channels take no commands there.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+#define TP_HAS_URING 1
+
+/* 6.8: a header of its own. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
+#include <linux/io_uring/cmd.h>
+#else
+#include <linux/io_uring.h>
+#endif
+
+/* 6.18: no second result. */
+static inline void tp_uring_done(struct io_uring_cmd *command, int result, unsigned int issue_flags)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
+	io_uring_cmd_done(command, result, issue_flags);
+#else
+	io_uring_cmd_done(command, result, 0, issue_flags);
+#endif
+}
+
+/*
+ * Makes `name`, which a command's task can be told to call, of a function of the command and its
+ * flags. 6.19: it is given the request.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
+#define TP_URING_TASK(name, function)                                                        \
+	static void name(struct io_tw_req request, io_tw_token_t token)                      \
+	{                                                                                    \
+		function(io_uring_cmd_from_tw(request), IO_URING_CMD_TASK_WORK_ISSUE_FLAGS); \
+	}
+#else
+#define TP_URING_TASK(name, function)                                            \
+	static void name(struct io_uring_cmd *command, unsigned int issue_flags) \
+	{                                                                        \
+		function(command, issue_flags);                                  \
+	}
+#endif
+
+#else
+#define TP_HAS_URING 0
+#endif
+
 #endif

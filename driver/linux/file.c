@@ -639,4 +639,5 @@ const struct file_operations tp_channel_operations = {
 	.poll = tp_poll,
 	.unlocked_ioctl = tp_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
+	.uring_cmd = tp_uring_command,
 };

@@ -7,7 +7,7 @@
  * another waits. A transfer is in flight (channel->posted), then done (queue->done), and gone when
  * it is collected; its memory is given back then. Resets that a program asks for itself hold its
  * calls up and nothing else; one that comes from elsewhere is told once, if no transfer's status
- * tells of it.
+ * tells of it. Transfers by io_uring (uring.c) share the channel with these, and are told of there.
  */
 #include <linux/eventfd.h>
 #include <linux/fs.h>
@@ -26,8 +26,6 @@ static_assert(sizeof(struct towpath_exchange) == 64);
 static_assert(sizeof(struct towpath_message_start) == 32);
 static_assert(sizeof(struct towpath_moderation) == 16);
 
-/* Transfers that nobody collects, with those in flight. */
-#define TP_UNCOLLECTED 4096
 /* How often one who waits looks whether the card can still be reached. */
 #define TP_LOOK HZ
 /* Completions copied at a time. */
@@ -95,13 +93,18 @@ void tp_queue_restarted(struct tp_channel *channel)
 		       channel->engine.privileged + TP_CHANNEL_MODERATION_OFFSET);
 }
 
-static void tp_transfer_ended(struct tp_channel *channel, struct tp_work *work)
+void tp_transfer_ended(struct tp_channel *channel, struct tp_work *work)
 {
 	struct tp_transfer *transfer = container_of(work, struct tp_transfer, work);
 	struct tp_queue *queue = channel->queue;
 
-	list_add_tail(&transfer->link, &queue->done);
-	queue->done_count++;
+	if (transfer->command) {
+		tp_uring_ended(channel, transfer);
+	} else {
+		list_add_tail(&transfer->link, &queue->done);
+		queue->done_count++;
+		queue->in_flight--;
+	}
 	/* Its status tells. */
 	if (work->status == TP_STATUS_RESET)
 		channel->reset_untold = false;
@@ -109,16 +112,13 @@ static void tp_transfer_ended(struct tp_channel *channel, struct tp_work *work)
 
 /* Coming in. */
 
-/* A card that was cut off: no transfer comes to an end on it, and none needs its memory. */
-static void tp_queue_give_up(struct tp_channel *channel)
+void tp_queue_give_up(struct tp_channel *channel)
 {
-	down_read(&channel->card->gate);
-	mutex_lock(&channel->io);
+	down_write(&channel->card->gate);
 	if (!channel->card->gone)
 		tp_restart(channel, false);
 	tp_queue_rest(channel);
-	mutex_unlock(&channel->io);
-	up_read(&channel->card->gate);
+	up_write(&channel->card->gate);
 }
 
 /*
@@ -152,7 +152,7 @@ static int tp_queue_begin(struct tp_channel *channel)
 	}
 }
 
-static int tp_queue_end(struct tp_channel *channel, int error)
+int tp_queue_end(struct tp_channel *channel, int error)
 {
 	if (error && READ_ONCE(channel->card->gone))
 		error = -ENODEV;
@@ -168,7 +168,7 @@ typedef bool (*tp_condition)(struct tp_channel *channel, u32 wanted);
 static bool tp_has_done(struct tp_channel *channel, u32 wanted)
 {
 	/* Who waits for more than there is in flight would wait for ever. */
-	return channel->queue->done_count >= wanted || list_empty(&channel->posted);
+	return channel->queue->done_count >= wanted || !channel->queue->in_flight;
 }
 
 static bool tp_has_start(struct tp_channel *channel, u32 wanted)
@@ -242,18 +242,18 @@ static int tp_submit_one(struct tp_channel *channel, const struct towpath_transf
 	struct tp_queue *queue = channel->queue;
 	struct towpath_transfer wanted;
 	struct tp_transfer *transfer;
-	bool full;
-	int error;
+	int error = 0;
 
-	/* Before memory is pinned for nothing. */
+	/* Before memory is pinned for nothing. Whoever waits for room was first. */
 	spin_lock_irq(&channel->lock);
 	tp_reap(channel);
-	full = channel->engine.used >= channel->engine.depth;
+	if (channel->engine.used >= channel->engine.depth || !list_empty(&queue->waiting))
+		error = -EAGAIN;
+	else if (queue->uncollected >= TP_UNCOLLECTED)
+		error = -ENOBUFS;
 	spin_unlock_irq(&channel->lock);
-	if (full)
-		return -EAGAIN;
-	if (queue->uncollected >= TP_UNCOLLECTED)
-		return -ENOBUFS;
+	if (error)
+		return error;
 	if (copy_from_user(&wanted, from, sizeof(wanted)))
 		return -EFAULT;
 	transfer = tp_transfer_create(channel, &wanted);
@@ -269,15 +269,17 @@ static int tp_submit_one(struct tp_channel *channel, const struct towpath_transf
 		error = -ECANCELED;
 	else
 		error = tp_post_all(channel, &transfer->work, transfer->descriptors);
+	if (!error) {
+		queue->next_ticket++;
+		queue->in_flight++;
+		queue->uncollected++;
+	}
 	spin_unlock_irq(&channel->lock);
 	if (error) {
 		tp_transfer_rest(channel->card, transfer);
 		kvfree(transfer);
-		return error;
 	}
-	queue->next_ticket++;
-	queue->uncollected++;
-	return 0;
+	return error;
 }
 
 static int tp_submit(struct tp_channel *channel, struct towpath_exchange *exchange)
@@ -298,6 +300,16 @@ static int tp_submit(struct tp_channel *channel, struct towpath_exchange *exchan
 
 /* Collecting. */
 
+void tp_queue_mend(struct tp_channel *channel)
+{
+	struct tp_queue *queue = channel->queue;
+
+	lockdep_assert_held(&channel->lock);
+	if (list_empty(&channel->posted) && list_empty(&queue->done) &&
+	    list_empty(&queue->waiting) && list_empty(&queue->returning))
+		queue->torn = false;
+}
+
 /* Take some that are done off their queue. */
 static u32 tp_take_done(struct tp_channel *channel, struct list_head *into, u32 room)
 {
@@ -309,8 +321,7 @@ static u32 tp_take_done(struct tp_channel *channel, struct list_head *into, u32 
 	for (; count < room && !list_empty(&queue->done); count++)
 		list_move_tail(queue->done.next, into);
 	queue->done_count -= count;
-	if (list_empty(&queue->done) && list_empty(&channel->posted))
-		queue->torn = false;
+	tp_queue_mend(channel);
 	spin_unlock_irq(&channel->lock);
 	return count;
 }
@@ -363,10 +374,24 @@ static int tp_collect(struct tp_channel *channel, struct towpath_exchange *excha
 			return -EFAULT;
 		}
 		tp_free_all(channel->card, &taken);
+		spin_lock_irq(&channel->lock);
 		channel->queue->uncollected -= count;
+		spin_unlock_irq(&channel->lock);
 		exchange->collected += count;
 	}
 	return 0;
+}
+
+/* Is none in flight that could be collected? */
+static bool tp_is_all_done(struct tp_channel *channel)
+{
+	bool is;
+
+	spin_lock_irq(&channel->lock);
+	tp_reap(channel);
+	is = !channel->queue->in_flight;
+	spin_unlock_irq(&channel->lock);
+	return is;
 }
 
 /*
@@ -379,7 +404,7 @@ static int tp_collect_enough(struct tp_channel *channel, struct towpath_exchange
 	int waited = 0;
 
 	for (;;) {
-		const bool is_last = tp_is_idle(channel);
+		const bool is_last = tp_is_all_done(channel);
 		int error = tp_collect(channel, exchange);
 
 		if (error || exchange->collected >= exchange->wanted || is_last)
@@ -497,12 +522,16 @@ static int tp_queue_cancel(struct tp_channel *channel)
 /* Is a transfer in flight that names this memory? Under lock. */
 static bool tp_is_named(struct tp_channel *channel, const struct tp_memory *memory)
 {
+	const struct tp_transfer *transfer;
 	struct tp_work *work;
 
 	/* What was posted before the file became a queue is in flight until its reset. */
 	list_for_each_entry(work, &channel->posted, link)
 		if (work->ended == tp_transfer_ended &&
 		    tp_transfer_names(container_of(work, struct tp_transfer, work), memory))
+			return true;
+	list_for_each_entry(transfer, &channel->queue->waiting, link)
+		if (tp_transfer_names(transfer, memory))
 			return true;
 	return false;
 }
@@ -514,7 +543,7 @@ static bool tp_is_rid_of(struct tp_channel *channel, const struct tp_memory *mem
 
 	spin_lock_irq(&channel->lock);
 	tp_reap(channel);
-	is = READ_ONCE(channel->card->failed) || !tp_is_named(channel, memory);
+	is = READ_ONCE(channel->card->failed) || !channel->queue || !tp_is_named(channel, memory);
 	spin_unlock_irq(&channel->lock);
 	return is;
 }
@@ -531,6 +560,7 @@ void tp_queue_evict(struct tp_channel *channel, const struct tp_memory *memory)
 	if (is_named) {
 		/* What comes next must not go on with a message that was cut short unawares. */
 		channel->queue->torn = tp_is_h2c(channel);
+		tp_uring_end(channel, TP_STATUS_CANCELLED);
 		tp_engine_cancel(&channel->engine);
 		tp_engine_arm(&channel->engine);
 		channel->armed = true;
@@ -565,7 +595,11 @@ static struct tp_queue *tp_queue_create(struct tp_channel *channel,
 
 	if (!queue)
 		return ERR_PTR(-ENOMEM);
+	queue->channel = channel;
 	INIT_LIST_HEAD(&queue->done);
+	INIT_LIST_HEAD(&queue->waiting);
+	INIT_LIST_HEAD(&queue->returning);
+	tp_uring_init(queue);
 	queue->announce = wanted->flags & TOWPATH_QUEUE_ANNOUNCE;
 	if (wanted->control != -1) {
 		queue->owner = tp_owner_of(channel->card, wanted->control);
@@ -651,16 +685,20 @@ void tp_queue_close(struct tp_channel *channel)
 	tp_queue_set(channel, NULL);
 	mutex_unlock(&channel->io);
 	up_read(&card->gate);
+	tp_uring_exit(queue);
 	tp_queue_free(queue);
 }
 
 void tp_queue_rest(struct tp_channel *channel)
 {
+	struct tp_queue *queue = channel->queue;
 	struct tp_transfer *transfer;
 
-	if (!channel->queue)
+	if (!queue)
 		return;
-	list_for_each_entry(transfer, &channel->queue->done, link)
+	list_for_each_entry(transfer, &queue->done, link)
+		tp_transfer_rest(channel->card, transfer);
+	list_for_each_entry(transfer, &queue->returning, link)
 		tp_transfer_rest(channel->card, transfer);
 }
 
@@ -675,7 +713,7 @@ __poll_t tp_queue_poll(struct tp_channel *channel)
 	tp_reap(channel);
 	if (queue->done_count || queue->start_count > queue->start_told || channel->reset_untold)
 		news |= EPOLLIN | EPOLLRDNORM;
-	if (channel->engine.used + wanted <= depth)
+	if (channel->engine.used + wanted <= depth && list_empty(&queue->waiting))
 		news |= EPOLLOUT | EPOLLWRNORM;
 	spin_unlock_irq(&channel->lock);
 	return news;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * A channel's file as a queue of transfers: what queue.c and transfer.c know of each other.
+ * A channel's file as a queue of transfers: what queue.c, transfer.c and uring.c know of each
+ * other.
  */
 #ifndef TOWPATH_QUEUE_H
 #define TOWPATH_QUEUE_H
@@ -10,6 +11,10 @@
 
 /* A message's length and attributes, and its descriptor. */
 #define TP_PREFIXES 2
+/* Transfers whose end nobody has been told of. */
+#define TP_UNCOLLECTED 4096
+
+struct io_uring_cmd;
 
 /* A piece of a transfer's memory, and what keeps it there. */
 struct tp_held {
@@ -21,8 +26,11 @@ struct tp_held {
 
 struct tp_transfer {
 	struct tp_work work;
-	struct list_head link; /* in queue->done */
+	struct list_head link; /* in queue->done, waiting or returning; or nowhere */
 	u64 ticket;
+	struct io_uring_cmd *command; /* of a ring, or NULL */
+	struct towpath_completion __user *completion; /* a ring's wants it there, or NULL */
+	bool waits; /* in queue->waiting */
 	struct tp_descriptor descriptors[TP_PREFIXES + 1]; /* work.places of them */
 	u16 end; /* the descriptor's flag */
 	bool reads; /* H2C */
@@ -35,12 +43,14 @@ struct tp_transfer {
 
 /* Under channel->lock, but for what stays as it is. */
 struct tp_queue {
+	struct tp_channel *channel; /* stays */
 	struct tp_owner *owner; /* of buffers, or NULL; stays */
 	struct eventfd_ctx *event; /* or NULL; stays */
 	bool announce; /* stays */
 	struct list_head done; /* transfers that ended and were not collected, oldest first */
 	u32 done_count;
-	u32 uncollected; /* with those in flight */
+	u32 in_flight; /* of those to be collected */
+	u32 uncollected; /* with those in flight, and those of rings */
 	bool torn; /* H2C: cancelled by somebody else, which the program has not seen yet */
 	u64 next_ticket;
 	/* Messages that the core has begun, and whose end was not told. */
@@ -48,6 +58,11 @@ struct tp_queue {
 	u32 start_count;
 	bool start_told; /* the first of them */
 	u32 moderation; /* the register's word */
+	/* Of rings. */
+	struct list_head waiting; /* for room in the card's queue, oldest first */
+	struct list_head returning; /* ended, and on their way to their task */
+	struct work_struct cancel; /* ends all that is in flight */
+	bool cancelling; /* it will, or does */
 };
 
 /*
@@ -60,5 +75,14 @@ struct tp_transfer *tp_transfer_create(struct tp_channel *channel,
 bool tp_transfer_names(const struct tp_transfer *transfer, const struct tp_memory *memory);
 /* Give back the memory of one that the card is done with; it may be called again. */
 void tp_transfer_rest(struct tp_card *card, struct tp_transfer *transfer);
+
+/* Under lock: what a transfer's work does in the end. */
+void tp_transfer_ended(struct tp_channel *channel, struct tp_work *work);
+/* Under lock: once the program has been told of all that it submitted, it may go on. */
+void tp_queue_mend(struct tp_channel *channel);
+/* Leave the card and the channel. */
+int tp_queue_end(struct tp_channel *channel, int error);
+/* A card that was cut off: no transfer comes to an end on it, and none needs its memory. */
+void tp_queue_give_up(struct tp_channel *channel);
 
 #endif

@@ -215,6 +215,8 @@ struct tp_transfer *tp_transfer_create(struct tp_channel *channel,
 	INIT_LIST_HEAD(&transfer->work.link);
 	transfer->reads = tp_is_h2c(channel);
 	error = tp_prefixes(transfer, wanted, tp_is_h2c(channel));
+	if (!error && transfer->work.places > channel->engine.depth)
+		error = -EINVAL;
 	if (!error)
 		error = tp_hold_all(channel, transfer, pieces, wanted->count);
 	if (!error)

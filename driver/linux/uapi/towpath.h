@@ -269,6 +269,30 @@ struct towpath_exchange {
 	__s64 timeout_ns; /* in which no transfer of the channel ended; negative: none */
 };
 
+/*
+ * A transfer by io_uring: the 16 bytes of a submission IORING_OP_URING_CMD whose `cmd_op` is
+ * TOWPATH_URING_TRANSFER and whose file is a queue. For kernels from 6.7 on; before, EOPNOTSUPP.
+ *
+ * Its result is the number of bytes moved, or an error: the one that TOWPATH_IOC_EXCHANGE would
+ * fail with, or of how the transfer ended, ECANCELED among them. ECONNRESET: also while a reset is
+ * under way. `completion` is filled in, with a ticket of 0, when a transfer has ended that the card
+ * was to have: its `status` says whether the message has ended, and its `bytes` how far one came
+ * that failed. EFAULT if that is impossible.
+ *
+ * Transfers reach the card in the order of their submission, those of TOWPATH_IOC_EXCHANGE among
+ * them, except those with IOSQE_ASYNC. What the card's queue has no room for waits in the driver,
+ * and TOWPATH_IOC_EXCHANGE says EAGAIN meanwhile. One that is refused holds up none behind it:
+ * link what belongs together (IOSQE_IO_LINK).
+ *
+ * They are ended by TOWPATH_IOC_CANCEL; io_uring's own cancel does not reach them. When their
+ * program or ring goes, all transfers of the channel are ended so. Until its last one has ended
+ * the file stays open.
+ */
+struct towpath_uring_transfer {
+	__u64 transfer; /* struct towpath_transfer */
+	__u64 completion; /* struct towpath_completion, or 0 */
+};
+
 /* The message that the next byte belongs to, once the user core has begun it. ETIMEDOUT. */
 struct towpath_message_start {
 	__u32 argsz;
@@ -315,5 +339,6 @@ struct towpath_channel_statistics {
 #define TOWPATH_IOC_CANCEL _IO('t', 0x84)
 #define TOWPATH_IOC_MODERATION _IOWR('t', 0x85, struct towpath_moderation)
 #define TOWPATH_IOC_CHANNEL_STATISTICS _IOWR('t', 0x86, struct towpath_channel_statistics)
+#define TOWPATH_URING_TRANSFER _IOWR('t', 0x87, struct towpath_uring_transfer)
 
 #endif

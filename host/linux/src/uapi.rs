@@ -39,6 +39,7 @@ macro_rules! rows {
         $(
             #[repr(C)]
             #[derive(Clone, Copy, Debug, Default)]
+            #[allow(dead_code)]
             pub struct $name {
                 $(pub $field: $type,)*
             }
@@ -198,6 +199,10 @@ rows! {
         status: u32,
         offset: u32,
         user: u32,
+    }
+    "towpath_uring_transfer" UringTransfer {
+        transfer: u64,
+        completion: u64,
     }
 }
 

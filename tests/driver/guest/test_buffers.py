@@ -39,6 +39,7 @@ from queueing import (
     queue,
     transfer,
 )
+from rings import Ring, by_commands
 
 MEGABYTE = 1 << 20
 
@@ -323,6 +324,28 @@ def test_memory_that_is_taken_back(loop: Loop, exporter: Exporter) -> None:
     for buffer in (theirs, own):
         buffer.unregister(loop.control)
     os.close(descriptor)
+    there_and_back(loop)
+
+
+@by_commands
+def test_memory_of_a_ring_that_is_taken_back(loop: Loop, exporter: Exporter, card: Card) -> None:
+    """Whether a transfer that names it is in flight, or waits for room."""
+    depth = int(card.channel(1, "queue_depth"))
+    own = Memory(MEGABYTE).register(loop.control)
+    for place in (0, depth + 5):
+        descriptor = exporter.export(MEGABYTE)
+        theirs = Imported(loop.control, descriptor)
+        with Ring() as ring:
+            for number in range(depth + 10):
+                ring.add(loop.back.file, transfer([(theirs if number == place else own).piece(0, 100)]))
+            ring.enter()
+            exporter.take_back(descriptor)
+            assert {end.result for end in ring.take(depth + 10)} == {-errno.ECANCELED}
+            assert ring.run(loop.back.file, transfer([theirs.piece(0, 1)])).result == -errno.ESTALE
+        assert theirs.map[:] == OVERWRITTEN * MEGABYTE
+        theirs.unregister(loop.control)
+        os.close(descriptor)
+    own.unregister(loop.control)
     there_and_back(loop)
 
 
