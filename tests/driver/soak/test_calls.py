@@ -8,10 +8,12 @@ import errno
 import fcntl
 import os
 import random
+import resource
 import signal
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import asking
 import queueing
@@ -20,6 +22,9 @@ from inside import LIBC, Card, Module, say, until
 from queueing import QUEUE, Memory
 from soaking import pins
 
+# Bytes, while calls are made at random.
+PINNED = 64 << 20
+U32_MAX = (1 << 32) - 1
 CALLS = int(os.environ.get("TOWPATH_SOAK_CALLS", "1000000"))
 STRUCTURES = [
     structure
@@ -47,6 +52,30 @@ def interrupted() -> Iterator[None]:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+CAPSET, CAPABILITIES_3, IPC_LOCK = 126, 0x20080522, 14
+
+
+@contextmanager
+def bounded_memory() -> Iterator[None]:
+    """Root may pin as much as it likes, and calls at random would: for so long it may not."""
+    before = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    resource.setrlimit(resource.RLIMIT_MEMLOCK, (PINNED, PINNED))
+    text = Path("/proc/self/status").read_text()
+    permitted, effective = (int(text.split(f"{name}:")[1].split()[0], 16) for name in ("CapPrm", "CapEff"))
+
+    def have(wanted: int) -> None:
+        head = (ctypes.c_uint32 * 2)(CAPABILITIES_3, 0)
+        halves = [value for shift in (0, 32) for value in ((wanted >> shift) & U32_MAX, (permitted >> shift) & U32_MAX, 0)]
+        assert LIBC.syscall(CAPSET, head, (ctypes.c_uint32 * 6)(*halves)) == 0
+
+    have(effective & ~(1 << IPC_LOCK))
+    try:
+        yield
+    finally:
+        have(effective)
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, before)
 
 
 class Arguments:
@@ -130,7 +159,7 @@ def test_calls_with_random_arguments(driver: Module, card: Card) -> None:
         wanted = (("control", os.O_RDWR), ("in", os.O_WRONLY), ("out", os.O_RDONLY))
         files[:] = [os.open(card.files[name], flags | os.O_NONBLOCK) for name, flags in wanted]
 
-    with interrupted():
+    with interrupted(), bounded_memory():
         for count in range(CALLS):
             if count % 5000 == 0:
                 again()
