@@ -18,6 +18,14 @@ def pins() -> int:
     return int(counts["nr_foll_pin_acquired"]) - int(counts["nr_foll_pin_released"])
 
 
+def mappings() -> int:
+    """DMA mappings of all devices, where the kernel counts them: the debug kernel does."""
+    counts = Path("/sys/kernel/debug/dma-api")
+    if not counts.is_dir():
+        return 0
+    return int((counts / "nr_total_entries").read_text()) - int((counts / "num_free_entries").read_text())
+
+
 def open_files() -> int:
     return int(Path("/proc/sys/fs/file-nr").read_text().split()[0])
 

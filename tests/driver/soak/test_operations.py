@@ -15,15 +15,14 @@ import os
 import random
 import select
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
 from asking import CARD_RESET, CHANNEL_RESET, opened
-from inside import Card, Module, say, until
+from inside import Card, say, until
 from queueing import END, FROM_CARD, TO_CARD, Memory, queue, transfer
-from soaking import Process, finish, open_files, pins
+from soaking import Process, finish
 
 OPERATIONS = int(os.environ.get("TOWPATH_SOAK_OPERATIONS", "10000"))
 # Of each process, in a round's peace.
@@ -244,19 +243,6 @@ def storm(cards: list[Card], draw: random.Random) -> str:
         if process not in early:
             process.kill()
     return event
-
-
-@pytest.fixture
-def counted(driver: Module, cards: list[Card]) -> Iterator[None]:
-    """Pins and open files are what they were, and the module can go."""
-    until(lambda: all("control" in card.files for card in cards), "the cards' files are there")
-    before = pins(), open_files()
-    yield
-    driver.unload()
-    driver.load()
-    until(lambda: all("control" in card.files for card in cards), "the cards' files are there")
-    assert pins() == before[0]
-    assert open_files() <= before[1] + 8
 
 
 def test_operations_from_four_processes(cards: list[Card], counted: None) -> None:
