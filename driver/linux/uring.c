@@ -41,8 +41,8 @@ static int tp_uring_tell(struct tp_channel *channel, const struct tp_transfer *t
 	int error = tp_errno(work->status);
 
 	/* A kernel thread has no program's memory. */
-	if (transfer->completion && current->mm &&
-	    copy_to_user(transfer->completion, &completion, sizeof(completion)))
+	if (transfer->completion &&
+	    (!current->mm || copy_to_user(transfer->completion, &completion, sizeof(completion))))
 		return -EFAULT;
 	if (error && READ_ONCE(channel->card->gone))
 		return -ENODEV;
@@ -223,8 +223,14 @@ static void tp_uring_cancel_all(struct work_struct *work)
 		tp_queue_give_up(channel);
 	if (!error) {
 		mutex_lock(&channel->io);
-		if (!tp_is_stopped(channel))
+		if (!tp_is_stopped(channel)) {
+			/* Perhaps of a program that has not gone, and would go on unawares. */
+			spin_lock_irq(&channel->lock);
+			queue->torn = tp_is_h2c(channel) && (!list_empty(&channel->posted) ||
+							     !list_empty(&queue->waiting));
+			spin_unlock_irq(&channel->lock);
 			tp_cancel(channel);
+		}
 		tp_queue_end(channel, 0);
 	}
 	spin_lock_irq(&channel->lock);
@@ -264,6 +270,9 @@ int tp_uring_command(struct io_uring_cmd *command, unsigned int issue_flags)
 	}
 	if (command->cmd_op != TOWPATH_URING_TRANSFER || !READ_ONCE(channel->queue))
 		return -ENOTTY;
+	/* Of a ring that goes, some kernels before 6.13 begin commands in a thread of their own. */
+	if (!current->mm)
+		return -ECANCELED;
 	if (command->flags & IORING_URING_CMD_MASK)
 		return -EINVAL;
 	argument = (const void *)command->sqe->cmd;
