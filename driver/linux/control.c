@@ -210,6 +210,16 @@ static int tp_link_counters(struct tp_card *card, void __user *argument)
 	return tp_give_argument(argument, &counters);
 }
 
+/* Tell of a new buffer; if that fails, nobody knows of it, and it goes. */
+static int tp_give_buffer(struct tp_owner *owner, void __user *to, const void *from, u32 handle)
+{
+	int error = tp_give_argument(to, from);
+
+	if (error)
+		tp_memory_unregister(owner, handle);
+	return error;
+}
+
 static int tp_register_buffer(struct tp_owner *owner, void __user *argument)
 {
 	struct towpath_register_buffer wanted;
@@ -223,11 +233,7 @@ static int tp_register_buffer(struct tp_owner *owner, void __user *argument)
 				   &wanted.buffer);
 	if (error)
 		return error;
-	error = tp_give_argument(argument, &wanted);
-	/* Nobody knows of it. */
-	if (error)
-		tp_memory_unregister(owner, wanted.buffer);
-	return error;
+	return tp_give_buffer(owner, argument, &wanted, wanted.buffer);
 }
 
 static int tp_allocate_buffer(struct tp_owner *owner, void __user *argument)
@@ -244,10 +250,7 @@ static int tp_allocate_buffer(struct tp_owner *owner, void __user *argument)
 		return error;
 	wanted.bytes = PAGE_ALIGN(wanted.bytes);
 	wanted.offset = (u64)wanted.buffer << PAGE_SHIFT;
-	error = tp_give_argument(argument, &wanted);
-	if (error)
-		tp_memory_unregister(owner, wanted.buffer);
-	return error;
+	return tp_give_buffer(owner, argument, &wanted, wanted.buffer);
 }
 
 static int tp_import_buffer(struct tp_owner *owner, void __user *argument)
@@ -262,10 +265,7 @@ static int tp_import_buffer(struct tp_owner *owner, void __user *argument)
 	error = tp_memory_import(owner, wanted.dmabuf, wanted.flags, &wanted.buffer, &wanted.bytes);
 	if (error)
 		return error;
-	error = tp_give_argument(argument, &wanted);
-	if (error)
-		tp_memory_unregister(owner, wanted.buffer);
-	return error;
+	return tp_give_buffer(owner, argument, &wanted, wanted.buffer);
 }
 
 static int tp_unregister_buffer(struct tp_owner *owner, void __user *argument)

@@ -132,6 +132,8 @@ def judge(report: Report, tests: str, ended: Ended, logs: list[str]) -> None:
         report.add(f"{tests}: the guest comes to its end", "failure", f"{ended.why}\n{ended.kernel[-6000:]}")
     elif ended.code == 5:  # no test was chosen, with -k
         report.add(f"{tests}: there are tests", "skipped", "no test of these names")
+    elif ended.code not in (0, 1):  # 1: the tests' own reports say which failed
+        report.add(f"{tests}: the tests run", "failure", f"pytest ended with exit code {ended.code}")
     else:
         report.add(f"{tests}: the guest comes to its end")
         report.failed |= ended.code != 0

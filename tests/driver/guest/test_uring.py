@@ -39,13 +39,6 @@ class Loop:
     depth: int
 
 
-@pytest.fixture
-def control(driver: Module, card: Card) -> Iterator[int]:
-    until(lambda: "control" in card.files, "the card's files are there")
-    with opened(card.files["control"], os.O_RDWR) as file:
-        yield file
-
-
 @contextlib.contextmanager
 def looped(card: Card, flags: int = QUIET) -> Iterator[Loop]:
     """At the end nothing is in flight, nothing is pinned, and the card has told nothing that cannot be."""
