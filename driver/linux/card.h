@@ -26,11 +26,13 @@
  *
  * Locks, in the order in which they may be taken:
  *   0. (a ring's lock) held by io_uring around most of what it calls in uring.c
+ *      card->resetting one reset of the card at a time
  *   1. card->gate      read: around all that touches the card; write: to take it away
  *   2. channel->io     one program's thread in a channel at a time
  *   3. (mmap_lock)     when memory is copied or pinned: never the other way round
- *   4. card->mapping   what programs have mapped of it; taken by a page fault, so under mmap_lock
- *   5. owner->lock, then (the reservation of a dma-buf), then card->registering: buffers
+ *   4. owner->lock, then (the reservation of a dma-buf), then card->registering: buffers
+ *   5. card->mapping   what programs have mapped of it; taken by a page fault, so under mmap_lock,
+ *                      and when a card is cut off, perhaps under a reservation
  *   6. card->window    from an access of the register window to the look at its status
  *   7. channel->lock   engine, work in flight, lists of buffers; taken by the interrupt
  *      card->owners_lock  open control files; taken by the interrupt
@@ -198,6 +200,7 @@ struct tp_card {
 	u16 channel_count;
 	struct tp_channel *channels;
 
+	struct mutex resetting; /* by one at a time: `down` is his */
 	struct rw_semaphore gate;
 	bool gone; /* no more of it: everything ends with ENODEV */
 	bool down; /* being reset: ECONNRESET until that is over */

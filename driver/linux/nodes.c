@@ -83,6 +83,7 @@ struct tp_card *tp_card_create(struct pci_dev *pci)
 		return ERR_PTR(error);
 	}
 	card->pci = pci;
+	mutex_init(&card->resetting);
 	init_rwsem(&card->gate);
 	mutex_init(&card->opening);
 	mutex_init(&card->window);

@@ -33,7 +33,10 @@ int tp_card_reset(struct tp_card *card, const struct tp_owner *owner)
 {
 	int error;
 
-	tp_send_away(card, owner);
+	mutex_lock(&card->resetting);
+	/* Who has put it down starts it again. */
+	if (!card->away)
+		tp_send_away(card, owner);
 	down_write(&card->gate);
 	if (card->gone || card->failed || card->away) {
 		error = card->gone ? -ENODEV : card->failed ? -EIO : -ECONNRESET;
@@ -44,14 +47,16 @@ int tp_card_reset(struct tp_card *card, const struct tp_owner *owner)
 		tp_start_all(card);
 	}
 	up_write(&card->gate);
+	mutex_unlock(&card->resetting);
 	return error;
 }
 
-/* Send everybody away, and stop the card. */
+/* Send everybody away, and stop the card: it is down until tp_take_up(). */
 static void tp_put_down(struct tp_card *card, bool reachable)
 {
 	u16 index;
 
+	mutex_lock(&card->resetting);
 	tp_send_away(card, NULL);
 	down_write(&card->gate);
 	WRITE_ONCE(card->away, true);
@@ -62,6 +67,7 @@ static void tp_put_down(struct tp_card *card, bool reachable)
 	for (index = 0; index < card->channel_count; index++)
 		tp_channel_abandon(&card->channels[index]);
 	up_write(&card->gate);
+	mutex_unlock(&card->resetting);
 }
 
 /* As after a binding, but for the files, which stay. */
@@ -69,6 +75,10 @@ static int tp_take_up(struct tp_card *card)
 {
 	int error;
 
+	mutex_lock(&card->resetting);
+	/* Somebody else who put it down, too, was here before. */
+	if (!card->away)
+		tp_send_away(card, NULL);
 	down_write(&card->gate);
 	error = tp_quiet(card);
 	if (!error) {
@@ -80,6 +90,7 @@ static int tp_take_up(struct tp_card *card)
 		tp_fail(card);
 	}
 	up_write(&card->gate);
+	mutex_unlock(&card->resetting);
 	return error;
 }
 
@@ -103,8 +114,10 @@ static pci_ers_result_t tp_error_detected(struct pci_dev *pci, pci_channel_state
 	if (state == pci_channel_io_normal)
 		return PCI_ERS_RESULT_CAN_RECOVER;
 	/* Nobody is told of a reset that is not going to be over. */
-	if (state == pci_channel_io_perm_failure)
+	if (state == pci_channel_io_perm_failure) {
+		pci_clear_master(pci);
 		tp_fail(card);
+	}
 	tp_put_down(card, false);
 	return state == pci_channel_io_perm_failure ? PCI_ERS_RESULT_DISCONNECT :
 						      PCI_ERS_RESULT_NEED_RESET;
@@ -114,6 +127,8 @@ static pci_ers_result_t tp_slot_reset(struct pci_dev *pci)
 {
 	pci_restore_state(pci);
 	pci_save_state(pci);
+	/* Not before it is known to be quiet. */
+	pci_clear_master(pci);
 	return tp_take_up(pci_get_drvdata(pci)) ? PCI_ERS_RESULT_DISCONNECT :
 						  PCI_ERS_RESULT_RECOVERED;
 }

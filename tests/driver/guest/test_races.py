@@ -17,9 +17,12 @@ from pathlib import Path
 import pytest
 from asking import CARD_INFO, CARD_RESET, CHANNEL_RESET, Aside, CardInfo, ask, noise, opened
 from inside import IN_QEMU, Card, Module, until
+from queueing import FOR_EVER, Memory, Queue, queue, transfer
 
 # Where there is one processor, and no preemption, less is found, and less soon.
 SECONDS = 4 if IN_QEMU else 2
+# For one who never gets on.
+PATIENCE = 60
 # What one may hear whose card or channel is used, reset or taken away by another; and ENOENT, for files that are not there for a while.
 TOLD = (errno.EBUSY, errno.ECONNRESET, errno.ENODEV, errno.ENOENT, errno.ENXIO, errno.EAGAIN, errno.ECANCELED)
 DRIVER = Path("/sys/bus/pci/drivers/towpath")
@@ -56,22 +59,22 @@ def held(path: Path, flags: int) -> Iterator[int]:
 
 
 def beside_each_other(*works: Callable[[], object]) -> list[int]:
-    """Each again and again; what they are told is no fault. How often each has succeeded."""
+    """Each again and again, for a while and until each has got on; what they are told is no fault. How often each has succeeded."""
     end = time.monotonic() + SECONDS
+    done = [0] * len(works)
 
-    def again(work: Callable[[], object]) -> int:
-        done = 0
-        while time.monotonic() < end:
+    def again(number: int) -> None:
+        while time.monotonic() < end or (not all(done) and time.monotonic() < end + PATIENCE):
             try:
-                work()
-                done += 1
+                works[number]()
+                done[number] += 1
             except OSError as error:
                 if error.errno not in TOLD:
                     raise
-        return done
 
-    threads = [Aside(again, work) for work in works]
-    return [int(thread.finish(SECONDS + 60)) for thread in threads]  # type: ignore[call-overload]
+    for thread in [Aside(again, number) for number in range(len(works))]:
+        thread.finish(SECONDS + 2 * PATIENCE)
+    return done
 
 
 def sends(file: int, seed: int) -> Callable[[], object]:
@@ -103,6 +106,48 @@ def test_resets_beside_traffic(card: Card, what: str) -> None:
             resets[what]()
 
         assert all(beside_each_other(sends(to, 1), takes(back), now_and_then, lambda: ask(control, CARD_INFO, CardInfo())))
+
+
+@pytest.mark.parametrize("other", ["the card's", "the function's"])
+def test_two_resets_at_once(card: Card, other: str) -> None:
+    """And nobody else's that would help: none waits for ever, be there one who waits for what never comes."""
+    ended = False
+
+    def wait(back: Queue) -> None:
+        while not ended:
+            try:
+                back.exchange([transfer(Memory(10))], wanted=1, timeout_ns=FOR_EVER)
+            except OSError as error:
+                if error.errno not in TOLD:
+                    raise
+
+    def open_and_close() -> None:
+        os.close(os.open(card.files["in"], os.O_WRONLY))
+
+    with opened(card.files["control"], os.O_RDWR) as control, queue(card.files["out"], os.O_RDONLY) as back:
+
+        def reset(what: str) -> None:
+            with suppress(ConnectionResetError):
+                if what == "the card's":
+                    fcntl.ioctl(control, CARD_RESET)
+                else:
+                    (card.pci / "reset").write_text("1")
+
+        def both() -> None:
+            beside = Aside(reset, other)
+            reset("the card's")
+            beside.finish(PATIENCE)
+
+        waiting = Aside(wait, back)
+        try:
+            done = beside_each_other(both, open_and_close)
+        finally:
+            ended = True
+            while waiting.is_alive():
+                reset("the card's")
+                time.sleep(0.05)
+        waiting.finish()
+        assert all(done), done
 
 
 def test_channels_opened_and_closed_by_many(card: Card) -> None:
