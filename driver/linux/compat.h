@@ -136,6 +136,25 @@ static inline void tp_uring_done(struct io_uring_cmd *command, int result, unsig
 }
 
 /*
+ * 6.19 (6.18.8, 6.12.67): a ring whose tasks' work waits to be asked for
+ * (IORING_SETUP_DEFER_TASKRUN) can be closed with commands in flight. Before, a kernel thread may
+ * look for their end for ever, so channels take no commands of such rings there.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 8) ||       \
+	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 67) && \
+	 LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0))
+#define TP_URING_MAY_DEFER 1
+#else
+#define TP_URING_MAY_DEFER 0
+#endif
+
+static inline bool tp_uring_serves(struct io_uring_cmd *command)
+{
+	return TP_URING_MAY_DEFER ||
+	       !(cmd_to_io_kiocb(command)->ctx->flags & IORING_SETUP_DEFER_TASKRUN);
+}
+
+/*
  * Makes `name`, which a command's task can be told to call, of a function of the command and its
  * flags. 6.19: it is given the request.
  */

@@ -279,6 +279,8 @@ int tp_uring_command(struct io_uring_cmd *command, unsigned int issue_flags)
 	completion = u64_to_user_ptr(READ_ONCE(argument->completion));
 	if (copy_from_user(&wanted, u64_to_user_ptr(READ_ONCE(argument->transfer)), sizeof(wanted)))
 		return -EFAULT;
+	if (!tp_uring_serves(command))
+		return -EOPNOTSUPP;
 	*tp_uring_transfer(command) = NULL;
 	/* From here on it ends by being done, for a result alone would leave the mark. */
 	io_uring_cmd_mark_cancelable(command, issue_flags);

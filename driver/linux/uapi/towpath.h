@@ -271,7 +271,8 @@ struct towpath_exchange {
 
 /*
  * A transfer by io_uring: the 16 bytes of a submission IORING_OP_URING_CMD whose `cmd_op` is
- * TOWPATH_URING_TRANSFER and whose file is a queue. For kernels from 6.7 on; before, EOPNOTSUPP.
+ * TOWPATH_URING_TRANSFER and whose file is a queue. For kernels from 6.7 on, and of rings with
+ * IORING_SETUP_DEFER_TASKRUN for those from 6.18.8 on, or 6.12.67 of its branch; else EOPNOTSUPP.
  *
  * Its result is the number of bytes moved, or an error: the one that TOWPATH_IOC_EXCHANGE would
  * fail with, or of how the transfer ended, ECANCELED among them. ECONNRESET: also while a reset is
