@@ -482,6 +482,13 @@ bool tp_queue_is_of(const struct tp_channel *channel, const struct tp_owner *own
 void tp_queue_news(struct tp_channel *channel);
 bool tp_queue_started(struct tp_channel *channel, const struct tp_entry *entry);
 bool tp_queue_message_ended(struct tp_channel *channel);
+/*
+ * Under lock: somebody else than the program ends what is in flight. What it submits unawares must
+ * not go on with the message that is cut short, and is refused: `error`.
+ */
+void tp_queue_tear(struct tp_channel *channel, int error);
+/* Under lock: the program is aware. */
+void tp_queue_mend(struct tp_channel *channel);
 /* Under lock: the channel runs again. */
 void tp_queue_restarted(struct tp_channel *channel);
 

@@ -378,6 +378,10 @@ void tp_stop_all(struct tp_card *card, const struct tp_owner *owner)
 
 		spin_lock_irq(&channel->lock);
 		channel->reset_untold = channel->is_open && !tp_queue_is_of(channel, owner);
+		if (tp_queue_is_of(channel, owner))
+			tp_queue_mend(channel);
+		else
+			tp_queue_tear(channel, -ECONNRESET);
 		spin_unlock_irq(&channel->lock);
 		tp_stop(channel);
 	}

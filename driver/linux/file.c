@@ -468,6 +468,9 @@ static int tp_reset_file(struct tp_channel *channel)
 
 	if (error)
 		return error;
+	spin_lock_irq(&channel->lock);
+	tp_queue_mend(channel);
+	spin_unlock_irq(&channel->lock);
 	error = tp_reset(channel);
 	tp_take_fault(channel);
 	if (!error && !tp_is_h2c(channel) && !channel->queue)

@@ -80,12 +80,27 @@ bool tp_queue_message_ended(struct tp_channel *channel)
 	return true;
 }
 
+void tp_queue_tear(struct tp_channel *channel, int error)
+{
+	struct tp_queue *queue = channel->queue;
+
+	lockdep_assert_held(&channel->lock);
+	if (queue && tp_is_h2c(channel) && (queue->has_ring || !list_empty(&channel->posted)))
+		queue->torn = error;
+}
+
+void tp_queue_mend(struct tp_channel *channel)
+{
+	lockdep_assert_held(&channel->lock);
+	if (channel->queue)
+		channel->queue->torn = 0;
+}
+
 void tp_queue_restarted(struct tp_channel *channel)
 {
 	lockdep_assert_held(&channel->lock);
 	if (!channel->queue)
 		return;
-	channel->queue->torn = false;
 	channel->queue->start_count = 0;
 	channel->queue->start_told = false;
 	if (channel->queue->moderation)
@@ -266,7 +281,7 @@ static int tp_submit_one(struct tp_channel *channel, const struct towpath_transf
 	if (tp_transfer_names(transfer, NULL))
 		error = -ESTALE;
 	else if (queue->torn)
-		error = -ECANCELED;
+		error = queue->torn;
 	else
 		error = tp_post_all(channel, &transfer->work, transfer->descriptors);
 	if (!error) {
@@ -300,16 +315,6 @@ static int tp_submit(struct tp_channel *channel, struct towpath_exchange *exchan
 
 /* Collecting. */
 
-void tp_queue_mend(struct tp_channel *channel)
-{
-	struct tp_queue *queue = channel->queue;
-
-	lockdep_assert_held(&channel->lock);
-	if (list_empty(&channel->posted) && list_empty(&queue->done) &&
-	    list_empty(&queue->waiting) && list_empty(&queue->returning))
-		queue->torn = false;
-}
-
 /* Take some that are done off their queue. */
 static u32 tp_take_done(struct tp_channel *channel, struct list_head *into, u32 room)
 {
@@ -321,7 +326,6 @@ static u32 tp_take_done(struct tp_channel *channel, struct list_head *into, u32 
 	for (; count < room && !list_empty(&queue->done); count++)
 		list_move_tail(queue->done.next, into);
 	queue->done_count -= count;
-	tp_queue_mend(channel);
 	spin_unlock_irq(&channel->lock);
 	return count;
 }
@@ -346,6 +350,7 @@ static void tp_free_all(struct tp_card *card, struct list_head *transfers)
 
 static int tp_collect(struct tp_channel *channel, struct towpath_exchange *exchange)
 {
+	struct tp_queue *queue = channel->queue;
 	struct towpath_completion __user *to = u64_to_user_ptr(exchange->completion);
 
 	while (exchange->collected < exchange->completions) {
@@ -375,7 +380,9 @@ static int tp_collect(struct tp_channel *channel, struct towpath_exchange *excha
 		}
 		tp_free_all(channel->card, &taken);
 		spin_lock_irq(&channel->lock);
-		channel->queue->uncollected -= count;
+		queue->uncollected -= count;
+		if (!queue->uncollected && !queue->has_ring)
+			tp_queue_mend(channel);
 		spin_unlock_irq(&channel->lock);
 		exchange->collected += count;
 	}
@@ -449,6 +456,9 @@ static int tp_exchange(struct tp_channel *channel, void __user *argument)
 	} while (again);
 	if (!error)
 		error = tp_collect_enough(channel, &exchange, &inside);
+	else if (inside && (error == -ECONNRESET || error == -ECANCELED))
+		/* Which of them it has met is told with it. */
+		tp_collect(channel, &exchange);
 	if (inside)
 		error = tp_queue_end(channel, error);
 	given = tp_give_argument(argument, &exchange);
@@ -515,6 +525,9 @@ static int tp_queue_cancel(struct tp_channel *channel)
 	if (error)
 		return error;
 	tp_cancel(channel);
+	spin_lock_irq(&channel->lock);
+	tp_queue_mend(channel);
+	spin_unlock_irq(&channel->lock);
 	/* It became a reset, and that did not end either. */
 	return tp_queue_end(channel, READ_ONCE(channel->card->failed) ? -EIO : 0);
 }
@@ -558,8 +571,7 @@ void tp_queue_evict(struct tp_channel *channel, const struct tp_memory *memory)
 		tp_reap(channel);
 	is_named = channel->queue && tp_is_named(channel, memory);
 	if (is_named) {
-		/* What comes next must not go on with a message that was cut short unawares. */
-		channel->queue->torn = tp_is_h2c(channel);
+		tp_queue_tear(channel, -ECANCELED);
 		tp_uring_end(channel, TP_STATUS_CANCELLED);
 		tp_engine_cancel(&channel->engine);
 		tp_engine_arm(&channel->engine);

@@ -51,7 +51,8 @@ struct tp_queue {
 	u32 done_count;
 	u32 in_flight; /* of those to be collected */
 	u32 uncollected; /* with those in flight, and those of rings */
-	bool torn; /* H2C: cancelled by somebody else, which the program has not seen yet */
+	int torn; /* H2C: why somebody else ended transfers, unknown to the program; or 0 */
+	bool has_ring; /* or had one: only the program knows what it has seen */
 	u64 next_ticket;
 	/* Messages that the core has begun, and whose end was not told. */
 	struct towpath_message_start starts[4];
@@ -78,8 +79,6 @@ void tp_transfer_rest(struct tp_card *card, struct tp_transfer *transfer);
 
 /* Under lock: what a transfer's work does in the end. */
 void tp_transfer_ended(struct tp_channel *channel, struct tp_work *work);
-/* Under lock: once the program has been told of all that it submitted, it may go on. */
-void tp_queue_mend(struct tp_channel *channel);
 /* Leave the card and the channel. */
 int tp_queue_end(struct tp_channel *channel, int error);
 /* A card that was cut off: no transfer comes to an end on it, and none needs its memory. */

@@ -64,7 +64,6 @@ static void tp_uring_return(struct io_uring_cmd *command, unsigned int issue_fla
 	*tp_uring_transfer(command) = NULL;
 	list_del(&transfer->link);
 	channel->queue->uncollected--;
-	tp_queue_mend(channel);
 	spin_unlock_irq(&channel->lock);
 	tp_transfer_rest(card, transfer);
 	up_read(&card->gate);
@@ -147,7 +146,7 @@ static int tp_uring_begin(struct tp_channel *channel, struct io_uring_cmd *comma
 	if (tp_transfer_names(transfer, NULL))
 		error = -ESTALE;
 	else if (queue->torn)
-		error = -ECANCELED;
+		error = queue->torn;
 	else if (!list_empty(&queue->waiting))
 		error = -EAGAIN;
 	else
@@ -184,8 +183,14 @@ static int tp_uring_submit(struct tp_channel *channel, struct io_uring_cmd *comm
 	}
 	if (tp_is_stopped(channel))
 		error = READ_ONCE(channel->card->failed) ? -EIO : -ECONNRESET;
-	if (!error)
-		error = tp_take_reset(channel);
+	spin_lock_irq(&channel->lock);
+	channel->queue->has_ring = true;
+	if (!error && channel->reset_untold) {
+		error = -ECONNRESET;
+		tp_queue_tear(channel, error);
+		channel->reset_untold = false;
+	}
+	spin_unlock_irq(&channel->lock);
 	if (!error)
 		error = tp_uring_begin(channel, command, wanted, completion);
 	return tp_queue_end(channel, error);
@@ -205,10 +210,12 @@ static void tp_uring_cancel(struct io_uring_cmd *command)
 
 	spin_lock_irqsave(&channel->lock, flags);
 	transfer = *tp_uring_transfer(command);
-	if (transfer && transfer->waits)
+	if (transfer && transfer->waits) {
+		tp_queue_tear(channel, -ECANCELED);
 		tp_uring_end_one(channel, transfer, TP_STATUS_CANCELLED);
-	else if (transfer && !list_empty(&transfer->work.link) && !channel->queue->cancelling)
+	} else if (transfer && !list_empty(&transfer->work.link) && !channel->queue->cancelling) {
 		channel->queue->cancelling = schedule_work(&channel->queue->cancel);
+	}
 	spin_unlock_irqrestore(&channel->lock, flags);
 }
 
@@ -224,10 +231,9 @@ static void tp_uring_cancel_all(struct work_struct *work)
 	if (!error) {
 		mutex_lock(&channel->io);
 		if (!tp_is_stopped(channel)) {
-			/* Perhaps of a program that has not gone, and would go on unawares. */
 			spin_lock_irq(&channel->lock);
-			queue->torn = tp_is_h2c(channel) && (!list_empty(&channel->posted) ||
-							     !list_empty(&queue->waiting));
+			if (!list_empty(&channel->posted) || !list_empty(&queue->waiting))
+				tp_queue_tear(channel, -ECANCELED);
 			spin_unlock_irq(&channel->lock);
 			tp_cancel(channel);
 		}
@@ -273,14 +279,14 @@ int tp_uring_command(struct io_uring_cmd *command, unsigned int issue_flags)
 	/* Of a ring that goes, some kernels before 6.13 begin commands in a thread of their own. */
 	if (!current->mm)
 		return -ECANCELED;
+	if (!tp_uring_serves(command))
+		return -EOPNOTSUPP;
 	if (command->flags & IORING_URING_CMD_MASK)
 		return -EINVAL;
 	argument = (const void *)command->sqe->cmd;
 	completion = u64_to_user_ptr(READ_ONCE(argument->completion));
 	if (copy_from_user(&wanted, u64_to_user_ptr(READ_ONCE(argument->transfer)), sizeof(wanted)))
 		return -EFAULT;
-	if (!tp_uring_serves(command))
-		return -EOPNOTSUPP;
 	*tp_uring_transfer(command) = NULL;
 	/* From here on it ends by being done, for a result alone would leave the mark. */
 	io_uring_cmd_mark_cancelable(command, issue_flags);

@@ -249,10 +249,13 @@ struct towpath_completion {
  * than `transfers`, and the next call tells. EAGAIN: the card's queue has no room. ENOBUFS: 4096
  * transfers are in flight or were not collected. ETIMEDOUT: not `wanted` in time. ECONNRESET:
  * somebody else has reset the card, told once; what was in flight has status `reset`. ECANCELED:
- * host to card, transfers were cancelled because memory of theirs was taken back; until all of them
- * have been collected none is submitted, for it would go on with the message that was cut short. It
- * is open still: a transfer of nothing ends it. All fields are written, as with success, with any
- * error but EFAULT and EINVAL.
+ * transfers were cancelled because memory of theirs was taken back, or a program that shares the
+ * queue has gone. All fields are written, as with success, with any error but EFAULT and EINVAL.
+ *
+ * Host to card, while transfers that ended in one of these two ways have not been collected, none
+ * is submitted (ECONNRESET, ECANCELED), for it would go on with a message that was cut short; the
+ * call collects what has ended all the same. After a reset the next one begins a message. After
+ * ECANCELED the message is open still: a transfer of nothing ends it.
  */
 struct towpath_exchange {
 	__u32 argsz;
@@ -283,7 +286,9 @@ struct towpath_exchange {
  * Transfers reach the card in the order of their submission, those of TOWPATH_IOC_EXCHANGE among
  * them, except those with IOSQE_ASYNC. What the card's queue has no room for waits in the driver,
  * and TOWPATH_IOC_EXCHANGE says EAGAIN meanwhile. One that is refused holds up none behind it:
- * link what belongs together (IOSQE_IO_LINK).
+ * link what belongs together (IOSQE_IO_LINK). But where somebody else has cut a message short, host
+ * to card (see `towpath_exchange`), the driver cannot know what the program has seen by then: all
+ * that comes is refused with that error until TOWPATH_IOC_CANCEL or a reset of the program's own.
  *
  * They are ended by TOWPATH_IOC_CANCEL; io_uring's own cancel does not reach them. When their
  * program or ring goes, all transfers of the channel are ended so. Until its last one has ended

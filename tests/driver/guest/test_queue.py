@@ -320,6 +320,26 @@ def test_a_reset_of_somebody_elses_is_told_once(loop: Loop, card: Card) -> None:
         there_and_back(loop)
 
 
+def test_a_reset_of_somebody_elses_in_mid_message(loop: Loop, card: Card) -> None:
+    """What is submitted unawares is no message of its own; the call that is refused tells why, if there is room to."""
+    rest = transfer(Memory(b"the rest"), END)
+    with opened(card.files["control"], os.O_RDWR) as other:
+        for collects in (False, True):
+            loop.to.submit(transfer(Memory(1 << 20)))
+            fcntl.ioctl(other, CARD_RESET)
+            assert error_of(loop.back.submit, transfer(Memory(10))) == "ECONNRESET"
+            if collects:
+                with pytest.raises(ConnectionResetError) as told:
+                    loop.to.exchange([rest], room=8)
+                found = told.value.found  # type: ignore[attr-defined]
+            else:
+                for _ in range(2):
+                    assert error_of(loop.to.submit, rest) == "ECONNRESET"
+                found = loop.to.collect(1)
+            assert [done.status for done in found] == [RESET]
+            there_and_back(loop)
+
+
 def test_message_starts(loop: Loop) -> None:
     assert error_of(loop.back.message_start, timeout_ns=SECOND // 50) == "ETIMEDOUT"
     waiting = Aside(loop.back.message_start)

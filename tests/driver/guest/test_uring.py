@@ -405,8 +405,45 @@ def test_a_reset_of_somebody_elses_is_told_once(loop: Loop, card: Card) -> None:
         loop.ring.enter()
         fcntl.ioctl(other, CARD_RESET)
     assert loop.ring.take(1)[0].result == -errno.ECONNRESET
-    assert loop.ring.run(loop.to.file, transfer(Memory(b"x"), END)).result == -errno.ECONNRESET
+    for _ in range(2):
+        assert loop.ring.run(loop.to.file, transfer(Memory(b"x"), END)).result == -errno.ECONNRESET
+    loop.to.cancel()
     there_and_back(loop)
+
+
+@by_commands
+@pytest.mark.parametrize("aware", ["a cancel", "a channel's reset", "a card's reset"])
+@pytest.mark.parametrize("what", ["a reset", "a ring that goes", "a ring that goes, and waits"])
+def test_a_message_that_is_cut_short(loop: Loop, card: Card, what: str, aware: str) -> None:
+    """By somebody else: what the program has submitted by then does not go on with it, nor does the call, until it says that it knows."""
+    part, rest = transfer(Memory(1 << 20)), transfer(Memory(b"the rest"), END)
+    depth = int(card.channel(0, "queue_depth"))
+    with opened(card.files["control"], os.O_RDWR) as other, Ring(512) as ring:
+        for _ in range(depth + 1 if what.endswith("waits") else 1):
+            ring.add(loop.to.file, part)
+        ring.enter()
+        if what == "a reset":
+            fcntl.ioctl(other, CARD_RESET)
+            why = errno.ECONNRESET
+            assert loop.ring.run(loop.back.file, transfer(Memory(1))).result == -why
+        else:
+            ring.close()
+            until(lambda: pinned() == 0, "they have ended")
+            why = errno.ECANCELED
+        for _ in range(2):
+            loop.ring.add(loop.to.file, rest)
+        assert [end.result for end in loop.ring.take(2)] == [-why] * 2
+        assert error_of(loop.to.submit, rest) == errno.errorcode[why]
+        if aware == "a cancel":
+            loop.to.cancel()
+            assert loop.ring.run(loop.to.file, transfer([], END)).result == 0
+            assert loop.back.run(transfer(Memory(1 << 20))).status == END_OF_MESSAGE
+        elif aware == "a channel's reset":
+            fcntl.ioctl(loop.to.file, CHANNEL_RESET)
+            fcntl.ioctl(loop.back.file, CHANNEL_RESET)
+        else:
+            fcntl.ioctl(loop.control, CARD_RESET)
+        there_and_back(loop)
 
 
 @by_commands
