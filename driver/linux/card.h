@@ -68,6 +68,9 @@
 /* How often one looks meanwhile. */
 #define TP_POLL_US 50
 
+/* How often one who waits looks whether the card can still be reached. */
+#define TP_LOOK HZ
+
 /* Powers of two in 64 bits of nanoseconds. */
 #define TP_LATENCIES 64
 
@@ -323,6 +326,11 @@ int tp_post_all(struct tp_channel *channel, struct tp_work *work,
 void tp_reap(struct tp_channel *channel);
 /* Is nothing in flight? Takes the lock, and reaps. */
 bool tp_is_idle(struct tp_channel *channel);
+/*
+ * Was it not there at this look either? One that is pulled out is not there for a moment before the
+ * system says that it has gone.
+ */
+bool tp_is_out_of_reach(struct tp_card *card, unsigned int *looks);
 /* Wait until it is over, or the channel is stopped. ENOLINK: the card cannot be reached. */
 int tp_wait(struct tp_channel *channel, bool (*is_over)(struct tp_channel *channel));
 /* When the vector fires: take what the card has told. False: nothing since the last time. */

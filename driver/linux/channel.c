@@ -14,8 +14,6 @@
 #include "card.h"
 #include "trace.h"
 
-/* How often one who waits looks whether the card can still be reached. */
-#define TP_LOOK HZ
 /* How long a call may be held up by a card that is being reset, or asleep. */
 #define TP_SETTLE (10 * HZ)
 
@@ -274,16 +272,22 @@ bool tp_is_idle(struct tp_channel *channel)
 	return idle;
 }
 
+bool tp_is_out_of_reach(struct tp_card *card, unsigned int *looks)
+{
+	*looks = pci_device_is_present(card->pci) ? 0 : *looks + 1;
+	return *looks > 1;
+}
+
 int tp_wait(struct tp_channel *channel, bool (*is_over)(struct tp_channel *channel))
 {
-	struct pci_dev *pci = channel->card->pci;
+	unsigned int looks = 0;
 	long left;
 
 	do {
 		left = wait_event_interruptible_timeout(channel->wait,
 							is_over(channel) || tp_is_stopped(channel),
 							TP_LOOK);
-	} while (left == 0 && pci_device_is_present(pci));
+	} while (left == 0 && !tp_is_out_of_reach(channel->card, &looks));
 	return left < 0 ? left : left == 0 ? -ENOLINK : 0;
 }
 

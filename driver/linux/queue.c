@@ -26,8 +26,6 @@ static_assert(sizeof(struct towpath_exchange) == 64);
 static_assert(sizeof(struct towpath_message_start) == 32);
 static_assert(sizeof(struct towpath_moderation) == 16);
 
-/* How often one who waits looks whether the card can still be reached. */
-#define TP_LOOK HZ
 /* Completions copied at a time. */
 #define TP_BATCH 16
 
@@ -220,6 +218,7 @@ static int tp_queue_wait(struct tp_channel *channel, tp_condition condition, u32
 	const u64 limit = timeout < 0 ? U64_MAX : nsecs_to_jiffies64(timeout) + 1;
 	struct tp_card *card = channel->card;
 	u64 completed, seen;
+	unsigned int looks = 0;
 	u64 waited = 0;
 	long left;
 
@@ -241,7 +240,7 @@ static int tp_queue_wait(struct tp_channel *channel, tp_condition condition, u32
 			return 0;
 		if (tp_must_leave(card))
 			return -EAGAIN;
-		if (!pci_device_is_present(card->pci))
+		if (left == 0 && tp_is_out_of_reach(card, &looks))
 			return -ENOLINK;
 		waited = completed == seen ? waited + slice - left : 0;
 		seen = completed;
