@@ -247,9 +247,13 @@ void tp_reap(struct tp_channel *channel)
 {
 	struct tp_entry entry;
 	bool news = false;
+	u32 left;
 
 	lockdep_assert_held(&channel->lock);
-	while (tp_engine_next(&channel->engine, &entry)) {
+	/* No more than there can be: a card might go on telling for ever. */
+	for (left = 1u << channel->engine.ring_log2; left; left--) {
+		if (!tp_engine_next(&channel->engine, &entry))
+			break;
 		tp_take(channel, &entry);
 		news = true;
 	}

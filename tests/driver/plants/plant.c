@@ -14,6 +14,8 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
+#include "contract/towpath.h"
+
 static char *fault = "none";
 module_param(fault, charp, 0);
 MODULE_PARM_DESC(fault, "the fault to commit");
@@ -24,12 +26,12 @@ MODULE_PARM_DESC(card, "the card's place on the PCI bus, for what is done to one
 
 static unsigned long at;
 module_param(at, ulong, 0);
-MODULE_PARM_DESC(at, "where in BAR 0, for store");
+MODULE_PARM_DESC(at, "where in BAR 0: for store what is written, for tell a channel's privileged page");
 
 static unsigned long long words[16];
 static int word_count;
 module_param_array(words, ullong, &word_count, 0);
-MODULE_PARM_DESC(words, "what to write there, for store");
+MODULE_PARM_DESC(words, "what to write, for store and tell");
 
 static char *text = "";
 module_param(text, charp, 0);
@@ -123,6 +125,45 @@ static int store(void) {
     return bar ? 0 : -ENOMEM;
 }
 
+static void *reached(struct iommu_domain *domain, u64 address) {
+    phys_addr_t memory = domain ? iommu_iova_to_phys(domain, address) : address;
+
+    return memory ? phys_to_virt(memory) : NULL;
+}
+
+/* A card tells its driver what it never would: the next entries of a completion ring, two words for each. In the ring's first lap alone. */
+static int tell(void) {
+    struct device *device = bus_find_device_by_name(&pci_bus_type, NULL, card);
+    int i, error = -ENOMEM;
+    void __iomem *bar;
+
+    if (!device) return -ENODEV;
+    bar = pci_iomap(to_pci_dev(device), 0, 0);
+    if (bar) {
+        struct iommu_domain *domain = iommu_get_domain_for_dev(device);
+        u64 next = readq(bar + at + TP_CHANNEL_RING_BASE_OFFSET);
+        u64 end = next + (TP_COMPLETION_BYTES << readl(bar + at + TP_CHANNEL_RING_LOG2_OFFSET));
+        struct tp_completion *entry = NULL;
+
+        for (; next < end; next += sizeof(*entry)) {
+            entry = reached(domain, next);
+            if (!entry || !(entry->flags & TP_COMPLETION_FLAGS_PHASE_MASK)) break;
+        }
+        for (i = 0; i + 1 < word_count && next < end && entry; i += 2, next += sizeof(*entry)) {
+            entry = reached(domain, next);
+            if (!entry) break;
+            /* the second word has the phase */
+            WRITE_ONCE(((u64 *)entry)[0], words[i]);
+            dma_wmb();
+            WRITE_ONCE(((u64 *)entry)[1], words[i + 1]);
+        }
+        error = i == word_count ? 0 : -ENOSPC;
+        pci_iounmap(to_pci_dev(device), bar);
+    }
+    put_device(device);
+    return error;
+}
+
 /* Is there a text in memory that a card can reach? Needs an IOMMU, which knows what it can. */
 static int seek(void) {
     struct device *device = bus_find_device_by_name(&pci_bus_type, NULL, card);
@@ -209,6 +250,7 @@ static const struct {
     {"lock-order", lock_order},
     {"early-unmap", early_unmap},
     {"store", store},
+    {"tell", tell},
     {"seek", seek},
     {"give-up", give_up},
     {"ports", ports},
