@@ -142,6 +142,7 @@ struct tp_channel {
 	u32 told; /* entries reaped when its vector last fired */
 	atomic_t resets; /* that wait for who is in the channel to leave */
 	bool running; /* work may be posted */
+	bool resetting; /* alone, not with the card */
 	struct tp_channel_statistics statistics;
 	u64 latencies[TP_LATENCIES]; /* of descriptors, by the power of two below */
 
@@ -495,8 +496,8 @@ bool tp_queue_message_ended(struct tp_channel *channel);
  * not go on with the message that is cut short, and is refused: `error`.
  */
 void tp_queue_tear(struct tp_channel *channel, int error);
-/* Under lock: the program is aware. */
-void tp_queue_mend(struct tp_channel *channel);
+/* Under io or the gate: now the program is aware. */
+void tp_queue_aware(struct tp_channel *channel);
 /* Under lock: the channel runs again. */
 void tp_queue_restarted(struct tp_channel *channel);
 

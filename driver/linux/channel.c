@@ -370,8 +370,8 @@ void tp_unstop(struct tp_channel *channel)
 	const struct tp_card *card = channel->card;
 
 	spin_lock_irq(&channel->lock);
-	channel->running =
-		!card->gone && !card->failed && !card->down && !atomic_read(&channel->resets);
+	channel->running = !card->gone && !card->failed && !card->down &&
+			   !atomic_read(&channel->resets) && !channel->resetting;
 	tp_uring_post(channel);
 	spin_unlock_irq(&channel->lock);
 	wake_up_all(&channel->wait);
@@ -386,9 +386,7 @@ void tp_stop_all(struct tp_card *card, const struct tp_owner *owner)
 
 		spin_lock_irq(&channel->lock);
 		channel->reset_untold = channel->is_open && !tp_queue_is_of(channel, owner);
-		if (tp_queue_is_of(channel, owner))
-			tp_queue_mend(channel);
-		else
+		if (!tp_queue_is_of(channel, owner))
 			tp_queue_tear(channel, -ECONNRESET);
 		spin_unlock_irq(&channel->lock);
 		tp_stop(channel);
@@ -434,6 +432,7 @@ static int tp_await_reset(struct tp_channel *channel)
 void tp_restart(struct tp_channel *channel, bool start)
 {
 	spin_lock_irq(&channel->lock);
+	channel->resetting = false;
 	tp_reap(channel);
 	tp_abandon(channel);
 	/* Who takes the card down starts it again. */
@@ -455,6 +454,7 @@ int tp_reset(struct tp_channel *channel)
 
 	tp_stop(channel);
 	spin_lock_irq(&channel->lock);
+	channel->resetting = true;
 	trace_towpath_channel_reset(channel);
 	tp_engine_reset(&channel->engine);
 	spin_unlock_irq(&channel->lock);
@@ -484,6 +484,9 @@ void tp_cancel(struct tp_channel *channel)
 	dev_warn(&channel->card->pci->dev, "%s: a cancel does not end; resetting the channel\n",
 		 channel->name);
 	/* What had come and was not read is lost: that must be told. */
+	spin_lock_irq(&channel->lock);
 	channel->reset_untold = channel->is_open;
+	tp_queue_tear(channel, -ECONNRESET);
+	spin_unlock_irq(&channel->lock);
 	tp_reset(channel);
 }

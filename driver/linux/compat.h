@@ -123,6 +123,7 @@ static inline void tp_iter_segment(const struct iov_iter *iter, unsigned long *s
 #include <linux/io_uring/cmd.h>
 #else
 #include <linux/io_uring.h>
+#include <linux/io_uring_types.h>
 #endif
 
 /* 6.18: no second result. */
@@ -136,11 +137,11 @@ static inline void tp_uring_done(struct io_uring_cmd *command, int result, unsig
 }
 
 /*
- * 6.19 (6.18.8, 6.12.67): a ring whose tasks' work waits to be asked for
+ * 6.19 (6.18.7, 6.12.67): a ring whose tasks' work waits to be asked for
  * (IORING_SETUP_DEFER_TASKRUN) can be closed with commands in flight. Before, a kernel thread may
  * look for their end for ever, so channels take no commands of such rings there.
  */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 8) ||       \
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 7) ||       \
 	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 67) && \
 	 LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0))
 #define TP_URING_MAY_DEFER 1

@@ -468,10 +468,10 @@ static int tp_reset_file(struct tp_channel *channel)
 
 	if (error)
 		return error;
-	spin_lock_irq(&channel->lock);
-	tp_queue_mend(channel);
-	spin_unlock_irq(&channel->lock);
+	/* One that came before makes no difference any more. */
+	tp_take_reset(channel);
 	error = tp_reset(channel);
+	tp_queue_aware(channel);
 	tp_take_fault(channel);
 	if (!error && !tp_is_h2c(channel) && !channel->queue)
 		error = tp_buffers_ahead(channel);

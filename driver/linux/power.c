@@ -18,22 +18,28 @@ static void tp_send_away(struct tp_card *card, const struct tp_owner *owner)
 	wake_up_all(&card->interrupt_wait);
 }
 
-/* Under the gate: start a card that was reset. */
-static void tp_start_all(struct tp_card *card)
+/* Under the gate: start a card that was reset, as `owner` wanted. */
+static void tp_start_all(struct tp_card *card, const struct tp_owner *owner)
 {
 	u16 index;
 
 	WRITE_ONCE(card->down, false);
 	tp_set_interrupts(card);
-	for (index = 0; index < card->channel_count; index++)
-		tp_restart(&card->channels[index], true);
+	for (index = 0; index < card->channel_count; index++) {
+		struct tp_channel *channel = &card->channels[index];
+
+		tp_restart(channel, true);
+		if (tp_queue_is_of(channel, owner))
+			tp_queue_aware(channel);
+	}
 }
 
 int tp_card_reset(struct tp_card *card, const struct tp_owner *owner)
 {
 	int error;
 
-	mutex_lock(&card->resetting);
+	if (mutex_lock_killable(&card->resetting))
+		return -EINTR;
 	/* Who has put it down starts it again. */
 	if (!card->away)
 		tp_send_away(card, owner);
@@ -44,7 +50,7 @@ int tp_card_reset(struct tp_card *card, const struct tp_owner *owner)
 		error = tp_quiet(card);
 		if (error)
 			tp_cut_off(card);
-		tp_start_all(card);
+		tp_start_all(card, owner);
 	}
 	up_write(&card->gate);
 	mutex_unlock(&card->resetting);
@@ -76,15 +82,17 @@ static int tp_take_up(struct tp_card *card)
 	int error;
 
 	mutex_lock(&card->resetting);
-	/* Somebody else who put it down, too, was here before. */
+	/* Its slot was reset for the sake of another card, or after somebody else was here. */
 	if (!card->away)
 		tp_send_away(card, NULL);
 	down_write(&card->gate);
+	/* A reset of the slot leaves it on. Not before the card is known to be quiet. */
+	pci_clear_master(card->pci);
 	error = tp_quiet(card);
 	if (!error) {
 		WRITE_ONCE(card->away, false);
 		pci_set_master(card->pci);
-		tp_start_all(card);
+		tp_start_all(card, NULL);
 	} else {
 		dev_err(&card->pci->dev, "the card does not come back: bind it again to use it\n");
 		tp_fail(card);
@@ -127,8 +135,6 @@ static pci_ers_result_t tp_slot_reset(struct pci_dev *pci)
 {
 	pci_restore_state(pci);
 	pci_save_state(pci);
-	/* Not before it is known to be quiet. */
-	pci_clear_master(pci);
 	return tp_take_up(pci_get_drvdata(pci)) ? PCI_ERS_RESULT_DISCONNECT :
 						  PCI_ERS_RESULT_RECOVERED;
 }

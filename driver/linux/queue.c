@@ -83,15 +83,18 @@ void tp_queue_tear(struct tp_channel *channel, int error)
 	struct tp_queue *queue = channel->queue;
 
 	lockdep_assert_held(&channel->lock);
-	if (queue && tp_is_h2c(channel) && (queue->has_ring || !list_empty(&channel->posted)))
+	/* A message that was open is not after a reset. */
+	if (queue && tp_is_h2c(channel) && queue->torn != -ECONNRESET &&
+	    (queue->has_ring || queue->in_flight || queue->torn))
 		queue->torn = error;
 }
 
-void tp_queue_mend(struct tp_channel *channel)
+void tp_queue_aware(struct tp_channel *channel)
 {
-	lockdep_assert_held(&channel->lock);
+	spin_lock_irq(&channel->lock);
 	if (channel->queue)
 		channel->queue->torn = 0;
+	spin_unlock_irq(&channel->lock);
 }
 
 void tp_queue_restarted(struct tp_channel *channel)
@@ -381,7 +384,7 @@ static int tp_collect(struct tp_channel *channel, struct towpath_exchange *excha
 		spin_lock_irq(&channel->lock);
 		queue->uncollected -= count;
 		if (!queue->uncollected && !queue->has_ring)
-			tp_queue_mend(channel);
+			queue->torn = 0;
 		spin_unlock_irq(&channel->lock);
 		exchange->collected += count;
 	}
@@ -524,9 +527,7 @@ static int tp_queue_cancel(struct tp_channel *channel)
 	if (error)
 		return error;
 	tp_cancel(channel);
-	spin_lock_irq(&channel->lock);
-	tp_queue_mend(channel);
-	spin_unlock_irq(&channel->lock);
+	tp_queue_aware(channel);
 	/* It became a reset, and that did not end either. */
 	return tp_queue_end(channel, READ_ONCE(channel->card->failed) ? -EIO : 0);
 }

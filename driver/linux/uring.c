@@ -88,13 +88,6 @@ static void tp_uring_leave(struct tp_transfer *transfer)
 	transfer->waits = false;
 }
 
-static void tp_uring_end_one(struct tp_channel *channel, struct tp_transfer *transfer, u8 status)
-{
-	tp_uring_leave(transfer);
-	transfer->work.status = status;
-	tp_transfer_ended(channel, &transfer->work);
-}
-
 void tp_uring_end(struct tp_channel *channel, u8 status)
 {
 	struct tp_transfer *transfer, *next;
@@ -102,8 +95,11 @@ void tp_uring_end(struct tp_channel *channel, u8 status)
 	lockdep_assert_held(&channel->lock);
 	if (!channel->queue)
 		return;
-	list_for_each_entry_safe(transfer, next, &channel->queue->waiting, link)
-		tp_uring_end_one(channel, transfer, status);
+	list_for_each_entry_safe(transfer, next, &channel->queue->waiting, link) {
+		tp_uring_leave(transfer);
+		transfer->work.status = status;
+		tp_transfer_ended(channel, &transfer->work);
+	}
 }
 
 void tp_uring_post(struct tp_channel *channel)
@@ -210,11 +206,14 @@ static void tp_uring_cancel(struct io_uring_cmd *command)
 
 	spin_lock_irqsave(&channel->lock, flags);
 	transfer = *tp_uring_transfer(command);
-	if (transfer && transfer->waits) {
+	if (transfer && (transfer->waits || !list_empty(&transfer->work.link))) {
+		struct tp_queue *queue = channel->queue;
+
+		/* What waits was to follow it. */
 		tp_queue_tear(channel, -ECANCELED);
-		tp_uring_end_one(channel, transfer, TP_STATUS_CANCELLED);
-	} else if (transfer && !list_empty(&transfer->work.link) && !channel->queue->cancelling) {
-		channel->queue->cancelling = schedule_work(&channel->queue->cancel);
+		tp_uring_end(channel, TP_STATUS_CANCELLED);
+		if (!list_empty(&channel->posted) && !queue->cancelling)
+			queue->cancelling = schedule_work(&queue->cancel);
 	}
 	spin_unlock_irqrestore(&channel->lock, flags);
 }

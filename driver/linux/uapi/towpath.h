@@ -254,8 +254,9 @@ struct towpath_completion {
  *
  * Host to card, while transfers that ended in one of these two ways have not been collected, none
  * is submitted (ECONNRESET, ECANCELED), for it would go on with a message that was cut short; the
- * call collects what has ended all the same. After a reset the next one begins a message. After
- * ECANCELED the message is open still: a transfer of nothing ends it.
+ * call collects what has ended all the same. On a queue that has had transfers by io_uring, see
+ * there. After a reset the next one begins a message. After ECANCELED the message is open still: a
+ * transfer of nothing ends it.
  */
 struct towpath_exchange {
 	__u32 argsz;
@@ -275,7 +276,7 @@ struct towpath_exchange {
 /*
  * A transfer by io_uring: the 16 bytes of a submission IORING_OP_URING_CMD whose `cmd_op` is
  * TOWPATH_URING_TRANSFER and whose file is a queue. For kernels from 6.7 on, and of rings with
- * IORING_SETUP_DEFER_TASKRUN for those from 6.18.8 on, or 6.12.67 of its branch; else EOPNOTSUPP.
+ * IORING_SETUP_DEFER_TASKRUN for those from 6.18.7 on, or 6.12.67 of its branch; else EOPNOTSUPP.
  *
  * Its result is the number of bytes moved, or an error: the one that TOWPATH_IOC_EXCHANGE would
  * fail with, or of how the transfer ended, ECANCELED among them. ECONNRESET: also while a reset is
@@ -288,7 +289,8 @@ struct towpath_exchange {
  * and TOWPATH_IOC_EXCHANGE says EAGAIN meanwhile. One that is refused holds up none behind it:
  * link what belongs together (IOSQE_IO_LINK). But where somebody else has cut a message short, host
  * to card (see `towpath_exchange`), the driver cannot know what the program has seen by then: all
- * that comes is refused with that error until TOWPATH_IOC_CANCEL or a reset of the program's own.
+ * that comes, by a ring or a call, is refused with that error until, once it has been told,
+ * TOWPATH_IOC_CANCEL, or a reset of the program's own.
  *
  * They are ended by TOWPATH_IOC_CANCEL; io_uring's own cancel does not reach them. When their
  * program or ring goes, all transfers of the channel are ended so. Until its last one has ended

@@ -183,9 +183,9 @@ class Queue:
     file: int
 
     def exchange(
-        self, transfers: Sequence[Transfer] = (), wanted: int = 0, room: int = 64, timeout_ns: int = 20 * SECOND
+        self, transfers: Sequence[Transfer] = (), wanted: int = 0, room: int = 64, timeout_ns: int = 20 * SECOND, goes_on: bool = True
     ) -> tuple[Exchange, list[Completion]]:
-        """What came of it, and what was collected; an OSError has both, too."""
+        """What came of it, and what was collected; an OSError has both, too. Goes on when interrupted, as by the end of a ring before."""
         posted = (Transfer * len(transfers))(*transfers)
         found = (Completion * room)()
         argument = Exchange(
@@ -199,7 +199,14 @@ class Queue:
         try:
             ask(self.file, EXCHANGE, argument)
         except OSError as error:
-            error.exchange, error.found = argument, list(found[: argument.collected])  # type: ignore[attr-defined]
+            ended = list(found[: argument.collected])
+            if error.errno == errno.EINTR and goes_on:
+                left, count = transfers[argument.submitted :], len(ended)
+                rest, more = self.exchange(left, max(wanted - count, 0), room - count, timeout_ns)
+                rest.ticket = argument.ticket if argument.submitted else rest.ticket
+                rest.submitted += argument.submitted
+                return rest, ended + more
+            error.exchange, error.found = argument, ended  # type: ignore[attr-defined]
             raise
         return argument, list(found[: argument.collected])
 

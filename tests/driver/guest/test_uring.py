@@ -21,7 +21,24 @@ from asking import CARD_RESET, CHANNEL_RESET, Aside, noise, opened
 from inside import Card, Module, contract, until
 from looping import pinned
 from queueing import ATTRIBUTES, CANCEL, END, TO_CARD, Completion, Memory, Piece, Queue, Transfer, error_of, queue, transfer
-from rings import ASYNC, ASYNC_CANCEL, FIXED, IOPOLL, KERNEL, LINK, QUIET, SQPOLL, URING_CMD, URING_TRANSFER, Ring, Submission, by_commands
+from rings import (
+    ASYNC,
+    ASYNC_CANCEL,
+    DEFER_TASKRUN,
+    FIXED,
+    IOPOLL,
+    KERNEL,
+    LINK,
+    MAY_DEFER,
+    QUIET,
+    SINGLE_ISSUER,
+    SQPOLL,
+    URING_CMD,
+    URING_TRANSFER,
+    Ring,
+    Submission,
+    by_commands,
+)
 
 READ, WRITE = os.O_RDONLY, os.O_WRONLY
 DONE, END_OF_MESSAGE, CANCELLED, RESET = (contract(f"STATUS_{name}") for name in ("DONE", "END_OF_MESSAGE", "CANCELLED", "RESET"))
@@ -98,6 +115,9 @@ def test_commands_on_an_older_kernel(driver: Module, card: Card, control: int) -
         assert ring.run(control, wanted).result == -errno.EOPNOTSUPP
         if KERNEL < (6, 7):
             assert ring.run(to.file, wanted).result == -errno.EOPNOTSUPP
+        if not MAY_DEFER:
+            with Ring(8, SINGLE_ISSUER | DEFER_TASKRUN) as deferring:
+                assert deferring.run(to.file, wanted).result == -errno.EOPNOTSUPP
         assert to.run(wanted).status == DONE
         fcntl.ioctl(control, CARD_RESET)
 
@@ -201,7 +221,7 @@ def test_an_end_may_interrupt_exchange(card: Card, control: int) -> None:
         loop.ring.enter()
         loop.back.submit(transfer(second))
         later = Aside(lambda: (time.sleep(0.2), loop.to.submit(transfer(Memory(b"first"), END))))
-        assert error_of(loop.back.exchange, wanted=1) == "EINTR"
+        assert error_of(loop.back.exchange, wanted=1, goes_on=False) == "EINTR"
         later.finish()
         assert loop.ring.take(1)[0].result == 5
         loop.to.submit(transfer(Memory(b"second"), END))
@@ -409,27 +429,40 @@ def test_a_reset_of_somebody_elses_is_told_once(loop: Loop, card: Card) -> None:
         assert loop.ring.run(loop.to.file, transfer(Memory(b"x"), END)).result == -errno.ECONNRESET
     loop.to.cancel()
     there_and_back(loop)
+    # What came before a reset of one's own makes no difference any more.
+    with opened(card.files["control"], os.O_RDWR) as other:
+        fcntl.ioctl(other, CARD_RESET)
+    for way in (loop.to, loop.back):
+        fcntl.ioctl(way.file, CHANNEL_RESET)
+    there_and_back(loop)
 
 
 @by_commands
 @pytest.mark.parametrize("aware", ["a cancel", "a channel's reset", "a card's reset"])
-@pytest.mark.parametrize("what", ["a reset", "a ring that goes", "a ring that goes, and waits"])
+@pytest.mark.parametrize("what", ["a reset", "a ring that goes", "a ring that waits, and goes"])
 def test_a_message_that_is_cut_short(loop: Loop, card: Card, what: str, aware: str) -> None:
     """By somebody else: what the program has submitted by then does not go on with it, nor does the call, until it says that it knows."""
     part, rest = transfer(Memory(1 << 20)), transfer(Memory(b"the rest"), END)
     depth = int(card.channel(0, "queue_depth"))
     with opened(card.files["control"], os.O_RDWR) as other, Ring(512) as ring:
-        for _ in range(depth + 1 if what.endswith("waits") else 1):
-            ring.add(loop.to.file, part)
+        waits = depth if "waits" in what else 0
+        for _ in range(waits):
+            loop.ring.add(loop.to.file, part)
+        loop.ring.enter()
+        ring.add(loop.to.file, part)
         ring.enter()
+        if waits:
+            loop.ring.add(loop.to.file, rest)
+            loop.ring.enter()
         if what == "a reset":
             fcntl.ioctl(other, CARD_RESET)
             why = errno.ECONNRESET
             assert loop.ring.run(loop.back.file, transfer(Memory(1))).result == -why
         else:
             ring.close()
-            until(lambda: pinned() == 0, "they have ended")
             why = errno.ECANCELED
+            assert not waits or {end.result for end in loop.ring.take(waits + 1)} == {-why}
+            until(lambda: pinned() == 0, "they have ended")
         for _ in range(2):
             loop.ring.add(loop.to.file, rest)
         assert [end.result for end in loop.ring.take(2)] == [-why] * 2
