@@ -54,7 +54,7 @@ static ssize_t tp_counter_show(struct device *device, struct device_attribute *a
 		return error;
 	value = readl(tp_card_page(card) + counter->offset);
 	tp_leave(card);
-	return sysfs_emit(buffer, "%u\n", value);
+	return value == U32_MAX ? -ENOLINK : sysfs_emit(buffer, "%u\n", value);
 }
 
 #define TP_COUNTER(name, NAME)                                          \

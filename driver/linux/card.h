@@ -143,6 +143,7 @@ struct tp_channel {
 	atomic_t resets; /* that wait for who is in the channel to leave */
 	bool running; /* work may be posted */
 	bool resetting; /* alone, not with the card */
+	bool lost; /* could not be reached when it was to be reset; changes under io or the gate */
 	struct tp_channel_statistics statistics;
 	u64 latencies[TP_LATENCIES]; /* of descriptors, by the power of two below */
 
@@ -358,6 +359,8 @@ void tp_unstop(struct tp_channel *channel);
 void tp_stop_all(struct tp_card *card, const struct tp_owner *owner);
 /* Under io: as tp_cancel(), and empty the channel here and on the card. */
 int tp_reset(struct tp_channel *channel);
+/* Under io: reset it if it is lost and can be reached again. ENOLINK: it cannot. */
+int tp_revive(struct tp_channel *channel);
 /* What a program is told of how a descriptor ended: 0 or a negative errno. */
 int tp_errno(u8 status);
 /* Take the fault that nobody has been told of: 0 or a negative errno. */

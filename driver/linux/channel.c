@@ -421,7 +421,7 @@ static int tp_await_reset(struct tp_channel *channel)
 	bool goes_on;
 
 	if (!pci_device_is_present(channel->card->pci))
-		return -ENODEV;
+		return -ENOLINK;
 	if (!read_poll_timeout(tp_engine_is_resetting, goes_on, !goes_on, TP_POLL_US, TP_GRACE_US,
 			       false, &channel->engine))
 		return 0;
@@ -439,6 +439,7 @@ void tp_restart(struct tp_channel *channel, bool start)
 	if (start && !channel->card->down && !channel->card->failed) {
 		tp_engine_start(&channel->engine, channel->vector, tp_queue_announces(channel));
 		channel->running = true;
+		channel->lost = false;
 		tp_queue_restarted(channel);
 		tp_arm(channel, true);
 	}
@@ -459,8 +460,16 @@ int tp_reset(struct tp_channel *channel)
 	tp_engine_reset(&channel->engine);
 	spin_unlock_irq(&channel->lock);
 	error = tp_await_reset(channel);
+	channel->lost = error == -ENOLINK;
 	tp_restart(channel, !error);
 	return error;
+}
+
+int tp_revive(struct tp_channel *channel)
+{
+	if (!channel->lost)
+		return 0;
+	return pci_device_is_present(channel->card->pci) ? tp_reset(channel) : -ENOLINK;
 }
 
 void tp_cancel(struct tp_channel *channel)

@@ -80,10 +80,12 @@ static int tp_channel_info(struct tp_card *card, void __user *argument)
 	return tp_give_argument(argument, &info);
 }
 
-static u32 tp_interrupt_count(struct tp_card *card, u32 index)
+/* ENOLINK: the card cannot be reached, and reads as all ones. */
+static int tp_count_interrupt(struct tp_card *card, struct towpath_interrupt *interrupt)
 {
-	return readl(tp_card_page(card) + TP_CARD_USER_IRQ_COUNT_OFFSET +
-		     index * TP_CARD_USER_IRQ_COUNT_STRIDE);
+	interrupt->count = readl(tp_card_page(card) + TP_CARD_USER_IRQ_COUNT_OFFSET +
+				 interrupt->index * TP_CARD_USER_IRQ_COUNT_STRIDE);
+	return interrupt->count == U32_MAX && !pci_device_is_present(card->pci) ? -ENOLINK : 0;
 }
 
 static void tp_enable_interrupt(struct tp_card *card, u32 index)
@@ -106,17 +108,18 @@ static bool tp_has_fired(struct tp_card *card, int news)
 
 static int tp_await_interrupt(struct tp_card *card, struct towpath_interrupt *interrupt)
 {
-	const ktime_t until = ktime_add_ns(ktime_get(), max_t(s64, interrupt->timeout_ns, 0));
+	const ktime_t until =
+		ktime_add_safe(ktime_get(), ns_to_ktime(max_t(s64, interrupt->timeout_ns, 0)));
 	long left = MAX_SCHEDULE_TIMEOUT;
-	int news;
+	int news, error;
 
 	for (;;) {
 		news = atomic_read(&card->interrupt_news);
-		interrupt->count = tp_interrupt_count(card, interrupt->index);
-		if (interrupt->count != interrupt->seen)
-			return 0;
+		error = tp_count_interrupt(card, interrupt);
 		if (READ_ONCE(card->gone))
 			return -ENODEV;
+		if (error || interrupt->count != interrupt->seen)
+			return error;
 		if (READ_ONCE(card->down) || READ_ONCE(card->failed))
 			return card->failed ? -EIO : -ECONNRESET;
 		if (interrupt->timeout_ns >= 0) {
@@ -124,7 +127,7 @@ static int tp_await_interrupt(struct tp_card *card, struct towpath_interrupt *in
 
 			if (ns <= 0)
 				return -ETIMEDOUT;
-			left = nsecs_to_jiffies(ns) + 1;
+			left = min_t(u64, nsecs_to_jiffies64(ns) + 1, MAX_SCHEDULE_TIMEOUT);
 		}
 		left = wait_event_interruptible_timeout(card->interrupt_wait,
 							tp_has_fired(card, news), left);
@@ -150,7 +153,7 @@ static int tp_user_interrupt(struct tp_card *card, void __user *argument)
 		tp_enable_interrupt(card, interrupt.index);
 		error = tp_await_interrupt(card, &interrupt);
 	} else {
-		interrupt.count = tp_interrupt_count(card, interrupt.index);
+		error = tp_count_interrupt(card, &interrupt);
 	}
 	if (error && error != -ETIMEDOUT)
 		return error;
@@ -207,6 +210,8 @@ static int tp_link_counters(struct tp_card *card, void __user *argument)
 		.function_resets = readl(page + TP_CARD_FUNCTION_RESETS_OFFSET),
 		.quarantined = readl(page + TP_CARD_QUARANTINED_OFFSET),
 	};
+	if (counters.quarantined == U32_MAX)
+		return -ENOLINK;
 	return tp_give_argument(argument, &counters);
 }
 

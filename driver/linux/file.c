@@ -85,11 +85,15 @@ static int tp_begin(struct tp_channel *channel, bool may_wait)
 	if (!error && channel->queue) {
 		error = -EBUSY;
 		mutex_unlock(&channel->io);
-	} else if (!error && (tp_is_stopped(channel) || channel->reset_untold)) {
-		error = tp_why_stopped(channel);
-		channel->reset_untold = false;
-		tp_take_fault(channel);
-		mutex_unlock(&channel->io);
+	} else if (!error) {
+		error = tp_revive(channel);
+		if (!error && (tp_is_stopped(channel) || channel->reset_untold)) {
+			error = tp_why_stopped(channel);
+			channel->reset_untold = false;
+			tp_take_fault(channel);
+		}
+		if (error)
+			mutex_unlock(&channel->io);
 	}
 	if (error)
 		tp_leave(channel->card);

@@ -157,10 +157,12 @@ static int tp_queue_begin(struct tp_channel *channel)
 				tp_leave(card);
 				return -EINTR;
 			}
-			if (!tp_is_stopped(channel))
+			error = tp_revive(channel);
+			if (!error && !tp_is_stopped(channel))
 				return 0;
-			mutex_unlock(&channel->io);
-			tp_leave(card);
+			tp_queue_end(channel, 0);
+			if (error == -ENOLINK)
+				return READ_ONCE(card->gone) ? -ENODEV : error;
 		}
 		error = tp_await_settled(channel);
 		if (error)

@@ -177,7 +177,8 @@ static int tp_uring_submit(struct tp_channel *channel, struct io_uring_cmd *comm
 		tp_leave(channel->card);
 		return -EINTR;
 	}
-	if (tp_is_stopped(channel))
+	error = tp_revive(channel);
+	if (!error && tp_is_stopped(channel))
 		error = READ_ONCE(channel->card->failed) ? -EIO : -ECONNRESET;
 	spin_lock_irq(&channel->lock);
 	channel->queue->has_ring = true;

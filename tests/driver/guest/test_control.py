@@ -96,6 +96,13 @@ def test_a_wait_for_an_interrupt_ends_in_time(control: int) -> None:
         assert time.monotonic_ns() - began >= nanoseconds
     with pytest.raises(OSError, match="No such device or address"):
         ask(control, INTERRUPT, Interrupt(index=1))
+    # As long as can be said, and longer than the kernel counts.
+    waiting = Aside(ask, control, INTERRUPT, Interrupt(flags=WAIT, seen=seen.count, timeout_ns=2**63 - 1))
+    time.sleep(0.1)
+    assert waiting.is_alive()
+    fcntl.ioctl(control, CARD_RESET)
+    with pytest.raises(ConnectionResetError):
+        waiting.finish()
 
 
 def test_a_reset_of_the_card_ends_everything(control: int, card: Card) -> None:

@@ -7,10 +7,13 @@ import errno
 import fcntl
 import os
 import time
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from asking import CHANNEL_RESET, Aside, noise, opened
+from asking import CHANNEL_RESET, INTERRUPT, Aside, Interrupt, ask, noise, opened
 from inside import Card, Module, until
+from queueing import LINK_COUNTERS, LinkCounters, Memory, error_of, queue, transfer
 
 # What the card's next read meets, what the program is told, and what the card counts.
 FAULTS = {
@@ -69,6 +72,44 @@ def test_a_link_that_fails_for_a_moment(card: Card, fault: str) -> None:
         for file in (to, back):
             fcntl.ioctl(file, CHANNEL_RESET)
         comes_through(to, back, b"still well")
+
+
+def told_soon(call: Callable[[], object]) -> object:
+    """What a call gives that may tell of what came before it, in so many ways."""
+    for _ in range(3):
+        try:
+            return call()
+        except OSError as error:
+            assert errno.errorcode[error.errno or 0] in ("ENOLINK", "ECONNRESET", "ECANCELED")
+    return call()
+
+
+def test_a_link_that_was_down_for_long(card: Card) -> None:
+    """Meanwhile the card reads as all ones, which nobody is told as a number; afterwards the files that are open serve, and queues."""
+    counter = Path(f"/sys/class/towpath/{card.name}!control/link/link_downs")
+    with (
+        opened(card.files["in"], os.O_WRONLY | os.O_DIRECT) as to,
+        queue(card.files["out"], os.O_RDONLY) as back,
+        opened(card.files["control"], os.O_RDWR) as control,
+    ):
+        card.fault("down")
+        try:
+            assert error_of(ask, control, LINK_COUNTERS, LinkCounters()) == "ENOLINK"
+            assert error_of(ask, control, INTERRUPT, Interrupt()) == "ENOLINK"
+            assert error_of(counter.read_text) == "ENOLINK"
+            for call in (lambda: os.write(to, noise(100_000, 1)), lambda: os.fsync(to)):
+                with pytest.raises(OSError):
+                    Aside(call).finish()
+            for file in (to, back.file) * 2:
+                assert error_of(fcntl.ioctl, file, CHANNEL_RESET) == "ENOLINK"
+            assert error_of(back.exchange, timeout_ns=0) == "ENOLINK"
+        finally:
+            card.fault("up")
+        until(lambda: error_of(counter.read_text) == "none", "the link is up")
+        told_soon(lambda: back.exchange(timeout_ns=0))
+        assert told_soon(lambda: os.write(to, b"on the same file")) == 16
+        found = told_soon(lambda: back.run(transfer(Memory(100))))
+        assert found.bytes == 16  # type: ignore[attr-defined]
 
 
 def test_a_link_that_is_down_for_long(card: Card) -> None:
