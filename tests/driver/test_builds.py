@@ -64,13 +64,40 @@ def test_it_builds_for_a_kernel_without_tracing_and_debugfs(tmp_path: Path) -> N
     assert "tp_latency_count" in symbols and "__tracepoint_" not in symbols
 
 
-def test_sparse_finds_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", ["6.1", "6.12"])
+def test_sparse_finds_nothing(tmp_path: Path, version: str) -> None:
+    """The older knows no transfers by io_uring."""
     try:
         checker = headers.sparse()
     except kernel.Missing as why:
         pytest.skip(str(why))
-    said = make(tmp_path, "6.1", "C=2", f"CHECK={checker}")
+    said = make(tmp_path, version, "C=2", f"CHECK={checker}")
     assert "CHECK " in said and complaints(said) == []
+
+
+def test_programs_of_32_bits_see_the_same_structures(tmp_path: Path) -> None:
+    """Sizes and places of all fields, as the compiler gives them for both."""
+    text = (DRIVER / "uapi/towpath.h").read_text()
+    structures = re.findall(r"^struct (\w+) {\n(.*?)^};", text, re.MULTILINE | re.DOTALL)
+    asked = []
+    for name, body in structures:
+        fields = re.findall(r"^\t__\w+ (\w+)(?:\[\w+\])?;", body, re.MULTILINE)
+        assert len(fields) == len(re.findall(r"^\t__", body, re.MULTILINE)) > 0, name
+        asked += [f"sizeof(struct {name})", *(f"__builtin_offsetof(struct {name}, {field})" for field in fields)]
+    numbers = re.findall(r"^#define (TOWPATH_IOC_\w+) ", text, re.MULTILINE)
+    assert len(structures) > 15 and len(numbers) > 15
+    source = tmp_path / "layout.c"
+    # The kernel's headers for programs, which are the same for both.
+    machine = subprocess.run(["gcc", "-print-multiarch"], capture_output=True, text=True, check=True).stdout.strip()
+    # As text, for how numbers are written depends on the machine.
+    found = []
+    for bits in ("-m32", "-m64"):
+        lines = [f'asm("#found %c0" :: "i" ((unsigned int)({what})));' for what in asked + numbers]
+        source.write_text(f'#include "{DRIVER}/uapi/towpath.h"\nvoid ask(void) {{\n{chr(10).join(lines)}\n}}\n')
+        done = subprocess.run(["gcc", bits, f"-isystem/usr/include/{machine}", "-S", "-o-", source], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        found.append([int(word) & 0xFFFF_FFFF for word in re.findall(r"#found (-?\d+)", done.stdout)])
+    assert found[0] == found[1] and len(found[0]) == len(asked + numbers)
 
 
 def test_checkpatch_finds_nothing() -> None:
