@@ -26,8 +26,9 @@
  *
  * Locks, in the order in which they may be taken:
  *   0. (a ring's lock) held by io_uring around most of what it calls in uring.c
- *      card->resetting one reset of the card at a time
+ *      card->resetting one reset of the card at a time; the system's come with (device_lock) held
  *   1. card->gate      read: around all that touches the card; write: to take it away
+ *      card->opening   of channels
  *   2. channel->io     one program's thread in a channel at a time
  *   3. (mmap_lock)     when memory is copied or pinned: never the other way round
  *   4. owner->lock, then (the reservation of a dma-buf), then card->registering: buffers

@@ -3,7 +3,8 @@
  * A card that stays bound, and loses what it knew: sleep of the system, resets of its function by
  * somebody else, and errors of the bus that the system recovers from. Whoever has a channel open is
  * told once (ECONNRESET), and can go on. A card that does not come back, or that the system gives
- * up, has failed (EIO).
+ * up, has failed (EIO). Of a recovery that fails some kernels tell nobody: the card stays away, and
+ * a reset of its function or a new binding brings it back.
  */
 #include <linux/pci.h>
 

@@ -372,6 +372,8 @@ def test_programs_of_every_day(card: Card, shell: Callable[..., subprocess.Compl
     # A file of whole blocks, for dd's reads to be none but full.
     shell(f"dd if={source} of={to} bs=4096 count=64 status=none & dd if={back} of={copy} bs=4096 count=64 status=none; wait $!")
     assert copy.read_bytes() == source.read_bytes()[: 64 * 4096]
+    # Through pipes, which give and take what they like.
+    shell(f"cat {source} | cat | cat > {to} & head -c 700001 {back} | cat > {copy}; wait $!; cmp {source} {copy}")
     with open(to, "wb") as file:
         file.write(b"one line\nand one more\n")
     with open(back, "rb", buffering=0) as file:
