@@ -4,8 +4,8 @@
  *
  * Whatever the card does, a descriptor ends: with its completion, by a cancel, by a reset, or, when
  * the card does not even end that, by cutting the card off from the machine's memory. So memory may
- * always be given back after tp_cancel() or tp_reset(). But for a card that cannot be reached: where
- * there is no IOMMU, one whose link comes back with its descriptors may still use it (ADR 15).
+ * always be given back after tp_cancel() or tp_reset(). But for a card that cannot be reached:
+ * without an IOMMU, one whose link comes back with its descriptors may still use it (ADR 15).
  */
 #include <linux/dma-mapping.h>
 #include <linux/iopoll.h>

@@ -20,7 +20,7 @@ from inside import IN_QEMU, Card, Module, until
 from queueing import FOR_EVER, Memory, Queue, queue, transfer
 
 # Where there is one processor, and no preemption, less is found, and less soon.
-SECONDS = 4 if IN_QEMU else 2
+SECONDS = 4 if IN_QEMU else 1
 # For one who never gets on.
 PATIENCE = 60
 # What one may hear whose card or channel is used, reset or taken away by another; and ENOENT, for files that are not there for a while.
