@@ -144,7 +144,7 @@ struct tp_channel {
 	atomic_t resets; /* that wait for who is in the channel to leave */
 	bool running; /* work may be posted */
 	bool resetting; /* alone, not with the card */
-	bool lost; /* could not be reached when it was to be reset; changes under io or the gate */
+	bool lost; /* wants a reset before it is used again: see tp_revive() */
 	struct tp_channel_statistics statistics;
 	u64 latencies[TP_LATENCIES]; /* of descriptors, by the power of two below */
 
@@ -281,15 +281,25 @@ static inline bool tp_is_h2c(const struct tp_channel *channel)
 	return channel->direction == TP_DIRECTION_H2C;
 }
 
-/* Keep the card where it is until tp_leave(). ENODEV: it has gone; EIO: it has failed. */
+/*
+ * Keep the card where it is until tp_leave(). ENODEV: it has gone; EIO: it has failed; ECONNRESET:
+ * it is being reset; EINTR: the program was killed while it waited.
+ */
 int tp_enter(struct tp_card *card);
-/* The same for those who must not wait: EAGAIN while the card is being taken away. */
+/* The same for those who must not wait: EAGAIN while somebody has it for himself, or wants to. */
 int tp_try_enter(struct tp_card *card);
+/* The same for who closes a file, and has to even when killed. */
+int tp_enter_to_close(struct tp_card *card);
 void tp_leave(struct tp_card *card);
+/* After down_write() of the gate: let others in again, and who did not wait for that look again. */
+void tp_open_gate(struct tp_card *card);
 /* Tell everybody who waits that the card has gone. */
 void tp_gone(struct tp_card *card);
 
-/* Reset all channels and the user core: afterwards nothing is in flight. */
+/*
+ * Reset all channels and the user core: afterwards nothing is in flight. ENOLINK: the card cannot
+ * be reached, and may not know of it; ETIMEDOUT: it does not stop.
+ */
 int tp_quiet(struct tp_card *card);
 /* Tell the card which vectors its user interrupts have, and which of them are on. */
 void tp_set_interrupts(struct tp_card *card);
@@ -315,7 +325,7 @@ int tp_channel_init(struct tp_card *card, struct tp_channel *channel);
 void tp_channel_free(struct tp_channel *channel);
 /* End what is in flight on a card that can no longer reach it. */
 void tp_channel_abandon(struct tp_channel *channel);
-/* End what is in flight on a card that was reset, or cut off, and `start` anew if it was reset. */
+/* End what is in flight, and `start` anew if the card, or the channel on it, was reset. */
 void tp_restart(struct tp_channel *channel, bool start);
 /*
  * Under lock: post `work`. EAGAIN: the card's queue has no room; ECONNRESET: the channel is being
@@ -360,7 +370,10 @@ void tp_unstop(struct tp_channel *channel);
 void tp_stop_all(struct tp_card *card, const struct tp_owner *owner);
 /* Under io: as tp_cancel(), and empty the channel here and on the card. */
 int tp_reset(struct tp_channel *channel);
-/* Under io: reset it if it is lost and can be reached again. ENOLINK: it cannot. */
+/*
+ * Under io: reset a channel that is lost: one whose reset did not reach the card, or was given up.
+ * ENOLINK: the card cannot be reached.
+ */
 int tp_revive(struct tp_channel *channel);
 /* What a program is told of how a descriptor ended: 0 or a negative errno. */
 int tp_errno(u8 status);
@@ -370,8 +383,8 @@ int tp_take_fault(struct tp_channel *channel);
 int tp_take_reset(struct tp_channel *channel);
 /* Wait while the card is being reset. ERESTARTSYS: a signal; ECONNRESET: it takes too long. */
 int tp_await_settled(struct tp_channel *channel);
-/* Enter the card, and wait so if need be. */
-int tp_enter_settled(struct tp_channel *channel);
+/* Enter the card, and wait so if need be. EAGAIN: one who may not wait would have to. */
+int tp_enter_settled(struct tp_channel *channel, bool may_wait);
 
 /* buffers.c */
 /* Under io: fresh ones for who opens the channel. What was not read stays. */
@@ -485,7 +498,7 @@ void tp_queue_rest(struct tp_channel *channel);
  */
 void tp_queue_evict(struct tp_channel *channel, const struct tp_memory *memory);
 /* On a file that is a queue. */
-long tp_queue_ioctl(struct tp_channel *channel, unsigned int command, void __user *argument);
+long tp_queue_ioctl(struct file *file, unsigned int command, void __user *argument);
 __poll_t tp_queue_poll(struct tp_channel *channel);
 /* Does the card announce messages? */
 bool tp_queue_announces(const struct tp_channel *channel);

@@ -101,12 +101,14 @@ int tp_take_reset(struct tp_channel *channel)
 	return error;
 }
 
-/* Is the channel running, or for ever not? */
+/* Is the channel running, or for whoever comes next to start, or for ever not? */
 static bool tp_is_settled(struct tp_channel *channel)
 {
 	const struct tp_card *card = channel->card;
 
-	return !tp_is_stopped(channel) || READ_ONCE(card->gone) || READ_ONCE(card->failed);
+	if (READ_ONCE(card->gone) || READ_ONCE(card->failed) || !tp_is_stopped(channel))
+		return true;
+	return READ_ONCE(channel->lost) && !READ_ONCE(card->down) && !atomic_read(&channel->resets);
 }
 
 int tp_await_settled(struct tp_channel *channel)
@@ -117,15 +119,15 @@ int tp_await_settled(struct tp_channel *channel)
 	return left < 0 ? left : left == 0 ? -ECONNRESET : 0;
 }
 
-int tp_enter_settled(struct tp_channel *channel)
+int tp_enter_settled(struct tp_channel *channel, bool may_wait)
 {
 	int error;
 
 	for (;;) {
-		error = tp_enter(channel->card);
+		error = may_wait ? tp_enter(channel->card) : tp_try_enter(channel->card);
 		if (error != -ECONNRESET)
 			return error;
-		error = tp_await_settled(channel);
+		error = may_wait ? tp_await_settled(channel) : -EAGAIN;
 		if (error)
 			return error;
 	}
@@ -372,7 +374,7 @@ void tp_unstop(struct tp_channel *channel)
 
 	spin_lock_irq(&channel->lock);
 	channel->running = !card->gone && !card->failed && !card->down &&
-			   !atomic_read(&channel->resets) && !channel->resetting;
+			   !atomic_read(&channel->resets) && !channel->resetting && !channel->lost;
 	tp_uring_post(channel);
 	spin_unlock_irq(&channel->lock);
 	wake_up_all(&channel->wait);
@@ -416,16 +418,20 @@ void tp_cut_off(struct tp_card *card)
 	tp_fail(card);
 }
 
-/* Wait for the end of a reset that was asked for. */
+/*
+ * Wait for the end of a reset that was asked for. ENOLINK: the card could not be reached meanwhile,
+ * and may not know of it.
+ */
 static int tp_await_reset(struct tp_channel *channel)
 {
+	bool unanswered = false;
 	bool goes_on;
 
+	if (!read_poll_timeout(tp_engine_is_resetting, goes_on, !goes_on, TP_POLL_US, TP_GRACE_US,
+			       false, &channel->engine, &unanswered))
+		return unanswered ? -ENOLINK : 0;
 	if (!pci_device_is_present(channel->card->pci))
 		return -ENOLINK;
-	if (!read_poll_timeout(tp_engine_is_resetting, goes_on, !goes_on, TP_POLL_US, TP_GRACE_US,
-			       false, &channel->engine))
-		return 0;
 	tp_cut_off(channel->card);
 	return -EIO;
 }
@@ -434,13 +440,15 @@ void tp_restart(struct tp_channel *channel, bool start)
 {
 	spin_lock_irq(&channel->lock);
 	channel->resetting = false;
+	if (!start)
+		WRITE_ONCE(channel->lost, true);
 	tp_reap(channel);
 	tp_abandon(channel);
 	/* Who takes the card down starts it again. */
 	if (start && !channel->card->down && !channel->card->failed) {
 		tp_engine_start(&channel->engine, channel->vector, tp_queue_announces(channel));
 		channel->running = true;
-		channel->lost = false;
+		WRITE_ONCE(channel->lost, false);
 		tp_queue_restarted(channel);
 		tp_arm(channel, true);
 	}
@@ -452,16 +460,21 @@ void tp_restart(struct tp_channel *channel, bool start)
 
 int tp_reset(struct tp_channel *channel)
 {
+	const bool reachable = pci_device_is_present(channel->card->pci);
 	int error;
 
-	tp_stop(channel);
 	spin_lock_irq(&channel->lock);
+	channel->running = false;
 	channel->resetting = true;
 	trace_towpath_channel_reset(channel);
 	tp_engine_reset(&channel->engine);
 	spin_unlock_irq(&channel->lock);
-	error = tp_await_reset(channel);
-	channel->lost = error == -ENOLINK;
+	/* Whoever waits in it leaves. */
+	wake_up_all(&channel->wait);
+	/* One that has failed reaches no memory, and is not asked any more. */
+	error = READ_ONCE(channel->card->failed) ? -EIO :
+		reachable			 ? tp_await_reset(channel) :
+						   -ENOLINK;
 	tp_restart(channel, !error);
 	return error;
 }
@@ -486,13 +499,14 @@ void tp_cancel(struct tp_channel *channel)
 		channel->armed = true;
 	}
 	spin_unlock_irq(&channel->lock);
-	if (pci_device_is_present(channel->card->pci) &&
+	if (!READ_ONCE(channel->card->failed) && pci_device_is_present(channel->card->pci) &&
 	    wait_event_timeout(channel->wait, tp_is_idle(channel), TP_GRACE))
 		return;
 	if (tp_is_idle(channel))
 		return;
-	dev_warn(&channel->card->pci->dev, "%s: a cancel does not end; resetting the channel\n",
-		 channel->name);
+	if (!READ_ONCE(channel->card->failed))
+		dev_warn(&channel->card->pci->dev,
+			 "%s: a cancel does not end; resetting the channel\n", channel->name);
 	/* What had come and was not read is lost: that must be told. */
 	spin_lock_irq(&channel->lock);
 	channel->reset_untold = channel->is_open;

@@ -116,12 +116,15 @@ static int tp_await_interrupt(struct tp_card *card, struct towpath_interrupt *in
 	for (;;) {
 		news = atomic_read(&card->interrupt_news);
 		error = tp_count_interrupt(card, interrupt);
+		/* First why it may not be a count. */
 		if (READ_ONCE(card->gone))
 			return -ENODEV;
+		if (READ_ONCE(card->failed))
+			return -EIO;
+		if (READ_ONCE(card->down))
+			return -ECONNRESET;
 		if (error || interrupt->count != interrupt->seen)
 			return error;
-		if (READ_ONCE(card->down) || READ_ONCE(card->failed))
-			return card->failed ? -EIO : -ECONNRESET;
 		if (interrupt->timeout_ns >= 0) {
 			s64 ns = ktime_to_ns(ktime_sub(until, ktime_get()));
 
@@ -348,7 +351,7 @@ static int tp_control_mmap(struct file *file, struct vm_area_struct *place)
 	/* The program's memory is locked: nothing may be waited for. */
 	error = tp_try_enter(owner->card);
 	if (error)
-		return error;
+		return error == -ECONNRESET ? -EAGAIN : error;
 	error = tp_memory_mmap(owner, place);
 	tp_leave(owner->card);
 	return error;

@@ -82,7 +82,10 @@ void tp_engine_reset(struct tp_engine *engine)
 	writel(TP_CHANNEL_RESET_RESET_MASK, engine->privileged + TP_CHANNEL_RESET_OFFSET);
 }
 
-bool tp_engine_is_resetting(struct tp_engine *engine)
+bool tp_engine_is_resetting(struct tp_engine *engine, bool *unanswered)
 {
-	return readl(engine->privileged + TP_CHANNEL_RESET_OFFSET) & TP_CHANNEL_RESET_RESET_MASK;
+	const u32 value = readl(engine->privileged + TP_CHANNEL_RESET_OFFSET);
+
+	*unanswered |= value == U32_MAX;
+	return value & TP_CHANNEL_RESET_RESET_MASK;
 }

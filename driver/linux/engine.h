@@ -48,7 +48,10 @@ bool tp_engine_next(struct tp_engine *engine, struct tp_entry *entry);
 void tp_engine_arm(struct tp_engine *engine);
 void tp_engine_cancel(struct tp_engine *engine);
 void tp_engine_reset(struct tp_engine *engine);
-/* Does the reset still go on? All ones, from a card that is gone, counts as that. */
-bool tp_engine_is_resetting(struct tp_engine *engine);
+/*
+ * Does the reset still go on? All ones, from a card that cannot be reached, count as that, and are
+ * noted.
+ */
+bool tp_engine_is_resetting(struct tp_engine *engine, bool *unanswered);
 
 #endif

@@ -23,8 +23,6 @@
 
 static_assert(sizeof(struct towpath_channel_statistics) == 72);
 
-/* How long close() and fsync() wait for a card that does not go on. */
-#define TP_DRAIN (10 * HZ)
 /*
  * How long bytes may lie in a buffer which the core leaves unfilled, in milliseconds: at first, and
  * at most, when none come.
@@ -35,6 +33,10 @@ static_assert(sizeof(struct towpath_channel_statistics) == 72);
 static unsigned int copy_limit = 16384;
 module_param(copy_limit, uint, 0644);
 MODULE_PARM_DESC(copy_limit, "bytes from which memory is moved in place (default 16384)");
+
+static unsigned int drain_ms = 10000;
+module_param(drain_ms, uint, 0644);
+MODULE_PARM_DESC(drain_ms, "how long fsync() and close() wait for progress (default 10000 ms)");
 
 static bool tp_may_wait(const struct kiocb *call)
 {
@@ -71,35 +73,6 @@ static int tp_lock(struct tp_channel *channel, bool may_wait)
 	return mutex_lock_interruptible(&channel->io) ? -ERESTARTSYS : 0;
 }
 
-/* Take the channel for one call. */
-static int tp_begin(struct tp_channel *channel, bool may_wait)
-{
-	int error = tp_enter(channel->card);
-
-	/* A reset of the card is told once; for the rest of its time it is waited for. */
-	if (error == -ECONNRESET && !tp_take_reset(channel))
-		error = may_wait ? tp_enter_settled(channel) : -EAGAIN;
-	if (error)
-		return error;
-	error = tp_lock(channel, may_wait);
-	if (!error && channel->queue) {
-		error = -EBUSY;
-		mutex_unlock(&channel->io);
-	} else if (!error) {
-		error = tp_revive(channel);
-		if (!error && (tp_is_stopped(channel) || channel->reset_untold)) {
-			error = tp_why_stopped(channel);
-			channel->reset_untold = false;
-			tp_take_fault(channel);
-		}
-		if (error)
-			mutex_unlock(&channel->io);
-	}
-	if (error)
-		tp_leave(channel->card);
-	return error;
-}
-
 /* What a call came to; of a card that has gone or failed, nothing else is told. */
 static ssize_t tp_finish(struct tp_channel *channel, ssize_t result)
 {
@@ -110,6 +83,29 @@ static ssize_t tp_finish(struct tp_channel *channel, ssize_t result)
 	mutex_unlock(&channel->io);
 	tp_leave(channel->card);
 	return result;
+}
+
+/* Take the channel for one call. */
+static int tp_begin(struct tp_channel *channel, bool may_wait)
+{
+	int error = may_wait ? tp_enter(channel->card) : tp_try_enter(channel->card);
+
+	/* A reset of the card is told once; for the rest of its time it is waited for. */
+	if (error == -ECONNRESET && !tp_take_reset(channel))
+		error = tp_enter_settled(channel, may_wait);
+	if (error)
+		return error;
+	error = tp_lock(channel, may_wait);
+	if (error) {
+		tp_leave(channel->card);
+		return error;
+	}
+	error = channel->queue ? -EBUSY : tp_revive(channel);
+	if (!error && (tp_is_stopped(channel) || channel->reset_untold)) {
+		error = tp_why_stopped(channel);
+		tp_take_fault(channel);
+	}
+	return error ? tp_finish(channel, error) : 0;
 }
 
 /* To the card. */
@@ -203,7 +199,7 @@ static int tp_drain(struct tp_channel *channel)
 		before = tp_completed(channel);
 		left = wait_event_killable_timeout(channel->wait,
 						   tp_is_idle(channel) || tp_is_stopped(channel),
-						   TP_DRAIN);
+						   msecs_to_jiffies(READ_ONCE(drain_ms)));
 		if (left < 0)
 			return left;
 	} while (left == 0 && tp_completed(channel) != before);
@@ -229,7 +225,8 @@ static int tp_write_out(struct tp_channel *channel)
 			channel->message_open = false;
 		if (error != -EAGAIN)
 			continue;
-		left = wait_event_killable_timeout(channel->wait, tp_may_write(channel), TP_DRAIN);
+		left = wait_event_killable_timeout(channel->wait, tp_may_write(channel),
+						   msecs_to_jiffies(READ_ONCE(drain_ms)));
 		error = left < 0 ? left : left == 0 ? -ETIMEDOUT : 0;
 		if (!error && tp_is_stopped(channel))
 			error = tp_why_stopped(channel);
@@ -420,9 +417,9 @@ static __poll_t tp_poll(struct file *file, poll_table *table)
 	int error;
 
 	poll_wait(file, &channel->wait, table);
-	error = tp_enter(channel->card);
+	error = tp_try_enter(channel->card);
 	/* A reset is a while without news, once it was told; to a queue, when it is over. */
-	if (error == -ECONNRESET)
+	if (error == -ECONNRESET || error == -EAGAIN)
 		return !READ_ONCE(channel->queue) && READ_ONCE(channel->reset_untold) ? EPOLLERR :
 											0;
 	if (error)
@@ -444,13 +441,16 @@ static __poll_t tp_poll(struct file *file, poll_table *table)
 		WRITE_ONCE(channel->flush_ms, TP_FLUSH_FIRST);
 		tp_flush_later(channel);
 	}
+	/* The next call is told of it, or resets it. */
+	if (READ_ONCE(channel->lost))
+		news |= EPOLLERR;
 	tp_leave(channel->card);
 	return news;
 }
 
 int tp_reset_begin(struct tp_channel *channel)
 {
-	int error = tp_enter(channel->card);
+	int error = tp_enter_settled(channel, true);
 
 	if (error)
 		return error;
@@ -520,7 +520,7 @@ static long tp_ioctl(struct file *file, unsigned int command, unsigned long argu
 		return tp_queue_open(channel, at);
 	default:
 		/* Whoever makes a queue of it has no queue yet. */
-		return READ_ONCE(channel->queue) ? tp_queue_ioctl(channel, command, at) : -ENOTTY;
+		return READ_ONCE(channel->queue) ? tp_queue_ioctl(file, command, at) : -ENOTTY;
 	}
 }
 
@@ -533,7 +533,7 @@ static int tp_open(struct inode *inode, struct file *file)
 	if (file->f_mode & (tp_is_h2c(channel) ? FMODE_READ : FMODE_WRITE))
 		return -EACCES;
 	file->f_mode |= FMODE_CAN_ODIRECT;
-	error = tp_enter_settled(channel);
+	error = tp_enter_settled(channel, !(file->f_flags & O_NONBLOCK));
 	if (error)
 		return error;
 	mutex_lock(&card->opening);
@@ -620,7 +620,7 @@ static int tp_release(struct inode *inode, struct file *file)
 	cancel_delayed_work_sync(&channel->flush);
 	if (channel->queue) {
 		tp_queue_close(channel);
-	} else if (!tp_enter(card)) {
+	} else if (!tp_enter_to_close(card)) {
 		mutex_lock(&channel->io);
 		if (tp_is_h2c(channel))
 			tp_close_h2c(channel);

@@ -14,28 +14,58 @@
 /* Interrupts of one vector without news, one after the other, after which it is armed no more. */
 #define TP_IDLE_FIRES 1000
 
+/* Why the card may not be used, or 0. */
+static int tp_state(const struct tp_card *card)
+{
+	return READ_ONCE(card->gone)   ? -ENODEV :
+	       READ_ONCE(card->failed) ? -EIO :
+	       READ_ONCE(card->down)   ? -ECONNRESET :
+					 0;
+}
+
+/* Having taken the gate. */
+static int tp_entered(struct tp_card *card)
+{
+	const int error = tp_state(card);
+
+	if (error)
+		up_read(&card->gate);
+	return error;
+}
+
 int tp_enter(struct tp_card *card)
 {
-	down_read(&card->gate);
-	if (!card->gone && !card->failed && !card->down)
-		return 0;
-	up_read(&card->gate);
-	return card->gone ? -ENODEV : card->failed ? -EIO : -ECONNRESET;
+	return down_read_killable(&card->gate) ? -EINTR : tp_entered(card);
 }
 
 int tp_try_enter(struct tp_card *card)
 {
-	if (!down_read_trylock(&card->gate))
-		return -EAGAIN;
-	if (!card->gone && !card->failed && !card->down)
-		return 0;
-	up_read(&card->gate);
-	return card->gone ? -ENODEV : card->failed ? -EIO : -ECONNRESET;
+	int error;
+
+	if (down_read_trylock(&card->gate))
+		return tp_entered(card);
+	error = tp_state(card);
+	return error ? error : -EAGAIN;
+}
+
+int tp_enter_to_close(struct tp_card *card)
+{
+	down_read(&card->gate);
+	return tp_entered(card);
 }
 
 void tp_leave(struct tp_card *card)
 {
 	up_read(&card->gate);
+}
+
+void tp_open_gate(struct tp_card *card)
+{
+	u16 index;
+
+	up_write(&card->gate);
+	for (index = 0; index < card->channel_count; index++)
+		wake_up_all(&card->channels[index].wait);
 }
 
 void tp_gone(struct tp_card *card)
@@ -176,15 +206,28 @@ static int tp_allocate_vectors(struct tp_card *card)
 	return 0;
 }
 
+static bool tp_is_resetting(void __iomem *control, bool *unanswered)
+{
+	const u32 value = readl(control);
+
+	*unanswered |= value == U32_MAX;
+	return value & TP_CARD_CONTROL_RESET_MASK;
+}
+
 int tp_quiet(struct tp_card *card)
 {
 	void __iomem *control = tp_card_page(card) + TP_CARD_CONTROL_OFFSET;
-	u32 value;
+	bool unanswered = false;
+	bool goes_on;
 
 	trace_towpath_card_reset(card);
+	if (!pci_device_is_present(card->pci))
+		return -ENOLINK;
 	writel(TP_CARD_CONTROL_RESET_MASK, control);
-	return readl_poll_timeout(control, value, !(value & TP_CARD_CONTROL_RESET_MASK), TP_POLL_US,
-				  TP_GRACE_US);
+	if (!read_poll_timeout(tp_is_resetting, goes_on, !goes_on, TP_POLL_US, TP_GRACE_US, false,
+			       control, &unanswered))
+		return unanswered ? -ENOLINK : 0;
+	return pci_device_is_present(card->pci) ? -ETIMEDOUT : -ENOLINK;
 }
 
 static void tp_free_channels(struct tp_card *card)
@@ -319,7 +362,7 @@ channels:
 		tp_channel_abandon(&card->channels[index]);
 	tp_give_back(card);
 	tp_free_channels(card);
-	up_write(&card->gate);
+	tp_open_gate(card);
 unmap:
 	tp_unmap(card);
 	pci_clear_master(pci);
@@ -345,7 +388,7 @@ static void tp_remove(struct pci_dev *pci)
 	tp_window_revoke(card);
 	for (index = 0; index < card->channel_count; index++)
 		cancel_delayed_work_sync(&card->channels[index].flush);
-	if (pci_device_is_present(pci) && tp_quiet(card))
+	if (!card->failed && tp_quiet(card) == -ETIMEDOUT)
 		dev_err(&pci->dev, "the card does not stop: it is cut off from memory\n");
 	pci_clear_master(pci);
 	tp_free_vectors(card);
@@ -356,7 +399,7 @@ static void tp_remove(struct pci_dev *pci)
 	tp_unmap(card);
 	card->pages = NULL;
 	card->window_bar = NULL;
-	up_write(&card->gate);
+	tp_open_gate(card);
 	pci_release_regions(pci);
 	pci_disable_device(pci);
 	put_device(&card->device);

@@ -19,8 +19,8 @@ static void tp_send_away(struct tp_card *card, const struct tp_owner *owner)
 	wake_up_all(&card->interrupt_wait);
 }
 
-/* Under the gate: start a card that was reset, as `owner` wanted. */
-static void tp_start_all(struct tp_card *card, const struct tp_owner *owner)
+/* Under the gate: start a card that was reset, as `owner` wanted, or leave it to its channels. */
+static void tp_start_all(struct tp_card *card, const struct tp_owner *owner, bool is_reset)
 {
 	u16 index;
 
@@ -29,10 +29,27 @@ static void tp_start_all(struct tp_card *card, const struct tp_owner *owner)
 	for (index = 0; index < card->channel_count; index++) {
 		struct tp_channel *channel = &card->channels[index];
 
-		tp_restart(channel, true);
+		tp_restart(channel, is_reset);
 		if (tp_queue_is_of(channel, owner))
 			tp_queue_aware(channel);
 	}
+}
+
+/* Its users were told of a reset that there was not: each channel has one before it is used. */
+static void tp_call_back(struct tp_card *card)
+{
+	u16 index;
+
+	for (index = 0; index < card->channel_count; index++) {
+		struct tp_channel *channel = &card->channels[index];
+
+		spin_lock_irq(&channel->lock);
+		WRITE_ONCE(channel->lost, true);
+		spin_unlock_irq(&channel->lock);
+	}
+	WRITE_ONCE(card->down, false);
+	for (index = 0; index < card->channel_count; index++)
+		wake_up_all(&card->channels[index].wait);
 }
 
 int tp_card_reset(struct tp_card *card, const struct tp_owner *owner)
@@ -44,16 +61,23 @@ int tp_card_reset(struct tp_card *card, const struct tp_owner *owner)
 	/* Who has put it down starts it again. */
 	if (!card->away)
 		tp_send_away(card, owner);
-	down_write(&card->gate);
+	if (down_write_killable(&card->gate)) {
+		if (!card->away)
+			tp_call_back(card);
+		mutex_unlock(&card->resetting);
+		return -EINTR;
+	}
 	if (card->gone || card->failed || card->away) {
 		error = card->gone ? -ENODEV : card->failed ? -EIO : -ECONNRESET;
 	} else {
 		error = tp_quiet(card);
-		if (error)
+		if (error == -ETIMEDOUT) {
 			tp_cut_off(card);
-		tp_start_all(card, owner);
+			error = -EIO;
+		}
+		tp_start_all(card, owner, !error);
 	}
-	up_write(&card->gate);
+	tp_open_gate(card);
 	mutex_unlock(&card->resetting);
 	return error;
 }
@@ -73,7 +97,7 @@ static void tp_put_down(struct tp_card *card, bool reachable)
 	pci_clear_master(card->pci);
 	for (index = 0; index < card->channel_count; index++)
 		tp_channel_abandon(&card->channels[index]);
-	up_write(&card->gate);
+	tp_open_gate(card);
 	mutex_unlock(&card->resetting);
 }
 
@@ -93,12 +117,12 @@ static int tp_take_up(struct tp_card *card)
 	if (!error) {
 		WRITE_ONCE(card->away, false);
 		pci_set_master(card->pci);
-		tp_start_all(card, NULL);
+		tp_start_all(card, NULL, true);
 	} else {
 		dev_err(&card->pci->dev, "the card does not come back: bind it again to use it\n");
 		tp_fail(card);
 	}
-	up_write(&card->gate);
+	tp_open_gate(card);
 	mutex_unlock(&card->resetting);
 	return error;
 }
@@ -136,6 +160,8 @@ static pci_ers_result_t tp_slot_reset(struct pci_dev *pci)
 {
 	pci_restore_state(pci);
 	pci_save_state(pci);
+	/* It was on before. */
+	pci_clear_master(pci);
 	return tp_take_up(pci_get_drvdata(pci)) ? PCI_ERS_RESULT_DISCONNECT :
 						  PCI_ERS_RESULT_RECOVERED;
 }

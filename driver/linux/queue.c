@@ -134,20 +134,20 @@ void tp_queue_give_up(struct tp_channel *channel)
 	if (!channel->card->gone)
 		tp_restart(channel, false);
 	tp_queue_rest(channel);
-	up_write(&channel->card->gate);
+	tp_open_gate(channel->card);
 }
 
 /*
- * Enter the card and take the channel; a reset under way is waited for. EIO: it has failed, and the
- * memory of all transfers is given back.
+ * Enter the card and take the channel. A reset under way is waited for, or EAGAIN. EIO: the card
+ * has failed, and the memory of all transfers is given back.
  */
-static int tp_queue_begin(struct tp_channel *channel)
+static int tp_queue_begin(struct tp_channel *channel, bool may_wait)
 {
 	struct tp_card *card = channel->card;
 	int error;
 
 	for (;;) {
-		error = tp_enter(card);
+		error = may_wait ? tp_enter(card) : tp_try_enter(card);
 		if (error == -EIO)
 			tp_queue_give_up(channel);
 		if (error && error != -ECONNRESET)
@@ -164,7 +164,7 @@ static int tp_queue_begin(struct tp_channel *channel)
 			if (error == -ENOLINK)
 				return READ_ONCE(card->gone) ? -ENODEV : error;
 		}
-		error = tp_await_settled(channel);
+		error = may_wait ? tp_await_settled(channel) : -EAGAIN;
 		if (error)
 			return error == -ERESTARTSYS ? -EINTR : error;
 	}
@@ -208,9 +208,13 @@ static bool tp_is_there(struct tp_channel *channel, tp_condition condition, u32 
 	return is;
 }
 
-static bool tp_must_leave(const struct tp_card *card)
+/* Who comes again is told why; a channel that is lost is perhaps reset by that. */
+static bool tp_must_leave(const struct tp_channel *channel)
 {
-	return READ_ONCE(card->gone) || READ_ONCE(card->failed) || READ_ONCE(card->down);
+	const struct tp_card *card = channel->card;
+
+	return READ_ONCE(card->gone) || READ_ONCE(card->failed) || READ_ONCE(card->down) ||
+	       READ_ONCE(channel->lost);
 }
 
 /*
@@ -237,13 +241,13 @@ static int tp_queue_wait(struct tp_channel *channel, tp_condition condition, u32
 		left = wait_event_interruptible_timeout(channel->wait,
 							tp_is_there(channel, condition, wanted,
 								    &completed) ||
-								tp_must_leave(card),
+								tp_must_leave(channel),
 							slice);
 		if (left < 0)
 			return -EINTR;
 		if (tp_is_there(channel, condition, wanted, &completed))
 			return 0;
-		if (tp_must_leave(card))
+		if (tp_must_leave(channel))
 			return -EAGAIN;
 		if (left == 0 && tp_is_out_of_reach(card, &looks))
 			return -ENOLINK;
@@ -410,7 +414,7 @@ static bool tp_is_all_done(struct tp_channel *channel)
  * if `*inside`, at the end.
  */
 static int tp_collect_enough(struct tp_channel *channel, struct towpath_exchange *exchange,
-			     bool *inside)
+			     bool may_wait, bool *inside)
 {
 	int waited = 0;
 
@@ -426,14 +430,14 @@ static int tp_collect_enough(struct tp_channel *channel, struct towpath_exchange
 		waited = tp_queue_wait(channel, tp_has_done, exchange->wanted - exchange->collected,
 				       exchange->timeout_ns);
 		tp_leave(channel->card);
-		error = tp_queue_begin(channel);
+		error = tp_queue_begin(channel, may_wait);
 		*inside = !error;
 		if (error)
 			return error;
 	}
 }
 
-static int tp_exchange(struct tp_channel *channel, void __user *argument)
+static int tp_exchange(struct tp_channel *channel, void __user *argument, bool may_wait)
 {
 	struct towpath_exchange exchange;
 	bool inside, again;
@@ -447,7 +451,7 @@ static int tp_exchange(struct tp_channel *channel, void __user *argument)
 	exchange.submitted = 0;
 	exchange.collected = 0;
 	do {
-		error = tp_queue_begin(channel);
+		error = tp_queue_begin(channel, may_wait);
 		inside = !error;
 		if (!error)
 			error = tp_take_reset(channel);
@@ -459,7 +463,7 @@ static int tp_exchange(struct tp_channel *channel, void __user *argument)
 			tp_queue_end(channel, 0);
 	} while (again);
 	if (!error)
-		error = tp_collect_enough(channel, &exchange, &inside);
+		error = tp_collect_enough(channel, &exchange, may_wait, &inside);
 	else if (inside && (error == -ECONNRESET || error == -ECANCELED))
 		/* Which of them it has met is told with it. */
 		tp_collect(channel, &exchange);
@@ -469,7 +473,7 @@ static int tp_exchange(struct tp_channel *channel, void __user *argument)
 	return given ? given : error;
 }
 
-static int tp_message_start(struct tp_channel *channel, void __user *argument)
+static int tp_message_start(struct tp_channel *channel, void __user *argument, bool may_wait)
 {
 	struct towpath_message_start start;
 	struct tp_queue *queue = channel->queue;
@@ -481,7 +485,7 @@ static int tp_message_start(struct tp_channel *channel, void __user *argument)
 	if (!queue->announce)
 		return -EINVAL;
 	do {
-		error = tp_queue_begin(channel);
+		error = tp_queue_begin(channel, may_wait);
 		if (error)
 			return error;
 		mutex_unlock(&channel->io);
@@ -500,7 +504,7 @@ static int tp_message_start(struct tp_channel *channel, void __user *argument)
 	return error ? error : tp_give_argument(argument, &start);
 }
 
-static int tp_moderate(struct tp_channel *channel, void __user *argument)
+static int tp_moderate(struct tp_channel *channel, void __user *argument, bool may_wait)
 {
 	struct towpath_moderation moderation;
 	int error = tp_take_argument(&moderation, sizeof(moderation), argument, 0);
@@ -512,7 +516,7 @@ static int tp_moderate(struct tp_channel *channel, void __user *argument)
 		return -EINVAL;
 	word = moderation.entries << TP_CHANNEL_MODERATION_ENTRIES_LSB |
 	       moderation.time << TP_CHANNEL_MODERATION_TIME_LSB;
-	error = tp_queue_begin(channel);
+	error = tp_queue_begin(channel, may_wait);
 	if (error)
 		return error;
 	spin_lock_irq(&channel->lock);
@@ -522,9 +526,9 @@ static int tp_moderate(struct tp_channel *channel, void __user *argument)
 	return tp_queue_end(channel, 0);
 }
 
-static int tp_queue_cancel(struct tp_channel *channel)
+static int tp_queue_cancel(struct tp_channel *channel, bool may_wait)
 {
-	int error = tp_queue_begin(channel);
+	int error = tp_queue_begin(channel, may_wait);
 
 	if (error)
 		return error;
@@ -670,8 +674,11 @@ int tp_queue_open(struct tp_channel *channel, void __user *argument)
 	error = tp_reset(channel);
 	tp_take_fault(channel);
 	channel->reset_untold = false;
-	/* If the reset failed it is a queue still, on a card that serves nobody. */
-	error = tp_queue_end(channel, error);
+	/*
+	 * If the reset failed it is a queue still, on a card that serves nobody; or its first call
+	 * is told that the card cannot be reached, or resets it.
+	 */
+	error = tp_queue_end(channel, error == -ENOLINK ? 0 : error);
 	if (!is_late)
 		return error;
 	tp_queue_free(queue);
@@ -733,17 +740,20 @@ __poll_t tp_queue_poll(struct tp_channel *channel)
 	return news;
 }
 
-long tp_queue_ioctl(struct tp_channel *channel, unsigned int command, void __user *argument)
+long tp_queue_ioctl(struct file *file, unsigned int command, void __user *argument)
 {
+	struct tp_channel *channel = file->private_data;
+	const bool may_wait = !(file->f_flags & O_NONBLOCK);
+
 	switch (command) {
 	case TOWPATH_IOC_EXCHANGE:
-		return tp_exchange(channel, argument);
+		return tp_exchange(channel, argument, may_wait);
 	case TOWPATH_IOC_MESSAGE_START:
-		return tp_message_start(channel, argument);
+		return tp_message_start(channel, argument, may_wait);
 	case TOWPATH_IOC_CANCEL:
-		return tp_queue_cancel(channel);
+		return tp_queue_cancel(channel, may_wait);
 	case TOWPATH_IOC_MODERATION:
-		return tp_moderate(channel, argument);
+		return tp_moderate(channel, argument, may_wait);
 	default:
 		return -ENOTTY;
 	}

@@ -201,8 +201,10 @@ class Replay:
     def await_reset(self, page: str, offset: int) -> None:
         name, kind = page.split(".")
         before = self.polled
-        while self.channels[name].call("is_resetting"):
+        unanswered = ctypes.c_bool(False)
+        while self.channels[name].call("is_resetting", ctypes.byref(unanswered)):
             pass
+        assert not unanswered
         assert (kind, offset, self.polled - before) == ("privileged", RESET, 3), "looks at its reset until that is over"
 
     def compare(self, what: str) -> None:

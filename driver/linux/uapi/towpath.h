@@ -180,7 +180,11 @@ struct towpath_unregister_buffer {
 #define TOWPATH_IOC_CHANNEL_INFO _IOWR('t', 0x71, struct towpath_channel_info)
 #define TOWPATH_IOC_REGISTER _IOWR('t', 0x72, struct towpath_register)
 #define TOWPATH_IOC_INTERRUPT _IOWR('t', 0x73, struct towpath_interrupt)
-/* Reset the card: all channels and the user core. What is in flight ends with ECONNRESET. */
+/*
+ * Reset the card: all channels and the user core. What is in flight ends with ECONNRESET. ENOLINK:
+ * the card cannot be reached; each channel is reset when it is used again. EIO: it does not stop,
+ * and is cut off. EINTR: the program was killed while it waited for others to leave the card.
+ */
 #define TOWPATH_IOC_CARD_RESET _IO('t', 0x74)
 #define TOWPATH_IOC_INTERRUPT_EVENT _IOWR('t', 0x75, struct towpath_interrupt_event)
 #define TOWPATH_IOC_LINK_COUNTERS _IOWR('t', 0x76, struct towpath_link_counters)
@@ -246,8 +250,9 @@ struct towpath_completion {
  * submission; tickets count from 0. Waits until `wanted` of them have ended, or none is in flight.
  *
  * An error of a transfer is told only if none before it was submitted: else `submitted` is less
- * than `transfers`, and the next call tells. EAGAIN: the card's queue has no room. ENOBUFS: 4096
- * transfers are in flight or were not collected. ETIMEDOUT: not `wanted` in time. ECONNRESET:
+ * than `transfers`, and the next call tells. EAGAIN: the card's queue has no room, or the
+ * file has O_NONBLOCK and the card is being reset. ENOBUFS: 4096 transfers are in flight or were
+ * not collected. ETIMEDOUT: not `wanted` in time. ECONNRESET:
  * somebody else has reset the card, told once; what was in flight has status `reset`. ECANCELED:
  * transfers were cancelled because memory of theirs was taken back, or a program that shares the
  * queue has gone. All fields are written, as with success, with any error but EFAULT and EINVAL.
@@ -324,7 +329,10 @@ struct towpath_moderation {
 	__u32 reserved;
 };
 
-/* What has been counted since the card was bound. The last four are faults of the card. */
+/*
+ * What has been counted since the card was bound. The last four are faults of the card. Told of a
+ * card that has gone or failed, too.
+ */
 struct towpath_channel_statistics {
 	__u32 argsz;
 	__u32 flags; /* none yet */

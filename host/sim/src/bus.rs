@@ -127,6 +127,9 @@ impl SimBus {
             Mishap::Fault(fault, _) if fault.of_the_card() => self.disturb(fault),
             Mishap::Fault(fault, ahead) => self.inject(ahead, fault),
             Mishap::Link(up) => self.set_link(up),
+            Mishap::Deaf(deaf) => self.with(|device| device.deaf = deaf),
+            Mishap::Say(offset, byte) => self.with(|device| device.lies.push((offset, byte))),
+            Mishap::Honest => self.with(|device| device.lies.clear()),
             Mishap::Forgive => self.forgive(),
         }
     }
@@ -144,6 +147,22 @@ impl SimBus {
     /// Whether the link is up.
     pub fn link_is_up(&self) -> Result<bool> {
         self.with(|device| device.input.config.link_up != 0)
+    }
+
+    /// Whether the card does not hear the program on the other side: see [`Mishap::Deaf`].
+    pub(crate) fn is_deaf(&self) -> Result<bool> {
+        self.with(|device| device.deaf)
+    }
+
+    /// What a program on the other side reads instead of `bytes` from BAR 0: see [`Mishap::Say`].
+    pub(crate) fn distort(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        self.with(|device| {
+            for (place, byte) in &device.lies {
+                if let Some(at) = place.checked_sub(offset).and_then(|at| bytes.get_mut(at as usize)) {
+                    *at = *byte;
+                }
+            }
+        })
     }
 
     /// Whether a link that is down comes back by itself.
@@ -587,7 +606,7 @@ impl Bus for SimBus {
         self.load(contract::BAR_DEVICE, contract::DISCOVERY_MAGIC_OFFSET, 1)?;
         let mut turn = self.turn()?;
         let device = self.device_mut(&mut turn)?;
-        device.reset_done = false;
+        (device.reset_done, device.deaf) = (false, false);
         device.input.config.function_reset = 1;
         // A function in reset has lost its command register; the kernel writes it back afterwards, as this does below.
         let bus_master = device.is_bus_master();

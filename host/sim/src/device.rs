@@ -144,6 +144,10 @@ pub struct Device {
     /// Its interrupts, if the table is the program's and not ours.
     pub messages: Option<Messages>,
     reads: [Option<HostRead>; HOST_READS],
+    /// A program on the other side of a server is not heard.
+    pub deaf: bool,
+    /// What it reads at some offsets of BAR 0, the latest last.
+    pub lies: Vec<(u64, u8)>,
     /// Write-combining buffers that no fence has emptied yet.
     pub combining: Vec<(u8, u32, Vec<u8>)>,
     /// Packets for other cards; the world takes them after each edge.
@@ -203,6 +207,8 @@ impl Device {
             vectors: Vec::new(),
             messages: None,
             reads: [None; HOST_READS],
+            deaf: false,
+            lies: Vec::new(),
             combining: Vec::new(),
             forwards: Vec::new(),
             core: Clock::new(model.info().core_clock_khz, now),

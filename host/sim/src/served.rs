@@ -193,7 +193,15 @@ impl Device for ServedCard {
         if into.len() > READ {
             return Err(Errno(libc::E2BIG));
         }
-        self.read_bar(region as u8, offset, into).map_err(|error| self.errno(error))
+        if self.bus.is_deaf().map_err(|error| self.errno(error))? {
+            into.fill(0xff);
+            return Ok(());
+        }
+        let done = self.read_bar(region as u8, offset, into).and_then(|()| match region == REGION_BAR0 + u32::from(contract::BAR_DEVICE) {
+            true => self.bus.distort(offset, into),
+            false => Ok(()),
+        });
+        done.map_err(|error| self.errno(error))
     }
 
     fn write(&mut self, region: u32, offset: u64, from: &[u8]) -> Result<(), Errno> {
@@ -205,6 +213,8 @@ impl Device for ServedCard {
                 true => self.reset_card(),
                 false => self.configure(),
             }
+        } else if self.bus.is_deaf().map_err(|error| self.errno(error))? {
+            Ok(())
         } else if region == REGION_BAR0 + u32::from(contract::BAR_DEVICE) {
             self.write_device(offset, from)
         } else {

@@ -16,6 +16,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 DEVICES = Path("/sys/bus/pci/devices")
+DRIVER = Path("/sys/bus/pci/drivers/towpath")
 FINIT_MODULE, DELETE_MODULE = 313, 176
 LIBC = ctypes.CDLL(None, use_errno=True)
 # Which guest this is: "plain" or "debug", User-Mode Linux, or "qemu"; empty outside of one.
@@ -118,6 +119,14 @@ class Card:
         """The card is pulled out; this returns when the kernel has seen it."""
         self.outside.ask(f"kill {self.number}")
         until(lambda: not self.pci.exists(), f"{self.pci.name} is gone")
+
+    def bind(self) -> None:
+        """Returns when its files are there."""
+        (DRIVER / "bind").write_text(self.pci.name)
+        until(lambda: "control" in self.files, "the card's files are there")
+
+    def unbind(self) -> None:
+        (DRIVER / "unbind").write_text(self.pci.name)
 
     def fault(self, words: str) -> None:
         """A fault on the card's link, in the words of `towpath sim --faults`: "drop", "ur 3", "down"."""

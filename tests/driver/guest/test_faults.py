@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
+import select
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from asking import CHANNEL_RESET, INTERRUPT, Aside, Interrupt, ask, noise, opened
+from asking import CARD_RESET, CHANNEL_RESET, INTERRUPT, Aside, Interrupt, ask, noise, opened
 from inside import Card, Module, until
 from queueing import LINK_COUNTERS, LinkCounters, Memory, error_of, queue, transfer
 
@@ -102,6 +104,7 @@ def test_a_link_that_was_down_for_long(card: Card) -> None:
                     Aside(call).finish()
             for file in (to, back.file) * 2:
                 assert error_of(fcntl.ioctl, file, CHANNEL_RESET) == "ENOLINK"
+            assert error_of(fcntl.ioctl, control, CARD_RESET) == "ENOLINK"
             assert error_of(back.exchange, timeout_ns=0) == "ENOLINK"
         finally:
             card.fault("up")
@@ -110,6 +113,43 @@ def test_a_link_that_was_down_for_long(card: Card) -> None:
         assert told_soon(lambda: os.write(to, b"on the same file")) == 16
         found = told_soon(lambda: back.run(transfer(Memory(100))))
         assert found.bytes == 16  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("how", ["a poll", "a wait for a message"])
+def test_who_waits_on_a_channel_that_could_not_be_reset(card: Card, how: str) -> None:
+    """A wait without a limit ends by that, or goes on when the link is up again: nobody else uses the channel meanwhile."""
+    with contextlib.ExitStack() as stack:
+        to = stack.enter_context(opened(card.files["in"], os.O_WRONLY | os.O_DIRECT))
+        if how == "a poll":
+            back = stack.enter_context(opened(card.files["out"], os.O_RDONLY | os.O_NONBLOCK))
+            poll = select.poll()
+            poll.register(back, select.POLLIN)
+
+            def wait() -> object:
+                while True:
+                    poll.poll()
+                    with contextlib.suppress(OSError):
+                        return os.read(back, 100)
+
+        else:
+            receiver = stack.enter_context(queue(card.files["out"], os.O_RDONLY, announce=True))
+            back = receiver.file
+
+            def wait() -> object:
+                while error_of(receiver.message_start, -1) != "none":
+                    pass
+                return receiver.run(transfer(memory := Memory(100))) and memory.content(10)
+
+        waiting = Aside(wait)
+        time.sleep(0.1)
+        card.fault("down")
+        try:
+            assert error_of(fcntl.ioctl, back, CHANNEL_RESET) == "ENOLINK"
+        finally:
+            card.fault("up")
+        time.sleep(0.1)
+        told_soon(lambda: os.write(to, b"still well"))
+        assert waiting.finish() == b"still well"
 
 
 def test_a_link_that_is_down_for_long(card: Card) -> None:

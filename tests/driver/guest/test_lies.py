@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A card that lies: entries in its completion rings that no card would write. Each is counted, none is told to a program as more than it
-had room for, nothing goes missing, and after a reset the channel serves."""
+"""A card that lies: entries in its completion rings that no card would write, a discovery table that cannot be, interrupts for nothing.
+
+Of a ring's entries each is counted, none is told to a program as more than it had room for, nothing goes missing, and after a reset the
+channel serves. A table is refused, or harmless.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
-from asking import CARD_RESET, CHANNEL_RESET, opened
-from inside import Card, Module, contract, planted, until
+from asking import CARD_INFO, CARD_RESET, CHANNEL_INFO, CHANNEL_RESET, Aside, CardInfo, ChannelInfo, ask, opened
+from inside import Card, KernelLog, Module, contract, planted, until
 from looping import Loop, there_and_back
 from queueing import Memory, Queue, queue, transfer
-from test_watching import bind, statistic, unbind
+from test_watching import statistic
 
 COUNTERS = ("wrong_cookies", "wrong_lengths", "wrong_statuses", "unexpected")
 DONE, END_OF_MESSAGE, RESET, LAST = (contract(f"STATUS_{name}") for name in ("DONE", "END_OF_MESSAGE", "RESET", "LINK_DOWN"))
@@ -100,11 +103,11 @@ class Model:
 def liar(driver: Module, card: Card) -> Iterator[Card]:
     """The card, whose counters are zero afterwards for other tests; its descriptors' cookies count from 0."""
     until(lambda: "out" in card.files, "the card's files are there")
-    unbind(card)
-    bind(card)
+    card.unbind()
+    card.bind()
     yield card
-    unbind(card)
-    bind(card)
+    card.unbind()
+    card.bind()
 
 
 def tell(card: Card, channel: int, lies: list[Lie]) -> None:
@@ -197,3 +200,86 @@ def test_lies_about_files(liar: Card, seed: int) -> None:
         fcntl.ioctl(control, CARD_RESET)
         with queue(liar.files["in"], os.O_WRONLY) as way, queue(liar.files["out"], os.O_RDONLY) as other:
             there_and_back(Loop(control, way, other))
+
+
+HEADER, ENTRY = contract("DISCOVERY_CORE_NAME_OFFSET") + contract("DISCOVERY_CORE_NAME_COUNT"), contract("CHANNEL_ENTRY_BYTES")
+ENTRIES, FIRST_PAGE = contract("DISCOVERY_CHANNEL_ENTRY_OFFSET"), contract("CHANNEL_ENTRY_FIRST_PAGE_OFFSET")
+# What a table may be refused with.
+REFUSED = {errno.ENODEV, errno.EINVAL, errno.EPROTONOSUPPORT}
+
+
+def a_lie_of_the_table(draw: random.Random, channels: int) -> list[tuple[int, int]]:
+    """Bytes of one field, perhaps: each with its place."""
+    # The first eight say that it is a card of ours.
+    place = draw.randrange(8, HEADER) if draw.random() < 0.6 else ENTRIES + draw.randrange(channels * ENTRY)
+    count = draw.choice([1, 2, 4])
+    place -= place % count
+    word = draw.choice([0, 1, 1 << 31, (1 << 31) - 1, (1 << 32) - 1, 1 << draw.randrange(32), draw.getrandbits(32)])
+    if (place - ENTRIES) % ENTRY // 4 == FIRST_PAGE // 4:
+        # On another's page the driver would do as the card bids it.
+        place, count, word = place - place % 4, 4, draw.choice([0, 1, (1 << 32) - 1])
+    return list(enumerate(word.to_bytes(4, "little")[:count], place))
+
+
+def look_around(card: Card) -> None:
+    """All that is told of a card."""
+    for path in (card.pci / "towpath").rglob("*"):
+        if path.is_file() and os.access(path, os.R_OK):
+            with contextlib.suppress(OSError):
+                path.read_bytes()
+    with opened(card.files["control"], os.O_RDWR) as control:
+        info = CardInfo()
+        ask(control, CARD_INFO, info)
+        for index in range(info.channels + 1):
+            with contextlib.suppress(OSError):
+                ask(control, CHANNEL_INFO, ChannelInfo(index=index))
+        fcntl.ioctl(control, CARD_RESET)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_lies_of_the_discovery_table(cards: list[Card], driver: Module, kernel_log: KernelLog, seed: int) -> None:
+    """The card is refused, and the log says why; or it is bound, and nothing comes of it."""
+    card, draw = cards[seed % 2], random.Random(seed)
+    until(lambda: "control" in card.files, "the card's files are there")
+    channels = len(list((card.pci / "towpath").glob(f"{card.name}!control/{card.name}![0-9]*")))
+    assert channels in (2, 5)
+    bound = 0
+    card.unbind()
+    try:
+        for _ in range(ROUNDS):
+            lies = [lie for _ in range(draw.randrange(1, 4)) for lie in a_lie_of_the_table(draw, channels)]
+            for place, byte in lies:
+                card.fault(f"say {place} {byte}")
+            kernel_log.read()
+            try:
+                card.bind()
+            except OSError as error:
+                assert error.errno in REFUSED, (lies, error)
+                assert card.pci.name in kernel_log.read(), lies
+            else:
+                bound += 1
+                look_around(card)
+                card.unbind()
+            card.fault("honest")
+    finally:
+        card.fault("honest")
+        if not (card.pci / "driver").exists():
+            card.bind()
+    assert 0 < bound < ROUNDS
+    look_around(card)
+
+
+def test_interrupts_for_nothing(liar: Card, kernel_log: KernelLog) -> None:
+    """The log says so; what comes is found all the same."""
+    with queue(liar.files["out"], os.O_RDONLY) as back, opened(liar.files["in"], os.O_WRONLY | os.O_DIRECT) as to:
+        before = statistic(liar, 1, "submitted")
+        waiting = Aside(back.run, transfer(memory := Memory(100)))
+        until(lambda: statistic(liar, 1, "submitted") > before, "it is posted")
+        with planted(f"fault=storm card={liar.pci.name} at=1"):
+            pass
+        assert "interrupts that tell of nothing" in kernel_log.read()
+        os.write(to, b"still well")
+        assert waiting.finish().bytes == 10  # type: ignore[attr-defined]
+        os.write(to, b"and again")
+        assert back.run(transfer(memory)).bytes == 9
+        assert memory.content(9) == b"and again"

@@ -15,8 +15,6 @@ import pytest
 from asking import CARD_INFO, CARD_RESET, INTERRUPT, WAIT, Aside, CardInfo, Interrupt, ask, noise, opened, write_all
 from inside import IN_QEMU, Card, KernelLog, Module, cards_come_and_go, contract, guest_sleeps, planted, until
 
-DRIVER = Path("/sys/bus/pci/drivers/towpath")
-
 
 def is_there(card: Card) -> bool:
     return any(Path("/dev").glob("towpath*/control")) and (card.pci / "driver").exists()
@@ -29,17 +27,9 @@ def echoes(card: Card, text: bytes = b"still well") -> None:
         assert os.read(back, 100) == text
 
 
-def unbind(card: Card) -> None:
-    (DRIVER / "unbind").write_text(card.pci.name)
-
-
-def bind(card: Card) -> None:
-    (DRIVER / "bind").write_text(card.pci.name)
-
-
 def test_the_driver_says_what_it_found(driver: Module, card: Card, kernel_log: KernelLog) -> None:
-    unbind(card)
-    bind(card)
+    card.unbind()
+    card.bind()
     assert "core loopback, version 1" in kernel_log.read()
     echoes(card)
 
@@ -66,7 +56,7 @@ def test_who_uses_a_card_that_goes_is_told(driver: Module, card: Card, how: str)
         time.sleep(0.5)
         assert all(wait.is_alive() for wait in waits)
         if how == "unbound":
-            unbind(card)
+            card.unbind()
         else:
             card.kill()
         for wait in waits:
@@ -82,7 +72,7 @@ def test_who_uses_a_card_that_goes_is_told(driver: Module, card: Card, how: str)
             with contextlib.suppress(OSError):
                 os.close(file)
         if how == "unbound":
-            bind(card)
+            card.bind()
         else:
             card.start()
         echoes(card)
@@ -106,11 +96,11 @@ def test_unloading_and_loading_again(driver: Module, cards: list[Card]) -> None:
 
 @pytest.mark.parametrize("bar", ["BAR_DEVICE", "BAR_WINDOW"])
 def test_a_card_with_ports_in_the_place_of_memory_is_refused(driver: Module, card: Card, kernel_log: KernelLog, bar: str) -> None:
-    unbind(card)
+    card.unbind()
     with planted(f"fault=ports card={card.pci.name} bar={contract(bar)}"), pytest.raises(OSError, match="No such device"):
-        bind(card)
+        card.bind()
     assert f"BAR {contract(bar)} is not memory" in kernel_log.read()
-    bind(card)
+    card.bind()
     echoes(card)
 
 
@@ -190,7 +180,7 @@ def test_a_card_that_does_not_come_back_has_failed(driver: Module, card: Card, h
         lambda: ask(control, CARD_INFO, CardInfo()),
         lambda: fcntl.ioctl(control, CARD_RESET),
     )
-    for error, then in ((errno.EIO, lambda: None), (errno.EIO, lambda: unbind(card)), (errno.ENODEV, lambda: bind(card))):
+    for error, then in ((errno.EIO, lambda: None), (errno.EIO, card.unbind), (errno.ENODEV, card.bind)):
         for call in calls:
             with pytest.raises(OSError) as caught:
                 call()

@@ -20,7 +20,6 @@ from inside import Card, Module, contract, until
 from queueing import ATTRIBUTES, END, SECOND, Memory, queue, transfer
 
 TRACING = Path("/sys/kernel/tracing")
-DRIVER = Path("/sys/bus/pci/drivers/towpath")
 DONE, END_OF_MESSAGE, CANCELLED = (contract(f"STATUS_{name}") for name in ("DONE", "END_OF_MESSAGE", "CANCELLED"))
 SIZES = (1, 4096, 5000, 70_000)
 
@@ -83,15 +82,6 @@ def histogram(card: Card, channel: int) -> list[int]:
 
 def statistic(card: Card, channel: int, name: str) -> int:
     return int(card.channel(channel, f"statistics/{name}"))
-
-
-def unbind(card: Card) -> None:
-    (DRIVER / "unbind").write_text(card.pci.name)
-
-
-def bind(card: Card) -> None:
-    (DRIVER / "bind").write_text(card.pci.name)
-    until(lambda: "out" in card.files, "the card's files are there again")
 
 
 def match(posts: list[Event], ends: list[Event]) -> None:
@@ -174,8 +164,8 @@ def test_what_the_card_tells_and_nobody_asked(card: Card, behind: int, counter: 
     (refused,) = trace.of(f"{card.name}/1 out", "refused")
     assert (refused["cookie"], refused.values["counter"], statistic(card, 1, counter) - before) == (cookie, counter, 1)
     # The counters are zero again for other tests.
-    unbind(card)
-    bind(card)
+    card.unbind()
+    card.bind()
 
 
 def test_histograms_count_what_was_completed(card: Card) -> None:
@@ -209,13 +199,13 @@ def test_a_card_that_goes_takes_its_files_along(card: Card, driver: Module, card
     place = folder(card)
     with opened(place / "0/latency", os.O_RDWR) as held:
         os.read(held, 100)
-        unbind(card)
+        card.unbind()
         assert not place.exists()
         for call in (lambda: os.pread(held, 100, 0), lambda: os.write(held, b"0")):
             with pytest.raises(OSError) as caught:
                 call()
             assert caught.value.errno == errno.EIO
-        bind(card)
+        card.bind()
         with pytest.raises(OSError, match="temporarily unavailable|busy"):
             driver.unload()
     assert folder(card).exists()
@@ -250,8 +240,8 @@ def test_files_that_are_in_use_when_the_card_goes(card: Card) -> None:
             with opened(card.files["in"], os.O_WRONLY | os.O_DIRECT) as to, opened(card.files["out"], os.O_RDONLY) as back:
                 os.write(to, b"on its way")
                 assert os.read(back, 100) == b"on its way"
-            unbind(card)
-            bind(card)
+            card.unbind()
+            card.bind()
     finally:
         over.set()
         for thread in threads:

@@ -29,7 +29,6 @@ READ, WRITE, EXECUTE = mmap.PROT_READ, mmap.PROT_WRITE, mmap.PROT_EXEC
 MAY_MOVE, FIXED = 1, 2
 # A child that is at it for longer was forgotten.
 CHILD_SECONDS = 20
-DRIVER = Path("/sys/bus/pci/drivers/towpath")
 LIBC.mmap.restype = LIBC.mremap.restype = ctypes.c_void_p
 LIBC.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
 LIBC.mremap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int]
@@ -129,18 +128,9 @@ def again_and_again(mapped: Window) -> None:
         mapped.read(ID)
 
 
-def unbind(card: Card) -> None:
-    (DRIVER / "unbind").write_text(card.pci.name)
-
-
-def bind(card: Card) -> None:
-    (DRIVER / "bind").write_text(card.pci.name)
-    until(lambda: "control" in card.files, "the card's files are there")
-
-
 def rebind(card: Card) -> None:
-    unbind(card)
-    bind(card)
+    card.unbind()
+    card.bind()
 
 
 def test_a_core_that_does_not_answer_is_told_of(cards: list[Card]) -> None:
@@ -250,9 +240,9 @@ def test_it_can_be_moved_but_does_not_grow(card: Card) -> None:
         checked(moved == elsewhere)
         mapped.at = moved
         assert mapped.read(SCRATCH) == 9
-        unbind(card)
+        card.unbind()
         assert dies(mapped)
-    bind(card)
+    card.bind()
 
 
 @can_be_mapped
@@ -280,9 +270,9 @@ def test_it_can_be_handed_to_the_kernel(card: Card) -> None:
 def test_a_failure_there_is_told_to_nobody(cards: list[Card]) -> None:
     card = cards[1]
     assert int((card.pci / "resource").read_text().splitlines()[contract("BAR_WINDOW")].split()[0], 16) % PAGE == 0
-    unbind(card)
+    card.unbind()
     with planted(f"fault=wide card={card.pci.name} bar={contract('BAR_WINDOW')}"):
-        bind(card)
+        card.bind()
         with window(card) as mapped, opened(card.files["control"], os.O_RDWR) as control:
             assert mapped.read(NONE) == 0xFFFF_FFFF
             write_register(control, MESSAGES, 1)
@@ -293,8 +283,8 @@ def test_a_failure_there_is_told_to_nobody(cards: list[Card]) -> None:
                     access()
                 assert caught.value.errno == errno.EREMOTEIO, "its own is told"
             assert mapped.read(MESSAGES) == 0
-        unbind(card)
-    bind(card)
+        card.unbind()
+    card.bind()
 
 
 @can_be_mapped
@@ -312,12 +302,12 @@ def test_it_is_taken_away_with_the_card(card: Card) -> None:
         at_it = [child(lambda mapped=mapped: again_and_again(mapped)) for mapped in old]  # type: ignore[misc]
         time.sleep(0.3)
         with opened(card.files["control"], os.O_RDWR) as control:
-            unbind(card)
+            card.unbind()
             assert [end_of(process) for process in at_it] == [-signal.SIGBUS] * len(old)
             assert all(dies(mapped) for mapped in old)
             with pytest.raises(OSError, match="No such device"):
                 Window(control)
-        bind(card)
+        card.bind()
         with window(card) as new:
             assert new.read(ID).to_bytes(4, "little") == b"LOOP"
             assert all(dies(mapped) for mapped in old), "it is another card now"
@@ -327,11 +317,11 @@ def test_it_is_taken_away_with_the_card(card: Card) -> None:
 @can_be_mapped
 def test_a_module_whose_card_is_mapped_stays(driver: Module, card: Card) -> None:
     with window(card) as mapped:
-        unbind(card)
+        card.unbind()
         with pytest.raises(OSError, match="temporarily unavailable|busy"):
             driver.unload()
         assert dies(mapped)
-        bind(card)
+        card.bind()
     driver.unload()
     driver.load()
 

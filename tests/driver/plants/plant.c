@@ -7,6 +7,9 @@
 #include <linux/dma-mapping.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/iommu.h>
+#include <linux/irq.h>
+#include <linux/irq_work.h>
+#include <linux/irqdesc.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/pci.h>
@@ -26,7 +29,7 @@ MODULE_PARM_DESC(card, "the card's place on the PCI bus, for what is done to one
 
 static unsigned long at;
 module_param(at, ulong, 0);
-MODULE_PARM_DESC(at, "where in BAR 0: for store what is written, for tell a channel's privileged page");
+MODULE_PARM_DESC(at, "where in BAR 0: for store what is written, for tell a channel's privileged page; for storm a vector");
 
 static unsigned long long words[16];
 static int word_count;
@@ -204,6 +207,28 @@ static int give_up(void) {
     return error;
 }
 
+static int stormy;
+
+static void fire(struct irq_work *work) {
+    int i;
+
+    for (i = 0; i < 1100; i++) generic_handle_irq(stormy);
+}
+
+/* A card fires a vector, again and again, and has nothing to tell. */
+static int storm(void) {
+    struct device *device = bus_find_device_by_name(&pci_bus_type, NULL, card);
+    static struct irq_work work = IRQ_WORK_INIT_HARD(fire);
+
+    if (!device) return -ENODEV;
+    stormy = pci_irq_vector(to_pci_dev(device), at);
+    put_device(device);
+    if (stormy < 0) return stormy;
+    irq_work_queue(&work);
+    irq_work_sync(&work);
+    return 0;
+}
+
 static struct pci_dev *changed;
 static struct resource before;
 
@@ -253,6 +278,7 @@ static const struct {
     {"tell", tell},
     {"seek", seek},
     {"give-up", give_up},
+    {"storm", storm},
     {"ports", ports},
     {"wide", wide},
 };

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cards, user cores and programs that do not go on: every wait for them has an end, and who must not wait does not."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from asking import CARD_RESET, CHANNEL_RESET, Aside, noise, opened
+from inside import Card, KernelLog, Module, contract, until
+from paging import Withheld
+from queueing import END, Memory, error_of, queue, transfer
+from test_faults import comes_through
+
+# The way there and back through each card's core.
+WAYS = [("in", "out"), ("a", "x")]
+PATIENCE = Path("/sys/module/towpath/parameters/drain_ms")
+
+
+@pytest.fixture(autouse=True)
+def loaded(driver: Module, cards: list[Card]) -> None:
+    until(lambda: all("control" in card.files for card in cards), "the cards' files are there")
+
+
+@contextlib.contextmanager
+def patience(milliseconds: int) -> Iterator[None]:
+    """Of fsync() and close()."""
+    before = PATIENCE.read_text()
+    PATIENCE.write_text(str(milliseconds))
+    try:
+        yield
+    finally:
+        PATIENCE.write_text(before)
+
+
+def reset_card(card: Card) -> None:
+    with opened(card.files["control"], os.O_RDWR) as control:
+        fcntl.ioctl(control, CARD_RESET)
+
+
+def stop(card: Card, way: tuple[str, str], how: str) -> None:
+    """It hears nothing, goes on moving what was posted, and waits for more, until it is cut off."""
+    there, back = way
+    received = [Memory(2 << 20) for _ in range(5)]
+    with contextlib.ExitStack() as stack:
+        sender = stack.enter_context(queue(card.files[there], os.O_WRONLY))
+        receiver = stack.enter_context(queue(card.files[back], os.O_RDONLY))
+        receiver.submit(*(transfer(memory) for memory in received))
+        sender.submit(*(transfer(Memory(noise(2 << 20, seed)), END) for seed in range(4)))
+        card.fault("deaf")
+        stops: dict[str, Callable[[], object]] = {
+            "cancel": receiver.cancel,
+            "card": lambda: reset_card(card),
+            "unbind": card.unbind,
+        }
+        told = "ENODEV" if how == "unbind" else "EIO"
+        assert error_of(stops[how]) == ("none" if how == "unbind" else "EIO")
+        for pair in (sender, receiver):
+            assert error_of(pair.exchange, timeout_ns=0) == told
+        # It has moved on meanwhile: had it not been cut off, it would have been seen to reach for memory that is not mapped for it.
+        time.sleep(0.2)
+        if how != "unbind":
+            assert error_of(os.open, card.files[there], os.O_WRONLY) == "EIO"
+            card.unbind()
+    assert error_of(card.bind) != "none", "a card that does not answer is bound"
+
+
+def stop_and_cure(card: Card, way: tuple[str, str], *ways: str) -> None:
+    for how in ways:
+        try:
+            stop(card, way, how)
+        finally:
+            if (card.pci / "driver").exists():
+                card.unbind()
+            (card.pci / "reset").write_text("1")
+            card.bind()
+        with opened(card.files[way[0]], os.O_WRONLY | os.O_DIRECT) as to, opened(card.files[way[1]], os.O_RDONLY) as back:
+            comes_through(to, back, b"still well")
+
+
+def test_a_card_that_does_not_stop(cards: list[Card], kernel_log: KernelLog) -> None:
+    """Two of them, at the same time: one that should cancel, and then reset a channel; and one that should be reset, and unbound."""
+    asides = [Aside(stop_and_cure, cards[0], WAYS[0], "cancel"), Aside(stop_and_cure, cards[1], WAYS[1], "card", "unbind")]
+    for aside in asides:
+        aside.finish()
+    said = kernel_log.read()
+    for card in cards:
+        assert any(card.pci.name in line and "does not stop" in line for line in said.splitlines()), said
+
+
+def fill(file: int) -> int:
+    """Write until there is no room any more; how many bytes that were."""
+    poll = select.poll()
+    poll.register(file, select.POLLOUT)
+    count = 0
+    # Bytes are on their way after the first refusal.
+    while poll.poll(200):
+        with contextlib.suppress(BlockingIOError):
+            count += os.write(file, noise(65536, count))
+    return count
+
+
+def test_a_core_that_takes_nothing(card: Card, kernel_log: KernelLog) -> None:
+    """fsync() and close() give up, and whoever opens the channel next finds it well."""
+    with patience(300):
+        to = os.open(card.files["in"], os.O_WRONLY | os.O_NONBLOCK)
+        fill(to)
+        assert [error_of(os.fsync, to) for _ in range(2)] == ["ETIMEDOUT", "ETIMEDOUT"]
+        assert error_of(os.close, to) == "ETIMEDOUT"
+        assert "in: closed in the middle of a message" in kernel_log.read()
+        with opened(card.files["in"], os.O_WRONLY | os.O_DIRECT) as to, opened(card.files["out"], os.O_RDONLY) as back:
+            fcntl.ioctl(back, CHANNEL_RESET)
+            comes_through(to, back, b"still well")
+
+
+def test_a_core_that_takes_its_time(card: Card) -> None:
+    """It is waited for as long as it goes on."""
+    steps = 0
+    with opened(card.files["in"], os.O_WRONLY | os.O_NONBLOCK) as to, queue(card.files["out"], os.O_RDONLY) as receiver, patience(400):
+        fill(to)
+        waiting = Aside(os.fsync, to)
+        status = 0
+        while status != contract("STATUS_END_OF_MESSAGE"):
+            time.sleep(0.15)
+            assert steps > 4 or waiting.is_alive(), "fsync() returns before the core has all of it"
+            status = receiver.run(transfer(Memory(65536))).status
+            steps += 1
+        waiting.finish()
+    assert steps * 0.15 > 0.4, "all of it would have been in time"
+
+
+@pytest.mark.parametrize("flags", [0, os.O_DIRECT], ids=["stream", "packets"])
+def test_close_tells_of_what_came_late(card: Card, flags: int) -> None:
+    to = os.open(card.files["in"], os.O_WRONLY | flags)
+    card.fault("ur")
+    assert os.write(to, noise(1000, 1)) == 1000
+    assert error_of(os.close, to) == "EIO"
+    with opened(card.files["in"], os.O_WRONLY | os.O_DIRECT) as to, opened(card.files["out"], os.O_RDONLY) as back:
+        comes_through(to, back, b"still well")
+
+
+@pytest.mark.parametrize("kind", ["file", "queue"])
+def test_who_must_not_wait(card: Card, start: Callable[..., subprocess.Popen[bytes]], kind: str) -> None:
+    """Somebody keeps the card, and somebody wants to reset it: with O_NONBLOCK nobody else waits for that, and who waits can be killed."""
+    ways = os.O_RDONLY | os.O_NONBLOCK
+    with contextlib.ExitStack() as stack:
+        to = stack.enter_context(opened(card.files["in"], os.O_WRONLY))
+        memory = stack.enter_context(Withheld(1 << 20))
+        calls: list[tuple[Callable[..., object], object]]
+        if kind == "file":
+            back = stack.enter_context(opened(card.files["out"], ways))
+            calls = [(os.read, (back, 100)), (os.open, (card.files["out"], ways))]
+        else:
+            receiver = stack.enter_context(queue(card.files["out"], ways, announce=True))
+            back = receiver.file
+            calls = [(receiver.exchange, ((), 0, 64, 0)), (receiver.message_start, (0,))]
+        poll = select.poll()
+        poll.register(back, select.POLLIN)
+        keeps = Aside(os.write, to, memory.map)
+        time.sleep(0.2)
+        assert keeps.is_alive()
+        program = "import fcntl, os, sys; fcntl.ioctl(os.open(sys.argv[1], os.O_RDWR), int(sys.argv[2]))"
+        wants = start(sys.executable, "-c", program, card.files["control"], str(CARD_RESET))
+        # A file tells of it once.
+        first = "ECONNRESET" if kind == "file" else "EAGAIN"
+        until(lambda: error_of(calls[0][0], *calls[0][1]) == first, "the card is being reset")  # type: ignore[misc]
+        for _ in range(3):
+            assert [error_of(call, *arguments) for call, arguments in calls] == ["EAGAIN"] * 2  # type: ignore[misc]
+            assert poll.poll(0) == []
+        assert wants.poll() is None
+        wants.kill()
+        assert wants.wait(20) == -signal.SIGKILL
+        # Nobody has reset it: each channel is, when it is used again.
+        until(lambda: error_of(calls[1][0], *calls[1][1]) in ("EBUSY", "ETIMEDOUT"), "it can be used")  # type: ignore[misc]
+        memory.hand_out()
+        assert error_of(keeps.finish) in ("none", "ECONNRESET")
+        until(lambda: error_of(calls[0][0], *calls[0][1]) == ("EAGAIN" if kind == "file" else "none"), "it has been told")  # type: ignore[misc]
+        fcntl.ioctl(to, CHANNEL_RESET)
+        os.write(to, b"still well")
+        os.fsync(to)
+        assert poll.poll(20_000)
+        if kind == "file":
+            assert os.read(back, 100) == b"still well"
+        else:
+            assert receiver.run(transfer(Memory(100))).bytes == 10
