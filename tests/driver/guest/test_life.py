@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from asking import CARD_INFO, CARD_RESET, INTERRUPT, WAIT, Aside, CardInfo, Interrupt, ask, noise, opened, write_all
 from inside import IN_QEMU, Card, KernelLog, Module, cards_come_and_go, contract, guest_sleeps, planted, until
+from queueing import END, Allocated, Completion, Memory, queue, transfer
 
 
 def is_there(card: Card) -> bool:
@@ -104,24 +105,56 @@ def test_a_card_with_ports_in_the_place_of_memory_is_refused(driver: Module, car
     echoes(card)
 
 
-@guest_sleeps
-def test_sleep(driver: Module, card: Card) -> None:
-    """As far as the devices' part of it goes. Who has a channel open is told of the reset, and goes on."""
-    echoes(card)
+def sleep() -> None:
+    """As far as the devices' part of it goes."""
     Path("/sys/power/pm_test").write_text("devices")
     Path("/sys/module/suspend/parameters/pm_test_delay").write_text("0")
+    try:
+        Path("/sys/power/state").write_text("mem")
+    finally:
+        Path("/sys/power/pm_test").write_text("none")
+
+
+@guest_sleeps
+def test_sleep(driver: Module, card: Card) -> None:
+    """Who has a channel open is told of the reset, and goes on."""
+    echoes(card)
     with opened(card.files["in"], os.O_WRONLY | os.O_DIRECT) as to, opened(card.files["out"], os.O_RDONLY) as back:
         os.write(to, b"before")
-        try:
-            Path("/sys/power/state").write_text("mem")
-        finally:
-            Path("/sys/power/pm_test").write_text("none")
+        sleep()
         for call in (lambda: os.read(back, 10), lambda: os.write(to, b"x")):
             with pytest.raises(OSError, match="reset") as caught:
                 call()
             assert caught.value.errno == errno.ECONNRESET
         os.write(to, b"after")
         assert os.read(back, 100) == b"after"
+
+
+@guest_sleeps
+def test_sleep_over_queues(driver: Module, card: Card) -> None:
+    """What was in flight is told of by its status, and memory that was registered or allocated serves as before."""
+    echoes(card)
+    with (
+        opened(card.files["control"], os.O_RDWR) as control,
+        queue(card.files["in"], os.O_WRONLY, control) as to,
+        queue(card.files["out"], os.O_RDONLY, control, announce=True) as back,
+    ):
+        memory, allocated = Memory(b"registered").register(control), Allocated(control, 4096)
+        back.submit(transfer(allocated), transfer(allocated))
+        waiting = Aside(back.collect, 2)
+        to.run(transfer(memory, END))
+        to.submit(*(transfer(Memory(noise(1 << 20, 1)), END) for _ in range(4)))
+        sleep()
+        reset = contract("STATUS_RESET")
+        ended: list[Completion] = waiting.finish()  # type: ignore[assignment]
+        assert [ended[0].bytes, ended[1].status] == [10, reset]
+        assert allocated.content(10) == b"registered"
+        assert [completion.status for completion in to.collect(4)][-1] == reset
+        back.submit(transfer(allocated))
+        to.run(transfer([memory.piece(2, 4)], END))
+        assert back.message_start().offset == 0
+        assert back.collect(1)[0].bytes == 4
+        assert allocated.content(4) == b"gist"
 
 
 def test_a_function_that_is_reset_by_somebody_else(driver: Module, card: Card) -> None:
@@ -155,14 +188,11 @@ def test_a_card_that_does_not_come_back_has_failed(driver: Module, card: Card, h
     control = os.open(card.files["control"], os.O_RDWR)
     waits: list[Aside] = []
     if how == "gone after a sleep":
-        Path("/sys/power/pm_test").write_text("devices")
-        Path("/sys/module/suspend/parameters/pm_test_delay").write_text("0")
         card.fault("down")
         try:
-            Path("/sys/power/state").write_text("mem")
+            sleep()
         finally:
             card.fault("up")
-            Path("/sys/power/pm_test").write_text("none")
     else:
         ask(control, INTERRUPT, seen := Interrupt())
         waits.append(Aside(ask, control, INTERRUPT, Interrupt(flags=WAIT, seen=seen.count, timeout_ns=-1)))
