@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE / "guest"), str(HERE / "soak")]
+sys.path[:0] = [str(HERE), str(HERE / "guest"), str(HERE / "soak"), str(HERE.parent)]
 from inside import FLAVOUR, Card, KernelLog, Module, Outside, say  # noqa: E402
 
 # A test that takes longer hangs.

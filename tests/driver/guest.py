@@ -125,7 +125,8 @@ def boot(machine: Machine, cards: Cards, work: Path, built: dict[str, str], test
 
 def first_process(machine: Machine, work: Path, output: Path, environment: dict[str, str], tests: Path, arguments: list[str]) -> Path:
     """Writes the program that a guest starts with, a script that hands over to guest/init.py."""
-    files = [Path(value).parent for value in environment.values() if Path(value).is_file()]
+    paths = [Path(value) for value in environment.values()]
+    files = [path if path.is_dir() else path.parent for path in paths if path.exists()]
     needed = {str(path) for path in (ROOT, work, output, sys.prefix, sys.base_prefix, *files)}
     pytest = [
         "-m",

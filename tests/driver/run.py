@@ -27,6 +27,7 @@ from pathlib import Path
 import complaints
 import debian
 import kernel
+import languages
 from cards import ROOT, Cards, Failed
 from guest import HERE, Ended, Machine, boot
 from qemu import Qemu
@@ -108,6 +109,7 @@ def run(report: Report, flavour: str, card: list[str] | None, seed: int | None, 
     command = card or card_command(programs["TOWPATH_GUEST_COMMAND"], machine.front)
     # Names of sockets are short, and the kernel's command line knows no blanks.
     with tempfile.TemporaryDirectory(prefix="towpath-", dir="/tmp") as name:
+        programs |= languages.build(Path(name) / "languages")
         modules = make_modules(Path(name), machine)
         for tests in ("guest", "plants") if seed is None else ("soak",):
             work = Path(name) / tests

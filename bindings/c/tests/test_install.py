@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import install
+import loopback
 import pytest
 
 from conftest import ROOT, WARNINGS
@@ -56,7 +57,7 @@ def compiled(prefix: Path, source: Path, folder: Path) -> Path:
     return program
 
 
-EXAMPLES = {"c/echo.c": "hello, card (12 bytes)\n", "c++/buffers.cpp": "4096 bytes back, the same; end of message\n"}
+EXAMPLES = {name: said for name, said in loopback.SAYS.items() if not name.endswith(".py")}
 
 
 def test_every_example_is_tried() -> None:
@@ -66,8 +67,11 @@ def test_every_example_is_tried() -> None:
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_runs_with_nothing_but_the_installation(prefix: Path, name: str, tmp_path: Path) -> None:
     program = compiled(prefix, ROOT / "examples" / name, tmp_path)
-    done = subprocess.run([program], cwd=tmp_path, env=environment(prefix), capture_output=True, text=True, timeout=300)
-    assert (done.returncode, done.stdout, done.stderr) == (0, EXAMPLES[name], ""), done.stderr
+    with loopback.served(tmp_path, prefix / "bin/towpath") as served:
+        for arguments in ([], ["sim:loopback"], [served]):
+            command = [program, *arguments]
+            done = subprocess.run(command, cwd=tmp_path, env=environment(prefix), capture_output=True, text=True, timeout=300)
+            assert (done.returncode, done.stdout, done.stderr) == (0, EXAMPLES[name], ""), (arguments, done.stderr)
 
 
 def test_without_the_gateware_the_error_names_the_variable(prefix: Path, tmp_path: Path) -> None:

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example programs run, and the demo tells right from wrong."""
+"""The example programs run, those for the core loopback over a card in another process, too, and the demo tells right from wrong."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -14,20 +16,40 @@ import numpy as np
 import pytest
 from PIL import Image
 
-EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
-PROGRAMS = sorted(path.name for path in EXAMPLES.glob("*.py") if path.name != "edges.py")
+ROOT = Path(__file__).resolve().parents[3]
+EXAMPLES = ROOT / "examples"
+sys.path.insert(0, str(ROOT / "tests"))
+import loopback  # noqa: E402
+
+LOOPBACK = [name for name in loopback.SAYS if name.endswith(".py")]
+OTHERS = sorted({path.name for path in EXAMPLES.glob("*.py")} - {*LOOPBACK, "edges.py"})
 
 
-def run(program: str, *arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+def run(program: str, *arguments: str | Path, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(EXAMPLES / program), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=180)
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=os.environ | variables, timeout=180)
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", OTHERS)
 def test_program(program: str, tmp_path: Path) -> None:
     done = run(program, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout
+
+
+@pytest.fixture(scope="module", params=["sim", "vfio-user"])
+def device(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    if request.param == "sim":
+        yield "sim:loopback"
+    else:
+        with loopback.served(tmp_path_factory.mktemp("served"), sys.executable, "-m", "towpath") as name:
+            yield name
+
+
+@pytest.mark.parametrize("program", LOOPBACK)
+def test_a_program_says_the_same_over_a_card_of_any_name(device: str, program: str, tmp_path: Path) -> None:
+    done = run(program, cwd=tmp_path, TOWPATH_DEVICE=device)
+    assert (done.returncode, done.stdout, done.stderr) == (0, loopback.SAYS[program], "")
 
 
 @pytest.fixture(scope="module")
