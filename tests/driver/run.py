@@ -28,6 +28,7 @@ import complaints
 import debian
 import kernel
 import languages
+import utilities
 from cards import ROOT, Cards, Failed
 from guest import HERE, Ended, Machine, boot
 from qemu import Qemu
@@ -91,6 +92,14 @@ def make_programs() -> dict[str, str]:
     return {"TOWPATH_GUEST_COMMAND": str(towpath), "TOWPATH_GUEST_PROPERTY": str(transfers)}
 
 
+def find_utilities() -> dict[str, str]:
+    """Where Debian's programs are, or why they are not there, in the words of the guest's environment."""
+    try:
+        return {"TOWPATH_GUEST_UTILITIES": str(utilities.fetch())}
+    except kernel.Missing as why:
+        return {"TOWPATH_GUEST_NO_UTILITIES": str(why)}
+
+
 def card_command(towpath: str, front: str) -> list[str]:
     """What serves a card; CORE and SOCKET stand for those of each."""
     # A read that is never answered ends after 100 us: simulated time goes slowly where nothing moves.
@@ -100,7 +109,7 @@ def card_command(towpath: str, front: str) -> list[str]:
 def run(report: Report, flavour: str, card: list[str] | None, seed: int | None, arguments: list[str]) -> None:
     """With a seed, the long tests."""
     machine: Machine = Qemu() if flavour == "qemu" else UserModeLinux(flavour)
-    programs = make_programs()
+    programs = make_programs() | find_utilities()
     if seed is not None:
         machine.limit = SOAK_SECONDS
         programs |= {"TOWPATH_SOAK_SECONDS": str(SOAK_SECONDS), "TOWPATH_SOAK_SEED": str(seed)}

@@ -46,6 +46,13 @@ cards_come_and_go = pytest.mark.skipif(IN_QEMU, reason="QEMU 11.1 ends itself wh
 guest_sleeps = pytest.mark.skipif(IN_QEMU, reason="the guest's files come by 9p over virtio, which does not outlive a sleep")
 
 
+def utility(path: str) -> Path:
+    """A program of Debian's that was fetched for tests (../utilities.py), or a skip that says why there is none."""
+    if "TOWPATH_GUEST_UTILITIES" not in os.environ:
+        pytest.skip(f"{path} could not be fetched: {os.environ['TOWPATH_GUEST_NO_UTILITIES']}")
+    return Path(os.environ["TOWPATH_GUEST_UTILITIES"], path)
+
+
 class Outside:
     """Asks for what a guest cannot do; ../cards.py has the words."""
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 from asking import CHANNEL_RESET, Aside, fcntl, noise, opened, read_exactly, write_all
-from inside import LIBC, Card, Module, until
+from inside import LIBC, Card, Module, until, utility
 
 READ, WRITE, PACKETS, NOW = os.O_RDONLY, os.O_WRONLY, os.O_WRONLY | os.O_DIRECT, os.O_NONBLOCK
 # What the card keeps of an open message until more of it or its end has come: it writes whole packets.
@@ -378,6 +378,16 @@ def test_programs_of_every_day(card: Card, shell: Callable[..., subprocess.Compl
         file.write(b"one line\nand one more\n")
     with open(back, "rb", buffering=0) as file:
         assert file.read(100) == b"one line\nand one more\n"
+
+
+def test_pv_in_a_pipe(card: Card, shell: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path) -> None:
+    """Beside a pipe it asks for splice() first, which these files do not have, and then reads and writes."""
+    source, copy = tmp_path / "source", tmp_path / "copy"
+    source.write_bytes(noise(300_001, 7))
+    pv = f"{utility('usr/bin/pv')} --quiet --stop-at-size --size 300001"
+    to, back = card.files["in"], card.files["out"]
+    shell(f"{pv} {source} > {to} & {pv} {back} > {copy}; wait $!; cmp {source} {copy}")
+    shell(f"cat {source} | {pv} > {to} & {pv} {back} | cat > {copy}; wait $!; cmp {source} {copy}")
 
 
 def test_what_was_moved_is_counted(card: Card) -> None:
