@@ -28,6 +28,14 @@ HELD = 128
 EDGES = [1, 2, 3, 63, 64, 65, 4095, 4096, 4097, 16383, 16384, 16385, 65535, 65536, 65537, 200_001]
 
 
+# Buffers that are posted ahead of a reader, and the bytes of each.
+AHEAD, BUFFER = 8, 65_536
+
+
+def counted(card: Card, channel: int) -> dict[str, int]:
+    return {name: int(card.channel(channel, f"statistics/{name}")) for name in ("submitted", "completed", "bytes")}
+
+
 @pytest.fixture(scope="module", autouse=True)
 def loaded(driver: Module, card: Card) -> None:
     until(lambda: "control" in card.files, "the card's files are there")
@@ -164,6 +172,39 @@ def test_close_ends_the_message(card: Card) -> None:
         with opened(card.files["in"], WRITE) as to:
             os.write(to, b"another")
         assert os.read(back, 100) == b"another"
+
+
+@pytest.mark.parametrize("pieces", [[1000 + number for number in range(AHEAD)], [AHEAD * BUFFER]], ids=["short messages", "a long one"])
+def test_data_flows_before_anybody_reads(card: Card, pieces: list[int]) -> None:
+    before = counted(card, 1)
+    with opened(card.files["out"], READ) as back, opened(card.files["in"], PACKETS) as to:
+        assert counted(card, 1)["submitted"] - before["submitted"] == AHEAD, "posted as it was opened"
+        messages = [noise(size, size) for size in pieces]
+        writing = Aside(lambda: [os.write(to, message) for message in messages])
+        until(lambda: counted(card, 1)["bytes"] - before["bytes"] == sum(pieces), "all of it is in the kernel's buffers")
+        after = counted(card, 1)
+        assert (after["submitted"] - before["submitted"], after["completed"] - before["completed"]) == (AHEAD, AHEAD)
+        assert [os.read(back, AHEAD * BUFFER + 1) for _ in messages] == messages
+        writing.finish()
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_memory_is_the_programs_again_when_write_returns(card: Card, seed: int) -> None:
+    """It is written over at once, while what was written may still be on its way."""
+    random_ = random.Random(seed)
+    sizes = [random_.choice(EDGES[:-1]) if random_.random() < 0.5 else random_.randrange(1, 60_000) for _ in range(60)]
+    with opened(card.files["in"], PACKETS) as to, opened(card.files["out"], READ) as back:
+        reading = Aside(lambda: [os.read(back, size + 1) for size in sizes])
+        memory = memoryview(bytearray(max(sizes) + 8192))
+        for number, size in enumerate(sizes):
+            start = random_.randrange(4096)
+            cuts = sorted(random_.randrange(size + 1) for _ in range(random_.choice([0, 0, 1, 5])))
+            places = [memory[start + first : start + last] for first, last in zip([0, *cuts], [*cuts, size], strict=True)]
+            memory[start : start + size] = noise(size, number)
+            assert os.writev(to, places) == size
+            memory[:] = b"!" * len(memory)
+        for number, (size, found) in enumerate(zip(sizes, reading.finish(), strict=True)):
+            assert found == noise(size, number), f"seed {seed}, message {number} of {size} bytes"
 
 
 def test_what_is_not_read_stays(card: Card) -> None:
@@ -314,6 +355,40 @@ def test_a_signal_takes_back_nothing_that_was_written(card: Card) -> None:
         signal.signal(signal.SIGUSR1, before)
 
 
+@pytest.mark.parametrize("piece", [1 << 20, 5000], ids=["in place", "copied"])
+def test_a_signal_leaves_a_partial_count(card: Card, piece: int) -> None:
+    """More is written than is taken, and more read than there is: calls that do not end but by signals, whose counts add up."""
+    data = memoryview(noise(1_500_000, piece))
+    written, found, short = 0, bytearray(), {"write": 0, "read": 0}
+    before = signal.signal(signal.SIGUSR1, lambda *_: None)
+    quiet = threading.Event()
+
+    def ring() -> None:
+        while not quiet.wait(0.1):
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+
+    with opened(card.files["in"], WRITE) as to, opened(card.files["out"], READ) as back:
+        ringing = Aside(ring)
+        try:
+            while written < len(data):
+                places = [data[at : at + piece] for at in range(written, len(data), piece)]
+                count = os.writev(to, places)
+                assert count > 0
+                written += count
+                short["write"] += written < len(data)
+                found += os.read(back, len(data))
+                short["read"] += len(found) < len(data)
+            ending = Aside(os.fsync, to)
+            while len(found) < len(data):
+                found += os.read(back, 1 << 20)
+            ending.finish()
+        finally:
+            quiet.set()
+            ringing.finish()
+            signal.signal(signal.SIGUSR1, before)
+    assert found == data and min(short.values()) > 0, short
+
+
 def test_a_reset_sends_away_who_waits(card: Card) -> None:
     with opened(card.files["out"], READ) as back:
         for size in (100, 100_000):
@@ -392,11 +467,11 @@ def test_pv_in_a_pipe(card: Card, shell: Callable[..., subprocess.CompletedProce
 
 def test_what_was_moved_is_counted(card: Card) -> None:
     assert (card.channel(0, "name"), card.channel(0, "direction")) == ("in", "h2c")
-    before = {name: int(card.channel(0, f"statistics/{name}")) for name in ("submitted", "completed", "bytes")}
+    before = counted(card, 0)
     with opened(card.files["in"], PACKETS) as to:
         os.write(to, bytes(1000))
         os.fsync(to)
-    after = {name: int(card.channel(0, f"statistics/{name}")) for name in before}
+    after = counted(card, 0)
     assert {name: after[name] - before[name] for name in before} == {"submitted": 1, "completed": 1, "bytes": 1000}
     for index in range(2):
         for name in ("wrong_cookies", "wrong_lengths", "wrong_statuses", "unexpected"):
