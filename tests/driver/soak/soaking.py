@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the long tests share: what a kernel counts of pinned pages and open files, and processes beside the test."""
+"""What the long tests share: what a kernel counts of pinned pages, mappings and open files, and processes beside the test."""
 
 from __future__ import annotations
 
 import os
 import select
 import signal
-import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
+
+from inside import until
 
 
 def pins() -> int:
     """Pages that are pinned in all of the machine."""
+    fold = Path("/proc/sys/vm/stat_refresh")
+    if fold.exists():  # where each processor counts for itself
+        fold.write_text("1")
     counts = dict(line.split() for line in Path("/proc/vmstat").read_text().splitlines())
     return int(counts["nr_foll_pin_acquired"]) - int(counts["nr_foll_pin_released"])
 
@@ -27,17 +31,35 @@ def mappings() -> int:
 
 
 def open_files() -> int:
-    return int(Path("/proc/sys/fs/file-nr").read_text().split()[0])
+    """Of all of the machine. A processor counts for itself, and tells of many at a time: so each is made to tell."""
+    processors = os.sched_getaffinity(0)
+    held: list[int] = []
+    with Path("/proc/sys/fs/file-nr").open("rb", buffering=0) as counts:
+
+        def told() -> int:
+            return int(os.pread(counts.fileno(), 100, 0).split()[0])
+
+        try:
+            for processor in processors:
+                os.sched_setaffinity(0, {processor})
+                before = told()
+                while told() == before:
+                    held.append(os.open("/dev/null", os.O_RDONLY))
+            return told() - len(held)
+        finally:
+            os.sched_setaffinity(0, processors)
+            for file in held:
+                os.close(file)
 
 
 class Process:
     """Does something in a process of its own."""
 
     def __init__(self, work: Callable[[], None]) -> None:
-        reading, writing = os.pipe()
+        self.said, writing = os.pipe()
         self.number = os.fork()
         if self.number == 0:
-            os.close(reading)
+            os.close(self.said)
             code = 1
             try:
                 work()
@@ -47,29 +69,19 @@ class Process:
             finally:
                 os._exit(code)
         os.close(writing)
-        self.said = reading
 
-    def kill(self) -> None:
+    def has_ended(self) -> bool:
+        """Or fails."""
+        return bool(select.select([self.said], [], [], 0)[0])
+
+    def signal(self) -> None:
+        """Kills it; `reap` it then."""
         os.kill(self.number, signal.SIGKILL)
-        os.waitpid(self.number, 0)
-        os.close(self.said)
 
-
-def finish(processes: Sequence[Process], seconds: float) -> None:
-    """Waits for all of them; when one fails, or the time is over, the others are killed and that is raised."""
-    left = list(processes)
-    until = time.monotonic() + seconds
-    why = ""
-    while left and not why:
-        ready, _, _ = select.select([process.said for process in left], [], [], max(0, until - time.monotonic()))
-        for process in [process for process in left if process.said in ready]:
-            left.remove(process)
-            with os.fdopen(process.said, "rb") as said:
-                text = said.read().decode(errors="replace")
-            if os.waitpid(process.number, 0)[1] != 0:
-                why = f"a process of the test failed:\n{text}"
-        if not ready:
-            why = f"not done within {seconds} s"
-    for process in left:
-        process.kill()
-    assert not why, why
+    def reap(self) -> None:
+        """Waits until nothing is left of it. What it has failed with is raised, even if it was killed then."""
+        until(lambda: os.waitid(os.P_PID, self.number, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None, "a process ends", 60)
+        status = os.waitstatus_to_exitcode(os.waitpid(self.number, 0)[1])
+        with os.fdopen(self.said, "rb") as said:
+            text = said.read().decode(errors="replace")
+        assert not text and status in (0, -signal.SIGKILL), f"a process of the test failed ({status}):\n{text}"
