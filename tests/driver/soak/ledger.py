@@ -63,7 +63,14 @@ class Ledger:
         words = memoryview(self.shared).cast("Q")
         self.state, self.counts = words[:6], words[6 : 6 + len(KINDS)]
         self.lengths, self.begun = words[-2 * MESSAGES : -MESSAGES], words[-MESSAGES:]
+        words.release()
         self.place = (0, 1)
+
+    def close(self) -> None:
+        """Shared memory is an open file."""
+        for words in (self.state, self.counts, self.lengths, self.begun):
+            words.release()
+        self.shared.close()
 
     # What happens.
 

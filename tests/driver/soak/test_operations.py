@@ -442,6 +442,8 @@ def test_operations_from_four_processes(cards: list[Card], counted: None) -> Non
             done = sum(2 * loop.ledger.whole for loop in loops)
         goes_well(loops, draw)
         come_to_an_end(loops)
+        undisturbed = sum(loop.ledger.undisturbed for loop in loops)
+        say(f"seed {seed}: {done} operations in {rounds} rounds, {2 * undisturbed} of them undisturbed; {dict(happened)}")
     except BaseException:
         print(f"seed {seed}, round {rounds}")
         raise
@@ -450,5 +452,4 @@ def test_operations_from_four_processes(cards: list[Card], counted: None) -> Non
             for process in loop.processes.values():
                 process.signal()
                 process.reap()
-    undisturbed = sum(loop.ledger.undisturbed for loop in loops)
-    say(f"seed {seed}: {done} operations in {rounds} rounds, {2 * undisturbed} of them undisturbed; {dict(happened)}")
+            loop.ledger.close()
