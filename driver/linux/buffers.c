@@ -287,6 +287,8 @@ void tp_buffers_drop(struct tp_channel *channel)
 	spin_lock_irq(&channel->lock);
 	list_for_each_entry_safe(buffer, next, &channel->ready, link)
 		list_move_tail(&buffer->link, &channel->idle);
+	/* What was in flight ended by the reset, which is told by itself. */
+	channel->faulted = false;
 	spin_unlock_irq(&channel->lock);
 	channel->message_open = false;
 	channel->read_error = 0;

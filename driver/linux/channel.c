@@ -206,6 +206,9 @@ static void tp_take(struct tp_channel *channel, const struct tp_entry *entry)
 	/* Those around a reset are told of messages that it has emptied. */
 	if (entry->start && (!channel->running || tp_queue_started(channel, entry)))
 		return;
+	/* Given up before the card could be told of it. */
+	if (!work && channel->lost)
+		return;
 	if (entry->start || !work) {
 		statistics->unexpected++;
 		trace_towpath_refused(channel, entry, "unexpected");

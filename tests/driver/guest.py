@@ -30,6 +30,7 @@ class Machine(Protocol):
 
     flavour: str  # by which tests know where they are
     limit: int  # seconds for all that a guest does
+    at_once: int  # how many of them this machine is good for
     front: str  # the option of `towpath sim` that serves a card to it
     places: tuple[str, ...]  # of the cards, on its PCI bus
     consoles: tuple[str, str]  # its devices for the tests' output, and to ask the outside
@@ -73,9 +74,9 @@ class Pipe:
                     sys.stdout.flush()
 
 
-def boot(machine: Machine, cards: Cards, work: Path, built: dict[str, str], tests: Path, arguments: list[str]) -> Ended:
-    """Runs the tests of a folder in a guest of its own, whose environment names what was built for it; `work` is a new folder, with a short
-    name and without blanks in it.
+def boot(machine: Machine, cards: Cards, work: Path, built: dict[str, str], tests: list[Path], arguments: list[str], show: bool) -> Ended:
+    """Runs tests in a guest of its own, whose environment names what was built for it, and shows what they say, if wanted; `work` is a new
+    folder, with a short name and without blanks in it.
     """
     output = work / "out"
     output.mkdir()
@@ -99,7 +100,7 @@ def boot(machine: Machine, cards: Cards, work: Path, built: dict[str, str], test
         os.close(writing)
         assert process.stdout is not None
         with os.fdopen(reading, "rb") as shown:
-            pipes = [Pipe(process.stdout, show=False), Pipe(shown, show=True)]
+            pipes = [Pipe(process.stdout, show=False), Pipe(shown, show)]
             threads = [threading.Thread(target=pipe.run, daemon=True) for pipe in pipes]
             for thread in threads:
                 thread.start()
@@ -123,7 +124,7 @@ def boot(machine: Machine, cards: Cards, work: Path, built: dict[str, str], test
     return Ended(kernel_log, code, output / "report.xml", why)
 
 
-def first_process(machine: Machine, work: Path, output: Path, environment: dict[str, str], tests: Path, arguments: list[str]) -> Path:
+def first_process(machine: Machine, work: Path, output: Path, environment: dict[str, str], tests: list[Path], arguments: list[str]) -> Path:
     """Writes the program that a guest starts with, a script that hands over to guest/init.py."""
     paths = [Path(value) for value in environment.values()]
     files = [path if path.is_dir() else path.parent for path in paths if path.exists()]
@@ -137,7 +138,7 @@ def first_process(machine: Machine, work: Path, output: Path, environment: dict[
         "-p",
         "no:cacheprovider",
         "--junitxml=/run/out/report.xml",
-        str(tests),
+        *map(str, tests),
         *arguments,
     ]
     shown = machine.consoles[0]

@@ -29,6 +29,7 @@ KERNEL = "intel_iommu=on iommu.strict=1 preempt=full oops=panic sysctl.kernel.hu
 class Qemu:
     flavour = "qemu"
     limit = 900
+    at_once = 1
     front = "--socket"
     # Each behind a port of its own, which makes a bus.
     places = tuple(f"0000:{number + 1:02x}:00.0" for number in range(len(CORES)))

@@ -4,10 +4,11 @@
 
     python tests/driver/run.py [--kernel plain|debug|qemu] [--setup] [--soak [--seed N]] [--card COMMAND] [--report FILE] [PYTEST'S...]
 
-Boots two guests after each other. In the first, the tests of guest/ run, and the kernel must not complain of anything, from its first line
-to its last, nor may a card reach for memory that is not mapped for it. In the second, those of plants/ commit faults on purpose and see
-that kernel or card complain. What kernels, cards and tests said is left in .towpath/driver/. `-k bus -x` and the like are handed to pytest
-in the guest. What `qemu` needs is fetched with --setup only. `./run soak driver` runs the long tests of soak/ in place of both.
+Boots guests, each with cards of its own, as many at a time as they are good for. In some, the tests of guest/ run, and the kernel must not
+complain of anything, from its first line to its last, nor may a card reach for memory that is not mapped for it. In the last, those of
+plants/ commit faults on purpose and see that kernel or card complain. What kernels, cards and tests said is left in .towpath/driver/.
+`-k bus -x` and the like are handed to pytest in the guests. What `qemu` needs is fetched with --setup only. `./run soak driver` runs the
+long tests of soak/ in place of all others.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import complaints
@@ -119,19 +121,35 @@ def run(report: Report, flavour: str, card: list[str] | None, seed: int | None, 
     # Names of sockets are short, and the kernel's command line knows no blanks.
     with tempfile.TemporaryDirectory(prefix="towpath-", dir="/tmp") as name:
         programs |= languages.build(Path(name) / "languages")
-        modules = make_modules(Path(name), machine)
-        for tests in ("guest", "plants") if seed is None else ("soak",):
-            work = Path(name) / tests
+        built = make_modules(Path(name), machine) | programs | machine.files
+        folder = LEFT / flavour
+        shutil.rmtree(folder, ignore_errors=True)
+
+        def run_part(part: str, tests: list[Path]) -> tuple[str, Ended, list[str]]:
+            work = Path(name) / part
             work.mkdir()
             with Cards(command, work) as cards:
-                ended = boot(machine, cards, work, modules | programs | machine.files, HERE / tests, arguments)
-            leave(work, LEFT / flavour / tests)
-            judge(report, tests, ended, [card.log.read_text(errors="replace") for card in cards.cards])
+                ended = boot(machine, cards, work, built, tests, arguments, show=machine.at_once == 1)
+            leave(work, folder / part)
+            return part, ended, [card.log.read_text(errors="replace") for card in cards.cards]
+
+        parts = {"soak": [HERE / "soak"]} if seed is not None else divided(machine.at_once) | {"plants": [HERE / "plants"]}
+        with ThreadPoolExecutor(machine.at_once) as pool:
+            for part, ended, logs in pool.map(lambda part: run_part(*part), parts.items()):
+                if machine.at_once > 1:
+                    print((folder / part / "tests.log").read_text(), flush=True)
+                judge(report, part, ended, logs)
+
+
+def divided(count: int) -> dict[str, list[Path]]:
+    """The tests of guest/ in so many parts."""
+    files = sorted((HERE / "guest").glob("test_*.py"))
+    cuts = [len(files) * cut // count for cut in range(count + 1)]
+    return {f"guest-{number + 1}": files[cuts[number] : cuts[number + 1]] for number in range(count)}
 
 
 def leave(work: Path, folder: Path) -> None:
     """Keeps what a guest and its cards said, for whoever wants to know why."""
-    shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for log in work.glob("*.log"):
         shutil.copy(log, folder)

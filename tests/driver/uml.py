@@ -15,6 +15,8 @@ MEMORY = "512M"
 
 class UserModeLinux:
     limit = 420
+    # Each has one processor, and its cards another now and then; much of the time all of them wait.
+    at_once = 2
     files: dict[str, str] = {}
     front = "--vhost-user"
     places = tuple(f"0000:00:{number:02x}.0" for number in range(len(CORES)))

@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import os
 import re
+import threading
 import time
 import tty
 from collections.abc import Callable, Iterator
@@ -59,12 +60,15 @@ class Outside:
     def __init__(self) -> None:
         self.console = os.open(os.environ["TOWPATH_GUEST_OUTSIDE"], os.O_RDWR | os.O_NOCTTY)
         tty.setraw(self.console)
+        # One question at a time.
+        self.asking = threading.Lock()
 
     def ask(self, line: str) -> None:
-        os.write(self.console, f"{line}\n".encode())
         answer = b""
-        while not answer.endswith(b"\n"):
-            answer += os.read(self.console, 4096)
+        with self.asking:
+            os.write(self.console, f"{line}\n".encode())
+            while not answer.endswith(b"\n"):
+                answer += os.read(self.console, 4096)
         assert answer == b"ok\n", answer.decode(errors="replace")
 
 

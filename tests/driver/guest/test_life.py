@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from asking import CARD_INFO, CARD_RESET, INTERRUPT, WAIT, Aside, CardInfo, Interrupt, ask, noise, opened, write_all
 from inside import IN_QEMU, Card, KernelLog, Module, cards_come_and_go, contract, guest_sleeps, planted, until
-from queueing import END, Allocated, Completion, Memory, queue, transfer
+from queueing import END, Allocated, Completion, Memory, error_of, queue, transfer
 
 
 def is_there(card: Card) -> bool:
@@ -131,29 +131,31 @@ def test_sleep(driver: Module, card: Card) -> None:
 
 
 @guest_sleeps
-def test_sleep_over_queues(driver: Module, card: Card) -> None:
+def test_sleep_over_queues(driver: Module, cards: list[Card]) -> None:
     """What was in flight is told of by its status, and memory that was registered or allocated serves as before."""
+    card, other = cards
     echoes(card)
     with (
         opened(card.files["control"], os.O_RDWR) as control,
         queue(card.files["in"], os.O_WRONLY, control) as to,
         queue(card.files["out"], os.O_RDONLY, control, announce=True) as back,
+        queue(other.files["a"], os.O_WRONLY) as full,
     ):
         memory, allocated = Memory(b"registered").register(control), Allocated(control, 4096)
         back.submit(transfer(allocated), transfer(allocated))
         waiting = Aside(back.collect, 2)
         to.run(transfer(memory, END))
-        to.submit(*(transfer(Memory(noise(1 << 20, 1)), END) for _ in range(4)))
+        full.submit(*(transfer(Memory(noise(1 << 20, 1)), END) for _ in range(4)))
         sleep()
         reset = contract("STATUS_RESET")
         ended: list[Completion] = waiting.finish()  # type: ignore[assignment]
         assert [ended[0].bytes, ended[1].status] == [10, reset]
         assert allocated.content(10) == b"registered"
-        assert [completion.status for completion in to.collect(4)][-1] == reset
-        back.submit(transfer(allocated))
+        assert full.collect(4)[-1].status == reset
+        assert error_of(to.run, transfer(memory, END)) == "ECONNRESET", "one that had nothing in flight is told by its next call"
         to.run(transfer([memory.piece(2, 4)], END))
         assert back.message_start().offset == 0
-        assert back.collect(1)[0].bytes == 4
+        assert back.run(transfer(allocated)).bytes == 4
         assert allocated.content(4) == b"gist"
 
 

@@ -122,6 +122,20 @@ def test_a_core_that_takes_nothing(card: Card, kernel_log: KernelLog) -> None:
             comes_through(to, back, b"still well")
 
 
+@pytest.mark.parametrize("call", ["fsync", "write"])
+def test_a_reset_is_told_once_to_who_waits(card: Card, call: str) -> None:
+    """However much of what was written before is in flight."""
+    with opened(card.files["in"], os.O_WRONLY | os.O_NONBLOCK) as to:
+        fill(to)
+        fcntl.fcntl(to, fcntl.F_SETFL, 0)
+        waiting = Aside(os.fsync, to) if call == "fsync" else Aside(os.write, to, noise(1000, 1))
+        time.sleep(0.1)
+        assert waiting.is_alive()
+        reset_card(card)
+        assert error_of(waiting.finish) == "ECONNRESET"
+        assert [error_of(os.write, to, b"once"), error_of(os.fsync, to)] == ["none", "none"]
+
+
 def test_a_core_that_takes_its_time(card: Card) -> None:
     """It is waited for as long as it goes on."""
     steps = 0
