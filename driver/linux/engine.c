@@ -25,6 +25,12 @@ void tp_engine_start(struct tp_engine *engine, u32 vector, bool announce)
 	writel(control, engine->privileged + TP_CHANNEL_CONTROL_OFFSET);
 }
 
+void tp_engine_announce(struct tp_engine *engine)
+{
+	writel(TP_CHANNEL_CONTROL_ENABLE_MASK | TP_CHANNEL_CONTROL_ANNOUNCE_MASK,
+	       engine->privileged + TP_CHANNEL_CONTROL_OFFSET);
+}
+
 bool tp_engine_post(struct tp_engine *engine, const struct tp_descriptor *descriptor)
 {
 	void __iomem *stage = engine->doorbell + TP_DOORBELL_DESCRIPTOR_OFFSET;

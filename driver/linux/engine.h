@@ -40,6 +40,8 @@ struct tp_entry {
 u32 tp_engine_ring_log2(u16 depth);
 /* Start a channel that is not running, with an empty ring. */
 void tp_engine_start(struct tp_engine *engine, u32 vector, bool announce);
+/* Have message starts told from now on, on a channel that is running. */
+void tp_engine_announce(struct tp_engine *engine);
 /* False: there is no room, and nothing was posted. */
 bool tp_engine_post(struct tp_engine *engine, const struct tp_descriptor *descriptor);
 /* Take the oldest entry that is new. False: there is none. */

@@ -554,7 +554,8 @@ static int tp_open(struct inode *inode, struct file *file)
 	channel->reset_untold = false;
 	channel->read_error = 0;
 	channel->flush_ms = TP_FLUSH_FIRST;
-	if (!error && !tp_is_h2c(channel))
+	/* With O_DIRECT nothing is posted before somebody asks: a queue finds all there is. */
+	if (!error && !tp_is_h2c(channel) && !(file->f_flags & O_DIRECT))
 		error = tp_buffers_ahead(channel);
 	mutex_unlock(&channel->io);
 	if (error) {

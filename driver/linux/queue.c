@@ -646,6 +646,29 @@ static void tp_queue_set(struct tp_channel *channel, struct tp_queue *queue)
 	spin_unlock_irq(&channel->lock);
 }
 
+/*
+ * Under io: make a queue of a channel of which nobody has asked anything. What the core has sent is
+ * all on the card then, and what was sent to it all on its way: neither is lost.
+ */
+static bool tp_queue_take_over(struct tp_channel *channel, struct tp_queue *queue)
+{
+	bool may;
+
+	spin_lock_irq(&channel->lock);
+	tp_reap(channel);
+	may = !channel->queue && !channel->message_open && !channel->faulted &&
+	      list_empty(&channel->posted) && (tp_is_h2c(channel) || list_empty(&channel->ready));
+	if (may) {
+		channel->queue = queue;
+		if (queue->announce)
+			tp_engine_announce(&channel->engine);
+	}
+	spin_unlock_irq(&channel->lock);
+	if (may)
+		tp_channel_rearm(channel, true);
+	return may;
+}
+
 int tp_queue_open(struct tp_channel *channel, void __user *argument)
 {
 	struct towpath_queue wanted;
@@ -662,7 +685,15 @@ int tp_queue_open(struct tp_channel *channel, void __user *argument)
 	queue = tp_queue_create(channel, &wanted);
 	if (IS_ERR(queue))
 		return PTR_ERR(queue);
-	error = tp_reset_begin(channel);
+	error = tp_queue_begin(channel, true);
+	if (!error) {
+		const bool is_taken = tp_queue_take_over(channel, queue);
+
+		tp_queue_end(channel, 0);
+		if (is_taken)
+			return 0;
+		error = tp_reset_begin(channel);
+	}
 	if (error) {
 		tp_queue_free(queue);
 		return error;

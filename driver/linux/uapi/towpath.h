@@ -198,7 +198,9 @@ struct towpath_unregister_buffer {
 /*
  * From now on the file is a queue of transfers: read() and write() are refused (EBUSY), nothing is
  * read ahead, poll() tells of completions and of a message's start that was not asked for (POLLIN),
- * and of room for a transfer (POLLOUT). The channel is reset; so it is when the file is closed.
+ * and of room for a transfer (POLLOUT). The channel is reset if anything is under way on it, as on
+ * one that reads ahead. Opened for reading with O_DIRECT it does not: what the user core has sent
+ * before stays, and the queue finds it. When the file is closed the channel is reset.
  */
 struct towpath_queue {
 	__u32 argsz;

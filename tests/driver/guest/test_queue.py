@@ -199,6 +199,24 @@ def test_a_queue_is_no_file_and_a_file_no_queue(card: Card, control: int) -> Non
         assert error_of(os.read, back, 1) == "EBUSY"
 
 
+@pytest.mark.parametrize("announce", [False, True], ids=["", "announced"])
+def test_a_queue_finds_what_was_sent_before(card: Card, announce: bool) -> None:
+    """With O_DIRECT nothing is posted ahead: all of it is on the card. One that reads ahead is reset, and may lose it."""
+    with opened(card.files["out"], os.O_RDONLY) as old:
+        fcntl.ioctl(old, CHANNEL_RESET)
+        fcntl.ioctl(old, QUEUE, MakeQueue(argsz=ctypes.sizeof(MakeQueue), control=-1, eventfd=-1))
+    for _ in range(3):
+        with opened(card.files["in"], os.O_WRONLY | os.O_DIRECT) as to:
+            os.write(to, b"the first")
+            os.write(to, b"and the second")
+        with queue(card.files["out"], os.O_RDONLY | os.O_DIRECT, announce=announce) as back:
+            for text in (b"the first", b"and the second"):
+                if announce:
+                    assert back.message_start().offset == 0
+                assert back.run(transfer(memory := Memory(100))).bytes == len(text)
+                assert memory.content(len(text)) == text
+
+
 def test_waiting_has_an_end(loop: Loop) -> None:
     """What was in flight stays there, and what ended meanwhile is handed over."""
     small, into = Memory(3), Memory(100)
