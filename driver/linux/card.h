@@ -68,6 +68,8 @@
 #define TP_GRACE_US (2 * USEC_PER_SEC)
 /* How often one looks meanwhile. */
 #define TP_POLL_US 50
+/* How often a reset is begun anew of a card that was out of reach during it. */
+#define TP_TRIES 4
 
 /* How often one who waits looks whether the card can still be reached. */
 #define TP_LOOK HZ
@@ -272,8 +274,8 @@ static inline bool tp_is_stopped(const struct tp_channel *channel)
 {
 	const struct tp_card *card = channel->card;
 
-	return !READ_ONCE(channel->running) || READ_ONCE(card->gone) || READ_ONCE(card->down) ||
-	       READ_ONCE(card->failed) || atomic_read(&channel->resets);
+	return !READ_ONCE(channel->running) || READ_ONCE(card->gone) || READ_ONCE(card->failed) ||
+	       atomic_read(&channel->resets);
 }
 
 static inline bool tp_is_h2c(const struct tp_channel *channel)
@@ -293,6 +295,8 @@ int tp_enter_to_close(struct tp_card *card);
 void tp_leave(struct tp_card *card);
 /* After down_write() of the gate: let others in again, and who did not wait for that look again. */
 void tp_open_gate(struct tp_card *card);
+/* Have everybody who waits for a channel, in whatever way, look again. */
+void tp_tell_all(struct tp_card *card);
 /* Tell everybody who waits that the card has gone. */
 void tp_gone(struct tp_card *card);
 
@@ -357,8 +361,13 @@ void tp_channel_rearm(struct tp_channel *channel, bool may);
 void tp_cancel(struct tp_channel *channel);
 /* The card serves nobody any more: everything ends with EIO. */
 void tp_fail(struct tp_card *card);
-/* The last resort: a card that does not stop reaches no memory any more, and serves nobody. */
-void tp_cut_off(struct tp_card *card);
+/*
+ * The last resort: a card that does not stop reaches no memory any more, and serves nobody. False:
+ * it cannot be reached, and is as it was.
+ */
+bool tp_cut_off(struct tp_card *card);
+/* Stop a channel that may be busy, and have it reset by whoever uses it next. */
+void tp_lose(struct tp_channel *channel);
 /* Let nothing be posted until a reset, and send away who waits (ECONNRESET). */
 void tp_stop(struct tp_channel *channel);
 /* There was no reset after all: take tp_stop() back, unless somebody else wants one. */

@@ -378,9 +378,26 @@ void tp_unstop(struct tp_channel *channel)
 	spin_lock_irq(&channel->lock);
 	channel->running = !card->gone && !card->failed && !card->down &&
 			   !atomic_read(&channel->resets) && !channel->resetting && !channel->lost;
-	tp_uring_post(channel);
+	/* An interrupt meanwhile has not armed it again. */
+	if (channel->running) {
+		tp_reap(channel);
+		tp_uring_post(channel);
+		tp_arm(channel, true);
+	}
 	spin_unlock_irq(&channel->lock);
 	wake_up_all(&channel->wait);
+}
+
+void tp_lose(struct tp_channel *channel)
+{
+	spin_lock_irq(&channel->lock);
+	channel->running = false;
+	WRITE_ONCE(channel->lost, true);
+	tp_queue_news(channel);
+	spin_unlock_irq(&channel->lock);
+	wake_up_all(&channel->wait);
+	/* A ring's transfers have nobody who comes. */
+	tp_uring_cut_off(channel);
 }
 
 void tp_stop_all(struct tp_card *card, const struct tp_owner *owner)
@@ -406,37 +423,45 @@ void tp_fail(struct tp_card *card)
 	WRITE_ONCE(card->failed, true);
 	tp_window_revoke(card);
 	tp_stop_all(card, NULL);
+	tp_tell_all(card);
 	for (index = 0; index < card->channel_count; index++)
 		tp_uring_cut_off(&card->channels[index]);
 	wake_up_all(&card->interrupt_wait);
 }
 
-void tp_cut_off(struct tp_card *card)
+bool tp_cut_off(struct tp_card *card)
 {
-	if (pci_device_is_present(card->pci)) {
-		dev_err(&card->pci->dev,
-			"the card does not stop: it is cut off from memory; bind it again to use it\n");
-		pci_clear_master(card->pci);
-	}
+	if (!pci_device_is_present(card->pci))
+		return false;
+	dev_err(&card->pci->dev,
+		"the card does not stop: it is cut off from memory; bind it again to use it\n");
+	pci_clear_master(card->pci);
 	tp_fail(card);
+	return true;
 }
 
-/*
- * Wait for the end of a reset that was asked for. ENOLINK: the card could not be reached meanwhile,
- * and may not know of it.
- */
-static int tp_await_reset(struct tp_channel *channel)
+/* ENOLINK: the card cannot be reached, or not for long enough; EIO: it does not stop. */
+static int tp_reset_engine(struct tp_channel *channel)
 {
-	bool unanswered = false;
-	bool goes_on;
+	unsigned int tries;
 
-	if (!read_poll_timeout(tp_engine_is_resetting, goes_on, !goes_on, TP_POLL_US, TP_GRACE_US,
-			       false, &channel->engine, &unanswered))
-		return unanswered ? -ENOLINK : 0;
-	if (!pci_device_is_present(channel->card->pci))
-		return -ENOLINK;
-	tp_cut_off(channel->card);
-	return -EIO;
+	for (tries = 0; tries < TP_TRIES; tries++) {
+		bool unanswered = false;
+		bool goes_on;
+
+		if (!pci_device_is_present(channel->card->pci))
+			return -ENOLINK;
+		spin_lock_irq(&channel->lock);
+		tp_engine_reset(&channel->engine);
+		spin_unlock_irq(&channel->lock);
+		if (read_poll_timeout(tp_engine_is_resetting, goes_on, !goes_on, TP_POLL_US,
+				      TP_GRACE_US, false, &channel->engine, &unanswered))
+			return tp_cut_off(channel->card) ? -EIO : -ENOLINK;
+		/* One that was out of reach meanwhile may not know of it. */
+		if (!unanswered)
+			return 0;
+	}
+	return -ENOLINK;
 }
 
 void tp_restart(struct tp_channel *channel, bool start)
@@ -463,21 +488,17 @@ void tp_restart(struct tp_channel *channel, bool start)
 
 int tp_reset(struct tp_channel *channel)
 {
-	const bool reachable = pci_device_is_present(channel->card->pci);
 	int error;
 
 	spin_lock_irq(&channel->lock);
 	channel->running = false;
 	channel->resetting = true;
 	trace_towpath_channel_reset(channel);
-	tp_engine_reset(&channel->engine);
 	spin_unlock_irq(&channel->lock);
 	/* Whoever waits in it leaves. */
 	wake_up_all(&channel->wait);
 	/* One that has failed reaches no memory, and is not asked any more. */
-	error = READ_ONCE(channel->card->failed) ? -EIO :
-		reachable			 ? tp_await_reset(channel) :
-						   -ENOLINK;
+	error = READ_ONCE(channel->card->failed) ? -EIO : tp_reset_engine(channel);
 	tp_restart(channel, !error);
 	return error;
 }

@@ -91,11 +91,9 @@ static int tp_count_interrupt(struct tp_card *card, struct towpath_interrupt *in
 static void tp_enable_interrupt(struct tp_card *card, u32 index)
 {
 	mutex_lock(&card->window);
-	if (!(card->interrupts_enabled & BIT(index))) {
-		card->interrupts_enabled |= BIT(index);
-		writel(card->interrupts_enabled,
-		       tp_card_page(card) + TP_CARD_USER_IRQ_ENABLE_OFFSET);
-	}
+	card->interrupts_enabled |= BIT(index);
+	/* Even if it is: the link may have been down the last time. */
+	writel(card->interrupts_enabled, tp_card_page(card) + TP_CARD_USER_IRQ_ENABLE_OFFSET);
 	mutex_unlock(&card->window);
 }
 
@@ -110,7 +108,7 @@ static int tp_await_interrupt(struct tp_card *card, struct towpath_interrupt *in
 {
 	const ktime_t until =
 		ktime_add_safe(ktime_get(), ns_to_ktime(max_t(s64, interrupt->timeout_ns, 0)));
-	long left = MAX_SCHEDULE_TIMEOUT;
+	long left;
 	int news, error;
 
 	for (;;) {
@@ -125,12 +123,14 @@ static int tp_await_interrupt(struct tp_card *card, struct towpath_interrupt *in
 			return -ECONNRESET;
 		if (error || interrupt->count != interrupt->seen)
 			return error;
+		/* One that is lost with the link is found by a look. */
+		left = TP_LOOK;
 		if (interrupt->timeout_ns >= 0) {
 			s64 ns = ktime_to_ns(ktime_sub(until, ktime_get()));
 
 			if (ns <= 0)
 				return -ETIMEDOUT;
-			left = min_t(u64, nsecs_to_jiffies64(ns) + 1, MAX_SCHEDULE_TIMEOUT);
+			left = min_t(u64, nsecs_to_jiffies64(ns) + 1, TP_LOOK);
 		}
 		left = wait_event_interruptible_timeout(card->interrupt_wait,
 							tp_has_fired(card, news), left);

@@ -91,7 +91,9 @@ static int tp_begin(struct tp_channel *channel, bool may_wait)
 	int error = may_wait ? tp_enter(channel->card) : tp_try_enter(channel->card);
 
 	/* A reset of the card is told once; for the rest of its time it is waited for. */
-	if (error == -ECONNRESET && !tp_take_reset(channel))
+	if (error == -ECONNRESET && READ_ONCE(channel->queue))
+		error = -EBUSY;
+	else if (error == -ECONNRESET && !tp_take_reset(channel))
 		error = tp_enter_settled(channel, may_wait);
 	if (error)
 		return error;
@@ -557,6 +559,9 @@ static int tp_open(struct inode *inode, struct file *file)
 	/* With O_DIRECT nothing is posted before somebody asks: a queue finds all there is. */
 	if (!error && !tp_is_h2c(channel) && !(file->f_flags & O_DIRECT))
 		error = tp_buffers_ahead(channel);
+	/* A reset has begun meanwhile: they are posted when somebody reads. */
+	if (error == -ECONNRESET)
+		error = 0;
 	mutex_unlock(&channel->io);
 	if (error) {
 		mutex_lock(&card->opening);

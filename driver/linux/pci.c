@@ -59,21 +59,10 @@ void tp_leave(struct tp_card *card)
 	up_read(&card->gate);
 }
 
-void tp_open_gate(struct tp_card *card)
+void tp_tell_all(struct tp_card *card)
 {
 	u16 index;
 
-	up_write(&card->gate);
-	for (index = 0; index < card->channel_count; index++)
-		wake_up_all(&card->channels[index].wait);
-}
-
-void tp_gone(struct tp_card *card)
-{
-	u16 index;
-
-	WRITE_ONCE(card->gone, true);
-	wake_up_all(&card->interrupt_wait);
 	for (index = 0; index < card->channel_count; index++) {
 		struct tp_channel *channel = &card->channels[index];
 
@@ -82,6 +71,19 @@ void tp_gone(struct tp_card *card)
 		tp_queue_news(channel);
 		spin_unlock_irq(&channel->lock);
 	}
+}
+
+void tp_open_gate(struct tp_card *card)
+{
+	up_write(&card->gate);
+	tp_tell_all(card);
+}
+
+void tp_gone(struct tp_card *card)
+{
+	WRITE_ONCE(card->gone, true);
+	wake_up_all(&card->interrupt_wait);
+	tp_tell_all(card);
 }
 
 static bool tp_has_interrupt_vector(const struct tp_card *card, u32 vector)
@@ -217,17 +219,24 @@ static bool tp_is_resetting(void __iomem *control, bool *unanswered)
 int tp_quiet(struct tp_card *card)
 {
 	void __iomem *control = tp_card_page(card) + TP_CARD_CONTROL_OFFSET;
-	bool unanswered = false;
-	bool goes_on;
+	unsigned int tries;
 
 	trace_towpath_card_reset(card);
-	if (!pci_device_is_present(card->pci))
-		return -ENOLINK;
-	writel(TP_CARD_CONTROL_RESET_MASK, control);
-	if (!read_poll_timeout(tp_is_resetting, goes_on, !goes_on, TP_POLL_US, TP_GRACE_US, false,
-			       control, &unanswered))
-		return unanswered ? -ENOLINK : 0;
-	return pci_device_is_present(card->pci) ? -ETIMEDOUT : -ENOLINK;
+	for (tries = 0; tries < TP_TRIES; tries++) {
+		bool unanswered = false;
+		bool goes_on;
+
+		if (!pci_device_is_present(card->pci))
+			return -ENOLINK;
+		writel(TP_CARD_CONTROL_RESET_MASK, control);
+		if (read_poll_timeout(tp_is_resetting, goes_on, !goes_on, TP_POLL_US, TP_GRACE_US,
+				      false, control, &unanswered))
+			return pci_device_is_present(card->pci) ? -ETIMEDOUT : -ENOLINK;
+		/* One that was out of reach meanwhile may not know of it. */
+		if (!unanswered)
+			return 0;
+	}
+	return -ENOLINK;
 }
 
 static void tp_free_channels(struct tp_card *card)

@@ -48,8 +48,9 @@ static void tp_call_back(struct tp_card *card)
 		spin_unlock_irq(&channel->lock);
 	}
 	WRITE_ONCE(card->down, false);
+	tp_tell_all(card);
 	for (index = 0; index < card->channel_count; index++)
-		wake_up_all(&card->channels[index].wait);
+		tp_uring_cut_off(&card->channels[index]);
 }
 
 int tp_card_reset(struct tp_card *card, const struct tp_owner *owner)
@@ -71,10 +72,8 @@ int tp_card_reset(struct tp_card *card, const struct tp_owner *owner)
 		error = card->gone ? -ENODEV : card->failed ? -EIO : -ECONNRESET;
 	} else {
 		error = tp_quiet(card);
-		if (error == -ETIMEDOUT) {
-			tp_cut_off(card);
-			error = -EIO;
-		}
+		if (error == -ETIMEDOUT)
+			error = tp_cut_off(card) ? -EIO : -ENOLINK;
 		tp_start_all(card, owner, !error);
 	}
 	tp_open_gate(card);
@@ -116,7 +115,8 @@ static int tp_take_up(struct tp_card *card)
 	error = tp_quiet(card);
 	if (!error) {
 		WRITE_ONCE(card->away, false);
-		pci_set_master(card->pci);
+		if (!card->failed)
+			pci_set_master(card->pci);
 		tp_start_all(card, NULL, true);
 	} else {
 		dev_err(&card->pci->dev, "the card does not come back: bind it again to use it\n");

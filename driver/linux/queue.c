@@ -128,9 +128,13 @@ void tp_transfer_ended(struct tp_channel *channel, struct tp_work *work)
 
 /* Coming in. */
 
-void tp_queue_give_up(struct tp_channel *channel)
+void tp_queue_give_up(struct tp_channel *channel, bool may_wait)
 {
-	down_write(&channel->card->gate);
+	struct rw_semaphore *gate = &channel->card->gate;
+
+	/* Else by a later call, or when the file is closed. */
+	if (may_wait ? down_write_killable(gate) : !down_write_trylock(gate))
+		return;
 	if (!channel->card->gone)
 		tp_restart(channel, false);
 	tp_queue_rest(channel);
@@ -149,7 +153,7 @@ static int tp_queue_begin(struct tp_channel *channel, bool may_wait)
 	for (;;) {
 		error = may_wait ? tp_enter(card) : tp_try_enter(card);
 		if (error == -EIO)
-			tp_queue_give_up(channel);
+			tp_queue_give_up(channel, may_wait);
 		if (error && error != -ECONNRESET)
 			return error;
 		if (!error) {
@@ -455,10 +459,12 @@ static int tp_exchange(struct tp_channel *channel, void __user *argument, bool m
 		inside = !error;
 		if (!error)
 			error = tp_take_reset(channel);
-		if (!error)
+		again = false;
+		if (!error) {
 			error = tp_submit(channel, &exchange);
-		/* A reset of the program's own has begun meanwhile: once more after it. */
-		again = inside && error == -ECONNRESET && tp_is_stopped(channel);
+			/* A reset of the program's own has begun meanwhile: once more after it. */
+			again = error == -ECONNRESET && tp_is_stopped(channel);
+		}
 		if (again)
 			tp_queue_end(channel, 0);
 	} while (again);
@@ -584,14 +590,16 @@ void tp_queue_evict(struct tp_channel *channel, const struct tp_memory *memory)
 		channel->armed = true;
 	}
 	spin_unlock_irq(&channel->lock);
-	if (!is_named || !pci_device_is_present(card->pci))
+	if (!is_named)
 		return;
-	if (wait_event_timeout(channel->wait, tp_is_rid_of(channel, memory), TP_GRACE))
+	if (pci_device_is_present(card->pci) &&
+	    wait_event_timeout(channel->wait, tp_is_rid_of(channel, memory), TP_GRACE))
 		return;
 	/* A reset would be next; but that is for who has entered the card. */
 	dev_warn(&card->pci->dev, "%s: memory is taken back, and a cancel does not end\n",
 		 channel->name);
-	tp_cut_off(card);
+	if (!tp_cut_off(card))
+		tp_lose(channel);
 }
 
 /* Beginning and end of a queue. */

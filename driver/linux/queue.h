@@ -82,6 +82,6 @@ void tp_transfer_ended(struct tp_channel *channel, struct tp_work *work);
 /* Leave the card and the channel. */
 int tp_queue_end(struct tp_channel *channel, int error);
 /* A card that was cut off: no transfer comes to an end on it, and none needs its memory. */
-void tp_queue_give_up(struct tp_channel *channel);
+void tp_queue_give_up(struct tp_channel *channel, bool may_wait);
 
 #endif

@@ -169,10 +169,10 @@ static int tp_uring_submit(struct tp_channel *channel, struct io_uring_cmd *comm
 			   const struct towpath_transfer *wanted,
 			   struct towpath_completion __user *completion)
 {
-	int error = tp_enter(channel->card);
+	int error = tp_try_enter(channel->card);
 
 	if (error)
-		return error;
+		return error == -EAGAIN ? -ECONNRESET : error;
 	if (mutex_lock_killable(&channel->io)) {
 		tp_leave(channel->card);
 		return -EINTR;
@@ -219,6 +219,16 @@ static void tp_uring_cancel(struct io_uring_cmd *command)
 	spin_unlock_irqrestore(&channel->lock, flags);
 }
 
+static bool tp_uring_is_cancelling(struct tp_channel *channel)
+{
+	bool is;
+
+	spin_lock_irq(&channel->lock);
+	is = channel->queue->cancelling;
+	spin_unlock_irq(&channel->lock);
+	return is;
+}
+
 static void tp_uring_cancel_all(struct work_struct *work)
 {
 	struct tp_queue *queue = container_of(work, struct tp_queue, cancel);
@@ -227,10 +237,12 @@ static void tp_uring_cancel_all(struct work_struct *work)
 
 	/* With any other error, whoever takes the card away or resets it ends everything. */
 	if (error == -EIO)
-		tp_queue_give_up(channel);
+		tp_queue_give_up(channel, true);
 	if (!error) {
 		mutex_lock(&channel->io);
-		if (!tp_is_stopped(channel)) {
+		if (channel->lost) {
+			tp_reset(channel);
+		} else if (tp_uring_is_cancelling(channel) && !tp_is_stopped(channel)) {
 			spin_lock_irq(&channel->lock);
 			if (!list_empty(&channel->posted) || !list_empty(&queue->waiting))
 				tp_queue_tear(channel, -ECANCELED);

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import select
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,7 @@ from asking import CARD_RESET, CHANNEL_RESET, Aside, noise, opened
 from inside import Card, KernelLog, Module, contract, until
 from paging import Withheld
 from queueing import END, Memory, error_of, queue, transfer
+from rings import Ring
 from test_faults import comes_through
 
 # The way there and back through each card's core.
@@ -66,6 +69,8 @@ def stop(card: Card, way: tuple[str, str], how: str) -> None:
         assert error_of(stops[how]) == ("none" if how == "unbind" else "EIO")
         for pair in (sender, receiver):
             assert error_of(pair.exchange, timeout_ns=0) == told
+        if how != "unbind":
+            assert not card.config(4, 2) & 4, "it is still master of the bus"
         # It has moved on meanwhile: had it not been cut off, it would have been seen to reach for memory that is not mapped for it.
         time.sleep(0.2)
         if how != "unbind":
@@ -93,8 +98,8 @@ def test_a_card_that_does_not_stop(cards: list[Card], kernel_log: KernelLog) -> 
     for aside in asides:
         aside.finish()
     said = kernel_log.read()
-    for card in cards:
-        assert any(card.pci.name in line and "does not stop" in line for line in said.splitlines()), said
+    found = [sum(card.pci.name in line and "does not stop" in line for line in said.splitlines()) for card in cards]
+    assert found == [1, 2], said
 
 
 def fill(file: int) -> int:
@@ -162,42 +167,65 @@ def test_close_tells_of_what_came_late(card: Card, flags: int) -> None:
         comes_through(to, back, b"still well")
 
 
-@pytest.mark.parametrize("kind", ["file", "queue"])
-def test_who_must_not_wait(card: Card, start: Callable[..., subprocess.Popen[bytes]], kind: str) -> None:
-    """Somebody keeps the card, and somebody wants to reset it: with O_NONBLOCK nobody else waits for that, and who waits can be killed."""
-    ways = os.O_RDONLY | os.O_NONBLOCK
-    with contextlib.ExitStack() as stack:
-        to = stack.enter_context(opened(card.files["in"], os.O_WRONLY))
-        memory = stack.enter_context(Withheld(1 << 20))
-        calls: list[tuple[Callable[..., object], object]]
-        if kind == "file":
-            back = stack.enter_context(opened(card.files["out"], ways))
-            calls = [(os.read, (back, 100)), (os.open, (card.files["out"], ways))]
-        else:
-            receiver = stack.enter_context(queue(card.files["out"], ways, announce=True))
-            back = receiver.file
-            calls = [(receiver.exchange, ((), 0, 64, 0)), (receiver.message_start, (0,))]
-        poll = select.poll()
-        poll.register(back, select.POLLIN)
+@dataclass
+class Wanted:
+    """A card that somebody keeps, by memory whose pages come late, and that a program waits to reset."""
+
+    keeps: Aside
+    memory: Withheld
+    resets: subprocess.Popen[bytes]
+
+    def give_up(self) -> None:
+        """The program that waits to reset it is killed."""
+        assert self.resets.poll() is None
+        self.resets.kill()
+        assert self.resets.wait(20) == -signal.SIGKILL
+
+
+def resetting(card: Card, start: Callable[..., subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
+    """A program that resets the card."""
+    program = "import fcntl, os, sys; fcntl.ioctl(os.open(sys.argv[1], os.O_RDWR), int(sys.argv[2]))"
+    return start(sys.executable, "-c", program, card.files["control"], str(CARD_RESET))
+
+
+@contextlib.contextmanager
+def wanted(card: Card, start: Callable[..., subprocess.Popen[bytes]], to: int) -> Iterator[Wanted]:
+    with Withheld(1 << 20) as memory:
         keeps = Aside(os.write, to, memory.map)
         time.sleep(0.2)
         assert keeps.is_alive()
-        program = "import fcntl, os, sys; fcntl.ioctl(os.open(sys.argv[1], os.O_RDWR), int(sys.argv[2]))"
-        wants = start(sys.executable, "-c", program, card.files["control"], str(CARD_RESET))
+        yield Wanted(keeps, memory, resetting(card, start))
+
+
+@pytest.mark.parametrize("kind", ["file", "queue"])
+def test_who_must_not_wait(card: Card, start: Callable[..., subprocess.Popen[bytes]], kind: str) -> None:
+    """With O_NONBLOCK nobody waits for a reset that waits for somebody else, and who waits to reset can be killed."""
+    ways = os.O_RDONLY | os.O_NONBLOCK
+    with contextlib.ExitStack() as stack:
+        to = stack.enter_context(opened(card.files["in"], os.O_WRONLY))
+        calls: list[Callable[[], object]]
+        if kind == "file":
+            back = stack.enter_context(opened(card.files["out"], ways))
+            calls = [lambda: os.read(back, 100), lambda: os.open(card.files["out"], ways)]
+        else:
+            receiver = stack.enter_context(queue(card.files["out"], ways, announce=True))
+            back = receiver.file
+            calls = [lambda: receiver.exchange(timeout_ns=0), lambda: receiver.message_start(0)]
+        poll = select.poll()
+        poll.register(back, select.POLLIN)
+        state = stack.enter_context(wanted(card, start, to))
         # A file tells of it once.
         first = "ECONNRESET" if kind == "file" else "EAGAIN"
-        until(lambda: error_of(calls[0][0], *calls[0][1]) == first, "the card is being reset")  # type: ignore[misc]
+        until(lambda: error_of(calls[0]) == first, "the card is being reset")
         for _ in range(3):
-            assert [error_of(call, *arguments) for call, arguments in calls] == ["EAGAIN"] * 2  # type: ignore[misc]
+            assert [error_of(call) for call in calls] == ["EAGAIN"] * 2
             assert poll.poll(0) == []
-        assert wants.poll() is None
-        wants.kill()
-        assert wants.wait(20) == -signal.SIGKILL
+        state.give_up()
         # Nobody has reset it: each channel is, when it is used again.
-        until(lambda: error_of(calls[1][0], *calls[1][1]) in ("EBUSY", "ETIMEDOUT"), "it can be used")  # type: ignore[misc]
-        memory.hand_out()
-        assert error_of(keeps.finish) in ("none", "ECONNRESET")
-        until(lambda: error_of(calls[0][0], *calls[0][1]) == ("EAGAIN" if kind == "file" else "none"), "it has been told")  # type: ignore[misc]
+        until(lambda: error_of(calls[1]) in ("EBUSY", "ETIMEDOUT"), "it can be used")
+        state.memory.hand_out()
+        assert error_of(state.keeps.finish) in ("none", "ECONNRESET")
+        until(lambda: error_of(calls[0]) == ("EAGAIN" if kind == "file" else "none"), "it has been told")
         fcntl.ioctl(to, CHANNEL_RESET)
         os.write(to, b"still well")
         os.fsync(to)
@@ -206,3 +234,36 @@ def test_who_must_not_wait(card: Card, start: Callable[..., subprocess.Popen[byt
             assert os.read(back, 100) == b"still well"
         else:
             assert receiver.run(transfer(Memory(100))).bytes == 10
+
+
+@pytest.mark.parametrize("kind", ["eventfd", "ring"])
+def test_a_reset_that_is_given_up(card: Card, start: Callable[..., subprocess.Popen[bytes]], kind: str) -> None:
+    """Who waits without a call is told all the same: what was in flight has ended by a reset."""
+    with contextlib.ExitStack() as stack:
+        to = stack.enter_context(opened(card.files["in"], os.O_WRONLY))
+        event = os.eventfd(0, os.EFD_NONBLOCK)
+        stack.callback(os.close, event)
+        back = stack.enter_context(queue(card.files["out"], os.O_RDONLY | os.O_NONBLOCK, eventfd=event))
+        state = stack.enter_context(wanted(card, start, to))
+        until(lambda: error_of(back.exchange, timeout_ns=0) == "EAGAIN", "the card is being reset")
+        state.give_up()
+        until(lambda: error_of(back.exchange, timeout_ns=0) == "none", "it has been told")
+        # And once more, with something in flight.
+        if kind == "eventfd":
+            back.submit(transfer(Memory(100)))
+        else:
+            ring = stack.enter_context(Ring(8))
+            ring.add(back.file, transfer(Memory(100)))
+            ring.enter()
+        state.resets = resetting(card, start)
+        until(lambda: error_of(back.exchange, room=0, timeout_ns=0) == "EAGAIN", "the card is being reset")
+        with contextlib.suppress(BlockingIOError):
+            os.eventfd_read(event)
+        state.give_up()
+        if kind == "eventfd":
+            assert select.select([event], [], [], 20)[0], "nobody tells"
+            assert back.collect(1)[0].status == contract("STATUS_RESET")
+        else:
+            assert ring.take(1)[0].result == -errno.ECONNRESET
+        state.memory.hand_out()
+        assert error_of(state.keeps.finish) in ("none", "ECONNRESET")
