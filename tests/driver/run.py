@@ -104,8 +104,9 @@ def find_utilities() -> dict[str, str]:
 
 def card_command(towpath: str, front: str) -> list[str]:
     """What serves a card; CORE and SOCKET stand for those of each."""
-    # A read that is never answered ends after 100 us: simulated time goes slowly where nothing moves.
-    return [towpath, "sim", "CORE", "--faults", "--set", "completion_timeout=1", front, "SOCKET"]
+    # A read that is never answered ends after 100 us: simulated time goes slowly where nothing moves. And that soon: none of these
+    # cores has anything to do that is not seen.
+    return [towpath, "sim", "CORE", "--faults", "--set", "completion_timeout=1", "--set", "quiet=100000", front, "SOCKET"]
 
 
 def run(report: Report, flavour: str, card: list[str] | None, seed: int | None, arguments: list[str]) -> None:
@@ -142,10 +143,14 @@ def run(report: Report, flavour: str, card: list[str] | None, seed: int | None, 
 
 
 def divided(count: int) -> dict[str, list[Path]]:
-    """The tests of guest/ in so many parts."""
+    """The tests of guest/ in so many parts, of about as many bytes."""
+    parts: dict[str, list[Path]] = {}
     files = sorted((HERE / "guest").glob("test_*.py"))
-    cuts = [len(files) * cut // count for cut in range(count + 1)]
-    return {f"guest-{number + 1}": files[cuts[number] : cuts[number + 1]] for number in range(count)}
+    total, before = sum(file.stat().st_size for file in files), 0
+    for file in files:
+        parts.setdefault(f"guest-{1 + before * count // total}", []).append(file)
+        before += file.stat().st_size
+    return parts
 
 
 def leave(work: Path, folder: Path) -> None:

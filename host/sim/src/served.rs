@@ -24,8 +24,7 @@ use crate::messages::Table;
 
 /// Edges between two looks at the messages.
 const TURN: u32 = 64;
-/// Quiet edges after which time goes slowly: 4 ms at 250 MHz; how long it then stands between turns, and how many edges one has.
-const QUIET: u64 = 1_000_000;
+/// When time goes slowly: how long it stands between turns, and how many edges one has.
 const REST: Duration = Duration::from_millis(50);
 const SLOW_TURN: u32 = 4096;
 /// Bytes of a BAR that are read at once, at most: each word is a round trip over the link.
@@ -43,6 +42,8 @@ pub struct ServedCard {
     enabled: u16,
     /// What the client has written into the MSI-X table, if that is the client's.
     table: Option<Table>,
+    /// Quiet edges after which time goes slowly.
+    quiet: u64,
     /// The reason why the card stopped was told.
     told: bool,
 }
@@ -56,6 +57,7 @@ impl ServedCard {
         let page = (contract::PAGE_MSIX << page_shift) as u32;
         let settings = bus.world_share();
         let settings = settings.settings();
+        let quiet = settings.quiet;
         let facts = Facts {
             bars: std::array::from_fn(|bar| bus.bar_bytes(bar as u8)),
             vectors: bus.vectors()?,
@@ -64,7 +66,15 @@ impl ServedCard {
         };
         bus.set_host_memory(Some(Box::new(memory)))?;
         bus.set_bus_master(false)?;
-        Ok(ServedCard { bus, config: ConfigSpace::new(&facts), table_at: facts.table[0].into(), enabled: 0, table: None, told: false })
+        Ok(ServedCard {
+            bus,
+            config: ConfigSpace::new(&facts),
+            table_at: facts.table[0].into(),
+            enabled: 0,
+            table: None,
+            quiet,
+            told: false,
+        })
     }
 
     /// The card's serial number.
@@ -266,7 +276,7 @@ impl Device for ServedCard {
 
     fn run(&mut self) -> Pace {
         match self.bus.run_on(TURN) {
-            Ok(quiet) if quiet < QUIET => Pace::Now,
+            Ok(quiet) if quiet < self.quiet => Pace::Now,
             Ok(_) => match self.bus.run_on(SLOW_TURN) {
                 Ok(_) => Pace::Later(REST),
                 Err(_) => Pace::Idle,

@@ -113,6 +113,7 @@ knobs! {
     "fault_link" fault_link: u32 = 0, 0..=1_000_000, "times that the link goes down, in a million reads of the card";
     "fault_mastering" fault_mastering: u32 = 0, 0..=1_000_000, "times that bus mastering is switched off, in a million reads of the card";
     "late" late: u64 = 250_000, 0..=1_000_000_000, "how much later a late answer comes, ns";
+    "quiet" quiet: u64 = 1_000_000, 1000..=1_000_000_000_000, "clocks without anything on the link after which time goes slowly, for a card that is served";
     "outage" outage: u64 = 20_000, 0..=1_000_000_000, "how long the link is down, or bus mastering off, ns";
 }
 
