@@ -138,7 +138,8 @@ void tp_queue_give_up(struct tp_channel *channel, bool may_wait)
 	if (!channel->card->gone)
 		tp_restart(channel, false);
 	tp_queue_rest(channel);
-	tp_open_gate(channel->card);
+	/* Nobody waits for this: all were told that the card has failed. */
+	up_write(gate);
 }
 
 /*
