@@ -29,7 +29,8 @@ PIECE = SMALLEST
 NOISE = int.from_bytes(random.Random(0).randbytes(LARGEST + 4096 + 8), "little")
 
 GONE = frozenset({errno.ENODEV, errno.ENOENT, errno.ENXIO})
-RESET = frozenset({errno.ECONNRESET})
+# The latter to one who opens a channel, and must not wait.
+RESET = frozenset({errno.ECONNRESET, errno.EAGAIN})
 # What may happen, and what those who are in the middle of something may be told of it.
 HAPPENINGS = {
     "a reset of the writer's own": frozenset[int](),
