@@ -523,9 +523,14 @@ void tp_cancel(struct tp_channel *channel)
 		channel->armed = true;
 	}
 	spin_unlock_irq(&channel->lock);
-	if (!READ_ONCE(channel->card->failed) && pci_device_is_present(channel->card->pci) &&
-	    wait_event_timeout(channel->wait, tp_is_idle(channel), TP_GRACE))
-		return;
+	if (pci_device_is_present(channel->card->pci)) {
+		if (!READ_ONCE(channel->card->failed) &&
+		    wait_event_timeout(channel->wait, tp_is_idle(channel), TP_GRACE))
+			return;
+	} else {
+		/* If it is pulled out, that is what is told. */
+		wait_event_timeout(channel->wait, READ_ONCE(channel->card->gone), TP_LOOK);
+	}
 	if (tp_is_idle(channel))
 		return;
 	if (!READ_ONCE(channel->card->failed))
