@@ -16,6 +16,7 @@ typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
 typedef uint64_t __le64;
+#define U32_MAX UINT32_MAX
 
 void (*tp_store)(void *at, u32 bits, u64 value);
 u32 (*tp_load)(void *at);
