@@ -12,7 +12,7 @@ async def main() -> None:
     with towpath.open(os.environ.get("TOWPATH_DEVICE") or "sim:loopback") as card:
         outgoing = os.urandom(50_000)
         incoming = bytearray(len(outgoing))
-        received, sent = await asyncio.gather(card.arecv_into("out", incoming), card.asend("in", outgoing))
+        sent, received = await asyncio.gather(card.asend("in", outgoing), card.arecv_into("out", incoming))
         print(f"{sent} bytes sent, {received.bytes} received, equal: {incoming == outgoing}")
 
         try:

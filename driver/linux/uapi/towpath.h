@@ -252,12 +252,12 @@ struct towpath_completion {
  * submission; tickets count from 0. Waits until `wanted` of them have ended, or none is in flight.
  *
  * An error of a transfer is told only if none before it was submitted: else `submitted` is less
- * than `transfers`, and the next call tells. EAGAIN: the card's queue has no room, or the
- * file has O_NONBLOCK and the card is being reset. ENOBUFS: 4096 transfers are in flight or were
- * not collected. ETIMEDOUT: not `wanted` in time. ECONNRESET:
- * somebody else has reset the card, told once; what was in flight has status `reset`. ECANCELED:
- * transfers were cancelled because memory of theirs was taken back, or a program that shares the
- * queue has gone. All fields are written, as with success, with any error but EFAULT and EINVAL.
+ * than `transfers`, and the next call tells. EAGAIN: the card's queue has no room, or the file has
+ * O_NONBLOCK and the card is being reset. ENOBUFS: 4096 transfers are in flight or were not
+ * collected. ETIMEDOUT: not `wanted` in time. ECONNRESET: somebody else has reset the card, told
+ * once; what was in flight has status `reset`. ECANCELED: transfers were cancelled because memory
+ * of theirs was taken back, or a program that shares the queue has gone. All fields are written, as
+ * with success, with any error but EFAULT and EINVAL.
  *
  * Host to card, while transfers that ended in one of these two ways have not been collected, none
  * is submitted (ECONNRESET, ECANCELED), for it would go on with a message that was cut short; the

@@ -47,6 +47,16 @@ cards_come_and_go = pytest.mark.skipif(IN_QEMU, reason="QEMU 11.1 ends itself wh
 guest_sleeps = pytest.mark.skipif(IN_QEMU, reason="the guest's files come by 9p over virtio, which does not outlive a sleep")
 
 
+def sleep() -> None:
+    """As far as the devices' part of it goes."""
+    Path("/sys/power/pm_test").write_text("devices")
+    Path("/sys/module/suspend/parameters/pm_test_delay").write_text("0")
+    try:
+        Path("/sys/power/state").write_text("mem")
+    finally:
+        Path("/sys/power/pm_test").write_text("none")
+
+
 def utility(path: str) -> Path:
     """A program of Debian's that was fetched for tests (../utilities.py), or a skip that says why there is none."""
     if "TOWPATH_GUEST_UTILITIES" not in os.environ:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from asking import CARD_INFO, CARD_RESET, INTERRUPT, WAIT, Aside, CardInfo, Interrupt, ask, noise, opened, write_all
-from inside import IN_QEMU, Card, KernelLog, Module, cards_come_and_go, contract, guest_sleeps, planted, until
+from inside import IN_QEMU, Card, KernelLog, Module, cards_come_and_go, contract, guest_sleeps, planted, sleep, until
 from queueing import END, Allocated, Completion, Memory, error_of, queue, transfer
 
 
@@ -103,16 +103,6 @@ def test_a_card_with_ports_in_the_place_of_memory_is_refused(driver: Module, car
     assert f"BAR {contract(bar)} is not memory" in kernel_log.read()
     card.bind()
     echoes(card)
-
-
-def sleep() -> None:
-    """As far as the devices' part of it goes."""
-    Path("/sys/power/pm_test").write_text("devices")
-    Path("/sys/module/suspend/parameters/pm_test_delay").write_text("0")
-    try:
-        Path("/sys/power/state").write_text("mem")
-    finally:
-        Path("/sys/power/pm_test").write_text("none")
 
 
 @guest_sleeps

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from inside import IN_QEMU, ROOT, Card, KernelLog, guest_sleeps
+from inside import IN_QEMU, ROOT, Card, KernelLog, guest_sleeps, sleep
 
 
 def test_memory_is_enough() -> None:
@@ -52,12 +52,7 @@ def test_pipes_sockets_and_shared_memory_work() -> None:
 
 @guest_sleeps
 def test_kernel_goes_through_the_devices_part_of_sleep(kernel_log: KernelLog) -> None:
-    Path("/sys/power/pm_test").write_text("devices")
-    Path("/sys/module/suspend/parameters/pm_test_delay").write_text("0")
-    try:
-        Path("/sys/power/state").write_text("mem")
-    finally:
-        Path("/sys/power/pm_test").write_text("none")
+    sleep()
     assert "suspend exit" in kernel_log.read()
 
 

@@ -39,7 +39,6 @@ HANG_SECONDS = 100
 SIZES = [1, 2, 63, 64, 65, 1000, 4095, 4096, 4097, 16383, 16384, 20_000, 65535, 65537, LARGEST]
 # The way there and back through each card's core.
 WAYS = [("in", "out"), ("a", "x")]
-DRIVER = Path("/sys/bus/pci/drivers/towpath")
 DONE, ENDED, CANCELLED, RESET, LINK_DOWN = (
     contract(f"STATUS_{name}") for name in ("DONE", "END_OF_MESSAGE", "CANCELLED", "RESET", "LINK_DOWN")
 )
@@ -363,8 +362,8 @@ class Loop:
 
 
 def bind(card: Card) -> None:
-    (DRIVER / "unbind").write_text(card.pci.name)
-    (DRIVER / "bind").write_text(card.pci.name)
+    card.unbind()
+    card.bind()
 
 
 def reset(card: Card) -> None:
