@@ -1,18 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the library has to say, in Python's ways: its log goes to `logging`, lines of text to callables.
+//!
+//! Any thread may say something at any time, also while the interpreter ends. Then nobody listens any more: [`Listeners`] sees to it that no thread
+//! is in Python code that was called from here. For before 3.14 Python ends a thread that wants its lock then by `pthread_exit`, which
+//! unwinds the stack, and to unwind Rust's part of it is to abort the program.
 
-use std::sync::{Arc, Once};
+use std::sync::{Arc, Condvar, Mutex, Once, PoisonError};
+use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3_log::{Caching, Logger};
 use towpath::TextSink;
 
+/// How long the interpreter's end waits for callables that run on other threads: one that never returns shall not keep the program.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The Python code that is called from the library.
+struct Listeners {
+    state: Mutex<State>,
+    left: Condvar,
+}
+
+struct State {
+    running: usize,
+    ended: bool,
+}
+
+static LISTENERS: Listeners = Listeners { state: Mutex::new(State { running: 0, ended: false }), left: Condvar::new() };
+
+impl Listeners {
+    /// Calls Python, unless it ends.
+    fn call(&self, listener: impl FnOnce(Python<'_>)) {
+        {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            if state.ended {
+                return;
+            }
+            state.running += 1;
+        }
+        let _ = Python::try_attach(listener);
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).running -= 1;
+        self.left.notify_all();
+    }
+
+    /// Calls nobody any more, and waits for those who are being called. Without the interpreter's lock, which they need.
+    fn end(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.ended = true;
+        let _ = self.left.wait_timeout_while(state, PATIENCE, |state| state.running > 0);
+    }
+}
+
+#[pyfunction]
+fn end(py: Python<'_>) {
+    py.detach(|| LISTENERS.end());
+}
+
+/// To be called once, when the module is made: `atexit` calls while all threads still run.
+pub fn end_with_python(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.py().import("atexit")?.call_method1("register", (wrap_pyfunction!(end, module)?,))?;
+    Ok(())
+}
+
 /// A callable that takes lines. May be called from any thread; what it raises is reported as unraisable.
 pub fn sink(callable: Option<Py<PyAny>>) -> Option<TextSink> {
     let callable = callable?;
     Some(Arc::new(move |line: &str| {
-        // Nobody listens any more while the interpreter ends.
-        let _ = Python::try_attach(|py| {
+        LISTENERS.call(|py| {
             if let Err(error) = callable.call1(py, (line,)) {
                 error.write_unraisable(py, Some(callable.bind(py)));
             }
@@ -30,8 +84,7 @@ impl log::Log for Logging {
     }
 
     fn log(&self, record: &log::Record<'_>) {
-        // Nobody listens any more while the interpreter ends.
-        let _ = Python::try_attach(|py| {
+        LISTENERS.call(|py| {
             let earlier = PyErr::take(py);
             self.0.log(record);
             // The logger leaves what a filter or a handler has raised to whoever looks next, which may be a call that has succeeded.

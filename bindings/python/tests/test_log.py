@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import logging
 import subprocess
 import sys
@@ -100,12 +101,37 @@ def test_a_filter_that_raises_fails_no_call(
 
 
 def test_a_program_that_ends_with_a_card_open_ends_well() -> None:
-    said = said_by("""
-import logging, threading, towpath
-logging.basicConfig(level=logging.DEBUG)
+    """While another thread is in the library, which calls a handler in Python and gives buffers back. What can go wrong there does so in
+    one end of twenty: many programs, a few at a time."""
+
+    def says(turn: int) -> str:
+        return said_by(f"""
+import logging, threading, time, towpath
+
+class Pauses(logging.StreamHandler):
+    def emit(self, record):
+        time.sleep({(0, 0.001, 0.02)[turn % 3]})
+        super().emit(record)
+
+class EndsSlowly:
+    def __del__(self, sleep=time.sleep):
+        sleep({(0, 0.001, 0.01, 0.1)[turn % 4]})
+
+def use():
+    while True:
+        ticket = card.submit_recv("out", bytearray(10))
+        begun.set()
+        card.reset()
+
+logging.basicConfig(level=logging.DEBUG, handlers=[Pauses()], format=logging.BASIC_FORMAT)
+begun = threading.Event()
 card = towpath.open("sim:loopback")
-ticket = card.submit_recv("out", bytearray(10))
-threading.Thread(target=lambda: [card.reset() for _ in range(1000)], daemon=True).start()
+kept = EndsSlowly()
+threading.Thread(target=use, daemon=True).start()
+begun.wait()
 """)
-    assert "INFO:towpath_driver.user:sim:loopback: core loopback" in said
-    assert "panicked" not in said and "Traceback" not in said, said
+
+    with concurrent.futures.ThreadPoolExecutor(4) as several:
+        for said in several.map(says, range(36)):
+            assert "INFO:towpath_driver.user:sim:loopback: core loopback" in said
+            assert "panicked" not in said and "Traceback" not in said, said
