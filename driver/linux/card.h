@@ -71,7 +71,10 @@
 /* How often a reset is begun anew of a card that was out of reach during it. */
 #define TP_TRIES 4
 
-/* How often one who waits looks whether the card can still be reached. */
+/*
+ * How often one who waits looks whether the card can still be reached, and the driver whether
+ * something has ended without an interrupt.
+ */
 #define TP_LOOK HZ
 
 /* Powers of two in 64 bits of nanoseconds. */
@@ -221,6 +224,7 @@ struct tp_card {
 	u32 irq_count;
 	wait_queue_head_t interrupt_wait;
 	atomic_t interrupt_news; /* fires of vectors of user interrupts */
+	struct delayed_work look; /* while work is in flight: tp_look() */
 	u32 interrupts_enabled; /* under window */
 
 	struct mutex mapping; /* pages of programs that show the card's */
@@ -352,6 +356,11 @@ bool tp_is_out_of_reach(struct tp_card *card, unsigned int *looks);
 int tp_wait(struct tp_channel *channel, bool (*is_over)(struct tp_channel *channel));
 /* When the vector fires: take what the card has told. False: nothing since the last time. */
 bool tp_channel_interrupt(struct tp_channel *channel);
+/*
+ * Take what an interrupt should have told of that was lost with the link, and so wake who only
+ * waits.
+ */
+void tp_look(struct work_struct *work);
 /* Arm again, if work is in flight; or not, and leave that to the next post. */
 void tp_channel_rearm(struct tp_channel *channel, bool may);
 /*

@@ -169,6 +169,7 @@ int tp_post_all(struct tp_channel *channel, struct tp_work *work, struct tp_desc
 		tp_engine_arm(&channel->engine);
 		channel->armed = true;
 	}
+	schedule_delayed_work(&channel->card->look, TP_LOOK);
 	return 0;
 }
 
@@ -319,13 +320,44 @@ bool tp_channel_interrupt(struct tp_channel *channel)
 	return news;
 }
 
+/* Could the card have news? */
+static bool tp_expects(const struct tp_channel *channel)
+{
+	return channel->running && (!list_empty(&channel->posted) || tp_queue_announces(channel));
+}
+
 /* Arm if there may be news, and not otherwise. */
 static void tp_arm(struct tp_channel *channel, bool may)
 {
-	channel->armed = may && channel->running &&
-			 (!list_empty(&channel->posted) || tp_queue_announces(channel));
-	if (channel->armed)
+	channel->armed = may && tp_expects(channel);
+	if (channel->armed) {
 		tp_engine_arm(&channel->engine);
+		schedule_delayed_work(&channel->card->look, TP_LOOK);
+	}
+}
+
+void tp_look(struct work_struct *work)
+{
+	struct tp_card *card = container_of(to_delayed_work(work), struct tp_card, look);
+	bool again = false;
+	u16 index;
+
+	for (index = 0; index < card->channel_count; index++) {
+		struct tp_channel *channel = &card->channels[index];
+		u32 before;
+
+		spin_lock_irq(&channel->lock);
+		before = channel->engine.consumer;
+		if (tp_expects(channel))
+			tp_reap(channel);
+		/* There was no interrupt, or not yet: the card is not going to fire again. */
+		if (channel->engine.consumer != before)
+			tp_arm(channel, true);
+		again |= tp_expects(channel);
+		spin_unlock_irq(&channel->lock);
+	}
+	if (again)
+		schedule_delayed_work(&card->look, TP_LOOK);
 }
 
 void tp_channel_rearm(struct tp_channel *channel, bool may)

@@ -93,6 +93,7 @@ struct tp_card *tp_card_create(struct pci_dev *pci)
 	mutex_init(&card->registering);
 	INIT_LIST_HEAD(&card->memories);
 	init_waitqueue_head(&card->interrupt_wait);
+	INIT_DELAYED_WORK(&card->look, tp_look);
 	device_initialize(&card->device);
 	card->device.class = tp_class;
 	card->device.parent = &pci->dev;

@@ -369,6 +369,7 @@ channels:
 	tp_free_vectors(card);
 	for (index = 0; index < card->channel_count; index++)
 		tp_channel_abandon(&card->channels[index]);
+	cancel_delayed_work_sync(&card->look);
 	tp_give_back(card);
 	tp_free_channels(card);
 	tp_open_gate(card);
@@ -403,6 +404,7 @@ static void tp_remove(struct pci_dev *pci)
 	tp_free_vectors(card);
 	for (index = 0; index < card->channel_count; index++)
 		tp_channel_abandon(&card->channels[index]);
+	cancel_delayed_work_sync(&card->look);
 	tp_give_back(card);
 	tp_free_channels(card);
 	tp_unmap(card);

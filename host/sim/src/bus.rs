@@ -128,6 +128,7 @@ impl SimBus {
             Mishap::Fault(fault, ahead) => self.inject(ahead, fault),
             Mishap::Link(up) => self.set_link(up),
             Mishap::Deaf(deaf) => self.with(|device| device.deaf = deaf),
+            Mishap::Mute(mute) => self.with(|device| device.mute = mute),
             Mishap::Say(offset, byte) => self.with(|device| device.lies.push((offset, byte))),
             Mishap::Honest => self.with(|device| device.lies.clear()),
             Mishap::Forgive => self.forgive(),
@@ -606,7 +607,7 @@ impl Bus for SimBus {
         self.load(contract::BAR_DEVICE, contract::DISCOVERY_MAGIC_OFFSET, 1)?;
         let mut turn = self.turn()?;
         let device = self.device_mut(&mut turn)?;
-        (device.reset_done, device.deaf) = (false, false);
+        (device.reset_done, device.deaf, device.mute) = (false, false, false);
         device.input.config.function_reset = 1;
         // A function in reset has lost its command register; the kernel writes it back afterwards, as this does below.
         let bus_master = device.is_bus_master();

@@ -146,6 +146,8 @@ pub struct Device {
     reads: [Option<HostRead>; HOST_READS],
     /// A program on the other side of a server is not heard.
     pub deaf: bool,
+    /// Its interrupts are lost.
+    pub mute: bool,
     /// What it reads at some offsets of BAR 0, the latest last.
     pub lies: Vec<(u64, u8)>,
     /// Write-combining buffers that no fence has emptied yet.
@@ -208,6 +210,7 @@ impl Device {
             messages: None,
             reads: [None; HOST_READS],
             deaf: false,
+            mute: false,
             lies: Vec::new(),
             combining: Vec::new(),
             forwards: Vec::new(),
@@ -663,13 +666,17 @@ impl Device {
     fn take_message(&mut self, address: u64, first_be: u8, payload: &[u32], now: u64) -> bool {
         let Some(messages) = &mut self.messages else {
             let ours = INTERRUPT_WINDOW.contains(&address);
-            if ours {
+            if ours && !self.mute {
                 self.fire(payload[0] as usize, now);
             }
             return ours;
         };
         let interrupt = messages.recognise(address, first_be, payload).filter(|_| !self.port.memory.permits(address, 4, true));
-        let taken = interrupt.is_some_and(|interrupt| messages.came(interrupt));
+        let Some(interrupt) = interrupt else { return false };
+        if self.mute {
+            return true;
+        }
+        let taken = messages.came(interrupt);
         self.statistics.interrupts += u64::from(taken);
         taken
     }

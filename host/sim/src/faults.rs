@@ -65,6 +65,8 @@ pub enum Mishap {
     /// The card no longer hears the program on the other side, or does again: its stores go nowhere, and it reads all ones. What the card was
     /// about goes on, and configuration space answers. A reset of the function ends it.
     Deaf(bool),
+    /// Its interrupts are lost, or are no more. A reset of the function ends it.
+    Mute(bool),
     /// From now on a program on the other side reads this byte at this offset of BAR 0, whatever the card has there.
     Say(u64, u8),
     /// It reads what the card has again, everywhere.
@@ -75,7 +77,7 @@ pub enum Mishap {
 
 impl Mishap {
     /// From words: the name of a rate in the settings, without `fault_`, and how many reads pass before (none without a number); or `down`, `up`,
-    /// `deaf`, `hears`, `say OFFSET BYTE`, `honest`, `forgive`. The error says what there is.
+    /// `deaf`, `hears`, `mute`, `loud`, `say OFFSET BYTE`, `honest`, `forgive`. The error says what there is.
     pub fn parse(words: &str, settings: &Settings) -> Result<Mishap, String> {
         let outage = settings.outage;
         let named = |name: &str| {
@@ -97,13 +99,15 @@ impl Mishap {
         };
         let no = || {
             let faults = "drop, late, ur, ca, poison, duplicate, unexpected, count, length, address (each with a number of reads before it), link, mastering";
-            format!("no fault is called `{words}`; there are {faults}, down, up, deaf, hears, say OFFSET BYTE, honest, forgive")
+            format!("no fault is called `{words}`; there are {faults}, down, up, deaf, hears, mute, loud, say OFFSET BYTE, honest, forgive")
         };
         match words.split_whitespace().collect::<Vec<_>>()[..] {
             ["down"] => Ok(Mishap::Link(false)),
             ["up"] => Ok(Mishap::Link(true)),
             ["deaf"] => Ok(Mishap::Deaf(true)),
             ["hears"] => Ok(Mishap::Deaf(false)),
+            ["mute"] => Ok(Mishap::Mute(true)),
+            ["loud"] => Ok(Mishap::Mute(false)),
             ["honest"] => Ok(Mishap::Honest),
             ["say", offset, byte] => match (offset.parse(), byte.parse()) {
                 (Ok(offset), Ok(byte)) => Ok(Mishap::Say(offset, byte)),
@@ -357,6 +361,7 @@ mod tests {
         assert_eq!(parse(" link\n"), Ok(Mishap::Fault(Fault::LinkDown { ns: 9, forgets: false }, 0)));
         assert_eq!([parse("down"), parse("up"), parse("forgive")], [Ok(Mishap::Link(false)), Ok(Mishap::Link(true)), Ok(Mishap::Forgive)]);
         assert_eq!([parse("deaf"), parse("hears")], [Ok(Mishap::Deaf(true)), Ok(Mishap::Deaf(false))]);
+        assert_eq!([parse("mute"), parse("loud")], [Ok(Mishap::Mute(true)), Ok(Mishap::Mute(false))]);
         assert_eq!([parse("say 9 255"), parse("honest")], [Ok(Mishap::Say(9, 255)), Ok(Mishap::Honest)]);
         for wrong in ["say 8", "say -1 1", "say 8 256", "", "fall", "drop x", "drop -1", "drop 1 2", "link 3", "up 1"] {
             assert!(parse(wrong).is_err_and(|why| why.contains("drop, late")), "{wrong}");

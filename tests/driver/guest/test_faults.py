@@ -157,6 +157,57 @@ def test_who_waits_on_a_channel_that_could_not_be_reset(card: Card, how: str) ->
         assert waiting.finish() == b"still well"
 
 
+@pytest.mark.parametrize("who", ["polls a file", "polls a queue", "polls an eventfd"])
+def test_who_only_waits_is_woken_without_an_interrupt(card: Card, who: str) -> None:
+    """By the driver's own look, for nobody makes a call that would find what has ended. Then interrupts serve again."""
+    with contextlib.ExitStack() as stack:
+        to = stack.enter_context(opened(card.files["in"], os.O_WRONLY | os.O_DIRECT))
+        poll = select.poll()
+        if who == "polls a file":
+            back = stack.enter_context(opened(card.files["out"], os.O_RDONLY | os.O_NONBLOCK))
+            poll.register(back, select.POLLIN)
+
+            def take() -> bytes:
+                return os.read(back, 100)
+
+        else:
+            news = os.eventfd(0, os.EFD_NONBLOCK)
+            stack.callback(os.close, news)
+            receiver = stack.enter_context(queue(card.files["out"], os.O_RDONLY, eventfd=news))
+            memory = Memory(100)
+            receiver.submit(transfer(memory))
+            with contextlib.suppress(BlockingIOError):
+                os.eventfd_read(news)
+            poll.register(news if who == "polls an eventfd" else receiver.file, select.POLLIN)
+
+            def take() -> bytes:
+                found = receiver.collect(1)[0].bytes
+                receiver.submit(transfer(memory))
+                content = memory.content(found)
+                with contextlib.suppress(BlockingIOError):
+                    os.eventfd_read(news)
+                return content
+
+        def woken_by(text: bytes) -> None:
+            """The poll looks only when it begins."""
+            waiting = Aside(poll.poll, 20_000)
+            time.sleep(0.1)
+            os.write(to, text)
+            assert waiting.finish(), "nobody is woken"
+            assert take() == text
+
+        taken = int(card.channel(1, "statistics/interrupts_taken"))
+        card.fault("mute")
+        try:
+            for text in (b"unheard", b"and again"):
+                woken_by(text)
+            assert int(card.channel(1, "statistics/interrupts_taken")) == taken
+        finally:
+            card.fault("loud")
+        woken_by(b"heard")
+        assert int(card.channel(1, "statistics/interrupts_taken")) > taken, "it is armed no more"
+
+
 def test_a_link_that_is_down_for_long(card: Card) -> None:
     """The card reads as all ones meanwhile. Nothing hangs, and who opens the files afterwards finds it well."""
     to, back = os.open(card.files["in"], os.O_WRONLY | os.O_DIRECT), os.open(card.files["out"], os.O_RDONLY)

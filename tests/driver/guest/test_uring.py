@@ -123,6 +123,16 @@ def test_commands_on_an_older_kernel(driver: Module, card: Card, control: int) -
 
 
 @by_commands
+def test_an_interrupt_that_is_lost(card: Card, loop: Loop) -> None:
+    card.fault("mute")
+    try:
+        there_and_back(loop)
+    finally:
+        card.fault("loud")
+    there_and_back(loop)
+
+
+@by_commands
 @pytest.mark.parametrize("kind", RINGS)
 @pytest.mark.parametrize("seed", range(2))
 def test_random_messages(card: Card, control: int, kind: str, seed: int) -> None:
