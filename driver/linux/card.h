@@ -166,6 +166,8 @@ struct tp_channel {
 	bool message_open; /* H2C: written to since its last end; C2H: read from since its last end
 			    */
 	bool reset_untold; /* a reset of the card, while it was open */
+	bool reset_told; /* ECONNRESET, since somebody wanted to reset the channel */
+	bool cut_short; /* a call has told how far it came, since then */
 	bool gave_up; /* H2C: the last close() waited in vain */
 	int read_error; /* C2H: came behind bytes that were told of */
 	bool faulted; /* the first fault that nobody has been told of, under lock */
@@ -399,6 +401,11 @@ int tp_errno(u8 status);
 int tp_take_fault(struct tp_channel *channel);
 /* The same for a reset that came from elsewhere, which is told once: 0 or ECONNRESET. */
 int tp_take_reset(struct tp_channel *channel);
+/*
+ * Under io: after a reset of one's own it makes no difference, but for one of the card that is
+ * still to come.
+ */
+void tp_forget_reset(struct tp_channel *channel);
 /* Wait while the card is being reset. ERESTARTSYS: a signal; ECONNRESET: it takes too long. */
 int tp_await_settled(struct tp_channel *channel);
 /* Enter the card, and wait so if need be. EAGAIN: one who may not wait would have to. */

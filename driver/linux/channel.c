@@ -96,9 +96,17 @@ int tp_take_reset(struct tp_channel *channel)
 
 	spin_lock_irq(&channel->lock);
 	error = channel->reset_untold ? -ECONNRESET : 0;
+	channel->reset_told |= channel->reset_untold;
 	channel->reset_untold = false;
 	spin_unlock_irq(&channel->lock);
 	return error;
+}
+
+void tp_forget_reset(struct tp_channel *channel)
+{
+	spin_lock_irq(&channel->lock);
+	channel->reset_untold = channel->card->down;
+	spin_unlock_irq(&channel->lock);
 }
 
 /* Is the channel running, or for whoever comes next to start, or for ever not? */
@@ -479,6 +487,7 @@ static int tp_reset_engine(struct tp_channel *channel)
 
 	for (tries = 0; tries < TP_TRIES; tries++) {
 		bool unanswered = false;
+		bool silent = false;
 		bool goes_on;
 
 		if (!pci_device_is_present(channel->card->pci))
@@ -487,13 +496,16 @@ static int tp_reset_engine(struct tp_channel *channel)
 		tp_engine_reset(&channel->engine);
 		spin_unlock_irq(&channel->lock);
 		if (read_poll_timeout(tp_engine_is_resetting, goes_on, !goes_on, TP_POLL_US,
-				      TP_GRACE_US, false, &channel->engine, &unanswered))
-			return tp_cut_off(channel->card) ? -EIO : -ENOLINK;
-		/* One that was out of reach meanwhile may not know of it. */
-		if (!unanswered)
+				      TP_GRACE_US, false, &channel->engine, &unanswered)) {
+			tp_engine_is_resetting(&channel->engine, &silent);
+			if (!unanswered || silent)
+				break;
+		} else if (!unanswered) {
 			return 0;
+		}
+		/* It was out of reach meanwhile, and may not know of it. */
 	}
-	return -ENOLINK;
+	return tp_cut_off(channel->card) ? -EIO : -ENOLINK;
 }
 
 void tp_restart(struct tp_channel *channel, bool start)

@@ -298,7 +298,8 @@ static long tp_control_ioctl(struct file *file, unsigned int command, unsigned l
 		return may_write ? tp_card_reset(card, owner) : -EACCES;
 	if (command == TOWPATH_IOC_UNREGISTER_BUFFER) {
 		/* Even of a card that has gone, or failed. */
-		down_read(&card->gate);
+		if (down_read_killable(&card->gate))
+			return -EINTR;
 		error = tp_unregister_buffer(owner, at);
 		up_read(&card->gate);
 		return error;

@@ -78,8 +78,14 @@ static ssize_t tp_finish(struct tp_channel *channel, ssize_t result)
 {
 	if (result < 0 && (READ_ONCE(channel->card->gone) || READ_ONCE(channel->card->failed)))
 		result = tp_why_stopped(channel);
-	if (result == -ECONNRESET)
+	if (result == -ECONNRESET) {
+		spin_lock_irq(&channel->lock);
 		channel->reset_untold = false;
+		channel->reset_told = true;
+		spin_unlock_irq(&channel->lock);
+	} else if (result > 0 && tp_is_stopped(channel)) {
+		channel->cut_short = true;
+	}
 	mutex_unlock(&channel->io);
 	tp_leave(channel->card);
 	return result;
@@ -385,15 +391,15 @@ static ssize_t tp_read_iter(struct kiocb *call, struct iov_iter *to)
 void tp_channel_flush(struct work_struct *work)
 {
 	struct tp_channel *channel = container_of(to_delayed_work(work), struct tp_channel, flush);
+	bool found;
 
 	if (tp_try_enter(channel->card))
 		return;
-	WRITE_ONCE(channel->flushing, true);
 	if (mutex_trylock(&channel->io)) {
+		WRITE_ONCE(channel->flushing, true);
 		/* Nobody reads from a queue. */
-		bool found = channel->queue || tp_buffers_can_read(channel, false) ||
-			     tp_is_stopped(channel);
-
+		found = channel->queue || tp_buffers_can_read(channel, false) ||
+			tp_is_stopped(channel);
 		if (!found) {
 			found = tp_bring_out(channel, false);
 			tp_buffers_ahead(channel);
@@ -402,11 +408,11 @@ void tp_channel_flush(struct work_struct *work)
 			wake_up_all(&channel->wait);
 		else
 			tp_flush_later(channel);
+		WRITE_ONCE(channel->flushing, false);
 		mutex_unlock(&channel->io);
 	} else {
 		tp_flush_later(channel);
 	}
-	WRITE_ONCE(channel->flushing, false);
 	tp_leave(channel->card);
 }
 
@@ -450,6 +456,29 @@ static __poll_t tp_poll(struct file *file, poll_table *table)
 	return news;
 }
 
+/*
+ * Who wanted to reset a channel is killed. Perhaps somebody was told of it: so there is one, when
+ * the channel is used next, of which whoever uses it is told if nobody was. But not if another was
+ * quicker, or is going to make one. Who uses a queue was only held up.
+ */
+static void tp_reset_give_up(struct tp_channel *channel)
+{
+	bool is_queue;
+
+	spin_lock_irq(&channel->lock);
+	is_queue = channel->queue;
+	if (atomic_dec_and_test(&channel->resets) && !is_queue && !channel->running &&
+	    !channel->resetting && !channel->lost && !channel->card->down) {
+		channel->reset_untold |= !channel->reset_told;
+		WRITE_ONCE(channel->lost, true);
+	}
+	spin_unlock_irq(&channel->lock);
+	if (is_queue)
+		tp_unstop(channel);
+	else
+		wake_up_all(&channel->wait);
+}
+
 int tp_reset_begin(struct tp_channel *channel)
 {
 	int error = tp_enter_settled(channel, true);
@@ -457,15 +486,21 @@ int tp_reset_begin(struct tp_channel *channel)
 	if (error)
 		return error;
 	/* Whoever waits in the channel leaves it. */
-	atomic_inc(&channel->resets);
-	tp_stop(channel);
-	error = mutex_lock_killable(&channel->io);
-	atomic_dec(&channel->resets);
-	if (error) {
-		tp_unstop(channel);
-		tp_leave(channel->card);
+	spin_lock_irq(&channel->lock);
+	if (!atomic_read(&channel->resets)) {
+		channel->reset_told = false;
+		channel->cut_short = false;
 	}
-	return error;
+	atomic_inc(&channel->resets);
+	spin_unlock_irq(&channel->lock);
+	tp_stop(channel);
+	if (mutex_lock_killable(&channel->io)) {
+		tp_reset_give_up(channel);
+		tp_leave(channel->card);
+		return -EINTR;
+	}
+	atomic_dec(&channel->resets);
+	return 0;
 }
 
 static int tp_reset_file(struct tp_channel *channel)
@@ -474,9 +509,11 @@ static int tp_reset_file(struct tp_channel *channel)
 
 	if (error)
 		return error;
-	/* One that came before makes no difference any more. */
-	tp_take_reset(channel);
 	error = tp_reset(channel);
+	tp_forget_reset(channel);
+	/* But for a call that has told only how far it came. */
+	if (channel->cut_short && !channel->queue)
+		channel->reset_untold = true;
 	tp_queue_aware(channel);
 	tp_take_fault(channel);
 	if (!error && !tp_is_h2c(channel) && !channel->queue)
@@ -553,7 +590,7 @@ static int tp_open(struct inode *inode, struct file *file)
 		error = tp_pages_allocate(channel);
 	tp_take_fault(channel);
 	channel->gave_up = false;
-	channel->reset_untold = false;
+	tp_forget_reset(channel);
 	channel->read_error = 0;
 	channel->flush_ms = TP_FLUSH_FIRST;
 	/* With O_DIRECT nothing is posted before somebody asks: a queue finds all there is. */
@@ -605,6 +642,8 @@ static void tp_close_h2c(struct tp_channel *channel)
 	struct device *device = &channel->card->pci->dev;
 	const bool killed = tp_is_killed();
 
+	if (channel->lost && !tp_revive(channel))
+		return;
 	if (tp_is_stopped(channel))
 		return;
 	if (!killed && !channel->gave_up)

@@ -224,19 +224,23 @@ int tp_quiet(struct tp_card *card)
 	trace_towpath_card_reset(card);
 	for (tries = 0; tries < TP_TRIES; tries++) {
 		bool unanswered = false;
+		bool silent = false;
 		bool goes_on;
 
 		if (!pci_device_is_present(card->pci))
 			return -ENOLINK;
 		writel(TP_CARD_CONTROL_RESET_MASK, control);
 		if (read_poll_timeout(tp_is_resetting, goes_on, !goes_on, TP_POLL_US, TP_GRACE_US,
-				      false, control, &unanswered))
-			return pci_device_is_present(card->pci) ? -ETIMEDOUT : -ENOLINK;
-		/* One that was out of reach meanwhile may not know of it. */
-		if (!unanswered)
+				      false, control, &unanswered)) {
+			tp_is_resetting(control, &silent);
+			if (!unanswered || silent)
+				break;
+		} else if (!unanswered) {
 			return 0;
+		}
+		/* It was out of reach meanwhile, and may not know of it. */
 	}
-	return -ENOLINK;
+	return pci_device_is_present(card->pci) ? -ETIMEDOUT : -ENOLINK;
 }
 
 static void tp_free_channels(struct tp_card *card)
@@ -300,6 +304,8 @@ static void tp_unmap(struct tp_card *card)
 		pci_iounmap(card->pci, card->window_bar);
 	if (card->pages)
 		pci_iounmap(card->pci, card->pages);
+	card->window_bar = NULL;
+	card->pages = NULL;
 }
 
 static int tp_probe(struct pci_dev *pci, const struct pci_device_id *id)
@@ -372,6 +378,7 @@ channels:
 	cancel_delayed_work_sync(&card->look);
 	tp_give_back(card);
 	tp_free_channels(card);
+	tp_unmap(card);
 	tp_open_gate(card);
 unmap:
 	tp_unmap(card);
@@ -408,8 +415,6 @@ static void tp_remove(struct pci_dev *pci)
 	tp_give_back(card);
 	tp_free_channels(card);
 	tp_unmap(card);
-	card->pages = NULL;
-	card->window_bar = NULL;
 	tp_open_gate(card);
 	pci_release_regions(pci);
 	pci_disable_device(pci);

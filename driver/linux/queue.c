@@ -158,9 +158,12 @@ static int tp_queue_begin(struct tp_channel *channel, bool may_wait)
 		if (error && error != -ECONNRESET)
 			return error;
 		if (!error) {
-			if (mutex_lock_interruptible(&channel->io)) {
+			error = may_wait ? mutex_lock_interruptible(&channel->io) :
+				mutex_trylock(&channel->io) ? 0 :
+							      -EAGAIN;
+			if (error) {
 				tp_leave(card);
-				return -EINTR;
+				return error;
 			}
 			error = tp_revive(channel);
 			if (!error && !tp_is_stopped(channel))
@@ -665,8 +668,9 @@ static bool tp_queue_take_over(struct tp_channel *channel, struct tp_queue *queu
 
 	spin_lock_irq(&channel->lock);
 	tp_reap(channel);
-	may = !channel->queue && !channel->message_open && !channel->faulted &&
-	      list_empty(&channel->posted) && (tp_is_h2c(channel) || list_empty(&channel->ready));
+	may = !tp_is_stopped(channel) && !channel->queue && !channel->message_open &&
+	      !channel->faulted && list_empty(&channel->posted) &&
+	      (tp_is_h2c(channel) || list_empty(&channel->ready));
 	if (may) {
 		channel->queue = queue;
 		if (queue->announce)
@@ -682,7 +686,6 @@ int tp_queue_open(struct tp_channel *channel, void __user *argument)
 {
 	struct towpath_queue wanted;
 	struct tp_queue *queue;
-	bool is_late;
 	int error = tp_take_argument(&wanted, sizeof(wanted), argument, TOWPATH_QUEUE_ANNOUNCE);
 
 	if (error)
@@ -694,11 +697,17 @@ int tp_queue_open(struct tp_channel *channel, void __user *argument)
 	queue = tp_queue_create(channel, &wanted);
 	if (IS_ERR(queue))
 		return PTR_ERR(queue);
-	error = tp_queue_begin(channel, true);
+	/* Who is in the channel, and is no flush, is sent away by the reset. */
+	cancel_delayed_work_sync(&channel->flush);
+	error = tp_enter_settled(channel, true);
 	if (!error) {
-		const bool is_taken = tp_queue_take_over(channel, queue);
+		bool is_taken = false;
 
-		tp_queue_end(channel, 0);
+		if (mutex_trylock(&channel->io)) {
+			is_taken = tp_queue_take_over(channel, queue);
+			mutex_unlock(&channel->io);
+		}
+		tp_leave(channel->card);
 		if (is_taken)
 			return 0;
 		error = tp_reset_begin(channel);
@@ -707,22 +716,22 @@ int tp_queue_open(struct tp_channel *channel, void __user *argument)
 		tp_queue_free(queue);
 		return error;
 	}
-	/* Another thread may have been quicker: the channel must run again all the same. */
-	is_late = channel->queue;
-	if (!is_late)
-		tp_queue_set(channel, queue);
+	/* Another thread was quicker. */
+	if (channel->queue) {
+		tp_unstop(channel);
+		tp_queue_end(channel, 0);
+		tp_queue_free(queue);
+		return -EBUSY;
+	}
+	tp_queue_set(channel, queue);
 	error = tp_reset(channel);
 	tp_take_fault(channel);
-	channel->reset_untold = false;
+	tp_forget_reset(channel);
 	/*
 	 * If the reset failed it is a queue still, on a card that serves nobody; or its first call
 	 * is told that the card cannot be reached, or resets it.
 	 */
-	error = tp_queue_end(channel, error == -ENOLINK ? 0 : error);
-	if (!is_late)
-		return error;
-	tp_queue_free(queue);
-	return error ? error : -EBUSY;
+	return tp_queue_end(channel, error == -ENOLINK ? 0 : error);
 }
 
 void tp_queue_close(struct tp_channel *channel)

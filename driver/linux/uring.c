@@ -219,13 +219,14 @@ static void tp_uring_cancel(struct io_uring_cmd *command)
 	spin_unlock_irqrestore(&channel->lock, flags);
 }
 
-static bool tp_uring_is_cancelling(struct tp_channel *channel)
+/* Of one that may no longer be its channel's: who closes the file waits for the work at last. */
+static bool tp_uring_is_cancelling(struct tp_queue *queue)
 {
 	bool is;
 
-	spin_lock_irq(&channel->lock);
-	is = channel->queue->cancelling;
-	spin_unlock_irq(&channel->lock);
+	spin_lock_irq(&queue->channel->lock);
+	is = queue->cancelling;
+	spin_unlock_irq(&queue->channel->lock);
 	return is;
 }
 
@@ -242,7 +243,7 @@ static void tp_uring_cancel_all(struct work_struct *work)
 		mutex_lock(&channel->io);
 		if (channel->lost) {
 			tp_reset(channel);
-		} else if (tp_uring_is_cancelling(channel) && !tp_is_stopped(channel)) {
+		} else if (tp_uring_is_cancelling(queue) && !tp_is_stopped(channel)) {
 			spin_lock_irq(&channel->lock);
 			if (!list_empty(&channel->posted) || !list_empty(&queue->waiting))
 				tp_queue_tear(channel, -ECANCELED);

@@ -167,6 +167,26 @@ def test_close_tells_of_what_came_late(card: Card, flags: int) -> None:
         comes_through(to, back, b"still well")
 
 
+def test_a_reset_behind_a_part(card: Card) -> None:
+    """What a call has moved it tells; that the rest went with a reset of the channel, the next one."""
+    with opened(card.files["in"], os.O_WRONLY) as to, opened(card.files["out"], os.O_RDONLY) as back:
+        os.write(to, noise(65536, 1))
+        reading = Aside(os.read, back, 1 << 20)
+        time.sleep(0.3)
+        assert reading.is_alive()
+        fcntl.ioctl(back, CHANNEL_RESET)
+        part = reading.finish()
+        assert isinstance(part, bytes)
+        assert noise(65536, 1).startswith(part)
+        assert len(part) > 0
+        assert error_of(os.read, back, 1) == "ECONNRESET"
+        fcntl.ioctl(to, CHANNEL_RESET)
+        fcntl.ioctl(back, CHANNEL_RESET)
+        os.write(to, b"still well")
+        os.fsync(to)
+        assert os.read(back, 100) == b"still well"
+
+
 @dataclass
 class Wanted:
     """A card that somebody keeps, by memory whose pages come late, and that a program waits to reset."""
@@ -267,3 +287,85 @@ def test_a_reset_that_is_given_up(card: Card, start: Callable[..., subprocess.Po
             assert ring.take(1)[0].result == -errno.ECONNRESET
         state.memory.hand_out()
         assert error_of(state.keeps.finish) in ("none", "ECONNRESET")
+
+
+@contextlib.contextmanager
+def forked(does: Callable[[], object]) -> Iterator[None]:
+    """A program that has what this one has and does this; inside, it has begun, and in the end it is killed."""
+    begun, begins = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(begins, b".")
+            does()
+        finally:
+            os._exit(1)
+    try:
+        os.read(begun, 1)
+        time.sleep(0.1)
+        assert os.waitpid(child, os.WNOHANG) == (0, 0), "it does not wait"
+        yield
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(begun)
+        os.close(begins)
+
+
+def test_a_queue_that_closes_as_a_reset_is_given_up(card: Card) -> None:
+    """By one death, of a program that has the one open and waits to make the other."""
+    with contextlib.ExitStack() as stack:
+        to = stack.enter_context(opened(card.files["in"], os.O_WRONLY))
+        memory = stack.enter_context(Withheld(1 << 20))
+        keeps = Aside(os.write, to, memory.map)
+        time.sleep(0.2)
+
+        def closes() -> None:
+            with queue(card.files["out"], os.O_RDONLY):
+                reset_card(card)
+
+        for _ in range(15):
+            with forked(closes):
+                assert keeps.is_alive()
+        memory.hand_out()
+        assert error_of(keeps.finish) in ("none", "ECONNRESET")
+    with opened(card.files["in"], os.O_WRONLY | os.O_DIRECT) as to, opened(card.files["out"], os.O_RDONLY) as back:
+        comes_through(to, back, b"still well")
+
+
+@pytest.mark.parametrize("who", ["nobody", "the program", "another"])
+def test_a_reset_of_a_channel_that_is_in_use(card: Card, start: Callable[..., subprocess.Popen[bytes]], who: str) -> None:
+    """Two programs have one file. Of a reset that one of them wants, who is killed then, the other is told, and it is made.
+    If he makes it after all, and the card is to be reset meanwhile, that is told by the next call."""
+    with contextlib.ExitStack() as stack:
+        to = stack.enter_context(opened(card.files["in"], os.O_WRONLY))
+        assert os.write(to, b"the old half") == 12
+        memory = stack.enter_context(Withheld(1 << 20))
+        keeps = Aside(os.write, to, memory.map)
+        time.sleep(0.2)
+        if who == "nobody":
+            with forked(lambda: fcntl.ioctl(to, CHANNEL_RESET)):
+                assert keeps.is_alive()
+            memory.hand_out()
+            told = [error_of(keeps.finish)]
+        else:
+            resets = Aside(fcntl.ioctl, to, CHANNEL_RESET)
+            time.sleep(0.2)
+            if who == "another":
+                card_resets = resetting(card, start)
+                until(lambda: error_of(os.open, card.files["in"], os.O_WRONLY | os.O_NONBLOCK) == "EAGAIN", "the card is being reset")
+            memory.hand_out()
+            told = [error_of(keeps.finish)]
+            assert error_of(resets.finish) == "none"
+            if who == "another":
+                assert card_resets.wait(20) == 0
+                assert error_of(os.write, to, b"x") == "ECONNRESET"
+        # A call that has come to something tells of it the next time.
+        if told == ["none"]:
+            told = [error_of(os.write, to, b"x")]
+        assert told == ["ECONNRESET"]
+        with opened(card.files["out"], os.O_RDONLY) as back:
+            fcntl.ioctl(back, CHANNEL_RESET)
+            os.write(to, b"still well")
+            os.fsync(to)
+            assert os.read(back, 100) == b"still well"
