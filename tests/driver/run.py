@@ -14,6 +14,7 @@ long tests of soak/ in place of all others.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import random
@@ -121,8 +122,10 @@ def run(report: Report, flavour: str, card: list[str] | None, seed: int | None, 
     command = card or card_command(programs["TOWPATH_GUEST_COMMAND"], machine.front)
     # Names of sockets are short, and the kernel's command line knows no blanks.
     with tempfile.TemporaryDirectory(prefix="towpath-", dir="/tmp") as name:
-        programs |= languages.build(Path(name) / "languages")
-        built = make_modules(Path(name), machine) | programs | machine.files
+        with ThreadPoolExecutor(1) as beside:
+            modules = beside.submit(make_modules, Path(name), machine)
+            programs |= languages.build(Path(name) / "languages")
+        built = modules.result() | programs | machine.files
         folder = LEFT / flavour
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -143,11 +146,12 @@ def run(report: Report, flavour: str, card: list[str] | None, seed: int | None, 
 
 
 def divided(count: int) -> dict[str, list[Path]]:
-    """The tests of guest/ in so many parts, of about as many files: how long one takes has little to do with how long it is."""
-    parts: dict[str, list[Path]] = {}
-    files = sorted((HERE / "guest").glob("test_*.py"))
-    for index, file in enumerate(files, 1):
-        parts.setdefault(f"guest-{1 + count * index // (len(files) + 1)}", []).append(file)
+    """The tests of guest/ in so many parts, dealt there and back: how long one takes has little to do with how long its file is."""
+    parts: dict[str, list[Path]] = {f"guest-{number}": [] for number in range(1, count + 1)}
+    there = list(parts.values())
+    turns = itertools.cycle(there + there[::-1])
+    for file in sorted((HERE / "guest").glob("test_*.py")):
+        next(turns).append(file)
     return parts
 
 
