@@ -167,7 +167,7 @@ struct tp_channel {
 			    */
 	bool reset_untold; /* a reset of the card, while it was open */
 	bool reset_told; /* ECONNRESET, since somebody wanted to reset the channel */
-	bool cut_short; /* a call has told how far it came, since then */
+	bool cut_short; /* of a reset of it, a call has told only how far it came */
 	bool gave_up; /* H2C: the last close() waited in vain */
 	int read_error; /* C2H: came behind bytes that were told of */
 	bool faulted; /* the first fault that nobody has been told of, under lock */
@@ -406,6 +406,8 @@ int tp_take_reset(struct tp_channel *channel);
  * still to come.
  */
 void tp_forget_reset(struct tp_channel *channel);
+/* Take io, waiting for no more than a flush if one may not wait. EAGAIN, ERESTARTSYS. */
+int tp_lock(struct tp_channel *channel, bool may_wait);
 /* Wait while the card is being reset. ERESTARTSYS: a signal; ECONNRESET: it takes too long. */
 int tp_await_settled(struct tp_channel *channel);
 /* Enter the card, and wait so if need be. EAGAIN: one who may not wait would have to. */

@@ -96,7 +96,10 @@ int tp_take_reset(struct tp_channel *channel)
 
 	spin_lock_irq(&channel->lock);
 	error = channel->reset_untold ? -ECONNRESET : 0;
-	channel->reset_told |= channel->reset_untold;
+	if (error) {
+		channel->reset_told = true;
+		channel->cut_short = false;
+	}
 	channel->reset_untold = false;
 	spin_unlock_irq(&channel->lock);
 	return error;
@@ -105,7 +108,8 @@ int tp_take_reset(struct tp_channel *channel)
 void tp_forget_reset(struct tp_channel *channel)
 {
 	spin_lock_irq(&channel->lock);
-	channel->reset_untold = channel->card->down;
+	/* Of a queue, it is known whether its own program resets the card. */
+	channel->reset_untold = channel->card->down && (!channel->queue || channel->reset_untold);
 	spin_unlock_irq(&channel->lock);
 }
 
@@ -212,8 +216,9 @@ static void tp_take(struct tp_channel *channel, const struct tp_entry *entry)
 	u8 status = entry->status;
 	u32 moved = entry->bytes;
 
-	/* Those around a reset are told of messages that it has emptied. */
-	if (entry->start && (!channel->running || tp_queue_started(channel, entry)))
+	/* Those around a reset are told of messages that it has emptied, or is going to. */
+	if (entry->start && (channel->resetting || channel->lost || channel->card->down ||
+			     tp_queue_started(channel, entry) || !channel->running))
 		return;
 	/* Given up before the card could be told of it. */
 	if (!work && channel->lost)
@@ -352,14 +357,12 @@ void tp_look(struct work_struct *work)
 
 	for (index = 0; index < card->channel_count; index++) {
 		struct tp_channel *channel = &card->channels[index];
-		u32 before;
 
 		spin_lock_irq(&channel->lock);
-		before = channel->engine.consumer;
 		if (tp_expects(channel))
 			tp_reap(channel);
-		/* There was no interrupt, or not yet: the card is not going to fire again. */
-		if (channel->engine.consumer != before)
+		/* There was no interrupt, or not yet: the card is perhaps not going to fire. */
+		if (channel->armed && channel->engine.consumer != channel->told)
 			tp_arm(channel, true);
 		again |= tp_expects(channel);
 		spin_unlock_irq(&channel->lock);

@@ -64,7 +64,7 @@ static int tp_why_stopped(const struct tp_channel *channel)
 }
 
 /* The flush is soon over, and no reason to send one away who does not wait for the card. */
-static int tp_lock(struct tp_channel *channel, bool may_wait)
+int tp_lock(struct tp_channel *channel, bool may_wait)
 {
 	if (mutex_trylock(&channel->io))
 		return 0;
@@ -82,8 +82,9 @@ static ssize_t tp_finish(struct tp_channel *channel, ssize_t result)
 		spin_lock_irq(&channel->lock);
 		channel->reset_untold = false;
 		channel->reset_told = true;
+		channel->cut_short = false;
 		spin_unlock_irq(&channel->lock);
-	} else if (result > 0 && tp_is_stopped(channel)) {
+	} else if (result > 0 && atomic_read(&channel->resets)) {
 		channel->cut_short = true;
 	}
 	mutex_unlock(&channel->io);
@@ -404,12 +405,13 @@ void tp_channel_flush(struct work_struct *work)
 			found = tp_bring_out(channel, false);
 			tp_buffers_ahead(channel);
 		}
-		if (found)
-			wake_up_all(&channel->wait);
-		else
+		if (!found)
 			tp_flush_later(channel);
 		WRITE_ONCE(channel->flushing, false);
 		mutex_unlock(&channel->io);
+		/* Not before: who must not wait would find it taken, and not come again. */
+		if (found)
+			wake_up_all(&channel->wait);
 	} else {
 		tp_flush_later(channel);
 	}
@@ -469,7 +471,7 @@ static void tp_reset_give_up(struct tp_channel *channel)
 	is_queue = channel->queue;
 	if (atomic_dec_and_test(&channel->resets) && !is_queue && !channel->running &&
 	    !channel->resetting && !channel->lost && !channel->card->down) {
-		channel->reset_untold |= !channel->reset_told;
+		channel->reset_untold |= !channel->reset_told || channel->cut_short;
 		WRITE_ONCE(channel->lost, true);
 	}
 	spin_unlock_irq(&channel->lock);
@@ -487,10 +489,8 @@ int tp_reset_begin(struct tp_channel *channel)
 		return error;
 	/* Whoever waits in the channel leaves it. */
 	spin_lock_irq(&channel->lock);
-	if (!atomic_read(&channel->resets)) {
+	if (!atomic_read(&channel->resets))
 		channel->reset_told = false;
-		channel->cut_short = false;
-	}
 	atomic_inc(&channel->resets);
 	spin_unlock_irq(&channel->lock);
 	tp_stop(channel);
@@ -590,6 +590,7 @@ static int tp_open(struct inode *inode, struct file *file)
 		error = tp_pages_allocate(channel);
 	tp_take_fault(channel);
 	channel->gave_up = false;
+	channel->cut_short = false;
 	tp_forget_reset(channel);
 	channel->read_error = 0;
 	channel->flush_ms = TP_FLUSH_FIRST;

@@ -158,12 +158,10 @@ static int tp_queue_begin(struct tp_channel *channel, bool may_wait)
 		if (error && error != -ECONNRESET)
 			return error;
 		if (!error) {
-			error = may_wait ? mutex_lock_interruptible(&channel->io) :
-				mutex_trylock(&channel->io) ? 0 :
-							      -EAGAIN;
-			if (error) {
+			/* Other threads submit while one waits: that is no reason for EAGAIN. */
+			if (mutex_lock_interruptible(&channel->io)) {
 				tp_leave(card);
-				return error;
+				return -EINTR;
 			}
 			error = tp_revive(channel);
 			if (!error && !tp_is_stopped(channel))
@@ -697,13 +695,12 @@ int tp_queue_open(struct tp_channel *channel, void __user *argument)
 	queue = tp_queue_create(channel, &wanted);
 	if (IS_ERR(queue))
 		return PTR_ERR(queue);
-	/* Who is in the channel, and is no flush, is sent away by the reset. */
-	cancel_delayed_work_sync(&channel->flush);
+	/* Who is in the channel is sent away by the reset. */
 	error = tp_enter_settled(channel, true);
 	if (!error) {
 		bool is_taken = false;
 
-		if (mutex_trylock(&channel->io)) {
+		if (!tp_lock(channel, false)) {
 			is_taken = tp_queue_take_over(channel, queue);
 			mutex_unlock(&channel->io);
 		}
