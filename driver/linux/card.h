@@ -176,7 +176,6 @@ struct tp_channel {
 	/* C2H: brings out what lies in a buffer that the core has not filled. */
 	struct delayed_work flush;
 	unsigned int flush_ms;
-	bool flushing;
 };
 
 struct tp_vector {
@@ -217,6 +216,7 @@ struct tp_card {
 	struct rw_semaphore gate;
 	bool gone; /* no more of it: everything ends with ENODEV */
 	bool down; /* being reset: ECONNRESET until that is over */
+	const struct tp_owner *down_by; /* of a queue that resets its own card; only compared */
 	bool away; /* asleep, or being reset by somebody else */
 	bool failed; /* was given up, and serves nobody: bind it again */
 	struct mutex opening; /* of channels */
@@ -296,8 +296,6 @@ static inline bool tp_is_h2c(const struct tp_channel *channel)
 int tp_enter(struct tp_card *card);
 /* The same for those who must not wait: EAGAIN while somebody has it for himself, or wants to. */
 int tp_try_enter(struct tp_card *card);
-/* The same for who closes a file, and has to even when killed. */
-int tp_enter_to_close(struct tp_card *card);
 void tp_leave(struct tp_card *card);
 /* After down_write() of the gate: let others in again, and who did not wait for that look again. */
 void tp_open_gate(struct tp_card *card);

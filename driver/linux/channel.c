@@ -107,9 +107,12 @@ int tp_take_reset(struct tp_channel *channel)
 
 void tp_forget_reset(struct tp_channel *channel)
 {
+	const struct tp_card *card = channel->card;
+
 	spin_lock_irq(&channel->lock);
-	/* Of a queue, it is known whether its own program resets the card. */
-	channel->reset_untold = channel->card->down && (!channel->queue || channel->reset_untold);
+	/* But for one of the card that has begun meanwhile, and is not the program's own. */
+	channel->reset_untold =
+		READ_ONCE(card->down) && !tp_queue_is_of(channel, READ_ONCE(card->down_by));
 	spin_unlock_irq(&channel->lock);
 }
 
@@ -208,6 +211,13 @@ static bool tp_fits(const struct tp_channel *channel, u8 status)
 	return status > TP_STATUS_NONE && status <= TP_STATUS_LINK_DOWN;
 }
 
+/* Is what the core has sent lost, and known to be? */
+static bool tp_is_emptied(const struct tp_channel *channel)
+{
+	return !channel->running &&
+	       (channel->resetting || channel->lost || READ_ONCE(channel->card->down));
+}
+
 static void tp_take(struct tp_channel *channel, const struct tp_entry *entry)
 {
 	struct tp_channel_statistics *statistics = &channel->statistics;
@@ -217,8 +227,8 @@ static void tp_take(struct tp_channel *channel, const struct tp_entry *entry)
 	u32 moved = entry->bytes;
 
 	/* Those around a reset are told of messages that it has emptied, or is going to. */
-	if (entry->start && (channel->resetting || channel->lost || channel->card->down ||
-			     tp_queue_started(channel, entry) || !channel->running))
+	if (entry->start &&
+	    (tp_is_emptied(channel) || tp_queue_started(channel, entry) || !channel->running))
 		return;
 	/* Given up before the card could be told of it. */
 	if (!work && channel->lost)

@@ -68,8 +68,10 @@ int tp_lock(struct tp_channel *channel, bool may_wait)
 {
 	if (mutex_trylock(&channel->io))
 		return 0;
-	if (!may_wait && !READ_ONCE(channel->flushing))
-		return -EAGAIN;
+	if (!may_wait) {
+		flush_work(&channel->flush.work);
+		return mutex_trylock(&channel->io) ? 0 : -EAGAIN;
+	}
 	return mutex_lock_interruptible(&channel->io) ? -ERESTARTSYS : 0;
 }
 
@@ -92,8 +94,20 @@ static ssize_t tp_finish(struct tp_channel *channel, ssize_t result)
 	return result;
 }
 
-/* Take the channel for one call. */
-static int tp_begin(struct tp_channel *channel, bool may_wait)
+/* Is this a reset of the channel that was told, and is still to come? */
+static bool tp_is_awaited(struct tp_channel *channel)
+{
+	bool is;
+
+	spin_lock_irq(&channel->lock);
+	is = atomic_read(&channel->resets) && !channel->queue && channel->reset_told &&
+	     !channel->reset_untold && !channel->cut_short;
+	spin_unlock_irq(&channel->lock);
+	return is;
+}
+
+/* Enter the card and take io. */
+static int tp_come_in(struct tp_channel *channel, bool may_wait)
 {
 	int error = may_wait ? tp_enter(channel->card) : tp_try_enter(channel->card);
 
@@ -105,14 +119,33 @@ static int tp_begin(struct tp_channel *channel, bool may_wait)
 	if (error)
 		return error;
 	error = tp_lock(channel, may_wait);
-	if (error) {
+	if (error)
 		tp_leave(channel->card);
-		return error;
+	return error;
+}
+
+/* Take the channel for one call. */
+static int tp_begin(struct tp_channel *channel, bool may_wait)
+{
+	int error;
+
+	for (;;) {
+		error = tp_come_in(channel, may_wait);
+		if (error)
+			return error;
+		if (!tp_is_awaited(channel))
+			break;
+		mutex_unlock(&channel->io);
+		tp_leave(channel->card);
+		error = may_wait ? tp_await_settled(channel) : -EAGAIN;
+		if (error)
+			return error;
 	}
 	error = channel->queue ? -EBUSY : tp_revive(channel);
 	if (!error && (tp_is_stopped(channel) || channel->reset_untold)) {
 		error = tp_why_stopped(channel);
 		tp_take_fault(channel);
+		channel->read_error = 0;
 	}
 	return error ? tp_finish(channel, error) : 0;
 }
@@ -397,7 +430,6 @@ void tp_channel_flush(struct work_struct *work)
 	if (tp_try_enter(channel->card))
 		return;
 	if (mutex_trylock(&channel->io)) {
-		WRITE_ONCE(channel->flushing, true);
 		/* Nobody reads from a queue. */
 		found = channel->queue || tp_buffers_can_read(channel, false) ||
 			tp_is_stopped(channel);
@@ -407,7 +439,6 @@ void tp_channel_flush(struct work_struct *work)
 		}
 		if (!found)
 			tp_flush_later(channel);
-		WRITE_ONCE(channel->flushing, false);
 		mutex_unlock(&channel->io);
 		/* Not before: who must not wait would find it taken, and not come again. */
 		if (found)
@@ -518,6 +549,9 @@ static int tp_reset_file(struct tp_channel *channel)
 	tp_take_fault(channel);
 	if (!error && !tp_is_h2c(channel) && !channel->queue)
 		error = tp_buffers_ahead(channel);
+	/* Another has begun, by another thread or of the card. This one was made. */
+	if (error == -ECONNRESET)
+		error = 0;
 	return tp_finish(channel, error);
 }
 
@@ -645,7 +679,8 @@ static void tp_close_h2c(struct tp_channel *channel)
 
 	if (channel->lost && !tp_revive(channel))
 		return;
-	if (tp_is_stopped(channel))
+	/* But for a reset of the card, which may yet be given up. */
+	if (tp_is_stopped(channel) && !READ_ONCE(channel->card->down))
 		return;
 	if (!killed && !channel->gave_up)
 		tp_write_out(channel);
@@ -666,14 +701,18 @@ static int tp_release(struct inode *inode, struct file *file)
 	cancel_delayed_work_sync(&channel->flush);
 	if (channel->queue) {
 		tp_queue_close(channel);
-	} else if (!tp_enter_to_close(card)) {
+	} else {
+		/* Even killed, and even while the card is about to be reset. */
+		down_read(&card->gate);
 		mutex_lock(&channel->io);
-		if (tp_is_h2c(channel))
-			tp_close_h2c(channel);
-		else
-			tp_cancel(channel);
+		if (!card->gone && !card->failed && !card->away) {
+			if (tp_is_h2c(channel))
+				tp_close_h2c(channel);
+			else if (!card->down)
+				tp_cancel(channel);
+		}
 		mutex_unlock(&channel->io);
-		tp_leave(card);
+		up_read(&card->gate);
 	}
 	mutex_lock(&card->opening);
 	channel->is_open = false;

@@ -48,12 +48,6 @@ int tp_try_enter(struct tp_card *card)
 	return error ? error : -EAGAIN;
 }
 
-int tp_enter_to_close(struct tp_card *card)
-{
-	down_read(&card->gate);
-	return tp_entered(card);
-}
-
 void tp_leave(struct tp_card *card)
 {
 	up_read(&card->gate);

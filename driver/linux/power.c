@@ -13,6 +13,7 @@
 /* Whoever waits leaves, and is told why. */
 static void tp_send_away(struct tp_card *card, const struct tp_owner *owner)
 {
+	WRITE_ONCE(card->down_by, owner);
 	WRITE_ONCE(card->down, true);
 	tp_stop_all(card, owner);
 	atomic_inc(&card->interrupt_news);

@@ -339,8 +339,8 @@ def test_a_reset_of_a_channel_that_is_in_use(card: Card, start: Callable[..., su
     If he makes it after all, and the card is to be reset meanwhile, that is told by the next call."""
     with contextlib.ExitStack() as stack:
         to = stack.enter_context(opened(card.files["in"], os.O_WRONLY))
-        assert os.write(to, b"the old half") == 12
         memory = stack.enter_context(Withheld(1 << 20))
+        assert os.write(to, b"the old half") == 12
         keeps = Aside(os.write, to, memory.map)
         time.sleep(0.2)
         if who == "nobody":
@@ -369,3 +369,35 @@ def test_a_reset_of_a_channel_that_is_in_use(card: Card, start: Callable[..., su
             os.write(to, b"still well")
             os.fsync(to)
             assert os.read(back, 100) == b"still well"
+
+
+def test_a_reset_of_a_channel_is_told_once(card: Card) -> None:
+    """Two threads read, one behind the other, and a third behind both resets it: that is told to one, and waited for by the other."""
+    reset_card(card)
+    there, back = (card.files[name] for name in WAYS[0])
+    with opened(there, os.O_WRONLY) as to, opened(back, os.O_RDONLY) as out:
+        reads = []
+        for _ in range(2):
+            reads.append(Aside(os.read, out, 100))
+            time.sleep(0.2)
+        fcntl.ioctl(out, CHANNEL_RESET)
+        os.write(to, b"after it")
+        os.fsync(to)
+        assert [error_of(reads[0].finish), reads[1].finish()] == ["ECONNRESET", b"after it"]
+
+
+def test_resets_of_a_channel_by_two_threads(card: Card) -> None:
+    """Each is made, and says so, though the other is behind it."""
+    reset_card(card)
+    there, back = (card.files[name] for name in WAYS[0])
+
+    def resets(out: int) -> None:
+        for _ in range(10):
+            fcntl.ioctl(out, CHANNEL_RESET)
+
+    with opened(there, os.O_WRONLY) as to, opened(back, os.O_RDONLY) as out:
+        both = [Aside(resets, out) for _ in range(2)]
+        assert [error_of(one.finish) for one in both] == ["none", "none"]
+        os.write(to, b"after them")
+        os.fsync(to)
+        assert os.read(out, 100) == b"after them"
