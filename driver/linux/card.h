@@ -426,7 +426,7 @@ bool tp_buffers_can_write(struct tp_channel *channel);
 ssize_t tp_buffers_read(struct tp_channel *channel, struct iov_iter *to, bool *ended);
 /* C2H: is there something to see? The mere end of a message is, for a call that has `started`. */
 bool tp_buffers_can_read(struct tp_channel *channel, bool started);
-/* C2H, under io: post idle buffers ahead, as many as may be. How many are posted, or an error. */
+/* C2H, under io: post idle buffers ahead, as many as may be. 0, or an error. */
 int tp_buffers_ahead(struct tp_channel *channel);
 /* C2H: forget what was not read. */
 void tp_buffers_drop(struct tp_channel *channel);
@@ -436,7 +436,7 @@ int tp_pages_allocate(struct tp_channel *channel);
 void tp_pages_free(struct tp_channel *channel);
 /*
  * Under io: move the iterator's next piece of the program's memory in place, and wait for it. Bytes
- * or an error; `ended`: the message did.
+ * or an error (EFAULT: it cannot be pinned or mapped); `ended`: the message did.
  */
 ssize_t tp_pages_move(struct tp_channel *channel, struct iov_iter *iter, bool end, bool *ended);
 

@@ -156,8 +156,9 @@ ssize_t tp_pages_move(struct tp_channel *channel, struct iov_iter *iter, bool en
 	/* Perhaps not all of it is there: the rest is the next call's. */
 	pinned = tp_pin(channel->card, &pin, start, bytes, h2c ? DMA_TO_DEVICE : DMA_FROM_DEVICE,
 			false);
+	/* The driver's own buffers serve all the same, unless the program is killed. */
 	if (pinned < 0)
-		return pinned;
+		return pinned == -EINTR ? pinned : -EFAULT;
 	pages->work.wanted = pinned;
 	error = tp_pages_run(channel, &pin.mapped, end && pinned == iov_iter_count(iter));
 	tp_pin_take_over(channel->card, &pin);

@@ -39,7 +39,8 @@ class UserModeLinux:
             *(f"mem={MEMORY}", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", f"init={init}"),
             # Console 0 is the kernel's, 1 the tests' output, 2 the way to ask the outside.
             *("con0=null,fd:1", f"con1=null,fd:{said}", f"con2=fd:{cards.guests.fileno()}"),
-            *("loglevel=8", "printk.devkmsg=on", "kasan_multi_shot"),
+            # The last is for guest/test_shortage.py.
+            *("loglevel=8", "printk.devkmsg=on", "kasan_multi_shot", "slub_debug=A,kmalloc-*"),
             # 64 is UML_PCI_OVER_VIRTIO_DEVICE_ID in kernel/plain.config.
             *(f"virtio_uml.device={card.socket}:64" for card in cards.cards),
         ]

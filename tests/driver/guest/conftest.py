@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures of the tests in this folder: queues through the loopback core."""
+"""Fixtures of the tests in this folder: queues through the loopback core, memory of others."""
 
 from __future__ import annotations
 
 import fcntl
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from asking import CARD_RESET, opened
+from exporters import Exporter
 from inside import Card, Module, until
 from looping import Loop, pinned
 from queueing import queue
@@ -19,6 +21,16 @@ def control(driver: Module, card: Card) -> Iterator[int]:
     until(lambda: "control" in card.files, "the card's files are there")
     with opened(card.files["control"], os.O_RDWR) as file:
         yield file
+
+
+@pytest.fixture(scope="module")
+def exporter() -> Iterator[Exporter]:
+    module = Module(Path(os.environ["TOWPATH_GUEST_EXPORTER"]))
+    module.load()
+    exporter = Exporter()
+    yield exporter
+    os.close(exporter.file)
+    module.unload()
 
 
 @pytest.fixture

@@ -11,13 +11,13 @@ import random
 import resource
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from asking import CARD_RESET, CHANNEL_RESET, Aside, ask, noise, opened
 from exporters import OVERWRITTEN, PAGE, Exporter, from_heap, from_memory_file
-from inside import Card, Module, cards_come_and_go, until
+from inside import Card, cards_come_and_go, until
 from looping import CANCELLED, DONE, END_OF_MESSAGE, Loop, Pieces, pinned, there_and_back
 from queueing import (
     ALLOCATE_BUFFER,
@@ -42,16 +42,6 @@ from queueing import (
 from rings import Ring, by_commands
 
 MEGABYTE = 1 << 20
-
-
-@pytest.fixture(scope="module")
-def exporter() -> Iterator[Exporter]:
-    module = Module(Path(os.environ["TOWPATH_GUEST_EXPORTER"]))
-    module.load()
-    exporter = Exporter()
-    yield exporter
-    os.close(exporter.file)
-    module.unload()
 
 
 def imported(control: int, descriptor: int, flags: int = TO_CARD | FROM_CARD) -> Imported:
