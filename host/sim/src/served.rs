@@ -12,7 +12,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use towpath_bus::{Bus, BusError};
 use towpath_contract as contract;
@@ -44,6 +44,8 @@ pub struct ServedCard {
     table: Option<Table>,
     /// Quiet edges after which time goes slowly.
     quiet: u64,
+    /// When the last turn of slow time ended.
+    rests_since: Option<Instant>,
     /// The reason why the card stopped was told.
     told: bool,
 }
@@ -73,6 +75,7 @@ impl ServedCard {
             enabled: 0,
             table: None,
             quiet,
+            rests_since: None,
             told: false,
         })
     }
@@ -80,6 +83,20 @@ impl ServedCard {
     /// The card's serial number.
     pub fn serial(&self) -> Result<u64, BusError> {
         self.bus.read64(contract::BAR_DEVICE, contract::DISCOVERY_SERIAL_OFFSET)
+    }
+
+    /// However often the client interrupts the rest: one that says much, and asks for an answer now and then, would wait for a turn each time.
+    fn go_slowly(&mut self) -> Pace {
+        let rested = self.rests_since.map_or(REST, |since| since.elapsed());
+        if rested < REST {
+            return Pace::Later(REST - rested);
+        }
+        let done = self.bus.run_on(SLOW_TURN);
+        self.rests_since = Some(Instant::now());
+        match done {
+            Ok(_) => Pace::Later(REST),
+            Err(_) => Pace::Idle,
+        }
     }
 
     fn errno(&mut self, error: BusError) -> Errno {
@@ -277,10 +294,7 @@ impl Device for ServedCard {
     fn run(&mut self) -> Pace {
         match self.bus.run_on(TURN) {
             Ok(quiet) if quiet < self.quiet => Pace::Now,
-            Ok(_) => match self.bus.run_on(SLOW_TURN) {
-                Ok(_) => Pace::Later(REST),
-                Err(_) => Pace::Idle,
-            },
+            Ok(_) => self.go_slowly(),
             Err(error) => {
                 self.errno(error); // for the log
                 Pace::Idle

@@ -5,16 +5,17 @@
 
 mod common;
 
-use common::Served;
+use common::{loopback, Served};
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::FileExt;
+use std::time::Instant;
 
 use towpath_bus::Bus;
 use towpath_contract as contract;
-use towpath_sim::ServedCard;
-use towpath_vfio_user::Server;
+use towpath_sim::{ServedCard, Settings};
+use towpath_vfio_user::{Device, Dma, Pace, Server};
 use vfio_user::Client;
 
 const CONFIG: u32 = 7;
@@ -33,6 +34,23 @@ fn read<const N: usize>(client: &mut Client, region: u32, offset: u64) -> [u8; N
     let mut bytes = [0; N];
     client.region_read(region, offset, &mut bytes).unwrap();
     bytes
+}
+
+/// The server calls `run` whenever there is no message to answer: a client that says much must not wait for a slow turn each time.
+#[test]
+fn time_goes_slowly_however_often_the_rest_is_disturbed() {
+    const CALLS: u64 = 1000;
+    let bus = loopback(Settings { quiet: 1000, ..Settings::default() });
+    let mut card = ServedCard::new(bus.clone(), Dma::default()).unwrap();
+    while !matches!(card.run(), Pace::Later(_)) {}
+    let (start, before) = (Instant::now(), bus.statistics().unwrap().cycles);
+    for _ in 0..CALLS {
+        assert!(matches!(card.run(), Pace::Later(_)));
+    }
+    // 64 edges for each look, and 4096 once in 50 ms.
+    let turns = start.elapsed().as_millis() as u64 / 50 + 1;
+    let cycles = bus.statistics().unwrap().cycles - before;
+    assert!(cycles <= CALLS * 64 + turns * 4096, "{cycles} cycles in {turns} turns");
 }
 
 #[test]

@@ -18,15 +18,20 @@ pub struct Served {
     thread: Option<JoinHandle<io::Result<()>>>,
 }
 
+/// A card with the loopback core.
+pub fn loopback(settings: Settings) -> Arc<SimBus> {
+    if std::env::var_os("TOWPATH_HOME").is_none() {
+        std::env::set_var("TOWPATH_HOME", concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    }
+    let model = find_core("loopback").and_then(|folder| build(&folder, &BuildOptions::default())).unwrap().library;
+    let print = Arc::new(|kind: PrintKind, text: &str| eprintln!("{kind:?}: {}", text.trim_end()));
+    SimBus::open("sim:loopback", &model, settings, None, print, Vec::new()).unwrap()
+}
+
 impl Served {
     /// `serve` starts the server of a card at a path.
     pub fn start(name: &str, serve: impl FnOnce(&Arc<SimBus>, &Path) -> (Stop, JoinHandle<io::Result<()>>)) -> Served {
-        if std::env::var_os("TOWPATH_HOME").is_none() {
-            std::env::set_var("TOWPATH_HOME", concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-        }
-        let model = find_core("loopback").and_then(|folder| build(&folder, &BuildOptions::default())).unwrap().library;
-        let print = Arc::new(|kind: PrintKind, text: &str| eprintln!("{kind:?}: {}", text.trim_end()));
-        let bus = SimBus::open("sim:loopback", &model, Settings::default(), None, print, Vec::new()).unwrap();
+        let bus = loopback(Settings::default());
         let path = std::env::temp_dir().join(format!("towpath-{name}-{}.sock", std::process::id()));
         let (stop, thread) = serve(&bus, &path);
         Served { path, bus, stop, thread: Some(thread) }
