@@ -109,3 +109,28 @@ def test_who_comes_next_goes_on_where_one_was_killed() -> None:
     again.take(messages[0][1234:], True)
     again.take(messages[1], True)
     assert ledger.whole == 1, "the first was not read by one"
+
+
+def test_very_little_at_a_time_with_something_lost_each_time() -> None:
+    """As found once: nobody can tell where a few bytes are from, and those that come next need not go on with them."""
+    ledger, messages = written(*LENGTHS, *LENGTHS)
+    checked = Checked(ledger)
+    checked.take(messages[0], True)
+    for few in (messages[2][:3], messages[2][3:5], messages[3][4096:4099]):
+        happen(ledger)
+        checked.take(few, None)
+    happen(ledger)
+    checked.take(messages[4][64:], True)
+    for message in messages[5:]:
+        checked.take(message, True)
+    assert ledger.has_read(10) and ledger.whole == 6
+
+
+@pytest.mark.parametrize("late", [0, 3])
+def test_very_little_and_then_what_is_wrong(late: int) -> None:
+    ledger, messages = written(*LENGTHS)
+    checked = Checked(ledger)
+    happen(ledger)
+    checked.take(messages[2][:3], None)
+    with pytest.raises(AssertionError, match=r"what was not written there: .* that came last: 3 after .*, \d+\. after nothing"):
+        checked.take(messages[late][:50] + b"no" + messages[late][52:], True)

@@ -16,6 +16,7 @@ import errno
 import mmap
 import random
 from array import array
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -162,18 +163,40 @@ class Checked:
         self.ledger = ledger
         number, at = ledger.place
         self.whole = at > ledger.lengths[number]
-        self.recent = self.pending = b""
+        self.recent = b""
+        self.pending: list[bytes] = []
+        self.taken: deque[str] = deque(maxlen=12)
+        self.before = ledger.over()
 
     def take(self, data: bytes, ended: bool | None) -> None:
         """Bytes of one message in a row, and whether it ends with them; None: that was not told."""
-        rest, self.pending = self.pending + data, b""
+        self.taken.append(f"{len(data)}{'.' if ended else ''} after {self.ledger.since(self.before) or 'nothing'}")
+        self.before = self.ledger.over()
+        rest = data
+        if self.pending:
+            parts, self.pending = [*self.pending, data], []
+            rest = b"".join(parts)
+            if len(rest) < PIECE and not ended:
+                self.pending = parts
+                return
+            if not self.goes_on(rest):
+                # Between these, too, something is missing.
+                for part in parts[:-1]:
+                    self.follow(part, True)
+                rest = data
+        self.follow(rest, bool(ended))
+        if not self.pending:
+            self.end(ended)
+
+    def follow(self, rest: bytes, all_of_it: bool) -> None:
+        """Finds out where this comes from; of its end, perhaps later."""
         while rest:
             number, at = self.following()
             ours = self.ledger.content(number)[at : at + len(rest)]
             same = len(ours) if ours and rest.startswith(ours) else len(commonprefix([ours, rest]))
             if not same:
-                if len(rest) < PIECE and not ended:
-                    self.pending = rest  # too little to know where it belongs
+                if len(rest) < PIECE and not all_of_it:
+                    self.pending = [rest]  # too little to know where it belongs
                     return
                 self.jump(rest)
                 continue
@@ -182,6 +205,9 @@ class Checked:
             self.ledger.place = number, at + same
             self.recent = (self.recent + rest[max(0, same - PIECE) : same])[-PIECE:]
             rest = rest[same:]
+
+    def end(self, ended: bool | None) -> None:
+        """Whether one is told behind what has been read."""
         number, at = self.ledger.place
         length = self.ledger.lengths[number]
         if ended and at != length:
@@ -202,13 +228,20 @@ class Checked:
     def jump(self, rest: bytes) -> None:
         """Something is missing: find out where it goes on."""
         number, at = self.ledger.place
-        found = self.find(rest[:PIECE], (number, at)) or self.find_short(rest)
-        assert found, f"behind byte {at} of message {number} comes what was not written there: {rest[:64].hex(' ')}"
+        found = self.goes_on(rest)
+        assert found, (
+            f"behind byte {at} of message {number} comes what was not written there: {rest[:64].hex(' ')}; "
+            f"bytes (with a point: and the end) that came last: {', '.join(self.taken)}"
+        )
         later, start = found
         # Its first bytes may have been, by chance, those that were expected.
         self.whole = 0 < start <= PIECE and self.recent.endswith(self.ledger.content(later)[:start])
         self.lost(later - 1 if self.whole or not start else later)
         self.ledger.place = found
+
+    def goes_on(self, rest: bytes) -> tuple[int, int] | None:
+        """Where these bytes can be from."""
+        return self.find(rest[:PIECE], self.ledger.place) or self.find_short(rest)
 
     def find(self, piece: bytes, behind: tuple[int, int]) -> tuple[int, int] | None:
         """The first place of these bytes."""
