@@ -176,6 +176,8 @@ struct tp_channel {
 	/* C2H: brings out what lies in a buffer that the core has not filled. */
 	struct delayed_work flush;
 	unsigned int flush_ms;
+	bool flushing; /* it has io, or tries to */
+	bool sent_away; /* somebody from io, who must not wait for it */
 };
 
 struct tp_vector {
@@ -404,7 +406,10 @@ int tp_take_reset(struct tp_channel *channel);
  * still to come.
  */
 void tp_forget_reset(struct tp_channel *channel);
-/* Take io, waiting for no more than a flush if one may not wait. EAGAIN, ERESTARTSYS. */
+/*
+ * Take io, waiting for no more than a flush if one may not wait. EAGAIN: whoever has it wakes those
+ * who wait in the channel when he leaves; ERESTARTSYS: a signal.
+ */
 int tp_lock(struct tp_channel *channel, bool may_wait);
 /* Wait while the card is being reset. ERESTARTSYS: a signal; ECONNRESET: it takes too long. */
 int tp_await_settled(struct tp_channel *channel);

@@ -63,16 +63,30 @@ static int tp_why_stopped(const struct tp_channel *channel)
 						  -ECONNRESET;
 }
 
-/* The flush is soon over, and no reason to send one away who does not wait for the card. */
 int tp_lock(struct tp_channel *channel, bool may_wait)
 {
 	if (mutex_trylock(&channel->io))
 		return 0;
-	if (!may_wait) {
-		flush_work(&channel->flush.work);
-		return mutex_trylock(&channel->io) ? 0 : -EAGAIN;
+	if (may_wait)
+		return mutex_lock_interruptible(&channel->io) ? -ERESTARTSYS : 0;
+	/* The flush is no reason to send one away; on a card that does not answer it takes long. */
+	if (wait_var_event_interruptible(&channel->flushing, !READ_ONCE(channel->flushing)))
+		return -ERESTARTSYS;
+	/* Before the last try: whoever has io sees this when he leaves it, or has left it. */
+	smp_store_mb(channel->sent_away, true);
+	return mutex_trylock(&channel->io) ? 0 : -EAGAIN;
+}
+
+/* Leave io. Perhaps nothing else is going to happen that wakes whoever was sent away from it. */
+static void tp_unlock(struct tp_channel *channel)
+{
+	mutex_unlock(&channel->io);
+	/* As in tp_lock(), the other way round. */
+	smp_mb();
+	if (READ_ONCE(channel->sent_away)) {
+		WRITE_ONCE(channel->sent_away, false);
+		wake_up_all(&channel->wait);
 	}
-	return mutex_lock_interruptible(&channel->io) ? -ERESTARTSYS : 0;
 }
 
 /* What a call came to; of a card that has gone or failed, nothing else is told. */
@@ -89,7 +103,7 @@ static ssize_t tp_finish(struct tp_channel *channel, ssize_t result)
 	} else if (result > 0 && atomic_read(&channel->resets)) {
 		channel->cut_short = true;
 	}
-	mutex_unlock(&channel->io);
+	tp_unlock(channel);
 	tp_leave(channel->card);
 	return result;
 }
@@ -135,7 +149,7 @@ static int tp_begin(struct tp_channel *channel, bool may_wait)
 			return error;
 		if (!tp_is_awaited(channel))
 			break;
-		mutex_unlock(&channel->io);
+		tp_unlock(channel);
 		tp_leave(channel->card);
 		error = may_wait ? tp_await_settled(channel) : -EAGAIN;
 		if (error)
@@ -429,6 +443,8 @@ void tp_channel_flush(struct work_struct *work)
 
 	if (tp_try_enter(channel->card))
 		return;
+	/* Before io is taken: see tp_lock(). */
+	smp_store_mb(channel->flushing, true);
 	if (mutex_trylock(&channel->io)) {
 		/* Nobody reads from a queue. */
 		found = channel->queue || tp_buffers_can_read(channel, false) ||
@@ -446,6 +462,9 @@ void tp_channel_flush(struct work_struct *work)
 	} else {
 		tp_flush_later(channel);
 	}
+	/* Before it is looked who waits. */
+	smp_store_mb(channel->flushing, false);
+	wake_up_var(&channel->flushing);
 	tp_leave(channel->card);
 }
 
@@ -465,6 +484,11 @@ static __poll_t tp_poll(struct file *file, poll_table *table)
 											0;
 	if (error)
 		return EPOLLERR | EPOLLHUP;
+	if (tp_is_awaited(channel)) {
+		/* Nor is there news before it is made. */
+		tp_leave(channel->card);
+		return 0;
+	}
 	if (READ_ONCE(channel->queue)) {
 		news = tp_queue_poll(channel);
 	} else if (tp_is_h2c(channel)) {
@@ -677,11 +701,11 @@ static void tp_close_h2c(struct tp_channel *channel)
 	struct device *device = &channel->card->pci->dev;
 	const bool killed = tp_is_killed();
 
-	if (channel->lost && !tp_revive(channel))
+	if (channel->lost) {
+		tp_revive(channel);
 		return;
-	/* But for a reset of the card, which may yet be given up. */
-	if (tp_is_stopped(channel) && !READ_ONCE(channel->card->down))
-		return;
+	}
+	/* Even if it is stopped: the reset of the card that is to come may yet be given up. */
 	if (!killed && !channel->gave_up)
 		tp_write_out(channel);
 	else if (killed && !channel->message_open)

@@ -158,7 +158,7 @@ ssize_t tp_pages_move(struct tp_channel *channel, struct iov_iter *iter, bool en
 			false);
 	/* The driver's own buffers serve all the same, unless the program is killed. */
 	if (pinned < 0)
-		return pinned == -EINTR ? pinned : -EFAULT;
+		return pinned == -EINTR ? -ERESTARTSYS : -EFAULT;
 	pages->work.wanted = pinned;
 	error = tp_pages_run(channel, &pin.mapped, end && pinned == iov_iter_count(iter));
 	tp_pin_take_over(channel->card, &pin);

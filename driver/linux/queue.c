@@ -700,14 +700,16 @@ int tp_queue_open(struct tp_channel *channel, void __user *argument)
 	if (!error) {
 		bool is_taken = false;
 
-		if (!tp_lock(channel, false)) {
+		error = tp_lock(channel, false);
+		if (!error) {
 			is_taken = tp_queue_take_over(channel, queue);
 			mutex_unlock(&channel->io);
 		}
 		tp_leave(channel->card);
 		if (is_taken)
 			return 0;
-		error = tp_reset_begin(channel);
+		if (error != -ERESTARTSYS)
+			error = tp_reset_begin(channel);
 	}
 	if (error) {
 		tp_queue_free(queue);

@@ -401,3 +401,39 @@ def test_resets_of_a_channel_by_two_threads(card: Card) -> None:
         os.write(to, b"after them")
         os.fsync(to)
         assert os.read(out, 100) == b"after them"
+
+
+def test_who_is_sent_away_hears_of_it(cards: list[Card]) -> None:
+    """While another thread resets the channel, one that does not wait gets EAGAIN; by edges alone it learns when to come again."""
+    reset_card(cards[1])
+    # Its core takes whatever comes.
+    with opened(cards[1].files["c"], os.O_WRONLY | os.O_NONBLOCK) as to, select.epoll() as edges:
+        edges.register(to, select.EPOLLOUT | select.EPOLLET)
+        for _ in range(200):
+            resets = Aside(fcntl.ioctl, to, CHANNEL_RESET)
+            while resets.is_alive():
+                if error_of(os.write, to, b"x") == "EAGAIN":
+                    assert edges.poll(20), "nobody tells"
+            assert error_of(resets.finish) == "none"
+
+
+def test_who_is_killed_as_memory_is_waited_for(card: Card) -> None:
+    """In the middle of a read, whose file another program has, too: he is told of nothing."""
+    # Made by him who waits for it, or it would not be withheld; but here, too, if there is none.
+    Withheld(4096).hand_out()
+    reset_card(card)
+    with opened(card.files["in"], os.O_WRONLY) as to, opened(card.files["out"], os.O_RDONLY) as back:
+        os.write(to, noise(4096, 1))
+
+        def reads() -> None:
+            with Withheld(1 << 20) as memory:
+                os.readv(back, [bytearray(4096), memory.map])
+
+        with forked(reads):
+            time.sleep(0.5)
+        poll = select.poll()
+        poll.register(back, select.POLLIN)
+        assert poll.poll(0) == []
+        os.write(to, b"the rest")
+        os.fsync(to)
+        assert os.read(back, 100) == b"the rest"
