@@ -388,10 +388,13 @@ impl Card {
         let address = ch.ring_base + 16 * u64::from(index);
         ch.produced = ch.produced.wrapping_add(1);
         let image = c::Completion { flags: entry.flags ^ lap_phase, ..entry }.to_le_bytes();
-        // The half with the phase last, as a reader on another thread sees a whole TLP.
-        self.write(address, &image[..8]);
-        std::sync::atomic::fence(std::sync::atomic::Ordering::Release);
-        self.write(address + 8, &image[8..]);
+        // The half with the phase last, so that a thread which finds it finds the other half, too.
+        for (half, word) in (0..).zip(image.chunks_exact(8)) {
+            let Some(to) = self.memory(address + 8 * half, 8, true) else { return };
+            let value = word.try_into().map(u64::from_ne_bytes).unwrap_or_default();
+            // SAFETY: mapped, hence valid by the contract of `Bus::map`; a ring's entries are aligned, and only read atomically.
+            unsafe { std::sync::atomic::AtomicU64::from_ptr(to.cast()) }.store(value, std::sync::atomic::Ordering::Release);
+        }
         self.fire_if_due(channel);
     }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A completion ring in host memory: the card writes entries, the host tells new ones by their phase.
 
-use crate::memory::Dma;
+use crate::memory::{read_barrier, Dma};
 use crate::Result;
-use std::sync::atomic::{fence, Ordering};
 use std::sync::Arc;
 use towpath_bus::{Access, Bus};
 use towpath_contract as contract;
@@ -49,7 +48,7 @@ impl Ring {
         if high[7] & contract::COMPLETION_FLAGS_PHASE_MASK != phase {
             return None;
         }
-        fence(Ordering::Acquire);
+        read_barrier();
         let low = self.memory.word(self.skip / 8 + 2 * index).to_le_bytes();
         let mut image = [0; contract::COMPLETION_BYTES];
         image[..8].copy_from_slice(&low);
