@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Write everything that follows from towpath.rdl: constants and packed structs in SystemVerilog, C and Rust, the reference page, and the
-golden traces (whose cases stand in traces/cases.py).
+"""Write everything that follows from towpath.rdl: constants and packed structs in SystemVerilog, C and Rust, in C and Rust the check of
+what a card says of itself (limits.py), the reference page, and the golden traces (whose cases stand in traces/cases.py).
 
     python3 contract/generate.py            write the files
     python3 contract/generate.py --check    write nothing; fail if one of them is stale
 
-Promises the same bytes for the same RDL and templates, whatever the machine. Does not generate logic: what happens at a doorbell is
+Promises the same bytes for the same RDL and templates, whatever the machine. Does not generate other logic: what happens at a doorbell is
 written by hand, after protocol.md.
 
 The names are made here, once, for all languages; a template only gives them the language's clothes:
@@ -32,9 +32,10 @@ from systemrdl.node import AddrmapNode, FieldNode, MemNode, RegfileNode, RegNode
 from systemrdl.rdltypes import OnWriteType
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE / "traces"))
+sys.path[:0] = [str(HERE), str(HERE / "traces")]
 import cases  # noqa: E402 found only now
 import golden  # noqa: E402
+from limits import INPUTS, Limit, LimitError, Name, Rule  # noqa: E402
 
 COMMAND = "python3 contract/generate.py"
 RDL_PAGE_BYTES = 0x1000  # the stride at which the RDL shows pages
@@ -98,10 +99,15 @@ class Entry:
     fields: list[Field] = field(default_factory=list)
     enum: str | None = None
     group: str | None = None  # the block that stands here
+    limit: Limit | None = None
 
     @property
     def bytes(self) -> int:
         return self.bits // 8
+
+    @property
+    def end(self) -> int:
+        return self.offset + (self.count - 1) * self.stride + self.bytes if self.count else self.offset + self.bytes
 
 
 @dataclass
@@ -112,6 +118,28 @@ class Block:
     packed: bool
     sized: bool  # TP_<BLOCK>_BYTES means something
     entries: list[Entry] = field(default_factory=list)
+    is_table: bool = False
+    rule_texts: list[str] = field(default_factory=list)
+    rules: list[Rule] = field(default_factory=list)
+    outer: str | None = None  # of an entry of a table: the table
+
+    @property
+    def registers(self) -> list[Entry]:
+        return [entry for entry in self.entries if not entry.group]
+
+    @property
+    def limited(self) -> list[Entry]:
+        return [entry for entry in self.entries if entry.limit]
+
+    @property
+    def image_bytes(self) -> int:
+        """Up to the end of its last register, the groups behind them apart."""
+        return max(entry.end for entry in self.registers)
+
+    @property
+    def inputs(self) -> list[str]:
+        """What its check wants to know of the BARs."""
+        return [name for name in INPUTS if any(rule.uses(name) for rule in self.rules)]
 
 
 @dataclass
@@ -142,6 +170,10 @@ class Contract:
     @property
     def pages(self) -> list[Block]:
         return [block for block in self.blocks if not block.packed]
+
+    @property
+    def tables(self) -> list[Block]:
+        return [block for block in self.blocks if block.is_table]
 
 
 def one_line(text: str | None) -> str:
@@ -199,7 +231,24 @@ class Reader:
             access = "w1c" if part.get_property("onwrite") is OnWriteType.woclr else entry.access
             desc = one_line(part.get_property("desc"))
             entry.fields.append(Field(part.inst_name, part.lsb, part.width, access, desc, self.enum_of(part)))
+        try:
+            entry.limit = self.limit(node, entry)
+        except LimitError as error:
+            raise ContractError(f"{where}: {error}") from error
         return entry
+
+    def limit(self, node: RegNode, entry: Entry) -> Limit | None:
+        names = ("least", "most", "multiple_of", "power_of_two", "apart")
+        given = {name: value for name in names if (value := node.get_property(name, default=None)) is not None}
+        if given and (entry.enum or entry.fields or entry.count):
+            raise LimitError("limits are for registers that are one number")
+        if entry.enum:
+            values = {value.name: value.number for value in self.enums[entry.enum].values}
+            return Limit(min(values.values()), max(values.values()), values=values)
+        top = (1 << entry.bits) - 1
+        if given.get("most", 0) > top:
+            raise LimitError(f"most {given['most']} does not fit into {entry.bits} bits")
+        return Limit(given.pop("least", 0), given.pop("most", top), **given) if given else None
 
     def block(self, node: AddrmapNode | RegfileNode) -> Block:
         name = node.get_property("block")
@@ -210,6 +259,8 @@ class Reader:
         packed = bool(node.get_property("packed_struct", default=False))
         size = node.array_stride or node.size
         block = Block(name, one_line(node.get_property("desc")), size, packed, packed or node.is_array)
+        block.is_table = bool(node.get_property("table", default=False))
+        block.rule_texts = node.get_property("rules", default=[])
         self.blocks[name] = block
         for part in node.children(unroll=False):
             if isinstance(part, RegNode):
@@ -221,6 +272,7 @@ class Reader:
         block.entries.sort(key=lambda e: e.offset)
         if packed:
             self.assert_packed(node, block)
+        self.assert_checked(node, block)
         return block
 
     def group(self, node: AddrmapNode | RegfileNode) -> Entry:
@@ -238,6 +290,46 @@ class Reader:
             at += entry.bytes
         if at % 8:
             raise ContractError(f"{node.get_path()}: {at} bytes are not a multiple of 8")
+
+    @staticmethod
+    def assert_checked(node: AddrmapNode | RegfileNode, block: Block) -> None:
+        if block.is_table:
+            for entry in block.registers:
+                if entry.count and (entry.bits, entry.stride) != (8, 1):
+                    raise ContractError(f"{node.get_path()}: `{entry.name}` repeats, but is not bytes")
+            return
+        for entry in block.limited:
+            if not entry.enum:
+                raise ContractError(f"{node.get_path()}: `{entry.name}` has limits that nobody checks: this is no table")
+            entry.limit = None
+        if block.rule_texts:
+            raise ContractError(f"{node.get_path()}: rules that nobody checks: this is no table")
+
+
+def add_rules(blocks: dict[str, Block], enums: dict[str, Enum], constants: list[Constant]) -> None:
+    """Give each table its rules, now that all names are known."""
+
+    def of(entry: Entry, place_c: str, place_rust: str) -> Name:
+        c, rust = f"{place_c}->{entry.name}", f"{place_rust}.{entry.name}"
+        most = entry.limit.most if entry.limit else (1 << entry.bits) - 1
+        return Name(most, *((c, rust) if entry.bits == 64 else (f"(tp_u64){c}", f"u64::from({rust})")))
+
+    for block in blocks.values():
+        for entry in block.entries:
+            if block.is_table and entry.group and blocks[entry.group].is_table:
+                blocks[entry.group].outer = block.name
+    for block in blocks.values():
+        names = {name: Name((1 << 64) - 1, name, name) for name in INPUTS}
+        if block.outer:
+            around = block.outer.lower()
+            names |= {e.name: of(e, around, around) for e in blocks[block.outer].registers if not e.count}
+        own = [e for e in block.registers if not e.count]
+        names |= {e.name: of(e, "table", "self") for e in own}
+        values = {e.name: {v.name: v.number for v in enums[e.enum].values} for e in own if e.enum}
+        try:
+            block.rules = [Rule(text, names, {c.name: c.number for c in constants}, values) for text in block.rule_texts]
+        except LimitError as error:
+            raise ContractError(f"{block.name}: {error}") from error
 
 
 def page_number(node: AddrmapNode | MemNode) -> int:
@@ -313,6 +405,12 @@ def read_contract(path: Path) -> Contract:
         Constant("INLINE_SLOT_BYTES", "bytes", inline.get_property("memwidth") // 8, "of an inline slot, the longest inline message"),
         Constant("INLINE_SLOTS_MAX", "count", inline.get_property("mementries"), "inline slots in the smallest page"),
     ]
+    limits = {name: entry.limit or Limit(0, 0) for name, entry in discovery.items()}
+    if limits["header_bytes"].least != reader.blocks["DISCOVERY"].image_bytes:
+        raise ContractError(f"DISCOVERY: header_bytes is at least {reader.blocks['DISCOVERY'].image_bytes:#x}, where its registers end")
+    if 1 << limits["page_shift"].least != RDL_PAGE_BYTES:
+        raise ContractError(f"DISCOVERY: page_shift is at least that of {RDL_PAGE_BYTES} bytes, for which this map is written")
+    add_rules(reader.blocks, reader.enums, constants)
     return Contract(constants, list(reader.enums.values()), list(reader.blocks.values()))
 
 

@@ -11,6 +11,9 @@
 #include <linux/stddef.h>
 #include <linux/types.h>
 typedef __u8 tp_u8;
+typedef __u16 tp_u16;
+typedef __u32 tp_u32;
+typedef __u64 tp_u64;
 typedef __le16 tp_le16;
 typedef __le32 tp_le32;
 typedef __le64 tp_le64;
@@ -18,6 +21,9 @@ typedef __le64 tp_le64;
 #include <stddef.h>
 #include <stdint.h>
 typedef uint8_t tp_u8;
+typedef uint16_t tp_u16;
+typedef uint32_t tp_u32;
+typedef uint64_t tp_u64;
 typedef uint16_t tp_le16;
 typedef uint32_t tp_le32;
 typedef uint64_t tp_le64;
@@ -294,5 +300,196 @@ TP_STATIC_ASSERT(offsetof(struct tp_completion, user) == TP_COMPLETION_USER_OFFS
 TP_STATIC_ASSERT(offsetof(struct tp_completion, cookie) == TP_COMPLETION_COOKIE_OFFSET, "cookie in struct tp_completion");
 TP_STATIC_ASSERT(offsetof(struct tp_completion, status) == TP_COMPLETION_STATUS_OFFSET, "status in struct tp_completion");
 TP_STATIC_ASSERT(offsetof(struct tp_completion, flags) == TP_COMPLETION_FLAGS_OFFSET, "flags in struct tp_completion");
+
+/* What is wrong with a table, to be told as: WHAT is VALUE; allowed: LEAST to MOST BESIDES, without the blank before BESIDES. */
+struct tp_table_fault {
+    const char *what; /* a register, or the sum of several that a rule limits */
+    tp_u64 value;
+    tp_u64 least;
+    tp_u64 most;
+    const char *besides; /* what else is to be said of that; or empty */
+};
+
+/* Little-endian bytes, as a number. */
+static inline tp_u64 tp_table_number(const tp_u8 *at, tp_u32 bytes)
+{
+    tp_u64 value = 0;
+
+    while (bytes)
+        value = value << 8 | at[--bytes];
+    return value;
+}
+
+/* Does `what` break its limits? The powers of two are 0 and those above. */
+static inline int tp_table_breaks(struct tp_table_fault *fault, const char *what, tp_u64 value, tp_u64 least, tp_u64 most,
+                                  tp_u64 multiple_of, int power_of_two, const char *besides)
+{
+    fault->what = what;
+    fault->value = value;
+    fault->least = least;
+    fault->most = most;
+    fault->besides = besides;
+    return value < least || value > most || value & (multiple_of - 1) || (power_of_two && value & (value - 1));
+}
+
+/* Page 0, read-only: what the card is. A host reads `magic`, then the version, then the rest. The numbers are in the host's order of bytes. */
+struct tp_discovery {
+    tp_u64 magic; /* the bytes "TOWPATH\0" */
+    tp_u16 version_major; /* of the contract; a host refuses another than its own */
+    tp_u16 version_minor; /* of the contract; a minor version only adds */
+    tp_u16 header_bytes; /* of this header */
+    tp_u8 page_shift; /* a page of BAR 0 has 1 << page_shift bytes */
+    tp_u8 data_bytes; /* width of the core's data path */
+    tp_u16 channels; /* number of channels, and of entries */
+    tp_u16 entry_offset; /* of the first channel entry in this page */
+    tp_u16 entry_bytes; /* from one channel entry to the next */
+    tp_u16 vectors; /* MSI-X vectors */
+    tp_u16 user_interrupts; /* interrupts of the user core */
+    tp_u16 tags; /* read requests that the card can have in flight */
+    tp_u32 window_bytes; /* of the register window in BAR 2; 0: none */
+    tp_u64 serial; /* of the card */
+    tp_u32 core_clock_khz; /* Towpath's clock */
+    tp_u32 user_clock_khz; /* the user core's clock */
+    tp_u32 core_version; /* of the user core: a number of its own */
+    tp_u8 core_name[32]; /* of the user core, UTF-8, zero padded */
+};
+
+/* The bytes of it, as the card shows them. */
+struct tp_discovery_image {
+    tp_u8 bytes[96];
+};
+
+static inline void tp_discovery_read(struct tp_discovery *table, const struct tp_discovery_image *image)
+{
+    tp_u32 k;
+
+    table->magic = (tp_u64)tp_table_number(image->bytes + 0, 8);
+    table->version_major = (tp_u16)tp_table_number(image->bytes + 8, 2);
+    table->version_minor = (tp_u16)tp_table_number(image->bytes + 10, 2);
+    table->header_bytes = (tp_u16)tp_table_number(image->bytes + 12, 2);
+    table->page_shift = (tp_u8)tp_table_number(image->bytes + 14, 1);
+    table->data_bytes = (tp_u8)tp_table_number(image->bytes + 15, 1);
+    table->channels = (tp_u16)tp_table_number(image->bytes + 16, 2);
+    table->entry_offset = (tp_u16)tp_table_number(image->bytes + 18, 2);
+    table->entry_bytes = (tp_u16)tp_table_number(image->bytes + 20, 2);
+    table->vectors = (tp_u16)tp_table_number(image->bytes + 22, 2);
+    table->user_interrupts = (tp_u16)tp_table_number(image->bytes + 24, 2);
+    table->tags = (tp_u16)tp_table_number(image->bytes + 26, 2);
+    table->window_bytes = (tp_u32)tp_table_number(image->bytes + 28, 4);
+    table->serial = (tp_u64)tp_table_number(image->bytes + 32, 8);
+    table->core_clock_khz = (tp_u32)tp_table_number(image->bytes + 40, 4);
+    table->user_clock_khz = (tp_u32)tp_table_number(image->bytes + 44, 4);
+    table->core_version = (tp_u32)tp_table_number(image->bytes + 48, 4);
+    for (k = 0; k < 32; k++)
+        table->core_name[k] = image->bytes[64 + k];
+}
+
+/*
+ * 1: a host must not believe it, and `fault` says why. The caller has looked at magic and version.
+ */
+static inline int tp_discovery_check(const struct tp_discovery *table, tp_u64 bar_device, tp_u64 bar_window, struct tp_table_fault *fault)
+{
+    if (tp_table_breaks(fault, "header_bytes", table->header_bytes, 96u, 65535u, 1u, 0, ""))
+        return 1;
+    if (tp_table_breaks(fault, "page_shift", table->page_shift, 12u, 16u, 1u, 0, ""))
+        return 1;
+    if (tp_table_breaks(fault, "data_bytes", table->data_bytes, 8u, 128u, 1u, 1, ", a power of two"))
+        return 1;
+    if (tp_table_breaks(fault, "channels", table->channels, 1u, 60u, 1u, 0, ""))
+        return 1;
+    if (tp_table_breaks(fault, "entry_offset", table->entry_offset, 0u, 65535u, 8u, 0, ", a multiple of 8"))
+        return 1;
+    if (tp_table_breaks(fault, "entry_bytes", table->entry_bytes, 64u, 65535u, 8u, 0, ", a multiple of 8"))
+        return 1;
+    if (tp_table_breaks(fault, "vectors", table->vectors, 1u, 128u, 1u, 0, ""))
+        return 1;
+    if (tp_table_breaks(fault, "user_interrupts", table->user_interrupts, 0u, 16u, 1u, 0, ""))
+        return 1;
+    if (tp_table_breaks(fault, "tags", table->tags, 1u, 1024u, 1u, 0, ""))
+        return 1;
+    if (tp_table_breaks(fault, "window_bytes", table->window_bytes, 0u, 4294967295u, 8u, 1, ", a multiple of 8, 0 or a power of two"))
+        return 1;
+    if (tp_table_breaks(fault, "core_clock_khz", table->core_clock_khz, 1u, 4294967295u, 1u, 0, ""))
+        return 1;
+    /* header_bytes <= entry_offset */
+    if (tp_table_breaks(fault, "header_bytes", (tp_u64)table->header_bytes, 0u, (tp_u64)table->entry_offset, 1u, 0, " (entry_offset)"))
+        return 1;
+    /* entry_offset + channels * entry_bytes <= 1 << page_shift */
+    if (tp_table_breaks(fault, "entry_offset + channels * entry_bytes", (tp_u64)table->entry_offset + ((tp_u64)table->channels * (tp_u64)table->entry_bytes), 0u, 1ull << (tp_u64)table->page_shift, 1u, 0, " (1 << page_shift)"))
+        return 1;
+    /* PAGE_CHANNELS << page_shift <= bar_device */
+    if (tp_table_breaks(fault, "4 << page_shift", 4ull << (tp_u64)table->page_shift, 0u, bar_device, 1u, 0, " (the bytes of BAR 0)"))
+        return 1;
+    /* window_bytes <= bar_window */
+    if (tp_table_breaks(fault, "window_bytes", (tp_u64)table->window_bytes, 0u, bar_window, 1u, 0, " (the bytes of BAR 2)"))
+        return 1;
+    return 0;
+}
+
+/* What a channel is. Entry n describes channel n. The numbers are in the host's order of bytes. */
+struct tp_channel_entry {
+    tp_u8 direction; /* which way data goes */
+    tp_u8 kind; /* what carries data at the card's end */
+    tp_u16 flags; /* reserved */
+    tp_u16 queue_depth; /* descriptors that may be posted and not yet completed */
+    tp_u16 inline_slots; /* slots in the inline page; 0: no inline descriptors */
+    tp_u32 first_page; /* index of the channel's privileged page; doorbell and inline page follow it */
+    tp_u32 buffer_bytes; /* the card's own buffer for the channel */
+    tp_u8 name[32]; /* UTF-8, zero padded */
+};
+
+/* The bytes of it, as the card shows them. */
+struct tp_channel_entry_image {
+    tp_u8 bytes[64];
+};
+
+static inline void tp_channel_entry_read(struct tp_channel_entry *table, const struct tp_channel_entry_image *image)
+{
+    tp_u32 k;
+
+    table->direction = (tp_u8)tp_table_number(image->bytes + 0, 1);
+    table->kind = (tp_u8)tp_table_number(image->bytes + 1, 1);
+    table->flags = (tp_u16)tp_table_number(image->bytes + 2, 2);
+    table->queue_depth = (tp_u16)tp_table_number(image->bytes + 4, 2);
+    table->inline_slots = (tp_u16)tp_table_number(image->bytes + 6, 2);
+    table->first_page = (tp_u32)tp_table_number(image->bytes + 8, 4);
+    table->buffer_bytes = (tp_u32)tp_table_number(image->bytes + 12, 4);
+    for (k = 0; k < 32; k++)
+        table->name[k] = image->bytes[32 + k];
+}
+
+/*
+ * 1: a host must not believe it, and `fault` says why. The caller has checked `discovery`; `others` are the `count` entries before.
+ */
+static inline int tp_channel_entry_check(const struct tp_channel_entry *table, const struct tp_channel_entry *others, tp_u32 count, const struct tp_discovery *discovery, tp_u64 bar_device, struct tp_table_fault *fault)
+{
+    tp_u32 k;
+
+    if (tp_table_breaks(fault, "direction", table->direction, 0u, 1u, 1u, 0, ", h2c or c2h"))
+        return 1;
+    if (tp_table_breaks(fault, "kind", table->kind, 0u, 0u, 1u, 0, ", stream"))
+        return 1;
+    if (tp_table_breaks(fault, "queue_depth", table->queue_depth, 1u, 32767u, 1u, 0, ""))
+        return 1;
+    if (tp_table_breaks(fault, "inline_slots", table->inline_slots, 0u, 64u, 1u, 0, ""))
+        return 1;
+    if (tp_table_breaks(fault, "first_page", table->first_page, 4u, 4294967295u, 1u, 0, ""))
+        return 1;
+    /* direction == h2c or inline_slots <= 0 */
+    if ((tp_u64)table->direction != 0 && tp_table_breaks(fault, "inline_slots", (tp_u64)table->inline_slots, 0u, 0ull, 1u, 0, " unless direction == h2c"))
+        return 1;
+    /* (first_page + PAGES_PER_CHANNEL) << page_shift <= bar_device */
+    if (tp_table_breaks(fault, "(first_page + 4) << page_shift", ((tp_u64)table->first_page + 4ull) << (tp_u64)discovery->page_shift, 0u, bar_device, 1u, 0, " (the bytes of BAR 0)"))
+        return 1;
+    for (k = 0; k < count; k++) {
+        const tp_u64 one = table->first_page, other = others[k].first_page;
+
+        if (one < other + 4u && other < one + 4u) {
+            tp_table_breaks(fault, "first_page", one, 4u, 4294967295u, 1u, 0, ", 4 or more away from every other entry's");
+            return 1;
+        }
+    }
+    return 0;
+}
 
 #endif

@@ -752,3 +752,202 @@ flags[0],
         }
     }
 }
+
+/// What is wrong with a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableFault {
+    /// A register, or the sum of several that a rule limits.
+    pub what: &'static str,
+    /// What the card says it is.
+    pub value: u64,
+    /// What it is at least.
+    pub least: u64,
+    /// What it is at most.
+    pub most: u64,
+    /// What else is to be said of that; or empty.
+    pub besides: &'static str,
+}
+
+impl core::fmt::Display for TableFault {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{} is {}; allowed: {} to {}{}", self.what, self.value, self.least, self.most, self.besides)
+    }
+}
+
+/// An error if `what` breaks its limits. The powers of two are 0 and those above.
+fn limit(
+    what: &'static str,
+    value: u64,
+    least: u64,
+    most: u64,
+    multiple_of: u64,
+    power_of_two: bool,
+    besides: &'static str,
+) -> Result<(), TableFault> {
+    let odd = value & (multiple_of - 1) != 0 || (power_of_two && value & value.wrapping_sub(1) != 0);
+    if value < least || value > most || odd {
+        return Err(TableFault { what, value, least, most, besides });
+    }
+    Ok(())
+}
+
+/// Page 0, read-only: what the card is. A host reads `magic`, then the version, then the rest. The numbers are in the host's byte order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Discovery {
+    /// the bytes "TOWPATH\0"
+    pub magic: u64,
+    /// of the contract; a host refuses another than its own
+    pub version_major: u16,
+    /// of the contract; a minor version only adds
+    pub version_minor: u16,
+    /// of this header
+    pub header_bytes: u16,
+    /// a page of BAR 0 has 1 << page_shift bytes
+    pub page_shift: u8,
+    /// width of the core's data path
+    pub data_bytes: u8,
+    /// number of channels, and of entries
+    pub channels: u16,
+    /// of the first channel entry in this page
+    pub entry_offset: u16,
+    /// from one channel entry to the next
+    pub entry_bytes: u16,
+    /// MSI-X vectors
+    pub vectors: u16,
+    /// interrupts of the user core
+    pub user_interrupts: u16,
+    /// read requests that the card can have in flight
+    pub tags: u16,
+    /// of the register window in BAR 2; 0: none
+    pub window_bytes: u32,
+    /// of the card
+    pub serial: u64,
+    /// Towpath's clock
+    pub core_clock_khz: u32,
+    /// the user core's clock
+    pub user_clock_khz: u32,
+    /// of the user core: a number of its own
+    pub core_version: u32,
+    /// of the user core, UTF-8, zero padded
+    pub core_name: [u8; 32],
+}
+
+#[rustfmt::skip]
+impl Discovery {
+    /// Bytes of the image.
+    pub const IMAGE_BYTES: usize = 96;
+
+    /// From the bytes that the card shows.
+    pub fn from_image(image: &[u8; 96]) -> Self {
+        let mut core_name = [0; 32];
+        core_name.copy_from_slice(&image[64..96]);
+        Self {
+            magic: u64::from_le_bytes([image[0], image[1], image[2], image[3], image[4], image[5], image[6], image[7]]),
+            version_major: u16::from_le_bytes([image[8], image[9]]),
+            version_minor: u16::from_le_bytes([image[10], image[11]]),
+            header_bytes: u16::from_le_bytes([image[12], image[13]]),
+            page_shift: u8::from_le_bytes([image[14]]),
+            data_bytes: u8::from_le_bytes([image[15]]),
+            channels: u16::from_le_bytes([image[16], image[17]]),
+            entry_offset: u16::from_le_bytes([image[18], image[19]]),
+            entry_bytes: u16::from_le_bytes([image[20], image[21]]),
+            vectors: u16::from_le_bytes([image[22], image[23]]),
+            user_interrupts: u16::from_le_bytes([image[24], image[25]]),
+            tags: u16::from_le_bytes([image[26], image[27]]),
+            window_bytes: u32::from_le_bytes([image[28], image[29], image[30], image[31]]),
+            serial: u64::from_le_bytes([image[32], image[33], image[34], image[35], image[36], image[37], image[38], image[39]]),
+            core_clock_khz: u32::from_le_bytes([image[40], image[41], image[42], image[43]]),
+            user_clock_khz: u32::from_le_bytes([image[44], image[45], image[46], image[47]]),
+            core_version: u32::from_le_bytes([image[48], image[49], image[50], image[51]]),
+            core_name,
+        }
+    }
+
+    /// An error: a host must not believe it. The caller has looked at magic and version.
+    pub fn check(&self, bar_device: u64, bar_window: u64) -> Result<(), TableFault> {
+        limit("header_bytes", u64::from(self.header_bytes), 96, 65535, 1, false, "")?;
+        limit("page_shift", u64::from(self.page_shift), 12, 16, 1, false, "")?;
+        limit("data_bytes", u64::from(self.data_bytes), 8, 128, 1, true, ", a power of two")?;
+        limit("channels", u64::from(self.channels), 1, 60, 1, false, "")?;
+        limit("entry_offset", u64::from(self.entry_offset), 0, 65535, 8, false, ", a multiple of 8")?;
+        limit("entry_bytes", u64::from(self.entry_bytes), 64, 65535, 8, false, ", a multiple of 8")?;
+        limit("vectors", u64::from(self.vectors), 1, 128, 1, false, "")?;
+        limit("user_interrupts", u64::from(self.user_interrupts), 0, 16, 1, false, "")?;
+        limit("tags", u64::from(self.tags), 1, 1024, 1, false, "")?;
+        limit("window_bytes", u64::from(self.window_bytes), 0, 4294967295, 8, true, ", a multiple of 8, 0 or a power of two")?;
+        limit("core_clock_khz", u64::from(self.core_clock_khz), 1, 4294967295, 1, false, "")?;
+        // header_bytes <= entry_offset
+        limit("header_bytes", u64::from(self.header_bytes), 0, u64::from(self.entry_offset), 1, false, " (entry_offset)")?;
+        // entry_offset + channels * entry_bytes <= 1 << page_shift
+        limit("entry_offset + channels * entry_bytes", u64::from(self.entry_offset) + (u64::from(self.channels) * u64::from(self.entry_bytes)), 0, 1 << u64::from(self.page_shift), 1, false, " (1 << page_shift)")?;
+        // PAGE_CHANNELS << page_shift <= bar_device
+        limit("4 << page_shift", 4 << u64::from(self.page_shift), 0, bar_device, 1, false, " (the bytes of BAR 0)")?;
+        // window_bytes <= bar_window
+        limit("window_bytes", u64::from(self.window_bytes), 0, bar_window, 1, false, " (the bytes of BAR 2)")?;
+        Ok(())
+    }
+}
+
+/// What a channel is. Entry n describes channel n. The numbers are in the host's byte order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChannelEntry {
+    /// which way data goes
+    pub direction: u8,
+    /// what carries data at the card's end
+    pub kind: u8,
+    /// reserved
+    pub flags: u16,
+    /// descriptors that may be posted and not yet completed
+    pub queue_depth: u16,
+    /// slots in the inline page; 0: no inline descriptors
+    pub inline_slots: u16,
+    /// index of the channel's privileged page; doorbell and inline page follow it
+    pub first_page: u32,
+    /// the card's own buffer for the channel
+    pub buffer_bytes: u32,
+    /// UTF-8, zero padded
+    pub name: [u8; 32],
+}
+
+#[rustfmt::skip]
+impl ChannelEntry {
+    /// Bytes of the image.
+    pub const IMAGE_BYTES: usize = 64;
+
+    /// From the bytes that the card shows.
+    pub fn from_image(image: &[u8; 64]) -> Self {
+        let mut name = [0; 32];
+        name.copy_from_slice(&image[32..64]);
+        Self {
+            direction: u8::from_le_bytes([image[0]]),
+            kind: u8::from_le_bytes([image[1]]),
+            flags: u16::from_le_bytes([image[2], image[3]]),
+            queue_depth: u16::from_le_bytes([image[4], image[5]]),
+            inline_slots: u16::from_le_bytes([image[6], image[7]]),
+            first_page: u32::from_le_bytes([image[8], image[9], image[10], image[11]]),
+            buffer_bytes: u32::from_le_bytes([image[12], image[13], image[14], image[15]]),
+            name,
+        }
+    }
+
+    /// An error: a host must not believe it. The caller has checked `discovery`; `others` are the entries before.
+    pub fn check(&self, others: &[ChannelEntry], discovery: &Discovery, bar_device: u64) -> Result<(), TableFault> {
+        limit("direction", u64::from(self.direction), 0, 1, 1, false, ", h2c or c2h")?;
+        limit("kind", u64::from(self.kind), 0, 0, 1, false, ", stream")?;
+        limit("queue_depth", u64::from(self.queue_depth), 1, 32767, 1, false, "")?;
+        limit("inline_slots", u64::from(self.inline_slots), 0, 64, 1, false, "")?;
+        limit("first_page", u64::from(self.first_page), 4, 4294967295, 1, false, "")?;
+        // direction == h2c or inline_slots <= 0
+        if u64::from(self.direction) != 0 {
+            limit("inline_slots", u64::from(self.inline_slots), 0, 0, 1, false, " unless direction == h2c")?;
+        }
+        // (first_page + PAGES_PER_CHANNEL) << page_shift <= bar_device
+        limit("(first_page + 4) << page_shift", (u64::from(self.first_page) + 4) << u64::from(discovery.page_shift), 0, bar_device, 1, false, " (the bytes of BAR 0)")?;
+        for other in others {
+            if self.first_page.abs_diff(other.first_page) < 4 {
+                return Err(TableFault { what: "first_page", value: self.first_page.into(), least: 4, most: 4294967295, besides: ", 4 or more away from every other entry's" });
+            }
+        }
+        Ok(())
+    }
+}
