@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads what a card says of itself, and refuses what this library does not speak.
+//! Reads what a card says of itself, and refuses what this library does not speak. What a card may say is the contract's to know
+//! (`contract/towpath.rdl`): the checks are generated, for this driver and for the kernel's.
 
 use crate::{ChannelInfo, DeviceInfo, Direction, Error, Result};
 use towpath_bus::Bus;
-use towpath_contract as contract;
+use towpath_contract::{self as contract, ChannelEntry, Discovery};
 
 /// Discovery and what the driver needs beside it.
 pub(crate) struct Card {
@@ -30,44 +31,13 @@ impl Card {
     }
 }
 
-/// A part of the discovery page, read once; fields are named by their offset in it.
-struct Image(Vec<u8>);
-
-impl Image {
-    fn load(bus: &dyn Bus, from: u64, bytes: usize) -> Result<Image> {
-        let mut image = Vec::with_capacity(bytes);
-        for word in 0..bytes.div_ceil(8) {
-            let offset = from + 8 * word as u64;
-            let value =
-                bus.read64(contract::BAR_DEVICE, offset).map_err(Error::bus(format!("{}: reading the discovery page", bus.name())))?;
-            image.extend_from_slice(&value.to_le_bytes());
-        }
-        Ok(Image(image))
+/// Fill `image` with what stands in the discovery page.
+fn load(bus: &dyn Bus, from: u64, image: &mut [u8]) -> Result<()> {
+    for (place, bytes) in (from..).step_by(8).zip(image.chunks_mut(8)) {
+        let word = bus.read64(contract::BAR_DEVICE, place).map_err(Error::bus(format!("{}: reading the discovery page", bus.name())))?;
+        bytes.copy_from_slice(&word.to_le_bytes()[..bytes.len()]);
     }
-
-    fn field<const N: usize>(&self, offset: u64) -> [u8; N] {
-        let mut bytes = [0; N];
-        let start = (offset as usize).min(self.0.len());
-        let there = &self.0[start..(start + N).min(self.0.len())];
-        bytes[..there.len()].copy_from_slice(there);
-        bytes
-    }
-
-    fn byte(&self, offset: u64) -> u8 {
-        self.field::<1>(offset)[0]
-    }
-
-    fn half(&self, offset: u64) -> u16 {
-        u16::from_le_bytes(self.field(offset))
-    }
-
-    fn word(&self, offset: u64) -> u32 {
-        u32::from_le_bytes(self.field(offset))
-    }
-
-    fn text(&self, offset: u64) -> String {
-        shown_name(&self.field::<{ contract::NAME_BYTES }>(offset))
-    }
+    Ok(())
 }
 
 /// A name that a card gives, up to its first zero, fit for terminals and logs: printable ASCII, with `?` in the place of any other byte.
@@ -81,76 +51,60 @@ pub fn shown_name(bytes: &[u8]) -> String {
 pub(crate) fn discover(bus: &dyn Bus) -> Result<Card> {
     let name = bus.name().to_string();
     let bad = |what: String| Error::Discovery { name: name.clone(), what };
-    let head = Image::load(bus, contract::DISCOVERY_MAGIC_OFFSET, 16)?;
-    let magic = u64::from_le_bytes(head.field(contract::DISCOVERY_MAGIC_OFFSET));
+    let bar_bytes = bus.bar_bytes(contract::BAR_DEVICE);
+    // Magic and version first: without them it may be anything.
+    let mut image = [0; Discovery::IMAGE_BYTES];
+    load(bus, 0, &mut image[..contract::DISCOVERY_CHANNELS_OFFSET as usize])?;
+    let Discovery { magic, version_major, version_minor, .. } = Discovery::from_image(&image);
     if magic != contract::DISCOVERY_MAGIC_VALUE {
         return Err(Error::NotTowpath { name, magic });
     }
-    let version = (head.half(contract::DISCOVERY_VERSION_MAJOR_OFFSET), head.half(contract::DISCOVERY_VERSION_MINOR_OFFSET));
-    if version.0 != contract::VERSION_MAJOR {
+    let version = (version_major, version_minor);
+    if version_major != contract::VERSION_MAJOR {
         return Err(Error::Version { name, card: version, host: (contract::VERSION_MAJOR, contract::VERSION_MINOR) });
     }
+    load(bus, 0, &mut image)?;
+    let header = Discovery::from_image(&image);
+    header.check(bar_bytes, bus.bar_bytes(contract::BAR_WINDOW)).map_err(|fault| bad(fault.to_string()))?;
 
-    // No more than this version knows, no more than there is.
-    let known = contract::DISCOVERY_CORE_NAME_OFFSET as usize + contract::NAME_BYTES;
-    let header = Image::load(bus, 0, known.min(head.half(contract::DISCOVERY_HEADER_BYTES_OFFSET).into()))?;
-    let page_shift = u32::from(header.byte(contract::DISCOVERY_PAGE_SHIFT_OFFSET));
-    if !(contract::PAGE_BYTES_MIN.trailing_zeros()..=24).contains(&page_shift) {
-        return Err(bad(format!("pages of 2^{page_shift} bytes")));
+    let mut entries: Vec<ChannelEntry> = Vec::with_capacity(header.channels.into());
+    for index in 0..header.channels {
+        let mut image = [0; ChannelEntry::IMAGE_BYTES];
+        load(bus, u64::from(header.entry_offset) + u64::from(index) * u64::from(header.entry_bytes), &mut image)?;
+        let entry = ChannelEntry::from_image(&image);
+        entry.check(&entries, &header, bar_bytes).map_err(|fault| bad(format!("channel {index}: {fault}")))?;
+        entries.push(entry);
     }
-    let channels = header.half(contract::DISCOVERY_CHANNELS_OFFSET);
-    let entry_offset = u64::from(header.half(contract::DISCOVERY_ENTRY_OFFSET_OFFSET));
-    let entry_bytes = u64::from(header.half(contract::DISCOVERY_ENTRY_BYTES_OFFSET));
-    let end = entry_offset + u64::from(channels) * entry_bytes;
-    if entry_bytes < contract::CHANNEL_ENTRY_BYTES as u64 || entry_bytes % 8 != 0 || entry_offset % 8 != 0 || end > 1 << page_shift {
-        return Err(bad(format!("{channels} channel entries of {entry_bytes} bytes at {entry_offset:#x}")));
-    }
-
-    let mut info = DeviceInfo {
+    let info = DeviceInfo {
         name: name.clone(),
-        core: header.text(contract::DISCOVERY_CORE_NAME_OFFSET),
-        core_version: header.word(contract::DISCOVERY_CORE_VERSION_OFFSET),
+        core: shown_name(&header.core_name),
+        core_version: header.core_version,
         version,
-        serial: u64::from_le_bytes(header.field(contract::DISCOVERY_SERIAL_OFFSET)),
-        data_bits: 8 * u32::from(header.byte(contract::DISCOVERY_DATA_BYTES_OFFSET)),
-        core_clock_khz: header.word(contract::DISCOVERY_CORE_CLOCK_KHZ_OFFSET),
-        user_clock_khz: header.word(contract::DISCOVERY_USER_CLOCK_KHZ_OFFSET),
-        tags: header.half(contract::DISCOVERY_TAGS_OFFSET),
-        vectors: header.half(contract::DISCOVERY_VECTORS_OFFSET),
-        interrupts: header.half(contract::DISCOVERY_USER_INTERRUPTS_OFFSET).min(contract::USER_INTERRUPTS as u16),
-        register_bytes: header.word(contract::DISCOVERY_WINDOW_BYTES_OFFSET),
+        serial: header.serial,
+        data_bits: 8 * u32::from(header.data_bytes),
+        core_clock_khz: header.core_clock_khz,
+        user_clock_khz: header.user_clock_khz,
+        tags: header.tags,
+        vectors: header.vectors,
+        interrupts: header.user_interrupts,
+        register_bytes: header.window_bytes,
         register_names: bus.register_names(),
-        channels: Vec::with_capacity(channels.into()),
+        channels: (0..).zip(&entries).map(|(index, entry)| channel_info(index, entry)).collect(),
     };
-    let mut first_pages = Vec::with_capacity(channels.into());
-    for index in 0..channels {
-        let entry = Image::load(bus, entry_offset + u64::from(index) * entry_bytes, contract::CHANNEL_ENTRY_BYTES)?;
-        let kind = entry.byte(contract::CHANNEL_ENTRY_KIND_OFFSET);
-        let direction = contract::Direction::try_from(entry.byte(contract::CHANNEL_ENTRY_DIRECTION_OFFSET));
-        let (Ok(contract::ChannelKind::Stream), Ok(direction)) = (contract::ChannelKind::try_from(kind), direction) else {
-            log::warn!("{name}: channel {index} is of a kind that this library does not know; it is left out");
-            continue;
-        };
-        let channel = ChannelInfo {
-            index,
-            name: entry.text(contract::CHANNEL_ENTRY_NAME_OFFSET),
-            direction: match direction {
-                contract::Direction::H2c => Direction::H2c,
-                contract::Direction::C2h => Direction::C2h,
-            },
-            queue_depth: entry.half(contract::CHANNEL_ENTRY_QUEUE_DEPTH_OFFSET),
-            inline_slots: entry.half(contract::CHANNEL_ENTRY_INLINE_SLOTS_OFFSET),
-            buffer_bytes: entry.word(contract::CHANNEL_ENTRY_BUFFER_BYTES_OFFSET),
-        };
-        let first_page = entry.word(contract::CHANNEL_ENTRY_FIRST_PAGE_OFFSET);
-        let pages_end = (u64::from(first_page) + contract::PAGES_PER_CHANNEL) << page_shift;
-        if channel.queue_depth == 0 || pages_end > bus.bar_bytes(contract::BAR_DEVICE) {
-            return Err(bad(format!("channel \"{}\": queue depth {}, first page {first_page}", channel.name, channel.queue_depth)));
-        }
-        info.channels.push(channel);
-        first_pages.push(first_page);
+    let first_pages = entries.iter().map(|entry| entry.first_page).collect();
+    Ok(Card { info, page_shift: header.page_shift.into(), first_pages })
+}
+
+fn channel_info(index: u16, entry: &ChannelEntry) -> ChannelInfo {
+    let is_h2c = entry.direction == contract::Direction::H2c as u8;
+    ChannelInfo {
+        index,
+        name: shown_name(&entry.name),
+        direction: if is_h2c { Direction::H2c } else { Direction::C2h },
+        queue_depth: entry.queue_depth,
+        inline_slots: entry.inline_slots,
+        buffer_bytes: entry.buffer_bytes,
     }
-    Ok(Card { info, page_shift, first_pages })
 }
 
 #[cfg(test)]
