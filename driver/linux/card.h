@@ -3,7 +3,8 @@
  * What the parts of the driver know of each other.
  *
  *   pci.c         finds cards, brings them up and down
- *   discovery.c   reads and checks the discovery table; name.h: names in it
+ *   discovery.c   takes over the discovery table, or says why not; name.h: names in it
+ *   table.c       reads and checks it
  *   nodes.c       device files and their numbers
  *   engine.c      a channel as the contract knows it
  *   channel.c     work in flight: post, reap, cancel, reset
