@@ -600,7 +600,7 @@ def faults(t: Builder) -> None:
     t.say("settle")
 
 
-def discovery_page(t: Builder, major: int) -> bytes:
+def discovery_page(t: Builder, major: int | None = None) -> bytes:
     """The page as the card of README.md shows it."""
     page = bytearray(t.names.offset("DISCOVERY_CHANNEL_ENTRY") + 2 * t.names.registers["DISCOVERY_CHANNEL_ENTRY"].stride)
 
@@ -612,7 +612,7 @@ def discovery_page(t: Builder, major: int) -> bytes:
     for name, register in t.names.registers.items():
         if name.startswith("DISCOVERY_") and register.reset is not None:
             put(name, register.reset)
-    put("DISCOVERY_VERSION_MAJOR", major)
+    put("DISCOVERY_VERSION_MAJOR", t.names.constants["VERSION_MAJOR"] if major is None else major)
     values: dict[str, int | bytes] = {
         "PAGE_SHIFT": 12, "DATA_BYTES": 16, "CHANNELS": 2, "VECTORS": 32, "USER_INTERRUPTS": 16, "TAGS": 32, "WINDOW_BYTES": 4096,
         "SERIAL": 0x0123456789ABCDEF, "CORE_CLOCK_KHZ": 250000, "USER_CLOCK_KHZ": 250000, "CORE_VERSION": 3, "CORE_NAME": b"golden",
@@ -640,7 +640,7 @@ def show_page(t: Builder, page: bytes) -> None:
 @case("both")
 def discovery(t: Builder) -> None:
     """What a host finds on page 0 of the card that README.md describes."""
-    show_page(t, discovery_page(t, t.names.constants["VERSION_MAJOR"]))
+    show_page(t, discovery_page(t))
     t.say("do", "open")
 
 
@@ -650,6 +650,175 @@ def version(t: Builder) -> None:
     show_page(t, discovery_page(t, t.names.constants["VERSION_MAJOR"] + 1))
     t.say("do", "refuse")
     t.say("settle")
+
+
+class Liar:
+    """A card that shows the page of README.md, but for what it is told to say."""
+
+    def __init__(self, t: Builder) -> None:
+        self.t = t
+        self.page = discovery_page(t)
+        show_page(t, self.page)
+
+    def at(self, place: str) -> tuple[int, int]:
+        """Offset and bytes of a register of the header, or of CHANNEL.REGISTER."""
+        channel, _, name = place.rpartition(".")
+        registers = self.t.names.registers
+        entries = registers["DISCOVERY_CHANNEL_ENTRY"]
+        register = registers[f"{'CHANNEL_ENTRY' if channel else 'DISCOVERY'}_{name.upper()}"]
+        return register.offset + (entries.offset + int(channel) * entries.stride if channel else 0), register.bytes
+
+    def say(self, place: str, value: int) -> None:
+        at, count = self.at(place)
+        self.t.say("contents", "discovery", at, value.to_bytes(count, "little").hex(), f" # {place}")
+
+    def be_honest(self, *places: str) -> None:
+        for place in places:
+            at, count = self.at(place)
+            self.say(place, int.from_bytes(self.page[at : at + count], "little"))
+
+    def rejected(self, where: str, what: str, value: int, least: int, most: int) -> None:
+        self.t.say("do", "reject", where, what.replace(" ", ""), value, least, most)
+
+    def lie(self, place: str, value: int, least: int, most: int) -> None:
+        """A register beyond what is allowed in it."""
+        self.say(place, value)
+        channel, _, name = place.rpartition(".")
+        self.rejected(channel or "header", name, value, least, most)
+        self.be_honest(place)
+
+
+@case("host")
+def limits(t: Builder) -> None:
+    """Discovery tables with one register beyond its limits: the host refuses each, and stores nothing to the card."""
+    card = Liar(t)
+    t.about("the header")
+    card.lie("header_bytes", 0, 96, 65535)
+    card.lie("header_bytes", 95, 96, 65535)
+    for page_shift in (0, 11, 17, 24, 64, 255):
+        card.lie("page_shift", page_shift, 12, 16)
+    for data_bytes in (0, 4, 24, 255):
+        card.lie("data_bytes", data_bytes, 8, 128)
+    for channels in (0, 61, 65535):
+        card.lie("channels", channels, 1, 60)
+    card.lie("entry_offset", 0x104, 0, 65535)
+    for entry_bytes in (0, 56, 68):
+        card.lie("entry_bytes", entry_bytes, 64, 65535)
+    for vectors in (0, 129, 65535):
+        card.lie("vectors", vectors, 1, 128)
+    card.lie("user_interrupts", 17, 0, 16)
+    for tags in (0, 1025):
+        card.lie("tags", tags, 1, 1024)
+    for window_bytes in (4, 24, 0xFFFF_FFFF):
+        card.lie("window_bytes", window_bytes, 0, 0xFFFF_FFFF)
+    card.lie("core_clock_khz", 0, 1, 0xFFFF_FFFF)
+    for channel in (0, 1):
+        t.about(f"the entry of channel {channel}")
+        for direction in (2, 255):
+            card.lie(f"{channel}.direction", direction, 0, 1)
+        for kind in (1, 255):
+            card.lie(f"{channel}.kind", kind, 0, 0)
+        for queue_depth in (0, 32768, 65535):
+            card.lie(f"{channel}.queue_depth", queue_depth, 1, 32767)
+        for inline_slots in (65, 65535):
+            card.lie(f"{channel}.inline_slots", inline_slots, 0, 64)
+        for first_page in (0, 1, 2, 3):
+            card.lie(f"{channel}.first_page", first_page, 4, 0xFFFF_FFFF)
+    t.about("it is a good card, when it says what it is")
+    t.say("do", "open")
+    t.say("settle")
+
+
+@case("host")
+def overlaps(t: Builder) -> None:
+    """Discovery tables whose registers do not go together: what fits nowhere, and pages that are another's."""
+    card = Liar(t)
+    t.about("the header reaches into the entries")
+    card.say("header_bytes", 264)
+    card.rejected("header", "header_bytes", 264, 0, 256)
+    card.be_honest("header_bytes")
+    t.about("the entries reach out of their page")
+    for register, value, total in (("entry_offset", 4000, 4128), ("channels", 60, 256 + 60 * 128), ("entry_bytes", 65528, 131312)):
+        card.say("entry_bytes", 128 if register == "channels" else 64)
+        card.say(register, value)
+        card.rejected("header", "entry_offset + channels * entry_bytes", total, 0, 4096)
+        card.be_honest("entry_bytes", register)
+    t.about("BAR 0 does not hold the card's own pages")
+    for page_shift, total, bar in ((12, 16384, 8192), (16, 262144, 131072)):
+        card.say("page_shift", page_shift)
+        t.say("bar", 0, bar)
+        card.rejected("header", "4 << page_shift", total, 0, bar)
+    card.be_honest("page_shift")
+    t.say("bar", 0, 0x10_0000)
+    t.about("BAR 2 does not hold the window, or there is none")
+    for bar in (2048, 0):
+        t.say("bar", 2, bar)
+        card.rejected("header", "window_bytes", 4096, 0, bar)
+    t.say("bar", 2, 4096)
+    t.about("inline slots in C2H")
+    card.say("1.inline_slots", 1)
+    card.rejected("1", "inline_slots", 1, 0, 0)
+    card.be_honest("1.inline_slots")
+    t.about("a channel's pages reach out of BAR 0, which has 256")
+    for channel, first_page in (("0", 253), ("1", 253), ("1", 0x0010_0004), ("1", 0xFFFF_FFFF)):
+        card.say(f"{channel}.first_page", first_page)
+        card.rejected(channel, "(first_page + 4) << page_shift", (first_page + 4) << 12, 0, 0x10_0000)
+        card.be_honest(f"{channel}.first_page")
+    t.about("... and with pages of 64 KiB, of which it has 16")
+    card.say("page_shift", 16)
+    card.say("1.first_page", 13)
+    card.rejected("1", "(first_page + 4) << page_shift", 17 << 16, 0, 0x10_0000)
+    card.be_honest("page_shift", "1.first_page")
+    t.about("a channel's pages are another's: all of them, the last, the first")
+    for first_page in (4, 7, 5):
+        card.say("1.first_page", first_page)
+        card.rejected("1", "first_page", first_page, 4, 0xFFFF_FFFF)
+        card.be_honest("1.first_page")
+    for first_page in (8, 11, 5):
+        card.say("0.first_page", first_page)
+        card.rejected("1", "first_page", 8, 4, 0xFFFF_FFFF)
+        card.be_honest("0.first_page")
+    t.about("it is a good card, when it says what it is")
+    t.say("do", "open")
+    t.say("settle")
+
+
+@case("host")
+def edges(t: Builder) -> None:
+    """Discovery tables at the edge of what is allowed: the host accepts each."""
+    card = Liar(t)
+    for place, values in {
+        "header_bytes": (96, 256),
+        "page_shift": (13, 14, 15, 16),
+        "data_bytes": (8, 32, 64, 128),
+        "vectors": (1, 128),
+        "user_interrupts": (0, 16),
+        "tags": (1, 1024),
+        "window_bytes": (0, 8, 4096),
+        "core_clock_khz": (1, 0xFFFF_FFFF),
+        "0.queue_depth": (1, 32767),
+        "0.inline_slots": (0, 64),
+        "1.first_page": (8, 252),
+    }.items():
+        t.about(place)
+        for value in values:
+            card.say(place, value)
+            t.say("do", "open")
+        card.be_honest(place)
+    t.about("BAR 0 ends with the last channel's pages, BAR 2 with the window")
+    t.say("bar", 0, 12 << 12)
+    t.say("bar", 2, 4096)
+    t.say("do", "open")
+    t.about("the same with pages of 64 KiB")
+    card.say("page_shift", 16)
+    t.say("bar", 0, 12 << 16)
+    t.say("do", "open")
+    card.be_honest("page_shift")
+    t.about("the last channel stands first; there are pages between them")
+    t.say("bar", 0, 0x10_0000)
+    card.say("0.first_page", 100)
+    card.say("1.first_page", 4)
+    t.say("do", "open")
 
 
 def pattern(seed: int, length: int) -> str:

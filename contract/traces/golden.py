@@ -20,9 +20,9 @@ FORMAT = 1
 VERBS = {
     "trace": 2, "replay": 1, "channel": 3, "memory": 2, "contents": 3, "store": 4, "load": 4, "poll": 5, "combine": 3, "fence": 0,
     "deny": 3, "hold": 0, "release": 0, "reads": 3, "may": 3, "writes": 3, "entry": 8, "irq": 1, "give": 6, "take": 6, "core-reset": 1,
-    "settle": 0, "zero": 2,
+    "settle": 0, "zero": 2, "bar": 2,
 }  # fmt: skip
-DO = {"open": 0, "refuse": 0, "enable": 5, "post": 6, "inline": 3, "arm": 2, "cancel": 1, "reset": 1}
+DO = {"open": 0, "refuse": 0, "reject": 5, "enable": 5, "post": 6, "inline": 3, "arm": 2, "cancel": 1, "reset": 1}
 
 
 class TraceError(Exception):

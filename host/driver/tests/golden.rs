@@ -38,6 +38,8 @@ struct TraceBus {
 #[derive(Default)]
 struct Inner {
     discovery: BTreeMap<u64, u8>,
+    /// Sizes of BARs that the trace gives.
+    bars: HashMap<u8, u64>,
     /// Offset in BAR 0 and value, in words.
     stores: Vec<(u64, u32)>,
     combined: BTreeMap<u64, u8>,
@@ -73,11 +75,8 @@ impl Bus for TraceBus {
         "trace"
     }
     fn bar_bytes(&self, bar: u8) -> u64 {
-        if bar == c::BAR_DEVICE {
-            1 << 20
-        } else {
-            PAGE
-        }
+        let usual = if bar == c::BAR_DEVICE { 1 << 20 } else { PAGE };
+        self.inner.lock().unwrap().bars.get(&bar).copied().unwrap_or(usual)
     }
     fn read32(&self, _bar: u8, offset: u64) -> Result<u32> {
         let inner = self.inner.lock().unwrap();
@@ -410,10 +409,27 @@ impl Replay {
                     let names: Vec<_> = driver.info().channels.iter().map(|c| c.name.as_str()).collect();
                     assert_eq!((names, driver.info().core.as_str(), driver.info().core_version), (vec!["in", "out"], "golden", 3));
                     assert_eq!(driver.info().serial, 0x0123_4567_89ab_cdef);
+                    drop(driver);
+                    replay.stores();
+                }
+                ("bar", [bar, bytes]) => {
+                    replay.bus.inner.lock().unwrap().bars.insert(number(bar).unwrap() as u8, number(bytes).unwrap());
                 }
                 ("do", ["refuse"]) => {
                     let Err(Error::Version { card, host, .. }) = UserDriver::open(replay.bus.clone()) else { panic!("accepted") };
                     assert_eq!((card.0, host.0), (2, c::VERSION_MAJOR));
+                    assert!(replay.stores().is_empty(), "it stored to a card that it refused");
+                }
+                ("do", ["reject", place, what, value, least, most]) => {
+                    let error = UserDriver::open(replay.bus.clone()).err().unwrap_or_else(|| panic!("line {}: accepted", line.number));
+                    let Error::Discovery { what: told, .. } = &error else { panic!("line {}: {error}", line.number) };
+                    let [value, least, most] = [value, least, most].map(|word| number(word).unwrap());
+                    let place = if *place == "header" { String::new() } else { format!("channel{}:", number(place).unwrap()) };
+                    let wanted = format!("{place}{what}is{value};allowed:{least}to{most}");
+                    let told = told.replace(' ', "");
+                    let rest = told.strip_prefix(&wanted).unwrap_or_else(|| panic!("line {}: {error}", line.number));
+                    assert!(!rest.starts_with(|next: char| next.is_ascii_digit()), "line {}: {error}", line.number);
+                    assert!(error.to_string().contains("rebuild the bitstream"), "{error}");
                     assert!(replay.stores().is_empty(), "it stored to a card that it refused");
                 }
                 ("do", ["enable", name, ring, log2, _, mode]) => {
@@ -547,5 +563,5 @@ fn golden_traces() {
         Replay::run(&trace, &page_0);
         replayed += 1;
     }
-    assert!(replayed >= 13, "only {replayed} traces are for drivers");
+    assert!(replayed >= 16, "only {replayed} traces are for drivers");
 }
