@@ -234,7 +234,7 @@ impl Bus for VfioBus {
     fn read32(&self, bar: u8, offset: u64) -> Result<u32> {
         let bar = self.bar(bar, offset, 4, 4)?;
         match bar.find(offset, 4) {
-            Some((mapped, at)) => Ok(u32::from_le(mapped.load(at))),
+            Some((mapped, at)) => Ok(u32::from_le(mapped.load32(at))),
             None => self.read(bar, offset).map(u32::from_le_bytes),
         }
     }
@@ -242,7 +242,7 @@ impl Bus for VfioBus {
     fn read64(&self, bar: u8, offset: u64) -> Result<u64> {
         let bar = self.bar(bar, offset, 8, 8)?;
         match bar.find(offset, 8) {
-            Some((mapped, at)) => Ok(u64::from_le(mapped.load(at))),
+            Some((mapped, at)) => Ok(u64::from_le(mapped.load64(at))),
             None => self.read(bar, offset).map(u64::from_le_bytes),
         }
     }
@@ -250,7 +250,7 @@ impl Bus for VfioBus {
     fn write32(&self, bar: u8, offset: u64, value: u32) -> Result<()> {
         let bar = self.bar(bar, offset, 4, 4)?;
         match bar.find(offset, 4) {
-            Some((mapped, at)) => mapped.store(at, value.to_le()),
+            Some((mapped, at)) => mapped.store32(at, value.to_le()),
             None => self.write(bar, offset, &value.to_le_bytes())?,
         }
         Ok(())
@@ -259,7 +259,7 @@ impl Bus for VfioBus {
     fn write64(&self, bar: u8, offset: u64, value: u64) -> Result<()> {
         let bar = self.bar(bar, offset, 8, 8)?;
         match bar.find(offset, 8) {
-            Some((mapped, at)) => mapped.store(at, value.to_le()),
+            Some((mapped, at)) => mapped.store64(at, value.to_le()),
             // The kernel makes two words of it, ascending, where it does not know words of 8 bytes.
             None => self.write(bar, offset, &value.to_le_bytes())?,
         }
@@ -274,11 +274,11 @@ impl Bus for VfioBus {
         while done < bytes.len() {
             match bytes[done..].first_chunk::<8>() {
                 Some(word) if (at + done) % 8 == 0 => {
-                    mapped.store(at + done, u64::from_ne_bytes(*word));
+                    mapped.store64(at + done, u64::from_ne_bytes(*word));
                     done += 8;
                 }
                 _ => {
-                    mapped.store(at + done, bytes[done]);
+                    mapped.store8(at + done, bytes[done]);
                     done += 1;
                 }
             }

@@ -156,7 +156,8 @@ pub fn store_fence() {
 /// Other processors need barriers around accesses of devices which the standard library does not have; there the kernel makes each access.
 pub const MAPS_BARS: bool = cfg!(target_arch = "x86_64");
 
-/// A part of a BAR in our address space. Accesses are made once each, whole, and in program order.
+/// A part of a BAR in our address space. Accesses are made once each, whole, and in program order. Only integers: what a device holds may
+/// be no value of another type.
 pub struct Mapped {
     start: *mut u8,
     bytes: usize,
@@ -188,16 +189,34 @@ impl Mapped {
         unsafe { self.start.add(offset).cast() }
     }
 
-    /// Read a word: `u32` or `u64`.
-    pub fn load<T: Copy>(&self, offset: usize) -> T {
-        // SAFETY: `place` is valid and aligned; any bits are a value of the integers that this is used for.
-        unsafe { self.place::<T>(offset).read_volatile() }
+    /// Read a word of 32 bits.
+    pub fn load32(&self, offset: usize) -> u32 {
+        // SAFETY: `place` is valid and aligned, and any bits are an integer.
+        unsafe { self.place::<u32>(offset).read_volatile() }
     }
 
-    /// Write a word: `u8`, `u32` or `u64`.
-    pub fn store<T: Copy>(&self, offset: usize, value: T) {
+    /// Read a word of 64 bits.
+    pub fn load64(&self, offset: usize) -> u64 {
+        // SAFETY: as above.
+        unsafe { self.place::<u64>(offset).read_volatile() }
+    }
+
+    /// Write a byte.
+    pub fn store8(&self, offset: usize, value: u8) {
         // SAFETY: `place` is valid and aligned.
-        unsafe { self.place::<T>(offset).write_volatile(value) }
+        unsafe { self.place::<u8>(offset).write_volatile(value) }
+    }
+
+    /// Write a word of 32 bits.
+    pub fn store32(&self, offset: usize, value: u32) {
+        // SAFETY: as above.
+        unsafe { self.place::<u32>(offset).write_volatile(value) }
+    }
+
+    /// Write a word of 64 bits.
+    pub fn store64(&self, offset: usize, value: u64) {
+        // SAFETY: as above.
+        unsafe { self.place::<u64>(offset).write_volatile(value) }
     }
 }
 
@@ -234,13 +253,15 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         file.set_len(8192).unwrap();
         let mapped = Mapped::new(&file, 4096, 4096).unwrap();
-        mapped.store(8, 0x0123_4567_89ab_cdef_u64);
-        assert_eq!((mapped.load::<u32>(8), mapped.load::<u32>(12)), (0x89ab_cdef, 0x0123_4567));
+        mapped.store64(8, 0x0123_4567_89ab_cdef);
+        mapped.store32(16, 0x0123_4567);
+        mapped.store8(16, 0x89);
+        assert_eq!((mapped.load32(8), mapped.load32(12), mapped.load64(16)), (0x89ab_cdef, 0x0123_4567, 0x0123_4589));
         let mut found = [0; 8];
         std::os::unix::fs::FileExt::read_exact_at(&file, &mut found, 4096 + 8).unwrap();
         assert_eq!(found, 0x0123_4567_89ab_cdef_u64.to_le_bytes());
         for (offset, why) in [(4096, "behind the end"), (4092, "across the end"), (4, "not aligned"), (usize::MAX - 7, "far off")] {
-            let access = || mapped.load::<u64>(offset);
+            let access = || mapped.load64(offset);
             assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(access)).is_err(), "{why}");
         }
     }
