@@ -54,6 +54,35 @@ fn a_kernel_gets_a_socket_of_its_own() {
     }
 }
 
+/// Where one was killed, too: what it left is replaced once.
+#[test]
+fn of_cards_started_together_at_one_socket_one_serves() {
+    let mut killed = Card::start();
+    killed.process.kill().unwrap();
+    killed.process.wait().unwrap();
+    let path = killed.socket.to_str().unwrap();
+    assert!(killed.socket.exists(), "a killed one leaves its socket");
+    let mut cards: Vec<_> = (0..6).map(|_| towpath(&["sim", "loopback", "--socket", path]).spawn().unwrap()).collect();
+    for _ in 0..6000 {
+        if cards.iter_mut().filter_map(|card| card.try_wait().unwrap()).count() == 5 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let (ended, mut serving): (Vec<_>, Vec<_>) =
+        cards.into_iter().map(|mut card| (card.try_wait().unwrap(), card)).partition(|(end, _)| end.is_some());
+    let [(None, serving)] = &mut serving[..] else { panic!("{} serve", serving.len()) };
+    for (_, card) in ended {
+        let output = card.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(7), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("another server listens there"), "{output:?}");
+    }
+    killed.echoes(b"by the one that serves");
+    assert_eq!(unsafe { libc::kill(serving.id() as i32, libc::SIGTERM) }, 0);
+    assert_eq!(serving.wait().unwrap().code(), Some(0));
+    assert!(!killed.socket.exists() && !killed.socket.with_extension("sock.lock").exists());
+}
+
 #[test]
 fn a_second_program_is_told_and_the_first_goes_on() {
     let card = Card::start();

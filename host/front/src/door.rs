@@ -5,13 +5,13 @@
 //! A thread of its own answers, so that nobody waits for the card to be told that it is taken.
 
 use std::io;
-use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crate::place::Place;
 use crate::sys;
 
 /// How long to wait when nobody can be let in.
@@ -70,26 +70,18 @@ impl Shared {
 
 /// A socket at a path, and who may come in.
 pub struct Door {
+    /// Given back before the listener is closed.
+    _place: Place,
     listener: Arc<UnixListener>,
-    path: PathBuf,
     shared: Arc<Shared>,
     porter: Option<JoinHandle<()>>,
 }
 
 impl Door {
-    /// Listen at a path, and tell those who come at the wrong time by `refuse`, which must not take long. A socket that a server left there when it died is taken away; one with a server behind it is not.
+    /// Listen at a path, and tell those who come at the wrong time by `refuse`, which must not take long. A socket that a server left
+    /// there when it died is replaced; where a server listens, this is refused. `PATH.lock` is there as long as the socket.
     pub fn open(path: &Path, refuse: fn(&UnixStream)) -> io::Result<Door> {
-        let listener = match UnixListener::bind(path) {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => match UnixStream::connect(path) {
-                // So does anything that is no socket.
-                Err(why) if why.kind() == io::ErrorKind::ConnectionRefused && std::fs::metadata(path)?.file_type().is_socket() => {
-                    std::fs::remove_file(path)?;
-                    UnixListener::bind(path)?
-                }
-                _ => return Err(error),
-            },
-            other => other?,
-        };
+        let (place, listener) = Place::take(path)?;
         let (listener, shared) = (Arc::new(listener), Arc::new(Shared::default()));
         let porter = {
             let (listener, shared) = (listener.clone(), shared.clone());
@@ -108,7 +100,7 @@ impl Door {
                 }
             })?
         };
-        Ok(Door { listener, path: path.to_owned(), shared, porter: Some(porter) })
+        Ok(Door { _place: place, listener, shared, porter: Some(porter) })
     }
 
     /// Wait for the next client. None: the door was closed.
@@ -143,7 +135,6 @@ impl Drop for Door {
         if let Some(porter) = self.porter.take() {
             let _ = porter.join();
         }
-        let _ = std::fs::remove_file(&self.path);
     }
 }
 
@@ -164,5 +155,100 @@ impl Stop {
         }
         sys::stop_listening(&self.listener);
         self.shared.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+    use std::sync::Barrier;
+
+    /// A folder of the test's own, with the path of a socket in it.
+    fn place(test: &str) -> (PathBuf, PathBuf) {
+        let folder = std::env::temp_dir().join(format!("towpath-door-{test}-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let path = folder.join("card");
+        (folder, path)
+    }
+
+    /// What a server leaves that was killed.
+    fn leave(path: &Path) {
+        drop(UnixListener::bind(path).unwrap());
+        std::fs::write(path.with_extension("lock"), "").unwrap();
+    }
+
+    fn open(path: &Path) -> io::Result<Door> {
+        Door::open(path, |_| ())
+    }
+
+    #[test]
+    fn of_servers_that_start_together_one_serves_and_the_others_are_told() {
+        let (folder, path) = place("together");
+        for round in 0..200 {
+            leave(&path);
+            let start = Barrier::new(8);
+            let doors: Vec<_> = std::thread::scope(|scope| {
+                let start = || {
+                    start.wait();
+                    open(&path)
+                };
+                let threads: Vec<_> = (0..8).map(|_| scope.spawn(start)).collect();
+                threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+            });
+            let (served, refused): (Vec<_>, Vec<_>) = doors.into_iter().partition(Result::is_ok);
+            assert_eq!(served.len(), 1, "round {round}");
+            for error in refused.into_iter().filter_map(Result::err) {
+                assert_eq!(error.kind(), io::ErrorKind::AddrInUse, "round {round}: {error}");
+                assert!(error.to_string().contains("another server"), "round {round}: {error}");
+            }
+            drop(UnixStream::connect(&path).unwrap());
+            drop(served);
+            assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0, "round {round}");
+        }
+        std::fs::remove_dir(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_server_leaves_its_successors_socket_alone() {
+        let (folder, path) = place("successor");
+        let first = open(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let foreign = UnixListener::bind(&path).unwrap();
+        drop(first);
+        drop(UnixStream::connect(&path).unwrap());
+        let refused = open(&path).err().unwrap();
+        assert!(refused.kind() == io::ErrorKind::AddrInUse && refused.to_string().contains("another server"), "{refused}");
+        drop(foreign);
+
+        // As when somebody empties the folder.
+        let first = open(&path).unwrap();
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            std::fs::remove_file(entry.unwrap().path()).unwrap();
+        }
+        let second = open(&path).unwrap();
+        drop(first);
+        drop(UnixStream::connect(&path).unwrap());
+        assert_eq!(open(&path).err().unwrap().kind(), io::ErrorKind::AddrInUse);
+        drop(second);
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+        std::fs::remove_dir(&folder).unwrap();
+    }
+
+    #[test]
+    fn what_is_no_socket_is_left_alone() {
+        let (folder, path) = place("file");
+        let link = folder.join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        drop(UnixListener::bind(&path).unwrap());
+        assert!(open(&link).is_err(), "a link");
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, "a file").unwrap();
+        let refused = open(&path).err().unwrap();
+        assert!(refused.to_string().contains("no socket"), "{refused}");
+        assert_eq!(std::fs::read(&path).unwrap(), b"a file");
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 2, "and nothing else is left there");
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

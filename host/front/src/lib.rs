@@ -10,6 +10,7 @@
 
 mod device;
 mod door;
+mod place;
 mod serve;
 pub mod sys;
 pub mod wire;

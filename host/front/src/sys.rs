@@ -2,6 +2,7 @@
 //! The system calls that the standard library has no words for: descriptors across a socket, mapped files, memory that two
 //! processes touch at the same time.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -212,6 +213,16 @@ pub fn set_nonblocking(file: &OwnedFd) -> io::Result<()> {
     let flags = checked(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) } as isize)?;
     // SAFETY: as above.
     checked(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, flags as i32 | libc::O_NONBLOCK) } as isize).map(drop)
+}
+
+/// Lock a file for one holder, until it is closed everywhere. False: somebody else has it locked.
+pub fn lock(file: &File) -> io::Result<bool> {
+    // SAFETY: a system call without pointers.
+    match checked(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } as isize) {
+        Ok(_) => Ok(true),
+        Err(why) if why.kind() == io::ErrorKind::WouldBlock => Ok(false),
+        Err(why) => Err(why),
+    }
 }
 
 /// Wake whoever waits in `accept`, with an error, now and later.

@@ -118,7 +118,9 @@ impl Drop for Card {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
-        let _ = std::fs::remove_file(&self.socket); // what a killed one leaves
+        // What a killed one leaves.
+        let _ = std::fs::remove_file(&self.socket);
+        let _ = std::fs::remove_file(self.socket.with_extension("sock.lock"));
     }
 }
 
