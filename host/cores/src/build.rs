@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From sources to a shared object, once: the result is kept under the hash of everything it was made of.
 
+use crate::files::environment;
 use crate::find::{towpath_home, FILE_LIST};
 use crate::manifest::{Manifest, MANIFEST};
 use crate::ports::{add_sources, check_ports, Top};
@@ -111,11 +112,10 @@ pub fn build(folder: &Path, options: &BuildOptions) -> Result<Built, CoreError> 
 }
 
 fn cache() -> Result<PathBuf, CoreError> {
-    let set = |key: &str| std::env::var_os(key).filter(|v| !v.is_empty()).map(PathBuf::from);
-    if let Some(cache) = set("TOWPATH_CACHE") {
+    if let Some(cache) = environment("TOWPATH_CACHE") {
         return std::path::absolute(&cache).map_err(|e| CoreError::io("cannot use", &cache, e));
     }
-    if let Some(cache) = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|h| h.join(".cache"))) {
+    if let Some(cache) = environment("XDG_CACHE_HOME").or_else(|| environment("HOME").map(|h| h.join(".cache"))) {
         return Ok(cache.join("towpath"));
     }
     Err(CoreError::Io {

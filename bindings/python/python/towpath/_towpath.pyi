@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The extension module: the public Rust API, and nothing else. Programs import `towpath`."""
 
+import os
 from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Final, Self, final
@@ -9,7 +10,7 @@ from typing_extensions import disjoint_base
 
 from towpath._types import Channel, Info, LinkCounters, Listing, Memory, MessageStart, Received, Wire
 
-__all__ = ["Device", "Interrupt", "Interrupts", "Registers", "Ticket", "__version__", "devices", "main"]
+__all__ = ["Device", "Interrupt", "Interrupts", "Registers", "Ticket", "__version__", "devices", "main", "set_simulator_files"]
 
 __version__: Final[str]
 
@@ -18,6 +19,11 @@ def main(arguments: list[str]) -> int:
 
 def devices() -> list[Listing]:
     """The devices that can be opened."""
+
+def set_simulator_files(
+    home: str | os.PathLike[str] | None, verilator: str | os.PathLike[str] | None, python: str | os.PathLike[str] | None
+) -> None:
+    """Where the simulator's files are that the package brings, for this process."""
 
 @disjoint_base
 class Device:
