@@ -42,10 +42,11 @@ class Tree:
 
     @classmethod
     def of(cls, root: Path) -> Tree:
-        listed = subprocess.run(["git", "ls-files", "-z", "-co", "--exclude-standard"], cwd=root, capture_output=True)
-        if listed.returncode == 0:
+        command = ["git", "ls-files", "-z", "-co", "--exclude-standard"]
+        listed = subprocess.run(command, cwd=root, capture_output=True) if shutil.which("git") else None
+        if listed and listed.returncode == 0:
             names = listed.stdout.decode().split("\0")
-        else:  # an unpacked archive
+        else:  # an unpacked archive, or no git
             names = [p.relative_to(root).as_posix() for p in root.rglob("*") if ".towpath" not in p.parts]
         return cls(root, tuple(sorted(n for n in set(names) if n and (root / n).is_file())))
 

@@ -114,3 +114,9 @@ def test_wrong_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
         checks.main(["no-such-check"])
     assert stop.value.code == 2
     assert "no check no-such-check" in capsys.readouterr().err
+
+
+def test_without_git_the_files_are_those_of_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "one.md").write_text("text")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert checks.Tree.of(tmp_path).files == ("one.md",)

@@ -417,10 +417,9 @@ def test_memory_that_is_not_there(card: Card) -> None:
 
 
 def test_a_program_that_is_killed_leaves_no_half_message(card: Card, start: Callable[..., subprocess.Popen[bytes]]) -> None:
-    program = f"exec 3> {card.files['in']}; printf 'half of' >&3; echo ready; sleep 60"
+    program = f"exec 3> {card.files['in']}; printf 'half of' >&3; echo ready; exec sleep 60"
     process = start("bash", "-c", program, stdout=subprocess.PIPE)
     assert process.stdout is not None and process.stdout.readline() == b"ready\n"
-    subprocess.run(["pkill", "-KILL", "-P", str(process.pid)], check=False)
     process.kill()
     process.wait()
     with opened(card.files["out"], READ) as back:

@@ -3,6 +3,7 @@
 
 import os
 import resource
+import shutil
 import socket
 import subprocess
 import time
@@ -39,6 +40,11 @@ def test_hosts_files_are_read_only() -> None:
 def test_programs_run_as_somebody_else() -> None:
     done = subprocess.run(["id", "-u"], user=65534, group=65534, cwd="/", capture_output=True, text=True)
     assert done.stdout == "65534\n", done.stderr
+
+
+def test_programs_are_those_of_a_minimal_system() -> None:
+    """What this machine has beyond that is not found, so that no test comes to need it."""
+    assert shutil.which("bash") and not any(map(shutil.which, ("find", "perl", "pkill")))
 
 
 def test_pipes_sockets_and_shared_memory_work() -> None:
