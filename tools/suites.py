@@ -174,6 +174,15 @@ SUITES = [
 ]
 
 
+def by_reason(skips: list[str]) -> list[str]:
+    """A line for each reason: with the test's name, or with how many tests have the same."""
+    tests: dict[str, list[str]] = {}
+    for skip in skips:
+        name, _, reason = skip.partition(": ")
+        tests.setdefault(" ".join(reason.split()), []).append(name)
+    return [f"{names[0] if len(names) == 1 else f'{len(names)} tests'}: {reason}" for reason, names in tests.items()]
+
+
 def run_suite(suite: Suite) -> Result:
     """Runs the command in a process group of its own, shows and keeps its output, and reads what it came to."""
     log = OUT / "log" / f"test-{suite.name}.log"
@@ -290,8 +299,8 @@ def main(arguments: list[str]) -> int:
     for suite in chosen:
         if results[suite.name].seconds > suite.budget:
             print(f"over its budget: {suite.name}, {results[suite.name].seconds:.0f} s of {suite.budget} s")
-    for skip in total.skips:
-        print(f"skipped  {skip}")
+    for line in by_reason(total.skips):
+        print(f"skipped  {line}")
     for failure in total.failures:
         print(f"FAILED   {failure}")
     if options.times:

@@ -27,6 +27,8 @@ HERE = Path(__file__).resolve().parent
 PROGRAMS = ("as", "bash", "cat", "cc", "cmp", "dd", "gcc", "head", "id", "ld", "sh", "sleep", "wc", "yes")
 # A kernel that cannot stop complaining would fill the disk.
 LONGEST_OUTPUT = 8 << 20
+# How pytest tells of a skip, as it happens and at the end. Of these there may be many; the report has all of them.
+SKIP = re.compile(r"\S+::.* SKIPPED .*|SKIPPED \[\d+\] .*")
 
 
 class Machine(Protocol):
@@ -60,6 +62,11 @@ class Ended:
     why: str = ""
 
 
+def without_skips(said: str) -> str:
+    """What tests said, but for lines that tell of a skip."""
+    return "".join(line for line in said.splitlines(keepends=True) if not SKIP.fullmatch(line.rstrip()))
+
+
 @dataclass
 class Pipe:
     """Takes what comes out of a descriptor, shows it if wanted, and keeps it up to a limit."""
@@ -74,7 +81,7 @@ class Pipe:
             if len(self.kept) < LONGEST_OUTPUT:
                 self.kept += line
                 if self.show:
-                    sys.stdout.write(line.decode(errors="replace"))
+                    sys.stdout.write(without_skips(line.decode(errors="replace")))
                     sys.stdout.flush()
 
 

@@ -102,6 +102,21 @@ def test_cards_start_and_end_and_do_as_asked(tmp_path: Path, monkeypatch: pytest
     assert all(process is not None and process.poll() is not None for process in started)
 
 
+def test_what_tests_say_is_shown_but_for_skips() -> None:
+    kept = [
+        "guest/test_bus.py::test_bars PASSED [ 10%]\n",
+        "guest/test_bus.py::test_that_fails FAILED [ 30%]\n",
+        "E   AssertionError: a line that says SKIPPED [1]\n",
+        "=== 1 passed, 1 failed, 2 skipped in 1.00s ===\n",
+    ]
+    skips = [
+        "guest/test_bus.py::test_errors[a b] SKIPPED (User-Mode Linux has none) [ 20%]\n",
+        "guest/test_bus.py::test_errors_too SKIPPED [100%]\n",
+        "SKIPPED [2] guest/test_bus.py:7: User-Mode Linux has none\n",
+    ]
+    assert guest.without_skips("".join([kept[0], *skips, *kept[1:]])) == "".join(kept)
+
+
 def test_card_that_cannot_be_had_says_why(tmp_path: Path) -> None:
     card = Card(["bash", "-c", "echo no such core >&2; exit 3"], "loopback", tmp_path, 0)
     with pytest.raises(Failed, match="no such core"):

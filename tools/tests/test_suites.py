@@ -71,6 +71,28 @@ def test_pytest_report_is_counted(run) -> None:
     assert len(result.skips) == 1 and "no card here" in result.skips[0]
 
 
+def test_skips_are_a_line_for_each_reason_and_all_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    tests = """import pytest
+@pytest.mark.parametrize("number", range(9))
+def test_board(number): pytest.skip("no card here")
+def test_alone(): pytest.skip("no\\n\\nnetwork")
+def test_good(): pass
+"""
+    (tmp_path / "test_sample.py").write_text(tests)
+    monkeypatch.setattr(suites, "OUT", tmp_path / "out")
+    suite = suites.pytest_suite("sample", "", 60, "-q", f"--rootdir={tmp_path}", str(tmp_path))
+    monkeypatch.setattr(suites, "SUITES", [suite])
+    assert suites.main([]) == 0
+    said = capfd.readouterr().out.splitlines()
+    assert [line for line in said if line.startswith("skipped")] == [
+        "skipped  9 tests: no card here",
+        "skipped  test_sample::test_alone: no network",
+    ]
+    assert said[-1] == "1 passed, 0 failed, 10 skipped"
+
+
 def test_good_suite_is_good(run) -> None:
     assert str(run(GOOD)) == "1 passed, 0 failed, 0 skipped"
 
