@@ -76,6 +76,26 @@ def test_recv_messages_and_bytes(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_files_by_option(tmp_path: Path) -> None:
+    done = towpath(*NUMBERS, "-o", tmp_path / "all")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "all").read_bytes() == numbers(100_000, 7)
+    done = towpath(*NUMBERS, "--quiet", "--output", "-")
+    assert (done.returncode, done.stdout) == (0, numbers(100_000, 7)), done.stderr
+    files = ("-i", tmp_path / "all", "--input", "-")
+    done = towpath("--device", "sim:loopback", "send", "in", *files, "--reply", "out=-", "--quiet", stdin=b"and the rest")
+    assert (done.returncode, done.stdout) == (0, numbers(100_000, 7) + b"and the rest"), done.stderr
+
+
+def test_standard_input_that_is_a_file_has_a_length(tmp_path: Path) -> None:
+    (tmp_path / "all").write_bytes(bytes(1000))
+    command = [sys.executable, "-m", "towpath", "--device", "sim:loopback", "send", "in", "-", "-", "--length", "--reply", "out=-"]
+    with (tmp_path / "all").open("rb") as file:
+        file.seek(400)
+        done = subprocess.run(command, stdin=file, capture_output=True, timeout=180)
+    assert (done.returncode, done.stdout) == (0, bytes(600)), done.stderr
+
+
 def test_registers_and_interrupts() -> None:
     done = towpath("--device", "sim:loopback", "--json", "reg", "read", "id", "0x4")
     values = json.loads(done.stdout)["registers"]

@@ -26,8 +26,9 @@ const EXIT_CODES: &str = "Exit codes:
 #[derive(Debug, Parser)]
 #[command(name = "towpath", version, after_help = EXIT_CODES, propagate_version = true, subcommand_required = true)]
 pub struct Cli {
-    /// The card: `sim:CORE` (a core's name or folder), `vfio:0000:65:00.0` (its address on PCI), `/dev/towpath0` (the kernel module holds it),
-    /// `vfio-user:SOCKET` (see `sim`), `serial:NUMBER`, or `#NUMBER` (its place in `list`); without it, what TOWPATH_DEVICE names, or else the first card
+    /// The card: `sim:CORE` (a core's name or folder), `vfio:0000:65:00.0` (its address on PCI), `/dev/towpath0` (the kernel module holds
+    /// it), `vfio-user:SOCKET` (see `sim`), `serial:NUMBER`, or `#NUMBER` (its place in `list`); without it, what TOWPATH_DEVICE names,
+    /// or else the first card in this machine
     #[arg(short, long, global = true, env = "TOWPATH_DEVICE", value_name = "NAME")]
     pub device: Option<String>,
 
@@ -48,7 +49,7 @@ pub enum Verb {
     /// List the devices that can be opened: cards in their order, and cores in simulation
     List,
     /// Show what a device says of itself: core, channels, clocks, versions
-    Info(Core),
+    Info(Info),
     /// Send files or standard input to an H2C channel, as one message
     Send(Send),
     /// Receive messages from a C2H channel into a file or standard output
@@ -88,11 +89,22 @@ pub struct Core {
 }
 
 #[derive(Debug, Args)]
+pub struct Info {
+    /// The device, as for --device
+    pub name: Option<String>,
+    #[command(flatten)]
+    pub core: Core,
+}
+
+#[derive(Debug, Args)]
 pub struct Send {
     /// The H2C channel: its name or number
     pub channel: String,
     /// What to send, in this order; `-` or nothing is standard input
     pub files: Vec<PathBuf>,
+    /// The same as FILES (repeat as needed)
+    #[arg(short, long, value_name = "FILE", conflicts_with = "files")]
+    pub input: Vec<PathBuf>,
     /// Leave the message open, for a later `send` to go on with
     #[arg(long)]
     pub open_end: bool,
@@ -114,6 +126,9 @@ pub struct Recv {
     pub channel: String,
     /// Where to put the bytes; `-` or nothing is standard output
     pub file: Option<PathBuf>,
+    /// The same as FILE
+    #[arg(short, long, value_name = "FILE", conflicts_with = "file")]
+    pub output: Option<PathBuf>,
     /// Stop after so many bytes, even inside a message (K, M, G: powers of 1024)
     #[arg(short = 'n', long, value_parser = size)]
     pub bytes: Option<u64>,
@@ -212,13 +227,11 @@ pub enum Access {
         #[arg(required = true)]
         registers: Vec<String>,
     },
-    /// Write a register
+    /// Write registers, in this order
     Write {
-        /// Name or byte offset (0x10)
-        register: String,
-        /// 32 bits, decimal or 0x
-        #[arg(value_parser = number32)]
-        value: u32,
+        /// The register, by name or byte offset (0x10), and 32 bits, decimal or 0x; or for one register, two words: REGISTER VALUE
+        #[arg(required = true, value_name = "REGISTER=VALUE")]
+        registers: Vec<String>,
     },
     /// Read all named registers, or a range of offsets
     Dump {
@@ -432,7 +445,7 @@ fn key_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
-fn register_value(text: &str) -> Result<(String, u32), String> {
+pub fn register_value(text: &str) -> Result<(String, u32), String> {
     match text.split_once('=') {
         Some((register, value)) if !register.is_empty() => Ok((register.into(), number32(value)?)),
         _ => Err("write REGISTER=VALUE".into()),

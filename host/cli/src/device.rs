@@ -8,7 +8,7 @@ use serde_json::{json, Map};
 use towpath::{Device, DeviceListing, OpenOptions, TextSink};
 use towpath_cores::Manifest;
 
-use crate::args::{Cli, Core};
+use crate::args::{Cli, Core, Info};
 use crate::exit::{Failure, Result, NOT_FOUND};
 use crate::output;
 
@@ -19,10 +19,15 @@ pub struct Card {
     pub names: Vec<(String, u32)>,
 }
 
-/// Open what `--device` or the environment names, or else the simulation of `--core`, or else the first device found.
+/// Open what `--device` or the environment names, or else the simulation of `--core`, or else the first card in this machine.
 pub fn open(cli: &Cli, core: &Core) -> Result<Card> {
+    open_this(cli, cli.device.as_deref(), core)
+}
+
+/// The same, with what stands in the place of `--device`.
+fn open_this(cli: &Cli, name: Option<&str>, core: &Core) -> Result<Card> {
     let show = cli.verbose > 0 || std::io::stderr().is_terminal();
-    let named = cli.device.as_deref().filter(|name| !name.is_empty());
+    let named = name.filter(|name| !name.is_empty());
     let device = match (named, &core.core) {
         (None, Some(core)) => open_named(&crate::run::device_name(core, &crate::args::Records::default(), &[])?, show)?,
         _ => open_named(named.unwrap_or(""), show)?,
@@ -71,8 +76,8 @@ pub fn list(cli: &Cli) -> Result {
     output::answer(cli, &json!({"devices": list}), &devices.iter().map(line).collect::<String>())
 }
 
-pub fn info(cli: &Cli, core: &Core) -> Result {
-    let Card { device, names } = open(cli, core)?;
+pub fn info(cli: &Cli, what: &Info) -> Result {
+    let Card { device, names } = open_this(cli, what.name.as_deref().or(cli.device.as_deref()), &what.core)?;
     let info = device.info();
     let version = format!("{}.{}", info.version.0, info.version.1);
     let counters = device.link_counters()?.named();

@@ -48,7 +48,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     log_to_stderr(cli.verbose);
     let done = match &cli.verb {
         Verb::List => device::list(&cli),
-        Verb::Info(core) => device::info(&cli, core),
+        Verb::Info(what) => device::info(&cli, what),
         Verb::Send(what) => transfer::send(&cli, what),
         Verb::Recv(what) => transfer::recv(&cli, what),
         Verb::Pipe(what) => pipe::pipe(&cli, what),

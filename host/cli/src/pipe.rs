@@ -19,7 +19,7 @@ use towpath::{ChannelInfo, Device, Direction, Message, Receiver, Sender};
 
 use crate::args::{Cli, Pipe};
 use crate::exit::{Failure, Result, NOT_FOUND, TRANSFER, USAGE};
-use crate::streams::{progress, Sink};
+use crate::streams::{progress, rest_of_input, Sink};
 use crate::transfer::{block, microseconds, options, patience};
 use crate::{output, registers, signals};
 use drain::Drain;
@@ -35,6 +35,21 @@ enum Event {
     Fed(Result),
     Drained(Result),
     Signal(i32),
+}
+
+/// How much will go through, where that is known, and in which direction it is counted.
+#[derive(Clone, Copy)]
+enum Total {
+    Input(u64),
+    Output(u64),
+}
+
+impl Total {
+    fn bytes(self) -> u64 {
+        match self {
+            Total::Input(bytes) | Total::Output(bytes) => bytes,
+        }
+    }
 }
 
 /// Both ends of the card.
@@ -58,12 +73,12 @@ pub fn pipe(cli: &Cli, what: &Pipe) -> Result {
     let start = device.now_ns();
 
     let ends = Ends { sender, receiver, watch: Arc::default(), even: what.messages.is_none() };
-    let bar = progress(None, what.transfer.quiet || cli.json);
+    let total = what.bytes.map(Total::Output).or_else(|| rest_of_input().map(Total::Input));
+    let bar = progress(total.map(Total::bytes), what.transfer.quiet || cli.json);
     let mut buffer = block(&what.transfer)?;
     let message = Message { offset: what.attributes.offset.unwrap_or(0), user: what.attributes.user.unwrap_or(0), ..Message::default() };
     let feed = Feed { sender: ends.sender.clone(), watch: ends.watch.clone(), end: what.end, message };
-    let drain =
-        Drain { receiver: ends.receiver.clone(), watch: ends.watch.clone(), messages: what.messages, bytes: what.bytes, bar: bar.clone() };
+    let drain = Drain { receiver: ends.receiver.clone(), watch: ends.watch.clone(), messages: what.messages, bytes: what.bytes };
     let (tell, events) = mpsc::channel();
     let signalled = tell.clone();
     signals::at_first(move |signal| drop(signalled.send(Event::Signal(signal))))?;
@@ -73,7 +88,10 @@ pub fn pipe(cli: &Cli, what: &Pipe) -> Result {
     start_thread("towpath-feed", move || drop(fed.send(Event::Fed(feed.run(&input)))))?;
     start_thread("towpath-drain", move || drop(tell.send(Event::Drained(drain.run(sink, &mut buffer)))))?;
 
-    let outcome = ends.outcome(&events);
+    let outcome = ends.outcome(&events, || {
+        let done = if let Some(Total::Input(_)) = total { &ends.watch.sent_bytes } else { &ends.watch.received_bytes };
+        bar.set_position(done.load(Ordering::SeqCst));
+    });
     bar.finish_and_clear();
     let signal = outcome?;
     let (value, text) = ends.figures(device.now_ns() - start, signal);
@@ -107,11 +125,13 @@ fn start_thread(name: &str, body: impl FnOnce() + Send + 'static) -> Result {
 }
 
 impl Ends {
-    /// Wait until both directions have ended, or been given time to. A signal that ended them, or else the failure that came first.
-    fn outcome(&self, events: &mpsc::Receiver<Event>) -> Result<Option<i32>> {
+    /// Wait until both directions have ended, or been given time to, and show meanwhile how far they are. A signal that ended them, or
+    /// else the failure that came first.
+    fn outcome(&self, events: &mpsc::Receiver<Event>, show: impl Fn()) -> Result<Option<i32>> {
         let (mut fed, mut drained, mut deadline) = (false, false, None);
         let mut outcome = Ok(None);
         while !(fed && drained) && deadline.is_none_or(|end| Instant::now() < end) {
+            show();
             let (done, ending) = match events.recv_timeout(NUDGE) {
                 Ok(Event::Fed(result)) => {
                     fed = true;

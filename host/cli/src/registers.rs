@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::args::{number32, Access, Cli, Irq, Look, Reg};
+use crate::args::{number32, register_value, Access, Cli, Irq, Look, Reg};
 use crate::device::Card;
-use crate::exit::{Failure, Result, NOT_FOUND};
+use crate::exit::{Failure, Result, NOT_FOUND, USAGE};
 use crate::output;
 
 /// The offset that a name or number stands for; that it exists is checked here, so that it has an exit code of its own.
@@ -35,22 +35,35 @@ fn offset(card: &Card, text: &str) -> Result<u32> {
     Ok(offset)
 }
 
-/// The registers of `--write`, in their order.
-pub fn write_all(card: &Card, writes: &[(String, u32)]) -> Result {
+/// Write registers in this order; returns where they are. All are looked up before the first is written.
+pub fn write_all(card: &Card, writes: &[(String, u32)]) -> Result<Vec<(u32, u32)>> {
     let registers = card.device.registers();
-    writes.iter().try_for_each(|(register, value)| Ok(registers.write(offset(card, register)?, *value)?))
+    let values = writes.iter().map(|(name, value)| Ok((offset(card, name)?, *value))).collect::<Result<Vec<_>>>()?;
+    values.iter().try_for_each(|(offset, value)| registers.write(*offset, *value))?;
+    Ok(values)
+}
+
+/// What `reg write` is to write: REGISTER=VALUE, any number of them, or REGISTER VALUE.
+fn assignments(words: &[String]) -> Result<Vec<(String, u32)>> {
+    let wrong = |word: &str, why: String| Failure::new(USAGE, format!("\"{word}\": {why}"));
+    match words {
+        [register, value] if !register.contains('=') && !value.contains('=') => {
+            Ok(vec![(register.clone(), number32(value).map_err(|why| wrong(value, why))?)])
+        }
+        _ => words.iter().map(|word| register_value(word).map_err(|why| wrong(word, why))).collect(),
+    }
 }
 
 pub fn reg(cli: &Cli, what: &Reg) -> Result {
+    let writes = match &what.access {
+        Access::Write { registers } => assignments(registers)?,
+        _ => Vec::new(),
+    };
     let card = crate::device::open(cli, &what.core)?;
     let registers = card.device.registers();
     let offsets = match &what.access {
         Access::Read { registers: wanted } => wanted.iter().map(|text| offset(&card, text)).collect::<Result<Vec<_>>>()?,
-        Access::Write { register, value } => {
-            let offset = offset(&card, register)?;
-            registers.write(offset, *value)?;
-            return show(cli, &card, &[(offset, *value)], false);
-        }
+        Access::Write { .. } => return show(cli, &card, &write_all(&card, &writes)?, false),
         Access::Dump { range: Some(range) } => {
             let (first, last) = (range[0], range[1]);
             offset(&card, &first.to_string())?;

@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Files and standard streams as ends of a transfer, with errors that name them, and the progress bar.
 
-use std::fs::File;
-use std::io::{self, IsTerminal, Read, Write};
+use std::fmt;
+use std::fs::{File, Metadata};
+use std::io::{self, IsTerminal, Read, Seek, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::exit::{Failure, Result};
+
+/// How much standard input still has, if it is a regular file.
+pub fn rest_of_input() -> Option<u64> {
+    let mut file = File::from(io::stdin().as_fd().try_clone_to_owned().ok()?);
+    let about = file.metadata().ok().filter(Metadata::is_file)?;
+    Some(about.len().saturating_sub(file.stream_position().ok()?))
+}
 
 fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
@@ -26,9 +35,14 @@ impl Source {
     pub fn open(files: &[PathBuf]) -> Result<Self> {
         let files = if files.is_empty() { vec![PathBuf::from("-")] } else { files.to_vec() };
         let mut total = Some(0);
-        for path in &files {
+        for (place, path) in files.iter().enumerate() {
             let bytes = if is_standard(path) {
-                None
+                // Named again, it has nothing more.
+                if files[..place].iter().any(|before| is_standard(before)) {
+                    Some(0)
+                } else {
+                    rest_of_input()
+                }
             } else {
                 let file = File::open(path).map_err(|e| Failure::file("reading", &path.display().to_string(), &e))?;
                 let about = file.metadata().map_err(|e| Failure::file("reading", &path.display().to_string(), &e))?;
@@ -121,9 +135,18 @@ pub fn progress(total: Option<u64>, hidden: bool) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
-    let template = if total.is_some() { "{wide_bar} {binary_bytes}/{binary_total_bytes}" } else { "{spinner} {binary_bytes}" };
+    let template = match total {
+        Some(_) => "{wide_bar} {percent}% {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec}{left}",
+        None => "{spinner} {binary_bytes} {binary_bytes_per_sec}",
+    };
     if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
+        let left = |state: &ProgressState, out: &mut dyn fmt::Write| {
+            // Before anything has moved, nobody knows.
+            if state.pos() > 0 {
+                let _ = write!(out, " {:#} left", HumanDuration(state.eta()));
+            }
+        };
+        bar.set_style(style.with_key("left", left));
     }
     bar
 }

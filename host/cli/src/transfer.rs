@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `send` and `recv`: bytes between files or standard streams and channels.
 
-use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -65,7 +64,7 @@ pub fn microseconds(nanoseconds: u64) -> String {
 }
 
 pub fn send(cli: &Cli, what: &Send) -> Result {
-    let source = Source::open(&what.files)?;
+    let source = Source::open(if what.input.is_empty() { &what.files } else { &what.input })?;
     if what.length && source.total.is_none() {
         return Err(Failure::new(USAGE, "--length needs regular files, whose length is known beforehand"));
     }
@@ -165,7 +164,7 @@ pub fn recv(cli: &Cli, what: &Recv) -> Result {
     let device = &card.device;
     let receiver = device.receiver_with(&what.channel, options(&what.transfer))?;
     receiver.set_timeout(patience(what.transfer.timeout));
-    let mut sink = Sink::create(what.file.as_deref().map(Path::new))?;
+    let mut sink = Sink::create(what.output.as_deref().or(what.file.as_deref()))?;
     write_all(&card, &what.transfer.writes)?;
     let start = device.now_ns();
     let bar = progress(what.bytes, what.transfer.quiet || cli.json);

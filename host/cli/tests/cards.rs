@@ -84,7 +84,6 @@ fn cards_are_found_and_named_by_order_and_by_serial_number() {
 
     let [first, second] = [0, 1].map(|at| two.cards[at].device.clone());
     assert_eq!((two.is("#1"), two.is("#2")), (first.clone(), second));
-    assert_eq!(two.is(""), first, "without a name it is the first one");
     assert_eq!(two.is("serial:0x5eed"), two.with_serial(true));
     assert_eq!(two.is(&format!("serial:{SERIAL}")), two.with_serial(true));
     assert_eq!(two.is("serial:0"), two.with_serial(false));
@@ -101,6 +100,23 @@ fn cards_are_found_and_named_by_order_and_by_serial_number() {
     two.is_not("serial:7", 3, "no card has this serial number");
     two.is_not("serial:seven", 2, "not a number");
     two.is_not("serial", 3, "serial:NUMBER");
+}
+
+/// It may be at work for somebody else, and a transfer would change what its core has.
+#[test]
+fn a_card_that_another_process_serves_is_only_for_who_names_it() {
+    let two = Two::start();
+    for verb in [&["info"][..], &["-d", "", "info"], &["pipe"], &["reset"]] {
+        let output = two.run(verb);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(3), "{verb:?}: {said}");
+        assert!(said.contains(&format!("towpath -d {}", two.cards[0].device)), "what to type: {said}");
+        assert!(two.cards.iter().all(|card| said.contains(&card.device)), "which there are: {said}");
+    }
+    let device = &two.cards[1].device;
+    assert_eq!(object(&two.run(&["--json", "info", device]).stdout)["name"], **device);
+    let output = towpath(&["--json", "info"]).env("TOWPATH_DEVICE", device).output().unwrap();
+    assert_eq!(object(&output.stdout)["name"], **device);
 }
 
 #[test]

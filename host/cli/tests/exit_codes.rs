@@ -25,6 +25,12 @@ fn the_command_line_is_wrong() {
     ends(&["recv", "out", "--timeout", "5 parsecs"], 2, "parsecs");
     ends(&["recv", "out", "--bytes", "0"], 2, "at least one byte");
     ends(&["reg", "write", "0x0", "0x1_0000_0000"], 2, "32 bits");
+    for words in [&["scratch"][..], &["scratch=1", "2"], &["scratch", "1=2"], &["a", "1", "b", "2"], &["=1"]] {
+        ends(&[&["reg", "write"], words].concat(), 2, "REGISTER=VALUE");
+    }
+    ends(&["reg", "write", "scratch=ten"], 2, "not a number");
+    ends(&["recv", "out", "one", "-o", "two"], 2, "--output");
+    ends(&["send", "in", "one", "-i", "two"], 2, "--input");
     ends(&["send", "in", "--length", "-"], 2, "regular files");
     ends(&["run", "--core", "sobel"], 2, "PROGRAM");
     ends(&["bench", "rows.json"], 2, "--json");
@@ -35,6 +41,8 @@ fn the_command_line_is_wrong() {
 #[test]
 fn no_such_device() {
     ends(&["info", "--device", "teapot:1"], 3, "teapot:1");
+    ends(&["info", "teapot:2"], 3, "teapot:2");
+    ends(&["info", "teapot:2", "--device", "teapot:1"], 3, "teapot:2");
     ends(&["info", "--device", "vfio-user:/no/such/socket"], 3, "towpath sim CORE --socket");
     ends(&["info", "--device", "vfio-user:"], 3, "names no socket");
     ends(&["info", "--device", "vfio:65"], 3, "0000:65:00.0");

@@ -43,6 +43,10 @@ fn registers_by_name_and_by_offset() {
     );
     let written = answer(&["reg", "write", "scratch", "0x55", "--core", "loopback"]);
     assert_eq!(written, json!({"registers": [{"offset": 4, "name": "scratch", "value": 0x55}]}));
+    let written = answer(&["reg", "write", "scratch=0x12", "0x4=0x1_0000", "--core", "loopback"]);
+    let expected = [0x12, 0x1_0000].map(|value| json!({"offset": 4, "name": "scratch", "value": value}));
+    assert_eq!(written, json!({"registers": expected}), "several, in their order");
+    assert!(error(&["reg", "write", "scratch=1", "nonsense=2", "-c", "loopback"], 3).1.contains("nonsense"));
     let dump = answer(&["reg", "dump", "-c", "loopback"]);
     assert_eq!(dump["registers"].as_array().unwrap().len(), 6);
     let range = answer(&["reg", "dump", "--range", "4", "0x18", "-c", "loopback"]);

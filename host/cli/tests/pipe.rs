@@ -5,7 +5,10 @@
 mod common;
 
 use common::{done, ends_within, object, pattern, towpath, Card};
-use std::io::{Read, Write};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Child;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -211,4 +214,51 @@ fn it_needs_a_channel_of_each_direction() {
     assert!(String::from_utf8_lossy(&lacks.stderr).contains("no h2c channel"), "{lacks:?}");
     let wrong = done(&["pipe", "--core", "loopback", "--to", "out"], b"");
     assert_eq!(wrong.status.code(), Some(3), "{wrong:?}");
+}
+
+/// A terminal of 100 columns: the end that a person sees, and the one for programs.
+fn terminal() -> (File, OwnedFd) {
+    let (mut person, mut program) = (0, 0);
+    let size = libc::winsize { ws_row: 24, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+    let opened = unsafe { libc::openpty(&mut person, &mut program, std::ptr::null_mut(), std::ptr::null(), &size) };
+    assert_eq!(opened, 0);
+    unsafe { (File::from_raw_fd(person), OwnedFd::from_raw_fd(program)) }
+}
+
+/// What is seen of a `pipe` whose standard error is a terminal.
+fn seen(input: impl Into<std::process::Stdio>, options: &[&str]) -> String {
+    let (mut person, program) = terminal();
+    let mut command = towpath(&[&["pipe", "--core", "loopback", "--block", "4K"], options].concat());
+    command.stdin(input).stdout(std::process::Stdio::null()).stderr(program).env("TERM", "xterm");
+    let mut child = command.spawn().unwrap();
+    drop(command); // with its end of the terminal
+    let mut seen = Vec::new();
+    let _ = person.read_to_end(&mut seen); // a terminal whose programs have ended is an error
+    assert!(child.wait().unwrap().success());
+    String::from_utf8_lossy(&seen).into_owned()
+}
+
+#[test]
+fn a_person_sees_how_far_it_is() {
+    let folder = common::Folder::new();
+    let path = folder.0.join("input");
+    std::fs::write(&path, pattern(3 << 20, 8)).unwrap();
+    let file = || {
+        let mut file = File::open(&path).unwrap();
+        file.seek(SeekFrom::Start(1 << 20)).unwrap();
+        file
+    };
+    let all = seen(file(), &[]);
+    assert!(all.contains("/2.00 MiB") && all.contains("% ") && all.contains("iB/s") && all.contains(" left"), "the rest of a file: {all}");
+    let bytes = seen(file(), &["--bytes", "1M"]);
+    assert!(bytes.contains("/1.00 MiB") && bytes.contains("% "), "of --bytes: {bytes}");
+    let (reader, mut writer) = UnixStream::pair().unwrap();
+    let feeder = std::thread::spawn(move || writer.write_all(&pattern(2 << 20, 8)));
+    let stream = seen(OwnedFd::from(reader), &[]);
+    feeder.join().unwrap().unwrap();
+    assert!(stream.contains("iB/s") && !stream.contains('%') && !stream.contains(" left"), "no end is known: {stream}");
+    for silent in ["--quiet", "--json"] {
+        let said = seen(file(), &[silent]);
+        assert!(!said.contains("iB") && !said.contains('\x1b'), "{silent}: {said}");
+    }
 }

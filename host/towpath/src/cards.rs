@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Which cards there are, and which of them a name means that is no address: the first (no name), one by its order (`#2`), or one by the serial
-//! number in its discovery table (`serial:0x17`).
+//! Which cards there are, and which of them a name means that is no address: the first in this machine (no name), one by its order
+//! (`#2`), or one by the serial number in its discovery table (`serial:0x17`). A card that another process serves is for who names it:
+//! without a name nobody gets it.
 //!
 //! The order: cards in this machine by their address, then those that other processes serve, by their socket. Cores in simulation are no cards
 //! before they are opened, so they have no order.
@@ -91,11 +92,22 @@ fn boards_of(system: &System, ids: &Ids) -> Vec<DeviceListing> {
     cards.into_iter().map(|(_, listing)| listing).collect()
 }
 
-/// Open the first card.
+/// Open the first card in this machine.
 pub(crate) fn open_first(options: &OpenOptions) -> Result<Arc<dyn Driver>> {
-    match cards()?.first() {
+    match boards()?.first() {
         Some(card) => open::open_named(&card.name, options),
-        None => Err(no_device("", "there is no card in this machine, and no process serves one")),
+        None => Err(no_device("", &no_board(&served::cards()))),
+    }
+}
+
+fn no_board(served: &[served::Served]) -> String {
+    match served {
+        [] => "there is no card in this machine, and no process serves one".into(),
+        [card, ..] => format!(
+            "there is no card in this machine, and one that another process serves is opened by its name only, as in `towpath -d {0}` or \
+             TOWPATH_DEVICE={0}",
+            card.device
+        ),
     }
 }
 

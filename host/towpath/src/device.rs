@@ -23,7 +23,7 @@ impl Device {
     /// Open a device by name: `sim:CORE` or `sim:FOLDER` (the gateware in simulation, built on first use), with settings behind a `?`
     /// if wanted; `vfio:0000:65:00.0`, or the address alone (a card in this machine); `/dev/towpath0` (one that the kernel module holds);
     /// `vfio-user:PATH` (a card in another process: `towpath sim`); or a card that is there already, by the order in which [`crate::list_devices`] tells them (`#1`) or by its serial number (`serial:0x17`). The empty
-    /// name stands for `TOWPATH_DEVICE`, or for `#1`.
+    /// name stands for `TOWPATH_DEVICE`, or for the first card in this machine: never for one that another process serves.
     pub fn open(name: &str) -> Result<Device> {
         Device::open_with(name, &OpenOptions::default())
     }

@@ -3,7 +3,7 @@
 //!
 //! ```no_run
 //! # fn main() -> towpath::Result<()> {
-//! let device = towpath::Device::open("sim:loopback")?; // or "" for the first one found
+//! let device = towpath::Device::open("sim:loopback")?; // or "" for the first card in this machine
 //! let sender = device.sender("in")?; // by name or number
 //! let receiver = device.receiver("out")?;
 //! sender.send(b"hello")?; // a whole message, any length

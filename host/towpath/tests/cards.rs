@@ -63,6 +63,10 @@ fn served_by_others() {
         }
         let cards: Vec<_> = list_devices().unwrap().into_iter().filter(|device| device.name.starts_with("vfio-user:")).collect();
         assert_eq!(cards.iter().map(|card| card.serial).collect::<Vec<_>>(), [Some(0), Some(SERIAL)]);
+        if cards[0].order == Some(1) {
+            let why = Device::open("").unwrap_err().to_string();
+            assert!(why.contains("no card in this machine") && why.contains(&format!("TOWPATH_DEVICE={}", cards[0].name)), "{why}");
+        }
         let order = cards[0].order.unwrap();
         let devices = [Device::open(&format!("#{order}")).unwrap(), Device::open(&format!("serial:{SERIAL}")).unwrap()];
         assert_eq!(serials(&devices), [0, SERIAL]);

@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
-use indicatif::ProgressBar;
 use towpath::{Error, Receiver};
 
 use super::watch::Watch;
@@ -21,7 +20,6 @@ pub struct Drain {
     /// Without it, as many messages as the input had.
     pub messages: Option<u64>,
     pub bytes: Option<u64>,
-    pub bar: ProgressBar,
 }
 
 impl Drain {
@@ -44,7 +42,6 @@ impl Drain {
             if came > 0 {
                 self.watch.outside(|| sink.write(&block[..came]).and_then(|()| sink.finish()))?;
             }
-            self.bar.inc(came as u64);
             self.watch.received_bytes.fetch_add(came as u64, Ordering::SeqCst);
             in_vain = if came > 0 || excused { Duration::ZERO } else { in_vain + slice };
             match result {
