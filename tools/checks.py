@@ -139,7 +139,12 @@ def rust_is_formatted(tree: Tree) -> list[str]:
 def clippy_is_content(tree: Tree) -> list[str]:
     cargo_tool("clippy")
     command = ("cargo", "clippy", "--quiet", "--workspace", "--all-targets", "--release", "--", "-D", "warnings")
-    return [line for folder in rust_workspaces(tree) for line in tree.run(*command, within=folder)]
+    found = [line for folder in rust_workspaces(tree) for line in tree.run(*command, within=folder)]
+    if (tree.root / "host/towpath/Cargo.toml").exists():
+        # As a program for a board uses it: without the features that the workspace turns on.
+        alone = ("cargo", "clippy", "--quiet", "--package=towpath", "--lib", "--release", "--", "-D", "warnings")
+        found += tree.run(*alone, within="host")
+    return found
 
 
 # --- Python --------------------------------------------------------------------------------------------------------------------

@@ -167,6 +167,15 @@ typedef enum {
      * An error that has no number of its own yet.
      */
     TOWPATH_OTHER = 27,
+    /**
+     * A signal handler ran while the call waited. What the call had posted was cancelled; no byte is lost, and the
+     * channel stays usable.
+     */
+    TOWPATH_INTERRUPTED = 28,
+    /**
+     * This process is a child of the one that opened the device: open it again.
+     */
+    TOWPATH_FORKED = 29,
 } towpath_status;
 
 /**
@@ -926,7 +935,7 @@ towpath_status towpath_set_log(towpath_log_callback callback,
  * Open a device by its name: "sim:CORE" or "sim:FOLDER" is the gateware in simulation with that user core,
  * "vfio-user:SOCKET" a card in another process, "vfio:0000:65:00.0" a board by its address on PCI, "/dev/towpath0" one
  * that the kernel module holds; "serial:NUMBER" is the card with that serial number, "#NUMBER" one by its place in
- * towpath_list(). NULL or "" stands for the name in the environment's TOWPATH_DEVICE, or for the first device found.
+ * towpath_list(). NULL or "" stands for the name in the environment's TOWPATH_DEVICE, or for the first card in this machine.
  *
  * `options` may be NULL. On success `*device` is a handle, which towpath_close() gives back; on failure it is left as
  * it was. A simulated core is compiled when it is used for the first time, which takes a while.
@@ -1052,8 +1061,8 @@ towpath_status towpath_get_statistics(const towpath_channel *channel, towpath_st
 
 /**
  * End everything in flight on this channel at once, other threads' calls included: they return TOWPATH_CANCELLED and
- * tell how far they came. The channel stays usable, and the user core keeps what it has. TOWPATH_BUS if the card does
- * not answer.
+ * tell how far they came. The channel stays usable, and the user core keeps what it has. To end one transfer, see
+ * towpath_cancel_transfer(). TOWPATH_BUS if the card does not answer.
  */
 towpath_status towpath_cancel(const towpath_channel *channel);
 
@@ -1199,8 +1208,8 @@ towpath_status towpath_buffer_in_flight(const towpath_buffer *buffer, uint32_t *
  * To the card, `message` says what it carries (NULL: a whole message without attributes); from the card it is NULL.
  * Each transfer from the card takes bytes of one message only. Until it has ended, the card uses the buffer's memory:
  * do not change what it sends, and neither read nor write what it receives. Each ticket is to be collected, by
- * towpath_wait(), towpath_try_wait() or towpath_poll_completions(): how a transfer ended is kept until somebody asks.
- * Closing the channel collects them all.
+ * towpath_wait(), towpath_try_wait() or towpath_poll_completions(), or to be given up by towpath_abandon(): how a
+ * transfer ended is kept until then. Closing the channel collects them all.
  *
  * TOWPATH_INVALID: the range is not in the buffer, is longer than one transfer can be, or the buffer is another
  * device's or registered for the other direction.
@@ -1223,12 +1232,12 @@ towpath_status towpath_try_submit(const towpath_channel *channel,
                                   uint64_t *ticket);
 
 /**
- * Wait for a submitted transfer and collect how it ended. Waits `nanoseconds` without progress on the channel at most,
- * or TOWPATH_FOREVER.
+ * Wait for a submitted transfer and collect how it ended. Waits `nanoseconds` at most, or TOWPATH_FOREVER.
  *
  * `completion` may be NULL; otherwise its `size` is set, and it is filled in whenever the transfer was collected: if
  * this returns TOWPATH_OK, and if it returns TOWPATH_CANCELLED, TOWPATH_RESET or TOWPATH_FAULT, which is how the
- * transfer ended. TOWPATH_PENDING: the time is over and it is still in flight; wait again, or towpath_cancel().
+ * transfer ended. TOWPATH_PENDING: the time is over and it is still in flight; wait again, or
+ * towpath_cancel_transfer(). TOWPATH_INTERRUPTED: a signal handler ran, and it is still in flight.
  * TOWPATH_UNKNOWN_TICKET: it is not of this channel, or was collected before.
  */
 towpath_status towpath_wait(const towpath_channel *channel, uint64_t ticket, uint64_t nanoseconds, towpath_completion *completion);
@@ -1238,6 +1247,18 @@ towpath_status towpath_wait(const towpath_channel *channel, uint64_t ticket, uin
  * towpath_event_fd() will tell.
  */
 towpath_status towpath_try_wait(const towpath_channel *channel, uint64_t ticket, towpath_completion *completion);
+
+/**
+ * End one transfer as soon as may be; its completion, still to be collected, tells how far it came. Other transfers of
+ * the channel go on. Nothing happens if it has ended. Does not wait. TOWPATH_BUS if the card does not answer.
+ */
+towpath_status towpath_cancel_transfer(const towpath_channel *channel, uint64_t ticket);
+
+/**
+ * Say that nobody will collect this transfer: the library forgets how it ended. It goes on; towpath_cancel_transfer()
+ * it first to end it.
+ */
+towpath_status towpath_abandon(const towpath_channel *channel, uint64_t ticket);
 
 /**
  * Collect all submitted transfers of a channel that have ended: `each` is called for each of them, in order, in this

@@ -80,6 +80,8 @@ TEST(null_is_refused_everywhere) {
     REFUSES(towpath_try_submit(NULL, buffer, 0, 1, NULL, &wide), "channel is NULL");
     REFUSES(towpath_wait(NULL, 0, 0, NULL), "channel is NULL");
     REFUSES(towpath_try_wait(NULL, 0, NULL), "channel is NULL");
+    REFUSES(towpath_cancel_transfer(NULL, 0), "channel is NULL");
+    REFUSES(towpath_abandon(NULL, 0), "channel is NULL");
     REFUSES(towpath_poll_completions(NULL, NULL, NULL), "channel is NULL");
     REFUSES(towpath_poll_completions(card.in, NULL, NULL), "each is NULL");
 

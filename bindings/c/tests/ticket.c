@@ -132,6 +132,32 @@ TEST(a_full_queue_says_so_and_a_cancel_empties_it) {
     card_close(card);
 }
 
+TEST(one_of_several_is_cancelled_and_one_is_given_up) {
+    card card = card_open();
+    unsigned char *to;
+    towpath_buffer *target = allocate(card, &to);
+    uint64_t tickets[3];
+    for (int i = 0; i < 3; i++) OK(towpath_submit(card.out, target, (uint64_t)i * 64, 64, NULL, &tickets[i]));
+    OK(towpath_cancel_transfer(card.out, tickets[1]));
+    towpath_completion completion = {.size = sizeof completion};
+    FAILS(towpath_wait(card.out, tickets[1], SECOND, &completion), TOWPATH_CANCELLED, "cancelled");
+    EXPECT(completion.bytes == 0);
+    OK(towpath_abandon(card.out, tickets[2]));
+    FAILS(towpath_wait(card.out, tickets[2], SECOND, NULL), TOWPATH_UNKNOWN_TICKET, "ticket");
+    OK(towpath_send(card.in, "first", 5, NULL, NULL));
+    OK(towpath_send(card.in, "third", 5, NULL, NULL));
+    OK(towpath_wait(card.out, tickets[0], SECOND, &completion));
+    EXPECT(completion.bytes == 5 && memcmp(to, "first", 5) == 0);
+    // The next one ends behind the one that was given up.
+    OK(towpath_submit(card.out, target, 256, 64, NULL, &tickets[0]));
+    OK(towpath_send(card.in, "fourth", 6, NULL, NULL));
+    OK(towpath_wait(card.out, tickets[0], SECOND, NULL));
+    EXPECT(memcmp(to + 128, "third", 5) == 0 && memcmp(to + 256, "fourth", 6) == 0 && in_flight(target) == 0);
+    OK(towpath_cancel_transfer(card.out, tickets[2])); // it has ended: nothing happens
+    OK(towpath_free_buffer(target));
+    card_close(card);
+}
+
 TEST(memory_of_ones_own_is_used_where_it_is) {
     card card = card_open();
     unsigned char *from = malloc(3000), *to = calloc(1, 3000);

@@ -2,19 +2,20 @@
 //! The device, its channels, and how calls wait.
 
 use std::collections::HashMap;
+use std::io::{IoSlice, IoSliceMut};
 use std::sync::{mpsc, Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
-use towpath::{Access, ChannelInfo, Direction, Message, OpenOptions, Receiver, Sender};
+use towpath::{Access, ChannelInfo, Direction, Message, OpenOptions, Receiver, Sender, WaitOptions};
 
 use crate::buffer::Exported;
 use crate::channel::{End, Ticket};
 use crate::extras::{Interrupts, Registers};
 use crate::{error, say};
 
-/// How long an interrupt from the keyboard may go unnoticed.
+/// How long an interrupt from the keyboard may go unnoticed while a device is opened.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A channel as Python names it.
@@ -40,12 +41,45 @@ pub fn duration(py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<Duratio
         .transpose()
 }
 
-/// Make a call that may wait, without the interpreter's lock. In the main thread, which alone hears signals, it is made beside this thread, so that
-/// Ctrl-C and other handlers work; `cancel` then ends the call when a handler raises.
-pub fn blocking<T: Send>(py: Python<'_>, cancel: impl Fn() + Send + Sync, call: impl FnOnce() -> towpath::Result<T> + Send) -> PyResult<T> {
+/// Make a call that may wait, without the interpreter's lock. The main thread, which alone runs signal handlers, is asked for them while it waits; the
+/// call ends when one raises. What the call has moved by then is in the exception's place: a receive keeps it for the next call.
+pub fn waiting<T: Send>(
+    py: Python<'_>,
+    timeout: Option<Duration>,
+    call: impl FnOnce(WaitOptions<'_>) -> towpath::Result<T> + Send,
+) -> PyResult<T> {
     // SAFETY: no preconditions.
     let is_main = unsafe { libc::gettid() == libc::getpid() };
-    if !is_main {
+    let raised: Mutex<Option<PyErr>> = Mutex::new(None);
+    let has_raised = || {
+        let mut raised = raised.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_main && raised.is_none() {
+            *raised = Python::attach(|py| py.check_signals()).err();
+        }
+        raised.is_some()
+    };
+    let done = py.detach(|| call(WaitOptions { timeout, interrupted: Some(&has_raised) }));
+    match (done, raised.into_inner().unwrap_or_else(PoisonError::into_inner)) {
+        (Ok(value), None) => Ok(value),
+        (Err(_), Some(raised)) => Err(raised),
+        (Err(error), None) => Err(error::raise(py, error)),
+        // It was over in the moment of the signal. Its result must not be lost; the exception comes right behind it.
+        (Ok(value), Some(raised)) => {
+            // SAFETY: this thread holds the interpreter's lock, and is the one with this number.
+            unsafe { pyo3::ffi::PyThreadState_SetAsyncExc(main_thread(py)?, raised.get_type(py).as_ptr()) };
+            Ok(value)
+        }
+    }
+}
+
+fn main_thread(py: Python<'_>) -> PyResult<std::ffi::c_long> {
+    py.import("threading")?.call_method0("get_ident")?.extract()
+}
+
+/// Make a call that cannot be interrupted beside this thread, if this is the main one, so that signal handlers run meanwhile.
+fn beside<T: Send>(py: Python<'_>, call: impl FnOnce() -> towpath::Result<T> + Send) -> PyResult<T> {
+    // SAFETY: no preconditions.
+    if unsafe { libc::gettid() != libc::getpid() } {
         return py.detach(call).map_err(|e| error::raise(py, e));
     }
     py.detach(|| {
@@ -55,7 +89,7 @@ pub fn blocking<T: Send>(py: Python<'_>, cancel: impl Fn() + Send + Sync, call: 
             loop {
                 match answer.recv_timeout(LOOK) {
                     Ok(result) => return result.map_err(|e| Python::attach(|py| error::raise(py, e))),
-                    Err(mpsc::RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals()).inspect_err(|_| cancel())?,
+                    Err(mpsc::RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals())?,
                     // The call panicked, which is a fault of the library's; the scope passes the panic on.
                     Err(mpsc::RecvTimeoutError::Disconnected) => {
                         return Err(pyo3::exceptions::PyRuntimeError::new_err("the call into the library failed"));
@@ -192,7 +226,7 @@ impl Device {
                 name += &format!("{separator}{key}={value}");
             }
         }
-        let device = blocking(py, || (), || towpath::Device::open_with(&name, &open))?;
+        let device = beside(py, || towpath::Device::open_with(&name, &open))?;
         Ok(Device { open: Mutex::new(Some(Open { device, senders: Vec::new(), receivers: Vec::new() })) })
     }
 
@@ -211,10 +245,10 @@ impl Device {
             if let Some(open) = &open {
                 // A ticket or another thread may hold a channel still; what is in flight ends all the same.
                 for sender in &open.senders {
-                    let _ = sender.cancel();
+                    let _ = sender.cancel_all();
                 }
                 for receiver in &open.receivers {
-                    let _ = receiver.cancel();
+                    let _ = receiver.cancel_all();
                 }
             }
             drop(open);
@@ -298,11 +332,8 @@ impl Device {
         let sender = self.sender(py, channel)?;
         // SAFETY: for this call alone; see `Exported::bytes` about other threads.
         let bytes = unsafe { buffer.bytes() };
-        let cancel = || drop(sender.cancel());
-        blocking(py, cancel, || {
-            sender.set_timeout(timeout);
-            sender.send_message(bytes, message(end, length, offset, user))
-        })?;
+        let message = message(end, length, offset, user);
+        waiting(py, timeout, |options| sender.send_with(&[IoSlice::new(bytes)], message, options))?;
         Ok(bytes.len())
     }
 
@@ -310,11 +341,7 @@ impl Device {
     fn recv<'py>(&self, py: Python<'py>, channel: Name, timeout: Option<f64>) -> PyResult<Bound<'py, PyBytes>> {
         let timeout = duration(py, timeout)?;
         let receiver = self.receiver(py, channel)?;
-        let cancel = || drop(receiver.cancel());
-        let bytes = blocking(py, cancel, || {
-            receiver.set_timeout(timeout);
-            receiver.recv()
-        })?;
+        let (bytes, _) = waiting(py, timeout, |options| receiver.recv_message_with(options))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -331,11 +358,7 @@ impl Device {
         let receiver = self.receiver(py, channel)?;
         // SAFETY: for this call alone, and writable; see `Exported::bytes` about other threads.
         let bytes = unsafe { buffer.bytes_mut() };
-        let cancel = || drop(receiver.cancel());
-        let got = blocking(py, cancel, || {
-            receiver.set_timeout(timeout);
-            receiver.recv_into(bytes)
-        })?;
+        let got = waiting(py, timeout, |options| receiver.recv_into_with(&mut [IoSliceMut::new(bytes)], options))?;
         error::tuple(py, "Received", (got.bytes, got.end_of_message, got.offset, got.user))
     }
 
@@ -343,8 +366,7 @@ impl Device {
     fn message_start<'py>(&self, py: Python<'py>, channel: Name, timeout: Option<f64>) -> PyResult<Bound<'py, PyAny>> {
         let timeout = duration(py, timeout)?;
         let receiver = self.receiver(py, channel)?;
-        let cancel = || drop(receiver.cancel());
-        let start = blocking(py, cancel, || receiver.message_start(timeout))?;
+        let start = waiting(py, timeout, |options| receiver.message_start_with(options))?;
         error::tuple(py, "MessageStart", (start.length, start.offset, start.user))
     }
 
@@ -362,10 +384,10 @@ impl Device {
     ) -> PyResult<Ticket> {
         let buffer = Exported::to_send(buffer)?;
         let sender = self.sender(py, channel)?;
-        let cancel = || drop(sender.cancel());
-        let (ticket, buffer) = blocking(py, cancel, || {
+        let message = message(end, length, offset, user);
+        let (ticket, buffer) = waiting(py, sender.timeout(), |options| {
             let buffer = buffer.register(sender.device(), Access::Read)?;
-            Ok((sender.submit(&buffer, .., message(end, length, offset, user))?, buffer))
+            Ok((sender.submit_with(&buffer, .., message, options)?.detach(), buffer))
         })?;
         Ok(Ticket::new(End::H2c(sender), ticket, buffer))
     }
@@ -373,10 +395,10 @@ impl Device {
     fn submit_recv(&self, py: Python<'_>, channel: Name, buffer: &Bound<'_, PyAny>) -> PyResult<Ticket> {
         let buffer = Exported::to_receive(buffer)?;
         let receiver = self.receiver(py, channel)?;
-        let cancel = || drop(receiver.cancel());
-        let (ticket, buffer) = blocking(py, cancel, || {
-            let mut buffer = buffer.register(receiver.device(), Access::Write)?;
-            Ok((receiver.submit(&mut buffer, ..)?, buffer))
+        let (ticket, buffer) = waiting(py, receiver.timeout(), |options| {
+            let buffer = buffer.register(receiver.device(), Access::Write)?;
+            // SAFETY: no slice of the buffer is made here; about other threads see `Exported::bytes`.
+            Ok((unsafe { receiver.submit_shared(&buffer, .., options)? }.detach(), buffer))
         })?;
         Ok(Ticket::new(End::C2h(receiver), ticket, buffer))
     }
@@ -385,11 +407,11 @@ impl Device {
         match self.direction(py, &channel)? {
             Some(Direction::C2h) => {
                 let receiver = self.receiver(py, channel)?;
-                py.detach(|| receiver.cancel())
+                py.detach(|| receiver.cancel_all())
             }
             _ => {
                 let sender = self.sender(py, channel)?;
-                py.detach(|| sender.cancel())
+                py.detach(|| sender.cancel_all())
             }
         }
         .map_err(|e| error::raise(py, e))

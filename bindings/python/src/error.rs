@@ -14,11 +14,15 @@ fn class_of(error: &Error) -> &'static str {
         | Error::QueueFull { .. }
         | Error::UnknownTicket { .. }
         | Error::BufferInUse
+        | Error::Forked
         | Error::Invalid(_) => "UsageError",
-        Error::Core { .. } => "CoreError",
+        Error::Core { .. } | Error::Bus { source: towpath::BusError::Stopped(_), .. } => "CoreError",
         Error::NotTowpath { .. } | Error::Version { .. } | Error::Discovery { .. } => "VersionError",
-        Error::Cancelled { .. } | Error::Reset { .. } | Error::Fault { .. } => "TransferError",
+        Error::Cancelled { .. } | Error::Interrupted { .. } | Error::Reset { .. } | Error::Fault { .. } | Error::Protocol { .. } => {
+            "TransferError"
+        }
         Error::Bus { .. } | Error::Memory { .. } | Error::NotReady { .. } => "DeviceError",
+        Error::Register { .. } => "RegisterError",
         other if other.is_timeout() => "TimeoutError",
         _ => "Error",
     }

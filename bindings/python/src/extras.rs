@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The user core's registers and interrupts.
 
-use std::time::Duration;
+use std::os::fd::AsRawFd;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyTuple};
 
-use crate::card::{blocking, duration, release, Device};
+use crate::card::{duration, release, waiting, Device};
 use crate::error;
 
 /// A register as Python names it.
@@ -127,49 +127,20 @@ impl Interrupt {
 impl Interrupt {
     #[pyo3(signature = (timeout=10.0))]
     fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<u32> {
-        /// There is no cancelling this wait, so it is made in turns, between which signals are heard.
-        const TURN: Duration = Duration::from_millis(1);
         let timeout = duration(py, timeout)?;
         let interrupts = self.interrupts(py)?;
-        let mut left = timeout.unwrap_or(TURN);
-        let fired = loop {
-            let turn = left.min(TURN);
-            let waited = py.detach(|| interrupts.wait(self.number, Some(turn)));
-            left -= turn;
-            match waited {
-                Err(towpath::Error::InterruptTimeout { .. }) if timeout.is_none() => left = TURN,
-                Err(towpath::Error::InterruptTimeout { .. }) if left > Duration::ZERO => {}
-                Err(towpath::Error::InterruptTimeout { index, .. }) => {
-                    break Err(towpath::Error::InterruptTimeout { index, after: timeout.unwrap_or_default() });
-                }
-                other => break other,
-            }
-            if let Err(raised) = py.check_signals() {
-                release(interrupts);
-                return Err(raised);
-            }
-        };
-        release(interrupts);
-        fired.map_err(|e| error::raise(py, e))
+        waiting(py, timeout, move |options| interrupts.wait_with(self.number, options))
     }
 
     fn count(&self, py: Python<'_>) -> PyResult<u32> {
         let interrupts = self.interrupts(py)?;
-        blocking(
-            py,
-            || (),
-            || {
-                let count = interrupts.count(self.number);
-                drop(interrupts);
-                count
-            },
-        )
+        py.detach(move || interrupts.count(self.number)).map_err(|e| error::raise(py, e))
     }
 
     fn fileno(&self, py: Python<'_>) -> PyResult<i32> {
         let interrupts = self.interrupts(py)?;
         py.detach(|| {
-            let fd = interrupts.event_fd(self.number);
+            let fd = interrupts.event_fd(self.number).map(|event| event.as_raw_fd());
             drop(interrupts);
             fd
         })

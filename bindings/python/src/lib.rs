@@ -2,7 +2,7 @@
 //! Towpath for Python: the public Rust API as Python objects, without logic of its own. `python/towpath` holds the package around it.
 //!
 //! Rules kept here:
-//! - Every call into the library is made with the interpreter's lock released ([`blocking`], `Python::detach`). The library may drop a
+//! - Every call into the library is made with the interpreter's lock released ([`waiting`], `Python::detach`). The library may drop a
 //!   Python buffer on any thread, which takes that lock: a call that held it could wait for itself.
 //! - A buffer stays exported, so that Python neither frees nor resizes it, until the card is done with it.
 

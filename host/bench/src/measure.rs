@@ -4,7 +4,7 @@
 //! What stands between two calls is a pause in which the link falls silent. First calls are not counted: they find the card as it came out of
 //! reset, later ones as a running program does.
 
-use std::io::{IoSlice, IoSliceMut};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -193,16 +193,15 @@ impl Bench<'_> {
             let range = place.range();
             let mut buffer = place.buffer;
             if self.case.descriptor == Descriptor::List {
-                let mut pages = scattered(buffer.as_mut_slice()?);
+                let pages = scattered(buffer.len());
                 let mut at = 0;
-                for page in &mut pages {
-                    pattern_from(page, at);
+                for page in &pages {
+                    pattern_from(&mut buffer.as_mut_slice()?[page.clone()], at);
                     at += page.len();
                 }
-                let pages: Vec<IoSlice> = pages.iter().map(|page| IoSlice::new(page)).collect();
-                self.calls_of(range, |_| Ok(sender.send_vectored(&pages, Message::default())?))
+                self.calls_of(range, |_| Ok(sender.send_buffer_with(&buffer, &pages, Message::default(), sender.timeout().into())?))
             } else {
-                self.calls_of(range, |_| Ok(sender.send(buffer.as_slice()?)?))
+                self.calls_of(range, |_| Ok(sender.send_buffer(&buffer, .., Message::default())?))
             }
             .and_then(|row| self.check_sinks(self.calls() + self.calls_before()).map(|()| row))
         } else {
@@ -212,25 +211,25 @@ impl Bench<'_> {
                 let mut place = self.place(2 * self.size())?;
                 let range = place.range();
                 self.calls_of(range, |_| {
-                    let mut pages = scattered(place.buffer.as_mut_slice()?);
-                    let mut slices: Vec<IoSliceMut> = pages.iter_mut().map(|page| IoSliceMut::new(page)).collect();
-                    let got = receiver.recv_vectored(&mut slices)?;
+                    let pages = scattered(place.buffer.len());
+                    let got = receiver.recv_buffer_with(&mut place.buffer, &pages, receiver.timeout().into())?;
                     self.check_length(got.bytes, got.end_of_message)?;
+                    let memory = place.buffer.as_mut_slice()?;
                     let mut at = 0;
-                    for page in &slices {
-                        check(page, at)?;
+                    for page in pages {
+                        check(&memory[page.clone()], at)?;
                         at += page.len();
                     }
-                    slices.iter_mut().for_each(|page| page.fill(0));
+                    memory.fill(0);
                     Ok(())
                 })
             } else {
                 let mut place = self.place(self.size())?;
                 let range = place.range();
                 self.calls_of(range, |_| {
-                    let buffer = place.buffer.as_mut_slice()?;
-                    let got = receiver.recv_into(buffer)?;
+                    let got = receiver.recv_buffer(&mut place.buffer, ..)?;
                     self.check_length(got.bytes, got.end_of_message)?;
+                    let buffer = place.buffer.as_mut_slice()?;
                     check(buffer, 0)?;
                     buffer.fill(0);
                     Ok(())
@@ -292,27 +291,27 @@ impl Bench<'_> {
         self.bus.pass(PAUSE_NS)?;
         self.bus.record(true)?;
         let before = self.now()?;
-        let mut tickets = std::collections::VecDeque::new();
+        let mut transfers = std::collections::VecDeque::<towpath::Transfer>::new();
         for number in 0..messages + depth {
             let place = &mut places[(number % depth) as usize];
             if number >= depth {
-                let ticket = tickets.pop_front().ok_or_else(|| BenchError::Wrong("a ticket is missing".into()))?;
+                let mut transfer = transfers.pop_front().ok_or_else(|| BenchError::Wrong("a transfer is missing".into()))?;
                 if let Some(sender) = &sender {
-                    sender.wait(ticket, Some(TIMEOUT))?.check(sender.name(), 0)?;
+                    transfer.wait(Some(TIMEOUT))?.check(sender.name(), 0)?;
                 }
                 if let Some(receiver) = &receiver {
-                    let done = receiver.wait(ticket, Some(TIMEOUT))?.check(receiver.name(), 0)?;
+                    let done = transfer.wait(Some(TIMEOUT))?.check(receiver.name(), 0)?;
                     self.check_length(done.bytes as usize, done.status == towpath::Status::EndOfMessage)?;
                     check(place.buffer.as_slice()?, 0)?;
                 }
             }
             if number < messages {
                 if let Some(sender) = &sender {
-                    tickets.push_back(sender.submit(&place.buffer, .., Message::default())?);
+                    transfers.push_back(sender.submit(&place.buffer, .., Message::default())?);
                 }
                 if let Some(receiver) = &receiver {
                     place.buffer.as_mut_slice()?.fill(0);
-                    tickets.push_back(receiver.submit(&mut place.buffer, ..)?);
+                    transfers.push_back(receiver.submit(&mut place.buffer, ..)?);
                 }
             }
         }
@@ -346,12 +345,12 @@ impl Bench<'_> {
                 sent.push((channel, senders[channel].submit(&out[channel][message].buffer, .., Message::default())?));
             }
         }
-        for (channel, ticket) in sent {
-            senders[channel].wait(ticket, Some(TIMEOUT))?.check(senders[channel].name(), 0)?;
+        for (channel, mut transfer) in sent {
+            transfer.wait(Some(TIMEOUT))?.check(senders[channel].name(), 0)?;
         }
         let after_h2c = self.now()?;
-        for (channel, message, ticket) in received {
-            let done = receivers[channel].wait(ticket, Some(TIMEOUT))?.check(receivers[channel].name(), 0)?;
+        for (channel, message, mut transfer) in received {
+            let done = transfer.wait(Some(TIMEOUT))?.check(receivers[channel].name(), 0)?;
             self.check_length(done.bytes as usize, done.status == towpath::Status::EndOfMessage)?;
             check(into[channel][message].buffer.as_slice()?, 0)?;
         }
@@ -391,13 +390,13 @@ impl Bench<'_> {
             for (index, byte) in from.as_mut_slice()?.iter_mut().enumerate() {
                 *byte = (number * 31 + index as u64) as u8;
             }
-            let back = receiver.submit(&mut to, ..)?;
+            let mut back = receiver.submit(&mut to, ..)?;
             self.bus.pass(PAUSE_NS)?;
             let before = self.now()?;
-            let there = sender.submit(&from, .., Message::default())?;
-            let done = receiver.wait(back, Some(TIMEOUT))?.check(receiver.name(), 0)?;
+            let mut there = sender.submit(&from, .., Message::default())?;
+            let done = back.wait(Some(TIMEOUT))?.check(receiver.name(), 0)?;
             let after = self.now()?;
-            sender.wait(there, Some(TIMEOUT))?.check(sender.name(), 0)?;
+            there.wait(Some(TIMEOUT))?.check(sender.name(), 0)?;
             self.check_length(done.bytes as usize, done.status == towpath::Status::EndOfMessage)?;
             if to.as_slice()? != from.as_slice()? {
                 return Err(BenchError::Wrong("what came back is not what was sent".into()));
@@ -440,9 +439,8 @@ fn check(bytes: &[u8], from: usize) -> Result<()> {
 }
 
 /// Every second page of a buffer whose size is a power of two, in an order in which none follows its neighbour.
-fn scattered(buffer: &mut [u8]) -> Vec<&mut [u8]> {
-    let mut pages: Vec<Option<&mut [u8]>> = buffer.chunks_mut(PAGE).step_by(2).map(Some).collect();
-    let count = pages.len();
-    // An odd multiplier visits each once.
-    (0..count).filter_map(|index| pages[(index * 5 + 3) % count].take()).collect()
+fn scattered(bytes: usize) -> Vec<Range<usize>> {
+    let pages: Vec<Range<usize>> = (0..bytes).step_by(2 * PAGE).map(|start| start..(start + PAGE).min(bytes)).collect();
+    // An odd multiplier visits each once, for their number is a power of two.
+    (0..pages.len()).map(|index| pages[(index * 5 + 3) % pages.len()].clone()).collect()
 }

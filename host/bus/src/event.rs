@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use crate::Wake;
+use crate::{signals, Wake};
 
 /// A new eventfd, not signalled, which never blocks.
 pub fn new() -> io::Result<OwnedFd> {
@@ -16,6 +16,17 @@ pub fn new() -> io::Result<OwnedFd> {
     }
     // SAFETY: it was just made and nobody else has it.
     Ok(unsafe { OwnedFd::from_raw_fd(raw) })
+}
+
+/// Wait until any of these has something to read, without a limit; which ones. None, if a signal came.
+pub fn poll_readable(what: &[BorrowedFd<'_>]) -> io::Result<Vec<bool>> {
+    let mut entries: Vec<_> = what.iter().map(|fd| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 }).collect();
+    // SAFETY: as many entries as are counted, which live until the call returns.
+    if unsafe { libc::poll(entries.as_mut_ptr(), entries.len() as libc::nfds_t, -1) } < 0 {
+        let error = io::Error::last_os_error();
+        return if error.kind() == io::ErrorKind::Interrupted { Ok(vec![false; what.len()]) } else { Err(error) };
+    }
+    Ok(entries.iter().map(|entry| entry.revents & libc::POLLIN != 0).collect())
 }
 
 /// Signal it. One whose counter is full is signalled anyway, and is not waited for: it may be another process's, and may block.
@@ -29,10 +40,10 @@ pub fn signal(event: &OwnedFd) {
 }
 
 /// Take its signal away; was there one?
-pub fn clear(event: &OwnedFd) -> bool {
+pub fn clear(event: &impl AsFd) -> bool {
     let mut count = [0u8; 8];
     // SAFETY: 8 bytes are written to `count`.
-    unsafe { libc::read(event.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) == 8 }
+    unsafe { libc::read(event.as_fd().as_raw_fd(), count.as_mut_ptr().cast(), count.len()) == 8 }
 }
 
 /// What [`crate::Bus::wait`] promises, for a vector that signals this event.
@@ -46,7 +57,10 @@ pub fn wait(event: &OwnedFd, nanoseconds: u64) -> io::Result<Wake> {
         if left.is_zero() {
             return Ok(Wake::TimedOut);
         }
-        wait_readable(event.as_fd(), Some(left))?;
+        wait_readable(event.as_fd(), Some(signals::sleep_limit(left)))?;
+        if signals::take() {
+            return Ok(Wake::Interrupted);
+        }
     }
 }
 
@@ -55,16 +69,20 @@ pub fn wait_readable(what: BorrowedFd<'_>, time: Option<Duration>) -> io::Result
     poll(what, libc::POLLIN, time).map(|found| found != 0)
 }
 
-/// poll(2) for one descriptor: which of the events there are.
+/// poll(2) for one descriptor: which of the events there are. A signal handler that runs meanwhile ends it: see [`signals::arrived`].
 pub fn poll(what: BorrowedFd<'_>, events: i16, time: Option<Duration>) -> io::Result<i16> {
     let mut entry = libc::pollfd { fd: what.as_raw_fd(), events, revents: 0 };
     let time = time.map(|time| libc::timespec { tv_sec: time.as_secs().min(1 << 30) as _, tv_nsec: time.subsec_nanos().into() });
     let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: one entry and an optional time, both of which live until the call returns.
-    match unsafe { libc::ppoll(&raw mut entry, 1, time, std::ptr::null()) } {
+    let mut mask = std::mem::MaybeUninit::uninit();
+    // SAFETY: one entry, an optional time and an optional mask, all of which live until the call returns.
+    match unsafe { libc::ppoll(&raw mut entry, 1, time, signals::sleeping_mask(&mut mask)) } {
         0.. => Ok(entry.revents),
         _ => match io::Error::last_os_error() {
-            error if error.kind() == io::ErrorKind::Interrupted => Ok(0),
+            error if error.kind() == io::ErrorKind::Interrupted => {
+                signals::note();
+                Ok(0)
+            }
             error => Err(error),
         },
     }

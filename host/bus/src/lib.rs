@@ -9,8 +9,11 @@
 //! Not for programs: they use crate `towpath`.
 
 pub mod event;
+pub mod fork;
+pub mod signals;
 
 use std::fmt;
+use std::os::fd::OwnedFd;
 
 /// What may be done with mapped memory, as the card sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +69,8 @@ pub enum Wake {
     Fired,
     /// The time was over first.
     TimedOut,
+    /// A signal handler ran in this thread first.
+    Interrupted,
 }
 
 /// Bytes and time on the wire since the bus was opened; only a simulated bus knows them.
@@ -103,6 +108,11 @@ pub trait Bus: Send + Sync {
     fn write32(&self, bar: u8, offset: u64, value: u32) -> Result<()>;
     /// Posted write of 8 bytes.
     fn write64(&self, bar: u8, offset: u64, value: u64) -> Result<()>;
+    /// Two posted writes of 8 bytes, one behind the other: a descriptor.
+    fn write_pair(&self, bar: u8, offset: u64, values: [u64; 2]) -> Result<()> {
+        self.write64(bar, offset, values[0])?;
+        self.write64(bar, offset + 8, values[1])
+    }
     /// Write through a write-combining mapping: may arrive split and out of order until [`Bus::fence`].
     fn write_combining(&self, bar: u8, offset: u64, bytes: &[u8]) -> Result<()>;
     /// All earlier write-combining writes arrive before any later write.
@@ -119,9 +129,8 @@ pub trait Bus: Send + Sync {
     /// Block until `vector` fires or `nanoseconds` have passed. A fire since the last wait counts at once. In simulation this is where time passes;
     /// a wait in which nothing at all happens on the link also ends after the same wall-clock time.
     fn wait(&self, vector: u16, nanoseconds: u64) -> Result<Wake>;
-    /// An eventfd which is signalled when `vector` fires. It stays the bus's; the caller duplicates it to keep it. In simulation time then passes
-    /// by itself while a vector is armed so.
-    fn event_fd(&self, vector: u16) -> Result<std::os::fd::RawFd>;
+    /// An eventfd which is signalled when `vector` fires, as a duplicate of the caller's own. In simulation time then passes by itself while a vector is armed so.
+    fn event_fd(&self, vector: u16) -> Result<OwnedFd>;
     /// The program looked at memory and found nothing new: in simulation a poll's time passes.
     fn poll(&self) -> Result<()>;
     /// Nanoseconds: simulated time, or a monotonic clock.

@@ -6,6 +6,7 @@ use crate::grows::grows;
 use crate::handle::{handle, Tagged};
 use crate::{call, towpath_device, towpath_direction, towpath_status, TOWPATH_FOREVER};
 use std::ffi::{c_char, c_int};
+use std::os::fd::AsRawFd;
 use std::time::Duration;
 use towpath::{ChannelName, ChannelOptions, Notify, Receiver, Sender};
 
@@ -278,12 +279,12 @@ pub unsafe extern "C" fn towpath_get_statistics(channel: *const towpath_channel,
 }
 
 /// End everything in flight on this channel at once, other threads' calls included: they return TOWPATH_CANCELLED and
-/// tell how far they came. The channel stays usable, and the user core keeps what it has. TOWPATH_BUS if the card does
-/// not answer.
+/// tell how far they came. The channel stays usable, and the user core keeps what it has. To end one transfer, see
+/// towpath_cancel_transfer(). TOWPATH_BUS if the card does not answer.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_cancel(channel: *const towpath_channel) -> towpath_status {
     // SAFETY: the caller keeps to the header.
-    unsafe { call("towpath_cancel", |c| Ok(on!(c.handle(channel)?, channel => channel.cancel())?)) }
+    unsafe { call("towpath_cancel", |c| Ok(on!(c.handle(channel)?, channel => channel.cancel_all())?)) }
 }
 
 /// Empty the channel on both sides. What is in flight ends with TOWPATH_RESET, an open message vanishes, what the card
@@ -306,7 +307,7 @@ pub unsafe extern "C" fn towpath_event_fd(channel: *const towpath_channel, fd: *
     unsafe {
         call("towpath_event_fd", |c| {
             let (fd, end) = (c.place("fd", fd)?, c.handle(channel)?);
-            fd.set(on!(end, channel => channel.event_fd())?);
+            fd.set(on!(end, channel => channel.event_fd())?.as_raw_fd());
             Ok(())
         })
     }

@@ -4,6 +4,7 @@
 use crate::channel::timeout;
 use crate::{call, towpath_device, towpath_status};
 use std::ffi::c_int;
+use std::os::fd::AsRawFd;
 use towpath::UserInterrupts;
 
 use crate::border::{Caller, Result};
@@ -59,7 +60,7 @@ pub unsafe extern "C" fn towpath_interrupt_event_fd(device: *const towpath_devic
     unsafe {
         call("towpath_interrupt_event_fd", |c| {
             let (fd, (interrupts, number)) = (c.place("fd", fd)?, interrupt(c, device, number)?);
-            fd.set(interrupts.event_fd(number)?);
+            fd.set(interrupts.event_fd(number)?.as_raw_fd());
             Ok(())
         })
     }

@@ -66,6 +66,11 @@ pub enum towpath_status {
     TOWPATH_NOT_READY = 26,
     /// An error that has no number of its own yet.
     TOWPATH_OTHER = 27,
+    /// A signal handler ran while the call waited. What the call had posted was cancelled; no byte is lost, and the
+    /// channel stays usable.
+    TOWPATH_INTERRUPTED = 28,
+    /// This process is a child of the one that opened the device: open it again.
+    TOWPATH_FORKED = 29,
 }
 
 use towpath_status::*;
@@ -97,12 +102,14 @@ impl towpath_status {
             Error::Memory { .. } => TOWPATH_MEMORY,
             Error::Bus { .. } => TOWPATH_BUS,
             Error::NotReady { .. } => TOWPATH_NOT_READY,
+            Error::Interrupted { .. } => TOWPATH_INTERRUPTED,
+            Error::Forked => TOWPATH_FORKED,
             _ => TOWPATH_OTHER,
         }
     }
 }
 
-const NAMES: [&CStr; 28] = [
+const NAMES: [&CStr; 30] = [
     c"ok",
     c"invalid argument",
     c"unknown kind of device",
@@ -131,8 +138,10 @@ const NAMES: [&CStr; 28] = [
     c"internal fault",
     c"machine not ready",
     c"other error",
+    c"interrupted by a signal",
+    c"opened by the parent process",
 ];
-const _: () = assert!(NAMES.len() == TOWPATH_OTHER as usize + 1);
+const _: () = assert!(NAMES.len() == TOWPATH_FORKED as usize + 1);
 
 pub(crate) fn status_name(status: u32) -> &'static CStr {
     NAMES.get(status as usize).copied().unwrap_or(c"unknown status")

@@ -61,11 +61,11 @@ fn submit(
             return Err(c.invalid("message is not NULL: what comes from the card has its attributes from the user core"));
         }
         // SAFETY: no slice of the buffer is ever made here, and the header says when its memory may be used.
-        (End::C2h(receiver), true) => unsafe { receiver.submit_shared(buffer, range) },
+        (End::C2h(receiver), true) => unsafe { receiver.submit_shared(buffer, range, receiver.timeout().into()) },
         // SAFETY: as above.
         (End::C2h(receiver), false) => unsafe { receiver.try_submit_shared(buffer, range) },
     };
-    ticket.set(submitted?.number());
+    ticket.set(submitted?.detach().number());
     Ok(())
 }
 
@@ -76,8 +76,8 @@ fn submit(
 /// To the card, `message` says what it carries (NULL: a whole message without attributes); from the card it is NULL.
 /// Each transfer from the card takes bytes of one message only. Until it has ended, the card uses the buffer's memory:
 /// do not change what it sends, and neither read nor write what it receives. Each ticket is to be collected, by
-/// towpath_wait(), towpath_try_wait() or towpath_poll_completions(): how a transfer ended is kept until somebody asks.
-/// Closing the channel collects them all.
+/// towpath_wait(), towpath_try_wait() or towpath_poll_completions(), or to be given up by towpath_abandon(): how a
+/// transfer ended is kept until then. Closing the channel collects them all.
 ///
 /// TOWPATH_INVALID: the range is not in the buffer, is longer than one transfer can be, or the buffer is another
 /// device's or registered for the other direction.
@@ -113,12 +113,12 @@ fn checked(channel: &str, completion: Completion) -> Result<()> {
     completion.check(channel, 0).map(drop).map_err(Failure::from)
 }
 
-/// Wait for a submitted transfer and collect how it ended. Waits `nanoseconds` without progress on the channel at most,
-/// or TOWPATH_FOREVER.
+/// Wait for a submitted transfer and collect how it ended. Waits `nanoseconds` at most, or TOWPATH_FOREVER.
 ///
 /// `completion` may be NULL; otherwise its `size` is set, and it is filled in whenever the transfer was collected: if
 /// this returns TOWPATH_OK, and if it returns TOWPATH_CANCELLED, TOWPATH_RESET or TOWPATH_FAULT, which is how the
-/// transfer ended. TOWPATH_PENDING: the time is over and it is still in flight; wait again, or towpath_cancel().
+/// transfer ended. TOWPATH_PENDING: the time is over and it is still in flight; wait again, or
+/// towpath_cancel_transfer(). TOWPATH_INTERRUPTED: a signal handler ran, and it is still in flight.
 /// TOWPATH_UNKNOWN_TICKET: it is not of this channel, or was collected before.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_wait(
@@ -132,7 +132,7 @@ pub unsafe extern "C" fn towpath_wait(
         call("towpath_wait", |c| {
             let (end, output) = (c.handle(channel)?, c.optional_output("completion", completion)?);
             on!(end, channel => {
-                let ended = channel.wait(Ticket::from_number(ticket), timeout(nanoseconds))?;
+                let ended = channel.wait_ticket(Ticket::from_number(ticket), timeout(nanoseconds).into())?;
                 output.set(as_c(&ended));
                 checked(channel.name(), ended)
             })
@@ -153,11 +153,34 @@ pub unsafe extern "C" fn towpath_try_wait(
         call("towpath_try_wait", |c| {
             let (end, output) = (c.handle(channel)?, c.optional_output("completion", completion)?);
             on!(end, channel => {
-                let ended = channel.try_wait(Ticket::from_number(ticket))?;
+                let ended = channel.try_wait_ticket(Ticket::from_number(ticket))?;
                 let ended = ended.ok_or_else(|| c.pending(channel.name(), "the transfer is still in flight"))?;
                 output.set(as_c(&ended));
                 checked(channel.name(), ended)
             })
+        })
+    }
+}
+
+/// End one transfer as soon as may be; its completion, still to be collected, tells how far it came. Other transfers of
+/// the channel go on. Nothing happens if it has ended. Does not wait. TOWPATH_BUS if the card does not answer.
+#[no_mangle]
+pub unsafe extern "C" fn towpath_cancel_transfer(channel: *const towpath_channel, ticket: u64) -> towpath_status {
+    // SAFETY: the caller keeps to the header.
+    unsafe {
+        call("towpath_cancel_transfer", |c| Ok(on!(c.handle(channel)?, channel => channel.cancel_ticket(Ticket::from_number(ticket)))?))
+    }
+}
+
+/// Say that nobody will collect this transfer: the library forgets how it ended. It goes on; towpath_cancel_transfer()
+/// it first to end it.
+#[no_mangle]
+pub unsafe extern "C" fn towpath_abandon(channel: *const towpath_channel, ticket: u64) -> towpath_status {
+    // SAFETY: the caller keeps to the header.
+    unsafe {
+        call("towpath_abandon", |c| {
+            on!(c.handle(channel)?, channel => channel.abandon_ticket(Ticket::from_number(ticket)));
+            Ok(())
         })
     }
 }
@@ -183,10 +206,16 @@ pub unsafe extern "C" fn towpath_poll_completions(
         call("towpath_poll_completions", |c| {
             let end = c.handle(channel)?;
             let each = each.ok_or_else(|| c.invalid("each is NULL"))?;
-            for completion in on!(end, channel => channel.poll_completions())? {
-                each(context, &as_c(&completion));
+            let mut room = [Completion::default(); 64];
+            loop {
+                let found = on!(end, channel => channel.poll_completions(&mut room))?;
+                for completion in &room[..found] {
+                    each(context, &as_c(completion));
+                }
+                if found < room.len() {
+                    return Ok(());
+                }
             }
-            Ok(())
         })
     }
 }

@@ -152,10 +152,10 @@ impl Ends {
             }
             // Again and again: one that was just about to wait for the card has not noticed the last one.
             if deadline.is_some() {
-                let _ = self.sender.cancel();
+                let _ = self.sender.cancel_all();
             }
             if deadline.is_some() || self.even && self.watch.is_even() {
-                let _ = self.receiver.cancel();
+                let _ = self.receiver.cancel_all();
             }
         }
         outcome

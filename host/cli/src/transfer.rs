@@ -91,14 +91,14 @@ pub fn send(cli: &Cli, what: &Send) -> Result {
             scope.spawn(move || {
                 let received = receive(receiver, sink, &what.transfer, Some(1), None, &ProgressBar::hidden());
                 if received.is_err() && failed.set(Direction::C2h).is_ok() {
-                    let _ = sender.cancel();
+                    let _ = sender.cancel_all();
                 }
                 received
             })
         });
         let sent = send_all(&sender, source, what, &bar);
         if let (true, Some(receiver)) = (sent.is_err() && failed.set(Direction::H2c).is_ok(), &receiver) {
-            let _ = receiver.cancel();
+            let _ = receiver.cancel_all();
         }
         let joined = receiving.map(|thread| thread.join().unwrap_or_else(|_| Err(Failure::new(TRANSFER, "receiving failed"))));
         (sent, joined.transpose())

@@ -4,6 +4,7 @@
 use crate::{Direction, Status};
 use std::fmt;
 use std::time::Duration;
+use towpath_bus::BusError;
 
 /// Result of a Towpath operation.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -111,6 +112,16 @@ pub enum Error {
         /// Bytes that were moved before it.
         bytes: u64,
     },
+    /// A signal handler ran in the calling thread while the call waited. What the call had posted has been cancelled; no byte is lost.
+    /// [`crate::Channel::wait`] leaves its transfer in flight.
+    Interrupted {
+        /// The channel; empty for a user interrupt.
+        channel: String,
+        /// Bytes that were moved before it.
+        bytes: u64,
+    },
+    /// This process is a child of the one that opened the device.
+    Forked,
     /// The channel or the card was reset meanwhile.
     Reset {
         /// The channel.
@@ -186,9 +197,11 @@ impl Error {
     /// Bytes that were moved before the error, for those errors of a transfer that know it.
     pub fn bytes(&self) -> Option<u64> {
         match self {
-            Error::Timeout { bytes, .. } | Error::Cancelled { bytes, .. } | Error::Reset { bytes, .. } | Error::Fault { bytes, .. } => {
-                Some(*bytes)
-            }
+            Error::Timeout { bytes, .. }
+            | Error::Cancelled { bytes, .. }
+            | Error::Interrupted { bytes, .. }
+            | Error::Reset { bytes, .. }
+            | Error::Fault { bytes, .. } => Some(*bytes),
             Error::Protocol { bytes, .. } | Error::Bus { bytes, .. } => *bytes,
             _ => None,
         }
@@ -197,9 +210,11 @@ impl Error {
     /// The same error with another count of moved bytes, where it can have one.
     pub fn with_bytes(mut self, count: u64) -> Self {
         match &mut self {
-            Error::Timeout { bytes, .. } | Error::Cancelled { bytes, .. } | Error::Reset { bytes, .. } | Error::Fault { bytes, .. } => {
-                *bytes = count;
-            }
+            Error::Timeout { bytes, .. }
+            | Error::Cancelled { bytes, .. }
+            | Error::Interrupted { bytes, .. }
+            | Error::Reset { bytes, .. }
+            | Error::Fault { bytes, .. } => *bytes = count,
             Error::Protocol { bytes, .. } | Error::Bus { bytes, .. } => *bytes = Some(count),
             _ => {}
         }
@@ -215,6 +230,7 @@ impl Error {
             | Error::Timeout { channel, .. }
             | Error::Pending { channel, .. }
             | Error::Cancelled { channel, .. }
+            | Error::Interrupted { channel, .. }
             | Error::Reset { channel, .. }
             | Error::Fault { channel, .. }
             | Error::QueueFull { channel, .. }
@@ -227,6 +243,32 @@ impl Error {
     /// Is it about time: [`Error::Timeout`], [`Error::Pending`] or [`Error::InterruptTimeout`]?
     pub fn is_timeout(&self) -> bool {
         matches!(self, Error::Timeout { .. } | Error::Pending { .. } | Error::InterruptTimeout { .. })
+    }
+
+    /// The errno(3) that comes nearest, for C and for [`std::io::Error`].
+    pub fn errno(&self) -> i32 {
+        match self {
+            Error::NoSuchDevice { .. } => libc::ENODEV,
+            Error::NoSuchChannel { .. } => libc::ENOENT,
+            Error::NotReady { .. } => libc::EAGAIN,
+            Error::Core { .. } => libc::ENOEXEC,
+            Error::NotTowpath { .. } | Error::Version { .. } | Error::Discovery { .. } => libc::EPROTONOSUPPORT,
+            Error::UnknownScheme { .. } | Error::Invalid(_) | Error::UnknownTicket { .. } => libc::EINVAL,
+            Error::WrongDirection { .. } => libc::EBADF,
+            Error::ChannelInUse { .. } | Error::BufferInUse => libc::EBUSY,
+            Error::Timeout { .. } | Error::InterruptTimeout { .. } => libc::ETIMEDOUT,
+            Error::Pending { .. } | Error::QueueFull { .. } => libc::EAGAIN,
+            Error::Cancelled { .. } => libc::ECANCELED,
+            Error::Interrupted { .. } => libc::EINTR,
+            Error::Forked => libc::EPERM,
+            Error::Reset { .. } => libc::ECONNRESET,
+            Error::Fault { .. } | Error::Register { .. } => libc::EREMOTEIO,
+            Error::Protocol { .. } => libc::EPROTO,
+            Error::Memory { .. } => libc::ENOMEM,
+            Error::Bus { source: BusError::Gone(_) | BusError::Stopped(_), .. } => libc::ENODEV,
+            Error::Bus { source: BusError::Invalid(_), .. } => libc::EINVAL,
+            Error::Bus { source: BusError::System(_, why), .. } => why.raw_os_error().unwrap_or(libc::EIO),
+        }
     }
 
     /// The user core does not answer; for drivers.
@@ -242,8 +284,16 @@ impl Error {
     }
 
     /// What makes an error of a bus one of ours, with what was being done; for drivers.
-    pub fn bus(doing: impl Into<String>) -> impl FnOnce(towpath_bus::BusError) -> Error {
+    pub fn bus(doing: impl Into<String>) -> impl FnOnce(BusError) -> Error {
         move |source| Error::Bus { doing: doing.into(), source, bytes: None }
+    }
+}
+
+impl From<Error> for std::io::Error {
+    /// Keeps the error as its source; the kind is that of [`Error::errno`].
+    fn from(error: Error) -> std::io::Error {
+        let kind = std::io::Error::from_raw_os_error(error.errno()).kind();
+        std::io::Error::new(kind, error)
     }
 }
 
@@ -313,6 +363,11 @@ impl fmt::Display for Error {
             Error::Cancelled { channel, bytes } => {
                 write!(f, "channel \"{channel}\": cancelled after {bytes} bytes; the channel can be used on")
             }
+            Error::Interrupted { channel, .. } if channel.is_empty() => f.write_str("interrupted by a signal; call again to go on waiting"),
+            Error::Interrupted { channel, bytes } => {
+                write!(f, "channel \"{channel}\": interrupted by a signal after {bytes} bytes; go on with the rest")
+            }
+            Error::Forked => f.write_str("the device was opened by this process's parent; open it again in this process"),
             Error::Reset { channel, bytes } => {
                 write!(f, "channel \"{channel}\": reset after {bytes} bytes; begin again with the first message")
             }

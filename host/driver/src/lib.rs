@@ -14,16 +14,18 @@ pub mod mock;
 #[cfg(any(test, feature = "mock"))]
 pub mod null;
 pub mod records;
-pub mod registry;
+mod registration;
 mod ring;
+pub mod signal_watch;
 pub mod user;
 
 pub use discovery::shown_name;
 pub use error::{Error, Result};
+pub use registration::{Registration, RegistrationState};
 pub use towpath_bus::{Access, WireStatistics};
 
 use std::fmt;
-use std::os::fd::RawFd;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 use towpath_contract as contract;
@@ -246,11 +248,35 @@ impl Default for ChannelOptions {
 
 /// A contiguous piece of the program's memory.
 #[derive(Clone, Copy, Debug)]
-pub struct Piece {
+pub struct Piece<'a> {
     /// Its first byte.
     pub memory: *mut u8,
     /// Its length.
     pub bytes: usize,
+    /// A registration of this driver's which covers it and allows the transfer's direction. Without one the piece is registered for its transfer alone.
+    pub registration: Option<&'a Registration>,
+}
+
+/// How long one call waits, and what ends it before.
+#[derive(Clone, Copy, Default)]
+pub struct WaitOptions<'a> {
+    /// The call ends after so much time without progress of its own; what other calls achieve meanwhile does not count. `None`: no limit.
+    pub timeout: Option<Duration>,
+    /// Called in the calling thread when a signal handler has run there, and about every 20 ms: `true` ends the call with [`Error::Interrupted`].
+    /// Without it, a signal handler that runs in the calling thread while the call waits ends the call.
+    pub interrupted: Option<&'a (dyn Fn() -> bool + Sync)>,
+}
+
+impl From<Option<Duration>> for WaitOptions<'_> {
+    fn from(timeout: Option<Duration>) -> Self {
+        WaitOptions { timeout, interrupted: None }
+    }
+}
+
+impl fmt::Debug for WaitOptions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WaitOptions").field("timeout", &self.timeout).finish_non_exhaustive()
+    }
 }
 
 /// What a descriptor carries beside its memory; only H2C has any of it.
@@ -312,6 +338,13 @@ pub struct Completion {
     pub user: u32,
 }
 
+impl Default for Completion {
+    /// Of no transfer: to be overwritten by [`Channel::poll_completions`].
+    fn default() -> Self {
+        Completion::new(Ticket(u64::MAX), Status::Unknown(0), 0)
+    }
+}
+
 impl Completion {
     /// One without an offset and a user word; for drivers.
     pub fn new(ticket: Ticket, status: Status, bytes: u64) -> Completion {
@@ -320,10 +353,11 @@ impl Completion {
 
     /// The error that this completion amounts to, or itself. `moved` bytes before it count, too.
     pub fn check(self, channel: &str, moved: u64) -> Result<Completion> {
-        let channel = channel.to_string();
-        let bytes = moved + self.bytes;
+        if self.status.is_ok() {
+            return Ok(self);
+        }
+        let (channel, bytes) = (channel.to_string(), moved + self.bytes);
         match self.status {
-            Status::Done | Status::EndOfMessage => Ok(self),
             Status::Cancelled => Err(Error::Cancelled { channel, bytes }),
             Status::Reset => Err(Error::Reset { channel, bytes }),
             status => Err(Error::Fault { channel, status, bytes }),
@@ -432,24 +466,24 @@ pub trait Driver: Send + Sync {
     fn info(&self) -> &DeviceInfo;
     /// Take a channel for the caller alone, until the result is dropped.
     fn open_channel(&self, index: u16, options: ChannelOptions) -> Result<Box<dyn Channel>>;
-    /// Make memory known to the card for many transfers, so that they need no mapping of their own.
+    /// Make memory known to the card for many transfers, which name the registration. Registrations may overlap.
     ///
     /// # Safety
     /// The memory stays valid until [`Driver::unregister`] has returned `Ok`.
-    unsafe fn register(&self, memory: *mut u8, bytes: usize, access: Access) -> Result<()>;
-    /// Undo a [`Driver::register`] with the same arguments. Transfers in flight there fail; the caller has ended them before. After an error the card
-    /// may still reach the memory, for as long as the program runs.
-    fn unregister(&self, memory: *mut u8, bytes: usize) -> Result<()>;
+    unsafe fn register(&self, memory: *mut u8, bytes: usize, access: Access) -> Result<Arc<Registration>>;
+    /// Undo a [`Driver::register`]. Transfers in flight there fail; the caller has ended them before. After an error the card
+    /// may still reach the memory, for as long as the program runs. A second time does nothing.
+    fn unregister(&self, registration: &Arc<Registration>) -> Result<()>;
     /// Read a register of the user core.
     fn read_register(&self, offset: u32) -> Result<u32>;
     /// Write a register of the user core.
     fn write_register(&self, offset: u32, value: u32) -> Result<()>;
-    /// Wait for events of a user interrupt that no earlier call has told of; returns how many.
-    fn wait_interrupt(&self, index: u16, timeout: Option<Duration>) -> Result<u32>;
+    /// Wait for events of a user interrupt that no earlier call has returned; returns how many.
+    fn wait_interrupt(&self, index: u16, options: WaitOptions<'_>) -> Result<u32>;
     /// Events of a user interrupt since the card was switched on or its function was reset, modulo 2^32.
     fn count_interrupt(&self, index: u16) -> Result<u32>;
-    /// A descriptor that becomes readable when the user interrupt fires. It stays the driver's.
-    fn interrupt_event_fd(&self, index: u16) -> Result<RawFd>;
+    /// A descriptor that becomes readable when the user interrupt fires, as a duplicate of the caller's own.
+    fn interrupt_event_fd(&self, index: u16) -> Result<OwnedFd>;
     /// Reset the card: all channels and the user core. Transfers in flight end with [`Status::Reset`].
     fn reset(&self) -> Result<()>;
     /// See [`LinkCounters`].
@@ -460,8 +494,8 @@ pub trait Driver: Send + Sync {
     fn now_ns(&self) -> u64;
 }
 
-/// One open channel. All methods may be called from any thread; completions come in the order of submission. Dropping it ends what is in
-/// flight and resets the channel.
+/// One open channel. All methods may be called from any thread; completions come in the order of submission, but for what is cancelled. Dropping it
+/// ends what is in flight and resets the channel.
 pub trait Channel: Send + Sync {
     /// What discovery says of it.
     fn info(&self) -> &ChannelInfo;
@@ -471,33 +505,39 @@ pub trait Channel: Send + Sync {
     fn piece_limit(&self) -> usize {
         usize::MAX
     }
-    /// Post one descriptor for all the pieces together. [`Error::QueueFull`] when there is no room; nothing is posted on any error. When the card
-    /// is done with the memory, or nothing was posted, `keep` is released and dropped.
+    /// Submit one transfer for all the pieces together. [`Error::QueueFull`] when there is no room; nothing is submitted on any error. When the card
+    /// is done with the memory, or nothing was submitted, `keep` is released and dropped. Never waits.
     ///
     /// # Safety
-    /// The pieces stay valid until the descriptor has completed, been cancelled or been reset, and the program does not touch them in a way that
+    /// The pieces lie within their registrations, and stay valid until the transfer has completed, been cancelled or been reset, and the program does not touch them in a way that
     /// races with the card.
-    unsafe fn submit(&self, pieces: &[Piece], message: Message, keep: Option<Arc<dyn Keep>>) -> Result<Ticket>;
-    /// Wait for a descriptor's completion. `timeout` counts time in which nothing on this channel completed; [`Error::Pending`] leaves
-    /// everything as it was.
-    fn wait(&self, ticket: Ticket, timeout: Option<Duration>) -> Result<Completion>;
+    unsafe fn submit(&self, pieces: &[Piece<'_>], message: &Message, keep: Option<Arc<dyn Keep>>) -> Result<Ticket>;
+    /// Wait for a transfer's completion, and collect it. [`Error::Pending`] and [`Error::Interrupted`] leave everything as it was.
+    fn wait(&self, ticket: Ticket, options: WaitOptions<'_>) -> Result<Completion>;
     /// The completion, if it is there. When not, the interrupt is armed, so that [`Channel::event_fd`] tells of it.
     fn try_wait(&self, ticket: Ticket) -> Result<Option<Completion>>;
-    /// Collect all descriptors submitted with a `keep` that have completed, in order. As [`Channel::try_wait`] while any is left in flight. An error is
-    /// one descriptor's, and comes alone.
-    fn poll_completions(&self) -> Result<Vec<Completion>>;
-    /// Wait until one more descriptor could be submitted, prefixes included. As [`Channel::wait`].
-    fn wait_room(&self, timeout: Option<Duration>) -> Result<()>;
+    /// [`Channel::poll_completions`] is to find this transfer, once it has ended.
+    fn detach(&self, ticket: Ticket);
+    /// Collect detached transfers that have completed, in order, as many as there is room for; returns how many. As
+    /// [`Channel::try_wait`] while any is left in flight. An error is one transfer's, and comes alone.
+    fn poll_completions(&self, room: &mut [Completion]) -> Result<usize>;
+    /// Wait until one more transfer could be submitted, prefixes included. As [`Channel::wait`].
+    fn wait_room(&self, options: WaitOptions<'_>) -> Result<()>;
     /// C2H: the message that the next byte will belong to, once the core has begun it. Does not consume it. As [`Channel::wait`].
-    fn message_start(&self, timeout: Option<Duration>) -> Result<MessageStart>;
+    fn message_start(&self, options: WaitOptions<'_>) -> Result<MessageStart>;
     /// C2H: as [`Channel::message_start`], as [`Channel::try_wait`].
     fn try_message_start(&self) -> Result<Option<MessageStart>>;
-    /// End all descriptors in flight; their completions tell how far they came. Returns when the card is done with all their memory.
-    fn cancel(&self) -> Result<()>;
+    /// End one transfer; its completion, still to be collected, says how far it came. Others go on: what the card has to stop for this is continued
+    /// where it stopped. That takes the card some microseconds; one that does not answer is not waited for. Nothing happens if the transfer has ended.
+    fn cancel(&self, ticket: Ticket) -> Result<()>;
+    /// Nobody will collect this transfer.
+    fn abandon(&self, ticket: Ticket);
+    /// End all transfers in flight; their completions tell how far they came. Returns when the card is done with all their memory.
+    fn cancel_all(&self) -> Result<()>;
     /// Empty the channel on both sides. Descriptors in flight end with [`Status::Reset`].
     fn reset(&self) -> Result<()>;
-    /// A descriptor that becomes readable when the channel has news. It stays the driver's.
-    fn event_fd(&self) -> Result<RawFd>;
+    /// A descriptor that becomes readable when the channel has news, as a duplicate of the caller's own.
+    fn event_fd(&self) -> Result<OwnedFd>;
     /// Hold interrupts back until `entries` completions (and message starts) have not been looked at yet, or `time` has passed since the first of
     /// them; a `time` of zero: never. Off when the channel is opened; survives resets.
     fn set_moderation(&self, entries: u16, time: Duration) -> Result<()>;

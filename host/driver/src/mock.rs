@@ -8,7 +8,7 @@
 mod mover;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::os::fd::RawFd;
+use std::os::fd::OwnedFd;
 use std::sync::Mutex;
 use std::time::Duration;
 use towpath_bus::{Access, Bus, BusError, Result, Wake, WireStatistics};
@@ -155,7 +155,7 @@ struct Card {
     stores: Vec<(u64, u32)>,
     link_counters: BTreeMap<u64, u32>,
     fired: Vec<bool>,
-    events: Vec<RawFd>,
+    events: Vec<Option<OwnedFd>>,
     registers: Vec<u32>,
     window_status: u32,
     irq_count: Vec<u32>,
@@ -184,7 +184,7 @@ impl MockBus {
             capacity: settings.capacity,
             early: Some(settings.early),
             fired: vec![false; vectors],
-            events: vec![-1; vectors],
+            events: (0..vectors).map(|_| None).collect(),
             registers: vec![0; WINDOW_BYTES as usize / 4],
             irq_count: vec![0; c::USER_INTERRUPTS],
             irq_vector: vec![0; c::USER_INTERRUPTS],
@@ -349,11 +349,7 @@ impl Card {
 
     fn fire(&mut self, vector: usize) {
         self.fired[vector] = true;
-        if self.events[vector] >= 0 {
-            let one = 1u64;
-            // SAFETY: an eventfd of our own, and 8 bytes.
-            unsafe { libc::write(self.events[vector], (&raw const one).cast(), 8) };
-        }
+        self.events[vector].iter().for_each(towpath_bus::event::signal);
     }
 
     fn memory(&mut self, address: u64, bytes: usize, write: bool) -> Option<*mut u8> {
@@ -743,17 +739,16 @@ impl Bus for MockBus {
             drop(card);
             if !busy && self.settings.real_time {
                 std::thread::sleep(Duration::from_nanos(tick));
+                if towpath_bus::signals::arrived() {
+                    return Ok(Wake::Interrupted);
+                }
             }
         }
     }
-    fn event_fd(&self, vector: u16) -> Result<RawFd> {
+    fn event_fd(&self, vector: u16) -> Result<OwnedFd> {
         let mut card = self.lock()?;
-        let event = &mut card.events[usize::from(vector)];
-        if *event < 0 {
-            // SAFETY: no pointers.
-            *event = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
-        }
-        Ok(*event)
+        let event = card.events[usize::from(vector)].get_or_insert_with(|| towpath_bus::event::new().unwrap());
+        Ok(event.try_clone().unwrap())
     }
     fn poll(&self) -> Result<()> {
         let mut card = self.lock()?;
@@ -772,14 +767,5 @@ impl Bus for MockBus {
     }
     fn register_names(&self) -> Vec<(String, u32)> {
         vec![("threshold".into(), 0x10)]
-    }
-}
-
-impl Drop for MockBus {
-    fn drop(&mut self) {
-        for event in self.card.lock().unwrap().events.iter().filter(|event| **event >= 0) {
-            // SAFETY: our own.
-            unsafe { libc::close(*event) };
-        }
     }
 }

@@ -6,7 +6,7 @@
 #![allow(missing_docs, clippy::missing_panics_doc, clippy::unwrap_used)]
 
 use crate::mock;
-use std::os::fd::RawFd;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use towpath_bus::{Access, Bus, BusError, Result, Wake};
 use towpath_contract as c;
@@ -96,6 +96,12 @@ impl Bus for NullBus {
         }
         Ok(())
     }
+    fn write_pair(&self, _bar: u8, offset: u64, values: [u64; 2]) -> Result<()> {
+        if offset >= FIRST && (offset + 8) % PAGES_BYTES == COMMIT {
+            self.channel(offset).done(values[1]);
+        }
+        Ok(())
+    }
     fn write_combining(&self, _bar: u8, _offset: u64, _bytes: &[u8]) -> Result<()> {
         Ok(())
     }
@@ -114,7 +120,7 @@ impl Bus for NullBus {
     fn wait(&self, _vector: u16, _nanoseconds: u64) -> Result<Wake> {
         Ok(Wake::TimedOut)
     }
-    fn event_fd(&self, _vector: u16) -> Result<RawFd> {
+    fn event_fd(&self, _vector: u16) -> Result<OwnedFd> {
         Err(BusError::Invalid("nothing ever happens on the null bus".into()))
     }
     fn poll(&self) -> Result<()> {

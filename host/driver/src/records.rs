@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a channel keeps of its descriptors, from the post until somebody collects how they ended.
+//! What a channel keeps of its transfers, from the submission until how they ended has been collected.
 //!
-//! Those in flight stand in a ring of places, by their ticket; how they ended stands in a queue, in the order of the tickets, for completions come in
-//! that order. Nothing is searched, nothing moves, and nothing is allocated for a descriptor of registered memory: this is on the way of each.
+//! Each transfer has a slot of a table; its ticket names the slot and the slot's generation, so that a ticket which was collected, or never given out,
+//! is found out. Transfers *in flight* are either *posted* (the card has their descriptor) or *waiting* (it has not: a cancel of another transfer
+//! is under way, or ended this one's descriptor early). The card ends posted ones in order. A transfer that ended keeps its slot until it is
+//! collected; one that nobody will collect ([`Records::abandon`]) gives it back as it ends. No operation takes time in proportion to what happened
+//! before, and a descriptor of registered memory allocates nothing: this is on the way of each.
 //!
-//! For drivers. The caller locks it, and sees that completions are filed in the order of submission.
+//! For drivers. The caller locks it.
 
 use crate::{Completion, Keep, Status, Ticket};
 use std::collections::VecDeque;
@@ -19,13 +22,17 @@ pub struct Ahead {
     pub descriptors: usize,
 }
 
-/// A descriptor in flight, with everything that has to live until it has ended.
+/// A transfer in flight, with everything that has to live until it has ended.
 #[derive(Default)]
 pub struct Record<H> {
-    /// That it asks for.
+    /// Bytes that it asks for.
     pub bytes: u64,
+    /// Bytes that descriptors of it have moved which another transfer's cancel ended.
+    pub moved: u64,
     /// In the card's queue, prefixes included.
     pub places: u16,
+    /// It is to be cancelled.
+    pub cancel: bool,
     /// To be released.
     pub keep: Option<Arc<dyn Keep>>,
     /// What the driver holds for it beside that.
@@ -35,23 +42,37 @@ pub struct Record<H> {
 /// How a descriptor ended, or what the card said of it that cannot be.
 pub type Ended = std::result::Result<Completion, String>;
 
-/// A descriptor that has ended.
-#[derive(Clone, Copy)]
-struct Done {
-    completion: Completion,
-    state: DoneState,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Free,
+    Posted,
+    Waiting,
+    /// Its completion is there.
+    Ended,
+    /// What the card said of it cannot be: see `Records::broken`.
+    Broken,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum DoneState {
-    /// Its submitter collects it.
-    Waits,
-    /// It was submitted with a `keep`, so whoever polls for completions may collect it, too.
-    Kept,
-    /// What the card said of it cannot be: see `Records::broken`. `true`: as `Kept`.
-    Broken(bool),
-    Collected,
+struct Slot<H> {
+    record: Record<H>,
+    completion: Completion,
+    generation: u32,
+    state: State,
+    /// The number of its post, the latest.
+    post: u64,
+    /// Nobody collects it.
+    abandoned: bool,
+    /// `collect_kept` is to find it.
+    detached: bool,
+    /// It is in the list of those that `collect_kept` finds.
+    listed: bool,
+    /// Its neighbours there. Of a free slot, `after` is the next free one.
+    before: u32,
+    after: u32,
 }
+
+/// No slot.
+const NONE: u32 = u32::MAX;
 
 /// What there is to say of a ticket.
 pub enum Look {
@@ -63,185 +84,431 @@ pub enum Look {
     Unknown,
 }
 
-/// All descriptors of one channel; `H` is what its driver holds for each in flight.
+/// All transfers of one channel; `H` is what its driver holds for each in flight.
 pub struct Records<H> {
-    /// A place is a ticket's, modulo their number.
-    places: Box<[Record<H>]>,
-    in_flight: usize,
-    ended: VecDeque<Done>,
-    /// The ticket of the first that has ended and is not collected, or if there is none, of the oldest in flight.
-    first: u64,
+    slots: Vec<Slot<H>>,
+    /// The first free slot.
+    free: u32,
+    /// The slots of what is posted: a ring with room for a full queue.
+    posted: Box<[u32]>,
+    mask: usize,
+    /// Descriptors that were posted, ever. The next one's cookie.
+    posts: u64,
+    /// Of these, how many have ended.
+    ends: u64,
+    /// The slots of what waits to be posted, in order.
+    waiting: VecDeque<u32>,
+    /// How many of these, from the first, were posted before.
+    again: usize,
+    /// Transfers that were submitted.
+    submitted: u64,
+    /// The list of those that ended and were detached, in the order in which they ended.
+    first: u32,
+    last: u32,
     broken: Vec<(Ticket, String)>,
 }
 
+fn ticket(slot: u32, generation: u32) -> Ticket {
+    Ticket(u64::from(generation) << 32 | u64::from(slot))
+}
+
 impl<H: Default> Records<H> {
-    /// For so many descriptors in flight at most.
+    /// For so many descriptors in the card's queue at most.
     pub fn new(depth: u16) -> Records<H> {
-        let places = (0..usize::from(depth).next_power_of_two()).map(|_| Record::default()).collect();
-        Records { places, in_flight: 0, ended: VecDeque::new(), first: 0, broken: Vec::new() }
+        let places = usize::from(depth).next_power_of_two();
+        Records {
+            slots: Vec::with_capacity(places),
+            free: NONE,
+            posted: vec![NONE; places].into(),
+            mask: places - 1,
+            posts: 0,
+            ends: 0,
+            waiting: VecDeque::new(),
+            again: 0,
+            submitted: 0,
+            first: NONE,
+            last: NONE,
+            broken: Vec::new(),
+        }
     }
 
     #[inline]
-    fn oldest_ticket(&self) -> u64 {
-        self.first + self.ended.len() as u64
+    fn place(&self, post: u64) -> usize {
+        post as usize & self.mask
     }
 
     #[inline]
-    fn place(&self, ticket: u64) -> usize {
-        ticket as usize & (self.places.len() - 1)
+    fn slot(&self, slot: u32) -> &Slot<H> {
+        &self.slots[slot as usize]
     }
 
-    /// How many have been posted; tickets count from 0.
-    pub fn posted(&self) -> u64 {
-        self.next_ticket().0
+    #[inline]
+    fn slot_mut(&mut self, slot: u32) -> &mut Slot<H> {
+        &mut self.slots[slot as usize]
+    }
+
+    /// The slot of a ticket that is in flight or to be collected.
+    #[inline]
+    fn find(&self, wanted: Ticket) -> Option<u32> {
+        let (slot, generation) = (wanted.0 as u32, (wanted.0 >> 32) as u32);
+        let found = self.slots.get(slot as usize)?;
+        (found.generation == generation && found.state != State::Free && !found.abandoned).then_some(slot)
+    }
+
+    /// How many transfers have been submitted.
+    pub fn submitted(&self) -> u64 {
+        self.submitted
     }
 
     /// How many have ended, collected or not.
     pub fn completed(&self) -> u64 {
-        self.oldest_ticket()
+        self.submitted - (self.posts - self.ends) - self.waiting.len() as u64
     }
 
-    /// The ticket of the next that is posted.
+    /// Descriptors that were posted, ever: in the card's cookies, modulo 2^16, and in the kernel's tickets, the number of the next.
     #[inline]
-    pub fn next_ticket(&self) -> Ticket {
-        Ticket(self.oldest_ticket() + self.in_flight as u64)
+    pub fn posts(&self) -> u64 {
+        self.posts
     }
 
-    /// The next ticket is posted; what is known of it goes where this points.
+    /// How many of these have ended: the number of the oldest that has not.
     #[inline]
-    pub fn post(&mut self, ticket: Ticket) -> &mut Record<H> {
-        debug_assert_eq!(ticket, self.next_ticket());
-        let place = self.place(ticket.0);
-        self.in_flight += 1;
-        &mut self.places[place]
+    pub fn ends(&self) -> u64 {
+        self.ends
     }
 
-    /// The oldest in flight.
+    /// Is nothing in flight?
+    pub fn is_idle(&self) -> bool {
+        self.posts == self.ends && self.waiting.is_empty()
+    }
+
+    /// Does anything in flight wait to be posted?
+    pub fn any_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// The number of the slot that the next transfer takes.
+    #[inline(always)]
+    fn next_slot(&mut self) -> u32 {
+        if self.free == NONE {
+            self.new_slot();
+        }
+        self.free
+    }
+
+    /// One more transfer takes [`Records::next_slot`].
+    #[inline(always)]
+    fn take_slot(&mut self, slot: u32, state: State, post: u64) -> (Ticket, &mut Record<H>) {
+        self.submitted += 1;
+        let entry = &mut self.slots[slot as usize];
+        self.free = entry.after;
+        (entry.state, entry.post, entry.detached) = (state, post, false);
+        (ticket(slot, entry.generation), &mut entry.record)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn new_slot(&mut self) {
+        let completion = Completion::default();
+        let record = Record::default();
+        let state = State::Free;
+        self.free = self.slots.len() as u32;
+        self.slots.push(Slot {
+            record,
+            completion,
+            generation: 0,
+            state,
+            post: u64::MAX,
+            abandoned: false,
+            detached: false,
+            listed: false,
+            before: NONE,
+            after: NONE,
+        });
+    }
+
+    /// The slot's transfer is over and collected; the next one there has another ticket.
+    #[inline(always)]
+    fn free_slot(&mut self, slot: u32) -> &mut Record<H> {
+        let entry = &mut self.slots[slot as usize];
+        entry.generation = entry.generation.wrapping_add(1);
+        entry.state = State::Free;
+        entry.after = self.free;
+        self.free = slot;
+        &mut entry.record
+    }
+
+    /// A transfer is posted; what is known of it goes where this points.
+    #[inline(always)]
+    pub fn post(&mut self) -> (Ticket, &mut Record<H>) {
+        let (slot, post) = (self.next_slot(), self.posts);
+        let place = self.place(post);
+        self.posted[place] = slot;
+        self.posts += 1;
+        self.take_slot(slot, State::Posted, post)
+    }
+
+    /// A transfer is submitted, to be posted later ([`Records::post_waiting`]).
+    pub fn queue(&mut self) -> (Ticket, &mut Record<H>) {
+        let slot = self.next_slot();
+        self.waiting.push_back(slot);
+        self.take_slot(slot, State::Waiting, u64::MAX)
+    }
+
+    /// The next that waits to be posted.
+    pub fn next_waiting(&mut self) -> Option<&mut Record<H>> {
+        let slot = *self.waiting.front()?;
+        Some(&mut self.slot_mut(slot).record)
+    }
+
+    /// [`Records::next_waiting`] has been posted.
+    pub fn post_waiting(&mut self) {
+        let Some(slot) = self.waiting.pop_front() else { return };
+        self.again = self.again.saturating_sub(1);
+        let place = self.place(self.posts);
+        self.posted[place] = slot;
+        let post = self.posts;
+        self.posts += 1;
+        let entry = self.slot_mut(slot);
+        (entry.state, entry.post) = (State::Posted, post);
+    }
+
+    /// The oldest that is posted.
     #[inline]
     pub fn oldest(&self) -> Option<(Ticket, &Record<H>)> {
-        let ticket = self.oldest_ticket();
-        (self.in_flight > 0).then(|| (Ticket(ticket), &self.places[self.place(ticket)]))
+        if self.posts == self.ends {
+            return None;
+        }
+        let slot = self.posted[self.place(self.ends)];
+        let entry = self.slot(slot);
+        Some((ticket(slot, entry.generation), &entry.record))
     }
 
-    /// The newest in flight.
-    pub fn newest(&self) -> Option<Ticket> {
-        (self.in_flight > 0).then(|| Ticket(self.next_ticket().0 - 1))
+    /// All that is in flight, in order.
+    pub fn in_flight(&self) -> impl Iterator<Item = Ticket> + '_ {
+        let posted = (self.ends..self.posts).map(|post| self.posted[self.place(post)]);
+        posted.chain(self.waiting.iter().copied()).map(|slot| ticket(slot, self.slot(slot).generation))
     }
 
     /// What stands between now and the end of this ticket.
-    pub fn ahead(&self, ticket: Ticket) -> Ahead {
-        let (oldest, next) = (self.oldest_ticket(), self.next_ticket().0);
-        (oldest..next.min(ticket.0.saturating_add(1))).fold(Ahead { bytes: 0, descriptors: 0 }, |ahead, ticket| Ahead {
-            bytes: ahead.bytes.saturating_add(self.places[self.place(ticket)].bytes),
-            descriptors: ahead.descriptors + 1,
-        })
+    pub fn ahead(&self, wanted: Ticket) -> Ahead {
+        let mut ahead = Ahead { bytes: 0, descriptors: 0 };
+        if self.find(wanted).is_none_or(|slot| !matches!(self.slot(slot).state, State::Posted | State::Waiting)) {
+            return ahead;
+        }
+        for ticket in self.in_flight() {
+            let record = &self.slot(ticket.0 as u32).record;
+            ahead.bytes = ahead.bytes.saturating_add(record.bytes - record.moved);
+            ahead.descriptors += 1;
+            if ticket == wanted {
+                break;
+            }
+        }
+        ahead
     }
 
-    /// The oldest in flight has ended; what it held is the caller's to give back.
+    /// The transfer of this ticket, if it is the oldest that is posted.
+    #[inline(always)]
+    pub fn next_record(&self, ticket: Ticket) -> Option<&Record<H>> {
+        let entry = self.slots.get(ticket.0 as u32 as usize)?;
+        // What has ended, or waits to be posted again, has a post before `ends`.
+        (entry.post == self.ends && entry.generation == (ticket.0 >> 32) as u32 && !entry.abandoned).then_some(&entry.record)
+    }
+
+    /// The oldest that is posted has ended; what it held is the caller's to give back. The completion's ticket is filled in here.
     #[inline]
     pub fn end(&mut self, completion: Completion) -> &mut Record<H> {
-        let place = self.place(self.oldest_ticket());
-        let record = &mut self.places[place];
-        let state = if record.keep.is_some() { DoneState::Kept } else { DoneState::Waits };
-        self.in_flight -= 1;
-        self.ended.push_back(Done { completion, state });
-        record
+        let slot = self.posted[self.place(self.ends)];
+        self.ends += 1;
+        self.ended(slot, completion)
     }
 
-    /// Is this ticket the oldest in flight, and nothing before it left to be collected?
     #[inline]
-    pub fn is_next(&self, ticket: Ticket) -> bool {
-        self.ended.is_empty() && self.in_flight > 0 && ticket.0 == self.first
+    fn ended(&mut self, slot: u32, completion: Completion) -> &mut Record<H> {
+        let entry = &mut self.slots[slot as usize];
+        entry.completion = Completion { ticket: ticket(slot, entry.generation), ..completion };
+        entry.state = State::Ended;
+        if entry.abandoned {
+            self.bury(slot);
+        } else if entry.detached {
+            self.list(slot);
+        }
+        &mut self.slots[slot as usize].record
     }
 
-    /// The oldest in flight, which [`Records::is_next`], has ended and is collected at once.
+    /// The newest of those that `collect_kept` finds.
+    fn list(&mut self, slot: u32) {
+        let last = std::mem::replace(&mut self.last, slot);
+        let entry = self.slot_mut(slot);
+        (entry.listed, entry.before, entry.after) = (true, last, NONE);
+        match last {
+            NONE => self.first = slot,
+            last => self.slots[last as usize].after = slot,
+        }
+    }
+
+    /// Polling is to find this ticket ([`Records::collect_kept`]).
+    pub fn detach(&mut self, ticket: Ticket) {
+        let Some(slot) = self.find(ticket) else { return };
+        let entry = self.slot_mut(slot);
+        entry.detached = true;
+        if matches!(entry.state, State::Ended | State::Broken) && !entry.listed {
+            self.list(slot);
+        }
+    }
+
+    #[cold]
+    fn bury(&mut self, slot: u32) {
+        self.slot_mut(slot).abandoned = false;
+        let _ = self.free_slot(slot);
+    }
+
+    /// The oldest that is posted, a [`Records::next_record`], has ended and is collected at once.
+    #[inline(always)]
+    pub fn end_collected(&mut self, ticket: Ticket) -> &mut Record<H> {
+        self.ends += 1;
+        self.free_slot(ticket.0 as u32)
+    }
+
+    /// As [`Records::end`], with something that cannot be.
+    pub fn end_broken(&mut self, what: String) -> &mut Record<H> {
+        let slot = self.posted[self.place(self.ends)];
+        let abandoned = self.slot(slot).abandoned;
+        self.end(Completion::new(Ticket(0), Status::Unknown(0), 0));
+        let entry = &mut self.slots[slot as usize];
+        if !abandoned {
+            entry.state = State::Broken;
+            self.broken.push((entry.completion.ticket, what));
+        }
+        &mut entry.record
+    }
+
+    /// The descriptor of the oldest that is posted was ended by another transfer's cancel, after so many bytes: it waits to be posted again, for the
+    /// rest.
+    pub fn put_back(&mut self, bytes: u64) -> &mut Record<H> {
+        let slot = self.posted[self.place(self.ends)];
+        self.ends += 1;
+        let entry = self.slot_mut(slot);
+        entry.state = State::Waiting;
+        entry.record.moved += bytes;
+        self.waiting.insert(self.again, slot);
+        self.again += 1;
+        &mut self.slot_mut(slot).record
+    }
+
+    /// Does anything wait to be posted again? What is behind it must not end before it.
+    pub fn any_put_back(&self) -> bool {
+        self.again > 0
+    }
+
+    /// End a transfer that waits, and is marked to be cancelled, or any that waits; false: there is none. What it held is the caller's to give back.
+    pub fn end_waiting(&mut self, all: bool, status: Status) -> Option<&mut Record<H>> {
+        let at = self.waiting.iter().position(|slot| all || self.slot(*slot).record.cancel)?;
+        let slot = self.waiting.remove(at)?;
+        self.again -= usize::from(at < self.again);
+        let bytes = self.slot(slot).record.moved;
+        Some(self.ended(slot, Completion::new(Ticket(0), status, bytes)))
+    }
+
+    /// Mark a transfer to be cancelled. `None`: it is not in flight; otherwise whether it is posted.
+    pub fn mark(&mut self, ticket: Ticket) -> Option<bool> {
+        let slot = self.find(ticket)?;
+        let entry = self.slot_mut(slot);
+        let in_flight = matches!(entry.state, State::Posted | State::Waiting);
+        entry.record.cancel |= in_flight;
+        in_flight.then_some(entry.state == State::Posted)
+    }
+
+    /// Is anything posted marked to be cancelled?
+    pub fn any_marked(&self) -> bool {
+        (self.ends..self.posts).any(|post| self.slot(self.posted[self.place(post)]).record.cancel)
+    }
+
+    /// Nobody collects this ticket: its slot is given back when it has ended.
+    pub fn abandon(&mut self, ticket: Ticket) {
+        let Some(slot) = self.find(ticket) else { return };
+        match self.slot(slot).state {
+            State::Posted | State::Waiting => self.slot_mut(slot).abandoned = true,
+            _ => drop(self.collect(ticket)),
+        }
+    }
+
+    /// Has it ended, so that [`Records::collect`] would tell how?
+    pub fn has_ended(&self, ticket: Ticket) -> bool {
+        self.find(ticket).is_none_or(|slot| matches!(self.slot(slot).state, State::Ended | State::Broken))
+    }
+
+    /// Collect how a ticket ended, if it has and nothing is odd about it.
     #[inline]
-    pub fn end_collected(&mut self) -> &mut Record<H> {
-        let place = self.place(self.first);
-        self.in_flight -= 1;
-        self.first += 1;
-        &mut self.places[place]
-    }
-
-    /// The same with something that cannot be.
-    pub fn end_broken(&mut self, ticket: Ticket, what: String) -> &mut Record<H> {
-        self.broken.push((ticket, what));
-        let place = self.place(self.oldest_ticket());
-        let record = &mut self.places[place];
-        let completion = Completion { ticket, status: Status::Unknown(0), bytes: 0, offset: 0, user: 0 };
-        self.in_flight -= 1;
-        self.ended.push_back(Done { completion, state: DoneState::Broken(record.keep.is_some()) });
-        record
-    }
-
-    /// Collect how a ticket ended, if it is the oldest that was not collected, as nearly always, and nothing is odd about it.
-    #[inline]
-    pub fn collect_oldest(&mut self, ticket: Ticket) -> Option<Completion> {
-        let done = self.ended.front().filter(|done| done.completion.ticket == ticket)?;
-        if !matches!(done.state, DoneState::Waits | DoneState::Kept) {
+    pub fn collect_ended(&mut self, ticket: Ticket) -> Option<Completion> {
+        let slot = self.find(ticket)?;
+        let entry = self.slot(slot);
+        if entry.state != State::Ended {
             return None;
         }
-        let completion = done.completion;
-        self.ended.pop_front();
-        self.first += 1;
-        if self.ended.front().is_some_and(|next| next.state == DoneState::Collected) {
-            self.forget_collected();
+        let completion = entry.completion;
+        if entry.listed {
+            self.unlist(slot);
         }
+        let _ = self.free_slot(slot);
         Some(completion)
+    }
+
+    fn unlist(&mut self, slot: u32) {
+        let entry = self.slot_mut(slot);
+        entry.listed = false;
+        let (before, after) = (entry.before, entry.after);
+        match before {
+            NONE => self.first = after,
+            before => self.slot_mut(before).after = after,
+        }
+        match after {
+            NONE => self.last = before,
+            after => self.slot_mut(after).before = before,
+        }
     }
 
     /// Collect how a ticket ended.
     pub fn collect(&mut self, ticket: Ticket) -> Look {
-        if let Some(completion) = self.collect_oldest(ticket) {
+        if let Some(completion) = self.collect_ended(ticket) {
             return Look::Ended(Ok(completion));
         }
-        let Some(done) = self.ended.get_mut(ticket.0.wrapping_sub(self.first) as usize) else {
-            let flies = (self.oldest_ticket()..self.next_ticket().0).contains(&ticket.0);
-            return if flies { Look::InFlight } else { Look::Unknown };
-        };
-        let completion = done.completion;
-        let look = match std::mem::replace(&mut done.state, DoneState::Collected) {
-            DoneState::Waits | DoneState::Kept => Look::Ended(Ok(completion)),
-            DoneState::Broken(_) => Look::Ended(Err(self.take_broken(ticket))),
-            DoneState::Collected => Look::Unknown,
-        };
-        self.forget_collected();
-        look
+        let Some(slot) = self.find(ticket) else { return Look::Unknown };
+        let entry = self.slot(slot);
+        if entry.state != State::Broken {
+            return Look::InFlight;
+        }
+        if entry.listed {
+            self.unlist(slot);
+        }
+        let _ = self.free_slot(slot);
+        Look::Ended(Err(self.take_broken(ticket)))
     }
 
-    /// Collect, in order, what was submitted with a `keep` and has ended. What cannot be comes alone.
-    pub fn collect_kept(&mut self) -> std::result::Result<Vec<Completion>, String> {
-        let (mut found, mut broken) = (Vec::new(), None);
-        for done in &mut self.ended {
-            match done.state {
-                DoneState::Kept => found.push(done.completion),
-                DoneState::Broken(true) if found.is_empty() => broken = Some(done.completion.ticket),
-                DoneState::Broken(true) => break,
-                _ => continue,
-            }
-            done.state = DoneState::Collected;
-            if broken.is_some() {
+    /// Collect, in the order in which they ended, what was detached and has ended, as much as fits. What cannot be comes alone.
+    pub fn collect_kept(&mut self, room: &mut [Completion]) -> std::result::Result<usize, String> {
+        let mut found = 0;
+        while found < room.len() && self.first != NONE {
+            let slot = self.first;
+            let completion = self.slot(slot).completion;
+            let broken = self.slot(slot).state == State::Broken;
+            if broken && found > 0 {
                 break;
             }
+            self.unlist(slot);
+            let _ = self.free_slot(slot);
+            if broken {
+                return Err(self.take_broken(completion.ticket));
+            }
+            room[found] = completion;
+            found += 1;
         }
-        self.forget_collected();
-        match broken {
-            Some(ticket) => Err(self.take_broken(ticket)),
-            None => Ok(found),
-        }
+        Ok(found)
     }
 
     fn take_broken(&mut self, ticket: Ticket) -> String {
         let at = self.broken.iter().position(|(broken, _)| *broken == ticket);
         at.map(|at| self.broken.swap_remove(at).1).unwrap_or_default()
-    }
-
-    #[cold]
-    fn forget_collected(&mut self) {
-        while self.ended.front().is_some_and(|done| done.state == DoneState::Collected) {
-            self.ended.pop_front();
-            self.first += 1;
-        }
     }
 }
 
@@ -258,16 +525,28 @@ mod tests {
     }
 
     fn push(records: &mut Records<()>, bytes: u64, kept: bool) -> Ticket {
-        let ticket = records.next_ticket();
         let keep = kept.then(|| Arc::new(Nobody) as Arc<dyn Keep>);
-        *records.post(ticket) = Record { bytes, places: 1, keep, held: () };
+        let (ticket, record) = records.post();
+        *record = Record { bytes, places: 1, keep, ..Record::default() };
+        if kept {
+            records.detach(ticket);
+        }
         ticket
     }
 
     fn end(records: &mut Records<()>) {
-        let (ticket, record) = records.oldest().unwrap();
-        let completion = Completion { ticket, status: Status::Done, bytes: record.bytes, offset: 0, user: 0 };
-        records.end(completion).keep = None;
+        let bytes = records.oldest().unwrap().1.bytes;
+        records.end(Completion::new(Ticket(0), Status::Done, bytes)).keep = None;
+    }
+
+    fn poll(records: &mut Records<()>) -> std::result::Result<Vec<Ticket>, String> {
+        let mut room = [Completion::new(Ticket(0), Status::Done, 0); 4];
+        records.collect_kept(&mut room).map(|found| room[..found].iter().map(|completion| completion.ticket).collect())
+    }
+
+    fn free(records: &Records<()>) -> usize {
+        let next = |slot: &u32| Some(records.slots.get(*slot as usize)?.after);
+        std::iter::successors(Some(records.free), next).take_while(|slot| *slot != NONE).count()
     }
 
     #[test]
@@ -282,13 +561,14 @@ mod tests {
             assert!(matches!(records.collect(tickets[n]), Look::Unknown));
         }
         assert!(matches!(records.collect(tickets[3]), Look::InFlight));
-        assert!(matches!(records.collect(records.next_ticket()), Look::Unknown));
-        assert_eq!((records.oldest().unwrap().0, records.newest()), (tickets[3], Some(tickets[3])));
+        assert!(matches!(records.collect(Ticket(77)), Look::Unknown));
+        assert_eq!(records.oldest().unwrap().0, tickets[3]);
         end(&mut records);
-        assert!(records.oldest().is_none() && records.newest().is_none());
+        assert!(records.oldest().is_none() && records.is_idle());
         assert!(matches!(records.collect(tickets[3]), Look::Ended(Ok(_))));
-        assert!(records.ended.is_empty());
-        assert_eq!(push(&mut records, 0, false), Ticket(4));
+        // A slot is used again, a ticket never.
+        assert!(!tickets.contains(&push(&mut records, 0, false)));
+        assert_eq!((records.slots.len(), records.submitted(), records.completed()), (4, 5, 4));
     }
 
     #[test]
@@ -296,13 +576,27 @@ mod tests {
         let mut records = Records::new(8);
         let tickets: Vec<Ticket> = [true, false, true, true, true].into_iter().map(|kept| push(&mut records, 1, kept)).collect();
         (0..3).for_each(|_| end(&mut records));
-        records.end_broken(tickets[3], "wrong".into());
-        let found: Vec<Ticket> = records.collect_kept().unwrap().iter().map(|completion| completion.ticket).collect();
-        assert_eq!(found, [tickets[0], tickets[2]]);
-        assert_eq!(records.collect_kept().unwrap_err(), "wrong");
-        assert_eq!(records.collect_kept().unwrap(), []);
+        records.end_broken("wrong".into());
+        assert_eq!(poll(&mut records).unwrap(), [tickets[0], tickets[2]]);
+        assert_eq!(poll(&mut records).unwrap_err(), "wrong");
+        assert_eq!(poll(&mut records).unwrap(), []);
         assert!(matches!(records.collect(tickets[1]), Look::Ended(Ok(_))));
-        assert_eq!((records.ended.len(), records.in_flight, records.broken.len()), (0, 1, 0));
+        assert_eq!((free(&records), records.broken.len()), (4, 0));
+        end(&mut records);
+        assert_eq!(poll(&mut records).unwrap(), [tickets[4]]);
+    }
+
+    /// Collected one by one, in any order, they leave the list of those that polling finds.
+    #[test]
+    fn the_list_of_what_has_ended_holds_when_some_are_taken_out() {
+        for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2], [1, 2, 0]] {
+            let mut records = Records::new(8);
+            let tickets: Vec<Ticket> = (0..4).map(|_| push(&mut records, 1, true)).collect();
+            (0..4).for_each(|_| end(&mut records));
+            order.iter().for_each(|n| assert!(records.collect_ended(tickets[*n]).is_some()));
+            assert_eq!(poll(&mut records).unwrap(), [tickets[3]]);
+            assert_eq!((records.first, records.last), (NONE, NONE));
+        }
     }
 
     #[test]
@@ -314,5 +608,53 @@ mod tests {
         assert_eq!(records.ahead(tickets[0]), Ahead { bytes: 0, descriptors: 0 });
         records.collect(tickets[0]);
         assert_eq!(records.ahead(tickets[1]), Ahead { bytes: 2, descriptors: 1 });
+    }
+
+    /// What nobody collects costs its slot until it has ended, and nothing afterwards.
+    #[test]
+    fn an_abandoned_ticket_leaves_nothing_behind() {
+        let mut records = Records::new(4);
+        for kept in [false, true] {
+            for _ in 0..1000 {
+                let early = push(&mut records, 1, kept);
+                records.abandon(early);
+                assert!(matches!(records.collect(early), Look::Unknown));
+                end(&mut records);
+                let late = push(&mut records, 1, kept);
+                end(&mut records);
+                records.abandon(late);
+                assert!(matches!(records.collect(late), Look::Unknown));
+            }
+        }
+        assert_eq!((records.slots.len(), free(&records), records.first), (1, 1, NONE));
+    }
+
+    /// A cancel of one puts the others back in their order, before what was submitted meanwhile.
+    #[test]
+    fn what_anothers_cancel_ended_is_posted_again_in_order() {
+        let mut records = Records::new(8);
+        let tickets: Vec<Ticket> = (0..4).map(|_| push(&mut records, 100, false)).collect();
+        let late = records.queue().0;
+        assert_eq!(records.mark(tickets[1]), Some(true));
+        assert_eq!(records.mark(late), Some(false));
+        for bytes in [30, 0, 0, 0] {
+            match records.oldest().unwrap().1.cancel {
+                true => records.end(Completion::new(Ticket(0), Status::Cancelled, 0)),
+                false => records.put_back(bytes),
+            };
+        }
+        assert!(records.end_waiting(false, Status::Cancelled).is_some() && records.end_waiting(false, Status::Cancelled).is_none());
+        let newest = records.queue().0;
+        assert_eq!(records.in_flight().collect::<Vec<_>>(), [tickets[0], tickets[2], tickets[3], newest]);
+        assert_eq!((records.posts(), records.ends()), (4, 4));
+        for bytes in [70, 100, 100, 0] {
+            let record = records.next_waiting().unwrap();
+            assert_eq!(record.bytes - record.moved, bytes);
+            records.post_waiting();
+        }
+        assert!(!records.any_waiting() && !records.is_idle());
+        assert_eq!(records.oldest().unwrap().0, tickets[0]);
+        assert!([tickets[1], late].iter().all(|ticket| records.has_ended(*ticket) && records.collect_ended(*ticket).is_some()));
+        assert_eq!(records.mark(late), None);
     }
 }

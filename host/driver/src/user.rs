@@ -11,11 +11,15 @@ mod pace;
 use channel::{Handle, State, UserChannel};
 
 use crate::discovery::{discover, Card};
-use crate::registry::{self, Registry};
-use crate::{Access, Channel, ChannelOptions, DeviceInfo, Driver, Error, LinkCounters, Result, WireStatistics};
-use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use crate::signal_watch::SignalWatch;
+use crate::{
+    Access, Channel, ChannelOptions, DeviceInfo, Driver, Error, LinkCounters, Registration, RegistrationState, Result, WaitOptions,
+    WireStatistics,
+};
+use parking_lot::{Mutex, MutexGuard};
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use towpath_bus::{Bus, Wake};
 use towpath_contract as contract;
@@ -34,13 +38,6 @@ const STARTS_LIMIT: usize = 1 << 16;
 
 const DEVICE: u8 = contract::BAR_DEVICE;
 
-/// A registered range, with its address for the card.
-type Range = registry::Range<u64>;
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -55,9 +52,8 @@ struct Shared {
     card: Card,
     /// Vectors that the bus gave us.
     vectors: u16,
-    registry: Mutex<Registry<u64>>,
-    /// Counts what changes in the registry: a range that was found holds as long as this has not changed.
-    registrations: AtomicU64,
+    /// What is registered, by the registration's own address: transfers name theirs, and this is only for what ends all of them.
+    registrations: Mutex<HashMap<usize, Arc<Registration>>>,
     /// By position in `card.info.channels`.
     open: Mutex<Vec<Weak<UserChannel>>>,
     /// Which user interrupts are enabled, and the events of each that were told.
@@ -83,8 +79,7 @@ impl UserDriver {
             bus,
             card,
             vectors,
-            registry: Mutex::default(),
-            registrations: AtomicU64::new(0),
+            registrations: Mutex::default(),
             open: Mutex::new(std::iter::repeat_with(Weak::new).take(channels).collect()),
             interrupts: Mutex::new(Interrupts { enabled: 0, told: vec![0; interrupts] }),
             window: Mutex::new(()),
@@ -97,7 +92,7 @@ impl UserDriver {
         // Events from before are nobody's.
         for index in 0..interrupts {
             let count = shared.interrupt_count(index)?;
-            lock(&shared.interrupts).told[index] = count;
+            shared.interrupts.lock().told[index] = count;
         }
         shared.tell();
         Ok(driver)
@@ -157,7 +152,7 @@ impl Shared {
     }
 
     fn enable_interrupt(&self, index: u16) -> Result<()> {
-        let mut interrupts = lock(&self.interrupts);
+        let mut interrupts = self.interrupts.lock();
         if interrupts.enabled & (1 << index) == 0 {
             let offset = contract::CARD_USER_IRQ_VECTOR_OFFSET + contract::CARD_USER_IRQ_VECTOR_STRIDE * u64::from(index);
             self.card_write(offset, self.interrupt_vector(index).0.into(), "setting up a user interrupt")?;
@@ -166,13 +161,6 @@ impl Shared {
             interrupts.enabled = enabled;
         }
         Ok(())
-    }
-
-    /// The registry, to change it.
-    fn registry(&self) -> MutexGuard<'_, Registry<u64>> {
-        let registry = lock(&self.registry);
-        self.registrations.fetch_add(1, Ordering::AcqRel);
-        registry
     }
 
     /// Wait until a self-clearing bit reads 0. False: it did not in time.
@@ -190,17 +178,24 @@ impl Shared {
         }
     }
 
-    /// The card did not stop as it was told to: nothing registered stays within its reach, for the program may use that memory again. Other
-    /// channels' transfers there end with a fault; the memory can be used further, and is then mapped for each transfer. What cannot be taken away
-    /// stays registered, so that its owner learns of it.
-    fn take_memory_away(&self) {
-        self.registry().retain(|address, bytes| {
-            let failed = self.bus.unmap(address, bytes).err();
-            if let Some(error) = &failed {
-                log::error!("{}: {bytes} registered bytes stay within the reach of a card that did not stop: {error}", self.bus.name());
+    /// The card did not stop as it was told to: unmap everything registered, for the program may use that memory again. Other channels' transfers there
+    /// end with a fault; the memory can be used further, and is then mapped for each transfer. What cannot be unmapped stays registered, and its
+    /// [`Driver::unregister`] fails.
+    fn withdraw_registrations(&self) {
+        for registration in self.registrations.lock().values() {
+            // Unmapping is retried for what is stuck. No transfer names it in the meantime.
+            if registration.replace(RegistrationState::Stuck) == RegistrationState::Withdrawn {
+                registration.replace(RegistrationState::Withdrawn);
+                continue;
             }
-            failed.is_some()
-        });
+            let bytes = registration.bytes();
+            match self.bus.unmap(registration.key(), bytes) {
+                Ok(()) => drop(registration.replace(RegistrationState::Withdrawn)),
+                Err(error) => {
+                    log::error!("{}: {bytes} registered bytes stay within the reach of a card that did not stop: {error}", self.bus.name());
+                }
+            }
+        }
     }
 
     /// What became of an access to the register window that looks as if it failed.
@@ -228,10 +223,6 @@ struct Clock {
 impl Clock {
     fn start(bus: &dyn Bus, limit: Option<Duration>, stalled: u64) -> Clock {
         Clock { limit: limit.map(nanoseconds), began: bus.now(), began_wall: Instant::now(), stalled, wire: bus.wire(), looks: 0 }
-    }
-
-    fn restart(&mut self, bus: &dyn Bus, stalled: u64) {
-        *self = Clock { limit: self.limit, ..Clock::start(bus, None, stalled) };
     }
 
     fn elapsed(&self, bus: &dyn Bus, stalled: u64) -> u64 {
@@ -278,7 +269,7 @@ impl Driver for UserDriver {
             let available = channels.iter().map(|channel| channel.name.clone()).collect();
             return Err(Error::NoSuchChannel { channel: index.to_string(), available });
         };
-        let mut open = lock(&self.shared.open);
+        let mut open = self.shared.open.lock();
         if open[position].strong_count() > 0 {
             return Err(Error::ChannelInUse { channel: channels[position].name.clone() });
         }
@@ -287,27 +278,38 @@ impl Driver for UserDriver {
         Ok(Box::new(Handle(channel)))
     }
 
-    unsafe fn register(&self, memory: *mut u8, bytes: usize, access: Access) -> Result<()> {
+    unsafe fn register(&self, memory: *mut u8, bytes: usize, access: Access) -> Result<Arc<Registration>> {
         if bytes == 0 {
-            return Ok(());
+            return Ok(Arc::new(Registration::empty(memory, access)));
         }
         let bus = &self.shared.bus;
         // SAFETY: valid until `unregister`, by this function's contract.
         let address =
             unsafe { bus.map(memory, bytes, access) }.map_err(Error::bus(format!("{}: registering {bytes} bytes", bus.name())))?;
-        self.shared.registry().insert(memory as usize, bytes, access, address);
-        Ok(())
+        let registration = Arc::new(Registration::new(memory, bytes, access, address));
+        self.shared.registrations.lock().insert(Arc::as_ptr(&registration) as usize, registration.clone());
+        Ok(registration)
     }
 
-    fn unregister(&self, memory: *mut u8, bytes: usize) -> Result<()> {
-        let (bus, range) = (&self.shared.bus, self.shared.registry().remove(memory as usize, bytes));
-        let Some(range) = range else { return Ok(()) };
-        bus.unmap(range.value, bytes).map_err(Error::bus(format!("{}: unregistering {bytes} bytes", bus.name())))
+    fn unregister(&self, registration: &Arc<Registration>) -> Result<()> {
+        let (bus, bytes) = (&self.shared.bus, registration.bytes());
+        let mut registrations = self.shared.registrations.lock();
+        match registration.replace(RegistrationState::Ended) {
+            RegistrationState::Usable | RegistrationState::Stuck => {
+                if let Err(error) = bus.unmap(registration.key(), bytes) {
+                    registration.replace(RegistrationState::Stuck);
+                    return Err(Error::bus(format!("{}: unregistering {bytes} bytes", bus.name()))(error));
+                }
+            }
+            RegistrationState::Withdrawn | RegistrationState::Ended => {}
+        }
+        registrations.remove(&(Arc::as_ptr(registration) as usize));
+        Ok(())
     }
 
     fn read_register(&self, offset: u32) -> Result<u32> {
         let shared = &self.shared;
-        let _one = lock(&shared.window);
+        let _one = shared.window.lock();
         let value = shared
             .bus
             .read32(contract::BAR_WINDOW, offset.into())
@@ -321,7 +323,7 @@ impl Driver for UserDriver {
 
     fn write_register(&self, offset: u32, value: u32) -> Result<()> {
         let shared = &self.shared;
-        let _one = lock(&shared.window);
+        let _one = shared.window.lock();
         shared
             .bus
             .write32(contract::BAR_WINDOW, offset.into(), value)
@@ -329,16 +331,17 @@ impl Driver for UserDriver {
         shared.check_window(offset)
     }
 
-    fn wait_interrupt(&self, index: u16, timeout: Option<Duration>) -> Result<u32> {
+    fn wait_interrupt(&self, index: u16, options: WaitOptions<'_>) -> Result<u32> {
         let shared = &self.shared;
         let bus = &*shared.bus;
         shared.enable_interrupt(index)?;
         let (vector, is_shared) = shared.interrupt_vector(index);
-        let mut clock = Clock::start(bus, timeout, 0);
+        let mut clock = Clock::start(bus, options.timeout, 0);
+        let mut watch = SignalWatch::new(options);
         let mut stalled = 0;
         loop {
             {
-                let mut interrupts = lock(&shared.interrupts);
+                let mut interrupts = shared.interrupts.lock();
                 let count = shared.interrupt_count(index.into())?;
                 let events = count.wrapping_sub(interrupts.told[usize::from(index)]);
                 if events > 0 {
@@ -347,12 +350,16 @@ impl Driver for UserDriver {
                 }
             }
             if clock.over(bus, stalled) {
-                return Err(Error::InterruptTimeout { index, after: timeout.unwrap_or_default() });
+                return Err(Error::InterruptTimeout { index, after: options.timeout.unwrap_or_default() });
             }
+            watch.hold();
             let slice = clock.slice(bus, stalled, if is_shared { SHARED_SLICE } else { SLICE });
             let wake = bus.wait(vector, slice).map_err(Error::bus(format!("{}: waiting for user interrupt {index}", bus.name())))?;
             if wake == Wake::TimedOut {
                 stalled += slice;
+            }
+            if watch.looks(wake == Wake::Interrupted) && watch.is_due(wake == Wake::Interrupted) && watch.is_over() {
+                return Err(Error::Interrupted { channel: String::new(), bytes: 0 });
             }
         }
     }
@@ -361,7 +368,7 @@ impl Driver for UserDriver {
         self.shared.interrupt_count(index.into())
     }
 
-    fn interrupt_event_fd(&self, index: u16) -> Result<RawFd> {
+    fn interrupt_event_fd(&self, index: u16) -> Result<OwnedFd> {
         self.shared.enable_interrupt(index)?;
         let vector = self.shared.interrupt_vector(index).0;
         self.shared.bus.event_fd(vector).map_err(Error::bus(format!("{}: the event of user interrupt {index}", self.shared.bus.name())))
@@ -370,9 +377,9 @@ impl Driver for UserDriver {
     fn reset(&self) -> Result<()> {
         let shared = &self.shared;
         log::info!("{}: resetting the card", shared.bus.name());
-        let open = lock(&shared.open);
+        let open = shared.open.lock();
         let channels: Vec<Arc<UserChannel>> = open.iter().filter_map(Weak::upgrade).collect();
-        let mut states: Vec<MutexGuard<'_, State>> = channels.iter().map(|channel| lock(&channel.state)).collect();
+        let mut states: Vec<MutexGuard<'_, State>> = channels.iter().map(|channel| channel.state.lock()).collect();
         shared.card_write(contract::CARD_CONTROL_OFFSET, contract::CARD_CONTROL_RESET_MASK, "resetting the card")?;
         let offset = shared.card.card_page() + contract::CARD_CONTROL_OFFSET;
         let ended = shared.wait_clear(offset, contract::CARD_CONTROL_RESET_MASK, "resetting the card")?;
@@ -383,7 +390,7 @@ impl Driver for UserDriver {
             let what = format!("the card's reset has not ended after {GRACE:?}");
             return Err(Error::Protocol { channel: "all".into(), what, bytes: None });
         }
-        let mut interrupts = lock(&shared.interrupts);
+        let mut interrupts = shared.interrupts.lock();
         interrupts.enabled = 0;
         for index in 0..interrupts.told.len() {
             interrupts.told[index] = shared.interrupt_count(index)?;
@@ -430,7 +437,7 @@ mod tests {
         let bus = Arc::new(MockBus::new(Settings::default()));
         let driver = UserDriver::open(bus.clone()).unwrap();
         let handle = driver.open_channel(0, ChannelOptions::default()).unwrap();
-        let held = lock(&driver.shared.open)[0].upgrade().unwrap();
+        let held = driver.shared.open.lock()[0].upgrade().unwrap();
         assert!(bus.is_enabled(0));
         drop(handle);
         assert!(!bus.is_enabled(0));

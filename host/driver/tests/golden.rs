@@ -14,7 +14,7 @@
 )]
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::os::fd::RawFd;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -139,8 +139,8 @@ impl Bus for TraceBus {
         self.inner.lock().unwrap().now += nanoseconds;
         Ok(Wake::TimedOut)
     }
-    fn event_fd(&self, _vector: u16) -> Result<RawFd> {
-        Ok(-1) // nobody looks at it here
+    fn event_fd(&self, _vector: u16) -> Result<OwnedFd> {
+        Ok(towpath_bus::event::new().unwrap()) // it is never signalled
     }
     fn poll(&self) -> Result<()> {
         self.inner.lock().unwrap().now += 1000;
@@ -200,12 +200,12 @@ impl Replay {
         (c::PAGE_CHANNELS + c::PAGES_PER_CHANNEL * u64::from(lane.index) + page) * PAGE
     }
 
-    fn filled(&mut self, address: u64, bytes: usize) -> Piece {
+    fn filled(&mut self, address: u64, bytes: usize) -> Piece<'static> {
         let mut piece: Vec<u8> = (0..bytes as u64).map(|i| self.memory.get(&(address + i)).copied().unwrap_or(0)).collect();
         let memory = piece.as_mut_ptr();
         self.bus.inner.lock().unwrap().places.insert(memory as usize, address);
         self.pieces.push(piece);
-        Piece { memory, bytes }
+        Piece { memory, bytes, registration: None }
     }
 
     /// The pieces of a list in the trace's memory, cut at its length.
@@ -257,18 +257,18 @@ impl Replay {
             "direct" if length > 0 => vec![(address, length)],
             _ => Vec::new(),
         };
-        let mut pieces: Vec<Piece> = wanted.iter().map(|(address, bytes)| self.filled(*address, *bytes as usize)).collect();
+        let mut pieces: Vec<Piece<'static>> = wanted.iter().map(|(address, bytes)| self.filled(*address, *bytes as usize)).collect();
         if let Some(bytes) = inline {
             self.pieces.push(bytes);
             let last = self.pieces.last_mut().unwrap();
-            pieces.push(Piece { memory: last.as_mut_ptr(), bytes: last.len() });
+            pieces.push(Piece { memory: last.as_mut_ptr(), bytes: last.len(), registration: None });
         }
         // SAFETY: the pieces live as long as the replay; nobody else touches them.
         let whole: Vec<u8> = pieces.iter().flat_map(|p| unsafe { std::slice::from_raw_parts(p.memory, p.bytes) }.to_vec()).collect();
         let lane = &self.lanes[name];
         assert!(self.stores().is_empty());
         // SAFETY: as above.
-        let ticket = unsafe { lane.channel.as_ref().unwrap().submit(&pieces, message, None) }.unwrap();
+        let ticket = unsafe { lane.channel.as_ref().unwrap().submit(&pieces, &message, None) }.unwrap();
 
         // What did it post?
         let page = self.page(lane, c::PAGE_CHANNEL_DOORBELL);
@@ -490,7 +490,7 @@ impl Replay {
                     let entries: Vec<_> = rest.iter().filter(|l| l.verb == "entry").map(|l| replay.entry(&l.words)).collect();
                     replay.bus.inner.lock().unwrap().answer = entries.into_iter().map(|e| (e.0, e.1)).collect();
                     let channel = replay.lanes[*name].channel.as_ref().unwrap();
-                    if *what == "cancel" { channel.cancel() } else { channel.reset() }.unwrap();
+                    if *what == "cancel" { channel.cancel_all() } else { channel.reset() }.unwrap();
                     let mut stores = replay.stores();
                     let lane = replay.lanes.get_mut(*name).unwrap();
                     let (page, offset) = match *what {
@@ -533,7 +533,7 @@ impl Replay {
             if let Some(channel) = &lane.channel {
                 let s = channel.statistics();
                 assert_eq!((s.wrong_cookies, s.wrong_lengths, s.wrong_statuses, s.unexpected), (0, 0, 0, 0), "{name}");
-                assert!(matches!(channel.wait_room(Some(Duration::ZERO)), Ok(()) | Err(Error::Pending { .. })));
+                assert!(matches!(channel.wait_room(Some(Duration::ZERO).into()), Ok(()) | Err(Error::Pending { .. })));
             }
         }
     }

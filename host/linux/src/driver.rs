@@ -7,44 +7,45 @@ use crate::channel::{Handle, LinuxChannel};
 use crate::error::{refused, OpenError, RENEW, RIGHTS};
 use crate::sys::{self, Files, Folder, Node, Way};
 use crate::uapi;
+use parking_lot::Mutex;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
-use towpath_bus::event;
+use towpath_bus::{event, signals};
 use towpath_contract as contract;
-use towpath_driver::registry::Registry;
+use towpath_driver::signal_watch::SignalWatch;
 use towpath_driver::{
-    shown_name, Access, Channel, ChannelInfo, ChannelOptions, DeviceInfo, Direction, Driver, Error, LinkCounters, Result, WireStatistics,
+    shown_name, Access, Channel, ChannelInfo, ChannelOptions, DeviceInfo, Direction, Driver, Error, LinkCounters, Registration,
+    RegistrationState, Result, WaitOptions, WireStatistics,
 };
 
 /// One wait in the kernel, at most; then everything is looked at anyway.
 pub(crate) const SLICE: Duration = Duration::from_millis(100);
 
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// How long nothing has happened.
-pub(crate) struct Patience {
-    limit: Option<Duration>,
+/// How long one call may still wait.
+pub(crate) struct Limit {
+    timeout: Option<Duration>,
+    slice: Duration,
     began: Instant,
-    seen: u64,
 }
 
-impl Patience {
-    /// For so long; none: for ever. `progress` counts what happens.
-    pub fn new(limit: Option<Duration>, progress: u64) -> Patience {
-        Patience { limit, began: Instant::now(), seen: progress }
+impl Limit {
+    /// For a call that begins to wait now.
+    pub fn new(options: WaitOptions<'_>) -> Limit {
+        let slice = if options.interrupted.is_some() { signals::ASK } else { SLICE };
+        Limit { timeout: options.timeout, slice, began: Instant::now() }
     }
 
     /// What is left of it, no more than a slice.
-    pub fn left(&mut self, progress: u64) -> Duration {
-        if progress != self.seen {
-            *self = Patience::new(self.limit, progress);
-        }
-        self.limit.map_or(SLICE, |limit| limit.saturating_sub(self.began.elapsed()).min(SLICE))
+    pub fn left(&self) -> Duration {
+        self.timeout.map_or(self.slice, |limit| limit.saturating_sub(self.began.elapsed()).min(self.slice))
+    }
+
+    /// Is the caller to be asked after each slice whether to go on?
+    pub fn asks(&self) -> bool {
+        self.slice < SLICE
     }
 }
 
@@ -57,8 +58,6 @@ pub(crate) struct Shared {
     pub info: DeviceInfo,
     files: Box<dyn Files>,
     pub control: Box<dyn Node>,
-    /// The kernel's handles of the registered ranges.
-    pub registry: Mutex<Registry<u32>>,
     /// By position in `info.channels`.
     open: Mutex<Vec<Weak<LinuxChannel>>>,
     /// By number.
@@ -136,7 +135,6 @@ impl LinuxDriver {
         let shared = Shared {
             files,
             control,
-            registry: Mutex::default(),
             open: Mutex::new(info.channels.iter().map(|_| Weak::new()).collect()),
             interrupts: Mutex::new((0..info.interrupts).map(|_| Interrupt::default()).collect()),
             opened: Instant::now(),
@@ -165,11 +163,6 @@ impl Shared {
         self.files.open(&channel.index.to_string(), if channel.direction == Direction::H2c { Way::Write } else { Way::Read })
     }
 
-    /// The handle of the registered range that a piece lies in, or 0.
-    pub fn handle(&self, start: usize, bytes: usize, access: Access) -> u32 {
-        lock(&self.registry).find(start, bytes, access).map_or(0, |range| range.value)
-    }
-
     fn interrupt_count(&self, index: u16) -> Result<u32> {
         let mut argument = uapi::Interrupt { index: index.into(), ..Default::default() };
         sys::ask(&*self.control, &mut argument).map_err(self.refused("reading a user interrupt's count"))?;
@@ -178,7 +171,7 @@ impl Shared {
 
     /// Events until now are told, or nobody's.
     fn forget_interrupts(&self) -> Result<()> {
-        for (index, interrupt) in (0..).zip(lock(&self.interrupts).iter_mut()) {
+        for (index, interrupt) in (0..).zip(self.interrupts.lock().iter_mut()) {
             interrupt.told = self.interrupt_count(index)?;
         }
         Ok(())
@@ -217,15 +210,15 @@ impl Driver for LinuxDriver {
             return Err(Error::NoSuchChannel { channel: index.to_string(), available });
         };
         // Held until then: who resets the card holds on to channels meanwhile, which have their file open.
-        let mut open = lock(&self.shared.open);
+        let mut open = self.shared.open.lock();
         let channel = Arc::new(LinuxChannel::open(&self.shared, position, options)?);
         open[position] = Arc::downgrade(&channel);
         Ok(Box::new(Handle(channel)))
     }
 
-    unsafe fn register(&self, memory: *mut u8, bytes: usize, access: Access) -> Result<()> {
+    unsafe fn register(&self, memory: *mut u8, bytes: usize, access: Access) -> Result<Arc<Registration>> {
         if bytes == 0 {
-            return Ok(());
+            return Ok(Arc::new(Registration::empty(memory, access)));
         }
         let flags = match access {
             Access::Read => uapi::BUFFER_TO_CARD,
@@ -236,15 +229,19 @@ impl Driver for LinuxDriver {
         // SAFETY: valid until `unregister`, by this function's contract.
         let handle = unsafe { sys::register_buffer(&*shared.control, flags, memory as u64, bytes as u64) }
             .map_err(shared.refused(&format!("registering {bytes} bytes")))?;
-        lock(&shared.registry).insert(memory as usize, bytes, access, handle);
-        Ok(())
+        Ok(Arc::new(Registration::new(memory, bytes, access, handle.into())))
     }
 
-    fn unregister(&self, memory: *mut u8, bytes: usize) -> Result<()> {
-        let shared = &self.shared;
-        let Some(range) = lock(&shared.registry).remove(memory as usize, bytes) else { return Ok(()) };
-        let mut argument = uapi::UnregisterBuffer { buffer: range.value, ..Default::default() };
-        sys::ask(&*shared.control, &mut argument).map_err(shared.refused(&format!("unregistering {bytes} bytes")))
+    fn unregister(&self, registration: &Arc<Registration>) -> Result<()> {
+        let (shared, bytes) = (&self.shared, registration.bytes());
+        if registration.replace(RegistrationState::Ended) == RegistrationState::Ended {
+            return Ok(());
+        }
+        let mut argument = uapi::UnregisterBuffer { buffer: registration.key() as u32, ..Default::default() };
+        sys::ask(&*shared.control, &mut argument).map_err(|why| {
+            registration.replace(RegistrationState::Stuck);
+            shared.refused(&format!("unregistering {bytes} bytes"))(why)
+        })
     }
 
     fn read_register(&self, offset: u32) -> Result<u32> {
@@ -255,12 +252,13 @@ impl Driver for LinuxDriver {
         self.shared.register_access(offset, uapi::REGISTER_WRITE, value).map(drop)
     }
 
-    fn wait_interrupt(&self, index: u16, timeout: Option<Duration>) -> Result<u32> {
+    fn wait_interrupt(&self, index: u16, options: WaitOptions<'_>) -> Result<u32> {
         let shared = &self.shared;
-        let mut patience = Patience::new(timeout, 0);
+        let limit = Limit::new(options);
+        let mut watch = SignalWatch::new(options);
         loop {
-            let left = patience.left(0);
-            let seen = lock(&shared.interrupts)[usize::from(index)].told;
+            let left = limit.left();
+            let seen = shared.interrupts.lock()[usize::from(index)].told;
             let mut argument = uapi::Interrupt {
                 flags: uapi::INTERRUPT_WAIT,
                 index: index.into(),
@@ -269,18 +267,23 @@ impl Driver for LinuxDriver {
                 ..Default::default()
             };
             if let Err(why) = sys::ask_once(&*shared.control, &mut argument) {
+                let mut interrupted = limit.asks();
                 match why.raw_os_error() {
-                    Some(libc::ETIMEDOUT | libc::EINTR) => {}
+                    Some(libc::ETIMEDOUT) => {}
+                    Some(libc::EINTR) => interrupted = true,
                     Some(libc::ECONNRESET) => std::thread::sleep(sys::RESET_LOOK),
                     _ => return Err(shared.refused(&format!("waiting for user interrupt {index}"))(why)),
                 }
                 if left.is_zero() {
-                    return Err(Error::InterruptTimeout { index, after: timeout.unwrap_or_default() });
+                    return Err(Error::InterruptTimeout { index, after: options.timeout.unwrap_or_default() });
+                }
+                if interrupted && watch.is_over() {
+                    return Err(Error::Interrupted { channel: String::new(), bytes: 0 });
                 }
                 continue;
             }
             // Another thread may have told of them meanwhile, and of more: so it is counted again while nobody else tells.
-            let mut interrupts = lock(&shared.interrupts);
+            let mut interrupts = shared.interrupts.lock();
             let count = shared.interrupt_count(index)?;
             let told = std::mem::replace(&mut interrupts[usize::from(index)].told, count);
             let new = events(count, told);
@@ -294,29 +297,33 @@ impl Driver for LinuxDriver {
         self.shared.interrupt_count(index)
     }
 
-    fn interrupt_event_fd(&self, index: u16) -> Result<RawFd> {
+    fn interrupt_event_fd(&self, index: u16) -> Result<OwnedFd> {
         let shared = &self.shared;
         let doing = format!("the event of user interrupt {index}");
-        let mut interrupts = lock(&shared.interrupts);
-        let event = &mut interrupts[usize::from(index)].event;
-        if let Some(event) = event {
-            return Ok(event.as_raw_fd());
+        let mut interrupts = shared.interrupts.lock();
+        let interrupt = &mut interrupts[usize::from(index)];
+        if interrupt.event.is_none() {
+            let new = event::new().map_err(shared.refused(&doing))?;
+            let mut argument = uapi::InterruptEvent { index: index.into(), eventfd: new.as_raw_fd(), ..Default::default() };
+            sys::ask(&*shared.control, &mut argument).map_err(shared.refused(&doing))?;
+            interrupt.event = Some(new);
         }
-        let new = event::new().map_err(shared.refused(&doing))?;
-        let mut argument = uapi::InterruptEvent { index: index.into(), eventfd: new.as_raw_fd(), ..Default::default() };
-        sys::ask(&*shared.control, &mut argument).map_err(shared.refused(&doing))?;
-        Ok(event.insert(new).as_raw_fd())
+        let event = interrupt.event.as_ref().map(OwnedFd::try_clone);
+        event.unwrap_or_else(|| Err(io::ErrorKind::NotFound.into())).map_err(shared.refused(&doing))
     }
 
     fn reset(&self) -> Result<()> {
         let shared = &self.shared;
         log::info!("{}: resetting the card", shared.info.name);
-        let open = lock(&shared.open);
+        let open = shared.open.lock();
         let channels: Vec<Arc<LinuxChannel>> = open.iter().filter_map(Weak::upgrade).collect();
-        let newest: Vec<_> = channels.iter().map(|channel| channel.newest()).collect();
-        sys::order(&*shared.control, uapi::CARD_RESET).map_err(shared.refused("resetting the card"))?;
-        for (channel, newest) in channels.iter().zip(newest) {
-            channel.after_reset(newest)?;
+        let posts: Vec<u64> = channels.iter().map(|channel| channel.before_reset()).collect();
+        sys::order(&*shared.control, uapi::CARD_RESET).map_err(|why| {
+            channels.iter().for_each(|channel| channel.no_reset());
+            shared.refused("resetting the card")(why)
+        })?;
+        for (channel, posts) in channels.iter().zip(&posts) {
+            channel.after_reset(*posts)?;
         }
         shared.forget_interrupts()
     }

@@ -3,14 +3,15 @@
 //! the calling threads, looks at every argument, and refuses what the header says that the module refuses.
 #![allow(missing_docs, clippy::missing_panics_doc, clippy::unwrap_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-use crate::driver::{lock, LinuxDriver};
+use crate::driver::LinuxDriver;
 use crate::sys::{Files, Node, Way};
 use crate::uapi::{self, Argument};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::c_void;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use towpath_bus::event;
 use towpath_contract::{Status, VERSION_MAJOR};
@@ -152,7 +153,7 @@ impl FakeCard {
     }
 
     fn card(&self) -> MutexGuard<'_, Card> {
-        lock(&self.0.card)
+        self.0.card.lock()
     }
 
     fn tell(&self) {
@@ -415,7 +416,7 @@ impl FakeNode {
             if left.is_zero() {
                 return Err(error(libc::ETIMEDOUT));
             }
-            card = self.card.0.changed.wait_timeout(card, left).unwrap_or_else(PoisonError::into_inner).0;
+            self.card.0.changed.wait_for(&mut card, left);
         }
     }
 

@@ -136,6 +136,13 @@ pub struct Exchanged {
     pub outcome: io::Result<()>,
 }
 
+impl Exchanged {
+    /// Of no request.
+    pub fn nothing() -> Exchanged {
+        Exchanged { ticket: None, collected: 0, outcome: Ok(()) }
+    }
+}
+
 /// Submit a transfer, if there is one, and collect what has ended, once there are `wanted` so many or the time is over.
 ///
 /// # Safety

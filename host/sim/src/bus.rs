@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! [`SimBus`]: one simulated card as [`towpath_bus::Bus`]. Each call costs the time that it would cost on the modelled host.
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -562,32 +562,36 @@ impl Bus for SimBus {
                 if undisturbed && (quiet >= quiet_edges || busy.elapsed() >= wall) {
                     return Ok(Wake::TimedOut);
                 }
-                drop(turn);
+                drop(turn); // a signal handler may use the card
+                if towpath_bus::signals::arrived() {
+                    return Ok(Wake::Interrupted);
+                }
                 turn = self.world.shared.turn();
             }
         }
     }
 
-    fn event_fd(&self, vector: u16) -> Result<std::os::fd::RawFd> {
+    fn event_fd(&self, vector: u16) -> Result<OwnedFd> {
         let number = usize::from(vector);
         let mut turn = self.turn()?;
         let device = self.device_mut(&mut turn)?;
         let slot = device.vectors.get_mut(number).ok_or_else(|| BusError::Invalid(format!("{} has no vector {vector}", self.name)))?;
-        let raw = match &slot.event {
-            Some(event) => event.as_raw_fd(),
+        let failed = |why| BusError::System("cannot make an eventfd".into(), why);
+        let event = match &slot.event {
+            Some(event) => event.try_clone().map_err(failed)?,
             None => {
-                let event = towpath_bus::event::new().map_err(|why| BusError::System("cannot make an eventfd".into(), why))?;
-                let raw = event.as_raw_fd();
+                let event = towpath_bus::event::new().map_err(failed)?;
+                let duplicate = event.try_clone().map_err(failed)?;
                 slot.event = Some(event);
                 device.catch_up(number);
-                raw
+                duplicate
             }
         };
         device.vectors[number].armed = true;
         drop(turn);
         self.world.start_pump().map_err(|why| BusError::System("cannot start the thread that moves simulated time".into(), why))?;
         self.world.shared.wake_pump();
-        Ok(raw)
+        Ok(event)
     }
 
     fn poll(&self) -> Result<()> {

@@ -2,6 +2,7 @@
 //! The simulator against a card of a few lines of C++ (`fake_card.cpp`): times, counts, order, faults, and what a card must not do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
@@ -427,7 +428,8 @@ fn time_passes_by_itself_for_an_eventfd() {
     bus.enable_vectors(2).unwrap();
     let mut memory = vec![1u8; 4096];
     let address = map(&bus, &mut memory);
-    let fd = bus.event_fd(1).unwrap();
+    let event = bus.event_fd(1).unwrap();
+    let fd = event.as_raw_fd();
     for _ in 0..3 {
         go(&bus, READ, address, 0, 64, 1);
         assert!(readable(fd, 10_000));

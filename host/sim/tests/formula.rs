@@ -50,18 +50,20 @@ fn there_and_back(query: &str, bytes: usize) -> (Vec<Carried>, Vec<Carried>, Sta
     let page = memory.as_mut_ptr().align_offset(4096);
     // Safety: within the vector, which lives until both transfers have ended; `unregister` comes before its end.
     let (from, to) = unsafe { (memory.as_mut_ptr().add(page), memory.as_mut_ptr().add(page + bytes.next_multiple_of(4096))) };
-    for place in [from, to] {
-        // Safety: as above.
-        unsafe { driver.register(place, bytes, Access::ReadWrite).unwrap() };
-    }
+    // Safety: as above.
+    let registrations = [from, to].map(|place| unsafe { driver.register(place, bytes, Access::ReadWrite).unwrap() });
     let before = bus.statistics().unwrap();
     bus.record(true).unwrap();
     // Safety: as above.
-    let into = unsafe { receiver.submit(&[Piece { memory: to, bytes }], Message::default(), None).unwrap() };
+    let into = unsafe {
+        receiver.submit(&[Piece { memory: to, bytes, registration: Some(&registrations[1]) }], &Message::default(), None).unwrap()
+    };
     // Safety: as above.
-    let out = unsafe { sender.submit(&[Piece { memory: from, bytes }], Message::default(), None).unwrap() };
-    sender.wait(out, TIMEOUT).unwrap();
-    assert_eq!(receiver.wait(into, TIMEOUT).unwrap().bytes, bytes as u64);
+    let out = unsafe {
+        sender.submit(&[Piece { memory: from, bytes, registration: Some(&registrations[0]) }], &Message::default(), None).unwrap()
+    };
+    sender.wait(out, TIMEOUT.into()).unwrap();
+    assert_eq!(receiver.wait(into, TIMEOUT.into()).unwrap().bytes, bytes as u64);
     let record = bus.record(false).unwrap();
     let counted = bus.statistics().unwrap().since(&before);
     let data = |place: *const u8, to_card: bool| {
@@ -70,8 +72,8 @@ fn there_and_back(query: &str, bytes: usize) -> (Vec<Carried>, Vec<Carried>, Sta
         record.iter().filter(own).copied().collect::<Vec<_>>()
     };
     let found = (data(from, true), data(to, false), counted);
-    for place in [from, to] {
-        driver.unregister(place, bytes).unwrap();
+    for registration in &registrations {
+        driver.unregister(registration).unwrap();
     }
     found
 }
@@ -135,11 +137,11 @@ fn a_completion_buffer_that_overflows_ends_the_run() {
         let options = ChannelOptions { notify: Notify::Interrupt, announce: false };
         let sender = driver.open_channel(0, options).unwrap();
         let mut memory = vec![0u8; 1 << 15];
-        let piece = Piece { memory: memory.as_mut_ptr(), bytes: memory.len() };
+        let piece = Piece { memory: memory.as_mut_ptr(), bytes: memory.len(), registration: None };
         // Safety: the memory lives until the channel is closed, which ends the card's use of it.
-        let ticket = unsafe { sender.submit(&[piece], Message::default(), None).unwrap() };
+        let ticket = unsafe { sender.submit(&[piece], &Message::default(), None).unwrap() };
         // Nobody receives: the card takes what it has room for, and waits.
-        let ended = sender.wait(ticket, Some(Duration::from_micros(50)));
+        let ended = sender.wait(ticket, Some(Duration::from_micros(50)).into());
         drop(sender);
         ended.err().map(|why| why.to_string()).unwrap_or_default()
     };

@@ -57,13 +57,13 @@ fn open(query: &str, notify: Notify) -> Card {
 impl Card {
     /// There and back again, both at once.
     fn round(&self, from: &mut [u8], to: &mut [u8]) -> (Completion, Completion) {
-        let piece = |memory: &mut [u8]| Piece { memory: memory.as_mut_ptr(), bytes: memory.len() };
+        let piece = |memory: &mut [u8]| Piece { memory: memory.as_mut_ptr(), bytes: memory.len(), registration: None };
         // Safety: both buffers live until both completions have come.
-        let into = unsafe { self.receiver.submit(&[piece(to)], Message::default(), None).unwrap() };
+        let into = unsafe { self.receiver.submit(&[piece(to)], &Message::default(), None).unwrap() };
         // Safety: as above.
-        let out = unsafe { self.sender.submit(&[piece(from)], Message::default(), None).unwrap() };
-        let sent = self.sender.wait(out, TIMEOUT).unwrap();
-        (sent, self.receiver.wait(into, TIMEOUT).unwrap())
+        let out = unsafe { self.sender.submit(&[piece(from)], &Message::default(), None).unwrap() };
+        let sent = self.sender.wait(out, TIMEOUT.into()).unwrap();
+        (sent, self.receiver.wait(into, TIMEOUT.into()).unwrap())
     }
 }
 
@@ -122,11 +122,11 @@ fn a_function_level_reset_in_the_middle_of_traffic_is_acknowledged_too() {
         let Card { bus, driver, sender, receiver } = open("transmit=2&latency=200", Notify::Poll);
         let (mut from, mut to) = (pattern(64 << 10, 3), vec![0u8; 64 << 10]);
         for at in (0..from.len()).step_by(16 << 10) {
-            let piece = |memory: &mut [u8]| Piece { memory: memory[at..].as_mut_ptr(), bytes: 16 << 10 };
+            let piece = |memory: &mut [u8]| Piece { memory: memory[at..].as_mut_ptr(), bytes: 16 << 10, registration: None };
             // Safety: both buffers live until the card has been reset.
-            unsafe { receiver.submit(&[piece(&mut to)], Message::default(), None).unwrap() };
+            unsafe { receiver.submit(&[piece(&mut to)], &Message::default(), None).unwrap() };
             // Safety: as above.
-            unsafe { sender.submit(&[piece(&mut from)], Message::default(), None).unwrap() };
+            unsafe { sender.submit(&[piece(&mut from)], &Message::default(), None).unwrap() };
         }
         let began = bus.now();
         while bus.now() < began + after {
@@ -153,10 +153,10 @@ fn fault(cases: &[(Fault, Status)]) {
     let mut from = pattern(8192, 9);
     for (fault, status) in cases {
         card.bus.inject(3, *fault).unwrap();
-        let piece = Piece { memory: from.as_mut_ptr(), bytes: from.len() };
+        let piece = Piece { memory: from.as_mut_ptr(), bytes: from.len(), registration: None };
         // Safety: the buffer lives until the completion has come.
-        let ticket = unsafe { card.sender.submit(&[piece], Message::default(), None).unwrap() };
-        let sent = card.sender.wait(ticket, TIMEOUT).unwrap_or_else(|why| panic!("{fault:?}: {why}"));
+        let ticket = unsafe { card.sender.submit(&[piece], &Message::default(), None).unwrap() };
+        let sent = card.sender.wait(ticket, TIMEOUT.into()).unwrap_or_else(|why| panic!("{fault:?}: {why}"));
         assert_eq!(sent.status, *status, "{fault:?}");
         assert!(sent.bytes < 8192, "{fault:?}: {sent:?}");
         // The core has closed the message; what it sent of it goes away with the channel.
@@ -192,18 +192,18 @@ fn batches(moderation: Option<(u16, Duration)>) -> (u64, u64) {
     }
     let mut from = pattern(2048, 1);
     let mut to = vec![0; 2048];
-    let piece = |memory: &mut [u8]| Piece { memory: memory.as_mut_ptr(), bytes: memory.len() };
+    let piece = |memory: &mut [u8]| Piece { memory: memory.as_mut_ptr(), bytes: memory.len(), registration: None };
     let before = card.bus.statistics().unwrap();
     for _ in 0..BATCHES {
         // Safety: the buffers live until all completions have come; what is received is looked at by nobody.
-        let mut receive = || unsafe { card.receiver.submit(&[piece(&mut to)], Message::default(), None).unwrap() };
+        let mut receive = || unsafe { card.receiver.submit(&[piece(&mut to)], &Message::default(), None).unwrap() };
         let into: Vec<_> = (0..MESSAGES).map(|_| receive()).collect();
         // Safety: as above.
-        let mut send = || unsafe { card.sender.submit(&[piece(&mut from)], Message::default(), None).unwrap() };
+        let mut send = || unsafe { card.sender.submit(&[piece(&mut from)], &Message::default(), None).unwrap() };
         let out: Vec<_> = (0..MESSAGES).map(|_| send()).collect();
         for (channel, tickets) in [(&card.receiver, into), (&card.sender, out)] {
             for ticket in tickets.into_iter().rev() {
-                assert_eq!(channel.wait(ticket, TIMEOUT).unwrap().bytes, 2048);
+                assert_eq!(channel.wait(ticket, TIMEOUT.into()).unwrap().bytes, 2048);
             }
         }
     }

@@ -29,29 +29,29 @@ type Case = (&'static str, Option<u64>, u64, fn(&mut Card));
 
 const CASES: &[Case] = &[
     ("H2C, 4 KiB of a registered buffer: submit, wait", LIMIT, 1, |card| {
-        let ticket = card.sender.submit(&card.buffer, ..4096, Message::default()).unwrap();
-        black_box(card.sender.wait(ticket, None).unwrap());
+        let mut transfer = card.sender.submit(&card.buffer, ..4096, Message::default()).unwrap();
+        black_box(transfer.wait(None).unwrap());
     }),
     ("H2C, 4 KiB of a registered buffer: submit, try_wait", LIMIT, 1, |card| {
-        let ticket = card.sender.submit(&card.buffer, ..4096, Message::default()).unwrap();
-        black_box(card.sender.try_wait(ticket).unwrap());
+        let mut transfer = card.sender.submit(&card.buffer, ..4096, Message::default()).unwrap();
+        black_box(transfer.try_wait().unwrap());
     }),
     ("C2H, 4 KiB of a registered buffer: submit, wait", LIMIT, 1, |card| {
-        let ticket = card.receiver.submit(&mut card.buffer, ..4096).unwrap();
-        black_box(card.receiver.wait(ticket, None).unwrap());
+        let mut transfer = card.receiver.submit(&mut card.buffer, ..4096).unwrap();
+        black_box(transfer.wait(None).unwrap());
     }),
     ("H2C, eight in flight: submit, wait", LIMIT, 8, |card| {
-        let tickets: [_; 8] = std::array::from_fn(|n| {
+        let transfers: [_; 8] = std::array::from_fn(|n| {
             let start = 4096 * n;
             card.sender.submit(&card.buffer, start..start + 4096, Message::default()).unwrap()
         });
-        for ticket in tickets {
-            black_box(card.sender.wait(ticket, None).unwrap());
+        for mut transfer in transfers {
+            black_box(transfer.wait(None).unwrap());
         }
     }),
     ("H2C, 8 bytes inline: submit, wait", None, 1, |card| {
-        let ticket = card.sender.submit(&card.buffer, ..8, Message::default()).unwrap();
-        black_box(card.sender.wait(ticket, None).unwrap());
+        let mut transfer = card.sender.submit(&card.buffer, ..8, Message::default()).unwrap();
+        black_box(transfer.wait(None).unwrap());
     }),
     ("H2C, 4 KiB of a registered buffer: send", None, 1, |card| {
         card.sender.send(&card.buffer.as_slice().unwrap()[..4096]).unwrap();

@@ -6,14 +6,15 @@
 //! slice of it lives at that moment; later slices are refused, by count, until the transfer has ended.
 
 use crate::{Device, Error, Result};
+use parking_lot::Mutex;
 use std::alloc::Layout;
 use std::any::Any;
 use std::mem::ManuallyDrop;
-use std::ops::{Bound, RangeBounds};
+use std::ops::{Bound, Range, RangeBounds};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use towpath_bus::BusError;
-use towpath_driver::{Direction, Driver, Keep, Piece};
+use towpath_driver::{Direction, Keep, Piece, Registration};
 
 pub use towpath_driver::Access;
 
@@ -29,7 +30,8 @@ pub struct Buffer {
 struct Memory {
     start: *mut u8,
     bytes: usize,
-    driver: Arc<dyn Driver>,
+    device: Device,
+    registration: Arc<Registration>,
     access: Access,
     /// Until it was given back, or the card could not be kept from it.
     owner: Mutex<Option<Owner>>,
@@ -65,11 +67,14 @@ impl Drop for Memory {
 impl Memory {
     /// Take it away from the card, then give it back to its owner. What the card may still reach stays as it is, for ever.
     fn close(&self) -> Result<()> {
-        let Some(owner) = self.owner.lock().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(()) };
+        let Some(owner) = self.owner.lock().take() else { return Ok(()) };
         let owner = ManuallyDrop::new(owner);
-        self.driver.unregister(self.start, self.bytes)?;
+        let Ok(driver) = self.device.driver() else {
+            return Ok(()); // a child of fork: the registration and the memory are the parent's
+        };
+        driver.unregister(&self.registration)?;
         if self.stays_mapped.load(Ordering::Acquire) {
-            let doing = format!("{}: unmapping what a transfer had mapped", self.driver.info().name);
+            let doing = format!("{}: unmapping what a transfer had mapped", self.device.info().name);
             return Err(Error::bus(doing)(BusError::Invalid("it failed then; the log has the reason".into())));
         }
         if let Owner::Allocated(layout) = ManuallyDrop::into_inner(owner) {
@@ -98,6 +103,15 @@ impl Keep for Memory {
     }
 }
 
+/// A buffer counts as in flight while this lives.
+pub(crate) struct Hold(Arc<dyn Keep>, Direction);
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.0.release(self.1);
+    }
+}
+
 impl Buffer {
     /// Allocate zeroed, page-aligned memory, registered for both directions.
     pub fn allocate(device: &Device, bytes: usize) -> Result<Buffer> {
@@ -108,13 +122,15 @@ impl Buffer {
             return Err(Error::Memory { bytes: bytes as u64 });
         }
         // SAFETY: the memory is freed only after it has been unregistered.
-        let registered = unsafe { device.driver().register(start, bytes, Access::ReadWrite) };
-        if let Err(error) = registered {
-            // SAFETY: just allocated with this layout.
-            unsafe { std::alloc::dealloc(start, layout) };
-            return Err(error);
+        let registered = device.driver().and_then(|driver| unsafe { driver.register(start, bytes, Access::ReadWrite) });
+        match registered {
+            Ok(registration) => Ok(Buffer::new(device, registration, start, bytes, Access::ReadWrite, Owner::Allocated(layout))),
+            Err(error) => {
+                // SAFETY: just allocated with this layout.
+                unsafe { std::alloc::dealloc(start, layout) };
+                Err(error)
+            }
         }
-        Ok(Buffer::new(device, start, bytes, Access::ReadWrite, Owner::Allocated(layout)))
     }
 
     /// Register a vector's bytes; it is dropped with the buffer.
@@ -138,16 +154,16 @@ impl Buffer {
         owner: Box<dyn Any + Send + Sync>,
     ) -> Result<Buffer> {
         // SAFETY: by this function's contract the memory lives until `owner` is dropped, after it has been unregistered.
-        unsafe { device.driver().register(start, bytes, access)? };
-        Ok(Buffer::new(device, start, bytes, access, Owner::Other(owner)))
+        let registration = unsafe { device.driver()?.register(start, bytes, access)? };
+        Ok(Buffer::new(device, registration, start, bytes, access, Owner::Other(owner)))
     }
 
-    fn new(device: &Device, start: *mut u8, bytes: usize, access: Access, owner: Owner) -> Buffer {
-        let driver = device.driver().clone();
+    fn new(device: &Device, registration: Arc<Registration>, start: *mut u8, bytes: usize, access: Access, owner: Owner) -> Buffer {
         let memory = Memory {
             start,
             bytes,
-            driver,
+            device: device.clone(),
+            registration,
             access,
             owner: Mutex::new(Some(owner)),
             stays_mapped: AtomicBool::new(false),
@@ -207,10 +223,21 @@ impl Buffer {
         Ok(unsafe { std::slice::from_raw_parts_mut(self.memory.start, self.memory.bytes) })
     }
 
-    /// The piece of a range, if a transfer of this direction may use it.
-    #[inline]
-    pub(crate) fn piece(&self, range: impl RangeBounds<usize>, direction: Direction) -> Result<Piece> {
-        let memory = &self.memory;
+    /// The piece of a range, if there is one which a transfer of this direction may use; otherwise see [`Buffer::refuse`].
+    #[inline(always)]
+    pub(crate) fn piece(&self, range: &impl RangeBounds<usize>, direction: Direction) -> Option<Piece<'_>> {
+        let memory = &*self.memory;
+        let (start, end) = self.bounds(range);
+        let wanted = if direction == Direction::H2c { Access::Read } else { Access::Write };
+        if start > end || end > memory.bytes || !memory.registration.permits(wanted) {
+            return None;
+        }
+        // SAFETY: `start` is within the memory, checked above.
+        Some(Piece { memory: unsafe { memory.start.add(start) }, bytes: end - start, registration: Some(&memory.registration) })
+    }
+
+    #[inline(always)]
+    fn bounds(&self, range: &impl RangeBounds<usize>) -> (usize, usize) {
         let start = match range.start_bound() {
             Bound::Included(&n) => n,
             Bound::Excluded(&n) => n.saturating_add(1),
@@ -219,27 +246,24 @@ impl Buffer {
         let end = match range.end_bound() {
             Bound::Included(&n) => n.saturating_add(1),
             Bound::Excluded(&n) => n,
-            Bound::Unbounded => memory.bytes,
+            Bound::Unbounded => self.memory.bytes,
         };
-        if start > end || end > memory.bytes {
-            return Err(self.outside(start, end));
-        }
-        let fits =
-            matches!((memory.access, direction), (Access::ReadWrite, _) | (Access::Read, Direction::H2c) | (Access::Write, Direction::C2h));
-        if !fits {
-            return Err(self.not_for(direction));
-        }
-        // SAFETY: `start` is within the memory, checked above.
-        Ok(Piece { memory: unsafe { memory.start.add(start) }, bytes: end - start })
+        (start, end)
     }
 
-    #[cold]
-    fn outside(&self, start: usize, end: usize) -> Error {
-        Error::Invalid(format!("bytes {start} to {end} are not in a buffer of {} bytes", self.len()))
+    /// A range as two numbers. It may not be in the buffer.
+    pub(crate) fn range(&self, range: &impl RangeBounds<usize>) -> Range<usize> {
+        let (start, end) = self.bounds(range);
+        start..end
     }
 
+    /// Why [`Buffer::piece`] found none.
     #[cold]
-    fn not_for(&self, direction: Direction) -> Error {
+    pub(crate) fn refuse(&self, range: &impl RangeBounds<usize>, direction: Direction) -> Error {
+        let (start, end) = self.bounds(range);
+        if start > end || end > self.len() {
+            return Error::Invalid(format!("bytes {start} to {end} are not in a buffer of {} bytes", self.len()));
+        }
         let way = if direction == Direction::C2h { "receiving into" } else { "sending from" };
         Error::Invalid(format!("the buffer is not registered for {way}; register it for both directions"))
     }
@@ -250,13 +274,15 @@ impl Buffer {
         self.memory.clone()
     }
 
+    /// As [`Buffer::keep`], until the result is dropped.
+    pub(crate) fn hold(&self, direction: Direction) -> Hold {
+        Hold(self.keep(direction), direction)
+    }
+
     /// Is it registered with this device?
-    #[inline]
-    pub(crate) fn belongs_to(&self, driver: &Arc<dyn Driver>) -> Result<()> {
-        if Arc::ptr_eq(&self.memory.driver, driver) {
-            return Ok(());
-        }
-        Err(Error::Invalid("the buffer is registered with another device; allocate one for this device".into()))
+    #[inline(always)]
+    pub(crate) fn belongs_to(&self, device: &Device) -> bool {
+        self.memory.device.is(device)
     }
 }
 

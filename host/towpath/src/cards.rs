@@ -40,8 +40,11 @@ impl DeviceListing {
 pub fn list_devices() -> Result<Vec<DeviceListing>> {
     let mut devices = cards()?;
     let named = std::env::var(ENVIRONMENT).unwrap_or_default();
-    let simulated = |core: String| DeviceListing::new(format!("sim:{core}"), format!("core \"{core}\" in simulation"));
-    devices.extend(towpath_cores::list_cores().into_iter().map(simulated));
+    #[cfg(feature = "sim")]
+    {
+        let simulated = |core: String| DeviceListing::new(format!("sim:{core}"), format!("core \"{core}\" in simulation"));
+        devices.extend(towpath_cores::list_cores().into_iter().map(simulated));
+    }
     if !named.is_empty() && devices.iter().all(|device| device.name != named) {
         devices.push(DeviceListing::new(named, "what TOWPATH_DEVICE names"));
     }

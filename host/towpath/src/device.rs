@@ -4,19 +4,39 @@
 use crate::channel::ChannelName;
 use crate::{
     open, Buffer, ChannelInfo, ChannelOptions, DeviceInfo, Direction, Error, LinkCounters, OpenOptions, Receiver, Result, Sender,
-    WireStatistics,
+    WaitOptions, WireStatistics,
 };
 use std::fmt;
-use std::os::fd::RawFd;
-use std::sync::Arc;
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use towpath_bus::fork::Origin;
 use towpath_driver::Driver;
 
 /// An open device. Cheap to clone; the clones, and everything opened from them, are one device, which closes with the last of them. May be
-/// used from any thread.
+/// used from any thread. In a child of fork(2) every call ends with [`Error::Forked`], and dropping it changes nothing: the card stays the parent's.
 #[derive(Clone)]
 pub struct Device {
-    driver: Arc<dyn Driver>,
+    opened: Arc<Opened>,
+}
+
+/// What the clones of a device share.
+struct Opened {
+    /// Not dropped in a child of the process that opened it: the card, and the connection to it, are the parent's.
+    driver: ManuallyDrop<Arc<dyn Driver>>,
+    origin: Origin,
+    /// The eventfds of user interrupts, once they are asked for.
+    interrupts: Box<[OnceLock<OwnedFd>]>,
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        if self.origin.is_here() {
+            // SAFETY: dropped here alone, and not used afterwards.
+            unsafe { ManuallyDrop::drop(&mut self.driver) };
+        }
+    }
 }
 
 impl Device {
@@ -30,21 +50,39 @@ impl Device {
 
     /// As [`Device::open`], with options.
     pub fn open_with(name: &str, options: &OpenOptions) -> Result<Device> {
-        Ok(Device { driver: open::open(name, options)? })
+        Ok(Device::from_driver(open::open(name, options)?))
     }
 
     /// A device behind a driver of one's own. For tests and new kinds of devices, not for programs.
     pub fn from_driver(driver: Arc<dyn Driver>) -> Device {
-        Device { driver }
+        let interrupts = (0..driver.info().interrupts).map(|_| OnceLock::new()).collect();
+        Device { opened: Arc::new(Opened { driver: ManuallyDrop::new(driver), origin: Origin::here(), interrupts }) }
     }
 
-    pub(crate) fn driver(&self) -> &Arc<dyn Driver> {
-        &self.driver
+    /// The driver; [`Error::Forked`] in a child of the process that opened the device.
+    #[inline]
+    pub(crate) fn driver(&self) -> Result<&Arc<dyn Driver>> {
+        if self.is_here() {
+            return Ok(&self.opened.driver);
+        }
+        Err(Error::Forked)
+    }
+
+    /// Is it the same open device?
+    #[inline]
+    pub(crate) fn is(&self, other: &Device) -> bool {
+        Arc::ptr_eq(&self.opened, &other.opened)
+    }
+
+    /// Was it opened by this process, and not by its parent?
+    #[inline]
+    pub(crate) fn is_here(&self) -> bool {
+        self.opened.origin.is_here()
     }
 
     /// What the device says of itself.
     pub fn info(&self) -> &DeviceInfo {
-        self.driver.info()
+        self.opened.driver.info()
     }
 
     /// Open a channel to the card, by name or number. It is the caller's alone until dropped.
@@ -55,7 +93,7 @@ impl Device {
     /// As [`Device::sender`], with options.
     pub fn sender_with(&self, channel: impl Into<ChannelName>, options: ChannelOptions) -> Result<Sender> {
         let info = self.find(&channel.into(), Direction::H2c)?;
-        Ok(Sender::new(self, self.driver.open_channel(info.index, options)?))
+        Ok(Sender::new(self, self.driver()?.open_channel(info.index, options)?))
     }
 
     /// Open a channel from the card, by name or number. It is the caller's alone until dropped; dropping it discards what the card holds for it.
@@ -66,7 +104,7 @@ impl Device {
     /// As [`Device::receiver`], with options.
     pub fn receiver_with(&self, channel: impl Into<ChannelName>, options: ChannelOptions) -> Result<Receiver> {
         let info = self.find(&channel.into(), Direction::C2h)?;
-        Ok(Receiver::new(self, self.driver.open_channel(info.index, options)?))
+        Ok(Receiver::new(self, self.driver()?.open_channel(info.index, options)?))
     }
 
     fn find(&self, channel: &ChannelName, wanted: Direction) -> Result<&ChannelInfo> {
@@ -104,22 +142,22 @@ impl Device {
 
     /// Reset all channels and the user core. Transfers in flight end with [`Error::Reset`]; open channels stay open.
     pub fn reset(&self) -> Result<()> {
-        self.driver.reset()
+        self.driver()?.reset()
     }
 
     /// What the card has counted of faults on its link. Reads the card, once for each number.
     pub fn link_counters(&self) -> Result<LinkCounters> {
-        self.driver.link_counters()
+        self.driver()?.link_counters()
     }
 
     /// Bytes on the wire since the device was opened, where they are known: in simulation.
     pub fn wire(&self) -> Option<WireStatistics> {
-        self.driver.wire()
+        self.driver().ok()?.wire()
     }
 
     /// Nanoseconds since some moment: simulated time, or a monotonic clock.
     pub fn now_ns(&self) -> u64 {
-        self.driver.now_ns()
+        self.driver().map_or(0, |driver| driver.now_ns())
     }
 }
 
@@ -139,13 +177,13 @@ impl Registers {
     /// Read the register at a byte offset. Waits for the core's answer; none, or an error as the answer, becomes [`Error::Register`].
     pub fn read(&self, offset: u32) -> Result<u32> {
         self.check(offset)?;
-        self.device.driver.read_register(offset)
+        self.device.driver()?.read_register(offset)
     }
 
     /// Write the register at a byte offset. As [`Registers::read`].
     pub fn write(&self, offset: u32, value: u32) -> Result<()> {
         self.check(offset)?;
-        self.device.driver.write_register(offset, value)
+        self.device.driver()?.write_register(offset, value)
     }
 
     /// Read a register by the name that the core's manifest gives it.
@@ -203,21 +241,31 @@ impl UserInterrupts {
 
     /// Wait for events that no earlier call has told of; returns how many, at least 1. No timeout: wait for ever.
     pub fn wait(&self, index: u16, timeout: Option<Duration>) -> Result<u32> {
+        self.wait_with(index, timeout.into())
+    }
+
+    /// As [`UserInterrupts::wait`], with a say in what ends the wait.
+    pub fn wait_with(&self, index: u16, options: WaitOptions<'_>) -> Result<u32> {
         self.check(index)?;
-        self.device.driver.wait_interrupt(index, timeout)
+        self.device.driver()?.wait_interrupt(index, options)
     }
 
     /// Events since the card was switched on or its function was reset, modulo 2^32. Does not consume them.
     pub fn count(&self, index: u16) -> Result<u32> {
         self.check(index)?;
-        self.device.driver.count_interrupt(index)
+        self.device.driver()?.count_interrupt(index)
     }
 
     /// A descriptor that becomes readable when the interrupt fires, for `poll` and event loops: read 8 bytes off it, then ask
-    /// [`UserInterrupts::wait`] with a timeout of zero. It stays the device's: duplicate it to keep it.
-    pub fn event_fd(&self, index: u16) -> Result<RawFd> {
+    /// [`UserInterrupts::wait`] with a timeout of zero.
+    pub fn event_fd(&self, index: u16) -> Result<BorrowedFd<'_>> {
         self.check(index)?;
-        self.device.driver.interrupt_event_fd(index)
+        let driver = self.device.driver()?;
+        let event = &self.device.opened.interrupts[usize::from(index)];
+        if event.get().is_none() {
+            let _ = event.set(driver.interrupt_event_fd(index)?);
+        }
+        event.get().map(OwnedFd::as_fd).ok_or(Error::Forked)
     }
 
     fn check(&self, index: u16) -> Result<()> {

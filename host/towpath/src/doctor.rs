@@ -120,6 +120,12 @@ fn as_warning(finding: Finding) -> Finding {
     Finding { level: finding.level.min(Level::Warning), ..finding }
 }
 
+#[cfg(not(feature = "sim"))]
+fn simulator() -> Vec<Finding> {
+    Vec::new()
+}
+
+#[cfg(feature = "sim")]
 fn simulator() -> Vec<Finding> {
     let finding = |(check, found): (&'static str, Result<String, towpath_cores::CoreError>)| match found {
         Ok(seen) => Finding::ok("simulator", check, seen),

@@ -17,12 +17,24 @@
 //! own. The same program runs in simulation and on a board; only the name given to [`Device::open`] changes.
 //!
 //! # Threads
-//! Every type here may be shared between threads and moved to others. Blocking transfers of one channel run one after the other, each
-//! message whole; different channels do not wait for each other. `cancel` and `reset` may be called while another thread waits.
+//! Every type here may be shared between threads and moved to others. Blocking transfers of one channel run one after the other, in the order of their calls,
+//! each message whole; different channels do not wait for each other. `cancel_all` and `reset` may be called while another thread waits.
 //!
 //! # Time
-//! A timeout counts time without progress; in simulation, simulated time. Every call that waits gives up after the channel's timeout,
-//! ten seconds until it is set otherwise.
+//! A limit belongs to one call and counts time without progress of its own, in simulation simulated time: [`WaitOptions`]. A call that is over its limit
+//! cancels what it has posted, and nothing else. Calls that are given no limit have the channel's, ten seconds until it is set otherwise.
+//!
+//! # Memory
+//! A [`Buffer`] is registered once, and its transfers name the registration. A plain slice is registered for its call. The same memory may be in flight
+//! several times.
+//!
+//! # Signals and fork
+//! A signal handler that runs in a thread while it waits here ends the call with [`Error::Interrupted`], unless [`WaitOptions::interrupted`] says otherwise. In a
+//! child of fork(2) every call ends with [`Error::Forked`], and dropping gives nothing back: the card stays the parent's.
+//!
+//! # Features
+//! By default a program opens boards: through the kernel module and through VFIO. `sim` adds simulated cards (and what builds them), `vfio-user` cards in other
+//! processes, `serve` a server of such cards.
 //!
 //! # What it does not do
 //! The library never panics on bad input, and never aborts, exits or prints. It logs through crate `log`.
@@ -33,22 +45,40 @@ mod channel;
 mod device;
 mod doctor;
 mod open;
+mod reactor;
+mod receiver;
+mod sender;
+#[cfg(feature = "serve")]
 mod serve;
+#[cfg_attr(not(feature = "serve"), allow(dead_code, reason = "what announces a card"))]
 mod served;
+#[cfg(feature = "sim")]
+mod simulated;
+mod stream;
+mod transfer;
+mod turn;
 
 pub use buffer::{Access, Buffer};
 pub use cards::{list_devices, DeviceListing};
-pub use channel::{ChannelName, Received, Receiver, Sender};
+pub use channel::ChannelName;
 pub use device::{Device, Registers, UserInterrupts};
 pub use doctor::doctor;
 pub use open::{OpenOptions, TextSink};
+pub use receiver::{Received, Receiver};
+pub use sender::Sender;
+#[cfg(feature = "serve")]
 pub use serve::{CardFaults, CardServer};
+/// Why the way to the card failed: the source of [`Error::Bus`].
+pub use towpath_bus::BusError;
+#[cfg(feature = "sim")]
 pub use towpath_cores::{set_simulator_files, SimulatorFiles};
 pub use towpath_driver::{
     ChannelInfo, ChannelOptions, ChannelStatistics, Completion, DeviceInfo, Direction, Error, LinkCounters, Message, MessageStart, Notify,
-    Result, Status, Ticket, WireStatistics,
+    Result, Status, Ticket, WaitOptions, WireStatistics,
 };
 /// Ends [`CardServer::serve`].
+#[cfg(feature = "serve")]
 pub use towpath_front::Stop;
 /// What [`doctor`] found.
 pub use towpath_vfio::{Finding, Level};
+pub use transfer::Transfer;

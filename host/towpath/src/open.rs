@@ -2,19 +2,16 @@
 //! From a device's name to its driver. The one file that knows which kinds of devices there are.
 
 use crate::cards::{self, no_device};
+#[cfg(feature = "sim")]
+use crate::simulated;
 use crate::{Error, Result};
-use std::collections::BTreeMap;
 use std::fmt;
-use std::io::ErrorKind;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, Weak};
-use towpath_bus::BusError;
+use std::sync::Arc;
 use towpath_driver::user::UserDriver;
 use towpath_driver::Driver;
 use towpath_linux::{LinuxDriver, OpenError};
-use towpath_sim::{PrintKind, Settings, SimBus, World};
 use towpath_vfio::{Address, Ids, System, VfioBus, VfioError};
-use towpath_vfio_user::Client;
 
 /// The environment's name for the device that the empty name stands for.
 pub(crate) const ENVIRONMENT: &str = "TOWPATH_DEVICE";
@@ -63,8 +60,14 @@ pub(crate) fn open_named(name: &str, options: &OpenOptions) -> Result<Arc<dyn Dr
     }
     match name.split_once(':') {
         Some((cards::SERIAL, number)) => cards::open_by_serial(name, number, options),
-        Some(("sim", rest)) => Ok(Arc::new(UserDriver::open(simulated(name, rest, options)?)?)),
+        #[cfg(feature = "sim")]
+        Some(("sim", rest)) => Ok(Arc::new(UserDriver::open(simulated::open(name, rest, options)?)?)),
+        #[cfg(not(feature = "sim"))]
+        Some(("sim", _)) => left_out(name, "sim"),
+        #[cfg(feature = "vfio-user")]
         Some(("vfio-user", path)) => Ok(Arc::new(UserDriver::open(connected(name, path)?)?)),
+        #[cfg(not(feature = "vfio-user"))]
+        Some(("vfio-user", _)) => left_out(name, "vfio-user"),
         Some(("vfio", address)) => {
             let address = address.parse().map_err(|why: String| no_device(name, &why))?;
             Ok(Arc::new(UserDriver::open(board(name, address)?)?))
@@ -100,16 +103,27 @@ fn board(name: &str, address: Address) -> Result<Arc<VfioBus>> {
 }
 
 /// `vfio-user:PATH`: the card whose server listens at that socket.
-fn connected(name: &str, path: &str) -> Result<Arc<Client>> {
+#[cfg(feature = "vfio-user")]
+fn connected(name: &str, path: &str) -> Result<Arc<towpath_vfio_user::Client>> {
+    use std::io::ErrorKind;
+    use towpath_bus::BusError;
     if path.is_empty() {
         return Err(no_device(name, "it names no socket"));
     }
-    Client::connect(name, path.as_ref()).map(Arc::new).map_err(|error| match &error {
+    towpath_vfio_user::Client::connect(name, path.as_ref()).map(Arc::new).map_err(|error| match &error {
         BusError::System(_, why) if [ErrorKind::NotFound, ErrorKind::ConnectionRefused].contains(&why.kind()) => {
             no_device(name, "no server listens there; start one with `towpath sim CORE --socket PATH`")
         }
         _ => Error::bus("opening the card")(error),
     })
+}
+
+/// A kind of device that this program was built without.
+#[cfg(not(all(feature = "sim", feature = "vfio-user")))]
+fn left_out<T>(name: &str, feature: &str) -> Result<T> {
+    Err(Error::Invalid(format!(
+        "device \"{name}\": this program was built without that kind of device: add feature \"{feature}\" of crate towpath"
+    )))
 }
 
 /// Decimal, or hexadecimal behind `0x`.
@@ -119,75 +133,4 @@ pub(crate) fn number(text: &str) -> std::result::Result<u64, String> {
         None => text.parse(),
     };
     parsed.map_err(|_| format!("\"{text}\" is not a number of 64 bits, decimal or behind 0x"))
-}
-
-/// Simulated worlds that were opened by name and are still in use.
-static WORLDS: Mutex<BTreeMap<String, Weak<World>>> = Mutex::new(BTreeMap::new());
-
-/// The world of that name, made if it is not there: its devices share one clock and one fabric.
-fn world(device: &str, name: &str, settings: Settings) -> Result<Arc<World>> {
-    let mut worlds = WORLDS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    if let Some(world) = worlds.get(name).and_then(Weak::upgrade) {
-        if *world.settings() != settings {
-            let why = format!("device \"{device}\": world \"{name}\" is open with other settings: give the same ones, or another name");
-            return Err(Error::Invalid(why));
-        }
-        return Ok(world);
-    }
-    let world = World::new(settings).map_err(|error| Error::Invalid(format!("device \"{device}\": {error}")))?;
-    worlds.insert(name.into(), Arc::downgrade(&world));
-    Ok(world)
-}
-
-/// `CORE` or `FOLDER`, and behind a `?` settings of the link and the host, and five of our own: `width`, the data width to build with; `serial`,
-/// the card's serial number, which is built in as well; `trace`, as in [`OpenOptions::trace`], which it yields to; `packets`, a file for all packets
-/// on the link, which `towpath trace` shows; `world`, a name: devices of one program that give the same name share one clock and one fabric. Without it a device has a world to itself.
-pub(crate) fn simulated(name: &str, rest: &str, options: &OpenOptions) -> Result<Arc<SimBus>> {
-    let (core, query) = rest.split_once('?').unwrap_or((rest, ""));
-    if core.is_empty() {
-        return Err(no_device(name, "it names no core"));
-    }
-    let (ours, query): (Vec<&str>, Vec<&str>) = query
-        .split('&')
-        .partition(|setting| ["width=", "serial=", "trace=", "packets=", "world="].iter().any(|own| setting.starts_with(own)));
-    let own = |key: &str| ours.iter().rev().find_map(|setting| setting.strip_prefix(key)?.strip_prefix('='));
-    let width = match own("width").map(str::parse) {
-        None => None,
-        Some(Ok(width)) => Some(width),
-        Some(Err(_)) => return Err(Error::Invalid(format!("device \"{name}\": width is 64, 128, 256 or 512"))),
-    };
-    let serial = own("serial").map_or(Ok(0), number);
-    let serial = serial.map_err(|why| Error::Invalid(format!("device \"{name}\": serial: {why}")))?;
-    let trace = options.trace.clone().or_else(|| own("trace").map(PathBuf::from));
-    let settings = Settings::from_query(&query.join("&")).map_err(|error| Error::Invalid(format!("device \"{name}\": {error}")))?;
-    let failed = |error: towpath_cores::CoreError| match error {
-        towpath_cores::CoreError::NotFound { .. } => no_device(name, &error.to_string()),
-        error => Error::Core { name: name.into(), message: error.to_string() },
-    };
-    let folder = towpath_cores::find_core(core).map_err(failed)?;
-    let say = |line: &str| match &options.progress {
-        Some(progress) => progress(line),
-        None => log::info!("{line}"),
-    };
-    let build = towpath_cores::BuildOptions { trace: trace.is_some(), width, serial, progress: Some(&say) };
-    let built = towpath_cores::build(&folder, &build).map_err(failed)?;
-    let names = built.manifest.registers.iter().flat_map(|registers| registers.names.iter().map(|(name, offset)| (name.clone(), *offset)));
-
-    let core = built.manifest.core.name.clone();
-    let sink = options.print.clone();
-    let print = Arc::new(move |kind: PrintKind, text: &str| match (kind, &sink) {
-        (PrintKind::Warning, _) => log::warn!("{core}: {text}"),
-        (_, Some(sink)) => sink(text),
-        (PrintKind::Fatal, None) => log::error!("{core}: {text}"),
-        (_, None) => log::info!("{core}: {text}"),
-    });
-    let opened = match own("world") {
-        Some(shared) => world(name, shared, settings)?.open(name, &built.library, trace.as_deref(), print, names.collect()),
-        None => SimBus::open(name, &built.library, settings, trace.as_deref(), print, names.collect()),
-    };
-    let bus = opened.map_err(|error| Error::Core { name: name.into(), message: error.to_string() })?;
-    if let Some(path) = own("packets") {
-        bus.log_packets(path.as_ref()).map_err(|why| Error::Invalid(format!("device \"{name}\": {why}")))?;
-    }
-    Ok(bus)
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A simulated card for other programs: what `towpath sim` runs, and what tests use.
 
-use crate::{open, served, Error, OpenOptions, Result};
+use crate::{served, simulated, Error, OpenOptions, Result};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ impl CardServer {
     /// of it to every program of this user. `device` is the name by which [`crate::Device::open`] would open it here: `sim:CORE` or `sim:FOLDER`, with
     /// settings if wanted. Clients are served once [`CardServer::serve`] runs.
     pub fn bind(device: &str, path: &Path, options: &OpenOptions) -> Result<CardServer> {
-        let bus = simulated(device, options)?;
+        let bus = open(device, options)?;
         let server = Server::bind(path).map_err(no_socket(path))?;
         let card = card(&bus, server.dma(), path)?;
         let serial = card.serial().map_err(Error::bus(listening(path).as_str()))?;
@@ -53,7 +53,7 @@ impl CardServer {
     /// The same by the vhost-user protocol with the messages of virtio-pcidev: the card is on the PCI bus of a kernel that runs as a program, User-Mode
     /// Linux with `virtio_uml.device=PATH:ID`.
     pub fn bind_vhost_user(device: &str, path: &Path, options: &OpenOptions) -> Result<CardServer> {
-        let bus = simulated(device, options)?;
+        let bus = open(device, options)?;
         let server = GuestServer::bind(path).map_err(no_socket(path))?;
         let card = card(&bus, server.memory(), path)?;
         Ok(CardServer { _word: None, front: Front::Guests(server), card, bus })
@@ -83,9 +83,9 @@ impl CardServer {
     }
 }
 
-fn simulated(device: &str, options: &OpenOptions) -> Result<Arc<SimBus>> {
+fn open(device: &str, options: &OpenOptions) -> Result<Arc<SimBus>> {
     match device.split_once(':') {
-        Some(("sim", rest)) => open::simulated(device, rest, options),
+        Some(("sim", rest)) => simulated::open(device, rest, options),
         _ => Err(Error::UnknownScheme { name: device.into(), schemes: vec!["sim:CORE".into(), "sim:FOLDER".into()] }),
     }
 }

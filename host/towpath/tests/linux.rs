@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::io::{IoSlice, IoSliceMut};
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use towpath::{Device, Error, Message, Status};
@@ -11,6 +12,14 @@ use towpath_linux::fake::{FakeCard, Settings, QUEUE_DEPTH, REGISTER_ERROR, REGIS
 use towpath_linux::OpenError;
 
 const SHORT: Option<Duration> = Some(Duration::from_millis(20));
+
+/// All that has ended.
+macro_rules! polled {
+    ($channel:expr) => {{
+        let mut room = [towpath::Completion::default(); 16];
+        $channel.poll_completions(&mut room).map(|found| room[..found].to_vec())
+    }};
+}
 
 fn open(settings: Settings) -> (FakeCard, Device) {
     let card = FakeCard::new(settings);
@@ -137,12 +146,12 @@ fn registered_memory_is_named_and_other_memory_is_not() {
     let (card, device) = deaf();
     let (sender, receiver) = (device.sender("in0").unwrap(), device.receiver("out0").unwrap());
     let mut buffer = device.allocate(8192).unwrap();
-    sender.submit(&buffer, 100..200, Message::default()).unwrap();
-    let ticket = receiver.submit(&mut buffer, 4096..).unwrap();
+    sender.submit(&buffer, 100..200, Message::default()).unwrap().detach();
+    let ticket = receiver.submit(&mut buffer, 4096..).unwrap().detach();
     assert_eq!(card.pieces(), (2, 0));
-    assert!(receiver.wait(ticket, SHORT).unwrap_err().is_timeout());
-    receiver.cancel().unwrap();
-    sender.cancel().unwrap();
+    assert!(receiver.wait_ticket(ticket, SHORT.into()).unwrap_err().is_timeout());
+    receiver.cancel_all().unwrap();
+    sender.cancel_all().unwrap();
     assert!(!buffer.in_flight());
     sender.set_timeout(SHORT);
     assert!(sender.send(&[0; 100]).unwrap_err().is_timeout());
@@ -165,16 +174,16 @@ fn tickets_fill_the_queue_and_are_cancelled() {
     let sender = device.sender("in0").unwrap();
     let buffer = device.allocate(4096).unwrap();
     let with = Message { user: 1, length: Some(1), ..Message::default() };
-    let first = sender.try_submit(&buffer, ..1, with).unwrap();
-    let tickets: Vec<_> = (3..QUEUE_DEPTH).map(|_| sender.try_submit(&buffer, ..100, Message::default()).unwrap()).collect();
+    let first = sender.try_submit(&buffer, ..1, with).unwrap().detach();
+    let tickets: Vec<_> = (3..QUEUE_DEPTH).map(|_| sender.try_submit(&buffer, ..100, Message::default()).unwrap().detach()).collect();
     assert!(matches!(sender.try_submit(&buffer, ..1, Message::default()), Err(Error::QueueFull { depth: QUEUE_DEPTH, .. })));
-    sender.cancel().unwrap();
+    sender.cancel_all().unwrap();
     for ticket in std::iter::once(first).chain(tickets) {
-        assert_eq!(sender.wait(ticket, SHORT).unwrap().status, Status::Cancelled);
-        assert!(matches!(sender.try_wait(ticket), Err(Error::UnknownTicket { .. })));
+        assert_eq!(sender.wait_ticket(ticket, SHORT.into()).unwrap().status, Status::Cancelled);
+        assert!(matches!(sender.try_wait_ticket(ticket), Err(Error::UnknownTicket { .. })));
     }
     assert!(!buffer.in_flight());
-    sender.try_submit(&buffer, ..1, with).unwrap();
+    sender.try_submit(&buffer, ..1, with).unwrap().detach();
 }
 
 #[test]
@@ -183,7 +192,7 @@ fn a_kernel_without_room_is_waited_for() {
     let sender = device.sender("in0").unwrap();
     sender.set_timeout(SHORT);
     let buffer = device.allocate(4096).unwrap();
-    sender.submit(&buffer, ..1, Message::default()).unwrap();
+    sender.submit(&buffer, ..1, Message::default()).unwrap().detach();
     card.no_room(true);
     assert!(matches!(sender.try_submit(&buffer, ..1, Message::default()), Err(Error::QueueFull { .. })));
     let before = card.exchanges();
@@ -191,7 +200,7 @@ fn a_kernel_without_room_is_waited_for() {
     assert!(card.exchanges() - before < 10, "it does not wait");
     card.end(0, OnCard::Done);
     card.no_room(false);
-    sender.submit(&buffer, ..1, Message::default()).unwrap();
+    sender.submit(&buffer, ..1, Message::default()).unwrap().detach();
     card.end(0, OnCard::Done);
     card.no_room(true);
     let text = sender.submit(&buffer, ..1, Message::default()).unwrap_err().to_string();
@@ -203,10 +212,10 @@ fn what_has_ended_is_given_back_while_more_is_submitted() {
     let (_card, device) = open(Settings::default());
     let sender = device.sender("in0").unwrap();
     let (first, second) = (device.allocate(64).unwrap(), device.allocate(64).unwrap());
-    sender.submit(&first, .., Message::default()).unwrap();
-    sender.submit(&second, .., Message::default()).unwrap();
+    sender.submit(&first, .., Message::default()).unwrap().detach();
+    sender.submit(&second, .., Message::default()).unwrap().detach();
     assert!(!first.in_flight());
-    let done = sender.poll_completions().unwrap();
+    let done = polled!(sender).unwrap();
     assert_eq!(done.len(), 2);
     let statistics = sender.statistics();
     assert_eq!((statistics.submitted, statistics.completed, statistics.bytes, statistics.unexpected), (2, 2, 128, 0));
@@ -219,7 +228,7 @@ fn resets_end_what_is_in_flight() {
     let mut buffer = device.allocate(4096).unwrap();
     for card in [false, true] {
         sender.send_message(b"left open", Message { end: false, ..Message::default() }).unwrap();
-        let ticket = receiver.submit(&mut buffer, ..).unwrap();
+        let ticket = receiver.submit(&mut buffer, ..).unwrap().detach();
         assert!(matches!(buffer.as_slice(), Err(Error::BufferInUse)));
         if card {
             device.reset().unwrap();
@@ -227,7 +236,7 @@ fn resets_end_what_is_in_flight() {
             receiver.reset().unwrap();
             sender.reset().unwrap();
         }
-        let done = receiver.wait(ticket, SHORT).unwrap();
+        let done = receiver.wait_ticket(ticket, SHORT.into()).unwrap();
         assert_eq!(done.status, Status::Reset);
         buffer.as_slice().unwrap();
         for _ in 0..3 {
@@ -247,7 +256,7 @@ fn a_reset_by_another_program_is_told_once() {
     assert!(matches!(sender.send(b"a message"), Err(Error::Reset { bytes: 0, .. })), "the rest would pass for a message");
     sender.send_message(b"half of ", part).unwrap();
     card.reset_by_another();
-    assert_eq!(sender.poll_completions().unwrap(), [], "who looks hears of transfers alone");
+    assert_eq!(polled!(sender).unwrap(), [], "who looks hears of transfers alone");
     assert!(matches!(sender.send(b"another"), Err(Error::Reset { bytes: 0, .. })));
     sender.send(b"whole").unwrap();
     // What was in flight tells of it, too, and that is enough.
@@ -255,9 +264,9 @@ fn a_reset_by_another_program_is_told_once() {
     let _ = receiver.try_message_start();
     assert!(matches!(receiver.recv(), Err(Error::Reset { .. })));
     assert_eq!(receiver.recv().unwrap(), b"whole");
-    let ticket = receiver.submit(&mut buffer, ..).unwrap();
+    let ticket = receiver.submit(&mut buffer, ..).unwrap().detach();
     card.reset_by_another();
-    assert_eq!(receiver.wait(ticket, SHORT).unwrap().status, Status::Reset);
+    assert_eq!(receiver.wait_ticket(ticket, SHORT.into()).unwrap().status, Status::Reset);
     let _ = sender.try_submit(&buffer, .., Message::default());
     sender.send(b"on").unwrap();
     assert_eq!(receiver.recv().unwrap(), b"on");
@@ -268,11 +277,11 @@ fn a_card_that_goes_away_hangs_nobody_and_keeps_nothing() {
     let (card, device) = deaf();
     let (sender, receiver) = (device.sender("in0").unwrap(), device.receiver("out0").unwrap());
     let mut buffers: Vec<_> = (0..3).map(|_| device.allocate(4096).unwrap()).collect();
-    let tickets: Vec<_> = buffers.iter_mut().map(|buffer| receiver.submit(buffer, ..).unwrap()).collect();
+    let tickets: Vec<_> = buffers.iter_mut().map(|buffer| receiver.submit(buffer, ..).unwrap().detach()).collect();
     receiver.set_timeout(None);
     sender.set_timeout(None);
     std::thread::scope(|scope| {
-        let waits: Vec<_> = tickets[..2].iter().map(|ticket| scope.spawn(|| receiver.wait(*ticket, None))).collect();
+        let waits: Vec<_> = tickets[..2].iter().map(|ticket| scope.spawn(|| receiver.wait_ticket(*ticket, None.into()))).collect();
         let sends = scope.spawn(|| sender.send(&[1; 1000]));
         while card.pieces().1 == 0 {
             std::thread::yield_now();
@@ -287,9 +296,9 @@ fn a_card_that_goes_away_hangs_nobody_and_keeps_nothing() {
         gone(device.registers().read(0).unwrap_err());
     });
     assert!(buffers.iter().all(|buffer| !buffer.in_flight()));
-    let told = receiver.poll_completions().unwrap();
+    let told = polled!(receiver).unwrap();
     assert_eq!(told.iter().map(|done| (done.ticket, done.status)).collect::<Vec<_>>(), [(tickets[2], Status::Reset)]);
-    assert!(receiver.poll_completions().is_err());
+    assert!(polled!(receiver).is_err());
     buffers.into_iter().for_each(|buffer| buffer.close().unwrap());
 }
 
@@ -298,11 +307,11 @@ fn a_completion_that_cannot_be_is_told_and_counted() {
     let (card, device) = deaf();
     let sender = device.sender("in0").unwrap();
     let buffer = device.allocate(100).unwrap();
-    let tickets: Vec<_> = (0..2).map(|_| sender.submit(&buffer, .., Message::default()).unwrap()).collect();
+    let tickets: Vec<_> = (0..2).map(|_| sender.submit(&buffer, .., Message::default()).unwrap().detach()).collect();
     card.end(0, OnCard::None);
     card.end(0, OnCard::Poisoned);
-    assert!(matches!(sender.wait(tickets[0], SHORT), Err(Error::Protocol { .. })));
-    assert_eq!(sender.wait(tickets[1], SHORT).unwrap().status, Status::Poisoned);
+    assert!(matches!(sender.wait_ticket(tickets[0], SHORT.into()), Err(Error::Protocol { .. })));
+    assert_eq!(sender.wait_ticket(tickets[1], SHORT.into()).unwrap().status, Status::Poisoned);
     assert_eq!(sender.statistics().unexpected, 1, "since the channel was opened");
 }
 
@@ -312,15 +321,15 @@ fn completions_that_somebody_else_has_taken_are_not_waited_for() {
     let buffer = device.allocate(100).unwrap();
     for left in [0, 1] {
         let sender = device.sender("in0").unwrap();
-        let tickets: Vec<_> = (0..=left).map(|_| sender.submit(&buffer, .., Message::default()).unwrap()).collect();
+        let tickets: Vec<_> = (0..=left).map(|_| sender.submit(&buffer, .., Message::default()).unwrap().detach()).collect();
         card.end(0, OnCard::Done);
         card.steal(0);
         (0..left).for_each(|_| card.end(0, OnCard::Done));
-        let text = sender.wait(tickets[0], None).unwrap_err().to_string();
+        let text = sender.wait_ticket(tickets[0], None.into()).unwrap_err().to_string();
         assert!(text.contains("child of fork"), "{text}");
         assert!(!buffer.in_flight() && sender.submit(&buffer, .., Message::default()).is_err());
     }
-    device.sender("in0").unwrap().submit(&buffer, .., Message::default()).unwrap();
+    device.sender("in0").unwrap().submit(&buffer, .., Message::default()).unwrap().detach();
 }
 
 #[test]
@@ -349,10 +358,8 @@ fn registers_tell_what_went_wrong() {
     }
 }
 
-fn readable(fd: i32) -> bool {
-    let mut count = 0u64;
-    // SAFETY: 8 bytes to read into; the descriptor does not block.
-    unsafe { libc::read(fd, (&raw mut count).cast(), 8) == 8 }
+fn readable(fd: std::os::fd::BorrowedFd<'_>) -> bool {
+    towpath_bus::event::clear(&fd)
 }
 
 #[test]
@@ -363,7 +370,7 @@ fn each_event_of_a_user_interrupt_is_told_once() {
     let interrupts = device_then.interrupts();
     assert!(interrupts.wait(1, SHORT).unwrap_err().is_timeout(), "it came before");
     let event = interrupts.event_fd(1).unwrap();
-    assert!(event == interrupts.event_fd(1).unwrap() && !readable(event));
+    assert!(event.as_raw_fd() == interrupts.event_fd(1).unwrap().as_raw_fd() && !readable(event));
     let told: u32 = std::thread::scope(|scope| {
         let waits: Vec<_> = (0..3).map(|_| scope.spawn(|| interrupts.wait(1, Some(Duration::from_millis(300))).unwrap_or(0))).collect();
         (0..5).for_each(|_| card.interrupt(1));
@@ -399,12 +406,12 @@ fn the_event_descriptor_loses_no_wake_up() {
     let fd = receiver.event_fd().unwrap();
     let mut buffer = device.allocate(256).unwrap();
     for round in 0..50 {
-        let ticket = receiver.submit(&mut buffer, ..).unwrap();
-        assert_eq!(receiver.try_wait(ticket).unwrap(), None, "round {round}");
+        let ticket = receiver.submit(&mut buffer, ..).unwrap().detach();
+        assert_eq!(receiver.try_wait_ticket(ticket).unwrap(), None, "round {round}");
         readable(fd);
         sender.send(&[round]).unwrap();
         assert!(readable(fd), "round {round}: nobody woke us");
-        let done = receiver.poll_completions().unwrap().pop().unwrap();
+        let done = polled!(receiver).unwrap().pop().unwrap();
         assert_eq!((done.ticket, done.bytes, buffer.as_slice().unwrap()[0]), (ticket, 1, round));
     }
 }
@@ -449,21 +456,21 @@ fn many_wait_for_tickets_of_one_channel() {
             scope.spawn(move || {
                 let buffer = device.allocate(1000).unwrap();
                 for _ in 0..25 {
-                    let ticket = sender.submit(&buffer, .., Message::default()).unwrap();
+                    let ticket = sender.submit(&buffer, .., Message::default()).unwrap().detach();
                     let mut done = None;
                     while looks && done.is_none() {
                         std::thread::yield_now();
-                        done = sender.try_wait(ticket).unwrap();
+                        done = sender.try_wait_ticket(ticket).unwrap();
                     }
-                    let done = done.unwrap_or_else(|| sender.wait(ticket, None).unwrap());
+                    let done = done.unwrap_or_else(|| sender.wait_ticket(ticket, None.into()).unwrap());
                     assert!(done.bytes == 1000 && !buffer.in_flight());
                 }
             });
         }
         let mut buffer = device.allocate(1000).unwrap();
         for _ in 0..100 {
-            let ticket = receiver.submit(&mut buffer, ..).unwrap();
-            assert_eq!(receiver.wait(ticket, None).unwrap().bytes, 1000);
+            let ticket = receiver.submit(&mut buffer, ..).unwrap().detach();
+            assert_eq!(receiver.wait_ticket(ticket, None.into()).unwrap().bytes, 1000);
         }
     });
     assert_eq!(card.pieces(), (0, 0));
@@ -477,9 +484,9 @@ fn who_waits_for_another_that_waits_is_woken_by_it() {
     let buffers: Vec<_> = (0..2).map(|_| device.allocate(100).unwrap()).collect();
     let began = Instant::now();
     for _ in 0..20 {
-        let tickets: Vec<_> = buffers.iter().map(|buffer| sender.submit(buffer, .., Message::default()).unwrap()).collect();
+        let tickets: Vec<_> = buffers.iter().map(|buffer| sender.submit(buffer, .., Message::default()).unwrap().detach()).collect();
         std::thread::scope(|scope| {
-            let waits: Vec<_> = tickets.iter().map(|ticket| scope.spawn(|| sender.wait(*ticket, None).unwrap())).collect();
+            let waits: Vec<_> = tickets.iter().map(|ticket| scope.spawn(|| sender.wait_ticket(*ticket, None.into()).unwrap())).collect();
             std::thread::sleep(Duration::from_millis(5));
             tickets.iter().for_each(|_| card.end(0, OnCard::Done));
             waits.into_iter().for_each(|wait| assert_eq!(wait.join().unwrap().status, Status::Done));
@@ -494,23 +501,23 @@ fn completions_are_filed_in_their_order() {
     let (card, device) = open(Settings { capacity: 0, lag: Duration::from_millis(200), ..Settings::default() });
     let sender = device.sender("in0").unwrap();
     let buffer = device.allocate(100).unwrap();
-    let tickets: Vec<_> = (0..2).map(|_| sender.submit(&buffer, .., Message::default()).unwrap()).collect();
+    let tickets: Vec<_> = (0..2).map(|_| sender.submit(&buffer, .., Message::default()).unwrap().detach()).collect();
     std::thread::scope(|scope| {
         let before = card.exchanges();
-        let wait = scope.spawn(|| sender.wait(tickets[0], None).unwrap());
+        let wait = scope.spawn(|| sender.wait_ticket(tickets[0], None.into()).unwrap());
         while card.exchanges() == before {
             std::thread::yield_now();
         }
         card.end(0, OnCard::Done);
         std::thread::sleep(Duration::from_millis(5));
         card.end(0, OnCard::Done);
-        assert_eq!(sender.try_wait(tickets[1]).unwrap(), None, "the other is on its way");
-        sender.try_submit(&buffer, .., Message::default()).unwrap();
+        assert_eq!(sender.try_wait_ticket(tickets[1]).unwrap(), None, "the other is on its way");
+        sender.try_submit(&buffer, .., Message::default()).unwrap().detach();
         assert_eq!(wait.join().unwrap().ticket, tickets[0]);
     });
-    assert_eq!(sender.wait(tickets[1], SHORT).unwrap().ticket, tickets[1]);
+    assert_eq!(sender.wait_ticket(tickets[1], SHORT.into()).unwrap().ticket, tickets[1]);
     assert!(buffer.in_flight());
-    sender.cancel().unwrap();
+    sender.cancel_all().unwrap();
     assert!(!buffer.in_flight());
 }
 
@@ -520,17 +527,17 @@ fn a_reset_has_collected_what_was_in_flight_though_another_thread_waits() {
     let sender = device.sender("in0").unwrap();
     let buffer = device.allocate(100).unwrap();
     for round in 0..20 {
-        let ticket = sender.submit(&buffer, .., Message::default()).unwrap();
+        let ticket = sender.submit(&buffer, .., Message::default()).unwrap().detach();
         std::thread::scope(|scope| {
             let before = card.exchanges();
-            let wait = scope.spawn(|| sender.wait(ticket, None).unwrap());
+            let wait = scope.spawn(|| sender.wait_ticket(ticket, None.into()).unwrap());
             while card.exchanges() == before {
                 std::thread::yield_now();
             }
             match round % 3 {
                 0 => sender.reset().unwrap(),
                 1 => device.reset().unwrap(),
-                _ => sender.cancel().unwrap(),
+                _ => sender.cancel_all().unwrap(),
             }
             assert!(!buffer.in_flight(), "round {round}");
             let status = wait.join().unwrap().status;
@@ -552,7 +559,7 @@ fn another_thread_can_cancel_or_reset_a_wait() {
         while sender.statistics().submitted == 0 || receiver.statistics().submitted == 0 {
             std::thread::yield_now();
         }
-        sender.cancel().unwrap();
+        sender.cancel_all().unwrap();
         assert!(matches!(sends.join().unwrap(), Err(Error::Cancelled { bytes: 0, .. })));
         receiver.reset().unwrap();
         assert!(matches!(receives.join().unwrap(), Err(Error::Reset { .. })));

@@ -17,6 +17,14 @@ use towpath::{ChannelOptions, Device, Error, Message, Notify, Received, Status};
 use towpath_driver::mock::{Early, Misbehaviour, MockBus, Settings, QUEUE_DEPTH, REGISTER_ERROR, REGISTER_SILENT};
 use towpath_driver::user::UserDriver;
 
+/// All that has ended.
+macro_rules! polled {
+    ($channel:expr) => {{
+        let mut room = [towpath::Completion::default(); 16];
+        $channel.poll_completions(&mut room).map(|found| room[..found].to_vec())
+    }};
+}
+
 fn open(settings: Settings) -> (Arc<MockBus>, Device) {
     let bus = Arc::new(MockBus::new(settings));
     let device = Device::from_driver(Arc::new(UserDriver::open(bus.clone()).unwrap()));
@@ -175,8 +183,8 @@ fn receive(random: &mut Random, receiver: &towpath::Receiver, buffer: &mut towpa
             }
             _ => {
                 let at = random.below(64);
-                let ticket = receiver.submit(buffer, at..at + size).unwrap();
-                let done = receiver.wait(ticket, SHORT).unwrap().check("out0", 0).unwrap();
+                let ticket = receiver.submit(buffer, at..at + size).unwrap().detach();
+                let done = receiver.wait_ticket(ticket, SHORT.into()).unwrap().check("out0", 0).unwrap();
                 all.extend_from_slice(&buffer.as_slice().unwrap()[at..at + done.bytes as usize]);
                 (done.bytes as usize, done.status == Status::EndOfMessage)
             }
@@ -233,11 +241,11 @@ fn random_transfers_of_every_kind() {
                     }
                     _ => {
                         while let Some(ticket) = tickets.pop() {
-                            assert_eq!(sender.wait(ticket, SHORT).unwrap().status, Status::Done);
+                            assert_eq!(sender.wait_ticket(ticket, SHORT.into()).unwrap().status, Status::Done);
                         }
                         let at = random.below(64);
                         memory.as_mut_slice().unwrap()[at..at + data.len()].copy_from_slice(&data);
-                        tickets.push(sender.submit(&memory, at..at + data.len(), attributes).unwrap());
+                        tickets.push(sender.submit(&memory, at..at + data.len(), attributes).unwrap().detach());
                         assert!(matches!(memory.as_mut_slice(), Err(Error::BufferInUse)));
                     }
                 }
@@ -246,7 +254,7 @@ fn random_transfers_of_every_kind() {
             }
             assert_eq!(receive(&mut random, &receiver, &mut landing), message, "seed {seed}");
             for ticket in tickets {
-                assert_eq!(sender.wait(ticket, SHORT).unwrap().status, Status::Done);
+                assert_eq!(sender.wait_ticket(ticket, SHORT.into()).unwrap().status, Status::Done);
             }
         }
         for statistics in [sender.statistics(), receiver.statistics()] {
@@ -341,12 +349,12 @@ fn moderation_holds_interrupts_back_by_count_and_by_time() {
     let mut landing = device.allocate(1 << 12).unwrap();
     let mut round = |count: usize| {
         let before = bus.fires(1).0;
-        let tickets: Vec<_> = (0..count).map(|_| receiver.submit(&mut landing, 0..64).unwrap()).collect();
+        let tickets: Vec<_> = (0..count).map(|_| receiver.submit(&mut landing, 0..64).unwrap().detach()).collect();
         for n in 0..count {
             bus.produce(0, &[n as u8], true);
         }
         for ticket in tickets {
-            assert_eq!(receiver.wait(ticket, SHORT).unwrap().bytes, 1);
+            assert_eq!(receiver.wait_ticket(ticket, SHORT.into()).unwrap().bytes, 1);
         }
         bus.fires(1).0 - before
     };
@@ -464,19 +472,19 @@ fn tickets_fill_the_queue_and_are_cancelled() {
     let sender = device.sender("in0").unwrap();
     sender.set_timeout(SHORT);
     let buffer = device.register(pattern(4096)).unwrap();
-    let tickets: Vec<_> = (0..QUEUE_DEPTH).map(|_| sender.submit(&buffer, 0..100, Message::default()).unwrap()).collect();
+    let tickets: Vec<_> = (0..QUEUE_DEPTH).map(|_| sender.submit(&buffer, 0..100, Message::default()).unwrap().detach()).collect();
     let text = sender.submit(&buffer, .., Message::default()).unwrap_err().to_string();
     assert!(text.contains("\"in0\"") && text.contains("wait for a ticket"), "{text}");
     assert!(matches!(sender.try_submit(&buffer, .., Message::default()), Err(Error::QueueFull { depth: QUEUE_DEPTH, .. })));
     assert!(matches!(sender.send(b"x"), Err(Error::Timeout { bytes: 0, .. })));
-    assert!(matches!(sender.wait(tickets[3], SHORT), Err(Error::Pending { .. })));
+    assert!(matches!(sender.wait_ticket(tickets[3], SHORT.into()), Err(Error::Pending { .. })));
     assert!(buffer.in_flight());
-    sender.cancel().unwrap();
-    let ended = sender.poll_completions().unwrap();
+    sender.cancel_all().unwrap();
+    let ended = polled!(sender).unwrap();
     assert_eq!(ended.iter().map(|c| c.ticket).collect::<Vec<_>>(), tickets);
     assert!(ended.iter().all(|c| c.status == Status::Cancelled && c.bytes == 0));
     assert!(!buffer.in_flight());
-    assert!(matches!(sender.wait(tickets[3], SHORT), Err(Error::UnknownTicket { .. })));
+    assert!(matches!(sender.wait_ticket(tickets[3], SHORT.into()), Err(Error::UnknownTicket { .. })));
     assert_eq!(bus.overflows(0), 0);
     bus.set_capacity(1 << 16);
     sender.send(b"and on").unwrap();
@@ -502,7 +510,7 @@ fn resets_end_what_is_in_flight() {
     let mut buffer = device.allocate(4096).unwrap();
     for card in [false, true] {
         sender.send_message(b"left open", Message { end: false, ..Message::default() }).unwrap();
-        let ticket = receiver.submit(&mut buffer, ..).unwrap();
+        let ticket = receiver.submit(&mut buffer, ..).unwrap().detach();
         assert!(matches!(buffer.as_slice(), Err(Error::BufferInUse)));
         if card {
             device.reset().unwrap();
@@ -510,7 +518,7 @@ fn resets_end_what_is_in_flight() {
             receiver.reset().unwrap();
             sender.reset().unwrap();
         }
-        let done = receiver.wait(ticket, SHORT).unwrap();
+        let done = receiver.wait_ticket(ticket, SHORT.into()).unwrap();
         assert_eq!(done.status, Status::Reset);
         assert!(matches!(done.check("out0", 0), Err(Error::Reset { .. })));
         buffer.as_slice().unwrap();
@@ -597,11 +605,11 @@ fn a_card_that_goes_away_hangs_nobody() {
     let (bus, device) = open(Settings { capacity: 0, ..Settings::default() });
     let (sender, receiver) = (device.sender("in0").unwrap(), device.receiver("out0").unwrap());
     let mut buffer = device.allocate(4096).unwrap();
-    let ticket = receiver.submit(&mut buffer, ..).unwrap();
+    let ticket = receiver.submit(&mut buffer, ..).unwrap().detach();
     bus.unplug();
     assert!(matches!(sender.send(&pattern(1000)), Err(Error::Bus { .. })));
-    assert!(matches!(receiver.wait(ticket, None), Err(Error::Bus { .. })));
-    assert!(matches!(receiver.cancel(), Err(Error::Bus { .. })));
+    assert!(matches!(receiver.wait_ticket(ticket, None.into()), Err(Error::Bus { .. })));
+    assert!(matches!(receiver.cancel_all(), Err(Error::Bus { .. })));
     assert!(!buffer.in_flight());
     drop((sender, receiver, buffer));
     assert_eq!(bus.maps(), 0);
@@ -612,10 +620,10 @@ fn a_card_that_does_not_stop_loses_the_memory_before_the_program_gets_it_back() 
     let (bus, device) = open(Settings::default());
     let receiver = device.receiver("out0").unwrap();
     let mut buffer = device.allocate(4096).unwrap();
-    let ticket = receiver.submit(&mut buffer, ..).unwrap();
+    let ticket = receiver.submit(&mut buffer, ..).unwrap().detach();
     bus.stick(true);
     assert!(matches!(receiver.reset(), Err(Error::Protocol { .. })));
-    assert_eq!(receiver.wait(ticket, SHORT).unwrap().status, Status::Reset);
+    assert_eq!(receiver.wait_ticket(ticket, SHORT.into()).unwrap().status, Status::Reset);
     buffer.as_mut_slice().unwrap().fill(0xa5);
     assert!(matches!(receiver.try_submit(&mut buffer, ..), Err(Error::Protocol { .. })));
     // The card goes on with what it had: it finds no memory there.
@@ -626,8 +634,8 @@ fn a_card_that_does_not_stop_loses_the_memory_before_the_program_gets_it_back() 
     bus.stick(false);
     receiver.reset().unwrap();
     bus.produce(0, b"and on", true);
-    let ticket = receiver.submit(&mut buffer, ..).unwrap();
-    assert_eq!(receiver.wait(ticket, SHORT).unwrap().bytes, 6);
+    let ticket = receiver.submit(&mut buffer, ..).unwrap().detach();
+    assert_eq!(receiver.wait_ticket(ticket, SHORT.into()).unwrap().bytes, 6);
     assert_eq!(&buffer.as_slice().unwrap()[..6], b"and on");
     drop((receiver, buffer));
     assert_eq!(bus.maps(), 0);
@@ -684,19 +692,19 @@ fn a_transfers_own_mapping_that_stays_keeps_the_buffer() {
     let (bus, device) = open(Settings { capacity: 0, ..Settings::default() });
     let receiver = device.receiver("out0").unwrap();
     let (mut first, one) = owned(&device);
-    let ticket = receiver.submit(&mut first, ..).unwrap();
+    let ticket = receiver.submit(&mut first, ..).unwrap().detach();
     // The card does not stop, so what is registered is taken away from it; and where that fails, too, it stays registered.
     bus.stick(true);
     let (second, other) = owned(&device);
     assert!(receiver.reset().is_err());
     bus.stick(false);
     receiver.reset().unwrap();
-    assert_eq!(receiver.wait(ticket, SHORT).unwrap().status, Status::Reset);
+    assert_eq!(receiver.wait_ticket(ticket, SHORT.into()).unwrap().status, Status::Reset);
     // It is no longer registered: each transfer maps it by itself.
-    let ticket = receiver.submit(&mut first, ..).unwrap();
+    let ticket = receiver.submit(&mut first, ..).unwrap().detach();
     bus.fail_unmaps(true);
-    receiver.cancel().unwrap();
-    assert_eq!(receiver.wait(ticket, SHORT).unwrap().status, Status::Cancelled);
+    receiver.cancel_all().unwrap();
+    assert_eq!(receiver.wait_ticket(ticket, SHORT.into()).unwrap().status, Status::Cancelled);
     bus.fail_unmaps(false);
     assert!(!first.in_flight() && first.close().is_err());
     drop(receiver);
@@ -710,7 +718,7 @@ fn what_a_card_that_does_not_stop_keeps_is_never_given_back() {
     let (bus, device) = open(Settings::default());
     let receiver = device.receiver("out0").unwrap();
     let (mut buffer, dropped) = owned(&device);
-    let _ticket = receiver.submit(&mut buffer, ..).unwrap();
+    let _ticket = receiver.submit(&mut buffer, ..).unwrap().detach();
     bus.stick(true);
     bus.fail_unmaps(true);
     assert!(receiver.reset().is_err());
@@ -785,10 +793,8 @@ fn user_interrupts_are_counted_even_on_one_vector() {
     }
 }
 
-fn readable(fd: i32) -> bool {
-    let mut count = 0u64;
-    // SAFETY: 8 bytes to read into; the descriptor does not block.
-    unsafe { libc::read(fd, (&raw mut count).cast(), 8) == 8 }
+fn readable(fd: std::os::fd::BorrowedFd<'_>) -> bool {
+    towpath_bus::event::clear(&fd)
 }
 
 #[test]
@@ -798,13 +804,13 @@ fn the_event_descriptor_loses_no_wake_up() {
     let fd = receiver.event_fd().unwrap();
     let mut buffer = device.allocate(256).unwrap();
     for round in 0..50 {
-        let ticket = receiver.submit(&mut buffer, ..).unwrap();
-        assert_eq!(receiver.try_wait(ticket).unwrap(), None, "round {round}");
+        let ticket = receiver.submit(&mut buffer, ..).unwrap().detach();
+        assert_eq!(receiver.try_wait_ticket(ticket).unwrap(), None, "round {round}");
         readable(fd);
         bus.produce(0, &[round], true);
         let done = loop {
             if readable(fd) {
-                if let Some(done) = receiver.poll_completions().unwrap().pop() {
+                if let Some(done) = polled!(receiver).unwrap().pop() {
                     break done;
                 }
             }
@@ -859,7 +865,7 @@ fn another_thread_can_cancel_or_reset_a_wait() {
         while sender.statistics().submitted == 0 || receiver.statistics().submitted == 0 {
             std::thread::yield_now();
         }
-        sender.cancel().unwrap();
+        sender.cancel_all().unwrap();
         assert!(matches!(sends.join().unwrap(), Err(Error::Cancelled { bytes: 0, .. })));
         receiver.reset().unwrap();
         assert!(matches!(receives.join().unwrap(), Err(Error::Reset { .. })));

@@ -16,6 +16,14 @@ use towpath::{Device, Error, Message, Status};
 
 const SIZES: [usize; 14] = [0, 1, 3, 15, 16, 17, 63, 64, 65, 127, 4095, 4097, 20_000, 70_001];
 
+/// All that has ended.
+macro_rules! polled {
+    ($channel:expr) => {{
+        let mut room = [towpath::Completion::default(); 16];
+        $channel.poll_completions(&mut room).map(|found| room[..found].to_vec())
+    }};
+}
+
 fn pattern(count: usize) -> Vec<u8> {
     (0..count).map(|i| (i * 37 + i / 256) as u8).collect()
 }
@@ -36,9 +44,9 @@ fn exchange(device: &Device) {
             let mut memory = device.allocate(offset + count).unwrap();
             memory.as_mut_slice().unwrap().copy_from_slice(&pattern(offset + count));
             let data = &memory.as_slice().unwrap()[offset..];
-            let ticket = receiver.submit(&mut landing, offset..offset + count + 64).unwrap();
+            let ticket = receiver.submit(&mut landing, offset..offset + count + 64).unwrap().detach();
             sender.send(data).unwrap();
-            let done = receiver.wait(ticket, Some(Duration::from_millis(10))).unwrap();
+            let done = receiver.wait_ticket(ticket, Some(Duration::from_millis(10)).into()).unwrap();
             assert_eq!((done.status, done.bytes), (Status::EndOfMessage, count as u64), "{count} bytes at {offset}");
             assert!(&landing.as_slice().unwrap()[offset..offset + count] == data, "{count} bytes at {offset}");
         }
@@ -124,16 +132,16 @@ fn resets_cancels_registers_and_interrupts() {
     let device = open("");
     let (sender, receiver) = (device.sender("in").unwrap(), device.receiver("out").unwrap());
     let mut buffer = device.allocate(4096).unwrap();
-    let tickets: Vec<_> = (0..3).map(|_| receiver.submit(&mut buffer, ..).unwrap()).collect();
-    receiver.cancel().unwrap();
-    let ended = receiver.poll_completions().unwrap();
+    let tickets: Vec<_> = (0..3).map(|_| receiver.submit(&mut buffer, ..).unwrap().detach()).collect();
+    receiver.cancel_all().unwrap();
+    let ended = polled!(receiver).unwrap();
     assert_eq!(ended.iter().map(|c| c.ticket).collect::<Vec<_>>(), tickets);
     assert!(ended.iter().all(|c| c.status == Status::Cancelled && c.bytes == 0));
 
     sender.send_message(b"never ended", Message { end: false, ..Message::default() }).unwrap();
-    let ticket = receiver.submit(&mut buffer, ..).unwrap();
+    let ticket = receiver.submit(&mut buffer, ..).unwrap().detach();
     device.reset().unwrap();
-    assert_eq!(receiver.wait(ticket, None).unwrap().status, Status::Reset);
+    assert_eq!(receiver.wait_ticket(ticket, None.into()).unwrap().status, Status::Reset);
 
     let registers = device.registers();
     assert_eq!(registers.read_name("id").unwrap().to_le_bytes(), *b"LOOP");
@@ -170,11 +178,11 @@ fn a_blocking_mebibyte_is_near_the_limit() {
     let (sender, receiver) = (device.sender("in").unwrap(), device.receiver("out").unwrap());
     let data = device.register(pattern(1 << 20)).unwrap();
     let mut landing = device.allocate((1 << 20) + 64).unwrap();
-    let ticket = receiver.submit(&mut landing, ..).unwrap();
+    let ticket = receiver.submit(&mut landing, ..).unwrap().detach();
     let (began, before) = (device.now_ns(), device.wire().unwrap());
     sender.send(data.as_slice().unwrap()).unwrap();
     let (took, wire) = (device.now_ns() - began, device.wire().unwrap());
-    assert_eq!(receiver.wait(ticket, None).unwrap().bytes, 1 << 20);
+    assert_eq!(receiver.wait_ticket(ticket, None.into()).unwrap().bytes, 1 << 20);
     assert!(landing.as_slice().unwrap()[..1 << 20] == *data.as_slice().unwrap());
     let limit_ns = (wire.to_card - before.to_card) * 1000 / wire.bytes_per_us;
     let percent = 100 * limit_ns / took;
@@ -188,9 +196,9 @@ fn devices_of_one_world_share_its_clock() {
     let before = alone.now_ns();
     let (sender, receiver) = (one.sender("in").unwrap(), one.receiver("out").unwrap());
     let mut landing = one.allocate(100_000).unwrap();
-    let ticket = receiver.submit(&mut landing, ..).unwrap();
+    let ticket = receiver.submit(&mut landing, ..).unwrap().detach();
     sender.send(&pattern(100_000)).unwrap();
-    receiver.wait(ticket, None).unwrap();
+    receiver.wait_ticket(ticket, None.into()).unwrap();
     drop((sender, receiver, landing));
     assert_eq!(one.now_ns(), two.now_ns());
     assert_eq!(alone.now_ns(), before);

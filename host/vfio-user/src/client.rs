@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -459,8 +459,8 @@ impl Bus for Client {
         Ok(wake)
     }
 
-    fn event_fd(&self, vector: u16) -> Result<RawFd> {
-        Ok(self.event(vector)?.as_raw_fd())
+    fn event_fd(&self, vector: u16) -> Result<OwnedFd> {
+        self.event(vector)?.try_clone().map_err(|why| BusError::System("duplicating an eventfd".into(), why))
     }
 
     fn poll(&self) -> Result<()> {

@@ -101,7 +101,7 @@ fn each_vector_has_its_event() {
     assert!(matches!(client.wait(40, 0), Err(BusError::Invalid(_))));
     let descriptor = client.event_fd(7).unwrap();
     go(&client, place, place, 8, 7);
-    let mut entry = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
+    let mut entry = libc::pollfd { fd: std::os::fd::AsRawFd::as_raw_fd(&descriptor), events: libc::POLLIN, revents: 0 };
     assert_eq!(unsafe { libc::poll(&raw mut entry, 1, 10_000) }, 1);
     assert_eq!(client.enable_vectors(3).unwrap(), 3);
     assert!(client.event_fd(7).is_err(), "only three are left");

@@ -378,8 +378,8 @@ impl Bus for VfioBus {
         Ok(wake)
     }
 
-    fn event_fd(&self, vector: u16) -> Result<RawFd> {
-        Ok(self.event(vector)?.as_raw_fd())
+    fn event_fd(&self, vector: u16) -> Result<OwnedFd> {
+        self.event(vector)?.try_clone().map_err(|why| BusError::System("duplicating an eventfd".into(), why))
     }
 
     fn poll(&self) -> Result<()> {

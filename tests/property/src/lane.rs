@@ -22,6 +22,8 @@ const BUFFER: usize = LARGEST + 5 * PAGE;
 const GUARD: usize = 64;
 const UNTOUCHED: u8 = 0xc3;
 const PIECES: usize = 12;
+/// Completions that are collected at once: more than a queue holds.
+const QUEUE: usize = 1024;
 
 /// What a lane does more or less often, chosen once a run.
 #[derive(Clone, Copy, Debug)]
@@ -355,7 +357,7 @@ impl Lane {
                 shared.diary.note(format!("lane {}: submit {bytes} bytes at {start:#x}{}", self.number, if end { ", end" } else { "" }));
                 self.note_part(shared, start, bytes, end, attributes);
                 shared.coverage.direct[0] += u64::from(bytes > 64);
-                self.flight.push_back(Flight { ticket, slot, places, start, bytes });
+                self.flight.push_back(Flight { ticket: ticket.detach(), slot, places, start, bytes });
                 shared.progress += 1;
                 Ok(())
             }
@@ -412,8 +414,10 @@ impl Lane {
 
     /// All sends that have ended; with `all`, all must have.
     fn collect_sends(&mut self, shared: &mut Shared, all: bool) -> Result<(), String> {
-        for completion in self.sender.poll_completions().map_err(text)? {
-            self.ended_send(shared, completion)?;
+        let mut room = [Completion::default(); QUEUE];
+        let found = self.sender.poll_completions(&mut room).map_err(text)?;
+        for completion in &room[..found] {
+            self.ended_send(shared, *completion)?;
         }
         if all && !self.flight.is_empty() {
             return Err(format!("{} sends have not ended", self.flight.len()));
@@ -427,13 +431,13 @@ impl Lane {
         }
         let ticket = self.flight[shared.random.below(self.flight.len())].ticket;
         let timeout = self.patience(shared, 10);
-        match self.sender.wait(ticket, Some(timeout)) {
+        match self.sender.wait_ticket(ticket, Some(timeout).into()) {
             Err(error) if error.is_timeout() => Ok(()),
             Err(error) => Err(error.to_string()),
             Ok(last) => {
                 // Those before it have ended as well.
                 while let Some(flight) = self.flight.front().filter(|flight| flight.ticket != ticket) {
-                    let completion = self.sender.try_wait(flight.ticket).map_err(text)?;
+                    let completion = self.sender.try_wait_ticket(flight.ticket).map_err(text)?;
                     self.ended_send(shared, completion.ok_or("a send ended before the one in front of it")?)?;
                 }
                 self.ended_send(shared, last)
@@ -443,7 +447,7 @@ impl Lane {
 
     fn cancel_sends(&mut self, shared: &mut Shared) -> Result<(), String> {
         shared.diary.note(format!("lane {}: cancel {} sends", self.number, self.flight.len()));
-        self.sender.cancel().map_err(text)?;
+        self.sender.cancel_all().map_err(text)?;
         if !self.flight.is_empty() {
             self.reference.cancel();
         }
@@ -502,11 +506,22 @@ impl Lane {
             Err(error) => return Err(error.to_string()),
         };
         shared.diary.note(format!("lane {}: the send ended: {status}, {moved} bytes", self.number));
-        if status == Status::Cancelled {
-            self.reference.cancel();
+        self.collect_sends(shared, false)?;
+        if self.flight.is_empty() {
+            if status == Status::Cancelled {
+                self.reference.cancel();
+            }
+            return self.sent(shared, status, moved);
         }
-        self.collect_sends(shared, true)?;
-        self.sent(shared, status, moved)
+        if status != Status::Cancelled || moved > 0 {
+            return Err(format!("{} sends have not ended, but one behind them has: {status}, {moved} bytes", self.flight.len()));
+        }
+        // The timeout of a call cancels what that call has posted, and nothing else.
+        self.reference.withdraw()?;
+        self.cut = self.reference.is_open();
+        shared.coverage.cancelled_alone[0] += 1;
+        shared.progress += 1;
+        Ok(())
     }
 
     // -------------------------------------------------------------------------------------------- back
@@ -538,7 +553,7 @@ impl Lane {
         match back.receiver.try_submit(buffer, start..start + capacity) {
             Ok(ticket) => {
                 shared.diary.note(format!("lane {}: post {capacity} bytes at {start:#x}", self.number));
-                back.flight.push_back(Flight { ticket, slot, places: 1, start, bytes: capacity });
+                back.flight.push_back(Flight { ticket: ticket.detach(), slot, places: 1, start, bytes: capacity });
                 shared.progress += 1;
                 shared.coverage.direct[1] += u64::from(capacity > 0);
                 note_place(shared, 1, start, capacity);
@@ -572,8 +587,10 @@ impl Lane {
 
     fn collect_receives(&mut self, shared: &mut Shared, all: bool) -> Result<(), String> {
         let Some(back) = &self.back else { return Ok(()) };
-        for completion in back.receiver.poll_completions().map_err(text)? {
-            self.ended_receive(shared, completion, all)?;
+        let mut room = [Completion::default(); QUEUE];
+        let found = back.receiver.poll_completions(&mut room).map_err(text)?;
+        for completion in &room[..found] {
+            self.ended_receive(shared, *completion, all)?;
         }
         match &self.back {
             Some(back) if all && !back.flight.is_empty() => Err(format!("{} receives have not ended", back.flight.len())),
@@ -588,13 +605,13 @@ impl Lane {
             return Ok(());
         }
         let ticket = back.flight[shared.random.below(back.flight.len())].ticket;
-        match back.receiver.wait(ticket, Some(timeout)) {
+        match back.receiver.wait_ticket(ticket, Some(timeout).into()) {
             Err(error) if error.is_timeout() => Ok(()),
             Err(error) => Err(error.to_string()),
             Ok(last) => {
                 while let Some(flight) = self.back.as_ref().and_then(|back| back.flight.front()).filter(|flight| flight.ticket != ticket) {
                     let completion =
-                        self.back.as_ref().map(|back| back.receiver.try_wait(flight.ticket)).transpose().map_err(text)?.flatten();
+                        self.back.as_ref().map(|back| back.receiver.try_wait_ticket(flight.ticket)).transpose().map_err(text)?.flatten();
                     self.ended_receive(shared, completion.ok_or("a receive ended before the one in front of it")?, false)?;
                 }
                 self.ended_receive(shared, last, false)
@@ -605,7 +622,7 @@ impl Lane {
     fn cancel_receives(&mut self, shared: &mut Shared) -> Result<(), String> {
         let Some(back) = &self.back else { return Ok(()) };
         shared.diary.note(format!("lane {}: cancel {} receives", self.number, back.flight.len()));
-        back.receiver.cancel().map_err(text)?;
+        back.receiver.cancel_all().map_err(text)?;
         self.collect_receives(shared, true)
     }
 
@@ -653,15 +670,15 @@ impl Lane {
             Err(Error::Timeout { bytes, .. }) => Ending { status: Status::Cancelled, bytes, attributes: None },
             Err(error) => return Err(error.to_string()),
         };
-        // A timeout cancels all that was posted before, too.
+        // The timeout of a call cancels what that call has posted, and nothing else.
         let cancelled = ending.status == Status::Cancelled;
-        let before = self.back.as_ref().map(|back| back.receiver.poll_completions()).transpose().map_err(text)?;
-        for completion in before.unwrap_or_default() {
-            self.ended_receive(shared, completion, cancelled)?;
-        }
+        self.collect_receives(shared, false)?;
         let Some(back) = &mut self.back else { return Ok(()) };
         if !back.flight.is_empty() {
-            return Err(format!("{} receives have not ended, but one behind them has", back.flight.len()));
+            if !cancelled || ending.bytes > 0 {
+                return Err(format!("{} receives have not ended, but one behind them has: {ending:?}", back.flight.len()));
+            }
+            shared.coverage.cancelled_alone[1] += 1;
         }
         let memory = back.slots[number].buffer.as_slice().map_err(text)?;
         let mut data = Vec::with_capacity(ending.bytes as usize);
@@ -779,13 +796,13 @@ impl Lane {
             for slot in &mut back.slots {
                 slot.check_left(self.reference.key())?;
             }
-            let ticket = back.receiver.submit(&mut back.slots[0].buffer, ..).map_err(text)?;
-            let more = back.receiver.wait(ticket, Some(Duration::from_micros(5) * self.scale));
+            let mut transfer = back.receiver.submit(&mut back.slots[0].buffer, ..).map_err(text)?;
+            let more = transfer.wait(Some(Duration::from_micros(5) * self.scale));
             if !more.as_ref().is_err_and(Error::is_timeout) {
                 return Err(format!("something comes after everything has come: {more:?}"));
             }
-            back.receiver.cancel().map_err(text)?;
-            let end = back.receiver.wait(ticket, None).map_err(text)?;
+            transfer.cancel().map_err(text)?;
+            let end = transfer.wait(None).map_err(text)?;
             if (end.status, end.bytes) != (Status::Cancelled, 0) {
                 return Err(format!("a receive of nothing that was cancelled ended as {end:?}"));
             }

@@ -209,7 +209,7 @@ impl Voyage<'_> {
         for lane in &self.lanes {
             for way in &lane.ways {
                 let Some(front) = way.flight.front() else { continue };
-                match way.channel.wait(front.ticket, Some(Duration::from_micros(100))) {
+                match way.channel.wait(front.ticket, Some(Duration::from_micros(100)).into()) {
                     Err(Error::Bus { source, .. }) if source.to_string().contains("link") => (),
                     Ok(_) => (), // it was in the ring already
                     Err(error) => return Err(format!("with the link down, a wait says: {error}")),

@@ -181,6 +181,19 @@ impl Reference {
         Ok(())
     }
 
+    /// The newest part in flight was cancelled alone, before a byte of it: the ones before it go on.
+    pub fn withdraw(&mut self) -> Result<(), String> {
+        let part = self.parts.pop_back().ok_or("a completion when nothing was in flight")?;
+        self.planned = part.begin;
+        if let Some(last) = self.messages.back_mut().filter(|last| last.number == part.message) {
+            self.ended_messages -= u64::from(last.end.take().is_some());
+            if last.begin == part.begin {
+                self.messages.pop_back();
+            }
+        }
+        Ok(())
+    }
+
     /// The plan ends in `part`, after `bytes` of it.
     fn take_back(&mut self, part: &Part, bytes: u64) -> Result<(), String> {
         let at = part.begin + bytes;

@@ -49,6 +49,8 @@ pub struct Coverage {
     pub cancelled: [u64; 2],
     /// Those of them that had moved something.
     pub cancelled_midway: [u64; 2],
+    /// Cancelled by its own timeout while others were in flight, which went on.
+    pub cancelled_alone: [u64; 2],
     /// Buffers from the card that the message did not fit into.
     pub too_small: u64,
     /// Messages announced and compared.
@@ -69,6 +71,7 @@ impl Coverage {
             self.zero[way] += other.zero[way];
             self.cancelled[way] += other.cancelled[way];
             self.cancelled_midway[way] += other.cancelled_midway[way];
+            self.cancelled_alone[way] += other.cancelled_alone[way];
         }
         self.inline += other.inline;
         self.empty_messages += other.empty_messages;
@@ -96,6 +99,7 @@ impl Coverage {
             ("attributes", self.attributes > 0),
             ("cancels", both(self.cancelled)),
             ("cancels midway", both(self.cancelled_midway)),
+            ("cancels beside others that go on", both(self.cancelled_alone)),
             ("buffers that are too small", self.too_small > 0),
             ("message starts", self.starts > 0),
             ("registers", self.registers > 0),

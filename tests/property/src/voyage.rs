@@ -14,7 +14,7 @@ use towpath::Status;
 use towpath_bus::{Access, Bus};
 use towpath_contract as contract;
 use towpath_driver::user::UserDriver;
-use towpath_driver::{Channel, ChannelOptions, Completion, Direction, Driver, Error, Message, Notify, Piece, Ticket};
+use towpath_driver::{Channel, ChannelOptions, Completion, Direction, Driver, Error, Message, Notify, Piece, Registration, Ticket};
 use towpath_sim::{Fault, Injection};
 
 pub(crate) const LARGEST: usize = 16 << 10;
@@ -68,13 +68,14 @@ impl Work {
 pub(crate) struct Slot {
     memory: Vec<u8>,
     from: usize,
+    registration: Option<Arc<Registration>>,
 }
 
 impl Slot {
     fn new() -> Slot {
         let memory = vec![UNTOUCHED; SLOT + PAGE];
         let from = memory.as_ptr().align_offset(PAGE);
-        Slot { memory, from }
+        Slot { memory, from, registration: None }
     }
 
     fn bytes(&mut self) -> &mut [u8] {
@@ -127,11 +128,12 @@ impl<'a> Voyage<'a> {
                 let channel = driver.open_channel(info.index, ChannelOptions { notify, announce: true }).map_err(text)?;
                 let depth = usize::from(info.queue_depth);
                 let mut slots: Vec<Slot> = (0..=depth).map(|_| Slot::new()).collect();
-                for (slot, memory) in slots.iter_mut().map(Slot::bytes).enumerate() {
-                    watch.own(Some(Owner { lane: number, way, slot: Some(slot), work: 0 }));
+                for (number_of, slot) in slots.iter_mut().enumerate() {
+                    watch.own(Some(Owner { lane: number, way, slot: Some(number_of), work: 0 }));
                     let access = if way == 0 { Access::Read } else { Access::Write };
+                    let memory = slot.bytes();
                     // SAFETY: the slots live as long as the driver's mappings matter: the channels close before them (see `drop`).
-                    unsafe { driver.register(memory.as_mut_ptr(), memory.len(), access).map_err(text)? };
+                    slot.registration = Some(unsafe { driver.register(memory.as_mut_ptr(), memory.len(), access).map_err(text)? });
                 }
                 ways.push(Way { channel, slots, flight: VecDeque::new(), depth });
             }
@@ -244,6 +246,8 @@ impl<'a> Voyage<'a> {
         let Lane { ledger, ways, .. } = &mut self.lanes[lane];
         let Way { slots, flight, .. } = &mut ways[way];
         let Some(slot) = (0..slots.len()).find(|slot| flight.iter().all(|work| work.slot != *slot)) else { return Ok(()) };
+        let registration = slots[slot].registration.clone();
+        let registered = registration.as_deref();
         let memory = slots[slot].bytes();
         if way == 0 {
             let mut position = part.begin;
@@ -254,10 +258,13 @@ impl<'a> Voyage<'a> {
         } else if let Some(at) = memory.iter().position(|byte| *byte != UNTOUCHED) {
             return Err(format!("the card wrote byte {at} of a buffer after its descriptor had ended"));
         }
-        let list: Vec<Piece> = pieces.iter().map(|(at, bytes)| Piece { memory: memory[*at..].as_mut_ptr(), bytes: *bytes }).collect();
+        let list: Vec<Piece> = pieces
+            .iter()
+            .map(|(at, bytes)| Piece { memory: memory[*at..].as_mut_ptr(), bytes: *bytes, registration: registered })
+            .collect();
         self.watch.own(Some(Owner { lane, way, slot: None, work }));
         // SAFETY: the slot is used by nobody else until the descriptor has ended, and lives as long as the channel.
-        let submitted = unsafe { self.lanes[lane].ways[way].channel.submit(&list, message, None) };
+        let submitted = unsafe { self.lanes[lane].ways[way].channel.submit(&list, &message, None) };
         self.watch.own(None);
         match submitted {
             Ok(ticket) => {
@@ -323,7 +330,7 @@ impl<'a> Voyage<'a> {
         let timeout = Duration::from_nanos(random.between(200, 5000) as u64);
         let way_ = &self.lanes[lane].ways[way];
         let Some(front) = way_.flight.front() else { return Ok(()) };
-        match way_.channel.wait(front.ticket, Some(timeout)) {
+        match way_.channel.wait(front.ticket, Some(timeout).into()) {
             Ok(completion) => self.ended(lane, way, completion)?,
             Err(error) if error.is_timeout() => (),
             Err(error) => return Err(text(error)),
@@ -346,7 +353,7 @@ impl<'a> Voyage<'a> {
         self.note(format!("lane {lane}.{way}: cancel"));
         let way_ = &mut self.lanes[lane].ways[way];
         way_.flight.iter_mut().for_each(|work| work.cancelling = true);
-        way_.channel.cancel().map_err(text)?;
+        way_.channel.cancel_all().map_err(text)?;
         self.collect(lane, way)?;
         match self.lanes[lane].ways[way].flight.len() {
             0 if way == 0 => {
@@ -487,10 +494,10 @@ impl<'a> Voyage<'a> {
 
 impl Drop for Voyage<'_> {
     fn drop(&mut self) {
-        for Way { channel, mut slots, .. } in self.lanes.drain(..).flat_map(|lane| lane.ways) {
+        for Way { channel, slots, .. } in self.lanes.drain(..).flat_map(|lane| lane.ways) {
             drop(channel); // the card touches none of the memory any more
-            let mut memories = slots.iter_mut().map(Slot::bytes);
-            if !memories.all(|memory| self.driver.unregister(memory.as_mut_ptr(), memory.len()).is_ok()) {
+            let mut registrations = slots.iter().filter_map(|slot| slot.registration.as_ref());
+            if !registrations.all(|registration| self.driver.unregister(registration).is_ok()) {
                 std::mem::forget(slots); // it may, after all
             }
         }

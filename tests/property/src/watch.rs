@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A simulated card's bus that remembers whose memory is at which address of the card's, so that a fault can be laid at the right door.
 
-use std::os::fd::RawFd;
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use towpath_bus::{Access, Bus, Result, Wake, WireStatistics};
 use towpath_sim::SimBus;
@@ -83,7 +83,7 @@ impl<O: Copy + Send> Bus for Watch<O> {
     fn wait(&self, vector: u16, nanoseconds: u64) -> Result<Wake> {
         self.sim.wait(vector, nanoseconds)
     }
-    fn event_fd(&self, vector: u16) -> Result<RawFd> {
+    fn event_fd(&self, vector: u16) -> Result<OwnedFd> {
         self.sim.event_fd(vector)
     }
     fn poll(&self) -> Result<()> {

@@ -62,9 +62,9 @@ impl Card {
     fn echoes(&self) {
         let data: Vec<u8> = (0..LENGTH).map(|at| (at * 7 + (at >> 8)) as u8).collect();
         let mut back = self.device.allocate(LENGTH + 64).unwrap();
-        let ticket = self.receiver.submit(&mut back, ..).unwrap();
+        let ticket = self.receiver.submit(&mut back, ..).unwrap().detach();
         self.sender.send(&data).unwrap();
-        let came = self.receiver.wait(ticket, Some(Duration::from_millis(5))).unwrap();
+        let came = self.receiver.wait_ticket(ticket, Some(Duration::from_millis(5)).into()).unwrap();
         assert_eq!((came.status, came.bytes), (Status::EndOfMessage, LENGTH as u64));
         assert!(back.as_slice().unwrap()[..LENGTH] == data);
     }
@@ -74,10 +74,10 @@ impl Card {
         let mut buffer = self.device.allocate(LENGTH).unwrap();
         buffer.as_mut_slice().unwrap().fill(0x33);
         let mut back = self.device.allocate(LENGTH + 64).unwrap();
-        let receive = self.receiver.submit(&mut back, ..).unwrap();
-        let ticket = self.sender.submit(&buffer, .., Message::default()).unwrap();
-        let sent = self.sender.wait(ticket, Some(Duration::from_millis(5))).unwrap();
-        let came = self.receiver.wait(receive, Some(Duration::from_millis(5))).unwrap();
+        let receive = self.receiver.submit(&mut back, ..).unwrap().detach();
+        let ticket = self.sender.submit(&buffer, .., Message::default()).unwrap().detach();
+        let sent = self.sender.wait_ticket(ticket, Some(Duration::from_millis(5)).into()).unwrap();
+        let came = self.receiver.wait_ticket(receive, Some(Duration::from_millis(5)).into()).unwrap();
         assert_eq!((came.status, came.bytes), (Status::EndOfMessage, sent.bytes), "what was moved is what arrives, and its end");
         assert!(back.as_slice().unwrap()[..came.bytes as usize].iter().all(|byte| *byte == 0x33));
         sent.check("in", 0).map(drop)
@@ -170,10 +170,10 @@ fn stray(fault: Fault) {
     // Two packets answer each read; the second one is short.
     for round in 0.. {
         assert!(round < 100, "it never happens: {:?}", card.sim.injections(0));
-        let receive = card.receiver.submit(&mut back, ..).unwrap();
-        let ticket = card.sender.submit(&buffer, 64..164, Message::default()).unwrap();
-        assert_eq!(card.sender.wait(ticket, Some(Duration::from_millis(1))).unwrap().status, Status::Done);
-        assert_eq!(card.receiver.wait(receive, Some(Duration::from_millis(1))).unwrap().bytes, 100);
+        let receive = card.receiver.submit(&mut back, ..).unwrap().detach();
+        let ticket = card.sender.submit(&buffer, 64..164, Message::default()).unwrap().detach();
+        assert_eq!(card.sender.wait_ticket(ticket, Some(Duration::from_millis(1)).into()).unwrap().status, Status::Done);
+        assert_eq!(card.receiver.wait_ticket(receive, Some(Duration::from_millis(1)).into()).unwrap().bytes, 100);
         if card.sim.injections(0).unwrap()[0].happened {
             break;
         }
@@ -196,7 +196,7 @@ fn duplicate_of_a_last_completion() {
 
 /// Several transfers are posted and under way when something happens.
 fn under_way(card: &Card, buffer: &towpath::Buffer) -> Vec<towpath::Ticket> {
-    let tickets = (0..4).map(|_| card.sender.submit(buffer, .., Message::default()).unwrap()).collect();
+    let tickets = (0..4).map(|_| card.sender.submit(buffer, .., Message::default()).unwrap().detach()).collect();
     card.sim.pass(2000).unwrap();
     tickets
 }
@@ -206,22 +206,22 @@ fn bus_mastering_off() {
     let card = open(&power_up());
     let buffer = card.device.allocate(64 << 10).unwrap();
     let mut back = card.device.allocate(256 << 10).unwrap();
-    let receive = card.receiver.submit(&mut back, ..).unwrap();
+    let receive = card.receiver.submit(&mut back, ..).unwrap().detach();
     let tickets = under_way(&card, &buffer);
     card.sim.disturb(Fault::MasteringOff(50_000)).unwrap();
     let mut moved = Vec::new();
     for ticket in tickets {
-        let sent = card.sender.wait(ticket, Some(Duration::from_millis(1))).unwrap();
+        let sent = card.sender.wait_ticket(ticket, Some(Duration::from_millis(1)).into()).unwrap();
         let error = sent.check("in", 0).unwrap_err().to_string();
         assert_eq!(error, format!("channel \"in\": bus mastering is off after {} bytes; open the device again", sent.bytes));
         moved.push(sent.bytes);
     }
     assert!(moved[0] > 0 && moved[0] < 64 << 10 && moved[1..] == [0; 3], "{moved:?}");
     // The buffer that was posted on the way back ends as well: what it got, or what comes after that, is the same message.
-    let came = card.receiver.wait(receive, Some(Duration::from_millis(1))).unwrap();
+    let came = card.receiver.wait_ticket(receive, Some(Duration::from_millis(1)).into()).unwrap();
     assert!(came.status == Status::BusMasteringOff && came.bytes <= moved[0], "{came:?}");
-    let receive = card.receiver.submit(&mut back, ..).unwrap();
-    let rest = card.receiver.wait(receive, Some(Duration::from_millis(1))).unwrap();
+    let receive = card.receiver.submit(&mut back, ..).unwrap().detach();
+    let rest = card.receiver.wait_ticket(receive, Some(Duration::from_millis(1)).into()).unwrap();
     assert_eq!((rest.status, came.bytes + rest.bytes), (Status::EndOfMessage, moved[0]));
     assert_eq!(card.counted(), [("bus_mastering_losses", 1)]);
     card.echoes();
@@ -235,7 +235,7 @@ fn link_down() {
         let buffer = card.device.allocate(64 << 10).unwrap();
         let tickets = under_way(&card, &buffer);
         sim.disturb(Fault::LinkDown { ns: 20_000, forgets }).unwrap();
-        let error = card.sender.wait(tickets[0], Some(Duration::from_millis(1))).unwrap_err().to_string();
+        let error = card.sender.wait_ticket(tickets[0], Some(Duration::from_millis(1)).into()).unwrap_err().to_string();
         let words = "sim:loopback: channel \"in\": waiting for the card: the card is gone: the link to sim:loopback is down";
         assert_eq!(error, words);
         sim.pass(30_000).unwrap();
@@ -279,10 +279,10 @@ fn faults_by_rate() {
     let mut back = device.allocate(LENGTH + 64).unwrap();
     let (mut whole, mut cut) = (0, 0);
     for _ in 0..200 {
-        let receive = receiver.submit(&mut back, ..).unwrap();
-        let ticket = sender.submit(&data, .., Message::default()).unwrap();
-        let sent = sender.wait(ticket, Some(Duration::from_millis(5))).unwrap();
-        let came = receiver.wait(receive, Some(Duration::from_millis(5))).unwrap();
+        let receive = receiver.submit(&mut back, ..).unwrap().detach();
+        let ticket = sender.submit(&data, .., Message::default()).unwrap().detach();
+        let sent = sender.wait_ticket(ticket, Some(Duration::from_millis(5)).into()).unwrap();
+        let came = receiver.wait_ticket(receive, Some(Duration::from_millis(5)).into()).unwrap();
         assert_eq!((came.status, came.bytes), (Status::EndOfMessage, sent.bytes));
         let bytes = sent.bytes as usize;
         assert!(back.as_slice().unwrap()[..bytes] == data.as_slice().unwrap()[..bytes]);

@@ -76,17 +76,17 @@ fn a_blocking_mebibyte_from_the_card_is_near_the_limit() {
 fn echo(device: &Device, what: &str, sender: &Sender, receiver: &Receiver) {
     let data = device.register(pattern(9)).unwrap();
     let mut landing = device.allocate(BYTES + 64).unwrap();
-    let ticket = receiver.submit(&mut landing, ..).unwrap();
+    let ticket = receiver.submit(&mut landing, ..).unwrap().detach();
     let to_card = to_card(device, sender, pattern(9));
-    assert_eq!(receiver.wait(ticket, None).unwrap().bytes, BYTES as u64);
+    assert_eq!(receiver.wait_ticket(ticket, None.into()).unwrap().bytes, BYTES as u64);
     assert!(landing.as_slice().unwrap()[..BYTES] == *data.as_slice().unwrap());
     check(&format!("to the card while it comes back, {what}"), to_card);
 
-    let ticket = sender.submit(&data, .., towpath::Message::default()).unwrap();
+    let ticket = sender.submit(&data, .., towpath::Message::default()).unwrap().detach();
     let began = device.now_ns();
     receiver.recv_into(landing.as_mut_slice().unwrap()).unwrap();
     let from_card = percent(device, began, device.wire().unwrap().max_payload, LONG_HEADER);
-    sender.wait(ticket, None).unwrap();
+    sender.wait_ticket(ticket, None.into()).unwrap();
     assert!(landing.as_slice().unwrap()[..BYTES] == *data.as_slice().unwrap());
     check(&format!("from the card while it goes there, {what}"), from_card);
 }

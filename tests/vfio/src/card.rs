@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use towpath::{CardServer, Device, Level, OpenOptions};
+use towpath::{CardServer, Device, Level, Message, OpenOptions};
 use towpath_bus::Bus;
 
 use crate::devices::{self, functions, mend};
@@ -94,9 +94,9 @@ fn buffers_stay_registered() {
     let mut to = device.allocate(16 << 10).unwrap();
     for round in 0..8u8 {
         from.as_mut_slice().unwrap().fill(round + 1);
-        let ticket = receiver.submit(&mut to, ..).unwrap();
-        sender.send(from.as_slice().unwrap()).unwrap();
-        let ended = receiver.wait(ticket, Some(Duration::from_secs(60))).unwrap();
+        let mut transfer = receiver.submit(&mut to, ..).unwrap();
+        sender.send_buffer(&from, .., Message::default()).unwrap();
+        let ended = transfer.wait(Some(Duration::from_secs(60))).unwrap();
         assert_eq!(ended.bytes, 16 << 10);
         assert!(to.as_slice().unwrap().iter().all(|byte| *byte == round + 1), "round {round}");
     }

@@ -86,9 +86,12 @@ fn interrupts_by_msix() {
     bus.write32(0, IMS, ANY_CAUSE).unwrap();
     bus.write32(0, ICS, ANY_CAUSE).unwrap();
     let began = Instant::now();
-    // SAFETY: the bus keeps it open.
-    let file = unsafe { std::os::fd::BorrowedFd::borrow_raw(bus.event_fd(2).unwrap()) };
-    assert!(event::wait_readable(file, Some(Duration::from_secs(5))).unwrap(), "the event is readable, after {:?}", began.elapsed());
+    let file = bus.event_fd(2).unwrap();
+    assert!(
+        event::wait_readable(std::os::fd::AsFd::as_fd(&file), Some(Duration::from_secs(5))).unwrap(),
+        "the event is readable, after {:?}",
+        began.elapsed()
+    );
 }
 
 fn command(function: &Function) -> u16 {

@@ -30,6 +30,7 @@ from towpath._errors import (
     Error,
     NoInterruptError,
     NotFoundError,
+    RegisterError,
     TimeoutError,
     TransferError,
     UsageError,
@@ -62,6 +63,7 @@ __all__ = [
     "NoInterruptError",
     "NotFoundError",
     "Received",
+    "RegisterError",
     "Registers",
     "Ticket",
     "TimeoutError",
@@ -78,8 +80,8 @@ __all__ = [
 class Device(_towpath.Device):
     """An open card. Use it in a `with` statement, or call `close`: an open channel belongs to one device object alone.
 
-    What is here beside the extension module's own methods is for asyncio. Cancelling such a call cancels all transfers in flight on its
-    channel, for that is what the card can do: what had come by then is in the buffers, what had not is still on the card.
+    What is here beside the extension module's own methods is for asyncio. Cancelling such a call cancels its own transfer, and no other:
+    what had come by then is in the buffer, what had not is still on the card.
     """
 
     async def asend(
@@ -152,7 +154,10 @@ async def _completion(ticket: Ticket) -> Received:
             await _readable(ticket.fileno())
     except asyncio.CancelledError:
         ticket.cancel()
-        ticket.done()  # collected, so that the buffer is free again
+        # The card stops within microseconds; then the buffer is free again.
+        with contextlib.suppress(Error):
+            while not ticket.done():
+                await _readable(ticket.fileno())
         raise
     return result
 

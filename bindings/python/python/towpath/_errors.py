@@ -47,5 +47,9 @@ class VersionError(Error):
     """The card speaks another major version of the contract."""
 
 
+class RegisterError(Error):
+    """The user core did not answer a register access, answered it with an error, or has no register there."""
+
+
 class DeviceError(Error, OSError):
     """The card is gone, or the system refused something it needs."""

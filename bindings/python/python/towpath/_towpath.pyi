@@ -67,7 +67,8 @@ class Device:
         """Send the buffer and return its bytes once all have landed on the card.
 
         `end` ends the message after it; without it the next call goes on with the message. `length` (of the whole message), `offset`
-        and `user` are told to the core with the message's first part. `timeout` counts time in which nothing moves.
+        and `user` are given to the core with the message's first part. `timeout` counts time in which nothing of this call moves, the wait
+        for other threads' calls included. When it is over, or a signal handler raises, what the call has posted is cancelled, and no more.
         """
     def recv(self, channel: str | int, *, timeout: float | None = 10.0) -> bytes:
         """Receive one whole message of any length."""
@@ -107,18 +108,18 @@ class Device:
 
 @final
 class Ticket:
-    """A transfer in flight. Dropping it does not end the transfer."""
+    """A transfer in flight. Dropping it does not end the transfer; how it ended is then forgotten."""
 
     @property
     def channel(self) -> str: ...
     def wait(self, timeout: float | None = 10.0) -> Received:
-        """The result. After a TimeoutError the transfer is still in flight: wait again, or cancel."""
+        """The result. After a TimeoutError, or when a signal handler raises, the transfer is still in flight: wait again, or cancel."""
     def poll(self) -> Received | None:
         """The result if there is one; if not, the channel's eventfd will tell of it."""
     def done(self) -> bool:
         """Is there a result? If not, the channel's eventfd will tell of it."""
     def cancel(self) -> None:
-        """End this transfer, and with it all others in flight on its channel."""
+        """End this transfer as soon as may be; its result tells how far it came. Other transfers of the channel go on. Does not wait."""
     def fileno(self) -> int:
         """The channel's eventfd. It stays the device's: do not close it."""
 

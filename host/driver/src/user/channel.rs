@@ -3,18 +3,20 @@
 
 mod post;
 
-use self::post::Held;
+use self::post::{Held, Own};
 use super::pace::{differs, Pace};
-use super::{lock, nanoseconds, Clock, Range, Shared, DESCRIPTOR_LIMIT, DEVICE, GRACE, SHARED_SLICE, SLICE, STARTS_LIMIT};
+use super::{nanoseconds, Clock, Shared, DESCRIPTOR_LIMIT, DEVICE, GRACE, SHARED_SLICE, SLICE, STARTS_LIMIT};
 use crate::records::{Ahead, Look, Record, Records};
 use crate::ring::Ring;
+use crate::signal_watch::SignalWatch;
 use crate::{
     moderation_time, Access, Channel, ChannelInfo, ChannelOptions, ChannelStatistics, Completion, Direction, Error, Keep, Message,
-    MessageStart, Piece, Result, Status, Ticket,
+    MessageStart, Piece, Result, Status, Ticket, WaitOptions,
 };
+use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
-use std::os::fd::RawFd;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Duration;
 use towpath_bus::{Bus, Wake};
 use towpath_contract as contract;
@@ -22,6 +24,10 @@ use towpath_contract as contract;
 /// How often the cost of waking is measured; the middle counts. And how long an interrupt may take that was asked for.
 const RINGS: usize = 3;
 const RING_LIMIT: Duration = Duration::from_millis(1);
+/// Nanoseconds between two cancels of a channel, for the transfers that go on: longer than a read takes.
+const RUN: u64 = 10_000;
+/// How long a call that cancels sees to it.
+const CANCEL_LOOK: Duration = Duration::from_millis(20);
 
 /// The program's hold on a channel.
 pub(super) struct Handle(pub(super) Arc<UserChannel>);
@@ -45,31 +51,34 @@ pub(super) struct UserChannel {
     vector: u16,
     slice: Duration,
     pub(super) state: Mutex<State>,
-    /// Told when a leader leaves while others wait.
+    /// Notified when a leader leaves while others wait.
     changed: Condvar,
 }
 
 pub(super) struct State {
     ring: Ring,
     records: Records<Held>,
-    /// The registered range that was used last, and the count of the registry's changes at that time.
-    recent: Option<(u64, Range)>,
-    /// Places in the card's queue that are taken.
+    /// Places in the card's queue that are taken, or kept for what waits to be posted.
     used: u16,
+    /// A cancel was asked of the card, and not all that was posted then has ended: when, by the bus's time and the wall's. Nothing is posted
+    /// meanwhile.
+    cancelling: Option<Clock>,
+    /// When transfers were last posted again after a cancel, by the bus's time.
+    resumed: Option<u64>,
     free_slots: Vec<u16>,
     starts: VecDeque<MessageStart>,
     /// All but what the records know.
     statistics: ChannelStatistics,
-    /// Ring entries reaped, and resets: changes when anything has happened.
-    progress: u64,
     /// Nanoseconds of waits in which nothing happened.
     stalled: u64,
     leading: bool,
     followers: usize,
     /// The program uses the event descriptor: a look that finds nothing arms the interrupt.
     events: bool,
-    /// The card may hold what we do not know of: nothing is posted before a reset has ended.
+    /// The card may hold a part of a descriptor: nothing is posted before a reset has ended.
     lost: bool,
+    /// Why, until a submit has returned it.
+    lost_by: Option<Error>,
     /// The program has dropped it: no reset of the card starts it again.
     closed: bool,
     pace: Pace,
@@ -97,17 +106,18 @@ impl UserChannel {
         let state = State {
             ring: Ring::allocate(&shared.bus, info.queue_depth)?,
             records: Records::new(info.queue_depth),
-            recent: None,
             used: 0,
+            cancelling: None,
+            resumed: None,
             free_slots: if info.direction == Direction::H2c { (0..slots).rev().collect() } else { Vec::new() },
             starts: VecDeque::new(),
             statistics: ChannelStatistics::default(),
-            progress: 0,
             stalled: 0,
             leading: false,
             followers: 0,
             events: false,
             lost: false,
+            lost_by: None,
             closed: false,
             pace: Pace::new(options.notify, !is_shared, shared.card.bytes_per_nanosecond()),
             lead: None,
@@ -128,7 +138,7 @@ impl UserChannel {
             changed: Condvar::new(),
         };
         {
-            let mut state = lock(&channel.state);
+            let mut state = channel.state.lock();
             // Somebody may have died with it; the ring must not be moved under a running channel.
             let status = channel.read(contract::CHANNEL_STATUS_OFFSET, "opening the channel")?;
             let busy =
@@ -239,7 +249,6 @@ impl UserChannel {
     /// Take all new entries off the ring.
     fn reap(&self, state: &mut State) {
         while let Some(entry) = state.ring.next() {
-            state.progress += 1;
             match self.done(state, &entry) {
                 Some(completion) => self.finish(state, completion),
                 None => self.other_entry(state, entry),
@@ -247,15 +256,15 @@ impl UserChannel {
         }
     }
 
-    /// The completion that an entry stands for in the usual case: the oldest descriptor in flight is done, with all its bytes.
-    #[inline(always)]
+    /// The completion that an entry stands for in the usual case: the oldest descriptor is done, with all its bytes.
     fn done(&self, state: &State, entry: &contract::Completion) -> Option<Completion> {
         let (ticket, record) = state.records.oldest()?;
         let bytes = u64::from(entry.bytes);
         let usual = entry.status == contract::Status::Done as u8
             && entry.flags & contract::COMPLETION_FLAGS_START_MASK == 0
-            && entry.cookie == ticket.0 as u16
-            && bytes == record.bytes;
+            && entry.cookie == state.records.ends() as u16
+            && bytes == record.bytes
+            && state.cancelling.is_none();
         usual.then_some(Completion { ticket, status: Status::Done, bytes, offset: entry.offset, user: entry.user })
     }
 
@@ -278,12 +287,14 @@ impl UserChannel {
             log::warn!("{}", self.doing("a completion came when nothing was in flight"));
             return;
         };
-        if entry.cookie != ticket.0 as u16 {
+        let cookie = state.records.ends() as u16;
+        if entry.cookie != cookie {
             state.statistics.wrong_cookies += 1;
-            log::warn!("{}", self.doing(&format!("a completion with cookie {}, not {}", entry.cookie, ticket.0 as u16)));
+            log::warn!("{}", self.doing(&format!("a completion with cookie {}, not {cookie}", entry.cookie)));
             return;
         }
-        let (wanted, bytes) = (front.bytes, u64::from(entry.bytes));
+        let (moved, cancel, ends) = (front.moved, front.cancel, front.held.ends_message());
+        let (wanted, bytes) = (front.bytes - moved, u64::from(entry.bytes));
         let status = Status::of_contract(entry.status);
         let c2h = self.direction == Direction::C2h;
         let wrong_length = bytes > wanted || (status == Status::Done && bytes != wanted);
@@ -302,14 +313,36 @@ impl UserChannel {
             log::warn!("{}", self.doing("a message ended that was not announced"));
         }
         match wrong {
-            None => self.finish(state, Completion { ticket, status, bytes, offset: entry.offset, user: entry.user }),
+            // A cancel ends everything that is posted; transfers that were not to be cancelled continue after it.
+            None if status == Status::Cancelled && state.cancelling.is_some() && !cancel => {
+                if bytes < wanted || ends || state.records.any_put_back() {
+                    self.put_back(state, bytes);
+                } else {
+                    let bytes = moved + bytes;
+                    self.finish(state, Completion { ticket, status: Status::Done, bytes, offset: entry.offset, user: entry.user });
+                }
+            }
+            None => self.finish(state, Completion { ticket, status, bytes: moved + bytes, offset: entry.offset, user: entry.user }),
             Some(what) => {
                 log::warn!("{}", self.doing(&what));
                 state.whole = false;
-                let record = state.records.end_broken(ticket, what);
+                let record = state.records.end_broken(what);
                 self.give_back(record, &mut state.used, &mut state.free_slots);
             }
         }
+        if state.records.posts() == state.records.ends() && state.cancelling.take().is_some() {
+            self.post_waiting(state);
+        }
+    }
+
+    /// The oldest descriptor was ended after so many bytes by another transfer's cancel: the rest is posted again when that is over.
+    #[cold]
+    fn put_back(&self, state: &mut State, bytes: u64) {
+        let record = state.records.put_back(bytes);
+        let places = record.held.advance(bytes);
+        state.used -= record.places - places;
+        record.places = places;
+        state.statistics.bytes += bytes;
     }
 
     /// The oldest descriptor has ended.
@@ -318,22 +351,39 @@ impl UserChannel {
         let bytes = completion.bytes;
         let record = state.records.end(completion);
         state.whole = bytes == record.bytes;
+        state.statistics.bytes += bytes - record.moved;
         self.give_back(record, &mut state.used, &mut state.free_slots);
-        state.statistics.bytes += bytes;
+    }
+
+    /// Waiting transfers that are to be cancelled end without the card.
+    fn drop_waiting(&self, state: &mut State, all: bool, status: Status) {
+        while let Some(record) = state.records.end_waiting(all, status) {
+            self.give_back(record, &mut state.used, &mut state.free_slots);
+        }
     }
 
     /// What a descriptor held while it was in flight.
     #[inline(always)]
     fn give_back(&self, record: &mut Record<Held>, used: &mut u16, free_slots: &mut Vec<u16>) {
         *used -= record.places;
-        if let Some(slot) = record.held.slot.take() {
-            free_slots.push(slot);
-        }
-        if let Some(mapped) = record.held.mapped.take() {
-            self.unmap(&mapped.pieces, record.keep.as_deref());
+        if !matches!(record.held.own, Own::Nothing) || record.held.special.is_some() {
+            self.give_back_own(&mut record.held, record.keep.as_deref(), free_slots);
         }
         if let Some(owner) = record.keep.take() {
             owner.release(self.direction);
+        }
+    }
+
+    /// What a transfer has taken for itself.
+    #[inline(never)]
+    fn give_back_own(&self, held: &mut Held, owner: Option<&dyn Keep>, free_slots: &mut Vec<u16>) {
+        match std::mem::take(&mut held.own) {
+            Own::Nothing => {}
+            Own::Slot { slot, .. } => free_slots.push(slot),
+            Own::Mapping { address, bytes } => self.unmap(&[(address, bytes)], owner),
+        }
+        if let Some(special) = held.special.take() {
+            self.unmap(&special.mapped, owner);
         }
     }
 
@@ -342,21 +392,21 @@ impl UserChannel {
         if !stopped {
             state.lost = true;
             if state.records.oldest().is_some() {
-                self.shared.take_memory_away();
+                self.shared.withdraw_registrations();
             }
         }
-        while let Some((ticket, _)) = state.records.oldest() {
-            let completion = Completion { ticket, status: Status::Reset, bytes: 0, offset: 0, user: 0 };
+        while let Some((ticket, record)) = state.records.oldest() {
+            let completion = Completion::new(ticket, Status::Reset, record.moved);
             self.finish(state, completion);
         }
+        self.drop_waiting(state, true, Status::Reset);
+        state.cancelling = None;
         state.starts.clear();
-        state.progress += 1;
         self.changed.notify_all();
     }
 
     /// Take what was mapped for one descriptor away from the card. Its owner learns of what stays within reach; memory that a blocking transfer has
     /// borrowed goes back to the program even then, for nobody here can keep it.
-    #[cold]
     fn unmap(&self, mapped: &[(u64, usize)], owner: Option<&dyn Keep>) {
         for (address, bytes) in mapped {
             if let Err(error) = self.shared.bus.unmap(*address, *bytes) {
@@ -367,42 +417,77 @@ impl UserChannel {
     }
 
     #[inline(never)]
-    fn wait_for(&self, ticket: Ticket, timeout: Option<Duration>) -> Result<Completion> {
-        self.wait_until(timeout, |state| Some(state.records.ahead(ticket)), |state| self.collect(state, ticket))
+    fn wait_for(&self, ticket: Ticket, options: WaitOptions<'_>) -> Result<Completion> {
+        self.wait_until(options, |state| Some(state.records.ahead(ticket)), |state| self.collect(state, ticket))
     }
 
-    /// Wait until `check` finds what it looks for; it is asked after each look at the ring. `ahead` tells what the card has to do before that, if it
+    /// Take what is new off the ring; a cancel that does not end becomes a reset.
+    fn look_after(&self, state: &mut State) {
+        self.reap(state);
+        let bus = &*self.shared.bus;
+        let Some(clock) = &mut state.cancelling else { return };
+        if clock.over(bus, state.stalled) || clock.wall() >= 2 * GRACE {
+            log::warn!("{}", self.doing("a cancel does not end; resetting the channel"));
+            if let Err(error) = self.reset_locked(state) {
+                log::warn!("{error}");
+            }
+        }
+    }
+
+    /// Wait until `check` finds what it looks for; it is asked after each look at the ring. `ahead` says what the card has to do before that, if it
     /// is known.
     fn wait_until<T>(
         &self,
-        timeout: Option<Duration>,
+        options: WaitOptions<'_>,
+        ahead: impl Fn(&State) -> Option<Ahead>,
+        check: impl FnMut(&mut State) -> Result<Option<T>>,
+    ) -> Result<T> {
+        let waited = self.wait_as_long(options, ahead, check);
+        let mut state = self.state.lock();
+        if state.cancelling.is_some() {
+            let _ = self.see_through(&mut state); // the call that cancelled has left it to this one
+        }
+        if state.events {
+            // This call may have taken news that the event descriptor was to tell: an index that has passed fires at once.
+            let _ = self.doorbell(contract::DOORBELL_ARM_OFFSET, state.ring.consumer.wrapping_sub(1), "arming the interrupt");
+        }
+        drop(state);
+        waited
+    }
+
+    fn wait_as_long<T>(
+        &self,
+        options: WaitOptions<'_>,
         ahead: impl Fn(&State) -> Option<Ahead>,
         mut check: impl FnMut(&mut State) -> Result<Option<T>>,
     ) -> Result<T> {
         let bus = &*self.shared.bus;
-        let mut state = lock(&self.state);
-        self.reap(&mut state);
+        let mut state = self.state.lock();
+        self.look_after(&mut state);
         if let Some(found) = check(&mut state)? {
             return Ok(found);
         }
-        let mut seen = state.progress;
-        let mut clock = Clock::start(bus, timeout, state.stalled);
+        let mut clock = Clock::start(bus, options.timeout, state.stalled);
+        let mut watch = SignalWatch::new(options);
         let (began, whole) = (clock.began, ahead(&state));
         let mut hinted = false; // an early wake comes once for a descriptor
         let mut stretch = Stretch { began, budget: state.pace.budget(whole, false), early: None };
         loop {
             if clock.over(bus, state.stalled) {
-                return Err(Error::Pending { channel: self.name().into(), after: timeout.unwrap_or_default() });
+                return Err(Error::Pending { channel: self.name().into(), after: options.timeout.unwrap_or_default() });
             }
-            let (mut woke, mut lead) = (false, None);
+            let (mut woke, mut lead, mut arrived) = (false, None, false);
             if state.leading {
+                watch.hold();
+                let slice = Duration::from_nanos(clock.slice(bus, state.stalled, SLICE));
                 state.followers += 1;
-                state = self.changed.wait_timeout(state, SLICE).unwrap_or_else(PoisonError::into_inner).0;
+                self.changed.wait_for(&mut state, slice);
                 state.followers -= 1;
             } else {
                 let polled = bus.now().saturating_sub(stretch.began);
                 let sleeps = polled >= stretch.budget;
                 if sleeps {
+                    watch.hold();
                     if let Some(lead) = stretch.early.take() {
                         state.pace.woke_far_too_early(lead, polled);
                     }
@@ -413,7 +498,7 @@ impl UserChannel {
                 let slice = clock.slice(bus, state.stalled, self.slice);
                 drop(state);
                 let wake = if sleeps { bus.wait(self.vector, slice) } else { bus.poll().map(|()| Wake::Fired) };
-                state = lock(&self.state);
+                state = self.state.lock();
                 state.leading = false;
                 if state.followers > 0 {
                     self.changed.notify_all();
@@ -421,12 +506,13 @@ impl UserChannel {
                 match wake.map_err(|error| Error::bus(self.doing("waiting for the card"))(error))? {
                     Wake::TimedOut => state.stalled += slice,
                     Wake::Fired => woke = sleeps,
+                    Wake::Interrupted => arrived = true,
                 }
                 // An interrupt from before ends a sleep as well, but too soon to learn from it.
                 lead = lead.filter(|_| woke && state.pace.is_wake(bus.now().saturating_sub(asleep)));
             }
             let (completed, starts) = (state.records.completed(), state.starts.len());
-            self.reap(&mut state);
+            self.look_after(&mut state);
             if let Some(found) = check(&mut state)? {
                 let now = bus.now();
                 if let Some(whole) = whole {
@@ -440,15 +526,24 @@ impl UserChannel {
                 }
                 return Ok(found);
             }
+            if watch.looks(arrived) {
+                let looked = state.records.completed();
+                drop(state); // a signal handler may use the channel
+                if watch.is_due(arrived) && watch.is_over() {
+                    return Err(Error::Interrupted { channel: self.name().into(), bytes: 0 });
+                }
+                state = self.state.lock();
+                if state.records.completed() != looked {
+                    if let Some(found) = check(&mut state)? {
+                        return Ok(found);
+                    }
+                }
+            }
             let nothing = state.records.completed() == completed;
             if woke || !nothing {
                 let early = lead.filter(|_| nothing && state.starts.len() == starts);
                 hinted = nothing && (hinted || early.is_some());
                 stretch = Stretch { began: bus.now(), budget: state.pace.budget(ahead(&state), woke && nothing), early };
-            }
-            if state.progress != seen {
-                seen = state.progress;
-                clock.restart(bus, state.stalled);
             }
         }
     }
@@ -465,24 +560,29 @@ impl UserChannel {
         Ok(lead.and(state.lead).filter(|lead| *lead > 0))
     }
 
-    /// Has a ticket ended that is the oldest to be collected? That is the usual case of waiting, and looks no further than it must.
+    /// Has a ticket ended, and is nothing odd about it? That is the usual case of waiting, and looks no further than it must.
     #[inline(always)]
     fn is_done(&self, ticket: Ticket) -> Option<Completion> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let state = &mut *state;
+        let usual = state.records.next_record(ticket).map(|record| record.bytes).filter(|_| state.cancelling.is_none());
+        let taken = usual.and_then(|bytes| Some((bytes, state.ring.take_done(state.records.ends() as u16, bytes)?)));
+        let Some((bytes, (offset, user))) = taken else { return self.is_filed(state, ticket) };
+        let record = state.records.end_collected(ticket);
+        self.give_back(record, &mut state.used, &mut state.free_slots);
+        state.statistics.bytes += bytes;
+        Some(Completion { ticket, status: Status::Done, bytes, offset, user })
+    }
+
+    /// Take new entries off the ring until the ticket has ended.
+    #[inline(never)]
+    fn is_filed(&self, state: &mut State, ticket: Ticket) -> Option<Completion> {
         loop {
-            if let Some(completion) = state.records.collect_oldest(ticket) {
+            if let Some(completion) = state.records.collect_ended(ticket) {
                 return Some(completion);
             }
             let entry = state.ring.next()?;
-            state.progress += 1;
             match self.done(state, &entry) {
-                Some(completion) if state.records.is_next(ticket) => {
-                    let record = state.records.end_collected();
-                    self.give_back(record, &mut state.used, &mut state.free_slots);
-                    state.statistics.bytes += completion.bytes;
-                    return Some(completion);
-                }
                 Some(completion) => self.finish(state, completion),
                 None => self.other_entry(state, entry),
             }
@@ -495,8 +595,8 @@ impl UserChannel {
     }
 
     fn look<T>(&self, check: impl FnOnce(&mut State) -> Result<Option<T>>) -> Result<Option<T>> {
-        let mut state = lock(&self.state);
-        self.reap(&mut state);
+        let mut state = self.state.lock();
+        self.look_after(&mut state);
         let found = check(&mut state)?;
         if found.is_none() && state.events {
             self.arm(&state)?; // fires at once if the card has written more than was reaped
@@ -523,6 +623,54 @@ impl UserChannel {
             return Err(Error::Invalid(format!("channel \"{}\": {what}", self.name())));
         }
         Ok(state.starts.front().copied())
+    }
+
+    /// End these transfers. The card is asked to cancel, once; it ends everything that is posted, and what is not to be cancelled is posted again.
+    fn cancel(&self, state: &mut State, tickets: &[Ticket]) -> Result<()> {
+        for ticket in tickets {
+            state.records.mark(*ticket);
+        }
+        self.drop_waiting(state, false, Status::Cancelled);
+        if state.records.any_marked() && state.cancelling.is_none() {
+            self.let_run(state)?;
+        }
+        if state.records.any_marked() && state.cancelling.is_none() {
+            log::debug!("{}", self.doing(&format!("cancelling; transfers: {}", tickets.len())));
+            if let Err(error) = self.doorbell(contract::DOORBELL_CANCEL_OFFSET, 1, "cancelling") {
+                self.abandon(state, false);
+                return Err(error);
+            }
+            state.cancelling = Some(Clock::start(&*self.shared.bus, Some(GRACE), state.stalled));
+            self.see_through(state)?;
+        }
+        Ok(())
+    }
+
+    /// Let what an earlier cancel has interrupted run for a moment: cancels that come one after the other must not keep a transfer from its first byte.
+    fn let_run(&self, state: &mut State) -> Result<()> {
+        let bus = &*self.shared.bus;
+        let Some(until) = state.resumed.take().map(|resumed| resumed + RUN) else { return Ok(()) };
+        let ends = state.records.ends();
+        while bus.now() < until && state.records.ends() == ends && !state.leading {
+            bus.poll().map_err(|error| Error::bus(self.doing("cancelling"))(error))?;
+            self.reap(state);
+        }
+        Ok(())
+    }
+
+    /// See a cancel through, so that the other transfers go on though no call may look at the channel for long: the card stops within microseconds.
+    /// A card that takes longer is left to the next look. A thread that waits in the channel sees to it anyway.
+    fn see_through(&self, state: &mut State) -> Result<()> {
+        let bus = &*self.shared.bus;
+        let mut clock = Clock::start(bus, Some(CANCEL_LOOK), state.stalled);
+        while state.cancelling.is_some() && !state.leading {
+            if clock.over(bus, state.stalled) {
+                return if state.events { self.arm(state) } else { Ok(()) };
+            }
+            bus.poll().map_err(|error| Error::bus(self.doing("cancelling"))(error))?;
+            self.look_after(state);
+        }
+        Ok(())
     }
 
     fn reset_locked(&self, state: &mut State) -> Result<()> {
@@ -552,10 +700,10 @@ impl UserChannel {
     }
 
     pub(super) fn after_reset(&self, state: &mut State, ended: bool) -> Result<()> {
+        state.lost = true; // nothing is posted to a channel that does not run
         self.reap(state);
         self.abandon(state, ended);
         if ended && !state.closed {
-            state.lost = true;
             self.set_up(state)?;
             state.lost = false;
         }
@@ -564,8 +712,8 @@ impl UserChannel {
 
     /// Stop the channel for good; afterwards the card touches none of its memory.
     pub(super) fn close(&self) {
-        let mut state = lock(&self.state);
-        state.closed = true;
+        let mut state = self.state.lock();
+        (state.closed, state.lost) = (true, true);
         let ended = self.reset_card();
         match &ended {
             Ok(true) => self.reap(&mut state),
@@ -591,30 +739,26 @@ impl Channel for Handle {
         DESCRIPTOR_LIMIT
     }
 
-    unsafe fn submit(&self, pieces: &[Piece], message: Message, keep: Option<Arc<dyn Keep>>) -> Result<Ticket> {
+    unsafe fn submit(&self, pieces: &[Piece<'_>], message: &Message, mut keep: Option<Arc<dyn Keep>>) -> Result<Ticket> {
         let channel = &*self.0;
-        let mut state = lock(&channel.state);
-        let Some(descriptor) = channel.usual(&state, pieces, &message) else {
-            // SAFETY: by this function's contract.
-            return unsafe { channel.submit_any(&mut state, pieces, message, keep) };
-        };
-        let ticket = state.records.next_ticket();
-        if let Err(error) = channel.post(&mut state, contract::Descriptor { cookie: ticket.0 as u16, ..descriptor }) {
-            channel.release(keep);
-            return Err(error);
+        let mut state = channel.state.lock();
+        if let Some(ticket) = channel.submit_usual(&mut state, pieces, message, &mut keep) {
+            return Ok(ticket);
         }
-        state.used += 1;
-        let record = state.records.post(ticket);
-        (record.bytes, record.places, record.keep) = (descriptor.length.into(), 1, keep);
-        Ok(ticket)
+        // SAFETY: by this function's contract.
+        if let Some(ticket) = unsafe { channel.submit_short(&mut state, pieces, message, &mut keep) } {
+            return Ok(ticket);
+        }
+        // SAFETY: as above.
+        unsafe { channel.submit_any(&mut state, pieces, *message, keep) }
     }
 
-    fn wait(&self, ticket: Ticket, timeout: Option<Duration>) -> Result<Completion> {
+    fn wait(&self, ticket: Ticket, options: WaitOptions<'_>) -> Result<Completion> {
         let channel = &*self.0;
         if let Some(completion) = channel.is_done(ticket) {
             return Ok(completion);
         }
-        channel.wait_for(ticket, timeout)
+        channel.wait_for(ticket, options)
     }
 
     fn try_wait(&self, ticket: Ticket) -> Result<Option<Completion>> {
@@ -625,62 +769,69 @@ impl Channel for Handle {
         }
     }
 
-    fn poll_completions(&self) -> Result<Vec<Completion>> {
+    fn poll_completions(&self, room: &mut [Completion]) -> Result<usize> {
         let channel = &*self.0;
-        let mut state = lock(&channel.state);
-        channel.reap(&mut state);
-        let found = state.records.collect_kept().map_err(|what| channel.broken(what))?;
-        if state.events && state.records.oldest().is_some() {
+        let mut state = channel.state.lock();
+        channel.look_after(&mut state);
+        let found = state.records.collect_kept(room).map_err(|what| channel.broken(what))?;
+        if state.events && !state.records.is_idle() {
             channel.arm(&state)?; // fires at once if the card has written more than was reaped
         }
         Ok(found)
     }
 
-    fn wait_room(&self, timeout: Option<Duration>) -> Result<()> {
+    fn wait_room(&self, options: WaitOptions<'_>) -> Result<()> {
         let depth = self.0.depth;
         let oldest = |state: &State| state.records.oldest().map(|(_, oldest)| Ahead { bytes: oldest.bytes, descriptors: 1 });
-        self.0.wait_until(timeout, oldest, |state| Ok((state.used + depth.min(3) <= depth).then_some(())))
+        self.0.wait_until(options, oldest, |state| Ok((state.used + depth.min(3) <= depth).then_some(())))
     }
 
-    fn message_start(&self, timeout: Option<Duration>) -> Result<MessageStart> {
-        self.0.wait_until(timeout, |_| None, |state| self.0.start(state))
+    fn message_start(&self, options: WaitOptions<'_>) -> Result<MessageStart> {
+        self.0.wait_until(options, |_| None, |state| self.0.start(state))
     }
 
     fn try_message_start(&self) -> Result<Option<MessageStart>> {
         self.0.look(|state| self.0.start(state))
     }
 
-    fn cancel(&self) -> Result<()> {
+    fn cancel(&self, ticket: Ticket) -> Result<()> {
+        let mut state = self.0.state.lock();
+        self.0.look_after(&mut state);
+        self.0.cancel(&mut state, &[ticket])
+    }
+
+    fn abandon(&self, ticket: Ticket) {
+        self.0.state.lock().records.abandon(ticket);
+    }
+
+    fn detach(&self, ticket: Ticket) {
+        self.0.state.lock().records.detach(ticket);
+    }
+
+    fn cancel_all(&self) -> Result<()> {
         let channel = &*self.0;
-        let (last, descriptors) = {
-            let mut state = lock(&channel.state);
-            channel.reap(&mut state);
-            let Some(last) = state.records.newest() else { return Ok(()) };
-            if let Err(error) = channel.doorbell(contract::DOORBELL_CANCEL_OFFSET, 1, "cancelling") {
+        let tickets: Vec<Ticket> = {
+            let mut state = channel.state.lock();
+            channel.look_after(&mut state);
+            let tickets: Vec<Ticket> = state.records.in_flight().collect();
+            if let Err(error) = channel.cancel(&mut state, &tickets) {
                 channel.abandon(&mut state, false);
                 return Err(error);
             }
-            (last, state.records.posted() - state.records.completed())
+            tickets
         };
-        log::debug!("{}", channel.doing(&format!("cancelling; descriptors in flight: {descriptors}")));
-        let over = |state: &mut State| Ok(state.records.oldest().is_none_or(|(oldest, _)| oldest > last).then_some(()));
-        let ended = channel.wait_until(Some(GRACE), |_| None, over);
-        match ended {
-            Ok(()) => Ok(()),
-            Err(Error::Pending { .. }) => {
-                log::warn!("{}", channel.doing("a cancel does not end; resetting the channel"));
-                channel.reset_locked(&mut lock(&channel.state))
-            }
-            Err(error) => {
-                channel.abandon(&mut lock(&channel.state), false);
-                Err(error)
-            }
+        // A cancel that takes longer becomes a reset, which ends them, too.
+        let over = |state: &mut State| Ok(tickets.iter().all(|ticket| state.records.has_ended(*ticket)).then_some(()));
+        let ended = channel.wait_until(WaitOptions { timeout: Some(4 * GRACE), interrupted: Some(&|| false) }, |_| None, over);
+        if ended.is_err() {
+            channel.abandon(&mut channel.state.lock(), false);
         }
+        ended
     }
 
     fn reset(&self) -> Result<()> {
         log::info!("{}", self.0.doing("resetting the channel"));
-        self.0.reset_locked(&mut lock(&self.0.state))
+        self.0.reset_locked(&mut self.0.state.lock())
     }
 
     fn set_moderation(&self, entries: u16, time: Duration) -> Result<()> {
@@ -689,22 +840,22 @@ impl Channel for Handle {
             .map_err(|what| Error::Invalid(format!("channel \"{}\": {what}", channel.name())))?;
         let word =
             u32::from(entries) << contract::CHANNEL_MODERATION_ENTRIES_LSB | u32::from(time) << contract::CHANNEL_MODERATION_TIME_LSB;
-        let mut state = lock(&channel.state);
+        let mut state = channel.state.lock();
         state.moderation = word;
         channel.write(contract::CHANNEL_MODERATION_OFFSET, word, "setting the interrupt's moderation")
     }
 
-    fn event_fd(&self) -> Result<RawFd> {
+    fn event_fd(&self) -> Result<OwnedFd> {
         let channel = &*self.0;
         let fd = channel.shared.bus.event_fd(channel.vector).map_err(|error| Error::bus(channel.doing("its event"))(error))?;
-        let mut state = lock(&channel.state);
+        let mut state = channel.state.lock();
         state.events = true;
         channel.arm(&state)?;
         Ok(fd)
     }
 
     fn statistics(&self) -> ChannelStatistics {
-        let state = lock(&self.0.state);
-        ChannelStatistics { submitted: state.records.posted(), completed: state.records.completed(), ..state.statistics }
+        let state = self.0.state.lock();
+        ChannelStatistics { submitted: state.records.submitted(), completed: state.records.completed(), ..state.statistics }
     }
 }

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Channels from the card.
+
+use crate::channel::{shared_methods, take, Core};
+use crate::turn::CallLimit;
+use crate::{Buffer, Device, Direction, Error, Message, MessageStart, Result, Status, Transfer, WaitOptions};
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::fmt;
+use std::io::IoSliceMut;
+use std::ops::{Range, RangeBounds};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+use towpath_driver::{Channel, Piece};
+
+/// `recv` begins with this much memory and doubles it, if the core has not told the length.
+const FIRST_RECEIVE: usize = 64 << 10;
+/// The largest step by which `recv` grows at once, whatever length the core told.
+const LARGEST_STEP: usize = 64 << 20;
+
+/// What a receive brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Received {
+    /// Bytes that were written to the buffer.
+    pub bytes: usize,
+    /// The message ended here. If not, its rest comes with the next call.
+    pub end_of_message: bool,
+    /// The offset that the core gave for the message.
+    pub offset: u32,
+    /// The user word that the core gave for the message.
+    pub user: u32,
+}
+
+/// The beginning of a message whose `recv` failed on the way; it comes first in the next call.
+#[derive(Default)]
+struct Kept {
+    bytes: Vec<u8>,
+    offset: u32,
+    user: u32,
+}
+
+/// A channel from the card. May be shared between threads: each call gets consecutive bytes.
+pub struct Receiver {
+    core: Arc<Core>,
+    kept: Mutex<Kept>,
+    /// `io::Read` has returned the last bytes of a message, and not its end.
+    ended: AtomicBool,
+}
+
+impl Receiver {
+    pub(crate) fn new(device: &Device, channel: Box<dyn Channel>) -> Receiver {
+        Receiver { core: Arc::new(Core::new(device, channel)), kept: Mutex::default(), ended: AtomicBool::new(false) }
+    }
+
+    shared_methods!();
+
+    /// Receive into a buffer until it is full or the message ends. After [`Error::Timeout`], `Interrupted` or `Cancelled` the first `bytes` of the
+    /// buffer are valid, and the message goes on with the next call.
+    pub fn recv_into(&self, buffer: &mut [u8]) -> Result<Received> {
+        self.recv_vectored(&mut [IoSliceMut::new(buffer)])
+    }
+
+    /// As [`Receiver::recv_into`], into many pieces, one after the other.
+    pub fn recv_vectored(&self, pieces: &mut [IoSliceMut<'_>]) -> Result<Received> {
+        self.recv_into_with(pieces, self.usual())
+    }
+
+    /// As [`Receiver::recv_vectored`], with this call's own limit.
+    pub fn recv_into_with(&self, pieces: &mut [IoSliceMut<'_>], options: WaitOptions<'_>) -> Result<Received> {
+        let pieces = pieces.iter_mut().map(|piece| Piece { memory: piece.as_mut_ptr(), bytes: piece.len(), registration: None });
+        // SAFETY: the slices are borrowed mutably for this call.
+        unsafe { self.receive_pieces(pieces, options) }
+    }
+
+    /// As [`Receiver::recv_into`], into a range of a registered buffer, which takes no registration of its own.
+    pub fn recv_buffer(&self, buffer: &mut Buffer, range: impl RangeBounds<usize>) -> Result<Received> {
+        let range = buffer.range(&range);
+        self.recv_buffer_with(buffer, &[range], self.usual())
+    }
+
+    /// As [`Receiver::recv_buffer`], into several ranges, one after the other, which do not overlap, and with this call's own limit.
+    pub fn recv_buffer_with(&self, buffer: &mut Buffer, ranges: &[Range<usize>], options: WaitOptions<'_>) -> Result<Received> {
+        // SAFETY: `&mut` shows that nobody else looks at it.
+        unsafe { self.recv_buffer_shared(buffer, ranges, options) }
+    }
+
+    /// As [`Receiver::recv_buffer_with`] for bindings, whose buffers are shared between threads.
+    ///
+    /// # Safety
+    /// No slice of the buffer lives, and none is made during the call.
+    pub unsafe fn recv_buffer_shared(&self, buffer: &Buffer, ranges: &[Range<usize>], options: WaitOptions<'_>) -> Result<Received> {
+        let pieces = ranges.iter().map(|range| self.core.piece(buffer, range)).collect::<Result<Vec<_>>>()?;
+        let mut sorted: Vec<_> = ranges.iter().filter(|range| !range.is_empty()).collect();
+        sorted.sort_unstable_by_key(|range| range.start);
+        if sorted.windows(2).any(|pair| pair[0].end > pair[1].start) {
+            return Err(Error::Invalid("ranges to receive into overlap; give ranges that do not".into()));
+        }
+        let _hold = buffer.hold(Direction::C2h);
+        // SAFETY: by this function's contract; the pieces do not overlap.
+        unsafe { self.receive_pieces(pieces.into_iter(), options) }
+    }
+
+    /// # Safety
+    /// As [`Core::run`].
+    unsafe fn receive_pieces<'a>(&self, pieces: impl Iterator<Item = Piece<'a>>, options: WaitOptions<'_>) -> Result<Received> {
+        let core = &*self.core;
+        core.channel()?;
+        let mut limit = CallLimit::new(&core.device, options);
+        let _turn = core.turn.take(&core.device, self.name(), &limit).map_err(|error| core.gave_up(error, 0))?;
+        let mut received = Received { bytes: 0, end_of_message: false, offset: 0, user: 0 };
+        let mut rest = VecDeque::new();
+        let mut kept = self.kept.lock();
+        for piece in pieces {
+            let count = piece.bytes.min(kept.bytes.len());
+            if count > 0 {
+                // SAFETY: the piece may be written to, by this function's contract.
+                unsafe { std::ptr::copy_nonoverlapping(kept.bytes.as_ptr(), piece.memory, count) };
+                kept.bytes.drain(..count);
+                received = Received { bytes: received.bytes + count, offset: kept.offset, user: kept.user, ..received };
+            }
+            if count == 0 || count < piece.bytes {
+                // SAFETY: `count` is within the piece.
+                rest.push_back(Piece { memory: unsafe { piece.memory.add(count) }, bytes: piece.bytes - count, ..piece });
+            }
+        }
+        if received.bytes > 0 && rest.iter().all(|piece| piece.bytes == 0) {
+            return Ok(received);
+        }
+        drop(kept);
+        // SAFETY: by this function's contract.
+        unsafe { self.receive(rest, received, &mut limit) }
+    }
+
+    /// # Safety
+    /// As [`Core::run`].
+    unsafe fn receive(&self, mut pieces: VecDeque<Piece<'_>>, mut received: Received, limit: &mut CallLimit<'_>) -> Result<Received> {
+        let channel = self.core.channel()?;
+        loop {
+            let part = take(&mut pieces, channel);
+            // SAFETY: by this function's contract.
+            let done = unsafe { self.core.run(&part, Message::default(), received.bytes as u64, limit)? };
+            received.bytes += done.bytes as usize;
+            received.end_of_message = done.status == Status::EndOfMessage;
+            (received.offset, received.user) = (done.offset, done.user);
+            if received.end_of_message || pieces.is_empty() {
+                return Ok(received);
+            }
+        }
+    }
+
+    /// What [`std::io::Read`] does: see `stream.rs`.
+    pub(crate) fn read_stream(&self, pieces: &mut [IoSliceMut<'_>]) -> std::io::Result<usize> {
+        if pieces.iter().all(|piece| piece.is_empty()) || self.ended.swap(false, Ordering::AcqRel) {
+            return Ok(0);
+        }
+        match self.recv_vectored(pieces) {
+            Ok(received) => {
+                self.ended.store(received.end_of_message && received.bytes > 0, Ordering::Release);
+                Ok(received.bytes)
+            }
+            Err(error) => crate::stream::early(error),
+        }
+    }
+
+    /// Receive a whole message of any length. If it fails on the way, what has come so far is kept for the next call.
+    pub fn recv(&self) -> Result<Vec<u8>> {
+        self.recv_message().map(|(bytes, _)| bytes)
+    }
+
+    /// As [`Receiver::recv`], with the message's offset and user word.
+    pub fn recv_message(&self) -> Result<(Vec<u8>, Received)> {
+        self.recv_message_with(self.usual())
+    }
+
+    /// As [`Receiver::recv_message`], with this call's own limit.
+    pub fn recv_message_with(&self, options: WaitOptions<'_>) -> Result<(Vec<u8>, Received)> {
+        let core = &*self.core;
+        core.channel()?;
+        let mut limit = CallLimit::new(&core.device, options);
+        let _turn = core.turn.take(&core.device, self.name(), &limit).map_err(|error| core.gave_up(error, 0))?;
+        let first = std::mem::take(&mut *self.kept.lock());
+        let mut received = Received { bytes: first.bytes.len(), end_of_message: false, offset: first.offset, user: first.user };
+        let mut bytes = first.bytes;
+        let result = self.receive_all(&mut bytes, &mut received, &mut limit);
+        if let Err(error) = result {
+            // The valid part of the piece that failed counts, too.
+            let valid = error.bytes().map_or(received.bytes, |n| (n as usize).min(bytes.len()));
+            bytes.truncate(valid);
+            if !matches!(error, Error::Reset { .. }) {
+                *self.kept.lock() = Kept { bytes, offset: received.offset, user: received.user };
+            }
+            return Err(error);
+        }
+        bytes.truncate(received.bytes);
+        Ok((bytes, received))
+    }
+
+    fn receive_all(&self, bytes: &mut Vec<u8>, received: &mut Received, limit: &mut CallLimit<'_>) -> Result<()> {
+        let channel = self.core.channel()?;
+        let mut step = FIRST_RECEIVE;
+        while !received.end_of_message {
+            let known = channel.try_message_start().ok().flatten().and_then(|start| start.length);
+            if let Some(rest) = known.and_then(|length| length.checked_sub(received.bytes as u64)).filter(|rest| *rest > 0) {
+                step = usize::try_from(rest).unwrap_or(LARGEST_STEP).min(LARGEST_STEP);
+            }
+            bytes.try_reserve(step).map_err(|_| Error::Memory { bytes: (bytes.len() + step) as u64 })?;
+            bytes.resize(received.bytes + step, 0);
+            let target = &mut bytes[received.bytes..];
+            let piece = Piece { memory: target.as_mut_ptr(), bytes: target.len(), registration: None };
+            // SAFETY: the vector is borrowed mutably and not moved meanwhile.
+            *received = unsafe { self.receive(VecDeque::from([piece]), *received, limit)? };
+            step = (step * 2).clamp(FIRST_RECEIVE, LARGEST_STEP);
+        }
+        Ok(())
+    }
+
+    /// Wait until the core has begun a message, and return what it announces of it, before any buffer is posted. Does not consume anything: called again
+    /// before the message's end was received, it returns the same. Needs [`crate::ChannelOptions::announce`].
+    pub fn message_start(&self, timeout: Option<Duration>) -> Result<MessageStart> {
+        self.message_start_with(timeout.into())
+    }
+
+    /// As [`Receiver::message_start`], with a say in what ends the wait.
+    pub fn message_start_with(&self, options: WaitOptions<'_>) -> Result<MessageStart> {
+        self.core.channel()?.message_start(options)
+    }
+
+    /// As [`Receiver::message_start`], if there is one. If not, [`Receiver::event_fd`] becomes readable when there is.
+    pub fn try_message_start(&self) -> Result<Option<MessageStart>> {
+        self.core.channel()?.try_message_start()
+    }
+
+    /// Post a range of a registered buffer and return at once, or as soon as the queue has room. The buffer cannot be looked at until the transfer has
+    /// ended. Each posted range takes bytes of one message only.
+    #[inline]
+    pub fn submit(&self, buffer: &mut Buffer, range: impl RangeBounds<usize>) -> Result<Transfer> {
+        // SAFETY: `&mut` shows that nobody looks at it now, the buffer's counts that nobody does later.
+        let ticket = unsafe { self.core.submit(buffer, range, &Message::default(), || Some(self.usual())) }?;
+        Ok(Transfer::new(&self.core, ticket))
+    }
+
+    /// As [`Receiver::submit`], but [`Error::QueueFull`] instead of waiting for room.
+    #[inline]
+    pub fn try_submit(&self, buffer: &mut Buffer, range: impl RangeBounds<usize>) -> Result<Transfer> {
+        // SAFETY: as above.
+        unsafe { self.try_submit_shared(buffer, range) }
+    }
+
+    /// As [`Receiver::submit`] for bindings, whose buffers are shared between threads, with this call's own limit on the wait for room.
+    ///
+    /// # Safety
+    /// No slice of the buffer lives, and none is made until the transfer has ended.
+    #[inline]
+    pub unsafe fn submit_shared(&self, buffer: &Buffer, range: impl RangeBounds<usize>, options: WaitOptions<'_>) -> Result<Transfer> {
+        // SAFETY: by this function's contract.
+        let ticket = unsafe { self.core.submit(buffer, range, &Message::default(), || Some(options)) }?;
+        Ok(Transfer::new(&self.core, ticket))
+    }
+
+    /// As [`Receiver::try_submit`], otherwise as [`Receiver::submit_shared`].
+    ///
+    /// # Safety
+    /// As [`Receiver::submit_shared`].
+    #[inline]
+    pub unsafe fn try_submit_shared(&self, buffer: &Buffer, range: impl RangeBounds<usize>) -> Result<Transfer> {
+        // SAFETY: by this function's contract.
+        let ticket = unsafe { self.core.submit(buffer, range, &Message::default(), || None) }?;
+        Ok(Transfer::new(&self.core, ticket))
+    }
+
+    /// Empty the channel on both sides. What is in flight ends with [`Error::Reset`], what the card holds is discarded, and the user core sees its reset.
+    pub fn reset(&self) -> Result<()> {
+        self.core.channel()?.reset()?;
+        *self.kept.lock() = Kept::default();
+        self.ended.store(false, Ordering::Release);
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Receiver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Receiver").field("channel", &self.name()).finish()
+    }
+}

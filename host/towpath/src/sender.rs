@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Channels to the card.
+
+use crate::channel::{shared_methods, take, Core};
+use crate::turn::CallLimit;
+use crate::{Buffer, Device, Direction, Message, Result, Transfer, WaitOptions};
+use std::collections::VecDeque;
+use std::fmt;
+use std::io::IoSlice;
+use std::ops::{Range, RangeBounds};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use towpath_driver::{Channel, Piece};
+
+/// A channel to the card. May be shared between threads: each message goes whole.
+pub struct Sender {
+    core: Arc<Core>,
+    /// `io::Write` has sent a part of a message.
+    pub(crate) open: AtomicBool,
+}
+
+impl Sender {
+    pub(crate) fn new(device: &Device, channel: Box<dyn Channel>) -> Sender {
+        Sender { core: Arc::new(Core::new(device, channel)), open: AtomicBool::new(false) }
+    }
+
+    shared_methods!();
+
+    /// Send a whole message and wait until the card has it. No bytes are a message, too: the empty one.
+    pub fn send(&self, bytes: &[u8]) -> Result<()> {
+        self.send_message(bytes, Message::default())
+    }
+
+    /// Send a part of a message, or all of it, with its attributes. The message goes on with the next call unless `message.end`.
+    /// Attributes count only with a message's first part. After [`crate::Error::Timeout`], `Interrupted` or `Cancelled` it is open: send the rest,
+    /// without the bytes that were taken, or [`Sender::reset`].
+    pub fn send_message(&self, bytes: &[u8], message: Message) -> Result<()> {
+        self.send_vectored(&[IoSlice::new(bytes)], message)
+    }
+
+    /// As [`Sender::send_message`], from many pieces in one go.
+    pub fn send_vectored(&self, pieces: &[IoSlice<'_>], message: Message) -> Result<()> {
+        self.send_with(pieces, message, self.usual())
+    }
+
+    /// As [`Sender::send_vectored`], with this call's own limit.
+    pub fn send_with(&self, pieces: &[IoSlice<'_>], message: Message, options: WaitOptions<'_>) -> Result<()> {
+        let piece = |slice: &IoSlice<'_>| Piece { memory: slice.as_ptr().cast_mut(), bytes: slice.len(), registration: None };
+        // SAFETY: the slices are borrowed for this call; the card only reads them.
+        unsafe {
+            match pieces {
+                [slice] => self.send_pieces(&[piece(slice)], message, options),
+                _ => self.send_pieces(&pieces.iter().map(piece).collect::<Vec<_>>(), message, options),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`Core::run`].
+    unsafe fn send_pieces(&self, pieces: &[Piece<'_>], message: Message, options: WaitOptions<'_>) -> Result<()> {
+        // SAFETY: by this function's contract.
+        unsafe { self.send_parts(pieces, message, options)? };
+        if message.end {
+            self.open.store(false, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// As [`Core::run`].
+    unsafe fn send_parts(&self, pieces: &[Piece<'_>], message: Message, options: WaitOptions<'_>) -> Result<()> {
+        let core = &*self.core;
+        let channel = core.channel()?;
+        let mut limit = CallLimit::new(&core.device, options);
+        let _turn = core.turn.take(&core.device, self.name(), &limit).map_err(|error| core.gave_up(error, 0))?;
+        if let [piece] = pieces {
+            if piece.bytes <= channel.descriptor_limit() {
+                // SAFETY: by this function's contract.
+                return unsafe { core.run(pieces, message, 0, &mut limit) }.map(drop);
+            }
+        }
+        let mut pieces: VecDeque<Piece<'_>> = pieces.iter().copied().collect();
+        let mut moved = 0;
+        loop {
+            let part = take(&mut pieces, channel);
+            let last = pieces.is_empty();
+            // SAFETY: as above.
+            let done = unsafe { core.run(&part, Message { end: message.end && last, ..message }, moved, &mut limit)? };
+            moved += done.bytes;
+            if last {
+                return Ok(());
+            }
+        }
+    }
+
+    /// As [`Sender::send_message`], from a range of a registered buffer, which takes no registration of its own.
+    pub fn send_buffer(&self, buffer: &Buffer, range: impl RangeBounds<usize>, message: Message) -> Result<()> {
+        self.send_buffer_with(buffer, &[buffer.range(&range)], message, self.usual())
+    }
+
+    /// As [`Sender::send_buffer`], from several ranges, one after the other, and with this call's own limit.
+    pub fn send_buffer_with(&self, buffer: &Buffer, ranges: &[Range<usize>], message: Message, options: WaitOptions<'_>) -> Result<()> {
+        let pieces = ranges.iter().map(|range| self.core.piece(buffer, range)).collect::<Result<Vec<_>>>()?;
+        let _hold = buffer.hold(Direction::H2c);
+        // SAFETY: the buffer's count keeps it from being changed during this call; the card only reads it.
+        unsafe { self.send_pieces(&pieces, message, options) }
+    }
+
+    /// Post a range of a registered buffer and return at once, or as soon as the queue has room. The buffer can be read, not changed, until the
+    /// transfer has ended.
+    #[inline]
+    pub fn submit(&self, buffer: &Buffer, range: impl RangeBounds<usize>, message: Message) -> Result<Transfer> {
+        // SAFETY: the buffer's counts keep it from being changed meanwhile.
+        let ticket = unsafe { self.core.submit(buffer, range, &message, || Some(self.usual())) }?;
+        Ok(Transfer::new(&self.core, ticket))
+    }
+
+    /// As [`Sender::submit`], with this call's own limit on the wait for room.
+    #[inline]
+    pub fn submit_with(
+        &self,
+        buffer: &Buffer,
+        range: impl RangeBounds<usize>,
+        message: Message,
+        options: WaitOptions<'_>,
+    ) -> Result<Transfer> {
+        // SAFETY: as above.
+        let ticket = unsafe { self.core.submit(buffer, range, &message, || Some(options)) }?;
+        Ok(Transfer::new(&self.core, ticket))
+    }
+
+    /// As [`Sender::submit`], but [`crate::Error::QueueFull`] instead of waiting for room.
+    #[inline]
+    pub fn try_submit(&self, buffer: &Buffer, range: impl RangeBounds<usize>, message: Message) -> Result<Transfer> {
+        // SAFETY: as above.
+        let ticket = unsafe { self.core.submit(buffer, range, &message, || None) }?;
+        Ok(Transfer::new(&self.core, ticket))
+    }
+
+    /// Empty the channel on both sides. What is in flight ends with [`crate::Error::Reset`], an open message vanishes, and the user core sees its reset.
+    pub fn reset(&self) -> Result<()> {
+        self.core.channel()?.reset()?;
+        self.open.store(false, Ordering::Release);
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Sender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sender").field("channel", &self.name()).finish()
+    }
+}

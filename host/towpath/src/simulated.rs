@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Cards in simulation, in this process: from `sim:CORE` to a bus, with the core built where that is needed.
+
+use crate::cards::no_device;
+use crate::open::number;
+use crate::{Error, OpenOptions, Result};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, Weak};
+use towpath_sim::{PrintKind, Settings, SimBus, World};
+
+/// Simulated worlds that were opened by name and are still in use.
+static WORLDS: Mutex<BTreeMap<String, Weak<World>>> = Mutex::new(BTreeMap::new());
+
+/// The world of that name, made if it is not there: its devices share one clock and one fabric.
+fn world(device: &str, name: &str, settings: Settings) -> Result<Arc<World>> {
+    let mut worlds = WORLDS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if let Some(world) = worlds.get(name).and_then(Weak::upgrade) {
+        if *world.settings() != settings {
+            let why = format!("device \"{device}\": world \"{name}\" is open with other settings: give the same ones, or another name");
+            return Err(Error::Invalid(why));
+        }
+        return Ok(world);
+    }
+    let world = World::new(settings).map_err(|error| Error::Invalid(format!("device \"{device}\": {error}")))?;
+    worlds.insert(name.into(), Arc::downgrade(&world));
+    Ok(world)
+}
+
+/// `CORE` or `FOLDER`, and behind a `?` settings of the link and the host, and five of our own: `width`, the data width to build with; `serial`,
+/// the card's serial number, which is built in as well; `trace`, as in [`OpenOptions::trace`], which it yields to; `packets`, a file for all packets
+/// on the link, which `towpath trace` shows; `world`, a name: devices of one program that give the same name share one clock and one fabric. Without it a device has a world to itself.
+pub(crate) fn open(name: &str, rest: &str, options: &OpenOptions) -> Result<Arc<SimBus>> {
+    let (core, query) = rest.split_once('?').unwrap_or((rest, ""));
+    if core.is_empty() {
+        return Err(no_device(name, "it names no core"));
+    }
+    let (ours, query): (Vec<&str>, Vec<&str>) = query
+        .split('&')
+        .partition(|setting| ["width=", "serial=", "trace=", "packets=", "world="].iter().any(|own| setting.starts_with(own)));
+    let own = |key: &str| ours.iter().rev().find_map(|setting| setting.strip_prefix(key)?.strip_prefix('='));
+    let width = match own("width").map(str::parse) {
+        None => None,
+        Some(Ok(width)) => Some(width),
+        Some(Err(_)) => return Err(Error::Invalid(format!("device \"{name}\": width is 64, 128, 256 or 512"))),
+    };
+    let serial = own("serial").map_or(Ok(0), number);
+    let serial = serial.map_err(|why| Error::Invalid(format!("device \"{name}\": serial: {why}")))?;
+    let trace = options.trace.clone().or_else(|| own("trace").map(PathBuf::from));
+    let settings = Settings::from_query(&query.join("&")).map_err(|error| Error::Invalid(format!("device \"{name}\": {error}")))?;
+    let failed = |error: towpath_cores::CoreError| match error {
+        towpath_cores::CoreError::NotFound { .. } => no_device(name, &error.to_string()),
+        error => Error::Core { name: name.into(), message: error.to_string() },
+    };
+    let folder = towpath_cores::find_core(core).map_err(failed)?;
+    let say = |line: &str| match &options.progress {
+        Some(progress) => progress(line),
+        None => log::info!("{line}"),
+    };
+    let build = towpath_cores::BuildOptions { trace: trace.is_some(), width, serial, progress: Some(&say) };
+    let built = towpath_cores::build(&folder, &build).map_err(failed)?;
+    let names = built.manifest.registers.iter().flat_map(|registers| registers.names.iter().map(|(name, offset)| (name.clone(), *offset)));
+
+    let core = built.manifest.core.name.clone();
+    let sink = options.print.clone();
+    let print = Arc::new(move |kind: PrintKind, text: &str| match (kind, &sink) {
+        (PrintKind::Warning, _) => log::warn!("{core}: {text}"),
+        (_, Some(sink)) => sink(text),
+        (PrintKind::Fatal, None) => log::error!("{core}: {text}"),
+        (_, None) => log::info!("{core}: {text}"),
+    });
+    let opened = match own("world") {
+        Some(shared) => world(name, shared, settings)?.open(name, &built.library, trace.as_deref(), print, names.collect()),
+        None => SimBus::open(name, &built.library, settings, trace.as_deref(), print, names.collect()),
+    };
+    let bus = opened.map_err(|error| Error::Core { name: name.into(), message: error.to_string() })?;
+    if let Some(path) = own("packets") {
+        bus.log_packets(path.as_ref()).map_err(|why| Error::Invalid(format!("device \"{name}\": {why}")))?;
+    }
+    Ok(bus)
+}
