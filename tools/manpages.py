@@ -22,8 +22,9 @@ SOURCES = ROOT / "bindings/c/man"
 WIDTH = 76  # of a prototype
 RETURNS = """
 Functions that return a `towpath_status` return TOWPATH_OK (0), or a number that says what went wrong; towpath_last_error() says it in
-words. Beside what is named above, they may return TOWPATH_INVALID, TOWPATH_BUS and TOWPATH_INTERNAL. What a pointer for a result points
-to is left as it was on failure, unless something else is said above.
+words, and towpath_last_errno() and errno in a number of the system's. Beside what is named above, they may return TOWPATH_INVALID,
+TOWPATH_BUS, TOWPATH_FORKED and TOWPATH_INTERNAL. What a pointer for a result points to is left as it was on failure, unless something
+else is said above.
 """
 
 
@@ -87,7 +88,7 @@ def code(text: str) -> str:
 
 def sentence(text: str) -> str:
     """Running text: code between backticks, functions with their section, constants in bold."""
-    parts = re.split(r"(`[^`]*`|\btowpath_\w+\(\)|\b(?:dup|poll|longjmp|dlclose)\(\)|\bTOWPATH_\w+)", text)
+    parts = re.split(r"(`[^`]*`|\btowpath_\w+\(\)|\b(?:dup|poll|fork|longjmp|dlclose)\(\)|\bTOWPATH_\w+)", text)
     marked = ""
     for part in parts:
         if part.startswith("`"):

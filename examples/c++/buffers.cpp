@@ -26,8 +26,8 @@ int main(int argc, char **argv) try {
 
     for (std::uint64_t i = 0; i < size; i++) bytes(source)[i] = static_cast<unsigned char>(i);
     std::uint64_t sent = 0, received = 0;
-    towpath::check(towpath_submit(out.get(), target.get(), 0, size, nullptr, &received));
-    towpath::check(towpath_submit(in.get(), source.get(), 0, size, nullptr, &sent));
+    towpath::check(towpath_submit(out.get(), target.get(), 0, size, nullptr, TOWPATH_CHANNEL_TIMEOUT, &received));
+    towpath::check(towpath_submit(in.get(), source.get(), 0, size, nullptr, TOWPATH_CHANNEL_TIMEOUT, &sent));
 
     auto completion = towpath::sized<towpath_completion>();
     towpath::check(towpath_wait(out.get(), received, TOWPATH_FOREVER, &completion));

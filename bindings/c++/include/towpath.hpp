@@ -16,11 +16,15 @@ namespace towpath {
 // What a call that failed says: what happened, on which channel, and what to do.
 class error : public std::runtime_error {
 public:
-    explicit error(towpath_status status) : std::runtime_error(towpath_last_error()), status_(status) {}
+    explicit error(towpath_status status)
+        : std::runtime_error(towpath_last_error()), status_(status), error_number_(towpath_last_errno()) {}
     towpath_status status() const noexcept { return status_; }
+    // As towpath_last_errno().
+    int error_number() const noexcept { return error_number_; }
 
 private:
     towpath_status status_;
+    int error_number_;
 };
 
 // Throws unless the call did what it was asked to.
@@ -77,9 +81,9 @@ inline towpath_received recv(const channel &channel, void *data, std::uint64_t b
     return received;
 }
 
-inline message recv_message(const channel &channel) {
+inline message recv_message(const channel &channel, std::uint64_t nanoseconds = TOWPATH_CHANNEL_TIMEOUT) {
     towpath_received_message *received = nullptr;
-    check(towpath_recv_message(channel.get(), &received));
+    check(towpath_recv_message(channel.get(), nanoseconds, &received));
     return message(received);
 }
 

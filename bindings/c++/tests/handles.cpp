@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // towpath.hpp: handles give themselves back, in any order of ends, and errors are thrown with their status and text.
+#include <cerrno>
 #include <cstring>
 #include <iostream>
 #include <string>
@@ -20,7 +21,7 @@ int main() {
         towpath::open("teapot:1");
         expect(false, "a device of an unknown kind is refused");
     } catch (const towpath::error &error) {
-        expect(error.status() == TOWPATH_UNKNOWN_SCHEME, "the status is kept");
+        expect(error.status() == TOWPATH_UNKNOWN_SCHEME && error.error_number() == EINVAL, "status and errno are kept");
         expect(std::string(error.what()).find("teapot:1") != std::string::npos, "the text is kept");
     }
 
@@ -51,7 +52,7 @@ int main() {
     auto memory = towpath::allocate(card, 64);
     card.reset();
     std::uint64_t ticket = 0;
-    towpath::check(towpath_submit(in.get(), memory.get(), 0, 64, nullptr, &ticket));
+    towpath::check(towpath_submit(in.get(), memory.get(), 0, 64, nullptr, TOWPATH_CHANNEL_TIMEOUT, &ticket));
     towpath::check(towpath_wait(in.get(), ticket, TOWPATH_FOREVER, nullptr));
     return failed;
 }

@@ -5,21 +5,35 @@
  * simulation. towpath(7) is an introduction, and each function has a manual page of its own.
  *
  * Status. Each function that can fail returns a towpath_status, TOWPATH_OK (0) if it did what it was asked to.
- * towpath_last_error() then says in words what happened, on which channel, and what to do. Beside what is named below,
- * every one may return TOWPATH_INVALID (an argument makes no sense: NULL, a handle of another kind or a closed one, as
- * far as that can be seen), TOWPATH_BUS (the way to the card failed) and TOWPATH_INTERNAL (a fault of the library's
- * own). On failure, what a pointer for a result points to is left as it was, unless something else is said below. The
- * library never aborts, exits or prints.
+ * towpath_last_error() then says in words what happened, on which channel, and what to do, towpath_last_errno() and
+ * errno in a number of the system's. Beside what is named below, every one may return TOWPATH_INVALID (an argument makes
+ * no sense), TOWPATH_BUS (the way to the card failed), TOWPATH_FORKED (the device is the parent process's) and
+ * TOWPATH_INTERNAL (a fault of the library's own). On failure, what a pointer for a result points to is left as it was,
+ * unless something else is said below. The library never aborts, exits or prints.
  *
- * Threads. All functions may be called from any thread at any time, on the same handle, too; but nobody may use a
- * handle during or after the call that gives it back.
+ * Handles. A device, a channel or a buffer has the shape of a pointer and points to nothing. A handle is the caller's
+ * until given back by the function named where it is made. One that was given back, is of another kind or is none at all
+ * is TOWPATH_INVALID, and the text says which.
+ *
+ * Threads. All functions may be called from any thread at any time, on the same handle, too, also while another thread
+ * gives it back: a call that has begun finds what the handle stands for, a later one finds a handle that was given back.
+ *
+ * Limits. A call that waits takes its own limit, `nanoseconds` without progress of that call: TOWPATH_FOREVER is none,
+ * TOWPATH_CHANNEL_TIMEOUT the channel's timeout. Only the short forms towpath_send() and towpath_recv() are not given
+ * one: theirs is the channel's timeout. In simulation, time is simulated time.
+ *
+ * Signals. A signal handler that runs in a thread which waits in a call ends that call with TOWPATH_INTERRUPTED; no byte
+ * is lost. No function may be called from a signal handler.
+ *
+ * fork(). In a child, calls on its parent's handles that reach for the card are TOWPATH_FORKED. Giving the handles back
+ * there changes nothing for the parent; nor does it if the child only exits or calls exec.
  *
  * Callbacks return soon, and not by longjmp() or a C++ exception. Each says from which thread it is called.
  *
- * Ownership. A handle is the caller's, until given back by the function named where it is made. Texts are the
- * library's. Memory that is given to a function is used during its call only, but for buffers: see towpath_submit().
+ * Ownership. Texts are the library's. Memory that is given to a function is used during its call only, but for buffers:
+ * see towpath_submit(). A const handle is one that the function only looks at.
  *
- * Lengths are in bytes, times in nanoseconds; in simulation, simulated time. A timeout counts time without progress.
+ * Lengths are in bytes.
  *
  * Structs that may grow begin with their size, and zero is every other member's default: set the size before each call.
  *
@@ -33,11 +47,17 @@
 #define TOWPATH_H
 
 #include <stdint.h>
+#include <sys/uio.h>
 
 /**
- * As a timeout, in nanoseconds: wait for ever.
+ * As a limit or a timeout, in nanoseconds: none.
  */
 #define TOWPATH_FOREVER UINT64_MAX
+
+/**
+ * As the limit of one call, in nanoseconds: the channel's timeout, see towpath_set_timeout().
+ */
+#define TOWPATH_CHANNEL_TIMEOUT (UINT64_MAX - 1)
 
 /**
  * In `towpath_message.flags`: the message goes on with the next call.
@@ -59,121 +79,151 @@ typedef enum {
      */
     TOWPATH_OK = 0,
     /**
-     * An argument makes no sense: NULL, a handle of another kind, a length or a number out of range.
+     * An argument makes no sense: NULL, a handle of another kind or one that was closed, a length or a
+     * number out of range.
+     * errno: EINVAL.
      */
     TOWPATH_INVALID = 1,
     /**
      * The device's name begins with something unknown.
+     * errno: EINVAL.
      */
     TOWPATH_UNKNOWN_SCHEME = 2,
     /**
      * No device of this name, or none at all.
+     * errno: ENODEV.
      */
     TOWPATH_NO_SUCH_DEVICE = 3,
     /**
      * Simulation: the user core could not be found, checked or built.
+     * errno: ENOEXEC.
      */
     TOWPATH_CORE = 4,
     /**
      * What answers is not a Towpath card.
+     * errno: EPROTONOSUPPORT.
      */
     TOWPATH_NOT_TOWPATH = 5,
     /**
      * Card and library speak different major versions of the contract.
+     * errno: EPROTONOSUPPORT.
      */
     TOWPATH_VERSION = 6,
     /**
      * What the card says of itself makes no sense.
+     * errno: EPROTONOSUPPORT.
      */
     TOWPATH_DISCOVERY = 7,
     /**
      * The device has no channel of this name or number.
+     * errno: ENOENT.
      */
     TOWPATH_NO_SUCH_CHANNEL = 8,
     /**
      * The channel goes the other way.
+     * errno: EBADF.
      */
     TOWPATH_WRONG_DIRECTION = 9,
     /**
      * The channel is open already, here or in another process.
+     * errno: EBUSY.
      */
     TOWPATH_CHANNEL_IN_USE = 10,
     /**
-     * No progress for as long as the channel's timeout says. The rest was cancelled; no byte is lost, and the channel
-     * stays usable.
+     * No progress for as long as the call's limit says. The rest was cancelled; no byte is lost, and the channel stays
+     * usable.
+     * errno: ETIMEDOUT.
      */
     TOWPATH_TIMEOUT = 11,
     /**
      * Not complete yet. The transfer is still in flight.
+     * errno: EAGAIN.
      */
     TOWPATH_PENDING = 12,
     /**
      * Cancelled by the program.
+     * errno: ECANCELED.
      */
     TOWPATH_CANCELLED = 13,
     /**
      * The channel or the card was reset meanwhile.
+     * errno: ECONNRESET.
      */
     TOWPATH_RESET = 14,
     /**
      * The card met a fault on the link; the channel stays usable.
+     * errno: EREMOTEIO.
      */
     TOWPATH_FAULT = 15,
     /**
      * As many transfers are in flight as the card's queue holds.
+     * errno: EAGAIN.
      */
     TOWPATH_QUEUE_FULL = 16,
     /**
      * The ticket is not of this channel, or its result was collected already.
+     * errno: EINVAL.
      */
     TOWPATH_UNKNOWN_TICKET = 17,
     /**
      * The buffer is part of a transfer in flight.
+     * errno: EBUSY.
      */
     TOWPATH_BUFFER_IN_USE = 18,
     /**
      * The card broke the protocol; nothing of the host's was harmed.
+     * errno: EPROTO.
      */
     TOWPATH_PROTOCOL = 19,
     /**
      * The user core's registers: no such register, no answer, or an error as the answer.
+     * errno: EREMOTEIO.
      */
     TOWPATH_REGISTER = 20,
     /**
      * The user interrupt did not come in time.
+     * errno: ETIMEDOUT.
      */
     TOWPATH_INTERRUPT_TIMEOUT = 21,
     /**
      * Not enough memory.
+     * errno: ENOMEM.
      */
     TOWPATH_MEMORY = 22,
     /**
      * The way to the card failed.
+     * errno: ENODEV if the card has gone, EINVAL for an access that cannot be, otherwise what the system said, or EIO.
      */
     TOWPATH_BUS = 23,
     /**
      * This device cannot tell.
+     * errno: EOPNOTSUPP.
      */
     TOWPATH_UNAVAILABLE = 24,
     /**
      * A fault of the library's own, which was caught. Please report it.
+     * errno: ENOTRECOVERABLE.
      */
     TOWPATH_INTERNAL = 25,
     /**
      * The machine is not ready for this card; the text has the command that mends it, and `towpath doctor` tells more.
+     * errno: EAGAIN.
      */
     TOWPATH_NOT_READY = 26,
     /**
      * An error that has no number of its own yet.
+     * errno: EIO.
      */
     TOWPATH_OTHER = 27,
     /**
      * A signal handler ran while the call waited. What the call had posted was cancelled; no byte is lost, and the
      * channel stays usable.
+     * errno: EINTR.
      */
     TOWPATH_INTERRUPTED = 28,
     /**
      * This process is a child of the one that opened the device: open it again.
+     * errno: EPERM.
      */
     TOWPATH_FORKED = 29,
 } towpath_status;
@@ -747,20 +797,6 @@ typedef struct {
 } towpath_message;
 
 /**
- * A piece of the program's memory, for vectored transfers.
- */
-typedef struct {
-    /**
-     * Its first byte; may be NULL if it is empty.
-     */
-    void *memory;
-    /**
-     * Its length in bytes.
-     */
-    uint64_t bytes;
-} towpath_piece;
-
-/**
  * What a receive brought.
  */
 typedef struct {
@@ -889,6 +925,14 @@ const char *towpath_version(void);
 const char *towpath_last_error(void);
 
 /**
+ * The errno that comes nearest to what went wrong in the last call of this thread that failed, such as ETIMEDOUT; 0 if
+ * nothing has failed yet. A call that succeeds leaves it as it is. towpath_status says which status has which.
+ *
+ * A call that fails sets errno to it as well. After one that succeeds errno may be anything.
+ */
+int towpath_last_errno(void);
+
+/**
  * A status in a few words, such as "no such channel"; "unknown status" for a number that is none. The text is the
  * library's and stays.
  */
@@ -935,7 +979,7 @@ towpath_status towpath_set_log(towpath_log_callback callback,
  * Open a device by its name: "sim:CORE" or "sim:FOLDER" is the gateware in simulation with that user core,
  * "vfio-user:SOCKET" a card in another process, "vfio:0000:65:00.0" a board by its address on PCI, "/dev/towpath0" one
  * that the kernel module holds; "serial:NUMBER" is the card with that serial number, "#NUMBER" one by its place in
- * towpath_list(). NULL or "" stands for the name in the environment's TOWPATH_DEVICE, or for the first card in this machine.
+ * towpath_list(). NULL or "" stands for the name in the environment's TOWPATH_DEVICE, or for the first device found.
  *
  * `options` may be NULL. On success `*device` is a handle, which towpath_close() gives back; on failure it is left as
  * it was. A simulated core is compiled when it is used for the first time, which takes a while.
@@ -951,8 +995,8 @@ towpath_status towpath_open(const char *name, const towpath_open_options *option
 /**
  * Give a device handle back. NULL is fine, and nothing happens.
  *
- * Channels and buffers that were made from it stay usable: the device itself closes when the last of them has been
- * closed. Nobody may use the handle during or after this call. TOWPATH_INVALID if it is no handle of a device.
+ * Channels and buffers that were made from it stay usable, and other threads' calls on the handle go on: the device
+ * itself closes when the last of them has ended. In a child of fork() nothing happens to the device.
  */
 towpath_status towpath_close(towpath_device *device);
 
@@ -977,7 +1021,7 @@ towpath_status towpath_get_register(const towpath_device *device, uint32_t posit
 /**
  * Reset all channels and the user core. Transfers in flight end with TOWPATH_RESET; open channels stay open.
  */
-towpath_status towpath_reset(const towpath_device *device);
+towpath_status towpath_reset(towpath_device *device);
 
 /**
  * What the card has counted of faults on its link, into `*counters`, whose `size` is set. Reads the card, once for
@@ -1009,7 +1053,7 @@ towpath_status towpath_now(const towpath_device *device, uint64_t *nanoseconds);
  * TOWPATH_NO_SUCH_CHANNEL, TOWPATH_WRONG_DIRECTION: the text lists the channels there are. TOWPATH_CHANNEL_IN_USE:
  * somebody else has it.
  */
-towpath_status towpath_open_channel(const towpath_device *device,
+towpath_status towpath_open_channel(towpath_device *device,
                                     const char *name,
                                     uint32_t direction,
                                     const towpath_channel_options *options,
@@ -1018,7 +1062,7 @@ towpath_status towpath_open_channel(const towpath_device *device,
 /**
  * As towpath_open_channel(), by the channel's number.
  */
-towpath_status towpath_open_channel_number(const towpath_device *device,
+towpath_status towpath_open_channel_number(towpath_device *device,
                                            uint32_t number,
                                            uint32_t direction,
                                            const towpath_channel_options *options,
@@ -1028,16 +1072,18 @@ towpath_status towpath_open_channel_number(const towpath_device *device,
  * Give a channel handle back. NULL is fine, and nothing happens.
  *
  * What is in flight ends at once, and the card is done with its memory when this returns; the channel is reset, so
- * what the card holds for it is discarded. Nobody may use the handle during or after this call: have other threads
- * leave it first, by towpath_cancel() if need be. TOWPATH_INVALID if it is no handle of a channel.
+ * what the card holds for it is discarded. Calls of other threads on the handle end with TOWPATH_CANCELLED, and this
+ * waits for them; but for towpath_wait_message_start(), which ends by its own limit: the channel closes when it has
+ * returned. In a child of fork() nothing happens to the channel.
  */
 towpath_status towpath_close_channel(towpath_channel *channel);
 
 /**
- * How many nanoseconds blocking calls on this channel wait without progress before they give up with TOWPATH_TIMEOUT;
- * TOWPATH_FOREVER: never. Ten seconds until it is set. Counts for calls that begin afterwards.
+ * The channel's timeout: how many nanoseconds towpath_send(), towpath_recv(), and calls that are given
+ * TOWPATH_CHANNEL_TIMEOUT as their limit, wait without progress before they give up; TOWPATH_FOREVER: never. Ten
+ * seconds until it is set. Counts for calls that begin afterwards.
  */
-towpath_status towpath_set_timeout(const towpath_channel *channel, uint64_t nanoseconds);
+towpath_status towpath_set_timeout(towpath_channel *channel, uint64_t nanoseconds);
 
 /**
  * The channel's timeout, into `*nanoseconds`: see towpath_set_timeout().
@@ -1052,7 +1098,7 @@ towpath_status towpath_get_timeout(const towpath_channel *channel, uint64_t *nan
  *
  * TOWPATH_INVALID if the time is longer than the card can count: 65535 times 64 cycles of its clock.
  */
-towpath_status towpath_set_moderation(const towpath_channel *channel, uint32_t entries, uint64_t nanoseconds);
+towpath_status towpath_set_moderation(towpath_channel *channel, uint32_t entries, uint64_t nanoseconds);
 
 /**
  * What has been counted since the channel was opened, into `*statistics`, whose `size` is set.
@@ -1061,26 +1107,26 @@ towpath_status towpath_get_statistics(const towpath_channel *channel, towpath_st
 
 /**
  * End everything in flight on this channel at once, other threads' calls included: they return TOWPATH_CANCELLED and
- * tell how far they came. The channel stays usable, and the user core keeps what it has. To end one transfer, see
+ * tell how far they came. A call that waits for a message's start goes on. The channel stays usable, and the user core keeps what it has. To end one transfer, see
  * towpath_cancel_transfer(). TOWPATH_BUS if the card does not answer.
  */
-towpath_status towpath_cancel(const towpath_channel *channel);
+towpath_status towpath_cancel(towpath_channel *channel);
 
 /**
  * Empty the channel on both sides. What is in flight ends with TOWPATH_RESET, an open message vanishes, what the card
  * holds is discarded, and the user core is told. TOWPATH_BUS if the card does not answer.
  */
-towpath_status towpath_reset_channel(const towpath_channel *channel);
+towpath_status towpath_reset_channel(towpath_channel *channel);
 
 /**
  * A file descriptor that becomes readable when the channel has news, into `*fd`, for poll() and event loops.
  *
- * When it is readable, read 8 bytes off it, then call towpath_try_wait(), towpath_try_message_start() or
- * towpath_poll_completions(); when these find nothing, the next news will make it readable. Do not mix it with calls
+ * When it is readable, read 8 bytes off it, then call towpath_wait() or towpath_wait_message_start() with a limit of 0,
+ * or towpath_poll_completions(); when these find nothing, the next news will make it readable. Do not mix it with calls
  * that wait on the same channel, which would take the news away. It stays the channel's: do not close it, and dup() it
  * to keep it for longer. TOWPATH_BUS if the system gives none.
  */
-towpath_status towpath_event_fd(const towpath_channel *channel, int *fd);
+towpath_status towpath_event_fd(towpath_channel *channel, int *fd);
 
 /**
  * Send a message, or a part of one, and wait until the card has it.
@@ -1088,56 +1134,88 @@ towpath_status towpath_event_fd(const towpath_channel *channel, int *fd);
  * `bytes` bytes from `data` are read, during the call only; none are a message, too: the empty one. `message` says
  * whether the message goes on with the next call, and what the user core is to know of it; NULL: a whole message
  * without attributes. `moved` may be NULL; otherwise `*moved` becomes how many bytes the card has taken, on failure,
- * too.
+ * too. The limit is the channel's timeout: see towpath_set_timeout().
  *
- * TOWPATH_TIMEOUT: no progress for as long as towpath_set_timeout() says; the message is open: send the rest, without
- * the bytes that were taken, or towpath_reset_channel(). TOWPATH_CANCELLED, TOWPATH_RESET: by another thread.
- * TOWPATH_FAULT: a fault on the link ended the transfer. TOWPATH_WRONG_DIRECTION: the channel receives.
+ * TOWPATH_TIMEOUT: no progress for as long as the limit says; the message is open: send the rest, without the bytes
+ * that were taken, or towpath_reset_channel(). TOWPATH_INTERRUPTED: a signal handler ran in this thread; the message is
+ * open as well. TOWPATH_CANCELLED, TOWPATH_RESET: by another thread. TOWPATH_FAULT: a fault on the link ended the
+ * transfer. TOWPATH_WRONG_DIRECTION: the channel receives.
  */
-towpath_status towpath_send(const towpath_channel *channel,
-                            const void *data,
-                            uint64_t bytes,
-                            const towpath_message *message,
-                            uint64_t *moved);
+towpath_status towpath_send(towpath_channel *channel, const void *data, uint64_t bytes, const towpath_message *message, uint64_t *moved);
 
 /**
- * As towpath_send(), from `count` pieces of memory in one go, one after the other. `pieces` may be NULL if there are
- * none.
+ * As towpath_send(), from `count` pieces of memory in one go, one after the other, with this call's own limit:
+ * `nanoseconds` without progress, TOWPATH_FOREVER, or TOWPATH_CHANNEL_TIMEOUT. `iov` may be NULL if there are no pieces.
  */
-towpath_status towpath_send_vectored(const towpath_channel *channel,
-                                     const towpath_piece *pieces,
-                                     uint64_t count,
-                                     const towpath_message *message,
-                                     uint64_t *moved);
+towpath_status towpath_sendv(towpath_channel *channel,
+                             const struct iovec *iov,
+                             uint64_t count,
+                             const towpath_message *message,
+                             uint64_t nanoseconds,
+                             uint64_t *moved);
+
+/**
+ * As towpath_sendv(), from `bytes` bytes of a registered buffer, beginning at its byte `first`. The card knows the
+ * memory, so nothing is mapped for the call; do not change it meanwhile.
+ *
+ * TOWPATH_INVALID: the range is not in the buffer, or the buffer is another device's or registered for the other
+ * direction.
+ */
+towpath_status towpath_send_buffer(towpath_channel *channel,
+                                   const towpath_buffer *buffer,
+                                   uint64_t first,
+                                   uint64_t bytes,
+                                   const towpath_message *message,
+                                   uint64_t nanoseconds,
+                                   uint64_t *moved);
 
 /**
  * Receive into memory of the caller's until it is full or the message ends.
  *
  * `bytes` bytes at `data` are written, during the call only. `received` may be NULL; otherwise its `size` is set, and
- * it tells what came. What does not fit comes with the next call; no call takes bytes of two messages.
+ * it tells what came. What does not fit comes with the next call; no call takes bytes of two messages. The limit is the
+ * channel's timeout: see towpath_set_timeout().
  *
- * TOWPATH_TIMEOUT: no progress for as long as towpath_set_timeout() says; the first `received->bytes` bytes are valid,
- * and the message goes on with the next call. TOWPATH_CANCELLED, TOWPATH_RESET: by another thread. TOWPATH_FAULT: a
- * fault on the link ended the transfer. TOWPATH_WRONG_DIRECTION: the channel sends.
+ * TOWPATH_TIMEOUT: no progress for as long as the limit says; the first `received->bytes` bytes are valid, and the
+ * message goes on with the next call. TOWPATH_INTERRUPTED: a signal handler ran in this thread; the same is true of the
+ * bytes. TOWPATH_CANCELLED, TOWPATH_RESET: by another thread. TOWPATH_FAULT: a fault on the link ended the transfer.
+ * TOWPATH_WRONG_DIRECTION: the channel sends.
  */
-towpath_status towpath_recv(const towpath_channel *channel, void *data, uint64_t bytes, towpath_received *received);
+towpath_status towpath_recv(towpath_channel *channel, void *data, uint64_t bytes, towpath_received *received);
 
 /**
- * As towpath_recv(), into `count` pieces of memory, one after the other, which do not overlap. `pieces` may be NULL if
- * there are none.
+ * As towpath_recv(), into `count` pieces of memory, one after the other, which do not overlap, with this call's own
+ * limit: `nanoseconds` without progress, TOWPATH_FOREVER, or TOWPATH_CHANNEL_TIMEOUT. `iov` may be NULL if there are no
+ * pieces.
  */
-towpath_status towpath_recv_vectored(const towpath_channel *channel,
-                                     const towpath_piece *pieces,
-                                     uint64_t count,
-                                     towpath_received *received);
+towpath_status towpath_recvv(towpath_channel *channel,
+                             const struct iovec *iov,
+                             uint64_t count,
+                             uint64_t nanoseconds,
+                             towpath_received *received);
+
+/**
+ * As towpath_recvv(), into `bytes` bytes of a registered buffer, beginning at its byte `first`. The card knows the
+ * memory, so nothing is mapped for the call; neither read nor write it meanwhile.
+ *
+ * TOWPATH_INVALID: the range is not in the buffer, or the buffer is another device's or registered for the other
+ * direction.
+ */
+towpath_status towpath_recv_buffer(towpath_channel *channel,
+                                   towpath_buffer *buffer,
+                                   uint64_t first,
+                                   uint64_t bytes,
+                                   uint64_t nanoseconds,
+                                   towpath_received *received);
 
 /**
  * Receive a whole message of any length into memory of the library's: `*message`, which towpath_free_message() gives
- * back. On failure `*message` is left as it was, and what has come so far is kept for the next call.
+ * back. On failure `*message` is left as it was, and what has come so far is kept for the next call. The limit is this
+ * call's own: `nanoseconds` without progress, TOWPATH_FOREVER, or TOWPATH_CHANNEL_TIMEOUT.
  *
  * Errors are those of towpath_recv(), and TOWPATH_MEMORY if there is not enough for it.
  */
-towpath_status towpath_recv_message(const towpath_channel *channel, towpath_received_message **message);
+towpath_status towpath_recv_message(towpath_channel *channel, uint64_t nanoseconds, towpath_received_message **message);
 
 /**
  * Give a message of towpath_recv_message() back, with its bytes. NULL is fine, and nothing happens.
@@ -1148,16 +1226,12 @@ towpath_status towpath_free_message(towpath_received_message *message);
  * Wait until the user core has begun a message, and tell what it says of it, before any of it is received. Consumes
  * nothing: called again before the message's end was received, it tells the same.
  *
- * Waits `nanoseconds` without progress at most, or TOWPATH_FOREVER; then it returns TOWPATH_PENDING. `start->size` is
- * set. Does not work on a channel that was opened with `no_announce`.
+ * Waits `nanoseconds` without progress at most, TOWPATH_FOREVER or TOWPATH_CHANNEL_TIMEOUT; then it returns
+ * TOWPATH_PENDING. With 0 it does not wait, and when it finds nothing the descriptor of towpath_event_fd() will tell.
+ * TOWPATH_INTERRUPTED: a signal handler ran in this thread. `start->size` is set. Does not work on a channel that was
+ * opened with `no_announce`.
  */
-towpath_status towpath_wait_message_start(const towpath_channel *channel, uint64_t nanoseconds, towpath_message_start *start);
-
-/**
- * As towpath_wait_message_start(), but never waits: TOWPATH_PENDING if no message has begun, and then the descriptor
- * of towpath_event_fd() will tell.
- */
-towpath_status towpath_try_message_start(const towpath_channel *channel, towpath_message_start *start);
+towpath_status towpath_wait_message_start(towpath_channel *channel, uint64_t nanoseconds, towpath_message_start *start);
 
 /**
  * Allocate `bytes` bytes of zeroed memory that begins on a page, and register it for both directions. On success
@@ -1166,23 +1240,24 @@ towpath_status towpath_try_message_start(const towpath_channel *channel, towpath
  *
  * TOWPATH_MEMORY: there is not so much. TOWPATH_BUS: it cannot be made known to the card.
  */
-towpath_status towpath_allocate(const towpath_device *device, uint64_t bytes, towpath_buffer **buffer);
+towpath_status towpath_allocate(towpath_device *device, uint64_t bytes, towpath_buffer **buffer);
 
 /**
  * Register `bytes` bytes of the caller's own memory at `memory`, for what `access` (a towpath_access) says. On success
- * `*buffer` is a handle; on failure it is left as it was.
+ * `*buffer` is a handle; on failure it is left as it was. Memory may be registered more than once, in whole or in part;
+ * each registration counts for itself.
  *
  * The memory stays the caller's. It must stay valid, and where it is, until towpath_free_buffer() has returned
  * TOWPATH_OK. TOWPATH_BUS: it cannot be made known to the card.
  */
-towpath_status towpath_wrap(const towpath_device *device, void *memory, uint64_t bytes, uint32_t access, towpath_buffer **buffer);
+towpath_status towpath_wrap(towpath_device *device, void *memory, uint64_t bytes, uint32_t access, towpath_buffer **buffer);
 
 /**
  * Give a buffer handle back; memory that the library allocated is freed with it. NULL is fine, and nothing happens.
- * Nobody may use the handle during or after this call.
+ * In a child of fork() the handle is given back, and the memory stays.
  *
- * TOWPATH_BUFFER_IN_USE: a transfer is in flight; nothing happened. Wait for it, towpath_cancel() it, or close its
- * channel first. TOWPATH_BUS: the handle is given back, but the memory could not be taken away from the card, which may
+ * TOWPATH_BUFFER_IN_USE: a transfer is in flight, or another thread's call uses the buffer; nothing happened. Wait for
+ * it, towpath_cancel_transfer() it, or close its channel first. TOWPATH_BUS: the handle is given back, but the memory could not be taken away from the card, which may
  * still reach it. The library never frees such memory, nor may the caller of towpath_wrap().
  */
 towpath_status towpath_free_buffer(towpath_buffer *buffer);
@@ -1192,7 +1267,7 @@ towpath_status towpath_free_buffer(towpath_buffer *buffer);
  * the buffer's, or its caller's: see towpath_allocate() and towpath_wrap(); while a transfer is in flight the card
  * uses it: see towpath_submit().
  */
-towpath_status towpath_get_buffer(const towpath_buffer *buffer, void **data, uint64_t *bytes);
+towpath_status towpath_get_buffer(towpath_buffer *buffer, void **data, uint64_t *bytes);
 
 /**
  * Whether a transfer of the buffer is in flight: `*in_flight` becomes 1 or 0. What has ended counts no more once the
@@ -1208,67 +1283,56 @@ towpath_status towpath_buffer_in_flight(const towpath_buffer *buffer, uint32_t *
  * To the card, `message` says what it carries (NULL: a whole message without attributes); from the card it is NULL.
  * Each transfer from the card takes bytes of one message only. Until it has ended, the card uses the buffer's memory:
  * do not change what it sends, and neither read nor write what it receives. Each ticket is to be collected, by
- * towpath_wait(), towpath_try_wait() or towpath_poll_completions(), or to be given up by towpath_abandon(): how a
- * transfer ended is kept until then. Closing the channel collects them all.
+ * towpath_wait() or towpath_poll_completions(), or to be given up by towpath_abandon(): how a transfer ended is kept
+ * until then. Closing the channel collects them all.
  *
- * TOWPATH_INVALID: the range is not in the buffer, is longer than one transfer can be, or the buffer is another
- * device's or registered for the other direction.
+ * Waits for room for `nanoseconds` without progress at most, TOWPATH_FOREVER or TOWPATH_CHANNEL_TIMEOUT; 0: it does not
+ * wait. TOWPATH_QUEUE_FULL: there was none. TOWPATH_INTERRUPTED: a signal handler ran in this thread. In both cases
+ * nothing was posted. TOWPATH_INVALID: the range is not in the buffer, is longer than one transfer can be, or the
+ * buffer is another device's or registered for the other direction.
  */
-towpath_status towpath_submit(const towpath_channel *channel,
-                              const towpath_buffer *buffer,
+towpath_status towpath_submit(towpath_channel *channel,
+                              towpath_buffer *buffer,
                               uint64_t first,
                               uint64_t bytes,
                               const towpath_message *message,
+                              uint64_t nanoseconds,
                               uint64_t *ticket);
 
 /**
- * As towpath_submit(), but TOWPATH_QUEUE_FULL instead of waiting for room.
- */
-towpath_status towpath_try_submit(const towpath_channel *channel,
-                                  const towpath_buffer *buffer,
-                                  uint64_t first,
-                                  uint64_t bytes,
-                                  const towpath_message *message,
-                                  uint64_t *ticket);
-
-/**
- * Wait for a submitted transfer and collect how it ended. Waits `nanoseconds` at most, or TOWPATH_FOREVER.
+ * Wait for a submitted transfer and collect how it ended. Waits `nanoseconds` without progress at most,
+ * TOWPATH_FOREVER or TOWPATH_CHANNEL_TIMEOUT. With 0 it does not wait, and while the transfer is in flight the
+ * descriptor of towpath_event_fd() will tell.
  *
  * `completion` may be NULL; otherwise its `size` is set, and it is filled in whenever the transfer was collected: if
  * this returns TOWPATH_OK, and if it returns TOWPATH_CANCELLED, TOWPATH_RESET or TOWPATH_FAULT, which is how the
  * transfer ended. TOWPATH_PENDING: the time is over and it is still in flight; wait again, or
- * towpath_cancel_transfer(). TOWPATH_INTERRUPTED: a signal handler ran, and it is still in flight.
+ * towpath_cancel_transfer(). TOWPATH_INTERRUPTED: a signal handler ran in this thread, and it is still in flight.
  * TOWPATH_UNKNOWN_TICKET: it is not of this channel, or was collected before.
  */
-towpath_status towpath_wait(const towpath_channel *channel, uint64_t ticket, uint64_t nanoseconds, towpath_completion *completion);
-
-/**
- * As towpath_wait(), but never waits: TOWPATH_PENDING if the transfer is still in flight, and then the descriptor of
- * towpath_event_fd() will tell.
- */
-towpath_status towpath_try_wait(const towpath_channel *channel, uint64_t ticket, towpath_completion *completion);
+towpath_status towpath_wait(towpath_channel *channel, uint64_t ticket, uint64_t nanoseconds, towpath_completion *completion);
 
 /**
  * End one transfer as soon as may be; its completion, still to be collected, tells how far it came. Other transfers of
  * the channel go on. Nothing happens if it has ended. Does not wait. TOWPATH_BUS if the card does not answer.
  */
-towpath_status towpath_cancel_transfer(const towpath_channel *channel, uint64_t ticket);
+towpath_status towpath_cancel_transfer(towpath_channel *channel, uint64_t ticket);
 
 /**
  * Say that nobody will collect this transfer: the library forgets how it ended. It goes on; towpath_cancel_transfer()
  * it first to end it.
  */
-towpath_status towpath_abandon(const towpath_channel *channel, uint64_t ticket);
+towpath_status towpath_abandon(towpath_channel *channel, uint64_t ticket);
 
 /**
  * Collect all submitted transfers of a channel that have ended: `each` is called for each of them, in order, in this
- * thread, before this returns. It may call any function of the library. If some have not ended, the descriptor of
- * towpath_event_fd() will tell.
+ * thread, before this returns. It may call any function of the library, and close the channel. If some have not ended,
+ * the descriptor of towpath_event_fd() will tell.
  *
  * How a transfer ended is in its outcome; a fault of one does not make this call fail. `context` is handed to `each`
  * and not looked at.
  */
-towpath_status towpath_poll_completions(const towpath_channel *channel, towpath_completion_callback each, void *context);
+towpath_status towpath_poll_completions(towpath_channel *channel, towpath_completion_callback each, void *context);
 
 /**
  * Read the user core's register at a byte `offset`, a multiple of 4, into `*value`. Waits for the core's answer. May
@@ -1276,12 +1340,12 @@ towpath_status towpath_poll_completions(const towpath_channel *channel, towpath_
  *
  * TOWPATH_REGISTER: the core has no such register, gave an error as its answer, or none.
  */
-towpath_status towpath_read_register(const towpath_device *device, uint32_t offset, uint32_t *value);
+towpath_status towpath_read_register(towpath_device *device, uint32_t offset, uint32_t *value);
 
 /**
  * Write the user core's register at a byte `offset`, a multiple of 4. As towpath_read_register().
  */
-towpath_status towpath_write_register(const towpath_device *device, uint32_t offset, uint32_t value);
+towpath_status towpath_write_register(towpath_device *device, uint32_t offset, uint32_t value);
 
 /**
  * Read a register by the name that the core's manifest gives it, into `*value`. Names are known in simulation;
@@ -1290,24 +1354,26 @@ towpath_status towpath_write_register(const towpath_device *device, uint32_t off
  * TOWPATH_INVALID: no register has this name; the text lists those that have one. Otherwise as
  * towpath_read_register().
  */
-towpath_status towpath_read_register_name(const towpath_device *device, const char *name, uint32_t *value);
+towpath_status towpath_read_register_name(towpath_device *device, const char *name, uint32_t *value);
 
 /**
  * Write a register by the name that the core's manifest gives it. As towpath_read_register_name().
  */
-towpath_status towpath_write_register_name(const towpath_device *device, const char *name, uint32_t value);
+towpath_status towpath_write_register_name(towpath_device *device, const char *name, uint32_t value);
 
 /**
  * Wait for events of the user interrupt `number`, counted from 0, that no earlier call has told of; `*events` becomes
  * how many, at least 1. Each event is told to one waiting call. Waits `nanoseconds` at most, or TOWPATH_FOREVER.
  *
- * TOWPATH_INTERRUPT_TIMEOUT: it did not come in time. TOWPATH_INVALID: there is no such interrupt.
+ * TOWPATH_INTERRUPT_TIMEOUT: it did not come in time. TOWPATH_INTERRUPTED: a signal handler ran in this thread.
+ * TOWPATH_INVALID: there is no such interrupt.
  */
-towpath_status towpath_wait_interrupt(const towpath_device *device, uint32_t number, uint64_t nanoseconds, uint32_t *events);
+towpath_status towpath_wait_interrupt(towpath_device *device, uint32_t number, uint64_t nanoseconds, uint32_t *events);
 
 /**
  * Events of the user interrupt `number` since the card was switched on or its function was reset, modulo 2^32, into
  * `*count`. Does not consume them.
+ *
  * TOWPATH_INVALID: there is no such interrupt.
  */
 towpath_status towpath_count_interrupt(const towpath_device *device, uint32_t number, uint32_t *count);
@@ -1317,7 +1383,7 @@ towpath_status towpath_count_interrupt(const towpath_device *device, uint32_t nu
  * loops: read 8 bytes off it, then call towpath_wait_interrupt() with a timeout of 0. It stays the device's: do not
  * close it, and dup() it to keep it for longer. TOWPATH_INVALID: there is no such interrupt.
  */
-towpath_status towpath_interrupt_event_fd(const towpath_device *device, uint32_t number, int *fd);
+towpath_status towpath_interrupt_event_fd(towpath_device *device, uint32_t number, int *fd);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -5,11 +5,11 @@
 static struct {
     const char *name;
     void (*test)(void);
-} tests[64];
+} tests[128];
 static int count;
 
 void check_add(const char *name, void (*test)(void)) {
-    if (count == 64) abort();
+    if (count == 128) abort();
     tests[count].name = name;
     tests[count++].test = test;
 }

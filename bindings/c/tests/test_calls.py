@@ -38,7 +38,7 @@ int main(void) {
     OK(towpath_open_channel(device, "out", TOWPATH_C2H, NULL, &out));
     OK(towpath_send(in, "lost", 4, NULL, NULL));
     towpath_received_message *message;
-    OK(towpath_recv_message(out, &message));
+    OK(towpath_recv_message(out, TOWPATH_CHANNEL_TIMEOUT, &message));
     message = NULL;
     OK(towpath_close_channel(in));
     OK(towpath_close_channel(out));
@@ -79,7 +79,7 @@ def test_every_function_is_called(programs: dict[str, Path]) -> None:
 
 
 @needs_valgrind
-@pytest.mark.parametrize("source", ["bad", "ticket"])
+@pytest.mark.parametrize("source", ["bad", "handle", "ticket"])
 def test_nothing_wrong_inside_the_library(programs: dict[str, Path], source: str) -> None:
     done = run(*MEMCHECK, programs["plain"], *TESTS[source])
     assert (done.returncode, done.stderr) == (0, ""), done.stderr

@@ -31,27 +31,27 @@ TEST(transfers_in_flight_are_waited_for) {
     towpath_buffer *source = allocate(card, &from), *target = allocate(card, &to);
     fill(from, BYTES);
     uint64_t receive, first, second;
-    OK(towpath_submit(card.out, target, 0, BYTES, NULL, &receive));
-    FAILS(towpath_try_wait(card.out, receive, NULL), TOWPATH_PENDING, "\"out\"");
-    FAILS(towpath_wait(card.out, receive, 0, NULL), TOWPATH_PENDING, "in flight");
+    OK(towpath_submit(card.out, target, 0, BYTES, NULL, TOWPATH_CHANNEL_TIMEOUT, &receive));
+    FAILS(towpath_wait(card.out, receive, 0, NULL), TOWPATH_PENDING, "\"out\"");
+    FAILS(towpath_wait(card.out, receive, SHORT, NULL), TOWPATH_PENDING, "in flight");
     EXPECT(in_flight(target) == 1);
     FAILS(towpath_free_buffer(target), TOWPATH_BUFFER_IN_USE, "in flight");
 
     towpath_message more = {.size = sizeof more, .flags = TOWPATH_MORE, .user = 3};
-    OK(towpath_submit(card.in, source, 0, 1000, &more, &first));
-    OK(towpath_submit(card.in, source, 1000, 2000, NULL, &second));
+    OK(towpath_submit(card.in, source, 0, 1000, &more, TOWPATH_CHANNEL_TIMEOUT, &first));
+    OK(towpath_submit(card.in, source, 1000, 2000, NULL, TOWPATH_CHANNEL_TIMEOUT, &second));
     towpath_completion completion = {.size = sizeof completion};
     OK(towpath_wait(card.in, second, SECOND, &completion));
     EXPECT(completion.ticket == second && completion.bytes == 2000 && completion.outcome == TOWPATH_OUTCOME_DONE);
-    OK(towpath_try_wait(card.in, first, &completion));
+    OK(towpath_wait(card.in, first, 0, &completion));
     EXPECT(completion.ticket == first && completion.bytes == 1000);
     OK(towpath_wait(card.out, receive, TOWPATH_FOREVER, &completion));
     EXPECT(completion.bytes == 3000 && completion.outcome == TOWPATH_OUTCOME_END_OF_MESSAGE && completion.user == 3);
     EXPECT(in_flight(target) == 0 && memcmp(from, to, 3000) == 0 && to[3000] == 0);
 
     FAILS(towpath_wait(card.out, receive, 0, &completion), TOWPATH_UNKNOWN_TICKET, "no such ticket");
-    FAILS(towpath_try_wait(card.out, UINT64_MAX, &completion), TOWPATH_UNKNOWN_TICKET, "no such ticket");
     FAILS(towpath_wait(card.out, UINT64_MAX, 0, &completion), TOWPATH_UNKNOWN_TICKET, "no such ticket");
+    FAILS(towpath_wait(card.out, UINT64_MAX, SHORT, &completion), TOWPATH_UNKNOWN_TICKET, "no such ticket");
     OK(towpath_free_buffer(source));
     OK(towpath_free_buffer(target));
     OK(towpath_free_buffer(NULL));
@@ -84,7 +84,7 @@ TEST(completions_are_collected_by_an_event_loop) {
     int fd = -1;
     OK(towpath_event_fd(card.out, &fd));
     for (int i = 0; i < 4; i++) {
-        OK(towpath_try_submit(card.out, target, (uint64_t)i * 1024, 1024, NULL, &ticket));
+        OK(towpath_submit(card.out, target, (uint64_t)i * 1024, 1024, NULL, 0, &ticket));
         if (i == 0) collected.next = ticket;
     }
     OK(towpath_poll_completions(card.out, collect, &collected));
@@ -112,7 +112,7 @@ TEST(a_full_queue_says_so_and_a_cancel_empties_it) {
     uint64_t ticket, first = UINT64_MAX;
     int posted = 0;
     towpath_status status;
-    while ((status = towpath_try_submit(card.out, target, 0, 64, NULL, &ticket)) == TOWPATH_OK) {
+    while ((status = towpath_submit(card.out, target, 0, 64, NULL, 0, &ticket)) == TOWPATH_OK) {
         if (posted++ == 0) first = ticket;
         EXPECT(posted < 100000);
     }
@@ -124,36 +124,10 @@ TEST(a_full_queue_says_so_and_a_cancel_empties_it) {
     collected.next = first + 1;
     OK(towpath_poll_completions(card.out, collect, &collected));
     EXPECT(collected.count == posted - 1 && collected.outcome == TOWPATH_OUTCOME_CANCELLED && in_flight(target) == 0);
-    OK(towpath_submit(card.out, target, 0, 64, NULL, &ticket));
+    OK(towpath_submit(card.out, target, 0, 64, NULL, TOWPATH_CHANNEL_TIMEOUT, &ticket));
     OK(towpath_reset_channel(card.out));
-    FAILS(towpath_try_wait(card.out, ticket, &completion), TOWPATH_RESET, "reset");
+    FAILS(towpath_wait(card.out, ticket, 0, &completion), TOWPATH_RESET, "reset");
     EXPECT(completion.outcome == TOWPATH_OUTCOME_RESET);
-    OK(towpath_free_buffer(target));
-    card_close(card);
-}
-
-TEST(one_of_several_is_cancelled_and_one_is_given_up) {
-    card card = card_open();
-    unsigned char *to;
-    towpath_buffer *target = allocate(card, &to);
-    uint64_t tickets[3];
-    for (int i = 0; i < 3; i++) OK(towpath_submit(card.out, target, (uint64_t)i * 64, 64, NULL, &tickets[i]));
-    OK(towpath_cancel_transfer(card.out, tickets[1]));
-    towpath_completion completion = {.size = sizeof completion};
-    FAILS(towpath_wait(card.out, tickets[1], SECOND, &completion), TOWPATH_CANCELLED, "cancelled");
-    EXPECT(completion.bytes == 0);
-    OK(towpath_abandon(card.out, tickets[2]));
-    FAILS(towpath_wait(card.out, tickets[2], SECOND, NULL), TOWPATH_UNKNOWN_TICKET, "ticket");
-    OK(towpath_send(card.in, "first", 5, NULL, NULL));
-    OK(towpath_send(card.in, "third", 5, NULL, NULL));
-    OK(towpath_wait(card.out, tickets[0], SECOND, &completion));
-    EXPECT(completion.bytes == 5 && memcmp(to, "first", 5) == 0);
-    // The next one ends behind the one that was given up.
-    OK(towpath_submit(card.out, target, 256, 64, NULL, &tickets[0]));
-    OK(towpath_send(card.in, "fourth", 6, NULL, NULL));
-    OK(towpath_wait(card.out, tickets[0], SECOND, NULL));
-    EXPECT(memcmp(to + 128, "third", 5) == 0 && memcmp(to + 256, "fourth", 6) == 0 && in_flight(target) == 0);
-    OK(towpath_cancel_transfer(card.out, tickets[2])); // it has ended: nothing happens
     OK(towpath_free_buffer(target));
     card_close(card);
 }
@@ -166,15 +140,15 @@ TEST(memory_of_ones_own_is_used_where_it_is) {
     OK(towpath_wrap(card.device, from, 3000, TOWPATH_ACCESS_READ, &source));
     OK(towpath_wrap(card.device, to, 3000, TOWPATH_ACCESS_WRITE, &target));
     uint64_t receive, send;
-    FAILS(towpath_submit(card.out, source, 0, 1, NULL, &receive), TOWPATH_INVALID, "receiving into");
-    FAILS(towpath_submit(card.in, target, 0, 1, NULL, &send), TOWPATH_INVALID, "sending from");
-    OK(towpath_submit(card.out, target, 0, 3000, NULL, &receive));
-    OK(towpath_submit(card.in, source, 1, 2999, NULL, &send));
+    FAILS(towpath_submit(card.out, source, 0, 1, NULL, TOWPATH_CHANNEL_TIMEOUT, &receive), TOWPATH_INVALID, "receiving into");
+    FAILS(towpath_submit(card.in, target, 0, 1, NULL, TOWPATH_CHANNEL_TIMEOUT, &send), TOWPATH_INVALID, "sending from");
+    OK(towpath_submit(card.out, target, 0, 3000, NULL, TOWPATH_CHANNEL_TIMEOUT, &receive));
+    OK(towpath_submit(card.in, source, 1, 2999, NULL, TOWPATH_CHANNEL_TIMEOUT, &send));
     OK(towpath_wait(card.in, send, SECOND, NULL));
     OK(towpath_wait(card.out, receive, SECOND, NULL));
     EXPECT(memcmp(from + 1, to, 2999) == 0 && to[2999] == 0);
     // A channel that is closed ends what is in flight, and then the buffer is free.
-    OK(towpath_submit(card.out, target, 0, 3000, NULL, &receive));
+    OK(towpath_submit(card.out, target, 0, 3000, NULL, TOWPATH_CHANNEL_TIMEOUT, &receive));
     OK(towpath_close_channel(card.out));
     card.out = NULL;
     OK(towpath_free_buffer(source));
@@ -190,10 +164,10 @@ TEST(what_cannot_be_submitted_says_why) {
     towpath_buffer *buffer = allocate(card, &data), *none = NULL;
     uint64_t ticket = 9;
     towpath_message message = {.size = sizeof message};
-    FAILS(towpath_submit(card.in, buffer, 0, BYTES + 1, NULL, &ticket), TOWPATH_INVALID, "4096 bytes");
-    FAILS(towpath_submit(card.in, buffer, UINT64_MAX, 2, NULL, &ticket), TOWPATH_INVALID, "in no buffer");
-    FAILS(towpath_submit(card.out, buffer, 0, 1, &message, &ticket), TOWPATH_INVALID, "message is not NULL");
-    FAILS(towpath_try_submit(other.in, buffer, 0, 1, NULL, &ticket), TOWPATH_INVALID, "another device");
+    FAILS(towpath_submit(card.in, buffer, 0, BYTES + 1, NULL, TOWPATH_CHANNEL_TIMEOUT, &ticket), TOWPATH_INVALID, "4096 bytes");
+    FAILS(towpath_submit(card.in, buffer, UINT64_MAX, 2, NULL, TOWPATH_CHANNEL_TIMEOUT, &ticket), TOWPATH_INVALID, "in no buffer");
+    FAILS(towpath_submit(card.out, buffer, 0, 1, &message, TOWPATH_CHANNEL_TIMEOUT, &ticket), TOWPATH_INVALID, "message is not NULL");
+    FAILS(towpath_submit(other.in, buffer, 0, 1, NULL, 0, &ticket), TOWPATH_INVALID, "another device");
     FAILS(towpath_wrap(card.device, data, 8, 3, &none), TOWPATH_INVALID, "access is 3");
     FAILS(towpath_wrap(card.device, NULL, 8, 0, &none), TOWPATH_INVALID, "NULL");
     FAILS(towpath_allocate(card.device, UINT64_MAX, &none), TOWPATH_MEMORY, "no memory");

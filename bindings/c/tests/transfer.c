@@ -33,7 +33,7 @@ TEST(a_whole_message_of_unknown_length) {
     towpath_message attributes = {.size = sizeof attributes, .offset = 64, .user = 5};
     OK(towpath_send(card.in, sent, sizeof sent, &attributes, NULL));
     towpath_received_message *message = NULL;
-    OK(towpath_recv_message(card.out, &message));
+    OK(towpath_recv_message(card.out, TOWPATH_CHANNEL_TIMEOUT, &message));
     EXPECT(message->bytes == sizeof sent && message->offset == 64 && message->user == 5);
     EXPECT(memcmp(message->data, sent, sizeof sent) == 0);
     OK(towpath_free_message(message));
@@ -45,16 +45,16 @@ TEST(many_pieces_in_one_go) {
     card card = card_open();
     unsigned char sent[1000], got[1000];
     fill(sent, sizeof sent);
-    towpath_piece from[] = {{sent, 1}, {NULL, 0}, {sent + 1, 699}, {sent + 700, 300}};
-    towpath_piece to[] = {{got, 512}, {got + 512, 488}};
+    const struct iovec from[] = {{sent, 1}, {NULL, 0}, {sent + 1, 699}, {sent + 700, 300}};
+    const struct iovec to[] = {{got, 512}, {got + 512, 488}};
     uint64_t moved = 0;
     towpath_received received = {.size = sizeof received};
-    OK(towpath_send_vectored(card.in, from, 4, NULL, &moved));
+    OK(towpath_sendv(card.in, from, 4, NULL, TOWPATH_CHANNEL_TIMEOUT, &moved));
     EXPECT(moved == 1000);
-    OK(towpath_recv_vectored(card.out, to, 2, &received));
+    OK(towpath_recvv(card.out, to, 2, SECOND, &received));
     EXPECT(received.bytes == 1000 && memcmp(sent, got, sizeof sent) == 0);
-    OK(towpath_send_vectored(card.in, NULL, 0, NULL, &moved));
-    OK(towpath_recv_vectored(card.out, NULL, 0, &received));
+    OK(towpath_sendv(card.in, NULL, 0, NULL, SECOND, &moved));
+    OK(towpath_recvv(card.out, NULL, 0, TOWPATH_FOREVER, &received));
     EXPECT(received.bytes == 0);
     card_close(card);
 }
@@ -66,12 +66,12 @@ TEST(a_message_in_parts_with_attributes) {
     towpath_message first = {
         .size = sizeof first, .flags = TOWPATH_MORE | TOWPATH_LENGTH, .length = sizeof sent, .offset = 0x4000, .user = 42};
     towpath_message_start start = {.size = sizeof start};
-    FAILS(towpath_try_message_start(card.out, &start), TOWPATH_PENDING, "no message has begun");
+    FAILS(towpath_wait_message_start(card.out, 0, &start), TOWPATH_PENDING, "no message has begun");
     FAILS(towpath_wait_message_start(card.out, SHORT, &start), TOWPATH_PENDING, "\"out\"");
     OK(towpath_send(card.in, sent, 100, &first, NULL));
     OK(towpath_send(card.in, sent + 100, 200, NULL, NULL));
     for (int i = 0; i < 2; i++) {
-        OK(i == 0 ? towpath_wait_message_start(card.out, SECOND, &start) : towpath_try_message_start(card.out, &start));
+        OK(towpath_wait_message_start(card.out, i == 0 ? SECOND : 0, &start));
         EXPECT(start.has_length == 1 && start.length == sizeof sent && start.offset == 0x4000 && start.user == 42);
     }
     towpath_received received = {.size = sizeof received};

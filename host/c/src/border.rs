@@ -3,29 +3,38 @@
 //! they are used.
 
 use crate::grows::{Grows, Input, Output};
-use crate::handle::{Handle, Tagged};
-use crate::{towpath_piece, towpath_status};
-use std::cell::RefCell;
-use std::ffi::{c_char, c_void, CStr, CString};
+use crate::handle::{self, Guard, Handle};
+use crate::towpath_status;
+use libc::iovec;
+use std::cell::{Cell, RefCell};
+use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Once;
 
 /// Why a call failed.
 pub struct Failure {
     pub status: towpath_status,
+    pub errno: c_int,
     pub text: String,
+}
+
+impl Failure {
+    pub(crate) fn new(status: towpath_status, text: String) -> Failure {
+        Failure { status, errno: status.errno(), text }
+    }
 }
 
 pub type Result<T> = std::result::Result<T, Failure>;
 
 impl From<towpath::Error> for Failure {
     fn from(error: towpath::Error) -> Failure {
-        Failure { status: towpath_status::of(&error), text: error.to_string() }
+        Failure { status: towpath_status::of(&error), errno: error.errno(), text: error.to_string() }
     }
 }
 
 thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
+    static LAST_ERRNO: Cell<c_int> = const { Cell::new(0) };
 }
 
 /// Text for C, which cannot have zeros in it.
@@ -38,9 +47,17 @@ pub(crate) fn last_error() -> *const c_char {
     LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
-fn keep(text: &str) {
+/// The errno of this thread's last failure.
+pub(crate) fn last_errno() -> c_int {
+    LAST_ERRNO.get()
+}
+
+fn keep(failure: &Failure) {
     // A thread that ends has no more room for it, and nobody who could ask.
-    let _ = LAST.try_with(|last| *last.borrow_mut() = c_text(text));
+    let _ = LAST.try_with(|last| *last.borrow_mut() = c_text(&failure.text));
+    LAST_ERRNO.set(failure.errno);
+    // SAFETY: the thread's own errno.
+    unsafe { *libc::__errno_location() = failure.errno };
 }
 
 /// Make one call of C's, by the name of its function: every exported function that can fail.
@@ -57,10 +74,10 @@ pub unsafe fn call(function: &'static str, body: impl FnOnce(&Caller) -> Result<
         Err(panic) => {
             let what = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
             let text = format!("{function}: a fault of Towpath's own, please report it: {}", what.unwrap_or("no more is known"));
-            Failure { status: towpath_status::TOWPATH_INTERNAL, text }
+            Failure::new(towpath_status::TOWPATH_INTERNAL, text)
         }
     };
-    keep(&failure.text);
+    keep(&failure);
     failure.status
 }
 
@@ -72,13 +89,13 @@ pub struct Caller {
 impl Caller {
     /// An argument makes no sense.
     pub(crate) fn invalid(&self, what: impl std::fmt::Display) -> Failure {
-        Failure { status: towpath_status::TOWPATH_INVALID, text: format!("{}: {what}", self.function) }
+        Failure::new(towpath_status::TOWPATH_INVALID, format!("{}: {what}", self.function))
     }
 
     /// Not yet; nothing is wrong.
     pub(crate) fn pending(&self, channel: &str, what: &str) -> Failure {
         let text = format!("{}: channel \"{channel}\": {what}; its event descriptor will tell", self.function);
-        Failure { status: towpath_status::TOWPATH_PENDING, text }
+        Failure::new(towpath_status::TOWPATH_PENDING, text)
     }
 
     fn present<T>(&self, what: &str, pointer: *const T) -> Result<()> {
@@ -91,28 +108,24 @@ impl Caller {
         Ok(())
     }
 
-    fn tagged<T: Handle>(&self, handle: *const T) -> Result<*mut Tagged<T::State>> {
-        let tagged = handle.cast::<Tagged<T::State>>().cast_mut();
-        self.present(T::NAME, tagged)?;
-        // SAFETY: `call` was promised a handle, and each begins with its tag.
-        if unsafe { (*tagged).tag } != T::TAG {
-            return Err(self.invalid(format_args!("this is no {0}, or the {0} was closed before", T::NAME)));
-        }
-        Ok(tagged)
-    }
-
     /// What a handle stands for.
-    pub(crate) fn handle<T: Handle>(&self, handle: *const T) -> Result<&T::State> {
-        let tagged = self.tagged(handle)?;
-        // SAFETY: made by `Tagged::make` as its tag says, and nobody closes it during the call.
-        Ok(unsafe { &(*tagged).state })
+    pub(crate) fn handle<T: Handle>(&self, handle: *const T) -> Result<Guard<T::State>> {
+        if handle.is_null() {
+            return Err(self.invalid(format_args!("{} is NULL", T::NAME)));
+        }
+        handle::find(handle).map_err(|why| self.invalid(why))
     }
 
-    /// Take a handle's content back; the handle is dead.
-    pub(crate) fn take<T: Handle>(&self, handle: *mut T) -> Result<T::State> {
-        let tagged = self.tagged(handle)?;
-        // SAFETY: as in `handle`, and the caller gives it up.
-        Ok(unsafe { Tagged::take(tagged) })
+    /// A handle for C.
+    pub(crate) fn make<T: Handle>(&self, place: &Place<*mut T>, state: T::State) -> Result<()> {
+        let full = || Failure::new(towpath_status::TOWPATH_MEMORY, format!("{}: no memory for one more {}", self.function, T::NAME));
+        place.set(handle::make(state).ok_or_else(full)?);
+        Ok(())
+    }
+
+    /// The handle was closed by another call meanwhile.
+    pub(crate) fn closed<T: Handle>(&self) -> Failure {
+        self.invalid(handle::closed(T::NAME))
     }
 
     /// Text; `None` for NULL.
@@ -141,12 +154,12 @@ impl Caller {
     }
 
     /// The elements of an array.
-    pub(crate) fn array(&self, what: &str, start: *const towpath_piece, count: u64) -> Result<&[towpath_piece]> {
+    pub(crate) fn array(&self, what: &str, start: *const iovec, count: u64) -> Result<&[iovec]> {
         if count == 0 {
             return Ok(&[]);
         }
         self.present(what, start)?;
-        let fits = |count: &usize| *count <= isize::MAX as usize / size_of::<towpath_piece>();
+        let fits = |count: &usize| *count <= isize::MAX as usize / size_of::<iovec>();
         let Some(count) = usize::try_from(count).ok().filter(fits) else {
             return Err(self.invalid(format_args!("{what} has {count} elements: more than a program can have")));
         };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Registered buffers: memory that the card knows.
 
-use crate::border::Failure;
-use crate::handle::{handle, Tagged};
+use crate::handle::handle;
 use crate::{call, towpath_device, towpath_status};
 use std::ffi::c_void;
 use towpath::{Access, Buffer};
@@ -12,7 +11,7 @@ pub struct towpath_buffer {
     _private: [u8; 0],
 }
 
-handle!(towpath_buffer, "buffer", b"TPbuffer", Buffer);
+handle!(towpath_buffer, 2, Buffer);
 
 /// What the card may do with memory.
 #[repr(C)]
@@ -32,26 +31,26 @@ pub enum towpath_access {
 ///
 /// TOWPATH_MEMORY: there is not so much. TOWPATH_BUS: it cannot be made known to the card.
 #[no_mangle]
-pub unsafe extern "C" fn towpath_allocate(device: *const towpath_device, bytes: u64, buffer: *mut *mut towpath_buffer) -> towpath_status {
+pub unsafe extern "C" fn towpath_allocate(device: *mut towpath_device, bytes: u64, buffer: *mut *mut towpath_buffer) -> towpath_status {
     // SAFETY: the caller keeps to the header.
     unsafe {
         call("towpath_allocate", |c| {
-            let (buffer, device) = (c.place("buffer", buffer)?, &c.handle(device)?.device);
+            let (buffer, state) = (c.place("buffer", buffer)?, c.handle(device)?);
             let length = usize::try_from(bytes).map_err(|_| towpath::Error::Memory { bytes })?;
-            buffer.set(Tagged::make(device.allocate(length)?));
-            Ok(())
+            c.make(&buffer, state.device.allocate(length)?)
         })
     }
 }
 
 /// Register `bytes` bytes of the caller's own memory at `memory`, for what `access` (a towpath_access) says. On success
-/// `*buffer` is a handle; on failure it is left as it was.
+/// `*buffer` is a handle; on failure it is left as it was. Memory may be registered more than once, in whole or in part;
+/// each registration counts for itself.
 ///
 /// The memory stays the caller's. It must stay valid, and where it is, until towpath_free_buffer() has returned
 /// TOWPATH_OK. TOWPATH_BUS: it cannot be made known to the card.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_wrap(
-    device: *const towpath_device,
+    device: *mut towpath_device,
     memory: *mut c_void,
     bytes: u64,
     access: u32,
@@ -60,7 +59,7 @@ pub unsafe extern "C" fn towpath_wrap(
     // SAFETY: the caller keeps to the header.
     unsafe {
         call("towpath_wrap", |c| {
-            let (buffer, device) = (c.place("buffer", buffer)?, &c.handle(device)?.device);
+            let (buffer, state) = (c.place("buffer", buffer)?, c.handle(device)?);
             let (start, length) = c.memory("memory", memory, bytes)?;
             let access = match access {
                 0 => Access::Read,
@@ -69,17 +68,16 @@ pub unsafe extern "C" fn towpath_wrap(
                 other => return Err(c.invalid(format_args!("access is {other}: give a towpath_access, 0 to 2"))),
             };
             // Nothing owns it here: the caller keeps it until `towpath_free_buffer`, which refuses while a transfer is in flight.
-            buffer.set(Tagged::make(Buffer::from_raw(device, start, length, access, Box::new(()))?));
-            Ok(())
+            c.make(&buffer, Buffer::from_raw(&state.device, start, length, access, Box::new(()))?)
         })
     }
 }
 
 /// Give a buffer handle back; memory that the library allocated is freed with it. NULL is fine, and nothing happens.
-/// Nobody may use the handle during or after this call.
+/// In a child of fork() the handle is given back, and the memory stays.
 ///
-/// TOWPATH_BUFFER_IN_USE: a transfer is in flight; nothing happened. Wait for it, towpath_cancel() it, or close its
-/// channel first. TOWPATH_BUS: the handle is given back, but the memory could not be taken away from the card, which may
+/// TOWPATH_BUFFER_IN_USE: a transfer is in flight, or another thread's call uses the buffer; nothing happened. Wait for
+/// it, towpath_cancel_transfer() it, or close its channel first. TOWPATH_BUS: the handle is given back, but the memory could not be taken away from the card, which may
 /// still reach it. The library never frees such memory, nor may the caller of towpath_wrap().
 #[no_mangle]
 pub unsafe extern "C" fn towpath_free_buffer(buffer: *mut towpath_buffer) -> towpath_status {
@@ -89,10 +87,19 @@ pub unsafe extern "C" fn towpath_free_buffer(buffer: *mut towpath_buffer) -> tow
             if buffer.is_null() {
                 return Ok(());
             }
-            if c.handle(buffer)?.in_flight() {
-                return Err(Failure::from(towpath::Error::BufferInUse));
+            let held = c.handle(buffer)?;
+            if !held.is_here() {
+                return if held.close() { Ok(()) } else { Err(c.closed::<towpath_buffer>()) };
             }
-            Ok(c.take(buffer)?.close()?)
+            if held.in_flight() || !held.close_alone() {
+                return Err(towpath::Error::BufferInUse.into());
+            }
+            // Another thread's call may have posted it, and ended, in between.
+            if held.in_flight() {
+                held.reopen();
+                return Err(towpath::Error::BufferInUse.into());
+            }
+            held.take().map_or(Ok(()), |buffer| Ok(buffer.close()?))
         })
     }
 }
@@ -101,7 +108,7 @@ pub unsafe extern "C" fn towpath_free_buffer(buffer: *mut towpath_buffer) -> tow
 /// the buffer's, or its caller's: see towpath_allocate() and towpath_wrap(); while a transfer is in flight the card
 /// uses it: see towpath_submit().
 #[no_mangle]
-pub unsafe extern "C" fn towpath_get_buffer(buffer: *const towpath_buffer, data: *mut *mut c_void, bytes: *mut u64) -> towpath_status {
+pub unsafe extern "C" fn towpath_get_buffer(buffer: *mut towpath_buffer, data: *mut *mut c_void, bytes: *mut u64) -> towpath_status {
     // SAFETY: the caller keeps to the header.
     unsafe {
         call("towpath_get_buffer", |c| {

@@ -3,30 +3,59 @@
 
 use crate::border::{Caller, Failure, Result};
 use crate::grows::grows;
-use crate::handle::{handle, Tagged};
-use crate::{call, towpath_device, towpath_direction, towpath_status, TOWPATH_FOREVER};
+use crate::handle::handle;
+use crate::{call, towpath_device, towpath_direction, towpath_status, TOWPATH_CHANNEL_TIMEOUT, TOWPATH_FOREVER};
 use std::ffi::{c_char, c_int};
+use std::ops::Deref;
 use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use towpath::{ChannelName, ChannelOptions, Notify, Receiver, Sender};
+use towpath::{ChannelName, ChannelOptions, Notify, Receiver, Sender, WaitOptions};
 
 /// An open channel, of either direction.
 pub struct towpath_channel {
     _private: [u8; 0],
 }
 
+/// While a channel is being closed, other threads' calls on it are cancelled as often as this.
+const CANCEL_EVERY: Duration = Duration::from_millis(1);
+
 /// What a channel handle stands for.
+pub(crate) struct ChannelState {
+    end: End,
+    /// Calls that wait for a message's start: they have nothing in flight that a cancel could end.
+    watching: AtomicU64,
+}
+
+handle!(towpath_channel, 1, ChannelState);
+
 pub(crate) enum End {
     H2c(Sender),
     C2h(Receiver),
 }
 
-handle!(towpath_channel, "channel", b"TPchannl", End);
+impl Deref for ChannelState {
+    type Target = End;
+
+    fn deref(&self) -> &End {
+        &self.end
+    }
+}
+
+impl ChannelState {
+    /// Do something that waits for a message's start.
+    pub(crate) fn watch<T>(&self, wait: impl FnOnce() -> T) -> T {
+        self.watching.fetch_add(1, Ordering::AcqRel);
+        let waited = wait();
+        self.watching.fetch_sub(1, Ordering::AcqRel);
+        waited
+    }
+}
 
 /// The same call on either.
 macro_rules! on {
     ($end:expr, $channel:ident => $call:expr) => {
-        match $end {
+        match &***$end {
             crate::channel::End::H2c($channel) => $call,
             crate::channel::End::C2h($channel) => $call,
         }
@@ -36,7 +65,7 @@ pub(crate) use on;
 
 fn wrong_direction(function: &str, channel: &str, way: &str) -> Failure {
     let text = format!("{function}: channel \"{channel}\" carries data {way} the card: open one of the other direction for this");
-    Failure { status: towpath_status::TOWPATH_WRONG_DIRECTION, text }
+    Failure::new(towpath_status::TOWPATH_WRONG_DIRECTION, text)
 }
 
 impl End {
@@ -57,9 +86,25 @@ impl End {
     }
 }
 
-/// A timeout as C gives it.
-pub(crate) fn timeout(nanoseconds: u64) -> Option<Duration> {
-    (nanoseconds != TOWPATH_FOREVER).then(|| Duration::from_nanos(nanoseconds))
+impl Caller {
+    /// A limit as C gives it, where there is no channel whose timeout could stand for it.
+    pub(crate) fn timeout(&self, nanoseconds: u64) -> Result<Option<Duration>> {
+        match nanoseconds {
+            TOWPATH_FOREVER => Ok(None),
+            TOWPATH_CHANNEL_TIMEOUT => Err(self.invalid("nanoseconds is TOWPATH_CHANNEL_TIMEOUT, which only calls on a channel take")),
+            nanoseconds => Ok(Some(Duration::from_nanos(nanoseconds))),
+        }
+    }
+
+    /// The limit of one call on a channel, as C gives it.
+    pub(crate) fn limit(&self, nanoseconds: u64, end: &End) -> Result<WaitOptions<'static>> {
+        let limit = match (nanoseconds, end) {
+            (TOWPATH_CHANNEL_TIMEOUT, End::H2c(sender)) => sender.timeout(),
+            (TOWPATH_CHANNEL_TIMEOUT, End::C2h(receiver)) => receiver.timeout(),
+            (nanoseconds, _) => self.timeout(nanoseconds)?,
+        };
+        Ok(limit.into())
+    }
 }
 
 /// How a call that waits does it. Results never depend on it, only time and the processor's load do.
@@ -123,14 +168,15 @@ grows!(towpath_statistics, 64);
 
 fn open(
     c: &Caller,
-    device: *const towpath_device,
+    device: *mut towpath_device,
     name: ChannelName,
     direction: u32,
     options: *const towpath_channel_options,
     channel: *mut *mut towpath_channel,
 ) -> Result<()> {
     let channel = c.place("channel", channel)?;
-    let device = &c.handle(device)?.device;
+    let device = c.handle(device)?;
+    let device = &device.device;
     let mut settings = ChannelOptions::default();
     if let Some(options) = c.input("options", options)? {
         settings.announce = options.no_announce == 0;
@@ -148,8 +194,7 @@ fn open(
         d if d == towpath_direction::TOWPATH_C2H as u32 => End::C2h(device.receiver_with(name, settings)?),
         other => return Err(c.invalid(format_args!("direction is {other}: give TOWPATH_H2C or TOWPATH_C2H"))),
     };
-    channel.set(Tagged::make(end));
-    Ok(())
+    c.make(&channel, ChannelState { end, watching: AtomicU64::new(0) })
 }
 
 /// Open a channel by the name that the user core gives it; a number in digits finds the channel of that number, if none
@@ -164,7 +209,7 @@ fn open(
 /// somebody else has it.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_open_channel(
-    device: *const towpath_device,
+    device: *mut towpath_device,
     name: *const c_char,
     direction: u32,
     options: *const towpath_channel_options,
@@ -182,7 +227,7 @@ pub unsafe extern "C" fn towpath_open_channel(
 /// As towpath_open_channel(), by the channel's number.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_open_channel_number(
-    device: *const towpath_device,
+    device: *mut towpath_device,
     number: u32,
     direction: u32,
     options: *const towpath_channel_options,
@@ -195,29 +240,43 @@ pub unsafe extern "C" fn towpath_open_channel_number(
 /// Give a channel handle back. NULL is fine, and nothing happens.
 ///
 /// What is in flight ends at once, and the card is done with its memory when this returns; the channel is reset, so
-/// what the card holds for it is discarded. Nobody may use the handle during or after this call: have other threads
-/// leave it first, by towpath_cancel() if need be. TOWPATH_INVALID if it is no handle of a channel.
+/// what the card holds for it is discarded. Calls of other threads on the handle end with TOWPATH_CANCELLED, and this
+/// waits for them; but for towpath_wait_message_start(), which ends by its own limit: the channel closes when it has
+/// returned. In a child of fork() nothing happens to the channel.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_close_channel(channel: *mut towpath_channel) -> towpath_status {
     // SAFETY: the caller keeps to the header.
     unsafe {
         call("towpath_close_channel", |c| {
-            if !channel.is_null() {
-                drop(c.take(channel)?);
+            if channel.is_null() {
+                return Ok(());
+            }
+            let held = c.handle(channel)?;
+            if !held.close() {
+                return Err(c.closed::<towpath_channel>());
+            }
+            // No call begins any more; one that began just now may be about to post something.
+            while held.is_here() && held.others() > held.watching.load(Ordering::Acquire) {
+                if on!(&held, channel => channel.cancel_all()).is_err() {
+                    break; // the card has gone, which ends them as well
+                }
+                std::thread::sleep(CANCEL_EVERY);
             }
             Ok(())
         })
     }
 }
 
-/// How many nanoseconds blocking calls on this channel wait without progress before they give up with TOWPATH_TIMEOUT;
-/// TOWPATH_FOREVER: never. Ten seconds until it is set. Counts for calls that begin afterwards.
+/// The channel's timeout: how many nanoseconds towpath_send(), towpath_recv(), and calls that are given
+/// TOWPATH_CHANNEL_TIMEOUT as their limit, wait without progress before they give up; TOWPATH_FOREVER: never. Ten
+/// seconds until it is set. Counts for calls that begin afterwards.
 #[no_mangle]
-pub unsafe extern "C" fn towpath_set_timeout(channel: *const towpath_channel, nanoseconds: u64) -> towpath_status {
+pub unsafe extern "C" fn towpath_set_timeout(channel: *mut towpath_channel, nanoseconds: u64) -> towpath_status {
     // SAFETY: the caller keeps to the header.
     unsafe {
         call("towpath_set_timeout", |c| {
-            on!(c.handle(channel)?, channel => channel.set_timeout(timeout(nanoseconds)));
+            let timeout = c.timeout(nanoseconds)?;
+            on!(&c.handle(channel)?, channel => channel.set_timeout(timeout));
             Ok(())
         })
     }
@@ -229,7 +288,7 @@ pub unsafe extern "C" fn towpath_get_timeout(channel: *const towpath_channel, na
     // SAFETY: the caller keeps to the header.
     unsafe {
         call("towpath_get_timeout", |c| {
-            let set = on!(c.handle(channel)?, channel => channel.timeout());
+            let set = on!(&c.handle(channel)?, channel => channel.timeout());
             let nanoseconds = c.place("nanoseconds", nanoseconds)?;
             nanoseconds.set(set.map_or(TOWPATH_FOREVER, |set| u64::try_from(set.as_nanos()).unwrap_or(TOWPATH_FOREVER)));
             Ok(())
@@ -244,13 +303,13 @@ pub unsafe extern "C" fn towpath_get_timeout(channel: *const towpath_channel, na
 ///
 /// TOWPATH_INVALID if the time is longer than the card can count: 65535 times 64 cycles of its clock.
 #[no_mangle]
-pub unsafe extern "C" fn towpath_set_moderation(channel: *const towpath_channel, entries: u32, nanoseconds: u64) -> towpath_status {
+pub unsafe extern "C" fn towpath_set_moderation(channel: *mut towpath_channel, entries: u32, nanoseconds: u64) -> towpath_status {
     // SAFETY: the caller keeps to the header.
     unsafe {
         call("towpath_set_moderation", |c| {
             let end = c.handle(channel)?;
             let entries = u16::try_from(entries).map_err(|_| c.invalid(format_args!("{entries} entries: give 65535 at most")))?;
-            Ok(on!(end, channel => channel.set_moderation(entries, Duration::from_nanos(nanoseconds)))?)
+            Ok(on!(&end, channel => channel.set_moderation(entries, Duration::from_nanos(nanoseconds)))?)
         })
     }
 }
@@ -261,7 +320,7 @@ pub unsafe extern "C" fn towpath_get_statistics(channel: *const towpath_channel,
     // SAFETY: the caller keeps to the header.
     unsafe {
         call("towpath_get_statistics", |c| {
-            let counted = on!(c.handle(channel)?, channel => channel.statistics());
+            let counted = on!(&c.handle(channel)?, channel => channel.statistics());
             c.output("statistics", statistics)?.set(towpath_statistics {
                 size: 0,
                 reserved: 0,
@@ -279,35 +338,35 @@ pub unsafe extern "C" fn towpath_get_statistics(channel: *const towpath_channel,
 }
 
 /// End everything in flight on this channel at once, other threads' calls included: they return TOWPATH_CANCELLED and
-/// tell how far they came. The channel stays usable, and the user core keeps what it has. To end one transfer, see
+/// tell how far they came. A call that waits for a message's start goes on. The channel stays usable, and the user core keeps what it has. To end one transfer, see
 /// towpath_cancel_transfer(). TOWPATH_BUS if the card does not answer.
 #[no_mangle]
-pub unsafe extern "C" fn towpath_cancel(channel: *const towpath_channel) -> towpath_status {
+pub unsafe extern "C" fn towpath_cancel(channel: *mut towpath_channel) -> towpath_status {
     // SAFETY: the caller keeps to the header.
-    unsafe { call("towpath_cancel", |c| Ok(on!(c.handle(channel)?, channel => channel.cancel_all())?)) }
+    unsafe { call("towpath_cancel", |c| Ok(on!(&c.handle(channel)?, channel => channel.cancel_all())?)) }
 }
 
 /// Empty the channel on both sides. What is in flight ends with TOWPATH_RESET, an open message vanishes, what the card
 /// holds is discarded, and the user core is told. TOWPATH_BUS if the card does not answer.
 #[no_mangle]
-pub unsafe extern "C" fn towpath_reset_channel(channel: *const towpath_channel) -> towpath_status {
+pub unsafe extern "C" fn towpath_reset_channel(channel: *mut towpath_channel) -> towpath_status {
     // SAFETY: the caller keeps to the header.
-    unsafe { call("towpath_reset_channel", |c| Ok(on!(c.handle(channel)?, channel => channel.reset())?)) }
+    unsafe { call("towpath_reset_channel", |c| Ok(on!(&c.handle(channel)?, channel => channel.reset())?)) }
 }
 
 /// A file descriptor that becomes readable when the channel has news, into `*fd`, for poll() and event loops.
 ///
-/// When it is readable, read 8 bytes off it, then call towpath_try_wait(), towpath_try_message_start() or
-/// towpath_poll_completions(); when these find nothing, the next news will make it readable. Do not mix it with calls
+/// When it is readable, read 8 bytes off it, then call towpath_wait() or towpath_wait_message_start() with a limit of 0,
+/// or towpath_poll_completions(); when these find nothing, the next news will make it readable. Do not mix it with calls
 /// that wait on the same channel, which would take the news away. It stays the channel's: do not close it, and dup() it
 /// to keep it for longer. TOWPATH_BUS if the system gives none.
 #[no_mangle]
-pub unsafe extern "C" fn towpath_event_fd(channel: *const towpath_channel, fd: *mut c_int) -> towpath_status {
+pub unsafe extern "C" fn towpath_event_fd(channel: *mut towpath_channel, fd: *mut c_int) -> towpath_status {
     // SAFETY: the caller keeps to the header.
     unsafe {
         call("towpath_event_fd", |c| {
             let (fd, end) = (c.place("fd", fd)?, c.handle(channel)?);
-            fd.set(on!(end, channel => channel.event_fd())?.as_raw_fd());
+            fd.set(on!(&end, channel => channel.event_fd())?.as_raw_fd());
             Ok(())
         })
     }

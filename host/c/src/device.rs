@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Devices: open, close, and what they say of themselves.
 
-use crate::border::c_text;
+use crate::border::{c_text, Failure};
 use crate::grows::grows;
-use crate::handle::{handle, Tagged};
+use crate::handle::handle;
 use crate::say::text_sink;
 use crate::{call, towpath_status, towpath_text_callback};
 use std::ffi::{c_char, c_void, CString};
@@ -23,7 +23,7 @@ pub(crate) struct DeviceState {
     registers: Vec<CString>,
 }
 
-handle!(towpath_device, "device", b"TPdevice", DeviceState);
+handle!(towpath_device, 0, DeviceState);
 
 /// Which way a channel carries data.
 #[repr(C)]
@@ -219,25 +219,24 @@ pub unsafe extern "C" fn towpath_open(
                 registers: info.register_names.iter().map(|(name, _)| c_text(name)).collect(),
                 device: opened,
             };
-            device.set(Tagged::make(state));
-            Ok(())
+            c.make(&device, state)
         })
     }
 }
 
 /// Give a device handle back. NULL is fine, and nothing happens.
 ///
-/// Channels and buffers that were made from it stay usable: the device itself closes when the last of them has been
-/// closed. Nobody may use the handle during or after this call. TOWPATH_INVALID if it is no handle of a device.
+/// Channels and buffers that were made from it stay usable, and other threads' calls on the handle go on: the device
+/// itself closes when the last of them has ended. In a child of fork() nothing happens to the device.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_close(device: *mut towpath_device) -> towpath_status {
     // SAFETY: the caller keeps to the header.
     unsafe {
         call("towpath_close", |c| {
-            if !device.is_null() {
-                drop(c.take(device)?);
+            if device.is_null() || c.handle(device)?.close() {
+                return Ok(());
             }
-            Ok(())
+            Err(c.closed::<towpath_device>())
         })
     }
 }
@@ -337,7 +336,7 @@ pub unsafe extern "C" fn towpath_get_register(
 
 /// Reset all channels and the user core. Transfers in flight end with TOWPATH_RESET; open channels stay open.
 #[no_mangle]
-pub unsafe extern "C" fn towpath_reset(device: *const towpath_device) -> towpath_status {
+pub unsafe extern "C" fn towpath_reset(device: *mut towpath_device) -> towpath_status {
     // SAFETY: the caller keeps to the header.
     unsafe { call("towpath_reset", |c| Ok(c.handle(device)?.device.reset()?)) }
 }
@@ -382,7 +381,7 @@ pub unsafe extern "C" fn towpath_get_wire(device: *const towpath_device, wire: *
             let wire = c.output("wire", wire)?;
             let Some(counted) = state.device.wire() else {
                 let text = format!("device \"{}\" does not know what is on its wire; sim: devices do", state.device.info().name);
-                return Err(crate::border::Failure { status: towpath_status::TOWPATH_UNAVAILABLE, text });
+                return Err(Failure::new(towpath_status::TOWPATH_UNAVAILABLE, text));
             };
             wire.set(towpath_wire {
                 size: 0,

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What needs no device: version, errors, which devices there are.
 
-use crate::border::{c_text, last_error};
+use crate::border::{c_text, last_errno, last_error};
 use crate::status::{outcome_name, status_name};
 use crate::{call, towpath_status};
-use std::ffi::{c_char, c_void};
+use std::ffi::{c_char, c_int, c_void};
 
-/// As a timeout, in nanoseconds: wait for ever.
+/// As a limit or a timeout, in nanoseconds: none.
 pub const TOWPATH_FOREVER: u64 = u64::MAX;
+
+/// As the limit of one call, in nanoseconds: the channel's timeout, see towpath_set_timeout().
+pub const TOWPATH_CHANNEL_TIMEOUT: u64 = u64::MAX - 1;
 
 /// The version of the library, such as "0.1.0". Never fails; the text is the library's and stays.
 #[no_mangle]
@@ -23,6 +26,15 @@ pub extern "C" fn towpath_version() -> *const c_char {
 #[no_mangle]
 pub extern "C" fn towpath_last_error() -> *const c_char {
     last_error()
+}
+
+/// The errno that comes nearest to what went wrong in the last call of this thread that failed, such as ETIMEDOUT; 0 if
+/// nothing has failed yet. A call that succeeds leaves it as it is. towpath_status says which status has which.
+///
+/// A call that fails sets errno to it as well. After one that succeeds errno may be anything.
+#[no_mangle]
+pub extern "C" fn towpath_last_errno() -> c_int {
+    last_errno()
 }
 
 /// A status in a few words, such as "no such channel"; "unknown status" for a number that is none. The text is the

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The user core's interrupts.
 
-use crate::channel::timeout;
+use crate::border::{Caller, Result};
 use crate::{call, towpath_device, towpath_status};
 use std::ffi::c_int;
 use std::os::fd::AsRawFd;
 use towpath::UserInterrupts;
-
-use crate::border::{Caller, Result};
 
 /// The device's interrupts, and this one's number as the library takes it.
 fn interrupt(c: &Caller, device: *const towpath_device, number: u32) -> Result<(UserInterrupts, u16)> {
@@ -18,10 +16,11 @@ fn interrupt(c: &Caller, device: *const towpath_device, number: u32) -> Result<(
 /// Wait for events of the user interrupt `number`, counted from 0, that no earlier call has told of; `*events` becomes
 /// how many, at least 1. Each event is told to one waiting call. Waits `nanoseconds` at most, or TOWPATH_FOREVER.
 ///
-/// TOWPATH_INTERRUPT_TIMEOUT: it did not come in time. TOWPATH_INVALID: there is no such interrupt.
+/// TOWPATH_INTERRUPT_TIMEOUT: it did not come in time. TOWPATH_INTERRUPTED: a signal handler ran in this thread.
+/// TOWPATH_INVALID: there is no such interrupt.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_wait_interrupt(
-    device: *const towpath_device,
+    device: *mut towpath_device,
     number: u32,
     nanoseconds: u64,
     events: *mut u32,
@@ -30,7 +29,7 @@ pub unsafe extern "C" fn towpath_wait_interrupt(
     unsafe {
         call("towpath_wait_interrupt", |c| {
             let (events, (interrupts, number)) = (c.optional_place("events", events)?, interrupt(c, device, number)?);
-            events.set(interrupts.wait(number, timeout(nanoseconds))?);
+            events.set(interrupts.wait(number, c.timeout(nanoseconds)?)?);
             Ok(())
         })
     }
@@ -38,6 +37,7 @@ pub unsafe extern "C" fn towpath_wait_interrupt(
 
 /// Events of the user interrupt `number` since the card was switched on or its function was reset, modulo 2^32, into
 /// `*count`. Does not consume them.
+///
 /// TOWPATH_INVALID: there is no such interrupt.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_count_interrupt(device: *const towpath_device, number: u32, count: *mut u32) -> towpath_status {
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn towpath_count_interrupt(device: *const towpath_device, 
 /// loops: read 8 bytes off it, then call towpath_wait_interrupt() with a timeout of 0. It stays the device's: do not
 /// close it, and dup() it to keep it for longer. TOWPATH_INVALID: there is no such interrupt.
 #[no_mangle]
-pub unsafe extern "C" fn towpath_interrupt_event_fd(device: *const towpath_device, number: u32, fd: *mut c_int) -> towpath_status {
+pub unsafe extern "C" fn towpath_interrupt_event_fd(device: *mut towpath_device, number: u32, fd: *mut c_int) -> towpath_status {
     // SAFETY: the caller keeps to the header.
     unsafe {
         call("towpath_interrupt_event_fd", |c| {

@@ -6,7 +6,8 @@
 //! - Every function that can fail goes through [`call`], the one border: no panic crosses it, and it keeps the text of
 //!   the error.
 //! - No pointer is used but through [`border::Caller`], which checks what can be checked.
-//! - Handles are opaque, and tagged with their kind ([`handle`]); structs that may grow carry their size ([`grows`]).
+//! - Handles are places in tables, and nothing is read through them ([`handle`]); structs that may grow carry their size
+//!   ([`grows`]).
 //! - What is exported stands in `bindings/c/libtowpath.map`, too, by hand: it is the promise to programs that were
 //!   built before.
 #![allow(non_camel_case_types)] // the names are C's

@@ -9,12 +9,12 @@ use std::ffi::c_char;
 ///
 /// TOWPATH_REGISTER: the core has no such register, gave an error as its answer, or none.
 #[no_mangle]
-pub unsafe extern "C" fn towpath_read_register(device: *const towpath_device, offset: u32, value: *mut u32) -> towpath_status {
+pub unsafe extern "C" fn towpath_read_register(device: *mut towpath_device, offset: u32, value: *mut u32) -> towpath_status {
     // SAFETY: the caller keeps to the header.
     unsafe {
         call("towpath_read_register", |c| {
-            let (value, device) = (c.place("value", value)?, &c.handle(device)?.device);
-            value.set(device.registers().read(offset)?);
+            let (value, state) = (c.place("value", value)?, c.handle(device)?);
+            value.set(state.device.registers().read(offset)?);
             Ok(())
         })
     }
@@ -22,7 +22,7 @@ pub unsafe extern "C" fn towpath_read_register(device: *const towpath_device, of
 
 /// Write the user core's register at a byte `offset`, a multiple of 4. As towpath_read_register().
 #[no_mangle]
-pub unsafe extern "C" fn towpath_write_register(device: *const towpath_device, offset: u32, value: u32) -> towpath_status {
+pub unsafe extern "C" fn towpath_write_register(device: *mut towpath_device, offset: u32, value: u32) -> towpath_status {
     // SAFETY: the caller keeps to the header.
     unsafe { call("towpath_write_register", |c| Ok(c.handle(device)?.device.registers().write(offset, value)?)) }
 }
@@ -33,12 +33,12 @@ pub unsafe extern "C" fn towpath_write_register(device: *const towpath_device, o
 /// TOWPATH_INVALID: no register has this name; the text lists those that have one. Otherwise as
 /// towpath_read_register().
 #[no_mangle]
-pub unsafe extern "C" fn towpath_read_register_name(device: *const towpath_device, name: *const c_char, value: *mut u32) -> towpath_status {
+pub unsafe extern "C" fn towpath_read_register_name(device: *mut towpath_device, name: *const c_char, value: *mut u32) -> towpath_status {
     // SAFETY: the caller keeps to the header.
     unsafe {
         call("towpath_read_register_name", |c| {
-            let (value, device) = (c.place("value", value)?, &c.handle(device)?.device);
-            value.set(device.registers().read_name(c.text("name", name)?)?);
+            let (value, state) = (c.place("value", value)?, c.handle(device)?);
+            value.set(state.device.registers().read_name(c.text("name", name)?)?);
             Ok(())
         })
     }
@@ -46,12 +46,12 @@ pub unsafe extern "C" fn towpath_read_register_name(device: *const towpath_devic
 
 /// Write a register by the name that the core's manifest gives it. As towpath_read_register_name().
 #[no_mangle]
-pub unsafe extern "C" fn towpath_write_register_name(device: *const towpath_device, name: *const c_char, value: u32) -> towpath_status {
+pub unsafe extern "C" fn towpath_write_register_name(device: *mut towpath_device, name: *const c_char, value: u32) -> towpath_status {
     // SAFETY: the caller keeps to the header.
     unsafe {
         call("towpath_write_register_name", |c| {
-            let device = &c.handle(device)?.device;
-            Ok(device.registers().write_name(c.text("name", name)?, value)?)
+            let state = c.handle(device)?;
+            Ok(state.device.registers().write_name(c.text("name", name)?, value)?)
         })
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Errors and outcomes as numbers that stay the same for ever.
 
-use std::ffi::CStr;
+use std::ffi::{c_int, CStr};
 use towpath::{Error, Status};
 
 /// What a call came to. The numbers stay what they are; later versions may add some, so have a default case.
@@ -11,71 +11,127 @@ use towpath::{Error, Status};
 pub enum towpath_status {
     /// It did what it was asked to.
     TOWPATH_OK = 0,
-    /// An argument makes no sense: NULL, a handle of another kind, a length or a number out of range.
+    /// An argument makes no sense: NULL, a handle of another kind or one that was closed, a length or a
+    /// number out of range.
+    /// errno: EINVAL.
     TOWPATH_INVALID = 1,
     /// The device's name begins with something unknown.
+    /// errno: EINVAL.
     TOWPATH_UNKNOWN_SCHEME = 2,
     /// No device of this name, or none at all.
+    /// errno: ENODEV.
     TOWPATH_NO_SUCH_DEVICE = 3,
     /// Simulation: the user core could not be found, checked or built.
+    /// errno: ENOEXEC.
     TOWPATH_CORE = 4,
     /// What answers is not a Towpath card.
+    /// errno: EPROTONOSUPPORT.
     TOWPATH_NOT_TOWPATH = 5,
     /// Card and library speak different major versions of the contract.
+    /// errno: EPROTONOSUPPORT.
     TOWPATH_VERSION = 6,
     /// What the card says of itself makes no sense.
+    /// errno: EPROTONOSUPPORT.
     TOWPATH_DISCOVERY = 7,
     /// The device has no channel of this name or number.
+    /// errno: ENOENT.
     TOWPATH_NO_SUCH_CHANNEL = 8,
     /// The channel goes the other way.
+    /// errno: EBADF.
     TOWPATH_WRONG_DIRECTION = 9,
     /// The channel is open already, here or in another process.
+    /// errno: EBUSY.
     TOWPATH_CHANNEL_IN_USE = 10,
-    /// No progress for as long as the channel's timeout says. The rest was cancelled; no byte is lost, and the channel
-    /// stays usable.
+    /// No progress for as long as the call's limit says. The rest was cancelled; no byte is lost, and the channel stays
+    /// usable.
+    /// errno: ETIMEDOUT.
     TOWPATH_TIMEOUT = 11,
     /// Not complete yet. The transfer is still in flight.
+    /// errno: EAGAIN.
     TOWPATH_PENDING = 12,
     /// Cancelled by the program.
+    /// errno: ECANCELED.
     TOWPATH_CANCELLED = 13,
     /// The channel or the card was reset meanwhile.
+    /// errno: ECONNRESET.
     TOWPATH_RESET = 14,
     /// The card met a fault on the link; the channel stays usable.
+    /// errno: EREMOTEIO.
     TOWPATH_FAULT = 15,
     /// As many transfers are in flight as the card's queue holds.
+    /// errno: EAGAIN.
     TOWPATH_QUEUE_FULL = 16,
     /// The ticket is not of this channel, or its result was collected already.
+    /// errno: EINVAL.
     TOWPATH_UNKNOWN_TICKET = 17,
     /// The buffer is part of a transfer in flight.
+    /// errno: EBUSY.
     TOWPATH_BUFFER_IN_USE = 18,
     /// The card broke the protocol; nothing of the host's was harmed.
+    /// errno: EPROTO.
     TOWPATH_PROTOCOL = 19,
     /// The user core's registers: no such register, no answer, or an error as the answer.
+    /// errno: EREMOTEIO.
     TOWPATH_REGISTER = 20,
     /// The user interrupt did not come in time.
+    /// errno: ETIMEDOUT.
     TOWPATH_INTERRUPT_TIMEOUT = 21,
     /// Not enough memory.
+    /// errno: ENOMEM.
     TOWPATH_MEMORY = 22,
     /// The way to the card failed.
+    /// errno: ENODEV if the card has gone, EINVAL for an access that cannot be, otherwise what the system said, or EIO.
     TOWPATH_BUS = 23,
     /// This device cannot tell.
+    /// errno: EOPNOTSUPP.
     TOWPATH_UNAVAILABLE = 24,
     /// A fault of the library's own, which was caught. Please report it.
+    /// errno: ENOTRECOVERABLE.
     TOWPATH_INTERNAL = 25,
     /// The machine is not ready for this card; the text has the command that mends it, and `towpath doctor` tells more.
+    /// errno: EAGAIN.
     TOWPATH_NOT_READY = 26,
     /// An error that has no number of its own yet.
+    /// errno: EIO.
     TOWPATH_OTHER = 27,
     /// A signal handler ran while the call waited. What the call had posted was cancelled; no byte is lost, and the
     /// channel stays usable.
+    /// errno: EINTR.
     TOWPATH_INTERRUPTED = 28,
     /// This process is a child of the one that opened the device: open it again.
+    /// errno: EPERM.
     TOWPATH_FORKED = 29,
 }
 
 use towpath_status::*;
 
 impl towpath_status {
+    /// The errno(3) that comes nearest: what [`Error::errno`] gives, where the status is that of an error of the library.
+    pub(crate) fn errno(self) -> c_int {
+        match self {
+            TOWPATH_OK => 0,
+            TOWPATH_INVALID | TOWPATH_UNKNOWN_SCHEME | TOWPATH_UNKNOWN_TICKET => libc::EINVAL,
+            TOWPATH_NO_SUCH_DEVICE => libc::ENODEV,
+            TOWPATH_CORE => libc::ENOEXEC,
+            TOWPATH_NOT_TOWPATH | TOWPATH_VERSION | TOWPATH_DISCOVERY => libc::EPROTONOSUPPORT,
+            TOWPATH_NO_SUCH_CHANNEL => libc::ENOENT,
+            TOWPATH_WRONG_DIRECTION => libc::EBADF,
+            TOWPATH_CHANNEL_IN_USE | TOWPATH_BUFFER_IN_USE => libc::EBUSY,
+            TOWPATH_TIMEOUT | TOWPATH_INTERRUPT_TIMEOUT => libc::ETIMEDOUT,
+            TOWPATH_PENDING | TOWPATH_QUEUE_FULL | TOWPATH_NOT_READY => libc::EAGAIN,
+            TOWPATH_CANCELLED => libc::ECANCELED,
+            TOWPATH_RESET => libc::ECONNRESET,
+            TOWPATH_FAULT | TOWPATH_REGISTER => libc::EREMOTEIO,
+            TOWPATH_PROTOCOL => libc::EPROTO,
+            TOWPATH_MEMORY => libc::ENOMEM,
+            TOWPATH_BUS | TOWPATH_OTHER => libc::EIO,
+            TOWPATH_UNAVAILABLE => libc::EOPNOTSUPP,
+            TOWPATH_INTERNAL => libc::ENOTRECOVERABLE,
+            TOWPATH_INTERRUPTED => libc::EINTR,
+            TOWPATH_FORKED => libc::EPERM,
+        }
+    }
+
     pub(crate) fn of(error: &Error) -> towpath_status {
         match error {
             Error::UnknownScheme { .. } => TOWPATH_UNKNOWN_SCHEME,
@@ -224,4 +280,48 @@ const _: () = assert!(OUTCOMES.len() == TOWPATH_OUTCOME_UNKNOWN as usize + 1);
 
 pub(crate) fn outcome_name(outcome: u32) -> &'static CStr {
     OUTCOMES.get(outcome as usize).copied().unwrap_or(c"unknown")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use towpath::{BusError, Direction};
+
+    #[test]
+    fn a_status_has_the_errno_that_its_error_has() {
+        let (channel, after) = (String::from("out"), Duration::ZERO);
+        let (name, available, what) = (channel.clone(), Vec::new(), channel.clone());
+        let errors = [
+            Error::UnknownScheme { name: name.clone(), schemes: available.clone() },
+            Error::NoSuchDevice { name: name.clone(), why: what.clone(), available: available.clone() },
+            Error::NotReady { name: name.clone(), seen: what.clone(), remedy: what.clone() },
+            Error::Core { name: name.clone(), message: what.clone() },
+            Error::NotTowpath { name: name.clone(), magic: 0 },
+            Error::Version { name: name.clone(), card: (1, 0), host: (2, 0) },
+            Error::Discovery { name, what: what.clone() },
+            Error::NoSuchChannel { channel: channel.clone(), available: available.clone() },
+            Error::WrongDirection { channel: channel.clone(), is: Direction::C2h, available },
+            Error::ChannelInUse { channel: channel.clone() },
+            Error::Timeout { channel: channel.clone(), bytes: 0, after },
+            Error::Pending { channel: channel.clone(), after },
+            Error::Cancelled { channel: channel.clone(), bytes: 0 },
+            Error::Interrupted { channel: channel.clone(), bytes: 0 },
+            Error::Forked,
+            Error::Reset { channel: channel.clone(), bytes: 0 },
+            Error::Fault { channel: channel.clone(), status: Status::Poisoned, bytes: 0 },
+            Error::QueueFull { channel: channel.clone(), depth: 1 },
+            Error::UnknownTicket { channel: channel.clone() },
+            Error::BufferInUse,
+            Error::Protocol { channel, what: what.clone(), bytes: None },
+            Error::Register { offset: 0, what: what.clone() },
+            Error::InterruptTimeout { index: 0, after },
+            Error::Invalid(what.clone()),
+            Error::Memory { bytes: 1 },
+            Error::Bus { doing: what.clone(), source: BusError::System(what, std::io::Error::other("")), bytes: None },
+        ];
+        for error in errors {
+            assert_eq!(towpath_status::of(&error).errno(), error.errno(), "{error:?}");
+        }
+    }
 }

@@ -1,28 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Blocking transfers.
 
-use crate::border::{Caller, Place, Result};
-use crate::channel::timeout;
+use crate::border::{Caller, Result};
 use crate::grows::{grows, Output};
-use crate::{call, towpath_channel, towpath_status};
+use crate::{call, towpath_buffer, towpath_channel, towpath_status, TOWPATH_CHANNEL_TIMEOUT};
+use libc::iovec;
 use std::ffi::c_void;
 use std::io::{IoSlice, IoSliceMut};
-use towpath::{Message, MessageStart, Received};
+use std::ops::Range;
+use towpath::{Message, MessageStart, Received, Receiver, Sender, WaitOptions};
 
 /// In `towpath_message.flags`: the message goes on with the next call.
 pub const TOWPATH_MORE: u32 = 1;
 /// In `towpath_message.flags`: `length` is set, and the user core is told it beforehand.
 pub const TOWPATH_LENGTH: u32 = 2;
-
-/// A piece of the program's memory, for vectored transfers.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct towpath_piece {
-    /// Its first byte; may be NULL if it is empty.
-    pub memory: *mut c_void,
-    /// Its length in bytes.
-    pub bytes: u64,
-}
 
 /// What a message to the card carries beside its bytes. All zero but `size` is a whole message without attributes:
 /// `towpath_message message = {.size = sizeof message};` Attributes count only with a message's first part.
@@ -105,30 +96,58 @@ pub(crate) fn message(c: &Caller, given: *const towpath_message) -> Result<Messa
     })
 }
 
-fn send(
-    c: &Caller,
-    function: &str,
-    channel: *const towpath_channel,
-    pieces: &[towpath_piece],
-    given: *const towpath_message,
+/// A range of a buffer. The library refuses one that is not in it.
+pub(crate) fn range(c: &Caller, first: u64, bytes: u64) -> Result<Range<usize>> {
+    let range = first.checked_add(bytes).and_then(|end| Some(usize::try_from(first).ok()?..usize::try_from(end).ok()?));
+    range.ok_or_else(|| c.invalid(format_args!("{bytes} bytes from byte {first} are in no buffer")))
+}
+
+/// One piece of memory, as short forms take it.
+fn piece(data: *mut c_void, bytes: u64) -> iovec {
+    iovec { iov_base: data, iov_len: bytes as usize } // handles are of 64 bits, so addresses are as well
+}
+
+/// A call that sends, but for where the bytes come from.
+struct Send {
+    function: &'static str,
+    channel: *mut towpath_channel,
+    message: *const towpath_message,
+    nanoseconds: u64,
     moved: *mut u64,
-) -> Result<()> {
-    let moved: Place<u64> = c.optional_place("moved", moved)?;
-    moved.set(0);
-    let sender = c.handle(channel)?.sender(function)?;
-    let message = message(c, given)?;
-    let mut slices = Vec::with_capacity(pieces.len());
-    for piece in pieces {
-        let (start, bytes) = c.memory("data", piece.memory, piece.bytes)?;
-        // SAFETY: `call` was promised memory of that length, and it is not too much to be there.
-        slices.push(IoSlice::new(unsafe { std::slice::from_raw_parts(start, bytes) }));
+}
+
+impl Send {
+    /// Make it. `bytes` is how many bytes `send` sends if it succeeds.
+    fn run(
+        &self,
+        c: &Caller,
+        bytes: impl FnOnce() -> u64,
+        send: impl FnOnce(&Sender, Message, WaitOptions<'_>) -> Result<towpath::Result<()>>,
+    ) -> Result<()> {
+        let moved = c.optional_place("moved", self.moved)?;
+        moved.set(0);
+        let held = c.handle(self.channel)?;
+        let (sender, options) = (held.sender(self.function)?, c.limit(self.nanoseconds, &held)?);
+        let sent = send(sender, message(c, self.message)?, options)?;
+        moved.set(match &sent {
+            Ok(()) => bytes(),
+            Err(error) => error.bytes().unwrap_or(0),
+        });
+        Ok(sent?)
     }
-    let sent = sender.send_vectored(&slices, message);
-    moved.set(match &sent {
-        Ok(()) => pieces.iter().map(|piece| piece.bytes).sum(),
-        Err(error) => error.bytes().unwrap_or(0),
-    });
-    Ok(sent?)
+
+    fn send_memory(&self, c: &Caller, iov: &[iovec]) -> Result<()> {
+        let bytes = || iov.iter().map(|piece| piece.iov_len as u64).sum();
+        self.run(c, bytes, |sender, message, options| {
+            let mut slices = Vec::with_capacity(iov.len());
+            for piece in iov {
+                let (start, bytes) = c.memory("data", piece.iov_base, piece.iov_len as u64)?;
+                // SAFETY: `call` was promised memory of that length, and it is not too much to be there.
+                slices.push(IoSlice::new(unsafe { std::slice::from_raw_parts(start, bytes) }));
+            }
+            Ok(sender.send_with(&slices, message, options))
+        })
+    }
 }
 
 /// Send a message, or a part of one, and wait until the card has it.
@@ -136,66 +155,106 @@ fn send(
 /// `bytes` bytes from `data` are read, during the call only; none are a message, too: the empty one. `message` says
 /// whether the message goes on with the next call, and what the user core is to know of it; NULL: a whole message
 /// without attributes. `moved` may be NULL; otherwise `*moved` becomes how many bytes the card has taken, on failure,
-/// too.
+/// too. The limit is the channel's timeout: see towpath_set_timeout().
 ///
-/// TOWPATH_TIMEOUT: no progress for as long as towpath_set_timeout() says; the message is open: send the rest, without
-/// the bytes that were taken, or towpath_reset_channel(). TOWPATH_CANCELLED, TOWPATH_RESET: by another thread.
-/// TOWPATH_FAULT: a fault on the link ended the transfer. TOWPATH_WRONG_DIRECTION: the channel receives.
+/// TOWPATH_TIMEOUT: no progress for as long as the limit says; the message is open: send the rest, without the bytes
+/// that were taken, or towpath_reset_channel(). TOWPATH_INTERRUPTED: a signal handler ran in this thread; the message is
+/// open as well. TOWPATH_CANCELLED, TOWPATH_RESET: by another thread. TOWPATH_FAULT: a fault on the link ended the
+/// transfer. TOWPATH_WRONG_DIRECTION: the channel receives.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_send(
-    channel: *const towpath_channel,
+    channel: *mut towpath_channel,
     data: *const c_void,
     bytes: u64,
     message: *const towpath_message,
     moved: *mut u64,
 ) -> towpath_status {
-    let piece = towpath_piece { memory: data.cast_mut(), bytes };
+    let send = Send { function: "towpath_send", channel, message, nanoseconds: TOWPATH_CHANNEL_TIMEOUT, moved };
     // SAFETY: the caller keeps to the header.
-    unsafe { call("towpath_send", |c| send(c, "towpath_send", channel, &[piece], message, moved)) }
+    unsafe { call(send.function, |c| send.send_memory(c, &[piece(data.cast_mut(), bytes)])) }
 }
 
-/// As towpath_send(), from `count` pieces of memory in one go, one after the other. `pieces` may be NULL if there are
-/// none.
+/// As towpath_send(), from `count` pieces of memory in one go, one after the other, with this call's own limit:
+/// `nanoseconds` without progress, TOWPATH_FOREVER, or TOWPATH_CHANNEL_TIMEOUT. `iov` may be NULL if there are no pieces.
 #[no_mangle]
-pub unsafe extern "C" fn towpath_send_vectored(
-    channel: *const towpath_channel,
-    pieces: *const towpath_piece,
+pub unsafe extern "C" fn towpath_sendv(
+    channel: *mut towpath_channel,
+    iov: *const iovec,
     count: u64,
     message: *const towpath_message,
+    nanoseconds: u64,
     moved: *mut u64,
 ) -> towpath_status {
+    let send = Send { function: "towpath_sendv", channel, message, nanoseconds, moved };
+    // SAFETY: the caller keeps to the header.
+    unsafe { call(send.function, |c| send.send_memory(c, c.array("iov", iov, count)?)) }
+}
+
+/// As towpath_sendv(), from `bytes` bytes of a registered buffer, beginning at its byte `first`. The card knows the
+/// memory, so nothing is mapped for the call; do not change it meanwhile.
+///
+/// TOWPATH_INVALID: the range is not in the buffer, or the buffer is another device's or registered for the other
+/// direction.
+#[no_mangle]
+pub unsafe extern "C" fn towpath_send_buffer(
+    channel: *mut towpath_channel,
+    buffer: *const towpath_buffer,
+    first: u64,
+    bytes: u64,
+    message: *const towpath_message,
+    nanoseconds: u64,
+    moved: *mut u64,
+) -> towpath_status {
+    let send = Send { function: "towpath_send_buffer", channel, message, nanoseconds, moved };
     // SAFETY: the caller keeps to the header.
     unsafe {
-        call("towpath_send_vectored", |c| send(c, "towpath_send_vectored", channel, c.array("pieces", pieces, count)?, message, moved))
+        call(send.function, |c| {
+            let from_buffer = |sender: &Sender, message, options: WaitOptions<'_>| {
+                let (buffer, range) = (c.handle(buffer)?, range(c, first, bytes)?);
+                Ok(sender.send_buffer_with(&buffer, &[range], message, options))
+            };
+            send.run(c, || bytes, from_buffer)
+        })
     }
 }
 
-fn recv(
-    c: &Caller,
-    function: &str,
-    channel: *const towpath_channel,
-    pieces: &[towpath_piece],
+/// A call that receives, but for where the bytes go.
+struct Recv {
+    function: &'static str,
+    channel: *mut towpath_channel,
+    nanoseconds: u64,
     received: *mut towpath_received,
-) -> Result<()> {
-    let received: Output<towpath_received> = c.optional_output("received", received)?;
-    received.set(towpath_received { size: 0, end_of_message: 0, bytes: 0, offset: 0, user: 0 });
-    let receiver = c.handle(channel)?.receiver(function)?;
-    let mut slices = Vec::with_capacity(pieces.len());
-    for piece in pieces {
-        let (start, bytes) = c.memory("data", piece.memory, piece.bytes)?;
-        // SAFETY: `call` was promised memory of that length which nobody else uses, and it is not too much to be there.
-        slices.push(IoSliceMut::new(unsafe { std::slice::from_raw_parts_mut(start, bytes) }));
+}
+
+impl Recv {
+    fn run(&self, c: &Caller, recv: impl FnOnce(&Receiver, WaitOptions<'_>) -> Result<towpath::Result<Received>>) -> Result<()> {
+        let nothing = towpath_received { size: 0, end_of_message: 0, bytes: 0, offset: 0, user: 0 };
+        let received: Output<towpath_received> = c.optional_output("received", self.received)?;
+        received.set(nothing);
+        let held = c.handle(self.channel)?;
+        let (receiver, options) = (held.receiver(self.function)?, c.limit(self.nanoseconds, &held)?);
+        match recv(receiver, options)? {
+            Ok(got) => {
+                received.set(as_c(&got));
+                Ok(())
+            }
+            Err(error) => {
+                received.set(towpath_received { bytes: error.bytes().unwrap_or(0), ..nothing });
+                Err(error.into())
+            }
+        }
     }
-    match receiver.recv_vectored(&mut slices) {
-        Ok(got) => {
-            received.set(as_c(&got));
-            Ok(())
-        }
-        Err(error) => {
-            let bytes = error.bytes().unwrap_or(0);
-            received.set(towpath_received { size: 0, end_of_message: 0, bytes, offset: 0, user: 0 });
-            Err(error.into())
-        }
+
+    fn recv_memory(&self, c: &Caller, iov: &[iovec]) -> Result<()> {
+        self.run(c, |receiver, options| {
+            let mut slices = Vec::with_capacity(iov.len());
+            for piece in iov {
+                let (start, bytes) = c.memory("data", piece.iov_base, piece.iov_len as u64)?;
+                // SAFETY: `call` was promised memory of that length which nobody else uses, and it is not too much to be there.
+                slices.push(IoSliceMut::new(unsafe { std::slice::from_raw_parts_mut(start, bytes) }));
+            }
+            Ok(receiver.recv_into_with(&mut slices, options))
+        })
     }
 }
 
@@ -207,34 +266,66 @@ fn as_c(got: &Received) -> towpath_received {
 /// Receive into memory of the caller's until it is full or the message ends.
 ///
 /// `bytes` bytes at `data` are written, during the call only. `received` may be NULL; otherwise its `size` is set, and
-/// it tells what came. What does not fit comes with the next call; no call takes bytes of two messages.
+/// it tells what came. What does not fit comes with the next call; no call takes bytes of two messages. The limit is the
+/// channel's timeout: see towpath_set_timeout().
 ///
-/// TOWPATH_TIMEOUT: no progress for as long as towpath_set_timeout() says; the first `received->bytes` bytes are valid,
-/// and the message goes on with the next call. TOWPATH_CANCELLED, TOWPATH_RESET: by another thread. TOWPATH_FAULT: a
-/// fault on the link ended the transfer. TOWPATH_WRONG_DIRECTION: the channel sends.
+/// TOWPATH_TIMEOUT: no progress for as long as the limit says; the first `received->bytes` bytes are valid, and the
+/// message goes on with the next call. TOWPATH_INTERRUPTED: a signal handler ran in this thread; the same is true of the
+/// bytes. TOWPATH_CANCELLED, TOWPATH_RESET: by another thread. TOWPATH_FAULT: a fault on the link ended the transfer.
+/// TOWPATH_WRONG_DIRECTION: the channel sends.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_recv(
-    channel: *const towpath_channel,
+    channel: *mut towpath_channel,
     data: *mut c_void,
     bytes: u64,
     received: *mut towpath_received,
 ) -> towpath_status {
-    let piece = towpath_piece { memory: data, bytes };
+    let recv = Recv { function: "towpath_recv", channel, nanoseconds: TOWPATH_CHANNEL_TIMEOUT, received };
     // SAFETY: the caller keeps to the header.
-    unsafe { call("towpath_recv", |c| recv(c, "towpath_recv", channel, &[piece], received)) }
+    unsafe { call(recv.function, |c| recv.recv_memory(c, &[piece(data, bytes)])) }
 }
 
-/// As towpath_recv(), into `count` pieces of memory, one after the other, which do not overlap. `pieces` may be NULL if
-/// there are none.
+/// As towpath_recv(), into `count` pieces of memory, one after the other, which do not overlap, with this call's own
+/// limit: `nanoseconds` without progress, TOWPATH_FOREVER, or TOWPATH_CHANNEL_TIMEOUT. `iov` may be NULL if there are no
+/// pieces.
 #[no_mangle]
-pub unsafe extern "C" fn towpath_recv_vectored(
-    channel: *const towpath_channel,
-    pieces: *const towpath_piece,
+pub unsafe extern "C" fn towpath_recvv(
+    channel: *mut towpath_channel,
+    iov: *const iovec,
     count: u64,
+    nanoseconds: u64,
     received: *mut towpath_received,
 ) -> towpath_status {
+    let recv = Recv { function: "towpath_recvv", channel, nanoseconds, received };
     // SAFETY: the caller keeps to the header.
-    unsafe { call("towpath_recv_vectored", |c| recv(c, "towpath_recv_vectored", channel, c.array("pieces", pieces, count)?, received)) }
+    unsafe { call(recv.function, |c| recv.recv_memory(c, c.array("iov", iov, count)?)) }
+}
+
+/// As towpath_recvv(), into `bytes` bytes of a registered buffer, beginning at its byte `first`. The card knows the
+/// memory, so nothing is mapped for the call; neither read nor write it meanwhile.
+///
+/// TOWPATH_INVALID: the range is not in the buffer, or the buffer is another device's or registered for the other
+/// direction.
+#[no_mangle]
+pub unsafe extern "C" fn towpath_recv_buffer(
+    channel: *mut towpath_channel,
+    buffer: *mut towpath_buffer,
+    first: u64,
+    bytes: u64,
+    nanoseconds: u64,
+    received: *mut towpath_received,
+) -> towpath_status {
+    let recv = Recv { function: "towpath_recv_buffer", channel, nanoseconds, received };
+    // SAFETY: the caller keeps to the header.
+    unsafe {
+        call(recv.function, |c| {
+            recv.run(c, |receiver, options| {
+                let (buffer, range) = (c.handle(buffer)?, range(c, first, bytes)?);
+                // No slice of the buffer is ever made here, and the header says when its memory may be used.
+                Ok(receiver.recv_buffer_shared(&buffer, &[range], options))
+            })
+        })
+    }
 }
 
 /// The message that C sees, and behind it what holds its bytes.
@@ -247,19 +338,23 @@ struct Held {
 }
 
 /// Receive a whole message of any length into memory of the library's: `*message`, which towpath_free_message() gives
-/// back. On failure `*message` is left as it was, and what has come so far is kept for the next call.
+/// back. On failure `*message` is left as it was, and what has come so far is kept for the next call. The limit is this
+/// call's own: `nanoseconds` without progress, TOWPATH_FOREVER, or TOWPATH_CHANNEL_TIMEOUT.
 ///
 /// Errors are those of towpath_recv(), and TOWPATH_MEMORY if there is not enough for it.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_recv_message(
-    channel: *const towpath_channel,
+    channel: *mut towpath_channel,
+    nanoseconds: u64,
     message: *mut *mut towpath_received_message,
 ) -> towpath_status {
     // SAFETY: the caller keeps to the header.
     unsafe {
         call("towpath_recv_message", |c| {
             let message = c.place("message", message)?;
-            let (mut bytes, got) = c.handle(channel)?.receiver("towpath_recv_message")?.recv_message()?;
+            let held = c.handle(channel)?;
+            let (receiver, options) = (held.receiver("towpath_recv_message")?, c.limit(nanoseconds, &held)?);
+            let (mut bytes, got) = receiver.recv_message_with(options)?;
             let (data, length) = (bytes.as_mut_ptr().cast(), bytes.len() as u64);
             let shown = towpath_received_message { data, bytes: length, offset: got.offset, user: got.user };
             message.set(Box::into_raw(Box::new(Held { shown, bytes })).cast());
@@ -290,11 +385,13 @@ fn start_as_c(start: &MessageStart) -> towpath_message_start {
 /// Wait until the user core has begun a message, and tell what it says of it, before any of it is received. Consumes
 /// nothing: called again before the message's end was received, it tells the same.
 ///
-/// Waits `nanoseconds` without progress at most, or TOWPATH_FOREVER; then it returns TOWPATH_PENDING. `start->size` is
-/// set. Does not work on a channel that was opened with `no_announce`.
+/// Waits `nanoseconds` without progress at most, TOWPATH_FOREVER or TOWPATH_CHANNEL_TIMEOUT; then it returns
+/// TOWPATH_PENDING. With 0 it does not wait, and when it finds nothing the descriptor of towpath_event_fd() will tell.
+/// TOWPATH_INTERRUPTED: a signal handler ran in this thread. `start->size` is set. Does not work on a channel that was
+/// opened with `no_announce`.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_wait_message_start(
-    channel: *const towpath_channel,
+    channel: *mut towpath_channel,
     nanoseconds: u64,
     start: *mut towpath_message_start,
 ) -> towpath_status {
@@ -302,24 +399,12 @@ pub unsafe extern "C" fn towpath_wait_message_start(
     unsafe {
         call("towpath_wait_message_start", |c| {
             let start = c.output("start", start)?;
-            let receiver = c.handle(channel)?.receiver("towpath_wait_message_start")?;
-            start.set(start_as_c(&receiver.message_start(timeout(nanoseconds))?));
-            Ok(())
-        })
-    }
-}
-
-/// As towpath_wait_message_start(), but never waits: TOWPATH_PENDING if no message has begun, and then the descriptor
-/// of towpath_event_fd() will tell.
-#[no_mangle]
-pub unsafe extern "C" fn towpath_try_message_start(channel: *const towpath_channel, start: *mut towpath_message_start) -> towpath_status {
-    // SAFETY: the caller keeps to the header.
-    unsafe {
-        call("towpath_try_message_start", |c| {
-            let start = c.output("start", start)?;
-            let receiver = c.handle(channel)?.receiver("towpath_try_message_start")?;
-            let begun = receiver.try_message_start()?;
-            let begun = begun.ok_or_else(|| c.pending(receiver.name(), "no message has begun yet"))?;
+            let held = c.handle(channel)?;
+            let (receiver, options) = (held.receiver("towpath_wait_message_start")?, c.limit(nanoseconds, &held)?);
+            let begun = match nanoseconds {
+                0 => receiver.try_message_start()?.ok_or_else(|| c.pending(receiver.name(), "no message has begun yet"))?,
+                _ => held.watch(|| receiver.message_start_with(options))?,
+            };
             start.set(start_as_c(&begun));
             Ok(())
         })

@@ -18,21 +18,35 @@ const HEAD: &str = r#"/* SPDX-License-Identifier: Apache-2.0 */
  * simulation. towpath(7) is an introduction, and each function has a manual page of its own.
  *
  * Status. Each function that can fail returns a towpath_status, TOWPATH_OK (0) if it did what it was asked to.
- * towpath_last_error() then says in words what happened, on which channel, and what to do. Beside what is named below,
- * every one may return TOWPATH_INVALID (an argument makes no sense: NULL, a handle of another kind or a closed one, as
- * far as that can be seen), TOWPATH_BUS (the way to the card failed) and TOWPATH_INTERNAL (a fault of the library's
- * own). On failure, what a pointer for a result points to is left as it was, unless something else is said below. The
- * library never aborts, exits or prints.
+ * towpath_last_error() then says in words what happened, on which channel, and what to do, towpath_last_errno() and
+ * errno in a number of the system's. Beside what is named below, every one may return TOWPATH_INVALID (an argument makes
+ * no sense), TOWPATH_BUS (the way to the card failed), TOWPATH_FORKED (the device is the parent process's) and
+ * TOWPATH_INTERNAL (a fault of the library's own). On failure, what a pointer for a result points to is left as it was,
+ * unless something else is said below. The library never aborts, exits or prints.
  *
- * Threads. All functions may be called from any thread at any time, on the same handle, too; but nobody may use a
- * handle during or after the call that gives it back.
+ * Handles. A device, a channel or a buffer has the shape of a pointer and points to nothing. A handle is the caller's
+ * until given back by the function named where it is made. One that was given back, is of another kind or is none at all
+ * is TOWPATH_INVALID, and the text says which.
+ *
+ * Threads. All functions may be called from any thread at any time, on the same handle, too, also while another thread
+ * gives it back: a call that has begun finds what the handle stands for, a later one finds a handle that was given back.
+ *
+ * Limits. A call that waits takes its own limit, `nanoseconds` without progress of that call: TOWPATH_FOREVER is none,
+ * TOWPATH_CHANNEL_TIMEOUT the channel's timeout. Only the short forms towpath_send() and towpath_recv() are not given
+ * one: theirs is the channel's timeout. In simulation, time is simulated time.
+ *
+ * Signals. A signal handler that runs in a thread which waits in a call ends that call with TOWPATH_INTERRUPTED; no byte
+ * is lost. No function may be called from a signal handler.
+ *
+ * fork(). In a child, calls on its parent's handles that reach for the card are TOWPATH_FORKED. Giving the handles back
+ * there changes nothing for the parent; nor does it if the child only exits or calls exec.
  *
  * Callbacks return soon, and not by longjmp() or a C++ exception. Each says from which thread it is called.
  *
- * Ownership. A handle is the caller's, until given back by the function named where it is made. Texts are the
- * library's. Memory that is given to a function is used during its call only, but for buffers: see towpath_submit().
+ * Ownership. Texts are the library's. Memory that is given to a function is used during its call only, but for buffers:
+ * see towpath_submit(). A const handle is one that the function only looks at.
  *
- * Lengths are in bytes, times in nanoseconds; in simulation, simulated time. A timeout counts time without progress.
+ * Lengths are in bytes.
  *
  * Structs that may grow begin with their size, and zero is every other member's default: set the size before each call.
  *
@@ -49,12 +63,16 @@ fn header() -> String {
         header: Some(HEAD.into()),
         include_guard: Some("TOWPATH_H".into()),
         no_includes: true,
-        sys_includes: vec!["stdint.h".into()],
+        sys_includes: vec!["stdint.h".into(), "sys/uio.h".into()],
         documentation_style: DocumentationStyle::Doxy,
         style: Style::Type,
         line_length: 140,
         // Functions take these as numbers, so that a wrong one from C is an error and nothing worse.
-        export: ExportConfig { include: NUMBERS.map(String::from).to_vec(), ..ExportConfig::default() },
+        export: ExportConfig {
+            include: NUMBERS.map(String::from).to_vec(),
+            rename: [("iovec".into(), "struct iovec".into())].into(),
+            ..ExportConfig::default()
+        },
         tab_width: 4,
         ..Config::default()
     };
