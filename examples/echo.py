@@ -7,5 +7,5 @@ import os
 import towpath
 
 with towpath.open(os.environ.get("TOWPATH_DEVICE") or "sim:loopback") as card:
-    card.send("in", b"hello, card")
-    print(card.recv("out").decode())
+    card["in"].send(b"hello, card")
+    print(card["out"].recv().decode())

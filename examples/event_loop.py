@@ -9,15 +9,14 @@ import towpath
 
 
 async def main() -> None:
-    with towpath.open(os.environ.get("TOWPATH_DEVICE") or "sim:loopback") as card:
+    async with towpath.open(os.environ.get("TOWPATH_DEVICE") or "sim:loopback") as card:
         outgoing = os.urandom(50_000)
         incoming = bytearray(len(outgoing))
-        sent, received = await asyncio.gather(card.asend("in", outgoing), card.arecv_into("out", incoming))
+        sent, received = await asyncio.gather(card["in"].asend(outgoing), card["out"].arecv_into(incoming))
         print(f"{sent} bytes sent, {received.bytes} received, equal: {incoming == outgoing}")
 
         try:
-            async with asyncio.timeout(0.1):
-                await card.arecv_into("out", bytearray(16))
+            await card["out"].arecv_into(bytearray(16), timeout=0.1)
         except TimeoutError:
             print("nothing more came, and the transfer was cancelled")
 

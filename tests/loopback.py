@@ -17,6 +17,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "examples"
 SAYS = {
     "attributes.py": "announced: 200 bytes, offset 0x4000, user word 42\n"
     "received: 200 bytes, the message ended: True, offset 0x4000, user word 42\n",
+    "buffers.py": "".join(f"turn {turn}: [2048, 2048] bytes back, equal: True\n" for turn in range(3)),
     "echo.py": "hello, card\n",
     "event_loop.py": "50000 bytes sent, 50000 received, equal: True\nnothing more came, and the transfer was cancelled\n",
     "interrupts.py": "message 0: fired 1 time(s)\nmessage 1: fired 1 time(s)\nmessage 2: fired 1 time(s)\nin all: 3\n",

@@ -979,7 +979,7 @@ towpath_status towpath_set_log(towpath_log_callback callback,
  * Open a device by its name: "sim:CORE" or "sim:FOLDER" is the gateware in simulation with that user core,
  * "vfio-user:SOCKET" a card in another process, "vfio:0000:65:00.0" a board by its address on PCI, "/dev/towpath0" one
  * that the kernel module holds; "serial:NUMBER" is the card with that serial number, "#NUMBER" one by its place in
- * towpath_list(). NULL or "" stands for the name in the environment's TOWPATH_DEVICE, or for the first device found.
+ * towpath_list(). NULL or "" stands for the name in the environment's TOWPATH_DEVICE, or for the first card in this machine.
  *
  * `options` may be NULL. On success `*device` is a handle, which towpath_close() gives back; on failure it is left as
  * it was. A simulated core is compiled when it is used for the first time, which takes a while.

@@ -1,85 +1,254 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Python's buffers as memory that the card may use.
+//! Memory that is registered with the card once, for many transfers, and looks like an array to Python.
 
-use pyo3::buffer::PyUntypedBuffer;
+use std::alloc::Layout;
+use std::any::Any;
+use std::ffi::{c_int, CString};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PySlice, PyTuple};
+use towpath::Access;
 
 use crate::error;
+use crate::export::Part;
+use crate::waiting::release;
 
-/// A C-contiguous buffer, exported for as long as this lives.
-pub struct Exported(PyUntypedBuffer);
+/// Buffers begin on a page, so that the card's packets need not be cut.
+const ALIGNMENT: usize = 4096;
+/// Of DLPack: memory of the processor.
+const DLPACK_CPU: (i32, i32) = (1, 0);
 
-impl Exported {
-    /// A buffer to be sent: read-only ones are fine.
-    pub fn to_send(object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let py = object.py();
-        let Ok(buffer) = PyUntypedBuffer::get(object) else {
-            let kind = object.get_type();
-            return Err(pyo3::exceptions::PyTypeError::new_err(format!(
-                "{kind} is not a buffer; give bytes, bytearray, memoryview, array, mmap or a NumPy array"
-            )));
+/// Zeroed memory. It lives until nobody refers to it any more: exports, views, transfers, and the card if it could not be kept from it.
+struct Pages {
+    start: *mut u8,
+    layout: Layout,
+}
+
+// SAFETY: the pointer is owned; who uses the memory follows the rules of Python's buffers.
+unsafe impl Send for Pages {}
+// SAFETY: as above.
+unsafe impl Sync for Pages {}
+
+impl Pages {
+    fn allocate(bytes: usize) -> towpath::Result<Pages> {
+        let out_of_memory = || towpath::Error::Memory { bytes: bytes as u64 };
+        let layout = Layout::from_size_align(bytes.max(1), ALIGNMENT).map_err(|_| out_of_memory())?;
+        // SAFETY: the layout's size is not zero.
+        let start = unsafe { std::alloc::alloc_zeroed(layout) };
+        if start.is_null() {
+            return Err(out_of_memory());
+        }
+        Ok(Pages { start, layout })
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout; nobody refers to it any more.
+        unsafe { std::alloc::dealloc(self.start, self.layout) };
+    }
+}
+
+/// The memory and its registration, which ends when the device is closed; the memory stays.
+pub struct Registered {
+    pages: Arc<Pages>,
+    /// Only locked for a moment.
+    buffer: Mutex<Option<Arc<towpath::Buffer>>>,
+}
+
+impl Registered {
+    pub fn allocate(device: &towpath::Device, bytes: usize) -> towpath::Result<Registered> {
+        let pages = Arc::new(Pages::allocate(bytes)?);
+        let owner: Box<dyn Any + Send + Sync> = Box::new(pages.clone());
+        // SAFETY: the pages live until the registration's owner is dropped; about other threads see `Exported::bytes`.
+        let buffer = unsafe { towpath::Buffer::from_raw(device, pages.start, bytes, Access::ReadWrite, owner)? };
+        Ok(Registered { pages, buffer: Mutex::new(Some(Arc::new(buffer))) })
+    }
+
+    fn buffer(&self) -> Option<Arc<towpath::Buffer>> {
+        self.buffer.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Take the memory away from the card, as soon as no transfer uses it. Call this without the interpreter's lock.
+    pub fn end(&self) {
+        let buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(buffer);
+    }
+}
+
+/// What a device has registered and Python still refers to.
+#[derive(Default)]
+pub struct Registrations(Vec<Weak<Registered>>);
+
+impl Registrations {
+    pub fn add(&mut self, registered: &Arc<Registered>) {
+        self.0.retain(|other| other.strong_count() > 0);
+        self.0.push(Arc::downgrade(registered));
+    }
+
+    pub fn end(&self) {
+        self.0.iter().filter_map(Weak::upgrade).for_each(|registered| registered.end());
+    }
+}
+
+/// What one item of an array is, in the words of those who ask.
+struct Item {
+    /// NumPy's name for it.
+    name: String,
+    /// As in PEP 3118.
+    format: CString,
+    /// As in NumPy's array interface.
+    typestr: String,
+    bytes: usize,
+}
+
+#[pyclass(frozen, weakref, module = "towpath._towpath")]
+pub struct Buffer {
+    /// None only while it is dropped.
+    registered: Option<Arc<Registered>>,
+    /// Where this view begins in the memory.
+    start: usize,
+    item: Arc<Item>,
+    shape: Vec<isize>,
+    strides: Vec<isize>,
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        release(self.registered.take());
+    }
+}
+
+impl Buffer {
+    fn view(registered: Arc<Registered>, start: usize, item: Arc<Item>, shape: Vec<isize>) -> Buffer {
+        let mut strides = vec![item.bytes as isize; shape.len()];
+        for axis in (1..shape.len()).rev() {
+            strides[axis - 1] = strides[axis] * shape[axis].max(1);
+        }
+        Buffer { registered: Some(registered), start, item, shape, strides }
+    }
+
+    fn registered(&self) -> PyResult<&Arc<Registered>> {
+        self.registered.as_ref().ok_or_else(|| pyo3::exceptions::PyRuntimeError::new_err("the buffer is being dropped"))
+    }
+
+    fn bytes(&self) -> usize {
+        self.shape.iter().product::<isize>().unsigned_abs() * self.item.bytes
+    }
+
+    fn range(&self) -> Range<usize> {
+        self.start..self.start + self.bytes()
+    }
+
+    fn memory(&self) -> PyResult<*mut u8> {
+        // SAFETY: the view lies within the memory.
+        Ok(unsafe { self.registered()?.pages.start.add(self.start) })
+    }
+
+    /// Its bytes for a transfer.
+    pub fn part(&self, py: Python<'_>) -> PyResult<Part> {
+        let buffer = self.registered()?.buffer();
+        let buffer =
+            buffer.ok_or_else(|| error::usage(py, "the buffer's device is closed; allocate one on an open device, or send a copy"))?;
+        Ok(Part { buffer, range: self.range() })
+    }
+
+    /// For [`crate::card::Device`], which has registered the memory.
+    pub fn new(registered: Arc<Registered>, shape: Vec<isize>, name: String, format: CString, typestr: String, bytes: usize) -> Buffer {
+        Buffer::view(registered, 0, Arc::new(Item { name, format, typestr, bytes }), shape)
+    }
+}
+
+#[pymethods]
+impl Buffer {
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.shape)
+    }
+
+    #[getter]
+    fn dtype(&self) -> &str {
+        &self.item.name
+    }
+
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.bytes()
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        self.shape.first().map(|length| length.unsigned_abs()).ok_or_else(|| PyTypeError::new_err("a buffer of shape () has no length"))
+    }
+
+    fn __getitem__(&self, part: &Bound<'_, PyAny>) -> PyResult<Buffer> {
+        let allowed = "slices without a step, which are views; numpy.asarray(buffer) has single items, and all else";
+        let Ok(slice) = part.cast::<PySlice>() else {
+            return Err(error::of_class(
+                part.py(),
+                "ArgumentTypeError",
+                &format!("a buffer is not indexed by {}; it has {allowed}", part.repr()?),
+            ));
         };
-        if !buffer.is_c_contiguous() {
-            return Err(error::usage(
-                py,
-                "the buffer is not C-contiguous: its bytes are not one row in memory; copy it first, with numpy.ascontiguousarray(...) or bytes(...)",
-            ));
+        let indices = slice.indices(self.__len__()? as isize)?;
+        if indices.step != 1 {
+            return Err(error::usage(part.py(), &format!("a buffer has no {}; it has {allowed}", part.repr()?)));
         }
-        Ok(Exported(buffer))
+        let mut shape = self.shape.clone();
+        shape[0] = (indices.stop - indices.start).max(0);
+        let skipped = indices.start.min(self.shape[0]).unsigned_abs() * self.strides[0].unsigned_abs();
+        Ok(Buffer::view(self.registered()?.clone(), self.start + skipped, self.item.clone(), shape))
     }
 
-    /// A buffer to be received into.
-    pub fn to_receive(object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let exported = Exported::to_send(object)?;
-        if exported.0.readonly() {
-            return Err(error::usage(
-                object.py(),
-                "the buffer is read-only, nothing can be received into it; give a bytearray or a writable array",
-            ));
+    #[getter]
+    fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let interface = PyDict::new(py);
+        interface.set_item("version", 3)?;
+        interface.set_item("shape", self.shape(py)?)?;
+        interface.set_item("typestr", &self.item.typestr)?;
+        interface.set_item("data", (self.memory()? as usize, false))?;
+        Ok(interface)
+    }
+
+    /// By NumPy, which knows all versions of the protocol.
+    #[pyo3(signature = (**keywords), text_signature = "($self, **keywords)")]
+    fn __dlpack__<'py>(slf: Bound<'py, Self>, keywords: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, PyAny>> {
+        let array = slf.py().import("numpy")?.call_method1("asarray", (slf,))?;
+        array.call_method("__dlpack__", (), keywords)
+    }
+
+    fn __dlpack_device__(&self) -> (i32, i32) {
+        DLPACK_CPU
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("towpath.Buffer(shape={}, dtype='{}')", self.shape(py)?.repr()?, self.item.name))
+    }
+
+    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        if view.is_null() {
+            return Err(PyBufferError::new_err("no view to fill"));
         }
-        Ok(exported)
-    }
-
-    pub fn start(&self) -> *mut u8 {
-        self.0.buf_ptr().cast()
-    }
-
-    pub fn len(&self) -> usize {
-        self.0.len_bytes()
-    }
-
-    /// Its bytes, for the length of one call.
-    ///
-    /// # Safety
-    /// Python code of other threads may write to it meanwhile, as to any buffer that C code uses; the bytes sent are then either the old or the new
-    /// ones. Nothing in this process relies on them staying the same.
-    pub unsafe fn bytes(&self) -> &[u8] {
-        if self.len() == 0 {
-            return &[]; // the pointer may be null
+        let this = slf.get();
+        let asked = |flag: c_int| flags & flag == flag;
+        // SAFETY: the view is to be filled. What it points at lives as long as this object, which it refers to and which never changes; those who get a
+        // shape do not write to it.
+        unsafe {
+            (*view).buf = this.memory()?.cast();
+            (*view).len = this.bytes() as isize;
+            (*view).itemsize = this.item.bytes as isize;
+            (*view).readonly = 0;
+            (*view).ndim = if asked(ffi::PyBUF_ND) { this.shape.len() as c_int } else { 1 };
+            (*view).format = if asked(ffi::PyBUF_FORMAT) { this.item.format.as_ptr().cast_mut() } else { std::ptr::null_mut() };
+            (*view).shape = if asked(ffi::PyBUF_ND) { this.shape.as_ptr().cast_mut() } else { std::ptr::null_mut() };
+            (*view).strides = if asked(ffi::PyBUF_STRIDES) { this.strides.as_ptr().cast_mut() } else { std::ptr::null_mut() };
+            (*view).suboffsets = std::ptr::null_mut();
+            (*view).internal = std::ptr::null_mut();
+            (*view).obj = slf.into_any().into_ptr();
         }
-        // SAFETY: the export keeps the memory valid and in place.
-        unsafe { std::slice::from_raw_parts(self.start(), self.len()) }
-    }
-
-    /// Its bytes, to be written, for the length of one call.
-    ///
-    /// # Safety
-    /// As [`Exported::bytes`], and the buffer came from [`Exported::to_receive`].
-    #[allow(clippy::mut_from_ref)]
-    pub unsafe fn bytes_mut(&self) -> &mut [u8] {
-        if self.len() == 0 {
-            return &mut [];
-        }
-        // SAFETY: as above, and it is writable.
-        unsafe { std::slice::from_raw_parts_mut(self.start(), self.len()) }
-    }
-
-    /// As the library's buffer, for a transfer that outlasts the call. Give it away and call this without the interpreter's lock.
-    pub fn register(self, device: &towpath::Device, access: towpath::Access) -> towpath::Result<towpath::Buffer> {
-        let length = self.len();
-        let start = if length == 0 { std::ptr::NonNull::dangling().as_ptr() } else { self.start() };
-        // SAFETY: the export, which the buffer owns, keeps the memory valid and in place; only `to_receive` buffers are registered for writing; about
-        // other threads see `bytes`.
-        unsafe { towpath::Buffer::from_raw(device, start, length, access, Box::new(self)) }
+        Ok(())
     }
 }

@@ -1,149 +1,253 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tickets: transfers in flight.
+//! One channel of a device: transfers, and what else it can be asked.
 
+use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::AsRawFd;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use pyo3::prelude::*;
-use towpath::{Buffer, Completion, Receiver, Sender, Status};
+use pyo3::types::{PyBytes, PyDict};
+use towpath::{Access, ChannelInfo, Direction, Message, Received};
 
-use crate::card::{duration, release, waiting};
+use crate::argument::{self, optional, Limit};
+use crate::card::{Card, Device};
 use crate::error;
+use crate::export::Memory;
+use crate::ticket::{on, End, Ticket};
+use crate::waiting::{at_once, waiting};
 
-/// How long the thread that has a result may take to file it.
-const FILED: Duration = Duration::from_secs(10);
-
-/// The channel of a ticket.
-#[derive(Clone)]
-pub enum End {
-    H2c(Arc<Sender>),
-    C2h(Arc<Receiver>),
+#[pyclass(subclass, frozen, module = "towpath._towpath")]
+pub struct Channel {
+    card: Arc<Card>,
+    info: ChannelInfo,
 }
 
-/// The same call on either.
-macro_rules! on {
-    ($end:expr, $channel:ident => $call:expr) => {
-        match $end {
-            End::H2c($channel) => $call,
-            End::C2h($channel) => $call,
+/// What a message carries, from Python's keywords.
+fn message(
+    end: argument::End,
+    length: Option<&Bound<'_, PyAny>>,
+    offset: Option<&Bound<'_, PyAny>>,
+    user: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Message> {
+    let length = optional("length", length, u64::MAX)?;
+    let offset = optional("offset", offset, u64::MAX)?.unwrap_or(0);
+    let user = optional("user", user, u32::MAX)?.unwrap_or(0);
+    Ok(Message { end: end.0, length, offset, user })
+}
+
+/// A channel's info as Python's tuple.
+pub fn info_tuple<'py>(py: Python<'py>, c: &ChannelInfo) -> PyResult<Bound<'py, PyAny>> {
+    error::tuple(py, "ChannelInfo", (c.index, &c.name, c.direction.to_string(), c.queue_depth, c.inline_slots, c.buffer_bytes))
+}
+
+fn received_tuple(py: Python<'_>, got: Received) -> PyResult<Bound<'_, PyAny>> {
+    error::tuple(py, "Received", (got.bytes, got.end_of_message, got.offset, got.user))
+}
+
+impl Channel {
+    /// The library's channel, whichever way it goes.
+    fn end(&self) -> towpath::Result<End> {
+        match self.info.direction {
+            Direction::H2c => self.card.sender(self.info.index).map(End::H2c),
+            Direction::C2h => self.card.receiver(self.info.index).map(End::C2h),
         }
-    };
-}
-
-/// What a ticket stands for: the library returns a result once, Python may ask again.
-enum Transfer {
-    InFlight(towpath::Ticket, #[allow(dead_code)] Buffer), // the buffer is only held
-    Ended(Completion),
-}
-
-#[pyclass(frozen, module = "towpath._towpath")]
-pub struct Ticket {
-    /// None only while it is dropped.
-    end: Option<End>,
-    /// Only locked without the interpreter's lock, and never while a call waits for the card.
-    transfer: Mutex<Option<Transfer>>,
-    /// The result was filed.
-    ended: Condvar,
-}
-
-impl Drop for Ticket {
-    fn drop(&mut self) {
-        let transfer = self.transfer.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if let (Some(Transfer::InFlight(ticket, _)), Some(end)) = (&transfer, &self.end) {
-            on!(end, channel => channel.abandon_ticket(*ticket));
-        }
-        release((self.end.take(), transfer));
-    }
-}
-
-impl Ticket {
-    pub fn new(end: End, ticket: towpath::Ticket, buffer: Buffer) -> Self {
-        Ticket { end: Some(end), transfer: Mutex::new(Some(Transfer::InFlight(ticket, buffer))), ended: Condvar::new() }
-    }
-
-    fn end(&self) -> PyResult<&End> {
-        self.end.as_ref().ok_or_else(|| pyo3::exceptions::PyRuntimeError::new_err("the ticket is being dropped"))
-    }
-
-    fn transfer(&self) -> MutexGuard<'_, Option<Transfer>> {
-        self.transfer.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The result, by `ask` if the library has not returned it yet. Of several threads that ask, one gets it from the library and files it here.
-    fn result(&self, ask: impl FnOnce(towpath::Ticket) -> towpath::Result<Option<Completion>>) -> towpath::Result<Option<Completion>> {
-        let ticket = match &*self.transfer() {
-            None => return Ok(None),
-            Some(Transfer::Ended(completion)) => return Ok(Some(*completion)),
-            Some(Transfer::InFlight(ticket, _)) => *ticket,
-        };
-        match ask(ticket) {
-            Ok(Some(completion)) => {
-                let before = self.transfer().replace(Transfer::Ended(completion));
-                self.ended.notify_all();
-                drop(before); // gives the buffer back
-                Ok(Some(completion))
-            }
-            Err(towpath::Error::UnknownTicket { .. }) => {
-                // Another thread has just got it.
-                let in_flight = |transfer: &mut Option<Transfer>| matches!(transfer, Some(Transfer::InFlight(..)));
-                let filed = self.ended.wait_timeout_while(self.transfer(), FILED, in_flight).unwrap_or_else(PoisonError::into_inner).0;
-                Ok(match &*filed {
-                    Some(Transfer::Ended(completion)) => Some(*completion),
-                    _ => None,
-                })
-            }
-            other => other,
-        }
-    }
-
-    fn try_result(&self, py: Python<'_>) -> PyResult<Option<Completion>> {
-        let end = self.end()?;
-        py.detach(|| self.result(|ticket| on!(end, channel => channel.try_wait_ticket(ticket)))).map_err(|e| error::raise(py, e))
-    }
-
-    fn received<'py>(&self, py: Python<'py>, completion: Completion) -> PyResult<Bound<'py, PyAny>> {
-        let done = completion.check(on!(self.end()?, channel => channel.name()), 0).map_err(|e| error::raise(py, e))?;
-        error::tuple(py, "Received", (done.bytes, done.status == Status::EndOfMessage, done.offset, done.user))
     }
 }
 
 #[pymethods]
-impl Ticket {
+impl Channel {
+    #[new]
+    fn new(py: Python<'_>, device: PyRef<'_, Device>, channel: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let card = device.card().clone();
+        let info = card.find(py, &argument::channel(channel)?)?;
+        Ok(Channel { card, info })
+    }
+
     #[getter]
-    fn channel(&self) -> PyResult<&str> {
-        Ok(on!(self.end()?, channel => channel.name()))
+    fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        info_tuple(py, &self.info)
     }
 
-    #[pyo3(signature = (timeout=10.0))]
-    fn wait<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Bound<'py, PyAny>> {
-        let timeout: Option<Duration> = duration(py, timeout)?;
-        let end = self.end()?;
-        let completion =
-            waiting(py, timeout, |options| self.result(|ticket| on!(end, channel => channel.wait_ticket(ticket, options)).map(Some)))?;
-        let completion = completion.ok_or_else(|| pyo3::exceptions::PyRuntimeError::new_err("the ticket is being dropped"))?;
-        self.received(py, completion)
+    #[getter]
+    fn name(&self) -> &str {
+        &self.info.name
     }
 
-    fn poll<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.try_result(py)?.map(|completion| self.received(py, completion)).transpose()
+    #[getter]
+    fn number(&self) -> u16 {
+        self.info.index
     }
 
-    fn done(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(self.try_result(py)?.is_some())
+    #[getter]
+    fn direction(&self) -> String {
+        self.info.direction.to_string()
+    }
+
+    #[getter]
+    fn closed(&self) -> bool {
+        self.card.is_closed()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<towpath.Channel {} \"{}\" ({})>", self.info.index, self.info.name, self.info.direction)
+    }
+
+    #[pyo3(
+        signature = (buffer, *, timeout=Limit::USUAL, end=argument::End(true), length=None, offset=None, user=None),
+        text_signature = "($self, buffer, *, timeout=10.0, end=True, length=None, offset=None, user=None)"
+    )]
+    #[allow(clippy::too_many_arguments)] // they are Python's keywords
+    fn send(
+        &self,
+        py: Python<'_>,
+        buffer: &Bound<'_, PyAny>,
+        timeout: Limit,
+        end: argument::End,
+        length: Option<&Bound<'_, PyAny>>,
+        offset: Option<&Bound<'_, PyAny>>,
+        user: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<usize> {
+        let message = message(end, length, offset, user)?;
+        let memory = Memory::to_send(buffer)?;
+        waiting(py, &self.card, timeout, move |options| {
+            let sender = self.card.sender(self.info.index)?;
+            match &memory {
+                // SAFETY: for this call alone; see `Exported::bytes` about other threads.
+                Memory::Plain(exported) => sender.send_with(&[IoSlice::new(unsafe { exported.bytes() })], message, options)?,
+                Memory::Registered(part) => {
+                    sender.send_buffer_with(&part.buffer, std::slice::from_ref(&part.range), message, options)?;
+                }
+            }
+            Ok(memory.len())
+        })
+    }
+
+    #[pyo3(signature = (*, timeout=Limit::USUAL), text_signature = "($self, *, timeout=10.0)")]
+    fn recv<'py>(&self, py: Python<'py>, timeout: Limit) -> PyResult<Bound<'py, PyBytes>> {
+        let (bytes, _) = waiting(py, &self.card, timeout, |options| self.card.receiver(self.info.index)?.recv_message_with(options))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    #[pyo3(signature = (buffer, *, timeout=Limit::USUAL), text_signature = "($self, buffer, *, timeout=10.0)")]
+    fn recv_into<'py>(&self, py: Python<'py>, buffer: &Bound<'py, PyAny>, timeout: Limit) -> PyResult<Bound<'py, PyAny>> {
+        let memory = Memory::to_receive(buffer)?;
+        let got = waiting(py, &self.card, timeout, move |options| {
+            let receiver = self.card.receiver(self.info.index)?;
+            match &memory {
+                // SAFETY: for this call alone, and writable; see `Exported::bytes` about other threads.
+                Memory::Plain(exported) => receiver.recv_into_with(&mut [IoSliceMut::new(unsafe { exported.bytes_mut() })], options),
+                // SAFETY: no slice of it is made here; about other threads as above.
+                Memory::Registered(part) => unsafe {
+                    receiver.recv_buffer_shared(&part.buffer, std::slice::from_ref(&part.range), options)
+                },
+            }
+        })?;
+        received_tuple(py, got)
+    }
+
+    #[pyo3(signature = (*, timeout=Limit::USUAL), text_signature = "($self, *, timeout=10.0)")]
+    fn message_start<'py>(&self, py: Python<'py>, timeout: Limit) -> PyResult<Bound<'py, PyAny>> {
+        let start = waiting(py, &self.card, timeout, |options| self.card.receiver(self.info.index)?.message_start_with(options))?;
+        error::tuple(py, "MessageStart", (start.length, start.offset, start.user))
+    }
+
+    #[pyo3(
+        signature = (buffer, *, timeout=Limit::USUAL, end=argument::End(true), length=None, offset=None, user=None),
+        text_signature = "($self, buffer, *, timeout=10.0, end=True, length=None, offset=None, user=None)"
+    )]
+    #[allow(clippy::too_many_arguments)] // they are Python's keywords
+    fn submit_send(
+        &self,
+        py: Python<'_>,
+        buffer: &Bound<'_, PyAny>,
+        timeout: Limit,
+        end: argument::End,
+        length: Option<&Bound<'_, PyAny>>,
+        offset: Option<&Bound<'_, PyAny>>,
+        user: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Ticket> {
+        let message = message(end, length, offset, user)?;
+        let memory = Memory::to_send(buffer)?;
+        waiting(py, &self.card, timeout, move |options| {
+            let sender = self.card.sender(self.info.index)?;
+            let part = memory.register(sender.device(), Access::Read)?;
+            let ticket = sender.submit_with(&part.buffer, part.range.clone(), message, options)?.detach();
+            Ok(Ticket::new(&self.card, &self.info.name, End::H2c(sender), ticket, part.buffer))
+        })
+    }
+
+    #[pyo3(signature = (buffer, *, timeout=Limit::USUAL), text_signature = "($self, buffer, *, timeout=10.0)")]
+    fn submit_recv(&self, py: Python<'_>, buffer: &Bound<'_, PyAny>, timeout: Limit) -> PyResult<Ticket> {
+        let memory = Memory::to_receive(buffer)?;
+        waiting(py, &self.card, timeout, move |options| {
+            let receiver = self.card.receiver(self.info.index)?;
+            let part = memory.register(receiver.device(), Access::Write)?;
+            // SAFETY: no slice of the buffer is made here; about other threads see `Exported::bytes`.
+            let ticket = unsafe { receiver.submit_shared(&part.buffer, part.range.clone(), options)? }.detach();
+            Ok(Ticket::new(&self.card, &self.info.name, End::C2h(receiver), ticket, part.buffer))
+        })
     }
 
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {
-        let end = self.end()?;
-        let cancel = || match &*self.transfer() {
-            Some(Transfer::InFlight(ticket, _)) => on!(end, channel => channel.cancel_ticket(*ticket)),
-            _ => Ok(()),
-        };
-        py.detach(cancel).map_err(|e| error::raise(py, e))
+        at_once(py, || on!(self.end()?, channel => channel.cancel_all()))
+    }
+
+    fn reset(&self, py: Python<'_>) -> PyResult<()> {
+        at_once(py, || on!(self.end()?, channel => channel.reset()))
+    }
+
+    #[pyo3(signature = (*, entries, time))]
+    fn set_moderation(&self, py: Python<'_>, entries: &Bound<'_, PyAny>, time: &Bound<'_, PyAny>) -> PyResult<()> {
+        let entries = argument::number("entries", entries, u16::MAX)?;
+        let time = argument::seconds("time", time, "seconds, 0 or more; 0 turns it off")?;
+        at_once(py, || on!(self.end()?, channel => channel.set_moderation(entries, time)))
+    }
+
+    fn statistics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let counted = at_once(py, || Ok(on!(self.end()?, channel => channel.statistics())))?;
+        let fields = PyDict::new(py);
+        fields.set_item("submitted", counted.submitted)?;
+        fields.set_item("completed", counted.completed)?;
+        fields.set_item("bytes", counted.bytes)?;
+        fields.set_item("wrong_cookies", counted.wrong_cookies)?;
+        fields.set_item("wrong_lengths", counted.wrong_lengths)?;
+        fields.set_item("wrong_statuses", counted.wrong_statuses)?;
+        fields.set_item("unexpected", counted.unexpected)?;
+        error::named(py, "Statistics", &fields)
     }
 
     fn fileno(&self, py: Python<'_>) -> PyResult<i32> {
-        let end = self.end()?;
-        py.detach(|| on!(end, channel => channel.event_fd()).map(|event| event.as_raw_fd())).map_err(|e| error::raise(py, e))
+        at_once(py, || on!(self.end()?, channel => channel.event_fd().map(|event| event.as_raw_fd())))
+    }
+
+    /// For `_channel.py`: from now on the eventfd tells of news.
+    fn _arm(&self, py: Python<'_>) -> PyResult<()> {
+        at_once(py, || on!(self.end()?, channel => channel.poll_completions(&mut []).map(drop)))
+    }
+
+    /// For `_channel.py`: what a `recv` that failed on its way has kept.
+    fn _take_kept<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let kept = at_once(py, || Ok(self.card.receiver(self.info.index)?.take_kept()))?;
+        Ok(PyBytes::new(py, &kept))
+    }
+
+    /// For `_channel.py`: keep the beginning of a message for the next `recv`.
+    fn _keep(&self, py: Python<'_>, bytes: Vec<u8>) -> PyResult<()> {
+        at_once(py, || {
+            self.card.receiver(self.info.index)?.keep(bytes);
+            Ok(())
+        })
+    }
+
+    /// For `_channel.py`: a limit that can be, as seconds.
+    #[staticmethod]
+    fn _seconds(timeout: Limit) -> Option<f64> {
+        timeout.0.map(|time| time.as_secs_f64())
+    }
+
+    /// For `_channel.py`: the exception for a call whose time is over.
+    fn _timed_out(&self, py: Python<'_>, timeout: Limit, bytes: u64) -> Py<PyAny> {
+        let after = timeout.0.unwrap_or_default();
+        error::raise(py, towpath::Error::Timeout { channel: self.info.name.clone(), bytes, after }).into_value(py).into_any()
     }
 }

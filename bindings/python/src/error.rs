@@ -11,11 +11,11 @@ fn class_of(error: &Error) -> &'static str {
         Error::UnknownScheme { .. } | Error::NoSuchDevice { .. } | Error::NoSuchChannel { .. } => "NotFoundError",
         Error::WrongDirection { .. }
         | Error::ChannelInUse { .. }
-        | Error::QueueFull { .. }
         | Error::UnknownTicket { .. }
         | Error::BufferInUse
         | Error::Forked
         | Error::Invalid(_) => "UsageError",
+        Error::QueueFull { .. } => "QueueFullError",
         Error::Core { .. } | Error::Bus { source: towpath::BusError::Stopped(_), .. } => "CoreError",
         Error::NotTowpath { .. } | Error::Version { .. } | Error::Discovery { .. } => "VersionError",
         Error::Cancelled { .. } | Error::Interrupted { .. } | Error::Reset { .. } | Error::Fault { .. } | Error::Protocol { .. } => {
@@ -39,8 +39,7 @@ pub fn raise(py: Python<'_>, error: Error) -> PyErr {
     exception(py, class_of(&error), &error.to_string(), error.channel(), error.bytes().unwrap_or(0), status)
 }
 
-/// An exception of one of the package's classes, by its name.
-pub fn exception(py: Python<'_>, class: &str, message: &str, channel: Option<&str>, bytes: u64, status: Option<String>) -> PyErr {
+fn exception(py: Python<'_>, class: &str, message: &str, channel: Option<&str>, bytes: u64, status: Option<String>) -> PyErr {
     let made = py.import("towpath._errors").and_then(|module| module.getattr(class)).and_then(|class| {
         let arguments = (message, channel, bytes, status);
         class.call1(arguments)
@@ -51,14 +50,14 @@ pub fn exception(py: Python<'_>, class: &str, message: &str, channel: Option<&st
     }
 }
 
-/// "No such ..." which the bindings find out themselves.
-pub fn not_found(py: Python<'_>, message: &str) -> PyErr {
-    exception(py, "NotFoundError", message, None, 0, None)
+/// An exception of one of the package's classes, by its name.
+pub fn of_class(py: Python<'_>, class: &str, message: &str) -> PyErr {
+    exception(py, class, message, None, 0, None)
 }
 
 /// The call cannot be right.
 pub fn usage(py: Python<'_>, message: &str) -> PyErr {
-    exception(py, "UsageError", message, None, 0, None)
+    of_class(py, "UsageError", message)
 }
 
 /// One of the package's named tuples, by its name.

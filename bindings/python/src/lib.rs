@@ -2,16 +2,20 @@
 //! Towpath for Python: the public Rust API as Python objects, without logic of its own. `python/towpath` holds the package around it.
 //!
 //! Rules kept here:
-//! - Every call into the library is made with the interpreter's lock released ([`waiting`], `Python::detach`). The library may drop a
+//! - Every call into the library is made with the interpreter's lock released (`waiting.rs`). The library may drop a
 //!   Python buffer on any thread, which takes that lock: a call that held it could wait for itself.
 //! - A buffer stays exported, so that Python neither frees nor resizes it, until the card is done with it.
 
+mod argument;
 mod buffer;
 mod card;
 mod channel;
 mod error;
+mod export;
 mod extras;
 mod say;
+mod ticket;
+mod waiting;
 
 use std::path::PathBuf;
 
@@ -46,7 +50,9 @@ fn _towpath(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(devices, module)?)?;
     module.add_function(wrap_pyfunction!(set_simulator_files, module)?)?;
     module.add_class::<card::Device>()?;
-    module.add_class::<channel::Ticket>()?;
+    module.add_class::<channel::Channel>()?;
+    module.add_class::<ticket::Ticket>()?;
+    module.add_class::<buffer::Buffer>()?;
     module.add_class::<extras::Registers>()?;
     module.add_class::<extras::Interrupts>()?;
     module.add_class::<extras::Interrupt>()

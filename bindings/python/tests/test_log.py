@@ -30,7 +30,7 @@ def test_what_is_done_to_a_card_is_told_by_module(caplog: pytest.LogCaptureFixtu
     assert "sim:loopback: resetting the card" in messages(caplog, "towpath_driver.user", logging.INFO)
     of_channels = messages(caplog, "towpath_driver.user.channel", logging.DEBUG)
     assert len([m for m in of_channels if "opened; waits adaptively" in m]) == 2
-    assert [m for m in of_channels if m.endswith('channel "out": cancelling; descriptors in flight: 1')]
+    assert [m for m in of_channels if m.endswith('channel "out": cancelling; transfers: 1')]
     assert {record.levelno for record in caplog.records if record.name.startswith("towpath_driver")} == {logging.INFO, logging.DEBUG}
 
 
@@ -73,7 +73,7 @@ def test_threads_log_while_others_wait(caplog: pytest.LogCaptureFixture, card: t
     for thread in (waiting, *others):
         thread.join(60)
         assert not thread.is_alive()
-    assert [m for m in messages(caplog, "towpath_driver.user.channel", logging.DEBUG) if "in flight: 1" in m]
+    assert [m for m in messages(caplog, "towpath_driver.user.channel", logging.DEBUG) if "transfers: 1" in m]
 
 
 def test_a_filter_that_raises_fails_no_call(

@@ -36,7 +36,10 @@ def test_types_hold() -> None:
 
 def test_the_stubs_say_what_the_module_has(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
-    done = run("-m", "mypy.stubtest", "towpath._towpath", cwd=tmp_path)
+    # Before Python 3.12 a type does not show that it is a buffer.
+    allowed = tmp_path / "allowed"
+    allowed.write_text(r"towpath\._towpath\.Buffer\.__buffer__")
+    done = run("-m", "mypy.stubtest", "towpath._towpath", "--allowlist", str(allowed), "--ignore-unused-allowlist", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

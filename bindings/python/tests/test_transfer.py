@@ -259,9 +259,10 @@ def test_threads_share_a_device(card: towpath.Device) -> None:
 @pytest.mark.usefixtures("keyboard")
 @pytest.mark.parametrize("wait", ["recv", "ticket", "interrupt"])
 def test_an_interrupt_from_the_keyboard_ends_a_wait(card: towpath.Device, wait: str) -> None:
+    ticket = card.submit_recv("out", bytearray(8)) if wait == "ticket" else None
     calls: dict[str, Callable[[], object]] = {
         "recv": lambda: card.recv("out", timeout=None),
-        "ticket": card.submit_recv("out", bytearray(8)).wait if wait == "ticket" else lambda: None,
+        "ticket": lambda: ticket and ticket.wait(timeout=None),
         "interrupt": lambda: card.interrupts[0].wait(timeout=None),
     }
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
@@ -270,6 +271,9 @@ def test_an_interrupt_from_the_keyboard_ends_a_wait(card: towpath.Device, wait: 
     with pytest.raises(KeyboardInterrupt):
         calls[wait]()
     assert time.monotonic() - start < 5
+    if ticket:
+        assert not ticket.done(), "it is still in flight"
+        ticket.cancel()
     card.send("in", b"still here")
     assert card.recv("out") == b"still here"
 

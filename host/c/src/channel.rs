@@ -256,9 +256,9 @@ pub unsafe extern "C" fn towpath_close_channel(channel: *mut towpath_channel) ->
                 return Err(c.closed::<towpath_channel>());
             }
             // No call begins any more; one that began just now may be about to post something.
-            while held.is_here() && held.others() > held.watching.load(Ordering::Acquire) {
+            while held.others() > held.watching.load(Ordering::Acquire) {
                 if on!(&held, channel => channel.cancel_all()).is_err() {
-                    break; // the card has gone, which ends them as well
+                    break; // the card has gone, which ends them as well; or they are the parent's, and this is a child of fork
                 }
                 std::thread::sleep(CANCEL_EVERY);
             }

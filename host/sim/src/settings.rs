@@ -120,12 +120,20 @@ knobs! {
 impl Settings {
     /// From text such as `mps=256&latency=1000`; what is not named keeps its default. Numbers are decimal, or hexadecimal with `0x`.
     pub fn from_query(query: &str) -> Result<Settings, SettingsError> {
+        Settings::from_query_beside(query, &[])
+    }
+
+    /// The same, for a caller who has taken settings of its own from the query before: errors tell of these, too.
+    ///
+    /// # Errors
+    /// As [`Settings::from_query`].
+    pub fn from_query_beside(query: &str, others: &[&str]) -> Result<Settings, SettingsError> {
         let mut settings = Settings::default();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, text) =
                 pair.split_once('=').ok_or_else(|| SettingsError(format!("setting `{pair}` has no value; write `{pair}=NUMBER`")))?;
             let Some(knob) = Self::KNOBS.iter().find(|knob| knob.name == name) else {
-                let names: Vec<&str> = Self::KNOBS.iter().map(|knob| knob.name).collect();
+                let names: Vec<&str> = Self::KNOBS.iter().map(|knob| knob.name).chain(others.iter().copied()).collect();
                 return Err(SettingsError(format!("the simulator has no setting `{name}`; there are {}", names.join(", "))));
             };
             let value = match text.strip_prefix("0x") {

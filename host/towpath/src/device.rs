@@ -85,6 +85,15 @@ impl Device {
         self.opened.driver.info()
     }
 
+    /// What discovery says of the channel of this name or number.
+    pub fn channel(&self, channel: impl Into<ChannelName>) -> Result<&ChannelInfo> {
+        let (name, channels) = (channel.into(), &self.info().channels);
+        name.find(channels).ok_or_else(|| {
+            let available = channels.iter().map(|c| format!("{} \"{}\" ({})", c.index, c.name, c.direction)).collect();
+            Error::NoSuchChannel { channel: name.to_string(), available }
+        })
+    }
+
     /// Open a channel to the card, by name or number. It is the caller's alone until dropped.
     pub fn sender(&self, channel: impl Into<ChannelName>) -> Result<Sender> {
         self.sender_with(channel, ChannelOptions::default())
@@ -108,11 +117,7 @@ impl Device {
     }
 
     fn find(&self, channel: &ChannelName, wanted: Direction) -> Result<&ChannelInfo> {
-        let channels = &self.info().channels;
-        let Some(found) = channel.find(channels) else {
-            let available = channels.iter().map(|c| format!("{} \"{}\" ({})", c.index, c.name, c.direction)).collect();
-            return Err(Error::NoSuchChannel { channel: channel.to_string(), available });
-        };
+        let (found, channels) = (self.channel(channel.clone())?, &self.info().channels);
         if found.direction != wanted {
             let available = channels.iter().filter(|c| c.direction == wanted).map(|c| format!("\"{}\"", c.name)).collect();
             return Err(Error::WrongDirection { channel: found.name.clone(), is: found.direction, available });

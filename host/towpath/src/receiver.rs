@@ -197,6 +197,17 @@ impl Receiver {
         Ok((bytes, received))
     }
 
+    /// Take what a `recv` that failed on the way has kept: the beginning of the message. For bindings that put messages together from transfers of
+    /// their own, which do not see it.
+    pub fn take_kept(&self) -> Vec<u8> {
+        std::mem::take(&mut *self.kept.lock()).bytes
+    }
+
+    /// Keep the beginning of a message for the next `recv`: what was received last comes after what is kept already. For bindings.
+    pub fn keep(&self, bytes: Vec<u8>) {
+        self.kept.lock().bytes.extend(bytes);
+    }
+
     fn receive_all(&self, bytes: &mut Vec<u8>, received: &mut Received, limit: &mut CallLimit<'_>) -> Result<()> {
         let channel = self.core.channel()?;
         let mut step = FIRST_RECEIVE;

@@ -9,6 +9,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
 use towpath_sim::{PrintKind, Settings, SimBus, World};
 
+/// Settings of a simulated device that are no knobs of the modelled link and host.
+const OWN_SETTINGS: [&str; 5] = ["width", "serial", "trace", "packets", "world"];
+const WIDTHS: [u32; 4] = [64, 128, 256, 512];
+
 /// Simulated worlds that were opened by name and are still in use.
 static WORLDS: Mutex<BTreeMap<String, Weak<World>>> = Mutex::new(BTreeMap::new());
 
@@ -35,19 +39,19 @@ pub(crate) fn open(name: &str, rest: &str, options: &OpenOptions) -> Result<Arc<
     if core.is_empty() {
         return Err(no_device(name, "it names no core"));
     }
-    let (ours, query): (Vec<&str>, Vec<&str>) = query
-        .split('&')
-        .partition(|setting| ["width=", "serial=", "trace=", "packets=", "world="].iter().any(|own| setting.starts_with(own)));
+    let is_ours = |setting: &&str| OWN_SETTINGS.contains(&setting.split_once('=').map_or("", |(key, _)| key));
+    let (ours, query): (Vec<&str>, Vec<&str>) = query.split('&').partition(is_ours);
     let own = |key: &str| ours.iter().rev().find_map(|setting| setting.strip_prefix(key)?.strip_prefix('='));
-    let width = match own("width").map(str::parse) {
+    let width = match own("width").map(|width| (width, width.parse())) {
         None => None,
-        Some(Ok(width)) => Some(width),
-        Some(Err(_)) => return Err(Error::Invalid(format!("device \"{name}\": width is 64, 128, 256 or 512"))),
+        Some((_, Ok(width))) if WIDTHS.contains(&width) => Some(width),
+        Some((width, _)) => return Err(Error::Invalid(format!("device \"{name}\": width={width}: it is 64, 128, 256 or 512"))),
     };
     let serial = own("serial").map_or(Ok(0), number);
     let serial = serial.map_err(|why| Error::Invalid(format!("device \"{name}\": serial: {why}")))?;
     let trace = options.trace.clone().or_else(|| own("trace").map(PathBuf::from));
-    let settings = Settings::from_query(&query.join("&")).map_err(|error| Error::Invalid(format!("device \"{name}\": {error}")))?;
+    let settings = Settings::from_query_beside(&query.join("&"), &OWN_SETTINGS);
+    let settings = settings.map_err(|error| Error::Invalid(format!("device \"{name}\": {error}")))?;
     let failed = |error: towpath_cores::CoreError| match error {
         towpath_cores::CoreError::NotFound { .. } => no_device(name, &error.to_string()),
         error => Error::Core { name: name.into(), message: error.to_string() },

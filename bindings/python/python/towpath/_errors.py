@@ -31,6 +31,18 @@ class UsageError(Error, ValueError):
     """The call cannot be right: a channel of the other direction, a closed device, a value out of range."""
 
 
+class ArgumentTypeError(UsageError, TypeError):
+    """An argument is of a type that cannot be; the text names it and what can be."""
+
+
+class RangeError(UsageError, OverflowError):
+    """An argument is out of range; the text names it, its value and the range."""
+
+
+class QueueFullError(UsageError):
+    """As many transfers are in flight as the card's queue holds, and none ended in time: wait for a ticket first."""
+
+
 class TimeoutError(Error, builtins.TimeoutError):
     """Nothing moved for as long as was allowed. `bytes` tells what moved before; the channel stays usable."""
 

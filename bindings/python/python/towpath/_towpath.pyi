@@ -1,16 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """The extension module: the public Rust API, and nothing else. Programs import `towpath`."""
 
-import os
 from collections.abc import Callable, Iterator
+from os import PathLike
 from types import TracebackType
-from typing import Final, Self, final
+from typing import Any, Final, Self, final
 
 from typing_extensions import disjoint_base
 
-from towpath._types import Channel, Info, LinkCounters, Listing, Memory, MessageStart, Received, Wire
+from towpath._types import ChannelInfo, Info, LinkCounters, Listing, Memory, MessageStart, Received, Statistics, Wire
 
-__all__ = ["Device", "Interrupt", "Interrupts", "Registers", "Ticket", "__version__", "devices", "main", "set_simulator_files"]
+__all__ = [
+    "Buffer",
+    "Channel",
+    "Device",
+    "Interrupt",
+    "Interrupts",
+    "Registers",
+    "Ticket",
+    "__version__",
+    "devices",
+    "main",
+    "set_simulator_files",
+]
 
 __version__: Final[str]
 
@@ -21,17 +33,17 @@ def devices() -> list[Listing]:
     """The devices that can be opened."""
 
 def set_simulator_files(
-    home: str | os.PathLike[str] | None, verilator: str | os.PathLike[str] | None, python: str | os.PathLike[str] | None
+    home: str | PathLike[str] | None, verilator: str | PathLike[str] | None, python: str | PathLike[str] | None
 ) -> None:
     """Where the simulator's files are that the package brings, for this process."""
 
 @disjoint_base
 class Device:
-    """An open card. Channels are named by their name or number, and opened on first use."""
+    """An open card; `towpath.Device` is what programs get."""
 
     def __new__(
         cls,
-        name: str | None = None,
+        name: str | PathLike[str] | None = None,
         options: dict[str, str] | None = None,
         progress: Callable[[str], object] | None = None,
         print: Callable[[str], object] | None = None,
@@ -39,7 +51,7 @@ class Device:
     def __enter__(self) -> Self: ...
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /) -> None: ...
     def close(self) -> None:
-        """Give back the card and its channels. What is in flight is cancelled."""
+        """Give back the card and its channels. What is in flight is cancelled, other threads' calls end. Buffers stay, as memory alone."""
     @property
     def closed(self) -> bool: ...
     @property
@@ -51,11 +63,38 @@ class Device:
     @property
     def interrupts(self) -> Interrupts:
         """The user core's interrupts, by number."""
-    def channel(self, channel: str | int) -> Channel:
-        """What discovery says of one channel."""
+    def channel(self, channel: str | int) -> ChannelInfo:
+        """What discovery says of one channel. NotFoundError if there is none of that name or number."""
+    def reset(self) -> None:
+        """Reset the card: all channels and the user core. What is in flight ends with TransferError, status "reset"."""
+    def link_counters(self) -> LinkCounters:
+        """What the card has counted of faults on its link."""
+    def now_ns(self) -> int:
+        """The card's time in nanoseconds: simulated, or a monotonic clock."""
+    def wire(self) -> Wire | None:
+        """What has gone over the link, if the device can tell."""
+    def _allocate(self, shape: list[int], name: str, format: str, typestr: str, bytes: int) -> Buffer: ...
+
+@disjoint_base
+class Channel:
+    """One channel of an open device; `towpath.Channel` is what programs get. It is opened with its first call and stays open."""
+
+    def __new__(cls, device: Device, channel: str | int) -> Self: ...
+    @property
+    def info(self) -> ChannelInfo:
+        """What discovery says of it."""
+    @property
+    def name(self) -> str: ...
+    @property
+    def number(self) -> int: ...
+    @property
+    def direction(self) -> str:
+        """Host to card is "h2c", card to host "c2h"."""
+    @property
+    def closed(self) -> bool:
+        """Is its device closed?"""
     def send(
         self,
-        channel: str | int,
         buffer: Memory,
         *,
         timeout: float | None = 10.0,
@@ -66,45 +105,87 @@ class Device:
     ) -> int:
         """Send the buffer and return its bytes once all have landed on the card.
 
-        `end` ends the message after it; without it the next call goes on with the message. `length` (of the whole message), `offset`
-        and `user` are given to the core with the message's first part. `timeout` counts time in which nothing of this call moves, the wait
-        for other threads' calls included. When it is over, or a signal handler raises, what the call has posted is cancelled, and no more.
+        `end` ends the message after it; without it the next call goes on with the message. `length` (bytes of the whole message, below
+        2 ** 64), `offset` (below 2 ** 64) and `user` (below 2 ** 32) are given to the core with the message's first part. `timeout` is in
+        seconds, and counts time in which nothing of this call moves, the wait for other threads' calls included. When it is over
+        (TimeoutError), or a signal handler raises, what the call has posted is cancelled, and nothing else. TransferError when the card
+        ends it.
         """
-    def recv(self, channel: str | int, *, timeout: float | None = 10.0) -> bytes:
-        """Receive one whole message of any length."""
-    def recv_into(self, channel: str | int, buffer: Memory, *, timeout: float | None = 10.0) -> Received:
-        """Receive into the buffer until it is full or the message ends. What does not fit waits for the next call."""
-    def message_start(self, channel: str | int, *, timeout: float | None = 10.0) -> MessageStart:
+    def recv(self, *, timeout: float | None = 10.0) -> bytes:
+        """Receive one whole message of any length. What has come of one when the call fails is kept for the next `recv`."""
+    def recv_into(self, buffer: Memory, *, timeout: float | None = 10.0) -> Received:
+        """Receive into the buffer until it is full or the message ends. What does not fit waits for the next call.
+
+        After a TimeoutError the first `bytes` of the buffer are valid, and the message goes on with the next call.
+        """
+    def message_start(self, *, timeout: float | None = 10.0) -> MessageStart:
         """Wait until the core has begun a message; it is not received yet."""
     def submit_send(
         self,
-        channel: str | int,
         buffer: Memory,
         *,
+        timeout: float | None = 10.0,
         end: bool = True,
         length: int | None = None,
         offset: int | None = None,
         user: int | None = None,
     ) -> Ticket:
-        """Begin to send and come back at once. The buffer must not change before the ticket is done."""
-    def submit_recv(self, channel: str | int, buffer: Memory) -> Ticket:
-        """Begin to receive and come back at once. The buffer must be left alone before the ticket is done."""
-    def cancel(self, channel: str | int) -> None:
-        """End all transfers in flight on the channel; their tickets tell how far they came."""
+        """Begin to send and come back at once. The buffer must not change before the ticket is done.
+
+        `timeout` is for the wait for room in the card's queue: QueueFullError when it is over. A transfer takes 64 MiB at most, 4 MiB with
+        the kernel module. The rest is as for `send`.
+        """
+    def submit_recv(self, buffer: Memory, *, timeout: float | None = 10.0) -> Ticket:
+        """Begin to receive and come back at once. Leave the buffer alone before the ticket is done. `timeout` is as for `submit_send`."""
+    def cancel(self) -> None:
+        """End all transfers in flight, other threads' calls included; each tells how far it came. `Ticket.cancel` ends a single one."""
     def reset(self) -> None:
-        """Reset the card: all channels and the user core."""
-    def set_moderation(self, channel: str | int, *, entries: int, time: float) -> None:
+        """Empty the channel on both sides. What is in flight ends with TransferError, status "reset"; the user core sees its reset."""
+    def set_moderation(self, *, entries: int, time: float) -> None:
         """Hold the channel's interrupts back until `entries` transfers have ended, or for `time` seconds since the first of them.
 
         For many transfers in flight: the program is woken less often. A `time` of 0 turns it off, as it is at first. A single transfer
-        takes up to `time` longer to come back. About 16 ms at most, in units of 64 of the card's clocks.
+        takes up to `time` longer to come back. About 16 ms at most, in units of 64 of the card's clocks; `entries` is below 65536.
         """
-    def link_counters(self) -> LinkCounters:
-        """What the card has counted of faults on its link."""
-    def now_ns(self) -> int:
-        """The card's time in nanoseconds: simulated, or a monotonic clock."""
-    def wire(self) -> Wire | None:
-        """What has gone over the link, if the device can tell."""
+    def statistics(self) -> Statistics:
+        """What has been counted since the channel was opened."""
+    def fileno(self) -> int:
+        """The channel's eventfd, which tells of news. It stays the device's: do not close it."""
+    def _arm(self) -> None: ...
+    def _take_kept(self) -> bytes: ...
+    def _keep(self, bytes: bytes) -> None: ...
+    @staticmethod
+    def _seconds(timeout: float | None) -> float | None: ...
+    def _timed_out(self, timeout: float | None, bytes: int) -> BaseException: ...
+
+@final
+class Buffer:
+    """Memory that the card knows, from `Device.allocate`: a C-contiguous array for Python's buffer protocol, NumPy and DLPack.
+
+    `numpy.asarray(buffer)`, `numpy.from_dlpack(buffer)` and `memoryview(buffer)` are the same memory, without a copy. A transfer takes the
+    buffer itself, or a slice of its first dimension (`buffer[10:20]`, a view): what it is given as an array is registered for that transfer
+    anew. While a transfer is in flight the memory is the card's: what is read of it is old, new or both, and what is written may be sent or
+    lost. The memory lives as long as a view, an export or a transfer of it; when its device is closed, it is memory alone and takes part in
+    no transfer.
+    """
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> str:
+        """NumPy's name for its items: "uint8"."""
+    @property
+    def nbytes(self) -> int: ...
+    def __len__(self) -> int:
+        """The length of the first dimension."""
+    def __getitem__(self, part: slice, /) -> Buffer:
+        """A view of a part of the first dimension, without a step, in the same registration."""
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    @property
+    def __array_interface__(self) -> dict[str, Any]: ...
+    def __dlpack__(self, **keywords: Any) -> Any:
+        """By NumPy, which has to be installed."""
+    def __dlpack_device__(self) -> tuple[int, int]: ...
 
 @final
 class Ticket:
@@ -113,7 +194,10 @@ class Ticket:
     @property
     def channel(self) -> str: ...
     def wait(self, timeout: float | None = 10.0) -> Received:
-        """The result. After a TimeoutError, or when a signal handler raises, the transfer is still in flight: wait again, or cancel."""
+        """The result; TransferError when the card ended it, or a cancel.
+
+        After a TimeoutError, or when a signal handler raises, the transfer is still in flight: wait again, or cancel.
+        """
     def poll(self) -> Received | None:
         """The result if there is one; if not, the channel's eventfd will tell of it."""
     def done(self) -> bool:
@@ -125,6 +209,8 @@ class Ticket:
 
 @final
 class Registers:
+    """Of 32 bits, by name or byte offset. RegisterError when the core does not answer, or there is none; NotFoundError for a name."""
+
     def __getitem__(self, register: int | str, /) -> int: ...
     def __setitem__(self, register: int | str, value: int, /) -> None: ...
     @property
@@ -142,7 +228,7 @@ class Interrupt:
     @property
     def number(self) -> int: ...
     def wait(self, timeout: float | None = 10.0) -> int:
-        """Wait until it fires, if it has not since the last call; returns how often it has."""
+        """Wait until it fires, if it has not since the last call; returns how often it has. TimeoutError after `timeout` seconds."""
     def count(self) -> int:
         """How often it has fired since the card was switched on or its function was reset, modulo 2 ** 32."""
     def fileno(self) -> int:

@@ -44,7 +44,7 @@ class MessageStart(NamedTuple):
     """The user word which the core gave for it."""
 
 
-class Channel(NamedTuple):
+class ChannelInfo(NamedTuple):
     """What discovery says of a channel."""
 
     number: int
@@ -56,6 +56,25 @@ class Channel(NamedTuple):
     inline_slots: int
     buffer_bytes: int
     """Bytes which the channel buffers on the card."""
+
+
+class Statistics(NamedTuple):
+    """What a channel has counted since it was opened. Anything but 0 in the last four is a fault of the card or of a driver."""
+
+    submitted: int
+    """Transfers that were submitted; a long one may take several."""
+    completed: int
+    """Transfers that have ended."""
+    bytes: int
+    """Bytes in them."""
+    wrong_cookies: int
+    """Completions that were not the oldest transfer's."""
+    wrong_lengths: int
+    """Completions of more bytes than were asked for."""
+    wrong_statuses: int
+    """Completions with a status that does not exist or fit."""
+    unexpected: int
+    """Completions when nothing was in flight, and message starts that do not fit."""
 
 
 class Listing(NamedTuple):
@@ -89,7 +108,7 @@ class Info(NamedTuple):
     register_bytes: int
     """Size of the core's register window; 0: it has none."""
     register_names: dict[str, int]
-    channels: tuple[Channel, ...]
+    channels: tuple[ChannelInfo, ...]
 
 
 class LinkCounters(NamedTuple):

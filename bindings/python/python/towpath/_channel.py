@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Channels: the extension module's calls, and beside them iteration and asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import contextlib
+from typing import TYPE_CHECKING
+
+from towpath import _towpath
+from towpath._asyncio import Side
+from towpath._errors import Error, QueueFullError, TimeoutError, TransferError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+    from towpath._towpath import Ticket
+    from towpath._types import Memory, Received
+
+# `arecv` begins with this much memory and doubles it, if the core has not told the length; no step is larger than a transfer may be.
+_FIRST = 64 << 10
+_LARGEST = 4 << 20
+
+
+class Channel(_towpath.Channel):
+    """One channel of an open device: `card["in"]`. It has one direction; a call for the other one raises UsageError.
+
+    The calls for asyncio have the limit of the blocking ones, by the event loop's clock: a TimeoutError tells what has moved. Cancelling
+    such a call, or its limit, ends its own transfer and no other: what had come by then is in the buffer, what had not is still on the
+    card. Do not mix them with blocking calls of other threads on the same channel, which would take the news away.
+    """
+
+    _sides: dict[asyncio.AbstractEventLoop, Side]
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Each message in turn, as `recv` without a limit; ends when the device is closed."""
+        while True:
+            try:
+                message = self.recv(timeout=None)
+            except Error:
+                if self.closed:
+                    return
+                raise
+            yield message
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        """As a `for` loop, under asyncio."""
+        while True:
+            try:
+                message = await self.arecv(timeout=None)
+            except Error:
+                if self.closed:
+                    return
+                raise
+            yield message
+
+    async def asend(
+        self,
+        buffer: Memory,
+        *,
+        timeout: float | None = 10.0,
+        end: bool = True,
+        length: int | None = None,
+        offset: int | None = None,
+        user: int | None = None,
+    ) -> int:
+        """As `send`, but the event loop runs on meanwhile, and the buffer is one transfer: 64 MiB at most, 4 MiB with the kernel module."""
+
+        def submit() -> Ticket:
+            return self.submit_send(buffer, timeout=0, end=end, length=length, offset=offset, user=user)
+
+        return (await self._transfer(submit, timeout)).bytes
+
+    async def arecv_into(self, buffer: Memory, *, timeout: float | None = 10.0) -> Received:
+        """As `recv_into`, but the event loop runs on meanwhile, and the buffer is one transfer, as for `asend`."""
+        return await self._transfer(lambda: self.submit_recv(buffer, timeout=0), timeout)
+
+    async def arecv(self, *, timeout: float | None = 10.0) -> bytes:
+        """As `recv`, but the event loop runs on meanwhile. What has come of a message when the call fails is kept for the next one."""
+        receiving = self._side().receiving
+        try:
+            async with asyncio.timeout(self._seconds(timeout)):
+                await receiving.acquire()
+        except builtins.TimeoutError:
+            raise self._timed_out(timeout, 0) from None
+        message = bytearray()
+        try:
+            message += self._take_kept()
+            step = _FIRST
+            while True:
+                part = bytearray(self._left(len(message)) or step)
+                if await self._receive_part(message, part, timeout):
+                    return bytes(message)
+                step = min(2 * step, _LARGEST)
+        except BaseException as error:
+            if not (isinstance(error, TransferError) and error.status == "reset"):
+                with contextlib.suppress(Error):
+                    self._keep(bytes(message))
+            raise
+        finally:
+            receiving.release()
+
+    async def _receive_part(self, message: bytearray, part: bytearray, timeout: float | None) -> bool:
+        """Receive into a part and append it to the message, also if it fails on the way. Has the message ended?"""
+        try:
+            got = await self._transfer(lambda: self.submit_recv(part, timeout=0), timeout, lambda moved: message.extend(part[:moved]))
+        except TimeoutError:
+            raise self._timed_out(timeout, len(message)) from None
+        message += part[: got.bytes]
+        return got.end_of_message
+
+    def _left(self, received: int) -> int:
+        """Bytes that are left of a message whose length is known, as far as one step takes; otherwise 0."""
+        with contextlib.suppress(TimeoutError):
+            length = self.message_start(timeout=0).length
+            return min(max(0, length - received), _LARGEST) if length is not None else 0
+        return 0
+
+    async def _transfer(
+        self, submit: Callable[[], Ticket], timeout: float | None, stopped: Callable[[int], object] | None = None
+    ) -> Received:
+        """A transfer from its submission to its end. `stopped` is given the bytes of one that ended before its time."""
+        side = self._side()
+        ticket: Ticket | None = None
+        limit = asyncio.timeout(self._seconds(timeout))
+        try:
+            async with limit:
+                ticket = await self._submitted(submit, side)
+                while (result := ticket.poll()) is None:
+                    await side.news()
+                return result
+        except (builtins.TimeoutError, asyncio.CancelledError, TransferError):
+            if ticket is None:
+                moved = 0
+            else:
+                outcome = await _stop(ticket, side)
+                if limit.expired() and not isinstance(outcome, int):
+                    return outcome  # it ended in the moment in which its time was over
+                moved = outcome if isinstance(outcome, int) else outcome.bytes
+            if stopped is not None:
+                stopped(moved)
+            if limit.expired():
+                raise self._timed_out(timeout, moved) from None
+            raise
+
+    async def _submitted(self, submit: Callable[[], Ticket], side: Side) -> Ticket:
+        """Submit as soon as the card's queue has room."""
+        async with side.submitting:
+            armed = False
+            while True:
+                try:
+                    return submit()
+                except QueueFullError:
+                    if armed:
+                        await side.news()
+                    else:
+                        self._arm()  # then one more look: what ended before would not be told
+                    armed = not armed
+
+    def _side(self) -> Side:
+        loop = asyncio.get_running_loop()
+        sides: dict[asyncio.AbstractEventLoop, Side] = self.__dict__.setdefault("_sides", {})
+        if loop not in sides:
+            for gone in [other for other in sides if other.is_closed()]:
+                del sides[gone]
+            sides[loop] = Side(self.fileno())
+        return sides[loop]
+
+
+async def _stop(ticket: Ticket, side: Side) -> Received | int:
+    """End a transfer and wait for its end, microseconds later. Its result if it ended by itself, otherwise the bytes that moved."""
+    try:
+        ticket.cancel()
+        while (result := ticket.poll()) is None:
+            await side.news()
+        return result
+    except Error as error:
+        return error.bytes
