@@ -1319,7 +1319,7 @@ towpath_status towpath_wait(towpath_channel *channel, uint64_t ticket, uint64_t 
 towpath_status towpath_cancel_transfer(towpath_channel *channel, uint64_t ticket);
 
 /**
- * Say that nobody will collect this transfer: the library forgets how it ended. It goes on; towpath_cancel_transfer()
+ * Give up this transfer's result: the library forgets how it ended. It goes on; towpath_cancel_transfer()
  * it first to end it.
  */
 towpath_status towpath_abandon(towpath_channel *channel, uint64_t ticket);

@@ -163,7 +163,7 @@ TEST(one_of_several_transfers_is_cancelled) {
     FAILS(towpath_wait(card.out, tickets[1], SECOND, &completion), TOWPATH_CANCELLED, "\"out\"");
     EXPECT(completion.ticket == tickets[1] && completion.outcome == TOWPATH_OUTCOME_CANCELLED && completion.bytes == 0);
     EXPECT(errno == ECANCELED);
-    // The last goes on, and nobody asks for it.
+    // The last goes on; its result is given up.
     OK(towpath_abandon(card.out, tickets[3]));
     const char *messages[] = {"one", "two", "three"};
     for (int i = 0; i < 3; i++) OK(towpath_send(card.in, messages[i], strlen(messages[i]), NULL, NULL));

@@ -13,7 +13,7 @@ use crate::error;
 /// As much of a value's representation as an error shows.
 const SHOWN: usize = 60;
 
-/// How a value is told in errors.
+/// A value as errors show it.
 fn shown(value: &Bound<'_, PyAny>) -> String {
     let text = value.repr().map_or_else(|_| "?".to_string(), |repr| repr.to_string_lossy().into_owned());
     if text.chars().count() > SHOWN {

@@ -22,7 +22,7 @@ const ALIGNMENT: usize = 4096;
 /// Of DLPack: memory of the processor.
 const DLPACK_CPU: (i32, i32) = (1, 0);
 
-/// Zeroed memory. It lives until nobody refers to it any more: exports, views, transfers, and the card if it could not be kept from it.
+/// Zeroed memory. It lives as long as its last export, view or transfer, and for good if it could not be taken away from the card.
 struct Pages {
     start: *mut u8,
     layout: Layout,

@@ -133,7 +133,7 @@ pub unsafe extern "C" fn towpath_cancel_transfer(channel: *mut towpath_channel, 
     }
 }
 
-/// Say that nobody will collect this transfer: the library forgets how it ended. It goes on; towpath_cancel_transfer()
+/// Give up this transfer's result: the library forgets how it ended. It goes on; towpath_cancel_transfer()
 /// it first to end it.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_abandon(channel: *mut towpath_channel, ticket: u64) -> towpath_status {

@@ -51,11 +51,6 @@ impl Registration {
         self.bytes
     }
 
-    /// What it is good for.
-    pub fn state(&self) -> RegistrationState {
-        RegistrationState::of(self.state.load(Ordering::Acquire))
-    }
-
     /// Set what it is good for, and return what it was.
     pub fn replace(&self, state: RegistrationState) -> RegistrationState {
         RegistrationState::of(self.state.swap(state as u8, Ordering::AcqRel))

@@ -8,7 +8,7 @@ import contextlib
 import os
 
 LOOK = 0.1
-"""Seconds after which a task looks for itself: a reset wakes nobody, and a blocking call of another thread may have taken the news."""
+"""Seconds after which a task looks for itself: a reset signals no event, and a blocking call of another thread may have taken it."""
 
 
 class Side:
@@ -28,7 +28,7 @@ class Side:
             os.close(self._fd)
 
     async def news(self) -> None:
-        """Sleep until there is news, or for as long as nobody need look."""
+        """Sleep until there is news, or for the longest time between two looks."""
         loop = asyncio.get_running_loop()
         future = loop.create_future()
         if not self._sleepers:
