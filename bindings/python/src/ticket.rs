@@ -159,7 +159,7 @@ impl Ticket {
             _ => None,
         });
         let Some(end) = in_flight else {
-            return Err(error::usage(py, "the ticket is done, nothing will be told of it any more; ask for its result"));
+            return Err(error::usage(py, "the ticket is done and reports no further event; ask for its result"));
         };
         at_once(py, move || on!(&end, channel => channel.event_fd()).map(|event| event.as_raw_fd()))
     }

@@ -4,7 +4,7 @@
 //! Each transfer has a slot of a table; its ticket names the slot and the slot's generation, so that a ticket which was collected, or never given out,
 //! is found out. Transfers *in flight* are either *posted* (the card has their descriptor) or *waiting* (it has not: a cancel of another transfer
 //! is under way, or ended this one's descriptor early). The card ends posted ones in order. A transfer that ended keeps its slot until it is
-//! collected; one that nobody will collect ([`Records::abandon`]) gives it back as it ends. No operation takes time in proportion to what happened
+//! collected; an abandoned one ([`Records::abandon`]) gives it back as it ends. No operation takes time in proportion to what happened
 //! before, and a descriptor of registered memory allocates nothing: this is on the way of each.
 //!
 //! For drivers. The caller locks it.

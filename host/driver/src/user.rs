@@ -29,7 +29,7 @@ const DESCRIPTOR_LIMIT: usize = 64 << 20;
 /// How long a cancel or a reset may take. Both wait for reads under way, which the system answers, or fails, much sooner; a read that is
 /// never answered holds them for ever, and they end here.
 const GRACE: Duration = Duration::from_secs(2);
-/// One wait for an interrupt, at most; then the ring is looked at anyway, for a reset wakes nobody.
+/// The longest wait for an interrupt. Then the waiter reads the ring anyway: a reset raises no interrupt.
 const SLICE: Duration = Duration::from_millis(100);
 /// The same on a vector that several wait for.
 const SHARED_SLICE: Duration = Duration::from_micros(50);
