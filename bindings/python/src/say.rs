@@ -74,7 +74,7 @@ pub fn sink(callable: Option<Py<PyAny>>) -> Option<TextSink> {
     }))
 }
 
-/// The library's log as records of `logging`; module `towpath_driver::user` is the logger "towpath_driver.user". Any thread may log, for none
+/// The library's log as records of `logging`; module `towpath_userspace` is the logger "towpath_userspace". Any thread may log, for none
 /// that is in the library holds the interpreter's lock: see the rules in `lib.rs`.
 struct Logging(Logger);
 

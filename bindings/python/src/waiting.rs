@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use towpath::WaitOptions;
+use towpath_system::process;
 
 use crate::argument::Limit;
 use crate::card::Card;
@@ -13,12 +14,6 @@ use crate::error;
 
 /// How long an interrupt from the keyboard may go unnoticed while a device is opened.
 const LOOK: Duration = Duration::from_millis(50);
-
-/// Is this the thread that runs signal handlers?
-fn is_main() -> bool {
-    // SAFETY: no preconditions.
-    unsafe { libc::gettid() == libc::getpid() }
-}
 
 /// Make a call that may wait, without the interpreter's lock. The main thread, which alone runs signal handlers, looks for them while it waits; the
 /// call ends when one raises, and when the device is closed. What it has moved by then it has not lost: a receive keeps it for the next call.
@@ -28,7 +23,7 @@ pub fn waiting<T: Send>(
     limit: Limit,
     call: impl FnOnce(WaitOptions<'_>) -> towpath::Result<T> + Send,
 ) -> PyResult<T> {
-    let is_main = is_main();
+    let is_main = process::is_main_thread();
     let raised: Mutex<Option<PyErr>> = Mutex::new(None);
     let is_over = || {
         let mut raised = raised.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,7 +58,7 @@ pub fn at_once<T: Send>(py: Python<'_>, call: impl FnOnce() -> towpath::Result<T
 
 /// Make a call that cannot be interrupted beside this thread, if this is the main one, so that signal handlers run meanwhile.
 pub fn beside<T: Send>(py: Python<'_>, call: impl FnOnce() -> towpath::Result<T> + Send) -> PyResult<T> {
-    if !is_main() {
+    if !process::is_main_thread() {
         return at_once(py, call);
     }
     py.detach(|| {

@@ -19,19 +19,19 @@ def messages(caplog: pytest.LogCaptureFixture, logger: str, level: int) -> list[
 
 
 def test_what_is_done_to_a_card_is_told_by_module(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG, "towpath_driver")
+    caplog.set_level(logging.DEBUG, "towpath_userspace")
     with towpath.open("sim:loopback") as card:
         card.send("in", b"not told")
         assert card.recv("out") == b"not told"
         card.reset()
         card.submit_recv("out", bytearray(10)).cancel()
-    (opened,) = [m for m in messages(caplog, "towpath_driver.user", logging.INFO) if "contract" in m]
+    (opened,) = [m for m in messages(caplog, "towpath_userspace", logging.INFO) if "contract" in m]
     assert opened.startswith("sim:loopback: core loopback, version ") and "in (h2c), out (c2h)" in opened
-    assert "sim:loopback: resetting the card" in messages(caplog, "towpath_driver.user", logging.INFO)
-    of_channels = messages(caplog, "towpath_driver.user.channel", logging.DEBUG)
+    assert "sim:loopback: resetting the card" in messages(caplog, "towpath_userspace", logging.INFO)
+    of_channels = messages(caplog, "towpath_userspace.channel", logging.DEBUG)
     assert len([m for m in of_channels if "opened; waits adaptively" in m]) == 2
     assert [m for m in of_channels if m.endswith('channel "out": cancelling; transfers: 1')]
-    assert {record.levelno for record in caplog.records if record.name.startswith("towpath_driver")} == {logging.INFO, logging.DEBUG}
+    assert {record.levelno for record in caplog.records if record.name.startswith("towpath_userspace")} == {logging.INFO, logging.DEBUG}
 
 
 def said_by(program: str) -> str:
@@ -45,18 +45,18 @@ def test_a_level_holds_from_when_it_is_set() -> None:
     said = said_by("""
 import logging, towpath
 logging.basicConfig()
-logger = logging.getLogger("towpath_driver")
+logger = logging.getLogger("towpath_userspace")
 with towpath.open("sim:loopback") as card:
     for level in (logging.WARNING, logging.INFO, logging.WARNING):
         logger.setLevel(level)
         card.reset()
 """)
-    assert said == "INFO:towpath_driver.user:sim:loopback: resetting the card\n"
+    assert said == "INFO:towpath_userspace:sim:loopback: resetting the card\n"
 
 
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 def test_threads_log_while_others_wait(caplog: pytest.LogCaptureFixture, card: towpath.Device) -> None:
-    caplog.set_level(logging.DEBUG, "towpath_driver")
+    caplog.set_level(logging.DEBUG, "towpath_userspace")
 
     def waits() -> None:
         with pytest.raises(towpath.TransferError):
@@ -73,13 +73,13 @@ def test_threads_log_while_others_wait(caplog: pytest.LogCaptureFixture, card: t
     for thread in (waiting, *others):
         thread.join(60)
         assert not thread.is_alive()
-    assert [m for m in messages(caplog, "towpath_driver.user.channel", logging.DEBUG) if "transfers: 1" in m]
+    assert [m for m in messages(caplog, "towpath_userspace.channel", logging.DEBUG) if "transfers: 1" in m]
 
 
 def test_a_filter_that_raises_fails_no_call(
     card: towpath.Device, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    caplog.set_level(logging.INFO, "towpath_driver.user")
+    caplog.set_level(logging.INFO, "towpath_userspace")
 
     def fails(record: logging.LogRecord) -> bool:
         raise ValueError(record.getMessage())
@@ -91,7 +91,7 @@ def test_a_filter_that_raises_fails_no_call(
     reported: list[BaseException | None] = []
     done: list[str] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: reported.append(unraisable.exc_value))
-    monkeypatch.setattr(logging.getLogger("towpath_driver.user"), "filters", [fails])
+    monkeypatch.setattr(logging.getLogger("towpath_userspace"), "filters", [fails])
     # Beside the main thread, where the call is made by the thread that asks for it.
     thread = threading.Thread(target=resets)
     thread.start()
@@ -133,5 +133,5 @@ begun.wait()
 
     with concurrent.futures.ThreadPoolExecutor(4) as several:
         for said in several.map(says, range(36)):
-            assert "INFO:towpath_driver.user:sim:loopback: core loopback" in said
+            assert "INFO:towpath_userspace:sim:loopback: core loopback" in said
             assert "panicked" not in said and "Traceback" not in said, said

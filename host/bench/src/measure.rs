@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use towpath::{Buffer, ChannelOptions, Device, Message, Receiver, Sender};
 use towpath_cores::{build, find_core, towpath_home, BuildOptions};
-use towpath_driver::user::UserDriver;
 use towpath_driver::Driver;
 use towpath_sim::{PrintKind, SimBus};
+use towpath_userspace::UserDriver;
 
 use crate::case::{Case, Descriptor, Notify, Row, Way};
 use crate::flow::{common, Flow, Window};

@@ -8,12 +8,10 @@
 //!
 //! Not for programs: they use crate `towpath`.
 
-pub mod event;
-pub mod fork;
-pub mod signals;
-
 use std::fmt;
 use std::os::fd::OwnedFd;
+
+pub use towpath_system::Wake;
 
 /// What may be done with mapped memory, as the card sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,17 +59,6 @@ impl std::error::Error for BusError {
 
 /// Result of a bus operation.
 pub type Result<T> = std::result::Result<T, BusError>;
-
-/// How [`Bus::wait`] ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wake {
-    /// The vector fired at least once since the last wait for it.
-    Fired,
-    /// The time was over first.
-    TimedOut,
-    /// A signal handler ran in this thread first.
-    Interrupted,
-}
 
 /// Bytes and time on the wire since the bus was opened; only a simulated bus knows them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

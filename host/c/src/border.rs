@@ -5,11 +5,11 @@
 use crate::grows::{Grows, Input, Output};
 use crate::handle::{self, Guard, Handle};
 use crate::towpath_status;
-use libc::iovec;
 use std::cell::{Cell, RefCell};
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Once;
+use towpath_system::{errno, iovec};
 
 /// Why a call failed.
 pub struct Failure {
@@ -57,7 +57,7 @@ fn keep(failure: &Failure) {
     let _ = LAST.try_with(|last| *last.borrow_mut() = c_text(&failure.text));
     LAST_ERRNO.set(failure.errno);
     // SAFETY: the thread's own errno.
-    unsafe { *libc::__errno_location() = failure.errno };
+    errno::set(failure.errno);
 }
 
 /// Make one call of C's, by the name of its function: every exported function that can fail.

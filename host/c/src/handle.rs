@@ -10,7 +10,7 @@ use std::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ops::Deref;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use towpath_bus::fork::Origin;
+use towpath_system::fork::Origin;
 
 /// The highest byte of each handle: no address of a program begins with it.
 const MARK: u64 = 0x54;

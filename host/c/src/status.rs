@@ -110,25 +110,25 @@ impl towpath_status {
     pub(crate) fn errno(self) -> c_int {
         match self {
             TOWPATH_OK => 0,
-            TOWPATH_INVALID | TOWPATH_UNKNOWN_SCHEME | TOWPATH_UNKNOWN_TICKET => libc::EINVAL,
-            TOWPATH_NO_SUCH_DEVICE => libc::ENODEV,
-            TOWPATH_CORE => libc::ENOEXEC,
-            TOWPATH_NOT_TOWPATH | TOWPATH_VERSION | TOWPATH_DISCOVERY => libc::EPROTONOSUPPORT,
-            TOWPATH_NO_SUCH_CHANNEL => libc::ENOENT,
-            TOWPATH_WRONG_DIRECTION => libc::EBADF,
-            TOWPATH_CHANNEL_IN_USE | TOWPATH_BUFFER_IN_USE => libc::EBUSY,
-            TOWPATH_TIMEOUT | TOWPATH_INTERRUPT_TIMEOUT => libc::ETIMEDOUT,
-            TOWPATH_PENDING | TOWPATH_QUEUE_FULL | TOWPATH_NOT_READY => libc::EAGAIN,
-            TOWPATH_CANCELLED => libc::ECANCELED,
-            TOWPATH_RESET => libc::ECONNRESET,
-            TOWPATH_FAULT | TOWPATH_REGISTER => libc::EREMOTEIO,
-            TOWPATH_PROTOCOL => libc::EPROTO,
-            TOWPATH_MEMORY => libc::ENOMEM,
-            TOWPATH_BUS | TOWPATH_OTHER => libc::EIO,
-            TOWPATH_UNAVAILABLE => libc::EOPNOTSUPP,
-            TOWPATH_INTERNAL => libc::ENOTRECOVERABLE,
-            TOWPATH_INTERRUPTED => libc::EINTR,
-            TOWPATH_FORKED => libc::EPERM,
+            TOWPATH_INVALID | TOWPATH_UNKNOWN_SCHEME | TOWPATH_UNKNOWN_TICKET => errno::EINVAL,
+            TOWPATH_NO_SUCH_DEVICE => errno::ENODEV,
+            TOWPATH_CORE => errno::ENOEXEC,
+            TOWPATH_NOT_TOWPATH | TOWPATH_VERSION | TOWPATH_DISCOVERY => errno::EPROTONOSUPPORT,
+            TOWPATH_NO_SUCH_CHANNEL => errno::ENOENT,
+            TOWPATH_WRONG_DIRECTION => errno::EBADF,
+            TOWPATH_CHANNEL_IN_USE | TOWPATH_BUFFER_IN_USE => errno::EBUSY,
+            TOWPATH_TIMEOUT | TOWPATH_INTERRUPT_TIMEOUT => errno::ETIMEDOUT,
+            TOWPATH_PENDING | TOWPATH_QUEUE_FULL | TOWPATH_NOT_READY => errno::EAGAIN,
+            TOWPATH_CANCELLED => errno::ECANCELED,
+            TOWPATH_RESET => errno::ECONNRESET,
+            TOWPATH_FAULT | TOWPATH_REGISTER => errno::EREMOTEIO,
+            TOWPATH_PROTOCOL => errno::EPROTO,
+            TOWPATH_MEMORY => errno::ENOMEM,
+            TOWPATH_BUS | TOWPATH_OTHER => errno::EIO,
+            TOWPATH_UNAVAILABLE => errno::EOPNOTSUPP,
+            TOWPATH_INTERNAL => errno::ENOTRECOVERABLE,
+            TOWPATH_INTERRUPTED => errno::EINTR,
+            TOWPATH_FORKED => errno::EPERM,
         }
     }
 
@@ -238,6 +238,7 @@ pub enum towpath_outcome {
 }
 
 use towpath_outcome::*;
+use towpath_system::errno;
 
 impl From<Status> for towpath_outcome {
     fn from(status: Status) -> towpath_outcome {

@@ -4,11 +4,11 @@
 use crate::border::{Caller, Result};
 use crate::grows::{grows, Output};
 use crate::{call, towpath_buffer, towpath_channel, towpath_status, TOWPATH_CHANNEL_TIMEOUT};
-use libc::iovec;
 use std::ffi::c_void;
 use std::io::{IoSlice, IoSliceMut};
 use std::ops::Range;
 use towpath::{Message, MessageStart, Received, Receiver, Sender, WaitOptions};
+use towpath_system::iovec;
 
 /// In `towpath_message.flags`: the message goes on with the next call.
 pub const TOWPATH_MORE: u32 = 1;

@@ -36,7 +36,7 @@ pub struct Cli {
     #[arg(long, global = true)]
     pub json: bool,
 
-    /// Say more on standard error; twice for everything. RUST_LOG, where it is set, chooses instead, by module: `RUST_LOG=warn,towpath_driver=debug`
+    /// Say more on standard error; twice for everything. RUST_LOG, where it is set, chooses instead, by module: `RUST_LOG=warn,towpath_userspace=debug`
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The signals by which users and systems end a program, for verbs that have something to tidy up first.
 
-use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag::register_conditional_default;
 use signal_hook::iterator::Signals;
+use towpath_system::signals;
 
 use crate::exit::{Failure, Result, FILE};
 
@@ -18,24 +18,18 @@ const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 pub fn at_first(act: impl FnOnce(i32) + Send + 'static) -> Result {
     let failed = |error: std::io::Error| Failure::new(FILE, format!("signals cannot be waited for: {error}"));
     let seen = Arc::new(AtomicBool::new(false));
-    let heard: Vec<i32> = ENDING.into_iter().filter(|signal| !is_ignored(*signal)).collect();
+    let heard: Vec<i32> = ENDING.into_iter().filter(|signal| !signals::is_ignored(*signal)).collect();
     for &signal in &heard {
         register_conditional_default(signal, seen.clone()).map_err(failed)?;
     }
-    let mut signals = Signals::new(heard).map_err(failed)?;
+    let mut arriving = Signals::new(heard).map_err(failed)?;
     let wait = move || {
-        if let Some(signal) = signals.forever().next() {
+        if let Some(signal) = arriving.forever().next() {
             seen.store(true, Ordering::SeqCst);
             act(signal);
         }
     };
     std::thread::Builder::new().name("towpath-signals".into()).spawn(wait).map(drop).map_err(failed)
-}
-
-fn is_ignored(signal: i32) -> bool {
-    let mut now = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: nothing is changed, and what there is goes into `now`, which is valid as zeros.
-    unsafe { libc::sigaction(signal, std::ptr::null(), now.as_mut_ptr()) == 0 && now.assume_init().sa_sigaction == libc::SIG_IGN }
 }
 
 /// End as the signal ends a program that does not know it, so that a shell sees why.

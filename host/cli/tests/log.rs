@@ -41,12 +41,12 @@ fn verbose_tells_what_is_done_to_the_card_and_twice_how() {
 
 #[test]
 fn rust_log_chooses_by_module_instead_of_verbose() {
-    let driver = log(&[], Some("towpath_driver=debug"));
-    says(&driver, "info towpath_driver::user: sim:", "core loopback");
-    says(&driver, "debug towpath_driver::user::channel: sim:", "opened; waits");
-    assert!(driver.iter().all(|line| line.contains(" towpath_driver::")), "{driver:#?}");
-    let channels = log(&["-vv"], Some("warn,towpath_driver::user::channel=info"));
-    says(&channels, "info towpath_driver::user::channel: sim:", "resetting the channel");
+    let driver = log(&[], Some("towpath_userspace=debug"));
+    says(&driver, "info towpath_userspace: sim:", "core loopback");
+    says(&driver, "debug towpath_userspace::channel: sim:", "opened; waits");
+    assert!(driver.iter().all(|line| line.contains(" towpath_userspace")), "{driver:#?}");
+    let channels = log(&["-vv"], Some("warn,towpath_userspace::channel=info"));
+    says(&channels, "info towpath_userspace::channel: sim:", "resetting the channel");
     assert_eq!(channels.len(), 1, "{channels:#?}");
     assert_eq!(log(&["-vv"], Some("error")), [""; 0]);
 }

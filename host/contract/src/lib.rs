@@ -4,6 +4,5 @@
 //! Not for programs: they use crate `towpath`.
 #![no_std]
 
-#[path = "../../../contract/generated/towpath.rs"]
-mod generated;
+mod generated; // a link to contract/generated/towpath.rs
 pub use generated::*;

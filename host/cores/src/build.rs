@@ -10,10 +10,11 @@ use crate::{wrapper, CoreError};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
+
+use towpath_system::file;
 
 /// Raised when the layout of the cache or the way of building changes.
 const RECIPE: &str = "1";
@@ -478,25 +479,12 @@ struct Lock {
 
 impl Lock {
     fn take(path: &Path, waiting: &dyn Fn()) -> Result<Lock, CoreError> {
-        let file = File::create(path).map_err(|e| CoreError::io("cannot make", path, e))?;
-        let lock = |operation| loop {
-            // SAFETY: the descriptor is open as long as `file` is.
-            if unsafe { libc::flock(file.as_raw_fd(), operation) } == 0 {
-                return Ok(());
-            }
-            let e = std::io::Error::last_os_error();
-            if e.raw_os_error() != Some(libc::EINTR) {
-                return Err(e);
-            }
-        };
-        match lock(libc::LOCK_EX | libc::LOCK_NB) {
-            Ok(()) => {}
-            Err(e) if e.raw_os_error() == Some(libc::EWOULDBLOCK) => {
-                waiting();
-                lock(libc::LOCK_EX).map_err(|e| CoreError::io("cannot lock", path, e))?;
-            }
-            Err(e) => return Err(CoreError::io("cannot lock", path, e)),
+        let opened = File::create(path).map_err(|e| CoreError::io("cannot make", path, e))?;
+        let failed = |e| CoreError::io("cannot lock", path, e);
+        if !file::lock(&opened).map_err(failed)? {
+            waiting();
+            file::wait_lock(&opened).map_err(failed)?;
         }
-        Ok(Lock { _file: file })
+        Ok(Lock { _file: opened })
     }
 }

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use towpath_system::errno;
+
 /// Why a core cannot be used. The text says what to do.
 #[derive(Debug)]
 #[allow(missing_docs)] // the variants say what their fields are
@@ -29,7 +31,7 @@ pub enum CoreError {
 impl CoreError {
     pub(crate) fn io(what: &str, path: &Path, source: std::io::Error) -> CoreError {
         match source.raw_os_error() {
-            Some(libc::ENOSPC | libc::EDQUOT) => CoreError::DiskFull { path: path.to_path_buf() },
+            Some(errno::ENOSPC | errno::EDQUOT) => CoreError::DiskFull { path: path.to_path_buf() },
             _ => CoreError::Io { what: what.to_string(), path: path.to_path_buf(), source },
         }
     }

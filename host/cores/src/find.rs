@@ -5,8 +5,6 @@ use crate::files::{environment, simulator_files};
 use crate::manifest::MANIFEST;
 use crate::CoreError;
 use std::collections::BTreeSet;
-use std::ffi::{c_void, CStr, OsStr};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// The list of gateware sources, relative to Towpath's home; paths in it are relative to the home, too.
@@ -90,17 +88,7 @@ fn starts() -> Vec<PathBuf> {
 /// The folder of the shared library that this code is part of, or of the executable if it is in none.
 fn library_folder() -> Option<PathBuf> {
     let here: fn() -> Option<PathBuf> = library_folder;
-    let mut about = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: any address will do, and there is room for the answer.
-    let found = unsafe { libc::dladdr(here as *const c_void, about.as_mut_ptr()) } != 0;
-    // SAFETY: zeros are valid, and so is what was written over them.
-    let name = unsafe { about.assume_init() }.dli_fname;
-    if !found || name.is_null() {
-        return None;
-    }
-    // SAFETY: the name of an object that stays loaded as long as this code runs.
-    let name = unsafe { CStr::from_ptr(name) };
-    let file = std::fs::canonicalize(OsStr::from_bytes(name.to_bytes())).ok()?;
+    let file = towpath_system::process::library_of(here as usize)?;
     file.parent().map(Path::to_path_buf)
 }
 

@@ -5,6 +5,7 @@ use crate::{Direction, Status};
 use std::fmt;
 use std::time::Duration;
 use towpath_bus::BusError;
+use towpath_system::errno;
 
 /// Result of a Towpath operation.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -248,26 +249,26 @@ impl Error {
     /// The errno(3) that comes nearest, for C and for [`std::io::Error`].
     pub fn errno(&self) -> i32 {
         match self {
-            Error::NoSuchDevice { .. } => libc::ENODEV,
-            Error::NoSuchChannel { .. } => libc::ENOENT,
-            Error::NotReady { .. } => libc::EAGAIN,
-            Error::Core { .. } => libc::ENOEXEC,
-            Error::NotTowpath { .. } | Error::Version { .. } | Error::Discovery { .. } => libc::EPROTONOSUPPORT,
-            Error::UnknownScheme { .. } | Error::Invalid(_) | Error::UnknownTicket { .. } => libc::EINVAL,
-            Error::WrongDirection { .. } => libc::EBADF,
-            Error::ChannelInUse { .. } | Error::BufferInUse => libc::EBUSY,
-            Error::Timeout { .. } | Error::InterruptTimeout { .. } => libc::ETIMEDOUT,
-            Error::Pending { .. } | Error::QueueFull { .. } => libc::EAGAIN,
-            Error::Cancelled { .. } => libc::ECANCELED,
-            Error::Interrupted { .. } => libc::EINTR,
-            Error::Forked => libc::EPERM,
-            Error::Reset { .. } => libc::ECONNRESET,
-            Error::Fault { .. } | Error::Register { .. } => libc::EREMOTEIO,
-            Error::Protocol { .. } => libc::EPROTO,
-            Error::Memory { .. } => libc::ENOMEM,
-            Error::Bus { source: BusError::Gone(_) | BusError::Stopped(_), .. } => libc::ENODEV,
-            Error::Bus { source: BusError::Invalid(_), .. } => libc::EINVAL,
-            Error::Bus { source: BusError::System(_, why), .. } => why.raw_os_error().unwrap_or(libc::EIO),
+            Error::NoSuchDevice { .. } => errno::ENODEV,
+            Error::NoSuchChannel { .. } => errno::ENOENT,
+            Error::NotReady { .. } => errno::EAGAIN,
+            Error::Core { .. } => errno::ENOEXEC,
+            Error::NotTowpath { .. } | Error::Version { .. } | Error::Discovery { .. } => errno::EPROTONOSUPPORT,
+            Error::UnknownScheme { .. } | Error::Invalid(_) | Error::UnknownTicket { .. } => errno::EINVAL,
+            Error::WrongDirection { .. } => errno::EBADF,
+            Error::ChannelInUse { .. } | Error::BufferInUse => errno::EBUSY,
+            Error::Timeout { .. } | Error::InterruptTimeout { .. } => errno::ETIMEDOUT,
+            Error::Pending { .. } | Error::QueueFull { .. } => errno::EAGAIN,
+            Error::Cancelled { .. } => errno::ECANCELED,
+            Error::Interrupted { .. } => errno::EINTR,
+            Error::Forked => errno::EPERM,
+            Error::Reset { .. } => errno::ECONNRESET,
+            Error::Fault { .. } | Error::Register { .. } => errno::EREMOTEIO,
+            Error::Protocol { .. } => errno::EPROTO,
+            Error::Memory { .. } => errno::ENOMEM,
+            Error::Bus { source: BusError::Gone(_) | BusError::Stopped(_), .. } => errno::ENODEV,
+            Error::Bus { source: BusError::Invalid(_), .. } => errno::EINVAL,
+            Error::Bus { source: BusError::System(_, why), .. } => why.raw_os_error().unwrap_or(errno::EIO),
         }
     }
 

@@ -1,25 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The interface of Towpath's drivers, and the user-space driver behind it.
+//! The interface of Towpath's drivers, and what they share: errors, records of transfers, signals during a wait.
 //!
-//! [`Driver`] and [`Channel`] are what the library needs of a driver, whatever it is: [`user::UserDriver`] runs in the program over any
-//! [`towpath_bus::Bus`]; a kernel driver comes behind the same traits.
+//! [`Driver`] and [`Channel`] are what the library needs of a driver, whatever it is: crate `towpath-userspace` runs in the program over any
+//! [`towpath_bus::Bus`], crate `towpath-kmod` uses the kernel module.
 //!
 //! Not for programs: they use crate `towpath`, which makes these operations safe.
 
-mod discovery;
 mod error;
-mod memory;
-#[cfg(any(test, feature = "mock"))]
-pub mod mock;
-#[cfg(any(test, feature = "mock"))]
-pub mod null;
 pub mod records;
 mod registration;
-mod ring;
 pub mod signal_watch;
-pub mod user;
 
-pub use discovery::shown_name;
 pub use error::{Error, Result};
 pub use registration::{Registration, RegistrationState};
 pub use towpath_bus::{Access, WireStatistics};
@@ -347,8 +338,16 @@ impl Default for Completion {
 
 impl Completion {
     /// One without an offset and a user word; for drivers.
+    #[inline]
     pub fn new(ticket: Ticket, status: Status, bytes: u64) -> Completion {
         Completion { ticket, status, bytes, offset: 0, user: 0 }
+    }
+
+    /// With the message's offset and user word; for drivers.
+    #[inline]
+    #[must_use]
+    pub fn with(self, offset: u32, user: u32) -> Completion {
+        Completion { offset, user, ..self }
     }
 
     /// The error that this completion amounts to, or itself. `moved` bytes before it count, too.
@@ -553,4 +552,25 @@ pub fn moderation_time(time: Duration, core_clock_khz: u32) -> std::result::Resu
         let longest = u128::from(u16::MAX) * UNIT_CLOCKS * 1_000_000 / u128::from(core_clock_khz.max(1));
         format!("an interrupt cannot be held back for {time:?}; {longest} ns is the longest")
     })
+}
+
+/// A name that a card gives, up to its first zero, fit for terminals and logs: printable ASCII, with `?` in the place of any other byte.
+/// The kernel's driver does the same (driver/linux/name.h).
+pub fn shown_name(bytes: &[u8]) -> String {
+    let name = bytes.iter().take_while(|byte| **byte != 0);
+    name.map(|byte| if matches!(byte, b' '..=b'~') { char::from(*byte) } else { '?' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown_name;
+
+    #[test]
+    fn a_name_is_fit_for_a_terminal() {
+        let printable: Vec<u8> = (b' '..=b'~').collect();
+        assert_eq!(shown_name(&printable).as_bytes(), printable);
+        assert_eq!(shown_name(b"in\0\x1b[31mhidden"), "in");
+        assert_eq!(shown_name("\x1b[31mred\u{e4}\n".as_bytes()), "?[31mred???");
+        assert_eq!(shown_name(&[0; 32]), "");
+    }
 }

@@ -2,7 +2,7 @@
 //! What a waiting call does about signals. For drivers.
 
 use crate::WaitOptions;
-use towpath_bus::signals::{self, Hold};
+use towpath_system::signals::{self, Hold};
 
 /// Looks at the ring before signals are blocked: a call that ends sooner does not pay for it.
 const LOOKS: u32 = 1024;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use towpath_bus::{Access, Bus, BusError, Result, Wake, WireStatistics};
 use towpath_contract as contract;
-use towpath_front::{HostMemory, Interrupt};
+use towpath_device_server::{HostMemory, Interrupt};
 
 use crate::capture::Carried;
 use crate::device::{self, Device, Statistics, Vector};
@@ -563,7 +563,7 @@ impl Bus for SimBus {
                     return Ok(Wake::TimedOut);
                 }
                 drop(turn); // a signal handler may use the card
-                if towpath_bus::signals::arrived() {
+                if towpath_system::signals::arrived() {
                     return Ok(Wake::Interrupted);
                 }
                 turn = self.world.shared.turn();
@@ -580,7 +580,7 @@ impl Bus for SimBus {
         let event = match &slot.event {
             Some(event) => event.try_clone().map_err(failed)?,
             None => {
-                let event = towpath_bus::event::new().map_err(failed)?;
+                let event = towpath_system::event::new().map_err(failed)?;
                 let duplicate = event.try_clone().map_err(failed)?;
                 slot.event = Some(event);
                 device.catch_up(number);

@@ -703,7 +703,7 @@ impl Device {
         for vector in &mut self.vectors {
             match (vector.signal, &vector.event) {
                 (Some(time), Some(event)) if time <= now => {
-                    towpath_bus::event::signal(event);
+                    towpath_system::event::signal(event);
                     vector.signal = None;
                     vector.armed = false;
                 }

@@ -6,7 +6,7 @@
 //! is refused instead of landing in somebody else's buffer.
 
 use towpath_bus::Access;
-use towpath_front::HostMemory;
+use towpath_device_server::HostMemory;
 
 #[cfg(target_endian = "big")]
 compile_error!("the simulated card's memory is little-endian, and so must the machine be");

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use towpath_contract as contract;
-use towpath_front::Interrupt;
+use towpath_device_server::Interrupt;
 
 /// Interrupts that wait, at most: a card whose program sends it to write there could make any number of different ones.
 const WAITING: usize = 16 * contract::MSIX_VECTORS_MAX;

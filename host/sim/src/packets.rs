@@ -10,7 +10,6 @@ use crate::root_complex::extent;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 /// Longest payload that is kept, bytes.
@@ -115,10 +114,8 @@ impl PacketLog {
 fn claim(path: &Path) -> io::Result<File> {
     let file = File::options().write(true).create(true).truncate(false).open(path)?;
     if file.metadata()?.is_file() {
-        // SAFETY: the descriptor is open, and nothing but it is used.
-        let locked = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 };
         // A file system without locks is no reason to refuse.
-        if !locked && io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock {
+        if matches!(towpath_system::file::lock(&file), Ok(false)) {
             return Err(io::Error::new(io::ErrorKind::ResourceBusy, "another card's packets go there; give each card a file of its own"));
         }
         file.set_len(0)?;

@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 
 use towpath_bus::{Bus, BusError};
 use towpath_contract as contract;
-use towpath_front::{Device, Errno, HostMemory, Interrupt, Pace, Region, REGION_BAR0, REGION_CONFIG};
+use towpath_device_server::{Device, Errno, HostMemory, Interrupt, Pace, Region, REGION_BAR0, REGION_CONFIG};
+use towpath_system::errno;
 
 use crate::bus::SimBus;
 use crate::config_space::{self, ConfigSpace, Facts};
@@ -101,14 +102,14 @@ impl ServedCard {
 
     fn errno(&mut self, error: BusError) -> Errno {
         match error {
-            BusError::Gone(_) => Errno(libc::ENODEV),
-            BusError::Invalid(_) => Errno(libc::EINVAL),
-            BusError::System(_, why) => Errno(why.raw_os_error().unwrap_or(libc::EIO)),
+            BusError::Gone(_) => Errno(errno::ENODEV),
+            BusError::Invalid(_) => Errno(errno::EINVAL),
+            BusError::System(_, why) => Errno(why.raw_os_error().unwrap_or(errno::EIO)),
             BusError::Stopped(_) => {
                 if !std::mem::replace(&mut self.told, true) {
                     log::error!("{error}");
                 }
-                Errno(libc::EIO)
+                Errno(errno::EIO)
             }
         }
     }
@@ -212,13 +213,13 @@ impl Device for ServedCard {
     fn read(&mut self, region: u32, offset: u64, into: &mut [u8]) -> Result<(), Errno> {
         if region == REGION_CONFIG {
             if !self.is_reachable() {
-                return Err(Errno(libc::ENODEV));
+                return Err(Errno(errno::ENODEV));
             }
             self.config.read(offset as usize, into);
             return Ok(());
         }
         if into.len() > READ {
-            return Err(Errno(libc::E2BIG));
+            return Err(Errno(errno::E2BIG));
         }
         if self.bus.is_deaf().map_err(|error| self.errno(error))? {
             into.fill(0xff);
@@ -234,7 +235,7 @@ impl Device for ServedCard {
     fn write(&mut self, region: u32, offset: u64, from: &[u8]) -> Result<(), Errno> {
         let done = if region == REGION_CONFIG {
             if !self.is_reachable() {
-                return Err(Errno(libc::ENODEV));
+                return Err(Errno(errno::ENODEV));
             }
             match self.config.write(offset as usize, from) {
                 true => self.reset_card(),

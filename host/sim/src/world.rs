@@ -7,7 +7,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use crate::device::{refuse, Device, Forward};
 use crate::error::SimError;
 use crate::model::{Model, PrintSink};
 use crate::settings::{Settings, SettingsError};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// Cards in one world at most.
 pub const CARDS: usize = 64;
@@ -113,20 +114,20 @@ pub struct Shared {
 
 /// A turn: nobody else moves time.
 pub struct Turn<'a> {
-    inner: Option<MutexGuard<'a, Inner>>,
+    inner: MutexGuard<'a, Inner>,
     shared: &'a Shared,
 }
 
 impl std::ops::Deref for Turn<'_> {
     type Target = Inner;
     fn deref(&self) -> &Inner {
-        self.inner.as_ref().unwrap_or_else(|| unreachable!("a turn has the lock until it is dropped"))
+        &self.inner
     }
 }
 
 impl std::ops::DerefMut for Turn<'_> {
     fn deref_mut(&mut self) -> &mut Inner {
-        self.inner.as_mut().unwrap_or_else(|| unreachable!("a turn has the lock until it is dropped"))
+        &mut self.inner
     }
 }
 
@@ -139,10 +140,10 @@ impl Drop for Turn<'_> {
 impl Shared {
     /// Wait for a turn.
     pub fn turn(&self) -> Turn<'_> {
-        let queue = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let queue = self.turn.lock();
+        let inner = self.inner.lock();
         drop(queue);
-        Turn { inner: Some(inner), shared: self }
+        Turn { inner, shared: self }
     }
 
     /// Something happened that may let an eventfd fire.
@@ -164,15 +165,10 @@ impl Shared {
                 }
                 self.nanoseconds.store(turn.now / 1000, Ordering::Release);
             }
-            match (rest, turn.inner.take()) {
-                (Some(None), Some(guard)) => {
-                    turn.inner = Some(self.pump.wait(guard).unwrap_or_else(PoisonError::into_inner));
-                }
-                (Some(Some(time)), Some(guard)) => {
-                    turn.inner = Some(self.pump.wait_timeout(guard, time).unwrap_or_else(PoisonError::into_inner).0);
-                }
-                (_, guard) => {
-                    turn.inner = guard;
+            match rest {
+                Some(None) => self.pump.wait(&mut turn.inner),
+                Some(Some(time)) => drop(self.pump.wait_for(&mut turn.inner, time)),
+                None => {
                     drop(turn);
                     turn = self.turn();
                 }
@@ -234,7 +230,7 @@ impl World {
 
     /// Start the thread that moves time for eventfds, if it does not run yet.
     pub(crate) fn start_pump(&self) -> std::io::Result<()> {
-        let mut pump = self.pump.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pump = self.pump.lock();
         if pump.is_none() {
             let shared = self.shared.clone();
             *pump = Some(std::thread::Builder::new().name("towpath-pump".into()).spawn(move || shared.pump())?);
@@ -247,7 +243,7 @@ impl Drop for World {
     fn drop(&mut self) {
         self.shared.turn().shutdown = true;
         self.shared.wake_pump();
-        if let Some(pump) = self.pump.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(pump) = self.pump.lock().take() {
             let _ = pump.join();
         }
     }

@@ -17,9 +17,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use towpath_cores::{build, find_core, BuildOptions};
-use towpath_driver::user::UserDriver;
 use towpath_driver::{Access, ChannelOptions, Driver, Message, Notify, Piece};
 use towpath_sim::{strict_wire_limit, Carried, PrintKind, Settings, SimBus, Statistics};
+use towpath_userspace::UserDriver;
 
 const WRITE: u64 = 24;
 const READ: u64 = 24;

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use towpath_bus::Bus;
 use towpath_cores::{build, find_core, BuildOptions};
-use towpath_driver::user::UserDriver;
 use towpath_driver::{Channel, ChannelOptions, Completion, Driver, Message, Notify, Piece, Status};
 use towpath_sim::{strict_wire_limit, Fault, PrintKind, Settings, SimBus, World};
+use towpath_userspace::UserDriver;
 
 const TIMEOUT: Option<Duration> = Some(Duration::from_secs(5));
 

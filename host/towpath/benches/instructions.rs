@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the library itself costs: instructions for a submit and its completion, on a bus that does nothing (`towpath_driver::null`).
+//! What the library itself costs: instructions for a submit and its completion, on a bus that does nothing (`towpath_userspace::null`).
 //!
 //! `cargo bench --package towpath --bench instructions` runs each case under callgrind, which counts the same on every machine of one kind, and ends with
 //! code 1 if a case is above its limit, if it has one. Needs valgrind. Times are not measured here; tests/cost runs this for `./run test`.
@@ -9,8 +9,8 @@ use std::hint::black_box;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use towpath::{Buffer, ChannelOptions, Device, Message, Receiver, Sender};
-use towpath_driver::null::NullBus;
-use towpath_driver::user::UserDriver;
+use towpath_userspace::null::NullBus;
+use towpath_userspace::UserDriver;
 
 /// For a submit and its completion, in the usual case.
 const LIMIT: Option<u64> = Some(500);

@@ -8,9 +8,9 @@
 
 use crate::open::{self, ENVIRONMENT};
 use crate::{served, Error, OpenOptions, Result};
+use std::path::Path;
 use std::sync::Arc;
 use towpath_driver::Driver;
-use towpath_vfio::{Address, Ids, System};
 
 /// What names by serial number begin with.
 pub(crate) const SERIAL: &str = "serial";
@@ -64,14 +64,38 @@ fn cards() -> Result<Vec<DeviceListing>> {
     Ok(cards)
 }
 
-/// The cards in this machine, by their address: those that the kernel module holds, and others, which tell their serial number only when they
-/// are opened.
+/// The cards in this machine, by their address: those that the kernel module holds, and others, whose serial number is known once they are
+/// opened.
+#[cfg(feature = "vfio")]
 fn boards() -> Result<Vec<DeviceListing>> {
-    Ok(boards_of(&System::here(), &open::ids()?))
+    Ok(boards_of(&towpath_vfio::System::here(), &open::ids()?))
 }
 
-fn boards_of(system: &System, ids: &Ids) -> Vec<DeviceListing> {
-    let board = |function: towpath_vfio::Function| {
+/// The cards in this machine that the kernel module holds.
+#[cfg(not(feature = "vfio"))]
+fn boards() -> Result<Vec<DeviceListing>> {
+    Ok(held("/sys".as_ref()).into_iter().map(|(_, card)| card).collect())
+}
+
+/// The cards that the kernel module holds, with their address where they have one.
+#[cfg(feature = "linux")]
+fn held(sys: &Path) -> Vec<(Option<String>, DeviceListing)> {
+    let listing = |card: towpath_kmod::Card| {
+        let description = format!("core \"{}\", held by the kernel module", card.core);
+        (card.address, DeviceListing { serial: card.serial, ..DeviceListing::new(card.name, description) })
+    };
+    towpath_kmod::cards(sys).into_iter().map(listing).collect()
+}
+
+#[cfg(not(feature = "linux"))]
+fn held(_sys: &Path) -> Vec<(Option<String>, DeviceListing)> {
+    Vec::new()
+}
+
+#[cfg(feature = "vfio")]
+fn boards_of(system: &towpath_vfio::System, ids: &towpath_vfio::Ids) -> Vec<DeviceListing> {
+    use towpath_vfio::{Address, Function};
+    let board = |function: Function| {
         let state = match function.driver.as_deref() {
             Some("vfio-pci") => "given to vfio-pci".to_string(),
             Some(other) => format!("with driver {other}: see `towpath doctor`"),
@@ -80,14 +104,8 @@ fn boards_of(system: &System, ids: &Ids) -> Vec<DeviceListing> {
         let (address, id) = (function.address, format!("{:04x}:{:04x}", function.vendor, function.device));
         (Some(address), DeviceListing::new(format!("vfio:{address}"), format!("card {id}, {state}")))
     };
-    let held: Vec<(Option<Address>, DeviceListing)> = towpath_linux::cards(&system.sys)
-        .into_iter()
-        .map(|card| {
-            let description = format!("core \"{}\", held by the kernel module", card.core);
-            let listing = DeviceListing { serial: card.serial, ..DeviceListing::new(card.name, description) };
-            (card.address.and_then(|address| address.parse().ok()), listing)
-        })
-        .collect();
+    let held = held(&system.sys).into_iter().map(|(address, card)| (address.and_then(|address| address.parse().ok()), card));
+    let held: Vec<(Option<Address>, DeviceListing)> = held.collect();
     let is_held = |address: Address| held.iter().any(|(at, _)| *at == Some(address));
     let mut cards: Vec<_> = system.cards(ids).into_iter().filter(|function| !is_held(function.address)).map(board).collect();
     cards.extend(held);
@@ -120,6 +138,7 @@ pub(crate) fn open_by_order(name: &str, number: &str, options: &OpenOptions) -> 
 }
 
 /// What `#NUMBER` and `serial:NUMBER` stand for, without opening a card to look; other names stand for themselves.
+#[cfg(all(feature = "vfio", feature = "linux"))]
 pub(crate) fn stands_for(name: &str) -> Result<String> {
     if let Some(number) = name.strip_prefix('#') {
         return by_order(name, number);
@@ -174,12 +193,13 @@ pub(crate) fn no_device(name: &str, why: &str) -> Error {
     Error::NoSuchDevice { name: name.into(), why: why.into(), available }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "vfio", feature = "linux"))]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use std::fs;
     use std::os::unix::fs::symlink;
+    use towpath_vfio::{Ids, System};
 
     #[test]
     fn a_card_that_the_kernel_module_holds_is_listed_once_at_its_place() {

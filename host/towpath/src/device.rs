@@ -11,8 +11,8 @@ use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use towpath_bus::fork::Origin;
 use towpath_driver::Driver;
+use towpath_system::fork::Origin;
 
 /// An open device. Cheap to clone; the clones, and everything opened from them, are one device, which closes with the last of them. May be
 /// used from any thread. In a child of fork(2) every call ends with [`Error::Forked`], and dropping it changes nothing: the card stays the parent's.

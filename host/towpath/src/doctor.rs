@@ -2,7 +2,7 @@
 //! What has to be in order before a device can be opened, checked one by one: of the simulator, of the machine, of its cards.
 
 use crate::cards;
-use towpath_linux::{MODULE, RIGHTS};
+use towpath_kmod::{MODULE, RIGHTS};
 use towpath_vfio::{checks, Address, Finding, Function, Ids, Level, System};
 
 /// Which devices the checks are about.
@@ -58,7 +58,7 @@ fn examine(name: &str, system: &System, ids: Result<Ids, String>, simulator: fn(
             )],
         },
         Wanted::Held(name) => {
-            let card = towpath_linux::cards(&system.sys).into_iter().find(|card| card.name == name);
+            let card = towpath_kmod::cards(&system.sys).into_iter().find(|card| card.name == name);
             let address = card.and_then(|card| card.address?.parse().ok());
             match address.and_then(|address| Function::read(system, address)) {
                 Some(function) => of_cards(system, &[function], &ids),
@@ -98,7 +98,7 @@ fn of_cards(system: &System, cards: &[Function], ids: &Ids) -> Vec<Finding> {
 fn of_held(system: &System, function: &Function) -> Vec<Finding> {
     let address = function.address;
     let mut findings = checks::present(function).to_vec();
-    let Some(card) = towpath_linux::cards(&system.sys).into_iter().find(|card| card.address == Some(address.to_string())) else {
+    let Some(card) = towpath_kmod::cards(&system.sys).into_iter().find(|card| card.address == Some(address.to_string())) else {
         let seen = "the kernel module has the card, but has made no files of it";
         findings.push(Finding::problem(address, "driver", seen, "sudo dmesg | grep towpath # what the module says of it"));
         return findings;

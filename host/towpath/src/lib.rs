@@ -33,8 +33,8 @@
 //! child of fork(2) every call ends with [`Error::Forked`], and dropping gives nothing back: the card stays the parent's.
 //!
 //! # Features
-//! By default a program opens boards: through the kernel module and through VFIO. `sim` adds simulated cards (and what builds them), `vfio-user` cards in other
-//! processes, `serve` a server of such cards.
+//! By default a program opens boards: through the kernel module (`linux`) and through VFIO (`vfio`); with both there is `doctor`. `sim` adds simulated cards
+//! (and what builds them), `vfio-user` cards in other processes, `serve` a server of such cards.
 //!
 //! # What it does not do
 //! The library never panics on bad input, and never aborts, exits or prints. It logs through crate `log`.
@@ -43,6 +43,7 @@ mod buffer;
 mod cards;
 mod channel;
 mod device;
+#[cfg(all(feature = "vfio", feature = "linux"))]
 mod doctor;
 mod open;
 mod reactor;
@@ -62,6 +63,7 @@ pub use buffer::{Access, Buffer};
 pub use cards::{list_devices, DeviceListing};
 pub use channel::ChannelName;
 pub use device::{Device, Registers, UserInterrupts};
+#[cfg(all(feature = "vfio", feature = "linux"))]
 pub use doctor::doctor;
 pub use open::{OpenOptions, TextSink};
 pub use receiver::{Received, Receiver};
@@ -72,13 +74,14 @@ pub use serve::{CardFaults, CardServer};
 pub use towpath_bus::BusError;
 #[cfg(feature = "sim")]
 pub use towpath_cores::{set_simulator_files, SimulatorFiles};
+/// Ends [`CardServer::serve`].
+#[cfg(feature = "serve")]
+pub use towpath_device_server::Stop;
 pub use towpath_driver::{
     ChannelInfo, ChannelOptions, ChannelStatistics, Completion, DeviceInfo, Direction, Error, LinkCounters, Message, MessageStart, Notify,
     Result, Status, Ticket, WaitOptions, WireStatistics,
 };
-/// Ends [`CardServer::serve`].
-#[cfg(feature = "serve")]
-pub use towpath_front::Stop;
 /// What [`doctor`] found.
+#[cfg(feature = "vfio")]
 pub use towpath_vfio::{Finding, Level};
 pub use transfer::Transfer;

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From a device's name to its driver. The one file that knows which kinds of devices there are.
 
-use crate::cards::{self, no_device};
+use crate::cards;
 #[cfg(feature = "sim")]
 use crate::simulated;
 use crate::{Error, Result};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use towpath_driver::user::UserDriver;
 use towpath_driver::Driver;
-use towpath_linux::{LinuxDriver, OpenError};
+#[cfg(feature = "linux")]
+use towpath_kmod::{LinuxDriver, OpenError};
+#[cfg(any(feature = "vfio", feature = "sim", feature = "vfio-user"))]
+use towpath_userspace::UserDriver;
+#[cfg(feature = "vfio")]
 use towpath_vfio::{Address, Ids, System, VfioBus, VfioError};
 
 /// The environment's name for the device that the empty name stands for.
@@ -37,6 +40,7 @@ impl fmt::Debug for OpenOptions {
 }
 
 /// What a card of ours is identified by on PCI.
+#[cfg(feature = "vfio")]
 pub(crate) fn ids() -> Result<Ids> {
     Ids::from_environment().map_err(Error::Invalid)
 }
@@ -56,7 +60,10 @@ pub(crate) fn open_named(name: &str, options: &OpenOptions) -> Result<Arc<dyn Dr
         return cards::open_by_order(name, number, options);
     }
     if name.starts_with('/') {
+        #[cfg(feature = "linux")]
         return Ok(Arc::new(held_by_kernel(name)?));
+        #[cfg(not(feature = "linux"))]
+        return left_out(name, "linux");
     }
     match name.split_once(':') {
         Some((cards::SERIAL, number)) => cards::open_by_serial(name, number, options),
@@ -68,11 +75,15 @@ pub(crate) fn open_named(name: &str, options: &OpenOptions) -> Result<Arc<dyn Dr
         Some(("vfio-user", path)) => Ok(Arc::new(UserDriver::open(connected(name, path)?)?)),
         #[cfg(not(feature = "vfio-user"))]
         Some(("vfio-user", _)) => left_out(name, "vfio-user"),
+        #[cfg(not(feature = "vfio"))]
+        Some(("vfio", _)) => left_out(name, "vfio"),
+        #[cfg(feature = "vfio")]
         Some(("vfio", address)) => {
-            let address = address.parse().map_err(|why: String| no_device(name, &why))?;
+            let address = address.parse().map_err(|why: String| cards::no_device(name, &why))?;
             Ok(Arc::new(UserDriver::open(board(name, address)?)?))
         }
         _ => {
+            #[cfg(feature = "vfio")]
             if let Ok(address) = name.parse() {
                 return Ok(Arc::new(UserDriver::open(board(name, address)?)?));
             }
@@ -83,18 +94,20 @@ pub(crate) fn open_named(name: &str, options: &OpenOptions) -> Result<Arc<dyn Dr
 }
 
 /// `/dev/towpathN`: the card whose files the kernel module has put there.
+#[cfg(feature = "linux")]
 fn held_by_kernel(name: &str) -> Result<LinuxDriver> {
     LinuxDriver::open(name, name.as_ref()).map_err(|error| match error {
-        OpenError::NotThere(why) => no_device(name, &why),
+        OpenError::NotThere(why) => cards::no_device(name, &why),
         OpenError::NotReady { seen, remedy } => Error::NotReady { name: name.into(), seen, remedy },
         OpenError::Failed(error) => error,
     })
 }
 
 /// `vfio:ADDRESS`, or an address alone: the card at that place on PCI.
+#[cfg(feature = "vfio")]
 fn board(name: &str, address: Address) -> Result<Arc<VfioBus>> {
     VfioBus::open(name, &System::here(), address, &ids()?).map(Arc::new).map_err(|error| match error {
-        VfioError::NoSuchFunction { .. } => no_device(name, &error.to_string()),
+        VfioError::NoSuchFunction { .. } => cards::no_device(name, &error.to_string()),
         VfioError::NotReady(finding) => {
             Error::NotReady { name: name.into(), seen: finding.seen, remedy: finding.remedy.unwrap_or_default() }
         }
@@ -108,11 +121,11 @@ fn connected(name: &str, path: &str) -> Result<Arc<towpath_vfio_user::Client>> {
     use std::io::ErrorKind;
     use towpath_bus::BusError;
     if path.is_empty() {
-        return Err(no_device(name, "it names no socket"));
+        return Err(cards::no_device(name, "it names no socket"));
     }
     towpath_vfio_user::Client::connect(name, path.as_ref()).map(Arc::new).map_err(|error| match &error {
         BusError::System(_, why) if [ErrorKind::NotFound, ErrorKind::ConnectionRefused].contains(&why.kind()) => {
-            no_device(name, "no server listens there; start one with `towpath sim CORE --socket PATH`")
+            cards::no_device(name, "no server listens there; start one with `towpath sim CORE --socket PATH`")
         }
         _ => Error::bus("opening the card")(error),
     })

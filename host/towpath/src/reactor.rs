@@ -8,8 +8,8 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::task::Waker;
-use towpath_bus::event;
-use towpath_bus::fork::Origin;
+use towpath_system::event;
+use towpath_system::fork::Origin;
 
 struct Reactor {
     /// By the number of the event descriptor, which is open as long as its entry is here.
@@ -35,7 +35,7 @@ fn start() -> std::result::Result<&'static Reactor, String> {
     let changed = event::new().map_err(failed)?;
     let reactor: &Reactor = Box::leak(Box::new(Reactor { waiting: Mutex::default(), changed, origin: Origin::here() }));
     // Signals are the program's own threads' affair.
-    let _hold = towpath_bus::signals::Hold::new();
+    let _hold = towpath_system::signals::Hold::new();
     std::thread::Builder::new().name("towpath-tasks".into()).spawn(move || run(reactor)).map_err(failed)?;
     *place = Some(reactor);
     Ok(reactor)

@@ -5,7 +5,7 @@ use crate::{served, simulated, Error, OpenOptions, Result};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use towpath_front::{HostMemory, Stop};
+use towpath_device_server::{HostMemory, Stop};
 use towpath_sim::{ServedCard, SimBus};
 use towpath_vfio_user::Server;
 use towpath_vhost_user::Server as GuestServer;

@@ -6,9 +6,10 @@
 use std::fs::{self, File};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read, Write};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+
+use towpath_system::{file, process};
 
 /// A card that a process serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,29 +37,17 @@ impl Drop for Word {
     }
 }
 
-/// Lock a file, `LOCK_EX` or `LOCK_SH`. False: somebody else has it.
-fn lock(file: &File, how: libc::c_int) -> bool {
-    // SAFETY: the descriptor is open, and nothing but it is used.
-    unsafe { libc::flock(file.as_raw_fd(), how | libc::LOCK_NB) == 0 }
-}
-
 /// The folder: below what systems give their users for this, or below the one for temporary files.
 fn folder() -> PathBuf {
     match std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty()) {
         Some(folder) => PathBuf::from(folder).join("towpath"),
-        None => std::env::temp_dir().join(format!("towpath-{}", user())),
+        None => std::env::temp_dir().join(format!("towpath-{}", process::user())),
     }
-}
-
-/// Whose rights this process has.
-fn user() -> u32 {
-    // SAFETY: a system call without arguments, which does not fail.
-    unsafe { libc::geteuid() }
 }
 
 /// Somebody else's folder is not to be believed, nor written to.
 fn is_ours(folder: &Path) -> bool {
-    fs::symlink_metadata(folder).is_ok_and(|about| about.is_dir() && about.uid() == user())
+    fs::symlink_metadata(folder).is_ok_and(|about| about.is_dir() && about.uid() == process::user())
 }
 
 /// Leave word of a card that is served at `socket` by this process.
@@ -82,7 +71,7 @@ fn announce_in(folder: &Path, socket: &Path, card: &str, serial: u64) -> io::Res
     // Into place whole: a reader sees all of it or nothing.
     let mut words = File::create_new(&draft)?;
     words.write_all(format!("vfio-user:{whole}\n{card}\n{serial}\n{process}\n").as_bytes())?;
-    lock(&words, libc::LOCK_EX);
+    file::lock(&words)?;
     fs::rename(&draft, &file)?;
     Ok(Word { file, _lock: words })
 }
@@ -100,7 +89,7 @@ fn cards_in(folder: &Path) -> Vec<Served> {
     let mut cards = Vec::new();
     for file in files.filter(|file| !file.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))) {
         let Ok(mut words) = File::open(&file) else { continue };
-        if lock(&words, libc::LOCK_SH) {
+        if file::lock_shared(&words).unwrap_or(false) {
             let _ = fs::remove_file(&file); // its server is no more
             continue;
         }

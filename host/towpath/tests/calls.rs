@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 use towpath::{Access, Buffer, Device, Error, Message, Receiver, Sender, Status, WaitOptions};
-use towpath_driver::mock::{MockBus, Settings};
-use towpath_driver::user::UserDriver;
-use towpath_linux::fake;
+use towpath_kmod::fake;
+use towpath_userspace::mock::{MockBus, Settings};
+use towpath_userspace::UserDriver;
 
 const CAPACITY: usize = 1 << 12;
 /// For waits that are to end by themselves.

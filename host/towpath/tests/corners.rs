@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use towpath::{Completion, Device, Error, Message, Receiver, Sender, Status, WaitOptions};
 use towpath_bus::Bus;
-use towpath_driver::mock::{ContractStatus, Misbehaviour, MockBus, Settings};
-use towpath_driver::user::UserDriver;
-use towpath_linux::fake;
+use towpath_kmod::fake;
+use towpath_userspace::mock::{ContractStatus, Misbehaviour, MockBus, Settings};
+use towpath_userspace::UserDriver;
 
 const LONG: Option<Duration> = Some(Duration::from_secs(20));
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The library and the driver over the kernel module's files, against the kernel's side in memory (`towpath_linux::fake`).
+//! The library and the driver over the kernel module's files, against the kernel's side in memory (`towpath_kmod::fake`).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::io::{IoSlice, IoSliceMut};
@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use towpath::{Device, Error, Message, Status};
 use towpath_contract::Status as OnCard;
-use towpath_linux::fake::{FakeCard, Settings, QUEUE_DEPTH, REGISTER_ERROR, REGISTER_SILENT};
-use towpath_linux::OpenError;
+use towpath_kmod::fake::{FakeCard, Settings, QUEUE_DEPTH, REGISTER_ERROR, REGISTER_SILENT};
+use towpath_kmod::OpenError;
 
 const SHORT: Option<Duration> = Some(Duration::from_millis(20));
 
@@ -359,7 +359,7 @@ fn registers_tell_what_went_wrong() {
 }
 
 fn readable(fd: std::os::fd::BorrowedFd<'_>) -> bool {
-    towpath_bus::event::clear(&fd)
+    towpath_system::event::clear(&fd)
 }
 
 #[test]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The library and the user-space driver against a card in software (`towpath_driver::mock`): what they promise, in bad weather, too. Seeds are printed;
+//! The library and the user-space driver against a card in software (`towpath_userspace::mock`): what they promise, in bad weather, too. Seeds are printed;
 //! `TOWPATH_SEED` repeats one.
 #![allow(
     clippy::unwrap_used,
@@ -14,8 +14,8 @@ use std::io::{IoSlice, IoSliceMut};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use towpath::{ChannelOptions, Device, Error, Message, Notify, Received, Status};
-use towpath_driver::mock::{Early, Misbehaviour, MockBus, Settings, QUEUE_DEPTH, REGISTER_ERROR, REGISTER_SILENT};
-use towpath_driver::user::UserDriver;
+use towpath_userspace::mock::{Early, Misbehaviour, MockBus, Settings, QUEUE_DEPTH, REGISTER_ERROR, REGISTER_SILENT};
+use towpath_userspace::UserDriver;
 
 /// All that has ended.
 macro_rules! polled {
@@ -546,7 +546,7 @@ fn faults_end_one_transfer_and_no_more() {
 
 mod towpath_contract_status {
     use towpath::Status;
-    use towpath_driver::mock::ContractStatus as C;
+    use towpath_userspace::mock::ContractStatus as C;
     pub const ALL: [(C, Status); 8] = [
         (C::UnsupportedRequest, Status::UnsupportedRequest),
         (C::CompleterAbort, Status::CompleterAbort),
@@ -794,7 +794,7 @@ fn user_interrupts_are_counted_even_on_one_vector() {
 }
 
 fn readable(fd: std::os::fd::BorrowedFd<'_>) -> bool {
-    towpath_bus::event::clear(&fd)
+    towpath_system::event::clear(&fd)
 }
 
 #[test]

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use towpath::{Access, Buffer, Device, Error, Message, Receiver, Sender, Status, WaitOptions};
-use towpath_driver::mock::{MockBus, Settings};
-use towpath_driver::user::UserDriver;
+use towpath_userspace::mock::{MockBus, Settings};
+use towpath_userspace::UserDriver;
 
 const SENDERS: usize = 3;
 const RECEIVERS: usize = 3;

@@ -9,12 +9,14 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use towpath_bus::{event, Access, Bus, BusError, Result, Wake};
-use towpath_front::{sys, REGION_CONFIG};
+use parking_lot::{Condvar, Mutex};
+use towpath_bus::{Access, Bus, BusError, Result, Wake};
+use towpath_device_server::REGION_CONFIG;
+use towpath_system::{errno, event};
 
 use crate::message::{
     self, parse_four_words, Capabilities, Command, DmaAccess, Header, Refusal, RegionInfo, Request, Trigger, DEVICE_PCI, FLAG_NO_REPLY,
@@ -34,10 +36,6 @@ const BARS: usize = 6;
 /// The command register in configuration space, and its bits that let the card answer and ask.
 const COMMAND: u64 = 4;
 const COMMAND_MEMORY_AND_MASTER: u16 = 1 << 1 | 1 << 2;
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Memory of the program that the card may reach.
 struct Mapping {
@@ -95,7 +93,7 @@ impl Shared {
     }
 
     fn check(&self) -> Result<()> {
-        match &lock(&self.calls).gone {
+        match &self.calls.lock().gone {
             Some(why) => Err(self.gone(why.as_str())),
             None => Ok(()),
         }
@@ -103,9 +101,9 @@ impl Shared {
 
     /// The connection has ended: everybody who waits is told.
     fn end(&self, why: String) {
-        lock(&self.calls).gone.get_or_insert(why);
+        self.calls.lock().gone.get_or_insert(why);
         self.answered.notify_all();
-        for event in lock(&self.events).iter() {
+        for event in self.events.lock().iter() {
             event::signal(event);
         }
     }
@@ -113,12 +111,12 @@ impl Shared {
     /// Send a request; with `reply`, somebody will wait for the answer under the number returned.
     fn send(&self, request: &Request, descriptors: &[BorrowedFd<'_>], reply: bool) -> Result<u16> {
         let payload = request.payload();
-        let mut sending = lock(&self.sending);
+        let mut sending = self.sending.lock();
         sending.next_id = sending.next_id.wrapping_add(1);
         let id = sending.next_id;
         let mut header = Header::command(id, request.command(), payload.len());
         if reply {
-            let mut calls = lock(&self.calls);
+            let mut calls = self.calls.lock();
             if let Some(why) = &calls.gone {
                 return Err(self.gone(why.as_str()));
             }
@@ -129,7 +127,7 @@ impl Shared {
             sending.posted += 1;
         }
         wire::send(&self.stream, header, &payload, &[], descriptors).map_err(|error| {
-            lock(&self.calls).waiting.remove(&id);
+            self.calls.lock().waiting.remove(&id);
             self.gone(error.to_string())
         })?;
         Ok(id)
@@ -138,7 +136,7 @@ impl Shared {
     /// Send a request and wait for its reply.
     fn call(&self, request: &Request, descriptors: &[BorrowedFd<'_>]) -> Result<Message> {
         let id = self.send(request, descriptors, true)?;
-        let mut calls = lock(&self.calls);
+        let mut calls = self.calls.lock();
         let until = Instant::now() + PATIENCE;
         let message = loop {
             match calls.waiting.get(&id) {
@@ -151,7 +149,7 @@ impl Shared {
                 calls.gone.get_or_insert(format!("the server has not answered for {PATIENCE:?}"));
                 break None;
             }
-            calls = self.answered.wait_timeout(calls, left).unwrap_or_else(PoisonError::into_inner).0;
+            self.answered.wait_for(&mut calls, left);
         };
         let Some(message) = message else { return Err(self.gone(calls.gone.clone().unwrap_or_default())) };
         drop(calls);
@@ -165,9 +163,9 @@ impl Shared {
     fn refused(&self, request: &Request, errno: i32) -> BusError {
         let (what, error) = (request.command(), io::Error::from_raw_os_error(errno));
         match errno {
-            libc::ENODEV => self.gone("the link to the card is down"),
-            libc::EIO => BusError::Stopped(format!("{}: {what:?}: {error}; its process says why", self.name)),
-            libc::EINVAL => BusError::Invalid(format!("{}: {what:?}: {error}", self.name)),
+            errno::ENODEV => self.gone("the link to the card is down"),
+            errno::EIO => BusError::Stopped(format!("{}: {what:?}: {error}; its process says why", self.name)),
+            errno::EINVAL => BusError::Invalid(format!("{}: {what:?}: {error}", self.name)),
             _ => BusError::System(format!("{}: {what:?}", self.name), error),
         }
     }
@@ -182,7 +180,7 @@ impl Shared {
         loop {
             let Some(message) = inbox.next(&self.stream, true)? else { continue };
             if message.header.is_reply() {
-                match lock(&self.calls).waiting.get_mut(&message.header.id) {
+                match self.calls.lock().waiting.get_mut(&message.header.id) {
                     Some(place @ None) => *place = Some(message),
                     _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "the server answers what was not asked")),
                 }
@@ -198,7 +196,7 @@ impl Shared {
                 }
             };
             if header.wants_reply() {
-                let _one = lock(&self.sending);
+                let _one = self.sending.lock();
                 wire::send(&self.stream, reply, &payload, &[], &[])?;
             }
         }
@@ -209,17 +207,17 @@ impl Shared {
         let write = match Command::of(message.header.command) {
             Some(Command::DmaWrite) => true,
             Some(Command::DmaRead) => false,
-            _ => return Err(Refusal::new(libc::ENOSYS, format!("unknown command {}", message.header.command))),
+            _ => return Err(Refusal::new(errno::ENOSYS, format!("unknown command {}", message.header.command))),
         };
         let (access, data) = DmaAccess::parse(&message.payload, write)?;
-        let memory = lock(&self.memory);
+        let memory = self.memory.lock();
         let place = memory.find(access, write).ok_or_else(|| {
-            Refusal::new(libc::EFAULT, format!("{} bytes at {:#x} are not mapped for this", access.bytes, access.address))
+            Refusal::new(errno::EFAULT, format!("{} bytes at {:#x} are not mapped for this", access.bytes, access.address))
         })?;
         let mut payload = access.to_bytes().to_vec();
         if write {
             // SAFETY: `find` has checked that the memory is mapped for all these bytes, and it stays so while the table is locked.
-            unsafe { sys::land(place, data) };
+            unsafe { towpath_system::land(place, data) };
         } else {
             payload.resize(DmaAccess::BYTES + access.bytes as usize, 0);
             // SAFETY: as above; the payload was just made long enough.
@@ -278,7 +276,7 @@ impl Client {
         let shared = &self.shared;
         let hello = Request::Version { major: VERSION.0, minor: VERSION.1, capabilities: Capabilities::OURS };
         let reply = match shared.call(&hello, &[]) {
-            Err(BusError::System(what, why)) if why.raw_os_error() == Some(libc::EBUSY) => {
+            Err(BusError::System(what, why)) if why.raw_os_error() == Some(errno::EBUSY) => {
                 let why = io::Error::new(io::ErrorKind::ResourceBusy, "another program uses the card; it serves one at a time");
                 return Err(BusError::System(what, why));
             }
@@ -321,7 +319,7 @@ impl Client {
         self.inside(bar, offset, data.len(), 1)?;
         self.shared.check()?;
         let request = Request::RegionWrite { region: bar.into(), offset, data: data.to_vec() };
-        if lock(&self.shared.sending).posted < POSTED {
+        if self.shared.sending.lock().posted < POSTED {
             return self.shared.send(&request, &[], false).map(drop);
         }
         self.shared.call(&request, &[]).map(drop)
@@ -339,7 +337,7 @@ impl Client {
     }
 
     fn event(&self, vector: u16) -> Result<Arc<OwnedFd>> {
-        let found = lock(&self.shared.events).get(usize::from(vector)).cloned();
+        let found = self.shared.events.lock().get(usize::from(vector)).cloned();
         found.ok_or_else(|| BusError::Invalid(format!("{} has no vector {vector}, or it is not enabled", self.shared.name)))
     }
 }
@@ -398,7 +396,7 @@ impl Bus for Client {
             return Err(BusError::Invalid("memory of no bytes cannot be mapped".into()));
         }
         let address = {
-            let mut table = lock(&self.shared.memory);
+            let mut table = self.shared.memory.lock();
             let address = table.next + (memory as u64 & (PAGE - 1));
             let end = address.checked_add(bytes as u64).and_then(|end| end.checked_add(2 * PAGE - 1)).map(|end| end & !(PAGE - 1));
             let Some(end) = end.filter(|end| *end <= ADDRESSES.end) else {
@@ -412,20 +410,20 @@ impl Bus for Client {
         let (readable, writable) = (access != Access::Write, access != Access::Read);
         let request = Request::DmaMap { readable, writable, offset: 0, address: start, bytes: length };
         self.shared.call(&request, &[]).inspect_err(|_| {
-            lock(&self.shared.memory).mapped.remove(&address);
+            self.shared.memory.lock().mapped.remove(&address);
         })?;
         Ok(address)
     }
 
     fn unmap(&self, address: u64, bytes: usize) -> Result<()> {
-        let found = lock(&self.shared.memory).mapped.get(&address).is_some_and(|mapping| mapping.bytes == bytes);
+        let found = self.shared.memory.lock().mapped.get(&address).is_some_and(|mapping| mapping.bytes == bytes);
         if !found {
             return Err(BusError::Invalid(format!("there is no mapping of {bytes} bytes at {address:#x}")));
         }
         let (start, length) = pages(address, bytes);
         let told = self.shared.call(&Request::DmaUnmap { address: start, bytes: length, all: false }, &[]);
         // Whatever the server says, it does not reach this memory any more, for it comes here to read and write it.
-        lock(&self.shared.memory).mapped.remove(&address);
+        self.shared.memory.lock().mapped.remove(&address);
         match told {
             Ok(_) | Err(BusError::Gone(_)) => {}
             Err(error) => log::warn!("{}: the server does not forget {bytes} bytes at {address:#x}: {error}", self.shared.name),
@@ -447,7 +445,7 @@ impl Bus for Client {
             let (start, count) = ((batch * most) as u32, events.len() as u32);
             self.shared.call(&Request::SetIrqs { index: IRQ_MSIX, start, count, trigger: Trigger::Events }, &descriptors)?;
         }
-        *lock(&self.shared.events) = made;
+        *self.shared.events.lock() = made;
         Ok(count)
     }
 

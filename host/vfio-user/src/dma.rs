@@ -11,10 +11,11 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 
-use towpath_front::sys::{self, Mapped};
-use towpath_front::HostMemory;
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use towpath_device_server::HostMemory;
+use towpath_system::{errno, file, Mapping, Rights};
 
 use crate::message::{Capabilities, Command, DmaAccess, Header, Refusal, MAX_DATA};
 use crate::wire::{self, Inbox, Message};
@@ -30,7 +31,7 @@ const DEFERRED_BYTES: usize = 4 * MAX_DATA;
 pub struct Refused;
 
 enum Backing {
-    Mapped(Mapped),
+    Mapped(Mapping),
     File { file: File, offset: u64 },
     Client,
 }
@@ -118,15 +119,15 @@ pub struct Dma(Arc<Shared>);
 
 impl Dma {
     pub(crate) fn link(&self) -> MutexGuard<'_, Option<Link>> {
-        self.0.link.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.link.lock()
     }
 
-    fn regions(&self) -> std::sync::RwLockReadGuard<'_, BTreeMap<u64, Region>> {
-        self.0.regions.read().unwrap_or_else(PoisonError::into_inner)
+    fn regions(&self) -> RwLockReadGuard<'_, BTreeMap<u64, Region>> {
+        self.0.regions.read()
     }
 
-    fn regions_mut(&self) -> std::sync::RwLockWriteGuard<'_, BTreeMap<u64, Region>> {
-        self.0.regions.write().unwrap_or_else(PoisonError::into_inner)
+    fn regions_mut(&self) -> RwLockWriteGuard<'_, BTreeMap<u64, Region>> {
+        self.0.regions.write()
     }
 
     /// Do something with the region that holds all of these bytes, if the device has that right there.
@@ -226,30 +227,30 @@ impl Dma {
     ) -> Result<(), Refusal> {
         let refuse = |errno, why: &str| Err(Refusal::new(errno, format!("a mapping of {bytes} bytes at {address:#x}: {why}")));
         if bytes == 0 || !(read || write) {
-            return refuse(libc::EINVAL, "it has no bytes, or no rights");
+            return refuse(errno::EINVAL, "it has no bytes, or no rights");
         }
         let (Some(end), Ok(length)) = (address.checked_add(bytes), usize::try_from(bytes)) else {
-            return refuse(libc::EINVAL, "it does not end");
+            return refuse(errno::EINVAL, "it does not end");
         };
         let mut regions = self.regions_mut();
         if regions.len() >= REGIONS {
-            return refuse(libc::ENOSPC, "there are too many");
+            return refuse(errno::ENOSPC, "there are too many");
         }
         if regions.range(..end).next_back().is_some_and(|(start, region)| start + region.bytes > address) {
-            return refuse(libc::EEXIST, "there is one already");
+            return refuse(errno::EEXIST, "there is one already");
         }
         let backing = match file {
             None => Backing::Client,
-            Some(file) => {
-                let Some(last) = offset.checked_add(bytes) else { return refuse(libc::EINVAL, "its part of the file does not end") };
-                match sys::fixed_length(&file) {
-                    Some(there) if last > there => return refuse(libc::EINVAL, "the file is shorter"),
-                    Some(_) if offset % 4096 == 0 => match Mapped::new(&file, offset, length, read, write) {
+            Some(descriptor) => {
+                let Some(last) = offset.checked_add(bytes) else { return refuse(errno::EINVAL, "its part of the file does not end") };
+                match file::fixed_length(&descriptor) {
+                    Some(there) if last > there => return refuse(errno::EINVAL, "the file is shorter"),
+                    Some(_) if offset % 4096 == 0 => match Mapping::new(&descriptor, offset, length, Rights { read, write }) {
                         Ok(mapped) => Backing::Mapped(mapped),
-                        Err(error) => return refuse(error.raw_os_error().unwrap_or(libc::EIO), &error.to_string()),
+                        Err(error) => return refuse(error.raw_os_error().unwrap_or(errno::EIO), &error.to_string()),
                     },
-                    _ if sys::is_file(&file) => Backing::File { file: file.into(), offset },
-                    _ => return refuse(libc::EINVAL, "the descriptor is not a file"),
+                    _ if file::length(&descriptor).is_some() => Backing::File { file: descriptor.into(), offset },
+                    _ => return refuse(errno::EINVAL, "the descriptor is not a file"),
                 }
             }
         };
@@ -263,10 +264,10 @@ impl Dma {
         let mut regions = self.regions_mut();
         // The end of all addresses is no number, and nothing is mapped at the last one.
         let whole = (address.wrapping_add(bytes) == 0).then_some(u64::MAX);
-        let end = address.checked_add(bytes).or(whole).ok_or_else(|| Refusal::new(libc::EINVAL, "a range that does not end"))?;
+        let end = address.checked_add(bytes).or(whole).ok_or_else(|| Refusal::new(errno::EINVAL, "a range that does not end"))?;
         let cut = |at: u64| regions.range(..at).next_back().is_some_and(|(start, region)| start + region.bytes > at);
         if cut(address) || cut(end) {
-            return Err(Refusal::new(libc::EINVAL, format!("{bytes} bytes at {address:#x} are a part of a mapping")));
+            return Err(Refusal::new(errno::EINVAL, format!("{bytes} bytes at {address:#x} are a part of a mapping")));
         }
         let inside: Vec<u64> = regions.range(address..end).map(|(start, _)| *start).collect();
         for start in inside {

@@ -19,6 +19,7 @@
 
 mod client;
 mod dma;
+mod layout;
 pub mod message;
 mod server;
 mod wire;
@@ -26,4 +27,4 @@ mod wire;
 pub use client::Client;
 pub use dma::{Dma, Refused};
 pub use server::{Server, IRQ_MSIX};
-pub use towpath_front::{Device, Errno, HostMemory, Mapping, Pace, Region, Stop, REGIONS, REGION_BAR0, REGION_CONFIG};
+pub use towpath_device_server::{Device, Errno, HostMemory, Mapping, Pace, Region, Stop, REGIONS, REGION_BAR0, REGION_CONFIG};

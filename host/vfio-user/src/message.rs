@@ -7,7 +7,12 @@
 
 use std::ops::Range;
 
-pub use towpath_front::wire::Refusal;
+pub use towpath_device_server::wire::Refusal;
+use towpath_system::errno;
+use zerocopy::little_endian::U32;
+use zerocopy::IntoBytes;
+
+use crate::layout;
 
 /// Bytes of a header.
 pub const HEADER_BYTES: usize = 16;
@@ -16,7 +21,7 @@ pub const VERSION: (u16, u16) = (0, 1);
 /// Bytes of data in one message, at most: what we offer, and what we take.
 pub const MAX_DATA: usize = 1 << 20;
 /// Descriptors in one message, at most: what we offer, and what we take.
-pub const MAX_DESCRIPTORS: usize = towpath_front::sys::MAX_DESCRIPTORS;
+pub const MAX_DESCRIPTORS: usize = towpath_system::socket::MAX_DESCRIPTORS;
 /// A message of ours or to us is no longer than this.
 pub const MAX_MESSAGE: usize = HEADER_BYTES + 32 + MAX_DATA;
 /// Bytes of a version's capabilities, at most.
@@ -65,7 +70,7 @@ pub const SET_DATA_EVENTFD: u32 = 1 << 2;
 pub const SET_ACTION_TRIGGER: u32 = 1 << 5;
 
 const SPARSE_CAPABILITY: u16 = 1;
-const REGION_INFO_BYTES: usize = 32;
+const REGION_INFO_BYTES: usize = size_of::<layout::RegionInfo>();
 
 macro_rules! commands {
     ($($name:ident = $number:literal, $what:literal;)*) => {
@@ -152,19 +157,16 @@ impl Header {
 
     /// Its 16 bytes.
     pub fn to_bytes(self) -> [u8; HEADER_BYTES] {
-        let mut bytes = [0; HEADER_BYTES];
-        bytes[0..2].copy_from_slice(&self.id.to_le_bytes());
-        bytes[2..4].copy_from_slice(&self.command.to_le_bytes());
-        bytes[4..8].copy_from_slice(&self.bytes.to_le_bytes());
-        bytes[8..12].copy_from_slice(&self.flags.to_le_bytes());
-        bytes[12..16].copy_from_slice(&self.errno.to_le_bytes());
-        bytes
+        let Header { id, command, bytes, flags, errno } = self;
+        let header =
+            layout::Header { id: id.into(), command: command.into(), bytes: bytes.into(), flags: flags.into(), errno: errno.into() };
+        zerocopy::transmute!(header)
     }
 
     /// From 16 bytes. An error ends the connection: where the next message begins is not known.
     pub fn parse(bytes: &[u8; HEADER_BYTES]) -> Parsed<Header> {
-        let mut fields = Fields(bytes);
-        let header = Header { id: fields.u16()?, command: fields.u16()?, bytes: fields.u32()?, flags: fields.u32()?, errno: fields.u32()? };
+        let layout::Header { id, command, bytes, flags, errno } = zerocopy::transmute!(*bytes);
+        let header = Header { id: id.get(), command: command.get(), bytes: bytes.get(), flags: flags.get(), errno: errno.get() };
         match header.bytes as usize {
             HEADER_BYTES..=MAX_MESSAGE => (),
             bytes => {
@@ -180,48 +182,6 @@ impl Header {
     /// Bytes behind the header.
     pub fn payload_bytes(&self) -> usize {
         self.bytes as usize - HEADER_BYTES
-    }
-}
-
-/// A payload that is taken apart from its front.
-struct Fields<'a>(&'a [u8]);
-
-impl<'a> Fields<'a> {
-    fn take<const N: usize>(&mut self) -> Parsed<[u8; N]> {
-        let (front, rest) = self.0.split_first_chunk().ok_or_else(|| Refusal::invalid("the message is too short for its command"))?;
-        self.0 = rest;
-        Ok(*front)
-    }
-
-    fn u16(&mut self) -> Parsed<u16> {
-        self.take().map(u16::from_le_bytes)
-    }
-
-    fn u32(&mut self) -> Parsed<u32> {
-        self.take().map(u32::from_le_bytes)
-    }
-
-    fn u64(&mut self) -> Parsed<u64> {
-        self.take().map(u64::from_le_bytes)
-    }
-
-    /// `argsz`: how much the sender has, or has room for.
-    fn room(&mut self, least: usize) -> Parsed<u32> {
-        match self.u32()? {
-            room if room as usize >= least => Ok(room),
-            room => Err(Refusal::invalid(format!("argsz is {room}, and at least {least} is needed"))),
-        }
-    }
-
-    fn rest(self) -> &'a [u8] {
-        self.0
-    }
-
-    fn end(self) -> Parsed<()> {
-        if self.0.is_empty() {
-            return Ok(());
-        }
-        Err(Refusal::invalid(format!("{} bytes more than the command has", self.0.len())))
     }
 }
 
@@ -287,20 +247,16 @@ impl DmaAccess {
 
     /// Its 16 bytes, which data may follow.
     pub fn to_bytes(self) -> [u8; DmaAccess::BYTES] {
-        let mut bytes = [0; DmaAccess::BYTES];
-        bytes[..8].copy_from_slice(&self.address.to_le_bytes());
-        bytes[8..].copy_from_slice(&self.bytes.to_le_bytes());
-        bytes
+        zerocopy::transmute!(layout::DmaAccess { address: self.address.into(), bytes: self.bytes.into() })
     }
 
     /// Take it off a payload, with the data that follows: as much as it says, if there is to be any.
     pub fn parse(payload: &[u8], with_data: bool) -> Parsed<(DmaAccess, &[u8])> {
-        let mut fields = Fields(payload);
-        let access = DmaAccess { address: fields.u64()?, bytes: fields.u64()? };
+        let (layout::DmaAccess { address, bytes }, data) = layout::take(payload)?;
+        let access = DmaAccess { address: address.get(), bytes: bytes.get() };
         if access.bytes > MAX_DATA as u64 {
-            return Err(Refusal::new(libc::E2BIG, format!("{} bytes at once; {MAX_DATA} are possible", access.bytes)));
+            return Err(Refusal::new(errno::E2BIG, format!("{} bytes at once; {MAX_DATA} are possible", access.bytes)));
         }
-        let data = fields.rest();
         if data.len() as u64 != if with_data { access.bytes } else { 0 } {
             return Err(Refusal::invalid(format!("{} bytes of data for an access of {}", data.len(), access.bytes)));
         }
@@ -338,66 +294,63 @@ pub enum Request {
 impl Request {
     /// From a payload and the number of descriptors that came with it.
     pub fn parse(command: u16, payload: &[u8], descriptors: usize) -> Parsed<Request> {
-        let name = Command::of(command).ok_or_else(|| Refusal::new(libc::ENOSYS, format!("unknown command {command}")))?;
-        let mut fields = Fields(payload);
+        let name = Command::of(command).ok_or_else(|| Refusal::new(errno::ENOSYS, format!("unknown command {command}")))?;
         let request = match name {
             Command::Version => {
-                let (major, minor) = (fields.u16()?, fields.u16()?);
-                Request::Version { major, minor, capabilities: Capabilities::parse(fields.rest())? }
+                let (layout::Version { major, minor }, text) = layout::take(payload)?;
+                Request::Version { major: major.get(), minor: minor.get(), capabilities: Capabilities::parse(text)? }
             }
             Command::DmaMap => {
-                fields.room(32)?;
-                let flags = fields.u32()?;
+                let map: layout::DmaMap = layout::whole(payload)?;
+                layout::room(map.argsz, size_of::<layout::DmaMap>())?;
+                let flags = map.flags.get();
                 if flags & !(DMA_READ | DMA_WRITE | DMA_MAPPABLE) != 0 {
                     return Err(Refusal::invalid(format!("unknown flags {flags:#x} of a mapping")));
                 }
-                let (offset, address, bytes) = (fields.u64()?, fields.u64()?, fields.u64()?);
-                fields.end()?;
+                let (offset, address, bytes) = (map.offset.get(), map.address.get(), map.bytes.get());
                 Request::DmaMap { readable: flags & DMA_READ != 0, writable: flags & DMA_WRITE != 0, offset, address, bytes }
             }
             Command::DmaUnmap => {
-                fields.room(24)?;
-                let flags = fields.u32()?;
+                let unmap: layout::DmaUnmap = layout::whole(payload)?;
+                layout::room(unmap.argsz, size_of::<layout::DmaUnmap>())?;
+                let flags = unmap.flags.get();
                 if flags & !UNMAP_ALL != 0 {
                     return Err(Refusal::invalid(format!("flags {flags:#x} of an unmapping; dirty pages are not tracked")));
                 }
-                let (address, bytes) = (fields.u64()?, fields.u64()?);
-                fields.end()?;
-                Request::DmaUnmap { address, bytes, all: flags & UNMAP_ALL != 0 }
+                Request::DmaUnmap { address: unmap.address.get(), bytes: unmap.bytes.get(), all: flags & UNMAP_ALL != 0 }
             }
             Command::DeviceInfo => {
-                fields.room(16)?;
+                layout::room(layout::take(payload)?.0, size_of::<layout::FourWords>())?;
                 Request::DeviceInfo
             }
             Command::RegionInfo => {
-                let room = fields.room(REGION_INFO_BYTES)?;
-                fields.u32()?;
-                Request::RegionInfo { index: fields.u32()?, room }
+                let (layout::Question { argsz, index, .. }, _) = layout::take(payload)?;
+                Request::RegionInfo { index: index.get(), room: layout::room(argsz, REGION_INFO_BYTES)? }
             }
             Command::IrqInfo => {
-                fields.room(16)?;
-                fields.u32()?;
-                Request::IrqInfo { index: fields.u32()? }
+                let (layout::Question { argsz, index, .. }, _) = layout::take(payload)?;
+                layout::room(argsz, size_of::<layout::FourWords>())?;
+                Request::IrqInfo { index: index.get() }
             }
-            Command::SetIrqs => Request::set_irqs(fields)?,
+            Command::SetIrqs => Request::set_irqs(payload)?,
             Command::RegionRead => {
-                let (offset, region, bytes) = (fields.u64()?, fields.u32()?, fields.u32()?);
-                fields.end()?;
+                let layout::RegionAccess { offset, region, bytes } = layout::whole(payload)?;
+                let (offset, region, bytes) = (offset.get(), region.get(), bytes.get());
                 if bytes as usize > MAX_DATA {
-                    return Err(Refusal::new(libc::E2BIG, format!("{bytes} bytes at once; {MAX_DATA} are possible")));
+                    return Err(Refusal::new(errno::E2BIG, format!("{bytes} bytes at once; {MAX_DATA} are possible")));
                 }
                 Request::RegionRead { region, offset, bytes }
             }
             Command::RegionWrite => {
-                let (offset, region, bytes) = (fields.u64()?, fields.u32()?, fields.u32()?);
-                let data = fields.rest();
+                let (layout::RegionAccess { offset, region, bytes }, data) = layout::take(payload)?;
+                let (offset, region, bytes) = (offset.get(), region.get(), bytes.get());
                 if data.len() != bytes as usize {
                     return Err(Refusal::invalid(format!("{} bytes of data for a write of {bytes}", data.len())));
                 }
                 Request::RegionWrite { region, offset, data: data.to_vec() }
             }
             Command::Reset => Request::Reset,
-            Command::RegionIoFds => return Err(Refusal::new(libc::ENOTSUP, "this device has no descriptors for its regions")),
+            Command::RegionIoFds => return Err(Refusal::new(errno::ENOTSUP, "this device has no descriptors for its regions")),
             Command::DmaRead | Command::DmaWrite => return Err(Refusal::invalid("only a server accesses the other's memory")),
         };
         let most = match &request {
@@ -411,10 +364,10 @@ impl Request {
         Ok(request)
     }
 
-    fn set_irqs(mut fields: Fields<'_>) -> Parsed<Request> {
-        let argsz = fields.u32()? as usize;
-        let (flags, index, start, count) = (fields.u32()?, fields.u32()?, fields.u32()?, fields.u32()?);
-        let data = fields.rest();
+    fn set_irqs(payload: &[u8]) -> Parsed<Request> {
+        let (layout::SetIrqs { argsz, flags, index, start, count }, data) = layout::take(payload)?;
+        let (argsz, flags) = (argsz.get() as usize, flags.get());
+        let (index, start, count) = (index.get(), start.get(), count.get());
         if argsz != 20 + data.len() {
             return Err(Refusal::invalid(format!("argsz is {argsz}, and the message has {}", 20 + data.len())));
         }
@@ -451,37 +404,37 @@ impl Request {
 
     /// Its payload.
     pub fn payload(&self) -> Vec<u8> {
-        let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
-        let with = |mut bytes: Vec<u8>, more: &[u64]| {
-            bytes.extend(more.iter().flat_map(|word| word.to_le_bytes()));
-            bytes
-        };
         match self {
             Request::Version { major, minor, capabilities } => version(*major, *minor, capabilities),
             Request::DmaMap { readable, writable, offset, address, bytes } => {
                 let flags = if *readable { DMA_READ } else { 0 } | if *writable { DMA_WRITE } else { 0 };
-                with(words(&[32, flags]), &[*offset, *address, *bytes])
+                let argsz = size_of::<layout::DmaMap>() as u32;
+                let (offset, address, bytes) = ((*offset).into(), (*address).into(), (*bytes).into());
+                layout::DmaMap { argsz: argsz.into(), flags: flags.into(), offset, address, bytes }.as_bytes().to_vec()
             }
-            Request::DmaUnmap { address, bytes, all } => with(words(&[24, if *all { UNMAP_ALL } else { 0 }]), &[*address, *bytes]),
-            Request::DeviceInfo => words(&[16, 0, 0, 0]),
-            Request::RegionInfo { index, room } => with(words(&[*room, 0, *index, 0]), &[0, 0]),
-            Request::IrqInfo { index } => words(&[16, 0, *index, 0]),
+            Request::DmaUnmap { address, bytes, all } => {
+                let (argsz, flags) = (size_of::<layout::DmaUnmap>() as u32, if *all { UNMAP_ALL } else { 0 });
+                let (address, bytes) = ((*address).into(), (*bytes).into());
+                layout::DmaUnmap { argsz: argsz.into(), flags: flags.into(), address, bytes }.as_bytes().to_vec()
+            }
+            Request::DeviceInfo => four_words([0; 3]),
+            Request::RegionInfo { index, room } => {
+                layout::RegionInfo { argsz: (*room).into(), index: (*index).into(), ..Default::default() }.as_bytes().to_vec()
+            }
+            Request::IrqInfo { index } => four_words([0, *index, 0]),
             Request::SetIrqs { index, start, count, trigger } => {
                 let (kind, data) = match trigger {
                     Trigger::Events => (SET_DATA_EVENTFD, Vec::new()),
                     Trigger::Fire => (SET_DATA_NONE, Vec::new()),
                     Trigger::FireSome(which) => (SET_DATA_BOOL, which.iter().map(|yes| u8::from(*yes)).collect()),
                 };
-                let mut bytes = words(&[20 + data.len() as u32, kind | SET_ACTION_TRIGGER, *index, *start, *count]);
-                bytes.extend(data);
-                bytes
+                let argsz = (size_of::<layout::SetIrqs>() + data.len()) as u32;
+                let (index, start, count) = ((*index).into(), (*start).into(), (*count).into());
+                let head = layout::SetIrqs { argsz: argsz.into(), flags: (kind | SET_ACTION_TRIGGER).into(), index, start, count };
+                [head.as_bytes(), &data].concat()
             }
             Request::RegionRead { region, offset, bytes } => access(*region, *offset, *bytes).to_vec(),
-            Request::RegionWrite { region, offset, data } => {
-                let mut bytes = access(*region, *offset, data.len() as u32).to_vec();
-                bytes.extend_from_slice(data);
-                bytes
-            }
+            Request::RegionWrite { region, offset, data } => [&access(*region, *offset, data.len() as u32)[..], data].concat(),
             Request::Reset => Vec::new(),
         }
     }
@@ -489,31 +442,26 @@ impl Request {
 
 /// The payload of VERSION, or of its reply.
 pub fn version(major: u16, minor: u16, capabilities: &Capabilities) -> Vec<u8> {
-    let mut bytes = [major.to_le_bytes(), minor.to_le_bytes()].concat();
-    bytes.extend_from_slice(capabilities.text().as_bytes());
-    bytes.push(0);
-    bytes
+    let head = layout::Version { major: major.into(), minor: minor.into() };
+    [head.as_bytes(), capabilities.text().as_bytes(), &[0]].concat()
 }
 
 /// What stands before the data of a region's read or write: of the request, and again of the reply.
 pub fn access(region: u32, offset: u64, bytes: u32) -> [u8; 16] {
-    let mut payload = [0; 16];
-    payload[..8].copy_from_slice(&offset.to_le_bytes());
-    payload[8..12].copy_from_slice(&region.to_le_bytes());
-    payload[12..].copy_from_slice(&bytes.to_le_bytes());
-    payload
+    zerocopy::transmute!(layout::RegionAccess { offset: offset.into(), region: region.into(), bytes: bytes.into() })
 }
 
 /// The reply to DEVICE_INFO and, with other words, to IRQ_INFO: `argsz`, flags, and two numbers.
 pub fn four_words(words: [u32; 3]) -> Vec<u8> {
-    [16, words[0], words[1], words[2]].iter().flat_map(|word| word.to_le_bytes()).collect()
+    let [flags, first, second] = words.map(U32::new);
+    layout::FourWords { argsz: U32::new(size_of::<layout::FourWords>() as u32), flags, first, second }.as_bytes().to_vec()
 }
 
 /// Flags and two numbers from the reply to DEVICE_INFO or IRQ_INFO.
 pub fn parse_four_words(payload: &[u8]) -> Parsed<[u32; 3]> {
-    let mut fields = Fields(payload);
-    fields.room(16)?;
-    Ok([fields.u32()?, fields.u32()?, fields.u32()?])
+    let (layout::FourWords { argsz, flags, first, second }, _) = layout::take(payload)?;
+    layout::room(argsz, size_of::<layout::FourWords>())?;
+    Ok([flags.get(), first.get(), second.get()])
 }
 
 /// The reply to REGION_INFO.
@@ -534,25 +482,37 @@ pub struct RegionInfo {
 impl RegionInfo {
     /// The payload for a client that has room for so many bytes. Without enough room it tells how many are needed, and no areas.
     pub fn payload(&self, room: u32) -> Vec<u8> {
-        let all = REGION_INFO_BYTES + if self.areas.is_empty() { 0 } else { 16 + 16 * self.areas.len() };
+        let all = REGION_INFO_BYTES
+            + if self.areas.is_empty() { 0 } else { size_of::<layout::SparseAreas>() + size_of::<layout::Area>() * self.areas.len() };
         let fits = !self.areas.is_empty() && room as usize >= all;
         let flags = self.flags | if self.areas.is_empty() { 0 } else { REGION_CAPS };
-        let head = [all as u32, flags, self.index, if fits { REGION_INFO_BYTES as u32 } else { 0 }];
-        let mut payload: Vec<u8> = head.iter().flat_map(|word| word.to_le_bytes()).collect();
-        payload.extend([self.bytes, self.offset].iter().flat_map(|word| word.to_le_bytes()));
+        let mut payload = layout::RegionInfo {
+            argsz: (all as u32).into(),
+            flags: flags.into(),
+            index: self.index.into(),
+            capability: if fits { (REGION_INFO_BYTES as u32).into() } else { 0.into() },
+            bytes: self.bytes.into(),
+            offset: self.offset.into(),
+        }
+        .as_bytes()
+        .to_vec();
         if fits {
-            payload.extend([SPARSE_CAPABILITY, 1].iter().flat_map(|half| half.to_le_bytes()));
-            payload.extend([0, self.areas.len() as u32, 0].iter().flat_map(|word| word.to_le_bytes()));
-            payload.extend(self.areas.iter().flat_map(|area| [area.start, area.end - area.start]).flat_map(u64::to_le_bytes));
+            let count = (self.areas.len() as u32).into();
+            let head = layout::SparseAreas { id: SPARSE_CAPABILITY.into(), version: 1.into(), count, ..Default::default() };
+            payload.extend_from_slice(head.as_bytes());
+            for area in &self.areas {
+                let area = layout::Area { offset: area.start.into(), bytes: (area.end - area.start).into() };
+                payload.extend_from_slice(area.as_bytes());
+            }
         }
         payload
     }
 
     /// From a reply's payload, without its areas.
     pub fn parse(payload: &[u8]) -> Parsed<RegionInfo> {
-        let mut fields = Fields(payload);
-        fields.room(REGION_INFO_BYTES)?;
-        let (flags, index, _) = (fields.u32()?, fields.u32()?, fields.u32()?);
-        Ok(RegionInfo { flags, index, bytes: fields.u64()?, offset: fields.u64()?, areas: Vec::new() })
+        let (info, _): (layout::RegionInfo, _) = layout::take(payload)?;
+        layout::room(info.argsz, REGION_INFO_BYTES)?;
+        let (flags, index) = (info.flags.get(), info.index.get());
+        Ok(RegionInfo { flags, index, bytes: info.bytes.get(), offset: info.offset.get(), areas: Vec::new() })
     }
 }

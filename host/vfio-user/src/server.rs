@@ -9,8 +9,8 @@ use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use towpath_bus::event;
-use towpath_front::{sys, Device, Door, Errno, Pace, Region, Stop, REGIONS};
+use towpath_device_server::{Device, Door, Errno, Pace, Region, Stop, REGIONS};
+use towpath_system::{errno, event, file};
 
 use crate::dma::{Dma, Link};
 use crate::message::{
@@ -78,7 +78,7 @@ impl Server {
             *self.dma.link() = None;
             end
         };
-        towpath_front::serve(&self.door, device, converse, || self.dma.unmap_all())
+        towpath_device_server::serve(&self.door, device, converse, || self.dma.unmap_all())
     }
 
     /// All that one client says; ends with the reason for its end.
@@ -128,17 +128,17 @@ impl Server {
     fn obey(&self, device: &mut dyn Device, session: &mut Session, message: Message) -> Result<Reply, Refusal> {
         let Message { header, payload, mut descriptors, overfull } = message;
         if overfull {
-            return Err(Refusal::new(libc::EINVAL, format!("more than {} descriptors in one message", message::MAX_DESCRIPTORS)));
+            return Err(Refusal::new(errno::EINVAL, format!("more than {} descriptors in one message", message::MAX_DESCRIPTORS)));
         }
         let request = Request::parse(header.command, &payload, descriptors.len())?;
         if session.negotiated == matches!(request, Request::Version { .. }) {
-            return Err(Refusal::new(libc::EINVAL, "a connection begins with one VERSION, and has no other"));
+            return Err(Refusal::new(errno::EINVAL, "a connection begins with one VERSION, and has no other"));
         }
         match request {
             Request::Version { major, minor, capabilities } => {
                 if major != VERSION.0 {
                     let why = format!("version {major}.{minor}; this server speaks {}.{}", VERSION.0, VERSION.1);
-                    return Err(Refusal::new(libc::ENOTSUP, why));
+                    return Err(Refusal::new(errno::ENOTSUP, why));
                 }
                 if let Some(link) = self.dma.link().as_mut() {
                     link.chunk = capabilities.data;
@@ -164,7 +164,7 @@ impl Server {
                 let (flags, count) = if index == IRQ_MSIX { (IRQ_EVENTFD | IRQ_NORESIZE, device.vectors()) } else { (0, 0) };
                 Ok(Reply::of(four_words([flags, index, count])))
             }
-            Request::IrqInfo { index } => Err(Refusal::new(libc::EINVAL, format!("there are no interrupts of kind {index}"))),
+            Request::IrqInfo { index } => Err(Refusal::new(errno::EINVAL, format!("there are no interrupts of kind {index}"))),
             Request::SetIrqs { index, start, count, trigger } => {
                 set_irqs(device, session, index, start..start + count, trigger, descriptors)?;
                 Ok(Reply::default())
@@ -200,12 +200,12 @@ fn inside(device: &dyn Device, index: u32, offset: u64, bytes: u64, allowed: imp
     if region.holds(offset, bytes) && allowed(&region) {
         return Ok(());
     }
-    Err(Refusal::new(libc::EINVAL, format!("{bytes} bytes at {offset:#x} of region {index}, which has {} bytes", region.bytes)))
+    Err(Refusal::new(errno::EINVAL, format!("{bytes} bytes at {offset:#x} of region {index}, which has {} bytes", region.bytes)))
 }
 
 fn region_info(device: &dyn Device, index: u32, room: u32) -> Result<Reply, Refusal> {
     if index >= REGIONS {
-        return Err(Refusal::new(libc::EINVAL, format!("there is no region {index}")));
+        return Err(Refusal::new(errno::EINVAL, format!("there is no region {index}")));
     }
     let region = device.region(index);
     let mapping = device.mapping(index);
@@ -234,7 +234,7 @@ fn set_irqs(
     let vectors = device.vectors().min(VECTORS);
     if index != IRQ_MSIX || which.end > vectors {
         let why = format!("interrupts {which:?} of kind {index}; there are {vectors} of kind {IRQ_MSIX}");
-        return Err(Refusal::new(libc::EINVAL, why));
+        return Err(Refusal::new(errno::EINVAL, why));
     }
     let fire = |events: &[Option<OwnedFd>], number: u32| {
         if let Some(Some(event)) = events.get(number as usize) {
@@ -242,7 +242,7 @@ fn set_irqs(
         }
     };
     match trigger {
-        Trigger::Events if descriptors.iter().all(sys::is_event) => {
+        Trigger::Events if descriptors.iter().all(file::is_event) => {
             if session.events.len() < which.end as usize {
                 session.events.resize_with(which.end as usize, || None);
             }
@@ -251,7 +251,7 @@ fn set_irqs(
             places.iter_mut().zip(given).for_each(|(place, event)| *place = event);
             tell(device, &session.events)
         }
-        Trigger::Events => Err(Refusal::new(libc::EINVAL, "a descriptor for an interrupt is not an eventfd")),
+        Trigger::Events => Err(Refusal::new(errno::EINVAL, "a descriptor for an interrupt is not an eventfd")),
         Trigger::Fire if which.is_empty() => {
             session.events.clear();
             tell(device, &[])
@@ -271,6 +271,6 @@ fn set_irqs(
 fn tell(device: &mut dyn Device, events: &[Option<OwnedFd>]) -> Result<(), Refusal> {
     let same = |event: &Option<OwnedFd>| event.as_ref().map(OwnedFd::try_clone).transpose();
     let events: io::Result<Vec<_>> = events.iter().map(same).collect();
-    let events = events.map_err(|error| Refusal::new(error.raw_os_error().unwrap_or(libc::EMFILE), "no descriptors are left"))?;
+    let events = events.map_err(|error| Refusal::new(error.raw_os_error().unwrap_or(errno::EMFILE), "no descriptors are left"))?;
     device.set_events(events).map_err(|errno| refusal(errno, "interrupts cannot be set up"))
 }

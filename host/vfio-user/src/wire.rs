@@ -6,7 +6,8 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use towpath_front::wire::{self, Frame};
+use towpath_device_server::wire::{self, Frame};
+use towpath_system::errno;
 
 use crate::message::{Header, HEADER_BYTES};
 
@@ -43,7 +44,7 @@ pub fn refuse(mut stream: &UnixStream) {
         // What is left unread would reach the peer as an error, perhaps before our answer.
         let _ = stream.set_nonblocking(true).and_then(|()| stream.read(&mut [0; 4096]));
         if let Ok(header) = Header::parse(&head) {
-            let _ = send(stream, header.refusal(libc::EBUSY), &[], &[], &[]);
+            let _ = send(stream, header.refusal(errno::EBUSY), &[], &[], &[]);
         }
     }
 }

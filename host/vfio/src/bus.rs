@@ -5,19 +5,21 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use towpath_bus::{event, Access, Bus, BusError, Result, Wake};
+use parking_lot::Mutex;
+use towpath_bus::{Access, Bus, BusError, Result, Wake};
+use towpath_system::{errno, event, process, Mapping, Rights};
 use vfio_bindings::bindings::vfio as kernel;
 
 use crate::info::{Iommu, Region, Words};
 use crate::iova::Space;
-use crate::sys::{self, Ioctl, Mapped};
+use crate::requests::{self, Request};
 use crate::system::{Function, System};
 use crate::{checks, Address, Ids, VfioError};
 
@@ -28,20 +30,16 @@ const COMMAND_MEMORY_AND_MASTER: u16 = 1 << 1 | 1 << 2;
 
 type Done<T> = std::result::Result<T, VfioError>;
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// A BAR: in our address space as far as it can be mapped, and in the device's file.
 struct Bar {
     bytes: u64,
     offset: u64,
-    mapped: Vec<(Range<u64>, Mapped)>,
+    mapped: Vec<(Range<u64>, Mapping)>,
 }
 
 impl Bar {
     /// The mapping in which so many bytes lie, and where in it.
-    fn find(&self, offset: u64, bytes: usize) -> Option<(&Mapped, usize)> {
+    fn find(&self, offset: u64, bytes: usize) -> Option<(&Mapping, usize)> {
         let inside = |area: &Range<u64>| area.start <= offset && offset + bytes as u64 <= area.end;
         self.mapped.iter().find(|(area, _)| inside(area)).map(|(area, mapped)| (mapped, (offset - area.start) as usize))
     }
@@ -88,30 +86,30 @@ impl VfioBus {
 
     fn open_in_group(name: &str, system: &System, function: &Function, number: u32) -> Done<VfioBus> {
         let container = open(&system.dev.join("vfio/vfio"))?;
-        match sys::with_number(&container, Ioctl::ApiVersion, 0) {
+        match requests::with_number(&container, Request::ApiVersion, 0) {
             Ok(kernel::VFIO_API_VERSION) => (),
             found => return Err(VfioError::ApiVersion { found: found.unwrap_or(u32::MAX) }),
         }
-        if !matches!(sys::with_number(&container, Ioctl::CheckExtension, kernel::VFIO_TYPE1v2_IOMMU), Ok(1..)) {
+        if !matches!(requests::with_number(&container, Request::CheckExtension, kernel::VFIO_TYPE1v2_IOMMU), Ok(1..)) {
             return Err(VfioError::NoType1);
         }
         let group = open(&system.dev.join(format!("vfio/{number}")))?;
         let mut status = [0; 8];
-        sys::with_structure(&group, Ioctl::GroupStatus, &mut status).map_err(VfioError::GroupStatus)?;
+        requests::with_structure(&group, Request::GroupStatus, &mut status).map_err(VfioError::GroupStatus)?;
         if Words(&status).u32(4) & kernel::VFIO_GROUP_FLAGS_VIABLE == 0 {
             return Err(VfioError::NotViable { group: number });
         }
-        sys::set_container(&group, &container).map_err(VfioError::SetContainer)?;
-        sys::with_number(&container, Ioctl::SetIommu, kernel::VFIO_TYPE1v2_IOMMU).map_err(VfioError::SetIommu)?;
-        let iommu = sys::whole_structure(&container, Ioctl::IommuInfo, vec![0; 24]).map_err(VfioError::IommuInfo)?;
+        requests::set_container(&group, &container).map_err(VfioError::SetContainer)?;
+        requests::with_number(&container, Request::SetIommu, kernel::VFIO_TYPE1v2_IOMMU).map_err(VfioError::SetIommu)?;
+        let iommu = requests::whole_structure(&container, Request::IommuInfo, vec![0; 24]).map_err(VfioError::IommuInfo)?;
         let iommu = Iommu::parse(&iommu);
         let space = Space::new(&iommu.usable, &system.bar_addresses(), iommu.page);
 
-        let device = sys::device_file(&group, &function.address.to_string()).map_err(VfioError::DeviceFile)?;
+        let device = requests::device_file(&group, &function.address.to_string()).map_err(VfioError::DeviceFile)?;
         let mut info = [0; 16];
-        sys::with_structure(&device, Ioctl::DeviceInfo, &mut info).map_err(VfioError::DeviceInfo)?;
+        requests::with_structure(&device, Request::DeviceInfo, &mut info).map_err(VfioError::DeviceInfo)?;
         if Words(&info).u32(4) & kernel::VFIO_DEVICE_FLAGS_PCI == 0 {
-            return Err(VfioError::DeviceInfo(io::Error::from_raw_os_error(libc::ENOTSUP)));
+            return Err(VfioError::DeviceInfo(io::Error::from_raw_os_error(errno::ENOTSUP)));
         }
         let bars = (0..BARS as u32).map(|number| bar(&device, number)).collect::<Done<_>>()?;
         let configuration = region(&device, kernel::VFIO_PCI_CONFIG_REGION_INDEX)?;
@@ -156,7 +154,7 @@ impl VfioBus {
         let head = [0, kind | kernel::VFIO_IRQ_SET_ACTION_TRIGGER, index, 0, events.len() as u32];
         let descriptors = events.iter().flat_map(|descriptor| descriptor.to_ne_bytes());
         let mut bytes: Vec<u8> = head.iter().flat_map(|word| word.to_ne_bytes()).chain(descriptors).collect();
-        sys::with_structure(&self.device, Ioctl::SetIrqs, &mut bytes)
+        requests::with_structure(&self.device, Request::SetIrqs, &mut bytes)
     }
 
     /// The BAR, if so many bytes lie inside and are aligned.
@@ -180,13 +178,13 @@ impl VfioBus {
     }
 
     fn event(&self, vector: u16) -> Result<Arc<OwnedFd>> {
-        let found = lock(&self.events).get(usize::from(vector)).cloned();
+        let found = self.events.lock().get(usize::from(vector)).cloned();
         found.ok_or_else(|| BusError::Invalid(format!("{} has no vector {vector}, or it is not enabled", self.name)))
     }
 
     fn check(&self) -> Result<()> {
-        match event::poll(std::os::fd::AsFd::as_fd(&self.wanted), libc::POLLIN, Some(std::time::Duration::ZERO)) {
-            Ok(0) => Ok(()),
+        match event::wait_readable(self.wanted.as_fd(), Some(Duration::ZERO)) {
+            Ok(false) => Ok(()),
             _ => {
                 Err(BusError::Gone(format!("{}: the system wants the card back (it is being removed, or taken from vfio-pci)", self.name)))
             }
@@ -202,23 +200,23 @@ fn region(device: &File, number: u32) -> Done<Region> {
     let failed = |source| VfioError::RegionInfo { region: number, source };
     let mut question = vec![0; 32];
     question[8..12].copy_from_slice(&number.to_ne_bytes());
-    sys::whole_structure(device, Ioctl::RegionInfo, question).map(|bytes| Region::parse(&bytes)).map_err(failed)
+    requests::whole_structure(device, Request::RegionInfo, question).map(|bytes| Region::parse(&bytes)).map_err(failed)
 }
 
 fn bar(device: &File, number: u32) -> Done<Bar> {
     let Region { bytes, offset, areas } = region(device, number)?;
     let map = |area: Range<u64>| {
-        let mapped = Mapped::new(device, offset + area.start, area.end - area.start);
+        let mapped = Mapping::new(device, offset + area.start, (area.end - area.start) as usize, Rights::BOTH);
         mapped.map(|mapped| (area, mapped)).map_err(|source| VfioError::MapBar { bar: number, source })
     };
-    let mapped = if sys::MAPS_BARS { areas.into_iter().map(map).collect::<Done<_>>()? } else { Vec::new() };
+    let mapped = if requests::MAPS_BARS { areas.into_iter().map(map).collect::<Done<_>>()? } else { Vec::new() };
     Ok(Bar { bytes, offset, mapped })
 }
 
 fn vectors(device: &File) -> Done<u16> {
     let mut info = [0; 16];
     info[8..12].copy_from_slice(&kernel::VFIO_PCI_MSIX_IRQ_INDEX.to_ne_bytes());
-    sys::with_structure(device, Ioctl::IrqInfo, &mut info).map_err(VfioError::IrqInfo)?;
+    requests::with_structure(device, Request::IrqInfo, &mut info).map_err(VfioError::IrqInfo)?;
     Ok(Words(&info).u32(12).min(u32::from(u16::MAX)) as u16)
 }
 
@@ -287,7 +285,7 @@ impl Bus for VfioBus {
     }
 
     fn fence(&self) -> Result<()> {
-        sys::store_fence();
+        requests::store_fence();
         Ok(())
     }
 
@@ -299,7 +297,7 @@ impl Bus for VfioBus {
         let first = memory as u64 / page * page;
         let end = (memory as u64).checked_add(bytes as u64).and_then(|end| end.checked_next_multiple_of(page));
         let length = end.ok_or_else(|| BusError::Invalid("memory that does not end".into()))? - first;
-        let place = lock(&self.memory).space.take(first, length);
+        let place = self.memory.lock().space.take(first, length);
         let place = place.ok_or_else(|| VfioError::NoAddresses { bytes: length }.of(&self.name))?;
         let flags = match access {
             Access::Read => kernel::VFIO_DMA_MAP_FLAG_READ,
@@ -308,24 +306,24 @@ impl Bus for VfioBus {
         };
         // SAFETY: by this function's contract the memory stays valid until it is unmapped; the rest of its first and last page belongs to
         // the program, too, and the card is told of no address there.
-        let map = |flags| unsafe { sys::map_dma(&self.container, flags, first, place, length) };
+        let map = |flags| unsafe { requests::map_dma(&self.container, flags, first, place, length) };
         // Not under the lock: to pin a large piece takes a while. What could not be made the program's own becomes it by being pinned for
         // writing, and if that is refused it is memory that nobody writes.
         let mut mapped = Err(std::io::ErrorKind::PermissionDenied.into());
-        if access == Access::Read && !sys::own_pages(first, length) {
+        if access == Access::Read && !process::own_pages(first, length) {
             mapped = map(flags | kernel::VFIO_DMA_MAP_FLAG_WRITE);
         }
         if let Err(source) = mapped.or_else(|_| map(flags)) {
-            lock(&self.memory).space.give_back(place, length);
+            self.memory.lock().space.give_back(place, length);
             return Err(VfioError::MapDma { bytes: length, mappings: self.iommu.mappings, source }.of(&self.name));
         }
         let address = place + (memory as u64 - first);
-        lock(&self.memory).mapped.insert(address, (place, length, bytes));
+        self.memory.lock().mapped.insert(address, (place, length, bytes));
         Ok(address)
     }
 
     fn unmap(&self, address: u64, bytes: usize) -> Result<()> {
-        let mut memory = lock(&self.memory);
+        let mut memory = self.memory.lock();
         let (place, length) = match memory.mapped.get(&address) {
             Some((place, length, asked)) if *asked == bytes => (*place, *length),
             _ => return Err(BusError::Invalid(format!("there is no mapping of {bytes} bytes at {address:#x}"))),
@@ -337,11 +335,11 @@ impl Bus for VfioBus {
         request[16..24].copy_from_slice(&length.to_ne_bytes());
         let failed = |source| VfioError::UnmapDma { address, bytes: length, source }.of(&self.name);
         // When this returns, no access of the card reaches the memory any more: what it still had under way there has failed.
-        sys::with_structure(&self.container, Ioctl::UnmapDma, &mut request).map_err(failed)?;
+        requests::with_structure(&self.container, Request::UnmapDma, &mut request).map_err(failed)?;
         if Words(&request).u64(16) != length {
-            return Err(failed(io::Error::from_raw_os_error(libc::ENOENT)));
+            return Err(failed(io::Error::from_raw_os_error(errno::ENOENT)));
         }
-        lock(&self.memory).space.give_back(place, length);
+        self.memory.lock().space.give_back(place, length);
         Ok(())
     }
 
@@ -352,7 +350,7 @@ impl Bus for VfioBus {
         }
         let mut made =
             (0..count.clamp(1, self.vectors)).map(|_| event::new().map(Arc::new)).collect::<io::Result<Vec<_>>>().map_err(failed)?;
-        if !lock(&self.events).is_empty() {
+        if !self.events.lock().is_empty() {
             self.set_irqs(kernel::VFIO_PCI_MSIX_IRQ_INDEX, &[]).map_err(failed)?;
         }
         loop {
@@ -361,11 +359,11 @@ impl Bus for VfioBus {
                 0 => break,
                 // The system has fewer to give.
                 there if there < made.len() => made.truncate(there),
-                _ => return Err(failed(io::Error::from_raw_os_error(libc::ENOSPC))),
+                _ => return Err(failed(io::Error::from_raw_os_error(errno::ENOSPC))),
             }
         }
         let enabled = made.len() as u16;
-        *lock(&self.events) = made;
+        *self.events.lock() = made;
         Ok(enabled)
     }
 
@@ -396,7 +394,7 @@ impl Bus for VfioBus {
     }
 
     fn reset(&self) -> Result<()> {
-        sys::with_number(&self.device, Ioctl::Reset, 0).map_err(|why| VfioError::Reset(why).of(&self.name))?;
+        requests::with_number(&self.device, Request::Reset, 0).map_err(|why| VfioError::Reset(why).of(&self.name))?;
         // The kernel puts the configuration space back as it was before; this says so again.
         self.write_command(self.command | COMMAND_MEMORY_AND_MASTER).map_err(|why| why.of(&self.name))
     }
@@ -406,7 +404,7 @@ impl Drop for VfioBus {
     fn drop(&mut self) {
         // First of all the card must not ask any more; then interrupts, and the rest as the fields go.
         let restored = self.write_command(self.command);
-        let off = if lock(&self.events).is_empty() { Ok(0) } else { self.set_irqs(kernel::VFIO_PCI_MSIX_IRQ_INDEX, &[]) };
+        let off = if self.events.lock().is_empty() { Ok(0) } else { self.set_irqs(kernel::VFIO_PCI_MSIX_IRQ_INDEX, &[]) };
         for why in [restored.err().map(|why| why.to_string()), off.err().map(|why| why.to_string())].into_iter().flatten() {
             log::debug!("{}: closing the card: {why}", self.name);
         }

@@ -6,6 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use towpath_bus::BusError;
+use towpath_system::errno;
 
 use crate::Finding;
 
@@ -128,7 +129,7 @@ impl VfioError {
     /// The same as an error of the bus of that name.
     pub fn of(self, name: &str) -> BusError {
         match self.cause().map(|cause| (cause.raw_os_error(), cause.kind())) {
-            Some((Some(libc::ENODEV | libc::EIO), _)) => BusError::Gone(format!("{name}: {self}")),
+            Some((Some(errno::ENODEV | errno::EIO), _)) => BusError::Gone(format!("{name}: {self}")),
             Some((_, kind)) => BusError::System(name.into(), io::Error::new(kind, self)),
             None => BusError::System(name.into(), io::Error::other(self)),
         }
@@ -137,16 +138,16 @@ impl VfioError {
 
 fn of_mapping(bytes: u64, mappings: Option<u32>, source: &io::Error) -> String {
     match source.raw_os_error() {
-        Some(libc::ENOMEM) => format!(
+        Some(errno::ENOMEM) => format!(
             "more memory than this user may lock (`ulimit -l` shows the limit in KiB): {bytes} bytes more are wanted; raise it for this \
              shell: sudo prlimit --memlock=unlimited --pid $$"
         ),
-        Some(libc::ENOSPC) => format!(
+        Some(errno::ENOSPC) => format!(
             "the kernel allows {} mappings for a card, and all are in use; register few large buffers instead of many small ones, or: echo \
              1000000 | sudo tee /sys/module/vfio_iommu_type1/parameters/dma_entry_limit",
             mappings.map_or("no more".into(), |most| most.to_string())
         ),
-        Some(libc::EFAULT) => {
+        Some(errno::EFAULT) => {
             "the memory cannot be pinned: it is not there, is read-only and the card is to write to it, or belongs to a file \
                                whose file system does not allow it; use memory of the program's own"
                 .into()
@@ -162,7 +163,7 @@ impl fmt::Display for VfioError {
                 write!(f, "no device of PCI is at {address}; see which there are: lspci -D; look again: echo 1 | sudo tee /sys/bus/pci/rescan")
             }
             VfioError::NotReady(finding) => write!(f, "{finding}"),
-            VfioError::Open { path, source } if source.raw_os_error() == Some(libc::EBUSY) => {
+            VfioError::Open { path, source } if source.raw_os_error() == Some(errno::EBUSY) => {
                 write!(f, "{}: {source}: another program uses the card, or one in its group; see which: sudo fuser -v {0}", path.display())
             }
             VfioError::Open { path, source } => {
@@ -178,7 +179,7 @@ impl fmt::Display for VfioError {
                 "VFIO_GROUP_GET_STATUS: a device of the card's IOMMU group {group} belongs to another driver; see which: towpath doctor"
             ),
             VfioError::SetContainer(source) => write!(f, "VFIO_GROUP_SET_CONTAINER: {source}; {LOG}"),
-            VfioError::SetIommu(source) if source.raw_os_error() == Some(libc::EPERM) => write!(
+            VfioError::SetIommu(source) if source.raw_os_error() == Some(errno::EPERM) => write!(
                 f,
                 "VFIO_SET_IOMMU: {source}: interrupts are not remapped on this machine; switch that on in the firmware's set-up (VT-d), or, where \
                  every program with access to a card may be trusted: echo Y | sudo tee /sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts"
@@ -192,7 +193,7 @@ impl fmt::Display for VfioError {
             VfioError::Access(source) => write!(f, "{source}; {LOG}"),
             VfioError::IrqInfo(source) => write!(f, "VFIO_DEVICE_GET_IRQ_INFO: {source}; {LOG}"),
             VfioError::SetIrqs(source) => write!(f, "VFIO_DEVICE_SET_IRQS: {source}; {LOG}"),
-            VfioError::Reset(source) if matches!(source.raw_os_error(), Some(libc::EINVAL | libc::ENOTTY)) => write!(
+            VfioError::Reset(source) if matches!(source.raw_os_error(), Some(errno::EINVAL | errno::ENOTTY)) => write!(
                 f,
                 "VFIO_DEVICE_RESET: the kernel has no way to reset this card alone; its bit stream offers no function-level reset: rebuild it \
                  with one, or start the machine again"
@@ -226,14 +227,14 @@ mod tests {
     fn each_says_what_failed_and_what_to_do() {
         let os = io::Error::from_raw_os_error;
         let cases: [(VfioError, &str, &str); 9] = [
-            (VfioError::Open { path: "/dev/vfio/7".into(), source: os(libc::EBUSY) }, "/dev/vfio/7", "sudo fuser -v /dev/vfio/7"),
-            (VfioError::SetIommu(os(libc::EPERM)), "VFIO_SET_IOMMU", "allow_unsafe_interrupts"),
+            (VfioError::Open { path: "/dev/vfio/7".into(), source: os(errno::EBUSY) }, "/dev/vfio/7", "sudo fuser -v /dev/vfio/7"),
+            (VfioError::SetIommu(os(errno::EPERM)), "VFIO_SET_IOMMU", "allow_unsafe_interrupts"),
             (VfioError::NoType1, "VFIO_CHECK_EXTENSION", "sudo modprobe vfio_iommu_type1"),
             (VfioError::NotViable { group: 7 }, "group 7", "towpath doctor"),
-            (VfioError::MapDma { bytes: 4096, mappings: None, source: os(libc::ENOMEM) }, "MAP_DMA of 4096", "prlimit --memlock"),
-            (VfioError::MapDma { bytes: 1, mappings: Some(65535), source: os(libc::ENOSPC) }, "65535 mappings", "dma_entry_limit"),
-            (VfioError::MapDma { bytes: 1, mappings: None, source: os(libc::EFAULT) }, "pinned", "memory of the program's own"),
-            (VfioError::Reset(os(libc::EINVAL)), "VFIO_DEVICE_RESET", "function-level reset"),
+            (VfioError::MapDma { bytes: 4096, mappings: None, source: os(errno::ENOMEM) }, "MAP_DMA of 4096", "prlimit --memlock"),
+            (VfioError::MapDma { bytes: 1, mappings: Some(65535), source: os(errno::ENOSPC) }, "65535 mappings", "dma_entry_limit"),
+            (VfioError::MapDma { bytes: 1, mappings: None, source: os(errno::EFAULT) }, "pinned", "memory of the program's own"),
+            (VfioError::Reset(os(errno::EINVAL)), "VFIO_DEVICE_RESET", "function-level reset"),
             (VfioError::NoSuchFunction { address: "0000:65:00.0".into() }, "0000:65:00.0", "lspci -D"),
         ];
         for (error, what, remedy) in cases {
@@ -244,9 +245,9 @@ mod tests {
 
     #[test]
     fn a_card_that_is_gone_is_told_from_a_system_that_refuses() {
-        let gone = VfioError::Reset(io::Error::from_raw_os_error(libc::ENODEV)).of("vfio:0000:65:00.0");
+        let gone = VfioError::Reset(io::Error::from_raw_os_error(errno::ENODEV)).of("vfio:0000:65:00.0");
         assert!(matches!(&gone, BusError::Gone(text) if text.starts_with("vfio:0000:65:00.0: VFIO_DEVICE_RESET")), "{gone}");
-        let refused = VfioError::MapDma { bytes: 1, mappings: None, source: io::Error::from_raw_os_error(libc::ENOMEM) }.of("vfio:a");
+        let refused = VfioError::MapDma { bytes: 1, mappings: None, source: io::Error::from_raw_os_error(errno::ENOMEM) }.of("vfio:a");
         let is_ours = |inner: &io::Error| inner.get_ref().is_some_and(|inner| inner.is::<VfioError>());
         assert!(
             matches!(&refused, BusError::System(_, inner) if inner.kind() == io::ErrorKind::OutOfMemory && is_ours(inner)),

@@ -24,7 +24,7 @@ mod finding;
 mod ids;
 mod info;
 mod iova;
-mod sys;
+mod requests;
 mod system;
 
 pub use address::Address;

@@ -6,7 +6,9 @@ use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use crate::{sys, Address, Ids};
+use towpath_system::file;
+
+use crate::{Address, Ids};
 
 /// Where the kernel's files are.
 #[derive(Clone, Debug)]
@@ -24,7 +26,7 @@ pub struct System {
 impl System {
     /// This machine.
     pub fn here() -> System {
-        System { sys: "/sys".into(), dev: "/dev".into(), proc: "/proc".into(), may_open: sys::may_open }
+        System { sys: "/sys".into(), dev: "/dev".into(), proc: "/proc".into(), may_open: file::may_open }
     }
 
     /// Every function of PCI, by address.

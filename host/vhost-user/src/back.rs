@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 
-use towpath_front::sys;
+use towpath_system::{errno, file};
 
 use crate::message::{Header, Refusal, BACK_CALL};
 
@@ -21,10 +21,10 @@ pub struct Back {
 impl Back {
     /// By a descriptor of the peer's.
     pub fn new(descriptor: OwnedFd) -> Result<Back, Refusal> {
-        if !sys::is_stream(&descriptor) {
+        if !file::is_stream(&descriptor) {
             return Err(Refusal::invalid("the channel back is neither a pipe nor a socket"));
         }
-        sys::set_nonblocking(&descriptor).map_err(|error| Refusal::new(error.raw_os_error().unwrap_or(libc::EIO), "the channel back"))?;
+        file::set_nonblocking(&descriptor).map_err(|error| Refusal::new(error.raw_os_error().unwrap_or(errno::EIO), "the channel back"))?;
         Ok(Back { file: descriptor.into(), unsent: Vec::new(), owed: None })
     }
 

@@ -20,6 +20,7 @@
 #![warn(missing_docs)]
 
 mod back;
+mod layout;
 mod memory;
 mod message;
 mod pcidev;

@@ -2,10 +2,11 @@
 //! The guest's memory, as the table of the peer tells of it: regions of files, at their guest physical addresses, which are the bus's, too.
 
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::Arc;
 
-use towpath_front::sys::{self, Mapped};
-use towpath_front::HostMemory;
+use parking_lot::{RwLock, RwLockReadGuard};
+use towpath_device_server::HostMemory;
+use towpath_system::{errno, file, Mapping, Rights};
 
 use crate::message::{Refusal, RegionEntry};
 
@@ -13,7 +14,7 @@ const PAGE: u64 = 4096;
 
 struct Region {
     entry: RegionEntry,
-    mapped: Mapped,
+    mapped: Mapping,
 }
 
 /// The way to the guest's memory; clones are the same. Between clients it is empty.
@@ -22,41 +23,41 @@ pub struct Memory(Arc<RwLock<Vec<Region>>>);
 
 impl Memory {
     fn regions(&self) -> RwLockReadGuard<'_, Vec<Region>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+        self.0.read()
     }
 
     /// A new table in place of the old one, which stays if there is something wrong with the new.
     pub(crate) fn replace(&self, entries: Vec<RegionEntry>, files: Vec<OwnedFd>) -> Result<(), Refusal> {
         let mut regions: Vec<Region> = Vec::new();
-        for (entry, file) in entries.into_iter().zip(files) {
+        for (entry, descriptor) in entries.into_iter().zip(files) {
             let overlap = |start: fn(&RegionEntry) -> u64| {
                 let apart = |one: &RegionEntry, other: &RegionEntry| start(one) + one.bytes <= start(other);
                 regions.iter().any(|region| !apart(&region.entry, &entry) && !apart(&entry, &region.entry))
             };
             let refuse = |errno: i32, why: &str| Err(Refusal::new(errno, format!("{entry:x?}: {why}")));
             let ends = |start: u64| start.checked_add(entry.bytes).is_some();
-            let Ok(bytes) = usize::try_from(entry.bytes) else { return refuse(libc::EINVAL, "it is too large") };
+            let Ok(bytes) = usize::try_from(entry.bytes) else { return refuse(errno::EINVAL, "it is too large") };
             if bytes == 0 || [entry.guest, entry.user, entry.offset].iter().any(|start| start % PAGE != 0 || !ends(*start)) {
-                return refuse(libc::EINVAL, "it has no bytes, does not begin with a page, or does not end");
+                return refuse(errno::EINVAL, "it has no bytes, does not begin with a page, or does not end");
             }
             if overlap(|entry| entry.guest) || overlap(|entry| entry.user) {
-                return refuse(libc::EEXIST, "there is another one already");
+                return refuse(errno::EEXIST, "there is another one already");
             }
-            if sys::file_length(&file).is_none_or(|length| entry.offset + entry.bytes > length) {
-                return refuse(libc::EINVAL, "the descriptor is not a file that has all of it");
+            if file::length(&descriptor).is_none_or(|length| entry.offset + entry.bytes > length) {
+                return refuse(errno::EINVAL, "the descriptor is not a file that has all of it");
             }
-            match Mapped::new(&file, entry.offset, bytes, true, true) {
+            match Mapping::new(&descriptor, entry.offset, bytes, Rights::BOTH) {
                 Ok(mapped) => regions.push(Region { entry, mapped }),
-                Err(error) => return refuse(error.raw_os_error().unwrap_or(libc::EIO), &error.to_string()),
+                Err(error) => return refuse(error.raw_os_error().unwrap_or(errno::EIO), &error.to_string()),
             }
         }
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = regions;
+        *self.0.write() = regions;
         Ok(())
     }
 
     /// Take all memory away from the device.
     pub(crate) fn clear(&self) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).clear();
+        self.0.write().clear();
     }
 
     /// The guest physical address of so many bytes in one region, from their address in the peer's own address space.
@@ -69,15 +70,15 @@ impl Memory {
 
     /// An aligned word that the guest may write at this moment: what it wrote before is seen after it.
     pub(crate) fn load16(&self, address: u64) -> Option<u16> {
-        self.word(address, Mapped::load16)
+        self.word(address, Mapping::acquire16)
     }
 
     /// The same, for a word that the guest may read at this moment.
-    pub(crate) fn store16(&self, address: u64, value: u16) -> Option<()> {
-        self.word(address, |mapped, offset| mapped.store16(offset, value))
+    pub(crate) fn release16(&self, address: u64, value: u16) -> Option<()> {
+        self.word(address, |mapped, offset| mapped.release16(offset, value))
     }
 
-    fn word<T>(&self, address: u64, then: impl FnOnce(&Mapped, usize) -> T) -> Option<T> {
+    fn word<T>(&self, address: u64, then: impl FnOnce(&Mapping, usize) -> T) -> Option<T> {
         let regions = self.regions();
         let region = regions.iter().find(|region| within(&region.entry, address) >= 2 && address % 2 == 0)?;
         Some(then(&region.mapped, (address - region.entry.guest) as usize))
@@ -91,7 +92,7 @@ fn within(entry: &RegionEntry, address: u64) -> u64 {
 
 /// Every piece of a range of addresses, which may go on from one region into the next: the region, where in it, and how many bytes. False: it goes where
 /// nothing is.
-fn walk(regions: &[Region], address: u64, bytes: u64, mut each: impl FnMut(&Mapped, usize, usize)) -> bool {
+fn walk(regions: &[Region], address: u64, bytes: u64, mut each: impl FnMut(&Mapping, usize, usize)) -> bool {
     let (mut at, mut left) = (address, bytes);
     while left > 0 {
         let Some(region) = regions.iter().find(|region| within(&region.entry, at) > 0) else { return false };

@@ -2,8 +2,12 @@
 //! What vhost-user messages look like, and the checks that everything a peer sends must pass first: sizes, counts and the number of descriptors. Numbers
 //! are little-endian, as the machine's must be.
 
-use towpath_front::wire::Frame;
-pub use towpath_front::wire::Refusal;
+use towpath_device_server::wire::Frame;
+pub use towpath_device_server::wire::Refusal;
+use towpath_system::errno;
+use zerocopy::little_endian::U64;
+
+use crate::layout;
 
 /// Feature: there are protocol features.
 pub const F_PROTOCOL: u64 = 1 << 30;
@@ -52,11 +56,8 @@ impl Header {
     }
 
     pub fn to_bytes(self) -> [u8; 12] {
-        let mut bytes = [0; 12];
-        for (place, word) in bytes.chunks_exact_mut(4).zip([self.request, self.flags, self.bytes]) {
-            place.copy_from_slice(&word.to_le_bytes());
-        }
-        bytes
+        let Header { request, flags, bytes } = self;
+        zerocopy::transmute!(layout::Header { request: request.into(), flags: flags.into(), bytes: bytes.into() })
     }
 }
 
@@ -64,8 +65,8 @@ impl Frame for Header {
     const BYTES: usize = 12;
 
     fn parse(bytes: &[u8]) -> Result<Header, String> {
-        let mut fields = Fields(bytes);
-        let header = fields.words().map(|[request, flags, bytes]| Header { request, flags, bytes }).map_err(|refusal| refusal.why)?;
+        let (layout::Header { request, flags, bytes }, _) = layout::take(bytes).map_err(|refusal| refusal.why)?;
+        let header = Header { request: request.get(), flags: flags.get(), bytes: bytes.get() };
         if header.flags & (VERSION | 2 | FLAG_REPLY) != VERSION {
             return Err(format!("flags {:#x}: not a request of version {VERSION}", header.flags));
         }
@@ -122,68 +123,45 @@ pub enum Request {
     Kick(u32),
 }
 
-struct Fields<'a>(&'a [u8]);
-
-impl Fields<'_> {
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], Refusal> {
-        let (front, rest) = self.0.split_first_chunk().ok_or_else(|| Refusal::invalid("the message is too short for its request"))?;
-        self.0 = rest;
-        Ok(*front)
-    }
-
-    fn word(&mut self) -> Result<u32, Refusal> {
-        self.take().map(u32::from_le_bytes)
-    }
-
-    fn long(&mut self) -> Result<u64, Refusal> {
-        self.take().map(u64::from_le_bytes)
-    }
-
-    fn words<const N: usize>(&mut self) -> Result<[u32; N], Refusal> {
-        let mut words = [0; N];
-        for word in &mut words {
-            *word = self.word()?;
-        }
-        Ok(words)
-    }
-}
-
 impl Request {
     /// From its number and payload, with so many descriptors. What stands behind the fields does not matter: tables are sent whole.
     pub fn parse(number: u32, payload: &[u8], descriptors: usize) -> Result<Request, Refusal> {
-        let mut fields = Fields(payload);
+        let long = || layout::take::<U64>(payload).map(|(word, _)| word.get());
+        let pair = || layout::take::<layout::Pair>(payload).map(|(pair, _)| (pair.first.get(), pair.second.get()));
         let request = match number {
             1 => Request::GetFeatures,
-            2 => Request::SetFeatures(fields.long()?),
+            2 => Request::SetFeatures(long()?),
             3 => Request::SetOwner,
             4 => Request::ResetOwner,
             5 => {
-                let [count, _] = fields.words()?;
-                if count as usize > REGIONS {
-                    return Err(Refusal::invalid(format!("a table of {count} regions; up to {REGIONS} are possible")));
+                let (layout::Pair { first: count, .. }, table) = layout::take(payload)?;
+                if count.get() as usize > REGIONS {
+                    return Err(Refusal::invalid(format!("a table of {} regions; up to {REGIONS} are possible", count.get())));
                 }
+                let mut rest = table;
                 let region = |_| {
-                    let [guest, bytes, user, offset] = [fields.long()?, fields.long()?, fields.long()?, fields.long()?];
-                    Ok(RegionEntry { guest, bytes, user, offset })
+                    let (layout::Region { guest, bytes, user, offset }, after) = layout::take(rest)?;
+                    rest = after;
+                    Ok(RegionEntry { guest: guest.get(), bytes: bytes.get(), user: user.get(), offset: offset.get() })
                 };
-                Request::SetMemory((0..count).map(region).collect::<Result<_, _>>()?)
+                Request::SetMemory((0..count.get()).map(region).collect::<Result<_, _>>()?)
             }
-            8 => fields.words().map(|[ring, size]| Request::RingSize(ring, size))?,
+            8 => pair().map(|(ring, size)| Request::RingSize(ring, size))?,
             9 => {
-                let [ring, _flags] = fields.words()?;
-                let [descriptors, used, available] = [fields.long()?, fields.long()?, fields.long()?];
-                Request::RingAddresses(ring, Addresses { descriptors, available, used })
+                let (parts, _): (layout::Addresses, _) = layout::take(payload)?;
+                let (descriptors, available, used) = (parts.descriptors.get(), parts.available.get(), parts.used.get());
+                Request::RingAddresses(parts.ring.get(), Addresses { descriptors, available, used })
             }
-            10 => fields.words().map(|[ring, base]| Request::RingBase(ring, base))?,
-            11 => fields.words().map(|[ring, _]| Request::GetRingBase(ring))?,
-            12..=14 if fields.long()? & NO_DESCRIPTOR != 0 => Request::RingWithout,
-            12..=14 => return Err(Refusal::new(libc::ENOTSUP, "a ring is to be notified by a descriptor, not by messages")),
+            10 => pair().map(|(ring, base)| Request::RingBase(ring, base))?,
+            11 => pair().map(|(ring, _)| Request::GetRingBase(ring))?,
+            12..=14 if long()? & NO_DESCRIPTOR != 0 => Request::RingWithout,
+            12..=14 => return Err(Refusal::new(errno::ENOTSUP, "a ring is to be notified by a descriptor, not by messages")),
             15 => Request::GetProtocolFeatures,
-            16 => Request::SetProtocolFeatures(fields.long()?),
-            18 => fields.words().map(|[ring, on]| Request::RingEnable(ring, on != 0))?,
+            16 => Request::SetProtocolFeatures(long()?),
+            18 => pair().map(|(ring, on)| Request::RingEnable(ring, on != 0))?,
             21 => Request::SetBackChannel,
-            35 => fields.words().map(|[ring, _]| Request::Kick(ring))?,
-            other => return Err(Refusal::new(libc::ENOTSUP, format!("request {other} is unknown"))),
+            35 => pair().map(|(ring, _)| Request::Kick(ring))?,
+            other => return Err(Refusal::new(errno::ENOTSUP, format!("request {other} is unknown"))),
         };
         let due = match &request {
             Request::SetMemory(regions) => regions.len(),

@@ -7,13 +7,16 @@
 use std::io;
 use std::os::unix::net::UnixStream;
 
-use towpath_front::{sys, Device, Interrupt, REGION_BAR0, REGION_CONFIG};
+use towpath_device_server::{Device, Interrupt, REGION_BAR0, REGION_CONFIG};
+use towpath_system::socket;
+use zerocopy::IntoBytes;
 
+use crate::layout;
 use crate::memory::Memory;
 use crate::ring::{gather, scatter, total, Chain};
 
 /// Bytes of a message before its data.
-const HEAD: usize = 16;
+const HEAD: usize = size_of::<layout::Access>();
 /// A device has so many BARs.
 const BARS: u8 = 6;
 /// Data of one write, at most.
@@ -42,13 +45,12 @@ struct Access {
 
 impl Access {
     fn parse(head: &[u8; HEAD]) -> Access {
-        let [operation, bar, _, _, s0, s1, s2, s3, a0, a1, a2, a3, a4, a5, a6, a7] = *head;
+        let layout::Access { operation, bar, bytes, offset, .. } = zerocopy::transmute!(*head);
         let region = match operation {
             CONFIG_READ | CONFIG_WRITE => Some(REGION_CONFIG),
             _ => (bar < BARS).then(|| REGION_BAR0 + u32::from(bar)),
         };
-        let bytes = u32::from_le_bytes([s0, s1, s2, s3]).into();
-        Access { operation, region, bytes, offset: u64::from_le_bytes([a0, a1, a2, a3, a4, a5, a6, a7]) }
+        Access { operation, region, bytes: bytes.get().into(), offset: offset.get() }
     }
 
     /// The region, if the device has in it what is asked for.
@@ -86,7 +88,7 @@ pub fn obey(device: &mut dyn Device, memory: &Memory, chain: &Chain, stream: &Un
 
 /// A long access is a device's work for some time: is there still somebody who wants it?
 fn still_there(stream: &UnixStream) -> io::Result<()> {
-    match sys::hung_up(stream) {
+    match socket::hung_up(stream) {
         true => Err(io::ErrorKind::UnexpectedEof.into()),
         false => Ok(()),
     }
@@ -137,10 +139,10 @@ fn write(device: &mut dyn Device, access: Access, stream: &UnixStream, data: imp
 
 /// An interrupt's message.
 pub fn interrupt(interrupt: Interrupt) -> [u8; INTERRUPT_BYTES as usize] {
+    let (bytes, offset) = (size_of_val(&interrupt.data) as u32, interrupt.address);
+    let head = layout::Access { operation: MESSAGE_SIGNALLED, bar: 0, reserved: 0.into(), bytes: bytes.into(), offset: offset.into() };
     let mut message = [0; INTERRUPT_BYTES as usize];
-    message[0] = MESSAGE_SIGNALLED;
-    message[4..8].copy_from_slice(&4u32.to_le_bytes());
-    message[8..16].copy_from_slice(&interrupt.address.to_le_bytes());
-    message[16..].copy_from_slice(&interrupt.data.to_le_bytes());
+    message[..HEAD].copy_from_slice(head.as_bytes());
+    message[HEAD..].copy_from_slice(&interrupt.data.to_le_bytes());
     message
 }

@@ -7,8 +7,11 @@
 use std::io;
 use std::sync::atomic::{fence, Ordering};
 
-use towpath_front::HostMemory;
+use towpath_device_server::HostMemory;
+use towpath_system::errno;
+use zerocopy::IntoBytes;
 
+use crate::layout;
 use crate::memory::Memory;
 use crate::message::{Addresses, Refusal};
 
@@ -79,7 +82,7 @@ impl Queue {
 
     fn idle(&self, what: &str) -> Result<(), Refusal> {
         if self.enabled {
-            return Err(Refusal::new(libc::EBUSY, format!("{what} changes while a ring is enabled")));
+            return Err(Refusal::new(errno::EBUSY, format!("{what} changes while a ring is enabled")));
         }
         Ok(())
     }
@@ -133,14 +136,13 @@ impl Queue {
             if index >= self.size {
                 return Err(broken(format!("descriptor {index} of a ring of {}", self.size)));
             }
-            let mut bytes = [0; 16];
+            let mut bytes = [0; size_of::<layout::Descriptor>()];
             if !memory.read(rings.descriptors + 16 * u64::from(index), &mut bytes) {
                 return Err(nowhere());
             }
-            let [a0, a1, a2, a3, a4, a5, a6, a7, l0, l1, l2, l3, f0, f1, n0, n1] = bytes;
-            let piece =
-                Piece { address: u64::from_le_bytes([a0, a1, a2, a3, a4, a5, a6, a7]), bytes: u32::from_le_bytes([l0, l1, l2, l3]) };
-            let flags = u16::from_le_bytes([f0, f1]);
+            let descriptor: layout::Descriptor = zerocopy::transmute!(bytes);
+            let piece = Piece { address: descriptor.address.get(), bytes: descriptor.bytes.get() };
+            let flags = descriptor.flags.get();
             match flags & (WRITE | INDIRECT) {
                 0 if chain.writable.is_empty() => chain.readable.push(piece),
                 WRITE => chain.writable.push(piece),
@@ -149,7 +151,7 @@ impl Queue {
             if flags & NEXT == 0 {
                 return Ok(chain);
             }
-            index = u16::from_le_bytes([n0, n1]);
+            index = descriptor.next.get();
         }
         Err(broken("a chain of descriptors that does not end"))
     }
@@ -158,9 +160,9 @@ impl Queue {
     pub fn finish(&mut self, memory: &Memory, chain: &Chain, written: u32) -> io::Result<()> {
         let rings = self.rings(memory).ok_or_else(nowhere)?;
         let place = u64::from(self.next & (self.size - 1));
-        let entry = [u32::from(chain.head).to_le_bytes(), written.to_le_bytes()].concat();
+        let entry = layout::Used { head: u32::from(chain.head).into(), written: written.into() };
         self.next = self.next.wrapping_add(1);
-        let done = memory.write(rings.used + 4 + 8 * place, &entry) && memory.store16(rings.used + 2, self.next).is_some();
+        let done = memory.write(rings.used + 4 + 8 * place, entry.as_bytes()) && memory.release16(rings.used + 2, self.next).is_some();
         if done {
             Ok(())
         } else {

@@ -11,8 +11,9 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use towpath_front::wire::{self, Inbox, Message};
-use towpath_front::{sys, Device, Door, Errno, HostMemory, Pace, Stop};
+use towpath_device_server::wire::{self, Inbox, Message};
+use towpath_device_server::{Device, Door, Errno, HostMemory, Pace, Stop};
+use towpath_system::{errno, event};
 
 use crate::back::Back;
 use crate::memory::Memory;
@@ -53,7 +54,7 @@ impl Server {
     /// Serve guests, one after the other, until stopped. The error: the device could not be reset, and serves nobody any more.
     pub fn serve(&self, device: &mut dyn Device) -> io::Result<()> {
         let converse = |device: &mut dyn Device, stream| Session::new(stream, &self.memory).converse(device);
-        towpath_front::serve(&self.door, device, converse, || self.memory.clear())
+        towpath_device_server::serve(&self.door, device, converse, || self.memory.clear())
     }
 }
 
@@ -98,7 +99,7 @@ impl<'a> Session<'a> {
                 (Pace::Idle, false) => Some(RETRY),
                 (Pace::Idle, true) => None,
             };
-            sys::wait_readable(self.stream.as_fd(), time)?;
+            event::wait_readable(self.stream.as_fd(), time)?;
         }
     }
 
@@ -144,11 +145,11 @@ impl<'a> Session<'a> {
             Request::GetProtocolFeatures => return Ok(Reply::Value(PROTOCOL_FEATURES)),
             Request::GetRingBase(ring) => return Ok(Reply::Words(ring, self.queue(ring)?.disable().into())),
             Request::SetFeatures(features) if features & !FEATURES != 0 => {
-                return Err(Refusal::new(libc::ENOTSUP, format!("features {features:#x}, of which {FEATURES:#x} are offered")))
+                return Err(Refusal::new(errno::ENOTSUP, format!("features {features:#x}, of which {FEATURES:#x} are offered")))
             }
             Request::SetProtocolFeatures(features) if features != PROTOCOL_FEATURES => {
                 return Err(Refusal::new(
-                    libc::ENOTSUP,
+                    errno::ENOTSUP,
                     format!("protocol features {features:#x}; all of {PROTOCOL_FEATURES:#x} are needed"),
                 ))
             }

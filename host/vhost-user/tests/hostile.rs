@@ -21,8 +21,8 @@ fn rings_that_cannot_be() {
     let deeds: &[(&str, Deed)] = &[
         ("a head outside of the ring", |guest| guest.offer(0, 64)),
         ("a head far outside", |guest| guest.offer(0, 65_535)),
-        ("more buffers than places", |guest| guest.memory.store16(guest.rings[0].available() as usize + 2, 66)),
-        ("an index that goes back", |guest| guest.memory.store16(guest.rings[0].available() as usize + 2, 65_535)),
+        ("more buffers than places", |guest| guest.memory.release16(guest.rings[0].available() as usize + 2, 66)),
+        ("an index that goes back", |guest| guest.memory.release16(guest.rings[0].available() as usize + 2, 65_535)),
         ("a chain of one that goes on with itself", |guest| {
             guest.set_descriptor(0, 0, GUEST, 1, 1, 0);
             guest.offer(0, 0);
@@ -227,7 +227,7 @@ fn whatever_a_guest_says_the_next_one_is_served() {
                         _ => guest.rings[ring].buffers() + 2 * random.below(12),
                     };
                     let value = if random.below(2) == 0 { random.below(8) } else { random.next() };
-                    guest.memory.store16(place as usize, value as u16);
+                    guest.memory.release16(place as usize, value as u16);
                 }
                 4 | 5 => {
                     let ring = random.below(2);

@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use towpath_bus::event;
+use towpath_system::event;
 
 #[test]
 fn accesses_of_any_size_at_any_place() {
@@ -141,7 +141,7 @@ fn interrupts_wait_for_buffers_and_none_is_lost() {
         }
     }
     // A guest that looks by itself is not called.
-    guest.memory.store16(guest.rings[1].available() as usize, 1);
+    guest.memory.release16(guest.rings[1].available() as usize, 1);
     guest.give_buffers(0, 1);
     guest.write(0, FIRE, &words(&[1]));
     assert!(guest.interrupt(MESSAGES).is_some() && guest.calls() == 0);
@@ -155,7 +155,7 @@ fn a_channel_back_that_is_full_holds_nobody_up() {
     guest.give_buffers(0, 8);
     guest.kick(1);
     // Page by page, so that nothing is left.
-    while event::poll(guest.back_writer.as_fd(), libc::POLLOUT, Some(Duration::ZERO)).unwrap() != 0 {
+    while event::is_writable(guest.back_writer.as_fd()) {
         guest.back_writer.write_all(&[0x77; 4096]).unwrap();
     }
     for data in 0..6 {

@@ -13,9 +13,9 @@ use std::time::Duration;
 use towpath::Status;
 use towpath_bus::{Access, Bus};
 use towpath_contract as contract;
-use towpath_driver::user::UserDriver;
 use towpath_driver::{Channel, ChannelOptions, Completion, Direction, Driver, Error, Message, Notify, Piece, Registration, Ticket};
 use towpath_sim::{Fault, Injection};
+use towpath_userspace::UserDriver;
 
 pub(crate) const LARGEST: usize = 16 << 10;
 const SLOT: usize = LARGEST + (6 << 10);

@@ -8,8 +8,8 @@ use towpath::{Device, Error, Message, Receiver, Sender, Status};
 use towpath_bus::Bus;
 use towpath_contract as contract;
 use towpath_cores::{build, find_core, BuildOptions};
-use towpath_driver::user::UserDriver;
 use towpath_sim::{Fault, Settings, SimBus};
+use towpath_userspace::UserDriver;
 
 const COUNTERS: [(u64, &str); 10] = [
     (contract::CARD_UNSUPPORTED_REQUESTS_OFFSET, "unsupported_requests"),

@@ -3,7 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use towpath_bus::{event, Bus, Wake};
+use towpath_bus::{Bus, Wake};
+use towpath_system::event;
 use towpath_vfio::{checks, Finding, Function, Ids, Level, System, VfioBus};
 
 use crate::{system, Test};

@@ -13,7 +13,7 @@ Buffers are anything C-contiguous: bytes, memoryview, array, mmap, ctypes arrays
 copied, and read-only ones may be sent. What is used again and again is best allocated by the device, which registers it once:
 `card.allocate`.
 
-The library's messages are records of logging, by module: the loggers "towpath" and "towpath_driver", "towpath_linux", "towpath_vfio",
+The library's messages are records of logging, by module: the loggers "towpath" and "towpath_userspace", "towpath_kmod", "towpath_vfio",
 "towpath_vfio_user", "towpath_sim" with what is below them. Their handlers may be called from any thread, and must not use a card.
 """
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use towpath_cores::{build, find_core, BuildOptions};
-use towpath_front::Stop;
+use towpath_device_server::Stop;
 use towpath_sim::{PrintKind, Settings, SimBus};
 
 /// A server that runs until this is dropped, and has then ended as it should.

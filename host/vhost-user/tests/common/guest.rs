@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use towpath_front::sys::{self, Mapped};
+use towpath_system::{file, socket, Mapping, Rights};
 
 pub fn memory_file(bytes: u64) -> OwnedFd {
     let file = unsafe { File::from_raw_fd(libc::memfd_create(c"memory".as_ptr(), libc::MFD_CLOEXEC)) };
@@ -56,7 +56,7 @@ impl Ring {
 /// A guest: memory, two rings, and the connection.
 pub struct Guest {
     pub stream: UnixStream,
-    pub memory: Mapped,
+    pub memory: Mapping,
     pub files: [OwnedFd; 2],
     pub rings: [Ring; 2],
     /// The channel back: the end that we read, and a copy of the one that the server writes.
@@ -83,12 +83,12 @@ impl Guest {
         let stream = UnixStream::connect(path).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let file = memory_file(MEMORY);
-        let memory = Mapped::new(&file, 0, MEMORY as usize, true, true).unwrap();
+        let memory = Mapping::new(&file, 0, MEMORY as usize, Rights::BOTH).unwrap();
         let mut pipe = [0; 2];
         assert_eq!(unsafe { libc::pipe2(pipe.as_mut_ptr(), libc::O_CLOEXEC) }, 0);
         let [back, back_writer] = pipe.map(|raw| unsafe { OwnedFd::from_raw_fd(raw) });
         // Our end alone: what the server does with its own is the server's business.
-        sys::set_nonblocking(&back).unwrap();
+        file::set_nonblocking(&back).unwrap();
         let [back, back_writer] = [back.into(), back_writer.into()];
         let rings = RINGS.map(|at| Ring { size, at, available: 0, seen: 0 });
         Guest { stream, memory, files: [file.try_clone().unwrap(), file], rings, back, back_writer }
@@ -129,8 +129,8 @@ impl Guest {
         let (index, size, at) = (ring as u32, self.rings[ring].size, USER + self.rings[ring].at);
         (self.rings[ring].available, self.rings[ring].seen) = (base, base);
         for page in [self.rings[ring].available(), self.rings[ring].used()] {
-            self.memory.store16(page as usize, 0);
-            self.memory.store16(page as usize + 2, base);
+            self.memory.release16(page as usize, 0);
+            self.memory.release16(page as usize + 2, base);
         }
         self.obeyed(8, &words(&[index, size.into()]), &[]);
         self.obeyed(10, &words(&[index, base.into()]), &[]);
@@ -142,7 +142,7 @@ impl Guest {
     pub fn request(&mut self, request: u32, flags: u32, payload: &[u8], descriptors: &[OwnedFd]) -> std::io::Result<u64> {
         let borrowed: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
         let bytes = message(request, flags, payload);
-        let sent = sys::send(&self.stream, &bytes, &borrowed)?;
+        let sent = socket::send(&self.stream, &bytes, &borrowed)?;
         self.stream.write_all(&bytes[sent..])?;
         let mut answer = [0; 20];
         self.stream.read_exact(&mut answer)?;
@@ -195,9 +195,9 @@ impl Guest {
     pub fn offer(&mut self, ring: usize, head: u16) {
         let (at, size) = (self.rings[ring].available(), self.rings[ring].size);
         let state = &mut self.rings[ring];
-        self.memory.store16((at + 4 + 2 * u64::from(state.available & (size - 1))) as usize, head);
+        self.memory.release16((at + 4 + 2 * u64::from(state.available & (size - 1))) as usize, head);
         state.available = state.available.wrapping_add(1);
-        self.memory.store16(at as usize + 2, state.available);
+        self.memory.release16(at as usize + 2, state.available);
     }
 
     pub fn kick(&mut self, ring: u32) {
@@ -207,7 +207,7 @@ impl Guest {
     /// The next used entry, if there is one: its chain's head, and bytes written.
     pub fn used(&mut self, ring: usize) -> Option<(u32, u32)> {
         let (at, state) = (self.rings[ring].used(), &mut self.rings[ring]);
-        if self.memory.load16(at as usize + 2) == state.seen {
+        if self.memory.acquire16(at as usize + 2) == state.seen {
             return None;
         }
         let place = at + 4 + 8 * u64::from(state.seen & (state.size - 1));

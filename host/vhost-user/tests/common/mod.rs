@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
 
-use towpath_front::{Device, Errno, HostMemory, Interrupt, Pace, Region, Stop, REGION_CONFIG};
+use towpath_device_server::{Device, Errno, HostMemory, Interrupt, Pace, Region, Stop, REGION_CONFIG};
 use towpath_vhost_user::{Memory, Server};
 
 pub use guest::*;

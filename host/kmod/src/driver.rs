@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A card by its control file: what it is, registers, user interrupts, registered memory, and the way to its channels.
+//!
+//! Locks, in the order in which they may be taken: the table of open channels, then a channel's state.
+
+use crate::channel::{Handle, LinuxChannel};
+use crate::error::{refused, OpenError, RENEW, RIGHTS};
+use crate::sys::{self, Files, Folder, Node, Way};
+use crate::uapi;
+use parking_lot::Mutex;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+use towpath_contract as contract;
+use towpath_driver::signal_watch::SignalWatch;
+use towpath_driver::{
+    shown_name, Access, Channel, ChannelInfo, ChannelOptions, DeviceInfo, Direction, Driver, Error, LinkCounters, Registration,
+    RegistrationState, Result, WaitOptions, WireStatistics,
+};
+use towpath_system::{errno, event, signals};
+
+/// One wait in the kernel, at most; then everything is looked at anyway.
+pub(crate) const SLICE: Duration = Duration::from_millis(100);
+
+/// How long one call may still wait.
+pub(crate) struct Limit {
+    timeout: Option<Duration>,
+    slice: Duration,
+    began: Instant,
+}
+
+impl Limit {
+    /// For a call that begins to wait now.
+    pub fn new(options: WaitOptions<'_>) -> Limit {
+        let slice = if options.interrupted.is_some() { signals::ASK } else { SLICE };
+        Limit { timeout: options.timeout, slice, began: Instant::now() }
+    }
+
+    /// What is left of it, no more than a slice.
+    pub fn left(&self) -> Duration {
+        self.timeout.map_or(self.slice, |limit| limit.saturating_sub(self.began.elapsed()).min(self.slice))
+    }
+
+    /// Is the caller to be asked after each slice whether to go on?
+    pub fn asks(&self) -> bool {
+        self.slice < SLICE
+    }
+}
+
+/// A card that the kernel module holds. `Send` and `Sync`.
+pub struct LinuxDriver {
+    shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    pub info: DeviceInfo,
+    files: Box<dyn Files>,
+    pub control: Box<dyn Node>,
+    /// By position in `info.channels`.
+    open: Mutex<Vec<Weak<LinuxChannel>>>,
+    /// By number.
+    interrupts: Mutex<Vec<Interrupt>>,
+    opened: Instant,
+}
+
+#[derive(Default)]
+struct Interrupt {
+    /// Events that were told.
+    told: u32,
+    /// Its eventfd, once it was asked for.
+    event: Option<OwnedFd>,
+}
+
+impl LinuxDriver {
+    /// Open the card whose files are in that folder: `/dev/towpath0`. `name` is what it is called in texts.
+    pub fn open(name: &str, folder: &Path) -> std::result::Result<LinuxDriver, OpenError> {
+        if !folder.exists() {
+            let what =
+                "there is no such folder; `towpath list` shows the cards of the kernel module, once it is loaded (`sudo modprobe towpath`)";
+            return Err(OpenError::NotThere(what.into()));
+        }
+        LinuxDriver::over(name, Box::new(Folder(folder.into())))
+    }
+
+    /// Open the card behind these files.
+    pub(crate) fn over(name: &str, files: Box<dyn Files>) -> std::result::Result<LinuxDriver, OpenError> {
+        let failed = |doing: &str, why| OpenError::Failed(refused(format!("{name}: {doing}"), why));
+        let control = files.open("control", Way::Both).map_err(|why| match why.raw_os_error() {
+            Some(errno::ENOENT | errno::ENOTDIR | errno::ENXIO) => {
+                OpenError::NotThere("it is not a folder of a card's files: those have one called control".into())
+            }
+            Some(errno::EACCES | errno::EPERM) => {
+                OpenError::NotReady { seen: format!("this user may not open {name}/control"), remedy: RIGHTS.into() }
+            }
+            _ => failed("opening the card", why),
+        })?;
+        let mut card = uapi::CardInfo::default();
+        sys::ask(&*control, &mut card).map_err(|why| match why.raw_os_error() {
+            Some(errno::ENOTTY) => OpenError::NotThere(format!("{name}/control is another thing than the control file of a card")),
+            Some(errno::E2BIG | errno::EINVAL) => {
+                OpenError::NotReady { seen: "the kernel module speaks another contract than this library".into(), remedy: RENEW.into() }
+            }
+            _ => failed("asking what the card is", why),
+        })?;
+        let version = (card.version_major, card.version_minor);
+        if version.0 != contract::VERSION_MAJOR {
+            let host = (contract::VERSION_MAJOR, contract::VERSION_MINOR);
+            return Err(OpenError::Failed(Error::Version { name: name.into(), card: version, host }));
+        }
+        let mut info = DeviceInfo::default();
+        info.name = name.into();
+        info.core = shown_name(&card.core_name);
+        info.core_version = card.core_version;
+        info.version = version;
+        info.serial = card.serial;
+        info.data_bits = card.data_bytes * 8;
+        info.core_clock_khz = card.core_clock_khz;
+        info.user_clock_khz = card.user_clock_khz;
+        info.tags = card.tags;
+        info.vectors = card.vectors;
+        info.interrupts = card.interrupts;
+        info.register_bytes = card.window_bytes;
+        for index in 0..card.channels {
+            let mut about = uapi::ChannelInfo { index: index.into(), ..Default::default() };
+            sys::ask(&*control, &mut about).map_err(|why| failed("asking what its channels are", why))?;
+            let direction = if about.direction == 0 { Direction::H2c } else { Direction::C2h };
+            let mut channel = ChannelInfo::new(index, shown_name(&about.name), direction);
+            channel.queue_depth = u16::try_from(about.queue_depth).unwrap_or(u16::MAX);
+            channel.inline_slots = u16::try_from(about.inline_slots).unwrap_or(u16::MAX);
+            channel.buffer_bytes = about.buffer_bytes;
+            info.channels.push(channel);
+        }
+        let shared = Shared {
+            files,
+            control,
+            open: Mutex::new(info.channels.iter().map(|_| Weak::new()).collect()),
+            interrupts: Mutex::new((0..info.interrupts).map(|_| Interrupt::default()).collect()),
+            opened: Instant::now(),
+            info,
+        };
+        // Events from before are nobody's.
+        shared.forget_interrupts().map_err(OpenError::Failed)?;
+        log::info!(
+            "{name}: core {}, version {}, serial number {:#x}; held by the kernel module",
+            shared.info.core,
+            card.core_version,
+            card.serial
+        );
+        Ok(LinuxDriver { shared: Arc::new(shared) })
+    }
+}
+
+impl Shared {
+    fn refused(&self, doing: &str) -> impl FnOnce(io::Error) -> Error {
+        let doing = format!("{}: {doing}", self.info.name);
+        move |why| refused(doing, why)
+    }
+
+    /// Open a channel's file.
+    pub fn open_node(&self, channel: &ChannelInfo) -> io::Result<Box<dyn Node>> {
+        self.files.open(&channel.index.to_string(), if channel.direction == Direction::H2c { Way::Write } else { Way::Read })
+    }
+
+    fn interrupt_count(&self, index: u16) -> Result<u32> {
+        let mut argument = uapi::Interrupt { index: index.into(), ..Default::default() };
+        sys::ask(&*self.control, &mut argument).map_err(self.refused("reading a user interrupt's count"))?;
+        Ok(argument.count)
+    }
+
+    /// Events until now are told, or nobody's.
+    fn forget_interrupts(&self) -> Result<()> {
+        for (index, interrupt) in (0..).zip(self.interrupts.lock().iter_mut()) {
+            interrupt.told = self.interrupt_count(index)?;
+        }
+        Ok(())
+    }
+
+    fn register_access(&self, offset: u32, flags: u32, value: u32) -> Result<u32> {
+        let mut argument = uapi::Register { flags, offset, value, ..Default::default() };
+        sys::ask(&*self.control, &mut argument).map_err(|why| match why.raw_os_error() {
+            Some(errno::ETIMEDOUT) => Error::register_silent(offset),
+            Some(errno::EREMOTEIO) => Error::register_refused(offset),
+            _ => self.refused(&format!("accessing register {offset:#x}"))(why),
+        })?;
+        Ok(argument.value)
+    }
+}
+
+/// Events that are new, by the count and what was told of it: the count begins anew when the card's function is reset.
+fn events(count: u32, told: u32) -> u32 {
+    let new = count.wrapping_sub(told);
+    if new > u32::MAX / 2 {
+        count
+    } else {
+        new
+    }
+}
+
+impl Driver for LinuxDriver {
+    fn info(&self) -> &DeviceInfo {
+        &self.shared.info
+    }
+
+    fn open_channel(&self, index: u16, options: ChannelOptions) -> Result<Box<dyn Channel>> {
+        let channels = &self.shared.info.channels;
+        let Some(position) = channels.iter().position(|channel| channel.index == index) else {
+            let available = channels.iter().map(|channel| channel.name.clone()).collect();
+            return Err(Error::NoSuchChannel { channel: index.to_string(), available });
+        };
+        // Held until then: who resets the card holds on to channels meanwhile, which have their file open.
+        let mut open = self.shared.open.lock();
+        let channel = Arc::new(LinuxChannel::open(&self.shared, position, options)?);
+        open[position] = Arc::downgrade(&channel);
+        Ok(Box::new(Handle(channel)))
+    }
+
+    unsafe fn register(&self, memory: *mut u8, bytes: usize, access: Access) -> Result<Arc<Registration>> {
+        if bytes == 0 {
+            return Ok(Arc::new(Registration::empty(memory, access)));
+        }
+        let flags = match access {
+            Access::Read => uapi::BUFFER_TO_CARD,
+            Access::Write => uapi::BUFFER_FROM_CARD,
+            Access::ReadWrite => uapi::BUFFER_TO_CARD | uapi::BUFFER_FROM_CARD,
+        };
+        let shared = &self.shared;
+        // SAFETY: valid until `unregister`, by this function's contract.
+        let handle = unsafe { sys::register_buffer(&*shared.control, flags, memory as u64, bytes as u64) }
+            .map_err(shared.refused(&format!("registering {bytes} bytes")))?;
+        Ok(Arc::new(Registration::new(memory, bytes, access, handle.into())))
+    }
+
+    fn unregister(&self, registration: &Arc<Registration>) -> Result<()> {
+        let (shared, bytes) = (&self.shared, registration.bytes());
+        if registration.replace(RegistrationState::Ended) == RegistrationState::Ended {
+            return Ok(());
+        }
+        let mut argument = uapi::UnregisterBuffer { buffer: registration.key() as u32, ..Default::default() };
+        sys::ask(&*shared.control, &mut argument).map_err(|why| {
+            registration.replace(RegistrationState::Stuck);
+            shared.refused(&format!("unregistering {bytes} bytes"))(why)
+        })
+    }
+
+    fn read_register(&self, offset: u32) -> Result<u32> {
+        self.shared.register_access(offset, 0, 0)
+    }
+
+    fn write_register(&self, offset: u32, value: u32) -> Result<()> {
+        self.shared.register_access(offset, uapi::REGISTER_WRITE, value).map(drop)
+    }
+
+    fn wait_interrupt(&self, index: u16, options: WaitOptions<'_>) -> Result<u32> {
+        let shared = &self.shared;
+        let limit = Limit::new(options);
+        let mut watch = SignalWatch::new(options);
+        loop {
+            let left = limit.left();
+            let seen = shared.interrupts.lock()[usize::from(index)].told;
+            let mut argument = uapi::Interrupt {
+                flags: uapi::INTERRUPT_WAIT,
+                index: index.into(),
+                seen,
+                timeout_ns: left.as_nanos() as i64, // a slice at most
+                ..Default::default()
+            };
+            if let Err(why) = sys::ask_once(&*shared.control, &mut argument) {
+                let mut interrupted = limit.asks();
+                match why.raw_os_error() {
+                    Some(errno::ETIMEDOUT) => {}
+                    Some(errno::EINTR) => interrupted = true,
+                    Some(errno::ECONNRESET) => std::thread::sleep(sys::RESET_LOOK),
+                    _ => return Err(shared.refused(&format!("waiting for user interrupt {index}"))(why)),
+                }
+                if left.is_zero() {
+                    return Err(Error::InterruptTimeout { index, after: options.timeout.unwrap_or_default() });
+                }
+                if interrupted && watch.is_over() {
+                    return Err(Error::Interrupted { channel: String::new(), bytes: 0 });
+                }
+                continue;
+            }
+            // Another thread may have told of them meanwhile, and of more: so it is counted again while nobody else tells.
+            let mut interrupts = shared.interrupts.lock();
+            let count = shared.interrupt_count(index)?;
+            let told = std::mem::replace(&mut interrupts[usize::from(index)].told, count);
+            let new = events(count, told);
+            if new > 0 {
+                return Ok(new);
+            }
+        }
+    }
+
+    fn count_interrupt(&self, index: u16) -> Result<u32> {
+        self.shared.interrupt_count(index)
+    }
+
+    fn interrupt_event_fd(&self, index: u16) -> Result<OwnedFd> {
+        let shared = &self.shared;
+        let doing = format!("the event of user interrupt {index}");
+        let mut interrupts = shared.interrupts.lock();
+        let interrupt = &mut interrupts[usize::from(index)];
+        if interrupt.event.is_none() {
+            let new = event::new().map_err(shared.refused(&doing))?;
+            let mut argument = uapi::InterruptEvent { index: index.into(), eventfd: new.as_raw_fd(), ..Default::default() };
+            sys::ask(&*shared.control, &mut argument).map_err(shared.refused(&doing))?;
+            interrupt.event = Some(new);
+        }
+        let event = interrupt.event.as_ref().map(OwnedFd::try_clone);
+        event.unwrap_or_else(|| Err(io::ErrorKind::NotFound.into())).map_err(shared.refused(&doing))
+    }
+
+    fn reset(&self) -> Result<()> {
+        let shared = &self.shared;
+        log::info!("{}: resetting the card", shared.info.name);
+        let open = shared.open.lock();
+        let channels: Vec<Arc<LinuxChannel>> = open.iter().filter_map(Weak::upgrade).collect();
+        let posts: Vec<u64> = channels.iter().map(|channel| channel.before_reset()).collect();
+        sys::order(&*shared.control, uapi::CARD_RESET).map_err(|why| {
+            channels.iter().for_each(|channel| channel.no_reset());
+            shared.refused("resetting the card")(why)
+        })?;
+        for (channel, posts) in channels.iter().zip(&posts) {
+            channel.after_reset(*posts)?;
+        }
+        shared.forget_interrupts()
+    }
+
+    fn link_counters(&self) -> Result<LinkCounters> {
+        let mut read = uapi::LinkCounters::default();
+        sys::ask(&*self.shared.control, &mut read).map_err(self.shared.refused("reading the link's counters"))?;
+        let mut counters = LinkCounters::default();
+        counters.unsupported_requests = read.unsupported_requests;
+        counters.completer_aborts = read.completer_aborts;
+        counters.poisoned = read.poisoned;
+        counters.timeouts = read.timeouts;
+        counters.bad_completions = read.bad_completions;
+        counters.late_completions = read.late_completions;
+        counters.unexpected_completions = read.unexpected_completions;
+        counters.bus_mastering_losses = read.bus_mastering_losses;
+        counters.link_downs = read.link_downs;
+        counters.function_resets = read.function_resets;
+        counters.quarantined = read.quarantined;
+        Ok(counters)
+    }
+
+    fn wire(&self) -> Option<WireStatistics> {
+        None
+    }
+
+    fn now_ns(&self) -> u64 {
+        u64::try_from(self.shared.opened.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+}
