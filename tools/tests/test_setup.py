@@ -197,6 +197,18 @@ def test_a_failed_pip_leaves_no_stamp_and_the_next_run_starts_afresh(machine: Ma
     assert third.stdout == "venv\n"  # nothing to say: nothing to do
 
 
+def test_zig_is_an_environment_of_its_own_and_a_failed_pip_leaves_no_stamp(machine: Machine) -> None:
+    machine.command("stand-in", 'case "$*" in *install*requirements-zig.txt) [ -e network ];; *) exit 1;; esac')
+    machine.command("python3", 'case "$1" in -V) echo Python 3.11.2;; -m) mkdir -p "$3/bin"; cp bin/stand-in "$3/bin/python";; esac')
+    script = "TP_PYTHON=python3; tp_zig; ls .towpath/stamp"
+    first = machine.run(script)
+    assert first.returncode == 1 and "tools/requirements-zig.txt" in first.stderr
+    (machine.root / "network").touch()
+    assert machine.run(script).stdout.endswith("zig\n")
+    assert machine.run(script).stdout == "zig\n"  # nothing to say: nothing to do
+    assert not (machine.root / ".towpath/venv").exists()
+
+
 def test_a_broken_build_shows_the_compiler_and_leaves_no_stamp(machine: Machine) -> None:
     rust(machine, "1.90.0")
     machine.command("cargo", "exit 0")

