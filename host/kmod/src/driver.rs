@@ -111,7 +111,7 @@ impl LinuxDriver {
         }
         let mut info = DeviceInfo::default();
         info.name = name.into();
-        info.core = shown_name(&card.core_name);
+        info.core = shown_name(&uapi::name(&card.core_name));
         info.core_version = card.core_version;
         info.version = version;
         info.serial = card.serial;
@@ -126,7 +126,7 @@ impl LinuxDriver {
             let mut about = uapi::ChannelInfo { index: index.into(), ..Default::default() };
             sys::ask(&*control, &mut about).map_err(|why| failed("asking what its channels are", why))?;
             let direction = if about.direction == 0 { Direction::H2c } else { Direction::C2h };
-            let mut channel = ChannelInfo::new(index, shown_name(&about.name), direction);
+            let mut channel = ChannelInfo::new(index, shown_name(&uapi::name(&about.name)), direction);
             channel.queue_depth = u16::try_from(about.queue_depth).unwrap_or(u16::MAX);
             channel.inline_slots = u16::try_from(about.inline_slots).unwrap_or(u16::MAX);
             channel.buffer_bytes = about.buffer_bytes;

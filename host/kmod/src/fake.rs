@@ -389,6 +389,10 @@ impl Node for FakeNode {
     }
 }
 
+fn write_name(place: &mut [std::ffi::c_char], name: &str) {
+    place.iter_mut().zip(name.bytes()).for_each(|(place, byte)| *place = byte as std::ffi::c_char);
+}
+
 /// The argument of a request, as a structure.
 fn structure<'a, T: Argument>(argument: *mut c_void) -> &'a mut T {
     let words = unsafe { std::slice::from_raw_parts(argument.cast::<u32>(), 2) };
@@ -433,12 +437,12 @@ impl FakeNode {
                 (info.version_major, info.data_bytes, info.serial, info.core_version) = (settings.major, 16, 0x5eed, 7);
                 (info.core_clock_khz, info.user_clock_khz, info.window_bytes, info.channels) = (250_000, 250_000, 4096, 2);
                 (info.vectors, info.vectors_used, info.interrupts, info.tags) = (4, 4, INTERRUPTS as u16, 32);
-                info.core_name[..4].copy_from_slice(b"fake");
+                write_name(&mut info.core_name, "fake");
             }
             uapi::ChannelInfo::REQUEST => {
                 let info = structure::<uapi::ChannelInfo>(argument);
                 let name = ["in0", "out0"].get(info.index as usize).ok_or_else(|| error(errno::ENXIO))?;
-                info.name[..name.len()].copy_from_slice(name.as_bytes());
+                write_name(&mut info.name, name);
                 (info.direction, info.queue_depth, info.inline_slots, info.buffer_bytes) = (info.index, QUEUE_DEPTH.into(), 8, 4096);
             }
             uapi::Register::REQUEST => {

@@ -85,6 +85,7 @@ plain!(CardInfo ChannelInfo Register Interrupt InterruptEvent LinkCounters Unreg
 
 /// A request that may be sent away by a signal: [`io::ErrorKind::Interrupted`].
 pub fn ask_once<T: Plain>(node: &dyn Node, argument: &mut T) -> io::Result<()> {
+    *argument = argument.measured();
     // SAFETY: it is the request's structure, and names no memory.
     unsafe { node.request(T::REQUEST, std::ptr::from_mut(argument).cast()) }
 }
@@ -118,7 +119,7 @@ fn uninterrupted(mut call: impl FnMut() -> io::Result<()>) -> io::Result<()> {
 /// # Safety
 /// The memory stays valid, and is not used in a way that races with the card, until it is unregistered or the control file closed.
 pub unsafe fn register_buffer(control: &dyn Node, flags: u32, address: u64, bytes: u64) -> io::Result<u32> {
-    let mut argument = uapi::RegisterBuffer { flags, address, bytes, ..Default::default() };
+    let mut argument = uapi::RegisterBuffer { flags, address, bytes, ..Default::default() }.measured();
     // SAFETY: the request's structure; the memory by this function's contract.
     uninterrupted(|| unsafe { control.request(uapi::RegisterBuffer::REQUEST, (&raw mut argument).cast()) })?;
     Ok(argument.buffer)
@@ -162,7 +163,8 @@ pub unsafe fn exchange(
         wanted,
         timeout_ns: i64::try_from(timeout.as_nanos()).unwrap_or(i64::MAX),
         ..Default::default()
-    };
+    }
+    .measured();
     // SAFETY: the request's structure; transfer, pieces and room live until it returns; the memory by this function's contract.
     let outcome = unsafe { queue.request(uapi::Exchange::REQUEST, (&raw mut argument).cast()) };
     Exchanged {
