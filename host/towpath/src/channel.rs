@@ -398,7 +398,7 @@ macro_rules! shared_methods {
         }
 
         /// What [`crate::WaitOptions`] a call has that is given none.
-        fn usual(&self) -> crate::WaitOptions<'static> {
+        pub(crate) fn usual(&self) -> crate::WaitOptions<'static> {
             self.core.timeout().into()
         }
     };

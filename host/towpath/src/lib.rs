@@ -34,11 +34,14 @@
 //!
 //! # Features
 //! By default a program opens boards: through the kernel module (`linux`) and through VFIO (`vfio`); with both there is `doctor`. `sim` adds simulated cards
-//! (and what builds them), `vfio-user` cards in other processes, `serve` a server of such cards.
+//! (and what builds them), `vfio-user` cards in other processes, `serve` a server of such cards. `tokio` has channels as
+//! its `AsyncRead` and `AsyncWrite`; without it, transfers are futures of any runtime.
 //!
 //! # What it does not do
 //! The library never panics on bad input, and never aborts, exits or prints. It logs through crate `log`.
 
+#[cfg(feature = "tokio")]
+mod async_stream;
 mod buffer;
 mod cards;
 mod channel;
@@ -59,6 +62,8 @@ mod stream;
 mod transfer;
 mod turn;
 
+#[cfg(feature = "tokio")]
+pub use async_stream::{AsyncReceiver, AsyncSender};
 pub use buffer::{Access, Buffer};
 pub use cards::{list_devices, DeviceListing};
 pub use channel::ChannelName;

@@ -34,19 +34,21 @@ pub struct Received {
 }
 
 /// The beginning of a message whose `recv` failed on the way; it comes first in the next call.
-#[derive(Default)]
-struct Kept {
-    bytes: Vec<u8>,
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    pub bytes: Vec<u8>,
+    /// The message ends behind the bytes.
+    pub end: bool,
     offset: u32,
     user: u32,
 }
 
 /// A channel from the card. May be shared between threads: each call gets consecutive bytes.
 pub struct Receiver {
-    core: Arc<Core>,
-    kept: Mutex<Kept>,
+    pub(crate) core: Arc<Core>,
+    pub(crate) kept: Mutex<Kept>,
     /// `io::Read` has returned the last bytes of a message, and not its end.
-    ended: AtomicBool,
+    pub(crate) ended: AtomicBool,
 }
 
 impl Receiver {
@@ -109,6 +111,7 @@ impl Receiver {
         core.channel()?;
         let mut limit = CallLimit::new(&core.device, options);
         let _turn = core.turn.take(&core.device, self.name(), &limit).map_err(|error| core.gave_up(error, 0))?;
+        self.ended.store(false, Ordering::Release); // this call begins behind that end
         let mut received = Received { bytes: 0, end_of_message: false, offset: 0, user: 0 };
         let mut rest = VecDeque::new();
         let mut kept = self.kept.lock();
@@ -124,6 +127,10 @@ impl Receiver {
                 // SAFETY: `count` is within the piece.
                 rest.push_back(Piece { memory: unsafe { piece.memory.add(count) }, bytes: piece.bytes - count, ..piece });
             }
+        }
+        if kept.bytes.is_empty() && std::mem::take(&mut kept.end) {
+            received.end_of_message = true;
+            return Ok(received);
         }
         if received.bytes > 0 && rest.iter().all(|piece| piece.bytes == 0) {
             return Ok(received);
@@ -180,8 +187,9 @@ impl Receiver {
         core.channel()?;
         let mut limit = CallLimit::new(&core.device, options);
         let _turn = core.turn.take(&core.device, self.name(), &limit).map_err(|error| core.gave_up(error, 0))?;
+        self.ended.store(false, Ordering::Release); // this call begins behind that end
         let first = std::mem::take(&mut *self.kept.lock());
-        let mut received = Received { bytes: first.bytes.len(), end_of_message: false, offset: first.offset, user: first.user };
+        let mut received = Received { bytes: first.bytes.len(), end_of_message: first.end, offset: first.offset, user: first.user };
         let mut bytes = first.bytes;
         let result = self.receive_all(&mut bytes, &mut received, &mut limit);
         if let Err(error) = result {
@@ -189,7 +197,7 @@ impl Receiver {
             let valid = error.bytes().map_or(received.bytes, |n| (n as usize).min(bytes.len()));
             bytes.truncate(valid);
             if !matches!(error, Error::Reset { .. }) {
-                *self.kept.lock() = Kept { bytes, offset: received.offset, user: received.user };
+                *self.kept.lock() = Kept { bytes, end: false, offset: received.offset, user: received.user };
             }
             return Err(error);
         }

@@ -14,7 +14,7 @@ use towpath_driver::{Channel, Piece};
 
 /// A channel to the card. May be shared between threads: each message goes whole.
 pub struct Sender {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
     /// `io::Write` has sent a part of a message.
     pub(crate) open: AtomicBool,
 }
