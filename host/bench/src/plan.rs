@@ -222,6 +222,46 @@ pub fn full() -> Vec<Table> {
     tables
 }
 
+/// A row of the short page. Its cases are among those of [`full`].
+#[derive(Clone, Copy, Debug)]
+pub struct Summary {
+    /// What is transferred, where it differs from [`Case::new`].
+    pub title: &'static str,
+    /// The case of card to host.
+    pub c2h: Case,
+    /// The case of host to card: the same one if both directions run.
+    pub h2c: Case,
+}
+
+/// The rows of the short page: favourable or not, each way of moving data has one.
+pub fn summary() -> Vec<Summary> {
+    let poll = |case: Case| Case { notify: Notify::Poll, ..case };
+    let early = |case: Case| Case { notify: Notify::Early, wake_ns: 10_000, ..case };
+    let alone = |title, size, change: &dyn Fn(Case) -> Case| {
+        let [c2h, h2c] = WAYS.map(|way| change(Case::new(way, size)));
+        Summary { title, c2h, h2c }
+    };
+    let both = |title, case: Case| Summary { title, c2h: case, h2c: case };
+    vec![
+        alone("4 KiB", 4 * KIB, &|case| case),
+        alone("4 KiB, by polling", 4 * KIB, &poll),
+        alone("4 KiB, eight in flight", 4 * KIB, &|case| Case { in_flight: 8, ..case }),
+        alone("64 KiB", 64 * KIB, &|case| case),
+        alone("64 KiB, an interrupt that takes 10 us, early wake", 64 * KIB, &early),
+        alone("1 MiB", MIB, &|case| case),
+        alone("1 MiB, scattered pages of 4 KiB", MIB, &|case| Case { descriptor: Descriptor::List, ..case }),
+        alone("1 MiB, Gen3 x8 at 256 bit", MIB, &|case| link(case.way, MIB, 3, 8, 256)),
+        alone("1 MiB, Gen3 x16 at 512 bit", MIB, &|case| link(case.way, MIB, 3, 16, 512)),
+        both("4 KiB, both directions at once", Case::new(Way::Both, 4 * KIB)),
+        both("1 MiB, both directions at once", Case::new(Way::Both, MIB)),
+        both("1 MiB, both at once, payloads of 512 bytes", Case { mps: 512, ..Case::new(Way::Both, MIB) }),
+        both(
+            "256 KiB, eight pairs of channels at once, four in flight on each",
+            Case { channels: 8, in_flight: 4, ..Case::new(Way::Both, 256 * KIB) },
+        ),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -240,6 +280,9 @@ mod tests {
                     }
                 }
             }
+        }
+        for Summary { title, c2h, h2c } in summary() {
+            assert!(cases.contains(&c2h) && cases.contains(&h2c), "{title}: not measured");
         }
         assert!(quick().iter().all(|table| table.cases.iter().any(|planned| planned.goals[0] != Goal::None)), "targets make it quick's");
     }

@@ -361,7 +361,7 @@ pub struct Bench {
     /// Draw bandwidth against transfer size: an SVG or PNG, by the name's end (repeat as needed; not with --quick)
     #[arg(long, value_name = "FILE", conflicts_with = "quick")]
     pub plot: Vec<PathBuf>,
-    /// Write the whole page, docs/performance.md, and beside it the plot as SVG and PNG
+    /// Write docs/performance.md, beside it the plot as SVG and PNG, and in reference/ beside it the page with all tables
     #[arg(long, value_name = "FILE.md", conflicts_with_all = ["quick", "only"])]
     pub page: Option<PathBuf>,
     /// With --json: write the list of rows to this file, and the tables to standard output as without it

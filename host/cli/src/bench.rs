@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `bench`: measures the gateware in simulation. What is measured, and how, is in crate `towpath-bench`.
 
-use std::fs::File;
+use std::fs::{create_dir_all, File};
 use std::io::Write;
+use std::path::PathBuf;
 
-use towpath_bench::{draw, full, quick, run, BenchError};
+use towpath_bench::{draw, full, quick, run, BenchError, Report};
 
 use crate::args::{Bench, Cli};
 use crate::exit::{Failure, Result, CORE, FILE, TRANSFER, USAGE};
@@ -21,8 +22,12 @@ pub fn bench(cli: &Cli, what: &Bench) -> Result {
     }
     // Opened first: a name that cannot be written must not cost a long run.
     let mut outputs = Vec::new();
-    for path in [&what.file, &what.page].into_iter().flatten() {
-        outputs.push((path, File::create(path).map_err(|e| Failure::file("writing", &path.display().to_string(), &e))?));
+    for (path, text) in texts(what) {
+        let failed = |e| Failure::file("writing", &path.display().to_string(), &e);
+        if Some(&path) == tables_page(what).as_ref() {
+            path.parent().map_or(Ok(()), create_dir_all).map_err(failed)?;
+        }
+        outputs.push((File::create(&path).map_err(failed)?, path, text));
     }
     let mut plots = what.plot.clone();
     plots.extend(what.page.iter().flat_map(|page| ["svg", "png"].map(|kind| page.with_extension(kind))));
@@ -31,9 +36,8 @@ pub fn bench(cli: &Cli, what: &Bench) -> Result {
     }
     let progress = |line: &str| crate::output::eprintln_lossy(line.trim_end());
     let report = run(tables, &progress)?;
-    for (path, mut output) in outputs {
-        let text = if Some(path) == what.page.as_ref() { report.page() } else { crate::output::json(&report.json()) };
-        output.write_all(text.as_bytes()).map_err(|e| Failure::file("writing", &path.display().to_string(), &e))?;
+    for (mut output, path, text) in outputs {
+        output.write_all(text(&report).as_bytes()).map_err(|e| Failure::file("writing", &path.display().to_string(), &e))?;
     }
     for plot in &plots {
         draw(report.rows(), plot).map_err(|why| Failure::new(FILE, why))?;
@@ -46,6 +50,21 @@ pub fn bench(cli: &Cli, what: &Bench) -> Result {
         progress(&format!("short of its target: {line}"));
     }
     Ok(())
+}
+
+/// The page with all tables, for the page that is asked for: of the same name, in folder `reference` beside it.
+fn tables_page(what: &Bench) -> Option<PathBuf> {
+    let page = what.page.as_ref()?;
+    Some(page.with_file_name("reference").join(page.file_name()?))
+}
+
+type Text = fn(&Report) -> String;
+
+/// The files to write, and what goes into each.
+fn texts(what: &Bench) -> Vec<(PathBuf, Text)> {
+    let json: Text = |report| crate::output::json(&report.json());
+    let files = [(what.file.clone(), json), (what.page.clone(), Report::page), (tables_page(what), Report::tables_page)];
+    files.into_iter().filter_map(|(path, text)| Some((path?, text))).collect()
 }
 
 impl From<BenchError> for Failure {

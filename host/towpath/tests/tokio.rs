@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Channels as tokio's streams, over the kernel's side in memory and the gateware in simulation: nothing is lost, whatever future is dropped. Seeds are
 //! printed; `TOWPATH_SEED` repeats one. Needs Verilator and a C++ compiler for the gateware.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 use std::future::Future;
 use std::io::{Read, Write};
