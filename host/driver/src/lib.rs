@@ -134,11 +134,13 @@ pub enum Status {
 
 impl Status {
     /// Did the descriptor do what it was asked to?
+    #[inline]
     pub fn is_ok(self) -> bool {
         matches!(self, Status::Done | Status::EndOfMessage)
     }
 
     /// From the contract's number; for drivers.
+    #[inline]
     pub fn of_contract(number: u8) -> Status {
         match contract::Status::try_from(number) {
             Ok(contract::Status::Done) => Status::Done,
@@ -292,6 +294,7 @@ impl Default for Message {
 
 impl Message {
     /// Is there an offset or a word for the user core? A descriptor with any takes one more place in the card's queue.
+    #[inline]
     pub fn has_attributes(&self) -> bool {
         self.offset != 0 || self.user != 0
     }
@@ -303,11 +306,13 @@ pub struct Ticket(pub(crate) u64);
 
 impl Ticket {
     /// As a number; for bindings.
+    #[inline]
     pub fn number(self) -> u64 {
         self.0
     }
 
     /// The ticket of a number; for bindings. One that was never given out is an [`Error::UnknownTicket`] wherever it is used.
+    #[inline]
     pub fn from_number(number: u64) -> Ticket {
         Ticket(number)
     }

@@ -42,11 +42,13 @@ impl Registration {
     }
 
     /// What the driver knows it by.
+    #[inline]
     pub fn key(&self) -> u64 {
         self.key
     }
 
     /// Its length.
+    #[inline]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -65,6 +67,7 @@ impl Registration {
     }
 
     /// Does it allow this?
+    #[inline]
     pub fn permits(&self, access: Access) -> bool {
         self.access == Access::ReadWrite || self.access == access
     }

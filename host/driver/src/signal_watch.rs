@@ -16,6 +16,7 @@ pub struct SignalWatch<'a> {
 
 impl<'a> SignalWatch<'a> {
     /// For a call that begins to wait now.
+    #[inline]
     pub fn new(options: WaitOptions<'a>) -> SignalWatch<'a> {
         SignalWatch { options, hold: None, looks: 0 }
     }
