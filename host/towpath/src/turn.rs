@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Whose turn it is on a channel, and how long one call may still wait.
 //!
-//! Blocking calls of one channel run one after the other, in the order in which they came. A call that waits for its turn keeps to its own limit and
-//! to its own signals: the call before it may wait for ever.
+//! Blocking calls of one channel run one after the other, in the order in which they came. A call that waits for its turn keeps to its own
+//! limit and to its own signals: the call before it may wait without a limit.
 
 use crate::{Device, Error, Result, WaitOptions};
 use parking_lot::{Condvar, Mutex};
@@ -18,7 +18,7 @@ const SIMULATED_SLICE: Duration = Duration::from_millis(1);
 #[derive(Default)]
 struct Queue {
     taken: bool,
-    /// Who waits, by number, in order.
+    /// The waiting calls, by number, in order.
     waiting: VecDeque<u64>,
     next: u64,
 }
@@ -44,7 +44,7 @@ impl Drop for Taken<'_> {
     }
 }
 
-/// A call that waits for its turn; when this is dropped, it does so no longer.
+/// A call that waits for its turn; dropping this ends the wait.
 struct Leaves<'a> {
     turn: &'a Turn,
     number: u64,
