@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Handles: what C holds of the library's objects. A handle has the shape of a pointer and points to nothing: it is a place in a table, the place's
-//! generation, and the kind of the object. Nothing is read through it, so a handle that was given back, is of another kind, or was never made is an
-//! error, whatever has become of the memory.
+//! Handles: what C holds of the library's objects. A handle has the shape of a pointer and points to nothing: it is a place in a table, the
+//! place's generation, and the kind of the object. Nothing is read through it, so a handle that was released, is of another kind, or was
+//! never made is an error, whatever has become of the memory.
 //!
-//! Each kind has one table for the whole process. A call counts itself in at its object's place and out at its end; an object that was closed
-//! goes with the last call that uses it. No lock is taken: a child of fork(2) finds the table whole, whatever its parent's threads did then.
+//! Each kind has one table for the whole process. A call counts itself in at its object's place and out at its end; the last call that uses
+//! a closed object drops it. No lock is taken: a child of fork(2) finds the table whole, whatever its parent's threads did then.
 
 use std::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
@@ -100,7 +100,7 @@ struct Slot<S> {
     held: UnsafeCell<MaybeUninit<(Origin, S)>>,
 }
 
-// SAFETY: `held` is written and moved out of only by whoever has the slot alone, as its word tells; everybody else reads it.
+// SAFETY: `held` is written and moved out of only by the call that has the slot exclusively, according to its word; other calls read it.
 unsafe impl<S: Send + Sync> Sync for Slot<S> {}
 
 impl<S> Slot<S> {
@@ -108,7 +108,7 @@ impl<S> Slot<S> {
         Slot { word: AtomicU64::new(0), held: UnsafeCell::new(MaybeUninit::uninit()) }
     }
 
-    /// Change the word if it is as the function wants it: the word before, if it was.
+    /// Change the word if the function accepts it: the word before, if it was changed.
     fn change(&self, how: impl Fn(u64) -> Option<u64>) -> Result<u64, u64> {
         self.word.fetch_update(Ordering::AcqRel, Ordering::Acquire, how)
     }
@@ -152,7 +152,7 @@ impl<S: Send + Sync> Table<S> {
         let slots: *mut [Slot<S>] = Box::into_raw(slots.into_boxed_slice());
         let (null, order) = (std::ptr::null_mut(), Ordering::AcqRel);
         if self.chunks[number].compare_exchange(null, slots.cast(), order, Ordering::Acquire).is_err() {
-            // SAFETY: made above, and nobody else knows of it.
+            // SAFETY: made above, and nothing else refers to it.
             drop(unsafe { Box::from_raw(slots) });
         }
         Some(())
@@ -207,7 +207,8 @@ impl<S: Send + Sync> Guard<S> {
         unsafe { (*self.slot.held.get()).assume_init_ref() }
     }
 
-    /// Was the object made in this process, and not in its parent? In a child of fork(2) calls of the parent's threads may count for ever.
+    /// Was the object made in this process, and not in its parent? In a child of fork(2) calls of the parent's threads may be counted
+    /// without an end.
     pub fn is_here(&self) -> bool {
         self.held().0.is_here()
     }
