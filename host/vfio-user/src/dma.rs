@@ -43,7 +43,7 @@ struct Region {
     backing: Backing,
 }
 
-/// The connection to the client, with what it has sent and nobody has looked at.
+/// The connection to the client, with the messages that it has sent and that are not handled yet.
 pub(crate) struct Link {
     stream: UnixStream,
     inbox: Inbox,
@@ -52,7 +52,7 @@ pub(crate) struct Link {
     next_id: u16,
     /// Bytes of data that the client takes at once.
     pub chunk: usize,
-    /// Why the connection is of no use any more.
+    /// Why the connection cannot be used any more.
     broken: Option<io::Error>,
 }
 
@@ -139,7 +139,7 @@ impl Dma {
         (inside && if write { region.write } else { region.read }).then(|| then(region, offset))
     }
 
-    /// May the device read (or write) all of these bytes? Memory that the client guards itself may be refused later.
+    /// May the device read (or write) all of these bytes? The client may still refuse memory that it guards itself.
     pub fn permits(&self, address: u64, bytes: usize, write: bool) -> bool {
         self.within(address, bytes, write, |_, _| ()).is_some()
     }
@@ -192,7 +192,8 @@ impl Dma {
         }
     }
 
-    /// An access in pieces that the client takes. When the connection breaks in it, it is refused, and the server finds out next.
+    /// An access in pieces that the client accepts. When the connection breaks during it, it is refused, and the server detects the break
+    /// next.
     fn by_messages(
         &self,
         address: u64,
@@ -258,8 +259,8 @@ impl Dma {
         Ok(())
     }
 
-    /// A client's DMA_UNMAP: everything that lies in the range, which must not cut a mapping in two. Nothing may lie there, as with the kernel's VFIO:
-    /// QEMU takes all addresses away when a guest's IOMMU is switched on.
+    /// A client's DMA_UNMAP: everything that lies in the range, which must not cut a mapping in two. The range may be empty, as with the
+    /// kernel's VFIO: QEMU unmaps all addresses when a guest's IOMMU is switched on.
     pub(crate) fn unmap(&self, address: u64, bytes: u64) -> Result<(), Refusal> {
         let mut regions = self.regions_mut();
         // The end of all addresses is no number, and nothing is mapped at the last one.
@@ -276,7 +277,7 @@ impl Dma {
         Ok(())
     }
 
-    /// Take all memory away from the device.
+    /// Unmap all memory from the device.
     pub(crate) fn unmap_all(&self) {
         self.regions_mut().clear();
     }

@@ -52,7 +52,7 @@ impl Special {
         self.mapped.is_empty() && self.prefixes.is_none() && self.pieces.is_empty() && self.table.is_none()
     }
 
-    /// Take so many bytes off the pieces; returns how many pieces have gone.
+    /// Take `bytes` bytes off the pieces; returns how many pieces were used up.
     fn skip(&mut self, mut bytes: usize) -> usize {
         let whole = self.pieces.iter().take_while(|piece| {
             let gone = piece.1 <= bytes;
@@ -88,7 +88,7 @@ impl Held {
         self.descriptor.control & contract::DESCRIPTOR_CONTROL_END_MASK != 0
     }
 
-    /// So many bytes have moved: what is to be posted for the rest. Returns the places that this takes in the card's queue.
+    /// `bytes` bytes have moved: prepares the post of the rest. Returns the places that this takes in the card's queue.
     pub fn advance(&mut self, bytes: u64) -> u16 {
         const KIND: u16 = contract::DESCRIPTOR_CONTROL_KIND_MASK << contract::DESCRIPTOR_CONTROL_KIND_LSB;
         let moved = bytes as usize; // no more than a descriptor's
@@ -169,7 +169,7 @@ impl UserChannel {
         self.bus.write_pair(DEVICE, at, [image as u64, (image >> 64) as u64])
     }
 
-    /// A post failed: a part of it, or a prefix before it, may stand on the card. Only a reset takes it away.
+    /// A post failed: a part of it, or a prefix before it, may stand on the card. Only a reset removes it.
     #[cold]
     fn lose(&self, state: &mut State, error: BusError) -> Error {
         state.lost = true;
@@ -254,7 +254,7 @@ impl UserChannel {
         Some(ticket)
     }
 
-    /// Submit whatever it is.
+    /// Submit any transfer.
     ///
     /// # Safety
     /// As [`crate::Channel::submit`].
@@ -346,7 +346,7 @@ impl UserChannel {
         Ok(ticket)
     }
 
-    /// Choose how a transfer is posted, and make its memory known. On an error `held` and `special` hold what has to be given back.
+    /// Choose how a transfer is posted, and map its memory if needed. On an error `held` and `special` hold what has to be released.
     ///
     /// # Safety
     /// As [`crate::Channel::submit`].
