@@ -140,7 +140,7 @@ impl<S: Send + Sync> Table<S> {
         if first.is_null() {
             return &[];
         }
-        // SAFETY: made by `grow` with so many slots, and never freed.
+        // SAFETY: made by `grow` with this number of slots, and never freed.
         unsafe { std::slice::from_raw_parts(first, FIRST_CHUNK << number) }
     }
 

@@ -11,7 +11,7 @@
 //! - What is exported stands in `bindings/c/libtowpath.map`, too, by hand: it is the promise to programs that were
 //!   built before.
 #![allow(non_camel_case_types)] // the names are C's
-#![allow(clippy::missing_safety_doc)] // the header says what callers keep to
+#![allow(clippy::missing_safety_doc)] // the header contains the safety contracts
 
 mod border;
 mod buffer;

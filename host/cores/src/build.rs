@@ -424,7 +424,7 @@ fn run_all(work: Vec<Job>, jobs: usize, core: &str) -> Result<(), CoreError> {
     }
 }
 
-/// The C++ compiler fails on generated code only for want of something in the system.
+/// The C++ compiler fails on generated code only because something is missing in the system.
 fn compiler_failed(core: &str, said: &str) -> CoreError {
     let lacks = [("lz4.h", "liblz4-dev"), ("-llz4", "liblz4-dev"), ("zlib.h", "zlib1g-dev"), ("-lz", "zlib1g-dev")];
     if let Some((_, package)) = lacks.iter().find(|(sign, _)| said.contains(sign)) {

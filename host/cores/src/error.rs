@@ -8,7 +8,7 @@ use towpath_system::errno;
 
 /// Why a core cannot be used. The text contains what to do.
 #[derive(Debug)]
-#[allow(missing_docs)] // the variants say what their fields are
+#[allow(missing_docs)] // the variants' documentation covers their fields
 pub enum CoreError {
     /// No core of that name; where it was looked for, and which cores there are.
     NotFound { name: String, looked: Vec<PathBuf>, available: Vec<String> },

@@ -131,7 +131,7 @@ pub(crate) fn messages(output: &Output) -> String {
     kept.join("\n").trim_end().to_string()
 }
 
-/// True when a tool failed because the disk is full; compilers say so in words only.
+/// True when a tool failed because the disk is full; compilers report it only as text.
 pub(crate) fn disk_full(output: &Output) -> bool {
     text(output).contains("No space left on device")
 }

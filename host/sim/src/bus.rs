@@ -32,7 +32,7 @@ const RESET_NANOSECONDS: u64 = 1_000_000;
 /// simulator of ordinary speed does in the same time by the wall clock, but unlike that it is the same in each run.
 const QUIET_EDGES_PER_SECOND: u64 = 250_000;
 const QUIET_EDGES: u64 = 25_000;
-/// A slower simulator than that ends the wait by the wall clock, so much later.
+/// A slower simulator than that ends the wait by the wall clock, this much later.
 const WALL_SLACK: Duration = Duration::from_secs(2);
 /// A line of a write-combining buffer.
 const LINE: u64 = 64;
@@ -304,7 +304,7 @@ impl SimBus {
         drop(turn);
         let field = |offset: u64| self.load(contract::BAR_DEVICE, offset & !3, 1).map(|word| word >> (8 * (offset & 3)));
         if self.load(contract::BAR_DEVICE, contract::DISCOVERY_MAGIC_OFFSET, 2)? != contract::DISCOVERY_MAGIC_VALUE {
-            return Ok(()); // not for us to judge: the driver says what it found
+            return Ok(()); // not this crate's check: the driver reports what it found
         }
         let page = (field(contract::DISCOVERY_PAGE_SHIFT_OFFSET)? & 0xff).min(24);
         let channels = field(contract::DISCOVERY_CHANNELS_OFFSET)? & 0xffff;
@@ -370,7 +370,7 @@ impl SimBus {
             let now = turn.now;
             match self.device_mut(&mut turn)?.load(now, bar, offset as u32, dwords) {
                 Some(tag) => break tag,
-                None if turn.now >= deadline => return Ok(ones), // the card has not answered any of so many reads
+                None if turn.now >= deadline => return Ok(ones), // the card has not answered any of these reads
                 None => {
                     turn.step(deadline);
                     drop(turn); // other threads fetch their answers
@@ -402,7 +402,7 @@ impl SimBus {
         }
     }
 
-    /// Empty the write-combining buffers, in any order if asked for.
+    /// Empty the write-combining buffers, in any order if the settings select that.
     fn drain(&self, turn: &mut Turn<'_>) -> Result<()> {
         let (now, scatter) = (turn.now, turn.settings.scatter != 0);
         let device = self.device_mut(turn)?;
@@ -505,7 +505,7 @@ impl Bus for SimBus {
         for vector in 0..u64::from(count) {
             let entry = (contract::PAGE_MSIX << page_shift) + contract::MSIX_VECTOR_OFFSET + vector * contract::MSIX_VECTOR_STRIDE;
             self.write64(contract::BAR_DEVICE, entry + contract::MSIX_VECTOR_ADDRESS_OFFSET, INTERRUPT_WINDOW.start)?;
-            // Data, and above it the control word with the mask taken away.
+            // Data, and above it the control word with the mask cleared.
             self.write64(contract::BAR_DEVICE, entry + contract::MSIX_VECTOR_DATA_OFFSET, vector)?;
         }
         // The table must stand before the capability's enable bit, which does not travel with the writes.

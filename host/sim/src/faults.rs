@@ -197,7 +197,7 @@ fn longest_timeout(code: u8) -> u64 {
 }
 
 impl Faults {
-    /// The random faults that the settings ask for.
+    /// The random faults of the settings.
     pub fn new(settings: &Settings, random: Random) -> Self {
         let rates = [
             (settings.fault_drop, Fault::Drop),

@@ -662,7 +662,7 @@ mod tests {
         receive.finish(&mut pool);
         assert!(receive.beat(4).is_none() && !receive.busy());
     }
-    /// One completion of so many dwords, unless it is gone.
+    /// One completion with this number of dwords, unless it is gone.
     struct One(Option<u16>);
 
     impl Completions for One {

@@ -252,7 +252,7 @@ impl Model {
         let load = |why: libloading::Error| SimError::Library(library.to_owned(), why.to_string());
         // Safety: the object is one that Towpath compiled; its initialisers are the C++ runtime's.
         let object = unsafe { libloading::Library::new(library) }.map_err(load)?;
-        // It stays loaded for good: C++ objects with thread-local destructors cannot be unloaded safely.
+        // It stays loaded: C++ objects with thread-local destructors cannot be unloaded safely.
         let object = std::mem::ManuallyDrop::new(object);
         macro_rules! function {
             ($name:literal, $kind:ty) => {

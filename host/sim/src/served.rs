@@ -283,7 +283,7 @@ impl Device for ServedCard {
         loop {
             let link = self.bus.link_is_up().and_then(|up| match up || self.bus.link_returns()? {
                 true => Ok(()),
-                // Taken down for good, but not for the next client.
+                // Taken down permanently, but not for the next client.
                 false => self.bus.set_link(true),
             });
             link.map_err(|error| self.errno(error))?;

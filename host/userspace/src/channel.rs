@@ -166,7 +166,7 @@ impl UserChannel {
         let began = bus.now();
         self.read(contract::CHANNEL_STATUS_OFFSET, DOING)?;
         let store = bus.now().saturating_sub(began) / 2;
-        bus.wait(self.vector, 0).map_err(failed)?; // one from before tells nothing
+        bus.wait(self.vector, 0).map_err(failed)?; // one from before measures nothing
         let mut took = [0; RINGS];
         for took in &mut took {
             let began = bus.now();

@@ -633,7 +633,7 @@ impl Card {
                     c::CHANNEL_OVERFLOWS_OFFSET => ch.overflows,
                     c::CHANNEL_PRODUCED_OFFSET => ch.produced,
                     c::CHANNEL_RESET_OFFSET if self.stuck => {
-                        self.now += 100_000_000; // nobody waits for this in real time
+                        self.now += 100_000_000; // no thread waits for this in real time
                         c::CHANNEL_RESET_RESET_MASK
                     }
                     _ => 0,

@@ -289,7 +289,7 @@ mod tests {
         assert_eq!((pace.lead(one(16 << 10)), pace.lead(one(60))), (Some(14 << 10), Some(0)));
         // Of another order of magnitude, nothing was measured.
         assert!(pace.budget(one(4 << 10), false) >= 10_000);
-        // Several before it: no lead, for it would be the first one's.
+        // Several before it: no lead, because it would be the first one's.
         assert_eq!(pace.lead(Some(Ahead { bytes: 1 << 20, descriptors: 2 })), Some(0));
     }
 

@@ -39,7 +39,7 @@ pub const FLAG_ERROR: u32 = 1 << 5;
 pub const DMA_READ: u32 = 1;
 /// The card may write the memory.
 pub const DMA_WRITE: u32 = 1 << 1;
-const DMA_MAPPABLE: u32 = 1 << 2; // of older peers: said by a descriptor since
+const DMA_MAPPABLE: u32 = 1 << 2; // of older peers: later ones send a descriptor
 /// Unmap everything.
 pub const UNMAP_ALL: u32 = 1 << 1;
 

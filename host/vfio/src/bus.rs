@@ -307,7 +307,7 @@ impl Bus for VfioBus {
             Access::ReadWrite => kernel::VFIO_DMA_MAP_FLAG_READ | kernel::VFIO_DMA_MAP_FLAG_WRITE,
         };
         // SAFETY: by this function's contract the memory stays valid until it is unmapped; the rest of its first and last page belongs to
-        // the program, too, and the card is told of no address there.
+        // the program, too, and the card gets no address there.
         let map = |flags| unsafe { requests::map_dma(&self.container, flags, first, place, length) };
         // Not under the lock: to pin a large piece takes a while. Pages that could not be made the program's own become so by being pinned
         // for writing, and if that is refused it is memory that nothing writes.

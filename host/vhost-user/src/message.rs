@@ -15,7 +15,7 @@ pub const F_PROTOCOL: u64 = 1 << 30;
 pub const F_VERSION_1: u64 = 1 << 32;
 /// The features that this server offers.
 pub const FEATURES: u64 = F_PROTOCOL | F_VERSION_1;
-/// Protocol features, all of which are needed: every request can ask for an answer, there is a channel back, notifications are messages.
+/// Protocol features, all of which are needed: every request can request an answer, there is a channel back, notifications are messages.
 pub const PROTOCOL_FEATURES: u64 = 1 << 3 | 1 << 5 | 1 << 14;
 
 /// On the channel back: look at this ring.

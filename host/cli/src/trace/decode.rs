@@ -29,7 +29,7 @@ struct Channel {
     ring_log2: u32,
 }
 
-/// What is known so far.
+/// The state so far.
 pub struct Decoder {
     /// The page of discovery, as far as it was read.
     discovery: Vec<u8>,
@@ -163,7 +163,7 @@ impl Decoder {
         }
     }
 
-    /// Log2 of a page's bytes; the least there may be, as long as discovery has not told.
+    /// Log2 of a page's bytes; the least possible, until discovery has reported it.
     fn shift(&self) -> u32 {
         u32::from(self.discovery[contract::DISCOVERY_PAGE_SHIFT_OFFSET as usize]).clamp(12, 16)
     }

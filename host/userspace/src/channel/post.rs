@@ -135,7 +135,7 @@ impl Held {
         let pieces = self.special.as_ref().map_or(&one[..], |special| if special.pieces.is_empty() { &one } else { &special.pieces });
         let (mut slot, mut filled) = ([0; INLINE_BYTES], 0);
         for (memory, bytes) in pieces {
-            // SAFETY: valid by this function's contract, and nobody writes to it.
+            // SAFETY: valid by this function's contract, and nothing writes to it.
             let piece = unsafe { std::slice::from_raw_parts(*memory as *const u8, *bytes) };
             slot[filled..filled + bytes].copy_from_slice(piece); // together they are small
             filled += bytes;
