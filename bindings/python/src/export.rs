@@ -156,8 +156,8 @@ impl Exported {
     /// Its bytes, for the length of one call.
     ///
     /// # Safety
-    /// Python code of other threads may write to it meanwhile, as to any buffer that C code uses; the bytes sent are then either the old or the new
-    /// ones. Nothing in this process relies on them staying the same.
+    /// Python code of other threads may write to it meanwhile, as to any buffer that C code uses; the bytes sent are then either the old or
+    /// the new ones. Nothing in this process relies on them staying the same.
     pub unsafe fn bytes(&self) -> &[u8] {
         if self.len() == 0 {
             return &[]; // the pointer may be null
@@ -182,8 +182,8 @@ impl Exported {
     fn register(self, device: &towpath::Device, access: Access) -> towpath::Result<towpath::Buffer> {
         let length = self.len();
         let start = if length == 0 { std::ptr::NonNull::dangling().as_ptr() } else { self.start() };
-        // SAFETY: the export, which the buffer owns, keeps the memory valid and in place; only `to_receive` buffers are registered for writing; about
-        // other threads see `bytes`.
+        // SAFETY: the export, which the buffer owns, keeps the memory valid and in place; only `to_receive` buffers are registered for
+        // writing; about other threads see `bytes`.
         unsafe { towpath::Buffer::from_raw(device, start, length, access, Box::new(self)) }
     }
 }

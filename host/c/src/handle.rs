@@ -20,7 +20,8 @@ const KIND_MASK: u64 = 3;
 const PLACE_LSB: u32 = 32;
 const PLACE_MASK: u64 = (1 << (KIND_LSB - PLACE_LSB)) - 1;
 
-/// The lower half of a slot's word: what the slot is doing, and how many calls use it. Zero: it is vacant. The upper half is its generation.
+/// The lower half of a slot's word: what the slot is doing, and how many calls use it. Zero: it is vacant. The upper half is its
+/// generation.
 const OPEN: u64 = 1 << 31;
 const CLOSED: u64 = 1 << 30;
 const USERS: u64 = CLOSED - 1;
@@ -113,7 +114,8 @@ impl<S> Slot<S> {
         self.word.fetch_update(Ordering::AcqRel, Ordering::Acquire, how)
     }
 
-    /// Put an object into a vacant slot: the slot's generation; or the object back. A slot whose generations have all been used stays vacant.
+    /// Put an object into a vacant slot: the slot's generation; or the object back. A slot whose generations have all been used stays
+    /// vacant.
     fn claim(&self, state: S) -> Result<u32, S> {
         let vacant = |word: u64| (word as u32 == 0 && word >> GENERATION_LSB != u64::from(u32::MAX)).then_some(word | CLOSED);
         let Ok(word) = self.change(vacant) else { return Err(state) };

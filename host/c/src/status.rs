@@ -209,11 +209,11 @@ pub enum towpath_outcome {
     TOWPATH_OUTCOME_DONE = 0,
     /// From the card: the message ended in this buffer.
     TOWPATH_OUTCOME_END_OF_MESSAGE = 1,
-    /// The host refused a read of the card's ("unsupported request").
+    /// A read of the card's was refused ("unsupported request").
     TOWPATH_OUTCOME_UNSUPPORTED_REQUEST = 2,
-    /// The host could not answer a read of the card's ("completer abort").
+    /// A read of the card's could not be answered ("completer abort").
     TOWPATH_OUTCOME_COMPLETER_ABORT = 3,
-    /// Data was marked as corrupt.
+    /// Data came marked as corrupt.
     TOWPATH_OUTCOME_POISONED = 4,
     /// A read of the card's was never answered.
     TOWPATH_OUTCOME_TIMEOUT = 5,

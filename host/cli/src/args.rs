@@ -342,7 +342,8 @@ pub struct Place {
     /// Where to listen for programs: a UNIX socket, which is created, and removed at the end
     #[arg(short, long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
-    /// Where to listen for a kernel that runs as a program, which finds the card on its PCI bus: User-Mode Linux, with virtio_uml.device=PATH:ID
+    /// Where to listen for a kernel that runs as a program, which finds the card on its PCI bus: User-Mode Linux, with
+    /// virtio_uml.device=PATH:ID
     #[arg(long, value_name = "PATH")]
     pub vhost_user: Option<PathBuf>,
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How the program ends: the exit codes and their names, which are part of the command line's interface, and the one type for everything that fails.
+//! How the program ends: the exit codes and their names, which are part of the command line's interface, and the one type for everything
+//! that fails.
 
 use std::fmt::Display;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The interface of Towpath's drivers, and what they share: errors, records of transfers, signals during a wait.
 //!
-//! [`Driver`] and [`Channel`] are what the library needs of a driver, whatever it is: crate `towpath-userspace` runs in the program over any
-//! [`towpath_bus::Bus`], crate `towpath-kmod` uses the kernel module.
+//! [`Driver`] and [`Channel`] are what the library needs of a driver, whatever it is: crate `towpath-userspace` runs in the program over
+//! any [`towpath_bus::Bus`], crate `towpath-kmod` uses the kernel module.
 //!
 //! Not for programs: they use crate `towpath`, which makes these operations safe.
 
@@ -245,7 +245,8 @@ pub struct Piece<'a> {
     pub memory: *mut u8,
     /// Its length.
     pub bytes: usize,
-    /// A registration of this driver's which covers it and allows the transfer's direction. Without one the piece is registered for its transfer alone.
+    /// A registration of this driver's which covers it and allows the transfer's direction. Without one the piece is registered for its
+    /// transfer alone.
     pub registration: Option<&'a Registration>,
 }
 
@@ -254,8 +255,8 @@ pub struct Piece<'a> {
 pub struct WaitOptions<'a> {
     /// The call ends after this time without progress of its own; what other calls achieve meanwhile does not count. `None`: no limit.
     pub timeout: Option<Duration>,
-    /// Called in the calling thread when a signal handler has run there, and about every 20 ms: `true` ends the call with [`Error::Interrupted`].
-    /// Without it, a signal handler that runs in the calling thread while the call waits ends the call.
+    /// Called in the calling thread when a signal handler has run there, and about every 20 ms: `true` ends the call with
+    /// [`Error::Interrupted`]. Without it, a signal handler that runs in the calling thread while the call waits ends the call.
     pub interrupted: Option<&'a (dyn Fn() -> bool + Sync)>,
 }
 

@@ -74,8 +74,8 @@ impl SimBus {
         Ok(Statistics { picoseconds: turn.now, ..device.statistics })
     }
 
-    /// Record from now on, or no longer, what the link carries between the card and the host's memory. Returns the record so far, in the order
-    /// of arrival in each direction, and begins an empty one.
+    /// Record from now on, or no longer, what the link carries between the card and the host's memory. Returns the record so far, in the
+    /// order of arrival in each direction, and begins an empty one.
     pub fn record(&self, on: bool) -> Result<Vec<Carried>> {
         self.with(|device| device.capture.record(on))
     }
@@ -87,7 +87,8 @@ impl SimBus {
         self.with(|device| device.packets = Some(log))
     }
 
-    /// Where the card sees a byte of the program's memory, if it is mapped (the latest of several mappings): to find it in [`SimBus::record`].
+    /// Where the card sees a byte of the program's memory, if it is mapped (the latest of several mappings): to find it in
+    /// [`SimBus::record`].
     pub fn address_of(&self, memory: *const u8) -> Result<Option<u64>> {
         self.with(|device| device.port.memory.address_of(memory))
     }

@@ -11,7 +11,8 @@ use crate::link::Packet;
 pub struct Carried {
     /// A completion on its way to the card, not a write of the card.
     pub to_card: bool,
-    /// For a write, the first byte's address as the card sees it. For a completion, that of the read request which it answers, in part or whole.
+    /// For a write, the first byte's address as the card sees it. For a completion, that of the read request which it answers, in part or
+    /// whole.
     pub address: u64,
     /// Bytes that the card wrote or had requested; padding to whole dwords does not count.
     pub bytes: u32,

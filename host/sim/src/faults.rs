@@ -312,8 +312,8 @@ impl Faults {
         }
     }
 
-    /// Make a completion a stray one: to the tag that it has, which has come free, or to one from `unused`; otherwise anything that an answer
-    /// to another read could be, of `most` dwords.
+    /// Make a completion a stray one: to the tag that it has, which has come free, or to one from `unused`; otherwise anything that an
+    /// answer to another read could be, of `most` dwords.
     pub fn make_stray(&mut self, packet: &mut Packet, unused: std::ops::Range<u16>, most: u64) {
         let Head::Completion { tag, dwords, byte_count, lower_addr, status, .. } = &mut packet.head else { return };
         if !unused.is_empty() && self.random.below(2) == 0 {

@@ -2,8 +2,8 @@
 //! Interrupts of a card whose MSI-X table belongs to the program, as on a bus: recognises which of the card's writes are interrupts, and
 //! keeps those that wait to be taken.
 //!
-//! A host takes a write for an interrupt by its address alone. Here the addresses are those that the program has written into the table, as far as
-//! they are not its memory's. Without such a table the simulator's own window stands for them (`root_complex::INTERRUPT_WINDOW`).
+//! A host takes a write for an interrupt by its address alone. Here the addresses are those that the program has written into the table, as
+//! far as they are not its memory's. Without such a table the simulator's own window stands for them (`root_complex::INTERRUPT_WINDOW`).
 
 use std::collections::VecDeque;
 

@@ -109,14 +109,15 @@ pub struct RootPort {
     busy_tags: Vec<bool>,
     /// How many tags the card has ever used: those from 0 on, as far as can be observed.
     used: u16,
-    /// How often a clean tag came free and a tag was taken; and for each tag, what these were when it came free itself. What else comes free
-    /// the card may keep in quarantine.
+    /// How often a clean tag came free and a tag was taken; and for each tag, what these were when it came free itself. What else comes
+    /// free the card may keep in quarantine.
     frees: u64,
     takes: u64,
     freed_at: Vec<(u64, u64)>,
     /// Its last answer was as it should be: the card has nothing against the tag.
     clean: Vec<bool>,
-    /// Of the tags taken last: how many had come free since each had, so how many were left; 0 where a tag that was not clean leaves it open.
+    /// Of the tags taken last: how many had come free since each had, so how many were left; 0 where a tag that was not clean leaves it
+    /// open.
     slack: [u64; 8],
     /// A completion that comes right behind the one before.
     behind: Option<Packet>,

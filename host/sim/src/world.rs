@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Any number of cards on one clock and one fabric, and the rules by which time passes there.
 //!
-//! Time stands still unless a call moves it: a store for its cost, a load for its round trip, a poll for its cost, a wait until its end; and
-//! the pump, a thread which moves time for programs that wait at an eventfd. A program of one thread without eventfds therefore runs the
-//! same way each time, to the picosecond. Several threads take turns.
+//! Time stands still unless a call moves it: a store for its cost, a load for its round trip, a poll for its cost, a wait until its end;
+//! and the pump, a thread which moves time for programs that wait at an eventfd. A program of one thread without eventfds therefore runs
+//! the same way each time, to the picosecond. Several threads take turns.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -41,8 +41,8 @@ fn submit(core: &Core, waker: &Waker, mut submit: impl FnMut() -> Result<Transfe
 
 /// A [`Receiver`] as an [`AsyncRead`].
 ///
-/// As with [`std::io::Read`], a read returns 0 bytes at the end of each message (once for an empty one), and the next read begins with the next
-/// message. A read waits until `buf` is full (or the stream's own buffer, if that is shorter) or the message ends.
+/// As with [`std::io::Read`], a read returns 0 bytes at the end of each message (once for an empty one), and the next read begins with the
+/// next message. A read waits until `buf` is full (or the stream's own buffer, if that is shorter) or the message ends.
 #[derive(Debug)]
 pub struct AsyncReceiver {
     // Before the buffer: dropping it cancels the transfer.

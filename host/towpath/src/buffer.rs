@@ -50,8 +50,8 @@ enum Owner {
     Other(Box<dyn Any + Send + Sync>),
 }
 
-// SAFETY: `start` is owned by this value alone (see `Owner`), and all access to what it points at goes through the counts of transfers in flight and
-// the borrow of `Buffer`.
+// SAFETY: `start` is owned by this value alone (see `Owner`), and all access to what it points at goes through the counts of transfers in
+// flight and the borrow of `Buffer`.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
@@ -140,8 +140,8 @@ impl Buffer {
         unsafe { Buffer::from_raw(device, start, length, Access::ReadWrite, Box::new(bytes)) }
     }
 
-    /// Register memory that something else owns; `owner` is dropped after the memory has been unregistered and the last transfer has ended. It is never
-    /// dropped when unregistering fails.
+    /// Register memory that something else owns; `owner` is dropped after the memory has been unregistered and the last transfer has ended.
+    /// It is never dropped when unregistering fails.
     ///
     /// # Safety
     /// `start` is valid for `bytes` bytes (for writes only with an `access` that writes) until `owner` is dropped. While a transfer is in
@@ -208,7 +208,8 @@ impl Buffer {
         if self.memory.writing.load(Ordering::Acquire) > 0 {
             return Err(Error::BufferInUse);
         }
-        // SAFETY: valid by construction; the card does not write (checked), and cannot begin to while the slice lives, for that takes `&mut self`.
+        // SAFETY: valid by construction; the card does not write (checked), and cannot begin to while the slice lives, because that takes
+        // `&mut self`.
         Ok(unsafe { std::slice::from_raw_parts(self.memory.start, self.memory.bytes) })
     }
 

@@ -173,8 +173,8 @@ impl Core {
         }
     }
 
-    /// One descriptor from post to completion. When this returns, the card is done with the memory. `moved` bytes of the same call before it
-    /// count in errors.
+    /// One descriptor from post to completion. When this returns, the card is done with the memory. `moved` bytes of the same call before
+    /// it count in errors.
     ///
     /// # Safety
     /// The pieces are valid, for writes on C2H, and nothing else touches them while this runs (reading is fine on H2C).

@@ -17,8 +17,9 @@
 //! own. The same program runs in simulation and on a board; only the name given to [`Device::open`] changes.
 //!
 //! # Threads
-//! Every type here may be shared between threads and moved to others. Blocking transfers of one channel run one after the other, in the order of their calls,
-//! each message whole; different channels do not wait for each other. `cancel_all` and `reset` may be called while another thread waits.
+//! Every type here may be shared between threads and moved to others. Blocking transfers of one channel run one after the other, in the
+//! order of their calls, each message whole; different channels do not wait for each other. `cancel_all` and `reset` may be called while
+//! another thread waits.
 //!
 //! # Time
 //! A limit belongs to one call and counts time without progress of its own, in simulation simulated time: [`WaitOptions`]. A call
@@ -26,8 +27,8 @@
 //! default.
 //!
 //! # Memory
-//! A [`Buffer`] is registered once, and its transfers name the registration. A plain slice is registered for its call. The same memory may be in flight
-//! several times.
+//! A [`Buffer`] is registered once, and its transfers name the registration. A plain slice is registered for its call. The same memory may
+//! be in flight several times.
 //!
 //! # Signals and fork
 //! A signal handler that runs in a thread while it waits here ends the call with [`Error::Interrupted`], unless

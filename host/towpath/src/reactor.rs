@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Futures without a runtime of their own: one thread waits for the event descriptors of all channels whose transfers are awaited, and wakes the tasks.
+//! Futures without a runtime of their own: one thread waits for the event descriptors of all channels whose transfers are awaited, and
+//! wakes the tasks.
 //!
 //! The thread starts with the first transfer that is awaited, and stays.
 

@@ -289,7 +289,8 @@ impl Receiver {
         Ok(Transfer::new(&self.core, ticket))
     }
 
-    /// Empty the channel on both sides. What is in flight ends with [`Error::Reset`], what the card holds is discarded, and the user core sees its reset.
+    /// Empty the channel on both sides. What is in flight ends with [`Error::Reset`], what the card holds is discarded, and the user core
+    /// sees its reset.
     pub fn reset(&self) -> Result<()> {
         self.core.channel()?.reset()?;
         *self.kept.lock() = Kept::default();

@@ -137,7 +137,8 @@ impl Sender {
         Ok(Transfer::new(&self.core, ticket))
     }
 
-    /// Empty the channel on both sides. What is in flight ends with [`crate::Error::Reset`], an open message vanishes, and the user core sees its reset.
+    /// Empty the channel on both sides. What is in flight ends with [`crate::Error::Reset`], an open message vanishes, and the user core
+    /// sees its reset.
     pub fn reset(&self) -> Result<()> {
         self.core.channel()?.reset()?;
         self.open.store(false, Ordering::Release);

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use towpath_driver::signal_watch::SignalWatch;
 use towpath_driver::WireStatistics;
 
-/// One wait for the turn, at most; then limit and signals are looked at. In simulation another thread moves the time, in which the limit counts.
+/// One wait for the turn, at most; then limit and signals are looked at. In simulation another thread moves the time, in which the limit
+/// counts.
 const SLICE: Duration = Duration::from_millis(20);
 const SIMULATED_SLICE: Duration = Duration::from_millis(1);
 

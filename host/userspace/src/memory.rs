@@ -12,8 +12,8 @@ const LINE: usize = 64;
 
 /// Loads before this are performed before loads and stores after it, as the card sees memory and as other threads do.
 ///
-/// An acquire fence orders this processor against other processors. On arm64 a device is in the outer shareable domain, which that fence does not
-/// cover: `dmb oshld` does (as Linux's `dma_rmb()` in arch/arm64/include/asm/barrier.h). x86 performs loads in order.
+/// An acquire fence orders this processor against other processors. On arm64 a device is in the outer shareable domain, which that fence
+/// does not cover: `dmb oshld` does (as Linux's `dma_rmb()` in arch/arm64/include/asm/barrier.h). x86 performs loads in order.
 #[inline(always)]
 pub(crate) fn read_barrier() {
     #[cfg(target_arch = "aarch64")]

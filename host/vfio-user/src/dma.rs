@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The client's memory, as a device in the server reaches it: what is mapped at that moment, and nothing else.
 //!
-//! Three kinds of memory look alike from here. A memory file that cannot shrink is mapped; any other file is read and written in place, for an
-//! access behind the end of a mapped one would kill us; memory without a descriptor is reached by DMA_READ and DMA_WRITE. A write has landed,
-//! and can be seen by the client, when [`Dma::write`] returns: what follows it, in memory of whatever kind or as an interrupt, comes later.
+//! Three kinds of memory look alike from here. A memory file that cannot shrink is mapped; any other file is read and written in place, for
+//! an access behind the end of a mapped one would kill the process; memory without a descriptor is reached by DMA_READ and DMA_WRITE. A
+//! write has landed, and can be seen by the client, when [`Dma::write`] returns: what follows it, in memory of whatever kind or as an
+//! interrupt, comes later.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;

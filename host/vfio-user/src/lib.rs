@@ -13,8 +13,8 @@
 //! the next one finds a card that was reset. Of the client: the promises of [`towpath_bus::Bus`], and that the server reaches only the
 //! bytes that are mapped at that moment, whatever it requests.
 //!
-//! Not here: migration, dirty pages, ioeventfds, interrupts by pin. BARs that a server offers to map are read and written by messages all the
-//! same: see `docs/adr/0010-vfio-user.md`.
+//! Not here: migration, dirty pages, ioeventfds, interrupts by pin. BARs that a server offers to map are read and written by messages all
+//! the same: see `docs/adr/0010-vfio-user.md`.
 #![warn(missing_docs)]
 
 mod client;

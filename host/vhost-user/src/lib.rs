@@ -15,8 +15,8 @@
 //! before it, and waits while the guest has no buffer for it. If the channel back is full, it is written as soon as there is room; it is
 //! never dropped. One client at a time; when one leaves, in any way, the card is reset.
 //!
-//! Not here: a peer that cuts the file of its memory short after it was mapped ends the process, as with any server of this protocol; interrupts by
-//! pin and power management events; notifications by eventfd. See `docs/adr/0014-vhost-user.md`.
+//! Not here: a peer that cuts the file of its memory short after it was mapped ends the process, as with any server of this protocol;
+//! interrupts by pin and power management events; notifications by eventfd. See `docs/adr/0014-vhost-user.md`.
 #![warn(missing_docs)]
 
 mod back;

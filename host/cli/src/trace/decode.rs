@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the packets mean, by the contract: learnt from the packets themselves, from the discovery that the library reads to the rings that it sets up.
+//! What the packets mean, by the contract: learnt from the packets themselves, from the discovery that the library reads to the rings that
+//! it sets up.
 //!
 //! What came before the record, or is not the contract's, is shown as it is: nothing here fails.
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The way of a descriptor to the card: the usual case in a few instructions, and any other; and once more, for the rest of one that the card had to
-//! stop.
+//! The way of a descriptor to the card: the usual case in a few instructions, and any other; and once more, for the rest of one that the
+//! card had to stop.
 
 use super::{State, UserChannel};
 use crate::memory::Dma;
@@ -184,8 +184,8 @@ impl UserChannel {
         state.lost_by = Some(self.lose(state, error));
     }
 
-    /// The usual case: one piece of registered memory, no prefixes, too long for a slot, room in the queue, and no cancel under way. `None`: it is
-    /// another one, and nothing has been done.
+    /// The usual case: one piece of registered memory, no prefixes, too long for a slot, room in the queue, and no cancel under way.
+    /// `None`: it is another one, and nothing has been done.
     #[inline(always)]
     pub(super) fn submit_usual(
         &self,
@@ -217,8 +217,8 @@ impl UserChannel {
         Some(ticket)
     }
 
-    /// The usual short message: one piece that fits into a slot, no prefixes, a slot and a place in the queue free, and no cancel under way. `None`: it is
-    /// another one, and nothing has been done.
+    /// The usual short message: one piece that fits into a slot, no prefixes, a slot and a place in the queue free, and no cancel under
+    /// way. `None`: it is another one, and nothing has been done.
     ///
     /// # Safety
     /// As [`crate::Channel::submit`].
