@@ -293,7 +293,7 @@ pub unsafe extern "C" fn towpath_get_timeout(channel: *const towpath_channel, na
 
 /// Hold the channel's interrupts back, so that many transfers in flight wake the program less often: until `entries` transfers (and message
 /// starts) have ended and not been looked at, or `nanoseconds` have passed since the first of them, whichever comes first. Zero nanoseconds
-/// turn moderation off, the default. A call that waits for a single transfer then takes up to that time longer.
+/// turn moderation off; it is off by default. A call that waits for a single transfer then takes up to that time longer.
 ///
 /// TOWPATH_INVALID if the time is longer than the card can count: 65535 times 64 cycles of its clock.
 #[no_mangle]

@@ -28,7 +28,7 @@ pub struct towpath_message {
     pub length: u64,
     /// For the user core: an offset, or an address on the card.
     pub offset: u64,
-    /// For the user core: a user word.
+    /// For the user core: the user word, a value of the program's choice.
     pub user: u32,
     /// Zero.
     pub reserved: u32,

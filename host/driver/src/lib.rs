@@ -202,7 +202,8 @@ impl fmt::Display for Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notify {
     /// [`Notify::Poll`] for transfers that are expected to take no longer than `poll`, from the times of the channel's earlier transfers of
-    /// that size; [`Notify::Early`] for longer ones. A transfer that takes longer than expected is polled for no longer than twice `poll`.
+    /// that size; [`Notify::Early`] for longer ones. A transfer that was expected to be quick and takes longer is polled for no longer than
+    /// twice `poll`.
     Adaptive {
         /// The longest time that is worth polling.
         poll: Duration,
@@ -281,7 +282,7 @@ pub struct Message {
     pub length: Option<u64>,
     /// For the user core: an offset or an address on the card.
     pub offset: u64,
-    /// For the user core: a user word.
+    /// For the user core: the user word, a value of the program's choice.
     pub user: u32,
 }
 

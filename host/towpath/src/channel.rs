@@ -388,8 +388,8 @@ macro_rules! shared_methods {
 
         /// Hold the channel's interrupts back, so that many transfers in flight wake the program less often: until `entries` transfers (and
         /// message starts) have ended and not been looked at, or `time` has passed since the first of them, whichever comes first. A `time`
-        /// of zero turns moderation off, the default. A call that waits for a single transfer then takes up to `time` longer. The card
-        /// counts the time in units of 64 core clocks, 65535 at most: a longer one is [`crate::Error::Invalid`].
+        /// of zero turns moderation off; it is off by default. A call that waits for a single transfer then takes up to `time` longer. The
+        /// card counts the time in units of 64 core clocks, 65535 at most: a longer one is [`crate::Error::Invalid`].
         pub fn set_moderation(&self, entries: u16, time: std::time::Duration) -> crate::Result<()> {
             self.core.channel()?.set_moderation(entries, time)
         }

@@ -144,8 +144,8 @@ class Channel:
     def set_moderation(self, *, entries: int, time: float) -> None:
         """Hold the channel's interrupts back until `entries` transfers have ended, or for `time` seconds since the first of them.
 
-        For many transfers in flight: the program is woken less often. A `time` of 0 turns moderation off, the default. A call for a single
-        transfer takes up to `time` longer. About 16 ms at most, in units of 64 of the card's clocks; `entries` is below 65536.
+        For many transfers in flight: the program is woken less often. A `time` of 0 turns moderation off; it is off by default. A call for
+        a single transfer takes up to `time` longer. About 16 ms at most, in units of 64 of the card's clocks; `entries` is below 65536.
         """
     def statistics(self) -> Statistics:
         """Counters since the channel was opened."""
