@@ -269,15 +269,15 @@ typedef enum {
      */
     TOWPATH_OUTCOME_END_OF_MESSAGE = 1,
     /**
-     * The host refused a read of the card's ("unsupported request").
+     * A read of the card's was refused ("unsupported request").
      */
     TOWPATH_OUTCOME_UNSUPPORTED_REQUEST = 2,
     /**
-     * The host could not answer a read of the card's ("completer abort").
+     * A read of the card's could not be answered ("completer abort").
      */
     TOWPATH_OUTCOME_COMPLETER_ABORT = 3,
     /**
-     * Data was marked as corrupt.
+     * Data came marked as corrupt.
      */
     TOWPATH_OUTCOME_POISONED = 4,
     /**
@@ -780,7 +780,7 @@ typedef struct {
      */
     uint64_t offset;
     /**
-     * For the user core: a user word.
+     * For the user core: the user word, a value of the program's choice.
      */
     uint32_t user;
     /**
@@ -1078,7 +1078,7 @@ towpath_status towpath_get_timeout(const towpath_channel *channel, uint64_t *nan
 /**
  * Hold the channel's interrupts back, so that many transfers in flight wake the program less often: until `entries` transfers (and message
  * starts) have ended and not been looked at, or `nanoseconds` have passed since the first of them, whichever comes first. Zero nanoseconds
- * turn moderation off, the default. A call that waits for a single transfer then takes up to that time longer.
+ * turn moderation off; it is off by default. A call that waits for a single transfer then takes up to that time longer.
  *
  * TOWPATH_INVALID if the time is longer than the card can count: 65535 times 64 cycles of its clock.
  */
