@@ -13,12 +13,12 @@ use clap_complete::Shell;
 /// Shown under `--help`; the numbers are those of [`crate::exit`].
 const EXIT_CODES: &str = "Exit codes:
   0  done
-  1  a transfer or an access failed; the message says where and what came before; or `doctor` found a problem
+  1  a transfer or an access failed; the message contains the place and what came before; or `doctor` found a problem
   2  the command line is wrong
-  3  no such device, core, channel, register or interrupt; or a card that something has to be done for first (see `doctor`)
+  3  no such device, core, channel, register or interrupt; or a card that needs preparation first (see `doctor`)
   4  nothing moved for as long as --timeout allows
   5  the core could not be built: manifest, ports or compiler
-  6  the card speaks another version of the contract
+  6  the card has another version of the contract
   7  a file or stream could not be read or written (full disk, closed pipe)
   126, 127  `run`: the program cannot be executed, or is not there; otherwise `run` ends with the program's own code";
 
