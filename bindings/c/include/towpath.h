@@ -4,34 +4,34 @@
  * Towpath for C99 and later, and C++11 and later: moves data between a program and a user core on an FPGA, over PCI Express or in
  * simulation. towpath(7) is an introduction, and each function has a manual page of its own.
  *
- * Status. Each function that can fail returns a towpath_status, TOWPATH_OK (0) if it did what it was asked to.
- * towpath_last_error() then says in words what happened, on which channel, and what to do, towpath_last_errno() and
- * errno in a number of the system's. Beside what is named below, every one may return TOWPATH_INVALID (an argument makes
- * no sense), TOWPATH_BUS (the way to the card failed), TOWPATH_FORKED (the device is the parent process's) and
+ * Status. Each function that can fail returns a towpath_status, TOWPATH_OK (0) if it succeeded. After a failure,
+ * towpath_last_error() returns a text: what happened, on which channel, and what to do. towpath_last_errno() and errno
+ * are the nearest number of the system's. Besides what is named below, every one may return TOWPATH_INVALID (an argument
+ * is invalid), TOWPATH_BUS (the way to the card failed), TOWPATH_FORKED (the device is the parent process's) and
  * TOWPATH_INTERNAL (a fault of the library's own). On failure, what a pointer for a result points to is left as it was,
- * unless something else is said below. The library never aborts, exits or prints.
+ * unless something else is documented below. The library never aborts, exits or prints.
  *
  * Handles. A device, a channel or a buffer has the shape of a pointer and points to nothing. A handle is the caller's
- * until given back by the function named where it is made. One that was given back, is of another kind or is none at all
- * is TOWPATH_INVALID, and the text says which.
+ * until it is released by the function named where it is made. A handle that was released, is of another kind or is none
+ * at all is TOWPATH_INVALID, and the text names the case.
  *
  * Threads. All functions may be called from any thread at any time, on the same handle, too, also while another thread
- * gives it back: a call that has begun finds what the handle stands for, a later one finds a handle that was given back.
+ * releases it: a call that has begun finds the handle's object, a later one finds a handle that was released.
  *
  * Limits. A call that waits takes its own limit, `nanoseconds` without progress of that call: TOWPATH_FOREVER is none,
- * TOWPATH_CHANNEL_TIMEOUT the channel's timeout. Only the short forms towpath_send() and towpath_recv() are not given
- * one: theirs is the channel's timeout. In simulation, time is simulated time.
+ * TOWPATH_CHANNEL_TIMEOUT the channel's timeout. Only the short forms towpath_send() and towpath_recv() have no limit
+ * argument: theirs is the channel's timeout. In simulation, time is simulated time.
  *
  * Signals. A signal handler that runs in a thread which waits in a call ends that call with TOWPATH_INTERRUPTED; no byte
  * is lost. No function may be called from a signal handler.
  *
- * fork(). In a child, calls on its parent's handles that reach for the card are TOWPATH_FORKED. Giving the handles back
+ * fork(). In a child, calls on its parent's handles that reach for the card are TOWPATH_FORKED. Releasing the handles
  * there changes nothing for the parent; nor does it if the child only exits or calls exec.
  *
- * Callbacks return soon, and not by longjmp() or a C++ exception. Each says from which thread it is called.
+ * Callbacks return soon, and not by longjmp() or a C++ exception. The comment of each names the threads that call it.
  *
- * Ownership. Texts are the library's. Memory that is given to a function is used during its call only, but for buffers:
- * see towpath_submit(). A const handle is one that the function only looks at.
+ * Ownership. Texts are the library's. Memory that is passed to a function is used during its call only, except for
+ * buffers: see towpath_submit(). A const handle is one that the function does not change.
  *
  * Lengths are in bytes.
  *
@@ -50,12 +50,12 @@
 #include <sys/uio.h>
 
 /**
- * As a limit or a timeout, in nanoseconds: none.
+ * No limit: as a limit or a timeout, in nanoseconds.
  */
 #define TOWPATH_FOREVER UINT64_MAX
 
 /**
- * As the limit of one call, in nanoseconds: the channel's timeout, see towpath_set_timeout().
+ * The channel's timeout, as the limit of one call, in nanoseconds: see towpath_set_timeout().
  */
 #define TOWPATH_CHANNEL_TIMEOUT (UINT64_MAX - 1)
 
@@ -65,17 +65,16 @@
 #define TOWPATH_MORE 1
 
 /**
- * In `towpath_message.flags`: `length` is set, and the user core is told it beforehand.
+ * In `towpath_message.flags`: `length` is set, and the user core receives it beforehand.
  */
 #define TOWPATH_LENGTH 2
 
 /**
- * What a call came to. The numbers stay what they are; later versions may add some, so have a default case.
- * towpath_last_error() says more.
+ * The result of a call. The numbers never change; later versions may add some, so have a default case. towpath_last_error() reports more.
  */
 typedef enum {
     /**
-     * It did what it was asked to.
+     * The call succeeded.
      */
     TOWPATH_OK = 0,
     /**
@@ -100,17 +99,17 @@ typedef enum {
      */
     TOWPATH_CORE = 4,
     /**
-     * What answers is not a Towpath card.
+     * The device that answers is not a Towpath card.
      * errno: EPROTONOSUPPORT.
      */
     TOWPATH_NOT_TOWPATH = 5,
     /**
-     * Card and library speak different major versions of the contract.
+     * Card and library have different major versions of the contract.
      * errno: EPROTONOSUPPORT.
      */
     TOWPATH_VERSION = 6,
     /**
-     * What the card says of itself makes no sense.
+     * The card's discovery table is inconsistent.
      * errno: EPROTONOSUPPORT.
      */
     TOWPATH_DISCOVERY = 7,
@@ -120,7 +119,7 @@ typedef enum {
      */
     TOWPATH_NO_SUCH_CHANNEL = 8,
     /**
-     * The channel goes the other way.
+     * The channel has the other direction.
      * errno: EBADF.
      */
     TOWPATH_WRONG_DIRECTION = 9,
@@ -130,8 +129,7 @@ typedef enum {
      */
     TOWPATH_CHANNEL_IN_USE = 10,
     /**
-     * No progress for as long as the call's limit says. The rest was cancelled; no byte is lost, and the channel stays
-     * usable.
+     * No progress within the call's limit. The rest was cancelled; no byte is lost, and the channel stays usable.
      * errno: ETIMEDOUT.
      */
     TOWPATH_TIMEOUT = 11,
@@ -192,11 +190,11 @@ typedef enum {
     TOWPATH_MEMORY = 22,
     /**
      * The way to the card failed.
-     * errno: ENODEV if the card has gone, EINVAL for an access that cannot be, otherwise what the system said, or EIO.
+     * errno: ENODEV if the card has gone, EINVAL for an invalid access, otherwise the errno of the system, or EIO.
      */
     TOWPATH_BUS = 23,
     /**
-     * This device cannot tell.
+     * This device does not support the call.
      * errno: EOPNOTSUPP.
      */
     TOWPATH_UNAVAILABLE = 24,
@@ -206,12 +204,12 @@ typedef enum {
      */
     TOWPATH_INTERNAL = 25,
     /**
-     * The machine is not ready for this card; the text has the command that mends it, and `towpath doctor` tells more.
+     * The machine is not ready for this card; the text has the command that corrects it, and `towpath doctor` reports more.
      * errno: EAGAIN.
      */
     TOWPATH_NOT_READY = 26,
     /**
-     * An error that has no number of its own yet.
+     * An error without a number of its own yet.
      * errno: EIO.
      */
     TOWPATH_OTHER = 27,
@@ -237,19 +235,19 @@ typedef enum {
      */
     TOWPATH_LOG_OFF = 0,
     /**
-     * What must not be.
+     * Errors: what must not happen.
      */
     TOWPATH_LOG_ERROR = 1,
     /**
-     * What may be wrong.
+     * Warnings: what may be wrong.
      */
     TOWPATH_LOG_WARN = 2,
     /**
-     * What happens; in simulation also what the user core prints.
+     * Events; in simulation also what the user core prints.
      */
     TOWPATH_LOG_INFO = 3,
     /**
-     * What helps to find a fault.
+     * Details for finding a fault.
      */
     TOWPATH_LOG_DEBUG = 4,
     /**
@@ -259,7 +257,7 @@ typedef enum {
 } towpath_log_level;
 
 /**
- * How a transfer ended, in detail. The numbers stay what they are; later versions may add some.
+ * How a transfer ended, in detail. The numbers never change; later versions may add some.
  */
 typedef enum {
     /**
@@ -291,7 +289,7 @@ typedef enum {
      */
     TOWPATH_OUTCOME_CANCELLED = 6,
     /**
-     * The system forbids the card to access memory.
+     * The system does not permit the card to access memory (bus mastering is off).
      */
     TOWPATH_OUTCOME_BUS_MASTERING_OFF = 7,
     /**
@@ -303,7 +301,7 @@ typedef enum {
      */
     TOWPATH_OUTCOME_TORN = 9,
     /**
-     * The descriptor made no sense to the card.
+     * The descriptor was malformed.
      */
     TOWPATH_OUTCOME_MALFORMED = 10,
     /**
@@ -315,7 +313,7 @@ typedef enum {
      */
     TOWPATH_OUTCOME_LINK_DOWN = 12,
     /**
-     * Something this library does not know.
+     * An outcome unknown to this library.
      */
     TOWPATH_OUTCOME_UNKNOWN = 13,
 } towpath_outcome;
@@ -335,19 +333,19 @@ typedef enum {
 } towpath_direction;
 
 /**
- * How a call that waits does it. Results never depend on it, only time and the processor's load do.
+ * How a waiting call waits. Results never depend on it, only time and the processor's load do.
  */
 typedef enum {
     /**
-     * Look for what is expected to be quick, TOWPATH_NOTIFY_EARLY for the rest.
+     * Poll for transfers that are expected to be quick, TOWPATH_NOTIFY_EARLY for the rest.
      */
     TOWPATH_NOTIFY_ADAPTIVE = 0,
     /**
-     * Sleep, and have the card wake the program shortly before the end.
+     * Sleep until the card wakes the program shortly before the end.
      */
     TOWPATH_NOTIFY_EARLY = 1,
     /**
-     * Look all the time: the shortest delay, and a processor that does nothing else.
+     * Poll all the time: the shortest delay, and a processor that does nothing else.
      */
     TOWPATH_NOTIFY_POLL = 2,
     /**
@@ -361,11 +359,11 @@ typedef enum {
  */
 typedef enum {
     /**
-     * Read it: it is sent from.
+     * Read it: transfers to the card.
      */
     TOWPATH_ACCESS_READ = 0,
     /**
-     * Write it: it is received into.
+     * Write it: transfers from the card.
      */
     TOWPATH_ACCESS_WRITE = 1,
     /**
@@ -390,21 +388,21 @@ typedef struct towpath_channel towpath_channel;
 typedef struct towpath_device towpath_device;
 
 /**
- * Told of one device: the name by which it can be opened, and what it is. Both texts are the library's, and gone when
- * this returns. `context` is what was given together with this function.
+ * Receives one device: the name by which it can be opened, and its description. Both texts are the library's, and are valid until this
+ * returns. `context` is the pointer that was passed together with this function.
  */
 typedef void (*towpath_device_callback)(void *context, const char *name, const char *description);
 
 /**
- * A device that can be opened, as towpath_list() tells of it.
+ * A device that can be opened, as towpath_list() reports it.
  */
 typedef struct {
     /**
-     * Bytes of this struct that the library knows: what ends beyond them is not there.
+     * Bytes of this struct that the library fills in: members that end beyond them are not there.
      */
     uint32_t size;
     /**
-     * Of a card: its place in the order, from 1, by which towpath_open() finds it, too. 0: it has none.
+     * Of a card: its place in the order, from 1, a name for towpath_open(), too. 0: it has none.
      */
     uint32_t order;
     /**
@@ -416,7 +414,7 @@ typedef struct {
      */
     const char *description;
     /**
-     * 1: its serial number is known; 0: it is told only when the device is opened.
+     * 1: its serial number is known; 0: only opening the device reveals it.
      */
     uint32_t has_serial;
     /**
@@ -424,33 +422,31 @@ typedef struct {
      */
     uint32_t reserved;
     /**
-     * Its serial number, or 0 where that is not known.
+     * Its serial number, or 0 if unknown.
      */
     uint64_t serial;
 } towpath_listing;
 
 /**
- * Told of one device. The struct and its texts are the library's, and gone when this returns. `context` is what was
- * given together with this function.
+ * Receives one device. The struct and its texts are the library's, and are valid until this returns. `context` is the pointer that was
+ * passed together with this function.
  */
 typedef void (*towpath_listing_callback)(void *context, const towpath_listing *device);
 
 /**
- * Takes a line that the library logs: its level (towpath_log_level), the part of the library that it comes from, and
- * the text. Both texts are the library's, and gone when this returns. `context` is what was given to
- * towpath_set_log().
+ * Receives a line of the library's log: its level (towpath_log_level), the part of the library that it comes from, and the text. Both
+ * texts are the library's, and are valid until this returns. `context` is the pointer that was passed to towpath_set_log().
  */
 typedef void (*towpath_log_callback)(void *context, uint32_t level, const char *source, const char *text);
 
 /**
- * Takes a line of text, which is the library's and gone when this returns. `context` is what was given together with
+ * Receives a line of text, which is the library's and valid until this returns. `context` is the pointer that was passed together with
  * this function.
  */
 typedef void (*towpath_text_callback)(void *context, const char *text);
 
 /**
- * How to open a device. Set all to zero but `size`, then what you want: `towpath_open_options options = {.size =
- * sizeof options};`
+ * How to open a device. Set all to zero but `size`, then the members to change: `towpath_open_options options = {.size = sizeof options};`
  */
 typedef struct {
     /**
@@ -466,27 +462,27 @@ typedef struct {
      */
     const char *trace;
     /**
-     * Simulation: takes what the user core prints, line by line. May be called from any thread until the device has
-     * closed; it must return soon, and use no handle of this library. NULL: the lines go to the log.
+     * Simulation: receives what the user core prints, line by line. May be called from any thread until the device has closed; it must
+     * return soon, and use no handle of this library. NULL: the lines go to the log.
      */
     towpath_text_callback print;
     /**
-     * Handed to `print`.
+     * Passed to `print`.
      */
     void *print_context;
     /**
-     * Simulation: told what is being done while a user core is built, which takes a while. Called before
-     * towpath_open() returns. NULL: the lines go to the log.
+     * Simulation: receives a line for each step while a user core is built, which takes a while. Called before towpath_open() returns.
+     * NULL: the lines go to the log.
      */
     towpath_text_callback progress;
     /**
-     * Handed to `progress`.
+     * Passed to `progress`.
      */
     void *progress_context;
 } towpath_open_options;
 
 /**
- * What a device says of itself. The texts are the device handle's, and stay until it is closed.
+ * What a device reports about itself. The texts belong to the device handle, and stay until it is closed.
  */
 typedef struct {
     /**
@@ -510,11 +506,11 @@ typedef struct {
      */
     uint64_t serial;
     /**
-     * Version of the contract that the card speaks: major.
+     * Version of the card's contract: major.
      */
     uint32_t contract_major;
     /**
-     * Version of the contract that the card speaks: minor.
+     * Version of the card's contract: minor.
      */
     uint32_t contract_minor;
     /**
@@ -546,11 +542,11 @@ typedef struct {
      */
     uint32_t register_bytes;
     /**
-     * How many registers have a name that is known: see towpath_get_register().
+     * The number of registers with a known name: see towpath_get_register().
      */
     uint32_t registers;
     /**
-     * How many channels there are: see towpath_get_channel().
+     * The number of channels: see towpath_get_channel().
      */
     uint32_t channels;
     /**
@@ -560,7 +556,7 @@ typedef struct {
 } towpath_info;
 
 /**
- * What a device says of one of its channels. The text is the device handle's, and stays until it is closed.
+ * What a device reports about one of its channels. The text belongs to the device handle, and stays until it is closed.
  */
 typedef struct {
     /**
@@ -594,8 +590,7 @@ typedef struct {
 } towpath_channel_info;
 
 /**
- * What the card has counted of faults on its link since it was switched on or its function was reset. Counts stop at
- * 65535.
+ * The card's counters of faults on its link, since it was switched on or its function was reset. Counts stop at 65535.
  */
 typedef struct {
     /**
@@ -603,11 +598,11 @@ typedef struct {
      */
     uint32_t size;
     /**
-     * Reads which the host refused.
+     * Reads that the host refused.
      */
     uint32_t unsupported_requests;
     /**
-     * Reads which the host could not answer.
+     * Reads that the host could not answer.
      */
     uint32_t completer_aborts;
     /**
@@ -615,7 +610,7 @@ typedef struct {
      */
     uint32_t poisoned;
     /**
-     * Reads which were not answered in time.
+     * Reads that were not answered in time.
      */
     uint32_t timeouts;
     /**
@@ -623,11 +618,11 @@ typedef struct {
      */
     uint32_t bad_completions;
     /**
-     * Answers that came after their read was given up.
+     * Answers that came after the card had given up their read.
      */
     uint32_t late_completions;
     /**
-     * Answers to reads which the card had not asked.
+     * Answers to reads that the card had not made.
      */
     uint32_t unexpected_completions;
     /**
@@ -643,7 +638,7 @@ typedef struct {
      */
     uint32_t function_resets;
     /**
-     * Tags in quarantine now: reads that were given up and whose answers may still come.
+     * Tags in quarantine now: the card gave up their reads, and the answers may still come.
      */
     uint32_t quarantined;
 } towpath_link_counters;
@@ -708,8 +703,7 @@ typedef struct {
      */
     uint32_t notify;
     /**
-     * TOWPATH_NOTIFY_ADAPTIVE: what is expected to take no longer than so many nanoseconds is looked for. 0: the
-     * default, 20000.
+     * TOWPATH_NOTIFY_ADAPTIVE: poll for transfers that are expected to take no longer than this, in nanoseconds. 0: the default, 20000.
      */
     uint64_t poll_ns;
     /**
@@ -723,8 +717,7 @@ typedef struct {
 } towpath_channel_options;
 
 /**
- * What a channel has counted since it was opened. Anything but zero in the last four is a fault of the card or of a
- * driver.
+ * Counters of a channel since it was opened. A non-zero value in the last four is a fault of the card or of a driver.
  */
 typedef struct {
     /**
@@ -748,15 +741,15 @@ typedef struct {
      */
     uint64_t bytes;
     /**
-     * Completions that were not the oldest descriptor's.
+     * Completions that did not belong to the oldest descriptor.
      */
     uint64_t wrong_cookies;
     /**
-     * Completions of more bytes than were asked for.
+     * Completions of more bytes than the descriptor had.
      */
     uint64_t wrong_lengths;
     /**
-     * Completions with a status that does not exist or fit.
+     * Completions with a status that does not exist or does not fit.
      */
     uint64_t wrong_statuses;
     /**
@@ -766,8 +759,8 @@ typedef struct {
 } towpath_statistics;
 
 /**
- * What a message to the card carries beside its bytes. All zero but `size` is a whole message without attributes:
- * `towpath_message message = {.size = sizeof message};` Attributes count only with a message's first part.
+ * What a message to the card carries besides its bytes. All zero but `size` is a whole message without attributes: `towpath_message
+ * message = {.size = sizeof message};` Attributes count only with a message's first part.
  */
 typedef struct {
     /**
@@ -787,7 +780,7 @@ typedef struct {
      */
     uint64_t offset;
     /**
-     * For the user core: a word of the program's own.
+     * For the user core: the user word, a value of the program's choice.
      */
     uint32_t user;
     /**
@@ -797,7 +790,7 @@ typedef struct {
 } towpath_message;
 
 /**
- * What a receive brought.
+ * The result of a receive.
  */
 typedef struct {
     /**
@@ -805,7 +798,7 @@ typedef struct {
      */
     uint32_t size;
     /**
-     * 1: the message ended here. 0: its rest comes with the next call.
+     * 1: the message ended here. 0: the next call returns its rest.
      */
     uint32_t end_of_message;
     /**
@@ -813,17 +806,17 @@ typedef struct {
      */
     uint64_t bytes;
     /**
-     * The offset that the user core gave for the message.
+     * The offset that the user core set for the message.
      */
     uint32_t offset;
     /**
-     * The user word that the user core gave for the message.
+     * The user word that the user core set for the message.
      */
     uint32_t user;
 } towpath_received;
 
 /**
- * A whole message, in memory of the library's: give it back by towpath_free_message().
+ * A whole message, in memory of the library's: release it with towpath_free_message().
  */
 typedef struct {
     /**
@@ -835,17 +828,17 @@ typedef struct {
      */
     uint64_t bytes;
     /**
-     * The offset that the user core gave for it.
+     * The offset that the user core set for it.
      */
     uint32_t offset;
     /**
-     * The user word that the user core gave for it.
+     * The user word that the user core set for it.
      */
     uint32_t user;
 } towpath_received_message;
 
 /**
- * A message which the user core has begun.
+ * The start of a message in the user core.
  */
 typedef struct {
     /**
@@ -857,15 +850,15 @@ typedef struct {
      */
     uint32_t has_length;
     /**
-     * Its length in bytes, if the core told it.
+     * Its length in bytes, if the core announced it.
      */
     uint64_t length;
     /**
-     * The offset that the user core gave for it.
+     * The offset that the user core set for it.
      */
     uint32_t offset;
     /**
-     * The user word that the user core gave for it.
+     * The user word that the user core set for it.
      */
     uint32_t user;
 } towpath_message_start;
@@ -901,8 +894,8 @@ typedef struct {
 } towpath_completion;
 
 /**
- * Told of one transfer that has ended; `*completion` is the library's, and gone when this returns. `context` is what
- * was given together with this function.
+ * Receives one transfer that has ended; `*completion` is the library's, and is valid until this returns. `context` is the pointer that was
+ * passed together with this function.
  */
 typedef void (*towpath_completion_callback)(void *context, const towpath_completion *completion);
 
@@ -916,105 +909,101 @@ extern "C" {
 const char *towpath_version(void);
 
 /**
- * What went wrong in the last call of this thread that failed: what happened, on which channel, and what to do about
- * it. A call that succeeds leaves it as it is. Never NULL; empty if nothing has failed yet.
+ * What went wrong in the last call of this thread that failed: what happened, on which channel, and what to do about it. A call that
+ * succeeds leaves the text as it is. Never NULL; empty if nothing has failed yet.
  *
- * The text is UTF-8, may have several lines, and is the library's: it stays until the next call of this thread that
- * fails.
+ * The text is UTF-8, may have several lines, and is the library's: it stays until the next call of this thread that fails.
  */
 const char *towpath_last_error(void);
 
 /**
- * The errno that comes nearest to what went wrong in the last call of this thread that failed, such as ETIMEDOUT; 0 if
- * nothing has failed yet. A call that succeeds leaves it as it is. towpath_status says which status has which.
+ * The errno that comes nearest to what went wrong in the last call of this thread that failed, such as ETIMEDOUT; 0 if nothing has failed
+ * yet. A call that succeeds leaves it as it is. towpath_status lists the errno of each status.
  *
  * A call that fails sets errno to it as well. After one that succeeds errno may be anything.
  */
 int towpath_last_errno(void);
 
 /**
- * A status in a few words, such as "no such channel"; "unknown status" for a number that is none. The text is the
- * library's and stays.
+ * A status in a few words, such as "no such channel"; "unknown status" for a number that is not a status. The text is the library's and
+ * stays.
  */
 const char *towpath_status_name(uint32_t status);
 
 /**
- * An outcome (towpath_outcome) in a few words, such as "end of message"; "unknown" for a number that is none. The text
- * is the library's and stays.
+ * An outcome (towpath_outcome) in a few words, such as "end of message"; "unknown" for a number that is not an outcome. The text is the
+ * library's and stays.
  */
 const char *towpath_outcome_name(uint32_t outcome);
 
 /**
- * Tell of each device that can be opened now: `each` is called once for each of them, in this thread, before this
- * returns. towpath_list() tells more of each.
+ * List each device that can be opened now: calls `each` once for each device, in this thread, before this returns. towpath_list() reports
+ * more of each.
  *
- * `context` is handed to `each` and not looked at. TOWPATH_INVALID if `each` is NULL.
+ * `context` is passed to `each` unchanged. TOWPATH_INVALID if `each` is NULL.
  */
 towpath_status towpath_list_devices(towpath_device_callback each, void *context);
 
 /**
- * Tell of each device that can be opened now, with its order and serial number: cards first, in their order. `each` is
- * called once for each of them, in this thread, before this returns.
+ * List each device that can be opened now, with its order and serial number: cards first, in their order. Calls `each` once for each
+ * device, in this thread, before this returns.
  *
- * `context` is handed to `each` and not looked at. TOWPATH_INVALID if `each` is NULL.
+ * `context` is passed to `each` unchanged. TOWPATH_INVALID if `each` is NULL.
  */
 towpath_status towpath_list(towpath_listing_callback each, void *context);
 
 /**
- * Have the library's log told to `callback`, for the whole process, up to `level` (towpath_log_level). Without this
- * call, or with NULL as the callback, nothing is logged. Another call takes the place of the one before.
+ * Send the library's log to `callback`, for the whole process, up to `level` (towpath_log_level). Without this call, or with NULL as the
+ * callback, nothing is logged. Another call replaces the callback.
  *
- * The callback may be called from any thread, also from threads of the library's own, by several at once, and by any
- * function of the library. It must return soon, use no handle of this library, and not end by longjmp() or a C++
- * exception. What the library would log while it runs is left out. When this function returns, the callback that was set before is not running, and will not
- * be called any more.
+ * The callback may be called from any thread, also from threads of the library's own, by several at once, and by any function of the
+ * library. It must return soon, use no handle of this library, and not end by longjmp() or a C++ exception. The library logs nothing that
+ * a running callback causes. When this function returns, the callback that was set before is not running, and will not be called again.
  *
- * TOWPATH_INVALID if `level` is none, or if called from within a callback of the log.
+ * TOWPATH_INVALID if `level` is not a level, or if called from within a callback of the log.
  */
-towpath_status towpath_set_log(towpath_log_callback callback,
-                               void *context,
-                               uint32_t level);
+towpath_status towpath_set_log(towpath_log_callback callback, void *context, uint32_t level);
 
 /**
- * Open a device by its name: "sim:CORE" or "sim:FOLDER" is the gateware in simulation with that user core,
- * "vfio-user:SOCKET" a card in another process, "vfio:0000:65:00.0" a board by its address on PCI, "/dev/towpath0" one
- * that the kernel module holds; "serial:NUMBER" is the card with that serial number, "#NUMBER" one by its place in
- * towpath_list(). NULL or "" stands for the name in the environment's TOWPATH_DEVICE, or for the first card in this machine.
+ * Open a device by its name: "sim:CORE" or "sim:FOLDER" is the gateware in simulation with that user core, "vfio-user:SOCKET" a card in
+ * another process, "vfio:0000:65:00.0" a board by its address on PCI, "/dev/towpath0" one that the kernel module holds; "serial:NUMBER" is
+ * the card with that serial number, "#NUMBER" one by its place in towpath_list(). NULL or "" stands for the name in the environment
+ * variable TOWPATH_DEVICE, or for the first card in this machine.
  *
- * `options` may be NULL. On success `*device` is a handle, which towpath_close() gives back; on failure it is left as
- * it was. A simulated core is compiled when it is used for the first time, which takes a while.
+ * `options` may be NULL. On success `*device` is a handle, which towpath_close() releases; on failure it is left as it was. A simulated
+ * core is compiled when it is used for the first time, which takes a while.
  *
- * TOWPATH_UNKNOWN_SCHEME, TOWPATH_NO_SUCH_DEVICE: there is nothing of that name; the text lists what there is.
- * TOWPATH_CORE: the simulated core cannot be built; the text is the compiler's, or says which tool or folder is
- * missing (TOWPATH_HOME names the folder of Towpath's gateware). TOWPATH_NOT_TOWPATH, TOWPATH_VERSION,
- * TOWPATH_DISCOVERY: it is no card for this library. TOWPATH_NOT_READY: driver, IOMMU or permissions stand in the
- * way of a board; the text has the command that mends it. TOWPATH_BUS: the way to it failed.
+ * TOWPATH_UNKNOWN_SCHEME, TOWPATH_NO_SUCH_DEVICE: there is nothing of that name; the text lists what there is. TOWPATH_CORE: the simulated
+ * core cannot be built; the text is the compiler's, or names the tool or folder that is missing (TOWPATH_HOME names the folder of
+ * Towpath's gateware). TOWPATH_NOT_TOWPATH, TOWPATH_VERSION, TOWPATH_DISCOVERY: this library does not support the device.
+ * TOWPATH_NOT_READY: driver, IOMMU or permissions prevent the opening of a board; the text has the command that corrects it. TOWPATH_BUS:
+ * the way to the device failed.
  */
 towpath_status towpath_open(const char *name, const towpath_open_options *options, towpath_device **device);
 
 /**
- * Give a device handle back. NULL is fine, and nothing happens.
+ * Release a device handle. NULL is fine, and nothing happens.
  *
- * Channels and buffers that were made from it stay usable, and other threads' calls on the handle go on: the device
- * itself closes when the last of them has ended. In a child of fork() nothing happens to the device.
+ * Channels and buffers that were made from it stay usable, and other threads' calls on the handle go on: the device itself closes when the
+ * last of them has ended. In a child of fork() nothing happens to the device.
  */
 towpath_status towpath_close(towpath_device *device);
 
 /**
- * What the device says of itself, into `*info`, whose `size` is set.
+ * What the device reports about itself, into `*info`, whose `size` is set.
  */
 towpath_status towpath_get_info(const towpath_device *device, towpath_info *info);
 
 /**
- * What the device says of the channel at a `position` from 0 to `towpath_info.channels` - 1, into `*info`, whose
- * `size` is set. TOWPATH_INVALID beyond the last one.
+ * What the device reports about the channel at a `position` from 0 to `towpath_info.channels` - 1, into `*info`, whose `size` is set.
+ * TOWPATH_INVALID beyond the last one.
  */
 towpath_status towpath_get_channel(const towpath_device *device, uint32_t position, towpath_channel_info *info);
 
 /**
- * The name and the byte offset of the register at a `position` from 0 to `towpath_info.registers` - 1: registers whose
- * names are known, which they are in simulation. Either of `name` and `offset` may be NULL. `*name` is the device
- * handle's, and stays until it is closed. TOWPATH_INVALID beyond the last one.
+ * The name and the byte offset of the register at a `position` from 0 to `towpath_info.registers` - 1, of the registers with known names.
+ * In simulation the names are known. Either of `name` and `offset` may be NULL. `*name` belongs to the device handle, and stays until it
+ * is closed. TOWPATH_INVALID beyond the last one.
  */
 towpath_status towpath_get_register(const towpath_device *device, uint32_t position, const char **name, uint32_t *offset);
 
@@ -1024,34 +1013,31 @@ towpath_status towpath_get_register(const towpath_device *device, uint32_t posit
 towpath_status towpath_reset(towpath_device *device);
 
 /**
- * What the card has counted of faults on its link, into `*counters`, whose `size` is set. Reads the card, once for
- * each number. TOWPATH_BUS if it does not answer.
+ * The card's counters of faults on its link, into `*counters`, whose `size` is set. Each number takes one read of the card. TOWPATH_BUS if
+ * it does not answer.
  */
 towpath_status towpath_get_link_counters(const towpath_device *device, towpath_link_counters *counters);
 
 /**
- * Bytes on the wire since the device was opened, into `*wire`, whose `size` is set. TOWPATH_UNAVAILABLE where nobody
- * knows them: outside simulation in this process.
+ * Bytes on the wire since the device was opened, into `*wire`, whose `size` is set. TOWPATH_UNAVAILABLE where nothing counts them: outside
+ * simulation in this process.
  */
 towpath_status towpath_get_wire(const towpath_device *device, towpath_wire *wire);
 
 /**
- * Nanoseconds since some moment, into `*nanoseconds`: simulated time, or a monotonic clock. Timeouts are counted by
- * it.
+ * Nanoseconds since an unspecified moment, into `*nanoseconds`: simulated time, or a monotonic clock. Timeouts count by it.
  */
 towpath_status towpath_now(const towpath_device *device, uint64_t *nanoseconds);
 
 /**
- * Open a channel by the name that the user core gives it; a number in digits finds the channel of that number, if none
- * has it as its name. `direction` is TOWPATH_H2C to send, TOWPATH_C2H to receive. It is this handle's alone until
- * towpath_close_channel().
+ * Open a channel by its name in the user core; a number in digits finds the channel of that number, if none has it as its name.
+ * `direction` is TOWPATH_H2C to send, TOWPATH_C2H to receive. The handle has the channel exclusively until towpath_close_channel().
  *
- * `options` may be NULL. On success `*channel` is a handle; on failure it is left as it was. One channel may be used
- * by many threads at once: blocking transfers run one after the other, each message whole. Its timeout is ten seconds
- * until towpath_set_timeout().
+ * `options` may be NULL. On success `*channel` is a handle; on failure it is left as it was. Many threads may use one channel at once:
+ * blocking transfers run one after the other, each message whole. Its timeout is ten seconds until towpath_set_timeout().
  *
- * TOWPATH_NO_SUCH_CHANNEL, TOWPATH_WRONG_DIRECTION: the text lists the channels there are. TOWPATH_CHANNEL_IN_USE:
- * somebody else has it.
+ * TOWPATH_NO_SUCH_CHANNEL, TOWPATH_WRONG_DIRECTION: the text lists the channels there are. TOWPATH_CHANNEL_IN_USE: the channel is open
+ * already.
  */
 towpath_status towpath_open_channel(towpath_device *device,
                                     const char *name,
@@ -1069,19 +1055,18 @@ towpath_status towpath_open_channel_number(towpath_device *device,
                                            towpath_channel **channel);
 
 /**
- * Give a channel handle back. NULL is fine, and nothing happens.
+ * Release a channel handle. NULL is fine, and nothing happens.
  *
- * What is in flight ends at once, and the card is done with its memory when this returns; the channel is reset, so
- * what the card holds for it is discarded. Calls of other threads on the handle end with TOWPATH_CANCELLED, and this
- * waits for them; but for towpath_wait_message_start(), which ends by its own limit: the channel closes when it has
- * returned. In a child of fork() nothing happens to the channel.
+ * What is in flight ends at once, and the card is done with its memory when this returns; the channel is reset, so what the card holds for
+ * it is discarded. Calls of other threads on the handle end with TOWPATH_CANCELLED, and this waits for them. The exception is
+ * towpath_wait_message_start(), which ends by its own limit: the channel closes when it has returned. In a child of fork() nothing happens
+ * to the channel.
  */
 towpath_status towpath_close_channel(towpath_channel *channel);
 
 /**
- * The channel's timeout: how many nanoseconds towpath_send(), towpath_recv(), and calls that are given
- * TOWPATH_CHANNEL_TIMEOUT as their limit, wait without progress before they give up; TOWPATH_FOREVER: never. Ten
- * seconds until it is set. Counts for calls that begin afterwards.
+ * The channel's timeout: how many nanoseconds towpath_send(), towpath_recv(), and calls with the limit TOWPATH_CHANNEL_TIMEOUT wait
+ * without progress before they return; TOWPATH_FOREVER: no limit. Ten seconds by default. Applies to calls that begin afterwards.
  */
 towpath_status towpath_set_timeout(towpath_channel *channel, uint64_t nanoseconds);
 
@@ -1091,61 +1076,58 @@ towpath_status towpath_set_timeout(towpath_channel *channel, uint64_t nanosecond
 towpath_status towpath_get_timeout(const towpath_channel *channel, uint64_t *nanoseconds);
 
 /**
- * Hold the channel's interrupts back, so that many transfers in flight wake the program less often: until `entries`
- * transfers (and message starts) have ended and not been looked at, or `nanoseconds` have passed since the first of
- * them, whichever comes first. Zero nanoseconds turn it off, as it is at first. A call that waits for a single
- * transfer then takes up to that time longer.
+ * Hold the channel's interrupts back, so that many transfers in flight wake the program less often: until `entries` transfers (and message
+ * starts) have ended and not been looked at, or `nanoseconds` have passed since the first of them, whichever comes first. Zero nanoseconds
+ * turn moderation off; it is off by default. A call that waits for a single transfer then takes up to that time longer.
  *
  * TOWPATH_INVALID if the time is longer than the card can count: 65535 times 64 cycles of its clock.
  */
 towpath_status towpath_set_moderation(towpath_channel *channel, uint32_t entries, uint64_t nanoseconds);
 
 /**
- * What has been counted since the channel was opened, into `*statistics`, whose `size` is set.
+ * Counters since the channel was opened, into `*statistics`, whose `size` is set.
  */
 towpath_status towpath_get_statistics(const towpath_channel *channel, towpath_statistics *statistics);
 
 /**
- * End everything in flight on this channel at once, other threads' calls included: they return TOWPATH_CANCELLED and
- * tell how far they came. A call that waits for a message's start goes on. The channel stays usable, and the user core keeps what it has. To end one transfer, see
- * towpath_cancel_transfer(). TOWPATH_BUS if the card does not answer.
+ * End everything in flight on this channel at once, other threads' calls included: they return TOWPATH_CANCELLED and report how many bytes
+ * moved. A call that waits for a message's start goes on. The channel stays usable, and the user core keeps the data it has. To end one
+ * transfer, see towpath_cancel_transfer(). TOWPATH_BUS if the card does not answer.
  */
 towpath_status towpath_cancel(towpath_channel *channel);
 
 /**
- * Empty the channel on both sides. What is in flight ends with TOWPATH_RESET, an open message vanishes, what the card
- * holds is discarded, and the user core is told. TOWPATH_BUS if the card does not answer.
+ * Empty the channel on both sides. What is in flight ends with TOWPATH_RESET, an open message vanishes, what the card holds is discarded,
+ * and the user core sees its reset. TOWPATH_BUS if the card does not answer.
  */
 towpath_status towpath_reset_channel(towpath_channel *channel);
 
 /**
  * A file descriptor that becomes readable when the channel has news, into `*fd`, for poll() and event loops.
  *
- * When it is readable, read 8 bytes off it, then call towpath_wait() or towpath_wait_message_start() with a limit of 0,
- * or towpath_poll_completions(); when these find nothing, the next news will make it readable. Do not mix it with calls
- * that wait on the same channel, which would take the news away. It stays the channel's: do not close it, and dup() it
- * to keep it for longer. TOWPATH_BUS if the system gives none.
+ * When it is readable, read 8 bytes off it, then call towpath_wait() or towpath_wait_message_start() with a limit of 0, or
+ * towpath_poll_completions(). When these find nothing, the next news makes it readable. Do not mix it with calls that wait on the same
+ * channel, which would consume the news. It stays the channel's: do not close it, and dup() it to keep it for longer. TOWPATH_BUS if the
+ * system provides none.
  */
 towpath_status towpath_event_fd(towpath_channel *channel, int *fd);
 
 /**
  * Send a message, or a part of one, and wait until the card has it.
  *
- * `bytes` bytes from `data` are read, during the call only; none are a message, too: the empty one. `message` says
- * whether the message goes on with the next call, and what the user core is to know of it; NULL: a whole message
- * without attributes. `moved` may be NULL; otherwise `*moved` becomes how many bytes the card has taken, on failure,
- * too. The limit is the channel's timeout: see towpath_set_timeout().
+ * Reads `bytes` bytes from `data`, during the call only; zero bytes are a message, too: the empty one. `message` contains whether the
+ * message goes on with the next call, and its attributes; NULL: a whole message without attributes. `moved` may be NULL; otherwise
+ * `*moved` becomes how many bytes the card has taken, on failure, too. The limit is the channel's timeout: see towpath_set_timeout().
  *
- * TOWPATH_TIMEOUT: no progress for as long as the limit says; the message is open: send the rest, without the bytes
- * that were taken, or towpath_reset_channel(). TOWPATH_INTERRUPTED: a signal handler ran in this thread; the message is
- * open as well. TOWPATH_CANCELLED, TOWPATH_RESET: by another thread. TOWPATH_FAULT: a fault on the link ended the
- * transfer. TOWPATH_WRONG_DIRECTION: the channel receives.
+ * TOWPATH_TIMEOUT: no progress within the limit; the message is open: send the rest, without the bytes that the card has taken, or
+ * towpath_reset_channel(). TOWPATH_INTERRUPTED: a signal handler ran in this thread; the message is open as well. TOWPATH_CANCELLED,
+ * TOWPATH_RESET: by another thread. TOWPATH_FAULT: a fault on the link ended the transfer. TOWPATH_WRONG_DIRECTION: the channel receives.
  */
 towpath_status towpath_send(towpath_channel *channel, const void *data, uint64_t bytes, const towpath_message *message, uint64_t *moved);
 
 /**
- * As towpath_send(), from `count` pieces of memory in one go, one after the other, with this call's own limit:
- * `nanoseconds` without progress, TOWPATH_FOREVER, or TOWPATH_CHANNEL_TIMEOUT. `iov` may be NULL if there are no pieces.
+ * As towpath_send(), from `count` pieces of memory in one call, one after the other, with this call's own limit: `nanoseconds` without
+ * progress, TOWPATH_FOREVER, or TOWPATH_CHANNEL_TIMEOUT. `iov` may be NULL if there are no pieces.
  */
 towpath_status towpath_sendv(towpath_channel *channel,
                              const struct iovec *iov,
@@ -1155,11 +1137,10 @@ towpath_status towpath_sendv(towpath_channel *channel,
                              uint64_t *moved);
 
 /**
- * As towpath_sendv(), from `bytes` bytes of a registered buffer, beginning at its byte `first`. The card knows the
- * memory, so nothing is mapped for the call; do not change it meanwhile.
+ * As towpath_sendv(), from `bytes` bytes of a registered buffer, beginning at its byte `first`. The memory is registered, so nothing is
+ * mapped for the call; do not change it meanwhile.
  *
- * TOWPATH_INVALID: the range is not in the buffer, or the buffer is another device's or registered for the other
- * direction.
+ * TOWPATH_INVALID: the range is not in the buffer, or the buffer is another device's or registered for the other direction.
  */
 towpath_status towpath_send_buffer(towpath_channel *channel,
                                    const towpath_buffer *buffer,
@@ -1172,14 +1153,13 @@ towpath_status towpath_send_buffer(towpath_channel *channel,
 /**
  * Receive into memory of the caller's until it is full or the message ends.
  *
- * `bytes` bytes at `data` are written, during the call only. `received` may be NULL; otherwise its `size` is set, and
- * it tells what came. What does not fit comes with the next call; no call takes bytes of two messages. The limit is the
- * channel's timeout: see towpath_set_timeout().
+ * Writes up to `bytes` bytes at `data`, during the call only. `received` may be NULL; otherwise its `size` is set, and it reports what was
+ * received. The next call returns what does not fit; no call takes bytes of two messages. The limit is the channel's timeout: see
+ * towpath_set_timeout().
  *
- * TOWPATH_TIMEOUT: no progress for as long as the limit says; the first `received->bytes` bytes are valid, and the
- * message goes on with the next call. TOWPATH_INTERRUPTED: a signal handler ran in this thread; the same is true of the
- * bytes. TOWPATH_CANCELLED, TOWPATH_RESET: by another thread. TOWPATH_FAULT: a fault on the link ended the transfer.
- * TOWPATH_WRONG_DIRECTION: the channel sends.
+ * TOWPATH_TIMEOUT: no progress within the limit; the first `received->bytes` bytes are valid, and the message goes on with the next call.
+ * TOWPATH_INTERRUPTED: a signal handler ran in this thread; the same is true of the bytes. TOWPATH_CANCELLED, TOWPATH_RESET: by another
+ * thread. TOWPATH_FAULT: a fault on the link ended the transfer. TOWPATH_WRONG_DIRECTION: the channel sends.
  */
 towpath_status towpath_recv(towpath_channel *channel, void *data, uint64_t bytes, towpath_received *received);
 
@@ -1195,11 +1175,10 @@ towpath_status towpath_recvv(towpath_channel *channel,
                              towpath_received *received);
 
 /**
- * As towpath_recvv(), into `bytes` bytes of a registered buffer, beginning at its byte `first`. The card knows the
- * memory, so nothing is mapped for the call; neither read nor write it meanwhile.
+ * As towpath_recvv(), into `bytes` bytes of a registered buffer, beginning at its byte `first`. The memory is registered, so nothing is
+ * mapped for the call; neither read nor write it meanwhile.
  *
- * TOWPATH_INVALID: the range is not in the buffer, or the buffer is another device's or registered for the other
- * direction.
+ * TOWPATH_INVALID: the range is not in the buffer, or the buffer is another device's or registered for the other direction.
  */
 towpath_status towpath_recv_buffer(towpath_channel *channel,
                                    towpath_buffer *buffer,
@@ -1209,87 +1188,81 @@ towpath_status towpath_recv_buffer(towpath_channel *channel,
                                    towpath_received *received);
 
 /**
- * Receive a whole message of any length into memory of the library's: `*message`, which towpath_free_message() gives
- * back. On failure `*message` is left as it was, and what has come so far is kept for the next call. The limit is this
- * call's own: `nanoseconds` without progress, TOWPATH_FOREVER, or TOWPATH_CHANNEL_TIMEOUT.
+ * Receive a whole message of any length into memory of the library's: `*message`, which towpath_free_message() releases. On failure
+ * `*message` is left as it was, and the bytes received so far are kept for the next call. The limit is this call's own: `nanoseconds`
+ * without progress, TOWPATH_FOREVER, or TOWPATH_CHANNEL_TIMEOUT.
  *
  * Errors are those of towpath_recv(), and TOWPATH_MEMORY if there is not enough for it.
  */
 towpath_status towpath_recv_message(towpath_channel *channel, uint64_t nanoseconds, towpath_received_message **message);
 
 /**
- * Give a message of towpath_recv_message() back, with its bytes. NULL is fine, and nothing happens.
+ * Release a message of towpath_recv_message(), with its bytes. NULL is fine, and nothing happens.
  */
 towpath_status towpath_free_message(towpath_received_message *message);
 
 /**
- * Wait until the user core has begun a message, and tell what it says of it, before any of it is received. Consumes
- * nothing: called again before the message's end was received, it tells the same.
+ * Wait until the user core has begun a message, and report what it announces of it, before any of it is received. Consumes nothing: called
+ * again before the message's end was received, it reports the same.
  *
- * Waits `nanoseconds` without progress at most, TOWPATH_FOREVER or TOWPATH_CHANNEL_TIMEOUT; then it returns
- * TOWPATH_PENDING. With 0 it does not wait, and when it finds nothing the descriptor of towpath_event_fd() will tell.
- * TOWPATH_INTERRUPTED: a signal handler ran in this thread. `start->size` is set. Does not work on a channel that was
- * opened with `no_announce`.
+ * Waits `nanoseconds` without progress at most, TOWPATH_FOREVER or TOWPATH_CHANNEL_TIMEOUT; then it returns TOWPATH_PENDING. With 0 it
+ * does not wait, and when it finds nothing the descriptor of towpath_event_fd() signals the next start. TOWPATH_INTERRUPTED: a signal
+ * handler ran in this thread. `start->size` is set. Does not work on a channel that was opened with `no_announce`.
  */
 towpath_status towpath_wait_message_start(towpath_channel *channel, uint64_t nanoseconds, towpath_message_start *start);
 
 /**
- * Allocate `bytes` bytes of zeroed memory that begins on a page, and register it for both directions. On success
- * `*buffer` is a handle, which towpath_free_buffer() gives back together with the memory; on failure it is left as it
- * was.
+ * Allocate `bytes` bytes of zeroed memory that begins on a page, and register it for both directions. On success `*buffer` is a handle,
+ * which towpath_free_buffer() releases together with the memory; on failure it is left as it was.
  *
- * TOWPATH_MEMORY: there is not so much. TOWPATH_BUS: it cannot be made known to the card.
+ * TOWPATH_MEMORY: not enough memory. TOWPATH_BUS: the memory cannot be registered with the card.
  */
 towpath_status towpath_allocate(towpath_device *device, uint64_t bytes, towpath_buffer **buffer);
 
 /**
- * Register `bytes` bytes of the caller's own memory at `memory`, for what `access` (a towpath_access) says. On success
- * `*buffer` is a handle; on failure it is left as it was. Memory may be registered more than once, in whole or in part;
- * each registration counts for itself.
+ * Register `bytes` bytes of the caller's own memory at `memory`, for an `access` (a towpath_access). On success `*buffer` is a handle; on
+ * failure it is left as it was. Memory may be registered more than once, in whole or in part; each registration counts for itself.
  *
- * The memory stays the caller's. It must stay valid, and where it is, until towpath_free_buffer() has returned
- * TOWPATH_OK. TOWPATH_BUS: it cannot be made known to the card.
+ * The memory stays the caller's. It must stay valid, and where it is, until towpath_free_buffer() has returned TOWPATH_OK. TOWPATH_BUS:
+ * the memory cannot be registered with the card.
  */
 towpath_status towpath_wrap(towpath_device *device, void *memory, uint64_t bytes, uint32_t access, towpath_buffer **buffer);
 
 /**
- * Give a buffer handle back; memory that the library allocated is freed with it. NULL is fine, and nothing happens.
- * In a child of fork() the handle is given back, and the memory stays.
+ * Release a buffer handle; memory that the library allocated is freed with it. NULL is fine, and nothing happens. In a child of fork() the
+ * handle is released, and the memory stays.
  *
- * TOWPATH_BUFFER_IN_USE: a transfer is in flight, or another thread's call uses the buffer; nothing happened. Wait for
- * it, towpath_cancel_transfer() it, or close its channel first. TOWPATH_BUS: the handle is given back, but the memory could not be taken away from the card, which may
- * still reach it. The library never frees such memory, nor may the caller of towpath_wrap().
+ * TOWPATH_BUFFER_IN_USE: a transfer is in flight, or another thread's call uses the buffer; nothing happened. Wait for it,
+ * towpath_cancel_transfer() it, or close its channel first. TOWPATH_BUS: the handle is released, but the memory could not be unmapped from
+ * the card, which may still reach it. The library never frees such memory, nor may the caller of towpath_wrap().
  */
 towpath_status towpath_free_buffer(towpath_buffer *buffer);
 
 /**
- * Where the buffer's memory begins, and how many bytes it has. Either of `data` and `bytes` may be NULL. The memory is
- * the buffer's, or its caller's: see towpath_allocate() and towpath_wrap(); while a transfer is in flight the card
- * uses it: see towpath_submit().
+ * Where the buffer's memory begins, and how many bytes it has. Either of `data` and `bytes` may be NULL. The memory is the buffer's, or
+ * its caller's: see towpath_allocate() and towpath_wrap(). While a transfer is in flight the card uses it: see towpath_submit().
  */
 towpath_status towpath_get_buffer(towpath_buffer *buffer, void **data, uint64_t *bytes);
 
 /**
- * Whether a transfer of the buffer is in flight: `*in_flight` becomes 1 or 0. What has ended counts no more once the
- * channel has been looked at, by any call that waits or asks for transfers.
+ * Whether a transfer of the buffer is in flight: `*in_flight` becomes 1 or 0. A transfer that has ended counts until a call that waits or
+ * polls has looked at the channel.
  */
 towpath_status towpath_buffer_in_flight(const towpath_buffer *buffer, uint32_t *in_flight);
 
 /**
- * Post a transfer of `bytes` bytes of a registered buffer, beginning at its byte `first`, and return at once, or as
- * soon as the channel's queue has room. `*ticket` becomes its number, by which towpath_wait() asks for it; 0 is one
- * like any other.
+ * Post a transfer of `bytes` bytes of a registered buffer, beginning at its byte `first`, and return at once, or when the channel's queue
+ * has room. `*ticket` becomes its number, for towpath_wait(); 0 is one like any other.
  *
- * To the card, `message` says what it carries (NULL: a whole message without attributes); from the card it is NULL.
- * Each transfer from the card takes bytes of one message only. Until it has ended, the card uses the buffer's memory:
- * do not change what it sends, and neither read nor write what it receives. Each ticket is to be collected, by
- * towpath_wait() or towpath_poll_completions(), or to be given up by towpath_abandon(): how a transfer ended is kept
- * until then. Closing the channel collects them all.
+ * To the card, `message` contains the message's attributes (NULL: a whole message without attributes); from the card it is NULL. Each
+ * transfer from the card takes bytes of one message only. Until it has ended, the card uses the buffer's memory: do not change what it
+ * sends, and neither read nor write what it receives. Each ticket is to be collected, by towpath_wait() or towpath_poll_completions(), or
+ * to be given up by towpath_abandon(): the library keeps its completion until then. Closing the channel collects them all.
  *
- * Waits for room for `nanoseconds` without progress at most, TOWPATH_FOREVER or TOWPATH_CHANNEL_TIMEOUT; 0: it does not
- * wait. TOWPATH_QUEUE_FULL: there was none. TOWPATH_INTERRUPTED: a signal handler ran in this thread. In both cases
- * nothing was posted. TOWPATH_INVALID: the range is not in the buffer, is longer than one transfer can be, or the
- * buffer is another device's or registered for the other direction.
+ * Waits for room for `nanoseconds` without progress at most, TOWPATH_FOREVER or TOWPATH_CHANNEL_TIMEOUT; 0: it does not wait.
+ * TOWPATH_QUEUE_FULL: there was none. TOWPATH_INTERRUPTED: a signal handler ran in this thread. In both cases nothing was posted.
+ * TOWPATH_INVALID: the range is not in the buffer, is longer than one transfer can be, or the buffer is another device's or registered for
+ * the other direction.
  */
 towpath_status towpath_submit(towpath_channel *channel,
                               towpath_buffer *buffer,
@@ -1300,45 +1273,44 @@ towpath_status towpath_submit(towpath_channel *channel,
                               uint64_t *ticket);
 
 /**
- * Wait for a submitted transfer and collect how it ended. Waits `nanoseconds` without progress at most,
- * TOWPATH_FOREVER or TOWPATH_CHANNEL_TIMEOUT. With 0 it does not wait, and while the transfer is in flight the
- * descriptor of towpath_event_fd() will tell.
+ * Wait for a submitted transfer and collect how it ended. Waits `nanoseconds` without progress at most, TOWPATH_FOREVER or
+ * TOWPATH_CHANNEL_TIMEOUT. With 0 it does not wait, and while the transfer is in flight the descriptor of towpath_event_fd() signals its
+ * end.
  *
- * `completion` may be NULL; otherwise its `size` is set, and it is filled in whenever the transfer was collected: if
- * this returns TOWPATH_OK, and if it returns TOWPATH_CANCELLED, TOWPATH_RESET or TOWPATH_FAULT, which is how the
- * transfer ended. TOWPATH_PENDING: the time is over and it is still in flight; wait again, or
- * towpath_cancel_transfer(). TOWPATH_INTERRUPTED: a signal handler ran in this thread, and it is still in flight.
- * TOWPATH_UNKNOWN_TICKET: it is not of this channel, or was collected before.
+ * `completion` may be NULL; otherwise its `size` is set, and it is filled in whenever the transfer was collected: if this returns
+ * TOWPATH_OK, and if it returns TOWPATH_CANCELLED, TOWPATH_RESET or TOWPATH_FAULT, which is how the transfer ended. TOWPATH_PENDING: the
+ * time is over and it is still in flight; wait again, or towpath_cancel_transfer(). TOWPATH_INTERRUPTED: a signal handler ran in this
+ * thread, and it is still in flight. TOWPATH_UNKNOWN_TICKET: it is not of this channel, or was collected before.
  */
 towpath_status towpath_wait(towpath_channel *channel, uint64_t ticket, uint64_t nanoseconds, towpath_completion *completion);
 
 /**
- * End one transfer as soon as may be; its completion, still to be collected, tells how far it came. Other transfers of
- * the channel go on. Nothing happens if it has ended. Does not wait. TOWPATH_BUS if the card does not answer.
+ * End one transfer early; its completion, still to be collected, reports how many bytes moved. Other transfers of the channel go on. Does
+ * nothing if it has ended. Does not wait. TOWPATH_BUS if the card does not answer.
  */
 towpath_status towpath_cancel_transfer(towpath_channel *channel, uint64_t ticket);
 
 /**
- * Give up this transfer's result: the library forgets how it ended. It goes on; towpath_cancel_transfer()
- * it first to end it.
+ * Give up this transfer's result: the library discards its completion. The transfer goes on; to end it, call towpath_cancel_transfer()
+ * first.
  */
 towpath_status towpath_abandon(towpath_channel *channel, uint64_t ticket);
 
 /**
- * Collect all submitted transfers of a channel that have ended: `each` is called for each of them, in order, in this
- * thread, before this returns. It may call any function of the library, and close the channel. If some have not ended,
- * the descriptor of towpath_event_fd() will tell.
+ * Collect all submitted transfers of a channel that have ended: calls `each` for each of them, in order, in this thread, before this
+ * returns. It may call any function of the library, and close the channel. If some have not ended, the descriptor of towpath_event_fd()
+ * signals the next end.
  *
- * How a transfer ended is in its outcome; a fault of one does not make this call fail. `context` is handed to `each`
- * and not looked at.
+ * The outcome of a completion is how its transfer ended; a fault of one transfer does not make this call fail. `context` is passed to
+ * `each` unchanged.
  */
 towpath_status towpath_poll_completions(towpath_channel *channel, towpath_completion_callback each, void *context);
 
 /**
- * Read the user core's register at a byte `offset`, a multiple of 4, into `*value`. Waits for the core's answer. May
- * be called from any thread; each access is whole.
+ * Read the user core's register at a byte `offset`, a multiple of 4, into `*value`. Waits for the core's answer. May be called from any
+ * thread; each access is atomic.
  *
- * TOWPATH_REGISTER: the core has no such register, gave an error as its answer, or none.
+ * TOWPATH_REGISTER: the core has no such register, answered with an error, or did not answer.
  */
 towpath_status towpath_read_register(towpath_device *device, uint32_t offset, uint32_t *value);
 
@@ -1348,25 +1320,23 @@ towpath_status towpath_read_register(towpath_device *device, uint32_t offset, ui
 towpath_status towpath_write_register(towpath_device *device, uint32_t offset, uint32_t value);
 
 /**
- * Read a register by the name that the core's manifest gives it, into `*value`. Names are known in simulation;
- * towpath_get_register() tells them.
+ * Read a register by its name in the core's manifest, into `*value`. Names are known in simulation; towpath_get_register() lists them.
  *
- * TOWPATH_INVALID: no register has this name; the text lists those that have one. Otherwise as
- * towpath_read_register().
+ * TOWPATH_INVALID: no register has this name; the text lists those that have one. Otherwise as towpath_read_register().
  */
 towpath_status towpath_read_register_name(towpath_device *device, const char *name, uint32_t *value);
 
 /**
- * Write a register by the name that the core's manifest gives it. As towpath_read_register_name().
+ * Write a register by its name in the core's manifest. As towpath_read_register_name().
  */
 towpath_status towpath_write_register_name(towpath_device *device, const char *name, uint32_t value);
 
 /**
- * Wait for events of the user interrupt `number`, counted from 0, that no earlier call has told of; `*events` becomes
- * how many, at least 1. Each event is told to one waiting call. Waits `nanoseconds` at most, or TOWPATH_FOREVER.
+ * Wait for events of the user interrupt `number`, counted from 0, that no earlier call has returned; `*events` becomes how many, at least
+ * 1. One waiting call returns each event. Waits `nanoseconds` at most, or TOWPATH_FOREVER.
  *
- * TOWPATH_INTERRUPT_TIMEOUT: it did not come in time. TOWPATH_INTERRUPTED: a signal handler ran in this thread.
- * TOWPATH_INVALID: there is no such interrupt.
+ * TOWPATH_INTERRUPT_TIMEOUT: it did not come in time. TOWPATH_INTERRUPTED: a signal handler ran in this thread. TOWPATH_INVALID: there is
+ * no such interrupt.
  */
 towpath_status towpath_wait_interrupt(towpath_device *device, uint32_t number, uint64_t nanoseconds, uint32_t *events);
 

@@ -22,7 +22,7 @@ fn shown(value: &Bound<'_, PyAny>) -> String {
     text
 }
 
-/// The argument is of a type that cannot be.
+/// The argument has an invalid type.
 fn wrong_type(name: &str, value: &Bound<'_, PyAny>, allowed: &str) -> PyErr {
     let kind = value.get_type().name().map_or_else(|_| "?".to_string(), |name| name.to_string());
     error::of_class(value.py(), "ArgumentTypeError", &format!("{name}={} is of type {kind}; give {allowed}", shown(value)))
@@ -66,7 +66,7 @@ pub fn seconds(name: &str, value: &Bound<'_, PyAny>, allowed: &str) -> PyResult<
     Duration::try_from_secs_f64(number).map_err(|_| out_of_range(name, value, allowed))
 }
 
-/// Seconds for one call; None is for ever. The default of each call is ten.
+/// Seconds for one call; None is no limit. The default of each call is ten.
 #[derive(Clone, Copy)]
 pub struct Limit(pub Option<Duration>);
 
@@ -115,7 +115,7 @@ pub fn text(name: &str, value: &Bound<'_, PyAny>, allowed: &str) -> PyResult<Str
     text.map_err(|_| wrong_type(name, value, allowed))
 }
 
-/// A register: its name, or its byte offset within a window of so many bytes.
+/// A register: its name, or its byte offset within the register window.
 pub enum Place {
     Name(String),
     Offset(u32),

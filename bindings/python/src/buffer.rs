@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Memory that is registered with the card once, for many transfers, and looks like an array to Python.
+//! Memory that is registered with the card once, for many transfers, and is an array in Python.
 
 use std::alloc::Layout;
 use std::any::Any;
@@ -22,13 +22,13 @@ const ALIGNMENT: usize = 4096;
 /// Of DLPack: memory of the processor.
 const DLPACK_CPU: (i32, i32) = (1, 0);
 
-/// Zeroed memory. It lives as long as its last export, view or transfer, and for good if it could not be taken away from the card.
+/// Zeroed memory. It lives as long as its last export, view or transfer; it is never freed if it could not be unmapped from the card.
 struct Pages {
     start: *mut u8,
     layout: Layout,
 }
 
-// SAFETY: the pointer is owned; who uses the memory follows the rules of Python's buffers.
+// SAFETY: the pointer is owned; code that uses the memory follows the rules of Python's buffers.
 unsafe impl Send for Pages {}
 // SAFETY: as above.
 unsafe impl Sync for Pages {}
@@ -48,7 +48,7 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: allocated with this layout; nobody refers to it any more.
+        // SAFETY: allocated with this layout; no reference to it remains.
         unsafe { std::alloc::dealloc(self.start, self.layout) };
     }
 }
@@ -73,7 +73,7 @@ impl Registered {
         self.buffer.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Take the memory away from the card, as soon as no transfer uses it. Call this without the interpreter's lock.
+    /// Unmap the memory from the card when no transfer uses it any more. Call this without the interpreter's lock.
     pub fn end(&self) {
         let buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(buffer);
@@ -95,7 +95,7 @@ impl Registrations {
     }
 }
 
-/// What one item of an array is, in the words of those who ask.
+/// The type of an array's items, in the forms that the protocols require.
 struct Item {
     /// NumPy's name for it.
     name: String,
@@ -213,7 +213,7 @@ impl Buffer {
         Ok(interface)
     }
 
-    /// By NumPy, which knows all versions of the protocol.
+    /// By NumPy, which supports all versions of the protocol.
     #[pyo3(signature = (**keywords), text_signature = "($self, **keywords)")]
     fn __dlpack__<'py>(slf: Bound<'py, Self>, keywords: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, PyAny>> {
         let array = slf.py().import("numpy")?.call_method1("asarray", (slf,))?;
@@ -234,8 +234,8 @@ impl Buffer {
         }
         let this = slf.get();
         let asked = |flag: c_int| flags & flag == flag;
-        // SAFETY: the view is to be filled. What it points at lives as long as this object, which it refers to and which never changes; those who get a
-        // shape do not write to it.
+        // SAFETY: the view is to be filled. What it points at lives as long as this object, which it refers to and which never changes;
+        // consumers of a shape do not write to it.
         unsafe {
             (*view).buf = this.memory()?.cast();
             (*view).len = this.bytes() as isize;

@@ -81,7 +81,7 @@ impl Card {
         }
     }
 
-    /// What discovery says of a channel.
+    /// A channel's entry in the discovery table.
     pub fn find(&self, py: Python<'_>, name: &ChannelName) -> PyResult<ChannelInfo> {
         at_once(py, || self.device()?.channel(name.clone()).cloned())
     }
@@ -95,7 +95,7 @@ impl Card {
         Ok(registered)
     }
 
-    /// End what is in flight and give everything back.
+    /// End what is in flight and release everything.
     fn close(&self) {
         let open = self.lock().take();
         self.closed.store(true, Ordering::Release);
@@ -250,7 +250,7 @@ impl Device {
         .map(Some)
     }
 
-    /// For `_device.py`, which has looked at the arguments: memory of so many items of a kind.
+    /// For `_device.py`, which has checked the arguments: memory of a number of items of one type.
     fn _allocate(
         &self,
         py: Python<'_>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One channel of a device: transfers, and what else it can be asked.
+//! One channel of a device: transfers, settings and counters.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::AsRawFd;
@@ -220,12 +220,12 @@ impl Channel {
         at_once(py, || on!(self.end()?, channel => channel.event_fd().map(|event| event.as_raw_fd())))
     }
 
-    /// For `_channel.py`: from now on the eventfd tells of news.
+    /// For `_channel.py`: from now on the eventfd signals news.
     fn _arm(&self, py: Python<'_>) -> PyResult<()> {
         at_once(py, || on!(self.end()?, channel => channel.poll_completions(&mut []).map(drop)))
     }
 
-    /// For `_channel.py`: what a `recv` that failed on its way has kept.
+    /// For `_channel.py`: the bytes that a `recv` kept when it failed midway.
     fn _take_kept<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let kept = at_once(py, || Ok(self.card.receiver(self.info.index)?.take_kept()))?;
         Ok(PyBytes::new(py, &kept))
@@ -239,13 +239,13 @@ impl Channel {
         })
     }
 
-    /// For `_channel.py`: a limit that can be, as seconds.
+    /// For `_channel.py`: a valid limit, in seconds.
     #[staticmethod]
     fn _seconds(timeout: Limit) -> Option<f64> {
         timeout.0.map(|time| time.as_secs_f64())
     }
 
-    /// For `_channel.py`: the exception for a call whose time is over.
+    /// For `_channel.py`: the exception for a call whose limit has expired.
     fn _timed_out(&self, py: Python<'_>, timeout: Limit, bytes: u64) -> Py<PyAny> {
         let after = timeout.0.unwrap_or_default();
         error::raise(py, towpath::Error::Timeout { channel: self.info.name.clone(), bytes, after }).into_value(py).into_any()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The library's errors as the package's exceptions, and its named tuples. Both are defined in Python (`_errors.py`, `_types.py`), where a
-//! class can have two parents and a reader finds them.
+//! class can have two parents.
 
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyTuple};
@@ -55,7 +55,7 @@ pub fn of_class(py: Python<'_>, class: &str, message: &str) -> PyErr {
     exception(py, class, message, None, 0, None)
 }
 
-/// The call cannot be right.
+/// The call is invalid.
 pub fn usage(py: Python<'_>, message: &str) -> PyErr {
     of_class(py, "UsageError", message)
 }

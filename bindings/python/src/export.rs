@@ -12,7 +12,7 @@ use towpath::Access;
 use crate::buffer::Buffer;
 use crate::error;
 
-/// What can be sent or received into.
+/// The memory of a transfer.
 pub enum Memory {
     /// Any C-contiguous buffer: registered for its call or its transfer.
     Plain(Exported),
@@ -65,7 +65,7 @@ impl Memory {
 /// A C-contiguous buffer, exported for as long as this lives.
 pub struct Exported(Box<ffi::Py_buffer>); // boxed, for exporters may point into it
 
-// SAFETY: the export may be used by any thread, and is given back with the interpreter's lock.
+// SAFETY: the export may be used by any thread, and is released with the interpreter's lock.
 unsafe impl Send for Exported {}
 // SAFETY: nothing here changes it but its drop.
 unsafe impl Sync for Exported {}
@@ -74,7 +74,7 @@ impl Drop for Exported {
     fn drop(&mut self) {
         // When the interpreter has ended, so has the exporter.
         Python::try_attach(|_| {
-            // SAFETY: filled by `PyObject_GetBuffer`, and given back once.
+            // SAFETY: filled by `PyObject_GetBuffer`, and released once.
             unsafe { ffi::PyBuffer_Release(&raw mut *self.0) };
         });
     }
@@ -84,7 +84,7 @@ impl Exported {
     fn to_send(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = object.py();
         let kind = || object.get_type().name().map_or_else(|_| "?".to_string(), |name| name.to_string());
-        // SAFETY: any object may be asked.
+        // SAFETY: valid for any object.
         if unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } == 0 {
             let what = format!(
                 "buffer is of type {}, which is not a buffer; give bytes, bytearray, memoryview, array, mmap, a ctypes or a NumPy array",
@@ -156,8 +156,8 @@ impl Exported {
     /// Its bytes, for the length of one call.
     ///
     /// # Safety
-    /// Python code of other threads may write to it meanwhile, as to any buffer that C code uses; the bytes sent are then either the old or the new
-    /// ones. Nothing in this process relies on them staying the same.
+    /// Python code of other threads may write to it meanwhile, as to any buffer that C code uses; the bytes sent are then either the old or
+    /// the new ones. Nothing in this process relies on them staying the same.
     pub unsafe fn bytes(&self) -> &[u8] {
         if self.len() == 0 {
             return &[]; // the pointer may be null
@@ -182,8 +182,8 @@ impl Exported {
     fn register(self, device: &towpath::Device, access: Access) -> towpath::Result<towpath::Buffer> {
         let length = self.len();
         let start = if length == 0 { std::ptr::NonNull::dangling().as_ptr() } else { self.start() };
-        // SAFETY: the export, which the buffer owns, keeps the memory valid and in place; only `to_receive` buffers are registered for writing; about
-        // other threads see `bytes`.
+        // SAFETY: the export, which the buffer owns, keeps the memory valid and in place; only `to_receive` buffers are registered for
+        // writing; about other threads see `bytes`.
         unsafe { towpath::Buffer::from_raw(device, start, length, access, Box::new(self)) }
     }
 }

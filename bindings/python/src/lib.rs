@@ -35,7 +35,7 @@ fn devices(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyAny>>> {
     found.into_iter().map(|device| error::tuple(py, "Listing", (device.name, device.description, device.order, device.serial))).collect()
 }
 
-/// Where the simulator's files are that the package brings, for this process.
+/// Set the places of the package's simulator files, for this process.
 #[pyfunction]
 #[pyo3(signature = (home, verilator, python))]
 fn set_simulator_files(py: Python<'_>, home: Option<PathBuf>, verilator: Option<PathBuf>, python: Option<PathBuf>) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the library has to say, in Python's ways: its log goes to `logging`, lines of text to callables.
+//! The library's output in Python: its log goes to `logging`, lines of text to callables.
 //!
-//! Any thread may say something at any time, also while the interpreter ends. Then nobody listens any more: [`Listeners`] sees to it that no thread
-//! is in Python code that was called from here. For before 3.14 Python ends a thread that wants its lock then by `pthread_exit`, which
-//! unwinds the stack, and to unwind Rust's part of it is to abort the program.
+//! Any thread may call this at any time, also while the interpreter ends. From then on no callable is called: [`Listeners`] ensures that no
+//! thread is in Python code that was called from here. The reason: before 3.14 Python ends a thread that then takes its lock by
+//! `pthread_exit`, which unwinds the stack, and to unwind Rust's part of it aborts the program.
 
 use std::sync::{Arc, Condvar, Mutex, Once, PoisonError};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3_log::{Caching, Logger};
 use towpath::TextSink;
 
-/// How long the interpreter's end waits for callables that run on other threads: one that never returns shall not keep the program.
+/// How long the interpreter's end waits for callables that run on other threads, so that one that never returns does not keep the program.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The Python code that is called from the library.
@@ -29,7 +29,7 @@ struct State {
 static LISTENERS: Listeners = Listeners { state: Mutex::new(State { running: 0, ended: false }), left: Condvar::new() };
 
 impl Listeners {
-    /// Calls Python, unless it ends.
+    /// Calls Python, unless the interpreter ends.
     fn call(&self, listener: impl FnOnce(Python<'_>)) {
         {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -43,7 +43,7 @@ impl Listeners {
         self.left.notify_all();
     }
 
-    /// Calls nobody any more, and waits for those who are being called. Without the interpreter's lock, which they need.
+    /// Starts no further calls, and waits for those that run. Call it without the interpreter's lock, which they need.
     fn end(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.ended = true;
@@ -56,13 +56,13 @@ fn end(py: Python<'_>) {
     py.detach(|| LISTENERS.end());
 }
 
-/// To be called once, when the module is made: `atexit` calls while all threads still run.
+/// Call it once, when the module is made: `atexit` runs while all threads still run.
 pub fn end_with_python(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.py().import("atexit")?.call_method1("register", (wrap_pyfunction!(end, module)?,))?;
     Ok(())
 }
 
-/// A callable that takes lines. May be called from any thread; what it raises is reported as unraisable.
+/// A callable that receives lines. Any thread may call it; an exception that it raises is reported as unraisable.
 pub fn sink(callable: Option<Py<PyAny>>) -> Option<TextSink> {
     let callable = callable?;
     Some(Arc::new(move |line: &str| {
@@ -74,8 +74,8 @@ pub fn sink(callable: Option<Py<PyAny>>) -> Option<TextSink> {
     }))
 }
 
-/// The library's log as records of `logging`; module `towpath_userspace` is the logger "towpath_userspace". Any thread may log, for none
-/// that is in the library holds the interpreter's lock: see the rules in `lib.rs`.
+/// The library's log as records of `logging`; module `towpath_userspace` is the logger "towpath_userspace". Any thread may log, because no
+/// thread in the library holds the interpreter's lock: see the rules in `lib.rs`.
 struct Logging(Logger);
 
 impl log::Log for Logging {
@@ -87,7 +87,7 @@ impl log::Log for Logging {
         LISTENERS.call(|py| {
             let earlier = PyErr::take(py);
             self.0.log(record);
-            // The logger leaves what a filter or a handler has raised to whoever looks next, which may be a call that has succeeded.
+            // The logger leaves an exception of a filter or a handler pending, which could surface in a call that has succeeded.
             if let Some(error) = PyErr::take(py) {
                 error.write_unraisable(py, None);
             }

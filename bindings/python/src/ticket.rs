@@ -34,7 +34,7 @@ macro_rules! on {
 }
 pub(crate) use on;
 
-/// What a ticket stands for: the library returns a result once, Python may ask again.
+/// The state of a ticket: the library returns a result once, Python may request it again.
 enum Transfer {
     // The buffer is only held.
     InFlight(towpath::Ticket, End, #[allow(dead_code)] Arc<Buffer>),
@@ -75,7 +75,8 @@ impl Ticket {
         self.transfer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The result, by `ask` if the library has not returned it yet. Of several threads that ask, one gets it from the library and files it here.
+    /// The result, by `ask` if the library has not returned it yet. Of several threads that request it, one collects it from the library
+    /// and files it here.
     fn result(
         &self,
         ask: impl FnOnce(&End, towpath::Ticket) -> towpath::Result<Option<Completion>>,

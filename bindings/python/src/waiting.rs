@@ -15,8 +15,9 @@ use crate::error;
 /// How long an interrupt from the keyboard may go unnoticed while a device is opened.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Make a call that may wait, without the interpreter's lock. The main thread, which alone runs signal handlers, looks for them while it waits; the
-/// call ends when one raises, and when the device is closed. What it has moved by then it has not lost: a receive keeps it for the next call.
+/// Make a call that may wait, without the interpreter's lock. The main thread, which alone runs signal handlers, polls for them while it
+/// waits; the call ends when one raises, and when the device is closed. No byte that it has moved by then is lost: a receive keeps it for
+/// the next call.
 pub fn waiting<T: Send>(
     py: Python<'_>,
     card: &Card,
@@ -38,7 +39,7 @@ pub fn waiting<T: Send>(
         (Err(_), Some(raised)) => Err(raised),
         (Err(towpath::Error::Interrupted { .. }), None) if card.is_closed() => Err(error::raise(py, Card::closed())),
         (Err(error), None) => Err(error::raise(py, error)),
-        // It was over in the moment of the signal. Its result must not be lost; the exception comes right behind it.
+        // It ended at the moment of the signal. Its result must not be lost; the exception follows directly.
         (Ok(value), Some(raised)) => {
             // SAFETY: this thread holds the interpreter's lock, and is the one with this number.
             unsafe { pyo3::ffi::PyThreadState_SetAsyncExc(main_thread(py)?, raised.get_type(py).as_ptr()) };

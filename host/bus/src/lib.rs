@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a driver needs of whatever lies between it and the card: the one interface behind which the simulator, another process and a
-//! real board look alike.
+//! What a driver needs of the path between it and the card: the one interface behind which the simulator, another process and a real board
+//! look alike.
 //!
 //! Promises of every bus: writes reach the card in program order (those of one [`Bus::write_combining`] among themselves in any order until
 //! [`Bus::fence`]); a read comes back after all earlier writes have arrived; what the card wrote to memory before an interrupt is visible
@@ -27,7 +27,7 @@ pub enum Access {
 /// Why an access to the card failed.
 #[derive(Debug)]
 pub enum BusError {
-    /// The card is gone: link down, process ended, removed.
+    /// The card is gone: link down, process ended, or removed.
     Gone(String),
     /// The model of the card stopped by itself: `$fatal`, a failed assertion, `$finish`.
     Stopped(String),
@@ -60,7 +60,7 @@ impl std::error::Error for BusError {
 /// Result of a bus operation.
 pub type Result<T> = std::result::Result<T, BusError>;
 
-/// Bytes and time on the wire since the bus was opened; only a simulated bus knows them.
+/// Bytes and time on the wire since the bus was opened; only a simulated bus counts them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WireStatistics {
     /// Payload bytes of the card's memory writes (data, completion entries, interrupts).
@@ -104,19 +104,21 @@ pub trait Bus: Send + Sync {
     fn write_combining(&self, bar: u8, offset: u64, bytes: &[u8]) -> Result<()>;
     /// All earlier write-combining writes arrive before any later write.
     fn fence(&self) -> Result<()>;
-    /// Make memory visible to the card and return its address there. Overlapping maps are allowed.
+    /// Map memory for the card and return its address there. Overlapping maps are allowed.
     ///
     /// # Safety
     /// The memory stays valid until [`Bus::unmap`] has returned `Ok`, and the program does not touch it in a way that races with the card.
     unsafe fn map(&self, memory: *mut u8, bytes: usize, access: Access) -> Result<u64>;
-    /// Undo a [`Bus::map`]: afterwards the card's accesses there fail. After an error they may not, for as long as the program runs.
+    /// Undo a [`Bus::map`]: afterwards the card's accesses there fail. After an error they may still succeed, for as long as the program
+    /// runs.
     fn unmap(&self, address: u64, bytes: usize) -> Result<()>;
-    /// Give the card `count` MSI-X vectors and enable them; returns how many there are, at least 1.
+    /// Enable `count` MSI-X vectors for the card; returns how many there are, at least 1.
     fn enable_vectors(&self, count: u16) -> Result<u16>;
-    /// Block until `vector` fires or `nanoseconds` have passed. A fire since the last wait counts at once. In simulation this is where time passes;
-    /// a wait in which nothing at all happens on the link also ends after the same wall-clock time.
+    /// Block until `vector` fires or `nanoseconds` have passed. A fire since the last wait counts at once. In simulation this is where time
+    /// passes; a wait in which nothing at all happens on the link also ends after the same wall-clock time.
     fn wait(&self, vector: u16, nanoseconds: u64) -> Result<Wake>;
-    /// An eventfd which is signalled when `vector` fires, as a duplicate of the caller's own. In simulation time then passes by itself while a vector is armed so.
+    /// An eventfd which is signalled when `vector` fires, as a duplicate of the caller's own. In simulation time then passes by itself
+    /// while a vector is armed so.
     fn event_fd(&self, vector: u16) -> Result<OwnedFd>;
     /// The program looked at memory and found nothing new: in simulation a poll's time passes.
     fn poll(&self) -> Result<()>;
@@ -128,7 +130,7 @@ pub trait Bus: Send + Sync {
     fn wire(&self) -> Option<WireStatistics> {
         None
     }
-    /// Names of the user core's registers, if the bus knows the core's manifest.
+    /// Names of the user core's registers, if the bus has the core's manifest.
     fn register_names(&self) -> Vec<(String, u32)> {
         Vec::new()
     }

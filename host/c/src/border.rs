@@ -53,7 +53,7 @@ pub(crate) fn last_errno() -> c_int {
 }
 
 fn keep(failure: &Failure) {
-    // A thread that ends has no more room for it, and nobody who could ask.
+    // A thread that ends has no storage for it any more, and no code that could read it.
     let _ = LAST.try_with(|last| *last.borrow_mut() = c_text(&failure.text));
     LAST_ERRNO.set(failure.errno);
     // SAFETY: the thread's own errno.
@@ -63,7 +63,7 @@ fn keep(failure: &Failure) {
 /// Make one call of C's, by the name of its function: every exported function that can fail.
 ///
 /// # Safety
-/// The pointers that `body` hands to its [`Caller`] are as the header asks for those of this function.
+/// The pointers that `body` passes to its [`Caller`] are as the header requires for this function.
 pub unsafe fn call(function: &'static str, body: impl FnOnce(&Caller) -> Result<()>) -> towpath_status {
     static HOOK: Once = Once::new();
     // This library never prints, not even of its own faults. Linked as libtowpath.so it has the hook for itself.
@@ -163,7 +163,7 @@ impl Caller {
         let Some(count) = usize::try_from(count).ok().filter(fits) else {
             return Err(self.invalid(format_args!("{what} has {count} elements: more than a program can have")));
         };
-        // SAFETY: `call` was promised so many elements, and they are not too many to be there.
+        // SAFETY: `call` was promised `count` elements, and they are not too many to be there.
         Ok(unsafe { std::slice::from_raw_parts(start, count) })
     }
 
@@ -173,7 +173,7 @@ impl Caller {
         Ok(Place(Some(place)))
     }
 
-    /// A place for a result that the caller may not want.
+    /// A place for a result, which the caller may leave out.
     pub(crate) fn optional_place<T>(&self, what: &str, place: *mut T) -> Result<Place<T>> {
         if place.is_null() {
             return Ok(Place(None));
@@ -187,7 +187,7 @@ impl Caller {
             return Ok(None);
         }
         self.present(what, input)?;
-        // SAFETY: `call` was promised a struct as large as it says.
+        // SAFETY: `call` was promised a struct of the size that it contains.
         match unsafe { Input::read(input) } {
             Ok(value) => Ok(Some(value)),
             Err(why) => Err(self.invalid(format_args!("{what}: {why}"))),
@@ -197,11 +197,11 @@ impl Caller {
     /// A struct to be filled.
     pub(crate) fn output<T: Grows>(&self, what: &str, output: *mut T) -> Result<Output<T>> {
         self.present(what, output)?;
-        // SAFETY: `call` was promised a struct as large as it says.
+        // SAFETY: `call` was promised a struct of the size that it contains.
         unsafe { Output::of(output) }.map_err(|why| self.invalid(format_args!("{what}: {why}")))
     }
 
-    /// A struct to be filled, which the caller may not want.
+    /// A struct to be filled, which the caller may leave out.
     pub(crate) fn optional_output<T: Grows>(&self, what: &str, output: *mut T) -> Result<Output<T>> {
         if output.is_null() {
             return Ok(Output::nowhere());

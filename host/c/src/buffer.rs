@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Registered buffers: memory that the card knows.
+//! Registered buffers: memory that is registered with the card.
 
 use crate::handle::handle;
 use crate::{call, towpath_device, towpath_status};
@@ -17,19 +17,18 @@ handle!(towpath_buffer, 2, Buffer);
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum towpath_access {
-    /// Read it: it is sent from.
+    /// Read it: transfers to the card.
     TOWPATH_ACCESS_READ = 0,
-    /// Write it: it is received into.
+    /// Write it: transfers from the card.
     TOWPATH_ACCESS_WRITE = 1,
     /// Both.
     TOWPATH_ACCESS_READ_WRITE = 2,
 }
 
-/// Allocate `bytes` bytes of zeroed memory that begins on a page, and register it for both directions. On success
-/// `*buffer` is a handle, which towpath_free_buffer() gives back together with the memory; on failure it is left as it
-/// was.
+/// Allocate `bytes` bytes of zeroed memory that begins on a page, and register it for both directions. On success `*buffer` is a handle,
+/// which towpath_free_buffer() releases together with the memory; on failure it is left as it was.
 ///
-/// TOWPATH_MEMORY: there is not so much. TOWPATH_BUS: it cannot be made known to the card.
+/// TOWPATH_MEMORY: not enough memory. TOWPATH_BUS: the memory cannot be registered with the card.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_allocate(device: *mut towpath_device, bytes: u64, buffer: *mut *mut towpath_buffer) -> towpath_status {
     // SAFETY: the caller keeps to the header.
@@ -42,12 +41,11 @@ pub unsafe extern "C" fn towpath_allocate(device: *mut towpath_device, bytes: u6
     }
 }
 
-/// Register `bytes` bytes of the caller's own memory at `memory`, for what `access` (a towpath_access) says. On success
-/// `*buffer` is a handle; on failure it is left as it was. Memory may be registered more than once, in whole or in part;
-/// each registration counts for itself.
+/// Register `bytes` bytes of the caller's own memory at `memory`, for an `access` (a towpath_access). On success `*buffer` is a handle; on
+/// failure it is left as it was. Memory may be registered more than once, in whole or in part; each registration counts for itself.
 ///
-/// The memory stays the caller's. It must stay valid, and where it is, until towpath_free_buffer() has returned
-/// TOWPATH_OK. TOWPATH_BUS: it cannot be made known to the card.
+/// The memory stays the caller's. It must stay valid, and where it is, until towpath_free_buffer() has returned TOWPATH_OK. TOWPATH_BUS:
+/// the memory cannot be registered with the card.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_wrap(
     device: *mut towpath_device,
@@ -73,12 +71,12 @@ pub unsafe extern "C" fn towpath_wrap(
     }
 }
 
-/// Give a buffer handle back; memory that the library allocated is freed with it. NULL is fine, and nothing happens.
-/// In a child of fork() the handle is given back, and the memory stays.
+/// Release a buffer handle; memory that the library allocated is freed with it. NULL is fine, and nothing happens. In a child of fork() the
+/// handle is released, and the memory stays.
 ///
-/// TOWPATH_BUFFER_IN_USE: a transfer is in flight, or another thread's call uses the buffer; nothing happened. Wait for
-/// it, towpath_cancel_transfer() it, or close its channel first. TOWPATH_BUS: the handle is given back, but the memory could not be taken away from the card, which may
-/// still reach it. The library never frees such memory, nor may the caller of towpath_wrap().
+/// TOWPATH_BUFFER_IN_USE: a transfer is in flight, or another thread's call uses the buffer; nothing happened. Wait for it,
+/// towpath_cancel_transfer() it, or close its channel first. TOWPATH_BUS: the handle is released, but the memory could not be unmapped from
+/// the card, which may still reach it. The library never frees such memory, nor may the caller of towpath_wrap().
 #[no_mangle]
 pub unsafe extern "C" fn towpath_free_buffer(buffer: *mut towpath_buffer) -> towpath_status {
     // SAFETY: the caller keeps to the header.
@@ -104,9 +102,8 @@ pub unsafe extern "C" fn towpath_free_buffer(buffer: *mut towpath_buffer) -> tow
     }
 }
 
-/// Where the buffer's memory begins, and how many bytes it has. Either of `data` and `bytes` may be NULL. The memory is
-/// the buffer's, or its caller's: see towpath_allocate() and towpath_wrap(); while a transfer is in flight the card
-/// uses it: see towpath_submit().
+/// Where the buffer's memory begins, and how many bytes it has. Either of `data` and `bytes` may be NULL. The memory is the buffer's, or
+/// its caller's: see towpath_allocate() and towpath_wrap(). While a transfer is in flight the card uses it: see towpath_submit().
 #[no_mangle]
 pub unsafe extern "C" fn towpath_get_buffer(buffer: *mut towpath_buffer, data: *mut *mut c_void, bytes: *mut u64) -> towpath_status {
     // SAFETY: the caller keeps to the header.
@@ -120,8 +117,8 @@ pub unsafe extern "C" fn towpath_get_buffer(buffer: *mut towpath_buffer, data: *
     }
 }
 
-/// Whether a transfer of the buffer is in flight: `*in_flight` becomes 1 or 0. What has ended counts no more once the
-/// channel has been looked at, by any call that waits or asks for transfers.
+/// Whether a transfer of the buffer is in flight: `*in_flight` becomes 1 or 0. A transfer that has ended counts until a call that waits or
+/// polls has looked at the channel.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_buffer_in_flight(buffer: *const towpath_buffer, in_flight: *mut u32) -> towpath_status {
     // SAFETY: the caller keeps to the header.

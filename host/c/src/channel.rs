@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Channels: open, close, and what both directions have.
+//! Channels: open, close, and what both directions share.
 
 use crate::border::{Caller, Failure, Result};
 use crate::grows::grows;
@@ -17,7 +17,7 @@ pub struct towpath_channel {
     _private: [u8; 0],
 }
 
-/// While a channel is being closed, other threads' calls on it are cancelled as often as this.
+/// While a channel is being closed, how often other threads' calls on it are cancelled.
 const CANCEL_EVERY: Duration = Duration::from_millis(1);
 
 /// What a channel handle stands for.
@@ -43,7 +43,7 @@ impl Deref for ChannelState {
 }
 
 impl ChannelState {
-    /// Do something that waits for a message's start.
+    /// Run a call that waits for a message's start.
     pub(crate) fn watch<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.watching.fetch_add(1, Ordering::AcqRel);
         let waited = wait();
@@ -52,7 +52,7 @@ impl ChannelState {
     }
 }
 
-/// The same call on either.
+/// The same call for either direction.
 macro_rules! on {
     ($end:expr, $channel:ident => $call:expr) => {
         match &***$end {
@@ -87,7 +87,7 @@ impl End {
 }
 
 impl Caller {
-    /// A limit as C gives it, where there is no channel whose timeout could stand for it.
+    /// A limit from C, where there is no channel whose timeout could stand for it.
     pub(crate) fn timeout(&self, nanoseconds: u64) -> Result<Option<Duration>> {
         match nanoseconds {
             TOWPATH_FOREVER => Ok(None),
@@ -96,7 +96,7 @@ impl Caller {
         }
     }
 
-    /// The limit of one call on a channel, as C gives it.
+    /// The limit of one call on a channel, from C.
     pub(crate) fn limit(&self, nanoseconds: u64, end: &End) -> Result<WaitOptions<'static>> {
         let limit = match (nanoseconds, end) {
             (TOWPATH_CHANNEL_TIMEOUT, End::H2c(sender)) => sender.timeout(),
@@ -107,15 +107,15 @@ impl Caller {
     }
 }
 
-/// How a call that waits does it. Results never depend on it, only time and the processor's load do.
+/// How a waiting call waits. Results never depend on it, only time and the processor's load do.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum towpath_notify {
-    /// Look for what is expected to be quick, TOWPATH_NOTIFY_EARLY for the rest.
+    /// Poll for transfers that are expected to be quick, TOWPATH_NOTIFY_EARLY for the rest.
     TOWPATH_NOTIFY_ADAPTIVE = 0,
-    /// Sleep, and have the card wake the program shortly before the end.
+    /// Sleep until the card wakes the program shortly before the end.
     TOWPATH_NOTIFY_EARLY = 1,
-    /// Look all the time: the shortest delay, and a processor that does nothing else.
+    /// Poll all the time: the shortest delay, and a processor that does nothing else.
     TOWPATH_NOTIFY_POLL = 2,
     /// Sleep until the interrupt: the least load, and the delay of waking on top of each transfer.
     TOWPATH_NOTIFY_INTERRUPT = 3,
@@ -130,8 +130,7 @@ pub struct towpath_channel_options {
     pub size: u32,
     /// How to wait: a towpath_notify.
     pub notify: u32,
-    /// TOWPATH_NOTIFY_ADAPTIVE: what is expected to take no longer than so many nanoseconds is looked for. 0: the
-    /// default, 20000.
+    /// TOWPATH_NOTIFY_ADAPTIVE: poll for transfers that are expected to take no longer than this, in nanoseconds. 0: the default, 20000.
     pub poll_ns: u64,
     /// From the card: 1 saves one ring entry a message, and towpath_wait_message_start() does not work.
     pub no_announce: u32,
@@ -140,8 +139,7 @@ pub struct towpath_channel_options {
 }
 grows!(towpath_channel_options, 24);
 
-/// What a channel has counted since it was opened. Anything but zero in the last four is a fault of the card or of a
-/// driver.
+/// Counters of a channel since it was opened. A non-zero value in the last four is a fault of the card or of a driver.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct towpath_statistics {
@@ -155,11 +153,11 @@ pub struct towpath_statistics {
     pub completed: u64,
     /// Bytes in completed descriptors.
     pub bytes: u64,
-    /// Completions that were not the oldest descriptor's.
+    /// Completions that did not belong to the oldest descriptor.
     pub wrong_cookies: u64,
-    /// Completions of more bytes than were asked for.
+    /// Completions of more bytes than the descriptor had.
     pub wrong_lengths: u64,
-    /// Completions with a status that does not exist or fit.
+    /// Completions with a status that does not exist or does not fit.
     pub wrong_statuses: u64,
     /// Completions when nothing was in flight, and announcements that do not fit.
     pub unexpected: u64,
@@ -197,16 +195,14 @@ fn open(
     c.make(&channel, ChannelState { end, watching: AtomicU64::new(0) })
 }
 
-/// Open a channel by the name that the user core gives it; a number in digits finds the channel of that number, if none
-/// has it as its name. `direction` is TOWPATH_H2C to send, TOWPATH_C2H to receive. It is this handle's alone until
-/// towpath_close_channel().
+/// Open a channel by its name in the user core; a number in digits finds the channel of that number, if none has it as its name.
+/// `direction` is TOWPATH_H2C to send, TOWPATH_C2H to receive. The handle has the channel exclusively until towpath_close_channel().
 ///
-/// `options` may be NULL. On success `*channel` is a handle; on failure it is left as it was. One channel may be used
-/// by many threads at once: blocking transfers run one after the other, each message whole. Its timeout is ten seconds
-/// until towpath_set_timeout().
+/// `options` may be NULL. On success `*channel` is a handle; on failure it is left as it was. Many threads may use one channel at once:
+/// blocking transfers run one after the other, each message whole. Its timeout is ten seconds until towpath_set_timeout().
 ///
-/// TOWPATH_NO_SUCH_CHANNEL, TOWPATH_WRONG_DIRECTION: the text lists the channels there are. TOWPATH_CHANNEL_IN_USE:
-/// somebody else has it.
+/// TOWPATH_NO_SUCH_CHANNEL, TOWPATH_WRONG_DIRECTION: the text lists the channels there are. TOWPATH_CHANNEL_IN_USE: the channel is open
+/// already.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_open_channel(
     device: *mut towpath_device,
@@ -237,12 +233,12 @@ pub unsafe extern "C" fn towpath_open_channel_number(
     unsafe { call("towpath_open_channel_number", |c| open(c, device, i64::from(number).into(), direction, options, channel)) }
 }
 
-/// Give a channel handle back. NULL is fine, and nothing happens.
+/// Release a channel handle. NULL is fine, and nothing happens.
 ///
-/// What is in flight ends at once, and the card is done with its memory when this returns; the channel is reset, so
-/// what the card holds for it is discarded. Calls of other threads on the handle end with TOWPATH_CANCELLED, and this
-/// waits for them; but for towpath_wait_message_start(), which ends by its own limit: the channel closes when it has
-/// returned. In a child of fork() nothing happens to the channel.
+/// What is in flight ends at once, and the card is done with its memory when this returns; the channel is reset, so what the card holds for
+/// it is discarded. Calls of other threads on the handle end with TOWPATH_CANCELLED, and this waits for them. The exception is
+/// towpath_wait_message_start(), which ends by its own limit: the channel closes when it has returned. In a child of fork() nothing happens
+/// to the channel.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_close_channel(channel: *mut towpath_channel) -> towpath_status {
     // SAFETY: the caller keeps to the header.
@@ -255,7 +251,7 @@ pub unsafe extern "C" fn towpath_close_channel(channel: *mut towpath_channel) ->
             if !held.close() {
                 return Err(c.closed::<towpath_channel>());
             }
-            // No call begins any more; one that began just now may be about to post something.
+            // No call begins from here on; one that began just now may be about to post something.
             while held.others() > held.watching.load(Ordering::Acquire) {
                 if on!(&held, channel => channel.cancel_all()).is_err() {
                     break; // the card has gone, which ends them as well; or they are the parent's, and this is a child of fork
@@ -267,9 +263,8 @@ pub unsafe extern "C" fn towpath_close_channel(channel: *mut towpath_channel) ->
     }
 }
 
-/// The channel's timeout: how many nanoseconds towpath_send(), towpath_recv(), and calls that are given
-/// TOWPATH_CHANNEL_TIMEOUT as their limit, wait without progress before they give up; TOWPATH_FOREVER: never. Ten
-/// seconds until it is set. Counts for calls that begin afterwards.
+/// The channel's timeout: how many nanoseconds towpath_send(), towpath_recv(), and calls with the limit TOWPATH_CHANNEL_TIMEOUT wait
+/// without progress before they return; TOWPATH_FOREVER: no limit. Ten seconds by default. Applies to calls that begin afterwards.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_set_timeout(channel: *mut towpath_channel, nanoseconds: u64) -> towpath_status {
     // SAFETY: the caller keeps to the header.
@@ -296,10 +291,9 @@ pub unsafe extern "C" fn towpath_get_timeout(channel: *const towpath_channel, na
     }
 }
 
-/// Hold the channel's interrupts back, so that many transfers in flight wake the program less often: until `entries`
-/// transfers (and message starts) have ended and not been looked at, or `nanoseconds` have passed since the first of
-/// them, whichever comes first. Zero nanoseconds turn it off, as it is at first. A call that waits for a single
-/// transfer then takes up to that time longer.
+/// Hold the channel's interrupts back, so that many transfers in flight wake the program less often: until `entries` transfers (and message
+/// starts) have ended and not been looked at, or `nanoseconds` have passed since the first of them, whichever comes first. Zero nanoseconds
+/// turn moderation off; it is off by default. A call that waits for a single transfer then takes up to that time longer.
 ///
 /// TOWPATH_INVALID if the time is longer than the card can count: 65535 times 64 cycles of its clock.
 #[no_mangle]
@@ -314,7 +308,7 @@ pub unsafe extern "C" fn towpath_set_moderation(channel: *mut towpath_channel, e
     }
 }
 
-/// What has been counted since the channel was opened, into `*statistics`, whose `size` is set.
+/// Counters since the channel was opened, into `*statistics`, whose `size` is set.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_get_statistics(channel: *const towpath_channel, statistics: *mut towpath_statistics) -> towpath_status {
     // SAFETY: the caller keeps to the header.
@@ -337,17 +331,17 @@ pub unsafe extern "C" fn towpath_get_statistics(channel: *const towpath_channel,
     }
 }
 
-/// End everything in flight on this channel at once, other threads' calls included: they return TOWPATH_CANCELLED and
-/// tell how far they came. A call that waits for a message's start goes on. The channel stays usable, and the user core keeps what it has. To end one transfer, see
-/// towpath_cancel_transfer(). TOWPATH_BUS if the card does not answer.
+/// End everything in flight on this channel at once, other threads' calls included: they return TOWPATH_CANCELLED and report how many bytes
+/// moved. A call that waits for a message's start goes on. The channel stays usable, and the user core keeps the data it has. To end one
+/// transfer, see towpath_cancel_transfer(). TOWPATH_BUS if the card does not answer.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_cancel(channel: *mut towpath_channel) -> towpath_status {
     // SAFETY: the caller keeps to the header.
     unsafe { call("towpath_cancel", |c| Ok(on!(&c.handle(channel)?, channel => channel.cancel_all())?)) }
 }
 
-/// Empty the channel on both sides. What is in flight ends with TOWPATH_RESET, an open message vanishes, what the card
-/// holds is discarded, and the user core is told. TOWPATH_BUS if the card does not answer.
+/// Empty the channel on both sides. What is in flight ends with TOWPATH_RESET, an open message vanishes, what the card holds is discarded,
+/// and the user core sees its reset. TOWPATH_BUS if the card does not answer.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_reset_channel(channel: *mut towpath_channel) -> towpath_status {
     // SAFETY: the caller keeps to the header.
@@ -356,10 +350,10 @@ pub unsafe extern "C" fn towpath_reset_channel(channel: *mut towpath_channel) ->
 
 /// A file descriptor that becomes readable when the channel has news, into `*fd`, for poll() and event loops.
 ///
-/// When it is readable, read 8 bytes off it, then call towpath_wait() or towpath_wait_message_start() with a limit of 0,
-/// or towpath_poll_completions(); when these find nothing, the next news will make it readable. Do not mix it with calls
-/// that wait on the same channel, which would take the news away. It stays the channel's: do not close it, and dup() it
-/// to keep it for longer. TOWPATH_BUS if the system gives none.
+/// When it is readable, read 8 bytes off it, then call towpath_wait() or towpath_wait_message_start() with a limit of 0, or
+/// towpath_poll_completions(). When these find nothing, the next news makes it readable. Do not mix it with calls that wait on the same
+/// channel, which would consume the news. It stays the channel's: do not close it, and dup() it to keep it for longer. TOWPATH_BUS if the
+/// system provides none.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_event_fd(channel: *mut towpath_channel, fd: *mut c_int) -> towpath_status {
     // SAFETY: the caller keeps to the header.

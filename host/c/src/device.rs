@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Devices: open, close, and what they say of themselves.
+//! Devices: open, close, and what they report about themselves.
 
 use crate::border::{c_text, Failure};
 use crate::grows::grows;
@@ -14,7 +14,7 @@ pub struct towpath_device {
     _private: [u8; 0],
 }
 
-/// A device, and its names as C reads them.
+/// A device, and its names as C strings.
 pub(crate) struct DeviceState {
     pub device: Device,
     name: CString,
@@ -35,8 +35,7 @@ pub enum towpath_direction {
     TOWPATH_C2H = 1,
 }
 
-/// How to open a device. Set all to zero but `size`, then what you want: `towpath_open_options options = {.size =
-/// sizeof options};`
+/// How to open a device. Set all to zero but `size`, then the members to change: `towpath_open_options options = {.size = sizeof options};`
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct towpath_open_options {
@@ -46,20 +45,20 @@ pub struct towpath_open_options {
     pub reserved: u32,
     /// Simulation: write waveforms to this file, in the format FST. NULL: none.
     pub trace: *const c_char,
-    /// Simulation: takes what the user core prints, line by line. May be called from any thread until the device has
-    /// closed; it must return soon, and use no handle of this library. NULL: the lines go to the log.
+    /// Simulation: receives what the user core prints, line by line. May be called from any thread until the device has closed; it must
+    /// return soon, and use no handle of this library. NULL: the lines go to the log.
     pub print: towpath_text_callback,
-    /// Handed to `print`.
+    /// Passed to `print`.
     pub print_context: *mut c_void,
-    /// Simulation: told what is being done while a user core is built, which takes a while. Called before
-    /// towpath_open() returns. NULL: the lines go to the log.
+    /// Simulation: receives a line for each step while a user core is built, which takes a while. Called before towpath_open() returns.
+    /// NULL: the lines go to the log.
     pub progress: towpath_text_callback,
-    /// Handed to `progress`.
+    /// Passed to `progress`.
     pub progress_context: *mut c_void,
 }
 grows!(towpath_open_options, 48);
 
-/// What a device says of itself. The texts are the device handle's, and stay until it is closed.
+/// What a device reports about itself. The texts belong to the device handle, and stay until it is closed.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct towpath_info {
@@ -73,9 +72,9 @@ pub struct towpath_info {
     pub core: *const c_char,
     /// The card's serial number.
     pub serial: u64,
-    /// Version of the contract that the card speaks: major.
+    /// Version of the card's contract: major.
     pub contract_major: u32,
-    /// Version of the contract that the card speaks: minor.
+    /// Version of the card's contract: minor.
     pub contract_minor: u32,
     /// Width of the data path, in bits.
     pub data_bits: u32,
@@ -91,16 +90,16 @@ pub struct towpath_info {
     pub interrupts: u32,
     /// Size of the user core's register window in bytes, 0 if it has none.
     pub register_bytes: u32,
-    /// How many registers have a name that is known: see towpath_get_register().
+    /// The number of registers with a known name: see towpath_get_register().
     pub registers: u32,
-    /// How many channels there are: see towpath_get_channel().
+    /// The number of channels: see towpath_get_channel().
     pub channels: u32,
     /// Zero.
     pub reserved: u32,
 }
 grows!(towpath_info, 80);
 
-/// What a device says of one of its channels. The text is the device handle's, and stays until it is closed.
+/// What a device reports about one of its channels. The text belongs to the device handle, and stays until it is closed.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct towpath_channel_info {
@@ -121,26 +120,25 @@ pub struct towpath_channel_info {
 }
 grows!(towpath_channel_info, 32);
 
-/// What the card has counted of faults on its link since it was switched on or its function was reset. Counts stop at
-/// 65535.
+/// The card's counters of faults on its link, since it was switched on or its function was reset. Counts stop at 65535.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct towpath_link_counters {
     /// sizeof this struct; set it before the call.
     pub size: u32,
-    /// Reads which the host refused.
+    /// Reads that the host refused.
     pub unsupported_requests: u32,
-    /// Reads which the host could not answer.
+    /// Reads that the host could not answer.
     pub completer_aborts: u32,
     /// Reads with data marked as corrupt.
     pub poisoned: u32,
-    /// Reads which were not answered in time.
+    /// Reads that were not answered in time.
     pub timeouts: u32,
     /// Reads answered with a wrong length or byte count.
     pub bad_completions: u32,
-    /// Answers that came after their read was given up.
+    /// Answers that came after the card had given up their read.
     pub late_completions: u32,
-    /// Answers to reads which the card had not asked.
+    /// Answers to reads that the card had not made.
     pub unexpected_completions: u32,
     /// Times that bus mastering was switched off.
     pub bus_mastering_losses: u32,
@@ -148,7 +146,7 @@ pub struct towpath_link_counters {
     pub link_downs: u32,
     /// Function-level resets.
     pub function_resets: u32,
-    /// Tags in quarantine now: reads that were given up and whose answers may still come.
+    /// Tags in quarantine now: the card gave up their reads, and the answers may still come.
     pub quarantined: u32,
 }
 grows!(towpath_link_counters, 48);
@@ -180,19 +178,19 @@ pub struct towpath_wire {
 }
 grows!(towpath_wire, 64);
 
-/// Open a device by its name: "sim:CORE" or "sim:FOLDER" is the gateware in simulation with that user core,
-/// "vfio-user:SOCKET" a card in another process, "vfio:0000:65:00.0" a board by its address on PCI, "/dev/towpath0" one
-/// that the kernel module holds; "serial:NUMBER" is the card with that serial number, "#NUMBER" one by its place in
-/// towpath_list(). NULL or "" stands for the name in the environment's TOWPATH_DEVICE, or for the first card in this machine.
+/// Open a device by its name: "sim:CORE" or "sim:FOLDER" is the gateware in simulation with that user core, "vfio-user:SOCKET" a card in
+/// another process, "vfio:0000:65:00.0" a board by its address on PCI, "/dev/towpath0" one that the kernel module holds; "serial:NUMBER" is
+/// the card with that serial number, "#NUMBER" one by its place in towpath_list(). NULL or "" stands for the name in the environment
+/// variable TOWPATH_DEVICE, or for the first card in this machine.
 ///
-/// `options` may be NULL. On success `*device` is a handle, which towpath_close() gives back; on failure it is left as
-/// it was. A simulated core is compiled when it is used for the first time, which takes a while.
+/// `options` may be NULL. On success `*device` is a handle, which towpath_close() releases; on failure it is left as it was. A simulated
+/// core is compiled when it is used for the first time, which takes a while.
 ///
-/// TOWPATH_UNKNOWN_SCHEME, TOWPATH_NO_SUCH_DEVICE: there is nothing of that name; the text lists what there is.
-/// TOWPATH_CORE: the simulated core cannot be built; the text is the compiler's, or says which tool or folder is
-/// missing (TOWPATH_HOME names the folder of Towpath's gateware). TOWPATH_NOT_TOWPATH, TOWPATH_VERSION,
-/// TOWPATH_DISCOVERY: it is no card for this library. TOWPATH_NOT_READY: driver, IOMMU or permissions stand in the
-/// way of a board; the text has the command that mends it. TOWPATH_BUS: the way to it failed.
+/// TOWPATH_UNKNOWN_SCHEME, TOWPATH_NO_SUCH_DEVICE: there is nothing of that name; the text lists what there is. TOWPATH_CORE: the simulated
+/// core cannot be built; the text is the compiler's, or names the tool or folder that is missing (TOWPATH_HOME names the folder of
+/// Towpath's gateware). TOWPATH_NOT_TOWPATH, TOWPATH_VERSION, TOWPATH_DISCOVERY: this library does not support the device.
+/// TOWPATH_NOT_READY: driver, IOMMU or permissions prevent the opening of a board; the text has the command that corrects it. TOWPATH_BUS:
+/// the way to the device failed.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_open(
     name: *const c_char,
@@ -224,10 +222,10 @@ pub unsafe extern "C" fn towpath_open(
     }
 }
 
-/// Give a device handle back. NULL is fine, and nothing happens.
+/// Release a device handle. NULL is fine, and nothing happens.
 ///
-/// Channels and buffers that were made from it stay usable, and other threads' calls on the handle go on: the device
-/// itself closes when the last of them has ended. In a child of fork() nothing happens to the device.
+/// Channels and buffers that were made from it stay usable, and other threads' calls on the handle go on: the device itself closes when the
+/// last of them has ended. In a child of fork() nothing happens to the device.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_close(device: *mut towpath_device) -> towpath_status {
     // SAFETY: the caller keeps to the header.
@@ -241,7 +239,7 @@ pub unsafe extern "C" fn towpath_close(device: *mut towpath_device) -> towpath_s
     }
 }
 
-/// What the device says of itself, into `*info`, whose `size` is set.
+/// What the device reports about itself, into `*info`, whose `size` is set.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_get_info(device: *const towpath_device, info: *mut towpath_info) -> towpath_status {
     // SAFETY: the caller keeps to the header.
@@ -273,8 +271,8 @@ pub unsafe extern "C" fn towpath_get_info(device: *const towpath_device, info: *
     }
 }
 
-/// What the device says of the channel at a `position` from 0 to `towpath_info.channels` - 1, into `*info`, whose
-/// `size` is set. TOWPATH_INVALID beyond the last one.
+/// What the device reports about the channel at a `position` from 0 to `towpath_info.channels` - 1, into `*info`, whose `size` is set.
+/// TOWPATH_INVALID beyond the last one.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_get_channel(
     device: *const towpath_device,
@@ -308,9 +306,9 @@ pub unsafe extern "C" fn towpath_get_channel(
     }
 }
 
-/// The name and the byte offset of the register at a `position` from 0 to `towpath_info.registers` - 1: registers whose
-/// names are known, which they are in simulation. Either of `name` and `offset` may be NULL. `*name` is the device
-/// handle's, and stays until it is closed. TOWPATH_INVALID beyond the last one.
+/// The name and the byte offset of the register at a `position` from 0 to `towpath_info.registers` - 1, of the registers with known names.
+/// In simulation the names are known. Either of `name` and `offset` may be NULL. `*name` belongs to the device handle, and stays until it
+/// is closed. TOWPATH_INVALID beyond the last one.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_get_register(
     device: *const towpath_device,
@@ -341,8 +339,8 @@ pub unsafe extern "C" fn towpath_reset(device: *mut towpath_device) -> towpath_s
     unsafe { call("towpath_reset", |c| Ok(c.handle(device)?.device.reset()?)) }
 }
 
-/// What the card has counted of faults on its link, into `*counters`, whose `size` is set. Reads the card, once for
-/// each number. TOWPATH_BUS if it does not answer.
+/// The card's counters of faults on its link, into `*counters`, whose `size` is set. Each number takes one read of the card. TOWPATH_BUS if
+/// it does not answer.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_get_link_counters(device: *const towpath_device, counters: *mut towpath_link_counters) -> towpath_status {
     // SAFETY: the caller keeps to the header.
@@ -370,8 +368,8 @@ pub unsafe extern "C" fn towpath_get_link_counters(device: *const towpath_device
     }
 }
 
-/// Bytes on the wire since the device was opened, into `*wire`, whose `size` is set. TOWPATH_UNAVAILABLE where nobody
-/// knows them: outside simulation in this process.
+/// Bytes on the wire since the device was opened, into `*wire`, whose `size` is set. TOWPATH_UNAVAILABLE where nothing counts them: outside
+/// simulation in this process.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_get_wire(device: *const towpath_device, wire: *mut towpath_wire) -> towpath_status {
     // SAFETY: the caller keeps to the header.
@@ -400,8 +398,7 @@ pub unsafe extern "C" fn towpath_get_wire(device: *const towpath_device, wire: *
     }
 }
 
-/// Nanoseconds since some moment, into `*nanoseconds`: simulated time, or a monotonic clock. Timeouts are counted by
-/// it.
+/// Nanoseconds since an unspecified moment, into `*nanoseconds`: simulated time, or a monotonic clock. Timeouts count by it.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_now(device: *const towpath_device, nanoseconds: *mut u64) -> towpath_status {
     // SAFETY: the caller keeps to the header.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Structs that may grow with later versions. Their first member is their size as the caller knows them, so that a
-//! program and a library of different age understand each other: what the one does not have is zero for the other.
+//! Structs that may grow with later versions. Their first member is the size that the caller was compiled with, so that a program and a
+//! library of different age work together: a member that one of them does not have is zero for the other.
 
 /// Such a struct.
 ///
@@ -42,7 +42,7 @@ pub(crate) struct Input;
 
 impl Input {
     /// # Safety
-    /// `given` can be read for as many bytes as it says.
+    /// `given` can be read for as many bytes as its size member contains.
     pub unsafe fn read<T: Grows>(given: *const T) -> Result<T, String> {
         // SAFETY: by this function's contract.
         let size = unsafe { size_of_given(given)? };
@@ -66,7 +66,7 @@ pub(crate) struct Output<T>(Option<(*mut T, usize)>);
 
 impl<T: Grows> Output<T> {
     /// # Safety
-    /// `given` can be read and written for as many bytes as it says, as long as this lives.
+    /// `given` can be read and written for as many bytes as its size member contains, as long as this lives.
     pub unsafe fn of(given: *mut T) -> Result<Output<T>, String> {
         // SAFETY: by this function's contract.
         let size = unsafe { size_of_given(given)? };
@@ -77,12 +77,12 @@ impl<T: Grows> Output<T> {
         Output(None)
     }
 
-    /// Fill in as much as the caller knows of, but for the size, which stays the caller's.
+    /// Fill in the members that the caller's struct has, except for the size, which stays the caller's.
     pub fn set(&self, value: T) {
         let Some((given, size)) = self.0 else { return };
         let known = size.min(size_of::<T>());
         let first = size_of::<u32>();
-        // SAFETY: by the contract of `of`; a struct of the caller's that is larger than ours gets zeros where we know nothing.
+        // SAFETY: by the contract of `of`; the members of a larger struct of the caller's that are unknown here become zero.
         unsafe {
             let (from, to) = (std::ptr::addr_of!(value).cast::<u8>(), given.cast::<u8>());
             std::ptr::copy_nonoverlapping(from.add(first), to.add(first), known - first);

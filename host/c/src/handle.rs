@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Handles: what C holds of the library's objects. A handle has the shape of a pointer and points to nothing: it is a place in a table, the place's
-//! generation, and the kind of the object. Nothing is read through it, so a handle that was given back, is of another kind, or was never made is an
-//! error, whatever has become of the memory.
+//! Handles: what C holds of the library's objects. A handle has the shape of a pointer and points to nothing: it is a place in a table, the
+//! place's generation, and the kind of the object. Nothing is read through it, so a handle that was released, is of another kind, or was
+//! never made is an error, whatever has become of the memory.
 //!
-//! Each kind has one table for the whole process. A call counts itself in at its object's place and out at its end; an object that was closed
-//! goes with the last call that uses it. No lock is taken: a child of fork(2) finds the table whole, whatever its parent's threads did then.
+//! Each kind has one table for the whole process. A call counts itself in at its object's place and out at its end; the last call that uses
+//! a closed object drops it. No lock is taken: a child of fork(2) finds the table whole, whatever its parent's threads did then.
 
 use std::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
@@ -20,7 +20,8 @@ const KIND_MASK: u64 = 3;
 const PLACE_LSB: u32 = 32;
 const PLACE_MASK: u64 = (1 << (KIND_LSB - PLACE_LSB)) - 1;
 
-/// The lower half of a slot's word: what the slot is doing, and how many calls use it. Zero: it is vacant. The upper half is its generation.
+/// The lower half of a slot's word: what the slot is doing, and how many calls use it. Zero: it is vacant. The upper half is its
+/// generation.
 const OPEN: u64 = 1 << 31;
 const CLOSED: u64 = 1 << 30;
 const USERS: u64 = CLOSED - 1;
@@ -100,7 +101,7 @@ struct Slot<S> {
     held: UnsafeCell<MaybeUninit<(Origin, S)>>,
 }
 
-// SAFETY: `held` is written and moved out of only by whoever has the slot alone, as its word tells; everybody else reads it.
+// SAFETY: `held` is written and moved out of only by the call that has the slot exclusively, according to its word; other calls read it.
 unsafe impl<S: Send + Sync> Sync for Slot<S> {}
 
 impl<S> Slot<S> {
@@ -108,12 +109,13 @@ impl<S> Slot<S> {
         Slot { word: AtomicU64::new(0), held: UnsafeCell::new(MaybeUninit::uninit()) }
     }
 
-    /// Change the word if it is as the function wants it: the word before, if it was.
+    /// Change the word if the function accepts it: the word before, if it was changed.
     fn change(&self, how: impl Fn(u64) -> Option<u64>) -> Result<u64, u64> {
         self.word.fetch_update(Ordering::AcqRel, Ordering::Acquire, how)
     }
 
-    /// Put an object into a vacant slot: the slot's generation; or the object back. A slot whose generations have all been used stays vacant.
+    /// Put an object into a vacant slot: the slot's generation; or the object back. A slot whose generations have all been used stays
+    /// vacant.
     fn claim(&self, state: S) -> Result<u32, S> {
         let vacant = |word: u64| (word as u32 == 0 && word >> GENERATION_LSB != u64::from(u32::MAX)).then_some(word | CLOSED);
         let Ok(word) = self.change(vacant) else { return Err(state) };
@@ -140,7 +142,7 @@ impl<S: Send + Sync> Table<S> {
         if first.is_null() {
             return &[];
         }
-        // SAFETY: made by `grow` with so many slots, and never freed.
+        // SAFETY: made by `grow` with this number of slots, and never freed.
         unsafe { std::slice::from_raw_parts(first, FIRST_CHUNK << number) }
     }
 
@@ -152,7 +154,7 @@ impl<S: Send + Sync> Table<S> {
         let slots: *mut [Slot<S>] = Box::into_raw(slots.into_boxed_slice());
         let (null, order) = (std::ptr::null_mut(), Ordering::AcqRel);
         if self.chunks[number].compare_exchange(null, slots.cast(), order, Ordering::Acquire).is_err() {
-            // SAFETY: made above, and nobody else knows of it.
+            // SAFETY: made above, and nothing else refers to it.
             drop(unsafe { Box::from_raw(slots) });
         }
         Some(())
@@ -207,7 +209,8 @@ impl<S: Send + Sync> Guard<S> {
         unsafe { (*self.slot.held.get()).assume_init_ref() }
     }
 
-    /// Was the object made in this process, and not in its parent? In a child of fork(2) calls of the parent's threads may count for ever.
+    /// Was the object made in this process, and not in its parent? In a child of fork(2) calls of the parent's threads may be counted
+    /// without an end.
     pub fn is_here(&self) -> bool {
         self.held().0.is_here()
     }

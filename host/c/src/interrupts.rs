@@ -13,11 +13,11 @@ fn interrupt(c: &Caller, device: *const towpath_device, number: u32) -> Result<(
     Ok((c.handle(device)?.device.interrupts(), u16::try_from(number).unwrap_or(u16::MAX)))
 }
 
-/// Wait for events of the user interrupt `number`, counted from 0, that no earlier call has told of; `*events` becomes
-/// how many, at least 1. Each event is told to one waiting call. Waits `nanoseconds` at most, or TOWPATH_FOREVER.
+/// Wait for events of the user interrupt `number`, counted from 0, that no earlier call has returned; `*events` becomes how many, at least
+/// 1. One waiting call returns each event. Waits `nanoseconds` at most, or TOWPATH_FOREVER.
 ///
-/// TOWPATH_INTERRUPT_TIMEOUT: it did not come in time. TOWPATH_INTERRUPTED: a signal handler ran in this thread.
-/// TOWPATH_INVALID: there is no such interrupt.
+/// TOWPATH_INTERRUPT_TIMEOUT: it did not come in time. TOWPATH_INTERRUPTED: a signal handler ran in this thread. TOWPATH_INVALID: there is
+/// no such interrupt.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_wait_interrupt(
     device: *mut towpath_device,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Towpath for C: the public Rust API as functions of C, without logic of its own.
 //!
-//! What users read is the documentation of the exported items: `bindings/c/include/towpath.h` is made of it, and the
-//! manual pages of that. So it speaks C. Rules kept here:
+//! Users read the documentation of the exported items: `bindings/c/include/towpath.h` is made of it, and the manual pages of the header. So
+//! it uses the terms of C. Rules kept here:
 //! - Every function that can fail goes through [`call`], the one border: no panic crosses it, and it keeps the text of
 //!   the error.
 //! - No pointer is used but through [`border::Caller`], which checks what can be checked.
@@ -11,7 +11,7 @@
 //! - What is exported stands in `bindings/c/libtowpath.map`, too, by hand: it is the promise to programs that were
 //!   built before.
 #![allow(non_camel_case_types)] // the names are C's
-#![allow(clippy::missing_safety_doc)] // the header says what callers keep to
+#![allow(clippy::missing_safety_doc)] // the header contains the safety contracts
 
 mod border;
 mod buffer;

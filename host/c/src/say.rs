@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the library has to say beside its results: its log, and lines of text from the simulator.
+//! The library's output besides its results: its log, and lines of text from the simulator.
 
 use crate::border::c_text;
 use crate::{call, towpath_status};
@@ -13,31 +13,30 @@ use std::sync::{Arc, PoisonError, RwLock};
 pub enum towpath_log_level {
     /// Nothing.
     TOWPATH_LOG_OFF = 0,
-    /// What must not be.
+    /// Errors: what must not happen.
     TOWPATH_LOG_ERROR = 1,
-    /// What may be wrong.
+    /// Warnings: what may be wrong.
     TOWPATH_LOG_WARN = 2,
-    /// What happens; in simulation also what the user core prints.
+    /// Events; in simulation also what the user core prints.
     TOWPATH_LOG_INFO = 3,
-    /// What helps to find a fault.
+    /// Details for finding a fault.
     TOWPATH_LOG_DEBUG = 4,
     /// Everything.
     TOWPATH_LOG_TRACE = 5,
 }
 
-/// Takes a line that the library logs: its level (towpath_log_level), the part of the library that it comes from, and
-/// the text. Both texts are the library's, and gone when this returns. `context` is what was given to
-/// towpath_set_log().
+/// Receives a line of the library's log: its level (towpath_log_level), the part of the library that it comes from, and the text. Both
+/// texts are the library's, and are valid until this returns. `context` is the pointer that was passed to towpath_set_log().
 pub type towpath_log_callback = Option<unsafe extern "C" fn(context: *mut c_void, level: u32, source: *const c_char, text: *const c_char)>;
 
-/// Takes a line of text, which is the library's and gone when this returns. `context` is what was given together with
+/// Receives a line of text, which is the library's and valid until this returns. `context` is the pointer that was passed together with
 /// this function.
 pub type towpath_text_callback = Option<unsafe extern "C" fn(context: *mut c_void, text: *const c_char)>;
 
 /// The caller's pointer, on its way to a function of the caller's.
 struct Context(*mut c_void);
 
-// SAFETY: nobody here looks at what it points to, and the header says that the function may be called from any thread.
+// SAFETY: the library does not look at what it points to, and the header promises that the function may be called from any thread.
 unsafe impl Send for Context {}
 // SAFETY: as above.
 unsafe impl Sync for Context {}
@@ -47,12 +46,11 @@ struct Sink {
     context: Context,
 }
 
-/// Where the log goes. Held for reading while a line is told, so that nothing is told any more once it was changed.
+/// The log's callback. Locked for reading during each call, so that none runs after a change.
 static SINK: RwLock<Option<Sink>> = RwLock::new(None);
 
 thread_local! {
-    /// This thread is telling a line: what the callback itself causes to be logged is left out, or it would go on for
-    /// ever.
+    /// This thread is in the callback: log lines that the callback itself causes are dropped, which prevents an endless recursion.
     static TELLING: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -69,7 +67,7 @@ impl log::Log for Log {
         }
         if let Some(sink) = &*SINK.read().unwrap_or_else(PoisonError::into_inner) {
             let (source, text) = (c_text(record.target()), c_text(&record.args().to_string()));
-            // SAFETY: a function that the caller gave for this, which the header tells what to expect.
+            // SAFETY: a function that the caller passed for this; the header defines how it is called.
             unsafe { (sink.callback)(sink.context.0, record.level() as u32, source.as_ptr(), text.as_ptr()) };
         }
         let _ = TELLING.try_with(|telling| telling.set(false));
@@ -78,15 +76,14 @@ impl log::Log for Log {
     fn flush(&self) {}
 }
 
-/// Have the library's log told to `callback`, for the whole process, up to `level` (towpath_log_level). Without this
-/// call, or with NULL as the callback, nothing is logged. Another call takes the place of the one before.
+/// Send the library's log to `callback`, for the whole process, up to `level` (towpath_log_level). Without this call, or with NULL as the
+/// callback, nothing is logged. Another call replaces the callback.
 ///
-/// The callback may be called from any thread, also from threads of the library's own, by several at once, and by any
-/// function of the library. It must return soon, use no handle of this library, and not end by longjmp() or a C++
-/// exception. What the library would log while it runs is left out. When this function returns, the callback that was set before is not running, and will not
-/// be called any more.
+/// The callback may be called from any thread, also from threads of the library's own, by several at once, and by any function of the
+/// library. It must return soon, use no handle of this library, and not end by longjmp() or a C++ exception. The library logs nothing that
+/// a running callback causes. When this function returns, the callback that was set before is not running, and will not be called again.
 ///
-/// TOWPATH_INVALID if `level` is none, or if called from within a callback of the log.
+/// TOWPATH_INVALID if `level` is not a level, or if called from within a callback of the log.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_set_log(callback: towpath_log_callback, context: *mut c_void, level: u32) -> towpath_status {
     // SAFETY: the caller keeps to the header.
@@ -107,12 +104,12 @@ pub unsafe extern "C" fn towpath_set_log(callback: towpath_log_callback, context
     }
 }
 
-/// A function of the caller's as the library takes it.
+/// The caller's function, in the library's type.
 pub(crate) fn text_sink(callback: towpath_text_callback, context: *mut c_void) -> Option<towpath::TextSink> {
     let (callback, context) = (callback?, Context(context));
     Some(Arc::new(move |line: &str| {
         let Context(context) = &context;
-        // SAFETY: a function that the caller gave for this, which the header tells what to expect.
+        // SAFETY: a function that the caller passed for this; the header defines how it is called.
         unsafe { callback(*context, c_text(line).as_ptr()) };
     }))
 }

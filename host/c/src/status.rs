@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Errors and outcomes as numbers that stay the same for ever.
+//! Errors and outcomes as numbers, which never change.
 
 use std::ffi::{c_int, CStr};
 use towpath::{Error, Status};
 
-/// What a call came to. The numbers stay what they are; later versions may add some, so have a default case.
-/// towpath_last_error() says more.
+/// The result of a call. The numbers never change; later versions may add some, so have a default case. towpath_last_error() reports more.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum towpath_status {
-    /// It did what it was asked to.
+    /// The call succeeded.
     TOWPATH_OK = 0,
     /// An argument makes no sense: NULL, a handle of another kind or one that was closed, a length or a
     /// number out of range.
@@ -24,26 +23,25 @@ pub enum towpath_status {
     /// Simulation: the user core could not be found, checked or built.
     /// errno: ENOEXEC.
     TOWPATH_CORE = 4,
-    /// What answers is not a Towpath card.
+    /// The device that answers is not a Towpath card.
     /// errno: EPROTONOSUPPORT.
     TOWPATH_NOT_TOWPATH = 5,
-    /// Card and library speak different major versions of the contract.
+    /// Card and library have different major versions of the contract.
     /// errno: EPROTONOSUPPORT.
     TOWPATH_VERSION = 6,
-    /// What the card says of itself makes no sense.
+    /// The card's discovery table is inconsistent.
     /// errno: EPROTONOSUPPORT.
     TOWPATH_DISCOVERY = 7,
     /// The device has no channel of this name or number.
     /// errno: ENOENT.
     TOWPATH_NO_SUCH_CHANNEL = 8,
-    /// The channel goes the other way.
+    /// The channel has the other direction.
     /// errno: EBADF.
     TOWPATH_WRONG_DIRECTION = 9,
     /// The channel is open already, here or in another process.
     /// errno: EBUSY.
     TOWPATH_CHANNEL_IN_USE = 10,
-    /// No progress for as long as the call's limit says. The rest was cancelled; no byte is lost, and the channel stays
-    /// usable.
+    /// No progress within the call's limit. The rest was cancelled; no byte is lost, and the channel stays usable.
     /// errno: ETIMEDOUT.
     TOWPATH_TIMEOUT = 11,
     /// Not complete yet. The transfer is still in flight.
@@ -80,18 +78,18 @@ pub enum towpath_status {
     /// errno: ENOMEM.
     TOWPATH_MEMORY = 22,
     /// The way to the card failed.
-    /// errno: ENODEV if the card has gone, EINVAL for an access that cannot be, otherwise what the system said, or EIO.
+    /// errno: ENODEV if the card has gone, EINVAL for an invalid access, otherwise the errno of the system, or EIO.
     TOWPATH_BUS = 23,
-    /// This device cannot tell.
+    /// This device does not support the call.
     /// errno: EOPNOTSUPP.
     TOWPATH_UNAVAILABLE = 24,
     /// A fault of the library's own, which was caught. Please report it.
     /// errno: ENOTRECOVERABLE.
     TOWPATH_INTERNAL = 25,
-    /// The machine is not ready for this card; the text has the command that mends it, and `towpath doctor` tells more.
+    /// The machine is not ready for this card; the text has the command that corrects it, and `towpath doctor` reports more.
     /// errno: EAGAIN.
     TOWPATH_NOT_READY = 26,
-    /// An error that has no number of its own yet.
+    /// An error without a number of its own yet.
     /// errno: EIO.
     TOWPATH_OTHER = 27,
     /// A signal handler ran while the call waited. What the call had posted was cancelled; no byte is lost, and the
@@ -203,7 +201,7 @@ pub(crate) fn status_name(status: u32) -> &'static CStr {
     NAMES.get(status as usize).copied().unwrap_or(c"unknown status")
 }
 
-/// How a transfer ended, in detail. The numbers stay what they are; later versions may add some.
+/// How a transfer ended, in detail. The numbers never change; later versions may add some.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum towpath_outcome {
@@ -221,19 +219,19 @@ pub enum towpath_outcome {
     TOWPATH_OUTCOME_TIMEOUT = 5,
     /// Cancelled by the program.
     TOWPATH_OUTCOME_CANCELLED = 6,
-    /// The system forbids the card to access memory.
+    /// The system does not permit the card to access memory (bus mastering is off).
     TOWPATH_OUTCOME_BUS_MASTERING_OFF = 7,
     /// The channel or the card was reset.
     TOWPATH_OUTCOME_RESET = 8,
     /// The descriptor did not arrive whole.
     TOWPATH_OUTCOME_TORN = 9,
-    /// The descriptor made no sense to the card.
+    /// The descriptor was malformed.
     TOWPATH_OUTCOME_MALFORMED = 10,
     /// A read of the card's was answered wrongly.
     TOWPATH_OUTCOME_BAD_COMPLETION = 11,
     /// The link to the card went down.
     TOWPATH_OUTCOME_LINK_DOWN = 12,
-    /// Something this library does not know.
+    /// An outcome unknown to this library.
     TOWPATH_OUTCOME_UNKNOWN = 13,
 }
 

@@ -39,20 +39,18 @@ fn as_c(completion: &Completion) -> towpath_completion {
     }
 }
 
-/// Post a transfer of `bytes` bytes of a registered buffer, beginning at its byte `first`, and return at once, or as
-/// soon as the channel's queue has room. `*ticket` becomes its number, by which towpath_wait() asks for it; 0 is one
-/// like any other.
+/// Post a transfer of `bytes` bytes of a registered buffer, beginning at its byte `first`, and return at once, or when the channel's queue
+/// has room. `*ticket` becomes its number, for towpath_wait(); 0 is one like any other.
 ///
-/// To the card, `message` says what it carries (NULL: a whole message without attributes); from the card it is NULL.
-/// Each transfer from the card takes bytes of one message only. Until it has ended, the card uses the buffer's memory:
-/// do not change what it sends, and neither read nor write what it receives. Each ticket is to be collected, by
-/// towpath_wait() or towpath_poll_completions(), or to be given up by towpath_abandon(): how a transfer ended is kept
-/// until then. Closing the channel collects them all.
+/// To the card, `message` contains the message's attributes (NULL: a whole message without attributes); from the card it is NULL. Each
+/// transfer from the card takes bytes of one message only. Until it has ended, the card uses the buffer's memory: do not change what it
+/// sends, and neither read nor write what it receives. Each ticket is to be collected, by towpath_wait() or towpath_poll_completions(), or
+/// to be given up by towpath_abandon(): the library keeps its completion until then. Closing the channel collects them all.
 ///
-/// Waits for room for `nanoseconds` without progress at most, TOWPATH_FOREVER or TOWPATH_CHANNEL_TIMEOUT; 0: it does not
-/// wait. TOWPATH_QUEUE_FULL: there was none. TOWPATH_INTERRUPTED: a signal handler ran in this thread. In both cases
-/// nothing was posted. TOWPATH_INVALID: the range is not in the buffer, is longer than one transfer can be, or the
-/// buffer is another device's or registered for the other direction.
+/// Waits for room for `nanoseconds` without progress at most, TOWPATH_FOREVER or TOWPATH_CHANNEL_TIMEOUT; 0: it does not wait.
+/// TOWPATH_QUEUE_FULL: there was none. TOWPATH_INTERRUPTED: a signal handler ran in this thread. In both cases nothing was posted.
+/// TOWPATH_INVALID: the range is not in the buffer, is longer than one transfer can be, or the buffer is another device's or registered for
+/// the other direction.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_submit(
     channel: *mut towpath_channel,
@@ -75,7 +73,7 @@ pub unsafe extern "C" fn towpath_submit(
                 (End::C2h(_), _) if !message.is_null() => {
                     return Err(c.invalid("message is not NULL: what comes from the card has its attributes from the user core"));
                 }
-                // No slice of the buffer is ever made here, and the header says when its memory may be used.
+                // No slice of the buffer is ever made here, and the header specifies when its memory may be used.
                 (End::C2h(receiver), 0) => receiver.try_submit_shared(&buffer, range),
                 (End::C2h(receiver), _) => receiver.submit_shared(&buffer, range, options),
             };
@@ -85,20 +83,19 @@ pub unsafe extern "C" fn towpath_submit(
     }
 }
 
-/// The error that a completion amounts to, if it does.
+/// The error that a completion stands for, if it does.
 fn checked(channel: &str, completion: Completion) -> Result<()> {
     completion.check(channel, 0).map(drop).map_err(Failure::from)
 }
 
-/// Wait for a submitted transfer and collect how it ended. Waits `nanoseconds` without progress at most,
-/// TOWPATH_FOREVER or TOWPATH_CHANNEL_TIMEOUT. With 0 it does not wait, and while the transfer is in flight the
-/// descriptor of towpath_event_fd() will tell.
+/// Wait for a submitted transfer and collect how it ended. Waits `nanoseconds` without progress at most, TOWPATH_FOREVER or
+/// TOWPATH_CHANNEL_TIMEOUT. With 0 it does not wait, and while the transfer is in flight the descriptor of towpath_event_fd() signals its
+/// end.
 ///
-/// `completion` may be NULL; otherwise its `size` is set, and it is filled in whenever the transfer was collected: if
-/// this returns TOWPATH_OK, and if it returns TOWPATH_CANCELLED, TOWPATH_RESET or TOWPATH_FAULT, which is how the
-/// transfer ended. TOWPATH_PENDING: the time is over and it is still in flight; wait again, or
-/// towpath_cancel_transfer(). TOWPATH_INTERRUPTED: a signal handler ran in this thread, and it is still in flight.
-/// TOWPATH_UNKNOWN_TICKET: it is not of this channel, or was collected before.
+/// `completion` may be NULL; otherwise its `size` is set, and it is filled in whenever the transfer was collected: if this returns
+/// TOWPATH_OK, and if it returns TOWPATH_CANCELLED, TOWPATH_RESET or TOWPATH_FAULT, which is how the transfer ended. TOWPATH_PENDING: the
+/// time is over and it is still in flight; wait again, or towpath_cancel_transfer(). TOWPATH_INTERRUPTED: a signal handler ran in this
+/// thread, and it is still in flight. TOWPATH_UNKNOWN_TICKET: it is not of this channel, or was collected before.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_wait(
     channel: *mut towpath_channel,
@@ -123,8 +120,8 @@ pub unsafe extern "C" fn towpath_wait(
     }
 }
 
-/// End one transfer as soon as may be; its completion, still to be collected, tells how far it came. Other transfers of
-/// the channel go on. Nothing happens if it has ended. Does not wait. TOWPATH_BUS if the card does not answer.
+/// End one transfer early; its completion, still to be collected, reports how many bytes moved. Other transfers of the channel go on. Does
+/// nothing if it has ended. Does not wait. TOWPATH_BUS if the card does not answer.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_cancel_transfer(channel: *mut towpath_channel, ticket: u64) -> towpath_status {
     // SAFETY: the caller keeps to the header.
@@ -133,8 +130,8 @@ pub unsafe extern "C" fn towpath_cancel_transfer(channel: *mut towpath_channel, 
     }
 }
 
-/// Give up this transfer's result: the library forgets how it ended. It goes on; towpath_cancel_transfer()
-/// it first to end it.
+/// Give up this transfer's result: the library discards its completion. The transfer goes on; to end it, call towpath_cancel_transfer()
+/// first.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_abandon(channel: *mut towpath_channel, ticket: u64) -> towpath_status {
     // SAFETY: the caller keeps to the header.
@@ -146,16 +143,16 @@ pub unsafe extern "C" fn towpath_abandon(channel: *mut towpath_channel, ticket: 
     }
 }
 
-/// Told of one transfer that has ended; `*completion` is the library's, and gone when this returns. `context` is what
-/// was given together with this function.
+/// Receives one transfer that has ended; `*completion` is the library's, and is valid until this returns. `context` is the pointer that was
+/// passed together with this function.
 pub type towpath_completion_callback = Option<unsafe extern "C" fn(context: *mut c_void, completion: *const towpath_completion)>;
 
-/// Collect all submitted transfers of a channel that have ended: `each` is called for each of them, in order, in this
-/// thread, before this returns. It may call any function of the library, and close the channel. If some have not ended,
-/// the descriptor of towpath_event_fd() will tell.
+/// Collect all submitted transfers of a channel that have ended: calls `each` for each of them, in order, in this thread, before this
+/// returns. It may call any function of the library, and close the channel. If some have not ended, the descriptor of towpath_event_fd()
+/// signals the next end.
 ///
-/// How a transfer ended is in its outcome; a fault of one does not make this call fail. `context` is handed to `each`
-/// and not looked at.
+/// The outcome of a completion is how its transfer ended; a fault of one transfer does not make this call fail. `context` is passed to
+/// `each` unchanged.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_poll_completions(
     channel: *mut towpath_channel,

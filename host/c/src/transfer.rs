@@ -12,11 +12,11 @@ use towpath_system::iovec;
 
 /// In `towpath_message.flags`: the message goes on with the next call.
 pub const TOWPATH_MORE: u32 = 1;
-/// In `towpath_message.flags`: `length` is set, and the user core is told it beforehand.
+/// In `towpath_message.flags`: `length` is set, and the user core receives it beforehand.
 pub const TOWPATH_LENGTH: u32 = 2;
 
-/// What a message to the card carries beside its bytes. All zero but `size` is a whole message without attributes:
-/// `towpath_message message = {.size = sizeof message};` Attributes count only with a message's first part.
+/// What a message to the card carries besides its bytes. All zero but `size` is a whole message without attributes: `towpath_message
+/// message = {.size = sizeof message};` Attributes count only with a message's first part.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct towpath_message {
@@ -28,44 +28,44 @@ pub struct towpath_message {
     pub length: u64,
     /// For the user core: an offset, or an address on the card.
     pub offset: u64,
-    /// For the user core: a word of the program's own.
+    /// For the user core: the user word, a value of the program's choice.
     pub user: u32,
     /// Zero.
     pub reserved: u32,
 }
 grows!(towpath_message, 32);
 
-/// What a receive brought.
+/// The result of a receive.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct towpath_received {
     /// sizeof this struct; set it before the call.
     pub size: u32,
-    /// 1: the message ended here. 0: its rest comes with the next call.
+    /// 1: the message ended here. 0: the next call returns its rest.
     pub end_of_message: u32,
     /// Bytes in the caller's memory that are valid.
     pub bytes: u64,
-    /// The offset that the user core gave for the message.
+    /// The offset that the user core set for the message.
     pub offset: u32,
-    /// The user word that the user core gave for the message.
+    /// The user word that the user core set for the message.
     pub user: u32,
 }
 grows!(towpath_received, 24);
 
-/// A whole message, in memory of the library's: give it back by towpath_free_message().
+/// A whole message, in memory of the library's: release it with towpath_free_message().
 #[repr(C)]
 pub struct towpath_received_message {
     /// Its bytes, which may be changed.
     pub data: *mut c_void,
     /// Its length in bytes.
     pub bytes: u64,
-    /// The offset that the user core gave for it.
+    /// The offset that the user core set for it.
     pub offset: u32,
-    /// The user word that the user core gave for it.
+    /// The user word that the user core set for it.
     pub user: u32,
 }
 
-/// A message which the user core has begun.
+/// The start of a message in the user core.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct towpath_message_start {
@@ -73,16 +73,16 @@ pub struct towpath_message_start {
     pub size: u32,
     /// 1: `length` is known.
     pub has_length: u32,
-    /// Its length in bytes, if the core told it.
+    /// Its length in bytes, if the core announced it.
     pub length: u64,
-    /// The offset that the user core gave for it.
+    /// The offset that the user core set for it.
     pub offset: u32,
-    /// The user word that the user core gave for it.
+    /// The user word that the user core set for it.
     pub user: u32,
 }
 grows!(towpath_message_start, 24);
 
-/// What to tell of a message; NULL is a whole one without attributes.
+/// A message's attributes; NULL is a whole message without attributes.
 pub(crate) fn message(c: &Caller, given: *const towpath_message) -> Result<Message> {
     let Some(given) = c.input("message", given)? else { return Ok(Message::default()) };
     if given.flags & !(TOWPATH_MORE | TOWPATH_LENGTH) != 0 {
@@ -152,15 +152,13 @@ impl Send {
 
 /// Send a message, or a part of one, and wait until the card has it.
 ///
-/// `bytes` bytes from `data` are read, during the call only; none are a message, too: the empty one. `message` says
-/// whether the message goes on with the next call, and what the user core is to know of it; NULL: a whole message
-/// without attributes. `moved` may be NULL; otherwise `*moved` becomes how many bytes the card has taken, on failure,
-/// too. The limit is the channel's timeout: see towpath_set_timeout().
+/// Reads `bytes` bytes from `data`, during the call only; zero bytes are a message, too: the empty one. `message` contains whether the
+/// message goes on with the next call, and its attributes; NULL: a whole message without attributes. `moved` may be NULL; otherwise
+/// `*moved` becomes how many bytes the card has taken, on failure, too. The limit is the channel's timeout: see towpath_set_timeout().
 ///
-/// TOWPATH_TIMEOUT: no progress for as long as the limit says; the message is open: send the rest, without the bytes
-/// that were taken, or towpath_reset_channel(). TOWPATH_INTERRUPTED: a signal handler ran in this thread; the message is
-/// open as well. TOWPATH_CANCELLED, TOWPATH_RESET: by another thread. TOWPATH_FAULT: a fault on the link ended the
-/// transfer. TOWPATH_WRONG_DIRECTION: the channel receives.
+/// TOWPATH_TIMEOUT: no progress within the limit; the message is open: send the rest, without the bytes that the card has taken, or
+/// towpath_reset_channel(). TOWPATH_INTERRUPTED: a signal handler ran in this thread; the message is open as well. TOWPATH_CANCELLED,
+/// TOWPATH_RESET: by another thread. TOWPATH_FAULT: a fault on the link ended the transfer. TOWPATH_WRONG_DIRECTION: the channel receives.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_send(
     channel: *mut towpath_channel,
@@ -174,8 +172,8 @@ pub unsafe extern "C" fn towpath_send(
     unsafe { call(send.function, |c| send.send_memory(c, &[piece(data.cast_mut(), bytes)])) }
 }
 
-/// As towpath_send(), from `count` pieces of memory in one go, one after the other, with this call's own limit:
-/// `nanoseconds` without progress, TOWPATH_FOREVER, or TOWPATH_CHANNEL_TIMEOUT. `iov` may be NULL if there are no pieces.
+/// As towpath_send(), from `count` pieces of memory in one call, one after the other, with this call's own limit: `nanoseconds` without
+/// progress, TOWPATH_FOREVER, or TOWPATH_CHANNEL_TIMEOUT. `iov` may be NULL if there are no pieces.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_sendv(
     channel: *mut towpath_channel,
@@ -190,11 +188,10 @@ pub unsafe extern "C" fn towpath_sendv(
     unsafe { call(send.function, |c| send.send_memory(c, c.array("iov", iov, count)?)) }
 }
 
-/// As towpath_sendv(), from `bytes` bytes of a registered buffer, beginning at its byte `first`. The card knows the
-/// memory, so nothing is mapped for the call; do not change it meanwhile.
+/// As towpath_sendv(), from `bytes` bytes of a registered buffer, beginning at its byte `first`. The memory is registered, so nothing is
+/// mapped for the call; do not change it meanwhile.
 ///
-/// TOWPATH_INVALID: the range is not in the buffer, or the buffer is another device's or registered for the other
-/// direction.
+/// TOWPATH_INVALID: the range is not in the buffer, or the buffer is another device's or registered for the other direction.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_send_buffer(
     channel: *mut towpath_channel,
@@ -250,7 +247,7 @@ impl Recv {
             let mut slices = Vec::with_capacity(iov.len());
             for piece in iov {
                 let (start, bytes) = c.memory("data", piece.iov_base, piece.iov_len as u64)?;
-                // SAFETY: `call` was promised memory of that length which nobody else uses, and it is not too much to be there.
+                // SAFETY: `call` was promised memory of that length which nothing else uses, and it is not too much to be there.
                 slices.push(IoSliceMut::new(unsafe { std::slice::from_raw_parts_mut(start, bytes) }));
             }
             Ok(receiver.recv_into_with(&mut slices, options))
@@ -265,14 +262,13 @@ fn as_c(got: &Received) -> towpath_received {
 
 /// Receive into memory of the caller's until it is full or the message ends.
 ///
-/// `bytes` bytes at `data` are written, during the call only. `received` may be NULL; otherwise its `size` is set, and
-/// it tells what came. What does not fit comes with the next call; no call takes bytes of two messages. The limit is the
-/// channel's timeout: see towpath_set_timeout().
+/// Writes up to `bytes` bytes at `data`, during the call only. `received` may be NULL; otherwise its `size` is set, and it reports what was
+/// received. The next call returns what does not fit; no call takes bytes of two messages. The limit is the channel's timeout: see
+/// towpath_set_timeout().
 ///
-/// TOWPATH_TIMEOUT: no progress for as long as the limit says; the first `received->bytes` bytes are valid, and the
-/// message goes on with the next call. TOWPATH_INTERRUPTED: a signal handler ran in this thread; the same is true of the
-/// bytes. TOWPATH_CANCELLED, TOWPATH_RESET: by another thread. TOWPATH_FAULT: a fault on the link ended the transfer.
-/// TOWPATH_WRONG_DIRECTION: the channel sends.
+/// TOWPATH_TIMEOUT: no progress within the limit; the first `received->bytes` bytes are valid, and the message goes on with the next call.
+/// TOWPATH_INTERRUPTED: a signal handler ran in this thread; the same is true of the bytes. TOWPATH_CANCELLED, TOWPATH_RESET: by another
+/// thread. TOWPATH_FAULT: a fault on the link ended the transfer. TOWPATH_WRONG_DIRECTION: the channel sends.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_recv(
     channel: *mut towpath_channel,
@@ -301,11 +297,10 @@ pub unsafe extern "C" fn towpath_recvv(
     unsafe { call(recv.function, |c| recv.recv_memory(c, c.array("iov", iov, count)?)) }
 }
 
-/// As towpath_recvv(), into `bytes` bytes of a registered buffer, beginning at its byte `first`. The card knows the
-/// memory, so nothing is mapped for the call; neither read nor write it meanwhile.
+/// As towpath_recvv(), into `bytes` bytes of a registered buffer, beginning at its byte `first`. The memory is registered, so nothing is
+/// mapped for the call; neither read nor write it meanwhile.
 ///
-/// TOWPATH_INVALID: the range is not in the buffer, or the buffer is another device's or registered for the other
-/// direction.
+/// TOWPATH_INVALID: the range is not in the buffer, or the buffer is another device's or registered for the other direction.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_recv_buffer(
     channel: *mut towpath_channel,
@@ -321,7 +316,7 @@ pub unsafe extern "C" fn towpath_recv_buffer(
         call(recv.function, |c| {
             recv.run(c, |receiver, options| {
                 let (buffer, range) = (c.handle(buffer)?, range(c, first, bytes)?);
-                // No slice of the buffer is ever made here, and the header says when its memory may be used.
+                // No slice of the buffer is ever made here, and the header specifies when its memory may be used.
                 Ok(receiver.recv_buffer_shared(&buffer, &[range], options))
             })
         })
@@ -337,9 +332,9 @@ struct Held {
     bytes: Vec<u8>,
 }
 
-/// Receive a whole message of any length into memory of the library's: `*message`, which towpath_free_message() gives
-/// back. On failure `*message` is left as it was, and what has come so far is kept for the next call. The limit is this
-/// call's own: `nanoseconds` without progress, TOWPATH_FOREVER, or TOWPATH_CHANNEL_TIMEOUT.
+/// Receive a whole message of any length into memory of the library's: `*message`, which towpath_free_message() releases. On failure
+/// `*message` is left as it was, and the bytes received so far are kept for the next call. The limit is this call's own: `nanoseconds`
+/// without progress, TOWPATH_FOREVER, or TOWPATH_CHANNEL_TIMEOUT.
 ///
 /// Errors are those of towpath_recv(), and TOWPATH_MEMORY if there is not enough for it.
 #[no_mangle]
@@ -363,7 +358,7 @@ pub unsafe extern "C" fn towpath_recv_message(
     }
 }
 
-/// Give a message of towpath_recv_message() back, with its bytes. NULL is fine, and nothing happens.
+/// Release a message of towpath_recv_message(), with its bytes. NULL is fine, and nothing happens.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_free_message(message: *mut towpath_received_message) -> towpath_status {
     // SAFETY: the caller keeps to the header: this is a `Held`, and it is given up.
@@ -382,13 +377,12 @@ fn start_as_c(start: &MessageStart) -> towpath_message_start {
     towpath_message_start { size: 0, has_length, length, offset: start.offset, user: start.user }
 }
 
-/// Wait until the user core has begun a message, and tell what it says of it, before any of it is received. Consumes
-/// nothing: called again before the message's end was received, it tells the same.
+/// Wait until the user core has begun a message, and report what it announces of it, before any of it is received. Consumes nothing: called
+/// again before the message's end was received, it reports the same.
 ///
-/// Waits `nanoseconds` without progress at most, TOWPATH_FOREVER or TOWPATH_CHANNEL_TIMEOUT; then it returns
-/// TOWPATH_PENDING. With 0 it does not wait, and when it finds nothing the descriptor of towpath_event_fd() will tell.
-/// TOWPATH_INTERRUPTED: a signal handler ran in this thread. `start->size` is set. Does not work on a channel that was
-/// opened with `no_announce`.
+/// Waits `nanoseconds` without progress at most, TOWPATH_FOREVER or TOWPATH_CHANNEL_TIMEOUT; then it returns TOWPATH_PENDING. With 0 it
+/// does not wait, and when it finds nothing the descriptor of towpath_event_fd() signals the next start. TOWPATH_INTERRUPTED: a signal
+/// handler ran in this thread. `start->size` is set. Does not work on a channel that was opened with `no_announce`.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_wait_message_start(
     channel: *mut towpath_channel,

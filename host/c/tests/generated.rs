@@ -17,34 +17,34 @@ const HEAD: &str = r#"/* SPDX-License-Identifier: Apache-2.0 */
  * Towpath for C99 and later, and C++11 and later: moves data between a program and a user core on an FPGA, over PCI Express or in
  * simulation. towpath(7) is an introduction, and each function has a manual page of its own.
  *
- * Status. Each function that can fail returns a towpath_status, TOWPATH_OK (0) if it did what it was asked to.
- * towpath_last_error() then says in words what happened, on which channel, and what to do, towpath_last_errno() and
- * errno in a number of the system's. Beside what is named below, every one may return TOWPATH_INVALID (an argument makes
- * no sense), TOWPATH_BUS (the way to the card failed), TOWPATH_FORKED (the device is the parent process's) and
+ * Status. Each function that can fail returns a towpath_status, TOWPATH_OK (0) if it succeeded. After a failure,
+ * towpath_last_error() returns a text: what happened, on which channel, and what to do. towpath_last_errno() and errno
+ * are the nearest number of the system's. Besides what is named below, every one may return TOWPATH_INVALID (an argument
+ * is invalid), TOWPATH_BUS (the way to the card failed), TOWPATH_FORKED (the device is the parent process's) and
  * TOWPATH_INTERNAL (a fault of the library's own). On failure, what a pointer for a result points to is left as it was,
- * unless something else is said below. The library never aborts, exits or prints.
+ * unless something else is documented below. The library never aborts, exits or prints.
  *
  * Handles. A device, a channel or a buffer has the shape of a pointer and points to nothing. A handle is the caller's
- * until given back by the function named where it is made. One that was given back, is of another kind or is none at all
- * is TOWPATH_INVALID, and the text says which.
+ * until it is released by the function named where it is made. A handle that was released, is of another kind or is none
+ * at all is TOWPATH_INVALID, and the text names the case.
  *
  * Threads. All functions may be called from any thread at any time, on the same handle, too, also while another thread
- * gives it back: a call that has begun finds what the handle stands for, a later one finds a handle that was given back.
+ * releases it: a call that has begun finds the handle's object, a later one finds a handle that was released.
  *
  * Limits. A call that waits takes its own limit, `nanoseconds` without progress of that call: TOWPATH_FOREVER is none,
- * TOWPATH_CHANNEL_TIMEOUT the channel's timeout. Only the short forms towpath_send() and towpath_recv() are not given
- * one: theirs is the channel's timeout. In simulation, time is simulated time.
+ * TOWPATH_CHANNEL_TIMEOUT the channel's timeout. Only the short forms towpath_send() and towpath_recv() have no limit
+ * argument: theirs is the channel's timeout. In simulation, time is simulated time.
  *
  * Signals. A signal handler that runs in a thread which waits in a call ends that call with TOWPATH_INTERRUPTED; no byte
  * is lost. No function may be called from a signal handler.
  *
- * fork(). In a child, calls on its parent's handles that reach for the card are TOWPATH_FORKED. Giving the handles back
+ * fork(). In a child, calls on its parent's handles that reach for the card are TOWPATH_FORKED. Releasing the handles
  * there changes nothing for the parent; nor does it if the child only exits or calls exec.
  *
- * Callbacks return soon, and not by longjmp() or a C++ exception. Each says from which thread it is called.
+ * Callbacks return soon, and not by longjmp() or a C++ exception. The comment of each names the threads that call it.
  *
- * Ownership. Texts are the library's. Memory that is given to a function is used during its call only, but for buffers:
- * see towpath_submit(). A const handle is one that the function only looks at.
+ * Ownership. Texts are the library's. Memory that is passed to a function is used during its call only, except for
+ * buffers: see towpath_submit(). A const handle is one that the function does not change.
  *
  * Lengths are in bytes.
  *

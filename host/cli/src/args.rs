@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The one definition of the command line: verbs, options, help, completions and manual pages.
 //!
-//! Nothing here does anything; see `lib.rs` for what each verb does. Keep the doc comments short and true: they are the help text.
+//! This file contains definitions only; see `lib.rs` for what each verb does. Keep the doc comments short and true: they are the help text.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,12 +13,12 @@ use clap_complete::Shell;
 /// Shown under `--help`; the numbers are those of [`crate::exit`].
 const EXIT_CODES: &str = "Exit codes:
   0  done
-  1  a transfer or an access failed; the message says where and what came before; or `doctor` found a problem
+  1  a transfer or an access failed; the message contains the place and what came before; or `doctor` found a problem
   2  the command line is wrong
-  3  no such device, core, channel, register or interrupt; or a card that something has to be done for first (see `doctor`)
+  3  no such device, core, channel, register or interrupt; or a card that needs preparation first (see `doctor`)
   4  nothing moved for as long as --timeout allows
   5  the core could not be built: manifest, ports or compiler
-  6  the card speaks another version of the contract
+  6  the card has another version of the contract
   7  a file or stream could not be read or written (full disk, closed pipe)
   126, 127  `run`: the program cannot be executed, or is not there; otherwise `run` ends with the program's own code";
 
@@ -32,11 +32,12 @@ pub struct Cli {
     #[arg(short, long, global = true, env = "TOWPATH_DEVICE", value_name = "NAME")]
     pub device: Option<String>,
 
-    /// Answer with one JSON object, on standard output, or beside data on standard error; errors as well, on standard error
+    /// Print one JSON object, on standard output, or beside data on standard error; errors as well, on standard error
     #[arg(long, global = true)]
     pub json: bool,
 
-    /// Say more on standard error; twice for everything. RUST_LOG, where it is set, chooses instead, by module: `RUST_LOG=warn,towpath_userspace=debug`
+    /// Log more on standard error; twice for everything. If RUST_LOG is set, it chooses instead, by module:
+    /// `RUST_LOG=warn,towpath_userspace=debug`
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
 
@@ -48,13 +49,13 @@ pub struct Cli {
 pub enum Verb {
     /// List the devices that can be opened: cards in their order, and cores in simulation
     List,
-    /// Show what a device says of itself: core, channels, clocks, versions
+    /// Show what a device reports about itself: core, channels, clocks, versions
     Info(Info),
     /// Send files or standard input to an H2C channel, as one message
     Send(Send),
     /// Receive messages from a C2H channel into a file or standard output
     Recv(Recv),
-    /// Standard input through the core to standard output, both at once, as it comes
+    /// Send standard input through the core to standard output, both at once, without waiting for the end of the input
     Pipe(Pipe),
     /// Read and write the user core's registers
     Reg(Reg),
@@ -64,12 +65,12 @@ pub enum Verb {
     Reset(Reset),
     /// Build a core, then run a program with TOWPATH_DEVICE set to its simulation
     Run(Run),
-    /// Simulate a card for other programs, which open it as `vfio-user:SOCKET`, or for a guest's kernel, one after the other; ends with an interrupt
-    /// (Ctrl-C)
+    /// Simulate a card for other programs, which open it as `vfio-user:SOCKET`, or for a guest's kernel, one client at a time; an interrupt
+    /// (Ctrl-C) ends it
     Sim(Sim),
     /// Show what a simulated card's link carried: descriptors, completions, interrupts and every other packet, with their times
     Trace(Trace),
-    /// Check what a device needs of this machine, and say what mends it: tools, IOMMU, drivers, permissions, limits, the link
+    /// Check what a device needs of this machine, and print what corrects it: tools, IOMMU, drivers, permissions, limits, the link
     Doctor(Doctor),
     /// Measure the gateware in simulation: tables of bandwidth and delay against the link's limit
     Bench(Bench),
@@ -79,11 +80,11 @@ pub enum Verb {
     Man(Man),
 }
 
-/// Which core the card is to have.
+/// The core that the card must have.
 #[derive(Debug, Args)]
 pub struct Core {
     /// The core, a folder with a towpath.toml or a shipped one's name: without --device its simulation is opened; with --device the card
-    /// must be of this core, and its manifest names the registers
+    /// must have this core, and its manifest names the registers
     #[arg(short, long, global = true, value_name = "FOLDER_OR_NAME")]
     pub core: Option<String>,
 }
@@ -105,10 +106,10 @@ pub struct Send {
     /// The same as FILES (repeat as needed)
     #[arg(short, long, value_name = "FILE", conflicts_with = "files")]
     pub input: Vec<PathBuf>,
-    /// Leave the message open, for a later `send` to go on with
+    /// Leave the message open: a later `send` continues it
     #[arg(long)]
     pub open_end: bool,
-    /// Tell the core the message's length beforehand (regular files only)
+    /// Announce the message's length to the core beforehand (regular files only)
     #[arg(long, conflicts_with = "open_end")]
     pub length: bool,
     #[command(flatten)]
@@ -129,10 +130,10 @@ pub struct Recv {
     /// The same as FILE
     #[arg(short, long, value_name = "FILE", conflicts_with = "file")]
     pub output: Option<PathBuf>,
-    /// Stop after so many bytes, even inside a message (K, M, G: powers of 1024)
+    /// Stop after this many bytes, even inside a message (K, M, G: powers of 1024)
     #[arg(short = 'n', long, value_parser = size)]
     pub bytes: Option<u64>,
-    /// Stop after so many messages, written one after the other [default: 1, or no limit with --bytes]
+    /// Stop after this many messages, written one after the other [default: 1, or no limit with --bytes]
     #[arg(short, long)]
     pub messages: Option<u64>,
     #[command(flatten)]
@@ -147,15 +148,16 @@ pub struct Pipe {
     /// The C2H channel, by name or number; without it, the only one
     #[arg(long, value_name = "CHANNEL")]
     pub from: Option<String>,
-    /// Where a message of the input ends: `input` (with the input), `line` (with each line), or after so many bytes (K, M, G: powers of 1024)
+    /// Where a message of the input ends: `input` (with the input), `line` (with each line), or after a number of bytes (K, M, G: powers of
+    /// 1024)
     #[arg(long, value_name = "WHERE", default_value = "input", value_parser = end_of_message)]
     pub end: End,
     #[command(flatten)]
     pub attributes: Attributes,
-    /// Stop after so many bytes of output, even inside a message (K, M, G: powers of 1024)
+    /// Stop after this many bytes of output, even inside a message (K, M, G: powers of 1024)
     #[arg(short = 'n', long, value_parser = size)]
     pub bytes: Option<u64>,
-    /// Stop after so many messages of output [default: as many as the input had]
+    /// Stop after this many messages of output [default: as many as the input had]
     #[arg(short, long)]
     pub messages: Option<u64>,
     #[command(flatten)]
@@ -170,7 +172,7 @@ pub enum End {
     Bytes(u64),
 }
 
-/// What the core is told of a message.
+/// A message's attributes for the core.
 #[derive(Debug, Args)]
 pub struct Attributes {
     /// The message's offset
@@ -185,7 +187,7 @@ pub struct Attributes {
 pub struct Transfer {
     #[command(flatten)]
     pub core: Core,
-    /// Give up when nothing has moved for so long, in the card's time (5s, 20ms, 100us; 0: never)
+    /// Give up when nothing has moved for this time, in the card's time (5s, 20ms, 100us; 0: never)
     #[arg(short, long, default_value = "10s", value_parser = duration)]
     pub timeout: Duration,
     /// Write a register of the core first, by name or byte offset (repeat as needed)
@@ -194,7 +196,7 @@ pub struct Transfer {
     /// How to wait for the card: adaptive, early (woken before the end), poll or interrupt
     #[arg(long, value_name = "HOW", default_value = "adaptive", hide_possible_values = true)]
     pub wait: Wait,
-    /// Bytes handed to the card at once (K, M: powers of 1024)
+    /// Bytes passed to the card at once (K, M: powers of 1024)
     #[arg(long, default_value = "1M", value_parser = size)]
     pub block: u64,
     /// No progress bar and no summary
@@ -258,11 +260,11 @@ pub enum Look {
         /// Write a register of the core first, by name or byte offset (repeat as needed)
         #[arg(short, long = "write", value_name = "REGISTER=VALUE", value_parser = register_value)]
         writes: Vec<(String, u32)>,
-        /// Give up after so long, in the card's time (0: never)
+        /// Give up after this time, in the card's time (0: never)
         #[arg(short, long, default_value = "10s", value_parser = duration)]
         timeout: Duration,
     },
-    /// How often interrupts have fired since the card was switched on or its function was reset
+    /// Count how often interrupts have fired since the card was switched on or its function was reset
     Count {
         /// Which one, from 0; all without it
         number: Option<u16>,
@@ -277,7 +279,7 @@ pub struct Reset {
     pub channel: Option<String>,
 }
 
-/// What the simulation writes down.
+/// The files that the simulation writes.
 #[derive(Debug, Default, Args)]
 pub struct Records {
     /// Write waveforms to this file
@@ -292,10 +294,10 @@ pub struct Records {
 pub struct Trace {
     /// A file that a simulation wrote with --packets FILE, or the setting packets=FILE
     pub file: PathBuf,
-    /// Only what is of this kind (repeat as needed)
+    /// Only records of this kind (repeat as needed)
     #[arg(long, value_name = "KIND")]
     pub only: Vec<crate::trace::Kind>,
-    /// Only what is of this channel, by name or number
+    /// Only records of this channel, by name or number
     #[arg(long, value_name = "CHANNEL")]
     pub channel: Option<String>,
 }
@@ -322,7 +324,8 @@ pub struct Sim {
     pub core: String,
     #[command(flatten)]
     pub place: Place,
-    /// Let happen what standard input says, a fault a line, such as `drop 3`, `link` or `down`; each is repeated on standard output when it is under way
+    /// Inject the faults that standard input names, one a line, such as `drop 3`, `link` or `down`; standard output repeats each when it is
+    /// under way
     #[arg(long)]
     pub faults: bool,
     #[command(flatten)]
@@ -332,14 +335,15 @@ pub struct Sim {
     pub settings: Vec<(String, String)>,
 }
 
-/// Where a simulated card is, and for whom.
+/// Where a simulated card is, and which clients it serves.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub struct Place {
-    /// Where to listen for programs: a UNIX socket, which is made, and taken away at the end
+    /// Where to listen for programs: a UNIX socket, which is created, and removed at the end
     #[arg(short, long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
-    /// Where to listen for a kernel that runs as a program, which finds the card on its PCI bus: User-Mode Linux, with virtio_uml.device=PATH:ID
+    /// Where to listen for a kernel that runs as a program, which finds the card on its PCI bus: User-Mode Linux, with
+    /// virtio_uml.device=PATH:ID
     #[arg(long, value_name = "PATH")]
     pub vhost_user: Option<PathBuf>,
 }
@@ -352,13 +356,13 @@ pub struct Doctor {
 
 #[derive(Debug, Args)]
 pub struct Bench {
-    /// Only what the tables of targets name: minutes instead of tens of minutes
+    /// Only the rows that the tables of targets name: minutes instead of tens of minutes
     #[arg(long)]
     pub quick: bool,
     /// Only tables with this text in their title
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
-    /// Draw bandwidth against transfer size: an SVG or PNG, by the name's end (repeat as needed; not with --quick)
+    /// Draw bandwidth against transfer size: SVG or PNG, by the suffix of the name (repeat as needed; not with --quick)
     #[arg(long, value_name = "FILE", conflicts_with = "quick")]
     pub plot: Vec<PathBuf>,
     /// Write docs/performance.md, beside it the plot as SVG and PNG, and in reference/ beside it the page with all tables
@@ -371,13 +375,13 @@ pub struct Bench {
 
 #[derive(Debug, Args)]
 pub struct Completions {
-    /// The shell that is to read it
+    /// The shell that reads the script
     pub shell: Shell,
 }
 
 #[derive(Debug, Args)]
 pub struct Man {
-    /// The verb, and the verb under it, whose page it is to be; without one, the page of towpath itself
+    /// The verb, and the verb under it, whose page to print; without one, the page of towpath itself
     pub verb: Vec<String>,
     /// Write the pages of all verbs into this folder instead
     #[arg(long, value_name = "FOLDER", conflicts_with = "verb")]

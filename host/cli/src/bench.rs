@@ -52,7 +52,7 @@ pub fn bench(cli: &Cli, what: &Bench) -> Result {
     Ok(())
 }
 
-/// The page with all tables, for the page that is asked for: of the same name, in folder `reference` beside it.
+/// The page with all tables, for the page of `--page`: of the same name, in folder `reference` beside it.
 fn tables_page(what: &Bench) -> Option<PathBuf> {
     let page = what.page.as_ref()?;
     Some(page.with_file_name("reference").join(page.file_name()?))

@@ -19,12 +19,12 @@ pub struct Card {
     pub names: Vec<(String, u32)>,
 }
 
-/// Open what `--device` or the environment names, or else the simulation of `--core`, or else the first card in this machine.
+/// Open the device of `--device` or of the environment, or else the simulation of `--core`, or else the first card in this machine.
 pub fn open(cli: &Cli, core: &Core) -> Result<Card> {
     open_this(cli, cli.device.as_deref(), core)
 }
 
-/// The same, with what stands in the place of `--device`.
+/// The same, with another name in place of `--device`.
 fn open_this(cli: &Cli, name: Option<&str>, core: &Core) -> Result<Card> {
     let show = cli.verbose > 0 || std::io::stderr().is_terminal();
     let named = name.filter(|name| !name.is_empty());
@@ -52,7 +52,7 @@ fn register_names(device: &Device, core: &str) -> Result<Vec<(String, u32)>> {
     Ok(manifest.registers.map(|registers| registers.names.into_iter().collect()).unwrap_or_default())
 }
 
-/// Open a device; what a simulated core prints goes to standard error, and if wanted, what is done to build it.
+/// Open a device; what a simulated core prints goes to standard error, and with `show_building`, the steps of building it.
 pub fn open_named(name: &str, show_building: bool) -> Result<Device> {
     let show = Arc::new(|line: &str| output::eprintln_lossy(line.trim_end()));
     let progress: Option<TextSink> = if show_building { Some(show.clone()) } else { None };

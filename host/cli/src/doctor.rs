@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `doctor`: what the library's checks found, as lines or as JSON.
+//! `doctor`: the findings of the library's checks, as lines or as JSON.
 
 use serde_json::json;
 use towpath::{Finding, Level};
@@ -23,7 +23,7 @@ pub fn doctor(cli: &Cli, what: &Doctor) -> Result {
     }
 }
 
-/// What was seen, and below it what mends it.
+/// What was seen, and below it the command that corrects it.
 fn lines(findings: &[Finding]) -> String {
     let width = |of: fn(&Finding) -> usize| findings.iter().map(of).max().unwrap_or(0);
     let (subject, check) = (width(|finding| finding.subject.len()), width(|finding| finding.check.len()));

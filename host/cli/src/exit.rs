@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How the program ends: the exit codes and their names, which are part of the command line's interface, and the one type for everything that fails.
+//! How the program ends: the exit codes and their names, which are part of the command line's interface, and the one type for everything
+//! that fails.
 
 use std::fmt::Display;
 
@@ -13,7 +14,7 @@ pub const FILE: u8 = 7;
 pub const NOT_EXECUTABLE: u8 = 126;
 pub const NO_PROGRAM: u8 = 127;
 
-/// Why a verb did not do its work: the exit code and a text that says what was wrong and what to do.
+/// Why a verb failed: the exit code and a text that contains what was wrong and what to do.
 #[derive(Debug)]
 pub struct Failure {
     pub code: u8,

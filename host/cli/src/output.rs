@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the verbs say: text for people, or with `--json` one object on one line. docs/guide/command-line.md describes the objects.
+//! The output of the verbs: text for people, or with `--json` one object on one line. docs/guide/command-line.md describes the objects.
 
 use std::io::Write;
 
@@ -13,7 +13,7 @@ pub fn answer(cli: &Cli, value: &Value, text: &str) -> Result {
     print(&if cli.json { format!("{value}\n") } else { text.into() })
 }
 
-/// What there is to say beside the bytes on standard output: on standard error, the object as one line.
+/// Output besides the bytes on standard output: on standard error, the object as one line.
 pub fn aside(cli: &Cli, value: &Value, text: &str) {
     eprintln_lossy(&if cli.json { value.to_string() } else { text.into() });
 }

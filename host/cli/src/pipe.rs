@@ -2,8 +2,8 @@
 //! `pipe`: standard input through the core to standard output.
 //!
 //! Each direction has a thread; this one waits for what ends the whole: both are done, one has failed, or a signal. Memory is a few blocks,
-//! whatever goes through. A direction that finds the card standing still while the other waits for its stream (a reader that is slow, an input that
-//! has a rest) waits on: only a card that nobody holds up runs into `--timeout`.
+//! whatever goes through. A direction that finds the card standing still while the other waits for its stream (a reader that is slow, an
+//! input that pauses) waits on: `--timeout` ends the wait only if no stream holds the card up.
 
 mod drain;
 mod feed;
@@ -26,9 +26,9 @@ use drain::Drain;
 use feed::{Feed, Input};
 use watch::Watch;
 
-/// How often a direction that waits for the card for nothing is told so.
+/// How often a direction that waits in vain for the card is cancelled.
 const NUDGE: Duration = Duration::from_millis(10);
-/// How long a direction may take to end: it may be stuck in a write that nobody reads.
+/// How long a direction may take to end: it may be stuck in a write that is not read.
 const GRACE: Duration = Duration::from_secs(1);
 
 enum Event {
@@ -102,7 +102,7 @@ pub fn pipe(cli: &Cli, what: &Pipe) -> Result {
     Ok(())
 }
 
-/// The channel that was asked for, or the only one there is.
+/// The named channel, or the only one there is.
 fn the_channel(device: &Device, wanted: Option<&String>, direction: Direction) -> Result<String> {
     if let Some(wanted) = wanted {
         return Ok(wanted.clone());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `run`: builds a core, then becomes the user's program, with TOWPATH_DEVICE naming the core's simulation.
 //!
-//! The process is replaced, so the program has the terminal, its signals and its own exit code, without anyone between.
+//! The process is replaced, so the program has the terminal, its signals and its own exit code, without a process between.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;

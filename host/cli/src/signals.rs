@@ -13,8 +13,8 @@ use crate::exit::{Failure, Result, FILE};
 
 const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
-/// Call `act` with the first such signal, on a thread of its own. The second one ends the program at once, as if nobody had asked. Signals that are
-/// ignored stay ignored: who started the program wants that (nohup, a job in the background).
+/// Call `act` with the first such signal, on a thread of its own. The second one ends the program at once, by the default action. Signals
+/// that are ignored stay ignored: the parent process has chosen that (nohup, a job in the background).
 pub fn at_first(act: impl FnOnce(i32) + Send + 'static) -> Result {
     let failed = |error: std::io::Error| Failure::new(FILE, format!("signals cannot be waited for: {error}"));
     let seen = Arc::new(AtomicBool::new(false));
@@ -32,7 +32,7 @@ pub fn at_first(act: impl FnOnce(i32) + Send + 'static) -> Result {
     std::thread::Builder::new().name("towpath-signals".into()).spawn(wait).map(drop).map_err(failed)
 }
 
-/// End as the signal ends a program that does not know it, so that a shell sees why.
+/// End by the signal's default action, so that a shell sees why.
 pub fn die_of(signal: i32) {
     let _ = signal_hook::low_level::emulate_default_handler(signal);
 }

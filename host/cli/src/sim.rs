@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `sim`: a simulated card for other programs, until somebody ends it.
+//! `sim`: a simulated card for other programs, until a signal ends it.
 
 use std::sync::Arc;
 
@@ -33,12 +33,12 @@ pub fn sim(cli: &Cli, what: &Sim) -> Result {
     Ok(server.serve()?)
 }
 
-/// The faults that standard input asks for, to its end.
+/// Inject the faults that standard input names, to its end.
 fn cause(faults: &CardFaults, json: bool) {
     for line in std::io::stdin().lines().map_while(std::io::Result::ok) {
         let words = line.trim();
         match faults.cause(words) {
-            // Nobody may be reading.
+            // There may be no reader.
             Ok(()) => drop(output::print(&if json { format!("{}\n", json!({"fault": words})) } else { format!("{words}\n") })),
             Err(error) => output::failure(json, &error.into()),
         }

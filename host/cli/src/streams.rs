@@ -141,7 +141,7 @@ pub fn progress(total: Option<u64>, hidden: bool) -> ProgressBar {
     };
     if let Ok(style) = ProgressStyle::with_template(template) {
         let left = |state: &ProgressState, out: &mut dyn fmt::Write| {
-            // Before anything has moved, nobody knows.
+            // Before anything has moved, the time left is unknown.
             if state.pos() > 0 {
                 let _ = write!(out, " {:#} left", HumanDuration(state.eta()));
             }

@@ -65,7 +65,7 @@ pub fn trace(cli: &Cli, what: &Trace) -> Result {
         let channel = seen.channel.map(|channel| decoder.name(channel));
         let text = if cli.json { object(packet, seen, channel) } else { line_of(&packet, &seen, channel) };
         match writeln!(out, "{text}") {
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()), // who looks has seen enough
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()), // the reader has closed the pipe
             done => done.map_err(|e| Failure::file("writing", "standard output", &e))?,
         }
     }

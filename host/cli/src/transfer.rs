@@ -48,7 +48,7 @@ pub fn block(transfer: &Transfer) -> Result<Vec<u8>> {
     Ok(block)
 }
 
-/// What a verb has to say at its end; on standard error where people look for it, and where bytes go to standard output.
+/// A verb's output at its end; on standard error where people look for it, and where bytes go to standard output.
 fn summary(cli: &Cli, quiet: bool, to_stderr: bool, value: &Value, text: &str) -> Result {
     if cli.json && !to_stderr {
         return output::answer(cli, value, "");
@@ -188,7 +188,7 @@ fn messages(parts: &[Part]) -> Vec<Value> {
     parts.iter().map(|p| json!({"bytes": p.bytes, "offset": p.offset, "user": p.user, "end_of_message": p.end_of_message})).collect()
 }
 
-/// Receive until there are so many messages or bytes. What came before a failure is written, too.
+/// Receive until there are enough messages or bytes. Bytes that came before a failure are written, too.
 fn receive(
     receiver: &Receiver,
     sink: &mut Sink,

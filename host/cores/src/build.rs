@@ -29,7 +29,7 @@ pub struct BuildOptions<'a> {
     pub width: Option<u32>,
     /// The card's serial number, which is part of the gateware; another one is another model in the cache.
     pub serial: u64,
-    /// Told what is being done, and the compiler's warnings: whole lines without the final line break.
+    /// Receives what is being done, and the compiler's warnings: whole lines without the final line break.
     pub progress: Option<&'a (dyn Fn(&str) + Sync)>,
 }
 
@@ -215,8 +215,8 @@ fn verilate(
     if trace {
         command.args(["--trace-fst", "--trace-structs"]);
     }
-    // Warnings of the user's sources were told with the check of the ports; the wrapper's and the gateware's are not the user's affair.
-    // But a module of the user's that has the name of one of Towpath's would silently take its place.
+    // The check of the ports has reported warnings of the user's sources; the wrapper's and the gateware's do not concern the user. But a
+    // module of the user's that has the name of one of Towpath's would silently take its place.
     command.args(["-Wno-lint", "-Wno-style", "-Werror-MODDUP"]);
     command.args(gateware.iter().map(|f| home.join(f)));
     add_sources(&mut command, manifest);
@@ -391,7 +391,7 @@ fn share(scratch: &Path, names: &[String], groups: usize) -> Vec<Vec<String>> {
     shares.into_iter().map(|(_, group)| group).filter(|group| !group.is_empty()).collect()
 }
 
-/// Run the jobs, some at a time; the first failure is told.
+/// Run the jobs, some at a time; reports the first failure.
 fn run_all(work: Vec<Job>, jobs: usize, core: &str) -> Result<(), CoreError> {
     let queue = Mutex::new(work);
     let failure: Mutex<Option<CoreError>> = Mutex::new(None);
@@ -424,7 +424,7 @@ fn run_all(work: Vec<Job>, jobs: usize, core: &str) -> Result<(), CoreError> {
     }
 }
 
-/// The C++ compiler fails on generated code only for want of something in the system.
+/// The C++ compiler fails on generated code only because something is missing in the system.
 fn compiler_failed(core: &str, said: &str) -> CoreError {
     let lacks = [("lz4.h", "liblz4-dev"), ("-llz4", "liblz4-dev"), ("zlib.h", "zlib1g-dev"), ("-lz", "zlib1g-dev")];
     if let Some((_, package)) = lacks.iter().find(|(sign, _)| said.contains(sign)) {
@@ -472,7 +472,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Held while a model is built; the system gives it back when the process ends in whatever way.
+/// Held while a model is built; the system releases it when the process ends in whatever way.
 struct Lock {
     _file: File,
 }

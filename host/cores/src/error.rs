@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What can go wrong between a folder and a model.
+//! Errors between a folder and a model.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use towpath_system::errno;
 
-/// Why a core cannot be used. The text says what to do.
+/// Why a core cannot be used. The text contains what to do.
 #[derive(Debug)]
-#[allow(missing_docs)] // the variants say what their fields are
+#[allow(missing_docs)] // the variants' documentation covers their fields
 pub enum CoreError {
     /// No core of that name; where it was looked for, and which cores there are.
     NotFound { name: String, looked: Vec<PathBuf>, available: Vec<String> },
-    /// The manifest cannot be read or holds something wrong.
+    /// The manifest cannot be read or has an invalid entry.
     Manifest { file: PathBuf, message: String },
     /// The manifest and the ports of the top differ: one line for each difference.
     Mismatch { core: String, manifest: PathBuf, problems: Vec<String> },

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where a package has put the gateware and the compiler that it brings. The process knows it, and not its environment: other threads
-//! read that at any time, without a lock.
+//! The places of the gateware and the compiler that a package contains. They are kept in the process, not in its environment, which other
+//! threads read at any time, without a lock.
 
 use std::path::PathBuf;
 use std::sync::{PoisonError, RwLock};
 
-/// What stands for variables of the environment where it does not set them.
+/// Defaults for environment variables that are not set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SimulatorFiles {
     /// TOWPATH_HOME: the folder that holds `gateware/`, `contract/` and `cores/`.
     pub home: Option<PathBuf>,
     /// TOWPATH_VERILATOR.
     pub verilator: Option<PathBuf>,
-    /// What this Verilator finds in TOWPATH_PYTHON, whatever the environment says.
+    /// TOWPATH_PYTHON for this Verilator, whatever the environment has.
     pub python: Option<PathBuf>,
 }
 
 static FILES: RwLock<SimulatorFiles> = RwLock::new(SimulatorFiles { home: None, verilator: None, python: None });
 
-/// Say, for this process, where the simulator's files are: for packages that bring them. What the environment says stands above it.
+/// Set the places of the simulator's files for this process: for packages that contain them. Variables of the environment have precedence.
 pub fn set_simulator_files(files: SimulatorFiles) {
     *FILES.write().unwrap_or_else(PoisonError::into_inner) = files;
 }

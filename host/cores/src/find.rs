@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where cores and Towpath's own sources lie.
+//! Finds cores and Towpath's own sources.
 
 use crate::files::{environment, simulator_files};
 use crate::manifest::MANIFEST;
@@ -13,7 +13,7 @@ pub(crate) const FILE_LIST: &str = "gateware/towpath.f";
 /// What `./run install` puts these under, below its prefix.
 const SHARE: &str = "share/towpath";
 
-/// The folder that holds `gateware/`, `contract/` and `cores/`: TOWPATH_HOME, or what [`crate::set_simulator_files`] says, or the
+/// The folder that holds `gateware/`, `contract/` and `cores/`: TOWPATH_HOME, or the folder from [`crate::set_simulator_files`], or the
 /// repository or an installation, found upward from the executable, from the library and from the current folder.
 pub fn towpath_home() -> Result<PathBuf, CoreError> {
     let mut looked = Vec::new();

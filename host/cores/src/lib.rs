@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! User cores for the simulator: from a folder with a manifest to a shared object that speaks `gateware/sim/tp_model.h`.
+//! User cores for the simulator: from a folder with a manifest to a shared object with the interface of `gateware/sim/tp_model.h`.
 //!
-//! [`find_core`] turns a name into a folder, [`Manifest::read`] reads its `towpath.toml`, and [`build`] compares that with the ports which
+//! [`find_core`] turns a name into a folder, [`Manifest::read`] reads its `towpath.toml`, and [`build`] compares that with the ports that
 //! the top really has, generates the wrapper, runs Verilator and the C++ compiler and keeps the result in a cache keyed by content.
 //!
-//! Promises: nothing is printed and nothing panics; every error says what was wrong, where, and what to do. Compilers' messages name the
-//! user's files and lines. Builders in several processes may run at once.
+//! Promises: nothing is printed and nothing panics; every error contains what was wrong, where, and what to do. Compilers' messages name
+//! the user's files and lines. Builders in several processes may run at once.
 //!
 //! Not for boards: it compiles for simulation only, though the generated `tp_user` is what a board's top instantiates, too.
 

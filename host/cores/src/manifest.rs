@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `towpath.toml`: what a core says of itself. The format is described in `cores/README.md`.
+//! `towpath.toml`: a core's manifest. The format is described in `cores/README.md`.
 
 use crate::CoreError;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ const NAME_BYTES: usize = 31;
 /// Channels that fit in the discovery page.
 const CHANNELS: usize = 60;
 
-/// A core's manifest, checked for everything that can be known without its sources.
+/// A core's manifest, checked for everything that can be checked without its sources.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
@@ -43,7 +43,7 @@ pub struct Manifest {
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Core {
-    /// What `sim:NAME` and the discovery table say.
+    /// The name in `sim:NAME` and in the discovery table.
     pub name: String,
     /// The author's own number.
     #[serde(default)]
@@ -197,11 +197,11 @@ impl Manifest {
         self.core.clock_mhz.map_or(crate::CORE_CLOCK_KHZ, |mhz| (mhz * 1000.0).round() as u32)
     }
 
-    /// The first thing that is wrong: text to look for in the file, and what to say.
+    /// The first error: text to look for in the file, and the message.
     fn fault(&self) -> Option<(String, String)> {
         let core = &self.core;
         let bad = |key: &str, message: String| Some((key.to_string(), message));
-        // What a host shows as it is: not more than that is fit for logs and terminals.
+        // A host shows names unchanged: only these characters are fit for logs and terminals.
         let shown = |c: char| matches!(c, ' '..='~') && !"/:\"\\".contains(c);
         if core.name.is_empty() || core.name.len() > NAME_BYTES || !core.name.chars().all(shown) {
             return bad(

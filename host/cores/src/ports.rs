@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The manifest against the ports which the top really has, as Verilator elaborates them.
+//! The manifest against the ports that the top really has, as Verilator elaborates them.
 
 use crate::manifest::{Direction, Manifest, ParameterValue};
 use crate::tool::{disk_full, messages, Verilator};
@@ -61,7 +61,7 @@ impl Top {
         scratch: &Path,
         warnings: &dyn Fn(&str),
     ) -> Result<Top, CoreError> {
-        // Verilator refuses a parameter that the top has not, and only the elaborated top tells: try with the width, then without.
+        // Verilator refuses a parameter that the top does not have, and only the elaborated top shows it: try with the width, then without.
         match Top::attempt(verilator, manifest, Some(width), scratch, warnings)? {
             Some(top) => Ok(top),
             None => Top::attempt(verilator, manifest, None, scratch, warnings)?
@@ -217,7 +217,7 @@ pub(crate) struct Expected {
     pub direction: PortDirection,
     pub width: u64,
     pub optional: bool,
-    /// What in the manifest calls for it.
+    /// The entry of the manifest that calls for it.
     pub why: String,
 }
 
@@ -296,7 +296,7 @@ fn bits_text(width: u64) -> String {
     }
 }
 
-/// Compare; every difference is told at once.
+/// Compare; every difference is reported at once.
 pub fn check_ports(manifest: &Manifest, width: u32, top: &Top) -> Result<(), CoreError> {
     let expected = expected(manifest, width);
     let mut problems = Vec::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The compilers: where they are, and their messages in a shape for the user.
+//! The compilers: their places, and their messages in a shape for the user.
 
 use crate::files::{environment, simulator_files};
 use crate::CoreError;
@@ -40,7 +40,7 @@ impl Verilator {
             Ok(output) => return Err(absent(format!("it does not run: {}", text(&output)))),
             Err(e) => return Err(absent(format!("it cannot be started ({e})"))),
         };
-        // Only Verilator itself knows where its headers are; `--getenv` is silent when the variable is unset, -V is not.
+        // Only Verilator itself reports where its headers are; `--getenv` is silent when the variable is unset, -V is not.
         let output = found.command().arg("-V").output().map_err(|e| absent(e.to_string()))?;
         let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
         found.include = stdout
@@ -105,7 +105,7 @@ pub fn needs() -> [(&'static str, Result<String, CoreError>); 3] {
     ]
 }
 
-/// Everything a tool said.
+/// Everything a tool printed.
 pub(crate) fn text(output: &Output) -> String {
     let mut text = String::from_utf8_lossy(&output.stderr).into_owned();
     text.push_str(&String::from_utf8_lossy(&output.stdout));
@@ -131,7 +131,7 @@ pub(crate) fn messages(output: &Output) -> String {
     kept.join("\n").trim_end().to_string()
 }
 
-/// True when a tool failed because the disk is full; compilers say so in words only.
+/// True when a tool failed because the disk is full; compilers report it only as text.
 pub(crate) fn disk_full(output: &Output) -> bool {
     text(output).contains("No space left on device")
 }

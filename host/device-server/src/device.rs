@@ -14,7 +14,7 @@ pub const REGION_BAR0: u32 = 0;
 /// The configuration space's region.
 pub const REGION_CONFIG: u32 = 7;
 
-/// An error's number, as in errno(3): what the client is told.
+/// An error's number, as in errno(3), for the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Errno(pub i32);
 
@@ -56,28 +56,28 @@ pub struct Interrupt {
     pub data: u32,
 }
 
-/// When a device wants to run again.
+/// When a device needs to run again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
     /// At once; messages are looked at in between.
     Now,
-    /// After so long, or after a message.
+    /// After this time, or after a message.
     Later(Duration),
     /// Only a message can change anything.
     Idle,
 }
 
-/// A model of a PCI device. All calls come from the thread that serves its clients; the server has checked that what is asked for lies within what
-/// the device says of itself.
+/// A model of a PCI device. All calls come from the thread that serves its clients; the server has checked that each access lies within the
+/// regions and vectors that the device reports.
 ///
-/// Interrupts leave it in one of two ways, as the server chooses. Either the client has kept the MSI-X table to itself and each vector signals an
-/// eventfd ([`Device::set_events`]), or the table is the client's to write, and each interrupt is taken as what it is: a message
+/// Interrupts leave it in one of two ways, as the server chooses. Either the client does not write the card's MSI-X table and each vector
+/// signals an eventfd ([`Device::set_events`]), or the client writes the table, and each interrupt is taken as what it is: a message
 /// ([`Device::leave_table`], [`Device::interrupt`]).
 pub trait Device {
     /// A region, by its number (less than [`REGIONS`]).
     fn region(&self, index: u32) -> Region;
-    /// What of a region can be mapped. Writes to it come in no order with the messages', and overwrite each other: not for a doorbell that must
-    /// see each of them.
+    /// The parts of a region that can be mapped. Writes to it come in no order with the messages', and overwrite each other: not for a
+    /// doorbell that must see each of them.
     fn mapping(&self, _index: u32) -> Option<Mapping> {
         None
     }
@@ -89,27 +89,29 @@ pub trait Device {
     fn write(&mut self, region: u32, offset: u64, from: &[u8]) -> Result<(), Errno>;
     /// What the vectors signal from now on, all of them: none at all when MSI-X is off. Ends what [`Device::leave_table`] began.
     fn set_events(&mut self, events: Vec<Option<OwnedFd>>) -> Result<(), Errno>;
-    /// From now on the client sets up MSI-X in the card's own table and in configuration space, and interrupts come out of [`Device::interrupt`].
+    /// From now on the client sets up MSI-X in the card's own table and in configuration space, and [`Device::interrupt`] returns the
+    /// interrupts.
     fn leave_table(&mut self) -> Result<(), Errno> {
         Err(Errno(errno::ENOTSUP))
     }
-    /// The next interrupt. All that the card wrote to memory before it has landed. Those that are not taken wait; equal ones that wait are one.
+    /// The next interrupt. All that the card wrote to memory before it has landed. Interrupts that are not taken wait; equal ones that wait
+    /// are one.
     fn interrupt(&mut self) -> Option<Interrupt> {
         None
     }
-    /// A function-level reset. The events stay; interrupts that wait are forgotten.
+    /// A function-level reset. The events stay; interrupts that wait are discarded.
     fn reset(&mut self) -> Result<(), Errno>;
-    /// The client has left: nothing of it is left for the next one.
+    /// The client has left: discard its state, so that the next client finds none of it.
     fn forget_client(&mut self) -> Result<(), Errno> {
         self.set_events(Vec::new()).and_then(|()| self.reset())
     }
-    /// Do a little of what is going on inside.
+    /// Run the device for a short time.
     fn run(&mut self) -> Pace;
 }
 
 /// A client's memory, at addresses of the client's choice.
 pub trait HostMemory: Send {
-    /// Whether the card may read (or write) all of these bytes, as far as that is known beforehand.
+    /// Whether the card may read (or write) all of these bytes, as far as this can be checked beforehand.
     fn permits(&self, address: u64, bytes: u64, write: bool) -> bool;
     /// Read; false: refused.
     fn read(&self, address: u64, into: &mut [u8]) -> bool;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The server's door: one client at a time. Who comes while another is inside is told so at once; who comes when the other has just left waits
-//! until the card is ready again.
+//! Admits one client at a time to the server. A client that connects while another is served is refused at once; one that connects when the
+//! other has just left waits until the card is ready again.
 //!
-//! A thread of its own answers, so that nobody waits for the card to be told that it is taken.
+//! A thread of its own answers, so that a refusal does not wait for the card.
 
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -15,14 +15,14 @@ use crate::place::Place;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use towpath_system::socket;
 
-/// How long to wait when nobody can be let in.
+/// How long to wait when no client can be admitted.
 const PAUSE: Duration = Duration::from_millis(500);
 
 #[derive(Default)]
 struct State {
-    /// Who is inside: the same stream as the server's.
+    /// The client that is served: the same stream as the server's.
     inside: Option<UnixStream>,
-    /// Who may come in, and has not been fetched.
+    /// The client that was admitted, and not fetched yet.
     waiting: Option<UnixStream>,
     closed: bool,
 }
@@ -38,7 +38,7 @@ impl Shared {
         self.state.lock()
     }
 
-    /// Let somebody in, or refuse them. False: the door is closed.
+    /// Admit a client, or refuse it. False: the service has ended.
     fn admit(&self, stream: UnixStream, refuse: fn(&UnixStream)) -> bool {
         let mut state = self.state();
         loop {
@@ -65,9 +65,9 @@ impl Shared {
     }
 }
 
-/// A socket at a path, and who may come in.
+/// A socket at a path, which admits one client at a time.
 pub struct Door {
-    /// Given back before the listener is closed.
+    /// Released before the listener is closed.
     _place: Place,
     listener: Arc<UnixListener>,
     shared: Arc<Shared>,
@@ -75,7 +75,7 @@ pub struct Door {
 }
 
 impl Door {
-    /// Listen at a path, and tell those who come at the wrong time by `refuse`, which must not take long. A socket that a server left
+    /// Listen at a path; `refuse` answers clients that connect while another is served, and must not take long. A socket that a server left
     /// there when it died is replaced; where a server listens, this is refused. `PATH.lock` is there as long as the socket.
     pub fn open(path: &Path, refuse: fn(&UnixStream)) -> io::Result<Door> {
         let (place, listener) = Place::take(path)?;
@@ -100,7 +100,7 @@ impl Door {
         Ok(Door { _place: place, listener, shared, porter: Some(porter) })
     }
 
-    /// Wait for the next client. None: the door was closed.
+    /// Wait for the next client. None: the service has ended.
     pub fn next(&self) -> Option<UnixStream> {
         let mut state = self.shared.state();
         loop {
@@ -114,13 +114,13 @@ impl Door {
         }
     }
 
-    /// The client has left, and all is ready for the next.
+    /// The client has left, and the server is ready for the next.
     pub fn free(&self) {
         self.shared.state().inside = None;
         self.shared.changed.notify_all();
     }
 
-    /// What closes it from any thread.
+    /// A handle that ends the service from any thread.
     pub fn stop(&self) -> Stop {
         Stop { listener: self.listener.clone(), shared: self.shared.clone() }
     }
@@ -135,7 +135,7 @@ impl Drop for Door {
     }
 }
 
-/// Ends the service behind a door, from any thread.
+/// Ends the service of a [`Door`], from any thread.
 #[derive(Clone)]
 pub struct Stop {
     listener: Arc<UnixListener>,
@@ -143,7 +143,7 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Let nobody in any more, and show out who is inside.
+    /// Admit no more clients, and disconnect the one that is served.
     pub fn stop(&self) {
         let mut state = self.shared.state();
         state.closed = true;
@@ -170,7 +170,7 @@ mod tests {
         (folder, path)
     }
 
-    /// What a server leaves that was killed.
+    /// The files of a server that was killed.
     fn leave(path: &Path) {
         drop(UnixListener::bind(path).unwrap());
         std::fs::write(path.with_extension("lock"), "").unwrap();
@@ -219,7 +219,7 @@ mod tests {
         assert!(refused.kind() == io::ErrorKind::AddrInUse && refused.to_string().contains("another server"), "{refused}");
         drop(foreign);
 
-        // As when somebody empties the folder.
+        // As when another process empties the folder.
         let first = open(&path).unwrap();
         for entry in std::fs::read_dir(&folder).unwrap() {
             std::fs::remove_file(entry.unwrap().path()).unwrap();

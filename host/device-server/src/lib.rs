@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What servers of a card behind a UNIX socket share, whatever protocol they speak: [`Device`] behind it, [`Door`] in front of it, messages that
-//! carry descriptors in between, and the memory of another process.
+//! What servers of a card behind a UNIX socket share, for any protocol: [`Device`] behind it, [`Door`] in front of it, messages that carry
+//! descriptors in between, and the memory of another process.
 //!
-//! Promises: one client at a time; the next finds a card that was reset. Nothing here trusts a peer: sizes are checked before bytes are taken, and
-//! descriptors belong to the message with which they came.
+//! Promises: one client at a time; the next finds a card that was reset. Nothing here trusts a peer: sizes are checked before bytes are
+//! taken, and descriptors belong to the message with which they came.
 //!
-//! Not for programs, nor for a protocol's own words: those are in `towpath-vfio-user` and `towpath-vhost-user`.
+//! Not for programs, nor for a protocol's own messages: those are in `towpath-vfio-user` and `towpath-vhost-user`.
 #![warn(missing_docs)]
 
 mod device;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A socket's place in the file system, which one server has at a time.
 //!
-//! Who has the place holds a lock on the file `PATH.lock` for life, and the system gives the lock back when a process dies. Only the
-//! holder makes or removes anything there, and it removes nothing but its own: what somebody else has put there in the meantime stays.
+//! The holder of the place holds a lock on the file `PATH.lock` for life, and the system releases the lock when a process dies. Only the
+//! holder makes or removes anything there, and it removes nothing but its own files: files that another process has put there in the
+//! meantime stay.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -15,7 +16,7 @@ use towpath_system::file;
 
 /// The place, until dropped. The listener must outlive it: as long as that is open, no other socket has its inode's number.
 pub struct Place {
-    /// Removed before the lock is given back.
+    /// Removed before the lock is released.
     _socket: Ours,
     _lock: Lock,
 }
@@ -28,7 +29,7 @@ impl Place {
             Ok(there) if !there.file_type().is_socket() => {
                 return Err(Error::new(ErrorKind::AlreadyExists, "what stands there is no socket: remove it, or choose another path"));
             }
-            // A server of another make may listen there, which knows nothing of the lock.
+            // A server of another kind may listen there, which does not use the lock.
             Ok(_) => match UnixStream::connect(path) {
                 Err(why) if why.kind() == ErrorKind::ConnectionRefused => fs::remove_file(path)?,
                 _ => return Err(taken()),
@@ -46,7 +47,7 @@ fn taken() -> Error {
     Error::new(ErrorKind::AddrInUse, "another server listens there: end it first, or choose another path")
 }
 
-/// Which file it is, whatever its name.
+/// The file's identity, whatever its name.
 fn which(about: &Metadata) -> (u64, u64) {
     (about.dev(), about.ino())
 }
@@ -72,7 +73,7 @@ impl Drop for Ours {
 
 /// The lock on a place, until dropped.
 struct Lock {
-    /// Removed before the lock is given back.
+    /// Removed before the lock is released.
     _name: Ours,
     _file: File,
 }
@@ -93,7 +94,7 @@ impl Lock {
             match (is_at(&name, file_is), locked) {
                 (true, true) => return Ok(Lock { _name: Ours { path: name, which: file_is }, _file: opened }),
                 (true, false) => return Err(taken()),
-                // Its holder has left and removed it since it was opened here: the lock of a file without a name keeps nobody out.
+                // Its holder has left and removed it since it was opened here: the lock of a file without a name excludes no process.
                 (false, _) => {}
             }
         }

@@ -6,9 +6,9 @@ use std::os::unix::net::UnixStream;
 
 use crate::{Device, Door, Errno};
 
-/// Let clients in, one after the other, until the door is stopped. `converse` has all of a client's visit and ends with the reason for its end; after
-/// that the card is made quiet and reset, and when it has let go of the client's memory, `forget` takes that away. The error: the device could
-/// not be reset, and serves nobody any more.
+/// Admit clients, one after the other, until the service is stopped. `converse` handles one client and returns the reason for its end.
+/// After that the card is quiesced and reset, and when it does not use the client's memory any more, `forget` releases that memory. An
+/// error: the device could not be reset, and serves no client any more.
 pub fn serve(
     door: &Door,
     device: &mut dyn Device,
@@ -33,7 +33,7 @@ pub fn serve(
     Ok(())
 }
 
-/// Is this how it looks when a client leaves, or dies?
+/// Does this error mean that a client has left, or died?
 fn has_left(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
 }

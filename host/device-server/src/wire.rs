@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Messages on a UNIX stream: framed by the size in their header, with the descriptors that came along.
+//! Messages on a UNIX stream: framed by the size in their header, with the descriptors that came with them.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -19,14 +19,14 @@ pub trait Frame: Copy {
     /// Bytes of it, 16 at most.
     const BYTES: usize;
 
-    /// From its bytes, as many as there are. The error, in words: no message begins like this, or it is too long.
+    /// From its bytes, as many as there are. The error, as text: no message begins like this, or it is too long.
     fn parse(bytes: &[u8]) -> Result<Self, String>;
 
     /// Bytes that follow it.
     fn payload_bytes(&self) -> usize;
 }
 
-/// A message that is not obeyed: what the reply says, and why, for the log.
+/// A message that is rejected: the error for the reply, and the reason, for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The error's number, as in errno(3).
@@ -41,7 +41,7 @@ impl Refusal {
         Refusal { errno, why: why.into() }
     }
 
-    /// A message that makes no sense.
+    /// An invalid message.
     pub fn invalid(why: impl Into<String>) -> Refusal {
         Refusal::new(errno::EINVAL, why)
     }
@@ -54,7 +54,7 @@ pub struct Message<H> {
     pub header: H,
     /// What followed.
     pub payload: Vec<u8>,
-    /// What came along.
+    /// The descriptors that came with it.
     pub descriptors: Vec<OwnedFd>,
     /// More descriptors came than a message may have; some are lost.
     pub overfull: bool,
@@ -77,10 +77,10 @@ impl<H> Default for Inbox<H> {
 }
 
 impl<H: Frame> Inbox<H> {
-    /// The next message. None: it is not there yet (never with `block`). An error is the end of the connection: the peer is gone, or what it
-    /// sends makes no sense.
+    /// The next message. None: it is not there yet (never with `block`). An error is the end of the connection: the peer is gone, or what
+    /// it sends is invalid.
     ///
-    /// No byte of a later message is read before it is complete, so descriptors belong to the message in which they come.
+    /// No byte of a later message is read before it is complete, so descriptors belong to the message with which they come.
     pub fn next(&mut self, stream: &UnixStream, block: bool) -> io::Result<Option<Message<H>>> {
         loop {
             let header = match self.header {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What can go wrong, as values. Each says what happened, on which channel, and what to do about it.
+//! Errors, as values. Each contains what happened, on which channel, and what to do about it.
 
 use crate::{Direction, Status};
 use std::fmt;
@@ -14,29 +14,29 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The name's scheme (the part before the colon) is not known.
+    /// The name's scheme (the part before the colon) is unknown.
     UnknownScheme {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
-        /// What could be used instead.
+        /// The schemes that exist.
         schemes: Vec<String>,
     },
     /// No device of this name, or none at all.
     NoSuchDevice {
-        /// The name that was asked for; empty for "the first found".
+        /// The requested name; empty for "the first found".
         name: String,
         /// What is missing.
         why: String,
         /// Names that can be opened.
         available: Vec<String>,
     },
-    /// The card is there, but something has to be put in order before it can be opened.
+    /// The card is there, but the machine must be prepared before it can be opened.
     NotReady {
         /// The device's name.
         name: String,
-        /// What was found.
+        /// What was seen.
         seen: String,
-        /// What to type; behind a `#` what else is to be said.
+        /// The command to run; after a `#`, a remark.
         remedy: String,
     },
     /// The user core could not be found, checked or built. The text is the builder's own, with file and line.
@@ -46,14 +46,14 @@ pub enum Error {
         /// The builder's message.
         message: String,
     },
-    /// What answers is not a Towpath card.
+    /// The device that answers is not a Towpath card.
     NotTowpath {
         /// The device's name.
         name: String,
         /// What was read where the magic should be.
         magic: u64,
     },
-    /// Card and library speak different major versions of the contract.
+    /// Card and library have different major versions of the contract.
     Version {
         /// The device's name.
         name: String,
@@ -62,7 +62,7 @@ pub enum Error {
         /// The library's version, major and minor.
         host: (u16, u16),
     },
-    /// The card's discovery table makes no sense.
+    /// The card's discovery table is inconsistent.
     Discovery {
         /// The device's name.
         name: String,
@@ -71,18 +71,18 @@ pub enum Error {
     },
     /// The device has no channel of this name or number.
     NoSuchChannel {
-        /// What was asked for.
+        /// The requested channel.
         channel: String,
         /// The channels that there are, with their directions.
         available: Vec<String>,
     },
-    /// The channel goes the other way.
+    /// The channel has the other direction.
     WrongDirection {
         /// The channel.
         channel: String,
         /// Its direction.
         is: Direction,
-        /// Channels of the wanted direction.
+        /// Channels of the requested direction.
         available: Vec<String>,
     },
     /// The channel is open already, here or in another process.
@@ -90,11 +90,11 @@ pub enum Error {
         /// The channel.
         channel: String,
     },
-    /// No progress for as long as the timeout says. What was posted has been cancelled; the channel stays usable and no byte is lost.
+    /// No progress within the timeout. What was posted has been cancelled; the channel stays usable and no byte is lost.
     Timeout {
         /// The channel.
         channel: String,
-        /// Send: bytes which the card has taken. Receive: bytes in the buffer that are valid.
+        /// Send: bytes that the card has taken. Receive: bytes in the buffer that are valid.
         bytes: u64,
         /// The timeout.
         after: Duration,
@@ -103,7 +103,7 @@ pub enum Error {
     Pending {
         /// The channel.
         channel: String,
-        /// How long the wait was.
+        /// How long the call waited.
         after: Duration,
     },
     /// Cancelled by the program.
@@ -153,7 +153,7 @@ pub enum Error {
     },
     /// The buffer is part of a transfer in flight.
     BufferInUse,
-    /// The card broke the protocol; nothing of the host's was harmed, and it has been counted.
+    /// The card broke the protocol. Nothing of the host's was harmed, and the violation was counted.
     Protocol {
         /// The channel.
         channel: String,
@@ -176,16 +176,16 @@ pub enum Error {
         /// The timeout.
         after: Duration,
     },
-    /// An argument that makes no sense.
+    /// An argument is invalid.
     Invalid(String),
     /// Not enough memory.
     Memory {
-        /// Bytes that were asked for.
+        /// The requested number of bytes.
         bytes: u64,
     },
     /// The way to the card failed.
     Bus {
-        /// What was being done.
+        /// The operation that failed.
         doing: String,
         /// The bus's reason.
         source: towpath_bus::BusError,
@@ -195,7 +195,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Bytes that were moved before the error, for those errors of a transfer that know it.
+    /// Bytes that were moved before the error, for those errors of a transfer that contain the number.
     pub fn bytes(&self) -> Option<u64> {
         match self {
             Error::Timeout { bytes, .. }
@@ -284,7 +284,7 @@ impl Error {
         Error::Register { offset, what: what.into() }
     }
 
-    /// What makes an error of a bus one of ours, with what was being done; for drivers.
+    /// Converts an error of a bus, together with the operation that failed; for drivers.
     pub fn bus(doing: impl Into<String>) -> impl FnOnce(BusError) -> Error {
         move |source| Error::Bus { doing: doing.into(), source, bytes: None }
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The interface of Towpath's drivers, and what they share: errors, records of transfers, signals during a wait.
 //!
-//! [`Driver`] and [`Channel`] are what the library needs of a driver, whatever it is: crate `towpath-userspace` runs in the program over any
-//! [`towpath_bus::Bus`], crate `towpath-kmod` uses the kernel module.
+//! [`Driver`] and [`Channel`] are what the library needs of a driver, whatever it is: crate `towpath-userspace` runs in the program over
+//! any [`towpath_bus::Bus`], crate `towpath-kmod` uses the kernel module.
 //!
 //! Not for programs: they use crate `towpath`, which makes these operations safe.
 
@@ -39,7 +39,7 @@ impl fmt::Display for Direction {
     }
 }
 
-/// What the discovery table says of a channel.
+/// A channel's entry in the discovery table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChannelInfo {
@@ -58,13 +58,13 @@ pub struct ChannelInfo {
 }
 
 impl ChannelInfo {
-    /// A channel of which nothing else is known yet; for drivers.
+    /// A channel of which only this is known yet; for drivers.
     pub fn new(index: u16, name: impl Into<String>, direction: Direction) -> ChannelInfo {
         ChannelInfo { index, name: name.into(), direction, queue_depth: 0, inline_slots: 0, buffer_bytes: 0 }
     }
 }
 
-/// What the discovery table says of a device.
+/// A device's entry in the discovery table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeviceInfo {
@@ -74,7 +74,7 @@ pub struct DeviceInfo {
     pub core: String,
     /// The user core's version.
     pub core_version: u32,
-    /// Version of the contract that the card speaks: major, minor.
+    /// Version of the card's contract: major, minor.
     pub version: (u16, u16),
     /// The card's serial number.
     pub serial: u64,
@@ -116,24 +116,24 @@ pub enum Status {
     Timeout,
     /// Cancelled by the host.
     Cancelled,
-    /// The system forbids the card to access memory.
+    /// The system does not permit the card to access memory (bus mastering is off).
     BusMasteringOff,
     /// The channel or the card was reset.
     Reset,
     /// The descriptor did not arrive whole.
     Torn,
-    /// The descriptor or its list made no sense.
+    /// The descriptor or its list is malformed.
     Malformed,
     /// A read was answered with a wrong length or byte count.
     BadCompletion,
     /// The link to the card went down.
     LinkDown,
-    /// A status this library does not know.
+    /// A status unknown to this library.
     Unknown(u8),
 }
 
 impl Status {
-    /// Did the descriptor do what it was asked to?
+    /// Did the descriptor succeed?
     #[inline]
     pub fn is_ok(self) -> bool {
         matches!(self, Status::Done | Status::EndOfMessage)
@@ -200,19 +200,21 @@ impl fmt::Display for Status {
     }
 }
 
-/// How a call that blocks waits for the card. Results never depend on it, only time and the processor's load do.
+/// How a blocking call waits for the card. Results never depend on it, only time and the processor's load do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notify {
-    /// [`Notify::Poll`] for what is expected to take no longer than `poll`, going by what the channel's transfers of that size took before;
-    /// [`Notify::Early`] for what takes longer. What was expected to be quick and is not is looked for no longer than twice that.
+    /// [`Notify::Poll`] for transfers that are expected to take no longer than `poll`, from the times of the channel's earlier transfers of
+    /// that size; [`Notify::Early`] for longer ones. A transfer that was expected to be quick and takes longer is polled for no longer than
+    /// twice `poll`.
     Adaptive {
-        /// How long looking is worth a processor.
+        /// The longest time that is worth polling.
         poll: Duration,
     },
-    /// Sleep, and let the card wake the program shortly before the end, which is then looked for: nearly as quick as [`Notify::Poll`] with little of
-    /// its load. How much before is learned on the way. What is expected to take less than twice the time of waking is looked for from the beginning.
+    /// Sleep until the card wakes the program shortly before the end, then poll: nearly as quick as [`Notify::Poll`] with little of its
+    /// load. The channel learns how early from its transfers. A transfer that is expected to take less than twice the time of waking is
+    /// polled for from the beginning.
     Early,
-    /// Look at the ring all the time: the shortest delay, and a processor that does nothing else.
+    /// Poll the ring all the time: the shortest delay, and a processor that does nothing else.
     Poll,
     /// Sleep until the interrupt: the least load, and the delay of waking on top of each transfer.
     Interrupt,
@@ -246,17 +248,18 @@ pub struct Piece<'a> {
     pub memory: *mut u8,
     /// Its length.
     pub bytes: usize,
-    /// A registration of this driver's which covers it and allows the transfer's direction. Without one the piece is registered for its transfer alone.
+    /// A registration of this driver's which covers it and allows the transfer's direction. Without one the piece is registered for its
+    /// transfer alone.
     pub registration: Option<&'a Registration>,
 }
 
 /// How long one call waits, and what ends it before.
 #[derive(Clone, Copy, Default)]
 pub struct WaitOptions<'a> {
-    /// The call ends after so much time without progress of its own; what other calls achieve meanwhile does not count. `None`: no limit.
+    /// The call ends after this time without progress of its own; what other calls achieve meanwhile does not count. `None`: no limit.
     pub timeout: Option<Duration>,
-    /// Called in the calling thread when a signal handler has run there, and about every 20 ms: `true` ends the call with [`Error::Interrupted`].
-    /// Without it, a signal handler that runs in the calling thread while the call waits ends the call.
+    /// Called in the calling thread when a signal handler has run there, and about every 20 ms: `true` ends the call with
+    /// [`Error::Interrupted`]. Without it, a signal handler that runs in the calling thread while the call waits ends the call.
     pub interrupted: Option<&'a (dyn Fn() -> bool + Sync)>,
 }
 
@@ -272,16 +275,16 @@ impl fmt::Debug for WaitOptions<'_> {
     }
 }
 
-/// What a descriptor carries beside its memory; only H2C has any of it.
+/// What a descriptor carries besides its memory; only H2C descriptors carry any of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
     /// The message ends with this descriptor.
     pub end: bool,
-    /// Bytes in the whole message, if the core is to know it beforehand.
+    /// Bytes in the whole message, if the core is to receive the number beforehand.
     pub length: Option<u64>,
     /// For the user core: an offset or an address on the card.
     pub offset: u64,
-    /// For the user core: a word of the program's own.
+    /// For the user core: the user word, a value of the program's choice.
     pub user: u32,
 }
 
@@ -293,7 +296,7 @@ impl Default for Message {
 }
 
 impl Message {
-    /// Is there an offset or a word for the user core? A descriptor with any takes one more place in the card's queue.
+    /// Is there an offset or a user word? A descriptor with any takes one more place in the card's queue.
     #[inline]
     pub fn has_attributes(&self) -> bool {
         self.offset != 0 || self.user != 0
@@ -311,7 +314,7 @@ impl Ticket {
         self.0
     }
 
-    /// The ticket of a number; for bindings. One that was never given out is an [`Error::UnknownTicket`] wherever it is used.
+    /// The ticket of a number; for bindings. One that was never issued is an [`Error::UnknownTicket`] wherever it is used.
     #[inline]
     pub fn from_number(number: u64) -> Ticket {
         Ticket(number)
@@ -322,20 +325,20 @@ impl Ticket {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Completion {
-    /// Which one.
+    /// The ticket of the descriptor.
     pub ticket: Ticket,
-    /// How.
+    /// How it ended.
     pub status: Status,
     /// Bytes that were moved.
     pub bytes: u64,
-    /// C2H: the offset that the core gave for the message.
+    /// C2H: the offset that the core set for the message.
     pub offset: u32,
-    /// C2H: the user word that the core gave for the message.
+    /// C2H: the user word that the core set for the message.
     pub user: u32,
 }
 
 impl Default for Completion {
-    /// Of no transfer: to be overwritten by [`Channel::poll_completions`].
+    /// Of no transfer: for [`Channel::poll_completions`] to overwrite.
     fn default() -> Self {
         Completion::new(Ticket(u64::MAX), Status::Unknown(0), 0)
     }
@@ -355,7 +358,7 @@ impl Completion {
         Completion { offset, user, ..self }
     }
 
-    /// The error that this completion amounts to, or itself. `moved` bytes before it count, too.
+    /// The error that this completion stands for, or the completion itself. `moved` bytes before it count, too.
     pub fn check(self, channel: &str, moved: u64) -> Result<Completion> {
         if self.status.is_ok() {
             return Ok(self);
@@ -369,15 +372,15 @@ impl Completion {
     }
 }
 
-/// A message which the user core has begun.
+/// The start of a message in the user core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MessageStart {
-    /// Its length in bytes, if the core told.
+    /// Its length in bytes, if the core announced it.
     pub length: Option<u64>,
-    /// The offset that the core gave for it.
+    /// The offset that the core set for it.
     pub offset: u32,
-    /// The user word that the core gave for it.
+    /// The user word that the core set for it.
     pub user: u32,
 }
 
@@ -388,7 +391,7 @@ impl MessageStart {
     }
 }
 
-/// What a channel has counted since it was opened. Anything but zero in the last four is a fault of the card or of a driver.
+/// Counters of a channel since it was opened. A non-zero value in the last four is a fault of the card or of a driver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChannelStatistics {
@@ -400,15 +403,15 @@ pub struct ChannelStatistics {
     pub bytes: u64,
     /// Completions whose cookie was not the oldest descriptor's.
     pub wrong_cookies: u64,
-    /// Completions of more bytes than were asked for.
+    /// Completions of more bytes than the descriptor had.
     pub wrong_lengths: u64,
-    /// Completions with a status that does not exist or fit.
+    /// Completions with a status that does not exist or does not fit.
     pub wrong_statuses: u64,
     /// Completions when nothing was in flight, and starts that do not fit.
     pub unexpected: u64,
 }
 
-/// What the card has counted of faults on its link since it was switched on or its function was reset. Counts stop at 65535 and may lag by some
+/// The card's counters of faults on its link, since it was switched on or its function was reset. Counts stop at 65535 and may lag by some
 /// tens of core clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -423,9 +426,9 @@ pub struct LinkCounters {
     pub timeouts: u32,
     /// Reads answered with a wrong length or byte count.
     pub bad_completions: u32,
-    /// Answers that came after their read was given up.
+    /// Answers that came after the card had given up their read.
     pub late_completions: u32,
-    /// Answers to reads which the card had not asked.
+    /// Answers to reads that the card had not made.
     pub unexpected_completions: u32,
     /// Times that bus mastering was switched off.
     pub bus_mastering_losses: u32,
@@ -433,12 +436,12 @@ pub struct LinkCounters {
     pub link_downs: u32,
     /// Function-level resets.
     pub function_resets: u32,
-    /// Tags in quarantine now: reads that were given up and whose answers may still come.
+    /// Tags in quarantine now: the card gave up their reads, and the answers may still come.
     pub quarantined: u32,
 }
 
 impl LinkCounters {
-    /// Each with its name, for those who print them.
+    /// Each counter with its name, for display.
     pub fn named(&self) -> [(&'static str, u32); 11] {
         [
             ("unsupported_requests", self.unsupported_requests),
@@ -460,23 +463,23 @@ impl LinkCounters {
 pub trait Keep: Send + Sync {
     /// The card is done with the memory that one descriptor of this direction referred to.
     fn release(&self, direction: Direction);
-    /// Memory that one descriptor referred to could not be taken away from the card: it may reach it for as long as the program runs.
+    /// Memory that one descriptor referred to could not be unmapped: the card may reach it for as long as the program runs.
     fn stays_mapped(&self);
 }
 
 /// One device. All methods may be called from any thread.
 pub trait Driver: Send + Sync {
-    /// What discovery found.
+    /// The discovery table.
     fn info(&self) -> &DeviceInfo;
-    /// Take a channel for the caller alone, until the result is dropped.
+    /// Open a channel for the caller exclusively, until the result is dropped.
     fn open_channel(&self, index: u16, options: ChannelOptions) -> Result<Box<dyn Channel>>;
-    /// Make memory known to the card for many transfers, which name the registration. Registrations may overlap.
+    /// Register memory with the card for many transfers, which name the registration. Registrations may overlap.
     ///
     /// # Safety
     /// The memory stays valid until [`Driver::unregister`] has returned `Ok`.
     unsafe fn register(&self, memory: *mut u8, bytes: usize, access: Access) -> Result<Arc<Registration>>;
-    /// Undo a [`Driver::register`]. Transfers in flight there fail; the caller has ended them before. After an error the card
-    /// may still reach the memory, for as long as the program runs. A second time does nothing.
+    /// Undo a [`Driver::register`]. Transfers in flight there fail; the caller has ended them before. After an error the card may still
+    /// reach the memory, for as long as the program runs. A second call does nothing.
     fn unregister(&self, registration: &Arc<Registration>) -> Result<()>;
     /// Read a register of the user core.
     fn read_register(&self, offset: u32) -> Result<u32>;
@@ -492,16 +495,16 @@ pub trait Driver: Send + Sync {
     fn reset(&self) -> Result<()>;
     /// See [`LinkCounters`].
     fn link_counters(&self) -> Result<LinkCounters>;
-    /// Bytes on the wire, if the bus knows them.
+    /// Bytes on the wire, if the bus counts them.
     fn wire(&self) -> Option<WireStatistics>;
     /// Nanoseconds: simulated time, or a monotonic clock.
     fn now_ns(&self) -> u64;
 }
 
-/// One open channel. All methods may be called from any thread; completions come in the order of submission, but for what is cancelled. Dropping it
-/// ends what is in flight and resets the channel.
+/// One open channel. All methods may be called from any thread. Completions come in the order of submission, except for cancelled
+/// transfers. Dropping it ends what is in flight and resets the channel.
 pub trait Channel: Send + Sync {
-    /// What discovery says of it.
+    /// The channel's entry in the discovery table.
     fn info(&self) -> &ChannelInfo;
     /// The largest number of bytes that one descriptor should carry.
     fn descriptor_limit(&self) -> usize;
@@ -509,47 +512,48 @@ pub trait Channel: Send + Sync {
     fn piece_limit(&self) -> usize {
         usize::MAX
     }
-    /// Submit one transfer for all the pieces together. [`Error::QueueFull`] when there is no room; nothing is submitted on any error. When the card
-    /// is done with the memory, or nothing was submitted, `keep` is released and dropped. Never waits.
+    /// Submit one transfer for all the pieces together. [`Error::QueueFull`] when there is no room; nothing is submitted on any error. When
+    /// the card is done with the memory, or nothing was submitted, `keep` is released and dropped. Never waits.
     ///
     /// # Safety
-    /// The pieces lie within their registrations, and stay valid until the transfer has completed, been cancelled or been reset, and the program does not touch them in a way that
-    /// races with the card.
+    /// The pieces lie within their registrations, and stay valid until the transfer has completed, been cancelled or been reset, and the
+    /// program does not touch them in a way that races with the card.
     unsafe fn submit(&self, pieces: &[Piece<'_>], message: &Message, keep: Option<Arc<dyn Keep>>) -> Result<Ticket>;
     /// Wait for a transfer's completion, and collect it. [`Error::Pending`] and [`Error::Interrupted`] leave everything as it was.
     fn wait(&self, ticket: Ticket, options: WaitOptions<'_>) -> Result<Completion>;
-    /// The completion, if it is there. When not, the interrupt is armed, so that [`Channel::event_fd`] tells of it.
+    /// The completion, if there is one. If not, the interrupt is armed, so that [`Channel::event_fd`] signals it.
     fn try_wait(&self, ticket: Ticket) -> Result<Option<Completion>>;
     /// [`Channel::poll_completions`] is to find this transfer, once it has ended.
     fn detach(&self, ticket: Ticket);
-    /// Collect detached transfers that have completed, in order, as many as there is room for; returns how many. As
-    /// [`Channel::try_wait`] while any is left in flight. An error is one transfer's, and comes alone.
+    /// Collect detached transfers that have completed, in order, as many as there is room for; returns how many. As [`Channel::try_wait`]
+    /// while any is left in flight. An error belongs to one transfer, and is returned alone.
     fn poll_completions(&self, room: &mut [Completion]) -> Result<usize>;
     /// Wait until one more transfer could be submitted, prefixes included. As [`Channel::wait`].
     fn wait_room(&self, options: WaitOptions<'_>) -> Result<()>;
-    /// C2H: the message that the next byte will belong to, once the core has begun it. Does not consume it. As [`Channel::wait`].
+    /// C2H: wait until the core has begun the message that the next byte belongs to. Does not consume it. As [`Channel::wait`].
     fn message_start(&self, options: WaitOptions<'_>) -> Result<MessageStart>;
     /// C2H: as [`Channel::message_start`], as [`Channel::try_wait`].
     fn try_message_start(&self) -> Result<Option<MessageStart>>;
-    /// End one transfer; its completion, still to be collected, says how far it came. Others go on: what the card has to stop for this is continued
-    /// where it stopped. That takes the card some microseconds; one that does not answer is not waited for. Nothing happens if the transfer has ended.
+    /// End one transfer; its completion, still to be collected, reports how many bytes moved. Other transfers go on: those that the card
+    /// has to stop for this are continued where they stopped. That takes the card some microseconds; the call does not wait for a card that
+    /// does not answer. Does nothing if the transfer has ended.
     fn cancel(&self, ticket: Ticket) -> Result<()>;
-    /// Nobody will collect this transfer.
+    /// The program does not collect this transfer.
     fn abandon(&self, ticket: Ticket);
-    /// End all transfers in flight; their completions tell how far they came. Returns when the card is done with all their memory.
+    /// End all transfers in flight; their completions report how many bytes moved. Returns when the card is done with all their memory.
     fn cancel_all(&self) -> Result<()>;
     /// Empty the channel on both sides. Descriptors in flight end with [`Status::Reset`].
     fn reset(&self) -> Result<()>;
     /// A descriptor that becomes readable when the channel has news, as a duplicate of the caller's own.
     fn event_fd(&self) -> Result<OwnedFd>;
-    /// Hold interrupts back until `entries` completions (and message starts) have not been looked at yet, or `time` has passed since the first of
-    /// them; a `time` of zero: never. Off when the channel is opened; survives resets.
+    /// Hold interrupts back until `entries` completions (and message starts) have not been looked at yet, or `time` has passed since the
+    /// first of them; a `time` of zero turns moderation off. Off when the channel is opened; survives resets.
     fn set_moderation(&self, entries: u16, time: Duration) -> Result<()>;
     /// See [`ChannelStatistics`].
     fn statistics(&self) -> ChannelStatistics;
 }
 
-/// The time of [`Channel::set_moderation`] in the card's units of 64 core clocks, rounded up; or why it cannot be. For drivers.
+/// The time of [`Channel::set_moderation`] in the card's units of 64 core clocks, rounded up; or why it is invalid. For drivers.
 pub fn moderation_time(time: Duration, core_clock_khz: u32) -> std::result::Result<u16, String> {
     const UNIT_CLOCKS: u128 = 64;
     let clocks = (time.as_nanos() * u128::from(core_clock_khz)).div_ceil(1_000_000);
@@ -559,8 +563,8 @@ pub fn moderation_time(time: Duration, core_clock_khz: u32) -> std::result::Resu
     })
 }
 
-/// A name that a card gives, up to its first zero, fit for terminals and logs: printable ASCII, with `?` in the place of any other byte.
-/// The kernel's driver does the same (driver/linux/name.h).
+/// A name from a card, up to its first zero byte, safe for terminals and logs: printable ASCII, with `?` in place of any other byte. The
+/// kernel's driver does the same (driver/linux/name.h).
 pub fn shown_name(bytes: &[u8]) -> String {
     let name = bytes.iter().take_while(|byte| **byte != 0);
     name.map(|byte| if matches!(byte, b' '..=b'~') { char::from(*byte) } else { '?' }).collect()

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a channel keeps of its transfers, from the submission until how they ended has been collected.
+//! A channel's records of its transfers, from the submission until the completion has been collected.
 //!
-//! Each transfer has a slot of a table; its ticket names the slot and the slot's generation, so that a ticket which was collected, or never given out,
-//! is found out. Transfers *in flight* are either *posted* (the card has their descriptor) or *waiting* (it has not: a cancel of another transfer
-//! is under way, or ended this one's descriptor early). The card ends posted ones in order. A transfer that ended keeps its slot until it is
-//! collected; an abandoned one ([`Records::abandon`]) gives it back as it ends. No operation takes time in proportion to what happened
-//! before, and a descriptor of registered memory allocates nothing: this is on the way of each.
+//! Each transfer has a slot of a table. Its ticket names the slot and the slot's generation, which detects a ticket that was collected, or
+//! never issued. Transfers *in flight* are either *posted* (the card has their descriptor) or *waiting* (it has not: a cancel of another
+//! transfer is under way, or ended this one's descriptor early). The card ends posted ones in order. A transfer that ended keeps its slot
+//! until it is collected; an abandoned one ([`Records::abandon`]) releases it as it ends. No operation takes time in proportion to what
+//! happened before, and a descriptor of registered memory allocates nothing: every transfer runs this code.
 //!
 //! For drivers. The caller locks it.
 
@@ -25,7 +25,7 @@ pub struct Ahead {
 /// A transfer in flight, with everything that has to live until it has ended.
 #[derive(Default)]
 pub struct Record<H> {
-    /// Bytes that it asks for.
+    /// Bytes that were requested.
     pub bytes: u64,
     /// Bytes that descriptors of it have moved which another transfer's cancel ended.
     pub moved: u64,
@@ -35,11 +35,11 @@ pub struct Record<H> {
     pub cancel: bool,
     /// To be released.
     pub keep: Option<Arc<dyn Keep>>,
-    /// What the driver holds for it beside that.
+    /// What else the driver holds for it.
     pub held: H,
 }
 
-/// How a descriptor ended, or what the card said of it that cannot be.
+/// How a descriptor ended, or why its completion is invalid.
 pub type Ended = std::result::Result<Completion, String>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ enum State {
     Waiting,
     /// Its completion is there.
     Ended,
-    /// What the card said of it cannot be: see `Records::broken`.
+    /// Its completion is invalid: see `Records::broken`.
     Broken,
 }
 
@@ -60,7 +60,7 @@ struct Slot<H> {
     state: State,
     /// The number of its post, the latest.
     post: u64,
-    /// Nobody collects it.
+    /// The program does not collect it.
     abandoned: bool,
     /// `collect_kept` is to find it.
     detached: bool,
@@ -74,13 +74,13 @@ struct Slot<H> {
 /// No slot.
 const NONE: u32 = u32::MAX;
 
-/// What there is to say of a ticket.
+/// The state of a ticket.
 pub enum Look {
     /// It has not ended.
     InFlight,
     /// Collected with this.
     Ended(Ended),
-    /// Collected before, or never given out.
+    /// Collected before, or never issued.
     Unknown,
 }
 
@@ -98,7 +98,7 @@ pub struct Records<H> {
     ends: u64,
     /// The slots of what waits to be posted, in order.
     waiting: VecDeque<u32>,
-    /// How many of these, from the first, were posted before.
+    /// How many of these, from the first, are to be posted again.
     again: usize,
     /// Transfers that were submitted.
     submitted: u64,
@@ -113,7 +113,7 @@ fn ticket(slot: u32, generation: u32) -> Ticket {
 }
 
 impl<H: Default> Records<H> {
-    /// For so many descriptors in the card's queue at most.
+    /// For a queue of `depth` descriptors on the card.
     pub fn new(depth: u16) -> Records<H> {
         let places = usize::from(depth).next_power_of_two();
         Records {
@@ -238,7 +238,7 @@ impl<H: Default> Records<H> {
         &mut entry.record
     }
 
-    /// A transfer is posted; what is known of it goes where this points.
+    /// A transfer is posted; the caller fills the record that this returns.
     #[inline(always)]
     pub fn post(&mut self) -> (Ticket, &mut Record<H>) {
         let (slot, post) = (self.next_slot(), self.posts);
@@ -315,7 +315,7 @@ impl<H: Default> Records<H> {
         (entry.post == self.ends && entry.generation == (ticket.0 >> 32) as u32 && !entry.abandoned).then_some(&entry.record)
     }
 
-    /// The oldest that is posted has ended; what it held is the caller's to give back. The completion's ticket is filled in here.
+    /// The oldest posted transfer has ended; the caller releases what it held. The completion's ticket is filled in here.
     #[inline]
     pub fn end(&mut self, completion: Completion) -> &mut Record<H> {
         let slot = self.posted[self.place(self.ends)];
@@ -370,7 +370,7 @@ impl<H: Default> Records<H> {
         self.free_slot(ticket.0 as u32)
     }
 
-    /// As [`Records::end`], with something that cannot be.
+    /// As [`Records::end`], with an invalid completion.
     pub fn end_broken(&mut self, what: String) -> &mut Record<H> {
         let slot = self.posted[self.place(self.ends)];
         let abandoned = self.slot(slot).abandoned;
@@ -383,8 +383,8 @@ impl<H: Default> Records<H> {
         &mut entry.record
     }
 
-    /// The descriptor of the oldest that is posted was ended by another transfer's cancel, after so many bytes: it waits to be posted again, for the
-    /// rest.
+    /// The descriptor of the oldest posted transfer was ended by another transfer's cancel, after `bytes` bytes: the rest waits to be
+    /// posted again.
     pub fn put_back(&mut self, bytes: u64) -> &mut Record<H> {
         let slot = self.posted[self.place(self.ends)];
         self.ends += 1;
@@ -401,7 +401,8 @@ impl<H: Default> Records<H> {
         self.again > 0
     }
 
-    /// End a transfer that waits, and is marked to be cancelled, or any that waits; false: there is none. What it held is the caller's to give back.
+    /// End a transfer that waits and is marked to be cancelled, or with `all` any that waits; `None`: there is none. The caller releases
+    /// what it held.
     pub fn end_waiting(&mut self, all: bool, status: Status) -> Option<&mut Record<H>> {
         let at = self.waiting.iter().position(|slot| all || self.slot(*slot).record.cancel)?;
         let slot = self.waiting.remove(at)?;
@@ -424,7 +425,7 @@ impl<H: Default> Records<H> {
         (self.ends..self.posts).any(|post| self.slot(self.posted[self.place(post)]).record.cancel)
     }
 
-    /// Nobody collects this ticket: its slot is given back when it has ended.
+    /// The program does not collect this ticket: its slot is released when the transfer has ended.
     pub fn abandon(&mut self, ticket: Ticket) {
         let Some(slot) = self.find(ticket) else { return };
         match self.slot(slot).state {
@@ -433,12 +434,12 @@ impl<H: Default> Records<H> {
         }
     }
 
-    /// Has it ended, so that [`Records::collect`] would tell how?
+    /// Has it ended, so that [`Records::collect`] would return how?
     pub fn has_ended(&self, ticket: Ticket) -> bool {
         self.find(ticket).is_none_or(|slot| matches!(self.slot(slot).state, State::Ended | State::Broken))
     }
 
-    /// Collect how a ticket ended, if it has and nothing is odd about it.
+    /// Collect how a ticket ended, if it has and its completion is valid.
     #[inline]
     pub fn collect_ended(&mut self, ticket: Ticket) -> Option<Completion> {
         let slot = self.find(ticket)?;
@@ -485,7 +486,8 @@ impl<H: Default> Records<H> {
         Look::Ended(Err(self.take_broken(ticket)))
     }
 
-    /// Collect, in the order in which they ended, what was detached and has ended, as much as fits. What cannot be comes alone.
+    /// Collect, in the order in which they ended, detached transfers that have ended, as many as fit. An invalid completion is returned
+    /// alone.
     pub fn collect_kept(&mut self, room: &mut [Completion]) -> std::result::Result<usize, String> {
         let mut found = 0;
         while found < room.len() && self.first != NONE {
@@ -610,7 +612,7 @@ mod tests {
         assert_eq!(records.ahead(tickets[1]), Ahead { bytes: 2, descriptors: 1 });
     }
 
-    /// What nobody collects costs its slot until it has ended, and nothing afterwards.
+    /// An abandoned transfer takes its slot until it has ended, and nothing afterwards.
     #[test]
     fn an_abandoned_ticket_leaves_nothing_behind() {
         let mut records = Records::new(4);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Memory that a driver has made known to its card, as a token: whoever holds it names it with each transfer, so that nothing is looked up by address.
+//! Memory that a driver has registered with its card, as a token: each transfer names it, so that no lookup by address is needed.
 
 use crate::{Access, Piece};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Memory known to one driver's card. Made by [`crate::Driver::register`]; ends with [`crate::Driver::unregister`], not when it is dropped.
+/// Memory registered with one driver's card. Made by [`crate::Driver::register`]; ends with [`crate::Driver::unregister`], not when it is
+/// dropped.
 #[derive(Debug)]
 pub struct Registration {
     start: usize,
@@ -14,34 +15,34 @@ pub struct Registration {
     state: AtomicU8,
 }
 
-/// What a registration is good for.
+/// The state of a registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum RegistrationState {
     /// Transfers may name it.
     Usable,
-    /// The driver has taken the memory away from the card. Transfers there are registered one by one.
+    /// The driver has unmapped the memory. Transfers there are registered one by one.
     Withdrawn,
-    /// The driver could not take the memory away: the card may reach it.
+    /// The driver could not unmap the memory: the card may reach it.
     Stuck,
     /// It is over.
     Ended,
 }
 
 impl Registration {
-    /// For drivers. `key` is what the driver knows it by.
+    /// For drivers. `key` is the driver's own identifier.
     pub fn new(start: *mut u8, bytes: usize, access: Access, key: u64) -> Registration {
         Registration { start: start as usize, bytes, access, key, state: AtomicU8::new(RegistrationState::Usable as u8) }
     }
 
-    /// Of no bytes, which no card needs to know.
+    /// Of no bytes, which needs no registration.
     pub fn empty(start: *mut u8, access: Access) -> Registration {
         let empty = Registration::new(start, 0, access, 0);
         empty.replace(RegistrationState::Ended);
         empty
     }
 
-    /// What the driver knows it by.
+    /// The driver's own identifier.
     #[inline]
     pub fn key(&self) -> u64 {
         self.key
@@ -53,12 +54,12 @@ impl Registration {
         self.bytes
     }
 
-    /// Set what it is good for, and return what it was.
+    /// Set the state, and return the previous one.
     pub fn replace(&self, state: RegistrationState) -> RegistrationState {
         RegistrationState::of(self.state.swap(state as u8, Ordering::AcqRel))
     }
 
-    /// How far behind its first byte a piece of it lies, if the registration is usable.
+    /// The offset of a piece from its first byte, if the registration is usable.
     #[inline(always)]
     pub fn offset(&self, piece: &Piece<'_>, access: Access) -> Option<u64> {
         let skip = (piece.memory as usize).wrapping_sub(self.start);

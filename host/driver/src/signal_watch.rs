@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a waiting call does about signals. For drivers.
+//! How a waiting call handles signals. For drivers.
 
 use crate::WaitOptions;
 use towpath_system::signals::{self, Hold};

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-/// The module's name, and that of the driver which its cards have.
+/// The module's name, and that of its cards' driver.
 pub const MODULE: &str = "towpath";
 
 /// A card that the module holds.
@@ -22,7 +22,7 @@ pub struct Card {
     pub serial: Option<u64>,
 }
 
-/// The cards by their number. `sys` is where the kernel shows itself, `/sys`.
+/// The cards by their number. `sys` is the folder of sysfs, `/sys`.
 pub fn cards(sys: &Path) -> Vec<Card> {
     let folder = sys.join("class").join(MODULE);
     let entries = fs::read_dir(&folder).into_iter().flatten().flatten();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One channel: a queue of transfers in the kernel, and their completions until the program collects them.
 //!
-//! The kernel hands completions out in order, each once. One thread collects at a time: the one that holds the state, for a look, or the *leader*,
-//! which waits in the kernel on behalf of all that wait, without holding the state. While there is a leader, no other thread collects.
+//! The kernel hands completions out in order, each once. One thread collects at a time: the one that holds the state, for a look, or the
+//! *leader*, which waits in the kernel on behalf of all waiting threads, without holding the state. While there is a leader, no other
+//! thread collects.
 //!
 //! The kernel cancels a queue as a whole. To cancel one transfer, all are cancelled, and the rest of the others is posted again.
 
@@ -25,13 +26,13 @@ use towpath_system::{errno, event};
 
 /// Completions that are collected at once.
 const ROOM: usize = 64;
-/// How long the ends of transfers may take to come which the kernel has ended.
+/// How long the completions of transfers may take to come which the kernel has ended.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// The time between two cancels of a channel, for the transfers that go on: longer than a read takes.
 const RUN: Duration = Duration::from_micros(10);
 
-/// How often one looks who waits while nothing is in flight.
+/// How often a waiting call looks while nothing is in flight.
 const IDLE_LOOK: Duration = Duration::from_millis(1);
 
 /// The program's hold on a channel.
@@ -50,7 +51,7 @@ pub(crate) struct LinuxChannel {
     node: Box<dyn Node>,
     event: OwnedFd,
     state: Mutex<State>,
-    /// Told when a leader has come back while others wait.
+    /// Notified when a leader has come back while others wait.
     changed: Condvar,
 }
 
@@ -71,7 +72,7 @@ impl Held {
         1 + is_set(uapi::TRANSFER_ATTRIBUTES) + is_set(uapi::TRANSFER_LENGTH)
     }
 
-    /// So many bytes have moved.
+    /// `bytes` bytes have moved.
     fn advance(&mut self, mut bytes: u64) {
         if bytes == 0 {
             return;
@@ -95,7 +96,7 @@ struct State {
     records: Records<Held>,
     /// Places in the card's queue that are taken, or reserved for what waits to be posted.
     used: u16,
-    /// The kernel was told to cancel, and not all that was posted then has been collected. Nothing is posted meanwhile.
+    /// The kernel was asked to cancel, and not all that was posted then has been collected. Nothing is posted meanwhile.
     cancelling: bool,
     /// This program resets the channel: what waits to be posted ends with the reset.
     resetting: bool,
@@ -109,9 +110,9 @@ struct State {
     counts: [uapi::ChannelStatistics; 2],
     leading: bool,
     followers: usize,
-    /// Somebody else has reset the card, and the program has not heard of it.
+    /// Another process has reset the card, and the program has no report of it yet.
     reset_untold: bool,
-    /// Why the kernel does nothing for this channel any more.
+    /// Why the kernel does nothing more for this channel.
     lost: Option<i32>,
 }
 
@@ -176,8 +177,8 @@ impl LinuxChannel {
 
     // --- what comes from the kernel ------------------------------------------------------------------------------------------
 
-    /// Take completions in, and find out why, if there was a reset: of one that others made this has told; a card that has gone says so when it is asked
-    /// next.
+    /// Take completions in. After one that ended with a reset, look for its cause: these completions report a reset by others, and the next
+    /// request detects a card that has gone.
     fn take(&self, state: &mut State, completions: &[uapi::Completion]) {
         self.file(state, completions);
         if completions.iter().any(|told| Status::of_contract(told.status as u8) == Status::Reset) {
@@ -186,7 +187,7 @@ impl LinuxChannel {
         }
     }
 
-    /// File completions, in their order, and give back what their transfers held.
+    /// File completions, in their order, and release what their transfers held.
     fn file(&self, state: &mut State, completions: &[uapi::Completion]) {
         for told in completions {
             if state.lost.is_some() {
@@ -257,7 +258,7 @@ impl LinuxChannel {
         }
     }
 
-    /// What a request brought beside completions.
+    /// The result of a request besides its completions.
     fn heed(&self, state: &mut State, outcome: io::Result<()>) {
         match outcome.as_ref().map_err(io::Error::raw_os_error) {
             Ok(()) | Err(Some(errno::ETIMEDOUT | errno::EINTR)) => {}
@@ -276,7 +277,7 @@ impl LinuxChannel {
         self.abandon(state);
     }
 
-    /// Whatever has happened: memory goes back to the program only after the kernel has ended what used it, and has given it back.
+    /// In any case, memory is released to the program only after the kernel has ended the transfers that used it, and has released it.
     fn stop(&self) {
         if let Err(why) = sys::order(&*self.node, uapi::CHANNEL_RESET) {
             log::debug!("{}", self.doing(&format!("stopping it: {why}")));
@@ -325,7 +326,8 @@ impl LinuxChannel {
         Ok(())
     }
 
-    /// Let what an earlier cancel has interrupted run for a moment: cancels that come one after the other must not keep a transfer from its first byte.
+    /// Let what an earlier cancel has interrupted run for a moment: cancels that follow each other must not keep a transfer from its first
+    /// byte.
     fn let_run(&self, state: &mut State) {
         let Some(resumed) = state.resumed.take() else { return };
         let ends = state.records.ends();
@@ -384,7 +386,7 @@ impl LinuxChannel {
         }
     }
 
-    /// Wait for so long at most: in the kernel, or for the leader. True: a signal ended it.
+    /// Wait for `time` at most: in the kernel, or for the leader. True: a signal ended it.
     fn doze<'a>(&'a self, mut state: MutexGuard<'a, State>, time: Duration) -> (MutexGuard<'a, State>, bool) {
         if state.leading {
             state.followers += 1;
@@ -416,7 +418,7 @@ impl LinuxChannel {
         (state, interrupted)
     }
 
-    /// Wait until `check` finds what it looks for; it is asked first and after each time that something may have ended.
+    /// Wait until `check` finds what it looks for; it is called first and after each time that something may have ended.
     fn wait_until<T>(&self, options: WaitOptions<'_>, check: impl FnMut(&mut State) -> Result<Option<T>>) -> Result<T> {
         let waited = self.wait_as_long(options, check);
         let mut state = self.state.lock();
@@ -494,7 +496,7 @@ impl LinuxChannel {
         }
     }
 
-    /// This program has reset the channel, when so many transfers had been posted.
+    /// This program has reset the channel, when `posts` transfers had been posted.
     pub fn after_reset(&self, posts: u64) -> Result<()> {
         let settled = self.settle(posts);
         let mut state = self.state.lock();
@@ -791,7 +793,7 @@ impl Channel for Handle {
     fn statistics(&self) -> ChannelStatistics {
         let mut state = self.0.state.lock();
         let mut now = uapi::ChannelStatistics::default();
-        // Of a card that has gone, what was read last.
+        // For a card that has gone, the last values read.
         if sys::ask(&*self.0.node, &mut now).is_ok() {
             state.counts[1] = now;
         }

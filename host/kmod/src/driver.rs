@@ -43,7 +43,7 @@ impl Limit {
         self.timeout.map_or(self.slice, |limit| limit.saturating_sub(self.began.elapsed()).min(self.slice))
     }
 
-    /// Is the caller to be asked after each slice whether to go on?
+    /// Is the caller's function to be called after each slice?
     pub fn asks(&self) -> bool {
         self.slice < SLICE
     }
@@ -67,14 +67,14 @@ pub(crate) struct Shared {
 
 #[derive(Default)]
 struct Interrupt {
-    /// Events that were told.
+    /// Events that were returned.
     told: u32,
-    /// Its eventfd, once it was asked for.
+    /// Its eventfd, created on first use.
     event: Option<OwnedFd>,
 }
 
 impl LinuxDriver {
-    /// Open the card whose files are in that folder: `/dev/towpath0`. `name` is what it is called in texts.
+    /// Open the card whose files are in that folder: `/dev/towpath0`. `name` is its name in texts.
     pub fn open(name: &str, folder: &Path) -> std::result::Result<LinuxDriver, OpenError> {
         if !folder.exists() {
             let what =
@@ -140,7 +140,7 @@ impl LinuxDriver {
             opened: Instant::now(),
             info,
         };
-        // Events from before are nobody's.
+        // Events from before belong to no call.
         shared.forget_interrupts().map_err(OpenError::Failed)?;
         log::info!(
             "{name}: core {}, version {}, serial number {:#x}; held by the kernel module",
@@ -169,7 +169,7 @@ impl Shared {
         Ok(argument.count)
     }
 
-    /// Events until now are told, or nobody's.
+    /// Events until now count as returned.
     fn forget_interrupts(&self) -> Result<()> {
         for (index, interrupt) in (0..).zip(self.interrupts.lock().iter_mut()) {
             interrupt.told = self.interrupt_count(index)?;
@@ -188,7 +188,7 @@ impl Shared {
     }
 }
 
-/// Events that are new, by the count and what was told of it: the count begins anew when the card's function is reset.
+/// Events that are new, from the count and the events returned so far: the count begins anew when the card's function is reset.
 fn events(count: u32, told: u32) -> u32 {
     let new = count.wrapping_sub(told);
     if new > u32::MAX / 2 {
@@ -209,7 +209,7 @@ impl Driver for LinuxDriver {
             let available = channels.iter().map(|channel| channel.name.clone()).collect();
             return Err(Error::NoSuchChannel { channel: index.to_string(), available });
         };
-        // Held until then: who resets the card holds on to channels meanwhile, which have their file open.
+        // Held until then: a call that resets the card holds on to channels meanwhile, which have their file open.
         let mut open = self.shared.open.lock();
         let channel = Arc::new(LinuxChannel::open(&self.shared, position, options)?);
         open[position] = Arc::downgrade(&channel);
@@ -282,7 +282,7 @@ impl Driver for LinuxDriver {
                 }
                 continue;
             }
-            // Another thread may have told of them meanwhile, and of more: so it is counted again while nobody else tells.
+            // Another thread may have returned them meanwhile, and more: so they are counted again under the lock.
             let mut interrupts = shared.interrupts.lock();
             let count = shared.interrupt_count(index)?;
             let told = std::mem::replace(&mut interrupts[usize::from(index)].told, count);

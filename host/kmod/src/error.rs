@@ -10,13 +10,13 @@ use towpath_system::errno;
 /// Why a card could not be opened.
 #[derive(Debug)]
 pub enum OpenError {
-    /// There is no such card: what is there instead.
+    /// There is no such card; contains what is there instead.
     NotThere(String),
-    /// Something is to be put in order first.
+    /// The machine must be prepared first.
     NotReady {
-        /// What was found.
+        /// What was seen.
         seen: String,
-        /// What to type; behind a `#` what else is to be said.
+        /// The command to run; after a `#`, a remark.
         remedy: String,
     },
     /// Anything else.
@@ -35,13 +35,13 @@ impl fmt::Display for OpenError {
 
 impl std::error::Error for OpenError {}
 
-/// How a user is let in.
+/// How a user gets access.
 pub const RIGHTS: &str = "sudo usermod -a -G towpath \"$USER\" # with the rule in driver/linux/packaging, and from the next login on";
-/// How module and library are brought together.
+/// How module and library are brought to the same version.
 pub(crate) const RENEW: &str =
     "# build and load the kernel module of this library's version (driver/linux), or install the library of the module's";
 
-/// The reasons why a card is lost for good.
+/// The reasons why a card is lost permanently.
 pub(crate) fn is_end(why: &io::Error) -> bool {
     matches!(why.raw_os_error(), Some(errno::ENODEV | errno::EIO))
 }

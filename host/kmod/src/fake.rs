@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The kernel's side in memory: a card whose core echoes channel "in0" on "out0", behind the requests of `driver/linux/uapi/towpath.h`. It moves bytes in
-//! the calling threads, looks at every argument, and refuses what the header says that the module refuses.
+//! The kernel's side in memory: a card whose core echoes channel "in0" on "out0", behind the requests of `driver/linux/uapi/towpath.h`. It
+//! moves bytes in the calling threads, checks every argument, and refuses what the module refuses according to the header.
 #![allow(missing_docs, clippy::missing_panics_doc, clippy::unwrap_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
 use crate::driver::LinuxDriver;
@@ -28,7 +28,7 @@ pub struct Settings {
     pub capacity: usize,
     /// Bytes that may be registered.
     pub pinnable: u64,
-    /// Of the contract that the card speaks.
+    /// Major version of the card's contract.
     pub major: u16,
     /// From the end of a wait in the kernel to the program.
     pub lag: Duration,
@@ -176,7 +176,7 @@ impl FakeCard {
         self.tell();
     }
 
-    /// The kernel takes no transfers, though their places are free.
+    /// The kernel accepts no transfers, though their places are free.
     pub fn no_room(&self, so: bool) {
         self.card().no_room = so;
     }
@@ -189,7 +189,7 @@ impl FakeCard {
         self.tell();
     }
 
-    /// Somebody else who has the file collects what has ended.
+    /// Another process that shares the file collects what has ended.
     pub fn steal(&self, channel: usize) {
         self.card().queues[channel].as_mut().unwrap().ended.clear();
     }
@@ -255,7 +255,7 @@ impl Card {
             let (length, offset, user) = (flight.transfer.length, flight.transfer.offset as u32, flight.transfer.user);
             self.core.push_back(Message { length, offset, user, ..Message::default() });
             queue.message_open = true;
-            // Who waits for starts.
+            // For calls that wait for starts.
             self.queues[1].iter().for_each(|queue| event::signal(&queue.event));
             return true;
         }
@@ -401,7 +401,7 @@ fn structure<'a, T: Argument>(argument: *mut c_void) -> &'a mut T {
 }
 
 impl FakeNode {
-    /// Wait until `found` finds something, for so long without progress.
+    /// Wait until `found` finds something, for `timeout_ns` without progress.
     fn wait<T>(&self, timeout_ns: i64, progress: impl Fn(&Card) -> u64, mut found: impl FnMut(&mut Card) -> Option<T>) -> io::Result<T> {
         let limit = u64::try_from(timeout_ns).ok().map(Duration::from_nanos);
         let mut card = self.card.card();
@@ -427,7 +427,7 @@ impl FakeNode {
     fn of_card(&self, number: u32, argument: *mut c_void) -> io::Result<()> {
         let settings = &self.card.0.settings;
         let mut card = self.card.card();
-        // Buffers are a program's to give up, whatever has become of the card.
+        // A program may release buffers, whatever has become of the card.
         if card.gone && number != uapi::UnregisterBuffer::REQUEST {
             return Err(error(errno::ENODEV));
         }
@@ -487,7 +487,7 @@ impl FakeNode {
             }
             uapi::CARD_RESET => {
                 card.reset();
-                // The module does not know whose queues these are.
+                // The module does not record whose queues these are.
                 card.queues.iter_mut().flatten().for_each(|queue| queue.reset_untold = true);
                 self.card.tell();
             }
@@ -568,7 +568,7 @@ impl FakeNode {
         }
         let wanted = wish.wanted as usize;
         let completed = |card: &Card| card.queues[channel].as_ref().unwrap().completed;
-        // Who waits for more than there is in flight would wait for ever.
+        // A call that waits for more than is in flight would wait without a limit.
         let enough = |card: &mut Card| {
             let queue = card.queues[channel].as_ref().unwrap();
             (queue.ended.len() >= wanted || queue.flying.is_empty()).then_some(())

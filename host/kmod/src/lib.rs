@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Cards that the kernel module towpath.ko holds: [`LinuxDriver`] is Towpath's driver interface over the module's files, and [`cards`] says which there are.
+//! Cards that the kernel module towpath.ko holds: [`LinuxDriver`] is Towpath's driver interface over the module's files, and [`cards`]
+//! lists them.
 //!
 //! ```text
 //! LinuxDriver: what the card is, registers, user interrupts, registered memory -- /dev/towpath0/control
 //! its channels: a queue of transfers each ------------------------------------- /dev/towpath0/NUMBER
 //! ```
 //!
-//! Promises: those of [`towpath_driver::Driver`] and [`towpath_driver::Channel`]. The module posts, reaps and arms; here transfers are handed over and
-//! their ends collected, with two calls of the kernel at most for one that is waited for. No thread of its own. Memory is the kernel's to pin: it
-//! keeps what is in flight from being reused, whatever becomes of the program, and gives all of it back when the card goes.
+//! Promises: those of [`towpath_driver::Driver`] and [`towpath_driver::Channel`]. The module posts, reaps and arms; this crate submits
+//! transfers and collects their completions, with two system calls at most for one that is waited for. No thread of its own. The kernel
+//! pins memory: it keeps memory in flight from being reused, whatever becomes of the program, and releases all of it when the card goes.
 //!
-//! Not here: reading and writing the files as bytes, which any program can do without a library, and choosing how to wait: the kernel waits for interrupts,
-//! whatever [`towpath_driver::Notify`] says.
+//! Not here: reading and writing the files as bytes, which any program can do without a library, and choosing how to wait: the kernel waits
+//! for interrupts, whatever [`towpath_driver::Notify`] is set.
 #![warn(missing_docs)]
 
 mod cards;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Requests on the card's files. With the fake of the tests, all that is unsafe in this crate stands here, but for what passes memory on.
+//! Requests on the card's files. All unsafe code of this crate is here and in the fake of the tests, except for calls that pass memory on.
 
 use crate::uapi::{self, Argument};
 use std::ffi::c_void;
@@ -37,10 +37,10 @@ pub trait Node: Send + Sync {
     /// A request, as ioctl(2).
     ///
     /// # Safety
-    /// `argument` points to the structure of that request, or is null if it has none. Memory that the structure names stays valid for as long as the
-    /// request says that it is used.
+    /// `argument` points to the structure of that request, or is null if it has none. Memory that the structure names stays valid for as
+    /// long as the request is documented to use it.
     unsafe fn request(&self, number: u32, argument: *mut c_void) -> io::Result<()>;
-    /// What other requests name it by.
+    /// The descriptor that other requests name it by.
     fn descriptor(&self) -> RawFd;
 }
 
@@ -49,7 +49,8 @@ pub struct Folder(pub PathBuf);
 
 impl Files for Folder {
     fn open(&self, name: &str, way: Way) -> io::Result<Box<dyn Node>> {
-        // To read with O_DIRECT: the kernel asks the channel for nothing before it is a queue, which so finds all that the core has sent.
+        // To read with O_DIRECT: the kernel requests nothing from the channel before it is a queue, which so finds all that the core has
+        // sent.
         let flags = if way == Way::Read { file::DIRECT } else { 0 };
         let file = OpenOptions::new().read(way != Way::Write).write(way != Way::Read).custom_flags(flags).open(self.0.join(name))?;
         Ok(Box::new(file))
@@ -83,7 +84,7 @@ macro_rules! plain {
 }
 plain!(CardInfo ChannelInfo Register Interrupt InterruptEvent LinkCounters UnregisterBuffer Queue MessageStart Moderation ChannelStatistics);
 
-/// A request that may be sent away by a signal: [`io::ErrorKind::Interrupted`].
+/// A request that a signal may end: [`io::ErrorKind::Interrupted`].
 pub fn ask_once<T: Plain>(node: &dyn Node, argument: &mut T) -> io::Result<()> {
     *argument = argument.measured();
     // SAFETY: it is the request's structure, and names no memory.
@@ -102,7 +103,7 @@ pub fn order(node: &dyn Node, number: u32) -> io::Result<()> {
     uninterrupted(|| unsafe { node.request(number, std::ptr::null_mut()) })
 }
 
-/// Until it is not sent away by a signal, nor because the card is being reset, which is soon over.
+/// Repeat while a signal ends it, or because the card is being reset, which is soon over.
 fn uninterrupted(mut call: impl FnMut() -> io::Result<()>) -> io::Result<()> {
     let began = Instant::now();
     loop {
@@ -114,7 +115,7 @@ fn uninterrupted(mut call: impl FnMut() -> io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Have memory pinned and mapped for the card; returns its handle.
+/// Pin memory and map it for the card; returns its handle.
 ///
 /// # Safety
 /// The memory stays valid, and is not used in a way that races with the card, until it is unregistered or the control file closed.
@@ -125,7 +126,7 @@ pub unsafe fn register_buffer(control: &dyn Node, flags: u32, address: u64, byte
     Ok(argument.buffer)
 }
 
-/// What an exchange came to. The first two hold whatever the error is.
+/// The result of an exchange. The first two hold whatever the error is.
 pub struct Exchanged {
     /// The ticket of the transfer, if it was submitted.
     pub ticket: Option<u64>,
@@ -142,7 +143,7 @@ impl Exchanged {
     }
 }
 
-/// Submit a transfer, if there is one, and collect what has ended, once there are `wanted` so many or the time is over.
+/// Submit a transfer, if there is one, and collect what has ended, once `wanted` transfers have ended or the time is over.
 ///
 /// # Safety
 /// The pieces lie in memory that stays valid, and is not used in a way that races with the card, until the transfer has ended.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The structures and numbers of `driver/linux/uapi/towpath.h`, which says what they mean. bindgen writes them: see `bindgen.sh`.
+//! The structures and numbers of `driver/linux/uapi/towpath.h`, which documents them. bindgen writes them: see `bindgen.sh`.
 
 // As the generator formats it.
 #[rustfmt::skip]
@@ -26,7 +26,7 @@ pub trait Argument: Copy {
     /// The request's number.
     const REQUEST: u32;
 
-    /// Say how long the structure is, as the module wants to be told by each request.
+    /// Fill in the structure's length, which the module requires of each request.
     fn measured(self) -> Self;
 }
 
@@ -72,7 +72,7 @@ mod tests {
     use std::fmt::Write;
     use std::process::Command;
 
-    /// What the generated file says of the header, by C's words for it: sizes, places of fields, numbers.
+    /// What the generated file records of the header, by C's names: sizes, places of fields, numbers.
     fn generated() -> BTreeMap<String, u64> {
         let text = include_str!("uapi/header.rs");
         let mut found = BTreeMap::new();

@@ -24,15 +24,15 @@ use crate::world::{Inner, Turn, World, TURN};
 
 /// Edges for which a card is held in reset.
 const RESET_EDGES: u64 = 32;
-/// Size of BAR 0 as long as discovery has not told it: room for all channels that there may be.
+/// Size of BAR 0 until discovery has read it: room for the largest number of channels.
 const FIRST_BAR_BYTES: u64 = 1 << 20;
 /// A function-level reset may take 100 ms (PCI Express Base Specification 6.6.2); a card that needs more than this is taken for dead.
 const RESET_NANOSECONDS: u64 = 1_000_000;
-/// A wait over a quiet link ends early after so many edges for each second of its timeout, and at least so many. That is what a simulator
-/// of ordinary speed does in the same time by the wall clock, but unlike that it is the same in each run.
+/// A wait over a quiet link ends early after this many edges for each second of its timeout, and after a minimum of edges. That is what a
+/// simulator of ordinary speed does in the same time by the wall clock, but unlike that it is the same in each run.
 const QUIET_EDGES_PER_SECOND: u64 = 250_000;
 const QUIET_EDGES: u64 = 25_000;
-/// A slower simulator than that ends the wait by the wall clock, so much later.
+/// A slower simulator than that ends the wait by the wall clock, this much later.
 const WALL_SLACK: Duration = Duration::from_secs(2);
 /// A line of a write-combining buffer.
 const LINE: u64 = 64;
@@ -67,15 +67,15 @@ impl SimBus {
         self.world.clone()
     }
 
-    /// What has happened on the card's link since it was opened. Differences of two snapshots measure what is between them.
+    /// Statistics of the card's link since it was opened. Differences of two snapshots measure what is between them.
     pub fn statistics(&self) -> Result<Statistics> {
         let turn = self.world.shared.turn();
         let device = self.device(&turn)?;
         Ok(Statistics { picoseconds: turn.now, ..device.statistics })
     }
 
-    /// Record from now on, or no longer, what the link carries between the card and the host's memory. Returns the record so far, in the order
-    /// of arrival in each direction, and begins an empty one.
+    /// Record from now on, or no longer, what the link carries between the card and the host's memory. Returns the record so far, in the
+    /// order of arrival in each direction, and begins an empty one.
     pub fn record(&self, on: bool) -> Result<Vec<Carried>> {
         self.with(|device| device.capture.record(on))
     }
@@ -87,23 +87,24 @@ impl SimBus {
         self.with(|device| device.packets = Some(log))
     }
 
-    /// Where the card sees a byte of the program's memory, if it is mapped (the latest of several mappings): to find it in [`SimBus::record`].
+    /// Where the card sees a byte of the program's memory, if it is mapped (the latest of several mappings): to find it in
+    /// [`SimBus::record`].
     pub fn address_of(&self, memory: *const u8) -> Result<Option<u64>> {
         self.with(|device| device.port.memory.address_of(memory))
     }
 
-    /// What the model says of itself.
+    /// The model's information about itself.
     pub fn info(&self) -> Result<Info> {
         let turn = self.world.shared.turn();
         Ok(*self.device(&turn)?.model.info())
     }
 
-    /// Let `fault` happen to the card's read request that comes after `ahead` more.
+    /// Inject `fault` at the card's read request that comes after `ahead` more.
     pub fn inject(&self, ahead: u64, fault: Fault) -> Result<()> {
         self.with(|device| device.port.faults.plan(ahead, fault))
     }
 
-    /// Let a fault of the whole card happen now.
+    /// Inject a fault of the whole card now.
     pub fn disturb(&self, fault: Fault) -> Result<()> {
         if !fault.of_the_card() {
             return Err(BusError::Invalid(format!("{fault:?} happens to a read of the card: inject it")));
@@ -116,12 +117,13 @@ impl SimBus {
         Ok(())
     }
 
-    /// No fault is to come any more, neither planned nor at random. What withholds something, like a link that is down, ends in its time.
+    /// Cancel all faults that are to come, planned and random. A fault that withholds something, like a link that is down, ends in its
+    /// time.
     pub fn forgive(&self) -> Result<()> {
         self.with(|device| device.port.forgive())
     }
 
-    /// Let something happen that is asked for by words: see [`Mishap::parse`].
+    /// Inject a fault by its words: see [`Mishap::parse`].
     pub fn befall(&self, words: &str) -> Result<()> {
         match Mishap::parse(words, self.world.settings()).map_err(BusError::Invalid)? {
             Mishap::Fault(fault, _) if fault.of_the_card() => self.disturb(fault),
@@ -150,7 +152,7 @@ impl SimBus {
         self.with(|device| device.input.config.link_up != 0)
     }
 
-    /// Whether the card does not hear the program on the other side: see [`Mishap::Deaf`].
+    /// Whether stores of the program on the other side are dropped: see [`Mishap::Deaf`].
     pub(crate) fn is_deaf(&self) -> Result<bool> {
         self.with(|device| device.deaf)
     }
@@ -207,7 +209,7 @@ impl SimBus {
         self.with(|device| device.port.memory.others = memory)
     }
 
-    /// What the vectors signal from now on, from the first one; those beyond signal nothing.
+    /// The eventfds that the vectors signal from now on, from the first one; vectors beyond signal nothing.
     pub(crate) fn set_events(&self, events: Vec<Option<OwnedFd>>) -> Result<()> {
         self.with(|device| {
             let mut events = events.into_iter();
@@ -225,7 +227,7 @@ impl SimBus {
         self.set_msix(false, false)
     }
 
-    /// No interrupts any more, and from now on the table is the program's: where interrupts go, [`SimBus::expect_messages`] says.
+    /// No interrupts any more, and from now on the table is the program's: [`SimBus::expect_messages`] sets where interrupts go.
     pub(crate) fn leave_table(&self) -> Result<()> {
         self.disable_vectors()?;
         self.with(|device| device.messages = Some(Messages::default()))
@@ -303,7 +305,7 @@ impl SimBus {
         drop(turn);
         let field = |offset: u64| self.load(contract::BAR_DEVICE, offset & !3, 1).map(|word| word >> (8 * (offset & 3)));
         if self.load(contract::BAR_DEVICE, contract::DISCOVERY_MAGIC_OFFSET, 2)? != contract::DISCOVERY_MAGIC_VALUE {
-            return Ok(()); // not for us to judge: the driver says what it found
+            return Ok(()); // not this crate's check: the driver reports what it found
         }
         let page = (field(contract::DISCOVERY_PAGE_SHIFT_OFFSET)? & 0xff).min(24);
         let channels = field(contract::DISCOVERY_CHANNELS_OFFSET)? & 0xffff;
@@ -369,7 +371,7 @@ impl SimBus {
             let now = turn.now;
             match self.device_mut(&mut turn)?.load(now, bar, offset as u32, dwords) {
                 Some(tag) => break tag,
-                None if turn.now >= deadline => return Ok(ones), // the card has not answered any of so many reads
+                None if turn.now >= deadline => return Ok(ones), // the card has not answered any of these reads
                 None => {
                     turn.step(deadline);
                     drop(turn); // other threads fetch their answers
@@ -401,7 +403,7 @@ impl SimBus {
         }
     }
 
-    /// Empty the write-combining buffers, in any order if asked for.
+    /// Empty the write-combining buffers, in any order if the settings select that.
     fn drain(&self, turn: &mut Turn<'_>) -> Result<()> {
         let (now, scatter) = (turn.now, turn.settings.scatter != 0);
         let device = self.device_mut(turn)?;
@@ -504,7 +506,7 @@ impl Bus for SimBus {
         for vector in 0..u64::from(count) {
             let entry = (contract::PAGE_MSIX << page_shift) + contract::MSIX_VECTOR_OFFSET + vector * contract::MSIX_VECTOR_STRIDE;
             self.write64(contract::BAR_DEVICE, entry + contract::MSIX_VECTOR_ADDRESS_OFFSET, INTERRUPT_WINDOW.start)?;
-            // Data, and above it the control word with the mask taken away.
+            // Data, and above it the control word with the mask cleared.
             self.write64(contract::BAR_DEVICE, entry + contract::MSIX_VECTOR_DATA_OFFSET, vector)?;
         }
         // The table must stand before the capability's enable bit, which does not travel with the writes.

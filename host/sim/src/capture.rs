@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A record of what the link carried between the card and the host's memory, packet by packet, for whoever measures.
+//! A record of what the link carried between the card and the host's memory, packet by packet, for measurements.
 //!
-//! Off until asked for; it costs no simulated time. Not a trace of everything: doorbells and register accesses, requests, answers and
-//! interrupts are not in it.
+//! Off by default; it costs no simulated time. Not a trace of everything: doorbells and register accesses, requests, answers and interrupts
+//! are not in it.
 
 use crate::link::Packet;
 
@@ -11,9 +11,10 @@ use crate::link::Packet;
 pub struct Carried {
     /// A completion on its way to the card, not a write of the card.
     pub to_card: bool,
-    /// For a write, the first byte's address as the card sees it. For a completion, that of the read request which it answers, in part or whole.
+    /// For a write, the first byte's address as the card sees it. For a completion, that of the read request which it answers, in part or
+    /// whole.
     pub address: u64,
-    /// Bytes that the card wrote or had asked for; padding to whole dwords does not count.
+    /// Bytes that the card wrote or had requested; padding to whole dwords does not count.
     pub bytes: u32,
     /// When its first byte went on the wire.
     pub start: u64,
@@ -21,7 +22,7 @@ pub struct Carried {
     pub end: u64,
 }
 
-/// The record, and what it needs to know of reads under way.
+/// The record, and the state of reads under way.
 #[derive(Debug)]
 pub struct Capture {
     byte_fs: u64,

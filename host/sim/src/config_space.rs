@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The configuration space of a card that stands alone, as a host finds it: what a hard block has on a board.
 //!
-//! PCI Express Base Specification 2.1, chapter 7; PCI Local Bus Specification 3.0, chapter 6. Only what a driver or a hypervisor looks at: the
-//! header, power management (on, and asleep without losing anything), PCI Express (what the model was set to) and MSI-X.
+//! PCI Express Base Specification 2.1, chapter 7; PCI Local Bus Specification 3.0, chapter 6. Only the parts that a driver or a hypervisor
+//! reads: the header, power management (on, and asleep without losing anything), PCI Express (the model's settings) and MSI-X.
 
 use towpath_contract as contract;
 
@@ -20,7 +20,7 @@ const FUNCTION_RESET: u8 = 1 << 7;
 const MSIX: usize = 0x90;
 const MSIX_CONTROL: usize = MSIX + 2;
 
-/// What the configuration space tells of the card.
+/// The facts about the card in its configuration space.
 #[derive(Clone, Debug)]
 pub struct Facts {
     /// Sizes of the BARs, powers of two; all of them are of 64 bits, so each takes two places.
@@ -87,7 +87,7 @@ impl ConfigSpace {
         into.copy_from_slice(&self.bytes[at..at + into.len()]);
     }
 
-    /// Write a part of it, which lies inside: bits that cannot be written stay. True: a function-level reset is asked for.
+    /// Write a part of it, which lies inside: bits that cannot be written stay. True: a function-level reset is requested.
     #[must_use]
     pub fn write(&mut self, at: usize, from: &[u8]) -> bool {
         for ((byte, mask), new) in self.bytes[at..].iter_mut().zip(&self.writable[at..]).zip(from) {
@@ -96,7 +96,7 @@ impl ConfigSpace {
         DEVICE_CONTROL.checked_sub(at).and_then(|index| from.get(index)).is_some_and(|byte| byte & FUNCTION_RESET != 0)
     }
 
-    /// Forget what was written.
+    /// Discard what was written.
     pub fn reset(&mut self) {
         self.bytes.clone_from(&self.reset);
     }

@@ -31,7 +31,7 @@ const MASTERING_GRACE: u32 = 1024;
 const OFF_EDGES: u64 = 32;
 /// Edges from the last completion of a tag to a stray one: the card has freed the tag.
 const STRAY_EDGES: usize = 6;
-/// Warnings that are told one by one.
+/// Warnings that are reported one by one.
 const WARNINGS: u64 = 8;
 
 /// Where a BAR lies on the fabric.
@@ -45,7 +45,7 @@ fn locate(addr: u64) -> Option<(usize, u8, u32)> {
     Some(((place / BAR_STRIDE) as usize, (place >> 32 & 0xf) as u8, place as u32))
 }
 
-/// What has happened on a card's link since it was opened.
+/// Statistics of a card's link since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Simulated picoseconds since the world began.
@@ -73,7 +73,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// What has happened since an earlier snapshot.
+    /// The differences since an earlier snapshot.
     #[must_use]
     pub fn since(&self, before: &Statistics) -> Statistics {
         Statistics {
@@ -99,9 +99,9 @@ pub struct Vector {
     pub delivered: Option<u64>,
     /// When the eventfd is to be signalled.
     pub signal: Option<u64>,
-    /// The eventfd, once somebody has asked for it.
+    /// The eventfd, created on first use.
     pub event: Option<OwnedFd>,
-    /// Somebody waits for the eventfd: it has not been signalled since the program's last access to the card.
+    /// The eventfd is in use: it has not been signalled since the program's last access to the card.
     pub armed: bool,
 }
 
@@ -112,7 +112,7 @@ struct HostRead {
     dwords: u16,
     /// When the answer is back at the processor, and what it is.
     answer: Option<(u64, u64)>,
-    /// Nobody waits for it any more.
+    /// No call waits for it any more.
     abandoned: bool,
 }
 
@@ -127,7 +127,7 @@ pub struct Forward {
 
 /// One card in a world.
 pub struct Device {
-    /// What the user calls it.
+    /// The user's name for it.
     pub name: String,
     /// The compiled gateware.
     pub model: Model,
@@ -144,11 +144,11 @@ pub struct Device {
     /// Its interrupts, if the table is the program's and not ours.
     pub messages: Option<Messages>,
     reads: [Option<HostRead>; HOST_READS],
-    /// A program on the other side of a server is not heard.
+    /// Stores of a program on the other side of a server are dropped.
     pub deaf: bool,
     /// Its interrupts are lost.
     pub mute: bool,
-    /// What it reads at some offsets of BAR 0, the latest last.
+    /// The bytes that it reads at some offsets of BAR 0, the latest last.
     pub lies: Vec<(u64, u8)>,
     /// Write-combining buffers that no fence has emptied yet.
     pub combining: Vec<(u8, u32, Vec<u8>)>,
@@ -161,9 +161,9 @@ pub struct Device {
     pub bars: [u64; 6],
     /// See [`Statistics`].
     pub statistics: Statistics,
-    /// What the link carries, once somebody wants to know.
+    /// What the link carries, while a record is on.
     pub capture: Capture,
-    /// Where all packets are written, once somebody wants to see them.
+    /// The file for all packets, if there is one.
     pub packets: Option<PacketLog>,
     /// Edges since the link last carried or held anything.
     pub quiet: u64,
@@ -178,7 +178,7 @@ pub struct Device {
     link_lost: bool,
     /// A completion that belongs to no read, and edges since it may come.
     stray: Option<(Stray, usize)>,
-    /// When the link comes back, or bus mastering, that a fault has taken away.
+    /// When the link comes back, or bus mastering, that a fault has switched off.
     link_back: Option<u64>,
     /// When a card that forgets is reset, after its link went down.
     off_at: Option<u64>,
@@ -713,7 +713,7 @@ impl Device {
         }
     }
 
-    /// An eventfd was asked for after the vector had fired: it is signalled as soon as it would have been.
+    /// An eventfd was requested after the vector had fired: it is signalled as soon as it would have been.
     pub fn catch_up(&mut self, vector: usize) {
         if let Some(delivered) = self.vectors[vector].delivered {
             self.vectors[vector].signal = Some(delivered + self.wake);
@@ -789,7 +789,7 @@ impl Device {
         self.forget_interrupts();
     }
 
-    /// After a reset: no interrupt of before is delivered.
+    /// After a reset: no interrupt from before is delivered.
     pub fn forget_interrupts(&mut self) {
         for vector in &mut self.vectors {
             (vector.delivered, vector.signal) = (None, None);
@@ -808,7 +808,7 @@ fn show(beat: &mut crate::model::Completion, packet: &Packet, data: &[u32], last
     beat.data[..data.len()].copy_from_slice(data);
 }
 
-/// The answer to a packet between cards that nobody claims: a read is an unsupported request, a write is dropped.
+/// The answer to a packet between cards that no BAR claims: a read is an unsupported request, a write is dropped.
 pub fn refuse(packet: &Packet, latency: u64) -> Option<Forward> {
     let Head::NonPosted { requester, tag, .. } = packet.head else { return None };
     let head = Head::Completion { tag, dwords: 0, byte_count: 4, lower_addr: 0, status: CPL_UNSUPPORTED_REQUEST, poisoned: false };

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Bad days on the link, on demand: at a given read request of the card or at random, each written down so that a test can account for it.
+//! Faults on the link, on demand: at a given read request of the card or at random, each recorded so that a test can account for it.
 //!
 //! What reaches the card is what a hard block would let through: completions that fit their request badly or not at all, not packets that
 //! are malformed in themselves. Where several completions answer a read, a random one is hit; the others are as they should be.
 //!
-//! A card that has used a tag again cannot tell a stray answer to the tag's last read from one to the next. So what is to be stray (an
-//! answer's last completion again, a completion to a tag that is not out) waits for a short last completion of some answer, and comes after
-//! that while the card has many other tags to use before this one. It takes no time on the wire.
+//! A card that has used a tag again cannot distinguish a stray answer to the tag's last read from one to the next. So what is to be stray
+//! (an answer's last completion again, a completion to a tag that is not out) waits for a short last completion of some answer, and comes
+//! after that while the card has many other tags to use before this one. It takes no time on the wire.
 //!
-//! Not for what the card does wrong: that is found and reported by itself.
+//! Not for faults of the card: those are detected and reported without it.
 
 use crate::link::{Head, Packet};
 use crate::random::Random;
@@ -31,11 +31,11 @@ pub enum Fault {
     Duplicate,
     /// A completion comes to a tag that is not out. The read itself is answered as it should be.
     Unexpected,
-    /// A completion tells a wrong byte count.
+    /// A completion has a wrong byte count.
     WrongCount,
-    /// A completion is shorter or longer than it tells, and ends where none may end.
+    /// A completion is shorter or longer than its header, and ends where none may end.
     WrongLength,
-    /// A completion tells a wrong lower address.
+    /// A completion has a wrong lower address.
     WrongAddress,
     /// The link goes down, with all that is on its way, for some nanoseconds.
     LinkDown {
@@ -44,7 +44,7 @@ pub enum Fault {
         /// The card comes back as after it was switched on.
         forgets: bool,
     },
-    /// Bus mastering is off for so many nanoseconds.
+    /// Bus mastering is off for this many nanoseconds.
     MasteringOff(u64),
 }
 
@@ -55,17 +55,17 @@ impl Fault {
     }
 }
 
-/// What can be asked for by a word while a card is served, for tests of what is on the other side.
+/// The faults that can be injected by name while a card is served, for tests of what is on the other side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mishap {
-    /// A fault of the card's read request that comes after so many more, or of the whole card, at once.
+    /// A fault of the card's read request that comes after this many more, or of the whole card, at once.
     Fault(Fault, u64),
     /// The link goes down, or comes up, and stays so.
     Link(bool),
-    /// The card no longer hears the program on the other side, or does again: its stores go nowhere, and it reads all ones. What the card was
-    /// about goes on, and configuration space answers. A reset of the function ends it.
+    /// The program's stores no longer reach the card, or do again: they are dropped, and reads return all ones. The card's transfers go on,
+    /// and configuration space answers. A reset of the function ends it.
     Deaf(bool),
-    /// Its interrupts are lost, or are no more. A reset of the function ends it.
+    /// Its interrupts are lost, or are delivered again. A reset of the function ends it.
     Mute(bool),
     /// From now on a program on the other side reads this byte at this offset of BAR 0, whatever the card has there.
     Say(u64, u8),
@@ -76,8 +76,8 @@ pub enum Mishap {
 }
 
 impl Mishap {
-    /// From words: the name of a rate in the settings, without `fault_`, and how many reads pass before (none without a number); or `down`, `up`,
-    /// `deaf`, `hears`, `mute`, `loud`, `say OFFSET BYTE`, `honest`, `forgive`. The error says what there is.
+    /// From words: the name of a rate in the settings, without `fault_`, and how many reads pass before (none without a number); or `down`,
+    /// `up`, `deaf`, `hears`, `mute`, `loud`, `say OFFSET BYTE`, `honest`, `forgive`. The error lists the words.
     pub fn parse(words: &str, settings: &Settings) -> Result<Mishap, String> {
         let outage = settings.outage;
         let named = |name: &str| {
@@ -135,9 +135,9 @@ pub struct Injection {
     pub read: u64,
     /// The read's tag.
     pub tag: u16,
-    /// The first byte that it asks for.
+    /// The first byte that it requests.
     pub address: u64,
-    /// How many bytes it asks for.
+    /// How many bytes it requests.
     pub bytes: u32,
     /// The fault has reached the card, or, of one that withholds something, will not be undone. Not so if the link was lost before.
     pub happened: bool,
@@ -149,7 +149,7 @@ pub struct Injection {
     pub over: bool,
     /// The link went down before all of this may have come to the card's notice.
     pub cut: bool,
-    /// When the last completion of the answer was sent that this tells of.
+    /// When the last completion of the answer was sent.
     pub sent: u64,
 }
 
@@ -197,7 +197,7 @@ fn longest_timeout(code: u8) -> u64 {
 }
 
 impl Faults {
-    /// The random faults that the settings ask for.
+    /// The random faults of the settings.
     pub fn new(settings: &Settings, random: Random) -> Self {
         let rates = [
             (settings.fault_drop, Fault::Drop),
@@ -261,7 +261,7 @@ impl Faults {
         }
     }
 
-    /// Write a fault down that was not at a read. Returns its place in the log.
+    /// Record a fault that was not at a read. Returns its place in the log.
     pub fn note(&mut self, now: u64, fault: Fault) -> usize {
         let happened = fault.of_the_card();
         let (read, nanoseconds) = (self.requests, now / 1000);
@@ -282,7 +282,7 @@ impl Faults {
         self.log.len() - 1
     }
 
-    /// Make a completion of `bytes` bytes from `at` on, which `left` bytes of the request are to begin with, as wrong as `fault` says.
+    /// Corrupt a completion of `bytes` bytes from `at` on, which `left` bytes of the request are to begin with, according to `fault`.
     pub fn spoil(&mut self, fault: Fault, packet: &mut Packet, at: u64, bytes: u32, most: u64) {
         let Head::Completion { dwords, byte_count, lower_addr, poisoned, .. } = &mut packet.head else { return };
         match fault {
@@ -312,8 +312,8 @@ impl Faults {
         }
     }
 
-    /// Make a completion a stray one: to the tag that it has, which has come free, or to one from `unused`; otherwise anything that an answer
-    /// to another read could be, of `most` dwords.
+    /// Make a completion a stray one: to the tag that it has, which has come free, or to one from `unused`; otherwise anything that an
+    /// answer to another read could be, of `most` dwords.
     pub fn make_stray(&mut self, packet: &mut Packet, unused: std::ops::Range<u16>, most: u64) {
         let Head::Completion { tag, dwords, byte_count, lower_addr, status, .. } = &mut packet.head else { return };
         if !unused.is_empty() && self.random.below(2) == 0 {

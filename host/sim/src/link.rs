@@ -71,7 +71,7 @@ impl Pool {
         self.0.pop().unwrap_or_default()
     }
 
-    /// Give a buffer back.
+    /// Return a buffer.
     pub fn give(&mut self, mut buffer: Vec<u32>) {
         if buffer.capacity() != 0 && self.0.len() < 512 {
             buffer.clear();
@@ -99,7 +99,7 @@ impl Wire {
         self.free + u64::from(self.fraction_fs > 0)
     }
 
-    /// Send `bytes` at `ready` picoseconds or as soon as the wire is free; returns when the last byte has arrived.
+    /// Send `bytes` at `ready` picoseconds or when the wire is free; returns when the last byte has arrived.
     pub fn send(&mut self, ready: u64, bytes: u64) -> u64 {
         if ready > self.free {
             self.free = ready;
@@ -152,8 +152,8 @@ impl Transmit {
         self.capacity - self.queue.len() - usize::from(self.assembling.is_some())
     }
 
-    /// What may move, given what is offered. Nobody waits for ever: writes and answers take turns between packets, and reads take turns
-    /// with both at the last free place.
+    /// What may move, given what is offered. No stream waits without a limit: writes and answers take turns between packets, and reads take
+    /// turns with both at the last free place.
     pub fn grant(&mut self, posted: bool, read: bool, answer: bool) -> Grant {
         let room = self.room();
         match self.assembling.as_ref().map(|packet| packet.head) {
@@ -181,7 +181,7 @@ impl Transmit {
         self.send(Packet { head, payload: Vec::new(), time: now });
     }
 
-    /// A beat of a write or an answer, accepted at `now`. Returns false when the packet has another length than its header says.
+    /// A beat of a write or an answer, accepted at `now`. Returns false when the packet's length differs from its header.
     pub fn beat(&mut self, head: Head, dwords: u16, data: &[u32], last: bool, now: u64, pool: &mut Pool) -> bool {
         let packet = self.assembling.get_or_insert_with(|| Packet { head, payload: pool.take(), time: 0 });
         let left = usize::from(dwords).saturating_sub(packet.payload.len());
@@ -236,7 +236,7 @@ impl Transmit {
     }
 }
 
-/// Where completions come from, as the wire to the card asks for them.
+/// The source of completions, for the wire to the card.
 pub trait Completions {
     /// When the first one is ready, if there is any.
     fn ready(&self) -> Option<u64>;
@@ -244,8 +244,8 @@ pub trait Completions {
     fn take(&mut self, limit: u64, pool: &mut Pool) -> Packet;
 }
 
-/// Room for completions in a hard block's receive buffer. An endpoint must promise its link partner room without end, so only the card can see to
-/// it that there is room: by asking for no more than fits, or by taking what comes as fast as it comes.
+/// Room for completions in a hard block's receive buffer. An endpoint must promise its link partner room without end, so only the card can
+/// ensure that there is room: by requesting no more than fits, or by taking what comes as fast as it comes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CompletionRoom {
     /// Packets.
@@ -294,7 +294,7 @@ pub struct Receive {
 }
 
 impl Receive {
-    /// A wire to a card which holds `posted_credits` writes and so many completions.
+    /// A wire to a card which holds `posted_credits` writes and has `completion_room` for completions.
     pub fn new(wire: Wire, posted_credits: usize, completion_room: CompletionRoom) -> Self {
         Receive {
             wire,
@@ -662,7 +662,7 @@ mod tests {
         receive.finish(&mut pool);
         assert!(receive.beat(4).is_none() && !receive.busy());
     }
-    /// One completion of so many dwords, unless it is gone.
+    /// One completion with this number of dwords, unless it is gone.
     struct One(Option<u16>);
 
     impl Completions for One {

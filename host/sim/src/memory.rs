@@ -2,8 +2,8 @@
 //! The memory that the card sees: an IOMMU of one domain for each card. What is not mapped, or not mapped for this kind of access, is
 //! refused.
 //!
-//! Addresses keep the low 12 bits of the memory they stand for, as with any IOMMU, and are never given out twice, so that a late access
-//! is refused instead of landing in somebody else's buffer.
+//! Addresses keep the low 12 bits of the memory they stand for, as with any IOMMU, and are never allocated twice, so that a late access is
+//! refused instead of landing in another buffer.
 
 use towpath_bus::Access;
 use towpath_device_server::HostMemory;
@@ -20,19 +20,19 @@ struct Region {
     access: Access,
 }
 
-// Safety: the pointers are used under the world's lock only, and whoever mapped them promised that they stay valid (`Bus::map`).
+// Safety: the pointers are used under the world's lock only, and the caller of `Bus::map` promised that they stay valid.
 unsafe impl Send for Region {}
 
 /// The regions mapped for one card, in ascending order of address.
 pub struct Memory {
     regions: Vec<Region>,
     next: u64,
-    /// What is nobody's region here.
+    /// Memory outside the regions here.
     pub others: Option<Box<dyn HostMemory>>,
 }
 
 impl Memory {
-    /// An empty map which gives out addresses from `base`.
+    /// An empty map which allocates addresses from `base`.
     pub fn new(base: u64) -> Self {
         Memory { regions: Vec::new(), next: base, others: None }
     }

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Interrupts of a card whose MSI-X table belongs to the program, as on a bus: which of the card's writes they are, and those that wait to be taken.
+//! Interrupts of a card whose MSI-X table belongs to the program, as on a bus: recognises which of the card's writes are interrupts, and
+//! keeps those that wait to be taken.
 //!
-//! A host takes a write for an interrupt by its address alone. Here the addresses are those that the program has written into the table, as far as
-//! they are not its memory's. Without such a table the simulator's own window stands for them (`root_complex::INTERRUPT_WINDOW`).
+//! A host takes a write for an interrupt by its address alone. Here the addresses are those that the program has written into the table, as
+//! far as they are not its memory's. Without such a table the simulator's own window stands for them (`root_complex::INTERRUPT_WINDOW`).
 
 use std::collections::VecDeque;
 
 use towpath_contract as contract;
 use towpath_device_server::Interrupt;
 
-/// Interrupts that wait, at most: a card whose program sends it to write there could make any number of different ones.
+/// Interrupts that wait, at most: a program could direct the card to make any number of different ones.
 const WAITING: usize = 16 * contract::MSIX_VECTORS_MAX;
 
 /// Addresses that mean interrupts, and the interrupts that came.
@@ -51,7 +52,7 @@ impl Messages {
     }
 }
 
-/// What the program has written into the card's table: a copy of the addresses, by which messages are known.
+/// What the program has written into the card's table: a copy of the addresses, by which messages are recognised.
 #[derive(Debug)]
 pub struct Table {
     start: u64,
@@ -59,7 +60,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// The table of so many vectors that begins at an offset of BAR 0, into which nothing has been written.
+    /// The table of `vectors` vectors that begins at an offset of BAR 0, into which nothing has been written.
     pub fn new(start: u64, vectors: u16) -> Table {
         Table { start, bytes: vec![0; usize::from(vectors) * contract::MSIX_VECTOR_BYTES] }
     }
@@ -74,7 +75,7 @@ impl Table {
         }
     }
 
-    /// Where its messages go, each address once. A vector that nobody has set up has none.
+    /// Where its messages go, each address once. A vector that is not set up has none.
     pub fn addresses(&self) -> Vec<u64> {
         let entries = self.bytes.chunks_exact(contract::MSIX_VECTOR_BYTES);
         let address = |entry: &[u8]| entry.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes) & !3);

@@ -100,7 +100,7 @@ pub struct Request {
     pub data: [u32; LANES],
 }
 
-/// What the configuration space tells the core.
+/// The configuration space's settings for the core.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -151,7 +151,7 @@ pub struct Output {
     pub answer: Answer,
 }
 
-/// What a model says of itself.
+/// A model's information about itself.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Info {
@@ -191,12 +191,12 @@ pub enum PrintKind {
     Warning,
 }
 
-/// Takes what the core prints. It is called while the simulation is locked, from whatever thread moves time, and must not call the bus.
+/// Receives what the core prints. It is called while the simulation is locked, from whatever thread moves time, and must not call the bus.
 pub type PrintSink = Arc<dyn Fn(PrintKind, &str) + Send + Sync>;
 
 type PrintCallback = extern "C" fn(*mut c_void, c_int, *const c_char, u64);
 
-/// Where the print callback leaves what it was told, behind a stable address.
+/// Where the print callback stores its text, behind a stable address.
 struct Printer {
     sink: PrintSink,
     /// The text since the last edge that ended without a stop.
@@ -252,7 +252,7 @@ impl Model {
         let load = |why: libloading::Error| SimError::Library(library.to_owned(), why.to_string());
         // Safety: the object is one that Towpath compiled; its initialisers are the C++ runtime's.
         let object = unsafe { libloading::Library::new(library) }.map_err(load)?;
-        // It stays loaded for good: C++ objects with thread-local destructors cannot be unloaded safely.
+        // It stays loaded: C++ objects with thread-local destructors cannot be unloaded safely.
         let object = std::mem::ManuallyDrop::new(object);
         macro_rules! function {
             ($name:literal, $kind:ty) => {
@@ -287,7 +287,7 @@ impl Model {
         // Safety: as declared in tp_model.h; the printer lives until after tp_model_free.
         let instance = unsafe { new(path.as_ref().map_or(std::ptr::null(), |path| path.as_ptr()), print, printer.cast()) };
         if instance.is_null() {
-            // Safety: made by Box::into_raw above, and nobody else has it.
+            // Safety: made by Box::into_raw above, and nothing else has it.
             let printer = unsafe { Box::from_raw(printer) };
             let said = printer.recent.trim().to_owned();
             let why = printer.stopped.clone().unwrap_or(if said.is_empty() { "the model gave no reason".into() } else { said });
@@ -299,7 +299,7 @@ impl Model {
         Ok(Model { instance, core_clock, user_clock, free, printer, info })
     }
 
-    /// What the model says of itself.
+    /// The model's information about itself.
     pub fn info(&self) -> &Info {
         &self.info
     }
@@ -318,7 +318,7 @@ impl Model {
         self.stopped()
     }
 
-    /// Say something to whoever takes the core's text.
+    /// Pass a warning to the sink of the core's text.
     pub fn warn(&self, text: &str) {
         // Safety: the printer lives as long as the model; no call of the model is under way.
         let sink = unsafe { &(*self.printer).sink };

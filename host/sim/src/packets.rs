@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A file of all packets on a card's link, a JSON object on a line for each, in the order of their arrival: `towpath trace` reads it.
 //!
-//! Off until asked for; it costs no simulated time. It keeps headers and up to 64 bytes of payload, so all descriptors, completions and register
-//! accesses, and of longer data only how much there was. What they mean is not looked at here. Each line is in the file before time goes on, so a
-//! program that is killed leaves all of them. When the disk is full it ends, and says so.
+//! Off by default; it costs no simulated time. It keeps headers and up to 64 bytes of payload, so all descriptors, completions and register
+//! accesses, and of longer data only the length. Their meaning is not evaluated here. Each line is in the file before time goes on, so a
+//! program that is killed leaves all of them. When the disk is full, it ends with a message.
 
 use crate::link::{Head, Packet};
 use crate::root_complex::extent;
@@ -25,7 +25,7 @@ pub struct PacketLog {
 }
 
 impl PacketLog {
-    /// Begin a file, for the card that the user calls `device`.
+    /// Begin a file, for the card with the user's name `device`.
     pub fn create(path: &Path, device: &str) -> io::Result<PacketLog> {
         let mut out = claim(path)?;
         let name: String = device.chars().map(|c| if c == '"' || c == '\\' || c.is_control() { '?' } else { c }).collect();
@@ -109,8 +109,8 @@ impl PacketLog {
     }
 }
 
-/// Empty a file, or make it, for one card alone: two would write across each other. Its lock is the system's, so it holds between programs, and ends with
-/// the last use of the file. What is no file, such as a pipe, is shared by those who want that.
+/// Empty a file, or make it, for one card alone: two would write across each other. Its lock is the system's, so it holds between programs,
+/// and ends with the last use of the file. Anything but a regular file, such as a pipe, may be shared.
 fn claim(path: &Path) -> io::Result<File> {
     let file = File::options().write(true).create(true).truncate(false).open(path)?;
     if file.metadata()?.is_file() {
@@ -180,7 +180,7 @@ mod tests {
         PacketLog::create(&path, "sim:b").unwrap();
         assert!(!std::fs::read_to_string(&path).unwrap().contains("sim:a"));
         std::fs::remove_file(&path).unwrap();
-        // What is no file has no such trouble.
+        // Anything but a regular file is not locked.
         let _both = [PacketLog::create("/dev/null".as_ref(), "sim:a").unwrap(), PacketLog::create("/dev/null".as_ref(), "sim:b").unwrap()];
     }
 

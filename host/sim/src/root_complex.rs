@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The root port above one card: it answers the card's reads from memory, in any way the specification allows, lands its writes, and
-//! takes a card at its word: a request that breaks the specification stops the simulation with the reason.
+//! enforces the specification: a request that breaks it stops the simulation with the reason.
 //!
 //! Sources: PCI Express Base Specification 2.1, 2.2.5 (byte enables), 2.2.7 (4 KiB, MPS, MRRS), 2.3.1.1 (read completion boundary).
 
@@ -107,20 +107,21 @@ pub struct RootPort {
     pub faults: Faults,
     jobs: VecDeque<Job>,
     busy_tags: Vec<bool>,
-    /// How many tags the card has ever used: those from 0 on, as far as we can tell.
+    /// How many tags the card has ever used: those from 0 on, as far as can be observed.
     used: u16,
-    /// How often a clean tag came free and a tag was taken; and for each tag, what these were when it came free itself. What else comes free
-    /// the card may keep in quarantine.
+    /// How often a clean tag came free and a tag was taken; and for each tag, what these were when it came free itself. What else comes
+    /// free the card may keep in quarantine.
     frees: u64,
     takes: u64,
     freed_at: Vec<(u64, u64)>,
     /// Its last answer was as it should be: the card has nothing against the tag.
     clean: Vec<bool>,
-    /// Of the tags taken last: how many had come free since each had, so how many were left; 0 where a tag that was not clean leaves it open.
+    /// Of the tags taken last: how many had come free since each had, so how many were left; 0 where a tag that was not clean leaves it
+    /// open.
     slack: [u64; 8],
     /// A completion that comes right behind the one before.
     behind: Option<Packet>,
-    /// What is to be told of a read whose memory went away before it was answered.
+    /// A warning about a read whose memory was unmapped before it was answered.
     pub warning: Option<String>,
     /// Strays that wait for their moment: places in the log.
     strays: VecDeque<usize>,

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A simulated card for programs in other processes: [`SimBus`] behind a server, whatever protocol it speaks.
+//! A simulated card for programs in other processes: [`SimBus`] behind a server of any protocol.
 //!
-//! Interrupts: a program that keeps the MSI-X table to itself gets them as events, and the simulator has the card's own table. One that writes the card's
-//! table gets them as the messages that the card sends, by the enable bit and the mask that it sets in configuration space.
+//! Interrupts: a program that does not write the card's MSI-X table gets them as events, and the simulator has the card's own table. One
+//! that writes the card's table gets them as the messages that the card sends, by the enable bit and the mask that it sets in configuration
+//! space.
 //!
-//! Time: the server's thread moves it, message by message (an access takes as long as in process), and in between for as long as anything moves on
-//! the link and for some time after, because a user core may be at work that nobody sees. Then it goes on slowly, so that nothing is lost for
-//! good. Without a client it stands still.
+//! Time: the server's thread moves it, message by message (an access takes as long as in process), and in between for as long as anything
+//! moves on the link and for some time after, because a user core may be at work without traffic on the link. Then time goes on slowly, so
+//! that nothing is lost. Without a client it stands still.
 //!
 //! No page is mapped into the program: a store to a doorbell that overwrites one before it would lose a descriptor.
 
@@ -47,12 +48,12 @@ pub struct ServedCard {
     quiet: u64,
     /// When the last turn of slow time ended.
     rests_since: Option<Instant>,
-    /// The reason why the card stopped was told.
+    /// The reason why the card stopped was reported.
     told: bool,
 }
 
 impl ServedCard {
-    /// A card that is nobody's but the server's, whose clients' memory that is.
+    /// A card that only the server uses, and the memory of its clients.
     pub fn new(bus: Arc<SimBus>, memory: impl HostMemory + 'static) -> Result<ServedCard, BusError> {
         let page_shift = bus.read32(contract::BAR_DEVICE, contract::DISCOVERY_PAGE_SHIFT_OFFSET & !3)?
             >> (8 * (contract::DISCOVERY_PAGE_SHIFT_OFFSET & 3))
@@ -86,7 +87,8 @@ impl ServedCard {
         self.bus.read64(contract::BAR_DEVICE, contract::DISCOVERY_SERIAL_OFFSET)
     }
 
-    /// However often the client interrupts the rest: one that says much, and asks for an answer now and then, would wait for a turn each time.
+    /// However often the client interrupts the rest: a client that sends many messages, and now and then expects an answer, would wait for
+    /// a turn each time.
     fn go_slowly(&mut self) -> Pace {
         let rested = self.rests_since.map_or(REST, |since| since.elapsed());
         if rested < REST {
@@ -139,7 +141,8 @@ impl ServedCard {
         }
     }
 
-    /// A write to BAR 0, which may change where interrupts go. Those that the card sent before it goes to another address still count: a read pushes them.
+    /// A write to BAR 0, which may change where interrupts go. Those that the card sent before to another address still count: a read
+    /// pushes them.
     fn write_device(&mut self, offset: u64, from: &[u8]) -> Result<(), BusError> {
         let Some(table) = &mut self.table else { return self.write_bar(contract::BAR_DEVICE, offset, from) };
         let before = table.addresses();
@@ -159,7 +162,7 @@ impl ServedCard {
         self.bus.read32(contract::BAR_DEVICE, contract::DISCOVERY_MAGIC_OFFSET).map(drop)
     }
 
-    /// What configuration space says of requests and interrupts, from now on.
+    /// Apply the bits of configuration space for requests and interrupts.
     fn configure(&mut self) -> Result<(), BusError> {
         if self.table.is_some() {
             let (enabled, masked) = self.config.msix();
@@ -280,7 +283,7 @@ impl Device for ServedCard {
         loop {
             let link = self.bus.link_is_up().and_then(|up| match up || self.bus.link_returns()? {
                 true => Ok(()),
-                // Taken down for good, but not for the next client.
+                // Taken down permanently, but not for the next client.
                 false => self.bus.set_link(true),
             });
             link.map_err(|error| self.errno(error))?;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What can be set about the modelled link and host, with defaults that are one stated host model (a Gen2 x8 link at 128 bit, as in the
-//! tables that Towpath measures itself against).
+//! The settings of the modelled link and host, with defaults that are one stated host model (a Gen2 x8 link at 128 bit, as in the tables
+//! that Towpath measures itself against).
 //!
 //! Text such as `sim:sobel?mps=256&latency=1000` reaches [`Settings::from_query`]. A new knob is one line of the table below.
 
 use std::fmt;
 
-/// A setting that is unknown, not a number, or out of range. The text says what was wrong and what there is.
+/// A setting that is unknown, not a number, or out of range. The text contains the error and the valid settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingsError(pub String);
 
@@ -25,7 +25,7 @@ pub struct Knob {
     pub name: &'static str,
     /// What it is, with its unit.
     pub what: &'static str,
-    /// Value when it is not given.
+    /// Value when it is not set.
     pub default: u64,
     /// Smallest value.
     pub low: u64,
@@ -123,7 +123,7 @@ impl Settings {
         Settings::from_query_beside(query, &[])
     }
 
-    /// The same, for a caller who has taken settings of its own from the query before: errors tell of these, too.
+    /// The same, for a caller with settings of its own, taken from the query before: errors list these, too.
     ///
     /// # Errors
     /// As [`Settings::from_query`].
@@ -151,7 +151,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Whether the settings are of one mind: ranges, powers of two, and what depends on each other.
+    /// Whether the settings are consistent: ranges, powers of two, and what depends on each other.
     pub fn check(&self) -> Result<(), SettingsError> {
         for knob in Self::KNOBS {
             let value = self.get(knob.name);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Any number of cards on one clock and one fabric, and the rules by which time passes there.
 //!
-//! Time stands still unless a call moves it: a store for its cost, a load for its round trip, a poll for its cost, a wait until its end; and
-//! the pump, a thread which moves time for programs that wait at an eventfd. A program of one thread without eventfds therefore runs the
-//! same way each time, to the picosecond. Several threads take turns.
+//! Time stands still unless a call moves it: a store for its cost, a load for its round trip, a poll for its cost, a wait until its end;
+//! and the pump, a thread which moves time for programs that wait at an eventfd. A program of one thread without eventfds therefore runs
+//! the same way each time, to the picosecond. Several threads take turns.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +20,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// Cards in one world at most.
 pub const CARDS: usize = 64;
-/// Edges after which somebody else may have a turn.
+/// Edges after which another thread may have a turn.
 pub const TURN: u32 = 512;
 /// Quiet edges after which the pump slows down, and how long it then sleeps between turns.
 const PUMP_QUIET: u64 = 2_000_000;
@@ -81,7 +81,7 @@ impl Inner {
         for device in devices.iter_mut().flatten() {
             moved.append(&mut device.forwards);
         }
-        // Refusals go back the same way; they are refused by nobody.
+        // Refusals go back the same way; they are not refused themselves.
         while let Some(Forward { target, packet }) = if moved.is_empty() { None } else { Some(moved.remove(0)) } {
             let back = match devices.get_mut(target).and_then(Option::as_mut) {
                 Some(device) => device.take_from_peer(packet),
@@ -104,15 +104,15 @@ impl Inner {
 
 /// What the cards of a world share.
 pub struct Shared {
-    /// Whoever waits for the lock holds this, so that the one who has it cannot take it twice in a row.
+    /// Held by a thread that waits for the lock, so that the thread which has it cannot take it twice in a row.
     turn: Mutex<()>,
     inner: Mutex<Inner>,
-    /// Simulated nanoseconds, for those who only look at the clock.
+    /// Simulated nanoseconds, for readers of the clock alone.
     pub nanoseconds: AtomicU64,
     pump: Condvar,
 }
 
-/// A turn: nobody else moves time.
+/// A turn: no other thread moves time.
 pub struct Turn<'a> {
     inner: MutexGuard<'a, Inner>,
     shared: &'a Shared,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Channels as tokio's [`AsyncRead`] and [`AsyncWrite`]. Feature `tokio`.
 //!
-//! tokio lends memory only during a poll, and the card needs it until a transfer has ended. So each of these owns a registered buffer through which
-//! the bytes are copied, and has one transfer in flight. For the full rate keep several [`Transfer`]s in flight instead: they are futures, too.
+//! tokio lends memory only during a poll, and the card needs it until a transfer has ended. So each of these types owns a registered
+//! buffer, copies the bytes through it, and has one transfer in flight. For the full rate keep several [`Transfer`]s in flight instead:
+//! they are futures, too.
 //!
-//! Nothing is lost when the future of a read or write is dropped (`select!`, a timeout): the transfer stays with its stream, and the next call goes
-//! on with it. No call has a limit of its own: use tokio's `timeout`.
+//! Dropping the future of a read or write (`select!`, a timeout) loses no bytes: the transfer stays with its stream, and the next call
+//! resumes it. No call has a limit of its own: use tokio's `timeout`.
 
 use crate::channel::Core;
 use crate::receiver::Kept;
@@ -22,7 +23,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// The longest that a cancelled transfer takes to end: the drivers give a cancel two seconds.
 const CANCEL: Duration = Duration::from_secs(5);
 
-/// Submit, or have the task woken when the channel has news, among which is room in its queue.
+/// Submit, or have the task woken when the channel has news, such as room in its queue.
 fn submit(core: &Core, waker: &Waker, mut submit: impl FnMut() -> Result<Transfer>) -> Poll<Result<Transfer>> {
     match submit() {
         Err(Error::QueueFull { .. }) => {}
@@ -31,7 +32,7 @@ fn submit(core: &Core, waker: &Waker, mut submit: impl FnMut() -> Result<Transfe
     if let Err(error) = core.event_fd().and_then(|event| reactor::wake_when_readable(event, waker)) {
         return Poll::Ready(Err(error));
     }
-    // Again: what ended in between woke nothing.
+    // Try again: an end in between woke no task.
     match submit() {
         Err(Error::QueueFull { .. }) => Poll::Pending,
         done => Poll::Ready(done),
@@ -40,24 +41,24 @@ fn submit(core: &Core, waker: &Waker, mut submit: impl FnMut() -> Result<Transfe
 
 /// A [`Receiver`] as an [`AsyncRead`].
 ///
-/// As with [`std::io::Read`], a read returns 0 bytes at the end of each message (once for an empty one), and the next read begins with the next
-/// message. A read waits until `buf` is full (or the stream's own buffer, if that is shorter) or the message ends.
+/// As with [`std::io::Read`], a read returns 0 bytes at the end of each message (once for an empty one), and the next read begins with the
+/// next message. A read waits until `buf` is full (or the stream's own buffer, if that is shorter) or the message ends.
 #[derive(Debug)]
 pub struct AsyncReceiver {
     // Before the buffer: dropping it cancels the transfer.
     transfer: Option<Transfer>,
     receiver: Receiver,
     buffer: Buffer,
-    /// What a blocking call kept: it comes first.
+    /// What a blocking call kept: these bytes come first.
     kept: Kept,
-    /// What has been received and not read.
+    /// What was received and not yet read.
     filled: Range<usize>,
-    /// The message ends behind that.
+    /// The message ends behind the filled bytes.
     ended: bool,
 }
 
 impl AsyncReceiver {
-    /// Make a stream of it, with a buffer of so many bytes (0: one).
+    /// Make a stream of a receiver, with a buffer of `bytes` bytes (0: one byte).
     pub fn new(receiver: Receiver, bytes: usize) -> Result<AsyncReceiver> {
         let buffer = Buffer::allocate(&receiver.core.device, bytes.max(1))?;
         let mut kept = std::mem::take(&mut *receiver.kept.lock());
@@ -70,8 +71,8 @@ impl AsyncReceiver {
         &self.receiver
     }
 
-    /// The channel alone. A transfer in flight is cancelled, which may block for a moment. What was received and not read comes first in the
-    /// channel's next call.
+    /// Return the channel. Cancels a transfer in flight, which may block for a moment. Bytes that were received and not read come first in
+    /// the channel's next call.
     pub fn into_inner(mut self) -> Result<Receiver> {
         if let Some(mut transfer) = self.transfer.take() {
             transfer.cancel()?;
@@ -146,9 +147,9 @@ impl AsyncRead for AsyncReceiver {
 
 /// A [`Sender`] as an [`AsyncWrite`].
 ///
-/// A write copies its bytes, posts them and returns; how their transfer ends, the next call reports. `flush` waits until the card has everything.
-/// `shutdown` ends the message, and the next write begins another: unlike [`std::io::Write::flush`], for tokio's `copy` flushes whenever its reader
-/// has nothing.
+/// A write copies its bytes, posts them and returns; the next call reports how their transfer ended. `flush` waits until the card has
+/// everything. `shutdown` ends the message, and the next write begins another. `flush` does not end it, unlike [`std::io::Write::flush`]:
+/// tokio's `copy` flushes whenever its reader has nothing.
 #[derive(Debug)]
 pub struct AsyncSender {
     // Before the buffer: dropping it cancels the transfer.
@@ -160,7 +161,7 @@ pub struct AsyncSender {
 }
 
 impl AsyncSender {
-    /// Make a stream of it, with a buffer of so many bytes (0: one).
+    /// Make a stream of a sender, with a buffer of `bytes` bytes (0: one byte).
     pub fn new(sender: Sender, bytes: usize) -> Result<AsyncSender> {
         let buffer = Buffer::allocate(&sender.core.device, bytes.max(1))?;
         Ok(AsyncSender { transfer: None, sender, buffer, ending: false })
@@ -171,7 +172,7 @@ impl AsyncSender {
         &self.sender
     }
 
-    /// The channel alone. A transfer in flight is waited for, with the channel's limit.
+    /// Return the channel. Waits for a transfer in flight, with the channel's limit.
     pub fn into_inner(mut self) -> Result<Sender> {
         if let Some(mut transfer) = self.transfer.take() {
             let done = transfer.wait_with(self.sender.usual())?;

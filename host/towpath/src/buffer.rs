@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Memory that the card knows: transfers from and to it need no mapping of their own, and may stay in flight while the program does
+//! Memory registered with the card: transfers from and to it need no mapping of their own, and may stay in flight while the program does
 //! something else.
 //!
 //! Soundness: the card writes only while a C2H transfer is in flight. [`crate::Receiver::submit`] borrows the buffer mutably, so that no
@@ -21,8 +21,8 @@ pub use towpath_driver::Access;
 /// Buffers begin on a page, so that the card's packets need not be cut.
 const ALIGNMENT: usize = 4096;
 
-/// Memory registered with one device. `Send` and `Sync`; dropped while in flight, its memory lives until the transfer has ended. Memory that cannot be
-/// taken away from the card is never given back: see [`Buffer::close`].
+/// Memory registered with one device. `Send` and `Sync`. If dropped while in flight, its memory lives until the transfer has ended. Memory
+/// that cannot be unmapped from the card is never freed: see [`Buffer::close`].
 pub struct Buffer {
     memory: Arc<Memory>,
 }
@@ -33,7 +33,7 @@ struct Memory {
     device: Device,
     registration: Arc<Registration>,
     access: Access,
-    /// Until it was given back, or the card could not be kept from it.
+    /// The owner, until the memory was released, or its unmapping failed.
     owner: Mutex<Option<Owner>>,
     /// A transfer's own mapping of it could not be undone.
     stays_mapped: AtomicBool,
@@ -50,8 +50,8 @@ enum Owner {
     Other(Box<dyn Any + Send + Sync>),
 }
 
-// SAFETY: `start` is owned by this value alone (see `Owner`), and all access to what it points at goes through the counts of transfers in flight and
-// the borrow of `Buffer`.
+// SAFETY: `start` is owned by this value alone (see `Owner`), and all access to what it points at goes through the counts of transfers in
+// flight and the borrow of `Buffer`.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
@@ -65,7 +65,7 @@ impl Drop for Memory {
 }
 
 impl Memory {
-    /// Take it away from the card, then give it back to its owner. What the card may still reach stays as it is, for ever.
+    /// Unmap the memory from the card, then release it to its owner. Memory that the card may still reach is never released.
     fn close(&self) -> Result<()> {
         let Some(owner) = self.owner.lock().take() else { return Ok(()) };
         let owner = ManuallyDrop::new(owner);
@@ -78,7 +78,7 @@ impl Memory {
             return Err(Error::bus(doing)(BusError::Invalid("it failed then; the log has the reason".into())));
         }
         if let Owner::Allocated(layout) = ManuallyDrop::into_inner(owner) {
-            // SAFETY: allocated with this layout in `Buffer::allocate`, and nobody refers to it any more.
+            // SAFETY: allocated with this layout in `Buffer::allocate`, and no reference to it remains.
             unsafe { std::alloc::dealloc(self.start, layout) };
         }
         Ok(())
@@ -136,16 +136,16 @@ impl Buffer {
     /// Register a vector's bytes; it is dropped with the buffer.
     pub fn from_vec(device: &Device, mut bytes: Vec<u8>) -> Result<Buffer> {
         let (start, length) = (bytes.as_mut_ptr(), bytes.len());
-        // SAFETY: the vector moves into the buffer, its heap memory stays where it is, and nobody else refers to it.
+        // SAFETY: the vector moves into the buffer, its heap memory stays where it is, and nothing else refers to it.
         unsafe { Buffer::from_raw(device, start, length, Access::ReadWrite, Box::new(bytes)) }
     }
 
-    /// Register memory that something else owns; `owner` is dropped after the memory has been unregistered and the last transfer has ended. It is never
-    /// dropped when unregistering fails.
+    /// Register memory that something else owns; `owner` is dropped after the memory has been unregistered and the last transfer has ended.
+    /// It is never dropped when unregistering fails.
     ///
     /// # Safety
     /// `start` is valid for `bytes` bytes (for writes only with an `access` that writes) until `owner` is dropped. While a transfer is in
-    /// flight, or a slice from this buffer lives, nobody else touches the memory in a way that races.
+    /// flight, or a slice from this buffer lives, nothing else touches the memory in a way that races.
     pub unsafe fn from_raw(
         device: &Device,
         start: *mut u8,
@@ -173,8 +173,9 @@ impl Buffer {
         Buffer { memory: Arc::new(memory) }
     }
 
-    /// Take the memory away from the card and give it back, as a drop does, and tell whether that worked. After an error the card may still reach the
-    /// memory: it is never freed, nor its owner dropped. [`Error::BufferInUse`] while in flight: as for a drop, the memory goes when the transfer has ended.
+    /// Unmap the memory from the card and release it, as a drop does, and report whether that worked. After an error the card may still
+    /// reach the memory: it is never freed, nor its owner dropped. [`Error::BufferInUse`] while in flight: as with a drop, the memory is
+    /// released when the transfer has ended.
     pub fn close(self) -> Result<()> {
         if self.in_flight() {
             return Err(Error::BufferInUse);
@@ -187,12 +188,12 @@ impl Buffer {
         self.memory.bytes
     }
 
-    /// Has it no bytes?
+    /// Is its length zero?
     pub fn is_empty(&self) -> bool {
         self.memory.bytes == 0
     }
 
-    /// Where it begins; for bindings.
+    /// Its first byte; for bindings.
     pub fn as_ptr(&self) -> *const u8 {
         self.memory.start
     }
@@ -207,11 +208,12 @@ impl Buffer {
         if self.memory.writing.load(Ordering::Acquire) > 0 {
             return Err(Error::BufferInUse);
         }
-        // SAFETY: valid by construction; the card does not write (checked), and cannot begin to while the slice lives, for that takes `&mut self`.
+        // SAFETY: valid by construction; the card does not write (checked), and cannot begin to while the slice lives, because that takes
+        // `&mut self`.
         Ok(unsafe { std::slice::from_raw_parts(self.memory.start, self.memory.bytes) })
     }
 
-    /// Its bytes, to be changed; [`Error::BufferInUse`] while the card reads or writes it.
+    /// Its bytes, mutable; [`Error::BufferInUse`] while the card reads or writes it.
     pub fn as_mut_slice(&mut self) -> Result<&mut [u8]> {
         if self.in_flight() {
             return Err(Error::BufferInUse);

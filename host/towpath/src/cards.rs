@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Which cards there are, and which of them a name means that is no address: the first in this machine (no name), one by its order
-//! (`#2`), or one by the serial number in its discovery table (`serial:0x17`). A card that another process serves is for who names it:
-//! without a name nobody gets it.
+//! Lists the cards, and resolves names that are no address: the first card in this machine (no name), one by its order (`#2`), or one by
+//! the serial number in its discovery table (`serial:0x17`). A card that another process serves must be named: the empty name never selects
+//! it.
 //!
-//! The order: cards in this machine by their address, then those that other processes serve, by their socket. Cores in simulation are no cards
-//! before they are opened, so they have no order.
+//! The order: cards in this machine by their address, then those that other processes serve, by their socket. Simulated cores have no
+//! order: they are no cards before they are opened.
 
 use crate::open::{self, ENVIRONMENT};
 use crate::{served, Error, OpenOptions, Result};
@@ -21,9 +21,9 @@ pub(crate) const SERIAL: &str = "serial";
 pub struct DeviceListing {
     /// What to give to [`crate::Device::open`].
     pub name: String,
-    /// What it is.
+    /// What it is, in words.
     pub description: String,
-    /// Of a card: its place in the order, from 1: `#1` is a name for it, too.
+    /// Of a card: its place in the order, from 1. `#1` is a name for it, too.
     pub order: Option<u32>,
     /// Its serial number, where that is known without opening it.
     pub serial: Option<u64>,
@@ -35,8 +35,8 @@ impl DeviceListing {
     }
 }
 
-/// The devices that could be opened now: cards in their order, what TOWPATH_DEVICE names if it is another, and a simulated one for each core that
-/// is found.
+/// The devices that could be opened now: cards in their order, the device of `TOWPATH_DEVICE` if it is another, and a simulated one for
+/// each core found.
 pub fn list_devices() -> Result<Vec<DeviceListing>> {
     let mut devices = cards()?;
     let named = std::env::var(ENVIRONMENT).unwrap_or_default();
@@ -64,8 +64,8 @@ fn cards() -> Result<Vec<DeviceListing>> {
     Ok(cards)
 }
 
-/// The cards in this machine, by their address: those that the kernel module holds, and others, whose serial number is known once they are
-/// opened.
+/// The cards in this machine, by their address: those that the kernel module holds, and others, whose serial number is known only after
+/// they are opened.
 #[cfg(feature = "vfio")]
 fn boards() -> Result<Vec<DeviceListing>> {
     Ok(boards_of(&towpath_vfio::System::here(), &open::ids()?))
@@ -161,7 +161,7 @@ fn by_order(name: &str, number: &str) -> Result<String> {
     }
 }
 
-/// Open `serial:NUMBER`: the card with that serial number. Cards that do not tell theirs are opened to look.
+/// Open `serial:NUMBER`: the card with that serial number. Opens cards that do not report theirs to read it.
 pub(crate) fn open_by_serial(name: &str, number: &str, options: &OpenOptions) -> Result<Arc<dyn Driver>> {
     let wanted = open::number(number).map_err(|why| Error::Invalid(format!("device \"{name}\": {why}")))?;
     let (mut found, mut silent) = (Vec::new(), String::new());
@@ -187,7 +187,7 @@ pub(crate) fn open_by_serial(name: &str, number: &str, options: &OpenOptions) ->
     }
 }
 
-/// There is no such device; with what there is.
+/// There is no such device; lists the devices that there are.
 pub(crate) fn no_device(name: &str, why: &str) -> Error {
     let available = list_devices().unwrap_or_default().into_iter().map(|device| device.name).collect();
     Error::NoSuchDevice { name: name.into(), why: why.into(), available }

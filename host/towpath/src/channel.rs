@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What senders and receivers have in common: names, turns, limits, and one transfer from post to completion.
 //!
-//! A blocking transfer posts one descriptor at a time, of at most [`Channel::descriptor_limit`] bytes and [`Channel::piece_limit`] pieces: on C2H a
-//! second one would take the next message's bytes if the first sees the end, on H2C it would begin a message of its own if the first fails. At the
-//! limit's size the gap between two of them costs nothing that can be measured.
+//! A blocking transfer posts one descriptor at a time, of at most [`Channel::descriptor_limit`] bytes and [`Channel::piece_limit`] pieces.
+//! On C2H a second one would take the next message's bytes if the first sees the end; on H2C it would begin a message of its own if the
+//! first fails. At the limit's size the gap between two of them costs nothing that can be measured.
 //!
 //! Each call has a limit of its own, and cancels its own descriptor alone.
 
@@ -21,7 +21,8 @@ use std::time::Duration;
 use towpath_driver::{Channel, Piece};
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the completion of a cancelled transfer may take before the card is given up. The driver makes a reset of a cancel sooner.
+/// How long the completion of a cancelled transfer may take before the card is given up. Before that, the driver turns a cancel into a
+/// reset.
 const GRACE: Duration = Duration::from_secs(8);
 
 /// A channel's name or number.
@@ -94,9 +95,9 @@ pub(crate) struct Core {
     channel: ManuallyDrop<Box<dyn Channel>>,
     pub direction: Direction,
     pub device: Device,
-    /// Taken for a whole blocking transfer, so that messages stay whole.
+    /// Held for a whole blocking transfer, so that messages stay whole.
     pub turn: Turn,
-    /// For calls that are given none. Nanoseconds; all ones: none.
+    /// For calls that specify no limit. Nanoseconds; all ones: none.
     timeout: AtomicU64,
     event: OnceLock<OwnedFd>,
 }
@@ -164,7 +165,7 @@ impl Core {
         self.event.get().map(OwnedFd::as_fd).ok_or(Error::Forked)
     }
 
-    /// The error of a call that waited in vain, after so many bytes of it have moved.
+    /// The error of a call that waited in vain, after `moved` bytes of it have moved.
     pub fn gave_up(&self, why: Error, moved: u64) -> Error {
         match why {
             Error::Pending { channel, after } => Error::Timeout { channel, bytes: moved, after },
@@ -172,11 +173,11 @@ impl Core {
         }
     }
 
-    /// One descriptor from post to completion. When this returns, the card is done with the memory. `moved` bytes of the same call before it
-    /// count in errors.
+    /// One descriptor from post to completion. When this returns, the card is done with the memory. `moved` bytes of the same call before
+    /// it count in errors.
     ///
     /// # Safety
-    /// The pieces are valid, for writes on C2H, and nobody else touches them while this runs (reading is fine on H2C).
+    /// The pieces are valid, for writes on C2H, and nothing else touches them while this runs (reading is fine on H2C).
     pub unsafe fn run(&self, pieces: &[Piece<'_>], message: Message, moved: u64, limit: &mut CallLimit<'_>) -> Result<Completion> {
         // SAFETY: by this function's contract.
         let result = unsafe { self.run_counted(pieces, message, moved, limit) };
@@ -197,7 +198,7 @@ impl Core {
                 other => break other?,
             }
         };
-        // The caller's function that is asked about signals may panic: the card must be done with the memory even then.
+        // The caller's function that is polled for signals may panic: the card must be done with the memory even then.
         let guard = Unwinding { core: self, channel, ticket };
         let waited = channel.wait(ticket, limit.left(&self.device));
         std::mem::forget(guard);
@@ -214,7 +215,7 @@ impl Core {
                 }
             }
             Err(error) => {
-                // The bus failed. The cancel ends the card's use of the memory, if need be by taking it away from the card.
+                // The bus failed. The cancel ends the card's use of the memory, if need be by unmapping it from the card.
                 let _ = channel.cancel_all();
                 Err(error)
             }
@@ -317,7 +318,7 @@ impl Drop for Unwinding<'_> {
 /// What senders and receivers both have.
 macro_rules! shared_methods {
     () => {
-        /// What the device says of this channel.
+        /// What the device reports about this channel.
         pub fn info(&self) -> &crate::ChannelInfo {
             self.core.info()
         }
@@ -332,8 +333,8 @@ macro_rules! shared_methods {
             &self.core.device
         }
 
-        /// How long calls on this channel that are given no [`crate::WaitOptions`] of their own wait without progress; `None`: no limit. Ten seconds
-        /// until it is set. Calls that wait already keep theirs.
+        /// How long calls on this channel that specify no [`crate::WaitOptions`] of their own wait without progress; `None`: no limit. Ten
+        /// seconds by default. Calls that wait already keep theirs.
         pub fn set_timeout(&self, timeout: Option<std::time::Duration>) {
             self.core.set_timeout(timeout);
         }
@@ -343,8 +344,9 @@ macro_rules! shared_methods {
             self.core.timeout()
         }
 
-        /// Collect transfers that have ended and belong to no [`crate::Transfer`] any more (see [`crate::Transfer::detach`]), in the order in which they
-        /// ended, as many as there is room for; returns how many. If some have not ended, [`Self::event_fd`] becomes readable when one does.
+        /// Collect transfers that have ended and that no [`crate::Transfer`] owns (see [`crate::Transfer::detach`]), in the order in which
+        /// they ended, as many as there is room for; returns how many. If some have not ended, [`Self::event_fd`] becomes readable when one
+        /// does.
         pub fn poll_completions(&self, room: &mut [crate::Completion]) -> crate::Result<usize> {
             self.core.channel()?.poll_completions(room)
         }
@@ -364,40 +366,40 @@ macro_rules! shared_methods {
             self.core.channel()?.cancel(ticket)
         }
 
-        /// Nothing will collect this ticket: it takes no memory once its transfer has ended.
+        /// The program does not collect this ticket: it takes no memory once its transfer has ended.
         pub fn abandon_ticket(&self, ticket: crate::Ticket) {
             if let Ok(channel) = self.core.channel() {
                 channel.abandon(ticket);
             }
         }
 
-        /// End everything in flight on this channel, other threads' calls included, at once; each tells how far it came. The channel stays
-        /// usable, and the user core keeps what it has. To end one transfer, see [`crate::Transfer::cancel`].
+        /// End everything in flight on this channel at once, other threads' calls included; each returns how many bytes it moved. The
+        /// channel stays usable, and the user core keeps the data it has. To end one transfer, see [`crate::Transfer::cancel`].
         pub fn cancel_all(&self) -> crate::Result<()> {
             self.core.channel()?.cancel_all()
         }
 
-        /// A descriptor that becomes readable when there is news, for `poll` and event loops: read 8 bytes off it, then call a `try_` method or
-        /// [`Self::poll_completions`]; when these find nothing, the next news will make it readable. Do not mix it with blocking calls on the
-        /// same channel, which would take the news away.
+        /// A descriptor that becomes readable when there is news, for `poll` and event loops: read 8 bytes off it, then call a `try_`
+        /// method or [`Self::poll_completions`]. When these find nothing, the next news makes it readable. Do not mix it with blocking
+        /// calls on the same channel, which would consume the news.
         pub fn event_fd(&self) -> crate::Result<std::os::fd::BorrowedFd<'_>> {
             self.core.event_fd()
         }
 
-        /// Hold the channel's interrupts back, so that many transfers in flight wake the program less often: until `entries` transfers (and message
-        /// starts) have ended and not been looked at, or `time` has passed since the first of them, whichever comes first. A `time` of zero turns
-        /// it off, as it is at first. A call that waits for a single transfer then takes up to `time` longer. The card counts the time in units
-        /// of 64 core clocks, 65535 at most: a longer one is [`crate::Error::Invalid`].
+        /// Hold the channel's interrupts back, so that many transfers in flight wake the program less often: until `entries` transfers (and
+        /// message starts) have ended and not been looked at, or `time` has passed since the first of them, whichever comes first. A `time`
+        /// of zero turns moderation off; it is off by default. A call that waits for a single transfer then takes up to `time` longer. The
+        /// card counts the time in units of 64 core clocks, 65535 at most: a longer one is [`crate::Error::Invalid`].
         pub fn set_moderation(&self, entries: u16, time: std::time::Duration) -> crate::Result<()> {
             self.core.channel()?.set_moderation(entries, time)
         }
 
-        /// What has been counted since the channel was opened; nothing, in a child of the process that opened it.
+        /// Counters since the channel was opened; all zero in a child of the process that opened it.
         pub fn statistics(&self) -> crate::ChannelStatistics {
             self.core.channel().map(|channel| channel.statistics()).unwrap_or_default()
         }
 
-        /// What [`crate::WaitOptions`] a call has that is given none.
+        /// The [`crate::WaitOptions`] of a call that specifies none.
         pub(crate) fn usual(&self) -> crate::WaitOptions<'static> {
             self.core.timeout().into()
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A device, and what it has beside its channels: registers and user interrupts.
+//! A device, with its registers and user interrupts besides its channels.
 
 use crate::channel::ChannelName;
 use crate::{
@@ -15,7 +15,8 @@ use towpath_driver::Driver;
 use towpath_system::fork::Origin;
 
 /// An open device. Cheap to clone; the clones, and everything opened from them, are one device, which closes with the last of them. May be
-/// used from any thread. In a child of fork(2) every call ends with [`Error::Forked`], and dropping it changes nothing: the card stays the parent's.
+/// used from any thread. In a child of fork(2) every call ends with [`Error::Forked`], and dropping it changes nothing: the card stays the
+/// parent's.
 #[derive(Clone)]
 pub struct Device {
     opened: Arc<Opened>,
@@ -26,7 +27,7 @@ struct Opened {
     /// Not dropped in a child of the process that opened it: the card, and the connection to it, are the parent's.
     driver: ManuallyDrop<Arc<dyn Driver>>,
     origin: Origin,
-    /// The eventfds of user interrupts, once they are asked for.
+    /// The eventfds of user interrupts, each created on first use.
     interrupts: Box<[OnceLock<OwnedFd>]>,
 }
 
@@ -40,10 +41,15 @@ impl Drop for Opened {
 }
 
 impl Device {
-    /// Open a device by name: `sim:CORE` or `sim:FOLDER` (the gateware in simulation, built on first use), with settings behind a `?`
-    /// if wanted; `vfio:0000:65:00.0`, or the address alone (a card in this machine); `/dev/towpath0` (one that the kernel module holds);
-    /// `vfio-user:PATH` (a card in another process: `towpath sim`); or a card that is there already, by the order in which [`crate::list_devices`] tells them (`#1`) or by its serial number (`serial:0x17`). The empty
-    /// name stands for `TOWPATH_DEVICE`, or for the first card in this machine: never for one that another process serves.
+    /// Open a device by name:
+    ///
+    /// - `sim:CORE` or `sim:FOLDER`: the gateware in simulation, built on first use; settings may follow a `?`.
+    /// - `vfio:0000:65:00.0`, or the address alone: a card in this machine.
+    /// - `/dev/towpath0`: a card that the kernel module holds.
+    /// - `vfio-user:PATH`: a card in another process (`towpath sim`).
+    /// - `#1`: a card by its order in [`crate::list_devices`]; `serial:0x17`: a card by its serial number.
+    ///
+    /// The empty name stands for `TOWPATH_DEVICE`, or for the first card in this machine, never for one that another process serves.
     pub fn open(name: &str) -> Result<Device> {
         Device::open_with(name, &OpenOptions::default())
     }
@@ -53,7 +59,7 @@ impl Device {
         Ok(Device::from_driver(open::open(name, options)?))
     }
 
-    /// A device behind a driver of one's own. For tests and new kinds of devices, not for programs.
+    /// A device behind a driver of the caller's own. For tests and new kinds of devices, not for programs.
     pub fn from_driver(driver: Arc<dyn Driver>) -> Device {
         let interrupts = (0..driver.info().interrupts).map(|_| OnceLock::new()).collect();
         Device { opened: Arc::new(Opened { driver: ManuallyDrop::new(driver), origin: Origin::here(), interrupts }) }
@@ -80,12 +86,12 @@ impl Device {
         self.opened.origin.is_here()
     }
 
-    /// What the device says of itself.
+    /// What the device reports about itself.
     pub fn info(&self) -> &DeviceInfo {
         self.opened.driver.info()
     }
 
-    /// What discovery says of the channel of this name or number.
+    /// What discovery reports about the channel of this name or number.
     pub fn channel(&self, channel: impl Into<ChannelName>) -> Result<&ChannelInfo> {
         let (name, channels) = (channel.into(), &self.info().channels);
         name.find(channels).ok_or_else(|| {
@@ -94,7 +100,7 @@ impl Device {
         })
     }
 
-    /// Open a channel to the card, by name or number. It is the caller's alone until dropped.
+    /// Open a channel to the card, by name or number. The caller has it exclusively until it is dropped.
     pub fn sender(&self, channel: impl Into<ChannelName>) -> Result<Sender> {
         self.sender_with(channel, ChannelOptions::default())
     }
@@ -105,7 +111,8 @@ impl Device {
         Ok(Sender::new(self, self.driver()?.open_channel(info.index, options)?))
     }
 
-    /// Open a channel from the card, by name or number. It is the caller's alone until dropped; dropping it discards what the card holds for it.
+    /// Open a channel from the card, by name or number. The caller has it exclusively until it is dropped; dropping it discards what the
+    /// card holds for it.
     pub fn receiver(&self, channel: impl Into<ChannelName>) -> Result<Receiver> {
         self.receiver_with(channel, ChannelOptions::default())
     }
@@ -150,7 +157,7 @@ impl Device {
         self.driver()?.reset()
     }
 
-    /// What the card has counted of faults on its link. Reads the card, once for each number.
+    /// The card's counters of faults on its link. Each number takes one read of the card.
     pub fn link_counters(&self) -> Result<LinkCounters> {
         self.driver()?.link_counters()
     }
@@ -160,7 +167,7 @@ impl Device {
         self.driver().ok()?.wire()
     }
 
-    /// Nanoseconds since some moment: simulated time, or a monotonic clock.
+    /// Nanoseconds since an unspecified moment: simulated time, or a monotonic clock.
     pub fn now_ns(&self) -> u64 {
         self.driver().map_or(0, |driver| driver.now_ns())
     }
@@ -172,14 +179,15 @@ impl fmt::Debug for Device {
     }
 }
 
-/// The user core's registers, 32 bits each. May be used from any thread; each access is whole.
+/// The user core's registers, 32 bits each. May be used from any thread; each access is atomic.
 #[derive(Clone, Debug)]
 pub struct Registers {
     device: Device,
 }
 
 impl Registers {
-    /// Read the register at a byte offset. Waits for the core's answer; none, or an error as the answer, becomes [`Error::Register`].
+    /// Read the register at a byte offset. Waits for the core's answer; a missing answer, or an error as the answer, becomes
+    /// [`Error::Register`].
     pub fn read(&self, offset: u32) -> Result<u32> {
         self.check(offset)?;
         self.device.driver()?.read_register(offset)
@@ -191,12 +199,12 @@ impl Registers {
         self.device.driver()?.write_register(offset, value)
     }
 
-    /// Read a register by the name that the core's manifest gives it.
+    /// Read a register by its name in the core's manifest.
     pub fn read_name(&self, name: &str) -> Result<u32> {
         self.read(self.offset(name)?)
     }
 
-    /// Write a register by the name that the core's manifest gives it.
+    /// Write a register by its name in the core's manifest.
     pub fn write_name(&self, name: &str, value: u32) -> Result<()> {
         self.write(self.offset(name)?, value)
     }
@@ -232,7 +240,7 @@ impl Registers {
     }
 }
 
-/// The user core's interrupts. May be used from any thread; each event is told to one waiting call.
+/// The user core's interrupts. May be used from any thread; one waiting call returns each event.
 #[derive(Clone, Debug)]
 pub struct UserInterrupts {
     device: Device,
@@ -244,12 +252,12 @@ impl UserInterrupts {
         self.device.info().interrupts
     }
 
-    /// Wait for events that no earlier call has told of; returns how many, at least 1. No timeout: wait for ever.
+    /// Wait for events that no earlier call has returned; returns how many, at least 1. `None`: no limit.
     pub fn wait(&self, index: u16, timeout: Option<Duration>) -> Result<u32> {
         self.wait_with(index, timeout.into())
     }
 
-    /// As [`UserInterrupts::wait`], with a say in what ends the wait.
+    /// As [`UserInterrupts::wait`], with this call's own options.
     pub fn wait_with(&self, index: u16, options: WaitOptions<'_>) -> Result<u32> {
         self.check(index)?;
         self.device.driver()?.wait_interrupt(index, options)
@@ -261,7 +269,7 @@ impl UserInterrupts {
         self.device.driver()?.count_interrupt(index)
     }
 
-    /// A descriptor that becomes readable when the interrupt fires, for `poll` and event loops: read 8 bytes off it, then ask
+    /// A descriptor that becomes readable when the interrupt fires, for `poll` and event loops: read 8 bytes off it, then call
     /// [`UserInterrupts::wait`] with a timeout of zero.
     pub fn event_fd(&self, index: u16) -> Result<BorrowedFd<'_>> {
         self.check(index)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What has to be in order before a device can be opened, checked one by one: of the simulator, of the machine, of its cards.
+//! Checks what has to be in order before a device can be opened: the simulator, the machine, its cards.
 
 use crate::cards;
 use towpath_kmod::{MODULE, RIGHTS};
@@ -14,8 +14,9 @@ enum Wanted {
     Held(String),
 }
 
-/// Check what the device of that name needs: `sim:CORE` (the simulator's tools), `vfio:0000:65:00.0`, a bare address or `/dev/towpath0` (that card); the
-/// empty name stands for the simulator and every card there is. Changes nothing. Each finding says what was seen, and what mends it.
+/// Check what the device of that name needs: `sim:CORE` (the simulator's tools), `vfio:0000:65:00.0`, a bare address or `/dev/towpath0`
+/// (that card); the empty name stands for the simulator and every card there is. Changes nothing. Each finding reports what was seen, and
+/// what corrects it.
 pub fn doctor(name: &str) -> Vec<Finding> {
     match cards::stands_for(name) {
         Ok(name) => examine(&name, &System::here(), Ids::from_environment(), simulator),
@@ -70,7 +71,7 @@ fn examine(name: &str, system: &System, ids: Result<Ids, String>, simulator: fn(
                 )],
             }
         }
-        // Who has no card does not need what cards need, and who has one may do without the simulator.
+        // A machine without cards does not need what cards need, and one with cards may do without the simulator.
         Wanted::All => {
             let cards = system.cards(&ids);
             let boards = if cards.is_empty() {
@@ -84,7 +85,7 @@ fn examine(name: &str, system: &System, ids: Result<Ids, String>, simulator: fn(
     }
 }
 
-/// What the machine needs of this depends on who has the cards: the kernel module needs no IOMMU and no VFIO.
+/// What the machine needs depends on the holder of the cards: the kernel module needs no IOMMU and no VFIO.
 fn of_cards(system: &System, cards: &[Function], ids: &Ids) -> Vec<Finding> {
     let held = |card: &&Function| card.driver.as_deref() == Some(MODULE);
     let mut findings = if cards.iter().all(|card| held(&card)) { vec![checks::memory(system)] } else { checks::machine(system) };

@@ -17,25 +17,28 @@
 //! own. The same program runs in simulation and on a board; only the name given to [`Device::open`] changes.
 //!
 //! # Threads
-//! Every type here may be shared between threads and moved to others. Blocking transfers of one channel run one after the other, in the order of their calls,
-//! each message whole; different channels do not wait for each other. `cancel_all` and `reset` may be called while another thread waits.
+//! Every type here may be shared between threads and moved to others. Blocking transfers of one channel run one after the other, in the
+//! order of their calls, each message whole; different channels do not wait for each other. `cancel_all` and `reset` may be called while
+//! another thread waits.
 //!
 //! # Time
-//! A limit belongs to one call and counts time without progress of its own, in simulation simulated time: [`WaitOptions`]. A call that is over its limit
-//! cancels what it has posted, and nothing else. Calls that are given no limit have the channel's, ten seconds until it is set otherwise.
+//! A limit belongs to one call and counts time without progress of its own, in simulation simulated time: [`WaitOptions`]. A call
+//! that is over its limit cancels what it has posted, and nothing else. Calls that specify no limit have the channel's, ten seconds by
+//! default.
 //!
 //! # Memory
-//! A [`Buffer`] is registered once, and its transfers name the registration. A plain slice is registered for its call. The same memory may be in flight
-//! several times.
+//! A [`Buffer`] is registered once, and its transfers name the registration. A plain slice is registered for its call. The same memory may
+//! be in flight several times.
 //!
 //! # Signals and fork
-//! A signal handler that runs in a thread while it waits here ends the call with [`Error::Interrupted`], unless [`WaitOptions::interrupted`] says otherwise. In a
-//! child of fork(2) every call ends with [`Error::Forked`], and dropping gives nothing back: the card stays the parent's.
+//! A signal handler that runs in a thread while it waits here ends the call with [`Error::Interrupted`], unless
+//! [`WaitOptions::interrupted`] decides otherwise. In a child of fork(2) every call ends with [`Error::Forked`], and dropping releases
+//! nothing: the card stays the parent's.
 //!
 //! # Features
-//! By default a program opens boards: through the kernel module (`linux`) and through VFIO (`vfio`); with both there is `doctor`. `sim` adds simulated cards
-//! (and what builds them), `vfio-user` cards in other processes, `serve` a server of such cards. `tokio` has channels as
-//! its `AsyncRead` and `AsyncWrite`; without it, transfers are futures of any runtime.
+//! By default a program opens boards: through the kernel module (`linux`) and through VFIO (`vfio`); with both there is
+//! `doctor`. `sim` adds simulated cards (and what builds them), `vfio-user` cards in other processes, `serve` a server of such cards.
+//! `tokio` adds channels as its `AsyncRead` and `AsyncWrite`; without it, transfers are futures of any runtime.
 //!
 //! # What it does not do
 //! The library never panics on bad input, and never aborts, exits or prints. It logs through crate `log`.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! From a device's name to its driver. The one file that knows which kinds of devices there are.
+//! From a device's name to its driver. Only this file lists the kinds of devices.
 
 use crate::cards;
 #[cfg(feature = "sim")]
@@ -16,7 +16,7 @@ use towpath_userspace::UserDriver;
 #[cfg(feature = "vfio")]
 use towpath_vfio::{Address, Ids, System, VfioBus, VfioError};
 
-/// The environment's name for the device that the empty name stands for.
+/// The environment variable with the device that the empty name stands for.
 pub(crate) const ENVIRONMENT: &str = "TOWPATH_DEVICE";
 
 /// Takes lines of text. May be called from any thread.
@@ -27,9 +27,9 @@ pub type TextSink = Arc<dyn Fn(&str) + Send + Sync>;
 pub struct OpenOptions {
     /// Simulation: write waveforms to this FST file.
     pub trace: Option<PathBuf>,
-    /// Simulation: takes what the user core prints, line by line. Without it, the lines are logged.
+    /// Simulation: receives what the user core prints, line by line. Without it, the lines are logged.
     pub print: Option<TextSink>,
-    /// Simulation: told what is being done while a core is built, which takes a while.
+    /// Simulation: receives a line for each step while a core is built, which takes a while.
     pub progress: Option<TextSink>,
 }
 
@@ -39,7 +39,7 @@ impl fmt::Debug for OpenOptions {
     }
 }
 
-/// What a card of ours is identified by on PCI.
+/// The PCI identification of Towpath cards.
 #[cfg(feature = "vfio")]
 pub(crate) fn ids() -> Result<Ids> {
     Ids::from_environment().map_err(Error::Invalid)
@@ -93,7 +93,7 @@ pub(crate) fn open_named(name: &str, options: &OpenOptions) -> Result<Arc<dyn Dr
     }
 }
 
-/// `/dev/towpathN`: the card whose files the kernel module has put there.
+/// `/dev/towpathN`: the card whose files the kernel module has created there.
 #[cfg(feature = "linux")]
 fn held_by_kernel(name: &str) -> Result<LinuxDriver> {
     LinuxDriver::open(name, name.as_ref()).map_err(|error| match error {

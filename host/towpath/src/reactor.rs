@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Futures without a runtime of their own: one thread waits for the event descriptors of all channels whose transfers are awaited, and wakes the tasks.
+//! Futures without a runtime of their own: one thread waits for the event descriptors of all channels whose transfers are awaited, and
+//! wakes the tasks.
 //!
 //! The thread starts with the first transfer that is awaited, and stays.
 
@@ -34,7 +35,7 @@ fn start() -> std::result::Result<&'static Reactor, String> {
     let failed = |why| format!("starting the thread that wakes tasks: {why}");
     let changed = event::new().map_err(failed)?;
     let reactor: &Reactor = Box::leak(Box::new(Reactor { waiting: Mutex::default(), changed, origin: Origin::here() }));
-    // Signals are the program's own threads' affair.
+    // Signals belong to the program's own threads.
     let _hold = towpath_system::signals::Hold::new();
     std::thread::Builder::new().name("towpath-tasks".into()).spawn(move || run(reactor)).map_err(failed)?;
     *place = Some(reactor);
@@ -44,7 +45,7 @@ fn start() -> std::result::Result<&'static Reactor, String> {
 fn run(reactor: &Reactor) {
     loop {
         let numbers: Vec<RawFd> = reactor.waiting.lock().keys().copied().collect();
-        // SAFETY: at worst another file has got the number of one that was closed meanwhile; that is found out below.
+        // SAFETY: at worst another file has got the number of one that was closed meanwhile; the code below detects that.
         let mut all: Vec<BorrowedFd<'_>> = numbers.iter().map(|number| unsafe { BorrowedFd::borrow_raw(*number) }).collect();
         all.push(reactor.changed.as_fd());
         let readable = match event::poll_readable(&all) {
@@ -63,7 +64,7 @@ fn run(reactor: &Reactor) {
             event::clear(&unsafe { BorrowedFd::borrow_raw(*number) });
             drop(waiting);
             for waker in wakers {
-                // A waker is a runtime's code: what it panics with is its own.
+                // A waker is a runtime's code: its panics are its own.
                 let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| waker.wake()));
             }
         }

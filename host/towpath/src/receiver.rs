@@ -14,26 +14,26 @@ use std::sync::Arc;
 use std::time::Duration;
 use towpath_driver::{Channel, Piece};
 
-/// `recv` begins with this much memory and doubles it, if the core has not told the length.
+/// `recv` begins with this much memory and doubles it, if the core has not announced the length.
 const FIRST_RECEIVE: usize = 64 << 10;
-/// The largest step by which `recv` grows at once, whatever length the core told.
+/// The largest step by which `recv` grows at once, whatever length the core announced.
 const LARGEST_STEP: usize = 64 << 20;
 
-/// What a receive brought.
+/// The result of a receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Received {
     /// Bytes that were written to the buffer.
     pub bytes: usize,
-    /// The message ended here. If not, its rest comes with the next call.
+    /// The message ended here. If not, the next call returns its rest.
     pub end_of_message: bool,
-    /// The offset that the core gave for the message.
+    /// The offset that the core set for the message.
     pub offset: u32,
-    /// The user word that the core gave for the message.
+    /// The user word that the core set for the message.
     pub user: u32,
 }
 
-/// The beginning of a message whose `recv` failed on the way; it comes first in the next call.
+/// The beginning of a message whose `recv` failed midway; the next call returns it first.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     pub bytes: Vec<u8>,
@@ -43,7 +43,7 @@ pub(crate) struct Kept {
     user: u32,
 }
 
-/// A channel from the card. May be shared between threads: each call gets consecutive bytes.
+/// A channel from the card. May be shared between threads: each call returns consecutive bytes.
 pub struct Receiver {
     pub(crate) core: Arc<Core>,
     pub(crate) kept: Mutex<Kept>,
@@ -58,8 +58,8 @@ impl Receiver {
 
     shared_methods!();
 
-    /// Receive into a buffer until it is full or the message ends. After [`Error::Timeout`], `Interrupted` or `Cancelled` the first `bytes` of the
-    /// buffer are valid, and the message goes on with the next call.
+    /// Receive into a buffer until it is full or the message ends. After [`Error::Timeout`], `Interrupted` or `Cancelled` the first `bytes`
+    /// of the buffer are valid, and the next call goes on with the message.
     pub fn recv_into(&self, buffer: &mut [u8]) -> Result<Received> {
         self.recv_vectored(&mut [IoSliceMut::new(buffer)])
     }
@@ -76,7 +76,7 @@ impl Receiver {
         unsafe { self.receive_pieces(pieces, options) }
     }
 
-    /// As [`Receiver::recv_into`], into a range of a registered buffer, which takes no registration of its own.
+    /// As [`Receiver::recv_into`], into a range of a registered buffer, which needs no registration for the call.
     pub fn recv_buffer(&self, buffer: &mut Buffer, range: impl RangeBounds<usize>) -> Result<Received> {
         let range = buffer.range(&range);
         self.recv_buffer_with(buffer, &[range], self.usual())
@@ -84,7 +84,7 @@ impl Receiver {
 
     /// As [`Receiver::recv_buffer`], into several ranges, one after the other, which do not overlap, and with this call's own limit.
     pub fn recv_buffer_with(&self, buffer: &mut Buffer, ranges: &[Range<usize>], options: WaitOptions<'_>) -> Result<Received> {
-        // SAFETY: `&mut` shows that nobody else looks at it.
+        // SAFETY: `&mut` shows that nothing else refers to it.
         unsafe { self.recv_buffer_shared(buffer, ranges, options) }
     }
 
@@ -171,7 +171,7 @@ impl Receiver {
         }
     }
 
-    /// Receive a whole message of any length. If it fails on the way, what has come so far is kept for the next call.
+    /// Receive a whole message of any length. If it fails midway, the bytes received so far are kept for the next call.
     pub fn recv(&self) -> Result<Vec<u8>> {
         self.recv_message().map(|(bytes, _)| bytes)
     }
@@ -205,13 +205,13 @@ impl Receiver {
         Ok((bytes, received))
     }
 
-    /// Take what a `recv` that failed on the way has kept: the beginning of the message. For bindings that put messages together from transfers of
-    /// their own, which do not see it.
+    /// Take the beginning of a message that a failed `recv` has kept. For bindings that put messages together from transfers of their own,
+    /// which do not return these bytes.
     pub fn take_kept(&self) -> Vec<u8> {
         std::mem::take(&mut *self.kept.lock()).bytes
     }
 
-    /// Keep the beginning of a message for the next `recv`: what was received last comes after what is kept already. For bindings.
+    /// Keep the beginning of a message for the next `recv`: these bytes come after those that are kept already. For bindings.
     pub fn keep(&self, bytes: Vec<u8>) {
         self.kept.lock().bytes.extend(bytes);
     }
@@ -235,13 +235,13 @@ impl Receiver {
         Ok(())
     }
 
-    /// Wait until the core has begun a message, and return what it announces of it, before any buffer is posted. Does not consume anything: called again
-    /// before the message's end was received, it returns the same. Needs [`crate::ChannelOptions::announce`].
+    /// Wait until the core has begun a message, and return what it announces of it, before any buffer is posted. Does not consume anything:
+    /// called again before the message's end was received, it returns the same. Needs [`crate::ChannelOptions::announce`].
     pub fn message_start(&self, timeout: Option<Duration>) -> Result<MessageStart> {
         self.message_start_with(timeout.into())
     }
 
-    /// As [`Receiver::message_start`], with a say in what ends the wait.
+    /// As [`Receiver::message_start`], with this call's own options.
     pub fn message_start_with(&self, options: WaitOptions<'_>) -> Result<MessageStart> {
         self.core.channel()?.message_start(options)
     }
@@ -251,11 +251,11 @@ impl Receiver {
         self.core.channel()?.try_message_start()
     }
 
-    /// Post a range of a registered buffer and return at once, or as soon as the queue has room. The buffer cannot be looked at until the transfer has
-    /// ended. Each posted range takes bytes of one message only.
+    /// Post a range of a registered buffer and return at once, or when the queue has room. The buffer cannot be read or written until the
+    /// transfer has ended. Each posted range takes bytes of one message only.
     #[inline]
     pub fn submit(&self, buffer: &mut Buffer, range: impl RangeBounds<usize>) -> Result<Transfer> {
-        // SAFETY: `&mut` shows that nobody looks at it now, the buffer's counts that nobody does later.
+        // SAFETY: `&mut` shows that nothing refers to it now, the buffer's counts that nothing does later.
         let ticket = unsafe { self.core.submit(buffer, range, &Message::default(), || Some(self.usual())) }?;
         Ok(Transfer::new(&self.core, ticket))
     }
@@ -289,7 +289,8 @@ impl Receiver {
         Ok(Transfer::new(&self.core, ticket))
     }
 
-    /// Empty the channel on both sides. What is in flight ends with [`Error::Reset`], what the card holds is discarded, and the user core sees its reset.
+    /// Empty the channel on both sides. What is in flight ends with [`Error::Reset`], what the card holds is discarded, and the user core
+    /// sees its reset.
     pub fn reset(&self) -> Result<()> {
         self.core.channel()?.reset()?;
         *self.kept.lock() = Kept::default();

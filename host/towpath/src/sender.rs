@@ -26,19 +26,19 @@ impl Sender {
 
     shared_methods!();
 
-    /// Send a whole message and wait until the card has it. No bytes are a message, too: the empty one.
+    /// Send a whole message and wait until the card has it. An empty slice is a message, too: the empty one.
     pub fn send(&self, bytes: &[u8]) -> Result<()> {
         self.send_message(bytes, Message::default())
     }
 
-    /// Send a part of a message, or all of it, with its attributes. The message goes on with the next call unless `message.end`.
-    /// Attributes count only with a message's first part. After [`crate::Error::Timeout`], `Interrupted` or `Cancelled` it is open: send the rest,
-    /// without the bytes that were taken, or [`Sender::reset`].
+    /// Send a part of a message, or all of it, with its attributes. The message goes on with the next call unless `message.end`. Attributes
+    /// count only with a message's first part. After [`crate::Error::Timeout`], `Interrupted` or `Cancelled` the message is open: send the
+    /// rest, without the bytes that the card has taken, or [`Sender::reset`].
     pub fn send_message(&self, bytes: &[u8], message: Message) -> Result<()> {
         self.send_vectored(&[IoSlice::new(bytes)], message)
     }
 
-    /// As [`Sender::send_message`], from many pieces in one go.
+    /// As [`Sender::send_message`], from several pieces in one call.
     pub fn send_vectored(&self, pieces: &[IoSlice<'_>], message: Message) -> Result<()> {
         self.send_with(pieces, message, self.usual())
     }
@@ -93,7 +93,7 @@ impl Sender {
         }
     }
 
-    /// As [`Sender::send_message`], from a range of a registered buffer, which takes no registration of its own.
+    /// As [`Sender::send_message`], from a range of a registered buffer, which needs no registration for the call.
     pub fn send_buffer(&self, buffer: &Buffer, range: impl RangeBounds<usize>, message: Message) -> Result<()> {
         self.send_buffer_with(buffer, &[buffer.range(&range)], message, self.usual())
     }
@@ -106,7 +106,7 @@ impl Sender {
         unsafe { self.send_pieces(&pieces, message, options) }
     }
 
-    /// Post a range of a registered buffer and return at once, or as soon as the queue has room. The buffer can be read, not changed, until the
+    /// Post a range of a registered buffer and return at once, or when the queue has room. The buffer can be read, not changed, until the
     /// transfer has ended.
     #[inline]
     pub fn submit(&self, buffer: &Buffer, range: impl RangeBounds<usize>, message: Message) -> Result<Transfer> {
@@ -137,7 +137,8 @@ impl Sender {
         Ok(Transfer::new(&self.core, ticket))
     }
 
-    /// Empty the channel on both sides. What is in flight ends with [`crate::Error::Reset`], an open message vanishes, and the user core sees its reset.
+    /// Empty the channel on both sides. What is in flight ends with [`crate::Error::Reset`], an open message vanishes, and the user core
+    /// sees its reset.
     pub fn reset(&self) -> Result<()> {
         self.core.channel()?.reset()?;
         self.open.store(false, Ordering::Release);

@@ -10,36 +10,37 @@ use towpath_sim::{ServedCard, SimBus};
 use towpath_vfio_user::Server;
 use towpath_vhost_user::Server as GuestServer;
 
-/// A simulated card behind a socket, for programs or for a guest's kernel. One at a time; each finds a card that was reset.
+/// A simulated card behind a socket, for programs or for a guest's kernel. Serves one client at a time; each client finds a card that was
+/// reset.
 pub struct CardServer {
-    /// Dropped first, so that nobody is sent to a card that has gone.
+    /// Dropped first, so that no client is directed to a card that has gone.
     _word: Option<served::Word>,
     front: Front,
     card: ServedCard,
     bus: Arc<SimBus>,
 }
 
-/// Lets things go wrong with a card that is served, from any thread: for tests of programs and kernels.
+/// Injects faults into a card that is served, from any thread: for tests of programs and kernels.
 #[derive(Clone)]
 pub struct CardFaults(Arc<SimBus>);
 
 impl CardFaults {
-    /// Let happen what a line such as `drop 3`, `link` or `down` says; the guide to the simulator has the words.
+    /// Inject the fault that a line such as `drop 3`, `link` or `down` names; the guide to the simulator lists them.
     pub fn cause(&self, words: &str) -> Result<()> {
         self.0.befall(words).map_err(Error::bus("a fault"))
     }
 }
 
-/// The protocol that is spoken.
+/// The protocol of the server.
 enum Front {
     Programs(Server),
     Guests(GuestServer),
 }
 
 impl CardServer {
-    /// Build the card and listen at `path` by the vfio-user protocol: programs open it as `vfio-user:PATH`. While it is there, [`crate::list_devices`] tells
-    /// of it to every program of this user. `device` is the name by which [`crate::Device::open`] would open it here: `sim:CORE` or `sim:FOLDER`, with
-    /// settings if wanted. Clients are served once [`CardServer::serve`] runs.
+    /// Build the card and listen at `path` by the vfio-user protocol: programs open it as `vfio-user:PATH`. While the server exists,
+    /// [`crate::list_devices`] lists it to every program of this user. `device` is the name by which [`crate::Device::open`] would open it
+    /// here: `sim:CORE` or `sim:FOLDER`, with settings if needed. Clients are served once [`CardServer::serve`] runs.
     pub fn bind(device: &str, path: &Path, options: &OpenOptions) -> Result<CardServer> {
         let bus = open(device, options)?;
         let server = Server::bind(path).map_err(no_socket(path))?;
@@ -50,8 +51,8 @@ impl CardServer {
         Ok(CardServer { _word: word.ok(), front: Front::Programs(server), card, bus })
     }
 
-    /// The same by the vhost-user protocol with the messages of virtio-pcidev: the card is on the PCI bus of a kernel that runs as a program, User-Mode
-    /// Linux with `virtio_uml.device=PATH:ID`.
+    /// The same by the vhost-user protocol with the messages of virtio-pcidev: the card is on the PCI bus of a kernel that runs as a
+    /// program, User-Mode Linux with `virtio_uml.device=PATH:ID`.
     pub fn bind_vhost_user(device: &str, path: &Path, options: &OpenOptions) -> Result<CardServer> {
         let bus = open(device, options)?;
         let server = GuestServer::bind(path).map_err(no_socket(path))?;
@@ -59,7 +60,7 @@ impl CardServer {
         Ok(CardServer { _word: None, front: Front::Guests(server), card, bus })
     }
 
-    /// What ends [`CardServer::serve`], from any thread.
+    /// A handle that ends [`CardServer::serve`], from any thread.
     pub fn stop(&self) -> Stop {
         match &self.front {
             Front::Programs(server) => server.stop(),
@@ -67,12 +68,12 @@ impl CardServer {
         }
     }
 
-    /// What lets faults happen to it while it is served.
+    /// A handle that injects faults into the card while it is served.
     pub fn faults(&self) -> CardFaults {
         CardFaults(self.bus.clone())
     }
 
-    /// Serve clients, one after the other, until stopped. The error: the card has stopped, or cannot be reset.
+    /// Serve clients, one after the other, until stopped. An error: the card has stopped, or cannot be reset.
     pub fn serve(mut self) -> Result<()> {
         let CardServer { front, card, .. } = &mut self;
         let served = match front {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where a process that serves a card leaves word of it, so that others on this machine find the card: a small file for each server, in a folder of
-//! the user's own. A server holds a lock on its file as long as it lives, so that word of one that was killed is known as such, and is taken away; nobody
-//! connects to a card to find it, for it serves one at a time.
+//! Announces a served card, so that other processes on this machine find it: a small file for each server, in a folder of the user's own. A
+//! server holds a lock on its file as long as it lives, so that the file of a killed server is recognised and removed. A search connects to
+//! no card, because a card serves one client at a time.
 
 use std::fs::{self, File};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -19,15 +19,15 @@ pub struct Served {
     /// What it simulates, as a name.
     pub card: String,
     pub serial: u64,
-    /// The server's.
+    /// The server's process ID.
     pub process: u32,
 }
 
-/// Word of a card, until dropped.
+/// The announcement of a card, until dropped.
 #[derive(Debug)]
 pub struct Word {
     file: PathBuf,
-    /// Locked as long as the server lives: the system gives the lock back when it dies.
+    /// Held as long as the server lives: the system releases the lock when it dies.
     _lock: File,
 }
 
@@ -45,12 +45,12 @@ fn folder() -> PathBuf {
     }
 }
 
-/// Somebody else's folder is not to be believed, nor written to.
+/// Another user's folder is neither read nor written.
 fn is_ours(folder: &Path) -> bool {
     fs::symlink_metadata(folder).is_ok_and(|about| about.is_dir() && about.uid() == process::user())
 }
 
-/// Leave word of a card that is served at `socket` by this process.
+/// Announce a card that this process serves at `socket`.
 pub fn announce(socket: &Path, card: &str, serial: u64) -> io::Result<Word> {
     announce_in(&folder(), socket, card, serial)
 }
@@ -76,7 +76,7 @@ fn announce_in(folder: &Path, socket: &Path, card: &str, serial: u64) -> io::Res
     Ok(Word { file, _lock: words })
 }
 
-/// The cards that are served now, by their sockets' names. What dead servers left is taken away.
+/// The cards that are served now, by their sockets' names. Removes the files of servers that have died.
 pub fn cards() -> Vec<Served> {
     cards_in(&folder())
 }
@@ -111,7 +111,8 @@ fn parse(text: &str) -> Option<Served> {
 mod tests {
     use super::*;
 
-    /// The files of /proc/self are root's when a program may not be looked at by others, whoever runs it; and a thread's rights may be its own.
+    /// The files of /proc/self are root's when a program may not be looked at by others, whatever user runs it; and a thread's rights may
+    /// be its own.
     #[test]
     fn the_folder_belongs_to_who_has_the_rights_now() {
         let folder = std::env::temp_dir().join(format!("towpath-served-user-{}", std::process::id()));
@@ -145,7 +146,7 @@ mod tests {
         assert_eq!((card.device.as_str(), card.serial), (format!("vfio-user:{}", socket.display()).as_str(), 7));
         assert_eq!((card.card.as_str(), card.process), ("sim:loopback?serial=7", std::process::id()));
 
-        // What a server leaves that was killed: the same, and nobody has it locked.
+        // What a killed server leaves: the same file, without a lock.
         let left = folder.join("1-left");
         fs::copy(&word.file, &left).unwrap();
         fs::write(folder.join("stray"), "no word").unwrap();
@@ -154,7 +155,7 @@ mod tests {
         drop(word);
         assert!(cards_in(&folder).is_empty() && fs::read_dir(&folder).unwrap().count() == 0);
 
-        // A folder that may be anybody's.
+        // A folder that may be any user's.
         let link = place.join("link");
         std::os::unix::fs::symlink(&folder, &link).unwrap();
         assert!(announce_in(&link, &socket, "sim:loopback", 0).is_err());

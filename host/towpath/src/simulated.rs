@@ -16,7 +16,7 @@ const WIDTHS: [u32; 4] = [64, 128, 256, 512];
 /// Simulated worlds that were opened by name and are still in use.
 static WORLDS: Mutex<BTreeMap<String, Weak<World>>> = Mutex::new(BTreeMap::new());
 
-/// The world of that name, made if it is not there: its devices share one clock and one fabric.
+/// The world of that name, created if there is none: its devices share one clock and one fabric.
 fn world(device: &str, name: &str, settings: Settings) -> Result<Arc<World>> {
     let mut worlds = WORLDS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if let Some(world) = worlds.get(name).and_then(Weak::upgrade) {
@@ -31,9 +31,12 @@ fn world(device: &str, name: &str, settings: Settings) -> Result<Arc<World>> {
     Ok(world)
 }
 
-/// `CORE` or `FOLDER`, and behind a `?` settings of the link and the host, and five of our own: `width`, the data width to build with; `serial`,
-/// the card's serial number, which is built in as well; `trace`, as in [`OpenOptions::trace`], which it yields to; `packets`, a file for all packets
-/// on the link, which `towpath trace` shows; `world`, a name: devices of one program that give the same name share one clock and one fabric. Without it a device has a world to itself.
+/// `CORE` or `FOLDER`, and after a `?` settings of the link and the host, and five more:
+/// - `width`: the data width to build with.
+/// - `serial`: the card's serial number, which is built in as well.
+/// - `trace`: as in [`OpenOptions::trace`], which has precedence.
+/// - `packets`: a file for all packets on the link, which `towpath trace` shows.
+/// - `world`: a name. Devices of one program with the same name share one clock and one fabric. Without it a device has a world of its own.
 pub(crate) fn open(name: &str, rest: &str, options: &OpenOptions) -> Result<Arc<SimBus>> {
     let (core, query) = rest.split_once('?').unwrap_or((rest, ""));
     if core.is_empty() {

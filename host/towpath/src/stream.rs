@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Channels as streams: [`io::Read`] and [`io::Write`].
 //!
-//! A message is to a channel what a file is to a disk. `read` returns 0 at the end of each message (once for an empty one), and the next `read` begins
-//! with the next message: `read_to_end` and `io::copy` take one message. `write` sends a part of a message, and `flush` ends it. Neither keeps bytes
-//! back. A part that is too short to be worth a transfer costs as much as a long one: put a `BufReader` or a `BufWriter` around.
+//! A message is to a channel what a file is to a disk. `read` returns 0 at the end of each message (once for an empty one), and the next
+//! `read` begins with the next message: `read_to_end` and `io::copy` take one message. `write` sends a part of a message, and `flush` ends
+//! it. Neither holds bytes back. A part that is too short to be worth a transfer costs as much as a long one: wrap the channel in a
+//! `BufReader` or a `BufWriter`.
 
 use crate::{Error, Message, Receiver, Sender};
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::sync::atomic::Ordering;
 
-/// The bytes of a call that its own limit, a signal or a cancel has ended: these end the next call as well, if they last. A fault or a reset
-/// happens once, and is returned.
+/// The bytes of a call that its own limit, a signal or a cancel has ended. If the cause lasts, it ends the next call as well. A fault or a
+/// reset happens once, and is returned.
 pub(crate) fn early(error: Error) -> io::Result<usize> {
     match error {
         Error::Timeout { bytes, .. } | Error::Interrupted { bytes, .. } | Error::Cancelled { bytes, .. } if bytes > 0 => Ok(bytes as usize),

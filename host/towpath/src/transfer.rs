@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// A transfer in flight: [`crate::Sender::submit`], [`crate::Receiver::submit`]. Wait for it, or await it as a future (of any runtime). Dropping it
-/// before it has ended cancels it; its memory lives until the card is done with it. `Send` and `Sync`.
+/// A transfer in flight: [`crate::Sender::submit`], [`crate::Receiver::submit`]. Wait for it, or await it as a future (of any runtime).
+/// Dropping it before it has ended cancels it; its memory lives until the card is done with it. `Send` and `Sync`.
 #[must_use = "dropping it cancels the transfer; call detach() to let it go on"]
 pub struct Transfer {
     core: Arc<Core>,
@@ -26,19 +26,19 @@ impl Transfer {
         Transfer { core: core.clone(), ticket, collected: false }
     }
 
-    /// What stands for it: the ticket of its [`Completion`].
+    /// The ticket of its [`Completion`].
     pub fn ticket(&self) -> Ticket {
         self.ticket
     }
 
-    /// Wait until it has ended and collect how; the status may be a fault ([`Completion::check`]). No timeout: wait for ever.
-    /// [`Error::Pending`] and [`Error::Interrupted`] leave it in flight. Once it was collected: [`Error::UnknownTicket`].
+    /// Wait until it has ended and collect its completion; the status may be a fault ([`Completion::check`]). `None`: no limit.
+    /// [`Error::Pending`] and [`Error::Interrupted`] leave it in flight. After it was collected: [`Error::UnknownTicket`].
     #[inline]
     pub fn wait(&mut self, timeout: Option<Duration>) -> Result<Completion> {
         self.wait_with(timeout.into())
     }
 
-    /// As [`Transfer::wait`], with a say in what ends the wait.
+    /// As [`Transfer::wait`], with this call's own options.
     #[inline]
     pub fn wait_with(&mut self, options: WaitOptions<'_>) -> Result<Completion> {
         let waited = self.core.channel()?.wait(self.ticket, options);
@@ -49,7 +49,7 @@ impl Transfer {
         waited
     }
 
-    /// Collect how it ended, if it has. If not, the channel's event descriptor becomes readable when it does.
+    /// Collect its completion, if it has ended. If not, the channel's event descriptor becomes readable when it does.
     #[inline]
     pub fn try_wait(&mut self) -> Result<Option<Completion>> {
         let found = self.core.channel()?.try_wait(self.ticket);
@@ -60,13 +60,13 @@ impl Transfer {
         found
     }
 
-    /// End it as soon as may be; its completion tells how far it came. Other transfers of the channel go on. Nothing happens if it has ended. Does not
-    /// wait.
+    /// End it early; its completion reports how many bytes moved. Other transfers of the channel go on. Does nothing if it has ended. Does
+    /// not wait.
     pub fn cancel(&self) -> Result<()> {
         self.core.channel()?.cancel(self.ticket)
     }
 
-    /// Let it go on without this: `poll_completions` of its channel collects it.
+    /// Leave it in flight without this handle: `poll_completions` of its channel collects it.
     #[inline]
     pub fn detach(mut self) -> Ticket {
         self.collected = true;
@@ -86,7 +86,7 @@ impl Drop for Transfer {
     }
 }
 
-/// Has a wait that failed with this collected the transfer? If in doubt it has not: to give up one that was collected does nothing.
+/// Has a wait that failed with this error collected the transfer? If in doubt it has not: abandoning one that was collected does nothing.
 #[cold]
 fn ended(error: &Error) -> bool {
     matches!(error, Error::Protocol { .. } | Error::UnknownTicket { .. })

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Whose turn it is on a channel, and how long one call may still wait.
 //!
-//! Blocking calls of one channel run one after the other, in the order in which they came. A call that waits for its turn keeps to its own limit and
-//! to its own signals: the call before it may wait for ever.
+//! Blocking calls of one channel run one after the other, in the order in which they came. A call that waits for its turn keeps to its own
+//! limit and to its own signals: the call before it may wait without a limit.
 
 use crate::{Device, Error, Result, WaitOptions};
 use parking_lot::{Condvar, Mutex};
@@ -11,14 +11,15 @@ use std::time::{Duration, Instant};
 use towpath_driver::signal_watch::SignalWatch;
 use towpath_driver::WireStatistics;
 
-/// One wait for the turn, at most; then limit and signals are looked at. In simulation another thread moves the time, in which the limit counts.
+/// One wait for the turn, at most; then limit and signals are looked at. In simulation another thread moves the time, in which the limit
+/// counts.
 const SLICE: Duration = Duration::from_millis(20);
 const SIMULATED_SLICE: Duration = Duration::from_millis(1);
 
 #[derive(Default)]
 struct Queue {
     taken: bool,
-    /// Who waits, by number, in order.
+    /// The waiting calls, by number, in order.
     waiting: VecDeque<u64>,
     next: u64,
 }
@@ -44,7 +45,7 @@ impl Drop for Taken<'_> {
     }
 }
 
-/// A call that waits for its turn; when this is dropped, it does so no longer.
+/// A call that waits for its turn; dropping this ends the wait.
 struct Leaves<'a> {
     turn: &'a Turn,
     number: u64,

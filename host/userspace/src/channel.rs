@@ -21,12 +21,12 @@ use towpath_driver::{
     MessageStart, Piece, Result, Status, Ticket, WaitOptions,
 };
 
-/// How often the cost of waking is measured; the middle counts. And how long an interrupt may take that was asked for.
+/// How often the cost of waking is measured; the median counts. And how long a requested interrupt may take.
 const RINGS: usize = 3;
 const RING_LIMIT: Duration = Duration::from_millis(1);
 /// Nanoseconds between two cancels of a channel, for the transfers that go on: longer than a read takes.
 const RUN: u64 = 10_000;
-/// How long a call that cancels sees to it.
+/// How long a call that cancels follows it.
 const CANCEL_LOOK: Duration = Duration::from_millis(20);
 
 /// The program's hold on a channel.
@@ -46,7 +46,7 @@ pub(super) struct UserChannel {
     options: ChannelOptions,
     direction: Direction,
     depth: u16,
-    /// Where its doorbell page is in BAR 0.
+    /// The offset of its doorbell page in BAR 0.
     doorbells: u64,
     vector: u16,
     slice: Duration,
@@ -60,14 +60,14 @@ pub(super) struct State {
     records: Records<Held>,
     /// Places in the card's queue that are taken, or kept for what waits to be posted.
     used: u16,
-    /// A cancel was asked of the card, and not all that was posted then has ended: when, by the bus's time and the wall's. Nothing is posted
-    /// meanwhile.
+    /// The card was asked to cancel, and not all that was posted then has ended: when, by the bus's time and the wall clock's. Nothing is
+    /// posted meanwhile.
     cancelling: Option<Clock>,
     /// When transfers were last posted again after a cancel, by the bus's time.
     resumed: Option<u64>,
     free_slots: Vec<u16>,
     starts: VecDeque<MessageStart>,
-    /// All but what the records know.
+    /// All counts except those of the records.
     statistics: ChannelStatistics,
     /// Nanoseconds of waits in which nothing happened.
     stalled: u64,
@@ -82,15 +82,15 @@ pub(super) struct State {
     /// The program has dropped it: no reset of the card starts it again.
     closed: bool,
     pace: Pace,
-    /// The card's lead, as far as it is known.
+    /// The card's lead, if known.
     lead: Option<u32>,
-    /// The last completion told of all bytes that its descriptor asked for.
+    /// The last completion reported all bytes of its descriptor.
     whole: bool,
     /// The word for the card's moderation register.
     moderation: u32,
 }
 
-/// A part of a wait: looks at the ring for so long, then sleeps.
+/// A part of a wait: polls the ring for a time, then sleeps.
 struct Stretch {
     began: u64,
     budget: u64,
@@ -139,7 +139,7 @@ impl UserChannel {
         };
         {
             let mut state = channel.state.lock();
-            // Somebody may have died with it; the ring must not be moved under a running channel.
+            // A process may have died with it; the ring must not be moved under a running channel.
             let status = channel.read(contract::CHANNEL_STATUS_OFFSET, "opening the channel")?;
             let busy =
                 contract::CHANNEL_STATUS_RUNNING_MASK | contract::CHANNEL_STATUS_ERROR_MASK | contract::CHANNEL_STATUS_RESETTING_MASK;
@@ -158,7 +158,7 @@ impl UserChannel {
         Ok(channel)
     }
 
-    /// How long it takes from an interrupt to the program: asks for some at once, by arming with an index that has long passed.
+    /// How long it takes from an interrupt to the program: requests some at once, by arming with an index that has long passed.
     fn measure_wake(&self, state: &mut State) -> Result<()> {
         const DOING: &str = "measuring how long waking takes";
         let bus = &*self.shared.bus;
@@ -166,7 +166,7 @@ impl UserChannel {
         let began = bus.now();
         self.read(contract::CHANNEL_STATUS_OFFSET, DOING)?;
         let store = bus.now().saturating_sub(began) / 2;
-        bus.wait(self.vector, 0).map_err(failed)?; // one from before tells nothing
+        bus.wait(self.vector, 0).map_err(failed)?; // one from before measures nothing
         let mut took = [0; RINGS];
         for took in &mut took {
             let began = bus.now();
@@ -335,7 +335,7 @@ impl UserChannel {
         }
     }
 
-    /// The oldest descriptor was ended after so many bytes by another transfer's cancel: the rest is posted again when that is over.
+    /// The oldest descriptor was ended after `bytes` bytes by another transfer's cancel: the rest is posted again when that is over.
     #[cold]
     fn put_back(&self, state: &mut State, bytes: u64) {
         let record = state.records.put_back(bytes);
@@ -387,7 +387,7 @@ impl UserChannel {
         }
     }
 
-    /// End everything in flight without the card. If the card has not `stopped`, its memory is taken away from it.
+    /// End everything in flight without the card. If the card has not `stopped`, its memory is unmapped from it.
     fn abandon(&self, state: &mut State, stopped: bool) {
         if !stopped {
             state.lost = true;
@@ -405,8 +405,8 @@ impl UserChannel {
         self.changed.notify_all();
     }
 
-    /// Take what was mapped for one descriptor away from the card. Its owner learns of what stays within reach; memory that a blocking transfer has
-    /// borrowed goes back to the program even then, for nobody here can keep it.
+    /// Unmap what was mapped for one descriptor. Its owner is notified of memory that stays within reach. Memory that a blocking transfer
+    /// has borrowed is returned to the program even then, because nothing here can keep it.
     fn unmap(&self, mapped: &[(u64, usize)], owner: Option<&dyn Keep>) {
         for (address, bytes) in mapped {
             if let Err(error) = self.shared.bus.unmap(*address, *bytes) {
@@ -434,8 +434,8 @@ impl UserChannel {
         }
     }
 
-    /// Wait until `check` finds what it looks for; it is asked after each look at the ring. `ahead` says what the card has to do before that, if it
-    /// is known.
+    /// Wait until `check` finds what it looks for; it is called after each look at the ring. `ahead` is what the card has to do before
+    /// that, if it is known.
     fn wait_until<T>(
         &self,
         options: WaitOptions<'_>,
@@ -448,7 +448,7 @@ impl UserChannel {
             let _ = self.see_through(&mut state); // the call that cancelled has left it to this one
         }
         if state.events {
-            // This call may have taken news that the event descriptor was to tell: an index that has passed fires at once.
+            // This call may have consumed news that the event descriptor was to signal: an index that has passed fires at once.
             let _ = self.doorbell(contract::DOORBELL_ARM_OFFSET, state.ring.consumer.wrapping_sub(1), "arming the interrupt");
         }
         drop(state);
@@ -556,11 +556,11 @@ impl UserChannel {
             state.lead = Some(lead);
         }
         self.arm(state)?;
-        // Not what was wanted just now but what stands on the card.
+        // Not the lead requested now but the one on the card.
         Ok(lead.and(state.lead).filter(|lead| *lead > 0))
     }
 
-    /// Has a ticket ended, and is nothing odd about it? That is the usual case of waiting, and looks no further than it must.
+    /// Has a ticket ended, with a valid completion? That is the usual case of waiting, and looks no further than it must.
     #[inline(always)]
     fn is_done(&self, ticket: Ticket) -> Option<Completion> {
         let mut state = self.state.lock();
@@ -625,7 +625,8 @@ impl UserChannel {
         Ok(state.starts.front().copied())
     }
 
-    /// End these transfers. The card is asked to cancel, once; it ends everything that is posted, and what is not to be cancelled is posted again.
+    /// End these transfers. The card is asked to cancel, once; it ends everything that is posted, and transfers that are not to be
+    /// cancelled are posted again.
     fn cancel(&self, state: &mut State, tickets: &[Ticket]) -> Result<()> {
         for ticket in tickets {
             state.records.mark(*ticket);
@@ -646,7 +647,8 @@ impl UserChannel {
         Ok(())
     }
 
-    /// Let what an earlier cancel has interrupted run for a moment: cancels that come one after the other must not keep a transfer from its first byte.
+    /// Let what an earlier cancel has interrupted run for a moment: cancels that follow each other must not keep a transfer from its first
+    /// byte.
     fn let_run(&self, state: &mut State) -> Result<()> {
         let bus = &*self.shared.bus;
         let Some(until) = state.resumed.take().map(|resumed| resumed + RUN) else { return Ok(()) };
@@ -658,8 +660,8 @@ impl UserChannel {
         Ok(())
     }
 
-    /// See a cancel through, so that the other transfers go on though no call may look at the channel for long: the card stops within microseconds.
-    /// A card that takes longer is left to the next look. A thread that waits in the channel sees to it anyway.
+    /// Follow a cancel to its end, so that the other transfers go on even if no call looks at the channel for long: the card stops within
+    /// microseconds. A card that takes longer is left to the next look. A thread that waits in the channel does this anyway.
     fn see_through(&self, state: &mut State) -> Result<()> {
         let bus = &*self.shared.bus;
         let mut clock = Clock::start(bus, Some(CANCEL_LOOK), state.stalled);
@@ -710,7 +712,7 @@ impl UserChannel {
         Ok(())
     }
 
-    /// Stop the channel for good; afterwards the card touches none of its memory.
+    /// Stop the channel permanently; afterwards the card touches none of its memory.
     pub(super) fn close(&self) {
         let mut state = self.state.lock();
         (state.closed, state.lost) = (true, true);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads what a card says of itself, and refuses what this library does not speak. What a card may say is the contract's to know
-//! (`contract/towpath.rdl`): the checks are generated, for this driver and for the kernel's.
+//! Reads a card's discovery page, and refuses what this library does not support. The contract (`contract/towpath.rdl`) defines the valid
+//! values: the checks are generated, for this driver and for the kernel's.
 
 use towpath_bus::Bus;
 use towpath_contract::{self as contract, ChannelEntry, Discovery};
 use towpath_driver::{shown_name, ChannelInfo, DeviceInfo, Direction, Error, Result};
 
-/// Discovery and what the driver needs beside it.
+/// Discovery and what the driver needs besides it.
 pub(crate) struct Card {
     pub info: DeviceInfo,
     pub page_shift: u32,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The user-space driver: runs in the program, over any bus.
 //!
-//! Locks, in the order in which they may be taken: the table of open channels, then a channel's state. A channel's state is never held while waiting
-//! for an interrupt. Of several threads that wait for one channel, one waits for the interrupt on behalf of all (the *leader*), for the bus
-//! tells of a fire only once; it hands over when it leaves.
+//! Locks, in the order in which they may be taken: the table of open channels, then a channel's state. A channel's state is never held
+//! while waiting for an interrupt. Of several threads that wait for one channel, one waits for the interrupt on behalf of all (the
+//! *leader*), because the bus reports a fire only once; it hands over when it leaves.
 
 mod channel;
 mod discovery;
@@ -33,8 +33,8 @@ use towpath_driver::{
 
 /// Largest number of bytes in one descriptor. The contract allows nearly 4 GiB; a timeout sees progress only between descriptors.
 const DESCRIPTOR_LIMIT: usize = 64 << 20;
-/// How long a cancel or a reset may take. Both wait for reads under way, which the system answers, or fails, much sooner; a read that is
-/// never answered holds them for ever, and they end here.
+/// How long a cancel or a reset may take. Both wait for reads under way, which the system answers, or fails, much sooner. A read that is
+/// never answered would hold them without a limit; they end here.
 const GRACE: Duration = Duration::from_secs(2);
 /// The longest wait for an interrupt. Then the waiter reads the ring anyway: a reset raises no interrupt.
 const SLICE: Duration = Duration::from_millis(100);
@@ -57,13 +57,13 @@ pub struct UserDriver {
 struct Shared {
     bus: Arc<dyn Bus>,
     card: Card,
-    /// Vectors that the bus gave us.
+    /// Vectors that the bus has enabled.
     vectors: u16,
     /// What is registered, by the registration's own address: transfers name theirs, and this is only for what ends all of them.
     registrations: Mutex<HashMap<usize, Arc<Registration>>>,
     /// By position in `card.info.channels`.
     open: Mutex<Vec<Weak<UserChannel>>>,
-    /// Which user interrupts are enabled, and the events of each that were told.
+    /// Which user interrupts are enabled, and the events of each that were returned.
     interrupts: Mutex<Interrupts>,
     /// Held from an access of the register window to the look at its status.
     window: Mutex<()>,
@@ -75,7 +75,7 @@ struct Interrupts {
 }
 
 impl UserDriver {
-    /// Discover the card behind a bus, and refuse what is none or of another version.
+    /// Discover the card behind a bus, and refuse a device that is no card or has another version.
     pub fn open(bus: Arc<dyn Bus>) -> Result<UserDriver> {
         let card = discover(&*bus)?;
         let wanted = card.info.vectors.max(1);
@@ -96,7 +96,7 @@ impl UserDriver {
         if shared.is_left_running()? {
             driver.reset()?;
         }
-        // Events from before are nobody's.
+        // Events from before belong to no call.
         for index in 0..interrupts {
             let count = shared.interrupt_count(index)?;
             shared.interrupts.lock().told[index] = count;
@@ -107,8 +107,8 @@ impl UserDriver {
 }
 
 impl Shared {
-    /// Whether a channel runs, before this program has opened any: somebody died with it, and nothing has reset the card. Its ring would be where this
-    /// program's memory is going to be.
+    /// Whether a channel runs, before this program has opened any: a process died with it open, and nothing has reset the card. Its ring
+    /// would be where this program's memory is going to be.
     fn is_left_running(&self) -> Result<bool> {
         for channel in 0..self.card.info.channels.len() {
             let offset = self.card.channel_page(channel, contract::PAGE_CHANNEL_PRIVILEGED) + contract::CHANNEL_STATUS_OFFSET;
@@ -185,9 +185,9 @@ impl Shared {
         }
     }
 
-    /// The card did not stop as it was told to: unmap everything registered, for the program may use that memory again. Other channels' transfers there
-    /// end with a fault; the memory can be used further, and is then mapped for each transfer. What cannot be unmapped stays registered, and its
-    /// [`Driver::unregister`] fails.
+    /// The card did not stop when it was told to: unmap everything registered, because the program may use that memory again. Other
+    /// channels' transfers there end with a fault; the memory remains usable, and is then mapped for each transfer. Memory that cannot be
+    /// unmapped stays registered, and its [`Driver::unregister`] fails.
     fn withdraw_registrations(&self) {
         for registration in self.registrations.lock().values() {
             // Unmapping is retried for what is stuck. No transfer names it in the meantime.
@@ -217,7 +217,7 @@ impl Shared {
     }
 }
 
-/// How long nothing has happened: by the bus's time, or by waits that were given up, whichever is more.
+/// How long nothing has happened: by the bus's time, or by waits that ended in vain, whichever is more.
 struct Clock {
     limit: Option<u64>,
     began: u64,
@@ -245,7 +245,7 @@ impl Clock {
         if self.elapsed(bus, stalled) >= limit {
             return true;
         }
-        // One who polls a simulated card whose link stands still: simulated time may creep; the wall's counts as well.
+        // A caller that polls a simulated card whose link stands still: simulated time may creep; wall-clock time counts as well.
         self.looks += 1;
         self.looks % 1024 == 0 && self.wire.is_some() && nanoseconds(self.wall()) >= limit && {
             let wire = bus.wire();

@@ -12,8 +12,8 @@ const LINE: usize = 64;
 
 /// Loads before this are performed before loads and stores after it, as the card sees memory and as other threads do.
 ///
-/// An acquire fence orders this processor against other processors. On arm64 a device is in the outer shareable domain, which that fence does not
-/// cover: `dmb oshld` does (as Linux's `dma_rmb()` in arch/arm64/include/asm/barrier.h). x86 performs loads in order.
+/// An acquire fence orders this processor against other processors. On arm64 a device is in the outer shareable domain, which that fence
+/// does not cover: `dmb oshld` does (as Linux's `dma_rmb()` in arch/arm64/include/asm/barrier.h). x86 performs loads in order.
 #[inline(always)]
 pub(crate) fn read_barrier() {
     #[cfg(target_arch = "aarch64")]
@@ -24,13 +24,13 @@ pub(crate) fn read_barrier() {
     fence(Ordering::Acquire);
 }
 
-/// Zeroed, page-aligned memory of the driver's own, mapped for the card as long as it lives. What cannot be unmapped is never freed: the card may
-/// still reach it.
+/// Zeroed, page-aligned memory of the driver's own, mapped for the card as long as it lives. Memory that cannot be unmapped is never freed:
+/// the card may still reach it.
 pub(crate) struct Dma {
     bus: Arc<dyn Bus>,
     start: *mut u8,
     layout: Layout,
-    /// Where the card finds it.
+    /// Its address for the card.
     pub address: u64,
 }
 
@@ -59,7 +59,7 @@ impl Dma {
 
     pub fn write(&mut self, offset: usize, bytes: &[u8]) {
         debug_assert!(offset + bytes.len() <= self.layout.size());
-        // SAFETY: within the allocation; the card has not been told of it yet, or does not use this part.
+        // SAFETY: within the allocation; the card has not received its address yet, or does not use this part.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.add(offset), bytes.len()) };
     }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A card's behaviour in software: `contract/protocol.md` as a program, behind the bus trait, with a loopback as its user core.
 //!
-//! For tests of drivers and libraries, without any gateware: no timing, no link, no TLPs. Channels come in pairs: what is sent on `inK` comes back on
-//! `outK`. Each look at the card moves a random number of bytes; the seed makes it repeatable. It can be told to misbehave.
+//! For tests of drivers and libraries, without any gateware: no timing, no link, no TLPs. Channels come in pairs: what is sent on `inK`
+//! comes back on `outK`. Each look at the card moves a random number of bytes; the seed makes it repeatable. Tests can make it misbehave.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod mover;
@@ -43,11 +43,11 @@ pub enum Misbehaviour {
 /// What the card makes of `lead`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Early {
-    /// Nothing, as a card that knows no early wake.
+    /// Nothing, as a card without early wake.
     Never,
-    /// What the protocol says.
+    /// As the protocol specifies.
     Honest,
-    /// Armed vectors fire when they like, too early and again and again.
+    /// Armed vectors fire at random times, too early and again and again.
     Wild,
 }
 
@@ -166,7 +166,7 @@ struct Card {
     failing_store: Option<u32>,
     /// Resets of channels do not end, and reset nothing.
     stuck: bool,
-    /// Memory stays mapped whatever is asked.
+    /// Unmapping fails: memory stays mapped.
     failing_unmaps: bool,
     /// Accesses of the card's to memory that is not mapped.
     stray: u64,
@@ -235,7 +235,7 @@ impl MockBus {
         self.card.lock().unwrap().stuck = stuck;
     }
 
-    /// Memory cannot be taken away from the card, as long as this is so.
+    /// Memory cannot be unmapped from the card, as long as this is so.
     pub fn fail_unmaps(&self, fail: bool) {
         self.card.lock().unwrap().failing_unmaps = fail;
     }
@@ -633,7 +633,7 @@ impl Card {
                     c::CHANNEL_OVERFLOWS_OFFSET => ch.overflows,
                     c::CHANNEL_PRODUCED_OFFSET => ch.produced,
                     c::CHANNEL_RESET_OFFSET if self.stuck => {
-                        self.now += 100_000_000; // nobody waits for this in real time
+                        self.now += 100_000_000; // no thread waits for this in real time
                         c::CHANNEL_RESET_RESET_MASK
                     }
                     _ => 0,

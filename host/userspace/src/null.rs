@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A bus to nowhere: a card that has done everything as soon as it is asked to, and moves not a byte.
+//! A bus to nowhere: a card that completes everything at once, and moves not a byte.
 //!
-//! What is left is the library's own work, for benchmarks that count it. Nobody is ever woken, for nothing is ever waited for; a program that sends
-//! from one thread at a time gets a completion for each descriptor, and no data.
+//! What is left is the library's own work, for benchmarks that count it. No thread is ever woken, because none ever waits; a program that
+//! sends from one thread at a time gets a completion for each descriptor, and no data.
 #![allow(missing_docs, clippy::missing_panics_doc, clippy::unwrap_used)]
 
 use crate::mock;
@@ -45,7 +45,7 @@ impl NullBus {
 }
 
 impl Channel {
-    /// The card has done what the descriptor asks for. `high` is its upper half: length, cookie, kind and flags.
+    /// The card has completed the descriptor. `high` is its upper half: length, cookie, kind and flags.
     fn done(&self, high: u64) {
         let kind = (high >> 48 & u64::from(c::DESCRIPTOR_CONTROL_KIND_MASK)) as u8;
         if kind >= c::Kind::Attributes as u8 {

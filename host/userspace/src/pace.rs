@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! When a waiting call looks at the ring, when it sleeps, and how long before the end the card is to wake it.
+//! When a waiting call polls the ring, when it sleeps, and how long before the end the card is to wake it.
 //!
-//! Pure arithmetic on what the channel has seen so far, in the bus's own time; it touches neither the card nor a clock. Nothing here is needed for
-//! a right result: bad guesses cost time, or a processor that looks in vain, and both within bounds. It looks for no longer than a few times what waking
-//! costs (or the program allows), and a sleep always ends with the next entry.
+//! Pure arithmetic on the channel's measurements so far, in the bus's own time; it touches neither the card nor a clock. Results never
+//! depend on it: bad guesses cost time, or a processor that polls in vain, and both within bounds. A call polls for no longer than a few
+//! times what waking costs (or the program allows), and a sleep always ends with the next entry.
 //!
-//! Three things are learned. How long waking takes is measured once, when the channel is opened. How long so many bytes take, by their order of
-//! magnitude, is a running mean. The *lead*, the bytes that the card still has to move when it raises the interrupt early, is steered: a program that
-//! wakes before the end sees by how much, and the lead shrinks in proportion; one that wakes too late does not, so the lead grows by half, and
-//! with it the margin that is aimed at.
+//! Three things are learned. How long waking takes is measured once, when the channel is opened. How long a number of bytes takes, by their
+//! order of magnitude, is a running mean. The *lead*, the bytes that the card still has to move when it raises the interrupt early, is
+//! controlled: a program that wakes before the end measures by how much, and the lead shrinks in proportion; one that wakes too late
+//! cannot, so the lead grows by half, and with it the margin that is aimed at.
 
 use std::fmt;
 use std::time::Duration;
@@ -19,13 +19,13 @@ use towpath_driver::Notify;
 const WAKE: u64 = 10_000;
 /// The lead is not made smaller: a card may not look at its last bits, and none at all would be a sleep without early wake.
 const LEAD_MIN: u64 = 256;
-/// The longest look at the ring after an early wake, in units of what it is worth to look for.
+/// The longest poll of the ring after an early wake, in units of the time that is worth polling.
 const PATIENCE: u64 = 8;
 
 #[derive(Debug)]
 pub(super) struct Pace {
     notify: Notify,
-    /// Nobody else's interrupts come on the channel's vector.
+    /// The channel's vector has no other interrupts.
     alone: bool,
     /// Bytes that the card can move in a nanosecond at the very best.
     fastest: f64,
@@ -34,9 +34,9 @@ pub(super) struct Pace {
     /// Nanoseconds before the end at which the program is to be awake.
     margin: u64,
     lead: u64,
-    /// Nanoseconds for which to look at the ring after an early wake.
+    /// Nanoseconds for which to poll the ring after an early wake.
     patience: u64,
-    /// Nanoseconds that a byte takes, by the order of magnitude of the bytes waited for; 0: not known.
+    /// Nanoseconds that a byte takes, by the order of magnitude of the bytes waited for; 0: unknown.
     costs: [f64; u64::BITS as usize],
 }
 
@@ -68,7 +68,7 @@ impl Pace {
         self.limit().saturating_mul(2)
     }
 
-    /// What is expected to take no longer than this is looked for: to sleep in it would save less than waking takes.
+    /// A transfer that is expected to take no longer than this is polled for: to sleep in it would save less than waking takes.
     fn limit(&self) -> u64 {
         let twice = self.wake.saturating_mul(2);
         match self.notify {
@@ -83,8 +83,8 @@ impl Pace {
         (bytes as f64 * cost) as u64
     }
 
-    /// Nanoseconds for which to look at the ring before sleeping. `stirred`: the program was asleep and woke, but nothing has completed yet, as it
-    /// is with an early wake or a message that begins.
+    /// Nanoseconds for which to poll the ring before sleeping. `stirred`: the program was asleep and woke, but nothing has completed yet,
+    /// as after an early wake or a message that begins.
     pub fn budget(&self, ahead: Option<Ahead>, stirred: bool) -> u64 {
         match self.notify {
             Notify::Poll => return u64::MAX,
@@ -102,7 +102,7 @@ impl Pace {
         }
     }
 
-    /// The lead to sleep with; 0: none, `None`: whatever stands there.
+    /// The lead to sleep with; 0: none, `None`: the lead stays as it is.
     pub fn lead(&self, ahead: Option<Ahead>) -> Option<u32> {
         match ahead {
             _ if !self.wakes_early() => None,
@@ -120,7 +120,7 @@ impl Pace {
         nanoseconds >= self.wake / 4
     }
 
-    /// A wait for so many bytes has taken so long.
+    /// A wait for `bytes` bytes took `nanoseconds`.
     pub fn took(&mut self, bytes: u64, nanoseconds: u64) {
         let cost = &mut self.costs[class(bytes)];
         let sample = nanoseconds.max(1) as f64 / bytes.max(1) as f64;
@@ -136,13 +136,13 @@ impl Pace {
         self.lead = (self.lead + self.lead / 2 + 1).min(self.longest_lead());
     }
 
-    /// The program woke, with this lead, and looked for so many nanoseconds in vain. It may be that the last bytes are on their way for longer than that.
+    /// The program woke, with this lead, and polled for `nanoseconds` in vain. The last bytes may be on their way for longer than that.
     pub fn woke_far_too_early(&mut self, lead: u32, nanoseconds: u64) {
         self.woke_early(lead, nanoseconds);
         self.patience = (2 * nanoseconds).clamp(self.least_patience(), PATIENCE * self.limit());
     }
 
-    /// The program woke, with this lead, so many nanoseconds before the descriptor completed.
+    /// The program woke, with this lead, `nanoseconds` before the descriptor completed.
     pub fn woke_early(&mut self, lead: u32, nanoseconds: u64) {
         // What took `wake + nanoseconds` is to take `wake + margin`. Half the way, for a single slow transfer may be an accident.
         let (wanted, was) = ((self.wake + self.margin) as f64, (self.wake + nanoseconds) as f64);
@@ -282,14 +282,14 @@ mod tests {
         let mut pace = pace(10_000);
         assert!(pace.budget(one(16 << 10), false) >= 10_000);
         assert_eq!(pace.budget(one(1 << 20), false), 0);
-        // A slow core: it has shown that so many bytes take long.
+        // A slow core: these bytes have taken long.
         pace.took(16 << 10, 1_000_000);
         assert_eq!(pace.budget(one(16 << 10), false), 0);
         // Yet a lead as long as the message would wake the program at once.
         assert_eq!((pace.lead(one(16 << 10)), pace.lead(one(60))), (Some(14 << 10), Some(0)));
-        // Of another order of magnitude, nothing was said.
+        // Of another order of magnitude, nothing was measured.
         assert!(pace.budget(one(4 << 10), false) >= 10_000);
-        // Several before it: no lead, for it would be the first one's.
+        // Several before it: no lead, because it would be the first one's.
         assert_eq!(pace.lead(Some(Ahead { bytes: 1 << 20, descriptors: 2 })), Some(0));
     }
 
@@ -319,7 +319,7 @@ mod tests {
         assert_eq!((poll.budget(one(1 << 30), false), poll.lead(one(1 << 30))), (u64::MAX, None));
         let interrupt = Pace::new(Notify::Interrupt, true, FASTEST);
         assert_eq!((interrupt.budget(one(1), true), interrupt.lead(one(1 << 30))), (0, None));
-        // A vector that others fire on, too, says nothing of this channel.
+        // A vector that others fire on, too, gives no measurement of this channel.
         let shared = Pace::new(Notify::Early, false, FASTEST);
         assert_eq!((shared.wakes_early(), shared.lead(one(1 << 30))), (false, None));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A completion ring in host memory: the card writes entries, the host tells new ones by their phase.
+//! A completion ring in host memory: the card writes entries, the host recognises new ones by their phase.
 
 use crate::memory::{read_barrier, Dma};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ const PAGE: usize = 4096;
 
 pub(crate) struct Ring {
     memory: Dma,
-    /// Words before the ring, which the card wants aligned to its own size.
+    /// Words before the ring, which must be aligned to its own size.
     skip: usize,
     /// Of an index.
     mask: u32,
@@ -25,7 +25,7 @@ impl Ring {
     pub fn allocate(bus: &Arc<dyn Bus>, queue_depth: u16) -> Result<Ring> {
         let entries = (2 * u32::from(queue_depth) + 2).next_power_of_two().max(4);
         let bytes = entries as usize * contract::COMPLETION_BYTES;
-        // Memory is aligned to pages, as the program sees it and as the card does; the bus says nothing of more.
+        // Memory is aligned to pages, as the program sees it and as the card does; the bus promises no more.
         let memory = Dma::allocate(bus, if bytes > PAGE { 2 * bytes - PAGE } else { bytes }, Access::ReadWrite)?;
         let skip = (memory.address.next_multiple_of(bytes as u64) - memory.address) as usize / size_of::<u64>();
         Ok(Ring { memory, skip, mask: entries - 1, log2: entries.trailing_zeros(), consumer: 0 })
@@ -35,14 +35,14 @@ impl Ring {
         self.memory.address + (self.skip * size_of::<u64>()) as u64
     }
 
-    /// Forget everything; the card must not be writing.
+    /// Clear all entries; the card must not be writing.
     pub fn clear(&mut self) {
         self.memory.zero();
         self.consumer = 0;
     }
 
-    /// Take the next entry if it says that the descriptor of this cookie is done, with all its bytes: the usual one, in a few instructions. Returns its
-    /// offset and user word.
+    /// Take the next entry if it completes the descriptor of this cookie, with all its bytes: the usual case, in a few instructions.
+    /// Returns its offset and user word.
     #[inline(always)]
     pub fn take_done(&mut self, cookie: u16, bytes: u64) -> Option<(u32, u32)> {
         let index = (self.consumer & self.mask) as usize;
@@ -73,7 +73,8 @@ impl Ring {
     pub fn next(&mut self) -> Option<contract::Completion> {
         let index = (self.consumer & self.mask) as usize;
         let phase = ((self.consumer >> self.log2) & 1) as u8 ^ contract::COMPLETION_FLAGS_PHASE_MASK;
-        // The phase is in the upper word. The card writes the entry whole: once the phase is new, so is the rest, and what it tells of.
+        // The phase is in the upper word. The card writes the entry whole: once the phase is new, so is the rest, and the data that it
+        // reports.
         let high = self.memory.word(self.skip + 2 * index + 1).to_le_bytes();
         if high[7] & contract::COMPLETION_FLAGS_PHASE_MASK != phase {
             return None;

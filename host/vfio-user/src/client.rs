@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The client: a card in another process as a [`Bus`].
 //!
-//! A thread reads the socket: it hands replies to whoever waits for them, and lets the server read and write the program's memory, of which
-//! it knows to the byte what is mapped. Nothing else it does may wait, so the server always gets its answer.
+//! A thread reads the socket: it hands replies to the waiting calls, and lets the server read and write the program's memory, with the
+//! exact bounds of what is mapped. Nothing else it does may wait, so the server always gets its answer.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -25,15 +25,15 @@ use crate::message::{
 use crate::server::IRQ_MSIX;
 use crate::wire::{self, Inbox, Message};
 
-/// A server that does not answer for so long is taken for dead.
+/// A server that does not answer for this time is taken for dead.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Of so many posted writes, one waits for its reply: a server may have to keep them all while it waits for our memory.
+/// One in this many posted writes waits for its reply: a server may have to keep them all while it waits for our memory.
 const POSTED: u32 = 64;
 /// Where memory appears to the card: above what has short addresses, and below where BARs may be.
 const ADDRESSES: std::ops::Range<u64> = 1 << 32..1 << 46;
 const PAGE: u64 = 4096;
 const BARS: usize = 6;
-/// The command register in configuration space, and its bits that let the card answer and ask.
+/// The command register in configuration space, and its bits that let the card respond to accesses and send requests.
 const COMMAND: u64 = 4;
 const COMMAND_MEMORY_AND_MASTER: u16 = 1 << 1 | 1 << 2;
 
@@ -44,10 +44,10 @@ struct Mapping {
     access: Access,
 }
 
-// SAFETY: the pointers are used under the table's lock only, and whoever mapped them promised that they stay valid (`Bus::map`).
+// SAFETY: the pointers are used under the table's lock only, and the caller of `Bus::map` promised that they stay valid.
 unsafe impl Send for Mapping {}
 
-/// What is mapped, by its address for the card, and the next address, for none is given out twice.
+/// What is mapped, by its address for the card, and the next address: none is allocated twice.
 struct Memory {
     mapped: BTreeMap<u64, Mapping>,
     next: u64,
@@ -99,7 +99,7 @@ impl Shared {
         }
     }
 
-    /// The connection has ended: everybody who waits is told.
+    /// The connection has ended: all waiting calls end.
     fn end(&self, why: String) {
         self.calls.lock().gone.get_or_insert(why);
         self.answered.notify_all();
@@ -108,7 +108,7 @@ impl Shared {
         }
     }
 
-    /// Send a request; with `reply`, somebody will wait for the answer under the number returned.
+    /// Send a request; with `reply`, a call will wait for the answer under the number returned.
     fn send(&self, request: &Request, descriptors: &[BorrowedFd<'_>], reply: bool) -> Result<u16> {
         let payload = request.payload();
         let mut sending = self.sending.lock();
@@ -238,7 +238,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connect to the server that listens at `path`, and let its card answer and ask. `name` is what messages call it.
+    /// Connect to the server that listens at `path`, and enable its card's memory accesses and bus mastering. `name` is its name in
+    /// messages.
     pub fn connect(name: &str, path: &Path) -> Result<Client> {
         let stream =
             UnixStream::connect(path).map_err(|why| BusError::System(format!("{name}: no server answers at {}", path.display()), why))?;
@@ -259,7 +260,7 @@ impl Client {
                     io::ErrorKind::UnexpectedEof => "the server has closed the connection".into(),
                     _ => why.to_string(),
                 });
-                // A server that makes no sense is not to wait for us.
+                // A server that breaks the protocol must not wait for this client.
                 let _ = shared.stream.shutdown(std::net::Shutdown::Both);
             };
             let thread = std::thread::Builder::new().name("towpath-vfio-user".into()).spawn(body);
@@ -271,7 +272,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Agree on a version, and ask what there is.
+    /// Agree on a version, and request the device's information.
     fn begin(&mut self) -> Result<()> {
         let shared = &self.shared;
         let hello = Request::Version { major: VERSION.0, minor: VERSION.1, capabilities: Capabilities::OURS };
@@ -314,7 +315,7 @@ impl Client {
         self.shared.call(&Request::RegionWrite { region, offset, data }, &[]).map(drop)
     }
 
-    /// A posted write; now and then one that is waited for.
+    /// A posted write; now and then one waits for its reply.
     fn write(&self, bar: u8, offset: u64, data: &[u8]) -> Result<()> {
         self.inside(bar, offset, data.len(), 1)?;
         self.shared.check()?;
@@ -422,7 +423,7 @@ impl Bus for Client {
         }
         let (start, length) = pages(address, bytes);
         let told = self.shared.call(&Request::DmaUnmap { address: start, bytes: length, all: false }, &[]);
-        // Whatever the server says, it does not reach this memory any more, for it comes here to read and write it.
+        // Whatever the server sends, it does not reach this memory any more, because it comes here to read and write it.
         self.shared.memory.lock().mapped.remove(&address);
         match told {
             Ok(_) | Err(BusError::Gone(_)) => {}

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The client's memory, as a device in the server reaches it: what is mapped at that moment, and nothing else.
 //!
-//! Three kinds of memory look alike from here. A memory file that cannot shrink is mapped; any other file is read and written in place, for an
-//! access behind the end of a mapped one would kill us; memory without a descriptor is reached by DMA_READ and DMA_WRITE. A write has landed,
-//! and can be seen by the client, when [`Dma::write`] returns: what follows it, in memory of whatever kind or as an interrupt, comes later.
+//! Three kinds of memory look alike from here. A memory file that cannot shrink is mapped; any other file is read and written in place, for
+//! an access behind the end of a mapped one would kill the process; memory without a descriptor is reached by DMA_READ and DMA_WRITE. A
+//! write has landed, and can be seen by the client, when [`Dma::write`] returns: what follows it, in memory of whatever kind or as an
+//! interrupt, comes later.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
@@ -43,7 +44,7 @@ struct Region {
     backing: Backing,
 }
 
-/// The connection to the client, with what it has sent and nobody has looked at.
+/// The connection to the client, with the messages that it has sent and that are not handled yet.
 pub(crate) struct Link {
     stream: UnixStream,
     inbox: Inbox,
@@ -52,7 +53,7 @@ pub(crate) struct Link {
     next_id: u16,
     /// Bytes of data that the client takes at once.
     pub chunk: usize,
-    /// Why the connection is of no use any more.
+    /// Why the connection cannot be used any more.
     broken: Option<io::Error>,
 }
 
@@ -139,7 +140,7 @@ impl Dma {
         (inside && if write { region.write } else { region.read }).then(|| then(region, offset))
     }
 
-    /// May the device read (or write) all of these bytes? Memory that the client guards itself may be refused later.
+    /// May the device read (or write) all of these bytes? The client may still refuse memory that it guards itself.
     pub fn permits(&self, address: u64, bytes: usize, write: bool) -> bool {
         self.within(address, bytes, write, |_, _| ()).is_some()
     }
@@ -192,7 +193,8 @@ impl Dma {
         }
     }
 
-    /// An access in pieces that the client takes. When the connection breaks in it, it is refused, and the server finds out next.
+    /// An access in pieces that the client accepts. When the connection breaks during it, it is refused, and the server detects the break
+    /// next.
     fn by_messages(
         &self,
         address: u64,
@@ -258,8 +260,8 @@ impl Dma {
         Ok(())
     }
 
-    /// A client's DMA_UNMAP: everything that lies in the range, which must not cut a mapping in two. Nothing may lie there, as with the kernel's VFIO:
-    /// QEMU takes all addresses away when a guest's IOMMU is switched on.
+    /// A client's DMA_UNMAP: everything that lies in the range, which must not cut a mapping in two. The range may be empty, as with the
+    /// kernel's VFIO: QEMU unmaps all addresses when a guest's IOMMU is switched on.
     pub(crate) fn unmap(&self, address: u64, bytes: u64) -> Result<(), Refusal> {
         let mut regions = self.regions_mut();
         // The end of all addresses is no number, and nothing is mapped at the last one.
@@ -276,7 +278,7 @@ impl Dma {
         Ok(())
     }
 
-    /// Take all memory away from the device.
+    /// Unmap all memory from the device.
     pub(crate) fn unmap_all(&self) {
         self.regions_mut().clear();
     }

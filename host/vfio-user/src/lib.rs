@@ -8,13 +8,13 @@
 //!    eventfds <------------------------- interrupts ------------------------------+
 //! ```
 //!
-//! Promises. Of the server: nothing that a peer sends makes it panic, allocate without bound, or touch memory that was not given to it; one
-//! client at a time, a second is told so; a client that leaves, however it leaves, takes its memory and its interrupts with it, and the next one
-//! finds a card that was reset. Of the client: the promises of [`towpath_bus::Bus`], and that the server reaches only the bytes that are
-//! mapped at that moment, whatever it asks for.
+//! Promises. Of the server: nothing that a peer sends makes it panic, allocate without bound, or touch memory that was not mapped for it.
+//! It serves one client at a time; a second is refused. When a client leaves, in any way, its memory and its interrupts are released, and
+//! the next one finds a card that was reset. Of the client: the promises of [`towpath_bus::Bus`], and that the server reaches only the
+//! bytes that are mapped at that moment, whatever it requests.
 //!
-//! Not here: migration, dirty pages, ioeventfds, interrupts by pin. BARs that a server offers to map are read and written by messages all the
-//! same: see `docs/adr/0010-vfio-user.md`.
+//! Not here: migration, dirty pages, ioeventfds, interrupts by pin. BARs that a server offers to map are read and written by messages all
+//! the same: see `docs/adr/0010-vfio-user.md`.
 #![warn(missing_docs)]
 
 mod client;

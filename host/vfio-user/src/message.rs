@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What vfio-user messages look like, byte by byte, and the checks that everything a peer sends must pass first.
+//! The layout of vfio-user messages, byte by byte, and the checks that everything a peer sends must pass first.
 //!
-//! A message is a header of 16 bytes and a payload; all numbers are little-endian. [`Request`] is what a client asks of a server, parsed or to be
-//! sent; a server's requests of memory are [`DmaAccess`]. Parsing looks at sizes, counts, flags and the number of descriptors; whether a region or
-//! a vector exists is the server's business.
+//! A message is a header of 16 bytes and a payload; all numbers are little-endian. [`Request`] is a client's request of a server, parsed or
+//! to be sent; a server's requests of memory are [`DmaAccess`]. Parsing checks sizes, counts, flags and the number of descriptors; the
+//! server checks whether a region or a vector exists.
 
 use std::ops::Range;
 
@@ -30,16 +30,16 @@ const MAX_CAPABILITIES: usize = 4096;
 /// The header's flag that makes a message a reply.
 pub const FLAG_REPLY: u32 = 1;
 const TYPE_MASK: u32 = 0xf;
-/// The header's flag of a command that wants no reply.
+/// The header's flag of a command without a reply.
 pub const FLAG_NO_REPLY: u32 = 1 << 4;
-/// The header's flag of a reply that tells of an error.
+/// The header's flag of a reply that reports an error.
 pub const FLAG_ERROR: u32 = 1 << 5;
 
 /// The card may read the memory.
 pub const DMA_READ: u32 = 1;
 /// The card may write the memory.
 pub const DMA_WRITE: u32 = 1 << 1;
-const DMA_MAPPABLE: u32 = 1 << 2; // of older peers: said by a descriptor since
+const DMA_MAPPABLE: u32 = 1 << 2; // of older peers: later ones send a descriptor
 /// Unmap everything.
 pub const UNMAP_ALL: u32 = 1 << 1;
 
@@ -145,12 +145,12 @@ impl Header {
         self.flags & TYPE_MASK == FLAG_REPLY
     }
 
-    /// Does the sender want a reply?
+    /// Does the sender expect a reply?
     pub fn wants_reply(&self) -> bool {
         self.flags & FLAG_NO_REPLY == 0
     }
 
-    /// The error that a reply tells of.
+    /// The error that a reply reports.
     pub fn error(&self) -> Option<i32> {
         (self.flags & FLAG_ERROR != 0).then_some(self.errno as i32)
     }
@@ -185,7 +185,7 @@ impl Header {
     }
 }
 
-/// What two ends tell each other when they meet.
+/// What two ends negotiate at the beginning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capabilities {
     /// Descriptors in one message, at most.
@@ -195,7 +195,7 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// What we can do.
+    /// Our own capabilities.
     pub const OURS: Capabilities = Capabilities { descriptors: MAX_DESCRIPTORS, data: MAX_DATA };
 
     fn text(&self) -> String {
@@ -250,7 +250,7 @@ impl DmaAccess {
         zerocopy::transmute!(layout::DmaAccess { address: self.address.into(), bytes: self.bytes.into() })
     }
 
-    /// Take it off a payload, with the data that follows: as much as it says, if there is to be any.
+    /// Take it off a payload, with the data that follows: as many bytes as it contains, if there is to be any data.
     pub fn parse(payload: &[u8], with_data: bool) -> Parsed<(DmaAccess, &[u8])> {
         let (layout::DmaAccess { address, bytes }, data) = layout::take(payload)?;
         let access = DmaAccess { address: address.get(), bytes: bytes.get() };
@@ -269,13 +269,13 @@ impl DmaAccess {
 pub enum Trigger {
     /// They signal the descriptors of the message from now on; those beyond the last descriptor signal nothing.
     Events,
-    /// They fire now; for no interrupt at all: they are all taken down.
+    /// They fire now; for no interrupt at all: the eventfds of all are removed.
     Fire,
     /// Those fire now that are named.
     FireSome(Vec<bool>),
 }
 
-/// What a client asks for.
+/// A client's request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the protocol's fields, by their names
 pub enum Request {
@@ -480,7 +480,7 @@ pub struct RegionInfo {
 }
 
 impl RegionInfo {
-    /// The payload for a client that has room for so many bytes. Without enough room it tells how many are needed, and no areas.
+    /// The payload for a client with `room` bytes. Without enough room it contains the size that is needed, and no areas.
     pub fn payload(&self, room: u32) -> Vec<u8> {
         let all = REGION_INFO_BYTES
             + if self.areas.is_empty() { 0 } else { size_of::<layout::SparseAreas>() + size_of::<layout::Area>() * self.areas.len() };

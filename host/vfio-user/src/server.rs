@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The server: obeys one client after the other, and drives a [`Device`] meanwhile.
+//! The server: serves one client after the other, and drives a [`Device`] meanwhile.
 //!
-//! One thread does all of it: it takes a message, lets the device act on it, answers, and between messages lets the device run for as long as it
-//! says that something is going on in it; otherwise it sleeps until the next message.
+//! One thread does all of it: it takes a message, lets the device act on it, answers, and between messages lets the device run for as long
+//! as the device reports activity; otherwise it sleeps until the next message.
 
 use std::io;
 use std::ops::Range;
@@ -64,24 +64,24 @@ impl Server {
         self.dma.clone()
     }
 
-    /// What ends [`Server::serve`].
+    /// A handle that ends [`Server::serve`].
     pub fn stop(&self) -> Stop {
         self.door.stop()
     }
 
-    /// Serve clients, one after the other, until stopped. The error: the device could not be reset, and serves nobody any more.
+    /// Serve clients, one after the other, until stopped. An error: the device could not be reset, and serves no client any more.
     pub fn serve(&self, device: &mut dyn Device) -> io::Result<()> {
         let converse = |device: &mut dyn Device, stream| {
             *self.dma.link() = Some(Link::new(stream));
             let end = self.converse(device, &mut Session { negotiated: false, events: Vec::new() });
-            // Nobody answers for memory without a descriptor any more; the rest goes when the card has let go of it.
+            // Memory without a descriptor is not answered for any more; the rest is released when the card does not use it any more.
             *self.dma.link() = None;
             end
         };
         towpath_device_server::serve(&self.door, device, converse, || self.dma.unmap_all())
     }
 
-    /// All that one client says; ends with the reason for its end.
+    /// Handle all messages of one client; returns the reason for its end.
     fn converse(&self, device: &mut dyn Device, session: &mut Session) -> io::Result<()> {
         let gone = || io::Error::from(io::ErrorKind::UnexpectedEof);
         let stream = self.dma.link().as_ref().ok_or_else(gone)?.stream()?;
@@ -190,7 +190,7 @@ impl Server {
     }
 }
 
-/// The client is told of an error of the device's.
+/// A device's error, as an error for the client.
 fn refusal(Errno(number): Errno, what: impl Into<String>) -> Refusal {
     Refusal::new(number, what)
 }
@@ -267,7 +267,7 @@ fn set_irqs(
     }
 }
 
-/// The device has descriptors of its own, for it signals when it likes.
+/// The device has descriptors of its own, because it signals at any time.
 fn tell(device: &mut dyn Device, events: &[Option<OwnedFd>]) -> Result<(), Refusal> {
     let same = |event: &Option<OwnedFd>| event.as_ref().map(OwnedFd::try_clone).transpose();
     let events: io::Result<Vec<_>> = events.iter().map(same).collect();

@@ -11,7 +11,7 @@ use towpath_system::errno;
 
 use crate::message::{Header, HEADER_BYTES};
 
-/// How long one who is refused may take to say hello.
+/// How long a refused client may take to send its first message.
 const MANNERS: Duration = Duration::from_millis(500);
 
 pub type Inbox = wire::Inbox<Header>;

@@ -24,7 +24,7 @@ use crate::system::{Function, System};
 use crate::{checks, Address, Ids, VfioError};
 
 const BARS: usize = 6;
-/// The command register in configuration space; its bits that let the card answer and ask.
+/// The command register in configuration space; its bits that let the card respond to accesses and send requests.
 const COMMAND: u64 = 4;
 const COMMAND_MEMORY_AND_MASTER: u16 = 1 << 1 | 1 << 2;
 
@@ -38,7 +38,7 @@ struct Bar {
 }
 
 impl Bar {
-    /// The mapping in which so many bytes lie, and where in it.
+    /// The mapping that contains this range, and the offset in it.
     fn find(&self, offset: u64, bytes: usize) -> Option<(&Mapping, usize)> {
         let inside = |area: &Range<u64>| area.start <= offset && offset + bytes as u64 <= area.end;
         self.mapped.iter().find(|(area, _)| inside(area)).map(|(area, mapped)| (mapped, (offset - area.start) as usize))
@@ -48,24 +48,25 @@ impl Bar {
 /// What is mapped for the card.
 struct Memory {
     space: Space,
-    /// By the address that was told: first page and bytes in whole pages, and the bytes that were asked for.
+    /// By the card's address: first page and bytes in whole pages, and the bytes that were requested.
     mapped: BTreeMap<u64, (u64, u64, usize)>,
 }
 
-/// A board. Closing it takes bus mastering away, then everything else; the kernel resets the card and unpins what is still mapped.
+/// A board. Closing it switches bus mastering off, then releases everything else; the kernel resets the card and unpins what is still
+/// mapped.
 pub struct VfioBus {
     name: String,
-    // These in the order in which they are to go: a mapping keeps the device's file open.
+    // These in the order of their drops: a mapping keeps the device's file open.
     bars: Vec<Bar>,
     device: File,
     _group: File,
     container: File,
     configuration: Region,
-    /// The command register as it was found.
+    /// The command register before it was changed.
     command: u16,
     vectors: u16,
     events: Mutex<Vec<Arc<OwnedFd>>>,
-    /// Signalled when the system wants the card back.
+    /// Signalled when the system requests the card back.
     wanted: OwnedFd,
     memory: Mutex<Memory>,
     iommu: Iommu,
@@ -73,11 +74,12 @@ pub struct VfioBus {
     polls: AtomicU32,
 }
 
-/// Looks at memory between two at whether the system wants the card back.
+/// Memory polls between two checks whether the system requests the card back.
 const POLLS: u32 = 1 << 16;
 
 impl VfioBus {
-    /// Open the card at an address, whose identification must be among `ids`, and let it answer and ask. `name` is what messages call it.
+    /// Open the card at an address, whose identification must be among `ids`, and enable memory accesses and bus mastering. `name` is its
+    /// name in messages.
     pub fn open(name: &str, system: &System, address: Address, ids: &Ids) -> Done<VfioBus> {
         let function = Function::read(system, address).ok_or(VfioError::NoSuchFunction { address: address.to_string() })?;
         let group_number = checks::ready(system, &function, ids).map_err(VfioError::NotReady)?;
@@ -131,7 +133,7 @@ impl VfioBus {
         };
         bus.command = bus.read_command()?;
         bus.write_command(bus.command | COMMAND_MEMORY_AND_MASTER)?;
-        // Not every kernel tells that it wants a card back; then nobody waits for it.
+        // Not every kernel reports that it requests a card back; then nothing waits for it.
         if let Err(why) = bus.set_irqs(kernel::VFIO_PCI_REQ_IRQ_INDEX, &[bus.wanted.as_raw_fd()]) {
             log::debug!("{name}: no event for the card's removal: {why}");
         }
@@ -157,7 +159,7 @@ impl VfioBus {
         requests::with_structure(&self.device, Request::SetIrqs, &mut bytes)
     }
 
-    /// The BAR, if so many bytes lie inside and are aligned.
+    /// The BAR, if the range lies inside and is aligned.
     fn bar(&self, number: u8, offset: u64, bytes: usize, aligned: u64) -> Result<&Bar> {
         let bar = self.bars.get(usize::from(number)).filter(|bar| bar.bytes > 0);
         let bar = bar.ok_or_else(|| BusError::Invalid(format!("{} has no BAR {number}", self.name)))?;
@@ -258,7 +260,7 @@ impl Bus for VfioBus {
         let bar = self.bar(bar, offset, 8, 8)?;
         match bar.find(offset, 8) {
             Some((mapped, at)) => mapped.store64(at, value.to_le()),
-            // The kernel makes two words of it, ascending, where it does not know words of 8 bytes.
+            // The kernel splits it into two words, ascending, where it does not support words of 8 bytes.
             None => self.write(bar, offset, &value.to_le_bytes())?,
         }
         Ok(())
@@ -305,10 +307,10 @@ impl Bus for VfioBus {
             Access::ReadWrite => kernel::VFIO_DMA_MAP_FLAG_READ | kernel::VFIO_DMA_MAP_FLAG_WRITE,
         };
         // SAFETY: by this function's contract the memory stays valid until it is unmapped; the rest of its first and last page belongs to
-        // the program, too, and the card is told of no address there.
+        // the program, too, and the card gets no address there.
         let map = |flags| unsafe { requests::map_dma(&self.container, flags, first, place, length) };
-        // Not under the lock: to pin a large piece takes a while. What could not be made the program's own becomes it by being pinned for
-        // writing, and if that is refused it is memory that nobody writes.
+        // Not under the lock: to pin a large piece takes a while. Pages that could not be made the program's own become so by being pinned
+        // for writing, and if that is refused it is memory that nothing writes.
         let mut mapped = Err(std::io::ErrorKind::PermissionDenied.into());
         if access == Access::Read && !process::own_pages(first, length) {
             mapped = map(flags | kernel::VFIO_DMA_MAP_FLAG_WRITE);
@@ -395,14 +397,14 @@ impl Bus for VfioBus {
 
     fn reset(&self) -> Result<()> {
         requests::with_number(&self.device, Request::Reset, 0).map_err(|why| VfioError::Reset(why).of(&self.name))?;
-        // The kernel puts the configuration space back as it was before; this says so again.
+        // The kernel restores the configuration space; this writes the command register again.
         self.write_command(self.command | COMMAND_MEMORY_AND_MASTER).map_err(|why| why.of(&self.name))
     }
 }
 
 impl Drop for VfioBus {
     fn drop(&mut self) {
-        // First of all the card must not ask any more; then interrupts, and the rest as the fields go.
+        // First of all the card must not send requests any more; then interrupts, and the rest as the fields are dropped.
         let restored = self.write_command(self.command);
         let off = if self.events.lock().is_empty() { Ok(0) } else { self.set_irqs(kernel::VFIO_PCI_MSIX_IRQ_INDEX, &[]) };
         for why in [restored.err().map(|why| why.to_string()), off.err().map(|why| why.to_string())].into_iter().flatten() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What has to be in order before a card can be opened, and what is to be done where it is not. Nothing here changes anything.
+//! Checks what has to be in order before a card can be opened, and names the command where it is not. Changes nothing.
 
 use crate::system::{names, text, Function, System};
 use crate::{Finding, Ids, Level};
@@ -19,7 +19,7 @@ pub fn machine(system: &System) -> Vec<Finding> {
     vec![iommu(system), modules(system), memory(system)]
 }
 
-/// What this card needs besides. Of what is no card nothing is said but that: its driver is not to be taken from it.
+/// What this card needs besides. A device that is no card gets no other finding: its driver must not be taken from it.
 pub fn card(system: &System, function: &Function, ids: &Ids) -> Vec<Finding> {
     let identified = identification(function, ids);
     if identified.level == Level::Problem {
@@ -35,14 +35,14 @@ pub fn card(system: &System, function: &Function, ids: &Ids) -> Vec<Finding> {
     findings
 }
 
-/// What a card needs, whichever driver has it.
+/// What a card needs, with any driver.
 pub fn present(function: &Function) -> [Finding; 3] {
     [answer(function), bars(function), link(function)]
 }
 
 /// The number of a card's group, if nothing stands in the way of opening it; otherwise what does.
 pub fn ready(system: &System, function: &Function, ids: &Ids) -> Result<u32, Finding> {
-    // The machine's side comes second: who names the wrong device should hear that first.
+    // The machine's side comes second: a wrong device's name is reported first.
     let identified = identification(function, ids);
     let all = std::iter::once(identified).chain(machine(system)).chain(card(system, function, ids));
     match (all.into_iter().find(|finding| finding.level == Level::Problem), function.group) {
@@ -150,7 +150,7 @@ fn identification(function: &Function, ids: &Ids) -> Finding {
     )
 }
 
-/// Commands that make the kernel look at the card's place again.
+/// Commands that make the kernel scan the card's slot again.
 fn look_again(function: &Function) -> String {
     format!("echo 1 | sudo tee /sys/bus/pci/devices/{}/remove; echo 1 | sudo tee /sys/bus/pci/rescan", function.address)
 }
@@ -229,7 +229,7 @@ fn link(function: &Function) -> Finding {
     Finding::warning(function.address, "link", format!("{now}, of {best_speed}, {best_width} lanes that the card could have{why}"), remedy)
 }
 
-/// The command that gives a function to vfio-pci.
+/// The command that binds a function to vfio-pci.
 fn bind(function: &Function) -> String {
     let (device, name) = (format!("/sys/bus/pci/devices/{}", function.address), function.address);
     let unbind = if function.driver.is_some() { format!("echo {name} > {device}/driver/unbind; ") } else { String::new() };

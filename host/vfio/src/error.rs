@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What can go wrong between a name and a card: a variant for each thing that is asked of the kernel. Each says what failed and what to do.
+//! Errors between a name and a card: a variant for each request to the kernel. Each contains what failed and what to do.
 
 use std::fmt;
 use std::io;
@@ -19,7 +19,7 @@ pub enum VfioError {
         /// The address.
         address: String,
     },
-    /// Something is not in order that the card needs, and was found out before anything was opened.
+    /// Something that the card needs is not in order, and was detected before anything was opened.
     NotReady(Finding),
     /// A device file: `/dev/vfio/vfio`, or a group's.
     Open {
@@ -28,7 +28,7 @@ pub enum VfioError {
         /// The system's reason.
         source: io::Error,
     },
-    /// VFIO_GET_API_VERSION: the kernel speaks another version.
+    /// VFIO_GET_API_VERSION: the kernel has another version.
     ApiVersion {
         /// The kernel's version.
         found: u32,
@@ -48,7 +48,7 @@ pub enum VfioError {
     SetIommu(io::Error),
     /// VFIO_GROUP_GET_DEVICE_FD.
     DeviceFile(io::Error),
-    /// VFIO_DEVICE_GET_INFO, or what it says: not a device of PCI.
+    /// VFIO_DEVICE_GET_INFO, or its result: not a device of PCI.
     DeviceInfo(io::Error),
     /// VFIO_DEVICE_GET_REGION_INFO.
     RegionInfo {
@@ -57,7 +57,7 @@ pub enum VfioError {
         /// The system's reason.
         source: io::Error,
     },
-    /// A BAR could not be brought into the program's address space.
+    /// A BAR could not be mapped into the program's address space.
     MapBar {
         /// Its number.
         bar: u32,
@@ -85,14 +85,14 @@ pub enum VfioError {
     MapDma {
         /// Bytes that were to be mapped, in whole pages.
         bytes: u64,
-        /// How many mappings the kernel allows, if it says so.
+        /// How many mappings the kernel allows, if it reports the number.
         mappings: Option<u32>,
         /// The system's reason.
         source: io::Error,
     },
     /// VFIO_IOMMU_UNMAP_DMA.
     UnmapDma {
-        /// Where the card found the memory.
+        /// The memory's address for the card.
         address: u64,
         /// Bytes that were mapped.
         bytes: u64,

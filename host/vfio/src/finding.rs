@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-/// How good or bad it is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// As it should be.
@@ -31,11 +31,11 @@ pub struct Finding {
     pub subject: String,
     /// The check's name: one word, which stays the same.
     pub check: &'static str,
-    /// How good or bad it is.
+    /// The severity.
     pub level: Level,
     /// What was seen.
     pub seen: String,
-    /// What to type to mend it; behind a `#` what else is to be said.
+    /// The command that corrects it; after a `#`, a remark.
     pub remedy: Option<String>,
 }
 

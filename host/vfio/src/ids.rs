@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Which functions of PCI are taken for cards: those with the contract's identification, and those that the user names. What they are is
-//! found out when they are opened, by the discovery magic.
+//! Which functions of PCI are taken for cards: those with the contract's identification, and those that the user names. The discovery
+//! magic, read when they are opened, decides whether they are cards.
 
 use std::fmt;
 
 use towpath_contract as contract;
 
-/// The variable of the environment that names more: `VENDOR:DEVICE`, in hexadecimal, separated by commas.
+/// The environment variable that names more: `VENDOR:DEVICE`, in hexadecimal, separated by commas.
 pub const ENVIRONMENT: &str = "TOWPATH_PCI_IDS";
 
 /// Vendor and device of what is taken for a card.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the kernel tells of a device and its IOMMU: structures whose first word is their size, with capabilities behind, each of which
-//! names the place of the next. Nothing that stands there makes this panic or walk in circles.
+//! The kernel's information about a device and its IOMMU: structures whose first word is their size, followed by capabilities, each of
+//! which names the place of the next. No contents make this panic or loop.
 
 use std::ops::Range;
 
@@ -81,12 +81,12 @@ pub struct Iommu {
     pub page: u64,
     /// Addresses that it translates, without those that are reserved.
     pub usable: Vec<Range<u64>>,
-    /// How many mappings there may be, if the kernel says so.
+    /// How many mappings there may be, if the kernel reports the number.
     pub mappings: Option<u32>,
 }
 
-/// Addresses to use where the kernel does not say which there are: 39 bits are translated by every IOMMU of this kind, and interrupts are
-/// writes to the hole.
+/// Addresses to use where the kernel does not report them: 39 bits are translated by every IOMMU of this kind, and interrupts are writes to
+/// the hole.
 const UNTOLD: [Range<u64>; 2] = [0..0xfee0_0000, 0xfef0_0000..1 << 39];
 
 impl Iommu {

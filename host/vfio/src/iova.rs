@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Addresses by which the card reaches memory (IOVA): which the IOMMU can translate, which are taken, and the next that is free.
 //!
-//! An address that was given back rests until 4 GiB of others were given out, so that a late access of the card finds nothing there. It does not rest
-//! longer, because the IOMMU's tables stay for every address that was ever used (Linux frees few of them before the end). Large pieces
-//! keep their place within a large page, so that the IOMMU may translate them in large pages, too.
+//! An address that was released rests until 4 GiB of others were allocated, so that a late access of the card finds nothing there. It does
+//! not rest longer, because the IOMMU's tables stay for every address that was ever used (Linux frees few of them before the end). Large
+//! pieces keep their place within a large page, so that the IOMMU may translate them in large pages, too.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Nothing is given out below: an address of nearly nothing is more often a mistake than an address.
+/// No address below is allocated: an address of nearly nothing is more often a mistake than an address.
 const LOWEST: u64 = 1 << 20;
 /// Nor here: the ends of ranges are to be numbers, too.
 const HIGHEST: u64 = 1 << 63;
 const LARGE_PAGE: u64 = 2 << 20;
-/// Behind so many bytes the next address is looked for from the beginning.
+/// After this many bytes the search for the next address starts from the beginning.
 const LAP: u64 = 4 << 30;
 
 /// The free addresses.
@@ -47,7 +47,7 @@ impl Space {
         }
     }
 
-    /// So many bytes (whole pages) of free addresses, for memory at `memory`.
+    /// Allocate `bytes` bytes (whole pages) of free addresses, for memory at `memory`.
     pub fn take(&mut self, memory: u64, bytes: u64) -> Option<u64> {
         let step = if bytes >= LARGE_PAGE { LARGE_PAGE } else { self.page };
         let fit = |first: u64, last: u64| {
@@ -66,7 +66,7 @@ impl Space {
         Some(start)
     }
 
-    /// Addresses that were taken are free again.
+    /// Release addresses that were allocated.
     pub fn give_back(&mut self, mut start: u64, bytes: u64) {
         let mut end = start + bytes;
         if let Some((first, last)) = self.free.range(..start).next_back().map(|(a, b)| (*a, *b)) {

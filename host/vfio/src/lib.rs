@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A board as a bus, through the kernel's VFIO (type 1): the driver runs in the program, and the IOMMU lets the card reach what the program
-//! has mapped and nothing else. And what has to be in order for that: [`checks`], which also make the errors of [`VfioBus::open`].
+//! has mapped and nothing else. [`checks`] contains the prerequisites, which also make the errors of [`VfioBus::open`].
 //!
 //! ```text
 //! VfioBus: BARs (mapped into the program) -- MSI-X (eventfds) -- memory (pinned, at addresses of `iova`'s choice) -- reset
@@ -13,7 +13,7 @@
 //! closed, and loses bus mastering first, even if the program is killed.
 //!
 //! Not here: iommufd, cards without an IOMMU, interrupts by pin, binding a card to vfio-pci (that takes an administrator: `towpath doctor`
-//! says how).
+//! prints how).
 #![warn(missing_docs)]
 
 mod address;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! VFIO's ioctls, each with the argument that it takes. What is unsafe in this crate stands here.
+//! VFIO's ioctls, each with the argument that it takes. The unsafe code of this crate is here.
 
 use std::ffi::{c_void, CString};
 use std::fs::File;
@@ -67,12 +67,13 @@ pub fn with_number(file: &impl AsFd, request: Request, number: u32) -> io::Resul
     unsafe { ioctl(file, request.number(), number as usize as *mut c_void) }
 }
 
-/// An ioctl whose argument is a structure of that many bytes, which the first word is made to say; the kernel may fill it in.
+/// An ioctl whose argument is a structure of that many bytes. The first word becomes its size; the kernel may fill it in.
 pub fn with_structure(file: &impl AsFd, request: Request, bytes: &mut [u8]) -> io::Result<u32> {
     assert!(bytes.len() >= request.smallest() && u32::try_from(bytes.len()).is_ok());
     let length = bytes.len() as u32;
     bytes[..4].copy_from_slice(&length.to_ne_bytes());
-    // SAFETY: the kernel reads and writes no more than the structure's first word says, and is asked for nothing else (see `smallest`).
+    // SAFETY: the kernel reads and writes no more than the size in the structure's first word, and no other access is requested (see
+    // `smallest`).
     unsafe { ioctl(file, request.number(), bytes.as_mut_ptr().cast()) }
 }
 
@@ -103,7 +104,7 @@ pub fn device_file(group: &impl AsFd, address: &str) -> io::Result<File> {
     let address = CString::new(address)?;
     // SAFETY: the kernel reads a text that ends in a zero.
     let raw = unsafe { ioctl(group, Request::DeviceFile.number(), address.as_ptr().cast_mut().cast()) }?;
-    // SAFETY: it was just made and nobody else has it.
+    // SAFETY: it was just made and nothing else has it.
     Ok(unsafe { OwnedFd::from_raw_fd(raw as RawFd) }.into())
 }
 

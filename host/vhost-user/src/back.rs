@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The channel back to the peer, a pipe or a socket. It is never waited for: a peer that waits for an answer of ours may not empty it. A call that finds no
-//! room is owed, and calls that are owed are one.
+//! The channel back to the peer, a pipe or a socket. The server never waits for it: a peer that waits for an answer from here may not empty
+//! it. A call that finds no room is deferred, and deferred calls are merged into one.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -12,14 +12,14 @@ use crate::message::{Header, Refusal, BACK_CALL};
 
 pub struct Back {
     file: File,
-    /// What is left of the message that is on its way.
+    /// The rest of the message that is on its way.
     unsent: Vec<u8>,
-    /// The ring of which the peer is to be told.
+    /// The ring of which the peer is to be notified.
     owed: Option<u32>,
 }
 
 impl Back {
-    /// By a descriptor of the peer's.
+    /// From a descriptor of the peer's.
     pub fn new(descriptor: OwnedFd) -> Result<Back, Refusal> {
         if !file::is_stream(&descriptor) {
             return Err(Refusal::invalid("the channel back is neither a pipe nor a socket"));
@@ -28,12 +28,12 @@ impl Back {
         Ok(Back { file: descriptor.into(), unsent: Vec::new(), owed: None })
     }
 
-    /// Tell the peer to look at a ring; there is one of which it is told.
+    /// Notify the peer to look at a ring; there is only one such ring.
     pub fn call(&mut self, ring: u32) {
         self.owed = Some(ring);
     }
 
-    /// Write what is owed, as far as there is room. False: something is left.
+    /// Write what is deferred, as far as there is room. False: something is left.
     pub fn flush(&mut self) -> io::Result<bool> {
         loop {
             if self.unsent.is_empty() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Structures as they stand in messages and in the guest's memory: little-endian, without gaps. What their values may be is checked where they are
-//! used.
+//! Structures as they stand in messages and in the guest's memory: little-endian, without gaps. What their values may be is checked where
+//! they are used.
 
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The guest's memory, as the table of the peer tells of it: regions of files, at their guest physical addresses, which are the bus's, too.
+//! The guest's memory, from the peer's table: regions of files, at their guest physical addresses, which are the bus's, too.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ impl Memory {
         self.0.read()
     }
 
-    /// A new table in place of the old one, which stays if there is something wrong with the new.
+    /// A new table in place of the old one, which stays if the new one is invalid.
     pub(crate) fn replace(&self, entries: Vec<RegionEntry>, files: Vec<OwnedFd>) -> Result<(), Refusal> {
         let mut regions: Vec<Region> = Vec::new();
         for (entry, descriptor) in entries.into_iter().zip(files) {
@@ -55,12 +55,12 @@ impl Memory {
         Ok(())
     }
 
-    /// Take all memory away from the device.
+    /// Unmap all memory from the device.
     pub(crate) fn clear(&self) {
         self.0.write().clear();
     }
 
-    /// The guest physical address of so many bytes in one region, from their address in the peer's own address space.
+    /// The guest physical address of `bytes` bytes in one region, from their address in the peer's own address space.
     pub(crate) fn guest_address(&self, user: u64, bytes: u64) -> Option<u64> {
         self.regions().iter().find_map(|Region { entry, .. }| {
             let offset = user.checked_sub(entry.user)?;
@@ -90,8 +90,8 @@ fn within(entry: &RegionEntry, address: u64) -> u64 {
     address.checked_sub(entry.guest).map_or(0, |offset| entry.bytes.saturating_sub(offset))
 }
 
-/// Every piece of a range of addresses, which may go on from one region into the next: the region, where in it, and how many bytes. False: it goes where
-/// nothing is.
+/// Every piece of a range of addresses, which may go on from one region into the next: the region, the offset in it, and how many bytes.
+/// False: a part of the range is in no region.
 fn walk(regions: &[Region], address: u64, bytes: u64, mut each: impl FnMut(&Mapping, usize, usize)) -> bool {
     let (mut at, mut left) = (address, bytes);
     while left > 0 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What vhost-user messages look like, and the checks that everything a peer sends must pass first: sizes, counts and the number of descriptors. Numbers
-//! are little-endian, as the machine's must be.
+//! The layout of vhost-user messages, and the checks that everything a peer sends must pass first: sizes, counts and the number of
+//! descriptors. Numbers are little-endian, as the machine's must be.
 
 use towpath_device_server::wire::Frame;
 pub use towpath_device_server::wire::Refusal;
@@ -13,9 +13,9 @@ use crate::layout;
 pub const F_PROTOCOL: u64 = 1 << 30;
 /// Feature: rings as virtio has them since version 1.
 pub const F_VERSION_1: u64 = 1 << 32;
-/// What we offer.
+/// The features that this server offers.
 pub const FEATURES: u64 = F_PROTOCOL | F_VERSION_1;
-/// Protocol features, all of which are needed: every request can ask for an answer, there is a channel back, notifications are messages.
+/// Protocol features, all of which are needed: every request can request an answer, there is a channel back, notifications are messages.
 pub const PROTOCOL_FEATURES: u64 = 1 << 3 | 1 << 5 | 1 << 14;
 
 /// On the channel back: look at this ring.
@@ -50,7 +50,7 @@ impl Header {
         Header { request: self.request, flags: VERSION | FLAG_REPLY, bytes: payload as u32 }
     }
 
-    /// Does the sender wait to be told whether it was obeyed?
+    /// Does the sender wait for a status?
     pub fn wants_reply(&self) -> bool {
         self.flags & FLAG_NEED_REPLY != 0
     }
@@ -81,13 +81,13 @@ impl Frame for Header {
     }
 }
 
-/// A region of the guest's memory, as the table tells of it.
+/// A region of the guest's memory, as an entry of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegionEntry {
     /// Its address for the card.
     pub guest: u64,
     pub bytes: u64,
-    /// Its address in the words of the peer's own address space, in which the rings are told.
+    /// Its address in the peer's own address space, which the addresses of rings refer to.
     pub user: u64,
     /// Where it begins in its file.
     pub offset: u64,
@@ -101,7 +101,7 @@ pub struct Addresses {
     pub used: u64,
 }
 
-/// What a peer asks for. Of a ring: its index first.
+/// A peer's request. For a ring: its index first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     GetFeatures,
@@ -124,7 +124,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// From its number and payload, with so many descriptors. What stands behind the fields does not matter: tables are sent whole.
+    /// From its number and payload, with a number of descriptors. Bytes behind the fields are ignored: tables are sent whole.
     pub fn parse(number: u32, payload: &[u8], descriptors: usize) -> Result<Request, Refusal> {
         let long = || layout::take::<U64>(payload).map(|(word, _)| word.get());
         let pair = || layout::take::<layout::Pair>(payload).map(|(pair, _)| (pair.first.get(), pair.second.get()));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! virtio-pcidev: a guest's accesses to a PCI device as buffers of a ring, and the device's interrupts the other way.
 //!
-//! An access that cannot be is what it is on a bus: a read is all ones, a write is lost. So is one by a buffer that is not in the guest's
-//! memory (a kernel's own variables, say), and that is worth a warning.
+//! An invalid access has the same result as on a bus: a read returns all ones, a write is lost. So does one by a buffer that is not in the
+//! guest's memory (a kernel's own variables, say), which is logged as a warning.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -17,7 +17,7 @@ use crate::ring::{gather, scatter, total, Chain};
 
 /// Bytes of a message before its data.
 const HEAD: usize = size_of::<layout::Access>();
-/// A device has so many BARs.
+/// The number of BARs of a device.
 const BARS: u8 = 6;
 /// Data of one write, at most.
 const LONGEST: u64 = 4 << 20;
@@ -33,11 +33,11 @@ const BAR_WRITE: u8 = 4;
 const BAR_FILL: u8 = 5;
 const MESSAGE_SIGNALLED: u8 = 7;
 
-/// An access, as the head of its message tells of it.
+/// An access, from the head of its message.
 #[derive(Clone, Copy, Debug)]
 struct Access {
     operation: u8,
-    /// None: no message means such a one.
+    /// None: no message has this region.
     region: Option<u32>,
     bytes: u64,
     offset: u64,
@@ -53,7 +53,7 @@ impl Access {
         Access { operation, region, bytes: bytes.get().into(), offset: offset.get() }
     }
 
-    /// The region, if the device has in it what is asked for.
+    /// The region, if the device has this part of it.
     fn inside(&self, device: &dyn Device, write: bool) -> Option<u32> {
         self.region.filter(|index| {
             let region = device.region(*index);
@@ -62,7 +62,8 @@ impl Access {
     }
 }
 
-/// Let the device do what a buffer of the guest's asks for. Returns how many bytes were written to the buffer. The error: the guest left meanwhile.
+/// Run the access of a buffer of the guest's on the device. Returns how many bytes were written to the buffer. An error: the guest left
+/// meanwhile.
 pub fn obey(device: &mut dyn Device, memory: &Memory, chain: &Chain, stream: &UnixStream) -> io::Result<u32> {
     let Some(message) = gather(memory, &chain.readable, HEAD as u64 + LONGEST) else {
         log::warn!("an access is not in the guest's memory: {:x?}", chain.readable);
@@ -86,7 +87,7 @@ pub fn obey(device: &mut dyn Device, memory: &Memory, chain: &Chain, stream: &Un
     }
 }
 
-/// A long access is a device's work for some time: is there still somebody who wants it?
+/// A long access takes the device some time: is the client still connected?
 fn still_there(stream: &UnixStream) -> io::Result<()> {
     match socket::hung_up(stream) {
         true => Err(io::ErrorKind::UnexpectedEof.into()),

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A split virtqueue (Virtual I/O Device Version 1.1, 2.6), seen from the device. Buffers are used in the order in which they were made available,
-//! one at a time, so one counter says where both halves are.
+//! A split virtqueue (Virtual I/O Device Version 1.1, 2.6), seen from the device. Buffers are used in the order in which they were made
+//! available, one at a time, so one counter is the position in both halves.
 //!
-//! All of it is in the guest's memory and is looked at afresh each time; what cannot be ends the conversation, for nothing after it could be believed.
+//! All of it is in the guest's memory and is read again each time; invalid contents end the connection, because nothing after them could be
+//! trusted.
 
 use std::io;
 use std::sync::atomic::{fence, Ordering};
@@ -41,7 +42,7 @@ pub struct Chain {
 #[derive(Default)]
 pub struct Queue {
     size: u16,
-    /// Buffers taken so far, and given back.
+    /// Buffers taken so far, and returned.
     next: u16,
     addresses: Option<Addresses>,
     enabled: bool,
@@ -96,7 +97,7 @@ impl Queue {
         Ok(())
     }
 
-    /// No more buffers; returns where it stood.
+    /// Accept no more buffers; returns the position.
     pub fn disable(&mut self) -> u16 {
         self.enabled = false;
         self.next
@@ -125,7 +126,7 @@ impl Queue {
         Ok(there)
     }
 
-    /// The next buffer, of those that are waiting. It stays the next one until it is given back.
+    /// The next buffer, of those that are waiting. It stays the next one until it is returned.
     pub fn take(&self, memory: &Memory) -> io::Result<Chain> {
         let rings = self.rings(memory).ok_or_else(nowhere)?;
         let place = u64::from(self.next & (self.size - 1));
@@ -156,7 +157,7 @@ impl Queue {
         Err(broken("a chain of descriptors that does not end"))
     }
 
-    /// Give the buffer that was taken last back, with so many bytes written.
+    /// Return the buffer that was taken last, with `written` bytes written.
     pub fn finish(&mut self, memory: &Memory, chain: &Chain, written: u32) -> io::Result<()> {
         let rings = self.rings(memory).ok_or_else(nowhere)?;
         let place = u64::from(self.next & (self.size - 1));
@@ -170,7 +171,7 @@ impl Queue {
         }
     }
 
-    /// Does the guest want to be told of what was given back?
+    /// Does the guest require a notification of the buffers that were returned?
     pub fn wants_call(&self, memory: &Memory) -> io::Result<bool> {
         // The guest writes this before it looks at what is used for the last time; we the other way round.
         fence(Ordering::SeqCst);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The server: obeys one guest after the other, and drives a [`Device`] meanwhile. One thread does all of it.
+//! The server: serves one guest after the other, and drives a [`Device`] meanwhile. One thread does all of it.
 //!
-//! Each kick is a message that wants an answer, and gets it when the accesses that it tells of are done: until then the guest's processor waits, so
-//! nothing that it does can be lost or overtaken, and a slow card is slow without any time limit of the guest's. The guest is never told of used
-//! accesses otherwise: it finds them when it makes the next one.
+//! Each kick is a message that expects an answer, and gets it when its accesses are done: until then the guest's processor waits, so
+//! nothing that it does can be lost or overtaken, and a slow card is slow without any time limit of the guest's. The guest gets no other
+//! notification of used accesses: it finds them when it makes the next one.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -24,7 +24,7 @@ use crate::ring::{scatter, total, Queue};
 /// The ring of the guest's accesses, and that of the card's interrupts.
 const ACCESSES: usize = 0;
 const INTERRUPTS: usize = 1;
-/// How long until the channel back is tried again that was full.
+/// How long until a full channel back is tried again.
 const RETRY: Duration = Duration::from_millis(1);
 
 /// A socket with a device behind it.
@@ -37,7 +37,7 @@ impl Server {
     /// Listen at a path, which must be free, or left over from a server that has died. A guest may connect from now on, and is served once
     /// [`Server::serve`] runs.
     pub fn bind(path: &Path) -> io::Result<Server> {
-        // The protocol has no word for "busy": who comes at the wrong time finds the connection closed.
+        // The protocol has no reply for "busy": a client that connects at the wrong time finds the connection closed.
         Ok(Server { door: Door::open(path, |_| ())?, memory: Memory::default() })
     }
 
@@ -46,12 +46,12 @@ impl Server {
         self.memory.clone()
     }
 
-    /// What ends [`Server::serve`].
+    /// A handle that ends [`Server::serve`].
     pub fn stop(&self) -> Stop {
         self.door.stop()
     }
 
-    /// Serve guests, one after the other, until stopped. The error: the device could not be reset, and serves nobody any more.
+    /// Serve guests, one after the other, until stopped. An error: the device could not be reset, and serves no guest any more.
     pub fn serve(&self, device: &mut dyn Device) -> io::Result<()> {
         let converse = |device: &mut dyn Device, stream| Session::new(stream, &self.memory).converse(device);
         towpath_device_server::serve(&self.door, device, converse, || self.memory.clear())
@@ -68,9 +68,9 @@ struct Session<'a> {
     back: Option<Back>,
 }
 
-/// What a request is answered with.
+/// The answer to a request.
 enum Reply {
-    /// Only if the sender wants to know that it was obeyed.
+    /// Only if the sender requests a status.
     Done,
     Value(u64),
     Words(u32, u32),
@@ -81,7 +81,7 @@ impl<'a> Session<'a> {
         Session { stream, inbox: Inbox::default(), memory, negotiated: false, queues: Default::default(), back: None }
     }
 
-    /// All that the client says; ends with the reason for its end.
+    /// Handle all requests of the client; returns the reason for its end.
     fn converse(&mut self, device: &mut dyn Device) -> io::Result<()> {
         device.leave_table().map_err(|Errno(number)| io::Error::from_raw_os_error(number))?;
         loop {
@@ -110,7 +110,7 @@ impl<'a> Session<'a> {
             false => Request::parse(header.request, &payload, descriptors.len()),
         };
         let outcome = match request {
-            // What is wrong with a ring ends the conversation, not the request alone.
+            // An invalid ring ends the connection, not the request alone.
             Ok(Request::Kick(ring)) => self.kick(device, ring)?,
             Ok(Request::RingEnable(ring, on)) => match self.enable(ring, on) {
                 Ok(()) => self.kick(device, ring)?,
@@ -128,7 +128,7 @@ impl<'a> Session<'a> {
                 log::warn!("request {} was refused: {}", header.request, refusal.why);
                 (refusal.errno.unsigned_abs(), 0)
             }
-            // The client would go on as if it had been obeyed.
+            // The client would go on as if the request had been accepted.
             Err(refusal) => return Err(io::Error::new(io::ErrorKind::InvalidData, refusal.why)),
         };
         let payload = [front.to_le_bytes(), back.to_le_bytes()].concat();
@@ -179,7 +179,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// A ring has something new. Of the accesses, those are done that are there now; an interrupt that came before the answer to a read is told before it.
+    /// A ring has something new. The accesses that are there now are done; an interrupt that came before the answer to a read is delivered
+    /// before it.
     fn kick(&mut self, device: &mut dyn Device, ring: u32) -> io::Result<Result<Reply, Refusal>> {
         if let Err(refusal) = self.queue(ring) {
             return Ok(Err(refusal));
@@ -195,7 +196,8 @@ impl<'a> Session<'a> {
         Ok(Ok(Reply::Done))
     }
 
-    /// Interrupts, as far as the guest has buffers for them. False: the guest is yet to be told of some, when there is room to tell it.
+    /// Deliver interrupts, as far as the guest has buffers for them. False: the guest is yet to be notified of some, when there is room for
+    /// it.
     fn deliver(&mut self, device: &mut dyn Device) -> io::Result<bool> {
         let (queue, memory) = (&mut self.queues[INTERRUPTS], self.memory);
         let mut told = false;

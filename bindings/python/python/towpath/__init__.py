@@ -5,13 +5,13 @@
         card["in"].send(b"hello")
         print(card["out"].recv())
 
-Times are in seconds of the card's own time, which is simulated for `sim:` devices, and for asyncio of the event loop's; None waits for
-ever. A limit belongs to one call, and ends its own transfer alone. A device may be used from several threads; the interpreter's lock is
-released while a call waits, and a signal handler that raises ends the main thread's call. A child of fork may not use its parent's card.
+Times are in seconds of the card's own time, which is simulated for `sim:` devices, and for asyncio of the event loop's; None waits
+without a limit. A limit belongs to one call, and ends its own transfer alone. A device may be used from several threads; the interpreter's
+lock is released while a call waits, and a signal handler that raises ends the main thread's call. A child of fork may not use its parent's
+card.
 
 Buffers are anything C-contiguous: bytes, memoryview, array, mmap, ctypes arrays and structures, NumPy arrays and scalars. They are not
-copied, and read-only ones may be sent. What is used again and again is best allocated by the device, which registers it once:
-`card.allocate`.
+copied, and read-only ones may be sent. Allocate a buffer for many transfers with `card.allocate`, which registers it once.
 
 The library's messages are records of logging, by module: the loggers "towpath" and "towpath_userspace", "towpath_kmod", "towpath_vfio",
 "towpath_vfio_user", "towpath_sim" with what is below them. Their handlers may be called from any thread, and must not use a card.
@@ -82,17 +82,17 @@ __all__ = [
 def open(name: str | os.PathLike[str] | None = None, **options: str | int | float | bool | os.PathLike[str]) -> Device:
     """Open a device: "sim:CORE" (a core's name or folder), "vfio:0000:65:00.0" or the address alone (a card in this machine),
     "/dev/towpath0" (one that the kernel module holds), "vfio-user:SOCKET" (a card in another process), "#2" or "serial:0x5eed" (a card by
-    its place in `devices` or by its serial number), or what TOWPATH_DEVICE says, or the first card in this machine.
+    its place in `devices` or by its serial number), or the value of TOWPATH_DEVICE, or the first card in this machine.
 
-    The options are the device's own, such as trace="wave.fst" or latency=1000 for a simulated one. Its core is compiled on first use,
-    which is told on a terminal and to the logger "towpath"; what the core prints goes to standard error.
+    The options are the device's own, such as trace="wave.fst" or latency=1000 for a simulated one. Its core is compiled on first use; a
+    terminal and the logger "towpath" show the progress. The core's own output goes to standard error.
     """
     _home.prepare()
     return Device(name, {key: _text(value) for key, value in options.items()}, progress=_progress, print=_print)
 
 
 def devices() -> list[Listing]:
-    """The devices that can be opened now: cards in their order, and a simulated one for each core that is found."""
+    """The devices that can be opened now: cards in their order, and a simulated one for each core found."""
     _home.prepare()
     return _towpath.devices()
 

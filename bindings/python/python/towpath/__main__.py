@@ -13,7 +13,7 @@ from towpath import _home, _towpath
 def main() -> int:
     # In the environment, for the program of `run` too: this process is the command line's own, and has no other thread yet.
     os.environ.update(_home.defaults())
-    # Python would only note an interrupt and act on it when the Rust code is done; here it ends the program, as in the Rust build.
+    # Python would handle an interrupt only after the Rust code has returned; the default action ends the program, as in the Rust build.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return _towpath.main(["towpath", *sys.argv[1:]])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tasks of one event loop share that wait for news of one channel."""
+"""The state shared by the tasks of one event loop that wait for news of one channel."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import contextlib
 import os
 
 LOOK = 0.1
-"""Seconds after which a task looks for itself: a reset signals no event, and a blocking call of another thread may have taken it."""
+"""Seconds after which a task polls: a reset signals no event, and a blocking call of another thread may have consumed the event."""
 
 
 class Side:
@@ -28,7 +28,7 @@ class Side:
             os.close(self._fd)
 
     async def news(self) -> None:
-        """Sleep until there is news, or for the longest time between two looks."""
+        """Sleep until there is news, or for the longest time between two polls."""
         loop = asyncio.get_running_loop()
         future = loop.create_future()
         if not self._sleepers:
@@ -44,7 +44,7 @@ class Side:
                 loop.remove_reader(self._fd)
 
     def _wake(self) -> None:
-        with contextlib.suppress(BlockingIOError):  # another thread took it; the sleepers look for themselves
+        with contextlib.suppress(BlockingIOError):  # another thread consumed it; the sleepers poll
             os.eventfd_read(self._fd)
         for future in self._sleepers:
             _finish(future)

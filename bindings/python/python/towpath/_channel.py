@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Channels: the extension module's calls, and beside them iteration and asyncio."""
+"""Channels: the extension module's calls, iteration and asyncio."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from towpath._towpath import Ticket
     from towpath._types import Memory, Received
 
-# `arecv` begins with this much memory and doubles it, if the core has not told the length; no step is larger than a transfer may be.
+# `arecv` begins with this much memory and doubles it, if the core has not announced the length; no step exceeds the largest transfer.
 _FIRST = 64 << 10
 _LARGEST = 4 << 20
 
@@ -26,9 +26,9 @@ _LARGEST = 4 << 20
 class Channel(_towpath.Channel):
     """One channel of an open device: `card["in"]`. It has one direction; a call for the other one raises UsageError.
 
-    The calls for asyncio have the limit of the blocking ones, by the event loop's clock: a TimeoutError tells what has moved. Cancelling
-    such a call, or its limit, ends its own transfer and no other: what had come by then is in the buffer, what had not is still on the
-    card. Do not mix them with blocking calls of other threads on the same channel, which would take the news away.
+    The calls for asyncio have the limit of the blocking ones, by the event loop's clock: a TimeoutError contains the bytes that moved.
+    Cancelling such a call, or its limit, ends its own transfer and no other: bytes received by then are in the buffer, the rest is still
+    on the card. Do not mix them with blocking calls of other threads on the same channel, which would consume the news.
     """
 
     _sides: dict[asyncio.AbstractEventLoop, Side]
@@ -65,7 +65,7 @@ class Channel(_towpath.Channel):
         offset: int | None = None,
         user: int | None = None,
     ) -> int:
-        """As `send`, but the event loop runs on meanwhile, and the buffer is one transfer: 64 MiB at most, 4 MiB with the kernel module."""
+        """As `send`, while the event loop runs on; the buffer is one transfer: 64 MiB at most, 4 MiB with the kernel module."""
 
         def submit() -> Ticket:
             return self.submit_send(buffer, timeout=0, end=end, length=length, offset=offset, user=user)
@@ -73,11 +73,11 @@ class Channel(_towpath.Channel):
         return (await self._transfer(submit, timeout)).bytes
 
     async def arecv_into(self, buffer: Memory, *, timeout: float | None = 10.0) -> Received:
-        """As `recv_into`, but the event loop runs on meanwhile, and the buffer is one transfer, as for `asend`."""
+        """As `recv_into`, while the event loop runs on; the buffer is one transfer, as for `asend`."""
         return await self._transfer(lambda: self.submit_recv(buffer, timeout=0), timeout)
 
     async def arecv(self, *, timeout: float | None = 10.0) -> bytes:
-        """As `recv`, but the event loop runs on meanwhile. What has come of a message when the call fails is kept for the next one."""
+        """As `recv`, while the event loop runs on. When the call fails, the bytes received so far are kept for the next one."""
         receiving = self._side().receiving
         try:
             async with asyncio.timeout(self._seconds(timeout)):
@@ -102,7 +102,7 @@ class Channel(_towpath.Channel):
             receiving.release()
 
     async def _receive_part(self, message: bytearray, part: bytearray, timeout: float | None) -> bool:
-        """Receive into a part and append it to the message, also if it fails on the way. Has the message ended?"""
+        """Receive into a part and append it to the message, also if it fails midway. Has the message ended?"""
         try:
             got = await self._transfer(lambda: self.submit_recv(part, timeout=0), timeout, lambda moved: message.extend(part[:moved]))
         except TimeoutError:
@@ -111,7 +111,7 @@ class Channel(_towpath.Channel):
         return got.end_of_message
 
     def _left(self, received: int) -> int:
-        """Bytes that are left of a message whose length is known, as far as one step takes; otherwise 0."""
+        """Bytes that are left of a message whose length is known, at most one step; otherwise 0."""
         with contextlib.suppress(TimeoutError):
             length = self.message_start(timeout=0).length
             return min(max(0, length - received), _LARGEST) if length is not None else 0
@@ -120,7 +120,7 @@ class Channel(_towpath.Channel):
     async def _transfer(
         self, submit: Callable[[], Ticket], timeout: float | None, stopped: Callable[[int], object] | None = None
     ) -> Received:
-        """A transfer from its submission to its end. `stopped` is given the bytes of one that ended before its time."""
+        """A transfer from its submission to its end. `stopped` receives the bytes of one that ended early."""
         side = self._side()
         ticket: Ticket | None = None
         limit = asyncio.timeout(self._seconds(timeout))
@@ -136,7 +136,7 @@ class Channel(_towpath.Channel):
             else:
                 outcome = await _stop(ticket, side)
                 if limit.expired() and not isinstance(outcome, int):
-                    return outcome  # it ended in the moment in which its time was over
+                    return outcome  # it ended at the moment its limit expired
                 moved = outcome if isinstance(outcome, int) else outcome.bytes
             if stopped is not None:
                 stopped(moved)
@@ -145,7 +145,7 @@ class Channel(_towpath.Channel):
             raise
 
     async def _submitted(self, submit: Callable[[], Ticket], side: Side) -> Ticket:
-        """Submit as soon as the card's queue has room."""
+        """Submit when the card's queue has room."""
         async with side.submitting:
             armed = False
             while True:
@@ -155,7 +155,7 @@ class Channel(_towpath.Channel):
                     if armed:
                         await side.news()
                     else:
-                        self._arm()  # then one more look: what ended before would not be told
+                        self._arm()  # then poll once more: an earlier end raises no event
                     armed = not armed
 
     def _side(self) -> Side:

@@ -24,7 +24,7 @@ _LARGEST = 2**63 - 1
 
 
 class Device(_towpath.Device):
-    """An open card. Use it in a `with` statement (or `async with`), or call `close`: an open channel belongs to one device object alone.
+    """An open card. Use it in a `with` statement (or `async with`), or call `close`: one device object has an open channel exclusively.
 
     `card["in"]` is the channel of that name or number. Its calls can also be made here, with its name before the other arguments.
     """
@@ -46,11 +46,11 @@ class Device(_towpath.Device):
         return self.__enter__()
 
     async def __aexit__(self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /) -> None:
-        """Closes the device in another thread: what is in flight may take a moment to end, and the event loop runs on meanwhile."""
+        """Closes the device in another thread: what is in flight may take a moment to end, and the event loop runs on."""
         await asyncio.to_thread(self.close)
 
     def allocate(self, shape: SupportsIndex | Sequence[SupportsIndex], dtype: object = "uint8") -> Buffer:
-        """Memory that the card knows, for many transfers: it is pinned and registered once, where other buffers are for each transfer anew.
+        """Memory registered with the card, for many transfers: pinned and registered once; other buffers are registered for each transfer.
 
         `shape` counts items, one number or several; `dtype` is NumPy's name for an item, or NumPy's type. The items are 0 at first.
         DeviceError when there is no memory, or the system pins no more. See Buffer.

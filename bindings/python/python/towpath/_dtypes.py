@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an item of a buffer can be, by NumPy's names, without NumPy."""
+"""The types of a buffer's items, by NumPy's names, without NumPy."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _BY_TYPESTR = {item.typestr: item for item in _ITEMS.values()}
 
 
 def item_of(dtype: object) -> Item:
-    """Of a name ("uint8"), a NumPy type (numpy.uint8) or a NumPy dtype, which has to be of this machine's byte order."""
+    """The item of a name ("uint8"), a NumPy type (numpy.uint8) or a NumPy dtype, which must have this machine's byte order."""
     name = dtype if isinstance(dtype, str) else getattr(dtype, "str", None)
     if not isinstance(name, str):
         name = getattr(dtype, "__name__", None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exceptions. The extension module raises them; programs find them in `towpath`."""
+"""The exceptions. The extension module raises them; programs import them from `towpath`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import builtins
 
 
 class Error(Exception):
-    """Something went wrong; the text says what, where, and what to do."""
+    """The base class. The text contains what happened, where, and what to do."""
 
     def __init__(self, message: str, channel: str | None = None, bytes: int = 0, status: str | None = None) -> None:
         super().__init__(message)
@@ -16,7 +16,7 @@ class Error(Exception):
         self.bytes = bytes
         """Bytes of this transfer that had moved before."""
         self.status = status
-        """The card's own word for it, if the card ended the transfer: "poisoned", "cancelled", ..."""
+        """The card's status, if the card ended the transfer: "poisoned", "cancelled", ..."""
 
 
 class NotFoundError(Error, LookupError):
@@ -28,11 +28,11 @@ class NoInterruptError(NotFoundError, IndexError):
 
 
 class UsageError(Error, ValueError):
-    """The call cannot be right: a channel of the other direction, a closed device, a value out of range."""
+    """The call is invalid: a channel of the other direction, a closed device, a value out of range."""
 
 
 class ArgumentTypeError(UsageError, TypeError):
-    """An argument is of a type that cannot be; the text names it and what can be."""
+    """An argument has an invalid type; the text names it and the valid ones."""
 
 
 class RangeError(UsageError, OverflowError):
@@ -44,11 +44,11 @@ class QueueFullError(UsageError):
 
 
 class TimeoutError(Error, builtins.TimeoutError):
-    """Nothing moved for as long as was allowed. `bytes` tells what moved before; the channel stays usable."""
+    """Nothing moved within the limit. `bytes` is what moved before; the channel stays usable."""
 
 
 class TransferError(Error):
-    """The card ended the transfer; `status` says how."""
+    """The card ended the transfer; `status` is the cause."""
 
 
 class CoreError(Error):
@@ -56,7 +56,7 @@ class CoreError(Error):
 
 
 class VersionError(Error):
-    """The card speaks another major version of the contract."""
+    """The card has another major version of the contract."""
 
 
 class RegisterError(Error):

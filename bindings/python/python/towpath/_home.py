@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the gateware and the tools are that compile a simulated card: the package brings the one and knows the others.
+"""The places of the gateware and of the tools that compile a simulated card: the package contains the gateware and finds the tools.
 
-Only defaults: what the environment says already stands.
+These are defaults only: variables that are set in the environment have precedence.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def defaults() -> dict[str, str]:
-    """TOWPATH_HOME, TOWPATH_VERILATOR and TOWPATH_PYTHON, as far as the package knows better than the environment."""
+    """TOWPATH_HOME, TOWPATH_VERILATOR and TOWPATH_PYTHON, where the package has a value and the environment has none."""
     found = {}
     home = _PACKAGE / "home"
     if "TOWPATH_HOME" not in os.environ and (home / "gateware").is_dir():
@@ -30,6 +30,6 @@ def defaults() -> dict[str, str]:
 
 
 def prepare() -> None:
-    """Tell the library. The program's environment is not touched: other threads may read it at this moment."""
+    """Set the library's defaults. The program's environment is not changed: other threads may read it at this moment."""
     found = defaults()
     _towpath.set_simulator_files(found.get("TOWPATH_HOME"), found.get("TOWPATH_VERILATOR"), found.get("TOWPATH_PYTHON"))

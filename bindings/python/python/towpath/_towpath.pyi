@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The extension module: the public Rust API, and nothing else. Programs import `towpath`."""
+"""The extension module: the public Rust API only. Programs import `towpath`."""
 
 from collections.abc import Callable, Iterator
 from os import PathLike
@@ -35,11 +35,11 @@ def devices() -> list[Listing]:
 def set_simulator_files(
     home: str | PathLike[str] | None, verilator: str | PathLike[str] | None, python: str | PathLike[str] | None
 ) -> None:
-    """Where the simulator's files are that the package brings, for this process."""
+    """Set the places of the package's simulator files, for this process."""
 
 @disjoint_base
 class Device:
-    """An open card; `towpath.Device` is what programs get."""
+    """An open card; programs use the subclass `towpath.Device`."""
 
     def __new__(
         cls,
@@ -51,38 +51,38 @@ class Device:
     def __enter__(self) -> Self: ...
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /) -> None: ...
     def close(self) -> None:
-        """Give back the card and its channels. What is in flight is cancelled, other threads' calls end. Buffers stay, as memory alone."""
+        """Release the card and its channels. What is in flight is cancelled, other threads' calls end. Buffers stay, as memory alone."""
     @property
     def closed(self) -> bool: ...
     @property
     def info(self) -> Info:
-        """What discovery says of the card."""
+        """The card's entry in the discovery table."""
     @property
     def registers(self) -> Registers:
-        """The user core's registers: by byte offset, or by a name which the core's manifest gives."""
+        """The user core's registers: by byte offset, or by a name from the core's manifest."""
     @property
     def interrupts(self) -> Interrupts:
         """The user core's interrupts, by number."""
     def channel(self, channel: str | int) -> ChannelInfo:
-        """What discovery says of one channel. NotFoundError if there is none of that name or number."""
+        """One channel's entry in the discovery table. NotFoundError if there is none of that name or number."""
     def reset(self) -> None:
         """Reset the card: all channels and the user core. What is in flight ends with TransferError, status "reset"."""
     def link_counters(self) -> LinkCounters:
-        """What the card has counted of faults on its link."""
+        """The card's counters of faults on its link."""
     def now_ns(self) -> int:
         """The card's time in nanoseconds: simulated, or a monotonic clock."""
     def wire(self) -> Wire | None:
-        """What has gone over the link, if the device can tell."""
+        """Bytes on the link, if the device counts them."""
     def _allocate(self, shape: list[int], name: str, format: str, typestr: str, bytes: int) -> Buffer: ...
 
 @disjoint_base
 class Channel:
-    """One channel of an open device; `towpath.Channel` is what programs get. It is opened with its first call and stays open."""
+    """One channel of an open device; programs use the subclass `towpath.Channel`. It is opened with its first call and stays open."""
 
     def __new__(cls, device: Device, channel: str | int) -> Self: ...
     @property
     def info(self) -> ChannelInfo:
-        """What discovery says of it."""
+        """Its entry in the discovery table."""
     @property
     def name(self) -> str: ...
     @property
@@ -103,16 +103,16 @@ class Channel:
         offset: int | None = None,
         user: int | None = None,
     ) -> int:
-        """Send the buffer and return its bytes once all have landed on the card.
+        """Send the buffer and return its number of bytes once all have landed on the card.
 
         `end` ends the message after it; without it the next call goes on with the message. `length` (bytes of the whole message, below
-        2 ** 64), `offset` (below 2 ** 64) and `user` (below 2 ** 32) are given to the core with the message's first part. `timeout` is in
+        2 ** 64), `offset` (below 2 ** 64) and `user` (below 2 ** 32) go to the core with the message's first part. `timeout` is in
         seconds, and counts time in which nothing of this call moves, the wait for other threads' calls included. When it is over
         (TimeoutError), or a signal handler raises, what the call has posted is cancelled, and nothing else. TransferError when the card
         ends it.
         """
     def recv(self, *, timeout: float | None = 10.0) -> bytes:
-        """Receive one whole message of any length. What has come of one when the call fails is kept for the next `recv`."""
+        """Receive one whole message of any length. When the call fails, the bytes received so far are kept for the next `recv`."""
     def recv_into(self, buffer: Memory, *, timeout: float | None = 10.0) -> Received:
         """Receive into the buffer until it is full or the message ends. What does not fit waits for the next call.
 
@@ -130,27 +130,27 @@ class Channel:
         offset: int | None = None,
         user: int | None = None,
     ) -> Ticket:
-        """Begin to send and come back at once. The buffer must not change before the ticket is done.
+        """Begin to send and return at once. The buffer must not change before the ticket is done.
 
         `timeout` is for the wait for room in the card's queue: QueueFullError when it is over. A transfer takes 64 MiB at most, 4 MiB with
         the kernel module. The rest is as for `send`.
         """
     def submit_recv(self, buffer: Memory, *, timeout: float | None = 10.0) -> Ticket:
-        """Begin to receive and come back at once. Leave the buffer alone before the ticket is done. `timeout` is as for `submit_send`."""
+        """Begin to receive and return at once. Do not use the buffer before the ticket is done. `timeout` is as for `submit_send`."""
     def cancel(self) -> None:
-        """End all transfers in flight, other threads' calls included; each tells how far it came. `Ticket.cancel` ends a single one."""
+        """End all transfers in flight, other threads' calls included; each reports the bytes that moved. `Ticket.cancel` ends one."""
     def reset(self) -> None:
         """Empty the channel on both sides. What is in flight ends with TransferError, status "reset"; the user core sees its reset."""
     def set_moderation(self, *, entries: int, time: float) -> None:
         """Hold the channel's interrupts back until `entries` transfers have ended, or for `time` seconds since the first of them.
 
-        For many transfers in flight: the program is woken less often. A `time` of 0 turns it off, as it is at first. A single transfer
-        takes up to `time` longer to come back. About 16 ms at most, in units of 64 of the card's clocks; `entries` is below 65536.
+        For many transfers in flight: the program is woken less often. A `time` of 0 turns moderation off; it is off by default. A call for
+        a single transfer takes up to `time` longer. About 16 ms at most, in units of 64 of the card's clocks; `entries` is below 65536.
         """
     def statistics(self) -> Statistics:
-        """What has been counted since the channel was opened."""
+        """Counters since the channel was opened."""
     def fileno(self) -> int:
-        """The channel's eventfd, which tells of news. It stays the device's: do not close it."""
+        """The channel's eventfd, which signals news. It stays the device's: do not close it."""
     def _arm(self) -> None: ...
     def _take_kept(self) -> bytes: ...
     def _keep(self, bytes: bytes) -> None: ...
@@ -160,13 +160,13 @@ class Channel:
 
 @final
 class Buffer:
-    """Memory that the card knows, from `Device.allocate`: a C-contiguous array for Python's buffer protocol, NumPy and DLPack.
+    """Memory registered with the card, from `Device.allocate`: a C-contiguous array for Python's buffer protocol, NumPy and DLPack.
 
     `numpy.asarray(buffer)`, `numpy.from_dlpack(buffer)` and `memoryview(buffer)` are the same memory, without a copy. A transfer takes the
-    buffer itself, or a slice of its first dimension (`buffer[10:20]`, a view): what it is given as an array is registered for that transfer
-    anew. While a transfer is in flight the memory is the card's: what is read of it is old, new or both, and what is written may be sent or
-    lost. The memory lives as long as a view, an export or a transfer of it; when its device is closed, it is memory alone and takes part in
-    no transfer.
+    buffer itself, or a slice of its first dimension (`buffer[10:20]`, a view); an array of the same memory is registered for each transfer.
+    While a transfer is in flight the card uses the memory: a read returns old bytes, new ones or both, and bytes that are written may be
+    sent or lost. The memory lives as long as a view, an export or a transfer of it; after its device was closed, it is memory alone and
+    takes part in no transfer.
     """
 
     @property
@@ -189,7 +189,7 @@ class Buffer:
 
 @final
 class Ticket:
-    """A transfer in flight. Dropping it does not end the transfer; how it ended is then forgotten."""
+    """A transfer in flight. Dropping the ticket does not end the transfer; its result is then discarded."""
 
     @property
     def channel(self) -> str: ...
@@ -199,11 +199,11 @@ class Ticket:
         After a TimeoutError, or when a signal handler raises, the transfer is still in flight: wait again, or cancel.
         """
     def poll(self) -> Received | None:
-        """The result if there is one; if not, the channel's eventfd will tell of it."""
+        """The result if there is one; if not, the channel's eventfd signals it later."""
     def done(self) -> bool:
-        """Is there a result? If not, the channel's eventfd will tell of it."""
+        """Is there a result? If not, the channel's eventfd signals it later."""
     def cancel(self) -> None:
-        """End this transfer as soon as may be; its result tells how far it came. Other transfers of the channel go on. Does not wait."""
+        """End this transfer early; its result reports how many bytes moved. Other transfers of the channel go on. Does not wait."""
     def fileno(self) -> int:
         """The channel's eventfd. It stays the device's: do not close it."""
 

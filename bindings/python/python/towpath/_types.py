@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plain values which the extension module gives back; programs find them in `towpath`."""
+"""Plain values that the extension module returns; programs import them from `towpath`."""
 
 from __future__ import annotations
 
@@ -10,42 +10,42 @@ if TYPE_CHECKING:
 
 
 class Array(Protocol):
-    """A NumPy array, or what is like one: before Python 3.12 its type does not say that it is a buffer."""
+    """A NumPy array, or an object like one: before Python 3.12 its type does not declare that it is a buffer."""
 
     @property
     def __array_interface__(self) -> dict[str, Any]: ...
 
 
 Memory: TypeAlias = "Buffer | Array"
-"""What can be sent, and if it is writable, received into: anything C-contiguous."""
+"""A buffer to send from, and if it is writable, to receive into: anything C-contiguous."""
 
 
 class Received(NamedTuple):
-    """What a transfer moved."""
+    """The result of a transfer."""
 
     bytes: int
     """Bytes that moved."""
     end_of_message: bool
     """The message ended here; if not, the next transfer goes on with it."""
     offset: int
-    """C2H: the offset which the core gave for the message."""
+    """C2H: the offset that the core set for the message."""
     user: int
-    """C2H: the user word which the core gave for the message."""
+    """C2H: the user word that the core set for the message."""
 
 
 class MessageStart(NamedTuple):
-    """A message which the core has begun."""
+    """The start of a message in the core."""
 
     length: int | None
-    """Its length in bytes, if the core told."""
+    """Its length in bytes, if the core announced it."""
     offset: int
-    """The offset which the core gave for it."""
+    """The offset that the core set for it."""
     user: int
-    """The user word which the core gave for it."""
+    """The user word that the core set for it."""
 
 
 class ChannelInfo(NamedTuple):
-    """What discovery says of a channel."""
+    """A channel's entry in the discovery table."""
 
     number: int
     name: str
@@ -55,11 +55,11 @@ class ChannelInfo(NamedTuple):
     """Transfers that can be submitted and not complete; a message with an offset or a user word takes two places."""
     inline_slots: int
     buffer_bytes: int
-    """Bytes which the channel buffers on the card."""
+    """Bytes that the channel buffers on the card."""
 
 
 class Statistics(NamedTuple):
-    """What a channel has counted since it was opened. Anything but 0 in the last four is a fault of the card or of a driver."""
+    """Counters of a channel since it was opened. A non-zero value in the last four is a fault of the card or of a driver."""
 
     submitted: int
     """Transfers that were submitted; a long one may take several."""
@@ -68,11 +68,11 @@ class Statistics(NamedTuple):
     bytes: int
     """Bytes in them."""
     wrong_cookies: int
-    """Completions that were not the oldest transfer's."""
+    """Completions that did not belong to the oldest transfer."""
     wrong_lengths: int
-    """Completions of more bytes than were asked for."""
+    """Completions of more bytes than the transfer had."""
     wrong_statuses: int
-    """Completions with a status that does not exist or fit."""
+    """Completions with a status that does not exist or does not fit."""
     unexpected: int
     """Completions when nothing was in flight, and message starts that do not fit."""
 
@@ -81,23 +81,23 @@ class Listing(NamedTuple):
     """A device that can be opened."""
 
     name: str
-    """What to give to `open`."""
+    """The name for `open`."""
     description: str
     order: int | None
     """Of a card: its place in the order, from 1; "#1" is a name for it, too."""
     serial: int | None
-    """Its serial number, where that is known without opening it."""
+    """Its serial number, if known without opening it."""
 
 
 class Info(NamedTuple):
-    """What discovery says of a device."""
+    """A device's entry in the discovery table."""
 
     name: str
     """The name it was opened by."""
     core: str
     core_version: int
     version: tuple[int, int]
-    """Of the contract, as the card speaks it: major, minor."""
+    """Version of the card's contract: major, minor."""
     serial: int
     data_bits: int
     core_clock_khz: int
@@ -112,22 +112,22 @@ class Info(NamedTuple):
 
 
 class LinkCounters(NamedTuple):
-    """What the card has counted of faults on its link since it was switched on or its function was reset. Counts stop at 65535."""
+    """The card's counters of faults on its link, since it was switched on or its function was reset. Counts stop at 65535."""
 
     unsupported_requests: int
-    """Reads which the host refused."""
+    """Reads that the host refused."""
     completer_aborts: int
-    """Reads which the host could not answer."""
+    """Reads that the host could not answer."""
     poisoned: int
     """Reads with data marked as corrupt."""
     timeouts: int
-    """Reads which were not answered in time."""
+    """Reads that were not answered in time."""
     bad_completions: int
     """Reads answered with a wrong length or byte count."""
     late_completions: int
-    """Answers that came after their read was given up."""
+    """Answers that came after the card had given up their read."""
     unexpected_completions: int
-    """Answers to reads which the card had not asked."""
+    """Answers to reads that the card had not made."""
     bus_mastering_losses: int
     """Times that bus mastering was switched off."""
     link_downs: int
@@ -135,11 +135,11 @@ class LinkCounters(NamedTuple):
     function_resets: int
     """Function-level resets."""
     quarantined: int
-    """Tags in quarantine now: reads that were given up and whose answers may still come."""
+    """Tags in quarantine now: the card gave up their reads, and the answers may still come."""
 
 
 class Wire(NamedTuple):
-    """Bytes on the link since the device was opened; only a simulated one knows them."""
+    """Bytes on the link since the device was opened; only a simulated device counts them."""
 
     card_write_payload: int
     """Payload of the card's writes: data, completions, interrupts."""

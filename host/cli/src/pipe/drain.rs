@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The way out: what the C2H channel brings to standard output, as it comes.
+//! The way out: the C2H channel's bytes to standard output, as they arrive.
 
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::watch::Watch;
 use crate::exit::{Failure, Result};
 use crate::streams::Sink;
 
-/// A block that is not full after so long is written as far as it is.
+/// A block that is not full after this time is written as far as it is.
 const SLICE: Duration = Duration::from_millis(50);
 
 pub struct Drain {
@@ -49,7 +49,7 @@ impl Drain {
                     self.watch.received_messages.fetch_add(got.end_of_message.into(), Ordering::SeqCst);
                 }
                 Err(Error::Timeout { .. }) if patience.is_none_or(|patience| in_vain < patience) => {}
-                // By `pipe`, which knows that nothing more is to come.
+                // Cancelled by `pipe`, when nothing more is to come.
                 Err(Error::Cancelled { .. }) => {}
                 Err(error) => {
                     let error = match error {

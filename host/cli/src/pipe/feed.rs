@@ -15,12 +15,13 @@ use crate::exit::{Failure, Result};
 
 /// Blocks that are read ahead.
 const AHEAD: usize = 1;
-/// An input that pauses for so long is not waited for to know whether the message ends with what it gave: the end then goes alone.
+/// After a pause of this length the input is not waited for to find out whether the message ends with its last bytes: the end then goes
+/// alone.
 const PAUSE: Duration = Duration::from_millis(2);
 /// How often a wait for the input looks whether it is to end.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Standard input in blocks, read by a thread of its own, so that nobody else hangs on it.
+/// Standard input in blocks, read by a thread of its own, so that no other thread blocks on it.
 pub struct Input(Receiver<io::Result<Vec<u8>>>);
 
 /// What an input has.
@@ -100,7 +101,7 @@ impl Feed {
         Ok(())
     }
 
-    /// A part of a message, however often the card lets it wait for others' sake; returns its length.
+    /// Send a part of a message, however often the card lets it wait because of the other direction; returns its length.
     fn part(&self, mut bytes: &[u8], end: bool) -> Result<u64> {
         let length = bytes.len() as u64;
         while end || !bytes.is_empty() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the two directions of a `pipe` know of each other: how far they are, and whether one that stands still is held up by the streams outside
-//! rather than by the card.
+//! What the two directions of a `pipe` share: how far they are, and whether one that stands still is held up by the streams outside rather
+//! than by the card.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 

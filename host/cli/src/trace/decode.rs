@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the packets mean, by the contract: learnt from the packets themselves, from the discovery that the library reads to the rings that it sets up.
+//! What the packets mean, by the contract: learnt from the packets themselves, from the discovery that the library reads to the rings that
+//! it sets up.
 //!
 //! What came before the record, or is not the contract's, is shown as it is: nothing here fails.
 
@@ -29,7 +30,7 @@ struct Channel {
     ring_log2: u32,
 }
 
-/// What is known so far.
+/// The state so far.
 pub struct Decoder {
     /// The page of discovery, as far as it was read.
     discovery: Vec<u8>,
@@ -163,7 +164,7 @@ impl Decoder {
         }
     }
 
-    /// Log2 of a page's bytes; the least there may be, as long as discovery has not told.
+    /// Log2 of a page's bytes; the least possible, until discovery has reported it.
     fn shift(&self) -> u32 {
         u32::from(self.discovery[contract::DISCOVERY_PAGE_SHIFT_OFFSET as usize]).clamp(12, 16)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The way of a descriptor to the card: the usual case in a few instructions, and any other; and once more, for the rest of one that the card had to
-//! stop.
+//! The way of a descriptor to the card: the usual case in a few instructions, and any other; and once more, for the rest of one that the
+//! card had to stop.
 
 use super::{State, UserChannel};
 use crate::memory::Dma;
@@ -52,7 +52,7 @@ impl Special {
         self.mapped.is_empty() && self.prefixes.is_none() && self.pieces.is_empty() && self.table.is_none()
     }
 
-    /// Take so many bytes off the pieces; returns how many pieces have gone.
+    /// Take `bytes` bytes off the pieces; returns how many pieces were used up.
     fn skip(&mut self, mut bytes: usize) -> usize {
         let whole = self.pieces.iter().take_while(|piece| {
             let gone = piece.1 <= bytes;
@@ -88,7 +88,7 @@ impl Held {
         self.descriptor.control & contract::DESCRIPTOR_CONTROL_END_MASK != 0
     }
 
-    /// So many bytes have moved: what is to be posted for the rest. Returns the places that this takes in the card's queue.
+    /// `bytes` bytes have moved: prepares the post of the rest. Returns the places that this takes in the card's queue.
     pub fn advance(&mut self, bytes: u64) -> u16 {
         const KIND: u16 = contract::DESCRIPTOR_CONTROL_KIND_MASK << contract::DESCRIPTOR_CONTROL_KIND_LSB;
         let moved = bytes as usize; // no more than a descriptor's
@@ -135,7 +135,7 @@ impl Held {
         let pieces = self.special.as_ref().map_or(&one[..], |special| if special.pieces.is_empty() { &one } else { &special.pieces });
         let (mut slot, mut filled) = ([0; INLINE_BYTES], 0);
         for (memory, bytes) in pieces {
-            // SAFETY: valid by this function's contract, and nobody writes to it.
+            // SAFETY: valid by this function's contract, and nothing writes to it.
             let piece = unsafe { std::slice::from_raw_parts(*memory as *const u8, *bytes) };
             slot[filled..filled + bytes].copy_from_slice(piece); // together they are small
             filled += bytes;
@@ -169,7 +169,7 @@ impl UserChannel {
         self.bus.write_pair(DEVICE, at, [image as u64, (image >> 64) as u64])
     }
 
-    /// A post failed: a part of it, or a prefix before it, may stand on the card. Only a reset takes it away.
+    /// A post failed: a part of it, or a prefix before it, may stand on the card. Only a reset removes it.
     #[cold]
     fn lose(&self, state: &mut State, error: BusError) -> Error {
         state.lost = true;
@@ -184,8 +184,8 @@ impl UserChannel {
         state.lost_by = Some(self.lose(state, error));
     }
 
-    /// The usual case: one piece of registered memory, no prefixes, too long for a slot, room in the queue, and no cancel under way. `None`: it is
-    /// another one, and nothing has been done.
+    /// The usual case: one piece of registered memory, no prefixes, too long for a slot, room in the queue, and no cancel under way.
+    /// `None`: it is another one, and nothing has been done.
     #[inline(always)]
     pub(super) fn submit_usual(
         &self,
@@ -217,8 +217,8 @@ impl UserChannel {
         Some(ticket)
     }
 
-    /// The usual short message: one piece that fits into a slot, no prefixes, a slot and a place in the queue free, and no cancel under way. `None`: it is
-    /// another one, and nothing has been done.
+    /// The usual short message: one piece that fits into a slot, no prefixes, a slot and a place in the queue free, and no cancel under
+    /// way. `None`: it is another one, and nothing has been done.
     ///
     /// # Safety
     /// As [`crate::Channel::submit`].
@@ -254,7 +254,7 @@ impl UserChannel {
         Some(ticket)
     }
 
-    /// Submit whatever it is.
+    /// Submit any transfer.
     ///
     /// # Safety
     /// As [`crate::Channel::submit`].
@@ -346,7 +346,7 @@ impl UserChannel {
         Ok(ticket)
     }
 
-    /// Choose how a transfer is posted, and make its memory known. On an error `held` and `special` hold what has to be given back.
+    /// Choose how a transfer is posted, and map its memory if needed. On an error `held` and `special` hold what has to be released.
     ///
     /// # Safety
     /// As [`crate::Channel::submit`].
