@@ -155,7 +155,7 @@ pub struct Output {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Info {
-    /// [`ABI`].
+    /// Version of this interface.
     pub abi: u32,
     /// Width of the neutral streams in bits.
     pub data_width: u32,
