@@ -9,11 +9,9 @@
 //! resumes it. No call has a limit of its own: use tokio's `timeout`.
 
 use crate::channel::Core;
-use crate::receiver::Kept;
-use crate::{reactor, Buffer, Error, Message, Receiver, Result, Sender, Status, Transfer};
+use crate::{reactor, Buffer, Completion, Error, Message, Receiver, Result, Sender, Status, Transfer, WaitOptions};
 use std::future::Future;
 use std::io;
-use std::ops::Range;
 use std::pin::Pin;
 use std::sync::atomic::Ordering;
 use std::task::{ready, Context, Poll, Waker};
@@ -41,29 +39,23 @@ fn submit(core: &Core, waker: &Waker, mut submit: impl FnMut() -> Result<Transfe
 
 /// A [`Receiver`] as an [`AsyncRead`].
 ///
-/// As with [`std::io::Read`], a read returns 0 bytes at the end of each message (once for an empty one), and the next read begins with the
-/// next message. A read waits until `buf` is full (or the stream's own buffer, if that is shorter) or the message ends.
+/// As with [`std::io::Read`], a read returns 0 bytes at the end of each message (once for an empty one), and the next read begins with the next
+/// message. A read waits until `buf` is full (or the stream's own buffer, if that is shorter) or the message ends.
+///
+/// Make no calls on the channel that receive while a read is pending: they get the bytes after those of the read.
 #[derive(Debug)]
 pub struct AsyncReceiver {
-    // Before the buffer: dropping it cancels the transfer.
+    // Before the buffer: dropping it cancels the transfer. What it brought and no read took, the receiver keeps.
     transfer: Option<Transfer>,
     receiver: Receiver,
     buffer: Buffer,
-    /// What a blocking call kept: these bytes come first.
-    kept: Kept,
-    /// What was received and not yet read.
-    filled: Range<usize>,
-    /// The message ends behind the filled bytes.
-    ended: bool,
 }
 
 impl AsyncReceiver {
-    /// Make a stream of a receiver, with a buffer of `bytes` bytes (0: one byte).
+    /// Make a stream of it, with a buffer of `bytes` bytes (0: one).
     pub fn new(receiver: Receiver, bytes: usize) -> Result<AsyncReceiver> {
         let buffer = Buffer::allocate(&receiver.core.device, bytes.max(1))?;
-        let mut kept = std::mem::take(&mut *receiver.kept.lock());
-        let ended = receiver.ended.swap(false, Ordering::AcqRel) || (kept.bytes.is_empty() && std::mem::take(&mut kept.end));
-        Ok(AsyncReceiver { transfer: None, receiver, buffer, kept, filled: 0..0, ended })
+        Ok(AsyncReceiver { transfer: None, receiver, buffer })
     }
 
     /// The channel.
@@ -71,75 +63,88 @@ impl AsyncReceiver {
         &self.receiver
     }
 
-    /// Return the channel. Cancels a transfer in flight, which may block for a moment. Bytes that were received and not read come first in
-    /// the channel's next call.
-    pub fn into_inner(mut self) -> Result<Receiver> {
-        if let Some(mut transfer) = self.transfer.take() {
-            transfer.cancel()?;
-            let done = transfer.wait(Some(CANCEL))?;
-            self.filled = 0..done.bytes as usize;
-            self.kept.end = done.status == Status::EndOfMessage;
-        } else if !self.filled.is_empty() {
-            self.kept.end = self.ended;
-        } else {
-            self.receiver.ended.store(self.ended, Ordering::Release);
-        }
-        // Nothing is received before what was kept has been read.
-        self.kept.bytes.extend_from_slice(&self.buffer.as_slice()?[self.filled.clone()]);
-        *self.receiver.kept.lock() = self.kept;
-        Ok(self.receiver)
+    /// The channel alone, and how a pending read ended. The read is cancelled, which may block for a moment; what it received comes first in the
+    /// channel's next call.
+    pub fn into_inner(mut self) -> (Receiver, Result<()>) {
+        let outcome = match self.transfer.take() {
+            None => Ok(()),
+            Some(transfer) => self.end(transfer),
+        };
+        (self.receiver, outcome)
     }
 
-    /// Receive into the empty buffer, no more than `most` bytes.
-    fn poll_receive(&mut self, context: &mut Context<'_>, most: usize) -> Poll<Result<()>> {
-        let mut transfer = match self.transfer.take() {
-            Some(transfer) => transfer,
-            None => {
-                let length = most.min(self.buffer.len());
-                let (receiver, buffer) = (&self.receiver, &mut self.buffer);
-                ready!(submit(&receiver.core, context.waker(), || receiver.try_submit(buffer, ..length)))?
-            }
-        };
-        let Poll::Ready(done) = Pin::new(&mut transfer).poll(context) else {
-            self.transfer = Some(transfer);
-            return Poll::Pending;
-        };
-        let done = done?;
-        (self.filled, self.ended) = (0..done.bytes as usize, done.status == Status::EndOfMessage);
-        match done.check(self.receiver.name(), 0) {
-            // As in the blocking calls: what came before a cancel counts.
-            Err(Error::Cancelled { bytes: 1.., .. }) | Ok(_) => Poll::Ready(Ok(())),
-            Err(error) => Poll::Ready(Err(error)),
+    fn end(&self, mut transfer: Transfer) -> Result<()> {
+        transfer.cancel()?;
+        // The end of a cancelled transfer is near: a signal does not keep it from being collected.
+        let done = transfer.wait_with(WaitOptions { timeout: Some(CANCEL), interrupted: Some(&|| false) })?;
+        match self.arrived(&done)? {
+            // Nothing, and not the end of an empty message.
+            0 if done.status != Status::EndOfMessage => Ok(()),
+            count => self.keep(0..count, &done),
         }
+    }
+
+    /// How many bytes of the buffer are valid. What came before a cancel counts, as in the blocking calls.
+    fn arrived(&self, done: &Completion) -> Result<usize> {
+        match done.check(self.receiver.name(), 0) {
+            Ok(_) | Err(Error::Cancelled { .. }) => Ok(done.bytes as usize),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Keep bytes of the buffer, and the message's end behind them, for the next call.
+    fn keep(&self, range: std::ops::Range<usize>, done: &Completion) -> Result<()> {
+        let mut kept = self.receiver.kept.lock();
+        kept.bytes.extend_from_slice(&self.buffer.as_slice()?[range]);
+        kept.end = done.status == Status::EndOfMessage;
+        (kept.offset, kept.user) = (done.offset, done.user);
+        Ok(())
+    }
+
+    /// Take what is kept. False: there is nothing.
+    fn take_kept(&self, into: &mut ReadBuf<'_>) -> bool {
+        let mut kept = self.receiver.kept.lock();
+        let count = kept.bytes.len().min(into.remaining());
+        into.put_slice(&kept.bytes[..count]);
+        kept.bytes.drain(..count);
+        let ends = kept.bytes.is_empty() && std::mem::take(&mut kept.end);
+        if ends && count > 0 {
+            self.receiver.ended.store(true, Ordering::Release);
+        }
+        count > 0 || ends
     }
 }
 
 impl AsyncRead for AsyncReceiver {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        if into.remaining() == 0 {
+        if into.remaining() == 0 || this.take_kept(into) || this.receiver.ended.swap(false, Ordering::AcqRel) {
             return Poll::Ready(Ok(()));
         }
-        if !this.kept.bytes.is_empty() {
-            let count = this.kept.bytes.len().min(into.remaining());
-            into.put_slice(&this.kept.bytes[..count]);
-            this.kept.bytes.drain(..count);
-            if this.kept.bytes.is_empty() {
-                this.ended = std::mem::take(&mut this.kept.end);
+        let mut transfer = match this.transfer.take() {
+            Some(transfer) => transfer,
+            None => {
+                let length = into.remaining().min(this.buffer.len());
+                let (receiver, buffer) = (&this.receiver, &mut this.buffer);
+                ready!(submit(&receiver.core, context.waker(), || receiver.try_submit(buffer, ..length)))?
             }
-            return Poll::Ready(Ok(()));
+        };
+        let Poll::Ready(done) = Pin::new(&mut transfer).poll(context) else {
+            this.transfer = Some(transfer);
+            return Poll::Pending;
+        };
+        let done = done?;
+        let arrived = this.arrived(&done)?;
+        if done.status == Status::Cancelled && arrived == 0 {
+            return Poll::Ready(done.check(this.receiver.name(), 0).map(drop).map_err(io::Error::from));
         }
-        if this.filled.is_empty() {
-            if std::mem::take(&mut this.ended) {
-                return Poll::Ready(Ok(()));
-            }
-            ready!(this.poll_receive(context, into.remaining()))?;
-        }
-        let count = this.filled.len().min(into.remaining());
-        into.put_slice(&this.buffer.as_slice()?[this.filled.start..this.filled.start + count]);
-        this.filled.start += count;
-        if count == 0 {
-            this.ended = false; // an empty message has one end
+        // This read may have less room than the one that posted the transfer.
+        let count = arrived.min(into.remaining());
+        into.put_slice(&this.buffer.as_slice()?[..count]);
+        if count < arrived {
+            this.keep(count..arrived, &done)?;
+        } else if done.status == Status::EndOfMessage && arrived > 0 {
+            this.receiver.ended.store(true, Ordering::Release);
         }
         Poll::Ready(Ok(()))
     }
@@ -147,9 +152,9 @@ impl AsyncRead for AsyncReceiver {
 
 /// A [`Sender`] as an [`AsyncWrite`].
 ///
-/// A write copies its bytes, posts them and returns; the next call reports how their transfer ended. `flush` waits until the card has
-/// everything. `shutdown` ends the message, and the next write begins another. `flush` does not end it, unlike [`std::io::Write::flush`]:
-/// tokio's `copy` flushes whenever its reader has nothing.
+/// A write copies its bytes, posts them and returns; the next call reports how their transfer ended. `flush` waits until the card has everything.
+/// `shutdown` ends the message, and the next write begins another: unlike [`std::io::Write::flush`], because tokio's `copy` flushes whenever its
+/// reader has nothing.
 #[derive(Debug)]
 pub struct AsyncSender {
     // Before the buffer: dropping it cancels the transfer.
@@ -161,7 +166,7 @@ pub struct AsyncSender {
 }
 
 impl AsyncSender {
-    /// Make a stream of a sender, with a buffer of `bytes` bytes (0: one byte).
+    /// Make a stream of it, with a buffer of `bytes` bytes (0: one).
     pub fn new(sender: Sender, bytes: usize) -> Result<AsyncSender> {
         let buffer = Buffer::allocate(&sender.core.device, bytes.max(1))?;
         Ok(AsyncSender { transfer: None, sender, buffer, ending: false })
@@ -172,28 +177,36 @@ impl AsyncSender {
         &self.sender
     }
 
-    /// Return the channel. Waits for a transfer in flight, with the channel's limit.
-    pub fn into_inner(mut self) -> Result<Sender> {
-        if let Some(mut transfer) = self.transfer.take() {
-            let done = transfer.wait_with(self.sender.usual())?;
-            done.check(self.sender.name(), 0)?;
-            if self.ending {
-                self.sender.open.store(false, Ordering::Release);
+    /// The channel alone, and how the last write's transfer ended. Blocks until it has, up to the channel's limit, and then cancels it: `flush`
+    /// first.
+    pub fn into_inner(mut self) -> (Sender, Result<()>) {
+        let outcome = match self.transfer.take() {
+            None => Ok(()),
+            Some(mut transfer) => {
+                let limit = self.sender.usual().timeout;
+                let done = transfer.wait_with(WaitOptions { timeout: limit, interrupted: Some(&|| false) });
+                done.map_err(|error| self.sender.core.gave_up(error, 0)).and_then(|done| self.settle(done))
             }
+        };
+        (self.sender, outcome)
+    }
+
+    /// Note whether a message is open after this transfer.
+    fn settle(&mut self, done: Completion) -> Result<()> {
+        let ended = std::mem::take(&mut self.ending) && done.status.is_ok();
+        if ended || done.status == Status::Reset {
+            self.sender.open.store(false, Ordering::Release);
+        } else if done.bytes > 0 {
+            self.sender.open.store(true, Ordering::Release);
         }
-        Ok(self.sender)
+        done.check(self.sender.name(), 0).map(drop)
     }
 
     fn poll_transfer(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
         let Some(transfer) = &mut self.transfer else { return Poll::Ready(Ok(())) };
         let done = ready!(Pin::new(transfer).poll(context));
         self.transfer = None;
-        let ending = std::mem::take(&mut self.ending);
-        done?.check(self.sender.name(), 0)?;
-        if ending {
-            self.sender.open.store(false, Ordering::Release);
-        }
-        Poll::Ready(Ok(()))
+        Poll::Ready(done.and_then(|done| self.settle(done)))
     }
 
     fn poll_submit(&mut self, context: &mut Context<'_>, bytes: usize, end: bool) -> Poll<Result<()>> {
@@ -213,7 +226,6 @@ impl AsyncWrite for AsyncSender {
         if count > 0 {
             this.buffer.as_mut_slice()?[..count].copy_from_slice(&from[..count]);
             ready!(this.poll_submit(context, count, false))?;
-            this.sender.open.store(true, Ordering::Release);
         }
         Poll::Ready(Ok(count))
     }

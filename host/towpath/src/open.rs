@@ -132,7 +132,7 @@ fn connected(name: &str, path: &str) -> Result<Arc<towpath_vfio_user::Client>> {
 }
 
 /// A kind of device that this program was built without.
-#[cfg(not(all(feature = "sim", feature = "vfio-user")))]
+#[cfg(not(all(feature = "sim", feature = "vfio-user", feature = "vfio", feature = "linux")))]
 fn left_out<T>(name: &str, feature: &str) -> Result<T> {
     Err(Error::Invalid(format!(
         "device \"{name}\": this program was built without that kind of device: add feature \"{feature}\" of crate towpath"

@@ -39,8 +39,8 @@ pub(crate) struct Kept {
     pub bytes: Vec<u8>,
     /// The message ends behind the bytes.
     pub end: bool,
-    offset: u32,
-    user: u32,
+    pub offset: u32,
+    pub user: u32,
 }
 
 /// A channel from the card. May be shared between threads: each call returns consecutive bytes.

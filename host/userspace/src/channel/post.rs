@@ -314,6 +314,9 @@ impl UserChannel {
             return Err(Error::Protocol { channel: self.name().into(), what: what.into(), bytes: None });
         }
         if state.used + places > self.depth {
+            if state.events {
+                self.arm(state)?; // room is news
+            }
             return Err(Error::QueueFull { channel: self.name().into(), depth: self.depth });
         }
         let mut held = Held::default();
