@@ -96,6 +96,16 @@ def read_cargo(output: str, _report: Path) -> Result:
     return result
 
 
+def read_races(output: str, report: Path) -> Result:
+    """As `read_cargo`, and what miri or ThreadSanitizer finds: miri ends the program in the middle of a test, the other lets it pass."""
+    result = read_cargo(output, report)
+    kinds = "Undefined Behavior|unsupported operation|memory leaked|deadlock"
+    found = re.findall(rf"^(?:test (\S+) \.\.\. )?error: ((?:{kinds}).*)$", output, re.M)
+    found += [("", finding) for finding in re.findall(r"^SUMMARY: (ThreadSanitizer: .*)$", output, re.M)]
+    result.failures += sorted({": ".join(filter(None, each)) for each in found})
+    return result
+
+
 def pytest_suite(name: str, about: str, budget: int, *arguments: str) -> Suite:
     report = OUT / "reports" / f"{name}.xml"
     command = [sys.executable, "-m", "pytest", "-v", "--tb=short", f"--junitxml={report}", f"-ojunit_suite_name={name}", *arguments]
@@ -110,6 +120,10 @@ def driver_suite(name: str, about: str, budget: int, kernel: str, only_named: bo
     report = OUT / "reports" / f"{name}.xml"
     command = [sys.executable, "tests/driver/run.py", f"--kernel={kernel}", f"--report={report}"]
     return Suite(name, about, budget, command, read_junit, only_named, sets_up)
+
+
+def races_suite(name: str, about: str, budget: int) -> Suite:
+    return Suite(name, about, budget, [sys.executable, "tests/races/run.py", name], read_races)
 
 
 # A test on each core: for suites whose tests each compile or simulate with one thread.
@@ -153,6 +167,8 @@ SUITES = [
         "--",
         "--nocapture",
     ),
+    races_suite("miri", "short tests of the library under an interpreter that checks memory and threads (nightly Rust)", 180),
+    races_suite("tsan", "the library's tests with threads under ThreadSanitizer, over cards in software (nightly Rust)", 150),
     pytest_suite("formal", "proofs of what gateware/ promises, and faults that must break them", 600, "tests/formal", *SPREAD),
     pytest_suite("cost", "instructions that the library spends on a transfer, counted by callgrind", 120, "-s", "tests/cost"),
     pytest_suite("vfio", "the library over a real kernel's VFIO, in virtual machines (QEMU, fetched on first use)", 240, "tests/vfio"),

@@ -64,6 +64,24 @@ def test_cargo_output_is_counted() -> None:
     assert (result.passed, result.failures, result.skips) == (3, ["tests::receives"], ["tests::needs_a_card: no card here"])
 
 
+def test_what_miri_and_thread_sanitizer_find_is_a_failure() -> None:
+    ended = "running 2 tests\ntest tests::sends ... error: Undefined Behavior: Data race detected between (1) and (2)\n"
+    left = "test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out;\nerror: memory leaked: alloc7 (8 bytes)\n"
+    seen = "SUMMARY: ThreadSanitizer: data race ring.rs:7 in next\n"
+    assert suites.read_races(ended, Path()).failures == ["tests::sends: Undefined Behavior: Data race detected between (1) and (2)"]
+    assert str(suites.read_races(left + 2 * seen, Path())) == "2 passed, 2 failed, 0 skipped"
+
+
+def test_a_machine_without_nightly_rust_skips_in_one_line_that_says_what_to_type(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(suites, "OUT", tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))  # no cargo at all
+    for suite in suites.SUITES:
+        if suite.name in ("miri", "tsan"):
+            result = suites.run_suite(suite)
+            assert (result.passed, result.failures, len(result.skips)) == (0, [], 1)
+            assert "rustup toolchain install nightly" in result.skips[0]
+
+
 def test_pytest_report_is_counted(run) -> None:
     result = run(MIXED)
     assert result.passed == 1

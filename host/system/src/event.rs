@@ -71,8 +71,12 @@ pub(crate) fn poll(what: BorrowedFd<'_>, events: i16, time: Option<Duration>) ->
     let time = time.map(|time| libc::timespec { tv_sec: time.as_secs().min(1 << 30) as _, tv_nsec: time.subsec_nanos().into() });
     let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     let mut mask = std::mem::MaybeUninit::uninit();
+    #[cfg(not(miri))]
+    use libc::ppoll;
+    #[cfg(miri)] // which has no signals, hence no ppoll
+    use without_signals as ppoll;
     // SAFETY: one entry, an optional time and an optional mask, all of which live until the call returns.
-    match unsafe { libc::ppoll(&raw mut entry, 1, time, signals::sleeping_mask(&mut mask)) } {
+    match unsafe { ppoll(&raw mut entry, 1, time, signals::sleeping_mask(&mut mask)) } {
         0.. => Ok(entry.revents),
         _ => match io::Error::last_os_error() {
             error if error.kind() == io::ErrorKind::Interrupted => {
@@ -82,6 +86,19 @@ pub(crate) fn poll(what: BorrowedFd<'_>, events: i16, time: Option<Duration>) ->
             error => Err(error),
         },
     }
+}
+
+#[cfg(miri)]
+unsafe fn without_signals(
+    entries: *mut libc::pollfd,
+    count: libc::nfds_t,
+    time: *const libc::timespec,
+    _mask: *const libc::sigset_t,
+) -> libc::c_int {
+    // SAFETY: by ppoll's contract.
+    let time = unsafe { time.as_ref() }.map_or(-1, |time| (1000 * time.tv_sec + (time.tv_nsec + 999_999) / 1_000_000) as libc::c_int);
+    // SAFETY: by ppoll's contract.
+    unsafe { libc::poll(entries, count, time) }
 }
 
 #[cfg(test)]

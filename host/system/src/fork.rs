@@ -20,6 +20,9 @@ impl Origin {
     pub fn here() -> Origin {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
+            if cfg!(miri) {
+                return; // it has no fork
+            }
             // SAFETY: the handler is a function that lives as long as the program, and only counts. Without memory for it forks go unnoticed.
             let _ = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
         });

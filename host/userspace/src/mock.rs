@@ -79,6 +79,8 @@ impl Default for Settings {
 
 pub struct MockBus {
     settings: Settings,
+    /// The discovery page.
+    discovery: Vec<u8>,
     card: Mutex<Card>,
 }
 
@@ -190,7 +192,7 @@ impl MockBus {
             irq_vector: vec![0; c::USER_INTERRUPTS],
             ..Card::default()
         };
-        MockBus { settings, card: Mutex::new(card) }
+        MockBus { settings, discovery: discovery(&settings), card: Mutex::new(card) }
     }
 
     /// Misbehave in the next completion of this channel.
@@ -656,8 +658,7 @@ impl Bus for MockBus {
         }
     }
     fn read32(&self, bar: u8, offset: u64) -> Result<u32> {
-        let discovery = discovery(&self.settings);
-        Ok(self.lock()?.read32(bar, offset, &discovery))
+        Ok(self.lock()?.read32(bar, offset, &self.discovery))
     }
     fn read64(&self, bar: u8, offset: u64) -> Result<u64> {
         Ok(u64::from(self.read32(bar, offset)?) | u64::from(self.read32(bar, offset + 4)?) << 32)

@@ -93,6 +93,7 @@ impl Ring {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
     #[test]
     fn a_ring_is_aligned_to_its_size() {
@@ -103,5 +104,54 @@ mod tests {
             assert_eq!(ring.address() % bytes as u64, 0, "queue depth {queue_depth}");
             assert!(bytes >= (2 * usize::from(queue_depth) + 2) * contract::COMPLETION_BYTES);
         }
+    }
+    /// The card writes while the program looks, in either way. Each entry is found whole and in order, and what it tells of is there.
+    #[test]
+    fn an_entry_is_found_whole_and_what_it_tells_of_is_there() {
+        let bus: Arc<dyn Bus> = Arc::new(crate::null::NullBus::default());
+        let mut ring = Ring::allocate(&bus, 1).unwrap();
+        let (start, log2, count) = (ring.address(), ring.log2, if cfg!(miri) { 50 } else { 100_000 });
+        let mut data = vec![0u32; count as usize];
+        // On this bus an address is the program's own.
+        let (data, reaped) = (data.as_mut_ptr() as u64, &AtomicU32::new(0));
+        let datum = |n: u32| (data + 4 * u64::from(n)) as *mut u32;
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                for n in 0..count {
+                    while (n - reaped.load(Ordering::Acquire)) >> log2 != 0 {
+                        std::thread::yield_now();
+                    }
+                    // SAFETY: the thread below does not look at this one yet.
+                    unsafe { datum(n).write(n) };
+                    let (status, phase) = (contract::Status::Done as u8, (n >> log2 & 1) as u8 ^ 1);
+                    let (offset, user, cookie) = (2 * n, 3 * n, n as u16);
+                    let entry = contract::Completion { bytes: n, offset, user, cookie, status, flags: phase };
+                    let image = u128::from_le_bytes(entry.to_le_bytes());
+                    let at = start + 16 * u64::from(n & ((1 << log2) - 1));
+                    for (at, half) in [(at, image as u64), (at + 8, (image >> 64) as u64)] {
+                        // SAFETY: within the ring, which outlives the threads.
+                        unsafe { AtomicU64::from_ptr(at as *mut u64) }.store(half.to_le(), Ordering::Release);
+                    }
+                }
+            });
+            for n in 0..count {
+                let (offset, user) = loop {
+                    let found = if n % 2 == 0 {
+                        ring.take_done(n as u16, n.into())
+                    } else {
+                        let found = ring.next();
+                        found.iter().for_each(|entry| assert_eq!((entry.bytes, entry.cookie), (n, n as u16)));
+                        found.map(|entry| (entry.offset, entry.user))
+                    };
+                    match found {
+                        Some(found) => break found,
+                        None => std::thread::yield_now(),
+                    }
+                };
+                // SAFETY: the thread above does not write it any more.
+                assert_eq!((offset, user, unsafe { datum(n).read() }), (2 * n, 3 * n, n));
+                reaped.store(n + 1, Ordering::Release);
+            }
+        });
     }
 }
