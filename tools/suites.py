@@ -101,7 +101,7 @@ def read_races(output: str, report: Path) -> Result:
     result = read_cargo(output, report)
     kinds = "Undefined Behavior|unsupported operation|memory leaked|deadlock"
     found = re.findall(rf"^(?:test (\S+) \.\.\. )?error: ((?:{kinds}).*)$", output, re.M)
-    found += [("", finding) for finding in re.findall(r"^SUMMARY: (ThreadSanitizer: .*)$", output, re.M)]
+    found += [("", re.sub(r" \(.*?\)", "", line)) for line in re.findall(r"^SUMMARY: (ThreadSanitizer: .*)$", output, re.M)]
     result.failures += sorted({": ".join(filter(None, each)) for each in found})
     return result
 

@@ -80,12 +80,13 @@ def parking_lot() -> list[str]:
     return ["--config", f"paths=[{json.dumps(str(copy))}]"]
 
 
-def cargo(name: str, environment: dict[str, str], *arguments: str) -> int:
-    """Runs cargo with a target folder of the suite's own, and shows what it says in one piece."""
+def cargo(name: str, environment: dict[str, str], *arguments: str, whole: bool = False) -> int:
+    """Runs cargo with a target folder of the suite's own. `whole`: what it says is shown in one piece, for others run beside it."""
     own = {"CARGO_TARGET_DIR": str(OUT / "target" / name), **environment}
-    command = [*CARGO, *arguments]
-    done = subprocess.run(command, cwd=ROOT, env=os.environ | own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    print(f"{own} {' '.join(command)}\n{done.stdout}", end="", flush=True)
+    to = subprocess.PIPE if whole else None
+    done = subprocess.run([*CARGO, *arguments], cwd=ROOT, env=os.environ | own, stdout=to, stderr=subprocess.STDOUT, text=True, check=False)
+    if whole:
+        print(f"{environment}\n{done.stdout}", end="", flush=True)
     return done.returncode
 
 
@@ -98,7 +99,7 @@ def miri() -> int:
         seed, (what, words) = job
         # Cards are given addresses as numbers.
         environment = {"MIRIFLAGS": f"-Zmiri-permissive-provenance -Zmiri-seed={seed}", "RUSTFLAGS": "-Awarnings"}
-        return cargo("miri", environment, "miri", "test", *patched, *MANIFEST, "--no-fail-fast", *what, "--", *words)
+        return cargo("miri", environment, "miri", "test", *patched, *MANIFEST, "--no-fail-fast", *what, "--", *words, whole=True)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return max(pool.map(run, itertools.product(MIRI_SEEDS, MIRI)))
