@@ -168,7 +168,7 @@ SUITES = [
         "--nocapture",
     ),
     races_suite("miri", "short tests of the library under an interpreter that checks memory and threads (nightly Rust)", 180),
-    races_suite("tsan", "the library's tests with threads under ThreadSanitizer, over cards in software (nightly Rust)", 150),
+    races_suite("tsan", "the library's tests with threads under ThreadSanitizer, over cards in software (nightly Rust)", 240),
     pytest_suite("formal", "proofs of what gateware/ promises, and faults that must break them", 600, "tests/formal", *SPREAD),
     pytest_suite("cost", "instructions that the library spends on a transfer, counted by callgrind", 120, "-s", "tests/cost"),
     pytest_suite("vfio", "the library over a real kernel's VFIO, in virtual machines (QEMU, fetched on first use)", 240, "tests/vfio"),
