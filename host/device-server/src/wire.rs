@@ -6,7 +6,6 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use towpath_system::errno;
-
 use towpath_system::socket::{self, MAX_DESCRIPTORS};
 
 /// A payload's buffer grows by no more than this before the bytes are there.

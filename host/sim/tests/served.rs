@@ -105,10 +105,7 @@ fn it_looks_like_a_card() {
 fn it_moves_data_in_memory_that_a_client_shares() {
     let served = served("moves");
     let mut client = Client::new(&served.path).unwrap();
-    let raw = unsafe { libc::memfd_create(c"memory".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
-    let memory = unsafe { File::from_raw_fd(raw) };
-    memory.set_len(0x10000).unwrap();
-    assert_eq!(unsafe { libc::fcntl(raw, libc::F_ADD_SEALS, libc::F_SEAL_SHRINK) }, 0);
+    let memory = File::from(towpath_system::file::memory_file("memory", 0x10000, true).unwrap());
     let base = 0x2_0000_0000u64;
     client.dma_map(0, base, 0x10000, memory.as_raw_fd()).unwrap();
     let mut events: Vec<File> = (0..2).map(|_| unsafe { File::from_raw_fd(libc::eventfd(0, libc::EFD_CLOEXEC)) }).collect(); // they block: to be waited for

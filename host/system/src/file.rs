@@ -69,11 +69,13 @@ pub fn may_open(path: &Path) -> bool {
     fs::accessat(fs::CWD, path, fs::Access::READ_OK | fs::Access::WRITE_OK, AtFlags::EACCESS).is_ok()
 }
 
-/// A file in memory of that length, which cannot become shorter, for mapping and sharing.
-pub fn memory_file(name: &str, bytes: u64) -> io::Result<OwnedFd> {
+/// A file in memory of that length, for mapping and sharing. `sealed`: it cannot become shorter.
+pub fn memory_file(name: &str, bytes: u64, sealed: bool) -> io::Result<OwnedFd> {
     let file = fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     fs::ftruncate(&file, bytes)?;
-    fs::fcntl_add_seals(&file, SealFlags::SHRINK)?;
+    if sealed {
+        fs::fcntl_add_seals(&file, SealFlags::SHRINK)?;
+    }
     Ok(file)
 }
 
@@ -93,7 +95,7 @@ mod tests {
         let plain = tempfile::tempfile().unwrap();
         plain.set_len(5).unwrap();
         assert_eq!((length(&plain), fixed_length(&plain), is_stream(&plain), is_event(&plain)), (Some(5), None, false, false));
-        let sealed = memory_file("sealed", 4096).unwrap();
+        let sealed = memory_file("sealed", 4096, true).unwrap();
         assert_eq!((length(&sealed), fixed_length(&sealed)), (Some(4096), Some(4096)));
         let (reader, _writer) = std::os::unix::net::UnixStream::pair().unwrap();
         assert_eq!((length(&reader), is_stream(&reader)), (None, true));

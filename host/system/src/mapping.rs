@@ -47,16 +47,6 @@ impl Mapping {
         Ok(Mapping { start: start.cast(), bytes })
     }
 
-    /// Bytes mapped.
-    pub fn len(&self) -> usize {
-        self.bytes
-    }
-
-    /// False: an empty mapping cannot be made.
-    pub fn is_empty(&self) -> bool {
-        self.bytes == 0
-    }
-
     fn range(&self, offset: usize, bytes: usize) -> *mut u8 {
         assert!(offset.checked_add(bytes).is_some_and(|end| end <= self.bytes), "{bytes} bytes at {offset} of a mapping of {}", self.bytes);
         // SAFETY: inside of the mapping, as was just checked.

@@ -12,6 +12,7 @@ use crate::channel::Core;
 use crate::{reactor, Buffer, Completion, Error, Message, Receiver, Result, Sender, Status, Transfer, WaitOptions};
 use std::future::Future;
 use std::io;
+use std::ops::Range;
 use std::pin::Pin;
 use std::sync::atomic::Ordering;
 use std::task::{ready, Context, Poll, Waker};
@@ -77,23 +78,23 @@ impl AsyncReceiver {
         transfer.cancel()?;
         // The end of a cancelled transfer is near: a signal does not keep it from being collected.
         let done = transfer.wait_with(WaitOptions { timeout: Some(CANCEL), interrupted: Some(&|| false) })?;
-        match self.arrived(&done)? {
-            // Nothing, and not the end of an empty message.
-            0 if done.status != Status::EndOfMessage => Ok(()),
-            count => self.keep(0..count, &done),
+        match self.arrived(&done) {
+            Ok(count) => self.keep(0..count, &done),
+            Err(Error::Cancelled { .. }) => Ok(()),
+            Err(error) => Err(error),
         }
     }
 
     /// How many bytes of the buffer are valid. What came before a cancel counts, as in the blocking calls.
     fn arrived(&self, done: &Completion) -> Result<usize> {
         match done.check(self.receiver.name(), 0) {
-            Ok(_) | Err(Error::Cancelled { .. }) => Ok(done.bytes as usize),
+            Ok(_) | Err(Error::Cancelled { bytes: 1.., .. }) => Ok(done.bytes as usize),
             Err(error) => Err(error),
         }
     }
 
     /// Keep bytes of the buffer, and the message's end behind them, for the next call.
-    fn keep(&self, range: std::ops::Range<usize>, done: &Completion) -> Result<()> {
+    fn keep(&self, range: Range<usize>, done: &Completion) -> Result<()> {
         let mut kept = self.receiver.kept.lock();
         kept.bytes.extend_from_slice(&self.buffer.as_slice()?[range]);
         kept.end = done.status == Status::EndOfMessage;
@@ -135,9 +136,6 @@ impl AsyncRead for AsyncReceiver {
         };
         let done = done?;
         let arrived = this.arrived(&done)?;
-        if done.status == Status::Cancelled && arrived == 0 {
-            return Poll::Ready(done.check(this.receiver.name(), 0).map(drop).map_err(io::Error::from));
-        }
         // This read may have less room than the one that posted the transfer.
         let count = arrived.min(into.remaining());
         into.put_slice(&this.buffer.as_slice()?[..count]);

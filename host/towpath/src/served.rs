@@ -71,7 +71,7 @@ fn announce_in(folder: &Path, socket: &Path, card: &str, serial: u64) -> io::Res
     // Into place whole: a reader sees all of it or nothing.
     let mut words = File::create_new(&draft)?;
     words.write_all(format!("vfio-user:{whole}\n{card}\n{serial}\n{process}\n").as_bytes())?;
-    // A file system without locks is no reason to fail: the word is then taken for a dead server's.
+    // A file system without locks is no reason to fail: readers then take the file for a dead server's.
     let _ = file::lock(&words);
     fs::rename(&draft, &file)?;
     Ok(Word { file, _lock: words })

@@ -105,7 +105,7 @@ mod tests {
             assert!(bytes >= (2 * usize::from(queue_depth) + 2) * contract::COMPLETION_BYTES);
         }
     }
-    /// The card writes while the program looks, in either way. Each entry is found whole and in order, and what it tells of is there.
+    /// The card writes while the program reads, by either method. The program finds each entry whole, in order, and after the data it reports.
     #[test]
     fn an_entry_is_found_whole_and_what_it_tells_of_is_there() {
         let bus: Arc<dyn Bus> = Arc::new(crate::null::NullBus::default());

@@ -3,7 +3,7 @@
 #![allow(dead_code)] // each test program uses a part of it
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
@@ -178,14 +178,7 @@ impl Drop for Served {
 
 /// A memory file, which cannot shrink if it is `sealed`.
 pub fn memory_file(bytes: u64, sealed: bool) -> OwnedFd {
-    let raw = unsafe { libc::memfd_create(c"test".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
-    assert!(raw >= 0);
-    let file = unsafe { OwnedFd::from_raw_fd(raw) };
-    assert_eq!(unsafe { libc::ftruncate(raw, bytes as i64) }, 0);
-    if sealed {
-        assert_eq!(unsafe { libc::fcntl(raw, libc::F_ADD_SEALS, libc::F_SEAL_SHRINK) }, 0);
-    }
-    file
+    towpath_system::file::memory_file("test", bytes, sealed).unwrap()
 }
 
 /// Numbers that look random, the same for the same seed.

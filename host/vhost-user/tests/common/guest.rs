@@ -13,9 +13,7 @@ use std::time::Duration;
 use towpath_system::{file, socket, Mapping, Rights};
 
 pub fn memory_file(bytes: u64) -> OwnedFd {
-    let file = unsafe { File::from_raw_fd(libc::memfd_create(c"memory".as_ptr(), libc::MFD_CLOEXEC)) };
-    file.set_len(bytes).unwrap();
-    file.into()
+    file::memory_file("memory", bytes, false).unwrap()
 }
 
 /// Where the guest's memory is for the card, where in its own address space, and how much there is: two regions, of which the second follows on the first.
