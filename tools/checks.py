@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
+import driverproofs
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 GENERATED = ("contract/generated/*", "docs/reference/*", "bindings/c/include/*", "host/kmod/src/uapi/*")
@@ -111,6 +113,16 @@ def generated_files_are_marked_and_in_place(tree: Tree) -> list[str]:
         if not inside and re.search(r"\bdo not edit\b", head, re.IGNORECASE) and not name.endswith(".j2"):
             found.append(f"{name}: says that it is generated, but does not lie among the generated files")
     return found
+
+
+@check(
+    "driver-proofs",
+    "mend driver/linux/proofs.toml, run tools/driverproofs.py and commit PROOFS.md; docs/testing.md says how to renew results",
+)
+def driver_proofs_are_fresh(tree: Tree) -> list[str]:
+    if not tree.like(driverproofs.PROMISES):
+        raise Skip(f"no {driverproofs.PROMISES} in this tree")
+    return driverproofs.findings(tree.root)
 
 
 # --- Rust ----------------------------------------------------------------------------------------------------------------------

@@ -197,8 +197,13 @@ def main(arguments: list[str]) -> int:
         metavar="COMMAND",
         help="serves a card, in place of `towpath sim CORE --vhost-user SOCKET` (or --socket)",
     )
-    parser.add_argument("--report", type=Path, default=LEFT / "report.xml", metavar="FILE", help="the JUnit report")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="the JUnit report")
     options, others = parser.parse_known_args(arguments)
+    # That of the whole long tests is kept beside those of the suites, for tools/driverproofs.py.
+    shortened = others or any(name.startswith("TOWPATH_SOAK_") for name in os.environ)
+    whole = options.soak and not shortened
+    options.report = options.report or (suites.OUT / f"reports/soak-{options.kernel}.xml" if whole else LEFT / "report.xml")
+    options.report.unlink(missing_ok=True)
     report = Report()
     try:
         if options.setup:
