@@ -10,6 +10,7 @@
 #include <linux/eventfd.h>
 #include <linux/mm.h>
 #include <linux/pci.h>
+#include <linux/scatterlist.h>
 #include <linux/uio.h>
 #include <linux/version.h>
 
@@ -53,6 +54,16 @@ static inline struct class *tp_class_create(const char *name)
 #else
 #define TP_MOVE_NOTIFY move_notify
 #endif
+
+/* 6.5: another name. */
+static inline bool tp_is_bus_address(struct scatterlist *piece)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+	return sg_dma_is_bus_address(piece);
+#else
+	return sg_is_dma_bus_address(piece);
+#endif
+}
 
 /*
  * Can BARs be mapped into programs? User-Mode Linux says so of itself, but its BARs have no

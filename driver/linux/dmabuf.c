@@ -19,7 +19,9 @@
 #include <linux/dma-buf.h>
 #include <linux/dma-resv.h>
 #include <linux/file.h>
+#include <linux/iommu.h>
 #include <linux/module.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 
 #include "card.h"
@@ -69,6 +71,64 @@ static const struct dma_buf_attach_ops tp_import_operations = {
 	.TP_MOVE_NOTIFY = tp_import_taken_back,
 };
 
+/*
+ * Where an IOMMU translates, an exporter that hands out raw addresses, of a BAR or of memory, has
+ * mapped nothing: the card would be stopped there, or reach what else is mapped there by chance
+ * (which those of BARs are not: the kernel keeps the windows of the card's host bridge free). Below
+ * a switch the bus may take them to their device all the same, but only the kernel's mark says so.
+ * In a domain without paging they are right.
+ */
+static bool tp_is_translated(struct iommu_domain *domain, struct scatterlist *piece)
+{
+	const dma_addr_t start = sg_dma_address(piece);
+	const u32 last = sg_dma_len(piece) - 1;
+	u64 at;
+
+	if (!domain || !(domain->type & __IOMMU_DOMAIN_PAGING) || tp_is_bus_address(piece))
+		return true;
+	/* Exporters map a piece as a whole: this often is enough. */
+	for (at = 0; at < last; at += SZ_2M)
+		if (!iommu_iova_to_phys(domain, start + at))
+			return false;
+	return iommu_iova_to_phys(domain, start + last);
+}
+
+/* What is wrong with what the exporter has mapped, or NULL. */
+static const char *tp_import_flaw(const struct tp_import *import)
+{
+	struct device *device = import->attachment->dev;
+	struct iommu_domain *domain = iommu_get_domain_for_dev(device);
+	const u64 limit = min_not_zero(dma_get_mask(device), device->bus_dma_limit);
+	const u64 size = import->buffer->size;
+	struct scatterlist *piece;
+	unsigned int number;
+	u64 bytes = 0;
+
+	for_each_sgtable_dma_sg(import->mapped, piece, number) {
+		const u32 part = sg_dma_len(piece);
+
+		if (!part || part - 1 > limit || sg_dma_address(piece) > limit - (part - 1))
+			return "has addresses that this card cannot reach";
+		if (!tp_is_translated(domain, piece))
+			return "has mapped nothing: update it, or boot with iommu.passthrough=1";
+		bytes += part;
+	}
+	return bytes < size || bytes > PAGE_ALIGN(size) ? "has mapped more or less of it" : NULL;
+}
+
+static int tp_import_check(const struct tp_import *import)
+{
+	const struct dma_buf *buffer = import->buffer;
+	const char *flaw = tp_import_flaw(import);
+
+	if (!flaw)
+		return 0;
+	dev_err_ratelimited(import->attachment->dev,
+			    "a dma-buf is refused: its exporter %s (module %s) %s\n",
+			    buffer->exp_name, module_name(buffer->owner), flaw);
+	return -EADDRNOTAVAIL;
+}
+
 /* With the reservation: keep it where it is, and have it mapped. */
 static int tp_import_begin(struct tp_import *import)
 {
@@ -87,9 +147,10 @@ static int tp_import_begin(struct tp_import *import)
 	/* The exporter may still be moving it to where it is mapped. */
 	left = dma_resv_wait_timeout(import->buffer->resv, DMA_RESV_USAGE_KERNEL, true,
 				     MAX_SCHEDULE_TIMEOUT);
-	if (left < 0)
+	error = left < 0 ? left : tp_import_check(import);
+	if (error)
 		tp_import_end(import);
-	return min(left, 0L);
+	return error;
 }
 
 /* Who may not read it, or write it, must not have the card do so. */

@@ -154,8 +154,10 @@ struct towpath_allocate_buffer {
  * program does. An exporter that can move its memory may take it back: then all transfers in flight
  * on queues that use it there and then are cancelled, and later ones that name it are refused
  * (ESTALE); see `towpath_exchange` for messages that were cut short. EACCES: the descriptor is not
- * for reading, or not for writing, and the card was to. EOPNOTSUPP: the kernel has no dma-bufs, or
- * the exporter does not lend this one. Other errors are the exporter's.
+ * for reading, or not for writing, and the card was to. EADDRNOTAVAIL: the card would not find it
+ * where its exporter says; with an IOMMU, some map nothing for the card. The kernel's log names the
+ * exporter. EOPNOTSUPP: the kernel has no dma-bufs, or the exporter does not lend this one. Other
+ * errors are the exporter's.
  */
 struct towpath_import_buffer {
 	__u32 argsz;
