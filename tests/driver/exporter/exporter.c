@@ -5,6 +5,8 @@
  *
  * ioctl(EXPORT, pages) gives a descriptor of so many pages, each in a place of its own. ioctl(TAKE_BACK, descriptor) takes its memory back,
  * and fills it with OVERWRITTEN: EBUSY when an importer has it still. ioctl(IMPORTERS, descriptor) says how often it is mapped.
+ *
+ * With a flag beside the pages it maps them wrongly.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-resv.h>
@@ -19,6 +21,12 @@
 #define IMPORTERS _IO('x', 2)
 /* EXPORT: for reading alone. */
 #define READ_ONLY 0x10000
+/* EXPORT: hands out physical addresses and maps nothing, as an exporter of a BAR was reported to. */
+#define RAW 0x20000
+/* EXPORT: the same, and the last address but 100 begins a page. */
+#define BEYOND 0x40000
+/* EXPORT: leaves the last page out. */
+#define SHORT 0x80000
 #define OVERWRITTEN 0xee
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
@@ -35,6 +43,7 @@ struct store {
     bool taken_back;
     int mapped, pinned;
     unsigned int count;
+    unsigned long flags;
     struct page *pages[];
 };
 
@@ -52,6 +61,20 @@ static void store_unpin(struct dma_buf_attachment *attachment) {
     store->pinned--;
 }
 
+/* Says where the importer's device finds it. */
+static int store_place(struct store *store, struct device *importer, struct sg_table *table, enum dma_data_direction way) {
+    struct scatterlist *piece;
+    unsigned int i;
+
+    if (!(store->flags & (RAW | BEYOND))) return dma_map_sgtable(importer, table, way, 0);
+    for_each_sgtable_sg(table, piece, i) {
+        sg_dma_address(piece) = sg_phys(piece);
+        sg_dma_len(piece) = piece->length;
+    }
+    if (store->flags & BEYOND) sg_dma_address(table->sgl) = ~(dma_addr_t)100;
+    return 0;
+}
+
 static struct sg_table *store_map(struct dma_buf_attachment *attachment, enum dma_data_direction way) {
     struct store *store = attachment->dmabuf->priv;
     struct sg_table *table = kzalloc(sizeof(*table), GFP_KERNEL);
@@ -60,11 +83,11 @@ static struct sg_table *store_map(struct dma_buf_attachment *attachment, enum dm
     int error;
 
     if (!table) return ERR_PTR(-ENOMEM);
-    error = store->taken_back ? -ENODEV : sg_alloc_table(table, store->count, GFP_KERNEL);
+    error = store->taken_back ? -ENODEV : sg_alloc_table(table, store->count - !!(store->flags & SHORT), GFP_KERNEL);
     if (error) goto free;
     /* each page on its own, even beside the one before it */
     for_each_sgtable_sg(table, piece, i) sg_set_page(piece, store->pages[i], PAGE_SIZE, 0);
-    error = dma_map_sgtable(attachment->dev, table, way, 0);
+    error = store_place(store, attachment->dev, table, way);
     if (error) {
         sg_free_table(table);
         goto free;
@@ -79,7 +102,7 @@ free:
 static void store_unmap(struct dma_buf_attachment *attachment, struct sg_table *table, enum dma_data_direction way) {
     struct store *store = attachment->dmabuf->priv;
 
-    dma_unmap_sgtable(attachment->dev, table, way, 0);
+    if (!(store->flags & (RAW | BEYOND))) dma_unmap_sgtable(attachment->dev, table, way, 0);
     sg_free_table(table);
     kfree(table);
     store->mapped--;
@@ -115,7 +138,7 @@ static const struct dma_buf_ops operations = {
     .mmap = store_mmap,
 };
 
-static long export(unsigned int count, int flags) {
+static long export(unsigned int count, unsigned long flags) {
     DEFINE_DMA_BUF_EXPORT_INFO(info);
     struct store *store = kzalloc(struct_size(store, pages, count), GFP_KERNEL);
     struct dma_buf *buffer;
@@ -124,6 +147,7 @@ static long export(unsigned int count, int flags) {
 
     if (!store) return -ENOMEM;
     store->count = count;
+    store->flags = flags;
     for (i = 0; i < count; i++) {
         store->pages[i] = alloc_page(GFP_KERNEL | __GFP_ZERO);
         if (!store->pages[i]) {
@@ -133,7 +157,7 @@ static long export(unsigned int count, int flags) {
     }
     info.ops = &operations;
     info.size = count * PAGE_SIZE;
-    info.flags = flags;
+    info.flags = flags & READ_ONLY ? O_RDONLY : O_RDWR;
     info.priv = store;
     buffer = dma_buf_export(&info);
     if (IS_ERR(buffer)) {
@@ -160,7 +184,7 @@ static long exporter_ioctl(struct file *file, unsigned int command, unsigned lon
     struct store *store;
     long answer = -ENOTTY;
 
-    if (command == EXPORT) return export(argument & (READ_ONLY - 1), argument & READ_ONLY ? O_RDONLY : O_RDWR);
+    if (command == EXPORT) return export(argument & (READ_ONLY - 1), argument);
     buffer = dma_buf_get(argument);
     if (IS_ERR(buffer)) return PTR_ERR(buffer);
     store = buffer->priv;

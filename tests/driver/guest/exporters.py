@@ -13,6 +13,8 @@ from asking import U32, U64
 
 EXPORT, TAKE_BACK, IMPORTERS = (ord("x") << 8 | at for at in range(3))
 READ_ONLY = 0x10000
+# Wrong in what it maps: nothing, beyond what any device reaches, not all.
+RAW, BEYOND, SHORT = 0x20000, 0x40000, 0x80000
 # What memory is filled with that was taken back.
 OVERWRITTEN = b"\xee"
 PAGE = 4096
@@ -24,8 +26,8 @@ class Exporter:
     def __init__(self) -> None:
         self.file = os.open("/dev/towpath-exporter", os.O_RDWR)
 
-    def export(self, count: int, read_only: bool = False) -> int:
-        return fcntl.ioctl(self.file, EXPORT, -(-count // PAGE) | (READ_ONLY if read_only else 0))
+    def export(self, count: int, flags: int = 0) -> int:
+        return fcntl.ioctl(self.file, EXPORT, -(-count // PAGE) | flags)
 
     def take_back(self, descriptor: int) -> None:
         """Its memory is overwritten then, and no importer has it, or this fails."""

@@ -8,6 +8,7 @@ import fcntl
 import mmap
 import os
 import random
+import re
 import resource
 import signal
 import time
@@ -16,8 +17,8 @@ from pathlib import Path
 
 import pytest
 from asking import CARD_RESET, CHANNEL_RESET, Aside, ask, noise, opened
-from exporters import OVERWRITTEN, PAGE, Exporter, from_heap, from_memory_file
-from inside import Card, cards_come_and_go, until
+from exporters import BEYOND, OVERWRITTEN, PAGE, RAW, READ_ONLY, SHORT, Exporter, from_heap, from_memory_file
+from inside import IN_QEMU, Card, KernelLog, cards_come_and_go, until
 from looping import CANCELLED, DONE, END_OF_MESSAGE, Loop, Pieces, pinned, there_and_back
 from queueing import (
     ALLOCATE_BUFFER,
@@ -265,7 +266,7 @@ def test_an_import_ends(loop: Loop, card: Card, exporter: Exporter) -> None:
 
 
 def test_what_cannot_be_imported(loop: Loop, exporter: Exporter) -> None:
-    good, lent, for_writing = exporter.export(PAGE), exporter.export(PAGE, read_only=True), from_heap(PAGE, os.O_WRONLY)
+    good, lent, for_writing = exporter.export(PAGE), exporter.export(PAGE, READ_ONLY), from_heap(PAGE, os.O_WRONLY)
     null = os.open("/dev/null", os.O_RDWR)
     closed = os.dup(null)
     os.close(closed)
@@ -295,6 +296,44 @@ def test_what_cannot_be_imported(loop: Loop, exporter: Exporter) -> None:
         ask(loop.control, UNREGISTER_BUFFER, UnregisterBuffer(buffer=buffer))
     for file in (null, good, lent, for_writing):
         os.close(file)
+
+
+def through(loop: Loop, source: Buffer) -> None:
+    """A message out of this memory, into a transfer that is under way."""
+    loop.to.submit(transfer(source, END))
+    assert [found.status for found in loop.back.collect(1)] == [END_OF_MESSAGE]
+    assert [done.status for done in loop.to.collect(1)] == [DONE]
+
+
+WRONG = {"raw": (RAW, "has mapped nothing"), "beyond": (BEYOND, "cannot reach"), "short": (SHORT, "more or less")}
+
+
+@pytest.mark.parametrize(("flag", "said"), WRONG.values(), ids=WRONG)
+def test_memory_that_is_mapped_wrongly(loop: Loop, exporter: Exporter, kernel_log: KernelLog, flag: int, said: str) -> None:
+    """It is refused by its exporter's name, and all else goes on. Without an IOMMU raw addresses are the right ones."""
+    descriptor, data = exporter.export(MEGABYTE, flag), noise(MEGABYTE, flag)
+    into, own = imported(loop.control, exporter.export(MEGABYTE)), Memory(data).register(loop.control)
+
+    def use() -> None:
+        theirs = Imported(loop.control, descriptor)
+        theirs.map[:] = data[::-1]
+        loop.back.submit(transfer(into))
+        through(loop, theirs)
+        assert into.content() == data[::-1]
+        theirs.unregister(loop.control)
+
+    loop.back.submit(transfer(into))
+    if flag != RAW or IN_QEMU:
+        assert error_of(use) == "EADDRNOTAVAIL"
+        assert re.search(rf"exporter exporter \(module exporter\) .*{said}", kernel_log.read())
+    through(loop, own)
+    assert into.content() == data
+    if flag == RAW and not IN_QEMU:
+        use()
+    assert exporter.importers(descriptor) == 0
+    for buffer in (into, own):
+        buffer.unregister(loop.control)
+    os.close(descriptor)
 
 
 def test_memory_that_is_taken_back(loop: Loop, exporter: Exporter) -> None:
