@@ -6,7 +6,7 @@
 #include <linux/device.h>
 #include <linux/sysfs.h>
 
-#include "card.h"
+#include "core.h"
 
 #define TP_CARD_ATTRIBUTE(name, format, ...)                                                  \
 	static ssize_t name##_show(struct device *device, struct device_attribute *attribute, \
@@ -17,14 +17,14 @@
 	}                                                                                     \
 	static DEVICE_ATTR_RO(name)
 
-TP_CARD_ATTRIBUTE(contract, "%u.%u", card->version_major, card->version_minor);
+TP_CARD_ATTRIBUTE(contract, "%u.%u", card->table.version_major, card->table.version_minor);
 TP_CARD_ATTRIBUTE(core, "%s", card->core_name);
-TP_CARD_ATTRIBUTE(core_version, "%u", card->core_version);
-TP_CARD_ATTRIBUTE(serial, "%#llx", card->serial);
+TP_CARD_ATTRIBUTE(core_version, "%u", card->table.core_version);
+TP_CARD_ATTRIBUTE(serial, "%#llx", card->table.serial);
 TP_CARD_ATTRIBUTE(channels, "%u", card->channel_count);
 TP_CARD_ATTRIBUTE(vectors, "%u", card->irq_count);
-TP_CARD_ATTRIBUTE(interrupts, "%u", card->interrupts);
-TP_CARD_ATTRIBUTE(window_bytes, "%u", card->window_bytes);
+TP_CARD_ATTRIBUTE(interrupts, "%u", card->table.user_interrupts);
+TP_CARD_ATTRIBUTE(window_bytes, "%u", card->table.window_bytes);
 
 static struct attribute *tp_card_attributes[] = {
 	&dev_attr_contract.attr,   &dev_attr_core.attr,		&dev_attr_core_version.attr,
@@ -121,28 +121,24 @@ static const struct attribute_group tp_channel_group = {
 	.attrs = tp_channel_attributes,
 };
 
-#define TP_STATISTIC(statistic)                                                                    \
-	static ssize_t statistic##_show(struct device *device, struct device_attribute *attribute, \
-					char *buffer)                                              \
-	{                                                                                          \
-		struct tp_channel *channel = dev_get_drvdata(device);                              \
-		u64 value;                                                                         \
-		spin_lock_irq(&channel->lock);                                                     \
-		value = channel->statistics.statistic;                                             \
-		spin_unlock_irq(&channel->lock);                                                   \
-		return sysfs_emit(buffer, "%llu\n", value);                                        \
-	}                                                                                          \
-	static DEVICE_ATTR_RO(statistic)
+#define TP_STATISTIC(name, value)                                                             \
+	static ssize_t name##_show(struct device *device, struct device_attribute *attribute, \
+				   char *buffer)                                              \
+	{                                                                                     \
+		struct tp_channel *channel = dev_get_drvdata(device);                         \
+		return sysfs_emit(buffer, "%llu\n", tp_locked(channel, (value)));             \
+	}                                                                                     \
+	static DEVICE_ATTR_RO(name)
 
-TP_STATISTIC(submitted);
-TP_STATISTIC(completed);
-TP_STATISTIC(bytes);
-TP_STATISTIC(copied);
-TP_STATISTIC(interrupts_taken);
-TP_STATISTIC(wrong_cookies);
-TP_STATISTIC(wrong_lengths);
-TP_STATISTIC(wrong_statuses);
-TP_STATISTIC(unexpected);
+TP_STATISTIC(submitted, channel->statistics.submitted);
+TP_STATISTIC(completed, channel->statistics.completed);
+TP_STATISTIC(bytes, channel->statistics.bytes);
+TP_STATISTIC(copied, channel->copied);
+TP_STATISTIC(interrupts_taken, channel->statistics.interrupts);
+TP_STATISTIC(wrong_cookies, channel->statistics.wrong_cookies);
+TP_STATISTIC(wrong_lengths, channel->statistics.wrong_lengths);
+TP_STATISTIC(wrong_statuses, channel->statistics.wrong_statuses);
+TP_STATISTIC(unexpected, channel->statistics.unexpected);
 
 static struct attribute *tp_statistics_attributes[] = {
 	&dev_attr_submitted.attr,

@@ -6,30 +6,11 @@
 #ifndef TOWPATH_COMPAT_H
 #define TOWPATH_COMPAT_H
 
-#include <linux/device/class.h>
 #include <linux/eventfd.h>
 #include <linux/mm.h>
-#include <linux/pci.h>
 #include <linux/scatterlist.h>
 #include <linux/uio.h>
 #include <linux/version.h>
-
-/* 6.4: class_create() without an owner. */
-static inline struct class *tp_class_create(const char *name)
-{
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
-	return class_create(name);
-#else
-	return class_create(THIS_MODULE, name);
-#endif
-}
-
-/* 6.2: devnode() of a constant device. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
-#define TP_DEVNODE_DEVICE const struct device
-#else
-#define TP_DEVNODE_DEVICE struct device
-#endif
 
 /*
  * 6.2: what is pinned to be read stays what the program sees. Before, a page that is private and
@@ -48,7 +29,7 @@ static inline struct class *tp_class_create(const char *name)
 #define TP_IMPORT_DMA_BUF MODULE_IMPORT_NS(DMA_BUF)
 #endif
 
-/* 7.1: what an exporter calls who takes memory back. */
+/* 7.1: what an exporter calls when it takes memory back. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 1, 0)
 #define TP_MOVE_NOTIFY invalidate_mappings
 #else
@@ -124,9 +105,9 @@ static inline void tp_iter_segment(const struct iov_iter *iter, unsigned long *s
 
 /*
  * 6.7: io_uring asks for the end of a command when its program goes. Before, a program whose core
- * is silent would never go, so channels take no commands there.
+ * is silent would never go, so channels take no commands there. Kbuild: CONFIG_TOWPATH_URING.
  */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0) && IS_ENABLED(CONFIG_TOWPATH_URING)
 #define TP_HAS_URING 1
 
 /* 6.8: a header of its own. */

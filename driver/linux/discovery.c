@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/*
- * Takes over a discovery table that table.c has checked, for the rest of the driver relies on it,
- * or says what is wrong with it.
- */
-#include <linux/pci.h>
 #include <linux/slab.h>
 
-#include "card.h"
+#include "core.h"
 #include "name.h"
 #include "table.h"
 
@@ -47,8 +42,8 @@ static void tp_copy_name(char *name, const u8 *bytes)
 	tp_name_clean(name, TP_NAME_BYTES);
 }
 
-static void tp_keep_channel(struct tp_card *card, struct tp_channel *channel,
-			    const struct tp_channel_entry *entry)
+static int tp_keep_channel(struct tp_card *card, struct tp_channel *channel,
+			   const struct tp_channel_entry *entry)
 {
 	channel->card = card;
 	channel->direction = entry->direction;
@@ -62,38 +57,27 @@ static void tp_keep_channel(struct tp_card *card, struct tp_channel *channel,
 	spin_lock_init(&channel->lock);
 	init_waitqueue_head(&channel->wait);
 	INIT_LIST_HEAD(&channel->posted);
-	INIT_LIST_HEAD(&channel->idle);
-	INIT_LIST_HEAD(&channel->ready);
-	INIT_DELAYED_WORK(&channel->flush, tp_channel_flush);
+	return tp_file_create(channel);
 }
 
 static int tp_keep_table(struct tp_card *card, const struct tp_table *table)
 {
 	const struct tp_discovery *header = &table->header;
 	u16 index;
+	int error = 0;
 
 	card->channels = kcalloc(header->channels, sizeof(*card->channels), GFP_KERNEL);
 	if (!card->channels)
 		return -ENOMEM;
 	card->channel_count = header->channels;
-	card->version_major = header->version_major;
-	card->version_minor = header->version_minor;
-	card->page_shift = header->page_shift;
-	card->data_bytes = header->data_bytes;
-	card->vectors = header->vectors;
-	card->interrupts = header->user_interrupts;
-	card->tags = header->tags;
-	card->window_bytes = header->window_bytes;
-	card->serial = header->serial;
-	card->core_clock_khz = header->core_clock_khz;
-	card->user_clock_khz = header->user_clock_khz;
-	card->core_version = header->core_version;
+	card->table = *header;
 	tp_copy_name(card->core_name, header->core_name);
-	for (index = 0; index < card->channel_count; index++) {
+	tp_window_init(card);
+	for (index = 0; index < card->channel_count && !error; index++) {
 		card->channels[index].index = index;
-		tp_keep_channel(card, &card->channels[index], &table->entries[index]);
+		error = tp_keep_channel(card, &card->channels[index], &table->entries[index]);
 	}
-	return 0;
+	return error;
 }
 
 int tp_discover(struct tp_card *card)
@@ -104,13 +88,12 @@ int tp_discover(struct tp_card *card)
 
 	if (!table)
 		return -ENOMEM;
-	verdict = tp_table_load(table, tp_page(card, TP_PAGE_DISCOVERY),
-				pci_resource_len(card->pci, TP_BAR_DEVICE),
-				pci_resource_len(card->pci, TP_BAR_WINDOW));
+	verdict = tp_table_load(table, tp_page(card, TP_PAGE_DISCOVERY), card->bus.page_bytes,
+				card->bus.window_bytes);
 	if (verdict == TP_TABLE_GOOD)
 		error = tp_keep_table(card, table);
 	else
-		error = tp_refuse_table(&card->pci->dev, table, verdict);
+		error = tp_refuse_table(card->bus.device, table, verdict);
 	kfree(table);
 	return error;
 }

@@ -2,19 +2,19 @@
 /*
  * Memory that another driver exports as a dma-buf: that of a GPU, of another card, of a heap.
  *
- * It is pinned where it is for as long as the program keeps it, for the card works with it whenever
- * the user core likes. An exporter that takes it back all the same (dma_buf_move_notify()) gets it
- * at once: transfers that name it are ended, the mapping is undone, and from then on the buffer is
- * good for nothing. Fences are not waited for, but those of the exporter's own moves: when another
- * device is done with the memory is the program's to know. So is when a processor is
- * (DMA_BUF_IOCTL_SYNC), where it needs to be told; some exporters tell their importers' devices
- * nothing even then, and do not serve where memory is copied for the card. Before Linux 6.16 the
- * kernel maps memory of an exporter that cannot move it for both ways, whatever is asked for.
+ * It is pinned where it is for as long as the program keeps it, for the card uses it whenever the
+ * user core likes. An exporter may revoke it all the same (dma_buf_move_notify()): transfers that
+ * name it are ended, it is unmapped, and from then on the buffer cannot be used. Fences are not
+ * waited for, but those of the exporter's own moves: the program must know when another device is
+ * done with the memory. So must it for the processor (DMA_BUF_IOCTL_SYNC); some exporters do not
+ * synchronize their importers' devices even then, and cannot be used where memory is copied for the
+ * card. Before Linux 6.16 the kernel maps memory of an exporter that cannot move it for both ways,
+ * whatever is asked for.
  *
  * Locks: the exporter's (the buffer's reservation) comes after those of programs and before
- * channel->lock. Who takes memory back holds it, and neither has entered the card nor waits for one
- * that has: the buffer, and with it the card, stays as long as the exporter holds that lock, for
- * whoever wants to free it waits there.
+ * channel->lock. tp_import_revoked() is called with it held. It has not entered the card and waits
+ * for no call that has: the buffer, and with it the card, stays as long as that lock is held, for
+ * tp_import_unmap() takes it, too.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-resv.h>
@@ -24,7 +24,8 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
-#include "card.h"
+#include "channel.h"
+#include "memory.h"
 
 TP_IMPORT_DMA_BUF;
 
@@ -35,7 +36,7 @@ struct tp_import {
 	enum dma_data_direction way;
 	/* Under the buffer's reservation; NULL: not mapped yet, or taken back. */
 	struct sg_table *mapped;
-	struct tp_memory *memory; /* whose it is */
+	struct tp_memory *memory; /* that this is the import of */
 	struct tp_account pinned;
 };
 
@@ -49,8 +50,8 @@ static void tp_import_end(struct tp_import *import)
 	WRITE_ONCE(import->mapped, NULL);
 }
 
-/* The exporter wants it back, and has its reservation. */
-static void tp_import_taken_back(struct dma_buf_attachment *attachment)
+/* The exporter revokes it, with the reservation. */
+static void tp_import_revoked(struct dma_buf_attachment *attachment)
 {
 	struct tp_import *import = attachment->importer_priv;
 	struct tp_card *card = import->card;
@@ -60,15 +61,15 @@ static void tp_import_taken_back(struct dma_buf_attachment *attachment)
 	if (!mapped)
 		return;
 	/* Nothing that names it is posted any more; then what was is ended. */
-	tp_memory_forbid(import->memory);
+	WRITE_ONCE(import->memory->forbidden, true);
 	for (index = 0; index < card->channel_count; index++)
-		tp_queue_evict(&card->channels[index], import->memory);
+		tp_evict(&card->channels[index], import->memory);
 	tp_import_end(import);
 }
 
 static const struct dma_buf_attach_ops tp_import_operations = {
 	.allow_peer2peer = true,
-	.TP_MOVE_NOTIFY = tp_import_taken_back,
+	.TP_MOVE_NOTIFY = tp_import_revoked,
 };
 
 /*
@@ -185,7 +186,7 @@ struct tp_memory *tp_import(struct tp_card *card, int descriptor, enum dma_data_
 		memory = ERR_PTR(error);
 		goto put;
 	}
-	import->attachment = dma_buf_dynamic_attach(import->buffer, &card->pci->dev,
+	import->attachment = dma_buf_dynamic_attach(import->buffer, card->bus.device,
 						    &tp_import_operations, import);
 	if (IS_ERR(import->attachment)) {
 		memory = ERR_CAST(import->attachment);
@@ -201,7 +202,7 @@ struct tp_memory *tp_import(struct tp_card *card, int descriptor, enum dma_data_
 	if (IS_ERR(memory)) {
 		tp_import_end(import);
 	} else {
-		tp_memory_set_import(memory, import);
+		memory->import = import;
 		import->memory = memory;
 	}
 	dma_resv_unlock(import->buffer->resv);

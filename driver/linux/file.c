@@ -7,9 +7,8 @@
  * its own, as it is a packet in a pipe so opened. read() returns when the buffer is full or the
  * message has ended: a short read is the end of a message, and the next one begins the next
  * message. With O_NONBLOCK it returns what is there. An empty message reads as no bytes, the end of
- * a file. What the core has sent and nobody has read stays for the next who opens the file. A
- * program that is killed in the middle of a message which it writes leaves none: the channel is
- * reset.
+ * a file. A program that is killed in the middle of a message which it writes leaves none: the
+ * channel is reset.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -18,10 +17,9 @@
 #include <linux/sched/signal.h>
 #include <linux/uio.h>
 
-#include "card.h"
-#include "uapi/towpath.h"
-
-static_assert(sizeof(struct towpath_channel_statistics) == 72);
+#include "arguments.h"
+#include "file.h"
+#include "queue.h"
 
 /*
  * How long bytes may lie in a buffer which the core leaves unfilled, in milliseconds: at first, and
@@ -55,152 +53,204 @@ static bool tp_is_long(const struct iov_iter *iter)
 	return min(bytes, iov_iter_count(iter)) >= max_t(size_t, READ_ONCE(copy_limit), PAGE_SIZE);
 }
 
-/* What one is told who finds the channel stopped. */
-static int tp_why_stopped(const struct tp_channel *channel)
+/* The error of what was written before, once. The card has then closed the message. */
+static int tp_take_write_error(struct tp_file *file)
 {
-	return READ_ONCE(channel->card->gone)	? -ENODEV :
-	       READ_ONCE(channel->card->failed) ? -EIO :
-						  -ECONNRESET;
+	struct tp_channel *channel = file->client.channel;
+	int error;
+
+	spin_lock_irq(&channel->lock);
+	error = file->write_error;
+	file->write_error = 0;
+	if (error && list_empty(&channel->posted))
+		file->message_open = false;
+	spin_unlock_irq(&channel->lock);
+	return error;
 }
 
-int tp_lock(struct tp_channel *channel, bool may_wait)
-{
-	if (mutex_trylock(&channel->io))
-		return 0;
-	if (may_wait)
-		return mutex_lock_interruptible(&channel->io) ? -ERESTARTSYS : 0;
-	/* The flush is no reason to send one away; on a card that does not answer it takes long. */
-	if (wait_var_event_interruptible(&channel->flushing, !READ_ONCE(channel->flushing)))
-		return -ERESTARTSYS;
-	/* Before the last try: whoever has io sees this when he leaves it, or has left it. */
-	smp_store_mb(channel->sent_away, true);
-	return mutex_trylock(&channel->io) ? 0 : -EAGAIN;
-}
-
-/* Leave io. Perhaps nothing else is going to happen that wakes whoever was sent away from it. */
-static void tp_unlock(struct tp_channel *channel)
-{
-	mutex_unlock(&channel->io);
-	/* As in tp_lock(), the other way round. */
-	smp_mb();
-	if (READ_ONCE(channel->sent_away)) {
-		WRITE_ONCE(channel->sent_away, false);
-		wake_up_all(&channel->wait);
-	}
-}
-
-/* What a call came to; of a card that has gone or failed, nothing else is told. */
+/*
+ * End a call. Of a card that has failed or gone, nothing else is reported. ECONNRESET reports a
+ * reset; a call that reports bytes leaves that to the next.
+ */
 static ssize_t tp_finish(struct tp_channel *channel, ssize_t result)
 {
-	if (result < 0 && (READ_ONCE(channel->card->gone) || READ_ONCE(channel->card->failed)))
-		result = tp_why_stopped(channel);
-	if (result == -ECONNRESET) {
-		spin_lock_irq(&channel->lock);
-		channel->reset_untold = false;
-		channel->reset_told = true;
-		channel->cut_short = false;
-		spin_unlock_irq(&channel->lock);
-	} else if (result > 0 && atomic_read(&channel->resets)) {
-		channel->cut_short = true;
-	}
+	if (result < 0 && tp_card_state(channel->card) >= TP_CARD_FAILED)
+		result = tp_card_error(channel->card);
+	spin_lock_irq(&channel->lock);
+	if (result == -ECONNRESET)
+		channel->seen = channel->resets;
+	channel->in_call = false;
+	spin_unlock_irq(&channel->lock);
 	tp_unlock(channel);
 	tp_leave(channel->card);
 	return result;
 }
 
-/* Is this a reset of the channel that was told, and is still to come? */
-static bool tp_is_awaited(struct tp_channel *channel)
+/* Under lock, with io: a reset that was reported is waited for; any other must be. */
+static bool tp_may_come_in(struct tp_channel *channel)
 {
-	bool is;
-
-	spin_lock_irq(&channel->lock);
-	is = atomic_read(&channel->resets) && !channel->queue && channel->reset_told &&
-	     !channel->reset_untold && !channel->cut_short;
-	spin_unlock_irq(&channel->lock);
-	return is;
+	channel->in_call = !channel->resetters || tp_was_reset(channel);
+	return channel->in_call;
 }
 
-/* Enter the card and take io. */
+/*
+ * Enter the card and take io. A reset is reported once, and waited for by the calls that come
+ * meanwhile.
+ */
 static int tp_come_in(struct tp_channel *channel, bool may_wait)
 {
-	int error = may_wait ? tp_enter(channel->card) : tp_try_enter(channel->card);
+	struct tp_card *card = channel->card;
+	int error;
 
-	/* A reset of the card is told once; for the rest of its time it is waited for. */
-	if (error == -ECONNRESET && READ_ONCE(channel->queue))
-		error = -EBUSY;
-	else if (error == -ECONNRESET && !tp_take_reset(channel))
-		error = tp_enter_settled(channel, may_wait);
-	if (error)
-		return error;
-	error = tp_lock(channel, may_wait);
-	if (error)
-		tp_leave(channel->card);
-	return error;
+	for (;;) {
+		error = may_wait ? tp_enter(card) : tp_try_enter(card);
+		if (error && error != -ECONNRESET)
+			return error;
+		if (error && tp_queue_of(channel))
+			return -EBUSY;
+		if (error && tp_take_reset(channel))
+			return error;
+		if (!error) {
+			error = tp_lock(channel, may_wait);
+			if (!error && tp_locked(channel, tp_may_come_in(channel)))
+				return 0;
+			if (!error)
+				tp_unlock(channel);
+			tp_leave(card);
+			if (error)
+				return error;
+		}
+		error = tp_await_settled(channel, may_wait);
+		if (error)
+			return error;
+	}
 }
 
 /* Take the channel for one call. */
 static int tp_begin(struct tp_channel *channel, bool may_wait)
 {
-	int error;
+	struct tp_file *file = tp_file_of(channel);
+	int error = tp_come_in(channel, may_wait);
 
-	for (;;) {
-		error = tp_come_in(channel, may_wait);
-		if (error)
-			return error;
-		if (!tp_is_awaited(channel))
-			break;
-		tp_unlock(channel);
-		tp_leave(channel->card);
-		error = may_wait ? tp_await_settled(channel) : -EAGAIN;
-		if (error)
-			return error;
-	}
-	error = channel->queue ? -EBUSY : tp_revive(channel);
-	if (!error && (tp_is_stopped(channel) || channel->reset_untold)) {
-		error = tp_why_stopped(channel);
-		tp_take_fault(channel);
-		channel->read_error = 0;
+	if (error)
+		return error;
+	error = tp_queue_of(channel) ? -EBUSY : tp_revive(channel);
+	if (!error && (tp_is_stopped(channel) || tp_was_reset(channel))) {
+		error = tp_stopped_error(channel);
+		tp_take_write_error(file);
+		file->read_error = 0;
 	}
 	return error ? tp_finish(channel, error) : 0;
 }
 
 /* To the card. */
 
-/* Is there room, or no use in waiting for it? */
-static bool tp_may_write(struct tp_channel *channel)
+/* May a call go on? ENODEV, EIO, ECONNRESET */
+static int tp_may_go_on(const struct tp_channel *channel)
 {
-	return tp_buffers_can_write(channel) || tp_is_stopped(channel);
+	return tp_is_stopped(channel) || tp_was_reset(channel) ? tp_stopped_error(channel) : 0;
 }
 
-static int tp_wait_to_write(struct tp_channel *channel)
+/*
+ * Can the program's memory be posted? What was written before must have landed, for a signal
+ * cancels all that is in flight; what was posted ahead was read before.
+ */
+static bool tp_has_room(struct tp_channel *channel)
 {
-	int error = tp_wait(channel, tp_buffers_can_write);
-
-	return error ? error : tp_is_stopped(channel) ? tp_why_stopped(channel) : 0;
+	return tp_reaped(channel, tp_is_h2c(channel) ?
+					  list_empty(&channel->posted) :
+					  channel->engine.used < channel->engine.depth);
 }
 
-/* All of it, or as much as there is room for. A whole call's end may be a message's. */
-static ssize_t tp_write(struct tp_channel *channel, struct iov_iter *from, bool end, bool may_wait)
+/*
+ * Post a transfer and wait for its end; a signal cancels it, and what was moved until then counts.
+ */
+static int tp_run(struct tp_file *file, struct tp_transfer *transfer)
 {
+	struct tp_channel *channel = file->client.channel;
+	int error;
+
+	file->transfer = transfer;
+	do {
+		error = tp_wait(channel, tp_has_room(channel));
+		if (error)
+			break;
+		error = tp_locked(channel,
+				  tp_post(channel, &transfer->work, transfer->descriptors));
+	} while (error == -EAGAIN);
+	if (!error)
+		error = tp_wait(channel, tp_reaped(channel, list_empty(&transfer->work.link)));
+	if (!tp_reaped(channel, list_empty(&transfer->work.link)))
+		tp_cancel(channel);
+	file->transfer = NULL;
+	return error;
+}
+
+/*
+ * Move the iterator's next piece of the program's memory in place. Bytes or an error (EFAULT: it
+ * cannot be pinned or mapped); `ended`: the message did.
+ */
+static ssize_t tp_move_in_place(struct tp_file *file, struct iov_iter *iter, bool end, bool *ended)
+{
+	struct tp_channel *channel = file->client.channel;
+	struct tp_transfer *transfer;
+	unsigned long start;
+	size_t bytes;
+	int error;
+	u8 status;
+
+	*ended = false;
+	tp_iter_segment(iter, &start, &bytes);
+	bytes = min3(bytes, iov_iter_count(iter),
+		     (size_t)TOWPATH_TRANSFER_BYTES - offset_in_page(start));
+	transfer = tp_transfer_pin(channel, start, bytes, end && bytes == iov_iter_count(iter));
+	/* The driver's own buffers serve all the same, unless the program is killed. */
+	if (IS_ERR(transfer))
+		return PTR_ERR(transfer) == -EINTR ? -ERESTARTSYS : -EFAULT;
+	error = tp_run(file, transfer);
+	bytes = transfer->work.moved;
+	status = transfer->work.status;
+	tp_transfer_free(channel->card, transfer);
+	/* An end, or a fault, that came with the signal is reported. */
+	if (error && !bytes && (error == -ENOLINK || status == TP_STATUS_CANCELLED))
+		return error;
+	*ended = status == TP_STATUS_END_OF_MESSAGE;
+	iov_iter_advance(iter, bytes);
+	error = tp_errno(status);
+	if (!error || status == TP_STATUS_CANCELLED)
+		return bytes;
+	if (!bytes)
+		return error;
+	/* Now the bytes, the fault by the next call. */
+	if (tp_is_h2c(channel))
+		tp_locked(channel, file->write_error = error);
+	else
+		file->read_error = error;
+	return bytes;
+}
+
+/* All of it, or as much as there is room for. The end of the call may be a message's. */
+static ssize_t tp_write(struct tp_file *file, struct iov_iter *from, bool end, bool may_wait)
+{
+	struct tp_channel *channel = file->client.channel;
 	ssize_t done = 0;
-	ssize_t error = tp_take_fault(channel);
+	ssize_t error = tp_take_write_error(file);
 	ssize_t bytes;
 	bool ended;
 
 	while (!error) {
 		const bool in_place = may_wait && tp_is_long(from);
 
-		if (tp_is_stopped(channel) || channel->reset_untold) {
-			error = tp_why_stopped(channel);
+		error = tp_may_go_on(channel);
+		if (error)
 			break;
-		}
 		if (in_place)
-			bytes = tp_pages_move(channel, from, end, &ended);
+			bytes = tp_move_in_place(file, from, end, &ended);
 		/* Memory that cannot be pinned is copied from. */
 		if (!in_place || bytes == -EFAULT)
-			bytes = tp_buffers_write(channel, from, end);
+			bytes = tp_buffers_write(file, from, end);
 		if (bytes == -EAGAIN && may_wait) {
-			error = tp_wait_to_write(channel);
+			error = tp_wait(channel, tp_buffers_can_write(file));
 			continue;
 		}
 		if (bytes < 0) {
@@ -208,9 +258,9 @@ static ssize_t tp_write(struct tp_channel *channel, struct iov_iter *from, bool 
 			break;
 		}
 		done += bytes;
-		channel->message_open = !end || iov_iter_count(from);
-		/* A fault is told of by the next call. */
-		if (!iov_iter_count(from) || READ_ONCE(channel->faulted))
+		file->message_open = !end || iov_iter_count(from);
+		/* The next call reports a fault. */
+		if (!iov_iter_count(from) || READ_ONCE(file->write_error))
 			break;
 		error = signal_pending(current) ? -ERESTARTSYS : 0;
 	}
@@ -231,63 +281,48 @@ static ssize_t tp_write_iter(struct kiocb *call, struct iov_iter *from)
 	error = tp_begin(channel, tp_may_wait(call));
 	if (error)
 		return error;
-	done = tp_write(channel, from, end, tp_may_wait(call));
+	done = tp_write(tp_file_of(channel), from, end, tp_may_wait(call));
 	return tp_finish(channel, done);
 }
 
-static u64 tp_completed(struct tp_channel *channel)
+/* Wait until `condition`, or the channel is stopped; ETIMEDOUT: not within drain_ms. */
+#define tp_wait_to_drain(channel, condition)                                                      \
+	({                                                                                        \
+		long __left = wait_event_killable_timeout((channel)->wait,                        \
+							  (condition) || tp_is_stopped(channel),  \
+							  msecs_to_jiffies(READ_ONCE(drain_ms))); \
+		(int)(__left > 0 ? 0 : __left ? __left : -ETIMEDOUT);                             \
+	})
+
+/* Under io: end the message, and wait until the card has all. ETIMEDOUT: there is no progress. */
+static int tp_write_out(struct tp_file *file)
 {
-	u64 completed;
-
-	spin_lock_irq(&channel->lock);
-	completed = channel->statistics.completed;
-	spin_unlock_irq(&channel->lock);
-	return completed;
-}
-
-/* Wait until the card has all that was written. ETIMEDOUT: it has not gone on for so long. */
-static int tp_drain(struct tp_channel *channel)
-{
-	u64 before;
-	long left;
-
-	do {
-		before = tp_completed(channel);
-		left = wait_event_killable_timeout(channel->wait,
-						   tp_is_idle(channel) || tp_is_stopped(channel),
-						   msecs_to_jiffies(READ_ONCE(drain_ms)));
-		if (left < 0)
-			return left;
-	} while (left == 0 && tp_completed(channel) != before);
-	if (left > 0 && (tp_is_stopped(channel) || channel->reset_untold))
-		return tp_why_stopped(channel);
-	return left > 0 ? tp_take_fault(channel) : -ETIMEDOUT;
-}
-
-/* Under io: end the message and wait for its end. */
-static int tp_write_out(struct tp_channel *channel)
-{
+	struct tp_channel *channel = file->client.channel;
 	struct iov_iter nothing;
 	struct kvec none = { .iov_base = "", .iov_len = 0 };
 	int error = 0;
-	long left;
+	u64 before;
 
-	if (!tp_is_h2c(channel))
-		return 0;
 	iov_iter_kvec(&nothing, ITER_SOURCE, &none, 1, 0);
-	while (channel->message_open && !error) {
-		error = tp_buffers_write(channel, &nothing, true);
+	while (file->message_open && !error) {
+		error = tp_buffers_write(file, &nothing, true);
 		if (!error)
-			channel->message_open = false;
-		if (error != -EAGAIN)
-			continue;
-		left = wait_event_killable_timeout(channel->wait, tp_may_write(channel),
-						   msecs_to_jiffies(READ_ONCE(drain_ms)));
-		error = left < 0 ? left : left == 0 ? -ETIMEDOUT : 0;
-		if (!error && tp_is_stopped(channel))
-			error = tp_why_stopped(channel);
+			file->message_open = false;
+		if (error == -EAGAIN)
+			error = tp_wait_to_drain(channel, tp_buffers_can_write(file));
+		if (!error)
+			error = tp_may_go_on(channel);
 	}
-	return error ? error : tp_drain(channel);
+	if (error)
+		return error;
+	do {
+		before = tp_locked(channel, channel->statistics.completed);
+		error = tp_wait_to_drain(channel, tp_is_idle(channel));
+	} while (error == -ETIMEDOUT &&
+		 tp_locked(channel, channel->statistics.completed) != before);
+	if (!error)
+		error = tp_may_go_on(channel);
+	return error ? error : tp_take_write_error(file);
 }
 
 static int tp_fsync(struct file *file, loff_t start, loff_t end, int datasync)
@@ -297,56 +332,56 @@ static int tp_fsync(struct file *file, loff_t start, loff_t end, int datasync)
 
 	if (error)
 		return error;
-	error = tp_write_out(channel);
+	if (tp_is_h2c(channel))
+		error = tp_write_out(tp_file_of(channel));
 	return tp_finish(channel, error);
 }
 
 /* From the card. */
 
 /* Bring out what lies in buffers that the core has not filled. True: there was something. */
-static bool tp_bring_out(struct tp_channel *channel, bool started)
+static bool tp_bring_out(struct tp_file *file, bool started)
 {
 	bool found;
 
-	tp_cancel(channel);
-	found = tp_buffers_can_read(channel, started);
-	channel->flush_ms =
-		found ? TP_FLUSH_FIRST : min(2 * channel->flush_ms, (unsigned int)TP_FLUSH_LAST);
+	tp_cancel(file->client.channel);
+	found = tp_buffers_can_read(file, started);
+	file->flush_ms =
+		found ? TP_FLUSH_FIRST : min(2 * file->flush_ms, (unsigned int)TP_FLUSH_LAST);
 	return found;
 }
 
 /* Is there news, or no use in waiting for it? */
-static bool tp_may_read(struct tp_channel *channel, bool started)
+static bool tp_may_read(struct tp_file *file, bool started)
 {
-	return tp_buffers_can_read(channel, started) || tp_is_stopped(channel) ||
-	       channel->reset_untold;
+	return tp_buffers_can_read(file, started) || tp_may_go_on(file->client.channel);
 }
 
 /* Nothing is ready: wait until something is. A call that has `started` has got bytes. */
-static int tp_wait_to_read(struct tp_channel *channel, bool started)
+static int tp_wait_to_read(struct tp_file *file, bool started)
 {
 	long left;
 	int error;
 
-	channel->flush_ms = TP_FLUSH_FIRST;
+	file->flush_ms = TP_FLUSH_FIRST;
 	do {
-		error = tp_buffers_ahead(channel);
+		error = tp_buffers_ahead(file);
 		if (error)
 			return error;
-		left = wait_event_interruptible_timeout(channel->wait,
-							tp_may_read(channel, started),
-							msecs_to_jiffies(channel->flush_ms));
+		left = wait_event_interruptible_timeout(file->client.channel->wait,
+							tp_may_read(file, started),
+							msecs_to_jiffies(file->flush_ms));
 		if (left < 0)
 			return left;
-	} while (left == 0 && !tp_bring_out(channel, started) && !tp_may_read(channel, started));
+	} while (left == 0 && !tp_bring_out(file, started) && !tp_may_read(file, started));
 	return 0;
 }
 
 /* One piece, from what is ready or straight from the card. */
-static ssize_t tp_read_piece(struct tp_channel *channel, struct iov_iter *to, bool may_wait,
-			     bool *ended)
+static ssize_t tp_read_piece(struct tp_file *file, struct iov_iter *to, bool may_wait, bool *ended)
 {
-	ssize_t bytes = tp_buffers_read(channel, to, ended);
+	struct tp_channel *channel = file->client.channel;
+	ssize_t bytes = tp_buffers_read(file, to, ended);
 
 	if (bytes != -EAGAIN || !may_wait || !tp_is_long(to))
 		return bytes;
@@ -355,45 +390,41 @@ static ssize_t tp_read_piece(struct tp_channel *channel, struct iov_iter *to, bo
 	 * the program's memory be posted.
 	 */
 	if (!tp_is_idle(channel))
-		tp_bring_out(channel, false);
-	bytes = tp_buffers_read(channel, to, ended);
-	if (bytes != -EAGAIN || tp_is_stopped(channel) || channel->reset_untold)
+		tp_bring_out(file, false);
+	bytes = tp_buffers_read(file, to, ended);
+	if (bytes != -EAGAIN || tp_may_go_on(channel))
 		return bytes;
-	bytes = tp_pages_move(channel, to, false, ended);
+	bytes = tp_move_in_place(file, to, false, ended);
 	/* Memory that cannot be pinned is copied to. */
 	return bytes == -EFAULT ? -EAGAIN : bytes;
 }
 
-static ssize_t tp_read(struct tp_channel *channel, struct iov_iter *to, bool may_wait)
+static ssize_t tp_read(struct tp_file *file, struct iov_iter *to, bool may_wait)
 {
 	ssize_t done = 0;
-	ssize_t error = channel->read_error;
+	ssize_t error = file->read_error;
 	bool ended = false;
 
-	channel->read_error = 0;
+	file->read_error = 0;
 	while (error >= 0 && iov_iter_count(to)) {
-		const bool was_open = channel->message_open;
+		const bool was_open = file->message_open;
 
-		if (tp_is_stopped(channel) || channel->reset_untold) {
-			error = tp_why_stopped(channel);
+		error = tp_may_go_on(file->client.channel);
+		if (error)
 			break;
-		}
-		error = tp_read_piece(channel, to, may_wait, &ended);
+		error = tp_read_piece(file, to, may_wait, &ended);
 		if (error == -EAGAIN && may_wait) {
-			error = tp_wait_to_read(channel, done > 0);
+			error = tp_wait_to_read(file, done > 0);
 			continue;
 		}
 		if (error < 0)
 			break;
 		done += error;
-		/* A fault behind these bytes is told of by the next call. */
-		if (channel->read_error)
+		/* The next call reports a fault behind these bytes. */
+		if (file->read_error)
 			break;
-		channel->message_open = !ended && (was_open || error > 0);
-		/*
-		 * The end of a message whose bytes were all read before is nothing that a program
-		 * could see.
-		 */
+		file->message_open = !ended && (was_open || error > 0);
+		/* No program sees the end of a message whose bytes were all read before. */
 		if (ended && (done || !was_open))
 			break;
 		if (signal_pending(current) && iov_iter_count(to)) {
@@ -402,19 +433,20 @@ static ssize_t tp_read(struct tp_channel *channel, struct iov_iter *to, bool may
 		}
 	}
 	if (done && error < 0 && error != -EAGAIN && error != -ERESTARTSYS && error != -EFAULT)
-		channel->read_error = error;
+		file->read_error = error;
 	return done ? done : error < 0 ? error : 0;
 }
 
-static void tp_flush_later(struct tp_channel *channel)
+static void tp_flush_later(struct tp_file *file)
 {
-	if (!READ_ONCE(channel->card->gone))
-		schedule_delayed_work(&channel->flush, msecs_to_jiffies(channel->flush_ms));
+	if (tp_card_state(file->client.channel->card) != TP_CARD_GONE)
+		schedule_delayed_work(&file->flush, msecs_to_jiffies(file->flush_ms));
 }
 
 static ssize_t tp_read_iter(struct kiocb *call, struct iov_iter *to)
 {
 	struct tp_channel *channel = call->ki_filp->private_data;
+	struct tp_file *file = tp_file_of(channel);
 	const bool may_wait = tp_may_wait(call);
 	ssize_t done;
 	int error;
@@ -424,21 +456,22 @@ static ssize_t tp_read_iter(struct kiocb *call, struct iov_iter *to)
 	error = tp_begin(channel, may_wait);
 	if (error)
 		return error;
-	done = tp_read(channel, to, may_wait);
+	done = tp_read(file, to, may_wait);
 	if (!tp_is_stopped(channel))
-		tp_buffers_ahead(channel);
-	/* One who does not wait, and has got all there is, will be told when there is more. */
-	if (!may_wait && !tp_buffers_can_read(channel, false)) {
-		channel->flush_ms = TP_FLUSH_FIRST;
-		tp_flush_later(channel);
+		tp_buffers_ahead(file);
+	/* A program that does not wait, and has got all there is, polls for more. */
+	if (!may_wait && !tp_buffers_can_read(file, false)) {
+		file->flush_ms = TP_FLUSH_FIRST;
+		tp_flush_later(file);
 	}
 	return tp_finish(channel, done);
 }
 
-/* For one who polls. */
-void tp_channel_flush(struct work_struct *work)
+/* For programs that poll. */
+static void tp_flush_work(struct work_struct *work)
 {
-	struct tp_channel *channel = container_of(to_delayed_work(work), struct tp_channel, flush);
+	struct tp_file *file = container_of(to_delayed_work(work), struct tp_file, flush);
+	struct tp_channel *channel = file->client.channel;
 	bool found;
 
 	if (tp_try_enter(channel->card))
@@ -447,22 +480,19 @@ void tp_channel_flush(struct work_struct *work)
 	smp_store_mb(channel->flushing, true);
 	if (mutex_trylock(&channel->io)) {
 		/* Nobody reads from a queue. */
-		found = channel->queue || tp_buffers_can_read(channel, false) ||
+		found = tp_queue_of(channel) || tp_buffers_can_read(file, false) ||
 			tp_is_stopped(channel);
 		if (!found) {
-			found = tp_bring_out(channel, false);
-			tp_buffers_ahead(channel);
+			found = tp_bring_out(file, false);
+			tp_buffers_ahead(file);
 		}
 		if (!found)
-			tp_flush_later(channel);
-		mutex_unlock(&channel->io);
-		/* Not before: who must not wait would find it taken, and not come again. */
-		if (found)
-			wake_up_all(&channel->wait);
+			tp_flush_later(file);
+		tp_unlock(channel);
 	} else {
-		tp_flush_later(channel);
+		tp_flush_later(file);
 	}
-	/* Before it is looked who waits. */
+	/* Before the waiters are looked up. */
 	smp_store_mb(channel->flushing, false);
 	wake_up_var(&channel->flushing);
 	tp_leave(channel->card);
@@ -470,161 +500,196 @@ void tp_channel_flush(struct work_struct *work)
 
 /* Both. */
 
+static __poll_t tp_file_poll(struct tp_file *file)
+{
+	struct tp_channel *channel = file->client.channel;
+	const bool was_reset = tp_was_reset(channel);
+	__poll_t news = 0;
+
+	if (tp_is_h2c(channel)) {
+		if (tp_buffers_can_write(file))
+			news |= EPOLLOUT | EPOLLWRNORM;
+		if (READ_ONCE(file->write_error) || was_reset)
+			news |= EPOLLERR;
+	} else if (tp_buffers_can_read(file, false) || READ_ONCE(file->read_error) || was_reset) {
+		news |= EPOLLIN | EPOLLRDNORM;
+	} else {
+		/* Somebody looks again: no need to be slow. */
+		if (READ_ONCE(file->flush_ms) > TP_FLUSH_FIRST)
+			cancel_delayed_work(&file->flush);
+		WRITE_ONCE(file->flush_ms, TP_FLUSH_FIRST);
+		tp_flush_later(file);
+	}
+	return news;
+}
+
 static __poll_t tp_poll(struct file *file, poll_table *table)
 {
 	struct tp_channel *channel = file->private_data;
+	const bool is_queue = tp_queue_of(channel);
 	__poll_t news = 0;
 	int error;
 
 	poll_wait(file, &channel->wait, table);
 	error = tp_try_enter(channel->card);
-	/* A reset is a while without news, once it was told; to a queue, when it is over. */
+	/* A reset is a while without news, once it was reported; for a queue, until it is over. */
 	if (error == -ECONNRESET || error == -EAGAIN)
-		return !READ_ONCE(channel->queue) && READ_ONCE(channel->reset_untold) ? EPOLLERR :
-											0;
+		return !is_queue && tp_was_reset(channel) ? EPOLLERR : 0;
 	if (error)
 		return EPOLLERR | EPOLLHUP;
-	if (tp_is_awaited(channel)) {
-		/* Nor is there news before it is made. */
-		tp_leave(channel->card);
-		return 0;
-	}
-	if (READ_ONCE(channel->queue)) {
+	if (is_queue)
 		news = tp_queue_poll(channel);
-	} else if (tp_is_h2c(channel)) {
-		if (tp_buffers_can_write(channel))
-			news |= EPOLLOUT | EPOLLWRNORM;
-		if (READ_ONCE(channel->faulted) || READ_ONCE(channel->reset_untold))
-			news |= EPOLLERR;
-	} else if (tp_buffers_can_read(channel, false) || READ_ONCE(channel->read_error) ||
-		   READ_ONCE(channel->reset_untold)) {
-		news |= EPOLLIN | EPOLLRDNORM;
-	} else {
-		/* Somebody looks again: no need to be slow. */
-		if (READ_ONCE(channel->flush_ms) > TP_FLUSH_FIRST)
-			cancel_delayed_work(&channel->flush);
-		WRITE_ONCE(channel->flush_ms, TP_FLUSH_FIRST);
-		tp_flush_later(channel);
-	}
-	/* The next call is told of it, or resets it. */
-	if (READ_ONCE(channel->lost))
+	else if (!READ_ONCE(channel->resetters) || tp_was_reset(channel))
+		news = tp_file_poll(tp_file_of(channel));
+	/* The next call reports it, or resets the channel. */
+	if (tp_needs_reset(channel) && !READ_ONCE(channel->resetters))
 		news |= EPOLLERR;
 	tp_leave(channel->card);
 	return news;
 }
 
-/*
- * Who wanted to reset a channel is killed. Perhaps somebody was told of it: so there is one, when
- * the channel is used next, of which whoever uses it is told if nobody was. But not if another was
- * quicker, or is going to make one. Who uses a queue was only held up.
- */
-static void tp_reset_give_up(struct tp_channel *channel)
+static int tp_reset_file(struct file *file, void *argument)
 {
-	bool is_queue;
-
-	spin_lock_irq(&channel->lock);
-	is_queue = channel->queue;
-	if (atomic_dec_and_test(&channel->resets) && !is_queue && !channel->running &&
-	    !channel->resetting && !channel->lost && !channel->card->down) {
-		channel->reset_untold |= !channel->reset_told || channel->cut_short;
-		WRITE_ONCE(channel->lost, true);
-	}
-	spin_unlock_irq(&channel->lock);
-	if (is_queue)
-		tp_unstop(channel);
-	else
-		wake_up_all(&channel->wait);
-}
-
-int tp_reset_begin(struct tp_channel *channel)
-{
-	int error = tp_enter_settled(channel, true);
+	struct tp_channel *channel = file->private_data;
+	bool alone;
+	int error = tp_claim(channel, &alone);
 
 	if (error)
 		return error;
-	/* Whoever waits in the channel leaves it. */
-	spin_lock_irq(&channel->lock);
-	if (!atomic_read(&channel->resets))
-		channel->reset_told = false;
-	atomic_inc(&channel->resets);
-	spin_unlock_irq(&channel->lock);
-	tp_stop(channel);
-	if (mutex_lock_killable(&channel->io)) {
-		tp_reset_give_up(channel);
-		tp_leave(channel->card);
-		return -EINTR;
-	}
-	atomic_dec(&channel->resets);
-	return 0;
-}
-
-static int tp_reset_file(struct tp_channel *channel)
-{
-	int error = tp_reset_begin(channel);
-
-	if (error)
-		return error;
-	error = tp_reset(channel);
-	tp_forget_reset(channel);
-	/* But for a call that has told only how far it came. */
-	if (channel->cut_short && !channel->queue)
-		channel->reset_untold = true;
-	tp_queue_aware(channel);
-	tp_take_fault(channel);
-	if (!error && !tp_is_h2c(channel) && !channel->queue)
-		error = tp_buffers_ahead(channel);
-	/* Another has begun, by another thread or of the card. This one was made. */
+	error = tp_reset(channel, alone);
+	if (!error && !tp_is_h2c(channel) && !tp_queue_of(channel))
+		error = tp_buffers_ahead(tp_file_of(channel));
+	/* One of the card that is to come is another reset: the next call reports it. */
+	if (!tp_queue_of(channel) && tp_card_state(channel->card) == TP_CARD_RESETTING)
+		tp_locked(channel, channel->resets++);
+	/* Another reset has begun, of the channel or of the card. This one was made. */
 	if (error == -ECONNRESET)
 		error = 0;
 	return tp_finish(channel, error);
 }
 
-static int tp_channel_statistics(struct tp_channel *channel, void __user *argument)
+/*
+ * Under io: attach a queue to a channel that was not used since it was opened. What the core has
+ * sent is all on the card then, and what was sent to it all on its way: neither is lost.
+ */
+static bool tp_take_over(struct tp_channel *channel, struct tp_queue *queue)
 {
-	const struct tp_channel_statistics *counted = &channel->statistics;
-	struct towpath_channel_statistics told;
-	int error = tp_take_argument(&told, sizeof(told), argument, 0);
+	const struct tp_file *file = tp_file_of(channel);
+	bool may;
+
+	spin_lock_irq(&channel->lock);
+	tp_reap(channel);
+	may = !tp_is_stopped(channel) && !tp_queue_of(channel) && !file->message_open &&
+	      !file->write_error && list_empty(&channel->posted) && list_empty(&file->ready);
+	if (may)
+		tp_queue_attach(channel, queue);
+	spin_unlock_irq(&channel->lock);
+	return may;
+}
+
+/* Reset the channel, for calls that are in it, and attach a queue. */
+static int tp_force_over(struct tp_channel *channel, struct tp_queue *queue)
+{
+	bool alone;
+	int error = tp_claim(channel, &alone);
 
 	if (error)
 		return error;
+	/* Another thread was quicker. What waits for room was held up. */
+	if (tp_queue_of(channel)) {
+		tp_wake(channel);
+		return tp_unlock_leave(channel, -EBUSY);
+	}
+	/* Of calls that were in the channel, the program that makes a queue knows. */
+	tp_reset(channel, true);
+	/*
+	 * Even if the reset failed: the first call reports that the card cannot be reached, or
+	 * resets the channel.
+	 */
 	spin_lock_irq(&channel->lock);
-	told = (struct towpath_channel_statistics){
-		.argsz = told.argsz,
-		.submitted = counted->submitted,
-		.completed = counted->completed,
-		.bytes = counted->bytes,
-		.interrupts = counted->interrupts_taken,
-		.wrong_cookies = counted->wrong_cookies,
-		.wrong_lengths = counted->wrong_lengths,
-		.wrong_statuses = counted->wrong_statuses,
-		.unexpected = counted->unexpected,
-	};
+	tp_queue_attach(channel, queue);
 	spin_unlock_irq(&channel->lock);
-	return tp_give_argument(argument, &told);
+	return tp_unlock_leave(channel, 0);
 }
+
+static int tp_make_queue(struct file *file, void *argument)
+{
+	struct tp_channel *channel = file->private_data;
+	struct tp_queue *queue = tp_queue_create(channel, argument);
+	int error;
+
+	if (IS_ERR(queue))
+		return PTR_ERR(queue);
+	error = tp_enter_settled(channel, true);
+	if (!error) {
+		bool is_taken = false;
+
+		error = tp_lock(channel, false);
+		if (!error) {
+			is_taken = tp_take_over(channel, queue);
+			tp_unlock(channel);
+		}
+		tp_leave(channel->card);
+		if (is_taken)
+			return 0;
+		if (error != -ERESTARTSYS)
+			error = tp_force_over(channel, queue);
+	}
+	if (error)
+		tp_queue_free(queue);
+	return error;
+}
+
+static int tp_channel_statistics(struct file *file, void *argument)
+{
+	struct tp_channel *channel = file->private_data;
+	struct towpath_channel_statistics *into = argument;
+	const u32 argsz = into->argsz;
+
+	spin_lock_irq(&channel->lock);
+	*into = channel->statistics;
+	spin_unlock_irq(&channel->lock);
+	into->argsz = argsz;
+	return 0;
+}
+
+static const struct tp_call tp_calls[] = {
+	{ TOWPATH_IOC_CHANNEL_RESET, 0, false, false, tp_reset_file },
+	{ TOWPATH_IOC_CHANNEL_STATISTICS, 0, false, true, tp_channel_statistics },
+	{ TOWPATH_IOC_QUEUE, TOWPATH_QUEUE_ANNOUNCE, false, false, tp_make_queue },
+};
 
 static long tp_ioctl(struct file *file, unsigned int command, unsigned long argument)
 {
 	struct tp_channel *channel = file->private_data;
-	void __user *at = (void __user *)argument;
+	const long result = tp_make_call(tp_calls, ARRAY_SIZE(tp_calls), channel->card, file,
+					 command, argument);
 
-	switch (command) {
-	case TOWPATH_IOC_CHANNEL_RESET:
-		return tp_reset_file(channel);
-	case TOWPATH_IOC_CHANNEL_STATISTICS:
-		return tp_channel_statistics(channel, at);
-	case TOWPATH_IOC_QUEUE:
-		return tp_queue_open(channel, at);
-	default:
-		/* Whoever makes a queue of it has no queue yet. */
-		return READ_ONCE(channel->queue) ? tp_queue_ioctl(file, command, at) : -ENOTTY;
-	}
+	return result == -ENOTTY && tp_queue_of(channel) ? tp_queue_ioctl(file, command, argument) :
+							   result;
+}
+
+/* Under io: what a program finds that opens the file. */
+static int tp_prepare(struct tp_file *file, bool ahead)
+{
+	struct tp_channel *channel = file->client.channel;
+	int error = tp_is_stopped(channel) ? tp_reset(channel, true) : 0;
+
+	if (!error)
+		error = tp_buffers_allocate(file);
+	tp_take_write_error(file);
+	file->read_error = 0;
+	file->drain_timed_out = false;
+	file->flush_ms = TP_FLUSH_FIRST;
+	if (!error && ahead)
+		error = tp_buffers_ahead(file);
+	/* A reset has begun meanwhile: the next read posts them. */
+	return error == -ECONNRESET ? 0 : error;
 }
 
 static int tp_open(struct inode *inode, struct file *file)
 {
 	struct tp_channel *channel = file->private_data;
-	struct tp_card *card = channel->card;
 	int error;
 
 	if (file->f_mode & (tp_is_h2c(channel) ? FMODE_READ : FMODE_WRITE))
@@ -633,58 +698,44 @@ static int tp_open(struct inode *inode, struct file *file)
 	error = tp_enter_settled(channel, !(file->f_flags & O_NONBLOCK));
 	if (error)
 		return error;
-	mutex_lock(&card->opening);
-	error = channel->is_open ? -EBUSY : 0;
+	spin_lock_irq(&channel->lock);
+	if (channel->is_open)
+		error = -EBUSY;
+	else
+		channel->seen = channel->resets;
 	channel->is_open = true;
-	mutex_unlock(&card->opening);
-	if (error)
-		goto leave;
-	mutex_lock(&channel->io);
-	if (tp_is_stopped(channel))
-		error = tp_reset(channel);
-	if (!error)
-		error = tp_buffers_allocate(channel);
-	if (!error)
-		error = tp_pages_allocate(channel);
-	tp_take_fault(channel);
-	channel->gave_up = false;
-	channel->cut_short = false;
-	tp_forget_reset(channel);
-	channel->read_error = 0;
-	channel->flush_ms = TP_FLUSH_FIRST;
-	/* With O_DIRECT nothing is posted before somebody asks: a queue finds all there is. */
-	if (!error && !tp_is_h2c(channel) && !(file->f_flags & O_DIRECT))
-		error = tp_buffers_ahead(channel);
-	/* A reset has begun meanwhile: they are posted when somebody reads. */
-	if (error == -ECONNRESET)
-		error = 0;
-	mutex_unlock(&channel->io);
-	if (error) {
-		mutex_lock(&card->opening);
-		channel->is_open = false;
-		mutex_unlock(&card->opening);
-	} else {
-		stream_open(inode, file);
+	spin_unlock_irq(&channel->lock);
+	if (!error) {
+		mutex_lock(&channel->io);
+		/*
+		 * With O_DIRECT nothing is posted before somebody asks: a queue finds all there is.
+		 */
+		error = tp_prepare(tp_file_of(channel),
+				   !tp_is_h2c(channel) && !(file->f_flags & O_DIRECT));
+		mutex_unlock(&channel->io);
+		if (error)
+			WRITE_ONCE(channel->is_open, false);
+		else
+			stream_open(inode, file);
 	}
-leave:
-	tp_leave(card);
+	tp_leave(channel->card);
 	return error;
 }
 
-/* At every close(): the last one ends the message, and tells of what went wrong. */
+/* At every close(): the last one ends the message, and reports what went wrong. */
 static int tp_flush(struct file *file, fl_owner_t owner)
 {
 	struct tp_channel *channel = file->private_data;
 	int error;
 
-	if (!tp_is_h2c(channel) || READ_ONCE(channel->queue) || file_count(file) > 1 ||
+	if (!tp_is_h2c(channel) || tp_queue_of(channel) || file_count(file) > 1 ||
 	    fatal_signal_pending(current) || current->flags & PF_EXITING)
 		return 0;
 	error = tp_begin(channel, true);
 	if (error)
 		return error;
-	error = tp_write_out(channel);
-	channel->gave_up = error == -ETIMEDOUT;
+	error = tp_write_out(tp_file_of(channel));
+	tp_file_of(channel)->drain_timed_out = error == -ETIMEDOUT;
 	return tp_finish(channel, error);
 }
 
@@ -696,25 +747,26 @@ static bool tp_is_killed(void)
 }
 
 /* Leave nothing in flight, and no message half written by a program that was killed. */
-static void tp_close_h2c(struct tp_channel *channel)
+static void tp_close_h2c(struct tp_file *file)
 {
-	struct device *device = &channel->card->pci->dev;
+	struct tp_channel *channel = file->client.channel;
 	const bool killed = tp_is_killed();
 
-	if (channel->lost) {
+	if (tp_needs_reset(channel)) {
 		tp_revive(channel);
 		return;
 	}
 	/* Even if it is stopped: the reset of the card that is to come may yet be given up. */
-	if (!killed && !channel->gave_up)
-		tp_write_out(channel);
-	else if (killed && !channel->message_open)
+	if (!killed && !file->drain_timed_out)
+		tp_write_out(file);
+	else if (killed && !file->message_open)
 		wait_event_timeout(channel->wait, tp_is_idle(channel) || tp_is_stopped(channel),
 				   TP_GRACE);
-	if (!channel->message_open && tp_is_idle(channel))
+	if (!file->message_open && tp_is_idle(channel))
 		return;
-	dev_info(device, "%s: closed in the middle of a message: resetting it\n", channel->name);
-	tp_reset(channel);
+	dev_info(channel->card->bus.device, "%s: closed in the middle of a message: resetting it\n",
+		 channel->name);
+	tp_reset(channel, true);
 }
 
 static int tp_release(struct inode *inode, struct file *file)
@@ -722,26 +774,70 @@ static int tp_release(struct inode *inode, struct file *file)
 	struct tp_channel *channel = file->private_data;
 	struct tp_card *card = channel->card;
 
-	cancel_delayed_work_sync(&channel->flush);
-	if (channel->queue) {
+	cancel_delayed_work_sync(&tp_file_of(channel)->flush);
+	if (tp_queue_of(channel)) {
 		tp_queue_close(channel);
 	} else {
 		/* Even killed, and even while the card is about to be reset. */
 		down_read(&card->gate);
 		mutex_lock(&channel->io);
-		if (!card->gone && !card->failed && !card->away) {
-			if (tp_is_h2c(channel))
-				tp_close_h2c(channel);
-			else if (!card->down)
-				tp_cancel(channel);
-		}
+		if (!tp_is_h2c(channel) && tp_card_state(card) == TP_CARD_READY)
+			tp_cancel(channel);
+		else if (tp_is_h2c(channel) && tp_card_state(card) <= TP_CARD_RESETTING)
+			tp_close_h2c(tp_file_of(channel));
 		mutex_unlock(&channel->io);
 		up_read(&card->gate);
 	}
-	mutex_lock(&card->opening);
-	channel->is_open = false;
-	mutex_unlock(&card->opening);
+	WRITE_ONCE(channel->is_open, false);
 	return 0;
+}
+
+static bool tp_file_ended(struct tp_client *client, struct tp_work *work)
+{
+	struct tp_file *file = container_of(client, struct tp_file, client);
+
+	/* tp_run() looks for the end of its transfer. */
+	if (!file->transfer || work != &file->transfer->work)
+		tp_buffer_ended(file, work);
+	return true;
+}
+
+static void tp_file_was_reset(struct tp_client *client, bool own)
+{
+	struct tp_file *file = container_of(client, struct tp_file, client);
+
+	tp_buffers_drop(file);
+	/* What was in flight has ended by the reset, which is reported by itself. */
+	file->write_error = 0;
+	file->read_error = 0;
+	file->message_open = false;
+}
+
+static const struct tp_client_operations tp_file_client = {
+	.ended = tp_file_ended,
+	.reset = tp_file_was_reset,
+};
+
+int tp_file_create(struct tp_channel *channel)
+{
+	struct tp_file *file = kzalloc(sizeof(*file), GFP_KERNEL);
+
+	if (!file)
+		return -ENOMEM;
+	file->client.operations = &tp_file_client;
+	file->client.channel = channel;
+	INIT_LIST_HEAD(&file->idle);
+	INIT_LIST_HEAD(&file->ready);
+	INIT_DELAYED_WORK(&file->flush, tp_flush_work);
+	channel->file = &file->client;
+	channel->client = channel->file;
+	return 0;
+}
+
+void tp_file_free(struct tp_channel *channel)
+{
+	if (channel->file)
+		kfree(tp_file_of(channel));
 }
 
 const struct file_operations tp_channel_operations = {
@@ -755,5 +851,5 @@ const struct file_operations tp_channel_operations = {
 	.poll = tp_poll,
 	.unlocked_ioctl = tp_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
-	.uring_cmd = tp_uring_command,
+	.uring_cmd = TP_HAS_URING ? tp_uring_command : NULL,
 };

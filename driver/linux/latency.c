@@ -8,15 +8,9 @@
 #include <linux/module.h>
 #include <linux/seq_file.h>
 
-#include "card.h"
+#include "core.h"
 
 static struct dentry *tp_folder;
-
-void tp_latency_count(struct tp_channel *channel, u64 nanoseconds)
-{
-	lockdep_assert_held(&channel->lock);
-	channel->latencies[fls64(nanoseconds >> 1)]++;
-}
 
 static int tp_latency_show(struct seq_file *file, void *unused)
 {
@@ -81,7 +75,7 @@ void tp_latency_add(struct tp_card *card)
 
 void tp_latency_remove(struct tp_card *card)
 {
-	/* Waits for who is in one of the files; who has one open is refused from then on. */
+	/* Waits for calls in the files; later calls on files that are open fail. */
 	debugfs_remove(card->debug);
 }
 

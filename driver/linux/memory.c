@@ -1,44 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/*
- * Buffers: memory that stays mapped for the card, for many transfers. It is a program's, pinned;
- * or new, and the program maps it; or another driver's (dmabuf.c).
- *
- * They belong to an open control file, its owner here, and live until they are unregistered or
- * that file is closed, and until the last transfer that names them has been collected. The mapping
- * for the card ends with the card, if that is sooner. Parts of it are handed to the card and taken
- * over from it with each transfer, and nothing else ever is: the program uses the rest meanwhile.
- *
- * Whoever comes here has entered the card, or holds its gate.
- */
 #include <linux/eventfd.h>
+#include <linux/file.h>
+#include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 
-#include "card.h"
+#include "memory.h"
 #include "uapi/towpath.h"
 
-/* Where a part of the buffer is for the card: from `start` bytes in it to the next one's. */
-struct tp_extent {
-	u64 start;
-	dma_addr_t address;
-};
-
-struct tp_memory {
-	struct kref references; /* the owner's, and one for each transfer */
-	struct tp_card *card;
-	struct list_head link; /* in card->memories */
-	struct tp_pin pin; /* the program's, or new */
-	struct tp_import *import; /* or NULL: nothing is pinned then */
-	bool forbidden; /* whose it is has taken it back */
-	atomic_t users; /* places where programs have mapped it */
-	u64 address; /* the program's; what is not pinned begins at 0 */
-	u64 bytes;
-	u32 flags; /* TOWPATH_BUFFER_... */
-	u32 count;
-	struct tp_extent extents[];
-};
-
-struct tp_owner *tp_owner_create(struct tp_card *card, struct address_space *mapped)
+struct tp_owner *tp_owner_create(struct tp_card *card, struct file *file)
 {
 	struct tp_owner *owner = kzalloc(sizeof(*owner), GFP_KERNEL);
 
@@ -46,21 +16,35 @@ struct tp_owner *tp_owner_create(struct tp_card *card, struct address_space *map
 		return NULL;
 	kref_init(&owner->references);
 	owner->card = card;
-	owner->mapped = mapped;
+	owner->file = file;
 	mutex_init(&owner->lock);
 	xa_init_flags(&owner->memories, XA_FLAGS_ALLOC1);
 	mutex_lock(&card->mapping);
-	spin_lock_irq(&card->owners_lock);
+	spin_lock_irq(&card->lock);
 	list_add_tail(&owner->link, &card->owners);
-	spin_unlock_irq(&card->owners_lock);
+	spin_unlock_irq(&card->lock);
 	mutex_unlock(&card->mapping);
 	return owner;
 }
 
-struct tp_owner *tp_owner_get(struct tp_owner *owner)
+struct tp_owner *tp_owner_of(struct tp_card *card, int descriptor)
 {
-	kref_get(&owner->references);
-	return owner;
+	struct file *file = fget(descriptor);
+	struct tp_owner *found = ERR_PTR(-EINVAL);
+	struct tp_owner *owner;
+
+	if (!file)
+		return ERR_PTR(-EBADF);
+	spin_lock_irq(&card->lock);
+	list_for_each_entry(owner, &card->owners, link) {
+		if (owner->file == file) {
+			kref_get(&owner->references);
+			found = owner;
+		}
+	}
+	spin_unlock_irq(&card->lock);
+	fput(file);
+	return found;
 }
 
 static void tp_owner_free(struct kref *references)
@@ -84,9 +68,9 @@ void tp_owner_close(struct tp_owner *owner)
 	int index;
 
 	mutex_lock(&card->mapping);
-	spin_lock_irq(&card->owners_lock);
+	spin_lock_irq(&card->lock);
 	list_del(&owner->link);
-	spin_unlock_irq(&card->owners_lock);
+	spin_unlock_irq(&card->lock);
 	mutex_unlock(&card->mapping);
 	mutex_lock(&owner->lock);
 	xa_for_each(&owner->memories, handle, memory)
@@ -129,11 +113,6 @@ struct tp_memory *tp_memory_create(struct tp_card *card, const struct sg_table *
 	return memory;
 }
 
-void tp_memory_set_import(struct tp_memory *memory, struct tp_import *import)
-{
-	memory->import = import;
-}
-
 /* From now on it is the owner's, under a handle. */
 static int tp_memory_add(struct tp_owner *owner, struct tp_memory *memory, u32 flags, u32 *handle)
 {
@@ -141,9 +120,9 @@ static int tp_memory_add(struct tp_owner *owner, struct tp_memory *memory, u32 f
 	int error;
 
 	memory->flags = flags;
-	mutex_lock(&card->registering);
+	spin_lock_irq(&card->lock);
 	list_add_tail(&memory->link, &card->memories);
-	mutex_unlock(&card->registering);
+	spin_unlock_irq(&card->lock);
 	error = xa_alloc(&owner->memories, handle, memory, xa_limit_31b, GFP_KERNEL);
 	if (error)
 		tp_memory_put(memory);
@@ -183,8 +162,10 @@ int tp_memory_allocate(struct tp_owner *owner, u64 bytes, u32 flags, u32 *handle
 
 int tp_memory_import(struct tp_owner *owner, int descriptor, u32 flags, u32 *handle, u64 *bytes)
 {
-	struct tp_memory *memory = tp_import(owner->card, descriptor, tp_ways[flags]);
+	struct tp_memory *memory = ERR_PTR(-EOPNOTSUPP);
 
+	if (IS_ENABLED(CONFIG_DMA_SHARED_BUFFER))
+		memory = tp_import(owner->card, descriptor, tp_ways[flags]);
 	if (IS_ERR(memory))
 		return PTR_ERR(memory);
 	*bytes = memory->bytes;
@@ -221,7 +202,7 @@ struct tp_memory *tp_memory_get(struct tp_owner *owner, u32 handle, u64 address,
 		memory = ERR_PTR(-ENOENT);
 	else if (!(memory->flags & flag))
 		memory = ERR_PTR(-EACCES);
-	else if (tp_memory_is_forbidden(memory))
+	else if (READ_ONCE(memory->forbidden))
 		memory = ERR_PTR(-ESTALE);
 	else if (address < memory->address || bytes > memory->bytes ||
 		 address - memory->address > memory->bytes - bytes)
@@ -237,11 +218,11 @@ static void tp_memory_free(struct kref *references)
 	struct tp_memory *memory = container_of(references, struct tp_memory, references);
 	struct tp_card *card = memory->card;
 
-	mutex_lock(&card->registering);
+	spin_lock_irq(&card->lock);
 	list_del(&memory->link);
-	mutex_unlock(&card->registering);
+	spin_unlock_irq(&card->lock);
 	tp_unpin(card, &memory->pin);
-	if (memory->import)
+	if (IS_ENABLED(CONFIG_DMA_SHARED_BUFFER) && memory->import)
 		tp_import_free(memory->import);
 	kvfree(memory);
 }
@@ -257,19 +238,9 @@ void tp_memories_unpin(struct tp_card *card)
 
 	list_for_each_entry(memory, &card->memories, link) {
 		tp_unpin(card, &memory->pin);
-		if (memory->import)
+		if (IS_ENABLED(CONFIG_DMA_SHARED_BUFFER) && memory->import)
 			tp_import_unmap(memory->import);
 	}
-}
-
-void tp_memory_forbid(struct tp_memory *memory)
-{
-	WRITE_ONCE(memory->forbidden, true);
-}
-
-bool tp_memory_is_forbidden(const struct tp_memory *memory)
-{
-	return READ_ONCE(memory->forbidden);
 }
 
 /*
@@ -340,9 +311,9 @@ u32 tp_memory_next(const struct tp_memory *memory, u64 address, u64 bytes, dma_a
 
 void tp_memory_sync(struct tp_memory *memory, u64 address, u64 bytes, bool for_card)
 {
-	struct device *device = &memory->card->pci->dev;
+	struct device *device = memory->card->bus.device;
 
-	/* With the card went the mapping. What is imported the program hands over itself. */
+	/* The mapping ends with the card. What is imported the program synchronizes itself. */
 	while (bytes && memory->pin.count) {
 		dma_addr_t at;
 		u32 part = tp_memory_next(memory, address, bytes, &at);

@@ -10,27 +10,21 @@
 #include <linux/idr.h>
 #include <linux/slab.h>
 
-#include "card.h"
+#include "control.h"
+#include "core.h"
 
 #define TP_CARDS 32
 /* Control, and two for each channel. */
 #define TP_MINORS 128
 
-static struct class *tp_class;
+/* Files are root's alone (devtmpfs); a udev rule gives them to a group. */
+static struct class tp_class = { .name = "towpath" };
 static dev_t tp_numbers;
 static DEFINE_IDA(tp_cards);
 
 static dev_t tp_number(const struct tp_card *card, unsigned int minor)
 {
 	return tp_numbers + card->number * TP_MINORS + minor;
-}
-
-static char *tp_devnode(TP_DEVNODE_DEVICE *device, umode_t *mode)
-{
-	/* Root's alone; a udev rule gives it to a group. */
-	if (mode)
-		*mode = 0600;
-	return NULL;
 }
 
 static int tp_open_any(struct inode *inode, struct file *file)
@@ -64,12 +58,16 @@ static void tp_card_release(struct device *device)
 {
 	struct tp_card *card = container_of(device, struct tp_card, device);
 
+	u16 index;
+
 	ida_free(&tp_cards, card->number);
+	for (index = 0; index < card->channel_count; index++)
+		tp_file_free(&card->channels[index]);
 	kfree(card->channels);
 	kfree(card);
 }
 
-struct tp_card *tp_card_create(struct pci_dev *pci)
+struct tp_card *tp_card_allocate(const struct tp_resources *bus)
 {
 	struct tp_card *card = kzalloc(sizeof(*card), GFP_KERNEL);
 
@@ -82,21 +80,12 @@ struct tp_card *tp_card_create(struct pci_dev *pci)
 		kfree(card);
 		return ERR_PTR(error);
 	}
-	card->pci = pci;
-	mutex_init(&card->resetting);
-	init_rwsem(&card->gate);
-	mutex_init(&card->opening);
-	mutex_init(&card->window);
-	mutex_init(&card->mapping);
-	spin_lock_init(&card->owners_lock);
-	INIT_LIST_HEAD(&card->owners);
-	mutex_init(&card->registering);
-	INIT_LIST_HEAD(&card->memories);
-	init_waitqueue_head(&card->interrupt_wait);
+	card->bus = *bus;
+	tp_card_init(card);
 	INIT_DELAYED_WORK(&card->look, tp_look);
 	device_initialize(&card->device);
-	card->device.class = tp_class;
-	card->device.parent = &pci->dev;
+	card->device.class = &tp_class;
+	card->device.parent = bus->device;
 	card->device.release = tp_card_release;
 	card->device.groups = tp_card_groups;
 	card->device.devt = tp_number(card, 0);
@@ -128,16 +117,15 @@ static bool tp_name_serves(const struct tp_card *card, const struct tp_channel *
 static int tp_node(struct tp_card *card, struct tp_channel *channel, bool by_name)
 {
 	const struct attribute_group **groups = by_name ? NULL : tp_channel_groups;
-	dev_t number = tp_number(card, 1 + 2 * channel->index + by_name);
 	struct device *node;
+	char number[8];
 
+	snprintf(number, sizeof(number), "%u", channel->index);
 	/* '!' is how the kernel writes '/' in the name of a device. */
-	if (by_name)
-		node = device_create_with_groups(tp_class, &card->device, number, channel, groups,
-						 "towpath%d!%s", card->number, channel->name);
-	else
-		node = device_create_with_groups(tp_class, &card->device, number, channel, groups,
-						 "towpath%d!%u", card->number, channel->index);
+	node = device_create_with_groups(&tp_class, &card->device,
+					 tp_number(card, 1 + 2 * channel->index + by_name), channel,
+					 groups, "towpath%d!%s", card->number,
+					 by_name ? channel->name : number);
 	return PTR_ERR_OR_ZERO(node);
 }
 
@@ -164,7 +152,7 @@ int tp_nodes_add(struct tp_card *card)
 		if (!error && tp_name_serves(card, channel))
 			error = tp_node(card, channel, true);
 		else if (!error)
-			dev_warn(&card->pci->dev,
+			dev_warn(card->bus.device,
 				 "channel %u cannot have a file of its name: it is %u\n", index,
 				 index);
 	}
@@ -179,7 +167,7 @@ void tp_nodes_remove(struct tp_card *card)
 
 	/* Numbers without a device are passed over. */
 	for (minor = 1; minor <= 2 * card->channel_count; minor++)
-		device_destroy(tp_class, tp_number(card, minor));
+		device_destroy(&tp_class, tp_number(card, minor));
 	cdev_del(&card->cdev);
 	device_del(&card->device);
 }
@@ -190,18 +178,15 @@ int tp_nodes_init(void)
 
 	if (error)
 		return error;
-	tp_class = tp_class_create("towpath");
-	if (IS_ERR(tp_class)) {
+	error = class_register(&tp_class);
+	if (error)
 		unregister_chrdev_region(tp_numbers, TP_CARDS * TP_MINORS);
-		return PTR_ERR(tp_class);
-	}
-	tp_class->devnode = tp_devnode;
-	return 0;
+	return error;
 }
 
 void tp_nodes_exit(void)
 {
-	class_destroy(tp_class);
+	class_unregister(&tp_class);
 	unregister_chrdev_region(tp_numbers, TP_CARDS * TP_MINORS);
 	ida_destroy(&tp_cards);
 }

@@ -1,11 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/*
- * Memory of a program, pinned and mapped for the card, or made for it and the card.
- *
- * Pages stay where they are, from tp_pin() or tp_pin_new() to tp_unpin(); the caller sees that the
- * card is done with them before. What outlasts a call counts against the program's limit of locked
- * memory.
- */
 #include <linux/mm.h>
 #include <linux/pagemap.h>
 #include <linux/sched/mm.h>
@@ -13,11 +6,11 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
-#include "card.h"
+#include "pin.h"
 
 /*
- * Pages are handed over by calls of their own: a program may pin a page as often as it likes, which
- * the kernel takes for a fault of a driver that maps and hands over in one.
+ * Pages are synchronized by calls of their own: a program may pin a page several times, which the
+ * kernel takes for a fault of a driver that maps and synchronizes in one.
  */
 #define TP_MAPPING DMA_ATTR_SKIP_CPU_SYNC
 
@@ -98,11 +91,11 @@ static int tp_pin_pages(struct tp_pin *pin, unsigned long start, unsigned long p
 	return found < 0 ? found : -EFAULT;
 }
 
-/* The more of them lie together, the fewer pieces the card has to be told of. */
+/* The more of them lie together, the fewer entries the card's list has. */
 static struct page *tp_new_pages(struct tp_card *card, unsigned int *order)
 {
 	const gfp_t wanted = GFP_KERNEL_ACCOUNT | __GFP_ZERO;
-	const int node = dev_to_node(&card->pci->dev);
+	const int node = dev_to_node(card->bus.device);
 	struct page *page;
 
 	for (; *order; (*order)--) {
@@ -154,6 +147,31 @@ static int tp_map_pages(struct device *device, struct tp_pin *pin, size_t offset
 	return error;
 }
 
+static int tp_begin_pin(struct tp_pin *pin, unsigned long pages, bool lasts)
+{
+	const int error = lasts ? tp_account(&pin->account, pages) : 0;
+
+	if (error)
+		return error;
+	pin->pages = kvmalloc_array(pages, sizeof(*pin->pages), GFP_KERNEL | __GFP_NOWARN);
+	return pin->pages ? 0 : -ENOMEM;
+}
+
+/* Map the pages that are there; if that fails, or `error` came before, undo it all. Bytes. */
+static ssize_t tp_end_pin(struct tp_card *card, struct tp_pin *pin, size_t offset, u64 bytes,
+			  int error)
+{
+	if (!error)
+		error = tp_map_pages(card->bus.device, pin, offset, bytes);
+	if (!error)
+		return bytes;
+	if (pin->count)
+		tp_unpin_pages(pin);
+	kvfree(pin->pages);
+	tp_unaccount(&pin->account);
+	return error;
+}
+
 ssize_t tp_pin(struct tp_card *card, struct tp_pin *pin, u64 start, u64 bytes,
 	       enum dma_data_direction way, bool lasts)
 {
@@ -167,23 +185,12 @@ ssize_t tp_pin(struct tp_card *card, struct tp_pin *pin, u64 start, u64 bytes,
 	if (pages > UINT_MAX)
 		return -ENOMEM;
 	*pin = (struct tp_pin){ .way = way };
-	error = lasts ? tp_account(&pin->account, pages) : 0;
-	if (error)
-		return error;
-	pin->pages = kvmalloc_array(pages, sizeof(*pin->pages), GFP_KERNEL | __GFP_NOWARN);
-	error = pin->pages ? tp_pin_pages(pin, start - offset, pages, lasts) : -ENOMEM;
-	if (error)
-		goto unaccount;
+	error = tp_begin_pin(pin, pages, lasts);
+	if (!error)
+		error = tp_pin_pages(pin, start - offset, pages, lasts);
 	/* Perhaps not all of it is there. */
 	bytes = min_t(u64, bytes, (u64)pin->count * PAGE_SIZE - offset);
-	error = tp_map_pages(&card->pci->dev, pin, offset, bytes);
-	if (!error)
-		return bytes;
-	tp_unpin_pages(pin);
-unaccount:
-	kvfree(pin->pages);
-	tp_unaccount(&pin->account);
-	return error;
+	return tp_end_pin(card, pin, offset, bytes, error);
 }
 
 int tp_pin_new(struct tp_card *card, struct tp_pin *pin, u64 bytes, enum dma_data_direction way)
@@ -194,33 +201,23 @@ int tp_pin_new(struct tp_card *card, struct tp_pin *pin, u64 bytes, enum dma_dat
 	if (pages == 0 || pages > min_t(u64, totalram_pages(), INT_MAX))
 		return -ENOMEM;
 	*pin = (struct tp_pin){ .way = way, .is_new = true };
-	error = tp_account(&pin->account, pages);
-	if (error)
-		return error;
-	pin->pages = kvmalloc_array(pages, sizeof(*pin->pages), GFP_KERNEL | __GFP_NOWARN);
-	error = pin->pages ? tp_fill_pages(card, pin, pages) : -ENOMEM;
-	if (!error) {
-		error = tp_map_pages(&card->pci->dev, pin, 0, pages << PAGE_SHIFT);
-		if (!error)
-			return 0;
-		tp_unpin_pages(pin);
-	}
-	kvfree(pin->pages);
-	tp_unaccount(&pin->account);
-	return error;
+	error = tp_begin_pin(pin, pages, true);
+	if (!error)
+		error = tp_fill_pages(card, pin, pages);
+	return min_t(ssize_t, tp_end_pin(card, pin, 0, pages << PAGE_SHIFT, error), 0);
 }
 
-void tp_pin_take_over(struct tp_card *card, struct tp_pin *pin)
+void tp_pin_sync_for_cpu(struct tp_card *card, struct tp_pin *pin)
 {
 	if (pin->count)
-		dma_sync_sgtable_for_cpu(&card->pci->dev, &pin->mapped, pin->way);
+		dma_sync_sgtable_for_cpu(card->bus.device, &pin->mapped, pin->way);
 }
 
 void tp_unpin(struct tp_card *card, struct tp_pin *pin)
 {
 	if (!pin->count)
 		return;
-	dma_unmap_sgtable(&card->pci->dev, &pin->mapped, pin->way, TP_MAPPING);
+	dma_unmap_sgtable(card->bus.device, &pin->mapped, pin->way, TP_MAPPING);
 	sg_free_table(&pin->mapped);
 	tp_unpin_pages(pin);
 	kvfree(pin->pages);

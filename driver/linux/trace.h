@@ -11,7 +11,7 @@
 
 #include <linux/tracepoint.h>
 
-#include "card.h"
+#include "channel.h"
 
 /* Which channel: the beginning of each event but the card's own. */
 #define TP_TRACE_CHANNEL __field(u32, card) __field(u32, channel) __string(name, channel->name)

@@ -1,30 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/*
- * One transfer of a queue: what a program asks for, checked and made into a descriptor, and what
- * it holds until the card is done with it.
- *
- * Memory is a buffer's (memory.c), or pinned for the transfer alone (pin.c). It is given
- * back by tp_transfer_rest(), which may sleep: so not when the card says that it is done, but when
- * somebody collects that.
- */
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "card.h"
-#include "queue.h"
-
-static_assert(sizeof(struct towpath_piece) == 24);
-static_assert(sizeof(struct towpath_transfer) == 40);
+#include "transfer.h"
 
 #define TP_LENGTH_LIMIT BIT_ULL(48)
 
-/* Where the card finds the next part of a piece: how many bytes lie together there. */
+/* A walk over a piece's parts, as they lie for the card. */
 struct tp_walk {
 	const struct tp_held *held;
 	struct scatterlist *at; /* of what was pinned */
 	u64 done;
 };
 
+/* The next part: its address and bytes; 0: there is none. */
 static u32 tp_walk_next(struct tp_walk *walk, dma_addr_t *address)
 {
 	const struct tp_held *held = walk->held;
@@ -44,7 +33,7 @@ static u32 tp_walk_next(struct tp_walk *walk, dma_addr_t *address)
 	return bytes;
 }
 
-/* Their number, and their table if there is one to be filled. */
+/* The number of all parts; and their table, if there is one to be filled. */
 static u32 tp_list(const struct tp_transfer *transfer, struct tp_list_entry *table)
 {
 	u32 number = 0;
@@ -88,9 +77,9 @@ static int tp_describe(struct tp_card *card, struct tp_transfer *transfer)
 		if (!transfer->table)
 			return -ENOMEM;
 		tp_list(transfer, transfer->table);
-		address = dma_map_single(&card->pci->dev, transfer->table, transfer->table_bytes,
+		address = dma_map_single(card->bus.device, transfer->table, transfer->table_bytes,
 					 DMA_TO_DEVICE);
-		if (dma_mapping_error(&card->pci->dev, address)) {
+		if (dma_mapping_error(card->bus.device, address)) {
 			kfree(transfer->table);
 			transfer->table = NULL;
 			return -ENOMEM;
@@ -140,32 +129,30 @@ static int tp_prefixes(struct tp_transfer *transfer, const struct towpath_transf
 }
 
 /* Keep a piece of memory where it is. */
-static int tp_hold(struct tp_channel *channel, struct tp_held *held,
+static int tp_hold(struct tp_channel *channel, struct tp_owner *owner, struct tp_held *held,
 		   const struct towpath_piece *piece)
 {
-	const bool h2c = tp_is_h2c(channel);
-	struct tp_owner *owner = channel->queue->owner;
+	const u32 flag = tp_is_h2c(channel) ? TOWPATH_BUFFER_TO_CARD : TOWPATH_BUFFER_FROM_CARD;
 	ssize_t pinned;
 
 	held->address = piece->address;
 	held->bytes = piece->bytes;
 	if (!piece->buffer) {
 		pinned = tp_pin(channel->card, &held->pin, piece->address, piece->bytes,
-				h2c ? DMA_TO_DEVICE : DMA_FROM_DEVICE, true);
+				tp_way(channel), true);
 		return min_t(ssize_t, pinned, 0);
 	}
 	if (!owner)
 		return -ENOENT;
-	held->memory = tp_memory_get(owner, piece->buffer, piece->address, piece->bytes,
-				     h2c ? TOWPATH_BUFFER_TO_CARD : TOWPATH_BUFFER_FROM_CARD);
+	held->memory = tp_memory_get(owner, piece->buffer, piece->address, piece->bytes, flag);
 	if (IS_ERR(held->memory))
 		return PTR_ERR(held->memory);
 	tp_memory_sync(held->memory, held->address, held->bytes, true);
 	return 0;
 }
 
-static int tp_hold_all(struct tp_channel *channel, struct tp_transfer *transfer,
-		       const struct towpath_piece *pieces, u32 count)
+static int tp_hold_all(struct tp_channel *channel, struct tp_owner *owner,
+		       struct tp_transfer *transfer, const struct towpath_piece *pieces, u32 count)
 {
 	u32 index;
 	int error;
@@ -179,7 +166,7 @@ static int tp_hold_all(struct tp_channel *channel, struct tp_transfer *transfer,
 			return -EMSGSIZE;
 		if (!piece->bytes)
 			continue;
-		error = tp_hold(channel, &transfer->held[transfer->held_count], piece);
+		error = tp_hold(channel, owner, &transfer->held[transfer->held_count], piece);
 		if (error)
 			return error;
 		transfer->held_count++;
@@ -198,7 +185,33 @@ static struct towpath_piece *tp_take_pieces(const struct towpath_transfer *wante
 			   wanted->count * sizeof(struct towpath_piece));
 }
 
-struct tp_transfer *tp_transfer_create(struct tp_channel *channel,
+static struct tp_transfer *tp_allocate(const struct tp_channel *channel, u32 count)
+{
+	struct tp_transfer *transfer =
+		kvzalloc(struct_size(transfer, held, count), GFP_KERNEL_ACCOUNT);
+
+	if (transfer) {
+		INIT_LIST_HEAD(&transfer->work.link);
+		transfer->reads = tp_is_h2c(channel);
+		transfer->work.places = 1;
+		transfer->work.status = TP_STATUS_CANCELLED;
+	}
+	return transfer;
+}
+
+/* What is held becomes a descriptor, unless there was an error. */
+static struct tp_transfer *tp_finish(struct tp_channel *channel, struct tp_transfer *transfer,
+				     int error)
+{
+	if (!error)
+		error = tp_describe(channel->card, transfer);
+	if (!error)
+		return transfer;
+	tp_transfer_free(channel->card, transfer);
+	return ERR_PTR(error);
+}
+
+struct tp_transfer *tp_transfer_create(struct tp_channel *channel, struct tp_owner *owner,
 				       const struct towpath_transfer *wanted)
 {
 	struct towpath_piece *pieces = tp_take_pieces(wanted);
@@ -207,26 +220,37 @@ struct tp_transfer *tp_transfer_create(struct tp_channel *channel,
 
 	if (IS_ERR(pieces))
 		return ERR_CAST(pieces);
-	transfer = kvzalloc(struct_size(transfer, held, wanted->count), GFP_KERNEL_ACCOUNT);
+	transfer = tp_allocate(channel, wanted->count);
 	if (!transfer) {
 		kfree(pieces);
 		return ERR_PTR(-ENOMEM);
 	}
-	INIT_LIST_HEAD(&transfer->work.link);
-	transfer->reads = tp_is_h2c(channel);
 	error = tp_prefixes(transfer, wanted, tp_is_h2c(channel));
 	if (!error && transfer->work.places > channel->engine.depth)
 		error = -EINVAL;
 	if (!error)
-		error = tp_hold_all(channel, transfer, pieces, wanted->count);
-	if (!error)
-		error = tp_describe(channel->card, transfer);
+		error = tp_hold_all(channel, owner, transfer, pieces, wanted->count);
 	kfree(pieces);
-	if (!error)
-		return transfer;
-	tp_transfer_rest(channel->card, transfer);
-	kvfree(transfer);
-	return ERR_PTR(error);
+	return tp_finish(channel, transfer, error);
+}
+
+struct tp_transfer *tp_transfer_pin(struct tp_channel *channel, u64 address, u64 bytes, bool end)
+{
+	struct tp_transfer *transfer = tp_allocate(channel, 1);
+	ssize_t pinned;
+
+	if (!transfer)
+		return ERR_PTR(-ENOMEM);
+	pinned =
+		tp_pin(channel->card, &transfer->held->pin, address, bytes, tp_way(channel), false);
+	if (pinned > 0) {
+		transfer->held_count = 1;
+		transfer->held->bytes = pinned;
+		transfer->work.wanted = pinned;
+		if (end && pinned == bytes)
+			transfer->end = TP_DESCRIPTOR_CONTROL_END_MASK;
+	}
+	return tp_finish(channel, transfer, min_t(ssize_t, pinned, 0));
 }
 
 bool tp_transfer_names(const struct tp_transfer *transfer, const struct tp_memory *memory)
@@ -236,20 +260,20 @@ bool tp_transfer_names(const struct tp_transfer *transfer, const struct tp_memor
 	for (index = 0; index < transfer->held_count; index++) {
 		const struct tp_memory *held = transfer->held[index].memory;
 
-		if (held && (memory ? held == memory : tp_memory_is_forbidden(held)))
+		if (held && (memory ? held == memory : READ_ONCE(held->forbidden)))
 			return true;
 	}
 	return false;
 }
 
-void tp_transfer_rest(struct tp_card *card, struct tp_transfer *transfer)
+void tp_transfer_release(struct tp_card *card, struct tp_transfer *transfer)
 {
-	/* What the card has read, and what it has not written, is the program's already. */
+	/* What the card has read, or has not written, needs no synchronization. */
 	u64 left = transfer->reads ? 0 : transfer->work.moved;
 	u32 index;
 
 	if (transfer->table) {
-		dma_unmap_single(&card->pci->dev, transfer->table_address, transfer->table_bytes,
+		dma_unmap_single(card->bus.device, transfer->table_address, transfer->table_bytes,
 				 DMA_TO_DEVICE);
 		kfree(transfer->table);
 		transfer->table = NULL;
@@ -261,10 +285,27 @@ void tp_transfer_rest(struct tp_card *card, struct tp_transfer *transfer)
 			tp_memory_sync(held->memory, held->address, min(held->bytes, left), false);
 			tp_memory_put(held->memory);
 		} else {
-			tp_pin_take_over(card, &held->pin);
+			tp_pin_sync_for_cpu(card, &held->pin);
 			tp_unpin(card, &held->pin);
 		}
 		left -= min(held->bytes, left);
 	}
 	transfer->held_count = 0;
+}
+
+void tp_transfer_report(const struct tp_transfer *transfer, struct towpath_completion *into)
+{
+	*into = (struct towpath_completion){
+		.ticket = transfer->ticket,
+		.bytes = transfer->work.moved,
+		.status = transfer->work.status,
+		.offset = transfer->work.offset,
+		.user = transfer->work.user,
+	};
+}
+
+void tp_transfer_free(struct tp_card *card, struct tp_transfer *transfer)
+{
+	tp_transfer_release(card, transfer);
+	kvfree(transfer);
 }

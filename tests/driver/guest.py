@@ -42,8 +42,8 @@ class Machine(Protocol):
     consoles: tuple[str, str]  # its devices for the tests' output, and to ask the outside
     files: dict[str, str]  # of its own that tests use, in the words of the guest's environment
 
-    def module(self, folder: Path) -> Path:
-        """Builds the one kernel module of a folder, in place."""
+    def module(self, folder: Path, *arguments: str) -> Path:
+        """Builds the one kernel module of a folder, in place, with further arguments of make."""
 
     def mount(self, output: Path) -> tuple[str, str, str]:
         """What its first process mounts to write into a folder of ours: kind, source and options."""

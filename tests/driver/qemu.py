@@ -24,6 +24,8 @@ OUTPUT = "trans=virtio,version=9p2000.L,msize=512000"
 ANSWER_MILLISECONDS = 60_000
 # Whatever memory was unmapped is out of reach at once; any thread can be interrupted by another.
 KERNEL = "intel_iommu=on iommu.strict=1 preempt=full oops=panic sysctl.kernel.hung_task_timeout_secs=40 loglevel=8 printk.devkmsg=on"
+# The cards reach only what the kernel copies for them.
+BOUNCING = KERNEL.replace("intel_iommu=on iommu.strict=1", "intel_iommu=off swiotlb=force")
 
 
 class Qemu:
@@ -35,14 +37,15 @@ class Qemu:
     places = tuple(f"0000:{number + 1:02x}:00.0" for number in range(len(CORES)))
     consoles = ("/dev/hvc0", "/dev/hvc1")
 
-    def __init__(self) -> None:
+    def __init__(self, options: str = KERNEL) -> None:
         debian.ready()
+        self.options = options
         self.files = {"TOWPATH_GUEST_AER_INJECT": str(debian.module("aer_inject"))}
 
-    def module(self, folder: Path) -> Path:
+    def module(self, folder: Path, *arguments: str) -> Path:
         compiler = "CC=ccache gcc" if shutil.which("ccache") else "CC=gcc"
         # Without the type information for tracers, which is made by a program that is not here.
-        return make_module(folder, f"KDIR={debian.tree()}", compiler, "CONFIG_DEBUG_INFO_BTF_MODULES=")
+        return make_module(folder, f"KDIR={debian.tree()}", compiler, "CONFIG_DEBUG_INFO_BTF_MODULES=", *arguments)
 
     def mount(self, output: Path) -> tuple[str, str, str]:
         return ("9p", "output", OUTPUT)
@@ -57,7 +60,7 @@ class Qemu:
             *("virtio-serial-pci", "virtconsole,chardev=said", "virtconsole,chardev=outside"),
         ]
         return [
-            *machine.command(debian.image(), files, KERNEL, MEMORY),
+            *machine.command(debian.image(), files, self.options, MEMORY),
             *machine.IOMMU,
             *("-chardev", f"file,id=said,path=/proc/self/fd/{said}", "-chardev", f"socket,id=outside,fd={cards.guests.fileno()}"),
             *("-fsdev", "local,id=files,path=/,security_model=none,multidevs=remap,readonly=on"),

@@ -34,7 +34,7 @@ import languages
 import utilities
 from cards import ROOT, Cards, Failed
 from guest import HERE, Ended, Machine, boot, without_skips
-from qemu import Qemu
+from qemu import BOUNCING, Qemu
 from uml import UserModeLinux
 
 sys.path.insert(0, str(ROOT / "tools"))
@@ -76,8 +76,14 @@ class Report:
 
 def make_modules(work: Path, machine: Machine) -> dict[str, str]:
     """Copies and builds the modules; says where they are in the words of the guest's environment."""
-    sources = {"TOWPATH_GUEST_MODULE": DRIVER, "TOWPATH_GUEST_PLANT": HERE / "plants", "TOWPATH_GUEST_EXPORTER": HERE / "exporter"}
-    return {name: str(machine.module(Path(shutil.copytree(source, work / name)))) for name, source in sources.items()}
+    sources: dict[str, tuple[Path, tuple[str, ...]]] = {
+        "TOWPATH_GUEST_MODULE": (DRIVER, ()),
+        "TOWPATH_GUEST_REDUCED": (DRIVER, ("CONFIG_TOWPATH_URING=n", "CONFIG_TOWPATH_LATENCY=n")),
+        "TOWPATH_GUEST_PLANT": (HERE / "plants", ()),
+        "TOWPATH_GUEST_EXPORTER": (HERE / "exporter", ()),
+    }
+    copies = {name: Path(shutil.copytree(source, work / name)) for name, (source, _) in sources.items()}
+    return {name: str(machine.module(copy, *sources[name][1])) for name, copy in copies.items()}
 
 
 def built(what: str, *arguments: str) -> Path:
@@ -135,12 +141,15 @@ def run(report: Report, flavour: str, card: list[str] | None, seed: int | None, 
         def run_part(part: str, tests: list[Path]) -> tuple[str, Ended, list[str]]:
             work = Path(name) / part
             work.mkdir()
+            kind = Qemu(BOUNCING) if part == "bounce" else machine
             with Cards(command, work) as cards:
-                ended = boot(machine, cards, work, built, tests, arguments, show=machine.at_once == 1)
+                ended = boot(kind, cards, work, built, tests, arguments, show=machine.at_once == 1)
             leave(work, folder / part)
             return part, ended, [card.log.read_text(errors="replace") for card in cards.cards]
 
         parts = {"soak": [HERE / "soak"]} if seed is not None else divided(machine.at_once) | {"plants": [HERE / "plants"]}
+        if flavour == "qemu" and seed is None:
+            parts["bounce"] = [HERE / "guest" / f"test_{name}.py" for name in ("bounce", "files")]
         with ThreadPoolExecutor(machine.at_once) as pool:
             for part, ended, logs in pool.map(lambda part: run_part(*part), parts.items()):
                 if machine.at_once > 1:

@@ -23,6 +23,30 @@ NOT_ASKED = "LINUX_VERSION_CODE,CONSTANT_COMPARISON,MACRO_ARG_REUSE"
 # And of tracepoints: their macros look as they do in the kernel's own headers.
 NOT_ASKED_OF = {"trace.h": f"{NOT_ASKED},COMPLEX_MACRO,OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT"}
 
+OPTIONAL = {"tp_uring_command", "tp_latency_add"}
+# What programs were built with: structures do not grow.
+SIZES = {
+    "towpath_card_info": 88,
+    "towpath_channel_info": 64,
+    "towpath_register": 16,
+    "towpath_interrupt": 32,
+    "towpath_interrupt_event": 16,
+    "towpath_link_counters": 56,
+    "towpath_register_buffer": 32,
+    "towpath_allocate_buffer": 32,
+    "towpath_import_buffer": 24,
+    "towpath_unregister_buffer": 16,
+    "towpath_queue": 16,
+    "towpath_piece": 24,
+    "towpath_transfer": 40,
+    "towpath_completion": 24,
+    "towpath_exchange": 64,
+    "towpath_uring_transfer": 16,
+    "towpath_message_start": 32,
+    "towpath_moderation": 16,
+    "towpath_channel_statistics": 72,
+}
+
 
 def make(folder: Path, version: str, *arguments: str) -> str:
     """What a build of a copy of the driver says; the build is good."""
@@ -41,6 +65,11 @@ def make(folder: Path, version: str, *arguments: str) -> str:
     return said
 
 
+def defined(module: Path) -> set[str]:
+    """The functions of a module, and what else it defines."""
+    return set(subprocess.run(["nm", "--defined-only", "-j", module], capture_output=True, text=True, check=True).stdout.split())
+
+
 def complaints(said: str) -> list[str]:
     """Lines about our files."""
     return [line for line in said.splitlines() if re.search(r"/driver/\S+:\d+.*(warning|error)", line)]
@@ -52,6 +81,8 @@ def test_it_builds_without_a_warning(tmp_path: Path, version: str) -> None:
     wanted = subprocess.run(["nm", "--undefined-only", "-j", tmp_path / "driver/towpath.o"], capture_output=True, text=True, check=True)
     exported = {line.split("\t")[1] for line in (headers.headers(version) / "Module.symvers").read_text().splitlines()}
     assert len(exported) > 1000 and set(wanted.stdout.split()) - exported <= {"__this_module"}
+    # The oldest knows no commands of rings that can be ended.
+    assert OPTIONAL & defined(tmp_path / "driver/towpath.o") == (OPTIONAL if version != "6.1" else {"tp_latency_add"})
 
 
 def test_it_builds_for_a_kernel_without_tracing_and_debugfs(tmp_path: Path) -> None:
@@ -61,7 +92,14 @@ def test_it_builds_for_a_kernel_without_tracing_and_debugfs(tmp_path: Path) -> N
     without.write_text("".join(f"#undef CONFIG_{option}\n" for option in options))
     assert complaints(make(tmp_path, "6.1", "W=1", f"KCFLAGS=-include {without}")) == []
     symbols = subprocess.run(["nm", tmp_path / "driver/towpath.ko"], capture_output=True, text=True, check=True).stdout
-    assert "tp_latency_count" in symbols and "__tracepoint_" not in symbols
+    assert "tp_latency_add" in symbols and "__tracepoint_" not in symbols
+
+
+@pytest.mark.parametrize("version", headers.KERNELS)
+def test_it_builds_without_its_optional_parts(tmp_path: Path, version: str) -> None:
+    """test_it_builds_without_a_warning() builds it with them."""
+    assert complaints(make(tmp_path, version, "W=1", "CONFIG_TOWPATH_URING=n", "CONFIG_TOWPATH_LATENCY=n")) == []
+    assert not OPTIONAL & defined(tmp_path / "driver/towpath.o")
 
 
 @pytest.mark.parametrize("version", ["6.1", "6.12"])
@@ -86,6 +124,7 @@ def test_programs_of_32_bits_see_the_same_structures(tmp_path: Path) -> None:
         asked += [f"sizeof(struct {name})", *(f"__builtin_offsetof(struct {name}, {field})" for field in fields)]
     numbers = re.findall(r"^#define (TOWPATH_IOC_\w+) ", text, re.MULTILINE)
     assert len(structures) > 15 and len(numbers) > 15
+    assert {name for name, _ in structures} == SIZES.keys()
     source = tmp_path / "layout.c"
     # The kernel's headers for programs, which are the same for both.
     machine = subprocess.run(["gcc", "-print-multiarch"], capture_output=True, text=True, check=True).stdout.strip()
@@ -98,6 +137,8 @@ def test_programs_of_32_bits_see_the_same_structures(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         found.append([int(word) & 0xFFFF_FFFF for word in re.findall(r"#found (-?\d+)", done.stdout)])
     assert found[0] == found[1] and len(found[0]) == len(asked + numbers)
+    sizes = {name: size for name, size in zip(asked, found[0], strict=False) if name.startswith("sizeof")}
+    assert sizes == {f"sizeof(struct {name})": size for name, size in SIZES.items()}
 
 
 def test_checkpatch_finds_nothing() -> None:

@@ -26,9 +26,9 @@ class UserModeLinux:
         self.flavour = flavour
         self.tree = kernel.build(flavour)
 
-    def module(self, folder: Path) -> Path:
+    def module(self, folder: Path, *arguments: str) -> Path:
         compiler = "CC=ccache gcc" if shutil.which("ccache") else "CC=gcc"
-        return make_module(folder, f"KDIR={self.tree}", "ARCH=um", compiler)
+        return make_module(folder, f"KDIR={self.tree}", "ARCH=um", compiler, *arguments)
 
     def mount(self, output: Path) -> tuple[str, str, str]:
         return ("hostfs", "hostfs", str(output))
