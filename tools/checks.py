@@ -407,6 +407,34 @@ def channels_see_no_tlp(tree: Tree) -> list[str]:
     return [f"{name}: uses tp_tlp_pkg" for name in files if "tp_tlp_pkg" in tree.text(name)]
 
 
+@check("driver-layers", "driver/linux/Kbuild has the layers: include a header of a lower one, or move the code; split a long function")
+def driver_has_layers(tree: Tree) -> list[str]:
+    """Includes run one way, PCI stays in the bus's layer, functions are declared in headers, and are no longer than 60 lines."""
+    if not tree.like("driver/linux/Kbuild"):
+        raise Skip("no driver/linux/Kbuild in this tree")
+    layers: dict[str, list[str]] = {}
+    for name, objects in re.findall(r"^layer-(\w+)-\S+ [:+]= (.*)", tree.text("driver/linux/Kbuild"), re.MULTILINE):
+        layers.setdefault(name, []).extend(Path(name).stem for name in objects.split())
+    level = {file: number for number, files in enumerate(layers.values()) for file in files}
+    found = []
+    for file in [f for f in tree.like("driver/linux/*.[ch]") if f.count("/") == 2]:
+        text, here = tree.text(file), level.get(Path(file).stem, 0)
+        if file.endswith(".c") and Path(file).stem not in level:
+            found.append(f"{file}: in no layer")
+        for included in re.findall(r'^#include "(\w+)\.h"', text, re.MULTILINE):
+            if level.get(included, 0) > here:
+                found.append(f"{file}: includes {included}.h of a higher layer")
+        if "<linux/pci.h>" in text and Path(file).stem not in layers["bus"]:
+            found.append(f"{file}: includes <linux/pci.h>")
+        if file.endswith(".c"):
+            prototype = r"^(?:\w+ )+\**[a-z]\w*\([^{}#;]*\);$"
+            found += [f"{file}: declares {line}" for line in re.findall(prototype, text, re.MULTILINE)]
+            for body in re.finditer(r"^\{\n.*?^\}", text, re.MULTILINE | re.DOTALL):
+                if (lines := body[0].count("\n") - 1) > 60:
+                    found.append(f"{file}:{text.count(chr(10), 0, body.start()) + 1}: a function of {lines} lines")
+    return found
+
+
 @check("quiet-library", "the library returns errors and logs through the facade: it never prints, exits or aborts")
 def library_never_prints_or_exits(tree: Tree) -> list[str]:
     word = re.compile(r"\b(e?print(ln)?!|dbg!|process::(exit|abort)|todo!|unimplemented!)")

@@ -36,6 +36,7 @@ GOOD = {
     "contract/towpath.rdl": HEAD,
     "driver/linux/proofs.toml": '[[promise]]\ntext = "It is good"\ntests = ["tests/driver/guest/test_good.py"]\n',
     "tests/driver/guest/test_good.py": PY + '"""Good."""\n\n\ndef test_good() -> None:\n    assert 1\n',
+    "driver/linux/Kbuild": "# SPDX-License-Identifier: Apache-2.0\nlayer-low-y := low.o\nlayer-high-y := high.o\nlayer-bus-y := pci.o\n",
     # Stands in for the generator: stale when there is a file of that name.
     "contract/generate.py": PY
     + '"""Stands in."""\n\nimport os\nimport sys\n\nsys.exit("towpath.h: stale" if os.path.exists("contract/stale.txt") else 0)\n',
@@ -67,6 +68,7 @@ FAULTS = {
     "links": ("README.md", "[gone](docs/gone.md)\n", "docs/gone.md"),
     "vendors": ("gateware/tp_good.sv", GOOD_SV + "// as on a Kintex\n", "Kintex"),
     "layers": ("gateware/channel/tp_user.sv", HEAD + "module tp_user\n  import tp_tlp_pkg::*;\n();\nendmodule\n", "tp_tlp_pkg"),
+    "driver-layers": ("driver/linux/low.c", '#include "high.h"\n', "higher layer"),
     "quiet-library": ("host/towpath/src/lib.rs", HEAD + 'fn f() {\n    println!("f");\n}\n', "println"),
     "system-calls": ("host/towpath/src/lib.rs", HEAD + "fn f() -> i32 {\n    unsafe { libc::getpid() }\n}\n", "libc"),
 }
@@ -111,6 +113,24 @@ def test_cores_are_checked_by_their_manifest(tmp_path: Path) -> None:
     manifest = '[core]\nname = "c"\nversion = 1\ntop = "c"\nsources = ["c.sv"]\nwidth = 128\n'
     tree = plant(tmp_path, {"cores/c/towpath.toml": manifest, "cores/c/c.sv": GOOD_SV.replace("tp_good", "c").replace("= a", "= ~d")})
     assert "undeclared identifier" in "\n".join(checks.slang_is_content(tree))
+
+
+LONG = "static int f(void)\n{\n" + "\tg();\n" * 61 + "}\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "word"),
+    [
+        ("high.c", "#include <linux/pci.h>\n", "linux/pci.h"),
+        ("other.c", "", "in no layer"),
+        ("low.c", "int g(void);\n", "declares int g(void);"),
+        ("low.c", LONG, "low.c:2: a function of 61 lines"),
+    ],
+)
+def test_what_else_the_layers_of_the_driver_keep(tmp_path: Path, file: str, text: str, word: str) -> None:
+    good = {"driver/linux/high.c": '#include "low.h"\n#include "high.h"\n' + LONG.replace("\tg();\n", "", 1)}
+    assert checks.driver_has_layers(plant(tmp_path / "good", GOOD | good)) == []
+    assert word in "\n".join(checks.driver_has_layers(plant(tmp_path / "bad", GOOD | good | {f"driver/linux/{file}": text})))
 
 
 def test_a_missing_tool_is_a_skip_with_its_name(tmp_path: Path) -> None:
