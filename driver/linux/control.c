@@ -237,6 +237,7 @@ static int tp_reset_card(struct file *file, void *argument)
 	return file->f_mode & FMODE_WRITE ? tp_card_reset(owner->card, owner) : -EACCES;
 }
 
+/* Command, known flags, within the card, given back, function. */
 static const struct tp_call tp_calls[] = {
 	{ TOWPATH_IOC_CARD_INFO, 0, true, true, tp_card_info },
 	{ TOWPATH_IOC_CHANNEL_INFO, 0, true, true, tp_channel_info },

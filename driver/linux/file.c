@@ -126,6 +126,12 @@ static int tp_come_in(struct tp_channel *channel, bool may_wait)
 	}
 }
 
+/* May a call go on? ENODEV, EIO, ECONNRESET */
+static int tp_may_go_on(const struct tp_channel *channel)
+{
+	return tp_is_stopped(channel) || tp_was_reset(channel) ? tp_stopped_error(channel) : 0;
+}
+
 /* Take the channel for one call. */
 static int tp_begin(struct tp_channel *channel, bool may_wait)
 {
@@ -135,21 +141,17 @@ static int tp_begin(struct tp_channel *channel, bool may_wait)
 	if (error)
 		return error;
 	error = tp_queue_of(channel) ? -EBUSY : tp_revive(channel);
-	if (!error && (tp_is_stopped(channel) || tp_was_reset(channel))) {
-		error = tp_stopped_error(channel);
-		tp_take_write_error(file);
-		file->read_error = 0;
-	}
-	return error ? tp_finish(channel, error) : 0;
+	if (error)
+		return tp_finish(channel, error);
+	error = tp_may_go_on(channel);
+	if (!error)
+		return 0;
+	tp_take_write_error(file);
+	file->read_error = 0;
+	return tp_finish(channel, error);
 }
 
 /* To the card. */
-
-/* May a call go on? ENODEV, EIO, ECONNRESET */
-static int tp_may_go_on(const struct tp_channel *channel)
-{
-	return tp_is_stopped(channel) || tp_was_reset(channel) ? tp_stopped_error(channel) : 0;
-}
 
 /*
  * Can the program's memory be posted? What was written before must have landed, for a signal
@@ -514,7 +516,7 @@ static __poll_t tp_file_poll(struct tp_file *file)
 	} else if (tp_buffers_can_read(file, false) || READ_ONCE(file->read_error) || was_reset) {
 		news |= EPOLLIN | EPOLLRDNORM;
 	} else {
-		/* Somebody looks again: no need to be slow. */
+		/* A program polls: bytes need not wait long. */
 		if (READ_ONCE(file->flush_ms) > TP_FLUSH_FIRST)
 			cancel_delayed_work(&file->flush);
 		WRITE_ONCE(file->flush_ms, TP_FLUSH_FIRST);
@@ -653,6 +655,7 @@ static int tp_channel_statistics(struct file *file, void *argument)
 	return 0;
 }
 
+/* Command, known flags, within the card, given back, function. */
 static const struct tp_call tp_calls[] = {
 	{ TOWPATH_IOC_CHANNEL_RESET, 0, false, false, tp_reset_file },
 	{ TOWPATH_IOC_CHANNEL_STATISTICS, 0, false, true, tp_channel_statistics },
@@ -707,9 +710,7 @@ static int tp_open(struct inode *inode, struct file *file)
 	spin_unlock_irq(&channel->lock);
 	if (!error) {
 		mutex_lock(&channel->io);
-		/*
-		 * With O_DIRECT nothing is posted before somebody asks: a queue finds all there is.
-		 */
+		/* With O_DIRECT, reads and polls post: so a queue finds all on the card. */
 		error = tp_prepare(tp_file_of(channel),
 				   !tp_is_h2c(channel) && !(file->f_flags & O_DIRECT));
 		mutex_unlock(&channel->io);

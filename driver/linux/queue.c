@@ -512,6 +512,7 @@ static int tp_queue_cancel(struct file *file, void *argument)
 	return tp_unlock_leave(channel, error == -EIO ? error : 0);
 }
 
+/* Command, known flags, within the card, given back, function. */
 static const struct tp_call tp_queue_calls[] = {
 	{ TOWPATH_IOC_EXCHANGE, 0, false, true, tp_exchange },
 	{ TOWPATH_IOC_MESSAGE_START, 0, false, true, tp_message_start },
