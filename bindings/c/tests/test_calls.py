@@ -23,8 +23,16 @@ TESTS = {source.stem: re.findall(r"^TEST\((\w+)\)", source.read_text(), re.M) fo
 NAMES = [name for names in TESTS.values() for name in names]
 VARIANTS = {"plain": ["-O2"], "sanitized": SANITIZED}
 
-# Uninitialised values that decide something, accesses to memory that is not there, and leaks.
-MEMCHECK = ["valgrind", "--quiet", "--error-exitcode=99", "--leak-check=full", "--errors-for-leak-kinds=definite,indirect"]
+# Uninitialised values that decide something, accesses to memory that is not there, and leaks. Valgrind runs one thread at a time; without
+# the fair scheduler, threads that call without a pause keep the one that ends them waiting for minutes.
+MEMCHECK = [
+    "valgrind",
+    "--quiet",
+    "--fair-sched=yes",
+    "--error-exitcode=99",
+    "--leak-check=full",
+    "--errors-for-leak-kinds=definite,indirect",
+]
 needs_valgrind = pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is missing: install the package valgrind")
 
 LEAK = """
