@@ -186,10 +186,10 @@ module tp_dma
   logic [31:0] left_more;  // counted in steps of 256 bytes
 
   // ------------------------------------------------------------------------------------------------ rings
-  logic [CHANNELS-1:0] d_valid, d_end, d_inline, d_over, d_complete, d_broken, f_valid, f_last, f_at, take, abandon, finish, stopping;
+  logic [CHANNELS-1:0] d_valid, d_end, d_inline, d_empty, d_over, d_broken, f_valid, f_last, f_at, take, abandon, finish, stopping;
   logic [CHANNELS-1:0] completed;
   logic [CHANNELS-1:0][15:0] d_cookie;
-  logic [CHANNELS-1:0][7:0] d_status, stop_status;
+  logic [CHANNELS-1:0][7:0] d_status;
   logic [CHANNELS-1:0][31:0] d_user;
   logic [CHANNELS-1:0][63:0] d_length, d_offset;
 
@@ -345,7 +345,7 @@ module tp_dma
   for (genvar c = 0; c < CHANNELS; c++) begin : g_front
     tp_front #(
         .QUEUE_DEPTH(QUEUE_DEPTH),
-        .INLINE(c < H2C)
+        .H2C(c < H2C)
     ) i_front (
         .clk,
         .rst,
@@ -396,8 +396,8 @@ module tp_dma
         .d_cookie(d_cookie[c]),
         .d_end(d_end[c]),
         .d_inline(d_inline[c]),
+        .d_empty(d_empty[c]),
         .d_over(d_over[c]),
-        .d_complete(d_complete[c]),
         .d_broken(d_broken[c]),
         .d_status(d_status[c]),
         .d_length(d_length[c]),
@@ -409,8 +409,7 @@ module tp_dma
         .take(take[c]),
         .abandon(abandon[c]),
         .finish(finish[c]),
-        .stopping(stopping[c]),
-        .stop_status(stop_status[c])
+        .stopping(stopping[c])
     );
   end
 
@@ -685,8 +684,8 @@ module tp_dma
         .d_cookie(d_cookie[c]),
         .d_end(d_end[c]),
         .d_inline(d_inline[c]),
+        .d_empty(d_empty[c]),
         .d_over(d_over[c]),
-        .d_complete(d_complete[c]),
         .d_broken(d_broken[c]),
         .d_status(d_status[c]),
         .d_length(d_length[c]),
@@ -695,9 +694,9 @@ module tp_dma
         .p_valid(f_valid[c]),
         .p_last(f_last[c]),
         .take(take[c]),
+        .abandon(abandon[c]),
         .finish(finish[c]),
         .stopping(stopping[c]),
-        .stop_status(stop_status[c]),
         .row_valid(row_valid[c]),
         .row_word(row[11:3]),
         .row_bytes(row[70:64]),
@@ -747,7 +746,6 @@ module tp_dma
     assign entry_cookie[c] = entry.cookie;
     assign entry_status[c] = entry.status;
     assign completed[c] = entry_valid[c] && entry_ready[c];
-    assign abandon[c] = 1'b0;
     assign h2c_reset[c] = flush[c];
     assign edge_busy[c] = h2c_reset_busy[c];
   end

@@ -5,6 +5,8 @@
 // `d_over`; when it has noted the descriptor's end it gives `finish`. `d_status` is then what the descriptor ends with, as far as
 // the front knows. What was cut and not taken by then is forgotten.
 //
+// An inline message, and an empty one, is a single plan. Neither asks anything of the host, so neither ends when bus mastering is lost.
+//
 // Promises: descriptors come out in the order pushed, each once. With QUEUE_DEPTH of them pushed and not completed, another is dropped,
 // counted and sets `error`. After `cancel` every descriptor pushed before it is `d_over`, and only those. `d_over` waits until no
 // list fetch is under way.
@@ -12,7 +14,7 @@ module tp_front
   import towpath_pkg::*;
 #(
     parameter int QUEUE_DEPTH = 16,       // a power of two
-    parameter bit INLINE = 1,             // inline descriptors are understood
+    parameter bit H2C = 1,                // understands inline descriptors and `end`
     localparam int AW = $clog2(QUEUE_DEPTH)
 ) (
     input logic clk,
@@ -72,21 +74,20 @@ module tp_front
     output logic [15:0] d_cookie,
     output logic        d_end,
     output logic        d_inline,
+    output logic        d_empty,          // its plan has no bytes: it ends a message
     output logic        d_over,
-    output logic        d_complete,       // all of its bytes were taken
     output logic        d_broken,         // its table could not be read, or no request may leave: what was taken is not all
     output logic [ 7:0] d_status,
     output logic [63:0] d_length,         // the message's attributes, from prefixes
     output logic [63:0] d_offset,
     output logic [31:0] d_user,
-    output logic        p_valid,          // a plan waits; an inline message is one as a whole
+    output logic        p_valid,          // a plan waits
     output logic        p_last,           // it is the descriptor's last
     output logic        p_at,             // where it stands
     input  logic        take,
     input  logic        abandon,          // the engine wants no more of it
     input  logic        finish,
-    output logic        stopping,         // start nothing new
-    output logic [ 7:0] stop_status       // why
+    output logic        stopping          // start nothing new
 );
   if (QUEUE_DEPTH < 2 || (QUEUE_DEPTH & (QUEUE_DEPTH - 1)) != 0)
     $error("%m: QUEUE_DEPTH %0d: make it a power of two, 2 or more", QUEUE_DEPTH);
@@ -97,11 +98,13 @@ module tp_front
   logic pop, pop_prefix;
   logic cancelling;
   logic barring;                          // lasts until the descriptor in hand has ended
-  logic [7:0] bar_status;
+  logic ended;                            // by a cancel or a reset
+  logic [7:0] bar_status, stop_status;
 
   assign push_accept = push_valid && enabled && !error && outstanding != (AW + 1)'(QUEUE_DEPTH);
   assign push_at = wr[AW-1:0];
-  assign stopping = cancelling || resetting || barring;
+  assign ended = cancelling || resetting;
+  assign stopping = ended || (barring && !d_inline && !d_empty);
   assign stop_status = resetting ? TP_STATUS_RESET : cancelling ? TP_STATUS_CANCELLED : bar_status;
   assign error_pulse = push_valid && !push_accept;
 
@@ -153,14 +156,17 @@ module tp_front
   // Plans are made ahead of their use, two at most.
   logic malformed;
   logic sound;                            // the row that comes is of a descriptor whose bytes are to be moved
+  logic on_card, row_stopped;              // the row asks nothing of the host; it comes too late to begin
   logic p_none;                           // nothing is left of the piece, or it has not come
   logic cutting;                          // a cut is on its way
   logic halted;                           // list_stop, a cycle late: one more cut does no harm
   logic [1:0] held;                       // plans that wait
   logic done;                             // all bytes of the descriptor were taken
-  assign malformed = row_malformed || (row_inline && !INLINE);
-  assign sound = pop && !row_prefix && !head_torn && !stopping && !malformed;
-  assign list_start = sound && row_list;
+  assign malformed = row_malformed || (row_inline && !H2C);
+  assign on_card = row_inline || (row_empty && H2C);
+  assign row_stopped = ended || (barring && !on_card);
+  assign sound = pop && !row_prefix && !head_torn && !row_stopped && !malformed;
+  assign list_start = sound && row_list && !row_empty;
   assign cut_row = sound && !row_inline && !row_empty;
   assign cut_piece = piece_valid && is_list && !list_stop;  // one may still come when nobody wants it any more
   assign cut_want = !p_none && !cutting && !held[1] && !halted;
@@ -173,12 +179,11 @@ module tp_front
   assign list_finish = finish && is_list;
   assign hungry = is_list && p_none && !cutting && !held[1] && !plan_none && own_status == '0;
 
-  assign d_complete = own_status == 0 && done;
   // The table ends, or broke, before the descriptor does; or no request may leave. What that means stands in registers one cycle later, and
   // nobody may go on before.
   logic short_list, barred_now;
   assign short_list = hungry && list_over && held == '0 && !stopping && !abandon;
-  assign barred_now = d_valid && barring && !cancelling && !resetting && !done && own_status == 0;
+  assign barred_now = d_valid && barring && !ended && !d_inline && !d_empty && !(plan_none && held == 2'(take)) && own_status == 0;
   always_comb begin
     if (own_status != 0) d_status = own_status;
     else if (done) d_status = TP_STATUS_DONE;
@@ -211,14 +216,15 @@ module tp_front
       d_cookie <= head.cookie;
       d_end <= head.control.end_;
       d_inline <= row_inline;
+      d_empty <= row_empty && H2C;
       is_list <= list_start;
       p_none <= 1'b1;
-      held <= sound && row_inline && !row_empty ? 2'd1 : 2'd0;
+      held <= sound && (row_empty ? H2C && head.control.end_ : row_inline) ? 2'd1 : 2'd0;
       plan_none <= row_empty || row_inline;
       plan_known <= 1'b0;
-      d_broken <= barring && !cancelling && !resetting && !head_torn;
+      d_broken <= barring && !on_card && !ended && !head_torn;
       if (head_torn) own_status <= TP_STATUS_TORN;
-      else if (stopping) own_status <= stop_status;
+      else if (row_stopped) own_status <= stop_status;
       else if (malformed) own_status <= TP_STATUS_MALFORMED;
       else own_status <= '0;
     end

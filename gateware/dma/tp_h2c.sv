@@ -8,8 +8,11 @@
 // Where a descriptor ends stands in a queue of its own, with room for every descriptor that can be posted: so neither retire nor a cancel
 // ever waits for the user core. A descriptor is done when it has landed.
 //
+// While the message of the slots is open, one slot is kept for its end: so a message can be closed at any time, and closing waits for nothing.
+//
 // Promises: bytes reach the user core in the order of the descriptors, each once; nothing is asked for without room reserved. A fault
-// ends its descriptor, closes the message with `error`, and drops what else of that descriptor comes.
+// ends its descriptor, closes the message with `error`, and drops what else of that descriptor comes; nothing more of it is asked for once
+// the fault has been noted.
 // Retire and stream each read a part of a slot.
 // verilator lint_off UNUSEDSIGNAL
 module tp_h2c
@@ -38,8 +41,8 @@ module tp_h2c
     input  logic [15:0] d_cookie,
     input  logic        d_end,
     input  logic        d_inline,
+    input  logic        d_empty,
     input  logic        d_over,
-    input  logic        d_complete,
     input  logic        d_broken,
     input  logic [ 7:0] d_status,
     input  logic [63:0] d_length,
@@ -48,9 +51,9 @@ module tp_h2c
     input  logic        p_valid,
     input  logic        p_last,
     output logic        take,
+    output logic        abandon,
     output logic        finish,
     input  logic        stopping,
-    input  logic [ 7:0] stop_status,
 
     // an inline descriptor comes in hand: where its bytes stand, and how many they are
     input logic       row_valid,
@@ -122,8 +125,13 @@ module tp_h2c
 
   slot_t slots[SLOTS];
   logic [SW:0] issue_at, retire_at, stream_at;
-  logic slot_free;  // as it was a cycle ago, when there was one more
-  always_ff @(posedge clk) slot_free <= (SW + 1)'(issue_at - stream_at) < (SW + 1)'(SLOTS - 1) && !rst;
+  // As they were a cycle ago. Two slots may be put in adjacent cycles only where the first leaves its message open; so `slot_spare` allows
+  // for one that was put since, and `slot_free` need not.
+  logic slot_free, slot_spare;              // there is one; there is another after it
+  always_ff @(posedge clk) begin
+    slot_free <= (SW + 1)'(issue_at - stream_at) != (SW + 1)'(SLOTS) && !rst;
+    slot_spare <= (SW + 1)'(issue_at - stream_at) < (SW + 1)'(SLOTS - 2) && !rst;
+  end
 
   // ------------------------------------------------------------------------------------------------ issue
   // What is read is cut by tp_plan so that it can land in rows. Room is counted in blocks of a completion boundary. A word of an inline message
@@ -148,9 +156,11 @@ module tp_h2c
     END
   } state_e;
   state_e state;
-  logic open;                               // a message is under way
+  logic open;                               // a message is under way for the host
+  logic unclosed;                           // ... and in the slots: a slot is kept for its end
   logic attributes_ready, first;
   logic last;
+  logic slot_ready;                         // a slot, and after it the one that ends the message
   assign first = !open;
 
   // What is taken in this cycle: a request, or a word of an inline message.
@@ -168,6 +178,7 @@ module tp_h2c
     need = now[12:EDGE] + (13 - EDGE)'(now[EDGE-1:0] != '0);
   end
   assign last = d_end && now_all;
+  assign slot_ready = d_end && (state == COPY ? now_all : p_last) ? slot_free : slot_spare;
   always_ff @(posedge clk) begin
     if (row_valid) begin
       copy_word <= row_word;
@@ -178,13 +189,7 @@ module tp_h2c
     end
   end
 
-  // A cancel or reset may end a broken descriptor before there is a slot to close its message. The slot is then owed: it is written as
-  // soon as there is one, before anything else that needs a slot.
-  logic owed, owed_end;
   logic slot_put, reserve;
-  logic close, close_owed;  // there is a slot for it
-  assign close = slot_free && (open || attributes_ready);
-  assign close_owed = owed && slot_free;
   slot_t slot_new;
   always_comb begin
     slot_put = 1'b0;
@@ -206,77 +211,54 @@ module tp_h2c
         take = copied && now_all;
       end
       EMPTY: begin
-        slot_put = close;
+        slot_put = 1'b1;
         slot_new.plain = 1'b1;
         slot_new.empty = 1'b1;
         slot_new.broken = d_broken;
         slot_new.last = 1'b1;
         slot_new.bytes = '0;
+        take = !d_broken;
       end
       END: finish = 1'b1;                   // there is room for every descriptor's end
       default: ;
     endcase
-    if (owed) begin
-      slot_put = close_owed;
-      slot_new = '{plain: 1'b1, empty: 1'b1, broken: 1'b1, last: 1'b1, first: 1'b0, skew: 2'b00, bytes: '0};
-    end
   end
   assign want = state == ASK;
   assign want_slot = issue_at[SW-1:0];
   assign want_block = room_at[BW-1:0];
 
-  logic had_bytes;                          // of the descriptor in hand
-  logic given_up;                           // it was to end a message, but was stopped before
+  // A descriptor that broke leaves a message which the core must not take for whole: EMPTY closes it, too.
+  logic begin_plan;
+  assign begin_plan = p_valid && settled && !stopping && !abandon && (open || attributes_ready);
   always_ff @(posedge clk) begin
     case (state)
       LOOK:
-      if (d_valid && !close_owed && (!owed || stopping)) begin
-        if (d_over) begin
-          // A descriptor of no bytes with `end` ends the message by itself.
-          // One that broke leaves a message which the core must not take for whole.
-          state <= (d_complete && d_end && !had_bytes) || (d_broken && open) ? EMPTY : END;
-        end else if (p_valid && settled && !stopping && slot_free && (open || attributes_ready) && room) begin
-          state <= d_inline ? COPY : ASK;
-        end
+      if (d_valid) begin
+        if (d_over) state <= d_broken && unclosed ? EMPTY : END;
+        else if (begin_plan && d_empty && (unclosed || slot_free)) state <= EMPTY;
+        else if (begin_plan && !d_empty && slot_ready && room) state <= d_inline ? COPY : ASK;
       end
-      ASK: if (grant || stopping) state <= LOOK;
+      ASK: if (grant || stopping || abandon) state <= LOOK;
       COPY: if (copied ? now_all : stopping) state <= LOOK;
-      EMPTY:
-      if (close_owed) begin
-        state <= LOOK;                      // that closed the message before: this one may not be open at all
-      end else if (close || stopping) begin
-        state <= END;
-        given_up <= !close && !d_broken;
-        if (!close && d_broken) begin
-          owed <= 1'b1;
-          owed_end <= d_end || (owed && owed_end);
-        end
-      end
-      END: if (finish) state <= LOOK;
+      EMPTY: state <= d_broken ? END : LOOK;
       default: state <= LOOK;
     endcase
     settled <= state == LOOK;
     if (slot_put) begin
       issue_at <= issue_at + 1'b1;
-      if (owed) begin
-        open <= !owed_end;
-        owed <= 1'b0;
-      end else begin
-        open <= slot_new.broken ? !d_end : !slot_new.last;
-        had_bytes <= 1'b1;
-      end
+      open <= slot_new.broken ? !d_end : !slot_new.last;
+      unclosed <= !slot_new.last;
     end
-    if (finish) begin
-      had_bytes <= 1'b0;
-      given_up <= 1'b0;
+    // The message is closed towards the core. With `end`, the next descriptor begins another one.
+    if (finish && (abandon || d_broken) && d_end) begin
+      open <= 1'b0;
+      unclosed <= 1'b0;
     end
     if (reserve) room_at <= room_at + (BW + 1)'(need);
     if (rst || flush) begin
       state <= LOOK;
       open <= 1'b0;
-      had_bytes <= 1'b0;
-      given_up <= 1'b0;
-      owed <= 1'b0;
+      unclosed <= 1'b0;
     end
     if (rst) begin
       issue_at <= '0;
@@ -286,6 +268,7 @@ module tp_h2c
   always_ff @(posedge clk) if (slot_put) slots[issue_at[SW-1:0]] <= slot_new;
 
   logic ends_ready, end_valid;
+  logic [$clog2(QUEUE_DEPTH):0] ends;       // of descriptors that have not been told
   logic [SW:0] end_at;                      // the slot before which the descriptor ends
   logic [7:0] end_status;
   logic [15:0] end_cookie;
@@ -298,14 +281,14 @@ module tp_h2c
       .clear(1'b0),
       .in_valid(finish),
       .in_ready(ends_ready),
-      .in_data({issue_at, given_up ? stop_status : d_status, d_cookie}),
+      .in_data({issue_at, d_status, d_cookie}),
       .out_valid(end_valid),
       .out_ready(entry_valid && entry_ready),
       .out_data({end_at, end_status, end_cookie}),
-      .count()
+      .count(ends)
   );
 
-  assign copy_want = state == COPY && slot_free && room;
+  assign copy_want = state == COPY && slot_ready && room;
   assign copy_block = room_at[BW-1:0];
 
   // ------------------------------------------------------------------------------------------------ retire
@@ -358,6 +341,8 @@ module tp_h2c
       fault <= '0;
     end
   end
+  // With no other descriptor's end to come, the fault is of the one in hand.
+  always_ff @(posedge clk) abandon <= fault != '0 && ends == '0 && !finish && !rst;
   assign idle = state == LOOK && retire_at == issue_at && !end_valid;
 
   // ------------------------------------------------------------------------------------------------ stream

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // tp_front with tp_store: no more descriptors are queued, in hand or not completed than QUEUE_DEPTH, whatever the host pushes; each one that was
 // accepted comes in hand once, in its turn and whole, while other channels push and load; a prefix is no descriptor. No more than two
-// plans of it wait, each in a place of its own; it is complete when its last plan was taken; none is left when it has finished.
+// plans of it wait, each in a place of its own; it is complete when its last plan was taken, and is then told as done whatever comes in that
+// cycle or later; none is left when it has finished.
 // Assumed: a reset lasts and an engine that has abandoned a descriptor wants no more of it; it takes only what waits, finishes only what is over, and a completion is told only of what has finished; a cut is
 // answered in the next cycle, a piece comes when one is wanted, the descriptor's last one by one that is also its piece's.
 module tp_front_formal
@@ -42,10 +43,10 @@ module tp_front_formal
   logic push_accept, error, error_pulse, idle, want, list_start, list_stop, list_finish, hungry;
   logic [AW-1:0] push_at, want_at;
   logic [15:0] overflows;
-  logic d_valid, d_end, d_inline, d_over, d_complete, d_broken, p_valid, p_last, p_at, stopping;
+  logic d_valid, d_end, d_inline, d_empty, d_over, d_broken, p_valid, p_last, p_at, stopping;
   logic cut_row, cut_piece, cut_want, plan_valid, plan_at, plan_known, plan_none;
   logic [15:0] d_cookie;
-  logic [7:0] d_status, stop_status;
+  logic [7:0] d_status;
   logic [31:0] d_user;
   logic [63:0] d_length, d_offset;
   logic [1:0] grant, row_valid;
@@ -129,8 +130,8 @@ module tp_front_formal
       .d_cookie,
       .d_end,
       .d_inline,
+      .d_empty,
       .d_over,
-      .d_complete,
       .d_broken,
       .d_status,
       .d_length,
@@ -142,14 +143,14 @@ module tp_front_formal
       .take,
       .abandon,
       .finish,
-      .stopping,
-      .stop_status
+      .stopping
   );
 
   logic started = 1'b0;
   logic [AW:0] untold;  // finished, its completion not told
   logic abandon_was, finish_was, resetting_was;
   logic [1:0] places;  // where plans wait
+  logic whole;         // all plans were taken
   always_ff @(posedge clk) begin
     abandon_was <= abandon;
     resetting_was <= resetting;
@@ -157,8 +158,10 @@ module tp_front_formal
     plan_valid <= !rst && ((cut_row && !row_list) || (cut_piece && !piece_empty) || cut_grant);
     if (take) places[p_at] <= 1'b0;
     if (plan_valid) places[plan_at] <= 1'b1;
-    if (row_valid[0] && !row_prefix) places <= dut.sound && row_inline && !row_empty ? 2'b01 << p_at : '0;
+    if (row_valid[0] && !row_prefix) places <= dut.sound && (row_empty ? dut.head.control.end_ : row_inline) ? 2'b01 << p_at : '0;
     if (rst || finish) places <= '0;
+    if (take && p_last && dut.own_status == '0) whole <= 1'b1;
+    if (rst || finish || !d_valid) whole <= 1'b0;
     started <= 1'b1;
     untold <= untold + (AW + 1)'(finish) - (AW + 1)'(completed);
     if (rst) untold <= '0;
@@ -215,7 +218,8 @@ module tp_front_formal
       assert (!plan_valid || (d_valid && !places[plan_at] && !plan_none));
       assert (!p_valid || !d_valid || places[p_at]);
       assert (!take || p_last == (plan_none && $countones(places) == 1));
-      assert (!d_complete || !d_valid || (plan_none && places == '0 && !plan_valid));
+      assert (!(dut.done && dut.own_status == '0) || !d_valid || (plan_none && places == '0 && !plan_valid));
+      assert (!whole || d_status == TP_STATUS_DONE);
       assert (!finish || (!cut_grant && !cut_piece));
       cover (came && !came_prefix && untold != '0 && queued != '0);
       cover (came && came_prefix);
@@ -249,6 +253,7 @@ module tp_front_formal
       assert (32'(dut.held) == $countones(places) && dut.held != 2'd3);
       assert (dut.held == '0 || (d_valid && places[p_at]));
       assert (d_valid || dut.p_none);
+      assert (!whole || (d_valid && dut.own_status == '0 && plan_none && dut.held == '0));
       assert (!plan_none || dut.p_none || !d_valid);
     end
 endmodule

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tp_h2c, its counters: nothing is asked for, and no inline word copied, without room reserved in the landing RAM and without an order
-// slot; the room of a read is nobody else's until it has landed and has been passed on; no slot is given twice; a beat is read only when
+// slot; a message that is open in the slots has one kept for its end; the room of a read is nobody else's until it has landed and has been
+// passed on; no slot is given twice; a beat is read only when
 // the queue towards the user core has room for it, and the end of every descriptor has a place: so a completion never stalls and never
 // overflows. One read is watched, any one, and its room.
 // Assumed: a descriptor stands until `finish`, and no more than QUEUE_DEPTH are finished and not told; a read is no longer than `read_log2`
@@ -28,13 +29,12 @@ module tp_h2c_formal
     input logic d_end,
     input logic d_inline,
     input logic d_over,
-    input logic d_complete,
+    input logic d_empty,
     input logic d_broken,
     input logic [7:0] d_status,
     input logic p_valid,
     input logic p_last,
     input logic stopping,
-    input logic [7:0] stop_status,
     input logic row_valid,
     input logic [8:0] row_word,
     input logic [6:0] row_bytes,
@@ -51,7 +51,7 @@ module tp_h2c_formal
     input logic watch
 );
   localparam int LONGEST = 7;  // the logarithm of the longest read's bytes
-  logic idle, take, finish, want, copy_want, entry_valid, read_want, read_full, tvalid;
+  logic idle, take, abandon, finish, want, copy_want, entry_valid, read_want, read_full, tvalid;
   logic [SW-1:0] want_slot;
   logic [BW-1:0] want_block, copy_block;
   logic put, put_full;  // read, and on its way out of the RAM
@@ -72,7 +72,7 @@ module tp_h2c_formal
       .d_end,
       .d_inline,
       .d_over,
-      .d_complete,
+      .d_empty,
       .d_broken,
       .d_status,
       .d_length('0),
@@ -81,9 +81,9 @@ module tp_h2c_formal
       .p_valid,
       .p_last,
       .take,
+      .abandon,
       .finish,
       .stopping,
-      .stop_status,
       .row_valid,
       .row_word,
       .row_bytes,
@@ -131,7 +131,7 @@ module tp_h2c_formal
 
   // ------------------------------------------------------------------------------------------------ what is around it
   logic started = 1'b0;
-  logic held, inline_was;
+  logic held, end_was, inline_was, empty_was, last_was;
   logic [3:0] flushing;  // cycles of this flush
   logic [SLOTS-1:0] waiting;  // slots whose answer is to come
   logic [1:0] took;  // blocks reserved in the cycle before
@@ -139,7 +139,10 @@ module tp_h2c_formal
   always_ff @(posedge clk) begin
     started <= 1'b1;
     held <= d_valid && !finish && !rst;
+    end_was <= d_end;
     inline_was <= d_inline;
+    last_was <= d_valid && p_last && !take && !finish && !rst;
+    empty_was <= d_empty;
     flushing <= flush ? (flushing == 4'd8 ? 4'd1 : flushing + 1'b1) : '0;
     put <= read_grant && !rst;
     put_full <= read_full;
@@ -156,10 +159,11 @@ module tp_h2c_formal
   end
   always_comb begin
     if (!started) assume (rst);
-    if (started && held && !rst) assume (d_valid && d_inline == inline_was);
+    if (started && held && !rst) assume (d_valid && {d_end, d_inline, d_empty} == {end_was, inline_was, empty_was});
+    if (started && last_was && !rst) assume (p_last);
     if (p_valid) assume (d_valid);
     if (row_valid) assume (!d_valid);
-    if (d_inline) assume (dut.inline_bytes != '0);  // it waits for no more than it has
+    if (d_inline && !d_empty) assume (dut.inline_bytes != '0);  // it waits for no more than it has
     if (grant) assume (want && !rst);
     assume (grant_bytes >= 1 && grant_bytes <= 13'd1 << LONGEST);
     assume (grant_skew == '0 || 13'(grant_skew) + grant_bytes <= 13'(CPL_BOUNDARY));
@@ -207,6 +211,7 @@ module tp_h2c_formal
       assert (!copied || (copy_block == dut.room_at[BW-1:0] && 32'(dut.need) == 1));
       assert (!(want || copy_want) || dut.issue_at - dut.stream_at != (SW + 1)'(SLOTS));
       assert (!(want && grant) || !waiting[want_slot]);
+      assert (!dut.unclosed || dut.issue_at - dut.stream_at != (SW + 1)'(SLOTS));
       // The watched read's room is its own.
       assert (!((watching || reading) && dut.reserve) || (new_at >= 32'(span) && new_end <= BLOCKS));
       assert (!(watching || reading) || 32'((BW + 1)'(start - dut.room_freed)) + 32'(span) <= 32'(reserved));
@@ -228,7 +233,7 @@ module tp_h2c_formal
     logic [SLOTS-1:0] pending, taken;  // between retire and issue; between stream and issue
     logic [SLOTS-1:0][BW+1:0] ends, nexts;
     logic [SLOTS-1:0][BW:0] far, spans;  // from the oldest room, blocks
-    localparam logic [2:0] ASK = 3'd1, COPY = 3'd2;  // states, as the module numbers them
+    localparam logic [2:0] ASK = 3'd1, COPY = 3'd2, EMPTY = 3'd3;  // states, as the module numbers them
     always_comb begin
       used = dut.issue_at - dut.stream_at;
       for (int i = 0; i < SLOTS; i++) begin
@@ -258,7 +263,9 @@ module tp_h2c_formal
         assert ((SW + 1)'(dut.issue_at - dut.retire_at) <= used);
         assert (run_room <= reserved && 32'(reserved) <= BLOCKS);
         assert (used == 0 ? dut.free_next == dut.room_at : dut.free_next == starts[dut.stream_at[SW-1:0]]);
-        assert (!dut.slot_free || 32'(used) < SLOTS);
+        assert (!dut.slot_free || !dut.settled || 32'(used) < SLOTS);
+        assert (!dut.slot_spare || 32'(used) < SLOTS - 1);
+        assert (32'(used) + 32'(dut.unclosed) <= SLOTS && (dut.open || !dut.unclosed));
         for (int i = 0; i < SLOTS; i++) begin
           assert (!waiting[i] || (pending[i] && dut.asked[i] == dut.answered[i] && !dut.slots[i].plain));
           assert (!pending[i] || dut.slots[i].plain || waiting[i] || dut.asked[i] != dut.answered[i]);
@@ -278,9 +285,11 @@ module tp_h2c_formal
         assert (!dut.room || 32'(reserved) + 2 <= BLOCKS + 32'(took));
         assert (took == '0 || !dut.settled);
         assert (!dut.settled || dut.state != COPY || 32'(took) <= 1);
-        if (dut.state == ASK) assert (32'(reserved) + 2 <= BLOCKS && 32'(used) < SLOTS && !dut.owed);
-        if (dut.state == COPY) assert (!dut.owed && 32'(took) <= 1);
+        if (dut.state == ASK) assert (32'(reserved) + 2 <= BLOCKS && 32'(used) < SLOTS - 32'(!(d_end && p_last)));
+        if (dut.state == COPY) assert (32'(took) <= 1);
+        if (dut.state == EMPTY) assert (32'(used) < SLOTS);
         if (dut.state == ASK || dut.state == COPY) assert (held && inline_was == (dut.state == COPY));
+        if (dut.state == COPY) assert (!empty_was);
         if (dut.state != '0) assert (held);
         // Beats come without attributes here: those are not what this is about.
         for (int i = 0; i < BEATS; i++) if (held_beats[i]) assert (!dut.i_beats.metas[i][0]);

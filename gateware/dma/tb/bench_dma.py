@@ -594,57 +594,173 @@ async def faults_close_the_message(dut):
     assert await outcome() == (data[:64], [(1, 0)])
 
 
+async def watch_users(bench: Bench, channel: int, users: list):
+    """The user word beside the end of each message."""
+    dut = bench.dut
+    while True:
+        await RisingEdge(dut.clk)
+        if (int(dut.h2c_tvalid.value) & int(dut.h2c_tready.value) & int(dut.h2c_tlast.value)) >> channel & 1:
+            users.append(int(dut.h2c_user.value) >> 32 * channel & 0xFFFFFFFF)
+
+
+async def fill(bench: Bench, channel: Channel, buffer: int, most: int) -> int:
+    """Fill the queue towards a core that takes nothing, then the order slots, with descriptors of one beat; returns how many landed."""
+    for landed in range(most):
+        bench.push(0, DIRECT, buffer, bench.width // 8)
+        for _ in range(300):
+            await RisingEdge(bench.dut.clk)
+            entry = channel.reap()
+            if entry:
+                assert entry["status"] == DONE
+                break
+        else:
+            return landed
+    return most
+
+
+class Stalled:
+    """An H2C channel whose core takes nothing until `drain`, and which has no order slot for another piece of the open message."""
+
+    async def start(self, dut, rng):
+        self.bench = bench = Bench(dut, rng)
+        await bench.start()
+        self.channel, keep = Channel(bench, 0), bench.width // 8
+        self.buffer = bench.room(4 * keep, skew=0)
+        bench.allow(bench.host.readable, self.buffer, 4 * keep)
+        dut.h2c_tready.value = 0
+        self.got = []
+        bench.tasks.append(cocotb.start_soon(watch(bench, 0, self.got)))
+        self.room = await fill(bench, self.channel, self.buffer, 1000)
+        bench.doorbells.append(("cancel", dict(channel=0)))
+        assert (await self.channel.wait())["status"] == CANCELLED
+        return self
+
+    async def drain(self) -> list:
+        """(last, error) of each beat that the core takes."""
+        self.bench.dut.h2c_tready.value = (1 << self.bench.h2c) - 1
+        await ClockCycles(self.bench.dut.clk, 1000)
+        self.bench.dut.h2c_tready.value = 0
+        marks, self.got[:] = [(last, error) for _, last, error in self.got], []
+        return marks
+
+
 @cocotb.test()
-async def a_cancel_leaves_no_message_open(dut):
-    """Tables that cannot be read, behind a core that takes nothing, are cancelled: the message is closed with an error all the same."""
-    rng = generator("a_cancel_leaves_no_message_open")
-    bench = Bench(dut, rng)
-    await bench.start()
-    channel, keep = Channel(bench, 0), bench.width // 8
-    dut.h2c_tready.value = 0
-    got = []
-    cocotb.start_soon(watch(bench, 0, got))
-    buffer, table = bench.room(keep, skew=0), bench.room(64, align=64)
-    bench.allow(bench.host.readable, buffer, keep)
+async def closing_a_message_waits_for_nothing(dut):
+    """Tables that cannot be read, behind a core that takes nothing: each ends, and the message is closed with an error."""
+    rng = generator("closing_a_message_waits_for_nothing")
+    stalled = await Stalled().start(dut, rng)
+    bench, channel, keep = stalled.bench, stalled.channel, stalled.bench.width // 8
+    table = bench.room(64, align=64)
     bench.allow(bench.host.readable, table, 64)
     bench.host.faults = {table: TLP.CPL_UNSUPPORTED_REQUEST}
-
-    async def fill(count) -> int:
-        """One beat a descriptor fills the queue towards the core, then every order slot; returns how many landed."""
-        for landed in range(count):
-            bench.push(0, DIRECT, buffer, keep)
-            for _ in range(300):
-                await RisingEdge(dut.clk)
-                entry = channel.reap()
-                if entry:
-                    assert entry["status"] == DONE
-                    break
-            else:
-                return landed
-        return count
-
-    async def cancel() -> int:
-        bench.doorbells.append(("cancel", dict(channel=0)))
-        return (await channel.wait())["status"]
-
-    room = await fill(1000)
-    assert await cancel() == CANCELLED
+    users = []
+    cocotb.start_soon(watch_users(bench, 0, users))
     for ends in ((), (0,), (1,), (0, 0), (0, 1), (1, 0), (1, 1)):
         if ends:
-            assert await fill(room) == room
+            assert await fill(bench, channel, stalled.buffer, stalled.room) == stalled.room
         for end in ends:
             bench.push(0, LIST, table, keep, 0, end)
-            await ClockCycles(dut.clk, 600)
-            assert channel.reap() is None, "it has no slot to close the message with"
-            assert await cancel() == UR
-        bench.push(0, DIRECT, buffer, keep, 0, 1)
-        dut.h2c_tready.value = (1 << bench.h2c) - 1
+            assert (await channel.wait())["status"] == UR
+        bench.push(0, ATTRIBUTES, 0x77, 0x99)
+        bench.push(0, DIRECT, stalled.buffer, keep, 0, 1)
+        marks = await stalled.drain()
         assert (await channel.wait())["status"] == DONE
-        await ClockCycles(dut.clk, 1000)
-        dut.h2c_tready.value = 0
-        marks, got[:] = [(last, error) for _, last, error in got], []
         closed = [(1, 1)] if ends else []
-        assert marks == [(0, 0)] * room + closed + [(1, 0)], f"ends {ends}: {marks[room - 1 :]}"
+        assert users.pop() == (0x99 if 1 in ends else 0), f"ends {ends}: a failed `end` counts"
+        assert marks == [(0, 0)] * stalled.room + closed + [(1, 0)], f"ends {ends}: {marks[stalled.room - 1 :]}"
+
+
+@cocotb.test()
+async def an_empty_end_keeps_messages_apart(dut):
+    """The end of a message finds no order slot but its own while bus mastering goes and comes back: it counts, all the same."""
+    rng = generator("an_empty_end_keeps_messages_apart")
+    stalled = await Stalled().start(dut, rng)
+    bench, channel, keep = stalled.bench, stalled.channel, stalled.bench.width // 8
+    for away in (0, 1, 200):
+        if away:
+            assert await fill(bench, channel, stalled.buffer, stalled.room) == stalled.room
+        bench.push(0, DIRECT, 0, 0, 1, 1)
+        await ClockCycles(dut.clk, rng.randrange(1, 60))
+        dut.cfg.value = bench.host.config(bus_master=0)
+        await ClockCycles(dut.clk, away)
+        dut.cfg.value = bench.host.config()
+        assert (await channel.wait())["status"] == DONE
+        bench.push(0, DIRECT, stalled.buffer, keep, 2, 1)
+        marks = await stalled.drain()
+        assert (await channel.wait())["status"] == DONE
+        assert marks[-2:] == [(1, 0), (1, 0)] and marks[:-2] == [(0, 0)] * (len(marks) - 2), marks
+
+
+@cocotb.test()
+async def inline_needs_no_bus_mastering(dut):
+    """Bus mastering is lost in any clock beside an inline message: what the entry says is what the core got, each message once."""
+    rng = generator("inline_needs_no_bus_mastering")
+    bench = Bench(dut, rng)
+    bench.host.stall = 0
+    await bench.start()
+    channel = Channel(bench, 0)
+    dut.h2c_tready.value = (1 << bench.h2c) - 1
+    got = []
+    cocotb.start_soon(watch(bench, 0, got))
+    buffer = bench.room(64, align=64)
+    bench.allow(bench.host.readable, buffer, 64)
+    bench.doorbells.append(("inline", dict(channel=0, offset=0, data=0x1122334455667788, strb=255)))
+    for clock in range(40):
+        kind, place = (INLINE, 0) if clock % 3 else (DIRECT, buffer)
+        bench.push(0, kind, place, 8, clock, 1)
+        await ClockCycles(dut.clk, clock + 1)
+        dut.cfg.value = bench.host.config(bus_master=0)
+        await ClockCycles(dut.clk, rng.choice([1, 20, 100]))
+        dut.cfg.value = bench.host.config()
+        entry = await channel.wait()
+        await ClockCycles(dut.clk, 200)
+        ends = [(last, error) for _, last, error in got]
+        if kind == INLINE:
+            assert (entry["status"], entry["bytes"], ends) == (DONE, 8, [(1, 0)]), f"clock {clock}"
+            assert got[0][0] == bytes.fromhex("8877665544332211")
+        else:
+            whole = entry["status"] == DONE
+            assert whole or entry["status"] == TP.TP_STATUS_BUS_MASTERING_OFF
+            assert ends == ([(1, 0)] if whole else []), f"clock {clock}: {entry} {got}"
+        got.clear()
+
+
+@cocotb.test()
+async def a_fault_ends_its_descriptor_now(dut):
+    """Nobody answers the reads of a large descriptor: it asks for no more once the first has timed out. What follows is another message."""
+    rng = generator("a_fault_ends_its_descriptor_now")
+    for end in (1, 0):
+        bench = Bench(dut, rng)
+        bench.host.stall, bench.host.max_read = 0, 512
+        await bench.start()
+        dut.cfg.value = bench.host.config(completion_timeout=1)
+        channel = Channel(bench, 0)
+        dut.h2c_tready.value = (1 << bench.h2c) - 1
+        got = []
+        users = []
+        bench.tasks += [cocotb.start_soon(watch(bench, 0, got)), cocotb.start_soon(watch_users(bench, 0, users))]
+        size = 1 << 18
+        silent, buffer = bench.room(size, align=4096), bench.room(4096, align=4096)
+        bench.allow(bench.host.readable, silent, size)
+        bench.allow(bench.host.readable, buffer, 4096)
+        bench.host.silent = range(silent, silent + size)
+        bench.push(0, DIRECT, silent, size, 1, end)
+        bench.push(0, ATTRIBUTES, 0x77, 0x99)
+        bench.push(0, DIRECT, buffer, 4096, 2, 1)
+        for _ in range(40):
+            await ClockCycles(dut.clk, 2000)
+            entry = channel.reap()
+            if entry:
+                break
+        assert (entry["status"], entry["bytes"], entry["cookie"]) == (TP.TP_STATUS_TIMEOUT, 0, 1), entry
+        entry = await channel.wait()
+        assert (entry["status"], entry["bytes"], entry["cookie"]) == (DONE, 4096, 2), entry
+        await ClockCycles(dut.clk, 400)
+        asked = len(bench.host.tags)
+        assert asked <= int(dut.LANDING_BYTES.value) // 512 + 1, f"{asked} reads for a descriptor that had failed"
+        assert [(last, error) for _, last, error in got if last] == [(1, 1), (1, 0)], got[-3:]
+        assert users == [0, 0x99 if end else 0], users  # without `end`, the failed message goes on, and has no attributes of its own
+        bench.stop()
 
 
 @cocotb.test()

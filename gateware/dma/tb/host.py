@@ -34,18 +34,20 @@ class Host:
         self.max_payload, self.max_read = max_payload, max_read
         self.latency, self.stall = latency, stall
         self.faults = {}  # address -> completion status (TLP.CPL_...) for reads that touch it
+        self.silent = range(0)  # addresses: reads of these are never answered
         self.poison = set()  # addresses: a packet that holds one comes poisoned
         self.fires = []
         self.pending = []  # [due, tag, address, bytes left, first]
         self.tags = set()
 
-    def config(self, bus_master=1) -> int:
+    def config(self, bus_master=1, completion_timeout=0) -> int:
         """The value of tp_config_t."""
         return CONFIG.pack(
             requester=0x100,
             max_payload=self.max_payload.bit_length() - 8,
             max_read=self.max_read.bit_length() - 8,
             bus_master=bus_master,
+            completion_timeout=completion_timeout,
             relaxed=1,
             tags_8bit=1,
             msix_enable=1,
@@ -117,6 +119,8 @@ class Host:
         for i in range(start, stop):
             assert self.readable[self.at(address + i)], f"the card read {address + i:#x}, which no descriptor covers"
         self.tags.add(tag)
+        if address in self.silent:
+            return
         self.pending.append([cycle + self.rng.randrange(1, self.latency), tag, address + start, stop - start])
 
     def _completion(self, cycle: int):

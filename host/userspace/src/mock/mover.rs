@@ -84,7 +84,9 @@ impl Card {
             if self.capacity == 0 && posted.cancelled.is_none() {
                 return false;
             }
-            let (end, outcome) = (posted.descriptor.control & c::DESCRIPTOR_CONTROL_END_MASK != 0, posted.outcome);
+            // An empty one that was cancelled before its turn ends no message.
+            let outcome = posted.outcome.or(posted.cancelled.filter(|_| posted.moved == 0));
+            let end = posted.descriptor.control & c::DESCRIPTOR_CONTROL_END_MASK != 0;
             if outcome.is_none() && end {
                 self.open_message(channel);
                 self.loops[pair].back_mut().unwrap().ended = true;
