@@ -34,6 +34,7 @@ gateware/dma/tp_inline.sv
 gateware/dma/tp_landing.sv
 gateware/dma/tp_landing_ram.sv
 gateware/dma/tp_lists.sv
+gateware/dma/tp_pace.sv
 gateware/dma/tp_posted_gate.sv
 gateware/dma/tp_plan.sv
 gateware/dma/tp_read_issue.sv

@@ -42,9 +42,9 @@ class Configuration:
 
     @property
     def parameters(self) -> dict[str, int]:
-        # Wider paths need more in flight for the same latency of 1 us: as `./run bench` builds them (cores/bench).
-        room = {256: 16384, 512: 32768}.get(self.width, 8192)
-        rooms = {"TAGS": 64 if self.width == 512 else 32, "LANDING_BYTES": room, "SENDING_BYTES": room}
+        # Wider paths need more in flight for the same latency of 2 us: as `./run bench` builds them (cores/bench).
+        sending = {256: 16384, 512: 32768}.get(self.width, 8192)
+        rooms = {"TAGS": max(32, self.width // 4), "LANDING_BYTES": max(128, self.width) * 128, "SENDING_BYTES": sending}
         return {"DATA_WIDTH": self.width, "H2C": self.h2c, "C2H": self.c2h, **rooms}
 
 

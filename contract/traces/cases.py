@@ -627,7 +627,7 @@ def discovery_page(t: Builder, major: int | None = None) -> bytes:
         put("CHANNEL_ENTRY_QUEUE_DEPTH", DEPTH, base)
         put("CHANNEL_ENTRY_INLINE_SLOTS", slots, base)
         put("CHANNEL_ENTRY_FIRST_PAGE", first + n * stride, base)
-        put("CHANNEL_ENTRY_BUFFER_BYTES", 8192, base)
+        put("CHANNEL_ENTRY_BUFFER_BYTES", 16384 if direction == "h2c" else 8192, base)
         put("CHANNEL_ENTRY_NAME", name.encode(), base)
     return bytes(page)
 

@@ -13,7 +13,7 @@ module tp_control
     parameter int H2C = 1,
     parameter int C2H = 1,
     parameter int TAGS = 32,
-    parameter int LANDING_BYTES = 8192,
+    parameter int LANDING_BYTES = 16384,
     parameter int SENDING_BYTES = 8192,
     parameter int QUEUE_DEPTH = 16,
     parameter int INLINE_SLOTS = 4,

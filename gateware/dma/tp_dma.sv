@@ -16,7 +16,7 @@ module tp_dma
     parameter int H2C = 1,
     parameter int C2H = 1,
     parameter int TAGS = 32,
-    parameter int LANDING_BYTES = 8192,
+    parameter int LANDING_BYTES = 16384,
     parameter int SENDING_BYTES = 8192,
     parameter int QUEUE_DEPTH = 16,
     parameter int INLINE_SLOTS = 4,
@@ -110,7 +110,9 @@ module tp_dma
     output logic [NC-1:0]                 c2h_reset,
     input  logic [NC-1:0]                 c2h_reset_busy
 );
-  localparam int SLOTS = 2 * QUEUE_DEPTH < 8 ? 8 : 2 * QUEUE_DEPTH;  // order slots of an H2C channel
+  // Order slots of an H2C channel: for reads of 512 bytes that fill its landing room, and for short messages.
+  localparam int FULL = LANDING_BYTES / 512;
+  localparam int SLOTS = 2 * QUEUE_DEPTH > FULL ? (2 * QUEUE_DEPTH < 8 ? 8 : 2 * QUEUE_DEPTH) : FULL < 8 ? 8 : FULL;
   localparam int SW = $clog2(SLOTS);
   localparam int LW = $clog2(LANDING_BYTES / CPL_BOUNDARY);  // block of an H2C channel's landing room
   localparam int RW = $clog2(LANDING_BYTES / KEEP);  // row of it
@@ -855,6 +857,8 @@ module tp_dma
       .relaxed(cfg.relaxed),
       .bus_master(mastering),
       .discard(card_reset),
+      .transmit_room(cfg.transmit_room),
+      .max_payload(cfg.max_payload),
       .entry_valid(out_valid),
       .entry_ready(out_ready),
       .entry_addr(out_addr),

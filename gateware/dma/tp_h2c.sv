@@ -20,7 +20,7 @@ module tp_h2c
   import towpath_pkg::*;
 #(
     parameter int DATA_WIDTH = 128,
-    parameter int LANDING_BYTES = 8192,
+    parameter int LANDING_BYTES = 16384,
     parameter int QUEUE_DEPTH = 16,         // descriptors posted and not completed, at most
     parameter int SLOTS = 32,               // order slots, a power of two
     parameter int BEATS = 32,               // beats queued towards the user core

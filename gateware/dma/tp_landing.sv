@@ -26,7 +26,7 @@ module tp_landing
     parameter int H2C = 1,
     parameter int CHANNELS = 2,
     parameter int TAGS = 32,
-    parameter int LANDING_BYTES = 8192,
+    parameter int LANDING_BYTES = 16384,
     parameter int SLOTS = 32,              // order slots for each channel
     localparam int TW = $clog2(TAGS),
     localparam int SW = $clog2(SLOTS),

@@ -17,7 +17,7 @@ module tp_plan
 #(
     parameter int H2C = 1,
     parameter int C2H = 1,
-    parameter int LANDING_BYTES = 8192,
+    parameter int LANDING_BYTES = 16384,
     parameter int SENDING_BYTES = 8192,
     localparam int CHANNELS = H2C + C2H,
     localparam int CW = CHANNELS > 1 ? $clog2(CHANNELS) : 1,

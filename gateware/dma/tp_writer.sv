@@ -24,6 +24,8 @@ module tp_writer
     input logic relaxed,
     input logic bus_master,
     input logic discard,                    // with bus mastering off: swallow
+    input logic [7:0] transmit_room,        // see tp_pace
+    input logic [2:0] max_payload,
 
     // completion entries
     input  logic           entry_valid,
@@ -201,11 +203,26 @@ module tp_writer
     end
   end
 
+  // Entries and messages are small and few: they go as soon as what was taken before them has gone.
+  logic pace, begins;
+  tp_pace i_pace (
+      .clk,
+      .rst,
+      .room(transmit_room),
+      .max_payload,
+      .start(posted_valid && posted_ready && begins),
+      .hold(pace)
+  );
+  always_ff @(posedge clk) begin
+    if (posted_valid && posted_ready) begins <= posted_last;
+    if (rst) begins <= 1'b1;
+  end
   tp_posted_gate i_gate (
       .clk,
       .rst,
       .bus_master,
       .discard,
+      .hold(pace && out.source < CW'(ENTRY)),
       .in_valid(out_valid),
       .in_ready(out_ready),
       .in_last(out_last),

@@ -94,7 +94,9 @@ package tp_tlp_pkg;
     logic        link_up;
     logic        active;         // power state D0
     logic        function_reset; // held until the core acknowledges
-    logic [7:0]  transmit_room;  // TLPs that still fit in the block's transmit buffer; all ones: unknown
+    // TLPs that still fit in the block's transmit buffer; all ones: unknown. Those that have been sent and wait only for the link
+    // partner's acknowledgement do not count as in it: tp_pace takes what is in it for what a read would wait behind.
+    logic [7:0]  transmit_room;
   } tp_config_t;
 
 endpackage

@@ -9,7 +9,7 @@ module agree_top
     parameter int DATA_WIDTH = 128,
     parameter bit USER_ASYNC = 0,
     parameter int TAGS = 32,
-    parameter int LANDING_BYTES = 8192,
+    parameter int LANDING_BYTES = 16384,
     parameter int SENDING_BYTES = 8192,
     parameter int QUEUE_DEPTH = 16,
     parameter int INLINE_SLOTS = 4,

@@ -195,7 +195,10 @@ def test_an_interrupt_from_the_keyboard_ends_it() -> None:
 
 ROW = {
     **dict.fromkeys(("direction", "notify", "descriptor"), str),
-    **dict.fromkeys(("channels", "width", "generation", "lanes", "mps", "mrrs", "read_latency_ns", "wake_ns", "size", "in_flight"), int),
+    **dict.fromkeys(
+        ("channels", "width", "generation", "lanes", "mps", "mrrs", "transmit_buffer", "read_latency_ns", "wake_ns", "size", "in_flight"),
+        int,
+    ),
     **dict.fromkeys(("end_to_end_percent", "while_data_flows_percent", "header_only_percent", "nanoseconds"), float),
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tp_posted_gate: packets stay whole; a beat once shown stays until it is taken; no packet starts while bus mastering is off, and then, with
+// tp_posted_gate: packets stay whole; a beat once shown stays until it is taken; no packet starts while bus mastering is off or `hold`; when off, with
 // `discard`, packets are swallowed whole. Nothing is taken but what was shown or swallowed.
 // Assumed: a beat stands until it is taken.
 module tp_posted_gate_formal #(
@@ -9,6 +9,7 @@ module tp_posted_gate_formal #(
     input logic rst,
     input logic bus_master,
     input logic discard,
+    input logic hold,
     input logic in_valid,
     input logic in_last,
     input logic out_ready
@@ -19,6 +20,7 @@ module tp_posted_gate_formal #(
       .rst,
       .bus_master,
       .discard,
+      .hold,
       .in_valid,
       .in_ready,
       .in_last,
@@ -65,7 +67,7 @@ module tp_posted_gate_formal #(
       assert (!out_valid || in_valid);
       assert (!out_valid || out_ready == moved);
       assert (!shown || out_valid);
-      assert (open || bus_master || !out_valid);
+      assert (open || (bus_master && !hold) || !out_valid);
       assert (open || (discard && !bus_master) || !moved || out_valid);
       assert (!open || !moved || out_valid == !swallowed);
       assert (!open || !out_valid || !swallowed);

@@ -798,6 +798,48 @@ async def interrupts_pass_a_busy_writer(dut):
 
 
 @cocotb.test()
+async def writes_leave_room_for_reads(dut):
+    """With enough packets in the block's transmit buffer no write of data begins, and reads go all the same; then data flows again."""
+    rng = generator("writes_leave_room_for_reads")
+    bench = Bench(dut, rng)
+    bench.host.stall, bench.host.max_payload = 0, rng.choice([128, 256, 512])
+    await bench.start()
+    enough = {128: 8}.get(bench.host.max_payload, 4)
+    dut.cfg.value = bench.host.config(transmit_room=32)
+    await ClockCycles(dut.clk, 2)  # what is seen first is an empty buffer
+    channel, c = Channel(bench, 0), bench.h2c
+    Channel(bench, c)
+    dut.h2c_tready.value = (1 << bench.h2c) - 1
+    size = 1 << 20
+    buffer = bench.room(size)
+    bench.allow(bench.host.writable, buffer, size)
+    bench.allow(bench.host.readable, buffer, size)
+    dut.c2h_tkeep.value = (1 << bench.c2h * bench.width // 8) - 1
+    dut.c2h_tvalid.value = 1
+    bench.push(c, DIRECT, buffer, size, 1)
+
+    async def writes_and_reads(room: int) -> tuple[int, int]:
+        """Beats of writes and reads in 200 clocks, when so many packets still fit; without those that had begun."""
+        dut.cfg.value = bench.host.config(transmit_room=room)
+        bench.push(0, DIRECT, buffer, 2000, 2, 1)
+        await ClockCycles(dut.clk, 40)
+        writes = reads = 0
+        for _ in range(200):
+            await RisingEdge(dut.clk)
+            writes += int(dut.tx_posted_valid.value)
+            reads += int(dut.tx_read_valid.value)
+        return writes, reads
+
+    for _ in range(4):
+        full = await writes_and_reads(32 - enough)
+        assert full[0] == 0, f"{full[0]} beats of writes into a block that has enough"
+        few = await writes_and_reads(32 - enough + 1)
+        assert few[0] > 150, f"only {few[0]} beats of writes in 200 clocks, with room"
+    assert channel.reap() is not None
+    dut.c2h_tvalid.value = 0
+
+
+@cocotb.test()
 async def a_reset_without_bus_mastering_ends(dut):
     """The card's reset ends although nothing may be written, an entry that is already shown included."""
     rng = generator("a_reset_without_bus_mastering_ends")

@@ -40,7 +40,7 @@ class Host:
         self.pending = []  # [due, tag, address, bytes left, first]
         self.tags = set()
 
-    def config(self, bus_master=1, completion_timeout=0) -> int:
+    def config(self, bus_master=1, completion_timeout=0, transmit_room=255) -> int:
         """The value of tp_config_t."""
         return CONFIG.pack(
             requester=0x100,
@@ -53,7 +53,7 @@ class Host:
             msix_enable=1,
             link_up=1,
             active=1,
-            transmit_room=255,
+            transmit_room=transmit_room,
         )
 
     def at(self, address: int) -> int:

@@ -61,6 +61,8 @@ pub struct Case {
     pub mps: u32,
     /// Largest read request.
     pub mrrs: u32,
+    /// Packets in the card's transmit buffer.
+    pub transmit_buffer: u32,
     /// From a read request at the root port to its first completion.
     pub read_latency_ns: u64,
     /// From an interrupt at the root port to the program that slept.
@@ -89,6 +91,7 @@ impl Case {
             lanes: 8,
             mps: 128,
             mrrs: 512,
+            transmit_buffer: 32,
             read_latency_ns: 500,
             wake_ns: 1000,
             size,
@@ -108,6 +111,7 @@ impl Case {
             max_payload: self.mps,
             completion_payload: self.mps,
             max_read: self.mrrs,
+            transmit_buffer: self.transmit_buffer,
             memory_latency: self.read_latency_ns,
             interrupt_delivery: DELIVERY_NS.min(self.wake_ns),
             wake_cost: self.wake_ns.saturating_sub(DELIVERY_NS),
@@ -134,11 +138,11 @@ impl Case {
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Case { channels, width, generation, lanes, mps, read_latency_ns, wake_ns, in_flight, .. } = self;
+        let Case { channels, width, generation, lanes, mps, transmit_buffer, read_latency_ns, wake_ns, in_flight, .. } = self;
         write!(f, "{} {}, {channels}+{channels} channels, {width} bit, Gen{generation} x{lanes}, ", name(self.way), bytes(self.size))?;
         write!(
             f,
-            "MPS {mps}, latency {read_latency_ns} ns, wake {wake_ns} ns, {in_flight} in flight, {:?}, {:?}",
+            "MPS {mps}, {transmit_buffer} packets, latency {read_latency_ns} ns, wake {wake_ns} ns, {in_flight} in flight, {:?}, {:?}",
             self.notify, self.descriptor
         )
     }
@@ -196,6 +200,7 @@ impl Row {
             "lanes": case.lanes,
             "mps": case.mps,
             "mrrs": case.mrrs,
+            "transmit_buffer": case.transmit_buffer,
             "read_latency_ns": case.read_latency_ns,
             "wake_ns": case.wake_ns,
             "size": case.size,

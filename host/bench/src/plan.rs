@@ -68,6 +68,34 @@ fn link(way: Way, size: u64, generation: u8, lanes: u8, width: u32) -> Case {
     Case { generation, lanes, width, ..Case::new(way, size) }
 }
 
+/// A link at each payload and latency that a server may have, with so many packets in the transmit buffer.
+fn servers(ways: &[Way], (generation, lanes, width): (u8, u8, u32), transmit_buffers: &[u32]) -> Vec<Planned> {
+    let mut cases = Vec::new();
+    for &transmit_buffer in transmit_buffers {
+        for mps in [128, 256, 512, 1024] {
+            for read_latency_ns in [500, 1000, 2000] {
+                for &way in ways {
+                    let case = Case {
+                        mps,
+                        mrrs: mps.max(512),
+                        read_latency_ns,
+                        transmit_buffer,
+                        in_flight: 4,
+                        ..link(way, MIB, generation, lanes, width)
+                    };
+                    // Reads take 4 to 4.6 % of the way to the host.
+                    let goals = match way {
+                        Way::Both => [Goal::Flow(98.0, 100.0), Goal::Flow(94.5, 96.0)],
+                        _ => [Goal::Flow(99.0, 100.0), Goal::None],
+                    };
+                    cases.push(Planned { case, goals });
+                }
+            }
+        }
+    }
+    cases
+}
+
 /// What the tables that Towpath promises itself name.
 pub fn quick() -> Vec<Table> {
     let mut tables = Vec::new();
@@ -99,6 +127,8 @@ pub fn quick() -> Vec<Table> {
         }
     }
     table("Both directions at once, over the time in which both flow", cases);
+    table("Both directions at once, at the settings of servers", servers(&[Way::Both], (2, 8, 128), &[8, 16, 32, 64]));
+    table("One direction alone, at the settings of servers", servers(&WAYS, (2, 8, 128), &[8, 32]));
 
     let mut cases = Vec::new();
     let goals = [
@@ -212,6 +242,8 @@ pub fn full() -> Vec<Table> {
         let link = |(generation, lanes, width)| ways.map(|way| one(Case { mps, ..link(way, MIB, generation, lanes, width) }, Goal::None));
         tables.push(Table { title, cases: LINKS.into_iter().flat_map(link).collect() });
     }
+    let cases = LINKS.into_iter().flat_map(|link| servers(&[Way::Both], link, &[32]));
+    tables.push(Table { title: "Every link, at the settings of servers", cases: cases.collect() });
     let cases = ways.map(|way| one(Case { dllp_per_mille: DLLP_PER_MILLE, ..Case::new(way, MIB) }, Goal::None));
     tables.push(Table { title: "With data link packets: 8.1 % of the link's rate, of what is left", cases: cases.to_vec() });
     for curve in CURVES {

@@ -303,6 +303,9 @@ fn place(case: &Case) -> String {
     if case.mps != 128 {
         let _ = write!(text, ", MPS {}", case.mps);
     }
+    if case.transmit_buffer != 32 {
+        let _ = write!(text, ", transmit buffer of {}", case.transmit_buffer);
+    }
     if case.channels > 1 {
         let _ = write!(text, ", {0}+{0} channels", case.channels);
     }

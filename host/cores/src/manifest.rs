@@ -145,7 +145,7 @@ pub struct Gateware {
 
 impl Default for Gateware {
     fn default() -> Gateware {
-        Gateware { tags: 32, landing_bytes: 8192, sending_bytes: 8192, queue_depth: 16, inline_slots: 4 }
+        Gateware { tags: 32, landing_bytes: 16384, sending_bytes: 8192, queue_depth: 16, inline_slots: 4 }
     }
 }
 

@@ -149,7 +149,7 @@ fn a_completion_buffer_that_overflows_ends_the_run() {
     let why = run("generation=4&lanes=8");
     assert!(why.contains("completion buffer overflows") && why.contains("36"), "{why}");
     // With room for all that the card can ask for, and at a rate that it can take, there is no overflow.
-    for enough in ["generation=4&lanes=8&completion_headers=64&completion_data=512", "generation=2&lanes=8&completion_headers=2"] {
+    for enough in ["generation=4&lanes=8&completion_headers=128&completion_data=1024", "generation=2&lanes=8&completion_headers=2"] {
         let why = run(enough);
         assert!(!why.contains("overflow") && why.contains("in flight"), "{enough}: {why}");
     }
