@@ -475,6 +475,7 @@ module tp_dma
       .completion_timeout(cfg.completion_timeout),
       .link_up(cfg.link_up),
       .quarantine,
+      .extended(cfg.tags_8bit || cfg.tags_10bit),
       .valid(tag_valid),
       .tag,
       .take(tag_take),

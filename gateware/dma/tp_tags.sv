@@ -13,12 +13,16 @@
 // other follows when it is put back. The lap also tells the landing what belongs to an earlier read of the same tag. After reset a first sweep
 // puts every tag back, and tells the landing of each, so that nothing of before counts.
 //
+// A function may use tags of 5 bits, or of 8 where the host enables extended tags. Tags above the first 32 stand in a pool of their own, which is
+// used first, and only while that is so.
+//
 // Promises: a tag handed out is not handed out again before it is freed; nothing but `rst` empties the quarantine early. After reset
 // TAGS cycles without a packet pass until all are in the pool. While `hold`, ask for nothing: the pool is not full yet, the landing needs a free
 // cycle, or the link went down.
 module tp_tags #(
     parameter int TAGS = 32,              // a power of two, 2 to 256
     parameter int CORE_CLOCK_KHZ = 250000,
+    parameter int SHORT = 32,             // tags that need no permission, a power of two
     localparam int TW = $clog2(TAGS)
 ) (
     input  logic          clk,
@@ -26,6 +30,7 @@ module tp_tags #(
     input  logic [3:0]    completion_timeout,  // Device Control 2 (PCI Express Base Specification, 7.5.3.16); all ones: never
     input  logic          link_up,
     input  logic [7:0]    quarantine,          // 0: until the answer comes or the link goes down
+    input  logic          extended,            // tags from SHORT on are allowed
     output logic          valid,               // a tag is free
     output logic [TW-1:0] tag,
     input  logic          take,
@@ -181,25 +186,63 @@ module tp_tags #(
   logic put_ready;
   assign put = free_valid || release_valid || (filling && overdue_ready && !rst);
   assign put_tag = filling || quiet ? at : free_tag;
-  logic pool_valid;
-  logic [TW:0] pool_count;
+  localparam int LOW = TAGS < SHORT ? TAGS : SHORT;
+  localparam int LW = $clog2(LOW);
+  logic low_ready, low_valid, low_next;      // the first ones; `next`: there is one after this cycle's take
+  logic high_ready, high_valid, high_next, use_high, put_high;
+  logic [LW-1:0] low_tag;
+  logic [LW:0] low_count;
+  logic [TW-1:0] high_tag;
   tp_fifo #(
-      .WIDTH(TW),
-      .DEPTH(TAGS)
-  ) i_pool (
+      .WIDTH(LW),
+      .DEPTH(LOW)
+  ) i_low (
       .clk,
       .rst,
       .clear(1'b0),
-      .in_valid(put),
-      .in_ready(put_ready),
-      .in_data(put_tag),
-      .out_valid(pool_valid),
-      .out_ready(take),
-      .out_data(tag),
-      .count(pool_count)
+      .in_valid(put && !put_high),
+      .in_ready(low_ready),
+      .in_data(put_tag[LW-1:0]),
+      .out_valid(low_valid),
+      .out_ready(take && !use_high),
+      .out_data(low_tag),
+      .count(low_count)
   );
-  // In a register, so that it costs no time in the cycle of a take; a tag that comes back shows a cycle later.
-  always_ff @(posedge clk) valid <= (take ? pool_count > (TW + 1)'(1) : pool_valid) && !rst;
+  assign low_next = take && !use_high ? low_count > (LW + 1)'(1) : low_valid;
+  if (TAGS > SHORT) begin : g_high
+    localparam int DEPTH = TAGS == 2 * SHORT ? SHORT : TAGS;
+    logic [$clog2(DEPTH):0] high_count;
+    tp_fifo #(
+        .WIDTH(TW),
+        .DEPTH(DEPTH)
+    ) i_high (
+        .clk,
+        .rst,
+        .clear(1'b0),
+        .in_valid(put && put_high),
+        .in_ready(high_ready),
+        .in_data(put_tag),
+        .out_valid(high_valid),
+        .out_ready(take && use_high),
+        .out_data(high_tag),
+        .count(high_count)
+    );
+    assign put_high = put_tag[TW-1:LW] != '0;
+    assign high_next = extended && (take && use_high ? 32'(high_count) > 1 : high_valid);
+  end else begin : g_short
+    assign high_ready = 1'b0;
+    assign high_valid = 1'b0;
+    assign high_tag = '0;
+    assign put_high = 1'b0;
+    assign high_next = 1'b0;
+  end
+  assign put_ready = put_high ? high_ready : low_ready;
+  assign tag = use_high ? high_tag : TW'(low_tag);
+  // In registers, so that they cost no time in the cycle of a take; a tag that comes back shows a cycle later.
+  always_ff @(posedge clk) begin
+    valid <= (low_next || high_next) && !rst;
+    use_high <= high_next && !rst;
+  end
 
   logic one_more, one_less;
   always_ff @(posedge clk) begin

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // tp_tags: a tag that is handed out is not out; each tag is out or in the pool once; only what is out is overdue; a tag leaves quarantine
 // without its answer only if its read was given up, and the link went down meanwhile or the host allowed it (`quarantine` not 0); one that is
-// still shown to the link never does, nor any while a packet is in hand. The lap turns when a tag is handed out, and only then.
+// still shown to the link never does, nor any while a packet is in hand. No tag from SHORT on is offered unless the host allowed it a cycle
+// ago. The lap turns when a tag is handed out, and only then.
 // Assumed: as tp_landing is proved to do, only tags that are out are freed or given up, and given up once; what is overdue has ended two
 // cycles later; nothing is taken while `hold` (tp_read_issue).
 module tp_tags_formal #(
     parameter int TAGS = 4,
     parameter int CORE_CLOCK_KHZ = 100,
+    parameter int SHORT = 2,
     parameter bit INDUCTION = 1,
     localparam int TW = $clog2(TAGS)
 ) (
@@ -15,6 +17,7 @@ module tp_tags_formal #(
     input logic [3:0] completion_timeout,
     input logic link_up,
     input logic [7:0] quarantine,
+    input logic extended,
     input logic take,
     input logic [TW-1:0] look_tag,
     input logic quiet,
@@ -32,13 +35,15 @@ module tp_tags_formal #(
   logic [TW:0] count;
   tp_tags #(
       .TAGS(TAGS),
-      .CORE_CLOCK_KHZ(CORE_CLOCK_KHZ)
+      .CORE_CLOCK_KHZ(CORE_CLOCK_KHZ),
+      .SHORT(SHORT)
   ) dut (
       .clk,
       .rst,
       .completion_timeout,
       .link_up,
       .quarantine,
+      .extended,
       .valid,
       .tag,
       .take,
@@ -103,13 +108,14 @@ module tp_tags_formal #(
     overdue_tag2 <= overdue_tag1;
   end
   // What was freed or given up a cycle ago; whether the host allowed tags to leave quarantine by time.
-  logic ended1, freed1, allowed1;
+  logic ended1, freed1, allowed1, extended1;
   logic [TW-1:0] freed_tag1;
   always_ff @(posedge clk) begin
     ended1 <= (free_valid || give_up_valid) && !rst;
     freed1 <= free_valid && !rst;
     freed_tag1 <= free_tag;
     allowed1 <= quarantine != '0;
+    extended1 <= extended;
   end
   // Tags show as out one cycle after they were taken.
   logic lately;
@@ -149,6 +155,7 @@ module tp_tags_formal #(
   always_comb
     if (started && !rst) begin
       assert (!valid || !busy[tag]);
+      assert (!valid || 32'(tag) < SHORT || extended1);
       assert (look_out == (shows[look_tag] && !dut.filling));
       assert (!known1 || (dut.out_laps[one] != lap1) == turns1);
       assert (dut.filling || !overdue_valid || busy[overdue_tag] || (freed1 && freed_tag1 == overdue_tag));
@@ -158,27 +165,53 @@ module tp_tags_formal #(
       assert (!dut.put || dut.put_ready);
       cover (dut.release_valid && dut.at == one && down);
       cover (taken && busy != '0);
+      cover ((taken && 32'(tag) >= SHORT) || TAGS <= SHORT);
       cover (free_valid && free_tag == one && free_late);
     end
 
   if (INDUCTION) begin : g_induction
-    always_comb if (started && valid) assert (dut.pool_valid);
-    // How often each tag stands in the pool.
-    logic [TAGS-1:0][TW:0] places;
+    localparam int LW = $clog2(TAGS < SHORT ? TAGS : SHORT);
+    always_comb if (started && valid) assert (dut.use_high ? dut.high_valid : dut.low_valid);
+    // How often each tag stands in its pool.
+    logic [TAGS-1:0][TW:0] places, high_places;
     logic [TAGS-1:0] filled;
-    logic [TW-1:0] place;  // behind the head
+    logic [TW:0] high;  // tags in the other pool
+    logic [LW-1:0] place;  // behind the head
     always_comb begin
       places = '0;
+      for (int i = 0; i < (TAGS < SHORT ? TAGS : SHORT); i++) begin
+        place = LW'(i) - dut.i_low.rd[LW-1:0];
+        if ({1'b0, place} < dut.i_low.count) places[TW'(dut.i_low.mem[i])] += 1'b1;
+      end
       for (int i = 0; i < TAGS; i++) begin
-        place = TW'(i) - dut.i_pool.rd[TW-1:0];
-        if ({1'b0, place} < dut.i_pool.count) places[dut.i_pool.mem[i]] += 1'b1;
+        places[i] += (TW + 1)'(high_places[i]);
         filled[i] = !dut.filling || 32'(dut.at) > i;
       end
     end
+    if (TAGS > SHORT) begin : g_high
+      logic [TW-2:0] high_place;
+      assign high = (TW + 1)'(dut.g_high.i_high.count);
+      always_comb begin
+        high_places = '0;
+        for (int i = 0; i < TAGS / 2; i++) begin
+          high_place = (TW - 1)'(i) - dut.g_high.i_high.rd[TW-2:0];
+          if ({1'b0, high_place} < dut.g_high.i_high.count) high_places[dut.g_high.i_high.mem[i]] += 1'b1;
+        end
+      end
+      always_comb
+        if (started) begin
+          assert (32'(high) <= TAGS / 2);
+          for (int t = 0; t < SHORT; t++) assert (high_places[t] == '0);
+        end
+    end else begin : g_low
+      assign high = '0;
+      assign high_places = '0;
+    end
     always_comb
       if (started) begin
-        assert (dut.i_pool.count <= (TW + 1)'(TAGS));
-        assert (32'(dut.i_pool.count) + $countones(busy) == $countones(filled));
+        assert (!dut.use_high || extended1);
+        assert (32'(dut.i_low.count) <= (TAGS < SHORT ? TAGS : SHORT));
+        assert (32'(dut.i_low.count) + 32'(high) + $countones(busy) == $countones(filled));
         for (int t = 0; t < TAGS; t++) begin
           assert (places[t] == (TW + 1)'(!busy[t] && filled[t]));
           assert (!busy[t] || filled[t]);

@@ -8,7 +8,7 @@ from bench import PACKAGES, TLP, TP, WRITE, Layout, generator
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge
 
-from host import BASE, Host
+from host import BASE, READ, Host
 
 DESCRIPTOR, ENTRY, COMPLETION = (Layout(PACKAGES[0], f"tp_{name}_t") for name in ("descriptor", "list_entry", "completion"))
 CONTROL, FLAGS, LIST_CONTROL = (
@@ -795,6 +795,34 @@ async def interrupts_pass_a_busy_writer(dut):
         raise AssertionError("the interrupt waits for the stream to end")
     dut.msix_posted_valid.value = 0
     assert channel.reap() is None, "the stream still runs"
+
+
+@cocotb.test()
+async def reads_use_the_tags_that_are_allowed(dut):
+    """Tags of more than 5 bits only while the host enables extended tags, which it may do while reads are under way."""
+    rng = generator("reads_use_the_tags_that_are_allowed")
+    bench = Bench(dut, rng)
+    bench.host.max_read = 128
+    await bench.start()
+    channel = Channel(bench, 0)
+    dut.h2c_tready.value = (1 << bench.h2c) - 1
+    size = 1 << 15
+    buffer = bench.room(size)
+    bench.allow(bench.host.readable, buffer, size)
+    for extended in (0, 1, 0, 1):
+        dut.cfg.value = bench.host.config(tags_8bit=extended)
+        await ClockCycles(dut.clk, 10)
+        bench.push(0, DIRECT, buffer, size, 1, 1)
+        tags = set()
+        for _ in range(20_000):
+            await RisingEdge(dut.clk)
+            if dut.tx_read_valid.value == 1:
+                tags.add(READ.unpack(int(dut.tx_read_hdr.value))["tag"])
+            if channel.reap():
+                break
+        else:
+            raise AssertionError("the descriptor does not end")
+        assert (max(tags) >= 32) == (extended and int(dut.TAGS.value) > 32), f"tags {sorted(tags)}, extended tags {extended}"
 
 
 @cocotb.test()

@@ -40,7 +40,7 @@ class Host:
         self.pending = []  # [due, tag, address, bytes left, first]
         self.tags = set()
 
-    def config(self, bus_master=1, completion_timeout=0, transmit_room=255) -> int:
+    def config(self, bus_master=1, completion_timeout=0, transmit_room=255, tags_8bit=1) -> int:
         """The value of tp_config_t."""
         return CONFIG.pack(
             requester=0x100,
@@ -49,7 +49,7 @@ class Host:
             bus_master=bus_master,
             completion_timeout=completion_timeout,
             relaxed=1,
-            tags_8bit=1,
+            tags_8bit=tags_8bit,
             msix_enable=1,
             link_up=1,
             active=1,
