@@ -124,7 +124,7 @@ module tp_core
   logic [7:0] priv_write_strb;
   logic fire_valid, fire_ready;
   logic [7:0] fire_vector;
-  logic msix_posted_valid, msix_posted_ready, msix_posted_last;
+  logic msix_posted_valid, msix_posted_ready, msix_posted_last, msix_leaving;
   tp_write_hdr_t msix_posted_hdr;
   logic [DATA_WIDTH-1:0] msix_posted_data;
   logic card_reset, card_reset_done, user_busy, event_valid;

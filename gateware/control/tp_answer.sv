@@ -5,8 +5,8 @@
 // A read of 1 to 16 dwords gets one completion; longer ones a completer abort, those of a BAR that is not ours an unsupported request,
 // those of nowhere in our BARs zeros, as does a read without enabled bytes (a flush): of both it is nobody who is asked (`ask_none`).
 // The request stands for two cycles or more before `read_valid`, in which its header is worked out.
-// Before a read starts, an MSI-X message that had been chosen before it leaves (`barrier` 0): a host that masks a vector and reads
-// back then gets no message of that vector after its answer.
+// Before a read starts, an MSI-X message that had been chosen before it leaves or is taken back (`barrier` 0): a host that masks a vector and
+// reads back then gets no message of that vector after its answer.
 module tp_answer
   import towpath_pkg::*;
   import tp_tlp_pkg::*;

@@ -89,6 +89,7 @@ module tp_control
     output tp_write_hdr_t          msix_posted_hdr,
     output logic [ DATA_WIDTH-1:0] msix_posted_data,
     output logic                   msix_posted_last,
+    input  logic                   msix_leaving,       // a message has been taken and is on its way out
     output logic                   card_reset,
     input  logic                   card_reset_done,
     input  logic                   event_valid,
@@ -352,7 +353,7 @@ module tp_control
   ) answer (
       .clk,
       .rst,
-      .barrier(msix_sending || msix_posted_valid && !msix_posted_ready),
+      .barrier(msix_sending || msix_posted_valid || msix_leaving),
       .read_valid,
       .read_ready,
       .read_hdr,
@@ -429,7 +430,7 @@ module tp_control
       .rst,
       .clear,
       .sweeping,
-      .enable(cfg.msix_enable && !cfg.msix_mask && cfg.bus_master),
+      .enable(cfg.msix_enable && !cfg.msix_mask && cfg.bus_master && cfg.active && cfg.link_up),
       .hold(card_reset || user_busy),
       .fire_valid,
       .fire_ready,

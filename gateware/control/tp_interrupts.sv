@@ -3,7 +3,8 @@
 //
 // Counts, vectors and the MSI-X table stand in the pages' RAM (tp_pages), which is read a dword at a time, so one job is done after another:
 // a vector that the mover fires is looked up and sent, or, while it may not be (masked, function masked, MSI-X off, bus mastering off, or
-// another message still waits for the posted stream), its pending bit is set. Between the mover's, a scan goes round: it sends pending
+// another message still waits for the posted stream), its pending bit is set. A message that the posted stream has not taken when
+// messages may no longer be sent goes back into its pending bit: so nothing waits for it. Between the mover's, a scan goes round: it sends pending
 // vectors that may be sent by now, and serves the lines of the user core. A handshake of a line is one event; it increments the line's
 // count and, when the line is enabled, does with its vector as if it had been fired. One message may stand for several fires of a
 // vector. A vector that the table does not have is ignored.
@@ -23,7 +24,7 @@ module tp_interrupts
     input  logic                           rst,
     input  logic                           clear,
     input  logic                           sweeping,
-    input  logic                           enable,         // MSI-X and bus mastering on, function not masked
+    input  logic                           enable,         // MSI-X and bus mastering on, link up, function awake and not masked
     input  logic                           hold,
     input  logic                           fire_valid,
     output logic                           fire_ready,
@@ -102,11 +103,12 @@ module tp_interrupts
   // ---- masks as the table's, pending bits
   logic masks[1<<IW];
   logic pendings[1<<IW];
-  logic masked, is_pending, may, good, send, park;
+  logic masked, is_pending, may, good, send, park, recall;
+  logic [IW-1:0] posted_vector;
   always_ff @(posedge clk) begin
     if (set && set_at[SPAN+1:SPAN] == 2'(TP_PAGE_MSIX) && set_at[1:0] == 2'(TP_MSIX_VECTOR_CONTROL_OFFSET / 4))
       masks[IW'(set_at[SPAN-1:2])] <= set_data[TP_MSIX_VECTOR_CONTROL_MASK_LSB];
-    if (sweeping || send || park) pendings[chosen[IW-1:0]] <= park;
+    if (sweeping || send || park || recall) pendings[recall ? posted_vector : chosen[IW-1:0]] <= park || recall;
   end
   assign masked = masks[chosen[IW-1:0]];
   assign is_pending = pendings[chosen[IW-1:0]];
@@ -114,6 +116,7 @@ module tp_interrupts
   assign good = chosen < 9'(VECTORS);
   assign send = state == LOOK && good && may;
   assign park = state == LOOK && good && !may && !sweeping;
+  assign recall = posted_valid && !posted_ready && !enable && !sweeping && state != LOOK;
 
   // ---- jobs
   assign fire_ready = state == IDLE && !chose && !fired && !sweeping;
@@ -173,10 +176,13 @@ module tp_interrupts
   always_ff @(posedge clk) begin
     if (rst) posted_valid <= 1'b0;
     else if (state == DATA && !clear) posted_valid <= 1'b1;
-    else if (posted_ready) posted_valid <= 1'b0;
+    else if (posted_ready || recall || (clear && !enable)) posted_valid <= 1'b0;
     if (state == LOW) posted_hdr.addr[31:2] <= q[31:2];
     if (state == HIGH) posted_hdr.addr[63:32] <= q;
-    if (state == DATA) posted_data[31:0] <= q;
+    if (state == DATA) begin
+      posted_data[31:0] <= q;
+      posted_vector <= chosen[IW-1:0];
+    end
   end
 
   // ---- the host reads pending bits: as the scan looks at them, a word from its begin to its end

@@ -40,6 +40,7 @@ module tp_writer
     output logic        message_ready,
     input  logic [63:0] message_addr,
     input  logic [31:0] message,
+    output logic        message_leaving,  // one has been taken, and leaves as soon as the link takes what is before it
 
     // C2H data
     input  logic [CHANNELS-1:0]                 beat_valid,
@@ -229,6 +230,12 @@ module tp_writer
       .out_valid(posted_valid),
       .out_ready(posted_ready)
   );
+  logic next_message_valid, hand_message_valid, read_message_valid, out_message_valid;
+  assign next_message_valid = next_valid && next.source == CW'(MESSAGE);
+  assign hand_message_valid = hand_valid && hand.source == CW'(MESSAGE);
+  assign read_message_valid = read_valid && read.source == CW'(MESSAGE);
+  assign out_message_valid = out_valid && out.source == CW'(MESSAGE);
+  assign message_leaving = bus_master && (next_message_valid || hand_message_valid || read_message_valid || out_message_valid);
   assign entry_gone = out_valid && out_ready && out_last && out.source == CW'(ENTRY);
 
   logic [3:0] head_be, tail_be;

@@ -92,6 +92,7 @@ class Bench:
         self.fires = deque()
         self.irqs = [0] * 16  # events that a line still has
         self.answer_ready = self.posted_ready = lambda: True
+        self.leaving = False  # a message is in the mover
         self.reset_after = 20  # clocks that the mover takes for a reset, None: never
         self.resetting = None
         self.user_busy = 0
@@ -147,6 +148,7 @@ class Bench:
             put("rx_nonposted_hdr", self.reads.popleft())
         put("tx_answer_ready", int(self.answer_ready()))
         put("msix_posted_ready", int(self.posted_ready()))
+        put("msix_leaving", int(self.leaving))
         put("fire_valid", int(bool(self.fires)))
         if self.fires:
             put("fire_vector", self.fires[0])

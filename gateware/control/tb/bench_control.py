@@ -427,6 +427,39 @@ async def masked_and_read_back(dut):
 
 
 @cocotb.test()
+async def a_read_never_waits_for_a_closed_stream(dut):
+    """A message that finds the posted stream closed goes back into its pending bit: reads are answered, and it leaves once, later."""
+    b = Bench(dut, "a_read_never_waits_for_a_closed_stream")
+    await b.start()
+    table = Vectors(b)
+    table.fill()
+    for off in (dict(bus_master=0), dict(active=0), dict(link_up=0), dict(msix_enable=0), dict(msix_mask=1)) * 3:
+        table.mask(1, False)
+        await b.until(lambda: not b.beats)
+        await b.step(10)
+        sent = len(b.messages)
+        b.posted_ready = lambda: False
+        b.fires.append(1)
+        await b.step(b.rng.randrange(30))
+        b.config |= off
+        await b.read(0, table.at(0, TP.TP_MSIX_VECTOR_CONTROL_OFFSET), patience=100)
+        assert await table.pending() >> 1 & 1, "the message is neither sent nor pending"
+        b.config |= dict(bus_master=1, active=1, link_up=1, msix_enable=1, msix_mask=0)
+        b.posted_ready = lambda: True
+        await b.until(lambda sent=sent: len(b.messages) > sent)
+        await b.step(100)
+        assert len(b.messages) == sent + 1 and await table.pending() == 0
+
+    b.leaving = True  # taken by the mover, and on its way
+    answered = len(b.answers)
+    b.read_later(0, table.at(0, TP.TP_MSIX_VECTOR_CONTROL_OFFSET))
+    await b.step(60)
+    assert len(b.answers) == answered, "the answer passed a message that was there before it"
+    b.leaving = False
+    await b.until(lambda: len(b.answers) > answered)
+
+
+@cocotb.test()
 async def window(dut):
     """Accesses of the user core: in order, as 32-bit accesses with the host's strobes, with errors reported."""
     b = Bench(dut, "window")
