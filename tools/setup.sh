@@ -239,6 +239,17 @@ tp_zig() {
     tp_stamp zig "$hash"
 }
 
+# Placing and routing takes a tool of its own, which only ./run resources --place needs.
+tp_place() {
+    local hash
+    hash=$(sha256sum tools/requirements-place.txt | cut -c1-32)-$("$TP_PYTHON" -V | tr -d ' ')
+    if tp_stamp_holds place "$hash" && [ -x "$TP_OUT/place/bin/python" ]; then return 0; fi
+    tp_say "nextpnr from tools/requirements-place.txt: about 40 MB to fetch"
+    rm -f "$TP_OUT/stamp/place"
+    tp_packages "$TP_OUT/place" tools/requirements-place.txt
+    tp_stamp place "$hash"
+}
+
 # --- the build ---------------------------------------------------------------------------------------------------------------
 
 tp_build() {
@@ -288,6 +299,13 @@ tp_setup_tools() {
     tp_system
     tp_rust
     tp_venv
+    tp_unlock
+}
+
+tp_setup_place() {
+    tp_setup_tools
+    tp_lock
+    tp_place
     tp_unlock
 }
 

@@ -160,11 +160,12 @@ module tp_h2c
   logic unclosed;                           // ... and in the slots: a slot is kept for its end
   logic attributes_ready, first;
   logic last;
-  logic slot_ready;                         // a slot, and after it the one that ends the message
+  logic slot_ready, copy_ready;             // a slot, and after it the one that ends the message
   assign first = !open;
 
   // What is taken in this cycle: a request, or a word of an inline message.
   logic [6:0] inline_bytes;
+  logic copy_all;                           // the word is the message's last
   logic [12:0] now;
   logic now_all;
   logic [12-EDGE:0] need;                   // blocks
@@ -173,12 +174,14 @@ module tp_h2c
     now_all = p_last;
     if (state == COPY) begin
       now = inline_bytes[6:3] != '0 ? 13'(WORD) : 13'(inline_bytes[2:0]);
-      now_all = inline_bytes <= 7'(WORD);
+      now_all = copy_all;
     end
     need = now[12:EDGE] + (13 - EDGE)'(now[EDGE-1:0] != '0);
   end
   assign last = d_end && now_all;
-  assign slot_ready = d_end && (state == COPY ? now_all : p_last) ? slot_free : slot_spare;
+  assign slot_ready = d_end && p_last ? slot_free : slot_spare;
+  assign copy_ready = d_end && copy_all ? slot_free : slot_spare;
+  assign copy_all = inline_bytes <= 7'(WORD);
   always_ff @(posedge clk) begin
     if (row_valid) begin
       copy_word <= row_word;
@@ -208,7 +211,7 @@ module tp_h2c
         slot_new.plain = 1'b1;
         slot_new.skew = 2'b00;
         reserve = copied;
-        take = copied && now_all;
+        take = copied && copy_all;
       end
       EMPTY: begin
         slot_put = 1'b1;
@@ -239,7 +242,7 @@ module tp_h2c
         else if (begin_plan && !d_empty && slot_ready && room) state <= d_inline ? COPY : ASK;
       end
       ASK: if (grant || stopping || abandon) state <= LOOK;
-      COPY: if (copied ? now_all : stopping) state <= LOOK;
+      COPY: if (copied ? copy_all : stopping) state <= LOOK;
       EMPTY: state <= d_broken ? END : LOOK;
       default: state <= LOOK;
     endcase
@@ -288,7 +291,7 @@ module tp_h2c
       .count(ends)
   );
 
-  assign copy_want = state == COPY && slot_ready && room;
+  assign copy_want = state == COPY && copy_ready && room;
   assign copy_block = room_at[BW-1:0];
 
   // ------------------------------------------------------------------------------------------------ retire
@@ -458,13 +461,16 @@ module tp_h2c
     assign tkeep[b] = !tlast || (KW + 1)'(b) < beat_bytes;
   end
 
+  // Noted a cycle late: the descriptor in hand stands, and no beat of the message comes so soon.
+  logic noted;
+  always_ff @(posedge clk) noted <= slot_put && slot_new.first && !rst;
   tp_attributes #(
       .WIDTH(160)
   ) i_attributes (
       .clk,
       .rst,
       .clear(flush),
-      .in_valid(slot_put && slot_new.first),
+      .in_valid(noted),
       .in_ready(attributes_ready),
       .in_data({d_length, d_offset, d_user}),
       .show(tvalid && beat_attributes),

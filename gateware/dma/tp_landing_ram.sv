@@ -6,7 +6,9 @@
 // stay from its row and those which fell off from the row before. Up to three bytes of one lane would be wanted of both rows: those
 // are kept from the channel's last read (`carry`).
 //
-// Promises: a write is seen by reads given in the next cycle or later; read data comes in the next cycle. Lanes below `turn` hold what fell off the
+// Lanes are turned behind the RAM, bytes behind a register: a block RAM is slow.
+//
+// Promises: a write is seen by reads given in the next cycle or later; read data comes two cycles later. Lanes below `turn` hold what fell off the
 // row before, if the channel's last read was of that row, with the same turn.
 module tp_landing_ram #(
     parameter int DATA_WIDTH = 128,
@@ -48,7 +50,7 @@ module tp_landing_ram #(
   assign wr_at = AW'({wr_channel, wr_row});
   assign rd_before = rd_row - 1'b1;
 
-  logic [LANES-1:0][31:0] row, window;
+  logic [LANES-1:0][31:0] row, turned, window;
   for (genvar l = 0; l < LANES; l++) begin : g_lane
     logic [31:0] mem[ROWS*REGIONS];
     logic [AW-1:0] at;
@@ -65,16 +67,24 @@ module tp_landing_ram #(
       .clk,
       .by(rd_turn[KW-1:2]),
       .in(row),
-      .out(window)
+      .out(turned)
   );
 
-  logic [1:0] near, not_near;  // bytes still to be turned; as in tp_rotate, half of the bytes follow the complement
+  logic row_valid;
+  logic [CW-1:0] row_channel;
+  logic [META-1:0] row_meta;
+  logic [1:0] row_near, near, not_near;  // bytes still to be turned; as in tp_rotate, half of the bytes follow the complement
   always_ff @(posedge clk) begin
-    out_valid <= rd_valid && !rst;
-    out_channel <= rd_channel;
-    out_meta <= rd_meta;
-    near <= rd_turn[1:0];
-    not_near <= ~rd_turn[1:0];
+    row_valid <= rd_valid && !rst;
+    row_channel <= rd_channel;
+    row_meta <= rd_meta;
+    row_near <= rd_turn[1:0];
+    window <= turned;
+    out_valid <= row_valid && !rst;
+    out_channel <= row_channel;
+    out_meta <= row_meta;
+    near <= row_near;
+    not_near <= ~row_near;
   end
 
   // The last three bytes of a channel's window stand before those of its next.

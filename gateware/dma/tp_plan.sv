@@ -163,8 +163,11 @@ module tp_plan
     for (int c = 0; c < CHANNELS; c++) if (b_valid[c]) b_at |= plan_at[c];
   end
 
-  logic [31:0] b_rest;
-  assign b_rest = b_cut ? b_left - 32'(plan_more) - 1'b1 : b_left;
+  logic [31:0] b_rest;  // both differences are made beside the comparison, not after it
+  always_comb begin
+    b_rest = plan_all ? b_left - b_more - 1'b1 : b_left - 32'(room) - 1'b1;
+    if (!b_cut) b_rest = b_left;
+  end
   always_ff @(posedge clk) begin
     if (b_cut) begin
       addrs[b_channel] <= {b_addr[63:12], b_addr[11:0] | mask} + 1'b1;

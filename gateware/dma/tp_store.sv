@@ -36,8 +36,35 @@ module tp_store
     output logic                        row_inline,
     output logic                        row_empty       // of length 0
 );
-  (* ram_style = "block" *) logic [128:0] rows[2**(CW+RW)];
-  always_ff @(posedge clk) if (push_valid) rows[{push_channel, push_at}] <= push_row;
+  // What a descriptor is, is found out before it goes in: the way out of a block RAM is slow.
+  typedef struct packed {
+    logic malformed;
+    logic prefix;
+    logic list;
+    logic is_inline;
+    logic empty;
+  } kind_t;
+  // verilator lint_off UNUSEDSIGNAL
+  tp_descriptor_t pushed;  // its cookie and more are nobody's concern here
+  // verilator lint_on UNUSEDSIGNAL
+  kind_t pushed_kind;
+  assign pushed = push_row[127:0];
+  always_comb begin
+    pushed_kind.empty = pushed.length == '0;
+    pushed_kind.prefix = !push_row[128] && (pushed.control.kind == TP_KIND_ATTRIBUTES || pushed.control.kind == TP_KIND_MESSAGE_LENGTH);
+    pushed_kind.list = pushed.control.kind == TP_KIND_LIST;
+    pushed_kind.is_inline = pushed.control.kind == TP_KIND_INLINE;
+    case (pushed.control.kind)
+      TP_KIND_DIRECT, TP_KIND_LIST, TP_KIND_ATTRIBUTES, TP_KIND_MESSAGE_LENGTH: pushed_kind.malformed = 1'b0;
+      TP_KIND_INLINE:
+      pushed_kind.malformed = pushed.length > 32'(TP_INLINE_SLOT_BYTES) || pushed.address >= 64'(INLINE_SLOTS * TP_INLINE_SLOT_BYTES) ||
+                              32'(pushed.address) % TP_INLINE_SLOT_BYTES != 0;
+      default: pushed_kind.malformed = 1'b1;
+    endcase
+  end
+
+  (* ram_style = "block" *) logic [$bits(kind_t)+128:0] rows[2**(CW+RW)];
+  always_ff @(posedge clk) if (push_valid) rows[{push_channel, push_at}] <= {pushed_kind, push_row};
 
   logic [CHANNELS-1:0] pick;
   logic [CW-1:0] channel;
@@ -56,33 +83,19 @@ module tp_store
   end
   assign grant = hold ? '0 : pick;
 
-  // The RAM's own register, then one more: a block RAM is slow, and what a descriptor is takes some logic to see.
   logic [128:0] found;
+  kind_t found_kind;
   logic [CHANNELS-1:0] found_valid, shown;
-  // verilator lint_off UNUSEDSIGNAL
-  tp_descriptor_t d;  // its cookie and more are nobody's concern here
-  // verilator lint_on UNUSEDSIGNAL
-  assign d = found[127:0];
   assign row_valid = hold ? '0 : shown;
   assign row_there = shown;
   always_ff @(posedge clk) begin
     if (!hold) begin
-      found <= rows[{channel, want_at[channel]}];
+      {found_kind, found} <= rows[{channel, want_at[channel]}];
       found_valid <= pick;
       shown <= found_valid;
       row <= found;
-      row_more <= d.length - 1'b1;
-      row_empty <= d.length == '0;
-      row_prefix <= !found[128] && (d.control.kind == TP_KIND_ATTRIBUTES || d.control.kind == TP_KIND_MESSAGE_LENGTH);
-      row_list <= d.control.kind == TP_KIND_LIST;
-      row_inline <= d.control.kind == TP_KIND_INLINE;
-      case (d.control.kind)
-        TP_KIND_DIRECT, TP_KIND_LIST, TP_KIND_ATTRIBUTES, TP_KIND_MESSAGE_LENGTH: row_malformed <= 1'b0;
-        TP_KIND_INLINE:
-        row_malformed <= d.length > 32'(TP_INLINE_SLOT_BYTES) || d.address >= 64'(INLINE_SLOTS * TP_INLINE_SLOT_BYTES) ||
-                         32'(d.address) % TP_INLINE_SLOT_BYTES != 0;
-        default: row_malformed <= 1'b1;
-      endcase
+      row_more <= found[95:64] - 1'b1;
+      {row_malformed, row_prefix, row_list, row_inline, row_empty} <= found_kind;
     end
     if (rst) begin
       found_valid <= '0;

@@ -54,3 +54,8 @@ def test_the_table_tells_what_a_pair_costs() -> None:
     table = resources.table(rows)
     assert "| the second pair at 128 bit | 300 | 100 | 0 | |" in table
     assert "| the third and fourth, each | 600 | 100 | 0 | |" in table
+
+
+def test_of_three_seeds_the_median_counts() -> None:
+    table = resources.placed_table([{"configuration": "128 bit, 1+1", "mhz": [120.0, 90.0, 110.0]}])
+    assert "| 128 bit, 1+1 | 110.0 | 120.0, 90.0, 110.0 |" in table

@@ -238,10 +238,13 @@ module tp_front_formal
       assert (dut.loading == (store.found_valid[0] || store.shown[0]));
       assert (!(store.found_valid[0] && store.shown[0]) && $onehot0(store.found_valid) && $onehot0(store.shown));
       assert (!dut.loading || (!d_valid && queued != '0));
-      assert (store.shown == '0 || row_empty == (row[95:64] == '0));
+      assert (!store.shown[0] || row_empty == (row[95:64] == '0));
+      assert (!store.found_valid[0] || store.found_kind.empty == (store.found[95:64] == '0));
+      for (int i = 0; i < QUEUE_DEPTH; i++)
+        if ({1'b0, AW'(i) - dut.rd[AW-1:0]} < queued) assert (store.rows[i][129] == (store.rows[i][95:64] == '0));
       if (waits) begin
         assert (place < queued);
-        assert (store.rows[{1'b0, at[AW-1:0]}] == kept);
+        assert (store.rows[{1'b0, at[AW-1:0]}][128:0] == kept);
         if (dut.rd == at && store.found_valid[0]) assert (store.found == kept);
         if (dut.rd == at && store.shown[0]) assert (row == kept);
       end

@@ -5,7 +5,7 @@
 // the queue towards the user core has room for it, and the end of every descriptor has a place: so a completion never stalls and never
 // overflows. One read is watched, any one, and its room.
 // Assumed: a descriptor stands until `finish`, and no more than QUEUE_DEPTH are finished and not told; a read is no longer than `read_log2`
-// says; an answer lands once, for a slot that waits for one (tp_landing); what is read comes in the next cycle (tp_landing_ram); a
+// says; an answer lands once, for a slot that waits for one (tp_landing); what is read comes two cycles later (tp_landing_ram); a
 // flush lasts eight cycles, while there is no descriptor (tp_dma).
 module tp_h2c_formal
   import tp_tlp_pkg::*;
@@ -54,7 +54,7 @@ module tp_h2c_formal
   logic idle, take, abandon, finish, want, copy_want, entry_valid, read_want, read_full, tvalid;
   logic [SW-1:0] want_slot;
   logic [BW-1:0] want_block, copy_block;
-  logic put, put_full;  // read, and on its way out of the RAM
+  logic coming, coming_full, put, put_full;  // read, and on its way out of the RAM
   tp_h2c #(
       .DATA_WIDTH(DATA_WIDTH),
       .LANDING_BYTES(LANDING_BYTES),
@@ -144,8 +144,10 @@ module tp_h2c_formal
     last_was <= d_valid && p_last && !take && !finish && !rst;
     empty_was <= d_empty;
     flushing <= flush ? (flushing == 4'd8 ? 4'd1 : flushing + 1'b1) : '0;
-    put <= read_grant && !rst;
-    put_full <= read_full;
+    coming <= read_grant && !rst;
+    coming_full <= read_full;
+    put <= coming && !rst;
+    put_full <= coming_full;
     took <= dut.reserve ? 2'(dut.need) : '0;
     if (want && grant) waiting[want_slot] <= 1'b1;
     if (done_valid) waiting[done_slot] <= 1'b0;
@@ -296,11 +298,14 @@ module tp_h2c_formal
         if (dut.i_beats.out_valid) assert (!dut.i_beats.out_meta[0]);
         // Credits, but while a flush sweeps the pipeline.
         assert (flushing <= 8);
-        if (flushing == 0) assert (32'(dut.credits) + beats + 32'(put && put_full) == BEATS);
+        if (flushing == 0) assert (32'(dut.credits) + beats + 32'(put && put_full) + 32'(coming && coming_full) == BEATS);
+        if (flushing == 0 && coming && !coming_full) assert (dut.credits != 0);
+        if (flushing == 0 && put && !put_full) assert (dut.credits != 0 || (coming && coming_full));
         // A piece that does not fill its beat leaves the credit to the one that will.
         if (put && flushing == 0) assert (beats < BEATS);
         if (flushing >= 1) assert (!dut.run && 32'(dut.credits) == BEATS && beats == 0);
-        if (flushing >= 2) assert (!put);
+        if (flushing >= 2) assert (!coming);
+        if (flushing >= 3) assert (!put);
         if (dut.run) assert (flushing == 0);
       end
   end

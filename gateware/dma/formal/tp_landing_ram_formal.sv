@@ -88,10 +88,10 @@ module tp_landing_ram_formal #(
   logic comes;  // out of the bottom: this read is the one after
   assign comes = rd_valid && !rst && rd_channel == channel && prev && rd_row == RW'(row + 1'b1) && rd_turn == prev_turn;
 
-  logic valid1, meta1, hits1;
-  logic [CW-1:0] channel1;
-  logic [KW-1:0] lane1;
-  logic [7:0] value1;
+  logic valid1, meta1, hits1, valid2, meta2, hits2;
+  logic [CW-1:0] channel1, channel2;
+  logic [KW-1:0] lane1, lane2;
+  logic [7:0] value1, value2;
   always_ff @(posedge clk) begin
     if (writes) begin
       known <= 1'b1;
@@ -113,41 +113,54 @@ module tp_landing_ram_formal #(
     lane1 <= KW'(lane);
     hits1 <= (reads && !falls && known && !writes) || (comes && falls && prev_sure && !writes);
     value1 <= reads && !falls ? value : prev_value;
+    valid2 <= valid1 && !rst;
+    {meta2, channel2, lane2, value2} <= {meta1, channel1, lane1, value1};
+    hits2 <= hits1 && valid1 && !rst;
     if (!started || rst) prev <= 1'b0;
     if (!started) known <= 1'b0;
   end
 
   always_comb
     if (started) begin
-      assert (out_valid == valid1);
-      assert (!valid1 || (out_meta == meta1 && out_channel == channel1));
-      assert (!hits1 || out_data[8*lane1+:8] == value1);
-      cover (hits1 && value1 == 8'h5a && lane1 == 0 && at == KW'(KEEP - 1));
-      cover (hits1 && value1 == 8'ha5 && 32'(lane1) == KEEP - 1);
+      assert (out_valid == valid2);
+      assert (!valid2 || (out_meta == meta2 && out_channel == channel2));
+      assert (!hits2 || out_data[8*lane2+:8] == value2);
+      cover (hits2 && value2 == 8'h5a && lane2 == 0 && at == KW'(KEEP - 1));
+      cover (hits2 && value2 == 8'ha5 && 32'(lane2) == KEEP - 1);
     end
 
   // Where the watched byte stands: holds the induction.
   logic [KEEP/4-1:0][31:0] there;
   logic [KW:0] top;    // the lane that it had in the channel's last read
-  logic carried, now;  // it is one of the bytes that are kept for the next read; that read's data comes now
+  logic carried, now, soon;  // it is one of the bytes that are kept for the next read; the last read's data comes now, or in the next cycle
+  logic [2:0][7:0] kept;     // what stands before the next window of the channel
+  logic [KW+2:0] place;      // of the expected byte in that window, with what is kept
   for (genvar l = 0; l < KEEP / 4; l++) begin : g_lane
     assign there[l] = dut.g_lane[l].mem[(CW+RW)'({channel, row})];
   end
   assign top = (KW + 1)'(at) + (KW + 1)'(prev_turn);
   assign carried = prev && prev_sure && top[KW] && top[KW-1:0] < KW'(prev_turn[1:0]);
   assign now = out_valid && out_channel == channel;
+  assign soon = dut.row_valid && dut.row_channel == channel;
+  assign kept = now ? dut.window[KEEP/4-1][31:8] : dut.carry[channel];
+  assign place = (KW + 3)'(lane1) + (KW + 3)'(3) - (KW + 3)'(dut.row_near);
   if (INDUCTION) begin : g_induction
     always_comb
       if (started) begin
-        assert (32'(channel) < CHANNELS && 32'(out_channel) < CHANNELS);
+        assert (32'(channel) < CHANNELS && (!out_valid || 32'(out_channel) < CHANNELS) && (!dut.row_valid || 32'(dut.row_channel) < CHANNELS));
         assert (!known || there[at[KW-1:2]][8*at[1:0]+:8] == value);
         assert (!(prev && prev_sure) || (known && prev_value == value));
         assert (dut.near == ~dut.not_near && dut.i_rotate.far == ~dut.i_rotate.not_far);
-        if (carried && now) begin
-          assert (dut.near == prev_turn[1:0] && dut.i_rotate.far == prev_turn[KW-1:2]);
+        assert (dut.row_valid == valid1 && (!valid1 || (dut.row_channel == channel1 && dut.row_meta == meta1)));
+        if (hits1 && valid1) begin
+          assert (channel1 == channel);
+          assert ((place < 3 ? kept[place[1:0]] : dut.turned[(place-3)>>2][8*((place-3)&3)+:8]) == value1);
+        end
+        if (carried && soon) begin
+          assert (dut.row_near == prev_turn[1:0] && dut.i_rotate.far == prev_turn[KW-1:2]);
           assert (dut.row[at[KW-1:2]][8*at[1:0]+:8] == prev_value);
         end
-        if (carried && !now) assert (dut.carry[channel][2'(top)+2'd3-prev_turn[1:0]] == prev_value);
+        if (carried && !soon) assert (kept[2'(top)+2'd3-prev_turn[1:0]] == prev_value);
       end
   end
 endmodule

@@ -862,7 +862,7 @@ async def writes_leave_room_for_reads(dut):
         full = await writes_and_reads(32 - enough)
         assert full[0] == 0, f"{full[0]} beats of writes into a block that has enough"
         few = await writes_and_reads(32 - enough + 1)
-        assert few[0] > 150, f"only {few[0]} beats of writes in 200 clocks, with room"
+        assert few[0] > 50, f"only {few[0]} beats of writes in 200 clocks, with room"
     assert channel.reap() is not None
     dut.c2h_tvalid.value = 0
 

@@ -181,7 +181,11 @@ pub fn run(plan: &Plan) -> Result<Report, String> {
 
 impl Storm {
     fn whole(&mut self, plan: &Plan) -> Result<(), String> {
-        let fair = Voyage::set_out(self, plan.seed, true)?.quickest_transfer()?;
+        // Without a fault, voyages with cut and reordered completions differ by up to 2.6 %: the slowest of three is what the last is held against.
+        let mut fair = 0;
+        for _ in 0..3 {
+            fair = fair.max(Voyage::set_out(self, plan.seed, true)?.quickest_transfer()?);
+        }
         while (self.seen as u64) < plan.faults {
             let seed = self.random.bits();
             let share = self.random.between(40, 250) as u64;
