@@ -108,7 +108,7 @@ module tp_interrupts
   always_ff @(posedge clk) begin
     if (set && set_at[SPAN+1:SPAN] == 2'(TP_PAGE_MSIX) && set_at[1:0] == 2'(TP_MSIX_VECTOR_CONTROL_OFFSET / 4))
       masks[IW'(set_at[SPAN-1:2])] <= set_data[TP_MSIX_VECTOR_CONTROL_MASK_LSB];
-    if (sweeping || send || park || recall) pendings[recall ? posted_vector : chosen[IW-1:0]] <= park || recall;
+    if (sweeping || send || park || recall) pendings[recall?posted_vector : chosen[IW-1:0]] <= park || recall;
   end
   assign masked = masks[chosen[IW-1:0]];
   assign is_pending = pendings[chosen[IW-1:0]];

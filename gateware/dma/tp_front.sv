@@ -156,7 +156,7 @@ module tp_front
   // Plans are made ahead of their use, two at most.
   logic malformed;
   logic sound;                            // the row that comes is of a descriptor whose bytes are to be moved
-  logic on_card, row_stopped;              // the row asks nothing of the host; it comes too late to begin
+  logic on_card, row_stopped;  // the row asks nothing of the host; it comes too late to begin
   logic p_none;                           // nothing is left of the piece, or it has not come
   logic cutting;                          // a cut is on its way
   logic halted;                           // list_stop, a cycle late: one more cut does no harm

@@ -127,7 +127,7 @@ module tp_h2c
   logic [SW:0] issue_at, retire_at, stream_at;
   // As they were a cycle ago. Two slots may be put in adjacent cycles only where the first leaves its message open; so `slot_spare` allows
   // for one that was put since, and `slot_free` need not.
-  logic slot_free, slot_spare;              // there is one; there is another after it
+  logic slot_free, slot_spare;  // there is one; there is another after it
   always_ff @(posedge clk) begin
     slot_free <= (SW + 1)'(issue_at - stream_at) != (SW + 1)'(SLOTS) && !rst;
     slot_spare <= (SW + 1)'(issue_at - stream_at) < (SW + 1)'(SLOTS - 2) && !rst;
@@ -160,7 +160,7 @@ module tp_h2c
   logic unclosed;                           // ... and in the slots: a slot is kept for its end
   logic attributes_ready, first;
   logic last;
-  logic slot_ready, copy_ready;             // a slot, and after it the one that ends the message
+  logic slot_ready, copy_ready;  // a slot, and after it the one that ends the message
   assign first = !open;
 
   // What is taken in this cycle: a request, or a word of an inline message.

@@ -188,7 +188,7 @@ module tp_tags #(
   assign put_tag = filling || quiet ? at : free_tag;
   localparam int LOW = TAGS < SHORT ? TAGS : SHORT;
   localparam int LW = $clog2(LOW);
-  logic low_ready, low_valid, low_next;      // the first ones; `next`: there is one after this cycle's take
+  logic low_ready, low_valid, low_next;  // the first ones; `next`: there is one after this cycle's take
   logic high_ready, high_valid, high_next, use_high, put_high;
   logic [LW-1:0] low_tag;
   logic [LW:0] low_count;
@@ -230,6 +230,10 @@ module tp_tags #(
     assign put_high = put_tag[TW-1:LW] != '0;
     assign high_next = extended && (take && use_high ? 32'(high_count) > 1 : high_valid);
   end else begin : g_short
+    // verilator lint_off UNUSEDSIGNAL
+    logic unused;
+    // verilator lint_on UNUSEDSIGNAL
+    assign unused = &{extended, high_valid};
     assign high_ready = 1'b0;
     assign high_valid = 1'b0;
     assign high_tag = '0;

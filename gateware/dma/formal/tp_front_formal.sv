@@ -241,7 +241,7 @@ module tp_front_formal
       assert (!store.shown[0] || row_empty == (row[95:64] == '0));
       assert (!store.found_valid[0] || store.found_kind.empty == (store.found[95:64] == '0));
       for (int i = 0; i < QUEUE_DEPTH; i++)
-        if ({1'b0, AW'(i) - dut.rd[AW-1:0]} < queued) assert (store.rows[i][129] == (store.rows[i][95:64] == '0));
+      if ({1'b0, AW'(i) - dut.rd[AW-1:0]} < queued) assert (store.rows[i][129] == (store.rows[i][95:64] == '0));
       if (waits) begin
         assert (place < queued);
         assert (store.rows[{1'b0, at[AW-1:0]}][128:0] == kept);

@@ -147,7 +147,8 @@ module tp_landing_ram_formal #(
   if (INDUCTION) begin : g_induction
     always_comb
       if (started) begin
-        assert (32'(channel) < CHANNELS && (!out_valid || 32'(out_channel) < CHANNELS) && (!dut.row_valid || 32'(dut.row_channel) < CHANNELS));
+        assert (32'(channel) < CHANNELS && (!out_valid || 32'(out_channel) < CHANNELS));
+        assert (!dut.row_valid || 32'(dut.row_channel) < CHANNELS);
         assert (!known || there[at[KW-1:2]][8*at[1:0]+:8] == value);
         assert (!(prev && prev_sure) || (known && prev_value == value));
         assert (dut.near == ~dut.not_near && dut.i_rotate.far == ~dut.i_rotate.not_far);
