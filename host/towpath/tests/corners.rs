@@ -39,12 +39,18 @@ fn a_panic_of_the_callers_leaves_no_memory_with_the_card() {
     bus.produce(0, &[7; 50], true);
     run(&bus);
     assert_eq!(buffer, [0xee; 100]);
+    assert_eq!(receiver.recv().unwrap(), [7; 50]);
     // Nor does it keep its turn, nor the wait for it.
     std::thread::scope(|scope| {
+        let before = receiver.statistics().submitted;
         let first = scope.spawn(|| receiver.recv_message_with(LONG.into()).unwrap().0);
+        while receiver.statistics().submitted == before {
+            std::thread::yield_now();
+        }
         let second = scope.spawn(|| catch_unwind(AssertUnwindSafe(|| receiver.recv_message_with(options))));
-        assert_eq!(first.join().unwrap().len(), 50);
         assert!(second.join().unwrap().is_err());
+        bus.produce(0, &[9; 50], true);
+        assert_eq!(first.join().unwrap(), [9; 50]);
     });
     bus.produce(0, &[8; 20], true);
     assert_eq!(receiver.recv().unwrap(), [8; 20]);

@@ -384,8 +384,10 @@ fn run(name: &str, device: &Device, channels: [&str; 2], calls: usize, seed: u64
             assert!(began.elapsed() < Duration::from_secs(600), "{name}: it hangs; {} calls are left", shared.left.load(Ordering::SeqCst));
             std::thread::sleep(Duration::from_micros(300));
             let threads = threads.lock().unwrap();
-            let thread = threads[random.below(threads.len())];
-            unsafe { libc::pthread_kill(thread, libc::SIGUSR2) };
+            if !threads.is_empty() {
+                let thread = threads[random.below(threads.len())];
+                unsafe { libc::pthread_kill(thread, libc::SIGUSR2) };
+            }
         }
         // What is still under way is on the card, in order; then nothing more comes.
         shared.sender.send(&[]).unwrap();
