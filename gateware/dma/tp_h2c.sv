@@ -482,6 +482,8 @@ module tp_h2c
     if (!rst) begin
       assert (!finish || ends_ready)
       else $error("%m: more descriptors end than can be posted");
+      assert (!noted || attributes_ready)
+      else $error("%m: the attributes of a message found no room");
       assert (!slot_put || (SW + 1)'(issue_at - stream_at) != (SW + 1)'(SLOTS))
       else $error("%m: an order slot was overwritten");
       assert (!done_valid || asked[done_slot] == answered[done_slot])

@@ -2,8 +2,8 @@
 // Holds C2H data back while enough of it waits in the block's transmit buffer, so that read requests and answers find it nearly empty.
 //
 // The block sends packets in the order in which it took them. A read request behind a full buffer of writes waits for all of them, and
-// the landing room would have to cover that wait, too. The link stays busy with four packets, or 1 KiB: one on the wire, one that comes
-// in, and two while `room` tells of it. `room` is compared with the most that was ever seen, which is an empty buffer.
+// the landing room would have to cover that wait, too. Four packets, or 1 KiB, keep the link busy: one is on the wire, one is coming in, and
+// two cover the delay of `room`. An empty buffer is the largest `room` seen since reset.
 //
 // Promises: `hold` depends on registers only. No packet begins behind `enough` others or more, but for one that came in the cycle before.
 // Where the block does not tell its room (all ones), nothing is held back.
@@ -20,11 +20,7 @@ module tp_pace (
   logic started, emptier;
   assign emptier = room != '1 && room > most;
   always_ff @(posedge clk) begin
-    case (max_payload)
-      3'd0: enough <= 4'd8;
-      3'd1: enough <= 4'd4;
-      default: enough <= 4'd4;
-    endcase
+    enough <= max_payload == '0 ? 4'd8 : 4'd4;
     started <= start;
     if (emptier) most <= room;
     hold <= room != '1 && !emptier && 9'(most - room) + 9'(start) + 9'(started) >= 9'(enough);

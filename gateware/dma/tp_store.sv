@@ -45,7 +45,7 @@ module tp_store
     logic empty;
   } kind_t;
   // verilator lint_off UNUSEDSIGNAL
-  tp_descriptor_t pushed;  // its cookie and more are nobody's concern here
+  tp_descriptor_t pushed;  // its cookie and user bits are not used here
   // verilator lint_on UNUSEDSIGNAL
   kind_t pushed_kind;
   assign pushed = push_row[127:0];

@@ -230,12 +230,9 @@ module tp_writer
       .out_valid(posted_valid),
       .out_ready(posted_ready)
   );
-  logic next_message_valid, hand_message_valid, read_message_valid, out_message_valid;
-  assign next_message_valid = next_valid && next.source == CW'(MESSAGE);
-  assign hand_message_valid = hand_valid && hand.source == CW'(MESSAGE);
-  assign read_message_valid = read_valid && read.source == CW'(MESSAGE);
-  assign out_message_valid = out_valid && out.source == CW'(MESSAGE);
-  assign message_leaving = bus_master && (next_message_valid || hand_message_valid || read_message_valid || out_message_valid);
+  assign message_leaving = bus_master &&
+      ((next_valid && next.source == CW'(MESSAGE)) || (hand_valid && hand.source == CW'(MESSAGE)) ||
+       (read_valid && read.source == CW'(MESSAGE)) || (out_valid && out.source == CW'(MESSAGE)));
   assign entry_gone = out_valid && out_ready && out_last && out.source == CW'(ENTRY);
 
   logic [3:0] head_be, tail_be;

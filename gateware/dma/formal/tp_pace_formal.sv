@@ -88,11 +88,7 @@ module tp_pace_formal (
   end
   int enough, most_used;
   always_comb begin
-    case (max_payload)
-      3'd0: enough = 8;
-      3'd1: enough = 4;
-      default: enough = 4;
-    endcase
+    enough = max_payload == '0 ? 8 : 4;
     most_used = enough - 1 + 32'(other_was);
     if (started && !rst && settled && known) begin
       assert (!(out_valid && in_data && !midway) || 32'(used) <= most_used);
