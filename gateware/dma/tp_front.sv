@@ -9,7 +9,7 @@
 //
 // Promises: descriptors come out in the order pushed, each once. With QUEUE_DEPTH of them pushed and not completed, another is dropped,
 // counted and sets `error`. After `cancel` every descriptor pushed before it is `d_over`, and only those. `d_over` waits until no
-// list fetch is under way.
+// list fetch is under way, and stays until `finish`.
 module tp_front
   import towpath_pkg::*;
 #(
@@ -183,7 +183,8 @@ module tp_front
   // nobody may go on before.
   logic short_list, barred_now;
   assign short_list = hungry && list_over && held == '0 && !stopping && !abandon;
-  assign barred_now = d_valid && barring && !ended && !d_inline && !d_empty && !(plan_none && held == 2'(take)) && own_status == 0;
+  assign barred_now = d_valid && barring && !ended && !abandon && !d_inline && !d_empty &&
+      !(plan_none && held == 2'(take)) && own_status == 0;
   always_comb begin
     if (own_status != 0) d_status = own_status;
     else if (done) d_status = TP_STATUS_DONE;

@@ -2,9 +2,10 @@
 // tp_front with tp_store: no more descriptors are queued, in hand or not completed than QUEUE_DEPTH, whatever the host pushes; each one that was
 // accepted comes in hand once, in its turn and whole, while other channels push and load; a prefix is no descriptor. No more than two
 // plans of it wait, each in a place of its own; it is complete when its last plan was taken, and is then told as done whatever comes in that
-// cycle or later; none is left when it has finished.
+// cycle or later; none is left when it has finished; one that is over stays so until it finishes.
 // Assumed: a reset lasts and an engine that has abandoned a descriptor wants no more of it; it takes only what waits, finishes only what is over, and a completion is told only of what has finished; a cut is
-// answered in the next cycle, a piece comes when one is wanted, the descriptor's last one by one that is also its piece's.
+// answered in the next cycle, a piece comes when one is wanted, the descriptor's last one by one that is also its piece's; the fetch of a list that was
+// stopped and is quiet stays quiet.
 module tp_front_formal
   import towpath_pkg::*;
 #(
@@ -148,13 +149,15 @@ module tp_front_formal
 
   logic started = 1'b0;
   logic [AW:0] untold;  // finished, its completion not told
-  logic abandon_was, finish_was, resetting_was;
+  logic abandon_was, finish_was, resetting_was, over_was, quiet_was;
   logic [1:0] places;  // where plans wait
   logic whole;         // all plans were taken
   always_ff @(posedge clk) begin
     abandon_was <= abandon;
     resetting_was <= resetting;
     finish_was <= finish;
+    over_was <= d_over && !finish && !rst;
+    quiet_was <= list_quiet && list_stop;
     plan_valid <= !rst && ((cut_row && !row_list) || (cut_piece && !piece_empty) || cut_grant);
     if (take) places[p_at] <= 1'b0;
     if (plan_valid) places[plan_at] <= 1'b1;
@@ -180,6 +183,7 @@ module tp_front_formal
       if (abandon_was && !finish_was) assume (abandon);
       if (resetting_was && d_valid) assume (resetting);
       if (!d_valid) assume (!abandon);
+      if (quiet_was) assume (list_quiet);
     end
   end
 
@@ -220,6 +224,7 @@ module tp_front_formal
       assert (!take || p_last == (plan_none && $countones(places) == 1));
       assert (!(dut.done && dut.own_status == '0) || !d_valid || (plan_none && places == '0 && !plan_valid));
       assert (!whole || d_status == TP_STATUS_DONE);
+      assert (!over_was || d_over);
       assert (!finish || (!cut_grant && !cut_piece));
       cover (came && !came_prefix && untold != '0 && queued != '0);
       cover (came && came_prefix);
