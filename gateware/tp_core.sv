@@ -114,9 +114,9 @@ module tp_core
   logic [31:0] arm_index, lead_bytes;
   logic lead_valid;
   logic [CHW-1:0] lead_channel;
-  logic [11:3] inline_offset;
-  logic [63:0] inline_data;
-  logic [7:0] inline_strb;
+  logic [11:2] inline_offset;
+  logic [DATA_WIDTH-1:0] inline_data;
+  logic [DATA_WIDTH/8-1:0] inline_strb;
   logic priv_write_valid, priv_read_valid, priv_read_ack;
   logic [CHW-1:0] priv_write_channel, priv_read_channel;
   logic [7:3] priv_write_offset, priv_read_offset;

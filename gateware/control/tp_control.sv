@@ -27,9 +27,7 @@ module tp_control
     parameter logic [63:0] SERIAL = 0,
     parameter logic [255:0] CORE_NAME = "",
     parameter logic [(H2C+C2H)*256-1:0] CHANNEL_NAMES = "",
-    parameter int WINDOW_QUEUE = 32,        // writes of 32 bits that the host may be ahead of the window
-    // Beats of inbound writes that wait; see inbound_depth.
-    parameter int INBOUND_DEPTH = inbound_depth(DATA_WIDTH, H2C * INLINE_SLOTS),
+    parameter int WINDOW_QUEUE = 32,        // writes that the host may be ahead of the window
     localparam int CHW = (H2C + C2H) > 1 ? $clog2(H2C + C2H) : 1
 ) (
     input  logic       clk,
@@ -68,9 +66,9 @@ module tp_control
     output logic [        CHW-1:0] cancel_channel,
     output logic                   inline_valid,
     output logic [        CHW-1:0] inline_channel,
-    output logic [           11:3] inline_offset,
-    output logic [           63:0] inline_data,
-    output logic [            7:0] inline_strb,
+    output logic [           11:2] inline_offset,
+    output logic [ DATA_WIDTH-1:0] inline_data,
+    output logic [DATA_WIDTH/8-1:0] inline_strb,
     output logic                   priv_write_valid,
     output logic [        CHW-1:0] priv_write_channel,
     output logic [            7:3] priv_write_offset,
@@ -137,55 +135,63 @@ module tp_control
     $error("%m: USER_INTERRUPTS %0d: make it 0 to %0d", USER_INTERRUPTS, TP_USER_INTERRUPTS);
   if (TP_USER_INTERRUPTS != 16) $error("%m: written for 16 user interrupts");
 
-  // Room for a host that keeps the contract, writing all it may at once. At worst a TLP comes every cycle, and a word of 64 bits leaves
-  // every cycle. A doorbell is a word, so doorbells alone never queue up; an inline slot written as one TLP comes in `beats` cycles and
-  // leaves in 8, and in the cycles between doorbells come, each in a beat of its own. Besides, a TLP waits until it is whole, and the
-  // next one comes meanwhile. Real links are slower than that.
-  function automatic int inbound_depth(input int width, input int slots);
-    int beats, need, depth;
-    beats = TP_INLINE_SLOT_BYTES * 8 / width;
-    need = slots * (TP_INLINE_SLOT_BYTES / 8 - beats) + 2 * beats + 4;
-    depth = 32;
-    while (depth < need) depth = depth * 2;
-    return depth;
-  endfunction
-
-  // ---- words and reads
+  // ---- writes and reads, each for its page
   logic sweeping, doorbell_sweeping;
-  logic overrun, word_valid, word_window;
-  logic [AW-1:2] word_addr;
-  logic [63:0] word_data;
-  logic [7:0] word_strb;
-  logic [3:0] dword_strb;
+  logic overrun, bell_valid, priv_valid, word_valid, to_inline;
+  logic [CHW-1:0] put_channel;
+  logic [63:0] put_data;
+  logic [7:0] put_strb;
+  // verilator lint_off UNUSEDSIGNAL
+  logic [AW-1:3] put_addr;
+  // verilator lint_on UNUSEDSIGNAL
+  logic [1:0] page;
+  logic [11:2] offset;
+  logic [31:0] word_data;
+  logic [3:0] word_strb;
+  logic [DATA_WIDTH/8-1:0] beat_strb;
+  logic window_valid, window_misfit, window_mark, window_passed;
   logic read_valid, read_ready, read_hit, read_window;
   tp_request_hdr_t read_hdr;
   logic [AW-1:2] read_addr;
+  logic to_card, to_msix;
 
   tp_inbound #(
       .DATA_WIDTH(DATA_WIDTH),
       .CHANNELS(CHANNELS),
       .PAGE_SHIFT(PAGE_SHIFT),
       .WINDOW_BYTES(WINDOW_BYTES),
-      .AW(AW),
-      .DEPTH(INBOUND_DEPTH)
+      .AW(AW)
   ) inbound (
       .clk,
       .rst,
       .hold(sweeping),
       .rx_posted_valid,
       .rx_posted_hdr,
-      .rx_posted_data,
+      .rx_posted_low(rx_posted_data[63:0]),
       .rx_posted_last,
       .rx_nonposted_valid,
       .rx_nonposted_hdr,
       .nonposted_credit,
       .overrun,
+      .beat_strb,
+      .inline_valid(to_inline),
+      .inline_channel,
+      .inline_offset,
+      .window_valid,
+      .window_misfit,
+      .window_mark,
+      .window_passed,
+      .bell_valid,
+      .priv_valid,
+      .put_channel,
+      .put_addr,
+      .put_data,
+      .put_strb,
       .word_valid,
-      .word_window,
-      .word_addr,
+      .word_page(page),
+      .word_offset(offset),
       .word_data,
       .word_strb,
-      .dword_strb,
       .read_valid,
       .read_ready,
       .read_hdr,
@@ -194,33 +200,16 @@ module tp_control
       .read_addr
   );
 
-  // ---- who a word is for
-  logic [GW-1:0] group;
-  logic [1:0] page;
-  logic [11:2] offset;
-  logic [CHW-1:0] channel;
-  logic to_device, to_card, to_msix, to_window, to_doorbell;
-
-  assign group = word_addr[14+:GW];
-  assign page = word_addr[13:12];
-  assign offset = word_addr[11:2];
-  assign channel = CHW'(group - 1'b1);
-  assign to_device = word_valid && !word_window;
-  assign to_window = word_valid && word_window;
-  assign to_card = to_device && group == 0 && page == 2'(TP_PAGE_CARD);
-  assign to_msix = to_device && group == 0 && page == 2'(TP_PAGE_MSIX);
-  assign to_doorbell = to_device && group != 0 && page == 2'(TP_PAGE_CHANNEL_DOORBELL);
-
-  assign inline_valid = to_device && group != 0 && page == 2'(TP_PAGE_CHANNEL_INLINE) && 32'(channel) < H2C;
-  assign inline_channel = channel;
-  assign inline_offset = offset[11:3];
-  assign inline_data = word_data;
-  assign inline_strb = word_strb;
-  assign priv_write_valid = to_device && group != 0 && page == 2'(TP_PAGE_CHANNEL_PRIVILEGED) && offset[11:8] == 0;
-  assign priv_write_channel = channel;
-  assign priv_write_offset = offset[7:3];
-  assign priv_write_data = word_data;
-  assign priv_write_strb = word_strb;
+  assign inline_valid = to_inline && 32'(inline_channel) < H2C;
+  assign inline_data = rx_posted_data;
+  assign inline_strb = beat_strb;
+  assign to_card = word_valid && page == 2'(TP_PAGE_CARD);
+  assign to_msix = word_valid && page == 2'(TP_PAGE_MSIX);
+  assign priv_write_valid = priv_valid && put_addr[11:8] == '0;
+  assign priv_write_channel = put_channel;
+  assign priv_write_offset = put_addr[7:3];
+  assign priv_write_data = put_data;
+  assign priv_write_strb = put_strb;
 
   tp_doorbell #(
       .CHANNELS(CHANNELS)
@@ -229,11 +218,11 @@ module tp_control
       .rst,
       .clear(card_reset),
       .sweeping(doorbell_sweeping),
-      .word_valid(to_doorbell),
-      .word_channel(channel),
-      .word_offset(offset[11:3]),
-      .word_data,
-      .word_strb,
+      .word_valid(bell_valid),
+      .word_channel(put_channel),
+      .word_offset(put_addr[11:3]),
+      .word_data(put_data),
+      .word_strb(put_strb),
       .push_valid,
       .push_channel,
       .push_torn,
@@ -255,7 +244,7 @@ module tp_control
   logic [GW-1:0] ask_group;
   logic [1:0] ask_page, pages_page;
   logic [11:2] ask_offset;
-  logic in_first, in_pages, in_card, in_pending, in_priv, card_asked, window_idle;
+  logic in_first, in_pages, in_card, in_pending, in_priv;
   logic pages_ack, pending_ack, pending_shift, pending_bit, window_ack, msix_sending;
   logic [31:0] pages_data, window_data, answer_data;
 
@@ -276,7 +265,6 @@ module tp_control
     asks_window <= ask && !ack && ask_window && !ask_none;
     asks_pending <= ask && !ack && in_pending;
     asks_pages <= ask && !ack && !in_pending && !in_priv && (ask_none || !ask_window);
-    card_asked <= in_card;
     pages_page <= in_pages ? ask_page : 2'd3;
   end
   assign priv_read_channel = CHW'(ask_group - 1'b1);
@@ -405,8 +393,8 @@ module tp_control
       .word_valid(to_card || to_msix),
       .word_page(page),
       .word_offset(offset),
-      .word_data(word_data[31:0]),
-      .word_strb(dword_strb),
+      .word_data,
+      .word_strb,
       .set,
       .set_at,
       .set_lines,
@@ -415,7 +403,7 @@ module tp_control
       .job_at,
       .count,
       .counted,
-      .ask(asks_pages && (!card_asked || window_idle)),
+      .ask(asks_pages),
       .ask_at({pages_page, ask_offset[SPAN+1:2]}),
       .ack(pages_ack),
       .q(pages_data)
@@ -477,8 +465,8 @@ module tp_control
       .window_failed,
       .word_valid(to_card),
       .word_offset(offset),
-      .word_data(word_data[31:0]),
-      .word_strb(dword_strb),
+      .word_data,
+      .word_strb,
       .control(card_control),
       .window_status
   );
@@ -495,8 +483,8 @@ module tp_control
       .quarantine,
       .word_valid(to_card),
       .word_offset(offset),
-      .word_data(word_data[31:0]),
-      .word_strb(dword_strb),
+      .word_data,
+      .word_strb,
       .inbound_overrun(overrun),
       .window_overrun,
       .window_timed_out,
@@ -521,11 +509,13 @@ module tp_control
         .overrun(window_overrun),
         .timed_out(window_timed_out),
         .failed(window_failed),
-        .idle(window_idle),
-        .word_valid(to_window),
-        .word_addr(word_addr[WINDOW_AW-1:2]),
-        .word_data(word_data[31:0]),
-        .word_strb(dword_strb),
+        .word_valid(window_valid),
+        .word_misfit(window_misfit),
+        .word_addr(put_addr[WINDOW_AW-1:3]),
+        .word_data(put_data),
+        .word_strb(put_strb),
+        .mark(window_mark),
+        .passed(window_passed),
         .ask(asks_window),
         .addr(ask_addr[WINDOW_AW-1:2]),
         .ack(window_ack),
@@ -551,12 +541,11 @@ module tp_control
   end else begin : gen_no_window
     logic unused;
     assign unused = &{m_axil_awready, m_axil_wready, m_axil_bresp, m_axil_bvalid, m_axil_arready, m_axil_rdata, m_axil_rresp,
-        m_axil_rvalid, to_window, asks_window, window_timeout,
-        window_timeout_set};
+        m_axil_rvalid, window_valid, window_misfit, window_mark, asks_window, window_timeout, window_timeout_set};
     assign window_overrun = 1'b0;
     assign window_timed_out = 1'b0;
     assign window_failed = 1'b0;
-    assign window_idle = 1'b1;
+    assign window_passed = 1'b1;
     assign window_ack = 1'b0;
     assign window_data = '0;
     assign m_axil_awaddr = '0;

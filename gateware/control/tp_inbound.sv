@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host writes, as a sequence of words; and the host's reads, each held back until the writes before it are done.
+// What the host writes and reads: each write goes to the page it is for in the clock in which it comes, each read waits for the writes before it.
 //
-// Posted writes are always taken. They wait in a queue of DEPTH beats, from which a word comes each cycle: an aligned pair of dwords where a
-// channel's page gets one from an even lane of a beat, else a single dword, so that pages of the card and the window get dwords only. The
-// queue is sized by tp_control so that a host that keeps the contract cannot fill it. A TLP that finds no room is dropped whole and
-// `overrun` pulses; one longer than the queue never finds any. Writes to nowhere are dropped in silence. While `hold`, words wait.
-//
-// A word is shown in two ways: as 64 bits with strobes, in the place that the address says; and, where it is a single one, as a dword
-// with `dword_strb` in `word_data[31:0]`, at `word_addr` down to bit 2.
+// Writes are taken at the link's rate for ever, a beat a clock, and what one page receives costs no other page anything:
+//   inline     beats as they come, to memory as wide as the path
+//   others     words of 4 or 8 aligned bytes, a clock later: doorbells, privileged pages and the window at once; the pages of card and MSI-X
+//              from a queue of WORDS, a dword a clock, and not while `hold`
+// A write of another size to these, or a word of the card's page or MSI-X without room, is dropped, and `overrun` or `window_misfit` pulses. Writes to
+// nowhere are dropped in silence. A dword stands in both halves of a word whose upper half it is.
 //
 // Reads are granted one at a time. A read is offered (`read_valid`) the cycle after the last word of the writes that had come, or begun
-// to come, before it: a sink that takes a word in the cycle it is offered has done so. Its credit goes back with its answer.
+// to come, before it: a sink that takes a word in the cycle it is offered has done so. One of the window or of the card's page also waits for
+// the window's writes before it (`window_mark`, `window_passed`). Its credit goes back with its answer.
 //
 // An address is given in a short form: WINDOW 1: offset in BAR 2; WINDOW 0: {group, page in group, offset in 4 KiB}, where group 0 is the
 // first four pages and group n + 1 the pages of channel n.
@@ -22,43 +22,56 @@ module tp_inbound
     parameter int CHANNELS = 2,
     parameter int PAGE_SHIFT = 12,
     parameter int WINDOW_BYTES = 4096,
-    parameter int DEPTH = 32,               // beats, a power of two
-    parameter int AW = 16                   // bits of the short address
+    parameter int WORDS = 32,               // of registers that wait, a power of two
+    parameter int AW = 16,                  // bits of the short address
+    localparam int CHW = CHANNELS > 1 ? $clog2(CHANNELS) : 1,
+    localparam int GW = $clog2(CHANNELS + 1)
 ) (
-    input  logic                         clk,
-    input  logic                         rst,
-    input  logic                         hold,
-    input  logic                         rx_posted_valid,
+    input  logic                           clk,
+    input  logic                           rst,
+    input  logic                           hold,
+    input  logic                           rx_posted_valid,
     // verilator lint_off UNUSEDSIGNAL
-    input  tp_request_hdr_t              rx_posted_hdr,       // fields that only reads have, unused
+    input  tp_request_hdr_t                rx_posted_hdr,        // fields that only reads have, unused
     // verilator lint_on UNUSEDSIGNAL
-    input  logic        [DATA_WIDTH-1:0] rx_posted_data,
-    input  logic                         rx_posted_last,
-    input  logic                         rx_nonposted_valid,
-    input  tp_request_hdr_t              rx_nonposted_hdr,
-    output logic                         nonposted_credit,
-    output logic                         overrun,
-    output logic                         word_valid,
-    output logic                         word_window,
-    output logic        [        AW-1:2] word_addr,
-    output logic        [          63:0] word_data,
-    output logic        [           7:0] word_strb,
-    output logic        [           3:0] dword_strb,
-    output logic                         read_valid,
-    input  logic                         read_ready,
-    output tp_request_hdr_t              read_hdr,
-    output logic                         read_hit,     // the address is one of ours
-    output logic                         read_window,
-    output logic        [        AW-1:2] read_addr
+    input  logic        [            63:0] rx_posted_low,        // its first two lanes
+    input  logic                           rx_posted_last,
+    input  logic                           rx_nonposted_valid,
+    input  tp_request_hdr_t                rx_nonposted_hdr,
+    output logic                           nonposted_credit,
+    output logic                           overrun,
+    // a beat of a write, as it comes: which bytes of it are written, and where its first dword goes
+    output logic        [DATA_WIDTH/8-1:0] beat_strb,
+    output logic                           inline_valid,
+    output logic        [         CHW-1:0] inline_channel,
+    output logic        [            11:2] inline_offset,
+    output logic                           window_valid,
+    output logic                           window_misfit,
+    output logic                           window_mark,          // what has come so far is before the read
+    input  logic                           window_passed,        // ... and has been answered, or dropped
+    output logic                           bell_valid,
+    output logic                           priv_valid,
+    output logic        [         CHW-1:0] put_channel,          // of a word for a doorbell, a privileged page or the window
+    output logic        [          AW-1:3] put_addr,
+    output logic        [            63:0] put_data,
+    output logic        [             7:0] put_strb,
+    output logic                           word_valid,
+    output logic        [             1:0] word_page,
+    output logic        [            11:2] word_offset,
+    output logic        [            31:0] word_data,
+    output logic        [             3:0] word_strb,
+    output logic                           read_valid,
+    input  logic                           read_ready,
+    output tp_request_hdr_t                read_hdr,
+    output logic                           read_hit,             // the address is one of ours
+    output logic                           read_window,
+    output logic        [          AW-1:2] read_addr
 );
   localparam int LANES = DATA_WIDTH / 32;
   localparam int LW = $clog2(LANES);
-  localparam int PW = $clog2(DEPTH);
-  localparam int GW = $clog2(CHANNELS + 1);
 
   if (DATA_WIDTH != 64 && DATA_WIDTH != 128 && DATA_WIDTH != 256 && DATA_WIDTH != 512)
     $error("%m: DATA_WIDTH %0d: make it 64, 128, 256 or 512", DATA_WIDTH);
-  if (DEPTH < 4 || (DEPTH & (DEPTH - 1)) != 0) $error("%m: DEPTH %0d: make it a power of two, 4 or more", DEPTH);
 
   function automatic logic is_window(input logic [2:0] bar);
     return WINDOW_BYTES != 0 && bar == 3'(TP_BAR_WINDOW);
@@ -74,93 +87,112 @@ module tp_inbound
   endfunction
   // verilator lint_on UNUSEDSIGNAL
 
-  // ---- posted: into the queue. `wr` runs ahead of `commit` and falls back to it when a TLP finds no room.
-  typedef struct packed {
-    logic last;
-    logic [LW-1:0] top;       // highest lane in use
-    logic [3:0] first_be;
-    logic [3:0] last_be;      // of a TLP of several dwords
-    logic window;
-    logic [AW-1:2] addr;      // of the TLP's first dword
-    logic [DATA_WIDTH-1:0] data;
-  } beat_t;
-
-  beat_t queue[DEPTH];
-  beat_t in, head;
-  logic [PW:0] wr, next_wr, commit, rd;
-  logic in_tlp, lost, full, ours;
-
-  assign next_wr = wr + 1'b1;
-  assign full = (wr ^ rd) == (PW + 1)'(DEPTH);
-  assign ours = is_ours(rx_posted_hdr.bar, rx_posted_hdr.offset);
-  assign in.last = rx_posted_last;
-  assign in.top = rx_posted_last ? LW'(rx_posted_hdr.dwords - 1'b1) : '1;
-  assign in.first_be = rx_posted_hdr.first_be;
-  assign in.last_be = rx_posted_hdr.last_be;
-  assign in.window = is_window(rx_posted_hdr.bar);
-  assign in.addr = shorten(rx_posted_hdr.bar, rx_posted_hdr.offset);
-  assign in.data = rx_posted_data;
-
-  always_ff @(posedge clk) if (rx_posted_valid && !full) queue[wr[PW-1:0]] <= in;
-
-  always_ff @(posedge clk) begin
-    overrun <= rx_posted_valid && rx_posted_last && ours && (lost || full) && !rst;
-    if (rst) begin
-      wr <= '0;
-      commit <= '0;
-      in_tlp <= 1'b0;
-      lost <= 1'b0;
-    end else if (rx_posted_valid) begin
-      in_tlp <= !rx_posted_last;
-      if (ours) begin
-        lost <= !rx_posted_last && (lost || full);
-        if (!rx_posted_last) wr <= full ? wr : next_wr;
-        else if (lost || full) wr <= commit;
-        else {wr, commit} <= {next_wr, next_wr};
-      end
-    end
-  end
-
-  // ---- out of the queue: `lane` is that of the next dword
-  logic have, first, pair, single_only, at_top, ends;
-  logic [LW-1:0] lane;
-  logic [11:2] offset, next_offset;
-  logic [3:0] low_be, high_be;
-  logic [LANES-1:0][31:0] lanes;
-
-  assign head = queue[rd[PW-1:0]];
-  assign have = rd != commit && !hold;
-  assign lanes = head.data;
-  assign single_only = head.window || head.addr[14+:GW] == '0;
-  assign at_top = lane == head.top;
-  assign pair = !single_only && !head.addr[2] && !lane[0] && !at_top;
-  assign ends = (lane | LW'(pair)) == head.top;
-  assign offset = first ? head.addr[11:2] : next_offset;  // no TLP crosses a boundary of 4 KiB
+  // ---- the beat that comes
+  logic first, in_tlp, ours, to_window, to_device, to_word, to_priv, to_bell, fits;
+  logic [AW-1:2] addr;
+  logic [GW-1:0] group;
+  logic [1:0] page;
+  logic [11:2] rest, offset;  // dwords of the write from this beat on; where its first one goes
+  logic [10:0] dwords;
+  logic [3:0] be, end_be;
+  assign first = !in_tlp;
+  assign addr = shorten(rx_posted_hdr.bar, rx_posted_hdr.offset);
+  assign group = addr[14+:GW];
+  assign page = addr[13:12];
+  assign offset = first ? addr[11:2] : rest;  // no TLP crosses a boundary of 4 KiB
+  assign dwords = rx_posted_hdr.dwords;
+  assign be = rx_posted_hdr.first_be;
+  assign end_be = rx_posted_hdr.last_be;
 
   // Byte enables: the first and the last dword of a TLP have their own.
-  assign low_be = first ? head.first_be : head.last && at_top ? head.last_be : 4'hf;
-  assign high_be = head.last && ends ? head.last_be : 4'hf;
+  always_comb
+    for (int i = 0; i < LANES; i++) begin
+      beat_strb[4*i+:4] = 4'hf;
+      if (rx_posted_last && LW'(i) == LW'(dwords - 1'b1)) beat_strb[4*i+:4] = end_be;
+      if (rx_posted_last && LW'(i) > LW'(dwords - 1'b1)) beat_strb[4*i+:4] = '0;
+      if (first && i == 0) beat_strb[3:0] = be;
+    end
 
+  assign ours = rx_posted_valid && is_ours(rx_posted_hdr.bar, rx_posted_hdr.offset);
+  assign to_window = ours && is_window(rx_posted_hdr.bar);
+  assign to_device = ours && !is_window(rx_posted_hdr.bar);
+  assign to_bell = to_device && group != '0 && page == 2'(TP_PAGE_CHANNEL_DOORBELL);
+  assign to_priv = to_device && group != '0 && page == 2'(TP_PAGE_CHANNEL_PRIVILEGED);
+  assign to_word = to_device && group == '0 && (page == 2'(TP_PAGE_CARD) || page == 2'(TP_PAGE_MSIX));
+  assign fits = first && (dwords == 11'd1 || (dwords == 11'd2 && !addr[2]));
+
+  assign inline_valid = to_device && group != '0 && page == 2'(TP_PAGE_CHANNEL_INLINE);
+  assign inline_channel = CHW'(group - 1'b1);
+  assign inline_offset = offset;
   always_ff @(posedge clk) begin
-    word_valid <= have && !rst && (low_be != 0 || pair);
-    word_window <= head.window;
-    word_addr <= {head.addr[AW-1:12], offset};
-    word_data <= {lanes[lane|LW'(!head.addr[2])], lanes[lane]};  // after an even start, an upper half comes from an odd lane
-    word_strb <= {pair ? high_be : offset[2] ? low_be : 4'h0, offset[2] ? 4'h0 : low_be};
-    dword_strb <= low_be;
-    if (have) next_offset <= {offset[11:3] + 9'(pair || offset[2]), !pair && !offset[2]};
-    if (rst) begin
-      rd <= '0;
-      lane <= '0;
-      first <= 1'b1;
-    end else if (have) begin
-      lane <= ends ? '0 : lane + (pair ? LW'(2) : LW'(1));
-      first <= ends && head.last;
-      if (ends) rd <= rd + 1'b1;
+    if (rx_posted_valid) begin
+      in_tlp <= !rx_posted_last;
+      rest <= offset + 10'(LANES);
+    end
+    if (rst) in_tlp <= 1'b0;
+  end
+
+  // ---- words of one or two dwords
+  typedef struct packed {
+    logic [1:0] page;
+    logic [11:2] offset;
+    logic [7:0] strb;
+    logic [1:0][31:0] dwords;
+  } word_t;
+  word_t in, head;
+  logic in_ready, have, pop;
+  logic [$clog2(WORDS):0] count;
+  always_comb begin
+    in = '{page: page, offset: addr[11:2], strb: beat_strb[7:0], dwords: rx_posted_low};
+    if (addr[2]) begin
+      in.strb = {be, 4'h0};
+      in.dwords[1] = rx_posted_low[31:0];
     end
   end
 
-  // ---- reads: one at a time waits for the queue's reader to pass `mark`
+  always_ff @(posedge clk) begin
+    bell_valid <= to_bell && fits && !rst;
+    priv_valid <= to_priv && fits && !rst;
+    window_valid <= to_window && fits && !rst;
+    window_misfit <= to_window && first && !fits && !rst;
+    put_channel <= inline_channel;
+    put_addr <= addr[AW-1:3];
+    put_data <= in.dwords;
+    put_strb <= in.strb;
+    overrun <= (to_bell || to_priv || to_word) && first && !(fits && (!to_word || in_ready)) && !rst;
+  end
+
+  tp_fifo #(
+      .WIDTH($bits(word_t)),
+      .DEPTH(WORDS)
+  ) queue (
+      .clk,
+      .rst,
+      .clear(1'b0),
+      .in_valid(to_word && fits),
+      .in_ready,
+      .in_data(in),
+      .out_valid(have),
+      .out_ready(pop),
+      .out_data(head),
+      .count
+  );
+  logic show, upper;  // the upper dword follows the lower one
+  logic second;
+  assign show = have && !hold;
+  assign upper = second || head.offset[2];
+  assign pop = show && (upper || head.strb[7:4] == '0);
+  always_ff @(posedge clk) begin
+    word_valid <= show && !rst;
+    word_page <= head.page;
+    word_offset <= head.offset | 10'(second);
+    word_data <= head.dwords[upper];
+    word_strb <= upper ? head.strb[7:4] : head.strb[3:0];
+    if (show) second <= !pop;
+    if (rst) second <= 1'b0;
+  end
+
+  // ---- reads: one at a time waits for the words before it, of which `ahead` have not been shown
   typedef enum logic [1:0] {
     NONE,
     ARRIVED,
@@ -168,8 +200,8 @@ module tp_inbound
     OFFERED
   } read_e;
   read_e read;
-  logic owed;
-  logic [PW:0] mark;
+  logic owed, follows_window;
+  logic [$clog2(WORDS):0] ahead;
 
   assign read_valid = read == OFFERED;
   assign read_hit = is_ours(read_hdr.bar, read_hdr.offset);
@@ -179,15 +211,18 @@ module tp_inbound
   always_ff @(posedge clk) begin
     nonposted_credit <= owed && !rst;
     owed <= rst || read_valid && read_ready;
+    follows_window <= read_window || read_addr[14+:GW] == '0 && read_addr[13:12] == 2'(TP_PAGE_CARD);
     if (rx_nonposted_valid) read_hdr <= rx_nonposted_hdr;
+    window_mark <= read == ARRIVED && !in_tlp && !rst;  // a clock later, the window's words are in its queue
+    if (pop && ahead != '0) ahead <= ahead - 1'b1;
     case (read)
       NONE: if (rx_nonposted_valid) read <= ARRIVED;
-      ARRIVED:  // between TLPs `commit` covers every write that began before the read
+      ARRIVED:  // between TLPs the queues hold every write that began before the read
       if (!in_tlp) begin
-        mark <= commit;
+        ahead <= count - ($bits(count))'(pop);
         read <= MARKED;
       end
-      MARKED: if (rd == mark) read <= OFFERED;
+      MARKED: if (ahead == '0 && !window_mark && (window_passed || !follows_window)) read <= OFFERED;
       default: if (read_ready) read <= NONE;
     endcase
     if (rst) read <= NONE;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Register window: accesses of BAR 2 become accesses of the user core's AXI4-Lite port, 32 bits each, one at a time and in order.
 //
-// Writes wait in a queue of QUEUE; one too many is dropped and `overrun` pulses. A read follows the writes before it. An access that the
-// core does not answer within `timeout` clocks is soon given up: a read returns all ones, a write vanishes, `timed_out` pulses. Its answer,
+// Writes of 4 or 8 aligned bytes wait in a queue of QUEUE; one too many is dropped and `overrun` pulses. A read is asked for when the writes
+// before it have been answered: those that had come at `mark`, after which `passed`. It goes before later ones. An access that the core
+// does not answer within `timeout` clocks is soon given up: a read returns all ones, a write vanishes, `timed_out` pulses. Its answer,
 // should it come later, is swallowed; until then every access is given up at once. An answer other than OKAY: all ones and `failed` pulses.
 // With `timeout_set` the clocks of the access under way are counted anew. `flush` (the user core is being reset) forgets the queue and what
 // is under way and answers reads with all ones.
@@ -20,15 +21,17 @@ module tp_window #(
     output logic          overrun,
     output logic          timed_out,
     output logic          failed,
-    output logic          idle,              // no write waits or is under way, and none's outcome is still being told
     input  logic          word_valid,
-    input  logic [AW-1:2] word_addr,
-    input  logic [  31:0] word_data,
-    input  logic [   3:0] word_strb,
-    input  logic          ask,               // stays until ack
-    input  logic [AW-1:2] addr,
-    output logic          ack,
-    output logic [  31:0] data,              // with ack
+    input  logic          word_misfit,       // of another size: dropped, too
+    input  logic [AW-1:3] word_addr,
+    input  logic [  63:0] word_data,
+    input  logic [   7:0] word_strb,
+    input  logic          mark,
+    output logic          passed,
+    input  logic                    ask,         // stays until ack
+    input  logic [          AW-1:2] addr,
+    output logic                    ack,
+    output logic [            31:0] data,        // with ack
     output logic [  31:0] m_axil_awaddr,
     output logic          m_axil_awvalid,
     input  logic          m_axil_awready,
@@ -54,19 +57,23 @@ module tp_window #(
   if (WINDOW_BYTES < 8 || (WINDOW_BYTES & (WINDOW_BYTES - 1)) != 0)
     $error("%m: WINDOW_BYTES %0d: make it a power of two, 8 or more", WINDOW_BYTES);
 
+  // A dword of a word that is not written is passed over. `ahead` words are before the read that is to come.
   typedef struct packed {
-    logic [AW-1:2] addr;
-    logic [3:0] strb;
-    logic [31:0] data;
-  } write_t;
+    logic [AW-1:3] addr;
+    logic [1:0][3:0] strb;
+    logic [1:0][31:0] data;
+  } word_t;
 
-  write_t in, head;
-  logic in_ready, have, pop, clear;
+  word_t in, head;
+  logic in_ready, queued, have, pop, pop_word, clear;  // `have`: the dword in hand is to be written
+  logic upper;
+  logic [$clog2(QUEUE):0] count, ahead;
   assign clear = rst || flush;
   assign in = '{addr: word_addr, strb: word_strb, data: word_data};
+  assign passed = ahead == '0;
 
   tp_fifo #(
-      .WIDTH($bits(write_t)),
+      .WIDTH($bits(word_t)),
       .DEPTH(QUEUE)
   ) queue (
       .clk,
@@ -75,21 +82,33 @@ module tp_window #(
       .in_valid(word_valid),
       .in_ready,
       .in_data(in),
-      .out_valid(have),
-      .out_ready(pop),
+      .out_valid(queued),
+      .out_ready(pop_word),
       .out_data(head),
-      .count()
+      .count
   );
+  assign have = queued && head.strb[upper] != '0;
+  assign pop_word = pop && (upper || head.strb[1] == '0);
+  always_ff @(posedge clk) begin
+    if (pop) upper <= !pop_word;
+    if (mark) ahead <= count - ($bits(count))'(pop_word);
+    else if (pop_word && ahead != '0) ahead <= ahead - 1'b1;
+    if (clear) begin
+      upper <= 1'b0;
+      ahead <= '0;
+    end
+  end
 
   // An access is `open` from its start to the core's answer, and `waited` for until it is answered or given up.
-  logic open, waited, writing, wanted, answered, expired, give_up, start, refused, over, late;
+  logic open, waited, writing, reading, wanted, answered, expired, give_up, start, refused, over, late;
   // Clocks are compared in parts of three bits, each a LUT, and a clock later all of them: an access is given up two clocks after its last.
   logic [32:0] elapsed, limit;
   logic [10:0] same;
   assign limit = 33'(timeout);
   logic [AW-1:2] access_addr;
 
-  assign wanted = have || ask && !ack;
+  assign reading = ask && !ack;
+  assign wanted = have || reading;
   assign m_axil_bready = open && writing && !m_axil_awvalid && !m_axil_wvalid;
   assign m_axil_rready = open && !writing && !m_axil_arvalid;
   assign answered = m_axil_bready && m_axil_bvalid || m_axil_rready && m_axil_rvalid;
@@ -98,17 +117,16 @@ module tp_window #(
   assign over = waited && answered || expired;
   assign start = wanted && !open;
   assign give_up = wanted && open && !waited;  // the core still owes an answer
-  assign pop = writing && over || have && give_up;
-  assign idle = !have && !timed_out && !failed;  // the last write leaves the queue in the clock before these
+  assign pop = writing && over || !reading && have && give_up || queued && !have;
 
   assign m_axil_awaddr = 32'({access_addr, 2'b00});
   assign m_axil_araddr = 32'({access_addr, 2'b00});
 
   always_ff @(posedge clk) begin
-    overrun <= word_valid && !in_ready && !clear;
+    overrun <= (word_valid && !in_ready && !clear) || (word_misfit && !rst);
     timed_out <= (expired || give_up) && !clear;
     failed <= waited && answered && refused && !clear;
-    ack <= clear ? ask && !ack && !rst : !writing && over || !have && give_up;
+    ack <= clear ? ask && !ack && !rst : !writing && over || reading && give_up;
     if (clear || !answered || refused) data <= '1;
     else data <= m_axil_rdata;
 
@@ -120,13 +138,13 @@ module tp_window #(
     if (start) begin
       open <= 1'b1;
       waited <= 1'b1;
-      writing <= have;
-      m_axil_awvalid <= have;
-      m_axil_wvalid <= have;
-      m_axil_arvalid <= !have;
-      access_addr <= have ? head.addr : addr;
-      m_axil_wdata <= head.data;
-      m_axil_wstrb <= head.strb;
+      writing <= !reading;
+      m_axil_awvalid <= !reading;
+      m_axil_wvalid <= !reading;
+      m_axil_arvalid <= reading;
+      access_addr <= reading ? addr : {head.addr, upper};
+      m_axil_wdata <= head.data[upper];
+      m_axil_wstrb <= head.strb[upper];
     end
     if (clear) begin
       open <= 1'b0;

@@ -46,9 +46,9 @@ module tp_dma
     input  logic [CW-1:0] cancel_channel,
     input  logic          inline_valid,
     input  logic [CW-1:0] inline_channel,
-    input  logic [11:3]   inline_offset,
-    input  logic [63:0]   inline_data,
-    input  logic [7:0]    inline_strb,
+    input  logic [11:2]   inline_offset,
+    input  logic [DATA_WIDTH-1:0]   inline_data,
+    input  logic [DATA_WIDTH/8-1:0] inline_strb,
     input  logic          priv_write_valid,
     input  logic [CW-1:0] priv_write_channel,
     input  logic [7:3]    priv_write_offset,
@@ -555,6 +555,7 @@ module tp_dma
   logic [DATA_WIDTH-1:0] land_data, put_data;
 
   tp_inline #(
+      .DATA_WIDTH(DATA_WIDTH),
       .CHANNELS(NH),
       .SLOTS(INLINE_SLOTS)
   ) i_inline (

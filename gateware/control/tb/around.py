@@ -77,7 +77,6 @@ class Bench:
         self.h2c, self.c2h = int(dut.H2C.value), int(dut.C2H.value)
         self.channels = self.h2c + self.c2h
         self.shift = int(dut.PAGE_SHIFT.value)
-        self.depth = int(dut.INBOUND_DEPTH.value)
         self.vectors = int(dut.VECTORS.value)
         self.core = Core(dut)
         self.config = dict(requester=0x100, bus_master=1, msix_enable=1, link_up=1, active=1, transmit_room=255)
@@ -195,8 +194,10 @@ class Bench:
         if d.cancel_valid.value:
             self.bells.append(("cancel", int(d.cancel_channel.value), 0))
         if d.inline_valid.value:
-            where = int(d.inline_channel.value), int(d.inline_offset.value) << 3
-            self.inlines += self.dwords(where, int(d.inline_data.value), int(d.inline_strb.value))
+            channel, offset = int(d.inline_channel.value), int(d.inline_offset.value) << 2
+            data, strb = int(d.inline_data.value), int(d.inline_strb.value)
+            for at in range(0, self.lanes, 2):
+                self.inlines += self.dwords((channel, offset + 4 * at), data >> 32 * at, strb >> 4 * at)
         if d.priv_write_valid.value:
             where = int(d.priv_write_channel.value), int(d.priv_write_offset.value) << 3
             self.privs += self.dwords(where, int(d.priv_write_data.value), int(d.priv_write_strb.value))
@@ -288,6 +289,7 @@ class Vectors:
             address = 0x1_0000_0000 * (v + 1) | 0xFEE0_0000 | v << 4
             if self.b.rng.random() < 0.5:
                 self.b.write64(self.at(v, TP.TP_MSIX_VECTOR_ADDRESS_OFFSET), address)
+                self.b.beats.append(None)  # a dword a clock is taken
             else:
                 self.b.write32(self.at(v, TP.TP_MSIX_VECTOR_ADDRESS_OFFSET), address)
                 self.b.write32(self.at(v, TP.TP_MSIX_VECTOR_ADDRESS_OFFSET + 4), address >> 32)

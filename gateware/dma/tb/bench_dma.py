@@ -2,6 +2,7 @@
 """Random traffic through the data mover: every byte, message end and completion is accounted for."""
 
 import os
+from itertools import pairwise
 
 import cocotb
 from bench import TLP, TP, WRITE, generator
@@ -51,10 +52,11 @@ async def drive_h2c(bench: Bench, index: int, count: int, log: list):
             kind = rng.choice([DIRECT, LIST, INLINE, TORN if rng.random() < 0.3 else DIRECT])
             if kind == INLINE and slots:
                 w.update(kind=INLINE, slot=slots.pop(), data=data[:SLOT])
-                padded = w["data"] + bytes(-len(w["data"]) % 8)
-                for k in rng.sample(range(0, len(padded), 8), len(padded) // 8):
-                    word = int.from_bytes(padded[k : k + 8], "little")
-                    bench.doorbells.append(("inline", dict(channel=index, offset=(w["slot"] * SLOT + k) // 8, data=word, strb=255)))
+                # As write-combining memory leaves a processor: cut anywhere, in any order.
+                cuts = sorted({0, len(w["data"]), *(4 * rng.randrange(SLOT // 4) for _ in range(rng.randrange(4)))})
+                parts = [(k, w["data"][k:n]) for k, n in pairwise(k for k in cuts if k <= len(w["data"]))]
+                for k, part in rng.sample(parts, len(parts)):
+                    bench.inline(index, w["slot"] * SLOT + k, part)
                 bench.push(index, INLINE, w["slot"] * SLOT, len(w["data"]), cookie, end)
             elif kind == LIST and size:
                 table, cuts = pieces(bench, size, host.readable)
@@ -542,7 +544,7 @@ async def inline_needs_no_bus_mastering(dut):
     cocotb.start_soon(watch(bench, 0, got))
     buffer = bench.room(64, align=64)
     bench.allow(bench.host.readable, buffer, 64)
-    bench.doorbells.append(("inline", dict(channel=0, offset=0, data=0x1122334455667788, strb=255)))
+    bench.inline(0, 0, (0x1122334455667788).to_bytes(8, "little"))
     for clock in range(40):
         kind, place = (INLINE, 0) if clock % 3 else (DIRECT, buffer)
         bench.push(0, kind, place, 8, clock, 1)

@@ -100,6 +100,14 @@ class Bench:
         word = DESCRIPTOR.pack(address=address, length=length, cookie=cookie, control=CONTROL.pack(kind=kind, end_=end))
         self.doorbells.append(("push", dict(channel=channel, torn=torn, descriptor=word)))
 
+    def inline(self, channel, at, data):
+        """Write bytes of an inline page, from a dword on, as one packet."""
+        width = len(self.dut.inline_data) // 8
+        for k in range(0, len(data), width):
+            beat = data[k : k + width]
+            fields = dict(channel=channel, offset=(at + k) // 4, data=int.from_bytes(beat, "little"), strb=(1 << len(beat)) - 1)
+            self.doorbells.append(("inline", fields))
+
     def priv(self, channel, offset, value, size=4):
         """Write `size` bytes of a privileged register."""
         shift = offset % 8

@@ -194,7 +194,8 @@ impl<'a> Voyage<'a> {
             70 if !ending && self.storm.random.one_in(3) => self.cancel(lane, 0),
             71 if !ending && self.storm.random.one_in(3) && ways == 2 => self.cancel(lane, 1),
             72 if !ending && self.storm.random.one_in(6) => self.forbid(),
-            73..80 => {
+            73 if !ending => self.flood(lane),
+            74..80 => {
                 let ns = self.storm.random.below(3000) as u64;
                 self.watch.sim.pass(ns).map_err(text)
             }
@@ -204,6 +205,28 @@ impl<'a> Voyage<'a> {
             }
             _ => (0..ways).try_for_each(|way| self.collect(lane, way)),
         }
+    }
+
+    /// Stores to one channel's inline or doorbell page at the link's rate, where nothing listens, and behind them a descriptor: no other page may
+    /// lose a write by them.
+    fn flood(&mut self, lane: usize) -> Result<(), String> {
+        const QUIET: usize = 2048; // offset in a page behind all registers and slots, and bytes from there on
+        let random = &mut self.storm.random;
+        let (way, page) = (random.below(self.lanes[lane].ways.len()), random.between(1, 2) as u64);
+        let (bytes, rounds, line) = (8 * random.between(8, QUIET / 8), random.between(1, 6), random.pick(&[8, 64, 64, QUIET]));
+        let index = self.lanes[lane].ways[way].channel.info().index;
+        let first = contract::PAGE_CHANNELS + contract::PAGES_PER_CHANNEL * u64::from(index);
+        let base = ((first + page) << self.page_shift) + QUIET as u64;
+        self.note(format!("lane {lane}.{way}: {rounds} times {bytes} bytes stored to page {page} of its channel, by {line}"));
+        let noise = vec![0xa5; bytes];
+        for _ in 0..rounds {
+            for (number, part) in noise.chunks(line).enumerate() {
+                self.watch.write_combining(contract::BAR_DEVICE, base + (number * line) as u64, part).map_err(text)?;
+            }
+        }
+        self.watch.fence().map_err(text)?;
+        let other = self.storm.random.below(self.lanes.len());
+        self.send(other)
     }
 
     pub(crate) fn lane_state(&self, lane: &Lane) -> String {

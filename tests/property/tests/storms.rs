@@ -60,3 +60,13 @@ fn faults_among_traffic_on_three_and_two_channels() {
 fn faults_among_traffic_on_three_and_two_channels_at_64_bits_with_a_clock_of_the_cores_own() {
     storms("tests/cores/loop3x2_async", 64, 2500);
 }
+
+#[test]
+fn faults_among_traffic_at_256_bits() {
+    storms("cores/loopback", 256, 1100);
+}
+
+#[test]
+fn faults_among_traffic_at_512_bits() {
+    storms("cores/loopback", 512, 1100);
+}
