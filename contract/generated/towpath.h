@@ -150,8 +150,8 @@ enum tp_status {
 #define TP_CARD_WINDOW_STATUS_TIMEOUT_MASK 0x1u
 #define TP_CARD_WINDOW_STATUS_ERROR_LSB 1 /* the user core answered SLVERR or DECERR */
 #define TP_CARD_WINDOW_STATUS_ERROR_MASK 0x2u
-#define TP_CARD_INBOUND_OVERRUNS_OFFSET 0x10u /* writes to doorbells or registers that were dropped: no room, or not of 4 or 8 aligned bytes */
-#define TP_CARD_WINDOW_OVERRUNS_OFFSET 0x14u /* writes to the register window that were dropped: no room, or not of 4 or 8 aligned bytes */
+#define TP_CARD_INBOUND_OVERRUNS_OFFSET 0x10u /* writes to doorbells or registers that were dropped: no room, or not within 8 aligned bytes */
+#define TP_CARD_WINDOW_OVERRUNS_OFFSET 0x14u /* writes to the register window that were dropped: no room, or not within 8 aligned bytes */
 #define TP_CARD_WINDOW_TIMEOUTS_OFFSET 0x18u /* accesses of the register window that were not answered in time */
 #define TP_CARD_QUARANTINE_OFFSET 0x20u /* how long a timed-out tag stays out of use when its late answer never comes, in completion timeouts; 0: until the link goes down */
 #define TP_CARD_QUARANTINE_RESET 0x10u

@@ -161,9 +161,9 @@ pub const CARD_WINDOW_STATUS_TIMEOUT_MASK: u32 = 0x1;
 pub const CARD_WINDOW_STATUS_ERROR_LSB: u32 = 1;
 /// Bits: the user core answered SLVERR or DECERR
 pub const CARD_WINDOW_STATUS_ERROR_MASK: u32 = 0x2;
-/// Offset: writes to doorbells or registers that were dropped: no room, or not of 4 or 8 aligned bytes
+/// Offset: writes to doorbells or registers that were dropped: no room, or not within 8 aligned bytes
 pub const CARD_INBOUND_OVERRUNS_OFFSET: u64 = 0x10;
-/// Offset: writes to the register window that were dropped: no room, or not of 4 or 8 aligned bytes
+/// Offset: writes to the register window that were dropped: no room, or not within 8 aligned bytes
 pub const CARD_WINDOW_OVERRUNS_OFFSET: u64 = 0x14;
 /// Offset: accesses of the register window that were not answered in time
 pub const CARD_WINDOW_TIMEOUTS_OFFSET: u64 = 0x18;

@@ -119,8 +119,8 @@ package towpath_pkg;
   localparam logic [31:0] TP_CARD_WINDOW_STATUS_TIMEOUT_MASK = 32'h1;
   localparam TP_CARD_WINDOW_STATUS_ERROR_LSB = 1;  // the user core answered SLVERR or DECERR
   localparam logic [31:0] TP_CARD_WINDOW_STATUS_ERROR_MASK = 32'h2;
-  localparam TP_CARD_INBOUND_OVERRUNS_OFFSET = 'h10;  // writes to doorbells or registers that were dropped: no room, or not of 4 or 8 aligned bytes
-  localparam TP_CARD_WINDOW_OVERRUNS_OFFSET = 'h14;  // writes to the register window that were dropped: no room, or not of 4 or 8 aligned bytes
+  localparam TP_CARD_INBOUND_OVERRUNS_OFFSET = 'h10;  // writes to doorbells or registers that were dropped: no room, or not within 8 aligned bytes
+  localparam TP_CARD_WINDOW_OVERRUNS_OFFSET = 'h14;  // writes to the register window that were dropped: no room, or not within 8 aligned bytes
   localparam TP_CARD_WINDOW_TIMEOUTS_OFFSET = 'h18;  // accesses of the register window that were not answered in time
   localparam TP_CARD_QUARANTINE_OFFSET = 'h20;  // how long a timed-out tag stays out of use when its late answer never comes, in completion timeouts; 0: until the link goes down
   localparam logic [31:0] TP_CARD_QUARANTINE_RESET = 32'h10;

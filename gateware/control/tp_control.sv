@@ -137,7 +137,7 @@ module tp_control
 
   // ---- writes and reads, each for its page
   logic sweeping, doorbell_sweeping;
-  logic overrun, bell_valid, priv_valid, word_valid, to_inline;
+  logic overrun, bell_valid, bell_misfit, priv_valid, word_valid, to_inline;
   logic [CHW-1:0] put_channel;
   logic [63:0] put_data;
   logic [7:0] put_strb;
@@ -182,6 +182,7 @@ module tp_control
       .window_mark,
       .window_passed,
       .bell_valid,
+      .bell_misfit,
       .priv_valid,
       .put_channel,
       .put_addr,
@@ -219,6 +220,7 @@ module tp_control
       .clear(card_reset),
       .sweeping(doorbell_sweeping),
       .word_valid(bell_valid),
+      .word_misfit(bell_misfit),
       .word_channel(put_channel),
       .word_offset(put_addr[11:3]),
       .word_data(put_data),

@@ -3,7 +3,8 @@
 //
 // A word that comes in one cycle shows its effect in the next. Dword 0 of a descriptor opens the stage, dword 3 commits. Unless dwords 0
 // to 3 came whole and in order, with nothing else of the descriptor between them, the commit is `torn`: only dword 3 of
-// `push_descriptor` (cookie and control) is then the host's. `arm` and `lead` want a whole dword, `cancel` any byte.
+// `push_descriptor` (cookie and control) is then the host's. `arm` and `lead` want a whole dword, `cancel` any byte. A write of another size to
+// the page (`misfit`) empties the stage, so that a commit behind it is torn.
 // After `rst` or `clear` the stages are emptied one a cycle; what comes meanwhile is ignored.
 module tp_doorbell
   import towpath_pkg::*;
@@ -16,6 +17,7 @@ module tp_doorbell
     input  logic           clear,
     output logic           sweeping,
     input  logic           word_valid,   // in the doorbell page of word_channel
+    input  logic           word_misfit,  // a write to that page which is no word
     input  logic [CHW-1:0] word_channel,
     input  logic [   11:3] word_offset,
     input  logic [   63:0] word_data,
@@ -77,7 +79,8 @@ module tp_doorbell
     if (low_word && low_any) stage0[word_channel] <= word_data[31:0];
     if (low_word && high_any) stage1[word_channel] <= word_data[63:32];
     if (high_word && low_any) stage2[word_channel] <= word_data[31:0];
-    if (sweeping || low_word || high_word) held[sweeping?sweep : word_channel] <= sweeping ? 2'd0 : after_high;
+    if (sweeping || low_word || high_word || word_misfit)
+      held[sweeping?sweep : word_channel] <= sweeping || word_misfit ? 2'd0 : after_high;
   end
 
   always_ff @(posedge clk) begin

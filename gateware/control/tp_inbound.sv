@@ -3,7 +3,7 @@
 //
 // Writes are taken at the link's rate for ever, a beat a clock, and what one page receives costs no other page anything:
 //   inline     beats as they come, to memory as wide as the path
-//   others     words of 4 or 8 aligned bytes, a clock later: doorbells, privileged pages and the window at once; the pages of card and MSI-X
+//   others     words of one or two dwords within 8 aligned bytes, a clock later: doorbells, privileged pages and the window at once; the pages of card and MSI-X
 //              from a queue of WORDS, a dword a clock, and not while `hold`
 // A write of another size to these, or a word of the card's page or MSI-X without room, is dropped, and `overrun` or `window_misfit` pulses. Writes to
 // nowhere are dropped in silence. A dword stands in both halves of a word whose upper half it is.
@@ -50,6 +50,7 @@ module tp_inbound
     output logic                           window_mark,          // what has come so far is before the read
     input  logic                           window_passed,        // ... and has been answered, or dropped
     output logic                           bell_valid,
+    output logic                           bell_misfit,
     output logic                           priv_valid,
     output logic        [         CHW-1:0] put_channel,          // of a word for a doorbell, a privileged page or the window
     output logic        [          AW-1:3] put_addr,
@@ -152,6 +153,7 @@ module tp_inbound
 
   always_ff @(posedge clk) begin
     bell_valid <= to_bell && fits && !rst;
+    bell_misfit <= to_bell && first && !fits && !rst;
     priv_valid <= to_priv && fits && !rst;
     window_valid <= to_window && fits && !rst;
     window_misfit <= to_window && first && !fits && !rst;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Register window: accesses of BAR 2 become accesses of the user core's AXI4-Lite port, 32 bits each, one at a time and in order.
 //
-// Writes of 4 or 8 aligned bytes wait in a queue of QUEUE; one too many is dropped and `overrun` pulses. A read is asked for when the writes
-// before it have been answered: those that had come at `mark`, after which `passed`. It goes before later ones. An access that the core
+// Writes within 8 aligned bytes wait in a queue of QUEUE; one too many is dropped and `overrun` pulses. A read is asked for when the writes
+// before it have been answered: those that had come at `mark`, after which `passed`. It waits for no later one but that under way. An access that the core
 // does not answer within `timeout` clocks is soon given up: a read returns all ones, a write vanishes, `timed_out` pulses. Its answer,
 // should it come later, is swallowed; until then every access is given up at once. An answer other than OKAY: all ones and `failed` pulses.
 // With `timeout_set` the clocks of the access under way are counted anew. `flush` (the user core is being reset) forgets the queue and what
@@ -123,7 +123,7 @@ module tp_window #(
   assign m_axil_araddr = 32'({access_addr, 2'b00});
 
   always_ff @(posedge clk) begin
-    overrun <= (word_valid && !in_ready && !clear) || (word_misfit && !rst);
+    overrun <= (word_valid && !in_ready && !clear) || (word_misfit && !clear);
     timed_out <= (expired || give_up) && !clear;
     failed <= waited && answered && refused && !clear;
     ack <= clear ? ask && !ack && !rst : !writing && over || reading && give_up;

@@ -12,7 +12,7 @@ module tp_attributes #(
     input logic clear,
 
     input  logic             in_valid,
-    output logic             in_ready,      // as it was a cycle ago, when there was room for one more
+    output logic             in_ready,      // stays until something has come
     input  logic [WIDTH-1:0] in_data,
     input  logic             show,          // only when there is one
     input  logic             pop,           // with show
@@ -25,7 +25,7 @@ module tp_attributes #(
   assign out_data = mem[{!show, rd[AW-1:0]}];
   always_ff @(posedge clk) if (in_valid && in_ready) mem[{1'b0, wr[AW-1:0]}] <= in_data;
   always_ff @(posedge clk) begin
-    in_ready <= (AW + 1)'(wr - rd) < (AW + 1)'(DEPTH - 1) && !rst;
+    in_ready <= (AW + 1)'(wr - rd) < (in_valid ? (AW + 1)'(DEPTH - 1) : (AW + 1)'(DEPTH)) && !rst;
     if (in_valid && in_ready) wr <= wr + 1'b1;
     if (pop) rd <= rd + 1'b1;
     if (rst || clear) begin

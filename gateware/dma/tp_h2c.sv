@@ -141,12 +141,14 @@ module tp_h2c
   logic settled;  // `room` knows of the request before
 
   // Room for the longest request is waited for, which costs nothing where requests are that long, and leaves a word of an inline message that
-  // `room` does not know of yet a block to spare.
+  // `room` does not know of yet a block to spare. SPARE more blocks stay out of it: reads beyond what the host's latency needs would only
+  // make its doorbells wait behind their answers (ADR 20).
+  localparam int SPARE = 3 * 2 ** BW / 16;
   logic [BW:0] room_at, room_freed;  // blocks, with a lap bit
   logic [BW:0] room_left;
   logic room;
   assign room_left = (BW + 1)'(1 << BW) - (room_at - room_freed);
-  always_ff @(posedge clk) room <= 32'(room_left) >= (32'd1 << (read_log2 - 4'(EDGE)));
+  always_ff @(posedge clk) room <= 32'(room_left) >= (32'd1 << (read_log2 - 4'(EDGE))) + 32'(SPARE);
 
   typedef enum logic [2:0] {
     LOOK,

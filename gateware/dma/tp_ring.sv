@@ -3,7 +3,9 @@
 //
 // What a channel knows about its ring stands in a small RAM, laid out like its privileged page: words of 64 bits, of which the lower and
 // the upper half are written apart. One job at a time walks through a channel's words: clear its counts when it is enabled, look whether
-// an interrupt is due, answer a register read, note an entry. A write of the host goes first; the job waits a cycle.
+// an interrupt is due, answer a register read, note an entry. A write of the host goes first; the job waits a cycle. Looks for an interrupt take
+// turns, and between two of them a read or an entry has its turn: a program that arms without a pause holds up nobody. No entry is taken
+// while a read waits.
 // An entry is gathered half by half while its address is looked up; then it stands in `e` until tp_writer has read it, and holds up
 // no other job.
 //
@@ -161,7 +163,8 @@ module tp_ring
   assign time_over = timing[scan] && due[scan] == now;
   assign near = in_hand[scan] && !hinted[scan] && armed[scan] && lead != '0 && (planned[scan] || lead >= left);
   always_ff @(posedge clk) begin
-    if (lead_valid || clear_done) leads[lead_valid?lead_channel : at] <= lead_valid ? lead_bytes[31:8] : '0;
+    // A lead is no promise: one that comes in the cycle of a clear is lost.
+    if (lead_valid || clear_done) leads[clear_done?at : lead_channel] <= clear_done ? '0 : lead_bytes[31:8];
     if (times) due[at] <= now + low[31:16];
     clock <= clock + 1'b1;
     scan <= scan == CW'(CHANNELS - 1) ? '0 : scan + 1'b1;
@@ -243,9 +246,24 @@ module tp_ring
   logic [1:0] leaving;                      // entries that have been read and have not left: the last one, the one before
   logic [1:0][CW-1:0] leaving_at;
   // A count is not read before the entries that it counts have left, unless nothing can leave.
-  logic read_now;
+  logic read_now, may_take;
+  // Channels for which an interrupt may be due, whose turn it is, and whether the last job was such a look.
+  logic [CHANNELS-1:0] wakes, wake_pick;
+  logic wake, woke;
+  assign wakes = arm_wanted | alarm_wanted;
+  tp_round_robin #(
+      .N(CHANNELS)
+  ) i_wakes (
+      .clk,
+      .rst,
+      .request(wakes),
+      .take(state == IDLE && !(|clearable) && wake),
+      .grant(wake_pick)
+  );
   assign read_now = read_wanted && ((!e_full && !leaving[0]) || !mastering);
-  assign take = state == IDLE && !(|clearable) && !(|arm_wanted) && !(|alarm_wanted) && !read_now && !e_full && |offered;
+  assign may_take = !read_wanted && !e_full && |offered;
+  assign wake = |wakes && !(woke && (read_now || may_take));
+  assign take = state == IDLE && !(|clearable) && !wake && may_take;
   logic looking;  // an entry is being gathered
   assign looking = state == BASE || state == LOG2 || state == PLACE;
   always_comb
@@ -314,19 +332,18 @@ module tp_ring
           at <= lowest(clearable);
           word <= W_TORN;
           state <= CLEAR;
-        end else if (|arm_wanted) begin
-          at <= lowest(arm_wanted);
-          word <= W_TORN;
-          state <= DIFFERENCE;
-        end else if (|alarm_wanted) begin
-          at <= lowest(alarm_wanted);
-          word <= W_LOG2;
-          state <= ALARM;
+        end else if (wake) begin
+          at <= lowest(wake_pick);
+          word <= |(wake_pick & arm_wanted) ? W_TORN : W_LOG2;
+          state <= |(wake_pick & arm_wanted) ? DIFFERENCE : ALARM;
+          woke <= 1'b1;
         end else if (read_now) begin
+          woke <= 1'b0;
           at <= read_at;
           word <= word_e'(read_offset[5:3]);
           state <= READ;
         end else if (take) begin
+          woke <= 1'b0;
           at <= lowest(pick);
           e_at <= lowest(pick);
           word <= W_BASE;
@@ -396,6 +413,7 @@ module tp_ring
     end
     if (rst) begin
       state <= IDLE;
+      woke <= 1'b0;
       at <= '0;
       read_wanted <= 1'b0;
       e_valid <= 1'b0;

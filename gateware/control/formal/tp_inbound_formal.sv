@@ -26,7 +26,8 @@ module tp_inbound_formal
     input logic window_passed,
     input logic watch
 );
-  logic credit, overrun, word_valid, read_valid, read_window, inline_valid, window_valid, window_mark, bell_valid, priv_valid;
+  logic [AW-1:2] read_addr;
+  logic credit, overrun, word_valid, read_valid, read_window, inline_valid, window_valid, window_mark, bell_valid, bell_misfit, priv_valid;
   logic [9:0] word_offset;
   logic window_misfit;
   logic [63:0] put_data;
@@ -59,6 +60,7 @@ module tp_inbound_formal
       .window_mark,
       .window_passed,
       .bell_valid,
+      .bell_misfit,
       .priv_valid,
       .put_channel(),
       .put_addr(),
@@ -74,11 +76,14 @@ module tp_inbound_formal
       .read_hdr(),
       .read_hit(),
       .read_window,
-      .read_addr()
+      .read_addr
   );
 
   // ------------------------------------------------------------------------------------------------ what is around it
   logic started = 1'b0;
+  logic of_card;       // the read in hand is of the card's page
+  logic window_older;  // what comes out for the window came before the read in hand, or with it
+  assign of_card = !read_window && read_addr[15:12] == 4'(TP_PAGE_CARD);
   logic in_packet;
   tp_request_hdr_t packet_hdr;
   logic endpoint_may;  // the endpoint holds the credit
@@ -90,6 +95,7 @@ module tp_inbound_formal
       packet_hdr <= posted_hdr;
     end
     endpoint_may <= credit || (endpoint_may && !nonposted_valid);
+    window_older <= dut.read == 2'd0;
     if (rst) {in_packet, endpoint_may} <= '0;
   end
   always_comb begin
@@ -120,7 +126,16 @@ module tp_inbound_formal
 
   logic shown;  // the last dword of one is shown
   assign shown = dut.pop;
-  logic waits, older, lost_was, bell_was, priv_was, window_was, misfit_was, was_in_reset;  // `older`: it came before the read in hand
+  logic
+      waits,
+      older,
+      lost_was,
+      bell_was,
+      bell_misfit_was,
+      priv_was,
+      window_was,
+      misfit_was,
+      was_in_reset;  // `older`: it came before the read in hand
   logic [CW:0] place;  // words before it
   logic begun;         // the write under way had begun when the read in hand came
   logic [63:0] data, put_data_was;
@@ -132,6 +147,7 @@ module tp_inbound_formal
     begun <= !(posted_valid && posted_last) && !rst && (begun || (nonposted_valid && (in_packet || posted_valid)));
     lost_was <= lost;
     bell_was <= bell && aligned;
+    bell_misfit_was <= bell && !aligned;
     priv_was <= priv && aligned;
     window_was <= window && aligned;
     misfit_was <= window && !aligned;
@@ -171,7 +187,7 @@ module tp_inbound_formal
   always_comb
     if (started && !rst) begin
       assert (was_in_reset || overrun == lost_was);
-      assert (was_in_reset || (bell_valid == bell_was && priv_valid == priv_was));
+      assert (was_in_reset || (bell_valid == bell_was && bell_misfit == bell_misfit_was && priv_valid == priv_was));
       assert (was_in_reset || (window_valid == window_was && window_misfit == misfit_was));
       if (bell_valid || priv_valid || window_valid) begin
         assert (put_strb == (put_odd_was ? {put_be_was[3:0], 4'h0} : {put_two_was ? put_be_was[7:4] : 4'h0, put_be_was[3:0]}));
@@ -186,7 +202,8 @@ module tp_inbound_formal
       end
       assert (!(waits && older && read_valid) && !(begun && read_valid));
       if (waits && place == '0 && shown) assert (half_shown || odd || strb[7:4] == '0);
-      assert (!(read_valid && read_window) || window_passed || passed_was);
+      assert (!(read_valid && (read_window || of_card)) || window_passed || passed_was);
+      assert (!window_mark || !(window_valid && window_older));
       assert (!nonposted_valid || dut.read == '0);
       assert (!credit || !endpoint_may);
       cover (waits && older && place == (CW + 1)'(WORDS - 1));
@@ -206,7 +223,7 @@ module tp_inbound_formal
       assert (2'(endpoint_may) + 2'(credit) + 2'(dut.owed) + 2'(dut.read != NONE) <= 2'd1);
       assert (!window_mark || dut.read == MARKED);
       assert (!begun || (dut.read == ARRIVED && in_packet));
-      if (dut.read == MARKED) assert (dut.ahead <= held && (dut.follows_window || !read_window));
+      if (dut.read == MARKED) assert (dut.ahead <= held && (dut.follows_window || !(read_window || of_card)));
       assert (!dut.second || held != '0);
       if (waits) begin
         assert (place < held);

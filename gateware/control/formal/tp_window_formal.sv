@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tp_window, its queue: a word that finds no room is counted; each dword of another with an enabled byte is taken once, in its turn, to its
-// address, be it by an access or by giving it up; after `mark`, `passed` says that the words that had come are gone. A read goes before what
-// comes later. One word is watched, any.
+// address, be it by an access or by giving it up; after `mark`, `passed` says that the words that had come are gone. A read waits for no later
+// one but that under way. One word is watched, any.
 // Assumed: a read is asked for once the writes before it have passed.
 module tp_window_formal #(
     parameter int QUEUE = 4,
@@ -73,11 +73,12 @@ module tp_window_formal #(
 
   // ------------------------------------------------------------------------------------------------ what is around it
   logic started = 1'b0;
-  logic ask_was, ack_was;
+  logic ask_was, ack_was, read_began;
   always_ff @(posedge clk) begin
     started <= 1'b1;
     ask_was <= ask;
     ack_was <= ack;
+    read_began <= dut.start && ask && !ack && !rst && !flush;
   end
   always_comb begin
     if (!started) assume (rst);
@@ -98,7 +99,7 @@ module tp_window_formal #(
   logic upper;          // of it, the next to be taken
   assign put = word_valid && !flush && 32'(held) < QUEUE;
   always_ff @(posedge clk) begin
-    refused <= ((word_valid && !put && !flush) || word_misfit) && !rst;
+    refused <= ((word_valid && !put && !flush) || (word_misfit && !flush)) && !rst;
     held <= held + (QW + 1)'(put) - (QW + 1)'(gone);
     if (!waits) begin
       waits <= watch && put;
@@ -132,6 +133,7 @@ module tp_window_formal #(
       end
       assert (!(waits && older && passed));
       assert (!(ask && !ack && dut.have && dut.pop) || (dut.writing && dut.over));  // one that was under way
+      assert (!read_began || (arvalid && !awvalid && !wvalid));
       cover (waits && older && place == 2'd2);
       cover (waits && place == '0 && gone && upper);
       cover (overrun && timed_out);

@@ -70,6 +70,8 @@ async def words(dut):
         b.write(TP.TP_BAR_DEVICE, b.of(channel, page, offset), data, first, last)
         if page in (TP.TP_PAGE_CHANNEL_DOORBELL, TP.TP_PAGE_CHANNEL_PRIVILEGED) and not fits(offset, len(data)):
             dropped += 1
+            if page == TP.TP_PAGE_CHANNEL_DOORBELL:
+                stages[channel] = []  # a commit behind it is torn
             continue
         for i, value in enumerate(data):
             be = first if i == 0 else last if i == len(data) - 1 else 15
@@ -132,7 +134,7 @@ async def descriptors(dut):
 
 @cocotb.test()
 async def all_at_once(dut):
-    """A host that keeps the contract cannot overrun the queue: all slots and all queues written without a pause, twice over."""
+    """A host that keeps the contract loses nothing: all slots and all queues written without a pause, twice over."""
     b = Bench(dut, "all_at_once")
     await b.start()
     slots, queue = int(dut.INLINE_SLOTS.value), int(dut.QUEUE_DEPTH.value)
@@ -199,7 +201,10 @@ async def floods(dut):
             counted = await b.read(0, b.card(TP.TP_CARD_INBOUND_OVERRUNS_OFFSET))
             # Words have room, but for those that make two dwords of registers; longer writes have no place there.
             words_only = bar == 2 or flooded == floods[0][1] or count == 2
-            assert counted - overruns == (0 if words_only else stores) or (count == 2 and flooded == floods[3][1])
+            if count == 2 and flooded == floods[3][1]:
+                assert 0 <= counted - overruns < stores
+            else:
+                assert counted - overruns == (0 if words_only else stores)
             overruns = counted
     assert await b.read(0, b.card(TP.TP_CARD_WINDOW_OVERRUNS_OFFSET)) > 0
 

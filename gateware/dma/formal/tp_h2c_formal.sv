@@ -285,6 +285,11 @@ module tp_h2c_formal
         end
         // Room for two blocks was there before what was reserved in the cycle before.
         assert (!dut.room || 32'(reserved) + 2 <= BLOCKS + 32'(took));
+        // The attributes of a message find the room that was there when it was begun.
+        assert (!dut.attributes_ready || 5'(dut.i_attributes.wr - dut.i_attributes.rd) < 5'd16);
+        assert (!dut.unclosed || dut.open);
+        assert (!(dut.settled && dut.noted) && (!dut.noted || dut.attributes_ready));
+        if (dut.state == ASK || dut.state == COPY || dut.state == EMPTY) assert (dut.open || (dut.attributes_ready && !dut.noted));
         assert (took == '0 || !dut.settled);
         assert (!dut.settled || dut.state != COPY || 32'(took) <= 1);
         if (dut.state == ASK) assert (32'(reserved) + 2 <= BLOCKS && 32'(used) < SLOTS - 32'(!(d_end && p_last)));

@@ -566,6 +566,43 @@ async def inline_needs_no_bus_mastering(dut):
 
 
 @cocotb.test()
+async def doorbells_without_a_pause(dut):
+    """A program that stores to its own doorbells in every clock, arms or commits that are torn, holds up no other channel and no read."""
+    rng = generator("doorbells_without_a_pause")
+    for flood in ("arm", "push", "lead"):
+        bench = Bench(dut, rng)
+        bench.host.stall = 0
+        await bench.start()
+        Channel(bench, 0)
+        other = Channel(bench, bench.h2c)
+        await ClockCycles(dut.clk, 50)
+        dut.c2h_tvalid.value = dut.c2h_tlast.value = 1
+        dut.c2h_tkeep.value = (1 << len(dut.c2h_tkeep)) - 1
+        dut.c2h_tdata.value = 0
+        buffer = bench.room(64, align=64)
+        bench.allow(bench.host.writable, buffer, 64)
+        for cookie in range(20):
+            event = {
+                "arm": dict(channel=0, index=rng.randrange(1 << 32)),
+                "push": dict(channel=0, torn=1, descriptor=rng.getrandbits(128)),
+                "lead": dict(channel=0, bytes=rng.randrange(1 << 32)),
+            }[flood]
+            bench.doorbells.extend([(flood, event)] * 40)
+            bench.push(bench.h2c, DIRECT, buffer, 64, cookie)
+            bench.doorbells.extend([(flood, event)] * 400)
+            entry, asked = None, cocotb.start_soon(bench.read(bench.h2c, TP.TP_CHANNEL_STATUS_OFFSET))
+            for _ in range(300):
+                await RisingEdge(dut.clk)
+                entry = entry or other.reap()
+                if entry and asked.done():
+                    break
+            assert entry and entry["cookie"] == cookie, f"{flood}: another channel waits"
+            assert asked.done() and asked.result() & TP.TP_CHANNEL_STATUS_RUNNING_MASK, f"{flood}: a read waits"
+            bench.doorbells.clear()
+        bench.stop()
+
+
+@cocotb.test()
 async def a_fault_ends_its_descriptor_now(dut):
     """Nobody answers the reads of a large descriptor: it asks for no more once the first has timed out. What follows is another message."""
     rng = generator("a_fault_ends_its_descriptor_now")

@@ -17,5 +17,6 @@ def test_dma(width, h2c, c2h):
         bench.sources("lib", "dma"),
         Path(__file__).with_name("bench_dma.py"),
         bench.ROOT / f".towpath/benches/dma-{width}-{h2c}-{c2h}",
-        {"DATA_WIDTH": width, "H2C": h2c, "C2H": c2h, "TAGS": 32 if width < 512 else 64},
+        # With two H2C channels, 32 inline slots are a block RAM.
+        {"DATA_WIDTH": width, "H2C": h2c, "C2H": c2h, "TAGS": 32 if width < 512 else 64, "INLINE_SLOTS": 4 if width < 256 else 32},
     )
