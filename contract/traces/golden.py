@@ -174,7 +174,7 @@ class _Checker:
 
     def privileged(self, c: _Channel, at: int, value: int) -> None:
         if at == self.at["CHANNEL_RESET"]:
-            c.queue = deque((cookie, "reset") for cookie, _ in c.queue)
+            c.queue = deque((cookie, "reset") for cookie, fate in c.queue if fate != "prefix")
             return
         c.regs[at] = value
         c.vector = c.regs.get(self.at["CHANNEL_VECTOR"], 0)
@@ -186,7 +186,7 @@ class _Checker:
                 self.fire(c)
             return
         if at == self.at["DOORBELL_CANCEL"]:
-            c.queue = deque((cookie, "cancelled") for cookie, _ in c.queue)
+            c.queue = deque((cookie, "cancelled") for cookie, fate in c.queue if fate != "prefix")
             return
         word = (at - self.at["DOORBELL_DESCRIPTOR"]) // 4
         if not 0 <= word < 4:
