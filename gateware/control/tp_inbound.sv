@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host writes and reads: each write goes to the page it is for in the clock in which it comes, each read waits for the writes before it.
+// What the host writes and reads: each write goes to its page in the clock in which it comes, each read waits for the writes before it.
 //
 // Writes are taken at the link's rate for ever, a beat a clock, and what one page receives costs no other page anything:
 //   inline     beats as they come, to memory as wide as the path
-//   others     words of one or two dwords within 8 aligned bytes, a clock later: doorbells, privileged pages and the window at once; the pages of card and MSI-X
-//              from a queue of WORDS, a dword a clock, and not while `hold`
-// A write of another size to these, or a word of the card's page or MSI-X without room, is dropped, and `overrun` or `window_misfit` pulses. Writes to
-// nowhere are dropped in silence. A dword stands in both halves of a word whose upper half it is.
+//   others     words of one or two dwords within 8 aligned bytes, a clock later: doorbells, privileged pages and the window at once; the
+//              pages of card and MSI-X from a queue of WORDS, a dword a clock, and not while `hold`
+// A write of another size to these, or a word of the card's page or MSI-X without room, is dropped, and `overrun` or `window_misfit`
+// pulses. Writes to nowhere are dropped in silence. A dword stands in both halves of a word whose upper half it is.
 //
 // Reads are granted one at a time. A read is offered (`read_valid`) the cycle after the last word of the writes that had come, or begun
 // to come, before it: a sink that takes a word in the cycle it is offered has done so. One of the window or of the card's page also waits for
@@ -22,7 +22,7 @@ module tp_inbound
     parameter int CHANNELS = 2,
     parameter int PAGE_SHIFT = 12,
     parameter int WINDOW_BYTES = 4096,
-    parameter int WORDS = 32,               // of registers that wait, a power of two
+    parameter int WORDS = 32,               // for the pages of card and MSI-X that wait, a power of two
     parameter int AW = 16,                  // bits of the short address
     localparam int CHW = CHANNELS > 1 ? $clog2(CHANNELS) : 1,
     localparam int GW = $clog2(CHANNELS + 1)
@@ -93,7 +93,7 @@ module tp_inbound
   logic [AW-1:2] addr;
   logic [GW-1:0] group;
   logic [1:0] page;
-  logic [11:2] rest, offset;  // dwords of the write from this beat on; where its first one goes
+  logic [11:2] rest, offset;  // where the next beat's first dword goes, and this one's
   logic [10:0] dwords;
   logic [3:0] be, end_be;
   assign first = !in_tlp;
