@@ -2,9 +2,10 @@
 // Register window: accesses of BAR 2 become accesses of the user core's AXI4-Lite port, 32 bits each, one at a time and in order.
 //
 // Writes within 8 aligned bytes wait in a queue of QUEUE; one too many is dropped and `overrun` pulses. A read is asked for when the writes
-// before it have been answered: those that had come at `mark`, after which `passed`. It waits for no later one but that under way. An access that the core
-// does not answer within `timeout` clocks is soon given up: a read returns all ones, a write vanishes, `timed_out` pulses. Its answer,
-// should it come later, is swallowed; until then every access is given up at once. An answer other than OKAY: all ones and `failed` pulses.
+// before it have been answered: those that had come at `mark`, after which `passed`. It waits for no later one but that under way.
+//
+// An access that the core does not answer within `timeout` clocks is soon given up: a read returns all ones, a write vanishes, `timed_out`
+// pulses. Its answer, should it come later, is swallowed; until then every access is given up at once. An answer other than OKAY: all ones and `failed` pulses.
 // With `timeout_set` the clocks of the access under way are counted anew. `flush` (the user core is being reset) forgets the queue and what
 // is under way and answers reads with all ones.
 // Not for: a second master on the port, or more than one access in flight.
@@ -28,10 +29,10 @@ module tp_window #(
     input  logic [   7:0] word_strb,
     input  logic          mark,
     output logic          passed,
-    input  logic                    ask,         // stays until ack
-    input  logic [          AW-1:2] addr,
-    output logic                    ack,
-    output logic [            31:0] data,        // with ack
+    input  logic          ask,               // stays until ack
+    input  logic [AW-1:2] addr,
+    output logic          ack,
+    output logic [  31:0] data,              // with ack
     output logic [  31:0] m_axil_awaddr,
     output logic          m_axil_awvalid,
     input  logic          m_axil_awready,
@@ -123,7 +124,7 @@ module tp_window #(
   assign m_axil_araddr = 32'({access_addr, 2'b00});
 
   always_ff @(posedge clk) begin
-    overrun <= (word_valid && !in_ready && !clear) || (word_misfit && !clear);
+    overrun <= ((word_valid && !in_ready) || word_misfit) && !clear;
     timed_out <= (expired || give_up) && !clear;
     failed <= waited && answered && refused && !clear;
     ack <= clear ? ask && !ack && !rst : !writing && over || reading && give_up;

@@ -4,7 +4,7 @@
 // What a channel knows about its ring stands in a small RAM, laid out like its privileged page: words of 64 bits, of which the lower and
 // the upper half are written apart. One job at a time walks through a channel's words: clear its counts when it is enabled, look whether
 // an interrupt is due, answer a register read, note an entry. A write of the host goes first; the job waits a cycle. Looks for an interrupt take
-// turns, and between two of them a read or an entry has its turn: a program that arms without a pause holds up nobody. No entry is taken
+// turns, and between two of them a read or an entry has its turn: arms without a pause delay each of them by one look only. No entry is taken
 // while a read waits.
 // An entry is gathered half by half while its address is looked up; then it stands in `e` until tp_writer has read it, and holds up
 // no other job.

@@ -58,8 +58,8 @@ struct towpath_channel_info {
  * mmap() of the control file maps the registers into a program: from offset 0, shared, and up to
  * `window_bytes`, rounded up to a page. They want accesses of 4 or 8 aligned bytes, no memcpy(),
  * and a read after some writes, for the card drops what is longer or what it cannot queue. A read
- * that fails there gives all ones, and a write vanishes. Nobody is told, and this call tells of
- * such a failure only if it happens at the same time. While the card is gone, asleep, failed or
+ * that fails there gives all ones, and a write vanishes. No call reports it, but this one if the
+ * failure happens at the same time. While the card is gone, asleep, failed or
  * being reset by the system, an access raises SIGBUS. EOPNOTSUPP: registers cannot be mapped on
  * this machine.
  */

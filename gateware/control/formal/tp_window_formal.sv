@@ -99,7 +99,7 @@ module tp_window_formal #(
   logic upper;          // of it, the next to be taken
   assign put = word_valid && !flush && 32'(held) < QUEUE;
   always_ff @(posedge clk) begin
-    refused <= ((word_valid && !put && !flush) || (word_misfit && !flush)) && !rst;
+    refused <= ((word_valid && !put) || word_misfit) && !flush && !rst;
     held <= held + (QW + 1)'(put) - (QW + 1)'(gone);
     if (!waits) begin
       waits <= watch && put;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tp_h2c, its counters: nothing is asked for, and no inline word copied, without room reserved in the landing RAM and without an order
-// slot; while a message is open in the slots, one more is free for its end; the room of a read is nobody else's until it has landed and has been
+// slot; while a message is open in the slots, one more is free for its end; the room of a read is given to no other until it has landed and has been
 // passed on; no slot is given twice; a beat is read only when
 // the queue towards the user core has room for it, and the end of every descriptor has a place: so a completion never stalls and never
 // overflows. One read is watched, any one, and its room.
