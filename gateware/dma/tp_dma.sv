@@ -133,24 +133,32 @@ module tp_dma
   // ------------------------------------------------------------------------------------------------ may requests leave the card?
   // From registers: a packet that is shown depends on no input of the same cycle.
   logic mastering;
+  logic may_begin;  // writes may; a cycle later than `mastering`, so that a reset takes back (`mute`) what has waited
   logic [7:0] barred_status;
   always_ff @(posedge clk) begin
     mastering <= cfg.bus_master && cfg.active && cfg.link_up && !rst;
+    may_begin <= mastering && cfg.bus_master && cfg.active && cfg.link_up && !rst;
     barred_status <= cfg.link_up ? TP_STATUS_BUS_MASTERING_OFF : TP_STATUS_LINK_DOWN;
   end
 
   // ------------------------------------------------------------------------------------------------ reset of channels
   logic [CHANNELS-1:0] reset_request, resetting, flush, flushed, front_idle, engine_idle, telling, edge_busy;
-  logic [CHANNELS-1:0][2:0] flush_count;
+  logic [2:0] flush_count;  // a flush lasts from one round of it to the next
+  logic [CHANNELS-1:0] mute;  // bus mastering was off during this reset: nothing of the channel leaves any more, so that the reset can end
+  logic mute_card;                          // nor any message of before a reset of the card
+  logic [H2C+NC:0] withdraw;                // the last one is the card
+  logic [H2C+NC-1:0] leaving;
   logic card_reset_was, card_resetting;
   always_ff @(posedge clk) begin
+    mute <= resetting & (mute | {CHANNELS{!mastering}});
+    mute_card <= card_reset && !mastering;
+    flush_count <= flush_count + 1'b1;
     card_reset_was <= card_reset;
     card_reset_done <= 1'b0;
     for (int c = 0; c < CHANNELS; c++) begin
       // The flush outlasts what is still in the pipeline of a RAM; the reset also what is still in the crossing to the user core.
       if (flush[c]) begin
-        flush_count[c] <= flush_count[c] + 1'b1;
-        if (&flush_count[c]) begin
+        if (&flush_count) begin
           flush[c] <= 1'b0;
           flushed[c] <= 1'b1;
         end
@@ -159,7 +167,7 @@ module tp_dma
           flushed[c] <= 1'b0;
           resetting[c] <= 1'b0;
         end
-      end else if (resetting[c] && front_idle[c] && engine_idle[c] && !telling[c]) begin
+      end else if (&flush_count && resetting[c] && front_idle[c] && engine_idle[c] && !telling[c] && !leaving[c]) begin
         flush[c] <= 1'b1;
       end
       if (reset_request[c] || (card_reset && !card_reset_was)) resetting[c] <= 1'b1;
@@ -171,12 +179,20 @@ module tp_dma
     end
     if (rst) begin
       resetting <= '0;
+      mute <= '0;
+      mute_card <= 1'b0;
       flush <= '0;
       flushed <= '0;
       flush_count <= '0;
       card_resetting <= 1'b0;
       card_reset_was <= 1'b0;
     end
+  end
+
+  always_comb begin
+    withdraw = '0;
+    withdraw[CHANNELS-1:0] = mute;
+    withdraw[H2C+NC] = mute_card;
   end
 
   // ------------------------------------------------------------------------------------------------ plans
@@ -206,7 +222,8 @@ module tp_dma
   logic [NC-1:0] entry_start;
   logic [NC-1:0][47:0] head_length;
   logic [NC-1:0][31:0] head_offset, head_user;
-  logic out_valid, out_ready, out_read, out_gone;
+  logic out_valid, out_ready, out_read, out_leaving;
+  logic [CW-1:0] out_channel;
   logic [63:0] out_addr;
   tp_completion_t out_entry;
 
@@ -228,11 +245,13 @@ module tp_dma
       .telling,
       .out_valid,
       .out_ready,
+      .out_channel,
       .out_addr,
       .out_entry,
       .out_read,
-      .out_gone,
+      .out_leaving,
       .mastering,
+      .mute,
       .arm_valid,
       .arm_channel,
       .arm_index,
@@ -853,22 +872,25 @@ module tp_dma
 
   tp_writer #(
       .DATA_WIDTH(DATA_WIDTH),
+      .H2C(H2C),
       .CHANNELS(NC),
       .SENDING_BYTES(SENDING_BYTES)
   ) i_writer (
       .clk,
       .rst,
       .relaxed(cfg.relaxed),
-      .bus_master(mastering),
-      .discard(card_reset),
+      .bus_master(may_begin),
+      .withdraw,
+      .leaving,
       .transmit_room(cfg.transmit_room),
       .max_payload(cfg.max_payload),
       .entry_valid(out_valid),
       .entry_ready(out_ready),
+      .entry_owner($clog2(H2C + NC + 1)'(out_channel)),
       .entry_addr(out_addr),
       .entry(out_entry),
       .entry_read(out_read),
-      .entry_gone(out_gone),
+      .entry_leaving(out_leaving),
       .message_valid(msix_posted_valid),
       .message_ready(msix_posted_ready),
       .message_addr(msix_posted_hdr.addr),

@@ -8,6 +8,8 @@
 // while a read waits.
 // An entry is gathered half by half while its address is looked up; then it stands in `e` until tp_writer has read it, and holds up
 // no other job.
+// Entries of a channel in `mute`, which lasts until its reset has ended, are taken at once and forgotten, as is one in `e` that tp_writer has
+// not taken: no reset waits for an entry that cannot leave.
 //
 // An armed vector fires when as many entries as `moderation` wants have not been reaped, when its time is over, for an overflow,
 // or early: when the descriptor in hand has no more than `lead` bytes to go, in steps of 256 bytes, once for each descriptor.
@@ -38,16 +40,18 @@ module tp_ring
     input  logic [NC-1:0][47:0]       head_length,
     input  logic [NC-1:0][31:0]       head_offset,
     input  logic [NC-1:0][31:0]       head_user,
-    output logic [CHANNELS-1:0]       telling,       // an entry has been taken and has not yet left
+    output logic [CHANNELS-1:0]       telling,       // an entry has been taken, and not yet read by tp_writer
 
     // to tp_writer
     output logic           out_valid,
     input  logic           out_ready,
+    output logic [CW-1:0]  out_channel,
     output logic [63:0]    out_addr,
     output tp_completion_t out_entry,       // stands until out_read
     input  logic           out_read,
-    input  logic           out_gone,        // the entry read last has left the card
+    input  logic           out_leaving,     // an entry has been read and has not left the card
     input  logic           mastering,       // the posted stream may begin packets
+    input  logic [CHANNELS-1:0] mute,
 
     input logic          arm_valid,
     input logic [CW-1:0] arm_channel,
@@ -243,8 +247,6 @@ module tp_ring
   logic e_valid;                            // it is shown to tp_writer, ...
   logic e_full;                             // ... which has not read it yet
   logic [CW-1:0] e_at;
-  logic [1:0] leaving;                      // entries that have been read and have not left: the last one, the one before
-  logic [1:0][CW-1:0] leaving_at;
   // A count is not read before the entries that it counts have left, unless nothing can leave.
   logic read_now, may_take;
   // Channels for which an interrupt may be due, whose turn it is, and whether the last job was such a look.
@@ -260,7 +262,7 @@ module tp_ring
       .take(state == IDLE && !(|clearable) && wake),
       .grant(wake_pick)
   );
-  assign read_now = read_wanted && ((!e_full && !leaving[0]) || !mastering);
+  assign read_now = read_wanted && ((!e_full && !out_leaving) || !mastering);
   assign may_take = !read_wanted && !e_full && |offered;
   assign wake = |wakes && !(woke && (read_now || may_take));
   assign take = state == IDLE && !(|clearable) && !wake && may_take;
@@ -268,9 +270,8 @@ module tp_ring
   assign looking = state == BASE || state == LOG2 || state == PLACE;
   always_comb
     for (int c = 0; c < CHANNELS; c++) begin
-      entry_ready[c] = state == LOG2 && at == CW'(c);
-      telling[c] = ((looking || e_full) && e_at == CW'(c)) || (leaving[0] && leaving_at[0] == CW'(c)) ||
-                   (leaving[1] && leaving_at[1] == CW'(c));
+      entry_ready[c] = (state == LOG2 && at == CW'(c)) || mute[c];
+      telling[c] = (looking || e_full) && e_at == CW'(c);
     end
 
   // The half of an entry that BASE or LOG2 gathers: {offset, bytes}, then {flags, status, cookie, user}. An H2C and a C2H channel make a
@@ -322,6 +323,7 @@ module tp_ring
   assign fire_vector = high[7:0];
   assign fired = fire_valid;                // also when nobody takes it at once: an arm that comes meanwhile is a new one
   assign out_valid = e_valid;
+  assign out_channel = e_at;
   assign out_addr = {base, 6'b0} | 64'({place, 4'b0});  // the ring is aligned to its size
   assign out_entry = e;
 
@@ -393,13 +395,8 @@ module tp_ring
       VECTOR: if (fire_ready) state <= IDLE;
       default: state <= IDLE;
     endcase
-    if (out_ready) e_valid <= 1'b0;
-    if (out_read) begin
-      e_full <= 1'b0;
-      leaving_at <= {leaving_at[0], e_at};
-    end
-    if (out_read && !out_gone) leaving <= {leaving[0], 1'b1};
-    if (!out_read && out_gone) leaving <= {1'b0, leaving[1]};
+    if (out_ready || mute[e_at]) e_valid <= 1'b0;
+    if (out_read || (e_valid && !out_ready && mute[e_at])) e_full <= 1'b0;
     if (placed) begin
       e_valid <= 1'b1;
       e_full <= 1'b1;
@@ -418,13 +415,10 @@ module tp_ring
       read_wanted <= 1'b0;
       e_valid <= 1'b0;
       e_full <= 1'b0;
-      leaving <= '0;
     end
     if (!rst) begin
-      assert (!out_read || (e_full && (!leaving[1] || out_gone)))
-      else $error("%m: an entry was read that was not there, or too soon");
-      assert (!out_gone || leaving[0])
-      else $error("%m: an entry left that was not sent");
+      assert (!out_read || (e_full && !e_valid))
+      else $error("%m: an entry was read that was not there");
     end
   end
 

@@ -5,15 +5,23 @@
 // MSI-X, then the channels in turn. What was read, a beat a cycle, goes on through two stages with its header; all of it stops when
 // the link does.
 //
+// Each command has an owner: the channel whose data or entry it is, or for a message the card. What an owner in `withdraw` has in here is
+// taken back, from all stages in one cycle, and what it sends is taken and forgotten: so its reset waits for no packet that cannot leave.
+// Only the packet that the link has been shown stays, until the link takes it.
+//
 // Promises: writes leave in the order their commands were taken, each as one packet; so an entry stays behind the data that it tells of,
 // and an interrupt behind its entry. Commands are taken one in two cycles. No packet starts while bus mastering is off (tp_posted_gate).
+// A packet leaves whole or not at all.
 module tp_writer
   import tp_tlp_pkg::*;
   import towpath_pkg::*;
 #(
     parameter int DATA_WIDTH = 128,
-    parameter int CHANNELS = 1,             // C2H channels
+    parameter int H2C = 1,                  // channels that have entries only, ...
+    parameter int CHANNELS = 1,             // ... and C2H channels
     parameter int SENDING_BYTES = 8192,
+    localparam int OWNERS = H2C + CHANNELS + 1,  // the last one is the card
+    localparam int OW = $clog2(OWNERS),
     localparam int KEEP = DATA_WIDTH / 8,
     localparam int KW = $clog2(KEEP),
     localparam int BW = $clog2(SENDING_BYTES),
@@ -23,24 +31,26 @@ module tp_writer
     input logic rst,
     input logic relaxed,
     input logic bus_master,
-    input logic discard,                    // with bus mastering off: swallow
+    input  logic [OWNERS-1:0] withdraw,     // rises only in a cycle in which bus mastering is off
+    output logic [OWNERS-2:0] leaving,      // something of this channel's has been read in part and not left
     input logic [7:0] transmit_room,        // see tp_pace
     input logic [2:0] max_payload,
 
     // completion entries
     input  logic           entry_valid,
     output logic           entry_ready,
+    input  logic [OW-1:0]  entry_owner,
     input  logic [63:0]    entry_addr,
     input  tp_completion_t entry,           // stands until entry_read
-    output logic           entry_read,
-    output logic           entry_gone,      // the entry read last has left the card
+    output logic           entry_read,      // ... or taken back
+    output logic           entry_leaving,   // an entry has been read and not left
 
     // MSI-X
     input  logic        message_valid,
     output logic        message_ready,
     input  logic [63:0] message_addr,
     input  logic [31:0] message,
-    output logic        message_leaving,  // one has been taken, and leaves as soon as the link takes what is before it
+    output logic        message_leaving,    // one has been taken, and leaves as soon as the link takes what is before it
 
     // C2H data
     input  logic [CHANNELS-1:0]                 beat_valid,
@@ -61,25 +71,21 @@ module tp_writer
     output logic [DATA_WIDTH-1:0] posted_data,
     output logic                  posted_last
 );
-  localparam int SOURCES = CHANNELS + 2;
-  localparam int ENTRY = CHANNELS;
-  localparam int MESSAGE = CHANNELS + 1;
-  localparam int CW = $clog2(SOURCES);
-
+  localparam int CARD = OWNERS - 1;
   // ------------------------------------------------------------------------------------------------ the next command
   typedef struct packed {
-    logic [CW-1:0] source;
+    logic [OW-1:0] owner;
+    logic          entry;
     logic          relaxed;
     logic [63:0]   addr;
   } command_t;
   command_t next;
-  logic next_valid, take, begin_next;
+  logic next_valid, next_gone, take, begin_next;  // `gone`: it is taken back in this cycle
   logic [11:0] next_last;
   logic [BW-1:0] next_from;
   logic [31:0] next_message;
 
   logic [CHANNELS-1:0] turn;
-  logic [CW-1:0] source;
   tp_round_robin #(
       .N(CHANNELS)
   ) i_turn (
@@ -92,18 +98,17 @@ module tp_writer
   assign take = !next_valid && (entry_valid || message_valid || |command_valid);
   assign entry_ready = !next_valid && entry_valid;
   assign message_ready = !next_valid && !entry_valid && message_valid;
-  assign command_ready = !next_valid && !entry_valid && !message_valid ? turn : '0;
+  assign command_ready = (!next_valid && !entry_valid && !message_valid ? turn : '0) | withdraw[H2C+:CHANNELS];
   always_comb begin
     command_channel = '0;
     for (int c = 1; c < CHANNELS; c++) if (turn[c]) command_channel |= PW'(c);
-    source = CW'(command_channel);
-    if (message_valid) source = CW'(MESSAGE);
-    if (entry_valid) source = CW'(ENTRY);
   end
+  assign next_gone = withdraw[next.owner];
   always_ff @(posedge clk) begin
     if (!next_valid) begin
       next <= '{
-          source: source,
+          owner: entry_valid ? entry_owner : message_valid ? OW'(CARD) : OW'(H2C + 32'(command_channel)),
+          entry: entry_valid,
           relaxed: relaxed && !entry_valid && !message_valid,
           addr: entry_valid ? entry_addr : message_valid ? message_addr : command_addr
       };
@@ -112,14 +117,14 @@ module tp_writer
       next_message <= message;
     end
     if (take) next_valid <= 1'b1;
-    else if (begin_next) next_valid <= 1'b0;
+    else if (begin_next || next_gone) next_valid <= 1'b0;
     if (rst) next_valid <= 1'b0;
   end
 
   // ------------------------------------------------------------------------------------------------ the command in hand
   // The last byte counted from the first dword's start tells how many dwords and beats there are. Lane 0 holds that dword's start, so that is
   // where reading starts: up to three bytes before the first one, which no byte enable names.
-  logic advance, hand_valid, rd, rd_last;
+  logic advance, hand_valid, hand_gone, rd, rd_last;  // `hand_gone`, as `read_gone` and `out_gone`: see the end
   command_t hand;
   logic [11:0] hand_span;
   logic [BW-1:0] hand_from;
@@ -134,10 +139,10 @@ module tp_writer
     if (rd) begin
       hand_left <= hand_left - 1'b1;
       hand_from[BW-1:KW] <= hand_from[BW-1:KW] + 1'b1;
-      if (rd_last) hand_valid <= 1'b0;
     end
+    if ((rd && rd_last) || hand_gone) hand_valid <= 1'b0;
     if (begin_next) begin
-      hand_valid <= 1'b1;
+      hand_valid <= !next_gone;
       hand <= next;
       hand_span <= next_span;
       hand_left <= next_span[11:KW];
@@ -146,14 +151,17 @@ module tp_writer
     end
     if (rst) hand_valid <= 1'b0;
   end
+  logic [CHANNELS-1:0] rd_channel;
   for (genvar c = 0; c < CHANNELS; c++) begin : g_reading
-    assign begun[c] = begin_next && next.source == CW'(c);
-    assign reading[c] = (next_valid && next.source == CW'(c)) || (hand_valid && hand.source == CW'(c));
+    logic in_next;  // its data
+    assign in_next = !next.entry && next.owner == OW'(H2C + c);
+    assign rd_channel[c] = !hand.entry && hand.owner == OW'(H2C + c);
+    assign begun[c] = begin_next && in_next;
+    assign reading[c] = (next_valid && in_next) || (hand_valid && rd_channel[c]);
   end
-  assign entry_read = rd && rd_last && hand.source == CW'(ENTRY);
+  assign entry_read = (hand_valid && hand.entry && ((advance && rd_last) || hand_gone)) || (next_valid && next.entry && next_gone);
 
   // An entry or a message goes out in the place of the RAM's bytes.
-  logic [CHANNELS-1:0] rd_channel;
   logic [DATA_WIDTH-1:0] instead, other;
   if (DATA_WIDTH < 128) begin : g_halves
     assign instead = rd_last ? entry[127:64] : entry[63:0];
@@ -161,10 +169,9 @@ module tp_writer
     assign instead = DATA_WIDTH'(entry);
   end
   always_comb begin
-    for (int c = 0; c < CHANNELS; c++) rd_channel[c] = hand.source == CW'(c);
     other = '0;
-    if (hand.source == CW'(ENTRY)) other = instead;
-    if (hand.source == CW'(MESSAGE)) other = DATA_WIDTH'(hand_message);
+    if (hand.entry) other = instead;
+    if (hand.owner == OW'(CARD)) other = DATA_WIDTH'(hand_message);
   end
   tp_sending_ram #(
       .DATA_WIDTH(DATA_WIDTH),
@@ -183,20 +190,27 @@ module tp_writer
   );
 
   // ------------------------------------------------------------------------------------------------ out
-  logic read_valid, read_last, out_valid, out_last, out_ready;
+  logic read_valid, read_last, read_gone, out_valid, out_last, out_ready, out_gone;
+  logic open;  // the packet at `out` has been shown; its beats stand one behind the other, up to its last one
   command_t read, out;
   logic [11:0] read_span, out_span;
   assign advance = !out_valid || out_ready;
+  assign out_gone = withdraw[out.owner] && !open;
+  assign read_gone = withdraw[read.owner] && !(open && !out_last);
+  assign hand_gone = withdraw[hand.owner] && !(open && !out_last && !read_last);
   always_ff @(posedge clk) begin
     if (advance) begin
-      read_valid <= hand_valid;
+      read_valid <= hand_valid && !hand_gone;
       read_last <= rd_last;
       read <= hand;
       read_span <= hand_span;
-      out_valid <= read_valid;
+      out_valid <= read_valid && !read_gone;
       out_last <= read_last;
       out <= read;
       out_span <= read_span;
+    end else begin
+      if (read_gone) read_valid <= 1'b0;
+      if (out_gone) out_valid <= 1'b0;
     end
     if (rst) begin
       read_valid <= 1'b0;
@@ -222,18 +236,19 @@ module tp_writer
       .clk,
       .rst,
       .bus_master,
-      .discard,
-      .hold(pace && out.source < CW'(ENTRY)),
+      .hold(pace && !out.entry && out.owner != OW'(CARD)),
       .in_valid(out_valid),
       .in_ready(out_ready),
       .in_last(out_last),
       .out_valid(posted_valid),
-      .out_ready(posted_ready)
+      .out_ready(posted_ready),
+      .open
   );
+  always_comb for (int c = 0; c < OWNERS - 1; c++) leaving[c] = (read_valid && read.owner == OW'(c)) || (out_valid && out.owner == OW'(c));
   assign message_leaving = bus_master &&
-      ((next_valid && next.source == CW'(MESSAGE)) || (hand_valid && hand.source == CW'(MESSAGE)) ||
-       (read_valid && read.source == CW'(MESSAGE)) || (out_valid && out.source == CW'(MESSAGE)));
-  assign entry_gone = out_valid && out_ready && out_last && out.source == CW'(ENTRY);
+      ((next_valid && next.owner == OW'(CARD)) || (hand_valid && hand.owner == OW'(CARD)) ||
+       (read_valid && read.owner == OW'(CARD)) || (out_valid && out.owner == OW'(CARD)));
+  assign entry_leaving = (read_valid && read.entry) || (out_valid && out.entry);
 
   logic [3:0] head_be, tail_be;
   logic one;  // a single dword

@@ -16,7 +16,7 @@ module tp_pace_formal (
     input logic other,             // a read or an answer goes into the block
     input logic leaves             // a packet has left the block
 );
-  logic hold, in_ready, out_valid, begins, start;
+  logic hold, in_ready, out_valid, open, begins, start;
   logic [7:0] used, room;
   assign start = out_valid && out_ready && begins;
   tp_pace pace (
@@ -31,13 +31,13 @@ module tp_pace_formal (
       .clk,
       .rst,
       .bus_master(1'b1),
-      .discard(1'b0),
       .hold(hold && in_data),
       .in_valid,
       .in_ready,
       .in_last,
       .out_valid,
-      .out_ready
+      .out_ready,
+      .open
   );
 
   logic started = 1'b0;
@@ -105,8 +105,7 @@ module tp_pace_formal (
       assert (!known || room == capacity - used);
       assert (32'(used) <= 32'(capacity));
       assert (known || room == '1);
-      assert (midway == gate.open || !started);
-      assert (!midway || !gate.open_drops);
+      assert (midway == open || !started);
       assert (known || since < 2'd2 || !hold);
       assert (since == '0 || !known || pace.most == capacity);
       assert (since < 2'd2 || 32'(pace.enough) == enough);

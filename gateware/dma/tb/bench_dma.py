@@ -19,6 +19,7 @@ from mover import (
     LIST,
     LIST_CONTROL,
     RESET,
+    RING_LOG2,
     SLOT,
     TORN,
     UR,
@@ -775,4 +776,161 @@ async def a_reset_without_bus_mastering_ends(dut):
         dut.card_reset.value = 0
         dut.c2h_tvalid.value = 0
         await ClockCycles(dut.clk, 5)
+        bench.stop()
+
+
+class Streams:
+    """The user core of every channel: what it sends and takes, each channel's from its last reset on."""
+
+    def __init__(self, bench: Bench):
+        self.bench, self.stall = bench, bench.rng.choice([0, 0.3, 0.7])
+        self.takes = True  # the core
+        self.sent = [bytearray() for _ in range(bench.c2h)]  # accepted beats of one message without an end
+        self.taken = [bytearray() for _ in range(bench.h2c)]
+        bench.tasks.append(cocotb.start_soon(self.run()))
+
+    async def run(self):
+        bench, dut, rng, keep = self.bench, self.bench.dut, self.bench.rng, self.bench.width // 8
+        beats = [rng.randbytes(keep) for _ in self.sent]
+        dut.c2h_tkeep.value = (1 << bench.c2h * keep) - 1
+        dut.c2h_tlast.value = 0
+        valid = 0
+        while True:
+            valid = sum(int(valid >> c & 1 or rng.random() >= self.stall) << c for c in range(bench.c2h))
+            ready = sum(int(self.takes and rng.random() >= self.stall) << c for c in range(bench.h2c))
+            dut.c2h_tvalid.value, dut.h2c_tready.value = valid, ready
+            dut.c2h_tdata.value = int.from_bytes(b"".join(beats), "little")
+            await RisingEdge(dut.clk)
+            moved = int(dut.c2h_tready.value) & valid
+            valid &= ~moved
+            for c in range(bench.c2h):
+                if moved >> c & 1:
+                    self.sent[c] += beats[c]
+                    beats[c] = rng.randbytes(keep)
+                if int(dut.c2h_reset.value) >> c & 1:
+                    self.sent[c].clear()
+            moved = int(dut.h2c_tvalid.value) & ready
+            data, keeps = int(dut.h2c_tdata.value), int(dut.h2c_tkeep.value)
+            for c in range(bench.h2c):
+                if moved >> c & 1:
+                    count = (keeps >> c * keep & (1 << keep) - 1).bit_length()
+                    self.taken[c] += (data >> c * bench.width & (1 << bench.width) - 1).to_bytes(keep, "little")[:count]
+                if int(dut.h2c_reset.value) >> c & 1:
+                    self.taken[c].clear()
+
+
+class Transfers:
+    """Descriptors of one channel, and what must have become of their bytes."""
+
+    def __init__(self, bench: Bench, streams: Streams, index: int):
+        self.bench, self.streams, self.channel = bench, streams, Channel(bench, index)
+        self.posted, self.moved = [], bytearray()
+
+    def post(self, size: int):
+        bench, index = self.bench, self.channel.index
+        h2c = index < bench.h2c
+        address = bench.room(size)
+        memory = bench.host.memory
+        bench.allow(bench.host.readable if h2c else bench.host.writable, address, size)
+        if h2c:
+            memory[address - BASE : address - BASE + size] = bench.rng.randbytes(size)
+        self.posted.append((address, size))
+        bench.push(index, DIRECT, address, size, len(self.posted), 1)
+
+    async def end(self, *allowed: int):
+        """Wait for the oldest one; note the bytes that it moved."""
+        entry = await self.channel.wait(20_000)
+        address, size = self.posted.pop(0)
+        assert entry["status"] in allowed and (entry["bytes"] == size or entry["status"] != DONE), entry
+        self.moved += self.bench.host.memory[address - BASE : address - BASE + entry["bytes"]]
+
+    def compare(self):
+        index = self.channel.index
+        if index < self.bench.h2c:
+            assert self.streams.taken[index] == self.moved, f"channel {index}: the core got other bytes than have landed"
+        else:
+            assert self.streams.sent[index - self.bench.h2c].startswith(self.moved), f"channel {index}: not what the core sent"
+
+    def forbid(self):
+        """Its ring and its buffers belong to somebody else now."""
+        for address, size in self.posted:
+            self.bench.allow(self.bench.host.writable, address, size, 0)
+            self.bench.allow(self.bench.host.readable, address, size, 0)
+        self.bench.allow(self.bench.host.writable, self.channel.ring, TP.TP_COMPLETION_BYTES << RING_LOG2, 0)
+
+
+async def reset_channels(bench: Bench, channels: list, clocks: int):
+    """Reset them; each must end within so many clocks, once all reads have been answered."""
+    for c in channels:
+        bench.priv(c, TP.TP_CHANNEL_RESET_OFFSET, TP.TP_CHANNEL_RESET_RESET_MASK)
+    await ClockCycles(bench.dut.clk, len(channels))
+    while bench.host.pending:
+        await RisingEdge(bench.dut.clk)
+    await ClockCycles(bench.dut.clk, clocks)
+    for c in channels:
+        assert not await bench.read(c, TP.TP_CHANNEL_STATUS_OFFSET) & TP.TP_CHANNEL_STATUS_RESETTING_MASK, f"channel {c}: its reset does not end"
+
+
+@cocotb.test()
+async def a_channel_reset_without_bus_mastering_ends(dut):
+    """Entries, writes and reads of some channels are under way when bus mastering goes: their resets end, nothing leaves the card, and the others
+    lose no byte and no entry once it is back."""
+    rng = generator("a_channel_reset_without_bus_mastering_ends")
+    for number in range(24):
+        bench = Bench(dut, rng)
+        await bench.start()
+        streams = Streams(bench)
+        ways = [Transfers(bench, streams, c) for c in range(bench.h2c + bench.c2h)]
+        victims = rng.sample(range(len(ways)), rng.randint(1, len(ways) - 1))
+        sizes = rng.choice([[1, 64], [60, 256, 300], [1, 64, 2000]])
+        for _ in range(8 if 2000 in sizes else 15):
+            for way in rng.sample(ways, len(ways)):
+                way.post(rng.choice(sizes))
+        await ClockCycles(dut.clk, rng.randrange(20, 500))
+        lost = rng.choice([dict(bus_master=0), dict(active=0)])
+        dut.cfg.value = bench.host.config(**lost)
+        await ClockCycles(dut.clk, 3)
+        begun = bench.host.begun
+        await ClockCycles(dut.clk, rng.choice([0, 1, 5, 20, 400]))
+        if rng.random() < 0.5:
+            await reset_channels(bench, victims, 1500)
+            if rng.random() < 0.3:  # once more, with nothing to end
+                await reset_channels(bench, victims, 100)
+            assert bench.host.begun == begun, "a packet left the card without bus mastering"
+            for c in victims:
+                ways[c].forbid()
+            dut.cfg.value = bench.host.config()
+        else:  # it comes back while the channels are being reset
+            for c in victims:
+                bench.priv(c, TP.TP_CHANNEL_RESET_OFFSET, TP.TP_CHANNEL_RESET_RESET_MASK)
+            await ClockCycles(dut.clk, len(victims) + rng.randrange(5, 100))
+            while bench.host.inside:  # what the link has been shown, it gets
+                await RisingEdge(dut.clk)
+            assert bench.host.begun == begun, "a packet left the card without bus mastering"
+            for c in victims:
+                ways[c].forbid()
+            dut.cfg.value = bench.host.config()
+            for c in victims:  # whose answers come among the others' now
+                for _ in range(1000):
+                    if not await bench.read(c, TP.TP_CHANNEL_STATUS_OFFSET) & TP.TP_CHANNEL_STATUS_RESETTING_MASK:
+                        break
+                    await ClockCycles(dut.clk, 20)
+                else:
+                    raise AssertionError(f"channel {c}: its reset does not end")
+        for c in victims:
+            ways[c] = Transfers(bench, streams, c)
+            for _ in range(3):
+                ways[c].post(rng.choice(sizes))
+        for way in ways:
+            while way.posted:
+                await way.end(DONE, *(() if way.channel.index in victims else (TP.TP_STATUS_BUS_MASTERING_OFF,)))
+        for way in ways:  # the first one after the loss may be cut, none of these
+            for _ in range(4):
+                way.post(rng.choice(sizes))
+            while way.posted:
+                await way.end(DONE)
+        streams.stall = 0
+        await ClockCycles(dut.clk, int(dut.LANDING_BYTES.value) * 8 // bench.width + 200)  # the core takes what has landed
+        for way in ways:
+            way.compare()
         bench.stop()

@@ -36,11 +36,14 @@ class Host:
         self.faults = {}  # address -> completion status (TLP.CPL_...) for reads that touch it
         self.silent = range(0)  # addresses: reads of these are never answered
         self.poison = set()  # addresses: a packet that holds one comes poisoned
+        self.withheld = False  # no read is answered for the time being
+        self.begun = 0  # packets of writes that were shown, ever
+        self.inside = False  # one has been shown and not taken whole
         self.fires = []
         self.pending = []  # [due, tag, address, bytes left, first]
         self.tags = set()
 
-    def config(self, bus_master=1, completion_timeout=0, transmit_room=255, tags_8bit=1) -> int:
+    def config(self, bus_master=1, active=1, completion_timeout=0, transmit_room=255, tags_8bit=1) -> int:
         """The value of tp_config_t."""
         return CONFIG.pack(
             requester=0x100,
@@ -52,7 +55,7 @@ class Host:
             tags_8bit=tags_8bit,
             msix_enable=1,
             link_up=1,
-            active=1,
+            active=active,
             transmit_room=transmit_room,
         )
 
@@ -71,7 +74,7 @@ class Host:
             dut.tx_posted_ready.value = int(rng.random() >= self.stall)
             dut.tx_read_ready.value = int(rng.random() >= self.stall)
             dut.fire_ready.value = int(rng.random() >= self.stall)
-            if not out and self.pending and rng.random() >= self.stall / 4:
+            if not out and self.pending and not self.withheld and rng.random() >= self.stall / 4:
                 out = self._completion(cycle)
             if out and rng.random() >= self.stall / 4:
                 header, data, last = out.pop(0)
@@ -83,6 +86,8 @@ class Host:
                 dut.rx_completion_valid.value = 0
             await RisingEdge(dut.clk)
             cycle += 1
+            self.begun += int(dut.tx_posted_valid.value == 1 and not self.inside)
+            self.inside = dut.tx_posted_valid.value == 1 and not (dut.tx_posted_ready.value == 1 and dut.tx_posted_last.value == 1)
             if dut.tx_posted_valid.value == 1 and dut.tx_posted_ready.value == 1:
                 posted += int(dut.tx_posted_data.value).to_bytes(self.width // 8, "little")
                 if dut.tx_posted_last.value == 1:

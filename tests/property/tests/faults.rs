@@ -227,6 +227,24 @@ fn bus_mastering_off() {
     card.echoes();
 }
 
+/// Both channels are busy: their resets do not wait for the time when the card may send again.
+#[test]
+fn channels_are_reset_without_bus_mastering() {
+    let card = open(&power_up());
+    let buffer = card.device.allocate(64 << 10).unwrap();
+    let mut back = card.device.allocate(256 << 10).unwrap();
+    card.receiver.submit(&mut back, ..).unwrap().detach();
+    under_way(&card, &buffer);
+    card.sim.disturb(Fault::MasteringOff(1_000_000)).unwrap();
+    let began = card.device.now_ns();
+    card.sender.reset().unwrap();
+    card.receiver.reset().unwrap();
+    let took = card.device.now_ns() - began;
+    assert!(took < 50_000, "{took} ns of the simulation");
+    card.sim.pass(1_000_000).unwrap();
+    card.echoes();
+}
+
 #[test]
 fn link_down() {
     for forgets in [false, true] {
