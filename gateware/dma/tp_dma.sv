@@ -173,7 +173,7 @@ module tp_dma
       if (reset_request[c] || (card_reset && !card_reset_was)) resetting[c] <= 1'b1;
     end
     if (card_reset && !card_reset_was) card_resetting <= 1'b1;
-    else if (card_resetting && resetting == '0) begin
+    else if (card_resetting && resetting == '0 && !tx_read_valid) begin
       card_resetting <= 1'b0;
       card_reset_done <= 1'b1;
     end
@@ -481,7 +481,7 @@ module tp_dma
 
   // ------------------------------------------------------------------------------------------------ reads
   logic tag_valid, tag_take, look_out, look_lap, quiet, free_valid, free_late, give_up_valid;
-  logic hold, overdue_valid, overdue_ready, overdue_link;
+  logic hold, overdue_valid, overdue_ready, overdue_link, overdue_reset;
   logic [TW-1:0] tag, look_tag, free_tag, overdue_tag;
   logic [TW:0] quarantine_count;
   logic [CONTEXT-1:0] note_context;
@@ -495,6 +495,7 @@ module tp_dma
       .rst,
       .completion_timeout(cfg.completion_timeout),
       .link_up(cfg.link_up),
+      .abandon(card_reset && !card_reset_was),
       .quarantine,
       .extended(cfg.tags_8bit || cfg.tags_10bit),
       .valid(tag_valid),
@@ -515,6 +516,7 @@ module tp_dma
       .overdue_ready,
       .overdue_tag,
       .overdue_link,
+      .overdue_reset,
       .hold
   );
   assign quarantined = 16'(quarantine_count);
@@ -643,6 +645,7 @@ module tp_dma
       .overdue_ready,
       .overdue_tag,
       .overdue_link,
+      .overdue_reset,
       .event_valid,
       .event_code,
       .inject_valid,

@@ -64,6 +64,7 @@ module tp_landing
     output logic          overdue_ready,
     input  logic [TW-1:0] overdue_tag,
     input  logic          overdue_link,
+    input  logic          overdue_reset,
 
     output logic       event_valid,           // for the counters of the card page
     output logic [3:0] event_code,            // the counter's dword in the card page, modulo 16
@@ -105,7 +106,7 @@ module tp_landing
   state_t states[TAGS];
 
   // ------------------------------------------------------------------------------------------------ on the wire
-  logic s_valid, s_first, s_last, s_overdue, s_link, s_in_range;
+  logic s_valid, s_first, s_last, s_overdue, s_link, s_reset, s_in_range;
   tp_completion_hdr_t s_hdr;
   logic [DATA_WIDTH-1:0] s_data;
   logic rx_inside;                          // the next beat belongs to the packet of the one before
@@ -116,6 +117,7 @@ module tp_landing
     s_last <= rx_last || !rx_valid;
     s_overdue <= !rx_valid;
     s_link <= overdue_link;
+    s_reset <= overdue_reset;
     s_in_range <= !rx_valid || 32'(rx_hdr.tag) < 32'(TAGS);
     s_hdr <= rx_hdr;
     if (!rx_valid) s_hdr.tag <= 10'(overdue_tag);
@@ -216,7 +218,7 @@ module tp_landing
       c_short <= s_short;
       c_fits <= s_exact || (s_short && s_stop == '0 && s_hdr.dwords != '0);
       c_dwords <= s_hdr.dwords;
-      if (s_overdue) c_fault <= s_link ? TP_STATUS_LINK_DOWN : TP_STATUS_TIMEOUT;
+      if (s_overdue) c_fault <= s_link ? TP_STATUS_LINK_DOWN : s_reset ? TP_STATUS_RESET : TP_STATUS_TIMEOUT;
       else c_fault <= s_hdr.status == CPL_COMPLETER_ABORT ? TP_STATUS_COMPLETER_ABORT : TP_STATUS_UNSUPPORTED_REQUEST;
     end
     if (c_valid && c_last) begin
@@ -254,7 +256,8 @@ module tp_landing
     told <= c_valid && c_last && (known ? ends : !c_overdue) && !rst;
     told_known <= known;
     told_out <= out;
-    event_valid <= told && !(told_known && (done_status == TP_STATUS_DONE || done_status == TP_STATUS_LINK_DOWN)) && !rst;
+    event_valid <= told && !rst && !(told_known && (done_status == TP_STATUS_DONE || done_status == TP_STATUS_LINK_DOWN ||
+                                                    done_status == TP_STATUS_RESET));
     case (done_status)
       TP_STATUS_UNSUPPORTED_REQUEST: event_code <= 4'(TP_CARD_UNSUPPORTED_REQUESTS_OFFSET / 4);
       TP_STATUS_COMPLETER_ABORT: event_code <= 4'(TP_CARD_COMPLETER_ABORTS_OFFSET / 4);

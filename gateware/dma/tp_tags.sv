@@ -3,7 +3,8 @@
 //
 // A read that is not answered within the completion timeout is `overdue`: the landing ends it, and its tag goes into quarantine, so that a
 // late answer finds no other read under its tag. A tag leaves quarantine when the last of its answer has come (`free`), when
-// the link goes down, or after `quarantine` completion timeouts. When the link goes down every read that is out is overdue at once.
+// the link goes down, or after `quarantine` completion timeouts. When the link goes down, and when the card is reset (`abandon`), every read
+// that is out is overdue at once: two cycles a tag and what the landing needs.
 //
 // A sweep over all tags follows every tick of half a timeout and adds 1 to the age of each; a read that is 2 old is overdue, so after one
 // to one and a half timeouts. The landing is then told of it, which ends the read unless something has ended it before: in either case the tag
@@ -16,7 +17,8 @@
 // A function may use tags of 5 bits, or of 8 where the host enables extended tags. Tags above the first 32 stand in a pool of their own, which is
 // used first, and only while that is so.
 //
-// Promises: a tag handed out is not handed out again before it is freed; nothing but `rst` empties the quarantine early. After reset
+// Promises: a tag handed out is not handed out again before it is freed; nothing but `rst` empties the quarantine early: after `abandon` the
+// answers may still come. After reset
 // TAGS cycles without a packet pass until all are in the pool. While `hold`, ask for nothing: the pool is not full yet, the landing needs a free
 // cycle, or the link went down.
 module tp_tags #(
@@ -29,6 +31,7 @@ module tp_tags #(
     input  logic          rst,
     input  logic [3:0]    completion_timeout,  // Device Control 2 (PCI Express Base Specification, 7.5.3.16); all ones: never
     input  logic          link_up,
+    input  logic          abandon,             // a pulse: nobody waits for any answer
     input  logic [7:0]    quarantine,          // 0: until the answer comes or the link goes down
     input  logic          extended,            // tags from SHORT on are allowed
     output logic          valid,               // a tag is free
@@ -48,7 +51,8 @@ module tp_tags #(
     output logic          overdue_valid,
     input  logic          overdue_ready,       // its read ends: `give_up` follows, unless the answer has come after all
     output logic [TW-1:0] overdue_tag,
-    output logic          overdue_link,        // because the link went down
+    output logic          overdue_link,        // because the link went down, ...
+    output logic          overdue_reset,       // ... or by `abandon`
     output logic          hold
 );
   if (TAGS < 2 || TAGS > 256 || (TAGS & (TAGS - 1)) != 0) $error("%m: TAGS %0d: use a power of two from 2 to 256", TAGS);
@@ -124,14 +128,15 @@ module tp_tags #(
   row_t row;
   logic sweeping, was_up;
   logic seen, late, spent;  // the row was looked at in the cycle before; its read is overdue, its quarantine over
-  logic dead;                               // the link went down: one sweep gives up every read, a second one empties the quarantine
-  logic second;
+  logic dead;  // one sweep gives up every read, ...
+  logic lost, second;  // ... and, if the link went down, a second one empties the quarantine
   logic look, step, release_valid;
   assign row = rows[at];
   assign look = sweeping && !step && !took;
   assign overdue_valid = filling || (late && !took);
   assign overdue_tag = at;
-  assign overdue_link = dead;
+  assign overdue_link = dead && lost;
+  assign overdue_reset = dead && !lost;
   assign release_valid = spent && quiet && !took && !(shown_valid && shown_tag == at);
   always_comb begin
     if (filling || late) step = overdue_ready;
@@ -144,7 +149,7 @@ module tp_tags #(
     else if (step) rows[at] <= late ? '{told: 1'b1, age: '0} : '{told: row.told, age: row.age + AW'(!row.age[AW-1])};
   end
   always_ff @(posedge clk) begin
-    hold <= late || spent || dead || !link_up || filling;
+    hold <= late || spent || dead || !link_up || abandon || filling;
     was_up <= link_up;
     seen <= look;
     late <= look && at_out && !row.told && (dead || (timed && row.age >= AW'(2)));
@@ -153,15 +158,16 @@ module tp_tags #(
       at <= at + 1'b1;
       if (&at) begin
         filling <= 1'b0;
-        sweeping <= dead && !second;
-        dead <= dead && !second;
-        second <= dead && !second;
+        sweeping <= dead && lost && !second;
+        dead <= dead && lost && !second;
+        second <= dead && lost && !second;
       end
     end
     if (tick && !filling) sweeping <= 1'b1;
-    if (was_up && !link_up && !filling) begin
+    if (((was_up && !link_up) || abandon) && !filling) begin
       sweeping <= 1'b1;
       dead <= 1'b1;
+      lost <= (was_up && !link_up) || (dead && lost);
       second <= 1'b0;
       seen <= 1'b0;
       late <= 1'b0;

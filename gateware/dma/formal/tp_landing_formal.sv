@@ -46,6 +46,7 @@ module tp_landing_formal
     input logic overdue_valid,
     input logic [TW-1:0] overdue_tag,
     input logic overdue_link,
+    input logic overdue_reset,
     input logic inject_valid,
     input logic [HW-1:0] inject_channel,
     input logic [BW-1:0] inject_block,
@@ -96,6 +97,7 @@ module tp_landing_formal
       .overdue_ready,
       .overdue_tag,
       .overdue_link,
+      .overdue_reset,
       .event_valid,
       .event_code,
       .inject_valid,
@@ -140,7 +142,8 @@ module tp_landing_formal
   end
 
   // What was on the wire a cycle ago (1) and two (2): a beat, or a read that is overdue. The headers are of the last packet that came by.
-  logic beat1, beat2, late1, late2, last1, last2, link1, link2;
+  logic beat1, beat2, late1, late2, last1, last2;
+  logic [1:0] why1, why2;  // it is overdue: because of {a reset, the link}
   tp_completion_hdr_t hdr1, hdr2;
   logic [DATA_WIDTH-1:0] data1, data2;
   logic [10:0] far1, far2;
@@ -152,7 +155,7 @@ module tp_landing_formal
     beat1 <= rx_valid && !rst;
     late1 <= overdue_valid && overdue_ready && !rst;
     last1 <= rx_last || !rx_valid;
-    link1 <= overdue_link;
+    why1 <= {overdue_reset, overdue_link};
     if (rx_valid) hdr1 <= rx_hdr;
     data1 <= rx_data;
     far1 <= rx_valid ? so_far : '0;
@@ -160,7 +163,7 @@ module tp_landing_formal
     beat2 <= beat1 && !rst;
     late2 <= late1 && !rst;
     last2 <= last1;
-    link2 <= link1;
+    why2 <= why1;
     if (beat1) hdr2 <= hdr1;
     data2 <= data1;
     far2 <= far1;
@@ -280,7 +283,8 @@ module tp_landing_formal
   end
 
   // What must be written next, and called done.
-  logic any3, write3, inject3, end3, poor3, free3;
+  logic any3, write3, inject3, end3, poor3, free3, overdue3;
+  logic [1:0] why3;
   logic [DATA_WIDTH-1:0] data3;
   logic [HW-1:0] inject_channel3;
   logic [BW-1:0] inject_block3;
@@ -299,6 +303,8 @@ module tp_landing_formal
     inject_data3 <= inject_data;
     end3 <= finishes && out && !list && !rst;
     poor3 <= !complete;
+    overdue3 <= due2 && late2;
+    why3 <= why2;
     channel3 <= channel;
     slot3 <= slot;
     free3 <= free_valid && free_tag == one && !rst;
@@ -319,6 +325,7 @@ module tp_landing_formal
       assert (!finishes || out);
       assert (!end3 || (done_valid && done_channel == channel3 && done_slot == slot3 && (!poor3 || done_status != TP_STATUS_DONE)));
       assert (!(mine && last2) || finishes == !(hdr2.status == CPL_OK && legal && !whole_end));
+      if (end3 && overdue3) assert (done_status == (why3[0] ? TP_STATUS_LINK_DOWN : why3[1] ? TP_STATUS_RESET : TP_STATUS_TIMEOUT));
       // The tag: freed when the last of its answer has come, given up when its read ends without it.
       if (free_valid && free_tag == one) assert (shows[one] && free_late == given_up[one] && !quiet);
       if (give_up_valid && free_tag == one) assert (shows[one] && !given_up[one]);
@@ -390,6 +397,8 @@ module tp_landing_formal
         if ((beat2 || late2 || inside2) && dut.c_same) assert (dut.was_over || !dut.was_freed);
         if (beat2 || late2) assert (dut.c_last == last2 && dut.c_tag == tag2);
         if (late2) assert (dut.c_overdue && !dut.c_ok && dut.c_in_range);
+        if (late1) assert ({dut.s_reset, dut.s_link} == why1);
+        if (late2) assert (dut.c_fault == (why2[0] ? TP_STATUS_LINK_DOWN : why2[1] ? TP_STATUS_RESET : TP_STATUS_TIMEOUT));
         // The watched tag.
         if (!shows[one] && told[one]) assert (begun);  // and no more once it is handed out
         if (shows[one]) assert (told[one]);

@@ -2,7 +2,8 @@
 // tp_tags: a tag that is handed out is not out; each tag is out or in the pool once; only what is out is overdue; a tag leaves quarantine
 // without its answer only if its read was given up, and the link went down meanwhile or the host allowed it (`quarantine` not 0); one that is
 // still shown to the link never does, nor any while a packet is in hand. No tag from SHORT on is offered unless the host allowed it a cycle
-// ago. The lap turns when a tag is handed out, and only then.
+// ago. The lap turns when a tag is handed out, and only then. What was out at an `abandon` has been answered or given up before anything is asked for
+// again, and the quarantine is as long as ever.
 // Assumed: as tp_landing is proved to do, only tags that are out are freed or given up, and given up once; what is overdue has ended two
 // cycles later; nothing is taken while `hold` (tp_read_issue).
 module tp_tags_formal #(
@@ -16,6 +17,7 @@ module tp_tags_formal #(
     input logic rst,
     input logic [3:0] completion_timeout,
     input logic link_up,
+    input logic abandon,
     input logic [7:0] quarantine,
     input logic extended,
     input logic take,
@@ -30,7 +32,7 @@ module tp_tags_formal #(
     input logic overdue_ready,
     input logic [TW-1:0] choose
 );
-  logic valid, look_out, look_lap, overdue_valid, overdue_link, hold;
+  logic valid, look_out, look_lap, overdue_valid, overdue_link, overdue_reset, hold;
   logic [TW-1:0] tag, overdue_tag;
   logic [TW:0] count;
   tp_tags #(
@@ -42,6 +44,7 @@ module tp_tags_formal #(
       .rst,
       .completion_timeout,
       .link_up,
+      .abandon,
       .quarantine,
       .extended,
       .valid,
@@ -62,6 +65,7 @@ module tp_tags_formal #(
       .overdue_ready,
       .overdue_tag,
       .overdue_link,
+      .overdue_reset,
       .hold
   );
 
@@ -106,6 +110,13 @@ module tp_tags_formal #(
     overdue_tag1 <= overdue_tag;
     overdue2 <= overdue1 && !(free_valid && free_tag == overdue_tag1) && !rst;
     overdue_tag2 <= overdue_tag1;
+  end
+  // The watched tag was out at an `abandon`, and has been neither answered nor given up since.
+  logic owes;
+  always_ff @(posedge clk) begin
+    if (abandon && !dut.filling && busy[one] && !given_up[one]) owes <= 1'b1;
+    if ((put && put_tag == one) || (give_up_valid && free_tag == one)) owes <= 1'b0;
+    if (rst) owes <= 1'b0;
   end
   // What was freed or given up a cycle ago; whether the host allowed tags to leave quarantine by time.
   logic ended1, freed1, allowed1, extended1;
@@ -163,10 +174,13 @@ module tp_tags_formal #(
       assert (!(dut.release_valid && dut.at == one) || down || allowed1);
       assert (32'(count) + 32'(dut.one_more) - 32'(dut.one_less) == $countones(quarantined));
       assert (!dut.put || dut.put_ready);
+      assert (!owes || hold || (overdue2 && overdue_tag2 == one));
+      assert (!(overdue_link && overdue_reset));
       cover (dut.release_valid && dut.at == one && down);
       cover (taken && busy != '0);
       cover ((taken && 32'(tag) >= SHORT) || TAGS <= SHORT);
       cover (free_valid && free_tag == one && free_late);
+      cover (owes && overdue_valid && overdue_reset && overdue_tag == one);
     end
 
   if (INDUCTION) begin : g_induction
@@ -231,10 +245,14 @@ module tp_tags_formal #(
         if (dut.spent && dut.at == one && shows[one]) assert (down || allowed1);
         assert (!dut.seen || dut.sweeping);
         assert (dut.was_up == up);
-        assert (!(dut.dead && busy[one] && !dut.filling) || down);
+        assert (!(dut.dead && dut.lost && busy[one] && !dut.filling) || down);
         assert (!dut.dead || dut.sweeping || rst);
-        assert (!dut.second || dut.dead);
-        assert (!dut.dead || hold || !link_up);
+        assert (!dut.second || (dut.dead && dut.lost));
+        assert (!dut.dead || hold);
+        if (owes) begin
+          assert (busy[one] && !given_up[one]);
+          assert ((dut.dead && dut.at <= one) || (overdue1 && overdue_tag1 == one) || (overdue2 && overdue_tag2 == one));
+        end
       end
   end
 endmodule

@@ -868,15 +868,17 @@ async def reset_channels(bench: Bench, channels: list, clocks: int):
         await RisingEdge(bench.dut.clk)
     await ClockCycles(bench.dut.clk, clocks)
     for c in channels:
-        assert not await bench.read(c, TP.TP_CHANNEL_STATUS_OFFSET) & TP.TP_CHANNEL_STATUS_RESETTING_MASK, f"channel {c}: its reset does not end"
+        assert not await bench.read(c, TP.TP_CHANNEL_STATUS_OFFSET) & TP.TP_CHANNEL_STATUS_RESETTING_MASK, (
+            f"channel {c}: its reset does not end"
+        )
 
 
 @cocotb.test()
 async def a_channel_reset_without_bus_mastering_ends(dut):
-    """Entries, writes and reads of some channels are under way when bus mastering goes: their resets end, nothing leaves the card, and the others
-    lose no byte and no entry once it is back."""
+    """Entries, writes and reads of some channels are under way when bus mastering goes: their resets end, nothing leaves the card, and the
+    others lose no byte and no entry once it is back."""
     rng = generator("a_channel_reset_without_bus_mastering_ends")
-    for number in range(24):
+    for _ in range(24):
         bench = Bench(dut, rng)
         await bench.start()
         streams = Streams(bench)
@@ -904,7 +906,7 @@ async def a_channel_reset_without_bus_mastering_ends(dut):
             for c in victims:
                 bench.priv(c, TP.TP_CHANNEL_RESET_OFFSET, TP.TP_CHANNEL_RESET_RESET_MASK)
             await ClockCycles(dut.clk, len(victims) + rng.randrange(5, 100))
-            while bench.host.inside:  # what the link has been shown, it gets
+            while bench.host.inside or dut.tx_read_valid.value == 1:  # what the link has been shown, it gets
                 await RisingEdge(dut.clk)
             assert bench.host.begun == begun, "a packet left the card without bus mastering"
             for c in victims:
@@ -933,4 +935,71 @@ async def a_channel_reset_without_bus_mastering_ends(dut):
         await ClockCycles(dut.clk, int(dut.LANDING_BYTES.value) * 8 // bench.width + 200)  # the core takes what has landed
         for way in ways:
             way.compare()
+        bench.stop()
+
+
+@cocotb.test()
+async def a_card_reset_waits_for_no_answer(dut):
+    """Reads are not answered when the card is reset: the reset ends at once, and late answers are counted and touch nothing."""
+    rng = generator("a_card_reset_waits_for_no_answer")
+    for mastering in (0, 1, 0, 1, 0, 1):
+        bench = Bench(dut, rng)
+        await bench.start()
+        dut.quarantine.value = 0
+        dut.cfg.value = bench.host.config(completion_timeout=15)  # never
+        streams = Streams(bench)
+        ways = [Transfers(bench, streams, c) for c in range(bench.h2c + bench.c2h)]
+        late = [0]
+
+        async def count(late=late):
+            while True:
+                await RisingEdge(dut.clk)
+                if dut.event_valid.value == 1:
+                    assert int(dut.event_code.value) == TP.TP_CARD_LATE_COMPLETIONS_OFFSET // 4 % 16, int(dut.event_code.value)
+                    late[0] += 1
+
+        bench.tasks.append(cocotb.start_soon(count()))
+        bench.host.withheld = True
+        for _ in range(8):
+            for way in ways:
+                way.post(rng.choice([1, 64, 2000]))
+        table = bench.room(64, align=64)
+        bench.allow(bench.host.readable, table, 64)
+        bench.push(0, LIST, table, 64, 9, 1)
+        await ClockCycles(dut.clk, rng.randrange(100, 600))
+        dut.cfg.value = bench.host.config(completion_timeout=15, bus_master=mastering)
+        dut.card_reset.value = 1
+        for _ in range(1500):
+            await RisingEdge(dut.clk)
+            if dut.card_reset_done.value == 1:
+                break
+        else:
+            raise AssertionError("the reset waits for answers")
+        dut.card_reset.value = 0
+        if mastering:  # then the ends are told
+            entries = [ways[0].channel.reap() for _ in range(9)]
+            assert all(entry["status"] in (DONE, RESET) for entry in entries) and entries[-1]["status"] == RESET, entries
+            assert entries[0]["bytes"] == 0
+        out = int(dut.quarantined.value)
+        assert out == len(bench.host.tags) > 0, f"{out} tags in quarantine, {len(bench.host.tags)} reads without an answer"
+        assert not late[0]
+        for way in ways:
+            way.forbid()
+        dut.cfg.value = bench.host.config(completion_timeout=15)
+        ways = [Transfers(bench, streams, c) for c in range(bench.h2c + bench.c2h)]
+        await ClockCycles(dut.clk, 50)
+        for way in ways:
+            way.post(600)
+        await ClockCycles(dut.clk, rng.randrange(200))
+        bench.host.withheld = False  # old answers and new ones, in any order
+        for way in ways:
+            for _ in range(5):
+                way.post(rng.choice([1, 64, 600]))
+            while way.posted:
+                await way.end(DONE)
+        streams.stall = 0
+        await ClockCycles(dut.clk, int(dut.LANDING_BYTES.value) * 8 // bench.width + 200)  # the core takes what has landed
+        for way in ways:
+            way.compare()
+        assert int(dut.quarantined.value) == 0 and late[0] >= out, f"{late[0]} late answers to {out} reads"
         bench.stop()

@@ -612,6 +612,7 @@ impl Bus for SimBus {
         // The write to configuration space that starts it does not pass the stores before it; a read pushes them, too.
         self.load(contract::BAR_DEVICE, contract::DISCOVERY_MAGIC_OFFSET, 1)?;
         let mut turn = self.turn()?;
+        let now = turn.now;
         let device = self.device_mut(&mut turn)?;
         (device.reset_done, device.deaf, device.mute) = (false, false, false);
         device.input.config.function_reset = 1;
@@ -619,6 +620,7 @@ impl Bus for SimBus {
         let bus_master = device.is_bus_master();
         device.set_bus_master(false);
         device.input.config.msix_enable = 0;
+        device.port.faults.cut(now);
         let deadline = turn.now + RESET_NANOSECONDS * 1000;
         while !self.device(&turn)?.reset_done {
             if !turn.step(deadline) {

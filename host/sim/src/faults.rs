@@ -147,7 +147,7 @@ pub struct Injection {
     pub after: u32,
     /// Nothing more of the answer is to come.
     pub over: bool,
-    /// The link went down before all of this may have come to the card's notice.
+    /// The link went down, or the function was reset, before all of this may have come to the card's notice.
     pub cut: bool,
     /// When the last completion of the answer was sent.
     pub sent: u64,
@@ -253,8 +253,9 @@ impl Faults {
         self.rates.clear();
     }
 
-    /// The link goes down at `now` picoseconds: what was sent a moment ago may be lost, and what is late is late no more.
-    pub fn lose_link(&mut self, now: u64) {
+    /// The link goes down at `now` picoseconds, or the card gives up its reads: what was sent a moment ago may be lost, and what is late is
+    /// late no more.
+    pub fn cut(&mut self, now: u64) {
         for entry in self.log.iter_mut().filter(|entry| !entry.fault.of_the_card()) {
             let span = if matches!(entry.fault, Fault::Drop | Fault::Delay(_)) { self.overdue } else { FLIGHT };
             entry.cut |= !entry.over || entry.sent + span >= now / 1000;

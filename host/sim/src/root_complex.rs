@@ -250,7 +250,7 @@ impl RootPort {
 
     /// The link went down: nothing is answered any more.
     pub fn clear(&mut self, now: u64) {
-        self.faults.lose_link(now);
+        self.faults.cut(now);
         self.jobs.clear();
         self.behind = None;
         self.strays.clear();

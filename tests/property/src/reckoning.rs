@@ -13,6 +13,9 @@ use towpath_contract as contract;
 use towpath_driver::{Driver, Error, Message};
 use towpath_sim::Fault;
 
+/// Completions that may come after a reset of the function: each tag's read, in packets of 64 bytes.
+const MOST_LATE: u64 = 64 * 4096 / 64;
+
 impl Voyage<'_> {
     /// Bring everything to its end, and settle all accounts.
     pub(crate) fn settle(&mut self) -> Result<(), String> {
@@ -127,6 +130,7 @@ impl Voyage<'_> {
             add(c::CARD_LATE_COMPLETIONS_OFFSET, u64::from(late.1), sure);
         }
         add(contract::CARD_FUNCTION_RESETS_OFFSET, self.storm.resets, true);
+        add(contract::CARD_LATE_COMPLETIONS_OFFSET, self.storm.resets * MOST_LATE, false); // to reads that were out
         add(contract::CARD_BUS_MASTERING_LOSSES_OFFSET, self.storm.resets, false); // a reset takes it away, too, if it was there
         for register in [
             contract::CARD_FUNCTION_RESETS_OFFSET,

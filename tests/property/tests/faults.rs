@@ -278,8 +278,9 @@ fn function_level_reset() {
     drop(card);
     let card = open(&sim);
     card.echoes();
-    // The reset takes bus mastering away, which is a loss of its own.
-    assert_eq!(card.counted(), [("bus_mastering_losses", 1), ("function_resets", 1)]);
+    // The reset takes bus mastering away, which is a loss of its own. It gives up reads that are out: their answers may come later.
+    let counted: Vec<_> = card.counted().into_iter().filter(|(name, _)| *name != "late_completions").collect();
+    assert_eq!((counted, card.quarantined()), (vec![("bus_mastering_losses", 1), ("function_resets", 1)], 0));
 }
 
 /// The same by the settings that a program may give with a device's name: rates of everything at once, and nothing that is wrong.
