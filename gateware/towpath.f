@@ -38,6 +38,7 @@ gateware/dma/tp_pace.sv
 gateware/dma/tp_posted_gate.sv
 gateware/dma/tp_plan.sv
 gateware/dma/tp_read_issue.sv
+gateware/dma/tp_resets.sv
 gateware/dma/tp_ring.sv
 gateware/dma/tp_sending_ram.sv
 gateware/dma/tp_store.sv

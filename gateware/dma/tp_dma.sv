@@ -142,58 +142,30 @@ module tp_dma
   end
 
   // ------------------------------------------------------------------------------------------------ reset of channels
-  logic [CHANNELS-1:0] reset_request, resetting, flush, flushed, front_idle, engine_idle, telling, edge_busy;
-  logic [2:0] flush_count;  // a flush lasts from one round of it to the next
-  logic [CHANNELS-1:0] mute;  // bus mastering was off during this reset: nothing of the channel leaves any more, so that the reset can end
-  logic mute_card;                          // nor any message of before a reset of the card
+  logic [CHANNELS-1:0] reset_request, resetting, flush, front_idle, engine_idle, telling, edge_busy;
+  logic [CHANNELS-1:0] mute;
+  logic mute_card, end_reads;
   logic [H2C+NC:0] withdraw;                // the last one is the card
   logic [H2C+NC-1:0] leaving;
-  logic card_reset_was, card_resetting;
-  always_ff @(posedge clk) begin
-    mute <= resetting & (mute | {CHANNELS{!mastering}});
-    mute_card <= card_reset && !mastering;
-    flush_count <= flush_count + 1'b1;
-    card_reset_was <= card_reset;
-    card_reset_done <= 1'b0;
-    for (int c = 0; c < CHANNELS; c++) begin
-      // The flush outlasts what is still in the pipeline of a RAM; the reset also what is still in the crossing to the user core.
-      if (flush[c]) begin
-        if (&flush_count) begin
-          flush[c] <= 1'b0;
-          flushed[c] <= 1'b1;
-        end
-      end else if (flushed[c]) begin
-        if (!edge_busy[c]) begin
-          flushed[c] <= 1'b0;
-          resetting[c] <= 1'b0;
-        end
-      end else if (&flush_count && resetting[c] && front_idle[c] && engine_idle[c] && !telling[c] && !leaving[c]) begin
-        flush[c] <= 1'b1;
-      end
-      if (reset_request[c] || (card_reset && !card_reset_was)) resetting[c] <= 1'b1;
-    end
-    if (card_reset && !card_reset_was) card_resetting <= 1'b1;
-    else if (card_resetting && resetting == '0 && !tx_read_valid) begin
-      card_resetting <= 1'b0;
-      card_reset_done <= 1'b1;
-    end
-    if (rst) begin
-      resetting <= '0;
-      mute <= '0;
-      mute_card <= 1'b0;
-      flush <= '0;
-      flushed <= '0;
-      flush_count <= '0;
-      card_resetting <= 1'b0;
-      card_reset_was <= 1'b0;
-    end
-  end
-
-  always_comb begin
-    withdraw = '0;
-    withdraw[CHANNELS-1:0] = mute;
-    withdraw[H2C+NC] = mute_card;
-  end
+  assign withdraw = {mute_card, (H2C + NC)'(mute)};
+  tp_resets #(
+      .CHANNELS(CHANNELS)
+  ) i_resets (
+      .clk,
+      .rst,
+      .mastering,
+      .request(reset_request),
+      .card_reset,
+      .card_reset_done,
+      .resetting,
+      .mute,
+      .mute_card,
+      .abandon(end_reads),
+      .flush,
+      .idle(front_idle & engine_idle & ~telling & ~leaving[CHANNELS-1:0]),
+      .asking(tx_read_valid),
+      .edge_busy
+  );
 
   // ------------------------------------------------------------------------------------------------ plans
   logic [(NC > 1 ? $clog2(NC) : 1)-1:0] command_channel;
@@ -495,7 +467,7 @@ module tp_dma
       .rst,
       .completion_timeout(cfg.completion_timeout),
       .link_up(cfg.link_up),
-      .abandon(card_reset && !card_reset_was),
+      .abandon(end_reads),
       .quarantine,
       .extended(cfg.tags_8bit || cfg.tags_10bit),
       .valid(tag_valid),
