@@ -26,6 +26,7 @@ gateware/channel/tp_h2c_crossing.sv
 gateware/channel/tp_user_edge.sv
 gateware/dma/tp_attributes.sv
 gateware/dma/tp_beat_fifo.sv
+gateware/dma/tp_blocks.sv
 gateware/dma/tp_c2h.sv
 gateware/dma/tp_dma.sv
 gateware/dma/tp_front.sv
@@ -33,6 +34,7 @@ gateware/dma/tp_h2c.sv
 gateware/dma/tp_inline.sv
 gateware/dma/tp_landing.sv
 gateware/dma/tp_landing_ram.sv
+gateware/dma/tp_landing_room.sv
 gateware/dma/tp_lists.sv
 gateware/dma/tp_pace.sv
 gateware/dma/tp_posted_gate.sv

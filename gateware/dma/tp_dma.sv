@@ -16,7 +16,9 @@ module tp_dma
     parameter int H2C = 1,
     parameter int C2H = 1,
     parameter int TAGS = 32,
-    parameter int LANDING_BYTES = 16384,
+    parameter int LANDING_BYTES = 16384,   // for all H2C channels, a multiple of LANDING_BLOCK
+    parameter int LANDING_BLOCK = 512,     // a power of two from 128 on: no read is longer
+    parameter int LANDING_SHARE = 2,       // blocks that each H2C channel has for itself; two let it go on while one is read
     parameter int SENDING_BYTES = 8192,
     parameter int QUEUE_DEPTH = 16,
     parameter int INLINE_SLOTS = 4,
@@ -111,12 +113,14 @@ module tp_dma
     output logic [NC-1:0]                 c2h_reset,
     input  logic [NC-1:0]                 c2h_reset_busy
 );
-  // Order slots of an H2C channel: for reads of 512 bytes that fill its landing room, and for short messages.
-  localparam int READS = LANDING_BYTES / 512;
+  // Order slots of an H2C channel: for reads that fill what the landing room of a single one would be, and for short messages.
+  localparam int BLOCKS = LANDING_BYTES / LANDING_BLOCK;
+  localparam int READS = BLOCKS < DATA_WIDTH / 4 ? BLOCKS : DATA_WIDTH / 4;
   localparam int MOST = READS > 2 * QUEUE_DEPTH ? READS : 2 * QUEUE_DEPTH;
   localparam int SLOTS = MOST < 8 ? 8 : MOST;
   localparam int SW = $clog2(SLOTS);
-  localparam int LW = $clog2(LANDING_BYTES / CPL_BOUNDARY);  // block of an H2C channel's landing room
+  localparam int LBW = $clog2(BLOCKS);
+  localparam int LW = LBW + $clog2(LANDING_BLOCK / CPL_BOUNDARY);  // place in the landing room
   localparam int RW = $clog2(LANDING_BYTES / KEEP);  // row of it
   localparam int KW = $clog2(KEEP);
   localparam int BW = $clog2(SENDING_BYTES);
@@ -129,6 +133,7 @@ module tp_dma
 
   if (H2C < 0 || C2H < 0 || CHANNELS < 1 || CHANNELS > TP_CHANNELS_MAX)
     $error("%m: H2C %0d and C2H %0d: use 1 to %0d channels in all", H2C, C2H, TP_CHANNELS_MAX);
+  if (LANDING_BYTES % LANDING_BLOCK != 0) $error("%m: LANDING_BYTES %0d: make it a multiple of %0d", LANDING_BYTES, LANDING_BLOCK);
 
   // ------------------------------------------------------------------------------------------------ may requests leave the card?
   // From registers: a packet that is shown depends on no input of the same cycle.
@@ -142,7 +147,7 @@ module tp_dma
   end
 
   // ------------------------------------------------------------------------------------------------ reset of channels
-  logic [CHANNELS-1:0] reset_request, resetting, flush, front_idle, engine_idle, telling, edge_busy;
+  logic [CHANNELS-1:0] reset_request, resetting, flush, emptied, front_idle, engine_idle, telling, edge_busy;
   logic [CHANNELS-1:0] mute;
   logic mute_card, end_reads;
   logic [H2C+NC:0] withdraw;                // the last one is the card
@@ -162,6 +167,7 @@ module tp_dma
       .mute_card,
       .abandon(end_reads),
       .flush,
+      .emptied,
       .idle(front_idle & engine_idle & ~telling & ~leaving[CHANNELS-1:0]),
       .asking(tx_read_valid),
       .edge_busy
@@ -172,7 +178,6 @@ module tp_dma
   logic [CHANNELS-1:0] cut_row, cut_piece, cut_want, cut_grant, plan_valid, plan_at, plan_known, plan_none;
   logic plan_all, plan_last;
   logic [11:0] plan_more, read_more;
-  logic [3:0] read_log2;
   logic [63:0] read_addr, write_addr;
   logic [CW-1:0] scan;
   logic [31:0] left_more;  // counted in steps of 256 bytes
@@ -415,14 +420,13 @@ module tp_dma
   tp_plan #(
       .H2C(H2C),
       .C2H(C2H),
-      .LANDING_BYTES(LANDING_BYTES),
+      .READ_BYTES(LANDING_BLOCK),
       .SENDING_BYTES(SENDING_BYTES)
   ) i_plan (
       .clk,
       .rst,
       .max_read(cfg.max_read),
       .max_payload(cfg.max_payload),
-      .read_log2,
       .row_valid,
       .row_cut(cut_row),
       .row_list,
@@ -534,17 +538,19 @@ module tp_dma
   logic [SW-1:0] done_slot;
   logic [7:0] done_status;
   logic [NH-1:0] copy_want, copied, read_want, read_pick;
-  logic [NH-1:0][LW-1:0] copy_blocks;
+  logic [NH-1:0][LW-1:0] copy_places;
+  logic [NH-1:0] block_want, block_sparing, block_grant, back_valid, back_taken;
+  logic [NH-1:0][LBW-1:0] back_block;
+  logic [LBW-1:0] block;
   logic [NH-1:0][WW-1:0] copy_words;
   logic [NH-1:0][RW-1:0] read_rows;
   logic [NH-1:0][KW-1:0] read_turns;
   meta_t [NH-1:0] read_metas;
   logic inject_valid, inject_ready, land_valid, put_valid;
-  logic [HW-1:0] inject_channel, land_channel, read_channel, put_channel;
+  logic [HW-1:0] inject_channel, put_channel;
   logic [63:0] inject_word;
-  logic [RW-1:0] land_row, read_row;
-  logic [KW-1:0] read_turn;
-  meta_t read_meta, put_meta;
+  logic [RW-1:0] land_row;
+  meta_t put_meta;
   logic [DATA_WIDTH-1:0] land_data, put_data;
 
   tp_inline #(
@@ -567,28 +573,8 @@ module tp_dma
       .out_channel(inject_channel),
       .out_data(inject_word)
   );
-  tp_round_robin #(
-      .N(NH)
-  ) i_reads (
-      .clk,
-      .rst,
-      .request(read_want),
-      .take(1'b1),
-      .grant(read_pick)
-  );
-  always_comb begin
-    read_channel = '0;
-    for (int c = 0; c < NH; c++) begin
-      if (read_pick[c]) read_channel |= HW'(c);
-    end
-  end
-  assign read_row = read_rows[read_channel];
-  assign read_turn = read_turns[read_channel];
-  assign read_meta = read_metas[read_channel];
-
   tp_landing #(
       .DATA_WIDTH(DATA_WIDTH),
-      .H2C(H2C),
       .CHANNELS(CHANNELS),
       .TAGS(TAGS),
       .LANDING_BYTES(LANDING_BYTES),
@@ -622,11 +608,9 @@ module tp_dma
       .event_code,
       .inject_valid,
       .inject_ready,
-      .inject_channel,
-      .inject_block(copy_blocks[inject_channel]),
+      .inject_place(copy_places[inject_channel]),
       .inject_data(inject_word),
       .write_valid(land_valid),
-      .write_channel(land_channel),
       .write_row(land_row),
       .write_data(land_data),
       .done_valid,
@@ -640,45 +624,54 @@ module tp_dma
       .entry_failed(list_failed),
       .entry_status(list_status)
   );
-  tp_landing_ram #(
+  tp_landing_room #(
       .DATA_WIDTH(DATA_WIDTH),
       .CHANNELS(NH),
-      .ROWS(LANDING_BYTES / KEEP),
+      .BLOCKS(BLOCKS),
+      .BLOCK_BYTES(LANDING_BLOCK),
+      .SHARE(LANDING_SHARE),
       .META($bits(meta_t))
-  ) i_landing_ram (
+  ) i_room (
       .clk,
       .rst,
-      .wr_valid(land_valid),
-      .wr_channel(land_channel),
-      .wr_row(land_row),
-      .wr_data(land_data),
-      .rd_valid(|read_want),
-      .rd_channel(read_channel),
-      .rd_row(read_row),
-      .rd_turn(read_turn),
-      .rd_meta(read_meta),
-      .out_valid(put_valid),
-      .out_channel(put_channel),
-      .out_data(put_data),
-      .out_meta(put_meta)
+      .block_want,
+      .block_sparing,
+      .block_grant,
+      .block,
+      .back_valid,
+      .back_block,
+      .back_taken,
+      .write_valid(land_valid),
+      .write_row(land_row),
+      .write_data(land_data),
+      .read_want,
+      .read_grant(read_pick),
+      .read_row(read_rows),
+      .read_turn(read_turns),
+      .read_meta(read_metas),
+      .put_valid,
+      .put_channel,
+      .put_data,
+      .put_meta
   );
 
   for (genvar c = 0; c < H2C; c++) begin : g_h2c
     logic [SW-1:0] slot;
-    logic [LW-1:0] block;
+    logic [LW-1:0] place;
     logic [8:0] word;  // in as many slots as a page may hold
     tp_completion_t entry;
     assign copy_words[c] = word[WW-1:0];
     tp_h2c #(
         .DATA_WIDTH(DATA_WIDTH),
-        .LANDING_BYTES(LANDING_BYTES),
+        .BLOCKS(BLOCKS),
+        .BLOCK_BYTES(LANDING_BLOCK),
         .QUEUE_DEPTH(QUEUE_DEPTH),
         .SLOTS(SLOTS)
     ) i_h2c (
         .clk,
         .rst,
-        .read_log2,
         .flush(flush[c]),
+        .flushed(emptied[c]),
         .idle(engine_idle[c]),
         .d_valid(d_valid[c]),
         .d_cookie(d_cookie[c]),
@@ -693,6 +686,10 @@ module tp_dma
         .d_user(d_user[c]),
         .p_valid(f_valid[c]),
         .p_last(f_last[c]),
+        .p_at(f_at[c]),
+        .plan_valid(plan_valid[c]),
+        .plan_more,
+        .plan_at(plan_at[c]),
         .take(take[c]),
         .abandon(abandon[c]),
         .finish(finish[c]),
@@ -700,16 +697,23 @@ module tp_dma
         .row_valid(row_valid[c]),
         .row_word(row[11:3]),
         .row_bytes(row[70:64]),
+        .block_want(block_want[c]),
+        .block_sparing(block_sparing[c]),
+        .block_grant(block_grant[c]),
+        .block,
+        .back_valid(back_valid[c]),
+        .back_block(back_block[c]),
+        .back_taken(back_taken[c]),
         .want(want[c]),
         .grant(grant[c]),
         .grant_bytes(note_bytes),
         .grant_skew(note_low[1:0]),
         .want_slot(slot),
-        .want_block(block),
+        .want_place(place),
         .copy_want(copy_want[c]),
         .copied(copied[c]),
         .copy_word(word),
-        .copy_block(copy_blocks[c]),
+        .copy_place(copy_places[c]),
         .done_valid(done_valid && done_channel == CW'(c)),
         .done_slot,
         .done_status,
@@ -741,7 +745,7 @@ module tp_dma
         .toffset(h2c_offset[c]),
         .tuser(h2c_user[c])
     );
-    assign want_context[c] = {1'b0, CW'(c), slot, block};
+    assign want_context[c] = {1'b0, CW'(c), slot, place};
     assign entry_bytes[c] = entry.bytes;
     assign entry_cookie[c] = entry.cookie;
     assign entry_status[c] = entry.status;
@@ -751,7 +755,11 @@ module tp_dma
   end
   if (H2C == 0) begin : g_no_h2c
     assign copy_want = '0;
-    assign copy_blocks = '0;
+    assign copy_places = '0;
+    assign block_want = '0;
+    assign block_sparing = '0;
+    assign back_valid = '0;
+    assign back_block = '0;
     assign copy_words = '0;
     assign read_want = '0;
     assign read_rows = '0;
@@ -828,6 +836,7 @@ module tp_dma
     );
     assign completed[C] = finish[C];
     assign c2h_reset[i] = flush[C];
+    assign emptied[C] = 1'b1;
     assign edge_busy[C] = c2h_reset_busy[i];
   end
   if (C2H == 0) begin : g_no_c2h

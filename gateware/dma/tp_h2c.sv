@@ -2,15 +2,18 @@
 // One H2C channel: asks for host memory piece by piece, tells the host what has landed, and streams it to the user core in order.
 //
 // Every request, inline message and empty message takes a slot in one ring of order slots, which three pointers walk:
-//   issue    writes the slot when the request goes out, and reserves the room in the landing RAM where the answer will stand
+//   issue    writes the slot when the request goes out, with the place in the landing RAM where the answer will stand
 //   retire   passes it when it has landed: counts bytes, notes faults, hands the descriptor's completion on at its end
-//   stream   follows retire, reads the landing RAM into full beats for the user core, and frees room and slot
+//   stream   follows retire, reads the landing RAM into full beats for the user core, and frees the slot
+// Places are in blocks that the channel gets from tp_blocks: one after the other in its newest block, as long as the next one fits. The
+// first slot since a block has come is `fresh`: with it, stream gives the block before back. So a channel at rest holds one block, or two.
+//
 // Where a descriptor ends stands in a queue of its own, with room for every descriptor that can be posted: so neither retire nor a cancel
 // ever waits for the user core. A descriptor is done when it has landed.
 //
 // While the message of the slots is open, one slot is kept for its end: so a message can be closed at any time, and closing waits for nothing.
 //
-// Promises: bytes reach the user core in the order of the descriptors, each once; nothing is asked for without room reserved. A fault
+// Promises: bytes reach the user core in the order of the descriptors, each once; nothing is asked for without a place of its own. A fault
 // ends its descriptor, closes the message with `error`, and drops what else of that descriptor comes; nothing more of it is asked for once
 // the fault has been noted.
 // Retire and stream each read a part of a slot.
@@ -20,20 +23,22 @@ module tp_h2c
   import towpath_pkg::*;
 #(
     parameter int DATA_WIDTH = 128,
-    parameter int LANDING_BYTES = 16384,
+    parameter int BLOCKS = 32,              // of the landing RAM
+    parameter int BLOCK_BYTES = 512,
     parameter int QUEUE_DEPTH = 16,         // descriptors posted and not completed, at most
     parameter int SLOTS = 32,               // order slots, a power of two
     parameter int BEATS = 32,               // beats queued towards the user core
     localparam int SW = $clog2(SLOTS),
     localparam int KEEP = DATA_WIDTH / 8,
     localparam int KW = $clog2(KEEP),
-    localparam int BW = $clog2(LANDING_BYTES / CPL_BOUNDARY),  // block of the landing room
-    localparam int RW = $clog2(LANDING_BYTES / KEEP)           // row
+    localparam int BW = $clog2(BLOCKS),
+    localparam int PW = $clog2(BLOCK_BYTES / CPL_BOUNDARY),    // place in a block
+    localparam int RW = $clog2(BLOCKS * (BLOCK_BYTES / KEEP))  // row
 ) (
-    input logic clk,
-    input logic rst,
-    input logic [3:0] read_log2,            // of the longest read's bytes
-    input logic flush,                      // forget everything; only when idle
+    input  logic clk,
+    input  logic rst,
+    input  logic flush,                     // forget everything, until `flushed`; only when idle
+    output logic flushed,                   // the blocks have been given back, but for the newest
     output logic idle,                      // nothing is asked for, nothing is waiting to be told
 
     // the descriptor in hand, from tp_front
@@ -50,6 +55,10 @@ module tp_h2c
     input  logic [31:0] d_user,
     input  logic        p_valid,
     input  logic        p_last,
+    input  logic        p_at,
+    input  logic        plan_valid,         // tp_plan has made another plan, ...
+    input  logic [11:0] plan_more,          // ... a read of so many bytes less one, ...
+    input  logic        plan_at,            // ... which stands here
     output logic        take,
     output logic        abandon,
     output logic        finish,
@@ -60,19 +69,28 @@ module tp_h2c
     input logic [8:0] row_word,
     input logic [6:0] row_bytes,
 
-    // read requests
-    output logic          want,
-    input  logic          grant,
-    input  logic [12:0]   grant_bytes,
-    input  logic [1:0]    grant_skew,       // of the address
-    output logic [SW-1:0] want_slot,
-    output logic [BW-1:0] want_block,
+    // blocks
+    output logic          block_want,
+    output logic          block_sparing,    // it is for a read
+    input  logic          block_grant,
+    input  logic [BW-1:0] block,
+    output logic          back_valid,
+    output logic [BW-1:0] back_block,
+    input  logic          back_taken,
 
-    // inline words on their way into the landing RAM, each to a block
-    output logic          copy_want,
-    input  logic          copied,
-    output logic [8:0]    copy_word,
-    output logic [BW-1:0] copy_block,
+    // read requests
+    output logic             want,
+    input  logic             grant,
+    input  logic [12:0]      grant_bytes,
+    input  logic [1:0]       grant_skew,    // of the address
+    output logic [SW-1:0]    want_slot,
+    output logic [BW+PW-1:0] want_place,    // in units of a completion boundary
+
+    // inline words on their way into the landing RAM, each to a place
+    output logic             copy_want,
+    input  logic             copied,
+    output logic [8:0]       copy_word,
+    output logic [BW+PW-1:0] copy_place,
 
     input logic          done_valid,        // for this channel
     input logic [SW-1:0] done_slot,
@@ -114,8 +132,11 @@ module tp_h2c
   if (SLOTS < 8 || (SLOTS & (SLOTS - 1)) != 0) $error("%m: SLOTS %0d: make it a power of two, 8 or more", SLOTS);
 
   typedef struct packed {
+    logic [BW-1:0] block;
+    logic [PW-1:0] place;   // in the block
+    logic        fresh;     // the first in its block
     logic        plain;     // no answer to wait for: counts as landed when it is written
-    logic        empty;     // no bytes and no room: only ends a message
+    logic        empty;     // no bytes and no place: only ends a message
     logic        broken;    // ends the message with an error: something is missing that was never asked for
     logic        last;      // ends the message
     logic        first;     // begins one, with an entry in the attributes queue
@@ -134,21 +155,20 @@ module tp_h2c
   end
 
   // ------------------------------------------------------------------------------------------------ issue
-  // What is read is cut by tp_plan so that it can land in rows. Room is counted in blocks of a completion boundary. A word of an inline message
-  // has a block of its own.
+  // What is read is cut by tp_plan so that it can land in rows. Places are counted in completion boundaries. A word of an inline message
+  // has a place of its own.
   localparam int EDGE = $clog2(CPL_BOUNDARY);
   localparam int WORD = 8;  // bytes of an inline message that are copied at once
-  logic settled;  // `room` knows of the request before
 
-  // Room for the longest request is waited for, which costs nothing where requests are that long, and leaves a word of an inline message that
-  // `room` does not know of yet a block to spare. SPARE more blocks stay out of it: reads beyond what the host's latency needs would only
-  // make its doorbells wait behind their answers (ADR 20).
-  localparam int SPARE = 3 * 2 ** BW / 16;
-  logic [BW:0] room_at, room_freed;  // blocks, with a lap bit
-  logic [BW:0] room_left;
-  logic room;
-  assign room_left = (BW + 1)'(1 << BW) - (room_at - room_freed);
-  always_ff @(posedge clk) room <= 32'(room_left) >= (32'd1 << (read_log2 - 4'(EDGE))) + 32'(SPARE);
+  logic [PW:0] needs[2];  // places of the plans that wait, less one
+  logic [BW-1:0] newest;  // the block in which the next place is, ...
+  logic [PW:0] used;      // ... after so many others; no room is left if there is no block
+  logic [PW:0] need;      // places of what comes next
+  logic fits;
+  logic begun;            // a slot has come since the block has
+  always_ff @(posedge clk) if (plan_valid) needs[plan_at] <= (PW + 1)'(plan_more >> EDGE);
+  assign need = d_inline ? (PW + 1)'(1) : needs[p_at] + 1'b1;
+  assign fits = 32'(used) + 32'(need) <= 2 ** PW;
 
   typedef enum logic [2:0] {
     LOOK,
@@ -158,6 +178,8 @@ module tp_h2c
     END
   } state_e;
   state_e state;
+  assign block_want = (state == LOOK || state == COPY) && p_valid && !d_empty && !fits && !stopping && !abandon;
+  assign block_sparing = !d_inline;
   logic open;                               // a message is under way for the host
   logic unclosed;                           // ... and in the slots: a slot is kept for its end
   logic attributes_ready, first;
@@ -170,7 +192,6 @@ module tp_h2c
   logic copy_all;                           // the word is the message's last
   logic [12:0] now;
   logic now_all;
-  logic [12-EDGE:0] need;                   // blocks
   always_comb begin
     now = grant_bytes;
     now_all = p_last;
@@ -178,7 +199,6 @@ module tp_h2c
       now = inline_bytes[6:3] != '0 ? 13'(WORD) : 13'(inline_bytes[2:0]);
       now_all = copy_all;
     end
-    need = now[12:EDGE] + (13 - EDGE)'(now[EDGE-1:0] != '0);
   end
   assign last = d_end && now_all;
   assign slot_ready = d_end && p_last ? slot_free : slot_spare;
@@ -199,7 +219,18 @@ module tp_h2c
   always_comb begin
     slot_put = 1'b0;
     reserve = 1'b0;
-    slot_new = '{plain: 1'b0, empty: 1'b0, broken: 1'b0, last: last, first: first, skew: grant_skew, bytes: now};
+    slot_new = '{
+        block: newest,
+        place: used[PW-1:0],
+        fresh: !begun,
+        plain: 1'b0,
+        empty: 1'b0,
+        broken: 1'b0,
+        last: last,
+        first: first,
+        skew: grant_skew,
+        bytes: now
+    };
     take = 1'b0;
     finish = 1'b0;
     case (state)
@@ -230,27 +261,27 @@ module tp_h2c
   end
   assign want = state == ASK;
   assign want_slot = issue_at[SW-1:0];
-  assign want_block = room_at[BW-1:0];
+  assign want_place = {newest, used[PW-1:0]};
 
   // A descriptor that broke leaves a message which the core must not take for whole: EMPTY closes it, too.
   logic begin_plan;
-  assign begin_plan = p_valid && settled && !stopping && !abandon && (open || attributes_ready);
+  assign begin_plan = p_valid && !stopping && !abandon && (open || attributes_ready);
   always_ff @(posedge clk) begin
     case (state)
       LOOK:
       if (d_valid) begin
         if (d_over) state <= d_broken && unclosed ? EMPTY : END;
         else if (begin_plan && d_empty && (unclosed || slot_free)) state <= EMPTY;
-        else if (begin_plan && !d_empty && slot_ready && room) state <= d_inline ? COPY : ASK;
+        else if (begin_plan && !d_empty && slot_ready && fits) state <= d_inline ? COPY : ASK;
       end
       ASK: if (grant || stopping || abandon) state <= LOOK;
       COPY: if (copied ? copy_all : stopping) state <= LOOK;
       EMPTY: state <= d_broken ? END : LOOK;
       default: state <= LOOK;
     endcase
-    settled <= state == LOOK;
     if (slot_put) begin
       issue_at <= issue_at + 1'b1;
+      begun <= 1'b1;
       open <= slot_new.broken ? !d_end : !slot_new.last;
       unclosed <= !slot_new.last;
     end
@@ -259,7 +290,12 @@ module tp_h2c
       open <= 1'b0;
       unclosed <= 1'b0;
     end
-    if (reserve) room_at <= room_at + (BW + 1)'(need);
+    if (reserve) used <= used + need;
+    if (block_grant) begin
+      newest <= block;
+      used <= '0;
+      begun <= 1'b0;
+    end
     if (rst || flush) begin
       state <= LOOK;
       open <= 1'b0;
@@ -267,7 +303,8 @@ module tp_h2c
     end
     if (rst) begin
       issue_at <= '0;
-      room_at <= '0;
+      used <= (PW + 1)'(2 ** PW);
+      begun <= 1'b1;
     end
   end
   always_ff @(posedge clk) if (slot_put) slots[issue_at[SW-1:0]] <= slot_new;
@@ -293,8 +330,8 @@ module tp_h2c
       .count(ends)
   );
 
-  assign copy_want = state == COPY && copy_ready && room;
-  assign copy_block = room_at[BW-1:0];
+  assign copy_want = state == COPY && copy_ready && fits;
+  assign copy_place = want_place;
 
   // ------------------------------------------------------------------------------------------------ retire
   // A slot's answer has landed when its two bits differ: one is made equal when the slot is written, the other different when the answer
@@ -367,7 +404,8 @@ module tp_h2c
   logic run_prime;                          // the first read only brings what falls off
   logic run_tail;                           // the last read leaves its beat partly filled
   logic [12-KW:0] run_left;                 // beats that are still to be filled
-  logic [BW:0] free_next;                   // where the room of the slots that were loaded ends
+  logic oldest_valid;
+  logic [BW-1:0] oldest;                    // the block of the slot that was loaded last
   logic [KW-1:0] fill;                      // bytes in the beat that is being gathered, once all that was loaded has been read
   logic [12:0] stop;                        // where the slot's last byte ends, counted from that beat's first lane
   logic [$clog2(BEATS):0] credits;          // beats which the queue towards the user core has room for
@@ -379,7 +417,8 @@ module tp_h2c
   assign read_full = !run_prime && (run_left != '0 || run_last);
   assign read_error = run_error;
   assign read_attributes = run_attributes;
-  assign load = stream_at != retire_at && (!run || (read_grant && run_over)) && !flush;
+  assign load = stream_at != retire_at && (!run || flush || (read_grant && run_over)) && !(stream_slot.fresh && back_valid);
+  assign flushed = stream_at == issue_at;
 
   logic pop;
   assign pop = tvalid && tready;
@@ -393,16 +432,21 @@ module tp_h2c
       end
       if (run_over) run <= 1'b0;
     end
-    // Room is freed when nothing is read from it any more: what was loaded before the slot in hand.
-    if (load || !run || (read_grant && run_over)) room_freed <= free_next;
+    if (back_taken) back_valid <= 1'b0;
     if (load) begin
       stream_at <= stream_at + 1'b1;
-      if (!stream_slot.empty) free_next <= free_next + (BW + 1)'(stream_slot.bytes[12:EDGE]) + (BW + 1)'(stream_slot.bytes[EDGE-1:0] != '0);
+      // Nothing is read from the block before any more.
+      if (stream_slot.fresh) begin
+        back_valid <= oldest_valid;
+        back_block <= oldest;
+        oldest_valid <= 1'b1;
+        oldest <= stream_slot.block;
+      end
       if (!drop && !moot) begin
         run <= 1'b1;
         run_last <= stream_slot.last || cut_off;
         run_error <= cut_off;
-        read_row <= RW'(free_next) << (RW - BW);
+        read_row <= RW'({stream_slot.block, stream_slot.place}) << (EDGE - KW);
         read_turn <= fill - KW'(stream_slot.skew);
         read_from <= fill;
         if (cut_off || stream_slot.empty) begin
@@ -427,14 +471,11 @@ module tp_h2c
       fill <= '0;
       message_open <= 1'b0;
       credits <= ($bits(credits))'(BEATS);
-      stream_at <= issue_at;
-      room_freed <= room_at;
-      free_next <= room_at;
     end
     if (rst) begin
       stream_at <= '0;
-      room_freed <= '0;
-      free_next <= '0;
+      back_valid <= 1'b0;
+      oldest_valid <= 1'b0;
     end
   end
 

@@ -23,7 +23,6 @@ module tp_landing
   import towpath_pkg::*;
 #(
     parameter int DATA_WIDTH = 128,
-    parameter int H2C = 1,
     parameter int CHANNELS = 2,
     parameter int TAGS = 32,
     parameter int LANDING_BYTES = 16384,
@@ -31,10 +30,8 @@ module tp_landing
     localparam int TW = $clog2(TAGS),
     localparam int SW = $clog2(SLOTS),
     localparam int CW = CHANNELS > 1 ? $clog2(CHANNELS) : 1,
-    localparam int NH = H2C == 0 ? 1 : H2C,
-    localparam int HW = NH > 1 ? $clog2(NH) : 1,
-    localparam int BW = $clog2(LANDING_BYTES / CPL_BOUNDARY),  // block in a channel's region
-    localparam int RW = $clog2(LANDING_BYTES / (DATA_WIDTH / 8)),  // row in a channel's region
+    localparam int BW = $clog2(LANDING_BYTES / CPL_BOUNDARY),  // place, in units of a completion boundary
+    localparam int RW = $clog2(LANDING_BYTES / (DATA_WIDTH / 8)),  // row
     localparam int CONTEXT = 1 + CW + SW + BW
 ) (
     input logic clk,
@@ -47,7 +44,7 @@ module tp_landing
 
     input  logic               note_valid,
     input  logic [TW-1:0]      note_tag,
-    input  logic [CONTEXT-1:0] note_context,  // {list, channel, slot, block}
+    input  logic [CONTEXT-1:0] note_context,  // {list, channel, slot, place}
     input  logic [12:0]        note_bytes,
     input  logic [6:0]         note_low,      // address of the first byte, modulo 128
 
@@ -71,12 +68,10 @@ module tp_landing
 
     input  logic          inject_valid,
     output logic          inject_ready,
-    input  logic [HW-1:0] inject_channel,
-    input  logic [BW-1:0] inject_block,       // its first row gets the word, in its first bytes
+    input  logic [BW-1:0] inject_place,       // its first row gets the word, in its first bytes
     input  logic [63:0]   inject_data,
 
     output logic                  write_valid,
-    output logic [HW-1:0]         write_channel,
     output logic [RW-1:0]         write_row,
     output logic [DATA_WIDTH-1:0] write_data,
 
@@ -133,12 +128,12 @@ module tp_landing
   logic n_list;
   logic [CW-1:0] n_channel;
   logic [SW-1:0] n_slot;
-  logic [BW-1:0] n_block;
+  logic [BW-1:0] n_place;
   logic [12:0] n_bytes;
   logic [6:0] n_low;
   state_t s_state;
   logic s_begun;                            // a packet has come before
-  assign {n_list, n_channel, n_slot, n_block, n_bytes, n_low} = notes[s_tag];
+  assign {n_list, n_channel, n_slot, n_place, n_bytes, n_low} = notes[s_tag];
   assign s_state = states[s_tag];
   assign s_begun = s_state.lap == look_lap;
 
@@ -207,7 +202,7 @@ module tp_landing
       c_list <= n_list;
       c_channel <= n_channel;
       c_slot <= n_slot;
-      c_row <= RW'(n_block + BW'(s_before)) << (RW - BW);
+      c_row <= RW'(n_place + BW'(s_before)) << (RW - BW);
       c_blocks <= s_hdr.dwords[9:4];
       c_gone <= same ? gone_next : s_begun ? s_state.blocks : '0;
       c_poisoned <= s_hdr.poisoned;
@@ -243,8 +238,7 @@ module tp_landing
   assign inject_ready = !c_valid;
   always_ff @(posedge clk) begin
     write_valid <= (c_valid ? known && good && !c_poisoned && !c_list : inject_valid) && !rst;
-    write_channel <= c_valid ? HW'(c_channel) : inject_channel;
-    write_row <= c_valid ? c_row : RW'(inject_block) << (RW - BW);
+    write_row <= c_valid ? c_row : RW'(inject_place) << (RW - BW);
     write_data <= c_data;
     if (!c_valid) write_data[63:0] <= inject_data;
 

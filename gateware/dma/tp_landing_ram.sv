@@ -13,21 +13,18 @@
 module tp_landing_ram #(
     parameter int DATA_WIDTH = 128,
     parameter int CHANNELS = 1,
-    parameter int ROWS = 512,              // of a channel, a power of two
+    parameter int ROWS = 512,              // of all channels
     parameter int META = 1,                // bits that travel beside a read
     localparam int KEEP = DATA_WIDTH / 8,
     localparam int LANES = DATA_WIDTH / 32,
     localparam int KW = $clog2(KEEP),
     localparam int CW = CHANNELS > 1 ? $clog2(CHANNELS) : 1,
-    localparam int RW = $clog2(ROWS),
-    localparam int REGIONS = 2 ** $clog2(CHANNELS),
-    localparam int AW = $clog2(ROWS * REGIONS)
+    localparam int RW = $clog2(ROWS)
 ) (
     input logic clk,
     input logic rst,
 
     input logic                  wr_valid,
-    input logic [CW-1:0]         wr_channel,
     input logic [RW-1:0]         wr_row,
     input logic [DATA_WIDTH-1:0] wr_data,
 
@@ -43,20 +40,18 @@ module tp_landing_ram #(
 );
   if (DATA_WIDTH != 64 && DATA_WIDTH != 128 && DATA_WIDTH != 256 && DATA_WIDTH != 512)
     $error("%m: DATA_WIDTH %0d: use 64, 128, 256 or 512", DATA_WIDTH);
-  if (ROWS < 4 || (ROWS & (ROWS - 1)) != 0) $error("%m: ROWS %0d: make it a power of two, 4 or more", ROWS);
+  if (ROWS < 4) $error("%m: ROWS %0d: make it 4 or more", ROWS);
 
-  logic [AW-1:0] wr_at;
   logic [RW-1:0] rd_before;
-  assign wr_at = AW'({wr_channel, wr_row});
   assign rd_before = rd_row - 1'b1;
 
   logic [LANES-1:0][31:0] row, turned, window;
   for (genvar l = 0; l < LANES; l++) begin : g_lane
-    logic [31:0] mem[ROWS*REGIONS];
-    logic [AW-1:0] at;
-    assign at = AW'({rd_channel, 32'(rd_turn[KW-1:2]) + l >= LANES ? rd_before : rd_row});
+    logic [31:0] mem[ROWS];
+    logic [RW-1:0] at;
+    assign at = 32'(rd_turn[KW-1:2]) + l >= LANES ? rd_before : rd_row;
     always_ff @(posedge clk) begin
-      if (wr_valid) mem[wr_at] <= wr_data[32*l+:32];
+      if (wr_valid) mem[wr_row] <= wr_data[32*l+:32];
       row[l] <= mem[at];
     end
   end

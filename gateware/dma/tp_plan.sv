@@ -6,7 +6,7 @@
 // back what is left, and hands the channel its plan: an address and a count of bytes, which stand in memory until the channel is done with
 // them. Each channel has room for two plans, which its front counts.
 //
-// A read is cut where its natural boundary lies, and is no longer than a quarter of the landing room; what does not start on a completion
+// A read is cut where its natural boundary lies, and is no longer than READ_BYTES; what does not start on a completion
 // boundary goes up to the next one, so that each packet of an answer starts at a row of the landing RAM. A write is cut at the
 // next multiple of what one TLP may carry, and is no longer than half of the sending room. So neither crosses 4 KiB.
 //
@@ -17,18 +17,17 @@ module tp_plan
 #(
     parameter int H2C = 1,
     parameter int C2H = 1,
-    parameter int LANDING_BYTES = 16384,
+    parameter int READ_BYTES = 512,         // no read is longer, a power of two up to 4096
     parameter int SENDING_BYTES = 8192,
     localparam int CHANNELS = H2C + C2H,
     localparam int CW = CHANNELS > 1 ? $clog2(CHANNELS) : 1,
-    localparam int READ_LOG2 = $clog2(LANDING_BYTES / 4) > 12 ? 12 : $clog2(LANDING_BYTES / 4),
+    localparam int READ_LOG2 = $clog2(READ_BYTES),
     localparam int WRITE_LOG2 = $clog2(SENDING_BYTES / 2) > 12 ? 12 : $clog2(SENDING_BYTES / 2)
 ) (
     input  logic       clk,
     input  logic       rst,
     input  logic [2:0] max_read,              // 128 << n bytes
     input  logic [2:0] max_payload,
-    output logic [3:0] read_log2,             // of the longest read
 
     // A row or a piece is cut as it comes, if it is to be; they never come together.
     input  logic [CHANNELS-1:0] row_valid,
@@ -68,6 +67,7 @@ module tp_plan
 
   localparam int EDGE = $clog2(CPL_BOUNDARY);
   logic [11:0] read_mask, write_mask;
+  logic [3:0] read_log2;  // of the longest read
   always_ff @(posedge clk) begin
     read_log2 <= 4'd7 + 4'(max_read) > 4'(READ_LOG2) ? 4'(READ_LOG2) : 4'd7 + 4'(max_read);
     for (int i = 0; i < 12; i++) begin

@@ -17,12 +17,13 @@ module tp_resets #(
     output logic [CHANNELS-1:0] mute,         // nothing of the channel leaves any more
     output logic mute_card,                   // nor any message of before a reset of the card
     output logic abandon,                     // a reset of the card begins: nobody waits for answers
-    output logic [CHANNELS-1:0] flush,        // forget everything
+    output logic [CHANNELS-1:0] flush,        // forget everything, ...
+    input logic [CHANNELS-1:0] emptied,       // ... until the blocks of shared memory have been given back
     input logic [CHANNELS-1:0] idle,          // nothing is queued, asked for, or on its way out
     input logic asking,                       // the link has been shown a read and has not taken it
     input logic [CHANNELS-1:0] edge_busy      // the user core has not been told
 );
-  logic [2:0] flush_count;  // a flush lasts from one round of it to the next
+  logic [2:0] flush_count;  // a flush lasts a round of it, or several
   logic [CHANNELS-1:0] flushed;
   logic card_reset_was, card_resetting;
   assign abandon = card_reset && !card_reset_was;
@@ -35,7 +36,7 @@ module tp_resets #(
     for (int c = 0; c < CHANNELS; c++) begin
       // The flush outlasts what is still in the pipeline of a RAM; the reset also what is still in the crossing to the user core.
       if (flush[c]) begin
-        if (&flush_count) begin
+        if (&flush_count && emptied[c]) begin
           flush[c] <= 1'b0;
           flushed[c] <= 1'b1;
         end

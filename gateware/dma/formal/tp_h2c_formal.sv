@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// tp_h2c, its counters: nothing is asked for, and no inline word copied, without room reserved in the landing RAM and without an order
-// slot; while a message is open in the slots, one more is free for its end; the room of a read is given to no other until it has landed and has been
-// passed on; no slot is given twice; a beat is read only when
+// tp_h2c, its counters: nothing is asked for, and no inline word copied, without a place in a block of the channel's own and without an order
+// slot; while a message is open in the slots, one more is free for its end; the place of a read is given to no other until it has landed and has been
+// passed on, and its block is not given back before; a block that is given back is one that the channel has, and no block is
+// forgotten; no slot is given twice; a beat is read only when
 // the queue towards the user core has room for it, and the end of every descriptor has a place: so a completion never stalls and never
-// overflows. One read is watched, any one, and its room.
-// Assumed: a descriptor stands until `finish`, and no more than QUEUE_DEPTH are finished and not told; a read is no longer than `read_log2`
-// says; an answer lands once, for a slot that waits for one (tp_landing); what is read comes two cycles later (tp_landing_ram); a
+// overflows. One read is watched, any one, and its place.
+// Assumed: a descriptor stands until `finish`, and no more than QUEUE_DEPTH are finished and not told; a read is as long as tp_plan told;
+// a block that is granted is not the channel's (tp_blocks); an answer lands once, for a slot that waits for one (tp_landing); what is read comes two cycles later (tp_landing_ram); a
 // flush lasts eight cycles, while there is no descriptor (tp_dma).
 module tp_h2c_formal
   import tp_tlp_pkg::*;
   import towpath_pkg::*;
 #(
     parameter int DATA_WIDTH = 64,
-    parameter int LANDING_BYTES = 512,
+    parameter int BLOCKS = 4,
+    parameter int BLOCK_BYTES = 256,
     parameter int QUEUE_DEPTH = 2,
     parameter int SLOTS = 8,
     parameter int BEATS = 4,
     parameter bit INDUCTION = 1,
     localparam int SW = $clog2(SLOTS),
-    localparam int BLOCKS = LANDING_BYTES / CPL_BOUNDARY,
+    localparam int PLACES = BLOCK_BYTES / CPL_BOUNDARY,
+    localparam int PW = $clog2(PLACES),
     localparam int BW = $clog2(BLOCKS)
 ) (
     input logic clk,
@@ -34,10 +37,17 @@ module tp_h2c_formal
     input logic [7:0] d_status,
     input logic p_valid,
     input logic p_last,
+    input logic p_at,
+    input logic plan_valid,
+    input logic [11:0] plan_more,
+    input logic plan_at,
     input logic stopping,
     input logic row_valid,
     input logic [8:0] row_word,
     input logic [6:0] row_bytes,
+    input logic block_grant,
+    input logic [BW-1:0] block,
+    input logic back_taken,
     input logic grant,
     input logic [12:0] grant_bytes,
     input logic [1:0] grant_skew,
@@ -50,22 +60,23 @@ module tp_h2c_formal
     input logic tready,
     input logic watch
 );
-  localparam int LONGEST = 7;  // the logarithm of the longest read's bytes
-  logic idle, take, abandon, finish, want, copy_want, entry_valid, read_want, read_full, tvalid;
+  logic idle, flushed, block_want, back_valid, take, abandon, finish, want, copy_want, entry_valid, read_want, read_full, tvalid;
   logic [SW-1:0] want_slot;
-  logic [BW-1:0] want_block, copy_block;
+  logic [BW-1:0] back_block;
+  logic [BW+PW-1:0] want_place, copy_place;
   logic coming, coming_full, put, put_full;  // read, and on its way out of the RAM
   tp_h2c #(
       .DATA_WIDTH(DATA_WIDTH),
-      .LANDING_BYTES(LANDING_BYTES),
+      .BLOCKS(BLOCKS),
+      .BLOCK_BYTES(BLOCK_BYTES),
       .QUEUE_DEPTH(QUEUE_DEPTH),
       .SLOTS(SLOTS),
       .BEATS(BEATS)
   ) dut (
       .clk,
       .rst,
-      .read_log2(4'(LONGEST)),
       .flush,
+      .flushed,
       .idle,
       .d_valid,
       .d_cookie,
@@ -80,6 +91,10 @@ module tp_h2c_formal
       .d_user('0),
       .p_valid,
       .p_last,
+      .p_at,
+      .plan_valid,
+      .plan_more,
+      .plan_at,
       .take,
       .abandon,
       .finish,
@@ -87,16 +102,23 @@ module tp_h2c_formal
       .row_valid,
       .row_word,
       .row_bytes,
+      .block_want,
+      .block_sparing(),
+      .block_grant,
+      .block,
+      .back_valid,
+      .back_block,
+      .back_taken,
       .want,
       .grant,
       .grant_bytes,
       .grant_skew,
       .want_slot,
-      .want_block,
+      .want_place,
       .copy_want,
       .copied,
       .copy_word(),
-      .copy_block,
+      .copy_place,
       .done_valid,
       .done_slot,
       .done_status,
@@ -131,24 +153,33 @@ module tp_h2c_formal
 
   // ------------------------------------------------------------------------------------------------ what is around it
   logic started = 1'b0;
-  logic held, end_was, inline_was, empty_was, last_was;
-  logic [3:0] flushing;  // cycles of this flush
+  logic put_was, d_broken_was, none;  // a slot was put; the plan taken last was the descriptor's last
+  logic held, end_was, inline_was, empty_was, last_was, plan_was, at_was;
+  logic [BLOCKS-1:0] owned;  // blocks that the channel has
+  logic [3:0] flushing;  // cycles of this flush, up to 8
+  logic flushed_was;
   logic [SLOTS-1:0] waiting;  // slots whose answer is to come
-  logic [1:0] took;  // blocks reserved in the cycle before
   logic [$clog2(QUEUE_DEPTH):0] untold;  // finished, not told
   always_ff @(posedge clk) begin
     started <= 1'b1;
     held <= d_valid && !finish && !rst;
     end_was <= d_end;
     inline_was <= d_inline;
+    put_was <= dut.slot_put && !rst;
+    none <= d_valid && !finish && !rst && (none || (take && p_last));
+    plan_was <= p_valid && !take && !finish && !rst;
+    at_was <= p_at;
+    d_broken_was <= d_broken;
     last_was <= d_valid && p_last && !take && !finish && !rst;
     empty_was <= d_empty;
-    flushing <= flush ? (flushing == 4'd8 ? 4'd1 : flushing + 1'b1) : '0;
+    flushing <= flush ? (flushing == 4'd8 ? (flushed_was ? 4'd1 : 4'd8) : flushing + 1'b1) : '0;
+    flushed_was <= flushed;
     coming <= read_grant && !rst;
     coming_full <= read_full;
     put <= coming && !rst;
     put_full <= coming_full;
-    took <= dut.reserve ? 2'(dut.need) : '0;
+    if (block_grant) owned[block] <= 1'b1;
+    if (back_taken) owned[back_block] <= 1'b0;
     if (want && grant) waiting[want_slot] <= 1'b1;
     if (done_valid) waiting[done_slot] <= 1'b0;
     untold <= untold + 2'(finish) - 2'(entry_valid && entry_ready);
@@ -156,24 +187,32 @@ module tp_h2c_formal
       waiting <= '0;
       flushing <= '0;
       untold <= '0;
-      took <= '0;
+      owned <= '0;
     end
   end
   always_comb begin
     if (!started) assume (rst);
     if (started && held && !rst) assume (d_valid && {d_end, d_inline, d_empty} == {end_was, inline_was, empty_was});
     if (started && last_was && !rst) assume (p_last);
-    if (p_valid) assume (d_valid);
+    if (p_valid) assume (d_valid && !none);
+    if (started && plan_was && !rst) assume (p_valid && p_at == at_was);
+    if (p_valid) assume (dut.need != '0 && 32'(dut.need) <= PLACES);  // tp_plan has told of it
+    if (plan_valid) assume (32'(plan_more) < BLOCK_BYTES && !(p_valid && plan_at == p_at));
+    if (block_grant) assume (block_want && 32'(block) < BLOCKS && !owned[block] && !rst);
+    if (back_taken) assume (back_valid && !rst);
     if (row_valid) assume (!d_valid);
+    if (p_valid && (d_empty || d_inline)) assume (p_last);
+    if (started && held && d_broken_was && !rst) assume (d_broken);
     if (d_inline && !d_empty) assume (dut.inline_bytes != '0);  // it waits for no more than it has
     if (grant) assume (want && !rst);
-    assume (grant_bytes >= 1 && grant_bytes <= 13'd1 << LONGEST);
+    assume (grant_bytes >= 1);
+    if (grant) assume (32'(dut.need) == (32'(grant_bytes) + CPL_BOUNDARY - 1) / CPL_BOUNDARY);
     assume (grant_skew == '0 || 13'(grant_skew) + grant_bytes <= 13'(CPL_BOUNDARY));
     if (copied) assume (copy_want && !rst);
     if (read_grant) assume (read_want && !rst);
     if (done_valid) assume (!rst && waiting[done_slot]);
     if (d_valid) assume (32'(untold) < QUEUE_DEPTH);
-    if (started && flushing != 0 && flushing != 4'd8 && !rst) assume (flush);
+    if (started && flushing != 0 && (flushing != 4'd8 || !flushed_was) && !rst) assume (flush);
     if (flush) assume (!d_valid && idle && !rst);
   end
 
@@ -181,14 +220,15 @@ module tp_h2c_formal
   logic watching;  // from its grant until the stream takes its slot, ...
   logic reading;   // ... and until all of it has been read
   logic [SW:0] slot;
-  logic [BW:0] start;
-  logic [BW:0] span;
+  logic [BW-1:0] its_block;
+  logic [PW:0] its_place, its_end;
   always_ff @(posedge clk) begin
     if (!watching && !reading) begin
       watching <= watch && want && grant;
       slot <= dut.issue_at;
-      start <= dut.room_at;
-      span <= (BW + 1)'(dut.need);
+      its_block <= dut.newest;
+      its_place <= dut.used;
+      its_end <= dut.used + dut.need;
     end else if (dut.load && dut.stream_at == slot) begin
       watching <= 1'b0;
       reading <= watching && !dut.drop && !dut.moot;
@@ -196,63 +236,65 @@ module tp_h2c_formal
     if (rst || flush) {watching, reading} <= '0;
   end
 
-  // Rooms, in blocks from where the watched one starts: all that is reserved anew must lie behind it and end before it begins again.
-  int new_at, new_end;
-  logic [BW:0] behind, reserved;
-  assign behind = dut.room_at - start;
-  assign new_at = 32'(behind);
-  assign new_end = 32'(behind) + 32'(dut.need);
-  assign reserved = dut.room_at - dut.room_freed;
+  logic [SW:0] used;
+  logic [SLOTS-1:0] taken;  // slots between stream and issue
+  assign used = dut.issue_at - dut.stream_at;
+  always_comb for (int i = 0; i < SLOTS; i++) taken[i] = {1'b0, SW'(i) - dut.stream_at[SW-1:0]} < used;
+  // Who has a block: the stream, a fresh slot which it has not reached, the issue before its first slot, or who takes it back.
+  logic [BLOCKS-1:0][3:0] owners;
+  always_comb
+    for (int b = 0; b < BLOCKS; b++) begin
+      owners[b] = 4'(dut.oldest_valid && 32'(dut.oldest) == b) + 4'(!dut.begun && 32'(dut.newest) == b) +
+          4'(back_valid && 32'(back_block) == b);
+      for (int i = 0; i < SLOTS; i++) owners[b] += 4'(taken[i] && dut.slots[i].fresh && 32'(dut.slots[i].block) == b);
+    end
 
   always_comb
     if (started && !rst) begin
-      // Room and slot for what is asked for.
-      assert (32'(reserved) <= BLOCKS);
-      assert (!dut.reserve || 32'(reserved) + 32'(dut.need) <= BLOCKS);
-      assert (!grant || (want_block == dut.room_at[BW-1:0] && 32'(dut.need) * CPL_BOUNDARY >= 32'(grant_bytes)));
-      assert (!copied || (copy_block == dut.room_at[BW-1:0] && 32'(dut.need) == 1));
+      // No block is forgotten, none has two uses.
+      for (int b = 0; b < BLOCKS; b++) assert (owners[b] == 4'(owned[b]));
+      // A place and a slot for what is asked for.
+      assert (!dut.reserve || 32'(dut.used) + 32'(dut.need) <= PLACES);
+      assert (!dut.reserve || owned[dut.newest]);
+      assert (!grant || want_place == {dut.newest, dut.used[PW-1:0]});
+      assert (!copied || (copy_place == {dut.newest, dut.used[PW-1:0]} && 32'(dut.need) == 1));
+      assert (!back_valid || owned[back_block]);
       assert (!(want || copy_want) || dut.issue_at - dut.stream_at != (SW + 1)'(SLOTS));
       assert (!(want && grant) || !waiting[want_slot]);
       assert (!dut.unclosed || dut.issue_at - dut.stream_at != (SW + 1)'(SLOTS));
-      // The watched read's room is its own.
-      assert (!((watching || reading) && dut.reserve) || (new_at >= 32'(span) && new_end <= BLOCKS));
-      assert (!(watching || reading) || 32'((BW + 1)'(start - dut.room_freed)) + 32'(span) <= 32'(reserved));
+      // The watched read's place is its own.
+      assert (!((watching || reading) && dut.reserve && dut.newest == its_block) || dut.used >= its_end);
+      assert (!(watching || reading) || (owned[its_block] && !(back_valid && back_block == its_block)));
+      if (watching && dut.load && dut.stream_at == slot)
+        assert ({dut.stream_slot.block, dut.stream_slot.place} == {its_block, its_place[PW-1:0]});
       assert (!dut.load || !waiting[dut.stream_at[SW-1:0]]);
       assert (!(watching && want && grant) || want_slot != slot[SW-1:0]);
       // Credits: see also what tp_beat_fifo asserts, and tp_h2c of the ends of descriptors.
       assert (32'(dut.credits) <= BEATS);
-      cover (watching && want && grant && !waiting[slot[SW-1:0]] && 32'(reserved) > 2);
+      cover (watching && want && grant && !waiting[slot[SW-1:0]] && dut.newest != its_block);
       cover (copied && watching);
       cover (reading && dut.reserve);
       cover (dut.credits == 0 && put);
     end
 
   if (INDUCTION) begin : g_induction
-    // Where each slot's room starts. Rooms follow each other: a slot's ends where the next one's starts.
-    logic [BW:0] starts[SLOTS];
-    always_ff @(posedge clk) if (dut.slot_put) starts[dut.issue_at[SW-1:0]] <= dut.room_at;
-    logic [SW:0] used;
-    logic [SLOTS-1:0] pending, taken;  // between retire and issue; between stream and issue
-    logic [SLOTS-1:0][BW+1:0] ends, nexts;
-    logic [SLOTS-1:0][BW:0] far, spans;  // from the oldest room, blocks
+    // The places that were taken in its block before each slot came. Slots follow each other, in a block or from one to the next.
+    logic [PW:0] places[SLOTS];
+    always_ff @(posedge clk) if (dut.slot_put) places[dut.issue_at[SW-1:0]] <= dut.used;
+    logic [SLOTS-1:0] pending;  // between retire and issue
+    logic [SLOTS-1:0][PW+1:0] ends;  // places that are taken after it
     localparam logic [2:0] ASK = 3'd1, COPY = 3'd2, EMPTY = 3'd3;  // states, as the module numbers them
     always_comb begin
-      used = dut.issue_at - dut.stream_at;
       for (int i = 0; i < SLOTS; i++) begin
-        taken[i] = {1'b0, SW'(i) - dut.stream_at[SW-1:0]} < used;
         pending[i] = {1'b0, SW'(i) - dut.retire_at[SW-1:0]} < (SW + 1)'(dut.issue_at - dut.retire_at);
-        far[i] = starts[i] - dut.room_freed;
-        spans[i] = dut.slots[i].empty ? '0 : (BW + 1)'((14'(dut.slots[i].bytes) + 14'd63) >> 6);
+        ends[i] = (PW + 2)'(places[i]) + (dut.slots[i].empty ? '0 : (PW + 2)'((14'(dut.slots[i].bytes) + 14'd63) >> 6));
       end
     end
-    for (genvar i = 0; i < SLOTS; i++) begin : g_next
-      assign ends[i] = {1'b0, far[i]} + {1'b0, spans[i]};
-      assign nexts[i] = {1'b0, SW'(i + 1) == dut.issue_at[SW-1:0] ? reserved : far[(i+1)%SLOTS]};
-    end
-    logic [BW:0] run_room;
+    logic [SW-1:0] first, newest;  // slots
+    assign first = dut.stream_at[SW-1:0];
+    assign newest = dut.issue_at[SW-1:0] - 1'b1;
     int beats;
     logic [BEATS-1:0] held_beats;
-    assign run_room = dut.free_next - dut.room_freed;
     assign beats = 32'(($clog2(BEATS) + 1)'(dut.i_beats.wr - dut.i_beats.rd)) + 32'(dut.i_beats.out_valid);
     always_comb
       for (int i = 0; i < BEATS; i++)
@@ -263,38 +305,54 @@ module tp_h2c_formal
         assert (untold == dut.i_ends.count);
         assert (32'(used) <= SLOTS && (SW + 1)'(dut.retire_at - dut.stream_at) <= used);
         assert ((SW + 1)'(dut.issue_at - dut.retire_at) <= used);
-        assert (run_room <= reserved && 32'(reserved) <= BLOCKS);
-        assert (used == 0 ? dut.free_next == dut.room_at : dut.free_next == starts[dut.stream_at[SW-1:0]]);
-        assert (!dut.slot_free || !dut.settled || 32'(used) < SLOTS);
+        assert (32'(dut.used) <= PLACES && (dut.begun || dut.used == 0));
+        if (!dut.begun) assert (32'(dut.newest) < BLOCKS);
+        if (dut.oldest_valid) assert (32'(dut.oldest) < BLOCKS);
+        if (back_valid) assert (32'(back_block) < BLOCKS);
+        if (used == 0) begin
+          if (dut.begun) assert (dut.oldest_valid ? dut.oldest == dut.newest : 32'(dut.used) == PLACES);
+        end else begin
+          if (!dut.slots[first].fresh) assert (dut.oldest_valid ? dut.oldest == dut.slots[first].block : 32'(places[first]) == PLACES);
+          if (dut.begun) assert (dut.newest == dut.slots[newest].block && (PW + 2)'(dut.used) == ends[newest]);
+        end
+        assert (!dut.slot_free || put_was || 32'(used) < SLOTS);
+        assert (!(put_was && dut.state == '0 && d_valid && p_valid) || (32'(used) < SLOTS && dut.open));
         assert (!dut.slot_spare || 32'(used) < SLOTS - 1);
         assert (32'(used) + 32'(dut.unclosed) <= SLOTS && (dut.open || !dut.unclosed));
         for (int i = 0; i < SLOTS; i++) begin
           assert (!waiting[i] || (pending[i] && dut.asked[i] == dut.answered[i] && !dut.slots[i].plain));
           assert (!pending[i] || dut.slots[i].plain || waiting[i] || dut.asked[i] != dut.answered[i]);
           if (taken[i]) begin
-            assert (32'(dut.slots[i].bytes) <= 1 << LONGEST);
-            assert (far[i] >= run_room);
-            assert (ends[i] <= {1'b0, reserved});
-            assert (ends[i] == nexts[i]);
+            assert (32'(ends[i]) <= PLACES && dut.slots[i].place == places[i][PW-1:0] && 32'(dut.slots[i].bytes) <= BLOCK_BYTES);
+            assert (dut.slots[i].empty || dut.slots[i].bytes != '0);
+            if (dut.slots[i].fresh)
+              assert (places[i] == '0 && 32'(dut.slots[i].block) < BLOCKS);
+              else if (i != 32'(first))
+                assert (dut.slots[i].block == dut.slots[(i+SLOTS-1)%SLOTS].block && (PW + 2)'(places[i]) == ends[(i+SLOTS-1)%SLOTS]);
           end
         end
-        if (reading) assert (!watching && dut.run && dut.room_freed == start && dut.free_next == (BW + 1)'(start + span));
+        if (reading) assert (!watching && dut.run && dut.oldest_valid && dut.oldest == its_block);
         if (watching) begin
-          assert (32'(span) != 0 && (SW + 1)'(slot - dut.stream_at) < used);
-          assert (start == starts[slot[SW-1:0]] && span == spans[slot[SW-1:0]]);
+          assert ((SW + 1)'(slot - dut.stream_at) < used && !dut.slots[slot[SW-1:0]].empty);
+          assert (its_block == dut.slots[slot[SW-1:0]].block && its_place == places[slot[SW-1:0]]);
+          assert ((PW + 2)'(its_end) == ends[slot[SW-1:0]]);
         end
-        // Room for two blocks was there before what was reserved in the cycle before.
-        assert (!dut.room || 32'(reserved) + 2 <= BLOCKS + 32'(took));
+        // What came behind the watched read in its block, or comes, is behind it there.
+        if (watching || reading) begin
+          if (dut.begun && dut.newest == its_block) assert (dut.used >= its_end);
+          for (int i = 0; i < SLOTS; i++)
+          if (taken[i] && dut.slots[i].block == its_block && SW'(i) != slot[SW-1:0] &&
+              (reading || {1'b0, SW'(i) - slot[SW-1:0]} < (SW + 1)'(dut.issue_at - slot)))
+            assert (places[i] >= its_end);
+        end
         // The attributes of a message find the room that was there when it was begun.
         assert (!dut.attributes_ready || 5'(dut.i_attributes.wr - dut.i_attributes.rd) < 5'd16);
         assert (!dut.unclosed || dut.open);
-        assert (!(dut.settled && dut.noted) && (!dut.noted || dut.attributes_ready));
+        assert (!dut.noted || (dut.attributes_ready && put_was));
         if (dut.state == ASK || dut.state == COPY || dut.state == EMPTY) assert (dut.open || (dut.attributes_ready && !dut.noted));
-        assert (took == '0 || !dut.settled);
-        assert (!dut.settled || dut.state != COPY || 32'(took) <= 1);
-        if (dut.state == ASK) assert (32'(reserved) + 2 <= BLOCKS && 32'(used) < SLOTS - 32'(!(d_end && p_last)));
-        if (dut.state == COPY) assert (32'(took) <= 1);
-        if (dut.state == EMPTY) assert (32'(used) < SLOTS);
+        if (dut.state == ASK || dut.state == COPY || (dut.state == EMPTY && !d_broken)) assert (plan_was);
+        if (dut.state == ASK) assert (dut.fits && 32'(used) < SLOTS - 32'(!(d_end && p_last)));
+        if (dut.state == EMPTY) assert (32'(used) < SLOTS && (d_empty || d_broken));
         if (dut.state == ASK || dut.state == COPY) assert (held && inline_was == (dut.state == COPY));
         if (dut.state == COPY) assert (!empty_was);
         if (dut.state != '0) assert (held);

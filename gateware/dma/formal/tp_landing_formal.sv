@@ -21,7 +21,6 @@ module tp_landing_formal
     localparam int TW = $clog2(TAGS),
     localparam int SW = $clog2(SLOTS),
     localparam int CW = $clog2(CHANNELS),
-    localparam int HW = $clog2(H2C),
     localparam int BW = $clog2(LANDING_BYTES / CPL_BOUNDARY),
     localparam int RW = $clog2(LANDING_BYTES / (DATA_WIDTH / 8)),
     localparam int LANES = DATA_WIDTH / 32,
@@ -38,7 +37,7 @@ module tp_landing_formal
     input logic note_list,
     input logic [CW-1:0] note_channel,
     input logic [SW-1:0] note_slot,
-    input logic [BW-1:0] note_block,
+    input logic [BW-1:0] note_place,
     input logic [12:0] note_bytes,
     input logic [6:0] note_low,
     input logic release_valid,  // out of quarantine
@@ -48,8 +47,7 @@ module tp_landing_formal
     input logic overdue_link,
     input logic overdue_reset,
     input logic inject_valid,
-    input logic [HW-1:0] inject_channel,
-    input logic [BW-1:0] inject_block,
+    input logic [BW-1:0] inject_place,
     input logic [63:0] inject_data,
     input logic [TW-1:0] choose
 );
@@ -62,13 +60,11 @@ module tp_landing_formal
   logic [7:0] done_status, entry_status;
   logic [127:0] entry;
   logic write_valid;
-  logic [HW-1:0] write_channel;
   logic [RW-1:0] write_row;
   logic [DATA_WIDTH-1:0] write_data;
   logic [TAGS-1:0] shows, given_up, laps;  // what tp_tags says of each tag
   tp_landing #(
       .DATA_WIDTH(DATA_WIDTH),
-      .H2C(H2C),
       .CHANNELS(CHANNELS),
       .TAGS(TAGS),
       .LANDING_BYTES(LANDING_BYTES),
@@ -82,7 +78,7 @@ module tp_landing_formal
       .rx_last,
       .note_valid,
       .note_tag,
-      .note_context({note_list, note_channel, note_slot, note_block}),
+      .note_context({note_list, note_channel, note_slot, note_place}),
       .note_bytes,
       .note_low,
       .look_tag,
@@ -102,11 +98,9 @@ module tp_landing_formal
       .event_code,
       .inject_valid,
       .inject_ready,
-      .inject_channel,
-      .inject_block,
+      .inject_place,
       .inject_data,
       .write_valid,
-      .write_channel,
       .write_row,
       .write_data,
       .done_valid,
@@ -223,7 +217,7 @@ module tp_landing_formal
   logic list, out;  // it is a list fetch; it is out: asked for and not yet ended
   logic [CW-1:0] channel;
   logic [SW-1:0] slot;
-  logic [BW-1:0] block;       // its room: from this block on
+  logic [BW-1:0] place;       // its room: from here on
   logic [11:0] room;          // dwords
   logic [11:0] written;       // dwords of it that have been written, or passed over
   logic holed;                // some were passed over: they came poisoned
@@ -272,7 +266,7 @@ module tp_landing_formal
       list <= note_list;
       channel <= note_channel;
       slot <= note_slot;
-      block <= note_block;
+      place <= note_place;
       room <= 12'((14'(note_bytes) + 14'(note_low[1:0]) + 14'd3) >> 2);
       written <= '0;
       holed <= 1'b0;
@@ -286,8 +280,7 @@ module tp_landing_formal
   logic any3, write3, inject3, end3, poor3, free3, overdue3;
   logic [1:0] why3;
   logic [DATA_WIDTH-1:0] data3;
-  logic [HW-1:0] inject_channel3;
-  logic [BW-1:0] inject_block3;
+  logic [BW-1:0] inject_place3;
   logic [63:0] inject_data3;
   logic [RW-1:0] row3;
   logic [CW-1:0] channel3;
@@ -296,10 +289,9 @@ module tp_landing_formal
     any3 <= beat2 && !rst;
     write3 <= write && !rst;
     data3 <= data2;
-    row3 <= (RW'(block) << (RW - BW)) + RW'(written / 12'(LANES));
+    row3 <= (RW'(place) << (RW - BW)) + RW'(written / 12'(LANES));
     inject3 <= inject_valid && inject_ready && !rst;
-    inject_channel3 <= inject_channel;
-    inject_block3 <= inject_block;
+    inject_place3 <= inject_place;
     inject_data3 <= inject_data;
     end3 <= finishes && out && !list && !rst;
     poor3 <= !complete;
@@ -315,11 +307,11 @@ module tp_landing_formal
       // Every beat is checked two cycles later; what of it belongs into the RAM is written in the next one, into the room of its read, row by row.
       assert (!beat2 || (dut.c_valid && dut.c_data == data2 && !inject_ready));
       assert (!write || (written + dwords <= room && written % LANES == 0 && dwords != 0));
-      assert (!write3 || (write_valid && write_data == data3 && write_channel == HW'(channel3) && write_row == row3));
+      assert (!write3 || (write_valid && write_data == data3 && write_row == row3));
       // Nothing else is written for its tag; and without a completion only inline data, where it says.
       assert (!(beat2 && hdr2.tag == 10'(one)) || write == (dut.known && dut.good && !dut.c_poisoned && !dut.c_list));
       assert (!write_valid || any3 || inject3);
-      assert (!inject3 || (write_valid && write_channel == inject_channel3 && write_row == RW'(inject_block3) << (RW - BW)));
+      assert (!inject3 || (write_valid && write_row == RW'(inject_place3) << (RW - BW)));
       assert (!inject3 || write_data[63:0] == inject_data3);
       // The end, once, beside the last write, and good only when all has been written.
       assert (!finishes || out);
@@ -344,10 +336,10 @@ module tp_landing_formal
     logic n_list;
     logic [CW-1:0] n_channel;
     logic [SW-1:0] n_slot;
-    logic [BW-1:0] n_block;
+    logic [BW-1:0] n_place;
     logic [12:0] n_bytes;
     logic [6:0] n_low;
-    assign {n_list, n_channel, n_slot, n_block, n_bytes, n_low} = dut.notes[one];
+    assign {n_list, n_channel, n_slot, n_place, n_bytes, n_low} = dut.notes[one];
     // What the watched tag's packets have left behind. {lap, over, spoiled, blocks}
     logic [8:0] state;
     logic begun;
@@ -408,7 +400,7 @@ module tp_landing_formal
         if (here2 && (beat2 || inside2)) assert (hdr2.tag == 10'(one) && out && shows[one]);
         if (due2 && late2) assert (tag2 == one && out && shows[one]);
         if (out) begin
-          assert ({n_list, n_channel, n_slot, n_block} == {list, channel, slot, block});
+          assert ({n_list, n_channel, n_slot, n_place} == {list, channel, slot, place});
           assert (room == 12'((14'(n_bytes) + 14'(n_low[1:0]) + 14'd3) >> 2) && n_bytes != 0 && 32'(n_bytes) <= LANDING_BYTES);
           assert (n_low[5:0] == 0 || 32'(n_low[5:0]) + 32'(n_bytes) <= CPL_BOUNDARY);
         end
@@ -435,8 +427,8 @@ module tp_landing_formal
             assert (here2);
             assert (dut.c_before == n_bytes[12:6] - hdr2.byte_count[12:6] && dut.c_odd == (hdr2.lower_addr[6] ^ n_low[6]));
             assert (dut.c_match == (hdr2.byte_count[5:0] == n_bytes[5:0] && hdr2.lower_addr[5:0] == n_low[5:0]));
-            assert (beat2 || dut.c_row == (RW'(n_block + BW'(dut.c_before)) << (RW - BW)) + RW'((gone2 >> LW) - 11'd1));
-            assert (!beat2 || dut.c_row == (RW'(n_block + BW'(dut.c_before)) << (RW - BW)) + RW'(far2 >> LW));
+            assert (beat2 || dut.c_row == (RW'(n_place + BW'(dut.c_before)) << (RW - BW)) + RW'((gone2 >> LW) - 11'd1));
+            assert (!beat2 || dut.c_row == (RW'(n_place + BW'(dut.c_before)) << (RW - BW)) + RW'(far2 >> LW));
           end
         end
       end

@@ -15,7 +15,6 @@ module tp_landing_ram_formal #(
     input logic clk,
     input logic rst,
     input logic wr_valid,
-    input logic [CW-1:0] wr_channel,
     input logic [RW-1:0] wr_row,
     input logic [DATA_WIDTH-1:0] wr_data,
     input logic rd_valid,
@@ -39,7 +38,6 @@ module tp_landing_ram_formal #(
       .clk,
       .rst,
       .wr_valid,
-      .wr_channel,
       .wr_row,
       .wr_data,
       .rd_valid,
@@ -67,11 +65,11 @@ module tp_landing_ram_formal #(
   end
   always_comb begin
     if (!started) assume (rst);
-    assume (32'(wr_channel) < CHANNELS && 32'(rd_channel) < CHANNELS && 32'(choose_channel) < CHANNELS);
+    assume (32'(rd_channel) < CHANNELS && 32'(choose_channel) < CHANNELS);
   end
 
   logic writes, reads;  // that byte's row
-  assign writes = wr_valid && wr_channel == channel && wr_row == row;
+  assign writes = wr_valid && wr_row == row;
   assign reads = rd_valid && !rst && rd_channel == channel && rd_row == row;
 
   logic known;
@@ -136,7 +134,7 @@ module tp_landing_ram_formal #(
   logic [2:0][7:0] kept;     // what stands before the next window of the channel
   logic [KW+2:0] place;      // of the expected byte in that window, with what is kept
   for (genvar l = 0; l < KEEP / 4; l++) begin : g_lane
-    assign there[l] = dut.g_lane[l].mem[(CW+RW)'({channel, row})];
+    assign there[l] = dut.g_lane[l].mem[row];
   end
   assign top = (KW + 1)'(at) + (KW + 1)'(prev_turn);
   assign carried = prev && prev_sure && top[KW] && top[KW-1:0] < KW'(prev_turn[1:0]);

@@ -7,7 +7,7 @@
 module tp_plan_formal
   import tp_tlp_pkg::*;
 #(
-    parameter int LANDING_BYTES = 2048,
+    parameter int READ_BYTES = 512,
     parameter int SENDING_BYTES = 1024
 ) (
     input logic clk,
@@ -29,7 +29,6 @@ module tp_plan_formal
     input logic [1:0] plan_at,
     input logic look_at
 );
-  logic [3:0] read_log2;
   logic [1:0] grant, plan_valid;
   logic [11:0] plan_more, read_more;
   logic plan_all, plan_last;
@@ -38,14 +37,13 @@ module tp_plan_formal
   tp_plan #(
       .H2C(1),
       .C2H(1),
-      .LANDING_BYTES(LANDING_BYTES),
+      .READ_BYTES(READ_BYTES),
       .SENDING_BYTES(SENDING_BYTES)
   ) dut (
       .clk,
       .rst,
       .max_read,
       .max_payload,
-      .read_log2,
       .row_valid,
       .row_cut(row_valid & {2{row_wanted}}),
       .row_list,
@@ -170,10 +168,10 @@ module tp_plan_formal
   always_comb
     if (started[2]) begin
       for (int i = 0; i < 12; i++) begin
-        assert (dut.read_mask[i] == (32'(read_log2) > i));
+        assert (dut.read_mask[i] == (32'(dut.read_log2) > i));
         assert (dut.write_mask[i] == (i < 7 || (i < 9 && 32'(max_payload) + 7 > i)));
       end
-      assert (32'(read_log2) == (max_read >= 3'd2 ? 9 : 7 + 32'(max_read)));
+      assert (32'(dut.read_log2) == (max_read >= 3'd2 ? 9 : 7 + 32'(max_read)));
       if (!rst) begin
         assert (dut.b_valid == on_its_way && dut.b_cut == (on_its_way != '0) && $onehot0(on_its_way));
         assert (!(dut.b_cut && dut.b_note) && dut.b_note == (noted_now != '0) && $onehot0(noted_now));

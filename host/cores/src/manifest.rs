@@ -133,8 +133,8 @@ pub struct Interrupts {
 pub struct Gateware {
     /// Read requests in flight.
     pub tags: u32,
-    /// Buffer of each H2C channel.
-    pub landing_bytes: u32,
+    /// Buffer of all H2C channels, which share it: see [`Manifest::landing_bytes`].
+    pub landing_bytes: Option<u32>,
     /// Buffer of each C2H channel.
     pub sending_bytes: u32,
     /// Descriptors of each channel.
@@ -145,7 +145,7 @@ pub struct Gateware {
 
 impl Default for Gateware {
     fn default() -> Gateware {
-        Gateware { tags: 32, landing_bytes: 16384, sending_bytes: 8192, queue_depth: 16, inline_slots: 4 }
+        Gateware { tags: 32, landing_bytes: None, sending_bytes: 8192, queue_depth: 16, inline_slots: 4 }
     }
 }
 
@@ -190,6 +190,12 @@ impl Manifest {
     /// Channels of one direction, in the order of their numbers.
     pub fn of(&self, direction: Direction) -> impl Iterator<Item = &Channel> {
         self.channels.iter().filter(move |c| c.direction == direction)
+    }
+
+    /// Landing room of all H2C channels together, in bytes: 16 KiB, and 4 KiB a channel for more than four, unless the manifest says otherwise.
+    pub fn landing_bytes(&self) -> u32 {
+        let channels = self.of(Direction::H2c).count() as u32;
+        self.gateware.landing_bytes.unwrap_or(4096 * channels.max(4))
     }
 
     /// Frequency of the user core's clock.
@@ -295,7 +301,6 @@ impl Manifest {
         let g = &self.gateware;
         for (key, value, low, high) in [
             ("tags", g.tags, 8, 256),
-            ("landing_bytes", g.landing_bytes, 1024, 1 << 20),
             ("sending_bytes", g.sending_bytes, 1024, 1 << 20),
             ("queue_depth", g.queue_depth, 2, 1024),
             ("inline_slots", g.inline_slots, 1, 64),
@@ -303,6 +308,13 @@ impl Manifest {
             if !value.is_power_of_two() || !(low..=high).contains(&value) {
                 return bad(key, format!("gateware.{key} {value}: make it a power of two, {low} to {high}"));
             }
+        }
+        let (landing, least) = (self.landing_bytes(), 1024 * self.of(Direction::H2c).count().max(1) as u32);
+        if landing % 512 != 0 || !(least..=1 << 20).contains(&landing) {
+            return bad(
+                "landing_bytes",
+                format!("gateware.landing_bytes {landing}: make it a multiple of 512, {least} (1024 for each H2C channel) to {}", 1 << 20),
+            );
         }
         None
     }

@@ -105,7 +105,7 @@ module tp_user
         c2h = c2h.len(),
         asynchronous = u8::from(manifest.core.clock_mhz.is_some()),
         tags = g.tags,
-        landing = g.landing_bytes,
+        landing = manifest.landing_bytes(),
         sending = g.sending_bytes,
         depth = g.queue_depth,
         slots = g.inline_slots,

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// The blocks of a memory that several channels share: gives each channel SHARE of them whenever it asks, and the rest to whoever is busy.
+//
+// A channel gets blocks beyond its share only while more of these are left than it holds: so one whose user core stands still leaves as many
+// to the others, however long it stands. `sparing` asks for one of them only if more than KEPT are left. A channel that is the only one may
+// have all blocks, but for those KEPT; it must give them back in the order in which it got them.
+//
+// Promises: a block has one owner. A wish for a block of the share is granted in its turn, at once, as soon as the list of free blocks is filled, which
+// takes BLOCKS cycles after reset. Nothing is lost: what is given back is given out again.
+module tp_blocks #(
+    parameter int BLOCKS = 32,
+    parameter int CHANNELS = 1,
+    parameter int SHARE = 2,                // of each channel
+    parameter int KEPT = 6,
+    localparam int BW = $clog2(BLOCKS)
+) (
+    input logic clk,
+    input logic rst,
+
+    input  logic [CHANNELS-1:0] want,       // a block; stands until granted or withdrawn
+    input  logic [CHANNELS-1:0] sparing,
+    output logic [CHANNELS-1:0] grant,      // in the same cycle, of ...
+    output logic [BW-1:0]       block,
+
+    input  logic [CHANNELS-1:0]         back,  // a block comes back: stands until taken
+    input  logic [CHANNELS-1:0][BW-1:0] back_block,
+    output logic [CHANNELS-1:0]         back_taken
+);
+  if (BLOCKS < 2 || BLOCKS < CHANNELS * SHARE)
+    $error("%m: %0d blocks for %0d channels: each has %0d of its own, so make them %0d or more", BLOCKS, CHANNELS, SHARE, CHANNELS * SHARE);
+  localparam int CW = $clog2(BLOCKS + 1);  // of a count of blocks
+
+  if (CHANNELS == 1) begin : g_single
+    // The blocks go round: the next one is the one that came back first.
+    logic [CW-1:0] left, left_next;
+    logic any, ample;
+    assign left_next = left - CW'(grant) + CW'(back);
+    assign grant = want && any && (ample || !sparing);
+    assign back_taken = back;
+    always_ff @(posedge clk) begin
+      left <= left_next;
+      any <= rst || left_next != '0;
+      ample <= rst || 32'(left) > KEPT + 1;        // as of a cycle ago: one may have gone since
+      if (grant) block <= 32'(block) == BLOCKS - 1 ? '0 : block + 1'b1;
+      if (rst) begin
+        left <= CW'(BLOCKS);
+        block <= '0;
+      end
+    end
+`ifndef SYNTHESIS
+    logic [BW-1:0] oldest;
+    always_ff @(posedge clk) begin
+      if (back) oldest <= 32'(oldest) == BLOCKS - 1 ? '0 : oldest + 1'b1;
+      if (rst) oldest <= '0;
+      else
+        assert (!back || (back_block[0] == oldest && 32'(left) != BLOCKS))
+        else $error("%m: block %0d came back out of turn", back_block[0]);
+    end
+`endif
+  end else begin : g_shared
+    // ---- the free ones
+    logic filling, free_valid, put_ready;
+    logic [BW-1:0] fill, put_block;
+    logic [CHANNELS-1:0] back_pick;
+    tp_round_robin #(
+        .N(CHANNELS)
+    ) i_back (
+        .clk,
+        .rst,
+        .request(back),
+        .take(1'b1),
+        .grant(back_pick)
+    );
+    assign back_taken = back_pick;
+    always_comb begin
+      put_block = filling ? fill : '0;
+      for (int c = 0; c < CHANNELS; c++) if (back_pick[c]) put_block |= back_block[c];
+    end
+    tp_fifo #(
+        .WIDTH(BW),
+        .DEPTH(2 ** BW)
+    ) i_free (
+        .clk,
+        .rst,
+        .clear(1'b0),
+        .in_valid(filling || back_pick != '0),
+        .in_ready(put_ready),
+        .in_data(put_block),
+        .out_valid(free_valid),
+        .out_ready(grant != '0),
+        .out_data(block),
+        .count()
+    );
+    always_ff @(posedge clk) begin
+      if (filling) fill <= fill + 1'b1;
+      if (fill == BW'(BLOCKS - 1)) filling <= 1'b0;
+      if (rst) begin
+        filling <= 1'b1;
+        fill <= '0;
+      end else begin
+        assert (put_ready || !(filling || back_pick != '0))
+        else $error("%m: more blocks came back than there are");
+        assert (!filling || back == '0)
+        else $error("%m: a block came back before any was given");
+      end
+    end
+
+    // ---- who may have one
+    logic [CHANNELS-1:0] may, pick;
+    tp_round_robin #(
+        .N(CHANNELS)
+    ) i_turn (
+        .clk,
+        .rst,
+        .request(want & may),
+        .take(1'b1),
+        .grant(pick)
+    );
+    assign grant = free_valid && !filling ? pick : '0;
+
+    logic [CW-1:0] extra, extra_next;  // free ones that no share needs
+    logic ample, any;
+    logic [CHANNELS-1:0] below, over;  // it holds less than its share; more
+    logic [CHANNELS-1:0] gets, gives;  // one more, one less: who does both changes nothing
+    assign gets = grant & ~back_taken;
+    assign gives = back_taken & ~grant;
+    assign extra_next = extra - CW'((gets & ~below) != '0) + CW'((gives & over) != '0);
+    always_ff @(posedge clk) begin
+      extra <= rst ? CW'(BLOCKS - CHANNELS * SHARE) : extra_next;
+      any <= extra_next != '0 && !rst;
+      ample <= 32'(extra) > KEPT + 1;
+    end
+    for (genvar c = 0; c < CHANNELS; c++) begin : g_channel
+      logic [CW-1:0] held, next;
+      logic fair;
+      assign next = held + CW'(grant[c]) - CW'(back_taken[c]);
+      always_ff @(posedge clk) begin
+        held <= rst ? '0 : next;
+        below[c] <= rst || 32'(next) < SHARE;
+        over[c] <= !rst && 32'(next) > SHARE;
+        fair <= 32'(next) < 32'(extra) + SHARE;
+      end
+      assign may[c] = below[c] || (any && fair && (ample || !sparing[c]));
+    end
+  end
+endmodule
