@@ -845,3 +845,44 @@ async def a_card_reset_waits_for_no_answer(dut):
             way.compare()
         assert int(dut.quarantined.value) == 0 and late[0] >= out, f"{late[0]} late answers to {out} reads"
         bench.stop()
+
+
+@cocotb.test()
+async def small_messages(dut):
+    """Messages of 64 bytes on one pair, with descriptors as fast as the queue takes them: clocks for each, one way alone and both."""
+    rng = generator("small_messages")
+    bench = Bench(dut, rng)
+    bench.host.stall, bench.host.latency = 0, 2
+    await bench.start()
+    depth, size, keep = int(dut.QUEUE_DEPTH.value), 64, bench.width // 8
+    ways = (0, bench.h2c)
+    channels = {k: Channel(bench, k) for k in ways}
+    dut.h2c_tready.value = (1 << bench.h2c) - 1
+    buffer = bench.room(size, align=size)
+    bench.allow(bench.host.readable, buffer, size)
+    bench.allow(bench.host.writable, buffer, size)
+    await ClockCycles(dut.clk, 50)
+    beats, sent = size // keep, 0
+    dut.c2h_tkeep.value = (1 << keep) - 1
+    dut.c2h_tvalid.value = 1
+    # 12.5 clocks at 250 MHz are 20 million a second.
+    for which, most in (((0,), 12.5), ((bench.h2c,), 12.5), (ways, 22)):
+        posted, done, times = dict.fromkeys(which, 0), dict.fromkeys(which, 0), {k: [] for k in which}
+        for cycle in range(8000):
+            for k in which:
+                if posted[k] - done[k] < depth and posted[k] < 200 and len(bench.doorbells) < 2:
+                    bench.push(k, DIRECT, buffer, size, posted[k], int(k == 0))
+                    posted[k] += 1
+                while entry := channels[k].reap():
+                    assert entry["status"] == (DONE if k == 0 else EOM) and entry["bytes"] == size, entry
+                    done[k] += 1
+                    times[k].append(cycle)
+            dut.c2h_tlast.value = int(sent % beats == beats - 1)
+            await RisingEdge(dut.clk)
+            sent += int(dut.c2h_tready.value) & 1
+            if all(done[k] == 200 for k in which):
+                break
+        for k in which:
+            clocks = (times[k][150] - times[k][50]) / 100
+            dut._log.info(f"{'both' if len(which) > 1 else 'alone'}, channel {k}: {clocks} clocks a message")
+            assert clocks <= most, f"{clocks} clocks a message of {size} bytes, {which}"
