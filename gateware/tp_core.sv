@@ -12,7 +12,7 @@ module tp_core
     parameter int C2H = 1,
     parameter bit USER_ASYNC = 0,
     parameter int TAGS = 32,              // read requests in flight, 8 to 256
-    // For all H2C channels, which share it: a multiple of 512, at least 1,024 for each.
+    // For all H2C channels, which share it: a multiple of 1,024, at least 2,048 for each.
     parameter int LANDING_BYTES = H2C > 4 ? 4096 * H2C : 16384,
     parameter int SENDING_BYTES = 8192,   // for each C2H channel
     parameter int QUEUE_DEPTH = 16,       // descriptors for each channel

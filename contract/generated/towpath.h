@@ -133,7 +133,7 @@ enum tp_status {
 #define TP_CHANNEL_ENTRY_QUEUE_DEPTH_OFFSET 0x04u /* descriptors that may be posted and not yet completed */
 #define TP_CHANNEL_ENTRY_INLINE_SLOTS_OFFSET 0x06u /* slots in the inline page; 0: no inline descriptors */
 #define TP_CHANNEL_ENTRY_FIRST_PAGE_OFFSET 0x08u /* index of the channel's privileged page; doorbell and inline page follow it */
-#define TP_CHANNEL_ENTRY_BUFFER_BYTES_OFFSET 0x0cu /* the card's own buffer for the channel */
+#define TP_CHANNEL_ENTRY_BUFFER_BYTES_OFFSET 0x0cu /* the card's own buffer: of an H2C channel, which shares it with the others of its kind, or of this C2H channel */
 #define TP_CHANNEL_ENTRY_NAME_OFFSET 0x20u /* UTF-8, zero padded */
 #define TP_CHANNEL_ENTRY_NAME_COUNT 32u
 #define TP_CHANNEL_ENTRY_NAME_STRIDE 1u
@@ -434,7 +434,7 @@ struct tp_channel_entry {
     tp_u16 queue_depth; /* descriptors that may be posted and not yet completed */
     tp_u16 inline_slots; /* slots in the inline page; 0: no inline descriptors */
     tp_u32 first_page; /* index of the channel's privileged page; doorbell and inline page follow it */
-    tp_u32 buffer_bytes; /* the card's own buffer for the channel */
+    tp_u32 buffer_bytes; /* the card's own buffer: of an H2C channel, which shares it with the others of its kind, or of this C2H channel */
     tp_u8 name[32]; /* UTF-8, zero padded */
 };
 

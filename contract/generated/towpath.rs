@@ -129,7 +129,7 @@ pub const CHANNEL_ENTRY_QUEUE_DEPTH_OFFSET: u64 = 0x04;
 pub const CHANNEL_ENTRY_INLINE_SLOTS_OFFSET: u64 = 0x06;
 /// Offset: index of the channel's privileged page; doorbell and inline page follow it
 pub const CHANNEL_ENTRY_FIRST_PAGE_OFFSET: u64 = 0x08;
-/// Offset: the card's own buffer for the channel
+/// Offset: the card's own buffer: of an H2C channel, which shares it with the others of its kind, or of this C2H channel
 pub const CHANNEL_ENTRY_BUFFER_BYTES_OFFSET: u64 = 0x0c;
 /// Offset: UTF-8, zero padded
 pub const CHANNEL_ENTRY_NAME_OFFSET: u64 = 0x20;
@@ -903,7 +903,7 @@ pub struct ChannelEntry {
     pub inline_slots: u16,
     /// index of the channel's privileged page; doorbell and inline page follow it
     pub first_page: u32,
-    /// the card's own buffer for the channel
+    /// the card's own buffer: of an H2C channel, which shares it with the others of its kind, or of this C2H channel
     pub buffer_bytes: u32,
     /// UTF-8, zero padded
     pub name: [u8; 32],

@@ -102,7 +102,7 @@ package towpath_pkg;
   localparam TP_CHANNEL_ENTRY_QUEUE_DEPTH_OFFSET = 'h04;  // descriptors that may be posted and not yet completed
   localparam TP_CHANNEL_ENTRY_INLINE_SLOTS_OFFSET = 'h06;  // slots in the inline page; 0: no inline descriptors
   localparam TP_CHANNEL_ENTRY_FIRST_PAGE_OFFSET = 'h08;  // index of the channel's privileged page; doorbell and inline page follow it
-  localparam TP_CHANNEL_ENTRY_BUFFER_BYTES_OFFSET = 'h0c;  // the card's own buffer for the channel
+  localparam TP_CHANNEL_ENTRY_BUFFER_BYTES_OFFSET = 'h0c;  // the card's own buffer: of an H2C channel, which shares it with the others of its kind, or of this C2H channel
   localparam TP_CHANNEL_ENTRY_NAME_OFFSET = 'h20;  // UTF-8, zero padded
   localparam TP_CHANNEL_ENTRY_NAME_COUNT = 32;
   localparam TP_CHANNEL_ENTRY_NAME_STRIDE = 1;

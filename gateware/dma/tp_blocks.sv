@@ -3,7 +3,7 @@
 //
 // A channel gets blocks beyond its share only while more of these are left than it holds: so one whose user core stands still leaves as many
 // to the others, however long it stands. `sparing` asks for one of them only if more than KEPT are left. A channel that is the only one may
-// have all blocks, but for those KEPT; it must give them back in the order in which it got them.
+// have all blocks; it must give them back in the order in which it got them.
 //
 // Promises: a block has one owner. A wish for a block of the share is granted in its turn, at once, as soon as the list of free blocks is filled, which
 // takes BLOCKS cycles after reset. Nothing is lost: what is given back is given out again.
@@ -40,7 +40,7 @@ module tp_blocks #(
     always_ff @(posedge clk) begin
       left <= left_next;
       any <= rst || left_next != '0;
-      ample <= rst || 32'(left) > KEPT + 1;        // as of a cycle ago: one may have gone since
+      ample <= rst || 32'(left_next) > (KEPT < BLOCKS - SHARE ? KEPT : BLOCKS - SHARE);        // as of a cycle ago: one may have gone since
       if (grant) block <= 32'(block) == BLOCKS - 1 ? '0 : block + 1'b1;
       if (rst) begin
         left <= CW'(BLOCKS);

@@ -17,7 +17,7 @@ module tp_dma
     parameter int C2H = 1,
     parameter int TAGS = 32,
     parameter int LANDING_BYTES = 16384,   // for all H2C channels, a multiple of LANDING_BLOCK
-    parameter int LANDING_BLOCK = 512,     // a power of two from 128 on: no read is longer
+    parameter int LANDING_BLOCK = 1024,    // a power of two from 128 on: no read is longer
     parameter int LANDING_SHARE = 2,       // blocks that each H2C channel has for itself; two let it go on while one is read
     parameter int SENDING_BYTES = 8192,
     parameter int QUEUE_DEPTH = 16,
@@ -113,11 +113,11 @@ module tp_dma
     output logic [NC-1:0]                 c2h_reset,
     input  logic [NC-1:0]                 c2h_reset_busy
 );
-  // Order slots of an H2C channel: for reads that fill what the landing room of a single one would be, and for short messages.
+  // Order slots of an H2C channel: enough for reads of 512 bytes that fill the room, at most DATA_WIDTH / 4, and for short messages.
   localparam int BLOCKS = LANDING_BYTES / LANDING_BLOCK;
-  localparam int READS = BLOCKS < DATA_WIDTH / 4 ? BLOCKS : DATA_WIDTH / 4;
+  localparam int READS = LANDING_BYTES / 512 < DATA_WIDTH / 4 ? LANDING_BYTES / 512 : DATA_WIDTH / 4;
   localparam int MOST = READS > 2 * QUEUE_DEPTH ? READS : 2 * QUEUE_DEPTH;
-  localparam int SLOTS = MOST < 8 ? 8 : MOST;
+  localparam int SLOTS = MOST < 8 ? 8 : 2 ** $clog2(MOST);
   localparam int SW = $clog2(SLOTS);
   localparam int LBW = $clog2(BLOCKS);
   localparam int LW = LBW + $clog2(LANDING_BLOCK / CPL_BOUNDARY);  // place in the landing room

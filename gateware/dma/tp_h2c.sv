@@ -38,7 +38,7 @@ module tp_h2c
     input  logic clk,
     input  logic rst,
     input  logic flush,                     // forget everything, until `flushed`; only when idle
-    output logic flushed,                   // the blocks have been given back, but for the newest
+    output logic flushed,                   // every slot has been passed, and its block given back but for the newest two
     output logic idle,                      // nothing is asked for, nothing is waiting to be told
 
     // the descriptor in hand, from tp_front
@@ -178,7 +178,7 @@ module tp_h2c
     END
   } state_e;
   state_e state;
-  assign block_want = (state == LOOK || state == COPY) && p_valid && !d_empty && !fits && !stopping && !abandon;
+  assign block_want = (state == LOOK || state == COPY) && p_valid && !d_empty && !fits;
   assign block_sparing = !d_inline;
   logic open;                               // a message is under way for the host
   logic unclosed;                           // ... and in the slots: a slot is kept for its end

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The resets of the channels, one by one or all with the card's.
 //
-// A channel's reset waits until it is idle, empties its buffers, and ends when the user core has been told. One during which the card may at any time
-// send no request mutes the channel until it has ended: tp_ring and tp_writer take back and forget what is its own, so that it can end.
+// A channel's reset waits until it is idle, empties its buffers, and ends when the user core has been told. If the card may send no request at any
+// moment of a reset, the channel is mute until that reset has ended: tp_ring and tp_writer take back and forget what is its own, so that it can end.
 // A reset of the card ends when all of these have, and the link has taken a read that it was shown.
 module tp_resets #(
     parameter int CHANNELS = 2

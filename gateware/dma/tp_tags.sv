@@ -18,9 +18,8 @@
 // used first, and only while that is so.
 //
 // Promises: a tag handed out is not handed out again before it is freed; nothing but `rst` empties the quarantine early: after `abandon` the
-// answers may still come. After reset
-// TAGS cycles without a packet pass until all are in the pool. While `hold`, ask for nothing: the pool is not full yet, the landing needs a free
-// cycle, or the link went down.
+// answers may still come. After reset TAGS cycles without a packet pass until all are in the pool. While `hold`, ask for nothing: the pool is
+// not full yet, the landing needs a free cycle, or the link went down.
 module tp_tags #(
     parameter int TAGS = 32,              // a power of two, 2 to 256
     parameter int CORE_CLOCK_KHZ = 250000,
@@ -146,7 +145,7 @@ module tp_tags #(
 
   always_ff @(posedge clk) begin
     if (took) rows[took_tag] <= '0;
-    else if (step) rows[at] <= late ? '{told: 1'b1, age: '0} : '{told: row.told, age: row.age + AW'(!row.age[AW-1])};
+    else if (step) rows[at] <= late ? '{told: 1'b1, age: '0} : '{told: row.told, age: row.age + AW'(!dead && !row.age[AW-1])};
   end
   always_ff @(posedge clk) begin
     hold <= late || spent || dead || !link_up || abandon || filling;

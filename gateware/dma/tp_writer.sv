@@ -92,7 +92,7 @@ module tp_writer
       .clk,
       .rst,
       .request(command_valid),
-      .take(|command_ready),
+      .take(!next_valid && !entry_valid && !message_valid),
       .grant(turn)
   );
   assign take = !next_valid && (entry_valid || message_valid || |command_valid);

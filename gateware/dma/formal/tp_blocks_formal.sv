@@ -81,8 +81,7 @@ module tp_blocks_formal #(
       assert (4'(BLOCKS) - used >= promised);  // what the shares promise is there
       for (int c = 0; c < CHANNELS; c++) begin
         assert (32'(waited[c]) < CHANNELS);
-        if (grant[c] && sparing[c] && (CHANNELS == 1 || 32'(held[c]) >= SHARE))
-          assert (32'(used) + (CHANNELS == 1 ? 0 : 32'(promised)) < BLOCKS - KEPT);
+        if (grant[c] && sparing[c] && 32'(held[c]) >= SHARE) assert (32'(used) + (CHANNELS == 1 ? 0 : 32'(promised)) < BLOCKS - KEPT);
       end
       cover (32'(held[0]) == BLOCKS - (CHANNELS - 1) * SHARE - 1);
       cover (32'(used) == BLOCKS);
@@ -101,7 +100,7 @@ module tp_blocks_formal #(
         assert (32'(dut.g_single.left) + 32'(used) == BLOCKS);
         assert ((32'(oldest) + 32'(used)) % BLOCKS == 32'(block));
         assert (!dut.g_single.any || dut.g_single.left != '0);
-        assert (!dut.g_single.ample || used == '0 || 32'(dut.g_single.left) > KEPT);
+        assert (!dut.g_single.ample || 32'(dut.g_single.left) > (KEPT < BLOCKS - SHARE ? KEPT : BLOCKS - SHARE));
       end
   end
   if (INDUCTION && CHANNELS > 1) begin : g_several

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // tp_h2c, its counters: nothing is asked for, and no inline word copied, without a place in a block of the channel's own and without an order
 // slot; while a message is open in the slots, one more is free for its end; the place of a read is given to no other until it has landed and has been
-// passed on, and its block is not given back before; a block that is given back is one that the channel has, and no block is
-// forgotten; no slot is given twice; a beat is read only when
-// the queue towards the user core has room for it, and the end of every descriptor has a place: so a completion never stalls and never
-// overflows. One read is watched, any one, and its place.
+// passed on, and its block is not given back before; a block that is given back is one that the channel has, and no block is forgotten; no slot is
+// given twice; a beat is read only when the queue towards the user core has room for it, and the end of every descriptor has a place: so a
+// completion never stalls and never overflows. One read is watched, any one, and its place.
 // Assumed: a descriptor stands until `finish`, and no more than QUEUE_DEPTH are finished and not told; a read is as long as tp_plan told;
-// a block that is granted is not the channel's (tp_blocks); an answer lands once, for a slot that waits for one (tp_landing); what is read comes two cycles later (tp_landing_ram); a
-// flush lasts eight cycles, while there is no descriptor (tp_dma).
+// a block that is granted is not the channel's (tp_blocks); an answer lands once, for a slot that waits for one (tp_landing); what is read
+// comes two cycles later (tp_landing_ram); a flush lasts rounds of eight cycles, until `flushed`, while there is no descriptor (tp_resets).
 module tp_h2c_formal
   import tp_tlp_pkg::*;
   import towpath_pkg::*;

@@ -309,11 +309,11 @@ impl Manifest {
                 return bad(key, format!("gateware.{key} {value}: make it a power of two, {low} to {high}"));
             }
         }
-        let (landing, least) = (self.landing_bytes(), 1024 * self.of(Direction::H2c).count().max(1) as u32);
-        if landing % 512 != 0 || !(least..=1 << 20).contains(&landing) {
+        let (landing, least) = (self.landing_bytes(), 2048 * self.of(Direction::H2c).count().max(1) as u32);
+        if landing % 1024 != 0 || !(least..=1 << 20).contains(&landing) {
             return bad(
                 "landing_bytes",
-                format!("gateware.landing_bytes {landing}: make it a multiple of 512, {least} (1024 for each H2C channel) to {}", 1 << 20),
+                format!("gateware.landing_bytes {landing}: make it a multiple of 1024, {least} (2048 for each H2C channel) to {}", 1 << 20),
             );
         }
         None

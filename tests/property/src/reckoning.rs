@@ -13,8 +13,8 @@ use towpath_contract as contract;
 use towpath_driver::{Driver, Error, Message};
 use towpath_sim::Fault;
 
-/// Completions that may come after a reset of the function: each tag's read, in packets of 64 bytes.
-const MOST_LATE: u64 = 64 * 4096 / 64;
+/// Completions that may come after a reset of the function: each tag's read, of 1 KiB at most, in packets of 64 bytes.
+const MOST_LATE: u64 = 64 * 1024 / 64;
 
 impl Voyage<'_> {
     /// Bring everything to its end, and settle all accounts.
