@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tp_blocks: a block that is granted is nobody's; a channel which holds less than its share gets one within as many cycles as there are channels, once
-// the list is filled; a sparing wish beyond the share leaves KEPT of what no share needs; every block is on the list or somebody's.
+// the list is filled; none gets more beyond its share while fewer blocks are left that no share needs than it has of them, and a sparing wish
+// leaves KEPT; every block is on the list or somebody's.
 // Assumed: a channel gives back what it holds, the only one in order.
 module tp_blocks_formal #(
     parameter int BLOCKS = 7,
@@ -83,6 +84,9 @@ module tp_blocks_formal #(
         assert (32'(waited[c]) < CHANNELS);
         if (grant[c] && sparing[c] && 32'(held[c]) >= SHARE) assert (32'(used) + (CHANNELS == 1 ? 0 : 32'(promised)) < BLOCKS - KEPT);
       end
+      // None gets more beyond its share while fewer are left than it has.
+      for (int c = 0; c < CHANNELS; c++)
+      if (CHANNELS > 1 && grant[c] && 32'(held[c]) >= SHARE) assert (32'(held[c]) - SHARE <= BLOCKS - 32'(used) - 32'(promised));
       cover (32'(held[0]) == BLOCKS - (CHANNELS - 1) * SHARE - 1);
       cover (32'(used) == BLOCKS);
       cover (back == '1 && want == '1 && grant != '0);

@@ -72,8 +72,16 @@ def sources(*folders: str) -> list[Path]:
     return PACKAGES + [f for folder in folders for f in sorted((ROOT / "gateware" / folder).glob("*.sv"))]
 
 
-def run(top: str, files: list[Path], module: Path, build: Path, parameters: dict | None = None, defines: dict | None = None) -> None:
-    """Compiles `top` with Verilator and runs the cocotb tests of `module`; raises if one fails."""
+def run(
+    top: str,
+    files: list[Path],
+    module: Path,
+    build: Path,
+    parameters: dict | None = None,
+    defines: dict | None = None,
+    more: tuple[str, ...] = (),
+) -> None:
+    """Compiles `top` with Verilator and runs the cocotb tests of `module`, and of the modules `more` beside it; raises if one fails."""
     from cocotb_tools.runner import get_results, get_runner
 
     os.environ.setdefault("TOWPATH_SEED", str(random.SystemRandom().randrange(1 << 32)))
@@ -96,7 +104,7 @@ def run(top: str, files: list[Path], module: Path, build: Path, parameters: dict
     }
     results = runner.test(
         hdl_toplevel=top,
-        test_module=module.stem,
+        test_module=[module.stem, *more],
         build_dir=build,
         test_dir=build,
         extra_env=environment,

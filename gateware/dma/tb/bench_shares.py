@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What channels share: rates, room and tags, and that one channel leaves the others theirs."""
+
+import cocotb
+from bench import generator
+from cocotb.triggers import ClockCycles, RisingEdge
+from mover import DIRECT, DONE, EOM, Bench, Channel
+from streams import Streams, Transfers
+
+
+@cocotb.test()
+async def small_messages(dut):
+    """Messages of 64 bytes on one pair, with descriptors as fast as the queue takes them: clocks for each, one way alone and both."""
+    rng = generator("small_messages")
+    bench = Bench(dut, rng)
+    bench.host.stall, bench.host.latency = 0, 2
+    await bench.start()
+    depth, size, keep = int(dut.QUEUE_DEPTH.value), 64, bench.width // 8
+    ways = (0, bench.h2c)
+    channels = {k: Channel(bench, k) for k in ways}
+    dut.h2c_tready.value = (1 << bench.h2c) - 1
+    buffer = bench.room(size, align=size)
+    bench.allow(bench.host.readable, buffer, size)
+    bench.allow(bench.host.writable, buffer, size)
+    await ClockCycles(dut.clk, 50)
+    beats, sent = size // keep, 0
+    dut.c2h_tkeep.value = (1 << keep) - 1
+    dut.c2h_tvalid.value = 1
+    # 12.5 clocks at 250 MHz are 20 million a second.
+    for which, most in (((0,), 12.5), ((bench.h2c,), 12.5), (ways, 22)):
+        posted, done, times = dict.fromkeys(which, 0), dict.fromkeys(which, 0), {k: [] for k in which}
+        for cycle in range(8000):
+            for k in which:
+                if posted[k] - done[k] < depth and posted[k] < 200 and len(bench.doorbells) < 2:
+                    bench.push(k, DIRECT, buffer, size, posted[k], int(k == 0))
+                    posted[k] += 1
+                while entry := channels[k].reap():
+                    assert entry["status"] == (DONE if k == 0 else EOM) and entry["bytes"] == size, entry
+                    done[k] += 1
+                    times[k].append(cycle)
+            dut.c2h_tlast.value = int(sent % beats == beats - 1)
+            await RisingEdge(dut.clk)
+            sent += int(dut.c2h_tready.value) & 1
+            if all(done[k] == 200 for k in which):
+                break
+        for k in which:
+            clocks = (times[k][150] - times[k][50]) / 100
+            dut._log.info(f"{'both' if len(which) > 1 else 'alone'}, channel {k}: {clocks} clocks a message")
+            assert clocks <= most, f"{clocks} clocks a message of {size} bytes, {which}"
+
+
+@cocotb.test()
+async def a_core_that_stands_still_leaves_room(dut):
+    """The core of one H2C channel takes nothing, until its reads fill what they may of the landing room: another channel still has enough
+    reads in flight for a host that is far away."""
+    rng = generator("a_core_that_stands_still_leaves_room")
+    bench = Bench(dut, rng)
+    if bench.h2c < 2:
+        return
+    bench.host.stall, bench.host.latency, bench.host.max_read = 0, 600, 512
+    await bench.start()
+    still, busy = Channel(bench, 0), Channel(bench, 1)
+    dut.h2c_tready.value = 0b10
+    size = 1 << 15
+    for channel in (still, busy):
+        buffer = bench.room(size, align=4096)
+        bench.allow(bench.host.readable, buffer, size)
+        bench.push(channel.index, DIRECT, buffer, size, 1, 1)
+        if channel is still:
+            await ClockCycles(dut.clk, 6000)
+            assert not bench.host.pending, "reads of the first channel are still out"
+    most = 0
+    for _ in range(20_000):
+        await RisingEdge(dut.clk)
+        most = max(most, len(bench.host.tags))
+        if entry := busy.reap():
+            break
+    assert entry["status"] == DONE and entry["bytes"] == size, entry
+    assert still.reap() is None
+    assert most >= 6, f"{most} reads in flight: two blocks of its own hold four"
+    dut.h2c_tready.value = 0b11
+    entry = await still.wait(20_000)
+    assert entry["status"] == DONE and entry["bytes"] == size, entry
+    bench.stop()
+
+
+@cocotb.test()
+async def resets_of_the_card_do_not_shorten_the_quarantine(dut):
+    """Reads that are not answered stay in quarantine as long as it says, however often the card is reset meanwhile."""
+    rng = generator("resets_of_the_card_do_not_shorten_the_quarantine")
+    bench = Bench(dut, rng)
+    await bench.start()
+    dut.cfg.value = bench.host.config(completion_timeout=1)
+    dut.quarantine.value = 4
+    way = Transfers(bench, Streams(bench), 0)
+    bench.host.withheld = True
+    way.post(2000)
+    await ClockCycles(dut.clk, 300)
+    out = 0
+    for _ in range(20):
+        dut.card_reset.value = 1
+        for _ in range(1500):
+            await RisingEdge(dut.clk)
+            if dut.card_reset_done.value == 1:
+                break
+        else:
+            raise AssertionError("the reset does not end")
+        dut.card_reset.value = 0
+        await ClockCycles(dut.clk, 20)
+        out = out or len(bench.host.tags)
+        assert int(dut.quarantined.value) == out > 0, f"{int(dut.quarantined.value)} tags in quarantine, {out} reads without an answer"
+    bench.stop()
