@@ -42,13 +42,13 @@ module tp_landing_room #(
     output logic [DATA_WIDTH-1:0]         put_data,
     output logic [META-1:0]               put_meta
 );
-  // Inline messages may use the last eighth of the room, reads not: reads beyond what the host's latency needs would only make its
+  // Inline messages may use the last three sixteenths of the room, reads not: reads beyond what the host's latency needs would only make its
   // doorbells wait behind their answers (ADR 20).
   tp_blocks #(
       .BLOCKS(BLOCKS),
       .CHANNELS(CHANNELS),
       .SHARE(SHARE),
-      .KEPT(BLOCKS / 8)
+      .KEPT(3 * BLOCKS / 16)
   ) i_blocks (
       .clk,
       .rst,

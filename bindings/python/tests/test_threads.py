@@ -116,7 +116,7 @@ def test_a_handler_may_use_the_card(card: towpath.Device) -> None:
 def test_a_call_behind_an_endless_one_ends_by_its_own_limit(card: towpath.Device) -> None:
     endless = Call(lambda: card.recv("out", timeout=None))
     time.sleep(0.2)
-    limited = Call(lambda: card.recv("out", timeout=0.05)).ended()
+    limited = Call(lambda: card.recv("out", timeout=0.005)).ended()
     assert isinstance(limited.error, towpath.TimeoutError) and limited.error.bytes == 0
     assert endless.runs
     card.send("in", b"at last")
