@@ -661,10 +661,10 @@ async def writes_leave_room_for_reads(dut):
     bench.push(c, DIRECT, buffer, size, 1)
 
     async def writes_and_reads(room: int) -> tuple[int, int]:
-        """Beats of writes and reads in 200 clocks, when so many packets still fit; without those that had begun."""
+        """Beats of writes and reads in 200 clocks, when so many packets still fit; without the write that had begun."""
         dut.cfg.value = bench.host.config(transmit_room=room)
+        await ClockCycles(dut.clk, 40 + bench.host.max_payload * 8 // bench.width)
         bench.push(0, DIRECT, buffer, 2000, 2, 1)
-        await ClockCycles(dut.clk, 40)
         writes = reads = 0
         for _ in range(200):
             await RisingEdge(dut.clk)
@@ -675,6 +675,7 @@ async def writes_leave_room_for_reads(dut):
     for _ in range(4):
         full = await writes_and_reads(32 - enough)
         assert full[0] == 0, f"{full[0]} beats of writes into a block that has enough"
+        assert full[1] >= 2000 // 512, f"{full[1]} reads of 2,000 bytes beside a block that has enough writes"
         few = await writes_and_reads(32 - enough + 1)
         assert few[0] > 50, f"only {few[0]} beats of writes in 200 clocks, with room"
     assert channel.reap() is not None
