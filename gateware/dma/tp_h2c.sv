@@ -163,12 +163,13 @@ module tp_h2c
   logic [PW:0] needs[2];  // places of the plans that wait, less one
   logic [BW-1:0] newest;  // the block in which the next place is, ...
   logic [PW:0] used;      // ... after so many others; no room is left if there is no block
-  logic [PW:0] need;      // places of what comes next
-  logic fits;
+  logic [PW:0] behind;    // the place behind the plan's last but one
+  logic fits, word_fits;
   logic begun;            // a slot has come since the block has
   always_ff @(posedge clk) if (plan_valid) needs[plan_at] <= (PW + 1)'(plan_more >> EDGE);
-  assign need = d_inline ? (PW + 1)'(1) : needs[p_at] + 1'b1;
-  assign fits = 32'(used) + 32'(need) <= 2 ** PW;
+  assign behind = used + needs[p_at];
+  assign word_fits = !used[PW];
+  assign fits = d_inline ? word_fits : !behind[PW];
 
   typedef enum logic [2:0] {
     LOOK,
@@ -290,7 +291,7 @@ module tp_h2c
       open <= 1'b0;
       unclosed <= 1'b0;
     end
-    if (reserve) used <= used + need;
+    if (reserve) used <= (state == COPY ? used : behind) + 1'b1;
     if (block_grant) begin
       newest <= block;
       used <= '0;
@@ -330,7 +331,7 @@ module tp_h2c
       .count(ends)
   );
 
-  assign copy_want = state == COPY && copy_ready && fits;
+  assign copy_want = state == COPY && copy_ready && word_fits;
   assign copy_place = want_place;
 
   // ------------------------------------------------------------------------------------------------ retire

@@ -189,13 +189,15 @@ module tp_h2c_formal
       owned <= '0;
     end
   end
+  logic [PW:0] need;  // places of what comes next
+  assign need = d_inline ? (PW + 1)'(1) : dut.needs[p_at] + 1'b1;
   always_comb begin
     if (!started) assume (rst);
     if (started && held && !rst) assume (d_valid && {d_end, d_inline, d_empty} == {end_was, inline_was, empty_was});
     if (started && last_was && !rst) assume (p_last);
     if (p_valid) assume (d_valid && !none);
     if (started && plan_was && !rst) assume (p_valid && p_at == at_was);
-    if (p_valid) assume (dut.need != '0 && 32'(dut.need) <= PLACES);  // tp_plan has told of it
+    if (p_valid) assume (need != '0 && 32'(need) <= PLACES);  // tp_plan has told of it
     if (plan_valid) assume (32'(plan_more) < BLOCK_BYTES && !(p_valid && plan_at == p_at));
     if (block_grant) assume (block_want && 32'(block) < BLOCKS && !owned[block] && !rst);
     if (back_taken) assume (back_valid && !rst);
@@ -205,7 +207,7 @@ module tp_h2c_formal
     if (d_inline && !d_empty) assume (dut.inline_bytes != '0);  // it waits for no more than it has
     if (grant) assume (want && !rst);
     assume (grant_bytes >= 1);
-    if (grant) assume (32'(dut.need) == (32'(grant_bytes) + CPL_BOUNDARY - 1) / CPL_BOUNDARY);
+    if (grant) assume (32'(need) == (32'(grant_bytes) + CPL_BOUNDARY - 1) / CPL_BOUNDARY);
     assume (grant_skew == '0 || 13'(grant_skew) + grant_bytes <= 13'(CPL_BOUNDARY));
     if (copied) assume (copy_want && !rst);
     if (read_grant) assume (read_want && !rst);
@@ -227,7 +229,7 @@ module tp_h2c_formal
       slot <= dut.issue_at;
       its_block <= dut.newest;
       its_place <= dut.used;
-      its_end <= dut.used + dut.need;
+      its_end <= dut.used + need;
     end else if (dut.load && dut.stream_at == slot) begin
       watching <= 1'b0;
       reading <= watching && !dut.drop && !dut.moot;
@@ -253,10 +255,10 @@ module tp_h2c_formal
       // No block is forgotten, none has two uses.
       for (int b = 0; b < BLOCKS; b++) assert (owners[b] == 4'(owned[b]));
       // A place and a slot for what is asked for.
-      assert (!dut.reserve || 32'(dut.used) + 32'(dut.need) <= PLACES);
+      assert (!dut.reserve || 32'(dut.used) + 32'(need) <= PLACES);
       assert (!dut.reserve || owned[dut.newest]);
       assert (!grant || want_place == {dut.newest, dut.used[PW-1:0]});
-      assert (!copied || (copy_place == {dut.newest, dut.used[PW-1:0]} && 32'(dut.need) == 1));
+      assert (!copied || (copy_place == {dut.newest, dut.used[PW-1:0]} && 32'(need) == 1));
       assert (!back_valid || owned[back_block]);
       assert (!(want || copy_want) || dut.issue_at - dut.stream_at != (SW + 1)'(SLOTS));
       assert (!(want && grant) || !waiting[want_slot]);
