@@ -130,6 +130,7 @@ impl Case {
             (Way::RoundTrip, ..) => "loopback",
             (_, 8, _) => "bench/bench8",
             (_, _, 256) => "bench/bench1_256",
+            (_, _, 512) if self.generation == 5 => "bench/bench1_512_fast",
             (_, _, 512) => "bench/bench1_512",
             _ => "bench/bench1",
         }

@@ -320,7 +320,7 @@ fn compile(
         common(&mut command);
         command.arg("-O2").arg("-I").arg(scratch).arg("-I").arg(&sim);
         command.arg(format!("-DTP_MODEL_DATA_WIDTH={}", manifest.core.width));
-        command.arg(format!("-DTP_MODEL_CORE_CLOCK_KHZ={}", crate::CORE_CLOCK_KHZ));
+        command.arg(format!("-DTP_MODEL_CORE_CLOCK_KHZ={}", manifest.core_clock_khz()));
         let own = manifest.core.clock_mhz.map_or(0, |_| manifest.user_clock_khz());
         command.arg(format!("-DTP_MODEL_USER_CLOCK_KHZ={own}"));
         if trace {

@@ -26,6 +26,3 @@ pub use manifest::{Channel, Core, Direction, Gateware, Interrupts, Manifest, Par
 pub use ports::{check_ports, Port, PortDirection, Top};
 pub use tool::needs;
 pub use wrapper::wrapper;
-
-/// Frequency of Towpath's own clock in simulation, kHz.
-pub const CORE_CLOCK_KHZ: u32 = 250_000;

@@ -131,6 +131,8 @@ pub struct Interrupts {
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct Gateware {
+    /// Frequency of Towpath's own clock, which a board takes from its PCIe block.
+    pub clock_mhz: f64,
     /// Read requests in flight.
     pub tags: u32,
     /// Buffer of all H2C channels, which share it: see [`Manifest::landing_bytes`].
@@ -145,8 +147,12 @@ pub struct Gateware {
 
 impl Default for Gateware {
     fn default() -> Gateware {
-        Gateware { tags: 32, landing_bytes: None, sending_bytes: 8192, queue_depth: 16, inline_slots: 4 }
+        Gateware { clock_mhz: 250.0, tags: 32, landing_bytes: None, sending_bytes: 8192, queue_depth: 16, inline_slots: 4 }
     }
+}
+
+fn khz(mhz: f64) -> u32 {
+    (mhz * 1000.0).round() as u32
 }
 
 fn default_width() -> u32 {
@@ -198,9 +204,14 @@ impl Manifest {
         self.gateware.landing_bytes.unwrap_or(4096 * channels.max(4))
     }
 
+    /// Frequency of Towpath's own clock.
+    pub fn core_clock_khz(&self) -> u32 {
+        khz(self.gateware.clock_mhz)
+    }
+
     /// Frequency of the user core's clock.
     pub fn user_clock_khz(&self) -> u32 {
-        self.core.clock_mhz.map_or(crate::CORE_CLOCK_KHZ, |mhz| (mhz * 1000.0).round() as u32)
+        self.core.clock_mhz.map_or(self.core_clock_khz(), khz)
     }
 
     /// The first error: text to look for in the file, and the message.
@@ -237,9 +248,9 @@ impl Manifest {
         if !matches!(core.width, 64 | 128 | 256 | 512) {
             return bad("width", format!("core.width {}: make it 64, 128, 256 or 512", core.width));
         }
-        if let Some(mhz) = core.clock_mhz {
-            if !(1.0..=1000.0).contains(&mhz) {
-                return bad("clock_mhz", format!("core.clock_mhz {mhz}: make it 1 to 1000"));
+        for (name, mhz) in [("core", core.clock_mhz), ("gateware", Some(self.gateware.clock_mhz))] {
+            if let Some(mhz) = mhz.filter(|mhz| !(1.0..=1000.0).contains(mhz)) {
+                return bad("clock_mhz", format!("{name}.clock_mhz {mhz}: make it 1 to 1000"));
             }
         }
         for (name, value) in &self.parameters {

@@ -109,7 +109,7 @@ module tp_user
         sending = g.sending_bytes,
         depth = g.queue_depth,
         slots = g.inline_slots,
-        core_khz = crate::CORE_CLOCK_KHZ,
+        core_khz = manifest.core_clock_khz(),
         user_khz = manifest.user_clock_khz(),
         version = manifest.core.version,
         core_name = packed(&manifest.core.name, 32),

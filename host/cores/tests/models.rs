@@ -563,13 +563,13 @@ fn loop_that_does_not_settle() {
 fn own_clock_and_waveform() {
     let world = world();
     let body = "  int n; always @(posedge clk) begin n <= n + 1; if (n == 5) $display(\"five\"); end";
-    let manifest = MANIFEST.replace("width = 64", "width = 64\nclock_mhz = 100");
+    let manifest = MANIFEST.replace("width = 64", "width = 64\nclock_mhz = 100") + "\n[gateware]\nclock_mhz = 500\n";
     let folder = world.files("clocked", &manifest, &PORTS.replace("BODY", body));
     let built = build(&folder, &BuildOptions { trace: true, ..BuildOptions::default() }).unwrap();
     let file = world.root.join("clocked.fst");
     let mut model = Model::new(&built.library, Some(&file));
     assert!(!model.handle.is_null(), "{:?}", model.said);
-    assert_eq!(model.info().user_clock_khz, 100_000);
+    assert_eq!((model.info().core_clock_khz, model.info().user_clock_khz), (500_000, 100_000));
     model.reset();
     (0..50).for_each(|_| model.clock());
     assert_eq!(model.printed(), "", "the core's clock must not move the user's");
