@@ -36,6 +36,7 @@ gateware/dma/tp_landing.sv
 gateware/dma/tp_landing_ram.sv
 gateware/dma/tp_landing_room.sv
 gateware/dma/tp_lists.sv
+gateware/dma/tp_mastering.sv
 gateware/dma/tp_pace.sv
 gateware/dma/tp_posted_gate.sv
 gateware/dma/tp_plan.sv

@@ -135,20 +135,20 @@ module tp_dma
     $error("%m: H2C %0d and C2H %0d: use 1 to %0d channels in all", H2C, C2H, TP_CHANNELS_MAX);
   if (LANDING_BYTES % LANDING_BLOCK != 0) $error("%m: LANDING_BYTES %0d: make it a multiple of %0d", LANDING_BYTES, LANDING_BLOCK);
 
-  // ------------------------------------------------------------------------------------------------ may requests leave the card?
-  // From registers: a packet that is shown depends on no input of the same cycle.
-  logic mastering;
-  logic may_begin;  // writes may; a cycle later than `mastering`, so that a reset takes back (`mute`) what has waited
+  logic mastering, may_begin, barred;
   logic [7:0] barred_status;
-  always_ff @(posedge clk) begin
-    mastering <= cfg.bus_master && cfg.active && cfg.link_up && !rst;
-    may_begin <= mastering && cfg.bus_master && cfg.active && cfg.link_up && !rst;
-    barred_status <= cfg.link_up ? TP_STATUS_BUS_MASTERING_OFF : TP_STATUS_LINK_DOWN;
-  end
+  tp_mastering i_mastering (
+      .clk,
+      .rst,
+      .cfg,
+      .mastering,
+      .may_begin,
+      .barred,
+      .barred_status
+  );
 
   // ------------------------------------------------------------------------------------------------ reset of channels
-  logic [CHANNELS-1:0] reset_request, resetting, flush, emptied, front_idle, engine_idle, telling, edge_busy;
-  logic [CHANNELS-1:0] mute;
+  logic [CHANNELS-1:0] reset_request, resetting, flush, emptied, front_idle, engine_idle, telling, edge_busy, mute;
   logic mute_card, end_reads;
   logic [H2C+NC:0] withdraw;                // the last one is the card
   logic [H2C+NC-1:0] leaving;
@@ -355,7 +355,7 @@ module tp_dma
         .cancel(cancel_valid && cancel_channel == CW'(c)),
         .enabled(enabled[c]),
         .resetting(resetting[c]),
-        .barred(!mastering),
+        .barred,
         .barred_status,
         .flush(resetting[c]),
         .completed(completed[c]),

@@ -320,7 +320,7 @@ module tp_ring
   assign due_now = low[31:16] == '0 || unreaped >= INDEX'(low[15:0]);
   assign times = state == DECIDE && unreaped != '0 && !due_now && !timing[at];
   assign fire_valid = state == VECTOR;
-  assign fire_vector = high[7:0];
+  assign fire_vector = high[7:0] | {8{|high[31:8]}};  // 255 is no vector of any card
   assign fired = fire_valid;                // also when nobody takes it at once: an arm that comes meanwhile is a new one
   assign out_valid = e_valid;
   assign out_channel = e_at;
@@ -366,14 +366,14 @@ module tp_ring
         state <= LOG2;
       end
       LOG2: begin
-        log2 <= low[4:0];
+        log2 <= low[4:1] == '0 ? 5'd2 : low[4:0];  // and more than 16 is 16
         {e.flags, e.status, e.cookie, e.user} <= {half_high[pair][high_from], c2h ? half_low[pair][low_from] : '0};
         word <= W_TORN;
         state <= entry_valid[at] ? PLACE : IDLE;
       end
       PLACE:
       if (placed) begin
-        for (int i = 0; i < 16; i++) place[i] <= high[i] && (i < 2 || 5'(i) < log2);
+        for (int i = 0; i < 16; i++) place[i] <= high[i] && 5'(i) < log2;
         e.flags.phase <= log2[4] ? !high[16] : !high[{1'b0, log2[3:0]}];
         word <= W_CONSUMED;
         state <= COUNT;

@@ -131,24 +131,24 @@ class Bench:
 class Channel:
     """What a driver knows of one channel: its ring and the descriptors it posted."""
 
-    def __init__(self, bench: Bench, index: int, announce=False):
-        self.bench, self.index = bench, index
-        self.ring = bench.room(TP.TP_COMPLETION_BYTES << RING_LOG2, align=TP.TP_COMPLETION_BYTES << RING_LOG2, skew=0)
-        bench.allow(bench.host.writable, self.ring, TP.TP_COMPLETION_BYTES << RING_LOG2)
+    def __init__(self, bench: Bench, index: int, announce=False, ring_log2=RING_LOG2):
+        self.bench, self.index, self.ring_log2 = bench, index, ring_log2
+        self.ring = bench.room(TP.TP_COMPLETION_BYTES << ring_log2, align=TP.TP_COMPLETION_BYTES << ring_log2, skew=0)
+        bench.allow(bench.host.writable, self.ring, TP.TP_COMPLETION_BYTES << ring_log2)
         self.reaped = 0
         self.cookie = bench.rng.randrange(1 << 16)
         bench.priv(index, TP.TP_CHANNEL_RING_BASE_OFFSET, self.ring, 8)
-        bench.priv(index, TP.TP_CHANNEL_RING_LOG2_OFFSET, RING_LOG2)
+        bench.priv(index, TP.TP_CHANNEL_RING_LOG2_OFFSET, ring_log2)
         bench.priv(index, TP.TP_CHANNEL_VECTOR_OFFSET, index)
         control = TP.TP_CHANNEL_CONTROL_ENABLE_MASK | (TP.TP_CHANNEL_CONTROL_ANNOUNCE_MASK if announce else 0)
         bench.priv(index, TP.TP_CHANNEL_CONTROL_OFFSET, control)
 
     def reap(self):
         """The next ring entry, or None."""
-        place = self.ring - BASE + self.reaped % (1 << RING_LOG2) * TP.TP_COMPLETION_BYTES
+        place = self.ring - BASE + self.reaped % (1 << self.ring_log2) * TP.TP_COMPLETION_BYTES
         entry = COMPLETION.unpack(int.from_bytes(self.bench.host.memory[place : place + TP.TP_COMPLETION_BYTES], "little"))
         flags = FLAGS.unpack(entry.pop("flags"))
-        if flags["phase"] == (self.reaped >> RING_LOG2 & 1):
+        if flags["phase"] == (self.reaped >> self.ring_log2 & 1):
             return None
         assert not flags["reserved"]
         self.reaped += 1

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Completion rings and vectors that are set to what the contract does not allow."""
+
+import cocotb
+from bench import TP, generator
+from cocotb.triggers import ClockCycles
+from mover import DIRECT, DONE, Bench, Channel
+
+
+@cocotb.test()
+async def a_ring_too_small_or_too_large(dut):
+    """`ring_log2` of 0 or 1 counts as 2, of more than 16 as 16: where entries stand and how their phase goes round."""
+    rng = generator("a_ring_too_small_or_too_large")
+    bench = Bench(dut, rng)
+    await bench.start()
+    if bench.h2c == 0:
+        return
+    dut.h2c_tready.value = (1 << bench.h2c) - 1
+    # Entries beyond 40 of a large ring are not looked at: the bench's memory is smaller.
+    for value, acts_as, entries in ((0, 2, 13), (1, 2, 13), (2, 2, 13), (3, 3, 20), (17, 6, 40), (31, 6, 40)):
+        channel = Channel(bench, 0, ring_log2=acts_as)
+        bench.priv(0, TP.TP_CHANNEL_RING_LOG2_OFFSET, value)
+        for k in range(entries):
+            bench.push(0, DIRECT, 0, 0, k, 1)
+            entry = await channel.wait(2000)
+            assert (entry["status"], entry["cookie"]) == (DONE, k), (value, k, entry)
+        bench.priv(0, TP.TP_CHANNEL_RESET_OFFSET, 1)
+        await ClockCycles(dut.clk, 10)
+        while await bench.read(0, TP.TP_CHANNEL_RESET_OFFSET):
+            pass
+
+
+@cocotb.test()
+async def a_vector_that_no_card_has(dut):
+    """A channel's vector beyond 255 is not that of another channel."""
+    rng = generator("a_vector_that_no_card_has")
+    bench = Bench(dut, rng)
+    await bench.start()
+    if bench.h2c == 0:
+        return
+    dut.h2c_tready.value = (1 << bench.h2c) - 1
+    channel = Channel(bench, 0)
+    for k, (value, fires) in enumerate(((3, 3), (254, 254), (256, 255), (1 << 31 | 5, 255))):
+        bench.priv(0, TP.TP_CHANNEL_VECTOR_OFFSET, value)
+        bench.host.fires.clear()
+        bench.doorbells.append(("arm", dict(channel=0, index=k)))
+        bench.push(0, DIRECT, 0, 0, k, 1)
+        assert await channel.wait(2000)
+        await ClockCycles(dut.clk, 200)
+        assert bench.host.fires == [fires], (value, bench.host.fires)
