@@ -165,11 +165,12 @@ module tp_h2c
   logic [PW:0] used;      // ... after so many others; no room is left if there is no block
   logic [PW:0] behind;    // the place behind the plan's last but one
   logic fits, word_fits;
-  logic begun;            // a slot has come since the block has
+  logic fits_now, settled;  // `fits` is as of a cycle ago: it holds if nothing that it depends on has changed since
+  logic begun;  // a slot has come since the block has
   always_ff @(posedge clk) if (plan_valid) needs[plan_at] <= (PW + 1)'(plan_more >> EDGE);
   assign behind = used + needs[p_at];
   assign word_fits = !used[PW];
-  assign fits = d_inline ? word_fits : !behind[PW];
+  assign fits_now = !behind[PW];
 
   typedef enum logic [2:0] {
     LOOK,
@@ -179,7 +180,7 @@ module tp_h2c
     END
   } state_e;
   state_e state;
-  assign block_want = (state == LOOK || state == COPY) && p_valid && !d_empty && !fits;
+  assign block_want = (state == LOOK || state == COPY) && p_valid && !d_empty && (d_inline ? !word_fits : settled && !fits);
   assign block_sparing = !d_inline;
   logic open;                               // a message is under way for the host
   logic unclosed;                           // ... and in the slots: a slot is kept for its end
@@ -268,12 +269,14 @@ module tp_h2c
   logic begin_plan;
   assign begin_plan = p_valid && !stopping && !abandon && (open || attributes_ready);
   always_ff @(posedge clk) begin
+    fits <= fits_now;
+    settled <= !(plan_valid || take || reserve || block_grant);
     case (state)
       LOOK:
       if (d_valid) begin
         if (d_over) state <= d_broken && unclosed ? EMPTY : END;
         else if (begin_plan && d_empty && (unclosed || slot_free)) state <= EMPTY;
-        else if (begin_plan && !d_empty && slot_ready && fits) state <= d_inline ? COPY : ASK;
+        else if (begin_plan && !d_empty && slot_ready && (d_inline ? word_fits : settled && fits)) state <= d_inline ? COPY : ASK;
       end
       ASK: if (grant || stopping || abandon) state <= LOOK;
       COPY: if (copied ? copy_all : stopping) state <= LOOK;
@@ -346,13 +349,16 @@ module tp_h2c
   slot_t retire_slot;
   logic [7:0] retire_status, fault;
   logic retire, retire_good;
+  // All of the oldest descriptor that has not been told has been passed; or that is not known yet, as the one before has just been told. Where its
+  // end has just come, there is no slot behind it yet.
+  logic at_end, here;
   logic [31:0] moved;
 
   assign retire_slot = slots[retire_at[SW-1:0]];
   assign retire_status = retire_slot.plain ? TP_STATUS_DONE : statuses[retire_at[SW-1:0]];
   assign retire_good = retire_status == TP_STATUS_DONE && !retire_slot.broken;
-  assign entry_valid = end_valid && end_at == retire_at;
-  assign retire = !entry_valid && retire_at != issue_at && (retire_slot.plain || landed);
+  assign here = end_valid && end_at == retire_at;
+  assign retire = !at_end && retire_at != issue_at && (retire_slot.plain || landed);
   always_comb begin
     entry = '0;
     entry.bytes = moved;
@@ -367,6 +373,9 @@ module tp_h2c
     if (retire) verdicts[retire_at[SW-1:0]] <= {fault != 0, fault == 0 && !retire_good};
   end
   always_ff @(posedge clk) begin
+    entry_valid <= here && !(entry_valid && entry_ready) && !rst;
+    // `retire` comes last in its cycle: so both outcomes are made ready beside it.
+    at_end <= (retire ? end_valid && end_at == retire_at + 1'b1 : here) && !rst;
     if (retire) begin
       retire_at <= retire_at + 1'b1;
       if (fault == 0) begin
