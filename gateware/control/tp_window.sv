@@ -143,6 +143,8 @@ module tp_window #(
       m_axil_awvalid <= !reading;
       m_axil_wvalid <= !reading;
       m_axil_arvalid <= reading;
+    end
+    if (!open) begin  // whether an access starts comes late in the cycle
       access_addr <= reading ? addr : {head.addr, upper};
       m_axil_wdata <= head.data[upper];
       m_axil_wstrb <= head.strb[upper];

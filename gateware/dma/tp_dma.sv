@@ -696,7 +696,7 @@ module tp_dma
         .stopping(stopping[c]),
         .row_valid(row_valid[c]),
         .row_word(row[11:3]),
-        .row_bytes(row[70:64] + 1'b1),
+        .row_more(row[70:64]),
         .block_want(block_want[c]),
         .block_sparing(block_sparing[c]),
         .block_grant(block_grant[c]),

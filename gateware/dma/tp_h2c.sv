@@ -64,10 +64,10 @@ module tp_h2c
     output logic        finish,
     input  logic        stopping,
 
-    // an inline descriptor comes in hand: where its bytes stand, and how many they are
+    // an inline descriptor comes in hand: where its bytes stand, and how many they are less one
     input logic       row_valid,
     input logic [8:0] row_word,
-    input logic [6:0] row_bytes,
+    input logic [6:0] row_more,
 
     // blocks
     output logic          block_want,
@@ -190,7 +190,7 @@ module tp_h2c
   assign first = !open;
 
   // What is taken in this cycle: a request, or a word of an inline message.
-  logic [6:0] inline_bytes;
+  logic [6:0] inline_more;                  // bytes that are still to be copied, less one
   logic copy_all;                           // the word is the message's last
   logic [12:0] now;
   logic now_all;
@@ -198,21 +198,21 @@ module tp_h2c
     now = grant_bytes;
     now_all = p_last;
     if (state == COPY) begin
-      now = inline_bytes[6:3] != '0 ? 13'(WORD) : 13'(inline_bytes[2:0]);
+      now = copy_all ? 13'(inline_more[2:0]) + 1'b1 : 13'(WORD);
       now_all = copy_all;
     end
   end
   assign last = d_end && now_all;
   assign slot_ready = d_end && p_last ? slot_free : slot_spare;
   assign copy_ready = d_end && copy_all ? slot_free : slot_spare;
-  assign copy_all = inline_bytes <= 7'(WORD);
+  assign copy_all = inline_more < 7'(WORD);
   always_ff @(posedge clk) begin
     if (row_valid) begin
       copy_word <= row_word;
-      inline_bytes <= row_bytes;
+      inline_more <= row_more;
     end else if (copied) begin
       copy_word <= copy_word + 1'b1;
-      inline_bytes <= inline_bytes - 7'(WORD);
+      inline_more <= inline_more - 7'(WORD);
     end
   end
 

@@ -50,7 +50,7 @@ module tp_store
   kind_t pushed_kind;
   logic [31:0] pushed_more;
   assign pushed = push_row[127:0];
-  assign pushed_more = pushed_kind.prefix ? pushed.length : pushed.length - 1'b1;
+  assign pushed_more = pushed.length - 32'(!pushed_kind.prefix);
   always_comb begin
     pushed_kind.empty = pushed.length == '0;
     pushed_kind.prefix = !push_row[128] && (pushed.control.kind == TP_KIND_ATTRIBUTES || pushed.control.kind == TP_KIND_MESSAGE_LENGTH);

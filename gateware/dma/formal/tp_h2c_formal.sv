@@ -45,7 +45,7 @@ module tp_h2c_formal
     input logic stopping,
     input logic row_valid,
     input logic [8:0] row_word,
-    input logic [6:0] row_bytes,
+    input logic [6:0] row_more,
     input logic block_grant,
     input logic [BW-1:0] block,
     input logic back_taken,
@@ -102,7 +102,7 @@ module tp_h2c_formal
       .stopping,
       .row_valid,
       .row_word,
-      .row_bytes,
+      .row_more,
       .block_want,
       .block_sparing(),
       .block_grant,
@@ -210,7 +210,6 @@ module tp_h2c_formal
     if (row_valid) assume (!d_valid);
     if (p_valid && (d_empty || d_inline)) assume (p_last);
     if (started && held && d_broken_was && !rst) assume (d_broken);
-    if (d_inline && !d_empty) assume (dut.inline_bytes != '0);  // it waits for no more than it has
     if (grant) assume (want && !rst);
     assume (grant_bytes >= 1);
     if (grant) assume (32'(need) == (32'(grant_bytes) + CPL_BOUNDARY - 1) / CPL_BOUNDARY);
