@@ -248,7 +248,7 @@ module tp_control
   logic [11:2] ask_offset;
   logic in_first, in_pages, in_card, in_pending, in_priv;
   logic pages_ack, pending_ack, pending_shift, pending_bit, window_ack, msix_sending;
-  logic [31:0] pages_data, window_data, answer_data;
+  logic [31:0] pages_q, pages_data, window_data, answer_data;
 
   assign ask_group = ask_addr[14+:GW];
   assign ask_page = ask_addr[13:12];
@@ -408,7 +408,8 @@ module tp_control
       .ask(asks_pages),
       .ask_at({pages_page, ask_offset[SPAN+1:2]}),
       .ack(pages_ack),
-      .q(pages_data)
+      .q(pages_q),
+      .late(pages_data)
   );
 
   tp_interrupts #(
@@ -441,7 +442,8 @@ module tp_control
       .job_at,
       .count,
       .counted,
-      .q(pages_data),
+      .q(pages_q),
+      .late(pages_data),
       .pending_ask(asks_pending),
       .pending_word(ask_offset[3:2]),
       .pending_ack,

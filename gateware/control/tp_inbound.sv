@@ -221,7 +221,7 @@ module tp_inbound
       NONE: if (rx_nonposted_valid) read <= ARRIVED;
       ARRIVED:  // between TLPs the queues hold every write that began before the read
       if (!in_tlp) begin
-        ahead <= count - ($bits(count))'(pop);
+        ahead <= pop ? count - 1'b1 : count;  // pop comes last in its cycle
         read <= MARKED;
       end
       MARKED: if (ahead == '0 && !window_mark && (window_passed || !follows_window)) read <= OFFERED;

@@ -50,6 +50,7 @@ module tp_interrupts
     output logic              count,
     input  logic              counted,
     input  logic [      31:0] q,
+    input  logic [      31:0] late,         // q as it was a cycle ago
 
     input  logic        pending_ask,        // stays until pending_ack
     input  logic [ 1:0] pending_word,
@@ -69,8 +70,8 @@ module tp_interrupts
   typedef enum logic [2:0] {
     IDLE,
     NAME,                                   // a line's vector is read,
-    FETCH,                                  // ... taken, and its count read,
-    COUNT,                                  // ... and written
+    FETCH,                                  // ... and its count,
+    COUNT,                                  // the vector is taken, and a cycle later the count written
     LOOK,                                   // may the chosen vector be sent? Its address is read,
     LOW,                                    // ... taken,
     HIGH,
@@ -82,6 +83,7 @@ module tp_interrupts
   logic [IW-1:0] scan;
   logic [15:0] line;                        // one hot: scan modulo 16
   logic chose, fired, choose, looked, line_event, line_enabled;
+  logic taken;                              // a line's vector, in COUNT
   logic [8:0] chosen;
   logic [15:0] line_enable;
 
@@ -122,7 +124,7 @@ module tp_interrupts
   assign fire_ready = state == IDLE && !chose && !fired && !sweeping;
   assign choose = state == IDLE && !chose && !(fire_valid && fire_ready);
   assign looked = state == IDLE && chose && !(is_pending && may && !sweeping);
-  assign count = state == COUNT;
+  assign count = state == COUNT && taken;
   assign job = state != IDLE;
   always_comb begin
     job_at = {2'(TP_PAGE_CARD), (state == NAME ? VECTOR : COUNTS) | SPAN'(scan[3:0])};
@@ -130,6 +132,7 @@ module tp_interrupts
   end
 
   always_ff @(posedge clk) begin
+    taken <= state == COUNT && !counted;
     case (state)
       IDLE:
       if (choose) begin
@@ -147,11 +150,11 @@ module tp_interrupts
         state <= LOOK;
       end
       NAME: state <= FETCH;
-      FETCH: begin
-        chosen <= {|q[31:8], q[7:0]};
-        state <= COUNT;
+      FETCH: state <= COUNT;
+      COUNT: begin
+        if (!taken) chosen <= {|late[31:8], late[7:0]};
+        if (counted) state <= line_enabled ? LOOK : IDLE;
       end
-      COUNT: if (counted) state <= line_enabled ? LOOK : IDLE;
       LOOK: state <= send ? LOW : IDLE;
       LOW: state <= HIGH;
       HIGH: state <= DATA;

@@ -7,8 +7,9 @@
 // data of messages are left: they are the host's to write before it unmasks a vector.
 //
 // The read port has one owner at a time: `job` (tp_interrupts) has it in the cycles that it takes, the host's reads (`ask`, which stays until
-// `ack`) in the others. `q` comes a cycle after its address and stands until the next. `count` writes q + 1 back where q was read, unless
-// a word or a sweep has the write port: then it is tried again.
+// `ack`) in the others. `q` comes a cycle after its address and stands until the next; `late` is what `q` was a cycle ago, and what `ack`
+// comes with: the way out of a block RAM is slow. `count` writes late + 1 back where q was read, unless a word or a sweep has the write
+// port: then it is tried again.
 module tp_pages
   import towpath_pkg::*;
 #(
@@ -52,7 +53,8 @@ module tp_pages
     input  logic              ask,
     input  logic [SPAN+1:0]   ask_at,
     output logic              ack,
-    output logic [      31:0] q
+    output logic [      31:0] q,
+    output logic [      31:0] late
 );
   localparam int DISCOVERY_BYTES = TP_DISCOVERY_CHANNEL_ENTRY_OFFSET + (H2C + C2H) * TP_CHANNEL_ENTRY_BYTES;
   localparam int TABLE_BYTES = VECTORS * TP_MSIX_VECTOR_BYTES;
@@ -156,7 +158,7 @@ module tp_pages
   assign set_lines = host_sets ? host_at == LINES : sweeping && sweep == LINES;
   assign set_at = host_sets ? host_at : sweeping ? sweep : last;
   assign set_data = host_sets ? host_data : at_reset(sweep);
-  assign value = set ? set_data : q + 1'b1;
+  assign value = set ? set_data : late + 1'b1;
 
   always_ff @(posedge clk) begin
     if (rst || clear) sweep <= '{page: 2'(TP_PAGE_CARD), dword: '0};
@@ -170,6 +172,7 @@ module tp_pages
   // ---- reads
   logic [SPAN+1:0] read_at;
   logic asked;  // the word that was shown last before the read has been written
+  logic fetched;
   assign read_at = job ? job_at : ask_at;
   always_ff @(posedge clk) begin
     if ((set || counted) && !rst) ram[set_at] <= value;
@@ -177,7 +180,9 @@ module tp_pages
       q <= ram[read_at];
       last <= read_at;
     end
-    asked <= ask && !ack;
-    ack <= ask && asked && !ack && !job && !rst;
+    late <= q;
+    asked <= ask && !fetched && !ack;
+    fetched <= ask && asked && !fetched && !ack && !job && !rst;
+    ack <= fetched && !rst;
   end
 endmodule

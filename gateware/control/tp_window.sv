@@ -92,7 +92,7 @@ module tp_window #(
   assign pop_word = pop && (upper || head.strb[1] == '0);
   always_ff @(posedge clk) begin
     if (pop) upper <= !pop_word;
-    if (mark) ahead <= count - ($bits(count))'(pop_word);
+    if (mark) ahead <= pop_word ? count - 1'b1 : count;  // pop_word comes last in its cycle
     else if (pop_word && ahead != '0) ahead <= ahead - 1'b1;
     if (clear) begin
       upper <= 1'b0;
@@ -143,6 +143,8 @@ module tp_window #(
       m_axil_awvalid <= !reading;
       m_axil_wvalid <= !reading;
       m_axil_arvalid <= reading;
+    end
+    if (!open) begin  // whether an access starts comes late in the cycle
       access_addr <= reading ? addr : {head.addr, upper};
       m_axil_wdata <= head.data[upper];
       m_axil_wstrb <= head.strb[upper];

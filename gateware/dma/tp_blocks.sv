@@ -32,15 +32,16 @@ module tp_blocks #(
 
   if (CHANNELS == 1) begin : g_single
     // The blocks go round: the next one is the one that came back first.
-    logic [CW-1:0] left, left_next;
+    localparam int LEAST = KEPT < BLOCKS - SHARE ? KEPT : BLOCKS - SHARE;
+    logic [CW-1:0] left;
     logic any, ample;
-    assign left_next = left - CW'(grant) + CW'(back);
     assign grant = want && any && (ample || !sparing);
     assign back_taken = back;
     always_ff @(posedge clk) begin
-      left <= left_next;
-      any <= rst || left_next != '0;
-      ample <= rst || 32'(left_next) > (KEPT < BLOCKS - SHARE ? KEPT : BLOCKS - SHARE);        // as of a cycle ago: one may have gone since
+      // `grant` comes last in its cycle: so each outcome is made ready beside it.
+      left <= grant == back ? left : grant ? left - 1'b1 : left + 1'b1;
+      any <= rst || back || (grant ? 32'(left) > 1 : left != '0);
+      ample <= rst || (grant == back ? 32'(left) > LEAST : grant ? 32'(left) > LEAST + 1 : 32'(left) >= LEAST);
       if (grant) block <= 32'(block) == BLOCKS - 1 ? '0 : block + 1'b1;
       if (rst) begin
         left <= CW'(BLOCKS);

@@ -273,9 +273,8 @@ module tp_dma
   logic [CHANNELS-1:0] push_accept, row_want, row_grant, row_there, row_valid;
   logic [CHANNELS-1:0][QW-1:0] push_at, row_want_at;
   logic [128:0] row;
-  logic [31:0] row_more;
   logic row_malformed, row_prefix, row_list, row_inline, row_empty;
-  logic [CHANNELS-1:0] list_start, list_stop, list_finish, list_over, list_quiet, hungry, piece_valid;
+  logic [CHANNELS-1:0] list_start, list_stop, list_finish, list_over, list_quiet, hungry, piece_next, piece_valid;
   logic [CHANNELS-1:0][7:0] list_end;
   logic [63:0] piece_addr;
   logic [31:0] piece_more;
@@ -302,7 +301,6 @@ module tp_dma
       .row_there,
       .row_valid,
       .row,
-      .row_more,
       .row_malformed,
       .row_prefix,
       .row_list,
@@ -332,6 +330,7 @@ module tp_dma
       .entry_status(list_status),
       .hold(list_hold),
       .hungry,
+      .piece_next,
       .piece_valid,
       .piece_addr,
       .piece_more,
@@ -431,7 +430,8 @@ module tp_dma
       .row_cut(cut_row),
       .row_list,
       .row_addr(row[63:0]),
-      .row_more,
+      .row_more(row[95:64]),
+      .piece_next,
       .piece_valid,
       .piece_cut(cut_piece),
       .piece_empty,
@@ -696,7 +696,7 @@ module tp_dma
         .stopping(stopping[c]),
         .row_valid(row_valid[c]),
         .row_word(row[11:3]),
-        .row_bytes(row[70:64]),
+        .row_more(row[70:64]),
         .block_want(block_want[c]),
         .block_sparing(block_sparing[c]),
         .block_grant(block_grant[c]),

@@ -64,10 +64,10 @@ module tp_h2c
     output logic        finish,
     input  logic        stopping,
 
-    // an inline descriptor comes in hand: where its bytes stand, and how many they are
+    // an inline descriptor comes in hand: where its bytes stand, and how many they are less one
     input logic       row_valid,
     input logic [8:0] row_word,
-    input logic [6:0] row_bytes,
+    input logic [6:0] row_more,
 
     // blocks
     output logic          block_want,
@@ -165,11 +165,12 @@ module tp_h2c
   logic [PW:0] used;      // ... after so many others; no room is left if there is no block
   logic [PW:0] behind;    // the place behind the plan's last but one
   logic fits, word_fits;
+  logic fits_now, settled;  // `fits` is as of a cycle ago: it holds if nothing that it depends on has changed since
   logic begun;  // a slot has come since the block has
   always_ff @(posedge clk) if (plan_valid) needs[plan_at] <= (PW + 1)'(plan_more >> EDGE);
   assign behind = used + needs[p_at];
   assign word_fits = !used[PW];
-  assign fits = d_inline ? word_fits : !behind[PW];
+  assign fits_now = !behind[PW];
 
   typedef enum logic [2:0] {
     LOOK,
@@ -179,7 +180,7 @@ module tp_h2c
     END
   } state_e;
   state_e state;
-  assign block_want = (state == LOOK || state == COPY) && p_valid && !d_empty && !fits;
+  assign block_want = (state == LOOK || state == COPY) && p_valid && !d_empty && (d_inline ? !word_fits : settled && !fits);
   assign block_sparing = !d_inline;
   logic open;                               // a message is under way for the host
   logic unclosed;                           // ... and in the slots: a slot is kept for its end
@@ -189,7 +190,7 @@ module tp_h2c
   assign first = !open;
 
   // What is taken in this cycle: a request, or a word of an inline message.
-  logic [6:0] inline_bytes;
+  logic [6:0] inline_more;                  // bytes that are still to be copied, less one
   logic copy_all;                           // the word is the message's last
   logic [12:0] now;
   logic now_all;
@@ -197,21 +198,21 @@ module tp_h2c
     now = grant_bytes;
     now_all = p_last;
     if (state == COPY) begin
-      now = inline_bytes[6:3] != '0 ? 13'(WORD) : 13'(inline_bytes[2:0]);
+      now = copy_all ? 13'(inline_more[2:0]) + 1'b1 : 13'(WORD);
       now_all = copy_all;
     end
   end
   assign last = d_end && now_all;
   assign slot_ready = d_end && p_last ? slot_free : slot_spare;
   assign copy_ready = d_end && copy_all ? slot_free : slot_spare;
-  assign copy_all = inline_bytes <= 7'(WORD);
+  assign copy_all = inline_more < 7'(WORD);
   always_ff @(posedge clk) begin
     if (row_valid) begin
       copy_word <= row_word;
-      inline_bytes <= row_bytes;
+      inline_more <= row_more;
     end else if (copied) begin
       copy_word <= copy_word + 1'b1;
-      inline_bytes <= inline_bytes - 7'(WORD);
+      inline_more <= inline_more - 7'(WORD);
     end
   end
 
@@ -268,12 +269,14 @@ module tp_h2c
   logic begin_plan;
   assign begin_plan = p_valid && !stopping && !abandon && (open || attributes_ready);
   always_ff @(posedge clk) begin
+    fits <= fits_now;
+    settled <= !(plan_valid || take || reserve || block_grant);
     case (state)
       LOOK:
       if (d_valid) begin
         if (d_over) state <= d_broken && unclosed ? EMPTY : END;
         else if (begin_plan && d_empty && (unclosed || slot_free)) state <= EMPTY;
-        else if (begin_plan && !d_empty && slot_ready && fits) state <= d_inline ? COPY : ASK;
+        else if (begin_plan && !d_empty && slot_ready && (d_inline ? word_fits : settled && fits)) state <= d_inline ? COPY : ASK;
       end
       ASK: if (grant || stopping || abandon) state <= LOOK;
       COPY: if (copied ? copy_all : stopping) state <= LOOK;
@@ -346,13 +349,16 @@ module tp_h2c
   slot_t retire_slot;
   logic [7:0] retire_status, fault;
   logic retire, retire_good;
+  // All of the oldest descriptor that has not been told has been passed; or that is not known yet, as the one before has just been told. Where its
+  // end has just come, there is no slot behind it yet.
+  logic at_end, here;
   logic [31:0] moved;
 
   assign retire_slot = slots[retire_at[SW-1:0]];
   assign retire_status = retire_slot.plain ? TP_STATUS_DONE : statuses[retire_at[SW-1:0]];
   assign retire_good = retire_status == TP_STATUS_DONE && !retire_slot.broken;
-  assign entry_valid = end_valid && end_at == retire_at;
-  assign retire = !entry_valid && retire_at != issue_at && (retire_slot.plain || landed);
+  assign here = end_valid && end_at == retire_at;
+  assign retire = !at_end && retire_at != issue_at && (retire_slot.plain || landed);
   always_comb begin
     entry = '0;
     entry.bytes = moved;
@@ -367,6 +373,9 @@ module tp_h2c
     if (retire) verdicts[retire_at[SW-1:0]] <= {fault != 0, fault == 0 && !retire_good};
   end
   always_ff @(posedge clk) begin
+    entry_valid <= here && !(entry_valid && entry_ready) && !rst;
+    // `retire` comes last in its cycle: so both outcomes are made ready beside it.
+    at_end <= (retire ? end_valid && end_at == retire_at + 1'b1 : here) && !rst;
     if (retire) begin
       retire_at <= retire_at + 1'b1;
       if (fault == 0) begin

@@ -41,7 +41,8 @@ module tp_lists
     output logic         hold,              // start nothing in this cycle: an entry says where its table goes on
 
     input  logic [CHANNELS-1:0] hungry,      // wants a piece, until it comes
-    output logic [CHANNELS-1:0] piece_valid,  // for this channel
+    output logic [CHANNELS-1:0] piece_next,   // one comes in the next cycle, for this channel
+    output logic [CHANNELS-1:0] piece_valid,
     output logic [63:0]         piece_addr,
     output logic [31:0]         piece_more,   // its bytes, less one
     output logic                piece_empty,  // it has none
@@ -84,6 +85,7 @@ module tp_lists
       .grant(give)
   );
   assign give_channel = number(give);
+  assign piece_next = give;
   always_ff @(posedge clk) begin
     if (keep) pieces[{entry_channel, wr[entry_channel][PW-1:0]}] <= {e.length == '0, e.length - 1'b1, e.address};
     {piece_empty, piece_more, piece_addr} <= pieces[{give_channel, rd[give_channel][PW-1:0]}];
@@ -123,7 +125,8 @@ module tp_lists
     end
   end
   always_ff @(posedge clk) begin
-    if (start != '0 || choose || (hold && lives)) tables[table_at] <= next;
+    // Where a list may start it is noted whether it does or not, which shows late: there is none of this channel before.
+    if (hold ? lives : row_there != '0 || (need != '0 && !picked)) tables[table_at] <= next;
     // A fetch that is not needed any more is withdrawn.
     if (fetch_grant || !need[fetch_channel]) picked <= 1'b0;
     if (choose) begin

@@ -15,15 +15,17 @@ module tp_pace (
     input  logic       start,             // a packet of writes starts in this cycle: `room` does not tell of it yet
     output logic       hold
 );
+  // `start` comes last in its cycle: so what waits in the block is compared with both outcomes beside it.
   logic [7:0] most;
-  logic [3:0] enough;
-  logic started, emptier;
+  logic [8:0] waiting;                       // packets
+  logic eight, started, emptier;  // `eight`: of 128 bytes, 1 KiB are eight
   assign emptier = room != '1 && room > most;
+  assign waiting = 9'(most - room) + 9'(started);
   always_ff @(posedge clk) begin
-    enough <= max_payload == '0 ? 4'd8 : 4'd4;
+    eight <= max_payload == '0;
     started <= start;
     if (emptier) most <= room;
-    hold <= room != '1 && !emptier && 9'(most - room) + 9'(start) + 9'(started) >= 9'(enough);
+    hold <= room != '1 && !emptier && (start ? waiting >= (eight ? 9'd7 : 9'd3) : waiting >= (eight ? 9'd8 : 9'd4));
     if (rst) begin
       most <= '0;
       hold <= 1'b0;

@@ -35,6 +35,7 @@ module tp_plan
     input  logic                row_list,
     input  logic [63:0]         row_addr,
     input  logic [31:0]         row_more,
+    input  logic [CHANNELS-1:0] piece_next,   // piece_valid in the next cycle
     input  logic [CHANNELS-1:0] piece_valid,
     input  logic [CHANNELS-1:0] piece_cut,    // with piece_valid
     input  logic                piece_empty,
@@ -91,55 +92,69 @@ module tp_plan
     for (int c = 0; c < CHANNELS; c++) if (one_hot[c]) number |= CW'(c);
   endfunction
 
-  logic row_now, piece_now;
+  logic row_now, piece_now, piece_soon;
   logic [CHANNELS-1:0] pick, a_channels;
   logic [CW-1:0] a_channel, a_read;
-  logic [31:0] a_left, clip;
+  logic [31:0] a_left, piece_left, clip;  // piece_left: of the descriptor whose piece comes
   logic clipped;
   assign row_now = |row_valid;
   assign piece_now = |piece_valid;
+  assign piece_soon = |piece_next;
   tp_round_robin #(
       .N(CHANNELS)
   ) i_turn (
       .clk,
       .rst,
       .request(want),
-      .take(!row_now && !piece_now),
+      .take(!row_now && !piece_now && !piece_soon),
       .grant(pick)
   );
-  assign grant = row_now || piece_now ? '0 : pick;
+  assign grant = row_now || piece_now || piece_soon ? '0 : pick;
   assign a_channels = row_now ? row_valid : piece_now ? piece_valid : pick;
   assign a_channel = number(a_channels);
-  assign a_read = number(piece_now ? piece_valid : pick);  // rows have nothing to read
+  assign a_read = number(piece_soon ? piece_next : pick);  // a row and a piece have nothing to read
   assign a_left = lefts[a_read];
-  assign clipped = piece_more >= a_left;
-  assign clip = clipped ? a_left : piece_more;
+  assign clipped = piece_more >= piece_left;
+  assign clip = clipped ? piece_left : piece_more;
 
   // ------------------------------------------------------------------------------------------------ b
   logic [CHANNELS-1:0] b_valid;
   logic [CW-1:0] b_channel;
-  logic b_cut, b_read, b_last, b_note;
+  logic b_cut, b_last, b_note;
   logic [63:0] b_addr;
   logic [31:0] b_more, b_left;
+  logic b_long;                               // b_more is 4096 or more
+  logic [11:0] mask;                          // where it is cut: before the next byte behind which these bits are all ones
+  logic a_read_side, aligned;
+  assign a_read_side = 32'(a_channel) < H2C;
+  always_comb begin
+    aligned = 1'b1;  // what a cut has left starts on a boundary
+    if (piece_now) aligned = piece_addr[EDGE-1:0] == '0;
+    if (row_now) aligned = row_addr[EDGE-1:0] == '0;
+  end
   always_ff @(posedge clk) begin
     if (row_now) b_valid <= row_list ? '0 : row_cut;
     else if (piece_now) b_valid <= piece_empty ? '0 : piece_cut;
-    else b_valid <= pick;
-    b_cut <= row_now ? |row_cut && !row_list : piece_now ? |piece_cut && !piece_empty : |want;
+    else b_valid <= grant;
+    b_cut <= row_now ? |row_cut && !row_list : piece_now ? |piece_cut && !piece_empty : |want && !piece_soon;
     b_note <= |row_cut && row_list && !rst;
+    piece_left <= a_left;
     b_channel <= a_channel;
-    b_read <= 32'(a_channel) < H2C;
+    for (int i = 0; i < 12; i++) mask[i] <= a_read_side ? (i < EDGE || (aligned && read_mask[i])) : write_mask[i];
     if (row_now) begin
       b_addr <= row_addr;
       {b_last, b_more} <= {1'b1, row_more};
+      b_long <= row_more[31:12] != '0;
       b_left <= row_more;
     end else if (piece_now) begin
       b_addr <= piece_addr;
       {b_last, b_more} <= {clipped, clip};
-      b_left <= a_left;
+      b_long <= clipped ? piece_left[31:12] != '0 : piece_more[31:12] != '0;
+      b_left <= piece_left;
     end else begin
       b_addr <= addrs[a_read];
       {b_last, b_more} <= pieces[a_read];
+      b_long <= pieces[a_read][31:12] != '0;
       b_left <= a_left;
     end
     if (rst) begin
@@ -148,12 +163,9 @@ module tp_plan
     end
   end
 
-  logic [11:0] mask, room;  // room: from here to the cut
-  logic aligned;
-  assign aligned = b_addr[EDGE-1:0] == '0;
-  always_comb for (int i = 0; i < 12; i++) mask[i] = b_read ? (i < EDGE || (aligned && read_mask[i])) : write_mask[i];
+  logic [11:0] room;  // from here to the cut
   assign room = mask & ~b_addr[11:0];
-  assign plan_all = b_more <= 32'(room);
+  assign plan_all = !b_long && b_more[11:0] <= room;
   assign plan_last = plan_all && b_last;
   assign plan_more = plan_all ? b_more[11:0] : room;
   assign plan_valid = b_valid;

@@ -61,24 +61,32 @@ module tp_read_issue
   assign note_bytes = 13'(more) + 1'b1;
   assign note_low = addr[6:0];
 
+  // The wish as it was granted; what follows from it is worked out behind the register, since the wish itself comes late.
+  logic [63:0] tx_addr;
+  logic [12:0] tx_span;
+  logic [TW-1:0] tx_tag;
   logic [3:0] head_be, tail_be;
-  logic one;
-  assign one = span[12:2] == '0;
-  assign head_be = 4'b1111 << addr[1:0];
-  assign tail_be = 4'b1111 >> (2'd3 - span[1:0]);
+  logic tx_relaxed, one;
+  assign one = tx_span[12:2] == '0;
+  assign head_be = 4'b1111 << tx_addr[1:0];
+  assign tail_be = 4'b1111 >> (2'd3 - tx_span[1:0]);
+  assign tx_read_hdr = '{
+      addr: {tx_addr[63:2], 2'b00},
+      dwords: tx_span[12:2] + 1'b1,
+      first_be: one ? head_be & tail_be : head_be,
+      last_be: one ? 4'b0000 : tail_be,
+      relaxed: tx_relaxed,
+      tag: 10'(tx_tag)
+  };
 
   always_ff @(posedge clk) begin
     if (tx_read_ready) tx_read_valid <= 1'b0;
     if (go) begin
       tx_read_valid <= 1'b1;
-      tx_read_hdr <= '{
-          addr: {addr[63:2], 2'b00},
-          dwords: span[12:2] + 1'b1,
-          first_be: one ? head_be & tail_be : head_be,
-          last_be: one ? 4'b0000 : tail_be,
-          relaxed: relaxed,
-          tag: 10'(tag)
-      };
+      tx_addr <= addr;
+      tx_span <= span;
+      tx_tag <= tag;
+      tx_relaxed <= relaxed;
     end
     if (rst) tx_read_valid <= 1'b0;
     else if (go)

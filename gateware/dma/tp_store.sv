@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The posted descriptors of all channels, in one block RAM.
 //
-// A row is {torn, descriptor}. Which of a channel's ROWS are in use its front knows.
+// A row is {torn, descriptor}. It comes out with its length less by one, but for a prefix, whose length is a value. Which of a channel's ROWS
+// are in use its front knows.
 //
 // Promises: a push is taken as it comes; it can be asked for in the next cycle. A row that is asked for comes two cycles after its grant, or as
 // many later as `hold` is given, with `row_valid` for its channel.
@@ -29,7 +30,6 @@ module tp_store
     output logic [CHANNELS-1:0]         row_there,      // a row comes, now or when `hold` ends
     output logic [CHANNELS-1:0]         row_valid,
     output logic [128:0]                row,
-    output logic [31:0]                 row_more,       // its length, less one
     output logic                        row_malformed,  // of an unknown kind, or its slot or length is out of range
     output logic                        row_prefix,
     output logic                        row_list,
@@ -48,7 +48,9 @@ module tp_store
   tp_descriptor_t pushed;  // its cookie and user bits are not used here
   // verilator lint_on UNUSEDSIGNAL
   kind_t pushed_kind;
+  logic [31:0] pushed_more;
   assign pushed = push_row[127:0];
+  assign pushed_more = pushed.length - 32'(!pushed_kind.prefix);
   always_comb begin
     pushed_kind.empty = pushed.length == '0;
     pushed_kind.prefix = !push_row[128] && (pushed.control.kind == TP_KIND_ATTRIBUTES || pushed.control.kind == TP_KIND_MESSAGE_LENGTH);
@@ -64,7 +66,7 @@ module tp_store
   end
 
   (* ram_style = "block" *) logic [$bits(kind_t)+128:0] rows[2**(CW+RW)];
-  always_ff @(posedge clk) if (push_valid) rows[{push_channel, push_at}] <= {pushed_kind, push_row};
+  always_ff @(posedge clk) if (push_valid) rows[{push_channel, push_at}] <= {pushed_kind, push_row[128:96], pushed_more, push_row[63:0]};
 
   logic [CHANNELS-1:0] pick;
   logic [CW-1:0] channel;
@@ -94,7 +96,6 @@ module tp_store
       found_valid <= pick;
       shown <= found_valid;
       row <= found;
-      row_more <= found[95:64] - 1'b1;
       {row_malformed, row_prefix, row_list, row_inline, row_empty} <= found_kind;
     end
     if (rst) begin

@@ -62,7 +62,7 @@ module tp_writer
     input  logic [63:0]                         command_addr,     // ... and where its data goes, in the same cycle
     input  logic [CHANNELS-1:0][11:0]           command_last,  // bytes - 1; a command crosses no 4 KiB
     input  logic [CHANNELS-1:0][BW-1:0]         command_from,
-    output logic [CHANNELS-1:0]                 begun,    // a pulse: all reads before this channel's last command are made
+    output logic [CHANNELS-1:0]                 begun,    // a pulse: all reads before this channel's last command have been made
     output logic [CHANNELS-1:0]                 reading,  // a command of this channel waits or is being read for
 
     output logic                  posted_valid,
@@ -133,11 +133,11 @@ module tp_writer
   logic [11:0] next_span;
   assign next_span = next_last + 12'(next.addr[1:0]);
   assign rd = hand_valid && advance;
-  assign rd_last = hand_left == '0;
   assign begin_next = next_valid && (!hand_valid || (advance && rd_last));
   always_ff @(posedge clk) begin
     if (rd) begin
       hand_left <= hand_left - 1'b1;
+      rd_last <= hand_left == (12 - KW)'(1);
       hand_from[BW-1:KW] <= hand_from[BW-1:KW] + 1'b1;
     end
     if ((rd && rd_last) || hand_gone) hand_valid <= 1'b0;
@@ -146,6 +146,7 @@ module tp_writer
       hand <= next;
       hand_span <= next_span;
       hand_left <= next_span[11:KW];
+      rd_last <= next_span[11:KW] == '0;
       hand_from <= next_from - BW'(next.addr[1:0]);
       hand_message <= next_message;
     end
@@ -156,7 +157,7 @@ module tp_writer
     logic in_next;  // its data
     assign in_next = !next.entry && next.owner == OW'(H2C + c);
     assign rd_channel[c] = !hand.entry && hand.owner == OW'(H2C + c);
-    assign begun[c] = begin_next && in_next;
+    always_ff @(posedge clk) begun[c] <= begin_next && in_next && !rst;
     assign reading[c] = (next_valid && in_next) || (hand_valid && rd_channel[c]);
   end
   assign entry_read = (hand_valid && hand.entry && ((advance && rd_last) || hand_gone)) || (next_valid && next.entry && next_gone);
@@ -193,6 +194,7 @@ module tp_writer
   logic read_valid, read_last, read_gone, out_valid, out_last, out_ready, out_gone;
   logic open;  // the packet at `out` has been shown; its beats stand one behind the other, up to its last one
   command_t read, out;
+  logic out_data;  // it is C2H data
   logic [11:0] read_span, out_span;
   assign advance = !out_valid || out_ready;
   assign out_gone = withdraw[out.owner] && !open;
@@ -207,6 +209,7 @@ module tp_writer
       out_valid <= read_valid && !read_gone;
       out_last <= read_last;
       out <= read;
+      out_data <= !read.entry && read.owner != OW'(CARD);
       out_span <= read_span;
     end else begin
       if (read_gone) read_valid <= 1'b0;
@@ -236,7 +239,7 @@ module tp_writer
       .clk,
       .rst,
       .bus_master,
-      .hold(pace && !out.entry && out.owner != OW'(CARD)),
+      .hold(pace && out_data),
       .in_valid(out_valid),
       .in_ready(out_ready),
       .in_last(out_last),

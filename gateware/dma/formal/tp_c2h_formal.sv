@@ -45,6 +45,7 @@ module tp_c2h_formal
   logic [BW-1:0] command_from;
   logic [31:0] head_user;
   logic next, hand;  // a command waits; one is read for
+  logic begun;  // tp_writer tells a cycle late
   tp_c2h #(
       .DATA_WIDTH(DATA_WIDTH),
       .SENDING_BYTES(SENDING_BYTES),
@@ -83,7 +84,7 @@ module tp_c2h_formal
       .command_ready,
       .command_last,
       .command_from,
-      .begun(begin_next),
+      .begun,
       .reading(next || hand),
       .entry_valid,
       .entry_ready,
@@ -103,6 +104,7 @@ module tp_c2h_formal
   logic [1:0] planned;
   always_ff @(posedge clk) begin
     started <= 1'b1;
+    begun <= begin_next && !rst;
     if (take) begin
       next <= 1'b1;
       next_first <= dut.rd[BW:KW];
@@ -207,7 +209,8 @@ module tp_c2h_formal
         assert (held_far <= rd_far && rd_far <= used);
         assert (!(rd_far == used) || dut.rd[KW-1:0] == '0);
         assert (!next || (next_first == dut.held));
-        assert (!hand || hand_first == dut.freed);
+        assert (!hand || hand_first == (begun ? dut.held : dut.freed));
+        assert (!begun || (hand && !next));
         // Messages: where they end.
         assert (32'(ends) <= MESSAGES && messages == 2'(ends) + 2'(dut.begun_in));
         assert (messages == 2'(dut.head_valid) + 2'(dut.waiting));

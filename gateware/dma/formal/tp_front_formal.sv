@@ -52,7 +52,6 @@ module tp_front_formal
   logic [63:0] d_length, d_offset;
   logic [1:0] grant, row_valid;
   logic [128:0] row;
-  logic [31:0] row_more;
   logic row_malformed, row_prefix, row_list, row_inline, row_empty;
 
   tp_store #(
@@ -72,7 +71,6 @@ module tp_front_formal
       .row_there(),
       .row_valid,
       .row,
-      .row_more,
       .row_malformed,
       .row_prefix,
       .row_list,
@@ -191,8 +189,11 @@ module tp_front_formal
   logic waits, came, came_prefix;
   logic [AW:0] at;
   logic [128:0] kept;
-  tp_descriptor_t d;
+  tp_descriptor_t d, pushed;
+  assign pushed = push_row[127:0];
   assign d = kept[127:0];
+  logic prefix;  // what is pushed
+  assign prefix = !push_row[128] && (pushed.control.kind == TP_KIND_ATTRIBUTES || pushed.control.kind == TP_KIND_MESSAGE_LENGTH);
   always_ff @(posedge clk) begin
     came <= waits && dut.pop && dut.rd == at;
     came_prefix <= dut.pop_prefix;
@@ -200,7 +201,7 @@ module tp_front_formal
     if (watch && push_accept && !waits) begin
       waits <= 1'b1;
       at <= dut.wr;
-      kept <= push_row;
+      kept <= {push_row[128:96], pushed.length - 32'(!prefix), push_row[63:0]};
     end
     if (rst) begin
       waits <= 1'b0;
@@ -217,7 +218,6 @@ module tp_front_formal
       assert (!(waits && dut.pop && dut.rd == at) || row == kept);
       if (came && !came_prefix)
         assert (d_valid && d_cookie == d.cookie && d_end == d.control.end_ && (kept[128] ? dut.own_status == TP_STATUS_TORN : 1'b1));
-      if (dut.pop) assert (row_more == row[95:64] - 1'b1);
       assert (!dut.pop || (!d_valid && queued != '0));
       assert (!plan_valid || (d_valid && !places[plan_at] && !plan_none));
       assert (!p_valid || !d_valid || places[p_at]);
@@ -243,10 +243,10 @@ module tp_front_formal
       assert (dut.loading == (store.found_valid[0] || store.shown[0]));
       assert (!(store.found_valid[0] && store.shown[0]) && $onehot0(store.found_valid) && $onehot0(store.shown));
       assert (!dut.loading || (!d_valid && queued != '0));
-      assert (!store.shown[0] || row_empty == (row[95:64] == '0));
-      assert (!store.found_valid[0] || store.found_kind.empty == (store.found[95:64] == '0));
+      assert (!store.shown[0] || row_empty == (row[95:64] == (row_prefix ? '0 : '1)));
+      assert (!store.found_valid[0] || store.found_kind.empty == (store.found[95:64] == (store.found_kind.prefix ? '0 : '1)));
       for (int i = 0; i < QUEUE_DEPTH; i++)
-      if ({1'b0, AW'(i) - dut.rd[AW-1:0]} < queued) assert (store.rows[i][129] == (store.rows[i][95:64] == '0));
+      if ({1'b0, AW'(i) - dut.rd[AW-1:0]} < queued) assert (store.rows[i][129] == (store.rows[i][95:64] == (store.rows[i][132] ? '0 : '1)));
       if (waits) begin
         assert (place < queued);
         assert (store.rows[{1'b0, at[AW-1:0]}][128:0] == kept);
@@ -255,7 +255,6 @@ module tp_front_formal
       end
       assert (!d_over || (d_valid && dut.halted));
       assert (!dut.is_list || d_valid);
-      assert (store.shown == '0 || row_more == row[95:64] - 1'b1);
       assert (plan_valid == dut.cutting || rst);
       assert (!dut.cutting || (d_valid && !dut.held[1] && !plan_none));
       assert (32'(dut.held) == $countones(places) && dut.held != 2'd3);

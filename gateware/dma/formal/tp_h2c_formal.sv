@@ -4,7 +4,9 @@
 // passed on, and its block is not given back before; a block that is given back is one that the channel has, and no block is forgotten; no slot is
 // given twice; a beat is read only when the queue towards the user core has room for it, and the end of every descriptor has a place: so a
 // completion never stalls and never overflows. One read is watched, any one, and its place.
-// Assumed: a descriptor stands until `finish`, and no more than QUEUE_DEPTH are finished and not told; a read is as long as tp_plan told;
+// Nor does retire count a slot of the next descriptor before the one before it has been told.
+// Assumed: a descriptor stands until `finish`, and no more than QUEUE_DEPTH are finished and not told; a read is as long as tp_plan told; what is
+// to be done next changes only when a descriptor or a plan comes, or one is taken (tp_front);
 // a block that is granted is not the channel's (tp_blocks); an answer lands once, for a slot that waits for one (tp_landing); what is read
 // comes two cycles later (tp_landing_ram); a flush lasts rounds of eight cycles, until `flushed`, while there is no descriptor (tp_resets).
 module tp_h2c_formal
@@ -43,7 +45,7 @@ module tp_h2c_formal
     input logic stopping,
     input logic row_valid,
     input logic [8:0] row_word,
-    input logic [6:0] row_bytes,
+    input logic [6:0] row_more,
     input logic block_grant,
     input logic [BW-1:0] block,
     input logic back_taken,
@@ -100,7 +102,7 @@ module tp_h2c_formal
       .stopping,
       .row_valid,
       .row_word,
-      .row_bytes,
+      .row_more,
       .block_want,
       .block_sparing(),
       .block_grant,
@@ -155,6 +157,7 @@ module tp_h2c_formal
   logic put_was, d_broken_was, none;  // a slot was put; the plan taken last was the descriptor's last
   logic held, end_was, inline_was, empty_was, last_was, plan_was, at_was;
   logic [BLOCKS-1:0] owned;  // blocks that the channel has
+  logic came, row_was;  // a plan has come or one was taken; a row has come
   logic [3:0] flushing;  // cycles of this flush, up to 8
   logic flushed_was;
   logic [SLOTS-1:0] waiting;  // slots whose answer is to come
@@ -166,6 +169,8 @@ module tp_h2c_formal
     inline_was <= d_inline;
     put_was <= dut.slot_put && !rst;
     none <= d_valid && !finish && !rst && (none || (take && p_last));
+    came <= plan_valid || take;
+    row_was <= row_valid;
     plan_was <= p_valid && !take && !finish && !rst;
     at_was <= p_at;
     d_broken_was <= d_broken;
@@ -197,6 +202,7 @@ module tp_h2c_formal
     if (started && last_was && !rst) assume (p_last);
     if (p_valid) assume (d_valid && !none);
     if (started && plan_was && !rst) assume (p_valid && p_at == at_was);
+    if (started && !plan_was && !came) assume (!p_valid || ((d_inline || d_empty) && row_was));
     if (p_valid) assume (need != '0 && 32'(need) <= PLACES);  // tp_plan has told of it
     if (plan_valid) assume (32'(plan_more) < BLOCK_BYTES && !(p_valid && plan_at == p_at));
     if (block_grant) assume (block_want && 32'(block) < BLOCKS && !owned[block] && !rst);
@@ -204,7 +210,6 @@ module tp_h2c_formal
     if (row_valid) assume (!d_valid);
     if (p_valid && (d_empty || d_inline)) assume (p_last);
     if (started && held && d_broken_was && !rst) assume (d_broken);
-    if (d_inline && !d_empty) assume (dut.inline_bytes != '0);  // it waits for no more than it has
     if (grant) assume (want && !rst);
     assume (grant_bytes >= 1);
     if (grant) assume (32'(need) == (32'(grant_bytes) + CPL_BOUNDARY - 1) / CPL_BOUNDARY);
@@ -262,6 +267,8 @@ module tp_h2c_formal
       assert (!back_valid || owned[back_block]);
       assert (!(want || copy_want) || dut.issue_at - dut.stream_at != (SW + 1)'(SLOTS));
       assert (!(want && grant) || !waiting[want_slot]);
+      // No slot of the next descriptor is counted before the one before has been told.
+      assert (!(dut.retire && dut.here));
       assert (!dut.unclosed || dut.issue_at - dut.stream_at != (SW + 1)'(SLOTS));
       // The watched read's place is its own.
       assert (!((watching || reading) && dut.reserve && dut.newest == its_block) || dut.used >= its_end);
@@ -303,7 +310,9 @@ module tp_h2c_formal
             (($clog2(BEATS) + 1)'(dut.i_beats.wr - dut.i_beats.rd));
     always_comb
       if (started && !rst) begin
-        assert (untold == dut.i_ends.count);
+        assert (untold == dut.i_ends.count && (!entry_valid || dut.here));
+        assert (!dut.here || dut.at_end || dut.retire_at == dut.issue_at);
+        assert (!dut.settled || !p_valid || d_empty || d_inline || dut.fits == dut.fits_now);
         assert (32'(used) <= SLOTS && (SW + 1)'(dut.retire_at - dut.stream_at) <= used);
         assert ((SW + 1)'(dut.issue_at - dut.retire_at) <= used);
         assert (32'(dut.used) <= PLACES && (dut.begun || dut.used == 0));
@@ -352,7 +361,7 @@ module tp_h2c_formal
         assert (!dut.noted || (dut.attributes_ready && put_was));
         if (dut.state == ASK || dut.state == COPY || dut.state == EMPTY) assert (dut.open || (dut.attributes_ready && !dut.noted));
         if (dut.state == ASK || dut.state == COPY || (dut.state == EMPTY && !d_broken)) assert (plan_was);
-        if (dut.state == ASK) assert (dut.fits && 32'(used) < SLOTS - 32'(!(d_end && p_last)));
+        if (dut.state == ASK) assert (dut.fits_now && 32'(used) < SLOTS - 32'(!(d_end && p_last)));
         if (dut.state == EMPTY) assert (32'(used) < SLOTS && (d_empty || d_broken));
         if (dut.state == ASK || dut.state == COPY) assert (held && inline_was == (dut.state == COPY));
         if (dut.state == COPY) assert (!empty_was);

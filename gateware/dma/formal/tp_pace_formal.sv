@@ -98,7 +98,7 @@ module tp_pace_formal (
       cover (start && !in_data && hold);
       cover (!hold && start && in_data && 32'(used) == enough);
       // Induction.
-      assert (pace.most == capacity && 32'(pace.enough) == enough && pace.started == start_was);
+      assert (pace.most == capacity && pace.eight == (enough == 8) && pace.started == start_was);
       assert (hold || 32'(used) <= most_used);
     end
     if (started && !rst) begin
@@ -108,7 +108,7 @@ module tp_pace_formal (
       assert (midway == open || !started);
       assert (known || since < 2'd2 || !hold);
       assert (since == '0 || !known || pace.most == capacity);
-      assert (since < 2'd2 || 32'(pace.enough) == enough);
+      assert (since < 2'd2 || pace.eight == (enough == 8));
       assert (since == '0 || pace.started == start_was);
     end
   end

@@ -20,6 +20,7 @@ module tp_plan_formal
     input logic row_list,
     input logic [63:0] row_addr,
     input logic [31:0] row_more,
+    input logic [1:0] piece_next,
     input logic [1:0] piece_valid,
     input logic piece_wanted,
     input logic piece_empty,
@@ -49,6 +50,7 @@ module tp_plan_formal
       .row_list,
       .row_addr,
       .row_more,
+      .piece_next,
       .piece_valid,
       .piece_cut(piece_valid & {2{piece_wanted}}),
       .piece_empty,
@@ -75,6 +77,7 @@ module tp_plan_formal
   // ------------------------------------------------------------------------------------------------ what is cut, as counted here
   logic [2:0] started = '0;
   logic who_was;
+  logic [1:0] next_was;
   logic [2:0] max_read_was, max_payload_was;
   logic [1:0] on_its_way, noted_now;
   logic [63:0] addr;
@@ -102,6 +105,7 @@ module tp_plan_formal
   always_ff @(posedge clk) begin
     started <= {started[1:0], 1'b1};
     who_was <= who;
+    next_was <= piece_next & {2{!rst}};
     max_read_was <= max_read;
     max_payload_was <= max_payload;
     on_its_way <= rst ? '0 : (row_list || !row_wanted ? '0 : row_valid) | (piece_empty || !piece_wanted ? '0 : piece_valid) | grant;
@@ -138,11 +142,13 @@ module tp_plan_formal
     if (!started[2]) assume (rst);
     if (started[0]) assume (who == who_was && max_read == max_read_was && max_payload == max_payload_was);
     assume (max_read <= 3'd5 && max_payload <= 3'd5);
-    assume ($onehot0({row_valid, piece_valid}));
+    assume ($onehot0({row_valid, piece_valid}) && $onehot0(piece_next));
+    if (started[0]) assume (piece_valid == next_was);
+    assume ((piece_next & (on_its_way | noted_now | row_valid | piece_valid)) == '0);
     assume ((piece_valid & on_its_way) == '0 && (row_valid & on_its_way) == '0 && (want & on_its_way) == '0);
     assume ((piece_valid & noted_now) == '0);  // a list is fetched first
     if (rst) assume (row_valid == '0 && piece_valid == '0 && want == '0);
-    if (piece_valid[who]) assume (noted && !open);
+    if (piece_valid[who] || piece_next[who]) assume (noted && !open);
     if (want[who]) assume (open);
     if (row_mine) assume (!open);
   end
@@ -176,8 +182,13 @@ module tp_plan_formal
         assert (dut.b_valid == on_its_way && dut.b_cut == (on_its_way != '0) && $onehot0(on_its_way));
         assert (!(dut.b_cut && dut.b_note) && dut.b_note == (noted_now != '0) && $onehot0(noted_now));
         if (dut.b_note) assert (noted_now[dut.b_channel]);
-        if (dut.b_cut) assert (on_its_way[dut.b_channel] && dut.b_read == !dut.b_channel);
+        if (dut.b_cut) assert (on_its_way[dut.b_channel]);
+        if (on_its_way[who])
+          for (int i = 0; i < 12; i++) assert (dut.mask[i] == (!who ? i < 6 || (addr[5:0] == '0 && dut.read_mask[i]) : dut.write_mask[i]));
+        if (on_its_way[who]) assert (dut.b_long == (more >= 32'd4096));
+        if (open && !on_its_way[who]) assert (addr[5:0] == '0);
         if (open || noted) assert (!open || more <= left);
+        if (next_was[who]) assert (noted && !open && dut.piece_left == left);
         if (open) assert (noted && last == (more == left));
         if (on_its_way[who]) assert (open && dut.b_addr == addr && dut.b_more == more && dut.b_last == last && dut.b_left == left);
         if (open && !on_its_way[who]) assert (dut.addrs[who] == addr && dut.pieces[who] == {last, more});

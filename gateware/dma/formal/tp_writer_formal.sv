@@ -201,6 +201,8 @@ module tp_writer_formal
       if (started && !rst) begin
         assert (midway == dut.open);
         assert (!midway || dut.out_valid);
+        assert (!dut.hand_valid || dut.rd_last == (dut.hand_left == '0));
+        assert (!dut.out_valid || dut.out_data == (!dut.out.entry && 32'(dut.out.owner) != OWNERS - 1));
         assert (!dut.out_valid || dut.out_last || (dut.read_valid && dut.read == dut.out && dut.read_span == dut.out_span));
         assert (!dut.read_valid || dut.read_last || (dut.hand_valid && dut.hand == dut.read && dut.hand_span == dut.read_span));
         assert (!dut.next_valid || 32'(dut.next.owner) < OWNERS);
