@@ -319,9 +319,9 @@ module tp_ring
   assign high_we = (moves && clears) || placed;
   assign due_now = low[31:16] == '0 || unreaped >= INDEX'(low[15:0]);
   assign times = state == DECIDE && unreaped != '0 && !due_now && !timing[at];
-  assign fire_valid = state == VECTOR;
-  assign fire_vector = high[7:0] | {8{|high[31:8]}};  // 255 is no vector of any card
-  assign fired = fire_valid;                // also when nobody takes it at once: an arm that comes meanwhile is a new one
+  assign fire_valid = state == VECTOR && high[31:8] == '0;  // no card has more vectors
+  assign fire_vector = high[7:0];
+  assign fired = state == VECTOR;           // also when nobody takes it at once: an arm that comes meanwhile is a new one
   assign out_valid = e_valid;
   assign out_channel = e_at;
   assign out_addr = {base, 6'b0} | 64'({place, 4'b0});  // the ring is aligned to its size
@@ -373,7 +373,7 @@ module tp_ring
       end
       PLACE:
       if (placed) begin
-        for (int i = 0; i < 16; i++) place[i] <= high[i] && 5'(i) < log2;
+        for (int i = 0; i < 16; i++) place[i] <= high[i] && (i < 2 || 5'(i) < log2);
         e.flags.phase <= log2[4] ? !high[16] : !high[{1'b0, log2[3:0]}];
         word <= W_CONSUMED;
         state <= COUNT;

@@ -40,11 +40,11 @@ async def a_vector_that_no_card_has(dut):
         return
     dut.h2c_tready.value = (1 << bench.h2c) - 1
     channel = Channel(bench, 0)
-    for k, (value, fires) in enumerate(((3, 3), (254, 254), (256, 255), (1 << 31 | 5, 255))):
+    for k, (value, fires) in enumerate(((3, [3]), (254, [254]), (256, []), (1 << 31 | 5, []))):
         bench.priv(0, TP.TP_CHANNEL_VECTOR_OFFSET, value)
         bench.host.fires.clear()
         bench.doorbells.append(("arm", dict(channel=0, index=k)))
         bench.push(0, DIRECT, 0, 0, k, 1)
         assert await channel.wait(2000)
         await ClockCycles(dut.clk, 200)
-        assert bench.host.fires == [fires], (value, bench.host.fires)
+        assert bench.host.fires == fires, (value, bench.host.fires)
