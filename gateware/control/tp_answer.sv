@@ -6,7 +6,7 @@
 // those of nowhere in our BARs zeros, as does a read without enabled bytes (a flush): of both it is nobody who is asked (`ask_none`).
 // The request stands for two cycles or more before `read_valid`, in which its header is worked out.
 // Before a read starts, an MSI-X message that had been chosen before it leaves or is taken back (`barrier` 0): a host that masks a vector and
-// reads back then gets no message of that vector after its answer.
+// reads back then gets no message of that vector after its answer. Meanwhile (`waits`) no other one is chosen, so that a read waits for one at most.
 module tp_answer
   import towpath_pkg::*;
   import tp_tlp_pkg::*;
@@ -18,6 +18,7 @@ module tp_answer
     input  logic                            clk,
     input  logic                            rst,
     input  logic                            barrier,
+    output logic                            waits,
     input  logic                            read_valid,
     output logic                            read_ready,
     input  tp_request_hdr_t                 read_hdr,
@@ -85,6 +86,7 @@ module tp_answer
   assign ask = state == ASK;
   assign ask_addr = {read_addr[AW-1:12], read_addr[11:2] + 10'(index)};
   assign at_last = index == last_index;
+  assign waits = state == IDLE && read_valid;
 
   assign tx_answer_valid = state == SEND;
   assign tx_answer_last = ended || !ok;

@@ -247,7 +247,7 @@ module tp_control
   logic [1:0] ask_page, pages_page;
   logic [11:2] ask_offset;
   logic in_first, in_pages, in_card, in_pending, in_priv;
-  logic pages_ack, pending_ack, pending_shift, pending_bit, window_ack, msix_sending;
+  logic pages_ack, pending_ack, pending_shift, pending_bit, window_ack, msix_sending, read_waits;
   logic [31:0] pages_q, pages_data, window_data, answer_data;
 
   assign ask_group = ask_addr[14+:GW];
@@ -344,6 +344,7 @@ module tp_control
       .clk,
       .rst,
       .barrier(msix_sending || msix_posted_valid || msix_leaving),
+      .waits(read_waits),
       .read_valid,
       .read_ready,
       .read_hdr,
@@ -423,6 +424,7 @@ module tp_control
       .sweeping,
       .enable(cfg.msix_enable && !cfg.msix_mask && cfg.bus_master && cfg.active && cfg.link_up),
       .hold(card_reset || user_busy),
+      .give_way(read_waits),
       .fire_valid,
       .fire_ready,
       .fire_vector,

@@ -10,7 +10,8 @@
 // vector. A vector that the table does not have is ignored.
 //
 // With `hold` (the user core is in reset) no line is looked at or answered. While the pages are swept, nothing is served; all vectors become masked and
-// nothing is pending. `sending`: a message has been decided on and is not yet shown.
+// nothing is pending: the scan passes a vector a clock then, and is round before the sweep is. `sending`: a message has been decided on and is
+// not yet shown. With `give_way` none is decided on: what fires is pending meanwhile.
 // Pending bits are told by the scan, too.
 module tp_interrupts
   import towpath_pkg::*;
@@ -26,6 +27,7 @@ module tp_interrupts
     input  logic                           sweeping,
     input  logic                           enable,         // MSI-X and bus mastering on, link up, function awake and not masked
     input  logic                           hold,
+    input  logic                           give_way,
     input  logic                           fire_valid,
     output logic                           fire_ready,
     input  logic          [           7:0] fire_vector,
@@ -114,7 +116,7 @@ module tp_interrupts
   end
   assign masked = masks[chosen[IW-1:0]];
   assign is_pending = pendings[chosen[IW-1:0]];
-  assign may = enable && !masked && !posted_valid;
+  assign may = enable && !masked && !posted_valid && !give_way;
   assign good = chosen < 9'(VECTORS);
   assign send = state == LOOK && good && may;
   assign park = state == LOOK && good && !may && !sweeping;
@@ -122,7 +124,7 @@ module tp_interrupts
 
   // ---- jobs
   assign fire_ready = state == IDLE && !chose && !fired && !sweeping;
-  assign choose = state == IDLE && !chose && !(fire_valid && fire_ready);
+  assign choose = state == IDLE && (!chose || sweeping) && !(fire_valid && fire_ready);
   assign looked = state == IDLE && chose && !(is_pending && may && !sweeping);
   assign count = state == COUNT && taken;
   assign job = state != IDLE;

@@ -64,6 +64,7 @@ module tp_resets #(
       flush_count <= '0;
       card_resetting <= 1'b0;
       card_reset_was <= 1'b0;
+      card_reset_done <= 1'b0;
     end
   end
 endmodule

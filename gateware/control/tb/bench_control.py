@@ -496,6 +496,45 @@ async def a_read_never_waits_for_a_closed_stream(dut):
     await b.until(lambda: len(b.answers) > answered)
 
 
+class Crowded(Bench):
+    """The link is busy: each message is on its way out for 60 clocks after the mover has taken it."""
+
+    taken, gone = 0, 0
+
+    @property
+    def leaving(self):
+        if len(self.messages) != self.taken:
+            self.taken, self.gone = len(self.messages), self.cycle + 60
+        return self.cycle < self.gone
+
+    @leaving.setter
+    def leaving(self, _):
+        pass
+
+
+@cocotb.test()
+async def a_read_waits_for_one_message_at_most(dut):
+    """User interrupts without a pause, over a busy link: there is a message on its way out at any time, and reads are answered all the same."""
+    b = Crowded(dut, "a_read_waits_for_one_message_at_most")
+    await b.start()
+    table = Vectors(b)
+    table.fill()
+    for v in range(b.vectors):
+        table.mask(v, False)
+    for k in range(16):
+        b.write32(b.card(TP.TP_CARD_USER_IRQ_VECTOR_OFFSET + 4 * k), k % b.vectors)
+    b.write32(b.card(TP.TP_CARD_USER_IRQ_ENABLE_OFFSET), 0xFFFF)
+    await b.until(lambda: not b.beats)
+    await b.step(20)
+    b.irqs = [10000] * 16
+    await b.step(100)
+    for _ in range(20):
+        sent = len(b.messages)
+        await b.read(0, table.at(0, TP.TP_MSIX_VECTOR_CONTROL_OFFSET), patience=200)
+        assert len(b.messages) <= sent + 5
+    assert len(b.messages) > 20, "messages go on"
+
+
 @cocotb.test()
 async def window(dut):
     """Accesses of the user core: in order, as 32-bit accesses with the host's strobes, with errors reported."""
