@@ -316,10 +316,10 @@ module tp_h2c
   logic ends_ready, end_valid;
   logic [$clog2(QUEUE_DEPTH):0] ends;       // of descriptors that have not been told
   logic [SW:0] end_at;                      // the slot before which the descriptor ends
-  logic [7:0] end_status;
+  logic [3:0] end_status;                   // every status is below 16
   logic [15:0] end_cookie;
   tp_fifo #(
-      .WIDTH(SW + 25),
+      .WIDTH(SW + 21),
       .DEPTH(QUEUE_DEPTH)
   ) i_ends (
       .clk,
@@ -327,7 +327,7 @@ module tp_h2c
       .clear(1'b0),
       .in_valid(finish),
       .in_ready(ends_ready),
-      .in_data({issue_at, d_status, d_cookie}),
+      .in_data({issue_at, d_status[3:0], d_cookie}),
       .out_valid(end_valid),
       .out_ready(entry_valid && entry_ready),
       .out_data({end_at, end_status, end_cookie}),
@@ -344,10 +344,10 @@ module tp_h2c
   (* ram_style = "distributed" *) logic answered[SLOTS];
   logic landed;
   assign landed = asked[retire_at[SW-1:0]] != answered[retire_at[SW-1:0]];
-  logic [7:0] statuses[SLOTS];
+  logic [3:0] statuses[SLOTS];
   logic [1:0] verdicts[SLOTS];              // {drop, error}
   slot_t retire_slot;
-  logic [7:0] retire_status, fault;
+  logic [3:0] retire_status, fault;
   logic retire, retire_good;
   // All of the oldest descriptor that has not been told has been passed; or that is not known yet, as the one before has just been told. Where its
   // end has just come, there is no slot behind it yet.
@@ -355,21 +355,21 @@ module tp_h2c
   logic [31:0] moved;
 
   assign retire_slot = slots[retire_at[SW-1:0]];
-  assign retire_status = retire_slot.plain ? TP_STATUS_DONE : statuses[retire_at[SW-1:0]];
-  assign retire_good = retire_status == TP_STATUS_DONE && !retire_slot.broken;
+  assign retire_status = retire_slot.plain ? 4'(TP_STATUS_DONE) : statuses[retire_at[SW-1:0]];
+  assign retire_good = retire_status == 4'(TP_STATUS_DONE) && !retire_slot.broken;
   assign here = end_valid && end_at == retire_at;
   assign retire = !at_end && retire_at != issue_at && (retire_slot.plain || landed);
   always_comb begin
     entry = '0;
     entry.bytes = moved;
     entry.cookie = end_cookie;
-    entry.status = fault != 0 ? fault : end_status;
+    entry.status = 8'(fault != 0 ? fault : end_status);
   end
 
   always_ff @(posedge clk) begin
     if (slot_put) asked[issue_at[SW-1:0]] <= answered[issue_at[SW-1:0]];
     if (done_valid) answered[done_slot] <= !asked[done_slot];
-    if (done_valid) statuses[done_slot] <= done_status;
+    if (done_valid) statuses[done_slot] <= done_status[3:0];
     if (retire) verdicts[retire_at[SW-1:0]] <= {fault != 0, fault == 0 && !retire_good};
   end
   always_ff @(posedge clk) begin
@@ -533,6 +533,8 @@ module tp_h2c
 
   always_ff @(posedge clk)
     if (!rst) begin
+      assert (!(finish && d_status[7:4] != '0) && !(done_valid && done_status[7:4] != '0))
+      else $error("%m: a status beyond 15");
       assert (!finish || ends_ready)
       else $error("%m: more descriptors end than can be posted");
       assert (!noted || attributes_ready)

@@ -217,6 +217,7 @@ module tp_h2c_formal
     if (copied) assume (copy_want && !rst);
     if (read_grant) assume (read_want && !rst);
     if (done_valid) assume (!rst && waiting[done_slot]);
+    assume (done_status[7:4] == '0 && d_status[7:4] == '0);
     if (d_valid) assume (32'(untold) < QUEUE_DEPTH);
     if (started && flushing != 0 && (flushing != 4'd8 || !flushed_was) && !rst) assume (flush);
     if (flush) assume (!d_valid && idle && !rst);
