@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// tp_ring, of any one of its channels: each entry that is taken is shown to tp_writer once, in the order taken and unchanged, at its
+// place in the ring (base + 16 for each entry before it, round at the ring's size) with the phase of that round; it stands until it is
+// taken, and until it is read, unless the channel is mute. After a reset the first place is first again. One fire for each arm at most,
+// which stands until it is taken; and none is lost: without moderation, a channel that is armed and has nothing unlooked at has nothing
+// that the host has not reaped. Assumed: what an offer says, but for cookie and status, stands in the cycle before it is taken; the host
+// names base and size before the first entry, a vector below 256, no moderation, and arms no channel that it has not seen out of its reset; a reset lasts
+// for three clocks or more and ends when nothing of the channel is being told; tp_writer reads an entry once, after it has taken it.
+module tp_ring_formal
+  import towpath_pkg::*;
+#(
+    parameter bit INDUCTION = 1,
+    localparam int CHANNELS = 2            // one of each direction
+) (
+    input logic clk,
+    input logic rst,
+    input logic [1:0] entry_valid,
+    input logic [1:0][31:0] entry_bytes,
+    input logic [1:0][15:0] entry_cookie,
+    input logic [1:0][7:0] entry_status,
+    input logic entry_start,
+    input logic [47:0] head_length,
+    input logic [31:0] head_offset,
+    input logic [31:0] head_user,
+    input logic out_ready,
+    input logic out_read,
+    input logic out_leaving,
+    input logic mastering,
+    input logic [1:0] mute,
+    input logic arm_valid,
+    input logic arm_channel,
+    input logic [31:0] arm_index,
+    input logic [1:0] alarm,
+    input logic [1:0] in_hand,
+    input logic [1:0] planned,
+    input logic [31:8] left,
+    input logic priv_write_valid,
+    input logic priv_write_channel,
+    input logic [7:3] priv_write_offset,
+    input logic [63:0] priv_write_data,
+    input logic [7:0] priv_write_strb,
+    input logic priv_read_valid,
+    input logic priv_read_channel,
+    input logic [7:3] priv_read_offset,
+    input logic [1:0] resetting,
+    input logic fire_ready,
+    input logic who,                       // the channel that is watched, ...
+    input logic [57:0] base,               // ... and its ring
+    input logic [4:0] log2
+);
+  logic [1:0] entry_ready, telling, enabled, announce, reset_request;
+  logic out_valid, out_channel, scan, priv_read_ack, fire_valid;
+  logic [63:0] out_addr, priv_read_data;
+  logic [7:0] fire_vector;
+  tp_completion_t out_entry;
+  tp_ring dut (
+      .lead_valid(1'b0),
+      .lead_channel('0),
+      .lead_bytes('0),
+      .error('0),
+      .overflows('0),
+      .*
+  );
+
+  // ------------------------------------------------------------------------------------------------ what is around it
+  logic started = 1'b0;
+  logic who1;
+  logic [57:0] base1;
+  logic [4:0] log2_1;
+  logic taken, gone, shown1, has_base, has_log2, set_base, set_log2, reads, quiet1, quiet2, uncleared;
+  logic [144:0] offer, offer1;  // what an entry's first half is made of
+  assign offer = {entry_start, entry_bytes[who], head_length, head_offset, head_user};
+  assign taken = entry_valid[who] && entry_ready[who] && !mute[who];
+  always_ff @(posedge clk) begin
+    started <= 1'b1;
+    {who1, base1, log2_1} <= {who, base, log2};
+    offer1 <= offer;
+    // A write is in the RAM two cycles later.
+    set_base <= priv_write_valid && priv_write_channel == who && priv_write_offset == 5'(TP_CHANNEL_RING_BASE_OFFSET / 8) && &priv_write_strb;
+    set_log2 <= priv_write_valid && priv_write_channel == who && priv_write_offset == 5'(TP_CHANNEL_RING_LOG2_OFFSET / 8) && &priv_write_strb;
+    if (set_base) has_base <= 1'b1;
+    if (set_log2) has_log2 <= 1'b1;
+    if (out_valid && out_ready) reads <= 1'b1;
+    else if (out_read) reads <= 1'b0;
+    quiet1 <= !telling[who];
+    quiet2 <= quiet1 && !telling[who];
+    if (resetting[who]) uncleared <= 1'b1;
+    else if (dut.clear_done && dut.at == who) uncleared <= 1'b0;
+    if (rst) begin
+      {has_base, has_log2, set_base, set_log2, reads} <= '0;
+      uncleared <= 1'b1;
+    end
+  end
+  logic resetting1, resetting2, mute1, late;  // `late`: a reset that came before the one before it was cleared
+  always_ff @(posedge clk) begin
+    resetting1 <= resetting[who] && !rst;
+    resetting2 <= resetting1 && resetting[who] && !rst;
+    mute1 <= mute[who] && !rst;
+    if (rst || (resetting[who] && !resetting1 && uncleared)) late <= 1'b1;
+    else if (!uncleared) late <= 1'b0;
+  end
+  always_comb begin
+    if (!started) assume (rst);
+    if (started) assume ({who1, base1, log2_1} == {who, base, log2});
+    assume (log2 <= 5'd16 && log2 >= 5'd2);
+    // aligned to its size
+    for (int i = 0; i < 14; i++) assume (i + 2 >= 32'(log2) || !base[i]);
+    if (priv_write_valid && priv_write_channel == who) begin
+      if (priv_write_offset == 5'(TP_CHANNEL_RING_BASE_OFFSET / 8)) assume (&priv_write_strb && priv_write_data == {base, 6'b0});
+      if (priv_write_offset == 5'(TP_CHANNEL_RING_LOG2_OFFSET / 8)) assume (&priv_write_strb && priv_write_data[4:0] == log2);
+      assume (priv_write_offset != 5'(TP_CHANNEL_MODERATION_OFFSET / 8));
+    end
+    if (entry_valid[who]) assume (!rst && has_base && has_log2);
+    if (taken) assume (offer == offer1);
+    if (out_read) assume (reads);
+    if (arm_valid && arm_channel == who) assume (!uncleared && !resetting[who]);
+    if (resetting1 && !resetting[who]) assume (resetting2 && quiet1 && quiet2 && !telling[who] && !entry_valid[who]);
+    if (resetting[who] && (late || (!resetting1 && uncleared))) assume (!entry_valid[who]);
+    assume ((mute & ~resetting) == '0 && (!mute1 || mute[who] || !resetting[who]));
+  end
+
+  // ------------------------------------------------------------------------------------------------ the watched channel
+  logic [31:0] n;                          // entries taken since its last reset
+  logic holds;                             // one is taken and not yet shown, or shown and not yet taken
+  tp_completion_t entry;
+  always_comb if (dut.state == 4'd10) assume (dut.high[31:8] == '0);
+
+  logic mine, fire1;
+  logic [2:0] arms;                        // that have not fired, as far as they are counted
+  logic [16:0] reaped;
+  logic [15:0] place;
+  logic phase;
+  assign mine = out_valid && out_channel == who && !mute[who];
+  always_comb for (int i = 0; i < 16; i++) place[i] = n[i] && i < 32'(log2);
+  assign phase = !n[log2];
+  logic [63:0] addr;
+  logic stands;
+  logic [63:0] stood;
+  always_ff @(posedge clk) begin
+    if (taken) begin
+      holds <= 1'b1;
+      entry <= '0;
+      {entry.status, entry.cookie} <= {entry_status[who], entry_cookie[who]};
+      entry.bytes <= entry_bytes[who];
+      if (who) entry.offset <= head_offset;
+      if (who) entry.user <= head_user;
+      if (who && entry_start) begin
+        entry.bytes <= head_length[31:0];
+        {entry.status, entry.cookie} <= {8'b0, head_length[47:32]};
+        entry.flags.start <= 1'b1;
+      end
+      entry.flags.phase <= phase;
+      addr <= {base, 6'b0} + {44'b0, place, 4'b0};
+      n <= n + 1'b1;
+    end
+    if ((mine && out_ready) || mute[who]) holds <= 1'b0;
+    stands <= mine && !out_ready;
+    stood <= out_addr;
+    if (rst || (resetting1 && !resetting[who])) n <= '0;
+    if (rst) {holds, stands} <= '0;
+  end
+  logic begins;  // of a fire of this channel
+  assign begins = fire_valid && !fire1 && dut.at == who;
+  always_ff @(posedge clk) begin
+    fire1 <= fire_valid && !fire_ready && !rst;
+    arms <= arms + 3'(arm_valid && arm_channel == who && arms != '1) - 3'(begins);
+    if (arm_valid && arm_channel == who) begin
+      reaped <= arm_index[16:0];
+    end
+    if (rst) arms <= '0;
+  end
+  logic busy;  // it is being looked at, or will be
+  assign busy = dut.arm_wanted[who] || (dut.at == who && dut.state >= 4'd6);
+
+  always_comb
+    if (started && !rst) begin
+      assert (!mine || holds);
+      assert (!mine || (out_entry == entry && out_addr == addr));
+      assert (!stands || mute[who] || (mine && out_addr == stood));
+      assert (!(taken && holds));
+      assert (!(taken || holds) || telling[who] || (taken && dut.state == 4'd5));
+      assert (!begins || arms != '0);
+      assert (!fire1 || fire_valid);
+      assert (!(dut.armed[who] && !busy && !resetting[who]) || n[16:0] == reaped || uncleared);
+      cover (mine && n == 32'd2);
+      cover (begins && n == 32'd2);
+      cover (n == 32'd1 && mine && who && entry.flags.start);
+    end
+
+  if (INDUCTION) begin : g_induction
+    // The words of this channel in the RAM, by their numbers in the contract's page.
+    localparam int W_BASE = TP_CHANNEL_RING_BASE_OFFSET / 8, W_LOG2 = TP_CHANNEL_RING_LOG2_OFFSET / 8, W_TORN = TP_CHANNEL_TORN_OFFSET / 8;
+    localparam int W_CONSUMED = TP_CHANNEL_CONSUMED_OFFSET / 8, W_MODERATE = TP_CHANNEL_MODERATION_OFFSET / 8;
+    logic here, exact, dead;  // the job is this channel's; its count is `n`; its count is to be cleared
+    logic [31:0] produced, last;  // `last`: entries before the one in hand
+    logic [15:0] was;
+    assign last = n - 1'b1;
+    always_comb for (int i = 0; i < 16; i++) was[i] = last[i] && i < 32'(log2);
+    assign here = dut.at == who;
+    assign dead = uncleared && (!resetting1 || late);
+    assign exact = !dead && !mute[who] && !mute1;
+    assign produced = dut.upper[{who, 3'(W_TORN)}];
+    always_comb
+      if (started && !rst) begin
+        assert (dut.clear_wanted[who] == uncleared && (uncleared || !resetting1) && (resetting1 || !mute1));
+        assert (dut.state <= 4'd10);
+        // what the host has set
+        if (set_base) assert (dut.set_low && dut.set_high && dut.set_at == {who, 3'(W_BASE)});
+        if (set_log2) assert (dut.set_low && dut.set_at == {who, 3'(W_LOG2)});
+        if ((dut.set_low || dut.set_high) && dut.set_at == {who, 3'(W_BASE)})
+          assert (dut.set_low && dut.set_high && dut.set_data == {base, 6'b0});
+        if ((dut.set_low || dut.set_high) && dut.set_at == {who, 3'(W_LOG2)}) assert (dut.set_data[4:0] == log2);
+        if (dut.set_low || dut.set_high) assert (dut.set_at[2:0] inside {3'(W_BASE), 3'(W_LOG2), 3'(W_MODERATE)});
+        if (dut.set_high) assert (dut.set_at[2:0] != 3'(W_MODERATE));
+        if (dut.set_low) assert (dut.set_at != {who, 3'(W_MODERATE)});
+        if (has_base) assert ({dut.upper[{who, 3'(W_BASE)}], dut.lower[{who, 3'(W_BASE)}]} == {base, 6'b0});
+        if (has_log2) assert (dut.lower[{who, 3'(W_LOG2)}][4:0] == log2);
+        if (!uncleared) assert (dut.lower[{who, 3'(W_MODERATE)}] == '0);
+        if (dut.state == 4'd1) begin
+          assert (dut.word inside {3'(W_TORN), 3'(W_CONSUMED), 3'(W_MODERATE)});
+          if (here) assert (dead && (dut.word == 3'(W_TORN) || produced == '0));
+        end
+        // counts
+        if (dead) assert (n == '0);
+        if (exact) assert (produced == n - 32'(dut.state == 4'd6 && here));
+        // an entry on its way
+        if (dut.offered[who]) assert (has_base && has_log2);
+        if (dut.looking) assert (!dut.e_full && dut.e_at == dut.at);
+        assert (!dut.e_valid || dut.e_full);
+        assert (!reads || (dut.e_full && !dut.e_valid));
+        assert (dut.e_full == (dut.e_valid || reads));
+        if (here && dut.looking) assert (has_base && has_log2 && !(uncleared && !resetting[who]));
+        if (here && dut.state == 4'd4) assert (dut.word == 3'(W_BASE));
+        if (here && dut.state == 4'd5) begin
+          assert (dut.word == 3'(W_LOG2) && dut.base == base);
+          assert (dut.e.bytes == (who && offer1[144] ? offer1[95:64] : offer1[143:112]));
+          assert (dut.e.offset == (who ? offer1[63:32] : '0));
+        end
+        if (dut.state == 4'd6) assert (dut.word == 3'(W_TORN));
+        if (dut.state == 4'd7) assert (dut.word == 3'(W_CONSUMED));
+        if (here && dut.state == 4'd6) begin
+          assert (holds || mute[who]);
+          assert (!dead);
+          if (!mute[who]) begin
+            assert (dut.base == base && dut.log2 == log2 && addr == {base, 6'b0} + {44'b0, was, 4'b0});
+            assert ({dut.e.status, dut.e.cookie, dut.e.user, dut.e.offset, dut.e.bytes, dut.e.flags.start, dut.e.flags.reserved} ==
+                    {entry.status, entry.cookie, entry.user, entry.offset, entry.bytes, entry.flags.start, entry.flags.reserved});
+            assert (entry.flags.phase == !last[log2]);
+          end
+        end
+        if (holds) assert ((here && dut.state == 4'd6) || (dut.e_valid && dut.e_at == who));
+        if (dut.e_valid && dut.e_at == who) assert (holds || mute[who]);
+        // arms
+        if (resetting1 || uncleared) assert (!dut.armed[who] && !dut.arm_wanted[who]);
+        if (resetting2 || (uncleared && !resetting1)) assert (!(here && dut.state == 4'd8));
+        assert (arms >= 3'(dut.arm_wanted[who]) + 3'(dut.armed[who]));
+        if (here && dut.state == 4'd8) assert (arms != '0);
+        if (here && (dut.state == 4'd9 || (dut.state == 4'd10 && !fire1))) assert (arms >= 3'd1 + 3'(dut.arm_wanted[who]));
+        if (dut.state == 4'd8) assert (dut.word == 3'(W_TORN));
+        if (dut.state == 4'd9) assert (dut.word == 3'(W_MODERATE));
+        if (dut.state == 4'd10) assert (dut.word == 3'(W_LOG2));
+        assert (!fire1 || dut.state == 4'd10);
+        assert (dut.reaped[who] == reaped || arms == '0);
+        if (here && dut.state == 4'd9 && !resetting[who] && !uncleared && dut.armed[who])
+          assert (dut.unreaped == n[16:0] - reaped || dut.arm_wanted[who]);
+        if (here && dut.state == 4'd10 && fire1) assert (!dut.armed[who]);
+        if (dut.state == 4'd2) assert (dut.word == 3'(W_LOG2));
+      end
+  end
+endmodule
