@@ -2,7 +2,8 @@
 // tp_answer: a read has one answer, within a stated number of clocks: BARRIER + 1, SOURCE + 1 for each dword and LINK + 1 for each beat,
 // where these three are the clocks for which the barrier, a source and the link may keep it. It is of as many beats as it has dwords,
 // each of them the one that its source gave for its address, asked for once and in order; or it says what is wrong, without data and
-// without asking. `waits` while it has not begun. Any one dword is watched. Assumed: the request stands for two cycles before
+// without asking. `waits` while it has not begun. Any one dword is watched.
+// Assumed: the request stands for two cycles before
 // `read_valid`, and until it is answered; what is asked for is answered in the next cycle or later.
 module tp_answer_formal
   import towpath_pkg::*;

@@ -5,7 +5,8 @@
 // the table says. A reset leaves nothing pending: a sweep has cleared vector n after n + 3 clocks. Bounded: what has been decided on is
 // shown three clocks later, and a message that may no longer be sent is taken back within two; so with `give_way` nothing stands before
 // a read for more than 5 clocks and twice those that the link makes a message wait, whatever becomes of `enable` meanwhile. Lines: each
-// one counted is told so, once, in the next cycle, and no other. Assumed: `clear` and the sweep behind it come while messages are off;
+// one counted is told so, once, in the next cycle, and no other.
+// Assumed: `clear` and the sweep behind it come while messages are off;
 // the host leaves an entry's address and data alone; the RAM answers in the next cycle (tp_pages).
 module tp_interrupts_formal
   import towpath_pkg::*;

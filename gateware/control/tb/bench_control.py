@@ -514,7 +514,7 @@ class Crowded(Bench):
 
 @cocotb.test()
 async def a_read_waits_for_one_message_at_most(dut):
-    """User interrupts without a pause, over a busy link: there is a message on its way out at any time, and reads are answered all the same."""
+    """User interrupts without a pause, over a busy link: a message is on its way out at any time, and reads are answered all the same."""
     b = Crowded(dut, "a_read_waits_for_one_message_at_most")
     await b.start()
     table = Vectors(b)

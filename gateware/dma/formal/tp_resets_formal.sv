@@ -3,7 +3,8 @@
 // clocks in which the channel comes to rest, its blocks come back and the user core is told; and only after all that, a flush of eight
 // clocks among it. A channel is mute only in a reset, from the clock after one in which the card may send nothing to its end. A reset of
 // the card resets every channel, gives up its reads once, and is done once, when every channel's reset has ended and the link has taken
-// the read that it was shown: ASK + 3 clocks after them at most. Assumed: what a channel has come to while it is reset stays so
+// the read that it was shown: ASK + 3 clocks after them at most.
+// Assumed: what a channel has come to while it is reset stays so
 // (tp_front, tp_ring, tp_writer with `mute`).
 module tp_resets_formal #(
     parameter bit INDUCTION = 1,
