@@ -503,7 +503,7 @@ module tp_dma
   ) i_issue (
       .clk,
       .rst,
-      .hold(hold || !mastering),
+      .hold(hold || barred),
       .relaxed(cfg.relaxed),
       .want,
       .grant,
