@@ -3,7 +3,8 @@
 // place in the ring (base + 16 for each entry before it, round at the ring's size) with the phase of that round; it stands until it is
 // taken, and until it is read, unless the channel is mute. After a reset the first place is first again. One fire for each arm at most,
 // which stands until it is taken; and none is lost: without moderation, a channel that is armed and has nothing unlooked at has nothing
-// that the host has not reaped. Assumed: what an offer says, but for cookie and status, stands in the cycle before it is taken; the host
+// that the host has not reaped.
+// Assumed: what an offer says, but for cookie and status, stands in the cycle before it is taken; the host
 // names base and size before the first entry, a vector below 256, no moderation, and arms no channel that it has not seen out of its reset; a reset lasts
 // for three clocks or more and ends when nothing of the channel is being told; tp_writer reads an entry once, after it has taken it.
 module tp_ring_formal
@@ -70,14 +71,16 @@ module tp_ring_formal
   logic taken, gone, shown1, has_base, has_log2, set_base, set_log2, reads, quiet1, quiet2, uncleared;
   logic [144:0] offer, offer1;  // what an entry's first half is made of
   assign offer = {entry_start, entry_bytes[who], head_length, head_offset, head_user};
+  logic writes;
+  assign writes = priv_write_valid && priv_write_channel == who && &priv_write_strb;
   assign taken = entry_valid[who] && entry_ready[who] && !mute[who];
   always_ff @(posedge clk) begin
     started <= 1'b1;
     {who1, base1, log2_1} <= {who, base, log2};
     offer1 <= offer;
     // A write is in the RAM two cycles later.
-    set_base <= priv_write_valid && priv_write_channel == who && priv_write_offset == 5'(TP_CHANNEL_RING_BASE_OFFSET / 8) && &priv_write_strb;
-    set_log2 <= priv_write_valid && priv_write_channel == who && priv_write_offset == 5'(TP_CHANNEL_RING_LOG2_OFFSET / 8) && &priv_write_strb;
+    set_base <= writes && priv_write_offset == 5'(TP_CHANNEL_RING_BASE_OFFSET / 8);
+    set_log2 <= writes && priv_write_offset == 5'(TP_CHANNEL_RING_LOG2_OFFSET / 8);
     if (set_base) has_base <= 1'b1;
     if (set_log2) has_log2 <= 1'b1;
     if (out_valid && out_ready) reads <= 1'b1;
