@@ -4,9 +4,9 @@
 // taken, and until it is read, unless the channel is mute. After a reset the first place is first again. One fire for each arm at most,
 // which stands until it is taken; and none is lost: without moderation, a channel that is armed and has nothing unlooked at has nothing
 // that the host has not reaped.
-// Assumed: what an offer says, but for cookie and status, stands in the cycle before it is taken; the host
-// names base and size before the first entry, a vector below 256, no moderation, and arms no channel that it has not seen out of its reset; a reset lasts
-// for three clocks or more and ends when nothing of the channel is being told; tp_writer reads an entry once, after it has taken it.
+// Assumed: what an offer says, but for cookie and status, stands in the cycle before it is taken; the host names base and size before the
+// first entry, a vector below 256, no moderation, and arms no channel that it has not seen out of its reset; a reset lasts for three clocks
+// or more and ends when nothing of the channel is being told; tp_writer reads an entry once, after it has taken it.
 module tp_ring_formal
   import towpath_pkg::*;
 #(
