@@ -165,7 +165,7 @@ module tp_h2c
   logic [PW:0] used;      // ... after so many others; no room is left if there is no block
   logic [PW:0] behind;    // the place behind the plan's last but one
   logic fits, word_fits;
-  logic begun;            // a slot has come since the block has
+  logic begun;  // a slot has come since the block has
   always_ff @(posedge clk) if (plan_valid) needs[plan_at] <= (PW + 1)'(plan_more >> EDGE);
   assign behind = used + needs[p_at];
   assign word_fits = !used[PW];

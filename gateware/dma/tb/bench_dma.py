@@ -231,8 +231,8 @@ async def arm_and_overflow(dut):
     depth = int(dut.QUEUE_DEPTH.value)
     dut.cfg.value = bench.host.config(bus_master=0)  # nothing completes
     await ClockCycles(dut.clk, 5)
-    # Two more fit: the entries that are on their way out count as completed.
-    for k in range(depth + 4):
+    # Three more fit: the entries that are on their way out count as completed.
+    for k in range(depth + 5):
         if k == depth:
             await ClockCycles(dut.clk, 200)
         bench.push(0, DIRECT, address, size, k, 1)
@@ -240,7 +240,7 @@ async def arm_and_overflow(dut):
     assert await bench.read(0, TP.TP_CHANNEL_STATUS_OFFSET) == TP.TP_CHANNEL_STATUS_ERROR_MASK
     assert await bench.read(0, TP.TP_CHANNEL_OVERFLOWS_OFFSET) == 2
     dut.cfg.value = bench.host.config()
-    for k in range(depth + 2):
+    for k in range(depth + 3):
         entry = await channel.wait()
         assert entry["cookie"] == k and entry["status"] == TP.TP_STATUS_BUS_MASTERING_OFF and entry["bytes"] == 0
     assert bench.host.fires == [0, 0, 0]
