@@ -354,6 +354,7 @@ def read_contract(path: Path) -> Contract:
     device, window, host = (child(top, n) for n in ("device", "window", "host"))
     channels = child(device, "channels")
     inline = child(channels, "inline")
+    batch = child(channels, "batch")
 
     reader = Reader()
     for node in device.children(unroll=False):
@@ -404,6 +405,7 @@ def read_contract(path: Path) -> Contract:
         Constant("MSIX_VECTORS_MAX", "count", vectors.count, "vectors for which the table has room"),
         Constant("INLINE_SLOT_BYTES", "bytes", inline.get_property("memwidth") // 8, "of an inline slot, the longest inline message"),
         Constant("INLINE_SLOTS_MAX", "count", inline.get_property("mementries"), "inline slots in the smallest page"),
+        Constant("BATCH_SLOTS_MAX", "count", batch.get_property("mementries"), "slots for descriptors in the smallest batch page"),
     ]
     limits = {name: entry.limit or Limit(0, 0) for name, entry in discovery.items()}
     if limits["header_bytes"].least != reader.blocks["DISCOVERY"].image_bytes:

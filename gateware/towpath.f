@@ -46,5 +46,6 @@ gateware/dma/tp_ring.sv
 gateware/dma/tp_sending_ram.sv
 gateware/dma/tp_store.sv
 gateware/dma/tp_tags.sv
+gateware/dma/tp_turn.sv
 gateware/dma/tp_writer.sv
 gateware/tp_core.sv

@@ -109,15 +109,15 @@ module tp_core
   localparam int CHW = CHANNELS > 1 ? $clog2(CHANNELS) : 1;
 
   // ------------------------------------------------------------------------------------------------ control to mover
-  logic push_valid, push_torn, arm_valid, cancel_valid, inline_valid;
-  logic [CHW-1:0] push_channel, arm_channel, cancel_channel, inline_channel;
-  logic [127:0] push_descriptor;
+  logic words_valid, push_valid, push_torn, arm_valid, cancel_valid, inline_valid, batch_valid;
+  logic [CHW-1:0] wr_channel, push_channel, arm_channel, cancel_channel;
+  logic [7:0] push_count;
   logic [31:0] arm_index, lead_bytes;
   logic lead_valid;
   logic [CHW-1:0] lead_channel;
-  logic [11:2] inline_offset;
-  logic [DATA_WIDTH-1:0] inline_data;
-  logic [DATA_WIDTH/8-1:0] inline_strb;
+  logic [11:2] wr_offset;
+  logic [DATA_WIDTH-1:0] wr_data;
+  logic [DATA_WIDTH/8-1:0] wr_strb;
   logic priv_write_valid, priv_read_valid, priv_read_ack;
   logic [CHW-1:0] priv_write_channel, priv_read_channel;
   logic [7:3] priv_write_offset, priv_read_offset;

@@ -52,6 +52,7 @@ typedef uint64_t tp_le64;
 #define TP_PAGE_CHANNEL_PRIVILEGED 0u /* page among a channel's pages */
 #define TP_PAGE_CHANNEL_DOORBELL 1u /* page among a channel's pages */
 #define TP_PAGE_CHANNEL_INLINE 2u /* page among a channel's pages */
+#define TP_PAGE_CHANNEL_BATCH 3u /* page among a channel's pages */
 #define TP_PAGE_BYTES_MIN 4096u /* smallest page */
 #define TP_CHANNELS_MAX 60u /* channels, both directions together */
 #define TP_NAME_BYTES 32u /* of a name, zeroes included */
@@ -59,6 +60,7 @@ typedef uint64_t tp_le64;
 #define TP_MSIX_VECTORS_MAX 128u /* vectors for which the table has room */
 #define TP_INLINE_SLOT_BYTES 64u /* of an inline slot, the longest inline message */
 #define TP_INLINE_SLOTS_MAX 64u /* inline slots in the smallest page */
+#define TP_BATCH_SLOTS_MAX 256u /* slots for descriptors in the smallest batch page */
 
 enum tp_direction {
     TP_DIRECTION_H2C = 0, /* host to card */
@@ -132,8 +134,9 @@ enum tp_status {
 #define TP_CHANNEL_ENTRY_FLAGS_OFFSET 0x02u /* reserved */
 #define TP_CHANNEL_ENTRY_QUEUE_DEPTH_OFFSET 0x04u /* descriptors that may be posted and not yet completed */
 #define TP_CHANNEL_ENTRY_INLINE_SLOTS_OFFSET 0x06u /* slots in the inline page; 0: no inline descriptors */
-#define TP_CHANNEL_ENTRY_FIRST_PAGE_OFFSET 0x08u /* index of the channel's privileged page; doorbell and inline page follow it */
+#define TP_CHANNEL_ENTRY_FIRST_PAGE_OFFSET 0x08u /* index of the channel's privileged page; doorbell, inline and batch page follow it */
 #define TP_CHANNEL_ENTRY_BUFFER_BYTES_OFFSET 0x0cu /* the card's own buffer: of an H2C channel, which shares it with the others of its kind, or of this C2H channel */
+#define TP_CHANNEL_ENTRY_BATCH_SLOTS_OFFSET 0x10u /* slots for descriptors in the batch page; 0: it takes no batches */
 #define TP_CHANNEL_ENTRY_NAME_OFFSET 0x20u /* UTF-8, zero padded */
 #define TP_CHANNEL_ENTRY_NAME_COUNT 32u
 #define TP_CHANNEL_ENTRY_NAME_STRIDE 1u
@@ -210,7 +213,7 @@ enum tp_status {
 #define TP_CHANNEL_STATUS_ERROR_MASK 0x2u
 #define TP_CHANNEL_STATUS_RESETTING_LSB 2 /* a reset goes on */
 #define TP_CHANNEL_STATUS_RESETTING_MASK 0x4u
-#define TP_CHANNEL_OVERFLOWS_OFFSET 0x1cu /* descriptors dropped */
+#define TP_CHANNEL_OVERFLOWS_OFFSET 0x1cu /* descriptors and batches dropped */
 #define TP_CHANNEL_TORN_OFFSET 0x20u /* descriptors that arrived torn */
 #define TP_CHANNEL_PRODUCED_OFFSET 0x24u /* ring entries written since enable, modulo 2^32 */
 #define TP_CHANNEL_CONSUMED_OFFSET 0x28u /* descriptors completed since enable, modulo 2^32 */
@@ -225,6 +228,7 @@ enum tp_status {
 #define TP_DOORBELL_ARM_OFFSET 0x10u /* entries reaped since enable: fire as soon as the card has written more */
 #define TP_DOORBELL_CANCEL_OFFSET 0x14u /* any value: end every descriptor committed before */
 #define TP_DOORBELL_LEAD_OFFSET 0x18u /* early wake: fire when the descriptor in hand has no more bytes to go than these, in steps of 256; less: never */
+#define TP_DOORBELL_BATCH_OFFSET 0x1cu /* commits so many descriptors of the batch page, the next ones in the order of its slots */
 
 /* What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's. */
 #define TP_DESCRIPTOR_BYTES 16u
@@ -433,8 +437,9 @@ struct tp_channel_entry {
     tp_u16 flags; /* reserved */
     tp_u16 queue_depth; /* descriptors that may be posted and not yet completed */
     tp_u16 inline_slots; /* slots in the inline page; 0: no inline descriptors */
-    tp_u32 first_page; /* index of the channel's privileged page; doorbell and inline page follow it */
+    tp_u32 first_page; /* index of the channel's privileged page; doorbell, inline and batch page follow it */
     tp_u32 buffer_bytes; /* the card's own buffer: of an H2C channel, which shares it with the others of its kind, or of this C2H channel */
+    tp_u16 batch_slots; /* slots for descriptors in the batch page; 0: it takes no batches */
     tp_u8 name[32]; /* UTF-8, zero padded */
 };
 
@@ -454,6 +459,7 @@ static inline void tp_channel_entry_read(struct tp_channel_entry *table, const s
     table->inline_slots = (tp_u16)tp_table_number(image->bytes + 6, 2);
     table->first_page = (tp_u32)tp_table_number(image->bytes + 8, 4);
     table->buffer_bytes = (tp_u32)tp_table_number(image->bytes + 12, 4);
+    table->batch_slots = (tp_u16)tp_table_number(image->bytes + 16, 2);
     for (k = 0; k < 32; k++)
         table->name[k] = image->bytes[32 + k];
 }
@@ -474,6 +480,8 @@ static inline int tp_channel_entry_check(const struct tp_channel_entry *table, c
     if (tp_table_breaks(fault, "inline_slots", table->inline_slots, 0u, 64u, 1u, 0, ""))
         return 1;
     if (tp_table_breaks(fault, "first_page", table->first_page, 4u, 4294967295u, 1u, 0, ""))
+        return 1;
+    if (tp_table_breaks(fault, "batch_slots", table->batch_slots, 0u, 256u, 1u, 1, ", 0 or a power of two"))
         return 1;
     /* direction == h2c or inline_slots <= 0 */
     if ((tp_u64)table->direction != 0 && tp_table_breaks(fault, "inline_slots", (tp_u64)table->inline_slots, 0u, 0ull, 1u, 0, " unless direction == h2c"))

@@ -38,6 +38,8 @@ pub const PAGE_CHANNEL_PRIVILEGED: u64 = 0;
 pub const PAGE_CHANNEL_DOORBELL: u64 = 1;
 /// page among a channel's pages
 pub const PAGE_CHANNEL_INLINE: u64 = 2;
+/// page among a channel's pages
+pub const PAGE_CHANNEL_BATCH: u64 = 3;
 /// smallest page
 pub const PAGE_BYTES_MIN: usize = 4096;
 /// channels, both directions together
@@ -52,6 +54,8 @@ pub const MSIX_VECTORS_MAX: usize = 128;
 pub const INLINE_SLOT_BYTES: usize = 64;
 /// inline slots in the smallest page
 pub const INLINE_SLOTS_MAX: usize = 64;
+/// slots for descriptors in the smallest batch page
+pub const BATCH_SLOTS_MAX: usize = 256;
 
 // Page 0, read-only: what the card is. A host reads `magic`, then the version, then the rest.
 /// Offset: the bytes "TOWPATH\0"
@@ -127,10 +131,12 @@ pub const CHANNEL_ENTRY_FLAGS_OFFSET: u64 = 0x02;
 pub const CHANNEL_ENTRY_QUEUE_DEPTH_OFFSET: u64 = 0x04;
 /// Offset: slots in the inline page; 0: no inline descriptors
 pub const CHANNEL_ENTRY_INLINE_SLOTS_OFFSET: u64 = 0x06;
-/// Offset: index of the channel's privileged page; doorbell and inline page follow it
+/// Offset: index of the channel's privileged page; doorbell, inline and batch page follow it
 pub const CHANNEL_ENTRY_FIRST_PAGE_OFFSET: u64 = 0x08;
 /// Offset: the card's own buffer: of an H2C channel, which shares it with the others of its kind, or of this C2H channel
 pub const CHANNEL_ENTRY_BUFFER_BYTES_OFFSET: u64 = 0x0c;
+/// Offset: slots for descriptors in the batch page; 0: it takes no batches
+pub const CHANNEL_ENTRY_BATCH_SLOTS_OFFSET: u64 = 0x10;
 /// Offset: UTF-8, zero padded
 pub const CHANNEL_ENTRY_NAME_OFFSET: u64 = 0x20;
 /// How often `name` stands there.
@@ -276,7 +282,7 @@ pub const CHANNEL_STATUS_ERROR_MASK: u32 = 0x2;
 pub const CHANNEL_STATUS_RESETTING_LSB: u32 = 2;
 /// Bits: a reset goes on
 pub const CHANNEL_STATUS_RESETTING_MASK: u32 = 0x4;
-/// Offset: descriptors dropped
+/// Offset: descriptors and batches dropped
 pub const CHANNEL_OVERFLOWS_OFFSET: u64 = 0x1c;
 /// Offset: descriptors that arrived torn
 pub const CHANNEL_TORN_OFFSET: u64 = 0x20;
@@ -304,6 +310,8 @@ pub const DOORBELL_ARM_OFFSET: u64 = 0x10;
 pub const DOORBELL_CANCEL_OFFSET: u64 = 0x14;
 /// Offset: early wake: fire when the descriptor in hand has no more bytes to go than these, in steps of 256; less: never
 pub const DOORBELL_LEAD_OFFSET: u64 = 0x18;
+/// Offset: commits so many descriptors of the batch page, the next ones in the order of its slots
+pub const DOORBELL_BATCH_OFFSET: u64 = 0x1c;
 
 // What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's.
 
@@ -901,10 +909,12 @@ pub struct ChannelEntry {
     pub queue_depth: u16,
     /// slots in the inline page; 0: no inline descriptors
     pub inline_slots: u16,
-    /// index of the channel's privileged page; doorbell and inline page follow it
+    /// index of the channel's privileged page; doorbell, inline and batch page follow it
     pub first_page: u32,
     /// the card's own buffer: of an H2C channel, which shares it with the others of its kind, or of this C2H channel
     pub buffer_bytes: u32,
+    /// slots for descriptors in the batch page; 0: it takes no batches
+    pub batch_slots: u16,
     /// UTF-8, zero padded
     pub name: [u8; 32],
 }
@@ -926,6 +936,7 @@ impl ChannelEntry {
             inline_slots: u16::from_le_bytes([image[6], image[7]]),
             first_page: u32::from_le_bytes([image[8], image[9], image[10], image[11]]),
             buffer_bytes: u32::from_le_bytes([image[12], image[13], image[14], image[15]]),
+            batch_slots: u16::from_le_bytes([image[16], image[17]]),
             name,
         }
     }
@@ -937,6 +948,7 @@ impl ChannelEntry {
         limit("queue_depth", u64::from(self.queue_depth), 1, 32767, 1, false, "")?;
         limit("inline_slots", u64::from(self.inline_slots), 0, 64, 1, false, "")?;
         limit("first_page", u64::from(self.first_page), 4, 4294967295, 1, false, "")?;
+        limit("batch_slots", u64::from(self.batch_slots), 0, 256, 1, true, ", 0 or a power of two")?;
         // direction == h2c or inline_slots <= 0
         if u64::from(self.direction) != 0 {
             limit("inline_slots", u64::from(self.inline_slots), 0, 0, 1, false, " unless direction == h2c")?;

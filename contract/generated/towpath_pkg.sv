@@ -21,6 +21,7 @@ package towpath_pkg;
   localparam TP_PAGE_CHANNEL_PRIVILEGED = 0;  // page among a channel's pages
   localparam TP_PAGE_CHANNEL_DOORBELL = 1;  // page among a channel's pages
   localparam TP_PAGE_CHANNEL_INLINE = 2;  // page among a channel's pages
+  localparam TP_PAGE_CHANNEL_BATCH = 3;  // page among a channel's pages
   localparam TP_PAGE_BYTES_MIN = 4096;  // smallest page
   localparam TP_CHANNELS_MAX = 60;  // channels, both directions together
   localparam TP_NAME_BYTES = 32;  // of a name, zeroes included
@@ -28,6 +29,7 @@ package towpath_pkg;
   localparam TP_MSIX_VECTORS_MAX = 128;  // vectors for which the table has room
   localparam TP_INLINE_SLOT_BYTES = 64;  // of an inline slot, the longest inline message
   localparam TP_INLINE_SLOTS_MAX = 64;  // inline slots in the smallest page
+  localparam TP_BATCH_SLOTS_MAX = 256;  // slots for descriptors in the smallest batch page
 
   typedef enum logic [7:0] {
     TP_DIRECTION_H2C = 8'd0,  // host to card
@@ -101,8 +103,9 @@ package towpath_pkg;
   localparam TP_CHANNEL_ENTRY_FLAGS_OFFSET = 'h02;  // reserved
   localparam TP_CHANNEL_ENTRY_QUEUE_DEPTH_OFFSET = 'h04;  // descriptors that may be posted and not yet completed
   localparam TP_CHANNEL_ENTRY_INLINE_SLOTS_OFFSET = 'h06;  // slots in the inline page; 0: no inline descriptors
-  localparam TP_CHANNEL_ENTRY_FIRST_PAGE_OFFSET = 'h08;  // index of the channel's privileged page; doorbell and inline page follow it
+  localparam TP_CHANNEL_ENTRY_FIRST_PAGE_OFFSET = 'h08;  // index of the channel's privileged page; doorbell, inline and batch page follow it
   localparam TP_CHANNEL_ENTRY_BUFFER_BYTES_OFFSET = 'h0c;  // the card's own buffer: of an H2C channel, which shares it with the others of its kind, or of this C2H channel
+  localparam TP_CHANNEL_ENTRY_BATCH_SLOTS_OFFSET = 'h10;  // slots for descriptors in the batch page; 0: it takes no batches
   localparam TP_CHANNEL_ENTRY_NAME_OFFSET = 'h20;  // UTF-8, zero padded
   localparam TP_CHANNEL_ENTRY_NAME_COUNT = 32;
   localparam TP_CHANNEL_ENTRY_NAME_STRIDE = 1;
@@ -179,7 +182,7 @@ package towpath_pkg;
   localparam logic [31:0] TP_CHANNEL_STATUS_ERROR_MASK = 32'h2;
   localparam TP_CHANNEL_STATUS_RESETTING_LSB = 2;  // a reset goes on
   localparam logic [31:0] TP_CHANNEL_STATUS_RESETTING_MASK = 32'h4;
-  localparam TP_CHANNEL_OVERFLOWS_OFFSET = 'h1c;  // descriptors dropped
+  localparam TP_CHANNEL_OVERFLOWS_OFFSET = 'h1c;  // descriptors and batches dropped
   localparam TP_CHANNEL_TORN_OFFSET = 'h20;  // descriptors that arrived torn
   localparam TP_CHANNEL_PRODUCED_OFFSET = 'h24;  // ring entries written since enable, modulo 2^32
   localparam TP_CHANNEL_CONSUMED_OFFSET = 'h28;  // descriptors completed since enable, modulo 2^32
@@ -194,6 +197,7 @@ package towpath_pkg;
   localparam TP_DOORBELL_ARM_OFFSET = 'h10;  // entries reaped since enable: fire as soon as the card has written more
   localparam TP_DOORBELL_CANCEL_OFFSET = 'h14;  // any value: end every descriptor committed before
   localparam TP_DOORBELL_LEAD_OFFSET = 'h18;  // early wake: fire when the descriptor in hand has no more bytes to go than these, in steps of 256; less: never
+  localparam TP_DOORBELL_BATCH_OFFSET = 'h1c;  // commits so many descriptors of the batch page, the next ones in the order of its slots
 
   // What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's.
   localparam TP_DESCRIPTOR_BYTES = 16;

@@ -5,6 +5,7 @@ A cocotb module: test_card.py compiles the card and starts it; each trace is a t
 cleverness as it can, always ready, answering reads in order; stress is the gateware's own benches' business.
 """
 
+import itertools
 import os
 import sys
 from collections import deque
@@ -245,7 +246,7 @@ class Bench:
         return number * constants["PAGE_BYTES_MIN"]
 
     def write(self, at: int, content: bytes) -> None:
-        """Aligned dwords, at most 16 bytes."""
+        """Aligned dwords, within 64 aligned bytes."""
         dwords = len(content) // 4
         fields = pack(
             "request_hdr", bar=NAMES.constants["BAR_DEVICE"], offset=at, dwords=dwords, first_be=15, last_be=15 if dwords > 1 else 0
@@ -349,6 +350,16 @@ class Bench:
         at = self.page(f"{channel}.inline") + golden.number(offset)
         for i in reversed(range(0, len(image), 8)):
             self.write(at + i, image[i : i + 8].ljust(8, b"\0"))
+
+    async def on_slots(self, channel: str, offset: str, content: str) -> None:
+        """Lines whole and in order; of the others the last dword first."""
+        image, start = golden.data(content), golden.number(offset)
+        at = self.page(f"{channel}.batch") + start
+        cuts = [0, *(i for i in range(1, len(image)) if (start + i) % 64 == 0), len(image)]
+        for a, b in itertools.pairwise(cuts):
+            size = 64 if b - a == 64 else 4
+            for i in reversed(range(a, b, size)):
+                self.write(at + i, image[i : i + size])
 
     async def on_deny(self, address: str, count: str, status: str) -> None:
         self.denied = [(golden.number(address), golden.number(count), status)]

@@ -197,7 +197,7 @@ def good(draw: random.Random) -> Table:
         entry: dict[str, int | bytes] = {
             "direction": direction, "kind": 0, "flags": draw.randrange(1 << 16), "queue_depth": draw.randrange(1, 32768),
             "inline_slots": 0 if direction else draw.randrange(65), "first_page": 4 + 4 * group + draw.randrange(4) * (count == 1),
-            "buffer_bytes": draw.randrange(1 << 32), "name": draw.randbytes(32),
+            "buffer_bytes": draw.randrange(1 << 32), "batch_slots": draw.choice([0, 1 << draw.randrange(9)]), "name": draw.randbytes(32),
         }  # fmt: skip
         entries.append(entry)
     end = max(int(entry["first_page"]) for entry in entries) + 4

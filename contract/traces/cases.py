@@ -16,6 +16,7 @@ VECTOR = {"tx": 0, "rx": 1}
 RING_LOG2 = 6  # the smallest that holds 2 * DEPTH + 2 entries
 DEPTH = 16  # tp_core's QUEUE_DEPTH, by default
 SLOTS = 4  # tp_core's INLINE_SLOTS, by default
+BATCH_SLOTS = 4 * DEPTH  # tp_core's
 DATA = 0x2_3456_7000  # host memory for data; above 4 GiB, as a host's mostly is
 TABLE = 0x3_0000_0000  # host memory for lists
 
@@ -40,6 +41,7 @@ class Builder:
         self.names = names
         self.channels = channels
         self.index = dict.fromkeys(channels, 0)  # entries written since enable
+        self.position = dict.fromkeys(channels, 0)  # descriptors committed since reset
         self.cookie = 0x10
         self.lines = [f"trace 1 {name}", f"replay {replay}"]
         self.lines[:0] = [f"# {line}" for line in about.splitlines()]
@@ -91,6 +93,7 @@ class Builder:
         low, high = struct.unpack("<QQ", image)
         self.store(f"{c}.doorbell", "DOORBELL_DESCRIPTOR", low, 0, 64)
         self.store(f"{c}.doorbell", "DOORBELL_DESCRIPTOR", high, 8, 64)
+        self.position[c] += 1
         return cookie
 
     def post_words(self, c: str, order: list[int], address: int, length: int, end: bool = False) -> int:
@@ -99,7 +102,22 @@ class Builder:
         words = struct.unpack("<4I", self.descriptor("direct", address, length, cookie, end))
         for word in order:
             self.store(f"{c}.doorbell", "DOORBELL_DESCRIPTOR", words[word], 4 * word, 32)
+        self.position[c] += 1
         return cookie
+
+    def slots(self, c: str, images: list[bytes], at: int = 0) -> None:
+        """Whole dwords into the slots from the next one on, `at` bytes behind its start."""
+        page = 16 * BATCH_SLOTS
+        start = (16 * self.position[c] + at) % page
+        content = b"".join(images)
+        for piece, part in ((start, content[: page - start]), (0, content[page - start :])):
+            if part:
+                self.say("slots", c, piece, part.hex())
+
+    def commit(self, c: str, count: int) -> None:
+        self.say("fence")
+        self.store(f"{c}.doorbell", "DOORBELL_BATCH", count)
+        self.position[c] += count
 
     def inline(self, c: str, slot: int, content: bytes) -> None:
         size = self.names.constants["INLINE_SLOT_BYTES"]
@@ -118,6 +136,7 @@ class Builder:
     def reset(self, c: str) -> None:
         self.say("do", "reset", c)
         self.store(f"{c}.privileged", "CHANNEL_RESET", self.names.mask("CHANNEL_RESET", "reset"))
+        self.position[c] = 0
 
     def reset_done(self, c: str) -> None:
         register = self.names.registers["CHANNEL_RESET"]
@@ -384,6 +403,85 @@ def attributes(t: Builder) -> None:
     t.entry("rx", 64, first, "done", 0x5000, 0xBEEF)
     t.say("writes", "rx", DATA + 0x3100, pattern(18, 96)[128:])
     t.entry("rx", 32, second, "end_of_message", 0x5000, 0xBEEF)
+    t.say("settle")
+
+
+@case("card", "tx", "rx")
+def batch(t: Builder) -> None:
+    """Descriptors from slots of the batch page: lines of them among single ones, with prefixes and over the page's end; torn where a dword
+    was not written since the slot was committed last; dropped whole where not all fit; from slot 0 on after a reset."""
+    t.enable("tx")
+    t.enable("rx")
+    t.say("memory", DATA, "~91:4096")
+
+    def image(c: str, k: int, length: int, end: bool = True) -> tuple[bytes, int]:
+        cookie = t.next_cookie()
+        return t.descriptor("direct", DATA + 64 * k + (0x2000 if c == "rx" else 0), length, cookie, end and c == "tx"), cookie
+
+    def sent(k: int, length: int, cookie: int) -> None:
+        t.say("reads", "tx", DATA + 64 * k, length)
+        t.say("take", "tx", pattern(91, 4096)[128 * k : 128 * k + 2 * length], "end", 0, 0, 0)
+        t.done(length, cookie)
+
+    def send(count: int, lengths: tuple[int, ...] = (64, 4, 33, 64)) -> None:
+        """Lines of four, then one commit."""
+        made = [(*image("tx", k, lengths[k % len(lengths)]), k, lengths[k % len(lengths)]) for k in range(count)]
+        t.slots("tx", [m[0] for m in made])
+        t.commit("tx", count)
+        for _, cookie, k, length in made:
+            sent(k, length, cookie)
+
+    t.about("one line of four")
+    send(4)
+    t.about("none is nothing; then one by the doorbell, which takes a slot, and three that begin in the middle of a line")
+    t.commit("tx", 0)
+    cookie = t.post("tx", "direct", DATA, 64, end=True)
+    sent(0, 64, cookie)
+    send(3)
+    t.about("a message of two descriptors, with its attributes, in one commit")
+    (first, one), (second, two) = image("tx", 0, 64, end=False), image("tx", 1, 8)
+    t.slots("tx", [t.descriptor("attributes", 0xABCD_EF01, 0x77, 0, False), first, second])
+    t.commit("tx", 3)
+    t.say("reads", "tx", DATA, 64)
+    t.say("reads", "tx", DATA + 64, 8)
+    t.say("take", "tx", pattern(91, 72), "end", 0, 0xABCD_EF01, 0x77)
+    t.done(64, one)
+    t.done(8, two)
+    t.about("over the end of the page, twice as far as it is long")
+    for _ in range(15):
+        send(9)
+    t.about("a dword that was not written since makes its descriptor torn, and no other; the number is taken modulo 256")
+    made = [(*image("tx", k, 64), k) for k in range(4)]
+    t.slots("tx", [made[0][0], made[1][0][:8]])
+    t.slots("tx", [made[1][0][12:], made[2][0], made[3][0]], at=28)
+    t.commit("tx", 4 + 0x300)
+    t.position["tx"] -= 0x300
+    for _, cookie, k in made:
+        if k == 1:
+            t.entry("tx", 0, cookie, "torn", 0, 0)
+        else:
+            sent(k, 64, cookie)
+    t.about("C2H: four buffers by one commit, for messages that come later")
+    made = [image("rx", k, 64) for k in range(4)]
+    t.slots("rx", [m for m, _ in made])
+    t.commit("rx", 4)
+    for k, (_, cookie) in enumerate(made):
+        t.say("give", "rx", f"~{95 + k}:{64 - k}", "end", 0, 0, 0)
+        t.say("writes", "rx", DATA + 0x2000 + 64 * k, f"~{95 + k}:{64 - k}")
+        t.entry("rx", 64 - k, cookie, "end_of_message", 0, 0)
+    t.say("settle")
+    t.load("tx.privileged", "CHANNEL_TORN", 1)
+    t.load("tx.privileged", "CHANNEL_OVERFLOWS", 0)
+    t.about("not all of them fit: none is taken")
+    t.slots("tx", [t.descriptor("direct", DATA, 64, 0, True)] * (DEPTH + 1))
+    t.commit("tx", DEPTH + 1)
+    t.load("tx.privileged", "CHANNEL_OVERFLOWS", 1)
+    t.load("tx.privileged", "CHANNEL_STATUS", t.names.mask("CHANNEL_STATUS", "error"))
+    t.about("after a reset the next one is the page's first")
+    t.reset("tx")
+    t.reset_done("tx")
+    t.enable("tx")
+    send(4)
     t.say("settle")
 
 
@@ -689,6 +787,7 @@ def discovery_page(t: Builder, major: int | None = None) -> bytes:
         base = entries.offset + n * entries.stride
         put("CHANNEL_ENTRY_DIRECTION", t.names.enums["direction"][direction], base)
         put("CHANNEL_ENTRY_QUEUE_DEPTH", DEPTH, base)
+        put("CHANNEL_ENTRY_BATCH_SLOTS", BATCH_SLOTS, base)
         put("CHANNEL_ENTRY_INLINE_SLOTS", slots, base)
         put("CHANNEL_ENTRY_FIRST_PAGE", first + n * stride, base)
         put("CHANNEL_ENTRY_BUFFER_BYTES", 16384 if direction == "h2c" else 8192, base)
@@ -786,6 +885,8 @@ def limits(t: Builder) -> None:
             card.lie(f"{channel}.queue_depth", queue_depth, 1, 32767)
         for inline_slots in (65, 65535):
             card.lie(f"{channel}.inline_slots", inline_slots, 0, 64)
+        for batch_slots in (3, 48, 512, 65535):
+            card.lie(f"{channel}.batch_slots", batch_slots, 0, 256)
         for first_page in (0, 1, 2, 3):
             card.lie(f"{channel}.first_page", first_page, 4, 0xFFFF_FFFF)
     t.about("it is a good card, when it says what it is")
@@ -862,6 +963,7 @@ def edges(t: Builder) -> None:
         "core_clock_khz": (1, 0xFFFF_FFFF),
         "0.queue_depth": (1, 32767),
         "0.inline_slots": (0, 64),
+        "0.batch_slots": (0, 1, 16, 256),
         "1.first_page": (8, 252),
     }.items():
         t.about(place)

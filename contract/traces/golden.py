@@ -20,7 +20,7 @@ FORMAT = 1
 VERBS = {
     "trace": 2, "replay": 1, "channel": 3, "memory": 2, "contents": 3, "store": 4, "load": 4, "poll": 5, "combine": 3, "fence": 0,
     "deny": 3, "hold": 0, "release": 0, "reads": 3, "may": 3, "writes": 3, "entry": 8, "irq": 1, "give": 6, "take": 6, "core-reset": 1,
-    "settle": 0, "zero": 2, "bar": 2,
+    "settle": 0, "zero": 2, "bar": 2, "slots": 3,
 }  # fmt: skip
 DO = {"open": 0, "refuse": 0, "reject": 5, "enable": 5, "post": 6, "inline": 3, "arm": 2, "cancel": 1, "reset": 1}
 
@@ -103,6 +103,9 @@ class _Channel:
     depth: int
     regs: dict[int, int] = field(default_factory=dict)  # 32-bit words of the privileged page
     stage: dict[int, int] = field(default_factory=dict)
+    position: int = 0  # of the next descriptor
+    slots: dict[int, int] = field(default_factory=dict)  # dwords of the batch page, written since their slot was committed
+    stale: dict[int, int] = field(default_factory=dict)  # those that were written before
     staged_whole: bool = True
     queue: deque = field(default_factory=deque)  # (cookie, kind, torn), not yet completed
     produced: int = 0
@@ -119,6 +122,9 @@ class _Channel:
     def reset(self) -> None:
         self.regs.clear()
         self.stage.clear()
+        self.slots.clear()
+        self.stale.clear()
+        self.position = 0
         self.produced = self.dropped = self.torn = self.consumed = 0
         self.armed, self.error = None, False
 
@@ -188,6 +194,9 @@ class _Checker:
         if at == self.at["DOORBELL_CANCEL"]:
             c.queue = deque((cookie, "cancelled") for cookie, fate in c.queue if fate != "prefix")
             return
+        if at == self.at["DOORBELL_BATCH"]:
+            self.batch(c, value % 256)
+            return
         word = (at - self.at["DOORBELL_DESCRIPTOR"]) // 4
         if not 0 <= word < 4:
             self.fail(f"nothing at {at:#x} of the doorbell page")
@@ -202,16 +211,35 @@ class _Checker:
             return
         torn = not (c.staged_whole and len(c.stage) == 3)
         c.stage = {}
-        self.commit(c, value & 0xFFFF, (value >> 16) & 0xF, torn)
+        if self.room(c, 1):
+            self.commit(c, value & 0xFFFF, (value >> 16) & 0xF, torn)
+
+    def batch(self, c: _Channel, count: int) -> None:
+        if not self.room(c, count):
+            return
+        for _ in range(count):
+            at = c.position % (4 * c.depth) * 4
+            torn = not all(at + i in c.slots for i in range(4))
+            last = c.slots.get(at + 3, c.stale.get(at + 3))
+            if last is None:
+                self.fail(f"nobody wrote to slot {at // 4}")
+            self.commit(c, last & 0xFFFF, (last >> 16) & 0xF, torn)
+
+    def room(self, c: _Channel, count: int) -> bool:
+        running = c.regs.get(self.at["CHANNEL_CONTROL"], 0) & 1
+        if running and not c.error and len(c.queue) + count <= c.depth:
+            return True
+        c.dropped += 1
+        if running and not c.error and c.armed is not None:
+            self.fire(c)
+        c.error = True
+        return False
 
     def commit(self, c: _Channel, cookie: int, kind: int, torn: bool) -> None:
-        running = c.regs.get(self.at["CHANNEL_CONTROL"], 0) & 1
-        if not running or c.error or len(c.queue) >= c.depth:
-            c.dropped += 1
-            if running and not c.error and c.armed is not None:
-                self.fire(c)
-            c.error = True
-            return
+        for at in range(c.position % (4 * c.depth) * 4, c.position % (4 * c.depth) * 4 + 4):
+            if at in c.slots:
+                c.stale[at] = c.slots.pop(at)
+        c.position += 1
         if torn:
             c.torn += 1
             c.queue.append((cookie, "torn"))
@@ -219,6 +247,13 @@ class _Checker:
             c.queue.append((None, "prefix"))
         else:
             c.queue.append((cookie, "run"))
+
+    def on_slots(self, name: str, offset: str, content: str) -> None:
+        c, at, image = self.channel(name), number(offset), data(content)
+        if at % 4 or len(image) % 4 or at + len(image) > 4 * c.depth * 16:
+            self.fail(f"no such slots: {len(image)} bytes at {at:#x}")
+        for i in range(0, len(image), 4):
+            c.slots[(at + i) // 4] = int.from_bytes(image[i : i + 4], "little")
 
     def fire(self, c: _Channel) -> None:
         c.armed = None

@@ -52,10 +52,17 @@ module tp_control
     output logic                             tx_answer_last,
 
     // the mover
+    output logic [        CHW-1:0] wr_channel,
+    output logic [           11:2] wr_offset,
+    output logic [ DATA_WIDTH-1:0] wr_data,
+    output logic [DATA_WIDTH/8-1:0] wr_strb,
+    output logic                   inline_valid,
+    output logic                   batch_valid,
+    output logic                   words_valid,
     output logic                   push_valid,
     output logic [        CHW-1:0] push_channel,
     output logic                   push_torn,
-    output logic [          127:0] push_descriptor,
+    output logic [            7:0] push_count,
     output logic                   arm_valid,
     output logic [        CHW-1:0] arm_channel,
     output logic [           31:0] arm_index,
@@ -64,11 +71,6 @@ module tp_control
     output logic [           31:0] lead_bytes,
     output logic                   cancel_valid,
     output logic [        CHW-1:0] cancel_channel,
-    output logic                   inline_valid,
-    output logic [        CHW-1:0] inline_channel,
-    output logic [           11:2] inline_offset,
-    output logic [ DATA_WIDTH-1:0] inline_data,
-    output logic [DATA_WIDTH/8-1:0] inline_strb,
     output logic                   priv_write_valid,
     output logic [        CHW-1:0] priv_write_channel,
     output logic [            7:3] priv_write_offset,
@@ -148,7 +150,6 @@ module tp_control
   logic [11:2] offset;
   logic [31:0] word_data;
   logic [3:0] word_strb;
-  logic [DATA_WIDTH/8-1:0] beat_strb;
   logic window_valid, window_misfit, window_mark, window_passed;
   logic read_valid, read_ready, read_hit, read_window;
   tp_request_hdr_t read_hdr;
@@ -173,10 +174,11 @@ module tp_control
       .rx_nonposted_hdr,
       .nonposted_credit,
       .overrun,
-      .beat_strb,
+      .wr_strb,
+      .wr_channel,
+      .wr_offset,
       .inline_valid(to_inline),
-      .inline_channel,
-      .inline_offset,
+      .batch_valid,
       .window_valid,
       .window_misfit,
       .window_mark,
@@ -201,9 +203,8 @@ module tp_control
       .read_addr
   );
 
-  assign inline_valid = to_inline && 32'(inline_channel) < H2C;
-  assign inline_data = rx_posted_data;
-  assign inline_strb = beat_strb;
+  assign inline_valid = to_inline && 32'(wr_channel) < H2C;
+  assign wr_data = rx_posted_data;
   assign to_card = word_valid && page == 2'(TP_PAGE_CARD);
   assign to_msix = word_valid && page == 2'(TP_PAGE_MSIX);
   assign priv_write_valid = priv_valid && put_addr[11:8] == '0;
@@ -223,12 +224,13 @@ module tp_control
       .word_misfit(bell_misfit),
       .word_channel(put_channel),
       .word_offset(put_addr[11:3]),
-      .word_data(put_data),
+      .word_data(put_data[39:0]),
       .word_strb(put_strb),
+      .words_valid,
       .push_valid,
       .push_channel,
       .push_torn,
-      .push_descriptor,
+      .push_count,
       .arm_valid,
       .arm_channel,
       .arm_index,

@@ -2,9 +2,9 @@
 // What the host writes and reads: each write goes to its page in the clock in which it comes, each read waits for the writes before it.
 //
 // Writes are taken at the link's rate for ever, a beat a clock, and what one page receives costs no other page anything:
-//   inline     beats as they come, to memory as wide as the path
-//   others     words of one or two dwords within 8 aligned bytes, a clock later: doorbells, privileged pages and the window at once; the
-//              pages of card and MSI-X from a queue of WORDS, a dword a clock, and not while `hold`
+//   inline, batch   beats as they come, to memory as wide as the path
+//   others          words of one or two dwords within 8 aligned bytes, a clock later: doorbells, privileged pages and the window at once; the
+//                   pages of card and MSI-X from a queue of WORDS, a dword a clock, and not while `hold`
 // A write of another size to these, or a word of the card's page or MSI-X without room, is dropped, and `overrun` or `window_misfit`
 // pulses. Writes to nowhere are dropped in silence. A dword stands in both halves of a word whose upper half it is.
 //
@@ -41,10 +41,11 @@ module tp_inbound
     output logic                           nonposted_credit,
     output logic                           overrun,
     // a beat of a write, as it comes: which bytes of it are written, and where its first dword goes
-    output logic        [DATA_WIDTH/8-1:0] beat_strb,
+    output logic        [DATA_WIDTH/8-1:0] wr_strb,
+    output logic        [         CHW-1:0] wr_channel,
+    output logic        [            11:2] wr_offset,
     output logic                           inline_valid,
-    output logic        [         CHW-1:0] inline_channel,
-    output logic        [            11:2] inline_offset,
+    output logic                           batch_valid,
     output logic                           window_valid,
     output logic                           window_misfit,
     output logic                           window_mark,          // what has come so far is before the read
@@ -108,10 +109,10 @@ module tp_inbound
   // Byte enables: the first and the last dword of a TLP have their own.
   always_comb
     for (int i = 0; i < LANES; i++) begin
-      beat_strb[4*i+:4] = 4'hf;
-      if (rx_posted_last && LW'(i) == LW'(dwords - 1'b1)) beat_strb[4*i+:4] = end_be;
-      if (rx_posted_last && LW'(i) > LW'(dwords - 1'b1)) beat_strb[4*i+:4] = '0;
-      if (first && i == 0) beat_strb[3:0] = be;
+      wr_strb[4*i+:4] = 4'hf;
+      if (rx_posted_last && LW'(i) == LW'(dwords - 1'b1)) wr_strb[4*i+:4] = end_be;
+      if (rx_posted_last && LW'(i) > LW'(dwords - 1'b1)) wr_strb[4*i+:4] = '0;
+      if (first && i == 0) wr_strb[3:0] = be;
     end
 
   assign ours = rx_posted_valid && is_ours(rx_posted_hdr.bar, rx_posted_hdr.offset);
@@ -123,8 +124,9 @@ module tp_inbound
   assign fits = first && (dwords == 11'd1 || (dwords == 11'd2 && !addr[2]));
 
   assign inline_valid = to_device && group != '0 && page == 2'(TP_PAGE_CHANNEL_INLINE);
-  assign inline_channel = CHW'(group - 1'b1);
-  assign inline_offset = offset;
+  assign batch_valid = to_device && group != '0 && page == 2'(TP_PAGE_CHANNEL_BATCH);
+  assign wr_channel = CHW'(group - 1'b1);
+  assign wr_offset = offset;
   always_ff @(posedge clk) begin
     if (rx_posted_valid) begin
       in_tlp <= !rx_posted_last;
@@ -144,7 +146,7 @@ module tp_inbound
   logic in_ready, have, pop;
   logic [$clog2(WORDS):0] count;
   always_comb begin
-    in = '{page: page, offset: addr[11:2], strb: beat_strb[7:0], dwords: rx_posted_low};
+    in = '{page: page, offset: addr[11:2], strb: wr_strb[7:0], dwords: rx_posted_low};
     if (addr[2]) begin
       in.strb = {be, 4'h0};
       in.dwords[1] = rx_posted_low[31:0];
@@ -157,7 +159,7 @@ module tp_inbound
     priv_valid <= to_priv && fits && !rst;
     window_valid <= to_window && fits && !rst;
     window_misfit <= to_window && first && !fits && !rst;
-    put_channel <= inline_channel;
+    put_channel <= wr_channel;
     put_addr <= addr[AW-1:3];
     put_data <= in.dwords;
     put_strb <= in.strb;

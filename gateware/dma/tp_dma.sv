@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The data mover: descriptors in, memory reads and writes out, streams to and from the user core, completions to the host.
 //
-//   push -> tp_store -> tp_front (a channel's descriptors; tp_plan cuts them) -> tp_h2c -> tp_read_issue -> link -> tp_landing -> tp_h2c -> user core
+//   beats -> tp_turn -> tp_store -> tp_front (a channel's descriptors; tp_plan cuts them) -> tp_h2c -> tp_read_issue -> link -> tp_landing -> tp_h2c -> user core
 //                                                   -> tp_c2h <- user core;  tp_c2h -> tp_writer -> link
 //   ends of descriptors -> tp_ring -> tp_writer;  fires -> MSI-X (control) -> tp_writer
 //
@@ -34,10 +34,17 @@ module tp_dma
     input tp_config_t cfg,
 
     // from and to control: see gateware/control/README.md
+    input  logic [CW-1:0] wr_channel,
+    input  logic [11:2]   wr_offset,
+    input  logic [DATA_WIDTH-1:0]   wr_data,
+    input  logic [DATA_WIDTH/8-1:0] wr_strb,
+    input  logic          inline_valid,
+    input  logic          batch_valid,
+    input  logic          words_valid,
     input  logic          push_valid,
     input  logic [CW-1:0] push_channel,
     input  logic          push_torn,
-    input  logic [127:0]  push_descriptor,
+    input  logic [7:0]    push_count,
     input  logic          arm_valid,
     input  logic [CW-1:0] arm_channel,
     input  logic [31:0]   arm_index,
@@ -46,11 +53,6 @@ module tp_dma
     input  logic [31:0]   lead_bytes,
     input  logic          cancel_valid,
     input  logic [CW-1:0] cancel_channel,
-    input  logic          inline_valid,
-    input  logic [CW-1:0] inline_channel,
-    input  logic [11:2]   inline_offset,
-    input  logic [DATA_WIDTH-1:0]   inline_data,
-    input  logic [DATA_WIDTH/8-1:0] inline_strb,
     input  logic          priv_write_valid,
     input  logic [CW-1:0] priv_write_channel,
     input  logic [7:3]    priv_write_offset,
@@ -270,8 +272,11 @@ module tp_dma
   logic [CW-1:0] list_channel, fetch_channel;
   logic [127:0] list_entry;
   logic [7:0] list_status;
-  logic [CHANNELS-1:0] push_accept, row_want, row_grant, row_there, row_valid;
-  logic [CHANNELS-1:0][QW-1:0] push_at, row_want_at;
+  logic [CHANNELS-1:0] row_want, row_grant, row_there, row_valid;
+  logic [CHANNELS-1:0][QW+1:0] next_at, row_want_at;
+  logic [11:2] turned_at;
+  logic [DATA_WIDTH/32-1:0][31:0] turned_data;
+  logic [DATA_WIDTH/32-1:0][3:0] turned_strb;
   logic [128:0] row;
   logic row_malformed, row_prefix, row_list, row_inline, row_empty;
   logic [CHANNELS-1:0] list_start, list_stop, list_finish, list_over, list_quiet, hungry, piece_next, piece_valid;
@@ -283,17 +288,33 @@ module tp_dma
   logic [6:0] fetch_bytes;
   logic list_hold;
 
+  tp_turn #(
+      .DATA_WIDTH(DATA_WIDTH)
+  ) i_turn (
+      .clk,
+      .offset(wr_offset),
+      .data(wr_data),
+      .strb(wr_strb),
+      .at(turned_at),
+      .out_data(turned_data),
+      .out_strb(turned_strb)
+  );
   tp_store #(
+      .DATA_WIDTH(DATA_WIDTH),
       .CHANNELS(CHANNELS),
-      .ROWS(QUEUE_DEPTH),
+      .ROWS(2 * QUEUE_DEPTH),
       .INLINE_SLOTS(INLINE_SLOTS)
   ) i_store (
       .clk,
       .rst,
-      .push_valid(|push_accept),
-      .push_channel,
-      .push_at(push_at[push_channel]),
-      .push_row({push_torn, push_descriptor}),
+      .wr_batch(batch_valid),
+      .wr_channel,
+      .turned_at,
+      .turned_data,
+      .turned_strb,
+      .put(words_valid),
+      .put_torn(push_torn),
+      .next_at,
       .hold(list_hold || |piece_valid),  // one thing at a time for tp_plan
       .want(row_want),
       .want_at(row_want_at),
@@ -349,8 +370,9 @@ module tp_dma
         .clk,
         .rst,
         .push_valid(push_valid && push_channel == CW'(c)),
-        .push_accept(push_accept[c]),
-        .push_at(push_at[c]),
+        .push_count,
+        .next_at(next_at[c]),
+        .restart(flush[c]),
         .cancel(cancel_valid && cancel_channel == CW'(c)),
         .enabled(enabled[c]),
         .resetting(resetting[c]),
@@ -560,11 +582,11 @@ module tp_dma
   ) i_inline (
       .clk,
       .rst,
-      .wr_valid(inline_valid && 32'(inline_channel) < H2C),
-      .wr_channel(HW'(inline_channel)),
-      .wr_offset(inline_offset),
-      .wr_data(inline_data),
-      .wr_strb(inline_strb),
+      .wr_valid(inline_valid && 32'(wr_channel) < H2C),
+      .wr_channel(HW'(wr_channel)),
+      .turned_at,
+      .turned_data,
+      .turned_strb,
       .want(copy_want),
       .word(copy_words),
       .copied,
@@ -754,26 +776,9 @@ module tp_dma
     assign edge_busy[c] = h2c_reset_busy[c];
   end
   if (H2C == 0) begin : g_no_h2c
-    assign copy_want = '0;
-    assign copy_places = '0;
-    assign block_want = '0;
-    assign block_sparing = '0;
-    assign back_valid = '0;
-    assign back_block = '0;
-    assign copy_words = '0;
-    assign read_want = '0;
-    assign read_rows = '0;
-    assign read_turns = '0;
-    assign read_metas = '0;
-    assign h2c_tvalid = '0;
-    assign h2c_tdata = '0;
-    assign h2c_tkeep = '0;
-    assign h2c_tlast = '0;
-    assign h2c_error = '0;
-    assign h2c_length = '0;
-    assign h2c_offset = '0;
-    assign h2c_user = '0;
-    assign h2c_reset = '0;
+    assign {copy_want, copy_places, block_want, block_sparing, back_valid, back_block, copy_words, read_want, read_rows,
+      read_turns, read_metas, h2c_tvalid, h2c_tdata, h2c_tkeep, h2c_tlast, h2c_error, h2c_length, h2c_offset, h2c_user,
+      h2c_reset} = '0;
   end
 
   // ------------------------------------------------------------------------------------------------ C2H
@@ -840,18 +845,8 @@ module tp_dma
     assign edge_busy[C] = c2h_reset_busy[i];
   end
   if (C2H == 0) begin : g_no_c2h
-    assign beat_valid = '0;
-    assign beat_at = '0;
-    assign beat_data = '0;
-    assign command_valid = '0;
-    assign command_last = '0;
-    assign command_from = '0;
-    assign entry_start = '0;
-    assign head_length = '0;
-    assign head_offset = '0;
-    assign head_user = '0;
-    assign c2h_tready = '0;
-    assign c2h_reset = '0;
+    assign {beat_valid, beat_at, beat_data, command_valid, command_last, command_from, entry_start, head_length, head_offset,
+      head_user, c2h_tready, c2h_reset} = '0;
   end
 
   tp_writer #(

@@ -7,22 +7,26 @@
 //
 // An inline message, and an empty one, is a single plan. Neither asks anything of the host, so neither ends when bus mastering is lost.
 //
-// Promises: descriptors come out in the order pushed, each once. With QUEUE_DEPTH of them pushed and not completed, another is dropped,
-// counted and sets `error`. After `cancel` every descriptor pushed before it is `d_over`, and only those. `d_over` waits until no
+// A push is of one descriptor or of several; the first of them stands in the store at `next_at`. Positions begin at row 0 with `restart`.
+//
+// Promises: descriptors come out in the order pushed, each once. A push with which more than QUEUE_DEPTH of them would be pushed and not
+// completed is dropped, counted and sets `error`. After `cancel` every descriptor pushed before it is `d_over`, and only those. `d_over` waits until no
 // list fetch is under way, and stays until `finish`.
 module tp_front
   import towpath_pkg::*;
 #(
     parameter int QUEUE_DEPTH = 16,       // a power of two
     parameter bit H2C = 1,                // understands inline descriptors and `end`
-    localparam int AW = $clog2(QUEUE_DEPTH)
+    localparam int AW = $clog2(QUEUE_DEPTH),
+    localparam int PW = AW + 2            // of a position: {lap, row}, with twice as many rows
 ) (
     input logic clk,
     input logic rst,
 
     input  logic         push_valid,
-    output logic         push_accept,     // it goes into the store, ...
-    output logic [AW-1:0] push_at,        // ... here
+    input  logic [ 7:0]  push_count,      // of descriptors
+    output logic [PW-1:0] next_at,        // in the store: where the next one goes
+    input  logic         restart,         // only while nothing is queued
     input  logic         cancel,
     input  logic         enabled,
     input  logic         resetting,       // a cancel of everything, with its own status
@@ -37,7 +41,7 @@ module tp_front
 
     // tp_store
     output logic          want,
-    output logic [AW-1:0] want_at,
+    output logic [PW-1:0] want_at,
     input  logic          grant,
     input  logic          row_valid,
     input  logic [128:0]  row,
@@ -93,7 +97,9 @@ module tp_front
     $error("%m: QUEUE_DEPTH %0d: make it a power of two, 2 or more", QUEUE_DEPTH);
 
   // ------------------------------------------------------------------------------------------------ queue
-  logic [AW:0] wr, rd, mark, outstanding;
+  logic [PW-1:0] wr, rd, mark;
+  logic [AW:0] room, more;  // descriptors that may still be pushed, and that are
+  logic push_accept;
   logic loading;  // a row is on its way
   logic pop, pop_prefix;
   logic cancelling;
@@ -101,8 +107,9 @@ module tp_front
   logic ended;                            // by a cancel or a reset
   logic [7:0] bar_status, stop_status;
 
-  assign push_accept = push_valid && enabled && !error && outstanding != (AW + 1)'(QUEUE_DEPTH);
-  assign push_at = wr[AW-1:0];
+  assign push_accept = push_valid && enabled && !resetting && !error && push_count <= 8'(room);
+  assign more = push_accept ? (AW + 1)'(push_count) : '0;
+  assign next_at = wr;
   assign ended = cancelling || resetting;
   assign stopping = ended || (barring && !d_inline && !d_empty);
   assign stop_status = resetting ? TP_STATUS_RESET : cancelling ? TP_STATUS_CANCELLED : bar_status;
@@ -115,17 +122,17 @@ module tp_front
   logic is_list;
   logic [7:0] own_status;  // 0: none yet
   assign want = !d_valid && !loading && rd != wr && !(cancelling && rd == mark);
-  assign want_at = rd[AW-1:0];
+  assign want_at = rd;
   assign pop = row_valid;
   assign pop_prefix = pop && row_prefix;
-  assign idle = rd == wr && !d_valid && outstanding == '0;
+  assign idle = rd == wr && !d_valid && room[AW];
 
   always_ff @(posedge clk) begin
-    if (push_accept) wr <= wr + 1'b1;
+    if (push_accept) wr <= wr + PW'(push_count);
     if (pop) rd <= rd + 1'b1;
     if (grant) loading <= 1'b1;
     if (row_valid) loading <= 1'b0;
-    outstanding <= outstanding + (AW + 1)'(push_accept) - (AW + 1)'(completed) - (AW + 1)'(pop_prefix);
+    room <= room - more + (AW + 1)'(completed) + (AW + 1)'(pop_prefix);
     if (cancel) begin
       cancelling <= 1'b1;
       mark <= wr;
@@ -142,12 +149,14 @@ module tp_front
       error <= 1'b0;
       overflows <= '0;
     end
-    if (rst) begin
+    if (restart || rst) begin  // a store as it comes out of configuration holds nothing of this lap
       wr <= '0;
       rd <= '0;
-      loading <= 1'b0;
-      outstanding <= '0;
       cancelling <= 1'b0;
+    end
+    if (rst) begin
+      loading <= 1'b0;
+      room <= (AW + 1)'(QUEUE_DEPTH);
       barring <= 1'b0;
     end
   end
@@ -266,10 +275,12 @@ module tp_front
       else $error("%m: a plan that nobody asked for");
       assert (!finish || d_over)
       else $error("%m: finished too early");
-      assert (!completed || outstanding != 0)
+      assert (!completed || !room[AW])
       else $error("%m: completed more than was pushed");
       assert (!row_valid || (loading && !d_valid))
       else $error("%m: a row that nobody asked for");
+      assert (!restart || rd == wr)
+      else $error("%m: a restart while descriptors are queued");
     end
   end
 endmodule

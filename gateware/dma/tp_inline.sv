@@ -2,8 +2,7 @@
 // The inline slots of all H2C channels, in memory as wide as the path: the host writes them, any bytes in any order, a beat a clock; their words
 // go into the landing RAM.
 //
-// A beat is written as it comes, its first dword in lane 0: it is turned so that each dword finds the bank which its address names. A bank
-// below the first dword's belongs to the next row.
+// A beat comes from tp_turn, each dword in the bank which its address names. A bank below the first dword's belongs to the next row.
 //
 // A channel wants its next word copied until it is told that it was (`copied`): a word is read in one cycle and offered to the landing
 // in the next ones. A wish that is withdrawn is forgotten.
@@ -22,11 +21,11 @@ module tp_inline
     input logic clk,
     input logic rst,
 
-    input logic                    wr_valid,
-    input logic [          CW-1:0] wr_channel,
-    input logic [            11:2] wr_offset,  // of the first dword; what lies beyond the slots is dropped
-    input logic [  DATA_WIDTH-1:0] wr_data,
-    input logic [DATA_WIDTH/8-1:0] wr_strb,
+    input logic                           wr_valid,    // a beat comes in the next cycle, turned
+    input logic [          CW-1:0]        wr_channel,  // ... of this channel
+    input logic [            11:2]        turned_at,   // its first dword; what lies beyond the slots is dropped
+    input logic [DATA_WIDTH/32-1:0][31:0] turned_data,
+    input logic [DATA_WIDTH/32-1:0][ 3:0] turned_strb,
 
     input  logic [CHANNELS-1:0]         want,
     input  logic [CHANNELS-1:0][WW-1:0] word,
@@ -77,44 +76,27 @@ module tp_inline
     if (rst) shown <= '0;
   end
   // ------------------------------------------------------------------------------------------------ write
-  typedef struct packed {
-    logic [3:0] strb;
-    logic [31:0] data;
-  } lane_t;
-  lane_t [LANES-1:0] beat, turned;
   logic valid;
   logic [CW-1:0] into;
-  logic [11:2] at;
   always_ff @(posedge clk) begin
     valid <= wr_valid && !rst;
     into <= wr_channel;
-    at <= wr_offset;
-    for (int i = 0; i < LANES; i++) beat[i] <= '{strb: wr_strb[4*i+:4], data: wr_data[32*i+:32]};
   end
-  tp_rotate #(
-      .LANES(LANES),
-      .WIDTH($bits(lane_t))
-  ) i_turn_beat (
-      .clk,
-      .by(wr_offset[2+:LW]),
-      .in(beat),
-      .out(turned)
-  );
   for (genvar b = 0; b < LANES; b++) begin : g_bank
     logic [12:2] row;
     logic [DW-1:0] write_at;
     logic [3:0] write;
-    assign row = (11'(at) + 11'(LANES - 1 - b)) >> LW;  // the first row that is not below it
+    assign row = (11'(turned_at) + 11'(LANES - 1 - b)) >> LW;  // the first row that is not below it
     assign write_at = DW'(into) * DW'(ROWS) + DW'(row);
-    assign write = valid && 32'(row) < ROWS ? turned[b].strb : '0;
+    assign write = valid && 32'(row) < ROWS ? turned_strb[b] : '0;
     // LUT memory for few channels; a block RAM reads as fast, and its banks are narrower than one.
     if (SMALL) begin : g_small
       (* ram_style = "distributed" *) logic [31:0] mem[DEPTH];
-      always_ff @(posedge clk) for (int i = 0; i < 4; i++) if (write[i]) mem[write_at][8*i+:8] <= turned[b].data[8*i+:8];
+      always_ff @(posedge clk) for (int i = 0; i < 4; i++) if (write[i]) mem[write_at][8*i+:8] <= turned_data[b][8*i+:8];
       assign found[b] = mem[read_at];
     end else begin : g_large
       (* ram_style = "block" *) logic [31:0] mem[DEPTH];
-      always_ff @(posedge clk) for (int i = 0; i < 4; i++) if (write[i]) mem[write_at][8*i+:8] <= turned[b].data[8*i+:8];
+      always_ff @(posedge clk) for (int i = 0; i < 4; i++) if (write[i]) mem[write_at][8*i+:8] <= turned_data[b][8*i+:8];
       always_ff @(posedge clk) if (free) found[b] <= mem[read_at];
     end
   end

@@ -6,10 +6,10 @@
 // an interrupt is due, answer a register read, note an entry. A write of the host goes first; the job waits a cycle. Looks for an interrupt take
 // turns, and between two of them a read or an entry has its turn: arms without a pause delay each of them by one look only. No entry is taken
 // while a read waits.
-// An entry is gathered half by half while its address is looked up; then it stands in `e` until tp_writer has read it, and holds up
-// no other job.
-// Entries of a channel in `mute`, which lasts until its reset has ended, are taken at once and forgotten, as is one in `e` that tp_writer has
-// not taken: no reset waits for an entry that cannot leave.
+// An entry is gathered half by half in `g` while its address is looked up; then it stands in `e` until tp_writer has read it, while the next one
+// is gathered. Neither holds up another job.
+// Entries of a channel in `mute`, which lasts until its reset has ended, are taken at once and forgotten, as are those in `g`, and in `e` if
+// tp_writer has not taken it: no reset waits for an entry that cannot leave.
 //
 // An armed vector fires when as many entries as `moderation` wants have not been reaped, when its time is over, for an overflow,
 // or early: when the descriptor in hand has no more than `lead` bytes to go, in steps of 256 bytes, once for each descriptor.
@@ -99,15 +99,17 @@ module tp_ring
   } word_e;
   if (TP_CHANNEL_RESET_OFFSET != TP_CHANNEL_CONTROL_OFFSET + 4 || TP_CHANNEL_VECTOR_OFFSET != TP_CHANNEL_RING_LOG2_OFFSET + 4 ||
       TP_CHANNEL_OVERFLOWS_OFFSET != TP_CHANNEL_STATUS_OFFSET + 4 || TP_CHANNEL_PRODUCED_OFFSET != TP_CHANNEL_TORN_OFFSET + 4 ||
-      TP_CHANNEL_CONSUMED_OFFSET % 8 != 0 || TP_CHANNEL_MODERATION_OFFSET % 8 != 0 || TP_CHANNEL_MODERATION_OFFSET > 63)
+      TP_CHANNEL_CONSUMED_OFFSET % 8 != 0 || (TP_CHANNEL_TORN_OFFSET / 8 | 1) != TP_CHANNEL_CONSUMED_OFFSET / 8 ||
+      TP_CHANNEL_MODERATION_OFFSET % 8 != 0 || TP_CHANNEL_MODERATION_OFFSET > 63)
     $error("%m: the contract's channel page has changed: adapt the words");
 
   logic [31:0] lower[2**(CW+3)];
   logic [31:0] upper[2**(CW+3)];
   logic [CW-1:0] at;  // the channel and the word of the job in hand
   word_e word;
+  word_e low_word;  // an entry's place counts two words at once
   logic [31:0] low, high;
-  assign low = lower[{at, word}];
+  assign low = lower[{at, low_word}];
   assign high = upper[{at, word}];
 
   // The host sets what it may, through a register; the card counts in the same RAM, in cycles that the host leaves.
@@ -124,7 +126,7 @@ module tp_ring
   end
   assign moves = !set_low && !set_high;  // the job may take its next step
   always_ff @(posedge clk) begin
-    if (set_low || low_we) lower[set_low?set_at : {at, word}] <= set_low ? set_data[31:0] : clears ? '0 : low + 1'b1;
+    if (set_low || low_we) lower[set_low?set_at : {at, low_word}] <= set_low ? set_data[31:0] : clears ? '0 : low + 1'b1;
     if (set_high || high_we) upper[set_high?set_at : {at, word}] <= set_high ? set_data[63:32] : clears ? '0 : high + 1'b1;
   end
 
@@ -136,13 +138,20 @@ module tp_ring
     READ,
     BASE,                                   // an entry's address and its first half, ...
     LOG2,                                   // ... its second half: the channel is rid of it, unless it withdraws, ...
-    PLACE,                                  // ... its place and phase; from here on it is shown
-    COUNT,
+    PLACE,                                  // ... its place and phase; it is counted, and goes on
+    COUNT_TORN,
     DIFFERENCE,                             // is an interrupt due: how much is not reaped
     DECIDE,
     VECTOR
   } state_e;
   state_e state;
+  tp_completion_t g, e;
+  logic g_full;                             // an entry waits for its turn in `e`
+  logic g_goes;                             // ... which has come
+  logic e_valid;                            // the one in `e` is shown to tp_writer, ...
+  logic e_full;                             // ... which has not read it yet
+  logic [CW-1:0] g_at, e_at;
+  logic [63:0] e_addr;
   logic [CHANNELS-1:0] clear_wanted, arm_wanted, alarm_wanted, armed, timing, hinted;
   logic clear_done, fired, times;
   logic read_wanted;
@@ -196,6 +205,7 @@ module tp_ring
           armed[c] <= 1'b1;
         end
         if (state == ALARM) alarm_wanted[c] <= 1'b0;
+        if (state == VECTOR && g_full) alarm_wanted[c] <= 1'b1;
         if (times) timing[c] <= 1'b1;
         if (fired) begin
           armed[c] <= 1'b0;
@@ -243,10 +253,6 @@ module tp_ring
   always_ff @(posedge clk) offered <= entry_valid;  // an offer may be withdrawn: LOG2 looks again
   assign clearable = clear_wanted & ~resetting;
 
-  tp_completion_t e;                        // the entry in hand
-  logic e_valid;                            // it is shown to tp_writer, ...
-  logic e_full;                             // ... which has not read it yet
-  logic [CW-1:0] e_at;
   // A count is not read before the entries that it counts have left, unless nothing can leave.
   logic read_now, may_take;
   // Channels for which an interrupt may be due, whose turn it is, and whether the last job was such a look.
@@ -262,8 +268,9 @@ module tp_ring
       .take(state == IDLE && !(|clearable) && wake),
       .grant(wake_pick)
   );
-  assign read_now = read_wanted && ((!e_full && !out_leaving) || !mastering);
-  assign may_take = !read_wanted && !e_full && |offered;
+  assign g_goes = g_full && !e_full;
+  assign read_now = read_wanted && ((!g_full && !e_full && !out_leaving) || !mastering);
+  assign may_take = !read_wanted && (!g_full || g_goes) && |offered;
   assign wake = |wakes && !(woke && (read_now || may_take));
   assign take = state == IDLE && !(|clearable) && !wake && may_take;
   logic looking;  // an entry is being gathered
@@ -271,7 +278,7 @@ module tp_ring
   always_comb
     for (int c = 0; c < CHANNELS; c++) begin
       entry_ready[c] = (state == LOG2 && at == CW'(c)) || mute[c];
-      telling[c] = (looking || e_full) && e_at == CW'(c);
+      telling[c] = (looking && at == CW'(c)) || (g_full && g_at == CW'(c)) || (e_full && e_at == CW'(c));
     end
 
   // The half of an entry that BASE or LOG2 gathers: {offset, bytes}, then {flags, status, cookie, user}. An H2C and a C2H channel make a
@@ -315,16 +322,17 @@ module tp_ring
   assign clear_done = state == CLEAR && word == W_MODERATE && moves;
   assign clears = state == CLEAR;
   assign placed = state == PLACE && moves;
-  assign low_we = moves && (clears || (placed && e.status == TP_STATUS_TORN) || (state == COUNT && !e.flags.start));
+  assign low_word = word_e'(word | 3'(state == PLACE));  // W_TORN, then: see the check above
+  assign low_we = moves && (clears || (placed && !g.flags.start) || state == COUNT_TORN);
   assign high_we = (moves && clears) || placed;
   assign due_now = low[31:16] == '0 || unreaped >= INDEX'(low[15:0]);
   assign times = state == DECIDE && unreaped != '0 && !due_now && !timing[at];
-  assign fire_valid = state == VECTOR && high[31:8] == '0;  // no card has more vectors
+  assign fire_valid = state == VECTOR && !g_full && high[31:8] == '0;  // no card has more vectors
   assign fire_vector = high[7:0];
   assign fired = state == VECTOR;           // also when nobody takes it at once: an arm that comes meanwhile is a new one
   assign out_valid = e_valid;
   assign out_channel = e_at;
-  assign out_addr = {base, 6'b0} | 64'({place, 4'b0});  // the ring is aligned to its size
+  assign out_addr = e_addr;
   assign out_entry = e;
 
   always_ff @(posedge clk) begin
@@ -347,7 +355,6 @@ module tp_ring
         end else if (take) begin
           woke <= 1'b0;
           at <= lowest(pick);
-          e_at <= lowest(pick);
           word <= W_BASE;
           state <= BASE;
         end
@@ -361,28 +368,23 @@ module tp_ring
       READ: state <= IDLE;
       BASE: begin
         base <= {high, low[31:6]};
-        {e.offset, e.bytes} <= {c2h ? half_high[pair][high_from] : '0, half_low[pair][low_from]};
+        {g.offset, g.bytes} <= {c2h ? half_high[pair][high_from] : '0, half_low[pair][low_from]};
         word <= W_LOG2;
         state <= LOG2;
       end
       LOG2: begin
         log2 <= low[4:1] == '0 ? 5'd2 : low[4:0];  // and more than 16 is 16
-        {e.flags, e.status, e.cookie, e.user} <= {half_high[pair][high_from], c2h ? half_low[pair][low_from] : '0};
+        {g.flags, g.status, g.cookie, g.user} <= {half_high[pair][high_from], c2h ? half_low[pair][low_from] : '0};
         word <= W_TORN;
         state <= entry_valid[at] ? PLACE : IDLE;
       end
       PLACE:
       if (placed) begin
         for (int i = 0; i < 16; i++) place[i] <= high[i] && (i < 2 || 5'(i) < log2);
-        e.flags.phase <= log2[4] ? !high[16] : !high[{1'b0, log2[3:0]}];
-        word <= W_CONSUMED;
-        state <= COUNT;
+        g.flags.phase <= log2[4] ? !high[16] : !high[{1'b0, log2[3:0]}];
+        state <= g.status == TP_STATUS_TORN ? COUNT_TORN : armed[at] ? DIFFERENCE : IDLE;
       end
-      COUNT:
-      if (moves) begin
-        word <= W_TORN;
-        state <= armed[at] ? DIFFERENCE : IDLE;
-      end
+      COUNT_TORN: if (moves) state <= armed[at] ? DIFFERENCE : IDLE;
       DIFFERENCE: begin
         unreaped <= high[INDEX-1:0] - reaped[at];
         word <= W_MODERATE;
@@ -392,12 +394,20 @@ module tp_ring
         word <= W_LOG2;
         state <= unreaped != '0 && due_now ? VECTOR : IDLE;
       end
-      VECTOR: if (fire_ready) state <= IDLE;
+      VECTOR: if (g_full || fire_ready) state <= IDLE;  // not before the entry is shown: an alarm comes back to it
       default: state <= IDLE;
     endcase
     if (out_ready || mute[e_at]) e_valid <= 1'b0;
     if (out_read || (e_valid && !out_ready && mute[e_at])) e_full <= 1'b0;
+    if (g_goes || mute[g_at]) g_full <= 1'b0;
     if (placed) begin
+      g_full <= 1'b1;
+      g_at <= at;
+    end
+    if (g_goes) begin
+      e <= g;
+      e_at <= g_at;
+      e_addr <= {base, 6'b0} | 64'({place, 4'b0});  // the ring is aligned to its size
       e_valid <= 1'b1;
       e_full <= 1'b1;
     end
@@ -413,6 +423,7 @@ module tp_ring
       woke <= 1'b0;
       at <= '0;
       read_wanted <= 1'b0;
+      g_full <= 1'b0;
       e_valid <= 1'b0;
       e_full <= 1'b0;
     end

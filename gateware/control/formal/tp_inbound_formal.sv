@@ -27,7 +27,19 @@ module tp_inbound_formal
     input logic watch
 );
   logic [AW-1:2] read_addr;
-  logic credit, overrun, word_valid, read_valid, read_window, inline_valid, window_valid, window_mark, bell_valid, bell_misfit, priv_valid;
+  logic
+      credit,
+      overrun,
+      word_valid,
+      read_valid,
+      read_window,
+      inline_valid,
+      batch_valid,
+      window_valid,
+      window_mark,
+      bell_valid,
+      bell_misfit,
+      priv_valid;
   logic [9:0] word_offset;
   logic window_misfit;
   logic [63:0] put_data;
@@ -51,10 +63,11 @@ module tp_inbound_formal
       .rx_nonposted_hdr(nonposted_hdr),
       .nonposted_credit(credit),
       .overrun,
-      .beat_strb(),
+      .wr_strb(),
+      .wr_channel(),
+      .wr_offset(),
       .inline_valid,
-      .inline_channel(),
-      .inline_offset(),
+      .batch_valid,
       .window_valid,
       .window_misfit,
       .window_mark,

@@ -85,7 +85,9 @@ class Bench:
         self.credits = 0
         self.answers = []
         self.messages = []  # (vector by table, data)
-        self.bells, self.inlines, self.privs = [], [], []  # what the mover saw
+        self.bells, self.inlines, self.batches, self.privs = [], [], [], []  # what the mover saw
+        self.written = deque([None, None])  # the beats of the last two clocks
+        self.words = {}  # of descriptors, per channel: the dwords that came last
         self.priv = {}
         self.priv_answer = None
         self.fires = deque()
@@ -184,20 +186,33 @@ class Bench:
             if ready >> k & 1:
                 assert self.irqs[k], f"irq_ready[{k}] without irq_valid"
                 self.irqs[k] -= 1
+        where = int(d.wr_channel.value), int(d.wr_offset.value) << 2
+        beat = []
+        data, strb = int(d.wr_data.value), int(d.wr_strb.value)
+        for at in range(0, self.lanes, 2):
+            beat += self.dwords((where[0], where[1] + 4 * at), data >> 32 * at, strb >> 4 * at)
+        self.written.append(beat)
+        words = self.written.popleft()
         channel = int(d.push_channel.value)
-        if d.push_valid.value:
-            descriptor = int(d.push_descriptor.value)
+        if d.words_valid.value:
+            for of, offset, value, _ in words:
+                assert of == channel
+                self.words.setdefault(of, {})[offset - TP.TP_DOORBELL_DESCRIPTOR_OFFSET] = value
+        if d.push_valid.value and d.words_valid.value:
+            assert int(d.push_count.value) == 1
+            descriptor = sum(self.words[channel].get(4 * i, 0) << 32 * i for i in range(4))
             torn = int(d.push_torn.value)
             self.bells.append(("torn" if torn else "push", channel, descriptor >> 96 if torn else descriptor))
+        elif d.push_valid.value:
+            self.bells.append(("batch", channel, int(d.push_count.value)))
         if d.arm_valid.value:
             self.bells.append(("arm", int(d.arm_channel.value), int(d.arm_index.value)))
         if d.cancel_valid.value:
             self.bells.append(("cancel", int(d.cancel_channel.value), 0))
         if d.inline_valid.value:
-            channel, offset = int(d.inline_channel.value), int(d.inline_offset.value) << 2
-            data, strb = int(d.inline_data.value), int(d.inline_strb.value)
-            for at in range(0, self.lanes, 2):
-                self.inlines += self.dwords((channel, offset + 4 * at), data >> 32 * at, strb >> 4 * at)
+            self.inlines += beat
+        if d.batch_valid.value:
+            self.batches += beat
         if d.priv_write_valid.value:
             where = int(d.priv_write_channel.value), int(d.priv_write_offset.value) << 3
             self.privs += self.dwords(where, int(d.priv_write_data.value), int(d.priv_write_strb.value))

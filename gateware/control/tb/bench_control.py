@@ -33,6 +33,8 @@ def expected_bells(stages, channel, offset, data, be):
         return [("arm", channel, data)]
     elif offset == TP.TP_DOORBELL_CANCEL_OFFSET:
         return [("cancel", channel, 0)]
+    elif offset == TP.TP_DOORBELL_BATCH_OFFSET:
+        return [("batch", channel, data & 0xFF)]
     return []
 
 
@@ -42,9 +44,8 @@ def random_writes(b):
     channel = rng.randrange(b.channels)
     if rng.random() < 0.1:
         return [(TP.TP_PAGE_CHANNEL_DOORBELL, channel, at, [rng.getrandbits(32), rng.getrandbits(32)], 15, 15) for at in (0, 8)]
-    page = rng.choice(
-        (TP.TP_PAGE_CHANNEL_DOORBELL, TP.TP_PAGE_CHANNEL_DOORBELL, TP.TP_PAGE_CHANNEL_INLINE, TP.TP_PAGE_CHANNEL_PRIVILEGED, 3)
-    )
+    of_user = (TP.TP_PAGE_CHANNEL_DOORBELL, TP.TP_PAGE_CHANNEL_DOORBELL, TP.TP_PAGE_CHANNEL_INLINE, TP.TP_PAGE_CHANNEL_BATCH)
+    page = rng.choice((*of_user, TP.TP_PAGE_CHANNEL_PRIVILEGED))
     count = rng.choice((1, 1, 2, 2, 2, 3, 4, 4, 5, 8, 16, rng.randint(1, 64)))
     offset = 4 * rng.randrange(8 if rng.random() < 0.8 else 1024 - count)
     whole = rng.random() < 0.7
@@ -65,7 +66,7 @@ async def words(dut):
     """Writes of any size, start and byte enables have the effects the protocol says, in order, at the link's full rate for ever."""
     b = Bench(dut, "words")
     await b.start()
-    bells, inlines, privs, stages, dropped = [], [], [], {}, 0
+    bells, inlines, batches, privs, stages, dropped = [], [], [], [], {}, 0
     for page, channel, offset, data, first, last in chain.from_iterable(random_writes(b) for _ in range(1000)):
         b.write(TP.TP_BAR_DEVICE, b.of(channel, page, offset), data, first, last)
         if page in (TP.TP_PAGE_CHANNEL_DOORBELL, TP.TP_PAGE_CHANNEL_PRIVILEGED) and not fits(offset, len(data)):
@@ -83,6 +84,8 @@ async def words(dut):
                 bells += expected_bells(stages, channel, where, value, be)
             elif page == TP.TP_PAGE_CHANNEL_INLINE and channel < b.h2c:
                 inlines.append((channel, where, masked, be))
+            elif page == TP.TP_PAGE_CHANNEL_BATCH:
+                batches.append((channel, where, masked, be))
             elif page == TP.TP_PAGE_CHANNEL_PRIVILEGED and where < 0x100:
                 privs.append((channel, where, masked, be))
         if b.rng.random() < 0.1:
@@ -92,7 +95,7 @@ async def words(dut):
     seen = [(kind, channel, None if kind == "torn" else value) for kind, channel, value in b.bells]
     assert seen == bells, next((i, s, e) for i, (s, e) in enumerate(zip(seen + [None], bells + [None], strict=False)) if s != e)
     assert any(kind == "torn" for kind, _, _ in bells) and any(kind == "push" for kind, _, _ in bells)
-    assert b.inlines == inlines and b.privs == privs
+    assert b.inlines == inlines and b.batches == batches and b.privs == privs
     assert await b.read(0, b.card(TP.TP_CARD_INBOUND_OVERRUNS_OFFSET)) == dropped > 0
 
 
@@ -157,13 +160,14 @@ async def all_at_once(dut):
 
 @cocotb.test()
 async def floods(dut):
-    """Stores to one page without a pause cost no other page a write, and no read its answer: inline, doorbells, window, card."""
+    """Stores to one page without a pause cost no other page a write, and no read its answer: inline, batch, doorbells, window, card."""
     b = Bench(dut, "floods")
     await b.start()
     b.write32(b.card(TP.TP_CARD_WINDOW_TIMEOUT_OFFSET), 20)
     await b.step(10)
     overruns = 0
-    floods = [(0, b.of(0, TP.TP_PAGE_CHANNEL_INLINE)), (0, b.of(0, TP.TP_PAGE_CHANNEL_DOORBELL)), (2, 0), (0, b.card(0x800))]
+    of_user = [b.of(0, page) for page in (TP.TP_PAGE_CHANNEL_INLINE, TP.TP_PAGE_CHANNEL_BATCH, TP.TP_PAGE_CHANNEL_DOORBELL)]
+    floods = [*((0, page) for page in of_user), (2, 0), (0, b.card(0x800))]
     for bar, flooded in floods:
         for count in (2, 16, 32):
             b.bells.clear()
@@ -200,8 +204,8 @@ async def floods(dut):
             await b.step(room * 30)
             counted = await b.read(0, b.card(TP.TP_CARD_INBOUND_OVERRUNS_OFFSET))
             # Words have room, but for those that make two dwords of registers; longer writes have no place there.
-            words_only = bar == 2 or flooded == floods[0][1] or count == 2
-            if count == 2 and flooded == floods[3][1]:
+            words_only = bar == 2 or flooded in of_user[:2] or count == 2
+            if count == 2 and flooded == floods[-1][1]:
                 assert 0 <= counted - overruns < stores
             else:
                 assert counted - overruns == (0 if words_only else stores)

@@ -1,25 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// tp_front with tp_store: no more descriptors are queued, in hand or not completed than QUEUE_DEPTH, whatever the host pushes; each one that was
-// accepted comes in hand once, in its turn and whole, while other channels push and load; a prefix is no descriptor. No more than two
+// tp_front with tp_store: no more descriptors are queued, in hand or not completed than QUEUE_DEPTH, whatever the host pushes, one or many; each
+// one that was accepted comes in hand once, in its turn and as it stood when it was pushed, while other channels write, push and load, and while
+// the host writes ahead; a dword that was not written since its row was pushed last makes it torn. A prefix is no descriptor. No more than two
 // plans of it wait, each in a place of its own; it is complete when its last plan was taken, and is then told as done whatever comes in that
 // cycle or later; none is left when it has finished; one that is over stays so until it finishes.
-// Assumed: a reset lasts and an engine that has abandoned a descriptor wants no more of it; it takes only what waits, finishes only what is over, and a completion is told only of what has finished; a cut is
+// Assumed: the host writes to no row that is queued, and pushes no more than it may, or none is accepted; a reset lasts and an engine that has abandoned a descriptor wants no more of it; it takes only what waits, finishes only what is over, and a completion is told only of what has finished; a cut is
 // answered in the next cycle, a piece comes when one is wanted, the descriptor's last one by one that is also its piece's; the fetch of a list that was
 // stopped and is quiet stays quiet.
 module tp_front_formal
   import towpath_pkg::*;
 #(
     parameter int QUEUE_DEPTH = 4,
-    localparam int AW = $clog2(QUEUE_DEPTH)
+    localparam int AW = $clog2(QUEUE_DEPTH),
+    localparam int RW = AW + 1,
+    localparam int PW = RW + 1
 ) (
     input logic clk,
     input logic rst,
     input logic push_valid,
-    input logic other_push,        // of another channel
-    input logic [AW-1:0] other_push_at,
-    input logic [128:0] push_row,
+    input logic [7:0] push_count,
+    input logic words,             // of a descriptor, in the beat
+    input logic torn,
+    input logic batch_next,        // the beat in two cycles is of the batch page
+    input logic channel_next,      // ... and of this channel, 1 the other
+    input logic [11:2] turned_at,
+    input logic [3:0][31:0] turned_data,
+    input logic [3:0][3:0] turned_strb,
+    input logic restart,
+    input logic [PW-1:0] other_next_at,
     input logic other_want,
-    input logic [AW-1:0] other_want_at,
+    input logic [PW-1:0] other_want_at,
     input logic hold,
     input logic cancel,
     input logic enabled,
@@ -39,10 +49,13 @@ module tp_front_formal
     input logic take,
     input logic abandon,
     input logic finish,
-    input logic watch
+    input logic watch,
+    input logic [AW:0] watch_behind,  // how far behind the first one of the push
+    input logic [RW-1:0] spot         // a row whose writes are followed, any
 );
   logic push_accept, error, error_pulse, idle, want, list_start, list_stop, list_finish, hungry;
-  logic [AW-1:0] push_at, want_at;
+  logic [PW-1:0] next_at, want_at;
+  assign push_accept = dut.push_accept;
   logic [15:0] overflows;
   logic d_valid, d_end, d_inline, d_empty, d_over, d_broken, p_valid, p_last, p_at, stopping;
   logic cut_row, cut_piece, cut_want, plan_valid, plan_at, plan_known, plan_none;
@@ -56,14 +69,18 @@ module tp_front_formal
 
   tp_store #(
       .CHANNELS(2),
-      .ROWS(QUEUE_DEPTH)
+      .ROWS(2 * QUEUE_DEPTH)
   ) store (
       .clk,
       .rst,
-      .push_valid(push_accept || other_push),
-      .push_channel(other_push),
-      .push_at(other_push ? other_push_at : push_at),
-      .push_row,
+      .wr_batch(batch_next),
+      .wr_channel(channel_next),
+      .turned_at,
+      .turned_data,
+      .turned_strb,
+      .put(words),
+      .put_torn(torn),
+      .next_at({other_next_at, next_at}),
       .hold,
       .want({other_want, want}),
       .want_at({other_want_at, want_at}),
@@ -83,8 +100,9 @@ module tp_front_formal
       .clk,
       .rst,
       .push_valid,
-      .push_accept,
-      .push_at,
+      .push_count,
+      .next_at,
+      .restart,
       .cancel,
       .enabled,
       .resetting,
@@ -146,6 +164,8 @@ module tp_front_formal
   );
 
   logic started = 1'b0;
+  logic [PW-1:0] queued, place;  // `place`: of the watched one, behind the head
+  logic [RW-1:0] spot_was;
   logic [AW:0] untold;  // finished, its completion not told
   logic abandon_was, finish_was, resetting_was, over_was, quiet_was;
   logic [1:0] places;  // where plans wait
@@ -169,8 +189,14 @@ module tp_front_formal
   end
   always_comb begin
     if (!started) assume (rst);
-    assume (!push_valid || !other_push);  // one word comes at a time
     if (started) begin
+      assume (!words || !store.batch);  // one beat comes at a time
+      assume (!(words && push_valid) || (store.channel == 1'b0 && push_count == 8'd1));
+      // A batch writes ahead of what is queued.
+      if (store.batch && store.channel == 1'b0)
+        for (int i = 0; i < 4; i++) assume (!store.whole[i] || PW'(PW'(store.at[i][11:4]) - dut.wr) < PW'(2 * QUEUE_DEPTH) - queued);
+      assume (!restart || (dut.idle && resetting));
+      assume (spot == spot_was);
       assume (!take || (p_valid && d_valid));
       assume (!cut_piece || hungry);  // it stays so until a piece comes
       assume (!cut_grant || cut_want);
@@ -185,37 +211,96 @@ module tp_front_formal
     end
   end
 
+  // What stands in a row, and what a write changes of it.
+  function automatic logic [35:0] stands(input logic [1:0] bank, input logic [RW-1:0] at_row);
+    case (bank)
+      2'd0: stands = store.g_bank[0].mem[{1'b0, at_row}];
+      2'd1: stands = store.g_bank[1].mem[{1'b0, at_row}];
+      2'd2: stands = store.g_bank[2].mem[{1'b0, at_row}];
+      default: stands = store.g_bank[3].mem[{1'b0, at_row}];
+    endcase
+  endfunction
+  function automatic logic [128:0] whole_row(input logic [PW-1:0] position);
+    whole_row[128] = 1'b0;
+    for (int i = 0; i < 4; i++) begin
+      whole_row[32*i+:32] = stands(2'(i), position[RW-1:0]) [31:0];
+      if (stands(2'(i), position[RW-1:0]) [34] != position[RW]) whole_row[128] = 1'b1;
+    end
+  endfunction
+
+  // A row comes out with its length less by one, but for a prefix.
+  function automatic logic [128:0] out_of(input logic [128:0] stored);
+    tp_descriptor_t its;
+    its = stored[127:0];
+    out_of = stored;
+    if (its.control.kind != TP_KIND_ATTRIBUTES && its.control.kind != TP_KIND_MESSAGE_LENGTH) out_of[95:64] = stored[95:64] - 1'b1;
+  endfunction
+  tp_descriptor_t shown;
+  logic kind_prefix;
+  assign shown = row[127:0];
+  assign kind_prefix = shown.control.kind == TP_KIND_ATTRIBUTES || shown.control.kind == TP_KIND_MESSAGE_LENGTH;
+
   // One descriptor that was accepted is watched until it is in hand.
-  logic waits, came, came_prefix;
-  logic [AW:0] at;
+  logic waits, fresh, came, came_prefix, direct, direct_torn;
+  logic [PW-1:0] at;
   logic [128:0] kept;
-  tp_descriptor_t d, pushed;
-  assign pushed = push_row[127:0];
+  logic [127:0] direct_data;  // of one that came whole by the doorbell
+  tp_descriptor_t d;
   assign d = kept[127:0];
-  logic prefix;  // what is pushed
-  assign prefix = !push_row[128] && (pushed.control.kind == TP_KIND_ATTRIBUTES || pushed.control.kind == TP_KIND_MESSAGE_LENGTH);
+  assign queued = dut.wr - dut.rd;
+  assign place = at - dut.rd;
+  logic pops;  // the watched one
+  assign pops = waits && dut.pop && dut.rd == at;
   always_ff @(posedge clk) begin
-    came <= waits && dut.pop && dut.rd == at;
+    came <= pops;
     came_prefix <= dut.pop_prefix;
-    if (waits && dut.pop && dut.rd == at) waits <= 1'b0;
-    if (watch && push_accept && !waits) begin
-      waits <= 1'b1;
-      at <= dut.wr;
-      kept <= {push_row[128:96], pushed.length - 32'(!prefix), push_row[63:0]};
+    fresh <= 1'b0;
+    if (pops) waits <= 1'b0;
+    if (watch && push_accept && 8'(watch_behind) < push_count && !waits) begin
+      {waits, fresh} <= 2'b11;
+      at <= dut.wr + PW'(watch_behind);
+      direct <= words && store.whole == '1;
+      direct_torn <= torn;
+      direct_data <= store.data;
     end
-    if (rst) begin
-      waits <= 1'b0;
-      came <= 1'b0;
-    end
+    if (fresh) kept <= whole_row(at);
+    if (rst) {waits, fresh, came} <= '0;
   end
 
-  logic [AW:0] queued;
-  assign queued = dut.wr - dut.rd;
+  // Which dwords of a row were written since it was pushed last; and whether it was whole then.
+  logic clean, spot_known, spot_torn;
+  logic [3:0] written, written_now;
+  logic [RW-1:0] spot_behind, spot_place;
+  logic covers, spot_queued;
+  assign spot_behind = spot - dut.wr[RW-1:0];
+  assign spot_place = spot - dut.rd[RW-1:0];
+  assign spot_queued = PW'(spot_place) < queued;
+  assign covers = push_accept && 8'(spot_behind) < push_count;
+  always_comb begin
+    written_now = written;
+    for (int i = 0; i < 4; i++) begin
+      if (store.batch && store.channel == 1'b0 && store.whole[i] && RW'(store.at[i][11:4]) == spot) written_now[i] = 1'b1;
+      if (words && store.channel == 1'b0 && store.any[i] && spot_behind == '0) written_now[i] = !(torn && i == 3);
+    end
+  end
+  always_ff @(posedge clk) begin
+    spot_was <= started ? spot_was : spot;
+    written <= written_now;
+    if (covers) begin
+      written <= '0;
+      clean <= written_now == '1;
+      spot_known <= clean;
+      spot_torn <= written_now != '1;
+    end
+    if (rst || restart) {clean, spot_known, written} <= '0;
+  end
   always_comb
     if (started && !rst) begin
       assert (32'(queued) + 32'(d_valid) + 32'(untold) <= QUEUE_DEPTH);
-      assert (!push_valid || !push_accept || 32'(queued) < QUEUE_DEPTH);
-      assert (!(waits && dut.pop && dut.rd == at) || row == kept);
+      assert (!push_accept || 32'(queued) + 32'(push_count) <= QUEUE_DEPTH);
+      assert (!pops || row == out_of(kept));
+      if (fresh && direct) assert (whole_row(at) == {direct_torn, direct_data});
+      if (dut.pop && spot_place == '0 && spot_known) assert (row[128] == spot_torn);
       if (came && !came_prefix)
         assert (d_valid && d_cookie == d.cookie && d_end == d.control.end_ && (kept[128] ? dut.own_status == TP_STATUS_TORN : 1'b1));
       assert (!dut.pop || (!d_valid && queued != '0));
@@ -228,30 +313,45 @@ module tp_front_formal
       assert (!finish || (!cut_grant && !cut_piece));
       cover (came && !came_prefix && untold != '0 && queued != '0);
       cover (came && came_prefix);
+      cover (came && !direct && !kept[128]);
+      cover (covers && clean && written_now == '1);
+      cover (covers && clean && written_now != '1);
       cover (error && queued != '0);
       cover (dut.is_list && places == 2'b11 && plan_none && queued != '0);
       cover (finish && places != '0);
     end
 
   // ------------------------------------------------------------------------------------------------ induction
-  logic [AW:0] place;  // of the watched one, behind the head
-  assign place = at - dut.rd;
   always_comb
     if (started) begin
-      assert (dut.outstanding == (AW + 1)'(32'(queued) + 32'(d_valid) + 32'(untold)) && 32'(dut.outstanding) <= QUEUE_DEPTH);
+      assert (32'(dut.room) + 32'(queued) + 32'(d_valid) + 32'(untold) == QUEUE_DEPTH);
       assert (32'(queued) <= QUEUE_DEPTH && 32'(untold) <= QUEUE_DEPTH);
       assert (dut.loading == (store.found_valid[0] || store.shown[0]));
       assert (!(store.found_valid[0] && store.shown[0]) && $onehot0(store.found_valid) && $onehot0(store.shown));
       assert (!dut.loading || (!d_valid && queued != '0));
-      assert (!store.shown[0] || row_empty == (row[95:64] == (row_prefix ? '0 : '1)));
-      assert (!store.found_valid[0] || store.found_kind.empty == (store.found[95:64] == (store.found_kind.prefix ? '0 : '1)));
-      for (int i = 0; i < QUEUE_DEPTH; i++)
-      if ({1'b0, AW'(i) - dut.rd[AW-1:0]} < queued) assert (store.rows[i][129] == (store.rows[i][95:64] == (store.rows[i][132] ? '0 : '1)));
+      assert (!store.shown[0] || row_empty == (row[95:64] == (kind_prefix ? '0 : '1)));
+      assert (!store.found_valid[0] || (store.d[2].facts[0] == (store.d[2].data == '0) && store.lap == dut.rd[RW]));
+      for (int i = 0; i < 2 * QUEUE_DEPTH; i++) assert (stands(2'd2, RW'(i)) [32] == (stands(2'd2, RW'(i)) [31:0] == '0));
+      if (store.found_valid[0]) assert ({store.torn, store.descriptor} == whole_row(dut.rd));
+      if (store.shown[0]) assert (row == out_of(whole_row(dut.rd)));
       if (waits) begin
         assert (place < queued);
-        assert (store.rows[{1'b0, at[AW-1:0]}][128:0] == kept);
-        if (dut.rd == at && store.found_valid[0]) assert (store.found == kept);
-        if (dut.rd == at && store.shown[0]) assert (row == kept);
+        if (!fresh) assert (whole_row(at) == kept);
+        if (fresh) assert (place >= PW'(dut.loading));
+        if (dut.rd == at && store.found_valid[0]) assert ({store.torn, store.descriptor} == kept && !fresh);
+        if (dut.rd == at && store.shown[0]) assert (row == out_of(kept) && !fresh);
+      end
+      assert (!clean || spot == spot_was);
+      if (spot_queued) assert (written == '0);
+      // What was written has the mark of the use to come; when clean, only that.
+      for (int i = 0; i < 4; i++)
+      if (!spot_queued && (clean || written[i]))
+        assert ((stands(2'(i), spot) [34] == (dut.wr[RW] ^ (spot < dut.wr[RW-1:0]))) == written[i]);
+        else if (clean) assert (stands(2'(i), spot) [34] == (dut.rd[RW] ^ (spot < dut.rd[RW-1:0])));
+      if (spot_queued && spot_known) begin
+        assert (whole_row({dut.rd[RW] ^ (spot < dut.rd[RW-1:0]), spot}) [128] == spot_torn);
+        if (spot_place == '0 && store.found_valid[0]) assert (store.torn == spot_torn);
+        if (spot_place == '0 && store.shown[0]) assert (row[128] == spot_torn);
       end
       assert (!d_over || (d_valid && dut.halted));
       assert (!dut.is_list || d_valid);

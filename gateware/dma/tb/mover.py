@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The data mover as its benches drive it: doorbells in order, and what a driver knows of a channel."""
 
+from collections import deque
+
 import cocotb
 from bench import PACKAGES, TP, Layout
 from cocotb.clock import Clock
@@ -54,6 +56,8 @@ class Bench:
     async def start(self):
         dut = self.dut
         for signal in (
+            "batch_valid",
+            "words_valid",
             "push_valid",
             "push_torn",
             "arm_valid",
@@ -85,34 +89,63 @@ class Bench:
             task.cancel()
 
     async def _ring(self):
+        """Each clock one entry: what shows at once, and what tp_doorbell makes of it two clocks later."""
         dut = self.dut
+        later = deque([{}, {}])
         while True:
-            for signal in ("push_valid", "arm_valid", "lead_valid", "cancel_valid", "inline_valid", "priv_write_valid"):
-                getattr(dut, signal).value = 0
-            if self.doorbells:
-                name, fields = self.doorbells.pop(0)
-                for field, value in fields.items():
-                    getattr(dut, f"{name}_{field}").value = value
-                getattr(dut, f"{name}_valid").value = 1
+            for signal in ("words", "push", "arm", "lead", "cancel", "inline", "batch", "priv_write"):
+                getattr(dut, f"{signal}_valid").value = 0
+            now, follows = self.doorbells.pop(0) if self.doorbells else ({}, {})
+            later.append(follows)
+            for signal, value in (now | later.popleft()).items():
+                getattr(dut, signal).value = value
             await RisingEdge(dut.clk)
 
+    async def rung(self):
+        """Until the last doorbell is seen."""
+        while self.doorbells:
+            await RisingEdge(self.dut.clk)
+        await ClockCycles(self.dut.clk, 3)
+
+    @staticmethod
+    def event(name, **fields) -> dict:
+        return {f"{name}_valid": 1} | {f"{name}_{field}": value for field, value in fields.items()}
+
+    def ring(self, name, **fields):
+        """A doorbell, but for a descriptor's words."""
+        self.doorbells.append(({}, self.event(name, **fields)))
+
+    def write(self, page, channel, at, data, follows=None):
+        """Bytes to whole dwords of a channel's page, `inline` or `batch`, or words of a descriptor, as one packet."""
+        width = len(self.dut.wr_data) // 8
+        for k in range(0, len(data), width):
+            beat = data[k : k + width]
+            now = dict(wr_channel=channel, wr_offset=(at + k) // 4, wr_data=int.from_bytes(beat, "little"), wr_strb=(1 << len(beat)) - 1)
+            then = {"words_valid": 1} if page == "words" else {}
+            if k + width >= len(data):
+                then |= follows or {}
+            self.doorbells.append((now if page == "words" else now | {f"{page}_valid": 1}, then))
+
     def push(self, channel, kind, address, length, cookie=0, end=0, torn=0):
+        self.raw(channel, self.descriptor(kind, address, length, cookie, end), torn)
+
+    @staticmethod
+    def descriptor(kind, address, length, cookie=0, end=0) -> bytes:
         word = DESCRIPTOR.pack(address=address, length=length, cookie=cookie, control=CONTROL.pack(kind=kind, end_=end))
-        self.doorbells.append(("push", dict(channel=channel, torn=torn, descriptor=word)))
+        return word.to_bytes(TP.TP_DESCRIPTOR_BYTES, "little")
+
+    def raw(self, channel, descriptor: bytes, torn=0):
+        self.write("words", channel, TP.TP_DOORBELL_DESCRIPTOR_OFFSET, descriptor, self.event("push", channel=channel, torn=torn, count=1))
 
     def inline(self, channel, at, data):
         """Write bytes of an inline page, from a dword on, as one packet."""
-        width = len(self.dut.inline_data) // 8
-        for k in range(0, len(data), width):
-            beat = data[k : k + width]
-            fields = dict(channel=channel, offset=(at + k) // 4, data=int.from_bytes(beat, "little"), strb=(1 << len(beat)) - 1)
-            self.doorbells.append(("inline", fields))
+        self.write("inline", channel, at, data)
 
     def priv(self, channel, offset, value, size=4):
         """Write `size` bytes of a privileged register."""
         shift = offset % 8
         fields = dict(channel=channel, offset=offset // 8, data=value << 8 * shift, strb=((1 << size) - 1) << shift)
-        self.doorbells.append(("priv_write", fields))
+        self.doorbells.append((self.event("priv_write", **fields), {}))
 
     async def read(self, channel, offset) -> int:
         """A privileged register of 4 bytes."""

@@ -157,7 +157,7 @@ async def reset_channels(bench: Bench, channels: list, clocks: int):
     """Reset them; each must end within so many clocks, once all reads have been answered."""
     for c in channels:
         bench.priv(c, TP.TP_CHANNEL_RESET_OFFSET, TP.TP_CHANNEL_RESET_RESET_MASK)
-    await ClockCycles(bench.dut.clk, len(channels))
+    await bench.rung()
     while bench.host.pending:
         await RisingEdge(bench.dut.clk)
     await ClockCycles(bench.dut.clk, clocks)

@@ -16,8 +16,9 @@
 //! - [`run`](mod@run): the run
 //!
 //! [`storm`] does the same in bad weather, below the library, where the simulator's faults can be laid at their doors: with [`watch`], a bus
-//! that knows whose memory the card reads, and [`ledger`], what must come back when sends may fail.
+//! that knows whose memory the card reads and posts some descriptors in batches, and [`ledger`], what must come back when sends may fail.
 
+mod batches;
 pub mod contents;
 pub mod device;
 pub mod lane;

@@ -37,6 +37,8 @@ pub struct Report {
     pub faults: BTreeMap<&'static str, u64>,
     /// Descriptors by how they ended, to the card and from it.
     pub ends: [BTreeMap<String, u64>; 2],
+    /// Batches of several descriptors.
+    pub batches: u64,
     /// Bytes that were compared.
     pub bytes: u64,
     /// Cycles of the card's clock.
@@ -57,6 +59,7 @@ impl Report {
                 *self.ends[way].entry(status.clone()).or_default() += count;
             }
         }
+        self.batches += other.batches;
         self.bytes += other.bytes;
         self.cycles += other.cycles;
         self.wall += other.wall;
@@ -75,7 +78,8 @@ impl fmt::Display for Report {
         write!(f, "{} faults {:?}; to the card {:?}, from it {:?}; ", self.total(), self.faults, self.ends[0], self.ends[1])?;
         write!(
             f,
-            "{:.1} MB, {} cycles in {:.1} s ({rate:.0} thousand a second)",
+            "{} batches, {:.1} MB, {} cycles in {:.1} s ({rate:.0} thousand a second)",
+            self.batches,
             self.bytes as f64 / 1e6,
             self.cycles,
             self.wall.as_secs_f64()
@@ -199,6 +203,7 @@ impl Storm {
             while (voyage.storm.seen as u64) < target {
                 voyage.step(false)?;
             }
+            voyage.storm.report.batches += voyage.watch.batched();
             match voyage.storm.random.below(8) {
                 0 | 1 => voyage.reset_function()?,
                 2 | 3 => voyage.lose_link()?,

@@ -113,7 +113,7 @@ pub(crate) struct Voyage<'a> {
 impl<'a> Voyage<'a> {
     /// Open the driver and all channels. A calm voyage takes the same time whenever it is made.
     pub(crate) fn set_out(storm: &'a mut Storm, seed: u64, calm: bool) -> Result<Voyage<'a>, String> {
-        let watch = Arc::new(Watch::new(storm.sim.clone()));
+        let watch = Arc::new(Watch::new(storm.sim.clone(), seed).map_err(text)?);
         let driver = UserDriver::open(watch.clone()).map_err(text)?;
         let channels = driver.info().channels.clone();
         let of = |direction| channels.iter().filter(move |channel| channel.direction == direction);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A simulated card's bus that remembers whose memory is at which address of the card's, so that a fault can be laid at the right door.
+//! A simulated card's bus that remembers whose memory is at which address of the card's, so that a fault can be laid at the right door. Some
+//! of what the driver posts it posts as batches.
 
+use crate::batches::Batches;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use towpath_bus::{Access, Bus, Result, Wake, WireStatistics};
@@ -11,6 +13,7 @@ pub struct Watch<O> {
     /// The card itself.
     pub sim: Arc<SimBus>,
     state: Mutex<State<O>>,
+    batches: Mutex<Batches>,
 }
 
 struct State<O> {
@@ -19,9 +22,24 @@ struct State<O> {
 }
 
 impl<O: Copy> Watch<O> {
-    /// Over a card.
-    pub fn new(sim: Arc<SimBus>) -> Watch<O> {
-        Watch { sim, state: Mutex::new(State { owner: None, maps: Vec::new() }) }
+    /// Over a card. The seed chooses what is posted in batches.
+    pub fn new(sim: Arc<SimBus>, seed: u64) -> Result<Watch<O>> {
+        let batches = Mutex::new(Batches::new(&*sim, seed)?);
+        Ok(Watch { sim, state: Mutex::new(State { owner: None, maps: Vec::new() }), batches })
+    }
+
+    /// Batches of several descriptors so far.
+    pub fn batched(&self) -> u64 {
+        self.batches().several
+    }
+
+    fn batches(&self) -> MutexGuard<'_, Batches> {
+        self.batches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nothing that follows may overtake what was posted.
+    fn post(&self) -> Result<()> {
+        self.batches().post_all(&*self.sim)
     }
 
     fn state(&self) -> MutexGuard<'_, State<O>> {
@@ -49,16 +67,24 @@ impl<O: Copy + Send> Bus for Watch<O> {
         self.sim.bar_bytes(bar)
     }
     fn read32(&self, bar: u8, offset: u64) -> Result<u32> {
+        self.post()?;
         self.sim.read32(bar, offset)
     }
     fn read64(&self, bar: u8, offset: u64) -> Result<u64> {
+        self.post()?;
         self.sim.read64(bar, offset)
     }
     fn write32(&self, bar: u8, offset: u64, value: u32) -> Result<()> {
+        self.post()?;
+        self.batches().written(bar, offset, value);
         self.sim.write32(bar, offset, value)
     }
     fn write64(&self, bar: u8, offset: u64, value: u64) -> Result<()> {
+        self.post()?;
         self.sim.write64(bar, offset, value)
+    }
+    fn write_pair(&self, bar: u8, offset: u64, values: [u64; 2]) -> Result<()> {
+        self.batches().descriptor(&*self.sim, bar, offset, values)
     }
     fn write_combining(&self, bar: u8, offset: u64, bytes: &[u8]) -> Result<()> {
         self.sim.write_combining(bar, offset, bytes)
@@ -81,18 +107,22 @@ impl<O: Copy + Send> Bus for Watch<O> {
         self.sim.enable_vectors(count)
     }
     fn wait(&self, vector: u16, nanoseconds: u64) -> Result<Wake> {
+        self.post()?;
         self.sim.wait(vector, nanoseconds)
     }
     fn event_fd(&self, vector: u16) -> Result<OwnedFd> {
         self.sim.event_fd(vector)
     }
     fn poll(&self) -> Result<()> {
+        self.post()?;
         self.sim.poll()
     }
     fn now(&self) -> u64 {
         self.sim.now()
     }
     fn reset(&self) -> Result<()> {
+        self.post()?;
+        self.batches().forget();
         self.sim.reset()
     }
     fn wire(&self) -> Option<WireStatistics> {

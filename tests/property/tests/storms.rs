@@ -37,6 +37,7 @@ fn storms(core: &str, width: u32, faults: u64) {
     }
     println!("{core}, {width} bit: {all}");
     assert!(failures.is_empty(), "{core}: {} runs failed, the first: {}", failures.len(), failures[0]);
+    assert!(all.batches > 0, "nothing was posted in batches");
     let kinds = all.faults.len();
     assert!(kinds == 14 || faults < 2000, "only {kinds} of 14 kinds of faults happened: {:?}", all.faults);
 }
