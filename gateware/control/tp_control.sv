@@ -569,21 +569,14 @@ module tp_control
 
 `ifndef SYNTHESIS
   logic reading;                           // the mover owes an answer
-  logic held;
-  logic [7:0] held_vector;
   always_ff @(posedge clk) begin
     reading <= !rst && (priv_read_valid || reading && !priv_read_ack);
-    held <= !rst && fire_valid && !fire_ready;
-    held_vector <= fire_vector;
     if (!rst && priv_read_ack)
       assert (reading)
       else $error("%m: priv_read_ack without priv_read_valid");
     if (!rst && card_reset_done)
       assert (card_reset)
       else $error("%m: card_reset_done without card_reset");
-    if (!rst && held)
-      assert (fire_valid && fire_vector == held_vector)
-      else $error("%m: fire changed before fire_ready");
   end
 `endif
 endmodule

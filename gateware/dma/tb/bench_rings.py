@@ -82,3 +82,30 @@ async def a_fire_behind_entries_that_wait(dut):
         armed += count
         await ClockCycles(dut.clk, 200)
         assert bench.host.fires == [7], (count, bench.host.fires)
+
+
+@cocotb.test()
+async def a_vector_is_rewritten_while_it_fires(dut):
+    """One fire, of the old vector or the new one; none if the new one is no vector. The next one is of the new vector."""
+    rng = generator("a_vector_is_rewritten_while_it_fires")
+    bench = Bench(dut, rng)
+    await bench.start()
+    if bench.h2c == 0:
+        return
+    dut.h2c_tready.value = (1 << bench.h2c) - 1
+    channel = Channel(bench, 0)
+    stall, old = bench.host.stall, channel.index
+    for k, new in enumerate((9, 256, 10, 1 << 20, 11)):
+        bench.host.stall = 1
+        bench.host.fires.clear()
+        bench.ring("arm", channel=0, index=k)
+        bench.push(0, DIRECT, 0, 0, k, 1)
+        await ClockCycles(dut.clk, 100)
+        bench.priv(0, TP.TP_CHANNEL_VECTOR_OFFSET, new)
+        await ClockCycles(dut.clk, rng.randrange(20))
+        bench.host.stall = stall
+        assert await channel.wait(2000)
+        await ClockCycles(dut.clk, 200)
+        allowed = [[v] if v < 256 else [] for v in (old, new)]
+        assert bench.host.fires in allowed, (old, new, bench.host.fires)
+        old = new
