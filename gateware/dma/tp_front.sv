@@ -98,7 +98,10 @@ module tp_front
 
   // ------------------------------------------------------------------------------------------------ queue
   logic [PW-1:0] wr, rd, mark;
-  logic [AW:0] room, more;  // descriptors that may still be pushed, and that are
+  logic [AW:0] room, room_next;  // descriptors that may still be pushed
+  logic [AW:0] change;                    // ... by a push
+  logic owed;                             // a prefix that has come out is to be counted, too
+  logic more, spare;
   logic push_accept;
   logic loading;  // a row is on its way
   logic pop, pop_prefix;
@@ -108,7 +111,10 @@ module tp_front
   logic [7:0] bar_status, stop_status;
 
   assign push_accept = push_valid && enabled && !resetting && !error && push_count <= 8'(room);
-  assign more = push_accept ? (AW + 1)'(push_count) : '0;
+  // One adder: its carry brings what is completed.
+  assign change = push_accept ? -(AW + 1)'(push_count) : '0;
+  assign more = completed || owed;
+  assign {room_next, spare} = {room, 1'b1} + {change, more};
   assign next_at = wr;
   assign ended = cancelling || resetting;
   assign stopping = ended || (barring && !d_inline && !d_empty);
@@ -125,14 +131,15 @@ module tp_front
   assign want_at = rd;
   assign pop = row_valid;
   assign pop_prefix = pop && row_prefix;
-  assign idle = rd == wr && !d_valid && room[AW];
+  assign idle = !d_valid && room[AW];     // what is queued is not completed
 
   always_ff @(posedge clk) begin
     if (push_accept) wr <= wr + PW'(push_count);
     if (pop) rd <= rd + 1'b1;
     if (grant) loading <= 1'b1;
     if (row_valid) loading <= 1'b0;
-    room <= room - more + (AW + 1)'(completed) + (AW + 1)'(pop_prefix);
+    room <= room_next;
+    owed <= pop_prefix || (owed && completed);
     if (cancel) begin
       cancelling <= 1'b1;
       mark <= wr;
@@ -157,6 +164,7 @@ module tp_front
     if (rst) begin
       loading <= 1'b0;
       room <= (AW + 1)'(QUEUE_DEPTH);
+      owed <= 1'b0;
       barring <= 1'b0;
     end
   end
@@ -277,6 +285,8 @@ module tp_front
       else $error("%m: finished too early");
       assert (!completed || !room[AW])
       else $error("%m: completed more than was pushed");
+      assert (!(pop_prefix && owed && completed))
+      else $error("%m: completions without a pause");
       assert (!row_valid || (loading && !d_valid))
       else $error("%m: a row that nobody asked for");
       assert (!restart || rd == wr)

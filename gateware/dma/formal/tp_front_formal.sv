@@ -4,7 +4,7 @@
 // the host writes ahead; a dword that was not written since its row was pushed last makes it torn. A prefix is no descriptor. No more than two
 // plans of it wait, each in a place of its own; it is complete when its last plan was taken, and is then told as done whatever comes in that
 // cycle or later; none is left when it has finished; one that is over stays so until it finishes.
-// Assumed: the host writes to no row that is queued, and pushes no more than it may, or none is accepted; a reset lasts and an engine that has abandoned a descriptor wants no more of it; it takes only what waits, finishes only what is over, and a completion is told only of what has finished; a cut is
+// Assumed: the host writes to no row that is queued, and pushes no more than it may, or none is accepted; a reset lasts and an engine that has abandoned a descriptor wants no more of it; it takes only what waits, finishes only what is over, and a completion is told only of what has finished, and not two in adjacent clocks; a cut is
 // answered in the next cycle, a piece comes when one is wanted, the descriptor's last one by one that is also its piece's; the fetch of a list that was
 // stopped and is quiet stays quiet.
 module tp_front_formal
@@ -167,6 +167,7 @@ module tp_front_formal
   logic [PW-1:0] queued, place;  // `place`: of the watched one, behind the head
   logic [RW-1:0] spot_was;
   logic [AW:0] untold;  // finished, its completion not told
+  logic completed1;
   logic abandon_was, finish_was, resetting_was, over_was, quiet_was;
   logic [1:0] places;  // where plans wait
   logic whole;         // all plans were taken
@@ -185,6 +186,7 @@ module tp_front_formal
     if (rst || finish || !d_valid) whole <= 1'b0;
     started <= 1'b1;
     untold <= untold + (AW + 1)'(finish) - (AW + 1)'(completed);
+    completed1 <= completed;
     if (rst) untold <= '0;
   end
   always_comb begin
@@ -203,7 +205,7 @@ module tp_front_formal
       assume (!plan_last || plan_all);
       assume (!finish || (d_valid && d_over));
       assume (!take || !finish);
-      assume (!completed || untold != '0);
+      assume (!completed || (untold != '0 && !completed1));
       if (abandon_was && !finish_was) assume (abandon);
       if (resetting_was && d_valid) assume (resetting);
       if (!d_valid) assume (!abandon);
@@ -311,7 +313,7 @@ module tp_front_formal
       assert (!whole || d_status == TP_STATUS_DONE);
       assert (!over_was || d_over);
       assert (!finish || (!cut_grant && !cut_piece));
-      cover (came && !came_prefix && untold != '0 && queued != '0);
+      if (QUEUE_DEPTH > 2) cover (came && !came_prefix && untold != '0 && queued != '0);
       cover (came && came_prefix);
       cover (came && !direct && !kept[128]);
       cover (covers && clean && written_now == '1);
@@ -324,7 +326,9 @@ module tp_front_formal
   // ------------------------------------------------------------------------------------------------ induction
   always_comb
     if (started) begin
-      assert (32'(dut.room) + 32'(queued) + 32'(d_valid) + 32'(untold) == QUEUE_DEPTH);
+      assert (32'(dut.room) + 32'(dut.owed) + 32'(queued) + 32'(d_valid) + 32'(untold) == QUEUE_DEPTH);
+      assert (!idle || (queued == '0 && !d_valid));
+      assert (!dut.owed || !store.shown[0]);
       assert (32'(queued) <= QUEUE_DEPTH && 32'(untold) <= QUEUE_DEPTH);
       assert (dut.loading == (store.found_valid[0] || store.shown[0]));
       assert (!(store.found_valid[0] && store.shown[0]) && $onehot0(store.found_valid) && $onehot0(store.shown));

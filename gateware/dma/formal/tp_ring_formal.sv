@@ -124,8 +124,9 @@ module tp_ring_formal
 
   // ------------------------------------------------------------------------------------------------ the watched channel
   logic [31:0] n;                          // entries taken since its last reset
-  logic holds;                             // one is taken and not yet shown, or shown and not yet taken
-  tp_completion_t entry;
+  logic [1:0] holds;                       // so many are taken and not yet taken by tp_writer, ...
+  tp_completion_t entry, newer;  // ... the oldest and the newest of them, ...
+  logic [63:0] addr, newer_addr;  // ... and their places
   always_comb if (dut.state == 4'd10) assume (dut.high[31:8] == '0);
 
   logic mine, fire1;
@@ -136,27 +137,31 @@ module tp_ring_formal
   assign mine = out_valid && out_channel == who && !mute[who];
   always_comb for (int i = 0; i < 16; i++) place[i] = n[i] && i < 32'(log2);
   assign phase = !n[log2];
-  logic [63:0] addr;
+  tp_completion_t offered;
+  always_comb begin
+    offered = '0;
+    {offered.status, offered.cookie} = {entry_status[who], entry_cookie[who]};
+    offered.bytes = entry_bytes[who];
+    if (who) {offered.offset, offered.user} = {head_offset, head_user};
+    if (who && entry_start) begin
+      offered.bytes = head_length[31:0];
+      {offered.status, offered.cookie} = {8'b0, head_length[47:32]};
+      offered.flags.start = 1'b1;
+    end
+    offered.flags.phase = phase;
+  end
+  logic leaves;
+  assign leaves = mine && out_ready;
   logic stands;
   logic [63:0] stood;
   always_ff @(posedge clk) begin
+    if (leaves) {entry, addr} <= {newer, newer_addr};
     if (taken) begin
-      holds <= 1'b1;
-      entry <= '0;
-      {entry.status, entry.cookie} <= {entry_status[who], entry_cookie[who]};
-      entry.bytes <= entry_bytes[who];
-      if (who) entry.offset <= head_offset;
-      if (who) entry.user <= head_user;
-      if (who && entry_start) begin
-        entry.bytes <= head_length[31:0];
-        {entry.status, entry.cookie} <= {8'b0, head_length[47:32]};
-        entry.flags.start <= 1'b1;
-      end
-      entry.flags.phase <= phase;
-      addr <= {base, 6'b0} + {44'b0, place, 4'b0};
+      {newer, newer_addr} <= {offered, {base, 6'b0} + {44'b0, place, 4'b0}};
+      if (holds == 2'(leaves)) {entry, addr} <= {offered, {base, 6'b0} + {44'b0, place, 4'b0}};
       n <= n + 1'b1;
     end
-    if ((mine && out_ready) || mute[who]) holds <= 1'b0;
+    holds <= mute[who] ? '0 : holds + 2'(taken) - 2'(leaves);
     stands <= mine && !out_ready;
     stood <= out_addr;
     if (rst || (resetting1 && !resetting[who])) n <= '0;
@@ -173,15 +178,15 @@ module tp_ring_formal
     if (rst) arms <= '0;
   end
   logic busy;  // it is being looked at, or will be
-  assign busy = dut.arm_wanted[who] || (dut.at == who && dut.state >= 4'd6);
+  assign busy = dut.arm_wanted[who] || dut.alarm_wanted[who] || (dut.at == who && (dut.state == 4'd2 || dut.state >= 4'd6));
 
   always_comb
     if (started && !rst) begin
-      assert (!mine || holds);
+      assert (!mine || holds != '0);
       assert (!mine || (out_entry == entry && out_addr == addr));
       assert (!stands || mute[who] || (mine && out_addr == stood));
-      assert (!(taken && holds));
-      assert (!(taken || holds) || telling[who] || (taken && dut.state == 4'd5));
+      assert (!(taken && holds[1]) && holds != 2'd3);
+      assert (!(taken || holds != '0) || telling[who] || (taken && dut.state == 4'd5));
       assert (!begins || arms != '0);
       assert (!fire1 || fire_valid);
       assert (!(dut.armed[who] && !busy && !resetting[who]) || n[16:0] == reaped || uncleared);
@@ -197,6 +202,12 @@ module tp_ring_formal
     logic here, exact, dead;  // the job is this channel's; its count is `n`; its count is to be cleared
     logic [31:0] produced, last;  // `last`: entries before the one in hand
     logic [15:0] was;
+    tp_completion_t youngest;  // that is held
+    logic [63:0] last_addr;
+    logic in_g, in_e;
+    assign {youngest, last_addr} = holds[1] ? {newer, newer_addr} : {entry, addr};
+    assign in_g = dut.g_full && dut.g_at == who;
+    assign in_e = dut.e_valid && dut.e_at == who;
     assign last = n - 1'b1;
     always_comb for (int i = 0; i < 16; i++) was[i] = last[i] && i < 32'(log2);
     assign here = dut.at == who;
@@ -228,7 +239,7 @@ module tp_ring_formal
         if (exact) assert (produced == n - 32'(dut.state == 4'd6 && here));
         // an entry on its way
         if (dut.offered[who]) assert (has_base && has_log2);
-        if (dut.looking) assert (!dut.e_full && dut.e_at == dut.at);
+        if (dut.looking) assert (!dut.g_full);
         assert (!dut.e_valid || dut.e_full);
         assert (!reads || (dut.e_full && !dut.e_valid));
         assert (dut.e_full == (dut.e_valid || reads));
@@ -236,23 +247,22 @@ module tp_ring_formal
         if (here && dut.state == 4'd4) assert (dut.word == 3'(W_BASE));
         if (here && dut.state == 4'd5) begin
           assert (dut.word == 3'(W_LOG2) && dut.base == base);
-          assert (dut.e.bytes == (who && offer1[144] ? offer1[95:64] : offer1[143:112]));
-          assert (dut.e.offset == (who ? offer1[63:32] : '0));
+          assert (dut.g.bytes == (who && offer1[144] ? offer1[95:64] : offer1[143:112]));
+          assert (dut.g.offset == (who ? offer1[63:32] : '0));
         end
         if (dut.state == 4'd6) assert (dut.word == 3'(W_TORN));
-        if (dut.state == 4'd7) assert (dut.word == 3'(W_CONSUMED));
+        if (dut.state == 4'd7) assert (dut.word == 3'(W_TORN));
         if (here && dut.state == 4'd6) begin
-          assert (holds || mute[who]);
           assert (!dead);
           if (!mute[who]) begin
-            assert (dut.base == base && dut.log2 == log2 && addr == {base, 6'b0} + {44'b0, was, 4'b0});
-            assert ({dut.e.status, dut.e.cookie, dut.e.user, dut.e.offset, dut.e.bytes, dut.e.flags.start, dut.e.flags.reserved} ==
-                    {entry.status, entry.cookie, entry.user, entry.offset, entry.bytes, entry.flags.start, entry.flags.reserved});
-            assert (entry.flags.phase == !last[log2]);
+            assert (dut.base == base && dut.log2 == log2 && last_addr == {base, 6'b0} + {44'b0, was, 4'b0});
+            assert ({dut.g.status, dut.g.cookie, dut.g.user, dut.g.offset, dut.g.bytes, dut.g.flags.start, dut.g.flags.reserved} ==
+                    {youngest.status, youngest.cookie, youngest.user, youngest.offset, youngest.bytes, youngest.flags.start, youngest.flags.reserved});
+            assert (youngest.flags.phase == !last[log2]);
           end
         end
-        if (holds) assert ((here && dut.state == 4'd6) || (dut.e_valid && dut.e_at == who));
-        if (dut.e_valid && dut.e_at == who) assert (holds || mute[who]);
+        if (!mute[who]) assert (holds == 2'(here && dut.state == 4'd6) + 2'(in_g) + 2'(in_e));
+        if (in_g && !mute[who]) assert (dut.g == youngest && last_addr == ({dut.base, 6'b0} | 64'({dut.place, 4'b0})));
         // arms
         if (resetting1 || uncleared) assert (!dut.armed[who] && !dut.arm_wanted[who]);
         if (resetting2 || (uncleared && !resetting1)) assert (!(here && dut.state == 4'd8));

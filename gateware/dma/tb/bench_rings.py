@@ -43,8 +43,42 @@ async def a_vector_that_no_card_has(dut):
     for k, (value, fires) in enumerate(((3, [3]), (254, [254]), (256, []), (1 << 31 | 5, []))):
         bench.priv(0, TP.TP_CHANNEL_VECTOR_OFFSET, value)
         bench.host.fires.clear()
-        bench.doorbells.append(("arm", dict(channel=0, index=k)))
+        bench.ring("arm", channel=0, index=k)
         bench.push(0, DIRECT, 0, 0, k, 1)
         assert await channel.wait(2000)
         await ClockCycles(dut.clk, 200)
         assert bench.host.fires == fires, (value, bench.host.fires)
+
+
+@cocotb.test()
+async def a_fire_behind_entries_that_wait(dut):
+    """However many entries wait for the link when an interrupt is due, it comes once they have left: it is not lost, and is not early."""
+    rng = generator("a_fire_behind_entries_that_wait")
+    bench = Bench(dut, rng)
+    await bench.start()
+    if bench.h2c == 0:
+        return
+    dut.h2c_tready.value = (1 << bench.h2c) - 1
+    channel = Channel(bench, 0)
+    bench.priv(0, TP.TP_CHANNEL_VECTOR_OFFSET, 7)
+    stall, armed = bench.host.stall, 0
+    for count in (1, 2, 3, 4, 6):
+        bench.host.stall = 1
+        bench.host.fires.clear()
+        early = rng.random() < 0.5
+        if early:
+            bench.ring("arm", channel=0, index=armed)
+        for k in range(count):
+            bench.push(0, DIRECT, 0, 0, k, 1)
+        await ClockCycles(dut.clk, 100)
+        if not early:
+            bench.ring("arm", channel=0, index=armed)
+        await ClockCycles(dut.clk, rng.randrange(100))
+        assert not bench.host.fires and channel.reap() is None
+        bench.host.stall = stall
+        for k in range(count):
+            entry = await channel.wait(2000)
+            assert (entry["status"], entry["cookie"]) == (DONE, k), (count, k, entry)
+        armed += count
+        await ClockCycles(dut.clk, 200)
+        assert bench.host.fires == [7], (count, bench.host.fires)
