@@ -864,6 +864,28 @@ typedef struct {
 } towpath_message_start;
 
 /**
+ * One of the transfers of towpath_submit_many().
+ */
+typedef struct {
+    /**
+     * The registered buffer.
+     */
+    towpath_buffer *buffer;
+    /**
+     * Its byte that the transfer begins with.
+     */
+    uint64_t first;
+    /**
+     * How many bytes.
+     */
+    uint64_t bytes;
+    /**
+     * To the card: the message's attributes; NULL: a whole message without attributes. From the card: NULL.
+     */
+    const towpath_message *message;
+} towpath_submission;
+
+/**
  * How a submitted transfer ended.
  */
 typedef struct {
@@ -1271,6 +1293,22 @@ towpath_status towpath_submit(towpath_channel *channel,
                               const towpath_message *message,
                               uint64_t nanoseconds,
                               uint64_t *ticket);
+
+/**
+ * Post `count` transfers in their order, as towpath_submit() does each, and return at once: as many as the channel's queue has room for, or
+ * when it has room for some. `*submitted` becomes how many, from the first on, and `tickets`, which has room for `count`, holds their
+ * numbers; submit the rest again. Posted together they take a fraction of the stores to the card.
+ *
+ * Waits for room for `nanoseconds` without progress at most, TOWPATH_FOREVER or TOWPATH_CHANNEL_TIMEOUT; 0: it does not wait. After any
+ * error nothing was posted. TOWPATH_QUEUE_FULL: there was no room for the first. TOWPATH_INTERRUPTED: a signal handler ran in this thread.
+ * TOWPATH_INVALID: one of the transfers is invalid, for the same reasons as in towpath_submit(); the text says which.
+ */
+towpath_status towpath_submit_many(towpath_channel *channel,
+                                   const towpath_submission *transfers,
+                                   uint64_t count,
+                                   uint64_t nanoseconds,
+                                   uint64_t *tickets,
+                                   uint64_t *submitted);
 
 /**
  * Wait for a submitted transfer and collect how it ended. Waits `nanoseconds` without progress at most, TOWPATH_FOREVER or

@@ -158,6 +158,59 @@ TEST(memory_of_ones_own_is_used_where_it_is) {
     card_close(card);
 }
 
+TEST(many_are_submitted_by_one_call) {
+    enum { MANY = 40, PART = 64 };
+    card card = card_open();
+    unsigned char *from, *to;
+    towpath_buffer *source = allocate(card, &from), *target = allocate(card, &to);
+    fill(from, BYTES);
+    towpath_message users[MANY];
+    towpath_submission sends[MANY], receives[MANY];
+    for (int i = 0; i < MANY; i++) {
+        users[i] = (towpath_message){.size = sizeof *users, .user = (uint32_t)i};
+        sends[i] = (towpath_submission){.buffer = source, .first = (uint64_t)i * PART, .bytes = PART, .message = i % 5 ? NULL : &users[i]};
+        receives[i] = (towpath_submission){.buffer = target, .first = (uint64_t)i * PART, .bytes = PART};
+    }
+    uint64_t sent[MANY], received[MANY], done = 0;
+    while (done < MANY) {
+        uint64_t out = 0, in = 0;
+        OK(towpath_submit_many(card.out, receives + done, MANY - done, TOWPATH_CHANNEL_TIMEOUT, received + done, &out));
+        OK(towpath_submit_many(card.in, sends + done, out, 0, sent + done, &in));
+        EXPECT(out > 1 && in > 1 && in <= out);
+        OK(towpath_submit_many(card.in, NULL, 0, 0, NULL, &out));
+        EXPECT(out == 0);
+        for (uint64_t i = done; i < done + in; i++) {
+            towpath_completion completion = {.size = sizeof completion};
+            OK(towpath_wait(card.in, sent[i], SECOND, NULL));
+            OK(towpath_wait(card.out, received[i], SECOND, &completion));
+            EXPECT(completion.bytes == PART && completion.outcome == TOWPATH_OUTCOME_END_OF_MESSAGE && completion.user == (i % 5 ? 0 : i));
+        }
+        done += in;
+        OK(towpath_cancel(card.out)); // where there was room for more buffers than messages
+    }
+    EXPECT(memcmp(from, to, MANY * PART) == 0);
+
+    uint64_t count = 9, before = sent[0];
+    receives[3].message = &users[3];
+    FAILS(towpath_submit_many(card.out, receives, 5, 0, sent, &count), TOWPATH_INVALID, "message is not NULL");
+    sends[2].bytes = BYTES + 1;
+    FAILS(towpath_submit_many(card.in, sends, 5, 0, sent, &count), TOWPATH_INVALID, "transfer 2 ");
+    sends[2].buffer = NULL;
+    FAILS(towpath_submit_many(card.in, sends, 5, 0, sent, &count), TOWPATH_INVALID, "buffer is NULL");
+    FAILS(towpath_submit_many(card.in, NULL, 5, 0, sent, &count), TOWPATH_INVALID, "transfers is NULL");
+    FAILS(towpath_submit_many(card.in, sends, 2, 0, NULL, &count), TOWPATH_INVALID, "tickets is NULL");
+    FAILS(towpath_submit_many(card.in, sends, 2, 0, sent, NULL), TOWPATH_INVALID, "submitted is NULL");
+    EXPECT(count == 9 && sent[0] == before && in_flight(source) == 0);
+    uint64_t posted = 0;
+    do OK(towpath_submit_many(card.out, receives, 3, 0, received, &count));
+    while ((posted += count) < 100000 && count == 3);
+    FAILS(towpath_submit_many(card.out, receives, 3, SHORT, received, &count), TOWPATH_QUEUE_FULL, "\"out\"");
+    OK(towpath_cancel(card.out));
+    OK(towpath_free_buffer(source));
+    OK(towpath_free_buffer(target));
+    card_close(card);
+}
+
 TEST(what_cannot_be_submitted_says_why) {
     card card = card_open(), other = card_open();
     unsigned char *data;

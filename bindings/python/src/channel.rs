@@ -12,7 +12,7 @@ use towpath::{Access, ChannelInfo, Direction, Message, Received};
 use crate::argument::{self, optional, Limit};
 use crate::card::{Card, Device};
 use crate::error;
-use crate::export::Memory;
+use crate::export::{Memory, Part};
 use crate::ticket::{on, End, Ticket};
 use crate::waiting::{at_once, waiting};
 
@@ -185,6 +185,41 @@ impl Channel {
             // SAFETY: no slice of the buffer is made here; about other threads see `Exported::bytes`.
             let ticket = unsafe { receiver.submit_shared(&part.buffer, part.range.clone(), options)? }.detach();
             Ok(Ticket::new(&self.card, &self.info.name, End::C2h(receiver), ticket, part.buffer))
+        })
+    }
+
+    #[pyo3(signature = (buffers, *, timeout=Limit::USUAL), text_signature = "($self, buffers, *, timeout=10.0)")]
+    fn submit_send_many(&self, py: Python<'_>, buffers: &Bound<'_, PyAny>, timeout: Limit) -> PyResult<Vec<Ticket>> {
+        let memories = buffers.try_iter()?.map(|buffer| Memory::to_send(&buffer?)).collect::<PyResult<Vec<_>>>()?;
+        waiting(py, &self.card, timeout, move |options| {
+            let sender = self.card.sender(self.info.index)?;
+            let most = usize::from(self.info.queue_depth);
+            let parts = memories.into_iter().take(most).map(|memory| memory.register(sender.device(), Access::Read));
+            let parts = parts.collect::<towpath::Result<Vec<_>>>()?;
+            let transfers: Vec<_> = parts.iter().map(|part| (&*part.buffer, part.range.clone(), Message::default())).collect();
+            let sent = sender.submit_many_with(&transfers, options)?;
+            let ticket = |(transfer, part): (towpath::Transfer, Part)| {
+                Ticket::new(&self.card, &self.info.name, End::H2c(sender.clone()), transfer.detach(), part.buffer)
+            };
+            Ok(sent.into_iter().zip(parts).map(ticket).collect())
+        })
+    }
+
+    #[pyo3(signature = (buffers, *, timeout=Limit::USUAL), text_signature = "($self, buffers, *, timeout=10.0)")]
+    fn submit_recv_many(&self, py: Python<'_>, buffers: &Bound<'_, PyAny>, timeout: Limit) -> PyResult<Vec<Ticket>> {
+        let memories = buffers.try_iter()?.map(|buffer| Memory::to_receive(&buffer?)).collect::<PyResult<Vec<_>>>()?;
+        waiting(py, &self.card, timeout, move |options| {
+            let receiver = self.card.receiver(self.info.index)?;
+            let most = usize::from(self.info.queue_depth);
+            let parts = memories.into_iter().take(most).map(|memory| memory.register(receiver.device(), Access::Write));
+            let parts = parts.collect::<towpath::Result<Vec<_>>>()?;
+            let transfers: Vec<_> = parts.iter().map(|part| (&*part.buffer, part.range.clone())).collect();
+            // SAFETY: no slice of the buffers is made here; about other threads see `Exported::bytes`.
+            let posted = unsafe { receiver.submit_many_shared(&transfers, Some(options))? };
+            let ticket = |(transfer, part): (towpath::Transfer, Part)| {
+                Ticket::new(&self.card, &self.info.name, End::C2h(receiver.clone()), transfer.detach(), part.buffer)
+            };
+            Ok(posted.into_iter().zip(parts).map(ticket).collect())
         })
     }
 

@@ -31,6 +31,31 @@ def test_a_channel_has_the_devices_calls(card: towpath.Device) -> None:
     there.set_moderation(entries=2, time=1e-6)
 
 
+def test_many_are_submitted_by_one_call(card: towpath.Device) -> None:
+    there, back = card["in"], card["out"]
+    memory, landing = card.allocate(64 * 40), card.allocate(64 * 40)
+    memoryview(memory)[:] = bytes((7 * n + n // 256) % 256 for n in range(64 * 40))
+    parts = [slice(64 * n, 64 * (n + 1)) for n in range(40)]
+    done = 0
+    while done < len(parts):
+        receiving = back.submit_recv_many(landing[part] for part in parts[done:])
+        sending = card.submit_send_many("in", [memory[part] for part in parts[done : done + len(receiving)]])
+        assert 1 < len(sending) <= len(receiving)
+        assert [ticket.wait().bytes for ticket in sending] == [ticket.wait().bytes for ticket in receiving] == [64] * len(sending)
+        done += len(sending)
+    assert bytes(landing) == bytes(memory)
+    assert there.submit_send_many([]) == []
+    tickets = there.submit_send_many([b"one", bytearray(b"twenty"), memory[:3]])
+    assert [ticket.wait().bytes for ticket in tickets] == [3, 6, 3]
+    assert [back.recv() for _ in tickets] == [b"one", b"twenty", bytes(memory[:3])]
+    before = there.statistics().submitted
+    with pytest.raises(towpath.ArgumentTypeError, match="of type str"):
+        there.submit_send_many([b"good", "bad"])  # type: ignore[list-item]
+    with pytest.raises(towpath.UsageError, match="read-only"):
+        back.submit_recv_many([bytearray(3), b"read-only"])
+    assert there.statistics().submitted == before and back.submit_recv_many([]) == []
+
+
 def test_what_a_channel_says_of_itself(card: towpath.Device) -> None:
     channel = card["out"]
     assert isinstance(channel, towpath.Channel) and isinstance(channel.info, towpath.ChannelInfo)

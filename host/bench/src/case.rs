@@ -8,6 +8,8 @@ use towpath_sim::{strict_wire_limit, Settings, WireLimit};
 
 /// From an interrupt at the root port to the processor: a part of what waking costs, the same in every case.
 const DELIVERY_NS: u64 = 200;
+/// Of a processor, for a store.
+const STORE_NS: u64 = 60;
 
 /// Which way data goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +73,10 @@ pub struct Case {
     pub size: u64,
     /// Messages of each channel that are posted at once; 1: one blocking call after the other.
     pub in_flight: u32,
+    /// Messages that one call submits.
+    pub batch: u32,
+    /// Time of the processor for a store, or for a line of write-combined ones.
+    pub store_ns: u64,
     /// How the program waits.
     pub notify: Notify,
     /// How buffers are told.
@@ -96,6 +102,8 @@ impl Case {
             wake_ns: 1000,
             size,
             in_flight: 1,
+            batch: 1,
+            store_ns: STORE_NS,
             notify: Notify::Interrupt,
             descriptor: Descriptor::Direct,
             dllp_per_mille: 0,
@@ -113,6 +121,7 @@ impl Case {
             max_read: self.mrrs,
             transmit_buffer: self.transmit_buffer,
             memory_latency: self.read_latency_ns,
+            store_cost: self.store_ns,
             interrupt_delivery: DELIVERY_NS.min(self.wake_ns),
             wake_cost: self.wake_ns.saturating_sub(DELIVERY_NS),
             ..Settings::default()
@@ -124,11 +133,17 @@ impl Case {
         strict_wire_limit(&self.settings())
     }
 
+    /// Whether it is among the rows that `--json` writes, which have no field for the others.
+    pub fn is_listed(&self) -> bool {
+        self.dllp_per_mille == 0 && self.batch == 1 && self.store_ns == STORE_NS
+    }
+
     /// The core that it needs: a folder below `cores/`. Those of wide links have more reads in flight.
     pub fn core(&self) -> &'static str {
         match (self.way, self.channels, self.width) {
             (Way::RoundTrip, ..) => "loopback",
             (_, 8, _) => "bench/bench8",
+            (_, _, 128) if self.in_flight > 16 => "bench/bench1_deep",
             (_, _, 256) => "bench/bench1_256",
             (_, _, 512) if self.generation == 5 => "bench/bench1_512_fast",
             (_, _, 512) => "bench/bench1_512",
@@ -139,12 +154,13 @@ impl Case {
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Case { channels, width, generation, lanes, mps, transmit_buffer, read_latency_ns, wake_ns, in_flight, .. } = self;
+        let Case { channels, width, generation, lanes, mps, transmit_buffer, read_latency_ns, wake_ns, in_flight, batch, .. } = self;
         write!(f, "{} {}, {channels}+{channels} channels, {width} bit, Gen{generation} x{lanes}, ", name(self.way), bytes(self.size))?;
         write!(
             f,
-            "MPS {mps}, {transmit_buffer} packets, latency {read_latency_ns} ns, wake {wake_ns} ns, {in_flight} in flight, {:?}, {:?}",
-            self.notify, self.descriptor
+            "MPS {mps}, {transmit_buffer} packets, latency {read_latency_ns} ns, wake {wake_ns} ns, {in_flight} in flight, {batch} a call, \
+             a store {} ns, {:?}, {:?}",
+            self.store_ns, self.notify, self.descriptor
         )
     }
 }

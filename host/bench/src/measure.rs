@@ -4,11 +4,12 @@
 //! What stands between two calls is a pause in which the link falls silent. First calls are not counted: they find the card as it came out of
 //! reset, later ones as a running program does.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use towpath::{Buffer, ChannelOptions, Device, Message, Receiver, Sender};
+use towpath::{Buffer, ChannelOptions, Device, Message, Receiver, Sender, Transfer};
 use towpath_cores::{build, find_core, towpath_home, BuildOptions};
 use towpath_driver::Driver;
 use towpath_sim::{PrintKind, SimBus};
@@ -24,6 +25,8 @@ type Result<T> = std::result::Result<T, BenchError>;
 const PAGE: usize = 4096;
 /// A run of several messages in flight moves so many bytes at least, so that its beginning and end hardly count.
 const LONG_RUN: u64 = 4 << 20;
+/// A run of short messages has so many in each direction.
+const MANY: u32 = 8192;
 /// Round trips that are averaged.
 const ROUND_TRIPS: u64 = 16;
 /// Between two calls; odd, so that calls meet the card's clock at every phase.
@@ -83,6 +86,7 @@ pub fn measure(case: &Case, progress: &(dyn Fn(&str) + Sync)) -> Result<Vec<Row>
     // Nobody asks for message starts: a program that posts buffers of the right size needs none.
     let bench = Bench { case, bus, device: Device::from_driver(driver), options: ChannelOptions { notify, announce: false } };
     match (case.way, case.in_flight) {
+        _ if case.batch > 1 => bench.many(),
         (Way::RoundTrip, _) => bench.round_trips().map(|row| vec![row]),
         (Way::Both, _) => bench.both(),
         (_, 1) if case.channels == 1 => bench.blocking().map(|row| vec![row]),
@@ -291,7 +295,7 @@ impl Bench<'_> {
         self.bus.pass(PAUSE_NS)?;
         self.bus.record(true)?;
         let before = self.now()?;
-        let mut transfers = std::collections::VecDeque::<towpath::Transfer>::new();
+        let mut transfers = VecDeque::<Transfer>::new();
         for number in 0..messages + depth {
             let place = &mut places[(number % depth) as usize];
             if number >= depth {
@@ -377,6 +381,75 @@ impl Bench<'_> {
                 row.spread_percent = Some(100.0 * (most - least) as f64 * f64::from(channels) / all as f64);
             }
             rows.push(row);
+        }
+        Ok(rows)
+    }
+
+    /// One thread keeps short messages in flight: it waits for those of one call, looks at them, and posts as many by the next.
+    fn many(&self) -> Result<Vec<Row>> {
+        let (size, batch, groups) = (self.size(), self.case.batch as usize, self.case.in_flight / self.case.batch);
+        let rounds = MANY / self.case.batch;
+        let ranges: Vec<Range<usize>> = (0..batch).map(|n| n * size..(n + 1) * size).collect();
+        let places = || (0..groups).map(|_| self.place(batch * size)).collect::<Result<Vec<_>>>();
+        let (mut sender, mut receiver) = (None, None);
+        if self.case.way != Way::C2h {
+            let mut from = places()?;
+            for place in &mut from {
+                place.buffer.as_mut_slice()?.chunks_mut(size).for_each(pattern);
+            }
+            sender = Some((self.sender(0)?, from, VecDeque::<Vec<Transfer>>::new()));
+        }
+        if self.case.way != Way::H2c {
+            receiver = Some((self.receiver(0)?, places()?, VecDeque::<Vec<Transfer>>::new()));
+            self.start_counters()?;
+        }
+        let whole = |transfers: &[Transfer]| match transfers.len() == batch {
+            true => Ok(()),
+            false => Err(BenchError::Wrong(format!("{} of {batch} messages were submitted", transfers.len()))),
+        };
+        self.bus.pass(PAUSE_NS)?;
+        let before = self.now()?;
+        let mut ended = [before; 2];
+        for round in 0..rounds + groups {
+            let group = (round % groups) as usize;
+            if let Some((sender, places, flight)) = &mut sender {
+                let done = if round >= groups { flight.pop_front() } else { None };
+                for mut transfer in done.into_iter().flatten() {
+                    transfer.wait(Some(TIMEOUT))?.check(sender.name(), 0)?;
+                    ended[0] = self.now()?;
+                }
+                if round < rounds {
+                    let all: Vec<_> = ranges.iter().map(|range| (&places[group].buffer, range.clone(), Message::default())).collect();
+                    flight.push_back(sender.submit_many(&all)?);
+                    flight.back().map_or(Ok(()), |transfers| whole(transfers))?;
+                }
+            }
+            if let Some((receiver, places, flight)) = &mut receiver {
+                let buffer = &mut places[group].buffer;
+                let done = if round >= groups { flight.pop_front() } else { None };
+                for mut transfer in done.into_iter().flatten() {
+                    let done = transfer.wait(Some(TIMEOUT))?.check(receiver.name(), 0)?;
+                    self.check_length(done.bytes as usize, done.status == towpath::Status::EndOfMessage)?;
+                    ended[1] = self.now()?;
+                }
+                if round >= groups {
+                    buffer.as_slice()?.chunks(size).try_for_each(|message| check(message, 0))?;
+                }
+                if round < rounds {
+                    buffer.as_mut_slice()?.fill(0);
+                    flight.push_back(receiver.submit_many(buffer, &ranges)?);
+                    flight.back().map_or(Ok(()), |transfers| whole(transfers))?;
+                }
+            }
+        }
+        let messages = u64::from(rounds) * batch as u64;
+        let mut rows = Vec::new();
+        if sender.is_some() {
+            self.check_sinks(messages)?;
+            rows.push(self.row(if self.case.way == Way::Both { "both-h2c" } else { "h2c" }, messages, ended[0] - before, None));
+        }
+        if receiver.is_some() {
+            rows.push(self.row(if self.case.way == Way::Both { "both-c2h" } else { "c2h" }, messages, ended[1] - before, None));
         }
         Ok(rows)
     }

@@ -17,6 +17,8 @@ pub enum Goal {
     Flow(f64, f64),
     /// Nanoseconds at most.
     Nanoseconds(f64),
+    /// Million messages a second, end to end, at least.
+    Rate(f64),
     /// Per cent end to end, at most so many points below the same direction of another case.
     EndToEndNear(f64, Case),
     /// Per cent while data flows, at most so many points below the same direction of another case.
@@ -96,6 +98,16 @@ fn servers(ways: &[Way], (generation, lanes, width): (u8, u8, u32), transmit_buf
     cases
 }
 
+/// Messages of 64 bytes, by the library at a processor's pace.
+pub fn short_messages(way: Way) -> Case {
+    Case { in_flight: 16, batch: 4, notify: Notify::Poll, ..Case::new(way, 64) }
+}
+
+/// The same as fast as the gateware goes: stores take no time, and the queue covers the memory's delay.
+pub fn gateware_messages(way: Way) -> Case {
+    Case { in_flight: 64, batch: 16, store_ns: 0, ..short_messages(way) }
+}
+
 /// What the tables that Towpath promises itself name.
 pub fn quick() -> Vec<Table> {
     let mut tables = Vec::new();
@@ -165,6 +177,13 @@ pub fn quick() -> Vec<Table> {
 
     let cases = WAYS.map(|way| one(Case { in_flight: 8, ..Case::new(way, 4 * KIB) }, Goal::EndToEnd(97.0, 98.7)));
     table("Eight messages of 4 KiB in flight", cases.to_vec());
+
+    let mut cases = Vec::new();
+    for way in [Way::C2h, Way::H2c, Way::Both] {
+        cases.push(Planned { case: short_messages(way), goals: [Goal::Rate(8.0); 2] });
+        cases.push(Planned { case: gateware_messages(way), goals: [Goal::Rate(20.0); 2] });
+    }
+    table("Messages of 64 bytes by one thread, several a call", cases);
 
     let trip = Case { notify: Notify::Poll, descriptor: Descriptor::Inline, ..Case::new(Way::RoundTrip, 8) };
     table("There and back through the loopback core, by polling, receive posted", vec![one(trip, Goal::Nanoseconds(800.0))]);

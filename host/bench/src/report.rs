@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::case::{bytes, Case, Descriptor, Notify, Row, Way};
 use crate::measure::measure;
-use crate::plan::{summary, Curve, Goal, Summary, Table, CURVES, DLLP_PER_MILLE};
+use crate::plan::{gateware_messages, short_messages, summary, Curve, Goal, Summary, Table, CURVES, DLLP_PER_MILLE};
 use crate::BenchError;
 
 /// Under the same model, as in the pages' text: RIFFA's C2H, H2C, both H2C, both C2H; LitePCIe's C2H and H2C.
@@ -71,9 +71,9 @@ impl Report {
         &self.rows
     }
 
-    /// As `--json` writes them. Rows with a share for data link packets, which the list has no field for, are in the tables alone.
+    /// As `--json` writes them. Rows for which the list has no field are in the tables alone.
     pub fn json(&self) -> Value {
-        Value::Array(self.rows.iter().filter(|row| row.case.dllp_per_mille == 0).map(Row::json).collect())
+        Value::Array(self.rows.iter().filter(|row| row.case.is_listed()).map(Row::json).collect())
     }
 
     /// Rows that miss their targets, and cases that could not be measured, one line each.
@@ -120,6 +120,15 @@ impl Report {
                 bound: String::new(),
                 met: Some(row.nanoseconds <= most),
             },
+            Goal::Rate(least) => {
+                let rate = 1000.0 / row.nanoseconds;
+                Verdict {
+                    reached: format!("{rate:.2} million a second"),
+                    target: format!("{least} million a second"),
+                    bound: String::new(),
+                    met: Some(rate >= least),
+                }
+            }
             Goal::EndToEndNear(points, case) => match self.other(row, &case).and_then(|other| other.end_to_end_percent) {
                 Some(other) => at_least(all, other - points, format!("{:.2}", other - points), format!("{other:.2}")),
                 None => unknown(all),
@@ -195,13 +204,21 @@ impl Report {
         text
     }
 
-    /// How many messages of 4 KiB pass in a second, in words.
+    /// How many messages of 4 KiB and of 64 bytes pass in a second, in words.
     fn messages(&self) -> String {
-        let rate = |way, direction| {
-            let row = self.toward(&Case { in_flight: 8, ..Case::new(way, 4 << 10) }, direction);
-            row.map_or("-".into(), |row| format!("{:.2} million", 1000.0 / row.nanoseconds))
+        let rates = |case: &dyn Fn(Way) -> Case| {
+            let rate = |way, direction| {
+                let row = self.toward(&case(way), direction);
+                row.map_or("-".into(), |row| format!("{:.2} million", 1000.0 / row.nanoseconds))
+            };
+            format!("{} a second C2H, {} a second H2C", rate(Way::C2h, "c2h"), rate(Way::H2c, "h2c"))
         };
-        format!("Messages of 4 KiB, eight in flight: {} a second C2H, {} a second H2C.", rate(Way::C2h, "c2h"), rate(Way::H2c, "h2c"))
+        let long = rates(&|way| Case { in_flight: 8, ..Case::new(way, 4 << 10) });
+        let (short, gateware) = (rates(&short_messages), rates(&gateware_messages));
+        format!(
+            "Messages of 4 KiB, eight in flight: {long}. Messages of 64 bytes by one thread, four a call: {short}; where stores take no time \
+             and queues hold 64: {gateware}."
+        )
     }
 
     /// Towpath's rows below those of others, for some of the sizes.
@@ -261,7 +278,8 @@ impl Report {
                             None => String::new(),
                             Some(met) => format!("{}{spread}", if met { "met" } else { "**missed**" }),
                         };
-                        let _ = write!(text, " {} | {} | {mark} |", verdict.target, verdict.bound);
+                        let bound = if matches!(goal, Goal::Rate(_)) { verdict.reached } else { verdict.bound };
+                        let _ = write!(text, " {} | {bound} | {mark} |", verdict.target);
                     }
                     text.push('\n');
                 }
@@ -328,6 +346,12 @@ fn wait(case: &Case) -> String {
     };
     if case.in_flight > 1 {
         let _ = write!(text, ", {} in flight", case.in_flight);
+    }
+    if case.batch > 1 {
+        let _ = write!(text, ", {} a call", case.batch);
+    }
+    if case.store_ns == 0 {
+        text += ", stores take no time";
     }
     if case.way == Way::Both && case.in_flight == 1 {
         text += ", one each";
@@ -401,6 +425,8 @@ mod tests {
             (base, Goal::Flow(99.5, 100.0), false),
             (base, Goal::Nanoseconds(1000.0), true),
             (base, Goal::Nanoseconds(999.0), false),
+            (base, Goal::Rate(1.0), true),
+            (base, Goal::Rate(1.01), false),
             (base, Goal::EndToEndNear(6.0, other), true),
             (base, Goal::EndToEndNear(5.0, other), false),
             (base, Goal::FlowNear(0.5, other), true),
@@ -451,7 +477,7 @@ mod tests {
             assert!(page.contains(table.title), "{}", table.title);
         }
         assert!(page.contains("| | Towpath | **50.0** (100.0) | **50.0** (100.0) |") && page.contains("Gen3 x16, 256"));
-        let hidden = report.rows().iter().filter(|row| row.case.dllp_per_mille != 0).count();
+        let hidden = report.rows().iter().filter(|row| !row.case.is_listed()).count();
         assert!(hidden > 0 && report.json().as_array().map(Vec::len) == Some(report.rows().len() - hidden));
 
         let folder = std::env::temp_dir().join(format!("towpath-bench-{}", std::process::id()));

@@ -102,6 +102,10 @@ pub trait Bus: Send + Sync {
     }
     /// Write through a write-combining mapping: may arrive split and out of order until [`Bus::fence`].
     fn write_combining(&self, bar: u8, offset: u64, bytes: &[u8]) -> Result<()>;
+    /// Does [`Bus::write_combining`] combine words to packets? If not, a store for each word is as quick.
+    fn combines(&self) -> bool {
+        true
+    }
     /// All earlier write-combining writes arrive before any later write.
     fn fence(&self) -> Result<()>;
     /// Map memory for the card and return its address there. Overlapping maps are allowed.

@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Once;
-use towpath_system::{errno, iovec};
+use towpath_system::errno;
 
 /// Why a call failed.
 pub struct Failure {
@@ -154,12 +154,12 @@ impl Caller {
     }
 
     /// The elements of an array.
-    pub(crate) fn array(&self, what: &str, start: *const iovec, count: u64) -> Result<&[iovec]> {
+    pub(crate) fn array<T>(&self, what: &str, start: *const T, count: u64) -> Result<&[T]> {
         if count == 0 {
             return Ok(&[]);
         }
         self.present(what, start)?;
-        let fits = |count: &usize| *count <= isize::MAX as usize / size_of::<iovec>();
+        let fits = |count: &usize| *count <= isize::MAX as usize / size_of::<T>();
         let Some(count) = usize::try_from(count).ok().filter(fits) else {
             return Err(self.invalid(format_args!("{what} has {count} elements: more than a program can have")));
         };

@@ -83,6 +83,79 @@ pub unsafe extern "C" fn towpath_submit(
     }
 }
 
+/// One of the transfers of towpath_submit_many().
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct towpath_submission {
+    /// The registered buffer.
+    pub buffer: *mut towpath_buffer,
+    /// Its byte that the transfer begins with.
+    pub first: u64,
+    /// How many bytes.
+    pub bytes: u64,
+    /// To the card: the message's attributes; NULL: a whole message without attributes. From the card: NULL.
+    pub message: *const towpath_message,
+}
+
+/// Post `count` transfers in their order, as towpath_submit() does each, and return at once: as many as the channel's queue has room for, or
+/// when it has room for some. `*submitted` becomes how many, from the first on, and `tickets`, which has room for `count`, holds their
+/// numbers; submit the rest again. Posted together they take a fraction of the stores to the card.
+///
+/// Waits for room for `nanoseconds` without progress at most, TOWPATH_FOREVER or TOWPATH_CHANNEL_TIMEOUT; 0: it does not wait. After any
+/// error nothing was posted. TOWPATH_QUEUE_FULL: there was no room for the first. TOWPATH_INTERRUPTED: a signal handler ran in this thread.
+/// TOWPATH_INVALID: one of the transfers is invalid, for the same reasons as in towpath_submit(); the text says which.
+#[no_mangle]
+pub unsafe extern "C" fn towpath_submit_many(
+    channel: *mut towpath_channel,
+    transfers: *const towpath_submission,
+    count: u64,
+    nanoseconds: u64,
+    tickets: *mut u64,
+    submitted: *mut u64,
+) -> towpath_status {
+    // SAFETY: the caller keeps to the header.
+    unsafe {
+        call("towpath_submit_many", |c| {
+            let submitted = c.place("submitted", submitted)?;
+            let transfers = c.array("transfers", transfers, count)?;
+            if count > 0 {
+                c.place("tickets", tickets)?;
+            }
+            let held = c.handle(channel)?;
+            let options = c.limit(nanoseconds, &held)?;
+            let buffers = transfers.iter().map(|transfer| c.handle(transfer.buffer)).collect::<Result<Vec<_>>>()?;
+            let wait = (nanoseconds > 0).then_some(options);
+            let posted = match &**held {
+                End::H2c(sender) => {
+                    let all = transfers.iter().zip(&buffers).map(|(transfer, buffer)| {
+                        Ok((&**buffer, range(c, transfer.first, transfer.bytes)?, message(c, transfer.message)?))
+                    });
+                    let all = all.collect::<Result<Vec<_>>>()?;
+                    match wait {
+                        Some(options) => sender.submit_many_with(&all, options)?,
+                        None => sender.try_submit_many(&all)?,
+                    }
+                }
+                End::C2h(_) if transfers.iter().any(|transfer| !transfer.message.is_null()) => {
+                    return Err(c.invalid("message is not NULL: what comes from the card has its attributes from the user core"));
+                }
+                End::C2h(receiver) => {
+                    let all =
+                        transfers.iter().zip(&buffers).map(|(transfer, buffer)| Ok((&**buffer, range(c, transfer.first, transfer.bytes)?)));
+                    let all = all.collect::<Result<Vec<_>>>()?;
+                    // No slice of the buffers is ever made here, and the header specifies when their memory may be used.
+                    receiver.submit_many_shared(&all, wait)?
+                }
+            };
+            submitted.set(posted.len() as u64);
+            for (number, transfer) in posted.into_iter().enumerate() {
+                tickets.add(number).write(transfer.detach().number());
+            }
+            Ok(())
+        })
+    }
+}
+
 /// The error that a completion stands for, if it does.
 fn checked(channel: &str, completion: Completion) -> Result<()> {
     completion.check(channel, 0).map(drop).map_err(Failure::from)

@@ -321,6 +321,16 @@ impl Ticket {
     }
 }
 
+/// One of the transfers of a [`Channel::submit_many`].
+pub struct Submission<'a> {
+    /// Its memory.
+    pub piece: Piece<'a>,
+    /// What it carries besides.
+    pub message: Message,
+    /// As in [`Channel::submit`]; taken when the transfer is submitted.
+    pub keep: Option<Arc<dyn Keep>>,
+}
+
 /// How a submitted descriptor ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -519,6 +529,23 @@ pub trait Channel: Send + Sync {
     /// The pieces lie within their registrations, and stay valid until the transfer has completed, been cancelled or been reset, and the
     /// program does not touch them in a way that races with the card.
     unsafe fn submit(&self, pieces: &[Piece<'_>], message: &Message, keep: Option<Arc<dyn Keep>>) -> Result<Ticket>;
+    /// Submit transfers in their order, as many as there is room for, and add their tickets to `tickets`. An error if the first could not be
+    /// submitted; one of a later transfer ends the call there, and is the next call's. Of transfers that were not submitted, `keep` stays or
+    /// is released. Never waits.
+    ///
+    /// # Safety
+    /// As [`Channel::submit`].
+    unsafe fn submit_many(&self, submissions: &mut [Submission<'_>], tickets: &mut Vec<Ticket>) -> Result<()> {
+        for (number, Submission { piece, message, keep }) in submissions.iter_mut().enumerate() {
+            // SAFETY: by this function's contract.
+            match unsafe { self.submit(&[*piece], message, keep.take()) } {
+                Ok(ticket) => tickets.push(ticket),
+                Err(error) if number == 0 => return Err(error),
+                Err(_) => break,
+            }
+        }
+        Ok(())
+    }
     /// Wait for a transfer's completion, and collect it. [`Error::Pending`] and [`Error::Interrupted`] leave everything as it was.
     fn wait(&self, ticket: Ticket, options: WaitOptions<'_>) -> Result<Completion>;
     /// The completion, if there is one. If not, the interrupt is armed, so that [`Channel::event_fd`] signals it.

@@ -248,6 +248,14 @@ impl<H: Default> Records<H> {
         self.take_slot(slot, State::Posted, post)
     }
 
+    /// The transfer that was posted last was not submitted after all: its ticket was never issued.
+    pub fn withdraw(&mut self) -> Option<&mut Record<H>> {
+        self.posts = self.posts.checked_sub(1).filter(|posts| *posts >= self.ends)?;
+        self.submitted -= 1;
+        let slot = self.posted[self.place(self.posts)];
+        Some(self.free_slot(slot))
+    }
+
     /// A transfer is submitted, to be posted later ([`Records::post_waiting`]).
     pub fn queue(&mut self) -> (Ticket, &mut Record<H>) {
         let slot = self.next_slot();
@@ -629,6 +637,21 @@ mod tests {
             }
         }
         assert_eq!((records.slots.len(), free(&records), records.first), (1, 1, NONE));
+    }
+
+    /// What was withdrawn was never there: its ticket is unknown, its place in the order and its slot are the next one's.
+    #[test]
+    fn a_post_that_failed_is_withdrawn() {
+        let mut records = Records::new(4);
+        let first = push(&mut records, 1, false);
+        let gone: Vec<Ticket> = (0..2).map(|_| push(&mut records, 2, true)).collect();
+        assert!(gone.iter().all(|_| records.withdraw().is_some_and(|record| record.bytes == 2 && record.keep.take().is_some())));
+        assert_eq!((records.posts(), records.submitted(), free(&records)), (1, 1, 2));
+        let next = push(&mut records, 3, true);
+        assert!(gone.iter().all(|ticket| *ticket != next && matches!(records.collect(*ticket), Look::Unknown)));
+        (0..2).for_each(|_| end(&mut records));
+        assert!(matches!(records.collect(first), Look::Ended(Ok(_))) && records.withdraw().is_none());
+        assert_eq!(poll(&mut records).unwrap(), [next]);
     }
 
     /// A cancel of one puts the others back in their order, before what was submitted meanwhile.

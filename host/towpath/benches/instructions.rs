@@ -14,6 +14,8 @@ use towpath_userspace::UserDriver;
 
 /// For a submit and its completion, in the usual case.
 const LIMIT: Option<u64> = Some(500);
+/// For one of several by one call, with its share of that: more than a submit, but fewer stores.
+const MANY_LIMIT: Option<u64> = Some(700);
 /// Rounds of the shorter and of the longer run of a case: what they differ in is counted, so that opening and closing cancel out.
 const ROUNDS: [u64; 2] = [1_000, 3_000];
 
@@ -46,6 +48,18 @@ const CASES: &[Case] = &[
             card.sender.submit(&card.buffer, start..start + 4096, Message::default()).unwrap()
         });
         for mut transfer in transfers {
+            black_box(transfer.wait(None).unwrap());
+        }
+    }),
+    ("H2C, eight of 64 bytes by one call: submit_many, wait", MANY_LIMIT, 8, |card| {
+        let messages: [_; 8] = std::array::from_fn(|n| (&card.buffer, 64 * n..64 * n + 64, Message::default()));
+        for mut transfer in card.sender.submit_many(&messages).unwrap() {
+            black_box(transfer.wait(None).unwrap());
+        }
+    }),
+    ("C2H, eight of 64 bytes by one call: submit_many, wait", MANY_LIMIT, 8, |card| {
+        let ranges: [_; 8] = std::array::from_fn(|n| 64 * n..64 * n + 64);
+        for mut transfer in card.receiver.submit_many(&mut card.buffer, &ranges).unwrap() {
             black_box(transfer.wait(None).unwrap());
         }
     }),

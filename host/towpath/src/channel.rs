@@ -13,12 +13,12 @@ use crate::{Buffer, ChannelInfo, Completion, Device, Direction, Error, Message, 
 use std::collections::VecDeque;
 use std::fmt;
 use std::mem::ManuallyDrop;
-use std::ops::RangeBounds;
+use std::ops::{Range, RangeBounds};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::OnceLock;
 use std::time::Duration;
-use towpath_driver::{Channel, Piece};
+use towpath_driver::{Channel, Piece, Submission};
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the completion of a cancelled transfer may take before the card is given up. Before that, the driver turns a cancel into a
@@ -260,6 +260,50 @@ impl Core {
         }
     }
 
+    /// Submit several ranges of buffers, as many as there is room for, and at least one; without `wait`, [`Error::QueueFull`] if there is no
+    /// room at all. All are checked at first: if one is invalid, nothing is submitted.
+    ///
+    /// # Safety
+    /// As [`Channel::submit`].
+    pub unsafe fn submit_many<'b>(
+        &self,
+        transfers: impl Iterator<Item = (&'b Buffer, Range<usize>, Message)> + Clone,
+        wait: Option<WaitOptions<'_>>,
+    ) -> Result<Vec<Ticket>> {
+        let channel = self.channel()?;
+        let (depth, most) = (usize::from(self.info().queue_depth), channel.descriptor_limit());
+        for (number, (buffer, range, _)) in transfers.clone().enumerate() {
+            let piece = self.piece(buffer, &range).map_err(|why| self.refuse_one(number, &why))?;
+            if piece.bytes > most {
+                let why = Error::Invalid(format!("a transfer has at most {most} bytes, not {}", piece.bytes));
+                return Err(self.refuse_one(number, &why));
+            }
+        }
+        let (mut submissions, mut tickets) = (Vec::with_capacity(depth), Vec::with_capacity(depth));
+        let mut submit = || {
+            submissions.clear();
+            for (buffer, range, message) in transfers.clone().take(depth) {
+                let Ok(piece) = self.piece(buffer, &range) else { break }; // it was good just now
+                submissions.push(Submission { piece, message, keep: Some(buffer.keep(self.direction)) });
+            }
+            // SAFETY: what keeps the memory holds it until the descriptor has ended; races are excluded by the buffer's counts.
+            let submitted = unsafe { channel.submit_many(&mut submissions, &mut tickets) };
+            let left = submissions.iter_mut().filter_map(|submission| submission.keep.take());
+            left.for_each(|keep| keep.release(self.direction));
+            submitted
+        };
+        let mut submitted = submit();
+        if let (Err(Error::QueueFull { .. }), Some(options)) = (&submitted, wait) {
+            submitted = self.with_room(channel, options, submit);
+        }
+        submitted.map(|()| tickets)
+    }
+
+    #[cold]
+    fn refuse_one(&self, number: usize, why: &Error) -> Error {
+        Error::Invalid(format!("transfer {number} (they count from 0): {why}; nothing was submitted"))
+    }
+
     /// The piece of a range of a buffer, for this channel.
     #[inline(always)]
     pub fn piece<'a>(&self, buffer: &'a Buffer, range: &impl RangeBounds<usize>) -> Result<Piece<'a>> {
@@ -288,12 +332,16 @@ impl Core {
         message: &Message,
         options: WaitOptions<'_>,
     ) -> Result<Ticket> {
+        // SAFETY: by this function's contract.
+        self.with_room(channel, options, || unsafe { channel.submit(&[piece], message, Some(buffer.keep(self.direction))) })
+    }
+
+    /// Submit as soon as there is room.
+    fn with_room<T>(&self, channel: &dyn Channel, options: WaitOptions<'_>, mut submit: impl FnMut() -> Result<T>) -> Result<T> {
         let limit = CallLimit::new(&self.device, options);
         loop {
             let waited = channel.wait_room(limit.left(&self.device));
-            // SAFETY: by this function's contract.
-            let submitted = unsafe { channel.submit(&[piece], message, Some(buffer.keep(self.direction))) };
-            match (waited, submitted) {
+            match (waited, submit()) {
                 (Ok(()), Err(Error::QueueFull { .. })) => {}
                 (Err(error), Err(Error::QueueFull { .. })) if !matches!(error, Error::Pending { .. }) => return Err(error),
                 (_, submitted) => return submitted,

@@ -289,6 +289,36 @@ impl Receiver {
         Ok(Transfer::new(&self.core, ticket))
     }
 
+    /// Post several ranges of a registered buffer, in their order, and return at once: as many as the queue has room for, or when it has room
+    /// for some. What comes back is what was posted, from the first on; submit the rest again. Posted together they take a
+    /// fraction of the stores to the card.
+    ///
+    /// [`Error::Invalid`] says which one is invalid; then none was posted. Each transfer ends by itself, as after [`Receiver::submit`].
+    pub fn submit_many(&self, buffer: &mut Buffer, ranges: &[Range<usize>]) -> Result<Vec<Transfer>> {
+        let transfers: Vec<_> = ranges.iter().map(|range| (&*buffer, range.clone())).collect();
+        // SAFETY: `&mut` shows that nothing refers to it now, the buffer's counts that nothing does later.
+        unsafe { self.submit_many_shared(&transfers, Some(self.usual())) }
+    }
+
+    /// As [`Receiver::submit_many`], but [`Error::QueueFull`] instead of waiting for room.
+    pub fn try_submit_many(&self, buffer: &mut Buffer, ranges: &[Range<usize>]) -> Result<Vec<Transfer>> {
+        let transfers: Vec<_> = ranges.iter().map(|range| (&*buffer, range.clone())).collect();
+        // SAFETY: as above.
+        unsafe { self.submit_many_shared(&transfers, None) }
+    }
+
+    /// As [`Receiver::submit_many`] for bindings, whose buffers are shared between threads, with this call's own limit on the wait for room;
+    /// `None`: it does not wait.
+    ///
+    /// # Safety
+    /// No slice of the buffers lives, and none is made until the transfers have ended.
+    pub unsafe fn submit_many_shared(&self, transfers: &[(&Buffer, Range<usize>)], wait: Option<WaitOptions<'_>>) -> Result<Vec<Transfer>> {
+        let transfers = transfers.iter().map(|(buffer, range)| (*buffer, range.clone(), Message::default()));
+        // SAFETY: by this function's contract.
+        let tickets = unsafe { self.core.submit_many(transfers, wait) }?;
+        Ok(tickets.into_iter().map(|ticket| Transfer::new(&self.core, ticket)).collect())
+    }
+
     /// Empty the channel on both sides. What is in flight ends with [`Error::Reset`], what the card holds is discarded, and the user core
     /// sees its reset.
     pub fn reset(&self) -> Result<()> {

@@ -137,6 +137,31 @@ impl Sender {
         Ok(Transfer::new(&self.core, ticket))
     }
 
+    /// Post several ranges of registered buffers, in their order, and return at once: as many as the queue has room for, or when it has room
+    /// for some. What comes back is what was posted, from the first on; submit the rest again. Posted together they take a
+    /// fraction of the stores to the card.
+    ///
+    /// [`crate::Error::Invalid`] says which one is invalid; then none was posted. Each transfer ends by itself, as after [`Sender::submit`].
+    pub fn submit_many(&self, transfers: &[(&Buffer, Range<usize>, Message)]) -> Result<Vec<Transfer>> {
+        self.submit_many_within(transfers, Some(self.usual()))
+    }
+
+    /// As [`Sender::submit_many`], with this call's own limit on the wait for room.
+    pub fn submit_many_with(&self, transfers: &[(&Buffer, Range<usize>, Message)], options: WaitOptions<'_>) -> Result<Vec<Transfer>> {
+        self.submit_many_within(transfers, Some(options))
+    }
+
+    /// As [`Sender::submit_many`], but [`crate::Error::QueueFull`] instead of waiting for room.
+    pub fn try_submit_many(&self, transfers: &[(&Buffer, Range<usize>, Message)]) -> Result<Vec<Transfer>> {
+        self.submit_many_within(transfers, None)
+    }
+
+    fn submit_many_within(&self, transfers: &[(&Buffer, Range<usize>, Message)], wait: Option<WaitOptions<'_>>) -> Result<Vec<Transfer>> {
+        // SAFETY: the buffers' counts keep them from being changed meanwhile.
+        let tickets = unsafe { self.core.submit_many(transfers.iter().cloned(), wait) }?;
+        Ok(tickets.into_iter().map(|ticket| Transfer::new(&self.core, ticket)).collect())
+    }
+
     /// Empty the channel on both sides. What is in flight ends with [`crate::Error::Reset`], an open message vanishes, and the user core
     /// sees its reset.
     pub fn reset(&self) -> Result<()> {

@@ -728,9 +728,10 @@ fn what_a_card_that_does_not_stop_keeps_is_never_given_back() {
 #[test]
 fn a_post_that_fails_half_way_leaves_nothing_for_the_next_message() {
     let attributes = Message { offset: 77, user: 5, length: Some(6), ..Message::default() };
-    // Two stores a descriptor, three descriptors.
-    for ahead in 0..6 {
-        let (bus, device) = open(Settings::default());
+    // The slot; then two stores for each of three descriptors, or a line of them and the number.
+    let cards = (0..7).map(|ahead| (ahead, 0)).chain((0..3).map(|ahead| (ahead, Settings::default().batch_slots)));
+    for (ahead, batch_slots) in cards {
+        let (bus, device) = open(Settings { batch_slots, ..Settings::default() });
         let (sender, receiver) = (device.sender("in0").unwrap(), device.receiver("out0").unwrap());
         bus.fail_store(ahead);
         let error = sender.send_message(b"failed", attributes).unwrap_err();

@@ -80,6 +80,26 @@ fn tickets_and_registered_memory_end_as_they_are_told() {
     });
 }
 
+/// Several by one call, and then a buffer of which each part is another message's.
+#[test]
+fn many_at_once_arrive_in_order() {
+    each(|device, sender, receiver| {
+        let source = device.register((0..100).collect()).unwrap();
+        let mut landing = device.allocate(100).unwrap();
+        let ranges: Vec<_> = (0..5).map(|n| n * 20..(n + 1) * 20).collect();
+        let messages: Vec<_> = ranges.iter().map(|range| (&source, range.clone(), Message::default())).collect();
+        for count in [5, 1] {
+            let received = receiver.submit_many(&mut landing, &ranges[..count]).unwrap();
+            let sent = sender.submit_many(&messages[5 - count..]).unwrap();
+            assert_eq!((received.len(), sent.len()), (count, count));
+            for mut transfer in sent.into_iter().chain(received) {
+                assert_eq!(transfer.wait(LONG).unwrap().bytes, 20);
+            }
+            assert!(landing.as_slice().unwrap()[..20 * count] == source.as_slice().unwrap()[100 - 20 * count..]);
+        }
+    });
+}
+
 /// Two send, two receive, and the limit of another call is over: each has its turn, and one of those who wait sleeps for the others.
 #[test]
 fn threads_take_turns_and_wait_for_each_other() {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One channel of a card that is driven from user space: post, reap, cancel, reset.
 
+mod batch;
 mod post;
 
+use self::batch::Batch;
 use self::post::{Held, Own};
 use super::pace::{differs, Pace};
 use crate::ring::Ring;
@@ -18,7 +20,7 @@ use towpath_driver::records::{Ahead, Look, Record, Records};
 use towpath_driver::signal_watch::SignalWatch;
 use towpath_driver::{
     moderation_time, Access, Channel, ChannelInfo, ChannelOptions, ChannelStatistics, Completion, Direction, Error, Keep, Message,
-    MessageStart, Piece, Result, Status, Ticket, WaitOptions,
+    MessageStart, Piece, Result, Status, Submission, Ticket, WaitOptions,
 };
 
 /// How often the cost of waking is measured; the median counts. And how long a requested interrupt may take.
@@ -48,6 +50,8 @@ pub(super) struct UserChannel {
     depth: u16,
     /// The offset of its doorbell page in BAR 0.
     doorbells: u64,
+    /// The number of its last batch slot, if it uses batches; there are a power of two.
+    last_slot: Option<u32>,
     vector: u16,
     slice: Duration,
     pub(super) state: Mutex<State>,
@@ -58,6 +62,7 @@ pub(super) struct UserChannel {
 pub(super) struct State {
     ring: Ring,
     records: Records<Held>,
+    batch: Batch,
     /// Places in the card's queue that are taken, or kept for what waits to be posted.
     used: u16,
     /// The card was asked to cancel, and not all that was posted then has ended: when, by the bus's time and the wall clock's. Nothing is
@@ -106,6 +111,7 @@ impl UserChannel {
         let state = State {
             ring: Ring::allocate(&shared.bus, info.queue_depth)?,
             records: Records::new(info.queue_depth),
+            batch: Batch::default(),
             used: 0,
             cancelling: None,
             resumed: None,
@@ -132,6 +138,7 @@ impl UserChannel {
             direction: info.direction,
             depth: info.queue_depth,
             doorbells: shared.card.channel_page(position, contract::PAGE_CHANNEL_DOORBELL),
+            last_slot: u32::from(shared.card.batch_slots[position]).checked_sub(1),
             vector,
             slice: if is_shared { SHARED_SLICE } else { SLICE },
             state: Mutex::new(state),
@@ -213,6 +220,7 @@ impl UserChannel {
     fn set_up(&self, state: &mut State) -> Result<()> {
         const DOING: &str = "starting the channel";
         state.ring.clear();
+        state.batch = Batch::default();
         state.lead = None;
         let base = self.page(contract::PAGE_CHANNEL_PRIVILEGED) + contract::CHANNEL_RING_BASE_OFFSET;
         let address = state.ring.address();
@@ -696,6 +704,8 @@ impl UserChannel {
     /// Reset the channel on the card. False: it does not end.
     pub(super) fn reset_card(&self) -> Result<bool> {
         const DOING: &str = "resetting the channel";
+        // What a post that failed has left to a write-combining buffer must not arrive behind it.
+        self.bus.fence().map_err(|error| Error::bus(self.doing(DOING))(error))?;
         self.write(contract::CHANNEL_RESET_OFFSET, contract::CHANNEL_RESET_RESET_MASK, DOING)?;
         let offset = self.page(contract::PAGE_CHANNEL_PRIVILEGED) + contract::CHANNEL_RESET_OFFSET;
         self.shared.wait_clear(offset, contract::CHANNEL_RESET_RESET_MASK, DOING)
@@ -744,7 +754,7 @@ impl Channel for Handle {
     unsafe fn submit(&self, pieces: &[Piece<'_>], message: &Message, mut keep: Option<Arc<dyn Keep>>) -> Result<Ticket> {
         let channel = &*self.0;
         let mut state = channel.state.lock();
-        if let Some(ticket) = channel.submit_usual(&mut state, pieces, message, &mut keep) {
+        if let Some(ticket) = channel.submit_usual::<false>(&mut state, pieces, message, &mut keep) {
             return Ok(ticket);
         }
         // SAFETY: by this function's contract.
@@ -753,6 +763,16 @@ impl Channel for Handle {
         }
         // SAFETY: as above.
         unsafe { channel.submit_any(&mut state, pieces, *message, keep) }
+    }
+
+    unsafe fn submit_many(&self, submissions: &mut [Submission<'_>], tickets: &mut Vec<Ticket>) -> Result<()> {
+        if let [Submission { piece, message, keep }] = submissions {
+            // SAFETY: by this function's contract.
+            tickets.push(unsafe { self.submit(&[*piece], message, keep.take()) }?);
+            return Ok(());
+        }
+        // SAFETY: as above.
+        unsafe { self.0.submit_many(&mut self.0.state.lock(), submissions, tickets) }
     }
 
     fn wait(&self, ticket: Ticket, options: WaitOptions<'_>) -> Result<Completion> {

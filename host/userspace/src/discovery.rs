@@ -12,6 +12,8 @@ pub(crate) struct Card {
     pub page_shift: u32,
     /// Index of each channel's privileged page, in the order of `info.channels`.
     pub first_pages: Vec<u32>,
+    /// Slots of each channel's batch page, in the same order; 0 if descriptors go by the doorbell alone.
+    pub batch_slots: Vec<u16>,
 }
 
 impl Card {
@@ -84,7 +86,16 @@ pub(crate) fn discover(bus: &dyn Bus) -> Result<Card> {
     info.register_names = bus.register_names();
     info.channels = (0..).zip(&entries).map(|(index, entry)| channel_info(index, entry)).collect();
     let first_pages = entries.iter().map(|entry| entry.first_page).collect();
-    Ok(Card { info, page_shift: header.page_shift.into(), first_pages })
+    let batch_slots = entries.iter().map(|entry| if bus.combines() { batch_slots(entry) } else { 0 }).collect();
+    Ok(Card { info, page_shift: header.page_shift.into(), first_pages, batch_slots })
+}
+
+/// Slots that a host uses: what was written ahead must meet no descriptor that waits, so too few are as good as none.
+fn batch_slots(entry: &ChannelEntry) -> u16 {
+    if u32::from(entry.batch_slots) < 2 * u32::from(entry.queue_depth) {
+        return 0;
+    }
+    entry.batch_slots
 }
 
 fn channel_info(index: u16, entry: &ChannelEntry) -> ChannelInfo {

@@ -387,6 +387,8 @@ impl Driver for UserDriver {
         let open = shared.open.lock();
         let channels: Vec<Arc<UserChannel>> = open.iter().filter_map(Weak::upgrade).collect();
         let mut states: Vec<MutexGuard<'_, State>> = channels.iter().map(|channel| channel.state.lock()).collect();
+        // As before a channel's reset.
+        shared.bus.fence().map_err(Error::bus(format!("{}: resetting the card", shared.bus.name())))?;
         shared.card_write(contract::CARD_CONTROL_OFFSET, contract::CARD_CONTROL_RESET_MASK, "resetting the card")?;
         let offset = shared.card.card_page() + contract::CARD_CONTROL_OFFSET;
         let ended = shared.wait_clear(offset, contract::CARD_CONTROL_RESET_MASK, "resetting the card")?;

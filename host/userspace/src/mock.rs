@@ -59,6 +59,8 @@ pub struct Settings {
     pub magic: u64,
     /// MSI-X vectors; fewer than channels and interrupts are shared.
     pub vectors: u16,
+    /// Slots of each batch page.
+    pub batch_slots: u16,
     /// Bytes that a loopback holds; 0 takes nothing.
     pub capacity: usize,
     /// Waits take wall-clock time, for tests with threads; otherwise an idle wait is over at once.
@@ -73,7 +75,8 @@ impl Default for Settings {
         let version = (c::VERSION_MAJOR, c::VERSION_MINOR);
         let magic = c::DISCOVERY_MAGIC_VALUE;
         let (early, wake) = (Early::Honest, 10_000);
-        Settings { seed: 1, pairs: 1, version, magic, vectors: 16, capacity: 1 << 16, real_time: false, early, wake }
+        let batch_slots = 4 * QUEUE_DEPTH;
+        Settings { seed: 1, pairs: 1, version, magic, vectors: 16, batch_slots, capacity: 1 << 16, real_time: false, early, wake }
     }
 }
 
@@ -114,6 +117,10 @@ struct Channel {
     stage: [u32; 4],
     staged: usize,
     slots: Vec<u8>,
+    /// Descriptors committed since the last reset.
+    position: u64,
+    /// The slots of the batch page: words, and which were written since the slot was committed last.
+    batch: Vec<([u32; 4], u8)>,
     armed: Option<u32>,
     /// Fire when the descriptor in hand has no more bytes to go; and it has.
     lead: u32,
@@ -164,6 +171,10 @@ struct Card {
     irq_vector: Vec<u32>,
     irq_enable: u32,
     gone: bool,
+    /// Write-combining stores that no fence has followed.
+    combining: Vec<(u64, Vec<u8>)>,
+    /// Batches of several descriptors.
+    batches: u64,
     /// Stores that still succeed before one fails, once.
     failing_store: Option<u32>,
     /// Resets of channels do not end, and reset nothing.
@@ -181,7 +192,7 @@ impl MockBus {
         let card = Card {
             random: settings.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             next_map: 1 << 32,
-            channels: (0..channels).map(|_| Channel { slots: vec![0; 4096], ..Channel::default() }).collect(),
+            channels: (0..channels).map(|_| Channel::new(vec![0; 4096], settings.batch_slots.into())).collect(),
             loops: (0..settings.pairs).map(|_| VecDeque::new()).collect(),
             capacity: settings.capacity,
             early: Some(settings.early),
@@ -227,7 +238,7 @@ impl MockBus {
         self.card.lock().unwrap().gone = true;
     }
 
-    /// Of the 64-bit stores from now on, the one after `ahead` more fails, once.
+    /// Of the stores that post descriptors, with what is in slots, the one after `ahead` more fails, once.
     pub fn fail_store(&self, ahead: u32) {
         self.card.lock().unwrap().failing_store = Some(ahead);
     }
@@ -292,6 +303,11 @@ impl MockBus {
         card.stores.iter().filter(|(at, _)| is_lead(at >> PAGE_SHIFT) && at & 0xfff == c::DOORBELL_LEAD_OFFSET).count()
     }
 
+    /// Batches of several descriptors so far, of all channels.
+    pub fn batches(&self) -> u64 {
+        self.card.lock().unwrap().batches
+    }
+
     /// Descriptors that the card had to drop.
     pub fn overflows(&self, channel: usize) -> u32 {
         self.card.lock().unwrap().channels[channel].overflows
@@ -303,6 +319,25 @@ impl MockBus {
             return Err(BusError::Gone("the mock was unplugged".into()));
         }
         Ok(card)
+    }
+
+    /// A store of the program's succeeds, or fails as [`MockBus::fail_store`] says.
+    fn may_store(&self) -> Result<()> {
+        let mut card = self.lock()?;
+        card.failing_store = match card.failing_store {
+            Some(0) => {
+                card.failing_store = None;
+                return Err(BusError::System("a store".into(), std::io::ErrorKind::Other.into()));
+            }
+            left => left.map(|left| left - 1),
+        };
+        Ok(())
+    }
+}
+
+impl Channel {
+    fn new(slots: Vec<u8>, batch_slots: usize) -> Channel {
+        Channel { slots, batch: vec![Default::default(); batch_slots], ..Channel::default() }
     }
 }
 
@@ -333,6 +368,7 @@ pub(crate) fn discovery(s: &Settings) -> Vec<u8> {
         put(at + c::CHANNEL_ENTRY_DIRECTION_OFFSET, &[(n & 1) as u8]);
         put(at + c::CHANNEL_ENTRY_QUEUE_DEPTH_OFFSET, &QUEUE_DEPTH.to_le_bytes());
         put(at + c::CHANNEL_ENTRY_INLINE_SLOTS_OFFSET, &(if n & 1 == 0 { INLINE_SLOTS } else { 0 }).to_le_bytes());
+        put(at + c::CHANNEL_ENTRY_BATCH_SLOTS_OFFSET, &s.batch_slots.to_le_bytes());
         put(at + c::CHANNEL_ENTRY_FIRST_PAGE_OFFSET, &((c::PAGE_CHANNELS + c::PAGES_PER_CHANNEL * n) as u32).to_le_bytes());
         put(at + c::CHANNEL_ENTRY_BUFFER_BYTES_OFFSET, &8192u32.to_le_bytes());
         let name = format!("{}{}", if n & 1 == 0 { "in" } else { "out" }, n / 2);
@@ -466,19 +502,71 @@ impl Card {
         }
     }
 
-    fn commit(&mut self, channel: usize, torn: bool) {
+    /// The descriptors of the next slots are committed, if there is room for all.
+    fn commit_batch(&mut self, channel: usize, count: usize) {
+        let ch = &self.channels[channel];
+        if self.places(channel) + count > usize::from(QUEUE_DEPTH) || !ch.enable || ch.error {
+            let ch = &mut self.channels[channel];
+            ch.overflows += u32::from(count > 0);
+            ch.error |= ch.enable && count > 0;
+            return;
+        }
+        self.batches += u64::from(count > 1);
+        for _ in 0..count {
+            let ch = &self.channels[channel];
+            let (words, written) = ch.batch[ch.position as usize % ch.batch.len()];
+            self.commit(channel, words, written != 0xf);
+        }
+    }
+
+    /// Places in a channel's queue that are taken.
+    fn places(&self, channel: usize) -> usize {
+        let ch = &self.channels[channel];
+        let places: u16 = ch.queue.iter().map(|posted| posted.places).sum::<u16>() + ch.prefixes.places;
+        places.into()
+    }
+
+    /// What was written through a write-combining mapping arrives, in any order.
+    fn drain(&mut self) {
+        while !self.combining.is_empty() {
+            let index = self.random(self.combining.len() as u64) as usize;
+            let (offset, bytes) = self.combining.swap_remove(index);
+            let n = (offset >> PAGE_SHIFT) - c::PAGE_CHANNELS;
+            let (channel, start) = ((n / c::PAGES_PER_CHANNEL) as usize, (offset & ((1 << PAGE_SHIFT) - 1)) as usize);
+            if n % c::PAGES_PER_CHANNEL == c::PAGE_CHANNEL_INLINE {
+                self.channels[channel].slots[start..start + bytes.len()].copy_from_slice(&bytes);
+                continue;
+            }
+            assert_eq!(n % c::PAGES_PER_CHANNEL, c::PAGE_CHANNEL_BATCH, "a combining write outside the inline and batch pages");
+            let oldest = self.channels[channel].position - self.places(channel) as u64;
+            let ch = &mut self.channels[channel];
+            for (word, value) in (start / 4..).zip(bytes.chunks_exact(4)) {
+                let (slot, slots) = ((word / 4) as u64, ch.batch.len() as u64);
+                let ahead = (slot + slots - oldest % slots) % slots;
+                assert!(ahead < slots / 2, "slot {slot} is {ahead} ahead of the oldest descriptor");
+                let (words, written) = &mut ch.batch[slot as usize];
+                words[word % 4] = value.try_into().map(u32::from_le_bytes).unwrap();
+                *written |= 1 << (word % 4);
+            }
+        }
+    }
+
+    fn commit(&mut self, channel: usize, words: [u32; 4], torn: bool) {
+        let places = self.places(channel);
         let ch = &mut self.channels[channel];
         let mut image = [0; 16];
-        for (word, bytes) in ch.stage.iter().zip(image.chunks_mut(4)) {
+        for (word, bytes) in words.iter().zip(image.chunks_mut(4)) {
             bytes.copy_from_slice(&word.to_le_bytes());
         }
         let descriptor = c::Descriptor::from_le_bytes(image);
-        let places: u16 = ch.queue.iter().map(|posted| posted.places).sum::<u16>() + ch.prefixes.places;
-        if !ch.enable || ch.error || places >= QUEUE_DEPTH {
+        if !ch.enable || ch.error || places >= usize::from(QUEUE_DEPTH) {
             ch.overflows += 1;
             ch.error |= ch.enable;
             return;
         }
+        let slot = ch.position as usize % ch.batch.len().max(1);
+        ch.position += 1;
+        ch.batch.get_mut(slot).into_iter().for_each(|slot| slot.1 = 0);
         let kind = c::Kind::try_from((descriptor.control & c::DESCRIPTOR_CONTROL_KIND_MASK) as u8);
         ch.prefixes.places += 1;
         match kind {
@@ -502,6 +590,7 @@ impl Card {
                 self.fire_if_due(channel);
             }
             c::DOORBELL_LEAD_OFFSET => self.channels[channel].lead = value,
+            c::DOORBELL_BATCH_OFFSET => self.commit_batch(channel, value as usize % 256),
             c::DOORBELL_CANCEL_OFFSET => {
                 for posted in &mut self.channels[channel].queue {
                     posted.cancelled = Some(c::Status::Cancelled);
@@ -514,8 +603,9 @@ impl Card {
                 ch.stage[word] = value;
                 if word == 3 {
                     let torn = ch.staged != 4;
-                    self.channels[channel].staged = 0;
-                    self.commit(channel, torn);
+                    ch.staged = 0;
+                    let words = ch.stage;
+                    self.commit(channel, words, torn);
                 }
             }
             _ => {}
@@ -527,8 +617,8 @@ impl Card {
             self.complete(channel, c::Status::Reset, (0, 0));
         }
         let ch = &mut self.channels[channel];
-        let slots = std::mem::take(&mut ch.slots);
-        *ch = Channel { slots, fires: ch.fires, ..Channel::default() };
+        let (slots, batch_slots) = (std::mem::take(&mut ch.slots), ch.batch.len());
+        *ch = Channel { fires: ch.fires, ..Channel::new(slots, batch_slots) };
         if channel % 2 == 1 {
             self.loops[channel / 2].clear();
         }
@@ -664,31 +754,26 @@ impl Bus for MockBus {
         Ok(u64::from(self.read32(bar, offset)?) | u64::from(self.read32(bar, offset + 4)?) << 32)
     }
     fn write32(&self, bar: u8, offset: u64, value: u32) -> Result<()> {
+        if offset & ((1 << PAGE_SHIFT) - 1) == c::DOORBELL_BATCH_OFFSET && value > 1 {
+            self.may_store()?;
+        }
         self.lock()?.write32(bar, offset, value);
         Ok(())
     }
     fn write64(&self, bar: u8, offset: u64, value: u64) -> Result<()> {
+        self.may_store()?;
         let mut card = self.lock()?;
-        card.failing_store = match card.failing_store {
-            Some(0) => {
-                card.failing_store = None;
-                return Err(BusError::System("a store".into(), std::io::ErrorKind::Other.into()));
-            }
-            left => left.map(|left| left - 1),
-        };
-        drop(card);
-        self.write32(bar, offset, value as u32)?;
-        self.write32(bar, offset + 4, (value >> 32) as u32)
+        card.write32(bar, offset, value as u32);
+        card.write32(bar, offset + 4, (value >> 32) as u32);
+        Ok(())
     }
     fn write_combining(&self, _bar: u8, offset: u64, bytes: &[u8]) -> Result<()> {
-        let n = (offset >> PAGE_SHIFT) - c::PAGE_CHANNELS;
-        assert_eq!(n % c::PAGES_PER_CHANNEL, c::PAGE_CHANNEL_INLINE, "a combining write outside the inline page");
-        let start = (offset & ((1 << PAGE_SHIFT) - 1)) as usize;
-        let mut card = self.lock()?;
-        card.channels[(n / c::PAGES_PER_CHANNEL) as usize].slots[start..start + bytes.len()].copy_from_slice(bytes);
+        self.may_store()?;
+        self.lock()?.combining.push((offset, bytes.to_vec()));
         Ok(())
     }
     fn fence(&self) -> Result<()> {
+        self.lock()?.drain();
         Ok(())
     }
     unsafe fn map(&self, memory: *mut u8, bytes: usize, access: Access) -> Result<u64> {

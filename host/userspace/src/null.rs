@@ -12,9 +12,12 @@ use towpath_bus::{Access, Bus, BusError, Result, Wake};
 use towpath_contract as c;
 
 const CHANNELS: usize = 2;
+const SLOTS: usize = 4 * mock::QUEUE_DEPTH as usize;
 const PAGE_SHIFT: u32 = 12;
 const PAGES_BYTES: u64 = c::PAGES_PER_CHANNEL << PAGE_SHIFT;
 const FIRST: u64 = c::PAGE_CHANNELS << PAGE_SHIFT;
+const BATCH: u64 = (c::PAGE_CHANNEL_DOORBELL << PAGE_SHIFT) + c::DOORBELL_BATCH_OFFSET;
+const BATCH_PAGE: u64 = c::PAGE_CHANNEL_BATCH << PAGE_SHIFT;
 /// The upper half of a descriptor, among a channel's pages.
 const COMMIT: u64 = (c::PAGE_CHANNEL_DOORBELL << PAGE_SHIFT) + c::DOORBELL_DESCRIPTOR_OFFSET + 8;
 
@@ -24,6 +27,10 @@ struct Channel {
     ring: AtomicU64,
     log2: AtomicU64,
     produced: AtomicU64,
+    /// The first slot that was written since the last commit, and one more; 0: none was.
+    first: AtomicU64,
+    /// The upper halves of the descriptors in slots.
+    slots: [AtomicU64; SLOTS],
 }
 
 pub struct NullBus {
@@ -45,6 +52,12 @@ impl NullBus {
 }
 
 impl Channel {
+    /// Descriptors in slots are committed.
+    fn commit(&self, count: u64) {
+        let first = self.first.swap(0, Relaxed) - 1;
+        (first..first + count).for_each(|slot| self.done(self.slots[slot as usize % SLOTS].load(Relaxed)));
+    }
+
     /// The card has completed the descriptor. `high` is its upper half: length, cookie, kind and flags.
     fn done(&self, high: u64) {
         let kind = (high >> 48 & u64::from(c::DESCRIPTOR_CONTROL_KIND_MASK)) as u8;
@@ -83,6 +96,7 @@ impl Bus for NullBus {
             _ if offset < FIRST => {}
             c::CHANNEL_RING_LOG2_OFFSET => self.channel(offset).log2.store(value.into(), Relaxed),
             c::CHANNEL_CONTROL_OFFSET => self.channel(offset).produced.store(0, Relaxed),
+            BATCH => self.channel(offset).commit(value.into()),
             _ => {}
         }
         Ok(())
@@ -102,7 +116,14 @@ impl Bus for NullBus {
         }
         Ok(())
     }
-    fn write_combining(&self, _bar: u8, _offset: u64, _bytes: &[u8]) -> Result<()> {
+    fn write_combining(&self, _bar: u8, offset: u64, bytes: &[u8]) -> Result<()> {
+        if let Some(at) = (offset.wrapping_sub(FIRST) % PAGES_BYTES).checked_sub(BATCH_PAGE) {
+            let Channel { slots, first, .. } = self.channel(offset);
+            let _ = first.compare_exchange(0, at / 16 + 1, Relaxed, Relaxed);
+            for (slot, descriptor) in (at as usize / 16..).zip(bytes.chunks_exact(16)) {
+                slots[slot].store(u64::from_le_bytes(descriptor[8..].try_into().unwrap()), Relaxed);
+            }
+        }
         Ok(())
     }
     fn fence(&self) -> Result<()> {

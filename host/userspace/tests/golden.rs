@@ -3,7 +3,7 @@
 //! are compared with the trace's; the card's lines are carried out in memory, and what the driver makes of them is compared.
 //!
 //! The driver is free where the contract is: it numbers cookies and slots itself, sends short pieces inline, writes one table where the trace has
-//! a chain, and does not cancel when nothing is in flight.
+//! a chain, posts a descriptor and its prefixes as a batch, and does not cancel when nothing is in flight.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -44,6 +44,9 @@ struct Inner {
     stores: Vec<(u64, u32)>,
     combined: BTreeMap<u64, u8>,
     fenced: bool,
+    /// Descriptors committed since the last reset, by the page of their doorbells.
+    positions: HashMap<u64, u64>,
+    batches: usize,
     /// Where the trace has a piece of our memory.
     places: HashMap<usize, u64>,
     next_ring: u64,
@@ -63,6 +66,28 @@ impl Inner {
     fn write(&self, address: u64, bytes: &[u8]) {
         // SAFETY: mapped by the driver, hence valid.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.memory(address, bytes.len()), bytes.len()) };
+    }
+    /// The descriptors of a batch, as if each had come by the doorbell.
+    fn commit(&mut self, doorbells: u64, count: u32) {
+        assert!(self.fenced && count > 1, "a batch of {count}");
+        self.batches += 1;
+        let page = doorbells + (c::PAGE_CHANNEL_BATCH - c::PAGE_CHANNEL_DOORBELL) * PAGE;
+        let slots = u64::from(c::ChannelEntry::from_image(&self.entry(doorbells / PAGE)).batch_slots);
+        for _ in 0..count {
+            let position = self.positions.entry(doorbells).or_default();
+            let slot = page + *position % slots * c::DESCRIPTOR_BYTES as u64;
+            *position += 1;
+            for word in (0..c::DESCRIPTOR_BYTES as u64).step_by(4) {
+                let bytes = [0, 1, 2, 3].map(|byte| self.combined.remove(&(slot + word + byte)).expect("a dword of a slot"));
+                self.stores.push((doorbells + c::DOORBELL_DESCRIPTOR_OFFSET + word, u32::from_le_bytes(bytes)));
+            }
+        }
+    }
+    /// The discovery entry of the channel with this page.
+    fn entry(&self, page: u64) -> [u8; c::ChannelEntry::IMAGE_BYTES] {
+        let channel = (page - c::PAGE_CHANNELS) / c::PAGES_PER_CHANNEL;
+        let at = c::DISCOVERY_CHANNEL_ENTRY_OFFSET + c::DISCOVERY_CHANNEL_ENTRY_STRIDE * channel;
+        std::array::from_fn(|byte| self.discovery.get(&(at + byte as u64)).copied().unwrap_or(0))
     }
     fn read(&self, address: u64, bytes: usize) -> Vec<u8> {
         // SAFETY: as above.
@@ -89,8 +114,18 @@ impl Bus for TraceBus {
     fn write32(&self, bar: u8, offset: u64, value: u32) -> Result<()> {
         assert_eq!(bar, c::BAR_DEVICE);
         let mut inner = self.inner.lock().unwrap();
-        inner.stores.push((offset, value));
         let place = ((offset / PAGE).wrapping_sub(c::PAGE_CHANNELS) % c::PAGES_PER_CHANNEL, offset % PAGE);
+        let doorbells = offset - offset % PAGE;
+        match place {
+            (c::PAGE_CHANNEL_DOORBELL, c::DOORBELL_BATCH_OFFSET) => {
+                inner.commit(doorbells, value);
+                return Ok(());
+            }
+            (c::PAGE_CHANNEL_DOORBELL, 12) => *inner.positions.entry(doorbells).or_default() += 1,
+            (c::PAGE_CHANNEL_PRIVILEGED, c::CHANNEL_RESET_OFFSET) => drop(inner.positions.remove(&(doorbells + PAGE))),
+            _ => {}
+        }
+        inner.stores.push((offset, value));
         let ends = [(c::PAGE_CHANNEL_DOORBELL, c::DOORBELL_CANCEL_OFFSET), (c::PAGE_CHANNEL_PRIVILEGED, c::CHANNEL_RESET_OFFSET)];
         if offset / PAGE >= c::PAGE_CHANNELS && ends.contains(&place) {
             for (address, image) in std::mem::take(&mut inner.answer) {
@@ -366,7 +401,8 @@ impl Replay {
         assert_eq!(own, wanted, "the start of a channel");
     }
 
-    fn run(trace: &Trace, page_0: &BTreeMap<u64, u8>) {
+    /// Returns how many batches the driver posted.
+    fn run(trace: &Trace, page_0: &BTreeMap<u64, u8>) -> usize {
         let mut replay = Replay { bus: Arc::default(), driver: None, lanes: BTreeMap::new(), memory: BTreeMap::new(), pieces: Vec::new() };
         replay.bus.inner.lock().unwrap().discovery.clone_from(page_0);
         let lines = &trace.lines;
@@ -536,6 +572,8 @@ impl Replay {
                 assert!(matches!(channel.wait_room(Some(Duration::ZERO).into()), Ok(()) | Err(Error::Pending { .. })));
             }
         }
+        let batches = replay.bus.inner.lock().unwrap().batches;
+        batches
     }
 }
 
@@ -553,15 +591,22 @@ fn golden_traces() {
     let mut paths: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|e| e == "trace"));
     paths.sort();
-    let mut replayed = 0;
+    let (mut replayed, mut batches) = (0, 0);
     for path in paths {
         let trace = read(&path);
         if trace.replay == "card" {
             continue;
         }
         println!("{}", trace.name);
-        Replay::run(&trace, &page_0);
+        batches += Replay::run(&trace, &page_0);
+        let mut without = page_0.clone();
+        for channel in 0..2 {
+            let at = c::DISCOVERY_CHANNEL_ENTRY_OFFSET + c::DISCOVERY_CHANNEL_ENTRY_STRIDE * channel + c::CHANNEL_ENTRY_BATCH_SLOTS_OFFSET;
+            without.extend([(at, 0), (at + 1, 0)]);
+        }
+        assert_eq!(Replay::run(&trace, &without), 0, "a card without batches");
         replayed += 1;
     }
+    assert!(batches > 0, "nothing was posted as a batch");
     assert!(replayed >= 16, "only {replayed} traces are for drivers");
 }

@@ -269,7 +269,7 @@ impl Bus for VfioBus {
     fn write_combining(&self, bar: u8, offset: u64, bytes: &[u8]) -> Result<()> {
         let bar = self.bar(bar, offset, bytes.len(), 1)?;
         let Some((mapped, at)) = bar.find(offset, bytes.len()) else { return self.write(bar, offset, bytes) };
-        // VFIO maps BARs uncached, so this is a packet for each word; the order of words that write-combining would give up is kept.
+        // A packet for each word; the order of words that write-combining would give up is kept.
         let mut done = 0;
         while done < bytes.len() {
             match bytes[done..].first_chunk::<8>() {
@@ -284,6 +284,10 @@ impl Bus for VfioBus {
             }
         }
         Ok(())
+    }
+
+    fn combines(&self) -> bool {
+        false // VFIO maps BARs uncached
     }
 
     fn fence(&self) -> Result<()> {

@@ -5,6 +5,8 @@
 //!
 //! Where a channel to the card has no channel back, its core is `tests/cores/loop3x2`, which adds the bytes up in registers.
 
+mod burst;
+
 use crate::contents;
 use crate::random::{mix, Random};
 use crate::reference::{Attributes, Ending, Reference};
@@ -266,8 +268,10 @@ impl Lane {
         }
         let choice = shared.random.below(100);
         match choice {
-            0..30 if !ending => self.submit_random(shared),
-            30..60 => self.submit_receive(shared),
+            0..25 if !ending => self.submit_random(shared),
+            25..30 if !ending => self.submit_burst(shared),
+            30..35 => self.receive_burst(shared),
+            35..60 => self.submit_receive(shared),
             60..68 => {
                 self.collect_sends(shared, false)?;
                 self.collect_receives(shared, false)

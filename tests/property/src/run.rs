@@ -35,6 +35,8 @@ pub struct Coverage {
     pub direct: [u64; 2],
     /// Several pieces in one descriptor, in each direction.
     pub list: [u64; 2],
+    /// Calls that submitted several transfers, in each direction.
+    pub bursts: [u64; 2],
     /// To the card, 64 bytes at most.
     pub inline: u64,
     /// Descriptors without a byte, in each direction.
@@ -68,6 +70,7 @@ impl Coverage {
             self.page_edges[way] += other.page_edges[way];
             self.direct[way] += other.direct[way];
             self.list[way] += other.list[way];
+            self.bursts[way] += other.bursts[way];
             self.zero[way] += other.zero[way];
             self.cancelled[way] += other.cancelled[way];
             self.cancelled_midway[way] += other.cancelled_midway[way];
@@ -92,6 +95,7 @@ impl Coverage {
             ("page edges", both(self.page_edges)),
             ("direct transfers", both(self.direct)),
             ("lists", both(self.list)),
+            ("several in one call", both(self.bursts)),
             ("inline messages", self.inline > 0),
             ("transfers without a byte", both(self.zero)),
             ("empty messages", self.empty_messages > 0),

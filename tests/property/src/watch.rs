@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A simulated card's bus that remembers whose memory is at which address of the card's, so that a fault can be laid at the right door. Some
-//! of what the driver posts it posts as batches.
+//! A simulated card's bus that remembers whose memory is at which address of the card's, so that a fault can be laid at the right door. With
+//! every second seed the driver posts its own batches; with the others it posts by the doorbell, and some of that goes in batches of any pieces
+//! and order.
 
 use crate::batches::Batches;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use towpath_bus::{Access, Bus, Result, Wake, WireStatistics};
+use towpath_contract as contract;
 use towpath_sim::SimBus;
 
 /// The bus. `O` says whose some memory is.
@@ -13,7 +16,10 @@ pub struct Watch<O> {
     /// The card itself.
     pub sim: Arc<SimBus>,
     state: Mutex<State<O>>,
-    batches: Mutex<Batches>,
+    /// `None`: the driver posts its own.
+    batches: Option<Mutex<Batches>>,
+    /// Those of the driver's own.
+    own: AtomicU64,
 }
 
 struct State<O> {
@@ -24,22 +30,22 @@ struct State<O> {
 impl<O: Copy> Watch<O> {
     /// Over a card. The seed chooses what is posted in batches.
     pub fn new(sim: Arc<SimBus>, seed: u64) -> Result<Watch<O>> {
-        let batches = Mutex::new(Batches::new(&*sim, seed)?);
-        Ok(Watch { sim, state: Mutex::new(State { owner: None, maps: Vec::new() }), batches })
+        let batches = if seed % 2 == 0 { Some(Mutex::new(Batches::new(&*sim, seed)?)) } else { None };
+        Ok(Watch { sim, state: Mutex::new(State { owner: None, maps: Vec::new() }), batches, own: AtomicU64::new(0) })
     }
 
     /// Batches of several descriptors so far.
     pub fn batched(&self) -> u64 {
-        self.batches().several
+        self.batches().map_or(0, |batches| batches.several) + self.own.load(Ordering::Relaxed)
     }
 
-    fn batches(&self) -> MutexGuard<'_, Batches> {
-        self.batches.lock().unwrap_or_else(PoisonError::into_inner)
+    fn batches(&self) -> Option<MutexGuard<'_, Batches>> {
+        Some(self.batches.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Nothing that follows may overtake what was posted.
     fn post(&self) -> Result<()> {
-        self.batches().post_all(&*self.sim)
+        self.batches().map_or(Ok(()), |mut batches| batches.post_all(&*self.sim))
     }
 
     fn state(&self) -> MutexGuard<'_, State<O>> {
@@ -59,6 +65,13 @@ impl<O: Copy> Watch<O> {
     }
 }
 
+/// Is this the commit of several descriptors? In pages of 4 KiB.
+fn is_batch(bar: u8, offset: u64, value: u32) -> bool {
+    let doorbell = |page: u64| page % contract::PAGES_PER_CHANNEL == contract::PAGE_CHANNEL_DOORBELL;
+    let page = (offset >> 12).checked_sub(contract::PAGE_CHANNELS);
+    bar == contract::BAR_DEVICE && page.is_some_and(doorbell) && offset & 0xfff == contract::DOORBELL_BATCH_OFFSET && value > 1
+}
+
 impl<O: Copy + Send> Bus for Watch<O> {
     fn name(&self) -> &str {
         self.sim.name()
@@ -76,7 +89,10 @@ impl<O: Copy + Send> Bus for Watch<O> {
     }
     fn write32(&self, bar: u8, offset: u64, value: u32) -> Result<()> {
         self.post()?;
-        self.batches().written(bar, offset, value);
+        match self.batches() {
+            Some(mut batches) => batches.written(bar, offset, value),
+            None => _ = self.own.fetch_add(u64::from(is_batch(bar, offset, value)), Ordering::Relaxed),
+        }
         self.sim.write32(bar, offset, value)
     }
     fn write64(&self, bar: u8, offset: u64, value: u64) -> Result<()> {
@@ -84,7 +100,13 @@ impl<O: Copy + Send> Bus for Watch<O> {
         self.sim.write64(bar, offset, value)
     }
     fn write_pair(&self, bar: u8, offset: u64, values: [u64; 2]) -> Result<()> {
-        self.batches().descriptor(&*self.sim, bar, offset, values)
+        match self.batches() {
+            Some(mut batches) => batches.descriptor(&*self.sim, bar, offset, values),
+            None => self.sim.write_pair(bar, offset, values),
+        }
+    }
+    fn combines(&self) -> bool {
+        self.batches.is_none()
     }
     fn write_combining(&self, bar: u8, offset: u64, bytes: &[u8]) -> Result<()> {
         self.sim.write_combining(bar, offset, bytes)
@@ -122,7 +144,9 @@ impl<O: Copy + Send> Bus for Watch<O> {
     }
     fn reset(&self) -> Result<()> {
         self.post()?;
-        self.batches().forget();
+        if let Some(mut batches) = self.batches() {
+            batches.forget();
+        }
         self.sim.reset()
     }
     fn wire(&self) -> Option<WireStatistics> {

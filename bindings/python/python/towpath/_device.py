@@ -13,7 +13,7 @@ from towpath._dtypes import item_of
 from towpath._errors import ArgumentTypeError, RangeError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from types import TracebackType
     from typing import Self
 
@@ -104,6 +104,14 @@ class Device(_towpath.Device):
     def submit_recv(self, channel: str | int, buffer: Memory, *, timeout: float | None = 10.0) -> Ticket:
         """`card[channel].submit_recv(...)`."""
         return self[channel].submit_recv(buffer, timeout=timeout)
+
+    def submit_send_many(self, channel: str | int, buffers: Iterable[Memory], *, timeout: float | None = 10.0) -> list[Ticket]:
+        """`card[channel].submit_send_many(...)`."""
+        return self[channel].submit_send_many(buffers, timeout=timeout)
+
+    def submit_recv_many(self, channel: str | int, buffers: Iterable[Memory], *, timeout: float | None = 10.0) -> list[Ticket]:
+        """`card[channel].submit_recv_many(...)`."""
+        return self[channel].submit_recv_many(buffers, timeout=timeout)
 
     def cancel(self, channel: str | int) -> None:
         """`card[channel].cancel()`."""

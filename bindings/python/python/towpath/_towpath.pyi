@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The extension module: the public Rust API only. Programs import `towpath`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from os import PathLike
 from types import TracebackType
 from typing import Any, Final, Self, final
@@ -137,6 +137,15 @@ class Channel:
         """
     def submit_recv(self, buffer: Memory, *, timeout: float | None = 10.0) -> Ticket:
         """Begin to receive and return at once. Do not use the buffer before the ticket is done. `timeout` is as for `submit_send`."""
+    def submit_send_many(self, buffers: Iterable[Memory], *, timeout: float | None = 10.0) -> list[Ticket]:
+        """Begin to send each buffer as a message of its own, in their order, and return at once.
+
+        As many as the card's queue has room for are posted, from the first on, and at least one; the list has a ticket for each of these.
+        Submit the rest again. Posted together they take a fraction of the stores to the card. A buffer that cannot be sent raises its
+        error, and then none is. The rest is as for `submit_send`.
+        """
+    def submit_recv_many(self, buffers: Iterable[Memory], *, timeout: float | None = 10.0) -> list[Ticket]:
+        """Begin to receive into each buffer, in their order, and return at once. As `submit_send_many`, otherwise as `submit_recv`."""
     def cancel(self) -> None:
         """End all transfers in flight, other threads' calls included; each reports the bytes that moved. `Ticket.cancel` ends one."""
     def reset(self) -> None:

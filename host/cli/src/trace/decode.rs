@@ -111,6 +111,7 @@ impl Decoder {
                     contract::DOORBELL_ARM_OFFSET => "arm at",
                     contract::DOORBELL_CANCEL_OFFSET => "cancel",
                     contract::DOORBELL_LEAD_OFFSET => "lead",
+                    contract::DOORBELL_BATCH_OFFSET => "commit a batch of",
                     _ => "doorbell",
                 };
                 seen(Kind::Doorbell, Some(index), format!("{what} {}", short(data)))
@@ -118,6 +119,11 @@ impl Decoder {
             (contract::PAGE_CHANNEL_INLINE, at) => {
                 let slot = at / contract::INLINE_SLOT_BYTES as u64;
                 seen(Kind::Inline, Some(index), format!("slot {slot}, from byte {}", at % contract::INLINE_SLOT_BYTES as u64))
+            }
+            (contract::PAGE_CHANNEL_BATCH, at) => {
+                let slots = |at: u64| at / contract::DESCRIPTOR_BYTES as u64;
+                let (first, last) = (slots(at), slots(at + (data.len() as u64).saturating_sub(1)));
+                seen(Kind::Doorbell, Some(index), format!("descriptors for batch slots {first} to {last}"))
             }
             (contract::PAGE_CHANNEL_PRIVILEGED, at) => {
                 let ring = channel.ring_base;

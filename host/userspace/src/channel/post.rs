@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The way of a descriptor to the card: the usual case in a few instructions, and any other; and once more, for the rest of one that the
-//! card had to stop.
+//! The way of a transfer to the card: the usual case in a few instructions, any other, and several at once; and once more, for the rest of
+//! one that the card had to stop.
 
+use super::batch::Batch;
 use super::{State, UserChannel};
 use crate::memory::Dma;
-use crate::{DESCRIPTOR_LIMIT, DEVICE};
+use crate::DESCRIPTOR_LIMIT;
 use std::sync::Arc;
 use towpath_bus::BusError;
 use towpath_contract as contract;
 use towpath_driver::records::Record;
-use towpath_driver::{Access, Direction, Error, Keep, Message, Piece, Result, Ticket};
+use towpath_driver::{Access, Direction, Error, Keep, Message, Piece, Result, Submission, Ticket};
 
 const INLINE_BYTES: usize = contract::INLINE_SLOT_BYTES;
 
@@ -162,13 +163,6 @@ impl UserChannel {
         Ok((address, true))
     }
 
-    #[inline(always)]
-    fn write_descriptor(&self, descriptor: contract::Descriptor) -> std::result::Result<(), BusError> {
-        let image = u128::from_le_bytes(descriptor.to_le_bytes());
-        let at = self.doorbells + contract::DOORBELL_DESCRIPTOR_OFFSET;
-        self.bus.write_pair(DEVICE, at, [image as u64, (image >> 64) as u64])
-    }
-
     /// A post failed: a part of it, or a prefix before it, may stand on the card. Only a reset removes it.
     #[cold]
     fn lose(&self, state: &mut State, error: BusError) -> Error {
@@ -186,8 +180,11 @@ impl UserChannel {
 
     /// The usual case: one piece of registered memory, no prefixes, too long for a slot, room in the queue, and no cancel under way.
     /// `None`: it is another one, and nothing has been done.
+    ///
+    /// One of `MANY` is only gathered. It may be short: the processor fills a slot in the time of four descriptors, and behind others no
+    /// message is sooner for it.
     #[inline(always)]
-    pub(super) fn submit_usual(
+    pub(super) fn submit_usual<const MANY: bool>(
         &self,
         state: &mut State,
         pieces: &[Piece<'_>],
@@ -196,7 +193,8 @@ impl UserChannel {
     ) -> Option<Ticket> {
         let [piece] = pieces else { return None };
         let h2c = self.direction == Direction::H2c;
-        let plain = !h2c || (message.length.is_none() && !message.has_attributes() && piece.bytes > INLINE_BYTES);
+        let shortest = if MANY { 1 } else { INLINE_BYTES + 1 };
+        let plain = !h2c || (message.length.is_none() && !message.has_attributes() && piece.bytes >= shortest);
         if !plain || piece.bytes > DESCRIPTOR_LIMIT || state.used >= self.depth || state.lost || state.cancelling.is_some() {
             return None;
         }
@@ -206,7 +204,10 @@ impl UserChannel {
         let control = control(contract::Kind::Direct) | end;
         let cookie = state.records.posts() as u16;
         let descriptor = contract::Descriptor { address, length: piece.bytes as u32, cookie, control };
-        if let Err(error) = self.write_descriptor(descriptor) {
+        if MANY {
+            self.gather(&mut state.batch, descriptor);
+            state.batch.transfers += 1;
+        } else if let Err(error) = self.post_one(&mut state.batch, descriptor) {
             self.lose_later(state, error);
             return None;
         }
@@ -242,7 +243,8 @@ impl UserChannel {
         let descriptor = contract::Descriptor { address, length, cookie, control: control(contract::Kind::Inline) | end };
         let held = Held { descriptor, own: Own::Slot { slot, memory: piece.memory as usize }, special: None };
         // SAFETY: by this function's contract.
-        if let Err(error) = unsafe { self.write_out(&held, cookie) } {
+        unsafe { self.write_out(&mut state.batch, &held, cookie) };
+        if let Err(error) = self.commit(&mut state.batch) {
             state.free_slots.push(slot);
             self.lose_later(state, error);
             return None;
@@ -266,15 +268,71 @@ impl UserChannel {
         message: Message,
         mut keep: Option<Arc<dyn Keep>>,
     ) -> Result<Ticket> {
+        self.look_after(state);
         // SAFETY: by this function's contract.
         let submitted = unsafe { self.submit_prepared(state, pieces, message, &mut keep) };
         if let Some(owner) = keep {
             owner.release(self.direction); // nothing was submitted
         }
+        self.post_gathered(state)?;
         submitted
     }
 
-    /// As `submit_any`; `keep` is taken if it succeeds.
+    /// Submit transfers, as many as there is room for, and post them together.
+    ///
+    /// # Safety
+    /// As [`crate::Channel::submit_many`].
+    pub(super) unsafe fn submit_many(
+        &self,
+        state: &mut State,
+        submissions: &mut [Submission<'_>],
+        tickets: &mut Vec<Ticket>,
+    ) -> Result<()> {
+        let before = tickets.len();
+        self.look_after(state);
+        let mut ended = Ok(());
+        for Submission { piece, message, keep } in submissions {
+            let pieces = std::slice::from_ref(&*piece);
+            let submitted = match self.submit_usual::<true>(state, pieces, message, keep) {
+                Some(ticket) => Ok(ticket),
+                // SAFETY: by this function's contract.
+                None => unsafe { self.submit_prepared(state, pieces, *message, keep) },
+            };
+            match submitted {
+                Ok(ticket) => tickets.push(ticket),
+                Err(error) => {
+                    ended = Err(error);
+                    break;
+                }
+            }
+        }
+        let gathered = state.batch.transfers;
+        if let Err(error) = self.post_gathered(state) {
+            tickets.truncate(tickets.len() - gathered);
+            ended = Err(error);
+        }
+        if tickets.len() > before {
+            Ok(())
+        } else {
+            ended
+        }
+    }
+
+    /// Commit what is gathered. If that fails, its transfers were not submitted; nobody knows their tickets yet.
+    fn post_gathered(&self, state: &mut State) -> Result<()> {
+        let committed = self.commit(&mut state.batch);
+        let transfers = std::mem::take(&mut state.batch.transfers);
+        let Err(error) = committed else { return Ok(()) };
+        let error = self.lose(state, error);
+        for _ in 0..transfers {
+            if let Some(record) = state.records.withdraw() {
+                self.give_back(record, &mut state.used, &mut state.free_slots);
+            }
+        }
+        Err(error)
+    }
+
+    /// As `submit_any`, without a look at the ring and the commit; `keep` is taken if it succeeds.
     ///
     /// # Safety
     /// As [`crate::Channel::submit`].
@@ -308,13 +366,12 @@ impl UserChannel {
             let what = format!("channel \"{}\": a message's attributes do not fit into a queue of {}", self.name(), self.depth);
             return Err(Error::Invalid(what));
         }
-        self.look_after(state);
         if state.lost {
             let what = "a post or a reset of it failed, so its state is unknown";
             return Err(Error::Protocol { channel: self.name().into(), what: what.into(), bytes: None });
         }
         if state.used + places > self.depth {
-            if state.events {
+            if state.events && state.batch.transfers == 0 {
                 self.arm(state)?; // room is news
             }
             return Err(Error::QueueFull { channel: self.name().into(), depth: self.depth });
@@ -337,11 +394,8 @@ impl UserChannel {
             return Ok(ticket);
         }
         // SAFETY: the transfer's memory is valid, by this function's contract.
-        if let Err(error) = unsafe { self.write_out(&record.held, state.records.posts() as u16) } {
-            let error = self.lose(state, error);
-            self.give_back_own(&mut record.held, keep.as_deref(), &mut state.free_slots);
-            return Err(error);
-        }
+        unsafe { self.write_out(&mut state.batch, &record.held, state.records.posts() as u16) };
+        state.batch.transfers += 1;
         record.keep = keep.take();
         let (ticket, place) = state.records.post();
         *place = record;
@@ -405,45 +459,46 @@ impl UserChannel {
         Ok(())
     }
 
-    /// Write what a transfer needs: its slot, its prefixes, and the descriptor that commits them.
+    /// Gather what a transfer needs: its slot, its prefixes, and its descriptor.
     ///
     /// # Safety
     /// The transfer's memory is valid.
-    unsafe fn write_out(&self, held: &Held, cookie: u16) -> std::result::Result<(), BusError> {
+    unsafe fn write_out(&self, batch: &mut Batch, held: &Held, cookie: u16) {
         if matches!(held.own, Own::Slot { .. }) && held.descriptor.length > 0 {
             // SAFETY: by this function's contract.
             let (slot, bytes) = unsafe { held.inline() };
-            self.bus.write_combining(DEVICE, self.page(contract::PAGE_CHANNEL_INLINE) + held.descriptor.address, &slot[..bytes])?;
-            self.bus.fence()?;
+            self.combine(batch, self.page(contract::PAGE_CHANNEL_INLINE) + held.descriptor.address, &slot[..bytes]);
         }
         if let Some(message) = held.special.as_ref().and_then(|special| special.prefixes) {
             if message.has_attributes() {
                 let control = control(contract::Kind::Attributes);
-                self.write_descriptor(contract::Descriptor { address: message.offset, length: message.user, cookie, control })?;
+                self.gather(batch, contract::Descriptor { address: message.offset, length: message.user, cookie, control });
             }
             if let Some(total) = message.length {
                 let control = control(contract::Kind::MessageLength);
-                self.write_descriptor(contract::Descriptor { address: total, length: 0, cookie, control })?;
+                self.gather(batch, contract::Descriptor { address: total, length: 0, cookie, control });
             }
         }
-        self.write_descriptor(contract::Descriptor { cookie, ..held.descriptor })
+        self.gather(batch, contract::Descriptor { cookie, ..held.descriptor });
     }
 
     /// Post what waits, once the cancel that it waited for is over. There is room: waiting transfers keep their places.
     pub(super) fn post_waiting(&self, state: &mut State) {
-        while !state.lost && state.cancelling.is_none() {
+        if state.lost || state.cancelling.is_some() || !state.records.any_waiting() {
+            return;
+        }
+        loop {
             let cookie = state.records.posts() as u16;
-            let Some(record) = state.records.next_waiting() else { return };
+            let Some(record) = state.records.next_waiting() else { break };
             // SAFETY: a transfer's memory is valid until it has ended.
-            match unsafe { self.write_out(&record.held, cookie) } {
-                Ok(()) => {
-                    state.records.post_waiting();
-                    state.resumed = Some(self.bus.now());
-                }
-                Err(error) => {
-                    log::error!("{}", self.lose(state, error));
-                    self.abandon(state, false);
-                }
+            unsafe { self.write_out(&mut state.batch, &record.held, cookie) };
+            state.records.post_waiting();
+        }
+        match self.commit(&mut state.batch) {
+            Ok(()) => state.resumed = Some(self.bus.now()),
+            Err(error) => {
+                log::error!("{}", self.lose(state, error));
+                self.abandon(state, false);
             }
         }
     }

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Descriptors on their way to the card. One alone goes by the doorbell, in two stores. Several of one call are gathered, a line of the batch
+//! page at a time, and one store commits them; on a card or a bus without batches each goes by the doorbell at once.
+//!
+//! The card places descriptors by their position: how many were committed before since the channel's last reset, by either way. The
+//! channel's count of places in use keeps what is gathered within the queue, so that no slot is written too far ahead.
+
+use super::UserChannel;
+use crate::DEVICE;
+use towpath_bus::BusError;
+use towpath_contract as contract;
+
+const DESCRIPTOR: usize = contract::DESCRIPTOR_BYTES;
+/// Descriptors in what a processor combines to one packet.
+const LINE: usize = 4;
+
+/// What is gathered and not committed, and where it goes.
+#[derive(Default)]
+pub(super) struct Batch {
+    /// Descriptors committed since the channel's last reset, modulo 2^32.
+    position: u32,
+    /// Descriptors gathered.
+    gathered: u32,
+    /// The last of these, which are not in their slots yet: how many, and what they are.
+    pending: usize,
+    line: [[u8; DESCRIPTOR]; LINE],
+    /// Something was written through a write-combining mapping, and no fence has followed.
+    combining: bool,
+    /// A store failed.
+    failed: Option<BusError>,
+    /// Transfers which what is gathered belongs to.
+    pub transfers: usize,
+}
+
+impl UserChannel {
+    fn ring_doorbell(&self, descriptor: [u8; DESCRIPTOR]) -> Result<(), BusError> {
+        let image = u128::from_le_bytes(descriptor);
+        let at = self.doorbells + contract::DOORBELL_DESCRIPTOR_OFFSET;
+        self.bus.write_pair(DEVICE, at, [image as u64, (image >> 64) as u64])
+    }
+
+    /// Post a descriptor that is alone; nothing is gathered.
+    #[inline(always)]
+    pub(super) fn post_one(&self, batch: &mut Batch, descriptor: contract::Descriptor) -> Result<(), BusError> {
+        batch.position = batch.position.wrapping_add(1);
+        self.ring_doorbell(descriptor.to_le_bytes())
+    }
+
+    /// Write to the inline page what the next descriptor tells of. Errors are [`UserChannel::commit`]'s, as those of
+    /// [`UserChannel::gather`].
+    pub(super) fn combine(&self, batch: &mut Batch, offset: u64, bytes: &[u8]) {
+        batch.combining = true;
+        if let Err(error) = self.bus.write_combining(DEVICE, offset, bytes) {
+            batch.failed.get_or_insert(error);
+        }
+    }
+
+    /// All earlier write-combining stores arrive before what follows.
+    fn order(&self, batch: &mut Batch) -> Result<(), BusError> {
+        if std::mem::take(&mut batch.combining) {
+            self.bus.fence()?;
+        }
+        Ok(())
+    }
+
+    /// One more descriptor for the next [`UserChannel::commit`].
+    #[inline]
+    pub(super) fn gather(&self, batch: &mut Batch, descriptor: contract::Descriptor) {
+        let Some(last) = self.last_slot else {
+            if batch.failed.is_none() {
+                let posted = self.order(batch).and_then(|()| self.ring_doorbell(descriptor.to_le_bytes()));
+                batch.failed = posted.err();
+            }
+            return;
+        };
+        // A full line is written only now, for it may have been one descriptor alone.
+        let slot = batch.position.wrapping_add(batch.gathered) & last;
+        if batch.pending > 0 && slot as usize % LINE == 0 {
+            self.write_line(batch, last);
+        }
+        batch.line[batch.pending] = descriptor.to_le_bytes();
+        batch.pending += 1;
+        batch.gathered += 1;
+    }
+
+    /// Put what is pending into its slots.
+    fn write_line(&self, batch: &mut Batch, last: u32) {
+        let pending = std::mem::take(&mut batch.pending);
+        let slot = batch.position.wrapping_add(batch.gathered).wrapping_sub(pending as u32) & last;
+        let at = self.page(contract::PAGE_CHANNEL_BATCH) + u64::from(slot) * DESCRIPTOR as u64;
+        let line = batch.line;
+        self.combine(batch, at, line[..pending].as_flattened());
+    }
+
+    /// Commit what is gathered. After an error, of any store since the last call, the card may hold a part of it: only a reset removes that.
+    pub(super) fn commit(&self, batch: &mut Batch) -> Result<(), BusError> {
+        if let (2.., Some(last)) = (batch.gathered, self.last_slot) {
+            self.write_line(batch, last);
+        }
+        batch.pending = 0;
+        let gathered = std::mem::take(&mut batch.gathered);
+        batch.position = batch.position.wrapping_add(gathered);
+        if let Some(error) = batch.failed.take() {
+            return Err(error);
+        }
+        if gathered == 0 {
+            return Ok(());
+        }
+        self.order(batch)?;
+        match gathered {
+            1 => self.ring_doorbell(batch.line[0]),
+            _ => self.bus.write32(DEVICE, self.doorbells + contract::DOORBELL_BATCH_OFFSET, gathered),
+        }
+    }
+}
