@@ -568,7 +568,7 @@ module tp_control
   end
 
 `ifndef SYNTHESIS
-  logic reading;                           // the mover owes an answer
+  logic reading;  // the mover owes an answer
   always_ff @(posedge clk) begin
     reading <= !rst && (priv_read_valid || reading && !priv_read_ack);
     if (!rst && priv_read_ack)

@@ -257,7 +257,8 @@ module tp_ring_formal
           if (!mute[who]) begin
             assert (dut.base == base && dut.log2 == log2 && last_addr == {base, 6'b0} + {44'b0, was, 4'b0});
             assert ({dut.g.status, dut.g.cookie, dut.g.user, dut.g.offset, dut.g.bytes, dut.g.flags.start, dut.g.flags.reserved} ==
-                    {youngest.status, youngest.cookie, youngest.user, youngest.offset, youngest.bytes, youngest.flags.start, youngest.flags.reserved});
+                    {youngest.status, youngest.cookie, youngest.user, youngest.offset,
+                     youngest.bytes, youngest.flags.start, youngest.flags.reserved});
             assert (youngest.flags.phase == !last[log2]);
           end
         end
