@@ -102,6 +102,9 @@ module tp_front
   logic [AW:0] change;                    // ... by a push
   logic owed;                             // a prefix that has come out is to be counted, too
   logic more;
+  // verilator lint_off UNUSEDSIGNAL
+  logic carry;
+  // verilator lint_on UNUSEDSIGNAL
   logic push_accept;
   logic loading;  // a row is on its way
   logic pop, pop_prefix;
@@ -114,7 +117,7 @@ module tp_front
   // One adder: its carry brings what is completed.
   assign change = push_accept ? -(AW + 1)'(push_count) : '0;
   assign more = completed || owed;
-  assign room_next = (AW + 1)'(({room, 1'b1} + {change, more}) >> 1);
+  assign {room_next, carry} = {room, 1'b1} + {change, more};
   assign next_at = wr;
   assign ended = cancelling || resetting;
   assign stopping = ended || (barring && !d_inline && !d_empty);
