@@ -132,6 +132,7 @@ module tp_core
   logic [3:0] event_code;
   logic [7:0] quarantine;
   logic [15:0] quarantined;
+  logic [CHANNELS-1:0] enabled;
 
   // ------------------------------------------------------------------------------------------------ mover and control to the user's edge
   logic [NH-1:0] mv_h2c_tvalid, mv_h2c_tready, mv_h2c_tlast, mv_h2c_error, mv_h2c_reset, mv_h2c_reset_busy;

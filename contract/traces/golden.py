@@ -181,6 +181,7 @@ class _Checker:
     def privileged(self, c: _Channel, at: int, value: int) -> None:
         if at == self.at["CHANNEL_RESET"]:
             c.queue = deque((cookie, "reset") for cookie, fate in c.queue if fate != "prefix")
+            c.stage = {}
             return
         c.regs[at] = value
         c.vector = c.regs.get(self.at["CHANNEL_VECTOR"], 0)
@@ -215,6 +216,9 @@ class _Checker:
             self.commit(c, value & 0xFFFF, (value >> 16) & 0xF, torn)
 
     def batch(self, c: _Channel, count: int) -> None:
+        if count == 0:
+            return
+        c.stage = {}
         if not self.room(c, count):
             return
         for _ in range(count):

@@ -96,6 +96,7 @@ module tp_control
     input  logic [            3:0] event_code,
     output logic [            7:0] quarantine,
     input  logic [           15:0] quarantined,
+    input  logic [   H2C+C2H-1:0] enabled,
 
     // tp_user_edge
     input  logic        user_busy,
@@ -138,7 +139,7 @@ module tp_control
   if (TP_USER_INTERRUPTS != 16) $error("%m: written for 16 user interrupts");
 
   // ---- writes and reads, each for its page
-  logic sweeping, doorbell_sweeping;
+  logic sweeping;
   logic overrun, bell_valid, bell_misfit, priv_valid, word_valid, to_inline;
   logic [CHW-1:0] put_channel;
   logic [63:0] put_data;
@@ -214,12 +215,13 @@ module tp_control
   assign priv_write_strb = put_strb;
 
   tp_doorbell #(
-      .CHANNELS(CHANNELS)
+      .CHANNELS(CHANNELS),
+      .BATCHES(4 * QUEUE_DEPTH <= TP_BATCH_SLOTS_MAX)
   ) doorbell (
       .clk,
       .rst,
       .clear(card_reset),
-      .sweeping(doorbell_sweeping),
+      .enabled,
       .word_valid(bell_valid),
       .word_misfit(bell_misfit),
       .word_channel(put_channel),
@@ -465,7 +467,7 @@ module tp_control
       .card_reset,
       .card_reset_done,
       .clear,
-      .sweeping(sweeping || doorbell_sweeping),
+      .sweeping,
       .user_busy,
       .window_timeout,
       .window_timeout_set,

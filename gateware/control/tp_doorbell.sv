@@ -3,19 +3,20 @@
 //
 // A word that comes in one cycle shows its effect in the next; the mover keeps the words themselves, as beats. Dword 0 of a descriptor opens
 // it, dword 3 commits. Unless dwords 0 to 3 came whole and in order, with nothing else of the descriptor between them, the commit is `torn`:
-// only dword 3 (cookie and control) is then the host's. `arm` and `lead` want a whole dword, `cancel` and `batch` any byte. A write of
-// another size to the page (`misfit`) forgets what came of the descriptor, so that a commit behind it is torn.
-// After `rst` or `clear` the channels' counts are cleared one a cycle; what comes meanwhile is ignored.
+// only dword 3 (cookie and control) is then the host's. `arm` and `lead` want a whole dword, `cancel` and `batch` any byte. A batch of none does
+// nothing. A write of another size to the page (`misfit`), a batch, and a channel that is not enabled forget what came of the descriptor, so
+// that a commit behind them is torn.
 module tp_doorbell
   import towpath_pkg::*;
 #(
     parameter int CHANNELS = 2,
+    parameter bit BATCHES = 1,
     localparam int CHW = CHANNELS > 1 ? $clog2(CHANNELS) : 1
 ) (
     input  logic           clk,
     input  logic           rst,
-    input  logic           clear,
-    output logic           sweeping,
+    input  logic           clear,        // while it is 1, what comes is ignored
+    input  logic [CHANNELS-1:0] enabled,  // channels, in the mover
     input  logic           word_valid,   // in the doorbell page of word_channel
     input  logic           word_misfit,  // a write to that page which is no word
     input  logic [CHW-1:0] word_channel,
@@ -43,9 +44,8 @@ module tp_doorbell
     $error("%m: written for descriptors of 16 bytes, not %0d at offset %0d", TP_DESCRIPTOR_BYTES, TP_DOORBELL_DESCRIPTOR_OFFSET);
 
   // Per channel: how many of dwords 0 to 2 have come in order.
-  logic [1:0] held[CHANNELS];
+  logic [CHANNELS-1:0][1:0] held;
 
-  logic [CHW-1:0] sweep;
   logic [1:0] before_low, after_low, after_high;
   logic low_any, high_any, low_whole, high_whole, low_word, high_word, commit, batch;
 
@@ -55,8 +55,8 @@ module tp_doorbell
   assign high_whole = &word_strb[7:4];
   assign low_word = word_valid && word_offset == WORD_LOW;
   assign high_word = word_valid && word_offset == WORD_HIGH;
-  assign commit = high_word && high_any && !sweeping;
-  assign batch = word_valid && word_offset == 9'(TP_DOORBELL_BATCH_OFFSET / 8) && high_any && !sweeping;
+  assign commit = high_word && high_any && !clear;
+  assign batch = BATCHES && word_valid && word_offset == 9'(TP_DOORBELL_BATCH_OFFSET / 8) && high_any && word_data[39:32] != '0 && !clear;
 
   // The lower dword of a word counts before the upper one. A dword that is not the next one, or not whole, closes the descriptor; dword 0
   // opens it whatever came before.
@@ -75,18 +75,10 @@ module tp_doorbell
   end
 
   always_ff @(posedge clk)
-    if (sweeping || low_word || high_word || word_misfit)
-      held[sweeping?sweep : word_channel] <= sweeping || word_misfit ? 2'd0 : after_high;
-
-  always_ff @(posedge clk) begin
-    if (rst || clear) begin
-      sweeping <= 1'b1;
-      sweep <= '0;
-    end else if (sweeping) begin
-      sweep <= sweep + 1'b1;
-      sweeping <= sweep != CHW'(CHANNELS - 1);
-    end
-  end
+    for (int c = 0; c < CHANNELS; c++)
+      if (rst || clear || !enabled[c]) held[c] <= 2'd0;
+      else if ((low_word || high_word || word_misfit || batch) && word_channel == CHW'(c))
+        held[c] <= word_misfit || batch ? 2'd0 : after_high;
 
   assign arm_channel = push_channel;
   assign cancel_channel = push_channel;
@@ -94,15 +86,15 @@ module tp_doorbell
   assign lead_bytes = arm_index;
 
   always_ff @(posedge clk) begin
-    words_valid <= (low_word || high_word) && !sweeping && !rst;
+    words_valid <= (low_word || high_word) && !clear && !rst;
     push_valid <= (commit || batch) && !rst;
     push_torn <= !(high_whole && after_low == 2'd3);
     push_channel <= word_channel;
     push_count <= batch ? word_data[39:32] : 8'd1;
     arm_index <= word_data[31:0];
-    arm_valid <= word_valid && word_offset == 9'(TP_DOORBELL_ARM_OFFSET / 8) && low_whole && !sweeping && !rst;
-    lead_valid <= word_valid && word_offset == 9'(TP_DOORBELL_LEAD_OFFSET / 8) && low_whole && !sweeping && !rst;
-    cancel_valid <= word_valid && word_offset == 9'(TP_DOORBELL_CANCEL_OFFSET / 8) && high_any && !sweeping && !rst;
+    arm_valid <= word_valid && word_offset == 9'(TP_DOORBELL_ARM_OFFSET / 8) && low_whole && !clear && !rst;
+    lead_valid <= word_valid && word_offset == 9'(TP_DOORBELL_LEAD_OFFSET / 8) && low_whole && !clear && !rst;
+    cancel_valid <= word_valid && word_offset == 9'(TP_DOORBELL_CANCEL_OFFSET / 8) && high_any && !clear && !rst;
   end
 
   if (TP_DOORBELL_ARM_OFFSET % 8 != 0 || TP_DOORBELL_CANCEL_OFFSET % 8 != 4 || TP_DOORBELL_LEAD_OFFSET % 8 != 0 ||

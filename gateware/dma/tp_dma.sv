@@ -78,6 +78,7 @@ module tp_dma
     output logic [3:0]    event_code,
     input  logic [7:0]    quarantine,
     output logic [15:0]   quarantined,
+    output logic [CHANNELS-1:0] enabled,
 
     output logic                  tx_posted_valid,
     input  logic                  tx_posted_ready,
@@ -192,7 +193,7 @@ module tp_dma
   logic [CHANNELS-1:0][31:0] d_user;
   logic [CHANNELS-1:0][63:0] d_length, d_offset;
 
-  logic [CHANNELS-1:0] enabled, announce, alarm, error;
+  logic [CHANNELS-1:0] announce, alarm, error;
   logic [CHANNELS-1:0][15:0] overflows;
   logic [CHANNELS-1:0] entry_valid, entry_ready;
   logic [CHANNELS-1:0][31:0] entry_bytes;

@@ -113,7 +113,7 @@ module tp_front
   logic ended;                            // by a cancel or a reset
   logic [7:0] bar_status, stop_status;
 
-  assign push_accept = push_valid && enabled && !resetting && !error && push_count <= 8'(room);
+  assign push_accept = push_valid && enabled && !resetting && !error && 32'(push_count) <= 32'(room);
   // One adder: its carry brings what is completed.
   assign change = push_accept ? -(AW + 1)'(push_count) : '0;
   assign more = completed || owed;

@@ -255,6 +255,9 @@ module tp_ring
 
   // A count is not read before the entries that it counts have left, unless nothing can leave.
   logic read_now, may_take;
+  // A fire that finds an entry waiting comes back as an alarm. No entry is taken before that: each might stand before it again.
+  logic fire_first;
+  assign fire_first = |(alarm_wanted & armed);
   // Channels for which an interrupt may be due, whose turn it is, and whether the last job was such a look.
   logic [CHANNELS-1:0] wakes, wake_pick;
   logic wake, woke;
@@ -270,7 +273,7 @@ module tp_ring
   );
   assign g_goes = g_full && !e_full;
   assign read_now = read_wanted && ((!g_full && !e_full && !out_leaving) || !mastering);
-  assign may_take = !read_wanted && (!g_full || g_goes) && |offered;
+  assign may_take = !read_wanted && (!g_full || g_goes) && !fire_first && |offered;
   assign wake = |wakes && !(woke && (read_now || may_take));
   assign take = state == IDLE && !(|clearable) && !wake && may_take;
   logic looking;  // an entry is being gathered

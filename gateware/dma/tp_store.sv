@@ -53,6 +53,7 @@ module tp_store
   localparam int PARTS = BANKS / 4;  // descriptors side by side
   localparam int GW = $clog2(PARTS);
   localparam int DW = CW + RW - GW;  // address in a bank
+  localparam bit BATCHES = 2 * ROWS <= TP_BATCH_SLOTS_MAX;  // the page has a slot for each position
 
   if (DATA_WIDTH != 64 && DATA_WIDTH != 128 && DATA_WIDTH != 256 && DATA_WIDTH != 512)
     $error("%m: DATA_WIDTH %0d: make it 64, 128, 256 or 512", DATA_WIDTH);
@@ -66,7 +67,7 @@ module tp_store
   logic [LANES-1:0] any, whole;  // bytes of the lane are written; all of them
   logic [LANES-1:0][11:2] at;  // where the lane's dword goes
   always_ff @(posedge clk) begin
-    batch_soon <= wr_batch && !rst;
+    batch_soon <= wr_batch && BATCHES && !rst;
     soon_channel <= wr_channel;
     batch <= batch_soon && !rst;
     channel <= soon_channel;
@@ -113,11 +114,11 @@ module tp_store
     always_comb begin
       if (batch) begin
         write = whole[LANE] && here;
-        write_at = {channel, position[RW-1:GW]};
+        write_at = DW'({channel, position[RW-1:0]} >> GW);
       end else begin
         write = put && any[PUT_LANE] && at[PUT_LANE][3:2] == 2'(b % 4);
         if (BANKS > LANES ? !here : GW != 0 && 32'(next[RW-1:0]) % PARTS != b / 4) write = 1'b0;  // another descriptor's part of the row
-        write_at = {channel, next[RW-1:GW]};
+        write_at = DW'({channel, next[RW-1:0]} >> GW);
       end
       value.data = batch ? data[LANE] : data[PUT_LANE];
       value.lap = batch ? position[RW] : next[RW] ^ (put_torn && b % 4 == 3);
@@ -147,7 +148,7 @@ module tp_store
   end
   assign grant = hold ? '0 : pick;
   assign wanted = want_at[reader];
-  assign read_at = {reader, wanted[RW-1:GW]};
+  assign read_at = DW'({reader, wanted[RW-1:0]} >> GW);
 
   logic lap;                                  // of the row that was asked for
   logic [$clog2(PARTS+1)-1:0] part;           // ... which of those side by side

@@ -23,5 +23,6 @@ def test_a_submit_and_its_completion_keep_to_their_limit() -> None:
         for count, name, limit in re.findall(r"^ *(\d+) instructions: (.*) \(limit (\d+)\)$", done.stdout, re.M)
     }
     assert len(figures) >= 4, done.stderr
-    assert all(0 < count <= limit <= 500 for count, limit in figures.values()), figures
+    most = {name: 700 if "submit_many" in name else 500 for name in figures}  # which saves stores, not instructions
+    assert all(0 < count <= limit <= most[name] for name, (count, limit) in figures.items()), figures
     assert done.returncode == 0, done.stderr

@@ -111,6 +111,7 @@ class Bench:
         self.set("rst", 1)
         for name in ("priv_read_ack", "priv_read_data", "event_valid", "event_code", "quarantined", "card_reset_done", "user_busy"):
             self.set(name, 0)
+        self.set("enabled", (1 << self.channels) - 1)
         for _ in range(4):
             await self.step()
         self.set("rst", 0)

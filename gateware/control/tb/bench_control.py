@@ -34,6 +34,9 @@ def expected_bells(stages, channel, offset, data, be):
     elif offset == TP.TP_DOORBELL_CANCEL_OFFSET:
         return [("cancel", channel, 0)]
     elif offset == TP.TP_DOORBELL_BATCH_OFFSET:
+        if not data & 0xFF:
+            return []
+        stage.clear()
         return [("batch", channel, data & 0xFF)]
     return []
 
@@ -713,6 +716,24 @@ async def resets(dut):
     b.write64(b.of(0, 1, 8), 7 << 32)
     await b.step(20)
     assert b.bells == [("torn", 0, 7)]
+
+    # Half a descriptor from before the channel was disabled, as by its reset, or from while it was, is forgotten, too.
+    for when in ("before", "while"):
+        b.bells.clear()
+        if when == "while":
+            b.set("enabled", 0)
+            await b.step(4)
+        b.write64(b.of(0, 1, 0), 1)
+        await b.step(20)
+        b.set("enabled", 0)
+        await b.step(4)
+        b.set("enabled", (1 << b.channels) - 1)
+        await b.step(4)
+        b.write64(b.of(0, 1, 8), 7 << 32)
+        b.write64(b.of(0, 1, 0), 1)
+        b.write64(b.of(0, 1, 8), 9 << 32)
+        await b.step(20)
+        assert b.bells == [("torn", 0, 7), ("push", 0, 9 << 96 | 1)], (when, b.bells)
 
     b.reset_after = 300
     b.user_busy = 1  # as when the user's clock stands still: the function's reset must not wait for it

@@ -109,3 +109,40 @@ async def a_vector_is_rewritten_while_it_fires(dut):
         allowed = [[v] if v < 256 else [] for v in (old, new)]
         assert bench.host.fires in allowed, (old, new, bench.host.fires)
         old = new
+
+
+@cocotb.test()
+async def entries_without_an_end_hold_up_no_fire(dut):
+    """One channel always has an entry, the link takes one every so many clocks: another channel's fire comes all the same."""
+    rng = generator("entries_without_an_end_hold_up_no_fire")
+    bench = Bench(dut, rng)
+    bench.host.stall = 0
+    await bench.start()
+    if bench.h2c == 0:
+        return
+    depth, other = int(dut.QUEUE_DEPTH.value), bench.h2c
+    dut.h2c_tready.value = (1 << bench.h2c) - 1
+    dut.c2h_tkeep.value = (1 << len(dut.c2h_tkeep)) - 1
+    dut.c2h_tvalid.value = dut.c2h_tlast.value = (1 << bench.c2h) - 1
+    busy, quiet = Channel(bench, 0), Channel(bench, other)
+    buffer = bench.room(64, align=64)
+    bench.allow(bench.host.writable, buffer, 64)
+    bench.push(other, DIRECT, buffer, bench.width // 8, 1)
+    assert await quiet.wait(2000)
+    posted = done = 0
+    for period in range(3, 41):
+        bench.host.period = period
+        bench.host.fires.clear()
+        clocks = 0
+        while not bench.host.fires:
+            if posted - done < depth and len(bench.doorbells) < 2:
+                bench.push(0, DIRECT, 0, 0, posted % (1 << 16), 1)
+                posted += 1
+            while busy.reap():
+                done += 1
+            if clocks == 20 * period:
+                bench.ring("arm", channel=other, index=0)
+            assert clocks < 26 * period + 40, f"a packet every {period} clocks: no fire"
+            clocks += 1
+            await ClockCycles(dut.clk, 1)
+        assert bench.host.fires == [other], bench.host.fires

@@ -33,6 +33,7 @@ class Host:
         self.readable = bytearray(size)
         self.max_payload, self.max_read = max_payload, max_read
         self.latency, self.stall = latency, stall
+        self.period = 1  # clocks from one beat of a write that is taken to the next
         self.faults = {}  # address -> completion status (TLP.CPL_...) for reads that touch it
         self.silent = range(0)  # addresses: reads of these are never answered
         self.poison = set()  # addresses: a packet that holds one comes poisoned
@@ -71,7 +72,7 @@ class Host:
         out = []  # beats of the completion under way: (header, data, last)
         cycle = 0
         while True:
-            dut.tx_posted_ready.value = int(rng.random() >= self.stall)
+            dut.tx_posted_ready.value = int(cycle % self.period == 0 and rng.random() >= self.stall)
             dut.tx_read_ready.value = int(rng.random() >= self.stall)
             dut.fire_ready.value = int(rng.random() >= self.stall)
             if not out and self.pending and not self.withheld and rng.random() >= self.stall / 4:

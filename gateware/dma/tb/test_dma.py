@@ -9,15 +9,28 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lib/tb"))
 import bench
 
+HERE = Path(__file__)
+
 
 @pytest.mark.parametrize("width,h2c,c2h", [(128, 1, 1), (64, 3, 2), (256, 2, 1), (512, 1, 2)])
 def test_dma(width, h2c, c2h):
     bench.run(
         "tp_dma",
         bench.sources("lib", "dma"),
-        Path(__file__).with_name("bench_dma.py"),
+        HERE.with_name("bench_dma.py"),
         bench.ROOT / f".towpath/benches/dma-{width}-{h2c}-{c2h}",
         # With two H2C channels, 32 inline slots are a block RAM.
         {"DATA_WIDTH": width, "H2C": h2c, "C2H": c2h, "TAGS": 32 if width < 512 else 64, "INLINE_SLOTS": 4 if width < 256 else 32},
         more=("bench_batches", "bench_shares", "bench_rings", "bench_limits"),
+    )
+
+
+@pytest.mark.parametrize("width,depth", [(512, 2), (64, 2), (128, 256)])
+def test_depths(width, depth):
+    bench.run(
+        "tp_dma",
+        bench.sources("lib", "dma"),
+        HERE.with_name("bench_depths.py"),
+        bench.ROOT / f".towpath/benches/dma-{width}-depth-{depth}",
+        {"DATA_WIDTH": width, "H2C": 2, "C2H": 2, "QUEUE_DEPTH": depth},
     )

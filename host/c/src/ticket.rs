@@ -99,11 +99,12 @@ pub struct towpath_submission {
 
 /// Post `count` transfers in their order, as towpath_submit() does each, and return at once: as many as the channel's queue has room for, or
 /// when it has room for some. `*submitted` becomes how many, from the first on, and `tickets`, which has room for `count`, holds their
-/// numbers; submit the rest again. Posted together they take a fraction of the stores to the card.
+/// numbers; submit the rest again. Where the card's pages are mapped write-combining (today: in simulation), transfers posted together take a
+/// fraction of the stores.
 ///
 /// Waits for room for `nanoseconds` without progress at most, TOWPATH_FOREVER or TOWPATH_CHANNEL_TIMEOUT; 0: it does not wait. After any
 /// error nothing was posted. TOWPATH_QUEUE_FULL: there was no room for the first. TOWPATH_INTERRUPTED: a signal handler ran in this thread.
-/// TOWPATH_INVALID: one of the transfers is invalid, for the same reasons as in towpath_submit(); the text says which.
+/// TOWPATH_INVALID: one of the transfers is invalid, for the same reasons as in towpath_submit(). `*submitted` is set on success only.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_submit_many(
     channel: *mut towpath_channel,

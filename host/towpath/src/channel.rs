@@ -272,10 +272,15 @@ impl Core {
     ) -> Result<Vec<Ticket>> {
         let channel = self.channel()?;
         let (depth, most) = (usize::from(self.info().queue_depth), channel.descriptor_limit());
-        for (number, (buffer, range, _)) in transfers.clone().enumerate() {
+        for (number, (buffer, range, message)) in transfers.clone().enumerate() {
+            let places = 1 + usize::from(message.has_attributes()) + usize::from(message.length.is_some());
+            if self.direction == Direction::H2c && places > depth {
+                let why = Error::Invalid(format!("its attributes do not fit into a queue of {depth}: send it without"));
+                return Err(self.refuse_one(number, &why));
+            }
             let piece = self.piece(buffer, &range).map_err(|why| self.refuse_one(number, &why))?;
             if piece.bytes > most {
-                let why = Error::Invalid(format!("a transfer has at most {most} bytes, not {}", piece.bytes));
+                let why = Error::Invalid(format!("a transfer has at most {most} bytes, not {}: make several of it", piece.bytes));
                 return Err(self.refuse_one(number, &why));
             }
         }

@@ -138,8 +138,8 @@ impl Sender {
     }
 
     /// Post several ranges of registered buffers, in their order, and return at once: as many as the queue has room for, or when it has room
-    /// for some. What comes back is what was posted, from the first on; submit the rest again. Posted together they take a
-    /// fraction of the stores to the card.
+    /// for some. What comes back is what was posted, from the first on; submit the rest again.
+    /// Where the card's pages are mapped write-combining (today: in simulation), transfers posted together take a fraction of the stores.
     ///
     /// [`crate::Error::Invalid`] says which one is invalid; then none was posted. Each transfer ends by itself, as after [`Sender::submit`].
     pub fn submit_many(&self, transfers: &[(&Buffer, Range<usize>, Message)]) -> Result<Vec<Transfer>> {

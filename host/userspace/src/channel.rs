@@ -51,7 +51,7 @@ pub(super) struct UserChannel {
     /// The offset of its doorbell page in BAR 0.
     doorbells: u64,
     /// The number of its last batch slot, if it uses batches; there are a power of two.
-    last_slot: Option<u32>,
+    last_slot: Option<u16>,
     vector: u16,
     slice: Duration,
     pub(super) state: Mutex<State>,
@@ -138,7 +138,7 @@ impl UserChannel {
             direction: info.direction,
             depth: info.queue_depth,
             doorbells: shared.card.channel_page(position, contract::PAGE_CHANNEL_DOORBELL),
-            last_slot: u32::from(shared.card.batch_slots[position]).checked_sub(1),
+            last_slot: shared.card.batch_slots[position].checked_sub(1),
             vector,
             slice: if is_shared { SHARED_SLICE } else { SLICE },
             state: Mutex::new(state),
@@ -220,7 +220,7 @@ impl UserChannel {
     fn set_up(&self, state: &mut State) -> Result<()> {
         const DOING: &str = "starting the channel";
         state.ring.clear();
-        state.batch = Batch::default();
+        state.batch.reset(state.records.posts() as u16);
         state.lead = None;
         let base = self.page(contract::PAGE_CHANNEL_PRIVILEGED) + contract::CHANNEL_RING_BASE_OFFSET;
         let address = state.ring.address();

@@ -504,11 +504,15 @@ impl Card {
 
     /// The descriptors of the next slots are committed, if there is room for all.
     fn commit_batch(&mut self, channel: usize, count: usize) {
+        if count == 0 {
+            return;
+        }
+        self.channels[channel].staged = 0;
         let ch = &self.channels[channel];
         if self.places(channel) + count > usize::from(QUEUE_DEPTH) || !ch.enable || ch.error {
             let ch = &mut self.channels[channel];
-            ch.overflows += u32::from(count > 0);
-            ch.error |= ch.enable && count > 0;
+            ch.overflows += 1;
+            ch.error |= ch.enable;
             return;
         }
         self.batches += u64::from(count > 1);

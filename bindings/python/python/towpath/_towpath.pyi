@@ -141,8 +141,9 @@ class Channel:
         """Begin to send each buffer as a message of its own, in their order, and return at once.
 
         As many as the card's queue has room for are posted, from the first on, and at least one; the list has a ticket for each of these.
-        Submit the rest again. Posted together they take a fraction of the stores to the card. A buffer that cannot be sent raises its
-        error, and then none is. The rest is as for `submit_send`.
+        Submit the rest again. No more are looked at than the queue is deep; if one of these cannot be sent, its error is raised, and none is.
+        Where the card's pages are mapped write-combining (today: in simulation), buffers posted together take a fraction of the
+        stores. The rest is as for `submit_send`.
         """
     def submit_recv_many(self, buffers: Iterable[Memory], *, timeout: float | None = 10.0) -> list[Ticket]:
         """Begin to receive into each buffer, in their order, and return at once. As `submit_send_many`, otherwise as `submit_recv`."""

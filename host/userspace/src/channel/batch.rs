@@ -2,8 +2,9 @@
 //! Descriptors on their way to the card. One alone goes by the doorbell, in two stores. Several of one call are gathered, a line of the batch
 //! page at a time, and one store commits them; on a card or a bus without batches each goes by the doorbell at once.
 //!
-//! The card places descriptors by their position: how many were committed before since the channel's last reset, by either way. The
-//! channel's count of places in use keeps what is gathered within the queue, so that no slot is written too far ahead.
+//! The card places descriptors by their position: how many were committed before since the channel's last reset, by either way. Cookies count
+//! transfers in the order of their posts, so a position is a cookie and the prefixes since the reset. The channel's count of places in use keeps
+//! what is gathered within the queue, so that no slot is written too far ahead.
 
 use super::UserChannel;
 use crate::DEVICE;
@@ -17,12 +18,13 @@ const LINE: usize = 4;
 /// What is gathered and not committed, and where it goes.
 #[derive(Default)]
 pub(super) struct Batch {
-    /// Descriptors committed since the channel's last reset, modulo 2^32.
-    position: u32,
+    /// What a descriptor's position is beyond its cookie, modulo 2^16, of which the number of slots is a divisor.
+    beyond: u16,
     /// Descriptors gathered.
     gathered: u32,
-    /// The last of these, which are not in their slots yet: how many, and what they are.
+    /// The last of these, which are not in their slots yet: how many, the first one's slot, and what they are.
     pending: usize,
+    slot: u16,
     line: [[u8; DESCRIPTOR]; LINE],
     /// Something was written through a write-combining mapping, and no fence has followed.
     combining: bool,
@@ -30,6 +32,13 @@ pub(super) struct Batch {
     failed: Option<BusError>,
     /// Transfers which what is gathered belongs to.
     pub transfers: usize,
+}
+
+impl Batch {
+    /// The channel was reset; the next transfer's cookie is this one.
+    pub(super) fn reset(&mut self, cookie: u16) {
+        *self = Batch { beyond: cookie.wrapping_neg(), ..Batch::default() };
+    }
 }
 
 impl UserChannel {
@@ -41,8 +50,7 @@ impl UserChannel {
 
     /// Post a descriptor that is alone; nothing is gathered.
     #[inline(always)]
-    pub(super) fn post_one(&self, batch: &mut Batch, descriptor: contract::Descriptor) -> Result<(), BusError> {
-        batch.position = batch.position.wrapping_add(1);
+    pub(super) fn post_one(&self, descriptor: contract::Descriptor) -> Result<(), BusError> {
         self.ring_doorbell(descriptor.to_le_bytes())
     }
 
@@ -74,32 +82,39 @@ impl UserChannel {
             return;
         };
         // A full line is written only now, for it may have been one descriptor alone.
-        let slot = batch.position.wrapping_add(batch.gathered) & last;
-        if batch.pending > 0 && slot as usize % LINE == 0 {
-            self.write_line(batch, last);
+        let slot = descriptor.cookie.wrapping_add(batch.beyond) & last;
+        if batch.pending > 0 && usize::from(slot) % LINE == 0 {
+            self.write_line(batch);
+        }
+        if batch.pending == 0 {
+            batch.slot = slot;
         }
         batch.line[batch.pending] = descriptor.to_le_bytes();
         batch.pending += 1;
         batch.gathered += 1;
     }
 
+    /// As [`UserChannel::gather`], of a prefix, which has the cookie of the transfer that follows.
+    pub(super) fn gather_prefix(&self, batch: &mut Batch, descriptor: contract::Descriptor) {
+        self.gather(batch, descriptor);
+        batch.beyond = batch.beyond.wrapping_add(1);
+    }
+
     /// Put what is pending into its slots.
-    fn write_line(&self, batch: &mut Batch, last: u32) {
+    fn write_line(&self, batch: &mut Batch) {
         let pending = std::mem::take(&mut batch.pending);
-        let slot = batch.position.wrapping_add(batch.gathered).wrapping_sub(pending as u32) & last;
-        let at = self.page(contract::PAGE_CHANNEL_BATCH) + u64::from(slot) * DESCRIPTOR as u64;
+        let at = self.page(contract::PAGE_CHANNEL_BATCH) + u64::from(batch.slot) * DESCRIPTOR as u64;
         let line = batch.line;
         self.combine(batch, at, line[..pending].as_flattened());
     }
 
     /// Commit what is gathered. After an error, of any store since the last call, the card may hold a part of it: only a reset removes that.
     pub(super) fn commit(&self, batch: &mut Batch) -> Result<(), BusError> {
-        if let (2.., Some(last)) = (batch.gathered, self.last_slot) {
-            self.write_line(batch, last);
+        if batch.gathered > 1 {
+            self.write_line(batch);
         }
         batch.pending = 0;
         let gathered = std::mem::take(&mut batch.gathered);
-        batch.position = batch.position.wrapping_add(gathered);
         if let Some(error) = batch.failed.take() {
             return Err(error);
         }

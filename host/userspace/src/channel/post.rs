@@ -207,7 +207,7 @@ impl UserChannel {
         if MANY {
             self.gather(&mut state.batch, descriptor);
             state.batch.transfers += 1;
-        } else if let Err(error) = self.post_one(&mut state.batch, descriptor) {
+        } else if let Err(error) = self.post_one(descriptor) {
             self.lose_later(state, error);
             return None;
         }
@@ -472,11 +472,11 @@ impl UserChannel {
         if let Some(message) = held.special.as_ref().and_then(|special| special.prefixes) {
             if message.has_attributes() {
                 let control = control(contract::Kind::Attributes);
-                self.gather(batch, contract::Descriptor { address: message.offset, length: message.user, cookie, control });
+                self.gather_prefix(batch, contract::Descriptor { address: message.offset, length: message.user, cookie, control });
             }
             if let Some(total) = message.length {
                 let control = control(contract::Kind::MessageLength);
-                self.gather(batch, contract::Descriptor { address: total, length: 0, cookie, control });
+                self.gather_prefix(batch, contract::Descriptor { address: total, length: 0, cookie, control });
             }
         }
         self.gather(batch, contract::Descriptor { cookie, ..held.descriptor });
