@@ -141,7 +141,8 @@ class Channel:
         """Begin to send each buffer as a message of its own, in their order, and return at once.
 
         As many as the card's queue has room for are posted, from the first on, and at least one; the list has a ticket for each of these.
-        Submit the rest again. No more are looked at than the queue is deep; if one of these cannot be sent, its error is raised, and none is.
+        Submit the rest again. No more are looked at than the queue is deep; if one of these cannot be sent, its error is raised, and
+        none is.
         Where the card's pages are mapped write-combining (today: in simulation), buffers posted together take a fraction of the
         stores. The rest is as for `submit_send`.
         """
