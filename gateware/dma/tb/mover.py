@@ -70,6 +70,7 @@ class Bench:
             "msix_posted_valid",
             "card_reset",
             "c2h_tvalid",
+            "c2h_tlast",
             "h2c_tready",
             "rx_completion_valid",
             "h2c_reset_busy",
