@@ -226,7 +226,7 @@ class _Checker:
             torn = not all(at + i in c.slots for i in range(4))
             last = c.slots.get(at + 3, c.stale.get(at + 3))
             if last is None:
-                self.fail(f"nobody wrote to slot {at // 4}")
+                self.fail(f"slot {at // 4} was committed without a write")
             self.commit(c, last & 0xFFFF, (last >> 16) & 0xF, torn)
 
     def room(self, c: _Channel, count: int) -> bool:

@@ -332,7 +332,7 @@ module tp_ring
   assign times = state == DECIDE && unreaped != '0 && !due_now && !timing[at];
   assign fire_valid = state == VECTOR && !g_full && high[31:8] == '0;  // no card has more vectors
   assign fire_vector = high[7:0];
-  assign fired = state == VECTOR && !g_full;  // also when nobody takes it at once: an arm that comes meanwhile is a new one
+  assign fired = state == VECTOR && !g_full;  // before `fire_ready`, too: an arm that comes meanwhile is a new one
   assign out_valid = e_valid;
   assign out_channel = e_at;
   assign out_addr = e_addr;

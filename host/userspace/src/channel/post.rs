@@ -318,7 +318,7 @@ impl UserChannel {
         }
     }
 
-    /// Commit what is gathered. If that fails, its transfers were not submitted; nobody knows their tickets yet.
+    /// Commit what is gathered. If that fails, its transfers were not submitted: their tickets have not been returned.
     fn post_gathered(&self, state: &mut State) -> Result<()> {
         let committed = self.commit(&mut state.batch);
         let transfers = std::mem::take(&mut state.batch.transfers);
