@@ -54,7 +54,7 @@ impl UserChannel {
         self.ring_doorbell(descriptor.to_le_bytes())
     }
 
-    /// Write to the inline page what the next descriptor tells of. Errors are [`UserChannel::commit`]'s, as those of
+    /// Write the next descriptor's bytes to their inline slot. Errors are [`UserChannel::commit`]'s, as those of
     /// [`UserChannel::gather`].
     pub(super) fn combine(&self, batch: &mut Batch, offset: u64, bytes: &[u8]) {
         batch.combining = true;
@@ -81,7 +81,7 @@ impl UserChannel {
             }
             return;
         };
-        // A full line is written only now, for it may have been one descriptor alone.
+        // A line is written when the next one begins: a descriptor that stays alone goes by the doorbell.
         let slot = descriptor.cookie.wrapping_add(batch.beyond) & last;
         if batch.pending > 0 && usize::from(slot) % LINE == 0 {
             self.write_line(batch);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Several transfers in one call: those that are submitted are treated as if each had been alone, the others as if nobody had asked.
+//! Several transfers in one call: those that are submitted are treated as if each had been alone, the others as if they had not been in it.
 
 use super::{contents, note_place, place, text, Flight, Lane, GUARD, UNTOUCHED};
 use crate::run::Shared;
