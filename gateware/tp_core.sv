@@ -6,6 +6,7 @@
 // two clocks must be one net. Inside, resets are synchronous and active high.
 module tp_core
   import tp_tlp_pkg::*;
+  import towpath_pkg::*;
 #(
     parameter int DATA_WIDTH = 128,       // 64, 128, 256 or 512
     parameter int H2C = 1,
@@ -36,6 +37,7 @@ module tp_core
     input logic rst,
     input tp_config_t cfg,
     output logic function_reset_done,     // a pulse: the card is quiet after cfg.function_reset
+    output tp_errors_t errors,
 
     // neutral streams
     output logic                        tx_posted_valid,
@@ -55,6 +57,7 @@ module tp_core
     input  tp_completion_hdr_t          rx_completion_hdr,
     input  logic       [DATA_WIDTH-1:0] rx_completion_data,
     input  logic                        rx_completion_last,
+    input  logic                        rx_completion_bad,
     input  logic                        rx_posted_valid,
     input  tp_request_hdr_t             rx_posted_hdr,
     input  logic       [DATA_WIDTH-1:0] rx_posted_data,
@@ -228,6 +231,31 @@ module tp_core
       .c2h_reset_busy(mv_c2h_reset_busy),
       .*
   );
+
+  // Two counters of the card's page are errors that the block has registers for.
+  always_ff @(posedge clk) begin
+    errors.completion_timeout <= event_valid && event_code == 4'(TP_CARD_TIMEOUTS_OFFSET / 4) && !rst;
+    errors.unexpected_completion <= event_valid && !rst &&
+        (event_code == 4'(TP_CARD_LATE_COMPLETIONS_OFFSET / 4) || event_code == 4'(TP_CARD_UNEXPECTED_COMPLETIONS_OFFSET / 4));
+  end
+
+`ifndef SYNTHESIS
+  // A packet that has begun goes on without a gap.
+  logic posted_open, answer_open;
+  always_ff @(posedge clk) begin
+    if (tx_posted_valid && tx_posted_ready) posted_open <= !tx_posted_last;
+    if (tx_answer_valid && tx_answer_ready) answer_open <= !tx_answer_last;
+    if (rst) begin
+      posted_open <= 1'b0;
+      answer_open <= 1'b0;
+    end else begin
+      assert (tx_posted_valid || !posted_open)
+      else $error("%m: a gap in a posted packet");
+      assert (tx_answer_valid || !answer_open)
+      else $error("%m: a gap in an answer");
+    end
+  end
+`endif
 
   tp_user_edge #(
       .DATA_WIDTH(DATA_WIDTH),

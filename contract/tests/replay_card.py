@@ -127,6 +127,7 @@ class Bench:
         if self.posted:
             hdr, data, last = self.posted.popleft()
             d.rx_posted_hdr.value, d.rx_posted_data.value, d.rx_posted_last.value = hdr, data, last
+        d.rx_completion_bad.value = 0
         d.rx_completion_valid.value = int(bool(self.completions))
         if self.completions:
             hdr, data, last = self.completions.popleft()

@@ -92,6 +92,7 @@ module tp_dma
     input  tp_completion_hdr_t    rx_completion_hdr,
     input  logic [DATA_WIDTH-1:0] rx_completion_data,
     input  logic                  rx_completion_last,
+    input  logic                  rx_completion_bad,
 
     // towards the user's edge
     output logic [NH-1:0]                 h2c_tvalid,
@@ -609,6 +610,7 @@ module tp_dma
       .rx_hdr(rx_completion_hdr),
       .rx_data(rx_completion_data),
       .rx_last(rx_completion_last),
+      .rx_bad(rx_completion_bad),
       .note_valid(tag_take),
       .note_tag(tag),
       .note_context,

@@ -41,6 +41,7 @@ module tp_landing
     input tp_completion_hdr_t    rx_hdr,
     input logic [DATA_WIDTH-1:0] rx_data,
     input logic                  rx_last,
+    input logic                  rx_bad,      // with `rx_last`: the packet is damaged
 
     input  logic               note_valid,
     input  logic [TW-1:0]      note_tag,
@@ -101,7 +102,7 @@ module tp_landing
   state_t states[TAGS];
 
   // ------------------------------------------------------------------------------------------------ on the wire
-  logic s_valid, s_first, s_last, s_overdue, s_link, s_reset, s_in_range;
+  logic s_valid, s_first, s_last, s_bad, s_overdue, s_link, s_reset, s_in_range;
   tp_completion_hdr_t s_hdr;
   logic [DATA_WIDTH-1:0] s_data;
   logic rx_inside;                          // the next beat belongs to the packet of the one before
@@ -110,6 +111,7 @@ module tp_landing
     s_valid <= (rx_valid || (overdue_valid && overdue_ready)) && !rst;
     s_first <= !rx_inside;
     s_last <= rx_last || !rx_valid;
+    s_bad <= rx_valid && rx_last && rx_bad;
     s_overdue <= !rx_valid;
     s_link <= overdue_link;
     s_reset <= overdue_reset;
@@ -151,7 +153,7 @@ module tp_landing
 
   // ------------------------------------------------------------------------------------------------ checked
   // What was looked up when the packet began stands until its end: the tag may be another read's before.
-  logic c_valid, c_first, c_last, c_overdue, c_ok, c_in_range, c_lap, c_out, c_live, c_same, c_list, c_poisoned, c_spoiled;
+  logic c_valid, c_first, c_last, c_bad, c_overdue, c_ok, c_in_range, c_lap, c_out, c_live, c_same, c_list, c_poisoned, c_spoiled;
   logic c_short, c_fits, c_match, c_odd;
   logic [TW-1:0] c_tag;
   logic [CW-1:0] c_channel;
@@ -164,7 +166,7 @@ module tp_landing
   logic [10:0] c_dwords;
 
   logic same;                               // the packet that is being checked is of the tag on the wire, and of its lap
-  logic known, out, match, bad, good, ends, over;
+  logic known, out, match, bad, good, ends, over, spoiled;
   logic was_over, was_freed;  // the packet before left its tag so
   logic [5:0] gone_next;
   logic [7:0] status;
@@ -186,6 +188,7 @@ module tp_landing
     quiet <= !rx_valid && !rx_inside && !overdue_valid && !s_valid && !c_valid && !rst;
     c_valid <= s_valid && !rst;
     c_last <= s_last;
+    c_bad <= s_bad;
     if (s_valid) begin
       c_data <= s_data;
       c_row <= c_row + 1'b1;
@@ -206,7 +209,7 @@ module tp_landing
       c_blocks <= s_hdr.dwords[9:4];
       c_gone <= same ? gone_next : s_begun ? s_state.blocks : '0;
       c_poisoned <= s_hdr.poisoned;
-      c_spoiled <= same ? c_spoiled || c_poisoned : s_begun && s_state.spoiled;
+      c_spoiled <= same ? spoiled : s_begun && s_state.spoiled;
       c_before <= s_before;
       c_match <= s_hdr.byte_count[5:0] == n_bytes[5:0] && s_hdr.lower_addr[5:0] == n_low[5:0];
       c_odd <= s_hdr.lower_addr[6] ^ n_low[6];
@@ -214,6 +217,7 @@ module tp_landing
       c_fits <= s_exact || (s_short && s_stop == '0 && s_hdr.dwords != '0);
       c_dwords <= s_hdr.dwords;
       if (s_overdue) c_fault <= s_link ? TP_STATUS_LINK_DOWN : s_reset ? TP_STATUS_RESET : TP_STATUS_TIMEOUT;
+      else if (s_hdr.status == CPL_ENDED) c_fault <= TP_STATUS_TIMEOUT;
       else c_fault <= s_hdr.status == CPL_COMPLETER_ABORT ? TP_STATUS_COMPLETER_ABORT : TP_STATUS_UNSUPPORTED_REQUEST;
     end
     if (c_valid && c_last) begin
@@ -223,13 +227,14 @@ module tp_landing
   end
   always_ff @(posedge clk)
     if (c_valid && c_last && c_in_range)
-      states[c_tag] <= '{lap: c_lap, over: over, spoiled: c_spoiled || c_poisoned, blocks: gone_next};
+      states[c_tag] <= '{lap: c_lap, over: over, spoiled: spoiled, blocks: gone_next};
 
-  // One poisoned packet spoils its request, whichever packet comes last.
+  // One poisoned or damaged packet spoils its request, whichever packet comes last.
+  assign spoiled = c_poisoned || c_spoiled || c_bad;
   always_comb begin
     if (!c_ok) status = c_fault;
     else if (bad) status = TP_STATUS_BAD_COMPLETION;
-    else if (c_poisoned || c_spoiled) status = TP_STATUS_POISONED;
+    else if (spoiled) status = TP_STATUS_POISONED;
     else status = TP_STATUS_DONE;
   end
 
@@ -268,7 +273,7 @@ module tp_landing
   always_ff @(posedge clk) begin
     l_valid <= c_valid && known && c_list && ((good && !c_poisoned) || (c_last && ends)) && !rst;
     l_last <= c_last && ends;
-    l_failed <= !good || c_poisoned || c_spoiled;
+    l_failed <= !good || spoiled;
   end
 
   if (DATA_WIDTH == 64) begin : g_half

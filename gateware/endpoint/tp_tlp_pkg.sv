@@ -5,14 +5,23 @@
 // every beat of a packet. Payload starts in lane 0 with the dword that holds the first byte; the byte enables say which bytes of
 // the first and last dword count. A packet without payload is one beat with `last`.
 //
-// Promises, both ways: once valid, a beat stays until ready; a packet's beats need not be adjacent; no output of the core depends
-// combinationally on an input. Straddling, alignment on the block's bus, byte order and the block's buffers are the endpoint's affair.
+// The core promises: once valid, a beat stays until ready; a packet's beats are adjacent, for a block may nullify a packet with a gap; no
+// output depends combinationally on an input. An endpoint promises: each packet has the beats that its header tells of, though not
+// adjacent ones, also when the link is lost in the middle; while the link is down it takes what the core sends and drops it. Straddling,
+// alignment on the block's bus, byte order and the block's buffers are the endpoint's affair.
+//
+// What an endpoint does not pass on (docs/adr/0024-neutral-streams-2.md):
+//   a poisoned write, or one that is for no BAR of ours: dropped, and reported to the block
+//   a request that the core does not know (I/O, atomic, locked, message): answered or reported as the specification wants (2.3.1)
+// A packet that turns out damaged when beats of it have gone on is completed, an answer with `bad`. From then on the endpoint shows
+// `bus_master` 0 until the function or the link is reset: so nothing that such a packet wrote, or answered to a list's fetch, is acted upon.
 //
 // outbound  posted       memory writes: data, completion entries, MSI-X       ready
 //           read         memory read requests, header only                     ready
 //           completion   answers to inbound reads; never passes a posted       ready
 //                        write that was accepted before it
-// inbound   completion   answers to our reads                                  no ready: always taken
+// inbound   completion   answers to our reads                                  no ready: always taken; with `bad` beside
+//                                                                              `last` it counts as poisoned
 //           posted       writes to a BAR                                       no ready: always taken
 //           nonposted    reads of a BAR                                        no ready: sent only against a credit, one
 //                                                                              for each pulse of nonposted_credit
@@ -42,6 +51,7 @@ package tp_tlp_pkg;
   localparam logic [2:0] CPL_OK = 3'b000;
   localparam logic [2:0] CPL_UNSUPPORTED_REQUEST = 3'b001;
   localparam logic [2:0] CPL_COMPLETER_ABORT = 3'b100;
+  localparam logic [2:0] CPL_ENDED = 3'b111;  // no packet has come: the block has ended the read itself, for it took too long
 
   // An answer of ours to a read of a BAR.
   typedef struct packed {
@@ -72,8 +82,8 @@ package tp_tlp_pkg;
     logic [10:0] dwords;
     logic [3:0]  first_be;
     logic [3:0]  last_be;
-    logic [15:0] requester; // this and below: reads only
-    logic [9:0]  tag;
+    logic [15:0] requester;
+    logic [9:0]  tag;       // this and below: reads only
     logic [2:0]  tc;
     logic [2:0]  attr;
   } tp_request_hdr_t;
@@ -98,5 +108,11 @@ package tp_tlp_pkg;
     // partner's acknowledgement do not count as in it: tp_pace takes what is in it for what a read would wait behind.
     logic [7:0]  transmit_room;
   } tp_config_t;
+
+  // What the core tells the block, for its error registers (Base Specification 6.2): a pulse for each.
+  typedef struct packed {
+    logic completion_timeout;
+    logic unexpected_completion;
+  } tp_errors_t;
 
 endpackage

@@ -215,6 +215,8 @@ module tp_sim_top
       .CHANNEL_NAMES(CHANNEL_NAMES)
   ) core (
       .user_clk(uclk),
+      .errors(),
+      .rx_completion_bad(1'b0),
       .m_axil_awaddr(axil_awaddr),
       .m_axil_awvalid(axil_awvalid),
       .m_axil_awready(axil_awready),

@@ -143,14 +143,15 @@ class Inbound:
         return tlp
 
 
+FAULTS = ("byte_enables", "tag", "lanes", "order", "lower_address")
+
+
 class Card(Endpoint):
     """tp_core as an endpoint. `fault` plants a mistake (see FAULTS) to show that the bench would see it."""
 
-    FAULTS = ("byte_enables", "tag", "lanes", "order", "lower_address")
-
     def __init__(self, dut, rng: random.Random, stall: float = 0.2, fault: str | None = None):
         super().__init__()
-        assert fault is None or fault in self.FAULTS
+        assert fault is None or fault in FAULTS
         self.dut, self.rng, self.fault = dut, rng, fault
         self.vendor_id, self.device_id, self.class_code = VENDOR, DEVICE, 0x120000
         page = 1 << int(dut.PAGE_SHIFT.value)
@@ -172,6 +173,7 @@ class Card(Endpoint):
         self.read_out = Outbound(dut, "read", READ, rng, stall)
         self.answer_out = Outbound(dut, "answer", ANSWER, rng, stall)
         self.completion_in = Inbound(dut, "completion", rng, stall / 2)
+        dut.rx_completion_bad.value = 0
         self.posted_in = Inbound(dut, "posted", rng, stall / 2)
         self.nonposted_in = Inbound(dut, "nonposted", rng, stall / 2)
         self.completions: deque = deque()  # from the link, in its order
@@ -428,8 +430,9 @@ class Card(Endpoint):
                     stream.idle()
 
 
-def device(card: Card, speed: int = 3, lanes: int = 4) -> Device:
-    """A device with this function behind a link of this generation and width."""
+def make(dut, rng: random.Random, stall: float, fault: str | None) -> tuple[Card, Device]:
+    """The card, and the device that it is a function of; its link is as fast as the core's data path, so that either end may wait."""
+    card = Card(dut, rng, stall, fault)
     found = Device(card)
-    found.upstream_port.max_link_speed, found.upstream_port.max_link_width = speed, lanes
-    return found
+    found.upstream_port.max_link_speed, found.upstream_port.max_link_width = 3 if len(dut.tx_posted_data) == 128 else 2, 4
+    return card, found

@@ -28,6 +28,7 @@ module agree_top
     input logic rst,
     input tp_config_t cfg,
     output logic function_reset_done,
+    output tp_errors_t errors,
     output logic activity,
 
     output logic                                tx_posted_valid,
@@ -47,6 +48,7 @@ module agree_top
     input  tp_completion_hdr_t                  rx_completion_hdr,
     input  logic               [DATA_WIDTH-1:0] rx_completion_data,
     input  logic                                rx_completion_last,
+    input  logic                                rx_completion_bad,
     input  logic                                rx_posted_valid,
     input  tp_request_hdr_t                     rx_posted_hdr,
     input  logic               [DATA_WIDTH-1:0] rx_posted_data,

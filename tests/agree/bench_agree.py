@@ -11,11 +11,12 @@ wrong lane: a message's bytes; a write of data behind the packet after it: the b
 to the host: the model's own count of bytes. TOWPATH_SEED, printed with each test, replays a run.
 """
 
+import importlib
+import os
 import random
 import warnings
 
 import cocotb
-from adapter import Card, device
 from bench import TP, generator
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, Timer, gather
@@ -24,6 +25,8 @@ from cocotbext.pcie.core.tlp import Tlp, TlpType
 from driver import C2H, DEVICE_CONTROL, FUNCTION_RESET, H2C, RING_LOG2, Channel, Host
 
 warnings.filterwarnings("ignore", category=DeprecationWarning, module="cocotbext")
+# What joins the device under test to the root complex: adapter.py, or the bench of an endpoint. It has `make` and `FAULTS` as adapter.py does.
+BOUNDARY = importlib.import_module(os.environ.get("TOWPATH_BOUNDARY", "adapter"))
 PERIOD = 4000  # picoseconds
 FAULT_SEED = 7
 LOOPBACK_FAULTS = 0x14  # loopback.sv: messages that ended with in_error
@@ -32,19 +35,18 @@ NAMES = ("in", "out")
 
 async def start(dut, name: str, *, fault=None, stall=None, max_read=512, rng: random.Random | None = None, **host) -> Host:
     """A card fresh from reset behind an enumerated root complex."""
-    rng = rng or generator(f"{name} at {len(dut.tx_posted_data)} bit")
+    rng = rng or generator(f"{name} at {int(dut.DATA_WIDTH.value)} bit")
     cocotb.start_soon(Clock(dut.clk, PERIOD, unit="ps").start())
     # With a clock of its own the user core is slower and never in step; without, the two are one net.
     user = PERIOD * 5 // 4 + 6 if int(dut.USER_ASYNC.value) else PERIOD
     cocotb.start_soon(Clock(dut.user_clk, user, unit="ps").start())
     dut.rst.value = 1
     await ClockCycles(dut.clk, 10)  # what a failed test left behind is gone before anybody looks
-    card = Card(dut, rng, rng.choice([0, 0.2, 0.5]) if stall is None else stall, fault)
+    card, device = BOUNDARY.make(dut, rng, rng.choice([0, 0.2, 0.5]) if stall is None else stall, fault)
     await ClockCycles(dut.clk, 2)
     dut.rst.value = 0
     found = Host(rng, **host)
-    # 4 GB/s and 2 GB/s: as fast as the core's data path, so that either end may be the one that waits.
-    await found.start(device(card, 3 if len(dut.tx_posted_data) == 128 else 2), card, max_read)
+    await found.start(device, card, max_read)
     found.link_faults = await link_faults(found)
     return found
 
@@ -183,7 +185,7 @@ async def discovery(dut):
     assert page[:8] == b"TOWPATH\0"
     built = {
         "PAGE_SHIFT 1": parameter["PAGE_SHIFT"],
-        "DATA_BYTES 1": len(dut.tx_posted_data) // 8,
+        "DATA_BYTES 1": int(dut.DATA_WIDTH.value) // 8,
         "CHANNELS 2": len(NAMES),
         "VECTORS 2": parameter["VECTORS"],
         "USER_INTERRUPTS 2": TP.TP_USER_INTERRUPTS,
@@ -294,7 +296,7 @@ async def inline(dut):
 
 def host_payload(dut) -> int:
     """The narrow card meets the smallest payload, the wide one a larger."""
-    return 128 if len(dut.tx_posted_data) == 64 else 256
+    return 128 if int(dut.DATA_WIDTH.value) == 64 else 256
 
 
 @cocotb.test()
@@ -719,7 +721,7 @@ async def posted_order(dut):
 
 
 @cocotb.test(expect_fail=True)
-@cocotb.parametrize(fault=Card.FAULTS)
+@cocotb.parametrize(fault=BOUNDARY.FAULTS)
 async def planted_faults(dut, fault):
     """Mistakes in the adapter that must be seen, each by some assertion; the same test without them is `direct`."""
     host = await start(dut, fault, fault=fault, stall=0.2, max_payload=256, rng=random.Random(FAULT_SEED))

@@ -32,6 +32,7 @@ module tp_landing_formal
     input tp_completion_hdr_t rx_hdr,
     input logic [DATA_WIDTH-1:0] rx_data,
     input logic rx_last,
+    input logic rx_bad,
     input logic note_valid,
     input logic [TW-1:0] note_tag,
     input logic note_list,
@@ -76,6 +77,7 @@ module tp_landing_formal
       .rx_hdr,
       .rx_data,
       .rx_last,
+      .rx_bad,
       .note_valid,
       .note_tag,
       .note_context({note_list, note_channel, note_slot, note_place}),
@@ -137,6 +139,7 @@ module tp_landing_formal
 
   // What was on the wire a cycle ago (1) and two (2): a beat, or a read that is overdue. The headers are of the last packet that came by.
   logic beat1, beat2, late1, late2, last1, last2;
+  logic bad1, bad2;  // it is damaged
   logic [1:0] why1, why2;  // it is overdue: because of {a reset, the link}
   tp_completion_hdr_t hdr1, hdr2;
   logic [DATA_WIDTH-1:0] data1, data2;
@@ -149,6 +152,7 @@ module tp_landing_formal
     beat1 <= rx_valid && !rst;
     late1 <= overdue_valid && overdue_ready && !rst;
     last1 <= rx_last || !rx_valid;
+    bad1 <= rx_valid && rx_last && rx_bad;
     why1 <= {overdue_reset, overdue_link};
     if (rx_valid) hdr1 <= rx_hdr;
     data1 <= rx_data;
@@ -157,6 +161,7 @@ module tp_landing_formal
     beat2 <= beat1 && !rst;
     late2 <= late1 && !rst;
     last2 <= last1;
+    bad2 <= bad1;
     why2 <= why1;
     if (beat1) hdr2 <= hdr1;
     data2 <= data1;
@@ -220,7 +225,7 @@ module tp_landing_formal
   logic [BW-1:0] place;       // its room: from here on
   logic [11:0] room;          // dwords
   logic [11:0] written;       // dwords of it that have been written, or passed over
-  logic holed;                // some were passed over: they came poisoned
+  logic holed;                // some were passed over, for they came poisoned, or are damaged
   logic [12:0] left;          // bytes that its next packet must say are still to come
   logic [6:0] low;            // and the address of the first of them
   logic here2;                // it has been out since the packet in the second step was in the first
@@ -249,7 +254,7 @@ module tp_landing_formal
 
   logic write, complete;
   assign write = mine && hdr2.status == CPL_OK && legal && !hdr2.poisoned && !list;
-  assign complete = !holed && written + (write ? dwords : '0) == room;
+  assign complete = !holed && !bad2 && written + (write ? dwords : '0) == room;
   always_ff @(posedge clk) begin
     if (mine && last2) begin
       left <= left - 13'({hdr2.dwords, 2'b00}) + 13'(hdr2.lower_addr[1:0]);
@@ -258,6 +263,7 @@ module tp_landing_formal
         written <= written + 12'(hdr2.dwords);
         holed <= 1'b1;
       end
+      if (bad2) holed <= 1'b1;
     end
     if (write) written <= written + dwords;
     if (finishes) out <= 1'b0;
@@ -361,6 +367,7 @@ module tp_landing_formal
         assert (!(beat1 && late1) && !(beat2 && late2));
         assert (dut.s_valid == (beat1 || late1) && dut.c_valid == (beat2 || late2));
         if (beat1 || late1) assert (dut.s_overdue == late1 && dut.s_last == last1 && dut.s_first == (far1 == 0) && dut.s_tag == tag1);
+        if (beat1 || late1) assert (dut.s_bad == bad1);
         if (beat1) begin
           assert (dut.s_hdr == hdr1 && dut.s_data == data1 && dut.s_in_range == (hdr1.tag < 10'(TAGS)) && tag1 == hdr1.tag[TW-1:0]);
           assert (last1 == !midway && last1 == (32'(hdr1.dwords) <= 32'(far1) + LANES) && far1[LW-1:0] == 0);
@@ -387,7 +394,9 @@ module tp_landing_formal
         end
         if (beat2 || late2 || inside2) assert ((dut.c_out || !dut.c_live) && (dut.c_in_range || !dut.c_out));
         if ((beat2 || late2 || inside2) && dut.c_same) assert (dut.was_over || !dut.was_freed);
-        if (beat2 || late2) assert (dut.c_last == last2 && dut.c_tag == tag2);
+        if (beat2 || late2) assert (dut.c_last == last2 && dut.c_bad == bad2 && dut.c_tag == tag2);
+        assert (last1 || !bad1);
+        assert (last2 || !bad2);
         if (late2) assert (dut.c_overdue && !dut.c_ok && dut.c_in_range);
         if (late1) assert ({dut.s_reset, dut.s_link} == why1);
         if (late2) assert (dut.c_fault == (why2[0] ? TP_STATUS_LINK_DOWN : why2[1] ? TP_STATUS_RESET : TP_STATUS_TIMEOUT));

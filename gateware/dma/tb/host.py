@@ -36,7 +36,7 @@ class Host:
         self.period = 1  # clocks from one beat of a write that is taken to the next
         self.faults = {}  # address -> completion status (TLP.CPL_...) for reads that touch it
         self.silent = range(0)  # addresses: reads of these are never answered
-        self.poison = set()  # addresses: a packet that holds one comes poisoned
+        self.poison = set()  # addresses: a packet that holds one comes poisoned, or damaged
         self.withheld = False  # no read is answered for the time being
         self.begun = 0  # packets of writes that were shown, ever
         self.inside = False  # one has been shown and not taken whole
@@ -69,7 +69,7 @@ class Host:
         """Serve for ever."""
         dut, rng = self.dut, self.rng
         posted = bytearray()
-        out = []  # beats of the completion under way: (header, data, last)
+        out = []  # beats of the completion under way: (header, data, last, bad)
         cycle = 0
         while True:
             dut.tx_posted_ready.value = int(cycle % self.period == 0 and rng.random() >= self.stall)
@@ -78,11 +78,12 @@ class Host:
             if not out and self.pending and not self.withheld and rng.random() >= self.stall / 4:
                 out = self._completion(cycle)
             if out and rng.random() >= self.stall / 4:
-                header, data, last = out.pop(0)
+                header, data, last, bad = out.pop(0)
                 dut.rx_completion_valid.value = 1
                 dut.rx_completion_hdr.value = header
                 dut.rx_completion_data.value = data
                 dut.rx_completion_last.value = last
+                dut.rx_completion_bad.value = bad
             else:
                 dut.rx_completion_valid.value = 0
             await RisingEdge(dut.clk)
@@ -139,7 +140,7 @@ class Host:
         if status:
             self.pending.remove(p)
             self.tags.discard(tag)
-            return [(COMPLETION.pack(tag=tag, status=status, byte_count=left, lower_addr=address & 0x7F), 0, 1)]
+            return [(COMPLETION.pack(tag=tag, status=status, byte_count=left, lower_addr=address & 0x7F), 0, 1, 0)]
         cuts = [*range((address // 64 + 1) * 64, address + left, 64), address + left]
         cuts = [c for c in cuts if (c - (address & ~3)) <= self.max_payload] or [cuts[0]]
         stop = self.rng.choice(cuts)
@@ -148,11 +149,13 @@ class Host:
         dwords = (stop - first + 3) // 4
         k = self.at(first)
         payload = bytes(self.memory[k : k + 4 * dwords])
-        poisoned = int(any(address <= a < stop for a in self.poison))
-        header = COMPLETION.pack(tag=tag, dwords=dwords, byte_count=left, lower_addr=address & 0x7F, poisoned=poisoned)
+        spoiled = any(address <= a < stop for a in self.poison)
+        bad = int(spoiled and self.rng.random() < 0.5)
+        header = COMPLETION.pack(tag=tag, dwords=dwords, byte_count=left, lower_addr=address & 0x7F, poisoned=int(spoiled and not bad))
         step = self.width // 8
         parts = [payload[i : i + step] for i in range(0, len(payload), step)]
-        beats = [(header, int.from_bytes(part, "little"), int(i == len(parts) - 1)) for i, part in enumerate(parts)]
+        beats = [(header, int.from_bytes(part, "little"), 0, 0) for part in parts]
+        beats[-1] = (*beats[-1][:2], 1, bad)
         p[2], p[3] = stop, left - take
         if not p[3]:
             self.pending.remove(p)
