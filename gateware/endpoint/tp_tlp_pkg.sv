@@ -5,8 +5,9 @@
 // every beat of a packet. Payload starts in lane 0 with the dword that holds the first byte; the byte enables say which bytes of
 // the first and last dword count. A packet without payload is one beat with `last`.
 //
-// The core promises: once valid, a beat stays until ready; a packet's beats are adjacent, for a block may nullify a packet with a gap; no
-// output depends combinationally on an input. An endpoint promises: each packet has the beats that its header tells of, though not
+// The core promises: once valid, a beat stays until ready; the beats of a write are adjacent, for a block may nullify a packet with a gap; an
+// answer has 64 bytes at most, and its beats may come slowly, for registers are read between them (see tp_whole_packet); no output depends
+// combinationally on an input. An endpoint promises: each packet has the beats that its header tells of, though not
 // adjacent ones, also when the link is lost in the middle; while the link is down it takes what the core sends and drops it. Straddling,
 // alignment on the block's bus, byte order and the block's buffers are the endpoint's affair.
 //

@@ -42,11 +42,12 @@ async def start(dut, name: str, *, fault=None, stall=None, max_read=512, rng: ra
     cocotb.start_soon(Clock(dut.user_clk, user, unit="ps").start())
     dut.rst.value = 1
     await ClockCycles(dut.clk, 10)  # what a failed test left behind is gone before anybody looks
+    found = Host(rng, **host)
     card, device = BOUNDARY.make(dut, rng, rng.choice([0, 0.2, 0.5]) if stall is None else stall, fault)
+    found.connect(device, card)  # at once: the package's devices begin to send
     await ClockCycles(dut.clk, 2)
     dut.rst.value = 0
-    found = Host(rng, **host)
-    await found.start(device, card, max_read)
+    await found.start(max_read)
     found.link_faults = await link_faults(found)
     return found
 

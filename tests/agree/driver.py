@@ -85,10 +85,13 @@ class Host:
         self.poison_tags: set[int] = set()
         self.messages: list[int] = []  # vectors in the order in which they fired
 
-    async def start(self, device, card, max_read: int = 512) -> None:
-        """Enumerate, enable the card and its interrupts."""
+    def connect(self, device, card) -> None:
         self.card = card
         device.connect(self.root.make_port().downstream_port)
+
+    async def start(self, max_read: int = 512) -> None:
+        """Enumerate, enable the card and its interrupts."""
+        card = self.card
         await self.root.enumerate()
         self.dev = self.root.find_device(card.pcie_id)
         assert self.dev is not None, "the card was not found"
