@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the bare pins at both widths and runs bench_block on them: the model of the block against a small user in Python."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[4]
+sys.path.insert(0, str(ROOT / "gateware/lib/tb"))
+import bench
+
+
+@pytest.mark.parametrize("width", [64, 128])
+def test_block(width):
+    here = Path(__file__).resolve().parent
+    bench.run("pins", [here / "pins.sv"], here / "bench_block.py", ROOT / f".towpath/benches/block-7series-{width}", {"DATA_WIDTH": width})
