@@ -136,13 +136,15 @@ module tp_x7_receive #(
 
   // ------------------------------------------------------------------------------------------------ out
   // A packet without payload leaves at once.
-  logic begun;
+  // What came in the last clocks before the link went may have been nothing.
+  logic begun, damaged;
+  assign bad = damaged || !up;
   assign spoiled = cut || (p_eof && p_ecrc) || (!ends_in_p && c_eof && c_ecrc);
   always_ff @(posedge clk) begin
     valid <= (move || (fresh && !open)) && !rst;
     first <= !(open && begun);
     last <= !open || ends;
-    bad <= open && spoiled;
+    damaged <= open && spoiled;
     if (move) begun <= !ends;
     header <= header_in;
     bars <= bars_in;

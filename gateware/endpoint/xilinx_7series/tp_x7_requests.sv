@@ -8,7 +8,8 @@
 module tp_x7_requests
   import tp_tlp_pkg::*;
 #(
-    parameter int BAR_BITS = 20,            // of an address in BAR 0; others are smaller
+    parameter int BAR0_BITS = 20,           // of an address in it
+    parameter int BAR2_BITS = 12,
     parameter int DEPTH = 16
 ) (
     input logic clk,
@@ -35,7 +36,7 @@ module tp_x7_requests
     output logic        np_ok,
     output logic        damaged,            // a pulse
     output logic        poisoned,           // a pulse: a write was
-    output logic        refuse,             // a pulse: the block answers this request with UR
+    output logic        refuse,             // the block answers this request with UR; stands until `refuse_ready`
     output logic        refuse_locked,
     output logic [47:0] refuse_header,
     input  logic        refuse_ready
@@ -67,7 +68,7 @@ module tp_x7_requests
   always_comb begin
     request = '0;
     for (int b = 5; b >= 0; b--) if (bars[b]) request.bar = 3'(b);
-    request.offset = 32'({h[four?3 : 2][BAR_BITS-1:2], 2'b00});
+    request.offset = {h[four?3 : 2][31:2], 2'b00} & (request.bar[1] ? (32'd1 << BAR2_BITS) - 1'b1 : (32'd1 << BAR0_BITS) - 1'b1);
     request.dwords = {h[0][9:0] == '0, h[0][9:0]};
     request.first_be = h[1][3:0];
     request.last_be = h[1][7:4];
@@ -76,12 +77,11 @@ module tp_x7_requests
     request.tc = h[0][22:20];
     request.attr = {h[0][18], h[0][13:12]};
   end
-  assign rx_posted_valid = valid && memory && has_data && !h[0][14];
+  assign rx_posted_valid = valid && memory && has_data && !h[0][14] && !(first && last && bad);
   assign rx_posted_hdr = request;
 
   // Atomic operations have types 011xx, and have payload; messages are posted, and the block's own affair.
-  logic nonposted, supported, put, put_ready, have, pop, head_supported, head_locked, credit, wait_one;
-  logic [1:0] pause;
+  logic nonposted, supported, put, put_ready, have, pop, head_supported, head_locked, credit, refused;
   logic [$clog2(DEPTH):0] count;
   tp_request_hdr_t head;
   assign supported = memory && !has_data;
@@ -104,19 +104,15 @@ module tp_x7_requests
   );
   assign rx_nonposted_valid = have && head_supported && credit;
   assign rx_nonposted_hdr = head;
-  assign wait_one = pause != '0;
-  assign pop = rx_nonposted_valid || (have && !head_supported && refuse_ready && !wait_one);
+  assign refused = refuse && refuse_ready;
+  assign pop = rx_nonposted_valid || refused;
 
   always_ff @(posedge clk) begin
     np_ok <= count < ($bits(count))'(DEPTH / 2) && !rst;
     credit <= (nonposted_credit || (credit && !rx_nonposted_valid)) && !rst;
     damaged <= valid && last && bad && !rst;
     poisoned <= valid && first && memory && has_data && h[0][14] && !rst;
-    // `refuse_ready` follows a refusal some cycles later.
-    refuse <= pop && !head_supported && !rst;
-    if (pop && !head_supported) pause <= 2'd3;
-    else if (wait_one) pause <= pause - 1'b1;
-    if (rst) pause <= '0;
+    refuse <= have && !head_supported && !refused && !rst;
     refuse_locked <= head_locked;
     refuse_header <= {
       head.offset[6:0], head_locked ? {head.dwords[9:0], 2'b00} : 12'd4, head.tc, head.attr[1:0], head.requester, head.tag[7:0]

@@ -12,7 +12,8 @@ module tp_xilinx_7series
   import tp_tlp_pkg::*;
 #(
     parameter int DATA_WIDTH = 128,
-    parameter int BAR_BITS = 20,            // of an address in the larger one of the BARs
+    parameter int BAR0_BITS = 20,           // of an address in BAR 0, and in BAR 2: as the block is generated with
+    parameter int BAR2_BITS = 12,
     localparam int KEEP = DATA_WIDTH / 8
 ) (
     input logic clk,
@@ -129,7 +130,8 @@ module tp_xilinx_7series
   assign rx_posted_data = in_data;
   assign rx_posted_last = in_last;
   tp_x7_requests #(
-      .BAR_BITS(BAR_BITS)
+      .BAR0_BITS(BAR0_BITS),
+      .BAR2_BITS(BAR2_BITS)
   ) i_requests (
       .clk,
       .rst,

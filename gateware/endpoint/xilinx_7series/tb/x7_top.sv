@@ -3,6 +3,7 @@
 // Not for synthesis.
 module x7_top
   import tp_tlp_pkg::*;
+  import towpath_pkg::*;
 #(
     parameter int DATA_WIDTH = 128,
     parameter bit USER_ASYNC = 0,
@@ -37,6 +38,9 @@ module x7_top
     output logic                  s_axis_tx_tvalid,
     output logic [           3:0] s_axis_tx_tuser,
     input  logic [DATA_WIDTH-1:0] m_axis_rx_tdata,
+    // verilator lint_off UNUSEDSIGNAL
+    input  logic [      KEEP-1:0] m_axis_rx_tkeep,  // the adapter goes by headers
+    // verilator lint_on UNUSEDSIGNAL
     input  logic                  m_axis_rx_tlast,
     input  logic                  m_axis_rx_tvalid,
     output logic                  m_axis_rx_tready,
@@ -82,7 +86,13 @@ module x7_top
   tp_request_hdr_t rx_posted_hdr, rx_nonposted_hdr;
   logic [DATA_WIDTH-1:0] tx_posted_data, tx_answer_data, rx_completion_data, rx_posted_data;
 
-  tp_xilinx_7series #(.DATA_WIDTH(DATA_WIDTH)) i_endpoint (.*);
+  tp_xilinx_7series #(
+      .DATA_WIDTH(DATA_WIDTH),
+      .BAR0_BITS($clog2((TP_PAGE_CHANNELS + 2 * TP_PAGES_PER_CHANNEL) << PAGE_SHIFT)),
+      .BAR2_BITS($clog2(WINDOW_BYTES))
+  ) i_endpoint (
+      .*
+  );
   agree_top #(
       .DATA_WIDTH(DATA_WIDTH),
       .USER_ASYNC(USER_ASYNC),
