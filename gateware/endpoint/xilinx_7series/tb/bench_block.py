@@ -358,6 +358,7 @@ async def breaches(dut):
     for name in RULES:
         check = name.split("__")[0]
         drops.clear()
+        print(name, flush=True)
         await getattr(wrong, name)()
         host.user.answering = True
         for _ in range(200):
