@@ -346,7 +346,7 @@ class Block(Endpoint):
         if self.fault == "byte_order":
             words[size // 4 :] = struct.unpack(f"<{(len(raw) - size) // 4}I", raw[size:])
         if self.fault == "tag" and tlp.is_completion() and len(self.reading) > 1:
-            words[2] = words[2] & ~0xFF00 | self.rng.choice(list(self.reading)) << 8
+            words[2] = words[2] & ~0xFF00 | next(tag for tag in range(256) if tag not in self.reading) << 8
         return words
 
     def _number(self) -> int:
