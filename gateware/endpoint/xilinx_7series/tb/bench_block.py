@@ -77,7 +77,7 @@ async def start(dut, name: str, stall: float = 0.3, **more) -> Host:
     return await host.start()
 
 
-async def within(task, patience: int = 400):
+async def within(task, patience: int = 200):
     """What the task returns; that it takes too long fails a test as a wrong byte does."""
     try:
         return await with_timeout(task, patience, "us")
@@ -139,6 +139,7 @@ async def lawful(dut, stall):
     host = await start(dut, f"lawful, stall {stall}", stall)
     await traffic(host, 14)
     assert host.block.largest["reads in flight"] > 1 and not any(host.block.reports.values()), host.block.reports
+    assert bool(host.user.straddles) == (host.user.lanes == 4)
 
 
 @cocotb.test()
@@ -358,6 +359,7 @@ async def breaches(dut):
     for name in RULES:
         check = name.split("__")[0]
         drops.clear()
+        print(name, flush=True)
         await getattr(wrong, name)()
         host.user.answering = True
         for _ in range(200):

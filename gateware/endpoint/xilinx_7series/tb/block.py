@@ -122,6 +122,7 @@ class Block(Endpoint):
         self._show("user_reset", value)
         self._show("user_reset_out", value)
         self.resetting = bool(value)
+        self.np_asked, self.np_req_since = 0, self.clock  # what was asked for during a reset is forgotten
 
     def _read(self, name: str, absent: int = 0) -> int:
         pin = self._pin(name)
@@ -293,7 +294,6 @@ class Block(Endpoint):
         self.packet, self.valid, self.ends = None, 0, ()
         self.waiting = self.words = None
         self.ready = 0
-        self.np_asked, self.np_req_since = 0, self.clock
         self._show("m_axis_rx_tvalid", 0)
         self._show("s_axis_tx_tready", 0)
 
@@ -346,7 +346,7 @@ class Block(Endpoint):
         if self.fault == "byte_order":
             words[size // 4 :] = struct.unpack(f"<{(len(raw) - size) // 4}I", raw[size:])
         if self.fault == "tag" and tlp.is_completion() and len(self.reading) > 1:
-            words[2] = words[2] & ~0xFF00 | self.rng.choice(list(self.reading)) << 8
+            words[2] = words[2] & ~0xFF00 | next(tag for tag in range(256) if tag not in self.reading) << 8
         return words
 
     def _number(self) -> int:
@@ -806,17 +806,15 @@ class Block(Endpoint):
         if self.drop or self.shown["tx_err_drop"]:
             self._show("tx_err_drop", self.drop)
             self.drop = 0
-        if self.pulse or self.shown["cfg_received_func_lvl_rst"]:
-            self.pulse = max(self.pulse - 1, 0)
-            self.changed = True
         # Outside of D0 the link falls asleep in a while.
         self.awake = max(self.awake - 1, 0) if self.pm_cap.power_state else self.rng.randrange(64, 256) if self.awake < 64 else self.awake
         state = L0 if self.awake or self.words is not None or self.outgoing or self.internal else L1
         if state != self.link_state:
             self.link_state, self.changed = state, True
         if self.changed:
-            self.changed = False
+            self.changed = self.pulse > 0
             self._show_configuration()
+            self.pulse = max(self.pulse - 1, 0)
 
 
 def make(dut, rng: random.Random, stall: float, fault: str | None) -> tuple[Block, Device]:

@@ -45,8 +45,10 @@ class Breaches:
         self.user.answering = False
         came = len(self.user.received)
         self.block.inject(stray(kind, self.tag, dwords, address=at), 1)
-        while len(self.user.received) == came:
+        for _ in range(500):
             await ClockCycles(self.dut.clk, 1)
+            if len(self.user.received) > came:
+                break
         return self.user.received[-1]
 
     # -- framing
@@ -266,12 +268,13 @@ class Breaches:
     async def room(self):
         self.user.hold = True
         await ClockCycles(self.dut.clk, 3)
-        reads = [cocotb.start_soon(self.user.read(self.low, 256)) for _ in range(30)]
-        while not self.block.breaches:
+        for tag in range(24):
+            self.user.send(self.user.request(False, self.low, 512, tag))
+        for _ in range(500):
             await ClockCycles(self.dut.clk, 10)
         self.user.hold = False
-        for read in reads:
-            await read
+        while self.block.reading:
+            await ClockCycles(self.dut.clk, 10)
         del self.block.breaches[1:]  # each further answer is one
 
     async def error_lost(self):

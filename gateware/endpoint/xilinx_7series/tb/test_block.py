@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[4]
-sys.path.insert(0, str(ROOT / "gateware/lib/tb"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[4] / "gateware/lib/tb"))
 import bench
 
 
 @pytest.mark.parametrize("width", [64, 128])
 def test_block(width):
     here = Path(__file__).resolve().parent
-    bench.run("pins", [here / "pins.sv"], here / "bench_block.py", ROOT / f".towpath/benches/block-7series-{width}", {"DATA_WIDTH": width})
+    build = bench.ROOT / f".towpath/benches/block-7series-{width}"
+    bench.run("pins", [here / "pins.sv"], here / "bench_block.py", build, {"DATA_WIDTH": width})

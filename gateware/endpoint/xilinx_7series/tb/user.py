@@ -51,6 +51,7 @@ class User:
             getattr(dut, name).value = 0
         self.memory = bytearray(BAR_BYTES)
         self.received: list[Received] = []  # all, in order
+        self.straddles = 0  # beats in which one packet ended and the next began
         self.clock = 0
         self.ready = 0  # ours, for what the block sends
         self.hold = False  # take nothing
@@ -141,6 +142,8 @@ class User:
                 self._end(user & 1)
             if start is None:
                 return
+            assert start == 2 and end in (0, 1), f"a packet begins in lane {start} and one ends in lane {end}"
+            self.straddles += 1
         assert start is not None, "a beat of no packet"
         self.current = Received()
         self.current.bars = user >> 2 & 127
