@@ -51,8 +51,8 @@ module tp_x7_receive_formal #(
   localparam int DOWN = 16 / LANES + 3;
   logic [3:0] down;
   always_ff @(posedge clk) down <= rst || up ? '0 : 32'(down) < DOWN ? down + 1'b1 : down;
-  logic [5:0] rest;                         // dwords that the packet under way still has; 0: none is under way
-  logic [5:0] rest_here, size;              // of the packet that begins: all its dwords
+  logic [5:0] rest;  // dwords that the packet under way still has; 0: none is under way
+  logic [5:0] rest_here, size;  // of the packet that begins: all its dwords
   logic [31:0] h0;
   logic begins;
   logic [2:0] begins_lane;
@@ -73,10 +73,12 @@ module tp_x7_receive_formal #(
       if (sof) begin
         assume (h0[31] == 0 && h0[9:4] == 0);
         assume (!h0[30] || h0[3:0] != 0);
-        if (LANES == 2) assume (!high && rest == 0);
-        else if (high) assume (rest <= 2);
-        else assume (rest == 0);
-      end else assume (rest != 0);          // no beats of nothing
+        if (LANES == 2)
+          assume (!high && rest == 0);
+          else if (high)
+            assume (rest <= 2);
+            else assume (rest == 0);
+      end else assume (rest != 0);  // no beats of nothing
       if (LANES == 2) assume (sof == (rest == 0));
     end
     if (!up) assume (!tvalid);
@@ -171,8 +173,7 @@ module tp_x7_receive_formal #(
         assert (last == (!payload || sent + 6'(LANES) >= 6'(w_header[0][3:0])));
         if (payload && 6'(which) < 6'(w_header[0][3:0]) && sent <= 6'(which) && 6'(which) < sent + 6'(LANES) && !bad)
           for (int i = 0; i < LANES; i++)
-            if (6'(which) == sent + 6'(i))
-              for (int b = 0; b < 4; b++) assert (data[i][8*b+:8] == w_dword[8*(3-b)+:8]);
+          if (6'(which) == sent + 6'(i)) for (int b = 0; b < 4; b++) assert (data[i][8*b+:8] == w_dword[8*(3-b)+:8]);
       end
       // A packet of which the whole header has come is completed, even if its link is lost.
       if (here && lost && payload) assert (last == (sent + 6'(LANES) >= 6'(w_header[0][3:0])));

@@ -27,7 +27,7 @@ module tp_x7_transmit_formal
     input logic [1:0] stream,               // of which: 0 posted, 1 read, 2 answer
     input logic [3:0] which                 // dword of its payload
 );
-  logic posted_ready, read_ready, answer_ready, posted_last, answer_last, tvalid, tlast, sent;
+  logic posted_ready, read_ready, answer_ready, posted_last, answer_last, tvalid, tlast, discontinue, sent;
   logic [LANES-1:0][31:0] tdata;
   logic [LANES-1:0][3:0] tkeep;
   localparam logic [15:0] REQUESTER = 16'hb5a3;
@@ -37,6 +37,7 @@ module tp_x7_transmit_formal
       .clk,
       .rst,
       .up,
+      .block_reset(1'b0),
       .requester(REQUESTER),
       .posted_valid,
       .posted_ready,
@@ -56,12 +57,13 @@ module tp_x7_transmit_formal
       .tdata,
       .tkeep,
       .tlast,
+      .discontinue,
       .sent
   );
 
   logic started = 1'b0;
   // ------------------------------------------------------------------------------------------------ the core
-  logic [5:0] posted_at, answer_at;         // dwords of the packet before this beat
+  logic [5:0] posted_at, answer_at;  // dwords of the packet before this beat
   logic posted_stood, read_stood, answer_stood;
   assign posted_last = posted_at + 6'(LANES) >= 6'(posted_hdr.dwords);
   assign answer_last = answer_at + 6'(LANES) >= 6'(answer_hdr.dwords);
@@ -97,15 +99,15 @@ module tp_x7_transmit_formal
 
   // ------------------------------------------------------------------------------------------------ the watched packet
   logic watched, over;
-  logic [1:0] ahead;                        // of its stream, taken before it and not left
-  logic [1:0] stored, stored_writes;        // that have been taken whole and not left: of its stream; writes
+  logic [1:0] ahead;  // of its stream, taken before it and not left
+  logic [1:0] stored, stored_writes;  // that have been taken whole and not left: of its stream; writes
   logic [1:0] writes_ahead;                 // of an answer that is watched: writes taken whole before it was, and not left
   logic [3:0][31:0] w;                      // its header as it must be
   logic w_four, w_payload;
   logic [10:0] w_dwords;
   logic [31:0] w_dword;
   logic mine, beginning, taken, taken_write, shown_first;
-  logic [1:0] out_kind, kind;               // of the packet that leaves
+  logic [1:0] out_kind, kind;  // of the packet that leaves
   logic [5:0] at;                           // dwords of it before this beat
   logic leaves;
   assign leaves = tvalid && tready && tlast;
@@ -128,11 +130,11 @@ module tp_x7_transmit_formal
   always_comb begin
     in_dword = '0;
     for (int i = 0; i < LANES; i++)
-      if (6'(which) == in_at + 6'(i))
-        for (int b = 0; b < 4; b++) in_dword[8*b+:8] = stream == 0 ? posted_data[i][8*(3-b)+:8] : answer_data[i][8*(3-b)+:8];
+    if (6'(which) == in_at + 6'(i))
+      for (int b = 0; b < 4; b++) in_dword[8*b+:8] = stream == 0 ? posted_data[i][8*(3-b)+:8] : answer_data[i][8*(3-b)+:8];
   end
 
-  logic current;                            // the stream's packet that is at the core's side is the watched one
+  logic current;  // the stream's packet that is at the core's side is the watched one
   always_ff @(posedge clk) begin
     stored <= stored + 2'(taken) - 2'(leaves && out_kind == stream);
     stored_writes <= stored_writes + 2'(taken_write) - 2'(leaves && out_kind == 0);
@@ -195,7 +197,7 @@ module tp_x7_transmit_formal
 
   // ------------------------------------------------------------------------------------------------ what leaves
   logic here, shown, was_up;
-  logic [5:0] head, size, after;            // dwords: of the header, of the packet, up to the end of this beat
+  logic [5:0] head, size, after;  // dwords: of the header, of the packet, up to the end of this beat
   logic [LANES-1:0][31:0] data_was;
   logic [LANES-1:0][3:0] keep_was;
   logic last_was, open;

@@ -81,7 +81,7 @@ module tp_x7_requests
   assign rx_posted_hdr = request;
 
   // Atomic operations have types 011xx, and have payload; messages are posted, and the block's own affair.
-  logic nonposted, supported, put, put_ready, have, pop, head_supported, head_locked, credit, refused;
+  logic nonposted, supported, put, put_ready, have, pop, head_supported, head_locked, credit, refused, refusing, report;
   logic [$clog2(DEPTH):0] count;
   tp_request_hdr_t head;
   assign supported = memory && !has_data;
@@ -105,17 +105,22 @@ module tp_x7_requests
   assign rx_nonposted_valid = have && head_supported && credit;
   assign rx_nonposted_hdr = head;
   assign refused = refuse && refuse_ready;
+  assign refusing = have && !head_supported && !poisoned;
   assign pop = rx_nonposted_valid || refused;
 
   always_ff @(posedge clk) begin
     np_ok <= count < ($bits(count))'(DEPTH / 2) && !rst;
     credit <= (nonposted_credit || (credit && !rx_nonposted_valid)) && !rst;
     damaged <= valid && last && bad && !rst;
-    poisoned <= valid && first && memory && has_data && h[0][14] && !rst;
-    refuse <= have && !head_supported && !refused && !rst;
+    // The block has one pin that tells posted requests from others: so a report of either waits for the other.
+    if (valid && first && memory && has_data && h[0][14]) report <= 1'b1;
+    else if (!refuse && !refusing) report <= 1'b0;
+    poisoned <= report && !refuse && !refusing && !rst;
+    if (rst) report <= 1'b0;
+    refuse <= refusing && !refused && !rst;
     refuse_locked <= head_locked;
     refuse_header <= {
-      head.offset[6:0], head_locked ? {head.dwords[9:0], 2'b00} : 12'd4, head.tc, head.attr[1:0], head.requester, head.tag[7:0]
+      7'd0, head_locked ? {head.dwords[9:0], 2'b00} : 12'd4, head.tc, head.attr[1:0], head.requester, head.tag[7:0]
     };
     if (!rst)
       assert (!put || put_ready)

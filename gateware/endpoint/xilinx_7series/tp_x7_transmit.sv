@@ -6,7 +6,8 @@
 // three dwords it is moved by one lane.
 //
 // Promises: packets leave in the order in which they were taken, whole and without gaps of ours; what is shown stays until it is taken. While
-// the link is down everything is taken and dropped, and so is the rest of what was under way; nothing of it is left when the link is back.
+// the link is down everything is taken and dropped. A packet of which the block has a part is ended there, as discontinued, for the block
+// waits for its end; nothing of what was under way is left when the link is back.
 module tp_x7_transmit
   import tp_tlp_pkg::*;
 #(
@@ -17,6 +18,7 @@ module tp_x7_transmit
     input logic clk,
     input logic rst,
     input logic up,
+    input logic block_reset,                // the block forgets what it has
     input logic [15:0] requester,           // ours: it is the completer of answers, too
 
     input  logic                           posted_valid,
@@ -40,6 +42,7 @@ module tp_x7_transmit
     output logic [DATA_WIDTH-1:0] tdata,
     output logic [      KEEP-1:0] tkeep,
     output logic                  tlast,
+    output logic                  discontinue,  // with `tlast`
     output logic                  sent      // a packet's last beat was taken
 );
   localparam logic [4:0] MEMORY = 5'b00000, COMPLETION = 5'b01010;
@@ -188,14 +191,24 @@ module tp_x7_transmit
     end
   end
 
+  logic open, open_next;  // the block has a part of a packet
+  assign open_next = tvalid && tready ? !tlast : open;
   always_ff @(posedge clk) begin
+    open <= open_next && !block_reset && !rst;
     if (space) begin
       tvalid <= out_valid;
       tdata <= out;
       tlast <= out_last;
+      discontinue <= 1'b0;
       for (int i = 0; i < LANES; i++) tkeep[4*i+:4] <= {4{32'(lanes) > i}};
     end
-    if (drop || !up || rst) tvalid <= 1'b0;
+    if (drop || !up) begin
+      tvalid <= open_next && !block_reset;
+      tlast <= 1'b1;
+      tkeep <= '1;
+      discontinue <= 1'b1;
+    end
+    if (rst) tvalid <= 1'b0;
   end
   assign sent = tvalid && tready && tlast;
 endmodule

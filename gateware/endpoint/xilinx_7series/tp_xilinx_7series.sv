@@ -98,7 +98,7 @@ module tp_xilinx_7series
   always_ff @(posedge clk) up <= user_lnk_up && !user_reset_out && !rst;
 
   assign tx_cfg_gnt = 1'b1;
-  assign s_axis_tx_tuser = '0;
+  assign s_axis_tx_tuser[2:0] = '0;          // no ECRC, no poison, no streaming
   assign m_axis_rx_tready = 1'b1;
   assign rx_np_req = 1'b1;
 
@@ -187,6 +187,7 @@ module tp_xilinx_7series
       .clk,
       .rst,
       .up,
+      .block_reset(user_reset_out),
       .requester(cfg.requester),
       .posted_valid(tx_posted_valid),
       .posted_ready(tx_posted_ready),
@@ -206,6 +207,7 @@ module tp_xilinx_7series
       .tdata(s_axis_tx_tdata),
       .tkeep(s_axis_tx_tkeep),
       .tlast(s_axis_tx_tlast),
+      .discontinue(s_axis_tx_tuser[3]),
       .sent
   );
 

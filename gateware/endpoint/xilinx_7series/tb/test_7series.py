@@ -39,4 +39,5 @@ def test_suite(width, tags, monkeypatch):
             "CORE_NAME": bench.text("loopback"),
             "CHANNEL_NAMES": bench.text("in", "out"),
         },
+        more=("bench_pins",),
     )

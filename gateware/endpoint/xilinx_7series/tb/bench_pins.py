@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What only the block's pins show, beside the suite of tests/agree: a link that goes, configuration that changes in flight, requests that are none."""
+
+import cocotb
+from bench import TP
+from bench_agree import channels, loop, some_messages, start
+from cocotb.triggers import Timer
+
+from driver import DEVICE_CONTROL, EXTENDED_TAGS, FUNCTION_RESET, Host
+
+SCRATCH = 4  # loopback.sv: a register in the window
+MWR, MRD_LOCKED, FETCH_ADD, POISONED = 0x40 << 24, 0x01 << 24, 0x4C << 24, 1 << 14
+ROOT = 0x0000  # the requester of what is injected
+
+
+class Saved:
+    """Configuration space as a kernel saves it before a reset, and puts it back."""
+
+    @classmethod
+    async def of(cls, host: Host) -> "Saved":
+        saved = cls()
+        saved.host, saved.cap = host, host.card.pcie_cap.cap_id
+        saved.bars = await host.dev.config_read_dwords(0x10, 6)
+        saved.control = await host.dev.capability_read_word(saved.cap, DEVICE_CONTROL)
+        saved.msix = await host.dev.capability_read_word(host.card.msix_cap.cap_id, 2)
+        return saved
+
+    async def restore(self) -> None:
+        dev = self.host.dev
+        await dev.config_write_dwords(0x10, self.bars)
+        await dev.capability_write_word(self.cap, DEVICE_CONTROL, self.control)
+        await dev.capability_write_word(self.host.card.msix_cap.cap_id, 2, self.msix)
+        await dev.config_write_word(4, await dev.config_read_word(4) | 6)
+
+
+async def busy(host: Host, tx, rx) -> None:
+    """Descriptors of both directions in flight, seven each."""
+    for n in range(7):
+        await rx.receive(1000, TP.TP_KIND_DIRECT)
+        await tx.send(host.rng.randbytes(1000), None, end=n % 2 == 0)
+    await host.card_register(TP.TP_CARD_TIMEOUTS_OFFSET)  # the doorbells have arrived
+
+
+async def ended(tx, rx) -> None:
+    """How the fourteen descriptors of `busy` ended: each one, once."""
+    await rx.cancel()  # no message comes for some of its buffers
+    for channel in (tx, rx):
+        statuses = [(await channel.reap("a descriptor was lost"))["status"] for _ in range(7)]
+        assert set(statuses) <= {"DONE", "END_OF_MESSAGE", "CANCELLED", "BUS_MASTERING_OFF"}, statuses
+
+
+async def fresh(*pair) -> None:
+    for channel in pair:
+        await channel.reset()
+        await channel.reset_done()
+
+
+async def again(host: Host, tx, rx) -> None:
+    """Both channels from the start, data through them, and again from the start."""
+    await fresh(tx, rx)
+    tx, rx = await channels(host)
+    await loop(host, some_messages(host.rng, 4, 2000), tx, rx)
+    await fresh(tx, rx)
+
+
+@cocotb.test()
+@cocotb.parametrize(hot=[False, True])
+async def link_lost(dut, hot):
+    """The link goes in the middle of packets, either way, or by a hot reset: what was under way ends so, once, and all goes on afterwards."""
+    host = await start(dut, f"link lost {hot}")
+    rng, card, lost = host.rng, host.card, 0
+    saved = await Saved.of(host)
+    for _ in range(6):
+        tx, rx = await channels(host)
+        await busy(host, tx, rx)
+        await Timer(rng.randrange(1, 4000), "ns")
+        await card.link_down(rng.randrange(8, 60), hot)
+        await saved.restore()
+        await Timer(3, "us")
+        for channel in (tx, rx):  # an entry that was on the link's way is lost, and so are those behind it
+            while channel.peek():
+                status = (await channel.reap())["status"]
+                lost += status == "LINK_DOWN"
+                assert status in ("DONE", "END_OF_MESSAGE", "LINK_DOWN", "BUS_MASTERING_OFF", "POISONED", "BAD_COMPLETION"), status
+        await again(host, tx, rx)
+    assert lost, "nothing was under way when the link went"
+    assert await host.card_register(TP.TP_CARD_LINK_DOWNS_OFFSET) == host.link_faults["LINK_DOWNS"] + 6
+
+
+@cocotb.test()
+async def changing_limits(dut):
+    """The host changes payload, read size and tags while data flows. That each packet keeps to them the block judges."""
+    host = await start(dut, "changing limits", max_payload=512)
+    rng, cap = host.rng, host.card.pcie_cap.cap_id
+    for _ in range(8):
+        tx, rx = await channels(host)
+        await busy(host, tx, rx)
+        for _ in range(3):
+            await Timer(rng.randrange(1, 1500), "ns")
+            control = await host.dev.capability_read_word(cap, DEVICE_CONTROL) & ~(7 << 5 | 7 << 12 | EXTENDED_TAGS)
+            control |= rng.randrange(3) << 5 | rng.randrange(6) << 12 | rng.choice([0, EXTENDED_TAGS])
+            await host.dev.capability_write_word(cap, DEVICE_CONTROL, control)
+        await ended(tx, rx)
+        await again(host, tx, rx)
+
+
+@cocotb.test()
+async def refused(dut):
+    """Locked reads and atomic operations get the block's answer; a poisoned write is reported and changes nothing; traffic goes on."""
+    host = await start(dut, "refused")
+    rng, card = host.rng, host.card
+    tx, rx = await channels(host)
+    window = host.window.base_address if hasattr(host.window, "base_address") else await host.dev.config_read_dword(0x18) & ~15
+    await host.window.write_dword(SCRATCH, 0x1234)
+    flow = cocotb.start_soon(loop(host, some_messages(rng, 6, 3000), tx, rx))
+    before = dict(card.reports)
+    for tag in range(200, 212):
+        kind = rng.choice([MRD_LOCKED | 3, FETCH_ADD | 1])
+        words = [kind, ROOT << 16 | tag << 8 | (0xFF if kind & 3 == 3 else 0x0F), (window + 64) & 0xFFFFFFFF]
+        card.inject(words + [rng.getrandbits(32)] * (kind >> 30 & 1), bars=0b1100)
+        if rng.random() < 0.5:
+            card.inject([MWR | POISONED | 1, ROOT << 16 | 0x0F, (window + SCRATCH) & 0xFFFFFFFF, rng.getrandbits(32)], bars=0b0100)
+        await Timer(rng.randrange(1, 400), "ns")
+    await host.until(lambda: not card.asked, "a request that cannot be served was never answered")
+    await flow
+    assert await host.window.read_dword(SCRATCH) == 0x1234, "a poisoned write was executed"
+    assert card.reports["ur"] - before["ur"] >= 12 and card.reports["poisoned"] > before["poisoned"]
+
+
+@cocotb.test()
+async def damaged(dut):
+    """A damaged write: from then on the card asks for nothing and writes nothing, until the function is reset; then all is well."""
+    host = await start(dut, "damaged")
+    rng, card = host.rng, host.card
+    tx, rx = await channels(host)
+    await loop(host, some_messages(rng, 2, 1000), tx, rx)
+    saved = await Saved.of(host)
+    bar = host.bar.base_address if hasattr(host.bar, "base_address") else await host.dev.config_read_dword(0x10) & ~15
+    words = [MWR | 16, ROOT << 16 | 0xFF, (bar + tx.slots) & 0xFFFFFFFF, *(rng.getrandbits(32) for _ in range(16))]
+    card.inject(words, bars=0b0001, ecrc=True)
+    await Timer(300, "ns")
+    for arena in host.arenas:  # from here on the card has no business anywhere
+        arena.readable, arena.writable = bytearray(len(arena.readable)), bytearray(len(arena.writable))
+    await tx.push(TP.TP_KIND_DIRECT, host.arenas[0].base, 64, True)
+    await Timer(2, "us")
+    assert card.reports["internal_uncor"] == 1
+    await host.dev.capability_write_word(saved.cap, DEVICE_CONTROL, saved.control | FUNCTION_RESET)
+    await host.until(lambda: not card.function_reset, "the function's reset never ended")
+    await saved.restore()
+    tx, rx = await channels(host)
+    await loop(host, some_messages(rng, 3, 1500), tx, rx)
+
+
+@cocotb.test()
+async def turned_off(dut):
+    """The host is about to take power away: the user says so, with transfers in flight."""
+    host = await start(dut, "turned off")
+    tx, rx = await channels(host)
+    await busy(host, tx, rx)
+    await host.card.turn_off()
