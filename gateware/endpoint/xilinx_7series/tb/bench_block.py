@@ -197,7 +197,7 @@ async def power(dut):
     block, user = host.block, host.user
     pm = block.pm_cap.cap_id
     await host.dev.capability_write_word(pm, 4, 3)
-    await ClockCycles(dut.clk, 200)
+    await ClockCycles(dut.clk, 300)
     assert int(dut.cfg_pmcsr_powerstate.value) == 3 and int(dut.cfg_pcie_link_state.value) == 1 and dut.s_axis_tx_tready.value == 0
     await host.dev.capability_write_word(pm, 4, 0)
     await ClockCycles(dut.clk, 20)

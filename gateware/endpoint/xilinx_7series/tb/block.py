@@ -266,6 +266,12 @@ class Block(Endpoint):
             self._show_reset(1)
             self._cut()
         await self._clocks(clocks)
+        # The package's link never goes: what the host still answers has to be gone before the next packets.
+        for _ in range(PATIENCE):
+            if not self.abroad:
+                break
+            await self.edge
+        self.abroad.clear()
         if hot:
             self._show_reset(0)
             await self._clocks(self.rng.randrange(1, 5))
@@ -313,6 +319,10 @@ class Block(Endpoint):
 
     async def handle_tlp(self, tlp: Tlp) -> None:
         await self.started.wait()
+        if tlp.is_completion() and tlp.tag in self.abroad:
+            self.abroad[tlp.tag] -= len(tlp.data) - (tlp.lower_address & 3)
+            if tlp.status != CplStatus.SC or self.abroad[tlp.tag] <= 0:
+                del self.abroad[tlp.tag]
         if not self.up:
             tlp.release_fc()
         elif tlp.is_completion():
@@ -540,6 +550,7 @@ class Block(Endpoint):
         self.header: Header | None = None
         self.allowed: Limits | None = None
         self.outgoing: deque[Tlp] = deque()
+        self.abroad: dict[int, int] = {}  # reads that the host has, and bytes that it still owes
         self.internal: deque[Tlp] = deque()  # the block's own packets
         self.request_since = 0
         self.granted = 0  # clocks that the user has had to fall silent since its grant
@@ -721,6 +732,8 @@ class Block(Endpoint):
                 self.more.clear()
                 await self.more.wait()
             tlp = self._next_outgoing()
+            if tlp.is_nonposted():
+                self.abroad[tlp.tag] = enabled(tlp.length, tlp.first_be, tlp.last_be)[1]
             if tlp.is_completion() and tlp.status == CplStatus.CA:
                 self.signaled_target_abort = True
             await super().upstream_send(tlp)
