@@ -111,7 +111,7 @@ module tp_landing
     s_valid <= (rx_valid || (overdue_valid && overdue_ready)) && !rst;
     s_first <= !rx_inside;
     s_last <= rx_last || !rx_valid;
-    s_bad <= rx_valid && rx_last && rx_bad;
+    s_bad <= rx_bad;
     s_overdue <= !rx_valid;
     s_link <= overdue_link;
     s_reset <= overdue_reset;
@@ -230,7 +230,7 @@ module tp_landing
       states[c_tag] <= '{lap: c_lap, over: over, spoiled: spoiled, blocks: gone_next};
 
   // One poisoned or damaged packet spoils its request, whichever packet comes last.
-  assign spoiled = c_poisoned || c_spoiled || c_bad;
+  assign spoiled = c_poisoned || c_spoiled || (c_bad && c_last);
   always_comb begin
     if (!c_ok) status = c_fault;
     else if (bad) status = TP_STATUS_BAD_COMPLETION;

@@ -152,7 +152,7 @@ module tp_landing_formal
     beat1 <= rx_valid && !rst;
     late1 <= overdue_valid && overdue_ready && !rst;
     last1 <= rx_last || !rx_valid;
-    bad1 <= rx_valid && rx_last && rx_bad;
+    bad1 <= rx_bad;
     why1 <= {overdue_reset, overdue_link};
     if (rx_valid) hdr1 <= rx_hdr;
     data1 <= rx_data;
@@ -254,7 +254,7 @@ module tp_landing_formal
 
   logic write, complete;
   assign write = mine && hdr2.status == CPL_OK && legal && !hdr2.poisoned && !list;
-  assign complete = !holed && !bad2 && written + (write ? dwords : '0) == room;
+  assign complete = !holed && !(bad2 && last2) && written + (write ? dwords : '0) == room;
   always_ff @(posedge clk) begin
     if (mine && last2) begin
       left <= left - 13'({hdr2.dwords, 2'b00}) + 13'(hdr2.lower_addr[1:0]);
@@ -395,8 +395,6 @@ module tp_landing_formal
         if (beat2 || late2 || inside2) assert ((dut.c_out || !dut.c_live) && (dut.c_in_range || !dut.c_out));
         if ((beat2 || late2 || inside2) && dut.c_same) assert (dut.was_over || !dut.was_freed);
         if (beat2 || late2) assert (dut.c_last == last2 && dut.c_bad == bad2 && dut.c_tag == tag2);
-        assert (last1 || !bad1);
-        assert (last2 || !bad2);
         if (late2) assert (dut.c_overdue && !dut.c_ok && dut.c_in_range);
         if (late1) assert ({dut.s_reset, dut.s_link} == why1);
         if (late2) assert (dut.c_fault == (why2[0] ? TP_STATUS_LINK_DOWN : why2[1] ? TP_STATUS_RESET : TP_STATUS_TIMEOUT));
