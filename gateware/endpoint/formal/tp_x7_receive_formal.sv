@@ -159,7 +159,9 @@ module tp_x7_receive_formal #(
 
   // ------------------------------------------------------------------------------------------------ what leaves
   assign here = watched && !over && ahead == 0 && valid;
+  logic [3:0] late;  // clocks since it has come, or the link was lost
   always_ff @(posedge clk) begin
+    late <= watched && !over && !coming && !(here && last) && !rst ? late + 1'b1 : '0;
     if (valid) sent <= last ? '0 : sent + 6'(LANES);
     if (rst) sent <= '0;
   end
@@ -178,6 +180,8 @@ module tp_x7_receive_formal #(
       // A packet of which the whole header has come is completed, even if its link is lost.
       if (here && lost && payload) assert (last == (sent + 6'(LANES) >= 6'(w_header[0][3:0])));
       if (here && lost && last) assert (bad);
+      // It leaves soon after its last dword has come, or when the link is lost with as many beats as it still has.
+      assert (late < (lost ? 4'(16 / LANES + 3) : 4'd4));
       cover (over && four && w_header[0][3:0] == 4'd9);
       cover (over && lost && payload);
     end

@@ -110,7 +110,9 @@ module tp_x7_transmit_formal
   logic [1:0] out_kind, kind;  // of the packet that leaves
   logic [5:0] at;                           // dwords of it before this beat
   logic leaves;
-  assign leaves = tvalid && tready && tlast;
+  logic rest;                               // of a packet that the link's end cut: it counts for nothing
+  assign rest = discontinue || dut.ending;
+  assign leaves = tvalid && tready && tlast && !rest;
   always_comb begin
     if (!tdata[0][30] && tdata[0][28:24] == 5'b0) out_kind = 2'd1;
     else out_kind = tdata[0][27] ? 2'd2 : 2'd0;
@@ -201,7 +203,7 @@ module tp_x7_transmit_formal
   logic [LANES-1:0][31:0] data_was;
   logic [LANES-1:0][3:0] keep_was;
   logic last_was, open;
-  assign here = watched && !over && ahead == 0 && tvalid && out_kind == stream && up && was_up;
+  assign here = watched && !over && ahead == 0 && tvalid && !rest && out_kind == stream && up && was_up;
   assign head = 6'd3 + 6'(w_four);
   assign size = head + (w_payload ? 6'(w_dwords) : 6'd0);
   always_comb begin
@@ -215,7 +217,7 @@ module tp_x7_transmit_formal
     keep_was <= tkeep;
     last_was <= tlast;
     open <= (tvalid && tready ? !tlast : open) && up && !rst;
-    if (tvalid && tready) begin
+    if (tvalid && tready && !rest) begin
       at <= tlast ? '0 : after;
       kind <= out_kind;
     end
@@ -240,6 +242,7 @@ module tp_x7_transmit_formal
         end
         if (stream == 2) assert (writes_ahead == 0);
       end
+      assert (!discontinue || !tvalid || tlast);
       cover (over && stream == 0 && w_four && w_dwords == 11'd9);
       cover (over && stream == 2 && w_dwords == 11'd6);
     end

@@ -89,6 +89,7 @@ module tp_x7_transmit
   } state_e;
   state_e state;
   logic drop;                               // the packet under way, and while the link is down each
+  logic ending;                             // the block waits for the end of a packet that was cut
   logic space;                              // the output takes a beat
   logic moved;                              // payload stands one lane higher than it came
   logic use_data;                           // a beat of payload is taken in this cycle
@@ -100,7 +101,7 @@ module tp_x7_transmit
   logic out_valid, out_last;
   logic [$clog2(LANES+1)-1:0] lanes;        // that the beat carries
   source_e now;
-  assign space = !tvalid || tready || drop;
+  assign space = drop || ((!tvalid || tready) && !ending);
   assign now = state == HEAD ? choice : source;
   assign in = now == ANSWER ? answer_data : posted_data;
   assign in_last = now == ANSWER ? answer_last : posted_last;
@@ -195,18 +196,22 @@ module tp_x7_transmit
   assign open_next = tvalid && tready ? !tlast : open;
   always_ff @(posedge clk) begin
     open <= open_next && !block_reset && !rst;
-    if (space) begin
+    ending <= (drop || !up || ending) && open_next && !block_reset && !rst;
+    if (drop || !up || ending) begin
+      // A beat of a packet that is open stays until it is taken, and the end follows it; one that opens a packet is withdrawn.
+      if (!(open && tvalid && !tready)) begin
+        tvalid <= open_next;
+        tlast <= 1'b1;
+        tkeep <= '1;
+        discontinue <= 1'b1;
+      end
+      if (block_reset) tvalid <= 1'b0;
+    end else if (space) begin
       tvalid <= out_valid;
       tdata <= out;
       tlast <= out_last;
       discontinue <= 1'b0;
       for (int i = 0; i < LANES; i++) tkeep[4*i+:4] <= {4{32'(lanes) > i}};
-    end
-    if (drop || !up) begin
-      tvalid <= open_next && !block_reset;
-      tlast <= 1'b1;
-      tkeep <= '1;
-      discontinue <= 1'b1;
     end
     if (rst) tvalid <= 1'b0;
   end

@@ -218,6 +218,8 @@ class Block(Endpoint):
 
     async def _function_reset_ends(self) -> None:
         await self._clocks(RESET_CLOCKS)
+        while self.outgoing or self.completions or self.words is not None or self.waiting is not None:
+            await self.edge
         self.function_reset = False
 
     async def renumber(self, bus: int) -> None:
