@@ -16,7 +16,8 @@ from cocotbext.pcie.core.tlp import CplStatus, Tlp, TlpAttr
 
 DESCRIPTOR, LIST_ENTRY, COMPLETION = (Layout(PACKAGES[0], f"tp_{name}_t") for name in ("descriptor", "list_entry", "completion"))
 STATUS = {getattr(TP, f"TP_STATUS_{n}"): n for n in (
-    "NONE DONE END_OF_MESSAGE UNSUPPORTED_REQUEST COMPLETER_ABORT POISONED TIMEOUT CANCELLED BUS_MASTERING_OFF RESET TORN MALFORMED".split()
+    "NONE DONE END_OF_MESSAGE UNSUPPORTED_REQUEST COMPLETER_ABORT POISONED TIMEOUT CANCELLED BUS_MASTERING_OFF RESET TORN MALFORMED "
+    "BAD_COMPLETION LINK_DOWN".split()
 )}  # fmt: skip
 LOW, HIGH = 4 << 20, 4 << 20  # bytes of memory below and above 4 GiB
 HIGH_BASE = 0x12_0000_0000
