@@ -152,6 +152,19 @@ def take_what_was_handed_over(device) -> None:
     device.rq_sink.recv = take
 
 
+def byte_enables_in_order(source) -> None:
+    """The byte enables of the first packet that starts in a beat of 512 bits lie lowest, wherever it starts (PG213); the model goes by where."""
+    drive = source._drive
+
+    async def mended(beat) -> None:
+        starts, first_at = beat.tuser >> 80 & 3, beat.tuser >> 82 & 3
+        if source.seg_count == 2 and starts == 1 and first_at == 2:
+            beat.tuser = beat.tuser >> 16 << 16 | beat.tuser >> 4 & 0xF0F
+        await drive(beat)
+
+    source._drive = mended
+
+
 def pauses(rng: random.Random, stall: float):
     """Pauses and bursts of random length."""
     while True:
@@ -203,6 +216,7 @@ def make(dut, rng: random.Random, stall: float, fault: str | None):
         pins |= dict(pcie_rq_seq_num=dut.pcie_rq_seq_num0, pcie_rq_seq_num_vld=dut.pcie_rq_seq_num_vld0)
         device = UltraScalePcieDevice(**options, **pins)
     take_what_was_handed_over(device)
+    byte_enables_in_order(device.cq_source)
     card = Card(dut, device, asked)
     send = device.upstream_send
 
