@@ -57,6 +57,7 @@ class Card:
 
     def __init__(self, dut, device, asked: Asked):
         self.dut, self.device, self.asked = dut, device, asked
+        self.plus = isinstance(device, UltraScalePlusPcieDevice)
         self.function = device.functions[0]
         self.function.vendor_id, self.function.device_id, self.function.class_code = VENDOR, DEVICE, 0x120000
         page = 1 << int(dut.PAGE_SHIFT.value)
@@ -68,6 +69,9 @@ class Card:
         self.pcie_cap.initiate_function_level_reset = self._function_reset
         self.largest = {"write": 0, "read": 0, "reads in flight": 0}
         self.function_reset = False
+        self.requests = 0  # that have left
+        self.answers: list = []  # the last frames on CC
+        self._recv, device.cc_sink.recv = device.cc_sink.recv, self._answer
         self.credits = True  # whether the link partner has credits for reads
         self.allowed = [self._limits()] * 2
         cocotb.start_soon(self._pins())
@@ -100,9 +104,10 @@ class Card:
         dut, edge = self.dut, RisingEdge(self.dut.clk)
         full = (1 << len(dut.pcie_tfc_nph_av)) - 1
         history = [self._limits()] * GRACE
-        for name in ("cfg_flr_in_process", "cfg_hot_reset_out", "cfg_bus_number", "pcie_rq_seq_num1", "pcie_rq_seq_num_vld1"):
-            if name != "pcie_rq_seq_num1" or isinstance(self.device, UltraScalePcieDevice):
-                getattr(dut, name).value = 0
+        for name in ("cfg_flr_in_process", "cfg_hot_reset_out", "cfg_phy_link_down", "cfg_function_power_state"):
+            getattr(dut, name).value = 0
+        if not self.plus:
+            dut.cfg_bus_number.value = dut.pcie_rq_seq_num_vld1.value = 0
         while True:
             history = [*history[1:], self._limits()]
             # Either limit may hold while a change is on its way.
@@ -114,10 +119,15 @@ class Card:
                 self.function_reset = False
                 dut.cfg_flr_in_process.value = 0
 
+    async def _answer(self):
+        self.answers = [*self.answers[-7:], await self._recv()]
+        return self.answers[-1]
+
     def left(self, tlp: Tlp) -> None:
         """A look at what leaves for the link."""
         if tlp.fmt_type not in (TlpType.MEM_WRITE, TlpType.MEM_WRITE_64, TlpType.MEM_READ, TlpType.MEM_READ_64):
             return
+        self.requests += 1
         payload, read, tags, relaxed = map(max, *self.allowed)
         what = check_request(tlp, read if tlp.is_nonposted() else payload, relaxed)
         self.largest[what] = max(self.largest[what], 4 * tlp.length)
@@ -153,7 +163,7 @@ def take_what_was_handed_over(device) -> None:
 
 
 def byte_enables_in_order(source) -> None:
-    """The byte enables of the first packet that starts in a beat of 512 bits lie lowest, wherever it starts (PG213); the model goes by where."""
+    """Byte enables of the first packet that starts in a beat lie lowest, wherever it starts (PG213); the model goes by where."""
     drive = source._drive
 
     async def mended(beat) -> None:
@@ -187,7 +197,7 @@ def make(dut, rng: random.Random, stall: float, fault: str | None):
         cc_bus=AxiStreamBus.from_prefix(dut, "s_axis_cc"),
     )
     same = (
-        "pcie_cq_np_req cfg_phy_link_down cfg_max_payload cfg_max_read_req cfg_function_status cfg_function_power_state cfg_rcb_status "
+        "pcie_cq_np_req cfg_max_payload cfg_max_read_req cfg_function_status cfg_rcb_status "
         "cfg_interrupt_msix_enable cfg_interrupt_msix_mask cfg_mgmt_addr cfg_mgmt_write cfg_mgmt_write_data cfg_mgmt_byte_enable "
         "cfg_mgmt_read cfg_mgmt_read_data cfg_mgmt_read_write_done"
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The endpoint between the core and cocotbext-pcie's models of the blocks: the core's functional suite (tests/agree/bench_agree.py) through it."""
+"""The endpoint under cocotbext-pcie's models of the blocks: the core's functional suite, tests/agree/bench_agree.py, through it."""
 
 import importlib.util
 from pathlib import Path
@@ -25,7 +25,9 @@ def sources() -> list[Path]:
     return [*core, ROOT / "cores/loopback/loopback.sv", ROOT / "tests/agree/agree_top.sv", HERE / "ultrascale_top.sv"]
 
 
-@pytest.mark.parametrize("plus,width,rc,cq", [(1, 128, 1, 1), (0, 64, 1, 1), (0, 256, 2, 1), (1, 256, 1, 1), (1, 512, 1, 1), (1, 512, 2, 2), (1, 512, 4, 2)])
+@pytest.mark.parametrize(
+    "plus,width,rc,cq", [(1, 128, 1, 1), (0, 64, 1, 1), (0, 256, 2, 1), (1, 256, 1, 1), (1, 512, 1, 1), (1, 512, 2, 2), (1, 512, 4, 2)]
+)
 def test_ultrascale(plus, width, rc, cq, monkeypatch):
     bench = shared()
     monkeypatch.setenv("TOWPATH_BOUNDARY", "block")
@@ -47,4 +49,5 @@ def test_ultrascale(plus, width, rc, cq, monkeypatch):
             "CORE_NAME": bench.text("loopback"),
             "CHANNEL_NAMES": bench.text("in", "out"),
         },
+        more=("bench_ultrascale",),
     )
