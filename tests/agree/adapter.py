@@ -180,7 +180,7 @@ class Card(Endpoint):
         self.msix_cap.msix_table_offset = TP.TP_PAGE_MSIX * page + TP.TP_MSIX_VECTOR_OFFSET
         self.msix_cap.msix_pba_offset = TP.TP_PAGE_MSIX * page + TP.TP_MSIX_PENDING_OFFSET
         self.register_capability(self.msix_cap)
-        self.pcie_cap.max_payload_size_supported = 2
+        self.pcie_cap.max_payload_size_supported = 3
         self.pcie_cap.extended_tag_supported = True
         self.pcie_cap.function_level_reset_capability = True
         self.pcie_cap.initiate_function_level_reset = self._function_reset

@@ -313,7 +313,7 @@ async def everything(dut):
 
 
 @cocotb.test()
-@cocotb.parametrize(payload_read_split=[(128, 128, False), (128, 512, True), (256, 256, False), (512, 128, True), (512, 512, False)])
+@cocotb.parametrize(payload_read_split=[(128, 128, False), (128, 512, True), (256, 256, False), (512, 128, True), (1024, 512, False)])
 async def sizes(dut, payload_read_split):
     """MPS and MRRS as the host sets them: the card keeps to them and makes use of them, whatever size the answers come in."""
     payload, read, split = payload_read_split
