@@ -84,13 +84,13 @@ def run(
 ) -> None:
     """Compiles `top` with Verilator and runs the cocotb tests of `module`, and of the modules `more` beside it; raises if one fails.
 
-    `quick` compiles without optimisation: for large designs of which little is simulated.
+    `quick` compiles without optimisation and in few files: for large designs of which little is simulated.
     """
     from cocotb_tools.runner import get_results, get_runner
 
     os.environ.setdefault("TOWPATH_SEED", str(random.SystemRandom().randrange(1 << 32)))
     os.environ["PATH"] = f"{ROOT / 'tools/bin'}:{os.environ['PATH']}"
-    level = ["-CFLAGS", "-O0"] if quick else []
+    level = ["-CFLAGS", "-O0", "--output-split", "0"] if quick else []
     runner = get_runner("verilator")
     runner.build(
         sources=files,

@@ -15,7 +15,7 @@ module tp_us_unpack_formal #(
     localparam int LW = $clog2(LANES),
     localparam int PW = PIECES > 1 ? $clog2(PIECES) : 1,
     localparam int STEP = LANES / PIECES,
-    localparam int LONGEST = PIECES == 4 ? 6 : LANES + 2,
+    localparam int LONGEST = CUT ? 2 * LANES + 1 : LANES + 2,
     localparam int COUNT = HEAD - 2          // the dword of the descriptor that tells the payload's
 ) (
     input logic                   clk,

@@ -93,7 +93,7 @@ class Card:
         """Configuration space goes back to its defaults at once; the core says when it is quiet."""
         f, cap = self.function, self.pcie_cap
         f.memory_space_enable = f.bus_master_enable = self.msix_cap.msix_enable = self.msix_cap.msix_function_mask = False
-        cap.max_payload_size, cap.max_read_request_size, cap.extended_tag_field_enable = 0, 2, False
+        cap.max_payload_size, cap.max_read_request_size = 0, 2
         for i, mask in enumerate(f.bar_mask):
             f.bar[i] &= ~mask
         self.function_reset = True
@@ -117,6 +117,7 @@ class Card:
             self.asked.pulses += int(dut.pcie_cq_np_req.value)
             if self.function_reset and int(dut.cfg_flr_done.value) & 1:
                 self.function_reset = False
+                self.pcie_cap.extended_tag_field_enable = False  # not before: the model refuses tags of what it has taken
                 dut.cfg_flr_in_process.value = 0
 
     async def _answer(self):
