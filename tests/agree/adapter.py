@@ -143,6 +143,22 @@ class Inbound:
         return tlp
 
 
+def check_request(tlp: Tlp, most: int, relaxed: bool) -> str:
+    """The link's rules for a request of the card's, of `most` bytes; says whether it is a write or a read."""
+    what = "read" if tlp.is_nonposted() else "write"
+    where = f"{what} of {tlp.length} dwords at {tlp.address:#x}"
+    assert relaxed or not tlp.attr & TlpAttr.RO, f"{where}, relaxed, which is not allowed"
+    assert tlp.address % 4 == 0 and 1 <= tlp.length <= most // 4, f"{where}; {most} bytes are allowed"
+    assert tlp.address // 4096 == (tlp.address + 4 * tlp.length - 1) // 4096, f"{where} crosses 4 KiB"
+    if tlp.length == 1:
+        right = tlp.last_be == 0 and tlp.first_be
+    else:
+        right = tlp.first_be in (15, 14, 12, 8) and tlp.last_be in (15, 7, 3, 1)
+    assert right, f"{where}, byte enables {tlp.first_be:04b} {tlp.last_be:04b}"
+    return what
+
+
+ABORT_BITS = True  # the model keeps a record of aborts in the Status register
 FAULTS = ("byte_enables", "tag", "lanes", "order", "lower_address")
 
 
@@ -164,7 +180,7 @@ class Card(Endpoint):
         self.msix_cap.msix_table_offset = TP.TP_PAGE_MSIX * page + TP.TP_MSIX_VECTOR_OFFSET
         self.msix_cap.msix_pba_offset = TP.TP_PAGE_MSIX * page + TP.TP_MSIX_PENDING_OFFSET
         self.register_capability(self.msix_cap)
-        self.pcie_cap.max_payload_size_supported = 2
+        self.pcie_cap.max_payload_size_supported = 3
         self.pcie_cap.extended_tag_supported = True
         self.pcie_cap.function_level_reset_capability = True
         self.pcie_cap.initiate_function_level_reset = self._function_reset
@@ -312,37 +328,26 @@ class Card(Endpoint):
 
     # ---- from the core
 
-    def _check_request(self, stream: Outbound, f: dict[str, int], most: int) -> None:
-        """The link's rules for a request of ours."""
-        what = {"posted": "write", "read": "read"}[stream.name]
-        where = f"{what} of {f['dwords']} dwords at {f['addr']:#x}"
+    def _check_request(self, stream: Outbound, tlp: Tlp, most: int) -> None:
         allowed = self._allowed(stream)
-        assert allowed.master, f"{where} with bus mastering off"
-        assert allowed.relaxed or not f["relaxed"], f"{where}, relaxed, which is not allowed"
-        assert f["addr"] % 4 == 0 and 1 <= f["dwords"] <= most // 4, f"{where}; {most} bytes are allowed"
-        assert f["addr"] // 4096 == (f["addr"] + 4 * f["dwords"] - 1) // 4096, f"{where} crosses 4 KiB"
-        if f["dwords"] == 1:
-            assert f["last_be"] == 0 and f["first_be"], f"{where}, byte enables {f['first_be']:04b} {f['last_be']:04b}"
-        else:
-            right = f["first_be"] in (15, 14, 12, 8) and f["last_be"] in (15, 7, 3, 1)
-            assert right, f"{where}, byte enables {f['first_be']:04b} {f['last_be']:04b}"
-        self.largest[what] = max(self.largest[what], 4 * f["dwords"])
+        what = check_request(tlp, most, allowed.relaxed)
+        assert allowed.master, f"{what} at {tlp.address:#x} with bus mastering off"
+        self.largest[what] = max(self.largest[what], 4 * tlp.length)
 
     def _write(self, f: dict[str, int], payload: bytes) -> Tlp:
-        self._check_request(self.posted_out, f, self._allowed(self.posted_out).payload)
         tlp = Tlp()
         tlp.fmt_type = TlpType.MEM_WRITE_64 if f["addr"] >> 32 else TlpType.MEM_WRITE
         tlp.requester_id = self.pcie_id
         tlp.address, tlp.length, tlp.first_be, tlp.last_be = f["addr"], f["dwords"], f["first_be"], f["last_be"]
+        tlp.attr = TlpAttr.RO if f["relaxed"] else TlpAttr(0)
+        self._check_request(self.posted_out, tlp, self._allowed(self.posted_out).payload)
         if self.fault == "byte_enables" and tlp.length > 1:
             tlp.first_be = 15
-        tlp.attr = TlpAttr.RO if f["relaxed"] else TlpAttr(0)
         tlp.data = bytearray(payload)
         return tlp
 
     def _read(self, f: dict[str, int], _: bytes) -> Tlp:
         allowed = self._allowed(self.read_out)
-        self._check_request(self.read_out, f, allowed.read)
         assert f["tag"] not in self.reading, f"tag {f['tag']} is in use"
         assert f["tag"] < allowed.tags, f"tag {f['tag']} is too long for this link"
         tlp = Tlp()
@@ -350,6 +355,7 @@ class Card(Endpoint):
         tlp.requester_id = self.pcie_id
         tlp.address, tlp.length, tlp.first_be, tlp.last_be, tlp.tag = f["addr"], f["dwords"], f["first_be"], f["last_be"], f["tag"]
         tlp.attr = TlpAttr.RO if f["relaxed"] else TlpAttr(0)
+        self._check_request(self.read_out, tlp, allowed.read)
         self.reading[tlp.tag] = tlp.get_be_byte_count()
         self.largest["reads in flight"] = max(self.largest["reads in flight"], len(self.reading))
         return tlp

@@ -6,7 +6,9 @@ or ring covers at that time fails the test, as does a ring entry that is not one
 a write with no more than a line in its log.
 """
 
+import logging
 import random
+import re
 
 from bench import PACKAGES, TP, Layout
 from cocotb.triggers import Event, First, Timer
@@ -16,7 +18,8 @@ from cocotbext.pcie.core.tlp import CplStatus, Tlp, TlpAttr
 
 DESCRIPTOR, LIST_ENTRY, COMPLETION = (Layout(PACKAGES[0], f"tp_{name}_t") for name in ("descriptor", "list_entry", "completion"))
 STATUS = {getattr(TP, f"TP_STATUS_{n}"): n for n in (
-    "NONE DONE END_OF_MESSAGE UNSUPPORTED_REQUEST COMPLETER_ABORT POISONED TIMEOUT CANCELLED BUS_MASTERING_OFF RESET TORN MALFORMED BAD_COMPLETION LINK_DOWN".split()
+    "NONE DONE END_OF_MESSAGE UNSUPPORTED_REQUEST COMPLETER_ABORT POISONED TIMEOUT CANCELLED BUS_MASTERING_OFF RESET TORN MALFORMED "
+    "BAD_COMPLETION LINK_DOWN".split()
 )}  # fmt: skip
 LOW, HIGH = 4 << 20, 4 << 20  # bytes of memory below and above 4 GiB
 HIGH_BASE = 0x12_0000_0000
@@ -25,6 +28,32 @@ DEVICE_CONTROL, RELAXED, EXTENDED_TAGS, FUNCTION_RESET = 8, 1 << 4, 1 << 8, 1 <<
 PATIENCE = 40_000  # nanoseconds that the card may take
 READ_PATIENCE = 10_000  # nanoseconds that a read of the card may take
 H2C, C2H = 0, 1  # the channels of the card under test
+
+
+class Complaints(logging.Handler):
+    """What the package's models warn of, but for what is expected: it fails the test when somebody looks (`check`)."""
+
+    ALWAYS = ("Failed to route config type 0",)  # the root complex looks for devices where none are
+    log = logging.getLogger("cocotb")
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        for other in [h for h in self.log.handlers if isinstance(h, Complaints)]:  # an earlier test's
+            self.log.removeHandler(other)
+        self.log.addHandler(self)
+        self.expected = re.compile("|".join(self.ALWAYS))
+        self.lines: list[str] = []
+
+    def expect(self, *patterns: str) -> None:
+        self.expected = re.compile("|".join((self.expected.pattern, *patterns)))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.name != "cocotb.regression":
+            self.lines.append(record.getMessage())
+
+    def check(self) -> None:
+        unexpected = [line for line in self.lines if not self.expected.match(line)]
+        assert not unexpected, f"a model complained {len(unexpected)} times, first: {unexpected[0]}"
 
 
 class Arena:
@@ -68,6 +97,7 @@ class Root(RootComplex):
 class Host:
     def __init__(self, rng: random.Random, max_payload: int = 128, rcb_128: bool = False, split: bool = False):
         self.rng = rng
+        self.complaints = Complaints()
         self.activity = Event()
         self.root = Root(self)
         self.root.max_payload_size = max_payload.bit_length() - 8
@@ -109,6 +139,22 @@ class Host:
         self.bar = self.dev.bar_window[TP.TP_BAR_DEVICE]
         self.window = self.dev.bar_window[TP.TP_BAR_WINDOW]
         self.page_bytes = 1 << (await self.bar.read(TP.TP_DISCOVERY_PAGE_SHIFT_OFFSET, 1))[0]
+
+    async def reset_function(self) -> tuple:
+        """Function-level reset, up to the card's acknowledgement; what `restore` puts back."""
+        cap = self.card.pcie_cap.cap_id
+        saved = await self.dev.config_read_dwords(0x10, 6)
+        control = await self.dev.capability_read_word(cap, DEVICE_CONTROL)
+        await self.dev.capability_write_word(cap, DEVICE_CONTROL, control | FUNCTION_RESET)
+        await self.until(lambda: not self.card.function_reset, "the card never acknowledged the reset")
+        return saved, control
+
+    async def restore(self, saved: tuple) -> None:
+        """Puts configuration space back, as a kernel does after a reset."""
+        await self.dev.config_write_dwords(0x10, saved[0])
+        await self.dev.capability_write_word(self.card.pcie_cap.cap_id, DEVICE_CONTROL, saved[1])
+        command = await self.dev.config_read_word(4)
+        await self.dev.config_write_word(4, command | 6)
 
     async def _limit(self) -> None:
         """Half of the hosts allow no relaxed ordering, and half no extended tags, for want of which a card is built with 32 at most."""

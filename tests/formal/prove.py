@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Proves a property module of gateware/*/formal/, or refutes it with a fault planted in what it proves.
+"""Proves a property module of gateware/**/formal/, or refutes it with a fault planted in what it proves.
 
 A proof is one entry of a proofs.toml: sources, the property module (`top`) that wraps what is proved, and a depth. Yosys turns both into
 one transition system; yosys-smtbmc with yices shows, from reset, that no assertion fails within `depth` cycles and that every `cover` is
@@ -90,7 +90,7 @@ class Outcome:
 def read(root: Path = ROOT) -> list[Proof]:
     """Every proof of the tree."""
     found = []
-    for page in sorted(root.glob("gateware/*/formal/proofs.toml")):
+    for page in sorted(root.glob("gateware/**/formal/proofs.toml")):
         for entry in tomllib.loads(page.read_text())["proof"]:
             faults = tuple(Fault(**fault) for fault in entry.pop("fault", []))
             parameters = tuple(entry.pop("parameters", {}).items())

@@ -80,12 +80,17 @@ def run(
     parameters: dict | None = None,
     defines: dict | None = None,
     more: tuple[str, ...] = (),
+    quick: bool = False,
 ) -> None:
-    """Compiles `top` with Verilator and runs the cocotb tests of `module`, and of the modules `more` beside it; raises if one fails."""
+    """Compiles `top` with Verilator and runs the cocotb tests of `module`, and of the modules `more` beside it; raises if one fails.
+
+    `quick` compiles without optimisation and in few files: for large designs of which little is simulated.
+    """
     from cocotb_tools.runner import get_results, get_runner
 
     os.environ.setdefault("TOWPATH_SEED", str(random.SystemRandom().randrange(1 << 32)))
     os.environ["PATH"] = f"{ROOT / 'tools/bin'}:{os.environ['PATH']}"
+    level = ["-CFLAGS", "-O0", "--output-split", "0"] if quick else []
     runner = get_runner("verilator")
     runner.build(
         sources=files,
@@ -93,7 +98,7 @@ def run(
         build_dir=build,
         parameters=parameters or {},
         defines=defines or {},
-        build_args=["--assert", "-Wno-fatal", "-Wno-lint", "-Wno-style", "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include"],
+        build_args=["--assert", "-Wno-fatal", "-Wno-lint", "-Wno-style", "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include", *level],
         timescale=("1ps", "1ps"),
     )
     environment = {
