@@ -145,7 +145,8 @@ SUITES = [
         "tools/tests",
         "tests/driver/test_rig.py",
     ),
-    pytest_suite("gateware", "modules of gateware/ on their own, under cocotb", 420, "gateware", *SPREAD),
+    pytest_suite("gateware", "modules of gateware/ on their own, under cocotb", 420, "gateware", "--ignore=gateware/endpoint", *SPREAD),
+    pytest_suite("endpoints", "the core behind each endpoint, and models of the hard blocks", 480, "gateware/endpoint", *SPREAD),
     pytest_suite("cores", "the cores that ship, each under cocotb", 180, "cores", *SPREAD),
     cargo_suite(
         "rust",

@@ -140,14 +140,16 @@ class Host:
         self.window = self.dev.bar_window[TP.TP_BAR_WINDOW]
         self.page_bytes = 1 << (await self.bar.read(TP.TP_DISCOVERY_PAGE_SHIFT_OFFSET, 1))[0]
 
+    async def save(self) -> tuple:
+        """What `restore` puts back."""
+        return await self.dev.config_read_dwords(0x10, 6), await self.dev.capability_read_word(self.card.pcie_cap.cap_id, DEVICE_CONTROL)
+
     async def reset_function(self) -> tuple:
         """Function-level reset, up to the card's acknowledgement; what `restore` puts back."""
-        cap = self.card.pcie_cap.cap_id
-        saved = await self.dev.config_read_dwords(0x10, 6)
-        control = await self.dev.capability_read_word(cap, DEVICE_CONTROL)
-        await self.dev.capability_write_word(cap, DEVICE_CONTROL, control | FUNCTION_RESET)
+        saved = await self.save()
+        await self.dev.capability_write_word(self.card.pcie_cap.cap_id, DEVICE_CONTROL, saved[1] | FUNCTION_RESET)
         await self.until(lambda: not self.card.function_reset, "the card never acknowledged the reset")
-        return saved, control
+        return saved
 
     async def restore(self, saved: tuple) -> None:
         """Puts configuration space back, as a kernel does after a reset."""

@@ -1,36 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What only the block's pins show, beside the suite of tests/agree: a link that goes, configuration that changes in flight, requests that are none."""
+"""What only the block's pins show: a link that goes, limits that change in flight, requests that are none, damage."""
 
 import cocotb
 from bench import TP
 from bench_agree import channels, loop, some_messages, start
 from cocotb.triggers import Timer
 
-from driver import DEVICE_CONTROL, EXTENDED_TAGS, FUNCTION_RESET, Host
+from driver import DEVICE_CONTROL, EXTENDED_TAGS, Host
 
 SCRATCH = 4  # loopback.sv: a register in the window
 MWR, MRD_LOCKED, FETCH_ADD, POISONED = 0x40 << 24, 0x01 << 24, 0x4C << 24, 1 << 14
 ROOT = 0x0000  # the requester of what is injected
-
-
-class Saved:
-    """Configuration space as a kernel saves it before a reset, and puts it back."""
-
-    @classmethod
-    async def of(cls, host: Host) -> "Saved":
-        saved = cls()
-        saved.host, saved.cap = host, host.card.pcie_cap.cap_id
-        saved.bars = await host.dev.config_read_dwords(0x10, 6)
-        saved.control = await host.dev.capability_read_word(saved.cap, DEVICE_CONTROL)
-        saved.msix = await host.dev.capability_read_word(host.card.msix_cap.cap_id, 2)
-        return saved
-
-    async def restore(self) -> None:
-        dev = self.host.dev
-        await dev.config_write_dwords(0x10, self.bars)
-        await dev.capability_write_word(self.cap, DEVICE_CONTROL, self.control)
-        await dev.capability_write_word(self.host.card.msix_cap.cap_id, 2, self.msix)
-        await dev.config_write_word(4, await dev.config_read_word(4) | 6)
 
 
 async def busy(host: Host, tx, rx) -> None:
@@ -66,16 +46,16 @@ async def again(host: Host, tx, rx) -> None:
 @cocotb.test()
 @cocotb.parametrize(hot=[False, True])
 async def link_lost(dut, hot):
-    """The link goes in the middle of packets, either way, or by a hot reset: what was under way ends so, once, and all goes on afterwards."""
+    """The link goes in the middle of packets, or by a hot reset: what was under way ends so, and all goes on afterwards."""
     host = await start(dut, f"link lost {hot}")
     rng, card, lost = host.rng, host.card, 0
-    saved = await Saved.of(host)
+    saved = await host.save()
     for _ in range(6):
         tx, rx = await channels(host)
         await busy(host, tx, rx)
         await Timer(rng.randrange(1, 4000), "ns")
         await card.link_down(rng.randrange(8, 60), hot)
-        await saved.restore()
+        await host.restore(saved)
         await Timer(3, "us")
         for channel in (tx, rx):  # an entry that was on the link's way is lost, and so are those behind it
             while channel.peek():
@@ -110,7 +90,7 @@ async def refused(dut):
     host = await start(dut, "refused")
     rng, card = host.rng, host.card
     tx, rx = await channels(host)
-    window = host.window.base_address if hasattr(host.window, "base_address") else await host.dev.config_read_dword(0x18) & ~15
+    window = await host.dev.config_read_dword(0x18) & ~15
     await host.window.write_dword(SCRATCH, 0x1234)
     flow = cocotb.start_soon(loop(host, some_messages(rng, 6, 3000), tx, rx))
     before = dict(card.reports)
@@ -134,8 +114,7 @@ async def damaged(dut):
     rng, card = host.rng, host.card
     tx, rx = await channels(host)
     await loop(host, some_messages(rng, 2, 1000), tx, rx)
-    saved = await Saved.of(host)
-    bar = host.bar.base_address if hasattr(host.bar, "base_address") else await host.dev.config_read_dword(0x10) & ~15
+    bar = await host.dev.config_read_dword(0x10) & ~15
     words = [MWR | 16, ROOT << 16 | 0xFF, (bar + tx.slots) & 0xFFFFFFFF, *(rng.getrandbits(32) for _ in range(16))]
     card.inject(words, bars=0b0001, ecrc=True)
     await Timer(300, "ns")
@@ -144,9 +123,7 @@ async def damaged(dut):
     await tx.push(TP.TP_KIND_DIRECT, host.arenas[0].base, 64, True)
     await Timer(2, "us")
     assert card.reports["internal_uncor"] == 1
-    await host.dev.capability_write_word(saved.cap, DEVICE_CONTROL, saved.control | FUNCTION_RESET)
-    await host.until(lambda: not card.function_reset, "the function's reset never ended")
-    await saved.restore()
+    await host.restore(await host.reset_function())
     tx, rx = await channels(host)
     await loop(host, some_messages(rng, 3, 1500), tx, rx)
 

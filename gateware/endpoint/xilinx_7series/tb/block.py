@@ -35,6 +35,7 @@ ERRORS = (
     "ur cpl_abort posted locked cpl_timeout cpl_unexpect ecrc cor poisoned malformed norecovery internal_cor internal_uncor acs mc_blocked "
     "atomic_egress_blocked"
 ).split()
+ABORT_BITS = True  # the package's endpoint keeps a record of aborts in the Status register
 FAULTS = ("byte_enables", "tag", "lanes", "order", "lower_address", "byte_order")
 
 
@@ -72,7 +73,7 @@ class Block(Endpoint):
         self.msix_cap.msix_table_offset = TP.TP_PAGE_MSIX * page + TP.TP_MSIX_VECTOR_OFFSET
         self.msix_cap.msix_pba_offset = TP.TP_PAGE_MSIX * page + TP.TP_MSIX_PENDING_OFFSET
         self.register_capability(self.msix_cap)
-        self.pcie_cap.max_payload_size_supported = 2
+        self.pcie_cap.max_payload_size_supported = 3
         self.pcie_cap.extended_tag_supported = True
         self.pcie_cap.function_level_reset_capability = True
         self.pcie_cap.initiate_function_level_reset = self._function_reset
