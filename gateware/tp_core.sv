@@ -235,8 +235,7 @@ module tp_core
   // Two counters of the card's page are errors that the block has registers for.
   always_ff @(posedge clk) begin
     errors.completion_timeout <= event_valid && event_code == 4'(TP_CARD_TIMEOUTS_OFFSET / 4);
-    errors.unexpected_completion <= event_valid &&
-        (event_code == 4'(TP_CARD_LATE_COMPLETIONS_OFFSET / 4) || event_code == 4'(TP_CARD_UNEXPECTED_COMPLETIONS_OFFSET / 4));
+    errors.unexpected_completion <= event_valid && event_code == 4'(TP_CARD_UNEXPECTED_COMPLETIONS_OFFSET / 4);
   end
 
 `ifndef SYNTHESIS

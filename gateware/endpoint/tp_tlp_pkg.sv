@@ -8,14 +8,16 @@
 // The core promises: once valid, a beat stays until ready; the beats of a write are adjacent, for a block may nullify a packet with a gap; an
 // answer has 64 bytes at most, and its beats may come slowly, for registers are read between them (see tp_whole_packet); no output depends
 // combinationally on an input. An endpoint promises: each packet has the beats that its header tells of, though not
-// adjacent ones, also when the link is lost in the middle; while the link is down it takes what the core sends and drops it. Straddling,
+// adjacent ones, also when the link is lost in the middle; while the link is down it takes what the core sends and drops it,
+// or leaves the packet under way to the block. Straddling,
 // alignment on the block's bus, byte order and the block's buffers are the endpoint's affair.
 //
 // What an endpoint does not pass on (docs/adr/0024-neutral-streams-2.md):
 //   a poisoned write, or one that is for no BAR of ours: dropped, and reported to the block
 //   a request that the core does not know (I/O, atomic, locked, message): answered or reported as the specification wants (2.3.1)
 // A packet that turns out damaged when beats of it have gone on is completed, an answer with `bad`. From then on the endpoint shows
-// `bus_master` 0 until the function or the link is reset: so nothing that such a packet wrote, or answered to a list's fetch, is acted upon.
+// `bus_master` 0 until the function or the link is reset, or the host has switched bus mastering off: so nothing that such a packet wrote, or
+// answered to a list's fetch, is acted upon. A damaged write of one beat is dropped, for registers take such writes at once.
 //
 // outbound  posted       memory writes: data, completion entries, MSI-X       ready
 //           read         memory read requests, header only                     ready

@@ -5,7 +5,7 @@
 // `fc_sel` 110, "transmit credits consumed"). `tx_buf_av` alone would not do: it also counts packets that were sent and wait to be acknowledged.
 // It is the upper bound, and when the buffer is empty the count begins anew, for the block also sends packets of its own.
 //
-// Promises: after a damaged packet `bus_master` is 0 until the link goes or the function is reset. `function_reset` stands until the core is done.
+// Promises: after a damaged packet `bus_master` is 0 until the link goes, the function is reset, or the host has switched bus mastering off. `function_reset` stands until the core is done.
 module tp_x7_config
   import tp_tlp_pkg::*;
 (
@@ -76,7 +76,7 @@ module tp_x7_config
     cfg.link_up <= up;
     cfg.active <= cfg_pmcsr_powerstate == '0;
     cfg.function_reset <= cfg_received_func_lvl_rst || (cfg.function_reset && !function_reset_done);
-    broken <= damaged || (broken && up && !cfg_received_func_lvl_rst);
+    broken <= damaged || (broken && up && cfg_command[2] && !cfg_received_func_lvl_rst);
     cfg_turnoff_ok <= cfg_to_turnoff && !rst;
     if (rst) begin
       broken <= 1'b0;

@@ -7,7 +7,8 @@
 // dword, and two packets never want the same cycle.
 //
 // Promises: a beat a cycle is taken for ever. A packet leaves with as many beats as its header tells of, also when the link goes in the
-// middle: the missing beats follow, and its last one is `bad`.
+// middle, for however short a time: the missing beats follow, its last one is `bad`, and meanwhile nothing else comes in. A packet that ended in the two clocks
+// before `link` fell is `bad`, too.
 module tp_x7_receive #(
     parameter int DATA_WIDTH = 128,
     localparam int LANES = DATA_WIDTH / 32,
@@ -15,7 +16,8 @@ module tp_x7_receive #(
 ) (
     input logic clk,
     input logic rst,
-    input logic up,                         // the link; while it is down nothing comes
+    input logic link,                       // as the pins have it; while it is down nothing comes
+    input logic up,                         // ... a clock later
 
     input logic                    tvalid,
     input logic [  DATA_WIDTH-1:0] tdata,
@@ -35,12 +37,15 @@ module tp_x7_receive #(
   if (DATA_WIDTH != 64 && DATA_WIDTH != 128) $error("%m: DATA_WIDTH %0d: make it 64 or 128", DATA_WIDTH);
 
   // ------------------------------------------------------------------------------------------------ beats
-  logic c_valid, c_sof, c_high, c_eof, c_ecrc, p_eof, p_ecrc;  // `high`: the packet begins in the upper half
+  logic c_valid, c_sof, c_eof, c_ecrc, p_eof, p_ecrc;
+  // verilator lint_off UNUSEDSIGNAL
+  logic c_high;  // the packet begins in the upper half: not at 64 bit
+  // verilator lint_on UNUSEDSIGNAL
   logic [7:0] c_bars, p_bars;
   logic [LANES-1:0][31:0] c, p;
   logic between;  // 64 bit: the next beat begins a packet
   always_ff @(posedge clk) begin
-    c_valid <= tvalid && up && !rst;
+    c_valid <= tvalid && up && !cut && !rst;
     c <= tdata;
     c_bars <= tuser[9:2];
     c_ecrc <= tuser[0];
@@ -96,12 +101,12 @@ module tp_x7_receive #(
   logic there;                              // `p` has not been used
   logic [LW-1:0] lane;                      // of `p` in which a beat begins
   logic [10:0] left;                        // dwords
-  logic ends, ends_in_p, ready, cut, move, four, spoiled;
+  logic ends, ends_in_p, ready, cut, cutting, move, four, spoiled;
   assign four = whole[29];
   assign ends = left <= 11'(LANES);
   assign ends_in_p = left <= 11'(LANES) - 11'(lane);
   assign ready = there && !skip && (ends_in_p || c_valid);
-  assign cut = open && !up;
+  assign cut = open && (!up || cutting);
   assign move = open && (ready || cut);
 
   logic [LANES-1:0][31:0] turned;
@@ -113,6 +118,7 @@ module tp_x7_receive #(
 
   always_ff @(posedge clk) begin
     there <= c_valid || (there && !move);
+    cutting <= cut && !(move && ends) && !rst;
     if (c_valid) skip <= 1'b0;
     fresh <= take;
     if (move) begin
@@ -138,7 +144,7 @@ module tp_x7_receive #(
   // A packet without payload leaves at once.
   // What came in the last clocks before the link went may have been nothing.
   logic begun, damaged;
-  assign bad = damaged || !up;
+  assign bad = damaged || !up || !link;
   assign spoiled = cut || (p_eof && p_ecrc) || (!ends_in_p && c_eof && c_ecrc);
   always_ff @(posedge clk) begin
     valid <= (move || (fresh && !open)) && !rst;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What kind of packet came in: answers, writes and reads of a BAR to the core, all else to the block's error interface.
 //
-// Reads wait in a queue, each for a credit of the core. `np_ok` falls when half of it is in use: the block may send one read more than the one
-// under way, and what stands on the way here has room, too (PG054 "Receive Non-Posted Throttling"). A request that is not for memory,
+// Reads wait in a queue, each for a credit of the core. `np_ok` falls when a quarter of it is in use: the block may send one read more than the
+// one under way, and what stands on the way here has room, too (PG054 "Receive Non-Posted Throttling"). A request that is not for memory,
 // or is locked, goes the same way, and the block answers it as unsupported (PG054 "User Error Reporting"). A poisoned write is reported and
 // dropped: the poison is in its header.
 module tp_x7_requests
@@ -10,10 +10,11 @@ module tp_x7_requests
 #(
     parameter int BAR0_BITS = 20,           // of an address in it
     parameter int BAR2_BITS = 12,
-    parameter int DEPTH = 16
+    parameter int DEPTH = 32
 ) (
     input logic clk,
     input logic rst,
+    input logic up,                         // what waits is forgotten when the link goes
 
     input logic                  valid,
     input logic                  first,
@@ -44,7 +45,7 @@ module tp_x7_requests
   logic [3:0][31:0] h;
   assign h = header;
 
-  logic four, has_data, memory, locked, completion;
+  logic four, has_data, memory, locked, completion, ours;
   assign four = h[0][29];
   assign has_data = h[0][30];
   assign memory = h[0][28:24] == 5'b00000;
@@ -77,23 +78,24 @@ module tp_x7_requests
     request.tc = h[0][22:20];
     request.attr = {h[0][18], h[0][13:12]};
   end
-  assign rx_posted_valid = valid && memory && has_data && !h[0][14] && !(first && last && bad);
+  assign ours = bars[5:0] != '0;            // not the expansion ROM
+  assign rx_posted_valid = valid && ours && memory && has_data && !h[0][14] && !(first && last && bad);
   assign rx_posted_hdr = request;
 
   // Atomic operations have types 011xx, and have payload; messages are posted, and the block's own affair.
   logic nonposted, supported, put, put_ready, have, pop, head_supported, head_locked, credit, refused, refusing, report;
   logic [$clog2(DEPTH):0] count;
   tp_request_hdr_t head;
-  assign supported = memory && !has_data;
+  assign supported = ours && memory && !has_data;
   assign nonposted = !completion && !h[0][28] && !(memory && has_data);
-  assign put = valid && first && nonposted;
+  assign put = valid && first && nonposted && !(last && bad);
   tp_fifo #(
       .WIDTH(2 + $bits(request)),
       .DEPTH(DEPTH)
   ) i_queue (
       .clk,
       .rst,
-      .clear(1'b0),
+      .clear(!up),
       .in_valid(put),
       .in_ready(put_ready),
       .in_data({supported, locked, request}),
@@ -109,7 +111,7 @@ module tp_x7_requests
   assign pop = rx_nonposted_valid || refused;
 
   always_ff @(posedge clk) begin
-    np_ok <= count < ($bits(count))'(DEPTH / 2) && !rst;
+    np_ok <= count < ($bits(count))'(DEPTH / 4) && !rst;
     credit <= (nonposted_credit || (credit && !rx_nonposted_valid)) && !rst;
     damaged <= valid && last && bad && !rst;
     // The block has one pin that tells posted requests from others: so a report of either waits for the other.
@@ -117,7 +119,7 @@ module tp_x7_requests
     else if (!refuse && !refusing) report <= 1'b0;
     poisoned <= report && !refuse && !refusing && !rst;
     if (rst) report <= 1'b0;
-    refuse <= refusing && !refused && !rst;
+    refuse <= refusing && !refused && up && !rst;
     refuse_locked <= head_locked;
     refuse_header <= {
       7'd0, head_locked ? {head.dwords[9:0], 2'b00} : 12'd4, head.tc, head.attr[1:0], head.requester, head.tag[7:0]

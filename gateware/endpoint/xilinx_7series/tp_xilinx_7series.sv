@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 7 Series Integrated Block for PCI Express (PG054, 64 and 128 bit) and its predecessor in Virtex-6 (UG517, 64 bit) as an endpoint: from
-// the block's AXI4-Stream and configuration pins, by their names, to the neutral streams of tp_tlp_pkg.
+// The 7 Series Integrated Block for PCI Express (PG054, 64 and 128 bit) as an endpoint: from the block's AXI4-Stream and configuration pins, by
+// their names, to the neutral streams of tp_tlp_pkg.
 //
 // `clk` is the block's user_clk_out. `rst` comes with power, or while that clock does not run: user_reset_out is an input of its own, for
 // a link that goes down does not reset the core.
 //
 // The block must be generated with: BAR 0 and BAR 2 as the core's, MSI-X with table and pending bits in BAR 0 (the contract's page 3), 32 or
-// more tags, completion timeout ranges as wanted, no buffering of its own for non-posted requests (rx_np_ok in use), ECRC trimmed.
+// more tags, completion timeout ranges as wanted, no expansion ROM.
 // It has no function-level reset that waits for its user; the one it knows is passed on.
 module tp_xilinx_7series
   import tp_tlp_pkg::*;
@@ -60,7 +60,6 @@ module tp_xilinx_7series
     output logic                  cfg_err_ur,
     output logic                  cfg_err_locked,
     output logic                  cfg_err_posted,
-    output logic                  cfg_err_internal_uncor,
     output logic [          47:0] cfg_err_tlp_cpl_header,
     input  logic                  cfg_err_cpl_rdy,
 
@@ -94,8 +93,9 @@ module tp_xilinx_7series
     output tp_request_hdr_t                     rx_nonposted_hdr,
     input  logic                                nonposted_credit
 );
-  logic up;
-  always_ff @(posedge clk) up <= user_lnk_up && !user_reset_out && !rst;
+  logic link, up;
+  assign link = user_lnk_up && !user_reset_out;
+  always_ff @(posedge clk) up <= link && !rst;
 
   assign tx_cfg_gnt = 1'b1;
   assign s_axis_tx_tuser[2:0] = '0;          // no ECRC, no poison, no streaming
@@ -112,6 +112,7 @@ module tp_xilinx_7series
   ) i_receive (
       .clk,
       .rst,
+      .link,
       .up,
       .tvalid(m_axis_rx_tvalid),
       .tdata(m_axis_rx_tdata),
@@ -135,6 +136,7 @@ module tp_xilinx_7series
   ) i_requests (
       .clk,
       .rst,
+      .up,
       .valid(in_valid),
       .first(in_first),
       .last(in_last),
@@ -160,7 +162,6 @@ module tp_xilinx_7series
   assign cfg_err_ur = refuse;
   assign cfg_err_posted = poisoned;
   assign cfg_err_poisoned = poisoned;
-  assign cfg_err_internal_uncor = damaged;
   assign cfg_err_cpl_timeout = errors.completion_timeout;
   assign cfg_err_cpl_unexpect = errors.unexpected_completion;
 

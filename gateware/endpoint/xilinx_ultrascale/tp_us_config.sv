@@ -4,7 +4,8 @@
 // The block has no pins for relaxed ordering, extended tags and the completion timeout: they are read from Device Control and Device Control 2
 // in turn, without end, over the configuration management port, which is therefore nobody else's. All else follows its pin in one clock.
 //
-// `damaged`: a packet turned out damaged when a part of it had gone on. Bus mastering is then withheld until the function or the link is reset.
+// `damaged`: a packet turned out damaged when a part of it had gone on. Bus mastering is then withheld until the function or the link is
+// reset, or the host has switched it off.
 // Function-level reset: shown until the core acknowledges it; `cfg_flr_done` then pulses, and the block ends it.
 // `link_up` 0 also while the block's side is in reset, and in a hot reset.
 module tp_us_config
@@ -76,7 +77,7 @@ module tp_us_config
   always_ff @(posedge clk) begin
     acknowledged <= cfg_flr_in_process && (acknowledged || function_reset_done) && !rst;
     cfg_flr_done <= function_reset_done && !rst;
-    withheld <= (withheld || damaged) && cfg.link_up && !cfg.function_reset && !rst;
+    withheld <= (damaged || (withheld && cfg_function_status[2])) && cfg.link_up && !cfg.function_reset && !rst;
 
     cfg <= '{
         requester: {cfg_bus_number, 8'h00},

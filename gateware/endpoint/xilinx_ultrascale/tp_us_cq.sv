@@ -2,7 +2,7 @@
 // Requests of the host: packets of the block's CQ stream become the neutral streams of writes and reads of a BAR.
 //
 // Other requests never reach the core. Those that want an answer (I/O, atomic, locked) are handed to tp_us_cc, which refuses them; messages are
-// dropped. A write that the block marks as damaged, or that its reset cuts short, is completed, and `damaged` pulses with its last beat.
+// dropped. A write that the block marks as damaged, or that its reset cuts short, is completed, or dropped if it is a single beat, and `damaged` pulses.
 //
 // The block delivers a request that wants an answer only when it has been asked for one (`pcie_cq_np_req`), and writes all the time. It is asked
 // for one at a time: when the core has granted it, or one has been refused. So there is always room for it, and requests never wait here. What was
@@ -139,7 +139,7 @@ module tp_us_cq
           attr: head.attr
       };
     end
-    rx_posted_valid <= put && is_write && !rst;
+    rx_posted_valid <= put && is_write && !(put_first && put_last && put_bad) && !rst;
     rx_posted_data <= put_data;
     rx_posted_last <= put_last;
     rx_nonposted_valid <= ask && is_read && !rst;

@@ -31,6 +31,7 @@ module tp_x7_receive_formal #(
   ) dut (
       .clk,
       .rst,
+      .link(up),
       .up,
       .tvalid,
       .tdata,

@@ -70,7 +70,6 @@ module x7_top
     output logic                  cfg_err_ur,
     output logic                  cfg_err_locked,
     output logic                  cfg_err_posted,
-    output logic                  cfg_err_internal_uncor,
     output logic [          47:0] cfg_err_tlp_cpl_header,
     input  logic                  cfg_err_cpl_rdy
 );

@@ -158,6 +158,8 @@ async def damaged(dut, stream):
     await Timer(2, "us")
     assert host.card.requests == before, "the card went on"
     await host.restore(await host.reset_function())
+    if stream == "cq":
+        assert await host.window.read_dword(SCRATCH) == 0, "a damaged write of one dword was executed"
     tx, rx = await channels(host)
     await loop(host, some_messages(rng, 3, 600), tx, rx)
     assert (await link_faults(host))["FUNCTION_RESETS"] == host.link_faults["FUNCTION_RESETS"] + 1
