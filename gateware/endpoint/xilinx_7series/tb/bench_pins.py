@@ -6,7 +6,7 @@ from bench import TP
 from bench_agree import channels, loop, some_messages, start
 from cocotb.triggers import Timer
 
-from driver import DEVICE_CONTROL, EXTENDED_TAGS, Host
+from driver import DEVICE_CONTROL, EXTENDED_TAGS, RING_LOG2, Host
 
 SCRATCH = 4  # loopback.sv: a register in the window
 MWR, MRD_LOCKED, FETCH_ADD, POISONED = 0x40 << 24, 0x01 << 24, 0x4C << 24, 1 << 14
@@ -125,6 +125,8 @@ async def damaged(dut):
     if host.rng.random() < 0.5:
         await host.restore(await host.reset_function())
     else:  # bus mastering off and on, and a reset of the card, as a driver does
+        for channel in (tx, rx):
+            host.allow("writable", channel.ring, TP.TP_COMPLETION_BYTES << RING_LOG2)
         await host.dev.set_master(False)
         await host.dev.set_master(True)
         await fresh(tx, rx)
