@@ -43,6 +43,7 @@ module tp_x7_receive #(
   // verilator lint_on UNUSEDSIGNAL
   logic [7:0] c_bars, p_bars;
   logic [LANES-1:0][31:0] c, p;
+  logic cut;     // a packet is completed for want of the link: nothing else comes in
   logic between;  // 64 bit: the next beat begins a packet
   always_ff @(posedge clk) begin
     c_valid <= tvalid && up && !cut && !rst;
@@ -101,7 +102,7 @@ module tp_x7_receive #(
   logic there;                              // `p` has not been used
   logic [LW-1:0] lane;                      // of `p` in which a beat begins
   logic [10:0] left;                        // dwords
-  logic ends, ends_in_p, ready, cut, cutting, move, four, spoiled;
+  logic ends, ends_in_p, ready, cutting, move, four, spoiled;
   assign four = whole[29];
   assign ends = left <= 11'(LANES);
   assign ends_in_p = left <= 11'(LANES) - 11'(lane);

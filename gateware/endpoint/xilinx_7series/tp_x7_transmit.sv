@@ -73,7 +73,9 @@ module tp_x7_transmit
     if (choice == ANSWER) begin
       dwords = answer_hdr.dwords;
       payload = dwords != '0;
-      h[0] = {1'b0, payload, 1'b0, COMPLETION, 1'b0, answer_hdr.tc, 1'b0, answer_hdr.attr[2], 4'b0, answer_hdr.attr[1:0], 2'b0, dwords[9:0]};
+      h[0] = {
+        1'b0, payload, 1'b0, COMPLETION, 1'b0, answer_hdr.tc, 1'b0, answer_hdr.attr[2], 4'b0, answer_hdr.attr[1:0], 2'b0, dwords[9:0]
+      };
       h[1] = {requester, answer_hdr.status, 1'b0, answer_hdr.byte_count[11:0]};
       h[2] = {answer_hdr.requester, answer_hdr.tag[7:0], 1'b0, answer_hdr.lower_addr};
     end

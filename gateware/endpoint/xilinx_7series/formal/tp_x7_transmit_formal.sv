@@ -119,7 +119,9 @@ module tp_x7_transmit_formal
     if (at != 0) out_kind = kind;
   end
   assign taken_write = !dut.drop && posted_valid && posted_ready && posted_last;
-  assign taken = stream == 0 ? taken_write : !dut.drop && (stream == 1 ? read_valid && read_ready : answer_valid && answer_ready && answer_last);
+  logic taken_other;
+  assign taken_other = stream == 1 ? read_valid && read_ready : answer_valid && answer_ready && answer_last;
+  assign taken = stream == 0 ? taken_write : !dut.drop && taken_other;
   assign beginning = stream == 0 ? posted_valid && posted_at == 0 : stream == 1 ? read_valid : answer_valid && answer_at == 0;
   assign shown_first = stream == 0 ? !posted_stood : stream == 1 ? !read_stood : !answer_stood;
   assign mine = mark && beginning && shown_first && !watched && up && !dut.drop && !rst;
