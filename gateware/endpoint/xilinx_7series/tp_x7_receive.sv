@@ -79,20 +79,20 @@ module tp_x7_receive #(
   logic [127:0] header_in;
   logic [7:0] bars_in;
   if (DATA_WIDTH == 64) begin : g_narrow
-    assign take = c_valid && begins_in_p;
+    assign take = c_valid && !cut && begins_in_p;
     assign whole = {c, p};
     assign hit = p_bars;
     always_ff @(posedge clk) begin
       if (c_valid) begins_in_p <= c_sof;
-      if (rst || !up) begins_in_p <= 1'b0;
+      if (rst || !up || cut) begins_in_p <= 1'b0;
     end
   end else begin : g_wide
-    assign take = c_valid && (begins_in_p || (c_sof && !c_high));
+    assign take = c_valid && !cut && (begins_in_p || (c_sof && !c_high));
     assign whole = begins_in_p ? {c[1:0], p[LANES-1:LANES-2]} : 128'(c);
     assign hit = begins_in_p ? p_bars : c_bars;
     always_ff @(posedge clk) begin
       if (c_valid) begins_in_p <= c_sof && c_high;
-      if (rst || !up) begins_in_p <= 1'b0;
+      if (rst || !up || cut) begins_in_p <= 1'b0;
     end
   end
 
@@ -119,7 +119,7 @@ module tp_x7_receive #(
 
   always_ff @(posedge clk) begin
     there <= c_valid || (there && !move);
-    cutting <= cut && !(move && ends) && !rst;
+    cutting <= (take && !up ? whole[30] : cut && !(move && ends)) && !rst;
     if (c_valid) skip <= 1'b0;
     fresh <= take;
     if (move) begin

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tp_x7_receive: for any packets on the block's bus, straddled or not, with pauses anywhere: one arbitrary packet leaves with its header, BARs
 // and number of beats, and an arbitrary dword of its payload in its place, after those before it and before those behind it. One that the
-// link cuts leaves complete, and `bad`.
+// link cuts leaves complete, and `bad`, and is not mixed with the next one, however soon the link is back.
 // Assumed: what PG054 says of the block's frames: one ends, and the next one begins behind it, where its header says; nothing comes while the
 // link is down. Lengths are bounded, to 15 dwords of payload.
 module tp_x7_receive_formal #(
@@ -18,6 +18,7 @@ module tp_x7_receive_formal #(
     input logic high,
     input logic ecrc,
     input logic [7:0] bar_hit,
+    input logic watch,                      // one is watched
     input logic mark,                       // the packet that begins is the one that is watched
     input logic [3:0] which                 // dword of its payload
 );
@@ -66,7 +67,7 @@ module tp_x7_receive_formal #(
   assign eof_lane = 2'(rest_here - 1'b1);
   always_ff @(posedge clk) begin
     started <= 1'b1;
-    if (started) assume (which == $past(which));
+    if (started) assume (which == $past(which) && watch == $past(watch));
   end
   always_comb begin
     if (!started) assume (rst);
@@ -83,7 +84,7 @@ module tp_x7_receive_formal #(
       if (LANES == 2) assume (sof == (rest == 0));
     end
     if (!up) assume (!tvalid);
-    if (down != 0 && down < DOWN) assume (!up);
+    if (watch && down != 0 && down < DOWN) assume (!up);
   end
   always_ff @(posedge clk) begin
     if (tvalid) begin
@@ -108,7 +109,7 @@ module tp_x7_receive_formal #(
   logic [5:0] sent;                         // dwords of payload that have left before this beat
   logic leaves, mine;
   assign leaves = valid && last;
-  assign mine = begins && mark && !watched && !rst;
+  assign mine = begins && mark && watch && !watched && !rst;
 
   logic [5:0] base;                         // index in the packet of the dword in the lowest lane
   logic [5:0] total;
@@ -160,6 +161,8 @@ module tp_x7_receive_formal #(
 
   // ------------------------------------------------------------------------------------------------ what leaves
   assign here = watched && !over && ahead == 0 && valid;
+  logic [127:0] header_was;
+  always_ff @(posedge clk) if (valid) header_was <= header;
   logic [3:0] late;  // clocks since it has come, or the link was lost
   always_ff @(posedge clk) begin
     late <= watched && !over && !coming && !(here && last) && !rst ? late + 1'b1 : '0;
@@ -168,7 +171,10 @@ module tp_x7_receive_formal #(
   end
   always_comb
     if (started && !rst) begin
+      // However short the link is lost, each packet has its own header and the beats that it tells of.
       if (valid) assert (first == (sent == 0));
+      if (valid && !first) assert (header == header_was);
+      if (valid) assert (last == (!header[30] || sent + 6'(LANES) >= 6'(header[3:0])));
       if (here && !lost) begin
         assert (header[95:0] == w_header[2:0]);
         if (four) assert (header[127:96] == w_header[3]);
