@@ -6,7 +6,6 @@
 // two clocks must be one net. Inside, resets are synchronous and active high.
 module tp_core
   import tp_tlp_pkg::*;
-  import towpath_pkg::*;
 #(
     parameter int DATA_WIDTH = 128,       // 64, 128, 256 or 512
     parameter int H2C = 1,
@@ -234,8 +233,8 @@ module tp_core
 
   // Two counters of the card's page are errors that the block has registers for.
   always_ff @(posedge clk) begin
-    errors.completion_timeout <= event_valid && event_code == 4'(TP_CARD_TIMEOUTS_OFFSET / 4);
-    errors.unexpected_completion <= event_valid && event_code == 4'(TP_CARD_UNEXPECTED_COMPLETIONS_OFFSET / 4);
+    errors.completion_timeout <= event_valid && event_code == 4'(towpath_pkg::TP_CARD_TIMEOUTS_OFFSET / 4);
+    errors.unexpected_completion <= event_valid && event_code == 4'(towpath_pkg::TP_CARD_UNEXPECTED_COMPLETIONS_OFFSET / 4);
   end
 
 `ifndef SYNTHESIS
