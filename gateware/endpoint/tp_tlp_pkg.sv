@@ -7,10 +7,9 @@
 //
 // The core promises: once valid, a beat stays until ready; the beats of a write are adjacent, for a block may nullify a packet with a gap; an
 // answer has 64 bytes at most, and its beats may come slowly, for registers are read between them (see tp_whole_packet); no output depends
-// combinationally on an input. An endpoint promises: each packet has the beats that its header tells of, though not
-// adjacent ones, also when the link is lost in the middle; while the link is down it takes what the core sends and drops it,
-// or leaves the packet under way to the block. Straddling,
-// alignment on the block's bus, byte order and the block's buffers are the endpoint's affair.
+// combinationally on an input. An endpoint promises: each packet has as many beats as its header's length needs, adjacent or not, also when the
+// link is lost in the middle; while the link is down it takes what the core sends and drops it, or leaves the packet under way to the block.
+// Straddling, alignment on the block's bus, byte order and the block's buffers are the endpoint's affair.
 //
 // What an endpoint does not pass on (docs/adr/0024-neutral-streams-2.md):
 //   a poisoned write, or one that is for no BAR of ours: dropped, and reported to the block

@@ -18,12 +18,6 @@ def shared():
     return module
 
 
-def sources() -> list[Path]:
-    lines = (ROOT / "gateware/towpath.f").read_text().splitlines()
-    core = [ROOT / line for line in lines if line and not line.startswith("//")]
-    return [*core, ROOT / "cores/loopback/loopback.sv", HERE / "agree_top.sv"]
-
-
 @pytest.mark.parametrize("width,user_async", [(128, 0), (64, 1)])
 def test_agree(width, user_async, monkeypatch):
     bench = shared()
@@ -31,7 +25,7 @@ def test_agree(width, user_async, monkeypatch):
         monkeypatch.syspath_prepend(str(folder))
     bench.run(
         "agree_top",
-        sources(),
+        [*bench.listed("gateware/towpath.f"), ROOT / "cores/loopback/loopback.sv", HERE / "agree_top.sv"],
         HERE / "bench_agree.py",
         ROOT / f".towpath/benches/agree-{width}-{user_async}",
         {

@@ -41,7 +41,7 @@ module tp_x7_config
     output tp_config_t cfg
 );
   // ------------------------------------------------------------------------------------------------ room
-  localparam logic [7:0] ROOM = 8'd64;  // what is told when nothing waits; only differences count
+  localparam logic [7:0] ROOM = 8'd64;  // `transmit_room` when nothing waits; only differences count
   logic [7:0] handed, gone, waiting;
   logic [5:0] most, used;
   logic empty;

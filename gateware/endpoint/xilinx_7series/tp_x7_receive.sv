@@ -6,7 +6,7 @@
 // payload begins in lane `lane` of `p` and goes on in `c`. So each beat leaves in the cycle after the one that holds its first
 // dword, and two packets never want the same cycle.
 //
-// Promises: a beat a cycle is taken for ever. A packet leaves with as many beats as its header tells of, also when the link goes in the
+// Promises: a beat a cycle is taken for ever. A packet leaves with as many beats as its header's length needs, also when the link goes in the
 // middle, for however short a time: the missing beats follow, its last one is `bad`, and meanwhile nothing else comes in. A packet that ended in the two clocks
 // before `link` fell is `bad`, too.
 module tp_x7_receive #(

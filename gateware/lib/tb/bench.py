@@ -72,6 +72,12 @@ def sources(*folders: str) -> list[Path]:
     return PACKAGES + [f for folder in folders for f in sorted((ROOT / "gateware" / folder).glob("*.sv"))]
 
 
+def listed(*lists: str) -> list[Path]:
+    """The sources that these file lists name, in order; a list's name is from the root."""
+    lines = [line for name in lists for line in (ROOT / name).read_text().splitlines()]
+    return [ROOT / line for line in lines if line and not line.startswith("//")]
+
+
 def run(
     top: str,
     files: list[Path],

@@ -171,7 +171,7 @@ module tp_x7_receive_formal #(
   end
   always_comb
     if (started && !rst) begin
-      // However short the link is lost, each packet has its own header and the beats that it tells of.
+      // However short the link is lost, each packet keeps its own header and as many beats as that needs.
       if (valid) assert (first == (sent == 0));
       if (valid && !first) assert (header == header_was);
       if (valid) assert (last == (!header[30] || sent + 6'(LANES) >= 6'(header[3:0])));

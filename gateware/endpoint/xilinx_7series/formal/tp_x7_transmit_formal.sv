@@ -2,8 +2,8 @@
 // tp_x7_transmit: for any packets of the core and any `tready`: one arbitrary packet leaves with the header that PCI Express wants for it, its
 // payload behind it, each dword once and in its place, in frames that PG054 allows: what is shown stays, `tkeep` is whole but on the last beat, and
 // a packet has no gap. Packets of one stream keep their order; an answer leaves behind every write that was taken before it.
-// Assumed: the neutral streams' promises (tp_tlp_pkg). Lengths are bounded, to 15 dwords of payload. What comes of a packet while the link is down
-// nobody sees; when it is back the next one begins whole.
+// Assumed: the neutral streams' promises (tp_tlp_pkg). Lengths are bounded, to 15 dwords of payload. While the link is down nothing is checked;
+// when it is back, the next packet begins whole.
 module tp_x7_transmit_formal
   import tp_tlp_pkg::*;
 #(

@@ -109,7 +109,7 @@ async def refused(dut):
 
 @cocotb.test()
 async def damaged(dut):
-    """A damaged write: from then on the card asks for nothing and writes nothing, until the function is reset; then all is well."""
+    """A damaged write: from then on the card asks for nothing and writes nothing, until its reset, or bus mastering off and on."""
     host = await start(dut, "damaged")
     rng, card = host.rng, host.card
     tx, rx = await channels(host)

@@ -632,7 +632,7 @@ class Block(Endpoint):
                 return self._spoil(*wrong)
         total, come = self.header.total, len(self.words)
         if come > total or come == total and not last or come < total and last and not user & 8:
-            return self._spoil("length", f"{come} dwords{'' if last else ', and more,'} of a packet whose header tells of {total}")
+            return self._spoil("length", f"{come} dwords{'' if last else ', and more,'} of a packet whose header says {total}")
 
     def _spoil(self, check: str, what: str) -> None:
         self.spoiled = True
@@ -674,7 +674,7 @@ class Block(Endpoint):
         key = (h.requester, h.answers)
         asked = self.asked.get(key)
         if asked is None:
-            return "unasked", f"a {h}, which nobody waits for"
+            return "unasked", f"a {h}, which answers no request"
         wrong = asked.judge(h, self.allowed)
         if not asked.left:
             del self.asked[key]

@@ -14,11 +14,12 @@ ROOT = HERE.parents[3]
 AGREE = ROOT / "tests/agree"
 
 
-def sources() -> list[Path]:
-    lists = ("gateware/towpath.f", "gateware/endpoint/xilinx_7series/endpoint.f")
-    lines = [line for name in lists for line in (ROOT / name).read_text().splitlines()]
-    files = [ROOT / line for line in lines if line and not line.startswith("//")]
-    return [*files, ROOT / "cores/loopback/loopback.sv", AGREE / "agree_top.sv", HERE / "x7_top.sv"]
+SOURCES = [
+    *bench.listed("gateware/towpath.f", "gateware/endpoint/xilinx_7series/endpoint.f"),
+    ROOT / "cores/loopback/loopback.sv",
+    AGREE / "agree_top.sv",
+    HERE / "x7_top.sv",
+]
 
 
 @pytest.mark.parametrize("width,tags", [(128, 64), (64, 32)])
@@ -29,7 +30,7 @@ def test_suite(width, tags, monkeypatch):
         monkeypatch.syspath_prepend(str(folder))
     bench.run(
         "x7_top",
-        sources(),
+        SOURCES,
         AGREE / "bench_agree.py",
         ROOT / f".towpath/benches/7series-{width}",
         {

@@ -1,30 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The endpoint under cocotbext-pcie's models of the blocks: the core's functional suite, tests/agree/bench_agree.py, through it."""
 
-import importlib.util
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "lib/tb"))
+import bench
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[3]
-
-
-def shared():
-    """What the benches of gateware/ share; loaded by its place, for cores/ has a module of the same name."""
-    spec = importlib.util.spec_from_file_location("gateware_bench", ROOT / "gateware/lib/tb/bench.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def sources() -> list[Path]:
-    lists = ("gateware/towpath.f", "gateware/endpoint/xilinx_ultrascale/endpoint.f")
-    lines = [line for name in lists for line in (ROOT / name).read_text().splitlines()]
-    core = [ROOT / line for line in lines if line and not line.startswith("//")]
-    return [*core, ROOT / "cores/loopback/loopback.sv", ROOT / "tests/agree/agree_top.sv", HERE / "ultrascale_top.sv"]
-
+SOURCES = [
+    *bench.listed("gateware/towpath.f", "gateware/endpoint/xilinx_ultrascale/endpoint.f"),
+    ROOT / "cores/loopback/loopback.sv",
+    ROOT / "tests/agree/agree_top.sv",
+    HERE / "ultrascale_top.sv",
+]
 
 # What runs where: all of it at the width that most boards have, elsewhere what a width, a family or straddling could break.
 DATA = "direct|everything|posted_order|refused|sizes/payload_read_split=4"
@@ -42,13 +35,12 @@ CASES = {
 def test_ultrascale(plus, width, rc, cq, tags, monkeypatch):
     if CASES[plus, width, rc, cq, tags] and "COCOTB_TEST_FILTER" not in os.environ:
         monkeypatch.setenv("COCOTB_TEST_FILTER", CASES[plus, width, rc, cq, tags])
-    bench = shared()
     monkeypatch.setenv("TOWPATH_BOUNDARY", "block")
     for folder in (ROOT / "gateware/lib/tb", ROOT / "tests/agree", HERE):  # the simulator's Python looks where this one does
         monkeypatch.syspath_prepend(str(folder))
     bench.run(
         "ultrascale_top",
-        sources(),
+        SOURCES,
         ROOT / "tests/agree/bench_agree.py",
         ROOT / f".towpath/benches/ultrascale-{plus}-{width}-{rc}-{cq}",
         {
