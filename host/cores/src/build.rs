@@ -8,7 +8,7 @@ use crate::ports::{add_sources, check_ports, Top};
 use crate::tool::{disk_full, messages, text, Cxx, Verilator};
 use crate::{endpoint, wrapper, CoreError};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -169,6 +169,8 @@ struct Sources {
     boundary: PathBuf,
     /// What C++ reads.
     headers: Vec<PathBuf>,
+    /// Parameters of the top.
+    parameters: BTreeMap<String, i64>,
 }
 
 impl Sources {
@@ -176,17 +178,20 @@ impl Sources {
         let mut gateware = file_list(home, Path::new(FILE_LIST))?;
         let mut headers: Vec<PathBuf> =
             ["model.cpp", "tp_model.h", "tp_model_print.h", "tp_lanes.h"].iter().map(|name| Path::new("gateware/sim").join(name)).collect();
+        let mut parameters = BTreeMap::new();
         let (top, boundary) = match endpoint {
             None => (PathBuf::from("gateware/sim/tp_sim_top.sv"), PathBuf::from("gateware/sim")),
             Some(name) => {
-                let folder = endpoint::find(name, width)?;
+                let mut endpoint = endpoint::find(name, width)?;
+                let folder = endpoint.folder();
+                parameters = endpoint.parameters.remove(&width).unwrap_or_default();
                 gateware.extend(file_list(home, &folder.join("endpoint.f"))?);
-                headers.push(Path::new(endpoint::FOLDER).join("sim/tp_outgoing.h"));
+                headers.extend(["sim/tp_incoming.h", "sim/tp_outgoing.h"].map(|file| Path::new(endpoint::FOLDER).join(file)));
                 (folder.join(format!("tp_{name}_card.sv")), folder.join("sim"))
             }
         };
         headers.push(boundary.join("tp_boundary.h"));
-        Ok(Sources { gateware, tops: vec!["gateware/tp_system.sv".into(), top], boundary, headers })
+        Ok(Sources { gateware, tops: vec!["gateware/tp_system.sv".into(), top], boundary, headers, parameters })
     }
 
     fn top_module(&self) -> &str {
@@ -220,7 +225,10 @@ fn key(
         hash.update(bytes);
     };
     part("recipe", RECIPE.as_bytes());
-    part("options", format!("{} {} {} {:?}", options.trace, manifest.core.width, options.serial, options.endpoint).as_bytes());
+    part(
+        "options",
+        format!("{} {} {} {:?} {:?}", options.trace, manifest.core.width, options.serial, options.endpoint, sources.parameters).as_bytes(),
+    );
     part("verilator", verilator.version.as_bytes());
     part("c++", cxx.version.as_bytes());
     let text = fs::read(manifest.folder.join(MANIFEST)).map_err(|e| CoreError::io("cannot read", &manifest.folder.join(MANIFEST), e))?;
@@ -278,6 +286,7 @@ fn verilate(
     command.args(["--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--assert", "--no-timing", "--quiet", "-Wno-fatal"]);
     command.args(["--timescale", "1ns/1ps", "--output-split", "20000", "--prefix", PREFIX, "--top-module", sources.top_module()]);
     command.arg("--Mdir").arg(scratch);
+    command.args(sources.parameters.iter().map(|(name, value)| format!("-G{name}={value}")));
     if trace {
         command.args(["--trace-fst", "--trace-structs"]);
     }

@@ -3,6 +3,7 @@
 
 use crate::{towpath_home, CoreError};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -17,12 +18,16 @@ pub struct Endpoint {
     pub name: String,
     /// Data widths that it has, in bits.
     pub widths: Vec<u32>,
+    /// Parameters of the card by data width, beside those of the user core.
+    pub parameters: BTreeMap<u32, BTreeMap<String, i64>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Text {
     widths: Vec<u32>,
+    #[serde(default)]
+    parameters: BTreeMap<String, BTreeMap<String, i64>>,
 }
 
 /// Those there are, by name.
@@ -36,27 +41,37 @@ pub fn endpoints() -> Result<Vec<Endpoint>, CoreError> {
         let file = entry.path().join(MANIFEST);
         if let (true, Ok(name)) = (file.is_file(), entry.file_name().into_string()) {
             let text = fs::read_to_string(&file).map_err(|e| CoreError::io("cannot read", &file, e))?;
-            let Text { widths } = toml::from_str(&text).map_err(|e| CoreError::manifest(&file, e.to_string()))?;
-            found.push(Endpoint { name, widths });
+            let Text { widths, parameters } = toml::from_str(&text).map_err(|e| CoreError::manifest(&file, e.to_string()))?;
+            let mut by_width = BTreeMap::new();
+            for (width, parameters) in parameters {
+                let width = width.parse().map_err(|_| CoreError::manifest(&file, format!("parameters.{width}: that is no data width")))?;
+                by_width.insert(width, parameters);
+            }
+            found.push(Endpoint { name, widths, parameters: by_width });
         }
     }
     found.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(found)
 }
 
-fn listed<T: ToString>(items: &[T]) -> String {
-    items.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
+/// The endpoint of that name, if it has that width.
+pub(crate) fn find(name: &str, width: u32) -> Result<Endpoint, CoreError> {
+    let all = endpoints()?;
+    let names: Vec<String> = all.iter().map(|endpoint| endpoint.name.clone()).collect();
+    let refused = |message| Err(CoreError::Endpoint { name: name.into(), message });
+    match all.into_iter().find(|endpoint| endpoint.name == name) {
+        None => refused(format!("there is none of that name; there are: {}", names.join(", "))),
+        Some(endpoint) if !endpoint.widths.contains(&width) => {
+            let widths: Vec<String> = endpoint.widths.iter().map(u32::to_string).collect();
+            refused(format!("it has no data path of {width} bit; it has: {}", widths.join(", ")))
+        }
+        Some(endpoint) => Ok(endpoint),
+    }
 }
 
-/// The folder of an endpoint, relative to the home.
-pub(crate) fn find(name: &str, width: u32) -> Result<PathBuf, CoreError> {
-    let all = endpoints()?;
-    let refused = |message| Err(CoreError::Endpoint { name: name.into(), message });
-    match all.iter().find(|endpoint| endpoint.name == name) {
-        None => refused(format!("there is none of that name; there are: {}", listed(&all.iter().map(|e| &e.name).collect::<Vec<_>>()))),
-        Some(endpoint) if !endpoint.widths.contains(&width) => {
-            refused(format!("it has no data path of {width} bit; it has: {}", listed(&endpoint.widths)))
-        }
-        Some(_) => Ok(Path::new(FOLDER).join(name)),
+impl Endpoint {
+    /// Its folder, relative to the home.
+    pub(crate) fn folder(&self) -> PathBuf {
+        Path::new(FOLDER).join(&self.name)
     }
 }

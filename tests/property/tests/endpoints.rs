@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The same property, and the same weather, with each endpoint between the link and the core: the card is simulated at the pins of a hard
-//! block. Every endpoint that has a model of its pins is met, at each of its widths up to 128 bit.
+//! block. Every endpoint that has a model of its pins is met at 128 bit, and at 64 where 128 is the most that it has.
 //!
 //! From the environment: TOWPATH_SEED, the seed of each first run (1 otherwise).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
@@ -23,8 +23,9 @@ fn each(test: impl Fn(&str, u32)) {
     let all = endpoints().unwrap();
     assert!(!all.is_empty(), "no endpoint was found");
     for endpoint in all {
-        for width in endpoint.widths.into_iter().filter(|width| *width <= 128) {
-            test(&endpoint.name, width);
+        let most = endpoint.widths.iter().max();
+        for width in endpoint.widths.iter().filter(|width| **width == 128 || most == Some(&128)) {
+            test(&endpoint.name, *width);
         }
     }
 }

@@ -95,6 +95,7 @@ private:
     // ---------------------------------------------------------------------------------------------- from the adapter
     Outgoing outgoing;
     Beat beat{};
+    bool idle = true;        // nothing is at the pins
     bool waiting = false;   // `beat` is at the pins and has been looked at
     bool open = false;      // beats of a packet have been taken, and its end has not
     bool dropping = false;  // ... and the link has gone: the rest means nothing
@@ -115,6 +116,7 @@ private:
                 if (!(now.keep >> 4 * lane & 1)) now.words[lane] = 0;
         }
         if (waiting && !(valid && now == beat)) breach("s_axis_tx: a beat changes or goes before it is taken");
+        idle = !valid;
         if (waiting || !valid) return;
         if (!dropping && (!up || (!open && outgoing.kind != Outgoing::NONE))) return;  // with the link down nothing is begun
         beat = now;
@@ -187,7 +189,7 @@ private:
         const Outgoing::Kind kind = outgoing.kind;
         const bool moved = outgoing.ready(in);
         if (moved && outgoing.taken()) buffered.push_back(kind);
-        bool take = up;
+        bool take = idle && up;
         if (waiting) {
             if (dropping)
                 take = true;
