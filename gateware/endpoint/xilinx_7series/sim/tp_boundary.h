@@ -19,6 +19,7 @@
 #include <deque>
 #include <utility>
 
+#include "../../sim/tp_incoming.h"
 #include "../../sim/tp_outgoing.h"
 #include "Vtp_model.h"
 #include "tp_lanes.h"
@@ -30,7 +31,7 @@ public:
         if (in.reset) *this = Boundary();
         const bool was_up = up;
         // It does not come up again before a packet that was cut has been filled.
-        up = in.config.link_up && !in.reset && (was_up || shown == 0);
+        up = in.config.link_up && !in.reset && (was_up || rx.left() == 0);
         quiet = was_up && up ? std::max(quiet - 1, 0) : SETTLE;
         top.rst = top.user_reset_out = in.reset != 0;
         top.user_lnk_up = up;
@@ -50,32 +51,25 @@ public:
         out.nonposted_credit = top.rst ? 0 : credits;
         if (!top.rst) credits = 0;
         out.function_reset_done = resetting > RESET_CLOCKS;
-        // Between packets: the next beat at the pins is full without another one. Within one: the adapter pauses.
-        out.hold = up ? quiet > 0 || fifo.size() > (between ? LANES == 4 ? 2 : 0 : 2 * LANES) : between;
+        out.hold = up ? quiet > 0 || rx.full(between) : between;
         if (top.cfg_err_ur || top.cfg_err_poisoned)
             breach("the adapter refuses a packet, and the host has sent none that could be refused");
     }
 
 private:
     static constexpr unsigned LANES = Outgoing::LANES;
-    static constexpr int SETTLE = 4;           // clocks from user_lnk_up to the first packet
-    static constexpr unsigned NONPOSTED = 12;  // reads that the receive buffer holds: its credits
-    static constexpr unsigned LATE = 2;        // reads that may still begin when rx_np_ok has fallen
+    static constexpr int SETTLE = 4;             // clocks from user_lnk_up to the first packet
+    static constexpr unsigned NONPOSTED = 12;    // reads that the receive buffer holds: its credits
+    static constexpr unsigned LATE = 2;          // reads that may still begin when rx_np_ok has fallen
     static constexpr unsigned ACKNOWLEDGE = 32;  // clocks that a packet which was sent keeps its buffer
-    static constexpr unsigned BUFFERS = 63;    // what tx_buf_av can tell
+    static constexpr unsigned BUFFERS = 63;      // what tx_buf_av can tell
     // For the 100 ms that software waits after a function-level reset: the block has no pin by which the end of one is told.
     static constexpr unsigned RESET_CLOCKS = 4096;
-    static constexpr uint64_t BARS = 1ull << 46;  // where the host has put them
+    static constexpr uint64_t BARS = 1ull << 46;      // where the host has put them
     static constexpr uint32_t RESERVED = 0x808bcc00;  // of the first dword; digest and poison are among them, for the adapter sends none
     enum { MEMORY = 0, COMPLETION = 10 };
-
-    // A dword on its way to the pins.
-    struct Piece {
-        uint32_t word;
-        unsigned size;  // dwords of the packet that begins with it; otherwise 0
-        uint8_t bars;
-        bool poisoned;
-    };
+    // Beside a packet: the BARs that it hit (for an answer these pins may tell anything), and this.
+    static constexpr uint32_t NO_BAR = 0x7f, POISONED = 1 << 8;
 
     // A beat of the adapter's.
     struct Beat {
@@ -95,7 +89,7 @@ private:
     // ---------------------------------------------------------------------------------------------- from the adapter
     Outgoing outgoing;
     Beat beat{};
-    bool idle = true;        // nothing is at the pins
+    bool idle = true;       // nothing is at the pins
     bool waiting = false;   // `beat` is at the pins and has been looked at
     bool open = false;      // beats of a packet have been taken, and its end has not
     bool dropping = false;  // ... and the link has gone: the rest means nothing
@@ -242,19 +236,18 @@ private:
 
     // ---------------------------------------------------------------------------------------------- to the adapter
     using Words = std::array<uint32_t, 4>;
-    std::deque<Piece> fifo;
+    Incoming<LANES / 2> rx;
     std::deque<std::pair<Words, uint8_t>> reads;  // that wait for rx_np_ok, and the BARs that they hit
-    unsigned late = 0;      // reads that may begin although rx_np_ok is low
-    bool between = true;    // the simulator's next beat begins a packet
-    bool discard = false;   // its packet does not get to the pins
-    unsigned expected = 0;  // dwords of it that are to come
-    unsigned shown = 0;     // dwords of the packet at the pins that are to come
+    unsigned late = 0;                            // reads that may begin although it is low
+    bool between = true;                          // the simulator's next beat begins a packet
+    bool discard = false;                         // its packet does not get to the pins
+    unsigned expected = 0;                        // dwords of it that are to come
 
     // The link goes: what waits is lost; a packet at the pins gets its length, but the rest of it means nothing.
     void lose() {
         credits += reads.size();
         reads.clear();
-        fifo.assign(shown, Piece{0xdeadbeef, 0, 0, false});
+        rx.cut();
         discard = !between;
         buffered.clear();
         std::fill_n(sent, 3, 0);
@@ -262,15 +255,16 @@ private:
         unacknowledged = 0;
     }
 
-    void begin(const Words &words, unsigned size, unsigned payload, uint8_t bars, bool poisoned) {
+    void begin(const Words &words, unsigned size, unsigned payload, uint32_t beside) {
         expected = payload;
         if (discard) return;
-        for (unsigned i = 0; i < size; i++) fifo.push_back({words[i], i == 0 ? size + payload : 0, bars, poisoned});
+        rx.begin(size + payload, beside);
+        for (unsigned i = 0; i < size; i++) rx.add(words[i]);
     }
 
-    void payload(const uint32_t *data, bool last, uint8_t bars, bool poisoned) {
+    void payload(const uint32_t *data, bool last) {
         const unsigned count = std::min(expected, LANES);
-        for (unsigned i = 0; i < count && !discard; i++) fifo.push_back({__builtin_bswap32(data[i]), 0, bars, poisoned});
+        for (unsigned i = 0; i < count && !discard; i++) rx.add(__builtin_bswap32(data[i]));
         expected -= count;
         between = last;
     }
@@ -290,19 +284,18 @@ private:
                 // A tag of more bits than the block has is of no request of its.
                 discard = !up || p.tag > 255;
                 const uint32_t first = (p.dwords ? 2u : 0u) << 29 | COMPLETION << 24 | p.poisoned << 14 | (p.dwords & 1023u);
-                begin({first, static_cast<uint32_t>(p.status) << 13 | (p.byte_count & 4095u),
-                       static_cast<uint32_t>(id) << 16 | p.tag << 8 | p.lower_addr},
-                      3, p.dwords, 0x7f, p.poisoned);
+                const uint32_t second = static_cast<uint32_t>(p.status) << 13 | (p.byte_count & 4095u);
+                const uint32_t third = static_cast<uint32_t>(id) << 16 | p.tag << 8 | p.lower_addr;
+                begin({first, second, third}, 3, p.dwords, NO_BAR | (p.poisoned ? POISONED : 0));
             }
-            payload(p.data, p.last, 0x7f, p.poisoned);
+            payload(p.data, p.last);
         }
         if (in.posted.valid) {
-            const uint8_t bars = 1 << in.posted.bar;
             if (between) {
                 discard = !up;
-                begin(request(in.posted, true), 4, in.posted.dwords, bars, false);
+                begin(request(in.posted, true), 4, in.posted.dwords, 1u << in.posted.bar);
             }
-            payload(in.posted.data, in.posted.last, bars, false);
+            payload(in.posted.data, in.posted.last);
         }
         if (in.nonposted.valid) {
             if (up)
@@ -318,48 +311,32 @@ private:
         if (!between || reads.empty() || !late) return;
         if (!top.rx_np_ok) late--;
         discard = false;
-        begin(reads.front().first, 4, 0, reads.front().second, false);
+        begin(reads.front().first, 4, 0, reads.front().second);
         reads.pop_front();
         credits++;
     }
 
-    // The next beat at the pins. A packet begins at the lowest byte, or at 128 bit in the middle of a beat whose lower half ends another
-    // one.
+    // The next beat at the pins. At 128 bit a packet may begin in the middle of a beat whose lower half ends another one: the BARs are
+    // those of the packet that begins, and the poison of either shows.
     void present(Vtp_model &top) {
         if (top.m_axis_rx_tvalid && !top.m_axis_rx_tready) return;
-        const unsigned left = shown ? shown : fifo.empty() ? 1 : fifo.front().size, count = std::min(left, LANES);
-        top.m_axis_rx_tvalid = fifo.size() >= count;
+        decltype(rx)::Beat beat;
+        top.m_axis_rx_tvalid = rx.next(beat);
         if (!top.m_axis_rx_tvalid) return;
-        std::array<uint32_t, LANES> words;
-        words.fill(0xdeadbeef);
-        int start = -1, end = -1;
-        uint8_t bars = 0;
-        bool poisoned = false;
-        const auto put = [&](unsigned lane) {
-            const Piece piece = fifo.front();
-            fifo.pop_front();
-            if (piece.size) {
-                shown = piece.size;
-                start = lane;
-            }
-            words[lane] = piece.word;
-            bars = piece.bars;
-            poisoned = poisoned || piece.poisoned;
-            if (--shown == 0) end = lane;
-        };
-        for (unsigned lane = 0; lane < count; lane++) put(lane);
-        if (LANES == 4 && end >= 0 && end < 2 && !fifo.empty()) {
-            put(2);
-            put(3);
+        uint32_t user = (beat.parts[beat.count - 1].side & 0xff) << 2;
+        bool whole = true;
+        for (unsigned i = 0; i < beat.count; i++) {
+            const auto &part = beat.parts[i];
+            if (part.side & POISONED) user |= 1 << 1;
+            if (part.starts) user |= 1 << 14 | part.first * 4 << 10;
+            if (part.ends) user |= 1 << 21 | (part.last * 4 + 3) << 17;
+            whole = part.last == LANES - 1;
         }
-        take(top.m_axis_rx_tdata, words.data());
-        uint32_t user = bars << 2 | poisoned << 1;
-        if (start >= 0) user |= 1 << 14 | start * 4 << 10;
-        if (end >= 0) user |= 1 << 21 | (end * 4 + 3) << 17;
+        take(top.m_axis_rx_tdata, beat.words.data());
         top.m_axis_rx_tuser = user;
         // At 128 bit these two do not count.
-        top.m_axis_rx_tlast = LANES == 2 && end >= 0;
-        top.m_axis_rx_tkeep = LANES == 2 && end == 0 ? 0xf : LANES == 2 ? 0xff : 0xffff;
+        top.m_axis_rx_tlast = LANES == 2 && beat.parts[0].ends;
+        top.m_axis_rx_tkeep = LANES == 4 ? 0xffff : whole ? 0xff : 0xf;
     }
 
     // ---------------------------------------------------------------------------------------------- configuration
