@@ -342,6 +342,11 @@ module tp_h2c
   // has come. So each stands in LUT memory with a writer of its own.
   (* ram_style = "distributed" *) logic asked[SLOTS];
   (* ram_style = "distributed" *) logic answered[SLOTS];
+  initial  // any values would do, but unknown ones
+    for (int i = 0; i < SLOTS; i++) begin
+      asked[i] = 1'b0;
+      answered[i] = 1'b0;
+    end
   logic landed;
   assign landed = asked[retire_at[SW-1:0]] != answered[retire_at[SW-1:0]];
   logic [3:0] statuses[SLOTS];
