@@ -229,9 +229,19 @@ def verible_is_content(tree: Tree) -> list[str]:
     return tree.run("verible-verilog-lint", f"--rules_config={ROOT / '.rules.verible_lint'}", *files) if files else []
 
 
+# What needs a user core to be whole: checked with the one that the benches use.
+CARDS = ("gateware/tp_system.sv", "gateware/endpoint/*_card.sv")
+USER = ("tests/agree/tp_user*.sv", "cores/loopback/loopback.sv")
+
+
+def card_sources(tree: Tree) -> list[str]:
+    user = sorted(tree.like(*USER), key=lambda f: not f.endswith("_pkg.sv"))
+    return gateware_sources(tree) + user + tree.like(*CARDS)
+
+
 def gateware_sources(tree: Tree) -> list[str]:
     """The gateware as a whole, packages first; benches, proofs and the simulator's shim stand on their own."""
-    own = ("*/tb/*", "*/formal/*", "gateware/sim/*")
+    own = ("*/tb/*", "*/formal/*", "gateware/sim/*", *CARDS)
     files = tree.like("contract/generated/*.sv", "gateware/*.sv", but=own)
     return sorted(files, key=lambda f: (not f.endswith("_pkg.sv"), not f.startswith("contract/"), f))
 
@@ -269,6 +279,7 @@ def core_files(tree: Tree, sources: list[str]) -> list[str]:
 def slang_is_content(tree: Tree) -> list[str]:
     files = gateware_sources(tree)
     found = elaborate(tree, files)[0] if files else []
+    found += elaborate(tree, card_sources(tree))[0] if tree.like(*CARDS) else []
     for _, _, sources, _ in cores(tree):
         found += elaborate(tree, core_files(tree, sources))[0]
     return found
@@ -282,6 +293,8 @@ def verilator_is_content(tree: Tree) -> list[str]:
         widths = (64, 128, 256, 512) if top == "tp_core" else (0,)
         for width in widths:
             found += verilator_lint(tree, top, files, *([f"DATA_WIDTH={width}"] if width else []))
+    for card in tree.like(*CARDS):
+        found += verilator_lint(tree, Path(card).stem, card_sources(tree))
     for _, top, sources, parameters in cores(tree):
         found += verilator_lint(tree, top, core_files(tree, sources), *parameters)
     return found

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The top that Verilator compiles for the simulator: tp_core and one user core, with every field of the neutral streams as a port of
-// its own, so that `model.cpp` reads and writes plain C++ integers and never takes a packed struct apart.
-//
-// `tp_user_pkg` (the parameters) and `tp_user` (the user core behind arrays) are generated from a core's manifest by the builder in
-// host/cores. Not for synthesis: a board's top instantiates tp_core, tp_user and an endpoint in the same way.
+// The top that Verilator compiles for the simulator: tp_system with every field of the neutral streams as a port of its own, so that
+// `model.cpp` reads and writes plain C++ integers and never takes a packed struct apart. Not for synthesis.
 module tp_sim_top
   import tp_tlp_pkg::*;
   import tp_user_pkg::*;
@@ -86,10 +83,6 @@ module tp_sim_top
     input  logic [2:0]            rx_nonposted_attr,
     output logic                  nonposted_credit
 );
-  localparam int KEEP = DATA_WIDTH / 8;
-  localparam int NH = H2C == 0 ? 1 : H2C;
-  localparam int NC = C2H == 0 ? 1 : C2H;
-
   tp_config_t cfg;
   assign cfg = '{
           requester: cfg_requester,
@@ -167,79 +160,9 @@ module tp_sim_top
           attr: rx_nonposted_attr
       };
 
-  // With USER_ASYNC 0 both sides run on one net, as tp_core asks.
-  logic uclk;
-  if (USER_ASYNC) begin : gen_async
-    assign uclk = user_clk;
-  end else begin : gen_sync
-    assign uclk = clk;
-    logic unused_user_clk;
-    assign unused_user_clk = user_clk;
-  end
-
-  logic user_rst_n;
-  logic [NH-1:0] h2c_tvalid, h2c_tready, h2c_tlast, h2c_error, h2c_reset;
-  logic [NH-1:0][DATA_WIDTH-1:0] h2c_tdata;
-  logic [NH-1:0][KEEP-1:0] h2c_tkeep;
-  logic [NH-1:0][63:0] h2c_length, h2c_offset;
-  logic [NH-1:0][31:0] h2c_user;
-  logic [NC-1:0] c2h_tvalid, c2h_tready, c2h_tlast, c2h_reset;
-  logic [NC-1:0][DATA_WIDTH-1:0] c2h_tdata;
-  logic [NC-1:0][KEEP-1:0] c2h_tkeep;
-  logic [NC-1:0][47:0] c2h_length;
-  logic [NC-1:0][31:0] c2h_offset, c2h_user;
-  logic [31:0] axil_awaddr, axil_wdata, axil_araddr, axil_rdata;
-  logic [3:0] axil_wstrb;
-  logic [1:0] axil_bresp, axil_rresp;
-  logic axil_awvalid, axil_awready, axil_wvalid, axil_wready, axil_bvalid, axil_bready;
-  logic axil_arvalid, axil_arready, axil_rvalid, axil_rready;
-  logic [15:0] irq_valid, irq_ready;
-
-  tp_core #(
-      .DATA_WIDTH(DATA_WIDTH),
-      .H2C(H2C),
-      .C2H(C2H),
-      .USER_ASYNC(USER_ASYNC),
-      .TAGS(TAGS),
-      .LANDING_BYTES(LANDING_BYTES),
-      .SENDING_BYTES(SENDING_BYTES),
-      .QUEUE_DEPTH(QUEUE_DEPTH),
-      .INLINE_SLOTS(INLINE_SLOTS),
-      .WINDOW_BYTES(WINDOW_BYTES),
-      .USER_INTERRUPTS(USER_INTERRUPTS),
-      .CORE_CLOCK_KHZ(CORE_CLOCK_KHZ),
-      .USER_CLOCK_KHZ(USER_CLOCK_KHZ),
-      .CORE_VERSION(CORE_VERSION),
-      .SERIAL(SERIAL),
-      .CORE_NAME(CORE_NAME),
-      .CHANNEL_NAMES(CHANNEL_NAMES)
-  ) core (
-      .user_clk(uclk),
+  tp_system system (
       .errors(),
       .rx_completion_bad(1'b0),
-      .m_axil_awaddr(axil_awaddr),
-      .m_axil_awvalid(axil_awvalid),
-      .m_axil_awready(axil_awready),
-      .m_axil_wdata(axil_wdata),
-      .m_axil_wstrb(axil_wstrb),
-      .m_axil_wvalid(axil_wvalid),
-      .m_axil_wready(axil_wready),
-      .m_axil_bresp(axil_bresp),
-      .m_axil_bvalid(axil_bvalid),
-      .m_axil_bready(axil_bready),
-      .m_axil_araddr(axil_araddr),
-      .m_axil_arvalid(axil_arvalid),
-      .m_axil_arready(axil_arready),
-      .m_axil_rdata(axil_rdata),
-      .m_axil_rresp(axil_rresp),
-      .m_axil_rvalid(axil_rvalid),
-      .m_axil_rready(axil_rready),
-      .*
-  );
-
-  tp_user user (
-      .clk  (uclk),
-      .rst_n(user_rst_n),
       .*
   );
 endmodule

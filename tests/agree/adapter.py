@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import cocotb
 from bench import PACKAGES, TLP, TP, Layout
+from built import BUILT
 from cocotb.triggers import Event, RisingEdge
 from cocotbext.pcie.core import Device, Endpoint
 from cocotbext.pcie.core.caps import MsixCapability
@@ -170,12 +171,12 @@ class Card(Endpoint):
         assert fault is None or fault in FAULTS
         self.dut, self.rng, self.fault = dut, rng, fault
         self.vendor_id, self.device_id, self.class_code = VENDOR, DEVICE, 0x120000
-        page = 1 << int(dut.PAGE_SHIFT.value)
+        page = 1 << BUILT.PAGE_SHIFT
         self.pages = (TP.TP_PAGE_CHANNELS + CHANNELS * TP.TP_PAGES_PER_CHANNEL) * page
         self.configure_bar(TP.TP_BAR_DEVICE, self.pages, ext=True, prefetch=True)
-        self.configure_bar(TP.TP_BAR_WINDOW, int(dut.WINDOW_BYTES.value), ext=True, prefetch=True)
+        self.configure_bar(TP.TP_BAR_WINDOW, BUILT.WINDOW_BYTES, ext=True, prefetch=True)
         self.msix_cap = MsixCapability()
-        self.msix_cap.msix_table_size = int(dut.VECTORS.value) - 1
+        self.msix_cap.msix_table_size = BUILT.VECTORS - 1
         self.msix_cap.msix_table_bar_indicator_register = self.msix_cap.msix_pba_bar_indicator_register = TP.TP_BAR_DEVICE
         self.msix_cap.msix_table_offset = TP.TP_PAGE_MSIX * page + TP.TP_MSIX_VECTOR_OFFSET
         self.msix_cap.msix_pba_offset = TP.TP_PAGE_MSIX * page + TP.TP_MSIX_PENDING_OFFSET

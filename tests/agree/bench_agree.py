@@ -18,6 +18,7 @@ import warnings
 
 import cocotb
 from bench import TP, generator
+from built import BUILT, NAMES
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, Timer, gather
 from cocotbext.pcie.core.tlp import Tlp, TlpType
@@ -31,15 +32,14 @@ BOUNDARY = importlib.import_module(os.environ.get("TOWPATH_BOUNDARY", "adapter")
 PERIOD = 4000  # picoseconds
 FAULT_SEED = 7
 LOOPBACK_FAULTS = 0x14  # loopback.sv: messages that ended with in_error
-NAMES = ("in", "out")
 
 
 async def start(dut, name: str, *, fault=None, stall=None, max_read=512, rng: random.Random | None = None, **host) -> Host:
     """A card fresh from reset behind an enumerated root complex."""
-    rng = rng or generator(f"{name} at {int(dut.DATA_WIDTH.value)} bit")
+    rng = rng or generator(f"{name} at {BUILT.DATA_WIDTH} bit")
     cocotb.start_soon(Clock(dut.clk, PERIOD, unit="ps").start())
     # With a clock of its own the user core is slower and never in step; without, the two are one net.
-    user = PERIOD * 5 // 4 + 6 if int(dut.USER_ASYNC.value) else PERIOD
+    user = PERIOD * 5 // 4 + 6 if BUILT.USER_ASYNC else PERIOD
     cocotb.start_soon(Clock(dut.user_clk, user, unit="ps").start())
     dut.rst.value = 1
     await ClockCycles(dut.clk, 10)  # what a failed test left behind is gone before anybody looks
@@ -55,7 +55,7 @@ async def start(dut, name: str, *, fault=None, stall=None, max_read=512, rng: ra
 
 async def loop(host: Host, messages: list, tx: Channel, rx: Channel, kinds=(None,), attributes=False, most=4096) -> None:
     """Send messages, each cut into descriptors at random, and receive them into buffers of any size; compare all that comes."""
-    rng, slots = host.rng, list(range(int(host.card.dut.INLINE_SLOTS.value)))
+    rng, slots = host.rng, list(range(BUILT.INLINE_SLOTS))
     facts = [(rng.getrandbits(48), rng.getrandbits(32), rng.getrandbits(32)) if attributes else (0, 0, 0) for _ in messages]
     posted, all_posted, finished = 0, False, False
 
@@ -166,10 +166,7 @@ async def discovery(dut):
     host = await start(dut, "discovery")
     host.complaints.expect("Sending completion with CA status")
     dev = host.dev
-    parameter = {name: int(getattr(dut, name).value) for name in (
-        "PAGE_SHIFT VECTORS WINDOW_BYTES TAGS SERIAL CORE_CLOCK_KHZ USER_CLOCK_KHZ CORE_VERSION CORE_NAME CHANNEL_NAMES QUEUE_DEPTH "
-        "INLINE_SLOTS LANDING_BYTES SENDING_BYTES"
-    ).split()}  # fmt: skip
+    parameter = vars(BUILT)
     for bar, size in ((TP.TP_BAR_DEVICE, host.card.pages), (TP.TP_BAR_WINDOW, parameter["WINDOW_BYTES"])):
         assert dev.bar_raw[bar] & 0xF == 0xC, f"BAR {bar} is not 64-bit and prefetchable"
         assert dev.bar_size[bar] >= size and dev.bar_addr[bar] >> 32
@@ -189,7 +186,7 @@ async def discovery(dut):
     assert page[:8] == b"TOWPATH\0"
     built = {
         "PAGE_SHIFT 1": parameter["PAGE_SHIFT"],
-        "DATA_BYTES 1": int(dut.DATA_WIDTH.value) // 8,
+        "DATA_BYTES 1": BUILT.DATA_WIDTH // 8,
         "CHANNELS 2": len(NAMES),
         "VECTORS 2": parameter["VECTORS"],
         "USER_INTERRUPTS 2": TP.TP_USER_INTERRUPTS,
@@ -199,7 +196,7 @@ async def discovery(dut):
         "CORE_CLOCK_KHZ 4": parameter["CORE_CLOCK_KHZ"],
         "USER_CLOCK_KHZ 4": parameter["USER_CLOCK_KHZ"],
         "CORE_VERSION 4": parameter["CORE_VERSION"],
-        f"CORE_NAME {TP.TP_NAME_BYTES}": parameter["CORE_NAME"],
+        f"CORE_NAME {TP.TP_NAME_BYTES}": int.from_bytes(b"loopback", "little"),
     }
     for name, value in built.items():
         word, size = name.split()
@@ -300,7 +297,7 @@ async def inline(dut):
 
 def host_payload(dut) -> int:
     """The narrow card meets the smallest payload, the wide one a larger."""
-    return 128 if int(dut.DATA_WIDTH.value) == 64 else 256
+    return 128 if BUILT.DATA_WIDTH == 64 else 256
 
 
 @cocotb.test()
@@ -581,7 +578,7 @@ async def stray_answers(dut):
             tlp.fmt_type = TlpType.CPL_DATA
             tlp.requester_id = card.pcie_id
             # No tag that the core uses now or takes up before this arrives: it has fewer in all.
-            tlp.tag = rng.randrange(int(dut.TAGS.value), 256)
+            tlp.tag = rng.randrange(BUILT.TAGS, 256)
             tlp.set_data(rng.randbytes(4 * rng.randrange(1, 33)))
             tlp.byte_count = len(tlp.data)
             await host.root.send(tlp)

@@ -11,6 +11,7 @@ import random
 import re
 
 from bench import PACKAGES, TP, Layout
+from built import BUILT
 from cocotb.triggers import Event, First, Timer
 from cocotb.utils import get_sim_time
 from cocotbext.pcie.core import RootComplex
@@ -132,7 +133,7 @@ class Host:
         await self.dev.set_readrq(max_read.bit_length() - 8)
         await self._limit()
         await self.dev.set_master()
-        vectors = int(self.card.dut.VECTORS.value)
+        vectors = BUILT.VECTORS
         assert await self.dev.alloc_irq_vectors(vectors, vectors) == vectors
         for v in range(vectors):
             self.dev.request_irq(v, self._fired(v))
@@ -164,7 +165,7 @@ class Host:
         control = await self.dev.capability_read_word(cap.cap_id, DEVICE_CONTROL)
         if self.rng.random() < 0.5:
             control &= ~RELAXED
-        if self.rng.random() < 0.5 and int(self.card.dut.TAGS.value) <= 32:
+        if self.rng.random() < 0.5 and BUILT.TAGS <= 32:
             control &= ~EXTENDED_TAGS
         await self.dev.capability_write_word(cap.cap_id, DEVICE_CONTROL, control)
         assert cap.enable_relaxed_ordering == bool(control & RELAXED) and cap.extended_tag_field_enable == bool(control & EXTENDED_TAGS)
@@ -270,7 +271,7 @@ class Channel:
         self.privileged = host.page(first + TP.TP_PAGE_CHANNEL_PRIVILEGED)
         self.doorbell = host.page(first + TP.TP_PAGE_CHANNEL_DOORBELL)
         self.slots = host.page(first + TP.TP_PAGE_CHANNEL_INLINE)
-        self.depth = int(host.card.dut.QUEUE_DEPTH.value)
+        self.depth = BUILT.QUEUE_DEPTH
         self.cookie = self.rng.randrange(1 << 16)
         self.ring = 0
 

@@ -74,6 +74,9 @@ pub enum Verb {
     Doctor(Doctor),
     /// Measure the gateware in simulation: tables of bandwidth and delay against the link's limit
     Bench(Bench),
+    /// Write the SystemVerilog that joins a core to Towpath's gateware (package tp_user_pkg, module tp_user), for a project of your own;
+    /// `./run board` does this and the rest
+    Wrapper(Wrapper),
     /// Print a shell's completion script
     Completions(Completions),
     /// Print a manual page, or write all of them
@@ -315,6 +318,22 @@ pub struct Run {
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "PROGRAM")]
     pub program: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub struct Wrapper {
+    /// The core: a folder with a towpath.toml, or the name of one that ships with Towpath
+    #[arg(value_name = "FOLDER_OR_NAME")]
+    pub core: String,
+    /// Data width in bits, instead of the manifest's
+    #[arg(short, long, value_name = "BITS")]
+    pub width: Option<u32>,
+    /// The card's serial number, by which `serial:NUMBER` finds it
+    #[arg(short, long, value_name = "NUMBER", default_value_t = 0)]
+    pub serial: u64,
+    /// Where to write it; without it, standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

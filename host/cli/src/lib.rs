@@ -20,6 +20,7 @@ mod sim;
 mod streams;
 mod trace;
 mod transfer;
+mod wrapper;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -60,6 +61,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Verb::Trace(what) => trace::trace(&cli, what),
         Verb::Doctor(what) => doctor::doctor(&cli, what),
         Verb::Bench(what) => bench::bench(&cli, what),
+        Verb::Wrapper(what) => wrapper::wrapper(&cli, what),
         Verb::Completions(what) => pages::completions(what),
         Verb::Man(what) => pages::man(what),
     };

@@ -22,6 +22,8 @@ fn the_command_line_is_wrong() {
     ends(&["fly"], 2, "fly");
     ends(&["send"], 2, "CHANNEL");
     ends(&["sim", "loopback"], 2, "--socket");
+    ends(&["--json", "wrapper", "loopback"], 2, "--output");
+    ends(&["wrapper", "loopback", "--width", "96"], 5, "width 96");
     ends(&["recv", "out", "--timeout", "5 parsecs"], 2, "parsecs");
     ends(&["recv", "out", "--bytes", "0"], 2, "at least one byte");
     ends(&["reg", "write", "0x0", "0x1_0000_0000"], 2, "32 bits");

@@ -149,6 +149,18 @@ fn sim_says_when_it_is_ready() {
 }
 
 #[test]
+fn wrapper_tells_what_a_project_needs() {
+    let folder = Folder::new();
+    let file = folder.0.join("tp_user.sv");
+    let said = answer(&["wrapper", "loopback", "--width", "64", "--output", file.to_str().unwrap()]);
+    assert_eq!((&said["top"], &said["sources"], &said["width"]), (&json!("loopback"), &json!(["loopback.sv"]), &json!(64)), "{said}");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("DATA_WIDTH = 64;") && text.contains("module tp_user"), "{text}");
+    // The same on standard output.
+    assert_eq!(done(&["wrapper", "loopback", "--width", "64"], b"").stdout, text.as_bytes());
+}
+
+#[test]
 fn failures_are_objects_too() {
     assert_eq!(error(&["info", "-d", "teapot:1"], 3).0, "not_found");
     assert_eq!(error(&["send", "in", "/no/such/file", "-c", "loopback"], 7).0, "file");

@@ -51,13 +51,7 @@ pub fn build(folder: &Path, options: &BuildOptions) -> Result<Built, CoreError> 
             progress(line);
         }
     };
-    let mut manifest = Manifest::read(folder)?;
-    if let Some(width) = options.width {
-        if !matches!(width, 64 | 128 | 256 | 512) {
-            return Err(CoreError::manifest(&folder.join(MANIFEST), format!("width {width}: make it 64, 128, 256 or 512")));
-        }
-        manifest.core.width = width;
-    }
+    let manifest = read(folder, options)?;
     let home = towpath_home()?;
     let gateware = gateware(&home)?;
     let verilator = Verilator::find()?;
@@ -84,12 +78,11 @@ pub fn build(folder: &Path, options: &BuildOptions) -> Result<Built, CoreError> 
     let scratch = Scratch::new(&models, &key)?;
     let name = manifest.core.name.clone();
     say(&format!("core \"{name}\": checking the manifest against module \"{}\"", manifest.core.top));
-    let top = Top::elaborate(&verilator, &manifest, manifest.core.width, &scratch.path, &say)?;
-    check_ports(&manifest, manifest.core.width, &top)?;
+    let text = wrapped(&verilator, &manifest, options.serial, &scratch.path, &say)?;
 
     say(&format!("core \"{name}\": compiling for simulation at {} bit (once; about a minute)", manifest.core.width));
     let user = scratch.path.join("tp_user.sv");
-    write(&user, &wrapper(&manifest, manifest.core.width, options.serial, &top))?;
+    write(&user, &text)?;
     verilate(&verilator, &manifest, &home, &gateware, &user, &scratch.path, options.trace, &say)?;
     let finished = scratch.path.join("finished");
     make_folder(&finished)?;
@@ -110,6 +103,43 @@ pub fn build(folder: &Path, options: &BuildOptions) -> Result<Built, CoreError> 
         }
     }
     Ok(Built { library, manifest, cached: false })
+}
+
+/// Check the core in `folder` and generate what joins it to the gateware, for a board's project: its manifest (with the width that it
+/// was generated for), and the text of `tp_user_pkg` and `tp_user`.
+///
+/// # Errors
+/// As [`build`].
+pub fn wrap(folder: &Path, options: &BuildOptions) -> Result<(Manifest, String), CoreError> {
+    let say = |line: &str| {
+        if let Some(progress) = options.progress {
+            progress(line);
+        }
+    };
+    let manifest = read(folder, options)?;
+    let models = cache()?.join("models");
+    make_folder(&models)?;
+    let scratch = Scratch::new(&models, &format!("wrapper-{:08}", std::process::id()))?;
+    let text = wrapped(&Verilator::find()?, &manifest, options.serial, &scratch.path, &say)?;
+    Ok((manifest, text))
+}
+
+/// The manifest, with the width that is wanted.
+fn read(folder: &Path, options: &BuildOptions) -> Result<Manifest, CoreError> {
+    let mut manifest = Manifest::read(folder)?;
+    if let Some(width) = options.width {
+        if !matches!(width, 64 | 128 | 256 | 512) {
+            return Err(CoreError::manifest(&folder.join(MANIFEST), format!("width {width}: make it 64, 128, 256 or 512")));
+        }
+        manifest.core.width = width;
+    }
+    Ok(manifest)
+}
+
+fn wrapped(verilator: &Verilator, manifest: &Manifest, serial: u64, scratch: &Path, say: &dyn Fn(&str)) -> Result<String, CoreError> {
+    let top = Top::elaborate(verilator, manifest, manifest.core.width, scratch, say)?;
+    check_ports(manifest, manifest.core.width, &top)?;
+    Ok(wrapper(manifest, manifest.core.width, serial, &top))
 }
 
 fn cache() -> Result<PathBuf, CoreError> {
@@ -134,7 +164,9 @@ fn gateware(home: &Path) -> Result<Vec<PathBuf>, CoreError> {
     Ok(lines.filter(|line| !line.is_empty()).map(PathBuf::from).collect())
 }
 
-const SIM: [&str; 4] = ["gateware/sim/tp_sim_top.sv", "gateware/sim/model.cpp", "gateware/sim/tp_model.h", "gateware/sim/tp_model_print.h"];
+/// What is compiled after the user core, in this order.
+const TOPS: [&str; 2] = ["gateware/tp_system.sv", "gateware/sim/tp_sim_top.sv"];
+const MODEL: [&str; 3] = ["gateware/sim/model.cpp", "gateware/sim/tp_model.h", "gateware/sim/tp_model_print.h"];
 
 /// The hash of everything that the model is made of.
 fn key(
@@ -171,7 +203,7 @@ fn key(
         let path = manifest.folder.join(&file);
         part(&file.to_string_lossy(), &fs::read(&path).map_err(|e| CoreError::io("cannot read", &path, e))?);
     }
-    for file in gateware.iter().map(PathBuf::as_path).chain(SIM.iter().map(Path::new)) {
+    for file in gateware.iter().map(PathBuf::as_path).chain(TOPS.iter().chain(&MODEL).map(Path::new)) {
         let path = home.join(file);
         part(&file.to_string_lossy(), &fs::read(&path).map_err(|e| CoreError::io("cannot read", &path, e))?);
     }
@@ -220,7 +252,7 @@ fn verilate(
     command.args(["-Wno-lint", "-Wno-style", "-Werror-MODDUP"]);
     command.args(gateware.iter().map(|f| home.join(f)));
     add_sources(&mut command, manifest);
-    command.arg(user).arg(home.join("gateware/sim/tp_sim_top.sv"));
+    command.arg(user).args(TOPS.iter().map(|file| home.join(file)));
     let output = command.output().map_err(|e| CoreError::io("cannot run Verilator in", scratch, e))?;
     if disk_full(&output) {
         return Err(CoreError::DiskFull { path: scratch.to_path_buf() });
@@ -458,7 +490,7 @@ struct Scratch {
 
 impl Scratch {
     fn new(models: &Path, key: &str) -> Result<Scratch, CoreError> {
-        // The lock is held: whatever lies here is left over from a builder that was killed.
+        // No other process has this key now: whatever lies here is left over from one that was killed.
         let path = models.join(format!(".{}", &key[..16]));
         let _ = fs::remove_dir_all(&path);
         make_folder(&path)?;

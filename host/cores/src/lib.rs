@@ -7,7 +7,7 @@
 //! Promises: nothing is printed and nothing panics; every error contains what was wrong, where, and what to do. Compilers' messages name
 //! the user's files and lines. Builders in several processes may run at once.
 //!
-//! Not for boards: it compiles for simulation only, though the generated `tp_user` is what a board's top instantiates, too.
+//! [`wrap`] generates the wrapper alone: a board's top instantiates it, too. What else a board needs is in `boards/`.
 
 mod build;
 mod error;
@@ -18,7 +18,7 @@ mod ports;
 mod tool;
 mod wrapper;
 
-pub use build::{build, BuildOptions, Built};
+pub use build::{build, wrap, BuildOptions, Built};
 pub use error::CoreError;
 pub use files::{set_simulator_files, SimulatorFiles};
 pub use find::{find_core, list_cores, towpath_home};

@@ -27,7 +27,9 @@ fn home() -> &'static PathBuf {
         for folder in ["gateware/sim", "gateware/endpoint", "cores", "user"] {
             std::fs::create_dir_all(root.join(folder)).unwrap();
         }
-        for file in ["sim/tp_sim_top.sv", "sim/model.cpp", "sim/tp_model.h", "sim/tp_model_print.h", "endpoint/tp_tlp_pkg.sv"] {
+        for file in
+            ["tp_system.sv", "sim/tp_sim_top.sv", "sim/model.cpp", "sim/tp_model.h", "sim/tp_model_print.h", "endpoint/tp_tlp_pkg.sv"]
+        {
             std::fs::copy(repository.join("gateware").join(file), root.join("gateware").join(file)).unwrap();
         }
         std::fs::write(root.join("gateware/towpath.f"), "// a stand-in\ngateware/endpoint/tp_tlp_pkg.sv\ngateware/tp_core.sv\n").unwrap();

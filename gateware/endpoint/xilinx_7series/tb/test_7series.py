@@ -7,19 +7,16 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "lib/tb"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[4] / "tests/agree"))
 import bench
+import built
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[3]
 AGREE = ROOT / "tests/agree"
 
-
-SOURCES = [
-    *bench.listed("gateware/towpath.f", "gateware/endpoint/xilinx_7series/endpoint.f"),
-    ROOT / "cores/loopback/loopback.sv",
-    AGREE / "agree_top.sv",
-    HERE / "x7_top.sv",
-]
+LISTS = ("gateware/towpath.f", "gateware/endpoint/xilinx_7series/endpoint.f")
+CARD = HERE.parent / "tp_xilinx_7series_card.sv"
 
 
 @pytest.mark.parametrize("width,tags", [(128, 64), (64, 32)])
@@ -28,19 +25,6 @@ def test_suite(width, tags, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(HERE))
     for folder in (HERE, AGREE):  # the simulator's Python looks where this one does
         monkeypatch.syspath_prepend(str(folder))
-    bench.run(
-        "x7_top",
-        SOURCES,
-        AGREE / "bench_agree.py",
-        ROOT / f".towpath/benches/7series-{width}",
-        {
-            "DATA_WIDTH": width,
-            "TAGS": tags,
-            "CORE_VERSION": 7,
-            "SERIAL": "64'h0123456789abcdef",
-            "CORE_NAME": bench.text("loopback"),
-            "CHANNEL_NAMES": bench.text("in", "out"),
-        },
-        more=("bench_pins",),
-        quick=True,
-    )
+    build = ROOT / f".towpath/benches/7series-{width}"
+    sources = [*bench.listed(*LISTS), *built.user_core(build, monkeypatch, DATA_WIDTH=width, TAGS=tags), CARD]
+    bench.run("tp_xilinx_7series_card", sources, AGREE / "bench_agree.py", build, more=("bench_pins",), quick=True)

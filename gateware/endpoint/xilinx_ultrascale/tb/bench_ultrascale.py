@@ -9,6 +9,7 @@ import pytest
 from bench import PACKAGES, TP, Layout
 from bench_agree import channels, link_faults, loop, quiet, some_messages, start
 from block import GRACE
+from built import BUILT
 from cocotb.triggers import ClockCycles, Timer
 from cocotbext.pcie.core.tlp import CplStatus, TlpType
 from cocotbext.pcie.core.utils import PcieId
@@ -26,7 +27,7 @@ DEVICE_CONTROL_2 = 0x28
 
 
 def config(dut) -> dict[str, int]:
-    return CONFIG.unpack(int(dut.i_endpoint.cfg.value))
+    return CONFIG.unpack(int(dut.endpoint.cfg.value))
 
 
 async def deliver(device, frame: UsPcieFrame) -> None:
@@ -41,7 +42,7 @@ def request(host, kind: TlpType, tag: int, address: int) -> UsPcieFrame:
     tlp = Tlp_us()
     tlp.fmt_type, tlp.requester_id, tlp.tag, tlp.address = kind, PcieId(0, 0, 0), tag, address
     tlp.length, tlp.first_be = 1, 15
-    tlp.bar_id, tlp.bar_aperture = TP.TP_BAR_WINDOW, (int(host.card.dut.WINDOW_BYTES.value) - 1).bit_length()
+    tlp.bar_id, tlp.bar_aperture = TP.TP_BAR_WINDOW, (BUILT.WINDOW_BYTES - 1).bit_length()
     if tlp.has_data():
         tlp.data = bytearray(host.rng.randbytes(4))
     return tlp.pack_us_cq()
@@ -242,7 +243,7 @@ async def configuration(dut):
     """What the host writes into Device Control, and the power state, reach the core."""
     host = await start(dut, "configuration")
     cap, dev = host.card.pcie_cap, host.dev
-    tags = 1 << 8 if host.card.plus or int(dut.TAGS.value) <= 64 else 0
+    tags = 1 << 8 if host.card.plus or BUILT.TAGS <= 64 else 0
     for control in (0, 1 << 4, tags, 5 << 5 | 2 << 12, 1 << 12 | 1 << 4):
         await dev.capability_write_word(cap.cap_id, DEVICE_CONTROL, control)
         await ClockCycles(dut.clk, GRACE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The boundary of bench_agree for this endpoint: cocotbext-pcie's models of the blocks, between the pins of ultrascale_top and the link.
+"""The boundary of bench_agree for this endpoint: cocotbext-pcie's models of the blocks, between the pins of the card and the link.
 
 `make` builds the model that fits the device under test, as tests/agree/adapter.py makes its thin adapter. What the models leave out is
 added here, where PG156 and PG213 tell of it: transmit credits, function-level reset, random pauses of every stream. The rules of requests
@@ -12,6 +12,7 @@ from itertools import repeat
 import cocotb
 from adapter import CHANNELS, DEVICE, VENDOR, check_request
 from bench import TP
+from built import BUILT
 from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiStreamBus
 from cocotbext.pcie.core.tlp import Tlp, TlpType
@@ -60,10 +61,10 @@ class Card:
         self.plus = isinstance(device, UltraScalePlusPcieDevice)
         self.function = device.functions[0]
         self.function.vendor_id, self.function.device_id, self.function.class_code = VENDOR, DEVICE, 0x120000
-        page = 1 << int(dut.PAGE_SHIFT.value)
+        page = 1 << BUILT.PAGE_SHIFT
         self.pages = (TP.TP_PAGE_CHANNELS + CHANNELS * TP.TP_PAGES_PER_CHANNEL) * page
         self.function.configure_bar(TP.TP_BAR_DEVICE, self.pages, ext=True, prefetch=True)
-        self.function.configure_bar(TP.TP_BAR_WINDOW, int(dut.WINDOW_BYTES.value), ext=True, prefetch=True)
+        self.function.configure_bar(TP.TP_BAR_WINDOW, BUILT.WINDOW_BYTES, ext=True, prefetch=True)
         self.pcie_cap, self.msix_cap = self.function.pcie_cap, self.function.msix_cap
         self.pcie_cap.function_level_reset_capability = True
         self.pcie_cap.initiate_function_level_reset = self._function_reset
@@ -185,7 +186,7 @@ def pauses(rng: random.Random, stall: float):
 def make(dut, rng: random.Random, stall: float, fault: str | None):
     """The card behind a block, and the block's device for the link."""
     assert fault is None or fault in FAULTS
-    width, plus = int(dut.DATA_WIDTH.value), bool(int(dut.PLUS.value))
+    width, plus = BUILT.DATA_WIDTH, bool(int(dut.PLUS.value))
     generation, lanes = LINKS[width]
     straddle = int(dut.RC_STRADDLE.value)
     pins = dict(
@@ -213,11 +214,11 @@ def make(dut, rng: random.Random, stall: float, fault: str | None):
         enable_extended_tag=True,
         rc_straddle=straddle > 1,
         pf0_msix_enable=True,
-        pf0_msix_table_size=int(dut.VECTORS.value) - 1,
+        pf0_msix_table_size=BUILT.VECTORS - 1,
         pf0_msix_table_bir=TP.TP_BAR_DEVICE,
-        pf0_msix_table_offset=(TP.TP_PAGE_MSIX << int(dut.PAGE_SHIFT.value)) + TP.TP_MSIX_VECTOR_OFFSET,
+        pf0_msix_table_offset=(TP.TP_PAGE_MSIX << BUILT.PAGE_SHIFT) + TP.TP_MSIX_VECTOR_OFFSET,
         pf0_msix_pba_bir=TP.TP_BAR_DEVICE,
-        pf0_msix_pba_offset=(TP.TP_PAGE_MSIX << int(dut.PAGE_SHIFT.value)) + TP.TP_MSIX_PENDING_OFFSET,
+        pf0_msix_pba_offset=(TP.TP_PAGE_MSIX << BUILT.PAGE_SHIFT) + TP.TP_MSIX_PENDING_OFFSET,
     )
     if plus:
         other = width == 512 and straddle > 1

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "lib/tb"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[4] / "tests/agree"))
 import bench
+import built
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[3]
-SOURCES = [
-    *bench.listed("gateware/towpath.f", "gateware/endpoint/xilinx_ultrascale/endpoint.f"),
-    ROOT / "cores/loopback/loopback.sv",
-    ROOT / "tests/agree/agree_top.sv",
-    HERE / "ultrascale_top.sv",
-]
+AGREE = ROOT / "tests/agree"
+
+LISTS = ("gateware/towpath.f", "gateware/endpoint/xilinx_ultrascale/endpoint.f")
+CARD = HERE.parent / "tp_xilinx_ultrascale_card.sv"
 
 # What runs where: all of it at the width that most boards have, elsewhere what a width, a family or straddling could break.
 DATA = "direct|everything|posted_order|refused|sizes/payload_read_split=4"
@@ -36,24 +36,10 @@ def test_ultrascale(plus, width, rc, cq, tags, monkeypatch):
     if CASES[plus, width, rc, cq, tags] and "COCOTB_TEST_FILTER" not in os.environ:
         monkeypatch.setenv("COCOTB_TEST_FILTER", CASES[plus, width, rc, cq, tags])
     monkeypatch.setenv("TOWPATH_BOUNDARY", "block")
-    for folder in (ROOT / "gateware/lib/tb", ROOT / "tests/agree", HERE):  # the simulator's Python looks where this one does
+    for folder in (ROOT / "gateware/lib/tb", AGREE, HERE):  # the simulator's Python looks where this one does
         monkeypatch.syspath_prepend(str(folder))
-    bench.run(
-        "ultrascale_top",
-        SOURCES,
-        ROOT / "tests/agree/bench_agree.py",
-        ROOT / f".towpath/benches/ultrascale-{plus}-{width}-{rc}-{cq}",
-        {
-            "PLUS": plus,
-            "DATA_WIDTH": width,
-            "RC_STRADDLE": rc,
-            "CQ_STRADDLE": cq,
-            "TAGS": tags,
-            "CORE_VERSION": 7,
-            "SERIAL": "64'h0123456789abcdef",
-            "CORE_NAME": bench.text("loopback"),
-            "CHANNEL_NAMES": bench.text("in", "out"),
-        },
-        more=("bench_ultrascale",),
-        quick=True,
-    )
+    build = ROOT / f".towpath/benches/ultrascale-{plus}-{width}-{rc}-{cq}"
+    sources = [*bench.listed(*LISTS), *built.user_core(build, monkeypatch, DATA_WIDTH=width, TAGS=tags), CARD]
+    parameters = {"PLUS": plus, "RC_STRADDLE": rc, "CQ_STRADDLE": cq}
+    top, module = "tp_xilinx_ultrascale_card", AGREE / "bench_agree.py"
+    bench.run(top, sources, module, build, parameters, more=("bench_ultrascale",), quick=True)

@@ -1,26 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The core with the loopback user core behind the adapter: the block's pins on this side. Device under test of the suite in tests/agree.
-// Not for synthesis.
-module x7_top
+// All of a card of the 7 series but the vendor's primitives: the block's pins on this side, behind them the endpoint, the core and the user core of
+// `tp_user_pkg`. A board's top connects this to the block; benches and the simulator connect it to models of the block's pins.
+module tp_xilinx_7series_card
   import tp_tlp_pkg::*;
   import towpath_pkg::*;
+  import tp_user_pkg::*;
 #(
-    parameter int DATA_WIDTH = 128,
-    parameter bit USER_ASYNC = 0,
-    parameter int TAGS = 32,
-    parameter int LANDING_BYTES = 16384,
-    parameter int SENDING_BYTES = 8192,
-    parameter int QUEUE_DEPTH = 16,
-    parameter int INLINE_SLOTS = 4,
-    parameter int VECTORS = 32,
-    parameter int WINDOW_BYTES = 4096,
-    parameter int PAGE_SHIFT = 12,
-    parameter int CORE_CLOCK_KHZ = 250000,
-    parameter int USER_CLOCK_KHZ = 250000,
-    parameter logic [31:0] CORE_VERSION = 0,
-    parameter logic [63:0] SERIAL = 0,
-    parameter logic [255:0] CORE_NAME = "",
-    parameter logic [511:0] CHANNEL_NAMES = "",
     localparam int KEEP = DATA_WIDTH / 8
 ) (
     input logic clk,
@@ -87,30 +72,11 @@ module x7_top
 
   tp_xilinx_7series #(
       .DATA_WIDTH(DATA_WIDTH),
-      .BAR0_BITS($clog2((TP_PAGE_CHANNELS + 2 * TP_PAGES_PER_CHANNEL) << PAGE_SHIFT)),
-      .BAR2_BITS($clog2(WINDOW_BYTES))
-  ) i_endpoint (
+      .BAR0_BITS($clog2((TP_PAGE_CHANNELS + (H2C + C2H) * TP_PAGES_PER_CHANNEL) * TP_PAGE_BYTES_MIN)),
+      .BAR2_BITS(WINDOW_BYTES == 0 ? 12 : $clog2(WINDOW_BYTES))
+  ) endpoint (
       .*
   );
-  agree_top #(
-      .DATA_WIDTH(DATA_WIDTH),
-      .USER_ASYNC(USER_ASYNC),
-      .TAGS(TAGS),
-      .LANDING_BYTES(LANDING_BYTES),
-      .SENDING_BYTES(SENDING_BYTES),
-      .QUEUE_DEPTH(QUEUE_DEPTH),
-      .INLINE_SLOTS(INLINE_SLOTS),
-      .VECTORS(VECTORS),
-      .WINDOW_BYTES(WINDOW_BYTES),
-      .PAGE_SHIFT(PAGE_SHIFT),
-      .CORE_CLOCK_KHZ(CORE_CLOCK_KHZ),
-      .USER_CLOCK_KHZ(USER_CLOCK_KHZ),
-      .CORE_VERSION(CORE_VERSION),
-      .SERIAL(SERIAL),
-      .CORE_NAME(CORE_NAME),
-      .CHANNEL_NAMES(CHANNEL_NAMES)
-  ) i_core (
-      .activity(),
-      .*
-  );
+
+  tp_system system (.*);
 endmodule

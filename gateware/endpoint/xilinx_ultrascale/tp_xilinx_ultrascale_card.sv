@@ -1,28 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The core with the loopback user core (tests/agree/agree_top.sv) behind the endpoint: the block's pins on this side, in the widths of its family.
-// Device under test of bench_agree and bench_ultrascale.
-module ultrascale_top
+// All of a card of UltraScale or UltraScale+ but the vendor's primitives: the block's pins on this side, in the widths of its family, behind them the
+// endpoint, the core and the user core of `tp_user_pkg`. A board's top connects this to the block; benches and the simulator connect it to models
+// of the block's pins.
+module tp_xilinx_ultrascale_card
   import tp_tlp_pkg::*;
+  import tp_user_pkg::*;
 #(
     parameter bit PLUS = 1,
     parameter int RC_STRADDLE = 1,
     parameter int CQ_STRADDLE = 1,
-    parameter int DATA_WIDTH = 128,
-    parameter bit USER_ASYNC = 0,
-    parameter int TAGS = 32,
-    parameter int LANDING_BYTES = 16384,
-    parameter int SENDING_BYTES = 8192,
-    parameter int QUEUE_DEPTH = 16,
-    parameter int INLINE_SLOTS = 4,
-    parameter int VECTORS = 32,
-    parameter int WINDOW_BYTES = 4096,
-    parameter int PAGE_SHIFT = 12,
-    parameter int CORE_CLOCK_KHZ = 250000,
-    parameter int USER_CLOCK_KHZ = 250000,
-    parameter logic [31:0] CORE_VERSION = 0,
-    parameter logic [63:0] SERIAL = 0,
-    parameter logic [255:0] CORE_NAME = "",
-    parameter logic [511:0] CHANNEL_NAMES = "",
     localparam int KW = DATA_WIDTH / 32,
     localparam int RQ_USER = DATA_WIDTH == 512 ? 137 : PLUS ? 62 : 60,
     localparam int RC_USER = DATA_WIDTH == 512 ? 161 : 75,
@@ -71,12 +57,15 @@ module ultrascale_top
     input  logic [            7:0] cfg_bus_number,
     input  logic [            2:0] cfg_max_payload,
     input  logic [            2:0] cfg_max_read_req,
+    // verilator lint_off UNUSEDSIGNAL
+    // The block tells of all its functions; a card has one.
     input  logic [           15:0] cfg_function_status,
     input  logic [           11:0] cfg_function_power_state,
     input  logic [            3:0] cfg_rcb_status,
     input  logic [PLUS ? 3 : 1:0]  cfg_interrupt_msix_enable,
     input  logic [PLUS ? 3 : 1:0]  cfg_interrupt_msix_mask,
     input  logic [            3:0] cfg_flr_in_process,
+    // verilator lint_on UNUSEDSIGNAL
     output logic [            3:0] cfg_flr_done,
     output logic [PLUS ? 9 : 18:0] cfg_mgmt_addr,
     output logic [            7:0] cfg_mgmt_function_number,
@@ -111,7 +100,7 @@ module ultrascale_top
       .DATA_WIDTH(DATA_WIDTH),
       .RC_STRADDLE(RC_STRADDLE),
       .CQ_STRADDLE(CQ_STRADDLE)
-  ) i_endpoint (
+  ) endpoint (
       .pcie_cq_np_req(np_req),
       .cfg_function_status(cfg_function_status[3:0]),
       .cfg_function_power_state(cfg_function_power_state[2:0]),
@@ -123,26 +112,8 @@ module ultrascale_top
       .*
   );
 
-  agree_top #(
-      .DATA_WIDTH(DATA_WIDTH),
-      .USER_ASYNC(USER_ASYNC),
-      .TAGS(TAGS),
-      .LANDING_BYTES(LANDING_BYTES),
-      .SENDING_BYTES(SENDING_BYTES),
-      .QUEUE_DEPTH(QUEUE_DEPTH),
-      .INLINE_SLOTS(INLINE_SLOTS),
-      .VECTORS(VECTORS),
-      .WINDOW_BYTES(WINDOW_BYTES),
-      .PAGE_SHIFT(PAGE_SHIFT),
-      .CORE_CLOCK_KHZ(CORE_CLOCK_KHZ),
-      .USER_CLOCK_KHZ(USER_CLOCK_KHZ),
-      .CORE_VERSION(CORE_VERSION),
-      .SERIAL(SERIAL),
-      .CORE_NAME(CORE_NAME),
-      .CHANNEL_NAMES(CHANNEL_NAMES)
-  ) i_card (
+  tp_system system (
       .errors(),
-      .activity(),
       .*
   );
 endmodule

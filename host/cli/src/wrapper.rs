@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `wrapper`: the generated SystemVerilog between a user core and the gateware, and with `--json` what else a project needs to know of it.
+
+use serde_json::json;
+
+use crate::args::{Cli, Wrapper};
+use crate::exit::{Failure, Result, NOT_FOUND, USAGE};
+use crate::output;
+use towpath_cores::{find_core, wrap, BuildOptions};
+
+pub fn wrapper(cli: &Cli, what: &Wrapper) -> Result {
+    if cli.json && what.output.is_none() {
+        return Err(Failure::new(USAGE, "with --json, --output FILE must say where the SystemVerilog goes"));
+    }
+    let folder = find_core(&what.core).map_err(|e| Failure::new(NOT_FOUND, e))?;
+    let say = |line: &str| output::eprintln_lossy(line);
+    let options = BuildOptions { width: what.width, serial: what.serial, progress: Some(&say), ..BuildOptions::default() };
+    let (manifest, text) = wrap(&folder, &options)?;
+    let Some(file) = &what.output else {
+        return output::print(&text);
+    };
+    std::fs::write(file, text).map_err(|e| Failure::file("writing", &file.display().to_string(), &e))?;
+    let core = &manifest.core;
+    let value = json!({
+        "core": core.name,
+        "top": core.top,
+        "folder": manifest.folder,
+        "sources": core.sources,
+        "include": core.include,
+        "width": core.width,
+        "core_clock_khz": manifest.core_clock_khz(),
+        "user_clock_khz": core.clock_mhz.map(|_| manifest.user_clock_khz()),
+    });
+    output::answer(cli, &value, &format!("{}\n", file.display()))
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loopback core behind arrays, as host/cores generates it from a manifest; for the benches, which need nothing of host/.
+/* verilator lint_off UNUSEDSIGNAL */  // the loopback has one interrupt
+module tp_user
+  import tp_user_pkg::*;
+#(
+    localparam int KEEP = DATA_WIDTH / 8,
+    localparam int NH = H2C == 0 ? 1 : H2C,
+    localparam int NC = C2H == 0 ? 1 : C2H
+) (
+    input  logic                          clk,
+    input  logic                          rst_n,
+    input  logic [NH-1:0]                 h2c_tvalid,
+    output logic [NH-1:0]                 h2c_tready,
+    input  logic [NH-1:0][DATA_WIDTH-1:0] h2c_tdata,
+    input  logic [NH-1:0][KEEP-1:0]       h2c_tkeep,
+    input  logic [NH-1:0]                 h2c_tlast,
+    input  logic [NH-1:0]                 h2c_error,
+    input  logic [NH-1:0][63:0]           h2c_length,
+    input  logic [NH-1:0][63:0]           h2c_offset,
+    input  logic [NH-1:0][31:0]           h2c_user,
+    input  logic [NH-1:0]                 h2c_reset,
+    output logic [NC-1:0]                 c2h_tvalid,
+    input  logic [NC-1:0]                 c2h_tready,
+    output logic [NC-1:0][DATA_WIDTH-1:0] c2h_tdata,
+    output logic [NC-1:0][KEEP-1:0]       c2h_tkeep,
+    output logic [NC-1:0]                 c2h_tlast,
+    output logic [NC-1:0][47:0]           c2h_length,
+    output logic [NC-1:0][31:0]           c2h_offset,
+    output logic [NC-1:0][31:0]           c2h_user,
+    input  logic [NC-1:0]                 c2h_reset,
+    input  logic [31:0]                   axil_awaddr,
+    input  logic                          axil_awvalid,
+    output logic                          axil_awready,
+    input  logic [31:0]                   axil_wdata,
+    input  logic [3:0]                    axil_wstrb,
+    input  logic                          axil_wvalid,
+    output logic                          axil_wready,
+    output logic [1:0]                    axil_bresp,
+    output logic                          axil_bvalid,
+    input  logic                          axil_bready,
+    input  logic [31:0]                   axil_araddr,
+    input  logic                          axil_arvalid,
+    output logic                          axil_arready,
+    output logic [31:0]                   axil_rdata,
+    output logic [1:0]                    axil_rresp,
+    output logic                          axil_rvalid,
+    input  logic                          axil_rready,
+    output logic [15:0]                   irq_valid,
+    input  logic [15:0]                   irq_ready
+);
+  assign irq_valid[15:1] = '0;
+
+  loopback #(
+      .DATA_WIDTH(DATA_WIDTH)
+  ) i_user (
+      .clk,
+      .rst_n,
+      .in_tdata(h2c_tdata),
+      .in_tkeep(h2c_tkeep),
+      .in_tlast(h2c_tlast),
+      .in_tvalid(h2c_tvalid),
+      .in_tready(h2c_tready),
+      .in_length(h2c_length),
+      .in_offset(h2c_offset),
+      .in_user(h2c_user),
+      .in_error(h2c_error),
+      .in_reset(h2c_reset),
+      .out_tdata(c2h_tdata),
+      .out_tkeep(c2h_tkeep),
+      .out_tlast(c2h_tlast),
+      .out_tvalid(c2h_tvalid),
+      .out_tready(c2h_tready),
+      .out_length(c2h_length),
+      .out_offset(c2h_offset),
+      .out_user(c2h_user),
+      .out_reset(c2h_reset),
+      .s_axil_awaddr(axil_awaddr),
+      .s_axil_awvalid(axil_awvalid),
+      .s_axil_awready(axil_awready),
+      .s_axil_wdata(axil_wdata),
+      .s_axil_wstrb(axil_wstrb),
+      .s_axil_wvalid(axil_wvalid),
+      .s_axil_wready(axil_wready),
+      .s_axil_bresp(axil_bresp),
+      .s_axil_bvalid(axil_bvalid),
+      .s_axil_bready(axil_bready),
+      .s_axil_araddr(axil_araddr),
+      .s_axil_arvalid(axil_arvalid),
+      .s_axil_arready(axil_arready),
+      .s_axil_rdata(axil_rdata),
+      .s_axil_rresp(axil_rresp),
+      .s_axil_rvalid(axil_rvalid),
+      .s_axil_rready(axil_rready),
+      .irq_valid(irq_valid[0]),
+      .irq_ready(irq_ready[0])
+  );
+endmodule
