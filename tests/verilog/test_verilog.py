@@ -5,9 +5,7 @@ The functional suite of tests/agree runs on the exported core and loopback, at t
 under Icarus Verilog, which shares no code with Verilator and knows unknown values.
 """
 
-import importlib.util
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +15,10 @@ from cocotb_tools.runner import get_results, get_runner
 
 ROOT = Path(__file__).resolve().parents[2]
 AGREE = ROOT / "tests/agree"
-sys.path.insert(0, str(ROOT / "tools"))
+for folder in (ROOT / "tools", ROOT / "gateware/lib/tb", AGREE):
+    sys.path.insert(0, str(folder))
+import bench  # noqa: E402
+import built  # noqa: E402
 import verilog  # noqa: E402
 
 BUILDS = [(128, 0), (64, 1)]
@@ -26,30 +27,15 @@ BUILDS = [(128, 0), (64, 1)]
 ALLOWED = ["UNUSEDPARAM", "UNUSEDSIGNAL", "WIDTHTRUNC", "PINCONNECTEMPTY", "VARHIDDEN"]
 
 
-def shared():
-    """What the benches of gateware/ share; loaded by its place, for cores/ has a module of the same name."""
-    spec = importlib.util.spec_from_file_location("gateware_bench", ROOT / "gateware/lib/tb/bench.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+CARDS = [("xilinx_7series", 64), ("xilinx_7series", 128), ("xilinx_ultrascale", 64), ("xilinx_ultrascale", 256), ("xilinx_ultrascale", 512)]
 
 
-def exported(width: int, user_async: int) -> list[Path]:
-    bench = shared()
-    folder = ROOT / f".towpath/benches/verilog-{width}-{user_async}/source"
-    shutil.rmtree(folder, ignore_errors=True)
-    parameters = {
-        "DATA_WIDTH": width,
-        "USER_ASYNC": user_async,
-        "TAGS": 32 if user_async else 64,
-        "CORE_VERSION": 7,
-        "SERIAL": "64'h0123456789abcdef",
-        "USER_CLOCK_KHZ": 200_000 if user_async else 250_000,
-        "CORE_NAME": bench.text("loopback"),
-        "CHANNEL_NAMES": bench.text("in", "out"),
-    }
-    sources = [*bench.listed("gateware/towpath.f"), ROOT / "cores/loopback/loopback.sv", AGREE / "agree_top.sv"]
-    return verilog.export(sources, "agree_top", folder, parameters)
+def exported(width: int, user_async: int, monkeypatch) -> list[Path]:
+    build = ROOT / f".towpath/benches/verilog-{width}-{user_async}"
+    card = {"DATA_WIDTH": width, "USER_ASYNC": user_async, "TAGS": 32 if user_async else 64}
+    card["USER_CLOCK_KHZ"] = 200_000 if user_async else 250_000
+    user = built.user_core(build, monkeypatch, **card)
+    return verilog.export([*bench.listed("gateware/towpath.f"), *user, AGREE / "agree_top.sv"], "agree_top", build / "source")
 
 
 def said(*command: object) -> str:
@@ -68,23 +54,32 @@ def verilator(files: list[Path], top: str) -> str:
 
 
 @pytest.mark.parametrize("width,user_async", BUILDS)
-def test_other_tools_take_it_without_a_warning(width, user_async):
-    files = exported(width, user_async)
+def test_other_tools_take_it_without_a_warning(width, user_async, monkeypatch):
+    files = exported(width, user_async, monkeypatch)
     assert icarus(files, "agree_top") == ""
     assert verilator(files, "agree_top") == ""
 
 
+@pytest.mark.parametrize("endpoint,width", CARDS)
+def test_whole_cards_are_taken_without_a_warning(endpoint, width, tmp_path, monkeypatch):
+    folder, top = ROOT / "gateware/endpoint" / endpoint, f"tp_{endpoint}_card"
+    user = built.user_core(tmp_path, monkeypatch, DATA_WIDTH=width)
+    sources = [*bench.listed("gateware/towpath.f", f"gateware/endpoint/{endpoint}/endpoint.f"), *user, folder / f"{top}.sv"]
+    files = verilog.export(sources, top, tmp_path / "source", {"PLUS": "1"} if width == 512 else {})
+    assert icarus(files, top) == ""
+    assert verilator(files, top) == ""
+
+
 @pytest.mark.parametrize("width,user_async", BUILDS)
 def test_the_functional_suite_passes(width, user_async, monkeypatch):
-    bench = shared()
-    files = exported(width, user_async)
+    files = exported(width, user_async, monkeypatch)
     for folder in (ROOT / "gateware/lib/tb", AGREE):  # the simulator's Python looks where this one does
         monkeypatch.syspath_prepend(str(folder))
     bench.run("agree_top", files, AGREE / "bench_agree.py", files[0].parent.parent / "verilator")
 
 
 def test_a_part_of_it_passes_under_icarus(monkeypatch):
-    files = exported(64, 1)
+    files = exported(64, 1, monkeypatch)
     build = files[0].parent.parent / "icarus"
     runner = get_runner("icarus")
     runner.build(sources=files, hdl_toplevel="agree_top", build_dir=build, build_args=["-g2005"], timescale=("1ps", "1ps"), always=True)
