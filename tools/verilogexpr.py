@@ -142,6 +142,11 @@ def strip(expr: Any) -> Any:
     return expr
 
 
+def bare(expr: Any) -> Any:
+    """Without a cast that only changes the sign."""
+    return strip(expr.operand) if expr.kind == Expr.Conversion and self_width(expr.operand) == width_of(expr.type) else expr
+
+
 def is_place(expr: Any) -> bool:
     return expr.kind in (Expr.NamedValue, Expr.ElementSelect, Expr.RangeSelect, Expr.MemberAccess)
 
@@ -418,7 +423,7 @@ class Expressions:
             text = self._narrow(expr, width)
         elif not was_signed:
             text = f"{{{width - own}'d0, {self.text(expr)}}}"
-        elif is_place(expr) and (place := self.place(expr)) and not place.constant:
+        elif is_place(named := bare(expr)) and (place := self.place(named)) and not place.constant:
             top = replace(place, offset=place.offset + own - 1, width=1, name="")
             text = f"{{{{{width - own}{{{top}}}}}, {place}}}"
         else:

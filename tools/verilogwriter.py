@@ -343,7 +343,8 @@ class Writer(Expressions):
         kind, body = symbol.procedureKind.name, symbol.body
         if kind == "AlwaysComb":
             head = "always @*"
-            if not any(n.symbol.kind in (Kind.Net, Kind.Variable) for n in visit(body, Expr.NamedValue) if not self._local(n.symbol)):
+            written = [n for each in visit(body, Expr.Assignment) for n in visit(each.left, Expr.NamedValue)]
+            if len(self._signals(visit(body, Expr.NamedValue))) == len(self._signals(written)):  # `always @*` would never run
                 raise self.unsupported(symbol, "always_comb that reads nothing")
         elif kind in ("AlwaysFF", "Always") and body.kind == Stmt.Timed:
             head, body = f"always @({self._timing(body.timing)})", body.stmt
@@ -360,8 +361,8 @@ class Writer(Expressions):
         number_ = self.design.line(symbol.location) if symbol.location else 0
         return self.block(head, lines, keeps, f"p_{number_ or len(self.genvars)}", indent)
 
-    def _local(self, symbol: Any) -> bool:
-        return bool(symbol.parentScope.isProceduralContext)
+    def _signals(self, named: list[Any]) -> list[Any]:
+        return [n for n in named if n.symbol.kind in (Kind.Net, Kind.Variable) and not n.symbol.parentScope.isProceduralContext]
 
     def _timing(self, timing: Any) -> str:
         if timing.kind.name == "EventList":

@@ -27,7 +27,7 @@ BUILDS = [(128, 0), (64, 1)]
 ALLOWED = ["UNUSEDPARAM", "UNUSEDSIGNAL", "WIDTHTRUNC", "PINCONNECTEMPTY", "VARHIDDEN"]
 
 
-CARDS = [("xilinx_7series", 64), ("xilinx_7series", 128), ("xilinx_ultrascale", 64), ("xilinx_ultrascale", 256), ("xilinx_ultrascale", 512)]
+CARDS = [("xilinx_7series", 64), ("xilinx_7series", 128), ("xilinx_ultrascale", 256), ("xilinx_ultrascale", 512)]
 
 
 def exported(width: int, user_async: int, monkeypatch) -> list[Path]:
