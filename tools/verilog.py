@@ -26,7 +26,7 @@ LIST = "towpath.f"
 
 
 class Failed(Exception):
-    """The export ends; the text says why, unless slang has said so."""
+    """The export ends; the text says why."""
 
 
 def elaborate(files: list[Path], top: str, parameters: dict[str, str], include: list[Path]) -> Any:
@@ -76,9 +76,9 @@ def user_core(core: str, width: int | None, scratch: Path) -> tuple[list[Path], 
         raise Failed("the command line `towpath` is missing: ./run setup builds it")
     wrapper = scratch / "tp_user.sv"
     command = [towpath, "--json", "wrapper", core, "--output", str(wrapper), *(["--width", str(width)] if width else [])]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
-        raise Failed("")
+        raise Failed(json.loads(done.stderr)["error"]["message"])
     told = json.loads(done.stdout)
     folder = Path(told["folder"])
     return [*(folder / s for s in told["sources"]), wrapper], [folder / i for i in told["include"]]
@@ -109,8 +109,7 @@ def main(arguments: list[str]) -> int:
             sources, include = user_core(options.core, options.width, Path(scratch))
             written = export([*listed(*lists), *sources, *card], top, options.output, parameters, include)
     except (Failed, Unsupported) as failure:
-        if str(failure):
-            print(f"./run export-verilog: {failure}", file=sys.stderr)
+        print(f"./run export-verilog: {failure}", file=sys.stderr)
         return 1
     print(f"{options.output / LIST}: {len(written)} modules, top {top}")
     return 0
