@@ -433,7 +433,7 @@ class Expressions:
     def _narrow(self, expr: Any, width: int) -> str:
         """The lowest bits. What adds up modulo a power of two is computed on the lowest bits alone."""
         if is_place(expr) and not (place := self.place(expr)).constant and not place.scalar:
-            return str(replace(place, width=width, name=""))
+            return str(replace(place, width=width))
         if self._is_modular(expr):
             return f"{{{self._modular(expr, width)[0]}}}"
         return f"{self._helper('low', self_width(expr), width, False)}({self.text(expr)})"
@@ -508,11 +508,11 @@ class Expressions:
             low += width // each - 1
         at = self.integer(start)
         if at is not None:
-            return replace(outer, offset=outer.offset + (at - low) * each, width=width, name="")
+            return replace(outer, offset=outer.offset + (at - low) * each, width=width)
         text, rank = self.rank(start)
         if (each > 1 or outer.terms or outer.low or outer.offset or low) and rank < PRIMARY:
             # An index counts in its own width, also where it is a part of a sum.
             text = f"({text})" if self_width(start) >= 32 else f"{{{text}}}"
         if each > 1:
             text = f"{text} * {each}"
-        return replace(outer, offset=outer.offset - low * each, width=width, terms=(*outer.terms, text), name="")
+        return replace(outer, offset=outer.offset - low * each, width=width, terms=(*outer.terms, text))
