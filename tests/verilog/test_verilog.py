@@ -30,8 +30,8 @@ ALLOWED = ["UNUSEDPARAM", "UNUSEDSIGNAL", "WIDTHTRUNC", "PINCONNECTEMPTY", "VARH
 CARDS = [("xilinx_7series", 64), ("xilinx_7series", 128), ("xilinx_ultrascale", 256), ("xilinx_ultrascale", 512)]
 
 
-def exported(width: int, user_async: int, monkeypatch) -> list[Path]:
-    build = ROOT / f".towpath/benches/verilog-{width}-{user_async}"
+def exported(what: str, width: int, user_async: int, monkeypatch) -> list[Path]:
+    build = ROOT / f".towpath/benches/verilog-{what}-{width}"
     card = {"DATA_WIDTH": width, "USER_ASYNC": user_async, "TAGS": 32 if user_async else 64}
     card["USER_CLOCK_KHZ"] = 200_000 if user_async else 250_000
     user = built.user_core(build, monkeypatch, **card)
@@ -55,7 +55,7 @@ def verilator(files: list[Path], top: str) -> str:
 
 @pytest.mark.parametrize("width,user_async", BUILDS)
 def test_other_tools_take_it_without_a_warning(width, user_async, monkeypatch):
-    files = exported(width, user_async, monkeypatch)
+    files = exported("read", width, user_async, monkeypatch)
     assert icarus(files, "agree_top") == ""
     assert verilator(files, "agree_top") == ""
 
@@ -72,15 +72,15 @@ def test_whole_cards_are_taken_without_a_warning(endpoint, width, tmp_path, monk
 
 @pytest.mark.parametrize("width,user_async", BUILDS)
 def test_the_functional_suite_passes(width, user_async, monkeypatch):
-    files = exported(width, user_async, monkeypatch)
+    files = exported("verilator", width, user_async, monkeypatch)
     for folder in (ROOT / "gateware/lib/tb", AGREE):  # the simulator's Python looks where this one does
         monkeypatch.syspath_prepend(str(folder))
-    bench.run("agree_top", files, AGREE / "bench_agree.py", files[0].parent.parent / "verilator")
+    bench.run("agree_top", files, AGREE / "bench_agree.py", files[0].parent.parent)
 
 
 def test_a_part_of_it_passes_under_icarus(monkeypatch):
-    files = exported(64, 1, monkeypatch)
-    build = files[0].parent.parent / "icarus"
+    files = exported("icarus", 64, 1, monkeypatch)
+    build = files[0].parent.parent
     runner = get_runner("icarus")
     runner.build(sources=files, hdl_toplevel="agree_top", build_dir=build, build_args=["-g2005"], timescale=("1ps", "1ps"), always=True)
     for folder in (ROOT / "gateware/lib/tb", AGREE):
