@@ -5,9 +5,7 @@ module tp_xilinx_7series_card
   import tp_tlp_pkg::*;
   import towpath_pkg::*;
   import tp_user_pkg::*;
-#(
-    localparam int KEEP = DATA_WIDTH / 8
-) (
+(
     input logic clk,
     input logic user_clk,
     input logic rst,
