@@ -148,7 +148,6 @@ def values(link: Link, user: dict[str, int]) -> dict[str, str]:
         "bar0_scale": bar0_scale,
         "bar0_size": bar0_size,
         "bar2_enabled": "true" if user["WINDOW_BYTES"] else "false",
-        "bar2_type": "Memory" if user["WINDOW_BYTES"] else "N/A",
         "bar2_scale": bar2_scale,
         "bar2_size": bar2_size,
         "msix_vectors": f"{vectors:X}",
@@ -164,7 +163,8 @@ def settings(board: Board, link: Link, user: dict[str, int]) -> dict[str, str]:
     """Every setting of the IP."""
     known = values(link, user)
     listed = tomllib.loads(board.ip_settings.read_text()) | board.settings
-    return {name: text.format_map(known) for name, text in listed.items()}
+    of_bar2 = re.compile(r"(pf0_)?bar2_(?!enabled)", re.IGNORECASE)
+    return {name: text.format_map(known) for name, text in listed.items() if user["WINDOW_BYTES"] or not of_bar2.match(name)}
 
 
 def clock_factors(from_khz: int, to_khz: int, plus: bool) -> tuple[int, int, int]:

@@ -17,8 +17,6 @@ module tp_board_7series
     output logic             link_up,
     output logic             ready     // the block's clock runs, and the card is out of reset
 );
-  localparam int KEEP = DATA_WIDTH / 8;
-
   logic refclk, clk, user_clk, rst;
   logic user_reset_out, user_lnk_up;
   logic s_axis_tx_tready, s_axis_tx_tlast, s_axis_tx_tvalid, m_axis_rx_tlast, m_axis_rx_tvalid, m_axis_rx_tready;

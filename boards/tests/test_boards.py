@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -12,13 +13,14 @@ from pathlib import Path
 import pytest
 from board_checks import findings, lint, run
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
 TOOL = ROOT / "tools" / "boardproject.py"
 sys.path.insert(0, str(ROOT / "tools"))
 import boardproject  # noqa: E402
 
 NAMES = boardproject.names()
-CORES = ("loopback", "sobel", "counter", "clocked")
+CORES = ("loopback", "sobel", "counter", "clocked", "bare")
 
 
 def board(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -27,12 +29,12 @@ def board(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="session")
 def cores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The shipped ones, and the loopback with a clock of its own."""
+    """Shipped ones, the loopback with a clock of its own, and one without registers."""
     clocked = tmp_path_factory.mktemp("cores") / "clocked"
     shutil.copytree(ROOT / "cores" / "loopback", clocked)
     manifest = clocked / "towpath.toml"
     manifest.write_text(manifest.read_text().replace("width = 128", "width = 128\nclock_mhz = 156.25"))
-    return {name: ROOT / "cores" / name for name in CORES[:3]} | {"clocked": clocked}
+    return {name: ROOT / "cores" / name for name in CORES[:3]} | {"clocked": clocked, "bare": HERE / "bare"}
 
 
 @pytest.fixture(scope="session")
@@ -244,6 +246,7 @@ FAULTS = {
         "MSIx_Table_Offset {2000}",
         "place of the MSI-X table",
     ),
+    "a small BAR 2": ("kc705", "settings.tcl", "Bar2_Size {4}", "Bar2_Size {2}", "BAR 2 does not fit a window of 4096 bytes"),
     "one vector less": ("u50", "settings.tcl", "TABLE_SIZE {01F}", "TABLE_SIZE {01E}", "MSI-X vectors: the block is told 31"),
     "a file that is not there": ("vc707", "project.tcl", "tp_core.sv", "tp_cores.sv", "sources/gateware/tp_cores.sv is missing"),
     "a file that is not listed": ("vc707", "project.tcl", "  {sources/gateware/lib/tp_rotate.sv}\n", "", "unknown module 'tp_rotate'"),
@@ -268,6 +271,37 @@ FAULTS = {
     "a script among the constraints": ("vc707", "pins.xdc", "# Lanes.", "set lane 0", "not allowed in an XDC"),
     "an option that does not exist": ("vc707", "pins.xdc", "-period 10.000", "-periods 10.000", "there is no option -periods"),
     "another reference clock": ("vc707", "pins.xdc", "-period 10.000", "-period 8.000", "reference clock in ns: the block is told 10"),
+    "a port with two pins": (
+        "ac701",
+        "pins.xdc",
+        "PACKAGE_PIN D14 [get_ports {pcie_rx_p[2]}]",
+        "PACKAGE_PIN D14 [get_ports {pcie_rx_p[0]}]",
+        "port pcie_rx_p[0] has two pins",
+    ),
+    "a script that cannot be read": ("vc707", "build.tcl", "proc fail {message} {", "proc fail {message} {{", "build.tcl: "),
+    "a command that does not exist": (
+        "vc707",
+        "build.tcl",
+        "wait_on_run synth_1",
+        "wait_for_run synth_1",
+        'invalid command name "wait_for_run"',
+    ),
+    "another name of the block": ("vc707", "build.tcl", "-module_name tp_pcie", "-module_name pcie", "get_ips: there is no tp_pcie"),
+    "a slower link": ("vc707", "settings.tcl", "Link_Speed {5.0_GT/s}", "Link_Speed {2.5_GT/s}", "is no path of 8 lanes of 2.5 GT/s"),
+    "the pending bits elsewhere": (
+        "u50",
+        "settings.tcl",
+        "PBA_OFFSET {00002800}",
+        "PBA_OFFSET {00002000}",
+        "place of the MSI-X pending bits",
+    ),
+    "requests that share a beat": (
+        "u50",
+        "settings.tcl",
+        "512_CQ_STRADDLE {false}",
+        "512_CQ_STRADDLE {true}",
+        "requests in a beat: the block is told 2",
+    ),
     "a slower crossing": ("vc707", "crossings.tcl", "tp_cdc_max_ns 4.000", "tp_cdc_max_ns 8.000", "8.000 ns, not 4.000"),
 }
 
@@ -288,6 +322,15 @@ def test_renamed_register_of_a_crossing_is_seen(project, tmp_path: Path, registe
         file.write_text(file.read_text().replace(register, "renamed"))
     found = findings(folder, tmp_path)
     assert any(register in line and "no register of the design" in line for line in found), found
+
+
+def test_an_oscillator_out_of_bounds_is_seen(project, tmp_path: Path) -> None:
+    folder = project("vc707", "clocked")
+    package = folder / "sources" / "tp_board_pkg.sv"
+    # 250 MHz times 5, by 8: the right clock, from an oscillator that does not run so slowly.
+    text = re.sub(r"CLOCK_(\w+) = \d+", lambda m: f"CLOCK_{m[1]} = {dict(MULTIPLY=5, DIVIDE=8, OUTPUT=1)[m[1]]}", package.read_text())
+    package.write_text(text)
+    assert findings(folder, tmp_path) == ["an oscillator of 156.25 MHz: 600 to 1200 are allowed"]
 
 
 def test_wrong_factors_of_a_clock_are_seen(project, tmp_path: Path) -> None:

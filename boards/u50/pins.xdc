@@ -79,8 +79,8 @@ set_property -dict {PACKAGE_PIN E18 IOSTANDARD LVCMOS18} [get_ports {led[0]}]
 set_property -dict {PACKAGE_PIN E16 IOSTANDARD LVCMOS18} [get_ports {led[1]}]
 set_false_path -to [get_ports {led[*]}]
 
-# The memory's overheat signal. The board's controller cuts the power while it is high, also when nothing drives it.
-set_property -dict {PACKAGE_PIN J18 IOSTANDARD LVCMOS18 PULLDOWN true} [get_ports hbm_cattrip]
+# The memory's overheat signal. The board's controller cuts the power while it is high, so it must be driven.
+set_property -dict {PACKAGE_PIN J18 IOSTANDARD LVCMOS18} [get_ports hbm_cattrip]
 set_false_path -to [get_ports hbm_cattrip]
 
 # Configuration memory.
