@@ -14,10 +14,13 @@
 if {![info exists tp_cdc_max_ns]} { set tp_cdc_max_ns 4.0 }
 if {![info exists tp_cdc_path_options]} { set tp_cdc_path_options {} }
 
-# Every level that enters a synchroniser, Gray pointers among them: at most one clock of the faster side.
-set tp_cdc_meta [get_cells -hierarchical *tp_sync_meta*]
-set_max_delay {*}$tp_cdc_path_options $tp_cdc_max_ns -to $tp_cdc_meta
-set_false_path -hold -to $tp_cdc_meta
+# Every level that enters a synchroniser, Gray pointers among them: at most one clock of the faster side. From a clock, for a tool's option may ask
+# for a path's beginning.
+set tp_cdc_cells [get_cells -hierarchical *tp_sync_meta*]
+if {[llength $tp_cdc_cells] > 0} {
+  set_max_delay {*}$tp_cdc_path_options $tp_cdc_max_ns -from [all_clocks] -to $tp_cdc_cells
+  set_false_path -hold -to $tp_cdc_cells
+}
 
 # Words and RAM that cross beside a synchronised flag or pointer: at least two clocks of the reader pass before they are looked at, so
 # one clock of the faster side is on the safe side.
