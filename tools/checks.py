@@ -344,7 +344,7 @@ def groff_is_content(tree: Tree) -> list[str]:
 
 # --- licences, size, leftovers -------------------------------------------------------------------------------------------------
 
-SOURCES = ("*.sv", "*.svh", "*.rdl", "*.rs", "*.py", "*.pyi", "*.c", "*.h", "*.cpp", "*.hpp", "*.sh", "*.vlt", "*.xdc", "*.sdc")
+SOURCES = ("*.sv", "*.svh", "*.rdl", "*.rs", "*.py", "*.pyi", "*.c", "*.h", "*.cpp", "*.hpp", "*.sh", "*.vlt", "*.xdc", "*.sdc", "*.tcl")
 
 
 KERNEL_MODULES = ("driver/", "tests/driver/plants/plant", "tests/driver/exporter/exporter")

@@ -148,6 +148,13 @@ SUITES = [
     pytest_suite("gateware", "modules of gateware/ on their own, under cocotb", 420, "gateware", "--ignore=gateware/endpoint", *SPREAD),
     pytest_suite("endpoints", "the core behind each endpoint, and models of the hard blocks", 480, "gateware/endpoint", *SPREAD),
     pytest_suite("cores", "the cores that ship, each under cocotb", 180, "cores", *SPREAD),
+    pytest_suite(
+        "boards",
+        "what ./run board prepares, without Vivado: elaborated against stubs, its scripts and constraints run",
+        120,
+        "boards",
+        *SPREAD,
+    ),
     cargo_suite(
         "rust",
         "host/: library, driver, simulator, command line",

@@ -20,10 +20,13 @@ proc tp_cdc_find {name} {
   return [get_cells -hierarchical $name]
 }
 
-# Every level that enters a synchroniser, Gray pointers among them: at most one clock of the faster side.
-set tp_cdc_meta [tp_cdc_find *tp_sync_meta*]
-set_max_delay {*}$tp_cdc_path_options $tp_cdc_max_ns -to $tp_cdc_meta
-set_false_path -hold -to $tp_cdc_meta
+# Every level that enters a synchroniser, Gray pointers among them: at most one clock of the faster side. From a clock, for a tool's option may ask
+# for a path's beginning.
+set tp_cdc_cells [tp_cdc_find *tp_sync_meta*]
+if {[llength $tp_cdc_cells] > 0} {
+  set_max_delay {*}$tp_cdc_path_options $tp_cdc_max_ns -from [all_clocks] -to $tp_cdc_cells
+  set_false_path -hold -to $tp_cdc_cells
+}
 
 # Words and RAM that cross beside a synchronised flag or pointer: at least two clocks of the reader pass before they are looked at, so
 # one clock of the faster side is on the safe side.

@@ -328,6 +328,9 @@ pub struct Wrapper {
     /// Data width in bits, instead of the manifest's
     #[arg(short, long, value_name = "BITS")]
     pub width: Option<u32>,
+    /// Frequency of Towpath's own clock on the board, instead of the manifest's [gateware] clock_mhz
+    #[arg(long, value_name = "MHZ", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub core_clock: Option<u32>,
     /// The card's serial number, by which `serial:NUMBER` finds it
     #[arg(short, long, value_name = "NUMBER", default_value_t = 0)]
     pub serial: u64,
