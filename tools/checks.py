@@ -22,6 +22,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import driverproofs
+import subset
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -298,6 +299,12 @@ def verilator_is_content(tree: Tree) -> list[str]:
     for _, top, sources, parameters in cores(tree):
         found += verilator_lint(tree, top, core_files(tree, sources), *parameters)
     return found
+
+
+@check("sv-subset", "write it with what docs/guide/hdl-tools.md lists; tools/subset.py says how the subset grows")
+def verilog_keeps_to_the_subset(tree: Tree) -> list[str]:
+    files = tree.like("contract/generated/*.sv", "gateware/*.sv", "cores/*.sv", but=("*/tb/*", "*/formal/*", "gateware/sim/*"))
+    return [line for name in files for line in subset.findings(tree.root / name, name)]
 
 
 # --- C, C++ and shell ----------------------------------------------------------------------------------------------------------

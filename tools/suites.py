@@ -194,6 +194,7 @@ SUITES = [
         "tests/driver/test_package.py",
         "tests/driver/test_manual.py",
     ),
+    pytest_suite("verilog", "the gateware exported as Verilog-2005: read by other tools, and run", 180, "tests/verilog", *SPREAD),
     pytest_suite("agree", "the core under a root complex written elsewhere (cocotbext-pcie)", 240, "tests/agree", *SPREAD),
 ]
 

@@ -72,7 +72,8 @@ def test_when_sudo_refuses_it_names_the_command(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "package"), [("groff", "groff-base"), ("tclsh", "tcl"), ("valgrind", "valgrind"), ("ccache", "ccache")]
+    ("command", "package"),
+    [("groff", "groff-base"), ("tclsh", "tcl"), ("valgrind", "valgrind"), ("ccache", "ccache"), ("iverilog", "iverilog")],
 )
 def test_a_missing_command_is_a_missing_package(machine: Machine, command: str, package: str) -> None:
     done = machine.run('tp_missing_packages; echo "${missing[*]}"', machine.without(command))
