@@ -27,7 +27,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -51,6 +51,7 @@ class Design:
     files: list[str]
     parameters: dict[str, int]
     options: str = ""
+    most: dict[str, float] = field(default_factory=dict)  # figures that it may not exceed
 
     @property
     def script(self) -> str:
@@ -92,11 +93,16 @@ def endpoints() -> list[Design]:
         for row in tomllib.loads(file.read_text())["design"]:
             if "user" in row:
                 user = [str(user_package(row["user"])), *USER, "gateware/tp_system.sv", str(folder / f"{row['top']}.sv")]
-                design = Design(row["name"], row["top"], files + user, row["parameters"], "--blackboxed-module tp_user")
+                files_here, options = files + user, "--blackboxed-module tp_user"
             else:
-                design = Design(row["name"], row["top"], files, row["parameters"])
-            designs.append(design)
+                files_here, options = files, ""
+            designs.append(Design(row["name"], row["top"], files_here, row["parameters"], options, row.get("most", {})))
     return designs
+
+
+def beyond(design: Design, row: dict) -> list[str]:
+    """Which figures exceed what the design may cost."""
+    return [f"{design.name}: {key} is {row[key]:g}, the most is {most:g}" for key, most in design.most.items() if row[key] > most]
 
 
 def user_package(changed: dict[str, int]) -> Path:
@@ -272,7 +278,7 @@ def main() -> int:
     parser.add_argument("--place", action="store_true", help="place and route instead: one pair at 128 bit, and eight without --quick")
     parser.add_argument("--page", action="store_true", help="write the tables into docs/resources.md")
     options = parser.parse_args()
-    begins = [(BEGIN, END)]
+    begins, missed = [(BEGIN, END)], []
     if options.place:
         begins = [(PLACED, PLACED_END)]
         rows = [place(Core(128, pairs, pairs).design) for pairs in ((1,) if options.quick else (1, 8))]
@@ -281,7 +287,9 @@ def main() -> int:
         rows = [core_row(core) for core in CORES[:2]]
         texts = [table(rows)]
     else:
-        cores, ends = [core_row(core) for core in CORES], [synthesise(design) for design in endpoints()]
+        cores, designs = [core_row(core) for core in CORES], endpoints()
+        ends = [synthesise(design) for design in designs]
+        missed = [text for design, row in zip(designs, ends, strict=True) for text in beyond(design, row)]
         rows, texts, begins = cores + ends, [table(cores), table(ends)], [*begins, (ENDPOINTS, ENDPOINTS_END)]
     print("\n\n".join(texts))
     if options.json:
@@ -289,7 +297,9 @@ def main() -> int:
     if options.page:
         for (begin, end), text in zip(begins, texts, strict=True):
             write_page(begin, end, text)
-    return 0
+    for text in missed:
+        print(f"resources: {text}", file=sys.stderr)
+    return 1 if missed else 0
 
 
 if __name__ == "__main__":

@@ -74,7 +74,7 @@ module tp_xilinx_7series_card
       .DATA_WIDTH(DATA_WIDTH),
       .PIN_WIDTH(PIN_WIDTH),
       .BAR0_BITS($clog2((TP_PAGE_CHANNELS + (H2C + C2H) * TP_PAGES_PER_CHANNEL) * TP_PAGE_BYTES_MIN)),
-      .BAR2_BITS(WINDOW_BYTES == 0 ? 12 : $clog2(WINDOW_BYTES))
+      .BAR2_BITS(WINDOW_BYTES < 4096 ? 12 : $clog2(WINDOW_BYTES))  // a board's BAR is a page at least
   ) endpoint (
       .*
   );
