@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -199,16 +201,23 @@ def listed(file: str) -> list[str]:
     return [line for line in lines if line]
 
 
-def wrapper(core: Path, link: Link, serial: int) -> str:
-    """What `towpath wrapper` makes of the core: its parameters, and the core behind arrays."""
-    towpath = shutil.which("towpath")
-    if towpath is None:
+def wrapper(core: str, link: Link, serial: int) -> tuple[dict[str, Any], str]:
+    """What `towpath wrapper` tells of the core, and makes of it: its parameters, and the core behind arrays."""
+    if shutil.which("towpath") is None:
         raise Failure("the command `towpath` is not built: ./run setup builds it")
-    command = [towpath, "wrapper", str(core), f"--width={link.width}", f"--core-clock={link.clock_mhz}", f"--serial={serial}"]
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    if done.returncode:
-        raise Failure(f"the core does not fit this board's path of {link.width} bit:\n{done.stderr.strip()}")
-    return done.stdout
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "tp_user.sv"
+        options = [f"--width={link.width}", f"--core-clock={link.clock_mhz}", f"--serial={serial}", f"--output={file}"]
+        command = ["towpath", "--json", "wrapper", core, *options]
+        done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        if done.returncode:
+            try:
+                # An object on the last line says what is wrong; what stands before it is progress.
+                reason = json.loads(done.stderr.strip().splitlines()[-1])["error"]["message"]
+            except (ValueError, LookupError, TypeError):
+                reason = done.stderr.strip()
+            raise Failure(f"core {core}, for a path of {link.width} bit: {reason}")
+        return json.loads(done.stdout), file.read_text()
 
 
 def board_package(board: Board, link: Link, user: dict[str, int]) -> str:
@@ -219,7 +228,7 @@ def board_package(board: Board, link: Link, user: dict[str, int]) -> str:
         f"// Written by tools/boardproject.py for {board.name}: {link}.\n"
         "package tp_board_pkg;\n"
         f"  localparam int LANES = {link.lanes};\n"
-        "  // The user core's clock: the block's, times, by, and by.\n"
+        "  // The user core's clock is the block's, times the first, divided by the others.\n"
         f"  localparam int CLOCK_MULTIPLY = {multiply};\n"
         f"  localparam int CLOCK_DIVIDE = {divide};\n"
         f"  localparam int CLOCK_OUTPUT = {output};\n"
@@ -241,31 +250,30 @@ def tcl_list(words: list[str]) -> str:
     return "{" + "".join(f"\n  {{{word}}}" for word in words) + "\n}"
 
 
-def core_files(core: Path, manifest: dict[str, Any]) -> tuple[list[tuple[Path, str]], list[str]]:
-    """The core's files, each with its name in the project's folder; and the folders of included files there."""
+def core_files(core: dict[str, Any]) -> tuple[list[tuple[Path, str]], list[str], list[str]]:
+    """The core's files, each with its name in the project's folder; its sources and folders of included files there."""
     files, sources, includes = [], [], []
-    for index, source in enumerate(manifest["core"]["sources"]):
+    home = Path(core["folder"])
+    for index, source in enumerate(core["sources"]):
         # A name of its own for each: a manifest may name files outside of its folder.
         name = f"sources/core/{index:02}/{Path(source).name}"
-        files.append((core / source, name))
+        files.append((home / source, name))
         sources.append(name)
-    for index, folder in enumerate(manifest["core"].get("include", [])):
+    for index, folder in enumerate(core["include"]):
         name = f"sources/include/{index:02}"
         includes.append(name)
-        files += [(path, f"{name}/{path.relative_to(core / folder)}") for path in sorted((core / folder).rglob("*")) if path.is_file()]
-    return files, includes
+        files += [(path, f"{name}/{path.relative_to(home / folder)}") for path in sorted((home / folder).rglob("*")) if path.is_file()]
+    return files, sources, includes
 
 
-def prepare(board: Board, core: Path, output: Path, width: int | None, serial: int) -> None:
-    """Writes the project's folder. What other files lie in it, such as a build, stays."""
+def prepare(board: Board, core_name: str, output: Path | None, width: int | None, serial: int) -> Path:
+    """Writes the project's folder, and says where it is. What other files lie in it, such as a build, stays."""
     link = board.link(width)
-    manifest_file = core / "towpath.toml"
-    if not manifest_file.is_file():
-        raise Failure(f"{manifest_file}: there is no such file: a core is a folder with a manifest (cores/README.md)")
+    core, text = wrapper(core_name, link, serial)
+    name = f"{board.name}-{core['core']}"
+    output = output or ROOT / ".towpath" / "boards" / name
     if output.exists() and any(output.iterdir()) and not (output / MARK).is_file():
         raise Failure(f"{output} has other files in it: name another folder with --output")
-    text = wrapper(core, link, serial)
-    manifest = tomllib.loads(manifest_file.read_text())
     user = constants(text)
 
     common = ["tp_board_reset.sv", "tp_board_clock.sv", "tp_board_ultrascale.sv" if board.plus else "tp_board_7series.sv"]
@@ -273,8 +281,7 @@ def prepare(board: Board, core: Path, output: Path, width: int | None, serial: i
     gateware = listed("gateware/towpath.f") + listed(f"gateware/endpoint/{board.endpoint}/endpoint.f")
     cards = ["gateware/tp_system.sv", f"gateware/endpoint/{board.endpoint}/tp_xilinx_{family}_card.sv"]
     tops = [*(f"boards/common/{name}" for name in common), f"boards/{board.name}/tp_top.sv"]
-    from_core, includes = core_files(core, manifest)
-    core_sources = [name for _, name in from_core if name.startswith("sources/core/")]
+    from_core, core_sources, includes = core_files(core)
     written = {
         "sources/tp_board_pkg.sv": board_package(board, link, user),
         "sources/tp_user.sv": text,
@@ -282,33 +289,33 @@ def prepare(board: Board, core: Path, output: Path, width: int | None, serial: i
         "crossings.tcl": crossings(user),
         "build.tcl": (COMMON / "build.tcl").read_text(),
     }
-    sources = [f"sources/{name}" for name in gateware] + core_sources
-    sources += ["sources/tp_user.sv", "sources/tp_board_pkg.sv"] + [f"sources/{name}" for name in cards + tops]
+    sources = [f"sources/{file}" for file in gateware] + core_sources
+    sources += ["sources/tp_user.sv", "sources/tp_board_pkg.sv"] + [f"sources/{file}" for file in cards + tops]
     project = {
         "sources": sources,
-        "systemverilog": [name for name in sources if name.endswith(".sv")],
+        "systemverilog": [file for file in sources if file.endswith(".sv")],
         "includes": includes,
         "pins": ["pins.xdc"],
         "crossings": ["crossings.tcl"],
     }
-    name = f"{board.name}-{manifest['core']['name']}"
     lines = [f"set name {{{name}}}", f"set part {board.part}", f"set ip {board.ip}", f"set ip_settings {board.ip_settings.name}"]
     written[MARK] = "\n".join([*lines, *(f"set {key} {tcl_list(words)}" for key, words in project.items())]) + "\n"
     entries = [f"  CONFIG.{key} {{{value}}}" for key, value in settings(board, link, user).items()]
     written["settings.tcl"] = "set settings {\n" + "\n".join(entries) + "\n}\n"
     written["README.md"] = (
-        f"# {board.title}, core {manifest['core']['name']}\n{link}, part {board.part}. Written by `./run board`.\n\n"
+        f"# {board.title}, core {core['core']}\n{link}, part {board.part}. Written by `./run board`.\n\n"
         f"    vivado -mode batch -source build.tcl      # to {name}.bit\n\n"
         "Vivado 2019.1 or newer. docs/guide/board.md goes on from there.\n"
     )
 
     shutil.rmtree(output / "sources", ignore_errors=True)
-    copies = [(ROOT / name, f"sources/{name}") for name in gateware + cards + tops] + from_core
+    copies = [(ROOT / file, f"sources/{file}") for file in gateware + cards + tops] + from_core
     for source, target in copies:
         (output / target).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, output / target)
     for target, content in written.items():
         (output / target).write_text(content)
+    return output
 
 
 # --- ./run boards, ./run board -------------------------------------------------------------------------------------------------
@@ -337,8 +344,8 @@ def main(arguments: list[str]) -> int:
     verbs.add_parser("boards", help="list the boards")
     board = verbs.add_parser("board", help="prepare a project folder for a board and a core, and build it if vivado is on the path")
     board.add_argument("name", metavar="NAME", help=f"the board: {', '.join(names())}")
-    board.add_argument("--core", metavar="FOLDER", type=Path, required=True, help="the core's folder, with its towpath.toml")
-    board.add_argument("--output", metavar="DIR", type=Path, help="the project's folder [default: NAME-CORE]")
+    board.add_argument("--core", metavar="FOLDER", required=True, help="the core's folder, with its towpath.toml, or a shipped core's name")
+    board.add_argument("--output", metavar="DIR", type=Path, help="the project's folder [default: .towpath/boards/NAME-CORE]")
     board.add_argument("--width", metavar="BITS", type=int, help="width of the path [default: the board's widest link]")
     board.add_argument(
         "--serial", metavar="NUMBER", type=lambda text: int(text, 0), default=0, help="the card's serial number [default: 0]"
@@ -349,8 +356,7 @@ def main(arguments: list[str]) -> int:
         if options.verb == "boards":
             show()
             return 0
-        output = options.output or Path(f"{options.name}-{options.core.resolve().name}")
-        prepare(read(options.name), options.core.resolve(), output, options.width, options.serial)
+        output = prepare(read(options.name), options.core, options.output, options.width, options.serial)
     except (Failure, OSError) as failure:
         print(f"./run {options.verb}: {failure}", file=sys.stderr)
         return 1

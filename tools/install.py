@@ -35,6 +35,7 @@ HOME = [
     "gateware/**/*.h",
     "gateware/**/*.sv",
     "gateware/**/*.svh",
+    "gateware/endpoint/*/endpoint.toml",
 ]
 # Where each shell looks below a prefix.
 COMPLETIONS = {

@@ -62,6 +62,11 @@ def stubs(ip: str) -> list[str]:
     return [str(STUBS / family(ip) / "tp_pcie.sv"), *sorted(map(str, (STUBS / "primitives").glob("*.sv")))]
 
 
+def included(build: Script) -> list[str]:
+    """The folders of included files, as options that slang and Verilator share."""
+    return [f"+incdir+{folder}" for name, value, *_ in build.of("set_property") if name == "include_dirs" for folder in value.split()]
+
+
 def elaborated(sources: list[str], ip: str, settings: dict[str, str]) -> tuple[list[str], dict[str, Any]]:
     """Findings, and the hierarchy (empty if it cannot be elaborated)."""
     width = settings.get("Interface_Width") or settings["axisten_if_width"]
@@ -190,7 +195,7 @@ def findings(folder: Path, scratch: Path) -> list[str]:
     settings = {name.removeprefix("CONFIG."): value for name, value, *to in build.of("set_property") if to == ["@ip"]}
     found += documented(ip, settings)
     sources = [path for fileset, path in build.of("add_files") if fileset == "sources_1"]
-    trouble, hierarchy = elaborated(sources, ip, settings)
+    trouble, hierarchy = elaborated([*included(build), *sources], ip, settings)
     found += trouble
     if not hierarchy:
         return found
@@ -231,7 +236,7 @@ def lint(folder: Path, scratch: Path) -> list[str]:
     defines = [f"+define+TP_STUB_{name}" for name, value in settings.items() if value == "true"]
     defines += [f"+define+TP_STUB_WIDTH={width.removesuffix('_bit')}", f"+define+TP_STUB_LANES={lanes.removeprefix('X')}"]
     rules = [str(ROOT / "tools/lint.vlt"), str(STUBS / "stubs.vlt")]
-    files = [*rules, *sources, *stubs(build.of("create_ip")[0][0])]
+    files = [*rules, *included(build), *sources, *stubs(build.of("create_ip")[0][0])]
     command = ["verilator", "--lint-only", "-Wall", "--top-module", "tp_top", *defines, *files]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=folder)
     return (done.stdout + done.stderr).splitlines() if done.returncode else []

@@ -84,7 +84,9 @@ def test_other_paths(prepared, tmp_path: Path, name: str) -> None:
         assert findings(prepared(name, "clocked", f"--width={link.width}"), tmp_path) == []
 
 
-@pytest.mark.parametrize(("name", "core"), [("vc707", "clocked"), ("ac701", "sobel"), ("vcu118", "clocked"), ("u50", "loopback")])
+@pytest.mark.parametrize(
+    ("name", "core"), [("vc707", "clocked"), ("ac701", "sobel"), ("kc705", "bare"), ("vcu118", "clocked"), ("u50", "loopback")]
+)
 def test_verilator_is_content(prepared, tmp_path: Path, name: str, core: str) -> None:
     assert lint(prepared(name, core), tmp_path) == []
 
@@ -114,7 +116,11 @@ def test_errors_say_what_to_do(cores: dict[str, Path], tmp_path: Path) -> None:
     unknown = board("board", "vc708", loopback)
     assert unknown.returncode == 1 and "no board 'vc708'; there are: ac701" in unknown.stderr
     no_core = board("board", "vc707", f"--core={tmp_path}")
-    assert no_core.returncode == 1 and "towpath.toml: there is no such file" in no_core.stderr
+    assert no_core.returncode == 1 and "Give a folder that holds a towpath.toml" in no_core.stderr
+    odd = shutil.copytree(cores["bare"], tmp_path / "odd")
+    edit(odd / "towpath.toml", 'direction = "c2h"', 'direction = "up"')
+    refused = board("board", "vc707", f"--core={odd}")
+    assert refused.returncode == 1 and "for a path of 128 bit" in refused.stderr and "`up`" in refused.stderr
     wide = board("board", "vc707", loopback, "--width=512")
     assert wide.returncode == 1 and "no path of 512 bit; there are: 128 bit at 250 MHz" in wide.stderr
     (tmp_path / "mine").write_text("")

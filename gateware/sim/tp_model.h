@@ -3,13 +3,14 @@
 //
 // The simulator owns time. tp_model_core_clock() is one rising edge of the core's clock: the inputs are applied, the edge happens, and the
 // outputs are what the core shows after it. A beat on an outbound stream moves at an edge when `valid` was shown after the edge before
-// it and `ready` is given at it. tp_model_user_clock() is one rising edge of the user's clock, called only when the model was built with
+// it and `ready` is given at it. With `hold` no inbound beat may come at the next edge; a packet's beats follow each other otherwise.
+// tp_model_user_clock() is one rising edge of the user's clock, called only when the model was built with
 // one of its own. Times are in picoseconds and never go back.
 #ifndef TP_MODEL_H
 #define TP_MODEL_H
 #include <stdint.h>
 
-#define TP_MODEL_ABI 1
+#define TP_MODEL_ABI 2
 #define TP_MODEL_LANES 16  // dwords in the widest beat
 
 struct tp_model_write {  // outbound posted
@@ -51,7 +52,8 @@ struct tp_model_in {
     struct tp_model_request posted, nonposted;
 };
 struct tp_model_out {
-    uint8_t nonposted_credit, function_reset_done, reserved[6];
+    uint8_t nonposted_credit, function_reset_done, hold,
+        reserved[5];  // nonposted_credit: reads that there is room for, besides those told before
     struct tp_model_write posted;
     struct tp_model_read read;
     struct tp_model_answer answer;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What comes in goes out, and nothing else: see towpath.toml.
+`include "bare.svh"
+
 module bare #(
     parameter int DATA_WIDTH = 128,
     localparam int KEEP = DATA_WIDTH / 8
@@ -21,9 +23,9 @@ module bare #(
     output logic                  out_tvalid,
     input  logic                  out_tready
 );
-  assign out_tdata = in_tdata;
-  assign out_tkeep = in_tkeep;
-  assign out_tlast = in_tlast;
-  assign out_tvalid = in_tvalid;
+  `BARE_JOIN(data)
+  `BARE_JOIN(keep)
+  `BARE_JOIN(last)
+  `BARE_JOIN(valid)
   assign in_tready = out_tready;
 endmodule

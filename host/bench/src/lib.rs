@@ -19,7 +19,7 @@ mod report;
 pub use case::{Case, Descriptor, Notify, Row, Way};
 pub use flow::{common, Flow, Window};
 pub use measure::measure;
-pub use plan::{full, quick, Curve, Goal, Planned, Table, CURVES};
+pub use plan::{at_endpoint, full, quick, Curve, Goal, Planned, Table, CURVES};
 pub use plot::draw;
 pub use report::{run, Report};
 

@@ -63,8 +63,8 @@ struct Bench<'a> {
     options: ChannelOptions,
 }
 
-/// Measure a case; `progress` is told when a core has to be compiled. One row, or two if both directions run.
-pub fn measure(case: &Case, progress: &(dyn Fn(&str) + Sync)) -> Result<Vec<Row>> {
+/// Measure a case, at the pins of an endpoint if one is named; `progress` is told when a core has to be compiled. One row, or two if both directions run.
+pub fn measure(case: &Case, endpoint: Option<&str>, progress: &(dyn Fn(&str) + Sync)) -> Result<Vec<Row>> {
     let notify = match case.notify {
         Notify::Interrupt => towpath::Notify::Interrupt,
         Notify::Poll => towpath::Notify::Poll,
@@ -78,7 +78,7 @@ pub fn measure(case: &Case, progress: &(dyn Fn(&str) + Sync)) -> Result<Vec<Row>
             progress(line);
         }
     };
-    let options = BuildOptions { width: Some(case.width), progress: Some(&tell), ..BuildOptions::default() };
+    let options = BuildOptions { width: Some(case.width), endpoint, progress: Some(&tell), ..BuildOptions::default() };
     let built = build(&folder, &options).map_err(|why| failed(&why))?;
     let print = Arc::new(|kind: PrintKind, text: &str| log::warn!("{kind:?}: {}", text.trim_end()));
     let bus = SimBus::open(case.core(), &built.library, case.settings(), None, print, Vec::new()).map_err(|why| failed(&why))?;

@@ -5,6 +5,8 @@
 //! payload at the strict limit, and the interrupt or poll.
 
 use crate::case::{Case, Descriptor, Notify, Way};
+use crate::BenchError;
+use towpath_cores::endpoints;
 
 /// What a row is to reach.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -272,6 +274,23 @@ pub fn full() -> Vec<Table> {
         tables.push(Table { title: curve.title, cases: points.collect() });
     }
     tables
+}
+
+/// What of a plan can be measured at the pins of an endpoint's hard block: the widths that it has.
+///
+/// # Errors
+/// When there is no endpoint of that name.
+pub fn at_endpoint(mut tables: Vec<Table>, name: &str) -> Result<Vec<Table>, BenchError> {
+    let failed = |why: &dyn std::fmt::Display| BenchError::Core(format!("endpoint \"{name}\": {why}"));
+    let all = endpoints().map_err(|why| failed(&why))?;
+    let names: Vec<&str> = all.iter().map(|endpoint| endpoint.name.as_str()).collect();
+    let none = || failed(&format!("there is none of that name; there are: {}", names.join(", ")));
+    let widths = &all.iter().find(|endpoint| endpoint.name == name).ok_or_else(none)?.widths;
+    for table in &mut tables {
+        table.cases.retain(|planned| widths.contains(&planned.case.width));
+    }
+    tables.retain(|table| !table.cases.is_empty());
+    Ok(tables)
 }
 
 /// A row of the short page. Its cases are among those of [`full`].

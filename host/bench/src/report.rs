@@ -31,9 +31,9 @@ pub struct Report {
     missing: Vec<(Case, String)>,
 }
 
-/// Measure every case of a plan, each once. `progress` is told which; a case that cannot be measured yet is left out, any other failure ends
+/// Measure every case of a plan, each once, at an endpoint's pins or, without one, at the neutral streams. `progress` is told which; a case that cannot be measured yet is left out, any other failure ends
 /// the run.
-pub fn run(tables: Vec<Table>, progress: &(dyn Fn(&str) + Sync)) -> Result<Report, BenchError> {
+pub fn run(tables: Vec<Table>, endpoint: Option<&str>, progress: &(dyn Fn(&str) + Sync)) -> Result<Report, BenchError> {
     let mut report = Report { tables: Vec::new(), rows: Vec::new(), missing: Vec::new() };
     for table in &tables {
         progress(table.title);
@@ -41,7 +41,7 @@ pub fn run(tables: Vec<Table>, progress: &(dyn Fn(&str) + Sync)) -> Result<Repor
             if report.of(&planned.case).next().is_some() || report.missing.iter().any(|(case, _)| *case == planned.case) {
                 continue;
             }
-            match measure(&planned.case, progress) {
+            match measure(&planned.case, endpoint, progress) {
                 Ok(rows) => report.rows.extend(rows),
                 Err(BenchError::NotYet(why)) => report.missing.push((planned.case, why)),
                 Err(BenchError::Wrong(why)) => return Err(BenchError::Wrong(format!("{}: {why}", planned.case))),

@@ -384,6 +384,9 @@ pub struct Bench {
     /// Only tables with this text in their title
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
+    /// Measure at the pins of this endpoint's hard block (a folder in gateware/endpoint), and only the widths that it has
+    #[arg(long, value_name = "NAME", conflicts_with = "page")]
+    pub endpoint: Option<String>,
     /// Draw bandwidth against transfer size: SVG or PNG, by the suffix of the name (repeat as needed; not with --quick)
     #[arg(long, value_name = "FILE", conflicts_with = "quick")]
     pub plot: Vec<PathBuf>,

@@ -5,7 +5,7 @@ use std::fs::{create_dir_all, File};
 use std::io::Write;
 use std::path::PathBuf;
 
-use towpath_bench::{draw, full, quick, run, BenchError, Report};
+use towpath_bench::{at_endpoint, draw, full, quick, run, BenchError, Report};
 
 use crate::args::{Bench, Cli};
 use crate::exit::{Failure, Result, CORE, FILE, TRANSFER, USAGE};
@@ -19,6 +19,9 @@ pub fn bench(cli: &Cli, what: &Bench) -> Result {
         if tables.is_empty() {
             return Err(Failure::new(USAGE, none));
         }
+    }
+    if let Some(endpoint) = &what.endpoint {
+        tables = at_endpoint(tables, endpoint)?;
     }
     // Opened first: a name that cannot be written must not cost a long run.
     let mut outputs = Vec::new();
@@ -35,7 +38,7 @@ pub fn bench(cli: &Cli, what: &Bench) -> Result {
         return Err(Failure::new(USAGE, format!("--plot {}: give a name that ends in .svg or .png", plot.display())));
     }
     let progress = |line: &str| crate::output::eprintln_lossy(line.trim_end());
-    let report = run(tables, &progress)?;
+    let report = run(tables, what.endpoint.as_deref(), &progress)?;
     for (mut output, path, text) in outputs {
         output.write_all(text(&report).as_bytes()).map_err(|e| Failure::file("writing", &path.display().to_string(), &e))?;
     }

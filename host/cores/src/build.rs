@@ -6,9 +6,9 @@ use crate::find::{towpath_home, FILE_LIST};
 use crate::manifest::{Manifest, MANIFEST};
 use crate::ports::{add_sources, check_ports, Top};
 use crate::tool::{disk_full, messages, text, Cxx, Verilator};
-use crate::{wrapper, CoreError};
+use crate::{endpoint, wrapper, CoreError};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,7 +17,7 @@ use std::sync::Mutex;
 use towpath_system::file;
 
 /// Raised when the layout of the cache or the way of building changes.
-const RECIPE: &str = "1";
+const RECIPE: &str = "2";
 const PREFIX: &str = "Vtp_model";
 
 /// How to build.
@@ -29,6 +29,8 @@ pub struct BuildOptions<'a> {
     pub width: Option<u32>,
     /// The card's serial number, which is part of the gateware; another one is another model in the cache.
     pub serial: u64,
+    /// The card behind the pins of this endpoint's hard block, a folder in `gateware/endpoint`; none: at the neutral streams.
+    pub endpoint: Option<&'a str>,
     /// Receives what is being done, and the compiler's warnings: whole lines without the final line break.
     pub progress: Option<&'a (dyn Fn(&str) + Sync)>,
 }
@@ -53,12 +55,12 @@ pub fn build(folder: &Path, options: &BuildOptions) -> Result<Built, CoreError> 
     };
     let manifest = read(folder, options)?;
     let home = towpath_home()?;
-    let gateware = gateware(&home)?;
+    let sources = Sources::find(&home, options.endpoint, manifest.core.width)?;
     let verilator = Verilator::find()?;
     let cxx = Cxx::find()?;
     let cache = cache()?;
 
-    let key = key(&manifest, &home, &gateware, &verilator, &cxx, options)?;
+    let key = key(&manifest, &home, &sources, &verilator, &cxx, options)?;
     let place = cache.join("models").join(&key);
     // Named by content: a loaded library stays loaded, and another build of the same core must not be taken for it.
     let library = place.join(format!("towpath-{}.so", &key[..16]));
@@ -83,7 +85,7 @@ pub fn build(folder: &Path, options: &BuildOptions) -> Result<Built, CoreError> 
     say(&format!("core \"{name}\": compiling for simulation at {} bit (once; about a minute)", manifest.core.width));
     let user = scratch.path.join("tp_user.sv");
     write(&user, &text)?;
-    verilate(&verilator, &manifest, &home, &gateware, &user, &scratch.path, options.trace, &say)?;
+    verilate(&verilator, &manifest, &home, &sources, &user, &scratch.path, options.trace, &say)?;
     let finished = scratch.path.join("finished");
     make_folder(&finished)?;
     compile(
@@ -91,6 +93,7 @@ pub fn build(folder: &Path, options: &BuildOptions) -> Result<Built, CoreError> 
         &cxx,
         &manifest,
         &home,
+        &sources.boundary,
         &cache,
         &scratch.path,
         &finished.join(library.file_name().unwrap_or_default()),
@@ -158,23 +161,59 @@ fn cache() -> Result<PathBuf, CoreError> {
     })
 }
 
-/// The gateware's sources, relative to the home, in the order of compilation.
-fn gateware(home: &Path) -> Result<Vec<PathBuf>, CoreError> {
-    let list = home.join(FILE_LIST);
+/// What is compiled, relative to the home.
+struct Sources {
+    /// Before the user core, in this order.
+    gateware: Vec<PathBuf>,
+    /// After it; the last one is of the top module, which has its name.
+    tops: Vec<PathBuf>,
+    /// The folder with the tp_boundary.h for that top's ports.
+    boundary: PathBuf,
+    /// What C++ reads.
+    headers: Vec<PathBuf>,
+    /// Parameters of the top.
+    parameters: BTreeMap<String, i64>,
+}
+
+impl Sources {
+    fn find(home: &Path, endpoint: Option<&str>, width: u32) -> Result<Sources, CoreError> {
+        let mut gateware = file_list(home, Path::new(FILE_LIST))?;
+        let mut headers: Vec<PathBuf> =
+            ["model.cpp", "tp_model.h", "tp_model_print.h", "tp_lanes.h"].iter().map(|name| Path::new("gateware/sim").join(name)).collect();
+        let mut parameters = BTreeMap::new();
+        let (top, boundary) = match endpoint {
+            None => (PathBuf::from("gateware/sim/tp_sim_top.sv"), PathBuf::from("gateware/sim")),
+            Some(name) => {
+                let mut endpoint = endpoint::find(name, width)?;
+                let folder = endpoint.folder();
+                parameters = endpoint.parameters.remove(&width).unwrap_or_default();
+                gateware.extend(file_list(home, &folder.join("endpoint.f"))?);
+                headers.extend(["sim/tp_incoming.h", "sim/tp_outgoing.h"].map(|file| Path::new(endpoint::FOLDER).join(file)));
+                (folder.join(format!("tp_{name}_card.sv")), folder.join("sim"))
+            }
+        };
+        headers.push(boundary.join("tp_boundary.h"));
+        Ok(Sources { gateware, tops: vec!["gateware/tp_system.sv".into(), top], boundary, headers, parameters })
+    }
+
+    fn top_module(&self) -> &str {
+        self.tops.last().and_then(|file| file.file_stem()).and_then(|stem| stem.to_str()).unwrap_or_default()
+    }
+}
+
+/// The files of a list, relative to the home, in the order of compilation.
+fn file_list(home: &Path, list: &Path) -> Result<Vec<PathBuf>, CoreError> {
+    let list = home.join(list);
     let text = fs::read_to_string(&list).map_err(|e| CoreError::io("cannot read", &list, e))?;
     let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default().trim());
     Ok(lines.filter(|line| !line.is_empty()).map(PathBuf::from).collect())
 }
 
-/// What is compiled after the user core, in this order.
-const TOPS: [&str; 2] = ["gateware/tp_system.sv", "gateware/sim/tp_sim_top.sv"];
-const MODEL: [&str; 3] = ["gateware/sim/model.cpp", "gateware/sim/tp_model.h", "gateware/sim/tp_model_print.h"];
-
 /// The hash of everything that the model is made of.
 fn key(
     manifest: &Manifest,
     home: &Path,
-    gateware: &[PathBuf],
+    sources: &Sources,
     verilator: &Verilator,
     cxx: &Cxx,
     options: &BuildOptions,
@@ -188,7 +227,10 @@ fn key(
         hash.update(bytes);
     };
     part("recipe", RECIPE.as_bytes());
-    part("options", format!("{} {} {}", options.trace, manifest.core.width, options.serial).as_bytes());
+    part(
+        "options",
+        format!("{} {} {} {:?} {:?}", options.trace, manifest.core.width, options.serial, options.endpoint, sources.parameters).as_bytes(),
+    );
     part("verilator", verilator.version.as_bytes());
     part("c++", cxx.version.as_bytes());
     let text = fs::read(manifest.folder.join(MANIFEST)).map_err(|e| CoreError::io("cannot read", &manifest.folder.join(MANIFEST), e))?;
@@ -205,7 +247,7 @@ fn key(
         let path = manifest.folder.join(&file);
         part(&file.to_string_lossy(), &fs::read(&path).map_err(|e| CoreError::io("cannot read", &path, e))?);
     }
-    for file in gateware.iter().map(PathBuf::as_path).chain(TOPS.iter().chain(&MODEL).map(Path::new)) {
+    for file in sources.gateware.iter().chain(&sources.tops).chain(&sources.headers) {
         let path = home.join(file);
         part(&file.to_string_lossy(), &fs::read(&path).map_err(|e| CoreError::io("cannot read", &path, e))?);
     }
@@ -236,7 +278,7 @@ fn verilate(
     verilator: &Verilator,
     manifest: &Manifest,
     home: &Path,
-    gateware: &[PathBuf],
+    sources: &Sources,
     user: &Path,
     scratch: &Path,
     trace: bool,
@@ -244,17 +286,18 @@ fn verilate(
 ) -> Result<(), CoreError> {
     let mut command = verilator.command();
     command.args(["--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--assert", "--no-timing", "--quiet", "-Wno-fatal"]);
-    command.args(["--timescale", "1ns/1ps", "--output-split", "20000", "--prefix", PREFIX, "--top-module", "tp_sim_top"]);
+    command.args(["--timescale", "1ns/1ps", "--output-split", "20000", "--prefix", PREFIX, "--top-module", sources.top_module()]);
     command.arg("--Mdir").arg(scratch);
+    command.args(sources.parameters.iter().map(|(name, value)| format!("-G{name}={value}")));
     if trace {
         command.args(["--trace-fst", "--trace-structs"]);
     }
     // The check of the ports has reported warnings of the user's sources; the wrapper's and the gateware's do not concern the user. But a
     // module of the user's that has the name of one of Towpath's would silently take its place.
     command.args(["-Wno-lint", "-Wno-style", "-Werror-MODDUP"]);
-    command.args(gateware.iter().map(|f| home.join(f)));
+    command.args(sources.gateware.iter().map(|file| home.join(file)));
     add_sources(&mut command, manifest);
-    command.arg(user).args(TOPS.iter().map(|file| home.join(file)));
+    command.arg(user).args(sources.tops.iter().map(|file| home.join(file)));
     let output = command.output().map_err(|e| CoreError::io("cannot run Verilator in", scratch, e))?;
     if disk_full(&output) {
         return Err(CoreError::DiskFull { path: scratch.to_path_buf() });
@@ -281,6 +324,7 @@ fn compile(
     cxx: &Cxx,
     manifest: &Manifest,
     home: &Path,
+    boundary: &Path,
     cache: &Path,
     scratch: &Path,
     library: &Path,
@@ -352,7 +396,7 @@ fn compile(
         let output = scratch.join("model.o");
         let mut command = cxx.command();
         common(&mut command);
-        command.arg("-O2").arg("-I").arg(scratch).arg("-I").arg(&sim);
+        command.arg("-O2").arg("-I").arg(scratch).arg("-I").arg(home.join(boundary)).arg("-I").arg(&sim);
         command.arg(format!("-DTP_MODEL_DATA_WIDTH={}", manifest.core.width));
         command.arg(format!("-DTP_MODEL_CORE_CLOCK_KHZ={}", manifest.core_clock_khz()));
         let own = manifest.core.clock_mhz.map_or(0, |_| manifest.user_clock_khz());

@@ -12,6 +12,8 @@ use towpath_system::errno;
 pub enum CoreError {
     /// No core of that name; where it was looked for, and which cores there are.
     NotFound { name: String, looked: Vec<PathBuf>, available: Vec<String> },
+    /// The card cannot be simulated at the pins of that endpoint.
+    Endpoint { name: String, message: String },
     /// The manifest cannot be read or has an invalid entry.
     Manifest { file: PathBuf, message: String },
     /// The manifest and the ports of the top differ: one line for each difference.
@@ -58,6 +60,7 @@ impl fmt::Display for CoreError {
                 }
                 write!(f, " Give a folder that holds a towpath.toml, or name more places in TOWPATH_CORES (separated by colons).")
             }
+            CoreError::Endpoint { name, message } => write!(f, "endpoint \"{name}\": {message}"),
             CoreError::Manifest { file, message } => write!(f, "{}: {message}", file.display()),
             CoreError::Mismatch { core, manifest, problems } => {
                 write!(f, "core \"{core}\" does not match its manifest {}:", manifest.display())?;

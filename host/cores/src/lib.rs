@@ -10,6 +10,7 @@
 //! [`wrap`] generates the wrapper alone: a board's top instantiates it, too. What else a board needs is in `boards/`.
 
 mod build;
+mod endpoint;
 mod error;
 mod files;
 mod find;
@@ -19,6 +20,7 @@ mod tool;
 mod wrapper;
 
 pub use build::{build, wrap, BuildOptions, Built};
+pub use endpoint::{endpoints, Endpoint};
 pub use error::CoreError;
 pub use files::{set_simulator_files, SimulatorFiles};
 pub use find::{find_core, list_cores, towpath_home};

@@ -27,9 +27,16 @@ fn home() -> &'static PathBuf {
         for folder in ["gateware/sim", "gateware/endpoint", "cores", "user"] {
             std::fs::create_dir_all(root.join(folder)).unwrap();
         }
-        for file in
-            ["tp_system.sv", "sim/tp_sim_top.sv", "sim/model.cpp", "sim/tp_model.h", "sim/tp_model_print.h", "endpoint/tp_tlp_pkg.sv"]
-        {
+        for file in [
+            "tp_system.sv",
+            "sim/tp_sim_top.sv",
+            "sim/model.cpp",
+            "sim/tp_boundary.h",
+            "sim/tp_lanes.h",
+            "sim/tp_model.h",
+            "sim/tp_model_print.h",
+            "endpoint/tp_tlp_pkg.sv",
+        ] {
             std::fs::copy(repository.join("gateware").join(file), root.join("gateware").join(file)).unwrap();
         }
         std::fs::write(root.join("gateware/towpath.f"), "// a stand-in\ngateware/endpoint/tp_tlp_pkg.sv\ngateware/tp_core.sv\n").unwrap();
@@ -147,6 +154,18 @@ fn says(error: &CoreError, parts: &[&str]) {
     for part in parts {
         assert!(text.contains(part), "\"{part}\" is not in: {text}");
     }
+}
+
+#[test]
+fn an_endpoint_that_is_not_there_or_has_another_width_is_named() {
+    let world = world();
+    let folder = world.root.join("gateware/endpoint/some_block");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("endpoint.toml"), "widths = [128, 512]\n").unwrap();
+    let core = world.core("behind", "");
+    let refused = |endpoint| build(&core, &BuildOptions { endpoint: Some(endpoint), ..BuildOptions::default() }).unwrap_err().to_string();
+    assert_eq!(refused("other_block"), "endpoint \"other_block\": there is none of that name; there are: some_block");
+    assert_eq!(refused("some_block"), "endpoint \"some_block\": it has no data path of 64 bit; it has: 128, 512");
 }
 
 #[test]
@@ -446,7 +465,7 @@ fn fields_reach_their_places() {
         assert!(build(&folder, &BuildOptions { width: Some(width), ..BuildOptions::default() }).unwrap().cached);
         let mut model = Model::new(&built.library, None);
         let info = model.info();
-        assert_eq!((info.abi, info.data_width, info.core_clock_khz, info.user_clock_khz), (1, width, 250_000, 0));
+        assert_eq!((info.abi, info.data_width, info.core_clock_khz, info.user_clock_khz), (2, width, 250_000, 0));
         model.reset();
         // Posted write in, read request out: {addr 8, dwords 2, tag 2, first_be, last_be, relaxed, valid}.
         let data: Vec<u8> = (1..=(width / 8) as u8).collect();

@@ -458,6 +458,9 @@ impl Device {
         self.input.completion.valid = 0;
         self.input.posted.valid = 0;
         self.input.nonposted.valid = 0;
+        if self.output.hold != 0 {
+            return;
+        }
         if self.stray.is_some() && self.stray_beat(now) {
             return;
         }

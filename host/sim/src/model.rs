@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::error::SimError;
 
 /// Version of the interface; another one is refused.
-pub const ABI: u32 = 1;
+pub const ABI: u32 = 2;
 /// Dwords in the widest beat.
 pub const LANES: usize = 16;
 
@@ -145,7 +145,8 @@ pub struct Input {
 pub struct Output {
     pub nonposted_credit: u8,
     pub function_reset_done: u8,
-    pub reserved: [u8; 6],
+    pub hold: u8,
+    pub reserved: [u8; 5],
     pub posted: Write,
     pub read: Read,
     pub answer: Answer,

@@ -23,7 +23,7 @@
 
 namespace {
 
-enum { COPY = 1, WRITE, READ, CROSS_PAGE, TOO_LONG, HOLES, TAG_TWICE, RETRACT, SHORT_PACKET, FATAL, FINISH, DISPLAY, SILENT };
+enum { COPY = 1, WRITE, READ, CROSS_PAGE, TOO_LONG, HOLES, TAG_TWICE, RETRACT, SHORT_PACKET, FATAL, FINISH, DISPLAY, SILENT, HOLD };
 const unsigned LANES = WIDTH / 32;
 
 struct Packet {
@@ -51,7 +51,7 @@ struct Card {
     Tag tags[256];
     std::vector<uint8_t> buffer;
     unsigned asked = 0, landed = 0, length = 0, kind = 0, credits_due = 4;
-    bool last_posted = true, silent = false, retract = false, resetting = false;
+    bool last_posted = true, silent = false, retract = false, resetting = false, holds = false;
     unsigned status = 0;
     uint64_t src = 0, dst = 0;
 
@@ -174,6 +174,9 @@ struct Card {
         case SILENT:
             silent = !silent;
             break;
+        case HOLD:
+            holds = true;
+            break;
         }
     }
 
@@ -236,6 +239,7 @@ struct Card {
         }
     }
 
+    unsigned held = 0;
     unsigned at = 0, retries = 0;  // of the posted beat in its packet
     void take(const tp_model_request &r) {
         if (at == 0 && r.bar == 0 && r.offset >> 12 == 6) log.push_back(r.offset | r.first_be << 24);
@@ -263,6 +267,9 @@ struct Card {
             credits_due = 4;
             return;
         }
+        if (out.hold && (in.completion.valid || in.posted.valid || in.nonposted.valid))
+            return fail("a beat although the card holds them back");
+        out.hold = holds && ++held % 4 != 0;
         if (out.posted.valid && in.posted_ready) {
             Packet &p = writes.front();
             p.sent += LANES;

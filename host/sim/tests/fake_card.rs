@@ -79,6 +79,28 @@ fn discovery_sizes_the_bars_and_registers_are_memory() {
     assert!(matches!(bus.write64(2, 12, 0), Err(BusError::Invalid(why)) if why.contains("multiple of 8")));
 }
 
+/// At three edges of four: the card fails when a beat comes nevertheless.
+#[test]
+fn a_card_that_holds_beats_back_gets_them_later() {
+    let copy = |holds: bool| {
+        let bus = open("");
+        bus.enable_vectors(1).unwrap();
+        let (mut from, mut to) = (pattern(4096, 1), vec![0u8; 4096]);
+        let (src, dst) = (map(&bus, &mut from), map(&bus, &mut to));
+        if holds {
+            go(&bus, 14, 0, 0, 0, 0);
+        }
+        let before = bus.statistics().unwrap();
+        go(&bus, COPY, src, dst, 4096, 0);
+        assert_eq!(bus.wait(0, 1_000_000).unwrap(), Wake::Fired);
+        assert!(to == from);
+        bus.statistics().unwrap().since(&before).picoseconds
+    };
+    // 256 beats of 16 bytes, of which each takes three clocks longer.
+    let late = copy(true) - copy(false);
+    assert!((2_000_000..4_000_000).contains(&late), "{late}");
+}
+
 #[test]
 fn stores_cost_the_processor_and_reads_their_way() {
     let bus = open("");

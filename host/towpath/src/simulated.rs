@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, Weak};
 use towpath_sim::{PrintKind, Settings, SimBus, World};
 
 /// Settings of a simulated device that are no knobs of the modelled link and host.
-const OWN_SETTINGS: [&str; 5] = ["width", "serial", "trace", "packets", "world"];
+const OWN_SETTINGS: [&str; 6] = ["width", "serial", "endpoint", "trace", "packets", "world"];
 const WIDTHS: [u32; 4] = [64, 128, 256, 512];
 
 /// Simulated worlds that were opened by name and are still in use.
@@ -31,9 +31,10 @@ fn world(device: &str, name: &str, settings: Settings) -> Result<Arc<World>> {
     Ok(world)
 }
 
-/// `CORE` or `FOLDER`, and after a `?` settings of the link and the host, and five more:
+/// `CORE` or `FOLDER`, and after a `?` settings of the link and the host, and six more:
 /// - `width`: the data width to build with.
 /// - `serial`: the card's serial number, which is built in as well.
+/// - `endpoint`: the hard block at whose pins the card is simulated, a folder in gateware/endpoint; without it, no endpoint is simulated.
 /// - `trace`: as in [`OpenOptions::trace`], which has precedence.
 /// - `packets`: a file for all packets on the link, which `towpath trace` shows.
 /// - `world`: a name. Devices of one program with the same name share one clock and one fabric. Without it a device has a world of its own.
@@ -57,6 +58,7 @@ pub(crate) fn open(name: &str, rest: &str, options: &OpenOptions) -> Result<Arc<
     let settings = settings.map_err(|error| Error::Invalid(format!("device \"{name}\": {error}")))?;
     let failed = |error: towpath_cores::CoreError| match error {
         towpath_cores::CoreError::NotFound { .. } => no_device(name, &error.to_string()),
+        towpath_cores::CoreError::Endpoint { .. } => Error::Invalid(format!("device \"{name}\": {error}")),
         error => Error::Core { name: name.into(), message: error.to_string() },
     };
     let folder = towpath_cores::find_core(core).map_err(failed)?;
@@ -64,7 +66,7 @@ pub(crate) fn open(name: &str, rest: &str, options: &OpenOptions) -> Result<Arc<
         Some(progress) => progress(line),
         None => log::info!("{line}"),
     };
-    let build = towpath_cores::BuildOptions { trace: trace.is_some(), width, serial, progress: Some(&say) };
+    let build = towpath_cores::BuildOptions { trace: trace.is_some(), width, serial, endpoint: own("endpoint"), progress: Some(&say) };
     let built = towpath_cores::build(&folder, &build).map_err(failed)?;
     let names = built.manifest.registers.iter().flat_map(|registers| registers.names.iter().map(|(name, offset)| (name.clone(), *offset)));
 

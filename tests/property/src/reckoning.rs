@@ -15,6 +15,8 @@ use towpath_sim::Fault;
 
 /// Completions that may come after a reset of the function: each tag's read, of 1 KiB at most, in packets of 64 bytes.
 const MOST_LATE: u64 = 64 * 1024 / 64;
+/// Answers that can be at the pins, or between them and the core, in one moment.
+const MOST_AT_PINS: u64 = 3;
 
 impl Voyage<'_> {
     /// Bring everything to its end, and settle all accounts.
@@ -126,6 +128,11 @@ impl Voyage<'_> {
                     _ => continue,
                 },
             };
+            // A function behind a link that is down has lost its command register, too, and what was at the pins counts as damaged.
+            if self.storm.endpoint && late.0 == c::CARD_LINK_DOWNS_OFFSET {
+                add(c::CARD_BUS_MASTERING_LOSSES_OFFSET, 1, false);
+                add(c::CARD_POISONED_OFFSET, MOST_AT_PINS, false);
+            }
             add(late.0, 1, sure);
             add(c::CARD_LATE_COMPLETIONS_OFFSET, u64::from(late.1), sure);
         }

@@ -24,10 +24,18 @@ pub struct Plan {
     pub core: String,
     /// Data width to build it with.
     pub width: u32,
+    /// The endpoint at whose pins the card is; none: at the neutral streams.
+    pub endpoint: Option<String>,
     /// Of everything random.
     pub seed: u64,
     /// Faults to inject, at least.
     pub faults: u64,
+}
+
+impl Plan {
+    fn place(&self) -> &str {
+        self.endpoint.as_deref().unwrap_or("the neutral streams")
+    }
 }
 
 /// How a run went.
@@ -155,6 +163,8 @@ pub(crate) struct Storm {
     pub(crate) outages: Vec<(u64, u64)>,
     /// Function-level resets.
     pub(crate) resets: u64,
+    /// An endpoint is between the link and the core.
+    pub(crate) endpoint: bool,
     pub(crate) report: Report,
 }
 
@@ -169,15 +179,35 @@ pub fn run(plan: &Plan) -> Result<Report, String> {
     let name = crate::device::vary("sim:storm", &mut random);
     let query = format!("{}&completion_timeout={TIMEOUT_CODE}", name.split_once('?').map_or("", |(_, query)| query));
     let folder = find_core(&plan.core).map_err(text)?;
-    let built = build(&folder, &BuildOptions { width: Some(plan.width), ..BuildOptions::default() }).map_err(text)?;
-    let settings = Settings::from_query(&query).map_err(text)?;
+    let built = build(&folder, &BuildOptions { width: Some(plan.width), endpoint: plan.endpoint.as_deref(), ..BuildOptions::default() })
+        .map_err(text)?;
+    let mut settings = Settings::from_query(&query).map_err(text)?;
+    if plan.endpoint.is_some() {
+        // The blocks' tags have 8 bits: what is unexpected, to a longer one, would not get to the card.
+        settings.tag_bits = settings.tag_bits.min(8);
+    }
     let print = Arc::new(|kind: PrintKind, _: &str| debug_assert!(kind != PrintKind::Fatal));
     let sim = SimBus::open("sim:storm", &built.library, settings, None, print, Vec::new()).map_err(text)?;
-    let mut storm =
-        Storm { random, diary: Diary::new(200), sim, planned: 0, seen: 0, outages: Vec::new(), resets: 0, report: Report::default() };
+    let mut storm = Storm {
+        random,
+        diary: Diary::new(200),
+        sim,
+        planned: 0,
+        seen: 0,
+        outages: Vec::new(),
+        resets: 0,
+        endpoint: plan.endpoint.is_some(),
+        report: Report::default(),
+    };
     storm.whole(plan).map_err(|what| {
         let last: String = storm.diary.lines().map(|line| format!("\n    {line}")).collect();
-        format!("{what}\n  {}?width={}&{query}\n  again with TOWPATH_SEED={}; done last:{last}", plan.core, plan.width, plan.seed)
+        format!(
+            "{what}\n  {}?width={}&{query}\n  again with TOWPATH_SEED={}; at {}; done last:{last}",
+            plan.core,
+            plan.width,
+            plan.seed,
+            plan.place()
+        )
     })?;
     let cycles = storm.sim.statistics().map_err(text)?.cycles;
     Ok(Report { cycles, wall: began.elapsed(), ..storm.report })

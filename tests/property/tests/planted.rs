@@ -62,7 +62,7 @@ fn child(core: &str) {
     let storms = std::env::var(TEST).is_ok_and(|test| test == STORMS);
     for seed in 1..=4 {
         let outcome = if storms {
-            storm::run(&storm::Plan { core: core.into(), width: 128, seed, faults: 150 }).map(drop)
+            storm::run(&storm::Plan { core: core.into(), width: 128, endpoint: None, seed, faults: 150 }).map(drop)
         } else {
             run(&Plan { device: format!("sim:{core}"), vary: true, served: false, seed, transfers: 60 }).map(drop)
         };

@@ -24,7 +24,7 @@ fn storms(core: &str, width: u32, faults: u64) {
             break;
         }
         let core = format!("{}/../../{core}", env!("CARGO_MANIFEST_DIR"));
-        match run(&Plan { core, width, seed, faults: RUN.min(faults) }) {
+        match run(&Plan { core, width, endpoint: None, seed, faults: RUN.min(faults) }) {
             Ok(report) => {
                 println!("seed {seed}: {report}");
                 all = all.and(&report);
