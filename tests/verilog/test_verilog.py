@@ -27,7 +27,12 @@ BUILDS = [(128, 0), (64, 1)]
 ALLOWED = ["UNUSEDPARAM", "UNUSEDSIGNAL", "WIDTHTRUNC", "PINCONNECTEMPTY", "VARHIDDEN"]
 
 
-CARDS = [("xilinx_7series", 64), ("xilinx_7series", 128), ("xilinx_ultrascale", 256), ("xilinx_ultrascale", 512)]
+CARDS = [
+    ("xilinx_7series", 64, {"PIN_WIDTH": "32"}),  # Spartan-6, whose tools read nothing else
+    ("xilinx_7series", 128, {}),
+    ("xilinx_ultrascale", 256, {"PLUS": "0"}),
+    ("xilinx_ultrascale", 512, {}),
+]
 
 
 def exported(what: str, width: int, user_async: int, monkeypatch) -> list[Path]:
@@ -60,12 +65,12 @@ def test_other_tools_take_it_without_a_warning(width, user_async, monkeypatch):
     assert verilator(files, "agree_top") == ""
 
 
-@pytest.mark.parametrize("endpoint,width", CARDS)
-def test_whole_cards_are_taken_without_a_warning(endpoint, width, tmp_path, monkeypatch):
+@pytest.mark.parametrize("endpoint,width,parameters", CARDS)
+def test_whole_cards_are_taken_without_a_warning(endpoint, width, parameters, tmp_path, monkeypatch):
     folder, top = ROOT / "gateware/endpoint" / endpoint, f"tp_{endpoint}_card"
     user = built.user_core(tmp_path, monkeypatch, DATA_WIDTH=width)
     sources = [*bench.listed("gateware/towpath.f", f"gateware/endpoint/{endpoint}/endpoint.f"), *user, folder / f"{top}.sv"]
-    files = verilog.export(sources, top, tmp_path / "source", {"PLUS": "0"} if width == 256 else {})
+    files = verilog.export(sources, top, tmp_path / "source", parameters)
     assert icarus(files, top) == ""
     assert verilator(files, top) == ""
 
