@@ -22,8 +22,6 @@ CARD = HERE.parent / "tp_xilinx_7series_card.sv"
 
 # At 32 bit, what the narrow pins could break; the rest is the adapter of 64 bit. COCOTB_TEST_FILTER=. runs all of it there, too.
 NARROW = "direct|everything|posted_order|window|inline|renumbered|bus_mastering|link_lost|changing_limits|turned_off"
-    "direct|everything|posted_order|window|inline|renumbered|bus_mastering|link_lost|changing_limits|turned_off|sizes/payload_read_split=4"
-)
 
 
 @pytest.mark.parametrize("width,pins,tags", [(128, 128, 64), (64, 64, 32), (64, 32, 32)])
