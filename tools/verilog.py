@@ -34,13 +34,14 @@ def elaborate(files: list[Path], top: str, parameters: dict[str, str], include: 
     driver = Driver()
     driver.addStandardArgs()
     # slang's driver splits a command line; quotes and blanks in it must be escaped.
-    arguments = ["-DSYNTHESIS", "--top", top, *(f"-G{name}={value}" for name, value in parameters.items())]
+    arguments = ["-DSYNTHESIS", "--allow-dup-initial-drivers", "--top", top, *(f"-G{name}={value}" for name, value in parameters.items())]
     arguments += [f"-I{folder}" for folder in include] + [str(file) for file in files]
     line = " ".join("".join(f"\\{c}" if c in "\\'\" " else c for c in argument) for argument in ["export", *arguments])
     if not driver.parseCommandLine(line) or not driver.processOptions() or not driver.parseAllSources():
         raise Failed("the sources could not be read")
     compilation = driver.createCompilation()
     driver.reportCompilation(compilation, True)
+    driver.runAnalysis(compilation)
     if not driver.reportDiagnostics(True):
         raise Failed("the sources could not be elaborated")
     return compilation
@@ -69,13 +70,14 @@ def export(
     return [folder / name for name in names]
 
 
-def user_core(core: str, width: int | None, scratch: Path) -> tuple[list[Path], list[Path]]:
+def user_core(core: str, width: int | None, clock: str | None, scratch: Path) -> tuple[list[Path], list[Path]]:
     """The sources of a user core with what the command line generates around it, and its folders of included files."""
     towpath = shutil.which("towpath")
     if towpath is None:
         raise Failed("the command line `towpath` is missing: ./run setup builds it")
     wrapper = scratch / "tp_user.sv"
     command = [towpath, "--json", "wrapper", core, "--output", str(wrapper), *(["--width", str(width)] if width else [])]
+    command += ["--core-clock", clock] if clock else []
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise Failed(json.loads(done.stderr)["error"]["message"])
@@ -90,6 +92,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--core", default="loopback", help="folder of a user core, or the name of one that ships (loopback)")
     parser.add_argument("--endpoint", choices=endpoints, help="a whole card with this endpoint; without it, up to the neutral streams")
     parser.add_argument("--width", type=int, help="of the data path, in bits; without it, the core's own")
+    parser.add_argument(
+        "--core-clock", metavar="MHZ", help="the block's user clock, which the card reports and counts time by; needed with --endpoint"
+    )
     parser.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE", help="of the endpoint's card; may be repeated")
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="where the files go")
     options = parser.parse_args(arguments)
@@ -101,12 +106,16 @@ def main(arguments: list[str]) -> int:
         parameters[name] = value
     lists, card, top = [ROOT / "gateware/towpath.f"], [ROOT / "gateware/tp_system.sv"], "tp_system"
     if options.endpoint:
+        if not options.core_clock:
+            parser.error(
+                "--core-clock MHZ is needed with --endpoint: the block's user clock, such as 250, or 62.5 for Spartan-6 at Gen1 x1"
+            )
         top = f"tp_{options.endpoint}_card"
         lists.append(ENDPOINTS / options.endpoint / "endpoint.f")
         card.append(ENDPOINTS / options.endpoint / f"{top}.sv")
     try:
         with tempfile.TemporaryDirectory() as scratch:
-            sources, include = user_core(options.core, options.width, Path(scratch))
+            sources, include = user_core(options.core, options.width, options.core_clock, Path(scratch))
             written = export([*listed(*lists), *sources, *card], top, options.output, parameters, include)
     except (Failed, Unsupported) as failure:
         print(f"./run export-verilog: {failure}", file=sys.stderr)

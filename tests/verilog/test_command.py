@@ -26,6 +26,7 @@ def towpath(tmp_path, monkeypatch):
             f"if {failure!r}:\n    sys.exit({json.dumps({'error': {'message': failure}})!r})\n"
             f"assert sys.argv[1:4] == ['--json', 'wrapper', 'loopback'], sys.argv\n"
             f"assert sys.argv[sys.argv.index('--width') + 1] == '128', sys.argv\n"
+            f"assert '--core-clock' not in sys.argv or sys.argv[sys.argv.index('--core-clock') + 1] == '62.5', sys.argv\n"
             f"open(sys.argv[sys.argv.index('--output') + 1], 'w').write({wrapper!r})\nprint({json.dumps(TOLD)!r})\n"
         )
         tool.chmod(0o755)
@@ -38,7 +39,7 @@ def test_a_card_and_a_system(towpath, tmp_path, capsys):
     towpath()
     out = tmp_path / "out"
     common = ["--core", "loopback", "--width", "128", "--output", str(out)]
-    assert verilog.main([*common, "--endpoint", "xilinx_ultrascale", "--parameter", "PLUS=0"]) == 0
+    assert verilog.main([*common, "--endpoint", "xilinx_ultrascale", "--core-clock", "62.5", "--parameter", "PLUS=0"]) == 0
     assert "top tp_xilinx_ultrascale_card" in capsys.readouterr().out
     assert "localparam PLUS = 1'd0;" in (out / "tp_xilinx_ultrascale_card.v").read_text()
     assert verilog.main(common) == 0
@@ -57,3 +58,9 @@ def test_a_parameter_needs_a_value(tmp_path, capsys):
     with pytest.raises(SystemExit):
         verilog.main(["--parameter", "PLUS", "--output", str(tmp_path)])
     assert "NAME=VALUE is wanted" in capsys.readouterr().err
+
+
+def test_a_card_needs_its_clock(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        verilog.main(["--endpoint", "xilinx_7series", "--output", str(tmp_path)])
+    assert "--core-clock MHZ is needed" in capsys.readouterr().err

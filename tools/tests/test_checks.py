@@ -138,6 +138,11 @@ def test_rules_of_the_subset(tmp_path: Path, good: str, bad: str, word: str) -> 
     assert word in "\n".join(checks.verilog_keeps_to_the_subset(plant(tmp_path / "bad", {"gateware/tp_good.sv": bad})))
 
 
+def test_two_drivers_of_a_register_are_found(tmp_path: Path) -> None:
+    twice = "  always_ff @(posedge a) b <= 1'b0;\n" * 2
+    assert "multiple-always-assigns" in "\n".join(checks.slang_is_content(plant(tmp_path, {"gateware/tp_good.sv": module(twice)})))
+
+
 def test_cores_are_checked_by_their_manifest(tmp_path: Path) -> None:
     manifest = '[core]\nname = "c"\nversion = 1\ntop = "c"\nsources = ["c.sv"]\nwidth = 128\n'
     tree = plant(tmp_path, {"cores/c/towpath.toml": manifest, "cores/c/c.sv": GOOD_SV.replace("tp_good", "c").replace("= a", "= ~d")})
