@@ -3,8 +3,8 @@
 """`./run boards` lists the boards; `./run board NAME --core FOLDER` prepares a project folder for one, and builds it where Vivado is.
 
 A board is a folder in boards/: board.toml (data), pins.xdc, and a tp_top.sv if it has other pins than most. The folder that is prepared
-stands on its own: sources, constraints, the settings of the PCI Express block as data, and one script. What the block must be told comes from
-the contract and from the core's parameters, as `towpath wrapper` writes them: nothing is typed twice.
+stands on its own: sources, constraints, the settings of the PCI Express block as data, and one script. What the block must be told comes
+from the contract and from the core's parameters, as `towpath wrapper` writes them: nothing is typed twice.
 """
 
 from __future__ import annotations
