@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`./run boards` lists the boards; `./run board NAME --core FOLDER` prepares a project folder for one, and builds it where Vivado is.
 
-A board is a folder in boards/: board.toml (data), tp_top.sv, pins.xdc. The folder that is prepared stands on its own: sources, constraints,
-the settings of the PCI Express block as data, and one script. What the block must be told comes from the contract and from the core's
-parameters, as `towpath wrapper` writes them: nothing is typed twice.
+A board is a folder in boards/: board.toml (data), pins.xdc, and a tp_top.sv if it has other pins than most. The folder that is prepared
+stands on its own: sources, constraints, the settings of the PCI Express block as data, and one script. What the block must be told comes
+from the contract and from the core's parameters, as `towpath wrapper` writes them: nothing is typed twice.
 """
 
 from __future__ import annotations
@@ -110,6 +110,14 @@ def constants(text: str) -> dict[str, int]:
     }
 
 
+def number(text: str) -> int:
+    """A serial number on the command line: 64 bits, in any of Python's notations."""
+    value = int(text, 0)
+    if not 0 <= value < 1 << 64:
+        raise argparse.ArgumentTypeError(f"{text}: a number from 0 to 2**64 - 1 is needed")
+    return value
+
+
 def log2(number: int) -> int:
     return (number - 1).bit_length()
 
@@ -169,10 +177,27 @@ def settings(board: Board, link: Link, user: dict[str, int]) -> dict[str, str]:
     return {name: text.format_map(known) for name, text in listed.items() if user["WINDOW_BYTES"] or not of_bar2.match(name)}
 
 
+def generated_msix(board: Board, user: dict[str, int]) -> list[str]:
+    """The file of the generated IP that has the capability's place, and for each of its numbers: setting, parameter, and what it must be.
+
+    The block of the 7 series has the register's own fields: the number of the last vector, and offsets in units of 8 bytes, in 29 bits. The
+    UltraScale+ IP's top has offsets in bytes, as an IP file of XDMA shows, whose table and pending bits are at 0x8000 and 0x8FE0 (PG195).
+    """
+    told = values(board.link(user["DATA_WIDTH"]), user)
+    places = [told["msix_table"], told["msix_pending"]] if board.plus else [told["msix_table_8"], told["msix_pending_8"]]
+    file, prefix, setting = ("tp_pcie.v", "PF0_", "PF0_MSIX_CAP_") if board.plus else ("tp_pcie_core_top.v", "", "MSIx_")
+    entries = zip(("TABLE_SIZE", "TABLE_OFFSET", "PBA_OFFSET"), [told["msix_last"], *places], strict=True)
+    word = (lambda name: name) if board.plus else (lambda name: name.title().replace("Pba", "PBA"))
+    return [f"set msix_file {file}", "set msix {"] + [
+        f"  CONFIG.{setting}{word(name)} {prefix}MSIX_CAP_{name} {value}" for name, value in entries
+    ]
+
+
 def clock_factors(from_khz: int, to_khz: int, plus: bool) -> tuple[int, int, int]:
     """Multiplier, divider and output divider of an MMCM, with the fastest oscillator that makes the clock to the kilohertz."""
-    # Of the slowest grade of the families here (DS181, DS182, DS183; DS923): the oscillator, and what may be compared.
-    slowest, fastest = (800_000, 1_600_000) if plus else (600_000, 1_200_000)
+    # Of the slowest grade of the families here (DS181, DS182, DS183; DS923): the oscillator, what may be compared, and the clock buffer,
+    # which is no faster than the MMCM's output. The buffers' limits were read in DS189 (Spartan-7) and DS922 (Kintex UltraScale+).
+    slowest, fastest, buffer = (800_000, 1_600_000, 667_000) if plus else (600_000, 1_200_000, 464_000)
     best: tuple[int, tuple[int, int, int]] | None = None
     nearest: dict[bool, int] = {}
     for divide, multiply in itertools.product(range(1, 11), range(2, 65)):
@@ -181,6 +206,8 @@ def clock_factors(from_khz: int, to_khz: int, plus: bool) -> tuple[int, int, int
             continue
         for output in range(1, 129):
             khz = round(oscillator / output)
+            if khz > buffer:
+                continue
             if khz == to_khz:
                 if best is None or oscillator > best[0]:
                     best = (round(oscillator), (multiply, divide, output))
@@ -216,7 +243,7 @@ def wrapper(core: str, link: Link, serial: int) -> tuple[dict[str, Any], str]:
                 reason = json.loads(done.stderr.strip().splitlines()[-1])["error"]["message"]
             except (ValueError, LookupError, TypeError):
                 reason = done.stderr.strip()
-            raise Failure(f"core {core}, for a path of {link.width} bit: {reason}")
+            raise Failure(f"`{' '.join(command[:-1])}` ({shutil.which('towpath')}): {reason}")
         return json.loads(done.stdout), file.read_text()
 
 
@@ -228,12 +255,17 @@ def board_package(board: Board, link: Link, user: dict[str, int]) -> str:
         f"// Written by tools/boardproject.py for {board.name}: {link}.\n"
         "package tp_board_pkg;\n"
         f"  localparam int LANES = {link.lanes};\n"
-        "  // The user core's clock is the block's, times the first, divided by the others.\n"
+        "  // user clock = block clock * MULTIPLY / (DIVIDE * OUTPUT)\n"
         f"  localparam int CLOCK_MULTIPLY = {multiply};\n"
         f"  localparam int CLOCK_DIVIDE = {divide};\n"
         f"  localparam int CLOCK_OUTPUT = {output};\n"
         "endpackage\n"
     )
+
+
+def crossing_names(user: dict[str, int]) -> list[str]:
+    """Registers that the design has, so that constraints must find them: with one clock no words and no RAM cross, but levels do."""
+    return ["*tp_sync_meta*"] + (["*tp_cdc_data*", "*tp_cdc_mem*"] if user["USER_ASYNC"] else [])
 
 
 def crossings(user: dict[str, int]) -> str:
@@ -276,11 +308,13 @@ def prepare(board: Board, core_name: str, output: Path | None, width: int | None
         raise Failure(f"{output} has other files in it: name another folder with --output")
     user = constants(text)
 
-    common = ["tp_board_reset.sv", "tp_board_clock.sv", "tp_board_ultrascale.sv" if board.plus else "tp_board_7series.sv"]
     family = "ultrascale" if board.plus else "7series"
+    own_top = BOARDS / board.name / "tp_top.sv"
+    top = own_top if own_top.is_file() else COMMON / "tp_top.sv"
     gateware = listed("gateware/towpath.f") + listed(f"gateware/endpoint/{board.endpoint}/endpoint.f")
     cards = ["gateware/tp_system.sv", f"gateware/endpoint/{board.endpoint}/tp_xilinx_{family}_card.sv"]
-    tops = [*(f"boards/common/{name}" for name in common), f"boards/{board.name}/tp_top.sv"]
+    common = ["tp_board_reset.sv", "tp_board_clock.sv", f"{family}/tp_board.sv"]
+    tops = [*(f"boards/common/{file}" for file in common), str(top.relative_to(ROOT))]
     from_core, core_sources, includes = core_files(core)
     written = {
         "sources/tp_board_pkg.sv": board_package(board, link, user),
@@ -297,11 +331,12 @@ def prepare(board: Board, core_name: str, output: Path | None, width: int | None
         "includes": includes,
         "pins": ["pins.xdc"],
         "crossings": ["crossings.tcl"],
+        "crossing_names": crossing_names(user),
     }
     lines = [f"set name {{{name}}}", f"set part {board.part}", f"set ip {board.ip}", f"set ip_settings {board.ip_settings.name}"]
     written[MARK] = "\n".join([*lines, *(f"set {key} {tcl_list(words)}" for key, words in project.items())]) + "\n"
     entries = [f"  CONFIG.{key} {{{value}}}" for key, value in settings(board, link, user).items()]
-    written["settings.tcl"] = "set settings {\n" + "\n".join(entries) + "\n}\n"
+    written["settings.tcl"] = "\n".join(["set settings {", *entries, "}", *generated_msix(board, user), "}"]) + "\n"
     written["README.md"] = (
         f"# {board.title}, core {core['core']}\n{link}, part {board.part}. Written by `./run board`.\n\n"
         f"    vivado -mode batch -source build.tcl      # to {name}.bit\n\n"
@@ -347,9 +382,7 @@ def main(arguments: list[str]) -> int:
     board.add_argument("--core", metavar="FOLDER", required=True, help="the core's folder, with its towpath.toml, or a shipped core's name")
     board.add_argument("--output", metavar="DIR", type=Path, help="the project's folder [default: .towpath/boards/NAME-CORE]")
     board.add_argument("--width", metavar="BITS", type=int, help="width of the path [default: the board's widest link]")
-    board.add_argument(
-        "--serial", metavar="NUMBER", type=lambda text: int(text, 0), default=0, help="the card's serial number [default: 0]"
-    )
+    board.add_argument("--serial", metavar="NUMBER", type=number, default=0, help="the card's serial number [default: 0]")
     board.add_argument("--no-build", action="store_true", help="prepare the folder only")
     options = parser.parse_args(arguments)
     try:

@@ -31,7 +31,7 @@ set_property -dict {PACKAGE_PIN M26 IOSTANDARD LVCMOS33} [get_ports {led[0]}]
 set_property -dict {PACKAGE_PIN T24 IOSTANDARD LVCMOS33} [get_ports {led[1]}]
 set_false_path -to [get_ports {led[*]}]
 
-# Configuration memory.
+# Configuration memory. No public source with settings of its flash was found, so none are made: load this board by JTAG.
 set_property CFGBVS VCCO [current_design]
 set_property CONFIG_VOLTAGE 3.3 [current_design]
 set_property BITSTREAM.GENERAL.COMPRESS TRUE [current_design]

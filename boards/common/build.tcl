@@ -10,8 +10,8 @@ set here [file normalize [file dirname [info script]]]
 source [file join $here project.tcl]
 source [file join $here settings.tcl]
 
-# What an earlier build gave out is not this one's.
-file delete [file join $here $name.bit]
+# What an earlier build made is not this one's.
+file delete -force [file join $here $name.bit] [file join $here build]
 
 proc fail {message} {
   puts stderr "build.tcl: $message"
@@ -28,9 +28,59 @@ proc paths {names} {
   return $paths
 }
 
-proc finished {run} {
-  if {[get_property PROGRESS [get_runs $run]] ne "100%"} {
-    fail "$run: [get_property STATUS [get_runs $run]]. What it said is in [get_property DIRECTORY [get_runs $run]]/runme.log"
+# Waits for a run. Runs that it waits for, such as the IP's own, fail on their own account, so the first one that did is named.
+proc finish {run} {
+  wait_on_run $run
+  if {[get_property PROGRESS [get_runs $run]] eq "100%"} { return }
+  foreach each [concat [get_runs] $run] {
+    if {[string match -nocase *error* [get_property STATUS [get_runs $each]]]} {
+      set run $each
+      break
+    }
+  }
+  fail "$run: [get_property STATUS [get_runs $run]]. What it said is in [get_property DIRECTORY [get_runs $run]]/runme.log"
+}
+
+# A constraint that could not be applied is no more than a critical warning to Vivado; the line names the file.
+proc constraints_applied {run} {
+  set log [open [file join [get_property DIRECTORY [get_runs $run]] runme.log]]
+  set lines [split [read $log] \n]
+  close $log
+  foreach line $lines {
+    if {![regexp {^(CRITICAL WARNING|ERROR):} $line]} { continue }
+    foreach name [concat $::pins $::crossings] {
+      if {[string first $name $line] >= 0} { fail "$run did not apply a constraint. $line" }
+    }
+  }
+}
+
+proc find {folder name} {
+  foreach each [glob -nocomplain -directory $folder *] {
+    if {[file tail $each] eq $name} { return $each }
+    if {[file isdirectory $each] && [set found [find $each $name]] ne ""} { return $found }
+  }
+}
+
+# The IP's documents do not say in which unit it takes the place of the MSI-X table, and public designs differ. What it generated tells.
+proc msix_placed {} {
+  set path [find [file join $::here build] $::msix_file]
+  set text {}
+  if {$path ne ""} {
+    set text [read [set file [open $path]]]
+    close $file
+  }
+  foreach {setting parameter wanted} $::msix {
+    if {![regexp "\\m$parameter\\s*\[=(\]\\s*\\d*'\[hH\](\[0-9a-fA-F\]+)" $text -> made]} {
+      fail "the generated IP has no $parameter in a file $::msix_file: look where it stands, compare it with 0x$wanted,\
+        and empty the list msix in settings.tcl to go on"
+    }
+    scan "$made $wanted [dict get $::settings $setting]" "%x %x %x" made wanted given
+    if {$made != $wanted} {
+      # A size counts from another number, a place in another unit.
+      set right [expr {[string match *SIZE $parameter] || !$made ? $given + $wanted - $made : $given * $wanted / $made}]
+      fail [format "%s: %X makes %X of %s, and the card has %X. Write %X in settings.tcl, and please report it" \
+        $setting $given $made $parameter $wanted $right]
+    }
   }
 }
 
@@ -58,6 +108,7 @@ foreach {setting value} $settings {
   }
 }
 generate_target all [get_ips tp_pcie]
+msix_placed
 update_compile_order -fileset sources_1
 if {[lindex $argv 0] eq "project"} {
   puts "build.tcl: the project is [file join $here build $name.xpr]"
@@ -66,15 +117,24 @@ if {[lindex $argv 0] eq "project"} {
 
 # ---- bit stream
 launch_runs synth_1 -jobs 4
-wait_on_run synth_1
-finished synth_1
+finish synth_1
+# crossings.tcl passes over names that match nothing, for not every design has all.
+open_run synth_1
+foreach pattern $crossing_names {
+  if {[llength [get_cells -hierarchical $pattern]] == 0} {
+    fail "no cell is named $pattern: crossings.tcl would leave a crossing without bounds"
+  }
+}
+close_design
 launch_runs impl_1 -to_step write_bitstream -jobs 4
-wait_on_run impl_1
-finished impl_1
+finish impl_1
+constraints_applied impl_1
 open_run impl_1
 report_timing_summary -file [file join $here timing.txt]
 report_utilization -file [file join $here utilization.txt]
-foreach slack {STATS.WNS STATS.WHS} {
+report_cdc -file [file join $here cdc.txt]
+# Setup, hold, and the width of pulses.
+foreach slack {STATS.WNS STATS.WHS STATS.TPWS} {
   if {[get_property $slack [get_runs impl_1]] < 0} {
     fail "timing is not met, $slack is [get_property $slack [get_runs impl_1]] ns: see timing.txt. No bit stream is given out"
   }

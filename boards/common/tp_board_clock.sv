@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The user core's own clock, made from the block's: an MMCM with the factors that tools/boardproject.py computed (tp_board_pkg).
 //
-// The clock is not stable at first. That is left to tp_user_edge, which holds the user core in reset for clocks of this one.
+// tp_board_reset holds the MMCM in reset while the block's clock cannot be trusted, and the card, with the user core, until `locked`.
 module tp_board_clock
   import tp_board_pkg::*;
 #(
@@ -9,6 +9,8 @@ module tp_board_clock
     parameter int KHZ = 250000
 ) (
     input  logic clk,
+    input  logic rst,
+    output logic locked,
     output logic user_clk
 );
   logic feedback, made;
@@ -26,8 +28,9 @@ module tp_board_clock
         .CLKFBIN(feedback),
         .CLKFBOUT(feedback),
         .CLKOUT0(made),
+        .LOCKED(locked),
         .PWRDWN(1'b0),
-        .RST(1'b0)
+        .RST(rst)
     );
   end else begin : gen_7series
     MMCME2_BASE #(
@@ -40,8 +43,9 @@ module tp_board_clock
         .CLKFBIN(feedback),
         .CLKFBOUT(feedback),
         .CLKOUT0(made),
+        .LOCKED(locked),
         .PWRDWN(1'b0),
-        .RST(1'b0)
+        .RST(rst)
     );
   end
   // verilator lint_on PINMISSING

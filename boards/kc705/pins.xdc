@@ -47,7 +47,10 @@ set_property -dict {PACKAGE_PIN AB8 IOSTANDARD LVCMOS15} [get_ports {led[0]}]
 set_property -dict {PACKAGE_PIN AA8 IOSTANDARD LVCMOS15} [get_ports {led[1]}]
 set_false_path -to [get_ports {led[*]}]
 
-# Configuration memory.
+# Configuration memory: the quad SPI flash. After GuillaumeTrebuchet/KC705_pci_driver (target_constraints.xdc).
 set_property CFGBVS VCCO [current_design]
 set_property CONFIG_VOLTAGE 2.5 [current_design]
 set_property BITSTREAM.GENERAL.COMPRESS TRUE [current_design]
+set_property BITSTREAM.CONFIG.SPI_BUSWIDTH 4 [current_design]
+set_property BITSTREAM.CONFIG.SPI_FALL_EDGE YES [current_design]
+set_property BITSTREAM.CONFIG.EXTMASTERCCLK_EN DIV-1 [current_design]

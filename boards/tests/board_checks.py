@@ -8,11 +8,13 @@ of the block and the primitives, whose widths and groups of ports follow the set
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -24,6 +26,7 @@ ROOT = HERE.parent.parent
 PART = re.compile(r"xc(7[akv]x?\d+t[a-z]{3}\d+-[123]|vu\d+p-[a-z]{4}\d+-\d[A-Z]?-[ei]|u\d+-[a-z]{4}\d+-\d[A-Z]?-[ei])")
 # What an XDC may hold: it is no script.
 XDC = {"set_property", "create_clock", "set_false_path"}
+STANDARDS = {"LVCMOS12", "LVCMOS15", "LVCMOS18", "LVCMOS25", "LVCMOS33"}  # of single pins, UG471 and UG571
 GT_PORTS = re.compile(r"pcie_(refclk|tx|rx)_[pn]")
 MEGABIT = {
     "2.5": 2000,
@@ -44,7 +47,7 @@ class Script:
         return [record[1:] for record in self.records if record[0] == command]
 
 
-def run(script: Path, scratch: Path, registers: list[str], *arguments: str, **planted: str) -> Script:
+def run(script: Path, scratch: Path, registers: Iterable[str], *arguments: str, **planted: str) -> Script:
     log, cells = scratch / f"{script.stem}.log", scratch / "cells"
     cells.write_text("\n".join(registers))
     command = ["tclsh", str(HERE / "vivado.tcl"), str(log), str(cells), str(script), *arguments]
@@ -67,14 +70,23 @@ def included(build: Script) -> list[str]:
     return [f"+incdir+{folder}" for name, value, *_ in build.of("set_property") if name == "include_dirs" for folder in value.split()]
 
 
-def elaborated(sources: list[str], ip: str, settings: dict[str, str]) -> tuple[list[str], dict[str, Any]]:
-    """Findings, and the hierarchy (empty if it cannot be elaborated)."""
+def told(build: Script) -> dict[str, str]:
+    """The IP's settings, as build.tcl gives them."""
+    return {name.removeprefix("CONFIG."): value for name, value, *to in build.of("set_property") if to == ["@ip"]}
+
+
+def defines(settings: dict[str, str]) -> list[str]:
+    """What the block's stub must know of its settings, as options that slang and Verilator share."""
     width = settings.get("Interface_Width") or settings["axisten_if_width"]
     lanes = settings.get("Maximum_Link_Width") or settings["PL_LINK_CAP_MAX_LINK_WIDTH"]
-    defines = [f"-DTP_STUB_WIDTH={width.removesuffix('_bit')}", f"-DTP_STUB_LANES={lanes.removeprefix('X')}"]
-    defines += [f"-DTP_STUB_{name}" for name, value in settings.items() if value == "true"]
+    shape = [f"+define+TP_STUB_WIDTH={width.removesuffix('_bit')}", f"+define+TP_STUB_LANES={lanes.removeprefix('X')}"]
+    return shape + [f"+define+TP_STUB_{name}" for name, value in settings.items() if value == "true"]
+
+
+def elaborated(sources: list[str], ip: str, settings: dict[str, str]) -> tuple[list[str], dict[str, Any]]:
+    """Findings, and the hierarchy (empty if it cannot be elaborated)."""
     files = [*sources, *stubs(ip)]
-    command = [sys.executable, str(HERE / "hierarchy.py"), "tp_top", *files, *defines]
+    command = [sys.executable, str(HERE / "hierarchy.py"), "tp_top", *files, *defines(settings)]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode:
         return [f"slang: {line}" for line in done.stderr.splitlines() if "error" in line] or [f"slang: {done.stderr}"], {}
@@ -157,7 +169,46 @@ def agreed(ip: str, settings: dict[str, str], hierarchy: dict[str, Any], clocks:
     return found
 
 
-def pins(xdc: Script, ports: dict[str, Any]) -> list[str]:
+def wired(hierarchy: dict[str, Any]) -> list[str]:
+    """Whether what resets and clocks the card is joined as tp_board.sv's comments say: of one width, so that nothing else would tell."""
+    nets = {instance["module"]: instance["nets"] for instance in hierarchy["instances"].values()}
+    block, old = nets["tp_pcie"], "user_clk_out" in nets["tp_pcie"]
+    clock, reset = block["user_clk_out" if old else "user_clk"], block["user_reset_out" if old else "user_reset"]
+    board, resets = nets["tp_board"], nets["tp_board_reset"]
+    card = nets["tp_xilinx_7series_card" if old else "tp_xilinx_ultrascale_card"]
+    joined = [
+        ("PERST# of the pins", board["perst_n"], "tp_top.pcie_reset_n"),
+        ("the block's PERST#", block["sys_rst_n" if old else "sys_reset"], "tp_top.i_board.perst_n"),
+        ("PERST# of tp_board_reset", resets["perst_n"], "tp_top.i_board.perst_n"),
+        ("the clock of tp_board_reset", resets["clk"], clock),
+        ("the block's reset at tp_board_reset", resets["block_reset"], reset),
+        ("the card's clock", card["clk"], clock),
+        ("the card's reset", card["rst"], resets["rst"]),
+    ]
+    if mmcm := nets.get("MMCME2_BASE") or nets.get("MMCME4_BASE"):
+        made = nets["tp_board_clock"]
+        joined += [
+            ("the MMCM's input", mmcm["CLKIN1"], "tp_top.i_board.gen_user_clock.i_clock.clk"),
+            ("the MMCM's reset", mmcm["RST"], "tp_top.i_board.gen_user_clock.i_clock.rst"),
+            ("the MMCM's lock", mmcm["LOCKED"], "tp_top.i_board.gen_user_clock.i_clock.locked"),
+            ("the input of tp_board_clock", made["clk"], clock),
+            ("the reset of tp_board_clock", made["rst"], resets["mmcm_rst"]),
+            ("the lock of tp_board_clock", made["locked"], resets["locked"]),
+            ("the user core's clock", made["user_clk"], card["user_clk"]),
+        ]
+    return [f"{what} is {net}, not {expected}" for what, net, expected in joined if net != expected]
+
+
+def is_ball(name: str, part: str) -> bool:
+    """Whether a package has this pin: a square of balls, with the rows named by JEDEC's letters."""
+    side = math.isqrt(int(re.search(r"[a-z](\d{3,4})-", part)[1]) - 1) + 1
+    letters = "ABCDEFGHJKLMNPRTUVWY"
+    rows = [*letters, *(first + second for first in letters for second in letters)][:side]
+    ball = re.fullmatch(r"([A-Z]{1,2})([1-9]\d?)", name)
+    return bool(ball) and ball[1] in rows and int(ball[2]) <= side
+
+
+def pins(xdc: Script, ports: dict[str, Any], part: str) -> list[str]:
     """Every port has one pin and a standard, every pin one port, and every name is a port's."""
     found: list[str] = []
     names = {f"{name}[{bit}]" for name, (bits, scalar, _) in ports.items() if not scalar for bit in range(bits)}
@@ -171,6 +222,8 @@ def pins(xdc: Script, ports: dict[str, Any]) -> list[str]:
     standards = set()
     for name, value, *objects in xdc.of("set_property"):
         if name == "PACKAGE_PIN":
+            if not is_ball(value, part):
+                found.append(f"pins.xdc: {part} has no pin {value}")
             for port in objects:
                 if value in placed.values():
                     found.append(f"pins.xdc: pin {value} is used twice")
@@ -178,6 +231,8 @@ def pins(xdc: Script, ports: dict[str, Any]) -> list[str]:
                     found.append(f"pins.xdc: port {port} has two pins")
                 placed[port] = value
         if name == "IOSTANDARD":
+            if value not in STANDARDS:
+                found.append(f"pins.xdc: {value} is no IOSTANDARD")
             standards.update(objects)
     found += [f"pins.xdc: port {name} has no pin" for name in sorted(names - placed.keys())]
     found += [f"pins.xdc: port {name} has no IOSTANDARD" for name in sorted(names - standards) if not GT_PORTS.match(name)]
@@ -185,14 +240,14 @@ def pins(xdc: Script, ports: dict[str, Any]) -> list[str]:
 
 
 def findings(folder: Path, scratch: Path) -> list[str]:
-    build = run(folder / "build.tcl", scratch, [])
+    build = run(folder / "build.tcl", scratch, [], "project")
     if build.code:
         return [f"build.tcl: {build.said.strip()}"]
     found = []
     (_, _, part), (ip, _) = build.of("create_project")[0], build.of("create_ip")[0]
     if not PART.fullmatch(part):
-        found.append(f"{part} is no part's name")
-    settings = {name.removeprefix("CONFIG."): value for name, value, *to in build.of("set_property") if to == ["@ip"]}
+        return [f"{part} is no part's name"]
+    settings = told(build)
     found += documented(ip, settings)
     sources = [path for fileset, path in build.of("add_files") if fileset == "sources_1"]
     trouble, hierarchy = elaborated([*included(build), *sources], ip, settings)
@@ -208,7 +263,8 @@ def findings(folder: Path, scratch: Path) -> list[str]:
     xdc = run(folder / "pins.xdc", scratch, registers)
     if xdc.code:
         return [*found, f"pins.xdc: {xdc.said.strip()}"]
-    found += pins(xdc, hierarchy["ports"])
+    found += pins(xdc, hierarchy["ports"], part)
+    found += wired(hierarchy)
     found += agreed(ip, settings, hierarchy, xdc.of("create_clock"))
 
     crossings = run(folder / "crossings.tcl", scratch, registers)
@@ -228,15 +284,10 @@ def findings(folder: Path, scratch: Path) -> list[str]:
 
 def lint(folder: Path, scratch: Path) -> list[str]:
     """What Verilator has to say of the whole, the user core and the stubs aside."""
-    build = run(folder / "build.tcl", scratch, [])
-    settings = {name.removeprefix("CONFIG."): value for name, value, *to in build.of("set_property") if to == ["@ip"]}
-    width = settings.get("Interface_Width") or settings["axisten_if_width"]
-    lanes = settings.get("Maximum_Link_Width") or settings["PL_LINK_CAP_MAX_LINK_WIDTH"]
+    build = run(folder / "build.tcl", scratch, [], "project")
     sources = [path for fileset, path in build.of("add_files") if fileset == "sources_1"]
-    defines = [f"+define+TP_STUB_{name}" for name, value in settings.items() if value == "true"]
-    defines += [f"+define+TP_STUB_WIDTH={width.removesuffix('_bit')}", f"+define+TP_STUB_LANES={lanes.removeprefix('X')}"]
     rules = [str(ROOT / "tools/lint.vlt"), str(STUBS / "stubs.vlt")]
     files = [*rules, *included(build), *sources, *stubs(build.of("create_ip")[0][0])]
-    command = ["verilator", "--lint-only", "-Wall", "--top-module", "tp_top", *defines, *files]
+    command = ["verilator", "--lint-only", "-Wall", "--top-module", "tp_top", *defines(told(build)), *files]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=folder)
     return (done.stdout + done.stderr).splitlines() if done.returncode else []

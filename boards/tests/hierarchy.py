@@ -40,13 +40,18 @@ def main(top: str, arguments: list[str]) -> int:
 
     open_inputs, widths, registers, instances = [], [], [], {}
 
+    def net(side: Any) -> str:
+        """What a port is connected to: a name, or the text of an expression."""
+        return side.symbol.hierarchicalPath if side.kind == ast.ExpressionKind.NamedValue else str(side.syntax).strip()
+
     def visit(symbol: Any) -> None:
         if symbol.kind == ast.SymbolKind.Variable:
             registers.append(symbol.name)
         if symbol.kind != ast.SymbolKind.Instance or symbol.isInterface:
             return
         parameters = {p.name: number(p.value) for p in symbol.body.parameters if hasattr(p, "value")}
-        instances[symbol.hierarchicalPath] = {"module": symbol.definition.name, "parameters": parameters}
+        nets: dict[str, str] = {}
+        instances[symbol.hierarchicalPath] = {"module": symbol.definition.name, "parameters": parameters, "nets": nets}
         if symbol.name == top:
             return
         for connection in symbol.portConnections:
@@ -59,6 +64,7 @@ def main(top: str, arguments: list[str]) -> int:
                 side = expression.left if expression.kind == ast.ExpressionKind.Assignment else expression
                 while side.kind == ast.ExpressionKind.Conversion and side.isImplicit:
                     side = side.operand
+                nets[port.name] = net(side)
                 if side.type.bitWidth != port.type.bitWidth and side.kind != ast.ExpressionKind.UnbasedUnsizedIntegerLiteral:
                     widths.append(f"{place} has {port.type.bitWidth} bits, what is connected {side.type.bitWidth}")
 

@@ -9,5 +9,5 @@ import bench
 
 
 def test_reset():
-    sources = [bench.ROOT / "boards/common/tp_board_reset.sv"]
+    sources = [bench.ROOT / "gateware/lib/tp_sync.sv", bench.ROOT / "boards/common/tp_board_reset.sv"]
     bench.run("tp_board_reset", sources, Path(__file__).with_name("bench_reset.py"), bench.ROOT / ".towpath/benches/board-reset")

@@ -4,8 +4,16 @@
 #
 #   tclsh vivado.tcl LOG CELLS SCRIPT [ARGUMENTS]
 #
-# CELLS is a file with the names of the design's registers, one a line. The environment plants faults: TP_VERSION is another version, TP_IGNORED a setting that the
-# IP does not take, TP_FAILED a run that fails, TP_SLACK the slack that the implementation reaches.
+# CELLS is a file with the names of the design's registers, one a line. The environment plants faults:
+#   TP_VERSION      another version
+#   TP_IGNORED      a setting that the IP does not take
+#   TP_UNIT         what the IP divides the places of MSI-X by
+#   TP_VECTORS      what it takes off the number of vectors
+#   TP_GENERATED    another name for the file in which it writes them
+#   TP_FAILED       a run that fails
+#   TP_SLACK        the slack that the implementation reaches
+#   TP_PULSES       the slack of pulse widths
+#   TP_SAID         a line in the implementation's log
 lassign $argv log_name cells_name script
 set argv [lrange $argv 3 end]
 set log [open $log_name w]
@@ -101,10 +109,31 @@ proc get_ips {name} {
   if {$name ne $::ip_name} { error "get_ips: there is no $name" }
   return @ip
 }
-proc generate_target {what object} { record generate_target $what $object }
+proc configured {name} { scan $::values(@ip,CONFIG.$name) %x }
+# Writes the file that names the place of the MSI-X table, as the IP of each family does.
+proc generate_target {what object} {
+  record generate_target $what $object
+  lassign $::project name folder
+  set old [info exists ::values(@ip,CONFIG.MSIx_Table_Size)]
+  set names [expr {$old ? {MSIx_Table_Offset MSIx_PBA_Offset} : {PF0_MSIX_CAP_TABLE_OFFSET PF0_MSIX_CAP_PBA_OFFSET}}]
+  foreach setting $names { lappend places [expr {[configured $setting] / [planted TP_UNIT 1]}] }
+  set size [expr {[configured [expr {$old ? "MSIx_Table_Size" : "PF0_MSIX_CAP_TABLE_SIZE"}]] - [planted TP_VECTORS [expr {$old ? 1 : 0}]]}]
+  set target $folder/$name.gen/sources_1/ip/tp_pcie/[expr {$old ? "source" : "synth"}]
+  file mkdir $target
+  set file [open $target/[planted TP_GENERATED [expr {$old ? "tp_pcie_core_top.v" : "tp_pcie.v"}]] w]
+  foreach {field bits value} [list TABLE_SIZE 11 $size TABLE_OFFSET 29 [lindex $places 0] PBA_OFFSET 29 [lindex $places 1]] {
+    if {$old} {
+      puts $file [format "  parameter        MSIX_CAP_%s = %d'h%X," $field $bits $value]
+    } else {
+      puts $file [format "    .PF0_MSIX_CAP_%s('H%08X)," $field $value]
+    }
+  }
+  close $file
+}
 proc update_compile_order {args} { options $args {} {-fileset} }
-proc get_runs {name} {
-  if {$name ni {synth_1 impl_1}} { error "get_runs: there is no $name" }
+proc get_runs {{name *}} {
+  if {$name eq "*"} { return {tp_pcie_synth_1 synth_1 impl_1} }
+  if {$name ni {tp_pcie_synth_1 synth_1 impl_1}} { error "get_runs: there is no $name" }
   return $name
 }
 proc launch_runs {args} {
@@ -112,18 +141,33 @@ proc launch_runs {args} {
   record launch_runs $run
   set failed [expr {[planted TP_FAILED {}] eq $run}]
   lassign $::project name folder
+  if {$run eq "synth_1"} {
+    # The IP's own run goes first, and takes the other with it.
+    set ip_failed [expr {[planted TP_FAILED {}] eq "tp_pcie_synth_1"}]
+    array set ::values [list tp_pcie_synth_1,STATUS [expr {$ip_failed ? "synth_design ERROR" : "synth_design Complete!"}] \
+      tp_pcie_synth_1,DIRECTORY $folder/$name.runs/tp_pcie_synth_1 impl_1,STATUS {Not started}]
+    if {$ip_failed} {
+      array set ::values [list synth_1,PROGRESS 0% synth_1,STATUS {Not started} synth_1,DIRECTORY $folder/$name.runs/synth_1]
+      return
+    }
+  }
   array set ::values [list $run,PROGRESS [expr {$failed ? "45%" : "100%"}] $run,STATUS [expr {$failed ? "ERROR" : "Complete!"}] \
-    $run,DIRECTORY $folder/$name.runs/$run $run,STATS.WNS [planted TP_SLACK 0.1] $run,STATS.WHS 0.02]
+    $run,DIRECTORY $folder/$name.runs/$run $run,STATS.WNS [planted TP_SLACK 0.1] $run,STATS.WHS 0.02 \
+    $run,STATS.TPWS [planted TP_PULSES 0.0]]
   if {$run eq "impl_1" && !$failed} {
     if {$::values(synth_1,PROGRESS) ne "100%"} { error "launch_runs: synth_1 has not run" }
     file mkdir $folder/$name.runs/$run
     close [open $folder/$name.runs/$run/tp_top.bit w]
+    puts [set file [open $folder/$name.runs/$run/runme.log w]] "Command: link_design\n[planted TP_SAID {CRITICAL WARNING: of the IP's own [tp_pcie.xdc:7]}]"
+    close $file
   }
 }
 proc wait_on_run {run} { get_runs $run }
 proc open_run {run} { get_runs $run }
 proc report_timing_summary {args} { options $args {} {-file} }
 proc report_utilization {args} { options $args {} {-file} }
+proc report_cdc {args} { options $args {-details} {-file} }
+proc close_design {} {}
 
 # ---- constraints
 proc get_ports {pattern} {

@@ -83,7 +83,7 @@ set_false_path -to [get_ports {led[*]}]
 set_property -dict {PACKAGE_PIN J18 IOSTANDARD LVCMOS18} [get_ports hbm_cattrip]
 set_false_path -to [get_ports hbm_cattrip]
 
-# Configuration memory.
+# Configuration memory: the quad SPI flash.
 set_property CFGBVS GND [current_design]
 set_property CONFIG_VOLTAGE 1.8 [current_design]
 set_property BITSTREAM.GENERAL.COMPRESS TRUE [current_design]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Alveo U50: the board's pins. pins.xdc says where they are, common/tp_board_ultrascale.sv what is behind them.
+// Alveo U50: the pins that every board has, and one more. pins.xdc says where they are, tp_board.sv what is behind them.
 module tp_top
   import tp_board_pkg::*;
 (
@@ -15,7 +15,7 @@ module tp_top
 );
   assign hbm_cattrip = 1'b0;  // the memory is not used
 
-  tp_board_ultrascale i_board (
+  tp_board i_board (
       .refclk_p(pcie_refclk_p),
       .refclk_n(pcie_refclk_n),
       .perst_n (pcie_reset_n),

@@ -47,7 +47,8 @@ set_property -dict {PACKAGE_PIN AM39 IOSTANDARD LVCMOS18} [get_ports {led[0]}]
 set_property -dict {PACKAGE_PIN AN39 IOSTANDARD LVCMOS18} [get_ports {led[1]}]
 set_false_path -to [get_ports {led[*]}]
 
-# Configuration memory.
+# Configuration memory: parallel NOR flash. After VILLASframework/fpga-hardware (vc707_villas/constraints/bitstream.xdc).
 set_property CFGBVS GND [current_design]
 set_property CONFIG_VOLTAGE 1.8 [current_design]
 set_property BITSTREAM.GENERAL.COMPRESS TRUE [current_design]
+set_property CONFIG_MODE BPI16 [current_design]

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What boards of the 7 series have in common: reference clock, block, reset, the user core's clock, and the card.
 //
-// `tp_pcie` is the block, 7 Series Integrated Block for PCI Express (PG054), generated with common/pcie_7x.toml. Which ports it has depends on
-// those settings, so outputs that nobody needs are not named here.
-module tp_board_7series
+// `tp_pcie` is the block, 7 Series Integrated Block for PCI Express (PG054), generated with common/pcie_7x.toml. Which ports it has depends
+// on those settings, so outputs that nobody needs are not named here.
+module tp_board
   import tp_board_pkg::*;
   import tp_user_pkg::*;
 (
@@ -17,7 +17,7 @@ module tp_board_7series
     output logic             link_up,
     output logic             ready     // the block's clock runs, and the card is out of reset
 );
-  logic refclk, clk, user_clk, rst;
+  logic refclk, clk, user_clk, rst, mmcm_rst, locked;
   logic user_reset_out, user_lnk_up;
   logic s_axis_tx_tready, s_axis_tx_tlast, s_axis_tx_tvalid, m_axis_rx_tlast, m_axis_rx_tvalid, m_axis_rx_tready;
   logic [DATA_WIDTH-1:0] s_axis_tx_tdata, m_axis_rx_tdata;
@@ -52,6 +52,8 @@ module tp_board_7series
       .clk,
       .perst_n,
       .block_reset(user_reset_out),
+      .locked,
+      .mmcm_rst,
       .rst
   );
 
@@ -61,10 +63,15 @@ module tp_board_7series
         .KHZ (CORE_CLOCK_KHZ)
     ) i_clock (
         .clk,
+        .rst(mmcm_rst),
+        .locked,
         .user_clk
     );
   end else begin : gen_one_clock
     assign user_clk = clk;
+    assign locked   = 1'b1;
+    logic unused_mmcm_rst;
+    assign unused_mmcm_rst = mmcm_rst;
   end
 
   // verilator lint_off PINMISSING

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What boards of UltraScale+ have in common: reference clock, block, reset, the user core's clock, and the card.
 //
-// `tp_pcie` is the block, UltraScale+ Integrated Block for PCI Express (PG213), generated with common/pcie4_uscale_plus.toml. Outputs that nobody
-// needs are not named here.
-module tp_board_ultrascale
+// `tp_pcie` is the block, UltraScale+ Integrated Block for PCI Express (PG213), generated with common/pcie4_uscale_plus.toml. Outputs that
+// nobody needs are not named here.
+module tp_board
   import tp_board_pkg::*;
   import tp_user_pkg::*;
 (
@@ -23,7 +23,7 @@ module tp_board_ultrascale
   localparam int CQ_USER = DATA_WIDTH == 512 ? 183 : 88;
   localparam int CC_USER = DATA_WIDTH == 512 ? 81 : 33;
 
-  logic refclk, refclk_gt, clk, user_clk, rst;
+  logic refclk, refclk_gt, clk, user_clk, rst, mmcm_rst, locked;
   logic user_reset, user_lnk_up;
   logic [DATA_WIDTH-1:0] s_axis_rq_tdata, m_axis_rc_tdata, m_axis_cq_tdata, s_axis_cc_tdata;
   logic [KW-1:0] s_axis_rq_tkeep, m_axis_rc_tkeep, m_axis_cq_tkeep, s_axis_cc_tkeep;
@@ -69,6 +69,8 @@ module tp_board_ultrascale
       .clk,
       .perst_n,
       .block_reset(user_reset),
+      .locked,
+      .mmcm_rst,
       .rst
   );
 
@@ -78,10 +80,15 @@ module tp_board_ultrascale
         .KHZ (CORE_CLOCK_KHZ)
     ) i_clock (
         .clk,
+        .rst(mmcm_rst),
+        .locked,
         .user_clk
     );
   end else begin : gen_one_clock
     assign user_clk = clk;
+    assign locked   = 1'b1;
+    logic unused_mmcm_rst;
+    assign unused_mmcm_rst = mmcm_rst;
   end
 
   // verilator lint_off PINMISSING

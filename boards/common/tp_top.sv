@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// KC705: the board's pins. pins.xdc says where they are, common/tp_board_7series.sv what is behind them.
+// The pins that every board has. pins.xdc says where they are, tp_board.sv what is behind them.
 module tp_top
   import tp_board_pkg::*;
 (
@@ -12,7 +12,7 @@ module tp_top
     input  logic [LANES-1:0] pcie_rx_n,
     output logic [      1:0] led             // 0: the link is up; 1: the card is out of reset
 );
-  tp_board_7series i_board (
+  tp_board i_board (
       .refclk_p(pcie_refclk_p),
       .refclk_n(pcie_refclk_n),
       .perst_n (pcie_reset_n),
