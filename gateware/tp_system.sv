@@ -40,10 +40,6 @@ module tp_system
     input  tp_request_hdr_t                     rx_nonposted_hdr,
     output logic                                nonposted_credit
 );
-  localparam int KEEP = DATA_WIDTH / 8;
-  localparam int NH = H2C == 0 ? 1 : H2C;
-  localparam int NC = C2H == 0 ? 1 : C2H;
-
   // With USER_ASYNC 0 both sides run on one net, as tp_core asks.
   logic uclk;
   if (USER_ASYNC) begin : gen_async

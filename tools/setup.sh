@@ -119,7 +119,9 @@ tp_missing_packages() {
     command -v ccache >/dev/null || missing+=(ccache)
     command -v pkg-config >/dev/null || missing+=(pkg-config) # compiles the examples in C as users do
     command -v valgrind >/dev/null || missing+=(valgrind) # counts instructions, in tests/cost, and checks memory, in bindings/c/tests
+    command -v tclsh >/dev/null || missing+=(tcl) # runs the boards' scripts and constraints, in boards/tests
     command -v groff >/dev/null || missing+=(groff-base) # renders the manual pages, in bindings/c/tests
+    command -v iverilog >/dev/null || missing+=(iverilog) # reads what ./run export-verilog writes, in tests/verilog
     perl -MPod::Usage -e 1 2>/dev/null || missing+=(perl) # Verilator's driver is a Perl script
     tp_has_header lz4.h || missing+=(liblz4-dev)         # these two: waveforms in FST
     tp_has_header zlib.h || missing+=(zlib1g-dev)

@@ -146,8 +146,15 @@ SUITES = [
         "tests/driver/test_rig.py",
     ),
     pytest_suite("gateware", "modules of gateware/ on their own, under cocotb", 420, "gateware", "--ignore=gateware/endpoint", *SPREAD),
-    pytest_suite("endpoints", "the core behind each endpoint, and models of the hard blocks", 480, "gateware/endpoint", *SPREAD),
+    pytest_suite("endpoints", "the core behind each endpoint, and models of the hard blocks", 600, "gateware/endpoint", *SPREAD),
     pytest_suite("cores", "the cores that ship, each under cocotb", 180, "cores", *SPREAD),
+    pytest_suite(
+        "boards",
+        "what ./run board prepares, without Vivado: elaborated against stubs, its scripts and constraints run",
+        120,
+        "boards",
+        *SPREAD,
+    ),
     cargo_suite(
         "rust",
         "host/: library, driver, simulator, command line",
@@ -187,6 +194,7 @@ SUITES = [
         "tests/driver/test_package.py",
         "tests/driver/test_manual.py",
     ),
+    pytest_suite("verilog", "the gateware exported as Verilog-2005: read by other tools, and run", 180, "tests/verilog", *SPREAD),
     pytest_suite("agree", "the core under a root complex written elsewhere (cocotbext-pcie)", 240, "tests/agree", *SPREAD),
 ]
 

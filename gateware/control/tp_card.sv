@@ -29,10 +29,12 @@ module tp_card
     output logic [ 1:0] control,            // the registers' bits in use
     output logic [ 1:0] window_status
 );
-  // Whether a dword at an offset is written.
-  function automatic logic writes(input int at);
-    return word_valid && word_offset == 10'(at / 4) && (&word_strb);
-  endfunction
+  // Which register a whole dword is written to.
+  logic whole, to_control, to_timeout, to_status;
+  assign whole = word_valid && (&word_strb);
+  assign to_control = whole && word_offset == 10'(TP_CARD_CONTROL_OFFSET / 4);
+  assign to_timeout = whole && word_offset == 10'(TP_CARD_WINDOW_TIMEOUT_OFFSET / 4);
+  assign to_status = whole && word_offset == 10'(TP_CARD_WINDOW_STATUS_OFFSET / 4);
 
   logic wanted;        // a 1 was written to control.reset
   logic for_function;  // the reset under way is the function's, too
@@ -43,7 +45,7 @@ module tp_card
 
   assign control = 2'(wanted || card_reset || ending || user_busy) << TP_CARD_CONTROL_RESET_LSB;
   assign window_status = 2'(timed_out) << TP_CARD_WINDOW_STATUS_TIMEOUT_LSB | 2'(failed) << TP_CARD_WINDOW_STATUS_ERROR_LSB;
-  assign cleared = writes(TP_CARD_WINDOW_STATUS_OFFSET) ? word_data : '0;
+  assign cleared = to_status ? word_data : '0;
 
   always_ff @(posedge clk) begin
     function_reset_done <= 1'b0;
@@ -77,18 +79,18 @@ module tp_card
         wanted <= 1'b0;
       end
       if (!function_reset) acknowledged <= 1'b0;
-      if (writes(TP_CARD_CONTROL_OFFSET) && (word_data & TP_CARD_CONTROL_RESET_MASK) != 0) wanted <= 1'b1;
+      if (to_control && (word_data & TP_CARD_CONTROL_RESET_MASK) != 0) wanted <= 1'b1;
     end
   end
 
   always_ff @(posedge clk) begin
-    window_timeout_set <= clear || writes(TP_CARD_WINDOW_TIMEOUT_OFFSET);
+    window_timeout_set <= clear || to_timeout;
     if (rst || clear) begin
       window_timeout <= TP_CARD_WINDOW_TIMEOUT_RESET;
       timed_out <= 1'b0;
       failed <= 1'b0;
     end else begin
-      if (writes(TP_CARD_WINDOW_TIMEOUT_OFFSET)) window_timeout <= word_data;
+      if (to_timeout) window_timeout <= word_data;
       timed_out <= window_timed_out || timed_out && (cleared & TP_CARD_WINDOW_STATUS_TIMEOUT_MASK) == 0;
       failed <= window_failed || failed && (cleared & TP_CARD_WINDOW_STATUS_ERROR_MASK) == 0;
     end

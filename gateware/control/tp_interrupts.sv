@@ -172,20 +172,18 @@ module tp_interrupts
   // ---- the message
   assign sending = state == LOW || state == HIGH || state == DATA;
   assign posted_last = 1'b1;
-  assign posted_hdr.dwords = 11'd1;
-  assign posted_hdr.first_be = 4'hf;
-  assign posted_hdr.last_be = 4'h0;
-  assign posted_hdr.relaxed = 1'b0;
-  assign posted_hdr.addr[1:0] = 2'b00;
-  assign posted_data[DATA_WIDTH-1:32] = '0;
+  logic [63:2] address;
+  logic [31:0] data;
+  assign posted_hdr = '{addr: {address, 2'b00}, dwords: 11'd1, first_be: 4'hf, last_be: 4'h0, relaxed: 1'b0};
+  assign posted_data = DATA_WIDTH'(data);
   always_ff @(posedge clk) begin
     if (rst) posted_valid <= 1'b0;
     else if (state == DATA && !clear) posted_valid <= 1'b1;
     else if (posted_ready || recall || (clear && !enable)) posted_valid <= 1'b0;
-    if (state == LOW) posted_hdr.addr[31:2] <= q[31:2];
-    if (state == HIGH) posted_hdr.addr[63:32] <= q;
+    if (state == LOW) address[31:2] <= q[31:2];
+    if (state == HIGH) address[63:32] <= q;
     if (state == DATA) begin
-      posted_data[31:0] <= q;
+      data <= q;
       posted_vector <= chosen[IW-1:0];
     end
   end

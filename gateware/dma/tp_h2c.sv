@@ -144,7 +144,7 @@ module tp_h2c
     logic [12:0] bytes;
   } slot_t;
 
-  slot_t slots[SLOTS];
+  logic [$bits(slot_t)-1:0] slots[SLOTS];
   logic [SW:0] issue_at, retire_at, stream_at;
   // As they were a cycle ago. Two slots may be put in adjacent cycles only where the first leaves its message open; so `slot_spare` allows
   // for one that was put since, and `slot_free` need not.
@@ -342,6 +342,11 @@ module tp_h2c
   // has come. So each stands in LUT memory with a writer of its own.
   (* ram_style = "distributed" *) logic asked[SLOTS];
   (* ram_style = "distributed" *) logic answered[SLOTS];
+  initial  // not unknown; any values will do
+    for (int i = 0; i < SLOTS; i++) begin
+      asked[i] = 1'b0;
+      answered[i] = 1'b0;
+    end
   logic landed;
   assign landed = asked[retire_at[SW-1:0]] != answered[retire_at[SW-1:0]];
   logic [3:0] statuses[SLOTS];

@@ -99,7 +99,7 @@ module tp_landing
     logic       spoiled;                      // a poisoned packet has come
     logic [5:0] blocks;                       // that have come
   } state_t;
-  state_t states[TAGS];
+  logic [$bits(state_t)-1:0] states[TAGS];
 
   // ------------------------------------------------------------------------------------------------ on the wire
   logic s_valid, s_first, s_last, s_bad, s_overdue, s_link, s_reset, s_in_range;
@@ -225,9 +225,7 @@ module tp_landing
       was_freed <= free_valid;
     end
   end
-  always_ff @(posedge clk)
-    if (c_valid && c_last && c_in_range)
-      states[c_tag] <= '{lap: c_lap, over: over, spoiled: spoiled, blocks: gone_next};
+  always_ff @(posedge clk) if (c_valid && c_last && c_in_range) states[c_tag] <= {c_lap, over, spoiled, gone_next};
 
   // One poisoned or damaged packet spoils its request, whichever packet comes last.
   assign spoiled = c_poisoned || c_spoiled || (c_bad && c_last);

@@ -110,8 +110,9 @@ module tp_lists
   assign fetch_valid = picked;
   assign fetch_bytes = 7'd64 - {1'b0, fetch_addr[5:4], 4'b0};
 
-  logic [59:0] next;
+  logic [59:0] place, next;
   logic [CW-1:0] table_at;
+  assign place = tables[pick_channel];
   always_comb begin
     if (hold) begin
       table_at = entry_channel;
@@ -121,7 +122,7 @@ module tp_lists
       next = start_addr[63:4];
     end else begin
       table_at = pick_channel;
-      next = {tables[pick_channel][59:2] + 1'b1, 2'b00};
+      next = {place[59:2] + 1'b1, 2'b00};
     end
   end
   always_ff @(posedge clk) begin
@@ -132,7 +133,7 @@ module tp_lists
     if (choose) begin
       picked <= 1'b1;
       fetch_channel <= pick_channel;
-      fetch_addr <= {tables[pick_channel], 4'b0};
+      fetch_addr <= {place, 4'b0};
     end
     if (rst) picked <= 1'b0;
   end

@@ -124,8 +124,8 @@ module tp_store
       value.lap = batch ? position[RW] : next[RW] ^ (put_torn && b % 4 == 3);
       value.facts = facts(b % 4, value.data);
     end
-    (* ram_style = "block" *) dword_t mem[2**DW];
-    initial for (int i = 0; i < 2 ** DW; i++) mem[i] = '{lap: 1'b1, facts: facts(b % 4, '0), data: '0};
+    (* ram_style = "block" *) logic [$bits(dword_t)-1:0] mem[2**DW];
+    initial for (int i = 0; i < 2 ** DW; i++) mem[i] = {1'b1, facts(b % 4, '0), 32'd0};
     always_ff @(posedge clk) if (write) mem[write_at] <= value;
     always_ff @(posedge clk) if (!hold) found[b] <= mem[read_at];
   end

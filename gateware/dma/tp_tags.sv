@@ -123,7 +123,7 @@ module tp_tags #(
     logic          told;                    // overdue, and the landing knows: in quarantine
     logic [AW-1:0] age;
   } row_t;
-  row_t rows[TAGS];
+  logic [AW:0] rows[TAGS];
   row_t row;
   logic sweeping, was_up;
   logic seen, late, spent;  // the row was looked at in the cycle before; its read is overdue, its quarantine over
@@ -145,7 +145,7 @@ module tp_tags #(
 
   always_ff @(posedge clk) begin
     if (took) rows[took_tag] <= '0;
-    else if (step) rows[at] <= late ? '{told: 1'b1, age: '0} : '{told: row.told, age: row.age + AW'(!dead && !row.age[AW-1])};
+    else if (step) rows[at] <= late ? {1'b1, AW'(0)} : {row.told, row.age + AW'(!dead && !row.age[AW-1])};
   end
   always_ff @(posedge clk) begin
     hold <= late || spent || dead || !link_up || abandon || filling;

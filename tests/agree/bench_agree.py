@@ -661,6 +661,19 @@ async def function_reset(dut):
 
 
 @cocotb.test()
+async def renumbered(dut):
+    """The host gives the card's bus another number while nothing moves; requests and answers bear the new one at once."""
+    host = await start(dut, "renumbered")
+    tx, rx = await channels(host)
+    for bus in (9, 2, 255):
+        await loop(host, some_messages(host.rng, 2, 1500), tx, rx)
+        await host.renumber(bus)
+        assert host.card.pcie_id.bus == bus
+    await loop(host, some_messages(host.rng, 3, 1500), tx, rx)
+    await quiet(host)
+
+
+@cocotb.test()
 async def bus_mastering(dut):
     """While bus mastering is off the card asks for nothing (the adapter checks that); what it cuts ends with its own status, once."""
     host = await start(dut, "bus mastering")

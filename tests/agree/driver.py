@@ -16,6 +16,7 @@ from cocotb.triggers import Event, First, Timer
 from cocotb.utils import get_sim_time
 from cocotbext.pcie.core import RootComplex
 from cocotbext.pcie.core.tlp import CplStatus, Tlp, TlpAttr
+from cocotbext.pcie.core.utils import PcieId
 
 DESCRIPTOR, LIST_ENTRY, COMPLETION = (Layout(PACKAGES[0], f"tp_{name}_t") for name in ("descriptor", "list_entry", "completion"))
 STATUS = {getattr(TP, f"TP_STATUS_{n}"): n for n in (
@@ -25,9 +26,10 @@ STATUS = {getattr(TP, f"TP_STATUS_{n}"): n for n in (
 LOW, HIGH = 4 << 20, 4 << 20  # bytes of memory below and above 4 GiB
 HIGH_BASE = 0x12_0000_0000
 RING_LOG2 = 6
+INTERRUPT_LINE = 0x3C  # a register of configuration space that the card does not heed
 DEVICE_CONTROL, RELAXED, EXTENDED_TAGS, FUNCTION_RESET = 8, 1 << 4, 1 << 8, 1 << 15  # in the PCI Express capability
 PATIENCE = 40_000  # nanoseconds that the card may take
-READ_PATIENCE = 10_000  # nanoseconds that a read of the card may take
+READ_PATIENCE = 40_000  # nanoseconds that a read of the card may take, behind all that waits for a slow link
 H2C, C2H = 0, 1  # the channels of the card under test
 
 
@@ -118,7 +120,8 @@ class Host:
 
     def connect(self, device, card) -> None:
         self.card = card
-        device.connect(self.root.make_port().downstream_port)
+        self.port = self.root.make_port()
+        device.connect(self.port.downstream_port)
 
     async def start(self, max_read: int = 512) -> None:
         """Enumerate, enable the card and its interrupts."""
@@ -140,6 +143,12 @@ class Host:
         self.bar = self.dev.bar_window[TP.TP_BAR_DEVICE]
         self.window = self.dev.bar_window[TP.TP_BAR_WINDOW]
         self.page_bytes = 1 << (await self.bar.read(TP.TP_DISCOVERY_PAGE_SHIFT_OFFSET, 1))[0]
+
+    async def renumber(self, bus: int) -> None:
+        """Gives the card's bus another number; the card learns it from the first write to its configuration space."""
+        self.root.upstream_bridge.sub_bus_num = self.port.sub_bus_num = self.port.sec_bus_num = bus
+        self.dev.pcie_id = PcieId(bus, 0, 0)
+        await self.dev.config_write_byte(INTERRUPT_LINE, 0xFF)
 
     async def save(self) -> tuple:
         """What `restore` puts back."""
@@ -216,6 +225,7 @@ class Host:
     # ---- what reaches the root complex
 
     def saw_write(self, tlp: Tlp) -> None:
+        self.saw_number(tlp)
         first, size = tlp.address + tlp.get_first_be_offset(), tlp.get_be_byte_count()
         message = self.root.msi_region.get_absolute_address(0)
         if tlp.address == message:
@@ -230,7 +240,11 @@ class Host:
                 whole = size == TP.TP_COMPLETION_BYTES and first % size == 0
                 assert whole and not tlp.attr & TlpAttr.RO, f"an entry that is not whole, or relaxed: {tlp!r}"
 
+    def saw_number(self, tlp: Tlp) -> None:
+        assert tlp.requester_id == self.card.pcie_id, f"a request of {tlp.requester_id}, not of {self.card.pcie_id}"
+
     def saw_read(self, tlp: Tlp) -> None:
+        self.saw_number(tlp)
         first, size = tlp.address + tlp.get_first_be_offset(), tlp.get_be_byte_count()
         self.poison_tags.discard(tlp.tag)
         if self.poison and first < sum(self.poison) and self.poison[0] < first + size:

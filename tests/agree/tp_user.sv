@@ -3,11 +3,7 @@
 /* verilator lint_off UNUSEDSIGNAL */  // the loopback has one interrupt
 module tp_user
   import tp_user_pkg::*;
-#(
-    localparam int KEEP = DATA_WIDTH / 8,
-    localparam int NH = H2C == 0 ? 1 : H2C,
-    localparam int NC = C2H == 0 ? 1 : C2H
-) (
+(
     input  logic                          clk,
     input  logic                          rst_n,
     input  logic [NH-1:0]                 h2c_tvalid,

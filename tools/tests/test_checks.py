@@ -57,6 +57,7 @@ FAULTS = {
     "sv-lint": ("gateware/tp_good.sv", GOOD_SV.replace("assign b = a;", "always @* b = a;"), "always-comb"),
     "sv-elaborate": ("gateware/tp_good.sv", GOOD_SV.replace("b = a", "b = c"), "undeclared identifier"),
     "sv-verilator": ("gateware/tp_good.sv", GOOD_SV.replace("  assign", "  logic idle;\n  assign"), "UNUSEDSIGNAL"),
+    "sv-subset": ("gateware/tp_good.sv", GOOD_SV.replace("b = a", "b = a inside {1'b1}"), "tp_good.sv:6: some synthesis tools"),
     "c-format": ("gateware/sim/good.h", HEAD + "int  good( void );\n", "good.h"),
     "shell-lint": ("tools/good.sh", "#!/bin/sh\n# SPDX-License-Identifier: Apache-2.0\ncd $1 && ls\n", "SC2086"),
     "manual-pages": ("docs/good.7", '.TH good 7 "" "" ""\n.SH NAME\n.HS\ngood\n', "HS"),
@@ -107,6 +108,39 @@ def test_check_finds_its_fault_and_nothing_else(name: str, tmp_path: Path, monke
     file, text, word = FAULTS[name]
     bad = plant(tmp_path / "bad", GOOD | {file: text})
     assert word in "\n".join(find(name, bad, monkeypatch))
+
+
+def module(body: str, ports: str = "input logic a, output logic b") -> str:
+    return f"{HEAD}module tp_good (\n    {ports}\n);\n{body}\nendmodule\n"
+
+
+FUNCTION = "function automatic logic same(input logic x);\n    return x;\n  endfunction"
+STRUCT = "typedef struct packed {logic a;} word_t;"
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "word"),
+    [
+        (module("  if (1) begin : g_x\n  end"), module("  if (1) begin\n  end"), "without a name"),
+        (module("  if (1) begin : g_x\n  end"), module("  if (1) assign b = a;"), "without begin"),
+        (module("  typedef enum logic {X} x_t;"), module("  typedef enum {X} x_t;"), "without a type"),
+        (module(""), module("", "input logic a, logic b"), "without a direction"),
+        (module("  assign b = 1'($countones(a));"), module("  assign b = $isunknown(a);"), "$isunknown"),
+        (module('  (* ram_style = "block" *) logic m[4];'), module("  (* keep *) logic m[4];"), "attribute keep"),
+        (module(f"  {STRUCT}\n  logic m[4];"), module(f"  {STRUCT}\n  word_t m[4];"), "memory of structures"),
+        (module(f"  {FUNCTION}\n  assign b = same(a);"), module(f"  assign b = same(a);\n  {FUNCTION}"), "above its declaration"),
+        (module("  always_comb b = a;"), module("  always_latch if (a) b = a;"), "no latches"),
+        (module("  localparam int N = 1 + 2;"), module("  localparam real N = 1.5;"), "RealType is not in the subset"),
+    ],
+)
+def test_rules_of_the_subset(tmp_path: Path, good: str, bad: str, word: str) -> None:
+    assert checks.verilog_keeps_to_the_subset(plant(tmp_path / "good", {"gateware/tp_good.sv": good})) == []
+    assert word in "\n".join(checks.verilog_keeps_to_the_subset(plant(tmp_path / "bad", {"gateware/tp_good.sv": bad})))
+
+
+def test_two_drivers_of_a_register_are_found(tmp_path: Path) -> None:
+    twice = "  always_ff @(posedge a) b <= 1'b0;\n" * 2
+    assert "multiple-always-assigns" in "\n".join(checks.slang_is_content(plant(tmp_path, {"gateware/tp_good.sv": module(twice)})))
 
 
 def test_cores_are_checked_by_their_manifest(tmp_path: Path) -> None:

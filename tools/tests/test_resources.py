@@ -59,3 +59,16 @@ def test_the_table_tells_what_a_pair_costs() -> None:
 def test_of_three_seeds_the_median_counts() -> None:
     table = resources.placed_table([{"configuration": "128 bit, 1+1", "mhz": [120.0, 90.0, 110.0]}])
     assert "| 128 bit, 1+1 | 110.0 | 120.0, 90.0, 110.0 |" in table
+
+
+def test_what_costs_too_much_is_told() -> None:
+    design = resources.Design("a card", "top", [], {}, most={"lut": 100, "ff": 50})
+    assert resources.beyond(design, {"lut": 100, "ff": 50}) == []
+    assert resources.beyond(design, {"lut": 101, "ff": 50}) == ["a card: lut is 101, the most is 100"]
+
+
+def test_every_endpoint_is_listed() -> None:
+    designs = resources.endpoints()
+    assert {d.top for d in designs if d.options} == {f"{d.top}_card" for d in designs if not d.options}
+    for design in designs:
+        assert all((resources.ROOT / file).is_file() for file in design.files)

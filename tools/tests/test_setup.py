@@ -71,7 +71,10 @@ def test_when_sudo_refuses_it_names_the_command(machine: Machine) -> None:
     assert "sudo apt-get update && sudo apt-get install -y --no-install-recommends g++" in done.stderr
 
 
-@pytest.mark.parametrize(("command", "package"), [("groff", "groff-base"), ("valgrind", "valgrind"), ("ccache", "ccache")])
+@pytest.mark.parametrize(
+    ("command", "package"),
+    [("groff", "groff-base"), ("tclsh", "tcl"), ("valgrind", "valgrind"), ("ccache", "ccache"), ("iverilog", "iverilog")],
+)
 def test_a_missing_command_is_a_missing_package(machine: Machine, command: str, package: str) -> None:
     done = machine.run('tp_missing_packages; echo "${missing[*]}"', machine.without(command))
     assert package in done.stdout.split(), done

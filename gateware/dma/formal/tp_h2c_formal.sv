@@ -247,13 +247,24 @@ module tp_h2c_formal
   logic [SLOTS-1:0] taken;  // slots between stream and issue
   assign used = dut.issue_at - dut.stream_at;
   always_comb for (int i = 0; i < SLOTS; i++) taken[i] = {1'b0, SW'(i) - dut.stream_at[SW-1:0]} < used;
+  // The slots, whose fields the module's own type names.
+  typedef struct packed {
+    logic [BW-1:0] block;
+    logic [PW-1:0] place;
+    logic fresh, plain, empty, broken, last, first;
+    logic [1:0]  skew;
+    logic [12:0] bytes;
+  } slot_t;
+  slot_t [SLOTS-1:0] slots;
+  always_comb for (int i = 0; i < SLOTS; i++) slots[i] = dut.slots[i];
+
   // Who has a block: the stream, a fresh slot which it has not reached, the issue before its first slot, or who takes it back.
   logic [BLOCKS-1:0][3:0] owners;
   always_comb
     for (int b = 0; b < BLOCKS; b++) begin
       owners[b] = 4'(dut.oldest_valid && 32'(dut.oldest) == b) + 4'(!dut.begun && 32'(dut.newest) == b) +
           4'(back_valid && 32'(back_block) == b);
-      for (int i = 0; i < SLOTS; i++) owners[b] += 4'(taken[i] && dut.slots[i].fresh && 32'(dut.slots[i].block) == b);
+      for (int i = 0; i < SLOTS; i++) owners[b] += 4'(taken[i] && slots[i].fresh && 32'(slots[i].block) == b);
     end
 
   always_comb
@@ -296,7 +307,7 @@ module tp_h2c_formal
     always_comb begin
       for (int i = 0; i < SLOTS; i++) begin
         pending[i] = {1'b0, SW'(i) - dut.retire_at[SW-1:0]} < (SW + 1)'(dut.issue_at - dut.retire_at);
-        ends[i] = (PW + 2)'(places[i]) + (dut.slots[i].empty ? '0 : (PW + 2)'((14'(dut.slots[i].bytes) + 14'd63) >> 6));
+        ends[i] = (PW + 2)'(places[i]) + (slots[i].empty ? '0 : (PW + 2)'((14'(slots[i].bytes) + 14'd63) >> 6));
       end
     end
     logic [SW-1:0] first, newest;  // slots
@@ -323,36 +334,36 @@ module tp_h2c_formal
         if (used == 0) begin
           if (dut.begun) assert (dut.oldest_valid ? dut.oldest == dut.newest : 32'(dut.used) == PLACES);
         end else begin
-          if (!dut.slots[first].fresh) assert (dut.oldest_valid ? dut.oldest == dut.slots[first].block : 32'(places[first]) == PLACES);
-          if (dut.begun) assert (dut.newest == dut.slots[newest].block && (PW + 2)'(dut.used) == ends[newest]);
+          if (!slots[first].fresh) assert (dut.oldest_valid ? dut.oldest == slots[first].block : 32'(places[first]) == PLACES);
+          if (dut.begun) assert (dut.newest == slots[newest].block && (PW + 2)'(dut.used) == ends[newest]);
         end
         assert (!dut.slot_free || put_was || 32'(used) < SLOTS);
         assert (!(put_was && dut.state == '0 && d_valid && p_valid) || (32'(used) < SLOTS && dut.open));
         assert (!dut.slot_spare || 32'(used) < SLOTS - 1);
         assert (32'(used) + 32'(dut.unclosed) <= SLOTS && (dut.open || !dut.unclosed));
         for (int i = 0; i < SLOTS; i++) begin
-          assert (!waiting[i] || (pending[i] && dut.asked[i] == dut.answered[i] && !dut.slots[i].plain));
-          assert (!pending[i] || dut.slots[i].plain || waiting[i] || dut.asked[i] != dut.answered[i]);
+          assert (!waiting[i] || (pending[i] && dut.asked[i] == dut.answered[i] && !slots[i].plain));
+          assert (!pending[i] || slots[i].plain || waiting[i] || dut.asked[i] != dut.answered[i]);
           if (taken[i]) begin
-            assert (32'(ends[i]) <= PLACES && dut.slots[i].place == places[i][PW-1:0] && 32'(dut.slots[i].bytes) <= BLOCK_BYTES);
-            assert (dut.slots[i].empty || dut.slots[i].bytes != '0);
-            if (dut.slots[i].fresh)
-              assert (places[i] == '0 && 32'(dut.slots[i].block) < BLOCKS);
+            assert (32'(ends[i]) <= PLACES && slots[i].place == places[i][PW-1:0] && 32'(slots[i].bytes) <= BLOCK_BYTES);
+            assert (slots[i].empty || slots[i].bytes != '0);
+            if (slots[i].fresh)
+              assert (places[i] == '0 && 32'(slots[i].block) < BLOCKS);
               else if (i != 32'(first))
-                assert (dut.slots[i].block == dut.slots[(i+SLOTS-1)%SLOTS].block && (PW + 2)'(places[i]) == ends[(i+SLOTS-1)%SLOTS]);
+                assert (slots[i].block == slots[(i+SLOTS-1)%SLOTS].block && (PW + 2)'(places[i]) == ends[(i+SLOTS-1)%SLOTS]);
           end
         end
         if (reading) assert (!watching && dut.run && dut.oldest_valid && dut.oldest == its_block);
         if (watching) begin
-          assert ((SW + 1)'(slot - dut.stream_at) < used && !dut.slots[slot[SW-1:0]].empty);
-          assert (its_block == dut.slots[slot[SW-1:0]].block && its_place == places[slot[SW-1:0]]);
+          assert ((SW + 1)'(slot - dut.stream_at) < used && !slots[slot[SW-1:0]].empty);
+          assert (its_block == slots[slot[SW-1:0]].block && its_place == places[slot[SW-1:0]]);
           assert ((PW + 2)'(its_end) == ends[slot[SW-1:0]]);
         end
         // What came behind the watched read in its block, or comes, is behind it there.
         if (watching || reading) begin
           if (dut.begun && dut.newest == its_block) assert (dut.used >= its_end);
           for (int i = 0; i < SLOTS; i++)
-          if (taken[i] && dut.slots[i].block == its_block && SW'(i) != slot[SW-1:0] &&
+          if (taken[i] && slots[i].block == its_block && SW'(i) != slot[SW-1:0] &&
               (reading || {1'b0, SW'(i) - slot[SW-1:0]} < (SW + 1)'(dut.issue_at - slot)))
             assert (places[i] >= its_end);
         end

@@ -230,7 +230,7 @@ module tp_tags_formal #(
           assert (places[t] == (TW + 1)'(!busy[t] && filled[t]));
           assert (!busy[t] || filled[t]);
           assert (!filled[t] || shows[t] == (dut.out_laps[t] != dut.back_laps[t]));
-          if (shows[t] && dut.rows[t].told)
+          if (shows[t] && dut.rows[t][dut.AW])
             assert (given_up[t] || (overdue1 && 32'(overdue_tag1) == t) || (overdue2 && 32'(overdue_tag2) == t));
         end
         assert (!dut.filling || (hold && busy == '0 && !dut.dead && !dut.sweeping));
@@ -238,7 +238,7 @@ module tp_tags_formal #(
         assert (!(overdue1 && overdue2 && overdue_tag1 == overdue_tag2));
         // What the sweep has seen is still so when it acts, but for a tag that was freed meanwhile.
         if (dut.late || dut.spent) begin
-          assert (dut.seen && (dut.took || dut.rows[dut.at].told == dut.spent));
+          assert (dut.seen && (dut.took || dut.rows[dut.at][dut.AW] == dut.spent));
           assert (dut.late != dut.spent);
           assert (shows[dut.at] || (freed1 && freed_tag1 == dut.at));
         end

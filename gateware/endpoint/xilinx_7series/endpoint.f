@@ -4,4 +4,5 @@ gateware/endpoint/xilinx_7series/tp_x7_receive.sv
 gateware/endpoint/xilinx_7series/tp_x7_requests.sv
 gateware/endpoint/xilinx_7series/tp_x7_transmit.sv
 gateware/endpoint/xilinx_7series/tp_x7_config.sv
+gateware/endpoint/xilinx_7series/tp_x7_narrow.sv
 gateware/endpoint/xilinx_7series/tp_xilinx_7series.sv

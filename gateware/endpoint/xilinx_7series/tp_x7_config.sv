@@ -70,7 +70,7 @@ module tp_x7_config
     cfg.relaxed <= cfg_dcommand[4];
     cfg.tags_8bit <= cfg_dcommand[8];
     cfg.tags_10bit <= 1'b0;
-    cfg.completion_timeout <= cfg_dcommand2[3:0];
+    cfg.completion_timeout <= cfg_dcommand2[4] ? 4'hf : cfg_dcommand2[3:0];  // bit 4: never
     cfg.msix_enable <= cfg_interrupt_msixenable;
     cfg.msix_mask <= cfg_interrupt_msixfm;
     cfg.link_up <= up;

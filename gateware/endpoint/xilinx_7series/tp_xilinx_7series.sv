@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The 7 Series Integrated Block for PCI Express (PG054, 64 and 128 bit) as an endpoint: from the block's AXI4-Stream and configuration pins, by
-// their names, to the neutral streams of tp_tlp_pkg.
+// their names, to the neutral streams of tp_tlp_pkg. Virtex-6 (UG671) has the same pins, Spartan-6 (UG654) 32 bit of them: PIN_WIDTH 32 at a
+// DATA_WIDTH of 64. Pins that these lack: see the README.
 //
 // `clk` is the block's user_clk_out. `rst` comes with power, or while that clock does not run: user_reset_out is an input of its own, for
 // a link that goes down does not reset the core.
@@ -11,10 +12,11 @@
 module tp_xilinx_7series
   import tp_tlp_pkg::*;
 #(
-    parameter int DATA_WIDTH = 128,
+    parameter int DATA_WIDTH = 128,         // of the neutral streams
+    parameter int PIN_WIDTH = DATA_WIDTH,   // of the block's streams: the same, or 32 beside 64
     parameter int BAR0_BITS = 20,           // of an address in BAR 0, and in BAR 2: as the block is generated with
     parameter int BAR2_BITS = 12,
-    localparam int KEEP = DATA_WIDTH / 8
+    localparam int KEEP = PIN_WIDTH / 8
 ) (
     input logic clk,
     input logic rst,
@@ -25,12 +27,12 @@ module tp_xilinx_7series
     input  logic [           5:0] tx_buf_av,
     output logic                  tx_cfg_gnt,
     input  logic                  s_axis_tx_tready,
-    output logic [DATA_WIDTH-1:0] s_axis_tx_tdata,
+    output logic [ PIN_WIDTH-1:0] s_axis_tx_tdata,
     output logic [      KEEP-1:0] s_axis_tx_tkeep,
     output logic                  s_axis_tx_tlast,
     output logic                  s_axis_tx_tvalid,
     output logic [           3:0] s_axis_tx_tuser,
-    input  logic [DATA_WIDTH-1:0] m_axis_rx_tdata,
+    input  logic [ PIN_WIDTH-1:0] m_axis_rx_tdata,
     input  logic                  m_axis_rx_tlast,
     input  logic                  m_axis_rx_tvalid,
     output logic                  m_axis_rx_tready,
@@ -102,6 +104,52 @@ module tp_xilinx_7series
   assign m_axis_rx_tready = 1'b1;
   assign rx_np_req = 1'b1;
 
+  // ------------------------------------------------------------------------------------------------ the block's width
+  logic rx_tvalid, rx_tlast, tx_tvalid, tx_tready, tx_tlast, tx_discontinue;
+  logic [DATA_WIDTH-1:0] rx_tdata, tx_tdata;
+  logic [DATA_WIDTH/8-1:0] tx_tkeep;
+  logic [21:0] rx_tuser;
+  if (PIN_WIDTH == 32 && DATA_WIDTH == 64) begin : g_narrow
+    tp_x7_narrow i_narrow (
+        .clk,
+        .rst,
+        .up,
+        .block_reset(user_reset_out),
+        .pin_rx_tvalid(m_axis_rx_tvalid),
+        .pin_rx_tdata(m_axis_rx_tdata),
+        .pin_rx_tlast(m_axis_rx_tlast),
+        .pin_rx_tuser(m_axis_rx_tuser),
+        .pin_tx_tvalid(s_axis_tx_tvalid),
+        .pin_tx_tready(s_axis_tx_tready),
+        .pin_tx_tdata(s_axis_tx_tdata),
+        .pin_tx_tkeep(s_axis_tx_tkeep),
+        .pin_tx_tlast(s_axis_tx_tlast),
+        .pin_tx_discontinue(s_axis_tx_tuser[3]),
+        .rx_tvalid,
+        .rx_tdata,
+        .rx_tlast,
+        .rx_tuser,
+        .tx_tvalid,
+        .tx_tready,
+        .tx_tdata,
+        .tx_tkeep,
+        .tx_tlast,
+        .tx_discontinue
+    );
+  end else begin : g_whole
+    if (PIN_WIDTH != DATA_WIDTH) $error("%m: PIN_WIDTH %0d: make it DATA_WIDTH, or 32 where DATA_WIDTH is 64", PIN_WIDTH);
+    assign rx_tvalid = m_axis_rx_tvalid;
+    assign rx_tdata = m_axis_rx_tdata;
+    assign rx_tlast = m_axis_rx_tlast;
+    assign rx_tuser = m_axis_rx_tuser;
+    assign s_axis_tx_tvalid = tx_tvalid;
+    assign s_axis_tx_tdata = tx_tdata;
+    assign s_axis_tx_tkeep = tx_tkeep;
+    assign s_axis_tx_tlast = tx_tlast;
+    assign s_axis_tx_tuser[3] = tx_discontinue;
+    assign tx_tready = s_axis_tx_tready;
+  end
+
   // ------------------------------------------------------------------------------------------------ in
   logic in_valid, in_first, in_last, in_bad, damaged, poisoned, refuse;
   logic [127:0] in_header;
@@ -114,10 +162,10 @@ module tp_xilinx_7series
       .rst,
       .link,
       .up,
-      .tvalid(m_axis_rx_tvalid),
-      .tdata(m_axis_rx_tdata),
-      .tlast(m_axis_rx_tlast),
-      .tuser(m_axis_rx_tuser),
+      .tvalid(rx_tvalid),
+      .tdata(rx_tdata),
+      .tlast(rx_tlast),
+      .tuser(rx_tuser),
       .valid(in_valid),
       .first(in_first),
       .last(in_last),
@@ -203,12 +251,12 @@ module tp_xilinx_7series
       .answer_hdr(tx_answer_hdr),
       .answer_data,
       .answer_last,
-      .tvalid(s_axis_tx_tvalid),
-      .tready(s_axis_tx_tready),
-      .tdata(s_axis_tx_tdata),
-      .tkeep(s_axis_tx_tkeep),
-      .tlast(s_axis_tx_tlast),
-      .discontinue(s_axis_tx_tuser[3]),
+      .tvalid(tx_tvalid),
+      .tready(tx_tready),
+      .tdata(tx_tdata),
+      .tkeep(tx_tkeep),
+      .tlast(tx_tlast),
+      .discontinue(tx_discontinue),
       .sent
   );
 

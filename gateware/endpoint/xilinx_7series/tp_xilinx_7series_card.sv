@@ -6,7 +6,7 @@ module tp_xilinx_7series_card
   import towpath_pkg::*;
   import tp_user_pkg::*;
 #(
-    localparam int KEEP = DATA_WIDTH / 8
+    parameter int PIN_WIDTH = DATA_WIDTH  // of the block's streams: 32 beside a DATA_WIDTH of 64 for Spartan-6
 ) (
     input logic clk,
     input logic user_clk,
@@ -17,14 +17,14 @@ module tp_xilinx_7series_card
     input  logic [           5:0] tx_buf_av,
     output logic                  tx_cfg_gnt,
     input  logic                  s_axis_tx_tready,
-    output logic [DATA_WIDTH-1:0] s_axis_tx_tdata,
-    output logic [      KEEP-1:0] s_axis_tx_tkeep,
+    output logic [PIN_WIDTH-1:0] s_axis_tx_tdata,
+    output logic [PIN_WIDTH/8-1:0] s_axis_tx_tkeep,
     output logic                  s_axis_tx_tlast,
     output logic                  s_axis_tx_tvalid,
     output logic [           3:0] s_axis_tx_tuser,
-    input  logic [DATA_WIDTH-1:0] m_axis_rx_tdata,
+    input  logic [PIN_WIDTH-1:0] m_axis_rx_tdata,
     // verilator lint_off UNUSEDSIGNAL
-    input  logic [      KEEP-1:0] m_axis_rx_tkeep,  // the adapter goes by headers
+    input  logic [PIN_WIDTH/8-1:0] m_axis_rx_tkeep,  // the adapter goes by headers
     // verilator lint_on UNUSEDSIGNAL
     input  logic                  m_axis_rx_tlast,
     input  logic                  m_axis_rx_tvalid,
@@ -72,8 +72,9 @@ module tp_xilinx_7series_card
 
   tp_xilinx_7series #(
       .DATA_WIDTH(DATA_WIDTH),
+      .PIN_WIDTH(PIN_WIDTH),
       .BAR0_BITS($clog2((TP_PAGE_CHANNELS + (H2C + C2H) * TP_PAGES_PER_CHANNEL) * TP_PAGE_BYTES_MIN)),
-      .BAR2_BITS(WINDOW_BYTES == 0 ? 12 : $clog2(WINDOW_BYTES))
+      .BAR2_BITS(WINDOW_BYTES < 4096 ? 12 : $clog2(WINDOW_BYTES))  // a board's BAR is a page at least
   ) endpoint (
       .*
   );

@@ -57,7 +57,7 @@ module tp_us_config
     cfg_mgmt_read <= !cfg_mgmt_read_write_done;
     if (cfg_mgmt_read && cfg_mgmt_read_write_done) begin
       second <= !second;
-      if (second) completion_timeout <= cfg_mgmt_read_data[3:0];
+      if (second) completion_timeout <= cfg_mgmt_read_data[4] ? 4'hf : cfg_mgmt_read_data[3:0];  // bit 4: never
       else begin
         relaxed <= cfg_mgmt_read_data[4];
         tags_8bit <= cfg_mgmt_read_data[8];

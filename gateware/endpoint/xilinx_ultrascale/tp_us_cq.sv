@@ -61,7 +61,7 @@ module tp_us_cq
     assign end_lanes = {m_axis_cq_tuser[95:92], m_axis_cq_tuser[91:88]};
   end
   if (DATA_WIDTH == 512) begin : g_512
-    for (genvar i = 0; i < STRADDLE; i++)
+    for (genvar i = 0; i < STRADDLE; i++) begin : g_packet
       assign sides[i] = '{
               hint_tag: m_axis_cq_tuser[103+8*i+:8],
               hint_type: m_axis_cq_tuser[99+2*i+:2],
@@ -69,6 +69,7 @@ module tp_us_cq
               last_be: m_axis_cq_tuser[8+4*i+:4],
               first_be: m_axis_cq_tuser[4*i+:4]
           };
+    end
   end else begin : g_narrow
     assign sides[0] = '{
             hint_tag: m_axis_cq_tuser[52:45],

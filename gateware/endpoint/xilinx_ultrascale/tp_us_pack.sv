@@ -76,8 +76,11 @@ module tp_us_pack #(
         spill <= 1'b0;
       end
     end
-    if (WHOLE == 0) assign beat = {in_data[LANES-SHIFT-1:0], first_body ? in_head : rest};
-    else assign beat = lead ? in_head[LANES-1:0] : {in_data[LANES-SHIFT-1:0], first_body ? in_head[HEAD-1-:SHIFT] : rest};
+    if (WHOLE == 0) begin : g_part
+      assign beat = {in_data[LANES-SHIFT-1:0], first_body ? in_head : rest};
+    end else begin : g_whole
+      assign beat = lead ? in_head[LANES-1:0] : {in_data[LANES-SHIFT-1:0], first_body ? in_head[HEAD-1-:SHIFT] : rest};
+    end
   end
 
   always_ff @(posedge clk) begin

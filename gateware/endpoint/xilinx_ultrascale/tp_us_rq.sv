@@ -138,7 +138,10 @@ module tp_us_rq
     logic unused;  // the packet's first beat shows in nothing but the one before
     assign unused = first;
     // verilator lint_on UNUSEDSIGNAL
-    if (USER == 62) assign s_axis_rq_tuser = {2'(out_side.seq >> 4), 32'd0, out_side.seq[3:0], 16'd0, out_side.last_be, out_side.first_be};
-    else assign s_axis_rq_tuser = {32'd0, out_side.seq[3:0], 16'd0, out_side.last_be, out_side.first_be};
+    if (USER == 62) begin : g_62
+      assign s_axis_rq_tuser = {2'(out_side.seq >> 4), 32'd0, out_side.seq[3:0], 16'd0, out_side.last_be, out_side.first_be};
+    end else begin : g_60
+      assign s_axis_rq_tuser = {32'd0, out_side.seq[3:0], 16'd0, out_side.last_be, out_side.first_be};
+    end
   end
 endmodule

@@ -328,6 +328,9 @@ pub struct Wrapper {
     /// Data width in bits, instead of the manifest's
     #[arg(short, long, value_name = "BITS")]
     pub width: Option<u32>,
+    /// Frequency of Towpath's own clock on the board, instead of the manifest's [gateware] clock_mhz
+    #[arg(long, value_name = "MHZ", value_parser = megahertz)]
+    pub core_clock: Option<f64>,
     /// The card's serial number, by which `serial:NUMBER` finds it
     #[arg(short, long, value_name = "NUMBER", default_value_t = 0)]
     pub serial: u64,
@@ -461,6 +464,13 @@ fn end_of_message(text: &str) -> Result<End, String> {
         "input" => Ok(End::Input),
         "line" => Ok(End::Line),
         _ => size(text).map(End::Bytes).map_err(|why| format!("write input, line, or a number of bytes: {why}")),
+    }
+}
+
+fn megahertz(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(value) if (1.0..=1000.0).contains(&value) => Ok(value),
+        _ => Err("write a number of MHz from 1 to 1000, such as 250 or 62.5".into()),
     }
 }
 

@@ -15,7 +15,7 @@ pub fn wrapper(cli: &Cli, what: &Wrapper) -> Result {
     let folder = find_core(&what.core).map_err(|e| Failure::new(NOT_FOUND, e))?;
     let say = |line: &str| output::eprintln_lossy(line);
     let options = BuildOptions { width: what.width, serial: what.serial, progress: Some(&say), ..BuildOptions::default() };
-    let (manifest, text) = wrap(&folder, &options)?;
+    let (manifest, text) = wrap(&folder, &options, what.core_clock)?;
     let Some(file) = &what.output else {
         return output::print(&text);
     };

@@ -152,12 +152,13 @@ fn sim_says_when_it_is_ready() {
 fn wrapper_tells_what_a_project_needs() {
     let folder = Folder::new();
     let file = folder.0.join("tp_user.sv");
-    let said = answer(&["wrapper", "loopback", "--width", "64", "--output", file.to_str().unwrap()]);
+    let said = answer(&["wrapper", "loopback", "--width", "64", "--core-clock", "125", "--output", file.to_str().unwrap()]);
     assert_eq!((&said["top"], &said["sources"], &said["width"]), (&json!("loopback"), &json!(["loopback.sv"]), &json!(64)), "{said}");
+    assert_eq!((&said["core_clock_khz"], &said["user_clock_khz"]), (&json!(125_000), &json!(null)), "{said}");
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.contains("DATA_WIDTH = 64;") && text.contains("module tp_user"), "{text}");
     // The same on standard output.
-    assert_eq!(done(&["wrapper", "loopback", "--width", "64"], b"").stdout, text.as_bytes());
+    assert_eq!(done(&["wrapper", "loopback", "--width", "64", "--core-clock", "125"], b"").stdout, text.as_bytes());
 }
 
 #[test]

@@ -109,17 +109,19 @@ pub fn build(folder: &Path, options: &BuildOptions) -> Result<Built, CoreError> 
 }
 
 /// Check the core in `folder` and generate what joins it to the gateware, for a board's project: its manifest (with the width that it
-/// was generated for), and the text of `tp_user_pkg` and `tp_user`.
+/// was generated for), and the text of `tp_user_pkg` and `tp_user`. `clock_mhz` is the frequency of Towpath's own clock there, instead of
+/// the manifest's.
 ///
 /// # Errors
 /// As [`build`].
-pub fn wrap(folder: &Path, options: &BuildOptions) -> Result<(Manifest, String), CoreError> {
+pub fn wrap(folder: &Path, options: &BuildOptions, clock_mhz: Option<f64>) -> Result<(Manifest, String), CoreError> {
     let say = |line: &str| {
         if let Some(progress) = options.progress {
             progress(line);
         }
     };
-    let manifest = read(folder, options)?;
+    let mut manifest = read(folder, options)?;
+    manifest.gateware.clock_mhz = clock_mhz.unwrap_or(manifest.gateware.clock_mhz);
     let models = cache()?.join("models");
     make_folder(&models)?;
     let scratch = Scratch::new(&models, &format!("wrapper-{:08}", std::process::id()))?;

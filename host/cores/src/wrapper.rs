@@ -31,6 +31,9 @@ package tp_user_pkg;
   localparam int DATA_WIDTH = {width};
   localparam int H2C = {h2c};
   localparam int C2H = {c2h};
+  localparam int KEEP = DATA_WIDTH / 8;
+  localparam int NH = H2C == 0 ? 1 : H2C;  // arrays have one element at least
+  localparam int NC = C2H == 0 ? 1 : C2H;
   localparam bit USER_ASYNC = {asynchronous};
   localparam int TAGS = {tags};
   localparam int LANDING_BYTES = {landing};
@@ -53,11 +56,7 @@ endpackage
 /* verilator lint_off UNUSEDSIGNAL */  // no core uses everything
 module tp_user
   import tp_user_pkg::*;
-#(
-    localparam int KEEP = DATA_WIDTH / 8,
-    localparam int NH = H2C == 0 ? 1 : H2C,
-    localparam int NC = C2H == 0 ? 1 : C2H
-) (
+(
     input  logic                          clk,
     input  logic                          rst_n,
     input  logic [NH-1:0]                 h2c_tvalid,

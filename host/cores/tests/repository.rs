@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use towpath_cores::{list_cores, Manifest};
+use towpath_cores::{list_cores, wrap, BuildOptions, Manifest};
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).canonicalize().unwrap().ancestors().nth(2).unwrap().to_path_buf()
@@ -43,4 +43,26 @@ fn file_list_is_whole() {
             assert!(!name.ends_with(".sv") || listed.contains(&path.as_str()), "gateware/towpath.f lacks {path}");
         }
     }
+}
+
+/// The benches of `tests/agree` need nothing of host/: they have a loopback core behind arrays of their own.
+#[test]
+fn the_benches_wrapper_is_as_generated() {
+    let root = repository();
+    std::env::set_var("TOWPATH_HOME", &root);
+    let (_, generated) = wrap(&root.join("cores/loopback"), &BuildOptions::default(), None).unwrap();
+    let read = |name: &str| std::fs::read_to_string(root.join("tests/agree").join(name)).unwrap();
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").replace("[ ", "[");
+    let ports = |text: &str| {
+        let from = text.find("module tp_user").unwrap();
+        let all = &text[from..from + text[from..].find(");").unwrap()];
+        words(all)
+    };
+    assert_eq!(ports(&read("tp_user.sv")), ports(&generated));
+    let names = |text: &str| {
+        let package = &text[..text.find("endpackage").unwrap()];
+        let declared = package.lines().filter_map(|line| line.trim().strip_prefix("localparam "));
+        declared.map(|line| line.split('=').next().unwrap().split_whitespace().next_back().unwrap().to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&read("tp_user_pkg.sv")), names(&generated));
 }

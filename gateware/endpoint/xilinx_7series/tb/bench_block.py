@@ -10,7 +10,7 @@ import warnings
 
 import cocotb
 from bench import generator
-from block import FAULTS, LATE, Block
+from block import FAULTS, LATE, LINKS, Block
 from breaches import IO_READ, MESSAGE, MESSAGE_DATA, READ_LOCKED, SWAP, Breaches, altered, stray
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, SimTimeoutError, Timer, with_timeout
@@ -32,7 +32,7 @@ class Host:
         self.block = Block(dut, rng, stall, fault, tolerant)
         self.device = Device(self.block)
         port = self.device.upstream_port
-        port.max_link_speed, port.max_link_width = 3 if self.block.width == 128 else 2, 4
+        port.max_link_speed, port.max_link_width = LINKS[self.block.width]
         self.root = RootComplex()
         self.root.max_payload_size = max_payload
         self.root.split_on_all_rcb = rng.random() < 0.5

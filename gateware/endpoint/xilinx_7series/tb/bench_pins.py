@@ -2,12 +2,13 @@
 """What only the block's pins show: a link that goes, limits that change in flight, requests that are none, damage."""
 
 import cocotb
-from bench import TP
+from bench import CONFIG, TP
 from bench_agree import channels, loop, some_messages, start
-from cocotb.triggers import Timer
+from cocotb.triggers import ClockCycles, Timer
 
 from driver import DEVICE_CONTROL, EXTENDED_TAGS, RING_LOG2, Host
 
+DEVICE_CONTROL_2 = 0x28  # in the PCI Express capability
 SCRATCH = 4  # loopback.sv: a register in the window
 MWR, MRD_LOCKED, FETCH_ADD, POISONED = 0x40 << 24, 0x01 << 24, 0x4C << 24, 1 << 14
 ROOT = 0x0000  # the requester of what is injected
@@ -82,6 +83,16 @@ async def changing_limits(dut):
             await host.dev.capability_write_word(cap, DEVICE_CONTROL, control)
         await ended(tx, rx)
         await again(host, tx, rx)
+
+
+@cocotb.test()
+async def timeouts(dut):
+    """The completion timeout that the host sets reaches the core; bit 4 switches it off."""
+    host = await start(dut, "timeouts")
+    for value, told in ((6, 6), (1 << 4 | 6, 15), (0, 0)):
+        await host.dev.capability_write_word(host.card.pcie_cap.cap_id, DEVICE_CONTROL_2, value)
+        await ClockCycles(dut.clk, 4)
+        assert CONFIG.unpack(int(dut.endpoint.cfg.value))["completion_timeout"] == told
 
 
 @cocotb.test()

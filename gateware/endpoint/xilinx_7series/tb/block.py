@@ -2,7 +2,7 @@
 """The user side of the 7 Series Integrated Block for PCI Express (product guide PG054), pin by pin, as a function of cocotbext-pcie.
 
 `Block` is that package's Endpoint: its link leads to a root complex, and its configuration space is the block's. On the other side it
-drives and samples the pins of the AXI4-Stream interface, 64 or 128 bit, of any device under test that has ports of the block's names. It
+drives and samples the pins of the AXI4-Stream interface, 32 to 128 bit, of any device under test that has ports of the block's names. It
 knows nothing of what the user does with packets. plan.md lists the rules, where each is from, and what could not be confirmed.
 
 Towards the user it does whatever the guide lets the block do, at random: pauses, straddled packets, answers to different reads in any
@@ -24,6 +24,7 @@ from cocotbext.pcie.core.tlp import CplStatus, Tlp, TlpType
 from rules import COMPLETION, COMPLETION_LOCKED, MEMORY, SUCCESS, Asked, Header, Limits, enabled, judge_header, judge_request
 
 VENDOR, DEVICE = 0x1D0F, 0x7077
+LINKS = {32: (1, 4), 64: (2, 4), 128: (3, 4)}  # generation and lanes, as fast as the width at 250 MHz
 CHANNELS = 2
 SHUFFLE = 8  # answers among which the next one is chosen
 PATIENCE = 4000  # clocks that the user may take for what it has to do in the end
@@ -80,7 +81,7 @@ class Block(Endpoint):
         self.pcie_cap.initiate_function_level_reset = self._function_reset
 
         self.width = len(dut.m_axis_rx_tdata)
-        assert self.width in (64, 128), self.width
+        assert self.width in (32, 64, 128), self.width
         self.lanes = self.width // 32
         self.grace = 8192 // self.width  # beats that the user may move until a change must show in its requests: 1 KiB
         self.clock = 0
@@ -510,7 +511,7 @@ class Block(Endpoint):
                 self.rx["tkeep"].value, self.rx["tlast"].value = rng.getrandbits(16), rng.getrandbits(1)
         else:
             user |= rng.getrandbits(12) << 10
-            self.rx["tkeep"].value = 0xFF if end is None or end == 1 else 0x0F
+            self.rx["tkeep"].value = (1 << 4 * (lanes if end is None else end + 1)) - 1
             self.rx["tlast"].value = int(end is not None)
         self.rx["tdata"].value, self.rx["tuser"].value = data, user
         self.ends = (ended,) if ended is not None else ()
@@ -838,5 +839,5 @@ def make(dut, rng: random.Random, stall: float, fault: str | None) -> tuple[Bloc
     """The block, and the device that it is a function of; its link is as fast as the user's data path, so that either end may wait."""
     block = Block(dut, rng, stall, fault)
     found = Device(block)
-    found.upstream_port.max_link_speed, found.upstream_port.max_link_width = 3 if block.width == 128 else 2, 4
+    found.upstream_port.max_link_speed, found.upstream_port.max_link_width = LINKS[block.width]
     return block, found

@@ -11,7 +11,8 @@ import bench
 
 
 @pytest.mark.parametrize("width", [64, 128])
-def test_block(width):
+def test_block(width, monkeypatch):
     here = Path(__file__).resolve().parent
+    monkeypatch.syspath_prepend(str(bench.ROOT / "tests/agree"))  # the simulator's Python looks where this one does
     build = bench.ROOT / f".towpath/benches/block-7series-{width}"
     bench.run("pins", [here / "pins.sv"], here / "bench_block.py", build, {"DATA_WIDTH": width})

@@ -125,12 +125,12 @@ class User:
         dut, lanes = self.dut, self.lanes
         data, user = int(dut.m_axis_rx_tdata.value), int(dut.m_axis_rx_tuser.value)
         words = [data >> 32 * i & 0xFFFFFFFF for i in range(lanes)]
-        if lanes == 2:
-            end = None
+        if lanes < 4:
+            end, keep = None, int(dut.m_axis_rx_tkeep.value)
             if dut.m_axis_rx_tlast.value == 1:
-                end = {0x0F: 0, 0xFF: 1}[int(dut.m_axis_rx_tkeep.value)]
+                end = {0x0F: 0, 0xFF: 1}[keep]
             else:
-                assert int(dut.m_axis_rx_tkeep.value) == 0xFF
+                assert keep == (1 << 4 * lanes) - 1
             start = 0 if self.current is None else None
         else:
             start = {0: 0, 8: 2}[user >> 10 & 15] if user >> 14 & 1 else None

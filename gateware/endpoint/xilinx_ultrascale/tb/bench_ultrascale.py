@@ -252,10 +252,10 @@ async def configuration(dut):
         # The wider block tells no more than 1024 bytes.
         payload = control >> 5 & (3 if host.card.plus else 7)
         assert found == (control >> 4 & 1, control >> 8 & 1, payload, control >> 12 & 7), f"{control:#x}: {cfg}"
-    for value in (6, 0):
+    for value, told in ((6, 6), (1 << 4 | 6, 15), (0, 0)):  # bit 4: no timeout at all
         await dev.capability_write_word(cap.cap_id, DEVICE_CONTROL_2, value)
         await ClockCycles(dut.clk, GRACE)
-        assert config(dut)["completion_timeout"] == value
+        assert config(dut)["completion_timeout"] == told
     assert config(dut)["active"] and not config(dut)["tags_10bit"]
     dut.cfg_function_power_state.value = D3HOT
     await ClockCycles(dut.clk, 3)

@@ -27,6 +27,7 @@ CASES = {
     (0, 64, 1, 1, 32): f"{DATA}|inline|window|ended|damaged|configuration",
     (0, 256, 2, 1, 64): f"{DATA}|lists|faults$|stray_answers",
     (1, 512, 1, 1, 256): f"{DATA}|window|function_reset|damaged",
+    (1, 512, 4, 1, 64): f"{DATA}|lists|window|inline|function_reset|faults$",  # as the boards set it
     (1, 512, 4, 2, 256): f"{DATA}|lists|inline|cancel|faults$|link_down",
 }
 

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`./run export-verilog` from its arguments to its files, with a stand-in for the command line that tells of a user core."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+import verilog  # noqa: E402
+
+TOLD = {"folder": str(ROOT / "cores/loopback"), "sources": ["loopback.sv"], "include": []}
+
+
+@pytest.fixture
+def towpath(tmp_path, monkeypatch):
+    """Puts a `towpath` first on PATH that writes what `wrapper` writes, or fails as it does."""
+
+    def put(failure: str = "") -> None:
+        wrapper = "".join((ROOT / "tests/agree" / name).read_text() for name in ("tp_user_pkg.sv", "tp_user.sv"))
+        tool = tmp_path / "towpath"
+        tool.write_text(
+            f"#!{sys.executable}\nimport sys\n"
+            f"if {failure!r}:\n    sys.exit({json.dumps({'error': {'message': failure}})!r})\n"
+            f"assert sys.argv[1:4] == ['--json', 'wrapper', 'loopback'], sys.argv\n"
+            f"assert sys.argv[sys.argv.index('--width') + 1] == '128', sys.argv\n"
+            f"assert '--core-clock' not in sys.argv or sys.argv[sys.argv.index('--core-clock') + 1] == '62.5', sys.argv\n"
+            f"open(sys.argv[sys.argv.index('--output') + 1], 'w').write({wrapper!r})\nprint({json.dumps(TOLD)!r})\n"
+        )
+        tool.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+
+    return put
+
+
+def test_a_card_and_a_system(towpath, tmp_path, capsys):
+    towpath()
+    out = tmp_path / "out"
+    common = ["--core", "loopback", "--width", "128", "--output", str(out)]
+    assert verilog.main([*common, "--endpoint", "xilinx_ultrascale", "--core-clock", "62.5", "--parameter", "PLUS=0"]) == 0
+    assert "top tp_xilinx_ultrascale_card" in capsys.readouterr().out
+    assert "localparam PLUS = 1'd0;" in (out / "tp_xilinx_ultrascale_card.v").read_text()
+    assert verilog.main(common) == 0
+    files = (out / "towpath.f").read_text().splitlines()
+    assert files[0] == "tp_system.v" and "loopback.v" in files
+    assert sorted(f.name for f in out.iterdir()) == sorted([*files, "towpath.f"])
+
+
+def test_the_reason_of_a_failure_is_told(towpath, tmp_path, capsys):
+    towpath("no core named loopback")
+    assert verilog.main(["--width", "128", "--output", str(tmp_path / "out")]) == 1
+    assert capsys.readouterr().err == "./run export-verilog: no core named loopback\n"
+
+
+def test_a_parameter_needs_a_value(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        verilog.main(["--parameter", "PLUS", "--output", str(tmp_path)])
+    assert "NAME=VALUE is wanted" in capsys.readouterr().err
+
+
+def test_a_card_needs_its_clock(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        verilog.main(["--endpoint", "xilinx_7series", "--output", str(tmp_path)])
+    assert "--core-clock MHZ is needed" in capsys.readouterr().err

@@ -1,0 +1,403 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`./run boards` lists the boards; `./run board NAME --core FOLDER` prepares a project folder for one, and builds it where Vivado is.
+
+A board is a folder in boards/: board.toml (data), pins.xdc, and a tp_top.sv if it has other pins than most. The folder that is prepared
+stands on its own: sources, constraints, the settings of the PCI Express block as data, and one script. What the block must be told comes
+from the contract and from the core's parameters, as `towpath wrapper` writes them: nothing is typed twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+BOARDS = ROOT / "boards"
+COMMON = BOARDS / "common"
+SPEEDS = {1: "2.5", 2: "5.0", 3: "8.0"}  # GT/s of a PCI Express generation
+MARK = "project.tcl"  # by this file a prepared folder is known
+
+
+class Failure(Exception):
+    """What went wrong, and what to do."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """One way in which a board's block can be set up."""
+
+    width: int
+    generation: int
+    lanes: int
+    clock_mhz: int
+    payload: int
+
+    def __str__(self) -> str:
+        return f"{self.width} bit at {self.clock_mhz} MHz, Gen{self.generation} x{self.lanes}"
+
+
+@dataclass(frozen=True)
+class Board:
+    """A folder in boards/, read."""
+
+    name: str
+    title: str
+    part: str
+    endpoint: str
+    ip: str
+    links: tuple[Link, ...]
+    settings: dict[str, str]
+
+    @property
+    def folder(self) -> Path:
+        return BOARDS / self.name
+
+    @property
+    def plus(self) -> bool:
+        return self.endpoint == "xilinx_ultrascale"
+
+    @property
+    def ip_settings(self) -> Path:
+        return COMMON / ("pcie4_uscale_plus.toml" if self.plus else "pcie_7x.toml")
+
+    def link(self, width: int | None) -> Link:
+        for link in self.links:
+            if width in (None, link.width):
+                return link
+        raise Failure(f"{self.name}: no path of {width} bit; there are: {', '.join(str(link) for link in self.links)}")
+
+
+def names() -> list[str]:
+    return sorted(path.parent.name for path in BOARDS.glob("*/board.toml"))
+
+
+def read(name: str) -> Board:
+    path = BOARDS / name / "board.toml"
+    if not path.is_file():
+        raise Failure(f"no board '{name}'; there are: {', '.join(names())}")
+    data = tomllib.loads(path.read_text())
+    try:
+        links = tuple(Link(**link) for link in data.pop("link"))
+        return Board(name=name, links=links, settings=data.pop("settings", {}), **data)
+    except (KeyError, TypeError) as error:
+        raise Failure(f"{path}: {error}") from error
+
+
+# --- what the block must be told -----------------------------------------------------------------------------------------------
+
+
+def contract() -> dict[str, int]:
+    """The contract's constants, as the C header has them."""
+    text = (ROOT / "contract/generated/towpath.h").read_text()
+    return {name: int(value, 0) for name, value in re.findall(r"^#define TP_(\w+) (0x[0-9a-f]+|\d+)u\b", text, re.MULTILINE)}
+
+
+def constants(text: str) -> dict[str, int]:
+    """The whole numbers among the parameters of SystemVerilog, by name."""
+    return {
+        name: int(value) for name, value in re.findall(r"^\s*(?:localparam|parameter) (?:int|bit) (\w+) = (\d+)[;,]", text, re.MULTILINE)
+    }
+
+
+def number(text: str) -> int:
+    """A serial number on the command line: 64 bits, in any of Python's notations."""
+    value = int(text, 0)
+    if not 0 <= value < 1 << 64:
+        raise argparse.ArgumentTypeError(f"{text}: a number from 0 to 2**64 - 1 is needed")
+    return value
+
+
+def log2(number: int) -> int:
+    return (number - 1).bit_length()
+
+
+def size(bits: int) -> tuple[str, str]:
+    """The size of a BAR, in the IPs' words."""
+    for scale, least in (("Gigabytes", 30), ("Megabytes", 20), ("Kilobytes", 10)):
+        if bits >= least:
+            return scale, str(1 << (bits - least))
+    raise AssertionError(f"a BAR of {bits} bits")
+
+
+def values(link: Link, user: dict[str, int]) -> dict[str, str]:
+    """What stands in braces in the IPs' settings."""
+    c = contract()
+    pages = c["PAGE_CHANNELS"] + (user["H2C"] + user["C2H"]) * c["PAGES_PER_CHANNEL"]
+    bar0_scale, bar0_size = size(log2(pages * c["PAGE_BYTES_MIN"]))
+    # A host maps whole pages, so BAR 2 has one at least.
+    bar2_scale, bar2_size = size(log2(max(user["WINDOW_BYTES"], c["PAGE_BYTES_MIN"])))
+    vectors = constants((ROOT / "gateware/tp_core.sv").read_text())["VECTORS"]
+    table = c["PAGE_MSIX"] * c["PAGE_BYTES_MIN"] + c["MSIX_VECTOR_OFFSET"]
+    pending = c["PAGE_MSIX"] * c["PAGE_BYTES_MIN"] + c["MSIX_PENDING_OFFSET"]
+    number = f"{c['PCI_CLASS']:06X}"
+    return {
+        "lanes": str(link.lanes),
+        "speed": SPEEDS[link.generation],
+        "generation": str(link.generation),
+        "width": str(link.width),
+        "clock_mhz": str(link.clock_mhz),
+        "payload": str(link.payload),
+        "vendor": f"{c['PCI_VENDOR']:04X}",
+        "device": f"{c['PCI_DEVICE']:04X}",
+        "subsystem_vendor": f"{c['PCI_SUBSYSTEM_VENDOR']:04X}",
+        "subsystem": f"{c['PCI_SUBSYSTEM']:04X}",
+        "class_base": number[0:2],
+        "class_sub": number[2:4],
+        "class_interface": number[4:6],
+        "bar0_scale": bar0_scale,
+        "bar0_size": bar0_size,
+        "bar2_enabled": "true" if user["WINDOW_BYTES"] else "false",
+        "bar2_scale": bar2_scale,
+        "bar2_size": bar2_size,
+        "msix_vectors": f"{vectors:X}",
+        "msix_last": f"{vectors - 1:03X}",
+        "msix_table": f"{table:08X}",
+        "msix_table_8": f"{table // 8:X}",
+        "msix_pending": f"{pending:08X}",
+        "msix_pending_8": f"{pending // 8:X}",
+    }
+
+
+def settings(board: Board, link: Link, user: dict[str, int]) -> dict[str, str]:
+    """Every setting of the IP."""
+    known = values(link, user)
+    listed = tomllib.loads(board.ip_settings.read_text()) | board.settings
+    of_bar2 = re.compile(r"(pf0_)?bar2_(?!enabled)", re.IGNORECASE)
+    return {name: text.format_map(known) for name, text in listed.items() if user["WINDOW_BYTES"] or not of_bar2.match(name)}
+
+
+def generated_msix(board: Board, user: dict[str, int]) -> list[str]:
+    """The file of the generated IP that has the capability's place, and for each of its numbers: setting, parameter, and what it must be.
+
+    The block of the 7 series has the register's own fields: the number of the last vector, and offsets in units of 8 bytes, in 29 bits. The
+    UltraScale+ IP's top has offsets in bytes, as an IP file of XDMA shows, whose table and pending bits are at 0x8000 and 0x8FE0 (PG195).
+    """
+    told = values(board.link(user["DATA_WIDTH"]), user)
+    places = [told["msix_table"], told["msix_pending"]] if board.plus else [told["msix_table_8"], told["msix_pending_8"]]
+    file, prefix, setting = ("tp_pcie.v", "PF0_", "PF0_MSIX_CAP_") if board.plus else ("tp_pcie_core_top.v", "", "MSIx_")
+    entries = zip(("TABLE_SIZE", "TABLE_OFFSET", "PBA_OFFSET"), [told["msix_last"], *places], strict=True)
+    word = (lambda name: name) if board.plus else (lambda name: name.title().replace("Pba", "PBA"))
+    return [f"set msix_file {file}", "set msix {"] + [
+        f"  CONFIG.{setting}{word(name)} {prefix}MSIX_CAP_{name} {value}" for name, value in entries
+    ]
+
+
+def clock_factors(from_khz: int, to_khz: int, plus: bool) -> tuple[int, int, int]:
+    """Multiplier, divider and output divider of an MMCM, with the fastest oscillator that makes the clock to the kilohertz."""
+    # Of the slowest grade of the families here (DS181, DS182, DS183; DS923): the oscillator, what may be compared, and the clock buffer,
+    # which is no faster than the MMCM's output. The buffers' limits were read in DS189 (Spartan-7) and DS922 (Kintex UltraScale+).
+    slowest, fastest, buffer = (800_000, 1_600_000, 667_000) if plus else (600_000, 1_200_000, 464_000)
+    best: tuple[int, tuple[int, int, int]] | None = None
+    nearest: dict[bool, int] = {}
+    for divide, multiply in itertools.product(range(1, 11), range(2, 65)):
+        compared, oscillator = from_khz / divide, from_khz * multiply / divide
+        if not (slowest <= oscillator <= fastest and 10_000 <= compared <= 450_000):
+            continue
+        for output in range(1, 129):
+            khz = round(oscillator / output)
+            if khz > buffer:
+                continue
+            if khz == to_khz:
+                if best is None or oscillator > best[0]:
+                    best = (round(oscillator), (multiply, divide, output))
+            elif abs(khz - to_khz) < abs(nearest.get(khz > to_khz, 1 << 40) - to_khz):
+                nearest[khz > to_khz] = khz
+    if best is None:
+        near = " and ".join(f"{khz / 1000:g}" for _, khz in sorted(nearest.items()))
+        raise Failure(f"clock_mhz = {to_khz / 1000:g} in the core's manifest cannot be made from {from_khz / 1000:g} MHz; near it: {near}")
+    return best[1]
+
+
+# --- the folder ----------------------------------------------------------------------------------------------------------------
+
+
+def listed(file: str) -> list[str]:
+    """The sources that a list of sources names, relative to the repository's root."""
+    lines = [line.split("//", 1)[0].strip() for line in (ROOT / file).read_text().splitlines()]
+    return [line for line in lines if line]
+
+
+def wrapper(core: str, link: Link, serial: int) -> tuple[dict[str, Any], str]:
+    """What `towpath wrapper` tells of the core, and makes of it: its parameters, and the core behind arrays."""
+    if shutil.which("towpath") is None:
+        raise Failure("the command `towpath` is not built: ./run setup builds it")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "tp_user.sv"
+        options = [f"--width={link.width}", f"--core-clock={link.clock_mhz}", f"--serial={serial}", f"--output={file}"]
+        command = ["towpath", "--json", "wrapper", core, *options]
+        done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        if done.returncode:
+            try:
+                # An object on the last line says what is wrong; what stands before it is progress.
+                reason = json.loads(done.stderr.strip().splitlines()[-1])["error"]["message"]
+            except (ValueError, LookupError, TypeError):
+                reason = done.stderr.strip()
+            raise Failure(f"`{' '.join(command[:-1])}` ({shutil.which('towpath')}): {reason}")
+        return json.loads(done.stdout), file.read_text()
+
+
+def board_package(board: Board, link: Link, user: dict[str, int]) -> str:
+    multiply, divide, output = 1, 1, 1
+    if user["USER_ASYNC"]:
+        multiply, divide, output = clock_factors(user["CORE_CLOCK_KHZ"], user["USER_CLOCK_KHZ"], board.plus)
+    return (
+        f"// Written by tools/boardproject.py for {board.name}: {link}.\n"
+        "package tp_board_pkg;\n"
+        f"  localparam int LANES = {link.lanes};\n"
+        "  // user clock = block clock * MULTIPLY / (DIVIDE * OUTPUT)\n"
+        f"  localparam int CLOCK_MULTIPLY = {multiply};\n"
+        f"  localparam int CLOCK_DIVIDE = {divide};\n"
+        f"  localparam int CLOCK_OUTPUT = {output};\n"
+        "endpackage\n"
+    )
+
+
+def crossing_names(user: dict[str, int]) -> list[str]:
+    """Registers that the design has, so that constraints must find them: with one clock no words and no RAM cross, but levels do."""
+    return ["*tp_sync_meta*"] + (["*tp_cdc_data*", "*tp_cdc_mem*"] if user["USER_ASYNC"] else [])
+
+
+def crossings(user: dict[str, int]) -> str:
+    """Constraints of the clock crossings, with what they ask to be told: the shorter period, and Vivado's option."""
+    shorter = 1e6 / max(user["CORE_CLOCK_KHZ"], user["USER_CLOCK_KHZ"])
+    text = (ROOT / "gateware/lib/constraints/tp_lib_cdc.sdc.tcl").read_text()
+    return f"set tp_cdc_max_ns {shorter:.3f}\nset tp_cdc_path_options -datapath_only\n{text}"
+
+
+def tcl_list(words: list[str]) -> str:
+    for word in words:
+        if re.search(r"[{}\\\n]", word):
+            raise Failure(f"{word}: a name with braces, backslashes or line ends cannot go into a Tcl list: rename it")
+    return "{" + "".join(f"\n  {{{word}}}" for word in words) + "\n}"
+
+
+def core_files(core: dict[str, Any]) -> tuple[list[tuple[Path, str]], list[str], list[str]]:
+    """The core's files, each with its name in the project's folder; its sources and folders of included files there."""
+    files, sources, includes = [], [], []
+    home = Path(core["folder"])
+    for index, source in enumerate(core["sources"]):
+        # A name of its own for each: a manifest may name files outside of its folder.
+        name = f"sources/core/{index:02}/{Path(source).name}"
+        files.append((home / source, name))
+        sources.append(name)
+    for index, folder in enumerate(core["include"]):
+        name = f"sources/include/{index:02}"
+        includes.append(name)
+        files += [(path, f"{name}/{path.relative_to(home / folder)}") for path in sorted((home / folder).rglob("*")) if path.is_file()]
+    return files, sources, includes
+
+
+def prepare(board: Board, core_name: str, output: Path | None, width: int | None, serial: int) -> Path:
+    """Writes the project's folder, and says where it is. What other files lie in it, such as a build, stays."""
+    link = board.link(width)
+    core, text = wrapper(core_name, link, serial)
+    name = f"{board.name}-{core['core']}"
+    output = output or ROOT / ".towpath" / "boards" / name
+    if output.exists() and any(output.iterdir()) and not (output / MARK).is_file():
+        raise Failure(f"{output} has other files in it: name another folder with --output")
+    user = constants(text)
+
+    family = "ultrascale" if board.plus else "7series"
+    own_top = BOARDS / board.name / "tp_top.sv"
+    top = own_top if own_top.is_file() else COMMON / "tp_top.sv"
+    gateware = listed("gateware/towpath.f") + listed(f"gateware/endpoint/{board.endpoint}/endpoint.f")
+    cards = ["gateware/tp_system.sv", f"gateware/endpoint/{board.endpoint}/tp_xilinx_{family}_card.sv"]
+    common = ["tp_board_reset.sv", "tp_board_clock.sv", f"{family}/tp_board.sv"]
+    tops = [*(f"boards/common/{file}" for file in common), str(top.relative_to(ROOT))]
+    from_core, core_sources, includes = core_files(core)
+    written = {
+        "sources/tp_board_pkg.sv": board_package(board, link, user),
+        "sources/tp_user.sv": text,
+        "pins.xdc": (board.folder / "pins.xdc").read_text(),
+        "crossings.tcl": crossings(user),
+        "build.tcl": (COMMON / "build.tcl").read_text(),
+    }
+    sources = [f"sources/{file}" for file in gateware] + core_sources
+    sources += ["sources/tp_user.sv", "sources/tp_board_pkg.sv"] + [f"sources/{file}" for file in cards + tops]
+    project = {
+        "sources": sources,
+        "systemverilog": [file for file in sources if file.endswith(".sv")],
+        "includes": includes,
+        "pins": ["pins.xdc"],
+        "crossings": ["crossings.tcl"],
+        "crossing_names": crossing_names(user),
+    }
+    lines = [f"set name {{{name}}}", f"set part {board.part}", f"set ip {board.ip}", f"set ip_settings {board.ip_settings.name}"]
+    written[MARK] = "\n".join([*lines, *(f"set {key} {tcl_list(words)}" for key, words in project.items())]) + "\n"
+    entries = [f"  CONFIG.{key} {{{value}}}" for key, value in settings(board, link, user).items()]
+    written["settings.tcl"] = "\n".join(["set settings {", *entries, "}", *generated_msix(board, user), "}"]) + "\n"
+    written["README.md"] = (
+        f"# {board.title}, core {core['core']}\n{link}, part {board.part}. Written by `./run board`.\n\n"
+        f"    vivado -mode batch -source build.tcl      # to {name}.bit\n\n"
+        "Vivado 2019.1 or newer. docs/guide/board.md goes on from there.\n"
+    )
+
+    shutil.rmtree(output / "sources", ignore_errors=True)
+    copies = [(ROOT / file, f"sources/{file}") for file in gateware + cards + tops] + from_core
+    for source, target in copies:
+        (output / target).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, output / target)
+    for target, content in written.items():
+        (output / target).write_text(content)
+    return output
+
+
+# --- ./run boards, ./run board -------------------------------------------------------------------------------------------------
+
+
+def show() -> None:
+    for name in names():
+        board = read(name)
+        print(f"{name:8} {board.title}; part {board.part}")
+        for link in board.links:
+            print(f"{'':8} {link}")
+
+
+def build(output: Path) -> int:
+    vivado = shutil.which("vivado")
+    if vivado is None:
+        print(f"Prepared: {output}\nvivado is not on the path. Where it is, type:\n  cd {output} && vivado -mode batch -source build.tcl")
+        return 0
+    print(f"Prepared: {output}\nBuilding with {vivado}: this takes an hour or so.", flush=True)
+    return subprocess.run([vivado, "-mode", "batch", "-source", "build.tcl"], cwd=output).returncode
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="./run", description="Projects for boards.")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    verbs.add_parser("boards", help="list the boards")
+    board = verbs.add_parser("board", help="prepare a project folder for a board and a core, and build it if vivado is on the path")
+    board.add_argument("name", metavar="NAME", help=f"the board: {', '.join(names())}")
+    board.add_argument("--core", metavar="FOLDER", required=True, help="the core's folder, with its towpath.toml, or a shipped core's name")
+    board.add_argument("--output", metavar="DIR", type=Path, help="the project's folder [default: .towpath/boards/NAME-CORE]")
+    board.add_argument("--width", metavar="BITS", type=int, help="width of the path [default: the board's widest link]")
+    board.add_argument("--serial", metavar="NUMBER", type=number, default=0, help="the card's serial number [default: 0]")
+    board.add_argument("--no-build", action="store_true", help="prepare the folder only")
+    options = parser.parse_args(arguments)
+    try:
+        if options.verb == "boards":
+            show()
+            return 0
+        output = prepare(read(options.name), options.core, options.output, options.width, options.serial)
+    except (Failure, OSError) as failure:
+        print(f"./run {options.verb}: {failure}", file=sys.stderr)
+        return 1
+    if options.no_build:
+        print(f"Prepared: {output}")
+        return 0
+    return build(output.resolve())
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`./run export-verilog`: the gateware and a user core as Verilog-2005, for tools that do not read SystemVerilog.
+
+The folder holds a file for each module, and for each set of its parameters if there are several, and the list `towpath.f`, the top first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from pyslang.driver import Driver
+from verilogexpr import Unsupported
+from verilogwriter import Design
+
+ROOT = Path(__file__).resolve().parent.parent
+ENDPOINTS = ROOT / "gateware/endpoint"
+LIST = "towpath.f"
+
+
+class Failed(Exception):
+    """The export ends; the text says why."""
+
+
+def elaborate(files: list[Path], top: str, parameters: dict[str, str], include: list[Path]) -> Any:
+    """The compilation of these files with `top` as the only top module."""
+    driver = Driver()
+    driver.addStandardArgs()
+    # slang's driver splits a command line; quotes and blanks in it must be escaped.
+    arguments = ["-DSYNTHESIS", "--allow-dup-initial-drivers", "--top", top, *(f"-G{name}={value}" for name, value in parameters.items())]
+    arguments += [f"-I{folder}" for folder in include] + [str(file) for file in files]
+    line = " ".join("".join(f"\\{c}" if c in "\\'\" " else c for c in argument) for argument in ["export", *arguments])
+    if not driver.parseCommandLine(line) or not driver.processOptions() or not driver.parseAllSources():
+        raise Failed("the sources could not be read")
+    compilation = driver.createCompilation()
+    driver.reportCompilation(compilation, True)
+    driver.runAnalysis(compilation)
+    if not driver.reportDiagnostics(True):
+        raise Failed("the sources could not be elaborated")
+    return compilation
+
+
+def listed(*lists: Path) -> list[Path]:
+    """The sources that these file lists name, in order."""
+    lines = [line for file in lists for line in file.read_text().splitlines()]
+    return [ROOT / line for line in lines if line and not line.startswith("//")]
+
+
+def export(
+    files: list[Path], top: str, folder: Path, parameters: dict[str, str] | None = None, include: list[Path] | None = None
+) -> list[Path]:
+    """Writes a file for each module and the list of them; returns the files, the top first. What an earlier export wrote goes."""
+    compilation = elaborate(files, top, parameters or {}, include or [])
+    design = Design(compilation, compilation.getRoot().topInstances[0])
+    folder.mkdir(parents=True, exist_ok=True)
+    if (folder / LIST).exists():
+        for name in (folder / LIST).read_text().splitlines():
+            (folder / name).unlink(missing_ok=True)
+    for module in design.modules.values():
+        (folder / f"{module.name}.v").write_text(module.text)
+    names = [f"{module.name}.v" for module in design.modules.values()]
+    (folder / LIST).write_text("".join(f"{name}\n" for name in names))
+    return [folder / name for name in names]
+
+
+def user_core(core: str, width: int | None, clock: str | None, scratch: Path) -> tuple[list[Path], list[Path]]:
+    """The sources of a user core with what the command line generates around it, and its folders of included files."""
+    towpath = shutil.which("towpath")
+    if towpath is None:
+        raise Failed("the command line `towpath` is missing: ./run setup builds it")
+    wrapper = scratch / "tp_user.sv"
+    command = [towpath, "--json", "wrapper", core, "--output", str(wrapper), *(["--width", str(width)] if width else [])]
+    command += ["--core-clock", clock] if clock else []
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise Failed(json.loads(done.stderr)["error"]["message"])
+    told = json.loads(done.stdout)
+    folder = Path(told["folder"])
+    return [*(folder / s for s in told["sources"]), wrapper], [folder / i for i in told["include"]]
+
+
+def main(arguments: list[str]) -> int:
+    endpoints = sorted(f.parent.name for f in ENDPOINTS.glob("*/endpoint.f"))
+    parser = argparse.ArgumentParser(prog="./run export-verilog", description="The gateware and a user core as Verilog-2005.")
+    parser.add_argument("--core", default="loopback", help="folder of a user core, or the name of one that ships (loopback)")
+    parser.add_argument("--endpoint", choices=endpoints, help="a whole card with this endpoint; without it, up to the neutral streams")
+    parser.add_argument("--width", type=int, help="of the data path, in bits; without it, the core's own")
+    parser.add_argument(
+        "--core-clock", metavar="MHZ", help="the block's user clock, which the card reports and counts time by; needed with --endpoint"
+    )
+    parser.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE", help="of the endpoint's card; may be repeated")
+    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="where the files go")
+    options = parser.parse_args(arguments)
+    parameters = {}
+    for given in options.parameter:
+        name, equals, value = given.partition("=")
+        if not equals:
+            parser.error(f"--parameter {given}: NAME=VALUE is wanted")
+        parameters[name] = value
+    lists, card, top = [ROOT / "gateware/towpath.f"], [ROOT / "gateware/tp_system.sv"], "tp_system"
+    if options.endpoint:
+        if not options.core_clock:
+            parser.error(
+                "--core-clock MHZ is needed with --endpoint: the block's user clock, such as 250, or 62.5 for Spartan-6 at Gen1 x1"
+            )
+        top = f"tp_{options.endpoint}_card"
+        lists.append(ENDPOINTS / options.endpoint / "endpoint.f")
+        card.append(ENDPOINTS / options.endpoint / f"{top}.sv")
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            sources, include = user_core(options.core, options.width, options.core_clock, Path(scratch))
+            written = export([*listed(*lists), *sources, *card], top, options.output, parameters, include)
+    except (Failed, Unsupported) as failure:
+        print(f"./run export-verilog: {failure}", file=sys.stderr)
+        return 1
+    print(f"{options.output / LIST}: {len(written)} modules, top {top}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
