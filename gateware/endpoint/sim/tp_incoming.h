@@ -49,6 +49,17 @@ public:
     // What waits is lost; the packet at the pins gets its length, but the rest of it means nothing.
     void cut() { queue.assign(shown, {RUBBISH, 0, 0}); }
 
+    // What waits is lost, but not the rest of the packet at the pins. Returns how many packets were lost that have a bit of `marks` beside
+    // them.
+    unsigned finish(uint32_t marks) {
+        unsigned lost = 0;
+        for (; queue.size() > shown; queue.pop_back()) lost += queue.back().size > 0 && queue.back().side & marks;
+        return lost;
+    }
+
+    // Of the packet at the pins, dwords have not come from the simulator yet.
+    bool unfinished() const { return queue.size() < shown; }
+
     // The next beat, if there is one.
     bool next(Beat &beat) {
         beat.words.fill(RUBBISH);

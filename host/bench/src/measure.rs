@@ -63,7 +63,8 @@ struct Bench<'a> {
     options: ChannelOptions,
 }
 
-/// Measure a case, at the pins of an endpoint if one is named; `progress` is told when a core has to be compiled. One row, or two if both directions run.
+/// Measure a case, at the pins of an endpoint if one is named; `progress` is told when a core has to be compiled. One row, or two if both
+/// directions run.
 pub fn measure(case: &Case, endpoint: Option<&str>, progress: &(dyn Fn(&str) + Sync)) -> Result<Vec<Row>> {
     let notify = match case.notify {
         Notify::Interrupt => towpath::Notify::Interrupt,

@@ -31,8 +31,8 @@ pub struct Report {
     missing: Vec<(Case, String)>,
 }
 
-/// Measure every case of a plan, each once, at an endpoint's pins or, without one, at the neutral streams. `progress` is told which; a case that cannot be measured yet is left out, any other failure ends
-/// the run.
+/// Measure every case of a plan, each once, at an endpoint's pins or, without one, at the neutral streams. `progress` is told which; a case
+/// that cannot be measured yet is left out, any other failure ends the run.
 pub fn run(tables: Vec<Table>, endpoint: Option<&str>, progress: &(dyn Fn(&str) + Sync)) -> Result<Report, BenchError> {
     let mut report = Report { tables: Vec::new(), rows: Vec::new(), missing: Vec::new() };
     for table in &tables {

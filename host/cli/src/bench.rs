@@ -22,6 +22,9 @@ pub fn bench(cli: &Cli, what: &Bench) -> Result {
     }
     if let Some(endpoint) = &what.endpoint {
         tables = at_endpoint(tables, endpoint)?;
+        if tables.is_empty() {
+            return Err(Failure::new(USAGE, format!("no table of these has a width that endpoint {endpoint} has; leave out --only")));
+        }
     }
     // Opened first: a name that cannot be written must not cost a long run.
     let mut outputs = Vec::new();

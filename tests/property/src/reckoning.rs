@@ -128,7 +128,7 @@ impl Voyage<'_> {
                     _ => continue,
                 },
             };
-            // A function behind a link that is down has lost its command register, too, and what was at the pins counts as damaged.
+            // An endpoint may withhold bus mastering while the link is down, and mark what was at its pins as damaged.
             if self.storm.endpoint && late.0 == c::CARD_LINK_DOWNS_OFFSET {
                 add(c::CARD_BUS_MASTERING_LOSSES_OFFSET, 1, false);
                 add(c::CARD_POISONED_OFFSET, MOST_AT_PINS, false);

@@ -10,7 +10,8 @@
 // id, four dwords only beyond 4 GiB. What else a link partner demands is the simulator's to check. Faults of the simulator that damage
 // answers pass as they are, for this block knows nothing of its user's reads.
 //
-// Not modelled: packets of the block's own, refusals (the simulator's host reads and writes what is there), ECRC, hot reset.
+// Not modelled: packets of the block's own, refusals (the simulator's host reads and writes what is there), ECRC, hot reset, a change of
+// the configuration with the link.
 #ifndef TP_BOUNDARY_H
 #define TP_BOUNDARY_H
 #include <algorithm>
@@ -190,7 +191,7 @@ private:
             else if (!up)
                 take = open || moved;  // what has begun goes on; what has not may be taken back
             else
-                take = !outgoing.offers() && (moved || open || in.config.transmit_room > 0);
+                take = !outgoing.offers() && (moved || open || top.tx_buf_av > 0);
             if (take) {
                 open = !beat.last;
                 dropping = dropping && open;

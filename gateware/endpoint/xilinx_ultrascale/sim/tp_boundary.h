@@ -12,7 +12,8 @@
 // it, stray ones among them; as the guide has it, all are passed on. What a link partner demands is the simulator's to check.
 //
 // Not modelled: the block's own completion timeout, its loss of writes while bus mastering is off, refusals (the simulator's host reads and
-// writes what is there), byte enables of single bytes on CQ and RC, ECRC, parity, hot reset. With the link down it takes and drops packets.
+// writes what is there), byte enables of single bytes on CQ and RC, ECRC, parity, hot reset, a change of the configuration with the link,
+// reads that a function-level reset ends, framing on RQ and CC at 512 bit. With the link down it takes and drops packets.
 #ifndef TP_BOUNDARY_H
 #define TP_BOUNDARY_H
 #include <algorithm>
@@ -175,6 +176,7 @@ private:
     static constexpr unsigned APERTURE = 32; // ... and from one to the next, as a power of two
     static constexpr unsigned REGISTER_CLOCKS = 4; // that a read of the configuration space takes
     enum { MEM_READ = 0, MEM_WRITE = 1 };
+    static constexpr uint32_t IS_READ = 1 << 8; // beside a packet on CQ, above its byte enables
     enum { NORMAL = 0, POISONED = 1, BAD_STATUS = 2, INVALID_LENGTH = 3, INVALID_ADDRESS = 5, INVALID_TAG = 6 };
     using User = tp_ultrascale::User;
 
@@ -302,13 +304,14 @@ private:
     bool discard = false; // its packet does not get to the pins
     unsigned expected = 0; // dwords of it that are to come
 
-    // The link goes: what waits is lost.
+    // The link goes: what waits is lost. A packet at the pins is finished, for the block has it whole; and what the adapter has asked for
+    // is still asked for.
     void lose() {
         credits += reads.size();
         reads.clear();
-        rc.cut();
-        cq.cut();
-        discard = !between;
+        rc.finish(0);
+        wanted += cq.finish(IS_READ);
+        discard = !between && !rc.unfinished() && !cq.unfinished();
         buffered.clear();
         gone.clear();
         asked.fill({});
@@ -323,7 +326,7 @@ private:
 
     void begin_request(const tp_model_request &p, unsigned kind) {
         const uint64_t addr = BARS | static_cast<uint64_t>(p.bar) << APERTURE | p.offset;
-        cq.begin(4 + (kind == MEM_WRITE ? p.dwords : 0), p.first_be | p.last_be << 4);
+        cq.begin(4 + (kind == MEM_WRITE ? p.dwords : 0), p.first_be | p.last_be << 4 | (kind == MEM_READ ? IS_READ : 0));
         cq.add(addr);
         cq.add(addr >> 32);
         cq.add((p.dwords & 0x7ffu) | kind << 11 | static_cast<uint32_t>(p.requester) << 16);
