@@ -15,7 +15,7 @@ module tp_board_clock
 );
   logic feedback, made;
 
-  // Outputs that nobody needs are not named.
+  // Unused outputs are not connected.
   // verilator lint_off PINMISSING
   if (PLUS) begin : gen_plus
     MMCME4_BASE #(

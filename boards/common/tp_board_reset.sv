@@ -18,7 +18,7 @@ module tp_board_reset (
   logic [3:0] left;
   logic lock;
 
-  // What it tells of before a stopped clock is old. That does no harm: `mmcm_rst` lasts longer than it takes to see a new level.
+  // After the clock has stopped, `lock` shows an old level. `mmcm_rst` outlasts the synchroniser, so that level is never acted on.
   tp_sync i_lock (
       .clk,
       .d(locked),

@@ -20,6 +20,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "gateware/lib/tb"))
+from bench import TP
+
 HERE = Path(__file__).resolve().parent
 STUBS = HERE.parent / "stubs"
 ROOT = HERE.parent.parent
@@ -117,12 +120,12 @@ def size_of(settings: dict[str, str], bar: str) -> int:
 
 
 def agreed(ip: str, settings: dict[str, str], hierarchy: dict[str, Any], clocks: list[list[str]]) -> list[str]:
-    """Whether the block is told the same as the design is built with. The two are computed apart: by the tool and by the gateware."""
+    """Whether the IP's settings, which the tool computes, agree with the parameters that the gateware computes."""
     found = []
 
     def same(what: str, told: float, built: float) -> None:
         if told != built:
-            found.append(f"{what}: the block is told {told:g}, the design has {built:g}")
+            found.append(f"{what}: the IP's setting is {told:g}, the design has {built:g}")
 
     old = ip == "pcie_7x"
     lower = {name.lower(): value for name, value in settings.items()}
@@ -140,7 +143,7 @@ def agreed(ip: str, settings: dict[str, str], hierarchy: dict[str, Any], clocks:
     same("reference clock in ns", 1000 / float(lower["ref_clk_freq"].removesuffix("_MHz")), float(clocks[0][1]) if clocks else 0)
 
     page = 1 << int(core["PAGE_SHIFT"])
-    pages = 4 + 4 * int(core["H2C"] + core["C2H"])
+    pages = TP.TP_PAGE_CHANNELS + TP.TP_PAGES_PER_CHANNEL * int(core["H2C"] + core["C2H"])
     if size_of(lower, "pf0_bar0") < pages * page:
         found.append(f"BAR 0 has {size_of(lower, 'pf0_bar0')} bytes, its pages {pages * page}")
     if old:
@@ -152,10 +155,11 @@ def agreed(ip: str, settings: dict[str, str], hierarchy: dict[str, Any], clocks:
     window = size_of(lower, "pf0_bar2") if lower["pf0_bar2_enabled"] == "true" else 0
     if window < core["WINDOW_BYTES"] or bool(window) != bool(core["WINDOW_BYTES"]):
         found.append(f"BAR 2 does not fit a window of {core['WINDOW_BYTES']:g} bytes")
+    msix = TP.TP_PAGE_MSIX * page
     prefix, unit, less = ("msix", 8, 0) if old else ("pf0_msix_cap", 1, 1)
     same("MSI-X vectors", int(lower[f"{prefix}_table_size"], 16) + less, core["VECTORS"])
-    same("place of the MSI-X table", int(lower[f"{prefix}_table_offset"], 16) * unit, 2 * page)
-    same("place of the MSI-X pending bits", int(lower[f"{prefix}_pba_offset"], 16) * unit, 2 * page + 0x800)
+    same("place of the MSI-X table", int(lower[f"{prefix}_table_offset"], 16) * unit, msix + TP.TP_MSIX_VECTOR_OFFSET)
+    same("place of the MSI-X pending bits", int(lower[f"{prefix}_pba_offset"], 16) * unit, msix + TP.TP_MSIX_PENDING_OFFSET)
     if not old:
         endpoint = parameters(hierarchy, "tp_xilinx_ultrascale")
         same("answers in a beat", (2, 4)[lower["axisten_if_ext_512_rc_4tlp_straddle"] == "true"], endpoint["RC_STRADDLE"])

@@ -2,7 +2,7 @@
 // What boards of the 7 series have in common: reference clock, block, reset, the user core's clock, and the card.
 //
 // `tp_pcie` is the block, 7 Series Integrated Block for PCI Express (PG054), generated with common/pcie_7x.toml. Which ports it has depends
-// on those settings, so outputs that nobody needs are not named here.
+// on those settings. Unused outputs are not connected.
 module tp_board
   import tp_board_pkg::*;
   import tp_user_pkg::*;

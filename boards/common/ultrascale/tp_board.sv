@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What boards of UltraScale+ have in common: reference clock, block, reset, the user core's clock, and the card.
 //
-// `tp_pcie` is the block, UltraScale+ Integrated Block for PCI Express (PG213), generated with common/pcie4_uscale_plus.toml. Outputs that
-// nobody needs are not named here.
+// `tp_pcie` is the block, UltraScale+ Integrated Block for PCI Express (PG213), generated with common/pcie4_uscale_plus.toml. Unused
+// outputs are not connected.
 module tp_board
   import tp_board_pkg::*;
   import tp_user_pkg::*;

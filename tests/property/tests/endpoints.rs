@@ -15,7 +15,7 @@ const RUNS: u64 = 4;
 const FAULTS: u64 = 300;
 
 fn first() -> u64 {
-    std::env::var("TOWPATH_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1)
+    std::env::var("TOWPATH_SEED").map_or(1, |seed| seed.parse().unwrap_or_else(|_| panic!("TOWPATH_SEED={seed}: not a number")))
 }
 
 /// Calls with the name and a width of each endpoint.
