@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The prover itself: what is false is refuted, what cannot be reached is no proof, and only the very same text comes from the cache."""
 
+import os
+
 import prove
 import pytest
 
@@ -90,6 +92,26 @@ def test_only_the_same_text_comes_from_the_cache(tree):
     assert not prove.prove(proof, root=tree).cached
     change(tree, "formal/counter_formal.sv", "q == 4'd3", "q == 4'd4")
     assert not prove.prove(proof, root=tree).cached
+
+
+@pytest.mark.parametrize("text", ["", '{"result": "proved"', '["proved"]', '{"result": "proved"}', "\0\0"])
+def test_a_broken_result_is_not_believed(tree, text):
+    (proof,) = prove.read(tree)
+    prove.prove(proof, root=tree)
+    (kept,) = prove.CACHE.glob("*.json")
+    kept.write_text(text)
+    again = prove.prove(proof, root=tree)
+    assert not again.cached and again.result == prove.PROVED
+    assert prove.prove(proof, root=tree).cached
+
+
+def test_what_is_used_is_renewed(tree):
+    """Or .ci/run would throw it away."""
+    (proof,) = prove.read(tree)
+    prove.prove(proof, root=tree)
+    (kept,) = prove.CACHE.glob("*.json")
+    os.utime(kept, (0, 0))
+    assert prove.prove(proof, root=tree).cached and kept.stat().st_mtime > 0
 
 
 def test_what_cannot_be_tried_says_why(tree):
