@@ -132,8 +132,8 @@ def races_suite(name: str, about: str, budget: int) -> Suite:
     return Suite(name, about, budget, [sys.executable, "tests/races/run.py", name], read_races)
 
 
-# A test on each core: for suites whose tests each compile or simulate with one thread.
-SPREAD = ("-n", "auto", "--maxprocesses=8")
+# A test on each core: for suites whose tests each compile or simulate with one thread. A worker without any takes another's.
+SPREAD = ("-n", "auto", "--maxprocesses=8", "--dist=worksteal")
 
 SUITES = [
     pytest_suite(

@@ -2,6 +2,7 @@
 """The prover itself: what is false is refuted, what cannot be reached is no proof, and only the very same text comes from the cache."""
 
 import os
+from dataclasses import replace
 
 import prove
 import pytest
@@ -62,6 +63,14 @@ def test_proves_and_refutes(tree):
     assert prove.prove(proof, root=tree).result == prove.PROVED
     refuted = prove.prove(proof, proof.faults[0], tree)
     assert refuted.result == prove.REFUTED and "Assert failed" in refuted.log
+    at_once = replace(proof.faults[0], at_once=True)
+    again = prove.run(proof, prove.texts(proof, at_once, tree), at_once)
+    assert again.result == prove.REFUTED and again.log.count("Checking assertions in step") < refuted.log.count(
+        "Checking assertions in step"
+    )
+    # Nor does it find one that is not there.
+    harmless = replace(proof.faults[1], at_once=True)
+    assert prove.run(proof, prove.texts(proof, harmless, tree), harmless).result == prove.UNKNOWN
     # A fault that breaks no promise is not called caught, though a lemma may suffer.
     assert prove.prove(proof, proof.faults[1], tree).result == prove.UNKNOWN
 
@@ -70,7 +79,7 @@ def test_a_false_property_is_refuted(tree):
     change(tree, "formal/counter_formal.sv", "q != 4'd12", "q != 4'd8")
     (proof,) = prove.read(tree)
     trace = tree / "trace.vcd"
-    assert prove.run(proof, prove.texts(proof, None, tree), refute=False, trace=trace).result == prove.REFUTED
+    assert prove.run(proof, prove.texts(proof, None, tree), None, trace).result == prove.REFUTED
     assert trace.read_text().startswith("$")
 
 
