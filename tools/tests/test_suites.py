@@ -238,7 +238,10 @@ suites.main([])
         while len(list(tmp_path.glob("*.started"))) < count and time.monotonic() < until:
             time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 128 + signal.SIGTERM
+        try:
+            assert process.wait(30) == 128 + signal.SIGTERM
+        finally:
+            process.kill()
         # Its output ends only when nobody holds the pipe any more.
         assert process.stdout.read() is not None
     assert len(list(tmp_path.glob("*.started"))) == count
