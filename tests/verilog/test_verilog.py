@@ -80,7 +80,7 @@ def test_the_functional_suite_passes(width, user_async, monkeypatch):
     files = exported("verilator", width, user_async, monkeypatch)
     for folder in (ROOT / "gateware/lib/tb", AGREE):  # the simulator's Python looks where this one does
         monkeypatch.syspath_prepend(str(folder))
-    bench.run("agree_top", files, AGREE / "bench_agree.py", files[0].parent.parent)
+    bench.run("agree_top", files, AGREE / "bench_agree.py", files[0].parent.parent, quick=True)
 
 
 def test_a_part_of_it_passes_under_icarus(monkeypatch):

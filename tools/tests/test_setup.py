@@ -244,3 +244,34 @@ def test_verbs_that_are_none(arguments: list[str], code: int, text: str) -> None
 def test_verilator_on_the_path_has_a_version_number() -> None:
     done = subprocess.run(["verilator", "--version"], capture_output=True, text=True, timeout=60)
     assert done.stdout.startswith("Verilator 5.")
+
+
+def test_ci_keeps_what_is_used_and_drops_what_is_not(tmp_path: Path) -> None:
+    shutil.copytree(REPOSITORY / ".ci", tmp_path / "tree/.ci")
+    (tmp_path / "tree/.towpath/reports").mkdir(parents=True)
+    run = tmp_path / "tree/run"
+    run.write_text('#!/bin/sh\necho "$1 with $TOWPATH_CACHE"\necho 2 0 1 >".towpath/reports/$1.count"\n')
+    run.chmod(0o755)
+    cache = tmp_path / "cache/towpath"
+    kept = [
+        "formal/new.json",
+        "models/new/a.so",
+        "models/new.lock",
+        "runtime/new/a.o",
+        "linux/plain-1/linux",
+        "linux/source/old",
+        "ccache/old",
+    ]
+    dropped = ["formal/old.json", "models/old/a.so", "models/old.lock", "runtime/old/a.o", "linux/plain-2/linux", "linux/debug-1/linux"]
+    for name in kept + dropped:
+        (cache / name).parent.mkdir(parents=True, exist_ok=True)
+        (cache / name).touch()
+    for name in ["linux/source", "linux/source/old", "ccache/old", "models/old", "runtime/old", "linux/plain-2", "linux/debug-1", *dropped]:
+        os.utime(cache / name, (0, 0))
+    os.utime(cache / "models/new/a.so", (0, 0))  # a folder is one entry
+    environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    done = subprocess.run([tmp_path / "tree/.ci/run"], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines() == [f"check with {cache}", f"test with {cache}", "", "4 passed, 0 failed, 2 skipped"], done.stderr
+    assert done.returncode == 0
+    left = {str(path.relative_to(cache)) for path in cache.rglob("*") if path.is_file()}
+    assert left == set(kept)

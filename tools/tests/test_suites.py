@@ -4,6 +4,7 @@
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,15 @@ def test_good(): pass
     assert said[-1] == "1 passed, 0 failed, 10 skipped"
 
 
+def test_what_came_from_the_cache_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    tests = 'def test_a(record_property): record_property("cached", True)\ndef test_b(): pass\n'
+    (tmp_path / "test_sample.py").write_text(tests)
+    monkeypatch.setattr(suites, "OUT", tmp_path / "out")
+    monkeypatch.setattr(suites, "SUITES", [suites.pytest_suite("sample", "", 60, "-q", f"--rootdir={tmp_path}", str(tmp_path))])
+    assert suites.main([]) == 0
+    assert "from the cache: 1 of the 2 results of sample, for the same sources and tools" in capfd.readouterr().out.splitlines()
+
+
 def test_good_suite_is_good(run) -> None:
     assert str(run(GOOD)) == "1 passed, 0 failed, 0 skipped"
 
@@ -162,26 +172,79 @@ def test_setup_is_handed_to_the_suite_that_has_one(tmp_path: Path, monkeypatch: 
         suites.main(["without", "--setup"])
 
 
-def test_ending_the_run_ends_what_it_started(tmp_path: Path) -> None:
-    (tmp_path / "test_sample.py").write_text("import time\ndef test_a(): time.sleep(600)\n")
+TALKS = """import pathlib, sys, time
+here, name, others = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
+print(name, "begins", flush=True)
+(here / name).touch()
+end = time.monotonic() + 30
+while not all((here / other).exists() for other in others):
+    assert time.monotonic() < end, "it is alone"
+    time.sleep(0.01)
+print(name, "ends", flush=True)
+"""
+
+
+def test_suites_of_one_core_run_beside_each_other_and_before_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def talks(name: str, budget: int, *others: str, one_core: bool) -> suites.Suite:
+        command = [sys.executable, "-c", TALKS, str(tmp_path), name, *others]
+        return suites.Suite(name, "", budget, command, lambda output, _: suites.Result(output.count("ends")), one_core=one_core)
+
+    monkeypatch.setattr(suites, "OUT", tmp_path / "out")
+    monkeypatch.setattr(suites.os, "sched_getaffinity", lambda _: {0, 1})
+    wide = talks("wide", 60, one_core=False)
+    short, long = talks("short", 10, "long", one_core=True), talks("long", 20, "short", one_core=True)
+    results = suites.run_all([short, wide, long])
+    assert list(results) == ["short", "wide", "long"] and all(str(r) == "1 passed, 0 failed, 0 skipped" for r in results.values())
+    said = capfd.readouterr().out.splitlines()
+    assert "==== 2 at a time, each shown when it ends: long, short" in said
+    # Each whole, whoever ended first; and the one that needs all cores when they were done.
+    told = [line for line in said if line.endswith(("begins", "ends"))]
+    pairs = [told[i : i + 2] for i in range(0, 6, 2)]
+    assert pairs[2] == ["wide begins", "wide ends"]
+    assert sorted(pairs[:2]) == [[f"{name} begins", f"{name} ends"] for name in ("long", "short")]
+
+
+def test_one_of_them_that_cannot_run_ends_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suites, "OUT", tmp_path / "out")
+    monkeypatch.setattr(suites.os, "sched_getaffinity", lambda _: {0, 1})
+    commands = {"absent": [str(tmp_path / "absent")], "long": ["sleep", "600"], "later": ["sleep", "600"]}
+    chosen = [suites.Suite(name, "", 60, command, suites.read_junit, one_core=True) for name, command in commands.items()]
+    with pytest.raises(FileNotFoundError):
+        suites.run_all(chosen)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_ending_the_run_ends_what_it_started(tmp_path: Path, count: int) -> None:
+    (tmp_path / "test_sample.py").write_text(f"""import os, pathlib, time
+def test_a():
+    pathlib.Path({str(tmp_path)!r}, str(os.getpid())).with_suffix(".started").touch()
+    time.sleep(600)
+""")
     program = f"""
 import sys
 from pathlib import Path
 sys.path.insert(0, {str(Path(suites.__file__).parent)!r})
 import suites
+suites.os.sched_getaffinity = lambda _: {{0, 1}}
 suites.OUT = Path({str(tmp_path)!r})
-suites.SUITES = [suites.pytest_suite("sample", "", 60, "--rootdir={tmp_path}", "{tmp_path}")]
+suites.SUITES = [suites.pytest_suite(f"sample{{i}}", "", 60, "--rootdir={tmp_path}", "{tmp_path}") for i in range({count})]
 suites.main([])
 """
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        for line in process.stdout:
-            if "test_a" in line or "collected" in line:
-                break
+        until = time.monotonic() + 60
+        while len(list(tmp_path.glob("*.started"))) < count and time.monotonic() < until:
+            time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 128 + signal.SIGTERM
+        try:
+            assert process.wait(30) == 128 + signal.SIGTERM
+        finally:
+            process.kill()
         # Its output ends only when nobody holds the pipe any more.
         assert process.stdout.read() is not None
+    assert len(list(tmp_path.glob("*.started"))) == count
     own = f"--rootdir={tmp_path}".encode()
     assert not [p for p in Path("/proc").glob("[0-9]*/cmdline") if own in read_or_nothing(p)]
 

@@ -33,4 +33,5 @@ def test_depths(width, depth):
         HERE.with_name("bench_depths.py"),
         bench.ROOT / f".towpath/benches/dma-{width}-depth-{depth}",
         {"DATA_WIDTH": width, "H2C": 2, "C2H": 2, "QUEUE_DEPTH": depth},
+        quick=True,
     )

@@ -13,11 +13,19 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
+use std::time::SystemTime;
 
 use towpath_system::file;
 
-/// Raised when the layout of the cache or the way of building changes.
-const RECIPE: &str = "2";
+/// The way of building: all that decides what is given to the tools. When it changes, models are other ones.
+const RECIPE: &str = concat!(
+    include_str!("build.rs"),
+    include_str!("endpoint.rs"),
+    include_str!("manifest.rs"),
+    include_str!("ports.rs"),
+    include_str!("tool.rs"),
+    include_str!("wrapper.rs"),
+);
 const PREFIX: &str = "Vtp_model";
 
 /// How to build.
@@ -65,6 +73,8 @@ pub fn build(folder: &Path, options: &BuildOptions) -> Result<Built, CoreError> 
     // Named by content: a loaded library stays loaded, and another build of the same core must not be taken for it.
     let library = place.join(format!("towpath-{}.so", &key[..16]));
     if library.is_file() {
+        // Whoever clears the cache of old entries keeps what is used. One that cannot be written is as good.
+        let _ = File::open(&place).and_then(|folder| folder.set_modified(SystemTime::now()));
         say(&format!("core \"{}\": taken from the cache", manifest.core.name));
         return Ok(Built { library, manifest, cached: true });
     }

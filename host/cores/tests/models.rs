@@ -618,10 +618,13 @@ fn cache_knows_what_changed() {
     std::fs::write(folder.join("part.svh"), "  wire two = 1'b1;\n").unwrap();
     let second = build(&folder, &options).unwrap();
     assert!(!second.cached && second.library != first.library);
-    // Back again: still there.
+    // Back again: still there, and no longer one that nobody has used for long.
+    let place = std::fs::File::open(first.library.parent().unwrap()).unwrap();
+    place.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
     std::fs::write(folder.join("part.svh"), "  wire one = 1'b1;\n").unwrap();
     let third = build(&folder, &options).unwrap();
     assert!(third.cached && third.library == first.library);
+    assert!(place.metadata().unwrap().modified().unwrap() > std::time::SystemTime::UNIX_EPOCH);
     // Two at once build it once.
     std::fs::write(folder.join("part.svh"), "  wire three = 1'b1;\n").unwrap();
     let cached: Vec<bool> = std::thread::scope(|scope| {

@@ -33,5 +33,5 @@ def test_suite(width, pins, tags, monkeypatch):
     for folder in (HERE, AGREE):  # the simulator's Python looks where this one does
         monkeypatch.syspath_prepend(str(folder))
     build = ROOT / f".towpath/benches/7series-{pins}"
-    sources = [*bench.listed(*LISTS), *built.user_core(build, monkeypatch, DATA_WIDTH=width, TAGS=tags), CARD]
+    sources = [*bench.listed(*LISTS), *built.user_core(build, monkeypatch, DATA_WIDTH=width, TAGS=tags), HERE / "seen.vlt", CARD]
     bench.run("tp_xilinx_7series_card", sources, AGREE / "bench_agree.py", build, {"PIN_WIDTH": pins}, more=("bench_pins",), quick=True)

@@ -40,7 +40,7 @@ def test_ultrascale(plus, width, rc, cq, tags, monkeypatch):
     for folder in (ROOT / "gateware/lib/tb", AGREE, HERE):  # the simulator's Python looks where this one does
         monkeypatch.syspath_prepend(str(folder))
     build = ROOT / f".towpath/benches/ultrascale-{plus}-{width}-{rc}-{cq}"
-    sources = [*bench.listed(*LISTS), *built.user_core(build, monkeypatch, DATA_WIDTH=width, TAGS=tags), CARD]
+    sources = [*bench.listed(*LISTS), *built.user_core(build, monkeypatch, DATA_WIDTH=width, TAGS=tags), HERE / "seen.vlt", CARD]
     parameters = {"PLUS": plus, "RC_STRADDLE": rc, "CQ_STRADDLE": cq}
     top, module = "tp_xilinx_ultrascale_card", AGREE / "bench_agree.py"
     bench.run(top, sources, module, build, parameters, more=("bench_ultrascale",), quick=True)
