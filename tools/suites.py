@@ -118,14 +118,14 @@ def pytest_suite(name: str, about: str, budget: int, *arguments: str) -> Suite:
     return Suite(name, about, budget, command, read_junit, one_core="-n" not in arguments)
 
 
-def cargo_suite(name: str, about: str, budget: int, *arguments: str) -> Suite:
-    return Suite(name, about, budget, ["cargo", "test", "--release", "--locked", "--no-fail-fast", *arguments], read_cargo)
+def cargo_suite(name: str, about: str, budget: int, *arguments: str, one_core: bool = False) -> Suite:
+    return Suite(name, about, budget, ["cargo", "test", "--release", "--locked", "--no-fail-fast", *arguments], read_cargo, one_core=one_core)
 
 
 def driver_suite(name: str, about: str, budget: int, kernel: str, only_named: bool, sets_up: bool = False) -> Suite:
     report = OUT / "reports" / f"{name}.xml"
     command = [sys.executable, "tests/driver/run.py", f"--kernel={kernel}", f"--report={report}"]
-    return Suite(name, about, budget, command, read_junit, only_named, sets_up)
+    return Suite(name, about, budget, command, read_junit, only_named, sets_up, one_core=kernel != "qemu")
 
 
 def races_suite(name: str, about: str, budget: int) -> Suite:
@@ -180,6 +180,7 @@ SUITES = [
         "--manifest-path=host/Cargo.toml",
         "--",
         "--nocapture",
+        one_core=True,  # most of it is one long test after the other
     ),
     races_suite("miri", "short tests of the library under an interpreter that checks memory and threads (nightly Rust)", 180),
     races_suite("tsan", "the library's tests with threads under ThreadSanitizer, over cards in software (nightly Rust)", 240),
