@@ -119,7 +119,9 @@ def pytest_suite(name: str, about: str, budget: int, *arguments: str) -> Suite:
 
 
 def cargo_suite(name: str, about: str, budget: int, *arguments: str, one_core: bool = False) -> Suite:
-    return Suite(name, about, budget, ["cargo", "test", "--release", "--locked", "--no-fail-fast", *arguments], read_cargo, one_core=one_core)
+    return Suite(
+        name, about, budget, ["cargo", "test", "--release", "--locked", "--no-fail-fast", *arguments], read_cargo, one_core=one_core
+    )
 
 
 def driver_suite(name: str, about: str, budget: int, kernel: str, only_named: bool, sets_up: bool = False) -> Suite:
