@@ -86,6 +86,7 @@ module tp_asked_formal #(
     if (started && !rst) begin
       assert (open <= 2'd1);
       assert ((open != '0) == (dut.g_ask.owed && !dut.g_ask.arrived));  // it waits for no message that has ended
+      assert (!dut.g_ask.arrived || (dut.g_ask.owed && mine && over));
       if (out_valid) assert (mine && d_valid && !over);
       if (dut.g_ask.ask) assert (open == '0 && d_valid && !forget);
       if (finish_was) assert (forget);
@@ -101,7 +102,6 @@ module tp_asked_formal #(
       if (started && !rst) begin
         assert (mine == dut.g_ask.asked);
         assert (!mine || d_valid);
-        assert (!dut.g_ask.arrived || (dut.g_ask.owed && mine && over));
         assert (!over || !mine || dut.g_ask.arrived);
         assert (!over || !d_valid || mine);
         assert (!dut.g_ask.stale || (dut.g_ask.owed && !dut.g_ask.arrived && !mine));
