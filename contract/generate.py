@@ -242,6 +242,10 @@ class Reader:
         given = {name: value for name in names if (value := node.get_property(name, default=None)) is not None}
         if given and (entry.enum or entry.fields or entry.count):
             raise LimitError("limits are for registers that are one number")
+        if node.get_property("open", default=False):
+            if not entry.enum:
+                raise LimitError("open is for a register with an enumeration")
+            return None
         if entry.enum:
             values = {value.name: value.number for value in self.enums[entry.enum].values}
             return Limit(min(values.values()), max(values.values()), values=values)

@@ -35,7 +35,7 @@ typedef uint64_t tp_le64;
 #define TP_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
 #endif
 
-#define TP_VERSION_MAJOR 1u /* version of this contract: another one is refused */
+#define TP_VERSION_MAJOR 2u /* version of this contract: another one is refused */
 #define TP_VERSION_MINOR 0u /* version of this contract: only adds */
 #define TP_BAR_DEVICE 0u /* the BAR of pages */
 #define TP_BAR_WINDOW 2u /* the BAR of the user core's registers */
@@ -69,6 +69,8 @@ enum tp_direction {
 
 enum tp_channel_kind {
     TP_CHANNEL_KIND_STREAM = 0, /* an AXI4-Stream of the user core */
+    TP_CHANNEL_KIND_MEMORY = 1, /* addresses behind an AXI4 port of the user core */
+    TP_CHANNEL_KIND_NAMED = 2, /* a kind from elsewhere, which `kind_name` tells */
 };
 
 enum tp_kind {
@@ -94,13 +96,14 @@ enum tp_status {
     TP_STATUS_MALFORMED = 11, /* unknown kind, slot or length out of range, list too short */
     TP_STATUS_BAD_COMPLETION = 12, /* an answer to a read had a wrong length or byte count */
     TP_STATUS_LINK_DOWN = 13, /* the link to the host went down */
+    TP_STATUS_KIND_STATUS = 64, /* 64 to 127: the channel's kind says so, with a number of its own from 0 to 63 */
 };
 
 /* Page 0, read-only: what the card is. A host reads `magic`, then the version, then the rest. */
 #define TP_DISCOVERY_MAGIC_OFFSET 0x00u /* the bytes "TOWPATH\0" */
 #define TP_DISCOVERY_MAGIC_VALUE 0x48544150574f54ull
 #define TP_DISCOVERY_VERSION_MAJOR_OFFSET 0x08u /* of the contract; a host refuses another than its own */
-#define TP_DISCOVERY_VERSION_MAJOR_VALUE 0x1u
+#define TP_DISCOVERY_VERSION_MAJOR_VALUE 0x2u
 #define TP_DISCOVERY_VERSION_MINOR_OFFSET 0x0au /* of the contract; a minor version only adds */
 #define TP_DISCOVERY_VERSION_MINOR_VALUE 0x0u
 #define TP_DISCOVERY_HEADER_BYTES_OFFSET 0x0cu /* of this header */
@@ -131,12 +134,16 @@ enum tp_status {
 #define TP_CHANNEL_ENTRY_BYTES 64u
 #define TP_CHANNEL_ENTRY_DIRECTION_OFFSET 0x00u /* which way data goes */
 #define TP_CHANNEL_ENTRY_KIND_OFFSET 0x01u /* what carries data at the card's end */
-#define TP_CHANNEL_ENTRY_FLAGS_OFFSET 0x02u /* reserved */
+#define TP_CHANNEL_ENTRY_KIND_VERSION_OFFSET 0x02u /* of the kind; a host that knows another one leaves the channel alone */
 #define TP_CHANNEL_ENTRY_QUEUE_DEPTH_OFFSET 0x04u /* descriptors that may be posted and not yet completed */
 #define TP_CHANNEL_ENTRY_INLINE_SLOTS_OFFSET 0x06u /* slots in the inline page; 0: no inline descriptors */
 #define TP_CHANNEL_ENTRY_FIRST_PAGE_OFFSET 0x08u /* index of the channel's privileged page; doorbell, inline and batch page follow it */
 #define TP_CHANNEL_ENTRY_BUFFER_BYTES_OFFSET 0x0cu /* the card's own buffer: of an H2C channel, which shares it with the others of its kind, or of this C2H channel */
 #define TP_CHANNEL_ENTRY_BATCH_SLOTS_OFFSET 0x10u /* slots for descriptors in the batch page; 0: it takes no batches */
+#define TP_CHANNEL_ENTRY_KIND_PARAMETER_OFFSET 0x14u /* the kind's own; of a memory its size in pages of 4096 bytes */
+#define TP_CHANNEL_ENTRY_KIND_NAME_OFFSET 0x18u /* ASCII, zero padded */
+#define TP_CHANNEL_ENTRY_KIND_NAME_COUNT 8u
+#define TP_CHANNEL_ENTRY_KIND_NAME_STRIDE 1u
 #define TP_CHANNEL_ENTRY_NAME_OFFSET 0x20u /* UTF-8, zero padded */
 #define TP_CHANNEL_ENTRY_NAME_COUNT 32u
 #define TP_CHANNEL_ENTRY_NAME_STRIDE 1u
@@ -434,12 +441,14 @@ static inline int tp_discovery_check(const struct tp_discovery *table, tp_u64 ba
 struct tp_channel_entry {
     tp_u8 direction; /* which way data goes */
     tp_u8 kind; /* what carries data at the card's end */
-    tp_u16 flags; /* reserved */
+    tp_u16 kind_version; /* of the kind; a host that knows another one leaves the channel alone */
     tp_u16 queue_depth; /* descriptors that may be posted and not yet completed */
     tp_u16 inline_slots; /* slots in the inline page; 0: no inline descriptors */
     tp_u32 first_page; /* index of the channel's privileged page; doorbell, inline and batch page follow it */
     tp_u32 buffer_bytes; /* the card's own buffer: of an H2C channel, which shares it with the others of its kind, or of this C2H channel */
     tp_u16 batch_slots; /* slots for descriptors in the batch page; 0: it takes no batches */
+    tp_u32 kind_parameter; /* the kind's own; of a memory its size in pages of 4096 bytes */
+    tp_u8 kind_name[8]; /* ASCII, zero padded */
     tp_u8 name[32]; /* UTF-8, zero padded */
 };
 
@@ -454,12 +463,15 @@ static inline void tp_channel_entry_read(struct tp_channel_entry *table, const s
 
     table->direction = (tp_u8)tp_table_number(image->bytes + 0, 1);
     table->kind = (tp_u8)tp_table_number(image->bytes + 1, 1);
-    table->flags = (tp_u16)tp_table_number(image->bytes + 2, 2);
+    table->kind_version = (tp_u16)tp_table_number(image->bytes + 2, 2);
     table->queue_depth = (tp_u16)tp_table_number(image->bytes + 4, 2);
     table->inline_slots = (tp_u16)tp_table_number(image->bytes + 6, 2);
     table->first_page = (tp_u32)tp_table_number(image->bytes + 8, 4);
     table->buffer_bytes = (tp_u32)tp_table_number(image->bytes + 12, 4);
     table->batch_slots = (tp_u16)tp_table_number(image->bytes + 16, 2);
+    table->kind_parameter = (tp_u32)tp_table_number(image->bytes + 20, 4);
+    for (k = 0; k < 8; k++)
+        table->kind_name[k] = image->bytes[24 + k];
     for (k = 0; k < 32; k++)
         table->name[k] = image->bytes[32 + k];
 }
@@ -472,8 +484,6 @@ static inline int tp_channel_entry_check(const struct tp_channel_entry *table, c
     tp_u32 k;
 
     if (tp_table_breaks(fault, "direction", table->direction, 0u, 1u, 1u, 0, ", h2c or c2h"))
-        return 1;
-    if (tp_table_breaks(fault, "kind", table->kind, 0u, 0u, 1u, 0, ", stream"))
         return 1;
     if (tp_table_breaks(fault, "queue_depth", table->queue_depth, 1u, 32767u, 1u, 0, ""))
         return 1;

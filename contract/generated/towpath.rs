@@ -5,7 +5,7 @@
 // or as a module. Names are those of the C header without `TP_`. Masks are in place.
 
 /// version of this contract: another one is refused
-pub const VERSION_MAJOR: u16 = 1;
+pub const VERSION_MAJOR: u16 = 2;
 /// version of this contract: only adds
 pub const VERSION_MINOR: u16 = 0;
 /// the BAR of pages
@@ -65,7 +65,7 @@ pub const DISCOVERY_MAGIC_VALUE: u64 = 0x48544150574f54;
 /// Offset: of the contract; a host refuses another than its own
 pub const DISCOVERY_VERSION_MAJOR_OFFSET: u64 = 0x08;
 /// Value: of the contract; a host refuses another than its own
-pub const DISCOVERY_VERSION_MAJOR_VALUE: u16 = 0x1;
+pub const DISCOVERY_VERSION_MAJOR_VALUE: u16 = 0x2;
 /// Offset: of the contract; a minor version only adds
 pub const DISCOVERY_VERSION_MINOR_OFFSET: u64 = 0x0a;
 /// Value: of the contract; a minor version only adds
@@ -125,8 +125,8 @@ pub const CHANNEL_ENTRY_BYTES: usize = 64;
 pub const CHANNEL_ENTRY_DIRECTION_OFFSET: u64 = 0x00;
 /// Offset: what carries data at the card's end
 pub const CHANNEL_ENTRY_KIND_OFFSET: u64 = 0x01;
-/// Offset: reserved
-pub const CHANNEL_ENTRY_FLAGS_OFFSET: u64 = 0x02;
+/// Offset: of the kind; a host that knows another one leaves the channel alone
+pub const CHANNEL_ENTRY_KIND_VERSION_OFFSET: u64 = 0x02;
 /// Offset: descriptors that may be posted and not yet completed
 pub const CHANNEL_ENTRY_QUEUE_DEPTH_OFFSET: u64 = 0x04;
 /// Offset: slots in the inline page; 0: no inline descriptors
@@ -137,6 +137,14 @@ pub const CHANNEL_ENTRY_FIRST_PAGE_OFFSET: u64 = 0x08;
 pub const CHANNEL_ENTRY_BUFFER_BYTES_OFFSET: u64 = 0x0c;
 /// Offset: slots for descriptors in the batch page; 0: it takes no batches
 pub const CHANNEL_ENTRY_BATCH_SLOTS_OFFSET: u64 = 0x10;
+/// Offset: the kind's own; of a memory its size in pages of 4096 bytes
+pub const CHANNEL_ENTRY_KIND_PARAMETER_OFFSET: u64 = 0x14;
+/// Offset: ASCII, zero padded
+pub const CHANNEL_ENTRY_KIND_NAME_OFFSET: u64 = 0x18;
+/// How often `kind_name` stands there.
+pub const CHANNEL_ENTRY_KIND_NAME_COUNT: usize = 8;
+/// Bytes from one `kind_name` to the next.
+pub const CHANNEL_ENTRY_KIND_NAME_STRIDE: u64 = 1;
 /// Offset: UTF-8, zero padded
 pub const CHANNEL_ENTRY_NAME_OFFSET: u64 = 0x20;
 /// How often `name` stands there.
@@ -424,19 +432,27 @@ impl TryFrom<u8> for Direction {
 pub enum ChannelKind {
     /// an AXI4-Stream of the user core
     Stream = 0,
+    /// addresses behind an AXI4 port of the user core
+    Memory = 1,
+    /// a kind from elsewhere, which `kind_name` tells
+    Named = 2,
 }
 
 #[rustfmt::skip]
 impl ChannelKind {
     /// Every value, ascending.
-    pub const ALL: [Self; 1] = [
+    pub const ALL: [Self; 3] = [
         Self::Stream,
+        Self::Memory,
+        Self::Named,
     ];
 
     /// The name in the contract.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Stream => "stream",
+            Self::Memory => "memory",
+            Self::Named => "named",
         }
     }
 }
@@ -448,6 +464,8 @@ impl TryFrom<u8> for ChannelKind {
     fn try_from(number: u8) -> Result<Self, u8> {
         match number {
             0 => Ok(Self::Stream),
+            1 => Ok(Self::Memory),
+            2 => Ok(Self::Named),
             other => Err(other),
         }
     }
@@ -540,12 +558,14 @@ pub enum Status {
     BadCompletion = 12,
     /// the link to the host went down
     LinkDown = 13,
+    /// 64 to 127: the channel's kind says so, with a number of its own from 0 to 63
+    KindStatus = 64,
 }
 
 #[rustfmt::skip]
 impl Status {
     /// Every value, ascending.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::None,
         Self::Done,
         Self::EndOfMessage,
@@ -560,6 +580,7 @@ impl Status {
         Self::Malformed,
         Self::BadCompletion,
         Self::LinkDown,
+        Self::KindStatus,
     ];
 
     /// The name in the contract.
@@ -579,6 +600,7 @@ impl Status {
             Self::Malformed => "malformed",
             Self::BadCompletion => "bad_completion",
             Self::LinkDown => "link_down",
+            Self::KindStatus => "kind_status",
         }
     }
 }
@@ -603,6 +625,7 @@ impl TryFrom<u8> for Status {
             11 => Ok(Self::Malformed),
             12 => Ok(Self::BadCompletion),
             13 => Ok(Self::LinkDown),
+            64 => Ok(Self::KindStatus),
             other => Err(other),
         }
     }
@@ -903,8 +926,8 @@ pub struct ChannelEntry {
     pub direction: u8,
     /// what carries data at the card's end
     pub kind: u8,
-    /// reserved
-    pub flags: u16,
+    /// of the kind; a host that knows another one leaves the channel alone
+    pub kind_version: u16,
     /// descriptors that may be posted and not yet completed
     pub queue_depth: u16,
     /// slots in the inline page; 0: no inline descriptors
@@ -915,6 +938,10 @@ pub struct ChannelEntry {
     pub buffer_bytes: u32,
     /// slots for descriptors in the batch page; 0: it takes no batches
     pub batch_slots: u16,
+    /// the kind's own; of a memory its size in pages of 4096 bytes
+    pub kind_parameter: u32,
+    /// ASCII, zero padded
+    pub kind_name: [u8; 8],
     /// UTF-8, zero padded
     pub name: [u8; 32],
 }
@@ -926,17 +953,21 @@ impl ChannelEntry {
 
     /// From the bytes that the card shows.
     pub fn from_image(image: &[u8; 64]) -> Self {
+        let mut kind_name = [0; 8];
+        kind_name.copy_from_slice(&image[24..32]);
         let mut name = [0; 32];
         name.copy_from_slice(&image[32..64]);
         Self {
             direction: u8::from_le_bytes([image[0]]),
             kind: u8::from_le_bytes([image[1]]),
-            flags: u16::from_le_bytes([image[2], image[3]]),
+            kind_version: u16::from_le_bytes([image[2], image[3]]),
             queue_depth: u16::from_le_bytes([image[4], image[5]]),
             inline_slots: u16::from_le_bytes([image[6], image[7]]),
             first_page: u32::from_le_bytes([image[8], image[9], image[10], image[11]]),
             buffer_bytes: u32::from_le_bytes([image[12], image[13], image[14], image[15]]),
             batch_slots: u16::from_le_bytes([image[16], image[17]]),
+            kind_parameter: u32::from_le_bytes([image[20], image[21], image[22], image[23]]),
+            kind_name,
             name,
         }
     }
@@ -944,7 +975,6 @@ impl ChannelEntry {
     /// An error: a host must not believe it. The caller has checked `discovery`; `others` are the entries before.
     pub fn check(&self, others: &[ChannelEntry], discovery: &Discovery, bar_device: u64) -> Result<(), TableFault> {
         limit("direction", u64::from(self.direction), 0, 1, 1, false, ", h2c or c2h")?;
-        limit("kind", u64::from(self.kind), 0, 0, 1, false, ", stream")?;
         limit("queue_depth", u64::from(self.queue_depth), 1, 32767, 1, false, "")?;
         limit("inline_slots", u64::from(self.inline_slots), 0, 64, 1, false, "")?;
         limit("first_page", u64::from(self.first_page), 4, 4294967295, 1, false, "")?;

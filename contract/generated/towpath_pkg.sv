@@ -9,7 +9,7 @@
 package towpath_pkg;
 
   // verilator lint_off UNUSEDPARAM
-  localparam TP_VERSION_MAJOR = 1;  // version of this contract: another one is refused
+  localparam TP_VERSION_MAJOR = 2;  // version of this contract: another one is refused
   localparam TP_VERSION_MINOR = 0;  // version of this contract: only adds
   localparam TP_BAR_DEVICE = 0;  // the BAR of pages
   localparam TP_BAR_WINDOW = 2;  // the BAR of the user core's registers
@@ -37,7 +37,9 @@ package towpath_pkg;
   } tp_direction_e;
 
   typedef enum logic [7:0] {
-    TP_CHANNEL_KIND_STREAM = 8'd0  // an AXI4-Stream of the user core
+    TP_CHANNEL_KIND_STREAM = 8'd0,  // an AXI4-Stream of the user core
+    TP_CHANNEL_KIND_MEMORY = 8'd1,  // addresses behind an AXI4 port of the user core
+    TP_CHANNEL_KIND_NAMED = 8'd2  // a kind from elsewhere, which `kind_name` tells
   } tp_channel_kind_e;
 
   typedef enum logic [3:0] {
@@ -62,14 +64,15 @@ package towpath_pkg;
     TP_STATUS_TORN = 8'd10,  // the descriptor's words did not arrive whole and in order
     TP_STATUS_MALFORMED = 8'd11,  // unknown kind, slot or length out of range, list too short
     TP_STATUS_BAD_COMPLETION = 8'd12,  // an answer to a read had a wrong length or byte count
-    TP_STATUS_LINK_DOWN = 8'd13  // the link to the host went down
+    TP_STATUS_LINK_DOWN = 8'd13,  // the link to the host went down
+    TP_STATUS_KIND_STATUS = 8'd64  // 64 to 127: the channel's kind says so, with a number of its own from 0 to 63
   } tp_status_e;
 
   // Page 0, read-only: what the card is. A host reads `magic`, then the version, then the rest.
   localparam TP_DISCOVERY_MAGIC_OFFSET = 'h00;  // the bytes "TOWPATH\0"
   localparam logic [63:0] TP_DISCOVERY_MAGIC_VALUE = 64'h48544150574f54;
   localparam TP_DISCOVERY_VERSION_MAJOR_OFFSET = 'h08;  // of the contract; a host refuses another than its own
-  localparam logic [15:0] TP_DISCOVERY_VERSION_MAJOR_VALUE = 16'h1;
+  localparam logic [15:0] TP_DISCOVERY_VERSION_MAJOR_VALUE = 16'h2;
   localparam TP_DISCOVERY_VERSION_MINOR_OFFSET = 'h0a;  // of the contract; a minor version only adds
   localparam logic [15:0] TP_DISCOVERY_VERSION_MINOR_VALUE = 16'h0;
   localparam TP_DISCOVERY_HEADER_BYTES_OFFSET = 'h0c;  // of this header
@@ -100,12 +103,16 @@ package towpath_pkg;
   localparam TP_CHANNEL_ENTRY_BYTES = 64;
   localparam TP_CHANNEL_ENTRY_DIRECTION_OFFSET = 'h00;  // which way data goes
   localparam TP_CHANNEL_ENTRY_KIND_OFFSET = 'h01;  // what carries data at the card's end
-  localparam TP_CHANNEL_ENTRY_FLAGS_OFFSET = 'h02;  // reserved
+  localparam TP_CHANNEL_ENTRY_KIND_VERSION_OFFSET = 'h02;  // of the kind; a host that knows another one leaves the channel alone
   localparam TP_CHANNEL_ENTRY_QUEUE_DEPTH_OFFSET = 'h04;  // descriptors that may be posted and not yet completed
   localparam TP_CHANNEL_ENTRY_INLINE_SLOTS_OFFSET = 'h06;  // slots in the inline page; 0: no inline descriptors
   localparam TP_CHANNEL_ENTRY_FIRST_PAGE_OFFSET = 'h08;  // index of the channel's privileged page; doorbell, inline and batch page follow it
   localparam TP_CHANNEL_ENTRY_BUFFER_BYTES_OFFSET = 'h0c;  // the card's own buffer: of an H2C channel, which shares it with the others of its kind, or of this C2H channel
   localparam TP_CHANNEL_ENTRY_BATCH_SLOTS_OFFSET = 'h10;  // slots for descriptors in the batch page; 0: it takes no batches
+  localparam TP_CHANNEL_ENTRY_KIND_PARAMETER_OFFSET = 'h14;  // the kind's own; of a memory its size in pages of 4096 bytes
+  localparam TP_CHANNEL_ENTRY_KIND_NAME_OFFSET = 'h18;  // ASCII, zero padded
+  localparam TP_CHANNEL_ENTRY_KIND_NAME_COUNT = 8;
+  localparam TP_CHANNEL_ENTRY_KIND_NAME_STRIDE = 1;
   localparam TP_CHANNEL_ENTRY_NAME_OFFSET = 'h20;  // UTF-8, zero padded
   localparam TP_CHANNEL_ENTRY_NAME_COUNT = 32;
   localparam TP_CHANNEL_ENTRY_NAME_STRIDE = 1;
