@@ -88,12 +88,12 @@ package tp_user_pkg;
   localparam logic [(H2C+C2H)*256-1:0] CHANNEL_NAMES = {{
 {names}
   }};
+  localparam logic [NH-1:0] H2C_VERDICTS = {verdicts};
+  localparam logic [NC-1:0] C2H_ASKED = {asked};
   // parameter, version, number and name of each channel's kind
   localparam logic [(H2C+C2H)*120-1:0] CHANNEL_KINDS = {{
 {kinds_told}
   }};
-  localparam logic [NH-1:0] H2C_VERDICTS = {verdicts};
-  localparam logic [NC-1:0] C2H_ASKED = {asked};
 endpackage
 
 // The user core behind arrays that are indexed within a direction, as tp_core has them.

@@ -234,3 +234,53 @@ fn a_cores_ports() {
     kind(&world, "crc", KIND, &crc().replace("core_word", "core_b_data"));
     try_one("clash", &two, "", "", &["\"a_b_data\" belongs to kind \"crc\" of channel \"a\" and to kind \"crc\" of channel \"a_b\""]);
 }
+
+#[test]
+fn generated_and_built() {
+    let world = world();
+    let own = kinds(&world);
+    // A stream between the kinds: each finds its own place in the arrays.
+    let stream = "[[channel]]\nname = \"plain\"\ndirection = \"h2c\"\n";
+    let ports = format!("{PORTS},i 64 plain_tdata,i 8 plain_tkeep,i 1 plain_tlast,i 1 plain_tvalid,o 1 plain_tready");
+    let channels = format!("{RAM}base = 0x80000000\n{stream}{CHECKED}parameter = 9\n[channel.parameters]\nPOLYNOMIAL = 5\n");
+    let folder = core(&world, "carried", &channels, &ports);
+    let (manifest, text) = wrap(&folder, &BuildOptions::default(), None).unwrap();
+    for part in [
+        "localparam logic [NH-1:0] H2C_VERDICTS = 3'b101;",
+        "localparam logic [NC-1:0] C2H_ASKED = 2'b01;",
+        "    {32'd9, 16'd3, 8'd2, 64'h637263},\n    {32'd16, 16'd1, 8'd1, 64'h79726f6d656d},\n    {32'd9, 16'd3, 8'd2, 64'h637263},\n    \
+         {32'd0, 16'd1, 8'd0, 64'h6d6165727473},\n    {32'd16, 16'd1, 8'd1, 64'h79726f6d656d}\n",
+        "assign h2c_end_valid[1] = '0;",
+        "assign c2h_status[1] = '0;",
+        "assign c2h_ask_ready[1] = '0;",
+        ".BASE(64'd2147483648)",
+        ".BYTES(64'd65536)",
+        ".POLYNOMIAL(5)",
+        "logic [31:0] kind_ram_awaddr;",
+        "logic kind_ram_awvalid;",
+        ".s_tdata(h2c_tdata[2])",
+        ".end_status(h2c_end_status[2])",
+        ".plain_tdata(h2c_tdata[1])",
+        ".ask_offset(c2h_ask_offset[0])",
+        ".m_tdata(c2h_tdata[1])",
+        ".core_awaddr(kind_ram_awaddr)",
+        ".ram_awaddr(kind_ram_awaddr)",
+        ".checked_word(kind_checked_word)",
+        ".ram_awid('0)",
+        ".ram_arprot('0)",
+        ".ram_bid()",
+    ] {
+        assert!(text.contains(part), "\"{part}\" is not in:\n{text}");
+    }
+    assert!(!text.contains("end_valid[2] = ") && !text.contains("ask_ready[0] = ") && !text.contains("ram_awlock"), "{text}");
+    // The kinds come first, and a file that is named twice once.
+    let names: Vec<_> = manifest.sources().iter().map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect();
+    assert_eq!(names, ["m.sv", "crc.sv", "carried.sv"]);
+
+    let options = BuildOptions::default();
+    assert!(!build(&folder, &options).unwrap().cached && build(&folder, &options).unwrap().cached);
+    std::fs::write(own.join("crc.sv"), crc() + "// changed\n").unwrap();
+    assert!(!build(&folder, &options).unwrap().cached, "a kind's source is part of the model");
+    std::fs::write(own.join("kind.toml"), KIND.replace("= 3", "= 4")).unwrap();
+    assert!(!build(&folder, &options).unwrap().cached, "so is its manifest");
+}

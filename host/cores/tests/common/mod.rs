@@ -66,7 +66,8 @@ const STAND_IN: &str = "
   assign tx_answer_last = 1'b1;
   assign {h2c_tvalid, h2c_tdata, h2c_tlast, h2c_error, h2c_length, h2c_offset, h2c_user, h2c_reset} = '0;
   assign h2c_tkeep = '1;
-  assign {c2h_tready, c2h_reset, irq_ready} = '0;
+  assign {c2h_tready, c2h_reset, irq_ready, h2c_end_ready} = '0;
+  assign {c2h_ask_valid, c2h_ask_cancel, c2h_ask_length, c2h_ask_offset, c2h_ask_user} = '0;
   wire window = rx_posted_valid && rx_posted_hdr.bar == 3'd2;
   assign m_axil_awvalid = window;
   assign m_axil_wvalid = window;
