@@ -3,8 +3,8 @@
 
 use crate::files::environment;
 use crate::find::{towpath_home, FILE_LIST};
-use crate::manifest::{Channel, Manifest, MANIFEST};
 use crate::kind::KIND;
+use crate::manifest::{Channel, Manifest, MANIFEST};
 use crate::ports::{check_ports, includes, Top};
 use crate::tool::{disk_full, messages, text, Cxx, Verilator};
 use crate::{endpoint, wrapper, CoreError};

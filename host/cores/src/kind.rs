@@ -174,7 +174,8 @@ type Fault = (String, String);
 
 /// The channels of an entry in a manifest that lies in `folder`.
 pub(crate) fn channels(entry: &Entry, folder: &Path) -> Result<Result<Vec<Channel>, Fault>, CoreError> {
-    let (name, bad) = (&entry.name, |key: &str, message: String| Ok(Err((key.to_string(), format!("channel \"{}\": {message}", entry.name)))));
+    let (name, bad) =
+        (&entry.name, |key: &str, message: String| Ok(Err((key.to_string(), format!("channel \"{}\": {message}", entry.name)))));
     let Some(kind) = entry.kind.as_ref().filter(|kind| *kind != STREAM) else {
         for (key, given) in memory_keys(entry) {
             if given {
@@ -198,7 +199,10 @@ pub(crate) fn channels(entry: &Entry, folder: &Path) -> Result<Result<Vec<Channe
             return bad("kind", format!("kind = \"{kind}\": there is no file {}", place.join(KIND).display()));
         }
         let known = names(&kinds).join(", ");
-        return bad("kind", format!("there is no kind \"{kind}\"; there are: {known}; or give a folder that holds a {KIND}: \"../{kind}\""));
+        return bad(
+            "kind",
+            format!("there is no kind \"{kind}\"; there are: {known}; or give a folder that holds a {KIND}: \"../{kind}\""),
+        );
     }
     let kind = Kind::read(&place, !is_path)?;
     let directions = kind.directions();

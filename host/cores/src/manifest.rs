@@ -268,7 +268,8 @@ impl Manifest {
     /// Every source of the core and of its kinds in the order of compilation, each once: absolute, or relative to the folder of the process.
     pub fn sources(&self) -> Vec<PathBuf> {
         let mut seen = BTreeSet::new();
-        let of_kinds = self.channels.iter().filter_map(Channel::half).flat_map(|(kind, half)| half.sources.iter().map(|s| kind.folder.join(s)));
+        let of_kinds =
+            self.channels.iter().filter_map(Channel::half).flat_map(|(kind, half)| half.sources.iter().map(|s| kind.folder.join(s)));
         let all = of_kinds.chain(self.core.sources.iter().map(|s| self.folder.join(s)));
         // Two kinds may name one file in two ways.
         all.filter(|path| seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone()))).collect()

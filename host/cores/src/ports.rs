@@ -134,12 +134,7 @@ impl Module<'_> {
 
 impl Top {
     /// Elaborate the core's sources with its parameters. `scratch` is a folder for intermediate files.
-    pub(crate) fn elaborate(
-        verilator: &Verilator,
-        manifest: &Manifest,
-        scratch: &Path,
-        warnings: &dyn Fn(&str),
-    ) -> Result<Top, CoreError> {
+    pub(crate) fn elaborate(verilator: &Verilator, manifest: &Manifest, scratch: &Path, warnings: &dyn Fn(&str)) -> Result<Top, CoreError> {
         let core = &manifest.core;
         let module = Module {
             name: &core.top,
@@ -497,10 +492,8 @@ fn differences(module: &str, expected: &[Expected], top: &Top) -> Vec<String> {
             None => {
                 let range = want.width.filter(|w| *w > 1).map_or(String::new(), |w| format!("[{}:0] ", w - 1));
                 let line = format!("{} logic {range}{}", want.direction, want.name);
-                problems.push(format!(
-                    "{}: module \"{module}\" has no port \"{}\": expected {wanted}; add \"{line}\"",
-                    top.place, want.name
-                ));
+                problems
+                    .push(format!("{}: module \"{module}\" has no port \"{}\": expected {wanted}; add \"{line}\"", top.place, want.name));
             }
             Some(port) if port.direction != want.direction => {
                 problems.push(format!("{}: port \"{}\" is {}: expected {wanted}", port.place, want.name, port.direction));
@@ -525,7 +518,10 @@ pub fn check_ports(manifest: &Manifest, width: u32, top: &Top, kinds: &[Option<T
     let mut known: BTreeMap<&str, &str> = BTreeMap::new();
     for want in &expected {
         if let Some(other) = known.insert(&want.name, &want.why) {
-            problems.push(format!("port \"{}\" belongs to {other} and to {}: give a channel another name, or the kind's port", want.name, want.why));
+            problems.push(format!(
+                "port \"{}\" belongs to {other} and to {}: give a channel another name, or the kind's port",
+                want.name, want.why
+            ));
         }
     }
     for (name, port) in &top.ports {

@@ -32,7 +32,8 @@ type Numbered<'a> = (usize, &'a Channel, Option<&'a Top>);
 
 /// One bit for each channel, channel 0 lowest: its kind gives verdicts, or is asked.
 fn answers(channels: &[Numbered]) -> String {
-    let bits: String = channels.iter().rev().map(|(_, c, _)| if c.half().is_some_and(|(_, half)| half.answers) { '1' } else { '0' }).collect();
+    let bits: String =
+        channels.iter().rev().map(|(_, c, _)| if c.half().is_some_and(|(_, half)| half.answers) { '1' } else { '0' }).collect();
     format!("{}'b{}", channels.len().max(1), if bits.is_empty() { "0" } else { &bits })
 }
 

@@ -36,9 +36,9 @@ fn split(ports: &str) -> Vec<String> {
 }
 
 const CLOCKS: &str = "i 1 clk,i 1 rst_n";
-const S: &str = "i 1 s_tvalid,o 1 s_tready,i W s_tdata,i W/8 s_tkeep,i 1 s_tlast,i 1 s_error,i 64 s_length,i 64 s_offset,i 32 s_user,i 1 s_reset";
-const M: &str =
-    "o 1 m_tvalid,i 1 m_tready,o W m_tdata,o W/8 m_tkeep,o 1 m_tlast,o 48 m_length,o 32 m_offset,o 32 m_user,i 1 m_reset";
+const S: &str =
+    "i 1 s_tvalid,o 1 s_tready,i W s_tdata,i W/8 s_tkeep,i 1 s_tlast,i 1 s_error,i 64 s_length,i 64 s_offset,i 32 s_user,i 1 s_reset";
+const M: &str = "o 1 m_tvalid,i 1 m_tready,o W m_tdata,o W/8 m_tkeep,o 1 m_tlast,o 48 m_length,o 32 m_offset,o 32 m_user,i 1 m_reset";
 const END: &str = "o 1 end_valid,i 1 end_ready,o 6 end_status";
 const ASK: &str = "o 6 m_status,i 1 ask_valid,o 1 ask_ready,i 1 ask_cancel,i 32 ask_length,i 64 ask_offset,i 32 ask_user";
 const WRITE: &str = "o ADDRESS_WIDTH core_awaddr,o 8 core_awlen,o 1 core_awvalid,i 1 core_awready,o W core_wdata";
@@ -89,7 +89,8 @@ const HEAD: &str = "[core]\nname = \"NAME\"\ntop = \"NAME\"\nsources = [\"NAME.s
 const RAM: &str = "[[channel]]\nname = \"ram\"\nkind = \"memory\"\nbytes = 0x10000\n";
 const CHECKED: &str = "[[channel]]\nname = \"checked\"\nkind = \"../crc\"\n";
 /// The core's ports for both channels, and what a memory leaves alone.
-const PORTS: &str = "i 1 clk,i 1 rst_n,i 32 ram_awaddr,i 8 ram_awlen,i 1 ram_awvalid,o 1 ram_awready,i 64 ram_wdata,i 4 ram_awid,o 4 ram_bid,\
+const PORTS: &str =
+    "i 1 clk,i 1 rst_n,i 32 ram_awaddr,i 8 ram_awlen,i 1 ram_awvalid,o 1 ram_awready,i 64 ram_wdata,i 4 ram_awid,o 4 ram_bid,\
                      i 32 ram_araddr,o 64 ram_rdata,o 2 ram_rresp,i 3 ram_arprot,i 64 checked_data,o 1 checked_ready,o 5 checked_word";
 
 /// The manifest's channels, and the ports of a core for them.
@@ -189,13 +190,31 @@ fn a_kinds_ports() {
         KIND,
         "  input logic [1-1:0] s_error,\n",
         "",
-        &["kind \"crc\" does not match", "kinda/kind.toml", "line 1", "module \"crc_check\" has no port \"s_error\"", "\"input logic s_error\""],
+        &[
+            "kind \"crc\" does not match",
+            "kinda/kind.toml",
+            "line 1",
+            "module \"crc_check\" has no port \"s_error\"",
+            "\"input logic s_error\"",
+        ],
     );
     assert!(matches!(error, CoreError::Mismatch { .. }));
     try_one("kindb", KIND, "[64-1:0] s_offset", "[31:0] s_offset", &["line 11", "\"s_offset\" has 32 bits", "input, 64 bits", "h2c"]);
     try_one("kindc", KIND, "input logic [1-1:0] m_reset", "output logic [1-1:0] m_reset", &["\"m_reset\" is output", "expected input"]);
-    try_one("kindd", &KIND.replace("verdicts = true\n", ""), "", "", &["line 14", "\"end_valid\" (output, 1 bit)", "set verdicts = true in [h2c]"]);
-    try_one("kinde", &format!("{KIND}asked = true\n"), "", "", &["no port \"ask_offset\"", "input, 64 bits", "\"input logic [63:0] ask_offset\""]);
+    try_one(
+        "kindd",
+        &KIND.replace("verdicts = true\n", ""),
+        "",
+        "",
+        &["line 14", "\"end_valid\" (output, 1 bit)", "set verdicts = true in [h2c]"],
+    );
+    try_one(
+        "kinde",
+        &format!("{KIND}asked = true\n"),
+        "",
+        "",
+        &["no port \"ask_offset\"", "input, 64 bits", "\"input logic [63:0] ask_offset\""],
+    );
     try_one("kindf", KIND, "core_word", "word", &["\"word\" (input, 1 bit)", "begin with \"core_\""]);
     try_one("kindg", KIND, "core_data,", "core_data [2],", &["\"core_data\"", "make it a packed vector"]);
     try_one("kindh", KIND, "parameter int DATA_WIDTH = 128, ", "localparam int DATA_WIDTH = 64, ", &["kindh/kind.toml", "DATA_WIDTH"]);
@@ -221,7 +240,13 @@ fn a_cores_ports() {
         &channels,
         "i 32 ram_awaddr,",
         "",
-        &["lacks.sv:1:", "no port \"ram_awaddr\"", "input, 32 bits", "kind \"memory\" of channel \"ram\"", "\"input logic [31:0] ram_awaddr\""],
+        &[
+            "lacks.sv:1:",
+            "no port \"ram_awaddr\"",
+            "input, 32 bits",
+            "kind \"memory\" of channel \"ram\"",
+            "\"input logic [31:0] ram_awaddr\"",
+        ],
     );
     // The kind's width follows its parameters.
     try_one("narrow", &channels.replace("= 5", "= 6"), "", "", &["\"checked_word\" has 5 bits", "output, 6 bits", "channel \"checked\""]);
