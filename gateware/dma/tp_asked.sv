@@ -64,7 +64,7 @@ module tp_asked #(
     assign last_in = in_valid && in_ready && in_last;
     assign whole = arrived || (passes && last_in);
     assign unwanted = finish && asked && !finish_over;
-    assign ask = d_valid && p_valid && !asked && !stopping && !owed && !forget && !ask_valid && !cancel;
+    assign ask = d_valid && p_valid && !finish && !asked && !stopping && !owed && !forget && !ask_valid && !cancel;
 
     always_ff @(posedge clk) begin
       if (row_valid) more <= row_more;
