@@ -153,12 +153,16 @@ impl Device {
 
     /// As [`Device::memory`], with options.
     pub fn memory_with(&self, memory: impl Into<ChannelName>, options: ChannelOptions) -> Result<Memory> {
+        Memory::open(self, &self.find_memory(memory)?, options)
+    }
+
+    /// What discovery reports about the memory of this name, or with a channel of this number.
+    pub fn find_memory(&self, memory: impl Into<ChannelName>) -> Result<MemoryInfo> {
         let (wanted, memories) = (memory.into(), self.memories());
-        let Some(found) = memories.iter().find(|memory| memory.is(&wanted)) else {
+        memories.iter().find(|memory| memory.is(&wanted)).cloned().ok_or_else(|| {
             let available = memories.iter().map(|memory| format!("\"{}\" ({:#x} bytes)", memory.name, memory.bytes)).collect();
-            return Err(Error::NoSuchMemory { memory: wanted.to_string(), available });
-        };
-        Memory::open(self, found, options)
+            Error::NoSuchMemory { memory: wanted.to_string(), available }
+        })
     }
 
     /// A channel of this direction, and of a stream or else of this kind.
@@ -172,7 +176,7 @@ impl Device {
             let remedy = match (found.kind, kind) {
                 (_, Some((name, version))) => format!("this program wants the kind {name} version {version}"),
                 (ChannelKind::Memory, None) if found.memory_bytes().is_some() => {
-                    "open it as a memory (`memory` in Rust and Python, towpath_memory_open() in C, `towpath mem`)".into()
+                    "open it as a memory (`memory` in Rust and Python, towpath_open_memory() in C, `towpath mem`)".into()
                 }
                 (ChannelKind::Named, None) => "use the library that comes with this kind".into(),
                 _ => {

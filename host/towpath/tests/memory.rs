@@ -302,7 +302,7 @@ fn a_memory_is_found_by_name_and_number_and_is_no_stream() {
     for error in [device.sender("ram1").unwrap_err(), device.receiver("ram1").unwrap_err(), device.sender(4).unwrap_err()] {
         let text = error.to_string();
         assert!(matches!(error, Error::WrongKind { .. }), "{text}");
-        assert!(text.contains("\"ram1\" is of the kind memory") && text.contains("towpath_memory_open"), "{text}");
+        assert!(text.contains("\"ram1\" is of the kind memory") && text.contains("towpath_open_memory"), "{text}");
     }
     assert!(matches!(device.memory("in0"), Err(Error::NoSuchMemory { .. })));
 }
