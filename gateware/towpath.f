@@ -24,6 +24,7 @@ gateware/channel/tp_axil_crossing.sv
 gateware/channel/tp_c2h_crossing.sv
 gateware/channel/tp_h2c_crossing.sv
 gateware/channel/tp_user_edge.sv
+gateware/dma/tp_asked.sv
 gateware/dma/tp_attributes.sv
 gateware/dma/tp_beat_fifo.sv
 gateware/dma/tp_blocks.sv
@@ -47,5 +48,6 @@ gateware/dma/tp_sending_ram.sv
 gateware/dma/tp_store.sv
 gateware/dma/tp_tags.sv
 gateware/dma/tp_turn.sv
+gateware/dma/tp_verdicts.sv
 gateware/dma/tp_writer.sv
 gateware/tp_core.sv

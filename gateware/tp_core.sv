@@ -30,7 +30,12 @@ module tp_core
     parameter logic [(H2C+C2H)*256-1:0] CHANNEL_NAMES = "",
     localparam int KEEP = DATA_WIDTH / 8,
     localparam int NH = H2C == 0 ? 1 : H2C,  // port arrays have one element at least
-    localparam int NC = C2H == 0 ? 1 : C2H
+    localparam int NC = C2H == 0 ? 1 : C2H,
+    // What stands between the streams and the user core: docs/guide/channel-kinds.md. A bit for each channel, ...
+    parameter logic [NH-1:0] H2C_VERDICTS = '0,
+    parameter logic [NC-1:0] C2H_ASKED = '0,
+    // ... and {kind_parameter[31:0], kind_version[15:0], kind[7:0], kind_name[63:0]} of its discovery entry.
+    parameter logic [(H2C+C2H)*120-1:0] CHANNEL_KINDS = {(H2C + C2H) {32'd0, 16'd1, 8'd0, 64'h6d6165727473}}
 ) (
     input logic clk,
     input logic rst,
@@ -78,6 +83,9 @@ module tp_core
     output logic [NH-1:0][          63:0] h2c_offset,
     output logic [NH-1:0][          31:0] h2c_user,
     output logic [NH-1:0]                 h2c_reset,   // the channel is being reset: forget what it sent
+    input  logic [NH-1:0]                 h2c_end_valid,   // H2C_VERDICTS: one for each message that ended without an error
+    output logic [NH-1:0]                 h2c_end_ready,
+    input  logic [NH-1:0][           5:0] h2c_end_status,  // 0: done
     input  logic [NC-1:0]                 c2h_tvalid,
     output logic [NC-1:0]                 c2h_tready,
     input  logic [NC-1:0][DATA_WIDTH-1:0] c2h_tdata,
@@ -86,7 +94,14 @@ module tp_core
     input  logic [NC-1:0][          47:0] c2h_length,  // these three are taken with a message's first beat
     input  logic [NC-1:0][          31:0] c2h_offset,
     input  logic [NC-1:0][          31:0] c2h_user,
+    input  logic [NC-1:0][           5:0] c2h_status,      // C2H_ASKED: beside tlast, 0: as asked
     output logic [NC-1:0]                 c2h_reset,
+    output logic [NC-1:0]                 c2h_ask_valid,   // C2H_ASKED: send a message
+    input  logic [NC-1:0]                 c2h_ask_ready,
+    output logic [NC-1:0]                 c2h_ask_cancel,  // none: what was asked for before is not needed any more
+    output logic [NC-1:0][          31:0] c2h_ask_length,
+    output logic [NC-1:0][          63:0] c2h_ask_offset,
+    output logic [NC-1:0][          31:0] c2h_ask_user,
     output logic [31:0]                   m_axil_awaddr,
     output logic                          m_axil_awvalid,
     input  logic                          m_axil_awready,
@@ -147,6 +162,12 @@ module tp_core
   logic [NC-1:0][KEEP-1:0] mv_c2h_tkeep;
   logic [NC-1:0][47:0] mv_c2h_length;
   logic [NC-1:0][31:0] mv_c2h_offset, mv_c2h_user;
+  logic [NH-1:0] mv_h2c_end_valid, mv_h2c_end_ready;
+  logic [NH-1:0][5:0] mv_h2c_end_status;
+  logic [NC-1:0] mv_c2h_ask_valid, mv_c2h_ask_ready, mv_c2h_ask_cancel;
+  logic [NC-1:0][5:0] mv_c2h_status;
+  logic [NC-1:0][31:0] mv_c2h_ask_length, mv_c2h_ask_user;
+  logic [NC-1:0][63:0] mv_c2h_ask_offset;
   logic [31:0] mv_axil_awaddr, mv_axil_wdata, mv_axil_araddr, mv_axil_rdata;
   logic mv_axil_awvalid, mv_axil_awready, mv_axil_wvalid, mv_axil_wready, mv_axil_bvalid, mv_axil_bready;
   logic mv_axil_arvalid, mv_axil_arready, mv_axil_rvalid, mv_axil_rready;
@@ -172,7 +193,8 @@ module tp_core
       .CORE_VERSION(CORE_VERSION),
       .SERIAL(SERIAL),
       .CORE_NAME(CORE_NAME),
-      .CHANNEL_NAMES(CHANNEL_NAMES)
+      .CHANNEL_NAMES(CHANNEL_NAMES),
+      .CHANNEL_KINDS(CHANNEL_KINDS)
   ) i_control (
       .m_axil_awaddr(mv_axil_awaddr),
       .m_axil_awvalid(mv_axil_awvalid),
@@ -205,7 +227,9 @@ module tp_core
       .LANDING_BYTES(LANDING_BYTES),
       .SENDING_BYTES(SENDING_BYTES),
       .QUEUE_DEPTH(QUEUE_DEPTH),
-      .INLINE_SLOTS(INLINE_SLOTS)
+      .INLINE_SLOTS(INLINE_SLOTS),
+      .H2C_VERDICTS(H2C_VERDICTS),
+      .C2H_ASKED(C2H_ASKED)
   ) i_dma (
       .h2c_tvalid(mv_h2c_tvalid),
       .h2c_tready(mv_h2c_tready),
@@ -218,6 +242,9 @@ module tp_core
       .h2c_user(mv_h2c_user),
       .h2c_reset(mv_h2c_reset),
       .h2c_reset_busy(mv_h2c_reset_busy),
+      .h2c_end_valid(mv_h2c_end_valid),
+      .h2c_end_ready(mv_h2c_end_ready),
+      .h2c_end_status(mv_h2c_end_status),
       .c2h_tvalid(mv_c2h_tvalid),
       .c2h_tready(mv_c2h_tready),
       .c2h_tdata(mv_c2h_tdata),
@@ -226,6 +253,13 @@ module tp_core
       .c2h_length(mv_c2h_length),
       .c2h_offset(mv_c2h_offset),
       .c2h_user(mv_c2h_user),
+      .c2h_status(mv_c2h_status),
+      .c2h_ask_valid(mv_c2h_ask_valid),
+      .c2h_ask_ready(mv_c2h_ask_ready),
+      .c2h_ask_cancel(mv_c2h_ask_cancel),
+      .c2h_ask_length(mv_c2h_ask_length),
+      .c2h_ask_offset(mv_c2h_ask_offset),
+      .c2h_ask_user(mv_c2h_ask_user),
       .c2h_reset(mv_c2h_reset),
       .c2h_reset_busy(mv_c2h_reset_busy),
       .*
@@ -253,7 +287,9 @@ module tp_core
       .DATA_WIDTH(DATA_WIDTH),
       .H2C(H2C),
       .C2H(C2H),
-      .USER_ASYNC(USER_ASYNC)
+      .USER_ASYNC(USER_ASYNC),
+      .H2C_VERDICTS(H2C_VERDICTS),
+      .C2H_ASKED(C2H_ASKED)
   ) i_user_edge (
       .*
   );

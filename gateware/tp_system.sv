@@ -61,6 +61,12 @@ module tp_system
   logic [NC-1:0][KEEP-1:0] c2h_tkeep;
   logic [NC-1:0][47:0] c2h_length;
   logic [NC-1:0][31:0] c2h_offset, c2h_user;
+  logic [NH-1:0] h2c_end_valid, h2c_end_ready;
+  logic [NH-1:0][5:0] h2c_end_status;
+  logic [NC-1:0] c2h_ask_valid, c2h_ask_ready, c2h_ask_cancel;
+  logic [NC-1:0][5:0] c2h_status;
+  logic [NC-1:0][31:0] c2h_ask_length, c2h_ask_user;
+  logic [NC-1:0][63:0] c2h_ask_offset;
   logic [31:0] axil_awaddr, axil_wdata, axil_araddr, axil_rdata;
   logic [3:0] axil_wstrb;
   logic [1:0] axil_bresp, axil_rresp;
@@ -85,7 +91,10 @@ module tp_system
       .CORE_VERSION(CORE_VERSION),
       .SERIAL(SERIAL),
       .CORE_NAME(CORE_NAME),
-      .CHANNEL_NAMES(CHANNEL_NAMES)
+      .CHANNEL_NAMES(CHANNEL_NAMES),
+      .H2C_VERDICTS(H2C_VERDICTS),
+      .C2H_ASKED(C2H_ASKED),
+      .CHANNEL_KINDS(CHANNEL_KINDS)
   ) core (
       .user_clk(uclk),
       .m_axil_awaddr(axil_awaddr),

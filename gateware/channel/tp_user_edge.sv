@@ -23,7 +23,9 @@ module tp_user_edge #(
     parameter int DEPTH = 16,                // of each stream's crossing
     localparam int KEEP = DATA_WIDTH / 8,
     localparam int NH = H2C == 0 ? 1 : H2C,  // port arrays have one element at least
-    localparam int NC = C2H == 0 ? 1 : C2H
+    localparam int NC = C2H == 0 ? 1 : C2H,
+    parameter logic [NH-1:0] H2C_VERDICTS = '0,
+    parameter logic [NC-1:0] C2H_ASKED = '0
 ) (
     input  logic clk,
     input  logic rst,
@@ -42,6 +44,9 @@ module tp_user_edge #(
     input  logic [NH-1:0][31:0] mv_h2c_user,
     input  logic [NH-1:0] mv_h2c_reset,
     output logic [NH-1:0] mv_h2c_reset_busy,
+    output logic [NH-1:0] mv_h2c_end_valid,
+    input  logic [NH-1:0] mv_h2c_end_ready,
+    output logic [NH-1:0][5:0] mv_h2c_end_status,
     output logic [NC-1:0] mv_c2h_tvalid,
     input  logic [NC-1:0] mv_c2h_tready,
     output logic [NC-1:0][DATA_WIDTH-1:0] mv_c2h_tdata,
@@ -50,6 +55,13 @@ module tp_user_edge #(
     output logic [NC-1:0][47:0] mv_c2h_length,
     output logic [NC-1:0][31:0] mv_c2h_offset,
     output logic [NC-1:0][31:0] mv_c2h_user,
+    output logic [NC-1:0][5:0] mv_c2h_status,
+    input  logic [NC-1:0] mv_c2h_ask_valid,
+    output logic [NC-1:0] mv_c2h_ask_ready,
+    input  logic [NC-1:0] mv_c2h_ask_cancel,
+    input  logic [NC-1:0][31:0] mv_c2h_ask_length,
+    input  logic [NC-1:0][63:0] mv_c2h_ask_offset,
+    input  logic [NC-1:0][31:0] mv_c2h_ask_user,
     input  logic [NC-1:0] mv_c2h_reset,
     output logic [NC-1:0] mv_c2h_reset_busy,
     input  logic [31:0] mv_axil_awaddr,
@@ -85,6 +97,9 @@ module tp_user_edge #(
     output logic [NH-1:0][63:0] h2c_offset,
     output logic [NH-1:0][31:0] h2c_user,
     output logic [NH-1:0] h2c_reset,
+    input  logic [NH-1:0] h2c_end_valid,
+    output logic [NH-1:0] h2c_end_ready,
+    input  logic [NH-1:0][5:0] h2c_end_status,
     input  logic [NC-1:0] c2h_tvalid,
     output logic [NC-1:0] c2h_tready,
     input  logic [NC-1:0][DATA_WIDTH-1:0] c2h_tdata,
@@ -93,7 +108,14 @@ module tp_user_edge #(
     input  logic [NC-1:0][47:0] c2h_length,
     input  logic [NC-1:0][31:0] c2h_offset,
     input  logic [NC-1:0][31:0] c2h_user,
+    input  logic [NC-1:0][5:0] c2h_status,
     output logic [NC-1:0] c2h_reset,
+    output logic [NC-1:0] c2h_ask_valid,
+    input  logic [NC-1:0] c2h_ask_ready,
+    output logic [NC-1:0] c2h_ask_cancel,
+    output logic [NC-1:0][31:0] c2h_ask_length,
+    output logic [NC-1:0][63:0] c2h_ask_offset,
+    output logic [NC-1:0][31:0] c2h_ask_user,
     output logic [31:0] m_axil_awaddr,
     output logic m_axil_awvalid,
     input  logic m_axil_awready,
@@ -130,7 +152,7 @@ module tp_user_edge #(
 
   if (USER_ASYNC) begin : gen_crossings
     for (genvar i = 0; i < NH; i++) begin : gen_h2c
-      logic ready, resetting;
+      logic ready, resetting, verdicts_resetting;
       tp_h2c_crossing #(
           .WIDTH(DATA_WIDTH + KEEP + 2 + 64 + 64 + 32),
           .DEPTH(DEPTH)
@@ -152,12 +174,46 @@ module tp_user_edge #(
           .beat({h2c_tdata[i], h2c_tkeep[i], h2c_tlast[i], h2c_error[i], h2c_length[i], h2c_offset[i], h2c_user[i]})
       );
       assign mv_h2c_tready[i] = ready && open;
-      assign mv_h2c_reset_busy[i] = resetting && open;
+      assign mv_h2c_reset_busy[i] = (resetting || verdicts_resetting) && open;
+      // Verdicts are reset after the stream: once the kind has forgotten its messages, it gives none of before.
+      if (H2C_VERDICTS[i]) begin : gen_verdicts
+        logic was_resetting, begins, valid, busy, unused_reset;
+        always_ff @(posedge clk) was_resetting <= resetting && !near_rst;
+        assign begins = was_resetting && !resetting;
+        tp_c2h_crossing #(
+            .WIDTH(6),
+            .DEPTH(DEPTH)
+        ) crossing (
+            .user_clk,
+            .user_rst,
+            .reset(unused_reset),
+            .tvalid(h2c_end_valid[i]),
+            .tready(h2c_end_ready[i]),
+            .beat(h2c_end_status[i]),
+            .clk,
+            .rst(near_rst),
+            .mv_reset(begins),
+            .mv_reset_busy(busy),
+            .mv_tvalid(valid),
+            .mv_tready(mv_h2c_end_ready[i] && open && !resetting),
+            .mv_beat(mv_h2c_end_status[i])
+        );
+        assign mv_h2c_end_valid[i] = valid && open && !resetting;
+        assign verdicts_resetting = busy || was_resetting;
+      end else begin : gen_no_verdicts
+        assign verdicts_resetting = 1'b0;
+        assign mv_h2c_end_valid[i] = 1'b0;
+        assign mv_h2c_end_status[i] = '0;
+        assign h2c_end_ready[i] = 1'b0;
+      end
     end
     for (genvar i = 0; i < NC; i++) begin : gen_c2h
-      logic valid, resetting;
+      logic valid, resetting, asks_resetting, begins;
+      logic [5:0] status, mv_status;  // of a stream nobody's
+      assign status = C2H_ASKED[i] ? c2h_status[i] : '0;
+      assign mv_c2h_status[i] = C2H_ASKED[i] ? mv_status : '0;
       tp_c2h_crossing #(
-          .WIDTH(DATA_WIDTH + KEEP + 1 + 48 + 32 + 32),
+          .WIDTH(6 + DATA_WIDTH + KEEP + 1 + 48 + 32 + 32),
           .DEPTH(DEPTH)
       ) crossing (
           .user_clk,
@@ -165,17 +221,51 @@ module tp_user_edge #(
           .reset(c2h_reset[i]),
           .tvalid(c2h_tvalid[i]),
           .tready(c2h_tready[i]),
-          .beat({c2h_tdata[i], c2h_tkeep[i], c2h_tlast[i], c2h_length[i], c2h_offset[i], c2h_user[i]}),
+          .beat({status, c2h_tdata[i], c2h_tkeep[i], c2h_tlast[i], c2h_length[i], c2h_offset[i], c2h_user[i]}),
           .clk,
           .rst(near_rst),
-          .mv_reset(mv_c2h_reset[i]),
+          .mv_reset(begins),
           .mv_reset_busy(resetting),
           .mv_tvalid(valid),
-          .mv_tready(mv_c2h_tready[i] && open),
-          .mv_beat({mv_c2h_tdata[i], mv_c2h_tkeep[i], mv_c2h_tlast[i], mv_c2h_length[i], mv_c2h_offset[i], mv_c2h_user[i]})
+          .mv_tready(mv_c2h_tready[i] && open && !asks_resetting),
+          .mv_beat({
+            mv_status, mv_c2h_tdata[i], mv_c2h_tkeep[i], mv_c2h_tlast[i], mv_c2h_length[i], mv_c2h_offset[i], mv_c2h_user[i]
+          })
       );
-      assign mv_c2h_tvalid[i] = valid && open;
-      assign mv_c2h_reset_busy[i] = resetting && open;
+      assign mv_c2h_tvalid[i] = valid && open && !asks_resetting;
+      assign mv_c2h_reset_busy[i] = (resetting || asks_resetting) && open;
+      // Asks are reset before the stream: once no old one can come, the kind forgets those that it has.
+      if (C2H_ASKED[i]) begin : gen_asks
+        logic busy, was_busy, ready, unused_reset;
+        tp_h2c_crossing #(
+            .WIDTH(1 + 32 + 64 + 32),
+            .DEPTH(4)
+        ) crossing (
+            .clk,
+            .rst(near_rst),
+            .mv_reset(mv_c2h_reset[i]),
+            .mv_reset_busy(busy),
+            .mv_tvalid(mv_c2h_ask_valid[i] && open),
+            .mv_tready(ready),
+            .mv_beat({mv_c2h_ask_cancel[i], mv_c2h_ask_length[i], mv_c2h_ask_offset[i], mv_c2h_ask_user[i]}),
+            .user_clk,
+            .user_rst,
+            .reset(unused_reset),
+            .tvalid(c2h_ask_valid[i]),
+            .tready(c2h_ask_ready[i]),
+            .beat({c2h_ask_cancel[i], c2h_ask_length[i], c2h_ask_offset[i], c2h_ask_user[i]})
+        );
+        always_ff @(posedge clk) was_busy <= busy && !near_rst;
+        assign begins = was_busy && !busy;
+        assign asks_resetting = busy || was_busy;
+        assign mv_c2h_ask_ready[i] = ready && open;
+      end else begin : gen_no_asks
+        assign begins = mv_c2h_reset[i];
+        assign asks_resetting = 1'b0;
+        assign mv_c2h_ask_ready[i] = 1'b0;
+        assign c2h_ask_valid[i] = 1'b0;
+        assign {c2h_ask_cancel[i], c2h_ask_length[i], c2h_ask_offset[i], c2h_ask_user[i]} = '0;
+      end
     end
 
     logic awready, wready, bvalid, arready, rvalid;
@@ -255,6 +345,9 @@ module tp_user_edge #(
     assign h2c_user = mv_h2c_user;
     assign h2c_reset = mv_h2c_reset;
     assign mv_h2c_reset_busy = '0;
+    assign mv_h2c_end_valid = H2C_VERDICTS & h2c_end_valid & ~mv_h2c_reset & {NH{open}};
+    assign h2c_end_ready = H2C_VERDICTS & mv_h2c_end_ready & ~mv_h2c_reset & {NH{open}};
+    assign mv_h2c_end_status = h2c_end_status;
     for (genvar i = 0; i < NC; i++) begin : gen_c2h
       assign mv_c2h_tvalid[i] = c2h_tvalid[i] && open && !mv_c2h_reset[i];
       assign c2h_tready[i] = mv_c2h_tready[i] && open && !mv_c2h_reset[i];
@@ -265,8 +358,15 @@ module tp_user_edge #(
     assign mv_c2h_length = c2h_length;
     assign mv_c2h_offset = c2h_offset;
     assign mv_c2h_user = c2h_user;
+    assign mv_c2h_status = c2h_status;
     assign c2h_reset = mv_c2h_reset;
     assign mv_c2h_reset_busy = '0;
+    assign c2h_ask_valid = C2H_ASKED & mv_c2h_ask_valid & ~mv_c2h_reset & {NC{open}};
+    assign mv_c2h_ask_ready = C2H_ASKED & c2h_ask_ready & ~mv_c2h_reset & {NC{open}};
+    assign c2h_ask_cancel = mv_c2h_ask_cancel;
+    assign c2h_ask_length = mv_c2h_ask_length;
+    assign c2h_ask_offset = mv_c2h_ask_offset;
+    assign c2h_ask_user = mv_c2h_ask_user;
 
     assign m_axil_awaddr = mv_axil_awaddr;
     assign m_axil_awvalid = mv_axil_awvalid && open;

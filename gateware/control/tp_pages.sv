@@ -31,6 +31,8 @@ module tp_pages
     parameter logic [63:0] SERIAL = 0,
     parameter logic [255:0] CORE_NAME = "",
     parameter logic [(H2C+C2H)*256-1:0] CHANNEL_NAMES = "",
+    // {kind_parameter[31:0], kind_version[15:0], kind[7:0], kind_name[63:0]} of each; streams, if nobody says otherwise.
+    parameter logic [(H2C+C2H)*120-1:0] CHANNEL_KINDS = {(H2C + C2H) {32'd0, 16'd1, 8'd0, 64'h6d6165727473}},
     parameter int SPAN = 7                  // log2 of the dwords of a page that the RAM holds; what lies behind them is not asked for
 ) (
     input  logic              clk,
@@ -96,7 +98,10 @@ module tp_pages
     h2c = channel < H2C;
     image = '0;
     image[8*TP_CHANNEL_ENTRY_DIRECTION_OFFSET+:8] = 8'(h2c ? TP_DIRECTION_H2C : TP_DIRECTION_C2H);
-    image[8*TP_CHANNEL_ENTRY_KIND_OFFSET+:8] = 8'(TP_CHANNEL_KIND_STREAM);
+    image[8*TP_CHANNEL_ENTRY_KIND_NAME_OFFSET+:64] = CHANNEL_KINDS[120*channel+:64];
+    image[8*TP_CHANNEL_ENTRY_KIND_OFFSET+:8] = CHANNEL_KINDS[120*channel+64+:8];
+    image[8*TP_CHANNEL_ENTRY_KIND_VERSION_OFFSET+:16] = CHANNEL_KINDS[120*channel+72+:16];
+    image[8*TP_CHANNEL_ENTRY_KIND_PARAMETER_OFFSET+:32] = CHANNEL_KINDS[120*channel+88+:32];
     image[8*TP_CHANNEL_ENTRY_QUEUE_DEPTH_OFFSET+:16] = 16'(QUEUE_DEPTH);
     image[8*TP_CHANNEL_ENTRY_INLINE_SLOTS_OFFSET+:16] = h2c ? 16'(INLINE_SLOTS) : 16'd0;
     image[8*TP_CHANNEL_ENTRY_FIRST_PAGE_OFFSET+:32] = 32'(TP_PAGE_CHANNELS + TP_PAGES_PER_CHANNEL * channel);

@@ -21,6 +21,7 @@ module tp_c2h
     input  logic       rst,
     input  logic       announce,
     input  logic       flush,
+    input  logic       forget,              // drop what has come, as soon as none of it is being read; begin nothing before
     output logic       idle,                // nothing is being written or told
 
     input  logic                  tvalid,
@@ -83,6 +84,8 @@ module tp_c2h
   logic [BW:0] end_at;
   logic full, accept;
   logic head_valid, waiting;  // see below
+  logic wipe;
+  assign wipe = flush || (forget && !reading);
 
   // tkeep is 2^n - 1, and n is looked for bit by bit: half of the lanes that are left at a time.
   logic [KW-1:0] in_bytes;  // 0 for a whole beat, too
@@ -96,7 +99,7 @@ module tp_c2h
   end
   // As it was a cycle ago, when there was room for one more.
   always_ff @(posedge clk) full <= (BW + 1 - KW)'(wr - freed) >= (BW + 1 - KW)'(SENDING_BYTES / KEEP - 1);
-  assign tready = !full && ends_ready && (begun_in || !waiting) && !flush;
+  assign tready = !full && ends_ready && (begun_in || !waiting) && !flush && !forget;
   assign accept = tvalid && tready;
   assign beat_valid = accept;
   assign beat_at = wr[BW-1:KW];
@@ -107,7 +110,7 @@ module tp_c2h
       begun_in <= !tlast;
       wr <= wr + (BW + 1 - KW)'(tkeep[0]);
     end
-    if (rst || flush) begin
+    if (rst || wipe) begin
       begun_in <= 1'b0;
       wr <= '0;
     end
@@ -125,7 +128,7 @@ module tp_c2h
   ) i_ends (
       .clk,
       .rst,
-      .clear(flush),
+      .clear(wipe),
       .in_valid(accept && tlast),
       .in_ready(ends_ready),
       .in_data({wr + (BW + 1 - KW)'(tkeep[KEEP-1]), in_bytes}),
@@ -147,7 +150,7 @@ module tp_c2h
       head_valid <= waiting;
       if (waiting) waiting <= 1'b0;
     end
-    if (rst || flush) begin
+    if (rst || wipe) begin
       head_valid <= 1'b0;
       waiting <= 1'b0;
     end
@@ -199,9 +202,9 @@ module tp_c2h
   always_ff @(posedge clk) begin
     case (state)
       LOOK:
-      if (announce && head_valid && !announced && !stopping && !flush) state <= START;
+      if (announce && head_valid && !announced && !stopping && !flush && !forget) state <= START;
       else if (d_valid && d_over) state <= END;
-      else if (p_valid && head_valid && !stale && !stopping) state <= WRITE;
+      else if (p_valid && head_valid && !stale && !stopping && !forget) state <= WRITE;
       START:
       if (entry_ready) begin
         state <= LOOK;
@@ -242,7 +245,7 @@ module tp_c2h
     if (message_over) rd[KW-1:0] <= '0;
     if (take || !reading) held <= rd[BW:KW];
     if (begun || !reading) freed <= held;
-    if (rst || flush) begin
+    if (rst || wipe) begin
       rd <= '0;
       held <= '0;
       freed <= '0;

@@ -27,7 +27,10 @@ module tp_dma
     localparam int CW = CHANNELS > 1 ? $clog2(CHANNELS) : 1,
     localparam int KEEP = DATA_WIDTH / 8,
     localparam int NH = H2C == 0 ? 1 : H2C,
-    localparam int NC = C2H == 0 ? 1 : C2H
+    localparam int NC = C2H == 0 ? 1 : C2H,
+    // What a channel's kind does, a bit for each channel: see the channel kinds of contract/protocol.md.
+    parameter logic [NH-1:0] H2C_VERDICTS = '0,
+    parameter logic [NC-1:0] C2H_ASKED = '0
 ) (
     input logic clk,
     input logic rst,
@@ -106,6 +109,9 @@ module tp_dma
     output logic [NH-1:0][          31:0] h2c_user,
     output logic [NH-1:0]                 h2c_reset,
     input  logic [NH-1:0]                 h2c_reset_busy,  // the reset is still on its way to the user core
+    input  logic [NH-1:0]                 h2c_end_valid,   // a verdict
+    output logic [NH-1:0]                 h2c_end_ready,
+    input  logic [NH-1:0][           5:0] h2c_end_status,
     input  logic [NC-1:0]                 c2h_tvalid,
     output logic [NC-1:0]                 c2h_tready,
     input  logic [NC-1:0][DATA_WIDTH-1:0] c2h_tdata,
@@ -114,6 +120,13 @@ module tp_dma
     input  logic [NC-1:0][          47:0] c2h_length,
     input  logic [NC-1:0][          31:0] c2h_offset,
     input  logic [NC-1:0][          31:0] c2h_user,
+    input  logic [NC-1:0][           5:0] c2h_status,      // asked: with tlast
+    output logic [NC-1:0]                 c2h_ask_valid,
+    input  logic [NC-1:0]                 c2h_ask_ready,
+    output logic [NC-1:0]                 c2h_ask_cancel,
+    output logic [NC-1:0][          31:0] c2h_ask_length,
+    output logic [NC-1:0][          63:0] c2h_ask_offset,
+    output logic [NC-1:0][          31:0] c2h_ask_user,
     output logic [NC-1:0]                 c2h_reset,
     input  logic [NC-1:0]                 c2h_reset_busy
 );
@@ -187,7 +200,8 @@ module tp_dma
   logic [31:0] left_more;  // counted in steps of 256 bytes
 
   // ------------------------------------------------------------------------------------------------ rings
-  logic [CHANNELS-1:0] d_valid, d_end, d_inline, d_empty, d_over, d_broken, f_valid, f_last, f_at, take, abandon, finish, stopping;
+  logic [CHANNELS-1:0]
+      d_valid, d_end, d_inline, d_empty, d_over, d_broken, f_valid, f_last, f_at, take, abandon, finish, stopping, cancelling;
   logic [CHANNELS-1:0] completed;
   logic [CHANNELS-1:0][15:0] d_cookie;
   logic [CHANNELS-1:0][7:0] d_status;
@@ -212,57 +226,10 @@ module tp_dma
       .H2C(H2C),
       .C2H(C2H)
   ) i_ring (
-      .clk,
-      .rst,
-      .entry_valid,
-      .entry_ready,
-      .entry_bytes,
-      .entry_cookie,
-      .entry_status,
-      .entry_start,
-      .head_length,
-      .head_offset,
-      .head_user,
-      .telling,
-      .out_valid,
-      .out_ready,
-      .out_channel,
-      .out_addr,
-      .out_entry,
-      .out_read,
-      .out_leaving,
-      .mastering,
-      .mute,
-      .arm_valid,
-      .arm_channel,
-      .arm_index,
-      .lead_valid,
-      .lead_channel,
-      .lead_bytes,
-      .alarm,
       .in_hand(d_valid & plan_known),
       .planned(plan_none),
-      .scan,
       .left(left_more[31:8]),
-      .priv_write_valid,
-      .priv_write_channel,
-      .priv_write_offset,
-      .priv_write_data,
-      .priv_write_strb,
-      .priv_read_valid,
-      .priv_read_channel,
-      .priv_read_offset,
-      .priv_read_ack,
-      .priv_read_data,
-      .enabled,
-      .announce,
-      .reset_request,
-      .resetting,
-      .error,
-      .overflows,
-      .fire_valid,
-      .fire_ready,
-      .fire_vector
+      .*
   );
 
   // ------------------------------------------------------------------------------------------------ fronts
@@ -333,18 +300,12 @@ module tp_dma
   tp_lists #(
       .CHANNELS(CHANNELS)
   ) i_lists (
-      .clk,
-      .rst,
-      .row_there,
       .start(list_start),
       .start_addr(row[63:0]),
       .stop(list_stop),
       .finish(list_finish),
       .fetch_valid(want[H2C]),
       .fetch_grant(grant[H2C]),
-      .fetch_channel,
-      .fetch_addr,
-      .fetch_bytes,
       .entry_valid(list_valid),
       .entry_channel(list_channel),
       .entry(list_entry),
@@ -352,15 +313,10 @@ module tp_dma
       .entry_failed(list_failed),
       .entry_status(list_status),
       .hold(list_hold),
-      .hungry,
-      .piece_next,
-      .piece_valid,
-      .piece_addr,
-      .piece_more,
-      .piece_empty,
       .over(list_over),
       .status(list_end),
-      .quiet(list_quiet)
+      .quiet(list_quiet),
+      .*
   );
   assign want_context[H2C] = {1'b1, fetch_channel, SW'(0), LW'(0)};
 
@@ -386,6 +342,7 @@ module tp_dma
         .error_pulse(alarm[c]),
         .overflows(overflows[c]),
         .idle(front_idle[c]),
+        .cancelling(cancelling[c]),
         .want(row_want[c]),
         .want_at(row_want_at[c]),
         .grant(row_grant[c]),
@@ -491,33 +448,16 @@ module tp_dma
       .TAGS(TAGS),
       .CORE_CLOCK_KHZ(CORE_CLOCK_KHZ)
   ) i_tags (
-      .clk,
-      .rst,
       .completion_timeout(cfg.completion_timeout),
       .link_up(cfg.link_up),
       .abandon(end_reads),
-      .quarantine,
       .extended(cfg.tags_8bit || cfg.tags_10bit),
       .valid(tag_valid),
-      .tag,
       .take(tag_take),
-      .look_tag,
-      .look_out,
-      .look_lap,
-      .quiet,
-      .free_valid,
-      .free_late,
-      .give_up_valid,
-      .free_tag,
       .count(quarantine_count),
       .shown_valid(tx_read_valid),
       .shown_tag(tx_read_hdr.tag[TW-1:0]),
-      .overdue_valid,
-      .overdue_ready,
-      .overdue_tag,
-      .overdue_link,
-      .overdue_reset,
-      .hold
+      .*
   );
   assign quarantined = 16'(quarantine_count);
   tp_read_issue #(
@@ -604,8 +544,6 @@ module tp_dma
       .LANDING_BYTES(LANDING_BYTES),
       .SLOTS(SLOTS)
   ) i_landing (
-      .clk,
-      .rst,
       .rx_valid(rx_completion_valid),
       .rx_hdr(rx_completion_hdr),
       .rx_data(rx_completion_data),
@@ -613,41 +551,18 @@ module tp_dma
       .rx_bad(rx_completion_bad),
       .note_valid(tag_take),
       .note_tag(tag),
-      .note_context,
-      .note_bytes,
-      .note_low,
-      .look_tag,
-      .look_out,
-      .look_lap,
-      .quiet,
-      .free_valid,
-      .free_late,
-      .give_up_valid,
-      .free_tag,
-      .overdue_valid,
-      .overdue_ready,
-      .overdue_tag,
-      .overdue_link,
-      .overdue_reset,
-      .event_valid,
-      .event_code,
-      .inject_valid,
-      .inject_ready,
       .inject_place(copy_places[inject_channel]),
       .inject_data(inject_word),
       .write_valid(land_valid),
       .write_row(land_row),
       .write_data(land_data),
-      .done_valid,
-      .done_channel,
-      .done_slot,
-      .done_status,
       .entry_valid(list_valid),
       .entry_channel(list_channel),
       .entry(list_entry),
       .entry_last(list_last),
       .entry_failed(list_failed),
-      .entry_status(list_status)
+      .entry_status(list_status),
+      .*
   );
   tp_landing_room #(
       .DATA_WIDTH(DATA_WIDTH),
@@ -685,7 +600,11 @@ module tp_dma
     logic [LW-1:0] place;
     logic [8:0] word;  // in as many slots as a page may hold
     tp_completion_t entry;
+    logic landed_valid, landed_ready, landed_ends, settled, told;
+    logic [31:0] bytes;  // of the descriptor in hand
     assign copy_words[c] = word[WW-1:0];
+    // A kind with verdicts is told the length of a message that is one descriptor.
+    always_ff @(posedge clk) if (row_valid[c] && !row_prefix) bytes <= row[95:64] + 1'b1;
     tp_h2c #(
         .DATA_WIDTH(DATA_WIDTH),
         .BLOCKS(BLOCKS),
@@ -697,7 +616,7 @@ module tp_dma
         .rst,
         .flush(flush[c]),
         .flushed(emptied[c]),
-        .idle(engine_idle[c]),
+        .idle(settled),
         .d_valid(d_valid[c]),
         .d_cookie(d_cookie[c]),
         .d_end(d_end[c]),
@@ -706,7 +625,7 @@ module tp_dma
         .d_over(d_over[c]),
         .d_broken(d_broken[c]),
         .d_status(d_status[c]),
-        .d_length(d_length[c]),
+        .d_length(H2C_VERDICTS[c] && d_length[c] == '0 && d_end[c] ? 64'(bytes) : d_length[c]),
         .d_offset(d_offset[c]),
         .d_user(d_user[c]),
         .p_valid(f_valid[c]),
@@ -742,9 +661,10 @@ module tp_dma
         .done_valid(done_valid && done_channel == CW'(c)),
         .done_slot,
         .done_status,
-        .entry_valid(entry_valid[c]),
-        .entry_ready(entry_ready[c]),
+        .entry_valid(landed_valid),
+        .entry_ready(landed_ready),
         .entry,
+        .entry_ends(landed_ends),
         .read_want(read_want[c]),
         .read_grant(read_pick[c]),
         .read_row(read_rows[c]),
@@ -770,10 +690,34 @@ module tp_dma
         .toffset(h2c_offset[c]),
         .tuser(h2c_user[c])
     );
+    tp_verdicts #(
+        .VERDICTS(H2C_VERDICTS[c]),
+        .QUEUE_DEPTH(QUEUE_DEPTH)
+    ) i_verdicts (
+        .clk,
+        .rst,
+        .flush(flush[c]),
+        .cancelling(cancelling[c]),
+        .resetting(resetting[c]),
+        .finish(finish[c]),
+        .in_valid(landed_valid),
+        .in_ready(landed_ready),
+        .in_bytes(entry.bytes),
+        .in_cookie(entry.cookie),
+        .in_status(entry.status),
+        .in_owes(landed_ends),
+        .end_valid(h2c_end_valid[c]),
+        .end_ready(h2c_end_ready[c]),
+        .end_status(h2c_end_status[c]),
+        .out_valid(entry_valid[c]),
+        .out_ready(entry_ready[c]),
+        .out_bytes(entry_bytes[c]),
+        .out_cookie(entry_cookie[c]),
+        .out_status(entry_status[c]),
+        .empty(told)
+    );
+    assign engine_idle[c] = settled && told;
     assign want_context[c] = {1'b0, CW'(c), slot, place};
-    assign entry_bytes[c] = entry.bytes;
-    assign entry_cookie[c] = entry.cookie;
-    assign entry_status[c] = entry.status;
     assign completed[c] = entry_valid[c] && entry_ready[c];
     assign h2c_reset[c] = flush[c];
     assign edge_busy[c] = h2c_reset_busy[c];
@@ -781,7 +725,7 @@ module tp_dma
   if (H2C == 0) begin : g_no_h2c
     assign {copy_want, copy_places, block_want, block_sparing, back_valid, back_block, copy_words, read_want, read_rows,
       read_turns, read_metas, h2c_tvalid, h2c_tdata, h2c_tkeep, h2c_tlast, h2c_error, h2c_length, h2c_offset, h2c_user,
-      h2c_reset} = '0;
+      h2c_reset, h2c_end_ready} = '0;
   end
 
   // ------------------------------------------------------------------------------------------------ C2H
@@ -793,17 +737,54 @@ module tp_dma
 
   for (genvar i = 0; i < C2H; i++) begin : g_c2h
     localparam int C = H2C + i;
+    logic valid, ready, forget;
+    logic [5:0] said;
+    logic [7:0] end_status;
+    tp_asked #(
+        .ASKED(C2H_ASKED[i])
+    ) i_asked (
+        .clk,
+        .rst,
+        .flush(flush[C]),
+        .row_valid(row_valid[C] && !row_prefix),
+        .row_more(row[95:64]),
+        .d_valid(d_valid[C]),
+        .d_offset(d_offset[C]),
+        .d_user(d_user[C]),
+        .p_valid(f_valid[C]),
+        .stopping(stopping[C]),
+        .finish(finish[C]),
+        .finish_over(end_status == TP_STATUS_END_OF_MESSAGE),
+        .ask_valid(c2h_ask_valid[i]),
+        .ask_ready(c2h_ask_ready[i]),
+        .ask_cancel(c2h_ask_cancel[i]),
+        .ask_length(c2h_ask_length[i]),
+        .ask_offset(c2h_ask_offset[i]),
+        .ask_user(c2h_ask_user[i]),
+        .in_valid(c2h_tvalid[i]),
+        .in_ready(c2h_tready[i]),
+        .in_last(c2h_tlast[i]),
+        .in_status(c2h_status[i]),
+        .out_valid(valid),
+        .out_ready(ready),
+        .status(said),
+        .forget,
+        .reading(reading[i])
+    );
+    assign entry_status[C] = C2H_ASKED[i] && end_status == TP_STATUS_END_OF_MESSAGE && said != '0 ?
+        TP_STATUS_KIND_STATUS | 8'(said) : end_status;
     tp_c2h #(
         .DATA_WIDTH(DATA_WIDTH),
         .SENDING_BYTES(SENDING_BYTES)
     ) i_c2h (
         .clk,
         .rst,
-        .announce(announce[C] && enabled[C]),
+        .announce(announce[C] && enabled[C] && !C2H_ASKED[i]),
         .flush(flush[C]),
+        .forget,
         .idle(engine_idle[C]),
-        .tvalid(c2h_tvalid[i]),
-        .tready(c2h_tready[i]),
+        .tvalid(valid),
+        .tready(ready),
         .tdata(c2h_tdata[i]),
         .tkeep(c2h_tkeep[i]),
         .tlast(c2h_tlast[i]),
@@ -837,7 +818,7 @@ module tp_dma
         .entry_start(entry_start[i]),
         .entry_bytes(entry_bytes[C]),
         .entry_cookie(entry_cookie[C]),
-        .entry_status(entry_status[C]),
+        .entry_status(end_status),
         .head_length(head_length[i]),
         .head_offset(head_offset[i]),
         .head_user(head_user[i])
@@ -849,7 +830,7 @@ module tp_dma
   end
   if (C2H == 0) begin : g_no_c2h
     assign {beat_valid, beat_at, beat_data, command_valid, command_last, command_from, entry_start, head_length, head_offset,
-      head_user, c2h_tready, c2h_reset} = '0;
+      head_user, c2h_tready, c2h_reset, c2h_ask_valid, c2h_ask_cancel, c2h_ask_length, c2h_ask_offset, c2h_ask_user} = '0;
   end
 
   tp_writer #(

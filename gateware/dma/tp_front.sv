@@ -38,6 +38,7 @@ module tp_front
     output logic         error_pulse,
     output logic [15:0]  overflows,
     output logic         idle,            // nothing queued, nothing pushed that is not completed
+    output logic         cancelling,      // until all that was pushed before a cancel has been finished
 
     // tp_store
     output logic          want,
@@ -108,7 +109,6 @@ module tp_front
   logic push_accept;
   logic loading;  // a row is on its way
   logic pop, pop_prefix;
-  logic cancelling;
   logic barring;                          // lasts until the descriptor in hand has ended
   logic ended;                            // by a cancel or a reset
   logic [7:0] bar_status, stop_status;

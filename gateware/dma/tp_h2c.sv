@@ -100,6 +100,7 @@ module tp_h2c
     output logic           entry_valid,
     input  logic           entry_ready,
     output tp_completion_t entry,
+    output logic           entry_ends,      // it ended its message, which the user core gets whole
 
     // reads of the landing RAM; the data comes back in put_*, each grant's in order
     output logic          read_want,
@@ -313,13 +314,13 @@ module tp_h2c
   end
   always_ff @(posedge clk) if (slot_put) slots[issue_at[SW-1:0]] <= slot_new;
 
-  logic ends_ready, end_valid;
+  logic ends_ready, end_valid, end_ends;
   logic [$clog2(QUEUE_DEPTH):0] ends;       // of descriptors that have not been told
   logic [SW:0] end_at;                      // the slot before which the descriptor ends
   logic [3:0] end_status;                   // every status is below 16
   logic [15:0] end_cookie;
   tp_fifo #(
-      .WIDTH(SW + 21),
+      .WIDTH(SW + 22),
       .DEPTH(QUEUE_DEPTH)
   ) i_ends (
       .clk,
@@ -327,10 +328,10 @@ module tp_h2c
       .clear(1'b0),
       .in_valid(finish),
       .in_ready(ends_ready),
-      .in_data({issue_at, d_status[3:0], d_cookie}),
+      .in_data({issue_at, d_end && d_status == TP_STATUS_DONE, d_status[3:0], d_cookie}),
       .out_valid(end_valid),
       .out_ready(entry_valid && entry_ready),
-      .out_data({end_at, end_status, end_cookie}),
+      .out_data({end_at, end_ends, end_status, end_cookie}),
       .count(ends)
   );
 
@@ -370,6 +371,7 @@ module tp_h2c
     entry.cookie = end_cookie;
     entry.status = 8'(fault != 0 ? fault : end_status);
   end
+  assign entry_ends = end_ends && fault == '0;
 
   always_ff @(posedge clk) begin
     if (slot_put) asked[issue_at[SW-1:0]] <= answered[issue_at[SW-1:0]];

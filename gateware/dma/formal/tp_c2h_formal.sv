@@ -20,6 +20,7 @@ module tp_c2h_formal
     input logic rst,
     input logic announce,
     input logic flush,
+    input logic forget,
     input logic tvalid,
     input logic [KW:0] tbytes,
     input logic tlast,
@@ -55,6 +56,7 @@ module tp_c2h_formal
       .rst,
       .announce,
       .flush,
+      .forget,
       .idle,
       .tvalid,
       .tready,
@@ -102,8 +104,10 @@ module tp_c2h_formal
   logic started = 1'b0;
   logic [BW:KW] next_first, hand_first;  // the first beat that the command reads
   logic [1:0] planned;
+  logic forgetting;
   always_ff @(posedge clk) begin
     started <= 1'b1;
+    forgetting <= forget && (next || hand) && !rst;
     begun <= begin_next && !rst;
     if (take) begin
       next <= 1'b1;
@@ -124,6 +128,9 @@ module tp_c2h_formal
     if (command_ready) assume (command_valid && !next && !rst);
     if (begin_next) assume (next && (!hand || read_out) && !rst);
     if (flush) assume (idle && !next && !hand && !rst);
+    // It begins in the cycle after a descriptor's end, and stands until nothing is being read (tp_asked).
+    if (forget && !forgetting) assume (idle && !d_valid);
+    if (forgetting) assume (forget);
   end
 
   // ------------------------------------------------------------------------------------------------ what is watched
@@ -157,7 +164,7 @@ module tp_c2h_formal
       if (over && before_message == '0) told <= 1'b0;
       before_message <= before_message - 2'(over);
     end
-    if (rst || flush) {messages, waits, told} <= '0;
+    if (rst || dut.wipe) {messages, waits, told} <= '0;
   end
 
   // Distances in bytes from the first byte that no write has taken.
@@ -240,6 +247,7 @@ module tp_c2h_formal
         if (dut.state == END && dut.ended) assert (ends != '0 && end_far == '0 && dut.head_valid);
         if (dut.ended) assert (dut.state == END);
         if (dut.stale) assert (dut.state == '0);
+        if (forgetting) assert (dut.state == '0 || (dut.state == END && !dut.ended));
         // The watched byte lies in its message.
         if (waits) begin
           assert (32'(before_byte) <= 32'(ends) && (32'(before_byte) < 32'(ends) || dut.begun_in));

@@ -114,6 +114,7 @@ module tp_front_formal
       .error_pulse,
       .overflows,
       .idle,
+      .cancelling(),
       .want,
       .want_at,
       .grant(grant[0]),

@@ -126,6 +126,7 @@ module tp_h2c_formal
       .entry_valid,
       .entry_ready,
       .entry(),
+      .entry_ends(),
       .read_want,
       .read_grant,
       .read_row(),
