@@ -19,8 +19,8 @@ use towpath_contract as contract;
 use towpath_driver::records::{Ahead, Look, Record, Records};
 use towpath_driver::signal_watch::SignalWatch;
 use towpath_driver::{
-    moderation_time, Access, Channel, ChannelInfo, ChannelOptions, ChannelStatistics, Completion, Direction, Error, Keep, Message,
-    MessageStart, Piece, Result, Status, Submission, Ticket, WaitOptions,
+    moderation_time, Access, Channel, ChannelInfo, ChannelKind, ChannelOptions, ChannelStatistics, Completion, Direction, Error, Keep,
+    Message, MessageStart, Piece, Result, Status, Submission, Ticket, WaitOptions,
 };
 
 /// How often the cost of waking is measured; the median counts. And how long a requested interrupt may take.
@@ -28,6 +28,8 @@ const RINGS: usize = 3;
 const RING_LIMIT: Duration = Duration::from_millis(1);
 /// Nanoseconds between two cancels of a channel, for the transfers that go on: longer than a read takes.
 const RUN: u64 = 10_000;
+/// The same on a memory, where what goes on begins anew.
+const MEMORY_RUN: u64 = 1_000_000;
 /// How long a call that cancels follows it.
 const CANCEL_LOOK: Duration = Duration::from_millis(20);
 
@@ -47,6 +49,9 @@ pub(super) struct UserChannel {
     position: usize,
     options: ChannelOptions,
     direction: Direction,
+    manner: Manner,
+    /// Its descriptors may have prefixes.
+    prefixed: bool,
     depth: u16,
     /// The offset of its doorbell page in BAR 0.
     doorbells: u64,
@@ -59,6 +64,27 @@ pub(super) struct UserChannel {
     changed: Condvar,
 }
 
+/// What the card does with a transfer that another one's cancel has ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Manner {
+    /// It goes on where it was.
+    Stream,
+    /// It may be done again from its beginning: a write or a read of the same bytes.
+    Memory,
+    /// Only the kind knows what it has taken.
+    Named,
+}
+
+impl Manner {
+    fn of(info: &ChannelInfo) -> Manner {
+        match info.kind {
+            _ if info.is_stream() => Manner::Stream,
+            ChannelKind::Memory => Manner::Memory,
+            _ => Manner::Named,
+        }
+    }
+}
+
 pub(super) struct State {
     ring: Ring,
     records: Records<Held>,
@@ -68,6 +94,8 @@ pub(super) struct State {
     /// The card was asked to cancel, and not all that was posted then has ended: when, by the bus's time and the wall clock's. Nothing is
     /// posted meanwhile.
     cancelling: Option<Clock>,
+    /// One of `used` is for the descriptor that ends a write which a cancel has stopped in the middle.
+    closing: bool,
     /// When transfers were last posted again after a cancel, by the bus's time.
     resumed: Option<u64>,
     free_slots: Vec<u16>,
@@ -114,6 +142,7 @@ impl UserChannel {
             batch: Batch::default(),
             used: 0,
             cancelling: None,
+            closing: false,
             resumed: None,
             free_slots: if info.direction == Direction::H2c { (0..slots).rev().collect() } else { Vec::new() },
             starts: VecDeque::new(),
@@ -136,6 +165,8 @@ impl UserChannel {
             position,
             options,
             direction: info.direction,
+            manner: Manner::of(info),
+            prefixed: info.direction == Direction::H2c || !info.is_stream(),
             depth: info.queue_depth,
             doorbells: shared.card.channel_page(position, contract::PAGE_CHANNEL_DOORBELL),
             last_slot: shared.card.batch_slots[position].checked_sub(1),
@@ -247,7 +278,7 @@ impl UserChannel {
     }
 
     fn announces(&self) -> bool {
-        self.options.announce && self.direction == Direction::C2h
+        self.options.announce && self.direction == Direction::C2h && self.manner == Manner::Stream
     }
 
     fn arm(&self, state: &State) -> Result<()> {
@@ -306,7 +337,12 @@ impl UserChannel {
         let status = Status::of_contract(entry.status);
         let c2h = self.direction == Direction::C2h;
         let wrong_length = bytes > wanted || (status == Status::Done && bytes != wanted);
-        let wrong_status = matches!(status, Status::Unknown(_)) || (status == Status::EndOfMessage && !c2h);
+        let wrong_status = match status {
+            Status::Unknown(_) => true,
+            Status::EndOfMessage => !c2h,
+            Status::Kind(_) => self.manner == Manner::Stream,
+            _ => false,
+        };
         let wrong = if wrong_length {
             state.statistics.wrong_lengths += 1;
             Some(format!("a completion of {bytes} bytes for {wanted} ({status})"))
@@ -320,10 +356,15 @@ impl UserChannel {
             state.statistics.unexpected += 1;
             log::warn!("{}", self.doing("a message ended that was not announced"));
         }
+        if wrong.is_none() && status == Status::Cancelled && bytes > 0 && bytes < wanted {
+            self.close_write(state);
+        }
         match wrong {
             // A cancel ends everything that is posted; transfers that were not to be cancelled continue after it.
             None if status == Status::Cancelled && state.cancelling.is_some() && !cancel => {
-                if bytes < wanted || ends || state.records.any_put_back() {
+                if self.manner == Manner::Memory {
+                    self.put_back(state, 0); // a part of it may have been taken, and all of it may be taken again
+                } else if bytes < wanted || ends || state.records.any_put_back() {
                     self.put_back(state, bytes);
                 } else {
                     let bytes = moved + bytes;
@@ -338,8 +379,19 @@ impl UserChannel {
                 self.give_back(record, &mut state.used, &mut state.free_slots);
             }
         }
-        if state.records.posts() == state.records.ends() && state.cancelling.take().is_some() {
+        if state.records.posts() == state.records.ends() && end_cancel(state) {
             self.post_waiting(state);
+        }
+    }
+
+    /// A cancel has stopped a write to a memory in its middle: its message stays open on the card, where the next write would continue it. An
+    /// empty descriptor ends it; nobody collects what becomes of that.
+    #[cold]
+    fn close_write(&self, state: &mut State) {
+        if std::mem::take(&mut state.closing) {
+            let (ticket, record) = state.records.queue_first();
+            *record = Record { places: 1, held: Held::end_of_message(), ..Record::default() };
+            state.records.abandon(ticket);
         }
     }
 
@@ -408,7 +460,7 @@ impl UserChannel {
             self.finish(state, completion);
         }
         self.drop_waiting(state, true, Status::Reset);
-        state.cancelling = None;
+        end_cancel(state);
         state.starts.clear();
         self.changed.notify_all();
     }
@@ -636,6 +688,13 @@ impl UserChannel {
     /// End these transfers. The card is asked to cancel, once; it ends everything that is posted, and transfers that are not to be
     /// cancelled are posted again.
     fn cancel(&self, state: &mut State, tickets: &[Ticket]) -> Result<()> {
+        let all: Vec<Ticket>;
+        let tickets = if self.manner == Manner::Named && tickets.iter().any(|ticket| !state.records.has_ended(*ticket)) {
+            all = state.records.in_flight().collect();
+            &all
+        } else {
+            tickets
+        };
         for ticket in tickets {
             state.records.mark(*ticket);
         }
@@ -650,6 +709,8 @@ impl UserChannel {
                 return Err(error);
             }
             state.cancelling = Some(Clock::start(&*self.shared.bus, Some(GRACE), state.stalled));
+            state.closing = self.manner == Manner::Memory && self.direction == Direction::H2c;
+            state.used += u16::from(state.closing);
             self.see_through(state)?;
         }
         Ok(())
@@ -659,7 +720,8 @@ impl UserChannel {
     /// byte.
     fn let_run(&self, state: &mut State) -> Result<()> {
         let bus = &*self.shared.bus;
-        let Some(until) = state.resumed.take().map(|resumed| resumed + RUN) else { return Ok(()) };
+        let run = if self.manner == Manner::Memory { MEMORY_RUN } else { RUN };
+        let Some(until) = state.resumed.take().map(|resumed| resumed + run) else { return Ok(()) };
         let ends = state.records.ends();
         while bus.now() < until && state.records.ends() == ends && !state.leading {
             bus.poll().map_err(|error| Error::bus(self.doing("cancelling"))(error))?;
@@ -734,6 +796,12 @@ impl UserChannel {
         }
         self.abandon(&mut state, matches!(ended, Ok(true)));
     }
+}
+
+/// A cancel is over; was there one?
+fn end_cancel(state: &mut State) -> bool {
+    state.used -= u16::from(std::mem::take(&mut state.closing));
+    state.cancelling.take().is_some()
 }
 
 impl UserChannel {
