@@ -76,7 +76,8 @@ impl MemoryHalf {
 ///
 /// A write that has returned is in the core's memory, and every later read sees it. Of operations that are under way at once each is done in
 /// full, in no order: two writes to the same bytes leave any mixture of both. After an error of a write any part of it may have been written;
-/// [`Error::bytes`] says how many bytes, from the first on, certainly were if the error has that number.
+/// [`Error::bytes`] says how many bytes, from the first on, certainly were if the error has that number. After a cancel or a timeout, what the
+/// card has taken already may still be written, until a later write has returned.
 pub struct Memory {
     writes: MemoryHalf,
     reads: MemoryHalf,

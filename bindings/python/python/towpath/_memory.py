@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from towpath import _towpath
@@ -25,7 +24,7 @@ class CardMemory(_towpath.CardMemory):
 
     `memory[a:b]` is bytes, `memory[a:b] = buffer` takes any C-contiguous buffer of that many bytes. Calls of several threads are under way
     at once. A write that has returned is in the core's memory. TransferError when the core answers with an error; any part of a write may
-    have been written then, and after a TimeoutError.
+    have been written then, and after a TimeoutError, or be written yet until a later write has returned.
 
     `aread`, `aread_into` and `awrite` are for asyncio. Do not mix them with blocking calls of other threads on the same memory, which would
     consume the news.
@@ -66,7 +65,7 @@ class CardMemory(_towpath.CardMemory):
         return rows.nbytes
 
 
-class Memories(Mapping[str | int, CardMemory]):
+class Memories:
     """A device's memories by name, or by the number of one of their channels."""
 
     def __init__(self, device: _towpath.Device, opened: dict[str, CardMemory]) -> None:
@@ -78,9 +77,12 @@ class Memories(Mapping[str | int, CardMemory]):
         found = CardMemory(self._device, memory)
         return self._opened.setdefault(found.name, found)
 
-    def __iter__(self) -> Iterator[str | int]:
+    def __iter__(self) -> Iterator[str]:
         """Their names."""
         return (memory.name for memory in self._device._memories())
+
+    def __contains__(self, memory: object) -> bool:
+        return any(memory in (known.name, known.writer, known.reader) for known in self._device._memories())
 
     def __len__(self) -> int:
         return len(self._device._memories())
