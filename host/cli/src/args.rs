@@ -13,9 +13,10 @@ use clap_complete::Shell;
 /// Shown under `--help`; the numbers are those of [`crate::exit`].
 const EXIT_CODES: &str = "Exit codes:
   0  done
-  1  a transfer or an access failed; the message contains the place and what came before; or `doctor` found a problem
+  1  a transfer or an access failed; the message contains the place and what came before; or `doctor` found a problem, or `mem compare` a
+     difference
   2  the command line is wrong
-  3  no such device, core, channel, register or interrupt; or a card that needs preparation first (see `doctor`)
+  3  no such device, core, channel, memory, register or interrupt; or a card that needs preparation first (see `doctor`)
   4  nothing moved for as long as --timeout allows
   5  the core could not be built: manifest, ports or compiler
   6  the card has another version of the contract
@@ -326,6 +327,9 @@ pub struct Bytes {
 
 #[derive(Debug, Args)]
 pub struct Patience {
+    /// Write a register of the core first, by name or byte offset (repeat as needed)
+    #[arg(short, long = "write", value_name = "REGISTER=VALUE", value_parser = register_value)]
+    pub writes: Vec<(String, u32)>,
     /// Give up when nothing has moved for this time, in the card's time (5s, 20ms, 100us; 0: never)
     #[arg(short, long, default_value = "10s", value_parser = duration)]
     pub timeout: Duration,

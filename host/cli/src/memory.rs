@@ -10,6 +10,7 @@ use towpath::Memory;
 use crate::args::{Bytes, Cli, From, Mem, Patience, Pattern, Work};
 use crate::exit::{Failure, Result, TRANSFER, USAGE};
 use crate::output;
+use crate::registers::write_all;
 use crate::streams::{Sink, Source};
 use crate::transfer::patience;
 
@@ -25,6 +26,7 @@ pub fn mem(cli: &Cli, what: &Mem) -> Result {
     };
     let card = crate::device::open(cli, &what.core)?;
     let memory = open(&card.device, place, length, wait)?;
+    write_all(&card, &wait.writes)?;
     let start = card.device.now_ns();
     let done = match &what.work {
         Work::Read { place, file, .. } => return read(cli, &memory, place, file.as_deref()),

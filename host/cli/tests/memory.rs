@@ -99,10 +99,9 @@ fn what_is_wrong_is_told() {
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(3) && text.contains("of the kind memory"), "{text}");
     // The page's register, by its offset: a served card knows no names.
-    let set = done(&["-d", &card.device, "reg", "write", "0xc", &BAD.to_string()], b"");
-    assert!(set.status.success());
-    fails(&card, &["write", "ram", "0xc8010"], b"x", 1, &["writing bytes 0xc8010 to 0xc8010", "SLVERR"]);
-    fails(&card, &["dump", "ram", "0xc8000", "4"], b"", 1, &["reading bytes 0xc8000 to 0xc8003", "SLVERR"]);
+    let bad = format!("0xc={BAD}");
+    fails(&card, &["write", "ram", "0xc8010", "-w", &bad], b"x", 1, &["writing bytes 0xc8010 to 0xc8010", "SLVERR"]);
+    fails(&card, &["dump", "ram", "0xc8000", "4", "-w", &bad], b"", 1, &["reading bytes 0xc8000 to 0xc8003", "SLVERR"]);
     let reset = done(&["-d", &card.device, "reset", "ram"], b"");
     assert!(reset.status.success(), "{}", String::from_utf8_lossy(&reset.stderr));
 }

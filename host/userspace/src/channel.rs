@@ -2,9 +2,11 @@
 //! One channel of a card that is driven from user space: post, reap, cancel, reset.
 
 mod batch;
+mod cancel;
 mod post;
 
 use self::batch::Batch;
+use self::cancel::{end_cancel, Manner};
 use self::post::{Held, Own};
 use super::pace::{differs, Pace};
 use crate::ring::Ring;
@@ -19,20 +21,13 @@ use towpath_contract as contract;
 use towpath_driver::records::{Ahead, Look, Record, Records};
 use towpath_driver::signal_watch::SignalWatch;
 use towpath_driver::{
-    moderation_time, Access, Channel, ChannelInfo, ChannelKind, ChannelOptions, ChannelStatistics, Completion, Direction, Error, Keep,
-    Message, MessageStart, Piece, Result, Status, Submission, Ticket, WaitOptions,
+    moderation_time, Access, Channel, ChannelInfo, ChannelOptions, ChannelStatistics, Completion, Direction, Error, Keep, Message,
+    MessageStart, Piece, Result, Status, Submission, Ticket, WaitOptions,
 };
 
 /// How often the cost of waking is measured; the median counts. And how long a requested interrupt may take.
 const RINGS: usize = 3;
 const RING_LIMIT: Duration = Duration::from_millis(1);
-/// Nanoseconds between two cancels of a channel, for the transfers that go on: longer than a read takes.
-const RUN: u64 = 10_000;
-/// The same on a memory, where what goes on begins anew.
-const MEMORY_RUN: u64 = 1_000_000;
-/// How long a call that cancels follows it.
-const CANCEL_LOOK: Duration = Duration::from_millis(20);
-
 /// The program's hold on a channel.
 pub(super) struct Handle(pub(super) Arc<UserChannel>);
 
@@ -62,27 +57,6 @@ pub(super) struct UserChannel {
     pub(super) state: Mutex<State>,
     /// Notified when a leader leaves while others wait.
     changed: Condvar,
-}
-
-/// What the card does with a transfer that another one's cancel has ended early.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Manner {
-    /// It goes on where it was.
-    Stream,
-    /// It may be done again from its beginning: a write or a read of the same bytes.
-    Memory,
-    /// Only the kind knows what it has taken.
-    Named,
-}
-
-impl Manner {
-    fn of(info: &ChannelInfo) -> Manner {
-        match info.kind {
-            _ if info.is_stream() => Manner::Stream,
-            ChannelKind::Memory => Manner::Memory,
-            _ => Manner::Named,
-        }
-    }
 }
 
 pub(super) struct State {
@@ -384,27 +358,6 @@ impl UserChannel {
         }
     }
 
-    /// A cancel has stopped a write to a memory in its middle: its message stays open on the card, where the next write would continue it. An
-    /// empty descriptor ends it; nobody collects what becomes of that.
-    #[cold]
-    fn close_write(&self, state: &mut State) {
-        if std::mem::take(&mut state.closing) {
-            let (ticket, record) = state.records.queue_first();
-            *record = Record { places: 1, held: Held::end_of_message(), ..Record::default() };
-            state.records.abandon(ticket);
-        }
-    }
-
-    /// The oldest descriptor was ended after `bytes` bytes by another transfer's cancel: the rest is posted again when that is over.
-    #[cold]
-    fn put_back(&self, state: &mut State, bytes: u64) {
-        let record = state.records.put_back(bytes);
-        let places = record.held.advance(bytes);
-        state.used -= record.places - places;
-        record.places = places;
-        state.statistics.bytes += bytes;
-    }
-
     /// The oldest descriptor has ended.
     #[inline(never)]
     fn finish(&self, state: &mut State, completion: Completion) {
@@ -685,66 +638,6 @@ impl UserChannel {
         Ok(state.starts.front().copied())
     }
 
-    /// End these transfers. The card is asked to cancel, once; it ends everything that is posted, and transfers that are not to be
-    /// cancelled are posted again.
-    fn cancel(&self, state: &mut State, tickets: &[Ticket]) -> Result<()> {
-        let all: Vec<Ticket>;
-        let tickets = if self.manner == Manner::Named && tickets.iter().any(|ticket| !state.records.has_ended(*ticket)) {
-            all = state.records.in_flight().collect();
-            &all
-        } else {
-            tickets
-        };
-        for ticket in tickets {
-            state.records.mark(*ticket);
-        }
-        self.drop_waiting(state, false, Status::Cancelled);
-        if state.records.any_marked() && state.cancelling.is_none() {
-            self.let_run(state)?;
-        }
-        if state.records.any_marked() && state.cancelling.is_none() {
-            log::debug!("{}", self.doing(&format!("cancelling; transfers: {}", tickets.len())));
-            if let Err(error) = self.doorbell(contract::DOORBELL_CANCEL_OFFSET, 1, "cancelling") {
-                self.abandon(state, false);
-                return Err(error);
-            }
-            state.cancelling = Some(Clock::start(&*self.shared.bus, Some(GRACE), state.stalled));
-            state.closing = self.manner == Manner::Memory && self.direction == Direction::H2c;
-            state.used += u16::from(state.closing);
-            self.see_through(state)?;
-        }
-        Ok(())
-    }
-
-    /// Let what an earlier cancel has interrupted run for a moment: cancels that follow each other must not keep a transfer from its first
-    /// byte.
-    fn let_run(&self, state: &mut State) -> Result<()> {
-        let bus = &*self.shared.bus;
-        let run = if self.manner == Manner::Memory { MEMORY_RUN } else { RUN };
-        let Some(until) = state.resumed.take().map(|resumed| resumed + run) else { return Ok(()) };
-        let ends = state.records.ends();
-        while bus.now() < until && state.records.ends() == ends && !state.leading {
-            bus.poll().map_err(|error| Error::bus(self.doing("cancelling"))(error))?;
-            self.reap(state);
-        }
-        Ok(())
-    }
-
-    /// Follow a cancel to its end, so that the other transfers go on even if no call looks at the channel for long: the card stops within
-    /// microseconds. A card that takes longer is left to the next look. A thread that waits in the channel does this anyway.
-    fn see_through(&self, state: &mut State) -> Result<()> {
-        let bus = &*self.shared.bus;
-        let mut clock = Clock::start(bus, Some(CANCEL_LOOK), state.stalled);
-        while state.cancelling.is_some() && !state.leading {
-            if clock.over(bus, state.stalled) {
-                return if state.events { self.arm(state) } else { Ok(()) };
-            }
-            bus.poll().map_err(|error| Error::bus(self.doing("cancelling"))(error))?;
-            self.look_after(state);
-        }
-        Ok(())
-    }
-
     fn reset_locked(&self, state: &mut State) -> Result<()> {
         let ended = self.reset_card();
         match ended {
@@ -796,12 +689,6 @@ impl UserChannel {
         }
         self.abandon(&mut state, matches!(ended, Ok(true)));
     }
-}
-
-/// A cancel is over; was there one?
-fn end_cancel(state: &mut State) -> bool {
-    state.used -= u16::from(std::mem::take(&mut state.closing));
-    state.cancelling.take().is_some()
 }
 
 impl UserChannel {
