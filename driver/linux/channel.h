@@ -97,7 +97,7 @@ struct tp_channel {
 	u8 kind; /* enum tp_channel_kind, or another number */
 	u16 kind_version;
 	u32 kind_parameter;
-	char kind_name[TP_KIND_NAME_BYTES + 1];
+	char kind_name[TP_CHANNEL_ENTRY_KIND_NAME_COUNT + 1];
 	struct device *listed; /* in sysfs alone: it is no stream */
 	u32 vector;
 	struct tp_client *file; /* the client when the channel is no queue */
