@@ -13,6 +13,7 @@ use std::time::Duration;
 use towpath_driver::Piece;
 
 /// What a memory's kind answers: numbers of the contract.
+const WRONG_LENGTH: u8 = 1;
 const SLVERR: u8 = 2;
 const DECERR: u8 = 3;
 
@@ -341,6 +342,7 @@ fn explain(error: Error, direction: Direction, address: u64, length: u64) -> Err
             "nothing answers at one of these addresses (DECERR)",
             "check which addresses the user core has, and `bytes` and `base` of this memory in its manifest",
         ),
+        WRONG_LENGTH => ("the card got another number of bytes than it was told", "report this, with the bitstream's version"),
         _ => ("the card answered with a status unknown to this library", "install the library of the bitstream's version"),
     };
     let what = format!("{does} bytes {address:#x} to {last:#x} of this memory: {answer}, status {number} of its kind; {means}; {remedy}");
