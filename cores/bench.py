@@ -9,6 +9,7 @@ import os
 import random
 import sys
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 import cocotb
@@ -20,8 +21,11 @@ from cocotbext.axi import AxiLiteBus, AxiLiteMaster
 WIDTHS = [64, 128]
 
 
-def run(width: int) -> None:
-    """Run the cocotb tests of the calling file on the core two folders up, at this data width. TOWPATH_SEED replays a run."""
+def run(width: int, top: str | None = None, more: Sequence[Path] = ()) -> None:
+    """Run the cocotb tests of the calling file on the core two folders up, at this data width. TOWPATH_SEED replays a run.
+
+    With `top`, on that module instead, which is in one of the sources `more`.
+    """
     seed = os.environ.get("TOWPATH_SEED") or str(random.SystemRandom().randrange(1 << 31))
     print(f"{width} bit: replay with TOWPATH_SEED={seed}", flush=True)
     bench = Path(inspect.stack()[1].filename)
@@ -31,8 +35,8 @@ def run(width: int) -> None:
     out = Path(os.environ.get("TOWPATH_SIM_BUILD", folder / "sim_build")) / f"{core['name']}-{width}"
     runner = get_runner("verilator")
     runner.build(
-        sources=[folder / s for s in core["sources"]],
-        hdl_toplevel=core["top"],
+        sources=[*(folder / s for s in core["sources"]), *more],
+        hdl_toplevel=top or core["top"],
         parameters={"DATA_WIDTH": width, **manifest.get("parameters", {})},
         # Short runs: Verilator's runtime compiles in a third of the time without optimisation.
         build_args=["-Wall", "--assert", "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include OPT_GLOBAL=-O0"],
@@ -43,7 +47,7 @@ def run(width: int) -> None:
     # The simulation finds its modules where this process does.
     sys.path.insert(0, str(bench.parent))
     runner.test(
-        hdl_toplevel=core["top"],
+        hdl_toplevel=top or core["top"],
         test_module=bench.stem,
         build_dir=out,
         test_dir=out,

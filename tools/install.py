@@ -29,12 +29,14 @@ HOME = [
     "contract/generated/*",
     "cores/**/*.sv",
     "cores/**/*.svh",
+    "cores/**/kind.toml",
     "cores/**/towpath.toml",
     "gateware/**/*.cpp",
     "gateware/**/*.f",
     "gateware/**/*.h",
     "gateware/**/*.sv",
     "gateware/**/*.svh",
+    "gateware/channel/*/kind.toml",
     "gateware/endpoint/*/endpoint.toml",
 ]
 # Where each shell looks below a prefix.

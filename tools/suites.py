@@ -155,7 +155,7 @@ SUITES = [
     ),
     pytest_suite("gateware", "modules of gateware/ on their own, under cocotb", 420, "gateware", "--ignore=gateware/endpoint", *SPREAD),
     pytest_suite("endpoints", "the core behind each endpoint, and models of the hard blocks", 600, "gateware/endpoint", *SPREAD),
-    pytest_suite("cores", "the cores that ship, each under cocotb", 180, "cores", *SPREAD),
+    pytest_suite("cores", "the cores that ship, each under cocotb", 180, "cores", "examples", *SPREAD),
     pytest_suite(
         "boards",
         "what ./run board prepares, without Vivado: elaborated against stubs, its scripts and constraints run",

@@ -22,7 +22,7 @@ import boardproject  # noqa: E402
 
 NAMES = boardproject.names()
 CELLS = ["tp_sync_meta_reg", "tp_cdc_data_reg", "tp_cdc_mem_reg"]
-CORES = ("loopback", "sobel", "counter", "clocked", "bare")
+CORES = ("loopback", "sobel", "counter", "scratchpad", "clocked", "bare")
 
 
 def board(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -36,7 +36,7 @@ def cores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     shutil.copytree(ROOT / "cores" / "loopback", clocked)
     manifest = clocked / "towpath.toml"
     manifest.write_text(manifest.read_text().replace("width = 128", "width = 128\nclock_mhz = 156.25"))
-    return {name: ROOT / "cores" / name for name in CORES[:3]} | {"clocked": clocked, "bare": HERE / "bare"}
+    return {name: ROOT / "cores" / name for name in CORES[:4]} | {"clocked": clocked, "bare": HERE / "bare"}
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ GENERATE = CONTRACT / "generate.py"
 # The map as it was agreed: if one of these changes, hosts and cards in the field no longer fit together.
 AGREED = {
     "TP_DISCOVERY_MAGIC_VALUE": int.from_bytes(b"TOWPATH\0", "little"),
-    "TP_VERSION_MAJOR": 1,
+    "TP_VERSION_MAJOR": 2,
     "TP_DISCOVERY_WINDOW_BYTES_OFFSET": 0x1C,
     "TP_DISCOVERY_CORE_NAME_OFFSET": 0x40,
     "TP_DISCOVERY_CHANNEL_ENTRY_OFFSET": 0x100,
@@ -228,7 +228,7 @@ endmodule
         ("ro64 serial @ 0x20;", "ro64 serial @ 0x24;", "overlaps"),
         ("ro32 core_version @ 0x30;", "ro32 core_version @ 0x32;", "offset 0x32 is not a multiple of its 4 bytes"),
         ("tags->desc =", "// tags->desc =", "tags: no desc"),
-        ("    version_major.value->reset = 1;\n", "", "no reset value"),
+        ("    version_major.value->reset = 2;\n", "", "no reset value"),
         ("wo32 arm @ 0x10;", "wo32 arm @ 0x10", "towpath.rdl"),
         ("header_bytes->least = 0x60;", "header_bytes->least = 0x50;", "header_bytes is at least 0x60, where its registers end"),
         ("page_shift->least = 12;", "page_shift->least = 13;", "page_shift is at least that of 4096 bytes"),

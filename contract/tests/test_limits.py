@@ -195,7 +195,8 @@ def good(draw: random.Random) -> Table:
     for group in groups:
         direction = draw.randrange(2)
         entry: dict[str, int | bytes] = {
-            "direction": direction, "kind": 0, "flags": draw.randrange(1 << 16), "queue_depth": draw.randrange(1, 32768),
+            "direction": direction, "kind": draw.randrange(256), "kind_version": draw.randrange(1 << 16),
+            "kind_parameter": draw.randrange(1 << 32), "kind_name": draw.randbytes(8), "queue_depth": draw.randrange(1, 32768),
             "inline_slots": 0 if direction else draw.randrange(65), "first_page": 4 + 4 * group + draw.randrange(4) * (count == 1),
             "buffer_bytes": draw.randrange(1 << 32), "batch_slots": draw.choice([0, 1 << draw.randrange(9)]), "name": draw.randbytes(32),
         }  # fmt: skip
@@ -345,6 +346,8 @@ def table_of(parameters: dict[str, int]) -> Table:
             "direction": int(not h2c),
             "queue_depth": p["QUEUE_DEPTH"],
             "inline_slots": p["INLINE_SLOTS"] if h2c else 0,
+            "kind_version": 1,
+            "kind_name": b"stream",
             "name": b"channel",
         }
         entry["first_page"] = CONSTANTS["PAGE_CHANNELS"] + CONSTANTS["PAGES_PER_CHANNEL"] * channel

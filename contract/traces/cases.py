@@ -791,6 +791,8 @@ def discovery_page(t: Builder, major: int | None = None) -> bytes:
         put("CHANNEL_ENTRY_INLINE_SLOTS", slots, base)
         put("CHANNEL_ENTRY_FIRST_PAGE", first + n * stride, base)
         put("CHANNEL_ENTRY_BUFFER_BYTES", 16384 if direction == "h2c" else 8192, base)
+        put("CHANNEL_ENTRY_KIND_VERSION", 1, base)
+        put("CHANNEL_ENTRY_KIND_NAME", b"stream", base)
         put("CHANNEL_ENTRY_NAME", name.encode(), base)
     return bytes(page)
 
@@ -879,8 +881,6 @@ def limits(t: Builder) -> None:
         t.about(f"the entry of channel {channel}")
         for direction in (2, 255):
             card.lie(f"{channel}.direction", direction, 0, 1)
-        for kind in (1, 255):
-            card.lie(f"{channel}.kind", kind, 0, 0)
         for queue_depth in (0, 32768, 65535):
             card.lie(f"{channel}.queue_depth", queue_depth, 1, 32767)
         for inline_slots in (65, 65535):
@@ -963,6 +963,9 @@ def edges(t: Builder) -> None:
         "core_clock_khz": (1, 0xFFFF_FFFF),
         "0.queue_depth": (1, 32767),
         "0.inline_slots": (0, 64),
+        "0.kind": (1, 2, 255),
+        "1.kind_version": (0, 2, 65535),
+        "1.kind_parameter": (1, 0xFFFF_FFFF),
         "0.batch_slots": (0, 1, 16, 256),
         "1.first_page": (8, 252),
     }.items():

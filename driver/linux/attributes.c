@@ -2,6 +2,7 @@
 /*
  * sysfs: /sys/class/towpath/towpathN!control says what the card is and what it has counted of
  * faults on its link; towpathN!NUMBER what a channel is and what has been moved.
+ * A channel that is no stream is there, too, though it has no device file.
  */
 #include <linux/device.h>
 #include <linux/sysfs.h>
@@ -109,11 +110,17 @@ const struct attribute_group *tp_card_groups[] = { &tp_card_group, &tp_link_grou
 TP_CHANNEL_ATTRIBUTE(name, "%s", channel->name);
 TP_CHANNEL_ATTRIBUTE(direction, "%s", tp_is_h2c(channel) ? "h2c" : "c2h");
 TP_CHANNEL_ATTRIBUTE(queue_depth, "%u", channel->engine.depth);
+TP_CHANNEL_ATTRIBUTE(kind, "%s", channel->kind_name);
+TP_CHANNEL_ATTRIBUTE(kind_version, "%u", channel->kind_version);
+TP_CHANNEL_ATTRIBUTE(kind_parameter, "%u", channel->kind_parameter);
 
 static struct attribute *tp_channel_attributes[] = {
 	&dev_attr_name.attr,
 	&dev_attr_direction.attr,
 	&dev_attr_queue_depth.attr,
+	&dev_attr_kind.attr,
+	&dev_attr_kind_version.attr,
+	&dev_attr_kind_parameter.attr,
 	NULL,
 };
 

@@ -94,6 +94,11 @@ struct tp_channel {
 	u32 inline_slots;
 	u32 buffer_bytes;
 	char name[TP_NAME_BYTES + 1];
+	u8 kind; /* enum tp_channel_kind, or another number */
+	u16 kind_version;
+	u32 kind_parameter;
+	char kind_name[TP_CHANNEL_ENTRY_KIND_NAME_COUNT + 1];
+	struct device *listed; /* in sysfs alone: it is no stream */
 	u32 vector;
 	struct tp_client *file; /* the client when the channel is no queue */
 
@@ -127,6 +132,12 @@ struct tp_channel {
 	u64 latencies[TP_LATENCIES]; /* of descriptors, by the power of two below */
 #endif
 };
+
+/* Is it a stream that this driver knows? Only those have a file. */
+static inline bool tp_is_stream(const struct tp_channel *channel)
+{
+	return channel->kind == TP_CHANNEL_KIND_STREAM && channel->kind_version == 1;
+}
 
 static inline bool tp_is_h2c(const struct tp_channel *channel)
 {

@@ -61,6 +61,10 @@ static int tp_channel_info(struct file *file, void *argument)
 	info->inline_slots = channel->inline_slots;
 	info->buffer_bytes = channel->buffer_bytes;
 	memcpy(info->name, channel->name, sizeof(info->name));
+	info->kind = channel->kind;
+	info->kind_version = channel->kind_version;
+	info->kind_parameter = channel->kind_parameter;
+	memcpy(info->kind_name, channel->kind_name, sizeof(info->kind_name));
 	return 0;
 }
 

@@ -35,11 +35,12 @@ static int tp_refuse_table(struct device *device, const struct tp_table *table,
 	/* clang-format on */
 }
 
-static void tp_copy_name(char *name, const u8 *bytes)
+/* `name` has room for one byte more. */
+static void tp_copy_name(char *name, const u8 *from, u32 bytes)
 {
-	memcpy(name, bytes, TP_NAME_BYTES);
-	name[TP_NAME_BYTES] = 0;
-	tp_name_clean(name, TP_NAME_BYTES);
+	memcpy(name, from, bytes);
+	name[bytes] = 0;
+	tp_name_clean(name, bytes);
 }
 
 static int tp_keep_channel(struct tp_card *card, struct tp_channel *channel,
@@ -49,7 +50,11 @@ static int tp_keep_channel(struct tp_card *card, struct tp_channel *channel,
 	channel->direction = entry->direction;
 	channel->inline_slots = entry->inline_slots;
 	channel->buffer_bytes = entry->buffer_bytes;
-	tp_copy_name(channel->name, entry->name);
+	tp_copy_name(channel->name, entry->name, TP_NAME_BYTES);
+	channel->kind = entry->kind;
+	channel->kind_version = entry->kind_version;
+	channel->kind_parameter = entry->kind_parameter;
+	tp_copy_name(channel->kind_name, entry->kind_name, TP_CHANNEL_ENTRY_KIND_NAME_COUNT);
 	channel->engine.depth = entry->queue_depth;
 	channel->engine.privileged = tp_page(card, entry->first_page + TP_PAGE_CHANNEL_PRIVILEGED);
 	channel->engine.doorbell = tp_page(card, entry->first_page + TP_PAGE_CHANNEL_DOORBELL);
@@ -71,7 +76,7 @@ static int tp_keep_table(struct tp_card *card, const struct tp_table *table)
 		return -ENOMEM;
 	card->channel_count = header->channels;
 	card->table = *header;
-	tp_copy_name(card->core_name, header->core_name);
+	tp_copy_name(card->core_name, header->core_name, TP_NAME_BYTES);
 	tp_window_init(card);
 	for (index = 0; index < card->channel_count && !error; index++) {
 		card->channels[index].index = index;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Device files: /dev/towpathN/control, and for each channel /dev/towpathN/NUMBER and
- * /dev/towpathN/NAME, one and the same.
+ * Device files: /dev/towpathN/control, and for each channel that is a stream /dev/towpathN/NUMBER
+ * and /dev/towpathN/NAME, one and the same. Other kinds of channels are listed in sysfs alone.
  *
  * Names are the card's, and so distrusted, clean as they are: what could lead out of the folder, or
  * hide another file, gets no file of that name.
@@ -37,7 +37,7 @@ static int tp_open_any(struct inode *inode, struct file *file)
 	if (minor > 0) {
 		unsigned int index = (minor - 1) / 2;
 
-		if (index >= card->channel_count)
+		if (index >= card->channel_count || !tp_is_stream(&card->channels[index]))
 			return -ENXIO;
 		file->private_data = &card->channels[index];
 		operations = &tp_channel_operations;
@@ -109,7 +109,8 @@ static bool tp_name_serves(const struct tp_card *card, const struct tp_channel *
 		if (*at == '/' || *at == '!' || *at == ' ')
 			return false;
 	for (other = 0; other < channel->index; other++)
-		if (!strcmp(name, card->channels[other].name))
+		if (tp_is_stream(&card->channels[other]) &&
+		    !strcmp(name, card->channels[other].name))
 			return false;
 	return true;
 }
@@ -117,15 +118,19 @@ static bool tp_name_serves(const struct tp_card *card, const struct tp_channel *
 static int tp_node(struct tp_card *card, struct tp_channel *channel, bool by_name)
 {
 	const struct attribute_group **groups = by_name ? NULL : tp_channel_groups;
+	const bool stream = tp_is_stream(channel);
+	/* The kernel makes no file for number 0. */
+	dev_t at = stream ? tp_number(card, 1 + 2 * channel->index + by_name) : MKDEV(0, 0);
 	struct device *node;
 	char number[8];
 
 	snprintf(number, sizeof(number), "%u", channel->index);
 	/* '!' is how the kernel writes '/' in the name of a device. */
-	node = device_create_with_groups(&tp_class, &card->device,
-					 tp_number(card, 1 + 2 * channel->index + by_name), channel,
-					 groups, "towpath%d!%s", card->number,
+	node = device_create_with_groups(&tp_class, &card->device, at, channel, groups,
+					 "towpath%d!%s", card->number,
 					 by_name ? channel->name : number);
+	if (!stream && !IS_ERR(node))
+		channel->listed = node;
 	return PTR_ERR_OR_ZERO(node);
 }
 
@@ -149,6 +154,8 @@ int tp_nodes_add(struct tp_card *card)
 		struct tp_channel *channel = &card->channels[index];
 
 		error = tp_node(card, channel, false);
+		if (!tp_is_stream(channel))
+			continue;
 		if (!error && tp_name_serves(card, channel))
 			error = tp_node(card, channel, true);
 		else if (!error)
@@ -164,7 +171,13 @@ int tp_nodes_add(struct tp_card *card)
 void tp_nodes_remove(struct tp_card *card)
 {
 	unsigned int minor;
+	u16 index;
 
+	for (index = 0; index < card->channel_count; index++) {
+		if (card->channels[index].listed)
+			device_unregister(card->channels[index].listed);
+		card->channels[index].listed = NULL;
+	}
 	/* Numbers without a device are passed over. */
 	for (minor = 1; minor <= 2 * card->channel_count; minor++)
 		device_destroy(&tp_class, tp_number(card, minor));

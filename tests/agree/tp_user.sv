@@ -16,6 +16,9 @@ module tp_user
     input  logic [NH-1:0][63:0]           h2c_offset,
     input  logic [NH-1:0][31:0]           h2c_user,
     input  logic [NH-1:0]                 h2c_reset,
+    output logic [NH-1:0]                 h2c_end_valid,
+    input  logic [NH-1:0]                 h2c_end_ready,
+    output logic [NH-1:0][5:0]            h2c_end_status,
     output logic [NC-1:0]                 c2h_tvalid,
     input  logic [NC-1:0]                 c2h_tready,
     output logic [NC-1:0][DATA_WIDTH-1:0] c2h_tdata,
@@ -24,7 +27,14 @@ module tp_user
     output logic [NC-1:0][47:0]           c2h_length,
     output logic [NC-1:0][31:0]           c2h_offset,
     output logic [NC-1:0][31:0]           c2h_user,
+    output logic [NC-1:0][5:0]            c2h_status,
     input  logic [NC-1:0]                 c2h_reset,
+    input  logic [NC-1:0]                 c2h_ask_valid,
+    output logic [NC-1:0]                 c2h_ask_ready,
+    input  logic [NC-1:0]                 c2h_ask_cancel,
+    input  logic [NC-1:0][31:0]           c2h_ask_length,
+    input  logic [NC-1:0][63:0]           c2h_ask_offset,
+    input  logic [NC-1:0][31:0]           c2h_ask_user,
     input  logic [31:0]                   axil_awaddr,
     input  logic                          axil_awvalid,
     output logic                          axil_awready,
@@ -45,6 +55,7 @@ module tp_user
     output logic [15:0]                   irq_valid,
     input  logic [15:0]                   irq_ready
 );
+  assign {h2c_end_valid, h2c_end_status, c2h_status, c2h_ask_ready} = '0;
   assign irq_valid[15:1] = '0;
 
   loopback #(

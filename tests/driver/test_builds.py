@@ -27,7 +27,7 @@ OPTIONAL = {"tp_uring_command", "tp_latency_add"}
 # What programs were built with: structures do not grow.
 SIZES = {
     "towpath_card_info": 88,
-    "towpath_channel_info": 64,
+    "towpath_channel_info": 84,
     "towpath_register": 16,
     "towpath_interrupt": 32,
     "towpath_interrupt_event": 16,

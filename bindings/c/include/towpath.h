@@ -11,7 +11,7 @@
  * TOWPATH_INTERNAL (a fault of the library's own). On failure, what a pointer for a result points to is left as it was,
  * unless something else is documented below. The library never aborts, exits or prints.
  *
- * Handles. A device, a channel or a buffer has the shape of a pointer and points to nothing. A handle is the caller's
+ * Handles. A device, a channel, a memory or a buffer has the shape of a pointer and points to nothing. A handle is the caller's
  * until it is released by the function named where it is made. A handle that was released, is of another kind or is none
  * at all is TOWPATH_INVALID, and the text names the case.
  *
@@ -114,7 +114,7 @@ typedef enum {
      */
     TOWPATH_DISCOVERY = 7,
     /**
-     * The device has no channel of this name or number.
+     * The device has no channel, or no memory, of this name or number.
      * errno: ENOENT.
      */
     TOWPATH_NO_SUCH_CHANNEL = 8,
@@ -224,6 +224,17 @@ typedef enum {
      * errno: EPERM.
      */
     TOWPATH_FORKED = 29,
+    /**
+     * What carries the channel's data on the card ended the transfer with a status of its own: of a memory, the user core answered with an
+     * error. The channel stays usable.
+     * errno: EREMOTEIO.
+     */
+    TOWPATH_KIND = 30,
+    /**
+     * The channel is of another kind, or this library does not know its kind.
+     * errno: EBADF.
+     */
+    TOWPATH_WRONG_KIND = 31,
 } towpath_status;
 
 /**
@@ -386,6 +397,11 @@ typedef struct towpath_channel towpath_channel;
  * An open device.
  */
 typedef struct towpath_device towpath_device;
+
+/**
+ * An open memory of the user core: bytes with addresses from 0 on.
+ */
+typedef struct towpath_memory towpath_memory;
 
 /**
  * Receives one device: the name by which it can be opened, and its description. Both texts are the library's, and are valid until this
@@ -587,6 +603,18 @@ typedef struct {
      * Bytes that the channel buffers on the card.
      */
     uint32_t buffer_bytes;
+    /**
+     * What carries its data at the card's end: "stream", "memory" (see towpath_open_memory()), or another kind.
+     */
+    const char *kind;
+    /**
+     * The version of its kind.
+     */
+    uint32_t kind_version;
+    /**
+     * The kind's own number about this channel.
+     */
+    uint32_t kind_parameter;
 } towpath_channel_info;
 
 /**
@@ -1058,8 +1086,8 @@ towpath_status towpath_now(const towpath_device *device, uint64_t *nanoseconds);
  * `options` may be NULL. On success `*channel` is a handle; on failure it is left as it was. Many threads may use one channel at once:
  * blocking transfers run one after the other, each message whole. Its timeout is ten seconds until towpath_set_timeout().
  *
- * TOWPATH_NO_SUCH_CHANNEL, TOWPATH_WRONG_DIRECTION: the text lists the channels there are. TOWPATH_CHANNEL_IN_USE: the channel is open
- * already.
+ * TOWPATH_NO_SUCH_CHANNEL, TOWPATH_WRONG_DIRECTION: the text lists the channels there are. TOWPATH_WRONG_KIND: the channel is no stream.
+ * TOWPATH_CHANNEL_IN_USE: the channel is open already.
  */
 towpath_status towpath_open_channel(towpath_device *device,
                                     const char *name,
@@ -1344,6 +1372,52 @@ towpath_status towpath_abandon(towpath_channel *channel, uint64_t ticket);
  * `each` unchanged.
  */
 towpath_status towpath_poll_completions(towpath_channel *channel, towpath_completion_callback each, void *context);
+
+/**
+ * Open a memory of the user core by its name, or by the number of one of its channels in digits, and its size into `*bytes`, which may be
+ * NULL. `options` is as for towpath_open_channel(), and may be NULL. The handle has the memory exclusively until towpath_close_memory().
+ * On success `*memory` is a handle; on failure it is left as it was.
+ *
+ * TOWPATH_NO_SUCH_CHANNEL: the text lists the memories there are. TOWPATH_CHANNEL_IN_USE: the memory is open already.
+ */
+towpath_status towpath_open_memory(towpath_device *device,
+                                   const char *name,
+                                   const towpath_channel_options *options,
+                                   towpath_memory **memory,
+                                   uint64_t *bytes);
+
+/**
+ * Release a memory handle. NULL is fine, and nothing happens. Calls of other threads on the handle end with TOWPATH_CANCELLED, and this waits
+ * for them. In a child of fork() nothing happens to the memory.
+ */
+towpath_status towpath_close_memory(towpath_memory *memory);
+
+/**
+ * Read `bytes` bytes of a memory, beginning at `address`, into `data`. `nanoseconds` is this call's own limit, TOWPATH_FOREVER, or
+ * TOWPATH_CHANNEL_TIMEOUT for ten seconds. `moved` may be NULL; otherwise `*moved` becomes how many bytes, from the first on, certainly were
+ * read, on failure, too. Many threads may use one memory at once.
+ *
+ * TOWPATH_INVALID: the bytes are not all in the memory. TOWPATH_KIND: the user core answered with an error; the text has the addresses.
+ * TOWPATH_TIMEOUT, TOWPATH_INTERRUPTED, TOWPATH_CANCELLED, TOWPATH_RESET, TOWPATH_FAULT: as for towpath_recv().
+ */
+towpath_status towpath_read_memory(towpath_memory *memory,
+                                   uint64_t address,
+                                   void *data,
+                                   uint64_t bytes,
+                                   uint64_t nanoseconds,
+                                   uint64_t *moved);
+
+/**
+ * Write `bytes` bytes from `data` to a memory, beginning at `address`, and wait until the user core has answered: every later read sees them.
+ * On failure any part of the bytes may have been written; `*moved`, unless `moved` is NULL, becomes how many, from the first on, certainly
+ * were. Otherwise as towpath_read_memory().
+ */
+towpath_status towpath_write_memory(towpath_memory *memory,
+                                    uint64_t address,
+                                    const void *data,
+                                    uint64_t bytes,
+                                    uint64_t nanoseconds,
+                                    uint64_t *moved);
 
 /**
  * Read the user core's register at a byte `offset`, a multiple of 4, into `*value`. Waits for the core's answer. May be called from any

@@ -9,19 +9,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use towpath::{ChannelInfo, ChannelName, OpenOptions, Receiver, Sender};
+use towpath::{ChannelInfo, ChannelName, Memory, MemoryInfo, OpenOptions, Receiver, Sender};
 
 use crate::buffer::{Buffer, Registered, Registrations};
 use crate::channel::info_tuple;
 use crate::extras::{Interrupts, Registers};
 use crate::waiting::{at_once, beside};
-use crate::{argument, error, say};
+use crate::{argument, error, memory, say};
 
 /// What an open device has. Channels are opened on first use and stay open.
 struct Open {
     device: towpath::Device,
     senders: BTreeMap<u16, Arc<Sender>>,
     receivers: BTreeMap<u16, Arc<Receiver>>,
+    /// By the number of the channel that writes.
+    memories: BTreeMap<u16, Arc<Memory>>,
     registrations: Registrations,
 }
 
@@ -42,7 +44,13 @@ impl Drop for Card {
 
 impl Card {
     fn new(device: towpath::Device) -> Card {
-        let open = Open { device, senders: BTreeMap::new(), receivers: BTreeMap::new(), registrations: Registrations::default() };
+        let open = Open {
+            device,
+            senders: BTreeMap::new(),
+            receivers: BTreeMap::new(),
+            memories: BTreeMap::new(),
+            registrations: Registrations::default(),
+        };
         Card { open: Mutex::new(Some(open)), closed: AtomicBool::new(false) }
     }
 
@@ -81,6 +89,20 @@ impl Card {
         }
     }
 
+    pub fn memory(&self, info: &MemoryInfo) -> towpath::Result<Arc<Memory>> {
+        let mut open = self.lock();
+        let open = open.as_mut().ok_or_else(Card::closed)?;
+        match open.memories.entry(info.writer) {
+            Entry::Occupied(found) => Ok(found.get().clone()),
+            Entry::Vacant(place) => Ok(place.insert(Arc::new(open.device.memory(info.writer)?)).clone()),
+        }
+    }
+
+    /// A memory's description.
+    pub fn find_memory(&self, py: Python<'_>, name: &ChannelName) -> PyResult<MemoryInfo> {
+        at_once(py, || self.device()?.find_memory(name.clone()))
+    }
+
     /// A channel's entry in the discovery table.
     pub fn find(&self, py: Python<'_>, name: &ChannelName) -> PyResult<ChannelInfo> {
         at_once(py, || self.device()?.channel(name.clone()).cloned())
@@ -106,6 +128,9 @@ impl Card {
         }
         for receiver in open.receivers.values() {
             let _ = receiver.cancel_all();
+        }
+        for memory in open.memories.values() {
+            let _ = memory.cancel_all();
         }
         open.registrations.end();
     }
@@ -208,6 +233,12 @@ impl Device {
     #[getter]
     fn interrupts(&self) -> Interrupts {
         Interrupts { card: self.card.clone() }
+    }
+
+    /// For `_device.py`: the memories that there are.
+    fn _memories<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let found = at_once(py, || Ok(self.card.device()?.memories()))?;
+        found.iter().map(|memory| memory::info_tuple(py, memory)).collect()
     }
 
     fn channel<'py>(&self, py: Python<'py>, channel: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {

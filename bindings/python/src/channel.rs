@@ -37,7 +37,9 @@ fn message(
 
 /// A channel's info as Python's tuple.
 pub fn info_tuple<'py>(py: Python<'py>, c: &ChannelInfo) -> PyResult<Bound<'py, PyAny>> {
-    error::tuple(py, "ChannelInfo", (c.index, &c.name, c.direction.to_string(), c.queue_depth, c.inline_slots, c.buffer_bytes))
+    let (direction, kind) = (c.direction.to_string(), &c.kind_name);
+    let values = (c.index, &c.name, direction, c.queue_depth, c.inline_slots, c.buffer_bytes, kind, c.kind_version, c.kind_parameter);
+    error::tuple(py, "ChannelInfo", values)
 }
 
 fn received_tuple(py: Python<'_>, got: Received) -> PyResult<Bound<'_, PyAny>> {
@@ -89,7 +91,9 @@ impl Channel {
     }
 
     fn __repr__(&self) -> String {
-        format!("<towpath.Channel {} \"{}\" ({})>", self.info.index, self.info.name, self.info.direction)
+        let ChannelInfo { index, name, direction, .. } = &self.info;
+        let kind = if self.info.is_stream() { String::new() } else { format!(", {}", self.info.kind_text()) };
+        format!("<towpath.Channel {index} \"{name}\" ({direction}{kind})>")
     }
 
     #[pyo3(

@@ -4,12 +4,15 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyTuple};
-use towpath::Error;
+use towpath::{Error, Status};
 
 fn class_of(error: &Error) -> &'static str {
     match error {
-        Error::UnknownScheme { .. } | Error::NoSuchDevice { .. } | Error::NoSuchChannel { .. } => "NotFoundError",
+        Error::UnknownScheme { .. } | Error::NoSuchDevice { .. } | Error::NoSuchChannel { .. } | Error::NoSuchMemory { .. } => {
+            "NotFoundError"
+        }
         Error::WrongDirection { .. }
+        | Error::WrongKind { .. }
         | Error::ChannelInUse { .. }
         | Error::UnknownTicket { .. }
         | Error::BufferInUse
@@ -18,9 +21,12 @@ fn class_of(error: &Error) -> &'static str {
         Error::QueueFull { .. } => "QueueFullError",
         Error::Core { .. } | Error::Bus { source: towpath::BusError::Stopped(_), .. } => "CoreError",
         Error::NotTowpath { .. } | Error::Version { .. } | Error::Discovery { .. } => "VersionError",
-        Error::Cancelled { .. } | Error::Interrupted { .. } | Error::Reset { .. } | Error::Fault { .. } | Error::Protocol { .. } => {
-            "TransferError"
-        }
+        Error::Cancelled { .. }
+        | Error::Interrupted { .. }
+        | Error::Reset { .. }
+        | Error::Fault { .. }
+        | Error::Kind { .. }
+        | Error::Protocol { .. } => "TransferError",
         Error::Bus { .. } | Error::Memory { .. } | Error::NotReady { .. } => "DeviceError",
         Error::Register { .. } => "RegisterError",
         other if other.is_timeout() => "TimeoutError",
@@ -34,6 +40,7 @@ pub fn raise(py: Python<'_>, error: Error) -> PyErr {
         Error::Cancelled { .. } => Some("cancelled".to_string()),
         Error::Reset { .. } => Some("reset".to_string()),
         Error::Fault { status, .. } => Some(status.to_string()),
+        Error::Kind { number, .. } => Some(Status::Kind(*number).to_string()),
         _ => None,
     };
     exception(py, class_of(&error), &error.to_string(), error.channel(), error.bytes().unwrap_or(0), status)

@@ -13,6 +13,7 @@ mod channel;
 mod error;
 mod export;
 mod extras;
+mod memory;
 mod say;
 mod ticket;
 mod waiting;
@@ -51,6 +52,7 @@ fn _towpath(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(set_simulator_files, module)?)?;
     module.add_class::<card::Device>()?;
     module.add_class::<channel::Channel>()?;
+    module.add_class::<memory::CardMemory>()?;
     module.add_class::<ticket::Ticket>()?;
     module.add_class::<buffer::Buffer>()?;
     module.add_class::<extras::Registers>()?;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use towpath::{Buffer, Completion, Receiver, Sender, Status};
+use towpath::{Buffer, Completion, Direction, MemoryHalf, Receiver, Sender, Status};
 
 use crate::argument::Limit;
 use crate::card::Card;
@@ -21,6 +21,16 @@ const FILED: Duration = Duration::from_secs(10);
 pub enum End {
     H2c(Arc<Sender>),
     C2h(Arc<Receiver>),
+    Memory(MemoryHalf, Place),
+}
+
+/// What a ticket of a memory reads or writes.
+#[derive(Clone)]
+pub struct Place {
+    pub memory: Arc<towpath::Memory>,
+    pub direction: Direction,
+    pub address: u64,
+    pub bytes: u64,
 }
 
 /// The same call on either.
@@ -29,6 +39,7 @@ macro_rules! on {
         match $end {
             $crate::ticket::End::H2c($channel) => $call,
             $crate::ticket::End::C2h($channel) => $call,
+            $crate::ticket::End::Memory($channel, _) => $call,
         }
     };
 }
@@ -45,6 +56,8 @@ enum Transfer {
 pub struct Ticket {
     card: Arc<Card>,
     channel: String,
+    /// Of a memory: what is read or written.
+    place: Option<Place>,
     /// None only while it is dropped. Only locked without the interpreter's lock, and never while a call waits for the card.
     transfer: Mutex<Option<Transfer>>,
     /// The result was filed.
@@ -67,8 +80,12 @@ impl Drop for Ticket {
 
 impl Ticket {
     pub fn new(card: &Arc<Card>, channel: &str, end: End, ticket: towpath::Ticket, buffer: Arc<Buffer>) -> Self {
+        let place = match &end {
+            End::Memory(_, place) => Some(place.clone()),
+            _ => None,
+        };
         let transfer = Mutex::new(Some(Transfer::InFlight(ticket, end, buffer)));
-        Ticket { card: card.clone(), channel: channel.into(), transfer, ended: Condvar::new() }
+        Ticket { card: card.clone(), channel: channel.into(), place, transfer, ended: Condvar::new() }
     }
 
     fn transfer(&self) -> MutexGuard<'_, Option<Transfer>> {
@@ -111,6 +128,9 @@ impl Ticket {
     }
 
     fn received<'py>(&self, py: Python<'py>, completion: Completion) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(Place { memory, direction, address, bytes }) = &self.place {
+            memory.check(*direction, completion, *address, *bytes).map_err(|e| error::raise(py, e))?;
+        }
         let done = completion.check(&self.channel, 0).map_err(|e| error::raise(py, e))?;
         error::tuple(py, "Received", (done.bytes, done.status == Status::EndOfMessage, done.offset, done.user))
     }

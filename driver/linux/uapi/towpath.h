@@ -14,6 +14,7 @@
 #include <linux/types.h>
 
 #define TOWPATH_NAME_BYTES 32
+#define TOWPATH_KIND_NAME_BYTES 8
 
 /* On the control file. */
 
@@ -49,6 +50,10 @@ struct towpath_channel_info {
 	__u32 buffer_bytes; /* on the card */
 	__u32 reserved;
 	char name[TOWPATH_NAME_BYTES]; /* padded with zeroes */
+	__u32 kind; /* enum tp_channel_kind of the contract; only a stream has a file */
+	__u32 kind_version; /* of the kind; a stream has a file if it is 1 */
+	__u32 kind_parameter; /* the kind's own */
+	char kind_name[TOWPATH_KIND_NAME_BYTES]; /* padded with zeroes */
 };
 
 /*

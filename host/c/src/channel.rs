@@ -164,17 +164,8 @@ pub struct towpath_statistics {
 }
 grows!(towpath_statistics, 64);
 
-fn open(
-    c: &Caller,
-    device: *mut towpath_device,
-    name: ChannelName,
-    direction: u32,
-    options: *const towpath_channel_options,
-    channel: *mut *mut towpath_channel,
-) -> Result<()> {
-    let channel = c.place("channel", channel)?;
-    let device = c.handle(device)?;
-    let device = &device.device;
+/// A channel's settings; NULL is the defaults.
+pub(crate) fn settings(c: &Caller, options: *const towpath_channel_options) -> Result<ChannelOptions> {
     let mut settings = ChannelOptions::default();
     if let Some(options) = c.input("options", options)? {
         settings.announce = options.no_announce == 0;
@@ -187,6 +178,21 @@ fn open(
             (other, _) => return Err(c.invalid(format_args!("options.notify is {other}: give a towpath_notify, 0 to 3"))),
         };
     }
+    Ok(settings)
+}
+
+fn open(
+    c: &Caller,
+    device: *mut towpath_device,
+    name: ChannelName,
+    direction: u32,
+    options: *const towpath_channel_options,
+    channel: *mut *mut towpath_channel,
+) -> Result<()> {
+    let channel = c.place("channel", channel)?;
+    let device = c.handle(device)?;
+    let device = &device.device;
+    let settings = settings(c, options)?;
     let end = match direction {
         d if d == towpath_direction::TOWPATH_H2C as u32 => End::H2c(device.sender_with(name, settings)?),
         d if d == towpath_direction::TOWPATH_C2H as u32 => End::C2h(device.receiver_with(name, settings)?),
@@ -201,8 +207,8 @@ fn open(
 /// `options` may be NULL. On success `*channel` is a handle; on failure it is left as it was. Many threads may use one channel at once:
 /// blocking transfers run one after the other, each message whole. Its timeout is ten seconds until towpath_set_timeout().
 ///
-/// TOWPATH_NO_SUCH_CHANNEL, TOWPATH_WRONG_DIRECTION: the text lists the channels there are. TOWPATH_CHANNEL_IN_USE: the channel is open
-/// already.
+/// TOWPATH_NO_SUCH_CHANNEL, TOWPATH_WRONG_DIRECTION: the text lists the channels there are. TOWPATH_WRONG_KIND: the channel is no stream.
+/// TOWPATH_CHANNEL_IN_USE: the channel is open already.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_open_channel(
     device: *mut towpath_device,

@@ -19,7 +19,8 @@ pub(crate) struct DeviceState {
     pub device: Device,
     name: CString,
     core: CString,
-    channels: Vec<CString>,
+    /// Their names, and those of their kinds.
+    channels: Vec<(CString, CString)>,
     registers: Vec<CString>,
 }
 
@@ -117,6 +118,12 @@ pub struct towpath_channel_info {
     pub inline_slots: u32,
     /// Bytes that the channel buffers on the card.
     pub buffer_bytes: u32,
+    /// What carries its data at the card's end: "stream", "memory" (see towpath_open_memory()), or another kind.
+    pub kind: *const c_char,
+    /// The version of its kind.
+    pub kind_version: u32,
+    /// The kind's own number about this channel.
+    pub kind_parameter: u32,
 }
 grows!(towpath_channel_info, 32);
 
@@ -213,7 +220,7 @@ pub unsafe extern "C" fn towpath_open(
             let state = DeviceState {
                 name: c_text(&info.name),
                 core: c_text(&info.core),
-                channels: info.channels.iter().map(|channel| c_text(&channel.name)).collect(),
+                channels: info.channels.iter().map(|channel| (c_text(&channel.name), c_text(&channel.kind_name))).collect(),
                 registers: info.register_names.iter().map(|(name, _)| c_text(name)).collect(),
                 device: opened,
             };
@@ -285,7 +292,7 @@ pub unsafe extern "C" fn towpath_get_channel(
             let state = c.handle(device)?;
             let info = c.output("info", info)?;
             let at = position as usize;
-            let (Some(said), Some(name)) = (state.device.info().channels.get(at), state.channels.get(at)) else {
+            let (Some(said), Some((name, kind))) = (state.device.info().channels.get(at), state.channels.get(at)) else {
                 return Err(c.invalid(format_args!("no channel at position {position}: there are {}", state.channels.len())));
             };
             let direction = match said.direction {
@@ -300,6 +307,9 @@ pub unsafe extern "C" fn towpath_get_channel(
                 queue_depth: said.queue_depth.into(),
                 inline_slots: said.inline_slots.into(),
                 buffer_bytes: said.buffer_bytes,
+                kind: kind.as_ptr(),
+                kind_version: said.kind_version.into(),
+                kind_parameter: said.kind_parameter,
             });
             Ok(())
         })

@@ -33,7 +33,7 @@ const CHUNKS: usize = 16;
 const _: () = assert!(FIRST_CHUNK * ((1 << CHUNKS) - 1) <= PLACE_MASK as usize && size_of::<usize>() == 8);
 
 /// The kinds of objects, by the names that texts use.
-const KINDS: [&str; 3] = ["device", "channel", "buffer"];
+const KINDS: [&str; 4] = ["device", "channel", "buffer", "memory"];
 
 /// A type that C sees as a pointer to something unknown.
 pub(crate) trait Handle: Sized + 'static {

@@ -32,7 +32,7 @@ pub enum towpath_status {
     /// The card's discovery table is inconsistent.
     /// errno: EPROTONOSUPPORT.
     TOWPATH_DISCOVERY = 7,
-    /// The device has no channel of this name or number.
+    /// The device has no channel, or no memory, of this name or number.
     /// errno: ENOENT.
     TOWPATH_NO_SUCH_CHANNEL = 8,
     /// The channel has the other direction.
@@ -99,6 +99,13 @@ pub enum towpath_status {
     /// This process is a child of the one that opened the device: open it again.
     /// errno: EPERM.
     TOWPATH_FORKED = 29,
+    /// What carries the channel's data on the card ended the transfer with a status of its own: of a memory, the user core answered with an
+    /// error. The channel stays usable.
+    /// errno: EREMOTEIO.
+    TOWPATH_KIND = 30,
+    /// The channel is of another kind, or this library does not know its kind.
+    /// errno: EBADF.
+    TOWPATH_WRONG_KIND = 31,
 }
 
 use towpath_status::*;
@@ -113,13 +120,13 @@ impl towpath_status {
             TOWPATH_CORE => errno::ENOEXEC,
             TOWPATH_NOT_TOWPATH | TOWPATH_VERSION | TOWPATH_DISCOVERY => errno::EPROTONOSUPPORT,
             TOWPATH_NO_SUCH_CHANNEL => errno::ENOENT,
-            TOWPATH_WRONG_DIRECTION => errno::EBADF,
+            TOWPATH_WRONG_DIRECTION | TOWPATH_WRONG_KIND => errno::EBADF,
             TOWPATH_CHANNEL_IN_USE | TOWPATH_BUFFER_IN_USE => errno::EBUSY,
             TOWPATH_TIMEOUT | TOWPATH_INTERRUPT_TIMEOUT => errno::ETIMEDOUT,
             TOWPATH_PENDING | TOWPATH_QUEUE_FULL | TOWPATH_NOT_READY => errno::EAGAIN,
             TOWPATH_CANCELLED => errno::ECANCELED,
             TOWPATH_RESET => errno::ECONNRESET,
-            TOWPATH_FAULT | TOWPATH_REGISTER => errno::EREMOTEIO,
+            TOWPATH_FAULT | TOWPATH_REGISTER | TOWPATH_KIND => errno::EREMOTEIO,
             TOWPATH_PROTOCOL => errno::EPROTO,
             TOWPATH_MEMORY => errno::ENOMEM,
             TOWPATH_BUS | TOWPATH_OTHER => errno::EIO,
@@ -138,7 +145,9 @@ impl towpath_status {
             Error::NotTowpath { .. } => TOWPATH_NOT_TOWPATH,
             Error::Version { .. } => TOWPATH_VERSION,
             Error::Discovery { .. } => TOWPATH_DISCOVERY,
-            Error::NoSuchChannel { .. } => TOWPATH_NO_SUCH_CHANNEL,
+            Error::NoSuchChannel { .. } | Error::NoSuchMemory { .. } => TOWPATH_NO_SUCH_CHANNEL,
+            Error::WrongKind { .. } => TOWPATH_WRONG_KIND,
+            Error::Kind { .. } => TOWPATH_KIND,
             Error::WrongDirection { .. } => TOWPATH_WRONG_DIRECTION,
             Error::ChannelInUse { .. } => TOWPATH_CHANNEL_IN_USE,
             Error::Timeout { .. } => TOWPATH_TIMEOUT,
@@ -163,7 +172,7 @@ impl towpath_status {
     }
 }
 
-const NAMES: [&CStr; 30] = [
+const NAMES: [&CStr; 32] = [
     c"ok",
     c"invalid argument",
     c"unknown kind of device",
@@ -194,8 +203,10 @@ const NAMES: [&CStr; 30] = [
     c"other error",
     c"interrupted by a signal",
     c"opened by the parent process",
+    c"status of the channel's kind",
+    c"wrong kind of channel",
 ];
-const _: () = assert!(NAMES.len() == TOWPATH_FORKED as usize + 1);
+const _: () = assert!(NAMES.len() == TOWPATH_WRONG_KIND as usize + 1);
 
 pub(crate) fn status_name(status: u32) -> &'static CStr {
     NAMES.get(status as usize).copied().unwrap_or(c"unknown status")
@@ -301,6 +312,9 @@ mod tests {
             Error::Discovery { name, what: what.clone() },
             Error::NoSuchChannel { channel: channel.clone(), available: available.clone() },
             Error::WrongDirection { channel: channel.clone(), is: Direction::C2h, available },
+            Error::NoSuchMemory { memory: channel.clone(), available: Vec::new() },
+            Error::WrongKind { channel: channel.clone(), kind: what.clone(), remedy: what.clone() },
+            Error::Kind { channel: channel.clone(), kind: what.clone(), number: 2, bytes: 0, what: what.clone() },
             Error::ChannelInUse { channel: channel.clone() },
             Error::Timeout { channel: channel.clone(), bytes: 0, after },
             Error::Pending { channel: channel.clone(), after },

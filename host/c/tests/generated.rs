@@ -7,7 +7,8 @@ use cbindgen::{Builder, Config, DocumentationStyle, ExportConfig, Language, Styl
 use std::path::Path;
 
 /// In the order in which a reader wants them.
-const SOURCES: [&str; 10] = ["general", "say", "status", "device", "channel", "transfer", "buffer", "ticket", "registers", "interrupts"];
+const SOURCES: [&str; 11] =
+    ["general", "say", "status", "device", "channel", "transfer", "buffer", "ticket", "memory", "registers", "interrupts"];
 
 const NUMBERS: [&str; 5] = ["towpath_log_level", "towpath_outcome", "towpath_direction", "towpath_notify", "towpath_access"];
 
@@ -24,7 +25,7 @@ const HEAD: &str = r#"/* SPDX-License-Identifier: Apache-2.0 */
  * TOWPATH_INTERNAL (a fault of the library's own). On failure, what a pointer for a result points to is left as it was,
  * unless something else is documented below. The library never aborts, exits or prints.
  *
- * Handles. A device, a channel or a buffer has the shape of a pointer and points to nothing. A handle is the caller's
+ * Handles. A device, a channel, a memory or a buffer has the shape of a pointer and points to nothing. A handle is the caller's
  * until it is released by the function named where it is made. A handle that was released, is of another kind or is none
  * at all is TOWPATH_INVALID, and the text names the case.
  *

@@ -13,9 +13,10 @@ use clap_complete::Shell;
 /// Shown under `--help`; the numbers are those of [`crate::exit`].
 const EXIT_CODES: &str = "Exit codes:
   0  done
-  1  a transfer or an access failed; the message contains the place and what came before; or `doctor` found a problem
+  1  a transfer or an access failed; the message contains the place and what came before; or `doctor` found a problem, or `mem compare` a
+     difference
   2  the command line is wrong
-  3  no such device, core, channel, register or interrupt; or a card that needs preparation first (see `doctor`)
+  3  no such device, core, channel, memory, register or interrupt; or a card that needs preparation first (see `doctor`)
   4  nothing moved for as long as --timeout allows
   5  the core could not be built: manifest, ports or compiler
   6  the card has another version of the contract
@@ -59,6 +60,8 @@ pub enum Verb {
     Pipe(Pipe),
     /// Read and write the user core's registers
     Reg(Reg),
+    /// Read and write the user core's memories
+    Mem(Mem),
     /// Wait for the user core's interrupts, or count them
     Irq(Irq),
     /// Reset the card, its channels and the user core, or one channel
@@ -247,6 +250,96 @@ pub enum Access {
 }
 
 #[derive(Debug, Args)]
+pub struct Mem {
+    #[command(flatten)]
+    pub core: Core,
+    #[command(subcommand)]
+    pub work: Work,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Work {
+    /// Copy bytes of a memory into a file or to standard output
+    Read {
+        #[command(flatten)]
+        place: Bytes,
+        /// Where to put the bytes; `-` or nothing is standard output
+        file: Option<PathBuf>,
+        #[command(flatten)]
+        wait: Patience,
+    },
+    /// Copy a file or standard input into a memory, up to its end
+    Write {
+        #[command(flatten)]
+        place: From,
+        /// What to write; `-` or nothing is standard input
+        file: Option<PathBuf>,
+        #[command(flatten)]
+        wait: Patience,
+    },
+    /// Show bytes of a memory in hexadecimal and as text
+    Dump {
+        #[command(flatten)]
+        place: Bytes,
+        #[command(flatten)]
+        wait: Patience,
+    },
+    /// Write the same bytes over and over
+    Fill {
+        #[command(flatten)]
+        place: Bytes,
+        /// The bytes, in hexadecimal: 00, or deadbeef for four of them
+        #[arg(value_parser = pattern)]
+        pattern: Pattern,
+        #[command(flatten)]
+        wait: Patience,
+    },
+    /// Compare a file or standard input with a memory; tells the first byte that differs, and exits with 1
+    Compare {
+        #[command(flatten)]
+        place: From,
+        /// What to compare with; `-` or nothing is standard input
+        file: Option<PathBuf>,
+        #[command(flatten)]
+        wait: Patience,
+    },
+}
+
+/// A place in a memory.
+#[derive(Debug, Args)]
+pub struct From {
+    /// The memory: its name, or the number of one of its channels
+    pub memory: String,
+    /// The first byte (decimal, 0x for hexadecimal, or K, M, G: powers of 1024)
+    #[arg(value_parser = address)]
+    pub address: u64,
+}
+
+/// A place in a memory, with its length.
+#[derive(Debug, Args)]
+pub struct Bytes {
+    #[command(flatten)]
+    pub from: From,
+    /// How many bytes, as for ADDRESS
+    #[arg(value_parser = address)]
+    pub length: u64,
+}
+
+#[derive(Debug, Args)]
+pub struct Patience {
+    /// Write a register of the core first, by name or byte offset (repeat as needed)
+    #[arg(short, long = "write", value_name = "REGISTER=VALUE", value_parser = register_value)]
+    pub writes: Vec<(String, u32)>,
+    /// Give up when nothing has moved for this time, in the card's time (5s, 20ms, 100us; 0: never)
+    #[arg(short, long, default_value = "10s", value_parser = duration)]
+    pub timeout: Duration,
+}
+
+/// Bytes that `fill` repeats.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern(pub Vec<u8>);
+
+#[derive(Debug, Args)]
 pub struct Irq {
     #[command(flatten)]
     pub core: Core,
@@ -278,7 +371,7 @@ pub enum Look {
 pub struct Reset {
     #[command(flatten)]
     pub core: Core,
-    /// Only this channel, by name or number
+    /// Only this channel, by name or number, or this memory
     pub channel: Option<String>,
 }
 
@@ -445,6 +538,26 @@ pub fn size(text: &str) -> Result<u64, String> {
     }
 }
 
+/// As [`number64`], or as [`size`].
+fn address(text: &str) -> Result<u64, String> {
+    if !text.starts_with("0x") && text.ends_with(|c: char| c.is_ascii_alphabetic()) {
+        return size(text);
+    }
+    number64(text)
+}
+
+fn pattern(text: &str) -> Result<Pattern, String> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    let pairs = digits.as_bytes().chunks(2).map(|pair| match pair {
+        [high, low] => Some((char::from(*high).to_digit(16)? << 4 | char::from(*low).to_digit(16)?) as u8),
+        _ => None,
+    });
+    match pairs.collect() {
+        Some(bytes) if !digits.is_empty() => Ok(Pattern(bytes)),
+        _ => Err("write two hexadecimal digits for each byte: 00, or deadbeef".into()),
+    }
+}
+
 /// Decimal, or hexadecimal behind `0x`.
 pub fn number64(text: &str) -> Result<u64, String> {
     let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
@@ -543,6 +656,22 @@ mod tests {
         assert_eq!(number64("18446744073709551615"), Ok(u64::MAX));
         for wrong in ["", "0x", "ten", "0x1_0000_0000", "4294967296"] {
             assert!(number32(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn places_in_memories() {
+        assert_eq!(address("0"), Ok(0));
+        assert_eq!(address("0xff_b0"), Ok(0xffb0));
+        assert_eq!(address("64K"), Ok(65536));
+        assert_eq!(address("1MiB"), Ok(1 << 20));
+        assert_eq!(pattern("00"), Ok(Pattern(vec![0])));
+        assert_eq!(pattern("0xDEADbeef"), Ok(Pattern(vec![0xde, 0xad, 0xbe, 0xef])));
+        for wrong in ["", "x", "-1", "1.5K", "0x"] {
+            assert!(address(wrong).is_err(), "{wrong}");
+        }
+        for wrong in ["", "0", "0x", "xy", "012", "é"] {
+            assert!(pattern(wrong).is_err(), "{wrong}");
         }
     }
 

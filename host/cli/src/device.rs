@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 
 use serde_json::{json, Map};
-use towpath::{Device, DeviceListing, OpenOptions, TextSink};
+use towpath::{ChannelInfo, ChannelKind, Device, DeviceListing, OpenOptions, TextSink};
 use towpath_cores::Manifest;
 
 use crate::args::{Cli, Core, Info};
@@ -88,14 +88,18 @@ pub fn info(cli: &Cli, what: &Info) -> Result {
         .iter()
         .map(|c| {
             json!({"index": c.index, "name": c.name, "direction": c.direction.to_string(), "queue_depth": c.queue_depth,
-                   "inline_slots": c.inline_slots, "buffer_bytes": c.buffer_bytes})
+                   "inline_slots": c.inline_slots, "buffer_bytes": c.buffer_bytes, "kind": c.kind_name, "kind_version": c.kind_version,
+                   "kind_parameter": c.kind_parameter, "usable": is_usable(c)})
         })
         .collect();
+    let found = device.memories();
+    let memories: Vec<_> =
+        found.iter().map(|m| json!({"name": m.name, "bytes": m.bytes, "writer": m.writer, "reader": m.reader})).collect();
     let value = json!({
         "name": info.name, "core": info.core, "core_version": info.core_version, "contract": version, "serial": info.serial,
         "data_bits": info.data_bits, "core_clock_khz": info.core_clock_khz, "user_clock_khz": info.user_clock_khz, "tags": info.tags,
         "vectors": info.vectors, "interrupts": info.interrupts, "register_bytes": info.register_bytes, "registers": registers,
-        "channels": channels, "link": link,
+        "channels": channels, "memories": memories, "link": link,
     });
     let mut text = format!(
         "device      {}\ncore        {}, version {}\ncontract    {version}\nserial      {:#018x}\ndata path   {} bits at {} MHz, {} tags\n\
@@ -118,16 +122,32 @@ pub fn info(cli: &Cli, what: &Info) -> Result {
     text += "channels\n";
     let width = info.channels.iter().map(|c| c.name.len()).max().unwrap_or(0);
     for c in &info.channels {
+        let kind = match (c.is_stream(), is_usable(c)) {
+            (true, _) => String::new(),
+            (_, true) => format!(", {}", c.kind_text()),
+            (_, false) => format!(", {}: not known to this version of Towpath", c.kind_text()),
+        };
         text += &format!(
-            "  {:<3} {}  {:width$}  {} descriptors, {} inline slots, {} bytes of buffer\n",
+            "  {:<3} {}  {:width$}  {} descriptors, {} inline slots, {} bytes of buffer{kind}\n",
             c.index, c.direction, c.name, c.queue_depth, c.inline_slots, c.buffer_bytes
         );
+    }
+    if !found.is_empty() {
+        text += "memories\n";
+    }
+    for memory in &found {
+        text += &format!("  {:width$}  {:#x} bytes, channels {} and {}\n", memory.name, memory.bytes, memory.writer, memory.reader);
     }
     text += "faults on the link\n";
     for (name, count) in counters {
         text += &format!("  {count:<9} {}\n", name.replace('_', " "));
     }
     output::answer(cli, &value, &text)
+}
+
+/// Can it be opened: as a stream, as a memory, or by whoever knows its kind?
+fn is_usable(channel: &ChannelInfo) -> bool {
+    channel.is_stream() || channel.memory_bytes().is_some() || channel.kind == ChannelKind::Named
 }
 
 impl From<towpath_cores::CoreError> for Failure {
@@ -145,6 +165,8 @@ impl From<towpath::Error> for Failure {
             | Error::NoSuchDevice { .. }
             | Error::NotReady { .. }
             | Error::NoSuchChannel { .. }
+            | Error::NoSuchMemory { .. }
+            | Error::WrongKind { .. }
             | Error::WrongDirection { .. } => NOT_FOUND,
             Error::Core { .. } => CORE,
             Error::NotTowpath { .. } | Error::Version { .. } | Error::Discovery { .. } => VERSION,

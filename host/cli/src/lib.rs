@@ -9,6 +9,7 @@ mod bench;
 mod device;
 mod doctor;
 mod exit;
+mod memory;
 mod output;
 mod pages;
 mod pipe;
@@ -54,6 +55,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Verb::Recv(what) => transfer::recv(&cli, what),
         Verb::Pipe(what) => pipe::pipe(&cli, what),
         Verb::Reg(what) => registers::reg(&cli, what),
+        Verb::Mem(what) => memory::mem(&cli, what),
         Verb::Irq(what) => registers::irq(&cli, what),
         Verb::Reset(what) => reset::reset(&cli, what),
         Verb::Run(what) => run::run(what),

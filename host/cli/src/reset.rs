@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `reset`: the card, or one channel of it.
+//! `reset`: the card, or one channel of it, or both of a memory.
 
 use serde_json::json;
 use towpath::Error;
@@ -14,7 +14,10 @@ pub fn reset(cli: &Cli, what: &Reset) -> Result {
         Some(channel) => match device.sender(channel) {
             Ok(sender) => sender.reset()?,
             Err(Error::WrongDirection { .. }) => device.receiver(channel)?.reset()?,
-            Err(error) => return Err(error.into()),
+            Err(error) => match device.memory(channel) {
+                Ok(memory) => memory.reset()?,
+                Err(_) => return Err(error.into()),
+            },
         },
     }
     crate::output::answer(cli, &json!({"device": device.info().name, "channel": what.channel}), "")

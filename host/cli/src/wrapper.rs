@@ -21,11 +21,14 @@ pub fn wrapper(cli: &Cli, what: &Wrapper) -> Result {
     };
     std::fs::write(file, text).map_err(|e| Failure::file("writing", &file.display().to_string(), &e))?;
     let core = &manifest.core;
+    // Absolute: a kind's sources are not in the core's folder.
+    let sources = manifest.sources().into_iter().map(std::path::absolute).collect::<std::io::Result<Vec<_>>>();
+    let sources = sources.map_err(|e| Failure::file("finding", "the sources", &e))?;
     let value = json!({
         "core": core.name,
         "top": core.top,
         "folder": manifest.folder,
-        "sources": core.sources,
+        "sources": sources,
         "include": core.include,
         "width": core.width,
         "core_clock_khz": manifest.core_clock_khz(),

@@ -122,7 +122,7 @@ fn list_info_send_and_recv() {
     let list = answer(&["list"]);
     assert!(list["devices"].as_array().unwrap().iter().any(|device| device["name"] == "sim:loopback"), "{list}");
     let info = answer(&["info", "-c", "loopback"]);
-    assert_eq!((&info["name"], &info["core"], &info["contract"]), (&json!("sim:loopback"), &json!("loopback"), &json!("1.0")));
+    assert_eq!((&info["name"], &info["core"], &info["contract"]), (&json!("sim:loopback"), &json!("loopback"), &json!("2.0")));
     assert_eq!(info["channels"][1]["direction"], "c2h");
     let output = done(&["--json", "send", "in", "--reply", "out=-", "-c", "loopback", "--user", "7"], b"there and back");
     assert_eq!(output.stdout, b"there and back");
@@ -153,10 +153,16 @@ fn wrapper_tells_what_a_project_needs() {
     let folder = Folder::new();
     let file = folder.0.join("tp_user.sv");
     let said = answer(&["wrapper", "loopback", "--width", "64", "--core-clock", "125", "--output", file.to_str().unwrap()]);
-    assert_eq!((&said["top"], &said["sources"], &said["width"]), (&json!("loopback"), &json!(["loopback.sv"]), &json!(64)), "{said}");
+    assert_eq!((&said["top"], &said["width"]), (&json!("loopback"), &json!(64)), "{said}");
+    let source = |said: &Value, n: usize| std::path::PathBuf::from(said["sources"][n].as_str().unwrap());
+    assert!(source(&said, 0).is_absolute() && source(&said, 0).ends_with("cores/loopback/loopback.sv"), "{said}");
     assert_eq!((&said["core_clock_khz"], &said["user_clock_khz"]), (&json!(125_000), &json!(null)), "{said}");
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.contains("DATA_WIDTH = 64;") && text.contains("module tp_user"), "{text}");
+    // A kind's sources come before the core's.
+    let kinds = answer(&["wrapper", "scratchpad", "--output", folder.0.join("kinds.sv").to_str().unwrap()]);
+    assert!(source(&kinds, 0).ends_with("gateware/channel/memory/tp_memory_write.sv") && source(&kinds, 0).is_file(), "{kinds}");
+    assert!(source(&kinds, 3).ends_with("cores/scratchpad/scratchpad.sv"), "{kinds}");
     // The same on standard output.
     assert_eq!(done(&["wrapper", "loopback", "--width", "64", "--core-clock", "125"], b"").stdout, text.as_bytes());
 }

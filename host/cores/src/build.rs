@@ -3,8 +3,9 @@
 
 use crate::files::environment;
 use crate::find::{towpath_home, FILE_LIST};
-use crate::manifest::{Manifest, MANIFEST};
-use crate::ports::{add_sources, check_ports, Top};
+use crate::kind::KIND;
+use crate::manifest::{Channel, Manifest, MANIFEST};
+use crate::ports::{check_ports, includes, Top};
 use crate::tool::{disk_full, messages, text, Cxx, Verilator};
 use crate::{endpoint, wrapper, CoreError};
 use sha2::{Digest, Sha256};
@@ -90,7 +91,7 @@ pub fn build(folder: &Path, options: &BuildOptions) -> Result<Built, CoreError> 
     let scratch = Scratch::new(&models, &key)?;
     let name = manifest.core.name.clone();
     say(&format!("core \"{name}\": checking the manifest against module \"{}\"", manifest.core.top));
-    let text = wrapped(&verilator, &manifest, options.serial, &scratch.path, &say)?;
+    let text = wrapped(&verilator, &manifest, &home, options.serial, &scratch.path, &say)?;
 
     say(&format!("core \"{name}\": compiling for simulation at {} bit (once; about a minute)", manifest.core.width));
     let user = scratch.path.join("tp_user.sv");
@@ -135,7 +136,7 @@ pub fn wrap(folder: &Path, options: &BuildOptions, clock_mhz: Option<f64>) -> Re
     let models = cache()?.join("models");
     make_folder(&models)?;
     let scratch = Scratch::new(&models, &format!("wrapper-{:08}", std::process::id()))?;
-    let text = wrapped(&Verilator::find()?, &manifest, options.serial, &scratch.path, &say)?;
+    let text = wrapped(&Verilator::find()?, &manifest, &towpath_home()?, options.serial, &scratch.path, &say)?;
     Ok((manifest, text))
 }
 
@@ -151,10 +152,19 @@ fn read(folder: &Path, options: &BuildOptions) -> Result<Manifest, CoreError> {
     Ok(manifest)
 }
 
-fn wrapped(verilator: &Verilator, manifest: &Manifest, serial: u64, scratch: &Path, say: &dyn Fn(&str)) -> Result<String, CoreError> {
-    let top = Top::elaborate(verilator, manifest, manifest.core.width, scratch, say)?;
-    check_ports(manifest, manifest.core.width, &top)?;
-    Ok(wrapper(manifest, manifest.core.width, serial, &top))
+fn wrapped(
+    verilator: &Verilator,
+    manifest: &Manifest,
+    home: &Path,
+    serial: u64,
+    scratch: &Path,
+    say: &dyn Fn(&str),
+) -> Result<String, CoreError> {
+    let gateware: Vec<PathBuf> = file_list(home, Path::new(FILE_LIST))?.iter().map(|file| home.join(file)).collect();
+    let kinds = Top::of_kinds(verilator, manifest, &gateware, scratch, say)?;
+    let top = Top::elaborate(verilator, manifest, scratch, say)?;
+    check_ports(manifest, manifest.core.width, &top, &kinds)?;
+    Ok(wrapper(manifest, manifest.core.width, serial, &top, &kinds))
 }
 
 fn cache() -> Result<PathBuf, CoreError> {
@@ -257,6 +267,12 @@ fn key(
         let path = manifest.folder.join(&file);
         part(&file.to_string_lossy(), &fs::read(&path).map_err(|e| CoreError::io("cannot read", &path, e))?);
     }
+    for (kind, half) in manifest.channels.iter().filter_map(Channel::half) {
+        for file in half.sources.iter().map(PathBuf::as_path).chain([Path::new(KIND)]) {
+            let path = kind.folder.join(file);
+            part(&format!("{}/{}", kind.name, file.display()), &fs::read(&path).map_err(|e| CoreError::io("cannot read", &path, e))?);
+        }
+    }
     for file in sources.gateware.iter().chain(&sources.tops).chain(&sources.headers) {
         let path = home.join(file);
         part(&file.to_string_lossy(), &fs::read(&path).map_err(|e| CoreError::io("cannot read", &path, e))?);
@@ -306,7 +322,7 @@ fn verilate(
     // module of the user's that has the name of one of Towpath's would silently take its place.
     command.args(["-Wno-lint", "-Wno-style", "-Werror-MODDUP"]);
     command.args(sources.gateware.iter().map(|file| home.join(file)));
-    add_sources(&mut command, manifest);
+    command.args(includes(manifest)).args(manifest.sources());
     command.arg(user).args(sources.tops.iter().map(|file| home.join(file)));
     let output = command.output().map_err(|e| CoreError::io("cannot run Verilator in", scratch, e))?;
     if disk_full(&output) {
@@ -314,7 +330,7 @@ fn verilate(
     }
     let said = messages(&output);
     if !output.status.success() {
-        return Err(CoreError::Compile { core: manifest.core.name.clone(), message: said });
+        return Err(CoreError::Compile { what: format!("core \"{}\"", manifest.core.name), message: said });
     }
     if !said.is_empty() {
         say(&said);

@@ -16,10 +16,10 @@ pub enum CoreError {
     Endpoint { name: String, message: String },
     /// The manifest cannot be read or has an invalid entry.
     Manifest { file: PathBuf, message: String },
-    /// The manifest and the ports of the top differ: one line for each difference.
-    Mismatch { core: String, manifest: PathBuf, problems: Vec<String> },
-    /// The core does not compile: the compiler's own message, with the user's files and lines.
-    Compile { core: String, message: String },
+    /// The manifest and the ports of the module differ: one line for each difference. `what` is a core or a kind.
+    Mismatch { what: String, manifest: PathBuf, problems: Vec<String> },
+    /// A core or a kind does not compile: the compiler's own message, with the user's files and lines.
+    Compile { what: String, message: String },
     /// A tool is missing or does not work.
     Tool { tool: String, message: String },
     /// Towpath's own gateware cannot be found.
@@ -62,14 +62,14 @@ impl fmt::Display for CoreError {
             }
             CoreError::Endpoint { name, message } => write!(f, "endpoint \"{name}\": {message}"),
             CoreError::Manifest { file, message } => write!(f, "{}: {message}", file.display()),
-            CoreError::Mismatch { core, manifest, problems } => {
-                write!(f, "core \"{core}\" does not match its manifest {}:", manifest.display())?;
+            CoreError::Mismatch { what, manifest, problems } => {
+                write!(f, "{what} does not match its manifest {}:", manifest.display())?;
                 for problem in problems {
                     write!(f, "\n  {problem}")?;
                 }
                 Ok(())
             }
-            CoreError::Compile { core, message } => write!(f, "core \"{core}\" does not compile:\n{message}"),
+            CoreError::Compile { what, message } => write!(f, "{what} does not compile:\n{message}"),
             CoreError::Tool { tool, message } => write!(f, "{tool}: {message}"),
             CoreError::Gateware { looked } => write!(
                 f,

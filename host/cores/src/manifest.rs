@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `towpath.toml`: a core's manifest. The format is described in `cores/README.md`.
 
+use crate::kind::{self, Carrier};
 use crate::CoreError;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,9 +28,11 @@ pub struct Manifest {
     /// `[parameters]` of the top.
     #[serde(default)]
     pub parameters: BTreeMap<String, ParameterValue>,
-    /// `[[channel]]`, in the manifest's order.
-    #[serde(default, rename = "channel")]
+    /// `[[channel]]`, in the manifest's order. An entry whose kind has two directions, and that names none, is two channels: H2C, then C2H.
+    #[serde(skip)]
     pub channels: Vec<Channel>,
+    #[serde(default, rename = "channel")]
+    entries: Vec<Entry>,
     /// `[registers]`.
     pub registers: Option<Registers>,
     /// `[interrupts]`.
@@ -74,8 +77,47 @@ pub enum ParameterValue {
     Text(String),
 }
 
+impl ParameterValue {
+    /// As Verilog writes it.
+    pub(crate) fn verilog(&self) -> String {
+        match self {
+            ParameterValue::Bool(b) => u8::from(*b).to_string(),
+            ParameterValue::Integer(n) => n.to_string(),
+            ParameterValue::Text(text) => format!("\"{text}\""),
+        }
+    }
+
+    /// What is wrong with it, if it cannot be a parameter.
+    fn fault(&self) -> Option<String> {
+        match self {
+            ParameterValue::Text(text) if text.chars().any(|c| c.is_control() || c == '"' || c == '\\' || c == '\'') => {
+                Some("text must not hold quotes, backslashes or control characters".into())
+            }
+            ParameterValue::Integer(n) if i32::try_from(*n).is_err() => Some(format!("{n} does not fit in 32 bits")),
+            _ => None,
+        }
+    }
+}
+
+/// What is wrong with a table of parameters, if anything is: its name, and the message.
+pub(crate) fn parameter_fault(table: &str, parameters: &BTreeMap<String, ParameterValue>) -> Option<(String, String)> {
+    for (name, value) in parameters {
+        let message = if !is_identifier(name) {
+            format!("{table}: \"{name}\" is not the name of a parameter")
+        } else if name == "DATA_WIDTH" {
+            format!("{table}.DATA_WIDTH: it is set from core.width; remove it here")
+        } else if let Some(fault) = value.fault() {
+            format!("{table}.{name}: {fault}")
+        } else {
+            continue;
+        };
+        return Some((name.clone(), message));
+    }
+    None
+}
+
 /// Which way a channel carries data.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Direction {
     /// Host to card.
     #[serde(rename = "h2c")]
@@ -94,17 +136,38 @@ impl fmt::Display for Direction {
     }
 }
 
-/// `[[channel]]`.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
-#[serde(deny_unknown_fields)]
+/// A channel of the card.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Channel {
     /// Its name, and the prefix of its ports.
     pub name: String,
     /// Its direction.
     pub direction: Direction,
     /// The core has the message's length, offset and user word as ports.
+    pub attributes: bool,
+    /// What stands between the data mover and the core; none: the channel is a stream of the core.
+    pub carrier: Option<Carrier>,
+}
+
+/// `[[channel]]`, as it is written.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Entry {
+    pub name: String,
+    pub direction: Option<Direction>,
     #[serde(default)]
     pub attributes: bool,
+    /// A kind that comes with Towpath, or a kind's folder relative to the manifest.
+    pub kind: Option<String>,
+    /// A memory's size, its first address, and the bits of the core's addresses.
+    pub bytes: Option<u64>,
+    pub base: Option<u64>,
+    pub address_bits: Option<u32>,
+    /// `kind_parameter` of a named kind.
+    pub parameter: Option<u32>,
+    /// Of the kind's modules.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, ParameterValue>,
 }
 
 /// `[registers]`: the core has an AXI4-Lite port.
@@ -184,13 +247,32 @@ impl Manifest {
         let file = folder.join(MANIFEST);
         let mut manifest: Manifest = toml::from_str(text).map_err(|e| CoreError::manifest(&file, e.to_string().trim_end().to_string()))?;
         manifest.folder = folder.to_path_buf();
-        match manifest.fault() {
-            None => Ok(manifest),
-            Some((key, message)) => {
-                let place = line_of(text, &key).map(|n| format!("line {n}: ")).unwrap_or_default();
-                Err(CoreError::manifest(&file, format!("{place}{message}")))
+        for (index, entry) in manifest.entries.iter().enumerate() {
+            match kind::channels(entry, folder)? {
+                Ok(channels) => manifest.channels.extend(channels),
+                Err((key, message)) => {
+                    // The key may stand in other entries as well.
+                    let heads = text.lines().enumerate().filter(|(_, line)| line.trim_start().starts_with("[[channel]]"));
+                    let head = heads.map(|(n, _)| n).nth(index);
+                    let line = head.and_then(|head| line_of(text, head, &key).or(Some(head + 1)));
+                    return Err(CoreError::manifest(&file, at(line, &message)));
+                }
             }
         }
+        match manifest.fault() {
+            None => Ok(manifest),
+            Some((key, message)) => Err(CoreError::manifest(&file, at(line_of(text, 0, &key), &message))),
+        }
+    }
+
+    /// Every source of the core and of its kinds in the order of compilation, each once: absolute, or relative to the folder of the process.
+    pub fn sources(&self) -> Vec<PathBuf> {
+        let mut seen = BTreeSet::new();
+        let of_kinds =
+            self.channels.iter().filter_map(Channel::half).flat_map(|(kind, half)| half.sources.iter().map(|s| kind.folder.join(s)));
+        let all = of_kinds.chain(self.core.sources.iter().map(|s| self.folder.join(s)));
+        // Two kinds may name one file in two ways.
+        all.filter(|path| seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone()))).collect()
     }
 
     /// Channels of one direction, in the order of their numbers.
@@ -218,8 +300,6 @@ impl Manifest {
     fn fault(&self) -> Option<(String, String)> {
         let core = &self.core;
         let bad = |key: &str, message: String| Some((key.to_string(), message));
-        // A host shows names unchanged: only these characters are fit for logs and terminals.
-        let shown = |c: char| matches!(c, ' '..='~') && !"/:\"\\".contains(c);
         if core.name.is_empty() || core.name.len() > NAME_BYTES || !core.name.chars().all(shown) {
             return bad(
                 "name",
@@ -253,28 +333,14 @@ impl Manifest {
                 return bad("clock_mhz", format!("{name}.clock_mhz {mhz}: make it 1 to 1000"));
             }
         }
-        for (name, value) in &self.parameters {
-            if !is_identifier(name) {
-                return bad(name, format!("parameters: \"{name}\" is not the name of a parameter"));
-            }
-            if name == "DATA_WIDTH" {
-                return bad(name, "parameters.DATA_WIDTH: it is set from core.width; remove it here".into());
-            }
-            match value {
-                ParameterValue::Text(text) if text.chars().any(|c| c.is_control() || c == '"' || c == '\\' || c == '\'') => {
-                    return bad(name, format!("parameters.{name}: text must not hold quotes, backslashes or control characters"));
-                }
-                ParameterValue::Integer(n) if i32::try_from(*n).is_err() => {
-                    return bad(name, format!("parameters.{name}: {n} does not fit in 32 bits"));
-                }
-                _ => {}
-            }
+        if let Some(fault) = parameter_fault("parameters", &self.parameters) {
+            return Some(fault);
         }
         if self.channels.is_empty() || self.channels.len() > CHANNELS {
             return bad("[[channel]]", format!("{} channels: give 1 to {CHANNELS} [[channel]] entries", self.channels.len()));
         }
         let mut seen = BTreeSet::new();
-        for channel in &self.channels {
+        for channel in &self.entries {
             let quoted = format!("\"{}\"", channel.name);
             if !is_identifier(&channel.name) || channel.name.len() > NAME_BYTES {
                 return bad(
@@ -331,9 +397,19 @@ impl Manifest {
     }
 }
 
-/// The first line that mentions the text, counted from 1.
-fn line_of(text: &str, key: &str) -> Option<usize> {
-    text.lines().position(|line| line.split('#').next().is_some_and(|code| code.contains(key))).map(|n| n + 1)
+/// The first line from `start` on that mentions the text, counted from 1.
+pub(crate) fn line_of(text: &str, start: usize, key: &str) -> Option<usize> {
+    text.lines().skip(start).position(|line| line.split('#').next().is_some_and(|code| code.contains(key))).map(|n| start + n + 1)
+}
+
+/// A message with the line that it is about.
+pub(crate) fn at(line: Option<usize>, message: &str) -> String {
+    line.map_or_else(|| message.to_string(), |line| format!("line {line}: {message}"))
+}
+
+/// Characters of a name that a host shows unchanged: those that are fit for logs and terminals.
+pub(crate) fn shown(c: char) -> bool {
+    matches!(c, ' '..='~') && !"/:\"\\".contains(c)
 }
 
 pub(crate) fn is_identifier(text: &str) -> bool {

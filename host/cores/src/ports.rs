@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The manifest against the ports that the top really has, as Verilator elaborates them.
+//! Manifests against the ports that modules really have, as Verilator elaborates them.
 
-use crate::manifest::{Direction, Manifest, ParameterValue};
+use crate::kind::KIND;
+use crate::manifest::{Channel, Direction, Manifest};
 use crate::tool::{disk_full, messages, Verilator};
 use crate::CoreError;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use towpath_contract::ChannelKind;
 
-/// Direction of a port, from the core's side.
+/// Direction of a port, from its module's side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortDirection {
-    /// The core takes it.
+    /// The module takes it.
     Input,
-    /// The core drives it.
+    /// The module drives it.
     Output,
-    /// `inout` or something else that no port of a core may be.
+    /// `inout` or something else that no port may be.
     Other,
 }
 
@@ -30,7 +32,18 @@ impl fmt::Display for PortDirection {
     }
 }
 
-/// A port of the top.
+impl PortDirection {
+    /// What it is at the other end of the wire.
+    fn turned(self) -> PortDirection {
+        match self {
+            PortDirection::Input => PortDirection::Output,
+            PortDirection::Output => PortDirection::Input,
+            PortDirection::Other => PortDirection::Other,
+        }
+    }
+}
+
+/// A port of a module.
 #[derive(Clone, Debug)]
 pub struct Port {
     /// Which way it goes.
@@ -41,7 +54,7 @@ pub struct Port {
     pub place: String,
 }
 
-/// The elaborated top.
+/// An elaborated module: a core's top, or a kind's module.
 #[derive(Clone, Debug, Default)]
 pub struct Top {
     /// Its ports by name.
@@ -52,27 +65,24 @@ pub struct Top {
     pub has_data_width: bool,
 }
 
-impl Top {
-    /// Elaborate the core's sources with its parameters. `scratch` is a folder for intermediate files.
-    pub(crate) fn elaborate(
-        verilator: &Verilator,
-        manifest: &Manifest,
-        width: u32,
-        scratch: &Path,
-        warnings: &dyn Fn(&str),
-    ) -> Result<Top, CoreError> {
-        // Verilator refuses a parameter that the top does not have, and only the elaborated top shows it: try with the width, then without.
-        match Top::attempt(verilator, manifest, Some(width), scratch, warnings)? {
-            Some(top) => Ok(top),
-            None => Top::attempt(verilator, manifest, None, scratch, warnings)?
-                .ok_or_else(|| CoreError::manifest(&manifest.folder.join(crate::MANIFEST), "the top takes no parameters")),
-        }
-    }
+/// What is elaborated.
+struct Module<'a> {
+    name: &'a str,
+    /// In messages: a core or a kind, and its name.
+    what: String,
+    /// Where its parameters are given, beside the width.
+    parameters_in: String,
+    parameters: Vec<(&'a str, String)>,
+    /// Folders of included files, and sources.
+    files: Vec<String>,
+}
 
-    fn attempt(
+impl Module<'_> {
+    fn elaborate(
+        &self,
         verilator: &Verilator,
-        manifest: &Manifest,
         width: Option<u32>,
+        manifest: &Manifest,
         scratch: &Path,
         warnings: &dyn Fn(&str),
     ) -> Result<Option<Top>, CoreError> {
@@ -81,18 +91,10 @@ impl Top {
         let mut command = verilator.command();
         command.args(["--json-only", "--quiet", "--no-timing", "--assert", "-Wno-fatal", "-Wno-MULTITOP"]);
         command.arg("--json-only-output").arg(&tree).arg("--json-only-meta-output").arg(&meta).arg("--Mdir").arg(scratch);
-        command.arg("--top-module").arg(&manifest.core.top);
-        if let Some(width) = width {
-            command.arg(format!("-GDATA_WIDTH={width}"));
-        }
-        for (name, value) in &manifest.parameters {
-            command.arg(match value {
-                ParameterValue::Bool(b) => format!("-G{name}={}", u8::from(*b)),
-                ParameterValue::Integer(n) => format!("-G{name}={n}"),
-                ParameterValue::Text(text) => format!("-G{name}=\"{text}\""),
-            });
-        }
-        add_sources(&mut command, manifest);
+        command.arg("--top-module").arg(self.name);
+        command.args(width.map(|width| format!("-GDATA_WIDTH={width}")));
+        command.args(self.parameters.iter().map(|(name, value)| format!("-G{name}={value}")));
+        command.args(&self.files);
         let output = command.output().map_err(|e| CoreError::io("cannot run Verilator in", scratch, e))?;
         if disk_full(&output) {
             return Err(CoreError::DiskFull { path: scratch.to_path_buf() });
@@ -106,10 +108,10 @@ impl Top {
                 }
                 return Err(CoreError::manifest(
                     &manifest.folder.join(crate::MANIFEST),
-                    format!("[parameters]: module \"{}\" has no parameter {}", manifest.core.top, unknown.join(", ")),
+                    format!("{}: module \"{}\" has no parameter {}", self.parameters_in, self.name, unknown.join(", ")),
                 ));
             }
-            return Err(CoreError::Compile { core: manifest.core.name.clone(), message: said });
+            return Err(CoreError::Compile { what: self.what.clone(), message: said });
         }
         if !said.is_empty() {
             warnings(&said);
@@ -121,12 +123,61 @@ impl Top {
                 message: format!("its description of the ports is not understood ({e}): Verilator 5.020 or newer is needed"),
             })
         };
-        let mut top = Top::parse(&read(&tree)?, &read(&meta)?, &manifest.core.top).ok_or_else(|| CoreError::Tool {
+        let mut top = Top::parse(&read(&tree)?, &read(&meta)?, self.name).ok_or_else(|| CoreError::Tool {
             tool: "verilator".into(),
             message: "its description of the ports is not understood: Verilator 5.020 or newer is needed".into(),
         })?;
         top.has_data_width = width.is_some();
         Ok(Some(top))
+    }
+}
+
+impl Top {
+    /// Elaborate the core's sources with its parameters. `scratch` is a folder for intermediate files.
+    pub(crate) fn elaborate(verilator: &Verilator, manifest: &Manifest, scratch: &Path, warnings: &dyn Fn(&str)) -> Result<Top, CoreError> {
+        let core = &manifest.core;
+        let module = Module {
+            name: &core.top,
+            what: format!("core \"{}\"", core.name),
+            parameters_in: "[parameters]".into(),
+            parameters: manifest.parameters.iter().map(|(name, value)| (name.as_str(), value.verilog())).collect(),
+            files: includes(manifest).chain(core.sources.iter().map(|s| manifest.folder.join(s).display().to_string())).collect(),
+        };
+        // Verilator refuses a parameter that the top does not have, and only the elaborated top shows it: try with the width, then without.
+        match module.elaborate(verilator, Some(core.width), manifest, scratch, warnings)? {
+            Some(top) => Ok(top),
+            None => module
+                .elaborate(verilator, None, manifest, scratch, warnings)?
+                .ok_or_else(|| CoreError::manifest(&manifest.folder.join(crate::MANIFEST), "the top takes no parameters")),
+        }
+    }
+
+    /// Elaborate the module of each channel's kind, none for streams, and check its ports. `gateware` is what a kind may build upon.
+    pub(crate) fn of_kinds(
+        verilator: &Verilator,
+        manifest: &Manifest,
+        gateware: &[PathBuf],
+        scratch: &Path,
+        warnings: &dyn Fn(&str),
+    ) -> Result<Vec<Option<Top>>, CoreError> {
+        let elaborated = manifest.channels.iter().map(|channel| -> Result<Option<Top>, CoreError> {
+            let (Some(carrier), Some((kind, half))) = (&channel.carrier, channel.half()) else { return Ok(None) };
+            let sources = gateware.iter().cloned().chain(half.sources.iter().map(|s| kind.folder.join(s)));
+            let module = Module {
+                name: &half.module,
+                what: format!("kind \"{}\"", kind.name),
+                parameters_in: format!("parameters of channel \"{}\"", channel.name),
+                parameters: carrier.parameters.iter().map(|(name, value)| (name.as_str(), value.clone())).collect(),
+                files: sources.map(|path| path.display().to_string()).collect(),
+            };
+            let top = module.elaborate(verilator, Some(manifest.core.width), manifest, scratch, warnings)?.ok_or_else(|| {
+                let message = format!("module \"{}\" has no parameter DATA_WIDTH: add \"parameter int DATA_WIDTH = 128\"", half.module);
+                CoreError::manifest(&kind.folder.join(KIND), message)
+            })?;
+            check_kind(channel, manifest.core.width, &top)?;
+            Ok(Some(top))
+        });
+        elaborated.collect()
     }
 
     fn parse(tree: &Value, meta: &Value, name: &str) -> Option<Top> {
@@ -171,15 +222,10 @@ impl Top {
     }
 }
 
-/// Sources and include folders, as the user named them, so that messages name them in the same way.
-pub(crate) fn add_sources(command: &mut std::process::Command, manifest: &Manifest) {
-    for include in &manifest.core.include {
-        command.arg(format!("-I{}", manifest.folder.join(include).display()));
-    }
-    command.arg(format!("-I{}", manifest.folder.display()));
-    for source in &manifest.core.sources {
-        command.arg(manifest.folder.join(source));
-    }
+/// Include folders, as the user named them, so that messages name them in the same way.
+pub(crate) fn includes(manifest: &Manifest) -> impl Iterator<Item = String> + '_ {
+    let folders = manifest.core.include.iter().map(|include| manifest.folder.join(include)).chain([manifest.folder.clone()]);
+    folders.map(|folder| format!("-I{}", folder.display()))
 }
 
 /// Width of a packed type.
@@ -211,26 +257,30 @@ fn bits(types: &BTreeMap<String, &Value>, address: &str, depth: u32) -> Option<u
     }
 }
 
-/// A port that the manifest calls for.
-pub(crate) struct Expected {
-    pub name: String,
-    pub direction: PortDirection,
-    pub width: u64,
-    pub optional: bool,
-    /// The entry of the manifest that calls for it.
-    pub why: String,
+/// A port that a manifest calls for.
+struct Expected {
+    name: String,
+    direction: PortDirection,
+    /// None: any.
+    width: Option<u64>,
+    optional: bool,
+    /// What calls for it.
+    why: String,
 }
 
 /// All ports a top may have, in the order of `cores/README.md`.
-pub(crate) fn expected(manifest: &Manifest, width: u32) -> Vec<Expected> {
+fn expected(manifest: &Manifest, width: u32, kinds: &[Option<Top>]) -> Vec<Expected> {
     use PortDirection::{Input, Output};
-    let mut list = Vec::new();
+    let mut list: Vec<Expected> = Vec::new();
+    for (channel, kind) in manifest.channels.iter().zip(kinds) {
+        list.extend(kind.iter().flat_map(|kind| behind_kind(channel, kind)));
+    }
     let mut add = |name: String, direction, width: u64, optional, why: &str| {
-        list.push(Expected { name, direction, width, optional, why: why.to_string() });
+        list.push(Expected { name, direction, width: Some(width), optional, why: why.to_string() });
     };
     add("clk".into(), Input, 1, false, "every core has it");
     add("rst_n".into(), Input, 1, false, "every core has it");
-    for channel in &manifest.channels {
+    for channel in manifest.channels.iter().filter(|channel| channel.carrier.is_none()) {
         let n = &channel.name;
         let why = format!("{} channel \"{n}\"", channel.direction);
         let (with, against) = match channel.direction {
@@ -296,30 +346,186 @@ fn bits_text(width: u64) -> String {
     }
 }
 
-/// Compare; every difference is reported at once.
-pub fn check_ports(manifest: &Manifest, width: u32, top: &Top) -> Result<(), CoreError> {
-    let expected = expected(manifest, width);
+/// What a kind's ports on the core's side begin with.
+pub(crate) const CORE: &str = "core_";
+
+/// The ports of the core that a channel's kind is connected to.
+fn behind_kind<'a>(channel: &'a Channel, kind: &'a Top) -> impl Iterator<Item = Expected> + 'a {
+    let why = channel.half().map(|(kind, _)| format!("kind \"{}\" of channel \"{}\"", kind.name, channel.name)).unwrap_or_default();
+    let expect = move |signal: &str, direction, width, optional| Expected {
+        name: format!("{}_{signal}", channel.name),
+        direction,
+        width,
+        optional,
+        why: why.clone(),
+    };
+    let wires = kind.ports.iter().filter_map(|(name, port)| Some((name.strip_prefix(CORE)?, port.direction.turned(), port.width, false)));
+    let spare = spare(channel).iter().map(|(signal, direction)| (*signal, *direction, None, true));
+    wires.chain(spare).map(move |(signal, direction, width, optional)| expect(signal, direction, width, optional))
+}
+
+/// Signals of AXI4 that a memory does without: inputs of the core get 0, outputs stay open.
+pub(crate) fn spare(channel: &Channel) -> &'static [(&'static str, PortDirection)] {
+    use PortDirection::{Input, Output};
+    match (channel.half().map(|(kind, _)| kind.number), channel.direction) {
+        (Some(ChannelKind::Memory), Direction::H2c) => &[
+            ("awid", Input),
+            ("awlock", Input),
+            ("awcache", Input),
+            ("awprot", Input),
+            ("awqos", Input),
+            ("awregion", Input),
+            ("awuser", Input),
+            ("wuser", Input),
+            ("bid", Output),
+            ("buser", Output),
+        ],
+        (Some(ChannelKind::Memory), Direction::C2h) => &[
+            ("arid", Input),
+            ("arlock", Input),
+            ("arcache", Input),
+            ("arprot", Input),
+            ("arqos", Input),
+            ("arregion", Input),
+            ("aruser", Input),
+            ("rid", Output),
+            ("ruser", Output),
+        ],
+        _ => &[],
+    }
+}
+
+/// The data mover's side of a kind's module: the port, its direction and width there, and the array of `tp_user` that it is connected to.
+/// All of them must be there.
+pub(crate) fn standard(channel: &Channel, width: u32) -> Vec<(&'static str, PortDirection, u64, &'static str)> {
+    use PortDirection::{Input, Output};
+    let (data, keep) = (u64::from(width), u64::from(width / 8));
+    let answers = channel.half().is_some_and(|(_, half)| half.answers);
+    let mut list = match channel.direction {
+        Direction::H2c => vec![
+            ("s_tvalid", Input, 1, "h2c_tvalid"),
+            ("s_tready", Output, 1, "h2c_tready"),
+            ("s_tdata", Input, data, "h2c_tdata"),
+            ("s_tkeep", Input, keep, "h2c_tkeep"),
+            ("s_tlast", Input, 1, "h2c_tlast"),
+            ("s_error", Input, 1, "h2c_error"),
+            ("s_length", Input, 64, "h2c_length"),
+            ("s_offset", Input, 64, "h2c_offset"),
+            ("s_user", Input, 32, "h2c_user"),
+            ("s_reset", Input, 1, "h2c_reset"),
+        ],
+        Direction::C2h => vec![
+            ("m_tvalid", Output, 1, "c2h_tvalid"),
+            ("m_tready", Input, 1, "c2h_tready"),
+            ("m_tdata", Output, data, "c2h_tdata"),
+            ("m_tkeep", Output, keep, "c2h_tkeep"),
+            ("m_tlast", Output, 1, "c2h_tlast"),
+            ("m_length", Output, 48, "c2h_length"),
+            ("m_offset", Output, 32, "c2h_offset"),
+            ("m_user", Output, 32, "c2h_user"),
+            ("m_reset", Input, 1, "c2h_reset"),
+        ],
+    };
+    match channel.direction {
+        Direction::H2c if answers => list.extend([
+            ("end_valid", Output, 1, "h2c_end_valid"),
+            ("end_ready", Input, 1, "h2c_end_ready"),
+            ("end_status", Output, 6, "h2c_end_status"),
+        ]),
+        Direction::C2h if answers => list.extend([
+            ("m_status", Output, 6, "c2h_status"),
+            ("ask_valid", Input, 1, "c2h_ask_valid"),
+            ("ask_ready", Output, 1, "c2h_ask_ready"),
+            ("ask_cancel", Input, 1, "c2h_ask_cancel"),
+            ("ask_length", Input, 32, "c2h_ask_length"),
+            ("ask_offset", Input, 64, "c2h_ask_offset"),
+            ("ask_user", Input, 32, "c2h_ask_user"),
+        ]),
+        _ => {}
+    }
+    list
+}
+
+/// Compare the ports of a channel's kind with what every kind has.
+fn check_kind(channel: &Channel, width: u32, top: &Top) -> Result<(), CoreError> {
+    let Some((kind, half)) = channel.half() else { return Ok(()) };
+    let why = format!("every {} module of a kind has it", channel.direction);
+    let standard = standard(channel, width);
+    let clocks = [("clk", PortDirection::Input, 1), ("rst_n", PortDirection::Input, 1)];
+    let all = clocks.into_iter().chain(standard.iter().map(|(name, direction, width, _)| (*name, *direction, *width)));
+    let expect = |(name, direction, width): (&str, _, _)| Expected {
+        name: name.to_string(),
+        direction,
+        width: Some(width),
+        optional: false,
+        why: why.clone(),
+    };
+    let expected: Vec<Expected> = all.map(expect).collect();
+    let mut problems = differences(&half.module, &expected, top);
+    for (name, port) in top.ports.iter().filter(|(name, _)| expected.iter().all(|e| e.name != **name)) {
+        let width = port.width.map_or("not a packed vector".to_string(), bits_text);
+        let remedy = match name.split('_').next() {
+            Some("core") if port.width.is_none() => "make it a packed vector",
+            Some("core") if port.direction == PortDirection::Other => "make it an input or an output",
+            Some("core") => continue,
+            Some("end") if channel.direction == Direction::H2c => "set verdicts = true in [h2c], or remove it",
+            Some("ask") if channel.direction == Direction::C2h => "set asked = true in [c2h], or remove it",
+            _ if name == "m_status" => "set asked = true in [c2h], or remove it",
+            _ => "ports towards the core begin with \"core_\"",
+        };
+        problems.push(format!("{}: port \"{name}\" ({}, {width}): {remedy}", port.place, port.direction));
+    }
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(CoreError::Mismatch { what: format!("kind \"{}\"", kind.name), manifest: kind.folder.join(KIND), problems })
+}
+
+/// One line for each port that is not there or is another.
+fn differences(module: &str, expected: &[Expected], top: &Top) -> Vec<String> {
     let mut problems = Vec::new();
-    for want in &expected {
-        let wanted = format!("{}, {} ({})", want.direction, bits_text(want.width), want.why);
+    for want in expected {
+        let width = want.width.map_or("any width".into(), bits_text);
+        let wanted = format!("{}, {width} ({})", want.direction, want.why);
         match top.ports.get(&want.name) {
             None if want.optional => {}
             None => {
-                problems.push(format!("{}: module \"{}\" has no port \"{}\": expected {wanted}", top.place, manifest.core.top, want.name))
+                let range = want.width.filter(|w| *w > 1).map_or(String::new(), |w| format!("[{}:0] ", w - 1));
+                let line = format!("{} logic {range}{}", want.direction, want.name);
+                problems
+                    .push(format!("{}: module \"{module}\" has no port \"{}\": expected {wanted}; add \"{line}\"", top.place, want.name));
             }
             Some(port) if port.direction != want.direction => {
                 problems.push(format!("{}: port \"{}\" is {}: expected {wanted}", port.place, want.name, port.direction));
             }
-            Some(port) => match port.width {
-                Some(width) if width == want.width => {}
-                Some(width) => problems.push(format!("{}: port \"{}\" has {}: expected {wanted}", port.place, want.name, bits_text(width))),
-                None => problems.push(format!("{}: port \"{}\" is not a packed vector: expected {wanted}", port.place, want.name)),
+            Some(port) => match (port.width, want.width) {
+                (_, None) => {}
+                (Some(width), Some(wide)) if width == wide => {}
+                (Some(width), _) => {
+                    problems.push(format!("{}: port \"{}\" has {}: expected {wanted}", port.place, want.name, bits_text(width)));
+                }
+                (None, _) => problems.push(format!("{}: port \"{}\" is not a packed vector: expected {wanted}", port.place, want.name)),
             },
         }
     }
-    let known: BTreeSet<&str> = expected.iter().map(|e| e.name.as_str()).collect();
+    problems
+}
+
+/// Compare a core with its manifest; every difference is reported at once. `kinds`: of each channel, as elaborated.
+pub fn check_ports(manifest: &Manifest, width: u32, top: &Top, kinds: &[Option<Top>]) -> Result<(), CoreError> {
+    let expected = expected(manifest, width, kinds);
+    let mut problems = differences(&manifest.core.top, &expected, top);
+    let mut known: BTreeMap<&str, &str> = BTreeMap::new();
+    for want in &expected {
+        if let Some(other) = known.insert(&want.name, &want.why) {
+            problems.push(format!(
+                "port \"{}\" belongs to {other} and to {}: give a channel another name, or the kind's port",
+                want.name, want.why
+            ));
+        }
+    }
     for (name, port) in &top.ports {
-        if !known.contains(name.as_str()) {
+        if !known.contains_key(name.as_str()) {
             let width = port.width.map_or("not a packed vector".to_string(), bits_text);
             let remedy = remedy(manifest, name, port.direction);
             problems.push(format!("{}: port \"{name}\" ({}, {width}) is not in the manifest: {remedy}", port.place, port.direction));
@@ -328,7 +534,8 @@ pub fn check_ports(manifest: &Manifest, width: u32, top: &Top) -> Result<(), Cor
     if problems.is_empty() {
         return Ok(());
     }
-    Err(CoreError::Mismatch { core: manifest.core.name.clone(), manifest: manifest.folder.join(crate::MANIFEST), problems })
+    let what = format!("core \"{}\"", manifest.core.name);
+    Err(CoreError::Mismatch { what, manifest: manifest.folder.join(crate::MANIFEST), problems })
 }
 
 fn remedy(manifest: &Manifest, name: &str, direction: PortDirection) -> String {
@@ -337,6 +544,10 @@ fn remedy(manifest: &Manifest, name: &str, direction: PortDirection) -> String {
     }
     if name.starts_with("irq_") && manifest.interrupts.is_none() {
         return "add [interrupts], or remove the port".into();
+    }
+    let behind = manifest.channels.iter().find(|c| c.carrier.is_some() && name.strip_prefix(&c.name).is_some_and(|n| n.starts_with('_')));
+    if let Some((channel, (kind, _))) = behind.and_then(|channel| Some((channel, channel.half()?))) {
+        return format!("kind \"{}\" of channel \"{}\" has no such port: remove it", kind.name, channel.name);
     }
     for suffix in ["_length", "_offset", "_user"] {
         if let Some(channel) = name.strip_suffix(suffix).and_then(|c| manifest.channels.iter().find(|m| m.name == c)) {

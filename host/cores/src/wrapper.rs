@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The generated SystemVerilog between `tp_core`'s arrays and the user core's named ports.
 
-use crate::manifest::{Direction, Manifest, ParameterValue};
-use crate::ports::{Top, AXIL};
+use crate::manifest::{Channel, Direction, Manifest};
+use crate::ports::{spare, standard, PortDirection, Top, AXIL, CORE};
 use std::fmt::Write;
+use towpath_contract::{ChannelKind, CHANNEL_ENTRY_KIND_NAME_COUNT};
+
+/// `kind_version` of the stream.
+const STREAM_VERSION: u16 = 1;
 
 /// Text as a packed constant of `bytes` bytes, the first character in the lowest.
 fn packed(text: &str, bytes: usize) -> String {
@@ -14,14 +18,49 @@ fn packed(text: &str, bytes: usize) -> String {
     format!("{}'h{}", bytes * 8, if digits.is_empty() { "0" } else { &digits })
 }
 
-/// Package `tp_user_pkg` (the parameters of `tp_core`) and module `tp_user` (the user core), for a core that matches its manifest.
-pub fn wrapper(manifest: &Manifest, width: u32, serial: u64, top: &Top) -> String {
+/// What the discovery table says of a channel's kind.
+fn kind(channel: &Channel) -> String {
+    let (parameter, version, number, name) = match &channel.carrier {
+        None => (0, STREAM_VERSION, ChannelKind::Stream, ChannelKind::Stream.name()),
+        Some(carrier) => (carrier.parameter, carrier.kind.version, carrier.kind.number, carrier.kind.name.as_str()),
+    };
+    format!("    {{32'd{parameter}, 16'd{version}, 8'd{}, {}}}", number as u8, packed(name, CHANNEL_ENTRY_KIND_NAME_COUNT))
+}
+
+/// A channel with its number in its direction, and its kind as elaborated.
+type Numbered<'a> = (usize, &'a Channel, Option<&'a Top>);
+
+/// One bit for each channel, channel 0 lowest: its kind gives verdicts, or is asked.
+fn answers(channels: &[Numbered]) -> String {
+    let bits: String =
+        channels.iter().rev().map(|(_, c, _)| if c.half().is_some_and(|(_, half)| half.answers) { '1' } else { '0' }).collect();
+    format!("{}'b{}", channels.len().max(1), if bits.is_empty() { "0" } else { &bits })
+}
+
+/// An instance of a module, named by the last word of `head`.
+fn instance(out: &mut String, module: &str, name: &str, parameters: &[String], ports: &[String]) {
+    let lines = |list: &[String]| list.iter().map(|line| format!("      {line}")).collect::<Vec<_>>().join(",\n");
+    let _ = write!(out, "\n  {module}");
+    if !parameters.is_empty() {
+        let _ = write!(out, " #(\n{}\n  )", lines(parameters));
+    }
+    let _ = write!(out, " {name} (\n{}\n  );\n", lines(ports));
+}
+
+/// Package `tp_user_pkg` (the parameters of `tp_core`) and module `tp_user` (the user core, and before it the kinds of its channels), for a core
+/// that matches its manifest. `kinds`: of each channel, as elaborated.
+pub fn wrapper(manifest: &Manifest, width: u32, serial: u64, top: &Top, kinds: &[Option<Top>]) -> String {
     let mut out = String::new();
-    let h2c: Vec<_> = manifest.of(Direction::H2c).collect();
-    let c2h: Vec<_> = manifest.of(Direction::C2h).collect();
+    let of = |direction| -> Vec<Numbered> {
+        let channels = manifest.channels.iter().zip(kinds).filter(|(channel, _)| channel.direction == direction);
+        channels.enumerate().map(|(index, (channel, kind))| (index, channel, kind.as_ref())).collect()
+    };
+    let (h2c, c2h) = (of(Direction::H2c), of(Direction::C2h));
+    let all = || h2c.iter().chain(&c2h).map(|(_, channel, _)| *channel);
     let window = manifest.registers.as_ref().map_or(0, |r| r.bytes);
     let interrupts = manifest.interrupts.as_ref().map_or(0, |i| i.count);
-    let names: Vec<String> = h2c.iter().chain(&c2h).rev().map(|c| format!("    {}", packed(&c.name, 32))).collect();
+    let names: Vec<String> = all().map(|c| format!("    {}", packed(&c.name, 32))).rev().collect();
+    let kinds_told: Vec<String> = all().map(kind).rev().collect();
     let g = &manifest.gateware;
     let _ = write!(
         out,
@@ -50,6 +89,12 @@ package tp_user_pkg;
   localparam logic [(H2C+C2H)*256-1:0] CHANNEL_NAMES = {{
 {names}
   }};
+  localparam logic [NH-1:0] H2C_VERDICTS = {verdicts};
+  localparam logic [NC-1:0] C2H_ASKED = {asked};
+  // parameter, version, number and name of each channel's kind
+  localparam logic [(H2C+C2H)*120-1:0] CHANNEL_KINDS = {{
+{kinds_told}
+  }};
 endpackage
 
 // The user core behind arrays that are indexed within a direction, as tp_core has them.
@@ -69,6 +114,9 @@ module tp_user
     input  logic [NH-1:0][63:0]           h2c_offset,
     input  logic [NH-1:0][31:0]           h2c_user,
     input  logic [NH-1:0]                 h2c_reset,
+    output logic [NH-1:0]                 h2c_end_valid,
+    input  logic [NH-1:0]                 h2c_end_ready,
+    output logic [NH-1:0][5:0]            h2c_end_status,
     output logic [NC-1:0]                 c2h_tvalid,
     input  logic [NC-1:0]                 c2h_tready,
     output logic [NC-1:0][DATA_WIDTH-1:0] c2h_tdata,
@@ -77,7 +125,14 @@ module tp_user
     output logic [NC-1:0][47:0]           c2h_length,
     output logic [NC-1:0][31:0]           c2h_offset,
     output logic [NC-1:0][31:0]           c2h_user,
+    output logic [NC-1:0][5:0]            c2h_status,
     input  logic [NC-1:0]                 c2h_reset,
+    input  logic [NC-1:0]                 c2h_ask_valid,
+    output logic [NC-1:0]                 c2h_ask_ready,
+    input  logic [NC-1:0]                 c2h_ask_cancel,
+    input  logic [NC-1:0][31:0]           c2h_ask_length,
+    input  logic [NC-1:0][63:0]           c2h_ask_offset,
+    input  logic [NC-1:0][31:0]           c2h_ask_user,
     input  logic [31:0]                   axil_awaddr,
     input  logic                          axil_awvalid,
     output logic                          axil_awready,
@@ -113,20 +168,34 @@ module tp_user
         version = manifest.core.version,
         core_name = packed(&manifest.core.name, 32),
         names = names.join(",\n"),
+        kinds_told = kinds_told.join(",\n"),
+        verdicts = answers(&h2c),
+        asked = answers(&c2h),
     );
 
-    // What has no port of the core behind it.
+    // What has no port of the core or of a kind behind it.
     if h2c.is_empty() {
-        out.push_str("  assign h2c_tready = '0;\n");
+        for signal in ["tready", "end_valid", "end_status"] {
+            let _ = writeln!(out, "  assign h2c_{signal} = '0;");
+        }
     }
     if c2h.is_empty() {
-        for signal in ["tvalid", "tdata", "tkeep", "tlast", "length", "offset", "user"] {
+        for signal in ["tvalid", "tdata", "tkeep", "tlast", "length", "offset", "user", "status", "ask_ready"] {
             let _ = writeln!(out, "  assign c2h_{signal} = '0;");
         }
     }
-    for (index, _) in c2h.iter().enumerate().filter(|(_, c)| !c.attributes) {
-        for signal in ["length", "offset", "user"] {
-            let _ = writeln!(out, "  assign c2h_{signal}[{index}] = '0;");
+    for (index, channel, _) in h2c.iter().chain(&c2h) {
+        let attributes: &[&str] = match (channel.direction, &channel.carrier) {
+            (Direction::C2h, None) if !channel.attributes => &["length", "offset", "user"],
+            _ => &[],
+        };
+        let answers: &[&str] = match (channel.direction, channel.half()) {
+            (_, Some((_, half))) if half.answers => &[],
+            (Direction::H2c, _) => &["end_valid", "end_status"],
+            (Direction::C2h, _) => &["status", "ask_ready"],
+        };
+        for signal in attributes.iter().chain(answers) {
+            let _ = writeln!(out, "  assign {}_{signal}[{index}] = '0;", channel.direction);
         }
     }
     if manifest.registers.is_none() {
@@ -140,41 +209,50 @@ module tp_user
 
     let mut parameters = Vec::new();
     if top.has_data_width {
-        parameters.push("      .DATA_WIDTH(DATA_WIDTH)".to_string());
+        parameters.push(".DATA_WIDTH(DATA_WIDTH)".to_string());
     }
-    for (name, value) in &manifest.parameters {
-        parameters.push(match value {
-            ParameterValue::Bool(b) => format!("      .{name}({})", u8::from(*b)),
-            ParameterValue::Integer(n) => format!("      .{name}({n})"),
-            ParameterValue::Text(text) => format!("      .{name}(\"{text}\")"),
-        });
-    }
-    let mut ports = vec!["      .clk(clk)".to_string(), "      .rst_n(rst_n)".to_string()];
-    for (prefix, channels) in [("h2c", &h2c), ("c2h", &c2h)] {
-        for (index, channel) in channels.iter().enumerate() {
-            let mut connect = |signal: &str| ports.push(format!("      .{}_{signal}({prefix}_{signal}[{index}])", channel.name));
-            ["tdata", "tkeep", "tlast", "tvalid", "tready"].into_iter().for_each(&mut connect);
-            if channel.attributes {
-                ["length", "offset", "user"].into_iter().for_each(&mut connect);
-            }
-            for signal in ["error", "reset"] {
-                if top.ports.contains_key(&format!("{}_{signal}", channel.name)) {
-                    connect(signal);
-                }
+    parameters.extend(manifest.parameters.iter().map(|(name, value)| format!(".{name}({})", value.verilog())));
+    let mut ports = vec![".clk(clk)".to_string(), ".rst_n(rst_n)".to_string()];
+    for (index, channel, _) in h2c.iter().chain(&c2h).filter(|(_, channel, _)| channel.carrier.is_none()) {
+        let mut connect = |signal: &str| ports.push(format!(".{}_{signal}({}_{signal}[{index}])", channel.name, channel.direction));
+        ["tdata", "tkeep", "tlast", "tvalid", "tready"].into_iter().for_each(&mut connect);
+        if channel.attributes {
+            ["length", "offset", "user"].into_iter().for_each(&mut connect);
+        }
+        for signal in ["error", "reset"] {
+            if top.ports.contains_key(&format!("{}_{signal}", channel.name)) {
+                connect(signal);
             }
         }
     }
+    // Kinds, and the wires between them and the core.
+    for (index, channel, module) in h2c.iter().chain(&c2h) {
+        let (Some(carrier), Some((_, half)), Some(module)) = (&channel.carrier, channel.half(), module) else { continue };
+        let name = &channel.name;
+        let mut own = vec![".clk(clk)".to_string(), ".rst_n(rst_n)".to_string()];
+        own.extend(standard(channel, width).iter().map(|(port, _, _, array)| format!(".{port}({array}[{index}])")));
+        out.push('\n');
+        for (port, signal, wide) in module.ports.iter().filter_map(|(port, p)| Some((port, port.strip_prefix(CORE)?, p.width?))) {
+            let range = if wide > 1 { format!("[{}:0] ", wide - 1) } else { String::new() };
+            let _ = writeln!(out, "  logic {range}kind_{name}_{signal};");
+            own.push(format!(".{port}(kind_{name}_{signal})"));
+            ports.push(format!(".{name}_{signal}(kind_{name}_{signal})"));
+        }
+        let mut settings = vec![".DATA_WIDTH(DATA_WIDTH)".to_string()];
+        settings.extend(carrier.parameters.iter().map(|(name, value)| format!(".{name}({value})")));
+        instance(&mut out, &half.module, &format!("{}_kind_{name}", channel.direction), &settings, &own);
+        for (signal, direction) in spare(channel).iter().filter(|(signal, _)| top.ports.contains_key(&format!("{name}_{signal}"))) {
+            ports.push(format!(".{name}_{signal}({})", if *direction == PortDirection::Input { "'0" } else { "" }));
+        }
+    }
     if manifest.registers.is_some() {
-        ports.extend(AXIL.iter().map(|(signal, _, _)| format!("      .s_axil_{signal}(axil_{signal})")));
+        ports.extend(AXIL.iter().map(|(signal, _, _)| format!(".s_axil_{signal}(axil_{signal})")));
     }
     if interrupts > 0 {
-        ports.push(format!("      .irq_valid(irq_valid[{}:0])", interrupts - 1));
-        ports.push(format!("      .irq_ready(irq_ready[{}:0])", interrupts - 1));
+        ports.push(format!(".irq_valid(irq_valid[{}:0])", interrupts - 1));
+        ports.push(format!(".irq_ready(irq_ready[{}:0])", interrupts - 1));
     }
-    let _ = write!(out, "\n  {}", manifest.core.top);
-    if !parameters.is_empty() {
-        let _ = write!(out, " #(\n{}\n  )", parameters.join(",\n"));
-    }
-    let _ = write!(out, " core (\n{}\n  );\nendmodule\n", ports.join(",\n"));
+    instance(&mut out, &manifest.core.top, "core", &parameters, &ports);
+    out.push_str("endmodule\n");
     out
 }

@@ -85,6 +85,22 @@ pub enum Error {
         /// Channels of the requested direction.
         available: Vec<String>,
     },
+    /// The device has no memory of this name or number.
+    NoSuchMemory {
+        /// The requested memory.
+        memory: String,
+        /// The memories that there are.
+        available: Vec<String>,
+    },
+    /// The channel is of another kind, or this library does not know its kind.
+    WrongKind {
+        /// The channel.
+        channel: String,
+        /// Its kind.
+        kind: String,
+        /// How it can be used.
+        remedy: String,
+    },
     /// The channel is open already, here or in another process.
     ChannelInUse {
         /// The channel.
@@ -138,6 +154,19 @@ pub enum Error {
         status: Status,
         /// Bytes that were moved before it, in order.
         bytes: u64,
+    },
+    /// What carries the channel's data on the card has ended the transfer with a status of its own; the channel stays usable.
+    Kind {
+        /// The channel, or the memory.
+        channel: String,
+        /// Its kind.
+        kind: String,
+        /// The kind's status, 0 to 63.
+        number: u8,
+        /// Bytes that were moved before it. A memory may have taken any part of the others, too.
+        bytes: u64,
+        /// What it means and what to do.
+        what: String,
     },
     /// As many descriptors are in flight as the card's queue holds.
     QueueFull {
@@ -202,7 +231,8 @@ impl Error {
             | Error::Cancelled { bytes, .. }
             | Error::Interrupted { bytes, .. }
             | Error::Reset { bytes, .. }
-            | Error::Fault { bytes, .. } => Some(*bytes),
+            | Error::Fault { bytes, .. }
+            | Error::Kind { bytes, .. } => Some(*bytes),
             Error::Protocol { bytes, .. } | Error::Bus { bytes, .. } => *bytes,
             _ => None,
         }
@@ -215,7 +245,8 @@ impl Error {
             | Error::Cancelled { bytes, .. }
             | Error::Interrupted { bytes, .. }
             | Error::Reset { bytes, .. }
-            | Error::Fault { bytes, .. } => *bytes = count,
+            | Error::Fault { bytes, .. }
+            | Error::Kind { bytes, .. } => *bytes = count,
             Error::Protocol { bytes, .. } | Error::Bus { bytes, .. } => *bytes = Some(count),
             _ => {}
         }
@@ -226,7 +257,9 @@ impl Error {
     pub fn channel(&self) -> Option<&str> {
         match self {
             Error::NoSuchChannel { channel, .. }
+            | Error::NoSuchMemory { memory: channel, .. }
             | Error::WrongDirection { channel, .. }
+            | Error::WrongKind { channel, .. }
             | Error::ChannelInUse { channel }
             | Error::Timeout { channel, .. }
             | Error::Pending { channel, .. }
@@ -234,6 +267,7 @@ impl Error {
             | Error::Interrupted { channel, .. }
             | Error::Reset { channel, .. }
             | Error::Fault { channel, .. }
+            | Error::Kind { channel, .. }
             | Error::QueueFull { channel, .. }
             | Error::UnknownTicket { channel }
             | Error::Protocol { channel, .. } => Some(channel),
@@ -250,12 +284,12 @@ impl Error {
     pub fn errno(&self) -> i32 {
         match self {
             Error::NoSuchDevice { .. } => errno::ENODEV,
-            Error::NoSuchChannel { .. } => errno::ENOENT,
+            Error::NoSuchChannel { .. } | Error::NoSuchMemory { .. } => errno::ENOENT,
             Error::NotReady { .. } => errno::EAGAIN,
             Error::Core { .. } => errno::ENOEXEC,
             Error::NotTowpath { .. } | Error::Version { .. } | Error::Discovery { .. } => errno::EPROTONOSUPPORT,
             Error::UnknownScheme { .. } | Error::Invalid(_) | Error::UnknownTicket { .. } => errno::EINVAL,
-            Error::WrongDirection { .. } => errno::EBADF,
+            Error::WrongDirection { .. } | Error::WrongKind { .. } => errno::EBADF,
             Error::ChannelInUse { .. } | Error::BufferInUse => errno::EBUSY,
             Error::Timeout { .. } | Error::InterruptTimeout { .. } => errno::ETIMEDOUT,
             Error::Pending { .. } | Error::QueueFull { .. } => errno::EAGAIN,
@@ -263,7 +297,7 @@ impl Error {
             Error::Interrupted { .. } => errno::EINTR,
             Error::Forked => errno::EPERM,
             Error::Reset { .. } => errno::ECONNRESET,
-            Error::Fault { .. } | Error::Register { .. } => errno::EREMOTEIO,
+            Error::Fault { .. } | Error::Kind { .. } | Error::Register { .. } => errno::EREMOTEIO,
             Error::Protocol { .. } => errno::EPROTO,
             Error::Memory { .. } => errno::ENOMEM,
             Error::Bus { source: BusError::Gone(_) | BusError::Stopped(_), .. } => errno::ENODEV,
@@ -346,6 +380,10 @@ impl fmt::Display for Error {
                 };
                 write!(f, "channel \"{channel}\" {does}: {use_}; channels {other} the card: {}", list(available))
             }
+            Error::NoSuchMemory { memory, available } => {
+                write!(f, "no memory \"{memory}\"; memories of this device: {}", list(available))
+            }
+            Error::WrongKind { channel, kind, remedy } => write!(f, "channel \"{channel}\" is of the kind {kind}: {remedy}"),
             Error::ChannelInUse { channel } => {
                 write!(
                     f,
@@ -375,6 +413,7 @@ impl fmt::Display for Error {
             Error::Fault { channel, status, bytes } => {
                 write!(f, "channel \"{channel}\": {status} after {bytes} bytes; {}", status.remedy())
             }
+            Error::Kind { channel, what, .. } => write!(f, "channel \"{channel}\": {what}"),
             Error::QueueFull { channel, depth } => write!(
                 f,
                 "channel \"{channel}\": its queue of {depth} descriptors is full; wait for a ticket before submitting more"

@@ -39,6 +39,32 @@ impl fmt::Display for Direction {
     }
 }
 
+/// What carries a channel's data at the card's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ChannelKind {
+    /// A stream of the user core.
+    Stream,
+    /// Half of a memory of the user core: its bytes are written, or read.
+    Memory,
+    /// A kind from elsewhere, which [`ChannelInfo::kind_name`] tells from others.
+    Named,
+    /// A kind unknown to this library.
+    Unknown(u8),
+}
+
+impl ChannelKind {
+    /// From the contract's number; for drivers.
+    pub fn of_contract(number: u8) -> ChannelKind {
+        match contract::ChannelKind::try_from(number) {
+            Ok(contract::ChannelKind::Stream) => ChannelKind::Stream,
+            Ok(contract::ChannelKind::Memory) => ChannelKind::Memory,
+            Ok(contract::ChannelKind::Named) => ChannelKind::Named,
+            Err(number) => ChannelKind::Unknown(number),
+        }
+    }
+}
+
 /// A channel's entry in the discovery table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -55,12 +81,64 @@ pub struct ChannelInfo {
     pub inline_slots: u16,
     /// Bytes that the channel buffers on the card.
     pub buffer_bytes: u32,
+    /// What carries its data at the card's end.
+    pub kind: ChannelKind,
+    /// The kind's name.
+    pub kind_name: String,
+    /// The version of its kind.
+    pub kind_version: u16,
+    /// The kind's own number about this channel.
+    pub kind_parameter: u32,
 }
+
+/// The version of streams and memories that this library knows.
+const KIND_VERSION: u16 = 1;
+/// A memory's size is counted in these.
+const MEMORY_PAGE: u64 = 4096;
 
 impl ChannelInfo {
     /// A channel of which only this is known yet; for drivers.
     pub fn new(index: u16, name: impl Into<String>, direction: Direction) -> ChannelInfo {
-        ChannelInfo { index, name: name.into(), direction, queue_depth: 0, inline_slots: 0, buffer_bytes: 0 }
+        ChannelInfo {
+            index,
+            name: name.into(),
+            direction,
+            queue_depth: 0,
+            inline_slots: 0,
+            buffer_bytes: 0,
+            kind: ChannelKind::Stream,
+            kind_name: "stream".into(),
+            kind_version: KIND_VERSION,
+            kind_parameter: 0,
+        }
+    }
+
+    /// Is it a stream that this library can use?
+    pub fn is_stream(&self) -> bool {
+        self.kind == ChannelKind::Stream && self.kind_version == KIND_VERSION
+    }
+
+    /// The size of the memory that it is a half of, if it is one that this library can use.
+    pub fn memory_bytes(&self) -> Option<u64> {
+        let known = self.kind == ChannelKind::Memory && self.kind_version == KIND_VERSION;
+        known.then(|| u64::from(self.kind_parameter) * MEMORY_PAGE)
+    }
+
+    /// Is it of the kind with this name, and of this version of it?
+    pub fn is_of_kind(&self, name: &str, version: u16) -> bool {
+        self.kind == ChannelKind::Named && self.kind_name == name && self.kind_version == version
+    }
+
+    /// The kind in words.
+    pub fn kind_text(&self) -> String {
+        let name = match self.kind {
+            ChannelKind::Unknown(number) => format!("{} ({number})", self.kind_name),
+            _ => self.kind_name.clone(),
+        };
+        if self.is_stream() || self.memory_bytes().is_some() {
+            return name;
+        }
+        format!("{name} version {}", self.kind_version)
     }
 }
 
@@ -128,9 +206,15 @@ pub enum Status {
     BadCompletion,
     /// The link to the card went down.
     LinkDown,
+    /// The channel's kind says so, by a number of its own from 0 to 63.
+    Kind(u8),
     /// A status unknown to this library.
     Unknown(u8),
 }
+
+/// The contract's numbers that a kind has for itself.
+const KIND_STATUS: u8 = contract::Status::KindStatus as u8;
+const KIND_STATUS_LAST: u8 = KIND_STATUS + 63;
 
 impl Status {
     /// Did the descriptor succeed?
@@ -156,6 +240,7 @@ impl Status {
             Ok(contract::Status::Malformed) => Status::Malformed,
             Ok(contract::Status::BadCompletion) => Status::BadCompletion,
             Ok(contract::Status::LinkDown) => Status::LinkDown,
+            Ok(contract::Status::KindStatus) | Err(KIND_STATUS..=KIND_STATUS_LAST) => Status::Kind(number - KIND_STATUS),
             Ok(contract::Status::None) | Err(_) => Status::Unknown(number),
         }
     }
@@ -174,6 +259,7 @@ impl Status {
                 "the host or a switch answered the card's read wrongly: check the system's error log, then send the message again"
             }
             Status::BusMasteringOff | Status::LinkDown => "open the device again",
+            Status::Kind(_) => "see what the documentation of the channel's kind says about this number",
             Status::Torn | Status::Malformed | Status::Unknown(_) => "reset the channel and report this",
         }
     }
@@ -195,6 +281,7 @@ impl fmt::Display for Status {
             Status::Malformed => "a malformed descriptor",
             Status::BadCompletion => "a read was answered wrongly",
             Status::LinkDown => "the link went down",
+            Status::Kind(n) => return write!(f, "status {n} of the channel's kind"),
             Status::Unknown(n) => return write!(f, "unknown status {n}"),
         })
     }
@@ -275,14 +362,15 @@ impl fmt::Debug for WaitOptions<'_> {
     }
 }
 
-/// What a descriptor carries besides its memory; only H2C descriptors carry any of it.
+/// What a descriptor carries besides its memory. On a C2H stream a descriptor carries none of it; on a C2H channel of another kind, `offset`
+/// and `user`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
     /// The message ends with this descriptor.
     pub end: bool,
     /// Bytes in the whole message, if the core is to receive the number beforehand.
     pub length: Option<u64>,
-    /// For the user core: an offset or an address on the card.
+    /// For the user core: an offset or an address on the card. For a memory: the address of the first byte.
     pub offset: u64,
     /// For the user core: the user word, a value of the program's choice.
     pub user: u32,
@@ -513,6 +601,10 @@ pub trait Driver: Send + Sync {
 
 /// One open channel. All methods may be called from any thread. Completions come in the order of submission, except for cancelled
 /// transfers. Dropping it ends what is in flight and resets the channel.
+///
+/// On a channel of a memory each transfer is one write or one read, and has the card's address as its message's offset. On a channel of a
+/// [named kind](ChannelKind::Named) [`Channel::cancel`] ends all that is in flight: the driver cannot know what the kind has taken. Only streams
+/// announce messages.
 pub trait Channel: Send + Sync {
     /// The channel's entry in the discovery table.
     fn info(&self) -> &ChannelInfo;

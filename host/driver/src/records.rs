@@ -263,6 +263,14 @@ impl<H: Default> Records<H> {
         self.take_slot(slot, State::Waiting, u64::MAX)
     }
 
+    /// As [`Records::queue`], before all that waits.
+    pub fn queue_first(&mut self) -> (Ticket, &mut Record<H>) {
+        let slot = self.next_slot();
+        self.waiting.push_front(slot);
+        self.again += 1;
+        self.take_slot(slot, State::Waiting, u64::MAX)
+    }
+
     /// The next that waits to be posted.
     pub fn next_waiting(&mut self) -> Option<&mut Record<H>> {
         let slot = *self.waiting.front()?;

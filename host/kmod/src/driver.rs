@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use towpath_contract as contract;
 use towpath_driver::signal_watch::SignalWatch;
 use towpath_driver::{
-    shown_name, Access, Channel, ChannelInfo, ChannelOptions, DeviceInfo, Direction, Driver, Error, LinkCounters, Registration,
-    RegistrationState, Result, WaitOptions, WireStatistics,
+    shown_name, Access, Channel, ChannelInfo, ChannelKind, ChannelOptions, DeviceInfo, Direction, Driver, Error, LinkCounters,
+    Registration, RegistrationState, Result, WaitOptions, WireStatistics,
 };
 use towpath_system::{errno, event, signals};
 
@@ -130,6 +130,10 @@ impl LinuxDriver {
             channel.queue_depth = u16::try_from(about.queue_depth).unwrap_or(u16::MAX);
             channel.inline_slots = u16::try_from(about.inline_slots).unwrap_or(u16::MAX);
             channel.buffer_bytes = about.buffer_bytes;
+            channel.kind = u8::try_from(about.kind).map_or(ChannelKind::Unknown(u8::MAX), ChannelKind::of_contract);
+            channel.kind_name = shown_name(&uapi::name(&about.kind_name));
+            channel.kind_version = u16::try_from(about.kind_version).unwrap_or(u16::MAX);
+            channel.kind_parameter = about.kind_parameter;
             info.channels.push(channel);
         }
         let shared = Shared {
@@ -209,6 +213,11 @@ impl Driver for LinuxDriver {
             let available = channels.iter().map(|channel| channel.name.clone()).collect();
             return Err(Error::NoSuchChannel { channel: index.to_string(), available });
         };
+        let info = &channels[position];
+        if !info.is_stream() {
+            let remedy = "the kernel module serves streams alone; give the card to VFIO (`towpath doctor` says how)";
+            return Err(Error::WrongKind { channel: info.name.clone(), kind: info.kind_text(), remedy: remedy.into() });
+        }
         // Held until then: a call that resets the card holds on to channels meanwhile, which have their file open.
         let mut open = self.shared.open.lock();
         let channel = Arc::new(LinuxChannel::open(&self.shared, position, options)?);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The kernel's side in memory: a card whose core echoes channel "in0" on "out0", behind the requests of `driver/linux/uapi/towpath.h`. It
-//! moves bytes in the calling threads, checks every argument, and refuses what the module refuses according to the header.
+//! The kernel's side in memory: a card whose core echoes channel "in0" on "out0" and has a memory, which has no files, behind the requests of
+//! `driver/linux/uapi/towpath.h`. It moves bytes in the calling threads, checks every argument, and refuses what the module refuses according
+//! to the header.
 #![allow(missing_docs, clippy::missing_panics_doc, clippy::unwrap_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
 use crate::driver::LinuxDriver;
@@ -435,15 +436,17 @@ impl FakeNode {
             uapi::CardInfo::REQUEST => {
                 let info = structure::<uapi::CardInfo>(argument);
                 (info.version_major, info.data_bytes, info.serial, info.core_version) = (settings.major, 16, 0x5eed, 7);
-                (info.core_clock_khz, info.user_clock_khz, info.window_bytes, info.channels) = (250_000, 250_000, 4096, 2);
+                (info.core_clock_khz, info.user_clock_khz, info.window_bytes, info.channels) = (250_000, 250_000, 4096, 4);
                 (info.vectors, info.vectors_used, info.interrupts, info.tags) = (4, 4, INTERRUPTS as u16, 32);
                 write_name(&mut info.core_name, "fake");
             }
             uapi::ChannelInfo::REQUEST => {
                 let info = structure::<uapi::ChannelInfo>(argument);
-                let name = ["in0", "out0"].get(info.index as usize).ok_or_else(|| error(errno::ENXIO))?;
+                let name = ["in0", "out0", "ram", "ram"].get(info.index as usize).ok_or_else(|| error(errno::ENXIO))?;
                 write_name(&mut info.name, name);
-                (info.direction, info.queue_depth, info.inline_slots, info.buffer_bytes) = (info.index, QUEUE_DEPTH.into(), 8, 4096);
+                (info.kind, info.kind_version, info.kind_parameter) = if info.index < 2 { (0, 1, 0) } else { (1, 1, 16) };
+                write_name(&mut info.kind_name, if info.index < 2 { "stream" } else { "memory" });
+                (info.direction, info.queue_depth, info.inline_slots, info.buffer_bytes) = (info.index % 2, QUEUE_DEPTH.into(), 8, 4096);
             }
             uapi::Register::REQUEST => {
                 let access = structure::<uapi::Register>(argument);

@@ -61,7 +61,7 @@ arguments! {
 }
 
 /// The bytes of a name in a structure.
-pub fn name(characters: &[std::ffi::c_char; header::TOWPATH_NAME_BYTES as usize]) -> [u8; header::TOWPATH_NAME_BYTES as usize] {
+pub fn name<const BYTES: usize>(characters: &[std::ffi::c_char; BYTES]) -> [u8; BYTES] {
     characters.map(|character| character as u8)
 }
 

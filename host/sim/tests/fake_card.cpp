@@ -80,7 +80,7 @@ struct Card {
         if (bar == 2) {
             memcpy(&value, window + offset % 4096, 4);
         } else if (offset < 0x1000) {
-            uint8_t header[64] = {'T', 'O', 'W', 'P', 'A', 'T', 'H', 0, 1, 0, 0, 0, 0, 1, 12, WIDTH / 8, 1, 0};
+            uint8_t header[64] = {'T', 'O', 'W', 'P', 'A', 'T', 'H', 0, 2, 0, 0, 0, 0, 1, 12, WIDTH / 8, 1, 0};
             header[0x16] = 4;     // vectors
             header[0x1d] = 0x10;  // window_bytes 0x1000
             if (offset < 64) memcpy(&value, header + offset, 4);

@@ -35,11 +35,16 @@ pub enum ChannelName {
 }
 
 impl ChannelName {
-    pub(crate) fn find<'a>(&self, channels: &'a [ChannelInfo]) -> Option<&'a ChannelInfo> {
+    /// Of two channels of one name, that of the direction that is wanted.
+    pub(crate) fn find<'a>(&self, channels: &'a [ChannelInfo], wanted: Option<Direction>) -> Option<&'a ChannelInfo> {
         let by_index = |index: i64| channels.iter().find(|c| i64::from(c.index) == index);
         match self {
             ChannelName::Index(index) => by_index(*index),
-            ChannelName::Name(name) => channels.iter().find(|c| c.name == *name).or_else(|| name.parse().ok().and_then(by_index)),
+            ChannelName::Name(name) => {
+                let named = || channels.iter().filter(|c| c.name == *name);
+                let found = named().find(|c| Some(c.direction) == wanted).or_else(|| named().next());
+                found.or_else(|| name.parse().ok().and_then(by_index))
+            }
         }
     }
 }
@@ -173,6 +178,16 @@ impl Core {
         }
     }
 
+    /// As [`Completion::check`], with the channel's kind in the error.
+    #[inline]
+    pub fn check(&self, completion: Completion, moved: u64) -> Result<Completion> {
+        let Status::Kind(number) = completion.status else { return completion.check(self.name(), moved) };
+        let (channel, kind, bytes) = (self.name().to_string(), self.info().kind_text(), moved + completion.bytes);
+        let remedy = completion.status.remedy();
+        let what = format!("the transfer ended with status {number} of the kind {kind} after {bytes} bytes; {remedy}");
+        Err(Error::Kind { channel, kind, number, bytes, what })
+    }
+
     /// One descriptor from post to completion. When this returns, the card is done with the memory. `moved` bytes of the same call before
     /// it count in errors.
     ///
@@ -205,13 +220,13 @@ impl Core {
         match waited {
             Ok(completion) => {
                 limit.progress(&self.device);
-                completion.check(self.name(), moved)
+                self.check(completion, moved)
             }
             Err(error @ (Error::Pending { .. } | Error::Interrupted { .. })) => {
                 let completion = self.end(channel, ticket)?;
                 match completion.status {
                     Status::Cancelled => Err(self.gave_up(limit.whole(error), moved + completion.bytes)),
-                    _ => completion.check(self.name(), moved), // it ended just before the cancel
+                    _ => self.check(completion, moved), // it ended just before the cancel
                 }
             }
             Err(error) => {

@@ -3,8 +3,8 @@
 
 use crate::channel::ChannelName;
 use crate::{
-    open, Buffer, ChannelInfo, ChannelOptions, DeviceInfo, Direction, Error, LinkCounters, OpenOptions, Receiver, Result, Sender,
-    WaitOptions, WireStatistics,
+    open, Buffer, ChannelInfo, ChannelKind, ChannelOptions, DeviceInfo, Direction, Error, LinkCounters, Memory, MemoryInfo, OpenOptions,
+    Receiver, Result, Sender, WaitOptions, WireStatistics,
 };
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -93,8 +93,12 @@ impl Device {
 
     /// What discovery reports about the channel of this name or number.
     pub fn channel(&self, channel: impl Into<ChannelName>) -> Result<&ChannelInfo> {
-        let (name, channels) = (channel.into(), &self.info().channels);
-        name.find(channels).ok_or_else(|| {
+        self.look_up(&channel.into(), None)
+    }
+
+    fn look_up(&self, name: &ChannelName, wanted: Option<Direction>) -> Result<&ChannelInfo> {
+        let channels = &self.info().channels;
+        name.find(channels, wanted).ok_or_else(|| {
             let available = channels.iter().map(|c| format!("{} \"{}\" ({})", c.index, c.name, c.direction)).collect();
             Error::NoSuchChannel { channel: name.to_string(), available }
         })
@@ -107,7 +111,15 @@ impl Device {
 
     /// As [`Device::sender`], with options.
     pub fn sender_with(&self, channel: impl Into<ChannelName>, options: ChannelOptions) -> Result<Sender> {
-        let info = self.find(&channel.into(), Direction::H2c)?;
+        let info = self.find(&channel.into(), Direction::H2c, None)?;
+        Ok(Sender::new(self, self.driver()?.open_channel(info.index, options)?))
+    }
+
+    /// As [`Device::sender_with`], for a channel of a kind that is not Towpath's own: its name, and the version that the caller knows. For
+    /// libraries of such kinds. A status of the kind ends a send with [`Error::Kind`]. A call that ends early, and any cancel, ends everything
+    /// that is in flight on such a channel.
+    pub fn sender_of_kind(&self, channel: impl Into<ChannelName>, kind: (&str, u16), options: ChannelOptions) -> Result<Sender> {
+        let info = self.find(&channel.into(), Direction::H2c, Some(kind))?;
         Ok(Sender::new(self, self.driver()?.open_channel(info.index, options)?))
     }
 
@@ -119,14 +131,64 @@ impl Device {
 
     /// As [`Device::receiver`], with options.
     pub fn receiver_with(&self, channel: impl Into<ChannelName>, options: ChannelOptions) -> Result<Receiver> {
-        let info = self.find(&channel.into(), Direction::C2h)?;
+        let info = self.find(&channel.into(), Direction::C2h, None)?;
         Ok(Receiver::new(self, self.driver()?.open_channel(info.index, options)?))
     }
 
-    fn find(&self, channel: &ChannelName, wanted: Direction) -> Result<&ChannelInfo> {
-        let (found, channels) = (self.channel(channel.clone())?, &self.info().channels);
+    /// As [`Device::sender_of_kind`], for a channel from the card: see [`Receiver::ask`].
+    pub fn receiver_of_kind(&self, channel: impl Into<ChannelName>, kind: (&str, u16), options: ChannelOptions) -> Result<Receiver> {
+        let info = self.find(&channel.into(), Direction::C2h, Some(kind))?;
+        Ok(Receiver::new(self, self.driver()?.open_channel(info.index, options)?))
+    }
+
+    /// The user core's memories.
+    pub fn memories(&self) -> Vec<MemoryInfo> {
+        MemoryInfo::all(&self.info().channels)
+    }
+
+    /// Open a memory of the user core, by its name or the number of one of its channels. The caller has it exclusively until it is dropped.
+    pub fn memory(&self, memory: impl Into<ChannelName>) -> Result<Memory> {
+        self.memory_with(memory, ChannelOptions::default())
+    }
+
+    /// As [`Device::memory`], with options.
+    pub fn memory_with(&self, memory: impl Into<ChannelName>, options: ChannelOptions) -> Result<Memory> {
+        Memory::open(self, &self.find_memory(memory)?, options)
+    }
+
+    /// What discovery reports about the memory of this name, or with a channel of this number.
+    pub fn find_memory(&self, memory: impl Into<ChannelName>) -> Result<MemoryInfo> {
+        let (wanted, memories) = (memory.into(), self.memories());
+        memories.iter().find(|memory| memory.is(&wanted)).cloned().ok_or_else(|| {
+            let available = memories.iter().map(|memory| format!("\"{}\" ({:#x} bytes)", memory.name, memory.bytes)).collect();
+            Error::NoSuchMemory { memory: wanted.to_string(), available }
+        })
+    }
+
+    /// A channel of this direction, and of a stream or else of this kind.
+    fn find(&self, channel: &ChannelName, wanted: Direction, kind: Option<(&str, u16)>) -> Result<&ChannelInfo> {
+        let found = self.look_up(channel, Some(wanted))?;
+        let fits = |channel: &ChannelInfo| match kind {
+            None => channel.is_stream(),
+            Some((name, version)) => channel.is_of_kind(name, version),
+        };
+        if !fits(found) {
+            let remedy = match (found.kind, kind) {
+                (_, Some((name, version))) => format!("this program wants the kind {name} version {version}"),
+                (ChannelKind::Memory, None) if found.memory_bytes().is_some() => {
+                    "open it as a memory (`memory` in Rust and Python, towpath_open_memory() in C, `towpath mem`)".into()
+                }
+                (ChannelKind::Named, None) => "use the library that comes with this kind".into(),
+                _ => {
+                    "this library does not know it and leaves the channel alone; install the version of Towpath that the bitstream is from"
+                        .into()
+                }
+            };
+            return Err(Error::WrongKind { channel: found.name.clone(), kind: found.kind_text(), remedy });
+        }
         if found.direction != wanted {
-            let available = channels.iter().filter(|c| c.direction == wanted).map(|c| format!("\"{}\"", c.name)).collect();
+            let others = self.info().channels.iter().filter(|c| c.direction == wanted && fits(c));
+            let available = others.map(|c| format!("\"{}\"", c.name)).collect();
             return Err(Error::WrongDirection { channel: found.name.clone(), is: found.direction, available });
         }
         Ok(found)

@@ -14,7 +14,7 @@
 //!
 //! A [`Device`] has *channels*, each of one direction and independent of all others: [`Sender`] and [`Receiver`]. What travels are
 //! *messages*: bytes between two ends of message (`tlast` of AXI4-Stream). [`Registers`] and [`UserInterrupts`] are the user core's
-//! own. The same program runs in simulation and on a board; only the name given to [`Device::open`] changes.
+//! own, and a core may have [`Memory`]. The same program runs in simulation and on a board; only the name given to [`Device::open`] changes.
 //!
 //! # Threads
 //! Every type here may be shared between threads and moved to others. Blocking transfers of one channel run one after the other, in the
@@ -51,6 +51,7 @@ mod channel;
 mod device;
 #[cfg(all(feature = "vfio", feature = "linux"))]
 mod doctor;
+mod memory;
 mod open;
 mod reactor;
 mod receiver;
@@ -73,6 +74,7 @@ pub use channel::ChannelName;
 pub use device::{Device, Registers, UserInterrupts};
 #[cfg(all(feature = "vfio", feature = "linux"))]
 pub use doctor::doctor;
+pub use memory::{Memory, MemoryHalf, MemoryInfo};
 pub use open::{OpenOptions, TextSink};
 pub use receiver::{Received, Receiver};
 pub use sender::Sender;
@@ -86,8 +88,8 @@ pub use towpath_cores::{set_simulator_files, SimulatorFiles};
 #[cfg(feature = "serve")]
 pub use towpath_device_server::Stop;
 pub use towpath_driver::{
-    ChannelInfo, ChannelOptions, ChannelStatistics, Completion, DeviceInfo, Direction, Error, LinkCounters, Message, MessageStart, Notify,
-    Result, Status, Ticket, WaitOptions, WireStatistics,
+    ChannelInfo, ChannelKind, ChannelOptions, ChannelStatistics, Completion, DeviceInfo, Direction, Error, LinkCounters, Message,
+    MessageStart, Notify, Result, Status, Ticket, WaitOptions, WireStatistics,
 };
 /// What [`doctor`] found.
 #[cfg(feature = "vfio")]

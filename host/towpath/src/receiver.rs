@@ -157,6 +157,42 @@ impl Receiver {
         }
     }
 
+    /// On a channel of a kind that is asked ([`Device::receiver_of_kind`]): ask with these two values of the kind's for a message, and receive it.
+    /// What of it does not fit into the buffer is lost. Calls from several threads are under way at once. After an error the bytes mean nothing.
+    pub fn ask(&self, buffer: &mut [u8], offset: u64, user: u32) -> Result<Received> {
+        self.ask_with(&mut [IoSliceMut::new(buffer)], offset, user, self.usual())
+    }
+
+    /// As [`Receiver::ask`], into several pieces, one after the other, and with this call's own limit.
+    pub fn ask_with(&self, pieces: &mut [IoSliceMut<'_>], offset: u64, user: u32, options: WaitOptions<'_>) -> Result<Received> {
+        self.may_ask()?;
+        let piece = |piece: &mut IoSliceMut<'_>| Piece { memory: piece.as_mut_ptr(), bytes: piece.len(), registration: None };
+        let pieces: Vec<_> = pieces.iter_mut().map(piece).collect();
+        let mut limit = CallLimit::new(&self.core.device, options);
+        let message = Message { offset, user, ..Message::default() };
+        // SAFETY: the slices are borrowed mutably for this call.
+        let done = unsafe { self.core.run(&pieces, message, 0, &mut limit)? };
+        let end_of_message = done.status == Status::EndOfMessage;
+        Ok(Received { bytes: done.bytes as usize, end_of_message, offset: done.offset, user: done.user })
+    }
+
+    /// As [`Receiver::ask`], into a range of a registered buffer, and without waiting for the answer: see [`Receiver::submit`].
+    pub fn submit_ask(&self, buffer: &mut Buffer, range: impl RangeBounds<usize>, offset: u64, user: u32) -> Result<Transfer> {
+        self.may_ask()?;
+        let message = Message { offset, user, ..Message::default() };
+        // SAFETY: `&mut` shows that nothing refers to it now, the buffer's counts that nothing does later.
+        let ticket = unsafe { self.core.submit(buffer, range, &message, || Some(self.usual())) }?;
+        Ok(Transfer::new(&self.core, ticket))
+    }
+
+    fn may_ask(&self) -> Result<()> {
+        if self.info().is_stream() {
+            let (channel, kind) = (self.name().into(), self.info().kind_text());
+            return Err(Error::WrongKind { channel, kind, remedy: "the card cannot be asked for a message; receive what comes".into() });
+        }
+        Ok(())
+    }
+
     /// What [`std::io::Read`] does: see `stream.rs`.
     pub(crate) fn read_stream(&self, pieces: &mut [IoSliceMut<'_>]) -> std::io::Result<usize> {
         if pieces.iter().all(|piece| piece.is_empty()) || self.ended.swap(false, Ordering::AcqRel) {

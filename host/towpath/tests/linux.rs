@@ -44,7 +44,10 @@ fn the_card_says_what_it_is() {
     assert_eq!((info.serial, info.register_bytes, info.interrupts, info.core_clock_khz), (0x5eed, 4096, 2, 250_000));
     let channels: Vec<_> =
         info.channels.iter().map(|channel| format!("{} {} {}", channel.name, channel.direction, channel.queue_depth)).collect();
-    assert_eq!(channels, ["in0 h2c 16", "out0 c2h 16"]);
+    assert_eq!(channels, ["in0 h2c 16", "out0 c2h 16", "ram h2c 16", "ram c2h 16"]);
+    assert_eq!((device.memories()[0].bytes, info.channels[2].kind_text().as_str()), (65536, "memory"));
+    let text = device.memory("ram").unwrap_err().to_string();
+    assert!(text.contains("kind memory") && text.contains("the kernel module serves streams alone"), "{text}");
     assert_eq!(device.link_counters().unwrap().timeouts, 3);
     assert!(device.wire().is_none());
     let other = FakeCard::new(Settings { major: 9, ..Settings::default() });

@@ -2,9 +2,11 @@
 //! One channel of a card that is driven from user space: post, reap, cancel, reset.
 
 mod batch;
+mod cancel;
 mod post;
 
 use self::batch::Batch;
+use self::cancel::{end_cancel, Manner};
 use self::post::{Held, Own};
 use super::pace::{differs, Pace};
 use crate::ring::Ring;
@@ -26,11 +28,6 @@ use towpath_driver::{
 /// How often the cost of waking is measured; the median counts. And how long a requested interrupt may take.
 const RINGS: usize = 3;
 const RING_LIMIT: Duration = Duration::from_millis(1);
-/// Nanoseconds between two cancels of a channel, for the transfers that go on: longer than a read takes.
-const RUN: u64 = 10_000;
-/// How long a call that cancels follows it.
-const CANCEL_LOOK: Duration = Duration::from_millis(20);
-
 /// The program's hold on a channel.
 pub(super) struct Handle(pub(super) Arc<UserChannel>);
 
@@ -47,6 +44,9 @@ pub(super) struct UserChannel {
     position: usize,
     options: ChannelOptions,
     direction: Direction,
+    manner: Manner,
+    /// Its descriptors may have prefixes.
+    prefixed: bool,
     depth: u16,
     /// The offset of its doorbell page in BAR 0.
     doorbells: u64,
@@ -68,6 +68,8 @@ pub(super) struct State {
     /// The card was asked to cancel, and not all that was posted then has ended: when, by the bus's time and the wall clock's. Nothing is
     /// posted meanwhile.
     cancelling: Option<Clock>,
+    /// One of `used` is for the descriptor that ends a write which a cancel has stopped in the middle.
+    closing: bool,
     /// When transfers were last posted again after a cancel, by the bus's time.
     resumed: Option<u64>,
     free_slots: Vec<u16>,
@@ -114,6 +116,7 @@ impl UserChannel {
             batch: Batch::default(),
             used: 0,
             cancelling: None,
+            closing: false,
             resumed: None,
             free_slots: if info.direction == Direction::H2c { (0..slots).rev().collect() } else { Vec::new() },
             starts: VecDeque::new(),
@@ -136,6 +139,8 @@ impl UserChannel {
             position,
             options,
             direction: info.direction,
+            manner: Manner::of(info),
+            prefixed: info.direction == Direction::H2c || !info.is_stream(),
             depth: info.queue_depth,
             doorbells: shared.card.channel_page(position, contract::PAGE_CHANNEL_DOORBELL),
             last_slot: shared.card.batch_slots[position].checked_sub(1),
@@ -247,7 +252,7 @@ impl UserChannel {
     }
 
     fn announces(&self) -> bool {
-        self.options.announce && self.direction == Direction::C2h
+        self.options.announce && self.direction == Direction::C2h && self.manner == Manner::Stream
     }
 
     fn arm(&self, state: &State) -> Result<()> {
@@ -306,7 +311,12 @@ impl UserChannel {
         let status = Status::of_contract(entry.status);
         let c2h = self.direction == Direction::C2h;
         let wrong_length = bytes > wanted || (status == Status::Done && bytes != wanted);
-        let wrong_status = matches!(status, Status::Unknown(_)) || (status == Status::EndOfMessage && !c2h);
+        let wrong_status = match status {
+            Status::Unknown(_) => true,
+            Status::EndOfMessage => !c2h,
+            Status::Kind(_) => self.manner == Manner::Stream,
+            _ => false,
+        };
         let wrong = if wrong_length {
             state.statistics.wrong_lengths += 1;
             Some(format!("a completion of {bytes} bytes for {wanted} ({status})"))
@@ -320,10 +330,15 @@ impl UserChannel {
             state.statistics.unexpected += 1;
             log::warn!("{}", self.doing("a message ended that was not announced"));
         }
+        if wrong.is_none() && status == Status::Cancelled && bytes > 0 && bytes < wanted {
+            self.close_write(state);
+        }
         match wrong {
             // A cancel ends everything that is posted; transfers that were not to be cancelled continue after it.
             None if status == Status::Cancelled && state.cancelling.is_some() && !cancel => {
-                if bytes < wanted || ends || state.records.any_put_back() {
+                if self.manner == Manner::Memory {
+                    self.put_back(state, 0); // a part of it may have been taken, and all of it may be taken again
+                } else if bytes < wanted || ends || state.records.any_put_back() {
                     self.put_back(state, bytes);
                 } else {
                     let bytes = moved + bytes;
@@ -338,19 +353,9 @@ impl UserChannel {
                 self.give_back(record, &mut state.used, &mut state.free_slots);
             }
         }
-        if state.records.posts() == state.records.ends() && state.cancelling.take().is_some() {
+        if state.records.posts() == state.records.ends() && end_cancel(state) {
             self.post_waiting(state);
         }
-    }
-
-    /// The oldest descriptor was ended after `bytes` bytes by another transfer's cancel: the rest is posted again when that is over.
-    #[cold]
-    fn put_back(&self, state: &mut State, bytes: u64) {
-        let record = state.records.put_back(bytes);
-        let places = record.held.advance(bytes);
-        state.used -= record.places - places;
-        record.places = places;
-        state.statistics.bytes += bytes;
     }
 
     /// The oldest descriptor has ended.
@@ -408,7 +413,7 @@ impl UserChannel {
             self.finish(state, completion);
         }
         self.drop_waiting(state, true, Status::Reset);
-        state.cancelling = None;
+        end_cancel(state);
         state.starts.clear();
         self.changed.notify_all();
     }
@@ -631,56 +636,6 @@ impl UserChannel {
             return Err(Error::Invalid(format!("channel \"{}\": {what}", self.name())));
         }
         Ok(state.starts.front().copied())
-    }
-
-    /// End these transfers. The card is asked to cancel, once; it ends everything that is posted, and transfers that are not to be
-    /// cancelled are posted again.
-    fn cancel(&self, state: &mut State, tickets: &[Ticket]) -> Result<()> {
-        for ticket in tickets {
-            state.records.mark(*ticket);
-        }
-        self.drop_waiting(state, false, Status::Cancelled);
-        if state.records.any_marked() && state.cancelling.is_none() {
-            self.let_run(state)?;
-        }
-        if state.records.any_marked() && state.cancelling.is_none() {
-            log::debug!("{}", self.doing(&format!("cancelling; transfers: {}", tickets.len())));
-            if let Err(error) = self.doorbell(contract::DOORBELL_CANCEL_OFFSET, 1, "cancelling") {
-                self.abandon(state, false);
-                return Err(error);
-            }
-            state.cancelling = Some(Clock::start(&*self.shared.bus, Some(GRACE), state.stalled));
-            self.see_through(state)?;
-        }
-        Ok(())
-    }
-
-    /// Let what an earlier cancel has interrupted run for a moment: cancels that follow each other must not keep a transfer from its first
-    /// byte.
-    fn let_run(&self, state: &mut State) -> Result<()> {
-        let bus = &*self.shared.bus;
-        let Some(until) = state.resumed.take().map(|resumed| resumed + RUN) else { return Ok(()) };
-        let ends = state.records.ends();
-        while bus.now() < until && state.records.ends() == ends && !state.leading {
-            bus.poll().map_err(|error| Error::bus(self.doing("cancelling"))(error))?;
-            self.reap(state);
-        }
-        Ok(())
-    }
-
-    /// Follow a cancel to its end, so that the other transfers go on even if no call looks at the channel for long: the card stops within
-    /// microseconds. A card that takes longer is left to the next look. A thread that waits in the channel does this anyway.
-    fn see_through(&self, state: &mut State) -> Result<()> {
-        let bus = &*self.shared.bus;
-        let mut clock = Clock::start(bus, Some(CANCEL_LOOK), state.stalled);
-        while state.cancelling.is_some() && !state.leading {
-            if clock.over(bus, state.stalled) {
-                return if state.events { self.arm(state) } else { Ok(()) };
-            }
-            bus.poll().map_err(|error| Error::bus(self.doing("cancelling"))(error))?;
-            self.look_after(state);
-        }
-        Ok(())
     }
 
     fn reset_locked(&self, state: &mut State) -> Result<()> {

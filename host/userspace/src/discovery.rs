@@ -4,7 +4,7 @@
 
 use towpath_bus::Bus;
 use towpath_contract::{self as contract, ChannelEntry, Discovery};
-use towpath_driver::{shown_name, ChannelInfo, DeviceInfo, Direction, Error, Result};
+use towpath_driver::{shown_name, ChannelInfo, ChannelKind, DeviceInfo, Direction, Error, Result};
 
 /// Discovery and what the driver needs besides it.
 pub(crate) struct Card {
@@ -105,5 +105,9 @@ fn channel_info(index: u16, entry: &ChannelEntry) -> ChannelInfo {
     info.queue_depth = entry.queue_depth;
     info.inline_slots = entry.inline_slots;
     info.buffer_bytes = entry.buffer_bytes;
+    info.kind = ChannelKind::of_contract(entry.kind);
+    info.kind_name = shown_name(&entry.kind_name);
+    info.kind_version = entry.kind_version;
+    info.kind_parameter = entry.kind_parameter;
     info
 }

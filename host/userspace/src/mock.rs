@@ -2,9 +2,10 @@
 //! A card's behaviour in software: `contract/protocol.md` as a program, behind the bus trait, with a loopback as its user core.
 //!
 //! For tests of drivers and libraries, without any gateware: no timing, no link, no TLPs. Channels come in pairs: what is sent on `inK`
-//! comes back on `outK`. Each look at the card moves a random number of bytes; the seed makes it repeatable. Tests can make it misbehave.
+//! comes back on `outK`; behind them come memories, `ramK`. Each look at the card moves a random number of bytes; the seed makes it repeatable. Tests can make it misbehave.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod memory;
 mod mover;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -21,6 +22,9 @@ pub const INLINE_SLOTS: u16 = 4;
 /// Registers that answer with an error, and never.
 pub const REGISTER_ERROR: u32 = 0xf00;
 pub const REGISTER_SILENT: u32 = 0xf04;
+/// At the first of these addresses an access of a memory is answered with an error, at the second by nothing.
+pub const MEMORY_SLVERR: u64 = 0xc000;
+pub const MEMORY_DECERR: u64 = 0xe000;
 const PAGE_SHIFT: u32 = 12;
 const WINDOW_BYTES: u32 = 0x1000;
 const INTERRUPTS: u16 = 2;
@@ -55,6 +59,10 @@ pub enum Early {
 pub struct Settings {
     pub seed: u64,
     pub pairs: u16,
+    pub memories: u16,
+    pub memory_bytes: u64,
+    /// What the memories' channels say of themselves: kind, version and name.
+    pub memory_kind: (u8, u16, &'static str),
     pub version: (u16, u16),
     pub magic: u64,
     /// MSI-X vectors; fewer than channels and interrupts are shared.
@@ -76,7 +84,28 @@ impl Default for Settings {
         let magic = c::DISCOVERY_MAGIC_VALUE;
         let (early, wake) = (Early::Honest, 10_000);
         let batch_slots = 4 * QUEUE_DEPTH;
-        Settings { seed: 1, pairs: 1, version, magic, vectors: 16, batch_slots, capacity: 1 << 16, real_time: false, early, wake }
+        Settings {
+            seed: 1,
+            pairs: 1,
+            memories: 0,
+            memory_bytes: 1 << 16,
+            memory_kind: (c::ChannelKind::Memory as u8, 1, "memory"),
+            version,
+            magic,
+            vectors: 16,
+            batch_slots,
+            capacity: 1 << 16,
+            real_time: false,
+            early,
+            wake,
+        }
+    }
+}
+
+impl Settings {
+    /// Channels of one direction.
+    fn halves(&self) -> u16 {
+        self.pairs + self.memories
     }
 }
 
@@ -159,6 +188,7 @@ struct Card {
     channels: Vec<Channel>,
     /// By pair.
     loops: Vec<VecDeque<Message>>,
+    memories: Vec<memory::Memory>,
     capacity: usize,
     early: Option<Early>,
     stores: Vec<(u64, u32)>,
@@ -187,13 +217,14 @@ struct Card {
 
 impl MockBus {
     pub fn new(settings: Settings) -> MockBus {
-        let channels = 2 * usize::from(settings.pairs);
+        let channels = 2 * usize::from(settings.halves());
         let vectors = usize::from(settings.vectors);
         let card = Card {
             random: settings.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             next_map: 1 << 32,
             channels: (0..channels).map(|_| Channel::new(vec![0; 4096], settings.batch_slots.into())).collect(),
             loops: (0..settings.pairs).map(|_| VecDeque::new()).collect(),
+            memories: (0..settings.memories).map(|_| memory::Memory::new(settings.memory_bytes)).collect(),
             capacity: settings.capacity,
             early: Some(settings.early),
             fired: vec![false; vectors],
@@ -351,7 +382,7 @@ pub(crate) fn discovery(s: &Settings) -> Vec<u8> {
     put(c::DISCOVERY_HEADER_BYTES_OFFSET, &c::DISCOVERY_HEADER_BYTES_VALUE.to_le_bytes());
     put(c::DISCOVERY_PAGE_SHIFT_OFFSET, &[PAGE_SHIFT as u8]);
     put(c::DISCOVERY_DATA_BYTES_OFFSET, &[16]);
-    put(c::DISCOVERY_CHANNELS_OFFSET, &(2 * s.pairs).to_le_bytes());
+    put(c::DISCOVERY_CHANNELS_OFFSET, &(2 * s.halves()).to_le_bytes());
     put(c::DISCOVERY_ENTRY_OFFSET_OFFSET, &c::DISCOVERY_ENTRY_OFFSET_VALUE.to_le_bytes());
     put(c::DISCOVERY_ENTRY_BYTES_OFFSET, &c::DISCOVERY_ENTRY_BYTES_VALUE.to_le_bytes());
     put(c::DISCOVERY_VECTORS_OFFSET, &s.vectors.to_le_bytes());
@@ -363,7 +394,7 @@ pub(crate) fn discovery(s: &Settings) -> Vec<u8> {
     put(c::DISCOVERY_USER_CLOCK_KHZ_OFFSET, &250_000u32.to_le_bytes());
     put(c::DISCOVERY_CORE_VERSION_OFFSET, &7u32.to_le_bytes());
     put(c::DISCOVERY_CORE_NAME_OFFSET, b"mock");
-    for n in 0..u64::from(2 * s.pairs) {
+    for n in 0..u64::from(2 * s.halves()) {
         let at = c::DISCOVERY_CHANNEL_ENTRY_OFFSET + n * c::DISCOVERY_CHANNEL_ENTRY_STRIDE;
         put(at + c::CHANNEL_ENTRY_DIRECTION_OFFSET, &[(n & 1) as u8]);
         put(at + c::CHANNEL_ENTRY_QUEUE_DEPTH_OFFSET, &QUEUE_DEPTH.to_le_bytes());
@@ -371,7 +402,14 @@ pub(crate) fn discovery(s: &Settings) -> Vec<u8> {
         put(at + c::CHANNEL_ENTRY_BATCH_SLOTS_OFFSET, &s.batch_slots.to_le_bytes());
         put(at + c::CHANNEL_ENTRY_FIRST_PAGE_OFFSET, &((c::PAGE_CHANNELS + c::PAGES_PER_CHANNEL * n) as u32).to_le_bytes());
         put(at + c::CHANNEL_ENTRY_BUFFER_BYTES_OFFSET, &8192u32.to_le_bytes());
-        let name = format!("{}{}", if n & 1 == 0 { "in" } else { "out" }, n / 2);
+        let (kind, version, kind_name, parameter, name) = match (n / 2).checked_sub(s.pairs.into()) {
+            None => (c::ChannelKind::Stream as u8, 1, "stream", 0, format!("{}{}", if n & 1 == 0 { "in" } else { "out" }, n / 2)),
+            Some(m) => (s.memory_kind.0, s.memory_kind.1, s.memory_kind.2, (s.memory_bytes / 4096) as u32, format!("ram{m}")),
+        };
+        put(at + c::CHANNEL_ENTRY_KIND_OFFSET, &[kind]);
+        put(at + c::CHANNEL_ENTRY_KIND_VERSION_OFFSET, &u16::to_le_bytes(version));
+        put(at + c::CHANNEL_ENTRY_KIND_PARAMETER_OFFSET, &u32::to_le_bytes(parameter));
+        put(at + c::CHANNEL_ENTRY_KIND_NAME_OFFSET, kind_name.as_bytes());
         put(at + c::CHANNEL_ENTRY_NAME_OFFSET, name.as_bytes());
     }
     page
@@ -476,16 +514,14 @@ impl Card {
     }
 
     fn complete(&mut self, channel: usize, status: c::Status, message: (u32, u32)) {
+        self.complete_with(channel, status as u8, message);
+    }
+
+    fn complete_with(&mut self, channel: usize, status: u8, message: (u32, u32)) {
         let posted = self.channels[channel].queue.pop_front().unwrap();
         self.channels[channel].led = false;
-        let mut entry = c::Completion {
-            bytes: posted.moved,
-            offset: message.0,
-            user: message.1,
-            cookie: posted.descriptor.cookie,
-            status: status as u8,
-            flags: 0,
-        };
+        let mut entry =
+            c::Completion { bytes: posted.moved, offset: message.0, user: message.1, cookie: posted.descriptor.cookie, status, flags: 0 };
         let mut twice = false;
         match self.channels[channel].misbehave.take() {
             None => {}
@@ -623,7 +659,9 @@ impl Card {
         let ch = &mut self.channels[channel];
         let (slots, batch_slots) = (std::mem::take(&mut ch.slots), ch.batch.len());
         *ch = Channel { fires: ch.fires, ..Channel::new(slots, batch_slots) };
-        if channel % 2 == 1 {
+        if let Some(memory) = self.memory_of(channel) {
+            self.memories[memory].open = None;
+        } else if channel % 2 == 1 {
             self.loops[channel / 2].clear();
         }
     }
@@ -746,7 +784,7 @@ impl Bus for MockBus {
     }
     fn bar_bytes(&self, bar: u8) -> u64 {
         match bar {
-            c::BAR_DEVICE => (c::PAGE_CHANNELS + c::PAGES_PER_CHANNEL * 2 * u64::from(self.settings.pairs)) << PAGE_SHIFT,
+            c::BAR_DEVICE => (c::PAGE_CHANNELS + c::PAGES_PER_CHANNEL * 2 * u64::from(self.settings.halves())) << PAGE_SHIFT,
             c::BAR_WINDOW => WINDOW_BYTES.into(),
             _ => 0,
         }

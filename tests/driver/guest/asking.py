@@ -32,6 +32,8 @@ class ChannelInfo(ctypes.Structure):
     _fields_ = (
         *((name, U32) for name in "argsz flags index direction queue_depth inline_slots buffer_bytes reserved".split()),
         ("name", ctypes.c_char * 32),
+        *((name, U32) for name in "kind kind_version kind_parameter".split()),
+        ("kind_name", ctypes.c_char * 8),
     )
 
 

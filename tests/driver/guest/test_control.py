@@ -60,6 +60,7 @@ def test_what_its_channels_are(control: int) -> None:
         info = ChannelInfo(index=index)
         ask(control, CHANNEL_INFO, info)
         assert (info.name, info.direction) == (name, direction)
+        assert (info.kind, info.kind_name, info.kind_version, info.kind_parameter) == (0, b"stream", 1, 0)
         assert info.queue_depth > 0 and info.buffer_bytes > 0
     with pytest.raises(OSError, match="No such device or address"):
         ask(control, CHANNEL_INFO, ChannelInfo(index=2))

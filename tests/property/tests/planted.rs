@@ -5,13 +5,14 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use towpath_property::{run, storm, Plan};
+use towpath_property::{memories, run, storm, Plan};
 
 /// Says that this process is the one with the fault, and where its core is; and which test is to notice.
 const CHILD: &str = "TOWPATH_PLANTED";
 const TEST: &str = "TOWPATH_PLANTED_TEST";
 const STREAMS: &str = "streams";
 const STORMS: &str = "storms";
+const MEMORIES: &str = "memories";
 
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
@@ -33,11 +34,19 @@ impl Drop for Folder {
     }
 }
 
+fn core_of(test: &str) -> &'static str {
+    if test == MEMORIES {
+        "cores/scratchpad"
+    } else {
+        "cores/loopback"
+    }
+}
+
 /// What a run of `test` says of gateware with `line` of `file` replaced.
 fn with_fault(test: &str, name: &str, file: &str, line: &str, instead: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let home = Folder(std::env::temp_dir().join(format!("towpath-planted-{}-{name}", std::process::id())));
-    for folder in ["gateware", "contract/generated", "cores/loopback"] {
+    for folder in ["gateware", "contract/generated", core_of(test)] {
         copy(&root.join(folder), &home.0.join(folder));
     }
     let path = home.0.join(file);
@@ -47,7 +56,7 @@ fn with_fault(test: &str, name: &str, file: &str, line: &str, instead: &str) -> 
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "the_copy_without_a_fault_is_good", "--nocapture"])
         .env("TOWPATH_HOME", &home.0)
-        .env(CHILD, home.0.join("cores/loopback"))
+        .env(CHILD, home.0.join(core_of(test)))
         .env(TEST, test)
         .output()
         .unwrap();
@@ -59,12 +68,12 @@ fn with_fault(test: &str, name: &str, file: &str, line: &str, instead: &str) -> 
 /// The run over gateware with a fault, in the process whose TOWPATH_HOME holds it.
 fn child(core: &str) {
     let mut seen = "nothing was noticed".to_string();
-    let storms = std::env::var(TEST).is_ok_and(|test| test == STORMS);
+    let test = std::env::var(TEST).unwrap_or_default();
     for seed in 1..=4 {
-        let outcome = if storms {
-            storm::run(&storm::Plan { core: core.into(), width: 128, endpoint: None, seed, faults: 150 }).map(drop)
-        } else {
-            run(&Plan { device: format!("sim:{core}"), vary: true, served: false, seed, transfers: 60 }).map(drop)
+        let outcome = match test.as_str() {
+            STORMS => storm::run(&storm::Plan { core: core.into(), width: 128, endpoint: None, seed, faults: 150 }).map(drop),
+            MEMORIES => memories::run(core, 128, seed, 60).map(drop),
+            _ => run(&Plan { device: format!("sim:{core}"), vary: true, served: false, seed, transfers: 60 }).map(drop),
         };
         if let Err(what) = outcome {
             seen = format!("seed {seed}: {}", what.lines().next().unwrap_or_default());
@@ -119,4 +128,12 @@ fn a_byte_count_that_nobody_checks_is_noticed() {
         "assign match = c_match;",
     );
     assert_ne!(verdict(&said), "nothing was noticed");
+}
+
+/// A write to a memory takes the bytes beside its own with it.
+#[test]
+fn a_write_of_bytes_that_nobody_wrote_is_noticed() {
+    let (right, wrong) = ("state == MOVE ? strobes : state == TAIL", "state == MOVE ? {KEEP{1'b1}} : state == TAIL");
+    let said = with_fault(MEMORIES, "strobes", "gateware/channel/memory/tp_memory_write.sv", right, wrong);
+    assert!(verdict(&said).contains("there is"), "{}", verdict(&said));
 }

@@ -41,12 +41,14 @@ from towpath._errors import (
     UsageError,
     VersionError,
 )
+from towpath._memory import CardMemory, Memories
 from towpath._towpath import Buffer, Interrupt, Interrupts, Registers, Ticket, __version__
-from towpath._types import ChannelInfo, Info, LinkCounters, Listing, MessageStart, Received, Statistics, Wire
+from towpath._types import ChannelInfo, Info, LinkCounters, Listing, MemoryInfo, MessageStart, Received, Statistics, Wire
 
 __all__ = [
     "ArgumentTypeError",
     "Buffer",
+    "CardMemory",
     "Channel",
     "ChannelInfo",
     "CoreError",
@@ -58,6 +60,8 @@ __all__ = [
     "Interrupts",
     "LinkCounters",
     "Listing",
+    "Memories",
+    "MemoryInfo",
     "MessageStart",
     "NoInterruptError",
     "NotFoundError",

@@ -6,11 +6,12 @@ from __future__ import annotations
 import asyncio
 import builtins
 import contextlib
+import functools
 from typing import TYPE_CHECKING
 
 from towpath import _towpath
-from towpath._asyncio import Side
-from towpath._errors import Error, QueueFullError, TimeoutError, TransferError
+from towpath._asyncio import Side, side_of, transfer
+from towpath._errors import Error, TimeoutError, TransferError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -30,8 +31,6 @@ class Channel(_towpath.Channel):
     Cancelling such a call, or its limit, ends its own transfer and no other: bytes received by then are in the buffer, the rest is still
     on the card. Do not mix them with blocking calls of other threads on the same channel, which would consume the news.
     """
-
-    _sides: dict[asyncio.AbstractEventLoop, Side]
 
     def __iter__(self) -> Iterator[bytes]:
         """Each message in turn, as `recv` without a limit; ends when the device is closed."""
@@ -121,59 +120,8 @@ class Channel(_towpath.Channel):
         self, submit: Callable[[], Ticket], timeout: float | None, stopped: Callable[[int], object] | None = None
     ) -> Received:
         """A transfer from its submission to its end. `stopped` receives the bytes of one that ended early."""
-        side = self._side()
-        ticket: Ticket | None = None
-        limit = asyncio.timeout(self._seconds(timeout))
-        try:
-            async with limit:
-                ticket = await self._submitted(submit, side)
-                while (result := ticket.poll()) is None:
-                    await side.news()
-                return result
-        except (builtins.TimeoutError, asyncio.CancelledError, TransferError):
-            if ticket is None:
-                moved = 0
-            else:
-                outcome = await _stop(ticket, side)
-                if limit.expired() and not isinstance(outcome, int):
-                    return outcome  # it ended at the moment its limit expired
-                moved = outcome if isinstance(outcome, int) else outcome.bytes
-            if stopped is not None:
-                stopped(moved)
-            if limit.expired():
-                raise self._timed_out(timeout, moved) from None
-            raise
-
-    async def _submitted(self, submit: Callable[[], Ticket], side: Side) -> Ticket:
-        """Submit when the card's queue has room."""
-        async with side.submitting:
-            armed = False
-            while True:
-                try:
-                    return submit()
-                except QueueFullError:
-                    if armed:
-                        await side.news()
-                    else:
-                        self._arm()  # then poll once more: an earlier end raises no event
-                    armed = not armed
+        expired = functools.partial(self._timed_out, timeout)
+        return await transfer(submit, self._side(), self._arm, self._seconds(timeout), expired, stopped)
 
     def _side(self) -> Side:
-        loop = asyncio.get_running_loop()
-        sides: dict[asyncio.AbstractEventLoop, Side] = self.__dict__.setdefault("_sides", {})
-        if loop not in sides:
-            for gone in [other for other in sides if other.is_closed()]:
-                del sides[gone]
-            sides[loop] = Side(self.fileno())
-        return sides[loop]
-
-
-async def _stop(ticket: Ticket, side: Side) -> Received | int:
-    """End a transfer and wait for its end, microseconds later. Its result if it ended by itself, otherwise the bytes that moved."""
-    try:
-        ticket.cancel()
-        while (result := ticket.poll()) is None:
-            await side.news()
-        return result
-    except Error as error:
-        return error.bytes
+        return side_of(self.__dict__, self.fileno)

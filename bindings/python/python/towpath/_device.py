@@ -11,6 +11,7 @@ from towpath import _towpath
 from towpath._channel import Channel
 from towpath._dtypes import item_of
 from towpath._errors import ArgumentTypeError, RangeError, UsageError
+from towpath._memory import CardMemory, Memories
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,6 +32,7 @@ class Device(_towpath.Device):
 
     def __init__(self, *_arguments: Any, **_options: Any) -> None:
         self._channels: dict[str | int, Channel] = {}
+        self._opened: dict[str, CardMemory] = {}
 
     def __getitem__(self, channel: str | int) -> Channel:
         """The channel of this name or number, the same object each time. NotFoundError if there is none. It opens with its first call."""
@@ -41,6 +43,11 @@ class Device(_towpath.Device):
         found = Channel(self, channel)
         self._channels[channel] = found = self._channels.setdefault(found.number, found)
         return found
+
+    @property
+    def memory(self) -> Memories:
+        """The user core's memories, by name: `card.memory["ram"][0:16]`."""
+        return Memories(self, self._opened)
 
     async def __aenter__(self) -> Self:
         return self.__enter__()

@@ -4,14 +4,15 @@
 from collections.abc import Callable, Iterable, Iterator
 from os import PathLike
 from types import TracebackType
-from typing import Any, Final, Self, final
+from typing import Any, Final, Self, final, overload
 
 from typing_extensions import disjoint_base
 
-from towpath._types import ChannelInfo, Info, LinkCounters, Listing, Memory, MessageStart, Received, Statistics, Wire
+from towpath._types import ChannelInfo, Info, LinkCounters, Listing, Memory, MemoryInfo, MessageStart, Received, Statistics, Wire
 
 __all__ = [
     "Buffer",
+    "CardMemory",
     "Channel",
     "Device",
     "Interrupt",
@@ -73,6 +74,7 @@ class Device:
         """The card's time in nanoseconds: simulated, or a monotonic clock."""
     def wire(self) -> Wire | None:
         """Bytes on the link, if the device counts them."""
+    def _memories(self) -> list[MemoryInfo]: ...
     def _allocate(self, shape: list[int], name: str, format: str, typestr: str, bytes: int) -> Buffer: ...
 
 @disjoint_base
@@ -165,6 +167,48 @@ class Channel:
     def _arm(self) -> None: ...
     def _take_kept(self) -> bytes: ...
     def _keep(self, bytes: bytes) -> None: ...
+    @staticmethod
+    def _seconds(timeout: float | None) -> float | None: ...
+    def _timed_out(self, timeout: float | None, bytes: int) -> BaseException: ...
+
+@disjoint_base
+class CardMemory:
+    """A memory of the user core; programs use the subclass `towpath.CardMemory`. It is opened with its first call and stays open."""
+
+    def __new__(cls, device: Device, memory: str | int) -> Self: ...
+    @property
+    def info(self) -> MemoryInfo: ...
+    @property
+    def name(self) -> str: ...
+    def __len__(self) -> int:
+        """Its size in bytes."""
+    @overload
+    def __getitem__(self, part: slice, /) -> bytes: ...
+    @overload
+    def __getitem__(self, part: int, /) -> int: ...
+    @overload
+    def __setitem__(self, part: slice, value: Memory, /) -> None: ...
+    @overload
+    def __setitem__(self, part: int, value: int, /) -> None: ...
+    def read(self, address: int, length: int, *, timeout: float | None = 10.0) -> bytes:
+        """Read this many bytes, beginning at an address. `timeout` is in seconds, and counts time in which nothing of this call moves."""
+    def read_into(self, buffer: Memory, address: int, *, timeout: float | None = 10.0) -> int:
+        """Read as many bytes as the buffer has, and return their number."""
+    def write(self, address: int, buffer: Memory, *, timeout: float | None = 10.0) -> int:
+        """Write the buffer's bytes, beginning at an address, and return their number once the user core has answered."""
+    def submit_read(self, buffer: Memory, address: int, *, timeout: float | None = 10.0) -> Ticket:
+        """Begin to read and return at once. Do not use the buffer before the ticket is done. A transfer takes 64 MiB at most.
+
+        `timeout` is for the wait for room in the card's queue: QueueFullError when it is over.
+        """
+    def submit_write(self, address: int, buffer: Memory, *, timeout: float | None = 10.0) -> Ticket:
+        """Begin to write and return at once. The buffer must not change before the ticket is done. The rest is as for `submit_read`."""
+    def cancel(self) -> None:
+        """End all reads and writes in flight, other threads' calls included. Any part of these writes may have been written."""
+    def reset(self) -> None:
+        """Empty its channels on both sides. What is in flight ends with TransferError, status "reset"; the bytes stay."""
+    def _fileno(self, writes: bool) -> int: ...
+    def _arm(self, writes: bool) -> None: ...
     @staticmethod
     def _seconds(timeout: float | None) -> float | None: ...
     def _timed_out(self, timeout: float | None, bytes: int) -> BaseException: ...

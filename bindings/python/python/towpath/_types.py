@@ -56,6 +56,23 @@ class ChannelInfo(NamedTuple):
     inline_slots: int
     buffer_bytes: int
     """Bytes that the channel buffers on the card."""
+    kind: str = "stream"
+    """What carries its data at the card's end: "stream", "memory", or a kind from elsewhere."""
+    kind_version: int = 1
+    kind_parameter: int = 0
+    """The kind's own number about this channel."""
+
+
+class MemoryInfo(NamedTuple):
+    """A memory of the user core."""
+
+    name: str
+    bytes: int
+    """Its size."""
+    writer: int
+    """The number of the channel that writes it."""
+    reader: int
+    """The number of the channel that reads it."""
 
 
 class Statistics(NamedTuple):

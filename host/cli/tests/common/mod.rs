@@ -60,10 +60,15 @@ impl Card {
 
     /// With settings such as `serial=0x51`, and another folder in which it leaves word of itself.
     pub fn start_with(settings: &[&str], runtime: &Path) -> Card {
+        Card::start_core("loopback", settings, runtime)
+    }
+
+    /// The same of another core.
+    pub fn start_core(core: &str, settings: &[&str], runtime: &Path) -> Card {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let name = format!("towpath-sim-{}-{}.sock", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         let socket = std::env::temp_dir().join(name);
-        let mut command = towpath(&["-v", "sim", "loopback", "--socket", socket.to_str().unwrap()]);
+        let mut command = towpath(&["-v", "sim", core, "--socket", socket.to_str().unwrap()]);
         command.env("XDG_RUNTIME_DIR", runtime).args(settings.iter().flat_map(|setting| ["--set", setting]));
         let mut process = command.spawn().unwrap();
         let (log, arrivals) = (BufReader::new(process.stderr.take().unwrap()), Arc::new(AtomicU32::new(0)));

@@ -84,6 +84,12 @@ fn places(message: &Message) -> u16 {
 }
 
 impl Held {
+    /// An empty descriptor that ends the open message.
+    pub fn end_of_message() -> Held {
+        let control = control(contract::Kind::Direct) | contract::DESCRIPTOR_CONTROL_END_MASK;
+        Held { descriptor: contract::Descriptor { control, ..Default::default() }, ..Held::default() }
+    }
+
     /// H2C: does its message end with it?
     pub fn ends_message(&self) -> bool {
         self.descriptor.control & contract::DESCRIPTOR_CONTROL_END_MASK != 0
@@ -194,7 +200,7 @@ impl UserChannel {
         let [piece] = pieces else { return None };
         let h2c = self.direction == Direction::H2c;
         let shortest = if MANY { 1 } else { INLINE_BYTES + 1 };
-        let plain = !h2c || (message.length.is_none() && !message.has_attributes() && piece.bytes >= shortest);
+        let plain = !self.prefixed || (message.length.is_none() && !message.has_attributes() && (!h2c || piece.bytes >= shortest));
         if !plain || piece.bytes > DESCRIPTOR_LIMIT || state.used >= self.depth || state.lost || state.cancelling.is_some() {
             return None;
         }
@@ -361,7 +367,7 @@ impl UserChannel {
             );
             return Err(Error::Invalid(what));
         }
-        let places = if self.direction == Direction::H2c { places(&message) } else { 1 };
+        let places = if self.prefixed { places(&message) } else { 1 };
         if places > self.depth {
             let what = format!("channel \"{}\": a message's attributes do not fit into a queue of {}", self.name(), self.depth);
             return Err(Error::Invalid(what));
@@ -418,7 +424,7 @@ impl UserChannel {
     ) -> Result<()> {
         let h2c = self.direction == Direction::H2c;
         let end = if h2c && message.end { contract::DESCRIPTOR_CONTROL_END_MASK } else { 0 };
-        special.prefixes = Some(*message).filter(|message| h2c && places(message) > 1);
+        special.prefixes = Some(*message).filter(|message| self.prefixed && places(message) > 1);
         let small = h2c && (1..=INLINE_BYTES as u64).contains(&bytes);
         let slot = if small { state.free_slots.pop() } else { None };
         let (kind, address) = match (pieces, slot) {

@@ -7,7 +7,7 @@ use towpath_contract as c;
 
 impl Card {
     /// Begin with the descriptor at the head: find its pieces.
-    fn begin(&mut self, channel: usize) {
+    pub(super) fn begin(&mut self, channel: usize) {
         let mut posted = self.channels[channel].queue[0].clone();
         if posted.pieces.is_some() {
             return;
@@ -54,14 +54,19 @@ impl Card {
         let mut moved = false;
         for channel in 0..self.channels.len() {
             if self.channels[channel].enable {
-                moved |= if channel % 2 == 0 { self.step_h2c(channel) } else { self.step_c2h(channel) };
+                moved |= match (self.memory_of(channel), channel % 2) {
+                    (None, 0) => self.step_h2c(channel),
+                    (None, _) => self.step_c2h(channel),
+                    (Some(memory), 0) => self.step_write(channel, memory),
+                    (Some(memory), _) => self.step_read(channel, memory),
+                };
                 self.fire_by_time(channel);
             }
         }
         moved
     }
 
-    fn burst(&mut self) -> usize {
+    pub(super) fn burst(&mut self) -> usize {
         let log2 = self.random(14);
         1 + self.random(1 << log2) as usize
     }

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The user core's memories: `card.memory["ram"]`."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+from towpath import _towpath
+from towpath._asyncio import side_of, transfer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from towpath._towpath import Ticket
+    from towpath._types import Memory
+
+# One transfer of `aread`, `aread_into` and `awrite`; a longer call makes several, one after the other.
+_PART = 4 << 20
+
+
+class CardMemory(_towpath.CardMemory):
+    """A memory of the user core: bytes with addresses from 0 to `len(memory) - 1`.
+
+    `memory[a:b]` is bytes, `memory[a:b] = buffer` takes any C-contiguous buffer of that many bytes. Calls of several threads are under way
+    at once. A write that has returned is in the core's memory. TransferError when the core answers with an error; any part of a write may
+    have been written then, and after a TimeoutError, or be written yet until a later write has returned.
+
+    `aread`, `aread_into` and `awrite` are for asyncio. Do not mix them with blocking calls of other threads on the same memory, which would
+    consume the news.
+    """
+
+    async def aread(self, address: int, length: int, *, timeout: float | None = 10.0) -> bytes:
+        """As `read`."""
+        into = bytearray(length)
+        await self.aread_into(into, address, timeout=timeout)
+        return bytes(into)
+
+    async def aread_into(self, buffer: Memory, address: int, *, timeout: float | None = 10.0) -> int:
+        """As `read_into`."""
+
+        def submit(part: memoryview, at: int) -> Ticket:
+            return self.submit_read(part, at, timeout=0)
+
+        return await self._parts(buffer, address, submit, False, timeout)
+
+    async def awrite(self, address: int, buffer: Memory, *, timeout: float | None = 10.0) -> int:
+        """As `write`."""
+
+        def submit(part: memoryview, at: int) -> Ticket:
+            return self.submit_write(at, part, timeout=0)
+
+        return await self._parts(buffer, address, submit, True, timeout)
+
+    async def _parts(
+        self, buffer: Memory, address: int, submit: Callable[[memoryview, int], Ticket], writes: bool, timeout: float | None
+    ) -> int:
+        rows = memoryview(buffer)  # type: ignore[arg-type]  # before Python 3.12 an array's type does not declare that it is a buffer
+        flat = rows.cast("B") if rows.nbytes else rows
+        side = side_of(self.__dict__, functools.partial(self._fileno, writes), "_writing" if writes else "_reading")
+        arm, expired = functools.partial(self._arm, writes), functools.partial(self._timed_out, timeout)
+        for at in range(0, rows.nbytes, _PART):
+            part = functools.partial(submit, flat[at : at + _PART], address + at)
+            await transfer(part, side, arm, self._seconds(timeout), expired)
+        return rows.nbytes
+
+
+class Memories:
+    """A device's memories by name, or by the number of one of their channels."""
+
+    def __init__(self, device: _towpath.Device, opened: dict[str, CardMemory]) -> None:
+        self._device = device
+        self._opened = opened
+
+    def __getitem__(self, memory: str | int) -> CardMemory:
+        """The memory of this name or number, the same object each time. NotFoundError if there is none. It opens with its first call."""
+        found = CardMemory(self._device, memory)
+        return self._opened.setdefault(found.name, found)
+
+    def __iter__(self) -> Iterator[str]:
+        """Their names."""
+        return (memory.name for memory in self._device._memories())
+
+    def __contains__(self, memory: object) -> bool:
+        return any(memory in (known.name, known.writer, known.reader) for known in self._device._memories())
+
+    def __len__(self) -> int:
+        return len(self._device._memories())

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The user core's memories.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PySlice};
+use towpath::{Access, Direction, MemoryInfo};
+
+use crate::argument::{self, Limit};
+use crate::card::{Card, Device};
+use crate::error;
+use crate::export::Memory;
+use crate::ticket::{End, Place, Ticket};
+use crate::waiting::{at_once, waiting};
+
+/// A memory's info as Python's tuple.
+pub fn info_tuple<'py>(py: Python<'py>, memory: &MemoryInfo) -> PyResult<Bound<'py, PyAny>> {
+    error::tuple(py, "MemoryInfo", (&memory.name, memory.bytes, memory.writer, memory.reader))
+}
+
+#[pyclass(subclass, frozen, module = "towpath._towpath")]
+pub struct CardMemory {
+    card: Arc<Card>,
+    info: MemoryInfo,
+}
+
+impl CardMemory {
+    /// The bytes that an index or a slice means, and whether it is a slice.
+    fn range(&self, part: &Bound<'_, PyAny>) -> PyResult<(u64, usize, bool)> {
+        let py = part.py();
+        if let Ok(slice) = part.cast::<PySlice>() {
+            let indices = slice.indices(isize::try_from(self.info.bytes).unwrap_or(isize::MAX))?;
+            if indices.step != 1 {
+                let what = format!("a memory has no {}; it has bytes, and slices without a step", part.repr()?);
+                return Err(error::usage(py, &what));
+            }
+            let length = (indices.stop - indices.start).max(0).unsigned_abs();
+            return Ok((indices.start.unsigned_abs() as u64, length, true));
+        }
+        let address = argument::number("address", part, self.info.bytes.saturating_sub(1))?;
+        Ok((address, 1, false))
+    }
+
+    fn fetch<'py>(&self, py: Python<'py>, address: u64, length: usize, timeout: Limit) -> PyResult<Bound<'py, PyBytes>> {
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(length).map_err(|_| error::raise(py, towpath::Error::Memory { bytes: length as u64 }))?;
+        bytes.resize(length, 0);
+        let read = |options: towpath::WaitOptions<'_>| {
+            self.card.memory(&self.info)?.read_at_with(&mut [IoSliceMut::new(&mut bytes)], address, options)
+        };
+        waiting(py, &self.card, timeout, read)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    fn store(&self, py: Python<'_>, address: u64, memory: Memory, timeout: Limit) -> PyResult<usize> {
+        waiting(py, &self.card, timeout, move |options| {
+            let to = self.card.memory(&self.info)?;
+            match &memory {
+                // SAFETY: for this call alone; see `Exported::bytes` about other threads.
+                Memory::Plain(exported) => to.write_at_with(&[IoSlice::new(unsafe { exported.bytes() })], address, options)?,
+                Memory::Registered(part) => to.write_buffer_at_with(&part.buffer, part.range.clone(), address, options)?,
+            }
+            Ok(memory.len())
+        })
+    }
+}
+
+#[pymethods]
+impl CardMemory {
+    #[new]
+    fn new(py: Python<'_>, device: PyRef<'_, Device>, memory: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let card = device.card().clone();
+        let info = card.find_memory(py, &argument::channel(memory)?)?;
+        Ok(CardMemory { card, info })
+    }
+
+    #[getter]
+    fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        info_tuple(py, &self.info)
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        &self.info.name
+    }
+
+    fn __len__(&self) -> usize {
+        usize::try_from(self.info.bytes).unwrap_or(usize::MAX)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<towpath.CardMemory \"{}\" ({:#x} bytes)>", self.info.name, self.info.bytes)
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, part: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let (address, length, is_slice) = self.range(part)?;
+        let bytes = self.fetch(py, address, length, Limit::USUAL)?;
+        if is_slice {
+            return Ok(bytes.into_any());
+        }
+        bytes.get_item(0)
+    }
+
+    fn __setitem__(&self, py: Python<'_>, part: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (address, length, is_slice) = self.range(part)?;
+        if !is_slice {
+            let byte = argument::number("value", value, u8::MAX)?;
+            let write = move |options: towpath::WaitOptions<'_>| {
+                self.card.memory(&self.info)?.write_at_with(&[IoSlice::new(&[byte])], address, options)
+            };
+            return waiting(py, &self.card, Limit::USUAL, write);
+        }
+        let memory = Memory::to_send(value)?;
+        if memory.len() != length {
+            let what = format!("{} bytes for a part of {length}; a memory keeps its size, so give as many bytes", memory.len());
+            return Err(error::usage(py, &what));
+        }
+        self.store(py, address, memory, Limit::USUAL).map(drop)
+    }
+
+    #[pyo3(signature = (address, length, *, timeout=Limit::USUAL), text_signature = "($self, address, length, *, timeout=10.0)")]
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        address: &Bound<'py, PyAny>,
+        length: &Bound<'py, PyAny>,
+        timeout: Limit,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let address = argument::number("address", address, self.info.bytes)?;
+        let length = argument::number("length", length, self.info.bytes - address)?;
+        self.fetch(py, address, usize::try_from(length).unwrap_or(usize::MAX), timeout)
+    }
+
+    #[pyo3(signature = (buffer, address, *, timeout=Limit::USUAL), text_signature = "($self, buffer, address, *, timeout=10.0)")]
+    fn read_into(&self, py: Python<'_>, buffer: &Bound<'_, PyAny>, address: &Bound<'_, PyAny>, timeout: Limit) -> PyResult<usize> {
+        let address = argument::number("address", address, self.info.bytes)?;
+        let memory = Memory::to_receive(buffer)?;
+        waiting(py, &self.card, timeout, move |options| {
+            let from = self.card.memory(&self.info)?;
+            match &memory {
+                // SAFETY: for this call alone, and writable; see `Exported::bytes` about other threads.
+                Memory::Plain(exported) => from.read_at_with(&mut [IoSliceMut::new(unsafe { exported.bytes_mut() })], address, options)?,
+                // SAFETY: no slice of it is made here; about other threads as above.
+                Memory::Registered(part) => unsafe { from.read_buffer_at_shared(&part.buffer, part.range.clone(), address, options)? },
+            }
+            Ok(memory.len())
+        })
+    }
+
+    #[pyo3(signature = (address, buffer, *, timeout=Limit::USUAL), text_signature = "($self, address, buffer, *, timeout=10.0)")]
+    fn write(&self, py: Python<'_>, address: &Bound<'_, PyAny>, buffer: &Bound<'_, PyAny>, timeout: Limit) -> PyResult<usize> {
+        let address = argument::number("address", address, self.info.bytes)?;
+        self.store(py, address, Memory::to_send(buffer)?, timeout)
+    }
+
+    #[pyo3(signature = (buffer, address, *, timeout=Limit::USUAL), text_signature = "($self, buffer, address, *, timeout=10.0)")]
+    fn submit_read(&self, py: Python<'_>, buffer: &Bound<'_, PyAny>, address: &Bound<'_, PyAny>, timeout: Limit) -> PyResult<Ticket> {
+        let address = argument::number("address", address, self.info.bytes)?;
+        let memory = Memory::to_receive(buffer)?;
+        waiting(py, &self.card, timeout, move |options| {
+            let from = self.card.memory(&self.info)?;
+            let part = memory.register(from.device(), Access::Write)?;
+            // SAFETY: no slice of the buffer is made here; about other threads see `Exported::bytes`.
+            let transfer = unsafe { from.submit_read_shared(&part.buffer, part.range.clone(), address, Some(options))? };
+            let place = Place { memory: from.clone(), direction: Direction::C2h, address, bytes: part.range.len() as u64 };
+            Ok(Ticket::new(&self.card, &self.info.name, End::Memory(from.reads().clone(), place), transfer.detach(), part.buffer))
+        })
+    }
+
+    #[pyo3(signature = (address, buffer, *, timeout=Limit::USUAL), text_signature = "($self, address, buffer, *, timeout=10.0)")]
+    fn submit_write(&self, py: Python<'_>, address: &Bound<'_, PyAny>, buffer: &Bound<'_, PyAny>, timeout: Limit) -> PyResult<Ticket> {
+        let address = argument::number("address", address, self.info.bytes)?;
+        let memory = Memory::to_send(buffer)?;
+        waiting(py, &self.card, timeout, move |options| {
+            let to = self.card.memory(&self.info)?;
+            let part = memory.register(to.device(), Access::Read)?;
+            let transfer = to.submit_write_with(&part.buffer, part.range.clone(), address, Some(options))?;
+            let place = Place { memory: to.clone(), direction: Direction::H2c, address, bytes: part.range.len() as u64 };
+            Ok(Ticket::new(&self.card, &self.info.name, End::Memory(to.writes().clone(), place), transfer.detach(), part.buffer))
+        })
+    }
+
+    fn cancel(&self, py: Python<'_>) -> PyResult<()> {
+        at_once(py, || self.card.memory(&self.info)?.cancel_all())
+    }
+
+    fn reset(&self, py: Python<'_>) -> PyResult<()> {
+        at_once(py, || self.card.memory(&self.info)?.reset())
+    }
+
+    /// For `_memory.py`: what asyncio needs of the writes, or of the reads.
+    fn _fileno(&self, py: Python<'_>, writes: bool) -> PyResult<i32> {
+        at_once(py, || {
+            let memory = self.card.memory(&self.info)?;
+            let half = if writes { memory.writes() } else { memory.reads() };
+            half.event_fd().map(|event| event.as_raw_fd())
+        })
+    }
+
+    /// For `_memory.py`: from now on the eventfd signals news.
+    fn _arm(&self, py: Python<'_>, writes: bool) -> PyResult<()> {
+        at_once(py, || {
+            let memory = self.card.memory(&self.info)?;
+            let half = if writes { memory.writes() } else { memory.reads() };
+            half.poll_completions(&mut []).map(drop)
+        })
+    }
+
+    /// For `_memory.py`: a valid limit, in seconds.
+    #[staticmethod]
+    fn _seconds(timeout: Limit) -> Option<f64> {
+        timeout.0.map(|time| time.as_secs_f64())
+    }
+
+    /// For `_memory.py`: the exception for a call whose limit has expired.
+    fn _timed_out(&self, py: Python<'_>, timeout: Limit, bytes: u64) -> Py<PyAny> {
+        let after = timeout.0.unwrap_or_default();
+        error::raise(py, towpath::Error::Timeout { channel: self.info.name.clone(), bytes, after }).into_value(py).into_any()
+    }
+}

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Kinds of channel: `kind.toml`, and what a `[[channel]]` says of one. docs/guide/channel-kinds.md describes both.
+
+use crate::find::towpath_home;
+use crate::manifest::{at, is_identifier, line_of, parameter_fault, shown, Channel, Direction, Entry};
+use crate::CoreError;
+use serde::Deserialize;
+use std::fs;
+use std::path::{Path, PathBuf};
+use towpath_contract::{ChannelKind, CHANNEL_ENTRY_KIND_NAME_COUNT};
+
+/// The file name of a kind's manifest.
+pub const KIND: &str = "kind.toml";
+/// Where the kinds are that come with Towpath, relative to the home.
+const FOLDER: &str = "gateware/channel";
+/// What `kind_parameter` of a memory counts.
+const PAGE: u64 = 4096;
+/// The name of the kind that needs no module.
+const STREAM: &str = ChannelKind::Stream.name();
+
+/// A kind of channel, as its `kind.toml` says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kind {
+    /// The folder it was read from.
+    pub folder: PathBuf,
+    /// `kind_name` in the discovery table.
+    pub name: String,
+    /// `kind` in the discovery table.
+    pub number: ChannelKind,
+    /// `kind_version` in the discovery table.
+    pub version: u16,
+    h2c: Option<Half>,
+    c2h: Option<Half>,
+}
+
+/// A kind's module for one direction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Half {
+    /// The module.
+    pub module: String,
+    /// In the order of compilation, relative to the kind's folder.
+    pub sources: Vec<PathBuf>,
+    /// H2C: it gives verdicts. C2H: it is asked.
+    pub answers: bool,
+}
+
+/// A kind, as one channel uses it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Carrier {
+    /// The kind.
+    pub kind: Kind,
+    /// `kind_parameter` in the discovery table.
+    pub parameter: u32,
+    /// Parameters of the kind's module beside `DATA_WIDTH`: names, and values in Verilog.
+    pub parameters: Vec<(String, String)>,
+}
+
+impl Channel {
+    /// The kind that carries it, and that kind's module for its direction; none for a stream.
+    pub fn half(&self) -> Option<(&Kind, &Half)> {
+        let kind = &self.carrier.as_ref()?.kind;
+        Some((kind, kind.half(self.direction)?))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    kind: About,
+    h2c: Option<H2c>,
+    c2h: Option<C2h>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct About {
+    name: String,
+    number: Option<u8>,
+    version: u16,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct H2c {
+    module: String,
+    sources: Vec<PathBuf>,
+    #[serde(default)]
+    verdicts: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct C2h {
+    module: String,
+    sources: Vec<PathBuf>,
+    #[serde(default)]
+    asked: bool,
+}
+
+impl Kind {
+    /// Read and check `folder/kind.toml`. `own`: it comes with Towpath, so it may have a number.
+    fn read(folder: &Path, own: bool) -> Result<Kind, CoreError> {
+        let file = folder.join(KIND);
+        let text = fs::read_to_string(&file).map_err(|e| CoreError::io("cannot read", &file, e))?;
+        let Text { kind: about, h2c, c2h } =
+            toml::from_str(&text).map_err(|e| CoreError::manifest(&file, e.to_string().trim_end().to_string()))?;
+        // The section's head is looked for first: both directions have the same keys.
+        let bad = |section: &str, key: &str, message: String| {
+            let head = line_of(&text, 0, &format!("[{section}]")).unwrap_or(1);
+            Err(CoreError::manifest(&file, at(line_of(&text, head - 1, key), &message)))
+        };
+        let name = &about.name;
+        if name.is_empty() || name.len() > CHANNEL_ENTRY_KIND_NAME_COUNT || !name.chars().all(shown) {
+            let most = CHANNEL_ENTRY_KIND_NAME_COUNT;
+            let rule = format!("give 1 to {most} printable ASCII characters without slash, colon, quote or backslash");
+            return bad("kind", "name", format!("kind.name \"{}\": {rule}", name.escape_debug()));
+        }
+        let number = match about.number.map(ChannelKind::try_from) {
+            None if ChannelKind::ALL.iter().all(|kind| kind.name() != name) => ChannelKind::Named,
+            None => return bad("kind", "name", format!("kind.name \"{name}\": that is Towpath's own: give your kind another name")),
+            Some(Ok(ChannelKind::Memory)) if own => ChannelKind::Memory,
+            Some(_) => return bad("kind", "number", "kind.number: only Towpath's own kinds have numbers: remove it".into()),
+        };
+        let half = |module: String, sources: Vec<PathBuf>, answers| Half { module, sources, answers };
+        let kind = Kind {
+            folder: folder.to_path_buf(),
+            name: about.name,
+            number,
+            version: about.version,
+            h2c: h2c.map(|h| half(h.module, h.sources, h.verdicts)),
+            c2h: c2h.map(|h| half(h.module, h.sources, h.asked)),
+        };
+        if kind.h2c.is_none() && kind.c2h.is_none() {
+            return bad("kind", "[kind]", "the kind has no direction: give it [h2c], [c2h] or both, each with module and sources".into());
+        }
+        for (section, half) in [("h2c", &kind.h2c), ("c2h", &kind.c2h)] {
+            let Some(half) = half else { continue };
+            if !is_identifier(&half.module) {
+                return bad(section, "module", format!("{section}.module \"{}\" is not the name of a module", half.module));
+            }
+            if half.sources.is_empty() {
+                return bad(section, "sources", format!("{section}.sources is empty: name the module's files"));
+            }
+            if let Some(gone) = half.sources.iter().map(|source| folder.join(source)).find(|path| !path.is_file()) {
+                return bad(section, "sources", format!("{section}.sources: there is no file {}", gone.display()));
+            }
+        }
+        Ok(kind)
+    }
+
+    fn half(&self, direction: Direction) -> Option<&Half> {
+        match direction {
+            Direction::H2c => self.h2c.as_ref(),
+            Direction::C2h => self.c2h.as_ref(),
+        }
+    }
+
+    fn directions(&self) -> Vec<Direction> {
+        [Direction::H2c, Direction::C2h].into_iter().filter(|d| self.half(*d).is_some()).collect()
+    }
+}
+
+/// Names of the kinds that a manifest may give without a folder, sorted.
+fn names(kinds: &Path) -> Vec<String> {
+    let entries = fs::read_dir(kinds).into_iter().flatten().flatten();
+    let folders = entries.filter(|e| e.path().join(KIND).is_file()).map(|e| e.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = folders.chain([STREAM.to_string()]).collect();
+    names.sort();
+    names
+}
+
+/// What is wrong with an entry: text to look for in it, and the message.
+type Fault = (String, String);
+
+/// The channels of an entry in a manifest that lies in `folder`.
+pub(crate) fn channels(entry: &Entry, folder: &Path) -> Result<Result<Vec<Channel>, Fault>, CoreError> {
+    let (name, bad) =
+        (&entry.name, |key: &str, message: String| Ok(Err((key.to_string(), format!("channel \"{}\": {message}", entry.name)))));
+    let Some(kind) = entry.kind.as_ref().filter(|kind| *kind != STREAM) else {
+        for (key, given) in memory_keys(entry) {
+            if given {
+                return bad(key, format!("{key} is for kind = \"memory\": give that, or remove it"));
+            }
+        }
+        if entry.parameter.is_some() || !entry.parameters.is_empty() {
+            return bad("parameter", "a stream has no parameters: remove them, or give the kind that has".into());
+        }
+        let Some(direction) = entry.direction else {
+            return bad("[[channel]]", "a stream has one direction: give direction = \"h2c\" or \"c2h\"".into());
+        };
+        let channel = Channel { name: name.clone(), direction, attributes: entry.attributes, carrier: None };
+        return Ok(Ok(vec![channel]));
+    };
+    let is_path = kind.contains('/') || kind.starts_with('.');
+    let kinds = if is_path { PathBuf::new() } else { towpath_home()?.join(FOLDER) };
+    let place = if is_path { folder.join(kind) } else { kinds.join(kind) };
+    if !place.join(KIND).is_file() {
+        if is_path {
+            return bad("kind", format!("kind = \"{kind}\": there is no file {}", place.join(KIND).display()));
+        }
+        let known = names(&kinds).join(", ");
+        return bad(
+            "kind",
+            format!("there is no kind \"{kind}\"; there are: {known}; or give a folder that holds a {KIND}: \"../{kind}\""),
+        );
+    }
+    let kind = Kind::read(&place, !is_path)?;
+    let directions = kind.directions();
+    if entry.attributes {
+        return bad("attributes", format!("attributes are for streams: remove it, or the kind (\"{}\")", kind.name));
+    }
+    if let Some(direction) = entry.direction.filter(|d| !directions.contains(d)) {
+        let other = if direction == Direction::H2c { Direction::C2h } else { Direction::H2c };
+        return bad("direction", format!("kind \"{}\" has no {direction} direction: write \"{other}\", or remove the key", kind.name));
+    }
+    if let Some((name, message)) = parameter_fault("parameters", &entry.parameters) {
+        return bad(&name, message);
+    }
+    let mut parameters: Vec<(String, String)> = entry.parameters.iter().map(|(name, value)| (name.clone(), value.verilog())).collect();
+    let parameter = if kind.number == ChannelKind::Memory {
+        if entry.direction.is_some() {
+            return bad("direction", "a memory has both directions: remove the key".into());
+        }
+        if entry.parameter.is_some() || !entry.parameters.is_empty() {
+            return bad("parameter", "a memory takes bytes, base and address_bits, and no other parameters: remove them".into());
+        }
+        match memory(entry) {
+            Err((key, message)) => return bad(key, message),
+            Ok((own, pages)) => {
+                parameters = own;
+                pages
+            }
+        }
+    } else {
+        for (key, given) in memory_keys(entry) {
+            if given {
+                return bad(key, format!("{key} is for kind = \"memory\", and kind \"{}\" is none: remove it", kind.name));
+            }
+        }
+        entry.parameter.unwrap_or(0)
+    };
+    let carrier = Carrier { kind, parameter, parameters };
+    let chosen = directions.into_iter().filter(|d| entry.direction.is_none_or(|wanted| wanted == *d));
+    let channel = |direction| Channel { name: name.clone(), direction, attributes: false, carrier: Some(carrier.clone()) };
+    Ok(Ok(chosen.map(channel).collect()))
+}
+
+fn memory_keys(entry: &Entry) -> [(&'static str, bool); 3] {
+    [("bytes", entry.bytes.is_some()), ("base", entry.base.is_some()), ("address_bits", entry.address_bits.is_some())]
+}
+
+/// The parameters of a memory's modules, and its size in pages.
+fn memory(entry: &Entry) -> Result<(Vec<(String, String)>, u32), (&'static str, String)> {
+    let bits = entry.address_bits.unwrap_or(32);
+    if !(13..=64).contains(&bits) {
+        return Err(("address_bits", format!("address_bits = {bits}: make it 13 to 64")));
+    }
+    let Some(bytes) = entry.bytes else {
+        return Err(("[[channel]]", "a memory has a size: give bytes = a multiple of 4096".into()));
+    };
+    let Some(pages) = u32::try_from(bytes / PAGE).ok().filter(|pages| *pages > 0 && bytes % PAGE == 0) else {
+        let most = PAGE * u64::from(u32::MAX);
+        return Err(("bytes", format!("bytes = {bytes}: make it a multiple of {PAGE}, {PAGE} to {most}")));
+    };
+    let base = entry.base.unwrap_or(0);
+    if base % PAGE != 0 {
+        return Err(("base", format!("base = {base:#x}: make it a multiple of {PAGE}")));
+    }
+    let end = u128::from(base) + u128::from(bytes);
+    if end > 1 << bits {
+        let key = if base > 0 { "base" } else { "bytes" };
+        return Err((key, format!("base + bytes = {end:#x} is beyond address_bits = {bits}, which end at {:#x}", 1u128 << bits)));
+    }
+    let number = |name: &str, value: u64| (name.to_string(), format!("64'd{value}"));
+    Ok((vec![("ADDRESS_WIDTH".to_string(), bits.to_string()), number("BASE", base), number("BYTES", bytes)], pages))
+}

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The user core's memories.
+
+use crate::channel::{shared_methods, take, ChannelName, Core};
+use crate::turn::CallLimit;
+use crate::{Buffer, ChannelInfo, ChannelOptions, Completion, Device, Direction, Error, Message, Result, Transfer, WaitOptions};
+use std::collections::VecDeque;
+use std::fmt;
+use std::io::{IoSlice, IoSliceMut};
+use std::ops::{Range, RangeBounds};
+use std::sync::Arc;
+use std::time::Duration;
+use towpath_driver::Piece;
+
+/// What a memory's kind answers: numbers of the contract.
+const WRONG_LENGTH: u8 = 1;
+const SLVERR: u8 = 2;
+const DECERR: u8 = 3;
+
+/// A memory of the user core, as the device reports it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemoryInfo {
+    /// The user core's name for it.
+    pub name: String,
+    /// Its size.
+    pub bytes: u64,
+    /// The number of the channel that writes it.
+    pub writer: u16,
+    /// The number of the channel that reads it.
+    pub reader: u16,
+}
+
+impl MemoryInfo {
+    /// All memories of a device: an H2C and a C2H channel of one name each.
+    pub(crate) fn all(channels: &[ChannelInfo]) -> Vec<MemoryInfo> {
+        let of = |direction| channels.iter().filter(move |channel| channel.direction == direction);
+        let memory = |writer: &ChannelInfo| {
+            let bytes = writer.memory_bytes()?;
+            let half = |reader: &&ChannelInfo| reader.name == writer.name && reader.memory_bytes() == Some(bytes);
+            let reader = of(Direction::C2h).find(half)?.index;
+            Some(MemoryInfo { name: writer.name.clone(), bytes, writer: writer.index, reader })
+        };
+        of(Direction::H2c).filter_map(memory).collect()
+    }
+
+    /// Does this name or number, of either of its channels, mean it?
+    pub(crate) fn is(&self, wanted: &ChannelName) -> bool {
+        let by_index = |index: i64| index == i64::from(self.writer) || index == i64::from(self.reader);
+        match wanted {
+            ChannelName::Index(index) => by_index(*index),
+            ChannelName::Name(name) => self.name == *name || name.parse().is_ok_and(by_index),
+        }
+    }
+}
+
+/// All writes, or all reads, of a [`Memory`]: one channel, for what concerns all of them, and for bindings, which keep tickets as numbers.
+#[derive(Clone)]
+pub struct MemoryHalf {
+    core: Arc<Core>,
+}
+
+impl MemoryHalf {
+    shared_methods!();
+
+    fn open(device: &Device, index: u16, options: ChannelOptions) -> Result<MemoryHalf> {
+        Ok(MemoryHalf { core: Arc::new(Core::new(device, device.driver()?.open_channel(index, options)?)) })
+    }
+
+    /// Empty the channel on both sides. What is in flight ends with [`Error::Reset`]; the bytes in the memory stay.
+    pub fn reset(&self) -> Result<()> {
+        self.core.channel()?.reset()
+    }
+}
+
+/// A memory of the user core: bytes with addresses from 0 to [`Memory::len`] - 1. May be shared between threads.
+///
+/// A write that has returned is in the core's memory, and every later read sees it. Of operations that are under way at once each is done in
+/// full, in no order: two writes to the same bytes leave any mixture of both. After an error of a write any part of it may have been written;
+/// [`Error::bytes`] says how many bytes, from the first on, certainly were if the error has that number. After a cancel or a timeout, what the
+/// card has taken already may still be written, until a later write has returned.
+pub struct Memory {
+    writes: MemoryHalf,
+    reads: MemoryHalf,
+    bytes: u64,
+}
+
+impl Memory {
+    pub(crate) fn open(device: &Device, info: &MemoryInfo, options: ChannelOptions) -> Result<Memory> {
+        let writes = MemoryHalf::open(device, info.writer, options)?;
+        Ok(Memory { writes, reads: MemoryHalf::open(device, info.reader, options)?, bytes: info.bytes })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.writes.name()
+    }
+
+    /// The device that it belongs to.
+    pub fn device(&self) -> &Device {
+        self.writes.device()
+    }
+
+    /// All its writes.
+    pub fn writes(&self) -> &MemoryHalf {
+        &self.writes
+    }
+
+    /// All its reads.
+    pub fn reads(&self) -> &MemoryHalf {
+        &self.reads
+    }
+
+    /// Its size in bytes.
+    #[allow(clippy::len_without_is_empty, reason = "the size is never 0 in a card that the contract allows, and no program asks")]
+    pub fn len(&self) -> u64 {
+        self.bytes
+    }
+
+    /// How long calls that specify no [`WaitOptions`] of their own wait without progress; `None`: no limit. Ten seconds by default.
+    pub fn set_timeout(&self, timeout: Option<Duration>) {
+        self.writes.set_timeout(timeout);
+        self.reads.set_timeout(timeout);
+    }
+
+    /// See [`Memory::set_timeout`].
+    pub fn timeout(&self) -> Option<Duration> {
+        self.writes.timeout()
+    }
+
+    fn usual(&self) -> WaitOptions<'static> {
+        self.writes.usual()
+    }
+
+    /// Read as many bytes as the buffer holds, beginning at an address.
+    pub fn read_at(&self, buffer: &mut [u8], address: u64) -> Result<()> {
+        self.read_vectored_at(&mut [IoSliceMut::new(buffer)], address)
+    }
+
+    /// As [`Memory::read_at`], into several pieces, one after the other.
+    pub fn read_vectored_at(&self, pieces: &mut [IoSliceMut<'_>], address: u64) -> Result<()> {
+        self.read_at_with(pieces, address, self.usual())
+    }
+
+    /// As [`Memory::read_vectored_at`], with this call's own limit.
+    pub fn read_at_with(&self, pieces: &mut [IoSliceMut<'_>], address: u64, options: WaitOptions<'_>) -> Result<()> {
+        let pieces = pieces.iter_mut().map(|piece| Piece { memory: piece.as_mut_ptr(), bytes: piece.len(), registration: None });
+        // SAFETY: the slices are borrowed mutably for this call.
+        unsafe { self.run(&self.reads.core, pieces.collect(), address, options) }
+    }
+
+    /// As [`Memory::read_at`], into a range of a registered buffer, which needs no registration for the call.
+    pub fn read_buffer_at(&self, buffer: &mut Buffer, range: impl RangeBounds<usize>, address: u64) -> Result<()> {
+        let range = buffer.range(&range);
+        // SAFETY: `&mut` shows that nothing else refers to it.
+        unsafe { self.read_buffer_at_shared(buffer, range, address, self.usual()) }
+    }
+
+    /// As [`Memory::read_buffer_at`] for bindings, whose buffers are shared between threads, with this call's own limit.
+    ///
+    /// # Safety
+    /// No slice of the buffer lives, and none is made during the call.
+    pub unsafe fn read_buffer_at_shared(&self, buffer: &Buffer, range: Range<usize>, address: u64, options: WaitOptions<'_>) -> Result<()> {
+        let piece = self.reads.core.piece(buffer, &range)?;
+        let _hold = buffer.hold(Direction::C2h);
+        // SAFETY: by this function's contract.
+        unsafe { self.run(&self.reads.core, VecDeque::from([piece]), address, options) }
+    }
+
+    /// Write all these bytes, beginning at an address, and wait until the user core has answered.
+    pub fn write_at(&self, bytes: &[u8], address: u64) -> Result<()> {
+        self.write_vectored_at(&[IoSlice::new(bytes)], address)
+    }
+
+    /// As [`Memory::write_at`], from several pieces, one after the other.
+    pub fn write_vectored_at(&self, pieces: &[IoSlice<'_>], address: u64) -> Result<()> {
+        self.write_at_with(pieces, address, self.usual())
+    }
+
+    /// As [`Memory::write_vectored_at`], with this call's own limit.
+    pub fn write_at_with(&self, pieces: &[IoSlice<'_>], address: u64, options: WaitOptions<'_>) -> Result<()> {
+        let pieces = pieces.iter().map(|piece| Piece { memory: piece.as_ptr().cast_mut(), bytes: piece.len(), registration: None });
+        // SAFETY: the slices are borrowed for this call; the card only reads them.
+        unsafe { self.run(&self.writes.core, pieces.collect(), address, options) }
+    }
+
+    /// As [`Memory::write_at`], from a range of a registered buffer, which needs no registration for the call.
+    pub fn write_buffer_at(&self, buffer: &Buffer, range: impl RangeBounds<usize>, address: u64) -> Result<()> {
+        self.write_buffer_at_with(buffer, range, address, self.usual())
+    }
+
+    /// As [`Memory::write_buffer_at`], with this call's own limit.
+    pub fn write_buffer_at_with(
+        &self,
+        buffer: &Buffer,
+        range: impl RangeBounds<usize>,
+        address: u64,
+        options: WaitOptions<'_>,
+    ) -> Result<()> {
+        let piece = self.writes.core.piece(buffer, &range)?;
+        let _hold = buffer.hold(Direction::H2c);
+        // SAFETY: the buffer's count keeps it from being changed during this call; the card only reads it.
+        unsafe { self.run(&self.writes.core, VecDeque::from([piece]), address, options) }
+    }
+
+    /// Post a write from a range of a registered buffer and return at once, or when the queue has room. The buffer can be read, not changed,
+    /// until the transfer has ended. One such write has at most 64 MiB. [`Memory::check`] turns its completion into an error.
+    pub fn submit_write(&self, buffer: &Buffer, range: impl RangeBounds<usize>, address: u64) -> Result<Transfer> {
+        self.submit_write_with(buffer, range, address, Some(self.usual()))
+    }
+
+    /// As [`Memory::submit_write`], with this call's own limit on the wait for room; `None`: [`Error::QueueFull`] instead of waiting.
+    pub fn submit_write_with(
+        &self,
+        buffer: &Buffer,
+        range: impl RangeBounds<usize>,
+        address: u64,
+        wait: Option<WaitOptions<'_>>,
+    ) -> Result<Transfer> {
+        // SAFETY: the buffer's counts keep it from being changed meanwhile.
+        unsafe { self.submit(&self.writes.core, buffer, buffer.range(&range), address, wait) }
+    }
+
+    /// Post a read into a range of a registered buffer and return at once, or when the queue has room. The buffer cannot be read or written
+    /// until the transfer has ended. Otherwise as [`Memory::submit_write`].
+    pub fn submit_read(&self, buffer: &mut Buffer, range: impl RangeBounds<usize>, address: u64) -> Result<Transfer> {
+        let range = buffer.range(&range);
+        // SAFETY: `&mut` shows that nothing refers to it now, the buffer's counts that nothing does later.
+        unsafe { self.submit_read_shared(buffer, range, address, Some(self.usual())) }
+    }
+
+    /// As [`Memory::submit_read`], with this call's own limit on the wait for room; `None`: [`Error::QueueFull`] instead of waiting. For
+    /// bindings, whose buffers are shared between threads.
+    ///
+    /// # Safety
+    /// No slice of the buffer lives, and none is made until the transfer has ended.
+    pub unsafe fn submit_read_shared(
+        &self,
+        buffer: &Buffer,
+        range: Range<usize>,
+        address: u64,
+        wait: Option<WaitOptions<'_>>,
+    ) -> Result<Transfer> {
+        // SAFETY: by this function's contract.
+        unsafe { self.submit(&self.reads.core, buffer, range, address, wait) }
+    }
+
+    /// # Safety
+    /// As [`towpath_driver::Channel::submit`].
+    unsafe fn submit(
+        &self,
+        core: &Arc<Core>,
+        buffer: &Buffer,
+        range: Range<usize>,
+        address: u64,
+        wait: Option<WaitOptions<'_>>,
+    ) -> Result<Transfer> {
+        let bytes = core.piece(buffer, &range)?.bytes;
+        self.within(address, bytes as u64)?;
+        if bytes == 0 {
+            return Err(Error::Invalid("a transfer of no bytes to or from a memory; give a range with at least one byte".into()));
+        }
+        let message = Message { offset: address, ..Message::default() };
+        // SAFETY: by this function's contract.
+        let ticket = unsafe { core.submit(buffer, range, &message, || wait) }?;
+        Ok(Transfer::new(core, ticket))
+    }
+
+    /// What the completion of a submitted operation means: nothing, or the error, with the addresses. `bytes` is its length.
+    pub fn check(&self, direction: Direction, completion: Completion, address: u64, bytes: u64) -> Result<()> {
+        let core = if direction == Direction::H2c { &self.writes.core } else { &self.reads.core };
+        core.check(completion, 0).and_then(|done| self.is_whole(done, bytes)).map_err(|error| explain(error, direction, address, bytes))
+    }
+
+    /// End all reads and writes that are in flight, other threads' included. Any part of these writes may have been written.
+    pub fn cancel_all(&self) -> Result<()> {
+        let ended = self.writes.cancel_all();
+        self.reads.cancel_all().and(ended)
+    }
+
+    /// Empty both channels on both sides. What is in flight ends with [`Error::Reset`]; the bytes in the memory stay.
+    pub fn reset(&self) -> Result<()> {
+        let ended = self.writes.reset();
+        self.reads.reset().and(ended)
+    }
+
+    /// [`Error::Invalid`], unless all these bytes are in the memory.
+    fn within(&self, address: u64, bytes: u64) -> Result<()> {
+        if address.checked_add(bytes).is_some_and(|end| end <= self.bytes) {
+            return Ok(());
+        }
+        let (name, all) = (self.name(), self.bytes);
+        Err(Error::Invalid(format!("memory \"{name}\" has {all:#x} bytes: {bytes:#x} bytes at address {address:#x} are not in it")))
+    }
+
+    /// # Safety
+    /// As [`Core::run`].
+    unsafe fn run(&self, core: &Core, mut pieces: VecDeque<Piece<'_>>, address: u64, options: WaitOptions<'_>) -> Result<()> {
+        let channel = core.channel()?;
+        let total = pieces.iter().fold(0u64, |sum, piece| sum.saturating_add(piece.bytes as u64));
+        self.within(address, total)?;
+        let mut limit = CallLimit::new(&core.device, options);
+        let mut moved = 0;
+        while moved < total {
+            let part = take(&mut pieces, channel);
+            let bytes = part.iter().map(|piece| piece.bytes as u64).sum();
+            if bytes == 0 {
+                continue;
+            }
+            let at = address + moved;
+            let message = Message { offset: at, ..Message::default() };
+            // SAFETY: by this function's contract.
+            let ended = unsafe { core.run(&part, message, moved, &mut limit) };
+            let whole = ended.and_then(|done| self.is_whole(done, bytes));
+            // Of a part that failed nothing is certain, whatever has landed on the card.
+            whole.map_err(|error| explain(error, core.direction, at, bytes).with_bytes(moved))?;
+            moved += bytes;
+        }
+        Ok(())
+    }
+
+    fn is_whole(&self, done: Completion, bytes: u64) -> Result<()> {
+        if done.bytes == bytes {
+            return Ok(());
+        }
+        let what = format!("it ended a read of {bytes} bytes after {}", done.bytes);
+        Err(Error::Protocol { channel: self.name().into(), what, bytes: None })
+    }
+}
+
+/// The same error, in words if it is the user core's.
+fn explain(error: Error, direction: Direction, address: u64, length: u64) -> Error {
+    let Error::Kind { channel, kind, number, .. } = error else { return error };
+    let last = address + length.saturating_sub(1);
+    let (does, means) = match direction {
+        Direction::H2c => ("writing", "any part of them may have been written"),
+        Direction::C2h => ("reading", "their values mean nothing"),
+    };
+    let (answer, remedy) = match number {
+        SLVERR => ("the user core answered with an error (SLVERR)", "check that it allows this access there"),
+        DECERR => (
+            "nothing answers at one of these addresses (DECERR)",
+            "check which addresses the user core has, and `bytes` and `base` of this memory in its manifest",
+        ),
+        WRONG_LENGTH => ("the card got another number of bytes than it was told", "report this, with the bitstream's version"),
+        _ => ("the card answered with a status unknown to this library", "install the library of the bitstream's version"),
+    };
+    let what = format!("{does} bytes {address:#x} to {last:#x} of this memory: {answer}, status {number} of its kind; {means}; {remedy}");
+    Error::Kind { channel, kind, number, bytes: 0, what }
+}
+
+impl fmt::Debug for MemoryHalf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryHalf").field("memory", &self.name()).field("direction", &self.core.direction).finish()
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory").field("name", &self.name()).field("bytes", &self.bytes).finish()
+    }
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Kinds of channel over simulated cards: the memory of the scratchpad, with its faults, and the kind of examples/crc32c.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::path::{Path, PathBuf};
+use towpath::{ChannelOptions, Device, Error};
+
+fn open(core: &str) -> Device {
+    let root: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).canonicalize().unwrap().ancestors().nth(2).unwrap().into();
+    std::env::set_var("TOWPATH_HOME", &root);
+    Device::open(&format!("sim:{}", root.join(core).display())).unwrap()
+}
+
+/// The same bytes in every run.
+fn bytes(count: usize, seed: u32) -> Vec<u8> {
+    let mut x = seed;
+    let mut next = || {
+        x = x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (x >> 24) as u8
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+#[test]
+fn the_scratchpads_memory() {
+    let device = open("cores/scratchpad");
+    let memory = device.memory("ram").unwrap();
+    assert_eq!(memory.len(), 1 << 20);
+    let registers = device.registers();
+    let set = |name: &str, value: u32| registers.write_name(name, value).unwrap();
+    // All of it, slowly and quickly, and parts at any byte.
+    let mut image = bytes(1 << 20, 1);
+    memory.write_at(&image, 0).unwrap();
+    for (n, (latency, stall)) in [(0, 0), (50, 0), (7, 100)].into_iter().enumerate() {
+        set("latency", latency);
+        set("stall", stall);
+        for (at, count) in [(0, 1), (4095, 2), (0x12345, 70_001), (0xfffff, 1), (0x7fc3, 0)] {
+            let new = bytes(count, 100 + n as u32);
+            image[at..at + count].copy_from_slice(&new);
+            memory.write_at(&new, at as u64).unwrap();
+        }
+        let mut back = vec![0; 100_000];
+        memory.read_at(&mut back, 0x12300).unwrap();
+        assert!(back == image[0x12300..0x12300 + 100_000]);
+    }
+    let mut back = vec![0; 1 << 20];
+    memory.read_at(&mut back, 0).unwrap();
+    assert!(back == image);
+    // Faults of a page, and of what is beyond: each ends its own transfer.
+    set("slverr_page", 3);
+    set("decerr_page", 5);
+    let number = |result: towpath::Result<()>| match result {
+        Ok(()) => 0,
+        Err(Error::Kind { number, .. }) => number,
+        Err(other) => panic!("{other}"),
+    };
+    let mut page = vec![0; 4096];
+    for (at, expected) in [(0x2000, 0), (0x3000, 2), (0x3fff, 2), (0x4000, 0), (0x5123, 3), (0x4ff0, 3), (0x1000, 0)] {
+        assert_eq!(number(memory.write_at(&page[..100], at)), expected, "write at {at:#x}");
+        assert_eq!(number(memory.read_at(&mut page[..100], at)), expected, "read at {at:#x}");
+    }
+}
+
+fn crc32c(data: &[u8]) -> [u8; 4] {
+    let step = |crc: u32, byte: &u8| (0..8).fold(crc ^ u32::from(*byte), |c, _| if c & 1 == 1 { c >> 1 ^ 0x82f6_3b78 } else { c >> 1 });
+    (!data.iter().fold(!0, step)).to_le_bytes()
+}
+
+fn framed(data: &[u8]) -> Vec<u8> {
+    [data, &crc32c(data)].concat()
+}
+
+#[test]
+fn a_kind_from_elsewhere() {
+    assert_eq!(crc32c(b"123456789"), 0xe306_9283_u32.to_le_bytes());
+    let device = open("examples/crc32c");
+    assert!(matches!(device.sender("data"), Err(Error::WrongKind { .. })));
+    let kind = ("crc32c", 1);
+    let sender = device.sender_of_kind("data", kind, ChannelOptions::default()).unwrap();
+    let receiver = device.receiver_of_kind("data", kind, ChannelOptions::default()).unwrap();
+    // A long message is taken while its echo is received: the verdict comes when all of it has gone through.
+    let through = |message: &[u8]| {
+        std::thread::scope(|scope| {
+            let back = scope.spawn(|| receiver.recv().unwrap());
+            (sender.send(message), back.join().unwrap())
+        })
+    };
+    for length in [0, 1, 11, 12, 13, 4096, 100_003] {
+        let plain = bytes(length, length as u32);
+        let (sent, back) = through(&framed(&plain));
+        sent.unwrap();
+        assert!(back == framed(&plain), "{length} bytes");
+        // One bit wrong: the sender is told, and what comes back is wrong as well.
+        let mut damaged = framed(&plain);
+        damaged[length / 2] ^= 4;
+        let (sent, back) = through(&damaged);
+        let error = sent.unwrap_err();
+        assert!(matches!(error, Error::Kind { number: 1, .. }), "{error}");
+        assert!(back.len() == damaged.len() && crc32c(&back[..length]) != back[length..], "{length} bytes");
+    }
+}
