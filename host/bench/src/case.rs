@@ -83,7 +83,12 @@ pub struct Case {
     pub descriptor: Descriptor,
     /// Part of the link's rate that data link packets take, in thousandths.
     pub dllp_per_mille: u32,
+    /// To and from a memory of the core, which answers [`MEMORY_NS`] late, instead of streams.
+    pub memory: bool,
 }
+
+/// From an access at a core's AXI4 port to its answer.
+pub const MEMORY_NS: u64 = 200;
 
 impl Case {
     /// The settings of the tables that Towpath is measured against: 128 bit, Gen2 x8, MPS 128, MRRS 512, memory 500 ns away, a blocking call
@@ -107,6 +112,7 @@ impl Case {
             notify: Notify::Interrupt,
             descriptor: Descriptor::Direct,
             dllp_per_mille: 0,
+            memory: false,
         }
     }
 
@@ -135,12 +141,13 @@ impl Case {
 
     /// Whether it is among the rows that `--json` writes, which have no field for the others.
     pub fn is_listed(&self) -> bool {
-        self.dllp_per_mille == 0 && self.batch == 1 && self.store_ns == STORE_NS
+        self.dllp_per_mille == 0 && self.batch == 1 && self.store_ns == STORE_NS && !self.memory
     }
 
     /// The core that it needs: a folder below `cores/`. Those of wide links have more reads in flight.
     pub fn core(&self) -> &'static str {
         match (self.way, self.channels, self.width) {
+            _ if self.memory => "scratchpad",
             (Way::RoundTrip, ..) => "loopback",
             (_, 8, _) => "bench/bench8",
             (_, _, 128) if self.in_flight > 16 => "bench/bench1_deep",
@@ -155,7 +162,13 @@ impl Case {
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Case { channels, width, generation, lanes, mps, transmit_buffer, read_latency_ns, wake_ns, in_flight, batch, .. } = self;
-        write!(f, "{} {}, {channels}+{channels} channels, {width} bit, Gen{generation} x{lanes}, ", name(self.way), bytes(self.size))?;
+        let memory = if self.memory { "memory, " } else { "" };
+        write!(
+            f,
+            "{} {}, {memory}{channels}+{channels} channels, {width} bit, Gen{generation} x{lanes}, ",
+            name(self.way),
+            bytes(self.size)
+        )?;
         write!(
             f,
             "MPS {mps}, {transmit_buffer} packets, latency {read_latency_ns} ns, wake {wake_ns} ns, {in_flight} in flight, {batch} a call, \

@@ -12,6 +12,7 @@
 mod case;
 mod flow;
 mod measure;
+mod memory;
 mod plan;
 mod plot;
 mod report;

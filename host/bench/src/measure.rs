@@ -19,19 +19,19 @@ use crate::case::{Case, Descriptor, Notify, Row, Way};
 use crate::flow::{common, Flow, Window};
 use crate::BenchError;
 
-type Result<T> = std::result::Result<T, BenchError>;
+pub(crate) type Result<T> = std::result::Result<T, BenchError>;
 
 /// Of a list's pages.
 const PAGE: usize = 4096;
 /// A run of several messages in flight moves so many bytes at least, so that its beginning and end hardly count.
-const LONG_RUN: u64 = 4 << 20;
+pub(crate) const LONG_RUN: u64 = 4 << 20;
 /// A run of short messages has so many in each direction.
 const MANY: u32 = 8192;
 /// Round trips that are averaged.
 const ROUND_TRIPS: u64 = 16;
 /// Between two calls; odd, so that calls meet the card's clock at every phase.
-const PAUSE_NS: u64 = 3_001;
-const TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const PAUSE_NS: u64 = 3_001;
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Registers of the measuring cores, see `cores/bench/bench_pairs.sv`.
 mod register {
@@ -45,22 +45,22 @@ mod register {
 }
 
 /// A buffer and where the card sees it.
-struct Place {
-    buffer: Buffer,
+pub(crate) struct Place {
+    pub(crate) buffer: Buffer,
     address: u64,
 }
 
 impl Place {
-    fn range(&self) -> (u64, u64) {
+    pub(crate) fn range(&self) -> (u64, u64) {
         (self.address, self.buffer.len() as u64)
     }
 }
 
-struct Bench<'a> {
-    case: &'a Case,
-    bus: Arc<SimBus>,
-    device: Device,
-    options: ChannelOptions,
+pub(crate) struct Bench<'a> {
+    pub(crate) case: &'a Case,
+    pub(crate) bus: Arc<SimBus>,
+    pub(crate) device: Device,
+    pub(crate) options: ChannelOptions,
 }
 
 /// Measure a case, at the pins of an endpoint if one is named; `progress` is told when a core has to be compiled. One row, or two if both
@@ -87,6 +87,7 @@ pub fn measure(case: &Case, endpoint: Option<&str>, progress: &(dyn Fn(&str) + S
     // Nobody asks for message starts: a program that posts buffers of the right size needs none.
     let bench = Bench { case, bus, device: Device::from_driver(driver), options: ChannelOptions { notify, announce: false } };
     match (case.way, case.in_flight) {
+        _ if case.memory => bench.memory(),
         _ if case.batch > 1 => bench.many(),
         (Way::RoundTrip, _) => bench.round_trips().map(|row| vec![row]),
         (Way::Both, _) => bench.both(),
@@ -97,15 +98,15 @@ pub fn measure(case: &Case, endpoint: Option<&str>, progress: &(dyn Fn(&str) + S
 }
 
 impl Bench<'_> {
-    fn now(&self) -> Result<u64> {
+    pub(crate) fn now(&self) -> Result<u64> {
         Ok(self.bus.statistics()?.picoseconds)
     }
 
-    fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.case.size as usize
     }
 
-    fn place(&self, bytes: usize) -> Result<Place> {
+    pub(crate) fn place(&self, bytes: usize) -> Result<Place> {
         let buffer = self.device.allocate(bytes)?;
         let address = self.bus.address_of(buffer.as_ptr())?;
         let address = address.ok_or_else(|| BenchError::Wrong("a registered buffer is not mapped for the card".into()))?;
@@ -162,7 +163,7 @@ impl Bench<'_> {
     }
 
     /// One row from bytes, the time they took, and payload and window of the flow.
-    fn row(&self, direction: &'static str, messages: u64, picoseconds: u64, flow: Option<(u64, u64)>) -> Row {
+    pub(crate) fn row(&self, direction: &'static str, messages: u64, picoseconds: u64, flow: Option<(u64, u64)>) -> Row {
         let limit = self.case.limit();
         let (strict, headers) = match direction {
             "h2c" | "both-h2c" => (limit.h2c, limit.h2c_header_only),

@@ -110,6 +110,11 @@ pub fn gateware_messages(way: Way) -> Case {
     Case { in_flight: 64, batch: 16, store_ns: 0, ..short_messages(way) }
 }
 
+/// Writes or reads of a memory of the core, or both at once.
+pub fn memory(way: Way) -> Case {
+    Case { in_flight: 4, memory: true, ..Case::new(way, 256 * KIB) }
+}
+
 /// What the tables that Towpath promises itself name.
 pub fn quick() -> Vec<Table> {
     let mut tables = Vec::new();
@@ -123,6 +128,11 @@ pub fn quick() -> Vec<Table> {
         }
     }
     table("While data flows, one direction alone", cases);
+
+    let mut cases: Vec<Planned> = WAYS.map(|way| one(memory(way), Goal::Flow(99.0, 100.0))).into();
+    cases.push(Planned { case: memory(Way::Both), goals: [Goal::Flow(98.0, 100.0), Goal::Flow(94.5, 96.0)] });
+    cases.extend(WAYS.map(|way| one(Case { size: 4 * KIB, in_flight: 8, ..memory(way) }, Goal::None)));
+    table("A memory of the core that answers in 200 ns, while data flows", cases);
 
     let mut cases = Vec::new();
     for way in WAYS {
