@@ -96,7 +96,7 @@ enum tp_status {
     TP_STATUS_MALFORMED = 11, /* unknown kind, slot or length out of range, list too short */
     TP_STATUS_BAD_COMPLETION = 12, /* an answer to a read had a wrong length or byte count */
     TP_STATUS_LINK_DOWN = 13, /* the link to the host went down */
-    TP_STATUS_KIND_STATUS = 64, /* 64 to 127: the channel's kind says so, with a number of its own from 0 to 63 */
+    TP_STATUS_KIND_STATUS = 64, /* 65 to 127: the channel's kind says so, with a number of its own from 1 to 63 */
 };
 
 /* Page 0, read-only: what the card is. A host reads `magic`, then the version, then the rest. */

@@ -558,7 +558,7 @@ pub enum Status {
     BadCompletion = 12,
     /// the link to the host went down
     LinkDown = 13,
-    /// 64 to 127: the channel's kind says so, with a number of its own from 0 to 63
+    /// 65 to 127: the channel's kind says so, with a number of its own from 1 to 63
     KindStatus = 64,
 }
 

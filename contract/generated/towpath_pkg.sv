@@ -65,7 +65,7 @@ package towpath_pkg;
     TP_STATUS_MALFORMED = 8'd11,  // unknown kind, slot or length out of range, list too short
     TP_STATUS_BAD_COMPLETION = 8'd12,  // an answer to a read had a wrong length or byte count
     TP_STATUS_LINK_DOWN = 8'd13,  // the link to the host went down
-    TP_STATUS_KIND_STATUS = 8'd64  // 64 to 127: the channel's kind says so, with a number of its own from 0 to 63
+    TP_STATUS_KIND_STATUS = 8'd64  // 65 to 127: the channel's kind says so, with a number of its own from 1 to 63
   } tp_status_e;
 
   // Page 0, read-only: what the card is. A host reads `magic`, then the version, then the rest.
