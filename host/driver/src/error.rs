@@ -161,7 +161,7 @@ pub enum Error {
         channel: String,
         /// Its kind.
         kind: String,
-        /// The kind's status, 0 to 63.
+        /// The kind's status, 1 to 63.
         number: u8,
         /// Bytes that were moved before it. A memory may have taken any part of the others, too.
         bytes: u64,

@@ -206,7 +206,7 @@ pub enum Status {
     BadCompletion,
     /// The link to the card went down.
     LinkDown,
-    /// The channel's kind says so, by a number of its own from 0 to 63.
+    /// The channel's kind says so, by a number of its own from 1 to 63.
     Kind(u8),
     /// A status unknown to this library.
     Unknown(u8),

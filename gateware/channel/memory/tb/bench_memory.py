@@ -245,7 +245,7 @@ async def writes(dut):
             bench.verdicts.clear()
             expected.clear()
             # What had no verdict may be there, or may have been: a later message's bytes stand in any case.
-            await bench.until(lambda: dut.i_write.state.value == 0 and not dut.i_write.forgetting.value, "the end of a reset")
+            await bench.until(lambda: dut.write_idle.value, "the end of a reset")
             bench.verdicts.clear()
             for byte, value in zip(model, target.image, strict=True):
                 assert value in byte, "a byte that no message had"
@@ -282,7 +282,7 @@ async def reads(dut):
         if sort == "reset":
             await bench.reset("m_reset")
             bench.messages.clear()
-            await bench.until(lambda: dut.i_read.state.value == 0, "the end of a reset")
+            await bench.until(lambda: dut.read_idle.value, "the end of a reset")
             await ClockCycles(dut.clk, 5)
             assert not bench.messages, "a message after its reset"
             continue

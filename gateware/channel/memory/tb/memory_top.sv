@@ -67,7 +67,9 @@ module memory_top #(
     input  logic [              1:0] core_rresp,
     input  logic                     core_rlast,
     input  logic                     core_rvalid,
-    output logic                     core_rready
+    output logic                     core_rready,
+    output logic                     write_idle,  // nothing of a message is left
+    output logic                     read_idle
 );
   assign core_awid = 1'b0;
   assign core_arid = 1'b0;
@@ -87,6 +89,8 @@ module memory_top #(
   ) i_read (
       .*
   );
+  assign write_idle = i_write.state == 3'd0 && !i_write.forgetting;
+  assign read_idle = i_read.state == 3'd0;
   logic unused;
   assign unused = core_bid | core_rid;
 endmodule
