@@ -268,6 +268,9 @@ fn generated_and_built() {
     let stream = "[[channel]]\nname = \"plain\"\ndirection = \"h2c\"\n";
     let ports = format!("{PORTS},i 64 plain_tdata,i 8 plain_tkeep,i 1 plain_tlast,i 1 plain_tvalid,o 1 plain_tready");
     let channels = format!("{RAM}base = 0x80000000\n{stream}{CHECKED}parameter = 9\n[channel.parameters]\nPOLYNOMIAL = 5\n");
+    // The same file by another way.
+    let manifest_of_kind = KIND.replace("./crc.sv", "../crc/crc.sv");
+    std::fs::write(own.join("kind.toml"), &manifest_of_kind).unwrap();
     let folder = core(&world, "carried", &channels, &ports);
     let (manifest, text) = wrap(&folder, &BuildOptions::default(), None).unwrap();
     for part in [
@@ -306,6 +309,6 @@ fn generated_and_built() {
     assert!(!build(&folder, &options).unwrap().cached && build(&folder, &options).unwrap().cached);
     std::fs::write(own.join("crc.sv"), crc() + "// changed\n").unwrap();
     assert!(!build(&folder, &options).unwrap().cached, "a kind's source is part of the model");
-    std::fs::write(own.join("kind.toml"), KIND.replace("= 3", "= 4")).unwrap();
+    std::fs::write(own.join("kind.toml"), manifest_of_kind.replace("= 3", "= 4")).unwrap();
     assert!(!build(&folder, &options).unwrap().cached, "so is its manifest");
 }
