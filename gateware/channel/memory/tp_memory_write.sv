@@ -272,7 +272,10 @@ module tp_memory_write #(
       case (state)
         MOVE, TAIL: state <= PAD;
         PAD, IDLE: ;
-        default: state <= IDLE;
+        default: begin
+          queue_first <= 1'b0;  // of START
+          state <= IDLE;
+        end
       endcase
     end
     if (!rst_n) begin
