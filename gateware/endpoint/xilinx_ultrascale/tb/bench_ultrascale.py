@@ -167,7 +167,6 @@ async def damaged(dut, stream):
     host.complaints.check()
 
 
-@cocotb.test(skip=BUILT.DATA_WIDTH != 512)
 async def shared(dut):
     """Requests share beats if they may: a write with the next one, and with a read. Else none do, and `tkeep` and `tlast` tell the same."""
     host = await start(dut, "shared")
@@ -200,6 +199,10 @@ async def shared(dut):
     else:
         assert kinds["write"] >= 16 and kinds["read"], kinds
     await quiet(host)
+
+
+if BUILT.DATA_WIDTH == 512:  # elsewhere no beat has room for two
+    shared = cocotb.test()(shared)
 
 
 @cocotb.test()
