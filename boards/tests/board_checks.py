@@ -164,6 +164,7 @@ def agreed(ip: str, settings: dict[str, str], hierarchy: dict[str, Any], clocks:
         endpoint = parameters(hierarchy, "tp_xilinx_ultrascale")
         same("answers in a beat", (2, 4)[lower["axisten_if_ext_512_rc_4tlp_straddle"] == "true"], endpoint["RC_STRADDLE"])
         same("requests in a beat", (1, 2)[lower["axisten_if_ext_512_cq_straddle"] == "true"], endpoint["CQ_STRADDLE"])
+        same("requests of ours in a beat", (1, 2)[lower["axisten_if_ext_512_rq_straddle"] == "true"], endpoint["RQ_STRADDLE"])
     for primitive, slowest, fastest in (("MMCME2_BASE", 600, 1200), ("MMCME4_BASE", 800, 1600)):
         if mmcm := parameters(hierarchy, primitive):
             oscillator = 1000 / mmcm["CLKIN1_PERIOD"] * mmcm["CLKFBOUT_MULT_F"] / mmcm["DIVCLK_DIVIDE"]

@@ -289,8 +289,8 @@ FAULTS = {
     "a value that is not allowed": (
         "u50",
         "settings.tcl",
-        "AXISTEN_IF_EXT_512_RQ_STRADDLE {false}",
-        "AXISTEN_IF_EXT_512_RQ_STRADDLE {no}",
+        "AXISTEN_IF_EXT_512_CC_STRADDLE {false}",
+        "AXISTEN_IF_EXT_512_CC_STRADDLE {no}",
         "is no, and may be",
     ),
     "another clock": ("vc707", "settings.tcl", "User_Clk_Freq {250}", "User_Clk_Freq {125}", "clock in kHz: the IP's setting is 125000"),
@@ -361,6 +361,13 @@ FAULTS = {
         "512_CQ_STRADDLE {false}",
         "512_CQ_STRADDLE {true}",
         "requests in a beat: the IP's setting is 2",
+    ),
+    "requests of ours that do not": (
+        "u50",
+        "settings.tcl",
+        "512_RQ_STRADDLE {true}",
+        "512_RQ_STRADDLE {false}",
+        "requests of ours in a beat: the IP's setting is 1, the design has 2",
     ),
     "the block's PERST# inverted": ("vc707", BLOCK7, ".sys_rst_n(perst_n)", ".sys_rst_n(!perst_n)", "the block's PERST# is !perst_n, not"),
     "the block's PERST# inverted, UltraScale+": (

@@ -190,7 +190,8 @@ module tp_board
   tp_xilinx_ultrascale_card #(
       .PLUS(1),
       .RC_STRADDLE(DATA_WIDTH == 512 ? 4 : 1),  // as the block is set: common/pcie4_uscale_plus.toml
-      .CQ_STRADDLE(1)
+      .CQ_STRADDLE(1),
+      .RQ_STRADDLE(DATA_WIDTH == 512 ? 2 : 1)
   ) i_card (
       .s_axis_rq_tready(rq_ready[0]),
       .s_axis_cc_tready(cc_ready[0]),

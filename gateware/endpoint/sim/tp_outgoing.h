@@ -47,6 +47,12 @@ public:
     // A beat is shown to the simulator.
     bool offers() const { return kind != NONE && (have == dwords || have - given >= LANES); }
 
+    // Beats for the simulator that are complete.
+    unsigned waits() const {
+        if (kind == NONE) return 0;
+        return have == dwords ? std::max(1u, (dwords - given + LANES - 1) / LANES) : (have - given) / LANES;
+    }
+
     // The simulator has a part of the packet, or is shown one.
     bool committed() const { return given > 0 || offers(); }
 

@@ -2,6 +2,7 @@
 gateware/endpoint/tp_whole_packet.sv
 gateware/endpoint/xilinx_ultrascale/tp_ultrascale_pkg.sv
 gateware/endpoint/xilinx_ultrascale/tp_us_pack.sv
+gateware/endpoint/xilinx_ultrascale/tp_us_straddle.sv
 gateware/endpoint/xilinx_ultrascale/tp_us_unpack.sv
 gateware/endpoint/xilinx_ultrascale/tp_us_order.sv
 gateware/endpoint/xilinx_ultrascale/tp_us_rq.sv

@@ -44,7 +44,8 @@ module tp_us_cc
   localparam int LOG = 5;  // dwords behind the descriptor of an answer that refuses
   localparam int LOG_BEATS = (LOG + LANES - 1) / LANES;
 
-  logic busy, mine, mine_was, log, last, ready, first;
+  logic mine, log, last, ready, start, first;
+  logic theirs;                             // an answer of the core's is under way
   cq_t asked;
   cq_side_t asked_side;
   always_ff @(posedge clk) begin
@@ -78,16 +79,18 @@ module tp_us_cc
   // ---- the answer whose turn it is
   cc_t head;
   logic [1:0] at;                           // the beat of the log
+  logic log_last;
   logic [LOG_BEATS*LANES-1:0][31:0] what;
   assign what = (LOG_BEATS * LANES * 32)'({
       asked, 8'h00, asked_side.hint_tag, 5'h00, asked_side.hint_type, asked_side.hint, asked_side.last_be, asked_side.first_be
   });
-  assign mine = busy ? mine_was : refusing;
+  assign mine = refusing && !theirs;
   assign log = mine || tx_answer_hdr.status != CPL_OK;
   assign answer = mine || whole;
-  assign last = log ? 32'(at) == LOG_BEATS - 1 : whole_last;
+  assign log_last = 32'(at) == LOG_BEATS - 1;
+  assign last = log ? log_last : whole_last;
   assign answered = answer && pass && ready && last;
-  assign whole_ready = !mine && whole && pass && ready && last == whole_last;
+  assign whole_ready = !mine && pass && ready && (log_last || !log);
   always_comb begin
     head = '0;
     if (mine) begin
@@ -110,8 +113,8 @@ module tp_us_cc
     end
   end
   always_ff @(posedge clk) begin
-    mine_was <= mine;
-    if (answer && pass && ready && log) at <= last ? '0 : at + 1'b1;
+    theirs <= (theirs || (start && !mine)) && !answered && !rst;
+    if (answer && pass && ready && log) at <= log_last ? '0 : at + 1'b1;
     if (rst) at <= '0;
   end
 
@@ -125,8 +128,8 @@ module tp_us_cc
       .rst,
       .skip,
       .cut,
-      .busy,
-      .start(),
+      .busy(),
+      .start,
       .in_valid(answer && pass),
       .in_ready(ready),
       .in_head(head),

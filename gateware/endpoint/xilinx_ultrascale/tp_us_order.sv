@@ -29,8 +29,8 @@ module tp_us_order #(
     input  logic            answered,      // its last beat has been taken
     output logic            pass           // it may go; then until its last beat
 );
-  logic [KW-1:0] next, gone, gone0, gone1, waiting, mark, lost;
-  logic marked, passed, v0, v1, was_mastering;
+  logic [KW-1:0] next, gone, waiting, mark, lost;
+  logic marked, passed, v0, v1, told0, told1, give_up, was_mastering;
   logic [KW-1:0] n0, n1;
   logic [$clog2(GIVE_UP):0] patience;
 
@@ -39,8 +39,9 @@ module tp_us_order #(
   assign full = &waiting;
   assign room = 8'(KW'(~waiting));
   // A number that is not among those out is old: what it stood for has been given up.
-  assign gone0 = v0 && n0 - gone < waiting ? n0 + 1'b1 : gone;
-  assign gone1 = v1 && n1 - gone0 < KW'(next - gone0) ? n1 + 1'b1 : gone0;
+  assign told0 = v0 && KW'(n0 - gone) < waiting;
+  assign told1 = v1 && KW'(n1 - gone) < waiting;
+  assign give_up = patience == 1 && !v0 && !v1;  // numbers that are told come first
   assign pass = passed || waiting == '0 || (marked && waiting <= KW'(next - mark));
 
   always_ff @(posedge clk) begin
@@ -49,7 +50,9 @@ module tp_us_order #(
     v1 <= seq1_valid && !seq1[KW];
     n1 <= seq1[KW-1:0];
     if (start) next <= next + 1'b1;
-    gone <= gone1;
+    if (told1) gone <= n1 + 1'b1;
+    else if (told0) gone <= n0 + 1'b1;
+    else if (give_up && KW'(lost - gone) <= waiting) gone <= lost;
 
     if (!marked) mark <= next;
     marked <= answer && !answered;
@@ -58,8 +61,7 @@ module tp_us_order #(
     was_mastering <= mastering;
     if (!mastering) lost <= next + KW'(start);
     if (!mastering && (was_mastering || start)) patience <= ($clog2(GIVE_UP) + 1)'(GIVE_UP);
-    else if (patience != '0) patience <= patience - 1'b1;
-    if (patience == 1 && KW'(lost - gone1) <= KW'(next - gone1)) gone <= lost;
+    else if (give_up || patience > 1) patience <= patience - 1'b1;
 
     if (clear) gone <= next + KW'(start);
     if (rst) begin

@@ -6,7 +6,8 @@
 // streams, 64-bit BARs, MSI-X outside of the block, completions checked by the block, and without parity. It is told by its own pins:
 // cfg_power_state_change_ack 1, cfg_config_space_enable 1, cfg_err_cor_in and cfg_err_uncor_in 0 (the block itself notes what the core could tell).
 //
-// RC_STRADDLE and CQ_STRADDLE tell how many packets the block may put into a beat. RQ and CC carry one, whether the block straddles or not.
+// The STRADDLE parameters tell how many packets the block puts into a beat of RC and CQ, and takes from one of RQ. CC carries one, and RQ with
+// RQ_STRADDLE 1, whether the block straddles there or not.
 // `rst` comes with power, user_reset is the block's own: it cuts packets, and is a link that is down to the core. Both are synchronous to clk.
 module tp_xilinx_ultrascale
   import tp_tlp_pkg::*;
@@ -16,6 +17,7 @@ module tp_xilinx_ultrascale
     parameter int DATA_WIDTH = 128,        // 64, 128, 256; UltraScale+ also 512
     parameter int RC_STRADDLE = 1,         // 1; at 256 and 512 bit 2; at 512 bit 4
     parameter int CQ_STRADDLE = 1,         // 1; at 512 bit 2
+    parameter int RQ_STRADDLE = 1,         // 1; at 512 bit 2
     localparam int KW = DATA_WIDTH / 32,
     localparam int RQ_USER = DATA_WIDTH == 512 ? 137 : PLUS ? 62 : 60,
     localparam int RC_USER = DATA_WIDTH == 512 ? 161 : 75,
@@ -115,6 +117,8 @@ module tp_xilinx_ultrascale
     $error("%m: RC_STRADDLE %0d: make it 1; at 256 and 512 bit it may be 2, at 512 bit 4", RC_STRADDLE);
   if (!(CQ_STRADDLE == 1 || (CQ_STRADDLE == 2 && DATA_WIDTH == 512)))
     $error("%m: CQ_STRADDLE %0d: make it 1; at 512 bit it may be 2", CQ_STRADDLE);
+  if (!(RQ_STRADDLE == 1 || (RQ_STRADDLE == 2 && DATA_WIDTH == 512)))
+    $error("%m: RQ_STRADDLE %0d: make it 1; at 512 bit it may be 2", RQ_STRADDLE);
 
   logic link_down, write_start, write_full, answer, answered, pass, ask, refuse, refusing, write_damaged;
   logic [SEQ-2:0] write_number;
@@ -154,7 +158,8 @@ module tp_xilinx_ultrascale
       .DATA_WIDTH(DATA_WIDTH),
       .USER(RQ_USER),
       .SEQ(SEQ),
-      .CREDITS(CREDITS)
+      .CREDITS(CREDITS),
+      .STRADDLE(RQ_STRADDLE)
   ) i_rq (
       .skip(link_down),
       .cut(user_reset),

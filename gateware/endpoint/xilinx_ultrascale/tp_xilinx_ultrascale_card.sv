@@ -9,6 +9,7 @@ module tp_xilinx_ultrascale_card
     parameter bit PLUS = 1,
     parameter int RC_STRADDLE = 1,
     parameter int CQ_STRADDLE = 1,
+    parameter int RQ_STRADDLE = 1,
     localparam int KW = DATA_WIDTH / 32,
     localparam int RQ_USER = DATA_WIDTH == 512 ? 137 : PLUS ? 62 : 60,
     localparam int RC_USER = DATA_WIDTH == 512 ? 161 : 75,
@@ -99,7 +100,8 @@ module tp_xilinx_ultrascale_card
       .PLUS(PLUS),
       .DATA_WIDTH(DATA_WIDTH),
       .RC_STRADDLE(RC_STRADDLE),
-      .CQ_STRADDLE(CQ_STRADDLE)
+      .CQ_STRADDLE(CQ_STRADDLE),
+      .RQ_STRADDLE(RQ_STRADDLE)
   ) endpoint (
       .pcie_cq_np_req(np_req),
       .cfg_function_status(cfg_function_status[3:0]),

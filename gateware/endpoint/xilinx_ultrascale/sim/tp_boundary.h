@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The UltraScale+ block for PCI Express between the simulator's neutral beats and the pins of tp_xilinx_ultrascale_card: what the block
-// shows and takes there (PG213; as the card is built for it, with client tags, dword-aligned streams and RC straddled where it can be).
+// shows and takes there (PG213; as the card is built for it, with client tags, dword-aligned streams, RC and RQ straddled where they can be).
 //
 // A packet begins at the pins in the clock in which the simulator delivers its first beat, and goes on without a gap. A packet of the
 // adapter's reaches the simulator as its beats are taken. A sequence number is told when its request has left for the link: behind that
 // nothing passes it. So what the simulator measures holds the adapter's clocks, and none of the model's but for one where tp_outgoing.h
 // says so.
 //
-// The block demands: packets of the length that their descriptor tells, without gaps, beats that stay until they are taken, `tkeep`, and
-// descriptors that ask for nothing that the card is not set up for. It knows its user's reads and says beside an answer what is wrong with
-// it, stray ones among them; as the guide has it, all are passed on. What a link partner demands is the simulator's to check.
+// The block demands: packets of the length that their descriptor tells, without gaps, beats that stay until they are taken, `tkeep` or, at
+// 512 bit, lawful starts and ends in the side band, and descriptors that ask for nothing that the card is not set up for. It knows its user's
+// reads and says beside an answer what is wrong with it, stray ones among them; as the guide has it, all are passed on. What a link partner
+// demands is the simulator's to check.
 //
 // Not modelled: the block's own completion timeout, its loss of writes while bus mastering is off, refusals (the simulator's host reads and
 // writes what is there), byte enables of single bytes on CQ and RC, ECRC, parity, hot reset, a change of the configuration with the link,
-// reads that a function-level reset ends, framing on RQ and CC at 512 bit. With the link down it takes and drops packets.
+// reads that a function-level reset ends. With the link down it takes and drops packets.
 #ifndef TP_BOUNDARY_H
 #define TP_BOUNDARY_H
 #include <algorithm>
@@ -32,7 +33,7 @@ namespace tp_ultrascale {
 
 constexpr unsigned LANES = Outgoing::LANES;
 constexpr bool WIDE = LANES == 16; // the side band signals of 512 bit have a layout of their own
-constexpr unsigned RC_STRADDLE = LANES == 16 ? 4 : LANES == 8 ? 2 : 1;
+constexpr unsigned RC_STRADDLE = LANES == 16 ? 4 : LANES == 8 ? 2 : 1, RQ_STRADDLE = LANES == 16 ? 2 : 1; // as endpoint.toml says
 using User = std::array<uint32_t, 8>; // of a beat, lowest bits first
 
 inline unsigned field(const uint32_t *words, unsigned low, unsigned bits) {
@@ -45,8 +46,9 @@ inline void put(User &user, unsigned low, unsigned bits, uint64_t value) {
         if (value >> i & 1) user[(low + i) / 32] |= 1u << (low + i) % 32;
 }
 
-// A stream from the adapter, RQ or CC, whose packets begin with a descriptor of HEAD dwords.
-template <unsigned HEAD> class Handover {
+// A stream from the adapter, RQ or CC, whose packets begin with a descriptor of HEAD dwords; of which STRADDLE may share a beat; and whose side
+// band at 512 bit tells of starts and ends from bit FRAMING on. The simulator gets the packets one after the other.
+template <unsigned HEAD, unsigned STRADDLE, unsigned FRAMING> class Handover {
 public:
     struct Beat {
         std::array<uint32_t, LANES> words{};
@@ -55,82 +57,143 @@ public:
         User user{};
         bool operator==(const Beat &b) const { return words == b.words && keep == b.keep && last == b.last && user == b.user; }
     };
+    struct Packet {
+        Outgoing outgoing;
+        unsigned number = 0; // its sequence number
+    };
 
-    Outgoing outgoing;
     std::array<uint32_t, HEAD + 1> head{}; // with one more for field()
 
     explicit Handover(const char *stream) : name(stream) {}
 
-    // What the adapter shows after an edge. `begin` reads the descriptor and the side band of the first beat: it begins `outgoing`, and
-    // tells how many dwords follow.
+    // The packet that the simulator is shown, the one that it has taken last, and the place of one that begins.
+    const Outgoing &front() const { return ring[at].outgoing; }
+    const Packet &sent() const { return ring[(at + SLOTS - 1) % SLOTS]; }
+    Packet &next() { return ring[(at + held) % SLOTS]; }
+
+    // What the adapter shows after an edge. `begin` reads the descriptor, and the side band of the beat in which the packet was the n-th to
+    // start: it begins `next`, and tells how many dwords follow.
     template <typename Begin> void look(bool valid, const Beat &now, bool up, Begin begin) {
         if (waiting && !(valid && now == beat)) breach("%s: a beat changes or goes before it is taken", name);
         if (!valid && open) breach("%s: a gap within a packet", name);
         idle = !valid;
         if (waiting || !valid) return;
-        if (!open && !up) dropping = true;
-        if (!open && up && outgoing.kind != Outgoing::NONE) return;
+        if (up && held >= STRADDLE + open) return;
         beat = now;
         waiting = true;
-        if (!dropping) judge(begin);
+        counts = false;
+        std::array<Part, 2> parts;
+        const unsigned count = split(parts);
+        for (unsigned i = 0; i < count; i++) {
+            if (parts[i].starts) dropping = !up;
+            if (!dropping) judge(parts[i], begin);
+            opens = !parts[i].ends;
+        }
     }
 
     // What the block takes at an edge. Returns the kind of the packet of which the simulator has taken the last beat.
     Outgoing::Kind move(const tp_model_in &in, bool up, bool &ready) {
+        Outgoing &outgoing = ring[at].outgoing;
         const Outgoing::Kind kind = outgoing.kind;
         const bool moved = outgoing.ready(in), whole = moved && outgoing.taken();
+        if (whole) at = (at + 1) % SLOTS, held--;
         if (waiting)
-            ready = dropping || !up || (!outgoing.offers() && (moved || open || in.config.transmit_room > 0));
+            ready = !counts || !up || (offered() < STRADDLE && (moved || open || in.config.transmit_room > 0));
         else
             ready = idle && up;
         if (waiting && ready) {
-            open = !beat.last;
+            open = opens;
             waiting = false;
             dropping = (dropping || !up) && open;
         }
-        if (!up && outgoing.kind != Outgoing::NONE) {
-            // The simulator's part of the packet has to end; it goes nowhere.
-            if (outgoing.committed())
-                outgoing.fill();
+        if (!up && held > 0) {
+            // The simulator's part of a packet has to end; it goes nowhere. What it has nothing of is lost.
+            for (; held > 1; held--) ring[(at + held - 1) % SLOTS].outgoing.kind = Outgoing::NONE;
+            if (ring[at].outgoing.committed())
+                ring[at].outgoing.fill();
             else
-                outgoing.kind = Outgoing::NONE;
+                ring[at].outgoing.kind = Outgoing::NONE, held = 0;
         }
         return whole ? kind : Outgoing::NONE;
     }
 
 private:
+    static constexpr unsigned SLOTS = 2 * STRADDLE - 1; // one packet waits, another is at the pins, and so may a third be
+
+    // What a beat holds of one packet.
+    struct Part {
+        unsigned first, last; // lanes
+        bool starts, ends;
+        unsigned nth; // of those that start
+    };
+
     const char *name;
     Beat beat;
     bool idle = true; // nothing is at the pins
     bool waiting = false; // `beat` is at the pins and has been looked at
-    bool open = false; // beats of a packet have been taken, and its end has not
+    bool counts = false; // it holds what the simulator is to get
+    bool open = false, opens = false; // of a packet, beats have been taken, and not its end; with `beat`
     bool dropping = false; // the link has gone: the packet means nothing
-    unsigned come = 0, total = 0;
+    std::array<Packet, SLOTS> ring;
+    unsigned at = 0, held = 0; // the first of those in the ring, and how many
+    unsigned come = 0, total = 0, nth = 0;
+    User first_user{};
 
-    template <typename Begin> void judge(Begin begin) {
+    // Beats of the simulator's that are complete.
+    unsigned offered() const {
+        unsigned beats = 0;
+        for (unsigned i = 0; i < held; i++) beats += ring[(at + i) % SLOTS].outgoing.waits();
+        return beats;
+    }
+
+    // Which packets are in the beat: one from the first lane, and perhaps one from the middle.
+    unsigned split(std::array<Part, 2> &parts) const {
+        constexpr unsigned MIDDLE = LANES / 2;
         const unsigned all = (1u << LANES) - 1;
-        if (beat.last ? !beat.keep || beat.keep & (beat.keep + 1) : beat.keep != all)
+        if (STRADDLE == 1 && (beat.last ? !beat.keep || beat.keep & (beat.keep + 1) : beat.keep != all))
             breach("%s: tkeep is %#x in %s beat of a packet", name, beat.keep, beat.last ? "the last" : "a");
-        if (!open) come = total = 0;
-        for (unsigned lane = 0; lane < LANES && beat.keep >> lane & 1; lane++, come++) {
+        parts[0] = {0, beat.keep == all ? LANES - 1 : __builtin_ctz(~beat.keep) - 1u, !open, beat.last, 0};
+        if (!WIDE) return 1;
+
+        const unsigned starts = field(beat.user.data(), FRAMING, 2), ends = field(beat.user.data(), FRAMING + 6, 2);
+        const unsigned at0 = 4 * field(beat.user.data(), FRAMING + 2, 2), at1 = 4 * field(beat.user.data(), FRAMING + 4, 2);
+        const unsigned end0 = field(beat.user.data(), FRAMING + 8, 4), end1 = field(beat.user.data(), FRAMING + 12, 4);
+        const bool second = open ? starts & 1 : starts >> 1;
+        const Part first = {0, ends & 1 ? end0 : LANES - 1, !open, (ends & 1) != 0, 0};
+        bool legal = starts == (open ? second : 1u | second << 1) && (second || ends < 2);
+        if (starts & 1) legal = legal && at0 == (open ? MIDDLE : 0);
+        if (second) legal = legal && STRADDLE == 2 && (open || at1 == MIDDLE) && (ends & 1) && end0 < MIDDLE && (!(ends >> 1) || end1 >= MIDDLE);
+        if (STRADDLE == 1) legal = legal && first.last == parts[0].last && first.ends == parts[0].ends;
+        if (!legal)
+            breach("%s: starts %u at %u and %u, ends %u at %u and %u %s a packet", name, starts, at0, at1, ends, end0, end1, open ? "within" : "after");
+        parts = {first, {MIDDLE, ends >> 1 ? end1 : LANES - 1, true, ends >> 1 != 0, open ? 0u : 1u}};
+        return second ? 2 : 1;
+    }
+
+    template <typename Begin> void judge(const Part &part, Begin begin) {
+        counts = true;
+        if (part.starts) {
+            come = total = 0;
+            first_user = beat.user;
+            nth = part.nth;
+        }
+        for (unsigned lane = part.first; lane <= part.last; lane++, come++) {
             if (come < HEAD) {
                 head[come] = beat.words[lane];
-                if (come == 0) first_user = beat.user;
-                if (come == HEAD - 1) total = HEAD + begin(first_user);
-            } else if (outgoing.kind != Outgoing::NONE && come < total && takes_payload()) {
-                outgoing.add(beat.words[lane]);
+                if (come == HEAD - 1) total = HEAD + begin(first_user, nth), held++;
+            } else if (come < total && takes_payload()) {
+                ring[(at + held - 1) % SLOTS].outgoing.add(beat.words[lane]);
             }
         }
-        if (total == 0 ? beat.last : come > total || (come == total) != beat.last)
-            breach("%s: a packet has %u dwords%s, its descriptor wants %u", name, come, beat.last ? "" : " and more", total);
+        if (total == 0 ? part.ends : come > total || (come == total) != part.ends)
+            breach("%s: a packet has %u dwords%s, its descriptor wants %u", name, come, part.ends ? "" : " and more", total);
     }
 
     // The log behind an answer that refuses is the block's alone.
     bool takes_payload() const {
+        const Outgoing &outgoing = ring[(at + held - 1) % SLOTS].outgoing;
         return outgoing.kind == Outgoing::WRITE || (outgoing.kind == Outgoing::ANSWER && outgoing.answer.status == 0);
     }
-
-    User first_user{};
 };
 
 } // namespace tp_ultrascale
@@ -159,8 +222,8 @@ public:
     void show(tp_model_out &out, const Vtp_model &top) {
         if (!top.rst) look(top);
         out.posted.valid = out.read.valid = out.answer.valid = 0;
-        rq.outgoing.show(out);
-        cc.outgoing.show(out);
+        rq.front().show(out);
+        cc.front().show(out);
         out.nonposted_credit = top.rst ? 0 : credits;
         if (!top.rst) credits = 0;
         out.function_reset_done = reset_over;
@@ -185,9 +248,8 @@ private:
     unsigned credits = NONPOSTED; // to be given
 
     // ---------------------------------------------------------------------------------------------- from the adapter
-    tp_ultrascale::Handover<4> rq{"s_axis_rq"};
-    tp_ultrascale::Handover<3> cc{"s_axis_cc"};
-    unsigned number = 0; // the sequence number of the packet at RQ
+    tp_ultrascale::Handover<4, tp_ultrascale::RQ_STRADDLE, 20> rq{"s_axis_rq"};
+    tp_ultrascale::Handover<3, 1, 0> cc{"s_axis_cc"};
 
     // The block's record of a read.
     struct Asked {
@@ -215,36 +277,38 @@ private:
         using Cc = decltype(cc)::Beat;
         const auto request = pins<Rq>(top.s_axis_rq_tdata, top.s_axis_rq_tkeep, top.s_axis_rq_tlast, top.s_axis_rq_tuser);
         const auto answer = pins<Cc>(top.s_axis_cc_tdata, top.s_axis_cc_tkeep, top.s_axis_cc_tlast, top.s_axis_cc_tuser);
-        rq.look(top.s_axis_rq_tvalid, request, up, [this](const User &user) { return begin_request(user); });
-        cc.look(top.s_axis_cc_tvalid, answer, up, [this](const User &) { return begin_answer(); });
+        rq.look(top.s_axis_rq_tvalid, request, up, [this](const User &user, unsigned nth) { return begin_request(user, nth); });
+        cc.look(top.s_axis_cc_tvalid, answer, up, [this](const User &, unsigned) { return begin_answer(); });
     }
 
-    unsigned begin_request(const User &user) {
+    unsigned begin_request(const User &user, unsigned nth) {
+        auto &[outgoing, number] = rq.next();
         const uint32_t *h = rq.head.data();
         const unsigned dwords = h[2] & 0x7ff, kind = h[2] >> 11 & 15;
         if ((kind != MEM_READ && kind != MEM_WRITE) || h[2] >> 15 || h[0] & 3 || h[3] & 0xdfffff00 || dwords == 0 || dwords > 1024)
             breach("s_axis_rq: a descriptor %08x %08x %08x %08x", h[0], h[1], h[2], h[3]);
         if (tp_ultrascale::field(user.data(), WIDE ? 36 : 11, 1)) breach("s_axis_rq: a packet is discontinued");
         const uint64_t addr = static_cast<uint64_t>(h[1]) << 32 | h[0];
-        const uint8_t first_be = user[0] & 15, last_be = user[0] >> (WIDE ? 8 : 4) & 15, relaxed = h[3] >> 29 & 1;
-        number = WIDE ? tp_ultrascale::field(user.data(), 61, 6)
+        const uint8_t first_be = user[0] >> 4 * nth & 15, last_be = user[0] >> (WIDE ? 8 + 4 * nth : 4) & 15, relaxed = h[3] >> 29 & 1;
+        number = WIDE ? tp_ultrascale::field(user.data(), 61 + 6 * nth, 6)
                       : tp_ultrascale::field(user.data(), 24, 4) | tp_ultrascale::field(user.data(), 60, 2) << 4;
         if (kind == MEM_WRITE) {
-            tp_model_write &to = rq.outgoing.write;
+            tp_model_write &to = outgoing.write;
             to.addr = addr, to.dwords = dwords, to.relaxed = relaxed, to.first_be = first_be, to.last_be = last_be;
-            rq.outgoing.begin(Outgoing::WRITE, dwords);
+            outgoing.begin(Outgoing::WRITE, dwords);
             return dwords;
         }
-        tp_model_read &to = rq.outgoing.read;
+        tp_model_read &to = outgoing.read;
         to.addr = addr, to.dwords = dwords, to.relaxed = relaxed, to.first_be = first_be, to.last_be = last_be;
         to.tag = h[3] & 255;
-        rq.outgoing.begin(Outgoing::READ, 0);
+        outgoing.begin(Outgoing::READ, 0);
         return 0;
     }
 
     unsigned begin_answer() {
         const uint32_t *h = cc.head.data();
-        tp_model_answer &to = cc.outgoing.answer;
+        Outgoing &outgoing = cc.next().outgoing;
+        tp_model_answer &to = outgoing.answer;
         to.lower_addr = h[0] & 127;
         to.byte_count = h[0] >> 16 & 0x1fff;
         to.dwords = h[1] & 0x7ff;
@@ -255,7 +319,7 @@ private:
         to.attr = h[2] >> 28 & 7;
         if (h[0] & 0xe000ff80 || h[1] & 0xc000 || h[2] & 0x81ffff00 || (to.status == 0) != (to.dwords != 0))
             breach("s_axis_cc: a descriptor %08x %08x %08x", h[0], h[1], h[2]);
-        cc.outgoing.begin(Outgoing::ANSWER, to.dwords);
+        outgoing.begin(Outgoing::ANSWER, to.dwords);
         return to.status == 0 ? to.dwords : 5;
     }
 
@@ -263,9 +327,9 @@ private:
         bool ready = false;
         const Outgoing::Kind sent = rq.move(in, up, ready);
         top.s_axis_rq_tready = ready;
-        if (sent != Outgoing::NONE) buffered.push_back({sent, number});
+        if (sent != Outgoing::NONE) buffered.push_back({sent, rq.sent().number});
         if (sent == Outgoing::READ) {
-            const tp_model_read &r = rq.outgoing.read;
+            const tp_model_read &r = rq.sent().outgoing.read;
             const unsigned lead = r.first_be ? __builtin_ctz(r.first_be) : 0;
             const unsigned end = r.dwords == 1 ? (r.first_be ? 32 - __builtin_clz(r.first_be) : 1) : 32 - __builtin_clz(r.last_be | 1);
             asked[r.tag] = {true, r.addr + lead, 4u * r.dwords - lead - (4 - end)};
@@ -281,7 +345,7 @@ private:
 
     void count(Vtp_model &top, const tp_model_in &in) {
         capacity = std::max<unsigned>(capacity, in.config.transmit_room);
-        const unsigned begun = rq.outgoing.inside() + cc.outgoing.inside(), inside = capacity - in.config.transmit_room;
+        const unsigned begun = rq.front().inside() + cc.front().inside(), inside = capacity - in.config.transmit_room;
         for (; buffered.size() > inside - std::min(inside, begun); buffered.pop_front())
             if (buffered.front().first != Outgoing::ANSWER) gone.push_back(buffered.front().second);
         const auto tell = [this](CData &valid, CData &value) {

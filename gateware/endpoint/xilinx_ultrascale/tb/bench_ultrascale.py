@@ -4,13 +4,15 @@
 The frames that the models' own link would never make are handed to their streams directly.
 """
 
+from collections import Counter
+
 import cocotb
 import pytest
 from bench import PACKAGES, TP, Layout
 from bench_agree import channels, link_faults, loop, quiet, some_messages, start
 from block import GRACE
 from built import BUILT
-from cocotb.triggers import ClockCycles, Timer
+from cocotb.triggers import ClockCycles, RisingEdge, Timer
 from cocotbext.pcie.core.tlp import CplStatus, TlpType
 from cocotbext.pcie.core.utils import PcieId
 from cocotbext.pcie.xilinx.us.interface import UsPcieFrame
@@ -165,6 +167,46 @@ async def damaged(dut, stream):
     await loop(host, some_messages(rng, 3, 600), tx, rx)
     assert (await link_faults(host))["FUNCTION_RESETS"] == host.link_faults["FUNCTION_RESETS"] + 1
     host.complaints.check()
+
+
+async def shared(dut):
+    """Requests share beats if they may: a write with the next one, and with a read. Else none do, and `tkeep` and `tlast` tell the same."""
+    host = await start(dut, "shared")
+    rng = host.rng
+    alone, kinds = int(dut.RQ_STRADDLE.value) == 1, Counter()
+
+    async def watch():
+        while True:
+            await RisingEdge(dut.clk)
+            if not (dut.s_axis_rq_tvalid.value and dut.s_axis_rq_tready.value):
+                continue
+            user = int(dut.s_axis_rq_tuser.value)
+            starts, ends = user >> 20 & 3, user >> 26 & 3
+            at = user >> 22 & 3
+            if alone:
+                last, keep = ends & 1, (2 << (user >> 28 & 15)) - 1 if ends & 1 else 0xFFFF
+                assert (int(dut.s_axis_rq_tlast.value), int(dut.s_axis_rq_tkeep.value)) == (last, keep), f"{user:#x}"
+            if starts == 3 or (starts and at):
+                assert ends & 1, f"a packet starts where none has ended: {user:#x}"
+                latter, former = (67, 61) if starts == 3 else (61, None)  # where their numbers stand; what began earlier is a write
+                kind, behind = ("read" if at and user >> at & 0x20 else "write" for at in (latter, former))
+                kinds[f"{kind} behind {behind}"] += 1
+
+    watching = cocotb.start_soon(watch())
+    tx, rx = await channels(host)
+    await loop(host, [rng.randbytes(4096) for _ in range(4)], tx, rx)
+    watching.cancel()
+    # 128 writes of 128 bytes and a descriptor, two in five beats if the second waits.
+    if alone:
+        assert not kinds, kinds
+    else:
+        assert kinds["write behind write"] >= 16 and kinds["read behind write"] and kinds["write behind read"], kinds
+    dut._log.info("requests that shared a beat: %s", dict(kinds))
+    await quiet(host)
+
+
+if BUILT.DATA_WIDTH == 512:  # elsewhere no beat has room for two
+    shared = cocotb.test()(shared)
 
 
 @cocotb.test()

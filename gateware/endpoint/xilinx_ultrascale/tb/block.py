@@ -221,8 +221,9 @@ def make(dut, rng: random.Random, stall: float, fault: str | None):
         pf0_msix_pba_offset=(TP.TP_PAGE_MSIX << BUILT.PAGE_SHIFT) + TP.TP_MSIX_PENDING_OFFSET,
     )
     if plus:
-        other = width == 512 and straddle > 1
-        options |= dict(rc_4tlp_straddle=straddle == 4, cq_straddle=int(dut.CQ_STRADDLE.value) > 1, rq_straddle=other, cc_straddle=other)
+        other = int(dut.CQ_STRADDLE.value) > 1  # the same to a card that puts one packet into a beat
+        requests = int(dut.RQ_STRADDLE.value) > 1 or other
+        options |= dict(rc_4tlp_straddle=straddle == 4, cq_straddle=other, rq_straddle=requests, cc_straddle=other)
         device = UltraScalePlusPcieDevice(**options, **pins)
     else:
         pins |= dict(pcie_rq_seq_num=dut.pcie_rq_seq_num0, pcie_rq_seq_num_vld=dut.pcie_rq_seq_num_vld0)
