@@ -10,7 +10,7 @@ Levels of logic are counted on the netlist that comes out, from register or RAM 
 read is one, a carry chain, a MUXF7 and a MUXF8 are none. This is no clock rate: nothing is placed. Results are cached by content.
 
 Beyond the core: each endpoint by width, and a card of core and endpoint with one channel pair, in which the user core is a black box, as
-listed in gateware/endpoint/*/synthesis.toml.
+listed in gateware/endpoint/*/synthesis.toml; and each kind of channel, as in gateware/channel/*/synthesis.toml.
 
 With --place: Yosys `synth_ecp5 -noiopad` of the same, placed and routed by nextpnr-ecp5 for an LFE5U-85F of speed 8, out of context (no
 pins), with three seeds, of which the median counts. No such chip carries a Towpath core: the figure compares cores in one flow.
@@ -35,6 +35,7 @@ CACHE = ROOT / ".towpath/cache/resources"
 PAGE = ROOT / "docs/resources.md"
 BEGIN, END = "<!-- resources: written by ./run resources --page -->\n", "<!-- end of resources -->\n"
 ENDPOINTS, ENDPOINTS_END = "<!-- endpoints: written by ./run resources --page -->\n", "<!-- end of endpoints -->\n"
+KINDS, KINDS_END = "<!-- kinds: written by ./run resources --page -->\n", "<!-- end of kinds -->\n"
 PLACED, PLACED_END = "<!-- placed: written by ./run resources --place --page -->\n", "<!-- end of placed -->\n"
 FLOW = "synth_xilinx -family xc7 -flatten -noiopad -noclkbuf"
 PLACE_FLOW = "synth_ecp5 -noiopad"
@@ -84,12 +85,15 @@ def listed(*lists: str) -> list[str]:
     return [line for name in lists for line in (ROOT / name).read_text().splitlines() if line and not line.startswith("//")]
 
 
-def endpoints() -> list[Design]:
-    """The designs of gateware/endpoint/*/synthesis.toml: adapters alone, and cards of one channel pair."""
+def parts(where: str) -> list[Design]:
+    """The designs of the synthesis.toml files in the folders there: adapters alone and cards of one channel pair, or kinds of channel."""
     designs = []
-    for file in sorted((ROOT / "gateware/endpoint").glob("*/synthesis.toml")):
+    for file in sorted((ROOT / where).glob("*/synthesis.toml")):
         folder = file.parent.relative_to(ROOT)
-        files = listed("gateware/towpath.f", str(folder / "endpoint.f"))
+        if (file.parent / "endpoint.f").exists():
+            files = listed("gateware/towpath.f", str(folder / "endpoint.f"))
+        else:
+            files = listed("gateware/towpath.f") + sorted(str(source.relative_to(ROOT)) for source in file.parent.glob("*.sv"))
         for row in tomllib.loads(file.read_text())["design"]:
             if "user" in row:
                 user = [str(user_package(row["user"])), *USER, "gateware/tp_system.sv", str(folder / f"{row['top']}.sv")]
@@ -287,10 +291,13 @@ def main() -> int:
         rows = [core_row(core) for core in CORES[:2]]
         texts = [table(rows)]
     else:
-        cores, designs = [core_row(core) for core in CORES], endpoints()
-        ends = [synthesise(design) for design in designs]
-        missed = [text for design, row in zip(designs, ends, strict=True) for text in beyond(design, row)]
-        rows, texts, begins = cores + ends, [table(cores), table(ends)], [*begins, (ENDPOINTS, ENDPOINTS_END)]
+        rows = [core_row(core) for core in CORES]
+        texts = [table(rows)]
+        for where, marks in (("gateware/endpoint", (ENDPOINTS, ENDPOINTS_END)), ("gateware/channel", (KINDS, KINDS_END))):
+            designs = parts(where)
+            found = [synthesise(design) for design in designs]
+            missed += [text for design, row in zip(designs, found, strict=True) for text in beyond(design, row)]
+            rows, texts, begins = rows + found, [*texts, table(found)], [*begins, marks]
     print("\n\n".join(texts))
     if options.json:
         options.json.write_text(json.dumps(rows, indent=2) + "\n")

@@ -68,7 +68,7 @@ def test_what_costs_too_much_is_told() -> None:
 
 
 def test_every_endpoint_is_listed() -> None:
-    designs = resources.endpoints()
+    designs = resources.parts("gateware/endpoint")
     assert {d.top for d in designs if d.options} == {f"{d.top}_card" for d in designs if not d.options}
     for design in designs:
         assert all((resources.ROOT / file).is_file() for file in design.files)
