@@ -47,9 +47,9 @@ pub(super) struct UserChannel {
     manner: Manner,
     /// Its descriptors may have prefixes.
     prefixed: bool,
-    /// The most bytes of a transfer of the usual case: none where a C2H descriptor may have prefixes.
-    usual_limit: usize,
     depth: u16,
+    /// Descriptors in flight up to which the usual case is tried: none where a C2H descriptor may have prefixes. One load serves both questions.
+    usual_depth: u16,
     /// The offset of its doorbell page in BAR 0.
     doorbells: u64,
     /// The number of its last batch slot, if it uses batches; there are a power of two.
@@ -143,8 +143,8 @@ impl UserChannel {
             direction: info.direction,
             manner: Manner::of(info),
             prefixed: info.direction == Direction::H2c || !info.is_stream(),
-            usual_limit: if info.direction == Direction::H2c || info.is_stream() { DESCRIPTOR_LIMIT } else { 0 },
             depth: info.queue_depth,
+            usual_depth: if info.direction == Direction::H2c || info.is_stream() { info.queue_depth } else { 0 },
             doorbells: shared.card.channel_page(position, contract::PAGE_CHANNEL_DOORBELL),
             last_slot: shared.card.batch_slots[position].checked_sub(1),
             vector,

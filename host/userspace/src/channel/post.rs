@@ -201,7 +201,7 @@ impl UserChannel {
         let h2c = self.direction == Direction::H2c;
         let shortest = if MANY { 1 } else { INLINE_BYTES + 1 };
         let plain = !h2c || (message.length.is_none() && !message.has_attributes() && piece.bytes >= shortest);
-        if !plain || piece.bytes > self.usual_limit || state.used >= self.depth || state.lost || state.cancelling.is_some() {
+        if !plain || piece.bytes > DESCRIPTOR_LIMIT || state.used >= self.usual_depth || state.lost || state.cancelling.is_some() {
             return None;
         }
         let registration = piece.registration?;
