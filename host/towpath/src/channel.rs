@@ -287,9 +287,10 @@ impl Core {
     ) -> Result<Vec<Ticket>> {
         let channel = self.channel()?;
         let (depth, most) = (usize::from(self.info().queue_depth), channel.descriptor_limit());
+        let shallow = self.direction == Direction::H2c && depth < 3; // a descriptor and two prefixes
         for (number, (buffer, range, message)) in transfers.clone().enumerate() {
-            let places = 1 + usize::from(message.has_attributes()) + usize::from(message.length.is_some());
-            if self.direction == Direction::H2c && places > depth {
+            let places = || 1 + usize::from(message.has_attributes()) + usize::from(message.length.is_some());
+            if shallow && places() > depth {
                 let why = Error::Invalid(format!("its attributes do not fit into a queue of {depth}: send it without"));
                 return Err(self.refuse_one(number, &why));
             }
@@ -308,8 +309,10 @@ impl Core {
             }
             // SAFETY: what keeps the memory holds it until the descriptor has ended; races are excluded by the buffer's counts.
             let submitted = unsafe { channel.submit_many(&mut submissions, &mut tickets) };
-            let left = submissions.iter_mut().filter_map(|submission| submission.keep.take());
-            left.for_each(|keep| keep.release(self.direction));
+            if tickets.len() < submissions.len() {
+                let left = submissions.iter_mut().filter_map(|submission| submission.keep.take());
+                left.for_each(|keep| keep.release(self.direction));
+            }
             submitted
         };
         let mut submitted = submit();
