@@ -208,7 +208,9 @@ async def discovery(dut):
         entry = {
             "DIRECTION 1": (TP.TP_DIRECTION_H2C, TP.TP_DIRECTION_C2H)[n],
             "KIND 1": TP.TP_CHANNEL_KIND_STREAM,
-            "FLAGS 2": 0,
+            "KIND_VERSION 2": 1,
+            "KIND_PARAMETER 4": 0,
+            "KIND_NAME 8": int.from_bytes(b"stream", "little"),
             "QUEUE_DEPTH 2": parameter["QUEUE_DEPTH"],
             "INLINE_SLOTS 2": parameter["INLINE_SLOTS"] if n == H2C else 0,
             "FIRST_PAGE 4": TP.TP_PAGE_CHANNELS + n * TP.TP_PAGES_PER_CHANNEL,
