@@ -95,7 +95,8 @@ impl MemoryHalf {
         Ok(MemoryHalf { core: Arc::new(Core::new(device, device.driver()?.open_channel(index, options)?)) })
     }
 
-    /// Empty the channel on both sides. What is in flight ends with [`Error::Reset`]; the bytes in the memory stay.
+    /// Empty the channel on both sides. What is in flight ends with [`Error::Reset`]. The bytes in the memory stay; what
+    /// of a write had begun may be written yet, until a later write has returned.
     pub fn reset(&self) -> Result<()> {
         self.core.channel()?.reset()
     }
@@ -308,7 +309,8 @@ impl Memory {
         self.reads.cancel_all().and(ended)
     }
 
-    /// Empty both channels on both sides. What is in flight ends with [`Error::Reset`]; the bytes in the memory stay.
+    /// Empty both channels on both sides. What is in flight ends with [`Error::Reset`]. The bytes in the memory stay; what
+    /// of a write had begun may be written yet, until a later write has returned.
     pub fn reset(&self) -> Result<()> {
         let ended = self.writes.reset();
         self.reads.reset().and(ended)
