@@ -44,12 +44,14 @@ struct give_back {
     void operator()(towpath_channel *channel) const noexcept { towpath_close_channel(channel); }
     // While a transfer is in flight this does nothing: close its channel first, or declare it after the buffer.
     void operator()(towpath_buffer *buffer) const noexcept { towpath_free_buffer(buffer); }
+    void operator()(towpath_memory *memory) const noexcept { towpath_close_memory(memory); }
     void operator()(towpath_received_message *message) const noexcept { towpath_free_message(message); }
 };
 
 using device = std::unique_ptr<towpath_device, give_back>;
 using channel = std::unique_ptr<towpath_channel, give_back>;
 using buffer = std::unique_ptr<towpath_buffer, give_back>;
+using memory = std::unique_ptr<towpath_memory, give_back>;
 using message = std::unique_ptr<towpath_received_message, give_back>;
 
 inline device open(const std::string &name = "", const towpath_open_options *options = nullptr) {
@@ -63,6 +65,20 @@ inline channel open_channel(const device &device, const std::string &name, towpa
     towpath_channel *opened = nullptr;
     check(towpath_open_channel(device.get(), name.c_str(), direction, options, &opened));
     return channel(opened);
+}
+
+inline memory open_memory(const device &device, const std::string &name, const towpath_channel_options *options = nullptr) {
+    towpath_memory *opened = nullptr;
+    check(towpath_open_memory(device.get(), name.c_str(), options, &opened, nullptr));
+    return memory(opened);
+}
+
+inline void read(const memory &memory, std::uint64_t address, void *data, std::uint64_t bytes) {
+    check(towpath_read_memory(memory.get(), address, data, bytes, TOWPATH_CHANNEL_TIMEOUT, nullptr));
+}
+
+inline void write(const memory &memory, std::uint64_t address, const void *data, std::uint64_t bytes) {
+    check(towpath_write_memory(memory.get(), address, data, bytes, TOWPATH_CHANNEL_TIMEOUT, nullptr));
 }
 
 inline buffer allocate(const device &device, std::uint64_t bytes) {

@@ -48,6 +48,19 @@ int main() {
     moved.reset();
     in = towpath::open_channel(card, "in", TOWPATH_H2C);
 
+    auto pad = towpath::open("sim:scratchpad");
+    auto ram = towpath::open_memory(pad, "ram");
+    towpath::write(ram, 3, "hello", 5);
+    char back[5];
+    towpath::read(ram, 3, back, sizeof back);
+    expect(std::memcmp(back, "hello", sizeof back) == 0, "a memory keeps what was written");
+    try {
+        towpath::read(ram, UINT64_MAX, back, sizeof back);
+        expect(false, "what is not in the memory is refused");
+    } catch (const towpath::error &error) {
+        expect(error.status() == TOWPATH_INVALID, "what is not in the memory is invalid");
+    }
+
     // The device's handle goes before what was made from it.
     auto memory = towpath::allocate(card, 64);
     card.reset();

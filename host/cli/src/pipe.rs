@@ -107,12 +107,12 @@ fn the_channel(device: &Device, wanted: Option<&String>, direction: Direction) -
     if let Some(wanted) = wanted {
         return Ok(wanted.clone());
     }
-    let names: Vec<&str> =
-        device.info().channels.iter().filter(|c| c.direction == direction).map(|channel: &ChannelInfo| channel.name.as_str()).collect();
+    let streams = device.info().channels.iter().filter(|channel| channel.direction == direction && channel.is_stream());
+    let names: Vec<&str> = streams.map(|channel: &ChannelInfo| channel.name.as_str()).collect();
     let option = if direction == Direction::H2c { "--to" } else { "--from" };
     match names[..] {
         [name] => Ok(name.into()),
-        [] => Err(Failure::new(NOT_FOUND, format!("this card has no {direction} channel, and a pipe needs one of each direction"))),
+        [] => Err(Failure::new(NOT_FOUND, format!("this card has no {direction} stream, and a pipe needs one of each direction"))),
         _ => {
             Err(Failure::new(USAGE, format!("this card has several {direction} channels: choose one with {option}: {}", names.join(", "))))
         }

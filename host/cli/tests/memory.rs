@@ -98,6 +98,9 @@ fn what_is_wrong_is_told() {
     let output = done(&["-d", &card.device, "recv", "ram"], b"");
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(3) && text.contains("of the kind memory"), "{text}");
+    let output = done(&["-d", &card.device, "pipe"], b"");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(3) && text.contains("no h2c stream"), "{text}");
     // The page's register, by its offset: a served card knows no names.
     let bad = format!("0xc={BAD}");
     fails(&card, &["write", "ram", "0xc8010", "-w", &bad], b"x", 1, &["writing bytes 0xc8010 to 0xc8010", "SLVERR"]);

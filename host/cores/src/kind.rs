@@ -44,6 +44,9 @@ pub struct Half {
     pub answers: bool,
 }
 
+/// Parameters of a module: names, and values in Verilog.
+pub type Parameters = Vec<(String, String)>;
+
 /// A kind, as one channel uses it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Carrier {
@@ -51,8 +54,8 @@ pub struct Carrier {
     pub kind: Kind,
     /// `kind_parameter` in the discovery table.
     pub parameter: u32,
-    /// Parameters of the kind's module beside `DATA_WIDTH`: names, and values in Verilog.
-    pub parameters: Vec<(String, String)>,
+    /// Of the kind's module beside `DATA_WIDTH`.
+    pub parameters: Parameters,
 }
 
 impl Channel {
@@ -216,7 +219,7 @@ pub(crate) fn channels(entry: &Entry, folder: &Path) -> Result<Result<Vec<Channe
     if let Some((name, message)) = parameter_fault("parameters", &entry.parameters) {
         return bad(&name, message);
     }
-    let mut parameters: Vec<(String, String)> = entry.parameters.iter().map(|(name, value)| (name.clone(), value.verilog())).collect();
+    let mut parameters: Parameters = entry.parameters.iter().map(|(name, value)| (name.clone(), value.verilog())).collect();
     let parameter = if kind.number == ChannelKind::Memory {
         if entry.direction.is_some() {
             return bad("direction", "a memory has both directions: remove the key".into());
@@ -250,7 +253,7 @@ fn memory_keys(entry: &Entry) -> [(&'static str, bool); 3] {
 }
 
 /// The parameters of a memory's modules, and its size in pages.
-fn memory(entry: &Entry) -> Result<(Vec<(String, String)>, u32), (&'static str, String)> {
+fn memory(entry: &Entry) -> Result<(Parameters, u32), (&'static str, String)> {
     let bits = entry.address_bits.unwrap_or(32);
     if !(13..=64).contains(&bits) {
         return Err(("address_bits", format!("address_bits = {bits}: make it 13 to 64")));

@@ -47,6 +47,8 @@ pub(super) struct UserChannel {
     manner: Manner,
     /// Its descriptors may have prefixes.
     prefixed: bool,
+    /// The most bytes of a transfer of the usual case: none where a C2H descriptor may have prefixes.
+    usual_limit: usize,
     depth: u16,
     /// The offset of its doorbell page in BAR 0.
     doorbells: u64,
@@ -141,6 +143,7 @@ impl UserChannel {
             direction: info.direction,
             manner: Manner::of(info),
             prefixed: info.direction == Direction::H2c || !info.is_stream(),
+            usual_limit: if info.direction == Direction::H2c || info.is_stream() { DESCRIPTOR_LIMIT } else { 0 },
             depth: info.queue_depth,
             doorbells: shared.card.channel_page(position, contract::PAGE_CHANNEL_DOORBELL),
             last_slot: shared.card.batch_slots[position].checked_sub(1),

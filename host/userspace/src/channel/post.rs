@@ -200,8 +200,8 @@ impl UserChannel {
         let [piece] = pieces else { return None };
         let h2c = self.direction == Direction::H2c;
         let shortest = if MANY { 1 } else { INLINE_BYTES + 1 };
-        let plain = !self.prefixed || (message.length.is_none() && !message.has_attributes() && (!h2c || piece.bytes >= shortest));
-        if !plain || piece.bytes > DESCRIPTOR_LIMIT || state.used >= self.depth || state.lost || state.cancelling.is_some() {
+        let plain = !h2c || (message.length.is_none() && !message.has_attributes() && piece.bytes >= shortest);
+        if !plain || piece.bytes > self.usual_limit || state.used >= self.depth || state.lost || state.cancelling.is_some() {
             return None;
         }
         let registration = piece.registration?;
