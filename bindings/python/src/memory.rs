@@ -13,7 +13,7 @@ use crate::argument::{self, Limit};
 use crate::card::{Card, Device};
 use crate::error;
 use crate::export::Memory;
-use crate::ticket::{End, Place, Ticket};
+use crate::ticket::{Place, Ticket};
 use crate::waiting::{at_once, waiting};
 
 /// A memory's info as Python's tuple.
@@ -165,8 +165,8 @@ impl CardMemory {
             let part = memory.register(from.device(), Access::Write)?;
             // SAFETY: no slice of the buffer is made here; about other threads see `Exported::bytes`.
             let transfer = unsafe { from.submit_read_shared(&part.buffer, part.range.clone(), address, Some(options))? };
-            let place = Place { memory: from.clone(), direction: Direction::C2h, address, bytes: part.range.len() as u64 };
-            Ok(Ticket::new(&self.card, &self.info.name, End::Memory(from.reads().clone(), place), transfer.detach(), part.buffer))
+            let place = Place { memory: self.info.clone(), direction: Direction::C2h, address, bytes: part.range.len() as u64 };
+            Ok(Ticket::of_memory(&self.card, from.reads(), place, transfer.detach(), part.buffer))
         })
     }
 
@@ -178,8 +178,8 @@ impl CardMemory {
             let to = self.card.memory(&self.info)?;
             let part = memory.register(to.device(), Access::Read)?;
             let transfer = to.submit_write_with(&part.buffer, part.range.clone(), address, Some(options))?;
-            let place = Place { memory: to.clone(), direction: Direction::H2c, address, bytes: part.range.len() as u64 };
-            Ok(Ticket::new(&self.card, &self.info.name, End::Memory(to.writes().clone(), place), transfer.detach(), part.buffer))
+            let place = Place { memory: self.info.clone(), direction: Direction::H2c, address, bytes: part.range.len() as u64 };
+            Ok(Ticket::of_memory(&self.card, to.writes(), place, transfer.detach(), part.buffer))
         })
     }
 
@@ -189,6 +189,12 @@ impl CardMemory {
 
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
         at_once(py, || self.card.memory(&self.info)?.reset())
+    }
+
+    /// For `_memory.py`: all these bytes are in the memory.
+    fn _within(&self, address: &Bound<'_, PyAny>, bytes: &Bound<'_, PyAny>) -> PyResult<()> {
+        let address = argument::number("address", address, self.info.bytes)?;
+        argument::number("length", bytes, self.info.bytes - address).map(drop)
     }
 
     /// For `_memory.py`: what asyncio needs of the writes, or of the reads.

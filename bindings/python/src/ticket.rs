@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use towpath::{Buffer, Completion, Direction, MemoryHalf, Receiver, Sender, Status};
+use towpath::{Buffer, Completion, Direction, MemoryHalf, MemoryInfo, Receiver, Sender, Status};
 
 use crate::argument::Limit;
 use crate::card::Card;
@@ -21,13 +21,12 @@ const FILED: Duration = Duration::from_secs(10);
 pub enum End {
     H2c(Arc<Sender>),
     C2h(Arc<Receiver>),
-    Memory(MemoryHalf, Place),
+    Memory(MemoryHalf),
 }
 
-/// What a ticket of a memory reads or writes.
-#[derive(Clone)]
+/// What a ticket of a memory reads or writes. It outlives the transfer, so nothing in it keeps the memory open.
 pub struct Place {
-    pub memory: Arc<towpath::Memory>,
+    pub memory: MemoryInfo,
     pub direction: Direction,
     pub address: u64,
     pub bytes: u64,
@@ -39,7 +38,7 @@ macro_rules! on {
         match $end {
             $crate::ticket::End::H2c($channel) => $call,
             $crate::ticket::End::C2h($channel) => $call,
-            $crate::ticket::End::Memory($channel, _) => $call,
+            $crate::ticket::End::Memory($channel) => $call,
         }
     };
 }
@@ -80,12 +79,15 @@ impl Drop for Ticket {
 
 impl Ticket {
     pub fn new(card: &Arc<Card>, channel: &str, end: End, ticket: towpath::Ticket, buffer: Arc<Buffer>) -> Self {
-        let place = match &end {
-            End::Memory(_, place) => Some(place.clone()),
-            _ => None,
-        };
         let transfer = Mutex::new(Some(Transfer::InFlight(ticket, end, buffer)));
-        Ticket { card: card.clone(), channel: channel.into(), place, transfer, ended: Condvar::new() }
+        Ticket { card: card.clone(), channel: channel.into(), place: None, transfer, ended: Condvar::new() }
+    }
+
+    /// As [`Ticket::new`], of a memory.
+    pub fn of_memory(card: &Arc<Card>, half: &MemoryHalf, place: Place, ticket: towpath::Ticket, buffer: Arc<Buffer>) -> Self {
+        let mut ticket = Ticket::new(card, half.name(), End::Memory(half.clone()), ticket, buffer);
+        ticket.place = Some(place);
+        ticket
     }
 
     fn transfer(&self) -> MutexGuard<'_, Option<Transfer>> {

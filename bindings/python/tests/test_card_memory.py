@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Iterator
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import towpath
+from towpath import _memory
 
 SIZE = 1 << 20
 BAD = 200
@@ -121,6 +123,16 @@ def test_tickets(ram: towpath.CardMemory) -> None:
     assert into == [bytes([n]) * 64 for n in range(20)]
 
 
+def test_a_ticket_that_has_ended_keeps_no_card_open() -> None:
+    threads = len(os.listdir("/proc/self/task"))
+    with towpath.open("sim:scratchpad") as device:
+        ticket = device.memory["ram"].submit_write(0, b"data")
+        assert ticket.wait().bytes == 4
+        assert len(os.listdir("/proc/self/task")) > threads
+    assert len(os.listdir("/proc/self/task")) == threads  # the simulation has ended
+    assert ticket.wait().bytes == 4
+
+
 def test_a_limit_ends_one_call(pad: towpath.Device, ram: towpath.CardMemory) -> None:
     pad.registers["latency"] = 65535
     with pytest.raises(towpath.TimeoutError):
@@ -152,7 +164,7 @@ def test_threads(ram: towpath.CardMemory) -> None:
     assert not wrong
 
 
-def test_asyncio(pad: towpath.Device, ram: towpath.CardMemory) -> None:
+def test_asyncio(pad: towpath.Device, ram: towpath.CardMemory, monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
         data = np.random.default_rng(3).integers(0, 2**31, (20, 1000), dtype=np.int32)
         written = await asyncio.gather(*(ram.awrite(9000 * n, row) for n, row in enumerate(data)))
@@ -172,6 +184,16 @@ def test_asyncio(pad: towpath.Device, ram: towpath.CardMemory) -> None:
         pad.registers["slverr_page"] = BAD
         with pytest.raises(towpath.TransferError, match="SLVERR"):
             await ram.aread(BAD * 4096, 4)
+        monkeypatch.setattr(_memory, "_PART", 4096)
+        with pytest.raises(towpath.TransferError, match="SLVERR") as caught:
+            await ram.awrite((BAD - 2) * 4096, bytes(3 * 4096))
+        assert caught.value.bytes == 8192  # the parts before are in the memory
+        with pytest.raises(towpath.RangeError):
+            await ram.awrite(0, b"beyond" * SIZE)
+        for outside in (ram.aread(SIZE + 1, 0), ram.awrite(SIZE + 1, b""), ram.aread(0, 1 << 60)):
+            with pytest.raises(towpath.RangeError):
+                await outside
+        assert await ram.aread(4, 8) == data[0].tobytes()[4:12]
         await ram.awrite(3, b"still works")
         assert await ram.aread(3, 11) == b"still works"
 

@@ -93,6 +93,39 @@ async def reset(dut):
     assert verdicts.seen == [0]
 
 
+@cocotb.test()
+async def reset_of_one_channel(dut):
+    """What the reset of one channel has cut reaches the host as bad, and nothing is joined to it."""
+    await bench.start(dut)
+    Verdicts(dut)
+    receiver = bench.Receiver(dut, "m")
+    keep = len(dut.s_tkeep)
+    for n in range(40):
+        receiver.ready = random.choice([1.0, 0.5])
+        way, plain = random.choice([dut.s_reset, dut.m_reset]), random.randbytes(20 * keep)
+        sending = cocotb.start_soon(bench.send(dut, "s", framed(plain)))
+        while receiver.beats < 4:
+            await RisingEdge(dut.clk)
+        if way is dut.s_reset:
+            sending.cancel()
+            dut.s_tvalid.value = 0
+        else:
+            receiver.task.cancel()
+            dut.m_tready.value = 0
+        way.value = 1
+        await RisingEdge(dut.clk)
+        way.value = 0
+        if way is dut.m_reset:
+            receiver = bench.Receiver(dut, "m")
+            await sending
+        await bench.send(dut, "s", framed(b"after"))
+        cut, after = await receiver.wait(2)
+        assert after == framed(b"after"), n
+        assert crc32c(cut[:-4]) != int.from_bytes(cut[-4:], "little"), f"{n}: a sound checksum over a part"
+        receiver.task.cancel()
+        receiver = bench.Receiver(dut, "m")
+
+
 @pytest.mark.parametrize("width", bench.WIDTHS)
 def test_crc32c(width):
     kind = HERE.parent / "kind"

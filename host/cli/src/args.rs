@@ -522,6 +522,13 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 
 /// `1000`, `64K`, `1M`, `1MiB`: at least one byte.
 pub fn size(text: &str) -> Result<u64, String> {
+    match bytes(text)? {
+        0 => Err("at least one byte".into()),
+        bytes => Ok(bytes),
+    }
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
         "" | "b" => 0,
@@ -531,17 +538,13 @@ pub fn size(text: &str) -> Result<u64, String> {
         other => return Err(format!("unknown unit {other:?}: write K, M or G (powers of 1024)")),
     };
     let value: u64 = digits.parse().map_err(|_| format!("{digits:?} is not a whole number"))?;
-    match value.checked_mul(1 << shift) {
-        Some(0) => Err("at least one byte".into()),
-        Some(bytes) => Ok(bytes),
-        None => Err("too large".into()),
-    }
+    value.checked_mul(1 << shift).ok_or_else(|| "too large".into())
 }
 
-/// As [`number64`], or as [`size`].
+/// As [`number64`], or as [`size`] from 0.
 fn address(text: &str) -> Result<u64, String> {
-    if !text.starts_with("0x") && text.ends_with(|c: char| c.is_ascii_alphabetic()) {
-        return size(text);
+    if !text.starts_with("0x") && !text.starts_with("0X") && text.ends_with(|c: char| c.is_ascii_alphabetic()) {
+        return bytes(text);
     }
     number64(text)
 }
@@ -663,7 +666,9 @@ mod tests {
     fn places_in_memories() {
         assert_eq!(address("0"), Ok(0));
         assert_eq!(address("0xff_b0"), Ok(0xffb0));
+        assert_eq!(address("0XFF"), Ok(255));
         assert_eq!(address("64K"), Ok(65536));
+        assert_eq!(address("0K"), Ok(0));
         assert_eq!(address("1MiB"), Ok(1 << 20));
         assert_eq!(pattern("00"), Ok(Pattern(vec![0])));
         assert_eq!(pattern("0xDEADbeef"), Ok(Pattern(vec![0xde, 0xad, 0xbe, 0xef])));

@@ -337,7 +337,8 @@ impl Manifest {
             return Some(fault);
         }
         if self.channels.is_empty() || self.channels.len() > CHANNELS {
-            return bad("[[channel]]", format!("{} channels: give 1 to {CHANNELS} [[channel]] entries", self.channels.len()));
+            let rule = format!("give 1 to {CHANNELS}; an entry whose kind has both directions, as a memory, counts as two");
+            return bad("[[channel]]", format!("{} channels: {rule}", self.channels.len()));
         }
         let mut seen = BTreeSet::new();
         for channel in &self.entries {

@@ -2,7 +2,7 @@
 //! Manifests against the ports that modules really have, as Verilator elaborates them.
 
 use crate::kind::KIND;
-use crate::manifest::{Channel, Direction, Manifest};
+use crate::manifest::{at, line_of, Channel, Direction, Manifest};
 use crate::tool::{disk_full, messages, Verilator};
 use crate::CoreError;
 use serde_json::Value;
@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use towpath_contract::ChannelKind;
+
+/// The parameter that takes the manifest's width.
+const WIDTH: &str = "DATA_WIDTH";
 
 /// Direction of a port, from its module's side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,15 +66,19 @@ pub struct Top {
     pub place: String,
     /// It has a parameter DATA_WIDTH, which takes the manifest's width.
     pub has_data_width: bool,
+    /// Of a kind's module: parameters of the channel that it does not have, as they are for the other direction's.
+    pub lacks: Vec<String>,
 }
+
+/// A module, or the given parameters that it does not have.
+type Elaborated = Result<Top, Vec<String>>;
 
 /// What is elaborated.
 struct Module<'a> {
     name: &'a str,
     /// In messages: a core or a kind, and its name.
     what: String,
-    /// Where its parameters are given, beside the width.
-    parameters_in: String,
+    /// Beside the width.
     parameters: Vec<(&'a str, String)>,
     /// Folders of included files, and sources.
     files: Vec<String>,
@@ -82,10 +89,9 @@ impl Module<'_> {
         &self,
         verilator: &Verilator,
         width: Option<u32>,
-        manifest: &Manifest,
         scratch: &Path,
         warnings: &dyn Fn(&str),
-    ) -> Result<Option<Top>, CoreError> {
+    ) -> Result<Elaborated, CoreError> {
         let tree = scratch.join("ports.json");
         let meta = scratch.join("ports.meta.json");
         let mut command = verilator.command();
@@ -102,14 +108,7 @@ impl Module<'_> {
         let said = messages(&output);
         if !output.status.success() {
             if let Some(names) = said.lines().find_map(|l| l.split_once("not found in the design: ").map(|(_, names)| names)) {
-                let unknown: Vec<&str> = names.split(',').map(str::trim).filter(|n| *n != "DATA_WIDTH").collect();
-                if unknown.is_empty() {
-                    return Ok(None);
-                }
-                return Err(CoreError::manifest(
-                    &manifest.folder.join(crate::MANIFEST),
-                    format!("{}: module \"{}\" has no parameter {}", self.parameters_in, self.name, unknown.join(", ")),
-                ));
+                return Ok(Err(names.split(',').map(|name| name.trim().to_string()).collect()));
             }
             return Err(CoreError::Compile { what: self.what.clone(), message: said });
         }
@@ -128,7 +127,7 @@ impl Module<'_> {
             message: "its description of the ports is not understood: Verilator 5.020 or newer is needed".into(),
         })?;
         top.has_data_width = width.is_some();
-        Ok(Some(top))
+        Ok(Ok(top))
     }
 }
 
@@ -139,17 +138,20 @@ impl Top {
         let module = Module {
             name: &core.top,
             what: format!("core \"{}\"", core.name),
-            parameters_in: "[parameters]".into(),
             parameters: manifest.parameters.iter().map(|(name, value)| (name.as_str(), value.verilog())).collect(),
             files: includes(manifest).chain(core.sources.iter().map(|s| manifest.folder.join(s).display().to_string())).collect(),
         };
         // Verilator refuses a parameter that the top does not have, and only the elaborated top shows it: try with the width, then without.
-        match module.elaborate(verilator, Some(core.width), manifest, scratch, warnings)? {
-            Some(top) => Ok(top),
-            None => module
-                .elaborate(verilator, None, manifest, scratch, warnings)?
-                .ok_or_else(|| CoreError::manifest(&manifest.folder.join(crate::MANIFEST), "the top takes no parameters")),
-        }
+        let unknown = match module.elaborate(verilator, Some(core.width), scratch, warnings)? {
+            Ok(top) => return Ok(top),
+            Err(unknown) if unknown == [WIDTH] => match module.elaborate(verilator, None, scratch, warnings)? {
+                Ok(top) => return Ok(top),
+                Err(unknown) => unknown,
+            },
+            Err(unknown) => unknown.into_iter().filter(|name| name != WIDTH).collect(),
+        };
+        let message = format!("[parameters]: module \"{}\" has no parameter {}", core.top, unknown.join(", "));
+        Err(CoreError::manifest(&manifest.folder.join(crate::MANIFEST), message))
     }
 
     /// Elaborate the module of each channel's kind, none for streams, and check its ports. `gateware` is what a kind may build upon.
@@ -163,21 +165,29 @@ impl Top {
         let elaborated = manifest.channels.iter().map(|channel| -> Result<Option<Top>, CoreError> {
             let (Some(carrier), Some((kind, half))) = (&channel.carrier, channel.half()) else { return Ok(None) };
             let sources = gateware.iter().cloned().chain(half.sources.iter().map(|s| kind.folder.join(s)));
-            let module = Module {
+            let mut module = Module {
                 name: &half.module,
                 what: format!("kind \"{}\"", kind.name),
-                parameters_in: format!("parameters of channel \"{}\"", channel.name),
                 parameters: carrier.parameters.iter().map(|(name, value)| (name.as_str(), value.clone())).collect(),
                 files: sources.map(|path| path.display().to_string()).collect(),
             };
-            let top = module.elaborate(verilator, Some(manifest.core.width), manifest, scratch, warnings)?.ok_or_else(|| {
+            let width = Some(manifest.core.width);
+            let mut elaborated = module.elaborate(verilator, width, scratch, warnings)?;
+            if let Err(lacks) = &mut elaborated {
+                let lacks = std::mem::take(lacks);
+                module.parameters.retain(|(name, _)| !lacks.iter().any(|lacking| lacking == name));
+                elaborated = module.elaborate(verilator, width, scratch, warnings)?.map(|top| Top { lacks, ..top });
+            }
+            let top = elaborated.map_err(|_| {
                 let message = format!("module \"{}\" has no parameter DATA_WIDTH: add \"parameter int DATA_WIDTH = 128\"", half.module);
                 CoreError::manifest(&kind.folder.join(KIND), message)
             })?;
             check_kind(channel, manifest.core.width, &top)?;
             Ok(Some(top))
         });
-        elaborated.collect()
+        let elaborated = elaborated.collect::<Result<Vec<_>, _>>()?;
+        check_parameters(manifest, &elaborated)?;
+        Ok(elaborated)
     }
 
     fn parse(tree: &Value, meta: &Value, name: &str) -> Option<Top> {
@@ -220,6 +230,22 @@ impl Top {
         }
         Some(top)
     }
+}
+
+/// Each parameter of a channel is one of a module of its kind.
+fn check_parameters(manifest: &Manifest, kinds: &[Option<Top>]) -> Result<(), CoreError> {
+    let all = || manifest.channels.iter().zip(kinds).filter_map(|(channel, top)| Some((&channel.name, top.as_ref()?)));
+    for (channel, lacking) in all().flat_map(|(channel, top)| top.lacks.iter().map(move |name| (channel, name))) {
+        if all().any(|(other, top)| other == channel && !top.lacks.contains(lacking)) {
+            continue;
+        }
+        let file = manifest.folder.join(crate::MANIFEST);
+        let text = std::fs::read_to_string(&file).map_err(|e| CoreError::io("cannot read", &file, e))?;
+        let head = line_of(&text, 0, &format!("\"{channel}\"")).unwrap_or(0);
+        let what = format!("channel \"{channel}\": no module of its kind has a parameter {lacking}: remove it, or correct its name");
+        return Err(CoreError::manifest(&file, at(line_of(&text, head, lacking), &what)));
+    }
+    Ok(())
 }
 
 /// Include folders, as the user named them, so that messages name them in the same way.

@@ -239,7 +239,8 @@ module tp_user
             ports.push(format!(".{name}_{signal}(kind_{name}_{signal})"));
         }
         let mut settings = vec![".DATA_WIDTH(DATA_WIDTH)".to_string()];
-        settings.extend(carrier.parameters.iter().map(|(name, value)| format!(".{name}({value})")));
+        let given = carrier.parameters.iter().filter(|(name, _)| !module.lacks.contains(name));
+        settings.extend(given.map(|(name, value)| format!(".{name}({value})")));
         instance(&mut out, &half.module, &format!("{}_kind_{name}", channel.direction), &settings, &own);
         for (signal, direction) in spare(channel).iter().filter(|(signal, _)| top.ports.contains_key(&format!("{name}_{signal}"))) {
             ports.push(format!(".{name}_{signal}({})", if *direction == PortDirection::Input { "'0" } else { "" }));

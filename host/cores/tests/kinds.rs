@@ -73,7 +73,7 @@ fn kinds(world: &World) -> PathBuf {
 fn crc() -> String {
     let ports = |lists: &[&str]| -> Vec<String> { lists.iter().flat_map(|list| split(list)).collect() };
     let parameter = ", parameter int POLYNOMIAL = 1";
-    module("crc_check", parameter, &ports(&[CLOCKS, S, END, "o W core_data,i 1 core_ready"]))
+    module("crc_check", ", parameter int POLYNOMIAL = 1, parameter int SEED = 0", &ports(&[CLOCKS, S, END, "o W core_data,i 1 core_ready"]))
         + &module("crc_add", parameter, &ports(&[CLOCKS, M, "i POLYNOMIAL core_word"]))
 }
 
@@ -144,6 +144,8 @@ fn manifests() {
     try_one(&format!("{CHECKED}[channel.parameters]\nDATA_WIDTH = 3\n"), &["line 10: ", "core.width"]);
     kind(&world, "one_way", &KIND[..KIND.find("[c2h]").unwrap()], "");
     let one_way = CHECKED.replace("../crc", "../one_way");
+    let many: String = (0..31).map(|n| RAM.replace("ram", &format!("ram{n}"))).collect();
+    try_one(&many, &["line 6: ", "62 channels: give 1 to 60", "counts as two"]);
     try_one(&format!("{one_way}direction = \"c2h\"\n"), &["line 9: ", "has no c2h direction", "\"h2c\""]);
     assert_eq!(read(&one_way).unwrap().channels.len(), 1);
 }
@@ -220,7 +222,7 @@ fn a_kinds_ports() {
     try_one("kindh", KIND, "parameter int DATA_WIDTH = 128, ", "localparam int DATA_WIDTH = 64, ", &["kindh/kind.toml", "DATA_WIDTH"]);
     try_one("kindi", KIND, "endmodule", "oops endmodule", &["kind \"crc\" does not compile", "syntax error"]);
     let twice = core(&world, "twice", &format!("{CHECKED}[channel.parameters]\nTAPS = 3\n"), ports);
-    says(&refused(&twice), &["parameters of channel \"checked\"", "module \"crc_check\" has no parameter TAPS"]);
+    says(&refused(&twice), &["line 10: ", "channel \"checked\"", "no module of its kind has a parameter TAPS"]);
 }
 
 #[test]
@@ -267,7 +269,7 @@ fn generated_and_built() {
     // A stream between the kinds: each finds its own place in the arrays.
     let stream = "[[channel]]\nname = \"plain\"\ndirection = \"h2c\"\n";
     let ports = format!("{PORTS},i 64 plain_tdata,i 8 plain_tkeep,i 1 plain_tlast,i 1 plain_tvalid,o 1 plain_tready");
-    let channels = format!("{RAM}base = 0x80000000\n{stream}{CHECKED}parameter = 9\n[channel.parameters]\nPOLYNOMIAL = 5\n");
+    let channels = format!("{RAM}base = 0x80000000\n{stream}{CHECKED}parameter = 9\n[channel.parameters]\nPOLYNOMIAL = 5\nSEED = 6\n");
     // The same file by another way.
     let manifest_of_kind = KIND.replace("./crc.sv", "../crc/crc.sv");
     std::fs::write(own.join("kind.toml"), &manifest_of_kind).unwrap();
@@ -300,6 +302,8 @@ fn generated_and_built() {
     ] {
         assert!(text.contains(part), "\"{part}\" is not in:\n{text}");
     }
+    // A parameter reaches the modules that have it.
+    assert_eq!((text.matches(".POLYNOMIAL(5)").count(), text.matches(".SEED(6)").count()), (2, 1), "{text}");
     assert!(!text.contains("end_valid[2] = ") && !text.contains("ask_ready[0] = ") && !text.contains("ram_awlock"), "{text}");
     // The kinds come first, and a file that is named twice once.
     let names: Vec<_> = manifest.sources().iter().map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect();

@@ -436,6 +436,15 @@ impl<H: Default> Records<H> {
         in_flight.then_some(entry.state == State::Posted)
     }
 
+    /// Mark all that is in flight to be cancelled, abandoned transfers too.
+    pub fn mark_all(&mut self) {
+        let posted = (self.ends..self.posts).map(|post| self.posted[self.place(post)]);
+        let all: Vec<u32> = posted.chain(self.waiting.iter().copied()).collect();
+        for slot in all {
+            self.slot_mut(slot).record.cancel = true;
+        }
+    }
+
     /// Is anything posted marked to be cancelled?
     pub fn any_marked(&self) -> bool {
         (self.ends..self.posts).any(|post| self.slot(self.posted[self.place(post)]).record.cancel)

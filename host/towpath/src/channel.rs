@@ -478,11 +478,11 @@ macro_rules! shared_methods {
 }
 pub(crate) use shared_methods;
 
-/// Take from the front what one descriptor of this channel may carry; a piece that does not fit is cut.
-pub(crate) fn take<'a>(pieces: &mut VecDeque<Piece<'a>>, channel: &dyn Channel) -> Vec<Piece<'a>> {
+/// Take from the front what one descriptor of this channel may carry, and no more than `most` bytes; a piece that does not fit is cut.
+pub(crate) fn take<'a>(pieces: &mut VecDeque<Piece<'a>>, channel: &dyn Channel, most: usize) -> Vec<Piece<'a>> {
     let limit = channel.piece_limit();
     let mut part = Vec::with_capacity(pieces.len().min(limit));
-    let mut room = channel.descriptor_limit();
+    let mut room = channel.descriptor_limit().min(most);
     while part.len() < limit {
         let Some(piece) = pieces.pop_front() else { break };
         if piece.bytes > room {

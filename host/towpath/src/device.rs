@@ -117,7 +117,8 @@ impl Device {
 
     /// As [`Device::sender_with`], for a channel of a kind that is not Towpath's own: its name, and the version that the caller knows. For
     /// libraries of such kinds. A status of the kind ends a send with [`Error::Kind`]. A call that ends early, and any cancel, ends everything
-    /// that is in flight on such a channel.
+    /// that is in flight on such a channel. Whether the kind has taken the message is then not known, and its rest may be a message of its own:
+    /// unlike on a stream, [`Sender::reset`] comes next, not the rest.
     pub fn sender_of_kind(&self, channel: impl Into<ChannelName>, kind: (&str, u16), options: ChannelOptions) -> Result<Sender> {
         let info = self.find(&channel.into(), Direction::H2c, Some(kind))?;
         Ok(Sender::new(self, self.driver()?.open_channel(info.index, options)?))

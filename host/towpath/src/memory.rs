@@ -3,7 +3,7 @@
 
 use crate::channel::{shared_methods, take, ChannelName, Core};
 use crate::turn::CallLimit;
-use crate::{Buffer, ChannelInfo, ChannelOptions, Completion, Device, Direction, Error, Message, Result, Transfer, WaitOptions};
+use crate::{Buffer, ChannelInfo, ChannelOptions, Completion, Device, Direction, Error, Message, Result, Status, Transfer, WaitOptions};
 use std::collections::VecDeque;
 use std::fmt;
 use std::io::{IoSlice, IoSliceMut};
@@ -12,10 +12,15 @@ use std::sync::Arc;
 use std::time::Duration;
 use towpath_driver::Piece;
 
-/// What a memory's kind answers: numbers of the contract.
+/// A memory's kind, by name.
+const KIND: &str = "memory";
+/// What it answers: numbers of the contract.
 const WRONG_LENGTH: u8 = 1;
 const SLVERR: u8 = 2;
 const DECERR: u8 = 3;
+
+/// Bytes of one part of a longer call. Another call's cancel makes a part begin anew, so it is short enough to end between two cancels.
+const PART: usize = 1 << 20;
 
 /// A memory of the user core, as the device reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +49,29 @@ impl MemoryInfo {
         of(Direction::H2c).filter_map(memory).collect()
     }
 
+    /// What the completion of a submitted operation means: nothing, or the error, with the addresses. `bytes` is its length. The error's
+    /// number of bytes is 0: of an operation that failed nothing is certain.
+    pub fn check(&self, direction: Direction, completion: Completion, address: u64, bytes: u64) -> Result<()> {
+        let ended = match completion.status {
+            Status::Kind(number) => {
+                Err(Error::Kind { channel: self.name.clone(), kind: KIND.into(), number, bytes: 0, what: String::new() })
+            }
+            _ => completion.check(&self.name, 0),
+        };
+        self.whole(ended, direction, address, bytes)
+    }
+
+    /// [`MemoryInfo::check`], when [`Core::check`] has been there.
+    fn whole(&self, ended: Result<Completion>, direction: Direction, address: u64, bytes: u64) -> Result<()> {
+        let whole = ended.and_then(|done| {
+            let what = || format!("it ended a read of {bytes} bytes after {}", done.bytes);
+            let wrong = || Error::Protocol { channel: self.name.clone(), what: what(), bytes: None };
+            (done.bytes == bytes).then_some(()).ok_or_else(wrong)
+        });
+        // Whatever has landed on the card may not be in the memory.
+        whole.map_err(|error| explain(error, direction, address, bytes).with_bytes(0))
+    }
+
     /// Does this name or number, of either of its channels, mean it?
     pub(crate) fn is(&self, wanted: &ChannelName) -> bool {
         let by_index = |index: i64| index == i64::from(self.writer) || index == i64::from(self.reader);
@@ -67,7 +95,8 @@ impl MemoryHalf {
         Ok(MemoryHalf { core: Arc::new(Core::new(device, device.driver()?.open_channel(index, options)?)) })
     }
 
-    /// Empty the channel on both sides. What is in flight ends with [`Error::Reset`]; the bytes in the memory stay.
+    /// Empty the channel on both sides. What is in flight ends with [`Error::Reset`]. The bytes in the memory stay; what
+    /// of a write had begun may be written yet, until a later write has returned.
     pub fn reset(&self) -> Result<()> {
         self.core.channel()?.reset()
     }
@@ -82,13 +111,13 @@ impl MemoryHalf {
 pub struct Memory {
     writes: MemoryHalf,
     reads: MemoryHalf,
-    bytes: u64,
+    info: MemoryInfo,
 }
 
 impl Memory {
     pub(crate) fn open(device: &Device, info: &MemoryInfo, options: ChannelOptions) -> Result<Memory> {
         let writes = MemoryHalf::open(device, info.writer, options)?;
-        Ok(Memory { writes, reads: MemoryHalf::open(device, info.reader, options)?, bytes: info.bytes })
+        Ok(Memory { writes, reads: MemoryHalf::open(device, info.reader, options)?, info: info.clone() })
     }
 
     /// Its name.
@@ -114,7 +143,7 @@ impl Memory {
     /// Its size in bytes.
     #[allow(clippy::len_without_is_empty, reason = "the size is never 0 in a card that the contract allows, and no program asks")]
     pub fn len(&self) -> u64 {
-        self.bytes
+        self.info.bytes
     }
 
     /// How long calls that specify no [`WaitOptions`] of their own wait without progress; `None`: no limit. Ten seconds by default.
@@ -205,6 +234,9 @@ impl Memory {
 
     /// Post a write from a range of a registered buffer and return at once, or when the queue has room. The buffer can be read, not changed,
     /// until the transfer has ended. One such write has at most 64 MiB. [`Memory::check`] turns its completion into an error.
+    ///
+    /// When another operation on this memory is cancelled or times out, this one begins anew on the card. One of more than 1 MiB may not get to
+    /// its end while that happens every millisecond; [`Memory::write_at`] goes on by parts of 1 MiB.
     pub fn submit_write(&self, buffer: &Buffer, range: impl RangeBounds<usize>, address: u64) -> Result<Transfer> {
         self.submit_write_with(buffer, range, address, Some(self.usual()))
     }
@@ -266,10 +298,9 @@ impl Memory {
         Ok(Transfer::new(core, ticket))
     }
 
-    /// What the completion of a submitted operation means: nothing, or the error, with the addresses. `bytes` is its length.
+    /// As [`MemoryInfo::check`].
     pub fn check(&self, direction: Direction, completion: Completion, address: u64, bytes: u64) -> Result<()> {
-        let core = if direction == Direction::H2c { &self.writes.core } else { &self.reads.core };
-        core.check(completion, 0).and_then(|done| self.is_whole(done, bytes)).map_err(|error| explain(error, direction, address, bytes))
+        self.info.check(direction, completion, address, bytes)
     }
 
     /// End all reads and writes that are in flight, other threads' included. Any part of these writes may have been written.
@@ -278,7 +309,8 @@ impl Memory {
         self.reads.cancel_all().and(ended)
     }
 
-    /// Empty both channels on both sides. What is in flight ends with [`Error::Reset`]; the bytes in the memory stay.
+    /// Empty both channels on both sides. What is in flight ends with [`Error::Reset`]. The bytes in the memory stay; what
+    /// of a write had begun may be written yet, until a later write has returned.
     pub fn reset(&self) -> Result<()> {
         let ended = self.writes.reset();
         self.reads.reset().and(ended)
@@ -286,10 +318,10 @@ impl Memory {
 
     /// [`Error::Invalid`], unless all these bytes are in the memory.
     fn within(&self, address: u64, bytes: u64) -> Result<()> {
-        if address.checked_add(bytes).is_some_and(|end| end <= self.bytes) {
+        if address.checked_add(bytes).is_some_and(|end| end <= self.info.bytes) {
             return Ok(());
         }
-        let (name, all) = (self.name(), self.bytes);
+        let (name, all) = (self.name(), self.info.bytes);
         Err(Error::Invalid(format!("memory \"{name}\" has {all:#x} bytes: {bytes:#x} bytes at address {address:#x} are not in it")))
     }
 
@@ -302,7 +334,7 @@ impl Memory {
         let mut limit = CallLimit::new(&core.device, options);
         let mut moved = 0;
         while moved < total {
-            let part = take(&mut pieces, channel);
+            let part = take(&mut pieces, channel, PART);
             let bytes = part.iter().map(|piece| piece.bytes as u64).sum();
             if bytes == 0 {
                 continue;
@@ -311,27 +343,17 @@ impl Memory {
             let message = Message { offset: at, ..Message::default() };
             // SAFETY: by this function's contract.
             let ended = unsafe { core.run(&part, message, moved, &mut limit) };
-            let whole = ended.and_then(|done| self.is_whole(done, bytes));
-            // Of a part that failed nothing is certain, whatever has landed on the card.
-            whole.map_err(|error| explain(error, core.direction, at, bytes).with_bytes(moved))?;
+            self.info.whole(ended, core.direction, at, bytes).map_err(|error| error.with_bytes(moved))?;
             moved += bytes;
         }
         Ok(())
-    }
-
-    fn is_whole(&self, done: Completion, bytes: u64) -> Result<()> {
-        if done.bytes == bytes {
-            return Ok(());
-        }
-        let what = format!("it ended a read of {bytes} bytes after {}", done.bytes);
-        Err(Error::Protocol { channel: self.name().into(), what, bytes: None })
     }
 }
 
 /// The same error, in words if it is the user core's.
 fn explain(error: Error, direction: Direction, address: u64, length: u64) -> Error {
     let Error::Kind { channel, kind, number, .. } = error else { return error };
-    let last = address + length.saturating_sub(1);
+    let last = address.saturating_add(length.saturating_sub(1));
     let (does, means) = match direction {
         Direction::H2c => ("writing", "any part of them may have been written"),
         Direction::C2h => ("reading", "their values mean nothing"),
@@ -357,6 +379,6 @@ impl fmt::Debug for MemoryHalf {
 
 impl fmt::Debug for Memory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Memory").field("name", &self.name()).field("bytes", &self.bytes).finish()
+        f.debug_struct("Memory").field("name", &self.name()).field("bytes", &self.len()).finish()
     }
 }

@@ -145,7 +145,7 @@ impl Receiver {
     unsafe fn receive(&self, mut pieces: VecDeque<Piece<'_>>, mut received: Received, limit: &mut CallLimit<'_>) -> Result<Received> {
         let channel = self.core.channel()?;
         loop {
-            let part = take(&mut pieces, channel);
+            let part = take(&mut pieces, channel, usize::MAX);
             // SAFETY: by this function's contract.
             let done = unsafe { self.core.run(&part, Message::default(), received.bytes as u64, limit)? };
             received.bytes += done.bytes as usize;

@@ -82,7 +82,7 @@ impl Sender {
         let mut pieces: VecDeque<Piece<'_>> = pieces.iter().copied().collect();
         let mut moved = 0;
         loop {
-            let part = take(&mut pieces, channel);
+            let part = take(&mut pieces, channel, usize::MAX);
             let last = pieces.is_empty();
             // SAFETY: as above.
             let done = unsafe { core.run(&part, Message { end: message.end && last, ..message }, moved, &mut limit)? };

@@ -333,7 +333,9 @@ impl UserChannel {
             state.statistics.unexpected += 1;
             log::warn!("{}", self.doing("a message ended that was not announced"));
         }
-        if wrong.is_none() && status == Status::Cancelled && bytes > 0 && bytes < wanted {
+        // A fault may come together with the cancel. Then nobody knows whether its message is still open.
+        let fault = !status.is_ok() && !matches!(status, Status::Cancelled | Status::Kind(_));
+        if wrong.is_none() && (fault || (status == Status::Cancelled && bytes > 0 && bytes < wanted)) {
             self.close_write(state);
         }
         match wrong {

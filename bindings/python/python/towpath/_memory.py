@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from towpath import _towpath
 from towpath._asyncio import side_of, transfer
+from towpath._errors import TransferError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
     from towpath._towpath import Ticket
     from towpath._types import Memory
 
-# One transfer of `aread`, `aread_into` and `awrite`; a longer call makes several, one after the other.
-_PART = 4 << 20
+# One transfer of `aread`, `aread_into` and `awrite`, as the library's blocking calls cut theirs; a longer call makes several, one after the
+# other.
+_PART = 1 << 20
 
 
 class CardMemory(_towpath.CardMemory):
@@ -26,12 +28,14 @@ class CardMemory(_towpath.CardMemory):
     at once. A write that has returned is in the core's memory. TransferError when the core answers with an error; any part of a write may
     have been written then, and after a TimeoutError, or be written yet until a later write has returned.
 
-    `aread`, `aread_into` and `awrite` are for asyncio. Do not mix them with blocking calls of other threads on the same memory, which would
-    consume the news.
+    `aread`, `aread_into` and `awrite` are for asyncio. They work in parts of 1 MiB: their timeout is a limit for each part, and the error
+    of a part has the bytes of those before it. Do not mix them with blocking calls of other threads on the same memory, which would consume
+    the news.
     """
 
     async def aread(self, address: int, length: int, *, timeout: float | None = 10.0) -> bytes:
         """As `read`."""
+        self._within(address, length)
         into = bytearray(length)
         await self.aread_into(into, address, timeout=timeout)
         return bytes(into)
@@ -57,11 +61,20 @@ class CardMemory(_towpath.CardMemory):
     ) -> int:
         rows = memoryview(buffer)  # type: ignore[arg-type]  # before Python 3.12 an array's type does not declare that it is a buffer
         flat = rows.cast("B") if rows.nbytes else rows
+        self._within(address, rows.nbytes)
         side = side_of(self.__dict__, functools.partial(self._fileno, writes), "_writing" if writes else "_reading")
-        arm, expired = functools.partial(self._arm, writes), functools.partial(self._timed_out, timeout)
+        arm = functools.partial(self._arm, writes)
+
+        def expired(before: int, moved: int) -> BaseException:
+            return self._timed_out(timeout, before + moved)
+
         for at in range(0, rows.nbytes, _PART):
             part = functools.partial(submit, flat[at : at + _PART], address + at)
-            await transfer(part, side, arm, self._seconds(timeout), expired)
+            try:
+                await transfer(part, side, arm, self._seconds(timeout), functools.partial(expired, at))
+            except TransferError as error:
+                error.bytes += at
+                raise
         return rows.nbytes
 
 

@@ -206,7 +206,9 @@ class CardMemory:
     def cancel(self) -> None:
         """End all reads and writes in flight, other threads' calls included. Any part of these writes may have been written."""
     def reset(self) -> None:
-        """Empty its channels on both sides. What is in flight ends with TransferError, status "reset"; the bytes stay."""
+        """Empty its channels on both sides. What is in flight ends with TransferError, status "reset". The bytes stay; what of a
+        write had begun may be written yet, until a later write has returned."""
+    def _within(self, address: int, bytes: int) -> None: ...
     def _fileno(self, writes: bool) -> int: ...
     def _arm(self, writes: bool) -> None: ...
     @staticmethod

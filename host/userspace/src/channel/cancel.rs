@@ -11,7 +11,7 @@ use towpath_driver::{ChannelInfo, ChannelKind, Direction, Error, Result, Status,
 
 /// Nanoseconds between two cancels of a channel, for the transfers that go on: longer than a read takes.
 const RUN: u64 = 10_000;
-/// The same on a memory, where what goes on begins anew.
+/// The same on a memory, where what goes on begins anew: time for a part of a long operation, as the library cuts it.
 const MEMORY_RUN: u64 = 1_000_000;
 /// How long a call that cancels follows it.
 const CANCEL_LOOK: Duration = Duration::from_millis(20);
@@ -47,13 +47,9 @@ impl UserChannel {
     /// End these transfers. The card is asked to cancel, once; it ends everything that is posted, and transfers that are not to be
     /// cancelled are posted again.
     pub(super) fn cancel(&self, state: &mut State, tickets: &[Ticket]) -> Result<()> {
-        let all: Vec<Ticket>;
-        let tickets = if self.manner == Manner::Named && tickets.iter().any(|ticket| !state.records.has_ended(*ticket)) {
-            all = state.records.in_flight().collect();
-            &all
-        } else {
-            tickets
-        };
+        if self.manner == Manner::Named && tickets.iter().any(|ticket| !state.records.has_ended(*ticket)) {
+            state.records.mark_all();
+        }
         for ticket in tickets {
             state.records.mark(*ticket);
         }
@@ -114,8 +110,8 @@ impl UserChannel {
         state.statistics.bytes += bytes;
     }
 
-    /// A cancel has stopped a write to a memory in its middle: its message stays open on the card, where the next write would continue it. An
-    /// empty descriptor ends it; nobody collects what becomes of that.
+    /// A cancel has stopped a write to a memory in its middle, or a fault has met it meanwhile: its message may be open on the card, where the
+    /// next write would continue it. An empty descriptor ends it, or is an empty message; nobody collects what becomes of that.
     #[cold]
     pub(super) fn close_write(&self, state: &mut State) {
         if std::mem::take(&mut state.closing) {
