@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The UltraScale+ block for PCI Express between the simulator's neutral beats and the pins of tp_xilinx_ultrascale_card: what the block
-// shows and takes there (PG213; as the card is built for it, with client tags, dword-aligned streams, RC and RQ straddled where they can be).
+// shows and takes there (PG213; as the card is built for it, with client tags, dword-aligned streams, RC and RQ straddled where they can
+// be).
 //
 // A packet begins at the pins in the clock in which the simulator delivers its first beat, and goes on without a gap. A packet of the
 // adapter's reaches the simulator as its beats are taken. A sequence number is told when its request has left for the link: behind that
@@ -8,9 +9,9 @@
 // says so.
 //
 // The block demands: packets of the length that their descriptor tells, without gaps, beats that stay until they are taken, `tkeep` or, at
-// 512 bit, lawful starts and ends in the side band, and descriptors that ask for nothing that the card is not set up for. It knows its user's
-// reads and says beside an answer what is wrong with it, stray ones among them; as the guide has it, all are passed on. What a link partner
-// demands is the simulator's to check.
+// 512 bit, lawful starts and ends in the side band, and descriptors that ask for nothing that the card is not set up for. It knows its
+// user's reads and says beside an answer what is wrong with it, stray ones among them; as the guide has it, all are passed on. What a link
+// partner demands is the simulator's to check.
 //
 // Not modelled: the block's own completion timeout, its loss of writes while bus mastering is off, refusals (the simulator's host reads and
 // writes what is there), byte enables of single bytes on CQ and RC, ECRC, parity, hot reset, a change of the configuration with the link,
@@ -46,8 +47,8 @@ inline void put(User &user, unsigned low, unsigned bits, uint64_t value) {
         if (value >> i & 1) user[(low + i) / 32] |= 1u << (low + i) % 32;
 }
 
-// A stream from the adapter, RQ or CC, whose packets begin with a descriptor of HEAD dwords; of which STRADDLE may share a beat; and whose side
-// band at 512 bit tells of starts and ends from bit FRAMING on. The simulator gets the packets one after the other.
+// A stream from the adapter, RQ or CC, whose packets begin with a descriptor of HEAD dwords; of which STRADDLE may share a beat; and whose
+// side band at 512 bit tells of starts and ends from bit FRAMING on. The simulator gets the packets one after the other.
 template <unsigned HEAD, unsigned STRADDLE, unsigned FRAMING> class Handover {
 public:
     struct Beat {
@@ -162,10 +163,12 @@ private:
         const Part first = {0, ends & 1 ? end0 : LANES - 1, !open, (ends & 1) != 0, 0};
         bool legal = starts == (open ? second : 1u | second << 1) && (second || ends < 2);
         if (starts & 1) legal = legal && at0 == (open ? MIDDLE : 0);
-        if (second) legal = legal && STRADDLE == 2 && (open || at1 == MIDDLE) && (ends & 1) && end0 < MIDDLE && (!(ends >> 1) || end1 >= MIDDLE);
+        if (second)
+            legal = legal && STRADDLE == 2 && (open || at1 == MIDDLE) && (ends & 1) && end0 < MIDDLE && (!(ends >> 1) || end1 >= MIDDLE);
         if (STRADDLE == 1) legal = legal && first.last == parts[0].last && first.ends == parts[0].ends;
         if (!legal)
-            breach("%s: starts %u at %u and %u, ends %u at %u and %u %s a packet", name, starts, at0, at1, ends, end0, end1, open ? "within" : "after");
+            breach("%s: starts %u at %u and %u, ends %u at %u and %u %s a packet", name, starts, at0, at1, ends, end0, end1,
+                   open ? "within" : "after");
         parts = {first, {MIDDLE, ends >> 1 ? end1 : LANES - 1, true, ends >> 1 != 0, open ? 0u : 1u}};
         return second ? 2 : 1;
     }
