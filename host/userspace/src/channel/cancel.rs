@@ -58,7 +58,8 @@ impl UserChannel {
             self.let_run(state)?;
         }
         if state.records.any_marked() && state.cancelling.is_none() {
-            log::debug!("{}", self.doing(&format!("cancelling; transfers: {}", tickets.len())));
+            // Programs know a channel's log by this name.
+            log::debug!(target: "towpath_userspace::channel", "{}", self.doing(&format!("cancelling; transfers: {}", tickets.len())));
             if let Err(error) = self.doorbell(contract::DOORBELL_CANCEL_OFFSET, 1, "cancelling") {
                 self.abandon(state, false);
                 return Err(error);
