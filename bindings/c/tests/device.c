@@ -69,7 +69,7 @@ TEST(a_device_says_what_it_is) {
     towpath_info info = {.size = sizeof info};
     OK(towpath_get_info(card.device, &info));
     EXPECT(strcmp(info.name, "sim:loopback") == 0 && strcmp(info.core, "loopback") == 0);
-    EXPECT(info.data_bits == 128 && info.core_clock_khz == 250000 && info.contract_major == 1);
+    EXPECT(info.data_bits == 128 && info.core_clock_khz == 250000 && info.contract_major == 2);
     EXPECT(info.channels == 2 && info.interrupts == 1 && info.register_bytes == 4096 && info.registers == 6);
 
     int directions = 0;
