@@ -211,7 +211,7 @@ fn a_core_that_says_too_little_runs_into_the_timeout() {
 fn it_needs_a_channel_of_each_direction() {
     let lacks = done(&["pipe", "--core", "counter"], b"");
     assert_eq!(lacks.status.code(), Some(3));
-    assert!(String::from_utf8_lossy(&lacks.stderr).contains("no h2c channel"), "{lacks:?}");
+    assert!(String::from_utf8_lossy(&lacks.stderr).contains("no h2c stream"), "{lacks:?}");
     let wrong = done(&["pipe", "--core", "loopback", "--to", "out"], b"");
     assert_eq!(wrong.status.code(), Some(3), "{wrong:?}");
 }
