@@ -15,6 +15,8 @@
 //
 // A direction without channels has one element in its arrays, which nobody drives or reads: synthesis removes it.
 // Not for: changing widths or keeping more than a crossing needs; that is the mover's buffers' work.
+// Channels without verdicts, and channels that are not asked, leave those signals unused.
+// verilator lint_off UNUSEDSIGNAL
 module tp_user_edge #(
     parameter int DATA_WIDTH = 128,
     parameter int H2C = 1,
