@@ -22,7 +22,7 @@
 /* An open file. */
 struct tp_opened {
 	struct tp_ram *ram;
-	u32 seen; /* the resets that it was told of: tp_ram_resets() */
+	u32 seen; /* of card->resets, what the program was told of */
 };
 
 /* Beginning and end. */
@@ -131,10 +131,13 @@ static void tp_ram_release_channels(struct tp_ram *ram, int halves)
 		struct tp_channel *channel = tp_ram_half(ram, half);
 
 		mutex_lock(&channel->io);
-		wait_event_timeout(channel->wait, tp_is_idle(channel) || tp_is_stopped(channel),
-				   TP_GRACE);
-		if (!tp_is_idle(channel))
-			tp_reset(channel, true);
+		/* When the card has gone, so have the ring and all that was in flight. */
+		if (tp_card_state(channel->card) != TP_CARD_GONE) {
+			wait_event_timeout(channel->wait,
+					   tp_is_idle(channel) || tp_is_stopped(channel), TP_GRACE);
+			if (!tp_is_idle(channel))
+				tp_reset(channel, true);
+		}
 		tp_locked(channel, channel->client = channel->file);
 		tp_locked(channel, channel->is_open = false);
 		mutex_unlock(&channel->io);
@@ -165,11 +168,6 @@ static int tp_ram_take_channels(struct tp_ram *ram)
 	return 0;
 }
 
-static u32 tp_ram_resets(const struct tp_ram *ram)
-{
-	return READ_ONCE(ram->writer->resets) + READ_ONCE(ram->reader->resets);
-}
-
 static int tp_ram_open(struct inode *inode, struct file *file)
 {
 	struct tp_channel *channel = file->private_data;
@@ -190,7 +188,7 @@ static int tp_ram_open(struct inode *inode, struct file *file)
 	ram->openers += !error;
 	mutex_unlock(&ram->opening);
 	opened->ram = ram;
-	opened->seen = tp_ram_resets(ram);
+	opened->seen = atomic_read(&channel->card->resets);
 	file->private_data = opened;
 	file->f_mode |= FMODE_CAN_ODIRECT;
 	if (error)
@@ -218,10 +216,13 @@ static int tp_ram_release(struct inode *inode, struct file *file)
 
 /* Calls. */
 
-/* Within the card, under io. ECONNRESET: there was a reset, which the file is told of once. */
+/*
+ * Within the card, under io. ECONNRESET: the card was reset, which the file is told of once. A reset
+ * of a channel concerns the call alone that made it.
+ */
 static int tp_ram_news(struct tp_opened *opened)
 {
-	const u32 resets = tp_ram_resets(opened->ram);
+	const u32 resets = atomic_read(&opened->ram->writer->card->resets);
 
 	return xchg(&opened->seen, resets) != resets ? -ECONNRESET : 0;
 }

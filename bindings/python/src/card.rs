@@ -23,8 +23,9 @@ pub type Kind = (String, u16);
 /// What an open device has. Channels are opened on first use and stay open.
 struct Open {
     device: towpath::Device,
-    senders: BTreeMap<u16, Arc<Sender>>,
-    receivers: BTreeMap<u16, Arc<Receiver>>,
+    /// Each with the kind as which it was opened, if it is no stream.
+    senders: BTreeMap<u16, (Arc<Sender>, Option<Kind>)>,
+    receivers: BTreeMap<u16, (Arc<Receiver>, Option<Kind>)>,
     /// By the number of the channel that writes.
     memories: BTreeMap<u16, Arc<Memory>>,
     registrations: Registrations,
@@ -78,32 +79,32 @@ impl Card {
     pub fn sender(&self, index: u16, kind: Option<&Kind>) -> towpath::Result<Arc<Sender>> {
         let mut open = self.lock();
         let open = open.as_mut().ok_or_else(Card::closed)?;
-        match open.senders.entry(index) {
-            Entry::Occupied(found) => Ok(found.get().clone()),
-            Entry::Vacant(place) => {
-                let sender = match kind {
-                    Some((name, version)) => open.device.sender_of_kind(index, (name, *version), ChannelOptions::default())?,
-                    None => open.device.sender(index)?,
-                };
-                Ok(place.insert(Arc::new(sender)).clone())
-            }
+        if let Some((sender, _)) = open.senders.get(&index).filter(|(_, known)| known.as_ref() == kind) {
+            return Ok(sender.clone());
         }
+        // Also if it is open as another kind, for the error.
+        let sender = Arc::new(match kind {
+            Some((name, version)) => open.device.sender_of_kind(index, (name, *version), ChannelOptions::default())?,
+            None => open.device.sender(index)?,
+        });
+        open.senders.insert(index, (sender.clone(), kind.cloned()));
+        Ok(sender)
     }
 
     /// A channel from the card, of a stream or else of this kind.
     pub fn receiver(&self, index: u16, kind: Option<&Kind>) -> towpath::Result<Arc<Receiver>> {
         let mut open = self.lock();
         let open = open.as_mut().ok_or_else(Card::closed)?;
-        match open.receivers.entry(index) {
-            Entry::Occupied(found) => Ok(found.get().clone()),
-            Entry::Vacant(place) => {
-                let receiver = match kind {
-                    Some((name, version)) => open.device.receiver_of_kind(index, (name, *version), ChannelOptions::default())?,
-                    None => open.device.receiver(index)?,
-                };
-                Ok(place.insert(Arc::new(receiver)).clone())
-            }
+        if let Some((receiver, _)) = open.receivers.get(&index).filter(|(_, known)| known.as_ref() == kind) {
+            return Ok(receiver.clone());
         }
+        // Also if it is open as another kind, for the error.
+        let receiver = Arc::new(match kind {
+            Some((name, version)) => open.device.receiver_of_kind(index, (name, *version), ChannelOptions::default())?,
+            None => open.device.receiver(index)?,
+        });
+        open.receivers.insert(index, (receiver.clone(), kind.cloned()));
+        Ok(receiver)
     }
 
     pub fn memory(&self, info: &MemoryInfo) -> towpath::Result<Arc<Memory>> {
@@ -140,10 +141,10 @@ impl Card {
         self.closed.store(true, Ordering::Release);
         let Some(open) = open else { return };
         // A ticket or another thread may hold a channel still; what is in flight ends all the same.
-        for sender in open.senders.values() {
+        for (sender, _) in open.senders.values() {
             let _ = sender.cancel_all();
         }
-        for receiver in open.receivers.values() {
+        for (receiver, _) in open.receivers.values() {
             let _ = receiver.cancel_all();
         }
         for memory in open.memories.values() {

@@ -75,6 +75,31 @@ def test_sound_and_damaged_messages(crc32c: Any) -> None:
                 assert bool(failed) == (framed == damaged)
 
 
+def test_a_message_that_was_cut_short_harms_no_other(crc32c: Any) -> None:
+    with towpath.open(f"sim:{EXAMPLE}") as card:
+        checked = card.kind("data")
+        for length in (5_000, 100_000):
+            with pytest.raises(towpath.TimeoutError):
+                checked.send(bytes(length), timeout=1e-6)
+            checked.receiver.reset()
+            checked.send(b"hello")
+            assert checked.recv() == b"hello"
+        # It is no stream, though it is open.
+        with pytest.raises(towpath.UsageError, match="kind crc32c"):
+            card["data"].send(b"x")
+        assert isinstance(card.kind("0"), crc32c.Checked)
+
+
+def test_two_packages_know_it(crc32c: Any, site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = tmp_path / "other-1.0.dist-info"
+    other.mkdir()
+    (other / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
+    (other / "entry_points.txt").write_text("[towpath.kinds]\ncrc32c = other:Checked\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with towpath.open(f"sim:{EXAMPLE}") as card, pytest.raises(towpath.UsageError, match="more than one package"):
+        card.kind("data")
+
+
 def test_no_package_knows_it() -> None:
     with towpath.open(f"sim:{EXAMPLE}") as card:
         with pytest.raises(towpath.NotFoundError, match="kind crc32c, which no package here knows; install"):
@@ -112,7 +137,7 @@ def test_a_kind_that_is_asked() -> None:
             assert (got.bytes, bytes(into)) == (len(data), data)
         with pytest.raises(towpath.TransferError) as failed:
             back.ask(bytearray(10), offset=1 << 20, user=5)
-        assert failed.value.status == "status 3 of the channel's kind"
+        assert (failed.value.kind_status, failed.value.status) == (3, "status 3 of the channel's kind")
         with pytest.raises(towpath.UsageError, match="read-only"):
             back.ask(bytes(10), offset=0)
     with towpath.open(f"sim:{TESTS / 'cores/asked'}") as card, pytest.raises(towpath.UsageError, match="version 4"):

@@ -394,8 +394,8 @@ impl fmt::Display for Error {
             }
             Error::Timeout { channel, bytes, after } => write!(
                 f,
-                "channel \"{channel}\": no progress for {after:?}; {bytes} bytes were moved, the rest was cancelled: go on with it, or, on a \
-                 memory, do all of it again; check that the user core takes or gives data, or set a longer timeout"
+                "channel \"{channel}\": no progress for {after:?}; {bytes} bytes were moved, the rest was cancelled: go on with it on a stream, do all \
+                 of it again on a memory, reset a channel of another kind; check that the user core takes or gives data, or set a longer timeout"
             ),
             Error::Pending { channel, after } => {
                 write!(f, "channel \"{channel}\": not complete after {after:?}; the transfer is still in flight: wait again, or cancel it")

@@ -607,11 +607,12 @@ impl LinuxChannel {
             .collect();
         if bytes > uapi::TRANSFER_BYTES as u64 || pieces.len() > uapi::TRANSFER_PIECES {
             let what = format!(
-                "channel \"{}\": a submit takes at most {} bytes in {} pieces, not {bytes} in {}; submit the rest as further parts of the message",
+                "channel \"{}\": a submit takes at most {} bytes in {} pieces, not {bytes} in {}; submit the rest {}",
                 self.name(),
                 uapi::TRANSFER_BYTES,
                 uapi::TRANSFER_PIECES,
-                pieces.len()
+                pieces.len(),
+                if self.info().is_stream() { "as further parts of the message" } else { "by itself, at its address" }
             );
             return Err(Error::Invalid(what));
         }

@@ -233,7 +233,8 @@ impl Memory {
     }
 
     /// Post a write from a range of a registered buffer and return at once, or when the queue has room. The buffer can be read, not changed,
-    /// until the transfer has ended. One such write has at most 64 MiB. [`Memory::check`] turns its completion into an error.
+    /// until the transfer has ended. One such write has at most 64 MiB, with the
+    /// kernel module 4 MiB. [`Memory::check`] turns its completion into an error.
     ///
     /// When another operation on this memory is cancelled or times out, this one begins anew on the card. One of more than 1 MiB may not get to
     /// its end while that happens every millisecond; [`Memory::write_at`] goes on by parts of 1 MiB.

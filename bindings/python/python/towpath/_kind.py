@@ -37,15 +37,13 @@ class Kind(Protocol):
 
 def open_kind(device: Device, channel: str | int) -> Any:
     """What `Device.kind` does."""
-    found = [known for known in device.info.channels if channel in (known.name, known.number)]
-    if not found:
-        device.channel(channel)  # raises, and says which there are
-    if found and found[0].kind in _OWN:
-        how = "card.memory[...]" if found[0].kind == "memory" else "card[...]"
-        raise UsageError(f'channel "{found[0].name}" is of Towpath\'s own kind {found[0].kind}; use {how}', found[0].name)
-    name = found[0].kind
-    halves = {known.direction: known for known in device.info.channels if (known.name, known.kind) == (found[0].name, name)}
-    kind = _known(name, found[0])
+    first = device.channel(channel)
+    if first.kind in _OWN:
+        how = "card.memory[...]" if first.kind == "memory" else "card[...]"
+        raise UsageError(f'channel "{first.name}" is of Towpath\'s own kind {first.kind}; use {how}', first.name)
+    name = first.kind
+    halves = {known.direction: known for known in device.info.channels if (known.name, known.kind) == (first.name, name)}
+    kind = _known(name, first)
     channels = [Channel(device, halves[way].number, (name, kind.version)) if way in halves else None for way in ("h2c", "c2h")]
     return kind(device, *channels)
 
@@ -55,6 +53,9 @@ def _known(name: str, channel: ChannelInfo) -> Kind:
     if not points:
         what = f'channel "{channel.name}" is of kind {name}, which no package here knows; install the one that comes with the kind'
         raise NotFoundError(f"{what} (its entry point is {name} in the group {GROUP})", channel.name)
+    if len(points) > 1:
+        both = " and ".join(point.value for point in points)
+        raise UsageError(f"kind {name} is known to more than one package here: {both}; uninstall all but one", channel.name)
     kind: Kind = points[0].load()
     if kind.version != channel.kind_version:
         what = (

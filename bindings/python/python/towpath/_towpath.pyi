@@ -203,7 +203,8 @@ class CardMemory:
     def write(self, address: int, buffer: Memory, *, timeout: float | None = 10.0) -> int:
         """Write the buffer's bytes, beginning at an address, and return their number once the user core has answered."""
     def submit_read(self, buffer: Memory, address: int, *, timeout: float | None = 10.0) -> Ticket:
-        """Begin to read and return at once. Do not use the buffer before the ticket is done. A transfer takes 64 MiB at most.
+        """Begin to read and return at once. Do not use the buffer before the ticket is done. A transfer takes 64 MiB at most,
+        4 MiB with the kernel module.
 
         `timeout` is for the wait for room in the card's queue: QueueFullError when it is over.
         """

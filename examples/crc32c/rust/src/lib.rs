@@ -46,6 +46,8 @@ impl Checked {
                 let what = "the message came to the card damaged: its CRC-32C is wrong; send it again".into();
                 Error::Kind { channel, kind, number: WRONG, bytes, what }
             }
+            // A message that was cut short is open on the card, and the next one would go on with it.
+            Error::Timeout { .. } | Error::Interrupted { .. } | Error::Cancelled { .. } => self.sender.reset().err().unwrap_or(error),
             other => other,
         })
     }
