@@ -60,7 +60,7 @@ pub(crate) fn discover(bus: &dyn Bus) -> Result<Card> {
     }
     load(bus, 0, &mut image)?;
     let header = Discovery::from_image(&image);
-    header.check(bar_bytes, bus.bar_bytes(contract::BAR_WINDOW)).map_err(|fault| bad(fault.to_string()))?;
+    header.check(bar_bytes, bus.bar_bytes(contract::BAR_WINDOW), bus.bar_bytes(contract::BAR_MEMORY)).map_err(|fault| bad(fault.to_string()))?;
 
     let mut entries: Vec<ChannelEntry> = Vec::with_capacity(header.channels.into());
     for index in 0..header.channels {
