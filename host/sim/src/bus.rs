@@ -311,12 +311,20 @@ impl SimBus {
         let channels = field(contract::DISCOVERY_CHANNELS_OFFSET)? & 0xffff;
         let there = field(contract::DISCOVERY_VECTORS_OFFSET)? & 0xffff;
         let window = field(contract::DISCOVERY_WINDOW_BYTES_OFFSET)? & 0xffff_ffff;
+        let low = field(contract::DISCOVERY_MEMORY_WINDOW_BYTES_OFFSET)? & 0xffff_ffff;
+        let memory = low | (field(contract::DISCOVERY_MEMORY_WINDOW_BYTES_OFFSET + 4)? & 0xffff_ffff) << 32;
+        if memory > MOST_MEMORY_WINDOW {
+            let most = MOST_MEMORY_WINDOW >> 20;
+            let what = format!("{}: its memory windows have {} MiB, and the simulator models {most}: make the memories smaller", self.name, memory >> 20);
+            return Err(BusError::Invalid(what));
+        }
         let pages = contract::PAGE_CHANNELS + contract::PAGES_PER_CHANNEL * channels;
         let mut turn = self.turn()?;
         let vectors = there.min(turn.settings.vectors.into());
         let device = self.device_mut(&mut turn)?;
         device.bars[usize::from(contract::BAR_DEVICE)] = (pages << page).next_power_of_two();
         device.bars[usize::from(contract::BAR_WINDOW)] = window;
+        device.bars[usize::from(contract::BAR_MEMORY)] = memory;
         device.vectors = (0..vectors).map(|_| Vector::default()).collect();
         Ok(())
     }

@@ -464,7 +464,7 @@ impl Device {
         if self.stray.is_some() && self.stray_beat(now) {
             return;
         }
-        let Some((packet, from, last)) = self.receive.beat(self.lanes) else { return };
+        let Some((packet, from, last)) = self.receive.beat(self.lanes, self.output.posted_hold != 0) else { return };
         let data = &packet.payload[from..packet.payload.len().min(from + self.lanes)];
         match packet.head {
             Head::Completion { .. } => show(&mut self.input.completion, packet, data, last),
