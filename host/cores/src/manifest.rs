@@ -208,7 +208,9 @@ fn windows_bytes(channels: &[Channel]) -> u64 {
 }
 
 fn too_many_windows(name: &str, bytes: u64) -> String {
-    format!("channel \"{name}\": with its window BAR 4 has {bytes} bytes, and there is room for {MEMORY_WINDOWS}: remove window here or before")
+    format!(
+        "channel \"{name}\": with its window BAR 4 has {bytes} bytes, and there is room for {MEMORY_WINDOWS}: remove window here or before"
+    )
 }
 
 /// `[registers]`: the core has an AXI4-Lite port.
