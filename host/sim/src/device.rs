@@ -368,7 +368,7 @@ impl Device {
         } else {
             self.model.core_clock(now, &self.input, &mut self.output)
         };
-        self.receive.nonposted_credits += u32::from(self.output.nonposted_credit);
+        self.receive.grant(now, self.output.nonposted_credit.into());
         self.reset_done |= self.output.function_reset_done != 0;
         match stop {
             Some(why) => Err(why),

@@ -284,6 +284,8 @@ pub struct Receive {
     order: u64,
     /// Reads of the card that it has room for.
     pub nonposted_credits: u32,
+    /// When there was none, and one came.
+    granted: u64,
     posted_credits: usize,
     posted_inside: usize,
     completion_room: CompletionRoom,
@@ -302,6 +304,7 @@ impl Receive {
             nonposted: VecDeque::new(),
             order: 0,
             nonposted_credits: 0,
+            granted: 0,
             posted_credits,
             posted_inside: 0,
             completion_room,
@@ -322,6 +325,14 @@ impl Receive {
         queue.push_back((self.order, packet));
     }
 
+    /// The card has room for more reads since `now`. A read that has waited for it begins then.
+    pub fn grant(&mut self, now: u64, reads: u32) {
+        if self.nonposted_credits == 0 && reads > 0 {
+            self.granted = now;
+        }
+        self.nonposted_credits += reads;
+    }
+
     /// Put everything on the wire that starts by `now`.
     pub fn advance(&mut self, now: u64, completions: &mut dyn Completions, pool: &mut Pool) {
         loop {
@@ -332,7 +343,7 @@ impl Receive {
             let posted = self.posted.front().filter(|_| self.posted_inside < self.posted_credits).map(|(_, packet)| packet.time);
             let nonposted = match (self.nonposted.front(), self.posted.front()) {
                 (Some((order, packet)), before) if self.nonposted_credits > 0 && before.is_none_or(|(first, _)| order < first) => {
-                    Some(packet.time)
+                    Some(packet.time.max(self.granted))
                 }
                 _ => None,
             };
@@ -629,7 +640,9 @@ mod tests {
         receive.push(nonposted(2, 2000));
         receive.push(posted(3, 3000));
         assert_eq!(landed(&mut receive, &mut completions, 100_000), ["p1", "p3", "c40000", "c40001"]);
-        receive.nonposted_credits = 1;
+        receive.grant(150_000, 1);
+        receive.advance(150_000, &mut completions, &mut Pool::default());
+        assert!(receive.land(150_001).is_none(), "a read does not come with its credit");
         assert_eq!(landed(&mut receive, &mut completions, 200_000), ["n2"]);
         assert_eq!(receive.nonposted_credits, 0);
         // A read never passes a write before it, though it has its credit.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Random reads and writes of `cores/scratchpad` in simulation, at two widths: see [`towpath_property::memories`].
+//! Random reads and writes of `cores/scratchpad`, by DMA and by the window, in simulation, at two widths: see [`towpath_property::memories`].
 //!
 //! From the environment:
 //! - TOWPATH_SEED: the seed of the first run (1 otherwise); a failure tells its own
@@ -13,7 +13,7 @@ const OPERATIONS: usize = 800;
 /// Operations of one run: then the device is opened again, with other settings.
 const RUN: usize = 200;
 /// Things that there are to be met.
-const THINGS: usize = 8;
+const THINGS: usize = 10;
 
 fn environment(name: &str) -> Option<u64> {
     let value = std::env::var(name).ok().filter(|value| !value.is_empty())?;
