@@ -48,6 +48,7 @@ module tp_memory_window #(
 );
   // ------------------------------------------------------------------------------------------------ where to
   logic [WINDOWS-1:0] write_hits, write_held, write_to, read_to;
+  logic due, enough;  // the writes before the read have been answered
   for (genvar i = 0; i < WINDOWS; i++) begin : g_window
     assign w_address[i] = write_address - 36'(OFFSETS[i]);
     assign q_address[i] = read_address - 36'(OFFSETS[i]);
@@ -84,7 +85,6 @@ module tp_memory_window #(
   end
 
   // ------------------------------------------------------------------------------------------------ reads
-  logic due, enough;  // the writes before have been answered
   logic [4:0] missing;  // rows that no memory has
   assign due = enough || !read_after;
   assign read_ready = due && ((read_to & q_ready) != '0 || (read_to == '0 && missing == '0));
