@@ -374,7 +374,7 @@ module tp_user_edge #(
       assign mv_irq_valid[i] = valid && open;
     end
     if (MEMORY_WINDOWS) begin : gen_memory
-      logic write_ready, failed_ready, failed_valid, read_ready, answer_ready, answer_valid;
+      logic write_ready, write_valid, failed_ready, failed_valid, read_ready, read_valid, answer_ready, answer_valid;
       tp_async_fifo #(
           .WIDTH(36 + 8 + DATA_WIDTH + KEEP + 1),
           .DEPTH(DEPTH)
@@ -386,8 +386,8 @@ module tp_user_edge #(
           .wr_data({mv_mem_write_address, mv_mem_write_rows, mv_mem_write_data, mv_mem_write_strb, mv_mem_write_last}),
           .rd_clk(user_clk),
           .rd_rst(user_rst),
-          .rd_valid(mem_write_valid),
-          .rd_ready(mem_write_ready),
+          .rd_valid(write_valid),
+          .rd_ready(mem_write_ready && !user_rst),
           .rd_data({mem_write_address, mem_write_rows, mem_write_data, mem_write_strb, mem_write_last})
       );
       tp_pulse failures (
@@ -411,8 +411,8 @@ module tp_user_edge #(
           .wr_data({mv_mem_read_address, mv_mem_read_rows, mv_mem_read_after, mv_mem_read_taken}),
           .rd_clk(user_clk),
           .rd_rst(user_rst),
-          .rd_valid(mem_read_valid),
-          .rd_ready(mem_read_ready),
+          .rd_valid(read_valid),
+          .rd_ready(mem_read_ready && !user_rst),
           .rd_data({mem_read_address, mem_read_rows, mem_read_after, mem_read_taken})
       );
       tp_async_fifo #(
@@ -430,6 +430,8 @@ module tp_user_edge #(
           .rd_ready(mv_mem_answer_ready && open),
           .rd_data({mv_mem_answer_data, mv_mem_answer_error})
       );
+      assign mem_write_valid = write_valid && !user_rst;
+      assign mem_read_valid = read_valid && !user_rst;
       assign mv_mem_write_ready = write_ready && open;
       assign mem_failed_ready = failed_ready && !user_rst;
       assign mv_mem_failed_valid = failed_valid && open;

@@ -162,7 +162,7 @@ fn wrapper_tells_what_a_project_needs() {
     // A kind's sources come before the core's.
     let kinds = answer(&["wrapper", "scratchpad", "--output", folder.0.join("kinds.sv").to_str().unwrap()]);
     assert!(source(&kinds, 0).ends_with("gateware/channel/memory/tp_memory_write.sv") && source(&kinds, 0).is_file(), "{kinds}");
-    assert!(source(&kinds, 3).ends_with("cores/scratchpad/scratchpad.sv"), "{kinds}");
+    assert!(source(&kinds, 5).ends_with("cores/scratchpad/scratchpad.sv"), "{kinds}");
     // The same on standard output.
     assert_eq!(done(&["wrapper", "loopback", "--width", "64", "--core-clock", "125"], b"").stdout, text.as_bytes());
 }

@@ -674,7 +674,7 @@ mod tests {
         receive.nonposted_credits = 1;
         receive.push(Packet { payload: vec![1; 8], ..posted(1, 0) });
         receive.push(nonposted(2, 0));
-        receive.push(posted(3, 0));
+        receive.push(posted(3, 1000));
         landed(&mut receive, &mut Plain([5_000_000].into()), 9_000_000);
         let mut next = |hold: bool| {
             let shown = receive.beat(4, hold).map(|(packet, from, last)| (std::mem::discriminant(&packet.head), from, last));
