@@ -566,7 +566,7 @@ module tp_control
 
   // ---- memory windows
   if (MEMORY_WINDOW_BYTES != 0) begin : gen_memory
-    logic closed, off, writes_stand, reads_stand, stuck, answer;
+    logic closed, off, writes_stand, reads_stand, stuck, row_came;
     logic [15:0] taken;
     assign closed = card_reset || user_busy;
     tp_memory_writes #(
@@ -613,7 +613,7 @@ module tp_control
         .ask_rows(mem_read_rows),
         .ask_after(mem_read_after),
         .ask_taken(mem_read_taken),
-        .answer_valid(answer),
+        .answer_valid(row_came),
         .answer_data(mem_answer_data),
         .answer_error(mem_answer_error),
         .sending(memory_answers),
@@ -624,7 +624,7 @@ module tp_control
         .tx_answer_last(memory_answer_last)
     );
     assign mem_answer_ready = 1'b1;
-    assign answer = mem_answer_valid && !off && !closed;
+    assign row_came = mem_answer_valid && !off && !closed;
     assign mem_failed_ready = 1'b1;
 
     // A memory that does not answer is given up until the card is reset: what it owes then cannot be told from what it is asked later.
