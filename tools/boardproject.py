@@ -106,7 +106,10 @@ def contract() -> dict[str, int]:
 def constants(text: str) -> dict[str, int]:
     """The whole numbers among the parameters of SystemVerilog, by name."""
     return {
-        name: int(value) for name, value in re.findall(r"^\s*(?:localparam|parameter) (?:int|bit|logic \[63:0\]) (\w+) = (?:64'd)?(\d+)[;,]", text, re.MULTILINE)
+        name: int(value)
+        for name, value in re.findall(
+            r"^\s*(?:localparam|parameter) (?:int|bit|logic \[63:0\]) (\w+) = (?:64'd)?(\d+)[;,]", text, re.MULTILINE
+        )
     }
 
 
