@@ -51,6 +51,7 @@ mod channel;
 mod device;
 #[cfg(all(feature = "vfio", feature = "linux"))]
 mod doctor;
+mod kind;
 mod memory;
 mod open;
 mod reactor;
@@ -74,6 +75,7 @@ pub use channel::ChannelName;
 pub use device::{Device, Registers, UserInterrupts};
 #[cfg(all(feature = "vfio", feature = "linux"))]
 pub use doctor::doctor;
+pub use kind::{Kind, KindChannels};
 pub use memory::{Memory, MemoryHalf, MemoryInfo, Window};
 pub use open::{OpenOptions, TextSink};
 pub use receiver::{Received, Receiver};

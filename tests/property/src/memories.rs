@@ -14,13 +14,17 @@ use towpath::{Device, Direction, Error, Memory, Status, Window};
 
 use crate::device::vary;
 use crate::random::Random;
+use crate::served::Served;
 
 const THREADS: usize = 4;
 /// The largest part that a thread has.
 const PART: usize = 48 << 10;
 /// Pages that answer with SLVERR and DECERR, behind nearly all parts; the byte before them is nobody's.
 const PAGE: u64 = 4096;
-const BAD: [(&str, u64, u8); 2] = [("slverr_page", 200, 2), ("decerr_page", 201, 3)];
+const BAD: [(u32, u64, u8); 2] = [(0x0C, 200, 2), (0x10, 201, 3)];
+/// Other registers of the core; the drivers do not all know their names.
+const LATENCY: u32 = 0x04;
+const STALL: u32 = 0x08;
 const LONG: Option<Duration> = Some(Duration::from_secs(10));
 
 /// How often each thing was met.
@@ -30,7 +34,8 @@ pub type Met = BTreeMap<&'static str, usize>;
 struct Part<'a> {
     device: &'a Device,
     memory: &'a Memory,
-    window: &'a Window,
+    /// Not every driver serves it.
+    window: Option<&'a Window>,
     random: Random,
     base: u64,
     model: Vec<u8>,
@@ -77,11 +82,11 @@ impl Part<'_> {
     }
 
     /// Loads, of a register's size or of more.
-    fn load(&mut self, at: usize, length: usize) -> Vec<u8> {
+    fn load(&mut self, window: &Window, at: usize, length: usize) -> Vec<u8> {
         let (mut back, mut done) = (vec![0xa5; length], 0);
         while done < length {
             let piece = self.random.pick(&[1, 2, 4, 8, 16, 64, 300, length]).min(length - done);
-            self.window.read_at(&mut back[done..done + piece], self.base + (at + done) as u64).unwrap();
+            window.read_at(&mut back[done..done + piece], self.base + (at + done) as u64).unwrap();
             done += piece;
         }
         self.meet("loaded");
@@ -90,21 +95,22 @@ impl Part<'_> {
 
     /// Stores. A transfer sees them after a flush, or a load of them.
     fn stores(&mut self) {
+        let Some(window) = self.window else { return self.write() };
         let (at, length) = self.place();
         let length = length.min(1000);
         let data = bytes(&mut self.random, length);
         let mut done = 0;
         while done < length {
             let piece = self.random.pick(&[1, 2, 4, 8, 16, 64, 300, length]).min(length - done);
-            self.window.write_at(&data[done..done + piece], self.base + (at + done) as u64).unwrap();
+            window.write_at(&data[done..done + piece], self.base + (at + done) as u64).unwrap();
             done += piece;
         }
         self.model[at..at + length].copy_from_slice(&data);
         if self.random.one_in(2) {
-            self.window.flush().unwrap();
+            window.flush().unwrap();
             self.meet("stored, then read by DMA");
         } else if length > 0 {
-            let back = self.load(at, length);
+            let back = self.load(window, at, length);
             assert!(back == data, "{length} bytes stored at {:#x} are others", self.base + at as u64);
         }
         if length > 0 {
@@ -113,7 +119,10 @@ impl Part<'_> {
     }
 
     fn check(&mut self, at: usize, length: usize) {
-        let back = if self.random.one_in(4) { self.load(at, length.min(1500)) } else { self.read(at, length) };
+        let back = match self.window.filter(|_| self.random.one_in(4)) {
+            Some(window) => self.load(window, at, length.min(1500)),
+            None => self.read(at, length),
+        };
         let length = back.len();
         let wrong = (0..length).find(|byte| back[*byte] != self.model[at + byte]);
         if let Some(byte) = wrong {
@@ -256,25 +265,36 @@ fn said(panic: &(dyn std::any::Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
 }
 
-/// A run on this core: the threads' parts are beside each other, some with a byte between. An error says what was wrong first.
-pub fn run(core: &str, width: usize, seed: u64, operations: usize) -> Result<Met, String> {
+/// A run on this device, or, `served`, on this simulated one behind a socket: the threads' parts are beside each other, some with a byte
+/// between. An error says what was wrong first.
+pub fn run(device: &str, served: bool, seed: u64, operations: usize) -> Result<Met, String> {
     let mut random = Random::new(seed);
-    let name = vary(&format!("sim:{core}?width={width}"), &mut random);
-    catch_unwind(AssertUnwindSafe(|| run_over(&name, random, seed, operations)))
-        .unwrap_or_else(|panic| Err(said(&*panic)))
-        .map_err(|what| format!("TOWPATH_SEED={seed} {name}: {what}"))
+    let name = vary(device, &mut random);
+    let caught = |name: &str, random| {
+        catch_unwind(AssertUnwindSafe(|| run_over(name, random, seed, operations))).unwrap_or_else(|panic| Err(said(&*panic)))
+    };
+    let ran = match served {
+        false => caught(&name, random),
+        true => Served::start(&name).and_then(|served| {
+            let met = caught(&served.name(), random)?;
+            served.end().map(|()| met)
+        }),
+    };
+    ran.map_err(|what| format!("TOWPATH_SEED={seed} {name}: {what}"))
 }
 
 fn run_over(name: &str, mut random: Random, seed: u64, operations: usize) -> Result<Met, String> {
     let device = Device::open(name).unwrap();
     let registers = device.registers();
-    registers.write_name("latency", random.pick(&[0, 0, 5, 60])).unwrap();
-    registers.write_name("stall", random.pick(&[0, 0, 30, 200])).unwrap();
+    registers.write(LATENCY, random.pick(&[0, 0, 5, 60])).unwrap();
+    registers.write(STALL, random.pick(&[0, 0, 30, 200])).unwrap();
     for (register, page, _) in BAD {
-        registers.write_name(register, page as u32).unwrap();
+        registers.write(register, page as u32).unwrap();
     }
     let memory = device.memory("ram").unwrap();
-    let window = memory.window().unwrap();
+    let window = memory.window().ok();
+    let window = window.as_ref();
+    assert!(window.is_some() || !name.starts_with("sim:"), "the simulated scratchpad has a window");
     let ends = memory.len();
     let mut next = random.below(5000) as u64;
     let mut parts: Vec<_> = (0..THREADS)
@@ -284,7 +304,7 @@ fn run_over(name: &str, mut random: Random, seed: u64, operations: usize) -> Res
             let first = if thread + 1 == THREADS { ends - length as u64 } else { next };
             next = first + length as u64 + random.below(2) as u64;
             let random = Random::new(seed << 8 | thread as u64);
-            Part { device: &device, memory: &memory, window: &window, random, base: first, model: vec![0; length], met: Met::new() }
+            Part { device: &device, memory: &memory, window, random, base: first, model: vec![0; length], met: Met::new() }
         })
         .collect();
     for part in &mut parts {
@@ -296,7 +316,9 @@ fn run_over(name: &str, mut random: Random, seed: u64, operations: usize) -> Res
         threads.into_iter().map(|thread| thread.join().map_err(|panic| said(&*panic))).collect()
     });
     worked.into_iter().collect::<Result<(), String>>()?;
-    window_faults(&window, &mut random);
+    if let Some(window) = window {
+        window_faults(window, &mut random);
+    }
     // No thread has touched another's.
     for part in &mut parts {
         part.check(0, part.model.len());
