@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import random
+import shutil
 import subprocess
 import sys
 import threading
@@ -29,8 +30,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     # A copy: building leaves files beside the sources.
     source = tmp_path_factory.mktemp("source") / "python"
-    subprocess.run(["cp", "-r", EXAMPLE / "python", source], check=True)
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--target", folder, source]
+    shutil.copytree(EXAMPLE / "python", source)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--target", str(folder), str(source)]
     subprocess.run(pip, check=True)
     return folder
 
