@@ -92,6 +92,7 @@ struct tp_resources {
 	void __iomem *window; /* BAR 2, or NULL */
 	phys_addr_t window_start; /* 0: programs cannot map it */
 	u64 window_bytes;
+	u64 memory_bytes;
 };
 
 struct tp_vector {

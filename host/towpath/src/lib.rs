@@ -76,7 +76,7 @@ pub use device::{Device, Registers, UserInterrupts};
 #[cfg(all(feature = "vfio", feature = "linux"))]
 pub use doctor::doctor;
 pub use kind::{Kind, KindChannels};
-pub use memory::{Memory, MemoryHalf, MemoryInfo};
+pub use memory::{Memory, MemoryHalf, MemoryInfo, Window};
 pub use open::{OpenOptions, TextSink};
 pub use receiver::{Received, Receiver};
 pub use sender::Sender;

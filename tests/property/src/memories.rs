@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The property of memories: what a read returns is what was written there last, whatever else is under way, slow or cancelled.
+//! The property of memories: what a read returns is what was written there last, by DMA or by the window, whatever else is under way, slow
+//! or cancelled.
 //!
 //! Several threads work at once on `cores/scratchpad`, each on bytes of its own that end anywhere; the model is the program's own memory. What
 //! is wrong is a panic of its thread, which [`run`] tells.
@@ -9,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io::{IoSlice, IoSliceMut};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::time::Duration;
-use towpath::{Device, Direction, Error, Memory, Status};
+use towpath::{Device, Direction, Error, Memory, Status, Window};
 
 use crate::device::vary;
 use crate::random::Random;
@@ -33,6 +34,8 @@ pub type Met = BTreeMap<&'static str, usize>;
 struct Part<'a> {
     device: &'a Device,
     memory: &'a Memory,
+    /// Not every driver serves it.
+    window: Option<&'a Window>,
     random: Random,
     base: u64,
     model: Vec<u8>,
@@ -78,8 +81,49 @@ impl Part<'_> {
         back
     }
 
+    /// Loads, of a register's size or of more.
+    fn load(&mut self, window: &Window, at: usize, length: usize) -> Vec<u8> {
+        let (mut back, mut done) = (vec![0xa5; length], 0);
+        while done < length {
+            let piece = self.random.pick(&[1, 2, 4, 8, 16, 64, 300, length]).min(length - done);
+            window.read_at(&mut back[done..done + piece], self.base + (at + done) as u64).unwrap();
+            done += piece;
+        }
+        self.meet("loaded");
+        back
+    }
+
+    /// Stores. A transfer sees them after a flush, or a load of them.
+    fn stores(&mut self) {
+        let Some(window) = self.window else { return self.write() };
+        let (at, length) = self.place();
+        let length = length.min(1000);
+        let data = bytes(&mut self.random, length);
+        let mut done = 0;
+        while done < length {
+            let piece = self.random.pick(&[1, 2, 4, 8, 16, 64, 300, length]).min(length - done);
+            window.write_at(&data[done..done + piece], self.base + (at + done) as u64).unwrap();
+            done += piece;
+        }
+        self.model[at..at + length].copy_from_slice(&data);
+        if self.random.one_in(2) {
+            window.flush().unwrap();
+            self.meet("stored, then read by DMA");
+        } else if length > 0 {
+            let back = self.load(window, at, length);
+            assert!(back == data, "{length} bytes stored at {:#x} are others", self.base + at as u64);
+        }
+        if length > 0 {
+            self.check(at, length);
+        }
+    }
+
     fn check(&mut self, at: usize, length: usize) {
-        let back = self.read(at, length);
+        let back = match self.window.filter(|_| self.random.one_in(4)) {
+            Some(window) => self.load(window, at, length.min(1500)),
+            None => self.read(at, length),
+        };
+        let length = back.len();
         let wrong = (0..length).find(|byte| back[*byte] != self.model[at + byte]);
         if let Some(byte) = wrong {
             let (address, found, wanted) = (self.base + (at + byte) as u64, back[byte], self.model[at + byte]);
@@ -189,12 +233,30 @@ impl Part<'_> {
                     let (at, length) = self.place();
                     self.check(at, length);
                 }
-                12..15 => self.flock(),
+                12..14 => self.flock(),
+                14 => self.stores(),
                 _ => self.fault(),
             }
         }
         self.check(0, self.model.len());
     }
+}
+
+/// What a memory refuses, by load and by store; and that nothing else was wrong before.
+fn window_faults(window: &Window, random: &mut Random) {
+    window.flush().unwrap();
+    let (_, page, _) = random.pick(&BAD);
+    let length = 1 + random.below(64);
+    let address = page * PAGE + random.below(PAGE as usize - length + 1) as u64;
+    let mut back = vec![0; length];
+    let refused = |ended: towpath::Result<()>| assert!(matches!(ended, Err(Error::Kind { number: 0, .. })), "{ended:?}");
+    refused(window.read_at(&mut back, address));
+    assert!(back.iter().all(|byte| *byte == 0xff), "what fails reads as all ones");
+    window.flush().unwrap();
+    window.write_at(&back, address).unwrap();
+    refused(window.flush());
+    window.flush().unwrap();
+    assert!(window.read_at(&mut back, window.len() - length as u64 + 1).is_err());
 }
 
 /// What a thread's panic says.
@@ -230,6 +292,9 @@ fn run_over(name: &str, mut random: Random, seed: u64, operations: usize) -> Res
         registers.write(register, page as u32).unwrap();
     }
     let memory = device.memory("ram").unwrap();
+    let window = memory.window().ok();
+    let window = window.as_ref();
+    assert!(window.is_some() || !name.starts_with("sim:"), "the simulated scratchpad has a window");
     let ends = memory.len();
     let mut next = random.below(5000) as u64;
     let mut parts: Vec<_> = (0..THREADS)
@@ -239,7 +304,7 @@ fn run_over(name: &str, mut random: Random, seed: u64, operations: usize) -> Res
             let first = if thread + 1 == THREADS { ends - length as u64 } else { next };
             next = first + length as u64 + random.below(2) as u64;
             let random = Random::new(seed << 8 | thread as u64);
-            Part { device: &device, memory: &memory, random, base: first, model: vec![0; length], met: Met::new() }
+            Part { device: &device, memory: &memory, window, random, base: first, model: vec![0; length], met: Met::new() }
         })
         .collect();
     for part in &mut parts {
@@ -251,6 +316,9 @@ fn run_over(name: &str, mut random: Random, seed: u64, operations: usize) -> Res
         threads.into_iter().map(|thread| thread.join().map_err(|panic| said(&*panic))).collect()
     });
     worked.into_iter().collect::<Result<(), String>>()?;
+    if let Some(window) = window {
+        window_faults(window, &mut random);
+    }
     // No thread has touched another's.
     for part in &mut parts {
         part.check(0, part.model.len());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Random reads and writes of `cores/scratchpad`, in simulation at two widths, and behind a socket: see [`towpath_property::memories`].
+//! Random reads and writes of `cores/scratchpad`, by DMA and by the window, in simulation at two widths, and behind a socket: see
+//! [`towpath_property::memories`].
 //!
 //! From the environment:
 //! - TOWPATH_PROPERTY_DEVICE: another device with this core, instead of the one behind a socket
@@ -14,7 +15,9 @@ const OPERATIONS: usize = 800;
 /// Operations of one run: then the device is opened again, with other settings.
 const RUN: usize = 200;
 /// Things that there are to be met.
-const THINGS: usize = 8;
+const THINGS: usize = 10;
+/// Of them those that need a window.
+const OF_WINDOWS: usize = 2;
 
 fn text(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
@@ -36,7 +39,8 @@ fn memories(device: &str, served: bool, usual: usize) {
         }
     }
     println!("{device}: {operations} operations, {:.0} s; {met:?}", began.elapsed().as_secs_f64());
-    assert!(met.len() == THINGS || operations < OPERATIONS, "not all was met: {met:?}");
+    let things = if device.starts_with("sim:") { THINGS } else { THINGS - OF_WINDOWS };
+    assert!(met.len() >= things || operations < OPERATIONS, "not all was met: {met:?}");
 }
 
 #[test]
