@@ -35,7 +35,9 @@ module tp_core
     parameter logic [NH-1:0] H2C_VERDICTS = '0,
     parameter logic [NC-1:0] C2H_ASKED = '0,
     // ... and {kind_parameter[31:0], kind_version[15:0], kind[7:0], kind_name[63:0]} of its discovery entry.
-    parameter logic [(H2C+C2H)*120-1:0] CHANNEL_KINDS = {(H2C + C2H) {32'd0, 16'd1, 8'd0, 64'h6d6165727473}}
+    parameter logic [(H2C+C2H)*120-1:0] CHANNEL_KINDS = {(H2C + C2H) {32'd0, 16'd1, 8'd0, 64'h6d6165727473}},
+    parameter int PLUGINS = 0,
+    parameter logic [towpath_pkg::TP_PLUGINS_MAX*128-1:0] PLUGIN_ENTRIES = '0
 ) (
     input logic clk,
     input logic rst,
@@ -194,7 +196,9 @@ module tp_core
       .SERIAL(SERIAL),
       .CORE_NAME(CORE_NAME),
       .CHANNEL_NAMES(CHANNEL_NAMES),
-      .CHANNEL_KINDS(CHANNEL_KINDS)
+      .CHANNEL_KINDS(CHANNEL_KINDS),
+      .PLUGINS(PLUGINS),
+      .PLUGIN_ENTRIES(PLUGIN_ENTRIES)
   ) i_control (
       .m_axil_awaddr(mv_axil_awaddr),
       .m_axil_awvalid(mv_axil_awvalid),

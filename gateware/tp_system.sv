@@ -94,7 +94,9 @@ module tp_system
       .CHANNEL_NAMES(CHANNEL_NAMES),
       .H2C_VERDICTS(H2C_VERDICTS),
       .C2H_ASKED(C2H_ASKED),
-      .CHANNEL_KINDS(CHANNEL_KINDS)
+      .CHANNEL_KINDS(CHANNEL_KINDS),
+      .PLUGINS(PLUGINS),
+      .PLUGIN_ENTRIES(PLUGIN_ENTRIES)
   ) core (
       .user_clk(uclk),
       .m_axil_awaddr(axil_awaddr),

@@ -28,6 +28,8 @@ module tp_control
     parameter logic [255:0] CORE_NAME = "",
     parameter logic [(H2C+C2H)*256-1:0] CHANNEL_NAMES = "",
     parameter logic [(H2C+C2H)*120-1:0] CHANNEL_KINDS = {(H2C + C2H) {32'd0, 16'd1, 8'd0, 64'h6d6165727473}},
+    parameter int PLUGINS = 0,
+    parameter logic [TP_PLUGINS_MAX*128-1:0] PLUGIN_ENTRIES = '0,
     parameter int WINDOW_QUEUE = 32,        // writes that the host may be ahead of the window
     localparam int CHW = (H2C + C2H) > 1 ? $clog2(H2C + C2H) : 1
 ) (
@@ -393,6 +395,8 @@ module tp_control
       .CORE_NAME(CORE_NAME),
       .CHANNEL_NAMES(CHANNEL_NAMES),
       .CHANNEL_KINDS(CHANNEL_KINDS),
+      .PLUGINS(PLUGINS),
+      .PLUGIN_ENTRIES(PLUGIN_ENTRIES),
       .SPAN(SPAN)
   ) pages (
       .clk,

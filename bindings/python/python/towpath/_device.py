@@ -12,6 +12,7 @@ from towpath._channel import Channel
 from towpath._dtypes import item_of
 from towpath._errors import ArgumentTypeError, RangeError, UsageError
 from towpath._memory import CardMemory, Memories
+from towpath._plugins import Plugins
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -48,6 +49,11 @@ class Device(_towpath.Device):
     def memory(self) -> Memories:
         """The user core's memories, by name: `card.memory["ram"][0:16]`."""
         return Memories(self, self._opened)
+
+    @property
+    def plugins(self) -> Plugins:
+        """The plug-ins beside the user core: `card.plugins["reset"].pulse()`."""
+        return Plugins(self)
 
     async def __aenter__(self) -> Self:
         return self.__enter__()
