@@ -45,7 +45,7 @@ class Plugins:
         """A plug-in, as the class that knows its type and version: `Reset`, or else `Plugin`. NotFoundError if there is none."""
         found = _towpath.Plugin(self._device, plugin)
         known = _KNOWN.get((found.info.type, found.info.version))
-        return known(self._device, found.info.index) if known else found
+        return known(self._device, found.info.number) if known else found
 
     def __iter__(self) -> Iterator[str]:
         """Their names: the type, and for all but the first of a type its number."""

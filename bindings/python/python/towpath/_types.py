@@ -109,7 +109,7 @@ class Listing(NamedTuple):
 class PluginInfo(NamedTuple):
     """A plug-in's entry in the discovery table."""
 
-    index: int
+    number: int
     type: str
     version: int
     offset: int
