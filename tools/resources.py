@@ -27,7 +27,7 @@ import statistics
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -52,7 +52,7 @@ class Design:
     name: str
     top: str
     files: list[str]
-    parameters: dict[str, int | str]  # text: a constant in Verilog
+    parameters: Mapping[str, int | str]  # text: a constant in Verilog
     options: str = ""
     most: dict[str, float] = field(default_factory=dict)  # figures that it may not exceed
 
@@ -88,7 +88,7 @@ def listed(*lists: str) -> list[str]:
 
 
 def parts(where: str) -> list[Design]:
-    """The designs of the synthesis.toml files in the folders there: adapters alone and cards of one channel pair, kinds of channel, or plug-ins."""
+    """The designs of the synthesis.toml files in the folders there: adapters, cards of one channel pair, kinds of channel, or plug-ins."""
     designs = []
     for file in sorted((ROOT / where).glob("*/synthesis.toml")):
         folder = file.parent.relative_to(ROOT)

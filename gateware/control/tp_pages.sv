@@ -68,7 +68,8 @@ module tp_pages
 
   if (DISCOVERY_BYTES > TP_PAGE_BYTES_MIN) $error("%m: %0d channels: the discovery page has no room", H2C + C2H);
   if (VECTORS < 1 || VECTORS > TP_MSIX_VECTORS_MAX) $error("%m: VECTORS %0d: make it 1 to %0d", VECTORS, TP_MSIX_VECTORS_MAX);
-  if (TP_MSIX_VECTOR_BYTES != 16 || TP_PLUGIN_ENTRY_BYTES != 16 || TP_CARD_USER_IRQ_VECTOR_STRIDE != 4 || TP_PAGE_CARD != 1 || TP_PAGE_MSIX != 2)
+  if (TP_PLUGIN_ENTRY_BYTES != 16) $error("%m: the entries of plug-ins have grown: adapt it");
+  if (TP_MSIX_VECTOR_BYTES != 16 || TP_CARD_USER_IRQ_VECTOR_STRIDE != 4 || TP_PAGE_CARD != 1 || TP_PAGE_MSIX != 2)
     $error("%m: the contract's pages have changed: adapt it");
 
   function automatic logic [HEADER_DWORDS*32-1:0] header();

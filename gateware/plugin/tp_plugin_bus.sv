@@ -11,8 +11,8 @@
 // Not for: masters that want several accesses in flight. A write is taken when its address and its data are both there.
 module tp_plugin_bus #(
     parameter int PORTS = 2,
-    parameter logic [PORTS-1:0][31:0] OFFSET = '0,
-    parameter logic [PORTS-1:0][31:0] BYTES = '0,
+    parameter logic [PORTS-1:0][31:0] OFFSET = (PORTS * 32)'(64'h00001000_00000000),
+    parameter logic [PORTS-1:0][31:0] BYTES = {PORTS{32'h1000}},
     parameter int TIMEOUT = 65536
 ) (
     input  logic             clk,

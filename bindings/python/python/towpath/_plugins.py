@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Reset(_towpath.Reset):
-    """Resets of the user core, by a plug-in of type `reset`. A reset of the core alone leaves its channels in the middle of what they carry:
+    """Resets of the user core, by a plug-in of type `reset`. A reset of the core alone leaves its channels in the middle of a message:
 
     with card.plugins["reset"].held():
         card["in"].reset()

@@ -222,7 +222,7 @@ class Reset(Plugin):
         """Set an output's delay, 0 to 2^24 - 1."""
     @property
     def on_fault(self) -> str:
-        """What a fault of the core does beside being counted: "count" is nothing, "start" runs a sequence, "hold" holds the core in reset."""
+        """What a fault of the core does beside being counted: "count" is nothing, "start" a sequence, "hold" holds the core in reset."""
     @on_fault.setter
     def on_fault(self, does: str) -> None: ...
     @property
