@@ -442,11 +442,14 @@ fn beside_plugin<'a>(plugin: &'a Plugin, top: &'a Top) -> impl Iterator<Item = E
 /// What a plug-in may drive besides: the user core and the kinds of its channels are in reset while it is 0.
 pub(crate) const USER_RESET: &str = "user_rst_n";
 
+/// What a plug-in may take besides: the user core is in reset, by whatever.
+pub(crate) const IN_RESET: &str = "user_reset";
+
 /// Compare the ports of a plug-in with what every plug-in has.
 fn check_plugin(plugin: &Plugin, top: &Top) -> Result<(), CoreError> {
     use PortDirection::{Input, Output};
     let axil = AXIL.iter().map(|(name, to_core, bits)| (format!("s_axil_{name}"), if *to_core { Input } else { Output }, *bits, false));
-    let others = [("clk", Input, false), ("rst_n", Input, false), (USER_RESET, Output, true)];
+    let others = [("clk", Input, false), ("rst_n", Input, false), (USER_RESET, Output, true), (IN_RESET, Input, true)];
     let all = others.into_iter().map(|(name, direction, optional)| (name.to_string(), direction, 1, optional)).chain(axil);
     let expect = |(name, direction, width, optional)| Expected {
         name,

@@ -3,7 +3,7 @@
 
 use crate::manifest::{Channel, Direction, Manifest};
 use crate::plugin::{Plugin, PAGE};
-use crate::ports::{spare, standard, PortDirection, Top, AXIL, CORE, USER_RESET};
+use crate::ports::{spare, standard, PortDirection, Top, AXIL, CORE, IN_RESET, USER_RESET};
 use std::fmt::Write;
 use towpath_contract::{ChannelKind, CHANNEL_ENTRY_KIND_NAME_COUNT, PLUGINS_MAX, PLUGIN_ENTRY_BYTES, PLUGIN_ENTRY_TYPE_NAME_COUNT};
 
@@ -116,6 +116,9 @@ fn plugins(out: &mut String, manifest: &Manifest, top: &Top, modules: &[Top], po
         own.extend(at(first + number));
         if module.ports.contains_key(USER_RESET) {
             own.push(format!(".{USER_RESET}(plugin_{}_{USER_RESET})", plugin.name));
+        }
+        if module.ports.contains_key(IN_RESET) {
+            own.push(format!(".{IN_RESET}(!core_rst_n)"));
         }
         out.push('\n');
         let mut open = Vec::new();

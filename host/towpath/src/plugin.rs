@@ -19,8 +19,8 @@ impl Plugin {
             ChannelName::Index(index) => usize::try_from(*index).ok().and_then(|index| plugins.get(index)),
             ChannelName::Name(name) => {
                 let (wanted, number) = name.split_once(':').unwrap_or((name, "0"));
-                let of_type = plugins.iter().filter(|plugin| plugin.type_name == wanted);
-                number.parse().ok().and_then(|number: usize| of_type.skip(number).next())
+                let mut of_type = plugins.iter().filter(|plugin| plugin.type_name == wanted);
+                number.parse().ok().and_then(|number: usize| of_type.nth(number))
             }
         };
         if let Some(info) = found {
