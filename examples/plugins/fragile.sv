@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fragile: an echo from channel "in" to channel "out" that breaks when it is told to, for showing what plug-ins do about it.
+// Fragile: an echo from channel "in" to channel "out" that breaks when it is told to, for showing what plug-ins do about it. Wishbone and
+// Avalon each reach 16 words of its.
 //
 // Registers (32 bits; other addresses read 0 and ignore writes)
 //   0x00 scratch   read and write
@@ -31,6 +32,24 @@ module fragile #(
     input  logic [1:0] reset_rst_n,
     output logic       reset_fault,
 
+    input  logic        wishbone_cyc,
+    input  logic        wishbone_stb,
+    input  logic        wishbone_we,
+    input  logic [11:0] wishbone_adr,
+    input  logic [ 3:0] wishbone_sel,
+    input  logic [31:0] wishbone_dat_w,
+    output logic [31:0] wishbone_dat_r,
+    output logic        wishbone_ack,
+    output logic        wishbone_err,
+
+    input  logic [12:0] avalon_address,
+    input  logic        avalon_read,
+    input  logic        avalon_write,
+    input  logic [ 3:0] avalon_byteenable,
+    input  logic [31:0] avalon_writedata,
+    output logic [31:0] avalon_readdata,
+    output logic        avalon_waitrequest,
+
     input  logic [31:0] s_axil_awaddr,
     input  logic        s_axil_awvalid,
     output logic        s_axil_awready,
@@ -50,6 +69,7 @@ module fragile #(
     input  logic        s_axil_rready
 );
   wire unused = ^{s_axil_awaddr[31:8], s_axil_awaddr[1:0], s_axil_araddr[31:8], s_axil_araddr[1:0], s_axil_wstrb[3:1], reset_rst_n[0]};
+  wire unused_too = ^{wishbone_adr[1:0], avalon_address[12:6], avalon_address[1:0], avalon_read};
 
   // ---- the echo: a register in its middle
   logic broken;
@@ -64,6 +84,26 @@ module fragile #(
       out_tlast <= in_tlast;
     end
     if (!rst_n) out_tvalid <= 1'b0;
+  end
+
+  // ---- 16 words on each of the other buses; on Wishbone there is nothing beyond them
+  logic [31:0] words[16], others[16];
+  wire wishbone_begins = wishbone_cyc && wishbone_stb && !wishbone_ack && !wishbone_err && rst_n;
+  wire wishbone_here = wishbone_adr[11:6] == 6'h00;
+  always_ff @(posedge clk) begin
+    wishbone_ack <= wishbone_begins && wishbone_here;
+    wishbone_err <= wishbone_begins && !wishbone_here;
+    wishbone_dat_r <= words[wishbone_adr[5:2]];
+    if (wishbone_begins && wishbone_here && wishbone_we) begin
+      for (int i = 0; i < 4; i++) if (wishbone_sel[i]) words[wishbone_adr[5:2]][8*i+:8] <= wishbone_dat_w[8*i+:8];
+    end
+  end
+  assign avalon_waitrequest = 1'b0;
+  assign avalon_readdata = others[avalon_address[5:2]];
+  always_ff @(posedge clk) begin
+    for (int i = 0; i < 4; i++) begin
+      if (avalon_write && avalon_byteenable[i]) others[avalon_address[5:2]][8*i+:8] <= avalon_writedata[8*i+:8];
+    end
   end
 
   // ---- registers

@@ -26,11 +26,11 @@ def reset_of(device: towpath.Device) -> towpath.Reset:
 
 
 def test_listed_and_found(shelf: towpath.Device, card: towpath.Device) -> None:
-    assert list(shelf.plugins) == ["reset"] and len(shelf.plugins) == 1 and "reset" in shelf.plugins
+    assert list(shelf.plugins) == ["reset", "wishbone", "avalon"] and len(shelf.plugins) == 3 and "reset" in shelf.plugins
     info = shelf.info.plugins[0]
     assert info == towpath.PluginInfo(number=0, type="reset", version=1, offset=0x1000, bytes=0x1000)
     assert shelf.plugins[0].info == shelf.plugins["reset:0"].info == info
-    with pytest.raises(towpath.NotFoundError, match='no plug-in "rest"; plug-ins of this device: reset'):
+    with pytest.raises(towpath.NotFoundError, match='no plug-in "rest"; plug-ins of this device: reset, wishbone, avalon'):
         shelf.plugins["rest"]
     with pytest.raises(towpath.NotFoundError, match="none"):
         card.plugins["reset"]

@@ -18,6 +18,8 @@ SCRATCH, BREAK, MESSAGES, SILENT, EARLY, LATE = range(0, 0x18, 4)
 
 async def start(dut):
     dut.reset_rst_n.value = 3
+    for name in ("wishbone_cyc", "wishbone_stb", "avalon_read", "avalon_write"):
+        getattr(dut, name).value = 0
     return await bench.start(dut)
 
 

@@ -24,8 +24,9 @@ fn echoes(sender: &Sender, receiver: &Receiver, length: usize) {
 fn listed_and_found() {
     let device = open();
     let told: Vec<_> = device.plugins().iter().map(|p| (p.type_name.as_str(), p.version, p.offset, p.bytes)).collect();
-    assert_eq!(told, [("reset", 1, 0x1000, 0x1000)]);
-    assert_eq!(device.registers().bytes(), 0x2000);
+    let expected = [("reset", 1, 0x1000, 0x1000), ("wishbone", 1, 0x2000, 0x1000), ("avalon", 1, 0x4000, 0x2000)];
+    assert_eq!(told, expected);
+    assert_eq!(device.registers().bytes(), 0x8000);
     for name in ["reset", "reset:0"] {
         assert_eq!(device.plugin(name).unwrap().info(), &device.plugins()[0]);
     }
@@ -34,7 +35,7 @@ fn listed_and_found() {
         let error = device.plugin(name).unwrap_err();
         assert!(error.to_string().contains("reset") && matches!(error, Error::Invalid(_)), "{error}");
     }
-    assert!(device.plugin(1).is_err());
+    assert!(device.plugin(3).is_err());
     let plugin: Plugin = device.plugin("reset").unwrap();
     assert!(plugin.expect("reset", 1).is_ok() && plugin.expect("reset", 2).is_err() && plugin.expect("clock", 1).is_err());
     for offset in [2, 0x1000] {
@@ -48,6 +49,31 @@ fn listed_and_found() {
     assert_eq!(registers.read(0).unwrap(), 0x1234_5678);
     assert_eq!(registers.read(0xfc).unwrap(), 0);
     assert!(matches!(registers.read(0x100), Err(Error::Register { .. })));
+}
+
+#[test]
+fn masters_of_other_buses() {
+    let device = open();
+    for (name, other) in [("wishbone", "avalon"), ("avalon", "wishbone")] {
+        let (bus, other) = (device.plugin(name).unwrap(), device.plugin(other).unwrap());
+        for word in 0..16 {
+            bus.write(4 * word, 0x1111_1111 * word).unwrap();
+            other.write(4 * word, 7).unwrap();
+        }
+        for word in 0..16 {
+            assert_eq!((bus.read(4 * word).unwrap(), other.read(4 * word).unwrap()), (0x1111_1111 * word, 7), "{name} {word}");
+        }
+    }
+    // What the core answers with an error is one; in reset it answers nothing.
+    let bus = device.plugin("wishbone").unwrap();
+    assert!(matches!(bus.read(0x40), Err(Error::Register { .. })) && matches!(bus.write(0xffc, 1), Err(Error::Register { .. })));
+    let reset = Reset::new(device.plugin("reset").unwrap()).unwrap();
+    reset.hold().unwrap();
+    for name in ["wishbone", "avalon"] {
+        assert!(matches!(device.plugin(name).unwrap().read(0), Err(Error::Register { .. })), "{name}");
+    }
+    reset.release().unwrap();
+    assert!(bus.read(0).is_ok());
 }
 
 #[test]
