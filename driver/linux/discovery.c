@@ -85,7 +85,7 @@ static int tp_keep_table(struct tp_card *card, const struct tp_table *table)
 		card->channels[index].index = index;
 		error = tp_keep_channel(card, &card->channels[index], &table->entries[index]);
 	}
-	return error;
+	return error ? error : tp_rams_find(card);
 }
 
 int tp_discover(struct tp_card *card)

@@ -9,13 +9,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use towpath::{ChannelInfo, ChannelName, Memory, MemoryInfo, OpenOptions, Receiver, Sender};
+use towpath::{ChannelInfo, ChannelName, ChannelOptions, Memory, MemoryInfo, OpenOptions, Receiver, Sender};
 
 use crate::buffer::{Buffer, Registered, Registrations};
 use crate::channel::info_tuple;
 use crate::extras::{Interrupts, Registers};
 use crate::waiting::{at_once, beside};
 use crate::{argument, error, memory, plugin, say};
+
+/// A kind from elsewhere: its name, and the version that the program knows.
+pub type Kind = (String, u16);
 
 /// What an open device has. Channels are opened on first use and stay open.
 struct Open {
@@ -71,21 +74,35 @@ impl Card {
         self.lock().as_ref().map(|open| open.device.clone()).ok_or_else(Card::closed)
     }
 
-    pub fn sender(&self, index: u16) -> towpath::Result<Arc<Sender>> {
+    /// A channel to the card, of a stream or else of this kind.
+    pub fn sender(&self, index: u16, kind: Option<&Kind>) -> towpath::Result<Arc<Sender>> {
         let mut open = self.lock();
         let open = open.as_mut().ok_or_else(Card::closed)?;
         match open.senders.entry(index) {
             Entry::Occupied(found) => Ok(found.get().clone()),
-            Entry::Vacant(place) => Ok(place.insert(Arc::new(open.device.sender(index)?)).clone()),
+            Entry::Vacant(place) => {
+                let sender = match kind {
+                    Some((name, version)) => open.device.sender_of_kind(index, (name, *version), ChannelOptions::default())?,
+                    None => open.device.sender(index)?,
+                };
+                Ok(place.insert(Arc::new(sender)).clone())
+            }
         }
     }
 
-    pub fn receiver(&self, index: u16) -> towpath::Result<Arc<Receiver>> {
+    /// A channel from the card, of a stream or else of this kind.
+    pub fn receiver(&self, index: u16, kind: Option<&Kind>) -> towpath::Result<Arc<Receiver>> {
         let mut open = self.lock();
         let open = open.as_mut().ok_or_else(Card::closed)?;
         match open.receivers.entry(index) {
             Entry::Occupied(found) => Ok(found.get().clone()),
-            Entry::Vacant(place) => Ok(place.insert(Arc::new(open.device.receiver(index)?)).clone()),
+            Entry::Vacant(place) => {
+                let receiver = match kind {
+                    Some((name, version)) => open.device.receiver_of_kind(index, (name, *version), ChannelOptions::default())?,
+                    None => open.device.receiver(index)?,
+                };
+                Ok(place.insert(Arc::new(receiver)).clone())
+            }
         }
     }
 

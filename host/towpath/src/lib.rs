@@ -52,6 +52,7 @@ mod channel;
 mod device;
 #[cfg(all(feature = "vfio", feature = "linux"))]
 mod doctor;
+mod kind;
 mod memory;
 mod open;
 mod plugin;
@@ -77,6 +78,7 @@ pub use channel::ChannelName;
 pub use device::{Device, Registers, UserInterrupts};
 #[cfg(all(feature = "vfio", feature = "linux"))]
 pub use doctor::doctor;
+pub use kind::{Kind, KindChannels};
 pub use memory::{Memory, MemoryHalf, MemoryInfo};
 pub use open::{OpenOptions, TextSink};
 pub use plugin::Plugin;

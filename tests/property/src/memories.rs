@@ -13,13 +13,17 @@ use towpath::{Device, Direction, Error, Memory, Status};
 
 use crate::device::vary;
 use crate::random::Random;
+use crate::served::Served;
 
 const THREADS: usize = 4;
 /// The largest part that a thread has.
 const PART: usize = 48 << 10;
 /// Pages that answer with SLVERR and DECERR, behind nearly all parts; the byte before them is nobody's.
 const PAGE: u64 = 4096;
-const BAD: [(&str, u64, u8); 2] = [("slverr_page", 200, 2), ("decerr_page", 201, 3)];
+const BAD: [(u32, u64, u8); 2] = [(0x0C, 200, 2), (0x10, 201, 3)];
+/// Other registers of the core; the drivers do not all know their names.
+const LATENCY: u32 = 0x04;
+const STALL: u32 = 0x08;
 const LONG: Option<Duration> = Some(Duration::from_secs(10));
 
 /// How often each thing was met.
@@ -199,22 +203,31 @@ fn said(panic: &(dyn std::any::Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
 }
 
-/// A run on this core: the threads' parts are beside each other, some with a byte between. An error says what was wrong first.
-pub fn run(core: &str, width: usize, seed: u64, operations: usize) -> Result<Met, String> {
+/// A run on this device, or, `served`, on this simulated one behind a socket: the threads' parts are beside each other, some with a byte
+/// between. An error says what was wrong first.
+pub fn run(device: &str, served: bool, seed: u64, operations: usize) -> Result<Met, String> {
     let mut random = Random::new(seed);
-    let name = vary(&format!("sim:{core}?width={width}"), &mut random);
-    catch_unwind(AssertUnwindSafe(|| run_over(&name, random, seed, operations)))
-        .unwrap_or_else(|panic| Err(said(&*panic)))
-        .map_err(|what| format!("TOWPATH_SEED={seed} {name}: {what}"))
+    let name = vary(device, &mut random);
+    let caught = |name: &str, random| {
+        catch_unwind(AssertUnwindSafe(|| run_over(name, random, seed, operations))).unwrap_or_else(|panic| Err(said(&*panic)))
+    };
+    let ran = match served {
+        false => caught(&name, random),
+        true => Served::start(&name).and_then(|served| {
+            let met = caught(&served.name(), random)?;
+            served.end().map(|()| met)
+        }),
+    };
+    ran.map_err(|what| format!("TOWPATH_SEED={seed} {name}: {what}"))
 }
 
 fn run_over(name: &str, mut random: Random, seed: u64, operations: usize) -> Result<Met, String> {
     let device = Device::open(name).unwrap();
     let registers = device.registers();
-    registers.write_name("latency", random.pick(&[0, 0, 5, 60])).unwrap();
-    registers.write_name("stall", random.pick(&[0, 0, 30, 200])).unwrap();
+    registers.write(LATENCY, random.pick(&[0, 0, 5, 60])).unwrap();
+    registers.write(STALL, random.pick(&[0, 0, 30, 200])).unwrap();
     for (register, page, _) in BAD {
-        registers.write_name(register, page as u32).unwrap();
+        registers.write(register, page as u32).unwrap();
     }
     let memory = device.memory("ram").unwrap();
     let ends = memory.len();

@@ -41,6 +41,7 @@ from towpath._errors import (
     UsageError,
     VersionError,
 )
+from towpath._kind import Kind
 from towpath._memory import CardMemory, Memories
 from towpath._plugins import Plugins, Reset
 from towpath._towpath import Buffer, Interrupt, Interrupts, Plugin, Registers, Ticket, __version__
@@ -71,6 +72,7 @@ __all__ = [
     "Info",
     "Interrupt",
     "Interrupts",
+    "Kind",
     "LinkCounters",
     "Listing",
     "Memories",

@@ -96,7 +96,8 @@ class Device:
 class Channel:
     """One channel of an open device; programs use the subclass `towpath.Channel`. It is opened with its first call and stays open."""
 
-    def __new__(cls, device: Device, channel: str | int) -> Self: ...
+    def __new__(cls, device: Device, channel: str | int, kind: tuple[str, int] | None = None) -> Self:
+        """`kind`: of a channel that is no stream, the kind's name and the version that the caller knows. Calls raise UsageError else."""
     @property
     def info(self) -> ChannelInfo:
         """Its entry in the discovery table."""
@@ -134,6 +135,11 @@ class Channel:
         """Receive into the buffer until it is full or the message ends. What does not fit waits for the next call.
 
         After a TimeoutError the first `bytes` of the buffer are valid, and the message goes on with the next call.
+        """
+    def ask(self, buffer: Memory, *, offset: int, user: int = 0, timeout: float | None = 10.0) -> Received:
+        """On a channel of a kind that is asked: ask with these two values of the kind's for a message, and receive it into the buffer.
+
+        What of it does not fit is lost. Threads may ask at once. After an error the bytes mean nothing.
         """
     def message_start(self, *, timeout: float | None = 10.0) -> MessageStart:
         """Wait until the core has begun a message; it is not received yet."""
