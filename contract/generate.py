@@ -355,7 +355,7 @@ def read_contract(path: Path) -> Contract:
     compiler = RDLCompiler()
     compiler.compile_file(str(path))
     top = compiler.elaborate().top
-    device, window, memory, host = (child(top, n) for n in ("device", "window", "memory", "host"))
+    device, window, memory, host, plugins = (child(top, n) for n in ("device", "window", "memory", "host", "plugins"))
     channels = child(device, "channels")
     inline = child(channels, "inline")
     batch = child(channels, "batch")
@@ -367,8 +367,9 @@ def read_contract(path: Path) -> Contract:
     for node in channels.children(unroll=False):
         if isinstance(node, AddrmapNode):
             reader.block(node)
-    for node in host.children(unroll=False):
-        reader.block(node)
+    for part in (host, plugins):
+        for node in part.children(unroll=False):
+            reader.block(node)
 
     discovery = {e.name: e for e in reader.blocks["DISCOVERY"].entries}
     card = {e.name: e for e in reader.blocks["CARD"].entries}
@@ -406,6 +407,7 @@ def read_contract(path: Path) -> Contract:
         Constant("PAGE_BYTES_MIN", "bytes", RDL_PAGE_BYTES, "smallest page"),
         Constant("CHANNELS_MAX", "count", channels.array_dimensions[0], "channels, both directions together"),
         Constant("NAME_BYTES", "bytes", discovery["core_name"].count, "of a name, zeroes included"),
+        Constant("PLUGINS_MAX", "count", discovery["plugin_entry"].count, "plug-ins"),
         Constant("USER_INTERRUPTS", "count", card["user_irq_vector"].count, "user interrupts that have registers"),
         Constant("MSIX_VECTORS_MAX", "count", vectors.count, "vectors for which the table has room"),
         Constant("INLINE_SLOT_BYTES", "bytes", inline.get_property("memwidth") // 8, "of an inline slot, the longest inline message"),

@@ -54,4 +54,7 @@ gateware/dma/tp_tags.sv
 gateware/dma/tp_turn.sv
 gateware/dma/tp_verdicts.sv
 gateware/dma/tp_writer.sv
+gateware/plugin/tp_plugin_access.sv
+gateware/plugin/tp_plugin_bus.sv
+gateware/plugin/tp_plugin_registers.sv
 gateware/tp_core.sv

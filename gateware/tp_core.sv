@@ -38,7 +38,9 @@ module tp_core
     parameter logic [(H2C+C2H)*120-1:0] CHANNEL_KINDS = {(H2C + C2H) {32'd0, 16'd1, 8'd0, 64'h6d6165727473}},
     // BAR 4, and each channel's window in it, as its discovery entry tells it; 0: none.
     parameter logic [63:0] MEMORY_WINDOW_BYTES = 0,
-    parameter logic [(H2C+C2H)*16-1:0] CHANNEL_WINDOWS = '0
+    parameter logic [(H2C+C2H)*16-1:0] CHANNEL_WINDOWS = '0,
+    parameter int PLUGINS = 0,
+    parameter logic [towpath_pkg::TP_PLUGINS_MAX*128-1:0] PLUGIN_ENTRIES = '0
 ) (
     input logic clk,
     input logic rst,
@@ -239,7 +241,9 @@ module tp_core
       .CHANNEL_NAMES(CHANNEL_NAMES),
       .CHANNEL_KINDS(CHANNEL_KINDS),
       .MEMORY_WINDOW_BYTES(MEMORY_WINDOW_BYTES),
-      .CHANNEL_WINDOWS(CHANNEL_WINDOWS)
+      .CHANNEL_WINDOWS(CHANNEL_WINDOWS),
+      .PLUGINS(PLUGINS),
+      .PLUGIN_ENTRIES(PLUGIN_ENTRIES)
   ) i_control (
       .m_axil_awaddr(mv_axil_awaddr),
       .m_axil_awvalid(mv_axil_awvalid),

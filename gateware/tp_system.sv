@@ -116,7 +116,9 @@ module tp_system
       .C2H_ASKED(C2H_ASKED),
       .CHANNEL_KINDS(CHANNEL_KINDS),
       .MEMORY_WINDOW_BYTES(MEMORY_WINDOW_BYTES),
-      .CHANNEL_WINDOWS(CHANNEL_WINDOWS)
+      .CHANNEL_WINDOWS(CHANNEL_WINDOWS),
+      .PLUGINS(PLUGINS),
+      .PLUGIN_ENTRIES(PLUGIN_ENTRIES)
   ) core (
       .user_clk(uclk),
       .m_axil_awaddr(axil_awaddr),

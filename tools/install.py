@@ -30,6 +30,7 @@ HOME = [
     "cores/**/*.sv",
     "cores/**/*.svh",
     "cores/**/kind.toml",
+    "cores/**/plugin.toml",
     "cores/**/towpath.toml",
     "gateware/**/*.cpp",
     "gateware/**/*.f",
@@ -38,6 +39,7 @@ HOME = [
     "gateware/**/*.svh",
     "gateware/channel/*/kind.toml",
     "gateware/endpoint/*/endpoint.toml",
+    "gateware/plugin/*/plugin.toml",
 ]
 # Where each shell looks below a prefix.
 COMPLETIONS = {

@@ -10,7 +10,8 @@ Levels of logic are counted on the netlist that comes out, from register or RAM 
 read is one, a carry chain, a MUXF7 and a MUXF8 are none. This is no clock rate: nothing is placed. Results are cached by content.
 
 Beyond the core: each endpoint by width, and a card of core and endpoint with one channel pair, in which the user core is a black box, as
-listed in gateware/endpoint/*/synthesis.toml; and each kind of channel, as in gateware/channel/*/synthesis.toml.
+listed in gateware/endpoint/*/synthesis.toml; and each kind of channel and each plug-in, as in the synthesis.toml of its
+folder in gateware/channel and gateware/plugin.
 
 With --place: Yosys `synth_ecp5 -noiopad` of the same, placed and routed by nextpnr-ecp5 for an LFE5U-85F of speed 8, out of context (no
 pins), with three seeds, of which the median counts. No such chip carries a Towpath core: the figure compares cores in one flow.
@@ -26,7 +27,7 @@ import statistics
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -36,6 +37,7 @@ PAGE = ROOT / "docs/resources.md"
 BEGIN, END = "<!-- resources: written by ./run resources --page -->\n", "<!-- end of resources -->\n"
 ENDPOINTS, ENDPOINTS_END = "<!-- endpoints: written by ./run resources --page -->\n", "<!-- end of endpoints -->\n"
 KINDS, KINDS_END = "<!-- kinds: written by ./run resources --page -->\n", "<!-- end of kinds -->\n"
+PLUGINS, PLUGINS_END = "<!-- plug-ins: written by ./run resources --page -->\n", "<!-- end of plug-ins -->\n"
 PLACED, PLACED_END = "<!-- placed: written by ./run resources --place --page -->\n", "<!-- end of placed -->\n"
 FLOW = "synth_xilinx -family xc7 -flatten -noiopad -noclkbuf"
 PLACE_FLOW = "synth_ecp5 -noiopad"
@@ -50,7 +52,7 @@ class Design:
     name: str
     top: str
     files: list[str]
-    parameters: dict[str, int]
+    parameters: Mapping[str, int | str]  # text: a constant in Verilog
     options: str = ""
     most: dict[str, float] = field(default_factory=dict)  # figures that it may not exceed
 
@@ -86,7 +88,7 @@ def listed(*lists: str) -> list[str]:
 
 
 def parts(where: str) -> list[Design]:
-    """The designs of the synthesis.toml files in the folders there: adapters alone and cards of one channel pair, or kinds of channel."""
+    """The designs of the synthesis.toml files in the folders there: adapters, cards of one channel pair, kinds of channel, or plug-ins."""
     designs = []
     for file in sorted((ROOT / where).glob("*/synthesis.toml")):
         folder = file.parent.relative_to(ROOT)
@@ -293,7 +295,8 @@ def main() -> int:
     else:
         rows = [core_row(core) for core in CORES]
         texts = [table(rows)]
-        for where, marks in (("gateware/endpoint", (ENDPOINTS, ENDPOINTS_END)), ("gateware/channel", (KINDS, KINDS_END))):
+        shelves = {"endpoint": (ENDPOINTS, ENDPOINTS_END), "channel": (KINDS, KINDS_END), "plugin": (PLUGINS, PLUGINS_END)}
+        for where, marks in ((f"gateware/{name}", marks) for name, marks in shelves.items()):
             designs = parts(where)
             found = [synthesise(design) for design in designs]
             missed += [text for design, row in zip(designs, found, strict=True) for text in beyond(design, row)]

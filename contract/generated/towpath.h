@@ -57,6 +57,7 @@ typedef uint64_t tp_le64;
 #define TP_PAGE_BYTES_MIN 4096u /* smallest page */
 #define TP_CHANNELS_MAX 60u /* channels, both directions together */
 #define TP_NAME_BYTES 32u /* of a name, zeroes included */
+#define TP_PLUGINS_MAX 8u /* plug-ins */
 #define TP_USER_INTERRUPTS 16u /* user interrupts that have registers */
 #define TP_MSIX_VECTORS_MAX 128u /* vectors for which the table has room */
 #define TP_INLINE_SLOT_BYTES 64u /* of an inline slot, the longest inline message */
@@ -128,9 +129,22 @@ enum tp_status {
 #define TP_DISCOVERY_CORE_NAME_COUNT 32u
 #define TP_DISCOVERY_CORE_NAME_STRIDE 1u
 #define TP_DISCOVERY_MEMORY_WINDOW_BYTES_OFFSET 0x60u /* of BAR 4, the windows onto the user core's memories; 0: none */
+#define TP_DISCOVERY_PLUGINS_OFFSET 0x70u /* number of plug-ins, and of entries */
+#define TP_DISCOVERY_PLUGIN_ENTRY_OFFSET 0x80u /* What a plug-in is. Entry n describes plug-in n. */
+#define TP_DISCOVERY_PLUGIN_ENTRY_COUNT 8u
+#define TP_DISCOVERY_PLUGIN_ENTRY_STRIDE 16u
 #define TP_DISCOVERY_CHANNEL_ENTRY_OFFSET 0x100u /* What a channel is. Entry n describes channel n. */
 #define TP_DISCOVERY_CHANNEL_ENTRY_COUNT 60u
 #define TP_DISCOVERY_CHANNEL_ENTRY_STRIDE 64u
+
+/* What a plug-in is. Entry n describes plug-in n. */
+#define TP_PLUGIN_ENTRY_BYTES 16u
+#define TP_PLUGIN_ENTRY_TYPE_NAME_OFFSET 0x00u /* ASCII, zero padded */
+#define TP_PLUGIN_ENTRY_TYPE_NAME_COUNT 8u
+#define TP_PLUGIN_ENTRY_TYPE_NAME_STRIDE 1u
+#define TP_PLUGIN_ENTRY_VERSION_OFFSET 0x08u /* of the type; a host that knows another one leaves the plug-in alone */
+#define TP_PLUGIN_ENTRY_PAGES_OFFSET 0x0au /* of its registers, 4096 bytes each */
+#define TP_PLUGIN_ENTRY_OFFSET_OFFSET 0x0cu /* of its registers in the register window */
 
 /* What a channel is. Entry n describes channel n. */
 #define TP_CHANNEL_ENTRY_BYTES 64u
@@ -280,6 +294,36 @@ enum tp_status {
 #define TP_COMPLETION_FLAGS_START_LSB 1 /* a message starts; nothing completes */
 #define TP_COMPLETION_FLAGS_START_MASK 0x2u
 
+/* Plug-in `reset`, version 1. Times are clocks of the user core's. */
+#define TP_PLUGIN_RESET_COMMAND_OFFSET 0x00u /* commands, each by writing 1; of several in one write the last counts */
+#define TP_PLUGIN_RESET_COMMAND_START_LSB 0 /* the sequence runs from its start */
+#define TP_PLUGIN_RESET_COMMAND_START_MASK 0x1u
+#define TP_PLUGIN_RESET_COMMAND_HOLD_LSB 1 /* all outputs are asserted until `release` */
+#define TP_PLUGIN_RESET_COMMAND_HOLD_MASK 0x2u
+#define TP_PLUGIN_RESET_COMMAND_RELEASE_LSB 2 /* what is held runs the sequence from its start */
+#define TP_PLUGIN_RESET_COMMAND_RELEASE_MASK 0x4u
+#define TP_PLUGIN_RESET_STATUS_OFFSET 0x04u /* status */
+#define TP_PLUGIN_RESET_STATUS_BUSY_LSB 0 /* the sequence runs or is held */
+#define TP_PLUGIN_RESET_STATUS_BUSY_MASK 0x1u
+#define TP_PLUGIN_RESET_STATUS_HELD_LSB 1 /* held, by `hold` or by a fault */
+#define TP_PLUGIN_RESET_STATUS_HELD_MASK 0x2u
+#define TP_PLUGIN_RESET_STATUS_FAULT_LSB 2 /* the core reports a fault */
+#define TP_PLUGIN_RESET_STATUS_FAULT_MASK 0x4u
+#define TP_PLUGIN_RESET_STATUS_ASSERTED_LSB 8 /* bit k: output k is asserted; output 0 is the core's own reset */
+#define TP_PLUGIN_RESET_STATUS_ASSERTED_MASK 0xff00u
+#define TP_PLUGIN_RESET_OUTPUTS_OFFSET 0x08u /* number of outputs */
+#define TP_PLUGIN_RESET_LENGTH_OFFSET 0x0cu /* clocks for which all outputs are asserted at the sequence's start; 0 is 1 */
+#define TP_PLUGIN_RESET_SEQUENCES_OFFSET 0x10u /* sequences begun since the card's reset, by whatever, modulo 2^32 */
+#define TP_PLUGIN_RESET_FAULTS_OFFSET 0x14u /* faults of the core outside a sequence since the card's reset, modulo 2^32 */
+#define TP_PLUGIN_RESET_ON_FAULT_OFFSET 0x18u /* what a fault of the core does beside being counted */
+#define TP_PLUGIN_RESET_ON_FAULT_START_LSB 0 /* the sequence runs from its start */
+#define TP_PLUGIN_RESET_ON_FAULT_START_MASK 0x1u
+#define TP_PLUGIN_RESET_ON_FAULT_HOLD_LSB 1 /* all outputs are asserted until `release` */
+#define TP_PLUGIN_RESET_ON_FAULT_HOLD_MASK 0x2u
+#define TP_PLUGIN_RESET_DELAY_OFFSET 0x20u /* clocks from the end of `length` to the release of output k; outputs that are not there read 0 */
+#define TP_PLUGIN_RESET_DELAY_COUNT 8u
+#define TP_PLUGIN_RESET_DELAY_STRIDE 4u
+
 /* What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's. */
 struct tp_descriptor {
     tp_le64 address; /* of the piece, the list's table or the inline slot; of a prefix its first value */
@@ -373,11 +417,12 @@ struct tp_discovery {
     tp_u32 core_version; /* of the user core: a number of its own */
     tp_u8 core_name[32]; /* of the user core, UTF-8, zero padded */
     tp_u64 memory_window_bytes; /* of BAR 4, the windows onto the user core's memories; 0: none */
+    tp_u16 plugins; /* number of plug-ins, and of entries */
 };
 
 /* The bytes of it, as the card shows them. */
 struct tp_discovery_image {
-    tp_u8 bytes[104];
+    tp_u8 bytes[114];
 };
 
 static inline void tp_discovery_read(struct tp_discovery *table, const struct tp_discovery_image *image)
@@ -404,6 +449,7 @@ static inline void tp_discovery_read(struct tp_discovery *table, const struct tp
     for (k = 0; k < 32; k++)
         table->core_name[k] = image->bytes[64 + k];
     table->memory_window_bytes = (tp_u64)tp_table_number(image->bytes + 96, 8);
+    table->plugins = (tp_u16)tp_table_number(image->bytes + 112, 2);
 }
 
 /*
@@ -411,7 +457,7 @@ static inline void tp_discovery_read(struct tp_discovery *table, const struct tp
  */
 static inline int tp_discovery_check(const struct tp_discovery *table, tp_u64 bar_device, tp_u64 bar_window, tp_u64 bar_memory, struct tp_table_fault *fault)
 {
-    if (tp_table_breaks(fault, "header_bytes", table->header_bytes, 104u, 65535u, 1u, 0, ""))
+    if (tp_table_breaks(fault, "header_bytes", table->header_bytes, 114u, 65535u, 1u, 0, ""))
         return 1;
     if (tp_table_breaks(fault, "page_shift", table->page_shift, 12u, 16u, 1u, 0, ""))
         return 1;
@@ -435,8 +481,13 @@ static inline int tp_discovery_check(const struct tp_discovery *table, tp_u64 ba
         return 1;
     if (tp_table_breaks(fault, "memory_window_bytes", table->memory_window_bytes, 0u, 18446744073709551615u, 1u, 1, ", 0 or a power of two"))
         return 1;
+    if (tp_table_breaks(fault, "plugins", table->plugins, 0u, 8u, 1u, 0, ""))
+        return 1;
     /* header_bytes <= entry_offset */
     if (tp_table_breaks(fault, "header_bytes", (tp_u64)table->header_bytes, 0u, (tp_u64)table->entry_offset, 1u, 0, " (entry_offset)"))
+        return 1;
+    /* (8 + plugins) << 4 <= header_bytes */
+    if (tp_table_breaks(fault, "(8 + plugins) << 4", (8ull + (tp_u64)table->plugins) << 4ull, 0u, (tp_u64)table->header_bytes, 1u, 0, " (header_bytes)"))
         return 1;
     /* entry_offset + channels * entry_bytes <= 1 << page_shift */
     if (tp_table_breaks(fault, "entry_offset + channels * entry_bytes", (tp_u64)table->entry_offset + ((tp_u64)table->channels * (tp_u64)table->entry_bytes), 0u, 1ull << (tp_u64)table->page_shift, 1u, 0, " (1 << page_shift)"))
@@ -449,6 +500,45 @@ static inline int tp_discovery_check(const struct tp_discovery *table, tp_u64 ba
         return 1;
     /* memory_window_bytes <= bar_memory */
     if (tp_table_breaks(fault, "memory_window_bytes", table->memory_window_bytes, 0u, bar_memory, 1u, 0, " (the bytes of BAR 4)"))
+        return 1;
+    return 0;
+}
+
+/* What a plug-in is. Entry n describes plug-in n. The numbers are in the host's order of bytes. */
+struct tp_plugin_entry {
+    tp_u8 type_name[8]; /* ASCII, zero padded */
+    tp_u16 version; /* of the type; a host that knows another one leaves the plug-in alone */
+    tp_u16 pages; /* of its registers, 4096 bytes each */
+    tp_u32 offset; /* of its registers in the register window */
+};
+
+/* The bytes of it, as the card shows them. */
+struct tp_plugin_entry_image {
+    tp_u8 bytes[16];
+};
+
+static inline void tp_plugin_entry_read(struct tp_plugin_entry *table, const struct tp_plugin_entry_image *image)
+{
+    tp_u32 k;
+
+    for (k = 0; k < 8; k++)
+        table->type_name[k] = image->bytes[0 + k];
+    table->version = (tp_u16)tp_table_number(image->bytes + 8, 2);
+    table->pages = (tp_u16)tp_table_number(image->bytes + 10, 2);
+    table->offset = (tp_u32)tp_table_number(image->bytes + 12, 4);
+}
+
+/*
+ * 1: a host must not believe it, and `fault` says why. The caller has checked `discovery`; `others` are the `count` entries before.
+ */
+static inline int tp_plugin_entry_check(const struct tp_plugin_entry *table, const struct tp_discovery *discovery, struct tp_table_fault *fault)
+{
+    if (tp_table_breaks(fault, "pages", table->pages, 1u, 65535u, 1u, 0, ""))
+        return 1;
+    if (tp_table_breaks(fault, "offset", table->offset, 0u, 4294967295u, 4096u, 0, ", a multiple of 4096"))
+        return 1;
+    /* offset + (pages << 12) <= window_bytes */
+    if (tp_table_breaks(fault, "offset + (pages << 12)", (tp_u64)table->offset + ((tp_u64)table->pages << 12ull), 0u, (tp_u64)discovery->window_bytes, 1u, 0, " (window_bytes)"))
         return 1;
     return 0;
 }

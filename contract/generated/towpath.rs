@@ -48,6 +48,8 @@ pub const PAGE_BYTES_MIN: usize = 4096;
 pub const CHANNELS_MAX: usize = 60;
 /// of a name, zeroes included
 pub const NAME_BYTES: usize = 32;
+/// plug-ins
+pub const PLUGINS_MAX: usize = 8;
 /// user interrupts that have registers
 pub const USER_INTERRUPTS: usize = 16;
 /// vectors for which the table has room
@@ -114,12 +116,37 @@ pub const DISCOVERY_CORE_NAME_COUNT: usize = 32;
 pub const DISCOVERY_CORE_NAME_STRIDE: u64 = 1;
 /// Offset: of BAR 4, the windows onto the user core's memories; 0: none
 pub const DISCOVERY_MEMORY_WINDOW_BYTES_OFFSET: u64 = 0x60;
+/// Offset: number of plug-ins, and of entries
+pub const DISCOVERY_PLUGINS_OFFSET: u64 = 0x70;
+/// Offset: What a plug-in is. Entry n describes plug-in n.
+pub const DISCOVERY_PLUGIN_ENTRY_OFFSET: u64 = 0x80;
+/// How often `plugin_entry` stands there.
+pub const DISCOVERY_PLUGIN_ENTRY_COUNT: usize = 8;
+/// Bytes from one `plugin_entry` to the next.
+pub const DISCOVERY_PLUGIN_ENTRY_STRIDE: u64 = 16;
 /// Offset: What a channel is. Entry n describes channel n.
 pub const DISCOVERY_CHANNEL_ENTRY_OFFSET: u64 = 0x100;
 /// How often `channel_entry` stands there.
 pub const DISCOVERY_CHANNEL_ENTRY_COUNT: usize = 60;
 /// Bytes from one `channel_entry` to the next.
 pub const DISCOVERY_CHANNEL_ENTRY_STRIDE: u64 = 64;
+
+// What a plug-in is. Entry n describes plug-in n.
+
+/// Bytes: What a plug-in is. Entry n describes plug-in n.
+pub const PLUGIN_ENTRY_BYTES: usize = 16;
+/// Offset: ASCII, zero padded
+pub const PLUGIN_ENTRY_TYPE_NAME_OFFSET: u64 = 0x00;
+/// How often `type_name` stands there.
+pub const PLUGIN_ENTRY_TYPE_NAME_COUNT: usize = 8;
+/// Bytes from one `type_name` to the next.
+pub const PLUGIN_ENTRY_TYPE_NAME_STRIDE: u64 = 1;
+/// Offset: of the type; a host that knows another one leaves the plug-in alone
+pub const PLUGIN_ENTRY_VERSION_OFFSET: u64 = 0x08;
+/// Offset: of its registers, 4096 bytes each
+pub const PLUGIN_ENTRY_PAGES_OFFSET: u64 = 0x0a;
+/// Offset: of its registers in the register window
+pub const PLUGIN_ENTRY_OFFSET_OFFSET: u64 = 0x0c;
 
 // What a channel is. Entry n describes channel n.
 
@@ -403,6 +430,64 @@ pub const COMPLETION_FLAGS_PHASE_MASK: u8 = 0x1;
 pub const COMPLETION_FLAGS_START_LSB: u32 = 1;
 /// Bits: a message starts; nothing completes
 pub const COMPLETION_FLAGS_START_MASK: u8 = 0x2;
+
+// Plug-in `reset`, version 1. Times are clocks of the user core's.
+/// Offset: commands, each by writing 1; of several in one write the last counts
+pub const PLUGIN_RESET_COMMAND_OFFSET: u64 = 0x00;
+/// Lowest bit: the sequence runs from its start
+pub const PLUGIN_RESET_COMMAND_START_LSB: u32 = 0;
+/// Bits: the sequence runs from its start
+pub const PLUGIN_RESET_COMMAND_START_MASK: u32 = 0x1;
+/// Lowest bit: all outputs are asserted until `release`
+pub const PLUGIN_RESET_COMMAND_HOLD_LSB: u32 = 1;
+/// Bits: all outputs are asserted until `release`
+pub const PLUGIN_RESET_COMMAND_HOLD_MASK: u32 = 0x2;
+/// Lowest bit: what is held runs the sequence from its start
+pub const PLUGIN_RESET_COMMAND_RELEASE_LSB: u32 = 2;
+/// Bits: what is held runs the sequence from its start
+pub const PLUGIN_RESET_COMMAND_RELEASE_MASK: u32 = 0x4;
+/// Offset: status
+pub const PLUGIN_RESET_STATUS_OFFSET: u64 = 0x04;
+/// Lowest bit: the sequence runs or is held
+pub const PLUGIN_RESET_STATUS_BUSY_LSB: u32 = 0;
+/// Bits: the sequence runs or is held
+pub const PLUGIN_RESET_STATUS_BUSY_MASK: u32 = 0x1;
+/// Lowest bit: held, by `hold` or by a fault
+pub const PLUGIN_RESET_STATUS_HELD_LSB: u32 = 1;
+/// Bits: held, by `hold` or by a fault
+pub const PLUGIN_RESET_STATUS_HELD_MASK: u32 = 0x2;
+/// Lowest bit: the core reports a fault
+pub const PLUGIN_RESET_STATUS_FAULT_LSB: u32 = 2;
+/// Bits: the core reports a fault
+pub const PLUGIN_RESET_STATUS_FAULT_MASK: u32 = 0x4;
+/// Lowest bit: bit k: output k is asserted; output 0 is the core's own reset
+pub const PLUGIN_RESET_STATUS_ASSERTED_LSB: u32 = 8;
+/// Bits: bit k: output k is asserted; output 0 is the core's own reset
+pub const PLUGIN_RESET_STATUS_ASSERTED_MASK: u32 = 0xff00;
+/// Offset: number of outputs
+pub const PLUGIN_RESET_OUTPUTS_OFFSET: u64 = 0x08;
+/// Offset: clocks for which all outputs are asserted at the sequence's start; 0 is 1
+pub const PLUGIN_RESET_LENGTH_OFFSET: u64 = 0x0c;
+/// Offset: sequences begun since the card's reset, by whatever, modulo 2^32
+pub const PLUGIN_RESET_SEQUENCES_OFFSET: u64 = 0x10;
+/// Offset: faults of the core outside a sequence since the card's reset, modulo 2^32
+pub const PLUGIN_RESET_FAULTS_OFFSET: u64 = 0x14;
+/// Offset: what a fault of the core does beside being counted
+pub const PLUGIN_RESET_ON_FAULT_OFFSET: u64 = 0x18;
+/// Lowest bit: the sequence runs from its start
+pub const PLUGIN_RESET_ON_FAULT_START_LSB: u32 = 0;
+/// Bits: the sequence runs from its start
+pub const PLUGIN_RESET_ON_FAULT_START_MASK: u32 = 0x1;
+/// Lowest bit: all outputs are asserted until `release`
+pub const PLUGIN_RESET_ON_FAULT_HOLD_LSB: u32 = 1;
+/// Bits: all outputs are asserted until `release`
+pub const PLUGIN_RESET_ON_FAULT_HOLD_MASK: u32 = 0x2;
+/// Offset: clocks from the end of `length` to the release of output k; outputs that are not there read 0
+pub const PLUGIN_RESET_DELAY_OFFSET: u64 = 0x20;
+/// How often `delay` stands there.
+pub const PLUGIN_RESET_DELAY_COUNT: usize = 8;
+/// Bytes from one `delay` to the next.
+pub const PLUGIN_RESET_DELAY_STRIDE: u64 = 4;
 
 /// The contract's `direction`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -881,15 +966,17 @@ pub struct Discovery {
     pub core_name: [u8; 32],
     /// of BAR 4, the windows onto the user core's memories; 0: none
     pub memory_window_bytes: u64,
+    /// number of plug-ins, and of entries
+    pub plugins: u16,
 }
 
 #[rustfmt::skip]
 impl Discovery {
     /// Bytes of the image.
-    pub const IMAGE_BYTES: usize = 104;
+    pub const IMAGE_BYTES: usize = 114;
 
     /// From the bytes that the card shows.
-    pub fn from_image(image: &[u8; 104]) -> Self {
+    pub fn from_image(image: &[u8; 114]) -> Self {
         let mut core_name = [0; 32];
         core_name.copy_from_slice(&image[64..96]);
         Self {
@@ -912,12 +999,13 @@ impl Discovery {
             core_version: u32::from_le_bytes([image[48], image[49], image[50], image[51]]),
             core_name,
             memory_window_bytes: u64::from_le_bytes([image[96], image[97], image[98], image[99], image[100], image[101], image[102], image[103]]),
+            plugins: u16::from_le_bytes([image[112], image[113]]),
         }
     }
 
     /// An error: a host must not believe it. The caller has looked at magic and version.
     pub fn check(&self, bar_device: u64, bar_window: u64, bar_memory: u64) -> Result<(), TableFault> {
-        limit("header_bytes", u64::from(self.header_bytes), 104, 65535, 1, false, "")?;
+        limit("header_bytes", u64::from(self.header_bytes), 114, 65535, 1, false, "")?;
         limit("page_shift", u64::from(self.page_shift), 12, 16, 1, false, "")?;
         limit("data_bytes", u64::from(self.data_bytes), 8, 128, 1, true, ", a power of two")?;
         limit("channels", u64::from(self.channels), 1, 60, 1, false, "")?;
@@ -929,8 +1017,11 @@ impl Discovery {
         limit("window_bytes", u64::from(self.window_bytes), 0, 4294967295, 8, true, ", a multiple of 8, 0 or a power of two")?;
         limit("core_clock_khz", u64::from(self.core_clock_khz), 1, 4294967295, 1, false, "")?;
         limit("memory_window_bytes", self.memory_window_bytes, 0, 18446744073709551615, 1, true, ", 0 or a power of two")?;
+        limit("plugins", u64::from(self.plugins), 0, 8, 1, false, "")?;
         // header_bytes <= entry_offset
         limit("header_bytes", u64::from(self.header_bytes), 0, u64::from(self.entry_offset), 1, false, " (entry_offset)")?;
+        // (8 + plugins) << 4 <= header_bytes
+        limit("(8 + plugins) << 4", (8 + u64::from(self.plugins)) << 4, 0, u64::from(self.header_bytes), 1, false, " (header_bytes)")?;
         // entry_offset + channels * entry_bytes <= 1 << page_shift
         limit("entry_offset + channels * entry_bytes", u64::from(self.entry_offset) + (u64::from(self.channels) * u64::from(self.entry_bytes)), 0, 1 << u64::from(self.page_shift), 1, false, " (1 << page_shift)")?;
         // PAGE_CHANNELS << page_shift <= bar_device
@@ -939,6 +1030,46 @@ impl Discovery {
         limit("window_bytes", u64::from(self.window_bytes), 0, bar_window, 1, false, " (the bytes of BAR 2)")?;
         // memory_window_bytes <= bar_memory
         limit("memory_window_bytes", self.memory_window_bytes, 0, bar_memory, 1, false, " (the bytes of BAR 4)")?;
+        Ok(())
+    }
+}
+
+/// What a plug-in is. Entry n describes plug-in n. The numbers are in the host's byte order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PluginEntry {
+    /// ASCII, zero padded
+    pub type_name: [u8; 8],
+    /// of the type; a host that knows another one leaves the plug-in alone
+    pub version: u16,
+    /// of its registers, 4096 bytes each
+    pub pages: u16,
+    /// of its registers in the register window
+    pub offset: u32,
+}
+
+#[rustfmt::skip]
+impl PluginEntry {
+    /// Bytes of the image.
+    pub const IMAGE_BYTES: usize = 16;
+
+    /// From the bytes that the card shows.
+    pub fn from_image(image: &[u8; 16]) -> Self {
+        let mut type_name = [0; 8];
+        type_name.copy_from_slice(&image[0..8]);
+        Self {
+            type_name,
+            version: u16::from_le_bytes([image[8], image[9]]),
+            pages: u16::from_le_bytes([image[10], image[11]]),
+            offset: u32::from_le_bytes([image[12], image[13], image[14], image[15]]),
+        }
+    }
+
+    /// An error: a host must not believe it. The caller has checked `discovery`; `others` are the entries before.
+    pub fn check(&self, discovery: &Discovery) -> Result<(), TableFault> {
+        limit("pages", u64::from(self.pages), 1, 65535, 1, false, "")?;
+        limit("offset", u64::from(self.offset), 0, 4294967295, 4096, false, ", a multiple of 4096")?;
+        // offset + (pages << 12) <= window_bytes
+        limit("offset + (pages << 12)", u64::from(self.offset) + (u64::from(self.pages) << 12), 0, u64::from(discovery.window_bytes), 1, false, " (window_bytes)")?;
         Ok(())
     }
 }

@@ -26,6 +26,7 @@ package towpath_pkg;
   localparam TP_PAGE_BYTES_MIN = 4096;  // smallest page
   localparam TP_CHANNELS_MAX = 60;  // channels, both directions together
   localparam TP_NAME_BYTES = 32;  // of a name, zeroes included
+  localparam TP_PLUGINS_MAX = 8;  // plug-ins
   localparam TP_USER_INTERRUPTS = 16;  // user interrupts that have registers
   localparam TP_MSIX_VECTORS_MAX = 128;  // vectors for which the table has room
   localparam TP_INLINE_SLOT_BYTES = 64;  // of an inline slot, the longest inline message
@@ -97,9 +98,22 @@ package towpath_pkg;
   localparam TP_DISCOVERY_CORE_NAME_COUNT = 32;
   localparam TP_DISCOVERY_CORE_NAME_STRIDE = 1;
   localparam TP_DISCOVERY_MEMORY_WINDOW_BYTES_OFFSET = 'h60;  // of BAR 4, the windows onto the user core's memories; 0: none
+  localparam TP_DISCOVERY_PLUGINS_OFFSET = 'h70;  // number of plug-ins, and of entries
+  localparam TP_DISCOVERY_PLUGIN_ENTRY_OFFSET = 'h80;  // What a plug-in is. Entry n describes plug-in n.
+  localparam TP_DISCOVERY_PLUGIN_ENTRY_COUNT = 8;
+  localparam TP_DISCOVERY_PLUGIN_ENTRY_STRIDE = 16;
   localparam TP_DISCOVERY_CHANNEL_ENTRY_OFFSET = 'h100;  // What a channel is. Entry n describes channel n.
   localparam TP_DISCOVERY_CHANNEL_ENTRY_COUNT = 60;
   localparam TP_DISCOVERY_CHANNEL_ENTRY_STRIDE = 64;
+
+  // What a plug-in is. Entry n describes plug-in n.
+  localparam TP_PLUGIN_ENTRY_BYTES = 16;
+  localparam TP_PLUGIN_ENTRY_TYPE_NAME_OFFSET = 'h00;  // ASCII, zero padded
+  localparam TP_PLUGIN_ENTRY_TYPE_NAME_COUNT = 8;
+  localparam TP_PLUGIN_ENTRY_TYPE_NAME_STRIDE = 1;
+  localparam TP_PLUGIN_ENTRY_VERSION_OFFSET = 'h08;  // of the type; a host that knows another one leaves the plug-in alone
+  localparam TP_PLUGIN_ENTRY_PAGES_OFFSET = 'h0a;  // of its registers, 4096 bytes each
+  localparam TP_PLUGIN_ENTRY_OFFSET_OFFSET = 'h0c;  // of its registers in the register window
 
   // What a channel is. Entry n describes channel n.
   localparam TP_CHANNEL_ENTRY_BYTES = 64;
@@ -248,6 +262,36 @@ package towpath_pkg;
   localparam logic [7:0] TP_COMPLETION_FLAGS_PHASE_MASK = 8'h1;
   localparam TP_COMPLETION_FLAGS_START_LSB = 1;  // a message starts; nothing completes
   localparam logic [7:0] TP_COMPLETION_FLAGS_START_MASK = 8'h2;
+
+  // Plug-in `reset`, version 1. Times are clocks of the user core's.
+  localparam TP_PLUGIN_RESET_COMMAND_OFFSET = 'h00;  // commands, each by writing 1; of several in one write the last counts
+  localparam TP_PLUGIN_RESET_COMMAND_START_LSB = 0;  // the sequence runs from its start
+  localparam logic [31:0] TP_PLUGIN_RESET_COMMAND_START_MASK = 32'h1;
+  localparam TP_PLUGIN_RESET_COMMAND_HOLD_LSB = 1;  // all outputs are asserted until `release`
+  localparam logic [31:0] TP_PLUGIN_RESET_COMMAND_HOLD_MASK = 32'h2;
+  localparam TP_PLUGIN_RESET_COMMAND_RELEASE_LSB = 2;  // what is held runs the sequence from its start
+  localparam logic [31:0] TP_PLUGIN_RESET_COMMAND_RELEASE_MASK = 32'h4;
+  localparam TP_PLUGIN_RESET_STATUS_OFFSET = 'h04;  // status
+  localparam TP_PLUGIN_RESET_STATUS_BUSY_LSB = 0;  // the sequence runs or is held
+  localparam logic [31:0] TP_PLUGIN_RESET_STATUS_BUSY_MASK = 32'h1;
+  localparam TP_PLUGIN_RESET_STATUS_HELD_LSB = 1;  // held, by `hold` or by a fault
+  localparam logic [31:0] TP_PLUGIN_RESET_STATUS_HELD_MASK = 32'h2;
+  localparam TP_PLUGIN_RESET_STATUS_FAULT_LSB = 2;  // the core reports a fault
+  localparam logic [31:0] TP_PLUGIN_RESET_STATUS_FAULT_MASK = 32'h4;
+  localparam TP_PLUGIN_RESET_STATUS_ASSERTED_LSB = 8;  // bit k: output k is asserted; output 0 is the core's own reset
+  localparam logic [31:0] TP_PLUGIN_RESET_STATUS_ASSERTED_MASK = 32'hff00;
+  localparam TP_PLUGIN_RESET_OUTPUTS_OFFSET = 'h08;  // number of outputs
+  localparam TP_PLUGIN_RESET_LENGTH_OFFSET = 'h0c;  // clocks for which all outputs are asserted at the sequence's start; 0 is 1
+  localparam TP_PLUGIN_RESET_SEQUENCES_OFFSET = 'h10;  // sequences begun since the card's reset, by whatever, modulo 2^32
+  localparam TP_PLUGIN_RESET_FAULTS_OFFSET = 'h14;  // faults of the core outside a sequence since the card's reset, modulo 2^32
+  localparam TP_PLUGIN_RESET_ON_FAULT_OFFSET = 'h18;  // what a fault of the core does beside being counted
+  localparam TP_PLUGIN_RESET_ON_FAULT_START_LSB = 0;  // the sequence runs from its start
+  localparam logic [31:0] TP_PLUGIN_RESET_ON_FAULT_START_MASK = 32'h1;
+  localparam TP_PLUGIN_RESET_ON_FAULT_HOLD_LSB = 1;  // all outputs are asserted until `release`
+  localparam logic [31:0] TP_PLUGIN_RESET_ON_FAULT_HOLD_MASK = 32'h2;
+  localparam TP_PLUGIN_RESET_DELAY_OFFSET = 'h20;  // clocks from the end of `length` to the release of output k; outputs that are not there read 0
+  localparam TP_PLUGIN_RESET_DELAY_COUNT = 8;
+  localparam TP_PLUGIN_RESET_DELAY_STRIDE = 4;
 
   typedef struct packed {
     logic [10:0] reserved;

@@ -25,7 +25,7 @@ import generate  # noqa: E402
 import test_card  # noqa: E402
 
 MODEL = generate.read_contract(CONTRACT / "towpath.rdl")
-HEADER, ENTRY = MODEL.tables
+HEADER, PLUGIN, ENTRY = MODEL.tables
 CONSTANTS = {c.name: c.number for c in MODEL.constants}
 SEED = int(os.environ.get("TOWPATH_SEED") or random.SystemRandom().randrange(1 << 32))
 
@@ -46,6 +46,8 @@ static void tell(const char *where, const struct tp_table_fault *fault)
 static void table(const uint64_t *facts, FILE *from)
 {
     static struct tp_channel_entry_image images[TP_CHANNELS_MAX];
+    struct tp_plugin_entry_image plugin_images[TP_PLUGINS_MAX];
+    struct tp_plugin_entry plugin;
     struct tp_discovery_image image;
     struct tp_discovery header;
     struct tp_channel_entry entries[TP_CHANNELS_MAX];
@@ -53,11 +55,17 @@ static void table(const uint64_t *facts, FILE *from)
     uint32_t n, k;
 
     take(&image, sizeof(image), from);
+    take(plugin_images, sizeof(plugin_images), from);
     take(images, facts[3] * sizeof(*images), from);
     tp_discovery_read(&header, &image);
     if (tp_discovery_check(&header, facts[0], facts[1], facts[2], &fault)) { tell("", &fault); return; }
     sum = 0;
     @header@
+    for (n = 0; n < header.plugins; n++) {
+        tp_plugin_entry_read(&plugin, &plugin_images[n]);
+        if (tp_plugin_entry_check(&plugin, &header, &fault)) { tell("plug-in ", &fault); return; }
+        @plugin@
+    }
     for (n = 0; n < header.channels; n++) {
         tp_channel_entry_read(&entries[n], &images[n]);
         if (tp_channel_entry_check(&entries[n], entries, n, &header, facts[0], &fault)) { tell("entry ", &fault); return; }
@@ -78,12 +86,18 @@ RUST_PROGRAM = """#![allow(dead_code)]
 include!("@generated@");
 use std::io::{BufRead, BufReader, Read, Write};
 fn take<const N: usize>(from: &mut impl Read) -> [u8; N] { let mut bytes = [0; N]; from.read_exact(&mut bytes).unwrap(); bytes }
-fn judge(device: u64, window: u64, memory: u64, header: &[u8; Discovery::IMAGE_BYTES], images: &[[u8; 64]]) -> Result<u64, String> {
+type Plugins = [[u8; 16]; PLUGINS_MAX];
+fn judge(device: u64, window: u64, memory: u64, header: &[u8; @header_bytes@], plugins: &Plugins, images: &[[u8; 64]]) -> Result<u64, String> {
     let header = Discovery::from_image(header);
     header.check(device, window, memory).map_err(|fault| fault.to_string())?;
     let mut sum = 0u64;
     let mut add = |value: u64| sum = sum.wrapping_mul(31).wrapping_add(value);
     @header@
+    for image in &plugins[..header.plugins.into()] {
+        let plugin = PluginEntry::from_image(image);
+        plugin.check(&header).map_err(|fault| format!("plug-in {fault}"))?;
+        @plugin@
+    }
     let mut entries = Vec::new();
     for image in &images[..header.channels.into()] {
         let entry = ChannelEntry::from_image(image);
@@ -99,8 +113,9 @@ fn main() {
     while !from.fill_buf().unwrap().is_empty() {
         let [device, window, memory, count] = [take(&mut from), take(&mut from), take(&mut from), take(&mut from)].map(u64::from_le_bytes);
         let header = take(&mut from);
+        let plugins = [(); PLUGINS_MAX].map(|()| take(&mut from));
         let images: Vec<_> = (0..count).map(|_| take(&mut from)).collect();
-        match judge(device, window, memory, &header, &images) {
+        match judge(device, window, memory, &header, &plugins, &images) {
             Ok(sum) => writeln!(to, "good {sum}").unwrap(),
             Err(fault) => writeln!(to, "{fault}").unwrap(),
         }
@@ -116,13 +131,19 @@ def built(command: list[str | Path], source: str, program: Path) -> Path:
     return program
 
 
+def filled(program: str, lines: dict[str, str]) -> str:
+    for name, line in lines.items():
+        program = program.replace(f"@{name}@", line)
+    return program
+
+
 def c_program(folder: Path, header: str) -> Path:
     (folder / "towpath.h").write_text(header)
     lines = {}
-    for name, table, place in (("header", HEADER, "header"), ("entry", ENTRY, "entries[n]")):
+    for name, table, place in (("header", HEADER, "header"), ("plugin", PLUGIN, "plugin"), ("entry", ENTRY, "entries[n]")):
         loops = [f"for (k = 0; k < {r.count}; k++) add({place}.{r.name}[k]);" for r in table.registers if r.count]
         lines[name] = " ".join([f"add({place}.{r.name});" for r in table.registers if not r.count] + loops)
-    source = C_PROGRAM.replace("@header@", lines["header"]).replace("@entry@", lines["entry"])
+    source = filled(C_PROGRAM, lines)
     options = ["-std=c11", "-O1", "-fsanitize=undefined", "-fno-sanitize-recover", "-Wall", "-Wextra", "-Werror", f"-I{folder}", "-x", "c"]
     return built(["cc", *options], source, folder / "tables_c")
 
@@ -130,11 +151,11 @@ def c_program(folder: Path, header: str) -> Path:
 def rust_program(folder: Path, module: str) -> Path:
     (folder / "towpath.rs").write_text(module)
     lines = {}
-    for place, table in (("header", HEADER), ("entry", ENTRY)):
+    for place, table in (("header", HEADER), ("plugin", PLUGIN), ("entry", ENTRY)):
         loops = [f"{place}.{r.name}.iter().for_each(|b| add(u64::from(*b)));" for r in table.registers if r.count]
         lines[place] = " ".join([f"add({place}.{r.name} as u64);" for r in table.registers if not r.count] + loops)
-    source = RUST_PROGRAM.replace("@header@", lines["header"]).replace("@entry@", lines["entry"])
-    source = source.replace("@generated@", str(folder / "towpath.rs"))
+    lines |= {"generated": str(folder / "towpath.rs"), "header_bytes": str(HEADER.image_bytes)}
+    source = filled(RUST_PROGRAM, lines)
     return built(["rustc", "--edition", "2021", "-O", "-C", "overflow-checks=on", "--crate-name", "tables"], source, folder / "tables_rust")
 
 
@@ -153,6 +174,7 @@ class Table:
     window: int
     memory: int
     header: dict[str, int | bytes]
+    plugins: list[dict[str, int | bytes]]
     entries: list[dict[str, int | bytes]]
 
     def number(self, name: str) -> int:
@@ -162,7 +184,9 @@ class Table:
 
     @property
     def bytes(self) -> bytes:
-        images = [image(HEADER, self.header), *(image(ENTRY, entry) for entry in self.entries)]
+        plugins = [image(PLUGIN, plugin) for plugin in self.plugins]
+        plugins += [bytes(PLUGIN.image_bytes)] * (CONSTANTS["PLUGINS_MAX"] - len(plugins))
+        images = [image(HEADER, self.header), *plugins, *(image(ENTRY, entry) for entry in self.entries)]
         return struct.pack("<4Q", self.device, self.window, self.memory, len(self.entries)) + b"".join(images)
 
 
@@ -183,12 +207,16 @@ def good(draw: random.Random) -> Table:
     """A table within all limits: what is refused is then what a lie made of it."""
     shift = draw.choice([12, 12, 13, 16])
     count = draw.choice([1, 2, 2, 3, 4]) if draw.random() < 0.99 else 60
-    offset, stride = (256, 64) if draw.random() < 0.5 else (draw.randrange(104, 256, 8), draw.choice([64, 64, 72]) if count < 50 else 64)
+    plugins = draw.choice([0, 0, 1, 2, 7])
+    first = 128 + 16 * plugins
+    offset, stride = (256, 64) if draw.random() < 0.5 else (draw.randrange(first, 256, 8), draw.choice([64, 64, 72]) if count < 50 else 64)
     header: dict[str, int | bytes] = {r.name: draw.randrange(1 << r.bits) for r in numbers(HEADER)}
     header |= {
-        "magic": 0, "header_bytes": draw.randrange(104, offset + 1), "page_shift": shift, "data_bytes": 8 << draw.randrange(5),
+        "magic": 0, "header_bytes": draw.randrange(first, offset + 1), "plugins": plugins,
+        "page_shift": shift, "data_bytes": 8 << draw.randrange(5),
         "channels": count, "entry_offset": offset, "entry_bytes": stride, "vectors": draw.randrange(1, 129),
-        "user_interrupts": draw.randrange(17), "tags": draw.randrange(1, 1025), "window_bytes": draw.choice([0, 8, 4096]),
+        "user_interrupts": draw.randrange(17), "tags": draw.randrange(1, 1025),
+        "window_bytes": 65536 if plugins else draw.choice([0, 8, 4096]),
         "core_clock_khz": draw.randrange(1, 1 << 32), "core_name": draw.randbytes(32),
         "memory_window_bytes": draw.choice([0, 1 << 20, 1 << 24, 1 << 36]),
     }  # fmt: skip
@@ -204,18 +232,32 @@ def good(draw: random.Random) -> Table:
             "window": draw.randrange(min(header["memory_window_bytes"] >> 20, 65535) + 1),  # type: ignore[operator]
         }  # fmt: skip
         entries.append(entry)
+    shelf: list[dict[str, int | bytes]] = []
+    for _ in range(plugins):
+        pages = draw.randrange(1, 17)
+        place = 4096 * draw.randrange(17 - pages)
+        shelf.append({"type_name": draw.randbytes(8), "version": draw.randrange(1 << 16), "pages": pages, "offset": place})
     end = max(int(entry["first_page"]) for entry in entries) + 4
     device = draw.choice([end << shift, 1 << (end << shift).bit_length(), (1 << 64) - 1])
     memory = draw.choice([header["memory_window_bytes"], (1 << 64) - 1])
-    return Table(device, draw.choice([header["window_bytes"], 4096, (1 << 64) - 1]), memory, header, entries)  # type: ignore[arg-type]
+    return Table(device, draw.choice([header["window_bytes"], 65536, (1 << 64) - 1]), memory, header, shelf, entries)  # type: ignore[arg-type]
 
 
 def lie(draw: random.Random, table: Table) -> None:
     """Changes one thing."""
-    what = draw.randrange(8)
+    what = draw.randrange(9)
     if what < 3:
         register = draw.choice(numbers(HEADER))
         table.header[register.name] = edge(draw, register)
+    elif what == 8 and table.plugins:
+        register = draw.choice(numbers(PLUGIN))
+        plugin = draw.choice(table.plugins)
+        # Around the end of the window, or of the number's own limits.
+        past = {
+            "offset": 65536 - 4096 * int(plugin["pages"]) + draw.choice([-4096, 0, 1, 4096]),
+            "pages": 16 - int(plugin["offset"]) // 4096 + 1,
+        }
+        plugin[register.name] = max(past[register.name], 0) if register.name in past and draw.randrange(2) else edge(draw, register)
     elif what < 5:
         register = draw.choice(numbers(ENTRY))
         draw.choice(table.entries)[register.name] = edge(draw, register)
@@ -276,6 +318,7 @@ def test_c_and_rust_agree(tmp_path, in_c, in_rust):
     # Each limit and each rule was broken, and many tables were good.
     found = Counter(line.split()[0] if line.startswith("good") else line.partition(" is ")[0] for line in c)
     wanted = {register.name for register in HEADER.limited} | {rule.what for rule in HEADER.rules} | {"good"}
+    wanted |= {f"plug-in {name}" for name in {register.name for register in PLUGIN.limited} | {rule.what for rule in PLUGIN.rules}}
     wanted |= {f"entry {name}" for name in {register.name for register in ENTRY.limited} | {rule.what for rule in ENTRY.rules}}
     seldom = {name for name in wanted if found[name] < 50}
     assert not seldom, f"TOWPATH_SEED={SEED}: seldom or never: {seldom} of {found}"
@@ -293,6 +336,8 @@ PLANTED = {
     "Rust, a limit one too low": ("rust", "u64::from(self.queue_depth), 1, 32767,", "u64::from(self.queue_depth), 1, 32766,"),
     "Rust, not a power of two": ("rust", "u64::from(self.data_bytes), 8, 128, 1, true,", "u64::from(self.data_bytes), 8, 128, 1, false,"),
     "Rust, another's pages": ("rust", "self.first_page.abs_diff(other.first_page) < 4", "self.first_page == other.first_page"),
+    "Rust, a plug-in beyond the window": ("rust", "u64::from(self.pages) << 12", "u64::from(self.pages) << 11"),
+    "C, plug-ins beyond the header": ("c", "(8ull + (tp_u64)table->plugins) << 4ull", "(7ull + (tp_u64)table->plugins) << 4ull"),
     "Rust, another text": ("rust", "(the bytes of BAR 0)", "(the bytes of BAR 1)"),
 }
 
@@ -360,7 +405,7 @@ def table_of(parameters: dict[str, int]) -> Table:
         entry["first_page"] = CONSTANTS["PAGE_CHANNELS"] + CONSTANTS["PAGES_PER_CHANNEL"] * channel
         entries.append(entry)
     pages = (CONSTANTS["PAGE_CHANNELS"] + CONSTANTS["PAGES_PER_CHANNEL"] * count) << p["PAGE_SHIFT"]
-    return Table(1 << (pages - 1).bit_length(), p["WINDOW_BYTES"], p["MEMORY_WINDOW_BYTES"], header, entries)
+    return Table(1 << (pages - 1).bit_length(), p["WINDOW_BYTES"], p["MEMORY_WINDOW_BYTES"], header, [], entries)
 
 
 def test_no_card_of_the_gateware_is_refused(tmp_path, in_c):

@@ -826,12 +826,15 @@ class Liar:
         show_page(t, self.page)
 
     def at(self, place: str) -> tuple[int, int]:
-        """Offset and bytes of a register of the header, or of CHANNEL.REGISTER."""
-        channel, _, name = place.rpartition(".")
+        """Offset and bytes of a register of the header, of CHANNEL.REGISTER or of pluginNUMBER.REGISTER."""
+        entry, _, name = place.rpartition(".")
         registers = self.t.names.registers
-        entries = registers["DISCOVERY_CHANNEL_ENTRY"]
-        register = registers[f"{'CHANNEL_ENTRY' if channel else 'DISCOVERY'}_{name.upper()}"]
-        return register.offset + (entries.offset + int(channel) * entries.stride if channel else 0), register.bytes
+        if not entry:
+            register = registers[f"DISCOVERY_{name.upper()}"]
+            return register.offset, register.bytes
+        table = "PLUGIN_ENTRY" if entry.startswith("plugin") else "CHANNEL_ENTRY"
+        entries, register = registers[f"DISCOVERY_{table}"], registers[f"{table}_{name.upper()}"]
+        return register.offset + entries.offset + int(entry.removeprefix("plugin")) * entries.stride, register.bytes
 
     def say(self, place: str, value: int) -> None:
         at, count = self.at(place)
@@ -858,8 +861,8 @@ def limits(t: Builder) -> None:
     """Discovery tables with one register beyond its limits: the host refuses each, and stores nothing to the card."""
     card = Liar(t)
     t.about("the header")
-    card.lie("header_bytes", 0, 104, 65535)
-    card.lie("header_bytes", 103, 104, 65535)
+    card.lie("header_bytes", 0, 114, 65535)
+    card.lie("header_bytes", 113, 114, 65535)
     for page_shift in (0, 11, 17, 24, 64, 255):
         card.lie("page_shift", page_shift, 12, 16)
     for data_bytes in (0, 4, 24, 255):
@@ -877,6 +880,18 @@ def limits(t: Builder) -> None:
     for window_bytes in (4, 24, 0xFFFF_FFFF):
         card.lie("window_bytes", window_bytes, 0, 0xFFFF_FFFF)
     card.lie("core_clock_khz", 0, 1, 0xFFFF_FFFF)
+    for plugins in (9, 65535):
+        card.lie("plugins", plugins, 0, 8)
+    for plugin in (0, 7):
+        t.about(f"the entry of plug-in {plugin}")
+        card.say("plugins", plugin + 1)
+        for before in range(plugin):
+            card.say(f"plugin{before}.pages", 1)
+        card.lie(f"plugin{plugin}.pages", 0, 1, 65535)
+        card.say(f"plugin{plugin}.pages", 1)
+        for offset in (1, 2048, 4095):
+            card.lie(f"plugin{plugin}.offset", offset, 0, 0xFFFF_FFFF)
+        card.be_honest("plugins", *(f"plugin{number}.pages" for number in range(plugin + 1)))
     for channel in (0, 1):
         t.about(f"the entry of channel {channel}")
         for direction in (2, 255):
@@ -902,6 +917,20 @@ def overlaps(t: Builder) -> None:
     card.say("header_bytes", 264)
     card.rejected("header", "header_bytes", 264, 0, 256)
     card.be_honest("header_bytes")
+    t.about("the header does not reach to the end of the plug-ins' entries")
+    for plugins, header_bytes in ((0, 127), (1, 143), (8, 248)):
+        card.say("plugins", plugins)
+        card.say("header_bytes", header_bytes)
+        card.rejected("header", "(8 + plugins) << 4", 128 + 16 * plugins, 0, header_bytes)
+    card.be_honest("plugins", "header_bytes")
+    t.about("a plug-in's registers reach out of the window")
+    card.say("plugins", 2)
+    card.say("plugin0.pages", 1)
+    for pages, offset, end in ((2, 0, 8192), (1, 4096, 8192), (65535, 0xFFFF_F000, 0x1_0FFF_E000)):
+        card.say("plugin1.pages", pages)
+        card.say("plugin1.offset", offset)
+        card.rejected("plugin1", "offset + (pages << 12)", end, 0, 4096)
+    card.be_honest("plugins", "plugin0.pages", "plugin1.pages", "plugin1.offset")
     t.about("the entries reach out of their page")
     for register, value, total in (("entry_offset", 4000, 4128), ("channels", 60, 256 + 60 * 128), ("entry_bytes", 65528, 131312)):
         card.say("entry_bytes", 128 if register == "channels" else 64)
@@ -953,7 +982,7 @@ def edges(t: Builder) -> None:
     """Discovery tables at the edge of what is allowed: the host accepts each."""
     card = Liar(t)
     for place, values in {
-        "header_bytes": (104, 256),
+        "header_bytes": (128, 256),
         "page_shift": (13, 14, 15, 16),
         "data_bytes": (8, 32, 64, 128),
         "vectors": (1, 128),
@@ -974,6 +1003,12 @@ def edges(t: Builder) -> None:
             card.say(place, value)
             t.say("do", "open")
         card.be_honest(place)
+    t.about("eight plug-ins, in one place")
+    card.say("plugins", 8)
+    for number in range(8):
+        card.say(f"plugin{number}.pages", 1)
+    t.say("do", "open")
+    card.be_honest("plugins", *(f"plugin{number}.pages" for number in range(8)))
     t.about("BAR 0 ends with the last channel's pages, BAR 2 with the window")
     t.say("bar", 0, 12 << 12)
     t.say("bar", 2, 4096)

@@ -112,6 +112,7 @@ struct tp_card {
 
 	/* The discovery table, checked. */
 	struct tp_discovery table;
+	struct tp_plugin_entry plugins[TP_PLUGINS_MAX];
 	char core_name[TP_NAME_BYTES + 1];
 	u16 channel_count;
 	struct tp_channel *channels;

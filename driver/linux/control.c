@@ -40,6 +40,7 @@ static int tp_card_info(struct file *file, void *argument)
 		.vectors_used = card->irq_count,
 		.interrupts = card->table.user_interrupts,
 		.tags = card->table.tags,
+		.plugins = card->table.plugins,
 	};
 	memcpy(info->core_name, card->core_name, sizeof(info->core_name));
 	return 0;
@@ -65,6 +66,22 @@ static int tp_channel_info(struct file *file, void *argument)
 	info->kind_version = channel->kind_version;
 	info->kind_parameter = channel->kind_parameter;
 	memcpy(info->kind_name, channel->kind_name, sizeof(info->kind_name));
+	return 0;
+}
+
+static int tp_plugin_info(struct file *file, void *argument)
+{
+	const struct tp_card *card = tp_owner(file)->card;
+	struct towpath_plugin_info *info = argument;
+	const struct tp_plugin_entry *plugin;
+
+	if (info->index >= card->table.plugins)
+		return -ENXIO;
+	plugin = &card->plugins[info->index];
+	info->version = plugin->version;
+	info->offset = plugin->offset;
+	info->bytes = plugin->pages * TP_PAGE_BYTES_MIN;
+	memcpy(info->type_name, plugin->type_name, sizeof(info->type_name));
 	return 0;
 }
 
@@ -245,6 +262,7 @@ static int tp_reset_card(struct file *file, void *argument)
 static const struct tp_call tp_calls[] = {
 	{ TOWPATH_IOC_CARD_INFO, 0, true, true, tp_card_info },
 	{ TOWPATH_IOC_CHANNEL_INFO, 0, true, true, tp_channel_info },
+	{ TOWPATH_IOC_PLUGIN_INFO, 0, true, true, tp_plugin_info },
 	{ TOWPATH_IOC_REGISTER, TOWPATH_REGISTER_WRITE, true, true, tp_access_register },
 	{ TOWPATH_IOC_INTERRUPT, TOWPATH_INTERRUPT_WAIT, true, true, tp_user_interrupt },
 	{ TOWPATH_IOC_INTERRUPT_EVENT, 0, true, false, tp_interrupt_event },

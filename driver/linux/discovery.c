@@ -25,6 +25,8 @@ static int tp_refuse_table(struct device *device, const struct tp_table *table,
 				     header->version_major, header->version_minor, TP_VERSION_MAJOR,
 				     TP_VERSION_MINOR);
 	default:
+		if (table->plugin >= 0)
+			snprintf(where, sizeof(where), "plug-in %d: ", table->plugin);
 		if (table->channel >= 0)
 			snprintf(where, sizeof(where), "channel %d: ", table->channel);
 		return dev_err_probe(device, -EINVAL,
@@ -76,6 +78,7 @@ static int tp_keep_table(struct tp_card *card, const struct tp_table *table)
 		return -ENOMEM;
 	card->channel_count = header->channels;
 	card->table = *header;
+	memcpy(card->plugins, table->plugins, header->plugins * sizeof(*card->plugins));
 	tp_copy_name(card->core_name, header->core_name, TP_NAME_BYTES);
 	tp_window_init(card);
 	for (index = 0; index < card->channel_count && !error; index++) {

@@ -19,8 +19,10 @@ enum tp_table_verdict tp_table_load(struct tp_table *table, void __iomem *page, 
 	struct tp_discovery *header = &table->header;
 	struct tp_discovery_image image = {};
 	struct tp_channel_entry_image entry;
+	struct tp_plugin_entry_image plugin;
 
 	table->channel = -1;
+	table->plugin = -1;
 	/* Magic and version first: without them it may be anything. */
 	tp_load_bytes(image.bytes, page, TP_DISCOVERY_CHANNELS_OFFSET);
 	tp_discovery_read(header, &image);
@@ -32,6 +34,16 @@ enum tp_table_verdict tp_table_load(struct tp_table *table, void __iomem *page, 
 	tp_discovery_read(header, &image);
 	if (tp_discovery_check(header, device_bytes, window_bytes, memory_bytes, &table->fault))
 		return TP_TABLE_BAD;
+	for (table->plugin = 0; table->plugin < header->plugins; table->plugin++) {
+		tp_load_bytes(plugin.bytes,
+			      page + TP_DISCOVERY_PLUGIN_ENTRY_OFFSET +
+				      table->plugin * TP_DISCOVERY_PLUGIN_ENTRY_STRIDE,
+			      sizeof(plugin.bytes));
+		tp_plugin_entry_read(&table->plugins[table->plugin], &plugin);
+		if (tp_plugin_entry_check(&table->plugins[table->plugin], header, &table->fault))
+			return TP_TABLE_BAD;
+	}
+	table->plugin = -1;
 	for (table->channel = 0; table->channel < header->channels; table->channel++) {
 		struct tp_channel_entry *at = &table->entries[table->channel];
 

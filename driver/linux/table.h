@@ -24,9 +24,11 @@ struct tp_table {
 	/* Without its magic or in another version: only magic and version. */
 	struct tp_discovery header;
 	struct tp_channel_entry entries[TP_CHANNELS_MAX];
-	/* Of a bad one: what, and in which channel's entry; -1: in the header. */
+	struct tp_plugin_entry plugins[TP_PLUGINS_MAX];
+	/* Of a bad one: what, and in which channel's or plug-in's entry; both -1: in the header. */
 	struct tp_table_fault fault;
 	int channel;
+	int plugin;
 };
 
 /* `device_bytes`, `window_bytes` and `memory_bytes` are those of the BARs; `page` is all mapped. */

@@ -35,6 +35,9 @@ module tp_pages
     parameter logic [(H2C+C2H)*120-1:0] CHANNEL_KINDS = {(H2C + C2H) {32'd0, 16'd1, 8'd0, 64'h6d6165727473}},
     parameter logic [63:0] MEMORY_WINDOW_BYTES = 0,
     parameter logic [(H2C+C2H)*16-1:0] CHANNEL_WINDOWS = '0,
+    // Entries of the discovery page's table of plug-ins, as they stand there; entry 0 lowest.
+    parameter int PLUGINS = 0,
+    parameter logic [TP_PLUGINS_MAX*128-1:0] PLUGIN_ENTRIES = '0,
     parameter int SPAN = 7                  // log2 of the dwords of a page that the RAM holds; what lies behind them is not asked for
 ) (
     input  logic              clk,
@@ -67,6 +70,7 @@ module tp_pages
 
   if (DISCOVERY_BYTES > TP_PAGE_BYTES_MIN) $error("%m: %0d channels: the discovery page has no room", H2C + C2H);
   if (VECTORS < 1 || VECTORS > TP_MSIX_VECTORS_MAX) $error("%m: VECTORS %0d: make it 1 to %0d", VECTORS, TP_MSIX_VECTORS_MAX);
+  if (TP_PLUGIN_ENTRY_BYTES != 16) $error("%m: the entries of plug-ins have grown: adapt it");
   if (TP_MSIX_VECTOR_BYTES != 16 || TP_CARD_USER_IRQ_VECTOR_STRIDE != 4 || TP_PAGE_CARD != 1 || TP_PAGE_MSIX != 2)
     $error("%m: the contract's pages have changed: adapt it");
 
@@ -92,6 +96,8 @@ module tp_pages
     image[8*TP_DISCOVERY_CORE_VERSION_OFFSET+:32] = CORE_VERSION;
     image[8*TP_DISCOVERY_CORE_NAME_OFFSET+:256] = CORE_NAME;
     image[8*TP_DISCOVERY_MEMORY_WINDOW_BYTES_OFFSET+:64] = MEMORY_WINDOW_BYTES;
+    image[8*TP_DISCOVERY_PLUGINS_OFFSET+:16] = 16'(PLUGINS);
+    image[8*TP_DISCOVERY_PLUGIN_ENTRY_OFFSET+:TP_PLUGINS_MAX*128] = PLUGIN_ENTRIES;
     return image;
   endfunction
 

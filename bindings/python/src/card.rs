@@ -15,7 +15,7 @@ use crate::buffer::{Buffer, Registered, Registrations};
 use crate::channel::info_tuple;
 use crate::extras::{Interrupts, Registers};
 use crate::waiting::{at_once, beside};
-use crate::{argument, error, memory, say};
+use crate::{argument, error, memory, plugin, say};
 
 /// A kind from elsewhere: its name, and the version that the program knows.
 pub type Kind = (String, u16);
@@ -239,6 +239,8 @@ impl Device {
         fields.set_item("interrupts", info.interrupts)?;
         fields.set_item("register_bytes", info.register_bytes)?;
         fields.set_item("register_names", names)?;
+        let plugins = info.plugins.iter().map(|p| plugin::info_tuple(py, p)).collect::<PyResult<Vec<_>>>()?;
+        fields.set_item("plugins", PyTuple::new(py, plugins)?)?;
         fields.set_item("channels", PyTuple::new(py, channels)?)?;
         error::named(py, "Info", &fields)
     }

@@ -14,6 +14,7 @@ mod error;
 mod export;
 mod extras;
 mod memory;
+mod plugin;
 mod say;
 mod ticket;
 mod waiting;
@@ -53,6 +54,8 @@ fn _towpath(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<card::Device>()?;
     module.add_class::<channel::Channel>()?;
     module.add_class::<memory::CardMemory>()?;
+    module.add_class::<plugin::Plugin>()?;
+    module.add_class::<plugin::Reset>()?;
     module.add_class::<ticket::Ticket>()?;
     module.add_class::<buffer::Buffer>()?;
     module.add_class::<extras::Registers>()?;

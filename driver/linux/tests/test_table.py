@@ -33,6 +33,7 @@ int verdict(void *page, u64 device_bytes, u64 window_bytes, u64 memory_bytes)
     return tp_table_load(&table, page, device_bytes, window_bytes, memory_bytes);
 }
 int channel(void) { return table.channel; }
+int plugin(void) { return table.plugin; }
 const char *what(void) { return table.fault.what; }
 u64 value(void) { return table.fault.value; }
 u64 least(void) { return table.fault.least; }
@@ -77,7 +78,8 @@ class Card:
 
     def told(self) -> tuple[str, str, int, int, int]:
         """In the words of `do reject`."""
-        where = "header" if self.library.channel() < 0 else str(self.library.channel())
+        channel, plugin = self.library.channel(), self.library.plugin()
+        where = "header" if channel < 0 and plugin < 0 else str(channel) if plugin < 0 else f"plugin{plugin}"
         what = self.library.what().decode().replace(" ", "")
         return where, what, self.library.value(), self.library.least(), self.library.most()
 

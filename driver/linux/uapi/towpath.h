@@ -29,13 +29,14 @@ struct towpath_card_info {
 	__u32 core_version;
 	__u32 core_clock_khz;
 	__u32 user_clock_khz;
-	__u32 window_bytes; /* of the user core's registers */
+	__u32 window_bytes; /* of the registers of the user core and its plug-ins */
 	__u16 channels;
 	__u16 vectors; /* MSI-X vectors of the card */
 	__u16 vectors_used; /* that the system gave */
 	__u16 interrupts; /* of the user core */
 	__u16 tags;
-	__u16 reserved[3];
+	__u16 plugins;
+	__u16 reserved[2];
 	char core_name[TOWPATH_NAME_BYTES]; /* padded with zeroes */
 };
 
@@ -54,6 +55,17 @@ struct towpath_channel_info {
 	__u32 kind_version; /* of the kind; there is a file if it is 1 */
 	__u32 kind_parameter; /* the kind's own */
 	char kind_name[TOWPATH_KIND_NAME_BYTES]; /* padded with zeroes */
+};
+
+/* What plug-in `index` is. Its registers are read and written as the user core's are. */
+struct towpath_plugin_info {
+	__u32 argsz;
+	__u32 flags; /* none yet */
+	__u32 index; /* in */
+	__u32 version; /* of its type */
+	__u32 offset; /* of its registers in the window */
+	__u32 bytes; /* of its registers */
+	char type_name[TOWPATH_KIND_NAME_BYTES]; /* padded with zeroes */
 };
 
 /*
@@ -200,6 +212,7 @@ struct towpath_unregister_buffer {
 #define TOWPATH_IOC_UNREGISTER_BUFFER _IOWR('t', 0x78, struct towpath_unregister_buffer)
 #define TOWPATH_IOC_ALLOCATE_BUFFER _IOWR('t', 0x79, struct towpath_allocate_buffer)
 #define TOWPATH_IOC_IMPORT_BUFFER _IOWR('t', 0x7a, struct towpath_import_buffer)
+#define TOWPATH_IOC_PLUGIN_INFO _IOWR('t', 0x7b, struct towpath_plugin_info)
 
 /* On a channel's file. */
 

@@ -95,11 +95,16 @@ pub fn info(cli: &Cli, what: &Info) -> Result {
     let found = device.memories();
     let memories: Vec<_> =
         found.iter().map(|m| json!({"name": m.name, "bytes": m.bytes, "writer": m.writer, "reader": m.reader})).collect();
+    let plugins: Vec<_> = device
+        .plugins()
+        .iter()
+        .map(|p| json!({"index": p.index, "type": p.type_name, "version": p.version, "offset": p.offset, "bytes": p.bytes}))
+        .collect();
     let value = json!({
         "name": info.name, "core": info.core, "core_version": info.core_version, "contract": version, "serial": info.serial,
         "data_bits": info.data_bits, "core_clock_khz": info.core_clock_khz, "user_clock_khz": info.user_clock_khz, "tags": info.tags,
         "vectors": info.vectors, "interrupts": info.interrupts, "register_bytes": info.register_bytes, "registers": registers,
-        "channels": channels, "memories": memories, "link": link,
+        "channels": channels, "memories": memories, "plugins": plugins, "link": link,
     });
     let mut text = format!(
         "device      {}\ncore        {}, version {}\ncontract    {version}\nserial      {:#018x}\ndata path   {} bits at {} MHz, {} tags\n\
@@ -137,6 +142,12 @@ pub fn info(cli: &Cli, what: &Info) -> Result {
     }
     for memory in &found {
         text += &format!("  {:width$}  {:#x} bytes, channels {} and {}\n", memory.name, memory.bytes, memory.writer, memory.reader);
+    }
+    if !device.plugins().is_empty() {
+        text += "plug-ins\n";
+    }
+    for p in device.plugins() {
+        text += &format!("  {:<3} {}, version {}, registers at {:#x}, {} bytes\n", p.index, p.type_name, p.version, p.offset, p.bytes);
     }
     text += "faults on the link\n";
     for (name, count) in counters {

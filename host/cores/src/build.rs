@@ -5,6 +5,7 @@ use crate::files::environment;
 use crate::find::{towpath_home, FILE_LIST};
 use crate::kind::KIND;
 use crate::manifest::{Channel, Manifest, MANIFEST};
+use crate::plugin::PLUGIN;
 use crate::ports::{check_ports, includes, Top};
 use crate::tool::{disk_full, messages, text, Cxx, Verilator};
 use crate::{endpoint, wrapper, CoreError};
@@ -22,7 +23,9 @@ use towpath_system::file;
 const RECIPE: &str = concat!(
     include_str!("build.rs"),
     include_str!("endpoint.rs"),
+    include_str!("kind.rs"),
     include_str!("manifest.rs"),
+    include_str!("plugin.rs"),
     include_str!("ports.rs"),
     include_str!("tool.rs"),
     include_str!("wrapper.rs"),
@@ -163,8 +166,9 @@ fn wrapped(
     let gateware: Vec<PathBuf> = file_list(home, Path::new(FILE_LIST))?.iter().map(|file| home.join(file)).collect();
     let kinds = Top::of_kinds(verilator, manifest, &gateware, scratch, say)?;
     let top = Top::elaborate(verilator, manifest, scratch, say)?;
-    check_ports(manifest, manifest.core.width, &top, &kinds)?;
-    Ok(wrapper(manifest, manifest.core.width, serial, &top, &kinds))
+    let plugins = Top::of_plugins(verilator, manifest, &gateware, scratch, say)?;
+    check_ports(manifest, manifest.core.width, &top, &kinds, &plugins)?;
+    Ok(wrapper(manifest, manifest.core.width, serial, &top, &kinds, &plugins))
 }
 
 fn cache() -> Result<PathBuf, CoreError> {
@@ -271,6 +275,15 @@ fn key(
         for file in half.sources.iter().map(PathBuf::as_path).chain([Path::new(KIND)]) {
             let path = kind.folder.join(file);
             part(&format!("{}/{}", kind.name, file.display()), &fs::read(&path).map_err(|e| CoreError::io("cannot read", &path, e))?);
+        }
+    }
+    for plugin in &manifest.plugins {
+        for file in plugin.sources.iter().map(PathBuf::as_path).chain([Path::new(PLUGIN)]) {
+            let path = plugin.folder.join(file);
+            part(
+                &format!("{}/{}", plugin.type_name, file.display()),
+                &fs::read(&path).map_err(|e| CoreError::io("cannot read", &path, e))?,
+            );
         }
     }
     for file in sources.gateware.iter().chain(&sources.tops).chain(&sources.headers) {

@@ -165,17 +165,43 @@ impl Kind {
     }
 }
 
-/// Names of the kinds that a manifest may give without a folder, sorted.
-fn names(kinds: &Path) -> Vec<String> {
-    let entries = fs::read_dir(kinds).into_iter().flatten().flatten();
-    let folders = entries.filter(|e| e.path().join(KIND).is_file()).map(|e| e.file_name().to_string_lossy().into_owned());
-    let mut names: Vec<String> = folders.chain([STREAM.to_string()]).collect();
+/// Names that a manifest may give without a folder, sorted: of the folders in `shelf` that hold such a file, and those built in.
+fn names(shelf: &Path, file: &str, built_in: &[&str]) -> Vec<String> {
+    let entries = fs::read_dir(shelf).into_iter().flatten().flatten();
+    let folders = entries.filter(|e| e.path().join(file).is_file()).map(|e| e.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = folders.chain(built_in.iter().map(|name| name.to_string())).collect();
     names.sort();
     names
 }
 
+/// The folder of a kind or plug-in that a manifest in `folder` names by `key`, and whether it comes with Towpath: then it is in `shelf`. It holds
+/// `file`. Or what is wrong.
+pub(crate) fn place(
+    key: &str,
+    named: &str,
+    folder: &Path,
+    file: &str,
+    shelf: Result<PathBuf, CoreError>,
+    built_in: &[&str],
+) -> Result<Result<(PathBuf, bool), String>, CoreError> {
+    if named.contains('/') || named.starts_with('.') {
+        let place = folder.join(named);
+        if !place.join(file).is_file() {
+            return Ok(Err(format!("{key} = \"{named}\": there is no file {}", place.join(file).display())));
+        }
+        return Ok(Ok((place, false)));
+    }
+    let shelf = shelf?;
+    let place = shelf.join(named);
+    if !place.join(file).is_file() {
+        let known = names(&shelf, file, built_in).join(", ");
+        return Ok(Err(format!("there is no {key} \"{named}\"; there are: {known}; or give a folder that holds a {file}: \"../{named}\"")));
+    }
+    Ok(Ok((place, true)))
+}
+
 /// What is wrong with an entry: text to look for in it, and the message.
-type Fault = (String, String);
+pub(crate) type Fault = (String, String);
 
 /// The channels of an entry in a manifest that lies in `folder`.
 pub(crate) fn channels(entry: &Entry, folder: &Path) -> Result<Result<Vec<Channel>, Fault>, CoreError> {
@@ -196,20 +222,11 @@ pub(crate) fn channels(entry: &Entry, folder: &Path) -> Result<Result<Vec<Channe
         let channel = Channel { name: name.clone(), direction, attributes: entry.attributes, carrier: None };
         return Ok(Ok(vec![channel]));
     };
-    let is_path = kind.contains('/') || kind.starts_with('.');
-    let kinds = if is_path { PathBuf::new() } else { towpath_home()?.join(FOLDER) };
-    let place = if is_path { folder.join(kind) } else { kinds.join(kind) };
-    if !place.join(KIND).is_file() {
-        if is_path {
-            return bad("kind", format!("kind = \"{kind}\": there is no file {}", place.join(KIND).display()));
-        }
-        let known = names(&kinds).join(", ");
-        return bad(
-            "kind",
-            format!("there is no kind \"{kind}\"; there are: {known}; or give a folder that holds a {KIND}: \"../{kind}\""),
-        );
-    }
-    let kind = Kind::read(&place, !is_path)?;
+    let own = towpath_home().map(|home| home.join(FOLDER));
+    let kind = match place("kind", kind, folder, KIND, own, &[STREAM])? {
+        Ok((place, own)) => Kind::read(&place, own)?,
+        Err(message) => return bad("kind", message),
+    };
     let directions = kind.directions();
     if entry.attributes {
         return bad("attributes", format!("attributes are for streams: remove it, or the kind (\"{}\")", kind.name));

@@ -2,6 +2,7 @@
 //! `towpath.toml`: a core's manifest. The format is described in `cores/README.md`.
 
 use crate::kind::{self, Carrier, PAGE};
+use crate::plugin::{self, Plugin};
 use crate::CoreError;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub const MANIFEST: &str = "towpath.toml";
 
 /// A name in the discovery table: 32 bytes with the final zero.
-const NAME_BYTES: usize = 31;
+pub(crate) const NAME_BYTES: usize = 31;
 /// Channels that fit in the discovery page.
 const CHANNELS: usize = 60;
 
@@ -33,6 +34,11 @@ pub struct Manifest {
     pub channels: Vec<Channel>,
     #[serde(default, rename = "channel")]
     entries: Vec<Entry>,
+    /// `[[plugin]]`, in the manifest's order.
+    #[serde(skip)]
+    pub plugins: Vec<Plugin>,
+    #[serde(default, rename = "plugin")]
+    plugin_entries: Vec<plugin::Entry>,
     /// `[registers]`.
     pub registers: Option<Registers>,
     /// `[interrupts]`.
@@ -300,28 +306,29 @@ impl Manifest {
             });
             match channels {
                 Ok(()) => (),
-                Err((key, message)) => {
-                    // The key may stand in other entries as well.
-                    let heads = text.lines().enumerate().filter(|(_, line)| line.trim_start().starts_with("[[channel]]"));
-                    let head = heads.map(|(n, _)| n).nth(index);
-                    let line = head.and_then(|head| line_of(text, head, &key).or(Some(head + 1)));
-                    return Err(CoreError::manifest(&file, at(line, &message)));
-                }
+                Err((key, message)) => return Err(CoreError::manifest(&file, at(line_in(text, "[[channel]]", index, &key), &message))),
             }
         }
-        match manifest.fault() {
-            None => Ok(manifest),
-            Some((key, message)) => Err(CoreError::manifest(&file, at(line_of(text, 0, &key), &message))),
+        if let Some((key, message)) = manifest.fault() {
+            return Err(CoreError::manifest(&file, at(line_of(text, 0, &key), &message)));
         }
+        match plugin::plugins(&manifest.plugin_entries, folder, manifest.core_window_bytes())? {
+            Ok(plugins) => manifest.plugins = plugins,
+            Err((index, (key, message))) => {
+                return Err(CoreError::manifest(&file, at(line_in(text, "[[plugin]]", index, &key), &message)));
+            }
+        }
+        Ok(manifest)
     }
 
-    /// Every source of the core and of its kinds in the order of compilation, each once: absolute, or relative to the folder of the process.
+    /// Every source of the core, of its kinds and of its plug-ins in the order of compilation, each once: absolute, or relative to the folder of the process.
     pub fn sources(&self) -> Vec<PathBuf> {
         let mut seen = BTreeSet::new();
         let of_kinds =
             self.channels.iter().filter_map(Channel::half).flat_map(|(kind, half)| half.sources.iter().map(|s| kind.folder.join(s)));
-        let all = of_kinds.chain(self.core.sources.iter().map(|s| self.folder.join(s)));
-        // Two kinds may name one file in two ways.
+        let of_plugins = self.plugins.iter().flat_map(|plugin| plugin.sources.iter().map(|s| plugin.folder.join(s)));
+        let all = of_kinds.chain(of_plugins).chain(self.core.sources.iter().map(|s| self.folder.join(s)));
+        // Two of them may name one file in two ways.
         all.filter(|path| seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone()))).collect()
     }
 
@@ -344,6 +351,16 @@ impl Manifest {
     /// The bytes of BAR 4, 0 without windows.
     pub fn memory_window_bytes(&self) -> u64 {
         windows_bytes(&self.channels)
+    }
+
+    /// The core's own registers, which stand at the start of the register window.
+    pub fn core_window_bytes(&self) -> u32 {
+        self.registers.as_ref().map_or(0, |registers| registers.bytes)
+    }
+
+    /// The register window: the core's own registers, and those of its plug-ins.
+    pub fn window_bytes(&self) -> u32 {
+        self.plugins.last().map_or(self.core_window_bytes(), |last| (last.offset + last.bytes).next_power_of_two())
     }
 
     /// Frequency of Towpath's own clock.
@@ -461,6 +478,15 @@ impl Manifest {
 /// The first line from `start` on that mentions the text, counted from 1.
 pub(crate) fn line_of(text: &str, start: usize, key: &str) -> Option<usize> {
     text.lines().skip(start).position(|line| line.split('#').next().is_some_and(|code| code.contains(key))).map(|n| start + n + 1)
+}
+
+/// The line of an entry, by its number among those of this head, that mentions the text; the head's, if none does.
+fn line_in(text: &str, head: &str, number: usize, key: &str) -> Option<usize> {
+    let is_head = |line: &str| line.trim_start().starts_with(head);
+    let (begin, _) = text.lines().enumerate().filter(|(_, line)| is_head(line)).nth(number)?;
+    // The key may stand in other entries as well.
+    let end = text.lines().skip(begin + 1).position(|line| line.trim_start().starts_with("[[")).map_or(usize::MAX, |n| begin + 1 + n);
+    line_of(text, begin, key).filter(|line| *line <= end).or(Some(begin + 1))
 }
 
 /// A message with the line that it is about.

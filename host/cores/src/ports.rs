@@ -3,6 +3,7 @@
 
 use crate::kind::KIND;
 use crate::manifest::{at, line_of, Channel, Direction, Manifest};
+use crate::plugin::{Plugin, PLUGIN};
 use crate::tool::{disk_full, messages, Verilator};
 use crate::CoreError;
 use serde_json::Value;
@@ -129,6 +130,15 @@ impl Module<'_> {
         top.has_data_width = width.is_some();
         Ok(Ok(top))
     }
+
+    /// With the width, if the module has a parameter for it.
+    fn elaborate_at(&self, verilator: &Verilator, width: u32, scratch: &Path, warnings: &dyn Fn(&str)) -> Result<Elaborated, CoreError> {
+        // Verilator refuses a parameter that the module does not have, and only the elaborated module shows it: try with the width, then without.
+        Ok(match self.elaborate(verilator, Some(width), scratch, warnings)? {
+            Err(unknown) if unknown == [WIDTH] => self.elaborate(verilator, None, scratch, warnings)?,
+            elaborated => elaborated.map_err(|unknown| unknown.into_iter().filter(|name| name != WIDTH).collect()),
+        })
+    }
 }
 
 impl Top {
@@ -141,14 +151,9 @@ impl Top {
             parameters: manifest.parameters.iter().map(|(name, value)| (name.as_str(), value.verilog())).collect(),
             files: includes(manifest).chain(core.sources.iter().map(|s| manifest.folder.join(s).display().to_string())).collect(),
         };
-        // Verilator refuses a parameter that the top does not have, and only the elaborated top shows it: try with the width, then without.
-        let unknown = match module.elaborate(verilator, Some(core.width), scratch, warnings)? {
+        let unknown = match module.elaborate_at(verilator, core.width, scratch, warnings)? {
             Ok(top) => return Ok(top),
-            Err(unknown) if unknown == [WIDTH] => match module.elaborate(verilator, None, scratch, warnings)? {
-                Ok(top) => return Ok(top),
-                Err(unknown) => unknown,
-            },
-            Err(unknown) => unknown.into_iter().filter(|name| name != WIDTH).collect(),
+            Err(unknown) => unknown,
         };
         let message = format!("[parameters]: module \"{}\" has no parameter {}", core.top, unknown.join(", "));
         Err(CoreError::manifest(&manifest.folder.join(crate::MANIFEST), message))
@@ -188,6 +193,35 @@ impl Top {
         let elaborated = elaborated.collect::<Result<Vec<_>, _>>()?;
         check_parameters(manifest, &elaborated)?;
         Ok(elaborated)
+    }
+
+    /// Elaborate the module of each plug-in, and check its ports. `gateware` is what a plug-in may build upon.
+    pub(crate) fn of_plugins(
+        verilator: &Verilator,
+        manifest: &Manifest,
+        gateware: &[PathBuf],
+        scratch: &Path,
+        warnings: &dyn Fn(&str),
+    ) -> Result<Vec<Top>, CoreError> {
+        let elaborated = manifest.plugins.iter().map(|plugin| {
+            let sources = gateware.iter().cloned().chain(plugin.sources.iter().map(|s| plugin.folder.join(s)));
+            let module = Module {
+                name: &plugin.module,
+                what: format!("plug-in \"{}\"", plugin.name),
+                parameters: plugin.parameters.iter().map(|(name, value)| (name.as_str(), value.clone())).collect(),
+                files: sources.map(|path| path.display().to_string()).collect(),
+            };
+            let top = module.elaborate_at(verilator, manifest.core.width, scratch, warnings)?.map_err(|unknown| {
+                let message = format!("plug-in \"{}\": module \"{}\" has no parameter {}", plugin.name, plugin.module, unknown.join(", "));
+                let file = manifest.folder.join(crate::MANIFEST);
+                let text = std::fs::read_to_string(&file).unwrap_or_default();
+                let line = unknown.first().and_then(|name| line_of(&text, 0, name));
+                CoreError::manifest(&file, at(line, &message))
+            })?;
+            check_plugin(plugin, &top)?;
+            Ok(top)
+        });
+        elaborated.collect()
     }
 
     fn parse(tree: &Value, meta: &Value, name: &str) -> Option<Top> {
@@ -295,11 +329,14 @@ struct Expected {
 }
 
 /// All ports a top may have, in the order of `cores/README.md`.
-fn expected(manifest: &Manifest, width: u32, kinds: &[Option<Top>]) -> Vec<Expected> {
+fn expected(manifest: &Manifest, width: u32, kinds: &[Option<Top>], plugins: &[Top]) -> Vec<Expected> {
     use PortDirection::{Input, Output};
     let mut list: Vec<Expected> = Vec::new();
     for (channel, kind) in manifest.channels.iter().zip(kinds) {
         list.extend(kind.iter().flat_map(|kind| behind_kind(channel, kind)));
+    }
+    for (plugin, top) in manifest.plugins.iter().zip(plugins) {
+        list.extend(beside_plugin(plugin, top));
     }
     let mut add = |name: String, direction, width: u64, optional, why: &str| {
         list.push(Expected { name, direction, width: Some(width), optional, why: why.to_string() });
@@ -372,7 +409,7 @@ fn bits_text(width: u64) -> String {
     }
 }
 
-/// What a kind's ports on the core's side begin with.
+/// What the ports of kinds and plug-ins on the core's side begin with.
 pub(crate) const CORE: &str = "core_";
 
 /// The ports of the core that a channel's kind is connected to.
@@ -388,6 +425,58 @@ fn behind_kind<'a>(channel: &'a Channel, kind: &'a Top) -> impl Iterator<Item = 
     let wires = kind.ports.iter().filter_map(|(name, port)| Some((name.strip_prefix(CORE)?, port.direction.turned(), port.width, false)));
     let spare = spare(channel).iter().map(|(signal, direction)| (*signal, *direction, None, true));
     wires.chain(spare).map(move |(signal, direction, width, optional)| expect(signal, direction, width, optional))
+}
+
+/// The ports of the core that a plug-in is connected to.
+fn beside_plugin<'a>(plugin: &'a Plugin, top: &'a Top) -> impl Iterator<Item = Expected> + 'a {
+    let wires = top.ports.iter().filter_map(|(name, port)| Some((name, name.strip_prefix(CORE)?, port)));
+    wires.map(|(port, signal, about)| Expected {
+        name: format!("{}_{signal}", plugin.name),
+        direction: about.direction.turned(),
+        width: about.width,
+        optional: plugin.optional.contains(port),
+        why: format!("plug-in \"{}\"", plugin.name),
+    })
+}
+
+/// What a plug-in may drive besides: the user core and the kinds of its channels are in reset while it is 0.
+pub(crate) const USER_RESET: &str = "user_rst_n";
+
+/// What a plug-in may take besides: the user core is in reset, by whatever.
+pub(crate) const IN_RESET: &str = "user_reset";
+
+/// Compare the ports of a plug-in with what every plug-in has.
+fn check_plugin(plugin: &Plugin, top: &Top) -> Result<(), CoreError> {
+    use PortDirection::{Input, Output};
+    let axil = AXIL.iter().map(|(name, to_core, bits)| (format!("s_axil_{name}"), if *to_core { Input } else { Output }, *bits, false));
+    let others = [("clk", Input, false), ("rst_n", Input, false), (USER_RESET, Output, true), (IN_RESET, Input, true)];
+    let all = others.into_iter().map(|(name, direction, optional)| (name.to_string(), direction, 1, optional)).chain(axil);
+    let expect = |(name, direction, width, optional)| Expected {
+        name,
+        direction,
+        width: Some(width),
+        optional,
+        why: "every plug-in has it".to_string(),
+    };
+    let expected: Vec<Expected> = all.map(expect).collect();
+    let mut problems = differences(&plugin.module, &expected, top);
+    for (name, port) in top.ports.iter().filter(|(name, _)| expected.iter().all(|e| e.name != **name)) {
+        let width = port.width.map_or("not a packed vector".to_string(), bits_text);
+        let remedy = match name.strip_prefix(CORE) {
+            Some(_) if port.width.is_none() => "make it a packed vector",
+            Some(_) if port.direction == PortDirection::Other => "make it an input or an output",
+            Some(_) => continue,
+            None => "ports towards the core begin with \"core_\"",
+        };
+        problems.push(format!("{}: port \"{name}\" ({}, {width}): {remedy}", port.place, port.direction));
+    }
+    if let Some(gone) = plugin.optional.iter().find(|name| !top.ports.contains_key(*name) || !name.starts_with(CORE)) {
+        problems.push(format!("plugin.optional: module \"{}\" has no port \"{gone}\" towards the core: remove it", plugin.module));
+    }
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(CoreError::Mismatch { what: format!("plug-in \"{}\"", plugin.name), manifest: plugin.folder.join(PLUGIN), problems })
 }
 
 /// Signals of AXI4 that a memory does without: inputs of the core get 0, outputs stay open.
@@ -537,15 +626,15 @@ fn differences(module: &str, expected: &[Expected], top: &Top) -> Vec<String> {
     problems
 }
 
-/// Compare a core with its manifest; every difference is reported at once. `kinds`: of each channel, as elaborated.
-pub fn check_ports(manifest: &Manifest, width: u32, top: &Top, kinds: &[Option<Top>]) -> Result<(), CoreError> {
-    let expected = expected(manifest, width, kinds);
+/// Compare a core with its manifest; every difference is reported at once. `kinds` of each channel, and `plugins`: as elaborated.
+pub fn check_ports(manifest: &Manifest, width: u32, top: &Top, kinds: &[Option<Top>], plugins: &[Top]) -> Result<(), CoreError> {
+    let expected = expected(manifest, width, kinds, plugins);
     let mut problems = differences(&manifest.core.top, &expected, top);
     let mut known: BTreeMap<&str, &str> = BTreeMap::new();
     for want in &expected {
         if let Some(other) = known.insert(&want.name, &want.why) {
             problems.push(format!(
-                "port \"{}\" belongs to {other} and to {}: give a channel another name, or the kind's port",
+                "port \"{}\" belongs to {other} and to {}: give a channel or a plug-in another name, or the kind's port",
                 want.name, want.why
             ));
         }
@@ -574,6 +663,9 @@ fn remedy(manifest: &Manifest, name: &str, direction: PortDirection) -> String {
     let behind = manifest.channels.iter().find(|c| c.carrier.is_some() && name.strip_prefix(&c.name).is_some_and(|n| n.starts_with('_')));
     if let Some((channel, (kind, _))) = behind.and_then(|channel| Some((channel, channel.half()?))) {
         return format!("kind \"{}\" of channel \"{}\" has no such port: remove it", kind.name, channel.name);
+    }
+    if let Some(plugin) = manifest.plugins.iter().find(|p| name.strip_prefix(&p.name).is_some_and(|n| n.starts_with('_'))) {
+        return format!("plug-in \"{}\" has no such port: remove it", plugin.name);
     }
     for suffix in ["_length", "_offset", "_user"] {
         if let Some(channel) = name.strip_suffix(suffix).and_then(|c| manifest.channels.iter().find(|m| m.name == c)) {

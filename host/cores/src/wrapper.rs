@@ -2,9 +2,10 @@
 //! The generated SystemVerilog between `tp_core`'s arrays and the user core's named ports.
 
 use crate::manifest::{Channel, Direction, Manifest, Window};
-use crate::ports::{spare, standard, PortDirection, Top, AXIL, CORE};
+use crate::plugin::{Plugin, PAGE};
+use crate::ports::{spare, standard, PortDirection, Top, AXIL, CORE, IN_RESET, USER_RESET};
 use std::fmt::Write;
-use towpath_contract::{ChannelKind, CHANNEL_ENTRY_KIND_NAME_COUNT};
+use towpath_contract::{ChannelKind, CHANNEL_ENTRY_KIND_NAME_COUNT, PLUGINS_MAX, PLUGIN_ENTRY_BYTES, PLUGIN_ENTRY_TYPE_NAME_COUNT};
 
 /// `kind_version` of the stream.
 const STREAM_VERSION: u16 = 1;
@@ -127,9 +128,102 @@ fn window_module(out: &mut String, windows: &[Window]) {
     instance(out, "tp_memory_window", "window", &settings, &ports);
 }
 
-/// Package `tp_user_pkg` (the parameters of `tp_core`) and module `tp_user` (the user core, and before it the kinds of its channels), for a core
-/// that matches its manifest. `kinds`: of each channel, as elaborated.
-pub fn wrapper(manifest: &Manifest, width: u32, serial: u64, top: &Top, kinds: &[Option<Top>]) -> String {
+/// The discovery table's entry of a plug-in: of the contract's PLUGIN_ENTRY, the last register first.
+fn plugin_entry(plugin: &Plugin) -> String {
+    let name = packed(&plugin.type_name, PLUGIN_ENTRY_TYPE_NAME_COUNT);
+    format!("    {{32'd{}, 16'd{}, 16'd{}, {name}}}", plugin.offset, plugin.bytes / PAGE, plugin.version)
+}
+
+/// Wires for the port of a module towards the core, and what connects them: to the module, and to the core's port of this name.
+fn wires(out: &mut String, module: &Top, prefix: &str, mut connect: impl FnMut(&str, &str, &str)) {
+    for (port, signal, wide) in module.ports.iter().filter_map(|(port, p)| Some((port, port.strip_prefix(CORE)?, p.width?))) {
+        let range = if wide > 1 { format!("[{}:0] ", wide - 1) } else { String::new() };
+        let wire = format!("{prefix}_{signal}");
+        let _ = writeln!(out, "  logic {range}{wire};");
+        connect(port, signal, &wire);
+    }
+}
+
+/// Plug-ins, the bus before them and the core, and the reset that they give the core; adds the core's ports.
+fn plugins(out: &mut String, manifest: &Manifest, top: &Top, modules: &[Top], ports: &mut Vec<String>) {
+    let core = manifest.registers.is_some().then(|| ("core", 0, manifest.core_window_bytes()));
+    let slots: Vec<(&str, u32, u32)> =
+        core.into_iter().chain(manifest.plugins.iter().map(|p| (p.name.as_str(), p.offset, p.bytes))).collect();
+    let (count, first) = (slots.len(), usize::from(core.is_some()));
+    let resetting: Vec<&str> =
+        manifest.plugins.iter().zip(modules).filter(|(_, m)| m.ports.contains_key(USER_RESET)).map(|(p, _)| p.name.as_str()).collect();
+    let _ = writeln!(out, "\n  // The register window: {}.", slots.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", "));
+    for (signal, to_core, bits) in AXIL {
+        // One address and one set of data for all.
+        let shared = to_core && bits > 1;
+        let range = match (shared, bits) {
+            (true, bits) => format!("[{}:0] ", bits - 1),
+            (false, 1) => format!("[{}:0] ", count - 1),
+            (false, bits) => format!("[{}:0][{}:0] ", count - 1, bits - 1),
+        };
+        let _ = writeln!(out, "  logic {range}bus_{signal};");
+    }
+    for name in &resetting {
+        let _ = writeln!(out, "  logic plugin_{name}_{USER_RESET};");
+    }
+    if resetting.is_empty() {
+        out.push_str("  assign core_rst_n = rst_n;\n");
+    } else {
+        let all: Vec<String> = resetting.iter().map(|name| format!("plugin_{name}_{USER_RESET}")).collect();
+        let _ = writeln!(out, "  assign core_rst_n = rst_n && {};", all.join(" && "));
+    }
+    let listed = |number: &dyn Fn(&(&str, u32, u32)) -> u32| {
+        let all: Vec<String> = slots.iter().rev().map(|slot| format!("32'd{}", number(slot))).collect();
+        format!("{{{}}}", all.join(", "))
+    };
+    let parameters = [format!(".PORTS({count})"), format!(".OFFSET({})", listed(&|s| s.1)), format!(".BYTES({})", listed(&|s| s.2))];
+    let resets: Vec<&str> = (0..count).rev().map(|slot| if slot < first { "core_rst_n" } else { "rst_n" }).collect();
+    let mut own = vec![".clk(clk)".to_string(), ".rst_n(rst_n)".to_string(), format!(".port_rst_n({{{}}})", resets.join(", "))];
+    own.extend(AXIL.iter().map(|(signal, _, _)| format!(".s_axil_{signal}(axil_{signal})")));
+    own.extend(AXIL.iter().map(|(signal, _, _)| format!(".m_axil_{signal}(bus_{signal})")));
+    instance(out, "tp_plugin_bus", "plugin_bus", &parameters, &own);
+    let at = |slot: usize| {
+        AXIL.iter().map(move |(signal, to_core, bits)| {
+            let index = if *to_core && *bits > 1 { String::new() } else { format!("[{slot}]") };
+            format!(".s_axil_{signal}(bus_{signal}{index})")
+        })
+    };
+    if core.is_some() {
+        ports.extend(at(0));
+    }
+    for (number, (plugin, module)) in manifest.plugins.iter().zip(modules).enumerate() {
+        let mut own = vec![".clk(clk)".to_string(), ".rst_n(rst_n)".to_string()];
+        own.extend(at(first + number));
+        if module.ports.contains_key(USER_RESET) {
+            own.push(format!(".{USER_RESET}(plugin_{}_{USER_RESET})", plugin.name));
+        }
+        if module.ports.contains_key(IN_RESET) {
+            own.push(format!(".{IN_RESET}(!core_rst_n)"));
+        }
+        out.push('\n');
+        let mut open = Vec::new();
+        wires(out, module, &format!("plugin_{}", plugin.name), |port, signal, wire| {
+            own.push(format!(".{port}({wire})"));
+            if top.ports.contains_key(&format!("{}_{signal}", plugin.name)) {
+                ports.push(format!(".{}_{signal}({wire})", plugin.name));
+            } else if module.ports[port].direction == PortDirection::Input {
+                open.push(wire.to_string());
+            }
+        });
+        for wire in open {
+            let _ = writeln!(out, "  assign {wire} = '0;");
+        }
+        let mut settings: Vec<String> = plugin.parameters.iter().map(|(name, value)| format!(".{name}({value})")).collect();
+        if module.has_data_width {
+            settings.insert(0, ".DATA_WIDTH(DATA_WIDTH)".to_string());
+        }
+        instance(out, &plugin.module, &format!("plugin_{}", plugin.name), &settings, &own);
+    }
+}
+
+/// Package `tp_user_pkg` (the parameters of `tp_core`) and module `tp_user` (the user core, before it the kinds of its channels, and beside it its
+/// plug-ins), for a core that matches its manifest. `kinds` of each channel, and `modules` of each plug-in: as elaborated.
+pub fn wrapper(manifest: &Manifest, width: u32, serial: u64, top: &Top, kinds: &[Option<Top>], modules: &[Top]) -> String {
     let mut out = String::new();
     let of = |direction| -> Vec<Numbered> {
         let channels = manifest.channels.iter().zip(kinds).filter(|(channel, _)| channel.direction == direction);
@@ -137,13 +231,16 @@ pub fn wrapper(manifest: &Manifest, width: u32, serial: u64, top: &Top, kinds: &
     };
     let (h2c, c2h) = (of(Direction::H2c), of(Direction::C2h));
     let all = || h2c.iter().chain(&c2h).map(|(_, channel, _)| *channel);
-    let window = manifest.registers.as_ref().map_or(0, |r| r.bytes);
+    let window = manifest.window_bytes();
     let interrupts = manifest.interrupts.as_ref().map_or(0, |i| i.count);
     let names: Vec<String> = all().map(|c| format!("    {}", packed(&c.name, 32))).rev().collect();
     let kinds_told: Vec<String> = all().map(kind).rev().collect();
     let windows = manifest.windows();
     let told = |channel: &Channel| windows.iter().find(|w| w.name == channel.name).map_or(0, |w| 1 + (w.offset >> 20));
     let windows_told: Vec<String> = all().map(|c| format!("    16'd{}", told(c))).rev().collect();
+    let entries: Vec<String> = manifest.plugins.iter().map(plugin_entry).rev().collect();
+    let plugin_bits = 8 * PLUGINS_MAX * PLUGIN_ENTRY_BYTES;
+    let plugins_told = if entries.is_empty() { "'0".to_string() } else { format!("{plugin_bits}'({{\n{}\n  }})", entries.join(",\n")) };
     let g = &manifest.gateware;
     let _ = write!(
         out,
@@ -183,6 +280,8 @@ package tp_user_pkg;
   localparam logic [(H2C+C2H)*16-1:0] CHANNEL_WINDOWS = {{
 {windows_told}
   }};
+  localparam int PLUGINS = {plugins};
+  localparam logic [{plugin_bits}-1:0] PLUGIN_ENTRIES = {plugins_told};
 endpackage
 
 // The user core behind arrays that are indexed within a direction, as tp_core has them.
@@ -278,6 +377,8 @@ module tp_user
         kinds_told = kinds_told.join(",\n"),
         memory_window = manifest.memory_window_bytes(),
         windows_told = windows_told.join(",\n"),
+        plugins = manifest.plugins.len(),
+        plugins_told = plugins_told,
         verdicts = answers(&h2c),
         asked = answers(&c2h),
     );
@@ -307,7 +408,7 @@ module tp_user
             let _ = writeln!(out, "  assign {}_{signal}[{index}] = '0;", channel.direction);
         }
     }
-    if manifest.registers.is_none() {
+    if manifest.registers.is_none() && manifest.plugins.is_empty() {
         for (signal, _, _) in AXIL.iter().filter(|(_, to_core, _)| !to_core) {
             let _ = writeln!(out, "  assign axil_{signal} = '0;");
         }
@@ -326,7 +427,11 @@ module tp_user
         parameters.push(".DATA_WIDTH(DATA_WIDTH)".to_string());
     }
     parameters.extend(manifest.parameters.iter().map(|(name, value)| format!(".{name}({})", value.verilog())));
-    let mut ports = vec![".clk(clk)".to_string(), ".rst_n(rst_n)".to_string()];
+    let reset = if manifest.plugins.is_empty() { "rst_n" } else { "core_rst_n" };
+    if !manifest.plugins.is_empty() {
+        out.push_str("  logic core_rst_n;\n");
+    }
+    let mut ports = vec![".clk(clk)".to_string(), format!(".rst_n({reset})")];
     for (index, channel, _) in h2c.iter().chain(&c2h).filter(|(_, channel, _)| channel.carrier.is_none()) {
         let mut connect = |signal: &str| ports.push(format!(".{}_{signal}({}_{signal}[{index}])", channel.name, channel.direction));
         ["tdata", "tkeep", "tlast", "tvalid", "tready"].into_iter().for_each(&mut connect);
@@ -344,22 +449,24 @@ module tp_user
     for (index, channel, module) in h2c.iter().chain(&c2h) {
         let (Some(carrier), Some((_, half)), Some(module)) = (&channel.carrier, channel.half(), module) else { continue };
         let name = &channel.name;
-        let mut own = vec![".clk(clk)".to_string(), ".rst_n(rst_n)".to_string()];
+        let mut own = vec![".clk(clk)".to_string(), format!(".rst_n({reset})")];
         own.extend(standard(channel, width).iter().map(|(port, _, _, array)| format!(".{port}({array}[{index}])")));
         out.push('\n');
-        for (port, signal, wide) in module.ports.iter().filter_map(|(port, p)| Some((port, port.strip_prefix(CORE)?, p.width?))) {
-            let range = if wide > 1 { format!("[{}:0] ", wide - 1) } else { String::new() };
-            let _ = writeln!(out, "  logic {range}kind_{name}_{signal};");
+        let mut dma = String::new();
+        wires(&mut out, module, &format!("kind_{name}"), |port, signal, wire| {
             match joins.iter_mut().find(|join| join.name == name).map(|join| join.connect(signal)) {
-                None => own.push(format!(".{port}(kind_{name}_{signal})")),
+                None => own.push(format!(".{port}({wire})")),
                 Some(false) => own.push(format!(".{port}()")),
                 Some(true) => {
-                    let _ = writeln!(out, "  logic {range}dma_{name}_{signal};");
+                    let wide = module.ports[port].width.unwrap_or(1);
+                    let range = if wide > 1 { format!("[{}:0] ", wide - 1) } else { String::new() };
+                    let _ = writeln!(dma, "  logic {range}dma_{name}_{signal};");
                     own.push(format!(".{port}(dma_{name}_{signal})"));
                 }
             }
-            ports.push(format!(".{name}_{signal}(kind_{name}_{signal})"));
-        }
+            ports.push(format!(".{name}_{signal}({wire})"));
+        });
+        out.push_str(&dma);
         let mut settings = vec![".DATA_WIDTH(DATA_WIDTH)".to_string()];
         let given = carrier.parameters.iter().filter(|(name, _)| !module.lacks.contains(name));
         settings.extend(given.map(|(name, value)| format!(".{name}({value})")));
@@ -375,7 +482,9 @@ module tp_user
         let carrier = h2c.iter().find(|(_, channel, _)| channel.name == join.name).and_then(|(_, channel, _)| channel.carrier.as_ref());
         join.module(&mut out, index, carrier.map_or(&[], |carrier| &carrier.parameters));
     }
-    if manifest.registers.is_some() {
+    if !manifest.plugins.is_empty() {
+        plugins(&mut out, manifest, top, modules, &mut ports);
+    } else if manifest.registers.is_some() {
         ports.extend(AXIL.iter().map(|(signal, _, _)| format!(".s_axil_{signal}(axil_{signal})")));
     }
     if interrupts > 0 {

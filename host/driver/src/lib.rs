@@ -145,6 +145,29 @@ impl ChannelInfo {
     }
 }
 
+/// A plug-in's entry in the discovery table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PluginInfo {
+    /// Its number.
+    pub index: u16,
+    /// What it is.
+    pub type_name: String,
+    /// The version of its type.
+    pub version: u16,
+    /// Where its registers begin in the register window.
+    pub offset: u32,
+    /// Size of its registers.
+    pub bytes: u32,
+}
+
+impl PluginInfo {
+    /// For drivers.
+    pub fn new(index: u16, type_name: impl Into<String>, version: u16, offset: u32, bytes: u32) -> PluginInfo {
+        PluginInfo { index, type_name: type_name.into(), version, offset, bytes }
+    }
+}
+
 /// A device's entry in the discovery table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -171,12 +194,14 @@ pub struct DeviceInfo {
     pub vectors: u16,
     /// User interrupts.
     pub interrupts: u16,
-    /// Size of the user core's register window, 0 if it has none.
+    /// Size of the register window, with the registers of the user core and of its plug-ins; 0 if there is none.
     pub register_bytes: u32,
     /// Names of the user core's registers and their offsets, as far as they are known.
     pub register_names: Vec<(String, u32)>,
     /// The channels.
     pub channels: Vec<ChannelInfo>,
+    /// The plug-ins.
+    pub plugins: Vec<PluginInfo>,
 }
 
 /// How a descriptor ended.

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use towpath_contract as contract;
 use towpath_driver::signal_watch::SignalWatch;
 use towpath_driver::{
-    shown_name, Access, Channel, ChannelInfo, ChannelKind, ChannelOptions, DeviceInfo, Direction, Driver, Error, LinkCounters,
+    shown_name, Access, Channel, ChannelInfo, ChannelKind, ChannelOptions, DeviceInfo, Direction, Driver, Error, LinkCounters, PluginInfo,
     Registration, RegistrationState, Result, WaitOptions, WireStatistics,
 };
 use towpath_system::{errno, event, signals};
@@ -135,6 +135,13 @@ impl LinuxDriver {
             channel.kind_version = u16::try_from(about.kind_version).unwrap_or(u16::MAX);
             channel.kind_parameter = about.kind_parameter;
             info.channels.push(channel);
+        }
+        for index in 0..card.plugins {
+            let mut about = uapi::PluginInfo { index: index.into(), ..Default::default() };
+            sys::ask(&*control, &mut about).map_err(|why| failed("asking what its plug-ins are", why))?;
+            let version = u16::try_from(about.version).unwrap_or(u16::MAX);
+            let name = shown_name(&uapi::name(&about.type_name));
+            info.plugins.push(PluginInfo::new(index, name, version, about.offset, about.bytes));
         }
         let shared = Shared {
             files,

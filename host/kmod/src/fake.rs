@@ -518,6 +518,7 @@ impl FakeNode {
                 (info.version_major, info.data_bytes, info.serial, info.core_version) = (settings.major, 16, 0x5eed, 7);
                 (info.core_clock_khz, info.user_clock_khz, info.window_bytes, info.channels) = (250_000, 250_000, 4096, 4);
                 (info.vectors, info.vectors_used, info.interrupts, info.tags) = (4, 4, INTERRUPTS as u16, 32);
+                info.plugins = 2;
                 write_name(&mut info.core_name, "fake");
             }
             uapi::ChannelInfo::REQUEST => {
@@ -527,6 +528,12 @@ impl FakeNode {
                 (info.kind, info.kind_version, info.kind_parameter) = if info.index < 2 { (0, 1, 0) } else { (1, 1, 16) };
                 write_name(&mut info.kind_name, if info.index < 2 { "stream" } else { "memory" });
                 (info.direction, info.queue_depth, info.inline_slots, info.buffer_bytes) = (info.index % 2, QUEUE_DEPTH.into(), 8, 4096);
+            }
+            uapi::PluginInfo::REQUEST => {
+                let info = structure::<uapi::PluginInfo>(argument);
+                let name = ["reset", "odd"].get(info.index as usize).ok_or_else(|| error(errno::ENXIO))?;
+                write_name(&mut info.type_name, name);
+                (info.version, info.offset, info.bytes) = (1 + info.index, 0x1000 * info.index, 0x1000);
             }
             uapi::Register::REQUEST => {
                 let access = structure::<uapi::Register>(argument);

@@ -82,7 +82,7 @@ macro_rules! plain {
         )*
     };
 }
-plain!(CardInfo ChannelInfo Register Interrupt InterruptEvent LinkCounters UnregisterBuffer Queue MessageStart Moderation ChannelStatistics);
+plain!(CardInfo ChannelInfo PluginInfo Register Interrupt InterruptEvent LinkCounters UnregisterBuffer Queue MessageStart Moderation ChannelStatistics);
 
 /// A request that a signal may end: [`io::ErrorKind::Interrupted`].
 pub fn ask_once<T: Plain>(node: &dyn Node, argument: &mut T) -> io::Result<()> {

@@ -10,11 +10,11 @@ pub use header::{
     towpath_card_info as CardInfo, towpath_channel_info as ChannelInfo, towpath_channel_statistics as ChannelStatistics,
     towpath_completion as Completion, towpath_exchange as Exchange, towpath_interrupt as Interrupt,
     towpath_interrupt_event as InterruptEvent, towpath_link_counters as LinkCounters, towpath_message_start as MessageStart,
-    towpath_moderation as Moderation, towpath_piece as Piece, towpath_queue as Queue, towpath_register as Register,
-    towpath_register_buffer as RegisterBuffer, towpath_transfer as Transfer, towpath_unregister_buffer as UnregisterBuffer,
-    TOWPATH_BUFFER_FROM_CARD as BUFFER_FROM_CARD, TOWPATH_BUFFER_TO_CARD as BUFFER_TO_CARD, TOWPATH_INTERRUPT_WAIT as INTERRUPT_WAIT,
-    TOWPATH_QUEUE_ANNOUNCE as QUEUE_ANNOUNCE, TOWPATH_REGISTER_WRITE as REGISTER_WRITE, TOWPATH_REQUEST_IOC_CANCEL as CANCEL,
-    TOWPATH_REQUEST_IOC_CARD_RESET as CARD_RESET, TOWPATH_REQUEST_IOC_CHANNEL_RESET as CHANNEL_RESET,
+    towpath_moderation as Moderation, towpath_piece as Piece, towpath_plugin_info as PluginInfo, towpath_queue as Queue,
+    towpath_register as Register, towpath_register_buffer as RegisterBuffer, towpath_transfer as Transfer,
+    towpath_unregister_buffer as UnregisterBuffer, TOWPATH_BUFFER_FROM_CARD as BUFFER_FROM_CARD, TOWPATH_BUFFER_TO_CARD as BUFFER_TO_CARD,
+    TOWPATH_INTERRUPT_WAIT as INTERRUPT_WAIT, TOWPATH_QUEUE_ANNOUNCE as QUEUE_ANNOUNCE, TOWPATH_REGISTER_WRITE as REGISTER_WRITE,
+    TOWPATH_REQUEST_IOC_CANCEL as CANCEL, TOWPATH_REQUEST_IOC_CARD_RESET as CARD_RESET, TOWPATH_REQUEST_IOC_CHANNEL_RESET as CHANNEL_RESET,
     TOWPATH_TRANSFER_ATTRIBUTES as TRANSFER_ATTRIBUTES, TOWPATH_TRANSFER_END as TRANSFER_END, TOWPATH_TRANSFER_LENGTH as TRANSFER_LENGTH,
 };
 
@@ -47,6 +47,7 @@ macro_rules! arguments {
 arguments! {
     CardInfo = TOWPATH_REQUEST_IOC_CARD_INFO;
     ChannelInfo = TOWPATH_REQUEST_IOC_CHANNEL_INFO;
+    PluginInfo = TOWPATH_REQUEST_IOC_PLUGIN_INFO;
     Register = TOWPATH_REQUEST_IOC_REGISTER;
     Interrupt = TOWPATH_REQUEST_IOC_INTERRUPT;
     InterruptEvent = TOWPATH_REQUEST_IOC_INTERRUPT_EVENT;

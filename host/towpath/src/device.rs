@@ -4,7 +4,7 @@
 use crate::channel::ChannelName;
 use crate::{
     open, Buffer, ChannelInfo, ChannelKind, ChannelOptions, DeviceInfo, Direction, Error, LinkCounters, Memory, MemoryInfo, OpenOptions,
-    Receiver, Result, Sender, WaitOptions, WireStatistics,
+    Plugin, PluginInfo, Receiver, Result, Sender, WaitOptions, WireStatistics,
 };
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -208,6 +208,16 @@ impl Device {
     /// The user core's registers.
     pub fn registers(&self) -> Registers {
         Registers { device: self.clone() }
+    }
+
+    /// The plug-ins beside the user core, in the order of its manifest.
+    pub fn plugins(&self) -> &[PluginInfo] {
+        &self.info().plugins
+    }
+
+    /// A plug-in: `"reset"` is the first of its type, `"reset:1"` the second, and a number one of all.
+    pub fn plugin(&self, plugin: impl Into<ChannelName>) -> Result<Plugin> {
+        Plugin::find(self, &plugin.into())
     }
 
     /// The user core's interrupts.

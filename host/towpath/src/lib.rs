@@ -14,7 +14,8 @@
 //!
 //! A [`Device`] has *channels*, each of one direction and independent of all others: [`Sender`] and [`Receiver`]. What travels are
 //! *messages*: bytes between two ends of message (`tlast` of AXI4-Stream). [`Registers`] and [`UserInterrupts`] are the user core's
-//! own, and a core may have [`Memory`]. The same program runs in simulation and on a board; only the name given to [`Device::open`] changes.
+//! own, and a core may have [`Memory`]. Beside it may stand plug-ins: a [`Plugin`] is the registers of any, [`Reset`] is one of those that
+//! come with Towpath. The same program runs in simulation and on a board; only the name given to [`Device::open`] changes.
 //!
 //! # Threads
 //! Every type here may be shared between threads and moved to others. Blocking transfers of one channel run one after the other, in the
@@ -54,8 +55,10 @@ mod doctor;
 mod kind;
 mod memory;
 mod open;
+mod plugin;
 mod reactor;
 mod receiver;
+mod reset;
 mod sender;
 #[cfg(feature = "serve")]
 mod serve;
@@ -78,7 +81,9 @@ pub use doctor::doctor;
 pub use kind::{Kind, KindChannels};
 pub use memory::{Memory, MemoryHalf, MemoryInfo, Window};
 pub use open::{OpenOptions, TextSink};
+pub use plugin::Plugin;
 pub use receiver::{Received, Receiver};
+pub use reset::{OnFault, Reset, ResetStatus};
 pub use sender::Sender;
 #[cfg(feature = "serve")]
 pub use serve::{CardFaults, CardServer};
@@ -91,7 +96,7 @@ pub use towpath_cores::{set_simulator_files, SimulatorFiles};
 pub use towpath_device_server::Stop;
 pub use towpath_driver::{
     ChannelInfo, ChannelKind, ChannelOptions, ChannelStatistics, Completion, DeviceInfo, Direction, Error, LinkCounters, Message,
-    MessageStart, Notify, Result, Status, Ticket, WaitOptions, WireStatistics,
+    MessageStart, Notify, PluginInfo, Result, Status, Ticket, WaitOptions, WireStatistics,
 };
 /// What [`doctor`] found.
 #[cfg(feature = "vfio")]

@@ -42,6 +42,8 @@ fn the_card_says_what_it_is() {
     let info = device.info();
     assert_eq!((info.name.as_str(), info.core.as_str(), info.core_version, info.data_bits), ("/dev/towpath7", "fake", 7, 128));
     assert_eq!((info.serial, info.register_bytes, info.interrupts, info.core_clock_khz), (0x5eed, 4096, 2, 250_000));
+    let plugins: Vec<_> = info.plugins.iter().map(|p| (p.index, p.type_name.as_str(), p.version, p.offset, p.bytes)).collect();
+    assert_eq!(plugins, [(0, "reset", 1, 0, 0x1000), (1, "odd", 2, 0x1000, 0x1000)]);
     let channels: Vec<_> =
         info.channels.iter().map(|channel| format!("{} {} {}", channel.name, channel.direction, channel.queue_depth)).collect();
     assert_eq!(channels, ["in0 h2c 16", "out0 c2h 16", "ram h2c 16", "ram c2h 16"]);

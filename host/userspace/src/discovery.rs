@@ -3,8 +3,8 @@
 //! values: the checks are generated, for this driver and for the kernel's.
 
 use towpath_bus::Bus;
-use towpath_contract::{self as contract, ChannelEntry, Discovery};
-use towpath_driver::{shown_name, ChannelInfo, ChannelKind, DeviceInfo, Direction, Error, Result};
+use towpath_contract::{self as contract, ChannelEntry, Discovery, PluginEntry};
+use towpath_driver::{shown_name, ChannelInfo, ChannelKind, DeviceInfo, Direction, Error, PluginInfo, Result};
 
 /// Discovery and what the driver needs besides it.
 pub(crate) struct Card {
@@ -72,6 +72,16 @@ pub(crate) fn discover(bus: &dyn Bus) -> Result<Card> {
         entry.check(&entries, &header, bar_bytes).map_err(|fault| bad(format!("channel {index}: {fault}")))?;
         entries.push(entry);
     }
+    let mut plugins = Vec::with_capacity(header.plugins.into());
+    for index in 0..header.plugins {
+        let mut image = [0; PluginEntry::IMAGE_BYTES];
+        let place = contract::DISCOVERY_PLUGIN_ENTRY_OFFSET + u64::from(index) * contract::DISCOVERY_PLUGIN_ENTRY_STRIDE;
+        load(bus, place, &mut image)?;
+        let entry = PluginEntry::from_image(&image);
+        entry.check(&header).map_err(|fault| bad(format!("plug-in {index}: {fault}")))?;
+        let bytes = u32::from(entry.pages) * contract::PAGE_BYTES_MIN as u32; // it fits: the window holds it
+        plugins.push(PluginInfo::new(index, shown_name(&entry.type_name), entry.version, entry.offset, bytes));
+    }
     let mut info = DeviceInfo::default();
     info.name = name;
     info.core = shown_name(&header.core_name);
@@ -87,6 +97,7 @@ pub(crate) fn discover(bus: &dyn Bus) -> Result<Card> {
     info.register_bytes = header.window_bytes;
     info.register_names = bus.register_names();
     info.channels = (0..).zip(&entries).map(|(index, entry)| channel_info(index, entry)).collect();
+    info.plugins = plugins;
     let first_pages = entries.iter().map(|entry| entry.first_page).collect();
     let batch_slots = entries.iter().map(|entry| if bus.combines() { batch_slots(entry) } else { 0 }).collect();
     Ok(Card { info, page_shift: header.page_shift.into(), first_pages, batch_slots })

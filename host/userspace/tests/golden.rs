@@ -460,7 +460,11 @@ impl Replay {
                     let error = UserDriver::open(replay.bus.clone()).err().unwrap_or_else(|| panic!("line {}: accepted", line.number));
                     let Error::Discovery { what: told, .. } = &error else { panic!("line {}: {error}", line.number) };
                     let [value, least, most] = [value, least, most].map(|word| number(word).unwrap());
-                    let place = if *place == "header" { String::new() } else { format!("channel{}:", number(place).unwrap()) };
+                    let place = match (*place, place.strip_prefix("plugin")) {
+                        ("header", _) => String::new(),
+                        (_, Some(plugin)) => format!("plug-in{}:", number(plugin).unwrap()),
+                        (channel, None) => format!("channel{}:", number(channel).unwrap()),
+                    };
                     let wanted = format!("{place}{what}is{value};allowed:{least}to{most}");
                     let told = told.replace(' ', "");
                     let rest = told.strip_prefix(&wanted).unwrap_or_else(|| panic!("line {}: {error}", line.number));

@@ -22,8 +22,8 @@ class CardInfo(ctypes.Structure):
         ("data_bytes", U32),
         ("serial", U64),
         *((name, U32) for name in ("core_version", "core_clock_khz", "user_clock_khz", "window_bytes")),
-        *((name, U16) for name in ("channels", "vectors", "vectors_used", "interrupts", "tags")),
-        ("reserved", U16 * 3),
+        *((name, U16) for name in ("channels", "vectors", "vectors_used", "interrupts", "tags", "plugins")),
+        ("reserved", U16 * 2),
         ("core_name", ctypes.c_char * 32),
     )
 
@@ -35,6 +35,10 @@ class ChannelInfo(ctypes.Structure):
         *((name, U32) for name in "kind kind_version kind_parameter".split()),
         ("kind_name", ctypes.c_char * 8),
     )
+
+
+class PluginInfo(ctypes.Structure):
+    _fields_ = (*((name, U32) for name in "argsz flags index version offset bytes".split()), ("type_name", ctypes.c_char * 8))
 
 
 class Register(ctypes.Structure):
@@ -55,6 +59,7 @@ CARD_INFO = number(CardInfo, 0x70)
 CHANNEL_INFO = number(ChannelInfo, 0x71)
 REGISTER = number(Register, 0x72)
 INTERRUPT = number(Interrupt, 0x73)
+PLUGIN_INFO = number(PluginInfo, 0x7B)
 CARD_RESET = number(None, 0x74)
 CHANNEL_RESET = number(None, 0x80)
 WRITE = WAIT = 1

@@ -17,12 +17,14 @@ from asking import (
     CARD_RESET,
     CHANNEL_INFO,
     INTERRUPT,
+    PLUGIN_INFO,
     REGISTER,
     WAIT,
     Aside,
     CardInfo,
     ChannelInfo,
     Interrupt,
+    PluginInfo,
     Register,
     ask,
     opened,
@@ -64,6 +66,14 @@ def test_what_its_channels_are(control: int) -> None:
         assert info.queue_depth > 0 and info.buffer_bytes > 0
     with pytest.raises(OSError, match="No such device or address"):
         ask(control, CHANNEL_INFO, ChannelInfo(index=2))
+
+
+def test_what_its_plugins_are(control: int) -> None:
+    info = CardInfo()
+    ask(control, CARD_INFO, info)
+    assert info.plugins == 0
+    with pytest.raises(OSError, match="No such device or address"):
+        ask(control, PLUGIN_INFO, PluginInfo(index=0))
 
 
 def test_registers(control: int) -> None:

@@ -43,8 +43,21 @@ from towpath._errors import (
 )
 from towpath._kind import Kind
 from towpath._memory import CardMemory, Memories
-from towpath._towpath import Buffer, Interrupt, Interrupts, Registers, Ticket, __version__
-from towpath._types import ChannelInfo, Info, LinkCounters, Listing, MemoryInfo, MessageStart, Received, Statistics, Wire
+from towpath._plugins import Plugins, Reset
+from towpath._towpath import Buffer, Interrupt, Interrupts, Plugin, Registers, Ticket, __version__
+from towpath._types import (
+    ChannelInfo,
+    Info,
+    LinkCounters,
+    Listing,
+    MemoryInfo,
+    MessageStart,
+    PluginInfo,
+    Received,
+    ResetStatus,
+    Statistics,
+    Wire,
+)
 
 __all__ = [
     "ArgumentTypeError",
@@ -67,11 +80,16 @@ __all__ = [
     "MessageStart",
     "NoInterruptError",
     "NotFoundError",
+    "Plugin",
+    "PluginInfo",
+    "Plugins",
     "QueueFullError",
     "RangeError",
     "Received",
     "RegisterError",
     "Registers",
+    "Reset",
+    "ResetStatus",
     "Statistics",
     "Ticket",
     "TimeoutError",

@@ -13,6 +13,7 @@ from towpath._dtypes import item_of
 from towpath._errors import ArgumentTypeError, RangeError, UsageError
 from towpath._kind import open_kind
 from towpath._memory import CardMemory, Memories
+from towpath._plugins import Plugins
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -49,6 +50,11 @@ class Device(_towpath.Device):
     def memory(self) -> Memories:
         """The user core's memories, by name: `card.memory["ram"][0:16]`."""
         return Memories(self, self._opened)
+
+    @property
+    def plugins(self) -> Plugins:
+        """The plug-ins beside the user core: `card.plugins["reset"].pulse()`."""
+        return Plugins(self)
 
     def kind(self, channel: str | int) -> Any:
         """The channels of this name, of a kind that an installed package knows: what that package makes of them.

@@ -8,7 +8,20 @@ from typing import Any, Final, Self, final, overload
 
 from typing_extensions import disjoint_base
 
-from towpath._types import ChannelInfo, Info, LinkCounters, Listing, Memory, MemoryInfo, MessageStart, Received, Statistics, Wire
+from towpath._types import (
+    ChannelInfo,
+    Info,
+    LinkCounters,
+    Listing,
+    Memory,
+    MemoryInfo,
+    MessageStart,
+    PluginInfo,
+    Received,
+    ResetStatus,
+    Statistics,
+    Wire,
+)
 
 __all__ = [
     "Buffer",
@@ -17,7 +30,9 @@ __all__ = [
     "Device",
     "Interrupt",
     "Interrupts",
+    "Plugin",
     "Registers",
+    "Reset",
     "Ticket",
     "__version__",
     "devices",
@@ -176,6 +191,52 @@ class Channel:
     @staticmethod
     def _seconds(timeout: float | None) -> float | None: ...
     def _timed_out(self, timeout: float | None, bytes: int) -> BaseException: ...
+
+@disjoint_base
+class Plugin:
+    """A plug-in of any type: its registers by byte offset."""
+
+    def __new__(cls, device: Device, plugin: str | int) -> Self: ...
+    @property
+    def info(self) -> PluginInfo:
+        """Its entry in the discovery table."""
+    def __getitem__(self, offset: int, /) -> int: ...
+    def __setitem__(self, offset: int, value: int, /) -> None: ...
+
+class Reset(Plugin):
+    """A plug-in of type `reset`; programs use the subclass `towpath.Reset`. Times are clocks of the user core's."""
+
+    def pulse(self) -> None:
+        """Run a sequence, and wait for its end. UsageError while it is held."""
+    def hold(self) -> None:
+        """Assert all outputs until `release`."""
+    def release(self) -> None:
+        """Run a sequence from its start, if it is held, and wait for its end."""
+    @property
+    def status(self) -> ResetStatus: ...
+    @property
+    def outputs(self) -> int:
+        """How many outputs it has. Output 0 is the core's own reset."""
+    @property
+    def length(self) -> int:
+        """Clocks for which a sequence asserts all outputs, 1 to 2^24 - 1."""
+    @length.setter
+    def length(self, clocks: int) -> None: ...
+    def delay(self, output: int) -> int:
+        """Clocks from the end of `length` to the release of an output."""
+    def set_delay(self, output: int, clocks: int) -> None:
+        """Set an output's delay, 0 to 2^24 - 1."""
+    @property
+    def on_fault(self) -> str:
+        """What a fault of the core does beside being counted: "count" is nothing, "start" a sequence, "hold" holds the core in reset."""
+    @on_fault.setter
+    def on_fault(self, does: str) -> None: ...
+    @property
+    def sequences(self) -> int:
+        """Sequences since the card's reset, modulo 2^32."""
+    @property
+    def faults(self) -> int:
+        """Faults of the core since the card's reset, modulo 2^32. A core in reset reports none."""
 
 @disjoint_base
 class CardMemory:

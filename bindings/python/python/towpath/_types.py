@@ -106,6 +106,31 @@ class Listing(NamedTuple):
     """Its serial number, if known without opening it."""
 
 
+class PluginInfo(NamedTuple):
+    """A plug-in's entry in the discovery table."""
+
+    number: int
+    type: str
+    version: int
+    offset: int
+    """Where its registers begin in the register window."""
+    bytes: int
+    """Size of its registers."""
+
+
+class ResetStatus(NamedTuple):
+    """What a plug-in of type `reset` does now."""
+
+    busy: bool
+    """A sequence runs, or is held at its start."""
+    held: bool
+    """It is held, by `hold` or by a fault."""
+    fault: bool
+    """The core reports a fault."""
+    asserted: int
+    """Bit k: output k is asserted. Output 0 is the core's own reset."""
+
+
 class Info(NamedTuple):
     """A device's entry in the discovery table."""
 
@@ -123,9 +148,10 @@ class Info(NamedTuple):
     vectors: int
     interrupts: int
     register_bytes: int
-    """Size of the core's register window; 0: it has none."""
+    """Size of the register window, with the registers of the core and of its plug-ins; 0: there is none."""
     register_names: dict[str, int]
     channels: tuple[ChannelInfo, ...]
+    plugins: tuple[PluginInfo, ...]
 
 
 class LinkCounters(NamedTuple):

@@ -20,10 +20,12 @@ fn home() -> &'static PathBuf {
     HOME.get_or_init(|| {
         let root = std::env::temp_dir().join(format!("towpath-cores-test-{}", std::process::id()));
         let repository = Path::new(env!("CARGO_MANIFEST_DIR")).canonicalize().unwrap().ancestors().nth(2).unwrap().to_path_buf();
-        for folder in ["gateware/sim", "gateware/endpoint", "cores", "user"] {
+        for folder in ["contract/generated", "gateware/sim", "gateware/endpoint", "gateware/plugin", "cores", "user"] {
             std::fs::create_dir_all(root.join(folder)).unwrap();
         }
         for file in [
+            "../contract/generated/towpath_pkg.sv",
+            "plugin/tp_plugin_bus.sv",
             "tp_system.sv",
             "sim/tp_sim_top.sv",
             "sim/model.cpp",
@@ -35,7 +37,9 @@ fn home() -> &'static PathBuf {
         ] {
             std::fs::copy(repository.join("gateware").join(file), root.join("gateware").join(file)).unwrap();
         }
-        std::fs::write(root.join("gateware/towpath.f"), "// a stand-in\ngateware/endpoint/tp_tlp_pkg.sv\ngateware/tp_core.sv\n").unwrap();
+        let list = "// a stand-in\ncontract/generated/towpath_pkg.sv\ngateware/endpoint/tp_tlp_pkg.sv\ngateware/plugin/tp_plugin_bus.sv\n\
+                    gateware/tp_core.sv\n";
+        std::fs::write(root.join("gateware/towpath.f"), list).unwrap();
         // The ports are the real ones; behind them is what these tests need.
         let real = std::fs::read_to_string(repository.join("gateware/tp_core.sv")).unwrap();
         let head = &real[..real.find("\n);").expect("the end of tp_core's ports")];

@@ -36,7 +36,8 @@ pub struct towpath_card_info {
     pub vectors_used: __u16,
     pub interrupts: __u16,
     pub tags: __u16,
-    pub reserved: [__u16; 3usize],
+    pub plugins: __u16,
+    pub reserved: [__u16; 2usize],
     pub core_name: [::core::ffi::c_char; 32usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -58,7 +59,8 @@ const _: () = {
     ["Offset of field: towpath_card_info::vectors_used"][::core::mem::offset_of!(towpath_card_info, vectors_used) - 44usize];
     ["Offset of field: towpath_card_info::interrupts"][::core::mem::offset_of!(towpath_card_info, interrupts) - 46usize];
     ["Offset of field: towpath_card_info::tags"][::core::mem::offset_of!(towpath_card_info, tags) - 48usize];
-    ["Offset of field: towpath_card_info::reserved"][::core::mem::offset_of!(towpath_card_info, reserved) - 50usize];
+    ["Offset of field: towpath_card_info::plugins"][::core::mem::offset_of!(towpath_card_info, plugins) - 50usize];
+    ["Offset of field: towpath_card_info::reserved"][::core::mem::offset_of!(towpath_card_info, reserved) - 52usize];
     ["Offset of field: towpath_card_info::core_name"][::core::mem::offset_of!(towpath_card_info, core_name) - 56usize];
 };
 #[repr(C)]
@@ -95,6 +97,29 @@ const _: () = {
     ["Offset of field: towpath_channel_info::kind_version"][::core::mem::offset_of!(towpath_channel_info, kind_version) - 68usize];
     ["Offset of field: towpath_channel_info::kind_parameter"][::core::mem::offset_of!(towpath_channel_info, kind_parameter) - 72usize];
     ["Offset of field: towpath_channel_info::kind_name"][::core::mem::offset_of!(towpath_channel_info, kind_name) - 76usize];
+};
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct towpath_plugin_info {
+    pub argsz: __u32,
+    pub flags: __u32,
+    pub index: __u32,
+    pub version: __u32,
+    pub offset: __u32,
+    pub bytes: __u32,
+    pub type_name: [::core::ffi::c_char; 8usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of towpath_plugin_info"][::core::mem::size_of::<towpath_plugin_info>() - 32usize];
+    ["Alignment of towpath_plugin_info"][::core::mem::align_of::<towpath_plugin_info>() - 4usize];
+    ["Offset of field: towpath_plugin_info::argsz"][::core::mem::offset_of!(towpath_plugin_info, argsz) - 0usize];
+    ["Offset of field: towpath_plugin_info::flags"][::core::mem::offset_of!(towpath_plugin_info, flags) - 4usize];
+    ["Offset of field: towpath_plugin_info::index"][::core::mem::offset_of!(towpath_plugin_info, index) - 8usize];
+    ["Offset of field: towpath_plugin_info::version"][::core::mem::offset_of!(towpath_plugin_info, version) - 12usize];
+    ["Offset of field: towpath_plugin_info::offset"][::core::mem::offset_of!(towpath_plugin_info, offset) - 16usize];
+    ["Offset of field: towpath_plugin_info::bytes"][::core::mem::offset_of!(towpath_plugin_info, bytes) - 20usize];
+    ["Offset of field: towpath_plugin_info::type_name"][::core::mem::offset_of!(towpath_plugin_info, type_name) - 24usize];
 };
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
@@ -478,6 +503,7 @@ pub const TOWPATH_REQUEST_IOC_REGISTER_BUFFER: __u32 = 3223352439;
 pub const TOWPATH_REQUEST_IOC_UNREGISTER_BUFFER: __u32 = 3222303864;
 pub const TOWPATH_REQUEST_IOC_ALLOCATE_BUFFER: __u32 = 3223352441;
 pub const TOWPATH_REQUEST_IOC_IMPORT_BUFFER: __u32 = 3222828154;
+pub const TOWPATH_REQUEST_IOC_PLUGIN_INFO: __u32 = 3223352443;
 pub const TOWPATH_REQUEST_IOC_CHANNEL_RESET: __u32 = 29824;
 pub const TOWPATH_REQUEST_IOC_QUEUE: __u32 = 3222303873;
 pub const TOWPATH_REQUEST_IOC_EXCHANGE: __u32 = 3225449602;

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plug-ins beside the user core: `card.plugins["reset"]`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from towpath import _towpath
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Reset(_towpath.Reset):
+    """Resets of the user core, by a plug-in of type `reset`. A reset of the core alone leaves its channels in the middle of a message:
+
+    with card.plugins["reset"].held():
+        card["in"].reset()
+        card["out"].reset()
+    """
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the core in reset within the `with` statement, and release it at its end: the place to reset the core's channels."""
+        self.hold()
+        try:
+            yield
+        finally:
+            self.release()
+
+
+# By type and version; others are registers alone.
+_KNOWN: dict[tuple[str, int], type[_towpath.Plugin]] = {("reset", 1): Reset}
+
+
+class Plugins:
+    """A device's plug-ins. "reset" is the first of its type, "reset:1" the second, and a number one of all."""
+
+    def __init__(self, device: _towpath.Device) -> None:
+        self._device = device
+
+    def __getitem__(self, plugin: str | int) -> _towpath.Plugin:
+        """A plug-in, as the class that knows its type and version: `Reset`, or else `Plugin`. NotFoundError if there is none."""
+        found = _towpath.Plugin(self._device, plugin)
+        known = _KNOWN.get((found.info.type, found.info.version))
+        return known(self._device, found.info.number) if known else found
+
+    def __iter__(self) -> Iterator[str]:
+        """Their names: the type, and for all but the first of a type its number."""
+        seen: Counter[str] = Counter()
+        for plugin in self._device.info.plugins:
+            yield f"{plugin.type}:{seen[plugin.type]}" if seen[plugin.type] else plugin.type
+            seen[plugin.type] += 1
+
+    def __len__(self) -> int:
+        return len(self._device.info.plugins)

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Plug-ins beside the user core.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use towpath::{ChannelName, OnFault, PluginInfo};
+
+use crate::argument;
+use crate::card::{Card, Device};
+use crate::error;
+use crate::waiting::{at_once, beside};
+
+/// A plug-in's info as Python's tuple.
+pub fn info_tuple<'py>(py: Python<'py>, plugin: &PluginInfo) -> PyResult<Bound<'py, PyAny>> {
+    error::tuple(py, "PluginInfo", (plugin.index, &plugin.type_name, plugin.version, plugin.offset, plugin.bytes))
+}
+
+#[pyclass(subclass, frozen, module = "towpath._towpath")]
+pub struct Plugin {
+    card: Arc<Card>,
+    info: PluginInfo,
+}
+
+impl Plugin {
+    fn find(device: &Bound<'_, Device>, plugin: &Bound<'_, PyAny>) -> PyResult<Plugin> {
+        let (py, card, name) = (device.py(), device.get().card().clone(), argument::channel(plugin)?);
+        let found = at_once(py, || Ok(card.device()?.plugin(name)))?;
+        let info = found.map_err(|e| error::of_class(py, "NotFoundError", &e.to_string()))?.info().clone();
+        Ok(Plugin { card, info })
+    }
+
+    fn open(&self) -> towpath::Result<towpath::Plugin> {
+        self.card.device()?.plugin(ChannelName::Index(self.info.index.into()))
+    }
+
+    fn reset(&self) -> towpath::Result<towpath::Reset> {
+        towpath::Reset::new(self.open()?)
+    }
+}
+
+#[pymethods]
+impl Plugin {
+    #[new]
+    fn new(device: &Bound<'_, Device>, plugin: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Plugin::find(device, plugin)
+    }
+
+    #[getter]
+    fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        info_tuple(py, &self.info)
+    }
+
+    fn __getitem__(&self, py: Python<'_>, offset: &Bound<'_, PyAny>) -> PyResult<u32> {
+        let offset = argument::number("offset", offset, u32::MAX)?;
+        at_once(py, || self.open()?.read(offset))
+    }
+
+    fn __setitem__(&self, py: Python<'_>, offset: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (offset, value) = (argument::number("offset", offset, u32::MAX)?, argument::number("value", value, u32::MAX)?);
+        at_once(py, || self.open()?.write(offset, value))
+    }
+}
+
+/// What `on_fault` is in Python.
+const ON_FAULT: [(&str, OnFault); 3] = [("count", OnFault::Count), ("start", OnFault::Start), ("hold", OnFault::Hold)];
+
+#[pyclass(subclass, frozen, extends = Plugin, module = "towpath._towpath")]
+pub struct Reset;
+
+impl Reset {
+    fn call<T: Send>(slf: &PyRef<'_, Self>, call: impl FnOnce(&towpath::Reset) -> towpath::Result<T> + Send) -> PyResult<T> {
+        let plugin: &Plugin = slf.as_super();
+        at_once(slf.py(), || call(&plugin.reset()?))
+    }
+
+    /// As `call`, where it may take long.
+    fn wait(slf: &PyRef<'_, Self>, call: impl FnOnce(&towpath::Reset) -> towpath::Result<()> + Send) -> PyResult<()> {
+        let plugin: &Plugin = slf.as_super();
+        beside(slf.py(), || call(&plugin.reset()?))
+    }
+}
+
+#[pymethods]
+impl Reset {
+    #[new]
+    fn new(device: &Bound<'_, Device>, plugin: &Bound<'_, PyAny>) -> PyResult<PyClassInitializer<Self>> {
+        let found = Plugin::find(device, plugin)?;
+        at_once(device.py(), || found.reset())?;
+        Ok(PyClassInitializer::from(found).add_subclass(Reset))
+    }
+
+    fn pulse(slf: PyRef<'_, Self>) -> PyResult<()> {
+        Reset::wait(&slf, towpath::Reset::pulse)
+    }
+
+    fn hold(slf: PyRef<'_, Self>) -> PyResult<()> {
+        Reset::call(&slf, towpath::Reset::hold)
+    }
+
+    fn release(slf: PyRef<'_, Self>) -> PyResult<()> {
+        Reset::wait(&slf, towpath::Reset::release)
+    }
+
+    #[getter]
+    fn status(slf: PyRef<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
+        let status = Reset::call(&slf, towpath::Reset::status)?;
+        error::tuple(slf.py(), "ResetStatus", (status.is_busy, status.is_held, status.is_fault, status.asserted))
+    }
+
+    #[getter]
+    fn outputs(slf: PyRef<'_, Self>) -> PyResult<u32> {
+        Reset::call(&slf, towpath::Reset::outputs)
+    }
+
+    #[getter]
+    fn length(slf: PyRef<'_, Self>) -> PyResult<u32> {
+        Reset::call(&slf, towpath::Reset::length)
+    }
+
+    #[setter]
+    fn set_length(slf: PyRef<'_, Self>, clocks: &Bound<'_, PyAny>) -> PyResult<()> {
+        let clocks = argument::number("length", clocks, u32::MAX)?;
+        Reset::call(&slf, |reset| reset.set_length(clocks))
+    }
+
+    fn delay(slf: PyRef<'_, Self>, output: &Bound<'_, PyAny>) -> PyResult<u32> {
+        let output = argument::number("output", output, u32::MAX)?;
+        Reset::call(&slf, |reset| reset.delay(output))
+    }
+
+    fn set_delay(slf: PyRef<'_, Self>, output: &Bound<'_, PyAny>, clocks: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (output, clocks) = (argument::number("output", output, u32::MAX)?, argument::number("clocks", clocks, u32::MAX)?);
+        Reset::call(&slf, |reset| reset.set_delay(output, clocks))
+    }
+
+    #[getter]
+    fn on_fault(slf: PyRef<'_, Self>) -> PyResult<&'static str> {
+        let does = Reset::call(&slf, towpath::Reset::on_fault)?;
+        Ok(ON_FAULT.iter().find(|(_, known)| *known == does).map_or("", |(name, _)| name))
+    }
+
+    #[setter]
+    fn set_on_fault(slf: PyRef<'_, Self>, does: &Bound<'_, PyAny>) -> PyResult<()> {
+        const ALLOWED: &str = "\"count\", \"start\" or \"hold\"";
+        let wanted = argument::text("on_fault", does, ALLOWED)?;
+        match ON_FAULT.iter().find(|(name, _)| *name == wanted) {
+            Some((_, does)) => Reset::call(&slf, |reset| reset.set_on_fault(*does)),
+            None => Err(error::usage(slf.py(), &format!("on_fault {wanted:?}: make it {ALLOWED}"))),
+        }
+    }
+
+    #[getter]
+    fn sequences(slf: PyRef<'_, Self>) -> PyResult<u32> {
+        Reset::call(&slf, towpath::Reset::sequences)
+    }
+
+    #[getter]
+    fn faults(slf: PyRef<'_, Self>) -> PyResult<u32> {
+        Reset::call(&slf, towpath::Reset::faults)
+    }
+}

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the modules of gateware/plugin and runs their benches; then with faults planted, which the benches must find."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lib/tb"))
+import bench
+
+HERE = Path(__file__).parent
+# What each bench builds: the module, and its parameters.
+PORTS = {"OFFSET": "96'h000020000000100000000000", "BYTES": "96'h000020000000100000001000"}
+BENCHES = {
+    "plugin_bus": ("tp_plugin_bus", {"PORTS": 3, "TIMEOUT": 64} | PORTS),
+    "plugin_wishbone": ("tp_plugin_wishbone", {"PIPELINED": 0}),
+    "plugin_wishbone_pipelined": ("tp_plugin_wishbone", {"PIPELINED": 1}),
+    "plugin_avalon": ("tp_plugin_avalon", {"VALID": 1}),
+    "plugin_avalon_at_once": ("tp_plugin_avalon", {"VALID": 0}),
+    "plugin_reset": ("tp_plugin_reset", {"OUTPUTS": 3, "LENGTH": 20, "STEP": 7}),
+}
+# A fault: in which module, what stands there, what stands there instead.
+FAULTS = [
+    ("plugin_bus", "== OFFSET[p]", "== OFFSET[p] || p == 2"),
+    ("plugin_bus", "lost <= (lost & ~(m_axil_bvalid | m_axil_rvalid) | give_up) & port_rst_n;", "lost <= (lost | give_up) & port_rst_n;"),
+    ("plugin_bus", "(here || gone || expired)", "(here || expired)"),
+    ("plugin_wishbone", "begun <= valid && !answered && ", "begun <= valid && "),
+    ("plugin_avalon", "write || !VALID || core_readdatavalid", "write || !VALID || asked || core_readdatavalid"),
+    ("plugin_reset", "assign over = releasing || elapsed + 1'b1 >= length;", "assign over = releasing || elapsed >= length;"),
+    ("plugin_reset", "if (begins || held) begin", "if (begins) begin"),
+    ("plugin_reset", "core_fault && !fault_before && !running", "core_fault && !fault_before"),
+    ("plugin_reset", "start || hold && !held ||", "start || hold ||"),
+]
+
+
+def run(name: str, build: Path, files: list[Path]) -> None:
+    top, parameters = BENCHES[name]
+    bench_of = HERE / f"bench_{top.removeprefix('tp_')}.py"
+    bench.run(top, files, bench_of if bench_of.exists() else HERE / "bench_plugin_masters.py", build, parameters, quick=True)
+
+
+def sources() -> list[Path]:
+    return [*bench.sources("plugin"), *sorted((bench.ROOT / "gateware/plugin").glob("*/*.sv"))]
+
+
+@pytest.mark.parametrize("name", BENCHES)
+def test_plugins(name):
+    run(name, bench.ROOT / f".towpath/benches/{name}", sources())
+
+
+@pytest.mark.parametrize("number", range(len(FAULTS)))
+def test_planted_faults(number, tmp_path):
+    name, sound, faulty = FAULTS[number]
+    files = sources()
+    source = next(f for f in files if f.stem == BENCHES[name][0])
+    text = source.read_text()
+    assert text.count(sound) == 1, f"{source.name} has no single {sound!r}: adapt the fault"
+    planted = tmp_path / source.name
+    planted.write_text(text.replace(sound, faulty))
+    files[files.index(source)] = planted
+    with pytest.raises(SystemExit):
+        run(name, tmp_path, files)
+    assert any("<failure" in report.read_text() for report in tmp_path.glob("**/*result*.xml")), "it failed, but not in the bench"

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Plug-ins: `plugin.toml`, and what a `[[plugin]]` says of one. docs/guide/plugins.md describes both.
+
+use crate::find::towpath_home;
+use crate::kind::{Fault, Parameters};
+use crate::manifest::{at, is_identifier, line_of, parameter_fault, shown, ParameterValue, NAME_BYTES};
+use crate::CoreError;
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use towpath_contract::{PLUGINS_MAX, PLUGIN_ENTRY_TYPE_NAME_COUNT};
+
+/// The file name of a plug-in's manifest.
+pub const PLUGIN: &str = "plugin.toml";
+/// Where the plug-ins are that come with Towpath, relative to the home.
+const FOLDER: &str = "gateware/plugin";
+/// The discovery table counts registers in pages of this size, and places them at multiples of it.
+pub(crate) const PAGE: u32 = 4096;
+/// The largest register window.
+const WINDOW: u64 = 1 << 24;
+
+/// A plug-in, as one core uses it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plugin {
+    /// Prefix of the user core's ports that it is connected to.
+    pub name: String,
+    /// The folder that its `plugin.toml` was read from.
+    pub folder: PathBuf,
+    /// `type_name` in the discovery table.
+    pub type_name: String,
+    /// `version` in the discovery table.
+    pub version: u16,
+    /// Its module.
+    pub module: String,
+    /// In the order of compilation, relative to its folder.
+    pub sources: Vec<PathBuf>,
+    /// Ports of the module that a core may leave out.
+    pub optional: Vec<String>,
+    /// Of its registers in the register window.
+    pub offset: u32,
+    /// Of its registers, a power of two.
+    pub bytes: u32,
+    /// Parameters of its module.
+    pub parameters: Parameters,
+}
+
+/// `[[plugin]]`, as it is written.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Entry {
+    /// A plug-in that comes with Towpath, or a plug-in's folder relative to the manifest.
+    #[serde(rename = "type")]
+    kind: String,
+    name: Option<String>,
+    /// Of its registers, where the plug-in leaves that open.
+    bytes: Option<u32>,
+    #[serde(default)]
+    parameters: BTreeMap<String, ParameterValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    plugin: About,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct About {
+    #[serde(rename = "type")]
+    type_name: String,
+    version: u16,
+    module: String,
+    sources: Vec<PathBuf>,
+    #[serde(default = "page")]
+    bytes: u32,
+    #[serde(default)]
+    sized: bool,
+    #[serde(default)]
+    optional: Vec<String>,
+}
+
+fn page() -> u32 {
+    PAGE
+}
+
+fn is_size(bytes: u32) -> bool {
+    bytes.is_power_of_two() && (PAGE..=WINDOW as u32).contains(&bytes)
+}
+
+/// Read and check `folder/plugin.toml`.
+fn read(folder: &Path) -> Result<About, CoreError> {
+    let file = folder.join(PLUGIN);
+    let text = fs::read_to_string(&file).map_err(|e| CoreError::io("cannot read", &file, e))?;
+    let Text { plugin } = toml::from_str(&text).map_err(|e| CoreError::manifest(&file, e.to_string().trim_end().to_string()))?;
+    let bad = |key: &str, message: String| Err(CoreError::manifest(&file, at(line_of(&text, 0, key), &message)));
+    let name = &plugin.type_name;
+    if name.is_empty() || name.len() > PLUGIN_ENTRY_TYPE_NAME_COUNT || !name.chars().all(shown) {
+        let most = PLUGIN_ENTRY_TYPE_NAME_COUNT;
+        let rule = format!("give 1 to {most} printable ASCII characters without slash, colon, quote or backslash");
+        return bad("type", format!("plugin.type \"{}\": {rule}", name.escape_debug()));
+    }
+    if !is_identifier(&plugin.module) {
+        return bad("module", format!("plugin.module \"{}\" is not the name of a module", plugin.module));
+    }
+    if plugin.sources.is_empty() {
+        return bad("sources", "plugin.sources is empty: name the module's files".into());
+    }
+    if let Some(gone) = plugin.sources.iter().map(|source| folder.join(source)).find(|path| !path.is_file()) {
+        return bad("sources", format!("plugin.sources: there is no file {}", gone.display()));
+    }
+    if !is_size(plugin.bytes) {
+        return bad("bytes", format!("plugin.bytes {}: make it a power of two, {PAGE} to {WINDOW}", plugin.bytes));
+    }
+    Ok(plugin)
+}
+
+/// The plug-ins of a manifest that lies in `folder` and whose core has `core_bytes` of registers; or the number of the entry that is wrong.
+pub(crate) fn plugins(entries: &[Entry], folder: &Path, core_bytes: u32) -> Result<Result<Vec<Plugin>, (usize, Fault)>, CoreError> {
+    let mut plugins: Vec<Plugin> = Vec::new();
+    let mut names = BTreeSet::new();
+    let mut end = u64::from(core_bytes);
+    for (number, entry) in entries.iter().enumerate() {
+        let bad = |key: &str, message: String| Ok(Err((number, (key.to_string(), format!("plug-in \"{}\": {message}", entry.kind)))));
+        let own = towpath_home().map(|home| home.join(FOLDER));
+        let place = match crate::kind::place("type", &entry.kind, folder, PLUGIN, own, &[])? {
+            Ok((place, _)) => place,
+            Err(message) => return bad("type", message),
+        };
+        if number == PLUGINS_MAX {
+            return bad("[[plugin]]", format!("{} plug-ins: give {PLUGINS_MAX} at most", entries.len()));
+        }
+        let about = read(&place)?;
+        let name = entry.name.clone().unwrap_or_else(|| about.type_name.clone());
+        if !is_identifier(&name) || name.len() > NAME_BYTES {
+            let rule = format!("it is the prefix of ports, so give a name of letters, digits and underscores, at most {NAME_BYTES} bytes");
+            return bad("name", format!("name \"{}\": {rule}", name.escape_debug()));
+        }
+        if !names.insert(name.clone()) {
+            return bad("name", format!("two plug-ins are named \"{name}\": give each a name of its own, name = \"{name}1\""));
+        }
+        if let Some((key, message)) = parameter_fault("parameters", &entry.parameters) {
+            return bad(&key, message);
+        }
+        let mut parameters: Parameters = entry.parameters.iter().map(|(name, value)| (name.clone(), value.verilog())).collect();
+        if entry.bytes.is_some() && !about.sized {
+            return bad("bytes", format!("its registers have {} bytes: remove the key", about.bytes));
+        }
+        let bytes = entry.bytes.unwrap_or(about.bytes);
+        if !is_size(bytes) {
+            return bad("bytes", format!("bytes = {bytes}: make it a power of two, {PAGE} to {WINDOW}"));
+        }
+        if about.sized {
+            if entry.parameters.contains_key("BYTES") {
+                return bad("BYTES", "parameters.BYTES: it is set from bytes; remove it here".into());
+            }
+            parameters.push(("BYTES".into(), bytes.to_string()));
+        }
+        // Each at a multiple of its own size, so that the bus compares upper bits alone.
+        let offset = end.next_multiple_of(u64::from(bytes));
+        end = offset + u64::from(bytes);
+        if end > WINDOW {
+            return bad("[[plugin]]", format!("its registers end at {end:#x}; the register window ends at {WINDOW:#x}"));
+        }
+        plugins.push(Plugin {
+            name,
+            folder: place,
+            type_name: about.type_name,
+            version: about.version,
+            module: about.module,
+            sources: about.sources,
+            optional: about.optional,
+            offset: offset as u32,
+            bytes,
+            parameters,
+        });
+    }
+    Ok(Ok(plugins))
+}

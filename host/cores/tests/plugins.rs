@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Plug-ins: what a manifest and a plugin.toml may say, what the user is told of those that are wrong, and what is generated.
+//! The plug-ins here are ports and no more.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::path::{Path, PathBuf};
+use towpath_cores::{build, wrap, BuildOptions, CoreError, Manifest};
+
+mod common;
+use common::{says, world, World};
+
+/// The stand-in for a plug-in that comes with Towpath, and one of somebody else in the folder `meter`.
+fn shelf(world: &World) {
+    let own = world.root.join("gateware/plugin/reset");
+    std::fs::create_dir_all(&own).unwrap();
+    std::fs::write(own.join("plugin.toml"), RESET).unwrap();
+    let ports = "output logic user_rst_n, output logic [OUTPUTS-1:0] core_rst_n, input logic core_fault";
+    let drives = "assign user_rst_n = rst_n; assign core_rst_n = '1;";
+    std::fs::write(own.join("r.sv"), module("own_reset", "parameter int OUTPUTS = 1", ports, drives)).unwrap();
+    meter(world, "meter", METER, &module("meter", METER_PARAMETERS, METER_PORTS, "assign core_read = '1;"));
+}
+
+const RESET: &str =
+    "[plugin]\ntype = \"reset\"\nversion = 1\nmodule = \"own_reset\"\nsources = [\"r.sv\"]\noptional = [\"core_rst_n\", \"core_fault\"]\n";
+const METER: &str = "[plugin]\ntype = \"meter\"\nversion = 3\nmodule = \"meter\"\nsources = [\"meter.sv\"]\nbytes = 8192\nsized = true\n";
+const METER_PARAMETERS: &str = "parameter int DATA_WIDTH = 128, parameter int BYTES = 4096";
+const METER_PORTS: &str = "input logic [DATA_WIDTH-1:0] core_value, output logic core_read";
+
+fn meter(world: &World, name: &str, manifest: &str, source: &str) {
+    let folder = world.root.join("user").join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("plugin.toml"), manifest).unwrap();
+    std::fs::write(folder.join("meter.sv"), source).unwrap();
+}
+
+const AXIL: &str = "
+  input logic [31:0] s_axil_awaddr, input logic s_axil_awvalid, output logic s_axil_awready,
+  input logic [31:0] s_axil_wdata, input logic [3:0] s_axil_wstrb, input logic s_axil_wvalid, output logic s_axil_wready,
+  output logic [1:0] s_axil_bresp, output logic s_axil_bvalid, input logic s_axil_bready,
+  input logic [31:0] s_axil_araddr, input logic s_axil_arvalid, output logic s_axil_arready,
+  output logic [31:0] s_axil_rdata, output logic [1:0] s_axil_rresp, output logic s_axil_rvalid, input logic s_axil_rready";
+const SILENT: &str = "assign {s_axil_awready, s_axil_wready, s_axil_bresp, s_axil_bvalid} = '0;
+  assign {s_axil_arready, s_axil_rdata, s_axil_rresp, s_axil_rvalid} = '0;";
+
+/// A module with registers that never answer.
+fn module(name: &str, parameters: &str, ports: &str, body: &str) -> String {
+    format!(
+        "module {name} #({parameters}) (\n  input logic clk,\n  input logic rst_n,{AXIL},\n  {ports});\n  {SILENT}\n  {body}\nendmodule\n"
+    )
+}
+
+const HEAD: &str =
+    "[core]\nname = \"NAME\"\ntop = \"NAME\"\nsources = [\"NAME.sv\"]\nwidth = 64\n[[channel]]\nname = \"in\"\ndirection = \"h2c\"\n";
+const REGISTERS: &str = "[registers]\nbytes = 256\n";
+const ONE: &str = "[[plugin]]\ntype = \"reset\"\n";
+const STREAM: &str = "input logic [63:0] in_tdata, input logic [7:0] in_tkeep, input logic in_tlast, in_tvalid, output logic in_tready";
+
+/// A core with these plug-ins, and these ports beside its channel's.
+fn core(world: &World, name: &str, plugins: &str, ports: &str, registers: bool) -> PathBuf {
+    let ports = format!("{STREAM}{ports}");
+    let source = if registers {
+        module("NAME", "", &ports, "assign in_tready = '1;").replace("#()", "")
+    } else {
+        format!("module NAME (input logic clk, input logic rst_n, {ports});\n  assign in_tready = '1;\nendmodule\n")
+    };
+    world.files(name, &format!("{HEAD}{}{plugins}", if registers { REGISTERS } else { "" }), &source)
+}
+
+#[track_caller]
+fn refused(folder: &Path) -> CoreError {
+    wrap(folder, &BuildOptions::default(), None).expect_err("this core must be refused")
+}
+
+#[test]
+fn manifests() {
+    let world = world();
+    shelf(&world);
+    let read = |plugins: &str| Manifest::read(&core(&world, "shelves", plugins, "", true));
+    let told =
+        |manifest: &Manifest| -> Vec<(String, u32, u32)> { manifest.plugins.iter().map(|p| (p.name.clone(), p.offset, p.bytes)).collect() };
+    let plain = read("").unwrap();
+    assert_eq!((plain.plugins.len(), plain.window_bytes()), (0, 256));
+    let meter = "[[plugin]]\ntype = \"../meter\"\n";
+    // Each at a multiple of its size; the window is a power of two.
+    let manifest = read(&format!("{ONE}{meter}{meter}name = \"flow\"\nbytes = 0x4000\n")).unwrap();
+    let of = |name: &str, offset, bytes| (name.to_string(), offset, bytes);
+    assert_eq!(told(&manifest), [of("reset", 0x1000, 0x1000), of("meter", 0x2000, 0x2000), of("flow", 0x4000, 0x4000)]);
+    assert_eq!(manifest.window_bytes(), 0x8000);
+    let none = Manifest::read(&core(&world, "shelves", ONE, "", false)).unwrap();
+    assert_eq!((told(&none), none.window_bytes()), (vec![of("reset", 0, 0x1000)], 0x1000));
+
+    // The first plug-in begins in line 11.
+    let try_one = |plugins: &str, parts: &[&str]| {
+        let error = read(plugins).expect_err(plugins);
+        assert!(matches!(error, CoreError::Manifest { .. }), "{error}");
+        says(&error, parts);
+    };
+    try_one(&ONE.replace("reset", "rest"), &["line 12: ", "no type \"rest\"", "there are: reset", "\"../rest\""]);
+    try_one(&ONE.replace("reset", "../gone"), &["line 12: ", "\"../gone\"", "no file", "gone/plugin.toml"]);
+    try_one(&format!("{ONE}{ONE}"), &["line 13: ", "two plug-ins are named \"reset\"", "name = \"reset1\""]);
+    try_one(&format!("{ONE}name = \"a b\"\n"), &["line 13: ", "\"a b\"", "letters, digits and underscores"]);
+    try_one(&format!("{ONE}bytes = 8192\n"), &["line 13: ", "have 4096 bytes: remove"]);
+    for bytes in ["2048", "12288", "0x2000000"] {
+        try_one(&format!("{meter}bytes = {bytes}\n"), &["line 13: ", "power of two, 4096 to 16777216"]);
+    }
+    try_one(&format!("{meter}bytes = 0x1000000\n"), &["line 11: ", "end at 0x2000000", "ends at 0x1000000"]);
+    try_one(&format!("{meter}[plugin.parameters]\nBYTES = 4096\n"), &["line 14: ", "set from bytes"]);
+    try_one(&format!("{ONE}[plugin.parameters]\nDATA_WIDTH = 64\n"), &["line 14: ", "core.width"]);
+    try_one(&format!("{ONE}size = 1\n"), &["size"]);
+    let many: String = (0..9).map(|n| format!("{ONE}name = \"r{n}\"\n")).collect();
+    try_one(&many, &["line 35: ", "9 plug-ins: give 8 at most"]);
+}
+
+#[test]
+fn manifests_of_plugins() {
+    let world = world();
+    shelf(&world);
+    let try_one = |manifest: &str, parts: &[&str]| {
+        meter(&world, "faulty", manifest, "");
+        let error = Manifest::read(&core(&world, "user", "[[plugin]]\ntype = \"../faulty\"\n", "", true)).expect_err(manifest);
+        assert!(matches!(error, CoreError::Manifest { .. }), "{error}");
+        says(&error, &["faulty/plugin.toml: "]);
+        says(&error, parts);
+    };
+    try_one(&METER.replace("\"meter\"\nversion", "\"flow meter\"\nversion"), &["line 2: ", "flow meter", "1 to 8"]);
+    try_one(&METER.replace("version = 3\n", ""), &["version"]);
+    try_one(&METER.replace("module = \"meter\"", "module = \"me-ter\""), &["line 4: ", "plugin.module", "me-ter"]);
+    try_one(&METER.replace("[\"meter.sv\"]", "[]"), &["line 5: ", "plugin.sources is empty"]);
+    try_one(&METER.replace("meter.sv", "gone.sv"), &["line 5: ", "plugin.sources", "faulty/gone.sv"]);
+    try_one(&METER.replace("8192", "8000"), &["line 6: ", "plugin.bytes 8000", "power of two"]);
+    try_one(&METER.replace("sized", "size"), &["line 7", "size"]);
+    // A name that is no prefix of ports is for the host alone; the core's manifest then gives another.
+    meter(&world, "faulty", &METER.replace("\"meter\"\nversion", "\"flow 2\"\nversion"), "");
+    let plugin = "[[plugin]]\ntype = \"../faulty\"\n";
+    says(&Manifest::read(&core(&world, "user", plugin, "", true)).unwrap_err(), &["line 11: ", "\"flow 2\"", "give a name"]);
+    assert!(Manifest::read(&core(&world, "user", &format!("{plugin}name = \"flow\"\n"), "", true)).is_ok());
+}
+
+#[test]
+fn ports_of_plugins_and_cores() {
+    let world = world();
+    shelf(&world);
+    let sound = module("meter", METER_PARAMETERS, METER_PORTS, "assign core_read = '1;");
+    let plugin = "[[plugin]]\ntype = \"../odd\"\nname = \"flow\"\n";
+    let ports = ", output logic [63:0] flow_value, input logic flow_read";
+    let try_one = |manifest: &str, old: &str, new: &str, parts: &[&str]| {
+        assert!(sound.contains(old), "{old}");
+        meter(&world, "odd", manifest, &sound.replace(old, new));
+        let error = refused(&core(&world, "user", plugin, ports, true));
+        says(&error, &["plug-in \"flow\" does not match", "odd/plugin.toml"]);
+        says(&error, parts);
+    };
+    try_one(METER, "input logic rst_n,", "", &["no port \"rst_n\"", "every plug-in has it", "\"input logic rst_n\""]);
+    try_one(METER, "output logic [31:0] s_axil_rdata", "output logic [63:0] s_axil_rdata", &["\"s_axil_rdata\" has 64 bits", "32 bits"]);
+    try_one(METER, "core_read);", "read);", &["\"read\" (output, 1 bit)", "begin with \"core_\""]);
+    try_one(METER, "core_read);", "core_read [2]);", &["\"core_read\"", "make it a packed vector"]);
+    let optional = format!("{METER}optional = [\"core_gone\"]\n");
+    try_one(&optional, "", "", &["no port \"core_gone\" towards the core"]);
+
+    meter(&world, "odd", METER, &sound);
+    let try_core = |ports: &str, parts: &[&str]| {
+        let error = refused(&core(&world, "user", plugin, ports, true));
+        says(&error, &["core \"user\" does not match"]);
+        says(&error, parts);
+    };
+    try_core(
+        ", input logic flow_read",
+        &["no port \"flow_value\"", "output, 64 bits (plug-in \"flow\")", "\"output logic [63:0] flow_value\""],
+    );
+    try_core(", output logic [31:0] flow_value, input logic flow_read", &["\"flow_value\" has 32 bits", "64 bits"]);
+    try_core(&format!("{ports}, input logic flow_other"), &["\"flow_other\"", "plug-in \"flow\" has no such port: remove it"]);
+    let error = refused(&core(&world, "user", &format!("{plugin}[plugin.parameters]\nTAPS = 2\n"), ports, true));
+    says(&error, &["line 15: ", "plug-in \"flow\": module \"meter\" has no parameter TAPS"]);
+}
+
+#[test]
+fn generated_and_built() {
+    let world = world();
+    shelf(&world);
+    // Without plug-ins the core stands as it did.
+    let (_, plain) = wrap(&core(&world, "plain", "", "", true), &BuildOptions::default(), None).unwrap();
+    assert!(
+        plain.contains("localparam int PLUGINS = 0;") && plain.contains(".rst_n(rst_n)") && plain.contains(".s_axil_awaddr(axil_awaddr)")
+    );
+    assert!(!plain.contains("plugin_bus") && !plain.contains("core_rst_n"), "{plain}");
+
+    let plugins = "[[plugin]]\ntype = \"../meter\"\n[[plugin]]\ntype = \"reset\"\n[plugin.parameters]\nOUTPUTS = 2\n";
+    let ports = ", output logic [63:0] meter_value, input logic meter_read, input logic [1:0] reset_rst_n";
+    let folder = core(&world, "shelved", plugins, ports, true);
+    let (manifest, text) = wrap(&folder, &BuildOptions::default(), None).unwrap();
+    for part in [
+        "localparam int WINDOW_BYTES = 32768;",
+        "localparam int PLUGINS = 2;",
+        "= 1024'({\n    {32'd16384, 16'd1, 16'd1, 64'h7465736572},\n    {32'd8192, 16'd2, 16'd3, 64'h726574656d}\n  });",
+        "assign core_rst_n = rst_n && plugin_reset_user_rst_n;",
+        ".PORTS(3)",
+        ".OFFSET({32'd16384, 32'd8192, 32'd0})",
+        ".BYTES({32'd4096, 32'd8192, 32'd256})",
+        ".port_rst_n({rst_n, rst_n, core_rst_n})",
+        ".s_axil_rdata(bus_rdata[0])",
+        ".s_axil_rdata(bus_rdata[2])",
+        ".s_axil_wdata(bus_wdata)",
+        "logic [63:0] plugin_meter_value;",
+        ".meter_value(plugin_meter_value)",
+        ".core_rst_n(plugin_reset_rst_n)",
+        ".reset_rst_n(plugin_reset_rst_n)",
+        "assign plugin_reset_fault = '0;",
+        ".OUTPUTS(2)",
+        ".BYTES(8192)",
+        ".DATA_WIDTH(DATA_WIDTH)",
+        " core (\n      .clk(clk),\n      .rst_n(core_rst_n)",
+    ] {
+        assert!(text.contains(part), "\"{part}\" is not in:\n{text}");
+    }
+    assert!(!text.contains(".reset_fault("), "what the core leaves out is not its port");
+    let names: Vec<_> = manifest.sources().iter().map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect();
+    assert_eq!(names, ["meter.sv", "r.sv", "shelved.sv"]);
+    // A core without registers of its own has those of its plug-ins.
+    let (_, bare) = wrap(&core(&world, "bare", ONE, "", false), &BuildOptions::default(), None).unwrap();
+    assert!(bare.contains(".PORTS(1)") && bare.contains(".s_axil_rdata(bus_rdata[0])") && !bare.contains("assign axil_"), "{bare}");
+
+    let options = BuildOptions::default();
+    assert!(!build(&folder, &options).unwrap().cached && build(&folder, &options).unwrap().cached);
+    let meter_sv = world.root.join("user/meter/meter.sv");
+    std::fs::write(&meter_sv, std::fs::read_to_string(&meter_sv).unwrap() + "// changed\n").unwrap();
+    assert!(!build(&folder, &options).unwrap().cached, "a plug-in's source is part of the model");
+    std::fs::write(world.root.join("user/meter/plugin.toml"), METER.replace("= 3", "= 4")).unwrap();
+    assert!(!build(&folder, &options).unwrap().cached, "so is its manifest");
+}
