@@ -13,7 +13,9 @@ mod channel;
 mod error;
 mod export;
 mod extras;
+mod gpu;
 mod memory;
+mod on_stream;
 mod say;
 mod ticket;
 mod waiting;
@@ -54,6 +56,7 @@ fn _towpath(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<channel::Channel>()?;
     module.add_class::<memory::CardMemory>()?;
     module.add_class::<ticket::Ticket>()?;
+    module.add_class::<on_stream::StreamTransfer>()?;
     module.add_class::<buffer::Buffer>()?;
     module.add_class::<extras::Registers>()?;
     module.add_class::<extras::Interrupts>()?;
