@@ -3,12 +3,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from standin import StandIn, build
 
 import towpath
+
+sys.path.insert(0, str(Path(__file__).parent))  # loaded before any test file, whose folder leads from then on
+
+from standin import StandIn, build
 
 
 @pytest.fixture(scope="session")

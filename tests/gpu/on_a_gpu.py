@@ -260,11 +260,11 @@ def scratchpad(run: Run) -> str:
 # --- where memory comes from ------------------------------------------------------------------------------------------------------
 
 
-def in_a_process(settings: str, code: str) -> str:
+def in_a_process(settings: str, code: str, limit: float = 120) -> str:
     """Code that prints one line, with settings of PyTorch's allocator, which it reads when it starts."""
     script = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\nfrom on_a_gpu import *\n{code}"
-    environment = os.environ | {"PYTORCH_CUDA_ALLOC_CONF": settings, "PYTORCH_ALLOC_CONF": settings}
-    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=120)
+    environment = os.environ | ({"PYTORCH_CUDA_ALLOC_CONF": settings, "PYTORCH_ALLOC_CONF": settings} if settings else {})
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=limit)
     assert done.returncode == 0, done.stderr[-1500:]
     return done.stdout.strip()
 
@@ -360,6 +360,14 @@ def refusals(_run: Run) -> str:
 # --- order with a stream's work ---------------------------------------------------------------------------------------------------
 
 
+def load_kernels(torch: Any) -> None:
+    """Use each kernel once that is to come behind a transfer: see docs/guide/gpus.md."""
+    first, second = (torch.zeros(100, dtype=torch.uint8, device="cuda") for _ in range(2))
+    torch.add(first.fill_(3), 100, out=second).add_(1)
+    torch.cuda._sleep(1000)
+    torch.cuda.synchronize()
+
+
 def load(torch: Any, milliseconds: float) -> None:
     """Keep the current stream busy."""
     torch.cuda._sleep(int(milliseconds * 1.5e6))
@@ -368,6 +376,7 @@ def load(torch: Any, milliseconds: float) -> None:
 def ordered(run: Run, streams: Callable[[Any], tuple[Any, Any]], **how: Any) -> str:
     """Work, a transfer, work, on one stream for each direction; nothing on the host waits in between."""
     torch, longest = torch_(), 0.0
+    load_kernels(torch)
     with towpath.open("sim:loopback") as card:
         for turn in range(run.rounds):
             first, second = streams(torch)
@@ -437,6 +446,7 @@ def order_by_cupy(run: Run) -> str:
 @check
 def memory_order(run: Run) -> str:
     torch = torch_()
+    load_kernels(torch)
     with towpath.open("sim:scratchpad") as card:
         ram = card.memory["ram"]
         for turn in range(run.rounds):
@@ -458,13 +468,14 @@ def memory_order(run: Run) -> str:
 @check
 def failures_release_the_stream(_run: Run) -> str:
     torch, said = torch_(), []
+    load_kernels(torch)
     with towpath.open("sim:loopback") as card:
         for name in ("timeout", "cancel", "close"):
             stream = torch.cuda.Stream()
             target = torch.zeros(100, dtype=torch.uint8, device="cuda")
             torch.cuda.synchronize()
             with torch.cuda.stream(stream):
-                transfer = card.recv_into("out", target, timeout=0.5 if name == "timeout" else None, stream=stream)
+                transfer = card.recv_into("out", target, timeout=0.001 if name == "timeout" else None, stream=stream)
                 target.fill_(7)
             time.sleep(0.1)
             assert not stream.query(), "the stream did not wait"
@@ -480,6 +491,39 @@ def failures_release_the_stream(_run: Run) -> str:
                 said.append(f"{name}: {type(why).__name__}")
             else:
                 raise AssertionError(f"{name}: no error")
+    return "; ".join(said)
+
+
+@check
+def kernels_that_load_behind_a_transfer(_run: Run) -> str:
+    """Kernels used for the first time, on a stream that waits for a transfer, in a process of its own."""
+    torch_()
+    code = """
+torch = torch_()
+stream = torch.cuda.Stream()
+with towpath.open("sim:loopback") as card:
+    source, target = (torch.zeros(3000, dtype=torch.uint8, device="cuda") for _ in range(2))
+    torch.cuda.synchronize()
+    with torch.cuda.stream(stream):
+        load(torch, 50)
+        transfers = card.send("in", source, stream=stream), card.recv_into("out", target, stream=stream)
+        assert (torch.sinh(target.float()) + torch.erf(target.double())).sum().item() == 0
+    for transfer in transfers:
+        try:
+            print(transfer.wait(), end=" ")
+        except towpath.Error as why:
+            print(f"{type(why).__name__}: {why}", end=" ")
+"""
+    said = []
+    for loading in ("LAZY", "EAGER"):
+        os.environ["CUDA_MODULE_LOADING"] = loading
+        try:
+            said.append(f"{loading}: {in_a_process('', code, 60)}")
+        except subprocess.TimeoutExpired:
+            said.append(f"{loading}: hangs")
+        finally:
+            del os.environ["CUDA_MODULE_LOADING"]
+    assert "hangs" not in " ".join(said) and "Error" not in said[1], said
     return "; ".join(said)
 
 

@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 enum { OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DEVICE = 101, INVALID_CONTEXT = 201, INVALID_HANDLE = 400 };
-enum { NOT_READY = 600, LAUNCH_FAILED = 719, NOT_SUPPORTED = 801 };
+enum { LAUNCH_FAILED = 719, NOT_SUPPORTED = 801 };
 enum { DEVICES = 2, CONTEXTS = 8, ALLOCATIONS = 65536, STREAMS = 256, PINNED = 1024, DEPTH = 16 };
 
 #define SPACE ((size_t)4 << 30)
@@ -48,7 +48,7 @@ struct allocation {
     int live;
 };
 
-enum kind { FILL, ADD, COPY_OUT, COPY_IN, RECORD, WAIT_EVENT, WAIT_VALUE };
+enum kind { FILL, ADD, COPY_OUT, COPY_IN, RECORD, WAIT_EVENT, WAIT_VALUE, WRITE_VALUE };
 
 struct event {
     uint64_t recorded; /* how often, and how many of these were reached */
@@ -172,6 +172,9 @@ static void run(struct op *op)
         break;
     case COPY_IN:
         memcpy(to, op->host, op->bytes);
+        break;
+    case WRITE_VALUE:
+        __atomic_store_n((uint32_t *)op->host, op->value, __ATOMIC_RELEASE);
         break;
     default:
         break;
@@ -436,6 +439,17 @@ static unsigned copy(enum kind kind, address_t at, void *host, size_t size, void
     pthread_mutex_unlock(&lock);
     if (!inside || is_device(host, size))
         return INVALID_VALUE;
+    /* As when another thread's call holds a lock of the driver's, and waits for all streams. */
+    while (is_planted("copies wait for streams")) {
+        int busy = 0;
+        pthread_mutex_lock(&lock);
+        for (int i = 0; i < stream_count; i++)
+            busy |= streams[i].blocking && streams[i].done < streams[i].issued;
+        pthread_mutex_unlock(&lock);
+        if (!busy)
+            break;
+        usleep(1000);
+    }
     return enqueue(is_planted("copies on the legacy stream") ? NULL : handle,
                    (struct op){.kind = kind, .to = at, .from = at, .host = host, .bytes = size});
 }
@@ -515,15 +529,28 @@ unsigned cuStreamWaitEvent(void *handle, struct event *event, unsigned flags)
     return flags ? INVALID_VALUE : enqueue(handle, (struct op){.kind = WAIT_EVENT, .event = event});
 }
 
-unsigned cuStreamWaitValue32_v2(void *handle, address_t at, uint32_t value, unsigned flags)
+static unsigned value(enum kind kind, void *handle, address_t at, uint32_t value, unsigned flags)
 {
-    MAY_FAIL();
     int host = 0;
     for (int i = 0; i < pinned_count; i++)
         host |= (char *)at >= pinned[i].start && (char *)at < pinned[i].start + pinned[i].bytes;
     if (!host || flags || at & 3)
         return INVALID_VALUE;
-    return enqueue(handle, (struct op){.kind = WAIT_VALUE, .host = (char *)at, .value = value});
+    return enqueue(handle, (struct op){.kind = kind, .host = (char *)at, .value = value});
+}
+
+unsigned cuStreamWaitValue32_v2(void *handle, address_t at, uint32_t number, unsigned flags)
+{
+    MAY_FAIL();
+    return value(WAIT_VALUE, handle, at, number, flags);
+}
+
+unsigned cuStreamWriteValue32_v2(void *handle, address_t at, uint32_t number, unsigned flags)
+{
+    MAY_FAIL();
+    if (is_planted("start ignored"))
+        __atomic_store_n((uint32_t *)at, number, __ATOMIC_RELEASE);
+    return value(WRITE_VALUE, handle, at, number, flags);
 }
 
 unsigned cuEventCreate(struct event **event, unsigned flags)
@@ -541,15 +568,6 @@ unsigned cuEventRecord(struct event *event, void *handle)
     if (!stream || stream->context != event->context)
         return INVALID_HANDLE;
     return enqueue(handle, (struct op){.kind = RECORD, .event = event});
-}
-
-unsigned cuEventQuery(struct event *event)
-{
-    MAY_FAIL();
-    pthread_mutex_lock(&lock);
-    int done = event->reached >= event->recorded || is_planted("event ignored");
-    pthread_mutex_unlock(&lock);
-    return done ? OK : NOT_READY;
 }
 
 unsigned cuEventSynchronize(struct event *event)
@@ -637,6 +655,12 @@ void *standin_stream(int device, int primary_one)
     struct stream *stream = new_stream(context_of(device, primary_one), 1);
     pthread_mutex_unlock(&lock);
     return stream;
+}
+
+/* The current context's legacy default stream. */
+void *standin_legacy(void)
+{
+    return stream_of(NULL);
 }
 
 void standin_capture(struct stream *stream, int on)

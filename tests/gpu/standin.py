@@ -32,7 +32,7 @@ class StandIn:
     def __init__(self, library: Path) -> None:
         os.environ[LIBRARY] = str(library)
         self.calls = ctypes.CDLL(str(library))
-        for name in ("standin_allocate", "standin_segments", "standin_stream"):
+        for name in ("standin_allocate", "standin_segments", "standin_stream", "standin_legacy"):
             getattr(self.calls, name).restype = ctypes.c_uint64
 
     def allocate(self, size: int, *, device: int = 0, misalignment: int = 0, where: int = PRIMARY) -> int:
@@ -59,6 +59,11 @@ class StandIn:
 
     def stream(self, *, device: int = 0, where: int = PRIMARY) -> Stream:
         return Stream(self, int(self.calls.standin_stream(device, where)))
+
+    def legacy(self, device: int) -> Stream:
+        """The legacy default stream of a device, for this thread's calls; it has a context current from now on."""
+        self.calls.standin_make_current(device)
+        return Stream(self, int(self.calls.standin_legacy()))
 
     @contextmanager
     def failing(self, call: str, code: int, *, after: int = 0, times: int = 1_000_000) -> Iterator[None]:
@@ -128,6 +133,7 @@ class Array:
         where: int = PRIMARY,
         device: int = 0,
         stream: int | None = None,
+        pointer: tuple[int, bool] | None = None,
         **interface: Any,
     ) -> None:
         self.standin = standin
@@ -139,7 +145,7 @@ class Array:
             "version": 3,
             "shape": (len(data),),
             "typestr": "|u1",
-            "data": (found, False),
+            "data": pointer or (found, False),
             "strides": None,
             "stream": stream,
             **interface,

@@ -12,7 +12,6 @@ use crate::{GpuError, Result, LIBRARY};
 const USUAL: &str = "libcuda.so.1";
 
 // Numbers of the library's interface.
-pub const NOT_READY: c_uint = 600;
 pub const POINTER_CONTEXT: c_int = 1;
 pub const POINTER_MEMORY_TYPE: c_int = 2;
 pub const POINTER_IS_MANAGED: c_int = 8;
@@ -22,7 +21,9 @@ pub const STREAM_NON_BLOCKING: c_uint = 1;
 pub const EVENT_WITHOUT_TIME: c_uint = 2;
 pub const HOST_PORTABLE: c_uint = 1;
 pub const HOST_MAPPED: c_uint = 2;
+/// By the difference of both, so that the count may begin anew.
 pub const WAIT_UNTIL_REACHED: c_uint = 0;
+pub const WRITE_BEHIND_ALL: c_uint = 0;
 pub const DMA_BUF: c_int = 1;
 /// The mapping that a dma-buf is to have: that for devices on PCI Express, or the driver's choice.
 pub const DMA_BUF_FOR_PCIE: u64 = 1;
@@ -81,10 +82,10 @@ calls! {
     stream_context = cuStreamGetCtx(Opaque, *mut Opaque);
     stream_capturing = cuStreamIsCapturing(Opaque, *mut c_int);
     stream_wait_event = cuStreamWaitEvent(Opaque, Opaque, c_uint);
+    stream_write_value = cuStreamWriteValue32_v2(Opaque, Address, c_uint, c_uint);
     stream_wait_value = cuStreamWaitValue32_v2(Opaque, Address, c_uint, c_uint);
     make_event = cuEventCreate(*mut Opaque, c_uint);
     record_event = cuEventRecord(Opaque, Opaque);
-    query_event = cuEventQuery(Opaque);
     wait_event = cuEventSynchronize(Opaque);
     free_event = cuEventDestroy_v2(Opaque);
 }

@@ -154,7 +154,7 @@ impl GpuMemory {
     /// The block is not touched until the copy is done, and outlives it.
     pub unsafe fn start_read(&self, offset: usize, block: &Pinned, bytes: usize) -> Result<Copying> {
         let bytes = bytes.min(PINNED_BYTES);
-        let _current = self.context.enter()?;
+        let _copy = self.context.enter_copy()?;
         // SAFETY: the block has as many bytes; it lives until the copy is done, by this function's contract.
         unsafe { self.begin_read(offset, block.start(), bytes)? };
         Copying::all(&self.context)
@@ -166,7 +166,7 @@ impl GpuMemory {
     /// As [`GpuMemory::start_read`].
     pub unsafe fn start_write(&self, offset: usize, block: &Pinned, bytes: usize) -> Result<Copying> {
         let bytes = bytes.min(PINNED_BYTES);
-        let _current = self.context.enter()?;
+        let _copy = self.context.enter_copy()?;
         // SAFETY: as above.
         unsafe { self.begin_write(offset, block.start(), bytes)? };
         Copying::all(&self.context)
@@ -208,7 +208,7 @@ impl DeviceMemory for GpuMemory {
 
     fn read(&self, offset: usize, into: &mut [u8]) -> io::Result<()> {
         calls()?; // not in a child of fork
-        let _current = self.context.enter()?;
+        let _copy = self.context.enter_copy()?;
         // SAFETY: the slice is borrowed until the copy is done.
         let begun = unsafe { self.begin_read(offset, into.as_mut_ptr(), into.len()) };
         self.finish()?;
@@ -217,7 +217,7 @@ impl DeviceMemory for GpuMemory {
 
     fn write(&self, offset: usize, from: &[u8]) -> io::Result<()> {
         calls()?; // as above
-        let _current = self.context.enter()?;
+        let _copy = self.context.enter_copy()?;
         // SAFETY: as above.
         let begun = unsafe { self.begin_write(offset, from.as_ptr(), from.len()) };
         self.finish()?;

@@ -86,7 +86,7 @@ impl Copying {
     }
 
     fn finish(&self) -> Result<()> {
-        let _current = self.context.enter()?;
+        let _copy = self.context.enter_copy()?;
         // SAFETY: an event of this context.
         unsafe { call!(self.context.calls, wait_event(self.event)) }
     }

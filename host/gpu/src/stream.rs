@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The order of transfers with the work on a stream of the program's.
 //!
-//! A transfer puts two things on the stream: an event, which shows that the work before it is done, and a wait for a word of pinned host
-//! memory, which holds back the work behind it. When the transfer has ended, whatever its result, the processor writes the word. That takes
-//! no call of the library, so that nothing can keep a stream from going on.
+//! A transfer puts two things on the stream, about two words of pinned host memory: a write of the one, which shows that the work before it is
+//! done, and a wait for the other, which holds back the work behind it. When the transfer has ended, whatever its result, the processor
+//! writes that one. To look at the one and to write the other takes no call of the library: there, such a call may wait for another thread
+//! of the program's whose call waits for this very stream.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::c_int;
@@ -14,9 +15,9 @@ use std::thread::ThreadId;
 
 use parking_lot::Mutex;
 
-use crate::calls::{call, calls, Opaque, NOT_READY, WAIT_UNTIL_REACHED};
+use crate::calls::{call, calls, Opaque, WAIT_UNTIL_REACHED, WRITE_BEHIND_ALL};
 use crate::pinned::{allocate, free_event, new_event};
-use crate::{Context, GpuError, GpuMemory, Result};
+use crate::{context, Context, GpuError, GpuMemory, Result};
 
 /// The legacy default stream, of each context, and the per-thread one.
 const LEGACY: usize = 1;
@@ -29,18 +30,35 @@ const PAGE: usize = 4096;
 pub(crate) struct Lanes {
     /// The unused rest of the last page.
     free: Vec<&'static AtomicU32>,
-    by_stream: HashMap<(usize, Option<ThreadId>), Arc<Mutex<Lane>>>,
+    by_stream: HashMap<(usize, Option<ThreadId>), Arc<Lane>>,
 }
 
-/// One stream's word, which counts the transfers on it that have ended.
+/// One stream's words.
 struct Lane {
-    word: &'static AtomicU32,
+    /// Counts the transfers on it that may begin. The GPU writes it.
+    begun: &'static AtomicU32,
+    /// Counts those that have ended. The processor writes it.
+    ended: &'static AtomicU32,
     /// How many there were.
-    issued: u32,
-    /// Up to here, all have ended.
+    issued: AtomicU32,
+    /// Held while a transfer is put on the stream. Calls of the library are made under this lock, and under none of the others.
+    order: Mutex<()>,
+    state: Mutex<Ended>,
+}
+
+/// The transfers of a stream that have ended.
+#[derive(Default)]
+struct Ended {
+    /// All up to here.
     reached: u32,
-    /// These have ended, and one before them has not: a transfer that is cancelled ends before its turn.
+    /// And these, while one before them has not: a transfer that is cancelled ends before its turn.
     early: BTreeSet<u32>,
+}
+
+impl Ended {
+    fn has(&self, number: u32) -> bool {
+        self.reached.wrapping_sub(number) as i32 >= 0
+    }
 }
 
 /// A stream of the program's.
@@ -78,20 +96,24 @@ impl Stream {
     pub fn follow(&self, other: &Stream) -> Result<()> {
         let calls = self.context.calls;
         let there = other.context.enter()?;
-        let mark = Mark { context: other.context.clone(), event: new_event(calls)? };
+        let event = new_event(calls)?;
         // SAFETY: event and stream are of that context.
-        unsafe { call!(calls, record_event(mark.event, other.handle as Opaque))? };
+        let recorded = unsafe { call!(calls, record_event(event, other.handle as Opaque)) };
         drop(there);
-        let _current = self.context.enter()?;
-        // SAFETY: a stream of this context may wait for any event.
-        unsafe { call!(calls, stream_wait_event(self.handle as Opaque, mark.event, 0)) }
+        let waits = recorded.and_then(|()| {
+            let _current = self.context.enter()?;
+            // SAFETY: a stream of this context may wait for any event.
+            unsafe { call!(calls, stream_wait_event(self.handle as Opaque, event, 0)) }
+        });
+        free_event(&other.context, event);
+        waits
     }
 
     /// From now on the stream waits: what comes behind begins when the hold is dropped. The mark shows when what came before is done.
     pub fn hold(&self) -> Result<(Mark, Hold)> {
-        let (context, calls) = (&self.context, self.context.calls);
+        let calls = self.context.calls;
         let stream = self.handle as Opaque;
-        let _current = context.enter()?;
+        let _current = self.context.enter()?;
         let mut capturing: c_int = 0;
         // SAFETY: it writes one number.
         unsafe { call!(calls, stream_capturing(stream, &raw mut capturing))? };
@@ -99,84 +121,106 @@ impl Stream {
             let why = "the stream is being captured into a graph, and a transfer cannot be a part of one; end the capture first";
             return Err(GpuError::Invalid(why.into()));
         }
-        let shared = self.lane()?;
-        let mut lane = shared.lock(); // both belong together, in the order of the numbers
-        let mark = Mark { context: context.clone(), event: new_event(calls)? };
-        let number = lane.issued.wrapping_add(1);
-        // SAFETY: event and stream are of this context; the word is never freed, and has the same address for the GPU.
+        context::watch();
+        let lane = self.lane()?;
+        let order = lane.order.lock();
+        let (number, word) = (lane.issued.load(Ordering::Acquire).wrapping_add(1), lane.begun);
+        // SAFETY: the stream is of this context; the words are never freed, and have the same addresses for the GPU.
         unsafe {
-            call!(calls, record_event(mark.event, stream))?;
-            call!(calls, stream_wait_value(stream, lane.word.as_ptr() as u64, number, WAIT_UNTIL_REACHED))?;
+            call!(calls, stream_write_value(stream, word.as_ptr() as u64, number, WRITE_BEHIND_ALL))?;
+            call!(calls, stream_wait_value(stream, lane.ended.as_ptr() as u64, number, WAIT_UNTIL_REACHED))?;
         }
-        lane.issued = number;
-        drop(lane);
-        Ok((mark, Hold { lane: shared, number }))
+        lane.issued.store(number, Ordering::Release);
+        drop(order);
+        Ok((Mark { word, number }, Hold { lane, number }))
     }
 
-    /// The stream's word; the context is current.
-    fn lane(&self) -> Result<Arc<Mutex<Lane>>> {
-        let owner = (self.handle == PER_THREAD).then(|| std::thread::current().id());
-        let mut lanes = self.context.lanes.lock();
-        if let Some(lane) = lanes.by_stream.get(&(self.handle, owner)) {
-            return Ok(lane.clone());
-        }
-        if lanes.free.is_empty() {
+    /// The stream's words; the context is current.
+    fn lane(&self) -> Result<Arc<Lane>> {
+        let key = (self.handle, (self.handle == PER_THREAD).then(|| std::thread::current().id()));
+        loop {
+            let mut lanes = self.context.lanes.lock();
+            if let Some(lane) = lanes.by_stream.get(&key) {
+                return Ok(lane.clone());
+            }
+            if lanes.free.len() >= 2 {
+                let words = lanes.free.pop().zip(lanes.free.pop());
+                let Some((begun, ended)) = words else { continue };
+                [begun, ended].iter().for_each(|word| word.store(0, Ordering::Release));
+                let (issued, order, state) = (AtomicU32::new(0), Mutex::default(), Mutex::default());
+                let lane = Arc::new(Lane { begun, ended, issued, order, state });
+                lanes.by_stream.insert(key, lane.clone());
+                return Ok(lane);
+            }
+            drop(lanes);
             let page = allocate(self.context.calls, PAGE)?;
             // SAFETY: pages of this kind are never freed, and begin on a page.
-            lanes.free.extend((0..PAGE / 4).map(|index| unsafe { AtomicU32::from_ptr(page.cast::<u32>().add(index)) }));
+            let words = (0..PAGE / 4).map(|index| unsafe { AtomicU32::from_ptr(page.cast::<u32>().add(index)) });
+            self.context.lanes.lock().free.extend(words);
         }
-        let Some(word) = lanes.free.pop() else { return Err(GpuError::Invalid("no word for the stream".into())) };
-        word.store(0, Ordering::Release);
-        let lane = Arc::new(Mutex::new(Lane { word, issued: 0, reached: 0, early: BTreeSet::new() }));
-        lanes.by_stream.insert((self.handle, owner), lane.clone());
-        Ok(lane)
     }
 }
 
 /// A place in a stream's work.
 pub struct Mark {
-    context: Arc<Context>,
-    event: Opaque,
+    word: &'static AtomicU32,
+    number: u32,
 }
-
-// SAFETY: a handle of the library's, which any thread may use.
-unsafe impl Send for Mark {}
 
 impl Mark {
-    /// Is all work before it done? An error of that work is an error here.
-    pub fn is_reached(&self) -> Result<bool> {
-        let _current = self.context.enter()?;
-        // SAFETY: an event of this context.
-        match unsafe { call!(self.context.calls, query_event(self.event)) } {
-            Err(GpuError::Call { code: NOT_READY, .. }) => Ok(false),
-            other => other.map(|()| true),
-        }
-    }
-}
-
-impl Drop for Mark {
-    fn drop(&mut self) {
-        free_event(&self.context, self.event);
+    /// Is all work before it done? Never, if that work has failed: then the GPU's context has.
+    pub fn is_reached(&self) -> bool {
+        self.word.load(Ordering::Acquire).wrapping_sub(self.number) as i32 >= 0
     }
 }
 
 /// Holds a stream back until it is dropped.
 #[must_use]
 pub struct Hold {
-    lane: Arc<Mutex<Lane>>,
+    lane: Arc<Lane>,
     number: u32,
+}
+
+impl Hold {
+    /// The transfer has ended: what is behind it may begin. An error if it has begun already.
+    pub fn release(self) -> Result<()> {
+        if self.lane.state.lock().has(self.number) {
+            let why =
+                "the stream went on before the transfer had ended, because its copies waited for another call of the GPU's driver, and \
+                       that for the stream: use a kernel once before it comes behind a transfer, or set CUDA_MODULE_LOADING=EAGER";
+            return Err(GpuError::Invalid(why.into()));
+        }
+        Ok(()) // by the drop
+    }
 }
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        let mut lane = self.lane.lock();
-        lane.early.insert(self.number);
-        let mut reached = lane.reached;
-        while lane.early.remove(&reached.wrapping_add(1)) {
+        let mut state = self.lane.state.lock();
+        if state.has(self.number) {
+            return;
+        }
+        state.early.insert(self.number);
+        let mut reached = state.reached;
+        while state.early.remove(&reached.wrapping_add(1)) {
             reached = reached.wrapping_add(1);
         }
-        lane.reached = reached;
+        state.reached = reached;
         // What the transfer wrote comes before it.
-        lane.word.store(reached, Ordering::Release);
+        self.lane.ended.store(reached, Ordering::Release);
+    }
+}
+
+impl Lanes {
+    /// Let all streams go on.
+    pub fn release_all(&self) {
+        for lane in self.by_stream.values() {
+            let (mut state, issued) = (lane.state.lock(), lane.issued.load(Ordering::Acquire));
+            if state.reached != issued {
+                log::error!("copies of a GPU's memory are stuck; a stream that waits for a transfer goes on without it");
+                *state = Ended { reached: issued, early: BTreeSet::new() };
+                lane.ended.store(issued, Ordering::Release);
+            }
+        }
     }
 }

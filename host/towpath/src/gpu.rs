@@ -134,11 +134,11 @@ pub(crate) fn on_stream<T: Send + 'static>(
         let is_over = || mine.cancelled.load(Ordering::Acquire) || cancels.load(Ordering::Acquire) != before;
         // The caller's work may panic: the stream goes on even then.
         let done = catch_unwind(AssertUnwindSafe(|| wait(&mark, &is_over, &name).and_then(|()| work(&is_over))));
-        drop(hold);
-        drop(mark);
+        let held = hold.release();
         let result = match done {
             Ok(Err(Error::Interrupted { channel, bytes })) => Err(Error::Cancelled { channel, bytes }),
-            Ok(result) => result,
+            Ok(Ok(value)) => held.map(|()| value).map_err(Error::from),
+            Ok(Err(error)) => Err(error),
             Err(_) => Err(Error::Invalid(format!("channel \"{name}\": the transfer on a stream panicked"))),
         };
         if let (Err(error), 1) = (&result, Arc::strong_count(&mine)) {
@@ -153,7 +153,7 @@ pub(crate) fn on_stream<T: Send + 'static>(
 /// Wait until the stream's work before the mark is done, or the transfer is cancelled.
 fn wait(mark: &Mark, is_over: &dyn Fn() -> bool, channel: &str) -> Result<()> {
     let began = Instant::now();
-    while !mark.is_reached()? {
+    while !mark.is_reached() {
         if is_over() {
             return Err(Error::Cancelled { channel: channel.into(), bytes: 0 });
         }

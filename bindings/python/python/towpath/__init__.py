@@ -42,8 +42,8 @@ from towpath._errors import (
     VersionError,
 )
 from towpath._memory import CardMemory, Memories
-from towpath._towpath import Buffer, Interrupt, Interrupts, Registers, Ticket, __version__
-from towpath._types import ChannelInfo, Info, LinkCounters, Listing, MemoryInfo, MessageStart, Received, Statistics, Wire
+from towpath._towpath import Buffer, Interrupt, Interrupts, Registers, StreamTransfer, Ticket, __version__
+from towpath._types import ChannelInfo, Info, LinkCounters, Listing, MemoryInfo, MessageStart, Received, Staged, Statistics, Wire
 
 __all__ = [
     "ArgumentTypeError",
@@ -70,7 +70,9 @@ __all__ = [
     "Received",
     "RegisterError",
     "Registers",
+    "Staged",
     "Statistics",
+    "StreamTransfer",
     "Ticket",
     "TimeoutError",
     "TransferError",
