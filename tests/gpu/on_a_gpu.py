@@ -360,14 +360,6 @@ def refusals(_run: Run) -> str:
 # --- order with a stream's work ---------------------------------------------------------------------------------------------------
 
 
-def load_kernels(torch: Any) -> None:
-    """Use each kernel once that is to come behind a transfer: see docs/guide/gpus.md."""
-    first, second = (torch.zeros(100, dtype=torch.uint8, device="cuda") for _ in range(2))
-    torch.add(first.fill_(3), 100, out=second).add_(1)
-    torch.cuda._sleep(1000)
-    torch.cuda.synchronize()
-
-
 def load(torch: Any, milliseconds: float) -> None:
     """Keep the current stream busy."""
     torch.cuda._sleep(int(milliseconds * 1.5e6))
@@ -376,7 +368,6 @@ def load(torch: Any, milliseconds: float) -> None:
 def ordered(run: Run, streams: Callable[[Any], tuple[Any, Any]], **how: Any) -> str:
     """Work, a transfer, work, on one stream for each direction; nothing on the host waits in between."""
     torch, longest = torch_(), 0.0
-    load_kernels(torch)
     with towpath.open("sim:loopback") as card:
         for turn in range(run.rounds):
             first, second = streams(torch)
@@ -446,7 +437,6 @@ def order_by_cupy(run: Run) -> str:
 @check
 def memory_order(run: Run) -> str:
     torch = torch_()
-    load_kernels(torch)
     with towpath.open("sim:scratchpad") as card:
         ram = card.memory["ram"]
         for turn in range(run.rounds):
@@ -468,7 +458,6 @@ def memory_order(run: Run) -> str:
 @check
 def failures_release_the_stream(_run: Run) -> str:
     torch, said = torch_(), []
-    load_kernels(torch)
     with towpath.open("sim:loopback") as card:
         for name in ("timeout", "cancel", "close"):
             stream = torch.cuda.Stream()
@@ -495,10 +484,12 @@ def failures_release_the_stream(_run: Run) -> str:
 
 
 @check
-def kernels_that_load_behind_a_transfer(_run: Run) -> str:
-    """Kernels used for the first time, on a stream that waits for a transfer, in a process of its own."""
+def calls_that_wait_for_the_stream(_run: Run) -> str:
+    """Kernels used for the first time, memory allocated, a number copied to the host: all on a stream that waits for a transfer."""
     torch_()
-    code = """
+    return in_a_process(
+        "",
+        """
 torch = torch_()
 stream = torch.cuda.Stream()
 with towpath.open("sim:loopback") as card:
@@ -506,25 +497,15 @@ with towpath.open("sim:loopback") as card:
     torch.cuda.synchronize()
     with torch.cuda.stream(stream):
         load(torch, 50)
+        source.fill_(2)
         transfers = card.send("in", source, stream=stream), card.recv_into("out", target, stream=stream)
-        assert (torch.sinh(target.float()) + torch.erf(target.double())).sum().item() == 0
-    for transfer in transfers:
-        try:
-            print(transfer.wait(), end=" ")
-        except towpath.Error as why:
-            print(f"{type(why).__name__}: {why}", end=" ")
-"""
-    said = []
-    for loading in ("LAZY", "EAGER"):
-        os.environ["CUDA_MODULE_LOADING"] = loading
-        try:
-            said.append(f"{loading}: {in_a_process('', code, 60)}")
-        except subprocess.TimeoutExpired:
-            said.append(f"{loading}: hangs")
-        finally:
-            del os.environ["CUDA_MODULE_LOADING"]
-    assert "hangs" not in " ".join(said) and "Error" not in said[1], said
-    return "; ".join(said)
+        number = (torch.sinh(target.float()) - torch.sinh(torch.full((3000,), 2.0, device="cuda"))).abs().sum().item()
+        large = torch.zeros(300 << 20, device="cuda")
+    assert number == 0, number
+    print([transfer.wait() for transfer in transfers])
+""",
+        60,
+    )
 
 
 def main() -> int:

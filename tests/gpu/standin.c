@@ -109,10 +109,15 @@ static int is_planted(const char *name)
     return strcmp(planted, name) == 0;
 }
 
+/* Another thread's call may hold the driver's lock, and wait for a stream. */
+static pthread_mutex_t drivers_lock = PTHREAD_MUTEX_INITIALIZER;
+
 /* The code that this call is to fail with now. */
 static unsigned fails(const char *call)
 {
     unsigned code = OK;
+    pthread_mutex_lock(&drivers_lock);
+    pthread_mutex_unlock(&drivers_lock);
     pthread_mutex_lock(&lock);
     if (strcmp(failing, call) == 0 && failing_for > 0 && failing_after-- <= 0) {
         failing_for--;
@@ -439,17 +444,6 @@ static unsigned copy(enum kind kind, address_t at, void *host, size_t size, void
     pthread_mutex_unlock(&lock);
     if (!inside || is_device(host, size))
         return INVALID_VALUE;
-    /* As when another thread's call holds a lock of the driver's, and waits for all streams. */
-    while (is_planted("copies wait for streams")) {
-        int busy = 0;
-        pthread_mutex_lock(&lock);
-        for (int i = 0; i < stream_count; i++)
-            busy |= streams[i].blocking && streams[i].done < streams[i].issued;
-        pthread_mutex_unlock(&lock);
-        if (!busy)
-            break;
-        usleep(1000);
-    }
     return enqueue(is_planted("copies on the legacy stream") ? NULL : handle,
                    (struct op){.kind = kind, .to = at, .from = at, .host = host, .bytes = size});
 }
@@ -691,6 +685,15 @@ int standin_wait(struct stream *stream, unsigned milliseconds)
         usleep(1000);
     }
     return 0;
+}
+
+/* As standin_wait, with the driver's lock held: what a copy to pageable memory does, and the first use of a kernel. */
+int standin_block(struct stream *stream, unsigned milliseconds)
+{
+    pthread_mutex_lock(&drivers_lock);
+    int done = standin_wait(stream, milliseconds);
+    pthread_mutex_unlock(&drivers_lock);
+    return done;
 }
 
 /* A context is current in this thread from now on, as a library's that the program uses. */

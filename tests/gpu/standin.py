@@ -111,6 +111,10 @@ class Stream:
         """Wait until all of it is done, for so long at most."""
         return bool(self.standin.calls.standin_wait(ctypes.c_void_p(self.handle), milliseconds))
 
+    def block(self, milliseconds: int) -> bool:
+        """As `done`, while no call of the driver's goes on in other threads."""
+        return bool(self.standin.calls.standin_block(ctypes.c_void_p(self.handle), milliseconds))
+
     def capture(self, on: bool) -> None:
         self.standin.calls.standin_capture(ctypes.c_void_p(self.handle), int(on))
 

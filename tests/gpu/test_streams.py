@@ -56,7 +56,7 @@ def test_a_transfer_comes_between_the_work_before_and_behind_it(card: towpath.De
 @pytest.mark.parametrize("fault", ["wait ignored", "start ignored"])
 def test_the_order_test_sees_a_stream_that_is_ignored(card: towpath.Device, standin: StandIn, fault: str) -> None:
     with standin.planted(fault), pytest.raises(AssertionError, match="out of order"):
-        pipeline(card, standin, 20_000, 3, load=20_000)
+        pipeline(card, standin, 20_000, len(fault), load=20_000)  # no value of another test's
     card.reset()
 
 
@@ -139,33 +139,41 @@ def test_the_legacy_default_stream_may_wait_for_a_transfer(card: towpath.Device,
     assert legacy.done(20_000)
 
 
-def test_that_test_sees_copies_on_the_legacy_stream(card: towpath.Device, standin: StandIn) -> None:
-    """They wait for the stream, and it for them."""
-    stream, array = standin.stream(), Array(standin, bytes(500))
-    with standin.planted("copies on the legacy stream"), pytest.raises(towpath.UsageError, match="went on before"):
-        card.send("in", array, stream=stream).wait(timeout=40)
+@pytest.mark.parametrize("staged", [False, True])
+def test_another_threads_call_may_hold_the_drivers_lock(card: towpath.Device, standin: StandIn, staged: bool) -> None:
+    """It waits for the stream that the transfers hold: they come to their end without a call of the driver."""
+    stream, source, target = standin.stream(), Array(standin, bytes(3000)), Array(standin, bytes(3000))
+    stream.fill(source.address, 3000, 5, 50_000)
+    card.send("in", source, stream=stream, staged=staged)
+    card.recv_into("out", target, stream=stream, staged=staged)
+    assert stream.block(20_000), "a transfer waited for the driver"
+    assert target.bytes() == filled(3000, 5)
 
 
-def test_copies_that_wait_for_the_stream_are_an_error_and_not_a_hang(card: towpath.Device, standin: StandIn) -> None:
-    """As when another thread's call of the driver waits for all streams and holds a lock that copies need."""
-    stream, array = standin.stream(), Array(standin, bytes(500))
-    with standin.planted("copies wait for streams"):
-        transfer = card.send("in", array, stream=stream)
-        assert not stream.done(1000)
-        with pytest.raises(towpath.UsageError, match="use a kernel once before it comes behind a transfer"):
-            transfer.wait(timeout=40)
-    assert stream.done(1000)
+def test_that_test_sees_a_call_of_the_driver(card: towpath.Device, standin: StandIn) -> None:
+    """A transfer without a stream, which copies by itself, in place of a part of the one on a stream."""
+    stream, source, target = standin.stream(), Array(standin, bytes(3000)), Array(standin, bytes(3000))
+    card.recv_into("out", target, stream=stream)
+    thread = threading.Thread(target=lambda: (time.sleep(0.2), card.send("in", source)))
+    thread.start()
+    assert not stream.block(1500)
+    thread.join()
+    assert stream.done(20_000)
 
 
-def test_a_transfer_that_fails_releases_the_stream(card: towpath.Device, standin: StandIn) -> None:
-    for staged in (False, True):
+def test_bytes_that_were_not_received_stay(card: towpath.Device, standin: StandIn) -> None:
+    stream, target = standin.stream(), Array(standin, b"." * 100)
+    card.recv_into("out", target, stream=stream)
+    card.send("in", b"abc")
+    assert stream.done(20_000) and target.bytes() == b"abc" + b"." * 97
+
+
+def test_a_copy_that_cannot_be_put_on_the_stream_is_an_error(card: towpath.Device, standin: StandIn) -> None:
+    for call in ("cuMemcpyDtoHAsync_v2", "cuMemcpyHtoDAsync_v2", "cuStreamWriteValue32_v2"):
         stream, array = standin.stream(), Array(standin, bytes(5000))
-        with standin.failing("cuMemcpyDtoHAsync_v2", 719):
-            transfer = card.send("in", array, stream=stream, staged=staged)
-            with pytest.raises(towpath.DeviceError if staged else towpath.TransferError):
-                transfer.wait()
-        assert stream.done(1000)
-        card.reset()
+        with standin.failing(call, 719), pytest.raises(towpath.DeviceError, match=call):
+            card.recv_into("out", array, stream=stream)
+        assert stream.done(1000), call
 
 
 def test_a_limit_a_cancel_and_a_close_release_the_stream(standin: StandIn) -> None:

@@ -128,7 +128,8 @@ impl Channel {
                 let stream = memory.stream(handle)?;
                 let part = memory.register(sender.device(), Access::Read)?;
                 let channel = sender.clone();
-                channel.on_stream(&stream, move |is_over| {
+                let buffer = part.buffer.clone();
+                channel.on_stream(&stream, &buffer, move |is_over| {
                     let options = WaitOptions { timeout: timeout.0, interrupted: Some(is_over) };
                     sender.send_buffer_with(&part.buffer, std::slice::from_ref(&part.range), message, options)?;
                     Ok(Outcome::Moved(bytes, staged))
@@ -173,7 +174,8 @@ impl Channel {
                 let stream = memory.stream(handle)?;
                 let part = memory.register(receiver.device(), Access::Write)?;
                 let channel = receiver.clone();
-                channel.on_stream(&stream, move |is_over| {
+                let buffer = part.buffer.clone();
+                channel.on_stream(&stream, &buffer, move |is_over| {
                     let options = WaitOptions { timeout: timeout.0, interrupted: Some(is_over) };
                     // SAFETY: no slice of it is made here; about other threads see `Exported::bytes`.
                     let got = unsafe { receiver.recv_buffer_shared(&part.buffer, std::slice::from_ref(&part.range), options)? };

@@ -29,7 +29,7 @@ pub enum Memory {
     /// A part of a buffer that the device has registered.
     Registered(Part),
     /// An array in a GPU's memory: registered for its call or its transfer.
-    Gpu(GpuArray, bool),
+    Gpu(GpuArray, Way),
 }
 
 /// The memory of one call.
@@ -68,7 +68,7 @@ impl Memory {
             Err(_) => match plain(object) {
                 Ok(exported) => Memory::Plain(exported),
                 Err(why) => match GpuArray::of(object, way.stream)? {
-                    Some(array) => return Ok(Memory::Gpu(gpu(array)?, way.staged)),
+                    Some(array) => return Ok(Memory::Gpu(gpu(array)?, way)),
                     None => return Err(why),
                 },
             },
@@ -88,7 +88,7 @@ impl Memory {
     }
 
     pub fn is_staged(&self) -> bool {
-        matches!(self, Memory::Gpu(_, true))
+        matches!(self, Memory::Gpu(_, Way { staged: true, .. }))
     }
 
     /// For one call. Call this without the interpreter's lock.
@@ -104,7 +104,7 @@ impl Memory {
         let range = 0..self.len();
         match self {
             Memory::Plain(exported) => Ok(Part { buffer: Arc::new(exported.register(device, access)?), range }),
-            Memory::Gpu(array, staged) => Ok(Part { buffer: Arc::new(array.register(device, access, staged)?), range }),
+            Memory::Gpu(array, way) => Ok(Part { buffer: Arc::new(array.register(device, access, way)?), range }),
             Memory::Registered(part) => Ok(part),
         }
     }

@@ -11,6 +11,7 @@ use pyo3::types::{PyDict, PyTuple};
 use towpath::{Access, GpuContext, GpuMemory, GpuStream, JoinedStream};
 
 use crate::error;
+use crate::export::Way;
 use crate::waiting::at_once;
 
 // Of DLPack.
@@ -255,7 +256,7 @@ impl GpuArray {
 
     /// As a buffer of the device's. Waits for the array's own work, if it is not in the order of a stream. Call this without the
     /// interpreter's lock.
-    pub fn register(self, device: &towpath::Device, access: Access, staged: bool) -> towpath::Result<towpath::Buffer> {
+    pub fn register(self, device: &towpath::Device, access: Access, way: Way) -> towpath::Result<towpath::Buffer> {
         if self.bytes == 0 {
             // SAFETY: of no bytes.
             return unsafe { towpath::Buffer::from_raw(device, std::ptr::NonNull::dangling().as_ptr(), 0, access, Box::new(())) };
@@ -271,7 +272,9 @@ impl GpuArray {
         // SAFETY: as above; only writable arrays are registered for writing. What the program does with the array meanwhile is its own
         // affair, as with any buffer of Python's.
         unsafe {
-            if staged {
+            if way.stream.is_some() {
+                towpath::Buffer::for_stream(device, memory, access, way.staged, Box::new(self.owner))
+            } else if way.staged {
                 towpath::Buffer::from_gpu_staged(device, memory, access, Box::new(self.owner))
             } else {
                 towpath::Buffer::from_gpu(device, memory, access, Box::new(self.owner))

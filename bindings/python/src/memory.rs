@@ -156,7 +156,8 @@ impl CardMemory {
                 let stream = memory.stream(handle)?;
                 let part = memory.register(from.device(), Access::Write)?;
                 let half = from.reads().clone();
-                half.on_stream(&stream, move |is_over| {
+                let buffer = part.buffer.clone();
+                half.on_stream(&stream, &buffer, move |is_over| {
                     let options = WaitOptions { timeout: timeout.0, interrupted: Some(is_over) };
                     // SAFETY: no slice of it is made here; about other threads see `Exported::bytes`.
                     unsafe { from.read_buffer_at_shared(&part.buffer, part.range.clone(), address, options)? };
@@ -200,7 +201,8 @@ impl CardMemory {
                 let stream = memory.stream(handle)?;
                 let part = memory.register(to.device(), Access::Read)?;
                 let half = to.writes().clone();
-                half.on_stream(&stream, move |is_over| {
+                let buffer = part.buffer.clone();
+                half.on_stream(&stream, &buffer, move |is_over| {
                     let options = WaitOptions { timeout: timeout.0, interrupted: Some(is_over) };
                     to.write_buffer_at_with(&part.buffer, part.range.clone(), address, options)?;
                     Ok(outcome)

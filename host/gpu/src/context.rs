@@ -4,20 +4,14 @@
 use std::collections::HashMap;
 use std::ffi::c_int;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Once};
-use std::time::Duration;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 use crate::calls::{call, calls, Calls, Opaque, STREAM_NON_BLOCKING};
-use crate::pinned::Block;
+use crate::pinned::{Block, Spare};
 use crate::stream::Lanes;
 use crate::{GpuError, Result};
-
-/// How often copies are looked at, and after how many looks in vain they are stuck. None of them is long: a block of pinned memory at most.
-const LOOK: Duration = Duration::from_millis(500);
-const PATIENCE: u32 = 12;
 
 /// A context, with this crate's stream for copies, pinned memory, and what it knows of the program's streams. It is kept until the process
 /// ends.
@@ -30,10 +24,9 @@ pub struct Context {
     joins: Mutex<Vec<Join>>,
     /// Blocks of pinned memory that no call uses.
     pub(crate) pinned: Mutex<Vec<Block>>,
+    /// The same of shadows.
+    pub(crate) spares: Mutex<Vec<Spare>>,
     pub(crate) lanes: Mutex<Lanes>,
-    /// Copies that were begun, and those that have returned.
-    begun: AtomicU64,
-    returned: AtomicU64,
 }
 
 struct Join(Opaque);
@@ -82,9 +75,8 @@ impl Context {
         let current = enter(calls, handle)?;
         let copies = new_stream(calls)?;
         drop(current);
-        let (joins, pinned, lanes) = (Mutex::default(), Mutex::default(), Mutex::default());
-        let (begun, returned) = (AtomicU64::new(0), AtomicU64::new(0));
-        let context = Arc::new(Context { calls, handle, copies, joins, pinned, lanes, begun, returned });
+        let (joins, pinned, spares, lanes) = Default::default();
+        let context = Arc::new(Context { calls, handle, copies, joins, pinned, spares, lanes });
         contexts.insert(handle as usize, context.clone());
         Ok(context)
     }
@@ -120,13 +112,6 @@ impl Context {
         enter(self.calls, self.handle)
     }
 
-    /// As [`Context::enter`], for a copy and the wait for it. When the copies do not return, [`release_stuck`] sees it.
-    pub(crate) fn enter_copy(&self) -> Result<(Current, Copy<'_>)> {
-        self.begun.fetch_add(1, Ordering::Relaxed);
-        let copy = Copy(self);
-        copy.0.enter().map(|current| (current, copy))
-    }
-
     /// A stream that a library can make wait for its own, with [`Joined::handle`], and that the caller then waits for.
     pub fn join(self: &Arc<Self>) -> Result<Joined> {
         let known = self.joins.lock().pop();
@@ -138,52 +123,6 @@ impl Context {
             }
         };
         Ok(Joined { context: self.clone(), stream })
-    }
-}
-
-/// A copy is under way while this lives.
-pub(crate) struct Copy<'a>(&'a Context);
-
-impl Drop for Copy<'_> {
-    fn drop(&mut self) {
-        self.0.returned.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-/// Start the thread that calls [`release_stuck`], once.
-pub(crate) fn watch() {
-    static STARTED: Once = Once::new();
-    STARTED.call_once(|| {
-        let _hold = towpath_system::signals::Hold::new(); // signals belong to the program's own threads
-        let run = || {
-            let mut seen = HashMap::new();
-            loop {
-                std::thread::sleep(LOOK);
-                release_stuck(&mut seen);
-            }
-        };
-        if let Err(why) = std::thread::Builder::new().name("towpath-gpu".into()).spawn(run) {
-            log::error!("starting the thread that watches copies: {why}");
-        }
-    });
-}
-
-/// Release the streams of each context in which no copy has returned for too long, although one is under way. A copy may wait for another
-/// thread's call, and that for a stream that a transfer holds, which waits for the copy.
-fn release_stuck(seen: &mut HashMap<usize, (u64, u32)>) {
-    let contexts: Vec<Arc<Context>> = CONTEXTS.lock().iter().flat_map(HashMap::values).cloned().collect();
-    for context in contexts {
-        let returned = context.returned.load(Ordering::Relaxed);
-        let (before, looks) = seen.entry(context.handle as usize).or_insert((returned, 0));
-        if *before != returned || context.begun.load(Ordering::Relaxed) == returned {
-            (*before, *looks) = (returned, 0);
-            continue;
-        }
-        *looks += 1;
-        if *looks >= PATIENCE {
-            *looks = 0;
-            context.lanes.lock().release_all();
-        }
     }
 }
 

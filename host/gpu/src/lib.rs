@@ -3,7 +3,7 @@
 //! transfers with the work on a stream.
 //!
 //! Promises: the GPU driver's library is loaded when it is first needed, and never linked; every call of it that there is stands in
-//! `calls.rs`. Copies go on a stream of this crate's own that waits for no other: a program's stream may be waiting for them. Nothing on the
+//! `calls.rs`. Copies of calls without a stream go on one of this crate's own, which waits for no other. Nothing on the
 //! way of a transfer allocates or frees what the GPU driver owns, for that may wait for the GPU's work. In a child of fork every call ends
 //! with [`GpuError::Forked`].
 //!
@@ -19,7 +19,7 @@ mod stream;
 
 pub use context::{Context, Joined};
 pub use memory::GpuMemory;
-pub use pinned::{Copying, Pinned, PINNED_BYTES};
+pub use pinned::{Copying, Pinned, Shadow, PINNED_BYTES};
 pub use stream::{Hold, Mark, Stream};
 
 use std::fmt;

@@ -16,7 +16,7 @@ use towpath_bus::{DeviceMemory, DmaBuf};
 use crate::calls::{call, calls, names, Address, Calls, Opaque};
 use crate::calls::{DMA_BUF, DMA_BUF_ANY, DMA_BUF_FOR_PCIE, MEMORY_TYPE_DEVICE};
 use crate::calls::{POINTER_CONTEXT, POINTER_DEVICE, POINTER_IS_MANAGED, POINTER_MEMORY_TYPE};
-use crate::pinned::{Copying, Pinned, PINNED_BYTES};
+use crate::pinned::{Copying, Pinned, Shadow, PINNED_BYTES};
 use crate::{Context, GpuError, Result};
 
 /// A dma-buf has whole pages of the host, and of the GPU, whose largest are of 64 KiB. The driver may take no more than the host's.
@@ -117,22 +117,22 @@ impl GpuMemory {
         Ok(inside.map(|part| (part.clone(), (part.start - from) as usize)).collect())
     }
 
-    /// Begin to copy a range of it to host memory, which stays untouched until the copy is done. The context is current.
-    unsafe fn begin_read(&self, offset: usize, into: *mut u8, bytes: usize) -> Result<()> {
+    /// Begin to copy a range of it to host memory, which stays untouched until the copy is done, on a stream. A context is current.
+    pub(crate) unsafe fn begin_read(&self, offset: usize, into: *mut u8, bytes: usize, stream: Opaque) -> Result<()> {
         for (part, at) in self.parts(offset, bytes)? {
             let length = (part.end - part.start) as usize;
             // SAFETY: both lie within the caller's.
-            unsafe { call!(self.context.calls, copy_to_host(into.add(at).cast(), part.start, length, self.context.copies))? };
+            unsafe { call!(self.context.calls, copy_to_host(into.add(at).cast(), part.start, length, stream))? };
         }
         Ok(())
     }
 
     /// As [`GpuMemory::begin_read`], the other way.
-    unsafe fn begin_write(&self, offset: usize, from: *const u8, bytes: usize) -> Result<()> {
+    pub(crate) unsafe fn begin_write(&self, offset: usize, from: *const u8, bytes: usize, stream: Opaque) -> Result<()> {
         for (part, at) in self.parts(offset, bytes)? {
             let length = (part.end - part.start) as usize;
             // SAFETY: both lie within the caller's.
-            unsafe { call!(self.context.calls, copy_from_host(part.start, from.add(at).cast(), length, self.context.copies))? };
+            unsafe { call!(self.context.calls, copy_from_host(part.start, from.add(at).cast(), length, stream))? };
         }
         Ok(())
     }
@@ -148,15 +148,20 @@ impl GpuMemory {
         Pinned::take(&self.context)
     }
 
+    /// Pinned memory to stand for it in a transfer on a stream.
+    pub fn shadow(&self) -> Result<Shadow> {
+        Shadow::take(&self.context, self.bytes)
+    }
+
     /// Copy to the beginning of a pinned block, while the program goes on.
     ///
     /// # Safety
     /// The block is not touched until the copy is done, and outlives it.
     pub unsafe fn start_read(&self, offset: usize, block: &Pinned, bytes: usize) -> Result<Copying> {
         let bytes = bytes.min(PINNED_BYTES);
-        let _copy = self.context.enter_copy()?;
+        let _current = self.context.enter()?;
         // SAFETY: the block has as many bytes; it lives until the copy is done, by this function's contract.
-        unsafe { self.begin_read(offset, block.start(), bytes)? };
+        unsafe { self.begin_read(offset, block.start(), bytes, self.context.copies)? };
         Copying::all(&self.context)
     }
 
@@ -166,9 +171,9 @@ impl GpuMemory {
     /// As [`GpuMemory::start_read`].
     pub unsafe fn start_write(&self, offset: usize, block: &Pinned, bytes: usize) -> Result<Copying> {
         let bytes = bytes.min(PINNED_BYTES);
-        let _copy = self.context.enter_copy()?;
+        let _current = self.context.enter()?;
         // SAFETY: as above.
-        unsafe { self.begin_write(offset, block.start(), bytes)? };
+        unsafe { self.begin_write(offset, block.start(), bytes, self.context.copies)? };
         Copying::all(&self.context)
     }
 
@@ -208,18 +213,18 @@ impl DeviceMemory for GpuMemory {
 
     fn read(&self, offset: usize, into: &mut [u8]) -> io::Result<()> {
         calls()?; // not in a child of fork
-        let _copy = self.context.enter_copy()?;
+        let _current = self.context.enter()?;
         // SAFETY: the slice is borrowed until the copy is done.
-        let begun = unsafe { self.begin_read(offset, into.as_mut_ptr(), into.len()) };
+        let begun = unsafe { self.begin_read(offset, into.as_mut_ptr(), into.len(), self.context.copies) };
         self.finish()?;
         Ok(begun?)
     }
 
     fn write(&self, offset: usize, from: &[u8]) -> io::Result<()> {
         calls()?; // as above
-        let _copy = self.context.enter_copy()?;
+        let _current = self.context.enter()?;
         // SAFETY: as above.
-        let begun = unsafe { self.begin_write(offset, from.as_ptr(), from.len()) };
+        let begun = unsafe { self.begin_write(offset, from.as_ptr(), from.len(), self.context.copies) };
         self.finish()?;
         Ok(begun?)
     }

@@ -5,7 +5,10 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
 use crate::calls::{call, Calls, Opaque, EVENT_WITHOUT_TIME, HOST_MAPPED, HOST_PORTABLE};
+use crate::stream::Until;
 use crate::{Context, Result};
 
 /// The size of a block.
@@ -61,6 +64,64 @@ impl Drop for Pinned {
     }
 }
 
+/// Pinned memory in place of a GPU's, for a transfer in the order of a stream: the stream itself copies the bytes there and back. Dropped, it
+/// is there for the next one, when the stream has done so.
+pub struct Shadow {
+    context: Arc<Context>,
+    start: *mut u8,
+    room: usize,
+    /// When the stream has no use for it any more.
+    pub(crate) until: Mutex<Option<Until>>,
+}
+
+// SAFETY: the pointer is owned; nothing here reads or writes the memory.
+unsafe impl Send for Shadow {}
+// SAFETY: as above.
+unsafe impl Sync for Shadow {}
+
+/// A shadow without its context.
+pub(crate) struct Spare {
+    start: *mut u8,
+    room: usize,
+    until: Option<Until>,
+}
+
+// SAFETY: the pointer is owned.
+unsafe impl Send for Spare {}
+
+/// The least room of a shadow. All have a power of two.
+const LEAST: usize = 64 << 10;
+
+impl Shadow {
+    pub(crate) fn take(context: &Arc<Context>, bytes: usize) -> Result<Shadow> {
+        let room = bytes.next_power_of_two().max(LEAST);
+        let fits = |spare: &Spare| spare.room == room && spare.until.as_ref().is_none_or(Until::is_over);
+        let mut spares = context.spares.lock();
+        let known = spares.iter().position(fits).map(|index| spares.swap_remove(index));
+        drop(spares);
+        let start = match known {
+            Some(spare) => spare.start,
+            None => {
+                let _current = context.enter()?;
+                allocate(context.calls, room)?
+            }
+        };
+        Ok(Shadow { context: context.clone(), start, room, until: Mutex::new(None) })
+    }
+
+    /// Its first byte.
+    pub fn start(&self) -> *mut u8 {
+        self.start
+    }
+}
+
+impl Drop for Shadow {
+    fn drop(&mut self) {
+        let spare = Spare { start: self.start, room: self.room, until: self.until.get_mut().take() };
+        self.context.spares.lock().push(spare);
+    }
+}
+
 /// A copy that may still go on. Dropped, it is waited for: the memory is then the caller's again.
 #[must_use]
 pub struct Copying {
@@ -86,7 +147,7 @@ impl Copying {
     }
 
     fn finish(&self) -> Result<()> {
-        let _copy = self.context.enter_copy()?;
+        let _current = self.context.enter()?;
         // SAFETY: an event of this context.
         unsafe { call!(self.context.calls, wait_event(self.event)) }
     }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The order of transfers with the work on a stream of the program's.
 //!
-//! A transfer puts two things on the stream, about two words of pinned host memory: a write of the one, which shows that the work before it is
-//! done, and a wait for the other, which holds back the work behind it. When the transfer has ended, whatever its result, the processor
-//! writes that one. To look at the one and to write the other takes no call of the library: there, such a call may wait for another thread
-//! of the program's whose call waits for this very stream.
+//! A transfer puts these on the stream, when the call is made: a copy of a GPU's bytes to pinned host memory; a write of a word there, which
+//! shows that the work before it is done; a wait for another word, which holds back the work behind it; a copy of the bytes back to the GPU,
+//! if the card has written them. When the transfer has ended, whatever its result, the processor writes that other word.
+//!
+//! From the call on, until the stream goes on, there is no call of the library. Such a call may wait for another thread's, and that one for
+//! this very stream: a copy to pageable memory does, and the first use of a kernel.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::c_int;
@@ -14,10 +16,11 @@ use std::sync::Arc;
 use std::thread::ThreadId;
 
 use parking_lot::Mutex;
+use towpath_bus::DeviceMemory;
 
 use crate::calls::{call, calls, Opaque, WAIT_UNTIL_REACHED, WRITE_BEHIND_ALL};
 use crate::pinned::{allocate, free_event, new_event};
-use crate::{context, Context, GpuError, GpuMemory, Result};
+use crate::{Context, GpuError, GpuMemory, Result, Shadow};
 
 /// The legacy default stream, of each context, and the per-thread one.
 const LEGACY: usize = 1;
@@ -39,6 +42,8 @@ struct Lane {
     begun: &'static AtomicU32,
     /// Counts those that have ended. The processor writes it.
     ended: &'static AtomicU32,
+    /// Counts those whose bytes have been copied back. The GPU writes it.
+    copied: &'static AtomicU32,
     /// How many there were.
     issued: AtomicU32,
     /// Held while a transfer is put on the stream. Calls of the library are made under this lock, and under none of the others.
@@ -55,9 +60,20 @@ struct Ended {
     early: BTreeSet<u32>,
 }
 
-impl Ended {
-    fn has(&self, number: u32) -> bool {
-        self.reached.wrapping_sub(number) as i32 >= 0
+/// Has the count come to this number?
+fn has(count: u32, number: u32) -> bool {
+    count.wrapping_sub(number) as i32 >= 0
+}
+
+/// How long a stream uses a shadow.
+pub(crate) struct Until {
+    copied: &'static AtomicU32,
+    number: u32,
+}
+
+impl Until {
+    pub fn is_over(&self) -> bool {
+        has(self.copied.load(Ordering::Acquire), self.number)
     }
 }
 
@@ -109,8 +125,12 @@ impl Stream {
         waits
     }
 
-    /// From now on the stream waits: what comes behind begins when the hold is dropped. The mark shows when what came before is done.
-    pub fn hold(&self) -> Result<(Mark, Hold)> {
+    /// From now on the stream waits: what comes behind begins when the hold is dropped. The mark shows when what came before is done. With a
+    /// memory's shadow, that has the memory's bytes then; and if they are `written`, the memory has the shadow's before what comes behind begins.
+    ///
+    /// # Safety
+    /// The memory lives until the stream has done so, and nothing uses the shadow before the mark is reached or after the hold was dropped.
+    pub unsafe fn hold(&self, shadow: Option<(&GpuMemory, &Shadow)>, written: bool) -> Result<(Mark, Hold)> {
         let calls = self.context.calls;
         let stream = self.handle as Opaque;
         let _current = self.context.enter()?;
@@ -121,18 +141,29 @@ impl Stream {
             let why = "the stream is being captured into a graph, and a transfer cannot be a part of one; end the capture first";
             return Err(GpuError::Invalid(why.into()));
         }
-        context::watch();
         let lane = self.lane()?;
         let order = lane.order.lock();
-        let (number, word) = (lane.issued.load(Ordering::Acquire).wrapping_add(1), lane.begun);
-        // SAFETY: the stream is of this context; the words are never freed, and have the same addresses for the GPU.
-        unsafe {
-            call!(calls, stream_write_value(stream, word.as_ptr() as u64, number, WRITE_BEHIND_ALL))?;
-            call!(calls, stream_wait_value(stream, lane.ended.as_ptr() as u64, number, WAIT_UNTIL_REACHED))?;
-        }
+        let number = lane.issued.load(Ordering::Acquire).wrapping_add(1);
+        // From here on the number is used up; on an error the hold's drop releases it.
         lane.issued.store(number, Ordering::Release);
+        let hold = Hold { lane: lane.clone(), number };
+        let address = |word: &AtomicU32| word.as_ptr() as u64;
+        // SAFETY: the stream is of this context; the words are never freed, and have the same addresses for the GPU; about memory and shadow by
+        // this function's contract.
+        unsafe {
+            if let Some((memory, shadow)) = shadow {
+                *shadow.until.lock() = Some(Until { copied: lane.copied, number });
+                memory.begin_read(0, shadow.start(), memory.bytes(), stream)?;
+            }
+            call!(calls, stream_write_value(stream, address(lane.begun), number, WRITE_BEHIND_ALL))?;
+            call!(calls, stream_wait_value(stream, address(lane.ended), number, WAIT_UNTIL_REACHED))?;
+            if let Some((memory, shadow)) = shadow.filter(|_| written) {
+                memory.begin_write(0, shadow.start(), memory.bytes(), stream)?;
+            }
+            call!(calls, stream_write_value(stream, address(lane.copied), number, WRITE_BEHIND_ALL))?;
+        }
         drop(order);
-        Ok((Mark { word, number }, Hold { lane, number }))
+        Ok((Mark { begun: lane.begun, copied: lane.copied, number }, hold))
     }
 
     /// The stream's words; the context is current.
@@ -143,12 +174,12 @@ impl Stream {
             if let Some(lane) = lanes.by_stream.get(&key) {
                 return Ok(lane.clone());
             }
-            if lanes.free.len() >= 2 {
-                let words = lanes.free.pop().zip(lanes.free.pop());
-                let Some((begun, ended)) = words else { continue };
-                [begun, ended].iter().for_each(|word| word.store(0, Ordering::Release));
+            if let Some(words) = lanes.free.len().checked_sub(3) {
+                let words = lanes.free.split_off(words);
+                let [begun, ended, copied] = words[..] else { continue };
+                words.iter().for_each(|word| word.store(0, Ordering::Release));
                 let (issued, order, state) = (AtomicU32::new(0), Mutex::default(), Mutex::default());
-                let lane = Arc::new(Lane { begun, ended, issued, order, state });
+                let lane = Arc::new(Lane { begun, ended, copied, issued, order, state });
                 lanes.by_stream.insert(key, lane.clone());
                 return Ok(lane);
             }
@@ -161,16 +192,22 @@ impl Stream {
     }
 }
 
-/// A place in a stream's work.
+/// A transfer's place in a stream's work.
 pub struct Mark {
-    word: &'static AtomicU32,
+    begun: &'static AtomicU32,
+    copied: &'static AtomicU32,
     number: u32,
 }
 
 impl Mark {
     /// Is all work before it done? Never, if that work has failed: then the GPU's context has.
     pub fn is_reached(&self) -> bool {
-        self.word.load(Ordering::Acquire).wrapping_sub(self.number) as i32 >= 0
+        has(self.begun.load(Ordering::Acquire), self.number)
+    }
+
+    /// Has the stream come past the transfer, and past the copy of its bytes? Never, as above.
+    pub fn is_passed(&self) -> bool {
+        has(self.copied.load(Ordering::Acquire), self.number)
     }
 }
 
@@ -181,25 +218,9 @@ pub struct Hold {
     number: u32,
 }
 
-impl Hold {
-    /// The transfer has ended: what is behind it may begin. An error if it has begun already.
-    pub fn release(self) -> Result<()> {
-        if self.lane.state.lock().has(self.number) {
-            let why =
-                "the stream went on before the transfer had ended, because its copies waited for another call of the GPU's driver, and \
-                       that for the stream: use a kernel once before it comes behind a transfer, or set CUDA_MODULE_LOADING=EAGER";
-            return Err(GpuError::Invalid(why.into()));
-        }
-        Ok(()) // by the drop
-    }
-}
-
 impl Drop for Hold {
     fn drop(&mut self) {
         let mut state = self.lane.state.lock();
-        if state.has(self.number) {
-            return;
-        }
         state.early.insert(self.number);
         let mut reached = state.reached;
         while state.early.remove(&reached.wrapping_add(1)) {
@@ -208,19 +229,5 @@ impl Drop for Hold {
         state.reached = reached;
         // What the transfer wrote comes before it.
         self.lane.ended.store(reached, Ordering::Release);
-    }
-}
-
-impl Lanes {
-    /// Let all streams go on.
-    pub fn release_all(&self) {
-        for lane in self.by_stream.values() {
-            let (mut state, issued) = (lane.state.lock(), lane.issued.load(Ordering::Acquire));
-            if state.reached != issued {
-                log::error!("copies of a GPU's memory are stuck; a stream that waits for a transfer goes on without it");
-                *state = Ended { reached: issued, early: BTreeSet::new() };
-                lane.ended.store(issued, Ordering::Release);
-            }
-        }
     }
 }

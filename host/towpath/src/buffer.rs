@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
 use towpath_bus::BusError;
 use towpath_driver::{DeviceMemory, Direction, Keep, Piece, Registration};
+use towpath_gpu::Shadow;
 
 pub use towpath_driver::Access;
 
@@ -33,8 +34,7 @@ struct Memory {
     device: Device,
     registration: Arc<Registration>,
     access: Access,
-    /// The memory of a GPU that transfers are staged for.
-    staged: Option<Arc<GpuMemory>>,
+    gpu: Gpu,
     /// The owner, until the memory was released, or its unmapping failed.
     owner: Mutex<Option<Owner>>,
     /// A transfer's own mapping of it could not be undone.
@@ -43,6 +43,15 @@ struct Memory {
     reading: AtomicUsize,
     /// C2H transfers in flight.
     writing: AtomicUsize,
+}
+
+/// What the memory has to do with a GPU, if the card does not reach the GPU's itself.
+enum Gpu {
+    Nothing,
+    /// It is a GPU's, and calls move it through pinned memory.
+    Staged(Arc<GpuMemory>),
+    /// It is pinned memory in place of a GPU's, for a transfer on a stream. Did the program ask for it?
+    Shadow(Arc<GpuMemory>, Shadow, bool),
 }
 
 enum Owner {
@@ -74,7 +83,7 @@ impl Memory {
         let Ok(driver) = self.device.driver() else {
             return Ok(()); // a child of fork: the registration and the memory are the parent's
         };
-        if self.staged.is_none() {
+        if !self.registration.is_staged() {
             driver.unregister(&self.registration)?;
         }
         if self.stays_mapped.load(Ordering::Acquire) {
@@ -130,7 +139,7 @@ impl Buffer {
         match registered {
             Ok(registration) => {
                 let owner = Owner::Allocated(layout);
-                Ok(Buffer::new(device, registration, start, bytes, Access::ReadWrite, None, owner))
+                Ok(Buffer::new(device, registration, start, bytes, Access::ReadWrite, Gpu::Nothing, owner))
             }
             Err(error) => {
                 // SAFETY: just allocated with this layout.
@@ -162,7 +171,7 @@ impl Buffer {
     ) -> Result<Buffer> {
         // SAFETY: by this function's contract the memory lives until `owner` is dropped, after it has been unregistered.
         let registration = unsafe { device.driver()?.register(start, bytes, access)? };
-        Ok(Buffer::new(device, registration, start, bytes, access, None, Owner::Other(owner)))
+        Ok(Buffer::new(device, registration, start, bytes, access, Gpu::Nothing, Owner::Other(owner)))
     }
 
     /// Register a GPU's memory: the card reads and writes it itself. [`Error::Unavailable`] where it cannot, and says which way works.
@@ -175,7 +184,7 @@ impl Buffer {
         let (start, bytes) = (memory.address() as *mut u8, memory.bytes());
         let memory: Arc<dyn DeviceMemory> = Arc::new(memory);
         let registration = device.driver()?.register_device(&memory, access)?;
-        Ok(Buffer::new(device, registration, start, bytes, access, None, Owner::Other(owner)))
+        Ok(Buffer::new(device, registration, start, bytes, access, Gpu::Nothing, Owner::Other(owner)))
     }
 
     /// As [`Buffer::from_gpu`], with any card: blocking calls move the bytes through pinned memory of the host, in parts, of which one is
@@ -188,7 +197,33 @@ impl Buffer {
         let (start, bytes, memory) = (memory.address() as *mut u8, memory.bytes(), Arc::new(memory));
         let shared: Arc<dyn DeviceMemory> = memory.clone();
         let registration = Arc::new(Registration::staged(&shared));
-        Ok(Buffer::new(device, registration, start, bytes, access, Some(memory), Owner::Other(owner)))
+        Ok(Buffer::new(device, registration, start, bytes, access, Gpu::Staged(memory), Owner::Other(owner)))
+    }
+
+    /// A GPU's memory for `on_stream` of a channel, and for nothing else: the stream copies it to pinned memory of the host, and back. So
+    /// it is in simulation, where the card's accesses to a GPU are copies anyway; with another card it must be `staged`.
+    ///
+    /// # Safety
+    /// As [`Buffer::from_gpu`].
+    pub unsafe fn for_stream(
+        device: &Device,
+        memory: GpuMemory,
+        access: Access,
+        staged: bool,
+        owner: Box<dyn Any + Send + Sync>,
+    ) -> Result<Buffer> {
+        let (driver, bytes) = (device.driver()?, memory.bytes());
+        let memory = Arc::new(memory);
+        if !staged {
+            // Nothing moves through the host's memory behind the program's back: the card must reach the GPU's.
+            let asked: Arc<dyn DeviceMemory> = memory.clone();
+            driver.unregister(&driver.register_device(&asked, access)?)?;
+        }
+        let shadow = memory.shadow()?;
+        let start = shadow.start();
+        // SAFETY: the shadow lives as long as the buffer.
+        let registration = unsafe { driver.register(start, bytes, access)? };
+        Ok(Buffer::new(device, registration, start, bytes, access, Gpu::Shadow(memory, shadow, staged), Owner::Other(owner)))
     }
 
     fn new(
@@ -197,7 +232,7 @@ impl Buffer {
         start: *mut u8,
         bytes: usize,
         access: Access,
-        staged: Option<Arc<GpuMemory>>,
+        gpu: Gpu,
         owner: Owner,
     ) -> Buffer {
         let memory = Memory {
@@ -206,7 +241,7 @@ impl Buffer {
             device: device.clone(),
             registration,
             access,
-            staged,
+            gpu,
             owner: Mutex::new(Some(owner)),
             stays_mapped: AtomicBool::new(false),
             reading: AtomicUsize::new(0),
@@ -237,12 +272,20 @@ impl Buffer {
 
     /// Do its bytes move through pinned memory of the host? See [`Buffer::from_gpu_staged`].
     pub fn is_staged(&self) -> bool {
-        self.memory.staged.is_some()
+        matches!(self.memory.gpu, Gpu::Staged(_) | Gpu::Shadow(_, _, true))
+    }
+
+    /// What stands for a GPU's memory in a transfer on a stream.
+    pub(crate) fn shadow(&self) -> Option<(&GpuMemory, &Shadow)> {
+        match &self.memory.gpu {
+            Gpu::Shadow(memory, shadow, _) => Some((memory, shadow)),
+            _ => None,
+        }
     }
 
     /// A slice is for memory that the processor can use.
     fn for_the_processor(&self) -> Result<()> {
-        if self.memory.registration.device().is_some() {
+        if self.memory.registration.device().is_some() || self.shadow().is_some() {
             return Err(Error::Invalid(
                 "the buffer is memory of a GPU, which the processor cannot use; copy it with the GPU's library".into(),
             ));
@@ -326,12 +369,15 @@ impl Buffer {
         let fits = start <= end && end <= memory.bytes && (memory.access == wanted || memory.access == Access::ReadWrite);
         let piece =
             Piece { memory: memory.start.wrapping_add(start), bytes: end.wrapping_sub(start), registration: Some(&memory.registration) };
-        (fits && self.is_staged()).then_some(piece)
+        (fits && memory.registration.is_staged()).then_some(piece)
     }
 
     /// The memory behind a staged buffer.
     pub(crate) fn staged(&self) -> Option<&Arc<GpuMemory>> {
-        self.memory.staged.as_ref()
+        match &self.memory.gpu {
+            Gpu::Staged(memory) => Some(memory),
+            _ => None,
+        }
     }
 
     /// Why [`Buffer::piece`] found none.
@@ -341,7 +387,7 @@ impl Buffer {
         if start > end || end > self.len() {
             return Error::Invalid(format!("bytes {start} to {end} are not in a buffer of {} bytes", self.len()));
         }
-        if self.is_staged() && self.staged_piece(range, direction).is_some() {
+        if self.staged_piece(range, direction).is_some() {
             return Error::Invalid("a staged buffer takes part in blocking calls alone, and cannot be submitted".into());
         }
         let way = if direction == Direction::C2h { "receiving into" } else { "sending from" };

@@ -466,16 +466,17 @@ macro_rules! shared_methods {
         /// Make a transfer on this channel in the order of a GPU's stream. It begins when the work that is on the stream now is done, and what
         /// comes behind it on the stream waits for its end, whatever its result. Does not wait.
         ///
-        /// `work` makes the transfer, with any blocking calls of this channel, in a thread of the channel's own, which makes those on streams
-        /// one after the other in the order of these calls. It gives what it is called with to its calls as [`crate::WaitOptions::interrupted`],
-        /// so that the transfer can be cancelled. Two transfers that need each other, such as a send and the receive of its answer, belong
-        /// on two streams.
+        /// `work` makes the transfer, with any blocking calls of this channel and `buffer` alone, in a thread of the channel's own, which makes
+        /// those on streams one after the other in the order of these calls. It gives what it is called with to its calls as
+        /// [`crate::WaitOptions::interrupted`], so that the transfer can be cancelled. A GPU's memory takes part as [`crate::Buffer::for_stream`].
+        /// Two transfers that need each other, such as a send and the receive of its answer, belong on two streams.
         pub fn on_stream<T: Send + 'static>(
             &self,
             stream: &crate::GpuStream,
-            work: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> crate::Result<T> + Send + 'static,
+            buffer: &std::sync::Arc<crate::Buffer>,
+            work: impl Fn(&(dyn Fn() -> bool + Sync)) -> crate::Result<T> + Send + 'static,
         ) -> crate::Result<crate::OnStream<T>> {
-            crate::gpu::on_stream(&self.core, stream, work)
+            crate::gpu::on_stream(&self.core, stream, buffer, work)
         }
 
         /// A descriptor that becomes readable when there is news, for `poll` and event loops: read 8 bytes off it, then call a `try_`

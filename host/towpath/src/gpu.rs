@@ -2,7 +2,7 @@
 //! Transfers in the order of a stream's work.
 
 use crate::channel::Core;
-use crate::{Error, Result, WaitOptions};
+use crate::{Buffer, Error, Result, WaitOptions};
 use parking_lot::{Condvar, Mutex};
 use std::fmt;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -11,9 +11,10 @@ use std::sync::{mpsc, Arc, OnceLock};
 use std::time::{Duration, Instant};
 use towpath_bus::BusError;
 use towpath_driver::signal_watch::SignalWatch;
-use towpath_gpu::{Mark, Stream};
+use towpath_driver::Direction;
+use towpath_gpu::Stream;
 
-/// How long the thread sleeps before it looks at a mark again: a part of the time that it has waited already, within limits.
+/// How long the thread sleeps before it looks again: a part of the time that it has waited already, within limits.
 const SOONEST: Duration = Duration::from_micros(10);
 const LATEST: Duration = Duration::from_millis(1);
 /// One wait for a result, at most; then limit and signals are looked at.
@@ -122,42 +123,47 @@ impl<T> fmt::Debug for OnStream<T> {
 pub(crate) fn on_stream<T: Send + 'static>(
     core: &Core,
     stream: &Stream,
-    work: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> Result<T> + Send + 'static,
+    buffer: &Arc<Buffer>,
+    work: impl Fn(&(dyn Fn() -> bool + Sync)) -> Result<T> + Send + 'static,
 ) -> Result<OnStream<T>> {
     core.channel()?;
     let shared = Arc::new(Shared { result: Mutex::new(None), ended: Condvar::new(), cancelled: AtomicBool::new(false) });
-    let (cancels, mine, channel) = (core.queue.cancels.clone(), shared.clone(), core.name().to_string());
+    let (cancels, mine, channel, buffer) = (core.queue.cancels.clone(), shared.clone(), core.name().to_string(), buffer.clone());
     let before = cancels.load(Ordering::Acquire);
-    let (mark, hold) = stream.hold()?;
+    // SAFETY: the buffer keeps memory and shadow, and is kept until the stream has come past the transfer; only the work uses it.
+    let (mark, hold) = unsafe { stream.hold(buffer.shadow(), core.direction == Direction::C2h)? };
     let name = channel.clone();
     core.queue.push(Box::new(move || {
         let is_over = || mine.cancelled.load(Ordering::Acquire) || cancels.load(Ordering::Acquire) != before;
+        wait(|| mark.is_reached() || is_over());
         // The caller's work may panic: the stream goes on even then.
-        let done = catch_unwind(AssertUnwindSafe(|| wait(&mark, &is_over, &name).and_then(|()| work(&is_over))));
-        let held = hold.release();
+        let done = match mark.is_reached() {
+            true => catch_unwind(AssertUnwindSafe(|| work(&is_over))),
+            false => Ok(Err(Error::Cancelled { channel: name.clone(), bytes: 0 })),
+        };
+        drop(hold); // before anything that waits for the program, which may wait for the stream
         let result = match done {
             Ok(Err(Error::Interrupted { channel, bytes })) => Err(Error::Cancelled { channel, bytes }),
-            Ok(Ok(value)) => held.map(|()| value).map_err(Error::from),
-            Ok(Err(error)) => Err(error),
+            Ok(result) => result,
             Err(_) => Err(Error::Invalid(format!("channel \"{name}\": the transfer on a stream panicked"))),
         };
+        wait(|| mark.is_passed() || is_over()); // the GPU's memory has what was received
         if let (Err(error), 1) = (&result, Arc::strong_count(&mine)) {
             log::warn!("a transfer on a stream, whose result nobody asks for: {error}");
         }
         *mine.result.lock() = Some(result);
         mine.ended.notify_all();
+        drop(work);
+        wait(|| mark.is_passed());
+        drop(buffer);
     }))?;
     Ok(OnStream { shared, channel })
 }
 
-/// Wait until the stream's work before the mark is done, or the transfer is cancelled.
-fn wait(mark: &Mark, is_over: &dyn Fn() -> bool, channel: &str) -> Result<()> {
+/// Wait for the GPU, which signals nothing but changes memory.
+fn wait(over: impl Fn() -> bool) {
     let began = Instant::now();
-    while !mark.is_reached() {
-        if is_over() {
-            return Err(Error::Cancelled { channel: channel.into(), bytes: 0 });
-        }
+    while !over() {
         std::thread::sleep((began.elapsed() / 16).clamp(SOONEST, LATEST));
     }
-    Ok(())
 }

@@ -104,7 +104,8 @@ impl Receiver {
         }
         let _hold = buffer.hold(Direction::C2h);
         // SAFETY: by this function's contract; the pieces do not overlap.
-        unsafe { self.receive_pieces(pieces.into_iter(), buffer.staged(), options) }
+        let received = unsafe { self.receive_pieces(pieces.into_iter(), buffer.staged(), options)? };
+        Ok(Received { staged: buffer.is_staged(), ..received })
     }
 
     /// # Safety
@@ -120,7 +121,7 @@ impl Receiver {
         let mut limit = CallLimit::new(&core.device, options);
         let _turn = core.turn.take(&core.device, self.name(), &limit).map_err(|error| core.gave_up(error, 0))?;
         self.ended.store(false, Ordering::Release); // this call begins behind that end
-        let mut received = Received { bytes: 0, end_of_message: false, offset: 0, user: 0, staged: staged.is_some() };
+        let mut received = Received { bytes: 0, end_of_message: false, offset: 0, user: 0, staged: false };
         let mut rest = VecDeque::new();
         let mut kept = self.kept.lock();
         for piece in pieces {
