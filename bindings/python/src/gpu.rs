@@ -218,7 +218,10 @@ impl GpuArray {
             (Some(_), None) => Ready::Ordered,
             (Some(stream), Some(own)) => {
                 // SAFETY: both are streams, as their owners say.
-                at_once(py, || Ok(unsafe { GpuStream::new(stream, None)?.follow(&GpuStream::new(own, None)?)? }))?;
+                unsafe {
+                    let streams = || Ok((GpuStream::new(stream, None)?, GpuStream::new(own, None)?));
+                    at_once(py, || streams().and_then(|(stream, own)| stream.follow(&own).map_err(towpath::Error::from)))?;
+                }
                 Ready::Ordered
             }
             (None, own) => Ready::Own(own.unwrap_or(DEFAULT_STREAM)),

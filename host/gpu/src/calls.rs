@@ -123,12 +123,11 @@ impl Calls {
         let mut name = std::ptr::null();
         // SAFETY: it writes one pointer, to a text that stays.
         let found = unsafe { (self.error_name)(code, &raw mut name) } == 0 && !name.is_null();
-        // SAFETY: as above.
-        if found {
-            unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned()
-        } else {
-            "an unknown error".into()
+        if !found {
+            return "an unknown error".into();
         }
+        // SAFETY: as above.
+        unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned()
     }
 
     /// The error that a call's result stands for.

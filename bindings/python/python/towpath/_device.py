@@ -112,7 +112,10 @@ class Device(_towpath.Device):
         staged: bool = False,
     ) -> int | StreamTransfer[int]:
         """`card[channel].send(...)`."""
-        return self[channel].send(buffer, timeout=timeout, end=end, length=length, offset=offset, user=user, stream=stream, staged=staged)
+        sent: int | StreamTransfer[int] = self[channel].send(
+            buffer, timeout=timeout, end=end, length=length, offset=offset, user=user, stream=stream, staged=staged
+        )
+        return sent
 
     def recv(self, channel: str | int, *, timeout: float | None = 10.0) -> bytes:
         """`card[channel].recv(...)`."""
@@ -132,7 +135,8 @@ class Device(_towpath.Device):
         self, channel: str | int, buffer: Memory, *, timeout: float | None = 10.0, stream: Any = None, staged: bool = False
     ) -> Received | StreamTransfer[Received]:
         """`card[channel].recv_into(...)`."""
-        return self[channel].recv_into(buffer, timeout=timeout, stream=stream, staged=staged)
+        received: Received | StreamTransfer[Received] = self[channel].recv_into(buffer, timeout=timeout, stream=stream, staged=staged)
+        return received
 
     def message_start(self, channel: str | int, *, timeout: float | None = 10.0) -> MessageStart:
         """`card[channel].message_start(...)`."""

@@ -131,10 +131,10 @@ class Channel:
         (TimeoutError), or a signal handler raises, what the call has posted is cancelled, and nothing else. TransferError when the card
         ends it.
 
-        The buffer may be an array in a GPU's memory. Without `stream` the call waits until the array's library has done what it has begun.
-        With it, the call returns at once: the transfer begins when the work on that stream is done, and what comes behind on the stream
-        waits for the transfer, whose limit begins with it. `staged` moves a GPU's bytes through pinned memory of the host, for cards that do
-        not reach it; the result is then a `Staged`. UsageError, which names the way that works, where the card does not.
+        The buffer may be an array in a GPU's memory. Without `stream` the call waits until the array's library has done what it has
+        begun. With it, the call returns at once: the transfer begins when the work on that stream is done, and what comes behind on the
+        stream waits for the transfer, whose limit begins with it. `staged` moves a GPU's bytes through pinned memory of the host, for cards
+        that do not reach it; the result is then a `Staged`. UsageError, which names the way that works, where the card does not.
         """
     @overload
     def send(
