@@ -21,7 +21,7 @@ import machine
 KERNEL = "6.12"
 IMAGE = "linux-image-amd64"
 SETUP = "./run test driver-qemu --setup"
-FOLDER = CACHE / "debian"
+FOLDER = CACHE / "debian-kernel"
 BUSYBOX = CACHE / "busybox"
 # What the kernel has as modules of what the guest's files come through.
 MODULES = ("9p", "9pnet_virtio")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Debian gives to those who build modules: headers of its kernels, sparse, which checks such code, and DKMS.
 
-Packages, kept in the cache; nothing is installed. The folders are those of the packages, with the paths in them turned to where they
-lie now.
+Packages, kept in the cache; nothing is installed. The folders are those of the packages, with the paths in them made relative: a cache may
+be moved or copied.
 """
 
 from __future__ import annotations
@@ -21,11 +21,14 @@ PACKAGE = "linux-headers-amd64"
 # the check of stack frames.
 OPTIONS = ["CC=gcc", "CONFIG_DEBUG_INFO_BTF_MODULES=", "CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT=", "objtool=true"]
 
+# The first line of a tree's makefile: its own folder.
+HERE = "headers_here := $(realpath $(dir $(lastword $(MAKEFILE_LIST))))\n"
+
 
 def headers(kernel: str) -> Path:
     """The folder to give to make as KDIR."""
     with locked("headers"):
-        folder = CACHE / "headers" / kernel
+        folder = CACHE / "kernel-headers" / kernel
         if not folder.is_dir():
             fetch(kernel, folder)
     return tree(folder)
@@ -45,12 +48,12 @@ def fetch(kernel: str, folder: Path, image: str | None = None) -> None:
     needed += [depends(apt, needed[0], pattern) for pattern in (r"linux-headers-[^\s,]+-common", r"linux-kbuild-[^\s,]+")]
     if image:
         needed.append(depends(apt, image, r"linux-image-[^\s,]+-amd64"))
-    unturned = folder.with_name(f"{folder.name}.unturned")
-    unpack(apt.download(*needed), unturned)
+    absolute = folder.with_name(f"{folder.name}.absolute")
+    unpack(apt.download(*needed), absolute)
     shutil.rmtree(work)
-    makefile = tree(unturned) / "Makefile"
-    makefile.write_text(makefile.read_text().replace("/usr/src/", f"{folder}/usr/src/"))
-    unturned.rename(folder)
+    makefile = tree(absolute) / "Makefile"
+    makefile.write_text(HERE + makefile.read_text().replace("/usr/src/", "$(headers_here)/../"))
+    absolute.rename(folder)
 
 
 def depends(apt: Apt, package: str, pattern: str) -> str:
