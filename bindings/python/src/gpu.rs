@@ -122,6 +122,10 @@ impl GpuArray {
         if class.hasattr("__dlpack_device__")? {
             let device = object.call_method0("__dlpack_device__")?.cast::<PyTuple>()?.clone();
             let (kind, number) = (device.get_item(0)?.call_method0("__index__")?.extract::<i32>()?, device.get_item(1)?.extract::<i32>()?);
+            // SAFETY: valid for any object.
+            if kind != CUDA && unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } != 0 {
+                return Ok(None); // why it is refused as a buffer of the host's says more
+            }
             if kind != CUDA {
                 return Err(usage(object, other_memory(kind)));
             }
