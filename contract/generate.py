@@ -355,7 +355,7 @@ def read_contract(path: Path) -> Contract:
     compiler = RDLCompiler()
     compiler.compile_file(str(path))
     top = compiler.elaborate().top
-    device, window, host = (child(top, n) for n in ("device", "window", "host"))
+    device, window, memory, host = (child(top, n) for n in ("device", "window", "memory", "host"))
     channels = child(device, "channels")
     inline = child(channels, "inline")
     batch = child(channels, "batch")
@@ -381,6 +381,7 @@ def read_contract(path: Path) -> Contract:
         Constant("VERSION_MINOR", "version", version[1], "version of this contract: only adds"),
         Constant("BAR_DEVICE", "bar", device.get_property("bar"), "the BAR of pages"),
         Constant("BAR_WINDOW", "bar", window.get_property("bar"), "the BAR of the user core's registers"),
+        Constant("BAR_MEMORY", "bar", memory.get_property("bar"), "the BAR of the windows onto the user core's memories"),
     ]
     identification = {
         "vendor": ("id", "vendor: 0x1234, which stands for none"),

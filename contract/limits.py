@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 # What a check is told beside the tables: the bytes of each BAR, whose number is the constant of the same name.
-INPUTS = ("bar_device", "bar_window")
+INPUTS = ("bar_device", "bar_window", "bar_memory")
 TOP = (1 << 64) - 1
 
 

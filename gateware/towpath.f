@@ -3,6 +3,7 @@
 contract/generated/towpath_pkg.sv
 gateware/endpoint/tp_tlp_pkg.sv
 gateware/lib/tp_async_fifo.sv
+gateware/lib/tp_deep_fifo.sv
 gateware/lib/tp_fifo.sv
 gateware/lib/tp_handshake.sv
 gateware/lib/tp_pulse.sv
@@ -14,10 +15,13 @@ gateware/lib/tp_sync.sv
 gateware/control/tp_answer.sv
 gateware/control/tp_card.sv
 gateware/control/tp_control.sv
+gateware/control/tp_deadline.sv
 gateware/control/tp_doorbell.sv
 gateware/control/tp_events.sv
 gateware/control/tp_inbound.sv
 gateware/control/tp_interrupts.sv
+gateware/control/tp_memory_reads.sv
+gateware/control/tp_memory_writes.sv
 gateware/control/tp_pages.sv
 gateware/control/tp_window.sv
 gateware/channel/tp_axil_crossing.sv

@@ -35,7 +35,10 @@ module tp_core
     parameter logic [NH-1:0] H2C_VERDICTS = '0,
     parameter logic [NC-1:0] C2H_ASKED = '0,
     // ... and {kind_parameter[31:0], kind_version[15:0], kind[7:0], kind_name[63:0]} of its discovery entry.
-    parameter logic [(H2C+C2H)*120-1:0] CHANNEL_KINDS = {(H2C + C2H) {32'd0, 16'd1, 8'd0, 64'h6d6165727473}}
+    parameter logic [(H2C+C2H)*120-1:0] CHANNEL_KINDS = {(H2C + C2H) {32'd0, 16'd1, 8'd0, 64'h6d6165727473}},
+    // BAR 4, and each channel's window in it, as its discovery entry tells it; 0: none.
+    parameter logic [63:0] MEMORY_WINDOW_BYTES = 0,
+    parameter logic [(H2C+C2H)*16-1:0] CHANNEL_WINDOWS = '0
 ) (
     input logic clk,
     input logic rst,
@@ -69,6 +72,7 @@ module tp_core
     input  logic                        rx_nonposted_valid,
     input  tp_request_hdr_t             rx_nonposted_hdr,
     output logic                        nonposted_credit,
+    output logic                        rx_posted_hold,  // begin no further packet of rx_posted
 
     // the user's side
     input  logic                          user_clk,
@@ -120,7 +124,27 @@ module tp_core
     input  logic                          m_axil_rvalid,
     output logic                          m_axil_rready,
     input  logic [15:0]                   irq_valid,   // one event for each handshake
-    output logic [15:0]                   irq_ready
+    output logic [15:0]                   irq_ready,
+    // MEMORY_WINDOW_BYTES: the windows' writes, in rows, and those that failed; reads, and their rows. See tp_memory_window.
+    output logic mem_write_valid,
+    input  logic mem_write_ready,
+    output logic [35:0] mem_write_address,
+    output logic [7:0] mem_write_rows,
+    output logic [DATA_WIDTH-1:0] mem_write_data,
+    output logic [KEEP-1:0] mem_write_strb,
+    output logic mem_write_last,
+    input  logic mem_failed_valid,
+    output logic mem_failed_ready,
+    output logic mem_read_valid,
+    input  logic mem_read_ready,
+    output logic [35:0] mem_read_address,
+    output logic [4:0] mem_read_rows,
+    output logic mem_read_after,
+    output logic [15:0] mem_read_taken,
+    input  logic mem_answer_valid,
+    output logic mem_answer_ready,
+    input  logic [DATA_WIDTH-1:0] mem_answer_data,
+    input  logic mem_answer_error
 );
   localparam int CHANNELS = H2C + C2H;
   localparam int CHW = CHANNELS > 1 ? $clog2(CHANNELS) : 1;
@@ -174,6 +198,25 @@ module tp_core
   logic [3:0] mv_axil_wstrb;
   logic [1:0] mv_axil_bresp, mv_axil_rresp;
   logic [15:0] mv_irq_valid, mv_irq_ready;
+  logic mv_mem_write_valid;
+  logic mv_mem_write_ready;
+  logic [35:0] mv_mem_write_address;
+  logic [7:0] mv_mem_write_rows;
+  logic [DATA_WIDTH-1:0] mv_mem_write_data;
+  logic [KEEP-1:0] mv_mem_write_strb;
+  logic mv_mem_write_last;
+  logic mv_mem_failed_valid;
+  logic mv_mem_failed_ready;
+  logic mv_mem_read_valid;
+  logic mv_mem_read_ready;
+  logic [35:0] mv_mem_read_address;
+  logic [4:0] mv_mem_read_rows;
+  logic mv_mem_read_after;
+  logic [15:0] mv_mem_read_taken;
+  logic mv_mem_answer_valid;
+  logic mv_mem_answer_ready;
+  logic [DATA_WIDTH-1:0] mv_mem_answer_data;
+  logic mv_mem_answer_error;
 
   tp_control #(
       .DATA_WIDTH(DATA_WIDTH),
@@ -194,7 +237,9 @@ module tp_core
       .SERIAL(SERIAL),
       .CORE_NAME(CORE_NAME),
       .CHANNEL_NAMES(CHANNEL_NAMES),
-      .CHANNEL_KINDS(CHANNEL_KINDS)
+      .CHANNEL_KINDS(CHANNEL_KINDS),
+      .MEMORY_WINDOW_BYTES(MEMORY_WINDOW_BYTES),
+      .CHANNEL_WINDOWS(CHANNEL_WINDOWS)
   ) i_control (
       .m_axil_awaddr(mv_axil_awaddr),
       .m_axil_awvalid(mv_axil_awvalid),
@@ -215,6 +260,25 @@ module tp_core
       .m_axil_rready(mv_axil_rready),
       .irq_valid(mv_irq_valid),
       .irq_ready(mv_irq_ready),
+      .mem_write_valid(mv_mem_write_valid),
+      .mem_write_ready(mv_mem_write_ready),
+      .mem_write_address(mv_mem_write_address),
+      .mem_write_rows(mv_mem_write_rows),
+      .mem_write_data(mv_mem_write_data),
+      .mem_write_strb(mv_mem_write_strb),
+      .mem_write_last(mv_mem_write_last),
+      .mem_failed_valid(mv_mem_failed_valid),
+      .mem_failed_ready(mv_mem_failed_ready),
+      .mem_read_valid(mv_mem_read_valid),
+      .mem_read_ready(mv_mem_read_ready),
+      .mem_read_address(mv_mem_read_address),
+      .mem_read_rows(mv_mem_read_rows),
+      .mem_read_after(mv_mem_read_after),
+      .mem_read_taken(mv_mem_read_taken),
+      .mem_answer_valid(mv_mem_answer_valid),
+      .mem_answer_ready(mv_mem_answer_ready),
+      .mem_answer_data(mv_mem_answer_data),
+      .mem_answer_error(mv_mem_answer_error),
       .*
   );
 
@@ -289,7 +353,8 @@ module tp_core
       .C2H(C2H),
       .USER_ASYNC(USER_ASYNC),
       .H2C_VERDICTS(H2C_VERDICTS),
-      .C2H_ASKED(C2H_ASKED)
+      .C2H_ASKED(C2H_ASKED),
+      .MEMORY_WINDOWS(MEMORY_WINDOW_BYTES != 0)
   ) i_user_edge (
       .*
   );

@@ -38,7 +38,8 @@ module tp_system
     input  logic                                rx_posted_last,
     input  logic                                rx_nonposted_valid,
     input  tp_request_hdr_t                     rx_nonposted_hdr,
-    output logic                                nonposted_credit
+    output logic                                nonposted_credit,
+    output logic                                rx_posted_hold
 );
   // With USER_ASYNC 0 both sides run on one net, as tp_core asks.
   logic uclk;
@@ -73,6 +74,25 @@ module tp_system
   logic axil_awvalid, axil_awready, axil_wvalid, axil_wready, axil_bvalid, axil_bready;
   logic axil_arvalid, axil_arready, axil_rvalid, axil_rready;
   logic [15:0] irq_valid, irq_ready;
+  logic mem_write_valid;
+  logic mem_write_ready;
+  logic [35:0] mem_write_address;
+  logic [7:0] mem_write_rows;
+  logic [DATA_WIDTH-1:0] mem_write_data;
+  logic [KEEP-1:0] mem_write_strb;
+  logic mem_write_last;
+  logic mem_failed_valid;
+  logic mem_failed_ready;
+  logic mem_read_valid;
+  logic mem_read_ready;
+  logic [35:0] mem_read_address;
+  logic [4:0] mem_read_rows;
+  logic mem_read_after;
+  logic [15:0] mem_read_taken;
+  logic mem_answer_valid;
+  logic mem_answer_ready;
+  logic [DATA_WIDTH-1:0] mem_answer_data;
+  logic mem_answer_error;
 
   tp_core #(
       .DATA_WIDTH(DATA_WIDTH),
@@ -94,7 +114,9 @@ module tp_system
       .CHANNEL_NAMES(CHANNEL_NAMES),
       .H2C_VERDICTS(H2C_VERDICTS),
       .C2H_ASKED(C2H_ASKED),
-      .CHANNEL_KINDS(CHANNEL_KINDS)
+      .CHANNEL_KINDS(CHANNEL_KINDS),
+      .MEMORY_WINDOW_BYTES(MEMORY_WINDOW_BYTES),
+      .CHANNEL_WINDOWS(CHANNEL_WINDOWS)
   ) core (
       .user_clk(uclk),
       .m_axil_awaddr(axil_awaddr),

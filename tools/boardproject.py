@@ -106,7 +106,10 @@ def contract() -> dict[str, int]:
 def constants(text: str) -> dict[str, int]:
     """The whole numbers among the parameters of SystemVerilog, by name."""
     return {
-        name: int(value) for name, value in re.findall(r"^\s*(?:localparam|parameter) (?:int|bit) (\w+) = (\d+)[;,]", text, re.MULTILINE)
+        name: int(value)
+        for name, value in re.findall(
+            r"^\s*(?:localparam|parameter) (?:int|bit|logic \[63:0\]) (\w+) = (?:64'd)?(\d+)[;,]", text, re.MULTILINE
+        )
     }
 
 
@@ -137,6 +140,7 @@ def values(link: Link, user: dict[str, int]) -> dict[str, str]:
     bar0_scale, bar0_size = size(log2(pages * c["PAGE_BYTES_MIN"]))
     # A host maps whole pages, so BAR 2 has one at least.
     bar2_scale, bar2_size = size(log2(max(user["WINDOW_BYTES"], c["PAGE_BYTES_MIN"])))
+    bar4_scale, bar4_size = size(log2(max(user["MEMORY_WINDOW_BYTES"], 1 << 20)))
     vectors = constants((ROOT / "gateware/tp_core.sv").read_text())["VECTORS"]
     table = c["PAGE_MSIX"] * c["PAGE_BYTES_MIN"] + c["MSIX_VECTOR_OFFSET"]
     pending = c["PAGE_MSIX"] * c["PAGE_BYTES_MIN"] + c["MSIX_PENDING_OFFSET"]
@@ -160,6 +164,9 @@ def values(link: Link, user: dict[str, int]) -> dict[str, str]:
         "bar2_enabled": "true" if user["WINDOW_BYTES"] else "false",
         "bar2_scale": bar2_scale,
         "bar2_size": bar2_size,
+        "bar4_enabled": "true" if user["MEMORY_WINDOW_BYTES"] else "false",
+        "bar4_scale": bar4_scale,
+        "bar4_size": bar4_size,
         "msix_vectors": f"{vectors:X}",
         "msix_last": f"{vectors - 1:03X}",
         "msix_table": f"{table:08X}",

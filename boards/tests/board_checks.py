@@ -155,6 +155,8 @@ def agreed(ip: str, settings: dict[str, str], hierarchy: dict[str, Any], clocks:
     window = size_of(lower, "pf0_bar2") if lower["pf0_bar2_enabled"] == "true" else 0
     if window < core["WINDOW_BYTES"] or bool(window) != bool(core["WINDOW_BYTES"]):
         found.append(f"BAR 2 does not fit a window of {core['WINDOW_BYTES']:g} bytes")
+    memories = size_of(lower, "pf0_bar4") if lower["pf0_bar4_enabled"] == "true" else 0
+    same("bytes of BAR 4", memories, core["MEMORY_WINDOW_BYTES"])
     msix = TP.TP_PAGE_MSIX * page
     prefix, unit, less = ("msix", 8, 0) if old else ("pf0_msix_cap", 1, 1)
     same("MSI-X vectors", int(lower[f"{prefix}_table_size"], 16) + less, core["VECTORS"])

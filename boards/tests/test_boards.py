@@ -299,6 +299,7 @@ FAULTS = {
     "a small BAR 0": ("vc707", "settings.tcl", "Bar0_Size {64}", "Bar0_Size {32}", "BAR 0 has 32768 bytes, its pages 49152"),
     "a large BAR 0": ("vc707", "settings.tcl", "Bar0_Size {64}", "Bar0_Size {128}", "bits of an address in BAR 0"),
     "no BAR 2": ("u50", "settings.tcl", "pf0_bar2_enabled {true}", "pf0_bar2_enabled {false}", "BAR 2 does not fit"),
+    "a BAR 4": ("u50", "settings.tcl", "pf0_bar4_enabled {false}", "pf0_bar4_enabled {true}", "bytes of BAR 4"),
     "the MSI-X table elsewhere": (
         "vc707",
         "settings.tcl",

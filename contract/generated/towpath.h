@@ -36,9 +36,10 @@ typedef uint64_t tp_le64;
 #endif
 
 #define TP_VERSION_MAJOR 2u /* version of this contract: another one is refused */
-#define TP_VERSION_MINOR 0u /* version of this contract: only adds */
+#define TP_VERSION_MINOR 1u /* version of this contract: only adds */
 #define TP_BAR_DEVICE 0u /* the BAR of pages */
 #define TP_BAR_WINDOW 2u /* the BAR of the user core's registers */
+#define TP_BAR_MEMORY 4u /* the BAR of the windows onto the user core's memories */
 #define TP_PCI_VENDOR 0x1234u /* PCI identification, vendor: 0x1234, which stands for none */
 #define TP_PCI_DEVICE 0x7470u /* PCI identification, device */
 #define TP_PCI_SUBSYSTEM_VENDOR 0x1234u /* PCI identification, subsystem's vendor */
@@ -105,7 +106,7 @@ enum tp_status {
 #define TP_DISCOVERY_VERSION_MAJOR_OFFSET 0x08u /* of the contract; a host refuses another than its own */
 #define TP_DISCOVERY_VERSION_MAJOR_VALUE 0x2u
 #define TP_DISCOVERY_VERSION_MINOR_OFFSET 0x0au /* of the contract; a minor version only adds */
-#define TP_DISCOVERY_VERSION_MINOR_VALUE 0x0u
+#define TP_DISCOVERY_VERSION_MINOR_VALUE 0x1u
 #define TP_DISCOVERY_HEADER_BYTES_OFFSET 0x0cu /* of this header */
 #define TP_DISCOVERY_HEADER_BYTES_VALUE 0x100u
 #define TP_DISCOVERY_PAGE_SHIFT_OFFSET 0x0eu /* a page of BAR 0 has 1 << page_shift bytes */
@@ -126,6 +127,7 @@ enum tp_status {
 #define TP_DISCOVERY_CORE_NAME_OFFSET 0x40u /* of the user core, UTF-8, zero padded */
 #define TP_DISCOVERY_CORE_NAME_COUNT 32u
 #define TP_DISCOVERY_CORE_NAME_STRIDE 1u
+#define TP_DISCOVERY_MEMORY_WINDOW_BYTES_OFFSET 0x60u /* of BAR 4, the windows onto the user core's memories; 0: none */
 #define TP_DISCOVERY_CHANNEL_ENTRY_OFFSET 0x100u /* What a channel is. Entry n describes channel n. */
 #define TP_DISCOVERY_CHANNEL_ENTRY_COUNT 60u
 #define TP_DISCOVERY_CHANNEL_ENTRY_STRIDE 64u
@@ -140,6 +142,7 @@ enum tp_status {
 #define TP_CHANNEL_ENTRY_FIRST_PAGE_OFFSET 0x08u /* index of the channel's privileged page; doorbell, inline and batch page follow it */
 #define TP_CHANNEL_ENTRY_BUFFER_BYTES_OFFSET 0x0cu /* the card's own buffer: of an H2C channel, which shares it with the others of its kind, or of this C2H channel */
 #define TP_CHANNEL_ENTRY_BATCH_SLOTS_OFFSET 0x10u /* slots for descriptors in the batch page; 0: it takes no batches */
+#define TP_CHANNEL_ENTRY_WINDOW_OFFSET 0x12u /* of a memory: 1 + offset of its window in BAR 4, in MiB; 0: none */
 #define TP_CHANNEL_ENTRY_KIND_PARAMETER_OFFSET 0x14u /* the kind's own; of a memory its size in pages of 4096 bytes */
 #define TP_CHANNEL_ENTRY_KIND_NAME_OFFSET 0x18u /* ASCII, zero padded */
 #define TP_CHANNEL_ENTRY_KIND_NAME_COUNT 8u
@@ -153,19 +156,25 @@ enum tp_status {
 #define TP_CARD_CONTROL_RESET_LSB 0 /* write 1: resets all channels and the user core; reads 1 until that is done */
 #define TP_CARD_CONTROL_RESET_MASK 0x1u
 #define TP_CARD_STATUS_OFFSET 0x04u /* reserved */
-#define TP_CARD_WINDOW_TIMEOUT_OFFSET 0x08u /* core clocks that an access of the register window may take */
+#define TP_CARD_WINDOW_TIMEOUT_OFFSET 0x08u /* core clocks that an access of the register window may take, and a read or the write ahead of a memory window */
 #define TP_CARD_WINDOW_TIMEOUT_RESET 0x3d090u
-#define TP_CARD_WINDOW_STATUS_OFFSET 0x0cu /* what went wrong in the register window since it was last cleared */
+#define TP_CARD_WINDOW_STATUS_OFFSET 0x0cu /* what went wrong in the windows since it was last cleared */
 #define TP_CARD_WINDOW_STATUS_TIMEOUT_LSB 0 /* the user core did not answer in time */
 #define TP_CARD_WINDOW_STATUS_TIMEOUT_MASK 0x1u
 #define TP_CARD_WINDOW_STATUS_ERROR_LSB 1 /* the user core answered SLVERR or DECERR */
 #define TP_CARD_WINDOW_STATUS_ERROR_MASK 0x2u
+#define TP_CARD_WINDOW_STATUS_MEMORY_TIMEOUT_LSB 2 /* a memory did not answer in time: its windows are off until the card is reset */
+#define TP_CARD_WINDOW_STATUS_MEMORY_TIMEOUT_MASK 0x4u
+#define TP_CARD_WINDOW_STATUS_MEMORY_ERROR_LSB 3 /* a memory answered SLVERR or DECERR, or there is none at the address */
+#define TP_CARD_WINDOW_STATUS_MEMORY_ERROR_MASK 0x8u
 #define TP_CARD_INBOUND_OVERRUNS_OFFSET 0x10u /* writes to doorbells or registers that were dropped: no room, or not within 8 aligned bytes */
 #define TP_CARD_WINDOW_OVERRUNS_OFFSET 0x14u /* writes to the register window that were dropped: no room, or not within 8 aligned bytes */
 #define TP_CARD_WINDOW_TIMEOUTS_OFFSET 0x18u /* accesses of the register window that were not answered in time */
+#define TP_CARD_MEMORY_WINDOW_OVERRUNS_OFFSET 0x1cu /* writes to the memory windows that were dropped: no room, or the windows are off */
 #define TP_CARD_QUARANTINE_OFFSET 0x20u /* how long a timed-out tag stays out of use when its late answer never comes, in completion timeouts; 0: until the link goes down */
 #define TP_CARD_QUARANTINE_RESET 0x10u
 #define TP_CARD_QUARANTINED_OFFSET 0x24u /* tags in quarantine now */
+#define TP_CARD_MEMORY_WINDOW_ERRORS_OFFSET 0x28u /* writes to the memory windows that a memory refused, or that no memory is behind */
 #define TP_CARD_USER_IRQ_ENABLE_OFFSET 0x40u /* bit k: user interrupt k fires `user_irq_vector[k]` */
 #define TP_CARD_UNSUPPORTED_REQUESTS_OFFSET 0x48u /* reads which the host refused */
 #define TP_CARD_COMPLETER_ABORTS_OFFSET 0x4cu /* reads which the host could not answer */
@@ -363,11 +372,12 @@ struct tp_discovery {
     tp_u32 user_clock_khz; /* the user core's clock */
     tp_u32 core_version; /* of the user core: a number of its own */
     tp_u8 core_name[32]; /* of the user core, UTF-8, zero padded */
+    tp_u64 memory_window_bytes; /* of BAR 4, the windows onto the user core's memories; 0: none */
 };
 
 /* The bytes of it, as the card shows them. */
 struct tp_discovery_image {
-    tp_u8 bytes[96];
+    tp_u8 bytes[104];
 };
 
 static inline void tp_discovery_read(struct tp_discovery *table, const struct tp_discovery_image *image)
@@ -393,14 +403,15 @@ static inline void tp_discovery_read(struct tp_discovery *table, const struct tp
     table->core_version = (tp_u32)tp_table_number(image->bytes + 48, 4);
     for (k = 0; k < 32; k++)
         table->core_name[k] = image->bytes[64 + k];
+    table->memory_window_bytes = (tp_u64)tp_table_number(image->bytes + 96, 8);
 }
 
 /*
  * 1: a host must not believe it, and `fault` says why. The caller has looked at magic and version.
  */
-static inline int tp_discovery_check(const struct tp_discovery *table, tp_u64 bar_device, tp_u64 bar_window, struct tp_table_fault *fault)
+static inline int tp_discovery_check(const struct tp_discovery *table, tp_u64 bar_device, tp_u64 bar_window, tp_u64 bar_memory, struct tp_table_fault *fault)
 {
-    if (tp_table_breaks(fault, "header_bytes", table->header_bytes, 96u, 65535u, 1u, 0, ""))
+    if (tp_table_breaks(fault, "header_bytes", table->header_bytes, 104u, 65535u, 1u, 0, ""))
         return 1;
     if (tp_table_breaks(fault, "page_shift", table->page_shift, 12u, 16u, 1u, 0, ""))
         return 1;
@@ -422,6 +433,8 @@ static inline int tp_discovery_check(const struct tp_discovery *table, tp_u64 ba
         return 1;
     if (tp_table_breaks(fault, "core_clock_khz", table->core_clock_khz, 1u, 4294967295u, 1u, 0, ""))
         return 1;
+    if (tp_table_breaks(fault, "memory_window_bytes", table->memory_window_bytes, 0u, 18446744073709551615u, 1u, 1, ", 0 or a power of two"))
+        return 1;
     /* header_bytes <= entry_offset */
     if (tp_table_breaks(fault, "header_bytes", (tp_u64)table->header_bytes, 0u, (tp_u64)table->entry_offset, 1u, 0, " (entry_offset)"))
         return 1;
@@ -433,6 +446,9 @@ static inline int tp_discovery_check(const struct tp_discovery *table, tp_u64 ba
         return 1;
     /* window_bytes <= bar_window */
     if (tp_table_breaks(fault, "window_bytes", (tp_u64)table->window_bytes, 0u, bar_window, 1u, 0, " (the bytes of BAR 2)"))
+        return 1;
+    /* memory_window_bytes <= bar_memory */
+    if (tp_table_breaks(fault, "memory_window_bytes", table->memory_window_bytes, 0u, bar_memory, 1u, 0, " (the bytes of BAR 4)"))
         return 1;
     return 0;
 }
@@ -447,6 +463,7 @@ struct tp_channel_entry {
     tp_u32 first_page; /* index of the channel's privileged page; doorbell, inline and batch page follow it */
     tp_u32 buffer_bytes; /* the card's own buffer: of an H2C channel, which shares it with the others of its kind, or of this C2H channel */
     tp_u16 batch_slots; /* slots for descriptors in the batch page; 0: it takes no batches */
+    tp_u16 window; /* of a memory: 1 + offset of its window in BAR 4, in MiB; 0: none */
     tp_u32 kind_parameter; /* the kind's own; of a memory its size in pages of 4096 bytes */
     tp_u8 kind_name[8]; /* ASCII, zero padded */
     tp_u8 name[32]; /* UTF-8, zero padded */
@@ -469,6 +486,7 @@ static inline void tp_channel_entry_read(struct tp_channel_entry *table, const s
     table->first_page = (tp_u32)tp_table_number(image->bytes + 8, 4);
     table->buffer_bytes = (tp_u32)tp_table_number(image->bytes + 12, 4);
     table->batch_slots = (tp_u16)tp_table_number(image->bytes + 16, 2);
+    table->window = (tp_u16)tp_table_number(image->bytes + 18, 2);
     table->kind_parameter = (tp_u32)tp_table_number(image->bytes + 20, 4);
     for (k = 0; k < 8; k++)
         table->kind_name[k] = image->bytes[24 + k];
@@ -498,6 +516,9 @@ static inline int tp_channel_entry_check(const struct tp_channel_entry *table, c
         return 1;
     /* (first_page + PAGES_PER_CHANNEL) << page_shift <= bar_device */
     if (tp_table_breaks(fault, "(first_page + 4) << page_shift", ((tp_u64)table->first_page + 4ull) << (tp_u64)discovery->page_shift, 0u, bar_device, 1u, 0, " (the bytes of BAR 0)"))
+        return 1;
+    /* window << 20 <= memory_window_bytes */
+    if (tp_table_breaks(fault, "window << 20", (tp_u64)table->window << 20ull, 0u, discovery->memory_window_bytes, 1u, 0, " (memory_window_bytes)"))
         return 1;
     for (k = 0; k < count; k++) {
         const tp_u64 one = table->first_page, other = others[k].first_page;

@@ -7,11 +7,13 @@
 /// version of this contract: another one is refused
 pub const VERSION_MAJOR: u16 = 2;
 /// version of this contract: only adds
-pub const VERSION_MINOR: u16 = 0;
+pub const VERSION_MINOR: u16 = 1;
 /// the BAR of pages
 pub const BAR_DEVICE: u8 = 0;
 /// the BAR of the user core's registers
 pub const BAR_WINDOW: u8 = 2;
+/// the BAR of the windows onto the user core's memories
+pub const BAR_MEMORY: u8 = 4;
 /// PCI identification, vendor: 0x1234, which stands for none
 pub const PCI_VENDOR: u16 = 0x1234;
 /// PCI identification, device
@@ -69,7 +71,7 @@ pub const DISCOVERY_VERSION_MAJOR_VALUE: u16 = 0x2;
 /// Offset: of the contract; a minor version only adds
 pub const DISCOVERY_VERSION_MINOR_OFFSET: u64 = 0x0a;
 /// Value: of the contract; a minor version only adds
-pub const DISCOVERY_VERSION_MINOR_VALUE: u16 = 0x0;
+pub const DISCOVERY_VERSION_MINOR_VALUE: u16 = 0x1;
 /// Offset: of this header
 pub const DISCOVERY_HEADER_BYTES_OFFSET: u64 = 0x0c;
 /// Value: of this header
@@ -110,6 +112,8 @@ pub const DISCOVERY_CORE_NAME_OFFSET: u64 = 0x40;
 pub const DISCOVERY_CORE_NAME_COUNT: usize = 32;
 /// Bytes from one `core_name` to the next.
 pub const DISCOVERY_CORE_NAME_STRIDE: u64 = 1;
+/// Offset: of BAR 4, the windows onto the user core's memories; 0: none
+pub const DISCOVERY_MEMORY_WINDOW_BYTES_OFFSET: u64 = 0x60;
 /// Offset: What a channel is. Entry n describes channel n.
 pub const DISCOVERY_CHANNEL_ENTRY_OFFSET: u64 = 0x100;
 /// How often `channel_entry` stands there.
@@ -137,6 +141,8 @@ pub const CHANNEL_ENTRY_FIRST_PAGE_OFFSET: u64 = 0x08;
 pub const CHANNEL_ENTRY_BUFFER_BYTES_OFFSET: u64 = 0x0c;
 /// Offset: slots for descriptors in the batch page; 0: it takes no batches
 pub const CHANNEL_ENTRY_BATCH_SLOTS_OFFSET: u64 = 0x10;
+/// Offset: of a memory: 1 + offset of its window in BAR 4, in MiB; 0: none
+pub const CHANNEL_ENTRY_WINDOW_OFFSET: u64 = 0x12;
 /// Offset: the kind's own; of a memory its size in pages of 4096 bytes
 pub const CHANNEL_ENTRY_KIND_PARAMETER_OFFSET: u64 = 0x14;
 /// Offset: ASCII, zero padded
@@ -161,11 +167,11 @@ pub const CARD_CONTROL_RESET_LSB: u32 = 0;
 pub const CARD_CONTROL_RESET_MASK: u32 = 0x1;
 /// Offset: reserved
 pub const CARD_STATUS_OFFSET: u64 = 0x04;
-/// Offset: core clocks that an access of the register window may take
+/// Offset: core clocks that an access of the register window may take, and a read or the write ahead of a memory window
 pub const CARD_WINDOW_TIMEOUT_OFFSET: u64 = 0x08;
-/// After a reset: core clocks that an access of the register window may take
+/// After a reset: core clocks that an access of the register window may take, and a read or the write ahead of a memory window
 pub const CARD_WINDOW_TIMEOUT_RESET: u32 = 0x3d090;
-/// Offset: what went wrong in the register window since it was last cleared
+/// Offset: what went wrong in the windows since it was last cleared
 pub const CARD_WINDOW_STATUS_OFFSET: u64 = 0x0c;
 /// Lowest bit: the user core did not answer in time
 pub const CARD_WINDOW_STATUS_TIMEOUT_LSB: u32 = 0;
@@ -175,18 +181,30 @@ pub const CARD_WINDOW_STATUS_TIMEOUT_MASK: u32 = 0x1;
 pub const CARD_WINDOW_STATUS_ERROR_LSB: u32 = 1;
 /// Bits: the user core answered SLVERR or DECERR
 pub const CARD_WINDOW_STATUS_ERROR_MASK: u32 = 0x2;
+/// Lowest bit: a memory did not answer in time: its windows are off until the card is reset
+pub const CARD_WINDOW_STATUS_MEMORY_TIMEOUT_LSB: u32 = 2;
+/// Bits: a memory did not answer in time: its windows are off until the card is reset
+pub const CARD_WINDOW_STATUS_MEMORY_TIMEOUT_MASK: u32 = 0x4;
+/// Lowest bit: a memory answered SLVERR or DECERR, or there is none at the address
+pub const CARD_WINDOW_STATUS_MEMORY_ERROR_LSB: u32 = 3;
+/// Bits: a memory answered SLVERR or DECERR, or there is none at the address
+pub const CARD_WINDOW_STATUS_MEMORY_ERROR_MASK: u32 = 0x8;
 /// Offset: writes to doorbells or registers that were dropped: no room, or not within 8 aligned bytes
 pub const CARD_INBOUND_OVERRUNS_OFFSET: u64 = 0x10;
 /// Offset: writes to the register window that were dropped: no room, or not within 8 aligned bytes
 pub const CARD_WINDOW_OVERRUNS_OFFSET: u64 = 0x14;
 /// Offset: accesses of the register window that were not answered in time
 pub const CARD_WINDOW_TIMEOUTS_OFFSET: u64 = 0x18;
+/// Offset: writes to the memory windows that were dropped: no room, or the windows are off
+pub const CARD_MEMORY_WINDOW_OVERRUNS_OFFSET: u64 = 0x1c;
 /// Offset: how long a timed-out tag stays out of use when its late answer never comes, in completion timeouts; 0: until the link goes down
 pub const CARD_QUARANTINE_OFFSET: u64 = 0x20;
 /// After a reset: how long a timed-out tag stays out of use when its late answer never comes, in completion timeouts; 0: until the link goes down
 pub const CARD_QUARANTINE_RESET: u32 = 0x10;
 /// Offset: tags in quarantine now
 pub const CARD_QUARANTINED_OFFSET: u64 = 0x24;
+/// Offset: writes to the memory windows that a memory refused, or that no memory is behind
+pub const CARD_MEMORY_WINDOW_ERRORS_OFFSET: u64 = 0x28;
 /// Offset: bit k: user interrupt k fires `user_irq_vector[k]`
 pub const CARD_USER_IRQ_ENABLE_OFFSET: u64 = 0x40;
 /// Offset: reads which the host refused
@@ -861,15 +879,17 @@ pub struct Discovery {
     pub core_version: u32,
     /// of the user core, UTF-8, zero padded
     pub core_name: [u8; 32],
+    /// of BAR 4, the windows onto the user core's memories; 0: none
+    pub memory_window_bytes: u64,
 }
 
 #[rustfmt::skip]
 impl Discovery {
     /// Bytes of the image.
-    pub const IMAGE_BYTES: usize = 96;
+    pub const IMAGE_BYTES: usize = 104;
 
     /// From the bytes that the card shows.
-    pub fn from_image(image: &[u8; 96]) -> Self {
+    pub fn from_image(image: &[u8; 104]) -> Self {
         let mut core_name = [0; 32];
         core_name.copy_from_slice(&image[64..96]);
         Self {
@@ -891,12 +911,13 @@ impl Discovery {
             user_clock_khz: u32::from_le_bytes([image[44], image[45], image[46], image[47]]),
             core_version: u32::from_le_bytes([image[48], image[49], image[50], image[51]]),
             core_name,
+            memory_window_bytes: u64::from_le_bytes([image[96], image[97], image[98], image[99], image[100], image[101], image[102], image[103]]),
         }
     }
 
     /// An error: a host must not believe it. The caller has looked at magic and version.
-    pub fn check(&self, bar_device: u64, bar_window: u64) -> Result<(), TableFault> {
-        limit("header_bytes", u64::from(self.header_bytes), 96, 65535, 1, false, "")?;
+    pub fn check(&self, bar_device: u64, bar_window: u64, bar_memory: u64) -> Result<(), TableFault> {
+        limit("header_bytes", u64::from(self.header_bytes), 104, 65535, 1, false, "")?;
         limit("page_shift", u64::from(self.page_shift), 12, 16, 1, false, "")?;
         limit("data_bytes", u64::from(self.data_bytes), 8, 128, 1, true, ", a power of two")?;
         limit("channels", u64::from(self.channels), 1, 60, 1, false, "")?;
@@ -907,6 +928,7 @@ impl Discovery {
         limit("tags", u64::from(self.tags), 1, 1024, 1, false, "")?;
         limit("window_bytes", u64::from(self.window_bytes), 0, 4294967295, 8, true, ", a multiple of 8, 0 or a power of two")?;
         limit("core_clock_khz", u64::from(self.core_clock_khz), 1, 4294967295, 1, false, "")?;
+        limit("memory_window_bytes", self.memory_window_bytes, 0, 18446744073709551615, 1, true, ", 0 or a power of two")?;
         // header_bytes <= entry_offset
         limit("header_bytes", u64::from(self.header_bytes), 0, u64::from(self.entry_offset), 1, false, " (entry_offset)")?;
         // entry_offset + channels * entry_bytes <= 1 << page_shift
@@ -915,6 +937,8 @@ impl Discovery {
         limit("4 << page_shift", 4 << u64::from(self.page_shift), 0, bar_device, 1, false, " (the bytes of BAR 0)")?;
         // window_bytes <= bar_window
         limit("window_bytes", u64::from(self.window_bytes), 0, bar_window, 1, false, " (the bytes of BAR 2)")?;
+        // memory_window_bytes <= bar_memory
+        limit("memory_window_bytes", self.memory_window_bytes, 0, bar_memory, 1, false, " (the bytes of BAR 4)")?;
         Ok(())
     }
 }
@@ -938,6 +962,8 @@ pub struct ChannelEntry {
     pub buffer_bytes: u32,
     /// slots for descriptors in the batch page; 0: it takes no batches
     pub batch_slots: u16,
+    /// of a memory: 1 + offset of its window in BAR 4, in MiB; 0: none
+    pub window: u16,
     /// the kind's own; of a memory its size in pages of 4096 bytes
     pub kind_parameter: u32,
     /// ASCII, zero padded
@@ -966,6 +992,7 @@ impl ChannelEntry {
             first_page: u32::from_le_bytes([image[8], image[9], image[10], image[11]]),
             buffer_bytes: u32::from_le_bytes([image[12], image[13], image[14], image[15]]),
             batch_slots: u16::from_le_bytes([image[16], image[17]]),
+            window: u16::from_le_bytes([image[18], image[19]]),
             kind_parameter: u32::from_le_bytes([image[20], image[21], image[22], image[23]]),
             kind_name,
             name,
@@ -985,6 +1012,8 @@ impl ChannelEntry {
         }
         // (first_page + PAGES_PER_CHANNEL) << page_shift <= bar_device
         limit("(first_page + 4) << page_shift", (u64::from(self.first_page) + 4) << u64::from(discovery.page_shift), 0, bar_device, 1, false, " (the bytes of BAR 0)")?;
+        // window << 20 <= memory_window_bytes
+        limit("window << 20", u64::from(self.window) << 20, 0, discovery.memory_window_bytes, 1, false, " (memory_window_bytes)")?;
         for other in others {
             if self.first_page.abs_diff(other.first_page) < 4 {
                 return Err(TableFault { what: "first_page", value: self.first_page.into(), least: 4, most: 4294967295, besides: ", 4 or more away from every other entry's" });

@@ -10,9 +10,10 @@ package towpath_pkg;
 
   // verilator lint_off UNUSEDPARAM
   localparam TP_VERSION_MAJOR = 2;  // version of this contract: another one is refused
-  localparam TP_VERSION_MINOR = 0;  // version of this contract: only adds
+  localparam TP_VERSION_MINOR = 1;  // version of this contract: only adds
   localparam TP_BAR_DEVICE = 0;  // the BAR of pages
   localparam TP_BAR_WINDOW = 2;  // the BAR of the user core's registers
+  localparam TP_BAR_MEMORY = 4;  // the BAR of the windows onto the user core's memories
   localparam TP_PAGE_DISCOVERY = 0;  // page of block DISCOVERY
   localparam TP_PAGE_CARD = 1;  // page of block CARD
   localparam TP_PAGE_MSIX = 2;  // page of block MSIX
@@ -74,7 +75,7 @@ package towpath_pkg;
   localparam TP_DISCOVERY_VERSION_MAJOR_OFFSET = 'h08;  // of the contract; a host refuses another than its own
   localparam logic [15:0] TP_DISCOVERY_VERSION_MAJOR_VALUE = 16'h2;
   localparam TP_DISCOVERY_VERSION_MINOR_OFFSET = 'h0a;  // of the contract; a minor version only adds
-  localparam logic [15:0] TP_DISCOVERY_VERSION_MINOR_VALUE = 16'h0;
+  localparam logic [15:0] TP_DISCOVERY_VERSION_MINOR_VALUE = 16'h1;
   localparam TP_DISCOVERY_HEADER_BYTES_OFFSET = 'h0c;  // of this header
   localparam logic [15:0] TP_DISCOVERY_HEADER_BYTES_VALUE = 16'h100;
   localparam TP_DISCOVERY_PAGE_SHIFT_OFFSET = 'h0e;  // a page of BAR 0 has 1 << page_shift bytes
@@ -95,6 +96,7 @@ package towpath_pkg;
   localparam TP_DISCOVERY_CORE_NAME_OFFSET = 'h40;  // of the user core, UTF-8, zero padded
   localparam TP_DISCOVERY_CORE_NAME_COUNT = 32;
   localparam TP_DISCOVERY_CORE_NAME_STRIDE = 1;
+  localparam TP_DISCOVERY_MEMORY_WINDOW_BYTES_OFFSET = 'h60;  // of BAR 4, the windows onto the user core's memories; 0: none
   localparam TP_DISCOVERY_CHANNEL_ENTRY_OFFSET = 'h100;  // What a channel is. Entry n describes channel n.
   localparam TP_DISCOVERY_CHANNEL_ENTRY_COUNT = 60;
   localparam TP_DISCOVERY_CHANNEL_ENTRY_STRIDE = 64;
@@ -109,6 +111,7 @@ package towpath_pkg;
   localparam TP_CHANNEL_ENTRY_FIRST_PAGE_OFFSET = 'h08;  // index of the channel's privileged page; doorbell, inline and batch page follow it
   localparam TP_CHANNEL_ENTRY_BUFFER_BYTES_OFFSET = 'h0c;  // the card's own buffer: of an H2C channel, which shares it with the others of its kind, or of this C2H channel
   localparam TP_CHANNEL_ENTRY_BATCH_SLOTS_OFFSET = 'h10;  // slots for descriptors in the batch page; 0: it takes no batches
+  localparam TP_CHANNEL_ENTRY_WINDOW_OFFSET = 'h12;  // of a memory: 1 + offset of its window in BAR 4, in MiB; 0: none
   localparam TP_CHANNEL_ENTRY_KIND_PARAMETER_OFFSET = 'h14;  // the kind's own; of a memory its size in pages of 4096 bytes
   localparam TP_CHANNEL_ENTRY_KIND_NAME_OFFSET = 'h18;  // ASCII, zero padded
   localparam TP_CHANNEL_ENTRY_KIND_NAME_COUNT = 8;
@@ -122,19 +125,25 @@ package towpath_pkg;
   localparam TP_CARD_CONTROL_RESET_LSB = 0;  // write 1: resets all channels and the user core; reads 1 until that is done
   localparam logic [31:0] TP_CARD_CONTROL_RESET_MASK = 32'h1;
   localparam TP_CARD_STATUS_OFFSET = 'h04;  // reserved
-  localparam TP_CARD_WINDOW_TIMEOUT_OFFSET = 'h08;  // core clocks that an access of the register window may take
+  localparam TP_CARD_WINDOW_TIMEOUT_OFFSET = 'h08;  // core clocks that an access of the register window may take, and a read or the write ahead of a memory window
   localparam logic [31:0] TP_CARD_WINDOW_TIMEOUT_RESET = 32'h3d090;
-  localparam TP_CARD_WINDOW_STATUS_OFFSET = 'h0c;  // what went wrong in the register window since it was last cleared
+  localparam TP_CARD_WINDOW_STATUS_OFFSET = 'h0c;  // what went wrong in the windows since it was last cleared
   localparam TP_CARD_WINDOW_STATUS_TIMEOUT_LSB = 0;  // the user core did not answer in time
   localparam logic [31:0] TP_CARD_WINDOW_STATUS_TIMEOUT_MASK = 32'h1;
   localparam TP_CARD_WINDOW_STATUS_ERROR_LSB = 1;  // the user core answered SLVERR or DECERR
   localparam logic [31:0] TP_CARD_WINDOW_STATUS_ERROR_MASK = 32'h2;
+  localparam TP_CARD_WINDOW_STATUS_MEMORY_TIMEOUT_LSB = 2;  // a memory did not answer in time: its windows are off until the card is reset
+  localparam logic [31:0] TP_CARD_WINDOW_STATUS_MEMORY_TIMEOUT_MASK = 32'h4;
+  localparam TP_CARD_WINDOW_STATUS_MEMORY_ERROR_LSB = 3;  // a memory answered SLVERR or DECERR, or there is none at the address
+  localparam logic [31:0] TP_CARD_WINDOW_STATUS_MEMORY_ERROR_MASK = 32'h8;
   localparam TP_CARD_INBOUND_OVERRUNS_OFFSET = 'h10;  // writes to doorbells or registers that were dropped: no room, or not within 8 aligned bytes
   localparam TP_CARD_WINDOW_OVERRUNS_OFFSET = 'h14;  // writes to the register window that were dropped: no room, or not within 8 aligned bytes
   localparam TP_CARD_WINDOW_TIMEOUTS_OFFSET = 'h18;  // accesses of the register window that were not answered in time
+  localparam TP_CARD_MEMORY_WINDOW_OVERRUNS_OFFSET = 'h1c;  // writes to the memory windows that were dropped: no room, or the windows are off
   localparam TP_CARD_QUARANTINE_OFFSET = 'h20;  // how long a timed-out tag stays out of use when its late answer never comes, in completion timeouts; 0: until the link goes down
   localparam logic [31:0] TP_CARD_QUARANTINE_RESET = 32'h10;
   localparam TP_CARD_QUARANTINED_OFFSET = 'h24;  // tags in quarantine now
+  localparam TP_CARD_MEMORY_WINDOW_ERRORS_OFFSET = 'h28;  // writes to the memory windows that a memory refused, or that no memory is behind
   localparam TP_CARD_USER_IRQ_ENABLE_OFFSET = 'h40;  // bit k: user interrupt k fires `user_irq_vector[k]`
   localparam TP_CARD_UNSUPPORTED_REQUESTS_OFFSET = 'h48;  // reads which the host refused
   localparam TP_CARD_COMPLETER_ABORTS_OFFSET = 'h4c;  // reads which the host could not answer

@@ -29,7 +29,7 @@ HEADER, ENTRY = MODEL.tables
 CONSTANTS = {c.name: c.number for c in MODEL.constants}
 SEED = int(os.environ.get("TOWPATH_SEED") or random.SystemRandom().randrange(1 << 32))
 
-# Each reads tables from a file: the bytes of both BARs, how many entries follow (as many as a good header says), header and entries. It
+# Each reads tables from a file: the bytes of the BARs, how many entries follow (as many as a good header says), header and entries. It
 # prints a line for each: what is wrong, or `good` and a number made of every register.
 C_PROGRAM = """#include <inttypes.h>
 #include <stdio.h>
@@ -53,9 +53,9 @@ static void table(const uint64_t *facts, FILE *from)
     uint32_t n, k;
 
     take(&image, sizeof(image), from);
-    take(images, facts[2] * sizeof(*images), from);
+    take(images, facts[3] * sizeof(*images), from);
     tp_discovery_read(&header, &image);
-    if (tp_discovery_check(&header, facts[0], facts[1], &fault)) { tell("", &fault); return; }
+    if (tp_discovery_check(&header, facts[0], facts[1], facts[2], &fault)) { tell("", &fault); return; }
     sum = 0;
     @header@
     for (n = 0; n < header.channels; n++) {
@@ -68,7 +68,7 @@ static void table(const uint64_t *facts, FILE *from)
 int main(int count, char **arguments)
 {
     FILE *from = fopen(arguments[count - 1], "rb");
-    uint64_t facts[3];
+    uint64_t facts[4];
 
     while (from && fread(facts, sizeof(facts), 1, from) == 1) table(facts, from);
     return !from;
@@ -78,9 +78,9 @@ RUST_PROGRAM = """#![allow(dead_code)]
 include!("@generated@");
 use std::io::{BufRead, BufReader, Read, Write};
 fn take<const N: usize>(from: &mut impl Read) -> [u8; N] { let mut bytes = [0; N]; from.read_exact(&mut bytes).unwrap(); bytes }
-fn judge(device: u64, window: u64, header: &[u8; 96], images: &[[u8; 64]]) -> Result<u64, String> {
+fn judge(device: u64, window: u64, memory: u64, header: &[u8; Discovery::IMAGE_BYTES], images: &[[u8; 64]]) -> Result<u64, String> {
     let header = Discovery::from_image(header);
-    header.check(device, window).map_err(|fault| fault.to_string())?;
+    header.check(device, window, memory).map_err(|fault| fault.to_string())?;
     let mut sum = 0u64;
     let mut add = |value: u64| sum = sum.wrapping_mul(31).wrapping_add(value);
     @header@
@@ -97,10 +97,10 @@ fn main() {
     let mut from = BufReader::new(std::fs::File::open(std::env::args().last().unwrap()).unwrap());
     let mut to = std::io::BufWriter::new(std::io::stdout());
     while !from.fill_buf().unwrap().is_empty() {
-        let [device, window, count] = [take(&mut from), take(&mut from), take(&mut from)].map(u64::from_le_bytes);
+        let [device, window, memory, count] = [take(&mut from), take(&mut from), take(&mut from), take(&mut from)].map(u64::from_le_bytes);
         let header = take(&mut from);
         let images: Vec<_> = (0..count).map(|_| take(&mut from)).collect();
-        match judge(device, window, &header, &images) {
+        match judge(device, window, memory, &header, &images) {
             Ok(sum) => writeln!(to, "good {sum}").unwrap(),
             Err(fault) => writeln!(to, "{fault}").unwrap(),
         }
@@ -151,6 +151,7 @@ def image(table: generate.Block, values: dict[str, int | bytes]) -> bytes:
 class Table:
     device: int
     window: int
+    memory: int
     header: dict[str, int | bytes]
     entries: list[dict[str, int | bytes]]
 
@@ -162,7 +163,7 @@ class Table:
     @property
     def bytes(self) -> bytes:
         images = [image(HEADER, self.header), *(image(ENTRY, entry) for entry in self.entries)]
-        return struct.pack("<3Q", self.device, self.window, len(self.entries)) + b"".join(images)
+        return struct.pack("<4Q", self.device, self.window, self.memory, len(self.entries)) + b"".join(images)
 
 
 def numbers(table: generate.Block) -> list[generate.Entry]:
@@ -182,13 +183,14 @@ def good(draw: random.Random) -> Table:
     """A table within all limits: what is refused is then what a lie made of it."""
     shift = draw.choice([12, 12, 13, 16])
     count = draw.choice([1, 2, 2, 3, 4]) if draw.random() < 0.99 else 60
-    offset, stride = (256, 64) if draw.random() < 0.5 else (draw.randrange(96, 256, 8), draw.choice([64, 64, 72]) if count < 50 else 64)
+    offset, stride = (256, 64) if draw.random() < 0.5 else (draw.randrange(104, 256, 8), draw.choice([64, 64, 72]) if count < 50 else 64)
     header: dict[str, int | bytes] = {r.name: draw.randrange(1 << r.bits) for r in numbers(HEADER)}
     header |= {
-        "magic": 0, "header_bytes": draw.randrange(96, offset + 1), "page_shift": shift, "data_bytes": 8 << draw.randrange(5),
+        "magic": 0, "header_bytes": draw.randrange(104, offset + 1), "page_shift": shift, "data_bytes": 8 << draw.randrange(5),
         "channels": count, "entry_offset": offset, "entry_bytes": stride, "vectors": draw.randrange(1, 129),
         "user_interrupts": draw.randrange(17), "tags": draw.randrange(1, 1025), "window_bytes": draw.choice([0, 8, 4096]),
         "core_clock_khz": draw.randrange(1, 1 << 32), "core_name": draw.randbytes(32),
+        "memory_window_bytes": draw.choice([0, 1 << 20, 1 << 24, 1 << 36]),
     }  # fmt: skip
     groups = draw.sample(range(count + 2), count)
     entries = []
@@ -199,11 +201,13 @@ def good(draw: random.Random) -> Table:
             "kind_parameter": draw.randrange(1 << 32), "kind_name": draw.randbytes(8), "queue_depth": draw.randrange(1, 32768),
             "inline_slots": 0 if direction else draw.randrange(65), "first_page": 4 + 4 * group + draw.randrange(4) * (count == 1),
             "buffer_bytes": draw.randrange(1 << 32), "batch_slots": draw.choice([0, 1 << draw.randrange(9)]), "name": draw.randbytes(32),
+            "window": draw.randrange(min(header["memory_window_bytes"] >> 20, 65535) + 1),  # type: ignore[operator]
         }  # fmt: skip
         entries.append(entry)
     end = max(int(entry["first_page"]) for entry in entries) + 4
     device = draw.choice([end << shift, 1 << (end << shift).bit_length(), (1 << 64) - 1])
-    return Table(device, draw.choice([header["window_bytes"], 4096, (1 << 64) - 1]), header, entries)  # type: ignore[arg-type]
+    memory = draw.choice([header["memory_window_bytes"], (1 << 64) - 1])
+    return Table(device, draw.choice([header["window_bytes"], 4096, (1 << 64) - 1]), memory, header, entries)  # type: ignore[arg-type]
 
 
 def lie(draw: random.Random, table: Table) -> None:
@@ -226,8 +230,10 @@ def lie(draw: random.Random, table: Table) -> None:
         table.device = max(
             0, min((1 << 64) - 1, table.device + draw.choice([-4096, -1, 1]) if draw.randrange(4) else draw.randrange(1 << 20))
         )
-    else:
+    elif draw.randrange(2):
         table.window = draw.choice([0, 7, 8, 4095, 4096])
+    else:
+        table.memory = draw.choice([0, (1 << 20) - 1, 1 << 20, 1 << 24])
 
 
 def random_tables(seed: int, count: int) -> bytes:
@@ -307,13 +313,14 @@ def test_a_difference_is_seen(tmp_path, in_c, in_rust, plant):
 TREES = [pyslang.syntax.SyntaxTree.fromFile(str(source)) for source in test_card.sources()]
 USUAL = {
     "DATA_WIDTH": 128, "H2C": 1, "C2H": 1, "TAGS": 32, "QUEUE_DEPTH": 16, "INLINE_SLOTS": 4, "VECTORS": 32, "WINDOW_BYTES": 4096,
-    "USER_INTERRUPTS": 16, "PAGE_SHIFT": 12,
+    "USER_INTERRUPTS": 16, "PAGE_SHIFT": 12, "MEMORY_WINDOW_BYTES": 0,
 }  # fmt: skip
 # At and beyond what the gateware's own checks take. A queue deeper than 16384 has no ring, which no check of the gateware's knows.
 AROUND = {
     "DATA_WIDTH": (32, 64, 128, 256, 512, 1024), "H2C": (0, 1, 30, 59, 60), "C2H": (0, 1, 30, 59, 60), "TAGS": (2, 8, 64, 256, 512),
     "QUEUE_DEPTH": (1, 2, 1024, 16384), "INLINE_SLOTS": (1, 16, 64, 65), "VECTORS": (0, 1, 33, 128, 129),
     "PAGE_SHIFT": (11, 12, 13, 14, 16, 17), "WINDOW_BYTES": (0, 4, 8, 4096, 1 << 24), "USER_INTERRUPTS": (0, 1, 16, 17),
+    "MEMORY_WINDOW_BYTES": (0, 1 << 19, 1 << 20, 3 << 20, 1 << 36, 1 << 37),
 }  # fmt: skip
 
 
@@ -336,7 +343,7 @@ def table_of(parameters: dict[str, int]) -> Table:
     header |= {
         "page_shift": p["PAGE_SHIFT"], "data_bytes": p["DATA_WIDTH"] // 8, "channels": count, "vectors": p["VECTORS"],
         "user_interrupts": p["USER_INTERRUPTS"], "tags": p["TAGS"], "window_bytes": p["WINDOW_BYTES"], "core_clock_khz": 250_000,
-        "core_name": b"card",
+        "core_name": b"card", "memory_window_bytes": p["MEMORY_WINDOW_BYTES"],
     }  # fmt: skip
     entries: list[dict[str, int | bytes]] = []
     for channel in range(count):
@@ -353,7 +360,7 @@ def table_of(parameters: dict[str, int]) -> Table:
         entry["first_page"] = CONSTANTS["PAGE_CHANNELS"] + CONSTANTS["PAGES_PER_CHANNEL"] * channel
         entries.append(entry)
     pages = (CONSTANTS["PAGE_CHANNELS"] + CONSTANTS["PAGES_PER_CHANNEL"] * count) << p["PAGE_SHIFT"]
-    return Table(1 << (pages - 1).bit_length(), p["WINDOW_BYTES"], header, entries)
+    return Table(1 << (pages - 1).bit_length(), p["WINDOW_BYTES"], p["MEMORY_WINDOW_BYTES"], header, entries)
 
 
 def test_no_card_of_the_gateware_is_refused(tmp_path, in_c):

@@ -94,6 +94,18 @@ static void tp_give_up(struct tp_channel *channel)
 	spin_unlock_irq(&channel->lock);
 }
 
+int tp_run(struct tp_channel *channel, struct tp_work *work, struct tp_descriptor *descriptors)
+{
+	int error = tp_locked(channel, tp_post(channel, work, descriptors));
+
+	if (error)
+		return error;
+	error = tp_wait(channel, tp_reaped(channel, list_empty(&work->link)));
+	if (!tp_reaped(channel, list_empty(&work->link)))
+		tp_cancel(channel);
+	return error;
+}
+
 int tp_claim(struct tp_channel *channel, bool *alone)
 {
 	int error = tp_enter_settled(channel, true);

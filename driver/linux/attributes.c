@@ -2,7 +2,7 @@
 /*
  * sysfs: /sys/class/towpath/towpathN!control says what the card is and what it has counted of
  * faults on its link; towpathN!NUMBER what a channel is and what has been moved.
- * A channel that is no stream is there, too, though it has no device file.
+ * A channel of a kind that this driver does not know is there, too, though it has no device file.
  */
 #include <linux/device.h>
 #include <linux/sysfs.h>

@@ -92,6 +92,7 @@ struct tp_resources {
 	void __iomem *window; /* BAR 2, or NULL */
 	phys_addr_t window_start; /* 0: programs cannot map it */
 	u64 window_bytes;
+	u64 memory_bytes;
 };
 
 struct tp_vector {
@@ -121,6 +122,7 @@ struct tp_card {
 	struct mutex mapping; /* what programs have mapped of the card */
 	spinlock_t lock; /* of the state and the lists that follow */
 	enum tp_card_state state; /* written under lock */
+	atomic_t resets; /* of the card, and what counts as one: for the users of its memories */
 	struct list_head owners; /* under lock, and changes under mapping, too */
 	struct list_head memories; /* under lock; buffers of programs */
 

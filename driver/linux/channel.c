@@ -44,7 +44,7 @@ int tp_errno(u8 status)
 	case TP_STATUS_NONE:
 		return -EPROTO;
 	default:
-		return -EIO;
+		return status > TP_STATUS_KIND_STATUS ? -EREMOTEIO : -EIO;
 	}
 }
 
@@ -123,6 +123,10 @@ static u8 tp_judge(struct tp_channel *channel, const struct tp_work *work,
 	}
 	if (status > TP_STATUS_NONE && status <= TP_STATUS_LINK_DOWN &&
 	    (status != TP_STATUS_END_OF_MESSAGE || status == last))
+		return status;
+	/* The kind's own. */
+	if (status > TP_STATUS_KIND_STATUS && status < 2 * TP_STATUS_KIND_STATUS &&
+	    !tp_is_stream(channel))
 		return status;
 	channel->statistics.wrong_statuses++;
 	trace_towpath_refused(channel, entry, "wrong_statuses");

@@ -32,6 +32,7 @@
 
 struct tp_client;
 struct tp_memory;
+struct tp_ram;
 
 /*
  *   state        from                             by
@@ -98,9 +99,10 @@ struct tp_channel {
 	u16 kind_version;
 	u32 kind_parameter;
 	char kind_name[TP_CHANNEL_ENTRY_KIND_NAME_COUNT + 1];
-	struct device *listed; /* in sysfs alone: it is no stream */
+	struct device *listed; /* in sysfs alone: it has no file */
 	u32 vector;
-	struct tp_client *file; /* the client when the channel is no queue */
+	struct tp_client *file; /* the client when the channel is no queue, nor a memory's */
+	struct tp_ram *ram; /* whose half it is, or NULL */
 
 	struct mutex io; /* one call at a time */
 	wait_queue_head_t wait; /* work has ended, or a state has changed */
@@ -133,10 +135,22 @@ struct tp_channel {
 #endif
 };
 
-/* Is it a stream that this driver knows? Only those have a file. */
+/* Is it a stream that this driver knows? */
 static inline bool tp_is_stream(const struct tp_channel *channel)
 {
 	return channel->kind == TP_CHANNEL_KIND_STREAM && channel->kind_version == 1;
+}
+
+/* Half of a memory that this driver knows? */
+static inline bool tp_is_memory(const struct tp_channel *channel)
+{
+	return channel->kind == TP_CHANNEL_KIND_MEMORY && channel->kind_version == 1;
+}
+
+/* Other channels have no file. A memory has two channels. */
+static inline bool tp_has_file(const struct tp_channel *channel)
+{
+	return tp_is_stream(channel) || channel->ram;
 }
 
 static inline bool tp_is_h2c(const struct tp_channel *channel)
@@ -243,6 +257,12 @@ int tp_errno(u8 status);
 		} while (__left == 0 && !tp_is_out_of_reach((channel)->card, &__looks));          \
 		(int)(__left < 0 ? __left : __left == 0 ? -ENOLINK : 0);                          \
 	})
+
+/*
+ * Under io: post work, and wait for its end; a signal cancels it, and what was moved until then
+ * counts. EAGAIN: there is no room, and nothing was posted; any error of tp_wait().
+ */
+int tp_run(struct tp_channel *channel, struct tp_work *work, struct tp_descriptor *descriptors);
 
 /* Is nothing in flight? */
 static inline bool tp_is_idle(struct tp_channel *channel)

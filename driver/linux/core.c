@@ -72,6 +72,8 @@ int tp_card_start(struct tp_card *card, u32 vectors)
 	for (index = 0; index < card->channel_count && !error; index++)
 		error = tp_channel_init(&card->channels[index]);
 	if (!error)
+		error = tp_rams_init(card);
+	if (!error)
 		error = tp_interrupts_request(card, vectors);
 	if (!error)
 		error = devm_add_action_or_reset(device, tp_card_gone, card);

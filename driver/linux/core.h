@@ -10,6 +10,7 @@
 #include "file.h"
 #include "power.h"
 #include "queue.h"
+#include "ram.h"
 
 /* core.c */
 int tp_core_init(void);

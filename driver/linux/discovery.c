@@ -82,7 +82,7 @@ static int tp_keep_table(struct tp_card *card, const struct tp_table *table)
 		card->channels[index].index = index;
 		error = tp_keep_channel(card, &card->channels[index], &table->entries[index]);
 	}
-	return error;
+	return error ? error : tp_rams_find(card);
 }
 
 int tp_discover(struct tp_card *card)
@@ -94,7 +94,7 @@ int tp_discover(struct tp_card *card)
 	if (!table)
 		return -ENOMEM;
 	verdict = tp_table_load(table, tp_page(card, TP_PAGE_DISCOVERY), card->bus.page_bytes,
-				card->bus.window_bytes);
+				card->bus.window_bytes, card->bus.memory_bytes);
 	if (verdict == TP_TABLE_GOOD)
 		error = tp_keep_table(card, table);
 	else

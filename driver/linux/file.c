@@ -9,6 +9,8 @@
  * message. With O_NONBLOCK it returns what is there. An empty message reads as no bytes, the end of
  * a file. A program that is killed in the middle of a message which it writes leaves none: the
  * channel is reset.
+ *
+ * A channel that is half of a memory has such a file too, which can only be made a queue.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -28,10 +30,6 @@
 #define TP_FLUSH_FIRST 10
 #define TP_FLUSH_LAST 1000
 
-static unsigned int copy_limit = 16384;
-module_param(copy_limit, uint, 0644);
-MODULE_PARM_DESC(copy_limit, "bytes from which memory is moved in place (default 16384)");
-
 static unsigned int drain_ms = 10000;
 module_param(drain_ms, uint, 0644);
 MODULE_PARM_DESC(drain_ms, "how long fsync() and close() wait for progress (default 10000 ms)");
@@ -39,18 +37,6 @@ MODULE_PARM_DESC(drain_ms, "how long fsync() and close() wait for progress (defa
 static bool tp_may_wait(const struct kiocb *call)
 {
 	return !(call->ki_filp->f_flags & O_NONBLOCK) && !(call->ki_flags & IOCB_NOWAIT);
-}
-
-/* Is the next piece of the program's memory long enough to be moved in place? */
-static bool tp_is_long(const struct iov_iter *iter)
-{
-	unsigned long start;
-	size_t bytes;
-
-	if (!user_backed_iter(iter))
-		return false;
-	tp_iter_segment(iter, &start, &bytes);
-	return min(bytes, iov_iter_count(iter)) >= max_t(size_t, READ_ONCE(copy_limit), PAGE_SIZE);
 }
 
 /* The error of what was written before, once. The card has then closed the message. */
@@ -140,7 +126,9 @@ static int tp_begin(struct tp_channel *channel, bool may_wait)
 
 	if (error)
 		return error;
-	error = tp_queue_of(channel) ? -EBUSY : tp_revive(channel);
+	error = tp_queue_of(channel)   ? -EBUSY :
+		!tp_is_stream(channel) ? -EOPNOTSUPP :
+					 tp_revive(channel);
 	if (error)
 		return tp_finish(channel, error);
 	error = tp_may_go_on(channel);
@@ -167,7 +155,7 @@ static bool tp_has_room(struct tp_channel *channel)
 /*
  * Post a transfer and wait for its end; a signal cancels it, and what was moved until then counts.
  */
-static int tp_run(struct tp_file *file, struct tp_transfer *transfer)
+static int tp_run_transfer(struct tp_file *file, struct tp_transfer *transfer)
 {
 	struct tp_channel *channel = file->client.channel;
 	int error;
@@ -175,15 +163,9 @@ static int tp_run(struct tp_file *file, struct tp_transfer *transfer)
 	file->transfer = transfer;
 	do {
 		error = tp_wait(channel, tp_has_room(channel));
-		if (error)
-			break;
-		error = tp_locked(channel,
-				  tp_post(channel, &transfer->work, transfer->descriptors));
+		if (!error)
+			error = tp_run(channel, &transfer->work, transfer->descriptors);
 	} while (error == -EAGAIN);
-	if (!error)
-		error = tp_wait(channel, tp_reaped(channel, list_empty(&transfer->work.link)));
-	if (!tp_reaped(channel, list_empty(&transfer->work.link)))
-		tp_cancel(channel);
 	file->transfer = NULL;
 	return error;
 }
@@ -209,7 +191,7 @@ static ssize_t tp_move_in_place(struct tp_file *file, struct iov_iter *iter, boo
 	/* The driver's own buffers serve all the same, unless the program is killed. */
 	if (IS_ERR(transfer))
 		return PTR_ERR(transfer) == -EINTR ? -ERESTARTSYS : -EFAULT;
-	error = tp_run(file, transfer);
+	error = tp_run_transfer(file, transfer);
 	bytes = transfer->work.moved;
 	status = transfer->work.status;
 	tp_transfer_free(channel->card, transfer);
@@ -241,7 +223,7 @@ static ssize_t tp_write(struct tp_file *file, struct iov_iter *from, bool end, b
 	bool ended;
 
 	while (!error) {
-		const bool in_place = may_wait && tp_is_long(from);
+		const bool in_place = may_wait && tp_transfer_suits(from);
 
 		error = tp_may_go_on(channel);
 		if (error)
@@ -385,7 +367,7 @@ static ssize_t tp_read_piece(struct tp_file *file, struct iov_iter *to, bool may
 	struct tp_channel *channel = file->client.channel;
 	ssize_t bytes = tp_buffers_read(file, to, ended);
 
-	if (bytes != -EAGAIN || !may_wait || !tp_is_long(to))
+	if (bytes != -EAGAIN || !may_wait || !tp_transfer_suits(to))
 		return bytes;
 	/*
 	 * What was posted ahead comes first, whenever it came: only when nothing of it is left can
@@ -678,7 +660,7 @@ static int tp_prepare(struct tp_file *file, bool ahead)
 	struct tp_channel *channel = file->client.channel;
 	int error = tp_is_stopped(channel) ? tp_reset(channel, true) : 0;
 
-	if (!error)
+	if (!error && tp_is_stream(channel))
 		error = tp_buffers_allocate(file);
 	tp_take_write_error(file);
 	file->read_error = 0;
@@ -711,8 +693,9 @@ static int tp_open(struct inode *inode, struct file *file)
 	if (!error) {
 		mutex_lock(&channel->io);
 		/* With O_DIRECT, reads and polls post: so a queue finds all on the card. */
-		error = tp_prepare(tp_file_of(channel),
-				   !tp_is_h2c(channel) && !(file->f_flags & O_DIRECT));
+		error = tp_prepare(tp_file_of(channel), !tp_is_h2c(channel) &&
+								tp_is_stream(channel) &&
+								!(file->f_flags & O_DIRECT));
 		mutex_unlock(&channel->io);
 		if (error)
 			WRITE_ONCE(channel->is_open, false);
@@ -729,8 +712,8 @@ static int tp_flush(struct file *file, fl_owner_t owner)
 	struct tp_channel *channel = file->private_data;
 	int error;
 
-	if (!tp_is_h2c(channel) || tp_queue_of(channel) || file_count(file) > 1 ||
-	    fatal_signal_pending(current) || current->flags & PF_EXITING)
+	if (!tp_is_h2c(channel) || !tp_is_stream(channel) || tp_queue_of(channel) ||
+	    file_count(file) > 1 || fatal_signal_pending(current) || current->flags & PF_EXITING)
 		return 0;
 	error = tp_begin(channel, true);
 	if (error)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * Device files: /dev/towpathN/control, and for each channel that is a stream /dev/towpathN/NUMBER
- * and /dev/towpathN/NAME, one and the same. Other kinds of channels are listed in sysfs alone.
+ * and /dev/towpathN/NAME, one and the same. A memory is /dev/towpathN/NAME, and its two channels
+ * have a NUMBER each. Other kinds of channels are listed in sysfs alone.
  *
  * Names are the card's, and so distrusted, clean as they are: what could lead out of the folder, or
  * hide another file, gets no file of that name.
@@ -27,6 +28,17 @@ static dev_t tp_number(const struct tp_card *card, unsigned int minor)
 	return tp_numbers + card->number * TP_MINORS + minor;
 }
 
+/* Of a channel's two numbers, the second is that of its name. */
+static unsigned int tp_minor(u16 index, bool by_name)
+{
+	return 1 + 2 * index + by_name;
+}
+
+static bool tp_by_name(unsigned int minor)
+{
+	return minor % 2 == 0;
+}
+
 static int tp_open_any(struct inode *inode, struct file *file)
 {
 	struct tp_card *card = container_of(inode->i_cdev, struct tp_card, cdev);
@@ -37,10 +49,12 @@ static int tp_open_any(struct inode *inode, struct file *file)
 	if (minor > 0) {
 		unsigned int index = (minor - 1) / 2;
 
-		if (index >= card->channel_count || !tp_is_stream(&card->channels[index]))
+		if (index >= card->channel_count || !tp_has_file(&card->channels[index]))
 			return -ENXIO;
 		file->private_data = &card->channels[index];
-		operations = &tp_channel_operations;
+		operations = tp_by_name(minor) && card->channels[index].ram ?
+				     &tp_ram_operations :
+				     &tp_channel_operations;
 	}
 	operations = fops_get(operations);
 	if (!operations)
@@ -61,8 +75,10 @@ static void tp_card_release(struct device *device)
 	u16 index;
 
 	ida_free(&tp_cards, card->number);
-	for (index = 0; index < card->channel_count; index++)
+	for (index = 0; index < card->channel_count; index++) {
 		tp_file_free(&card->channels[index]);
+		tp_ram_free(&card->channels[index]);
+	}
 	kfree(card->channels);
 	kfree(card);
 }
@@ -109,7 +125,7 @@ static bool tp_name_serves(const struct tp_card *card, const struct tp_channel *
 		if (*at == '/' || *at == '!' || *at == ' ')
 			return false;
 	for (other = 0; other < channel->index; other++)
-		if (tp_is_stream(&card->channels[other]) &&
+		if (tp_has_file(&card->channels[other]) &&
 		    !strcmp(name, card->channels[other].name))
 			return false;
 	return true;
@@ -118,9 +134,9 @@ static bool tp_name_serves(const struct tp_card *card, const struct tp_channel *
 static int tp_node(struct tp_card *card, struct tp_channel *channel, bool by_name)
 {
 	const struct attribute_group **groups = by_name ? NULL : tp_channel_groups;
-	const bool stream = tp_is_stream(channel);
+	const bool has_file = tp_has_file(channel);
 	/* The kernel makes no file for number 0. */
-	dev_t at = stream ? tp_number(card, 1 + 2 * channel->index + by_name) : MKDEV(0, 0);
+	dev_t at = has_file ? tp_number(card, tp_minor(channel->index, by_name)) : MKDEV(0, 0);
 	struct device *node;
 	char number[8];
 
@@ -129,7 +145,7 @@ static int tp_node(struct tp_card *card, struct tp_channel *channel, bool by_nam
 	node = device_create_with_groups(&tp_class, &card->device, at, channel, groups,
 					 "towpath%d!%s", card->number,
 					 by_name ? channel->name : number);
-	if (!stream && !IS_ERR(node))
+	if (!has_file && !IS_ERR(node))
 		channel->listed = node;
 	return PTR_ERR_OR_ZERO(node);
 }
@@ -154,10 +170,15 @@ int tp_nodes_add(struct tp_card *card)
 		struct tp_channel *channel = &card->channels[index];
 
 		error = tp_node(card, channel, false);
-		if (!tp_is_stream(channel))
+		if (!tp_is_stream(channel) && !tp_names_ram(channel))
 			continue;
 		if (!error && tp_name_serves(card, channel))
 			error = tp_node(card, channel, true);
+		else if (!error && channel->ram)
+			dev_warn(
+				card->bus.device,
+				"the memory of channel %u cannot have a file of its name, and so has none\n",
+				index);
 		else if (!error)
 			dev_warn(card->bus.device,
 				 "channel %u cannot have a file of its name: it is %u\n", index,

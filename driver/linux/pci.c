@@ -38,10 +38,10 @@ static const struct tp_bus_operations tp_pci_operations = {
 	.irq = tp_pci_irq,
 };
 
-/* Can these be a Towpath card's? The window's may be missing. */
+/* Can these be a Towpath card's? The windows' may be missing. */
 static int tp_check_bars(struct pci_dev *pci)
 {
-	static const u8 bars[] = { TP_BAR_DEVICE, TP_BAR_WINDOW };
+	static const u8 bars[] = { TP_BAR_DEVICE, TP_BAR_WINDOW, TP_BAR_MEMORY };
 	unsigned int index;
 
 	for (index = 0; index < ARRAY_SIZE(bars); index++)
@@ -67,6 +67,7 @@ static int tp_map(struct pci_dev *pci, struct tp_resources *bus)
 		.page_bytes = pci_resource_len(pci, TP_BAR_DEVICE),
 		.window_start = TP_CAN_MAP_BARS ? pci_resource_start(pci, TP_BAR_WINDOW) : 0,
 		.window_bytes = pci_resource_len(pci, TP_BAR_WINDOW),
+		.memory_bytes = pci_resource_len(pci, TP_BAR_MEMORY),
 	};
 	if (bus->window_bytes)
 		bars |= BIT(TP_BAR_WINDOW);

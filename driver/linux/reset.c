@@ -289,6 +289,8 @@ static void tp_count_reset(struct tp_card *card, const struct tp_owner *owner)
 
 void tp_card_quiesce(struct tp_card *card, const struct tp_owner *owner)
 {
+	/* First: a call that finds the card stopped is told of this reset, and of no other. */
+	atomic_inc(&card->resets);
 	tp_card_move(card, TP_CARD_RESETTING);
 	tp_count_reset(card, owner);
 }

@@ -14,7 +14,7 @@ static void tp_load_bytes(u8 *image, void __iomem *from, u32 bytes)
 }
 
 enum tp_table_verdict tp_table_load(struct tp_table *table, void __iomem *page, u64 device_bytes,
-				    u64 window_bytes)
+				    u64 window_bytes, u64 memory_bytes)
 {
 	struct tp_discovery *header = &table->header;
 	struct tp_discovery_image image = {};
@@ -30,7 +30,7 @@ enum tp_table_verdict tp_table_load(struct tp_table *table, void __iomem *page, 
 		return TP_TABLE_OTHER_VERSION;
 	tp_load_bytes(image.bytes, page, sizeof(image.bytes));
 	tp_discovery_read(header, &image);
-	if (tp_discovery_check(header, device_bytes, window_bytes, &table->fault))
+	if (tp_discovery_check(header, device_bytes, window_bytes, memory_bytes, &table->fault))
 		return TP_TABLE_BAD;
 	for (table->channel = 0; table->channel < header->channels; table->channel++) {
 		struct tp_channel_entry *at = &table->entries[table->channel];

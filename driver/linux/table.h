@@ -29,8 +29,8 @@ struct tp_table {
 	int channel;
 };
 
-/* `device_bytes` and `window_bytes` are those of the BARs; `page` is all mapped. */
+/* `device_bytes`, `window_bytes` and `memory_bytes` are those of the BARs; `page` is all mapped. */
 enum tp_table_verdict tp_table_load(struct tp_table *table, void __iomem *page, u64 device_bytes,
-				    u64 window_bytes);
+				    u64 window_bytes, u64 memory_bytes);
 
 #endif

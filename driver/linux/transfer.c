@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
+#include <linux/moduleparam.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "transfer.h"
 
 #define TP_LENGTH_LIMIT BIT_ULL(48)
+
+static unsigned int copy_limit = 16384;
+module_param(copy_limit, uint, 0644);
+MODULE_PARM_DESC(copy_limit, "bytes from which memory is moved in place (default 16384)");
 
 /* A walk over a piece's parts, as they lie for the card. */
 struct tp_walk {
@@ -93,21 +98,33 @@ static int tp_describe(struct tp_card *card, struct tp_transfer *transfer)
 	return 0;
 }
 
+void tp_describe_address(struct tp_descriptor *descriptor, u64 address)
+{
+	*descriptor = (struct tp_descriptor){
+		.address = cpu_to_le64(address),
+		.control = cpu_to_le16(TP_KIND_ATTRIBUTES << TP_DESCRIPTOR_CONTROL_KIND_LSB),
+	};
+}
+
+/* The flags that a transfer on this channel may have. */
+static u32 tp_known_flags(const struct tp_channel *channel)
+{
+	if (tp_is_h2c(channel))
+		return TOWPATH_TRANSFER_END | TOWPATH_TRANSFER_ATTRIBUTES | TOWPATH_TRANSFER_LENGTH;
+	return tp_is_stream(channel) ? 0 : TOWPATH_TRANSFER_ATTRIBUTES;
+}
+
 /* What goes before the descriptor, and how many places they take together. */
 static int tp_prefixes(struct tp_transfer *transfer, const struct towpath_transfer *wanted,
-		       bool h2c)
+		       const struct tp_channel *channel)
 {
-	const u32 known =
-		TOWPATH_TRANSFER_END | TOWPATH_TRANSFER_ATTRIBUTES | TOWPATH_TRANSFER_LENGTH;
 	struct tp_descriptor *descriptor = transfer->descriptors;
 
-	if (wanted->flags & ~(h2c ? known : 0) || wanted->reserved)
+	if (wanted->flags & ~tp_known_flags(channel) || wanted->reserved)
 		return -EINVAL;
 	if (wanted->flags & TOWPATH_TRANSFER_ATTRIBUTES) {
-		descriptor->address = cpu_to_le64(wanted->offset);
+		tp_describe_address(descriptor, wanted->offset);
 		descriptor->length = cpu_to_le32(wanted->user);
-		descriptor->control =
-			cpu_to_le16(TP_KIND_ATTRIBUTES << TP_DESCRIPTOR_CONTROL_KIND_LSB);
 		descriptor++;
 	} else if (wanted->offset || wanted->user) {
 		return -EINVAL;
@@ -225,7 +242,7 @@ struct tp_transfer *tp_transfer_create(struct tp_channel *channel, struct tp_own
 		kfree(pieces);
 		return ERR_PTR(-ENOMEM);
 	}
-	error = tp_prefixes(transfer, wanted, tp_is_h2c(channel));
+	error = tp_prefixes(transfer, wanted, channel);
 	if (!error && transfer->work.places > channel->engine.depth)
 		error = -EINVAL;
 	if (!error)
@@ -251,6 +268,28 @@ struct tp_transfer *tp_transfer_pin(struct tp_channel *channel, u64 address, u64
 			transfer->end = TP_DESCRIPTOR_CONTROL_END_MASK;
 	}
 	return tp_finish(channel, transfer, min_t(ssize_t, pinned, 0));
+}
+
+bool tp_transfer_suits(const struct iov_iter *iter)
+{
+	unsigned long start;
+	size_t bytes;
+
+	if (!user_backed_iter(iter))
+		return false;
+	tp_iter_segment(iter, &start, &bytes);
+	return min(bytes, iov_iter_count(iter)) >= max_t(size_t, READ_ONCE(copy_limit), PAGE_SIZE);
+}
+
+void tp_transfer_address(struct tp_transfer *transfer, u64 address)
+{
+	struct tp_descriptor *descriptors = transfer->descriptors;
+
+	descriptors[1] = descriptors[0];
+	if (transfer->reads)
+		descriptors[1].control |= cpu_to_le16(TP_DESCRIPTOR_CONTROL_END_MASK);
+	tp_describe_address(&descriptors[0], address);
+	transfer->work.places = 2;
 }
 
 bool tp_transfer_names(const struct tp_transfer *transfer, const struct tp_memory *memory)

@@ -10,6 +10,8 @@
 #ifndef TOWPATH_TRANSFER_H
 #define TOWPATH_TRANSFER_H
 
+#include <linux/uio.h>
+
 #include "channel.h"
 #include "memory.h"
 #include "uapi/towpath.h"
@@ -55,6 +57,12 @@ struct tp_transfer *tp_transfer_create(struct tp_channel *channel, struct tp_own
  * pinned as far as that is possible; the message ends with it (`end`) only if all of it is.
  */
 struct tp_transfer *tp_transfer_pin(struct tp_channel *channel, u64 address, u64 bytes, bool end);
+/* Is the next piece of the program's memory long enough for that? */
+bool tp_transfer_suits(const struct iov_iter *iter);
+/* The descriptor before one of a memory: where its bytes are, or go. */
+void tp_describe_address(struct tp_descriptor *descriptor, u64 address);
+/* A pinned piece is moved to, or from, this address of a memory; one to the card is a message. */
+void tp_transfer_address(struct tp_transfer *transfer, u64 address);
 /* Does a transfer name this memory? NULL: any that was taken back. */
 bool tp_transfer_names(const struct tp_transfer *transfer, const struct tp_memory *memory);
 /* How it ended, for the program. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between the mover and the user core: streams, registers and interrupts, each to the user's clock, and the user core's reset.
+// Between the mover and the user core: streams, registers, interrupts and memory windows, each to the user's clock, and the user core's reset.
 //
 // The mover's side (`mv_`) has the signals of tp_core's user ports, on `clk`. With USER_ASYNC 0 the two sides are wires (`clk` and `user_clk`
 // are one net): a core that wants registers on its ports puts tp_skid there. With USER_ASYNC 1 streams go through FIFOs of DEPTH beats,
@@ -9,6 +9,7 @@
 // the crossing, beats after it arrive; to the core it is `*_reset`, 1 for a clock or more, beside `h2c_tvalid` 0 and `c2h_tready` 0.
 // `mv_*_reset_busy` is 1 from its rise until the core has been told and nothing old is left: what either side sends from then on arrives.
 // A user clock that stands still keeps it 1; `user_busy` ends it, since the reset of the whole core forgets all there is. With USER_ASYNC 0 it is always 0: then the reset is over with `mv_*_reset`.
+// Nothing but that of the card resets the streams of the memory windows (`mem_`).
 // `card_reset` (a level) holds the user core in reset, as does `rst`: `user_rst_n` is low for 16 clocks of the user's at least. `user_busy` is
 // 1 until the core has left reset; meanwhile nothing passes in either direction, and what waited in the crossings is forgotten. With
 // USER_ASYNC 0 the interrupts are mere wires, and the mover's side takes none meanwhile.
@@ -27,7 +28,8 @@ module tp_user_edge #(
     localparam int NH = H2C == 0 ? 1 : H2C,  // port arrays have one element at least
     localparam int NC = C2H == 0 ? 1 : C2H,
     parameter logic [NH-1:0] H2C_VERDICTS = '0,
-    parameter logic [NC-1:0] C2H_ASKED = '0
+    parameter logic [NC-1:0] C2H_ASKED = '0,
+    parameter bit MEMORY_WINDOWS = 0
 ) (
     input  logic clk,
     input  logic rst,
@@ -85,6 +87,26 @@ module tp_user_edge #(
     input  logic mv_axil_rready,
     output logic [15:0] mv_irq_valid,
     input  logic [15:0] mv_irq_ready,
+    // Writes to the memory windows, those that failed, reads, and their rows.
+    input  logic mv_mem_write_valid,
+    output logic mv_mem_write_ready,
+    input  logic [35:0] mv_mem_write_address,
+    input  logic [7:0] mv_mem_write_rows,
+    input  logic [DATA_WIDTH-1:0] mv_mem_write_data,
+    input  logic [KEEP-1:0] mv_mem_write_strb,
+    input  logic mv_mem_write_last,
+    output logic mv_mem_failed_valid,
+    input  logic mv_mem_failed_ready,
+    input  logic mv_mem_read_valid,
+    output logic mv_mem_read_ready,
+    input  logic [35:0] mv_mem_read_address,
+    input  logic [4:0] mv_mem_read_rows,
+    input  logic mv_mem_read_after,
+    input  logic [15:0] mv_mem_read_taken,
+    output logic mv_mem_answer_valid,
+    input  logic mv_mem_answer_ready,
+    output logic [DATA_WIDTH-1:0] mv_mem_answer_data,
+    output logic mv_mem_answer_error,
 
     // the user's side
     input  logic user_clk,
@@ -136,7 +158,26 @@ module tp_user_edge #(
     input  logic m_axil_rvalid,
     output logic m_axil_rready,
     input  logic [15:0] irq_valid,
-    output logic [15:0] irq_ready
+    output logic [15:0] irq_ready,
+    output logic mem_write_valid,
+    input  logic mem_write_ready,
+    output logic [35:0] mem_write_address,
+    output logic [7:0] mem_write_rows,
+    output logic [DATA_WIDTH-1:0] mem_write_data,
+    output logic [KEEP-1:0] mem_write_strb,
+    output logic mem_write_last,
+    input  logic mem_failed_valid,
+    output logic mem_failed_ready,
+    output logic mem_read_valid,
+    input  logic mem_read_ready,
+    output logic [35:0] mem_read_address,
+    output logic [4:0] mem_read_rows,
+    output logic mem_read_after,
+    output logic [15:0] mem_read_taken,
+    input  logic mem_answer_valid,
+    output logic mem_answer_ready,
+    input  logic [DATA_WIDTH-1:0] mem_answer_data,
+    input  logic mem_answer_error
 );
   logic user_rst, near_rst, open;
   tp_reset_sync #(
@@ -332,6 +373,72 @@ module tp_user_edge #(
       assign irq_ready[i] = ready && !user_rst;
       assign mv_irq_valid[i] = valid && open;
     end
+    if (MEMORY_WINDOWS) begin : gen_memory
+      logic write_ready, write_valid, failed_ready, failed_valid, read_ready, read_valid, answer_ready, answer_valid;
+      tp_async_fifo #(
+          .WIDTH(36 + 8 + DATA_WIDTH + KEEP + 1),
+          .DEPTH(DEPTH)
+      ) writes (
+          .wr_clk(clk),
+          .wr_rst(near_rst),
+          .wr_valid(mv_mem_write_valid && open),
+          .wr_ready(write_ready),
+          .wr_data({mv_mem_write_address, mv_mem_write_rows, mv_mem_write_data, mv_mem_write_strb, mv_mem_write_last}),
+          .rd_clk(user_clk),
+          .rd_rst(user_rst),
+          .rd_valid(write_valid),
+          .rd_ready(mem_write_ready && !user_rst),
+          .rd_data({mem_write_address, mem_write_rows, mem_write_data, mem_write_strb, mem_write_last})
+      );
+      tp_pulse failures (
+          .src_clk(user_clk),
+          .src_rst(user_rst),
+          .src_valid(mem_failed_valid),
+          .src_ready(failed_ready),
+          .dst_clk(clk),
+          .dst_rst(near_rst),
+          .dst_valid(failed_valid),
+          .dst_ready(mv_mem_failed_ready && open)
+      );
+      tp_async_fifo #(
+          .WIDTH(36 + 5 + 1 + 16),
+          .DEPTH(4)
+      ) reads (
+          .wr_clk(clk),
+          .wr_rst(near_rst),
+          .wr_valid(mv_mem_read_valid && open),
+          .wr_ready(read_ready),
+          .wr_data({mv_mem_read_address, mv_mem_read_rows, mv_mem_read_after, mv_mem_read_taken}),
+          .rd_clk(user_clk),
+          .rd_rst(user_rst),
+          .rd_valid(read_valid),
+          .rd_ready(mem_read_ready && !user_rst),
+          .rd_data({mem_read_address, mem_read_rows, mem_read_after, mem_read_taken})
+      );
+      tp_async_fifo #(
+          .WIDTH(DATA_WIDTH + 1),
+          .DEPTH(DEPTH)
+      ) answers (
+          .wr_clk(user_clk),
+          .wr_rst(user_rst),
+          .wr_valid(mem_answer_valid && !user_rst),
+          .wr_ready(answer_ready),
+          .wr_data({mem_answer_data, mem_answer_error}),
+          .rd_clk(clk),
+          .rd_rst(near_rst),
+          .rd_valid(answer_valid),
+          .rd_ready(mv_mem_answer_ready && open),
+          .rd_data({mv_mem_answer_data, mv_mem_answer_error})
+      );
+      assign mem_write_valid = write_valid && !user_rst;
+      assign mem_read_valid = read_valid && !user_rst;
+      assign mv_mem_write_ready = write_ready && open;
+      assign mem_failed_ready = failed_ready && !user_rst;
+      assign mv_mem_failed_valid = failed_valid && open;
+      assign mv_mem_read_ready = read_ready && open;
+      assign mem_answer_ready = answer_ready && !user_rst;
+      assign mv_mem_answer_valid = answer_valid && open;
+    end
   end else begin : gen_wires
     for (genvar i = 0; i < NH; i++) begin : gen_h2c
       // Nothing moves in the cycle of the reset.
@@ -390,7 +497,29 @@ module tp_user_edge #(
     assign mv_irq_valid = irq_valid;
     assign irq_ready = mv_irq_ready;
 
+    if (MEMORY_WINDOWS) begin : gen_memory
+      assign mem_write_valid = mv_mem_write_valid && open;
+      assign mv_mem_write_ready = mem_write_ready && open;
+      assign {mem_write_address, mem_write_rows} = {mv_mem_write_address, mv_mem_write_rows};
+      assign {mem_write_data, mem_write_strb, mem_write_last} = {mv_mem_write_data, mv_mem_write_strb, mv_mem_write_last};
+      assign mv_mem_failed_valid = mem_failed_valid && open;
+      assign mem_failed_ready = mv_mem_failed_ready && open;
+      assign mem_read_valid = mv_mem_read_valid && open;
+      assign mv_mem_read_ready = mem_read_ready && open;
+      assign {mem_read_address, mem_read_rows} = {mv_mem_read_address, mv_mem_read_rows};
+      assign {mem_read_after, mem_read_taken} = {mv_mem_read_after, mv_mem_read_taken};
+      assign mv_mem_answer_valid = mem_answer_valid && open;
+      assign mem_answer_ready = mv_mem_answer_ready && open;
+      assign {mv_mem_answer_data, mv_mem_answer_error} = {mem_answer_data, mem_answer_error};
+    end
+
     logic unused;
     assign unused = near_rst;  // resets crossings, of which there are none
+  end
+
+  if (!MEMORY_WINDOWS) begin : gen_no_memory
+    assign {mv_mem_write_ready, mv_mem_failed_valid, mv_mem_read_ready, mv_mem_answer_valid, mv_mem_answer_data, mv_mem_answer_error} = '0;
+    assign {mem_write_valid, mem_write_address, mem_write_rows, mem_write_data, mem_write_strb, mem_write_last} = '0;
+    assign {mem_failed_ready, mem_read_valid, mem_read_address, mem_read_rows, mem_read_after, mem_read_taken, mem_answer_ready} = '0;
   end
 endmodule

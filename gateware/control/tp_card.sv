@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Card page, first part: reset of the whole card, and the register window's timeout and status.
+// Card page, first part: reset of the whole card, and the windows' timeout and status.
 //
 // `card_reset` rises for a 1 written to control.reset or for `function_reset` (a level, held by the endpoint until `function_reset_done`)
 // and falls with `card_reset_done`, the mover's pulse. A function reset also clears what the host has set: `clear` pulses at its start.
@@ -22,12 +22,14 @@ module tp_card
     output logic        window_timeout_set,
     input  logic        window_timed_out,
     input  logic        window_failed,
+    input  logic        memory_timed_out,
+    input  logic        memory_failed,
     input  logic        word_valid,         // in the card page
     input  logic [11:2] word_offset,
     input  logic [31:0] word_data,
     input  logic [ 3:0] word_strb,
     output logic [ 1:0] control,            // the registers' bits in use
-    output logic [ 1:0] window_status
+    output logic [ 3:0] window_status
 );
   // Which register a whole dword is written to.
   logic whole, to_control, to_timeout, to_status;
@@ -40,11 +42,12 @@ module tp_card
   logic for_function;  // the reset under way is the function's, too
   logic ending;        // the mover is quiet
   logic acknowledged;  // this function_reset has had its answer
-  logic timed_out, failed;
+  logic timed_out, failed, memory_late, memory_error;
   logic [31:0] cleared;
 
   assign control = 2'(wanted || card_reset || ending || user_busy) << TP_CARD_CONTROL_RESET_LSB;
-  assign window_status = 2'(timed_out) << TP_CARD_WINDOW_STATUS_TIMEOUT_LSB | 2'(failed) << TP_CARD_WINDOW_STATUS_ERROR_LSB;
+  assign window_status = 4'(timed_out) << TP_CARD_WINDOW_STATUS_TIMEOUT_LSB | 4'(failed) << TP_CARD_WINDOW_STATUS_ERROR_LSB |
+      4'(memory_late) << TP_CARD_WINDOW_STATUS_MEMORY_TIMEOUT_LSB | 4'(memory_error) << TP_CARD_WINDOW_STATUS_MEMORY_ERROR_LSB;
   assign cleared = to_status ? word_data : '0;
 
   always_ff @(posedge clk) begin
@@ -89,10 +92,14 @@ module tp_card
       window_timeout <= TP_CARD_WINDOW_TIMEOUT_RESET;
       timed_out <= 1'b0;
       failed <= 1'b0;
+      memory_late <= 1'b0;
+      memory_error <= 1'b0;
     end else begin
       if (to_timeout) window_timeout <= word_data;
       timed_out <= window_timed_out || timed_out && (cleared & TP_CARD_WINDOW_STATUS_TIMEOUT_MASK) == 0;
       failed <= window_failed || failed && (cleared & TP_CARD_WINDOW_STATUS_ERROR_MASK) == 0;
+      memory_late <= memory_timed_out || memory_late && (cleared & TP_CARD_WINDOW_STATUS_MEMORY_TIMEOUT_MASK) == 0;
+      memory_error <= memory_failed || memory_error && (cleared & TP_CARD_WINDOW_STATUS_MEMORY_ERROR_MASK) == 0;
     end
   end
 endmodule

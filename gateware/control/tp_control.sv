@@ -28,6 +28,8 @@ module tp_control
     parameter logic [255:0] CORE_NAME = "",
     parameter logic [(H2C+C2H)*256-1:0] CHANNEL_NAMES = "",
     parameter logic [(H2C+C2H)*120-1:0] CHANNEL_KINDS = {(H2C + C2H) {32'd0, 16'd1, 8'd0, 64'h6d6165727473}},
+    parameter logic [63:0] MEMORY_WINDOW_BYTES = 0,  // of BAR 4, 0: none
+    parameter logic [(H2C+C2H)*16-1:0] CHANNEL_WINDOWS = '0,
     parameter int WINDOW_QUEUE = 32,        // writes that the host may be ahead of the window
     localparam int CHW = (H2C + C2H) > 1 ? $clog2(H2C + C2H) : 1
 ) (
@@ -46,6 +48,7 @@ module tp_control
     input  logic                             rx_nonposted_valid,
     input  tp_request_hdr_t                  rx_nonposted_hdr,
     output logic                             nonposted_credit,
+    output logic                             rx_posted_hold,
     output logic                             tx_answer_valid,
     input  logic                             tx_answer_ready,
     output tp_answer_hdr_t                   tx_answer_hdr,
@@ -119,7 +122,26 @@ module tp_control
     input  logic        m_axil_rvalid,
     output logic        m_axil_rready,
     input  logic [15:0] irq_valid,
-    output logic [15:0] irq_ready
+    output logic [15:0] irq_ready,
+    output logic                    mem_write_valid,
+    input  logic                    mem_write_ready,
+    output logic [            35:0] mem_write_address,
+    output logic [             7:0] mem_write_rows,
+    output logic [  DATA_WIDTH-1:0] mem_write_data,
+    output logic [DATA_WIDTH/8-1:0] mem_write_strb,
+    output logic                    mem_write_last,
+    input  logic                    mem_failed_valid,
+    output logic                    mem_failed_ready,
+    output logic                    mem_read_valid,
+    input  logic                    mem_read_ready,
+    output logic [            35:0] mem_read_address,
+    output logic [             4:0] mem_read_rows,
+    output logic                    mem_read_after,
+    output logic [            15:0] mem_read_taken,
+    input  logic                    mem_answer_valid,
+    output logic                    mem_answer_ready,
+    input  logic [  DATA_WIDTH-1:0] mem_answer_data,
+    input  logic                    mem_answer_error
 );
   localparam int CHANNELS = H2C + C2H;
   localparam int GW = $clog2(CHANNELS + 1);
@@ -138,6 +160,8 @@ module tp_control
   if (USER_INTERRUPTS < 0 || USER_INTERRUPTS > TP_USER_INTERRUPTS)
     $error("%m: USER_INTERRUPTS %0d: make it 0 to %0d", USER_INTERRUPTS, TP_USER_INTERRUPTS);
   if (TP_USER_INTERRUPTS != 16) $error("%m: written for 16 user interrupts");
+  if ((MEMORY_WINDOW_BYTES & (MEMORY_WINDOW_BYTES - 1)) != 0 || MEMORY_WINDOW_BYTES[19:0] != '0 || MEMORY_WINDOW_BYTES > 64'h10_0000_0000)
+    $error("%m: MEMORY_WINDOW_BYTES %0d: make it 0, or a power of two from 2^20 to 2^36", MEMORY_WINDOW_BYTES);
 
   // ---- writes and reads, each for its page
   logic sweeping;
@@ -280,13 +304,17 @@ module tp_control
 
   // In the card's page the RAM holds 0 where others show what they have: counts of events, and bits. Bits are taken into `seen`, as are
   // pending bits, one by one.
-  logic [31:0] seen, inbound_overruns, window_overruns, window_timeouts;
+  logic [31:0] seen, inbound_overruns, window_overruns, window_timeouts, memory_overruns, memory_errors;
   logic [15:0] link_count;
-  logic [1:0] card_control, window_status;
+  logic [1:0] card_control;
+  logic [3:0] window_status;
   logic show_control, show_window_status, show_quarantined, show_link_count;
   logic shows_control, shows_window_status, shows_quarantined, shows_link_count;
+  logic show_memory_overruns, show_memory_errors, shows_memory_overruns, shows_memory_errors;
   assign show_control = in_card && ask_offset == 10'(TP_CARD_CONTROL_OFFSET / 4);
   assign show_window_status = in_card && ask_offset == 10'(TP_CARD_WINDOW_STATUS_OFFSET / 4);
+  assign show_memory_overruns = MEMORY_WINDOW_BYTES != 0 && in_card && ask_offset == 10'(TP_CARD_MEMORY_WINDOW_OVERRUNS_OFFSET / 4);
+  assign show_memory_errors = MEMORY_WINDOW_BYTES != 0 && in_card && ask_offset == 10'(TP_CARD_MEMORY_WINDOW_ERRORS_OFFSET / 4);
   assign show_quarantined = in_card && ask_offset == 10'(TP_CARD_QUARANTINED_OFFSET / 4);
   assign show_link_count = in_card && ask_offset[11:6] == 6'(TP_CARD_UNSUPPORTED_REQUESTS_OFFSET / 64) &&
       ask_offset != 10'(TP_CARD_USER_IRQ_ENABLE_OFFSET / 4);
@@ -313,7 +341,10 @@ module tp_control
     shows_window_status <= show_window_status;
     shows_quarantined <= show_quarantined;
     shows_link_count <= show_link_count;
-    source <= in_pending || show_control || show_window_status || show_quarantined || show_link_count ? SEEN :
+    shows_memory_overruns <= show_memory_overruns;
+    shows_memory_errors <= show_memory_errors;
+    source <= in_pending || show_control || show_window_status || show_quarantined || show_link_count ||
+        show_memory_overruns || show_memory_errors ? SEEN :
         in_priv ? PRIVILEGED : ask_window && !ask_none ? WINDOW : PAGES;
     counter <= SOURCE;
     if (in_card)
@@ -325,9 +356,11 @@ module tp_control
       endcase
   end
   logic [15:0] bits;
+  logic [31:0] words;
   assign bits = {16{shows_link_count}} & link_count | {16{shows_quarantined}} & quarantined |
-      16'(window_status & {2{shows_window_status}}) | 16'(card_control & {2{shows_control}});
-  always_ff @(posedge clk) if (!asks_pending || pending_shift) seen <= asks_pending ? {pending_bit, seen[31:1]} : 32'(bits);
+      16'(window_status & {4{shows_window_status}}) | 16'(card_control & {2{shows_control}});
+  assign words = 32'(bits) | {32{shows_memory_overruns}} & memory_overruns | {32{shows_memory_errors}} & memory_errors;
+  always_ff @(posedge clk) if (!asks_pending || pending_shift) seen <= asks_pending ? {pending_bit, seen[31:1]} : words;
 
   // Two muxes of four are two LUTs a bit.
   logic [3:0][31:0] sources, counters;
@@ -341,6 +374,21 @@ module tp_control
   assign counters[WINDOW_TIMEOUTS] = window_timeouts;
   assign answer_data = counters[counter];
 
+  // Reads of BAR 4 are answered by tp_memory_reads: one of the two has a read in hand.
+  logic word_read, memory_read, word_read_ready, memory_read_ready, word_waits, memory_waits, read_barrier;
+  logic word_answer_valid, word_answer_last, memory_answers, memory_answer_valid, memory_answer_last;
+  tp_answer_hdr_t word_answer_hdr, memory_answer_hdr;
+  logic [DATA_WIDTH-1:0] word_answer_data, memory_answer_data;
+  assign memory_read = read_valid && MEMORY_WINDOW_BYTES != 0 && read_hdr.bar == 3'(TP_BAR_MEMORY);
+  assign word_read = read_valid && !memory_read;
+  assign read_ready = word_read_ready || memory_read_ready;
+  assign read_waits = word_waits || memory_waits;
+  assign read_barrier = msix_sending || msix_posted_valid || msix_leaving;
+  assign tx_answer_valid = word_answer_valid || memory_answer_valid;
+  assign tx_answer_hdr = memory_answers ? memory_answer_hdr : word_answer_hdr;
+  assign tx_answer_data = memory_answers ? memory_answer_data : word_answer_data;
+  assign tx_answer_last = memory_answers ? memory_answer_last : word_answer_last;
+
   tp_answer #(
       .DATA_WIDTH(DATA_WIDTH),
       .WINDOW_BYTES(WINDOW_BYTES),
@@ -348,10 +396,10 @@ module tp_control
   ) answer (
       .clk,
       .rst,
-      .barrier(msix_sending || msix_posted_valid || msix_leaving),
-      .waits(read_waits),
-      .read_valid,
-      .read_ready,
+      .barrier(read_barrier),
+      .waits(word_waits),
+      .read_valid(word_read),
+      .read_ready(word_read_ready),
       .read_hdr,
       .read_hit,
       .read_window,
@@ -362,11 +410,11 @@ module tp_control
       .ask_addr,
       .ack,
       .data(answer_data),
-      .tx_answer_valid,
+      .tx_answer_valid(word_answer_valid),
       .tx_answer_ready,
-      .tx_answer_hdr,
-      .tx_answer_data,
-      .tx_answer_last
+      .tx_answer_hdr(word_answer_hdr),
+      .tx_answer_data(word_answer_data),
+      .tx_answer_last(word_answer_last)
   );
 
   // ---- pages
@@ -393,6 +441,8 @@ module tp_control
       .CORE_NAME(CORE_NAME),
       .CHANNEL_NAMES(CHANNEL_NAMES),
       .CHANNEL_KINDS(CHANNEL_KINDS),
+      .MEMORY_WINDOW_BYTES(MEMORY_WINDOW_BYTES),
+      .CHANNEL_WINDOWS(CHANNEL_WINDOWS),
       .SPAN(SPAN)
   ) pages (
       .clk,
@@ -459,7 +509,8 @@ module tp_control
       .pending_bit
   );
 
-  logic window_timeout_set, window_overrun, window_timed_out, window_failed;
+  logic
+      window_timeout_set, window_overrun, window_timed_out, window_failed, memory_overrun, memory_timed_out, memory_refused, memory_failed;
   logic [31:0] window_timeout;
   tp_card card (
       .clk,
@@ -475,6 +526,8 @@ module tp_control
       .window_timeout_set,
       .window_timed_out,
       .window_failed,
+      .memory_timed_out,
+      .memory_failed(memory_failed || memory_refused),
       .word_valid(to_card),
       .word_offset(offset),
       .word_data,
@@ -500,12 +553,117 @@ module tp_control
       .inbound_overrun(overrun),
       .window_overrun,
       .window_timed_out,
+      .memory_overrun,
+      .memory_refused,
       .inbound_overruns,
       .window_overruns,
       .window_timeouts,
+      .memory_overruns,
+      .memory_errors,
       .link_count_at(ask_offset[5:2]),
       .link_count
   );
+
+  // ---- memory windows
+  if (MEMORY_WINDOW_BYTES != 0) begin : gen_memory
+    logic closed, off, writes_stand, reads_stand, stuck, row_came;
+    logic [15:0] taken;
+    assign closed = card_reset || user_busy;
+    tp_memory_writes #(
+        .DATA_WIDTH(DATA_WIDTH)
+    ) writes (
+        .clk,
+        .rst,
+        .closed,
+        .off,
+        .hold(rx_posted_hold),
+        .overrun(memory_overrun),
+        .taken,
+        .rx_posted_valid,
+        .rx_posted_hdr,
+        .rx_posted_data,
+        .rx_posted_strb(wr_strb),
+        .rx_posted_last,
+        .write_valid(mem_write_valid),
+        .write_ready(mem_write_ready),
+        .write_address(mem_write_address),
+        .write_rows(mem_write_rows),
+        .write_data(mem_write_data),
+        .write_strb(mem_write_strb),
+        .write_last(mem_write_last)
+    );
+    tp_memory_reads #(
+        .DATA_WIDTH(DATA_WIDTH)
+    ) reads (
+        .clk,
+        .rst,
+        .closed,
+        .off,
+        .barrier(read_barrier),
+        .waits(memory_waits),
+        .stuck,
+        .failed(memory_failed),
+        .taken,
+        .read_valid(memory_read),
+        .read_ready(memory_read_ready),
+        .read_hdr,
+        .ask_valid(mem_read_valid),
+        .ask_ready(mem_read_ready),
+        .ask_address(mem_read_address),
+        .ask_rows(mem_read_rows),
+        .ask_after(mem_read_after),
+        .ask_taken(mem_read_taken),
+        .answer_valid(row_came),
+        .answer_data(mem_answer_data),
+        .answer_error(mem_answer_error),
+        .sending(memory_answers),
+        .tx_answer_valid(memory_answer_valid),
+        .tx_answer_ready,
+        .tx_answer_hdr(memory_answer_hdr),
+        .tx_answer_data(memory_answer_data),
+        .tx_answer_last(memory_answer_last)
+    );
+    assign mem_answer_ready = 1'b1;
+    assign row_came = mem_answer_valid && !off && !closed;
+    assign mem_failed_ready = 1'b1;
+
+    // A memory that does not answer is given up until the card is reset: what it owes then cannot be told from what it is asked later.
+    tp_deadline write_deadline (
+        .clk,
+        .rst(rst || closed),
+        .timeout(window_timeout),
+        .timeout_set(window_timeout_set),
+        .waiting(mem_write_valid),
+        .moved(mem_write_ready),
+        .expired(writes_stand)
+    );
+    tp_deadline read_deadline (
+        .clk,
+        .rst(rst || closed),
+        .timeout(window_timeout),
+        .timeout_set(window_timeout_set),
+        .waiting(stuck),
+        .moved(1'b0),
+        .expired(reads_stand)
+    );
+    always_ff @(posedge clk) begin
+      memory_refused <= mem_failed_valid && !rst;
+      memory_timed_out <= (writes_stand || reads_stand) && !off && !closed && !rst;
+      if (writes_stand || reads_stand) off <= 1'b1;
+      if (rst || closed) off <= 1'b0;
+    end
+  end else begin : gen_no_memory
+    logic unused;
+    assign unused = &{memory_read, mem_write_ready, mem_failed_valid, mem_read_ready, mem_answer_valid, mem_answer_data, mem_answer_error,
+        rx_posted_data, rx_posted_hdr};
+    assign rx_posted_hold = 1'b0;
+    assign {memory_overrun, memory_timed_out, memory_refused, memory_failed} = '0;
+    assign {memory_waits, memory_read_ready, memory_answers, memory_answer_valid, memory_answer_last} = '0;
+    assign memory_answer_hdr = '0;
+    assign memory_answer_data = '0;
+    assign {mem_write_valid, mem_write_address, mem_write_rows, mem_write_data, mem_write_strb, mem_write_last} = '0;
+    assign {mem_failed_ready, mem_read_valid, mem_read_address, mem_read_rows, mem_read_after, mem_read_taken, mem_answer_ready} = '0;
+  end
 
   // ---- window
   if (WINDOW_BYTES != 0) begin : gen_window

@@ -26,9 +26,13 @@ module tp_events
     input  logic        inbound_overrun,
     input  logic        window_overrun,
     input  logic        window_timed_out,
+    input  logic        memory_overrun,
+    input  logic        memory_refused,
     output logic [31:0] inbound_overruns,
     output logic [31:0] window_overruns,
     output logic [31:0] window_timeouts,
+    output logic [31:0] memory_overruns,
+    output logic [31:0] memory_errors,
     input  logic [ 3:0] link_count_at,      // as event_code
     output logic [15:0] link_count
 );
@@ -68,11 +72,15 @@ module tp_events
     if (inbound_overrun) inbound_overruns <= inbound_overruns + 1'b1;
     if (window_overrun) window_overruns <= window_overruns + 1'b1;
     if (window_timed_out) window_timeouts <= window_timeouts + 1'b1;
+    if (memory_overrun) memory_overruns <= memory_overruns + 1'b1;
+    if (memory_refused) memory_errors <= memory_errors + 1'b1;
     if (word_valid && word_offset == 10'(TP_CARD_QUARANTINE_OFFSET / 4) && (&word_strb)) quarantine <= word_data[7:0];
     if (rst || clear) begin
       inbound_overruns <= '0;
       window_overruns <= '0;
       window_timeouts <= '0;
+      memory_overruns <= '0;
+      memory_errors <= '0;
       quarantine <= TP_CARD_QUARANTINE_RESET[7:0];
     end
   end

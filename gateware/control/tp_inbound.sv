@@ -8,6 +8,8 @@
 // A write of another size to these, or a word of the card's page or MSI-X without room, is dropped, and `overrun` or `window_misfit`
 // pulses. Writes to nowhere are dropped in silence. A dword stands in both halves of a word whose upper half it is.
 //
+// Writes to BAR 4 are tp_memory_writes': here they are dropped. A read of it is offered as any other.
+//
 // Reads are granted one at a time. A read is offered (`read_valid`) the cycle after the last word of the writes that had come, or begun
 // to come, before it: a sink that takes a word in the cycle it is offered has done so. One of the window or of the card's page also waits for
 // the window's writes before it (`window_mark`, `window_passed`). Its credit goes back with its answer.
@@ -98,7 +100,7 @@ module tp_inbound
   logic [10:0] dwords;
   logic [3:0] be, end_be;
   assign first = !in_tlp;
-  assign addr = shorten(rx_posted_hdr.bar, rx_posted_hdr.offset);
+  assign addr = shorten(rx_posted_hdr.bar, rx_posted_hdr.offset[31:0]);
   assign group = addr[14+:GW];
   assign page = addr[13:12];
   assign offset = first ? addr[11:2] : rest;  // no TLP crosses a boundary of 4 KiB
@@ -115,7 +117,7 @@ module tp_inbound
       if (first && i == 0) wr_strb[3:0] = be;
     end
 
-  assign ours = rx_posted_valid && is_ours(rx_posted_hdr.bar, rx_posted_hdr.offset);
+  assign ours = rx_posted_valid && is_ours(rx_posted_hdr.bar, rx_posted_hdr.offset[31:0]);
   assign to_window = ours && is_window(rx_posted_hdr.bar);
   assign to_device = ours && !is_window(rx_posted_hdr.bar);
   assign to_bell = to_device && group != '0 && page == 2'(TP_PAGE_CHANNEL_DOORBELL);
@@ -208,9 +210,9 @@ module tp_inbound
   logic [$clog2(WORDS):0] ahead;
 
   assign read_valid = read == OFFERED;
-  assign read_hit = is_ours(read_hdr.bar, read_hdr.offset);
+  assign read_hit = is_ours(read_hdr.bar, read_hdr.offset[31:0]);
   assign read_window = is_window(read_hdr.bar);
-  assign read_addr = shorten(read_hdr.bar, read_hdr.offset);
+  assign read_addr = shorten(read_hdr.bar, read_hdr.offset[31:0]);
 
   always_ff @(posedge clk) begin
     nonposted_credit <= owed && !rst;

@@ -33,6 +33,8 @@ module tp_pages
     parameter logic [(H2C+C2H)*256-1:0] CHANNEL_NAMES = "",
     // {kind_parameter[31:0], kind_version[15:0], kind[7:0], kind_name[63:0]} of each; streams, if nobody says otherwise.
     parameter logic [(H2C+C2H)*120-1:0] CHANNEL_KINDS = {(H2C + C2H) {32'd0, 16'd1, 8'd0, 64'h6d6165727473}},
+    parameter logic [63:0] MEMORY_WINDOW_BYTES = 0,
+    parameter logic [(H2C+C2H)*16-1:0] CHANNEL_WINDOWS = '0,
     parameter int SPAN = 7                  // log2 of the dwords of a page that the RAM holds; what lies behind them is not asked for
 ) (
     input  logic              clk,
@@ -89,6 +91,7 @@ module tp_pages
     image[8*TP_DISCOVERY_USER_CLOCK_KHZ_OFFSET+:32] = 32'(USER_CLOCK_KHZ);
     image[8*TP_DISCOVERY_CORE_VERSION_OFFSET+:32] = CORE_VERSION;
     image[8*TP_DISCOVERY_CORE_NAME_OFFSET+:256] = CORE_NAME;
+    image[8*TP_DISCOVERY_MEMORY_WINDOW_BYTES_OFFSET+:64] = MEMORY_WINDOW_BYTES;
     return image;
   endfunction
 
@@ -102,6 +105,7 @@ module tp_pages
     image[8*TP_CHANNEL_ENTRY_KIND_OFFSET+:8] = CHANNEL_KINDS[120*channel+64+:8];
     image[8*TP_CHANNEL_ENTRY_KIND_VERSION_OFFSET+:16] = CHANNEL_KINDS[120*channel+72+:16];
     image[8*TP_CHANNEL_ENTRY_KIND_PARAMETER_OFFSET+:32] = CHANNEL_KINDS[120*channel+88+:32];
+    image[8*TP_CHANNEL_ENTRY_WINDOW_OFFSET+:16] = CHANNEL_WINDOWS[16*channel+:16];
     image[8*TP_CHANNEL_ENTRY_QUEUE_DEPTH_OFFSET+:16] = 16'(QUEUE_DEPTH);
     image[8*TP_CHANNEL_ENTRY_INLINE_SLOTS_OFFSET+:16] = h2c ? 16'(INLINE_SLOTS) : 16'd0;
     image[8*TP_CHANNEL_ENTRY_FIRST_PAGE_OFFSET+:32] = 32'(TP_PAGE_CHANNELS + TP_PAGES_PER_CHANNEL * channel);

@@ -6,8 +6,8 @@
 // the first and last dword count. A packet without payload is one beat with `last`.
 //
 // The core promises: once valid, a beat stays until ready; the beats of a write are adjacent, for a block may nullify a packet with a gap; an
-// answer has 64 bytes at most, and its beats may come slowly, for registers are read between them (see tp_whole_packet); no output depends
-// combinationally on an input. An endpoint promises: each packet has as many beats as its header's length needs, adjacent or not, also when the
+// answer has 128 bytes at most, and its beats may come slowly, for registers are read between them (see tp_whole_packet); no output depends
+// combinationally on an input; `rx_posted_hold` falls again, whatever the user core does. An endpoint promises: each packet has as many beats as its header's length needs, adjacent or not, also when the
 // link is lost in the middle; while the link is down it takes what the core sends and drops it, or leaves the packet under way to the block.
 // Straddling, alignment on the block's bus, byte order and the block's buffers are the endpoint's affair.
 //
@@ -24,7 +24,9 @@
 //                        write that was accepted before it
 // inbound   completion   answers to our reads                                  no ready: always taken; with `bad` beside
 //                                                                              `last` it counts as poisoned
-//           posted       writes to a BAR                                       no ready: always taken
+//           posted       writes to a BAR                                       no ready: always taken; while rx_posted_hold is 1,
+//                                                                              the endpoint begins no further packet; few that
+//                                                                              had begun to come, up to 4 KiB, may follow
 //           nonposted    reads of a BAR                                        no ready: sent only against a credit, one
 //                                                                              for each pulse of nonposted_credit
 package tp_tlp_pkg;
@@ -80,7 +82,7 @@ package tp_tlp_pkg;
   // A write to, or a read of, one of our BARs.
   typedef struct packed {
     logic [2:0]  bar;
-    logic [31:0] offset;    // in the BAR, of the first dword: bits 1:0 are 0
+    logic [35:0] offset;    // in the BAR, of the first dword: bits 1:0 are 0
     logic [10:0] dwords;
     logic [3:0]  first_be;
     logic [3:0]  last_be;

@@ -7,7 +7,7 @@
 // Promises: a packet leaves whole, in order, unchanged and without a gap.
 module tp_whole_packet #(
     parameter int DATA_WIDTH = 128,
-    parameter int BYTES = 64,               // of the longest packet
+    parameter int BYTES = 128,              // of the longest packet
     localparam int DEPTH = BYTES * 8 / DATA_WIDTH,
     localparam int AW = DEPTH > 1 ? $clog2(DEPTH) : 1
 ) (

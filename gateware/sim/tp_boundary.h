@@ -74,6 +74,7 @@ public:
         out.nonposted_credit = top.nonposted_credit;
         out.function_reset_done = top.function_reset_done;
         out.hold = 0;
+        out.posted_hold = top.rx_posted_hold;
         out.posted.valid = top.tx_posted_valid;
         if (top.tx_posted_valid) {
             tp_model_write &p = out.posted;

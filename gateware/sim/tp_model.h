@@ -3,7 +3,8 @@
 //
 // The simulator owns time. tp_model_core_clock() is one rising edge of the core's clock: the inputs are applied, the edge happens, and the
 // outputs are what the core shows after it. A beat on an outbound stream moves at an edge when `valid` was shown after the edge before
-// it and `ready` is given at it. With `hold` no inbound beat may come at the next edge; a packet's beats follow each other otherwise.
+// it and `ready` is given at it. With `hold` no inbound beat may come at the next edge; a packet's beats follow each other otherwise. With
+// `posted_hold` no inbound write may begin at the next edge.
 // tp_model_user_clock() is one rising edge of the user's clock, called only when the model was built with
 // one of its own. Times are in picoseconds and never go back.
 #ifndef TP_MODEL_H
@@ -52,8 +53,8 @@ struct tp_model_in {
     struct tp_model_request posted, nonposted;
 };
 struct tp_model_out {
-    uint8_t nonposted_credit, function_reset_done, hold,
-        reserved[5];  // nonposted_credit: reads that there is room for, besides those told before
+    uint8_t nonposted_credit, function_reset_done, hold, posted_hold,
+        reserved[4];  // nonposted_credit: reads that there is room for, besides those told before
     struct tp_model_write posted;
     struct tp_model_read read;
     struct tp_model_answer answer;

@@ -65,7 +65,7 @@ module tp_sim_top
     input  logic                  rx_completion_last,
     input  logic                  rx_posted_valid,
     input  logic [2:0]            rx_posted_bar,
-    input  logic [31:0]           rx_posted_offset,
+    input  logic [35:0]           rx_posted_offset,
     input  logic [10:0]           rx_posted_dwords,
     input  logic [3:0]            rx_posted_first_be,
     input  logic [3:0]            rx_posted_last_be,
@@ -73,7 +73,7 @@ module tp_sim_top
     input  logic                  rx_posted_last,
     input  logic                  rx_nonposted_valid,
     input  logic [2:0]            rx_nonposted_bar,
-    input  logic [31:0]           rx_nonposted_offset,
+    input  logic [35:0]           rx_nonposted_offset,
     input  logic [10:0]           rx_nonposted_dwords,
     input  logic [3:0]            rx_nonposted_first_be,
     input  logic [3:0]            rx_nonposted_last_be,
@@ -81,7 +81,8 @@ module tp_sim_top
     input  logic [9:0]            rx_nonposted_tag,
     input  logic [2:0]            rx_nonposted_tc,
     input  logic [2:0]            rx_nonposted_attr,
-    output logic                  nonposted_credit
+    output logic                  nonposted_credit,
+    output logic                  rx_posted_hold
 );
   tp_config_t cfg;
   assign cfg = '{

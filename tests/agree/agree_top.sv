@@ -37,7 +37,8 @@ module agree_top
     input  logic                                rx_posted_last,
     input  logic                                rx_nonposted_valid,
     input  tp_request_hdr_t                     rx_nonposted_hdr,
-    output logic                                nonposted_credit
+    output logic                                nonposted_credit,
+    output logic                                rx_posted_hold
 );
   assign activity = tx_posted_valid || tx_read_valid || tx_answer_valid || nonposted_credit || function_reset_done;
 

@@ -53,8 +53,28 @@ module tp_user
     output logic                          axil_rvalid,
     input  logic                          axil_rready,
     output logic [15:0]                   irq_valid,
-    input  logic [15:0]                   irq_ready
+    input  logic [15:0]                   irq_ready,
+    input  logic                                mem_write_valid,
+    output logic                                mem_write_ready,
+    input  logic [35:0]                         mem_write_address,
+    input  logic [7:0]                          mem_write_rows,
+    input  logic [DATA_WIDTH-1:0]               mem_write_data,
+    input  logic [KEEP-1:0]                     mem_write_strb,
+    input  logic                                mem_write_last,
+    output logic                                mem_failed_valid,
+    input  logic                                mem_failed_ready,
+    input  logic                                mem_read_valid,
+    output logic                                mem_read_ready,
+    input  logic [35:0]                         mem_read_address,
+    input  logic [4:0]                          mem_read_rows,
+    input  logic                                mem_read_after,
+    input  logic [15:0]                         mem_read_taken,
+    output logic                                mem_answer_valid,
+    input  logic                                mem_answer_ready,
+    output logic [DATA_WIDTH-1:0]               mem_answer_data,
+    output logic                                mem_answer_error
 );
+  assign {mem_write_ready, mem_failed_valid, mem_read_ready, mem_answer_valid, mem_answer_data, mem_answer_error} = '0;
   assign {h2c_end_valid, h2c_end_status, c2h_status, c2h_ask_ready} = '0;
   assign irq_valid[15:1] = '0;
 

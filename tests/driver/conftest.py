@@ -47,6 +47,12 @@ def card(cards: list[Card]) -> Card:
 
 
 @pytest.fixture(scope="session")
+def scratchpad(cards: list[Card]) -> Card:
+    """The last, whose core has a memory."""
+    return cards[2]
+
+
+@pytest.fixture(scope="session")
 def driver() -> Iterator[Module]:
     """The driver, loaded; a test that unloads it loads it again."""
     module = Module(Path(os.environ["TOWPATH_GUEST_MODULE"]))

@@ -24,7 +24,7 @@ from cards import ROOT, Cards, Failed
 HERE = Path(__file__).resolve().parent
 # What a guest's tests may start by name, beside what they build: a minimal Debian with what set-up installs (tools/setup.sh) has all of
 # them.
-PROGRAMS = ("as", "bash", "cat", "cc", "cmp", "dd", "gcc", "head", "id", "ld", "sh", "sleep", "wc", "yes")
+PROGRAMS = ("as", "bash", "cat", "cc", "cmp", "dd", "gcc", "head", "id", "ld", "sh", "sleep", "tail", "wc", "yes")
 # A kernel that cannot stop complaining would fill the disk.
 LONGEST_OUTPUT = 8 << 20
 # How pytest tells of a skip, as it happens and at the end. Of these there may be many; the report has all of them.

@@ -101,7 +101,9 @@ def make_programs() -> dict[str, str]:
     towpath = built("the command line", "build", f"--manifest-path={ROOT / 'host/Cargo.toml'}", "--package=towpath-cli", "--bin=towpath")
     manifest = f"--manifest-path={ROOT / 'tests/property/Cargo.toml'}"
     transfers = built("the test of random transfers", "test", "--no-run", manifest, "--test=property")
-    return {"TOWPATH_GUEST_COMMAND": str(towpath), "TOWPATH_GUEST_PROPERTY": str(transfers)}
+    memories = built("the test of random reads and writes", "test", "--no-run", manifest, "--test=memory")
+    programs = {"COMMAND": towpath, "PROPERTY": transfers, "MEMORIES": memories}
+    return {f"TOWPATH_GUEST_{name}": str(path) for name, path in programs.items()}
 
 
 def find_utilities() -> dict[str, str]:

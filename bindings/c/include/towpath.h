@@ -1423,6 +1423,30 @@ towpath_status towpath_read_memory(towpath_memory *memory,
                                    uint64_t *moved);
 
 /**
+ * Load `bytes` bytes of a memory by its window, beginning at `address`, into `data`. The load sees every store by the window before it.
+ *
+ * TOWPATH_INVALID: the bytes are not all in the memory, or it has no window. TOWPATH_KIND: the user core answered with an error, or not in time.
+ */
+towpath_status towpath_load_memory(towpath_memory *memory,
+                                   uint64_t address,
+                                   void *data,
+                                   uint64_t bytes);
+
+/**
+ * Store `bytes` bytes from `data` to a memory by its window, beginning at `address`. Stores reach the memory in order; this returns before
+ * they have. Otherwise as towpath_load_memory(); what the user core refuses is told by towpath_flush_memory().
+ */
+towpath_status towpath_store_memory(towpath_memory *memory, uint64_t address, const void *data, uint64_t bytes);
+
+/**
+ * Wait until all stores by the window are in the memory: a later towpath_read_memory() sees them.
+ *
+ * TOWPATH_INVALID: the memory has no window. TOWPATH_KIND: the user core refused a store, or did not answer in time; it may be one to another
+ * memory of the card.
+ */
+towpath_status towpath_flush_memory(towpath_memory *memory);
+
+/**
  * Write `bytes` bytes from `data` to a memory, beginning at `address`, and wait until the user core has answered: every later read sees them.
  * On failure any part of the bytes may have been written; `*moved`, unless `moved` is NULL, becomes how many, from the first on, certainly
  * were. Otherwise as towpath_read_memory().

@@ -37,6 +37,34 @@ TEST(what_was_written_to_a_memory_is_read) {
     OK(towpath_close(device));
 }
 
+TEST(a_memorys_window_loads_and_stores) {
+    towpath_memory *memory = NULL;
+    towpath_device *device = pad(&memory);
+    static unsigned char data[1007], back[1007];
+    fill(data, sizeof data);
+    for (uint64_t address = 0; address < 40; address += 13) {
+        OK(towpath_store_memory(memory, address, data, sizeof data));
+        memset(back, 0, sizeof back);
+        OK(towpath_load_memory(memory, address, back, sizeof back));
+        EXPECT(memcmp(back, data, sizeof back) == 0);
+    }
+    OK(towpath_store_memory(memory, SIZE - 4, "end", 4));
+    OK(towpath_flush_memory(memory));
+    OK(towpath_read_memory(memory, SIZE - 4, back, 4, TOWPATH_FOREVER, NULL));
+    EXPECT(memcmp(back, "end", 4) == 0);
+    FAILS(towpath_store_memory(memory, SIZE - 4, data, 8), TOWPATH_INVALID, "has 0x100000 bytes");
+    FAILS(towpath_load_memory(memory, SIZE, back, 1), TOWPATH_INVALID, "has 0x100000 bytes");
+    FAILS(towpath_load_memory(memory, 0, NULL, 8), TOWPATH_INVALID, "data is NULL");
+    OK(towpath_write_register_name(device, "slverr_page", BAD));
+    FAILS(towpath_load_memory(memory, BAD * 4096, back, 8), TOWPATH_KIND, "loading bytes 0xc8000 to 0xc8007");
+    OK(towpath_store_memory(memory, BAD * 4096, data, 8));
+    FAILS(towpath_flush_memory(memory), TOWPATH_KIND, "SLVERR");
+    OK(towpath_flush_memory(memory));
+    OK(towpath_close_memory(memory));
+    FAILS(towpath_flush_memory(memory), TOWPATH_INVALID, "this memory was closed before");
+    OK(towpath_close(device));
+}
+
 TEST(what_a_memory_refuses_is_told) {
     towpath_memory *memory = NULL, *second = NULL;
     towpath_device *device = pad(&memory);

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use towpath::{ChannelInfo, ChannelName, Memory, MemoryInfo, OpenOptions, Receiver, Sender};
+use towpath::{ChannelInfo, ChannelName, ChannelOptions, Memory, MemoryInfo, OpenOptions, Receiver, Sender};
 
 use crate::buffer::{Buffer, Registered, Registrations};
 use crate::channel::info_tuple;
@@ -17,11 +17,15 @@ use crate::extras::{Interrupts, Registers};
 use crate::waiting::{at_once, beside};
 use crate::{argument, error, memory, say};
 
+/// A kind from elsewhere: its name, and the version that the program knows.
+pub type Kind = (String, u16);
+
 /// What an open device has. Channels are opened on first use and stay open.
 struct Open {
     device: towpath::Device,
-    senders: BTreeMap<u16, Arc<Sender>>,
-    receivers: BTreeMap<u16, Arc<Receiver>>,
+    /// Each with the kind as which it was opened, if it is no stream.
+    senders: BTreeMap<u16, (Arc<Sender>, Option<Kind>)>,
+    receivers: BTreeMap<u16, (Arc<Receiver>, Option<Kind>)>,
     /// By the number of the channel that writes.
     memories: BTreeMap<u16, Arc<Memory>>,
     registrations: Registrations,
@@ -71,22 +75,36 @@ impl Card {
         self.lock().as_ref().map(|open| open.device.clone()).ok_or_else(Card::closed)
     }
 
-    pub fn sender(&self, index: u16) -> towpath::Result<Arc<Sender>> {
+    /// A channel to the card, of a stream or else of this kind.
+    pub fn sender(&self, index: u16, kind: Option<&Kind>) -> towpath::Result<Arc<Sender>> {
         let mut open = self.lock();
         let open = open.as_mut().ok_or_else(Card::closed)?;
-        match open.senders.entry(index) {
-            Entry::Occupied(found) => Ok(found.get().clone()),
-            Entry::Vacant(place) => Ok(place.insert(Arc::new(open.device.sender(index)?)).clone()),
+        if let Some((sender, _)) = open.senders.get(&index).filter(|(_, known)| known.as_ref() == kind) {
+            return Ok(sender.clone());
         }
+        // Also if it is open as another kind, for the error.
+        let sender = Arc::new(match kind {
+            Some((name, version)) => open.device.sender_of_kind(index, (name, *version), ChannelOptions::default())?,
+            None => open.device.sender(index)?,
+        });
+        open.senders.insert(index, (sender.clone(), kind.cloned()));
+        Ok(sender)
     }
 
-    pub fn receiver(&self, index: u16) -> towpath::Result<Arc<Receiver>> {
+    /// A channel from the card, of a stream or else of this kind.
+    pub fn receiver(&self, index: u16, kind: Option<&Kind>) -> towpath::Result<Arc<Receiver>> {
         let mut open = self.lock();
         let open = open.as_mut().ok_or_else(Card::closed)?;
-        match open.receivers.entry(index) {
-            Entry::Occupied(found) => Ok(found.get().clone()),
-            Entry::Vacant(place) => Ok(place.insert(Arc::new(open.device.receiver(index)?)).clone()),
+        if let Some((receiver, _)) = open.receivers.get(&index).filter(|(_, known)| known.as_ref() == kind) {
+            return Ok(receiver.clone());
         }
+        // Also if it is open as another kind, for the error.
+        let receiver = Arc::new(match kind {
+            Some((name, version)) => open.device.receiver_of_kind(index, (name, *version), ChannelOptions::default())?,
+            None => open.device.receiver(index)?,
+        });
+        open.receivers.insert(index, (receiver.clone(), kind.cloned()));
+        Ok(receiver)
     }
 
     pub fn memory(&self, info: &MemoryInfo) -> towpath::Result<Arc<Memory>> {
@@ -123,10 +141,10 @@ impl Card {
         self.closed.store(true, Ordering::Release);
         let Some(open) = open else { return };
         // A ticket or another thread may hold a channel still; what is in flight ends all the same.
-        for sender in open.senders.values() {
+        for (sender, _) in open.senders.values() {
             let _ = sender.cancel_all();
         }
-        for receiver in open.receivers.values() {
+        for (receiver, _) in open.receivers.values() {
             let _ = receiver.cancel_all();
         }
         for memory in open.memories.values() {

@@ -10,9 +10,9 @@ use pyo3::types::{PyBytes, PyDict};
 use towpath::{Access, ChannelInfo, Direction, Message, Received, WaitOptions};
 
 use crate::argument::{self, optional, Limit};
-use crate::card::{Card, Device};
+use crate::card::{Card, Device, Kind};
 use crate::error;
-use crate::export::{Memory, Part, Ready, Way};
+use crate::export::{Exported, Memory, Part, Ready, Way};
 use crate::gpu;
 use crate::on_stream::{Outcome, StreamTransfer};
 use crate::ticket::{on, End, Ticket};
@@ -22,6 +22,8 @@ use crate::waiting::{at_once, waiting};
 pub struct Channel {
     card: Arc<Card>,
     info: ChannelInfo,
+    /// As which it is opened, if it is no stream.
+    kind: Option<Kind>,
 }
 
 /// What a message carries, from Python's keywords.
@@ -52,8 +54,8 @@ impl Channel {
     /// The library's channel, whichever way it goes.
     fn end(&self) -> towpath::Result<End> {
         match self.info.direction {
-            Direction::H2c => self.card.sender(self.info.index).map(End::H2c),
-            Direction::C2h => self.card.receiver(self.info.index).map(End::C2h),
+            Direction::H2c => self.card.sender(self.info.index, self.kind.as_ref()).map(End::H2c),
+            Direction::C2h => self.card.receiver(self.info.index, self.kind.as_ref()).map(End::C2h),
         }
     }
 }
@@ -61,10 +63,11 @@ impl Channel {
 #[pymethods]
 impl Channel {
     #[new]
-    fn new(py: Python<'_>, device: PyRef<'_, Device>, channel: &Bound<'_, PyAny>) -> PyResult<Self> {
+    #[pyo3(signature = (device, channel, kind=None))]
+    fn new(py: Python<'_>, device: PyRef<'_, Device>, channel: &Bound<'_, PyAny>, kind: Option<Kind>) -> PyResult<Self> {
         let card = device.card().clone();
         let info = card.find(py, &argument::channel(channel)?)?;
-        Ok(Channel { card, info })
+        Ok(Channel { card, info, kind })
     }
 
     #[getter]
@@ -124,7 +127,7 @@ impl Channel {
         let (bytes, staged) = (memory.len(), memory.is_staged());
         if let Some(handle) = way.stream {
             let transfer = at_once(py, || {
-                let sender = self.card.sender(self.info.index)?;
+                let sender = self.card.sender(self.info.index, self.kind.as_ref())?;
                 let stream = memory.stream(handle)?;
                 let part = memory.register(sender.device(), Access::Read)?;
                 let channel = sender.clone();
@@ -138,7 +141,7 @@ impl Channel {
             return Ok(StreamTransfer::new(&self.card, &self.info.name, transfer).into_pyobject(py)?.into_any());
         }
         waiting(py, &self.card, timeout, move |options| {
-            let sender = self.card.sender(self.info.index)?;
+            let sender = self.card.sender(self.info.index, self.kind.as_ref())?;
             match &memory.ready(sender.device(), Access::Read)? {
                 // SAFETY: for this call alone; see `Exported::bytes` about other threads.
                 Ready::Plain(exported) => sender.send_with(&[IoSlice::new(unsafe { exported.bytes() })], message, options),
@@ -150,7 +153,9 @@ impl Channel {
 
     #[pyo3(signature = (*, timeout=Limit::USUAL), text_signature = "($self, *, timeout=10.0)")]
     fn recv<'py>(&self, py: Python<'py>, timeout: Limit) -> PyResult<Bound<'py, PyBytes>> {
-        let (bytes, _) = waiting(py, &self.card, timeout, |options| self.card.receiver(self.info.index)?.recv_message_with(options))?;
+        let (bytes, _) = waiting(py, &self.card, timeout, |options| {
+            self.card.receiver(self.info.index, self.kind.as_ref())?.recv_message_with(options)
+        })?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -170,7 +175,7 @@ impl Channel {
         let memory = Memory::to_receive(buffer, way)?;
         if let Some(handle) = way.stream {
             let transfer = at_once(py, || {
-                let receiver = self.card.receiver(self.info.index)?;
+                let receiver = self.card.receiver(self.info.index, self.kind.as_ref())?;
                 let stream = memory.stream(handle)?;
                 let part = memory.register(receiver.device(), Access::Write)?;
                 let channel = receiver.clone();
@@ -185,7 +190,7 @@ impl Channel {
             return Ok(StreamTransfer::new(&self.card, &self.info.name, transfer).into_pyobject(py)?.into_any());
         }
         let got = waiting(py, &self.card, timeout, move |options| {
-            let receiver = self.card.receiver(self.info.index)?;
+            let receiver = self.card.receiver(self.info.index, self.kind.as_ref())?;
             match &memory.ready(receiver.device(), Access::Write)? {
                 // SAFETY: for this call alone, and writable; see `Exported::bytes` about other threads.
                 Ready::Plain(exported) => receiver.recv_into_with(&mut [IoSliceMut::new(unsafe { exported.bytes_mut() })], options),
@@ -196,9 +201,34 @@ impl Channel {
         received_tuple(py, got)
     }
 
+    #[pyo3(
+        signature = (buffer, *, offset, user=None, timeout=Limit::USUAL),
+        text_signature = "($self, buffer, *, offset, user=0, timeout=10.0)"
+    )]
+    fn ask<'py>(
+        &self,
+        py: Python<'py>,
+        buffer: &Bound<'_, PyAny>,
+        offset: &Bound<'_, PyAny>,
+        user: Option<&Bound<'_, PyAny>>,
+        timeout: Limit,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let offset = argument::number("offset", offset, u64::MAX)?;
+        let user = optional("user", user, u32::MAX)?.unwrap_or(0);
+        let memory = Exported::to_receive(buffer)?;
+        let got = waiting(py, &self.card, timeout, move |options| {
+            let receiver = self.card.receiver(self.info.index, self.kind.as_ref())?;
+            // SAFETY: for this call alone, and writable; see `Exported::bytes` about other threads.
+            receiver.ask_with(&mut [IoSliceMut::new(unsafe { memory.bytes_mut() })], offset, user, options)
+        })?;
+        received_tuple(py, got)
+    }
+
     #[pyo3(signature = (*, timeout=Limit::USUAL), text_signature = "($self, *, timeout=10.0)")]
     fn message_start<'py>(&self, py: Python<'py>, timeout: Limit) -> PyResult<Bound<'py, PyAny>> {
-        let start = waiting(py, &self.card, timeout, |options| self.card.receiver(self.info.index)?.message_start_with(options))?;
+        let start = waiting(py, &self.card, timeout, |options| {
+            self.card.receiver(self.info.index, self.kind.as_ref())?.message_start_with(options)
+        })?;
         error::tuple(py, "MessageStart", (start.length, start.offset, start.user))
     }
 
@@ -220,7 +250,7 @@ impl Channel {
         let message = message(end, length, offset, user)?;
         let memory = Memory::to_send(buffer, Way::default())?;
         waiting(py, &self.card, timeout, move |options| {
-            let sender = self.card.sender(self.info.index)?;
+            let sender = self.card.sender(self.info.index, self.kind.as_ref())?;
             let part = memory.register(sender.device(), Access::Read)?;
             let ticket = sender.submit_with(&part.buffer, part.range.clone(), message, options)?.detach();
             Ok(Ticket::new(&self.card, &self.info.name, End::H2c(sender), ticket, part.buffer))
@@ -231,7 +261,7 @@ impl Channel {
     fn submit_recv(&self, py: Python<'_>, buffer: &Bound<'_, PyAny>, timeout: Limit) -> PyResult<Ticket> {
         let memory = Memory::to_receive(buffer, Way::default())?;
         waiting(py, &self.card, timeout, move |options| {
-            let receiver = self.card.receiver(self.info.index)?;
+            let receiver = self.card.receiver(self.info.index, self.kind.as_ref())?;
             let part = memory.register(receiver.device(), Access::Write)?;
             // SAFETY: no slice of the buffer is made here; about other threads see `Exported::bytes`.
             let ticket = unsafe { receiver.submit_shared(&part.buffer, part.range.clone(), options)? }.detach();
@@ -243,7 +273,7 @@ impl Channel {
     fn submit_send_many(&self, py: Python<'_>, buffers: &Bound<'_, PyAny>, timeout: Limit) -> PyResult<Vec<Ticket>> {
         let memories = buffers.try_iter()?.map(|buffer| Memory::to_send(&buffer?, Way::default())).collect::<PyResult<Vec<_>>>()?;
         waiting(py, &self.card, timeout, move |options| {
-            let sender = self.card.sender(self.info.index)?;
+            let sender = self.card.sender(self.info.index, self.kind.as_ref())?;
             let most = usize::from(self.info.queue_depth);
             let parts = memories.into_iter().take(most).map(|memory| memory.register(sender.device(), Access::Read));
             let parts = parts.collect::<towpath::Result<Vec<_>>>()?;
@@ -260,7 +290,7 @@ impl Channel {
     fn submit_recv_many(&self, py: Python<'_>, buffers: &Bound<'_, PyAny>, timeout: Limit) -> PyResult<Vec<Ticket>> {
         let memories = buffers.try_iter()?.map(|buffer| Memory::to_receive(&buffer?, Way::default())).collect::<PyResult<Vec<_>>>()?;
         waiting(py, &self.card, timeout, move |options| {
-            let receiver = self.card.receiver(self.info.index)?;
+            let receiver = self.card.receiver(self.info.index, self.kind.as_ref())?;
             let most = usize::from(self.info.queue_depth);
             let parts = memories.into_iter().take(most).map(|memory| memory.register(receiver.device(), Access::Write));
             let parts = parts.collect::<towpath::Result<Vec<_>>>()?;
@@ -313,14 +343,14 @@ impl Channel {
 
     /// For `_channel.py`: the bytes that a `recv` kept when it failed midway.
     fn _take_kept<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let kept = at_once(py, || Ok(self.card.receiver(self.info.index)?.take_kept()))?;
+        let kept = at_once(py, || Ok(self.card.receiver(self.info.index, self.kind.as_ref())?.take_kept()))?;
         Ok(PyBytes::new(py, &kept))
     }
 
     /// For `_channel.py`: keep the beginning of a message for the next `recv`.
     fn _keep(&self, py: Python<'_>, bytes: Vec<u8>) -> PyResult<()> {
         at_once(py, || {
-            self.card.receiver(self.info.index)?.keep(bytes);
+            self.card.receiver(self.info.index, self.kind.as_ref())?.keep(bytes);
             Ok(())
         })
     }

@@ -44,12 +44,15 @@ pub fn raise(py: Python<'_>, error: Error) -> PyErr {
         Error::Kind { number, .. } => Some(Status::Kind(*number).to_string()),
         _ => None,
     };
-    exception(py, class_of(&error), &error.to_string(), error.channel(), error.bytes().unwrap_or(0), status)
+    let number = if let Error::Kind { number, .. } = &error { Some(*number) } else { None };
+    exception(py, class_of(&error), &error.to_string(), error.channel(), error.bytes().unwrap_or(0), (status, number))
 }
 
-fn exception(py: Python<'_>, class: &str, message: &str, channel: Option<&str>, bytes: u64, status: Option<String>) -> PyErr {
+type EndedWith = (Option<String>, Option<u8>);
+
+fn exception(py: Python<'_>, class: &str, message: &str, channel: Option<&str>, bytes: u64, (status, number): EndedWith) -> PyErr {
     let made = py.import("towpath._errors").and_then(|module| module.getattr(class)).and_then(|class| {
-        let arguments = (message, channel, bytes, status);
+        let arguments = (message, channel, bytes, status, number);
         class.call1(arguments)
     });
     match made {
@@ -60,7 +63,7 @@ fn exception(py: Python<'_>, class: &str, message: &str, channel: Option<&str>, 
 
 /// An exception of one of the package's classes, by its name.
 pub fn of_class(py: Python<'_>, class: &str, message: &str) -> PyErr {
-    exception(py, class, message, None, 0, None)
+    exception(py, class, message, None, 0, (None, None))
 }
 
 /// The call is invalid.

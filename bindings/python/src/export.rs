@@ -177,7 +177,8 @@ impl Exported {
         Ok(exported)
     }
 
-    fn to_receive(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+    /// To be received into, as any buffer.
+    pub fn to_receive(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let exported = Exported::to_send(object)?;
         if exported.0.readonly != 0 {
             return Err(error::usage(

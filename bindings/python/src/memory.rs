@@ -241,6 +241,52 @@ impl CardMemory {
         })
     }
 
+    /// For `_memory.py`: its window, if it has one.
+    fn _window(&self, py: Python<'_>) -> PyResult<()> {
+        at_once(py, || self.card.memory(&self.info)?.window().map(drop))
+    }
+
+    /// For `_memory.py`: as `__getitem__`, by its window.
+    fn _load<'py>(&self, py: Python<'py>, part: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let (address, length, is_slice) = self.range(part)?;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(length).map_err(|_| error::raise(py, towpath::Error::Memory { bytes: length as u64 }))?;
+        bytes.resize(length, 0);
+        at_once(py, || self.card.memory(&self.info)?.window()?.read_at(&mut bytes, address))?;
+        let bytes = PyBytes::new(py, &bytes);
+        if is_slice {
+            return Ok(bytes.into_any());
+        }
+        bytes.get_item(0)
+    }
+
+    /// For `_memory.py`: as `__setitem__`, by its window.
+    fn _store(&self, py: Python<'_>, part: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (address, length, is_slice) = self.range(part)?;
+        if !is_slice {
+            let byte = argument::number("value", value, u8::MAX)?;
+            return at_once(py, || self.card.memory(&self.info)?.window()?.write_at(&[byte], address));
+        }
+        let memory = Memory::to_send(value, Way::default())?;
+        if memory.len() != length {
+            let what = format!("{} bytes for a part of {length}; a memory keeps its size, so give as many bytes", memory.len());
+            return Err(error::usage(py, &what));
+        }
+        at_once(py, || {
+            let window = self.card.memory(&self.info)?.window()?;
+            match &memory.ready(&self.card.device()?, Access::Read)? {
+                // SAFETY: for this call alone; see `Exported::bytes` about other threads.
+                Ready::Plain(exported) => window.write_at(unsafe { exported.bytes() }, address),
+                Ready::Registered(part) => window.write_at(&part.buffer.as_slice()?[part.range.clone()], address),
+            }
+        })
+    }
+
+    /// For `_memory.py`.
+    fn _flush(&self, py: Python<'_>) -> PyResult<()> {
+        at_once(py, || self.card.memory(&self.info)?.window()?.flush())
+    }
+
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {
         at_once(py, || self.card.memory(&self.info)?.cancel_all())
     }

@@ -200,6 +200,43 @@ def test_asyncio(pad: towpath.Device, ram: towpath.CardMemory, monkeypatch: pyte
     asyncio.run(main())
 
 
+def test_a_window_loads_and_stores(pad: towpath.Device, ram: towpath.CardMemory) -> None:
+    window = ram.window()
+    assert len(window) == SIZE
+    window[100:105] = b"hello"
+    assert window[99:106] == b"\0hello\0" and isinstance(window[100:105], bytes) and window[101] == ord("e")
+    window[101] = ord("u")
+    window[SIZE - 8 :] = np.arange(1, dtype=np.uint64) + 7
+    window.flush()
+    assert ram[100:105] == b"hullo" and ram[SIZE - 8 :] == bytes([7, 0, 0, 0, 0, 0, 0, 0])
+    with pytest.raises(towpath.UsageError, match="a part of 3"):
+        window[0:3] = b"four"
+    with pytest.raises(towpath.RangeError):
+        window[SIZE]
+    pad.registers["slverr_page"] = BAD
+    with pytest.raises(towpath.TransferError, match="SLVERR"):
+        window[BAD * 4096 : BAD * 4096 + 4]
+    window[BAD * 4096] = 1
+    with pytest.raises(towpath.TransferError, match="SLVERR"):
+        window.flush()
+    window.flush()
+
+
+def test_a_mapping_is_an_array_for_a_while(ram: towpath.CardMemory) -> None:
+    ram[0:4096] = bytes(range(256)) * 16
+    with ram.map(16, 4096) as array:
+        assert array.dtype == np.uint8 and array[0] == 16
+        array[1] = 200
+        array.view(np.uint32)[100:200] = 0x01020304
+        ram[4000] = 99  # what has not changed in the array is not stored
+    assert ram[16:19] == bytes([16, 200, 18])
+    assert ram[416:816] == bytes([4, 3, 2, 1]) * 100 and ram[4000] == 99
+    with pytest.raises(KeyError), ram.map(0, 1) as array:
+        array[0] = 5
+        raise KeyError
+    assert ram[0] == 5  # a mapping has no way back
+
+
 def test_reset_and_close(pad: towpath.Device, ram: towpath.CardMemory) -> None:
     ram[0:4] = b"stay"
     ram.reset()

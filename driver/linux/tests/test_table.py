@@ -25,12 +25,12 @@ GLUE = """#include "table.c"
 static struct tp_table table;
 static u32 load(void *at) { return *(u32 *)at; }
 static void store(void *at, u32 bits, u64 value) { (void)at; (void)bits; (void)value; __builtin_trap(); }
-int verdict(void *page, u64 device_bytes, u64 window_bytes)
+int verdict(void *page, u64 device_bytes, u64 window_bytes, u64 memory_bytes)
 {
     tp_load = load;
     tp_store = store;
     memset(&table, 0xa5, sizeof(table));
-    return tp_table_load(&table, page, device_bytes, window_bytes);
+    return tp_table_load(&table, page, device_bytes, window_bytes, memory_bytes);
 }
 int channel(void) { return table.channel; }
 const char *what(void) { return table.fault.what; }
@@ -63,14 +63,14 @@ class Card:
     def __init__(self, library: ctypes.CDLL) -> None:
         self.library = library
         self.bytes = bytearray(1 << 16)
-        self.bars = {CONSTANTS["BAR_DEVICE"]: 1 << 20, CONSTANTS["BAR_WINDOW"]: 4096}
+        self.bars = {CONSTANTS["BAR_DEVICE"]: 1 << 20, CONSTANTS["BAR_WINDOW"]: 4096, CONSTANTS["BAR_MEMORY"]: 0}
 
     def verdict(self) -> int:
         with mmap.mmap(-1, len(self.bytes)) as memory:
             memory[:] = bytes(self.bytes)
             page = ctypes.c_char.from_buffer(memory)
             try:
-                bars = (ctypes.c_uint64(self.bars[CONSTANTS[name]]) for name in ("BAR_DEVICE", "BAR_WINDOW"))
+                bars = (ctypes.c_uint64(self.bars[CONSTANTS[name]]) for name in ("BAR_DEVICE", "BAR_WINDOW", "BAR_MEMORY"))
                 return self.library.verdict(ctypes.byref(page), *bars)
             finally:
                 del page

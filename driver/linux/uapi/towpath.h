@@ -50,8 +50,8 @@ struct towpath_channel_info {
 	__u32 buffer_bytes; /* on the card */
 	__u32 reserved;
 	char name[TOWPATH_NAME_BYTES]; /* padded with zeroes */
-	__u32 kind; /* enum tp_channel_kind of the contract; only a stream has a file */
-	__u32 kind_version; /* of the kind; a stream has a file if it is 1 */
+	__u32 kind; /* enum tp_channel_kind of the contract; streams and memories have files */
+	__u32 kind_version; /* of the kind; there is a file if it is 1 */
 	__u32 kind_parameter; /* the kind's own */
 	char kind_name[TOWPATH_KIND_NAME_BYTES]; /* padded with zeroes */
 };
@@ -209,6 +209,8 @@ struct towpath_unregister_buffer {
  * and of room for a transfer (POLLOUT). The channel is reset if anything is under way on it, as on
  * one that reads ahead. Opened for reading with O_DIRECT it does not: what the user core has sent
  * before stays, and the queue finds it. When the file is closed the channel is reset.
+ *
+ * A channel of a memory, which has a file by its number, can only be a queue.
  */
 struct towpath_queue {
 	__u32 argsz;
@@ -232,11 +234,16 @@ struct towpath_piece {
 /*
  * Moves up to TOWPATH_TRANSFER_BYTES, in up to TOWPATH_TRANSFER_PIECES pieces: a message or a part
  * of one. Card to host it ends when the memory is full or the message has ended.
+ *
+ * On a channel of a memory `offset` is an address there, and each transfer to the card ends its
+ * message. When one was cancelled in its middle, a transfer of nothing that ends the message goes
+ * before the next: else that would be taken as more of it. The user core's faults are statuses from
+ * 65 on.
  */
 struct towpath_transfer {
 	__u64 pieces; /* struct towpath_piece[count] */
 	__u32 count;
-	__u32 flags; /* all of them host to card alone */
+	__u32 flags; /* host to card; on a memory's reads TOWPATH_TRANSFER_ATTRIBUTES, too */
 #define TOWPATH_TRANSFER_END 0x1u /* the message ends with it */
 #define TOWPATH_TRANSFER_ATTRIBUTES 0x2u /* `offset` and `user` are for the user core */
 #define TOWPATH_TRANSFER_LENGTH 0x4u /* so is `length`, of the whole message */

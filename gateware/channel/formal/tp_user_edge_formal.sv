@@ -34,13 +34,23 @@ module tp_user_edge_formal #(
     input logic m_axil_arready,
     input logic m_axil_rvalid,
     input logic [15:0] mv_irq_ready,
-    input logic [15:0] irq_valid
+    input logic [15:0] irq_valid,
+    input logic mv_mem_write_valid,
+    input logic mem_write_ready,
+    input logic mem_failed_valid,
+    input logic mv_mem_failed_ready,
+    input logic mv_mem_read_valid,
+    input logic mem_read_ready,
+    input logic mem_answer_valid,
+    input logic mv_mem_answer_ready
 );
   logic user_busy, user_rst_n;
   logic mv_h2c_tready, mv_h2c_reset_busy, mv_c2h_tvalid, mv_c2h_reset_busy, h2c_tvalid, h2c_reset, c2h_tready, c2h_reset;
   logic mv_axil_awready, mv_axil_wready, mv_axil_bvalid, mv_axil_arready, mv_axil_rvalid;
   logic m_axil_awvalid, m_axil_wvalid, m_axil_bready, m_axil_arvalid, m_axil_rready;
   logic [15:0] mv_irq_valid, irq_ready;
+  logic mv_mem_write_ready, mem_write_valid, mv_mem_failed_valid, mem_failed_ready;
+  logic mv_mem_read_ready, mem_read_valid, mv_mem_answer_valid, mem_answer_ready;
   logic [H2C_BEAT-1:0] h2c_beat;
   logic [C2H_BEAT-1:0] mv_c2h_beat;
   // The order of a beat's parts is this module's own.
@@ -57,6 +67,7 @@ module tp_user_edge_formal #(
   tp_user_edge #(
       .DATA_WIDTH(WIDTH),
       .USER_ASYNC(USER_ASYNC),
+      .MEMORY_WINDOWS(1),
       .DEPTH(4)
   ) dut (
       .user_clk(clk),
@@ -94,6 +105,28 @@ module tp_user_edge_formal #(
       .c2h_ask_length(),
       .c2h_ask_offset(),
       .c2h_ask_user(),
+      .mv_mem_write_address('0),
+      .mv_mem_write_rows('0),
+      .mv_mem_write_data('0),
+      .mv_mem_write_strb('0),
+      .mv_mem_write_last(1'b0),
+      .mem_write_address(),
+      .mem_write_rows(),
+      .mem_write_data(),
+      .mem_write_strb(),
+      .mem_write_last(),
+      .mv_mem_read_address('0),
+      .mv_mem_read_rows('0),
+      .mv_mem_read_after(1'b0),
+      .mv_mem_read_taken('0),
+      .mem_read_address(),
+      .mem_read_rows(),
+      .mem_read_after(),
+      .mem_read_taken(),
+      .mem_answer_data('0),
+      .mem_answer_error(1'b0),
+      .mv_mem_answer_data(),
+      .mv_mem_answer_error(),
       .*
   );
 
@@ -116,16 +149,20 @@ module tp_user_edge_formal #(
         assert (!mv_h2c_tready && !mv_c2h_tvalid && !mv_h2c_reset_busy && !mv_c2h_reset_busy);
         assert (!mv_axil_awready && !mv_axil_wready && !mv_axil_bvalid && !mv_axil_arready && !mv_axil_rvalid);
         assert (!USER_ASYNC || mv_irq_valid == '0);
+        assert (!mv_mem_write_ready && !mv_mem_failed_valid && !mv_mem_read_ready && !mv_mem_answer_valid);
       end
       if (!user_rst_n) begin
         assert (!h2c_tvalid && !c2h_tready);
         assert (!USER_ASYNC || irq_ready == '0);
+        assert (!mem_write_valid && !mem_failed_ready && !mem_read_valid && !mem_answer_ready);
       end
       assert (!asked || user_busy);
       assert (user_busy || user_rst_n);
       if (!USER_ASYNC) begin
         assert (h2c_put == h2c_get && (!h2c_put || h2c_beat == mv_h2c_beat));
         assert (c2h_put == c2h_get && (!c2h_put || mv_c2h_beat == c2h_beat));
+        assert ((mem_write_valid && mem_write_ready) == (mv_mem_write_valid && mv_mem_write_ready));
+        assert ((mem_answer_valid && mem_answer_ready) == (mv_mem_answer_valid && mv_mem_answer_ready));
         assert (h2c_reset == mv_h2c_reset && !(h2c_reset && h2c_put));
         assert (c2h_reset == mv_c2h_reset && !(c2h_reset && c2h_put));
       end

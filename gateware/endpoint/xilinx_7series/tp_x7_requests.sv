@@ -10,6 +10,7 @@ module tp_x7_requests
 #(
     parameter int BAR0_BITS = 20,           // of an address in it
     parameter int BAR2_BITS = 12,
+    parameter int BAR4_BITS = 20,
     parameter int DEPTH = 32
 ) (
     input logic clk,
@@ -66,10 +67,13 @@ module tp_x7_requests
 
   // ------------------------------------------------------------------------------------------------ requests
   tp_request_hdr_t request;
+  logic [35:0] in_bar;                      // the bits of an address that lie within the BAR
+  assign in_bar = request.bar[2] ? 36'((37'd1 << BAR4_BITS) - 1'b1) : request.bar[1] ? 36'((37'd1 << BAR2_BITS) - 1'b1) :
+      36'((37'd1 << BAR0_BITS) - 1'b1);
   always_comb begin
     request = '0;
     for (int b = 5; b >= 0; b--) if (bars[b]) request.bar = 3'(b);
-    request.offset = {h[four?3 : 2][31:2], 2'b00} & (request.bar[1] ? (32'd1 << BAR2_BITS) - 1'b1 : (32'd1 << BAR0_BITS) - 1'b1);
+    request.offset = {four ? h[2][3:0] : 4'd0, h[four?3 : 2][31:2], 2'b00} & in_bar;
     request.dwords = {h[0][9:0] == '0, h[0][9:0]};
     request.first_be = h[1][3:0];
     request.last_be = h[1][7:4];

@@ -16,6 +16,7 @@ module tp_xilinx_7series
     parameter int PIN_WIDTH = DATA_WIDTH,   // of the block's streams: the same, or 32 beside 64
     parameter int BAR0_BITS = 20,           // of an address in BAR 0, and in BAR 2: as the block is generated with
     parameter int BAR2_BITS = 12,
+    parameter int BAR4_BITS = 20,
     localparam int KEEP = PIN_WIDTH / 8
 ) (
     input logic clk,
@@ -180,7 +181,8 @@ module tp_xilinx_7series
   assign rx_posted_last = in_last;
   tp_x7_requests #(
       .BAR0_BITS(BAR0_BITS),
-      .BAR2_BITS(BAR2_BITS)
+      .BAR2_BITS(BAR2_BITS),
+      .BAR4_BITS(BAR4_BITS)
   ) i_requests (
       .clk,
       .rst,

@@ -74,10 +74,15 @@ module tp_xilinx_7series_card
       .DATA_WIDTH(DATA_WIDTH),
       .PIN_WIDTH(PIN_WIDTH),
       .BAR0_BITS($clog2((TP_PAGE_CHANNELS + (H2C + C2H) * TP_PAGES_PER_CHANNEL) * TP_PAGE_BYTES_MIN)),
-      .BAR2_BITS(WINDOW_BYTES < 4096 ? 12 : $clog2(WINDOW_BYTES))  // a board's BAR is a page at least
+      .BAR2_BITS(WINDOW_BYTES < 4096 ? 12 : $clog2(WINDOW_BYTES)),  // a board's BAR is a page at least
+      .BAR4_BITS(MEMORY_WINDOW_BYTES == 0 ? 20 : $clog2(MEMORY_WINDOW_BYTES))
   ) endpoint (
       .*
   );
 
-  tp_system system (.*);
+  // This block's one stream of packets cannot be stopped: completions would be, too, and its buffer has no room for all that may come.
+  tp_system system (
+      .rx_posted_hold(),
+      .*
+  );
 endmodule

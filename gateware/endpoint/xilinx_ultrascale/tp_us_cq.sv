@@ -4,6 +4,8 @@
 // Other requests never reach the core. Those that want an answer (I/O, atomic, locked) are handed to tp_us_cc, which refuses them; messages are
 // dropped. A write that the block marks as damaged, or that its reset cuts short, is completed, or dropped if it is a single beat, and `damaged` pulses.
 //
+// `rx_posted_hold` stops all requests, between packets.
+//
 // The block delivers a request that wants an answer only when it has been asked for one (`pcie_cq_np_req`), and writes all the time. It is asked
 // for one at a time: when the core has granted it, or one has been refused. So there is always room for it, and requests never wait here. What was
 // asked for and had not come when the block was reset is asked for again.
@@ -27,6 +29,7 @@ module tp_us_cq
     input  logic                                m_axis_cq_tvalid,
     output logic                                m_axis_cq_tready,
     output logic                                pcie_cq_np_req,
+    input  logic                                rx_posted_hold,
     output logic                                rx_posted_valid,
     output tp_request_hdr_t                     rx_posted_hdr,
     output logic            [   DATA_WIDTH-1:0] rx_posted_data,
@@ -80,6 +83,22 @@ module tp_us_cq
         };
   end
 
+  // With `rx_posted_hold` no beat is taken that begins a packet and nothing else; the block lets completions with relaxed ordering pass.
+  logic cq_ready, stop, open;  // a packet goes on in the next beat
+  assign stop = rx_posted_hold && !open;
+  assign m_axis_cq_tready = cq_ready && !stop;
+  if (STRADDLE == 1) begin : g_open_single
+    always_ff @(posedge clk) begin
+      if (m_axis_cq_tvalid && m_axis_cq_tready) open <= !ends[0];
+      if (rst || cut) open <= 1'b0;
+    end
+  end else begin : g_open_straddle
+    always_ff @(posedge clk) begin
+      if (m_axis_cq_tvalid && m_axis_cq_tready) open <= 2'(open) + 2'($countones(starts)) != 2'($countones(ends));
+      if (rst || cut) open <= 1'b0;
+    end
+  end
+
   logic put, put_first, put_last, put_bad;
   // verilator lint_off UNUSEDSIGNAL
   cq_t head;                                // bits that no request of ours has
@@ -96,8 +115,8 @@ module tp_us_cq
       .clk,
       .rst,
       .cut,
-      .in_valid(m_axis_cq_tvalid),
-      .in_ready(m_axis_cq_tready),
+      .in_valid(m_axis_cq_tvalid && !stop),
+      .in_ready(cq_ready),
       .in_data(m_axis_cq_tdata),
       .in_start(starts),
       .in_slot('0),
@@ -116,7 +135,7 @@ module tp_us_cq
 
   // ---- what it is
   logic is_write, was_write, is_read;
-  logic [31:2] in_bar;                      // the bits of an address that lie within the BAR
+  logic [35:2] in_bar;                      // the bits of an address that lie within the BAR
   tp_request_hdr_t hdr;
   assign is_write = put_first ? head.kind == MEM_WRITE : was_write;
   assign is_read = head.kind == MEM_READ;
@@ -124,13 +143,13 @@ module tp_us_cq
   assign ask_head = head;
   assign ask_side = side;
   assign refuse = !is_read;
-  always_comb for (int i = 2; i < 32; i++) in_bar[i] = 32'(head.aperture) > i;
+  always_comb for (int i = 2; i < 36; i++) in_bar[i] = 32'(head.aperture) > i;
   always_ff @(posedge clk) begin
     if (put && put_first) begin
       was_write <= is_write;
       hdr <= '{
           bar: head.bar,
-          offset: {head.addr[31:2] & in_bar, 2'b00},
+          offset: {head.addr[35:2] & in_bar, 2'b00},
           dwords: head.dwords,
           first_be: side.first_be,
           last_be: side.last_be,

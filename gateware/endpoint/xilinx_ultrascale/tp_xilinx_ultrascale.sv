@@ -103,6 +103,7 @@ module tp_xilinx_ultrascale
     output logic               [DATA_WIDTH-1:0] rx_completion_data,
     output logic                                rx_completion_last,
     output logic                                rx_completion_bad,
+    input  logic                                rx_posted_hold,
     output logic                                rx_posted_valid,
     output tp_request_hdr_t                     rx_posted_hdr,
     output logic               [DATA_WIDTH-1:0] rx_posted_data,

@@ -85,6 +85,7 @@ module tp_xilinx_ultrascale_card
   tp_answer_hdr_t tx_answer_hdr;
   logic [DATA_WIDTH-1:0] tx_posted_data, tx_answer_data, rx_completion_data, rx_posted_data;
   logic rx_completion_valid, rx_completion_last, rx_completion_bad, rx_posted_valid, rx_posted_last, rx_nonposted_valid, nonposted_credit;
+  logic rx_posted_hold;
   tp_completion_hdr_t rx_completion_hdr;
   tp_request_hdr_t rx_posted_hdr, rx_nonposted_hdr;
   logic [1:0] np_req;

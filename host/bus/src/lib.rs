@@ -121,6 +121,25 @@ pub trait Bus: Send + Sync {
     fn read32(&self, bar: u8, offset: u64) -> Result<u32>;
     /// Read 8 bytes.
     fn read64(&self, bar: u8, offset: u64) -> Result<u64>;
+    /// Read bytes anywhere in a BAR whose reads have no side effects and may be of any length: BAR 4. More may be read than is asked for, up to
+    /// the 8 aligned bytes around.
+    fn read_bytes(&self, bar: u8, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        let mut at = 0;
+        while at < bytes.len() {
+            let place = offset + at as u64;
+            let (word, rest) = (place & !7, bytes.len() - at);
+            let dword = place % 4 + rest as u64 <= 4 || (place % 8 == 4 && rest == 4);
+            let (start, value) = match dword {
+                true => (place & !3, u64::from(self.read32(bar, place & !3)?)),
+                false => (word, self.read64(bar, word)?),
+            };
+            let skip = (place - start) as usize;
+            let take = rest.min(if dword { 4 } else { 8 } - skip);
+            bytes[at..at + take].copy_from_slice(&value.to_le_bytes()[skip..skip + take]);
+            at += take;
+        }
+        Ok(())
+    }
     /// Posted write of 4 bytes.
     fn write32(&self, bar: u8, offset: u64, value: u32) -> Result<()>;
     /// Posted write of 8 bytes.

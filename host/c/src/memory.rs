@@ -111,6 +111,50 @@ pub unsafe extern "C" fn towpath_read_memory(
     }
 }
 
+/// Load `bytes` bytes of a memory by its window, beginning at `address`, into `data`. The load sees every store by the window before it.
+///
+/// TOWPATH_INVALID: the bytes are not all in the memory, or it has no window. TOWPATH_KIND: the user core answered with an error, or not in time.
+#[no_mangle]
+pub unsafe extern "C" fn towpath_load_memory(memory: *mut towpath_memory, address: u64, data: *mut c_void, bytes: u64) -> towpath_status {
+    // SAFETY: the caller keeps to the header.
+    unsafe {
+        call("towpath_load_memory", |c| {
+            let held = c.handle(memory)?;
+            let (start, length) = c.memory("data", data, bytes)?;
+            Ok(held.window()?.read_at(std::slice::from_raw_parts_mut(start, length), address)?)
+        })
+    }
+}
+
+/// Store `bytes` bytes from `data` to a memory by its window, beginning at `address`. Stores reach the memory in order; this returns before
+/// they have. Otherwise as towpath_load_memory(); what the user core refuses is told by towpath_flush_memory().
+#[no_mangle]
+pub unsafe extern "C" fn towpath_store_memory(
+    memory: *mut towpath_memory,
+    address: u64,
+    data: *const c_void,
+    bytes: u64,
+) -> towpath_status {
+    // SAFETY: the caller keeps to the header.
+    unsafe {
+        call("towpath_store_memory", |c| {
+            let held = c.handle(memory)?;
+            let (start, length) = c.memory("data", data, bytes)?;
+            Ok(held.window()?.write_at(std::slice::from_raw_parts(start, length), address)?)
+        })
+    }
+}
+
+/// Wait until all stores by the window are in the memory: a later towpath_read_memory() sees them.
+///
+/// TOWPATH_INVALID: the memory has no window. TOWPATH_KIND: the user core refused a store, or did not answer in time; it may be one to another
+/// memory of the card.
+#[no_mangle]
+pub unsafe extern "C" fn towpath_flush_memory(memory: *mut towpath_memory) -> towpath_status {
+    // SAFETY: the caller keeps to the header.
+    unsafe { call("towpath_flush_memory", |c| Ok(c.handle(memory)?.window()?.flush()?)) }
+}
+
 /// Write `bytes` bytes from `data` to a memory, beginning at `address`, and wait until the user core has answered: every later read sees them.
 /// On failure any part of the bytes may have been written; `*moved`, unless `moved` is NULL, becomes how many, from the first on, certainly
 /// were. Otherwise as towpath_read_memory().

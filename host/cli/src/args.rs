@@ -265,6 +265,9 @@ pub enum Work {
         place: Bytes,
         /// Where to put the bytes; `-` or nothing is standard output
         file: Option<PathBuf>,
+        /// By loads through the memory's window, not by DMA
+        #[arg(long)]
+        window: bool,
         #[command(flatten)]
         wait: Patience,
     },
@@ -274,6 +277,9 @@ pub enum Work {
         place: From,
         /// What to write; `-` or nothing is standard input
         file: Option<PathBuf>,
+        /// By stores through the memory's window, not by DMA
+        #[arg(long)]
+        window: bool,
         #[command(flatten)]
         wait: Patience,
     },

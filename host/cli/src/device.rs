@@ -145,7 +145,7 @@ pub fn info(cli: &Cli, what: &Info) -> Result {
     output::answer(cli, &value, &text)
 }
 
-/// Can it be opened, through VFIO or in simulation: as a stream, as a memory, or by whoever knows its kind? The kernel module opens streams alone.
+/// Can it be opened, as a stream, as a memory, or by whoever knows its kind? The kernel module opens streams and memories.
 fn is_usable(channel: &ChannelInfo) -> bool {
     channel.is_stream() || channel.memory_bytes().is_some() || channel.kind == ChannelKind::Named
 }

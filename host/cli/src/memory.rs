@@ -29,9 +29,9 @@ pub fn mem(cli: &Cli, what: &Mem) -> Result {
     write_all(&card, &wait.writes)?;
     let start = card.device.now_ns();
     let done = match &what.work {
-        Work::Read { place, file, .. } => return read(cli, &memory, place, file.as_deref()),
+        Work::Read { place, file, window, .. } => return read(cli, &memory, place, file.as_deref(), *window),
         Work::Dump { place, .. } => return dump(cli, &memory, place),
-        Work::Write { place, file, .. } => write(&memory, place, file.as_ref())?,
+        Work::Write { place, file, window, .. } => write(&memory, place, file.as_ref(), *window)?,
         Work::Fill { place, pattern, .. } => fill(&memory, place, pattern)?,
         Work::Compare { place, file, .. } => compare(cli, &memory, place, file.as_ref())?,
     };
@@ -72,12 +72,17 @@ fn blocks(place: &Bytes) -> impl Iterator<Item = (u64, usize)> {
     (from..end).step_by(BLOCK).map(move |at| (at, BLOCK.min(usize::try_from(end - at).unwrap_or(BLOCK))))
 }
 
-fn read(cli: &Cli, memory: &Memory, place: &Bytes, file: Option<&Path>) -> Result {
+fn read(cli: &Cli, memory: &Memory, place: &Bytes, file: Option<&Path>, by_window: bool) -> Result {
+    let window = by_window.then(|| memory.window()).transpose()?;
     let mut sink = Sink::create(file)?;
     let mut block = vec![0; BLOCK];
     let start = memory.device().now_ns();
     for (at, length) in blocks(place) {
-        memory.read_at(&mut block[..length], at).map_err(|error| context(error, at - place.from.address))?;
+        let read = match &window {
+            Some(window) => window.read_at(&mut block[..length], at),
+            None => memory.read_at(&mut block[..length], at),
+        };
+        read.map_err(|error| context(error, at - place.from.address))?;
         sink.write(&block[..length])?;
     }
     sink.finish()?;
@@ -134,7 +139,8 @@ fn source(memory: &Memory, place: &From, file: Option<&PathBuf>) -> Result<Sourc
     Ok(source)
 }
 
-fn write(memory: &Memory, place: &From, file: Option<&PathBuf>) -> Result<u64> {
+fn write(memory: &Memory, place: &From, file: Option<&PathBuf>, by_window: bool) -> Result<u64> {
+    let window = by_window.then(|| memory.window()).transpose()?;
     let mut source = source(memory, place, file)?;
     let (mut block, mut moved) = (vec![0; BLOCK], 0);
     loop {
@@ -142,7 +148,11 @@ fn write(memory: &Memory, place: &From, file: Option<&PathBuf>) -> Result<u64> {
         if length == 0 {
             return Ok(moved);
         }
-        memory.write_at(&block[..length], place.address + moved).map_err(|error| context(error, moved))?;
+        let written = match &window {
+            Some(window) => window.write_at(&block[..length], place.address + moved).and_then(|()| window.flush()),
+            None => memory.write_at(&block[..length], place.address + moved),
+        };
+        written.map_err(|error| context(error, moved))?;
         moved += length as u64;
     }
 }

@@ -122,7 +122,7 @@ fn list_info_send_and_recv() {
     let list = answer(&["list"]);
     assert!(list["devices"].as_array().unwrap().iter().any(|device| device["name"] == "sim:loopback"), "{list}");
     let info = answer(&["info", "-c", "loopback"]);
-    assert_eq!((&info["name"], &info["core"], &info["contract"]), (&json!("sim:loopback"), &json!("loopback"), &json!("2.0")));
+    assert_eq!((&info["name"], &info["core"], &info["contract"]), (&json!("sim:loopback"), &json!("loopback"), &json!("2.1")));
     assert_eq!(info["channels"][1]["direction"], "c2h");
     let output = done(&["--json", "send", "in", "--reply", "out=-", "-c", "loopback", "--user", "7"], b"there and back");
     assert_eq!(output.stdout, b"there and back");
@@ -162,7 +162,7 @@ fn wrapper_tells_what_a_project_needs() {
     // A kind's sources come before the core's.
     let kinds = answer(&["wrapper", "scratchpad", "--output", folder.0.join("kinds.sv").to_str().unwrap()]);
     assert!(source(&kinds, 0).ends_with("gateware/channel/memory/tp_memory_write.sv") && source(&kinds, 0).is_file(), "{kinds}");
-    assert!(source(&kinds, 3).ends_with("cores/scratchpad/scratchpad.sv"), "{kinds}");
+    assert!(source(&kinds, 5).ends_with("cores/scratchpad/scratchpad.sv"), "{kinds}");
     // The same on standard output.
     assert_eq!(done(&["wrapper", "loopback", "--width", "64", "--core-clock", "125"], b"").stdout, text.as_bytes());
 }

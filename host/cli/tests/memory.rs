@@ -49,7 +49,8 @@ fn bytes_are_written_read_dumped_filled_and_compared() {
     assert!(std::fs::read(file("back")).unwrap() == data);
     works(&card, &["compare", "ram", "0x11", &file("data")], b"");
     works(&card, &["compare", "0", "0x11"], &data);
-    works(&card, &["write", "ram", "70000", "-"], b"!");
+    works(&card, &["write", "ram", "70000", "-", "--window"], b"!");
+    assert!(works(&card, &["read", "ram", "69990", "10", "--window"], b"") == data[69990 - 17..70000 - 17]);
     let there = data[70000 - 17];
     let words = [format!("differs at address {:#x}: it has 0x21 there, not {there:#04x}", 70000)];
     fails(&card, &["compare", "ram", "17", &file("data")], b"", 1, &[&words[0]]);

@@ -14,7 +14,7 @@ pub const KIND: &str = "kind.toml";
 /// Where the kinds are that come with Towpath, relative to the home.
 const FOLDER: &str = "gateware/channel";
 /// What `kind_parameter` of a memory counts.
-const PAGE: u64 = 4096;
+pub(crate) const PAGE: u64 = 4096;
 /// The name of the kind that needs no module.
 const STREAM: &str = ChannelKind::Stream.name();
 
@@ -56,6 +56,8 @@ pub struct Carrier {
     pub parameter: u32,
     /// Of the kind's module beside `DATA_WIDTH`.
     pub parameters: Parameters,
+    /// Of a memory: it has a window in BAR 4.
+    pub window: bool,
 }
 
 impl Channel {
@@ -225,7 +227,7 @@ pub(crate) fn channels(entry: &Entry, folder: &Path) -> Result<Result<Vec<Channe
             return bad("direction", "a memory has both directions: remove the key".into());
         }
         if entry.parameter.is_some() || !entry.parameters.is_empty() {
-            return bad("parameter", "a memory takes bytes, base and address_bits, and no other parameters: remove them".into());
+            return bad("parameter", "a memory takes bytes, base, address_bits and window, and no other parameters: remove them".into());
         }
         match memory(entry) {
             Err((key, message)) => return bad(key, message),
@@ -242,14 +244,15 @@ pub(crate) fn channels(entry: &Entry, folder: &Path) -> Result<Result<Vec<Channe
         }
         entry.parameter.unwrap_or(0)
     };
-    let carrier = Carrier { kind, parameter, parameters };
+    let carrier = Carrier { kind, parameter, parameters, window: entry.window };
     let chosen = directions.into_iter().filter(|d| entry.direction.is_none_or(|wanted| wanted == *d));
     let channel = |direction| Channel { name: name.clone(), direction, attributes: false, carrier: Some(carrier.clone()) };
     Ok(Ok(chosen.map(channel).collect()))
 }
 
-fn memory_keys(entry: &Entry) -> [(&'static str, bool); 3] {
-    [("bytes", entry.bytes.is_some()), ("base", entry.base.is_some()), ("address_bits", entry.address_bits.is_some())]
+fn memory_keys(entry: &Entry) -> [(&'static str, bool); 4] {
+    let bits = ("address_bits", entry.address_bits.is_some());
+    [("bytes", entry.bytes.is_some()), ("base", entry.base.is_some()), bits, ("window", entry.window)]
 }
 
 /// The parameters of a memory's modules, and its size in pages.

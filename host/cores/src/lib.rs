@@ -26,7 +26,7 @@ pub use error::CoreError;
 pub use files::{set_simulator_files, SimulatorFiles};
 pub use find::{find_core, list_cores, towpath_home};
 pub use kind::{Carrier, Half, Kind, Parameters, KIND};
-pub use manifest::{Channel, Core, Direction, Gateware, Interrupts, Manifest, ParameterValue, Registers, MANIFEST};
+pub use manifest::{Channel, Core, Direction, Gateware, Interrupts, Manifest, ParameterValue, Registers, Window, MANIFEST};
 pub use ports::{check_ports, Port, PortDirection, Top};
 pub use tool::needs;
 pub use wrapper::wrapper;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `towpath.toml`: a core's manifest. The format is described in `cores/README.md`.
 
-use crate::kind::{self, Carrier};
+use crate::kind::{self, Carrier, PAGE};
 use crate::CoreError;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -163,11 +163,54 @@ pub(crate) struct Entry {
     pub bytes: Option<u64>,
     pub base: Option<u64>,
     pub address_bits: Option<u32>,
+    /// A memory is in BAR 4.
+    #[serde(default)]
+    pub window: bool,
     /// `kind_parameter` of a named kind.
     pub parameter: Option<u32>,
     /// Of the kind's modules.
     #[serde(default)]
     pub parameters: BTreeMap<String, ParameterValue>,
+}
+
+/// Where a memory's window is in BAR 4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window<'a> {
+    /// The channel's name.
+    pub name: &'a str,
+    /// In BAR 4.
+    pub offset: u64,
+    /// Of the memory.
+    pub bytes: u64,
+}
+
+/// The smallest window: the discovery table tells where they are in MiB.
+const LEAST_WINDOW: u64 = 1 << 20;
+/// All windows together.
+const MEMORY_WINDOWS: u64 = 64 << 30;
+
+fn windows(channels: &[Channel]) -> Vec<Window<'_>> {
+    let mut end = 0u64;
+    let writers = channels.iter().filter(|channel| channel.direction == Direction::H2c);
+    let windowed = writers.filter_map(|channel| Some((channel, channel.carrier.as_ref().filter(|carrier| carrier.window)?)));
+    let place = windowed.map(|(channel, carrier)| {
+        let bytes = u64::from(carrier.parameter) * PAGE;
+        let room = bytes.next_power_of_two().max(LEAST_WINDOW);
+        let offset = end.next_multiple_of(room);
+        end = offset + room;
+        Window { name: &channel.name, offset, bytes }
+    });
+    place.collect()
+}
+
+fn windows_bytes(channels: &[Channel]) -> u64 {
+    windows(channels).last().map_or(0, |last| (last.offset + last.bytes).next_power_of_two().max(LEAST_WINDOW))
+}
+
+fn too_many_windows(name: &str, bytes: u64) -> String {
+    format!(
+        "channel \"{name}\": with its window BAR 4 has {bytes} bytes, and there is room for {MEMORY_WINDOWS}: remove window here or before"
+    )
 }
 
 /// `[registers]`: the core has an AXI4-Lite port.
@@ -248,8 +291,15 @@ impl Manifest {
         let mut manifest: Manifest = toml::from_str(text).map_err(|e| CoreError::manifest(&file, e.to_string().trim_end().to_string()))?;
         manifest.folder = folder.to_path_buf();
         for (index, entry) in manifest.entries.iter().enumerate() {
-            match kind::channels(entry, folder)? {
-                Ok(channels) => manifest.channels.extend(channels),
+            let channels = kind::channels(entry, folder)?.and_then(|channels| {
+                manifest.channels.extend(channels);
+                match windows_bytes(&manifest.channels) {
+                    bytes if bytes > MEMORY_WINDOWS => Err(("window".to_string(), too_many_windows(&entry.name, bytes))),
+                    _ => Ok(()),
+                }
+            });
+            match channels {
+                Ok(()) => (),
                 Err((key, message)) => {
                     // The key may stand in other entries as well.
                     let heads = text.lines().enumerate().filter(|(_, line)| line.trim_start().starts_with("[[channel]]"));
@@ -284,6 +334,16 @@ impl Manifest {
     pub fn landing_bytes(&self) -> u32 {
         let channels = self.of(Direction::H2c).count() as u32;
         self.gateware.landing_bytes.unwrap_or(4096 * channels.max(4))
+    }
+
+    /// The windows of memories, in the order of the channels: each is aligned to its size, rounded up to a power of two.
+    pub fn windows(&self) -> Vec<Window<'_>> {
+        windows(&self.channels)
+    }
+
+    /// The bytes of BAR 4, 0 without windows.
+    pub fn memory_window_bytes(&self) -> u64 {
+        windows_bytes(&self.channels)
     }
 
     /// Frequency of Towpath's own clock.

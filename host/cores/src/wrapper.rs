@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The generated SystemVerilog between `tp_core`'s arrays and the user core's named ports.
 
-use crate::manifest::{Channel, Direction, Manifest};
+use crate::manifest::{Channel, Direction, Manifest, Window};
 use crate::ports::{spare, standard, PortDirection, Top, AXIL, CORE};
 use std::fmt::Write;
 use towpath_contract::{ChannelKind, CHANNEL_ENTRY_KIND_NAME_COUNT};
@@ -47,6 +47,86 @@ fn instance(out: &mut String, module: &str, name: &str, parameters: &[String], p
     let _ = write!(out, " {name} (\n{}\n  );\n", lines(ports));
 }
 
+/// Between a memory's modules, its window and the core: `tp_memory_join`.
+struct Join<'a> {
+    name: &'a str,
+    ports: Vec<String>,
+}
+
+impl<'a> Join<'a> {
+    fn new(name: &'a str) -> Join<'a> {
+        Join { name, ports: vec![".clk(clk)".to_string(), ".rst_n(rst_n)".to_string()] }
+    }
+
+    /// A signal of AXI4, which the core has from the join. Returns whether the join has it of the memory's module: of a burst's form it
+    /// has not, for all bursts have one.
+    fn connect(&mut self, signal: &str) -> bool {
+        let name = self.name;
+        self.ports.push(format!(".core_{signal}(kind_{name}_{signal})"));
+        let both = !signal.ends_with("size") && !signal.ends_with("burst");
+        if both {
+            self.ports.push(format!(".d_{signal}(dma_{name}_{signal})"));
+        }
+        both
+    }
+
+    fn module(&self, out: &mut String, index: usize, parameters: &[(String, String)]) {
+        let mut settings = vec![".DATA_WIDTH(DATA_WIDTH)".to_string()];
+        let own = parameters.iter().filter(|(name, _)| name != "BYTES");
+        settings.extend(own.map(|(name, value)| format!(".{name}({value})")));
+        let mut ports = self.ports.clone();
+        ports.extend(JOINED.iter().map(|(signal, _)| format!(".{signal}(window_{signal}[{index}])")));
+        ports.extend([("w_rows", "write_rows"), ("w_data", "write_data"), ("w_strb", "write_strb"), ("w_last", "write_last")].map(beside));
+        ports.push(beside(("q_rows", "read_rows")));
+        instance(out, "tp_memory_join", &format!("join_{}", self.name), &settings, &ports);
+    }
+}
+
+/// What every memory's join gets as it is.
+fn beside((port, signal): (&str, &str)) -> String {
+    format!(".{port}(mem_{signal})")
+}
+
+/// Between `tp_memory_window` and each join.
+const JOINED: [(&str, &str); 13] = [
+    ("w_valid", ""),
+    ("w_ready", ""),
+    ("w_address", "[35:0]"),
+    ("wb_valid", ""),
+    ("wb_ready", ""),
+    ("wb_error", ""),
+    ("q_valid", ""),
+    ("q_ready", ""),
+    ("q_address", "[35:0]"),
+    ("a_valid", ""),
+    ("a_ready", ""),
+    ("a_data", "[DATA_WIDTH-1:0]"),
+    ("a_error", ""),
+];
+
+/// The module that brings BAR 4 to the joins, and its wires to them.
+fn window_module(out: &mut String, windows: &[Window]) {
+    let count = windows.len();
+    out.push('\n');
+    for (signal, range) in JOINED {
+        let _ = writeln!(out, "  logic [{}:0]{range} window_{signal};", count - 1);
+    }
+    let list = |of: fn(&Window) -> u64| windows.iter().rev().map(|w| format!("64'd{}", of(w))).collect::<Vec<_>>().join(", ");
+    let settings = [
+        ".DATA_WIDTH(DATA_WIDTH)".to_string(),
+        format!(".WINDOWS({count})"),
+        format!(".OFFSETS({{{}}})", list(|w| w.offset)),
+        format!(".BYTES({{{}}})", list(|w| w.bytes)),
+    ];
+    let mut ports = vec![".clk(clk)".to_string(), ".rst_n(rst_n)".to_string()];
+    let up = ["write_valid", "write_ready", "write_address", "write_last", "read_valid", "read_ready", "read_address", "read_rows"];
+    let more = ["read_after", "read_taken", "answer_valid", "answer_ready", "answer_data", "answer_error"];
+    ports.extend(up.into_iter().chain(more).map(|signal| beside((signal, signal))));
+    ports.extend([("write_failed_valid", "failed_valid"), ("write_failed_ready", "failed_ready")].map(beside));
+    ports.extend(JOINED.iter().map(|(signal, _)| format!(".{signal}(window_{signal})")));
+    instance(out, "tp_memory_window", "window", &settings, &ports);
+}
+
 /// Package `tp_user_pkg` (the parameters of `tp_core`) and module `tp_user` (the user core, and before it the kinds of its channels), for a core
 /// that matches its manifest. `kinds`: of each channel, as elaborated.
 pub fn wrapper(manifest: &Manifest, width: u32, serial: u64, top: &Top, kinds: &[Option<Top>]) -> String {
@@ -61,6 +141,9 @@ pub fn wrapper(manifest: &Manifest, width: u32, serial: u64, top: &Top, kinds: &
     let interrupts = manifest.interrupts.as_ref().map_or(0, |i| i.count);
     let names: Vec<String> = all().map(|c| format!("    {}", packed(&c.name, 32))).rev().collect();
     let kinds_told: Vec<String> = all().map(kind).rev().collect();
+    let windows = manifest.windows();
+    let told = |channel: &Channel| windows.iter().find(|w| w.name == channel.name).map_or(0, |w| 1 + (w.offset >> 20));
+    let windows_told: Vec<String> = all().map(|c| format!("    16'd{}", told(c))).rev().collect();
     let g = &manifest.gateware;
     let _ = write!(
         out,
@@ -94,6 +177,11 @@ package tp_user_pkg;
   // parameter, version, number and name of each channel's kind
   localparam logic [(H2C+C2H)*120-1:0] CHANNEL_KINDS = {{
 {kinds_told}
+  }};
+  // BAR 4, and of each channel 1 + its window's offset there in MiB
+  localparam logic [63:0] MEMORY_WINDOW_BYTES = 64'd{memory_window};
+  localparam logic [(H2C+C2H)*16-1:0] CHANNEL_WINDOWS = {{
+{windows_told}
   }};
 endpackage
 
@@ -151,7 +239,26 @@ module tp_user
     output logic                          axil_rvalid,
     input  logic                          axil_rready,
     output logic [15:0]                   irq_valid,
-    input  logic [15:0]                   irq_ready
+    input  logic [15:0]                   irq_ready,
+    input  logic                                mem_write_valid,
+    output logic                                mem_write_ready,
+    input  logic [35:0]                         mem_write_address,
+    input  logic [7:0]                          mem_write_rows,
+    input  logic [DATA_WIDTH-1:0]               mem_write_data,
+    input  logic [KEEP-1:0]                     mem_write_strb,
+    input  logic                                mem_write_last,
+    output logic                                mem_failed_valid,
+    input  logic                                mem_failed_ready,
+    input  logic                                mem_read_valid,
+    output logic                                mem_read_ready,
+    input  logic [35:0]                         mem_read_address,
+    input  logic [4:0]                          mem_read_rows,
+    input  logic                                mem_read_after,
+    input  logic [15:0]                         mem_read_taken,
+    output logic                                mem_answer_valid,
+    input  logic                                mem_answer_ready,
+    output logic [DATA_WIDTH-1:0]               mem_answer_data,
+    output logic                                mem_answer_error
 );
 ",
         name = manifest.core.name,
@@ -169,6 +276,8 @@ module tp_user
         core_name = packed(&manifest.core.name, 32),
         names = names.join(",\n"),
         kinds_told = kinds_told.join(",\n"),
+        memory_window = manifest.memory_window_bytes(),
+        windows_told = windows_told.join(",\n"),
         verdicts = answers(&h2c),
         asked = answers(&c2h),
     );
@@ -203,6 +312,11 @@ module tp_user
             let _ = writeln!(out, "  assign axil_{signal} = '0;");
         }
     }
+    if windows.is_empty() {
+        for signal in ["write_ready", "failed_valid", "read_ready", "answer_valid", "answer_data", "answer_error"] {
+            let _ = writeln!(out, "  assign mem_{signal} = '0;");
+        }
+    }
     if interrupts < 16 {
         let _ = writeln!(out, "  assign irq_valid[15:{interrupts}] = '0;");
     }
@@ -225,7 +339,8 @@ module tp_user
             }
         }
     }
-    // Kinds, and the wires between them and the core.
+    let mut joins: Vec<Join> = windows.iter().map(|window| Join::new(window.name)).collect();
+    // Kinds, and the wires between them and the core; of a memory with a window to its join, and from there to the core.
     for (index, channel, module) in h2c.iter().chain(&c2h) {
         let (Some(carrier), Some((_, half)), Some(module)) = (&channel.carrier, channel.half(), module) else { continue };
         let name = &channel.name;
@@ -235,7 +350,14 @@ module tp_user
         for (port, signal, wide) in module.ports.iter().filter_map(|(port, p)| Some((port, port.strip_prefix(CORE)?, p.width?))) {
             let range = if wide > 1 { format!("[{}:0] ", wide - 1) } else { String::new() };
             let _ = writeln!(out, "  logic {range}kind_{name}_{signal};");
-            own.push(format!(".{port}(kind_{name}_{signal})"));
+            match joins.iter_mut().find(|join| join.name == name).map(|join| join.connect(signal)) {
+                None => own.push(format!(".{port}(kind_{name}_{signal})")),
+                Some(false) => own.push(format!(".{port}()")),
+                Some(true) => {
+                    let _ = writeln!(out, "  logic {range}dma_{name}_{signal};");
+                    own.push(format!(".{port}(dma_{name}_{signal})"));
+                }
+            }
             ports.push(format!(".{name}_{signal}(kind_{name}_{signal})"));
         }
         let mut settings = vec![".DATA_WIDTH(DATA_WIDTH)".to_string()];
@@ -245,6 +367,13 @@ module tp_user
         for (signal, direction) in spare(channel).iter().filter(|(signal, _)| top.ports.contains_key(&format!("{name}_{signal}"))) {
             ports.push(format!(".{name}_{signal}({})", if *direction == PortDirection::Input { "'0" } else { "" }));
         }
+    }
+    if !windows.is_empty() {
+        window_module(&mut out, &windows);
+    }
+    for (index, join) in joins.iter().enumerate() {
+        let carrier = h2c.iter().find(|(_, channel, _)| channel.name == join.name).and_then(|(_, channel, _)| channel.carrier.as_ref());
+        join.module(&mut out, index, carrier.map_or(&[], |carrier| &carrier.parameters));
     }
     if manifest.registers.is_some() {
         ports.extend(AXIL.iter().map(|(signal, _, _)| format!(".s_axil_{signal}(axil_{signal})")));

@@ -135,10 +135,15 @@ fn manifests() {
     assert!(read(&format!("{RAM}base = 0xffff0000\n")).is_ok(), "the last byte is the last address");
     try_one(&format!("{RAM}direction = \"h2c\"\n"), &["line 10: ", "both directions"]);
     try_one(&format!("{RAM}attributes = true\n"), &["line 10: ", "attributes are for streams"]);
-    try_one(&format!("{RAM}parameter = 1\n"), &["line 10: ", "bytes, base and address_bits"]);
+    try_one(&format!("{RAM}parameter = 1\n"), &["line 10: ", "bytes, base, address_bits and window"]);
     // The line is that of the entry, not of another one with the same key.
     try_one(&format!("{RAM}{CHECKED}bytes = 8192\n"), &["line 13: ", "channel \"checked\"", "bytes is for kind = \"memory\"", "\"crc\""]);
     try_one("[[channel]]\nname = \"a\"\ndirection = \"h2c\"\nbase = 0\n", &["line 9: ", "base is for kind = \"memory\""]);
+    try_one("[[channel]]\nname = \"a\"\ndirection = \"h2c\"\nwindow = true\n", &["line 9: ", "window is for kind = \"memory\""]);
+    try_one(&format!("{CHECKED}window = true\n"), &["window is for kind = \"memory\"", "\"crc\""]);
+    let large = RAM.replace("0x10000", "0x800000000") + "address_bits = 40\nwindow = true\n";
+    let many = format!("{large}{}{}", large.replace("ram", "two"), RAM.replace("ram", "small") + "window = true\n");
+    try_one(&many, &["line 22: ", "channel \"small\"", "BAR 4 has 137438953472 bytes", "room for 68719476736"]);
     try_one("[[channel]]\nname = \"a\"\n", &["line 6: ", "direction = \"h2c\" or \"c2h\""]);
     try_one("[[channel]]\nname = \"a\"\ndirection = \"h2c\"\nparameter = 3\n", &["line 9: ", "a stream has no parameters"]);
     try_one(&format!("{CHECKED}[channel.parameters]\nDATA_WIDTH = 3\n"), &["line 10: ", "core.width"]);
@@ -263,6 +268,20 @@ fn a_cores_ports() {
 }
 
 #[test]
+fn windows_lie_in_the_order_of_the_channels() {
+    let world = world();
+    kinds(&world);
+    // Of 64 KiB, 3 MiB and 1 MiB: the second begins at a multiple of 4 MiB.
+    let memory = |name: &str, bytes: u64| format!("{}window = true\n", RAM.replace("ram", name).replace("0x10000", &bytes.to_string()));
+    let channels = format!("{}{}{}", memory("a", 1 << 16), RAM, memory("b", 3 << 20) + &memory("c", 1 << 20));
+    let folder = core(&world, "windowed", &channels, "");
+    let manifest = Manifest::read(&folder).unwrap();
+    let found: Vec<_> = manifest.windows().iter().map(|w| (w.name.to_string(), w.offset >> 20, w.bytes)).collect();
+    assert_eq!(found, [("a".to_string(), 0, 1 << 16), ("b".to_string(), 4, 3 << 20), ("c".to_string(), 8, 1 << 20)]);
+    assert_eq!(manifest.memory_window_bytes(), 16 << 20);
+}
+
+#[test]
 fn generated_and_built() {
     let world = world();
     let own = kinds(&world);
@@ -302,6 +321,7 @@ fn generated_and_built() {
     ] {
         assert!(text.contains(part), "\"{part}\" is not in:\n{text}");
     }
+    assert!(text.contains("MEMORY_WINDOW_BYTES = 64'd0;") && !text.contains("tp_memory_join"), "{text}");
     // A parameter reaches the modules that have it.
     assert_eq!((text.matches(".POLYNOMIAL(5)").count(), text.matches(".SEED(6)").count()), (2, 1), "{text}");
     assert!(!text.contains("end_valid[2] = ") && !text.contains("ask_ready[0] = ") && !text.contains("ram_awlock"), "{text}");

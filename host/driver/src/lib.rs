@@ -89,6 +89,8 @@ pub struct ChannelInfo {
     pub kind_version: u16,
     /// The kind's own number about this channel.
     pub kind_parameter: u32,
+    /// Of a memory: where its window begins in the BAR of windows, if it has one that this driver serves.
+    pub window: Option<u64>,
 }
 
 /// The version of streams and memories that this library knows.
@@ -110,6 +112,7 @@ impl ChannelInfo {
             kind_name: "stream".into(),
             kind_version: KIND_VERSION,
             kind_parameter: 0,
+            window: None,
         }
     }
 
@@ -580,6 +583,18 @@ pub trait Keep: Send + Sync {
     fn stays_mapped(&self);
 }
 
+/// What a driver without windows says.
+const NO_WINDOWS: &str = "memory windows are not served here: give the card to VFIO";
+
+/// What went wrong at the memories' windows: see [`Driver::window_faults`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WindowFaults {
+    /// A memory did not answer in time: the windows are off until the card is reset.
+    pub off: bool,
+    /// A memory refused an access, or there was none at the address.
+    pub refused: bool,
+}
+
 /// One device. All methods may be called from any thread.
 pub trait Driver: Send + Sync {
     /// The discovery table.
@@ -600,6 +615,18 @@ pub trait Driver: Send + Sync {
     fn read_register(&self, offset: u32) -> Result<u32>;
     /// Write a register of the user core.
     fn write_register(&self, offset: u32, value: u32) -> Result<()>;
+    /// Load bytes from the memories' windows, at an offset that [`ChannelInfo::window`] tells.
+    fn read_window(&self, _offset: u64, _bytes: &mut [u8]) -> Result<()> {
+        Err(Error::Invalid(NO_WINDOWS.into()))
+    }
+    /// Store bytes to the memories' windows, one after the other; returns before they have arrived.
+    fn write_window(&self, _offset: u64, _bytes: &[u8]) -> Result<()> {
+        Err(Error::Invalid(NO_WINDOWS.into()))
+    }
+    /// What went wrong at the memories' windows since the last call.
+    fn window_faults(&self) -> Result<WindowFaults> {
+        Err(Error::Invalid(NO_WINDOWS.into()))
+    }
     /// Wait for events of a user interrupt that no earlier call has returned; returns how many.
     fn wait_interrupt(&self, index: u16, options: WaitOptions<'_>) -> Result<u32>;
     /// Events of a user interrupt since the card was switched on or its function was reset, modulo 2^32.

@@ -31,6 +31,8 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// The time between two cancels of a channel, for the transfers that go on: longer than a read takes.
 const RUN: Duration = Duration::from_micros(10);
+/// The same on a memory, where what goes on begins anew: time for a part of a long operation, as the library cuts it.
+const MEMORY_RUN: Duration = Duration::from_millis(1);
 
 /// How often a waiting call looks while nothing is in flight.
 const IDLE_LOOK: Duration = Duration::from_millis(1);
@@ -67,6 +69,11 @@ impl Held {
         self.transfer.flags & uapi::TRANSFER_END != 0
     }
 
+    /// A transfer of nothing that ends the open message.
+    fn end_of_message() -> Held {
+        Held { transfer: uapi::Transfer { flags: uapi::TRANSFER_END, ..Default::default() }, ..Held::default() }
+    }
+
     fn places(&self) -> u16 {
         let is_set = |flag| u16::from(self.transfer.flags & flag != 0);
         1 + is_set(uapi::TRANSFER_ATTRIBUTES) + is_set(uapi::TRANSFER_LENGTH)
@@ -98,6 +105,8 @@ struct State {
     used: u16,
     /// The kernel was asked to cancel, and not all that was posted then has been collected. Nothing is posted meanwhile.
     cancelling: bool,
+    /// One of `used` is for the transfer that ends a write to a memory which a cancel has stopped in the middle.
+    closing: bool,
     /// This program resets the channel: what waits to be posted ends with the reset.
     resetting: bool,
     /// When transfers were last posted again after a cancel.
@@ -116,6 +125,20 @@ struct State {
     lost: Option<i32>,
 }
 
+impl State {
+    fn reserve_closing(&mut self) {
+        if !std::mem::replace(&mut self.closing, true) {
+            self.used += 1;
+        }
+    }
+
+    /// A cancel is over.
+    fn end_cancel(&mut self) {
+        self.cancelling = false;
+        self.used -= u16::from(std::mem::take(&mut self.closing));
+    }
+}
+
 impl LinuxChannel {
     pub fn open(shared: &Arc<Shared>, position: usize, options: ChannelOptions) -> Result<LinuxChannel> {
         let info = &shared.info.channels[position];
@@ -126,7 +149,7 @@ impl LinuxChannel {
             _ => failed("opening its file")(why),
         })?;
         let event = event::new().map_err(failed("its event"))?;
-        let announces = options.announce && info.direction == Direction::C2h;
+        let announces = options.announce && info.direction == Direction::C2h && info.is_stream();
         let mut queue = uapi::Queue {
             flags: if announces { uapi::QUEUE_ANNOUNCE } else { 0 },
             control: shared.control.descriptor(),
@@ -141,6 +164,7 @@ impl LinuxChannel {
             records: Records::new(info.queue_depth),
             used: 0,
             cancelling: false,
+            closing: false,
             resetting: false,
             resumed: None,
             full: false,
@@ -203,6 +227,7 @@ impl LinuxChannel {
             let ends = record.held.ends_message();
             let status = Status::of_contract(u8::try_from(told.status).unwrap_or(0));
             let bytes = u64::from(told.bytes);
+            self.close_write(state, status, bytes > 0 && bytes < wanted);
             let mut completion = Completion::new(ticket, status, moved + bytes);
             (completion.offset, completion.user) = (told.offset, told.user);
             match status {
@@ -211,6 +236,10 @@ impl LinuxChannel {
                     let record = state.records.end_broken(what);
                     let (places, keep) = (record.places, record.keep.take());
                     self.give_back(state, places, keep);
+                }
+                // A memory's begins anew: what of a write was done is done again.
+                Status::Cancelled if continues && !self.info().is_stream() => {
+                    state.records.put_back(0);
                 }
                 Status::Cancelled if continues && (bytes < wanted || ends || state.records.any_put_back()) => {
                     let record = state.records.put_back(bytes);
@@ -233,10 +262,32 @@ impl LinuxChannel {
         if is_reset || state.resetting {
             self.drop_waiting(state, true, Status::Reset); // it would go on with a message that the reset has emptied
         }
-        if state.cancelling && state.records.posts() == state.records.ends() {
-            state.cancelling = false;
+        if state.records.posts() == state.records.ends() && (state.cancelling || state.records.any_waiting()) {
+            state.end_cancel();
             self.post_waiting(state);
         }
+    }
+
+    /// A write to a memory was stopped in its middle by a cancel, or a fault has met it meanwhile: its message may be open on the card, where
+    /// the next write would continue it. A transfer of nothing ends it, or is an empty message; nobody collects what becomes of that. Memory
+    /// that is taken back is a cancel by the kernel.
+    fn close_write(&self, state: &mut State, status: Status, in_its_middle: bool) {
+        let fault = !status.is_ok() && !matches!(status, Status::Cancelled | Status::Kind(_) | Status::Unknown(_));
+        if !self.writes_memory() || !(fault || (status == Status::Cancelled && in_its_middle)) {
+            return;
+        }
+        if !state.cancelling && status == Status::Cancelled && !state.records.any_put_back() {
+            state.reserve_closing();
+        }
+        if std::mem::take(&mut state.closing) {
+            let (ticket, record) = state.records.queue_first();
+            *record = Record { places: 1, held: Held::end_of_message(), ..Record::default() };
+            state.records.abandon(ticket);
+        }
+    }
+
+    fn writes_memory(&self) -> bool {
+        self.info().direction == Direction::H2c && !self.info().is_stream()
     }
 
     /// The oldest transfer has ended.
@@ -293,7 +344,7 @@ impl LinuxChannel {
             self.finish(state, completion);
         }
         self.drop_waiting(state, true, Status::Reset);
-        state.cancelling = false;
+        state.end_cancel();
         self.changed.notify_all();
     }
 
@@ -317,6 +368,9 @@ impl LinuxChannel {
         if state.records.any_marked() && !state.cancelling {
             log::debug!("{}", self.doing(&format!("cancelling; transfers: {}", tickets.len())));
             state.cancelling = true;
+            if self.writes_memory() {
+                state.reserve_closing();
+            }
             if let Err(why) = sys::order(&*self.node, uapi::CANCEL) {
                 self.lose(state, why.raw_os_error().unwrap_or(errno::EIO));
                 return Err(self.refused("cancelling", why));
@@ -331,7 +385,8 @@ impl LinuxChannel {
     fn let_run(&self, state: &mut State) {
         let Some(resumed) = state.resumed.take() else { return };
         let ends = state.records.ends();
-        while resumed.elapsed() < RUN && state.records.ends() == ends && !state.leading && state.lost.is_none() {
+        let run = if self.info().is_stream() { RUN } else { MEMORY_RUN };
+        while resumed.elapsed() < run && state.records.ends() == ends && !state.leading && state.lost.is_none() {
             self.look(state);
         }
     }
@@ -552,11 +607,12 @@ impl LinuxChannel {
             .collect();
         if bytes > uapi::TRANSFER_BYTES as u64 || pieces.len() > uapi::TRANSFER_PIECES {
             let what = format!(
-                "channel \"{}\": a submit takes at most {} bytes in {} pieces, not {bytes} in {}; submit the rest as further parts of the message",
+                "channel \"{}\": a submit takes at most {} bytes in {} pieces, not {bytes} in {}; submit the rest {}",
                 self.name(),
                 uapi::TRANSFER_BYTES,
                 uapi::TRANSFER_PIECES,
-                pieces.len()
+                pieces.len(),
+                if self.info().is_stream() { "as further parts of the message" } else { "by itself, at its address" }
             );
             return Err(Error::Invalid(what));
         }
@@ -565,14 +621,15 @@ impl LinuxChannel {
             if message.end {
                 transfer.flags |= uapi::TRANSFER_END;
             }
-            if message.has_attributes() {
-                transfer.flags |= uapi::TRANSFER_ATTRIBUTES;
-                (transfer.offset, transfer.user) = (message.offset, message.user);
-            }
             if let Some(length) = message.length {
                 transfer.flags |= uapi::TRANSFER_LENGTH;
                 transfer.length = length;
             }
+        }
+        // A memory is asked for what is at an address.
+        if message.has_attributes() && (h2c || !self.info().is_stream()) {
+            transfer.flags |= uapi::TRANSFER_ATTRIBUTES;
+            (transfer.offset, transfer.user) = (message.offset, message.user);
         }
         let held = Held { transfer, pieces };
         let places = held.places();

@@ -214,8 +214,8 @@ impl Driver for LinuxDriver {
             return Err(Error::NoSuchChannel { channel: index.to_string(), available });
         };
         let info = &channels[position];
-        if !info.is_stream() {
-            let remedy = "the kernel module serves streams alone; give the card to VFIO (`towpath doctor` says how)";
+        if !info.is_stream() && info.memory_bytes().is_none() {
+            let remedy = "the kernel module serves streams and memories; give the card to VFIO (`towpath doctor` says how)";
             return Err(Error::WrongKind { channel: info.name.clone(), kind: info.kind_text(), remedy: remedy.into() });
         }
         // Held until then: a call that resets the card holds on to channels meanwhile, which have their file open.

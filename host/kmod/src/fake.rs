@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The kernel's side in memory: a card whose core echoes channel "in0" on "out0" and has a memory, which has no files, behind the requests of
-//! `driver/linux/uapi/towpath.h`. It moves bytes in the calling threads, checks every argument, and refuses what the module refuses according
+//! The kernel's side in memory: a card whose core echoes channel "in0" on "out0" and has a memory "ram" behind its channels 2 and 3, by the
+//! requests of `driver/linux/uapi/towpath.h`. It moves bytes in the calling threads, checks every argument, and refuses what the module refuses according
 //! to the header.
 #![allow(missing_docs, clippy::missing_panics_doc, clippy::unwrap_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
@@ -23,6 +23,10 @@ pub const REGISTER_SILENT: u32 = 0x100;
 pub const REGISTER_ERROR: u32 = 0x104;
 const INTERRUPTS: usize = 2;
 const CONTROL: RawFd = 1000;
+/// The channels of the memory, and its bytes.
+const WRITER: usize = 2;
+const READER: usize = 3;
+const MEMORY: usize = 65536;
 
 pub struct Settings {
     /// Bytes that the core holds.
@@ -55,7 +59,8 @@ struct Inner {
 struct Card {
     gone: bool,
     no_room: bool,
-    queues: [Option<Queue>; 2],
+    queues: [Option<Queue>; 4],
+    memory: Memory,
     buffers: BTreeMap<u32, uapi::RegisterBuffer>,
     next_buffer: u32,
     core: VecDeque<Message>,
@@ -70,6 +75,20 @@ struct Card {
 struct Interrupt {
     count: u32,
     event: Option<OwnedFd>,
+}
+
+struct Memory {
+    bytes: Vec<u8>,
+    /// Where the next byte of the open message goes.
+    at: usize,
+    /// How many bytes the core still takes or gives.
+    goes_on: usize,
+}
+
+impl Default for Memory {
+    fn default() -> Memory {
+        Memory { bytes: vec![0; MEMORY], at: 0, goes_on: usize::MAX }
+    }
 }
 
 #[derive(Default)]
@@ -90,6 +109,8 @@ struct Queue {
     completed: u64,
     message_open: bool,
     reset_untold: bool,
+    /// Memory was taken back: nothing is taken until all that it ended has been collected.
+    cut_short: bool,
 }
 
 struct Flight {
@@ -190,6 +211,28 @@ impl FakeCard {
         self.tell();
     }
 
+    /// What is in the memory.
+    pub fn memory(&self) -> Vec<u8> {
+        self.card().memory.bytes.clone()
+    }
+
+    /// The memory takes and gives so many more bytes, and then stalls.
+    pub fn memory_goes_on(&self, bytes: usize) {
+        let mut card = self.card();
+        card.memory.goes_on = bytes;
+        card.pump(self.0.settings.capacity);
+        self.tell();
+    }
+
+    /// Memory of a transfer in flight is taken back.
+    pub fn take_back(&self, channel: usize) {
+        let mut card = self.card();
+        let queue = card.queues[channel].as_mut().unwrap();
+        queue.end_all(Status::Cancelled);
+        queue.cut_short = true;
+        self.tell();
+    }
+
     /// Another process that shares the file collects what has ended.
     pub fn steal(&self, channel: usize) {
         self.card().queues[channel].as_mut().unwrap().ended.clear();
@@ -245,7 +288,38 @@ impl Card {
 
     /// Move what can be moved.
     fn pump(&mut self, capacity: usize) {
-        while self.pump_in(capacity) | self.pump_out() {}
+        while self.pump_in(capacity) | self.pump_out() | self.pump_memory(WRITER) | self.pump_memory(READER) {}
+    }
+
+    /// A descriptor of the memory's: the bytes of an open message go on where it was, whatever address the next one has.
+    fn pump_memory(&mut self, channel: usize) -> bool {
+        let (Some(queue), memory) = (&mut self.queues[channel], &mut self.memory) else { return false };
+        let Some(flight) = queue.flying.front_mut() else { return false };
+        if channel == READER {
+            memory.at = flight.transfer.offset as usize + flight.moved as usize;
+        } else if !queue.message_open {
+            memory.at = flight.transfer.offset as usize;
+            queue.message_open = true;
+        }
+        while flight.moved < flight.bytes {
+            if memory.goes_on == 0 {
+                return false;
+            }
+            if memory.goes_on != usize::MAX {
+                memory.goes_on -= 1;
+            }
+            match channel {
+                READER => unsafe { *flight.place() = memory.bytes[memory.at] },
+                _ => memory.bytes[memory.at] = unsafe { *flight.place() },
+            }
+            memory.at += 1;
+            flight.moved += 1;
+        }
+        if channel == WRITER && flight.transfer.flags & uapi::TRANSFER_END != 0 {
+            queue.message_open = false;
+        }
+        queue.end(if channel == READER { Status::EndOfMessage } else { Status::Done }, 0, 0);
+        true
     }
 
     fn pump_in(&mut self, capacity: usize) -> bool {
@@ -296,7 +370,8 @@ impl Card {
     }
 
     fn submit(&mut self, channel: usize, transfer: &uapi::Transfer) -> io::Result<u64> {
-        check(transfer.reserved == 0 && transfer.flags & !7 == 0 && (channel == 0 || transfer.flags == 0))?;
+        let flags = [7, 0, 7, uapi::TRANSFER_ATTRIBUTES][channel];
+        check(transfer.reserved == 0 && transfer.flags & !flags == 0)?;
         check(transfer.count as usize <= uapi::TRANSFER_PIECES)?;
         let attributes = transfer.flags & uapi::TRANSFER_ATTRIBUTES != 0;
         check(attributes || (transfer.offset == 0 && transfer.user == 0))?;
@@ -305,7 +380,7 @@ impl Card {
             0 => Vec::new(),
             count => unsafe { std::slice::from_raw_parts(transfer.pieces as *const uapi::Piece, count as usize) }.to_vec(),
         };
-        let wanted = if channel == 0 { uapi::BUFFER_TO_CARD } else { uapi::BUFFER_FROM_CARD };
+        let wanted = if channel % 2 == 0 { uapi::BUFFER_TO_CARD } else { uapi::BUFFER_FROM_CARD };
         for piece in &pieces {
             check(piece.reserved == 0 && piece.bytes > 0)?;
             if piece.buffer != 0 {
@@ -319,6 +394,10 @@ impl Card {
         let places = 1 + u16::from(attributes) + u16::from(transfer.flags & uapi::TRANSFER_LENGTH != 0);
         let no_room = self.no_room;
         let queue = self.queues[channel].as_mut().unwrap();
+        queue.cut_short &= !queue.ended.is_empty();
+        if queue.cut_short {
+            return Err(error(errno::ECANCELED));
+        }
         if no_room || queue.flying.iter().map(|flight| flight.places).sum::<u16>() + places > QUEUE_DEPTH {
             return Err(error(errno::EAGAIN));
         }
@@ -339,7 +418,7 @@ struct FakeNode {
 impl Files for FakeCard {
     fn open(&self, name: &str, way: Way) -> io::Result<Box<dyn Node>> {
         let channel = if name == "control" { None } else { Some(name.parse::<usize>().unwrap()) };
-        assert_eq!(way, channel.map_or(Way::Both, |channel| [Way::Write, Way::Read][channel]));
+        assert_eq!(way, channel.map_or(Way::Both, |channel| [Way::Write, Way::Read][channel % 2]));
         let mut card = self.card();
         if card.gone {
             return Err(error(errno::ENODEV));
@@ -358,6 +437,7 @@ impl Files for FakeCard {
                 completed: 0,
                 message_open: false,
                 reset_untold: false,
+                cut_short: false,
             });
         }
         Ok(Box::new(FakeNode { card: self.clone(), channel }))
@@ -518,7 +598,7 @@ impl FakeNode {
         match number {
             uapi::Queue::REQUEST => {
                 let wish = structure::<uapi::Queue>(argument);
-                check(wish.control == CONTROL && (channel == 1 || wish.flags == 0))?;
+                check(wish.control == CONTROL && (channel % 2 == 1 || wish.flags == 0))?;
                 (queue.event, queue.announce) = (hold(wish.eventfd), wish.flags & uapi::QUEUE_ANNOUNCE != 0);
             }
             uapi::CANCEL => queue.end_all(Status::Cancelled),
@@ -527,7 +607,7 @@ impl FakeNode {
                 queue.message_open = false;
                 if channel == 1 {
                     card.core.clear();
-                } else if card.core.back().is_some_and(|message| !message.ended) {
+                } else if channel == 0 && card.core.back().is_some_and(|message| !message.ended) {
                     card.core.pop_back();
                 }
             }

@@ -14,7 +14,7 @@ use crate::capture::Carried;
 use crate::device::{self, Device, Statistics, Vector};
 use crate::error::SimError;
 use crate::faults::{Fault, Injection, Mishap};
-use crate::memory::enables;
+use crate::memory::packet_enables;
 use crate::messages::Messages;
 use crate::model::{Info, PrintSink};
 use crate::packets::PacketLog;
@@ -36,6 +36,8 @@ const QUIET_EDGES: u64 = 25_000;
 const WALL_SLACK: Duration = Duration::from_secs(2);
 /// A line of a write-combining buffer.
 const LINE: u64 = 64;
+/// The largest BAR 4 that is modelled.
+const MOST_MEMORY_WINDOW: u64 = 16 << 20;
 
 /// One simulated card.
 pub struct SimBus {
@@ -311,12 +313,24 @@ impl SimBus {
         let channels = field(contract::DISCOVERY_CHANNELS_OFFSET)? & 0xffff;
         let there = field(contract::DISCOVERY_VECTORS_OFFSET)? & 0xffff;
         let window = field(contract::DISCOVERY_WINDOW_BYTES_OFFSET)? & 0xffff_ffff;
+        let low = field(contract::DISCOVERY_MEMORY_WINDOW_BYTES_OFFSET)? & 0xffff_ffff;
+        let memory = low | (field(contract::DISCOVERY_MEMORY_WINDOW_BYTES_OFFSET + 4)? & 0xffff_ffff) << 32;
+        if memory > MOST_MEMORY_WINDOW {
+            let most = MOST_MEMORY_WINDOW >> 20;
+            let what = format!(
+                "{}: its memory windows have {} MiB, and the simulator models {most}: make the memories smaller",
+                self.name,
+                memory >> 20
+            );
+            return Err(BusError::Invalid(what));
+        }
         let pages = contract::PAGE_CHANNELS + contract::PAGES_PER_CHANNEL * channels;
         let mut turn = self.turn()?;
         let vectors = there.min(turn.settings.vectors.into());
         let device = self.device_mut(&mut turn)?;
         device.bars[usize::from(contract::BAR_DEVICE)] = (pages << page).next_power_of_two();
         device.bars[usize::from(contract::BAR_WINDOW)] = window;
+        device.bars[usize::from(contract::BAR_MEMORY)] = memory;
         device.vectors = (0..vectors).map(|_| Vector::default()).collect();
         Ok(())
     }
@@ -361,17 +375,24 @@ impl SimBus {
     }
 
     fn load(&self, bar: u8, offset: u64, dwords: u16) -> Result<u64> {
+        let mut bytes = [0; 8];
+        let asked = &mut bytes[..usize::from(dwords) * 4];
+        self.load_line(bar, offset, asked, u64::from(dwords) * 4)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    /// A load of bytes within a line.
+    fn load_line(&self, bar: u8, offset: u64, bytes: &mut [u8], aligned: u64) -> Result<()> {
         let mut turn = self.turn()?;
-        let bytes = u64::from(dwords) * 4;
-        self.check(self.device(&turn)?, bar, offset, bytes, bytes)?;
+        self.check(self.device(&turn)?, bar, offset, bytes.len() as u64, aligned)?;
         self.drain(&mut turn)?; // x86 empties its write-combining buffers before an uncached load
         let deadline = turn.now + turn.settings.read_timeout * 1000;
-        let ones = if dwords == 1 { u64::from(u32::MAX) } else { u64::MAX };
+        bytes.fill(0xff); // for a card that does not answer
         let tag = loop {
             let now = turn.now;
-            match self.device_mut(&mut turn)?.load(now, bar, offset as u32, dwords) {
+            match self.device_mut(&mut turn)?.load(now, bar, offset as u32, bytes.len()) {
                 Some(tag) => break tag,
-                None if turn.now >= deadline => return Ok(ones), // the card has not answered any of these reads
+                None if turn.now >= deadline => return Ok(()), // the card has not answered any of these reads
                 None => {
                     turn.step(deadline);
                     drop(turn); // other threads fetch their answers
@@ -387,12 +408,14 @@ impl SimBus {
             if let Some((time, value)) = device.answer(tag) {
                 device.finish_load(tag);
                 turn.run(time);
-                return Ok(value & ones);
+                let line = value.iter().flat_map(|dword| dword.to_le_bytes()).skip((offset & 3) as usize);
+                bytes.iter_mut().zip(line).for_each(|(to, from)| *to = from);
+                return Ok(());
             }
             if turn.now >= deadline || !up {
                 self.device_mut(&mut turn)?.abandon_load(tag);
                 log::warn!("{}: no answer to a read at offset {offset:#x} of BAR {bar}", self.name);
-                return Ok(ones);
+                return Ok(());
             }
             turn.step(deadline);
             edges += 1;
@@ -413,13 +436,11 @@ impl SimBus {
             let (bar, offset, bytes) = chunks.remove(index);
             let lead = (offset & 3) as usize;
             let mut data = [0u32; LINE as usize / 4];
-            let dwords = (lead + bytes.len()).div_ceil(4);
+            let (dwords, first_be, last_be) = packet_enables(lead, bytes.len());
             for (at, byte) in bytes.iter().enumerate() {
                 data[(lead + at) / 4] |= u32::from(*byte) << (8 * ((lead + at) % 4));
             }
-            let end = (lead + bytes.len() - 1) % 4 + 1;
-            let (first_be, last_be) = if dwords == 1 { (enables(lead, end), 0) } else { (enables(lead, 4), enables(0, end)) };
-            device.store(now, bar, offset & !3, &data[..dwords], first_be, last_be);
+            device.store(now, bar, offset & !3, &data[..dwords.into()], first_be, last_be);
         }
         Ok(())
     }
@@ -440,6 +461,17 @@ impl Bus for SimBus {
 
     fn read64(&self, bar: u8, offset: u64) -> Result<u64> {
         self.load(bar, offset, 2)
+    }
+
+    fn read_bytes(&self, bar: u8, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        let (mut at, mut rest) = (offset, bytes);
+        while !rest.is_empty() {
+            let take = (LINE - at % LINE).min(rest.len() as u64);
+            let (line, after) = rest.split_at_mut(take as usize);
+            self.load_line(bar, at, line, 1)?;
+            (at, rest) = (at + take, after);
+        }
+        Ok(())
     }
 
     fn write32(&self, bar: u8, offset: u64, value: u32) -> Result<()> {

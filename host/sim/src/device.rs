@@ -10,6 +10,7 @@ use crate::capture::Capture;
 use crate::clock::Clock;
 use crate::faults::Fault;
 use crate::link::{CompletionRoom, Head, Packet, Pool, Receive, Transmit, Wire};
+use crate::memory::packet_enables;
 use crate::messages::Messages;
 use crate::model::{Input, Model, Output};
 use crate::packets::PacketLog;
@@ -105,13 +106,17 @@ pub struct Vector {
     pub armed: bool,
 }
 
+/// What a load brings at most.
+pub type Line = [u32; 16];
+
 /// A read of the card by the host.
 #[derive(Clone, Copy, Debug)]
 struct HostRead {
+    /// Of the first byte.
     offset: u32,
-    dwords: u16,
-    /// When the answer is back at the processor, and what it is.
-    answer: Option<(u64, u64)>,
+    bytes: u16,
+    /// When the answer is back at the processor, and what it is, from the first byte's dword on.
+    answer: Option<(u64, Line)>,
     /// No call waits for it any more.
     abandoned: bool,
 }
@@ -363,7 +368,7 @@ impl Device {
         } else {
             self.model.core_clock(now, &self.input, &mut self.output)
         };
-        self.receive.nonposted_credits += u32::from(self.output.nonposted_credit);
+        self.receive.grant(now, self.output.nonposted_credit.into());
         self.reset_done |= self.output.function_reset_done != 0;
         match stop {
             Some(why) => Err(why),
@@ -464,7 +469,7 @@ impl Device {
         if self.stray.is_some() && self.stray_beat(now) {
             return;
         }
-        let Some((packet, from, last)) = self.receive.beat(self.lanes) else { return };
+        let Some((packet, from, last)) = self.receive.beat(self.lanes, self.output.posted_hold != 0) else { return };
         let data = &packet.payload[from..packet.payload.len().min(from + self.lanes)];
         match packet.head {
             Head::Completion { .. } => show(&mut self.input.completion, packet, data, last),
@@ -586,19 +591,18 @@ impl Device {
             None if self.link_lost => return Ok(()),
             None => return Err(format!("the card answers a read with tag {tag}, which the host did not ask for")),
         };
-        let value = if status != CPL_OK {
-            u64::MAX
-        } else {
-            let expected = (read.dwords * 4, read.dwords, (read.offset & 0x7f) as u8);
+        let mut value = [u32::MAX; 16];
+        if status == CPL_OK {
+            let expected = (read.bytes, ((read.offset & 3) as u16 + read.bytes).div_ceil(4), (read.offset & 0x7f) as u8);
             if (count, dwords, lower) != expected {
                 return Err(format!(
                     "the card answers a read of {} bytes at offset {:#x} with byte count {count}, {dwords} dwords, lower address {lower:#x}; \
                      due are {}, {} and {:#x}",
-                    read.dwords * 4, read.offset, expected.0, expected.1, expected.2
+                    read.bytes, read.offset, expected.0, expected.1, expected.2
                 ));
             }
-            u64::from(data[0]) | data.get(1).map_or(0, |high| u64::from(*high) << 32)
-        };
+            value[..data.len()].copy_from_slice(data);
+        }
         if read.abandoned {
             self.reads[usize::from(tag)] = None;
         } else {
@@ -638,18 +642,18 @@ impl Device {
         self.receive.push(Packet { head, payload, time: now + self.register });
     }
 
-    /// A load of the program at `now`; returns the tag under which the answer will be, or none if too many are under way.
-    pub fn load(&mut self, now: u64, bar: u8, offset: u32, dwords: u16) -> Option<u16> {
+    /// A load of the program at `now`, of bytes within a line; returns the tag under which the answer will be, or none if too many are under way.
+    pub fn load(&mut self, now: u64, bar: u8, offset: u32, bytes: usize) -> Option<u16> {
         let tag = self.reads.iter().position(Option::is_none)?;
-        self.reads[tag] = Some(HostRead { offset, dwords, answer: None, abandoned: false });
-        let last_be = if dwords == 1 { 0 } else { 15 };
-        let head = Head::NonPosted { bar, offset, dwords, first_be: 15, last_be, requester: HOST, tag: tag as u16 };
+        self.reads[tag] = Some(HostRead { offset, bytes: bytes as u16, answer: None, abandoned: false });
+        let (dwords, first_be, last_be) = packet_enables((offset & 3) as usize, bytes);
+        let head = Head::NonPosted { bar, offset: offset & !3, dwords, first_be, last_be, requester: HOST, tag: tag as u16 };
         self.receive.push(Packet { head, payload: Vec::new(), time: now + self.register });
         Some(tag as u16)
     }
 
     /// When the answer to a load is at the processor, and its value.
-    pub fn answer(&self, tag: u16) -> Option<(u64, u64)> {
+    pub fn answer(&self, tag: u16) -> Option<(u64, Line)> {
         self.reads[usize::from(tag)].and_then(|read| read.answer)
     }
 
@@ -770,7 +774,7 @@ impl Device {
             for slot in &mut self.reads {
                 match slot {
                     Some(read) if read.abandoned => *slot = None,
-                    Some(read) => read.answer = read.answer.or(Some((0, u64::MAX))),
+                    Some(read) => read.answer = read.answer.or(Some((0, [u32::MAX; 16]))),
                     None => (),
                 }
             }

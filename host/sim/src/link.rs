@@ -284,6 +284,8 @@ pub struct Receive {
     order: u64,
     /// Reads of the card that it has room for.
     pub nonposted_credits: u32,
+    /// When there was none, and one came.
+    granted: u64,
     posted_credits: usize,
     posted_inside: usize,
     completion_room: CompletionRoom,
@@ -302,6 +304,7 @@ impl Receive {
             nonposted: VecDeque::new(),
             order: 0,
             nonposted_credits: 0,
+            granted: 0,
             posted_credits,
             posted_inside: 0,
             completion_room,
@@ -322,6 +325,14 @@ impl Receive {
         queue.push_back((self.order, packet));
     }
 
+    /// The card has room for more reads since `now`. A read that has waited for it begins then.
+    pub fn grant(&mut self, now: u64, reads: u32) {
+        if self.nonposted_credits == 0 && reads > 0 {
+            self.granted = now;
+        }
+        self.nonposted_credits += reads;
+    }
+
     /// Put everything on the wire that starts by `now`.
     pub fn advance(&mut self, now: u64, completions: &mut dyn Completions, pool: &mut Pool) {
         loop {
@@ -332,7 +343,7 @@ impl Receive {
             let posted = self.posted.front().filter(|_| self.posted_inside < self.posted_credits).map(|(_, packet)| packet.time);
             let nonposted = match (self.nonposted.front(), self.posted.front()) {
                 (Some((order, packet)), before) if self.nonposted_credits > 0 && before.is_none_or(|(first, _)| order < first) => {
-                    Some(packet.time)
+                    Some(packet.time.max(self.granted))
                 }
                 _ => None,
             };
@@ -386,7 +397,14 @@ impl Receive {
     }
 
     /// The next beat for the card: the packet it is of, its first dword, and whether it is the last. Beats have up to `lanes` dwords.
-    pub fn beat(&mut self, lanes: usize) -> Option<(&Packet, usize, bool)> {
+    ///
+    /// With `hold` no write begins. Completions pass it, as a block lets those pass that carry relaxed ordering; reads of the card do not.
+    pub fn beat(&mut self, lanes: usize, hold: bool) -> Option<(&Packet, usize, bool)> {
+        if hold && self.beat == 0 && self.buffer.front().is_some_and(|packet| matches!(packet.head, Head::Posted { .. })) {
+            let passes = self.buffer.iter().position(|packet| matches!(packet.head, Head::Completion { .. }))?;
+            let packet = self.buffer.remove(passes)?;
+            self.buffer.push_front(packet);
+        }
         let packet = self.buffer.front()?;
         let from = self.beat;
         let last = from + lanes >= packet.payload.len();
@@ -573,11 +591,11 @@ mod tests {
             receive.push(Packet { payload: vec![order; 8], ..posted(order, 0) });
         }
         landed(&mut receive, &mut Plain(VecDeque::new()), 1_000_000);
-        assert!(receive.beat(4).is_some_and(|(packet, from, last)| packet.payload[0] == 1 && from == 0 && !last));
+        assert!(receive.beat(4, false).is_some_and(|(packet, from, last)| packet.payload[0] == 1 && from == 0 && !last));
         receive.clear();
-        assert!(receive.beat(4).is_some_and(|(packet, from, last)| packet.payload[0] == 1 && from == 4 && last));
+        assert!(receive.beat(4, false).is_some_and(|(packet, from, last)| packet.payload[0] == 1 && from == 4 && last));
         receive.finish(&mut pool);
-        assert!(receive.beat(4).is_none() && !receive.busy());
+        assert!(receive.beat(4, false).is_none() && !receive.busy());
         receive.push(posted(9, 2_000_000));
         receive.push(posted(10, 2_000_000));
         assert_eq!(landed(&mut receive, &mut Plain(VecDeque::new()), 3_000_000), ["p9", "p10"], "credits are whole again");
@@ -622,7 +640,9 @@ mod tests {
         receive.push(nonposted(2, 2000));
         receive.push(posted(3, 3000));
         assert_eq!(landed(&mut receive, &mut completions, 100_000), ["p1", "p3", "c40000", "c40001"]);
-        receive.nonposted_credits = 1;
+        receive.grant(150_000, 1);
+        receive.advance(150_000, &mut completions, &mut Pool::default());
+        assert!(receive.land(150_001).is_none(), "a read does not come with its credit");
         assert_eq!(landed(&mut receive, &mut completions, 200_000), ["n2"]);
         assert_eq!(receive.nonposted_credits, 0);
         // A read never passes a write before it, though it has its credit.
@@ -642,10 +662,35 @@ mod tests {
         assert_eq!(landed(&mut receive, &mut completions, 1_000_000), ["c1000", "p1"]);
         let mut pool = Pool::default();
         for _ in 0..2 {
-            assert!(receive.beat(4).is_some());
+            assert!(receive.beat(4, false).is_some());
             receive.finish(&mut pool);
         }
         assert_eq!(landed(&mut receive, &mut completions, 2_000_000), ["p2", "c9000"]);
+    }
+
+    #[test]
+    fn a_write_that_is_held_lets_completions_pass_and_no_reads() {
+        let (mut receive, mut pool) = (Receive::new(Wire::new(GEN2_X8), 32, ROOM), Pool::default());
+        receive.nonposted_credits = 1;
+        receive.push(Packet { payload: vec![1; 8], ..posted(1, 0) });
+        receive.push(nonposted(2, 0));
+        receive.push(posted(3, 1000));
+        landed(&mut receive, &mut Plain([5_000_000].into()), 9_000_000);
+        let mut next = |hold: bool| {
+            let shown = receive.beat(4, hold).map(|(packet, from, last)| (std::mem::discriminant(&packet.head), from, last));
+            if shown.is_some_and(|(_, _, last)| last) {
+                receive.finish(&mut pool);
+            }
+            shown
+        };
+        let [write, read] = [posted(0, 0), nonposted(0, 0)].map(|packet| std::mem::discriminant(&packet.head));
+        assert!(next(true).is_some_and(|(head, _, _)| head != write && head != read), "the completion");
+        assert_eq!(next(true), None);
+        assert_eq!(next(false), Some((write, 0, false)));
+        assert_eq!(next(true), Some((write, 4, true)), "what has begun goes on");
+        assert_eq!(next(true), Some((read, 0, true)));
+        assert_eq!(next(true), None);
+        assert_eq!(next(false), Some((write, 0, true)));
     }
 
     #[test]
@@ -655,12 +700,12 @@ mod tests {
         packet.payload = (0..6).collect();
         receive.push(packet);
         landed(&mut receive, &mut Plain(VecDeque::new()), 1_000_000);
-        let beat = receive.beat(4).map(|(packet, from, last)| (packet.payload.len(), from, last));
+        let beat = receive.beat(4, false).map(|(packet, from, last)| (packet.payload.len(), from, last));
         assert_eq!(beat, Some((6, 0, false)));
-        let beat = receive.beat(4).map(|(packet, from, last)| (packet.payload.len(), from, last));
+        let beat = receive.beat(4, false).map(|(packet, from, last)| (packet.payload.len(), from, last));
         assert_eq!(beat, Some((6, 4, true)));
         receive.finish(&mut pool);
-        assert!(receive.beat(4).is_none() && !receive.busy());
+        assert!(receive.beat(4, false).is_none() && !receive.busy());
     }
     /// One completion with this number of dwords, unless it is gone.
     struct One(Option<u16>);
@@ -691,7 +736,7 @@ mod tests {
             for number in 0..fit {
                 assert_eq!(land(&mut receive, &mut pool), None, "completion {number} of {dwords} dwords in {headers}, {data}");
             }
-            while receive.beat(4).is_some_and(|(_, _, last)| !last) {}
+            while receive.beat(4, false).is_some_and(|(_, _, last)| !last) {}
             receive.finish(&mut pool);
             assert_eq!(land(&mut receive, &mut pool), None, "one has left: {headers}, {data}");
             let why = land(&mut receive, &mut pool);

@@ -226,6 +226,15 @@ fn done(doing: &str, copied: std::io::Result<()>) -> bool {
     copied.is_ok()
 }
 
+/// Dwords of a packet and its first and last byte enables, of so many bytes that begin at byte `lead` of the first dword.
+pub fn packet_enables(lead: usize, bytes: usize) -> (u16, u8, u8) {
+    let end = (lead + bytes - 1) % 4 + 1;
+    match (lead + bytes).div_ceil(4) {
+        1 => (1, enables(lead, end), 0),
+        dwords => (dwords as u16, enables(lead, 4), enables(0, end)),
+    }
+}
+
 /// Byte enables of the bytes from `from` to `to` in a dword.
 pub fn enables(from: usize, to: usize) -> u8 {
     ((1u8 << to) - 1) & !((1u8 << from) - 1)

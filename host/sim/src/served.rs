@@ -118,6 +118,9 @@ impl ServedCard {
     }
 
     fn read_bar(&self, bar: u8, offset: u64, into: &mut [u8]) -> Result<(), BusError> {
+        if bar == contract::BAR_MEMORY {
+            return self.bus.read_bytes(bar, offset, into);
+        }
         if into.len() == 8 && offset % 8 == 0 {
             into.copy_from_slice(&self.bus.read64(bar, offset)?.to_le_bytes());
             return Ok(());

@@ -167,7 +167,7 @@ impl Device {
     }
 
     /// A channel of this direction, and of a stream or else of this kind.
-    fn find(&self, channel: &ChannelName, wanted: Direction, kind: Option<(&str, u16)>) -> Result<&ChannelInfo> {
+    pub(crate) fn find(&self, channel: &ChannelName, wanted: Direction, kind: Option<(&str, u16)>) -> Result<&ChannelInfo> {
         let found = self.look_up(channel, Some(wanted))?;
         let fits = |channel: &ChannelInfo| match kind {
             None => channel.is_stream(),

@@ -55,6 +55,7 @@ mod device;
 #[cfg(all(feature = "vfio", feature = "linux"))]
 mod doctor;
 mod gpu;
+mod kind;
 mod memory;
 mod open;
 mod parts;
@@ -80,7 +81,8 @@ pub use device::{Device, Registers, UserInterrupts};
 #[cfg(all(feature = "vfio", feature = "linux"))]
 pub use doctor::doctor;
 pub use gpu::OnStream;
-pub use memory::{Memory, MemoryHalf, MemoryInfo};
+pub use kind::{Kind, KindChannels};
+pub use memory::{Memory, MemoryHalf, MemoryInfo, Window};
 pub use open::{OpenOptions, TextSink};
 pub use receiver::{Received, Receiver};
 pub use sender::Sender;

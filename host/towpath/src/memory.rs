@@ -22,6 +22,9 @@ const WRONG_LENGTH: u8 = 1;
 const SLVERR: u8 = 2;
 const DECERR: u8 = 3;
 
+/// The narrowest data path.
+const ROW: usize = 8;
+
 /// Bytes of one part of a longer call. Another call's cancel makes a part begin anew, so it is short enough to end between two cancels.
 const PART: usize = 1 << 20;
 
@@ -37,6 +40,8 @@ pub struct MemoryInfo {
     pub writer: u16,
     /// The number of the channel that reads it.
     pub reader: u16,
+    /// Where its window begins in BAR 4, if it has one that the driver serves.
+    pub window: Option<u64>,
 }
 
 impl MemoryInfo {
@@ -47,7 +52,7 @@ impl MemoryInfo {
             let bytes = writer.memory_bytes()?;
             let half = |reader: &&ChannelInfo| reader.name == writer.name && reader.memory_bytes() == Some(bytes);
             let reader = of(Direction::C2h).find(half)?.index;
-            Some(MemoryInfo { name: writer.name.clone(), bytes, writer: writer.index, reader })
+            Some(MemoryInfo { name: writer.name.clone(), bytes, writer: writer.index, reader, window: writer.window })
         };
         of(Direction::H2c).filter_map(memory).collect()
     }
@@ -236,7 +241,8 @@ impl Memory {
     }
 
     /// Post a write from a range of a registered buffer and return at once, or when the queue has room. The buffer can be read, not changed,
-    /// until the transfer has ended. One such write has at most 64 MiB. [`Memory::check`] turns its completion into an error.
+    /// until the transfer has ended. One such write has at most 64 MiB, with the
+    /// kernel module 4 MiB. [`Memory::check`] turns its completion into an error.
     ///
     /// When another operation on this memory is cancelled or times out, this one begins anew on the card. One of more than 1 MiB may not get to
     /// its end while that happens every millisecond; [`Memory::write_at`] goes on by parts of 1 MiB.
@@ -301,6 +307,16 @@ impl Memory {
         Ok(Transfer::new(core, ticket))
     }
 
+    /// Its window, for loads and stores that need no descriptor: a core's manifest gives it one by `window = true`.
+    pub fn window(&self) -> Result<Window> {
+        let name = self.name();
+        let none = || {
+            let remedy = "give it `window = true` in the core's manifest; the kernel module serves none, VFIO does";
+            Error::Invalid(format!("memory \"{name}\" has no window: {remedy}"))
+        };
+        Ok(Window { device: self.device().clone(), name: name.to_string(), start: self.info.window.ok_or_else(none)?, bytes: self.len() })
+    }
+
     /// As [`MemoryInfo::check`].
     pub fn check(&self, direction: Direction, completion: Completion, address: u64, bytes: u64) -> Result<()> {
         self.info.check(direction, completion, address, bytes)
@@ -352,6 +368,81 @@ impl Memory {
             moved += part.bytes;
         }
         parts.finish()
+    }
+}
+
+/// The window onto a [`Memory`]: loads and stores at once, without descriptors. It lives as long as the program likes, and may be shared.
+///
+/// Stores reach the memory in the order of the calls, and return before they have arrived. A load sees all stores before it. A store of 4 or 8
+/// bytes at a multiple of its size is one access; others may be several, bytewise where they are not aligned. Between the window and
+/// [`Memory::write_at`] or [`Memory::read_at`] there is an order only where one has returned: a store that a transfer must see needs [`Window::flush`] before
+/// that. A store has no answer, so what the user core refuses is told by the next `flush`.
+#[derive(Clone)]
+pub struct Window {
+    device: Device,
+    name: String,
+    start: u64,
+    bytes: u64,
+}
+
+impl Window {
+    /// The memory's size in bytes.
+    #[allow(clippy::len_without_is_empty, reason = "as Memory::len")]
+    pub fn len(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Load bytes, beginning at an address. Where the user core answers with an error, or not at all, this is an error.
+    pub fn read_at(&self, bytes: &mut [u8], address: u64) -> Result<()> {
+        let offset = self.place(address, bytes.len())?;
+        self.device.driver()?.read_window(offset, bytes)?;
+        // What fails reads as all ones, by rows of 8 bytes or more; only then is the status worth a read of its own.
+        let (first, rest) = bytes.split_at(bytes.len().min((address.wrapping_neg() % ROW as u64) as usize));
+        match std::iter::once(first).chain(rest.chunks(ROW)).any(|row| !row.is_empty() && row.iter().all(|byte| *byte == 0xff)) {
+            true => self.check("loading", address, bytes.len() as u64),
+            false => Ok(()),
+        }
+    }
+
+    /// Store bytes, beginning at an address.
+    pub fn write_at(&self, bytes: &[u8], address: u64) -> Result<()> {
+        let offset = self.place(address, bytes.len())?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.device.driver()?.write_window(offset, bytes)
+    }
+
+    /// All stores before are in the memory when it returns; or it tells that one, of anybody, to any window of the card, was refused or dropped.
+    pub fn flush(&self) -> Result<()> {
+        self.device.driver()?.read_window(self.start, &mut [0; 4])?;
+        self.check("storing", 0, self.bytes)
+    }
+
+    fn place(&self, address: u64, bytes: usize) -> Result<u64> {
+        if address.checked_add(bytes as u64).is_some_and(|end| end <= self.bytes) {
+            return Ok(self.start + address);
+        }
+        let (name, all) = (&self.name, self.bytes);
+        Err(Error::Invalid(format!("memory \"{name}\" has {all:#x} bytes: {bytes:#x} bytes at address {address:#x} are not in it")))
+    }
+
+    fn check(&self, does: &str, address: u64, bytes: u64) -> Result<()> {
+        let faults = self.device.driver()?.window_faults()?;
+        let why = match (faults.off, faults.refused) {
+            (true, _) => "the user core did not answer in time, and the windows are off until the card is reset (`Device::reset`)",
+            (_, true) => "the user core answered with an error (SLVERR or DECERR): check which addresses it allows",
+            _ => return Ok(()),
+        };
+        let last = address + bytes.saturating_sub(1);
+        let what = format!("{does} bytes {address:#x} to {last:#x} by the window: {why}");
+        Err(Error::Kind { channel: self.name.clone(), kind: KIND.into(), number: 0, bytes: 0, what })
+    }
+}
+
+impl fmt::Debug for Window {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Window").field("memory", &self.name).field("bytes", &self.bytes).finish()
     }
 }
 

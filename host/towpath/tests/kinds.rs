@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Kinds of channel over simulated cards: the memory of the scratchpad, with its faults, and the kind of examples/crc32c.
+//! The memory of the simulated scratchpad, with its faults. A kind from elsewhere is in examples/crc32c.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::{Path, PathBuf};
-use towpath::{ChannelOptions, Device, Error};
+use towpath::{Device, Error};
 
 fn open(core: &str) -> Device {
     let root: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).canonicalize().unwrap().ancestors().nth(2).unwrap().into();
@@ -58,44 +58,5 @@ fn the_scratchpads_memory() {
     for (at, expected) in [(0x2000, 0), (0x3000, 2), (0x3fff, 2), (0x4000, 0), (0x5123, 3), (0x4ff0, 3), (0x1000, 0)] {
         assert_eq!(number(memory.write_at(&page[..100], at)), expected, "write at {at:#x}");
         assert_eq!(number(memory.read_at(&mut page[..100], at)), expected, "read at {at:#x}");
-    }
-}
-
-fn crc32c(data: &[u8]) -> [u8; 4] {
-    let step = |crc: u32, byte: &u8| (0..8).fold(crc ^ u32::from(*byte), |c, _| if c & 1 == 1 { c >> 1 ^ 0x82f6_3b78 } else { c >> 1 });
-    (!data.iter().fold(!0, step)).to_le_bytes()
-}
-
-fn framed(data: &[u8]) -> Vec<u8> {
-    [data, &crc32c(data)].concat()
-}
-
-#[test]
-fn a_kind_from_elsewhere() {
-    assert_eq!(crc32c(b"123456789"), 0xe306_9283_u32.to_le_bytes());
-    let device = open("examples/crc32c");
-    assert!(matches!(device.sender("data"), Err(Error::WrongKind { .. })));
-    let kind = ("crc32c", 1);
-    let sender = device.sender_of_kind("data", kind, ChannelOptions::default()).unwrap();
-    let receiver = device.receiver_of_kind("data", kind, ChannelOptions::default()).unwrap();
-    // A long message is taken while its echo is received: the verdict comes when all of it has gone through.
-    let through = |message: &[u8]| {
-        std::thread::scope(|scope| {
-            let back = scope.spawn(|| receiver.recv().unwrap());
-            (sender.send(message), back.join().unwrap())
-        })
-    };
-    for length in [0, 1, 11, 12, 13, 4096, 100_003] {
-        let plain = bytes(length, length as u32);
-        let (sent, back) = through(&framed(&plain));
-        sent.unwrap();
-        assert!(back == framed(&plain), "{length} bytes");
-        // One bit wrong: the sender is told, and what comes back is wrong as well.
-        let mut damaged = framed(&plain);
-        damaged[length / 2] ^= 4;
-        let (sent, back) = through(&damaged);
-        let error = sent.unwrap_err();
-        assert!(matches!(error, Error::Kind { number: 1, .. }), "{error}");
-        assert!(back.len() == damaged.len() && crc32c(&back[..length]) != back[length..], "{length} bytes");
     }
 }

@@ -46,8 +46,6 @@ fn the_card_says_what_it_is() {
         info.channels.iter().map(|channel| format!("{} {} {}", channel.name, channel.direction, channel.queue_depth)).collect();
     assert_eq!(channels, ["in0 h2c 16", "out0 c2h 16", "ram h2c 16", "ram c2h 16"]);
     assert_eq!((device.memories()[0].bytes, info.channels[2].kind_text().as_str()), (65536, "memory"));
-    let text = device.memory("ram").unwrap_err().to_string();
-    assert!(text.contains("kind memory") && text.contains("the kernel module serves streams alone"), "{text}");
     assert_eq!(device.link_counters().unwrap().timeouts, 3);
     assert!(device.wire().is_none());
     let other = FakeCard::new(Settings { major: 9, ..Settings::default() });
@@ -568,4 +566,66 @@ fn another_thread_can_cancel_or_reset_a_wait() {
         assert!(matches!(receives.join().unwrap(), Err(Error::Reset { .. })));
     });
     assert!(began.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn a_memory_has_its_bytes_at_their_addresses() {
+    let (card, device) = open(Settings::default());
+    let memory = device.memory("ram").unwrap();
+    memory.write_at(&pattern(60_000), 1234).unwrap();
+    assert!(card.memory()[1234..61_234] == pattern(60_000));
+    let mut back = vec![0; 50_000];
+    memory.read_at(&mut back, 2234).unwrap();
+    assert!(back == pattern(60_000)[1000..51_000]);
+    let statistics = memory.reads().statistics();
+    assert_eq!((statistics.unexpected, statistics.wrong_statuses), (0, 0));
+}
+
+/// A write that is cut short, by a cancel or because memory was taken back, leaves its message open on the card.
+#[test]
+fn a_write_that_was_cut_short_ends_there() {
+    for taken_back in [false, true] {
+        let (card, device) = open(Settings::default());
+        let memory = device.memory("ram").unwrap();
+        let buffer = device.register(vec![0xee; 5000]).unwrap();
+        for run in 1..4 {
+            memory.write_at(&pattern(65_536), 0).unwrap();
+            card.memory_goes_on(1000 * run);
+            let mut cut = memory.submit_write(&buffer, .., 100).unwrap();
+            match taken_back {
+                true => card.take_back(2),
+                false => cut.cancel().unwrap(),
+            }
+            assert_eq!(cut.wait(None).unwrap().bytes, 1000 * run as u64);
+            card.memory_goes_on(usize::MAX);
+            memory.write_at(&[0xaa; 50], 20_000).unwrap();
+            let mut expected = pattern(65_536);
+            expected[100..100 + 1000 * run].fill(0xee);
+            expected[20_000..20_050].fill(0xaa);
+            assert!(card.memory() == expected, "taken back: {taken_back}, run {run}");
+        }
+    }
+}
+
+/// What another one's cancel has stopped is done from its beginning.
+#[test]
+fn a_cancel_ends_one_write_and_the_others_are_done() {
+    let (card, device) = open(Settings::default());
+    let memory = device.memory("ram").unwrap();
+    let (first, second, third) =
+        (device.register(vec![1; 5000]).unwrap(), device.register(vec![2; 3000]).unwrap(), device.register(vec![3; 9]).unwrap());
+    card.memory_goes_on(1000);
+    let mut flying = vec![
+        memory.submit_write(&first, .., 100).unwrap(),
+        memory.submit_write(&second, .., 10_000).unwrap(),
+        memory.submit_write(&third, .., 20_000).unwrap(),
+    ];
+    flying[1].cancel().unwrap();
+    card.memory_goes_on(usize::MAX);
+    let bytes: Vec<_> = flying.iter_mut().map(|transfer| transfer.wait(None).unwrap().bytes).collect();
+    assert_eq!(bytes, [5000, 0, 9]);
+    let mut expected = vec![0; 65_536];
+    expected[100..5100].fill(1);
+    expected[20_000..20_009].fill(3);
+    assert!(card.memory() == expected);
 }

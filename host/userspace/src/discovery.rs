@@ -60,7 +60,9 @@ pub(crate) fn discover(bus: &dyn Bus) -> Result<Card> {
     }
     load(bus, 0, &mut image)?;
     let header = Discovery::from_image(&image);
-    header.check(bar_bytes, bus.bar_bytes(contract::BAR_WINDOW)).map_err(|fault| bad(fault.to_string()))?;
+    header
+        .check(bar_bytes, bus.bar_bytes(contract::BAR_WINDOW), bus.bar_bytes(contract::BAR_MEMORY))
+        .map_err(|fault| bad(fault.to_string()))?;
 
     let mut entries: Vec<ChannelEntry> = Vec::with_capacity(header.channels.into());
     for index in 0..header.channels {
@@ -109,5 +111,6 @@ fn channel_info(index: u16, entry: &ChannelEntry) -> ChannelInfo {
     info.kind_name = shown_name(&entry.kind_name);
     info.kind_version = entry.kind_version;
     info.kind_parameter = entry.kind_parameter;
+    info.window = u64::from(entry.window).checked_sub(1).map(|place| place << 20);
     info
 }

@@ -28,7 +28,7 @@ use towpath_contract as contract;
 use towpath_driver::signal_watch::SignalWatch;
 use towpath_driver::{
     Access, Channel, ChannelOptions, DeviceInfo, DeviceMemory, Driver, Error, LinkCounters, Registration, RegistrationState, Result,
-    WaitOptions, WireStatistics,
+    WaitOptions, WindowFaults, WireStatistics,
 };
 
 /// Largest number of bytes in one descriptor. The contract allows nearly 4 GiB; a timeout sees progress only between descriptors.
@@ -207,7 +207,8 @@ impl Shared {
 
     /// What became of an access to the register window that looks as if it failed.
     fn check_window(&self, offset: u32) -> Result<()> {
-        let status = self.card_read(contract::CARD_WINDOW_STATUS_OFFSET, "reading the register window's status")?;
+        let ours = contract::CARD_WINDOW_STATUS_TIMEOUT_MASK | contract::CARD_WINDOW_STATUS_ERROR_MASK;
+        let status = ours & self.card_read(contract::CARD_WINDOW_STATUS_OFFSET, "reading the register window's status")?;
         if status == 0 {
             return Ok(());
         }
@@ -350,6 +351,36 @@ impl Driver for UserDriver {
             .write32(contract::BAR_WINDOW, offset.into(), value)
             .map_err(Error::bus(format!("{}: writing register {offset:#x}", shared.bus.name())))?;
         shared.check_window(offset)
+    }
+
+    fn read_window(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        let bus = &*self.shared.bus;
+        bus.read_bytes(contract::BAR_MEMORY, offset, bytes).map_err(Error::bus(format!("{}: reading a memory's window", bus.name())))
+    }
+
+    fn write_window(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        let bus = &*self.shared.bus;
+        let bar = contract::BAR_MEMORY;
+        let written = match *bytes {
+            [a, b, c, d] if offset % 4 == 0 => bus.write32(bar, offset, u32::from_le_bytes([a, b, c, d])),
+            [a, b, c, d, e, f, g, h] if offset % 8 == 0 => bus.write64(bar, offset, u64::from_le_bytes([a, b, c, d, e, f, g, h])),
+            // The fence keeps them before what follows.
+            _ => bus.write_combining(bar, offset, bytes).and_then(|()| bus.fence()),
+        };
+        written.map_err(Error::bus(format!("{}: writing a memory's window", bus.name())))
+    }
+
+    fn window_faults(&self) -> Result<WindowFaults> {
+        let shared = &self.shared;
+        let _one = shared.window.lock();
+        let ours = contract::CARD_WINDOW_STATUS_MEMORY_TIMEOUT_MASK | contract::CARD_WINDOW_STATUS_MEMORY_ERROR_MASK;
+        let status = ours & shared.card_read(contract::CARD_WINDOW_STATUS_OFFSET, "reading the memory windows' status")?;
+        if status != 0 {
+            shared.card_write(contract::CARD_WINDOW_STATUS_OFFSET, status, "clearing the memory windows' status")?;
+        }
+        let has = |mask| status & mask != 0;
+        let (off, refused) = (has(contract::CARD_WINDOW_STATUS_MEMORY_TIMEOUT_MASK), has(contract::CARD_WINDOW_STATUS_MEMORY_ERROR_MASK));
+        Ok(WindowFaults { off, refused })
     }
 
     fn wait_interrupt(&self, index: u16, options: WaitOptions<'_>) -> Result<u32> {

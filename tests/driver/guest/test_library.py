@@ -46,7 +46,7 @@ def test_cards_are_listed_once_with_core_and_serial_number(cards: list[Card]) ->
     listed = json.loads(done(towpath(cards[0], "list", "--json")))["devices"]
     held = [device for device in listed if device["order"] is not None]
     assert [device["name"] for device in held] == [f"/dev/{card.name}" for card in cards]
-    assert [device["order"] for device in held] == [1, 2]
+    assert [device["order"] for device in held] == [1, 2, 3]
     for card, device in zip(cards, held, strict=True):
         assert (device["serial"], card.attribute(f"towpath/{card.name}!control/core") in device["description"]) == (0, True)
 
@@ -124,18 +124,33 @@ def test_a_card_that_is_pulled_out_ends_a_wait(card: Card, start: Start) -> None
     assert done(towpath(card, "pipe", given=b"back")) == b"back"
 
 
-def random_transfers(card: Card, transfers: int, seed: int) -> None:
-    environment = os.environ | {
-        "TOWPATH_PROPERTY_DEVICE": f"/dev/{card.name}",
-        "TOWPATH_TRANSFERS": str(transfers),
-        "TOWPATH_SEED": str(seed),
-    }
-    command = [os.environ["TOWPATH_GUEST_PROPERTY"], "--exact", "streams_over_another_device", "--nocapture"]
+def at_random(card: Card, program: str, test: str, seed: int, **settings: int) -> None:
+    environment = os.environ | {"TOWPATH_PROPERTY_DEVICE": f"/dev/{card.name}", "TOWPATH_SEED": str(seed)}
+    environment |= {f"TOWPATH_{name.upper()}": str(value) for name, value in settings.items()}
+    command = [os.environ[program], "--exact", test, "--nocapture"]
     ended = subprocess.run(command, env=environment, capture_output=True, text=True)
     print(ended.stdout)
     assert ended.returncode == 0 and "1 passed" in ended.stdout, ended.stdout[-3000:] + ended.stderr[-3000:]
 
 
+def random_transfers(card: Card, transfers: int, seed: int) -> None:
+    at_random(card, "TOWPATH_GUEST_PROPERTY", "streams_over_another_device", seed, transfers=transfers)
+
+
 @pytest.mark.parametrize(("number", "transfers"), [(0, 300), (1, 100)], ids=["loopback", "loop3x2"])
 def test_random_transfers(cards: list[Card], number: int, transfers: int) -> None:
     random_transfers(cards[number], transfers, seed=number + 1)
+
+
+def test_random_reads_and_writes_of_a_memory(scratchpad: Card) -> None:
+    at_random(scratchpad, "TOWPATH_GUEST_MEMORIES", "memories_over_another_device", 1, operations=200)
+
+
+def test_a_memory_by_the_command_line(scratchpad: Card) -> None:
+    data = random.Random(8).randbytes(200_001)
+    done(towpath(scratchpad, "mem", "write", "ram", "0x123", given=data))
+    assert done(towpath(scratchpad, "mem", "read", "ram", "0x123", str(len(data)))) == data
+    with opened(scratchpad.files["ram"], os.O_RDONLY) as file:
+        assert os.pread(file, len(data), 0x123) == data
+        failed = towpath(scratchpad, "mem", "read", "ram", "0", "16")
+        assert failed.returncode != 0 and b"already open" in failed.stderr, failed.stderr

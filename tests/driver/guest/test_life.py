@@ -123,7 +123,7 @@ def test_sleep(driver: Module, card: Card) -> None:
 @guest_sleeps
 def test_sleep_over_queues(driver: Module, cards: list[Card]) -> None:
     """What was in flight is told of by its status, and memory that was registered or allocated serves as before."""
-    card, other = cards
+    card, other, _ = cards
     echoes(card)
     with (
         opened(card.files["control"], os.O_RDWR) as control,

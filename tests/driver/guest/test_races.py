@@ -199,7 +199,7 @@ def test_both_cards_at_once_bring_every_byte(cards: list[Card]) -> None:
                     assert os.read(back, 200_000) == data
                     writing.finish()
 
-    for thread in [Aside(echo, card, seed) for seed, card in enumerate(cards)]:
+    for thread in [Aside(echo, card, seed) for seed, card in enumerate(cards[:2])]:
         thread.finish(SECONDS + 60)
 
 

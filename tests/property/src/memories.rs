@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The property of memories: what a read returns is what was written there last, whatever else is under way, slow or cancelled.
+//! The property of memories: what a read returns is what was written there last, by DMA or by the window, whatever else is under way, slow
+//! or cancelled.
 //!
 //! Several threads work at once on `cores/scratchpad`, each on bytes of its own that end anywhere; the model is the program's own memory. What
 //! is wrong is a panic of its thread, which [`run`] tells.
@@ -9,17 +10,21 @@ use std::collections::BTreeMap;
 use std::io::{IoSlice, IoSliceMut};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::time::Duration;
-use towpath::{Device, Direction, Error, Memory, Status};
+use towpath::{Device, Direction, Error, Memory, Status, Window};
 
 use crate::device::vary;
 use crate::random::Random;
+use crate::served::Served;
 
 const THREADS: usize = 4;
 /// The largest part that a thread has.
 const PART: usize = 48 << 10;
 /// Pages that answer with SLVERR and DECERR, behind nearly all parts; the byte before them is nobody's.
 const PAGE: u64 = 4096;
-const BAD: [(&str, u64, u8); 2] = [("slverr_page", 200, 2), ("decerr_page", 201, 3)];
+const BAD: [(u32, u64, u8); 2] = [(0x0C, 200, 2), (0x10, 201, 3)];
+/// Other registers of the core; the drivers do not all know their names.
+const LATENCY: u32 = 0x04;
+const STALL: u32 = 0x08;
 const LONG: Option<Duration> = Some(Duration::from_secs(10));
 
 /// How often each thing was met.
@@ -29,6 +34,8 @@ pub type Met = BTreeMap<&'static str, usize>;
 struct Part<'a> {
     device: &'a Device,
     memory: &'a Memory,
+    /// Not every driver serves it.
+    window: Option<&'a Window>,
     random: Random,
     base: u64,
     model: Vec<u8>,
@@ -74,8 +81,49 @@ impl Part<'_> {
         back
     }
 
+    /// Loads, of a register's size or of more.
+    fn load(&mut self, window: &Window, at: usize, length: usize) -> Vec<u8> {
+        let (mut back, mut done) = (vec![0xa5; length], 0);
+        while done < length {
+            let piece = self.random.pick(&[1, 2, 4, 8, 16, 64, 300, length]).min(length - done);
+            window.read_at(&mut back[done..done + piece], self.base + (at + done) as u64).unwrap();
+            done += piece;
+        }
+        self.meet("loaded");
+        back
+    }
+
+    /// Stores. A transfer sees them after a flush, or a load of them.
+    fn stores(&mut self) {
+        let Some(window) = self.window else { return self.write() };
+        let (at, length) = self.place();
+        let length = length.min(1000);
+        let data = bytes(&mut self.random, length);
+        let mut done = 0;
+        while done < length {
+            let piece = self.random.pick(&[1, 2, 4, 8, 16, 64, 300, length]).min(length - done);
+            window.write_at(&data[done..done + piece], self.base + (at + done) as u64).unwrap();
+            done += piece;
+        }
+        self.model[at..at + length].copy_from_slice(&data);
+        if self.random.one_in(2) {
+            window.flush().unwrap();
+            self.meet("stored, then read by DMA");
+        } else if length > 0 {
+            let back = self.load(window, at, length);
+            assert!(back == data, "{length} bytes stored at {:#x} are others", self.base + at as u64);
+        }
+        if length > 0 {
+            self.check(at, length);
+        }
+    }
+
     fn check(&mut self, at: usize, length: usize) {
-        let back = self.read(at, length);
+        let back = match self.window.filter(|_| self.random.one_in(4)) {
+            Some(window) => self.load(window, at, length.min(1500)),
+            None => self.read(at, length),
+        };
+        let length = back.len();
         let wrong = (0..length).find(|byte| back[*byte] != self.model[at + byte]);
         if let Some(byte) = wrong {
             let (address, found, wanted) = (self.base + (at + byte) as u64, back[byte], self.model[at + byte]);
@@ -185,12 +233,30 @@ impl Part<'_> {
                     let (at, length) = self.place();
                     self.check(at, length);
                 }
-                12..15 => self.flock(),
+                12..14 => self.flock(),
+                14 => self.stores(),
                 _ => self.fault(),
             }
         }
         self.check(0, self.model.len());
     }
+}
+
+/// What a memory refuses, by load and by store; and that nothing else was wrong before.
+fn window_faults(window: &Window, random: &mut Random) {
+    window.flush().unwrap();
+    let (_, page, _) = random.pick(&BAD);
+    let length = 1 + random.below(64);
+    let address = page * PAGE + random.below(PAGE as usize - length + 1) as u64;
+    let mut back = vec![0; length];
+    let refused = |ended: towpath::Result<()>| assert!(matches!(ended, Err(Error::Kind { number: 0, .. })), "{ended:?}");
+    refused(window.read_at(&mut back, address));
+    assert!(back.iter().all(|byte| *byte == 0xff), "what fails reads as all ones");
+    window.flush().unwrap();
+    window.write_at(&back, address).unwrap();
+    refused(window.flush());
+    window.flush().unwrap();
+    assert!(window.read_at(&mut back, window.len() - length as u64 + 1).is_err());
 }
 
 /// What a thread's panic says.
@@ -199,24 +265,36 @@ fn said(panic: &(dyn std::any::Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
 }
 
-/// A run on this core: the threads' parts are beside each other, some with a byte between. An error says what was wrong first.
-pub fn run(core: &str, width: usize, seed: u64, operations: usize) -> Result<Met, String> {
+/// A run on this device, or, `served`, on this simulated one behind a socket: the threads' parts are beside each other, some with a byte
+/// between. An error says what was wrong first.
+pub fn run(device: &str, served: bool, seed: u64, operations: usize) -> Result<Met, String> {
     let mut random = Random::new(seed);
-    let name = vary(&format!("sim:{core}?width={width}"), &mut random);
-    catch_unwind(AssertUnwindSafe(|| run_over(&name, random, seed, operations)))
-        .unwrap_or_else(|panic| Err(said(&*panic)))
-        .map_err(|what| format!("TOWPATH_SEED={seed} {name}: {what}"))
+    let name = vary(device, &mut random);
+    let caught = |name: &str, random| {
+        catch_unwind(AssertUnwindSafe(|| run_over(name, random, seed, operations))).unwrap_or_else(|panic| Err(said(&*panic)))
+    };
+    let ran = match served {
+        false => caught(&name, random),
+        true => Served::start(&name).and_then(|served| {
+            let met = caught(&served.name(), random)?;
+            served.end().map(|()| met)
+        }),
+    };
+    ran.map_err(|what| format!("TOWPATH_SEED={seed} {name}: {what}"))
 }
 
 fn run_over(name: &str, mut random: Random, seed: u64, operations: usize) -> Result<Met, String> {
     let device = Device::open(name).unwrap();
     let registers = device.registers();
-    registers.write_name("latency", random.pick(&[0, 0, 5, 60])).unwrap();
-    registers.write_name("stall", random.pick(&[0, 0, 30, 200])).unwrap();
+    registers.write(LATENCY, random.pick(&[0, 0, 5, 60])).unwrap();
+    registers.write(STALL, random.pick(&[0, 0, 30, 200])).unwrap();
     for (register, page, _) in BAD {
-        registers.write_name(register, page as u32).unwrap();
+        registers.write(register, page as u32).unwrap();
     }
     let memory = device.memory("ram").unwrap();
+    let window = memory.window().ok();
+    let window = window.as_ref();
+    assert!(window.is_some() || !name.starts_with("sim:"), "the simulated scratchpad has a window");
     let ends = memory.len();
     let mut next = random.below(5000) as u64;
     let mut parts: Vec<_> = (0..THREADS)
@@ -226,7 +304,7 @@ fn run_over(name: &str, mut random: Random, seed: u64, operations: usize) -> Res
             let first = if thread + 1 == THREADS { ends - length as u64 } else { next };
             next = first + length as u64 + random.below(2) as u64;
             let random = Random::new(seed << 8 | thread as u64);
-            Part { device: &device, memory: &memory, random, base: first, model: vec![0; length], met: Met::new() }
+            Part { device: &device, memory: &memory, window, random, base: first, model: vec![0; length], met: Met::new() }
         })
         .collect();
     for part in &mut parts {
@@ -238,6 +316,9 @@ fn run_over(name: &str, mut random: Random, seed: u64, operations: usize) -> Res
         threads.into_iter().map(|thread| thread.join().map_err(|panic| said(&*panic))).collect()
     });
     worked.into_iter().collect::<Result<(), String>>()?;
+    if let Some(window) = window {
+        window_faults(window, &mut random);
+    }
     // No thread has touched another's.
     for part in &mut parts {
         part.check(0, part.model.len());

@@ -72,7 +72,7 @@ fn child(core: &str) {
     for seed in 1..=4 {
         let outcome = match test.as_str() {
             STORMS => storm::run(&storm::Plan { core: core.into(), width: 128, endpoint: None, seed, faults: 150 }).map(drop),
-            MEMORIES => memories::run(core, 128, seed, 60).map(drop),
+            MEMORIES => memories::run(&format!("sim:{core}?width=128"), false, seed, 60).map(drop),
             _ => run(&Plan { device: format!("sim:{core}"), vary: true, served: false, seed, transfers: 60 }).map(drop),
         };
         if let Err(what) = outcome {

@@ -41,6 +41,7 @@ from towpath._errors import (
     UsageError,
     VersionError,
 )
+from towpath._kind import Kind
 from towpath._memory import CardMemory, Memories
 from towpath._towpath import Buffer, Interrupt, Interrupts, Registers, StreamTransfer, Ticket, __version__
 from towpath._types import ChannelInfo, Info, LinkCounters, Listing, MemoryInfo, MessageStart, Received, Staged, Statistics, Wire
@@ -58,6 +59,7 @@ __all__ = [
     "Info",
     "Interrupt",
     "Interrupts",
+    "Kind",
     "LinkCounters",
     "Listing",
     "Memories",

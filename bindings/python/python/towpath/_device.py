@@ -11,6 +11,7 @@ from towpath import _towpath
 from towpath._channel import Channel
 from towpath._dtypes import item_of
 from towpath._errors import ArgumentTypeError, RangeError, UsageError
+from towpath._kind import open_kind
 from towpath._memory import CardMemory, Memories
 
 if TYPE_CHECKING:
@@ -48,6 +49,14 @@ class Device(_towpath.Device):
     def memory(self) -> Memories:
         """The user core's memories, by name: `card.memory["ram"][0:16]`."""
         return Memories(self, self._opened)
+
+    def kind(self, channel: str | int) -> Any:
+        """The channels of this name, of a kind that an installed package knows: what that package makes of them.
+
+        The package is found by an entry point of the kind's name, in the group "towpath.kinds". NotFoundError: there is no such channel, or
+        no such package; UsageError: the package knows another version of the kind.
+        """
+        return open_kind(self, channel)
 
     async def __aenter__(self) -> Self:
         return self.__enter__()

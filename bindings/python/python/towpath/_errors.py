@@ -9,7 +9,9 @@ import builtins
 class Error(Exception):
     """The base class. The text contains what happened, where, and what to do."""
 
-    def __init__(self, message: str, channel: str | None = None, bytes: int = 0, status: str | None = None) -> None:
+    def __init__(
+        self, message: str, channel: str | None = None, bytes: int = 0, status: str | None = None, kind_status: int | None = None
+    ) -> None:
         super().__init__(message)
         self.channel = channel
         """The channel it happened on, or None."""
@@ -17,6 +19,8 @@ class Error(Exception):
         """Bytes of this transfer that had moved before."""
         self.status = status
         """The card's status, if the card ended the transfer: "poisoned", "cancelled", ..."""
+        self.kind_status = kind_status
+        """The number from 1 to 63 that the channel's kind gave, if it ended the transfer."""
 
 
 class NotFoundError(Error, LookupError):

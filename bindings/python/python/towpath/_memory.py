@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from towpath import _towpath
 from towpath._asyncio import side_of, transfer
@@ -12,6 +13,8 @@ from towpath._errors import TransferError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    import numpy
 
     from towpath._towpath import Ticket
     from towpath._types import Memory
@@ -32,6 +35,33 @@ class CardMemory(_towpath.CardMemory):
     of a part has the bytes of those before it. Do not mix them with blocking calls of other threads on the same memory, which would consume
     the news.
     """
+
+    def window(self) -> Window:
+        """Its window, for loads and stores without descriptors. UsageError if it has none (`window = true` in the core's manifest)."""
+        self._window()
+        return Window(self)
+
+    @contextlib.contextmanager
+    def map(self, start: int, stop: int) -> Iterator[numpy.ndarray]:
+        """These bytes as a NumPy array of uint8: `with ram.map(0, 4096) as array:`.
+
+        The array is a copy, which the window loads at entry. At exit the bytes that have changed are stored, those between two of them that
+        are fewer than 8 apart, too, and have arrived when it is over.
+        """
+        import numpy
+
+        window = self.window()
+        before = numpy.frombuffer(window[start:stop], numpy.uint8)
+        array = before.copy()
+        try:
+            yield array
+        finally:
+            changed = numpy.flatnonzero(array != before)
+            for run in numpy.split(changed, numpy.flatnonzero(numpy.diff(changed) > 8) + 1):
+                if run.size:
+                    first, end = int(run[0]), int(run[-1]) + 1
+                    window[start + first : start + end] = array[first:end]
+            window.flush()
 
     async def aread(self, address: int, length: int, *, timeout: float | None = 10.0) -> bytes:
         """As `read`."""
@@ -76,6 +106,35 @@ class CardMemory(_towpath.CardMemory):
                 error.bytes += at
                 raise
         return rows.nbytes
+
+
+class Window:
+    """The window onto a memory: `window[a:b]` is loaded, `window[a:b] = buffer` is stored.
+
+    Stores reach the memory in order, and return before they have arrived; a load sees all stores before it. What the core refuses of a
+    store, and what a transfer by `memory.read` is to see, is known after `flush`.
+    """
+
+    def __init__(self, memory: CardMemory) -> None:
+        self._memory = memory
+
+    def __len__(self) -> int:
+        """The memory's size in bytes."""
+        return len(self._memory)
+
+    @overload
+    def __getitem__(self, part: slice) -> bytes: ...
+    @overload
+    def __getitem__(self, part: int) -> int: ...
+    def __getitem__(self, part: slice | int) -> bytes | int:
+        return self._memory._load(part)
+
+    def __setitem__(self, part: slice | int, value: Memory | int) -> None:
+        self._memory._store(part, value)
+
+    def flush(self) -> None:
+        """All stores before are in the memory when it returns. TransferError if one was refused or dropped, of any window of the card."""
+        self._memory._flush()
 
 
 class Memories:

@@ -96,7 +96,8 @@ class Device:
 class Channel:
     """One channel of an open device; programs use the subclass `towpath.Channel`. It is opened with its first call and stays open."""
 
-    def __new__(cls, device: Device, channel: str | int) -> Self: ...
+    def __new__(cls, device: Device, channel: str | int, kind: tuple[str, int] | None = None) -> Self:
+        """`kind`: of a channel that is no stream, the kind's name and the version that the caller knows. Calls raise UsageError else."""
     @property
     def info(self) -> ChannelInfo:
         """Its entry in the discovery table."""
@@ -162,6 +163,11 @@ class Channel:
     def recv_into(
         self, buffer: Memory, *, timeout: float | None = 10.0, stream: Stream, staged: bool = False
     ) -> StreamTransfer[Received]: ...
+    def ask(self, buffer: Memory, *, offset: int, user: int = 0, timeout: float | None = 10.0) -> Received:
+        """On a channel of a kind that is asked: ask with these two values of the kind's for a message, and receive it into the buffer.
+
+        What of it does not fit is lost. Threads may ask at once. After an error the bytes mean nothing.
+        """
     def message_start(self, *, timeout: float | None = 10.0) -> MessageStart:
         """Wait until the core has begun a message; it is not received yet."""
     def submit_send(
@@ -252,7 +258,8 @@ class CardMemory:
         self, address: int, buffer: Memory, *, timeout: float | None = 10.0, stream: Stream, staged: bool = False
     ) -> StreamTransfer[int]: ...
     def submit_read(self, buffer: Memory, address: int, *, timeout: float | None = 10.0) -> Ticket:
-        """Begin to read and return at once. Do not use the buffer before the ticket is done. A transfer takes 64 MiB at most.
+        """Begin to read and return at once. Do not use the buffer before the ticket is done. A transfer takes 64 MiB at most,
+        4 MiB with the kernel module.
 
         `timeout` is for the wait for room in the card's queue: QueueFullError when it is over.
         """
@@ -263,6 +270,13 @@ class CardMemory:
     def reset(self) -> None:
         """Empty its channels on both sides. What is in flight ends with TransferError, status "reset". The bytes stay; what of a
         write had begun may be written yet, until a later write has returned."""
+    def _window(self) -> None: ...
+    @overload
+    def _load(self, part: slice, /) -> bytes: ...
+    @overload
+    def _load(self, part: int, /) -> int: ...
+    def _store(self, part: slice | int, value: Memory | int, /) -> None: ...
+    def _flush(self) -> None: ...
     def _within(self, address: int, bytes: int) -> None: ...
     def _fileno(self, writes: bool) -> int: ...
     def _arm(self, writes: bool) -> None: ...

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """CRC-32C of messages."""
 
+from __future__ import annotations
+
 TABLE = []
 for byte in range(256):
     for _ in range(8):

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * A memory of the user core as a file: bytes at places, which any number of programs read and write
+ * at once. Behind it are two channels of kind memory and of one name, one for each direction.
+ *
+ * While the file is open it is the client of both; else each of them can be made a queue, by the
+ * file of its number.
+ */
+#ifndef TOWPATH_RAM_H
+#define TOWPATH_RAM_H
+
+#include <linux/fs.h>
+
+#include "channel.h"
+
+/* Made once, with the table; released with the channels. */
+struct tp_ram {
+	struct tp_channel *writer; /* H2C */
+	struct tp_channel *reader; /* C2H */
+	u64 bytes;
+	struct mutex opening; /* of the next */
+	u32 openers;
+	struct tp_client clients[2]; /* of writer and reader, while there are openers */
+	void *copies[2]; /* of writer and reader, under its io: for what is not moved in place */
+	dma_addr_t addresses[2]; /* the same for the card */
+	struct tp_work
+		closing; /* under the writer's io: ends a message that a cancel has left open */
+};
+
+/* Pair the channels of a card: each of a pair points to its memory. */
+int tp_rams_find(struct tp_card *card);
+/* Allocate what calls need; it is released with the card's device. */
+int tp_rams_init(struct tp_card *card);
+void tp_ram_free(struct tp_channel *channel);
+/* Is the file of the channel's name that of a memory, and of this channel's number? */
+static inline bool tp_names_ram(const struct tp_channel *channel)
+{
+	return channel->ram &&
+	       channel->index == min(channel->ram->writer->index, channel->ram->reader->index);
+}
+
+extern const struct file_operations tp_ram_operations;
+
+#endif
