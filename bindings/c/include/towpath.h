@@ -1279,6 +1279,21 @@ towpath_status towpath_allocate(towpath_device *device, uint64_t bytes, towpath_
 towpath_status towpath_wrap(towpath_device *device, void *memory, uint64_t bytes, uint32_t access, towpath_buffer **buffer);
 
 /**
+ * As towpath_wrap(), of `bytes` bytes of a GPU's memory at `address`, an address of its driver's. With `staged` 0 the card reads and writes it
+ * itself. With 1, blocking calls move the bytes through pinned memory of the host, with any card, and towpath_submit() is TOWPATH_INVALID. No
+ * call waits for the GPU's work: towpath_send_buffer() and its like begin when that is done.
+ *
+ * TOWPATH_UNAVAILABLE: the card cannot reach it, and the text names the way that works; or the GPU driver's library is not there.
+ * TOWPATH_INVALID: it is not a GPU's memory, or not all of it.
+ */
+towpath_status towpath_wrap_gpu(towpath_device *device,
+                                uint64_t address,
+                                uint64_t bytes,
+                                uint32_t access,
+                                uint32_t staged,
+                                towpath_buffer **buffer);
+
+/**
  * Release a buffer handle; memory that the library allocated is freed with it. NULL is fine, and nothing happens. In a child of fork() the
  * handle is released, and the memory stays.
  *

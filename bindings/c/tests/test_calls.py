@@ -55,6 +55,14 @@ int main(void) {
 """
 
 
+@pytest.fixture(scope="session", autouse=True)
+def standin(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The stand-in for a GPU's driver, which no test but those of gpu.c loads."""
+    library = tmp_path_factory.mktemp("standin") / "libstandin.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-pthread", ROOT / "tests/gpu/standin.c", "-o", library], check=True)
+    os.environ["TOWPATH_CUDA_LIBRARY"] = str(library)
+
+
 @pytest.fixture(scope="session")
 def programs(compile_c: Compile) -> dict[str, Path]:
     return {variant: compile_c(variant, *SOURCES, options=options) for variant, options in VARIANTS.items()}

@@ -97,6 +97,18 @@ impl<'a, 'py> FromPyObject<'a, 'py> for End {
     }
 }
 
+/// Do the bytes move through pinned memory of the host?
+#[derive(Clone, Copy)]
+pub struct Staged(pub bool);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Staged {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        value.extract::<bool>().map(Staged).map_err(|_| wrong_type("staged", &value, "True or False"))
+    }
+}
+
 /// A channel's name or number.
 pub fn channel(value: &Bound<'_, PyAny>) -> PyResult<ChannelName> {
     if let Ok(name) = value.extract::<String>() {

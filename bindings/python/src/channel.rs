@@ -7,12 +7,14 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use towpath::{Access, ChannelInfo, Direction, Message, Received};
+use towpath::{Access, ChannelInfo, Direction, Message, Received, WaitOptions};
 
 use crate::argument::{self, optional, Limit};
 use crate::card::{Card, Device, Kind};
 use crate::error;
-use crate::export::{Exported, Memory, Part};
+use crate::export::{Exported, Memory, Part, Ready, Way};
+use crate::gpu;
+use crate::on_stream::{Outcome, StreamTransfer};
 use crate::ticket::{on, End, Ticket};
 use crate::waiting::{at_once, waiting};
 
@@ -44,8 +46,8 @@ pub fn info_tuple<'py>(py: Python<'py>, c: &ChannelInfo) -> PyResult<Bound<'py, 
     error::tuple(py, "ChannelInfo", values)
 }
 
-fn received_tuple(py: Python<'_>, got: Received) -> PyResult<Bound<'_, PyAny>> {
-    error::tuple(py, "Received", (got.bytes, got.end_of_message, got.offset, got.user))
+pub fn received_tuple(py: Python<'_>, got: Received) -> PyResult<Bound<'_, PyAny>> {
+    error::tuple(py, "Received", (got.bytes, got.end_of_message, got.offset, got.user, got.staged))
 }
 
 impl Channel {
@@ -100,33 +102,53 @@ impl Channel {
     }
 
     #[pyo3(
-        signature = (buffer, *, timeout=Limit::USUAL, end=argument::End(true), length=None, offset=None, user=None),
-        text_signature = "($self, buffer, *, timeout=10.0, end=True, length=None, offset=None, user=None)"
+        signature = (
+            buffer, *, timeout=Limit::USUAL, end=argument::End(true), length=None, offset=None, user=None, stream=None,
+            staged=argument::Staged(false),
+        ),
+        text_signature = "($self, buffer, *, timeout=10.0, end=True, length=None, offset=None, user=None, stream=None, staged=False)"
     )]
     #[allow(clippy::too_many_arguments)] // they are Python's keywords
-    fn send(
+    fn send<'py>(
         &self,
-        py: Python<'_>,
-        buffer: &Bound<'_, PyAny>,
+        py: Python<'py>,
+        buffer: &Bound<'py, PyAny>,
         timeout: Limit,
         end: argument::End,
         length: Option<&Bound<'_, PyAny>>,
         offset: Option<&Bound<'_, PyAny>>,
         user: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<usize> {
+        stream: Option<&Bound<'_, PyAny>>,
+        staged: argument::Staged,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let message = message(end, length, offset, user)?;
-        let memory = Memory::to_send(buffer)?;
+        let way = Way { stream: stream.map(gpu::stream).transpose()?, staged: staged.0 };
+        let memory = Memory::to_send(buffer, way)?;
+        let (bytes, staged) = (memory.len(), memory.is_staged());
+        if let Some(handle) = way.stream {
+            let transfer = at_once(py, || {
+                let sender = self.card.sender(self.info.index, self.kind.as_ref())?;
+                let stream = memory.stream(handle)?;
+                let part = memory.register(sender.device(), Access::Read)?;
+                let channel = sender.clone();
+                let buffer = part.buffer.clone();
+                channel.on_stream(&stream, &buffer, move |is_over| {
+                    let options = WaitOptions { timeout: timeout.0, interrupted: Some(is_over) };
+                    sender.send_buffer_with(&part.buffer, std::slice::from_ref(&part.range), message, options)?;
+                    Ok(Outcome::Moved(bytes, staged))
+                })
+            })?;
+            return Ok(StreamTransfer::new(&self.card, &self.info.name, transfer).into_pyobject(py)?.into_any());
+        }
         waiting(py, &self.card, timeout, move |options| {
             let sender = self.card.sender(self.info.index, self.kind.as_ref())?;
-            match &memory {
+            match &memory.ready(sender.device(), Access::Read)? {
                 // SAFETY: for this call alone; see `Exported::bytes` about other threads.
-                Memory::Plain(exported) => sender.send_with(&[IoSlice::new(unsafe { exported.bytes() })], message, options)?,
-                Memory::Registered(part) => {
-                    sender.send_buffer_with(&part.buffer, std::slice::from_ref(&part.range), message, options)?;
-                }
+                Ready::Plain(exported) => sender.send_with(&[IoSlice::new(unsafe { exported.bytes() })], message, options),
+                Ready::Registered(part) => sender.send_buffer_with(&part.buffer, std::slice::from_ref(&part.range), message, options),
             }
-            Ok(memory.len())
-        })
+        })?;
+        Outcome::Moved(bytes, staged).to_python(py)
     }
 
     #[pyo3(signature = (*, timeout=Limit::USUAL), text_signature = "($self, *, timeout=10.0)")]
@@ -137,18 +159,43 @@ impl Channel {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    #[pyo3(signature = (buffer, *, timeout=Limit::USUAL), text_signature = "($self, buffer, *, timeout=10.0)")]
-    fn recv_into<'py>(&self, py: Python<'py>, buffer: &Bound<'py, PyAny>, timeout: Limit) -> PyResult<Bound<'py, PyAny>> {
-        let memory = Memory::to_receive(buffer)?;
+    #[pyo3(
+        signature = (buffer, *, timeout=Limit::USUAL, stream=None, staged=argument::Staged(false)),
+        text_signature = "($self, buffer, *, timeout=10.0, stream=None, staged=False)"
+    )]
+    fn recv_into<'py>(
+        &self,
+        py: Python<'py>,
+        buffer: &Bound<'py, PyAny>,
+        timeout: Limit,
+        stream: Option<&Bound<'_, PyAny>>,
+        staged: argument::Staged,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let way = Way { stream: stream.map(gpu::stream).transpose()?, staged: staged.0 };
+        let memory = Memory::to_receive(buffer, way)?;
+        if let Some(handle) = way.stream {
+            let transfer = at_once(py, || {
+                let receiver = self.card.receiver(self.info.index, self.kind.as_ref())?;
+                let stream = memory.stream(handle)?;
+                let part = memory.register(receiver.device(), Access::Write)?;
+                let channel = receiver.clone();
+                let buffer = part.buffer.clone();
+                channel.on_stream(&stream, &buffer, move |is_over| {
+                    let options = WaitOptions { timeout: timeout.0, interrupted: Some(is_over) };
+                    // SAFETY: no slice of it is made here; about other threads see `Exported::bytes`.
+                    let got = unsafe { receiver.recv_buffer_shared(&part.buffer, std::slice::from_ref(&part.range), options)? };
+                    Ok(Outcome::Received(got))
+                })
+            })?;
+            return Ok(StreamTransfer::new(&self.card, &self.info.name, transfer).into_pyobject(py)?.into_any());
+        }
         let got = waiting(py, &self.card, timeout, move |options| {
             let receiver = self.card.receiver(self.info.index, self.kind.as_ref())?;
-            match &memory {
+            match &memory.ready(receiver.device(), Access::Write)? {
                 // SAFETY: for this call alone, and writable; see `Exported::bytes` about other threads.
-                Memory::Plain(exported) => receiver.recv_into_with(&mut [IoSliceMut::new(unsafe { exported.bytes_mut() })], options),
+                Ready::Plain(exported) => receiver.recv_into_with(&mut [IoSliceMut::new(unsafe { exported.bytes_mut() })], options),
                 // SAFETY: no slice of it is made here; about other threads as above.
-                Memory::Registered(part) => unsafe {
-                    receiver.recv_buffer_shared(&part.buffer, std::slice::from_ref(&part.range), options)
-                },
+                Ready::Registered(part) => unsafe { receiver.recv_buffer_shared(&part.buffer, std::slice::from_ref(&part.range), options) },
             }
         })?;
         received_tuple(py, got)
@@ -201,7 +248,7 @@ impl Channel {
         user: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Ticket> {
         let message = message(end, length, offset, user)?;
-        let memory = Memory::to_send(buffer)?;
+        let memory = Memory::to_send(buffer, Way::default())?;
         waiting(py, &self.card, timeout, move |options| {
             let sender = self.card.sender(self.info.index, self.kind.as_ref())?;
             let part = memory.register(sender.device(), Access::Read)?;
@@ -212,7 +259,7 @@ impl Channel {
 
     #[pyo3(signature = (buffer, *, timeout=Limit::USUAL), text_signature = "($self, buffer, *, timeout=10.0)")]
     fn submit_recv(&self, py: Python<'_>, buffer: &Bound<'_, PyAny>, timeout: Limit) -> PyResult<Ticket> {
-        let memory = Memory::to_receive(buffer)?;
+        let memory = Memory::to_receive(buffer, Way::default())?;
         waiting(py, &self.card, timeout, move |options| {
             let receiver = self.card.receiver(self.info.index, self.kind.as_ref())?;
             let part = memory.register(receiver.device(), Access::Write)?;
@@ -224,7 +271,7 @@ impl Channel {
 
     #[pyo3(signature = (buffers, *, timeout=Limit::USUAL), text_signature = "($self, buffers, *, timeout=10.0)")]
     fn submit_send_many(&self, py: Python<'_>, buffers: &Bound<'_, PyAny>, timeout: Limit) -> PyResult<Vec<Ticket>> {
-        let memories = buffers.try_iter()?.map(|buffer| Memory::to_send(&buffer?)).collect::<PyResult<Vec<_>>>()?;
+        let memories = buffers.try_iter()?.map(|buffer| Memory::to_send(&buffer?, Way::default())).collect::<PyResult<Vec<_>>>()?;
         waiting(py, &self.card, timeout, move |options| {
             let sender = self.card.sender(self.info.index, self.kind.as_ref())?;
             let most = usize::from(self.info.queue_depth);
@@ -241,7 +288,7 @@ impl Channel {
 
     #[pyo3(signature = (buffers, *, timeout=Limit::USUAL), text_signature = "($self, buffers, *, timeout=10.0)")]
     fn submit_recv_many(&self, py: Python<'_>, buffers: &Bound<'_, PyAny>, timeout: Limit) -> PyResult<Vec<Ticket>> {
-        let memories = buffers.try_iter()?.map(|buffer| Memory::to_receive(&buffer?)).collect::<PyResult<Vec<_>>>()?;
+        let memories = buffers.try_iter()?.map(|buffer| Memory::to_receive(&buffer?, Way::default())).collect::<PyResult<Vec<_>>>()?;
         waiting(py, &self.card, timeout, move |options| {
             let receiver = self.card.receiver(self.info.index, self.kind.as_ref())?;
             let most = usize::from(self.info.queue_depth);

@@ -17,7 +17,8 @@ fn class_of(error: &Error) -> &'static str {
         | Error::UnknownTicket { .. }
         | Error::BufferInUse
         | Error::Forked
-        | Error::Invalid(_) => "UsageError",
+        | Error::Invalid(_)
+        | Error::Unavailable(_) => "UsageError",
         Error::QueueFull { .. } => "QueueFullError",
         Error::Core { .. } | Error::Bus { source: towpath::BusError::Stopped(_), .. } => "CoreError",
         Error::NotTowpath { .. } | Error::Version { .. } | Error::Discovery { .. } => "VersionError",

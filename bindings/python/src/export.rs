@@ -7,16 +7,34 @@ use std::sync::Arc;
 
 use pyo3::ffi;
 use pyo3::prelude::*;
-use towpath::Access;
+use towpath::{Access, GpuStream};
 
 use crate::buffer::Buffer;
 use crate::error;
+use crate::gpu::GpuArray;
+
+/// How a call moves its bytes.
+#[derive(Clone, Copy, Default)]
+pub struct Way {
+    /// In the order of the work on this stream.
+    pub stream: Option<usize>,
+    /// Through pinned memory of the host.
+    pub staged: bool,
+}
 
 /// The memory of a transfer.
 pub enum Memory {
     /// Any C-contiguous buffer: registered for its call or its transfer.
     Plain(Exported),
     /// A part of a buffer that the device has registered.
+    Registered(Part),
+    /// An array in a GPU's memory: registered for its call or its transfer.
+    Gpu(GpuArray, Way),
+}
+
+/// The memory of one call.
+pub enum Ready {
+    Plain(Exported),
     Registered(Part),
 }
 
@@ -28,36 +46,75 @@ pub struct Part {
 
 impl Memory {
     /// To be sent from: read-only ones are fine.
-    pub fn to_send(object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        match object.cast::<Buffer>() {
-            Ok(buffer) => buffer.get().part(object.py()).map(Memory::Registered),
-            Err(_) => Exported::to_send(object).map(Memory::Plain),
-        }
+    pub fn to_send(object: &Bound<'_, PyAny>, way: Way) -> PyResult<Self> {
+        Memory::of(object, way, Exported::to_send, Ok)
     }
 
     /// To be received into.
-    pub fn to_receive(object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        match object.cast::<Buffer>() {
-            Ok(buffer) => buffer.get().part(object.py()).map(Memory::Registered),
-            Err(_) => Exported::to_receive(object).map(Memory::Plain),
+    pub fn to_receive(object: &Bound<'_, PyAny>, way: Way) -> PyResult<Self> {
+        Memory::of(object, way, Exported::to_receive, |array| array.writable(object))
+    }
+
+    fn of<'py>(
+        object: &Bound<'py, PyAny>,
+        way: Way,
+        plain: impl FnOnce(&Bound<'py, PyAny>) -> PyResult<Exported>,
+        gpu: impl FnOnce(GpuArray) -> PyResult<GpuArray>,
+    ) -> PyResult<Memory> {
+        let py = object.py();
+        let memory = match object.cast::<Buffer>() {
+            Ok(buffer) => Memory::Registered(buffer.get().part(py)?),
+            // A plain buffer comes first, for it costs least. An array in a GPU's memory may look like one, and then refuses.
+            Err(_) => match plain(object) {
+                Ok(exported) => Memory::Plain(exported),
+                Err(why) => match GpuArray::of(object, way.stream)? {
+                    Some(array) => return Ok(Memory::Gpu(gpu(array)?, way)),
+                    None => return Err(why),
+                },
+            },
+        };
+        if way.staged {
+            return Err(error::usage(py, "staged=True is for the memory of a GPU, and this buffer is the processor's; leave it away"));
         }
+        Ok(memory)
     }
 
     pub fn len(&self) -> usize {
         match self {
             Memory::Plain(exported) => exported.len(),
             Memory::Registered(part) => part.range.len(),
+            Memory::Gpu(array, _) => array.len(),
+        }
+    }
+
+    pub fn is_staged(&self) -> bool {
+        matches!(self, Memory::Gpu(_, Way { staged: true, .. }))
+    }
+
+    /// For one call. Call this without the interpreter's lock.
+    pub fn ready(self, device: &towpath::Device, access: Access) -> towpath::Result<Ready> {
+        match self {
+            Memory::Plain(exported) => Ok(Ready::Plain(exported)),
+            other => other.register(device, access).map(Ready::Registered),
         }
     }
 
     /// As a part of a registered buffer, for a transfer that outlasts the call. Call this without the interpreter's lock.
     pub fn register(self, device: &towpath::Device, access: Access) -> towpath::Result<Part> {
+        let range = 0..self.len();
         match self {
-            Memory::Plain(exported) => {
-                let range = 0..exported.len();
-                Ok(Part { buffer: Arc::new(exported.register(device, access)?), range })
-            }
+            Memory::Plain(exported) => Ok(Part { buffer: Arc::new(exported.register(device, access)?), range }),
+            Memory::Gpu(array, way) => Ok(Part { buffer: Arc::new(array.register(device, access, way)?), range }),
             Memory::Registered(part) => Ok(part),
+        }
+    }
+
+    /// The stream of this handle. Call this without the interpreter's lock.
+    pub fn stream(&self, handle: usize) -> towpath::Result<GpuStream> {
+        match self {
+            Memory::Gpu(array, _) => array.stream(handle),
+            // SAFETY: the caller's word is that it is a stream.
+            _ => Ok(unsafe { GpuStream::new(handle, None) }?),
         }
     }
 }
@@ -87,7 +144,7 @@ impl Exported {
         // SAFETY: valid for any object.
         if unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } == 0 {
             let what = format!(
-                "buffer is of type {}, which is not a buffer; give bytes, bytearray, memoryview, array, mmap, a ctypes or a NumPy array",
+                "buffer is of type {}, which is not a buffer; give bytes, bytearray, memoryview, array, mmap, a ctypes or a NumPy array, or an array in a GPU's memory",
                 kind()
             );
             return Err(error::of_class(py, "ArgumentTypeError", &what));

@@ -13,7 +13,9 @@ mod channel;
 mod error;
 mod export;
 mod extras;
+mod gpu;
 mod memory;
+mod on_stream;
 mod plugin;
 mod say;
 mod ticket;
@@ -57,6 +59,7 @@ fn _towpath(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<plugin::Plugin>()?;
     module.add_class::<plugin::Reset>()?;
     module.add_class::<ticket::Ticket>()?;
+    module.add_class::<on_stream::StreamTransfer>()?;
     module.add_class::<buffer::Buffer>()?;
     module.add_class::<extras::Registers>()?;
     module.add_class::<extras::Interrupts>()?;

@@ -7,12 +7,14 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PySlice};
-use towpath::{Access, Direction, MemoryInfo};
+use towpath::{Access, Direction, MemoryInfo, WaitOptions};
 
 use crate::argument::{self, Limit};
 use crate::card::{Card, Device};
 use crate::error;
-use crate::export::Memory;
+use crate::export::{Memory, Ready, Way};
+use crate::gpu;
+use crate::on_stream::{Outcome, StreamTransfer};
 use crate::ticket::{Place, Ticket};
 use crate::waiting::{at_once, waiting};
 
@@ -48,22 +50,20 @@ impl CardMemory {
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(length).map_err(|_| error::raise(py, towpath::Error::Memory { bytes: length as u64 }))?;
         bytes.resize(length, 0);
-        let read = |options: towpath::WaitOptions<'_>| {
-            self.card.memory(&self.info)?.read_at_with(&mut [IoSliceMut::new(&mut bytes)], address, options)
-        };
+        let read =
+            |options: WaitOptions<'_>| self.card.memory(&self.info)?.read_at_with(&mut [IoSliceMut::new(&mut bytes)], address, options);
         waiting(py, &self.card, timeout, read)?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    fn store(&self, py: Python<'_>, address: u64, memory: Memory, timeout: Limit) -> PyResult<usize> {
+    fn store(&self, py: Python<'_>, address: u64, memory: Memory, timeout: Limit) -> PyResult<()> {
         waiting(py, &self.card, timeout, move |options| {
             let to = self.card.memory(&self.info)?;
-            match &memory {
+            match &memory.ready(to.device(), Access::Read)? {
                 // SAFETY: for this call alone; see `Exported::bytes` about other threads.
-                Memory::Plain(exported) => to.write_at_with(&[IoSlice::new(unsafe { exported.bytes() })], address, options)?,
-                Memory::Registered(part) => to.write_buffer_at_with(&part.buffer, part.range.clone(), address, options)?,
+                Ready::Plain(exported) => to.write_at_with(&[IoSlice::new(unsafe { exported.bytes() })], address, options),
+                Ready::Registered(part) => to.write_buffer_at_with(&part.buffer, part.range.clone(), address, options),
             }
-            Ok(memory.len())
         })
     }
 }
@@ -108,17 +108,16 @@ impl CardMemory {
         let (address, length, is_slice) = self.range(part)?;
         if !is_slice {
             let byte = argument::number("value", value, u8::MAX)?;
-            let write = move |options: towpath::WaitOptions<'_>| {
-                self.card.memory(&self.info)?.write_at_with(&[IoSlice::new(&[byte])], address, options)
-            };
+            let write =
+                move |options: WaitOptions<'_>| self.card.memory(&self.info)?.write_at_with(&[IoSlice::new(&[byte])], address, options);
             return waiting(py, &self.card, Limit::USUAL, write);
         }
-        let memory = Memory::to_send(value)?;
+        let memory = Memory::to_send(value, Way::default())?;
         if memory.len() != length {
             let what = format!("{} bytes for a part of {length}; a memory keeps its size, so give as many bytes", memory.len());
             return Err(error::usage(py, &what));
         }
-        self.store(py, address, memory, Limit::USUAL).map(drop)
+        self.store(py, address, memory, Limit::USUAL)
     }
 
     #[pyo3(signature = (address, length, *, timeout=Limit::USUAL), text_signature = "($self, address, length, *, timeout=10.0)")]
@@ -134,32 +133,91 @@ impl CardMemory {
         self.fetch(py, address, usize::try_from(length).unwrap_or(usize::MAX), timeout)
     }
 
-    #[pyo3(signature = (buffer, address, *, timeout=Limit::USUAL), text_signature = "($self, buffer, address, *, timeout=10.0)")]
-    fn read_into(&self, py: Python<'_>, buffer: &Bound<'_, PyAny>, address: &Bound<'_, PyAny>, timeout: Limit) -> PyResult<usize> {
+    #[pyo3(
+        signature = (buffer, address, *, timeout=Limit::USUAL, stream=None, staged=argument::Staged(false)),
+        text_signature = "($self, buffer, address, *, timeout=10.0, stream=None, staged=False)"
+    )]
+    fn read_into<'py>(
+        &self,
+        py: Python<'py>,
+        buffer: &Bound<'py, PyAny>,
+        address: &Bound<'_, PyAny>,
+        timeout: Limit,
+        stream: Option<&Bound<'_, PyAny>>,
+        staged: argument::Staged,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let address = argument::number("address", address, self.info.bytes)?;
-        let memory = Memory::to_receive(buffer)?;
+        let way = Way { stream: stream.map(gpu::stream).transpose()?, staged: staged.0 };
+        let memory = Memory::to_receive(buffer, way)?;
+        let outcome = Outcome::Moved(memory.len(), memory.is_staged());
+        if let Some(handle) = way.stream {
+            let transfer = at_once(py, || {
+                let from = self.card.memory(&self.info)?;
+                let stream = memory.stream(handle)?;
+                let part = memory.register(from.device(), Access::Write)?;
+                let half = from.reads().clone();
+                let buffer = part.buffer.clone();
+                half.on_stream(&stream, &buffer, move |is_over| {
+                    let options = WaitOptions { timeout: timeout.0, interrupted: Some(is_over) };
+                    // SAFETY: no slice of it is made here; about other threads see `Exported::bytes`.
+                    unsafe { from.read_buffer_at_shared(&part.buffer, part.range.clone(), address, options)? };
+                    Ok(outcome)
+                })
+            })?;
+            return Ok(StreamTransfer::new(&self.card, &self.info.name, transfer).into_pyobject(py)?.into_any());
+        }
         waiting(py, &self.card, timeout, move |options| {
             let from = self.card.memory(&self.info)?;
-            match &memory {
+            match &memory.ready(from.device(), Access::Write)? {
                 // SAFETY: for this call alone, and writable; see `Exported::bytes` about other threads.
-                Memory::Plain(exported) => from.read_at_with(&mut [IoSliceMut::new(unsafe { exported.bytes_mut() })], address, options)?,
+                Ready::Plain(exported) => from.read_at_with(&mut [IoSliceMut::new(unsafe { exported.bytes_mut() })], address, options),
                 // SAFETY: no slice of it is made here; about other threads as above.
-                Memory::Registered(part) => unsafe { from.read_buffer_at_shared(&part.buffer, part.range.clone(), address, options)? },
+                Ready::Registered(part) => unsafe { from.read_buffer_at_shared(&part.buffer, part.range.clone(), address, options) },
             }
-            Ok(memory.len())
-        })
+        })?;
+        outcome.to_python(py)
     }
 
-    #[pyo3(signature = (address, buffer, *, timeout=Limit::USUAL), text_signature = "($self, address, buffer, *, timeout=10.0)")]
-    fn write(&self, py: Python<'_>, address: &Bound<'_, PyAny>, buffer: &Bound<'_, PyAny>, timeout: Limit) -> PyResult<usize> {
+    #[pyo3(
+        signature = (address, buffer, *, timeout=Limit::USUAL, stream=None, staged=argument::Staged(false)),
+        text_signature = "($self, address, buffer, *, timeout=10.0, stream=None, staged=False)"
+    )]
+    fn write<'py>(
+        &self,
+        py: Python<'py>,
+        address: &Bound<'_, PyAny>,
+        buffer: &Bound<'py, PyAny>,
+        timeout: Limit,
+        stream: Option<&Bound<'_, PyAny>>,
+        staged: argument::Staged,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let address = argument::number("address", address, self.info.bytes)?;
-        self.store(py, address, Memory::to_send(buffer)?, timeout)
+        let way = Way { stream: stream.map(gpu::stream).transpose()?, staged: staged.0 };
+        let memory = Memory::to_send(buffer, way)?;
+        let outcome = Outcome::Moved(memory.len(), memory.is_staged());
+        if let Some(handle) = way.stream {
+            let transfer = at_once(py, || {
+                let to = self.card.memory(&self.info)?;
+                let stream = memory.stream(handle)?;
+                let part = memory.register(to.device(), Access::Read)?;
+                let half = to.writes().clone();
+                let buffer = part.buffer.clone();
+                half.on_stream(&stream, &buffer, move |is_over| {
+                    let options = WaitOptions { timeout: timeout.0, interrupted: Some(is_over) };
+                    to.write_buffer_at_with(&part.buffer, part.range.clone(), address, options)?;
+                    Ok(outcome)
+                })
+            })?;
+            return Ok(StreamTransfer::new(&self.card, &self.info.name, transfer).into_pyobject(py)?.into_any());
+        }
+        self.store(py, address, memory, timeout)?;
+        outcome.to_python(py)
     }
 
     #[pyo3(signature = (buffer, address, *, timeout=Limit::USUAL), text_signature = "($self, buffer, address, *, timeout=10.0)")]
     fn submit_read(&self, py: Python<'_>, buffer: &Bound<'_, PyAny>, address: &Bound<'_, PyAny>, timeout: Limit) -> PyResult<Ticket> {
         let address = argument::number("address", address, self.info.bytes)?;
-        let memory = Memory::to_receive(buffer)?;
+        let memory = Memory::to_receive(buffer, Way::default())?;
         waiting(py, &self.card, timeout, move |options| {
             let from = self.card.memory(&self.info)?;
             let part = memory.register(from.device(), Access::Write)?;
@@ -173,7 +231,7 @@ impl CardMemory {
     #[pyo3(signature = (address, buffer, *, timeout=Limit::USUAL), text_signature = "($self, address, buffer, *, timeout=10.0)")]
     fn submit_write(&self, py: Python<'_>, address: &Bound<'_, PyAny>, buffer: &Bound<'_, PyAny>, timeout: Limit) -> PyResult<Ticket> {
         let address = argument::number("address", address, self.info.bytes)?;
-        let memory = Memory::to_send(buffer)?;
+        let memory = Memory::to_send(buffer, Way::default())?;
         waiting(py, &self.card, timeout, move |options| {
             let to = self.card.memory(&self.info)?;
             let part = memory.register(to.device(), Access::Read)?;
@@ -209,17 +267,17 @@ impl CardMemory {
             let byte = argument::number("value", value, u8::MAX)?;
             return at_once(py, || self.card.memory(&self.info)?.window()?.write_at(&[byte], address));
         }
-        let memory = Memory::to_send(value)?;
+        let memory = Memory::to_send(value, Way::default())?;
         if memory.len() != length {
             let what = format!("{} bytes for a part of {length}; a memory keeps its size, so give as many bytes", memory.len());
             return Err(error::usage(py, &what));
         }
         at_once(py, || {
             let window = self.card.memory(&self.info)?.window()?;
-            match &memory {
+            match &memory.ready(&self.card.device()?, Access::Read)? {
                 // SAFETY: for this call alone; see `Exported::bytes` about other threads.
-                Memory::Plain(exported) => window.write_at(unsafe { exported.bytes() }, address),
-                Memory::Registered(part) => window.write_at(&part.buffer.as_slice()?[part.range.clone()], address),
+                Ready::Plain(exported) => window.write_at(unsafe { exported.bytes() }, address),
+                Ready::Registered(part) => window.write_at(&part.buffer.as_slice()?[part.range.clone()], address),
             }
         })
     }

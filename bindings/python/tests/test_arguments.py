@@ -79,7 +79,7 @@ def test_objects_are_no_data(card: towpath.Device, make: Callable[[], Any]) -> N
 def test_what_gives_no_bytes_is_refused(card: towpath.Device) -> None:
     for wrong in ("text", 5, None, [1, 2], object()):
         with pytest.raises(towpath.ArgumentTypeError, match=f"buffer is of type {type(wrong).__name__}, which is not a buffer; give bytes"):
-            card.send("in", wrong)  # type: ignore[arg-type]
+            card.send("in", wrong)  # type: ignore[call-overload]
     with pytest.raises(towpath.UsageError, match="buffer is of type ndarray.*datetime|buffer is of type ndarray.*dtype"):
         card.send("in", np.zeros(3, dtype="M8[s]"))
     with pytest.raises(towpath.UsageError, match="read-only"):
@@ -121,7 +121,7 @@ def test_keywords_of_a_send(card: towpath.Device, name: str, value: Any, kind: t
 
 
 def test_numbers_of_numpys_are_numbers(card: towpath.Device) -> None:
-    card["in"].send(b"x", user=np.uint32(5), length=np.int64(1), timeout=np.float32(1), end=np.bool_(True))  # type: ignore[arg-type]
+    card["in"].send(b"x", user=np.uint32(5), length=np.int64(1), timeout=np.float32(1), end=np.bool_(True))  # type: ignore[call-overload]
     assert card["out"].message_start() == towpath.MessageStart(1, 0, 5)
     assert card[np.int64(card["out"].number)].recv() == b"x"  # type: ignore[index]
 
@@ -129,7 +129,7 @@ def test_numbers_of_numpys_are_numbers(card: towpath.Device) -> None:
 def test_channels_registers_and_interrupts(card: towpath.Device) -> None:
     for wrong in (1.5, None, b"in", ["in"]):
         with pytest.raises(towpath.ArgumentTypeError, match=r"channel=.* is of type .*; give a channel's name \(str\) or number \(int\)"):
-            card.send(wrong, b"")  # type: ignore[arg-type]
+            card.send(wrong, b"")  # type: ignore[call-overload]
         with pytest.raises(towpath.ArgumentTypeError, match="register=.*; give a register's name .* 0 to 0xffc"):
             card.registers[wrong]  # type: ignore[index]
         with pytest.raises(towpath.ArgumentTypeError, match="interrupt=.* is of type"):

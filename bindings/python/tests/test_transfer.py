@@ -108,7 +108,7 @@ def test_bytes_that_are_not_in_a_row_are_refused(card: towpath.Device) -> None:
     with pytest.raises(towpath.UsageError, match="read-only"):
         card.recv_into("out", b"fixed")
     with pytest.raises(TypeError, match="not a buffer"):
-        card.send("in", "text")  # type: ignore[arg-type]
+        card.send("in", "text")  # type: ignore[call-overload]
 
 
 def test_a_buffer_that_is_too_small_leaves_the_rest(card: towpath.Device) -> None:

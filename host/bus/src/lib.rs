@@ -10,6 +10,7 @@
 
 use std::fmt;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 pub use towpath_system::Wake;
 
@@ -24,6 +25,32 @@ pub enum Access {
     ReadWrite,
 }
 
+/// A device's memory, a GPU's for example: it has addresses in the program, and the processor cannot use them. Its bytes are reached by
+/// copies.
+pub trait DeviceMemory: fmt::Debug + Send + Sync {
+    /// The address of its first byte, as the program names it.
+    fn address(&self) -> usize;
+    /// Its length.
+    fn bytes(&self) -> usize;
+    /// Copy from it, from a byte on. When this returns, the copy is done.
+    fn read(&self, offset: usize, into: &mut [u8]) -> std::io::Result<()>;
+    /// Copy to it, from a byte on. When this returns, the copy is done.
+    fn write(&self, offset: usize, from: &[u8]) -> std::io::Result<()>;
+    /// Its parts as dma-bufs, in order, for a bus or a driver that can take these.
+    fn export(&self) -> std::io::Result<Vec<DmaBuf>>;
+}
+
+/// A part of a device's memory as a dma-buf.
+#[derive(Debug)]
+pub struct DmaBuf {
+    /// Its descriptor.
+    pub descriptor: OwnedFd,
+    /// Where the part begins in the dma-buf, which has whole pages.
+    pub offset: usize,
+    /// The part's length.
+    pub bytes: usize,
+}
+
 /// Why an access to the card failed.
 #[derive(Debug)]
 pub enum BusError {
@@ -35,6 +62,8 @@ pub enum BusError {
     Invalid(String),
     /// The system refused: mapping, locked memory, descriptors.
     System(String, std::io::Error),
+    /// This bus cannot do it; why.
+    Unsupported(String),
 }
 
 impl fmt::Display for BusError {
@@ -44,6 +73,7 @@ impl fmt::Display for BusError {
             BusError::Stopped(why) => write!(f, "the simulated card stopped: {why}"),
             BusError::Invalid(why) => write!(f, "invalid access: {why}"),
             BusError::System(what, why) => write!(f, "{what}: {why}"),
+            BusError::Unsupported(why) => f.write_str(why),
         }
     }
 }
@@ -132,7 +162,12 @@ pub trait Bus: Send + Sync {
     /// # Safety
     /// The memory stays valid until [`Bus::unmap`] has returned `Ok`, and the program does not touch it in a way that races with the card.
     unsafe fn map(&self, memory: *mut u8, bytes: usize, access: Access) -> Result<u64>;
-    /// Undo a [`Bus::map`]: afterwards the card's accesses there fail. After an error they may still succeed, for as long as the program
+    /// As [`Bus::map`], of a device's memory, which is valid as long as the bus holds it. [`BusError::Unsupported`]: the card cannot reach it.
+    fn map_device(&self, memory: &Arc<dyn DeviceMemory>, access: Access) -> Result<u64> {
+        let _ = (memory, access);
+        Err(BusError::Unsupported("this card has no direct way to the memory of a GPU".into()))
+    }
+    /// Undo a [`Bus::map`] or a [`Bus::map_device`]: afterwards the card's accesses there fail. After an error they may still succeed, for as long as the program
     /// runs.
     fn unmap(&self, address: u64, bytes: usize) -> Result<()>;
     /// Enable `count` MSI-X vectors for the card; returns how many there are, at least 1.

@@ -4,7 +4,7 @@
 use crate::handle::handle;
 use crate::{call, towpath_device, towpath_status};
 use std::ffi::c_void;
-use towpath::{Access, Buffer};
+use towpath::{Access, Buffer, GpuMemory};
 
 /// Memory that is registered with one device, for transfers that stay in flight.
 pub struct towpath_buffer {
@@ -67,6 +67,44 @@ pub unsafe extern "C" fn towpath_wrap(
             };
             // Nothing owns it here: the caller keeps it until `towpath_free_buffer`, which refuses while a transfer is in flight.
             c.make(&buffer, Buffer::from_raw(&state.device, start, length, access, Box::new(()))?)
+        })
+    }
+}
+
+/// As towpath_wrap(), of `bytes` bytes of a GPU's memory at `address`, an address of its driver's. With `staged` 0 the card reads and writes it
+/// itself. With 1, blocking calls move the bytes through pinned memory of the host, with any card, and towpath_submit() is TOWPATH_INVALID. No
+/// call waits for the GPU's work: towpath_send_buffer() and its like begin when that is done.
+///
+/// TOWPATH_UNAVAILABLE: the card cannot reach it, and the text names the way that works; or the GPU driver's library is not there.
+/// TOWPATH_INVALID: it is not a GPU's memory, or not all of it.
+#[no_mangle]
+pub unsafe extern "C" fn towpath_wrap_gpu(
+    device: *mut towpath_device,
+    address: u64,
+    bytes: u64,
+    access: u32,
+    staged: u32,
+    buffer: *mut *mut towpath_buffer,
+) -> towpath_status {
+    // SAFETY: the caller keeps to the header.
+    unsafe {
+        call("towpath_wrap_gpu", |c| {
+            let (buffer, state) = (c.place("buffer", buffer)?, c.handle(device)?);
+            let length = usize::try_from(bytes).map_err(|_| towpath::Error::Memory { bytes })?;
+            let access = match access {
+                0 => Access::Read,
+                1 => Access::Write,
+                2 => Access::ReadWrite,
+                other => return Err(c.invalid(format_args!("access is {other}: give a towpath_access, 0 to 2"))),
+            };
+            let memory = GpuMemory::new(address as usize, length).map_err(towpath::Error::from)?;
+            // Nothing owns it here: as with towpath_wrap().
+            let wrapped = match staged {
+                0 => Buffer::from_gpu(&state.device, memory, access, Box::new(()))?,
+                1 => Buffer::from_gpu_staged(&state.device, memory, access, Box::new(()))?,
+                other => return Err(c.invalid(format_args!("staged is {other}: give 0 or 1"))),
+            };
+            c.make(&buffer, wrapped)
         })
     }
 }

@@ -162,6 +162,7 @@ impl towpath_status {
             Error::Register { .. } => TOWPATH_REGISTER,
             Error::InterruptTimeout { .. } => TOWPATH_INTERRUPT_TIMEOUT,
             Error::Invalid(_) => TOWPATH_INVALID,
+            Error::Unavailable(_) => TOWPATH_UNAVAILABLE,
             Error::Memory { .. } => TOWPATH_MEMORY,
             Error::Bus { .. } => TOWPATH_BUS,
             Error::NotReady { .. } => TOWPATH_NOT_READY,

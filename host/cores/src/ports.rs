@@ -646,6 +646,14 @@ pub fn check_ports(manifest: &Manifest, width: u32, top: &Top, kinds: &[Option<T
             problems.push(format!("{}: port \"{name}\" ({}, {width}) is not in the manifest: {remedy}", port.place, port.direction));
         }
     }
+    // A reset of the core alone would forget bursts which the window waits for.
+    let resetting = manifest.plugins.iter().zip(plugins).find(|(_, module)| module.ports.contains_key(USER_RESET));
+    if let (Some((plugin, _)), Some(window)) = (resetting, manifest.windows().first()) {
+        problems.push(format!(
+            "plug-in \"{}\" resets the core alone, and memory \"{}\" has a window, whose accesses would be lost with it: leave out one of them",
+            plugin.name, window.name
+        ));
+    }
     if problems.is_empty() {
         return Ok(());
     }

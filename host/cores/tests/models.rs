@@ -328,7 +328,7 @@ fn fields_reach_their_places() {
         model.posted(5, 0x89ab_cdec, &data);
         let read = layout::OUT_POSTED + layout::WRITE;
         assert_eq!(model.get(read + 15, 1), [1], "read valid");
-        assert_eq!(model.get(read, 8), (5u64 << 32 | 0x89ab_cdec).to_le_bytes());
+        assert_eq!(model.get(read, 8), (5u64 << 36 | 0x89ab_cdec).to_le_bytes());
         assert_eq!(model.get(read + 8, 2), ((data.len() / 4) as u16).to_le_bytes());
         assert_eq!(model.get(read + 10, 2), 0x11u16.to_le_bytes());
         assert_eq!(model.get(0, 1), [1], "credit");

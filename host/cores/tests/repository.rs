@@ -66,3 +66,23 @@ fn the_benches_wrapper_is_as_generated() {
     };
     assert_eq!(names(&read("tp_user_pkg.sv")), names(&generated));
 }
+
+/// A reset of the core alone would forget the bursts of its window.
+#[test]
+fn a_window_and_a_reset_of_the_core_alone_do_not_go_together() {
+    let root = repository();
+    std::env::set_var("TOWPATH_HOME", &root);
+    let folder = std::env::temp_dir().join(format!("towpath-window-{}", std::process::id())).join("scratchpad");
+    std::fs::create_dir_all(&folder).unwrap();
+    for file in ["scratchpad.sv", "scratchpad_queue.sv"] {
+        std::fs::copy(root.join("cores/scratchpad").join(file), folder.join(file)).unwrap();
+    }
+    let manifest = std::fs::read_to_string(root.join("cores/scratchpad/towpath.toml")).unwrap();
+    let plugin = "\n[[plugin]]\ntype = \"reset\"\n";
+    std::fs::write(folder.join("towpath.toml"), format!("{manifest}{plugin}")).unwrap();
+    let error = wrap(&folder, &BuildOptions::default(), None).unwrap_err().to_string();
+    assert!(error.contains("plug-in \"reset\"") && error.contains("memory \"ram\" has a window"), "{error}");
+    std::fs::write(folder.join("towpath.toml"), format!("{}{plugin}", manifest.replace("window = true\n", ""))).unwrap();
+    wrap(&folder, &BuildOptions::default(), None).unwrap();
+    std::fs::remove_dir_all(folder.parent().unwrap()).unwrap();
+}

@@ -208,6 +208,8 @@ pub enum Error {
     },
     /// An argument is invalid.
     Invalid(String),
+    /// This device, or this machine, cannot do it; why, and which way works.
+    Unavailable(String),
     /// Not enough memory.
     Memory {
         /// The requested number of bytes.
@@ -300,6 +302,7 @@ impl Error {
             Error::Reset { .. } => errno::ECONNRESET,
             Error::Fault { .. } | Error::Kind { .. } | Error::Register { .. } => errno::EREMOTEIO,
             Error::Protocol { .. } => errno::EPROTO,
+            Error::Unavailable(_) | Error::Bus { source: BusError::Unsupported(_), .. } => errno::EOPNOTSUPP,
             Error::Memory { .. } => errno::ENOMEM,
             Error::Bus { source: BusError::Gone(_) | BusError::Stopped(_), .. } => errno::ENODEV,
             Error::Bus { source: BusError::Invalid(_), .. } => errno::EINVAL,
@@ -317,6 +320,12 @@ impl Error {
     pub fn register_refused(offset: u32) -> Error {
         let what = "the user core answered with an error (SLVERR or DECERR); check that it has a register there that allows this access";
         Error::Register { offset, what: what.into() }
+    }
+
+    /// The card does not reach a GPU's memory; for drivers.
+    pub fn no_way_to_a_gpu(name: &str, why: &str) -> Error {
+        let way = "ask for a staged transfer (staged=True), which moves the bytes through the host's memory";
+        Error::Unavailable(format!("{name}: {why}; {way}"))
     }
 
     /// Converts an error of a bus, together with the operation that failed; for drivers.
@@ -433,7 +442,7 @@ impl fmt::Display for Error {
                 f,
                 "user interrupt {index} did not come within {after:?}; check that the user core raises it, or wait longer"
             ),
-            Error::Invalid(what) => f.write_str(what),
+            Error::Invalid(what) | Error::Unavailable(what) => f.write_str(what),
             Error::Memory { bytes } => write!(f, "no memory for {bytes} bytes; use smaller messages or receive into buffers of your own"),
             Error::Bus { doing, source, .. } => write!(f, "{doing}: {source}"),
         }

@@ -13,7 +13,7 @@ pub mod signal_watch;
 
 pub use error::{Error, Result};
 pub use registration::{Registration, RegistrationState};
-pub use towpath_bus::{Access, WireStatistics};
+pub use towpath_bus::{Access, DeviceMemory, DmaBuf, WireStatistics};
 
 use std::fmt;
 use std::os::fd::OwnedFd;
@@ -359,13 +359,28 @@ impl Default for ChannelOptions {
 /// A contiguous piece of the program's memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece<'a> {
-    /// Its first byte.
+    /// Its first byte. The processor may use it unless [`Piece::device`] says otherwise.
     pub memory: *mut u8,
     /// Its length.
     pub bytes: usize,
     /// A registration of this driver's which covers it and allows the transfer's direction. Without one the piece is registered for its
     /// transfer alone.
     pub registration: Option<&'a Registration>,
+}
+
+impl Piece<'_> {
+    /// The device's memory that it is a piece of, and where it begins there. `None`: it is the processor's.
+    #[inline]
+    pub fn device(&self) -> Option<(&Arc<dyn DeviceMemory>, usize)> {
+        let device = self.registration?.device()?;
+        Some((device, (self.memory as usize).wrapping_sub(device.address())))
+    }
+
+    /// Its rest behind this many bytes.
+    #[must_use]
+    pub fn skip(self, bytes: usize) -> Self {
+        Piece { memory: self.memory.wrapping_add(bytes), bytes: self.bytes - bytes, ..self }
+    }
 }
 
 /// How long one call waits, and what ends it before.
@@ -616,7 +631,9 @@ pub trait Driver: Send + Sync {
     /// # Safety
     /// The memory stays valid until [`Driver::unregister`] has returned `Ok`.
     unsafe fn register(&self, memory: *mut u8, bytes: usize, access: Access) -> Result<Arc<Registration>>;
-    /// Undo a [`Driver::register`]. Transfers in flight there fail; the caller has ended them before. After an error the card may still
+    /// As [`Driver::register`], of a device's memory, which the registration holds. [`Error::Unavailable`]: the card cannot reach it.
+    fn register_device(&self, memory: &Arc<dyn DeviceMemory>, access: Access) -> Result<Arc<Registration>>;
+    /// Undo a [`Driver::register`] or a [`Driver::register_device`]. Transfers in flight there fail; the caller has ended them before. After an error the card may still
     /// reach the memory, for as long as the program runs. A second call does nothing.
     fn unregister(&self, registration: &Arc<Registration>) -> Result<()>;
     /// Read a register of the user core.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Memory that a driver has registered with its card, as a token: each transfer names it, so that no lookup by address is needed.
 
-use crate::{Access, Piece};
+use crate::{Access, DeviceMemory, Piece};
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::Arc;
 
 /// Memory registered with one driver's card. Made by [`crate::Driver::register`]; ends with [`crate::Driver::unregister`], not when it is
 /// dropped.
@@ -10,9 +11,12 @@ use std::sync::atomic::{AtomicU8, Ordering};
 pub struct Registration {
     start: usize,
     bytes: usize,
-    access: Access,
+    /// `None`: the card has no access; the memory is staged.
+    access: Option<Access>,
     key: u64,
     state: AtomicU8,
+    /// What the memory is, if the processor cannot use it.
+    device: Option<Arc<dyn DeviceMemory>>,
 }
 
 /// The state of a registration.
@@ -32,7 +36,33 @@ pub enum RegistrationState {
 impl Registration {
     /// For drivers. `key` is the driver's own identifier.
     pub fn new(start: *mut u8, bytes: usize, access: Access, key: u64) -> Registration {
-        Registration { start: start as usize, bytes, access, key, state: AtomicU8::new(RegistrationState::Usable as u8) }
+        let state = AtomicU8::new(RegistrationState::Usable as u8);
+        Registration { start: start as usize, bytes, access: Some(access), key, state, device: None }
+    }
+
+    /// Of a device's memory; for drivers.
+    pub fn of_device(memory: &Arc<dyn DeviceMemory>, access: Access, key: u64) -> Registration {
+        let plain = Registration::new(memory.address() as *mut u8, memory.bytes(), access, key);
+        Registration { device: Some(memory.clone()), ..plain }
+    }
+
+    /// In place of a registration: of a device's memory that the card does not see. Calls copy its bytes to and from memory that it does see.
+    pub fn staged(memory: &Arc<dyn DeviceMemory>) -> Registration {
+        let staged = Registration { access: None, ..Registration::of_device(memory, Access::ReadWrite, 0) };
+        staged.replace(RegistrationState::Ended);
+        staged
+    }
+
+    /// Is it one of [`Registration::staged`]?
+    #[inline]
+    pub fn is_staged(&self) -> bool {
+        self.access.is_none()
+    }
+
+    /// The device's memory that this is about. `None`: it is the processor's.
+    #[inline]
+    pub fn device(&self) -> Option<&Arc<dyn DeviceMemory>> {
+        self.device.as_ref()
     }
 
     /// Of no bytes, which needs no registration.
@@ -70,7 +100,7 @@ impl Registration {
     /// Does it allow this?
     #[inline]
     pub fn permits(&self, access: Access) -> bool {
-        self.access == Access::ReadWrite || self.access == access
+        self.access == Some(Access::ReadWrite) || self.access == Some(access)
     }
 }
 

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use towpath_contract as contract;
 use towpath_driver::signal_watch::SignalWatch;
 use towpath_driver::{
-    shown_name, Access, Channel, ChannelInfo, ChannelKind, ChannelOptions, DeviceInfo, Direction, Driver, Error, LinkCounters, PluginInfo,
-    Registration, RegistrationState, Result, WaitOptions, WireStatistics,
+    shown_name, Access, Channel, ChannelInfo, ChannelKind, ChannelOptions, DeviceInfo, DeviceMemory, Direction, Driver, Error,
+    LinkCounters, PluginInfo, Registration, RegistrationState, Result, WaitOptions, WireStatistics,
 };
 use towpath_system::{errno, event, signals};
 
@@ -246,6 +246,11 @@ impl Driver for LinuxDriver {
         let handle = unsafe { sys::register_buffer(&*shared.control, flags, memory as u64, bytes as u64) }
             .map_err(shared.refused(&format!("registering {bytes} bytes")))?;
         Ok(Arc::new(Registration::new(memory, bytes, access, handle.into())))
+    }
+
+    fn register_device(&self, _memory: &Arc<dyn DeviceMemory>, _access: Access) -> Result<Arc<Registration>> {
+        let why = "the kernel module takes a GPU's memory as a dma-buf, which this library does not hand to it yet";
+        Err(Error::no_way_to_a_gpu(&self.shared.info.name, why))
     }
 
     fn unregister(&self, registration: &Arc<Registration>) -> Result<()> {

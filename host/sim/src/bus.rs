@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use towpath_bus::{Access, Bus, BusError, Result, Wake, WireStatistics};
+use towpath_bus::{Access, Bus, BusError, DeviceMemory, Result, Wake, WireStatistics};
 use towpath_contract as contract;
 use towpath_device_server::{HostMemory, Interrupt};
 
@@ -514,6 +514,11 @@ impl Bus for SimBus {
         }
         let address = self.with(|device| device.port.memory.map(memory, bytes, access))?;
         address.ok_or_else(|| BusError::Invalid(format!("the card's address space has no room for {bytes} more bytes")))
+    }
+
+    fn map_device(&self, memory: &Arc<dyn DeviceMemory>, access: Access) -> Result<u64> {
+        let address = self.with(|device| device.port.memory.map_device(memory, access))?;
+        address.ok_or_else(|| BusError::Invalid(format!("the card's address space has no room for {} more bytes", memory.bytes())))
     }
 
     fn unmap(&self, address: u64, bytes: usize) -> Result<()> {

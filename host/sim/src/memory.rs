@@ -5,7 +5,9 @@
 //! Addresses keep the low 12 bits of the memory they stand for, as with any IOMMU, and are never allocated twice, so that a late access is
 //! refused instead of landing in another buffer.
 
-use towpath_bus::Access;
+use std::sync::Arc;
+
+use towpath_bus::{Access, DeviceMemory};
 use towpath_device_server::HostMemory;
 
 #[cfg(target_endian = "big")]
@@ -16,8 +18,22 @@ const PAGE: u64 = 4096;
 struct Region {
     address: u64,
     bytes: u64,
-    memory: *mut u8,
+    place: Place,
     access: Access,
+}
+
+/// What is behind a region.
+enum Place {
+    /// The program's memory.
+    Host(*mut u8),
+    /// A device's, which is copied to and from, packet by packet.
+    Device(Arc<dyn DeviceMemory>),
+}
+
+/// A place for an access.
+enum Found<'a> {
+    Host(*mut u8),
+    Device(&'a dyn DeviceMemory, usize),
 }
 
 // Safety: the pointers are used under the world's lock only, and the caller of `Bus::map` promised that they stay valid.
@@ -40,13 +56,22 @@ impl Memory {
     /// Map memory and return its address for the card. A page is left free behind each region to catch overruns. `None`: addresses are
     /// used up.
     pub fn map(&mut self, memory: *mut u8, bytes: usize, access: Access) -> Option<u64> {
-        let address = self.next + (memory as u64 & (PAGE - 1));
+        self.add(memory as u64, bytes, Place::Host(memory), access)
+    }
+
+    /// As [`Memory::map`], of a device's memory.
+    pub fn map_device(&mut self, memory: &Arc<dyn DeviceMemory>, access: Access) -> Option<u64> {
+        self.add(memory.address() as u64, memory.bytes(), Place::Device(memory.clone()), access)
+    }
+
+    fn add(&mut self, start: u64, bytes: usize, place: Place, access: Access) -> Option<u64> {
+        let address = self.next + (start & (PAGE - 1));
         let end = address.checked_add(bytes as u64)?.checked_add(2 * PAGE - 1)? & !(PAGE - 1);
         if end > crate::device::BAR_BASE {
             return None;
         }
         self.next = end;
-        self.regions.push(Region { address, bytes: bytes as u64, memory, access });
+        self.regions.push(Region { address, bytes: bytes as u64, place, access });
         Some(address)
     }
 
@@ -63,17 +88,23 @@ impl Memory {
 
     /// Where the card sees a byte of memory; the latest map counts.
     pub fn address_of(&self, memory: *const u8) -> Option<u64> {
-        let inside = |region: &Region| (memory as u64).checked_sub(region.memory as u64).filter(|offset| *offset < region.bytes);
+        let inside = |region: &Region| {
+            let Place::Host(start) = region.place else { return None };
+            (memory as u64).checked_sub(start as u64).filter(|offset| *offset < region.bytes)
+        };
         self.regions.iter().rev().find_map(|region| inside(region).map(|offset| region.address + offset))
     }
 
-    fn find(&self, address: u64, bytes: u64, write: bool) -> Option<*mut u8> {
+    fn find(&self, address: u64, bytes: u64, write: bool) -> Option<Found<'_>> {
         let region = &self.regions[..self.regions.partition_point(|region| region.address <= address)].last()?;
         let offset = address - region.address;
         let inside = offset.checked_add(bytes)? <= region.bytes;
         let allowed = !matches!((write, region.access), (true, Access::Read) | (false, Access::Write));
-        // Safety: the offset is inside of the memory that was mapped.
-        (inside && allowed).then(|| unsafe { region.memory.add(offset as usize) })
+        (inside && allowed).then(|| match &region.place {
+            // Safety: the offset is inside of the memory that was mapped.
+            Place::Host(start) => Found::Host(unsafe { start.add(offset as usize) }),
+            Place::Device(memory) => Found::Device(&**memory, offset as usize),
+        })
     }
 
     /// Whether the card may read (or write) all of these bytes.
@@ -87,8 +118,20 @@ impl Memory {
         let lead = (address & 3) as usize;
         into.clear();
         into.resize((lead + bytes).div_ceil(4), 0);
-        // Safety: the source is mapped for `bytes`, the target was just sized for them.
-        unsafe { std::ptr::copy_nonoverlapping(source, into.as_mut_ptr().cast::<u8>().add(lead), bytes) };
+        // Safety: the target was just sized for them.
+        let target = unsafe { into.as_mut_ptr().cast::<u8>().add(lead) };
+        match source {
+            // Safety: the source is mapped for `bytes`.
+            Found::Host(source) => unsafe { std::ptr::copy_nonoverlapping(source, target, bytes) },
+            Found::Device(memory, offset) => {
+                // Safety: as above.
+                let copied = memory.read(offset, unsafe { std::slice::from_raw_parts_mut(target, bytes) });
+                if !done("reading", copied) {
+                    into.clear();
+                    return false;
+                }
+            }
+        }
         true
     }
 
@@ -105,14 +148,18 @@ impl Memory {
         true
     }
 
-    /// The bytes of `data` from `lead` to `end` that are enabled, in runs.
-    fn write_others(&self, address: u64, data: &[u32], (lead, end): (usize, usize), enabled: impl Fn(usize) -> bool) -> bool {
-        let Some(others) = &self.others else { return false };
+    /// Write the bytes of `data` from `lead` to `end` that are enabled, in runs.
+    fn write_runs(
+        data: &[u32],
+        (lead, end): (usize, usize),
+        enabled: impl Fn(usize) -> bool,
+        write: impl Fn(usize, &[u8]) -> bool,
+    ) -> bool {
         let bytes: Vec<u8> = data.iter().flat_map(|dword| dword.to_le_bytes()).collect();
         let mut at = lead;
         while at < end {
             let stop = (at..end).find(|at| !enabled(*at)).unwrap_or(end);
-            if stop > at && !others.write(address + at as u64, &bytes[at..stop]) {
+            if stop > at && !write(at, &bytes[at..stop]) {
                 return false;
             }
             at = stop.max(at + 1);
@@ -139,8 +186,14 @@ impl Memory {
             dword if dword == data.len() - 1 => last_be >> (at & 3) & 1 != 0,
             _ => true,
         };
-        let Some(target) = self.find(address + lead as u64, (bytes - lead - tail) as u64, true) else {
-            return self.write_others(address, data, (lead, bytes - tail), enabled);
+        let span = (lead, bytes - tail);
+        let target = match (self.find(address + lead as u64, (bytes - lead - tail) as u64, true), &self.others) {
+            (Some(Found::Host(target)), _) => target,
+            (Some(Found::Device(memory, offset)), _) => {
+                return Self::write_runs(data, span, enabled, |at, run| done("writing", memory.write(offset + at - lead, run)));
+            }
+            (None, Some(others)) => return Self::write_runs(data, span, enabled, |at, run| others.write(address + at as u64, run)),
+            (None, None) => return false,
         };
         let source = data.as_ptr().cast::<u8>();
         let holes = (data.len() == 1 && first_be != enables(lead, 4 - tail))
@@ -163,6 +216,14 @@ impl Memory {
         }
         true
     }
+}
+
+/// Did a copy succeed? The card sees one that did not as an access that was refused.
+fn done(doing: &str, copied: std::io::Result<()>) -> bool {
+    if let Err(why) = &copied {
+        log::error!("{doing} a GPU's memory for the card: {why}");
+    }
+    copied.is_ok()
 }
 
 /// Dwords of a packet and its first and last byte enables, of so many bytes that begin at byte `lead` of the first dword.
@@ -267,6 +328,61 @@ mod tests {
             [(0x1012, &[0x33, 0x44, 0x55, 0x66, 0x77]), (0x1020, &[0x11]), (0x1022, &[0x33, 0x44]), (0x1ffc, &[0; 4])];
         let done = done.lock().unwrap();
         assert!(done.iter().map(|(address, bytes)| (*address, &bytes[..])).eq(expected), "{done:x?}");
+    }
+
+    /// Bytes that are reached by copies, at an address where nothing is, and of which the last one fails.
+    #[derive(Debug)]
+    struct Copied(std::sync::Mutex<Vec<u8>>);
+
+    impl DeviceMemory for Copied {
+        fn address(&self) -> usize {
+            0x10_0003
+        }
+
+        fn bytes(&self) -> usize {
+            64
+        }
+
+        fn read(&self, offset: usize, into: &mut [u8]) -> std::io::Result<()> {
+            into.copy_from_slice(&self.0.lock().unwrap()[offset..offset + into.len()]);
+            if offset + into.len() == 64 {
+                Err(std::io::ErrorKind::Other.into())
+            } else {
+                Ok(())
+            }
+        }
+
+        fn write(&self, offset: usize, from: &[u8]) -> std::io::Result<()> {
+            self.0.lock().unwrap()[offset..offset + from.len()].copy_from_slice(from);
+            if offset + from.len() == 64 {
+                Err(std::io::ErrorKind::Other.into())
+            } else {
+                Ok(())
+            }
+        }
+
+        fn export(&self) -> std::io::Result<Vec<towpath_bus::DmaBuf>> {
+            Err(std::io::ErrorKind::Unsupported.into())
+        }
+    }
+
+    #[test]
+    fn a_devices_memory_is_copied() {
+        let device = Arc::new(Copied(std::sync::Mutex::new((0..64).collect())));
+        let shared: Arc<dyn DeviceMemory> = device.clone();
+        let mut memory = Memory::new(0x1_0000_0000);
+        let at = memory.map_device(&shared, Access::ReadWrite).unwrap();
+        assert_eq!((at & 0xfff, memory.address_of(0x10_0003 as *const u8)), (3, None));
+        let mut data = Vec::new();
+        assert!(memory.read(at + 2, 6, &mut data));
+        assert_eq!(data, [0x0403_0200, 0x0007_0605]);
+        assert!(memory.write(at + 1, &[0x4433_2211, 0x8877_6655], 0b1101, 0b0011));
+        assert_eq!(device.0.lock().unwrap()[..8], [0, 0x11, 2, 0x33, 0x44, 0x55, 0x66, 7]);
+        assert!(!memory.read(at + 60, 4, &mut data) && data.is_empty(), "nothing is left of a copy that failed");
+        assert!(!memory.read(at + 62, 4, &mut data), "behind its end");
+        assert!(!memory.write(at + 61, &[0], 0b0111, 0));
+        assert!(memory.unmap(at, 64) && !memory.permits(at, 1, false));
+        assert_eq!(Arc::strong_count(&device), 2, "the map does not hold it any more");
     }
 
     #[test]

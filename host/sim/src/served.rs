@@ -106,6 +106,7 @@ impl ServedCard {
         match error {
             BusError::Gone(_) => Errno(errno::ENODEV),
             BusError::Invalid(_) => Errno(errno::EINVAL),
+            BusError::Unsupported(_) => Errno(errno::EOPNOTSUPP),
             BusError::System(_, why) => Errno(why.raw_os_error().unwrap_or(errno::EIO)),
             BusError::Stopped(_) => {
                 if !std::mem::replace(&mut self.told, true) {

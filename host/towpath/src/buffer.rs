@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Memory registered with the card: transfers from and to it need no mapping of their own, and may stay in flight while the program does
-//! something else.
+//! something else. It may be a GPU's; then the processor cannot use it, and the way to it is direct or staged.
 //!
 //! Soundness: the card writes only while a C2H transfer is in flight. [`crate::Receiver::submit`] borrows the buffer mutably, so that no
 //! slice of it lives at that moment; later slices are refused, by count, until the transfer has ended.
 
-use crate::{Device, Error, Result};
+use crate::{Device, Error, GpuMemory, Result};
 use parking_lot::Mutex;
 use std::alloc::Layout;
 use std::any::Any;
@@ -14,7 +14,8 @@ use std::ops::{Bound, Range, RangeBounds};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
 use towpath_bus::BusError;
-use towpath_driver::{Direction, Keep, Piece, Registration};
+use towpath_driver::{DeviceMemory, Direction, Keep, Piece, Registration};
+use towpath_gpu::Shadow;
 
 pub use towpath_driver::Access;
 
@@ -33,6 +34,7 @@ struct Memory {
     device: Device,
     registration: Arc<Registration>,
     access: Access,
+    gpu: Gpu,
     /// The owner, until the memory was released, or its unmapping failed.
     owner: Mutex<Option<Owner>>,
     /// A transfer's own mapping of it could not be undone.
@@ -41,6 +43,15 @@ struct Memory {
     reading: AtomicUsize,
     /// C2H transfers in flight.
     writing: AtomicUsize,
+}
+
+/// What the memory has to do with a GPU, if the card does not reach the GPU's itself.
+enum Gpu {
+    Nothing,
+    /// It is a GPU's, and calls move it through pinned memory.
+    Staged(Arc<GpuMemory>),
+    /// It is pinned memory in place of a GPU's, for a transfer on a stream. Did the program ask for it?
+    Shadow(Arc<GpuMemory>, Shadow, bool),
 }
 
 enum Owner {
@@ -72,7 +83,9 @@ impl Memory {
         let Ok(driver) = self.device.driver() else {
             return Ok(()); // a child of fork: the registration and the memory are the parent's
         };
-        driver.unregister(&self.registration)?;
+        if !self.registration.is_staged() {
+            driver.unregister(&self.registration)?;
+        }
         if self.stays_mapped.load(Ordering::Acquire) {
             let doing = format!("{}: unmapping what a transfer had mapped", self.device.info().name);
             return Err(Error::bus(doing)(BusError::Invalid("it failed then; the log has the reason".into())));
@@ -124,7 +137,10 @@ impl Buffer {
         // SAFETY: the memory is freed only after it has been unregistered.
         let registered = device.driver().and_then(|driver| unsafe { driver.register(start, bytes, Access::ReadWrite) });
         match registered {
-            Ok(registration) => Ok(Buffer::new(device, registration, start, bytes, Access::ReadWrite, Owner::Allocated(layout))),
+            Ok(registration) => {
+                let owner = Owner::Allocated(layout);
+                Ok(Buffer::new(device, registration, start, bytes, Access::ReadWrite, Gpu::Nothing, owner))
+            }
             Err(error) => {
                 // SAFETY: just allocated with this layout.
                 unsafe { std::alloc::dealloc(start, layout) };
@@ -155,16 +171,77 @@ impl Buffer {
     ) -> Result<Buffer> {
         // SAFETY: by this function's contract the memory lives until `owner` is dropped, after it has been unregistered.
         let registration = unsafe { device.driver()?.register(start, bytes, access)? };
-        Ok(Buffer::new(device, registration, start, bytes, access, Owner::Other(owner)))
+        Ok(Buffer::new(device, registration, start, bytes, access, Gpu::Nothing, Owner::Other(owner)))
     }
 
-    fn new(device: &Device, registration: Arc<Registration>, start: *mut u8, bytes: usize, access: Access, owner: Owner) -> Buffer {
+    /// Register a GPU's memory: the card reads and writes it itself. [`Error::Unavailable`] where it cannot, and says which way works.
+    /// `owner` is as in [`Buffer::from_raw`]. A slice of such a buffer cannot be had.
+    ///
+    /// # Safety
+    /// The memory lives until `owner` is dropped. While a transfer is in flight, nothing else touches it in a way that races: the transfer
+    /// waits for no work of the GPU's unless it is made with `on_stream`.
+    pub unsafe fn from_gpu(device: &Device, memory: GpuMemory, access: Access, owner: Box<dyn Any + Send + Sync>) -> Result<Buffer> {
+        let (start, bytes) = (memory.address() as *mut u8, memory.bytes());
+        let memory: Arc<dyn DeviceMemory> = Arc::new(memory);
+        let registration = device.driver()?.register_device(&memory, access)?;
+        Ok(Buffer::new(device, registration, start, bytes, access, Gpu::Nothing, Owner::Other(owner)))
+    }
+
+    /// As [`Buffer::from_gpu`], with any card: blocking calls move the bytes through pinned memory of the host, in parts, of which one is
+    /// copied while the card moves another. Such a buffer cannot be submitted.
+    ///
+    /// # Safety
+    /// As [`Buffer::from_gpu`].
+    pub unsafe fn from_gpu_staged(device: &Device, memory: GpuMemory, access: Access, owner: Box<dyn Any + Send + Sync>) -> Result<Buffer> {
+        device.driver()?;
+        let (start, bytes, memory) = (memory.address() as *mut u8, memory.bytes(), Arc::new(memory));
+        let shared: Arc<dyn DeviceMemory> = memory.clone();
+        let registration = Arc::new(Registration::staged(&shared));
+        Ok(Buffer::new(device, registration, start, bytes, access, Gpu::Staged(memory), Owner::Other(owner)))
+    }
+
+    /// A GPU's memory for `on_stream` of a channel, and for nothing else: the stream copies it to pinned memory of the host, and back. So
+    /// it is in simulation, where the card's accesses to a GPU are copies anyway; with another card it must be `staged`.
+    ///
+    /// # Safety
+    /// As [`Buffer::from_gpu`].
+    pub unsafe fn for_stream(
+        device: &Device,
+        memory: GpuMemory,
+        access: Access,
+        staged: bool,
+        owner: Box<dyn Any + Send + Sync>,
+    ) -> Result<Buffer> {
+        let (driver, bytes) = (device.driver()?, memory.bytes());
+        let memory = Arc::new(memory);
+        if !staged {
+            // Nothing moves through the host's memory behind the program's back: the card must reach the GPU's.
+            let asked: Arc<dyn DeviceMemory> = memory.clone();
+            driver.unregister(&driver.register_device(&asked, access)?)?;
+        }
+        let shadow = memory.shadow()?;
+        let start = shadow.start();
+        // SAFETY: the shadow lives as long as the buffer.
+        let registration = unsafe { driver.register(start, bytes, access)? };
+        Ok(Buffer::new(device, registration, start, bytes, access, Gpu::Shadow(memory, shadow, staged), Owner::Other(owner)))
+    }
+
+    fn new(
+        device: &Device,
+        registration: Arc<Registration>,
+        start: *mut u8,
+        bytes: usize,
+        access: Access,
+        gpu: Gpu,
+        owner: Owner,
+    ) -> Buffer {
         let memory = Memory {
             start,
             bytes,
             device: device.clone(),
             registration,
             access,
+            gpu,
             owner: Mutex::new(Some(owner)),
             stays_mapped: AtomicBool::new(false),
             reading: AtomicUsize::new(0),
@@ -193,7 +270,30 @@ impl Buffer {
         self.memory.bytes == 0
     }
 
-    /// Its first byte; for bindings.
+    /// Do its bytes move through pinned memory of the host? See [`Buffer::from_gpu_staged`].
+    pub fn is_staged(&self) -> bool {
+        matches!(self.memory.gpu, Gpu::Staged(_) | Gpu::Shadow(_, _, true))
+    }
+
+    /// What stands for a GPU's memory in a transfer on a stream.
+    pub(crate) fn shadow(&self) -> Option<(&GpuMemory, &Shadow)> {
+        match &self.memory.gpu {
+            Gpu::Shadow(memory, shadow, _) => Some((memory, shadow)),
+            _ => None,
+        }
+    }
+
+    /// A slice is for memory that the processor can use.
+    fn for_the_processor(&self) -> Result<()> {
+        if self.memory.registration.device().is_some() || self.shadow().is_some() {
+            return Err(Error::Invalid(
+                "the buffer is memory of a GPU, which the processor cannot use; copy it with the GPU's library".into(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Its first byte; for bindings. The processor cannot use it if it is a GPU's.
     pub fn as_ptr(&self) -> *const u8 {
         self.memory.start
     }
@@ -205,6 +305,7 @@ impl Buffer {
 
     /// Its bytes; [`Error::BufferInUse`] while the card writes to it.
     pub fn as_slice(&self) -> Result<&[u8]> {
+        self.for_the_processor()?;
         if self.memory.writing.load(Ordering::Acquire) > 0 {
             return Err(Error::BufferInUse);
         }
@@ -215,6 +316,7 @@ impl Buffer {
 
     /// Its bytes, mutable; [`Error::BufferInUse`] while the card reads or writes it.
     pub fn as_mut_slice(&mut self) -> Result<&mut [u8]> {
+        self.for_the_processor()?;
         if self.in_flight() {
             return Err(Error::BufferInUse);
         }
@@ -234,8 +336,7 @@ impl Buffer {
         if start > end || end > memory.bytes || !memory.registration.permits(wanted) {
             return None;
         }
-        // SAFETY: `start` is within the memory, checked above.
-        Some(Piece { memory: unsafe { memory.start.add(start) }, bytes: end - start, registration: Some(&memory.registration) })
+        Some(Piece { memory: memory.start.wrapping_add(start), bytes: end - start, registration: Some(&memory.registration) })
     }
 
     #[inline(always)]
@@ -259,12 +360,35 @@ impl Buffer {
         start..end
     }
 
+    /// The piece of a range of a staged buffer, if this is one and a transfer of this direction may use it.
+    #[cold]
+    pub(crate) fn staged_piece(&self, range: &impl RangeBounds<usize>, direction: Direction) -> Option<Piece<'_>> {
+        let memory = &*self.memory;
+        let (start, end) = self.bounds(range);
+        let wanted = if direction == Direction::H2c { Access::Read } else { Access::Write };
+        let fits = start <= end && end <= memory.bytes && (memory.access == wanted || memory.access == Access::ReadWrite);
+        let piece =
+            Piece { memory: memory.start.wrapping_add(start), bytes: end.wrapping_sub(start), registration: Some(&memory.registration) };
+        (fits && memory.registration.is_staged()).then_some(piece)
+    }
+
+    /// The memory behind a staged buffer.
+    pub(crate) fn staged(&self) -> Option<&Arc<GpuMemory>> {
+        match &self.memory.gpu {
+            Gpu::Staged(memory) => Some(memory),
+            _ => None,
+        }
+    }
+
     /// Why [`Buffer::piece`] found none.
     #[cold]
     pub(crate) fn refuse(&self, range: &impl RangeBounds<usize>, direction: Direction) -> Error {
         let (start, end) = self.bounds(range);
         if start > end || end > self.len() {
             return Error::Invalid(format!("bytes {start} to {end} are not in a buffer of {} bytes", self.len()));
+        }
+        if self.staged_piece(range, direction).is_some() {
+            return Error::Invalid("a staged buffer takes part in blocking calls alone, and cannot be submitted".into());
         }
         let way = if direction == Direction::C2h { "receiving into" } else { "sending from" };
         Error::Invalid(format!("the buffer is not registered for {way}; register it for both directions"))

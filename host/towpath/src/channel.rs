@@ -7,10 +7,10 @@
 //!
 //! Each call has a limit of its own, and cancels its own descriptor alone.
 
+use crate::gpu::Queue;
 use crate::reactor;
 use crate::turn::{CallLimit, Turn};
 use crate::{Buffer, ChannelInfo, Completion, Device, Direction, Error, Message, Result, Status, Ticket, WaitOptions};
-use std::collections::VecDeque;
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::{Range, RangeBounds};
@@ -105,6 +105,8 @@ pub(crate) struct Core {
     /// For calls that specify no limit. Nanoseconds; all ones: none.
     timeout: AtomicU64,
     event: OnceLock<OwnedFd>,
+    /// Its transfers on streams.
+    pub queue: Queue,
 }
 
 impl Drop for Core {
@@ -128,6 +130,7 @@ impl Core {
             turn: Turn::default(),
             timeout: AtomicU64::new(0),
             event: OnceLock::new(),
+            queue: Queue::default(),
         };
         core.set_timeout(Some(DEFAULT_TIMEOUT));
         core
@@ -336,6 +339,15 @@ impl Core {
         }
     }
 
+    /// As [`Core::piece`], for a blocking call: the piece may be staged.
+    #[inline(always)]
+    pub fn blocking_piece<'a>(&self, buffer: &'a Buffer, range: &impl RangeBounds<usize>) -> Result<Piece<'a>> {
+        self.piece(buffer, range).or_else(|why| {
+            let staged = buffer.staged_piece(range, self.direction).filter(|_| buffer.belongs_to(&self.device));
+            staged.ok_or(why)
+        })
+    }
+
     #[cold]
     fn refuse(&self, buffer: &Buffer, range: &impl RangeBounds<usize>) -> Error {
         if buffer.belongs_to(&self.device) {
@@ -447,7 +459,24 @@ macro_rules! shared_methods {
         /// End everything in flight on this channel at once, other threads' calls included; each returns how many bytes it moved. The
         /// channel stays usable, and the user core keeps the data it has. To end one transfer, see [`crate::Transfer::cancel`].
         pub fn cancel_all(&self) -> crate::Result<()> {
+            self.core.queue.cancel_all();
             self.core.channel()?.cancel_all()
+        }
+
+        /// Make a transfer on this channel in the order of a GPU's stream. It begins when the work that is on the stream now is done, and what
+        /// comes behind it on the stream waits for its end, whatever its result. Does not wait.
+        ///
+        /// `work` makes the transfer, with any blocking calls of this channel and `buffer` alone, in a thread of the channel's own, which makes
+        /// those on streams one after the other in the order of these calls. It gives what it is called with to its calls as
+        /// [`crate::WaitOptions::interrupted`], so that the transfer can be cancelled. A GPU's memory takes part as [`crate::Buffer::for_stream`].
+        /// Two transfers that need each other, such as a send and the receive of its answer, belong on two streams.
+        pub fn on_stream<T: Send + 'static>(
+            &self,
+            stream: &crate::GpuStream,
+            buffer: &std::sync::Arc<crate::Buffer>,
+            work: impl Fn(&(dyn Fn() -> bool + Sync)) -> crate::Result<T> + Send + 'static,
+        ) -> crate::Result<crate::OnStream<T>> {
+            crate::gpu::on_stream(&self.core, stream, buffer, work)
         }
 
         /// A descriptor that becomes readable when there is news, for `poll` and event loops: read 8 bytes off it, then call a `try_`
@@ -477,24 +506,3 @@ macro_rules! shared_methods {
     };
 }
 pub(crate) use shared_methods;
-
-/// Take from the front what one descriptor of this channel may carry, and no more than `most` bytes; a piece that does not fit is cut.
-pub(crate) fn take<'a>(pieces: &mut VecDeque<Piece<'a>>, channel: &dyn Channel, most: usize) -> Vec<Piece<'a>> {
-    let limit = channel.piece_limit();
-    let mut part = Vec::with_capacity(pieces.len().min(limit));
-    let mut room = channel.descriptor_limit().min(most);
-    while part.len() < limit {
-        let Some(piece) = pieces.pop_front() else { break };
-        if piece.bytes > room {
-            if room > 0 {
-                part.push(Piece { bytes: room, ..piece });
-            }
-            // SAFETY: `room` is less than the piece's length.
-            pieces.push_front(Piece { memory: unsafe { piece.memory.add(room) }, bytes: piece.bytes - room, ..piece });
-            break;
-        }
-        room -= piece.bytes;
-        part.push(piece);
-    }
-    part
-}

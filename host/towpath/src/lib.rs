@@ -31,6 +31,9 @@
 //! A [`Buffer`] is registered once, and its transfers name the registration. A plain slice is registered for its call. The same memory may
 //! be in flight several times.
 //!
+//! A GPU's memory is a [`Buffer`] as well: [`Buffer::from_gpu`] where the card can reach it (today: in simulation, by copies),
+//! [`Buffer::from_gpu_staged`] with any card. `on_stream` of a channel makes transfers in the order of a GPU's stream.
+//!
 //! # Signals and fork
 //! A signal handler that runs in a thread while it waits here ends the call with [`Error::Interrupted`], unless
 //! [`WaitOptions::interrupted`] decides otherwise. In a child of fork(2) every call ends with [`Error::Forked`], and dropping releases
@@ -52,9 +55,11 @@ mod channel;
 mod device;
 #[cfg(all(feature = "vfio", feature = "linux"))]
 mod doctor;
+mod gpu;
 mod kind;
 mod memory;
 mod open;
+mod parts;
 mod plugin;
 mod reactor;
 mod receiver;
@@ -78,6 +83,7 @@ pub use channel::ChannelName;
 pub use device::{Device, Registers, UserInterrupts};
 #[cfg(all(feature = "vfio", feature = "linux"))]
 pub use doctor::doctor;
+pub use gpu::OnStream;
 pub use kind::{Kind, KindChannels};
 pub use memory::{Memory, MemoryHalf, MemoryInfo, Window};
 pub use open::{OpenOptions, TextSink};
@@ -98,6 +104,8 @@ pub use towpath_driver::{
     ChannelInfo, ChannelKind, ChannelOptions, ChannelStatistics, Completion, DeviceInfo, Direction, Error, LinkCounters, Message,
     MessageStart, Notify, PluginInfo, Result, Status, Ticket, WaitOptions, WireStatistics,
 };
+/// A GPU's memory, its streams, and what libraries that use it need.
+pub use towpath_gpu::{Context as GpuContext, GpuError, GpuMemory, Joined as JoinedStream, Stream as GpuStream};
 /// What [`doctor`] found.
 #[cfg(feature = "vfio")]
 pub use towpath_vfio::{Finding, Level};

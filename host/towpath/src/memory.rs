@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The user core's memories.
 
-use crate::channel::{shared_methods, take, ChannelName, Core};
+use crate::channel::{shared_methods, ChannelName, Core};
+use crate::parts::Parts;
 use crate::turn::CallLimit;
-use crate::{Buffer, ChannelInfo, ChannelOptions, Completion, Device, Direction, Error, Message, Result, Status, Transfer, WaitOptions};
+use crate::{
+    Buffer, ChannelInfo, ChannelOptions, Completion, Device, Direction, Error, GpuMemory, Message, Result, Status, Transfer, WaitOptions,
+};
 use std::collections::VecDeque;
 use std::fmt;
 use std::io::{IoSlice, IoSliceMut};
@@ -180,7 +183,7 @@ impl Memory {
     pub fn read_at_with(&self, pieces: &mut [IoSliceMut<'_>], address: u64, options: WaitOptions<'_>) -> Result<()> {
         let pieces = pieces.iter_mut().map(|piece| Piece { memory: piece.as_mut_ptr(), bytes: piece.len(), registration: None });
         // SAFETY: the slices are borrowed mutably for this call.
-        unsafe { self.run(&self.reads.core, pieces.collect(), address, options) }
+        unsafe { self.run(&self.reads.core, pieces.collect(), None, address, options) }
     }
 
     /// As [`Memory::read_at`], into a range of a registered buffer, which needs no registration for the call.
@@ -195,10 +198,10 @@ impl Memory {
     /// # Safety
     /// No slice of the buffer lives, and none is made during the call.
     pub unsafe fn read_buffer_at_shared(&self, buffer: &Buffer, range: Range<usize>, address: u64, options: WaitOptions<'_>) -> Result<()> {
-        let piece = self.reads.core.piece(buffer, &range)?;
+        let piece = self.reads.core.blocking_piece(buffer, &range)?;
         let _hold = buffer.hold(Direction::C2h);
         // SAFETY: by this function's contract.
-        unsafe { self.run(&self.reads.core, VecDeque::from([piece]), address, options) }
+        unsafe { self.run(&self.reads.core, VecDeque::from([piece]), buffer.staged(), address, options) }
     }
 
     /// Write all these bytes, beginning at an address, and wait until the user core has answered.
@@ -215,7 +218,7 @@ impl Memory {
     pub fn write_at_with(&self, pieces: &[IoSlice<'_>], address: u64, options: WaitOptions<'_>) -> Result<()> {
         let pieces = pieces.iter().map(|piece| Piece { memory: piece.as_ptr().cast_mut(), bytes: piece.len(), registration: None });
         // SAFETY: the slices are borrowed for this call; the card only reads them.
-        unsafe { self.run(&self.writes.core, pieces.collect(), address, options) }
+        unsafe { self.run(&self.writes.core, pieces.collect(), None, address, options) }
     }
 
     /// As [`Memory::write_at`], from a range of a registered buffer, which needs no registration for the call.
@@ -231,10 +234,10 @@ impl Memory {
         address: u64,
         options: WaitOptions<'_>,
     ) -> Result<()> {
-        let piece = self.writes.core.piece(buffer, &range)?;
+        let piece = self.writes.core.blocking_piece(buffer, &range)?;
         let _hold = buffer.hold(Direction::H2c);
         // SAFETY: the buffer's count keeps it from being changed during this call; the card only reads it.
-        unsafe { self.run(&self.writes.core, VecDeque::from([piece]), address, options) }
+        unsafe { self.run(&self.writes.core, VecDeque::from([piece]), buffer.staged(), address, options) }
     }
 
     /// Post a write from a range of a registered buffer and return at once, or when the queue has room. The buffer can be read, not changed,
@@ -343,26 +346,28 @@ impl Memory {
 
     /// # Safety
     /// As [`Core::run`].
-    unsafe fn run(&self, core: &Core, mut pieces: VecDeque<Piece<'_>>, address: u64, options: WaitOptions<'_>) -> Result<()> {
-        let channel = core.channel()?;
+    unsafe fn run(
+        &self,
+        core: &Core,
+        pieces: VecDeque<Piece<'_>>,
+        staged: Option<&Arc<GpuMemory>>,
+        address: u64,
+        options: WaitOptions<'_>,
+    ) -> Result<()> {
+        core.channel()?;
         let total = pieces.iter().fold(0u64, |sum, piece| sum.saturating_add(piece.bytes as u64));
         self.within(address, total)?;
         let mut limit = CallLimit::new(&core.device, options);
+        let mut parts = Parts::new(core, pieces.into_iter().filter(|piece| piece.bytes > 0).collect(), PART, staged)?;
         let mut moved = 0;
         while moved < total {
-            let part = take(&mut pieces, channel, PART);
-            let bytes = part.iter().map(|piece| piece.bytes as u64).sum();
-            if bytes == 0 {
-                continue;
-            }
             let at = address + moved;
-            let message = Message { offset: at, ..Message::default() };
             // SAFETY: by this function's contract.
-            let ended = unsafe { core.run(&part, message, moved, &mut limit) };
-            self.info.whole(ended, core.direction, at, bytes).map_err(|error| error.with_bytes(moved))?;
-            moved += bytes;
+            let part = unsafe { parts.run(|_| Message { offset: at, ..Message::default() }, moved, &mut limit) };
+            self.info.whole(part.ended, core.direction, at, part.bytes).map_err(|error| error.with_bytes(moved))?;
+            moved += part.bytes;
         }
-        Ok(())
+        parts.finish()
     }
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Channels from the card.
 
-use crate::channel::{shared_methods, take, Core};
+use crate::channel::{shared_methods, Core};
+use crate::parts::Parts;
 use crate::turn::CallLimit;
-use crate::{Buffer, Device, Direction, Error, Message, MessageStart, Result, Status, Transfer, WaitOptions};
+use crate::{gpu, Buffer, Device, Direction, Error, GpuMemory, Message, MessageStart, Result, Status, Transfer, WaitOptions};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::fmt;
@@ -31,6 +32,8 @@ pub struct Received {
     pub offset: u32,
     /// The user word that the core set for the message.
     pub user: u32,
+    /// The bytes moved through pinned memory of the host: see [`Buffer::from_gpu_staged`].
+    pub staged: bool,
 }
 
 /// The beginning of a message whose `recv` failed midway; the next call returns it first.
@@ -73,7 +76,7 @@ impl Receiver {
     pub fn recv_into_with(&self, pieces: &mut [IoSliceMut<'_>], options: WaitOptions<'_>) -> Result<Received> {
         let pieces = pieces.iter_mut().map(|piece| Piece { memory: piece.as_mut_ptr(), bytes: piece.len(), registration: None });
         // SAFETY: the slices are borrowed mutably for this call.
-        unsafe { self.receive_pieces(pieces, options) }
+        unsafe { self.receive_pieces(pieces, None, options) }
     }
 
     /// As [`Receiver::recv_into`], into a range of a registered buffer, which needs no registration for the call.
@@ -93,7 +96,7 @@ impl Receiver {
     /// # Safety
     /// No slice of the buffer lives, and none is made during the call.
     pub unsafe fn recv_buffer_shared(&self, buffer: &Buffer, ranges: &[Range<usize>], options: WaitOptions<'_>) -> Result<Received> {
-        let pieces = ranges.iter().map(|range| self.core.piece(buffer, range)).collect::<Result<Vec<_>>>()?;
+        let pieces = ranges.iter().map(|range| self.core.blocking_piece(buffer, range)).collect::<Result<Vec<_>>>()?;
         let mut sorted: Vec<_> = ranges.iter().filter(|range| !range.is_empty()).collect();
         sorted.sort_unstable_by_key(|range| range.start);
         if sorted.windows(2).any(|pair| pair[0].end > pair[1].start) {
@@ -101,31 +104,41 @@ impl Receiver {
         }
         let _hold = buffer.hold(Direction::C2h);
         // SAFETY: by this function's contract; the pieces do not overlap.
-        unsafe { self.receive_pieces(pieces.into_iter(), options) }
+        let received = unsafe { self.receive_pieces(pieces.into_iter(), buffer.staged(), options)? };
+        Ok(Received { staged: buffer.is_staged(), ..received })
     }
 
     /// # Safety
     /// As [`Core::run`].
-    unsafe fn receive_pieces<'a>(&self, pieces: impl Iterator<Item = Piece<'a>>, options: WaitOptions<'_>) -> Result<Received> {
+    unsafe fn receive_pieces<'a>(
+        &self,
+        pieces: impl Iterator<Item = Piece<'a>>,
+        staged: Option<&Arc<GpuMemory>>,
+        options: WaitOptions<'_>,
+    ) -> Result<Received> {
         let core = &*self.core;
         core.channel()?;
         let mut limit = CallLimit::new(&core.device, options);
         let _turn = core.turn.take(&core.device, self.name(), &limit).map_err(|error| core.gave_up(error, 0))?;
         self.ended.store(false, Ordering::Release); // this call begins behind that end
-        let mut received = Received { bytes: 0, end_of_message: false, offset: 0, user: 0 };
+        let mut received = Received { bytes: 0, end_of_message: false, offset: 0, user: 0, staged: false };
         let mut rest = VecDeque::new();
         let mut kept = self.kept.lock();
         for piece in pieces {
             let count = piece.bytes.min(kept.bytes.len());
             if count > 0 {
-                // SAFETY: the piece may be written to, by this function's contract.
-                unsafe { std::ptr::copy_nonoverlapping(kept.bytes.as_ptr(), piece.memory, count) };
+                match piece.device() {
+                    Some((memory, offset)) => {
+                        memory.write(offset, &kept.bytes[..count]).map_err(gpu::failed("copying what was received"))?
+                    }
+                    // SAFETY: the piece may be written to, by this function's contract.
+                    None => unsafe { std::ptr::copy_nonoverlapping(kept.bytes.as_ptr(), piece.memory, count) },
+                }
                 kept.bytes.drain(..count);
                 received = Received { bytes: received.bytes + count, offset: kept.offset, user: kept.user, ..received };
             }
             if count == 0 || count < piece.bytes {
-                // SAFETY: `count` is within the piece.
-                rest.push_back(Piece { memory: unsafe { piece.memory.add(count) }, bytes: piece.bytes - count, ..piece });
+                rest.push_back(piece.skip(count));
             }
         }
         if kept.bytes.is_empty() && std::mem::take(&mut kept.end) {
@@ -137,21 +150,28 @@ impl Receiver {
         }
         drop(kept);
         // SAFETY: by this function's contract.
-        unsafe { self.receive(rest, received, &mut limit) }
+        unsafe { self.receive(rest, staged, received, &mut limit) }
     }
 
     /// # Safety
     /// As [`Core::run`].
-    unsafe fn receive(&self, mut pieces: VecDeque<Piece<'_>>, mut received: Received, limit: &mut CallLimit<'_>) -> Result<Received> {
-        let channel = self.core.channel()?;
+    unsafe fn receive(
+        &self,
+        pieces: VecDeque<Piece<'_>>,
+        staged: Option<&Arc<GpuMemory>>,
+        mut received: Received,
+        limit: &mut CallLimit<'_>,
+    ) -> Result<Received> {
+        let mut parts = Parts::new(&self.core, pieces, usize::MAX, staged)?;
         loop {
-            let part = take(&mut pieces, channel, usize::MAX);
             // SAFETY: by this function's contract.
-            let done = unsafe { self.core.run(&part, Message::default(), received.bytes as u64, limit)? };
+            let part = unsafe { parts.run(|_| Message::default(), received.bytes as u64, limit) };
+            let done = part.ended?;
             received.bytes += done.bytes as usize;
             received.end_of_message = done.status == Status::EndOfMessage;
             (received.offset, received.user) = (done.offset, done.user);
-            if received.end_of_message || pieces.is_empty() {
+            if received.end_of_message || parts.is_empty() {
+                parts.finish()?;
                 return Ok(received);
             }
         }
@@ -173,7 +193,7 @@ impl Receiver {
         // SAFETY: the slices are borrowed mutably for this call.
         let done = unsafe { self.core.run(&pieces, message, 0, &mut limit)? };
         let end_of_message = done.status == Status::EndOfMessage;
-        Ok(Received { bytes: done.bytes as usize, end_of_message, offset: done.offset, user: done.user })
+        Ok(Received { bytes: done.bytes as usize, end_of_message, offset: done.offset, user: done.user, staged: false })
     }
 
     /// As [`Receiver::ask`], into a range of a registered buffer, and without waiting for the answer: see [`Receiver::submit`].
@@ -225,7 +245,8 @@ impl Receiver {
         let _turn = core.turn.take(&core.device, self.name(), &limit).map_err(|error| core.gave_up(error, 0))?;
         self.ended.store(false, Ordering::Release); // this call begins behind that end
         let first = std::mem::take(&mut *self.kept.lock());
-        let mut received = Received { bytes: first.bytes.len(), end_of_message: first.end, offset: first.offset, user: first.user };
+        let mut received =
+            Received { bytes: first.bytes.len(), end_of_message: first.end, offset: first.offset, user: first.user, staged: false };
         let mut bytes = first.bytes;
         let result = self.receive_all(&mut bytes, &mut received, &mut limit);
         if let Err(error) = result {
@@ -265,7 +286,7 @@ impl Receiver {
             let target = &mut bytes[received.bytes..];
             let piece = Piece { memory: target.as_mut_ptr(), bytes: target.len(), registration: None };
             // SAFETY: the vector is borrowed mutably and not moved meanwhile.
-            *received = unsafe { self.receive(VecDeque::from([piece]), *received, limit)? };
+            *received = unsafe { self.receive(VecDeque::from([piece]), None, *received, limit)? };
             step = (step * 2).clamp(FIRST_RECEIVE, LARGEST_STEP);
         }
         Ok(())

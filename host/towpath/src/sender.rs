@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Channels to the card.
 
-use crate::channel::{shared_methods, take, Core};
+use crate::channel::{shared_methods, Core};
+use crate::parts::Parts;
 use crate::turn::CallLimit;
-use crate::{Buffer, Device, Direction, Message, Result, Transfer, WaitOptions};
-use std::collections::VecDeque;
+use crate::{Buffer, Device, Direction, GpuMemory, Message, Result, Transfer, WaitOptions};
 use std::fmt;
 use std::io::IoSlice;
 use std::ops::{Range, RangeBounds};
@@ -49,17 +49,23 @@ impl Sender {
         // SAFETY: the slices are borrowed for this call; the card only reads them.
         unsafe {
             match pieces {
-                [slice] => self.send_pieces(&[piece(slice)], message, options),
-                _ => self.send_pieces(&pieces.iter().map(piece).collect::<Vec<_>>(), message, options),
+                [slice] => self.send_pieces(&[piece(slice)], None, message, options),
+                _ => self.send_pieces(&pieces.iter().map(piece).collect::<Vec<_>>(), None, message, options),
             }
         }
     }
 
     /// # Safety
     /// As [`Core::run`].
-    unsafe fn send_pieces(&self, pieces: &[Piece<'_>], message: Message, options: WaitOptions<'_>) -> Result<()> {
+    unsafe fn send_pieces(
+        &self,
+        pieces: &[Piece<'_>],
+        staged: Option<&Arc<GpuMemory>>,
+        message: Message,
+        options: WaitOptions<'_>,
+    ) -> Result<()> {
         // SAFETY: by this function's contract.
-        unsafe { self.send_parts(pieces, message, options)? };
+        unsafe { self.send_parts(pieces, staged, message, options)? };
         if message.end {
             self.open.store(false, Ordering::Release);
         }
@@ -68,26 +74,30 @@ impl Sender {
 
     /// # Safety
     /// As [`Core::run`].
-    unsafe fn send_parts(&self, pieces: &[Piece<'_>], message: Message, options: WaitOptions<'_>) -> Result<()> {
+    unsafe fn send_parts(
+        &self,
+        pieces: &[Piece<'_>],
+        staged: Option<&Arc<GpuMemory>>,
+        message: Message,
+        options: WaitOptions<'_>,
+    ) -> Result<()> {
         let core = &*self.core;
         let channel = core.channel()?;
         let mut limit = CallLimit::new(&core.device, options);
         let _turn = core.turn.take(&core.device, self.name(), &limit).map_err(|error| core.gave_up(error, 0))?;
-        if let [piece] = pieces {
+        if let ([piece], None) = (pieces, staged) {
             if piece.bytes <= channel.descriptor_limit() {
                 // SAFETY: by this function's contract.
                 return unsafe { core.run(pieces, message, 0, &mut limit) }.map(drop);
             }
         }
-        let mut pieces: VecDeque<Piece<'_>> = pieces.iter().copied().collect();
+        let mut parts = Parts::new(core, pieces.iter().copied().collect(), usize::MAX, staged)?;
         let mut moved = 0;
         loop {
-            let part = take(&mut pieces, channel, usize::MAX);
-            let last = pieces.is_empty();
             // SAFETY: as above.
-            let done = unsafe { core.run(&part, Message { end: message.end && last, ..message }, moved, &mut limit)? };
-            moved += done.bytes;
-            if last {
+            let part = unsafe { parts.run(|last| Message { end: message.end && last, ..message }, moved, &mut limit) };
+            moved += part.ended?.bytes;
+            if parts.is_empty() {
                 return Ok(());
             }
         }
@@ -100,10 +110,10 @@ impl Sender {
 
     /// As [`Sender::send_buffer`], from several ranges, one after the other, and with this call's own limit.
     pub fn send_buffer_with(&self, buffer: &Buffer, ranges: &[Range<usize>], message: Message, options: WaitOptions<'_>) -> Result<()> {
-        let pieces = ranges.iter().map(|range| self.core.piece(buffer, range)).collect::<Result<Vec<_>>>()?;
+        let pieces = ranges.iter().map(|range| self.core.blocking_piece(buffer, range)).collect::<Result<Vec<_>>>()?;
         let _hold = buffer.hold(Direction::H2c);
         // SAFETY: the buffer's count keeps it from being changed during this call; the card only reads it.
-        unsafe { self.send_pieces(&pieces, message, options) }
+        unsafe { self.send_pieces(&pieces, buffer.staged(), message, options) }
     }
 
     /// Post a range of a registered buffer and return at once, or when the queue has room. The buffer can be read, not changed, until the

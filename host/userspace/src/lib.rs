@@ -23,12 +23,12 @@ use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
-use towpath_bus::{Bus, Wake};
+use towpath_bus::{Bus, BusError, Wake};
 use towpath_contract as contract;
 use towpath_driver::signal_watch::SignalWatch;
 use towpath_driver::{
-    Access, Channel, ChannelOptions, DeviceInfo, Driver, Error, LinkCounters, Registration, RegistrationState, Result, WaitOptions,
-    WindowFaults, WireStatistics,
+    Access, Channel, ChannelOptions, DeviceInfo, DeviceMemory, Driver, Error, LinkCounters, Registration, RegistrationState, Result,
+    WaitOptions, WindowFaults, WireStatistics,
 };
 
 /// Largest number of bytes in one descriptor. The contract allows nearly 4 GiB; a timeout sees progress only between descriptors.
@@ -295,6 +295,20 @@ impl Driver for UserDriver {
         let address =
             unsafe { bus.map(memory, bytes, access) }.map_err(Error::bus(format!("{}: registering {bytes} bytes", bus.name())))?;
         let registration = Arc::new(Registration::new(memory, bytes, access, address));
+        self.shared.registrations.lock().insert(Arc::as_ptr(&registration) as usize, registration.clone());
+        Ok(registration)
+    }
+
+    fn register_device(&self, memory: &Arc<dyn DeviceMemory>, access: Access) -> Result<Arc<Registration>> {
+        let (bus, bytes) = (&self.shared.bus, memory.bytes());
+        if bytes == 0 {
+            return Ok(Arc::new(Registration::empty(memory.address() as *mut u8, access)));
+        }
+        let address = bus.map_device(memory, access).map_err(|error| match error {
+            BusError::Unsupported(why) => Error::no_way_to_a_gpu(bus.name(), &why),
+            error => Error::bus(format!("{}: registering {bytes} bytes of a GPU's memory", bus.name()))(error),
+        })?;
+        let registration = Arc::new(Registration::of_device(memory, access, address));
         self.shared.registrations.lock().insert(Arc::as_ptr(&registration) as usize, registration.clone());
         Ok(registration)
     }

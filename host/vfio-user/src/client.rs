@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
-use towpath_bus::{Access, Bus, BusError, Result, Wake};
+use towpath_bus::{Access, Bus, BusError, DeviceMemory, Result, Wake};
 use towpath_device_server::REGION_CONFIG;
 use towpath_system::{errno, event};
 
@@ -414,6 +414,10 @@ impl Bus for Client {
             self.shared.memory.lock().mapped.remove(&address);
         })?;
         Ok(address)
+    }
+
+    fn map_device(&self, _memory: &Arc<dyn DeviceMemory>, _access: Access) -> Result<u64> {
+        Err(BusError::Unsupported("a card in another process has no way to a GPU's memory of this one".into()))
     }
 
     fn unmap(&self, address: u64, bytes: usize) -> Result<()> {

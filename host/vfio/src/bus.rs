@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use towpath_bus::{Access, Bus, BusError, Result, Wake};
+use towpath_bus::{Access, Bus, BusError, DeviceMemory, Result, Wake};
 use towpath_system::{errno, event, process, Mapping, Rights};
 use vfio_bindings::bindings::vfio as kernel;
 
@@ -326,6 +326,10 @@ impl Bus for VfioBus {
         let address = place + (memory as u64 - first);
         self.memory.lock().mapped.insert(address, (place, length, bytes));
         Ok(address)
+    }
+
+    fn map_device(&self, _memory: &Arc<dyn DeviceMemory>, _access: Access) -> Result<u64> {
+        Err(BusError::Unsupported("VFIO maps the processor's memory alone for a card, and not a GPU's".into()))
     }
 
     fn unmap(&self, address: u64, bytes: usize) -> Result<()> {

@@ -44,7 +44,7 @@ from towpath._errors import (
 from towpath._kind import Kind
 from towpath._memory import CardMemory, Memories
 from towpath._plugins import Plugins, Reset
-from towpath._towpath import Buffer, Interrupt, Interrupts, Plugin, Registers, Ticket, __version__
+from towpath._towpath import Buffer, Interrupt, Interrupts, Plugin, Registers, StreamTransfer, Ticket, __version__
 from towpath._types import (
     ChannelInfo,
     Info,
@@ -55,6 +55,7 @@ from towpath._types import (
     PluginInfo,
     Received,
     ResetStatus,
+    Staged,
     Statistics,
     Wire,
 )
@@ -90,7 +91,9 @@ __all__ = [
     "Registers",
     "Reset",
     "ResetStatus",
+    "Staged",
     "Statistics",
+    "StreamTransfer",
     "Ticket",
     "TimeoutError",
     "TransferError",

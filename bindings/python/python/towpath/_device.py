@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from towpath import _towpath
 from towpath._channel import Channel
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from towpath._towpath import Buffer, Ticket
-    from towpath._types import Memory, MessageStart, Received
+    from towpath._towpath import Buffer, StreamTransfer, Ticket
+    from towpath._types import Memory, MessageStart, Received, Stream
 
 _LARGEST = 2**63 - 1
 
@@ -83,6 +83,7 @@ class Device(_towpath.Device):
             raise RangeError(f"shape={shape!r} is out of range; give a shape of {_LARGEST} ({_LARGEST:#x}) bytes at most")
         return self._allocate(sizes, item.name, item.format, item.typestr, item.bytes)
 
+    @overload
     def send(
         self,
         channel: str | int,
@@ -93,17 +94,64 @@ class Device(_towpath.Device):
         length: int | None = None,
         offset: int | None = None,
         user: int | None = None,
-    ) -> int:
+        stream: None = None,
+        staged: bool = False,
+    ) -> int: ...
+
+    @overload
+    def send(
+        self,
+        channel: str | int,
+        buffer: Memory,
+        *,
+        timeout: float | None = 10.0,
+        end: bool = True,
+        length: int | None = None,
+        offset: int | None = None,
+        user: int | None = None,
+        stream: Stream,
+        staged: bool = False,
+    ) -> StreamTransfer[int]: ...
+
+    def send(
+        self,
+        channel: str | int,
+        buffer: Memory,
+        *,
+        timeout: float | None = 10.0,
+        end: bool = True,
+        length: int | None = None,
+        offset: int | None = None,
+        user: int | None = None,
+        stream: Any = None,
+        staged: bool = False,
+    ) -> int | StreamTransfer[int]:
         """`card[channel].send(...)`."""
-        return self[channel].send(buffer, timeout=timeout, end=end, length=length, offset=offset, user=user)
+        sent: int | StreamTransfer[int] = self[channel].send(
+            buffer, timeout=timeout, end=end, length=length, offset=offset, user=user, stream=stream, staged=staged
+        )
+        return sent
 
     def recv(self, channel: str | int, *, timeout: float | None = 10.0) -> bytes:
         """`card[channel].recv(...)`."""
         return self[channel].recv(timeout=timeout)
 
-    def recv_into(self, channel: str | int, buffer: Memory, *, timeout: float | None = 10.0) -> Received:
+    @overload
+    def recv_into(
+        self, channel: str | int, buffer: Memory, *, timeout: float | None = 10.0, stream: None = None, staged: bool = False
+    ) -> Received: ...
+
+    @overload
+    def recv_into(
+        self, channel: str | int, buffer: Memory, *, timeout: float | None = 10.0, stream: Stream, staged: bool = False
+    ) -> StreamTransfer[Received]: ...
+
+    def recv_into(
+        self, channel: str | int, buffer: Memory, *, timeout: float | None = 10.0, stream: Any = None, staged: bool = False
+    ) -> Received | StreamTransfer[Received]:
         """`card[channel].recv_into(...)`."""
-        return self[channel].recv_into(buffer, timeout=timeout)
+        received: Received | StreamTransfer[Received] = self[channel].recv_into(buffer, timeout=timeout, stream=stream, staged=staged)
+        return received
 
     def message_start(self, channel: str | int, *, timeout: float | None = 10.0) -> MessageStart:
         """`card[channel].message_start(...)`."""

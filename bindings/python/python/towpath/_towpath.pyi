@@ -4,7 +4,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from os import PathLike
 from types import TracebackType
-from typing import Any, Final, Self, final, overload
+from typing import Any, Final, Generic, Self, TypeVar, final, overload
 
 from typing_extensions import disjoint_base
 
@@ -20,8 +20,11 @@ from towpath._types import (
     Received,
     ResetStatus,
     Statistics,
+    Stream,
     Wire,
 )
+
+_Result = TypeVar("_Result")
 
 __all__ = [
     "Buffer",
@@ -33,6 +36,7 @@ __all__ = [
     "Plugin",
     "Registers",
     "Reset",
+    "StreamTransfer",
     "Ticket",
     "__version__",
     "devices",
@@ -111,6 +115,7 @@ class Channel:
     @property
     def closed(self) -> bool:
         """Is its device closed?"""
+    @overload
     def send(
         self,
         buffer: Memory,
@@ -120,6 +125,8 @@ class Channel:
         length: int | None = None,
         offset: int | None = None,
         user: int | None = None,
+        stream: None = None,
+        staged: bool = False,
     ) -> int:
         """Send the buffer and return its number of bytes once all have landed on the card.
 
@@ -128,14 +135,38 @@ class Channel:
         seconds, and counts time in which nothing of this call moves, the wait for other threads' calls included. When it is over
         (TimeoutError), or a signal handler raises, what the call has posted is cancelled, and nothing else. TransferError when the card
         ends it.
+
+        The buffer may be an array in a GPU's memory. Without `stream` the call waits until the array's library has done what it has
+        begun. With it, the call returns at once: the transfer begins when the work on that stream is done, and what comes behind on the
+        stream waits for the transfer, whose limit begins with it. `staged` moves a GPU's bytes through pinned memory of the host, for cards
+        that do not reach it; the result is then a `Staged`. UsageError, which names the way that works, where the card does not.
         """
+    @overload
+    def send(
+        self,
+        buffer: Memory,
+        *,
+        timeout: float | None = 10.0,
+        end: bool = True,
+        length: int | None = None,
+        offset: int | None = None,
+        user: int | None = None,
+        stream: Stream,
+        staged: bool = False,
+    ) -> StreamTransfer[int]: ...
     def recv(self, *, timeout: float | None = 10.0) -> bytes:
         """Receive one whole message of any length. When the call fails, the bytes received so far are kept for the next `recv`."""
-    def recv_into(self, buffer: Memory, *, timeout: float | None = 10.0) -> Received:
+    @overload
+    def recv_into(self, buffer: Memory, *, timeout: float | None = 10.0, stream: None = None, staged: bool = False) -> Received:
         """Receive into the buffer until it is full or the message ends. What does not fit waits for the next call.
 
-        After a TimeoutError the first `bytes` of the buffer are valid, and the message goes on with the next call.
+        After a TimeoutError the first `bytes` of the buffer are valid, and the message goes on with the next call. A GPU's array, `stream`
+        and `staged` are as for `send`.
         """
+    @overload
+    def recv_into(
+        self, buffer: Memory, *, timeout: float | None = 10.0, stream: Stream, staged: bool = False
+    ) -> StreamTransfer[Received]: ...
     def ask(self, buffer: Memory, *, offset: int, user: int = 0, timeout: float | None = 10.0) -> Received:
         """On a channel of a kind that is asked: ask with these two values of the kind's for a message, and receive it into the buffer.
 
@@ -259,10 +290,23 @@ class CardMemory:
     def __setitem__(self, part: int, value: int, /) -> None: ...
     def read(self, address: int, length: int, *, timeout: float | None = 10.0) -> bytes:
         """Read this many bytes, beginning at an address. `timeout` is in seconds, and counts time in which nothing of this call moves."""
-    def read_into(self, buffer: Memory, address: int, *, timeout: float | None = 10.0) -> int:
-        """Read as many bytes as the buffer has, and return their number."""
-    def write(self, address: int, buffer: Memory, *, timeout: float | None = 10.0) -> int:
-        """Write the buffer's bytes, beginning at an address, and return their number once the user core has answered."""
+    @overload
+    def read_into(self, buffer: Memory, address: int, *, timeout: float | None = 10.0, stream: None = None, staged: bool = False) -> int:
+        """Read as many bytes as the buffer has, and return their number. A GPU's array, `stream` and `staged` are as for `Channel.send`."""
+    @overload
+    def read_into(
+        self, buffer: Memory, address: int, *, timeout: float | None = 10.0, stream: Stream, staged: bool = False
+    ) -> StreamTransfer[int]: ...
+    @overload
+    def write(self, address: int, buffer: Memory, *, timeout: float | None = 10.0, stream: None = None, staged: bool = False) -> int:
+        """Write the buffer's bytes, beginning at an address, and return their number once the user core has answered.
+
+        A GPU's array, `stream` and `staged` are as for `Channel.send`.
+        """
+    @overload
+    def write(
+        self, address: int, buffer: Memory, *, timeout: float | None = 10.0, stream: Stream, staged: bool = False
+    ) -> StreamTransfer[int]: ...
     def submit_read(self, buffer: Memory, address: int, *, timeout: float | None = 10.0) -> Ticket:
         """Begin to read and return at once. Do not use the buffer before the ticket is done. A transfer takes 64 MiB at most,
         4 MiB with the kernel module.
@@ -338,6 +382,21 @@ class Ticket:
         """End this transfer early; its result reports how many bytes moved. Other transfers of the channel go on. Does not wait."""
     def fileno(self) -> int:
         """The channel's eventfd. It stays the device's: do not close it."""
+
+@final
+class StreamTransfer(Generic[_Result]):
+    """A transfer in the order of a GPU's stream. Dropping it does not end the transfer; its error is then in the log alone."""
+
+    @property
+    def channel(self) -> str: ...
+    def wait(self, timeout: float | None = 10.0) -> _Result:
+        """The result; the transfer's error, if it failed. After a TimeoutError without `bytes` of its own it may be in flight still."""
+    def poll(self) -> _Result | None:
+        """The result if there is one."""
+    def done(self) -> bool:
+        """Is there a result, or an error?"""
+    def cancel(self) -> None:
+        """End it early, begun or not: TransferError, status "cancelled". What is behind it on the stream goes on. Does not wait."""
 
 @final
 class Registers:

@@ -16,8 +16,50 @@ class Array(Protocol):
     def __array_interface__(self) -> dict[str, Any]: ...
 
 
-Memory: TypeAlias = "Buffer | Array"
-"""A buffer to send from, and if it is writable, to receive into: anything C-contiguous."""
+class DLPackArray(Protocol):
+    """An array in a GPU's memory: of PyTorch, CuPy, JAX."""
+
+    def __dlpack__(self, *, stream: Any = None) -> Any: ...
+    def __dlpack_device__(self) -> tuple[Any, int]: ...
+
+
+class CudaArray(Protocol):
+    """An array in a GPU's memory: of Numba."""
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
+
+
+Memory: TypeAlias = "Buffer | Array | DLPackArray | CudaArray"
+"""A buffer to send from, and if it is writable, to receive into: anything C-contiguous, in the host's memory or a GPU's."""
+
+
+class CudaStream(Protocol):
+    """A stream of cuda.core."""
+
+    def __cuda_stream__(self) -> tuple[int, int]: ...
+
+
+class TorchStream(Protocol):
+    """A stream of PyTorch."""
+
+    @property
+    def cuda_stream(self) -> int: ...
+
+
+class CupyStream(Protocol):
+    """A stream of CuPy."""
+
+    @property
+    def ptr(self) -> int: ...
+
+
+Stream: TypeAlias = "int | CudaStream | TorchStream | CupyStream"
+"""A GPU's stream: of a library, or a CUDA stream's handle."""
+
+
+class Staged(int):
+    """A number of bytes that moved through pinned memory of the host, because the call asked for it."""
 
 
 class Received(NamedTuple):
@@ -31,6 +73,8 @@ class Received(NamedTuple):
     """C2H: the offset that the core set for the message."""
     user: int
     """C2H: the user word that the core set for the message."""
+    staged: bool = False
+    """The bytes moved through pinned memory of the host, because the call asked for it."""
 
 
 class MessageStart(NamedTuple):

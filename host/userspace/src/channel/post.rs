@@ -163,6 +163,10 @@ impl UserChannel {
                 return Ok((registration.key() + offset, false));
             }
         }
+        if piece.device().is_some() {
+            let why = "the registration of a GPU's memory is over, because a card did not stop when it was told to; register it again";
+            return Err(Error::Invalid(self.doing(why)));
+        }
         // SAFETY: by this function's contract.
         let address = unsafe { self.shared.bus.map(piece.memory, piece.bytes, access) }
             .map_err(|error| Error::bus(self.doing(&format!("mapping {} bytes for the card", piece.bytes)))(error))?;
@@ -239,6 +243,7 @@ impl UserChannel {
     ) -> Option<Ticket> {
         let [piece] = pieces else { return None };
         let short = self.direction == Direction::H2c && (1..=INLINE_BYTES).contains(&piece.bytes) && places(message) == 1;
+        let short = short && piece.device().is_none();
         if !short || state.used >= self.depth || state.lost || state.cancelling.is_some() {
             return None;
         }
@@ -425,7 +430,7 @@ impl UserChannel {
         let h2c = self.direction == Direction::H2c;
         let end = if h2c && message.end { contract::DESCRIPTOR_CONTROL_END_MASK } else { 0 };
         special.prefixes = Some(*message).filter(|message| self.prefixed && places(message) > 1);
-        let small = h2c && (1..=INLINE_BYTES as u64).contains(&bytes);
+        let small = h2c && (1..=INLINE_BYTES as u64).contains(&bytes) && pieces.iter().all(|piece| piece.device().is_none());
         let slot = if small { state.free_slots.pop() } else { None };
         let (kind, address) = match (pieces, slot) {
             (_, Some(slot)) => {
