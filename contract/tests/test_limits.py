@@ -87,7 +87,8 @@ include!("@generated@");
 use std::io::{BufRead, BufReader, Read, Write};
 fn take<const N: usize>(from: &mut impl Read) -> [u8; N] { let mut bytes = [0; N]; from.read_exact(&mut bytes).unwrap(); bytes }
 type Plugins = [[u8; 16]; PLUGINS_MAX];
-fn judge(device: u64, window: u64, memory: u64, header: &[u8; @header_bytes@], plugins: &Plugins, images: &[[u8; 64]]) -> Result<u64, String> {
+type Header = [u8; @header_bytes@];
+fn judge(device: u64, window: u64, memory: u64, header: &Header, plugins: &Plugins, images: &[[u8; 64]]) -> Result<u64, String> {
     let header = Discovery::from_image(header);
     header.check(device, window, memory).map_err(|fault| fault.to_string())?;
     let mut sum = 0u64;
