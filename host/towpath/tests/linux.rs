@@ -617,7 +617,7 @@ fn a_cancel_ends_one_write_and_the_others_are_done() {
     let (first, second, third) =
         (device.register(vec![1; 5000]).unwrap(), device.register(vec![2; 3000]).unwrap(), device.register(vec![3; 9]).unwrap());
     card.memory_goes_on(1000);
-    let mut flying = vec![
+    let mut flying = [
         memory.submit_write(&first, .., 100).unwrap(),
         memory.submit_write(&second, .., 10_000).unwrap(),
         memory.submit_write(&third, .., 20_000).unwrap(),
