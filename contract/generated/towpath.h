@@ -177,7 +177,7 @@ enum tp_status {
 #define TP_CARD_WINDOW_STATUS_TIMEOUT_MASK 0x1u
 #define TP_CARD_WINDOW_STATUS_ERROR_LSB 1 /* the user core answered SLVERR or DECERR */
 #define TP_CARD_WINDOW_STATUS_ERROR_MASK 0x2u
-#define TP_CARD_WINDOW_STATUS_MEMORY_TIMEOUT_LSB 2 /* a memory did not answer in time: its windows are off until the card is reset */
+#define TP_CARD_WINDOW_STATUS_MEMORY_TIMEOUT_LSB 2 /* a memory did not answer in time: the windows are off, and this stays 1, until the card is reset */
 #define TP_CARD_WINDOW_STATUS_MEMORY_TIMEOUT_MASK 0x4u
 #define TP_CARD_WINDOW_STATUS_MEMORY_ERROR_LSB 3 /* a memory answered SLVERR or DECERR, or there is none at the address */
 #define TP_CARD_WINDOW_STATUS_MEMORY_ERROR_MASK 0x8u

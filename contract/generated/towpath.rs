@@ -208,9 +208,9 @@ pub const CARD_WINDOW_STATUS_TIMEOUT_MASK: u32 = 0x1;
 pub const CARD_WINDOW_STATUS_ERROR_LSB: u32 = 1;
 /// Bits: the user core answered SLVERR or DECERR
 pub const CARD_WINDOW_STATUS_ERROR_MASK: u32 = 0x2;
-/// Lowest bit: a memory did not answer in time: its windows are off until the card is reset
+/// Lowest bit: a memory did not answer in time: the windows are off, and this stays 1, until the card is reset
 pub const CARD_WINDOW_STATUS_MEMORY_TIMEOUT_LSB: u32 = 2;
-/// Bits: a memory did not answer in time: its windows are off until the card is reset
+/// Bits: a memory did not answer in time: the windows are off, and this stays 1, until the card is reset
 pub const CARD_WINDOW_STATUS_MEMORY_TIMEOUT_MASK: u32 = 0x4;
 /// Lowest bit: a memory answered SLVERR or DECERR, or there is none at the address
 pub const CARD_WINDOW_STATUS_MEMORY_ERROR_LSB: u32 = 3;

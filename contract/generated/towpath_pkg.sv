@@ -146,7 +146,7 @@ package towpath_pkg;
   localparam logic [31:0] TP_CARD_WINDOW_STATUS_TIMEOUT_MASK = 32'h1;
   localparam TP_CARD_WINDOW_STATUS_ERROR_LSB = 1;  // the user core answered SLVERR or DECERR
   localparam logic [31:0] TP_CARD_WINDOW_STATUS_ERROR_MASK = 32'h2;
-  localparam TP_CARD_WINDOW_STATUS_MEMORY_TIMEOUT_LSB = 2;  // a memory did not answer in time: its windows are off until the card is reset
+  localparam TP_CARD_WINDOW_STATUS_MEMORY_TIMEOUT_LSB = 2;  // a memory did not answer in time: the windows are off, and this stays 1, until the card is reset
   localparam logic [31:0] TP_CARD_WINDOW_STATUS_MEMORY_TIMEOUT_MASK = 32'h4;
   localparam TP_CARD_WINDOW_STATUS_MEMORY_ERROR_LSB = 3;  // a memory answered SLVERR or DECERR, or there is none at the address
   localparam logic [31:0] TP_CARD_WINDOW_STATUS_MEMORY_ERROR_MASK = 32'h8;

@@ -22,7 +22,7 @@ module tp_card
     output logic        window_timeout_set,
     input  logic        window_timed_out,
     input  logic        window_failed,
-    input  logic        memory_timed_out,
+    input  logic        memory_timed_out,   // a level, which a card reset ends
     input  logic        memory_failed,
     input  logic        word_valid,         // in the card page
     input  logic [11:2] word_offset,
@@ -100,6 +100,8 @@ module tp_card
       failed <= window_failed || failed && (cleared & TP_CARD_WINDOW_STATUS_ERROR_MASK) == 0;
       memory_late <= memory_timed_out || memory_late && (cleared & TP_CARD_WINDOW_STATUS_MEMORY_TIMEOUT_MASK) == 0;
       memory_error <= memory_failed || memory_error && (cleared & TP_CARD_WINDOW_STATUS_MEMORY_ERROR_MASK) == 0;
+      // What was of before the card's reset is no news after it.
+      if (card_reset && card_reset_done) {memory_late, memory_error} <= '0;
     end
   end
 endmodule

@@ -647,12 +647,12 @@ module tp_control
         .timeout(window_timeout),
         .timeout_set(window_timeout_set),
         .waiting(stuck),
-        .moved(1'b0),
+        .moved(mem_write_valid && mem_write_ready),  // the read may wait behind them
         .expired(reads_stand)
     );
+    assign memory_timed_out = off;
     always_ff @(posedge clk) begin
       memory_refused <= mem_failed_valid && !rst;
-      memory_timed_out <= (writes_stand || reads_stand) && !off && !closed && !rst;
       if (writes_stand || reads_stand) off <= 1'b1;
       if (rst || closed) off <= 1'b0;
     end

@@ -92,6 +92,7 @@ module tp_memory_reads
 
   // ------------------------------------------------------------------------------------------------ rows that have come
   logic have, row_error, row_take;
+  logic give_up;  // but a beat that is shown stays as it is
   logic [DATA_WIDTH-1:0] came, row;
   tp_fifo #(
       .WIDTH(DATA_WIDTH + 1),
@@ -99,7 +100,7 @@ module tp_memory_reads
   ) rows (
       .clk,
       .rst,
-      .clear(off || closed),
+      .clear(give_up),
       .in_valid(answer_valid),
       .in_ready(),
       .in_data({answer_error, answer_data}),
@@ -109,6 +110,7 @@ module tp_memory_reads
       .count()
   );
   assign row = given_up || row_error ? '1 : came;
+  assign give_up = (off || closed) && !(tx_answer_valid && !tx_answer_ready);
 
   // ------------------------------------------------------------------------------------------------ answering
   logic [4:0] at;                             // in its block
@@ -135,7 +137,7 @@ module tp_memory_reads
 
   always_ff @(posedge clk) begin
     failed <= row_take && have && row_error && !given_up && !rst;
-    if (off || closed) given_up <= 1'b1;
+    if (give_up) given_up <= 1'b1;
     if (ask_valid && ask_ready) begin
       ask_at <= ask_at + 34'(asked);
       ask_left <= ask_left - 11'(asked);

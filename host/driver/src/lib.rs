@@ -611,13 +611,26 @@ pub trait Keep: Send + Sync {
 /// What a driver without windows says.
 const NO_WINDOWS: &str = "memory windows are not served here: give the card to VFIO";
 
-/// What went wrong at the memories' windows: see [`Driver::window_faults`].
+/// How a load from the memories' windows ended: see [`Driver::read_window`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loaded {
+    /// With the memory's bytes.
+    Done,
+    /// A memory refused it, or there is none at the address.
+    Refused,
+    /// A memory did not answer in time: the windows are off until the card is reset.
+    Off,
+}
+
+/// What became of stores to the memories' windows, of all programs and devices: see [`Driver::window_stores`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WindowFaults {
+pub struct WindowStores {
     /// A memory did not answer in time: the windows are off until the card is reset.
     pub off: bool,
-    /// A memory refused an access, or there was none at the address.
-    pub refused: bool,
+    /// Stores that a memory has refused, or for which there was none, modulo 2^32.
+    pub refused: u32,
+    /// Stores that were dropped, modulo 2^32.
+    pub dropped: u32,
 }
 
 /// One device. All methods may be called from any thread.
@@ -640,16 +653,16 @@ pub trait Driver: Send + Sync {
     fn read_register(&self, offset: u32) -> Result<u32>;
     /// Write a register of the user core.
     fn write_register(&self, offset: u32, value: u32) -> Result<()>;
-    /// Load bytes from the memories' windows, at an offset that [`ChannelInfo::window`] tells.
-    fn read_window(&self, _offset: u64, _bytes: &mut [u8]) -> Result<()> {
+    /// Load bytes from the memories' windows, at an offset that [`ChannelInfo::window`] tells. It may be done twice.
+    fn read_window(&self, _offset: u64, _bytes: &mut [u8]) -> Result<Loaded> {
         Err(Error::Invalid(NO_WINDOWS.into()))
     }
     /// Store bytes to the memories' windows, one after the other; returns before they have arrived.
     fn write_window(&self, _offset: u64, _bytes: &[u8]) -> Result<()> {
         Err(Error::Invalid(NO_WINDOWS.into()))
     }
-    /// What went wrong at the memories' windows since the last call.
-    fn window_faults(&self) -> Result<WindowFaults> {
+    /// What became of stores to the memories' windows since the card was switched on.
+    fn window_stores(&self) -> Result<WindowStores> {
         Err(Error::Invalid(NO_WINDOWS.into()))
     }
     /// Wait for events of a user interrupt that no earlier call has returned; returns how many.

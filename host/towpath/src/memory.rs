@@ -7,13 +7,14 @@ use crate::turn::CallLimit;
 use crate::{
     Buffer, ChannelInfo, ChannelOptions, Completion, Device, Direction, Error, GpuMemory, Message, Result, Status, Transfer, WaitOptions,
 };
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io::{IoSlice, IoSliceMut};
 use std::ops::{Range, RangeBounds};
 use std::sync::Arc;
 use std::time::Duration;
-use towpath_driver::Piece;
+use towpath_driver::{Loaded, Piece, WindowStores};
 
 /// A memory's kind, by name.
 const KIND: &str = "memory";
@@ -21,9 +22,6 @@ const KIND: &str = "memory";
 const WRONG_LENGTH: u8 = 1;
 const SLVERR: u8 = 2;
 const DECERR: u8 = 3;
-
-/// The narrowest data path.
-const ROW: usize = 8;
 
 /// Bytes of one part of a longer call. Another call's cancel makes a part begin anew, so it is short enough to end between two cancels.
 const PART: usize = 1 << 20;
@@ -314,7 +312,9 @@ impl Memory {
             let remedy = "give it `window = true` in the core's manifest; the kernel module serves none, VFIO does";
             Error::Invalid(format!("memory \"{name}\" has no window: {remedy}"))
         };
-        Ok(Window { device: self.device().clone(), name: name.to_string(), start: self.info.window.ok_or_else(none)?, bytes: self.len() })
+        let start = self.info.window.ok_or_else(none)?;
+        let told = Arc::new(Mutex::new(self.device().driver()?.window_stores()?));
+        Ok(Window { device: self.device().clone(), name: name.to_string(), start, bytes: self.len(), told })
     }
 
     /// As [`MemoryInfo::check`].
@@ -383,6 +383,8 @@ pub struct Window {
     name: String,
     start: u64,
     bytes: u64,
+    /// What was told already.
+    told: Arc<Mutex<WindowStores>>,
 }
 
 impl Window {
@@ -395,13 +397,13 @@ impl Window {
     /// Load bytes, beginning at an address. Where the user core answers with an error, or not at all, this is an error.
     pub fn read_at(&self, bytes: &mut [u8], address: u64) -> Result<()> {
         let offset = self.place(address, bytes.len())?;
-        self.device.driver()?.read_window(offset, bytes)?;
-        // What fails reads as all ones, by rows of 8 bytes or more; only then is the status worth a read of its own.
-        let (first, rest) = bytes.split_at(bytes.len().min((address.wrapping_neg() % ROW as u64) as usize));
-        match std::iter::once(first).chain(rest.chunks(ROW)).any(|row| !row.is_empty() && row.iter().all(|byte| *byte == 0xff)) {
-            true => self.check("loading", address, bytes.len() as u64),
-            false => Ok(()),
-        }
+        let why = match self.device.driver()?.read_window(offset, bytes)? {
+            Loaded::Done => return Ok(()),
+            Loaded::Refused => "the user core answered with an error (SLVERR or DECERR): check which addresses it allows",
+            Loaded::Off => OFF,
+        };
+        let last = address + (bytes.len() as u64).saturating_sub(1);
+        Err(self.error(format!("loading bytes {address:#x} to {last:#x} by the window: {why}")))
     }
 
     /// Store bytes, beginning at an address.
@@ -413,10 +415,27 @@ impl Window {
         self.device.driver()?.write_window(offset, bytes)
     }
 
-    /// All stores before are in the memory when it returns; or it tells that one, of anybody, to any window of the card, was refused or dropped.
+    /// All stores before are in the memory when it returns; or it tells that stores were refused or dropped since the last flush of this window: of
+    /// anybody, to any window of the card.
     pub fn flush(&self) -> Result<()> {
-        self.device.driver()?.read_window(self.start, &mut [0; 4])?;
-        self.check("storing", 0, self.bytes)
+        let driver = self.device.driver()?;
+        // Whatever it brings, and if it is refused: it is answered after the stores before it.
+        let loaded = driver.read_window(self.start, &mut [0; 4])?;
+        let now = driver.window_stores()?;
+        let before = std::mem::replace(&mut *self.told.lock(), now);
+        let (refused, dropped) = (now.refused.wrapping_sub(before.refused), now.dropped.wrapping_sub(before.dropped));
+        if loaded == Loaded::Off || now.off {
+            return Err(self.error(format!("storing by the window: {OFF}")));
+        }
+        if dropped > 0 {
+            let why = "the link brought more than the user core took; store more slowly, or write by DMA (`write_at` of the memory)";
+            return Err(self.error(format!("storing by the window: {dropped} stores were dropped: {why}")));
+        }
+        if refused > 0 {
+            let why = "the user core answered with an error (SLVERR or DECERR): check which addresses it allows";
+            return Err(self.error(format!("storing by the window: {refused} stores were refused: {why}")));
+        }
+        Ok(())
     }
 
     fn place(&self, address: u64, bytes: usize) -> Result<u64> {
@@ -427,18 +446,13 @@ impl Window {
         Err(Error::Invalid(format!("memory \"{name}\" has {all:#x} bytes: {bytes:#x} bytes at address {address:#x} are not in it")))
     }
 
-    fn check(&self, does: &str, address: u64, bytes: u64) -> Result<()> {
-        let faults = self.device.driver()?.window_faults()?;
-        let why = match (faults.off, faults.refused) {
-            (true, _) => "the user core did not answer in time, and the windows are off until the card is reset (`Device::reset`)",
-            (_, true) => "the user core answered with an error (SLVERR or DECERR): check which addresses it allows",
-            _ => return Ok(()),
-        };
-        let last = address + bytes.saturating_sub(1);
-        let what = format!("{does} bytes {address:#x} to {last:#x} by the window: {why}");
-        Err(Error::Kind { channel: self.name.clone(), kind: KIND.into(), number: 0, bytes: 0, what })
+    fn error(&self, what: String) -> Error {
+        Error::Kind { channel: self.name.clone(), kind: KIND.into(), number: 0, bytes: 0, what }
     }
 }
+
+/// Why nothing more goes through the windows.
+const OFF: &str = "the user core did not answer in time, and the windows are off until the card is reset (`Device::reset`)";
 
 impl fmt::Debug for Window {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

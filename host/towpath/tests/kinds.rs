@@ -60,3 +60,35 @@ fn the_scratchpads_memory() {
         assert_eq!(number(memory.read_at(&mut page[..100], at)), expected, "read at {at:#x}");
     }
 }
+
+#[test]
+fn a_window_tells_each_thread_of_its_own_loads() {
+    let device = open("cores/scratchpad");
+    let window = device.memory("ram").unwrap().window().unwrap();
+    let registers = device.registers();
+    registers.write_name("slverr_page", 3).unwrap();
+    // One page refuses, the other holds what a refused load would bring.
+    window.write_at(&[0xff; 64], 0x5000).unwrap();
+    window.flush().unwrap();
+    std::thread::scope(|scope| {
+        let refused = scope.spawn(|| (0..40).filter(|_| window.read_at(&mut [0; 16], 0x3000).is_err()).count());
+        for _ in 0..40 {
+            let mut back = [0; 16];
+            window.read_at(&mut back, 0x5000).unwrap();
+            assert_eq!(back, [0xff; 16]);
+        }
+        assert_eq!(refused.join().unwrap(), 40);
+    });
+    // A refused store is told by each window's flush, once, and harms no load.
+    let other = window.clone();
+    window.write_at(&[1; 8], 0x3000).unwrap();
+    window.read_at(&mut [0; 16], 0x5000).unwrap();
+    assert!(window.flush().unwrap_err().to_string().contains("1 stores were refused"));
+    window.flush().unwrap();
+    other.write_at(&[1; 8], 0x2000).unwrap();
+    other.flush().unwrap();
+    // Also where the core refuses the first page, which a flush loads from.
+    registers.write_name("slverr_page", 0).unwrap();
+    window.write_at(&[1; 8], 0x2000).unwrap();
+    window.flush().unwrap();
+}

@@ -27,8 +27,8 @@ use towpath_bus::{Bus, BusError, Wake};
 use towpath_contract as contract;
 use towpath_driver::signal_watch::SignalWatch;
 use towpath_driver::{
-    Access, Channel, ChannelOptions, DeviceInfo, DeviceMemory, Driver, Error, LinkCounters, Registration, RegistrationState, Result,
-    WaitOptions, WindowFaults, WireStatistics,
+    Access, Channel, ChannelOptions, DeviceInfo, DeviceMemory, Driver, Error, LinkCounters, Loaded, Registration, RegistrationState,
+    Result, WaitOptions, WindowStores, WireStatistics,
 };
 
 /// Largest number of bytes in one descriptor. The contract allows nearly 4 GiB; a timeout sees progress only between descriptors.
@@ -44,6 +44,8 @@ const SHARED_SLICE: Duration = Duration::from_micros(50);
 const STARTS_LIMIT: usize = 1 << 16;
 
 const DEVICE: u8 = contract::BAR_DEVICE;
+/// Of a load from a window that failed in part, so many bytes at least are all ones.
+const WINDOW_ROW: u64 = 8;
 
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
@@ -205,6 +207,29 @@ impl Shared {
         }
     }
 
+    /// Load from the memories' windows. Does it look as if a part had failed? That reads as all ones, by rows of 8 bytes or more.
+    fn load(&self, offset: u64, bytes: &mut [u8]) -> Result<bool> {
+        let bus = &*self.bus;
+        bus.read_bytes(contract::BAR_MEMORY, offset, bytes).map_err(Error::bus(format!("{}: reading a memory's window", bus.name())))?;
+        let (first, rest) = bytes.split_at(bytes.len().min((offset.wrapping_neg() % WINDOW_ROW) as usize));
+        let mut rows = std::iter::once(first).chain(rest.chunks(WINDOW_ROW as usize)).filter(|row| !row.is_empty());
+        Ok(rows.any(|row| row.iter().all(|byte| *byte == 0xff)))
+    }
+
+    /// What the card says of loads since it was asked last, which it then forgets.
+    fn window_state(&self) -> Result<Loaded> {
+        let status = self.card_read(contract::CARD_WINDOW_STATUS_OFFSET, "reading the memory windows' status")?;
+        if status & contract::CARD_WINDOW_STATUS_MEMORY_TIMEOUT_MASK != 0 {
+            return Ok(Loaded::Off);
+        }
+        if status & contract::CARD_WINDOW_STATUS_MEMORY_ERROR_MASK == 0 {
+            return Ok(Loaded::Done);
+        }
+        let clear = contract::CARD_WINDOW_STATUS_MEMORY_ERROR_MASK;
+        self.card_write(contract::CARD_WINDOW_STATUS_OFFSET, clear, "clearing the memory windows' status")?;
+        Ok(Loaded::Refused)
+    }
+
     /// What became of an access to the register window that looks as if it failed.
     fn check_window(&self, offset: u32) -> Result<()> {
         let ours = contract::CARD_WINDOW_STATUS_TIMEOUT_MASK | contract::CARD_WINDOW_STATUS_ERROR_MASK;
@@ -353,9 +378,22 @@ impl Driver for UserDriver {
         shared.check_window(offset)
     }
 
-    fn read_window(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
-        let bus = &*self.shared.bus;
-        bus.read_bytes(contract::BAR_MEMORY, offset, bytes).map_err(Error::bus(format!("{}: reading a memory's window", bus.name())))
+    fn read_window(&self, offset: u64, bytes: &mut [u8]) -> Result<Loaded> {
+        let shared = &self.shared;
+        // Another thread's load must not take this one's error.
+        let _one = shared.window.lock();
+        if !shared.load(offset, bytes)? {
+            return Ok(Loaded::Done);
+        }
+        match shared.window_state()? {
+            Loaded::Refused => (),
+            other => return Ok(other),
+        }
+        // A refused store may have left the flag, and the memory may hold such bytes: a load has no side effects.
+        match shared.load(offset, bytes)? {
+            true => shared.window_state(),
+            false => Ok(Loaded::Done),
+        }
     }
 
     fn write_window(&self, offset: u64, bytes: &[u8]) -> Result<()> {
@@ -370,17 +408,14 @@ impl Driver for UserDriver {
         written.map_err(Error::bus(format!("{}: writing a memory's window", bus.name())))
     }
 
-    fn window_faults(&self) -> Result<WindowFaults> {
+    fn window_stores(&self) -> Result<WindowStores> {
         let shared = &self.shared;
-        let _one = shared.window.lock();
-        let ours = contract::CARD_WINDOW_STATUS_MEMORY_TIMEOUT_MASK | contract::CARD_WINDOW_STATUS_MEMORY_ERROR_MASK;
-        let status = ours & shared.card_read(contract::CARD_WINDOW_STATUS_OFFSET, "reading the memory windows' status")?;
-        if status != 0 {
-            shared.card_write(contract::CARD_WINDOW_STATUS_OFFSET, status, "clearing the memory windows' status")?;
-        }
-        let has = |mask| status & mask != 0;
-        let (off, refused) = (has(contract::CARD_WINDOW_STATUS_MEMORY_TIMEOUT_MASK), has(contract::CARD_WINDOW_STATUS_MEMORY_ERROR_MASK));
-        Ok(WindowFaults { off, refused })
+        let count = |offset| shared.card_read(offset, "reading what became of stores to the windows");
+        Ok(WindowStores {
+            off: count(contract::CARD_WINDOW_STATUS_OFFSET)? & contract::CARD_WINDOW_STATUS_MEMORY_TIMEOUT_MASK != 0,
+            refused: count(contract::CARD_MEMORY_WINDOW_ERRORS_OFFSET)?,
+            dropped: count(contract::CARD_MEMORY_WINDOW_OVERRUNS_OFFSET)?,
+        })
     }
 
     fn wait_interrupt(&self, index: u16, options: WaitOptions<'_>) -> Result<u32> {

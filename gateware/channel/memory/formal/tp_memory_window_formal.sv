@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tp_memory_window before one tp_memory_join, with DMA beside it: a read of the window is put to the core only when the core has answered as many
-// of the window's writes as came before it; each answer of the core goes to who asked, whole and in order; every burst has the rows that its
+// tp_memory_window before one tp_memory_join, with DMA beside it, and before another memory, which answers writes whenever it likes: a read of the
+// window is put to the core only when each write that came before it, any, has been answered; each answer of the core goes to who asked, whole and in order; every burst has the rows that its
 // address says; AXI4's rules for a master; and neither side waits for more than one burst of the other to begin.
 // Shown from reset on, for a number of cycles, with rows of two bytes.
 // Assumed: packets have one to three rows; DMA gives rows of a burst beside its address, and its bursts have one or two; the core answers in
@@ -15,6 +15,7 @@ module tp_memory_window_formal #(
     input logic rst,
     input logic write_valid,
     input logic write_nowhere,
+    input logic write_other,
     input logic [1:0] write_rows,
     input logic [DATA_WIDTH-1:0] write_data,
     input logic write_failed_ready,
@@ -22,6 +23,10 @@ module tp_memory_window_formal #(
     input logic read_nowhere,
     input logic [1:0] read_rows,
     input logic answer_ready,
+    input logic x_ready,
+    input logic xb_valid,
+    input logic xb_error,
+    input logic watch,
     input logic d_awvalid,
     input logic d_awlen,
     input logic [DATA_WIDTH-1:0] d_wdata,
@@ -51,13 +56,30 @@ module tp_memory_window_formal #(
   logic [7:0] core_awlen, core_arlen;
   logic [15:0] taken, read_taken;
   // DMA is at even multiples of 256, the window at odd ones: so an address tells whose a burst is.
+  logic x_valid, xb_ready, xq_valid, xa_ready;
+  logic [35:0] x_address, xq_address;
   tp_memory_window #(
       .DATA_WIDTH(DATA_WIDTH),
-      .OFFSETS(64'h0),
-      .BYTES(64'h1000)
+      .WINDOWS(2),
+      .WRITES(4),
+      .OFFSETS({64'h100000, 64'h0}),
+      .BYTES({64'h1000, 64'h1000})
   ) dut (
       .rst_n(!rst),
-      .write_address(write_nowhere ? 36'h2000 : 36'h100),
+      .w_valid({x_valid, w_valid}),
+      .w_ready({x_ready, w_ready}),
+      .w_address({x_address, w_address}),
+      .wb_valid({xb_valid, wb_valid}),
+      .wb_ready({xb_ready, wb_ready}),
+      .wb_error({xb_error, wb_error}),
+      .q_valid({xq_valid, q_valid}),
+      .q_ready({1'b0, q_ready}),
+      .q_address({xq_address, q_address}),
+      .a_valid({1'b0, a_valid}),
+      .a_ready({xa_ready, a_ready}),
+      .a_data({DATA_WIDTH'(0), a_data}),
+      .a_error({1'b0, a_error}),
+      .write_address(write_nowhere ? 36'h2000 : write_other ? 36'h100100 : 36'h100),
       .read_address(read_nowhere ? 36'h2000 : 36'h100),
       .read_rows(5'(read_rows)),
       .read_after(1'b1),
@@ -89,7 +111,7 @@ module tp_memory_window_formal #(
   assign d_wlast = d_row == d_awlen;
   logic rows_given;  // of the burst whose address stands
   logic write_stands, read_stands, aw_stands, ar_stands, reading;
-  logic [3:0] write_was;
+  logic [4:0] write_was;
   logic [2:0] read_was;
   logic aw_was, ar_was;
   logic [1:0] rows_due;  // of the read
@@ -100,7 +122,7 @@ module tp_memory_window_formal #(
     if (d_awvalid && d_awready) rows_given <= 1'b0;
     else if (d_wvalid && d_wready && d_wlast) rows_given <= 1'b1;
     write_stands <= write_valid && !(write_ready && write_last) && !rst;
-    write_was <= {write_nowhere, write_rows, write_valid};
+    write_was <= {write_nowhere, write_other, write_rows, write_valid};
     read_stands <= read_valid && !read_ready && !rst;
     read_was <= {read_nowhere, read_rows};
     aw_stands <= d_awvalid && !d_awready && !rst;
@@ -119,7 +141,7 @@ module tp_memory_window_formal #(
   always_comb begin
     if (!started) assume (rst);
     if (write_valid) assume (write_rows != '0);
-    if (write_stands) assume (write_valid && write_was == {write_nowhere, write_rows, 1'b1});
+    if (write_stands) assume (write_valid && write_was == {write_nowhere, write_other, write_rows, 1'b1});
     if (read_valid) assume (read_rows != '0 && !reading);
     if (read_stands) assume (read_valid && read_was == {read_nowhere, read_rows});
     if (aw_stands) assume (d_awvalid && d_awlen == aw_was);
@@ -191,17 +213,48 @@ module tp_memory_window_formal #(
   end
 
   // ------------------------------------------------------------------------------------------------ what is promised
-  logic [CW-1:0] came, answered;  // the window's writes: with their first row; done, or nowhere
+  logic [CW-1:0] came, answered;  // the windows' writes: with their first row; those of the first that are done
   logic [CW-1:0] followed;  // those that the read shown follows
-  logic nowhere_done;
-  assign nowhere_done = write_valid && write_ready && write_last && write_nowhere;
+  // The write that is watched, any: its number, where it went, and its number among those that went there.
+  logic watching, watched_done;
+  logic [CW-1:0] number, place;
+  logic [1:0] to;  // 0 the first memory, 1 the other, 2 nowhere
+  logic [2:0][CW-1:0] sent;  // with their first row
+  logic [2:0][CW-1:0] told;  // done
+  logic [1:0] goes;
+  logic [CW-1:0] x_whole;  // whole packets that the other memory has
+  logic xb_stands, xb_was;
+  assign goes = write_nowhere ? 2'd2 : 2'(write_other);
+  assign watched_done = told[to] > place;
+  always_ff @(posedge clk) begin
+    if (write_valid && row == '0 && !write_stands) begin
+      sent[goes] <= sent[goes] + 1'b1;
+      if (watch && !watching) begin
+        watching <= 1'b1;
+        number <= came;
+        to <= goes;
+        place <= sent[goes];
+      end
+    end
+    told[0] <= told[0] + CW'(b_go && aw_order[0]);
+    told[1] <= told[1] + CW'(xb_valid && xb_ready);
+    told[2] <= told[2] + CW'(write_valid && write_ready && write_last && write_nowhere);
+    x_whole <= x_whole + CW'(x_valid && x_ready && write_last);
+    xb_stands <= xb_valid && !xb_ready && !rst;
+    xb_was <= xb_error;
+    if (rst) {watching, sent, told, x_whole} <= '0;
+  end
+  always_comb begin
+    if (xb_valid) assume (told[1] < x_whole);
+    if (xb_stands) assume (xb_valid && xb_error == xb_was);
+  end
   logic d_waited, w_waited, dr_waited, q_waited;  // the other side has begun a burst since
   logic aw_shown, w_shown, ar_shown;
   logic [ADDRESS_WIDTH+7:0] aw_held, ar_held;
   logic [DATA_WIDTH:0] w_held;
   always_ff @(posedge clk) begin
     if (write_valid && row == '0 && !write_stands) came <= came + 1'b1;
-    answered <= answered + CW'(b_go && aw_order[0]) + CW'(nowhere_done);
+    answered <= answered + CW'(b_go && aw_order[0]);
     if (!read_stands) followed <= came;
     aw_shown <= core_awvalid && !core_awready && !rst;
     aw_held <= {core_awaddr, core_awlen};
@@ -220,8 +273,9 @@ module tp_memory_window_formal #(
   always_comb
     if (started && !rst) begin
       // order
-      if (q_valid) assert (answered >= follows);
-      if (read_valid && read_ready) assert (answered >= follows);
+      if (q_valid && watching && follows > number) assert (watched_done);
+      if (read_valid && read_ready && watching && follows > number) assert (watched_done);
+      assert (!xq_valid);
       // whose an answer is
       if (core_bvalid) assert (wb_valid == aw_order[0] && d_bvalid == !aw_order[0]);
       if (core_rvalid) assert (a_valid == ar_order[0] && d_rvalid == !ar_order[0]);
@@ -237,7 +291,8 @@ module tp_memory_window_formal #(
       if (dr_waited) assert (!(q_valid && q_ready));
       if (w_waited) assert (!(d_awvalid && d_awready));
       if (d_waited) assert (!(w_valid && w_ready && row == '0));
-      cover (read_valid && read_ready && !read_nowhere && follows == CW'(2) && d_waited);
+      cover (read_valid && read_ready && !read_nowhere && follows == CW'(2) && told[1] == CW'(1) && told[0] == CW'(1));
+      cover (told[1] != '0 && told[0] == '0 && sent[0] != '0 && watching && to == 2'd0);
       cover (answer_valid && answer_ready && answer_error && write_failed_valid);
       cover (d_bvalid && d_bready && answered == CW'(1));
     end
