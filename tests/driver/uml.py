@@ -14,7 +14,7 @@ MEMORY = "512M"
 
 
 class UserModeLinux:
-    limit = 420
+    limit = 900
     # Each has one processor, and its cards another now and then; much of the time all of them wait.
     at_once = 2
     files: dict[str, str] = {}

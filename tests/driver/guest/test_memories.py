@@ -105,7 +105,7 @@ def test_random_reads_and_writes(ram: Path, registers: Callable[[int, int], None
     memory = memoryview(bytearray(max(EDGES) + 2 * PAGE))
     with opened(ram, WRITE) as to, opened(ram, READ) as back, opened(ram, BOTH) as both:
         assert os.pwrite(to, model, 0) == BYTES
-        for number in range(150):
+        for number in range(100):
             size = draw.choice(EDGES) if draw.random() < 0.6 else draw.randrange(1, 30_000)
             at = draw.randrange(BYTES - size + 1)
             view = memory[(place := draw.randrange(PAGE)) : place + size]
