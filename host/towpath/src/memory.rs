@@ -118,12 +118,14 @@ pub struct Memory {
     writes: MemoryHalf,
     reads: MemoryHalf,
     info: MemoryInfo,
+    /// Of stores by windows, what was told already.
+    told: Arc<Mutex<Option<WindowStores>>>,
 }
 
 impl Memory {
     pub(crate) fn open(device: &Device, info: &MemoryInfo, options: ChannelOptions) -> Result<Memory> {
         let writes = MemoryHalf::open(device, info.writer, options)?;
-        Ok(Memory { writes, reads: MemoryHalf::open(device, info.reader, options)?, info: info.clone() })
+        Ok(Memory { writes, reads: MemoryHalf::open(device, info.reader, options)?, info: info.clone(), told: Arc::default() })
     }
 
     /// Its name.
@@ -313,8 +315,11 @@ impl Memory {
             Error::Invalid(format!("memory \"{name}\" has no window: {remedy}"))
         };
         let start = self.info.window.ok_or_else(none)?;
-        let told = Arc::new(Mutex::new(self.device().driver()?.window_stores()?));
-        Ok(Window { device: self.device().clone(), name: name.to_string(), start, bytes: self.len(), told })
+        let mut told = self.told.lock();
+        if told.is_none() {
+            *told = Some(self.device().driver()?.window_stores()?);
+        }
+        Ok(Window { device: self.device().clone(), name: name.to_string(), start, bytes: self.len(), told: self.told.clone() })
     }
 
     /// As [`MemoryInfo::check`].
@@ -383,8 +388,8 @@ pub struct Window {
     name: String,
     start: u64,
     bytes: u64,
-    /// What was told already.
-    told: Arc<Mutex<WindowStores>>,
+    /// What was told already; all windows of one [`Memory`] share it.
+    told: Arc<Mutex<Option<WindowStores>>>,
 }
 
 impl Window {
@@ -415,14 +420,14 @@ impl Window {
         self.device.driver()?.write_window(offset, bytes)
     }
 
-    /// All stores before are in the memory when it returns; or it tells that stores were refused or dropped since the last flush of this window: of
-    /// anybody, to any window of the card.
+    /// All stores before are in the memory when it returns; or it tells that stores were refused or dropped since the last flush of this memory, or since
+    /// its first window was made: of anybody, to any window of the card.
     pub fn flush(&self) -> Result<()> {
         let driver = self.device.driver()?;
         // Whatever it brings, and if it is refused: it is answered after the stores before it.
         let loaded = driver.read_window(self.start, &mut [0; 4])?;
         let now = driver.window_stores()?;
-        let before = std::mem::replace(&mut *self.told.lock(), now);
+        let before = self.told.lock().replace(now).unwrap_or(now);
         let (refused, dropped) = (now.refused.wrapping_sub(before.refused), now.dropped.wrapping_sub(before.dropped));
         if loaded == Loaded::Off || now.off {
             return Err(self.error(format!("storing by the window: {OFF}")));
