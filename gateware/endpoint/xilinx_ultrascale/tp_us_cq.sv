@@ -4,11 +4,12 @@
 // Other requests never reach the core. Those that want an answer (I/O, atomic, locked) are handed to tp_us_cc, which refuses them; messages are
 // dropped. A write that the block marks as damaged, or that its reset cuts short, is completed, or dropped if it is a single beat, and `damaged` pulses.
 //
-// `rx_posted_hold` stops all requests, between packets.
+// `rx_posted_hold` stops all requests, between packets. Not with STRADDLE 2: where each beat ends one packet and begins the next, there is no
+// place to stop.
 //
 // The block delivers a request that wants an answer only when it has been asked for one (`pcie_cq_np_req`), and writes all the time. It is asked
-// for one at a time: when the core has granted it, or one has been refused. So there is always room for it, and requests never wait here. What was
-// asked for and had not come when the block was reset is asked for again.
+// for one at a time: when the core has granted it, or one has been refused. So there is always room for it, and requests wait here only for
+// `rx_posted_hold`. What was asked for and had not come when the block was reset is asked for again.
 module tp_us_cq
   import tp_tlp_pkg::*;
   import tp_ultrascale_pkg::*;

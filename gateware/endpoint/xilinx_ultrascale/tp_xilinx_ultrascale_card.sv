@@ -92,6 +92,9 @@ module tp_xilinx_ultrascale_card
 
   assign pcie_cq_np_req = np_req[(PLUS ? 1 : 0):0];
   assign cfg_flr_done[3:1] = '0;
+  if (CQ_STRADDLE != 1 && MEMORY_WINDOW_BYTES != 0)
+    $error("%m: CQ_STRADDLE %0d: make it 1 for a core with memory windows, which must be able to stop requests", CQ_STRADDLE);
+
   assign cfg_mgmt_function_number = '0;
   assign cfg_mgmt_write = 1'b0;
   assign cfg_mgmt_write_data = '0;

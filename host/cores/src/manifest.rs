@@ -194,6 +194,8 @@ pub struct Window<'a> {
 const LEAST_WINDOW: u64 = 1 << 20;
 /// All windows together.
 const MEMORY_WINDOWS: u64 = 64 << 30;
+/// The last place of a window: the discovery table has 16 bits for 1 more than its MiB.
+const LAST_WINDOW: u64 = (u16::MAX as u64 - 1) << 20;
 
 fn windows(channels: &[Channel]) -> Vec<Window<'_>> {
     let mut end = 0u64;
@@ -213,10 +215,16 @@ fn windows_bytes(channels: &[Channel]) -> u64 {
     windows(channels).last().map_or(0, |last| (last.offset + last.bytes).next_power_of_two().max(LEAST_WINDOW))
 }
 
-fn too_many_windows(name: &str, bytes: u64) -> String {
-    format!(
-        "channel \"{name}\": with its window BAR 4 has {bytes} bytes, and there is room for {MEMORY_WINDOWS}: remove window here or before"
-    )
+/// The windows do not fit: what is wrong with the last.
+fn window_fault(name: &str, channels: &[Channel]) -> Option<String> {
+    let bytes = windows_bytes(channels);
+    if bytes > MEMORY_WINDOWS {
+        let what = format!("with its window BAR 4 has {bytes} bytes, and there is room for {MEMORY_WINDOWS}");
+        return Some(format!("channel \"{name}\": {what}: remove window here or before"));
+    }
+    let offset = windows(channels).last().map_or(0, |last| last.offset);
+    let what = "its window is in the last MiB of BAR 4, which the discovery table has no number for";
+    (offset > LAST_WINDOW).then(|| format!("channel \"{name}\": {what}: remove window here or before"))
 }
 
 /// `[registers]`: the core has an AXI4-Lite port.
@@ -299,10 +307,7 @@ impl Manifest {
         for (index, entry) in manifest.entries.iter().enumerate() {
             let channels = kind::channels(entry, folder)?.and_then(|channels| {
                 manifest.channels.extend(channels);
-                match windows_bytes(&manifest.channels) {
-                    bytes if bytes > MEMORY_WINDOWS => Err(("window".to_string(), too_many_windows(&entry.name, bytes))),
-                    _ => Ok(()),
-                }
+                window_fault(&entry.name, &manifest.channels).map_or(Ok(()), |message| Err(("window".to_string(), message)))
             });
             match channels {
                 Ok(()) => (),

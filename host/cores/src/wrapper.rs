@@ -5,7 +5,9 @@ use crate::manifest::{Channel, Direction, Manifest, Window};
 use crate::plugin::{Plugin, PAGE};
 use crate::ports::{spare, standard, PortDirection, Top, AXIL, CORE, IN_RESET, USER_RESET};
 use std::fmt::Write;
-use towpath_contract::{ChannelKind, CHANNEL_ENTRY_KIND_NAME_COUNT, PLUGINS_MAX, PLUGIN_ENTRY_BYTES, PLUGIN_ENTRY_TYPE_NAME_COUNT};
+use towpath_contract::{
+    ChannelKind, CARD_WINDOW_TIMEOUT_RESET, CHANNEL_ENTRY_KIND_NAME_COUNT, PLUGINS_MAX, PLUGIN_ENTRY_BYTES, PLUGIN_ENTRY_TYPE_NAME_COUNT,
+};
 
 /// `kind_version` of the stream.
 const STREAM_VERSION: u16 = 1;
@@ -134,6 +136,13 @@ fn plugin_entry(plugin: &Plugin) -> String {
     format!("    {{32'd{}, 16'd{}, 16'd{}, {name}}}", plugin.offset, plugin.bytes / PAGE, plugin.version)
 }
 
+/// Clocks of the user core's after which the bus answers for a port: 65,536, or fewer where the window's own default, which counts core clocks, would be
+/// over before. A quarter of that leaves time for the crossing of clocks.
+fn patience(manifest: &Manifest) -> u64 {
+    let window = u64::from(CARD_WINDOW_TIMEOUT_RESET) * u64::from(manifest.user_clock_khz()) / u64::from(manifest.core_clock_khz());
+    (window / 4).clamp(64, 65_536)
+}
+
 /// Wires for the port of a module towards the core, and what connects them: to the module, and to the core's port of this name.
 fn wires(out: &mut String, module: &Top, prefix: &str, mut connect: impl FnMut(&str, &str, &str)) {
     for (port, signal, wide) in module.ports.iter().filter_map(|(port, p)| Some((port, port.strip_prefix(CORE)?, p.width?))) {
@@ -144,14 +153,55 @@ fn wires(out: &mut String, module: &Top, prefix: &str, mut connect: impl FnMut(&
     }
 }
 
+/// Handshakes of channels: the array of `tp_user`, and whether it goes to the core.
+const HANDSHAKES: [(&str, bool); 8] = [
+    ("h2c_tvalid", true),
+    ("h2c_tready", false),
+    ("h2c_end_valid", false),
+    ("h2c_end_ready", true),
+    ("c2h_tvalid", false),
+    ("c2h_tready", true),
+    ("c2h_ask_valid", true),
+    ("c2h_ask_ready", false),
+];
+
+/// A plug-in that has it holds the user core in reset.
+fn resets(module: &Top) -> bool {
+    module.ports.contains_key(USER_RESET)
+}
+
+/// Between channels and a core that a plug-in holds in reset: nothing is taken by a core or a kind that would forget it.
+#[derive(Clone, Copy)]
+struct Gate {
+    h2c: bool,
+    c2h: bool,
+}
+
+impl Gate {
+    /// What the core and the kinds of channels have in place of an array of `tp_user`.
+    fn inside(self, array: &str) -> String {
+        let gated = if array.starts_with("h2c") { self.h2c } else { self.c2h };
+        let prefix = if gated && HANDSHAKES.iter().any(|(name, _)| *name == array) { CORE } else { "" };
+        format!("{prefix}{array}")
+    }
+
+    fn assigns(self, out: &mut String) {
+        for (array, to_core) in HANDSHAKES.iter().filter(|(array, _)| self.inside(array) != *array) {
+            let count = if array.starts_with("h2c") { "NH" } else { "NC" };
+            let inside = self.inside(array);
+            let (to, from) = if *to_core { (inside.as_str(), *array) } else { (*array, inside.as_str()) };
+            let _ = writeln!(out, "  logic [{count}-1:0] {inside};\n  assign {to} = {from} & {{{count}{{core_rst_n}}}};");
+        }
+    }
+}
+
 /// Plug-ins, the bus before them and the core, and the reset that they give the core; adds the core's ports.
 fn plugins(out: &mut String, manifest: &Manifest, top: &Top, modules: &[Top], ports: &mut Vec<String>) {
     let core = manifest.registers.is_some().then(|| ("core", 0, manifest.core_window_bytes()));
     let slots: Vec<(&str, u32, u32)> =
         core.into_iter().chain(manifest.plugins.iter().map(|p| (p.name.as_str(), p.offset, p.bytes))).collect();
     let (count, first) = (slots.len(), usize::from(core.is_some()));
-    let resetting: Vec<&str> =
-        manifest.plugins.iter().zip(modules).filter(|(_, m)| m.ports.contains_key(USER_RESET)).map(|(p, _)| p.name.as_str()).collect();
+    let resetting: Vec<&str> = manifest.plugins.iter().zip(modules).filter(|(_, m)| resets(m)).map(|(p, _)| p.name.as_str()).collect();
     let _ = writeln!(out, "\n  // The register window: {}.", slots.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", "));
     for (signal, to_core, bits) in AXIL {
         // One address and one set of data for all.
@@ -164,24 +214,29 @@ fn plugins(out: &mut String, manifest: &Manifest, top: &Top, modules: &[Top], po
         let _ = writeln!(out, "  logic {range}bus_{signal};");
     }
     for name in &resetting {
-        let _ = writeln!(out, "  logic plugin_{name}_{USER_RESET};");
+        let _ = writeln!(out, "  logic {USER_RESET}_{name};");
     }
     if resetting.is_empty() {
         out.push_str("  assign core_rst_n = rst_n;\n");
     } else {
-        let all: Vec<String> = resetting.iter().map(|name| format!("plugin_{name}_{USER_RESET}")).collect();
+        let all: Vec<String> = resetting.iter().map(|name| format!("{USER_RESET}_{name}")).collect();
         let _ = writeln!(out, "  assign core_rst_n = rst_n && {};", all.join(" && "));
     }
     let listed = |number: &dyn Fn(&(&str, u32, u32)) -> u32| {
         let all: Vec<String> = slots.iter().rev().map(|slot| format!("32'd{}", number(slot))).collect();
         format!("{{{}}}", all.join(", "))
     };
-    let parameters = [format!(".PORTS({count})"), format!(".OFFSET({})", listed(&|s| s.1)), format!(".BYTES({})", listed(&|s| s.2))];
-    let resets: Vec<&str> = (0..count).rev().map(|slot| if slot < first { "core_rst_n" } else { "rst_n" }).collect();
-    let mut own = vec![".clk(clk)".to_string(), ".rst_n(rst_n)".to_string(), format!(".port_rst_n({{{}}})", resets.join(", "))];
+    let parameters = [
+        format!(".PORTS({count})"),
+        format!(".OFFSET({})", listed(&|s| s.1)),
+        format!(".BYTES({})", listed(&|s| s.2)),
+        format!(".TIMEOUT({})", patience(manifest)),
+    ];
+    let port_resets: Vec<&str> = (0..count).rev().map(|slot| if slot < first { "core_rst_n" } else { "rst_n" }).collect();
+    let mut own = vec![".clk(clk)".to_string(), ".rst_n(rst_n)".to_string(), format!(".port_rst_n({{{}}})", port_resets.join(", "))];
     own.extend(AXIL.iter().map(|(signal, _, _)| format!(".s_axil_{signal}(axil_{signal})")));
     own.extend(AXIL.iter().map(|(signal, _, _)| format!(".m_axil_{signal}(bus_{signal})")));
-    instance(out, "tp_plugin_bus", "plugin_bus", &parameters, &own);
+    instance(out, "tp_plugin_bus", "register_bus", &parameters, &own);
     let at = |slot: usize| {
         AXIL.iter().map(move |(signal, to_core, bits)| {
             let index = if *to_core && *bits > 1 { String::new() } else { format!("[{slot}]") };
@@ -194,8 +249,8 @@ fn plugins(out: &mut String, manifest: &Manifest, top: &Top, modules: &[Top], po
     for (number, (plugin, module)) in manifest.plugins.iter().zip(modules).enumerate() {
         let mut own = vec![".clk(clk)".to_string(), ".rst_n(rst_n)".to_string()];
         own.extend(at(first + number));
-        if module.ports.contains_key(USER_RESET) {
-            own.push(format!(".{USER_RESET}(plugin_{}_{USER_RESET})", plugin.name));
+        if resets(module) {
+            own.push(format!(".{USER_RESET}({USER_RESET}_{})", plugin.name));
         }
         if module.ports.contains_key(IN_RESET) {
             own.push(format!(".{IN_RESET}(!core_rst_n)"));
@@ -217,7 +272,7 @@ fn plugins(out: &mut String, manifest: &Manifest, top: &Top, modules: &[Top], po
         if module.has_data_width {
             settings.insert(0, ".DATA_WIDTH(DATA_WIDTH)".to_string());
         }
-        instance(out, &plugin.module, &format!("plugin_{}", plugin.name), &settings, &own);
+        instance(out, &plugin.module, &format!("beside_{}", plugin.name), &settings, &own);
     }
 }
 
@@ -383,6 +438,17 @@ module tp_user
         asked = answers(&c2h),
     );
 
+    let reset = if manifest.plugins.is_empty() { "rst_n" } else { "core_rst_n" };
+    if !manifest.plugins.is_empty() {
+        out.push_str("  logic core_rst_n;\n");
+    }
+    let held = modules.iter().any(resets);
+    let gate = Gate { h2c: held && !h2c.is_empty(), c2h: held && !c2h.is_empty() };
+    if held {
+        out.push_str("  // While a plug-in holds the core in reset, its channels wait.\n");
+    }
+    gate.assigns(&mut out);
+
     // What has no port of the core or of a kind behind it.
     if h2c.is_empty() {
         for signal in ["tready", "end_valid", "end_status"] {
@@ -405,7 +471,7 @@ module tp_user
             (Direction::C2h, _) => &["status", "ask_ready"],
         };
         for signal in attributes.iter().chain(answers) {
-            let _ = writeln!(out, "  assign {}_{signal}[{index}] = '0;", channel.direction);
+            let _ = writeln!(out, "  assign {}[{index}] = '0;", gate.inside(&format!("{}_{signal}", channel.direction)));
         }
     }
     if manifest.registers.is_none() && manifest.plugins.is_empty() {
@@ -427,13 +493,12 @@ module tp_user
         parameters.push(".DATA_WIDTH(DATA_WIDTH)".to_string());
     }
     parameters.extend(manifest.parameters.iter().map(|(name, value)| format!(".{name}({})", value.verilog())));
-    let reset = if manifest.plugins.is_empty() { "rst_n" } else { "core_rst_n" };
-    if !manifest.plugins.is_empty() {
-        out.push_str("  logic core_rst_n;\n");
-    }
     let mut ports = vec![".clk(clk)".to_string(), format!(".rst_n({reset})")];
     for (index, channel, _) in h2c.iter().chain(&c2h).filter(|(_, channel, _)| channel.carrier.is_none()) {
-        let mut connect = |signal: &str| ports.push(format!(".{}_{signal}({}_{signal}[{index}])", channel.name, channel.direction));
+        let mut connect = |signal: &str| {
+            let array = gate.inside(&format!("{}_{signal}", channel.direction));
+            ports.push(format!(".{}_{signal}({array}[{index}])", channel.name));
+        };
         ["tdata", "tkeep", "tlast", "tvalid", "tready"].into_iter().for_each(&mut connect);
         if channel.attributes {
             ["length", "offset", "user"].into_iter().for_each(&mut connect);
@@ -450,7 +515,7 @@ module tp_user
         let (Some(carrier), Some((_, half)), Some(module)) = (&channel.carrier, channel.half(), module) else { continue };
         let name = &channel.name;
         let mut own = vec![".clk(clk)".to_string(), format!(".rst_n({reset})")];
-        own.extend(standard(channel, width).iter().map(|(port, _, _, array)| format!(".{port}({array}[{index}])")));
+        own.extend(standard(channel, width).iter().map(|(port, _, _, array)| format!(".{port}({}[{index}])", gate.inside(array))));
         out.push('\n');
         let mut dma = String::new();
         wires(&mut out, module, &format!("kind_{name}"), |port, signal, wire| {

@@ -144,6 +144,13 @@ fn manifests() {
     let large = RAM.replace("0x10000", "0x800000000") + "address_bits = 40\nwindow = true\n";
     let many = format!("{large}{}{}", large.replace("ram", "two"), RAM.replace("ram", "small") + "window = true\n");
     try_one(&many, &["line 22: ", "channel \"small\"", "BAR 4 has 137438953472 bytes", "room for 68719476736"]);
+    // Windows of 32 GiB, 16 GiB and so on to 1 MiB leave the last MiB, for which the discovery table has no number.
+    let window = |name: &str, bytes: u64| {
+        format!("{}address_bits = 40\nwindow = true\n", RAM.replace("ram", name).replace("0x10000", &bytes.to_string()))
+    };
+    let halves: String = (0..16).map(|n| window(&format!("half{n}"), 1 << (35 - n))).collect();
+    assert!(read(&halves).is_ok());
+    try_one(&format!("{halves}{}", window("last", 4096)), &["line 107: ", "channel \"last\"", "the last MiB of BAR 4"]);
     try_one("[[channel]]\nname = \"a\"\n", &["line 6: ", "direction = \"h2c\" or \"c2h\""]);
     try_one("[[channel]]\nname = \"a\"\ndirection = \"h2c\"\nparameter = 3\n", &["line 9: ", "a stream has no parameters"]);
     try_one(&format!("{CHECKED}[channel.parameters]\nDATA_WIDTH = 3\n"), &["line 10: ", "core.width"]);

@@ -182,7 +182,12 @@ fn generated_and_built() {
     assert!(
         plain.contains("localparam int PLUGINS = 0;") && plain.contains(".rst_n(rst_n)") && plain.contains(".s_axil_awaddr(axil_awaddr)")
     );
-    assert!(!plain.contains("plugin_bus") && !plain.contains("core_rst_n"), "{plain}");
+    assert!(!plain.contains("plugin_bus") && !plain.contains("core_rst_n") && !plain.contains("core_h2c"), "{plain}");
+    // Nor is anything gated beside a plug-in that resets nothing.
+    let meter = "[[plugin]]\ntype = \"../meter\"\n";
+    let ports = ", output logic [63:0] meter_value, input logic meter_read";
+    let (_, beside) = wrap(&core(&world, "beside", meter, ports, true), &BuildOptions::default(), None).unwrap();
+    assert!(beside.contains("assign core_rst_n = rst_n;") && !beside.contains("core_h2c"), "{beside}");
 
     let plugins = "[[plugin]]\ntype = \"../meter\"\n[[plugin]]\ntype = \"reset\"\n[plugin.parameters]\nOUTPUTS = 2\n";
     let ports = ", output logic [63:0] meter_value, input logic meter_read, input logic [1:0] reset_rst_n";
@@ -192,7 +197,18 @@ fn generated_and_built() {
         "localparam int WINDOW_BYTES = 32768;",
         "localparam int PLUGINS = 2;",
         "= 1024'({\n    {32'd16384, 16'd1, 16'd1, 64'h7465736572},\n    {32'd8192, 16'd2, 16'd3, 64'h726574656d}\n  });",
-        "assign core_rst_n = rst_n && plugin_reset_user_rst_n;",
+        "assign core_rst_n = rst_n && user_rst_n_reset;",
+        // What the core does not take in reset waits.
+        "assign core_h2c_tvalid = h2c_tvalid & {NH{core_rst_n}};",
+        "assign h2c_tready = core_h2c_tready & {NH{core_rst_n}};",
+        "assign core_h2c_end_ready = h2c_end_ready & {NH{core_rst_n}};",
+        "assign h2c_end_valid = core_h2c_end_valid & {NH{core_rst_n}};",
+        ".in_tvalid(core_h2c_tvalid[0])",
+        ".in_tready(core_h2c_tready[0])",
+        ".in_tlast(h2c_tlast[0])",
+        "assign core_h2c_end_valid[0] = '0;",
+        "assign c2h_tvalid = '0;",
+        ".TIMEOUT(62500)",
         ".PORTS(3)",
         ".OFFSET({32'd16384, 32'd8192, 32'd0})",
         ".BYTES({32'd4096, 32'd8192, 32'd256})",
@@ -226,4 +242,45 @@ fn generated_and_built() {
     assert!(!build(&folder, &options).unwrap().cached, "a plug-in's source is part of the model");
     std::fs::write(world.root.join("user/meter/plugin.toml"), METER.replace("= 3", "= 4")).unwrap();
     assert!(!build(&folder, &options).unwrap().cached, "so is its manifest");
+}
+
+/// The bus gives up before the window does, whatever the clocks.
+#[test]
+fn the_bus_gives_up_first() {
+    let world = world();
+    shelf(&world);
+    let folder = core(&world, "timed", ONE, "", true);
+    let file = folder.join("towpath.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    for (user, own, clocks) in [("", "", 62500), ("500.0", "", 65536), ("50.0", "", 12500), ("1.0", "500.0", 125), ("1.0", "1000.0", 64)] {
+        let line = |key: &str, mhz: &str| if mhz.is_empty() { String::new() } else { format!("{key}clock_mhz = {mhz}\n") };
+        let core = text.replace("width = 64\n", &format!("width = 64\n{}", line("", user)));
+        std::fs::write(&file, core + &line("[gateware]\n", own)).unwrap();
+        let (_, wrapper) = wrap(&folder, &BuildOptions::default(), None).unwrap();
+        assert!(wrapper.contains(&format!(".TIMEOUT({clocks})")), "{user} {own} {clocks}: {wrapper}");
+    }
+}
+
+/// Names that a manifest gives are prefixes of ports; the wrapper's own stand apart from all of them.
+#[test]
+fn names_that_meet() {
+    let world = world();
+    shelf(&world);
+    let ports = "output logic core_b, output logic core_user_rst_n, output logic user_rst_n";
+    let drives = "assign {core_b, core_user_rst_n, user_rst_n} = '1;";
+    meter(&world, "other", &METER.replace("sized = true\n", ""), &module("meter", "", ports, drives).replace("#()", ""));
+    let named = |name: &str| format!("[[plugin]]\ntype = \"../other\"\nname = \"{name}\"\n");
+    let plugins: String = ["a", "a_b", "bus", "core", "window"].map(named).concat();
+    let inputs: String = ["a", "a_b", "bus", "core", "window"].map(|n| format!(", input logic {n}_b, input logic {n}_user_rst_n")).concat();
+    let folder = core(&world, "meeting", &plugins, &inputs, true);
+    build(&folder, &BuildOptions::default()).unwrap();
+    // Two that want the same port of the core are refused.
+    let both = format!("{}{}", named("a"), named("a_b").replace("../other", "../odd"));
+    let source = module("odd", "", "output logic core_user_rst_n", "assign core_user_rst_n = '1;").replace("#()", "");
+    let manifest = METER.replace("sized = true\n", "").replace("\"meter\"\nsources", "\"odd\"\nsources");
+    meter(&world, "odd", &manifest, &source);
+    let source = module("meter", "", "output logic core_b_user_rst_n", "assign core_b_user_rst_n = '1;").replace("#()", "");
+    meter(&world, "other", &METER.replace("sized = true\n", ""), &source);
+    let error = refused(&core(&world, "same", &both, ", input logic a_b_user_rst_n", true));
+    says(&error, &["port \"a_b_user_rst_n\" belongs to plug-in \"a\" and to plug-in \"a_b\"", "another name"]);
 }

@@ -255,7 +255,7 @@ impl fmt::Debug for Device {
 /// The user core's registers, 32 bits each. May be used from any thread; each access is atomic.
 #[derive(Clone, Debug)]
 pub struct Registers {
-    device: Device,
+    pub(crate) device: Device,
 }
 
 impl Registers {

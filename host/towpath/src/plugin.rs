@@ -36,6 +36,10 @@ impl Plugin {
         &self.info
     }
 
+    pub(crate) fn device(&self) -> &Device {
+        &self.registers.device
+    }
+
     /// Read its register at a byte offset. As [`Registers::read`].
     pub fn read(&self, offset: u32) -> Result<u32> {
         self.registers.read(self.place(offset)?)

@@ -3,6 +3,7 @@
 
 use crate::{Error, Plugin, Result};
 use std::fmt;
+use std::time::{Duration, Instant};
 use towpath_contract as contract;
 
 /// The version of the type that this is written for.
@@ -13,12 +14,18 @@ const fn at(offset: u64) -> u32 {
 }
 const COMMAND: u32 = at(contract::PLUGIN_RESET_COMMAND_OFFSET);
 const STATUS: u32 = at(contract::PLUGIN_RESET_STATUS_OFFSET);
+const LENGTH: u32 = at(contract::PLUGIN_RESET_LENGTH_OFFSET);
+const SEQUENCES: u32 = at(contract::PLUGIN_RESET_SEQUENCES_OFFSET);
 const ON_FAULT: u32 = at(contract::PLUGIN_RESET_ON_FAULT_OFFSET);
 const START: u32 = contract::PLUGIN_RESET_COMMAND_START_MASK;
 const HOLD: u32 = contract::PLUGIN_RESET_COMMAND_HOLD_MASK;
 const RELEASE: u32 = contract::PLUGIN_RESET_COMMAND_RELEASE_MASK;
 /// A time's bits.
 const TIME_MAX: u32 = (1 << 24) - 1;
+/// What a sequence may take beside twice the time that its settings ask for.
+const MARGIN_NS: u64 = 1_000_000;
+/// The longest sleep between two looks.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// What a fault of the core does beside being counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -81,15 +88,24 @@ impl Reset {
     }
 
     /// Hold the core in reset, reset its channels by `channels`, and release the core: none of them keeps anything of before. The core is released
-    /// whatever `channels` returns.
+    /// whatever `channels` returns, and if it panics.
     pub fn while_held<T>(&self, channels: impl FnOnce() -> Result<T>) -> Result<T> {
+        /// Releases a core whose program is unwinding.
+        struct Held<'a>(&'a Reset);
+        impl Drop for Held<'_> {
+            fn drop(&mut self) {
+                let _ = self.0.plugin.write(COMMAND, RELEASE);
+            }
+        }
         self.hold()?;
+        let held = Held(self);
         let done = channels();
+        std::mem::forget(held);
         self.release()?;
         done
     }
 
-    /// Run a sequence, and wait for its end. [`Error::Invalid`] while it is held.
+    /// Run a sequence, and wait for its end. [`Error::Invalid`] while it is held; [`Error::Register`] if it does not end.
     pub fn pulse(&self) -> Result<()> {
         self.plugin.write(COMMAND, START)?;
         self.wait()
@@ -100,14 +116,20 @@ impl Reset {
         self.plugin.write(COMMAND, HOLD)
     }
 
-    /// Run a sequence from its start, if it is held, and wait for its end.
+    /// Run a sequence from its start, if it is held, and wait for its end. Errors as of [`Reset::pulse`].
     pub fn release(&self) -> Result<()> {
         self.plugin.write(COMMAND, RELEASE)?;
         self.wait()
     }
 
+    /// A sequence is over when another has begun, too: a core that reports faults without end may begin one after the other.
     fn wait(&self) -> Result<()> {
+        let (device, began) = (self.plugin.device(), Instant::now());
+        let (begun, now) = (self.sequences()?, device.now_ns());
+        let mut limit = None;
         loop {
+            // Looked at before the plug-in is: a thread that has slept through the limit finds a sequence that has ended.
+            let late = limit.is_some_and(|limit| device.now_ns() - now > limit);
             let status = self.status()?;
             if !status.is_busy {
                 return Ok(());
@@ -115,7 +137,27 @@ impl Reset {
             if status.is_held {
                 return Err(Error::Invalid("the core is held in reset: release it".into()));
             }
+            if self.sequences()? != begun {
+                return Ok(());
+            }
+            if late {
+                let what = "a sequence of plug-in \"reset\" has not ended in twice its time: reset the card; if that does not help, the core's clock stands";
+                return Err(Error::Register { offset: self.plugin.info().offset + STATUS, what: what.into() });
+            }
+            if limit.is_none() {
+                limit = Some(self.longest_ns()?);
+            }
+            std::thread::sleep((began.elapsed() / 16).min(LOOK));
         }
+    }
+
+    /// Twice what a sequence takes by the settings of now, and a margin.
+    fn longest_ns(&self) -> Result<u64> {
+        let outputs = self.outputs()?.min(contract::PLUGIN_RESET_DELAY_COUNT as u32);
+        let delays = (0..outputs).map(|output| self.delay(output)).collect::<Result<Vec<u32>>>()?;
+        let clocks = u64::from(self.length()?) + u64::from(delays.into_iter().max().unwrap_or(0));
+        let khz = u64::from(self.plugin.device().info().user_clock_khz.max(1));
+        Ok(2 * clocks * 1_000_000 / khz + MARGIN_NS)
     }
 
     /// What it does now.
@@ -137,7 +179,7 @@ impl Reset {
 
     /// Clocks of the user core's for which a sequence asserts all outputs.
     pub fn length(&self) -> Result<u32> {
-        self.plugin.read(at(contract::PLUGIN_RESET_LENGTH_OFFSET))
+        self.plugin.read(LENGTH)
     }
 
     /// Set [`Reset::length`]: 1 to 2^24 - 1.
@@ -145,7 +187,7 @@ impl Reset {
         if clocks == 0 {
             return Err(Error::Invalid("a reset of 0 clocks: make it 1 or more".into()));
         }
-        self.plugin.write(at(contract::PLUGIN_RESET_LENGTH_OFFSET), time(clocks)?)
+        self.plugin.write(LENGTH, time(clocks)?)
     }
 
     /// Clocks from the end of [`Reset::length`] to the release of an output.
@@ -188,7 +230,7 @@ impl Reset {
 
     /// Sequences since the card's reset, by whatever they were begun, modulo 2^32.
     pub fn sequences(&self) -> Result<u32> {
-        self.plugin.read(at(contract::PLUGIN_RESET_SEQUENCES_OFFSET))
+        self.plugin.read(SEQUENCES)
     }
 
     /// Faults of the core since the card's reset, modulo 2^32. A core in reset reports none.

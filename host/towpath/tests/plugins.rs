@@ -7,10 +7,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use towpath::{Device, Error, OnFault, Plugin, Receiver, Reset, Sender};
 
-fn open() -> Device {
+fn root() -> PathBuf {
     let root: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).canonicalize().unwrap().ancestors().nth(2).unwrap().into();
     std::env::set_var("TOWPATH_HOME", &root);
-    Device::open(&format!("sim:{}", root.join("examples/plugins").display())).unwrap()
+    root
+}
+
+fn open() -> Device {
+    Device::open(&format!("sim:{}", root().join("examples/plugins").display())).unwrap()
 }
 
 #[track_caller]
@@ -148,7 +152,73 @@ fn a_broken_core_and_its_channels() {
     // `while_held` releases the core whatever becomes of the channels.
     assert!(reset.while_held(|| towpath::Result::<()>::Err(Error::Forked)).is_err());
     assert!(!reset.status().unwrap().is_busy);
+    let panics = std::panic::AssertUnwindSafe(|| reset.while_held(|| -> towpath::Result<()> { panic!("in while_held") }));
+    assert!(std::panic::catch_unwind(panics).is_err());
+    assert!(!reset.status().unwrap().is_held, "a panic releases the core, too");
     echoes(&sender, &receiver, 5);
+}
+
+/// A core takes beats in reset as ever, and so does a kind; both would forget them.
+#[test]
+fn what_is_sent_to_a_core_in_reset_waits_for_it() {
+    let device = open();
+    let reset = Reset::new(device.plugin("reset").unwrap()).unwrap();
+    let (sender, receiver) = (device.sender("in").unwrap(), device.receiver("out").unwrap());
+    for length in [1, 64, 1500] {
+        let message: Vec<u8> = (0..length).map(|n| (n % 251) as u8).collect();
+        reset.hold().unwrap();
+        sender.send(&message).unwrap(); // into the card's buffer
+        assert!(reset.status().unwrap().is_held);
+        let limit = towpath::WaitOptions::from(Some(Duration::from_micros(100)));
+        assert!(receiver.recv_into_with(&mut [IoSliceMut::new(&mut [0; 64])], limit).is_err(), "nothing comes from a core in reset");
+        reset.release().unwrap();
+        assert!(receiver.recv().unwrap() == message, "{length} bytes");
+    }
+}
+
+/// A plug-in that says it is `reset` and whose sequences never end; from register `on_fault` on that is not 0, one begins after the other.
+const STUCK: &str = "
+  logic set;
+  logic [11:2] set_at, get_at;
+  logic [31:0] set_data, get_data, on_fault, sequences;
+  tp_plugin_registers registers (.get(), .*);
+  assign get_data = get_at == 10'(TP_PLUGIN_RESET_STATUS_OFFSET / 4) ? 32'(TP_PLUGIN_RESET_STATUS_BUSY_MASK)
+      : get_at == 10'(TP_PLUGIN_RESET_SEQUENCES_OFFSET / 4) ? sequences : 32'd1;
+  always_ff @(posedge clk) begin
+    if (on_fault != 0) sequences <= sequences + 1'b1;
+    if (set && set_at == 10'(TP_PLUGIN_RESET_ON_FAULT_OFFSET / 4)) on_fault <= set_data;
+    if (!rst_n) {on_fault, sequences} <= '0;
+  end
+endmodule
+";
+
+#[test]
+fn waiting_for_a_reset_ends() {
+    let root = root();
+    let folder = std::env::temp_dir().join(format!("towpath-stuck-{}", std::process::id())).join("loopback");
+    std::fs::create_dir_all(folder.join("stuck")).unwrap();
+    let module = std::fs::read_to_string(root.join("gateware/plugin/reset/tp_plugin_reset.sv")).unwrap();
+    let (from, to) = (module.find("    input logic clk,").unwrap(), module.find("    output logic               user_rst_n,").unwrap());
+    let ports = module[from..to].trim_end().trim_end_matches(',');
+    let text = format!("module stuck import towpath_pkg::*; (\n{ports}\n);{STUCK}");
+    std::fs::write(folder.join("stuck/stuck.sv"), text).unwrap();
+    let plugin = "[plugin]\ntype = \"reset\"\nversion = 1\nmodule = \"stuck\"\nsources = [\"stuck.sv\"]\n";
+    std::fs::write(folder.join("stuck/plugin.toml"), plugin).unwrap();
+    let core = root.join("cores/loopback");
+    std::fs::copy(core.join("loopback.sv"), folder.join("loopback.sv")).unwrap();
+    let manifest = std::fs::read_to_string(core.join("towpath.toml")).unwrap();
+    std::fs::write(folder.join("towpath.toml"), manifest + "\n[[plugin]]\ntype = \"./stuck\"\n").unwrap();
+
+    let device = Device::open(&format!("sim:{}", folder.display())).unwrap();
+    let reset = Reset::new(device.plugin("reset").unwrap()).unwrap();
+    for begun in [Reset::pulse, Reset::release] {
+        let error = begun(&reset).unwrap_err();
+        assert!(matches!(error, Error::Register { .. }) && error.to_string().contains("reset the card"), "{error}");
+    }
+    // Its own sequence has ended when another begins.
+    reset.set_on_fault(OnFault::Start).unwrap();
+    reset.pulse().unwrap();
+    std::fs::remove_dir_all(folder.parent().unwrap()).unwrap();
 }
 
 #[test]

@@ -24,8 +24,8 @@ class Reset(_towpath.Reset):
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         """Hold the core in reset within the `with` statement, and release it at its end: the place to reset the core's channels."""
-        self.hold()
         try:
+            self.hold()
             yield
         finally:
             self.release()
