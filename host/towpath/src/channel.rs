@@ -223,6 +223,11 @@ impl Core {
         match waited {
             Ok(completion) => {
                 limit.progress(&self.device);
+                let lost = self.direction == Direction::C2h
+                    && pieces.iter().any(|piece| piece.device().is_some_and(|(memory, _)| memory.has_failed()));
+                if lost {
+                    return self.check(Completion::new(ticket, Status::UnsupportedRequest, 0), moved);
+                }
                 self.check(completion, moved)
             }
             Err(error @ (Error::Pending { .. } | Error::Interrupted { .. })) => {
