@@ -328,14 +328,14 @@ def test_memory_that_was_freed_ends_the_receive(card: towpath.Device, standin: S
 
 
 def test_an_error_of_a_staged_call_counts_what_has_moved(card: towpath.Device, standin: StandIn) -> None:
-    """Of the card's bytes those whose copy is done."""
+    """Of the card's bytes those whose copy is done. The limit is of simulated time."""
     size = 3 * BLOCK + 5
     data = random.Random(6).randbytes(size)
     came: list[int] = []
 
     def receive() -> None:
         try:
-            card.recv_into("out", bytearray(size), timeout=0.5)
+            card.recv_into("out", bytearray(size), timeout=0.0005)
         except towpath.TimeoutError as why:
             came.append(why.bytes)
 

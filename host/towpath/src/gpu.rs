@@ -88,15 +88,14 @@ impl Queue {
         Ok(())
     }
 
-    fn push(&self, job: Job) {
-        self.inbox.jobs.lock().waiting.push_back(job);
+    /// The channel is gone; not for a child of fork, where another thread may have had the lock.
+    pub fn close(&self) {
+        self.inbox.jobs.lock().over = true;
         self.inbox.news.notify_all();
     }
-}
 
-impl Drop for Queue {
-    fn drop(&mut self) {
-        self.inbox.jobs.lock().over = true;
+    fn push(&self, job: Job) {
+        self.inbox.jobs.lock().waiting.push_back(job);
         self.inbox.news.notify_all();
     }
 }
@@ -206,7 +205,7 @@ impl<T> Shared<T> {
         }
     }
 
-    fn make(&self, work: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> Result<T>)
+    fn make(&self, work: &impl Fn(&(dyn Fn() -> bool + Sync)) -> Result<T>)
     where
         T: Send,
     {
@@ -376,7 +375,7 @@ pub(crate) fn on_stream<T: Send + 'static>(
         dropped: AtomicBool::new(false),
     });
     let mine = shared.clone();
-    let make = Box::new(move || mine.make(work));
+    let make = Box::new(move || mine.make(&work)); // the work is dropped behind the hold
     queue.push(Job { turn: shared.clone(), make: Some(make), _buffer: buffer.clone() });
     Ok(OnStream { shared })
 }
