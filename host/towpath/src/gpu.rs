@@ -138,9 +138,7 @@ impl Inbox {
                 !passed
             });
             jobs = self.jobs.lock();
-            if busy {
-                quiet = Instant::now();
-            } else if !self.news.wait_for(&mut jobs, (quiet.elapsed() / 16).clamp(SOONEST, LATEST)).timed_out() {
+            if busy || !self.news.wait_for(&mut jobs, (quiet.elapsed() / 16).clamp(SOONEST, LATEST)).timed_out() {
                 quiet = Instant::now();
             }
         }
