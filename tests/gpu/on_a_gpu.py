@@ -28,7 +28,7 @@ import towpath
 
 CHECKS: dict[str, Callable[[Run], str]] = {}
 # Numbers of the driver's interface.
-DMA_BUF_SUPPORTED, WAIT_VALUES_ON_STREAMS = 124, 94
+DMA_BUF_SUPPORTED = 124
 DMA_BUF, FOR_PCIE = 1, 1
 
 
@@ -90,20 +90,17 @@ def cuda() -> Any:
 
 @check
 def machine(_run: Run) -> str:
-    driver, version, name, said = cuda(), ctypes.c_int(), ctypes.create_string_buffer(100), []
+    driver, version, name, dma_buf = cuda(), ctypes.c_int(), ctypes.create_string_buffer(100), ctypes.c_int(-1)
     driver.cuDriverGetVersion(ctypes.byref(version))
     driver.cuDeviceGetName(name, 100, 0)
-    for what, attribute in (("dma-buf", DMA_BUF_SUPPORTED), ("streams wait for values", WAIT_VALUES_ON_STREAMS)):
-        value = ctypes.c_int(-1)
-        driver.cuDeviceGetAttribute(ctypes.byref(value), attribute, 0)
-        said.append(f"{what}: {value.value}")
+    driver.cuDeviceGetAttribute(ctypes.byref(dma_buf), DMA_BUF_SUPPORTED, 0)
     module = Path("/proc/driver/nvidia/version")
     kind = "no /proc/driver/nvidia/version"
     if module.exists():
         kind = module.read_text().splitlines()[0].removeprefix("NVRM version: ").strip()
     udmabuf = "there" if Path("/dev/udmabuf").exists() else "missing"
     return (
-        f"{name.value.decode()}, CUDA {version.value // 1000}.{version.value % 1000 // 10}; {kind}; {'; '.join(said)}; "
+        f"{name.value.decode()}, CUDA {version.value // 1000}.{version.value % 1000 // 10}; {kind}; dma-buf: {dma_buf.value}; "
         f"/dev/udmabuf {udmabuf}; Linux {platform.release()}; Python {platform.python_version()}"
     )
 
@@ -369,6 +366,11 @@ def ordered(run: Run, streams: Callable[[Any], tuple[Any, Any]], **how: Any) -> 
     """Work, a transfer, work, on one stream for each direction; nothing on the host waits in between."""
     torch, longest = torch_(), 0.0
     with towpath.open("sim:loopback") as card:
+        # The first use of a kernel takes longer than the load does: each is used once before.
+        used = torch.zeros(64, dtype=torch.uint8, device="cuda")
+        load(torch, 1)
+        torch.add(used.fill_(1), 100, out=torch.zeros_like(used))
+        bool((used == 1).all())
         for turn in range(run.rounds):
             first, second = streams(torch)
             size = run.random.randint(1, 40_000)
@@ -386,8 +388,7 @@ def ordered(run: Run, streams: Callable[[Any], tuple[Any, Any]], **how: Any) -> 
                 torch.add(target, 100, out=after)  # must wait for the transfer
             took = time.perf_counter() - began
             longest = max(longest, took)
-            # The first use of a kernel may take longer than the load does.
-            assert took > 0.015 or not received.done(), "it was received before it was made"
+            assert not received.done(), "it was received before it was made"
             second.synchronize()
             assert bool((after == turn + 101).all()), f"turn {turn}: work behind the transfer did not wait for it: {after[:8]}"
             first.synchronize()

@@ -12,14 +12,11 @@
  * Functions named standin_... are for tests: what a program's kernels would do, and faults.
  */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <fcntl.h>
-#include <linux/udmabuf.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -160,6 +157,7 @@ static void run(struct op *op) {
         memcpy(op->host, from, is_planted("short copy") && op->bytes > 1 ? op->bytes - 1 : op->bytes);
         break;
     case COPY_IN:
+        if (is_planted("slow copy back")) usleep(400000);
         memcpy(to, op->host, op->bytes);
         break;
     case WRITE_VALUE:
@@ -341,6 +339,7 @@ unsigned cuCtxGetCurrent(struct context **context) {
 }
 
 unsigned cuPointerGetAttribute(void *data, int attribute, address_t at) {
+    MAY_FAIL();
     unsigned code = INVALID_VALUE;
     pthread_mutex_lock(&lock);
     struct allocation *found = find(at);
@@ -382,26 +381,6 @@ unsigned cuMemGetAddressRange_v2(address_t *base, size_t *size, address_t at) {
     return found ? OK : INVALID_VALUE;
 }
 
-/* A dma-buf, where the system makes them of ordinary memory. It refuses the mapping for PCI Express, as some drivers do. */
-unsigned cuMemGetHandleForAddressRange(int *handle, address_t at, size_t size, int type, uint64_t flags) {
-    MAY_FAIL();
-    if (!current()) return INVALID_CONTEXT;
-    if (type != 1 || (at | size) & 0xfff) return INVALID_VALUE;
-    if (flags) return NOT_SUPPORTED;
-    pthread_mutex_lock(&lock);
-    struct allocation *found = find(at);
-    size_t room = found ? (found->size + 0xfff) & ~(size_t)0xfff : 0;
-    int inside = found && at + size <= found->base + room;
-    pthread_mutex_unlock(&lock);
-    if (!inside) return INVALID_VALUE;
-    int maker = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
-    if (maker < 0) return NOT_SUPPORTED;
-    struct udmabuf_create create = {.memfd = memory_file, .flags = UDMABUF_FLAGS_CLOEXEC, .offset = at - (address_t)space, .size = size};
-    *handle = ioctl(maker, UDMABUF_CREATE, &create);
-    close(maker);
-    return *handle < 0 ? NOT_SUPPORTED : OK;
-}
-
 static unsigned copy(enum kind kind, address_t at, void *host, size_t size, void *handle) {
     if (!current()) return INVALID_CONTEXT;
     pthread_mutex_lock(&lock);
@@ -428,10 +407,13 @@ unsigned cuMemHostAlloc(void **start, size_t size, unsigned flags) {
     if (!current()) return INVALID_CONTEXT;
     if (flags & ~7u || posix_memalign(start, 4096, size)) return INVALID_VALUE;
     pthread_mutex_lock(&lock);
-    pinned[pinned_count].start = *start;
-    pinned[pinned_count++].bytes = size;
+    int room = pinned_count < PINNED;
+    if (room) {
+        pinned[pinned_count].start = *start;
+        pinned[pinned_count++].bytes = size;
+    }
     pthread_mutex_unlock(&lock);
-    return OK;
+    return room ? OK : OUT_OF_MEMORY;
 }
 
 unsigned cuStreamCreate(void **stream, unsigned flags) {
@@ -463,6 +445,7 @@ unsigned cuStreamGetCtx(void *handle, struct context **context) {
 }
 
 unsigned cuStreamIsCapturing(void *handle, int *status) {
+    MAY_FAIL();
     struct stream *stream = stream_of(handle);
     if (!stream) return INVALID_HANDLE;
     *status = stream->capturing;
@@ -470,6 +453,7 @@ unsigned cuStreamIsCapturing(void *handle, int *status) {
 }
 
 unsigned cuStreamWaitEvent(void *handle, struct event *event, unsigned flags) {
+    MAY_FAIL();
     return flags ? INVALID_VALUE : enqueue(handle, (struct op){.kind = WAIT_EVENT, .event = event});
 }
 
@@ -492,6 +476,7 @@ unsigned cuStreamWriteValue32_v2(void *handle, address_t at, uint32_t number, un
 }
 
 unsigned cuEventCreate(struct event **event, unsigned flags) {
+    MAY_FAIL();
     if (!current() || flags & ~7u) return INVALID_CONTEXT;
     *event = calloc(1, sizeof **event);
     (*event)->context = current();
@@ -503,12 +488,14 @@ unsigned cuEventCreate(struct event **event, unsigned flags) {
 }
 
 unsigned cuEventRecord(struct event *event, void *handle) {
+    MAY_FAIL();
     struct stream *stream = stream_of(handle);
     if (!stream || stream->context != event->context) return INVALID_HANDLE;
     return enqueue(handle, (struct op){.kind = RECORD, .event = event});
 }
 
 unsigned cuEventSynchronize(struct event *event) {
+    MAY_FAIL();
     pthread_mutex_lock(&lock);
     while (event->reached < event->recorded) pthread_cond_wait(&changed, &lock);
     pthread_mutex_unlock(&lock);

@@ -296,6 +296,69 @@ def test_a_copy_that_fails_ends_a_staged_call_by_name(card: towpath.Device, stan
         card.recv_into("out", array, staged=True)
 
 
+@pytest.mark.parametrize("submitted", [False, True])
+def test_a_copy_that_fails_ends_the_receive(card: towpath.Device, memory: towpath.Device, standin: StandIn, submitted: bool) -> None:
+    """Nobody answers a card's writes, so the card says that all is well."""
+    for size in (300, 9000):
+        target = Array(standin, bytes(size))
+        with standin.failing("cuMemcpyHtoDAsync_v2", 719):
+            ticket = card.submit_recv("out", target) if submitted else None
+            card.send("in", b"x" * size)
+            with pytest.raises(towpath.TransferError) as caught:
+                ticket.wait() if ticket else card.recv_into("out", target)
+        assert caught.value.status == "unsupported request"
+        card["out"].reset()
+        memory.memory["ram"].write(0, b"x" * size)
+        with standin.failing("cuMemcpyHtoDAsync_v2", 719), pytest.raises(towpath.TransferError):
+            if submitted:
+                memory.memory["ram"].submit_read(target, 0).wait()
+            else:
+                memory.memory["ram"].read_into(target, 0)
+        card.send("in", b"y" * size)
+        assert card.recv_into("out", target).bytes == size and target.bytes() == b"y" * size
+
+
+def test_memory_that_was_freed_ends_the_receive(card: towpath.Device, standin: StandIn) -> None:
+    target = Array(standin, bytes(300))
+    ticket = card.submit_recv("out", target)
+    standin.free(target.address)
+    card.send("in", b"x" * 300)
+    with pytest.raises(towpath.TransferError):
+        ticket.wait()
+
+
+def test_an_error_of_a_staged_call_counts_what_has_moved(card: towpath.Device, standin: StandIn) -> None:
+    """Of the card's bytes those whose copy is done. The limit is of simulated time."""
+    size = 3 * BLOCK + 5
+    data = random.Random(6).randbytes(size)
+    came: list[int] = []
+
+    def receive() -> None:
+        try:
+            card.recv_into("out", bytearray(size), timeout=0.0005)
+        except towpath.TimeoutError as why:
+            came.append(why.bytes)
+
+    thread = threading.Thread(target=receive)
+    thread.start()
+    with standin.failing("cuMemcpyDtoHAsync_v2", 719, after=2), pytest.raises(towpath.DeviceError) as caught:
+        card.send("in", Array(standin, data), staged=True)
+    thread.join()
+    assert [caught.value.bytes] == came and came[0] in (BLOCK, 2 * BLOCK)
+    card["in"].reset()
+    card["out"].reset()
+    for call, after in (("cuMemcpyHtoDAsync_v2", 1), ("cuEventSynchronize", 1)):
+        target = Array(standin, bytes(size))
+        thread = threading.Thread(target=lambda: card.send("in", data))
+        thread.start()
+        with standin.failing(call, 719, after=after), pytest.raises(towpath.DeviceError) as caught:
+            card.recv_into("out", target, staged=True)
+        card.recv("out")
+        thread.join()
+        assert caught.value.bytes == BLOCK, call
+        assert target.bytes()[:BLOCK] == data[:BLOCK]
+
+
 def test_no_context_can_be_had(card: towpath.Device, standin: StandIn) -> None:
     with standin.failing("cuCtxPushCurrent_v2", 201), pytest.raises(towpath.DeviceError, match="INVALID_CONTEXT"):
         card.send("in", Array(standin, b"x"))

@@ -110,6 +110,93 @@ def test_several_threads_and_streams(card: towpath.Device, standin: StandIn) -> 
         assert [first & 15 for first in found if first >> 4 == number] == list(range(8))
 
 
+def test_many_threads_on_one_stream_and_one_channel(card: towpath.Device, standin: StandIn) -> None:
+    """The stream and the channel have the calls in one order, whatever that is."""
+    stream, transfers = standin.stream(), []
+
+    def work(number: int) -> None:
+        for _ in range(100):
+            transfers.append(card.send("in", bytes([number]) * 4, stream=stream))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(24)]
+    for thread in threads:
+        thread.start()
+    found = [card.recv("out") for _ in range(2400)]
+    for thread in threads:
+        thread.join()
+    assert stream.done(20_000) and all(transfer.wait() == 4 for transfer in transfers)
+    assert sorted(found) == [bytes([number]) * 4 for number in range(24) for _ in range(100)]
+
+
+def test_one_that_was_cancelled_keeps_no_other_waiting(standin: StandIn) -> None:
+    """The work before it takes seconds; with a GPU whose work has failed it would never end."""
+    slow = Array(standin, b"abc")
+    with towpath.open("sim:loopback") as card:
+        for end in ("cancel", "cancel all"):
+            slow_stream, stream = standin.stream(), standin.stream()
+            slow_stream.fill(slow.address, 3, 1, 3_000_000)
+            first = card.send("in", slow, stream=slow_stream)
+            second = card.send("in", b"second", stream=stream)
+            assert not stream.done(20), "the transfers of a channel go in the order of the calls"
+            if end == "cancel":
+                second.cancel()
+                assert second.done() and stream.done(500), "it was cancelled, and waits for the one before it"
+                first.cancel()
+            else:
+                card.cancel("in")
+                assert stream.done(500) and second.done()
+            for transfer in (first, second):
+                with pytest.raises(towpath.TransferError) as caught:
+                    transfer.wait(timeout=0.5)
+                assert caught.value.status == "cancelled"
+            assert card.send("in", b"third", stream=stream).wait(timeout=1) == 5
+            assert card.recv("out") == b"third" and not slow_stream.done(1)
+            assert slow_stream.done(20_000)
+
+
+def test_a_receive_that_succeeds_has_its_bytes_in_the_array(card: towpath.Device, standin: StandIn) -> None:
+    for cancelled in (False, True):
+        stream, target = standin.stream(), Array(standin, bytes(100))
+        with standin.planted("slow copy back"):
+            transfer = card.recv_into("out", target, stream=stream)
+            card.send("in", b"\x07" * 100)
+            time.sleep(0.1)
+            assert not transfer.done(), "its bytes are still in the host's memory"
+            if cancelled:
+                transfer.cancel()
+                with pytest.raises(towpath.TransferError):
+                    transfer.wait(timeout=0.1)
+            else:
+                assert transfer.wait().bytes == 100 and target.bytes() == b"\x07" * 100
+            assert stream.done(20_000)
+
+
+def test_what_is_put_on_a_stream_while_the_card_closes_ends(standin: StandIn) -> None:
+    for _ in range(5):
+        streams, transfers = [standin.stream() for _ in range(3)], []
+        array = Array(standin, bytes(10))
+        card = towpath.open("sim:loopback")
+
+        def work(stream: Stream, card: towpath.Device = card, array: Array = array, transfers: list[Any] = transfers) -> None:
+            try:
+                while True:
+                    transfers.append(card.recv_into("out", array, timeout=None, stream=stream))
+            except towpath.UsageError:
+                pass
+
+        threads = [threading.Thread(target=work, args=(stream,)) for stream in streams]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.02)
+        card.close()
+        for thread in threads:
+            thread.join()
+        assert all(stream.done(20_000) for stream in streams)
+        for transfer in transfers:
+            with pytest.raises(towpath.TransferError):
+                transfer.wait(timeout=5)
+
+
 def test_streams_of_libraries_and_the_default_one(card: towpath.Device, standin: StandIn) -> None:
     array, stream = Array(standin, b"abc"), standin.stream()
     for given in (stream, stream.handle, Torch(stream), Cupy(stream), 0, 1):
@@ -174,6 +261,19 @@ def test_a_copy_that_cannot_be_put_on_the_stream_is_an_error(card: towpath.Devic
         with standin.failing(call, 719), pytest.raises(towpath.DeviceError, match=call):
             card.recv_into("out", array, stream=stream)
         assert stream.done(1000), call
+
+
+def test_what_is_on_the_stream_after_an_error_is_harmless(card: towpath.Device, standin: StandIn) -> None:
+    """A copy of a later segment fails: that of the first is on the stream, which keeps memory and shadow until it is done."""
+    stream = standin.stream()
+    array = Array(standin, b"." * 6000, address=standin.segments(4096, 2))
+    stream.fill(array.address, 10, 1, 200_000)
+    with standin.failing("cuMemcpyHtoDAsync_v2", 719, after=1), pytest.raises(towpath.DeviceError, match="cuMemcpyHtoDAsync"):
+        card.recv_into("out", array, stream=stream)
+    other = Array(standin, b"x" * 6000)  # it would get the shadow
+    card.send("in", other, stream=standin.stream()).wait()
+    assert card.recv("out") == b"x" * 6000
+    assert stream.done(20_000) and array.bytes() == filled(10, 1) + b"." * 5990
 
 
 def test_a_limit_a_cancel_and_a_close_release_the_stream(standin: StandIn) -> None:

@@ -42,6 +42,9 @@ pub struct StreamTransfer {
 
 impl StreamTransfer {
     pub fn new(card: &Arc<Card>, channel: &str, transfer: OnStream<Outcome>) -> Self {
+        if card.is_closed() {
+            transfer.cancel(); // the close may have come before it
+        }
         StreamTransfer { card: card.clone(), channel: channel.into(), transfer, result: Mutex::new(None) }
     }
 

@@ -36,19 +36,8 @@ pub trait DeviceMemory: fmt::Debug + Send + Sync {
     fn read(&self, offset: usize, into: &mut [u8]) -> std::io::Result<()>;
     /// Copy to it, from a byte on. When this returns, the copy is done.
     fn write(&self, offset: usize, from: &[u8]) -> std::io::Result<()>;
-    /// Its parts as dma-bufs, in order, for a bus or a driver that can take these.
-    fn export(&self) -> std::io::Result<Vec<DmaBuf>>;
-}
-
-/// A part of a device's memory as a dma-buf.
-#[derive(Debug)]
-pub struct DmaBuf {
-    /// Its descriptor.
-    pub descriptor: OwnedFd,
-    /// Where the part begins in the dma-buf, which has whole pages.
-    pub offset: usize,
-    /// The part's length.
-    pub bytes: usize,
+    /// Has a copy to it failed? A card is not told, for nobody answers its writes, so the transfer is failed by this.
+    fn has_failed(&self) -> bool;
 }
 
 /// Why an access to the card failed.

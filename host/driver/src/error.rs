@@ -324,7 +324,7 @@ impl Error {
 
     /// The card does not reach a GPU's memory; for drivers.
     pub fn no_way_to_a_gpu(name: &str, why: &str) -> Error {
-        let way = "ask for a staged transfer (staged=True), which moves the bytes through the host's memory";
+        let way = "ask for a staged transfer (Python: staged=True, Rust: Buffer::from_gpu_staged, C: staged = 1), which moves the bytes through the host's memory";
         Error::Unavailable(format!("{name}: {why}; {way}"))
     }
 

@@ -13,7 +13,7 @@ pub mod signal_watch;
 
 pub use error::{Error, Result};
 pub use registration::{Registration, RegistrationState};
-pub use towpath_bus::{Access, DeviceMemory, DmaBuf, WireStatistics};
+pub use towpath_bus::{Access, DeviceMemory, WireStatistics};
 
 use std::fmt;
 use std::os::fd::OwnedFd;
@@ -606,6 +606,8 @@ pub trait Keep: Send + Sync {
     fn release(&self, direction: Direction);
     /// Memory that one descriptor referred to could not be unmapped: the card may reach it for as long as the program runs.
     fn stays_mapped(&self);
+    /// Did some of what the card wrote not arrive? So it is with a GPU's memory when a copy to it has failed.
+    fn has_lost(&self) -> bool;
 }
 
 /// What a driver without windows says.

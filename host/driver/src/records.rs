@@ -549,6 +549,9 @@ mod tests {
     impl Keep for Nobody {
         fn release(&self, _direction: crate::Direction) {}
         fn stays_mapped(&self) {}
+        fn has_lost(&self) -> bool {
+            false
+        }
     }
 
     fn push(records: &mut Records<()>, bytes: u64, kept: bool) -> Ticket {

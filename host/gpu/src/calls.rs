@@ -24,10 +24,6 @@ pub const HOST_MAPPED: c_uint = 2;
 /// By the difference of both, so that the count may begin anew.
 pub const WAIT_UNTIL_REACHED: c_uint = 0;
 pub const WRITE_BEHIND_ALL: c_uint = 0;
-pub const DMA_BUF: c_int = 1;
-/// The mapping that a dma-buf is to have: that for devices on PCI Express, or the driver's choice.
-pub const DMA_BUF_FOR_PCIE: u64 = 1;
-pub const DMA_BUF_ANY: u64 = 0;
 
 /// A pointer of the library's own; all are as wide.
 pub type Opaque = *mut c_void;
@@ -73,7 +69,6 @@ calls! {
     current_context = cuCtxGetCurrent(*mut Opaque);
     pointer_attribute = cuPointerGetAttribute(*mut c_void, c_int, Address);
     address_range = cuMemGetAddressRange_v2(*mut Address, *mut usize, Address);
-    range_handle = cuMemGetHandleForAddressRange(*mut c_void, Address, usize, c_int, u64);
     copy_to_host = cuMemcpyDtoHAsync_v2(*mut c_void, Address, usize, Opaque);
     copy_from_host = cuMemcpyHtoDAsync_v2(Address, *const c_void, usize, Opaque);
     allocate_pinned = cuMemHostAlloc(*mut *mut c_void, usize, c_uint);

@@ -8,19 +8,15 @@ use std::ffi::c_int;
 use std::fmt;
 use std::io;
 use std::ops::Range;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
-use towpath_bus::{DeviceMemory, DmaBuf};
+use towpath_bus::DeviceMemory;
 
-use crate::calls::{call, calls, names, Address, Calls, Opaque};
-use crate::calls::{DMA_BUF, DMA_BUF_ANY, DMA_BUF_FOR_PCIE, MEMORY_TYPE_DEVICE};
-use crate::calls::{POINTER_CONTEXT, POINTER_DEVICE, POINTER_IS_MANAGED, POINTER_MEMORY_TYPE};
+use crate::calls::{call, calls, Address, Calls, Opaque};
+use crate::calls::{MEMORY_TYPE_DEVICE, POINTER_CONTEXT, POINTER_DEVICE, POINTER_IS_MANAGED, POINTER_MEMORY_TYPE};
 use crate::pinned::{Copying, Pinned, Shadow, PINNED_BYTES};
 use crate::{Context, GpuError, Result};
-
-/// A dma-buf has whole pages of the host, and of the GPU, whose largest are of 64 KiB. The driver may take no more than the host's.
-const EXPORT_GRAINS: [u64; 2] = [64 << 10, 4 << 10];
 
 /// A range of one GPU's memory. Copies that fail, because it was freed, are errors.
 pub struct GpuMemory {
@@ -30,6 +26,8 @@ pub struct GpuMemory {
     bytes: usize,
     /// The segments that it lies in, whole.
     segments: Vec<Range<Address>>,
+    /// A write of the card's was lost.
+    failed: AtomicBool,
 }
 
 /// A value that the library knows about an address.
@@ -65,7 +63,7 @@ impl GpuMemory {
             Ok(handle) if handle != 0 => Context::of_handle(calls, handle as Opaque)?,
             _ => Context::of_device(device)?,
         };
-        let mut memory = GpuMemory { context, device, start, bytes, segments: Vec::new() };
+        let mut memory = GpuMemory { context, device, start, bytes, segments: Vec::new(), failed: AtomicBool::new(false) };
         memory.segments = memory.find_segments()?;
         Ok(memory)
     }
@@ -176,30 +174,6 @@ impl GpuMemory {
         unsafe { self.begin_write(offset, block.start(), bytes, self.context.copies)? };
         Copying::all(&self.context)
     }
-
-    /// A part that lies in one segment, as a dma-buf.
-    fn export_part(&self, part: &Range<Address>, segment: &Range<Address>) -> Result<DmaBuf> {
-        let mut refused = None;
-        for grain in EXPORT_GRAINS {
-            let start = (part.start / grain * grain).max(segment.start);
-            let end = part.end.div_ceil(grain) * grain;
-            for mapping in [DMA_BUF_FOR_PCIE, DMA_BUF_ANY] {
-                let mut descriptor: c_int = -1;
-                let place = (&raw mut descriptor).cast();
-                // SAFETY: it writes one descriptor.
-                let code = unsafe { (self.context.calls.range_handle)(place, start, (end - start) as usize, DMA_BUF, mapping) };
-                match self.context.calls.check(names::range_handle, code) {
-                    Ok(()) => {
-                        let (offset, bytes) = ((part.start - start) as usize, (part.end - part.start) as usize);
-                        // SAFETY: a new descriptor, which nobody else has.
-                        return Ok(DmaBuf { descriptor: unsafe { OwnedFd::from_raw_fd(descriptor) }, offset, bytes });
-                    }
-                    Err(error) => refused = refused.or(Some(error)),
-                }
-            }
-        }
-        Err(refused.unwrap_or(GpuError::Forked))
-    }
 }
 
 impl DeviceMemory for GpuMemory {
@@ -221,23 +195,23 @@ impl DeviceMemory for GpuMemory {
     }
 
     fn write(&self, offset: usize, from: &[u8]) -> io::Result<()> {
-        calls()?; // as above
-        let _current = self.context.enter()?;
-        // SAFETY: as above.
-        let begun = unsafe { self.begin_write(offset, from.as_ptr(), from.len(), self.context.copies) };
-        self.finish()?;
-        Ok(begun?)
+        let copy = || -> Result<()> {
+            calls()?; // as above
+            let _current = self.context.enter()?;
+            // SAFETY: as above.
+            let begun = unsafe { self.begin_write(offset, from.as_ptr(), from.len(), self.context.copies) };
+            self.finish()?;
+            begun
+        };
+        let copied = copy();
+        if copied.is_err() {
+            self.failed.store(true, Ordering::Release);
+        }
+        Ok(copied?)
     }
 
-    fn export(&self) -> io::Result<Vec<DmaBuf>> {
-        calls()?;
-        let _current = self.context.enter()?;
-        let end = self.start + self.bytes as u64;
-        let part = |segment: &Range<Address>| {
-            let part = segment.start.max(self.start)..segment.end.min(end);
-            Ok(self.export_part(&part, segment)?)
-        };
-        self.segments.iter().map(part).collect()
+    fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire)
     }
 }
 

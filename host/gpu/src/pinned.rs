@@ -89,21 +89,23 @@ pub(crate) struct Spare {
 // SAFETY: the pointer is owned.
 unsafe impl Send for Spare {}
 
-/// The least room of a shadow. All have a power of two.
+/// The least room of a shadow. Small ones have a power of two, large ones a multiple of the grain.
 const LEAST: usize = 64 << 10;
+const GRAIN: usize = 2 << 20;
 
 impl Shadow {
     pub(crate) fn take(context: &Arc<Context>, bytes: usize) -> Result<Shadow> {
-        let room = bytes.next_power_of_two().max(LEAST);
-        let fits = |spare: &Spare| spare.room == room && spare.until.as_ref().is_none_or(Until::is_over);
+        let wanted = if bytes < GRAIN { bytes.next_power_of_two().max(LEAST) } else { bytes.next_multiple_of(GRAIN) };
+        let fits = |spare: &Spare| (wanted..=2 * wanted).contains(&spare.room) && spare.until.as_ref().is_none_or(Until::is_over);
         let mut spares = context.spares.lock();
-        let known = spares.iter().position(fits).map(|index| spares.swap_remove(index));
+        let best = spares.iter().enumerate().filter(|(_, spare)| fits(spare)).min_by_key(|(_, spare)| spare.room);
+        let known = best.map(|(index, _)| index).map(|index| spares.swap_remove(index));
         drop(spares);
-        let start = match known {
-            Some(spare) => spare.start,
+        let (start, room) = match known {
+            Some(spare) => (spare.start, spare.room),
             None => {
                 let _current = context.enter()?;
-                allocate(context.calls, room)?
+                (allocate(context.calls, wanted)?, wanted)
             }
         };
         Ok(Shadow { context: context.clone(), start, room, until: Mutex::new(None) })

@@ -5,8 +5,9 @@
 //! shows that the work before it is done; a wait for another word, which holds back the work behind it; a copy of the bytes back to the GPU,
 //! if the card has written them. When the transfer has ended, whatever its result, the processor writes that other word.
 //!
-//! From the call on, until the stream goes on, there is no call of the library. Such a call may wait for another thread's, and that one for
-//! this very stream: a copy to pageable memory does, and the first use of a kernel.
+//! From the call on, until the stream goes on, a transfer on a stream makes no call of the library. Such a call may wait for another thread's,
+//! and that one for this very stream: a copy to pageable memory does, and the first use of a kernel. In simulation other transfers, direct
+//! ones without a stream, do make calls, while the whole simulated system waits: none may be in flight while a stream is held.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::c_int;
@@ -19,6 +20,7 @@ use parking_lot::Mutex;
 use towpath_bus::DeviceMemory;
 
 use crate::calls::{call, calls, Opaque, WAIT_UNTIL_REACHED, WRITE_BEHIND_ALL};
+use crate::context::Current;
 use crate::pinned::{allocate, free_event, new_event};
 use crate::{Context, GpuError, GpuMemory, Result, Shadow};
 
@@ -126,14 +128,60 @@ impl Stream {
     }
 
     /// From now on the stream waits: what comes behind begins when the hold is dropped. The mark shows when what came before is done. With a
-    /// memory's shadow, that has the memory's bytes then; and if they are `written`, the memory has the shadow's before what comes behind begins.
+    /// memory's shadow, that has the memory's bytes then; and if they are `written`, the memory has all of the shadow's before what comes behind
+    /// begins. With an error comes the mark of what was put on the stream all the same.
     ///
     /// # Safety
     /// The memory lives until the stream has done so, and nothing uses the shadow before the mark is reached or after the hold was dropped.
-    pub unsafe fn hold(&self, shadow: Option<(&GpuMemory, &Shadow)>, written: bool) -> Result<(Mark, Hold)> {
+    pub unsafe fn hold(
+        &self,
+        shadow: Option<(&GpuMemory, &Shadow)>,
+        written: bool,
+    ) -> std::result::Result<(Mark, Hold), (GpuError, Option<Mark>)> {
         let calls = self.context.calls;
         let stream = self.handle as Opaque;
-        let _current = self.context.enter()?;
+        let (_current, lane) = self.prepare().map_err(|why| (why, None))?;
+        let order = lane.order.lock();
+        let number = lane.issued.load(Ordering::Acquire).wrapping_add(1);
+        // From here on the number is used up; on an error the hold's drop releases it.
+        lane.issued.store(number, Ordering::Release);
+        let hold = Hold { lane: lane.clone(), number };
+        let address = |word: &AtomicU32| word.as_ptr() as u64;
+        let mark = Mark { begun: lane.begun, copied: lane.copied, number };
+        let put = || -> Result<()> {
+            // SAFETY: the stream is of this context; the words are never freed, and have the same addresses for the GPU; about memory and
+            // shadow by this function's contract.
+            unsafe {
+                if let Some((memory, shadow)) = shadow {
+                    *shadow.until.lock() = Some(Until { copied: lane.copied, number });
+                    memory.begin_read(0, shadow.start(), memory.bytes(), stream)?;
+                }
+                call!(calls, stream_write_value(stream, address(lane.begun), number, WRITE_BEHIND_ALL))?;
+                call!(calls, stream_wait_value(stream, address(lane.ended), number, WAIT_UNTIL_REACHED))?;
+                if let Some((memory, shadow)) = shadow.filter(|_| written) {
+                    memory.begin_write(0, shadow.start(), memory.bytes(), stream)?;
+                }
+                call!(calls, stream_write_value(stream, address(lane.copied), number, WRITE_BEHIND_ALL))
+            }
+        };
+        let put = put();
+        if put.is_err() {
+            // Copies may be on the stream. If this fails as well, the next transfer's word tells that they are done.
+            // SAFETY: as above.
+            let _ = unsafe { call!(calls, stream_write_value(stream, address(lane.copied), number, WRITE_BEHIND_ALL)) };
+        }
+        drop(order);
+        match put {
+            Ok(()) => Ok((mark, hold)),
+            Err(why) => Err((why, Some(mark))),
+        }
+    }
+
+    /// Make the context current, and find the stream's words.
+    fn prepare(&self) -> Result<(Current, Arc<Lane>)> {
+        let calls = self.context.calls;
+        let stream = self.handle as Opaque;
+        let current = self.context.enter()?;
         let mut capturing: c_int = 0;
         // SAFETY: it writes one number.
         unsafe { call!(calls, stream_capturing(stream, &raw mut capturing))? };
@@ -142,28 +190,7 @@ impl Stream {
             return Err(GpuError::Invalid(why.into()));
         }
         let lane = self.lane()?;
-        let order = lane.order.lock();
-        let number = lane.issued.load(Ordering::Acquire).wrapping_add(1);
-        // From here on the number is used up; on an error the hold's drop releases it.
-        lane.issued.store(number, Ordering::Release);
-        let hold = Hold { lane: lane.clone(), number };
-        let address = |word: &AtomicU32| word.as_ptr() as u64;
-        // SAFETY: the stream is of this context; the words are never freed, and have the same addresses for the GPU; about memory and shadow by
-        // this function's contract.
-        unsafe {
-            if let Some((memory, shadow)) = shadow {
-                *shadow.until.lock() = Some(Until { copied: lane.copied, number });
-                memory.begin_read(0, shadow.start(), memory.bytes(), stream)?;
-            }
-            call!(calls, stream_write_value(stream, address(lane.begun), number, WRITE_BEHIND_ALL))?;
-            call!(calls, stream_wait_value(stream, address(lane.ended), number, WAIT_UNTIL_REACHED))?;
-            if let Some((memory, shadow)) = shadow.filter(|_| written) {
-                memory.begin_write(0, shadow.start(), memory.bytes(), stream)?;
-            }
-            call!(calls, stream_write_value(stream, address(lane.copied), number, WRITE_BEHIND_ALL))?;
-        }
-        drop(order);
-        Ok((Mark { begun: lane.begun, copied: lane.copied, number }, hold))
+        Ok((current, lane))
     }
 
     /// The stream's words; the context is current.

@@ -361,8 +361,8 @@ mod tests {
             }
         }
 
-        fn export(&self) -> std::io::Result<Vec<towpath_bus::DmaBuf>> {
-            Err(std::io::ErrorKind::Unsupported.into())
+        fn has_failed(&self) -> bool {
+            false
         }
     }
 

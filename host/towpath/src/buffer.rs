@@ -51,7 +51,7 @@ enum Gpu {
     /// It is a GPU's, and calls move it through pinned memory.
     Staged(Arc<GpuMemory>),
     /// It is pinned memory in place of a GPU's, for a transfer on a stream. Did the program ask for it?
-    Shadow(Arc<GpuMemory>, Shadow, bool),
+    Shadow(Arc<GpuMemory>, Arc<Shadow>, bool),
 }
 
 enum Owner {
@@ -113,6 +113,10 @@ impl Keep for Memory {
 
     fn stays_mapped(&self) {
         self.stays_mapped.store(true, Ordering::Release);
+    }
+
+    fn has_lost(&self) -> bool {
+        self.registration.device().is_some_and(|memory| memory.has_failed())
     }
 }
 
@@ -219,11 +223,19 @@ impl Buffer {
             let asked: Arc<dyn DeviceMemory> = memory.clone();
             driver.unregister(&driver.register_device(&asked, access)?)?;
         }
-        let shadow = memory.shadow()?;
+        let shadow = Arc::new(memory.shadow()?);
         let start = shadow.start();
-        // SAFETY: the shadow lives as long as the buffer.
+        // SAFETY: the buffer's owner has the shadow, too: no other transfer gets it while the card may reach it.
         let registration = unsafe { driver.register(start, bytes, access)? };
-        Ok(Buffer::new(device, registration, start, bytes, access, Gpu::Shadow(memory, shadow, staged), Owner::Other(owner)))
+        Ok(Buffer::new(
+            device,
+            registration,
+            start,
+            bytes,
+            access,
+            Gpu::Shadow(memory, shadow.clone(), staged),
+            Owner::Other(Box::new((owner, shadow))),
+        ))
     }
 
     fn new(

@@ -115,6 +115,7 @@ impl Drop for Core {
             reactor::forget(event.as_fd());
         }
         if self.device.is_here() {
+            self.queue.close();
             // SAFETY: dropped here alone, and not used afterwards.
             unsafe { ManuallyDrop::drop(&mut self.channel) };
         }
@@ -223,6 +224,11 @@ impl Core {
         match waited {
             Ok(completion) => {
                 limit.progress(&self.device);
+                let lost = self.direction == Direction::C2h
+                    && pieces.iter().any(|piece| piece.device().is_some_and(|(memory, _)| memory.has_failed()));
+                if lost {
+                    return self.check(Completion::new(ticket, Status::UnsupportedRequest, 0), moved);
+                }
                 self.check(completion, moved)
             }
             Err(error @ (Error::Pending { .. } | Error::Interrupted { .. })) => {
@@ -459,8 +465,9 @@ macro_rules! shared_methods {
         /// End everything in flight on this channel at once, other threads' calls included; each returns how many bytes it moved. The
         /// channel stays usable, and the user core keeps the data it has. To end one transfer, see [`crate::Transfer::cancel`].
         pub fn cancel_all(&self) -> crate::Result<()> {
+            let channel = self.core.channel()?;
             self.core.queue.cancel_all();
-            self.core.channel()?.cancel_all()
+            channel.cancel_all()
         }
 
         /// Make a transfer on this channel in the order of a GPU's stream. It begins when the work that is on the stream now is done, and what

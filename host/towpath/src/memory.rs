@@ -369,7 +369,9 @@ impl Memory {
             let at = address + moved;
             // SAFETY: by this function's contract.
             let part = unsafe { parts.run(|_| Message { offset: at, ..Message::default() }, moved, &mut limit) };
-            self.info.whole(part.ended, core.direction, at, part.bytes).map_err(|error| error.with_bytes(moved))?;
+            // Of a staged read, the copy of an earlier part may have failed.
+            let before = part.ended.as_ref().err().and_then(Error::bytes).map_or(moved, |bytes| bytes.min(moved));
+            self.info.whole(part.ended, core.direction, at, part.bytes).map_err(|error| error.with_bytes(before))?;
             moved += part.bytes;
         }
         parts.finish()

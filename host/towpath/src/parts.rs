@@ -4,11 +4,11 @@
 
 use crate::channel::Core;
 use crate::turn::CallLimit;
-use crate::{Access, Buffer, Completion, Device, Direction, GpuMemory, Message, Result};
+use crate::{Access, Buffer, Completion, Device, Direction, Error, GpuMemory, Message, Result};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use towpath_driver::{Channel, Piece};
-use towpath_gpu::{Copying, Pinned, PINNED_BYTES};
+use towpath_gpu::{Copying, GpuError, Pinned, PINNED_BYTES};
 
 /// What a call has left.
 pub(crate) struct Parts<'a> {
@@ -60,8 +60,7 @@ impl<'a> Parts<'a> {
 
     /// All parts that are to move have moved: wait for the copies that still go on.
     pub fn finish(&mut self) -> Result<()> {
-        let copies = self.staging.iter_mut().flat_map(|staging| &mut staging.copies);
-        copies.filter_map(Option::take).try_for_each(|copy| Ok(copy.wait()?))
+        self.staging.as_mut().map_or(Ok(()), Staging::finish)
     }
 }
 
@@ -106,8 +105,9 @@ struct Block {
 }
 
 struct Staging {
-    /// Of either block: a copy from or to it that goes on. Dropped before the blocks, which waits for it.
-    copies: [Option<Copying>; 2],
+    /// Of either block: a copy from or to it that goes on, and how many bytes of the call have moved if it fails. Dropped before the blocks,
+    /// which waits for it.
+    copies: [Option<(Copying, u64)>; 2],
     memory: Arc<GpuMemory>,
     blocks: [Block; 2],
     /// The block of the next part.
@@ -143,15 +143,11 @@ impl Staging {
         self.turn = other;
         let to_card = core.direction == Direction::H2c;
         if to_card && self.copies[here].is_none() {
-            // SAFETY: the block is this call's own; what uses it next waits for the copy, as its drop does.
-            self.copies[here] = Some(unsafe { self.memory.start_read(offset, &self.blocks[here].pinned, bytes)? });
+            self.copies[here] = Some((self.read(here, offset, bytes, moved)?, moved));
         }
-        if let Some(copy) = self.copies[here].take() {
-            copy.wait()?;
-        }
-        if let (true, Some((offset, bytes))) = (to_card, next) {
-            // SAFETY: as above.
-            self.copies[other] = Some(unsafe { self.memory.start_read(offset, &self.blocks[other].pinned, bytes)? });
+        self.settle(here)?;
+        if let (true, Some((offset, next))) = (to_card, next) {
+            self.copies[other] = Some((self.read(other, offset, next, moved)?, moved + bytes as u64));
         }
         let block = &self.blocks[here];
         // SAFETY: the block is this call's own, and no copy uses it now.
@@ -162,10 +158,42 @@ impl Staging {
                 Err(error) => error.bytes().unwrap_or(moved).saturating_sub(moved), // they are valid as well
             };
             if got > 0 {
-                // SAFETY: as above.
-                self.copies[here] = Some(unsafe { self.memory.start_write(offset, &block.pinned, got as usize)? });
+                // SAFETY: the block is this call's own; what uses it next waits for the copy, as its drop does.
+                let copy = unsafe { self.memory.start_write(offset, &block.pinned, got as usize) };
+                if copy.is_err() {
+                    self.settle(other)?; // fewer bytes are there if that one fails
+                }
+                self.copies[here] = Some((copy.map_err(counted(moved))?, moved));
+            }
+            if ended.is_err() {
+                self.finish()?; // what the error counts is there
             }
         }
         ended
     }
+
+    /// Begin to copy a part to a block.
+    fn read(&self, block: usize, offset: usize, bytes: usize, moved: u64) -> Result<Copying> {
+        // SAFETY: the block is this call's own; what uses it next waits for the copy, as its drop does.
+        unsafe { self.memory.start_read(offset, &self.blocks[block].pinned, bytes) }.map_err(counted(moved))
+    }
+
+    /// Wait for the copy of a block.
+    fn settle(&mut self, block: usize) -> Result<()> {
+        match self.copies[block].take() {
+            Some((copy, moved)) => copy.wait().map_err(counted(moved)),
+            None => Ok(()),
+        }
+    }
+
+    /// Wait for both copies, the older one first.
+    fn finish(&mut self) -> Result<()> {
+        self.settle(self.turn)?;
+        self.settle(1 - self.turn)
+    }
+}
+
+/// A copy failed when so many bytes of the call had moved.
+fn counted(moved: u64) -> impl FnOnce(GpuError) -> Error {
+    move |error| Error::from(error).with_bytes(moved)
 }

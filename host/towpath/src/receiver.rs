@@ -129,7 +129,7 @@ impl Receiver {
             if count > 0 {
                 match piece.device() {
                     Some((memory, offset)) => {
-                        memory.write(offset, &kept.bytes[..count]).map_err(gpu::failed("copying what was received"))?
+                        memory.write(offset, &kept.bytes[..count]).map_err(gpu::failed("copying what was received", received.bytes))?
                     }
                     // SAFETY: the piece may be written to, by this function's contract.
                     None => unsafe { std::ptr::copy_nonoverlapping(kept.bytes.as_ptr(), piece.memory, count) },

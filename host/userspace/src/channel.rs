@@ -365,7 +365,10 @@ impl UserChannel {
 
     /// The oldest descriptor has ended.
     #[inline(never)]
-    fn finish(&self, state: &mut State, completion: Completion) {
+    fn finish(&self, state: &mut State, mut completion: Completion) {
+        if let Some((_, record)) = state.records.oldest().filter(|(_, record)| completion.status.is_ok() && self.has_lost(record)) {
+            (completion.status, completion.bytes) = (Status::UnsupportedRequest, record.moved);
+        }
         let bytes = completion.bytes;
         let record = state.records.end(completion);
         state.whole = bytes == record.bytes;
@@ -378,6 +381,12 @@ impl UserChannel {
         while let Some(record) = state.records.end_waiting(all, status) {
             self.give_back(record, &mut state.used, &mut state.free_slots);
         }
+    }
+
+    /// Did what the card wrote for a descriptor not arrive? The card cannot know, for nobody answers a write.
+    #[inline(always)]
+    fn has_lost(&self, record: &Record<Held>) -> bool {
+        self.direction == Direction::C2h && record.keep.as_ref().is_some_and(|keep| keep.has_lost())
     }
 
     /// What a descriptor held while it was in flight.
@@ -587,9 +596,11 @@ impl UserChannel {
         let taken = usual.and_then(|bytes| Some((bytes, state.ring.take_done(state.records.ends() as u16, bytes)?)));
         let Some((bytes, (offset, user))) = taken else { return self.is_filed(state, ticket) };
         let record = state.records.end_collected(ticket);
+        let lost = self.has_lost(record);
         self.give_back(record, &mut state.used, &mut state.free_slots);
         state.statistics.bytes += bytes;
-        Some(Completion::new(ticket, Status::Done, bytes).with(offset, user))
+        let (status, bytes) = if lost { (Status::UnsupportedRequest, 0) } else { (Status::Done, bytes) };
+        Some(Completion::new(ticket, status, bytes).with(offset, user))
     }
 
     /// Take new entries off the ring until the ticket has ended.
