@@ -51,7 +51,7 @@ module tp_memory_window #(
   // ------------------------------------------------------------------------------------------------ where to
   logic [WINDOWS-1:0] write_hits, write_held, write_to, read_to;
   logic due, enough;  // the writes before the read have been answered
-  logic may_begin;    // there is room to keep where the write goes
+  logic may_begin;  // there is room to keep where the write goes
   for (genvar i = 0; i < WINDOWS; i++) begin : g_window
     assign w_address[i] = write_address - 36'(OFFSETS[i]);
     assign q_address[i] = read_address - 36'(OFFSETS[i]);

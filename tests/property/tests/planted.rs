@@ -135,5 +135,6 @@ fn a_byte_count_that_nobody_checks_is_noticed() {
 fn a_write_of_bytes_that_nobody_wrote_is_noticed() {
     let (right, wrong) = ("state == MOVE ? strobes : state == TAIL", "state == MOVE ? {KEEP{1'b1}} : state == TAIL");
     let said = with_fault(MEMORIES, "strobes", "gateware/channel/memory/tp_memory_write.sv", right, wrong);
-    assert!(verdict(&said).contains("there is"), "{}", verdict(&said));
+    // By a read of its own, or by one that was in flight beside others.
+    assert!(["there is", "in flight from"].iter().any(|text| verdict(&said).contains(text)), "{}", verdict(&said));
 }
