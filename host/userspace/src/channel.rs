@@ -70,6 +70,10 @@ pub(super) struct State {
     /// The card was asked to cancel, and not all that was posted then has ended: when, by the bus's time and the wall clock's. Nothing is
     /// posted meanwhile.
     cancelling: Option<Clock>,
+    /// The card may write memory of a device, of which some may be lost.
+    device_memory: bool,
+    /// One of the two: [`UserChannel::is_done`] leaves completions to what looks further, and asks but once.
+    looks_further: bool,
     /// One of `used` is for the descriptor that ends a write which a cancel has stopped in the middle.
     closing: bool,
     /// When transfers were last posted again after a cancel, by the bus's time.
@@ -118,6 +122,8 @@ impl UserChannel {
             batch: Batch::default(),
             used: 0,
             cancelling: None,
+            device_memory: false,
+            looks_further: false,
             closing: false,
             resumed: None,
             free_slots: if info.direction == Direction::H2c { (0..slots).rev().collect() } else { Vec::new() },
@@ -366,8 +372,12 @@ impl UserChannel {
     /// The oldest descriptor has ended.
     #[inline(never)]
     fn finish(&self, state: &mut State, mut completion: Completion) {
-        if let Some((_, record)) = state.records.oldest().filter(|(_, record)| completion.status.is_ok() && self.has_lost(record)) {
-            (completion.status, completion.bytes) = (Status::UnsupportedRequest, record.moved);
+        // Did what the card wrote not arrive? The card cannot know, for nobody answers a write.
+        if state.device_memory && self.direction == Direction::C2h && completion.status.is_ok() {
+            let lost = |record: &Record<Held>| record.keep.as_ref().is_some_and(|keep| keep.has_lost());
+            if let Some((_, record)) = state.records.oldest().filter(|(_, record)| lost(record)) {
+                (completion.status, completion.bytes) = (Status::UnsupportedRequest, record.moved);
+            }
         }
         let bytes = completion.bytes;
         let record = state.records.end(completion);
@@ -383,10 +393,10 @@ impl UserChannel {
         }
     }
 
-    /// Did what the card wrote for a descriptor not arrive? The card cannot know, for nobody answers a write.
-    #[inline(always)]
-    fn has_lost(&self, record: &Record<Held>) -> bool {
-        self.direction == Direction::C2h && record.keep.as_ref().is_some_and(|keep| keep.has_lost())
+    /// From now on a device's memory may be in a transfer.
+    pub(super) fn expect_device_memory(&self) {
+        let mut state = self.state.lock();
+        (state.device_memory, state.looks_further) = (true, true);
     }
 
     /// What a descriptor held while it was in flight.
@@ -592,15 +602,13 @@ impl UserChannel {
     fn is_done(&self, ticket: Ticket) -> Option<Completion> {
         let mut state = self.state.lock();
         let state = &mut *state;
-        let usual = state.records.next_record(ticket).map(|record| record.bytes).filter(|_| state.cancelling.is_none());
+        let usual = state.records.next_record(ticket).map(|record| record.bytes).filter(|_| !state.looks_further);
         let taken = usual.and_then(|bytes| Some((bytes, state.ring.take_done(state.records.ends() as u16, bytes)?)));
         let Some((bytes, (offset, user))) = taken else { return self.is_filed(state, ticket) };
         let record = state.records.end_collected(ticket);
-        let lost = self.has_lost(record);
         self.give_back(record, &mut state.used, &mut state.free_slots);
         state.statistics.bytes += bytes;
-        let (status, bytes) = if lost { (Status::UnsupportedRequest, 0) } else { (Status::Done, bytes) };
-        Some(Completion::new(ticket, status, bytes).with(offset, user))
+        Some(Completion::new(ticket, Status::Done, bytes).with(offset, user))
     }
 
     /// Take new entries off the ring until the ticket has ended.

@@ -21,6 +21,7 @@ use crate::discovery::{discover, Card};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use towpath_bus::{Bus, BusError, Wake};
@@ -65,6 +66,8 @@ struct Shared {
     registrations: Mutex<HashMap<usize, Arc<Registration>>>,
     /// By position in `card.info.channels`.
     open: Mutex<Vec<Weak<UserChannel>>>,
+    /// A device's memory was registered.
+    device_memory: AtomicBool,
     /// Which user interrupts are enabled, and the events of each that were returned.
     interrupts: Mutex<Interrupts>,
     /// Held from an access of the register window to the look at its status.
@@ -89,6 +92,7 @@ impl UserDriver {
             card,
             vectors,
             registrations: Mutex::default(),
+            device_memory: AtomicBool::new(false),
             open: Mutex::new(std::iter::repeat_with(Weak::new).take(channels).collect()),
             interrupts: Mutex::new(Interrupts { enabled: 0, told: vec![0; interrupts] }),
             window: Mutex::new(()),
@@ -308,6 +312,10 @@ impl Driver for UserDriver {
         }
         let channel = Arc::new(UserChannel::open(&self.shared, position, options)?);
         open[position] = Arc::downgrade(&channel);
+        // Under the lock: who registers such memory sets this first, and then tells the channels that are open.
+        if self.shared.device_memory.load(Ordering::Acquire) {
+            channel.expect_device_memory();
+        }
         Ok(Box::new(Handle(channel)))
     }
 
@@ -333,6 +341,9 @@ impl Driver for UserDriver {
             BusError::Unsupported(why) => Error::no_way_to_a_gpu(bus.name(), &why),
             error => Error::bus(format!("{}: registering {bytes} bytes of a GPU's memory", bus.name()))(error),
         })?;
+        self.shared.device_memory.store(true, Ordering::Release);
+        let open: Vec<Arc<UserChannel>> = self.shared.open.lock().iter().filter_map(Weak::upgrade).collect();
+        open.iter().for_each(|channel| channel.expect_device_memory());
         let registration = Arc::new(Registration::of_device(memory, access, address));
         self.shared.registrations.lock().insert(Arc::as_ptr(&registration) as usize, registration.clone());
         Ok(registration)

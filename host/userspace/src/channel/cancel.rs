@@ -40,6 +40,7 @@ impl Manner {
 /// A cancel is over; was there one?
 pub(super) fn end_cancel(state: &mut State) -> bool {
     state.used -= u16::from(std::mem::take(&mut state.closing));
+    state.looks_further = state.device_memory;
     state.cancelling.take().is_some()
 }
 
@@ -64,6 +65,7 @@ impl UserChannel {
                 self.abandon(state, false);
                 return Err(error);
             }
+            state.looks_further = true;
             state.cancelling = Some(Clock::start(&*self.shared.bus, Some(GRACE), state.stalled));
             state.closing = self.manner == Manner::Memory && self.direction == Direction::H2c;
             state.used += u16::from(state.closing);
