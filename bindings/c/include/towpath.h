@@ -1434,7 +1434,7 @@ towpath_status towpath_load_memory(towpath_memory *memory,
 
 /**
  * Store `bytes` bytes from `data` to a memory by its window, beginning at `address`. Stores reach the memory in order; this returns before
- * they have. Otherwise as towpath_load_memory(); what the user core refuses is told by towpath_flush_memory().
+ * they have. Otherwise as towpath_load_memory(); towpath_flush_memory() reports stores that the user core refused.
  */
 towpath_status towpath_store_memory(towpath_memory *memory, uint64_t address, const void *data, uint64_t bytes);
 

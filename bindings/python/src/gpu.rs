@@ -170,7 +170,7 @@ impl GpuArray {
                 is_it.then(|| ffi::PyCapsule_GetPointer(capsule.as_ptr(), name.as_ptr()))
             }
         };
-        // SAFETY: by DLPack, the capsule's pointer is to such a structure, which lives as long as the capsule that nobody has taken it from.
+        // SAFETY: by DLPack, an unconsumed capsule points to such a structure and keeps it alive.
         let (tensor, flags) = unsafe {
             match (pointer(c"dltensor_versioned"), pointer(c"dltensor")) {
                 (Some(found), _) if (*found.cast::<Versioned>()).version[0] == VERSION.0 => {

@@ -2,7 +2,7 @@
 // One AXI4 port for a memory with a window: bursts of DMA (`d_`, from tp_memory_write and tp_memory_read) and of the window, in turn.
 //
 // The window gives rows of a burst (`w_`; address and number of rows stand beside the first) and takes `wb_`, one for each burst; it asks for rows (`q_`)
-// and takes them (`a_`). Whose an answer is, is told by the order in which bursts were begun: the core answers them in order, for all have
+// and takes them (`a_`). The order in which bursts were begun says which side an answer belongs to: the core answers them in order, for all have
 // one ID.
 //
 // A burst of DMA begins when all its rows are here: what it waits for may come over the link, and the link may be waiting for a window's write. A

@@ -127,7 +127,7 @@ pub unsafe extern "C" fn towpath_load_memory(memory: *mut towpath_memory, addres
 }
 
 /// Store `bytes` bytes from `data` to a memory by its window, beginning at `address`. Stores reach the memory in order; this returns before
-/// they have. Otherwise as towpath_load_memory(); what the user core refuses is told by towpath_flush_memory().
+/// they have. Otherwise as towpath_load_memory(); towpath_flush_memory() reports stores that the user core refused.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_store_memory(
     memory: *mut towpath_memory,

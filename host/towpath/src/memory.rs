@@ -383,7 +383,7 @@ impl Memory {
 /// Stores reach the memory in the order of the calls, and return before they have arrived. A load sees all stores before it. A store of 4 or 8
 /// bytes at a multiple of its size is one access; others may be several, bytewise where they are not aligned. Between the window and
 /// [`Memory::write_at`] or [`Memory::read_at`] there is an order only where one has returned: a store that a transfer must see needs [`Window::flush`] before
-/// that. A store has no answer, so what the user core refuses is told by the next `flush`.
+/// that. A store has no answer, so the next `flush` reports stores that the user core refused.
 #[derive(Clone)]
 pub struct Window {
     device: Device,

@@ -79,7 +79,7 @@ fn a_window_tells_each_thread_of_its_own_loads() {
         }
         assert_eq!(refused.join().unwrap(), 40);
     });
-    // A refused store is told by the next flush, once, and harms no load.
+    // The next flush reports a refused store once; loads are unaffected.
     let other = window.clone();
     window.write_at(&[1; 8], 0x3000).unwrap();
     window.read_at(&mut [0; 16], 0x5000).unwrap();
