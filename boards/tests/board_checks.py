@@ -280,7 +280,7 @@ def findings(folder: Path, scratch: Path) -> list[str]:
     core = parameters(hierarchy, "tp_core")
     for pattern, count in crossings.of("get_cells"):
         # With one clock there are no words and no RAM that cross, but the reset's level does.
-        if count == "0" and (core["USER_ASYNC"] != "1'b0" or "sync" in pattern):
+        if count == "0" and (core["USER_ASYNC"] or "sync" in pattern):
             found.append(f"crossings.tcl: {pattern} is no register of the design")
     shorter = 1e6 / max(core["CORE_CLOCK_KHZ"], core["USER_CLOCK_KHZ"])
     found += [

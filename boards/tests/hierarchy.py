@@ -17,9 +17,10 @@ from pyslang.driver import Driver
 
 
 def number(value: Any) -> float | str:
+    """A parameter's value: by its value, as the text of a vector is a literal with its width."""
     try:
-        return float(str(value))
-    except ValueError:
+        return float(value.value)
+    except (TypeError, ValueError):
         return str(value)
 
 

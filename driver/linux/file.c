@@ -675,6 +675,7 @@ static int tp_prepare(struct tp_file *file, bool ahead)
 static int tp_open(struct inode *inode, struct file *file)
 {
 	struct tp_channel *channel = file->private_data;
+	bool ahead;
 	int error;
 
 	if (file->f_mode & (tp_is_h2c(channel) ? FMODE_READ : FMODE_WRITE))
@@ -693,9 +694,8 @@ static int tp_open(struct inode *inode, struct file *file)
 	if (!error) {
 		mutex_lock(&channel->io);
 		/* With O_DIRECT, reads and polls post: so a queue finds all on the card. */
-		error = tp_prepare(tp_file_of(channel), !tp_is_h2c(channel) &&
-								tp_is_stream(channel) &&
-								!(file->f_flags & O_DIRECT));
+		ahead = !tp_is_h2c(channel) && tp_is_stream(channel) && !(file->f_flags & O_DIRECT);
+		error = tp_prepare(tp_file_of(channel), ahead);
 		mutex_unlock(&channel->io);
 		if (error)
 			WRITE_ONCE(channel->is_open, false);

@@ -175,10 +175,9 @@ int tp_nodes_add(struct tp_card *card)
 		if (!error && tp_name_serves(card, channel))
 			error = tp_node(card, channel, true);
 		else if (!error && channel->ram)
-			dev_warn(
-				card->bus.device,
-				"the memory of channel %u cannot have a file of its name, and so has none\n",
-				index);
+			dev_warn(card->bus.device,
+				 "the memory of channel %u has no file: its name cannot be one\n",
+				 index);
 		else if (!error)
 			dev_warn(card->bus.device,
 				 "channel %u cannot have a file of its name: it is %u\n", index,

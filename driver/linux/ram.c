@@ -217,8 +217,8 @@ static int tp_ram_release(struct inode *inode, struct file *file)
 /* Calls. */
 
 /*
- * Within the card, under io. ECONNRESET: the card was reset, which the file is told of once. A reset
- * of a channel concerns the call alone that made it.
+ * Within the card, under io. ECONNRESET: the card was reset, which each open file reports once. A
+ * reset of a channel concerns the call alone that made it.
  */
 static int tp_ram_news(struct tp_opened *opened)
 {

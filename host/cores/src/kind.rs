@@ -56,8 +56,6 @@ pub struct Carrier {
     pub parameter: u32,
     /// Of the kind's module beside `DATA_WIDTH`.
     pub parameters: Parameters,
-    /// Of a memory: it has a window in BAR 4.
-    pub window: bool,
 }
 
 impl Channel {
@@ -219,7 +217,7 @@ pub(crate) fn channels(entry: &Entry, folder: &Path) -> Result<Result<Vec<Channe
         let Some(direction) = entry.direction else {
             return bad("[[channel]]", "a stream has one direction: give direction = \"h2c\" or \"c2h\"".into());
         };
-        let channel = Channel { name: name.clone(), direction, attributes: entry.attributes, carrier: None };
+        let channel = Channel { name: name.clone(), direction, attributes: entry.attributes, carrier: None, window: false };
         return Ok(Ok(vec![channel]));
     };
     let own = towpath_home().map(|home| home.join(FOLDER));
@@ -261,9 +259,15 @@ pub(crate) fn channels(entry: &Entry, folder: &Path) -> Result<Result<Vec<Channe
         }
         entry.parameter.unwrap_or(0)
     };
-    let carrier = Carrier { kind, parameter, parameters, window: entry.window };
+    let carrier = Carrier { kind, parameter, parameters };
     let chosen = directions.into_iter().filter(|d| entry.direction.is_none_or(|wanted| wanted == *d));
-    let channel = |direction| Channel { name: name.clone(), direction, attributes: false, carrier: Some(carrier.clone()) };
+    let channel = |direction| Channel {
+        name: name.clone(),
+        direction,
+        attributes: false,
+        carrier: Some(carrier.clone()),
+        window: entry.window && direction == Direction::H2c,
+    };
     Ok(Ok(chosen.map(channel).collect()))
 }
 

@@ -153,6 +153,8 @@ pub struct Channel {
     pub attributes: bool,
     /// What stands between the data mover and the core; none: the channel is a stream of the core.
     pub carrier: Option<Carrier>,
+    /// A memory's window in BAR 4 is listed with this channel: of the two, that towards the card.
+    pub window: bool,
 }
 
 /// `[[channel]]`, as it is written.
@@ -199,8 +201,7 @@ const LAST_WINDOW: u64 = (u16::MAX as u64 - 1) << 20;
 
 fn windows(channels: &[Channel]) -> Vec<Window<'_>> {
     let mut end = 0u64;
-    let writers = channels.iter().filter(|channel| channel.direction == Direction::H2c);
-    let windowed = writers.filter_map(|channel| Some((channel, channel.carrier.as_ref().filter(|carrier| carrier.window)?)));
+    let windowed = channels.iter().filter(|channel| channel.window).filter_map(|channel| Some((channel, channel.carrier.as_ref()?)));
     let place = windowed.map(|(channel, carrier)| {
         let bytes = u64::from(carrier.parameter) * PAGE;
         let room = bytes.next_power_of_two().max(LEAST_WINDOW);
