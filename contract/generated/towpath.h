@@ -36,7 +36,7 @@ typedef uint64_t tp_le64;
 #endif
 
 #define TP_VERSION_MAJOR 2u /* version of this contract: another one is refused */
-#define TP_VERSION_MINOR 1u /* version of this contract: only adds */
+#define TP_VERSION_MINOR 2u /* version of this contract: only adds */
 #define TP_BAR_DEVICE 0u /* the BAR of pages */
 #define TP_BAR_WINDOW 2u /* the BAR of the user core's registers */
 #define TP_BAR_MEMORY 4u /* the BAR of the windows onto the user core's memories */
@@ -107,7 +107,7 @@ enum tp_status {
 #define TP_DISCOVERY_VERSION_MAJOR_OFFSET 0x08u /* of the contract; a host refuses another than its own */
 #define TP_DISCOVERY_VERSION_MAJOR_VALUE 0x2u
 #define TP_DISCOVERY_VERSION_MINOR_OFFSET 0x0au /* of the contract; a minor version only adds */
-#define TP_DISCOVERY_VERSION_MINOR_VALUE 0x1u
+#define TP_DISCOVERY_VERSION_MINOR_VALUE 0x2u
 #define TP_DISCOVERY_HEADER_BYTES_OFFSET 0x0cu /* of this header */
 #define TP_DISCOVERY_HEADER_BYTES_VALUE 0x100u
 #define TP_DISCOVERY_PAGE_SHIFT_OFFSET 0x0eu /* a page of BAR 0 has 1 << page_shift bytes */
@@ -130,6 +130,11 @@ enum tp_status {
 #define TP_DISCOVERY_CORE_NAME_STRIDE 1u
 #define TP_DISCOVERY_MEMORY_WINDOW_BYTES_OFFSET 0x60u /* of BAR 4, the windows onto the user core's memories; 0: none */
 #define TP_DISCOVERY_PLUGINS_OFFSET 0x70u /* number of plug-ins, and of entries */
+#define TP_DISCOVERY_FEATURES_OFFSET 0x72u /* what the card was built with */
+#define TP_DISCOVERY_FEATURES_QOS_LSB 0 /* channels have weights, rates and traffic classes */
+#define TP_DISCOVERY_FEATURES_QOS_MASK 0x1u
+#define TP_DISCOVERY_FEATURES_FILL_LSB 1 /* channels fire at a fill level */
+#define TP_DISCOVERY_FEATURES_FILL_MASK 0x2u
 #define TP_DISCOVERY_PLUGIN_ENTRY_OFFSET 0x80u /* What a plug-in is. Entry n describes plug-in n. */
 #define TP_DISCOVERY_PLUGIN_ENTRY_COUNT 8u
 #define TP_DISCOVERY_PLUGIN_ENTRY_STRIDE 16u
@@ -252,6 +257,11 @@ enum tp_status {
 #define TP_CHANNEL_MODERATION_ENTRIES_MASK 0xffffu
 #define TP_CHANNEL_MODERATION_TIME_LSB 16 /* or so many times 64 core clocks after the first of them; 0: at once */
 #define TP_CHANNEL_MODERATION_TIME_MASK 0xffff0000u
+#define TP_CHANNEL_WEIGHT_OFFSET 0x40u /* the channel's part of the link while others of its direction want it, too; 0 counts as 1 */
+#define TP_CHANNEL_WEIGHT_RESET 0x1u
+#define TP_CHANNEL_TRAFFIC_CLASS_OFFSET 0x44u /* traffic class of the channel's reads and writes of data */
+#define TP_CHANNEL_RATE_OFFSET 0x48u /* bytes of data that the channel may move in 2^20 core clocks; 0: as many as it can */
+#define TP_CHANNEL_HELD_OFFSET 0x4cu /* bytes that the card holds for the channel: not yet sent (C2H), not yet taken by the core (H2C) */
 
 /* A channel's doorbells: write-only, for the channel's user, mapped uncached. */
 #define TP_DOORBELL_DESCRIPTOR_OFFSET 0x00u /* What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's. */
@@ -259,6 +269,11 @@ enum tp_status {
 #define TP_DOORBELL_CANCEL_OFFSET 0x14u /* any value: end every descriptor committed before */
 #define TP_DOORBELL_LEAD_OFFSET 0x18u /* early wake: fire when the descriptor in hand has no more bytes to go than these, in steps of 256; less: never */
 #define TP_DOORBELL_BATCH_OFFSET 0x1cu /* commits so many descriptors of the batch page, the next ones in the order of its slots */
+#define TP_DOORBELL_FILL_OFFSET 0x20u /* fires the channel's vector once, as soon as the card holds so many bytes */
+#define TP_DOORBELL_FILL_BYTES_LSB 0 /* bytes; 0 with `above` 1: never */
+#define TP_DOORBELL_FILL_BYTES_MASK 0x7fffffffu
+#define TP_DOORBELL_FILL_ABOVE_LSB 31 /* 1: so many or more; 0: so many or fewer */
+#define TP_DOORBELL_FILL_ABOVE_MASK 0x80000000u
 
 /* What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's. */
 #define TP_DESCRIPTOR_BYTES 16u
@@ -418,11 +433,12 @@ struct tp_discovery {
     tp_u8 core_name[32]; /* of the user core, UTF-8, zero padded */
     tp_u64 memory_window_bytes; /* of BAR 4, the windows onto the user core's memories; 0: none */
     tp_u16 plugins; /* number of plug-ins, and of entries */
+    tp_u16 features; /* what the card was built with */
 };
 
 /* The bytes of it, as the card shows them. */
 struct tp_discovery_image {
-    tp_u8 bytes[114];
+    tp_u8 bytes[116];
 };
 
 static inline void tp_discovery_read(struct tp_discovery *table, const struct tp_discovery_image *image)
@@ -450,6 +466,7 @@ static inline void tp_discovery_read(struct tp_discovery *table, const struct tp
         table->core_name[k] = image->bytes[64 + k];
     table->memory_window_bytes = (tp_u64)tp_table_number(image->bytes + 96, 8);
     table->plugins = (tp_u16)tp_table_number(image->bytes + 112, 2);
+    table->features = (tp_u16)tp_table_number(image->bytes + 114, 2);
 }
 
 /*
@@ -457,7 +474,7 @@ static inline void tp_discovery_read(struct tp_discovery *table, const struct tp
  */
 static inline int tp_discovery_check(const struct tp_discovery *table, tp_u64 bar_device, tp_u64 bar_window, tp_u64 bar_memory, struct tp_table_fault *fault)
 {
-    if (tp_table_breaks(fault, "header_bytes", table->header_bytes, 114u, 65535u, 1u, 0, ""))
+    if (tp_table_breaks(fault, "header_bytes", table->header_bytes, 116u, 65535u, 1u, 0, ""))
         return 1;
     if (tp_table_breaks(fault, "page_shift", table->page_shift, 12u, 16u, 1u, 0, ""))
         return 1;

@@ -7,7 +7,7 @@
 /// version of this contract: another one is refused
 pub const VERSION_MAJOR: u16 = 2;
 /// version of this contract: only adds
-pub const VERSION_MINOR: u16 = 1;
+pub const VERSION_MINOR: u16 = 2;
 /// the BAR of pages
 pub const BAR_DEVICE: u8 = 0;
 /// the BAR of the user core's registers
@@ -73,7 +73,7 @@ pub const DISCOVERY_VERSION_MAJOR_VALUE: u16 = 0x2;
 /// Offset: of the contract; a minor version only adds
 pub const DISCOVERY_VERSION_MINOR_OFFSET: u64 = 0x0a;
 /// Value: of the contract; a minor version only adds
-pub const DISCOVERY_VERSION_MINOR_VALUE: u16 = 0x1;
+pub const DISCOVERY_VERSION_MINOR_VALUE: u16 = 0x2;
 /// Offset: of this header
 pub const DISCOVERY_HEADER_BYTES_OFFSET: u64 = 0x0c;
 /// Value: of this header
@@ -118,6 +118,16 @@ pub const DISCOVERY_CORE_NAME_STRIDE: u64 = 1;
 pub const DISCOVERY_MEMORY_WINDOW_BYTES_OFFSET: u64 = 0x60;
 /// Offset: number of plug-ins, and of entries
 pub const DISCOVERY_PLUGINS_OFFSET: u64 = 0x70;
+/// Offset: what the card was built with
+pub const DISCOVERY_FEATURES_OFFSET: u64 = 0x72;
+/// Lowest bit: channels have weights, rates and traffic classes
+pub const DISCOVERY_FEATURES_QOS_LSB: u32 = 0;
+/// Bits: channels have weights, rates and traffic classes
+pub const DISCOVERY_FEATURES_QOS_MASK: u16 = 0x1;
+/// Lowest bit: channels fire at a fill level
+pub const DISCOVERY_FEATURES_FILL_LSB: u32 = 1;
+/// Bits: channels fire at a fill level
+pub const DISCOVERY_FEATURES_FILL_MASK: u16 = 0x2;
 /// Offset: What a plug-in is. Entry n describes plug-in n.
 pub const DISCOVERY_PLUGIN_ENTRY_OFFSET: u64 = 0x80;
 /// How often `plugin_entry` stands there.
@@ -353,6 +363,16 @@ pub const CHANNEL_MODERATION_ENTRIES_MASK: u32 = 0xffff;
 pub const CHANNEL_MODERATION_TIME_LSB: u32 = 16;
 /// Bits: or so many times 64 core clocks after the first of them; 0: at once
 pub const CHANNEL_MODERATION_TIME_MASK: u32 = 0xffff0000;
+/// Offset: the channel's part of the link while others of its direction want it, too; 0 counts as 1
+pub const CHANNEL_WEIGHT_OFFSET: u64 = 0x40;
+/// After a reset: the channel's part of the link while others of its direction want it, too; 0 counts as 1
+pub const CHANNEL_WEIGHT_RESET: u32 = 0x1;
+/// Offset: traffic class of the channel's reads and writes of data
+pub const CHANNEL_TRAFFIC_CLASS_OFFSET: u64 = 0x44;
+/// Offset: bytes of data that the channel may move in 2^20 core clocks; 0: as many as it can
+pub const CHANNEL_RATE_OFFSET: u64 = 0x48;
+/// Offset: bytes that the card holds for the channel: not yet sent (C2H), not yet taken by the core (H2C)
+pub const CHANNEL_HELD_OFFSET: u64 = 0x4c;
 
 // A channel's doorbells: write-only, for the channel's user, mapped uncached.
 /// Offset: What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's.
@@ -365,6 +385,16 @@ pub const DOORBELL_CANCEL_OFFSET: u64 = 0x14;
 pub const DOORBELL_LEAD_OFFSET: u64 = 0x18;
 /// Offset: commits so many descriptors of the batch page, the next ones in the order of its slots
 pub const DOORBELL_BATCH_OFFSET: u64 = 0x1c;
+/// Offset: fires the channel's vector once, as soon as the card holds so many bytes
+pub const DOORBELL_FILL_OFFSET: u64 = 0x20;
+/// Lowest bit: bytes; 0 with `above` 1: never
+pub const DOORBELL_FILL_BYTES_LSB: u32 = 0;
+/// Bits: bytes; 0 with `above` 1: never
+pub const DOORBELL_FILL_BYTES_MASK: u32 = 0x7fffffff;
+/// Lowest bit: 1: so many or more; 0: so many or fewer
+pub const DOORBELL_FILL_ABOVE_LSB: u32 = 31;
+/// Bits: 1: so many or more; 0: so many or fewer
+pub const DOORBELL_FILL_ABOVE_MASK: u32 = 0x80000000;
 
 // What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's.
 
@@ -968,15 +998,17 @@ pub struct Discovery {
     pub memory_window_bytes: u64,
     /// number of plug-ins, and of entries
     pub plugins: u16,
+    /// what the card was built with
+    pub features: u16,
 }
 
 #[rustfmt::skip]
 impl Discovery {
     /// Bytes of the image.
-    pub const IMAGE_BYTES: usize = 114;
+    pub const IMAGE_BYTES: usize = 116;
 
     /// From the bytes that the card shows.
-    pub fn from_image(image: &[u8; 114]) -> Self {
+    pub fn from_image(image: &[u8; 116]) -> Self {
         let mut core_name = [0; 32];
         core_name.copy_from_slice(&image[64..96]);
         Self {
@@ -1000,12 +1032,13 @@ impl Discovery {
             core_name,
             memory_window_bytes: u64::from_le_bytes([image[96], image[97], image[98], image[99], image[100], image[101], image[102], image[103]]),
             plugins: u16::from_le_bytes([image[112], image[113]]),
+            features: u16::from_le_bytes([image[114], image[115]]),
         }
     }
 
     /// An error: a host must not believe it. The caller has looked at magic and version.
     pub fn check(&self, bar_device: u64, bar_window: u64, bar_memory: u64) -> Result<(), TableFault> {
-        limit("header_bytes", u64::from(self.header_bytes), 114, 65535, 1, false, "")?;
+        limit("header_bytes", u64::from(self.header_bytes), 116, 65535, 1, false, "")?;
         limit("page_shift", u64::from(self.page_shift), 12, 16, 1, false, "")?;
         limit("data_bytes", u64::from(self.data_bytes), 8, 128, 1, true, ", a power of two")?;
         limit("channels", u64::from(self.channels), 1, 60, 1, false, "")?;

@@ -10,7 +10,7 @@ package towpath_pkg;
 
   // verilator lint_off UNUSEDPARAM
   localparam TP_VERSION_MAJOR = 2;  // version of this contract: another one is refused
-  localparam TP_VERSION_MINOR = 1;  // version of this contract: only adds
+  localparam TP_VERSION_MINOR = 2;  // version of this contract: only adds
   localparam TP_BAR_DEVICE = 0;  // the BAR of pages
   localparam TP_BAR_WINDOW = 2;  // the BAR of the user core's registers
   localparam TP_BAR_MEMORY = 4;  // the BAR of the windows onto the user core's memories
@@ -76,7 +76,7 @@ package towpath_pkg;
   localparam TP_DISCOVERY_VERSION_MAJOR_OFFSET = 'h08;  // of the contract; a host refuses another than its own
   localparam logic [15:0] TP_DISCOVERY_VERSION_MAJOR_VALUE = 16'h2;
   localparam TP_DISCOVERY_VERSION_MINOR_OFFSET = 'h0a;  // of the contract; a minor version only adds
-  localparam logic [15:0] TP_DISCOVERY_VERSION_MINOR_VALUE = 16'h1;
+  localparam logic [15:0] TP_DISCOVERY_VERSION_MINOR_VALUE = 16'h2;
   localparam TP_DISCOVERY_HEADER_BYTES_OFFSET = 'h0c;  // of this header
   localparam logic [15:0] TP_DISCOVERY_HEADER_BYTES_VALUE = 16'h100;
   localparam TP_DISCOVERY_PAGE_SHIFT_OFFSET = 'h0e;  // a page of BAR 0 has 1 << page_shift bytes
@@ -99,6 +99,11 @@ package towpath_pkg;
   localparam TP_DISCOVERY_CORE_NAME_STRIDE = 1;
   localparam TP_DISCOVERY_MEMORY_WINDOW_BYTES_OFFSET = 'h60;  // of BAR 4, the windows onto the user core's memories; 0: none
   localparam TP_DISCOVERY_PLUGINS_OFFSET = 'h70;  // number of plug-ins, and of entries
+  localparam TP_DISCOVERY_FEATURES_OFFSET = 'h72;  // what the card was built with
+  localparam TP_DISCOVERY_FEATURES_QOS_LSB = 0;  // channels have weights, rates and traffic classes
+  localparam logic [15:0] TP_DISCOVERY_FEATURES_QOS_MASK = 16'h1;
+  localparam TP_DISCOVERY_FEATURES_FILL_LSB = 1;  // channels fire at a fill level
+  localparam logic [15:0] TP_DISCOVERY_FEATURES_FILL_MASK = 16'h2;
   localparam TP_DISCOVERY_PLUGIN_ENTRY_OFFSET = 'h80;  // What a plug-in is. Entry n describes plug-in n.
   localparam TP_DISCOVERY_PLUGIN_ENTRY_COUNT = 8;
   localparam TP_DISCOVERY_PLUGIN_ENTRY_STRIDE = 16;
@@ -221,6 +226,11 @@ package towpath_pkg;
   localparam logic [31:0] TP_CHANNEL_MODERATION_ENTRIES_MASK = 32'hffff;
   localparam TP_CHANNEL_MODERATION_TIME_LSB = 16;  // or so many times 64 core clocks after the first of them; 0: at once
   localparam logic [31:0] TP_CHANNEL_MODERATION_TIME_MASK = 32'hffff0000;
+  localparam TP_CHANNEL_WEIGHT_OFFSET = 'h40;  // the channel's part of the link while others of its direction want it, too; 0 counts as 1
+  localparam logic [31:0] TP_CHANNEL_WEIGHT_RESET = 32'h1;
+  localparam TP_CHANNEL_TRAFFIC_CLASS_OFFSET = 'h44;  // traffic class of the channel's reads and writes of data
+  localparam TP_CHANNEL_RATE_OFFSET = 'h48;  // bytes of data that the channel may move in 2^20 core clocks; 0: as many as it can
+  localparam TP_CHANNEL_HELD_OFFSET = 'h4c;  // bytes that the card holds for the channel: not yet sent (C2H), not yet taken by the core (H2C)
 
   // A channel's doorbells: write-only, for the channel's user, mapped uncached.
   localparam TP_DOORBELL_DESCRIPTOR_OFFSET = 'h00;  // What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's.
@@ -228,6 +238,11 @@ package towpath_pkg;
   localparam TP_DOORBELL_CANCEL_OFFSET = 'h14;  // any value: end every descriptor committed before
   localparam TP_DOORBELL_LEAD_OFFSET = 'h18;  // early wake: fire when the descriptor in hand has no more bytes to go than these, in steps of 256; less: never
   localparam TP_DOORBELL_BATCH_OFFSET = 'h1c;  // commits so many descriptors of the batch page, the next ones in the order of its slots
+  localparam TP_DOORBELL_FILL_OFFSET = 'h20;  // fires the channel's vector once, as soon as the card holds so many bytes
+  localparam TP_DOORBELL_FILL_BYTES_LSB = 0;  // bytes; 0 with `above` 1: never
+  localparam logic [31:0] TP_DOORBELL_FILL_BYTES_MASK = 32'h7fffffff;
+  localparam TP_DOORBELL_FILL_ABOVE_LSB = 31;  // 1: so many or more; 0: so many or fewer
+  localparam logic [31:0] TP_DOORBELL_FILL_ABOVE_MASK = 32'h80000000;
 
   // What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's.
   localparam TP_DESCRIPTOR_BYTES = 16;

@@ -230,7 +230,7 @@ endmodule
         ("tags->desc =", "// tags->desc =", "tags: no desc"),
         ("    version_major.value->reset = 2;\n", "", "no reset value"),
         ("wo32 arm @ 0x10;", "wo32 arm @ 0x10", "towpath.rdl"),
-        ("header_bytes->least = 0x72;", "header_bytes->least = 0x60;", "header_bytes is at least 0x72, where its registers end"),
+        ("header_bytes->least = 0x74;", "header_bytes->least = 0x60;", "header_bytes is at least 0x74, where its registers end"),
         ("page_shift->least = 12;", "page_shift->least = 13;", "page_shift is at least that of 4096 bytes"),
         ("page_shift->most = 16;", "page_shift->most = 64;", "shifts by more than 63"),
         ("page_shift->most = 16;", "page_shift->most = 48;", "overflows 64 bits"),
