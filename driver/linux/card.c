@@ -8,6 +8,7 @@ void tp_card_init(struct tp_card *card)
 	mutex_init(&card->window);
 	mutex_init(&card->mapping);
 	spin_lock_init(&card->lock);
+	INIT_LIST_HEAD(&card->views);
 	INIT_LIST_HEAD(&card->owners);
 	INIT_LIST_HEAD(&card->memories);
 	init_waitqueue_head(&card->interrupt_wait);

@@ -46,6 +46,7 @@ struct eventfd_ctx;
 struct tp_card;
 struct tp_channel;
 struct towpath_register;
+struct towpath_window;
 struct vm_area_struct;
 
 /*
@@ -92,6 +93,7 @@ struct tp_resources {
 	void __iomem *window; /* BAR 2, or NULL */
 	phys_addr_t window_start; /* 0: programs cannot map it */
 	u64 window_bytes;
+	phys_addr_t memory_start; /* BAR 4; 0: programs cannot map it */
 	u64 memory_bytes;
 };
 
@@ -109,6 +111,8 @@ struct tp_card {
 	struct tp_resources bus;
 	unsigned long window_page; /* the window's first page frame; 0: it cannot be mapped */
 	bool window_shared; /* some program has mapped the window */
+	unsigned long memory_page; /* the same of the memories' windows */
+	u32 memory_errors; /* under window; times that refused accesses there were found */
 
 	/* The discovery table, checked. */
 	struct tp_discovery table;
@@ -121,10 +125,11 @@ struct tp_card {
 	struct rw_semaphore gate;
 	struct mutex window; /* one access of the register window at a time */
 	struct mutex mapping; /* what programs have mapped of the card */
+	struct list_head views; /* under mapping */
 	spinlock_t lock; /* of the state and the lists that follow */
 	enum tp_card_state state; /* written under lock */
 	atomic_t resets; /* of the card, and what counts as one: for the users of its memories */
-	struct list_head owners; /* under lock, and changes under mapping, too */
+	struct list_head owners; /* under lock */
 	struct list_head memories; /* under lock; buffers of programs */
 
 	struct tp_vector *irqs;
@@ -136,13 +141,19 @@ struct tp_card {
 	struct dentry *debug; /* its folder in debugfs */
 };
 
+/* An open file by which programs may map the card's windows. */
+struct tp_view {
+	struct list_head link; /* in card->views */
+	struct file *file; /* not counted: the view leaves the list first */
+};
+
 /* An open control file. Buffers belong to it (memory.c). */
 struct tp_owner {
 	struct kref references;
 	struct tp_card *card;
-	struct list_head link; /* in card->owners */
-	struct file *file; /* not counted: the owner leaves the list first */
-	struct mutex lock;
+	struct list_head link; /* in card->owners, which it leaves before its file ends */
+	struct tp_view view;
+	struct mutex lock; /* of the memories, in the order that the head has */
 	struct xarray memories; /* by handle */
 	struct eventfd_ctx *events[TP_USER_INTERRUPTS]; /* under card->lock */
 };
@@ -197,13 +208,33 @@ void tp_card_set_interrupts(struct tp_card *card);
 bool tp_is_out_of_reach(struct tp_card *card, unsigned int *looks);
 
 /* window.c */
+/*
+ * Where the windows are in any file as the kernel counts, in pages: the registers behind the
+ * buffers, which programs map, too, and the memories behind the registers.
+ */
+#define TP_WINDOW_PLACE BIT(31)
+#define TP_MEMORY_PLACE (BIT(31) | BIT(30))
+
 /* With the areas known. */
 void tp_window_init(struct tp_card *card);
 /* TOWPATH_IOC_REGISTER */
 int tp_window_access(struct tp_card *card, struct towpath_register *access, bool may_write);
+/* TOWPATH_IOC_WINDOW: what became of accesses. ENOLINK: the card does not answer. */
+int tp_window_state(struct tp_card *card, struct towpath_window *state);
+/* A file is opened that maps windows, and closed. */
+void tp_view_add(struct tp_card *card, struct tp_view *view, struct file *file);
+void tp_view_remove(struct tp_card *card, struct tp_view *view);
+/* Map the registers, from the first. */
 int tp_window_mmap(struct tp_card *card, struct vm_area_struct *place);
 /*
- * Unmap the window from all programs: the card's state forbids it. Page faults map it again when
+ * Map pages of a window, of which there are `pages` from `start` on, as the kernel counts; the
+ * program's place begins at the first of them and its own offset. ENXIO: there are none;
+ * EOPNOTSUPP: this machine cannot map them.
+ */
+int tp_window_map(struct tp_card *card, struct vm_area_struct *place, unsigned long start,
+		  u64 pages);
+/*
+ * Unmap the windows from all programs: the card's state forbids it. Page faults map them again when
  * the state allows it.
  */
 void tp_window_revoke(struct tp_card *card);

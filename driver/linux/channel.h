@@ -98,6 +98,7 @@ struct tp_channel {
 	u8 kind; /* enum tp_channel_kind, or another number */
 	u16 kind_version;
 	u32 kind_parameter;
+	u16 window; /* of a memory: 1 + where its window begins in BAR 4, in MiB; 0: none */
 	char kind_name[TP_CHANNEL_ENTRY_KIND_NAME_COUNT + 1];
 	struct device *listed; /* in sysfs alone: it has no file */
 	u32 vector;

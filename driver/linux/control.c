@@ -9,6 +9,7 @@
 #include "control.h"
 #include "memory.h"
 #include "power.h"
+#include "ram.h"
 #include "uapi/towpath.h"
 
 #define TP_BUFFER_FLAGS (TOWPATH_BUFFER_TO_CARD | TOWPATH_BUFFER_FROM_CARD)
@@ -195,6 +196,26 @@ static int tp_link_counters(struct file *file, void *argument)
 	return counters->quarantined == U32_MAX ? -ENOLINK : 0;
 }
 
+static int tp_window(struct file *file, void *argument)
+{
+	struct tp_card *card = tp_owner(file)->card;
+	struct towpath_window *window = argument;
+	const struct tp_ram *ram;
+
+	if (window->reserved)
+		return -EINVAL;
+	if (window->index >= card->channel_count)
+		return -ENXIO;
+	ram = card->channels[window->index].ram;
+	if (!ram || !ram->pages)
+		return -ENXIO;
+	if (!card->memory_page)
+		return -EOPNOTSUPP;
+	window->offset = (u64)ram->place << PAGE_SHIFT;
+	window->bytes = ram->pages << PAGE_SHIFT;
+	return tp_window_state(card, window);
+}
+
 static int tp_register_buffer(struct file *file, void *argument)
 {
 	struct towpath_register_buffer *wanted = argument;
@@ -263,6 +284,7 @@ static const struct tp_call tp_calls[] = {
 	{ TOWPATH_IOC_CARD_INFO, 0, true, true, tp_card_info },
 	{ TOWPATH_IOC_CHANNEL_INFO, 0, true, true, tp_channel_info },
 	{ TOWPATH_IOC_PLUGIN_INFO, 0, true, true, tp_plugin_info },
+	{ TOWPATH_IOC_WINDOW, 0, true, true, tp_window },
 	{ TOWPATH_IOC_REGISTER, TOWPATH_REGISTER_WRITE, true, true, tp_access_register },
 	{ TOWPATH_IOC_INTERRUPT, TOWPATH_INTERRUPT_WAIT, true, true, tp_user_interrupt },
 	{ TOWPATH_IOC_INTERRUPT_EVENT, 0, true, false, tp_interrupt_event },
@@ -287,6 +309,8 @@ static int tp_control_mmap(struct file *file, struct vm_area_struct *place)
 
 	if (place->vm_pgoff == 0)
 		return tp_window_mmap(owner->card, place);
+	if (place->vm_pgoff >= TP_MEMORY_PLACE)
+		return tp_rams_mmap(owner->card, place);
 	/* The program's memory is locked: nothing may be waited for. */
 	error = tp_try_enter(owner->card);
 	if (error)

@@ -56,6 +56,7 @@ static int tp_keep_channel(struct tp_card *card, struct tp_channel *channel,
 	channel->kind = entry->kind;
 	channel->kind_version = entry->kind_version;
 	channel->kind_parameter = entry->kind_parameter;
+	channel->window = entry->window;
 	tp_copy_name(channel->kind_name, entry->kind_name, TP_CHANNEL_ENTRY_KIND_NAME_COUNT);
 	channel->engine.depth = entry->queue_depth;
 	channel->engine.privileged = tp_page(card, entry->first_page + TP_PAGE_CHANNEL_PRIVILEGED);

@@ -16,14 +16,12 @@ struct tp_owner *tp_owner_create(struct tp_card *card, struct file *file)
 		return NULL;
 	kref_init(&owner->references);
 	owner->card = card;
-	owner->file = file;
 	mutex_init(&owner->lock);
 	xa_init_flags(&owner->memories, XA_FLAGS_ALLOC1);
-	mutex_lock(&card->mapping);
+	tp_view_add(card, &owner->view, file);
 	spin_lock_irq(&card->lock);
 	list_add_tail(&owner->link, &card->owners);
 	spin_unlock_irq(&card->lock);
-	mutex_unlock(&card->mapping);
 	return owner;
 }
 
@@ -37,7 +35,7 @@ struct tp_owner *tp_owner_of(struct tp_card *card, int descriptor)
 		return ERR_PTR(-EBADF);
 	spin_lock_irq(&card->lock);
 	list_for_each_entry(owner, &card->owners, link) {
-		if (owner->file == file) {
+		if (owner->view.file == file) {
 			kref_get(&owner->references);
 			found = owner;
 		}
@@ -67,11 +65,10 @@ void tp_owner_close(struct tp_owner *owner)
 	unsigned long handle;
 	int index;
 
-	mutex_lock(&card->mapping);
+	tp_view_remove(card, &owner->view);
 	spin_lock_irq(&card->lock);
 	list_del(&owner->link);
 	spin_unlock_irq(&card->lock);
-	mutex_unlock(&card->mapping);
 	mutex_lock(&owner->lock);
 	xa_for_each(&owner->memories, handle, memory)
 	{

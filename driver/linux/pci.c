@@ -4,6 +4,7 @@
  * only to what has the discovery table's magic. All else is the core's, which knows no PCI.
  */
 #include <linux/dma-mapping.h>
+#include <linux/io.h>
 #include <linux/module.h>
 #include <linux/pci.h>
 
@@ -67,6 +68,7 @@ static int tp_map(struct pci_dev *pci, struct tp_resources *bus)
 		.page_bytes = pci_resource_len(pci, TP_BAR_DEVICE),
 		.window_start = TP_CAN_MAP_BARS ? pci_resource_start(pci, TP_BAR_WINDOW) : 0,
 		.window_bytes = pci_resource_len(pci, TP_BAR_WINDOW),
+		.memory_start = TP_CAN_MAP_BARS ? pci_resource_start(pci, TP_BAR_MEMORY) : 0,
 		.memory_bytes = pci_resource_len(pci, TP_BAR_MEMORY),
 	};
 	if (bus->window_bytes)
@@ -76,6 +78,10 @@ static int tp_map(struct pci_dev *pci, struct tp_resources *bus)
 		return error;
 	bus->pages = pcim_iomap_table(pci)[TP_BAR_DEVICE];
 	bus->window = pcim_iomap_table(pci)[TP_BAR_WINDOW];
+	/* Where another user of the area has refused it, stores to memories do not combine. */
+	if (bus->memory_start && bus->memory_bytes &&
+	    devm_arch_io_reserve_memtype_wc(&pci->dev, bus->memory_start, bus->memory_bytes))
+		dev_dbg(&pci->dev, "stores to BAR %u do not combine\n", TP_BAR_MEMORY);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/fs.h>
 #include <linux/sched/signal.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/uio.h>
 
@@ -22,6 +23,7 @@
 /* An open file. */
 struct tp_opened {
 	struct tp_ram *ram;
+	struct tp_view view;
 	u32 seen; /* of card->resets, what the program was told of */
 };
 
@@ -36,6 +38,19 @@ static bool tp_are_halves(const struct tp_channel *writer, const struct tp_chann
 	       !strcmp(writer->name, reader->name);
 }
 
+/* A window that is not all in BAR 4 is none. */
+static void tp_ram_find_window(struct tp_ram *ram)
+{
+	const struct tp_card *card = ram->writer->card;
+	const u64 bar = card->table.memory_window_bytes;
+	const u64 start = ram->writer->window ? (ram->writer->window - 1ull) * SZ_1M : bar;
+
+	if (start >= bar || ram->bytes > bar - start || !IS_ALIGNED(start, PAGE_SIZE))
+		return;
+	ram->place = TP_MEMORY_PLACE + PHYS_PFN(start);
+	ram->pages = PHYS_PFN(ram->bytes);
+}
+
 static int tp_ram_create(struct tp_channel *writer, struct tp_channel *reader)
 {
 	struct tp_ram *ram = kzalloc(sizeof(*ram), GFP_KERNEL);
@@ -45,6 +60,7 @@ static int tp_ram_create(struct tp_channel *writer, struct tp_channel *reader)
 	ram->writer = writer;
 	ram->reader = reader;
 	ram->bytes = writer->kind_parameter * TP_RAM_PAGE;
+	tp_ram_find_window(ram);
 	mutex_init(&ram->opening);
 	INIT_LIST_HEAD(&ram->closing.link);
 	writer->ram = ram;
@@ -193,6 +209,8 @@ static int tp_ram_open(struct inode *inode, struct file *file)
 	file->f_mode |= FMODE_CAN_ODIRECT;
 	if (error)
 		kfree(opened);
+	else
+		tp_view_add(channel->card, &opened->view, file);
 	tp_leave(channel->card);
 	return error;
 }
@@ -210,6 +228,7 @@ static int tp_ram_release(struct inode *inode, struct file *file)
 		tp_ram_release_channels(ram, 2);
 	mutex_unlock(&ram->opening);
 	up_read(&card->gate);
+	tp_view_remove(card, &opened->view);
 	kfree(opened);
 	return 0;
 }
@@ -462,6 +481,30 @@ static int tp_ram_fsync(struct file *file, loff_t start, loff_t end, int datasyn
 	return 0;
 }
 
+static int tp_ram_mmap(struct file *file, struct vm_area_struct *place)
+{
+	const struct tp_opened *opened = file->private_data;
+	const struct tp_ram *ram = opened->ram;
+
+	return tp_window_map(ram->writer->card, place, ram->place, ram->pages);
+}
+
+int tp_rams_mmap(struct tp_card *card, struct vm_area_struct *place)
+{
+	u16 index;
+
+	for (index = 0; index < card->channel_count; index++) {
+		const struct tp_ram *ram = card->channels[index].ram;
+
+		if (!ram || place->vm_pgoff < ram->place ||
+		    place->vm_pgoff - ram->place >= ram->pages)
+			continue;
+		place->vm_pgoff -= ram->place;
+		return tp_window_map(card, place, ram->place, ram->pages);
+	}
+	return -EINVAL;
+}
+
 const struct file_operations tp_ram_operations = {
 	.owner = THIS_MODULE,
 	.open = tp_ram_open,
@@ -470,4 +513,5 @@ const struct file_operations tp_ram_operations = {
 	.read_iter = tp_ram_read,
 	.write_iter = tp_ram_write,
 	.fsync = tp_ram_fsync,
+	.mmap = tp_ram_mmap,
 };

@@ -4,7 +4,8 @@
  * at once. Behind it are two channels of kind memory and of one name, one for each direction.
  *
  * While the file is open it is the client of both; else each of them can be made a queue, by the
- * file of its number.
+ * file of its number. Its window is mapped by its file, and by the control file for who has made
+ * its channels queues.
  */
 #ifndef TOWPATH_RAM_H
 #define TOWPATH_RAM_H
@@ -18,6 +19,8 @@ struct tp_ram {
 	struct tp_channel *writer; /* H2C */
 	struct tp_channel *reader; /* C2H */
 	u64 bytes;
+	unsigned long place; /* of its window in files, as the kernel counts; see TP_MEMORY_PLACE */
+	u64 pages; /* that are all in the memory; 0: it has no window */
 	struct mutex opening; /* of the next */
 	u32 openers;
 	struct tp_client clients[2]; /* of writer and reader, while there are openers */
@@ -32,6 +35,8 @@ int tp_rams_find(struct tp_card *card);
 /* Allocate what calls need; it is released with the card's device. */
 int tp_rams_init(struct tp_card *card);
 void tp_ram_free(struct tp_channel *channel);
+/* mmap() of the control file, with the offset that TOWPATH_IOC_WINDOW gives. */
+int tp_rams_mmap(struct tp_card *card, struct vm_area_struct *place);
 /* Is the file of the channel's name that of a memory, and of this channel's number? */
 static inline bool tp_names_ram(const struct tp_channel *channel)
 {

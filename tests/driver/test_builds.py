@@ -29,6 +29,7 @@ SIZES = {
     "towpath_card_info": 88,
     "towpath_channel_info": 84,
     "towpath_plugin_info": 32,
+    "towpath_window": 48,
     "towpath_register": 16,
     "towpath_interrupt": 32,
     "towpath_interrupt_event": 16,

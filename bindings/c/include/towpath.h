@@ -566,9 +566,9 @@ typedef struct {
      */
     uint32_t channels;
     /**
-     * Zero.
+     * The number of plug-ins beside the user core: see towpath_get_plugin().
      */
-    uint32_t reserved;
+    uint32_t plugins;
 } towpath_info;
 
 /**
@@ -616,6 +616,32 @@ typedef struct {
      */
     uint32_t kind_parameter;
 } towpath_channel_info;
+
+/**
+ * What a device reports about one of the plug-ins beside its user core. The text belongs to the device handle, and stays until it is closed.
+ */
+typedef struct {
+    /**
+     * sizeof this struct; set it before the call.
+     */
+    uint32_t size;
+    /**
+     * The version of its type.
+     */
+    uint32_t version;
+    /**
+     * What it is: "reset", for example.
+     */
+    const char *type_name;
+    /**
+     * Where its registers begin among those of towpath_read_register().
+     */
+    uint32_t offset;
+    /**
+     * Size of its registers.
+     */
+    uint32_t bytes;
+} towpath_plugin_info;
 
 /**
  * The card's counters of faults on its link, since it was switched on or its function was reset. Counts stop at 65535.
@@ -1051,6 +1077,12 @@ towpath_status towpath_get_info(const towpath_device *device, towpath_info *info
 towpath_status towpath_get_channel(const towpath_device *device, uint32_t position, towpath_channel_info *info);
 
 /**
+ * What the device reports about the plug-in at a `position` from 0 to `towpath_info.plugins` - 1, into `*info`, whose `size` is set.
+ * towpath_read_plugin() reads its registers. TOWPATH_INVALID beyond the last one.
+ */
+towpath_status towpath_get_plugin(const towpath_device *device, uint32_t position, towpath_plugin_info *info);
+
+/**
  * The name and the byte offset of the register at a `position` from 0 to `towpath_info.registers` - 1, of the registers with known names.
  * In simulation the names are known. Either of `name` and `offset` may be NULL. `*name` belongs to the device handle, and stays until it
  * is closed. TOWPATH_INVALID beyond the last one.
@@ -1482,6 +1514,20 @@ towpath_status towpath_read_register_name(towpath_device *device, const char *na
  * Write a register by its name in the core's manifest. As towpath_read_register_name().
  */
 towpath_status towpath_write_register_name(towpath_device *device, const char *name, uint32_t value);
+
+/**
+ * Read the register of a plug-in at a byte `offset` in it, a multiple of 4, into `*value`. `name` is the plug-in's type; "reset:1" is the
+ * second of type "reset". towpath_get_plugin() lists the plug-ins.
+ *
+ * TOWPATH_INVALID: there is no such plug-in; the text lists those there are. TOWPATH_REGISTER: `offset` is not one of its registers, or
+ * as for towpath_read_register().
+ */
+towpath_status towpath_read_plugin(towpath_device *device, const char *name, uint32_t offset, uint32_t *value);
+
+/**
+ * Write the register of a plug-in at a byte `offset` in it. As towpath_read_plugin().
+ */
+towpath_status towpath_write_plugin(towpath_device *device, const char *name, uint32_t offset, uint32_t value);
 
 /**
  * Wait for events of the user interrupt `number`, counted from 0, that no earlier call has returned; `*events` becomes how many, at least

@@ -22,6 +22,9 @@ TEST(null_is_refused_everywhere) {
     REFUSES(towpath_get_channel(NULL, 0, &channel_info), "device is NULL");
     REFUSES(towpath_get_channel(card.device, 0, NULL), "info is NULL");
     REFUSES(towpath_get_register(NULL, 0, NULL, NULL), "device is NULL");
+    towpath_plugin_info plugin_info = {.size = sizeof plugin_info};
+    REFUSES(towpath_get_plugin(NULL, 0, &plugin_info), "device is NULL");
+    REFUSES(towpath_get_plugin(card.device, 0, NULL), "info is NULL");
     REFUSES(towpath_reset(NULL), "device is NULL");
     towpath_link_counters counters = {.size = sizeof counters};
     REFUSES(towpath_get_link_counters(NULL, &counters), "device is NULL");
@@ -95,6 +98,11 @@ TEST(null_is_refused_everywhere) {
     REFUSES(towpath_read_register_name(card.device, "id", NULL), "value is NULL");
     REFUSES(towpath_write_register_name(NULL, "id", 0), "device is NULL");
     REFUSES(towpath_write_register_name(card.device, NULL, 0), "name is NULL");
+    REFUSES(towpath_read_plugin(NULL, "reset", 0, &number), "device is NULL");
+    REFUSES(towpath_read_plugin(card.device, NULL, 0, &number), "name is NULL");
+    REFUSES(towpath_read_plugin(card.device, "reset", 0, NULL), "value is NULL");
+    REFUSES(towpath_write_plugin(NULL, "reset", 0, 0), "device is NULL");
+    REFUSES(towpath_write_plugin(card.device, NULL, 0, 0), "name is NULL");
     REFUSES(towpath_wait_interrupt(NULL, 0, 0, NULL), "device is NULL");
     REFUSES(towpath_count_interrupt(NULL, 0, &number), "device is NULL");
     REFUSES(towpath_count_interrupt(card.device, 0, NULL), "count is NULL");

@@ -166,6 +166,47 @@ TEST(registers_are_read_and_written) {
     card_close(card);
 }
 
+TEST(plugins_are_listed_and_their_registers_read_and_written) {
+    towpath_device *device = NULL;
+    OK(towpath_open("sim:examples/plugins", NULL, &device));
+    towpath_info info = {.size = sizeof info};
+    OK(towpath_get_info(device, &info));
+    EXPECT(info.plugins == 3 && info.register_bytes == 0x8000);
+    static const struct {
+        const char *type_name;
+        uint32_t offset, bytes;
+    } expected[] = {{"reset", 0x1000, 0x1000}, {"wishbone", 0x2000, 0x1000}, {"avalon", 0x4000, 0x2000}};
+    for (uint32_t i = 0; i < info.plugins; i++) {
+        towpath_plugin_info plugin = {.size = sizeof plugin};
+        OK(towpath_get_plugin(device, i, &plugin));
+        EXPECT(strcmp(plugin.type_name, expected[i].type_name) == 0 && plugin.version == 1 && plugin.size == sizeof plugin);
+        EXPECT(plugin.offset == expected[i].offset && plugin.bytes == expected[i].bytes);
+    }
+    towpath_plugin_info none = {.size = sizeof none};
+    FAILS(towpath_get_plugin(device, 3, &none), TOWPATH_INVALID, "there are 3");
+    EXPECT(none.type_name == NULL);
+
+    // The length of the sequence of "reset", by its place in the plug-in and in the window.
+    uint32_t value = 0, window = 0;
+    OK(towpath_write_plugin(device, "reset", 12, 99));
+    OK(towpath_read_plugin(device, "reset:0", 12, &value));
+    OK(towpath_read_register(device, 0x1000 + 12, &window));
+    EXPECT(value == 99 && window == 99);
+    FAILS(towpath_read_plugin(device, "rest", 12, &value), TOWPATH_INVALID, "reset, wishbone, avalon");
+    FAILS(towpath_write_plugin(device, "reset:1", 12, 0), TOWPATH_INVALID, "reset:1");
+    FAILS(towpath_read_plugin(device, "reset", 0x1000, &value), TOWPATH_REGISTER, "end at 0x1000");
+    FAILS(towpath_write_plugin(device, "reset", 2, 0), TOWPATH_REGISTER, "multiple of 4");
+    EXPECT(value == 99);
+    OK(towpath_close(device));
+
+    card card = card_open();
+    OK(towpath_get_info(card.device, &info));
+    EXPECT(info.plugins == 0);
+    FAILS(towpath_get_plugin(card.device, 0, &none), TOWPATH_INVALID, "there are 0");
+    FAILS(towpath_read_plugin(card.device, "reset", 0, &value), TOWPATH_INVALID, "none");
+    card_close(card);
+}
+
 TEST(interrupts_are_waited_for) {
     card card = card_open();
     unsigned char byte = 0;

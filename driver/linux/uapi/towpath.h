@@ -88,6 +88,28 @@ struct towpath_register {
 	__u32 value; /* in or out */
 };
 
+/*
+ * The window of a memory: its bytes by loads and stores, without transfers. mmap() of the memory's
+ * file maps it, shared, from the memory's byte that is the offset on; so does mmap() of the control
+ * file, from `offset` on, also while the memory's channels are queues. Stores combine: a fence
+ * makes them leave the processor in order, and a load behind it is answered after them. A load that
+ * fails gives all ones, and a store vanishes; this call tells of it. While the card is gone,
+ * asleep, failed or being reset by the system, an access raises SIGBUS. ENXIO: there is no memory
+ * at this channel, or it has no window. EOPNOTSUPP: it cannot be mapped on this machine.
+ */
+struct towpath_window {
+	__u32 argsz;
+	__u32 flags; /* none yet */
+	__u32 index; /* in: one of the memory's channels */
+	__u32 off; /* 1: a memory did not answer in time; nothing goes until the card is reset */
+	__u64 offset; /* of the memory's first byte in the control file */
+	__u64 bytes; /* whole pages, no more than the memory */
+	__u32 errors; /* changes when an access of any memory was refused since the last call */
+	__u32 stores_refused; /* by any memory, since the card was switched on; modulo 2^32 */
+	__u32 stores_dropped; /* there was no room for them, or the windows are off */
+	__u32 reserved;
+};
+
 /* Events of a user interrupt. */
 struct towpath_interrupt {
 	__u32 argsz;
@@ -213,6 +235,7 @@ struct towpath_unregister_buffer {
 #define TOWPATH_IOC_ALLOCATE_BUFFER _IOWR('t', 0x79, struct towpath_allocate_buffer)
 #define TOWPATH_IOC_IMPORT_BUFFER _IOWR('t', 0x7a, struct towpath_import_buffer)
 #define TOWPATH_IOC_PLUGIN_INFO _IOWR('t', 0x7b, struct towpath_plugin_info)
+#define TOWPATH_IOC_WINDOW _IOWR('t', 0x7c, struct towpath_window)
 
 /* On a channel's file. */
 

@@ -22,6 +22,8 @@ pub(crate) struct DeviceState {
     /// Their names, and those of their kinds.
     channels: Vec<(CString, CString)>,
     registers: Vec<CString>,
+    /// Their types.
+    plugins: Vec<CString>,
 }
 
 handle!(towpath_device, 0, DeviceState);
@@ -95,8 +97,8 @@ pub struct towpath_info {
     pub registers: u32,
     /// The number of channels: see towpath_get_channel().
     pub channels: u32,
-    /// Zero.
-    pub reserved: u32,
+    /// The number of plug-ins beside the user core: see towpath_get_plugin().
+    pub plugins: u32,
 }
 grows!(towpath_info, 80);
 
@@ -126,6 +128,23 @@ pub struct towpath_channel_info {
     pub kind_parameter: u32,
 }
 grows!(towpath_channel_info, 32);
+
+/// What a device reports about one of the plug-ins beside its user core. The text belongs to the device handle, and stays until it is closed.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct towpath_plugin_info {
+    /// sizeof this struct; set it before the call.
+    pub size: u32,
+    /// The version of its type.
+    pub version: u32,
+    /// What it is: "reset", for example.
+    pub type_name: *const c_char,
+    /// Where its registers begin among those of towpath_read_register().
+    pub offset: u32,
+    /// Size of its registers.
+    pub bytes: u32,
+}
+grows!(towpath_plugin_info, 24);
 
 /// The card's counters of faults on its link, since it was switched on or its function was reset. Counts stop at 65535.
 #[repr(C)]
@@ -222,6 +241,7 @@ pub unsafe extern "C" fn towpath_open(
                 core: c_text(&info.core),
                 channels: info.channels.iter().map(|channel| (c_text(&channel.name), c_text(&channel.kind_name))).collect(),
                 registers: info.register_names.iter().map(|(name, _)| c_text(name)).collect(),
+                plugins: info.plugins.iter().map(|plugin| c_text(&plugin.type_name)).collect(),
                 device: opened,
             };
             c.make(&device, state)
@@ -271,7 +291,7 @@ pub unsafe extern "C" fn towpath_get_info(device: *const towpath_device, info: *
                 register_bytes: said.register_bytes,
                 registers: state.registers.len() as u32,
                 channels: state.channels.len() as u32,
-                reserved: 0,
+                plugins: state.plugins.len() as u32,
             });
             Ok(())
         })
@@ -310,6 +330,35 @@ pub unsafe extern "C" fn towpath_get_channel(
                 kind: kind.as_ptr(),
                 kind_version: said.kind_version.into(),
                 kind_parameter: said.kind_parameter,
+            });
+            Ok(())
+        })
+    }
+}
+
+/// What the device reports about the plug-in at a `position` from 0 to `towpath_info.plugins` - 1, into `*info`, whose `size` is set.
+/// towpath_read_plugin() reads its registers. TOWPATH_INVALID beyond the last one.
+#[no_mangle]
+pub unsafe extern "C" fn towpath_get_plugin(
+    device: *const towpath_device,
+    position: u32,
+    info: *mut towpath_plugin_info,
+) -> towpath_status {
+    // SAFETY: the caller keeps to the header.
+    unsafe {
+        call("towpath_get_plugin", |c| {
+            let state = c.handle(device)?;
+            let info = c.output("info", info)?;
+            let at = position as usize;
+            let (Some(said), Some(type_name)) = (state.device.plugins().get(at), state.plugins.get(at)) else {
+                return Err(c.invalid(format_args!("no plug-in at position {position}: there are {}", state.plugins.len())));
+            };
+            info.set(towpath_plugin_info {
+                size: 0,
+                version: said.version.into(),
+                type_name: type_name.as_ptr(),
+                offset: said.offset,
+                bytes: said.bytes,
             });
             Ok(())
         })

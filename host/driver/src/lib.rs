@@ -611,7 +611,7 @@ pub trait Keep: Send + Sync {
 }
 
 /// What a driver without windows says.
-const NO_WINDOWS: &str = "memory windows are not served here: give the card to VFIO";
+const NO_WINDOWS: &str = "memory windows are not served here";
 
 /// How a load from the memories' windows ended: see [`Driver::read_window`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

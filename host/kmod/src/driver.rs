@@ -17,9 +17,9 @@ use towpath_contract as contract;
 use towpath_driver::signal_watch::SignalWatch;
 use towpath_driver::{
     shown_name, Access, Channel, ChannelInfo, ChannelKind, ChannelOptions, DeviceInfo, DeviceMemory, Direction, Driver, Error,
-    LinkCounters, PluginInfo, Registration, RegistrationState, Result, WaitOptions, WireStatistics,
+    LinkCounters, Loaded, PluginInfo, Registration, RegistrationState, Result, WaitOptions, WindowStores, WireStatistics,
 };
-use towpath_system::{errno, event, signals};
+use towpath_system::{device_fence, errno, event, signals, Mapping, MAPS_DEVICES};
 
 /// One wait in the kernel, at most; then everything is looked at anyway.
 pub(crate) const SLICE: Duration = Duration::from_millis(100);
@@ -58,11 +58,20 @@ pub(crate) struct Shared {
     pub info: DeviceInfo,
     files: Box<dyn Files>,
     pub control: Box<dyn Node>,
+    windows: Vec<Window>,
     /// By position in `info.channels`.
     open: Mutex<Vec<Weak<LinuxChannel>>>,
     /// By number.
     interrupts: Mutex<Vec<Interrupt>>,
     opened: Instant,
+}
+
+/// A memory's window, at the offset of the control file that its channel's [`ChannelInfo::window`] has.
+struct Window {
+    channel: u16,
+    offset: u64,
+    bytes: u64,
+    mapped: Mapping,
 }
 
 #[derive(Default)]
@@ -136,6 +145,12 @@ impl LinuxDriver {
             channel.kind_parameter = about.kind_parameter;
             info.channels.push(channel);
         }
+        let mut windows = Vec::new();
+        for channel in &mut info.channels {
+            let window = window(&*control, channel).map_err(|why| failed("mapping the memories' windows", why))?;
+            channel.window = window.as_ref().map(|window| window.offset);
+            windows.extend(window);
+        }
         for index in 0..card.plugins {
             let mut about = uapi::PluginInfo { index: index.into(), ..Default::default() };
             sys::ask(&*control, &mut about).map_err(|why| failed("asking what its plug-ins are", why))?;
@@ -146,6 +161,7 @@ impl LinuxDriver {
         let shared = Shared {
             files,
             control,
+            windows,
             open: Mutex::new(info.channels.iter().map(|_| Weak::new()).collect()),
             interrupts: Mutex::new((0..info.interrupts).map(|_| Interrupt::default()).collect()),
             opened: Instant::now(),
@@ -163,7 +179,45 @@ impl LinuxDriver {
     }
 }
 
+/// What a channel's memory has as its window, if it can be mapped; one for both channels.
+fn window(control: &dyn Node, channel: &ChannelInfo) -> io::Result<Option<Window>> {
+    if !MAPS_DEVICES || channel.memory_bytes().is_none() || channel.direction != Direction::H2c {
+        return Ok(None);
+    }
+    let mut about = uapi::Window { index: channel.index.into(), ..Default::default() };
+    match sys::ask(control, &mut about) {
+        // Of a module that is older, there is none either.
+        Err(why) if matches!(why.raw_os_error(), Some(errno::ENXIO | errno::EOPNOTSUPP | errno::ENOTTY)) => Ok(None),
+        Err(why) => Err(why),
+        Ok(()) => {
+            let mapped = control.map(about.offset, usize::try_from(about.bytes).unwrap_or(usize::MAX))?;
+            Ok(Some(Window { channel: channel.index, offset: about.offset, bytes: about.bytes, mapped }))
+        }
+    }
+}
+
+/// Does it look as if a part of a load had failed? That reads as all ones, by rows of 8 bytes or more.
+fn may_have_failed(offset: u64, bytes: &[u8]) -> bool {
+    let (first, rest) = bytes.split_at(bytes.len().min((offset.wrapping_neg() % 8) as usize));
+    std::iter::once(first).chain(rest.chunks(8)).any(|row| !row.is_empty() && row.iter().all(|byte| *byte == 0xff))
+}
+
 impl Shared {
+    /// The window that has these bytes, and where they are in it.
+    fn window(&self, offset: u64, bytes: usize) -> Result<(&Window, usize)> {
+        let inside = |window: &&Window| {
+            offset.checked_sub(window.offset).and_then(|at| at.checked_add(bytes as u64)).is_some_and(|end| end <= window.bytes)
+        };
+        let found = self.windows.iter().find(inside).map(|window| (window, (offset - window.offset) as usize));
+        found.ok_or_else(|| Error::Invalid(format!("{}: these bytes of the memory cannot be mapped on this machine", self.info.name)))
+    }
+
+    fn window_state(&self, channel: u16) -> Result<uapi::Window> {
+        let mut argument = uapi::Window { index: channel.into(), ..Default::default() };
+        sys::ask(&*self.control, &mut argument).map_err(self.refused("asking what became of accesses to a memory's window"))?;
+        Ok(argument)
+    }
+
     fn refused(&self, doing: &str) -> impl FnOnce(io::Error) -> Error {
         let doing = format!("{}: {doing}", self.info.name);
         move |why| refused(doing, why)
@@ -271,6 +325,51 @@ impl Driver for LinuxDriver {
 
     fn write_register(&self, offset: u32, value: u32) -> Result<()> {
         self.shared.register_access(offset, uapi::REGISTER_WRITE, value).map(drop)
+    }
+
+    fn read_window(&self, offset: u64, bytes: &mut [u8]) -> Result<Loaded> {
+        let (window, at) = self.shared.window(offset, bytes.len())?;
+        let load = |bytes: &mut [u8]| {
+            // Not before what this thread has stored, or has seen.
+            device_fence();
+            window.mapped.load(at, bytes);
+            device_fence();
+            may_have_failed(offset, bytes)
+        };
+        if !load(bytes) {
+            return Ok(Loaded::Done);
+        }
+        // Another program may have been told of it, and the memory may hold such bytes: a load has no side effects.
+        let before = self.shared.window_state(window.channel)?;
+        if before.off != 0 {
+            return Ok(Loaded::Off);
+        }
+        if !load(bytes) {
+            return Ok(Loaded::Done);
+        }
+        let after = self.shared.window_state(window.channel)?;
+        Ok(match (after.off, after.errors == before.errors) {
+            (0, true) => Loaded::Done,
+            (0, false) => Loaded::Refused,
+            _ => Loaded::Off,
+        })
+    }
+
+    fn write_window(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        let (window, at) = self.shared.window(offset, bytes.len())?;
+        match *bytes {
+            [a, b, c, d] if offset % 4 == 0 => window.mapped.store32(at, u32::from_ne_bytes([a, b, c, d])),
+            _ => window.mapped.store(at, bytes),
+        }
+        // Stores combine, and those of the next call are not to be among them.
+        device_fence();
+        Ok(())
+    }
+
+    fn window_stores(&self) -> Result<WindowStores> {
+        let Some(window) = self.shared.windows.first() else { return Ok(WindowStores::default()) };
+        let state = self.shared.window_state(window.channel)?;
+        Ok(WindowStores { off: state.off != 0, refused: state.stores_refused, dropped: state.stores_dropped })
     }
 
     fn wait_interrupt(&self, index: u16, options: WaitOptions<'_>) -> Result<u32> {

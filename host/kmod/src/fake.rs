@@ -15,7 +15,8 @@ use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use towpath_contract::{Status, VERSION_MAJOR};
-use towpath_system::{errno, event};
+use towpath_system::file::memory_file;
+use towpath_system::{errno, event, Mapping, Rights};
 
 pub const QUEUE_DEPTH: u16 = 16;
 /// Where the register window has a core that does not answer, and one that answers with an error.
@@ -27,6 +28,8 @@ const CONTROL: RawFd = 1000;
 const WRITER: usize = 2;
 const READER: usize = 3;
 const MEMORY: usize = 65536;
+/// Where its window is in the control file.
+const WINDOW: u64 = 3 << 42;
 
 pub struct Settings {
     /// Bytes that the core holds.
@@ -78,7 +81,11 @@ struct Interrupt {
 }
 
 struct Memory {
-    bytes: Vec<u8>,
+    file: OwnedFd,
+    bytes: Mapping,
+    /// Accesses of the window are refused, and there were so many.
+    window_fails: bool,
+    errors: u32,
     /// Where the next byte of the open message goes.
     at: usize,
     /// How many bytes the core still takes or gives.
@@ -87,7 +94,9 @@ struct Memory {
 
 impl Default for Memory {
     fn default() -> Memory {
-        Memory { bytes: vec![0; MEMORY], at: 0, goes_on: usize::MAX }
+        let file = memory_file("ram", MEMORY as u64, false).unwrap();
+        let bytes = Mapping::new(&file, 0, MEMORY, Rights::BOTH).unwrap();
+        Memory { file, bytes, window_fails: false, errors: 0, at: 0, goes_on: usize::MAX }
     }
 }
 
@@ -213,7 +222,14 @@ impl FakeCard {
 
     /// What is in the memory.
     pub fn memory(&self) -> Vec<u8> {
-        self.card().memory.bytes.clone()
+        let mut found = vec![0; MEMORY];
+        self.card().memory.bytes.read(0, &mut found);
+        found
+    }
+
+    /// From now on accesses of its window are refused; what a load finds is what is there.
+    pub fn window_fails(&self, fails: bool) {
+        self.card().memory.window_fails = fails;
     }
 
     /// The memory takes and gives so many more bytes, and then stalls.
@@ -309,8 +325,8 @@ impl Card {
                 memory.goes_on -= 1;
             }
             match channel {
-                READER => unsafe { *flight.place() = memory.bytes[memory.at] },
-                _ => memory.bytes[memory.at] = unsafe { *flight.place() },
+                READER => memory.bytes.read(memory.at, std::slice::from_mut(unsafe { &mut *flight.place() })),
+                _ => memory.bytes.write(memory.at, &[unsafe { *flight.place() }]),
             }
             memory.at += 1;
             flight.moved += 1;
@@ -468,6 +484,11 @@ impl Node for FakeNode {
     fn descriptor(&self) -> RawFd {
         CONTROL
     }
+
+    fn map(&self, offset: u64, bytes: usize) -> io::Result<Mapping> {
+        check(self.channel.is_none() && offset == WINDOW && bytes == MEMORY)?;
+        Mapping::new(&self.card.card().memory.file, 0, bytes, Rights::BOTH)
+    }
 }
 
 fn write_name(place: &mut [std::ffi::c_char], name: &str) {
@@ -534,6 +555,16 @@ impl FakeNode {
                 let name = ["reset", "odd"].get(info.index as usize).ok_or_else(|| error(errno::ENXIO))?;
                 write_name(&mut info.type_name, name);
                 (info.version, info.offset, info.bytes) = (1 + info.index, 0x1000 * info.index, 0x1000);
+            }
+            uapi::Window::REQUEST => {
+                let state = structure::<uapi::Window>(argument);
+                check(state.reserved == 0)?;
+                if !(2..4).contains(&state.index) {
+                    return Err(error(errno::ENXIO));
+                }
+                let memory = &mut card.memory;
+                memory.errors += u32::from(memory.window_fails);
+                (state.offset, state.bytes, state.errors, state.stores_refused) = (WINDOW, MEMORY as u64, memory.errors, memory.errors);
             }
             uapi::Register::REQUEST => {
                 let access = structure::<uapi::Register>(argument);

@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use towpath_system::{file, ioctl};
+use towpath_system::{file, ioctl, Mapping, Rights};
 
 /// How long a card's reset may take, and how often to look whether it is over.
 const RESET_LIMIT: Duration = Duration::from_secs(2);
@@ -42,6 +42,8 @@ pub trait Node: Send + Sync {
     unsafe fn request(&self, number: u32, argument: *mut c_void) -> io::Result<()>;
     /// The descriptor that other requests name it by.
     fn descriptor(&self) -> RawFd;
+    /// Map a part of it, as mmap(2).
+    fn map(&self, offset: u64, bytes: usize) -> io::Result<Mapping>;
 }
 
 /// The folder of a card's files, as the module makes it.
@@ -66,6 +68,10 @@ impl Node for File {
     fn descriptor(&self) -> RawFd {
         self.as_raw_fd()
     }
+
+    fn map(&self, offset: u64, bytes: usize) -> io::Result<Mapping> {
+        Mapping::new(self, offset, bytes, Rights::BOTH)
+    }
 }
 
 /// A structure that names no memory.
@@ -82,7 +88,7 @@ macro_rules! plain {
         )*
     };
 }
-plain!(CardInfo ChannelInfo PluginInfo Register Interrupt InterruptEvent LinkCounters UnregisterBuffer Queue MessageStart Moderation ChannelStatistics);
+plain!(CardInfo ChannelInfo PluginInfo Window Register Interrupt InterruptEvent LinkCounters UnregisterBuffer Queue MessageStart Moderation ChannelStatistics);
 
 /// A request that a signal may end: [`io::ErrorKind::Interrupted`].
 pub fn ask_once<T: Plain>(node: &dyn Node, argument: &mut T) -> io::Result<()> {

@@ -18,7 +18,7 @@ pub mod socket;
 
 pub use ioctl::ioctl;
 pub use libc::iovec;
-pub use mapping::{land, Mapping, Rights};
+pub use mapping::{device_fence, land, Mapping, Rights, MAPS_DEVICES};
 
 /// How a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -83,6 +83,40 @@ impl Mapping {
         unsafe { &*self.place::<AtomicU16>(offset) }.store(value.to_le(), Ordering::Release);
     }
 
+    /// Copy bytes to a device, in ascending order: one access for each word of 8 aligned bytes, and for each other byte.
+    pub fn store(&self, offset: usize, from: &[u8]) {
+        let mut done = 0;
+        while done < from.len() {
+            match from[done..].first_chunk::<8>() {
+                Some(word) if (offset + done) % 8 == 0 => {
+                    self.store64(offset + done, u64::from_ne_bytes(*word));
+                    done += 8;
+                }
+                _ => {
+                    self.store8(offset + done, from[done]);
+                    done += 1;
+                }
+            }
+        }
+    }
+
+    /// Copy bytes from a device that has no side effects: by words of 4 aligned bytes, or of 8, which may be more than is asked for.
+    pub fn load(&self, offset: usize, into: &mut [u8]) {
+        let mut done = 0;
+        while done < into.len() {
+            let (at, rest) = (offset + done, into.len() - done);
+            let is_short = at % 4 + rest <= 4 || at % 8 == 4;
+            let (start, word) = match is_short {
+                true => (at & !3, u64::from(u32::from_le(self.load32(at & !3)))),
+                false => (at & !7, u64::from_le(self.load64(at & !7))),
+            };
+            let skip = at - start;
+            let take = rest.min(if is_short { 4 } else { 8 } - skip);
+            into[done..done + take].copy_from_slice(&word.to_le_bytes()[skip..skip + take]);
+            done += take;
+        }
+    }
+
     /// Read a device's word of 32 bits: one access. This and the next four are made once each, whole, and in program order.
     pub fn load32(&self, offset: usize) -> u32 {
         // SAFETY: `place` is valid and aligned, and any bits are an integer.
@@ -118,6 +152,18 @@ impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: mapped by `new`, and no reference into it outlives it.
         let _ = unsafe { munmap(self.start.cast(), self.bytes) };
+    }
+}
+
+/// Other processors need barriers around accesses of devices which the standard library does not have.
+pub const MAPS_DEVICES: bool = cfg!(target_arch = "x86_64");
+
+/// Stores to a device before this leave the processor before any access after it, combined or not; loads before it have ended.
+pub fn device_fence() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every processor of this kind has the instruction.
+    unsafe {
+        std::arch::x86_64::_mm_mfence();
     }
 }
 
@@ -170,6 +216,29 @@ mod tests {
         }
         let across = || mapping.write(4090, &[0; 7]);
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(across)).is_err());
+    }
+
+    #[test]
+    fn bytes_go_to_a_device_and_come_from_it_at_any_place() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(4096).unwrap();
+        let mapping = Mapping::new(&file, 0, 4096, Rights::BOTH).unwrap();
+        let data: Vec<u8> = (1..=64).collect();
+        for offset in 0..16 {
+            for length in 0..40 {
+                mapping.write(0, &[0; 128]);
+                mapping.store(offset, &data[..length]);
+                let (mut around, mut back) = ([0; 128], vec![0; length]);
+                mapping.read(0, &mut around);
+                mapping.load(offset, &mut back);
+                assert_eq!(back, data[..length], "{length} bytes at {offset}");
+                assert_eq!(around[offset..offset + length], data[..length]);
+                assert!(around[..offset].iter().chain(&around[offset + length..]).all(|byte| *byte == 0), "{length} bytes at {offset}");
+            }
+        }
+        let mut last = [0; 3];
+        mapping.load(4093, &mut last);
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| mapping.store(4090, &[0; 7]))).is_err());
     }
 
     #[test]

@@ -311,7 +311,7 @@ impl Memory {
     pub fn window(&self) -> Result<Window> {
         let name = self.name();
         let none = || {
-            let remedy = "give it `window = true` in the core's manifest; the kernel module serves none, VFIO does";
+            let remedy = "give it `window = true` in the core's manifest; the kernel module maps one only where this machine can";
             Error::Invalid(format!("memory \"{name}\" has no window: {remedy}"))
         };
         let start = self.info.window.ok_or_else(none)?;

@@ -583,6 +583,36 @@ fn a_memory_has_its_bytes_at_their_addresses() {
     assert_eq!((statistics.unexpected, statistics.wrong_statuses), (0, 0));
 }
 
+#[test]
+fn a_memory_has_its_window() {
+    let (card, device) = open(Settings::default());
+    let memory = device.memory("ram").unwrap();
+    let window = memory.window().unwrap();
+    assert_eq!(window.len(), 65_536);
+    for (address, bytes) in [(0, 4), (4, 4), (8, 8), (3, 1), (77, 5), (100, 1000), (65_533, 3)] {
+        window.write_at(&pattern(bytes), address).unwrap();
+        let (mut loaded, mut moved) = (vec![0; bytes], vec![0; bytes]);
+        window.read_at(&mut loaded, address).unwrap();
+        window.flush().unwrap();
+        memory.read_at(&mut moved, address).unwrap();
+        assert_eq!((&loaded, &moved), (&pattern(bytes), &pattern(bytes)), "{bytes} bytes at {address}");
+    }
+    assert!(window.read_at(&mut [0; 2], 65_535).unwrap_err().to_string().contains("0x10000 bytes"));
+
+    // All ones are what is there, or a load that failed.
+    window.write_at(&[0xff; 24], 0x201).unwrap();
+    let mut back = [0; 24];
+    window.read_at(&mut back, 0x201).unwrap();
+    assert_eq!(back, [0xff; 24]);
+    card.window_fails(true);
+    let error = window.read_at(&mut back, 0x201).unwrap_err();
+    assert!(matches!(error, Error::Kind { .. }) && error.to_string().contains("0x201 to 0x218"), "{error}");
+    window.read_at(&mut back[..1], 0x100).unwrap();
+    assert!(window.flush().unwrap_err().to_string().contains("refused"));
+    card.window_fails(false);
+    window.flush().unwrap();
+}
+
 /// A write that is cut short, by a cancel or because memory was taken back, leaves its message open on the card.
 #[test]
 fn a_write_that_was_cut_short_ends_there() {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use towpath_bus::{Access, Bus, BusError, DeviceMemory, Result, Wake};
-use towpath_system::{errno, event, process, Mapping, Rights};
+use towpath_system::{errno, event, process, Mapping, Rights, MAPS_DEVICES};
 use vfio_bindings::bindings::vfio as kernel;
 
 use crate::info::{Iommu, Region, Words};
@@ -211,7 +211,7 @@ fn bar(device: &File, number: u32) -> Done<Bar> {
         let mapped = Mapping::new(device, offset + area.start, (area.end - area.start) as usize, Rights::BOTH);
         mapped.map(|mapped| (area, mapped)).map_err(|source| VfioError::MapBar { bar: number, source })
     };
-    let mapped = if requests::MAPS_BARS { areas.into_iter().map(map).collect::<Done<_>>()? } else { Vec::new() };
+    let mapped = if MAPS_DEVICES { areas.into_iter().map(map).collect::<Done<_>>()? } else { Vec::new() };
     Ok(Bar { bytes, offset, mapped })
 }
 
@@ -270,19 +270,7 @@ impl Bus for VfioBus {
         let bar = self.bar(bar, offset, bytes.len(), 1)?;
         let Some((mapped, at)) = bar.find(offset, bytes.len()) else { return self.write(bar, offset, bytes) };
         // A packet for each word; the order of words that write-combining would give up is kept.
-        let mut done = 0;
-        while done < bytes.len() {
-            match bytes[done..].first_chunk::<8>() {
-                Some(word) if (at + done) % 8 == 0 => {
-                    mapped.store64(at + done, u64::from_ne_bytes(*word));
-                    done += 8;
-                }
-                _ => {
-                    mapped.store8(at + done, bytes[done]);
-                    done += 1;
-                }
-            }
-        }
+        mapped.store(at, bytes);
         Ok(())
     }
 

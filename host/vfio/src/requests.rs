@@ -133,9 +133,6 @@ pub fn store_fence() {
     }
 }
 
-/// Other processors need barriers around accesses of devices which the standard library does not have; there the kernel makes each access.
-pub const MAPS_BARS: bool = cfg!(target_arch = "x86_64");
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

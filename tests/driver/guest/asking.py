@@ -45,6 +45,14 @@ class Register(ctypes.Structure):
     _fields_ = tuple((name, U32) for name in ("argsz", "flags", "offset", "value"))
 
 
+class Window(ctypes.Structure):
+    _fields_ = (
+        *((name, U32) for name in "argsz flags index off".split()),
+        *((name, U64) for name in ("offset", "bytes")),
+        *((name, U32) for name in "errors stores_refused stores_dropped reserved".split()),
+    )
+
+
 class Interrupt(ctypes.Structure):
     _fields_ = (*((name, U32) for name in "argsz flags index seen count reserved".split()), ("timeout_ns", S64))
 
@@ -60,6 +68,7 @@ CHANNEL_INFO = number(ChannelInfo, 0x71)
 REGISTER = number(Register, 0x72)
 INTERRUPT = number(Interrupt, 0x73)
 PLUGIN_INFO = number(PluginInfo, 0x7B)
+WINDOW = number(Window, 0x7C)
 CARD_RESET = number(None, 0x74)
 CHANNEL_RESET = number(None, 0x80)
 WRITE = WAIT = 1

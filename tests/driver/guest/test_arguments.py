@@ -9,7 +9,7 @@ import os
 
 import pytest
 import queueing as q
-from asking import CARD_INFO, CHANNEL_INFO, INTERRUPT, REGISTER, CardInfo, ChannelInfo, Interrupt, Register, opened
+from asking import CARD_INFO, CHANNEL_INFO, INTERRUPT, REGISTER, WINDOW, CardInfo, ChannelInfo, Interrupt, Register, Window, opened
 from inside import LIBC, Card
 from queueing import queue
 
@@ -17,6 +17,7 @@ from queueing import queue
 CALLS = {
     "card info": ("control", CARD_INFO, CardInfo, 0),
     "channel info": ("control", CHANNEL_INFO, ChannelInfo, 0),
+    "window": ("control", WINDOW, Window, 0),
     "register": ("control", REGISTER, Register, 1),
     "interrupt": ("control", INTERRUPT, Interrupt, 1),
     "interrupt event": ("control", q.number(q.InterruptEvent, 0x75), q.InterruptEvent, 0),

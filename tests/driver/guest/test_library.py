@@ -12,11 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from asking import opened
+from asking import opened, write_register
 from inside import Card, Module, cards_come_and_go, until
+from mapped import can_be_mapped
 
 COMMAND = os.environ.get("TOWPATH_GUEST_COMMAND", "towpath")
 SCRATCH = "0x4"
+# Of the core scratchpad.
+SLVERR_PAGE, NONE = 0x0C, 0xFFFF_FFFF
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
@@ -154,3 +157,21 @@ def test_a_memory_by_the_command_line(scratchpad: Card) -> None:
         assert os.pread(file, len(data), 0x123) == data
         failed = towpath(scratchpad, "mem", "read", "ram", "0", "16")
         assert failed.returncode != 0 and b"already open" in failed.stderr, failed.stderr
+
+
+@can_be_mapped
+def test_a_memorys_window(scratchpad: Card) -> None:
+    """Loads and stores by the library, between transfers of the same memory."""
+    data = random.Random(9).randbytes(3001)
+    done(towpath(scratchpad, "mem", "write", "--window", "ram", "0x1ffd", given=data))
+    assert done(towpath(scratchpad, "mem", "read", "ram", "0x1ffd", str(len(data)))) == data
+    assert done(towpath(scratchpad, "mem", "read", "--window", "ram", "0x2001", "2000")) == data[4:2004]
+    with opened(scratchpad.files["control"], os.O_RDWR) as control:
+        write_register(control, SLVERR_PAGE, 20)
+        for call in (("read", "--window", "ram", "0x14000", "8"), ("write", "--window", "ram", "0x14000")):
+            failed = towpath(scratchpad, "mem", *call, given=b"12345678")
+            assert failed.returncode == 1 and b"answered with an error" in failed.stderr, failed.stderr
+        write_register(control, SLVERR_PAGE, NONE)
+    # All ones that are no failure.
+    done(towpath(scratchpad, "mem", "write", "--window", "ram", "0x100", given=b"\xff" * 64))
+    assert done(towpath(scratchpad, "mem", "read", "--window", "ram", "0x100", "64")) == b"\xff" * 64

@@ -5,44 +5,25 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import faulthandler
 import fcntl
 import mmap
 import os
 import signal
 import stat
-import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from asking import CARD_RESET, opened, read_register, write_register
 from inside import IN_QEMU, LIBC, Card, Module, contract, planted, until
+from mapped import EXECUTE, PAGE, READ, WRITE, Mapped, can_be_mapped, checked, child, end_of
 
 ID, SCRATCH = 0x00, 0x04
 # Of the second card's core, which answers to the first, does not to the second, and has no third.
 MESSAGES, DEAF, NONE = 0x08, 0x10, 0x14
-PAGE = 4096
-READ, WRITE, EXECUTE = mmap.PROT_READ, mmap.PROT_WRITE, mmap.PROT_EXEC
 MAY_MOVE, FIXED = 1, 2
-# A child that is at it for longer was forgotten.
-CHILD_SECONDS = 20
-LIBC.mmap.restype = LIBC.mremap.restype = ctypes.c_void_p
-LIBC.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
-LIBC.mremap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int]
-LIBC.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-LIBC.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-
-can_be_mapped = pytest.mark.skipif(not IN_QEMU, reason="User-Mode Linux cannot map a BAR into a program")
-
-# Python tears a word into bytes when it likes.
-ACCESSES = """
-#include <stdint.h>
-uint32_t get(const volatile uint32_t *at) { return *at; }
-void put(volatile uint32_t *at, uint32_t value) { *at = value; }
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -50,80 +31,21 @@ def loaded(driver: Module, card: Card) -> None:
     until(lambda: "control" in card.files, "the card's files are there")
 
 
-class Window:
-    """A mapping. It has no descriptor of its own, as one of Python's has."""
-
-    accesses: ctypes.CDLL
-
-    def __init__(self, file: int, bytes: int = PAGE, protection: int = READ | WRITE, kind: int = mmap.MAP_SHARED, offset: int = 0) -> None:
-        self.bytes = bytes
-        self.at = LIBC.mmap(None, bytes, protection, kind, file, offset)
-        checked(self.at != ctypes.c_void_p(-1).value)
-
-    def read(self, offset: int) -> int:
-        return int(self.accesses.get(self.at + offset))
-
-    def write(self, offset: int, value: int) -> None:
-        self.accesses.put(self.at + offset, value)
-
-    def protect(self, protection: int) -> None:
-        checked(LIBC.mprotect(self.at, self.bytes, protection) == 0)
-
-    def end(self) -> None:
-        checked(LIBC.munmap(self.at, self.bytes) == 0)
-
-
-def checked(is_well: bool) -> None:
-    if not is_well:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def accesses(tmp_path_factory: pytest.TempPathFactory) -> None:
-    library = tmp_path_factory.mktemp("accesses") / "accesses.so"
-    subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-x", "c", "-", "-o", library], input=ACCESSES, text=True, check=True)
-    Window.accesses = ctypes.CDLL(str(library))
-    Window.accesses.get.argtypes = [ctypes.c_void_p]
-    Window.accesses.get.restype = ctypes.c_uint32
-    Window.accesses.put.argtypes = [ctypes.c_void_p, ctypes.c_uint32]
-
-
 @contextmanager
-def window(card: Card, flags: int = os.O_RDWR, **arguments: int) -> Iterator[Window]:
+def window(card: Card, flags: int = os.O_RDWR, **arguments: int) -> Iterator[Mapped]:
     """Mapped by a file that is not kept open for anything else."""
     with opened(card.files["control"], flags) as file:
-        found = Window(file, **arguments)
+        found = Mapped(file, **arguments)
     yield found
     found.end()
 
 
-def child(work: Callable[[], object]) -> int:
-    """A child that does this and ends."""
-    process = os.fork()
-    if process == 0:
-        try:
-            faulthandler.disable()
-            signal.signal(signal.SIGBUS, signal.SIG_DFL)
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
-            signal.alarm(CHILD_SECONDS)
-            work()
-            os._exit(0)
-        finally:
-            os._exit(1)
-    return process
-
-
-def end_of(process: int) -> int:
-    """Its exit code, or less than zero: the signal that ended it."""
-    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-
-
-def dies(mapped: Window) -> bool:
+def dies(mapped: Mapped) -> bool:
     """Does an access raise SIGBUS?"""
     return end_of(child(lambda: mapped.read(ID))) == -signal.SIGBUS
 
 
-def again_and_again(mapped: Window) -> None:
+def again_and_again(mapped: Mapped) -> None:
     while True:
         mapped.read(ID)
 
@@ -294,7 +216,7 @@ def test_it_is_taken_away_with_the_card(card: Card) -> None:
     os.mknod(node, stat.S_IFCHR | 0o600, os.stat(card.files["control"]).st_rdev)
     with window(card) as touched, window(card) as untouched, window(card, os.O_RDONLY, protection=READ) as only_read:
         with opened(node, os.O_RDWR) as file:
-            by_another_node = Window(file)
+            by_another_node = Mapped(file)
         node.unlink()
         old = (touched, untouched, only_read, by_another_node)
         for mapped in (touched, only_read, by_another_node):
@@ -306,7 +228,7 @@ def test_it_is_taken_away_with_the_card(card: Card) -> None:
             assert [end_of(process) for process in at_it] == [-signal.SIGBUS] * len(old)
             assert all(dies(mapped) for mapped in old)
             with pytest.raises(OSError, match="No such device"):
-                Window(control)
+                Mapped(control)
         card.bind()
         with window(card) as new:
             assert new.read(ID).to_bytes(4, "little") == b"LOOP"

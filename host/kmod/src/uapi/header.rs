@@ -140,6 +140,35 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
+pub struct towpath_window {
+    pub argsz: __u32,
+    pub flags: __u32,
+    pub index: __u32,
+    pub off: __u32,
+    pub offset: __u64,
+    pub bytes: __u64,
+    pub errors: __u32,
+    pub stores_refused: __u32,
+    pub stores_dropped: __u32,
+    pub reserved: __u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of towpath_window"][::core::mem::size_of::<towpath_window>() - 48usize];
+    ["Alignment of towpath_window"][::core::mem::align_of::<towpath_window>() - 8usize];
+    ["Offset of field: towpath_window::argsz"][::core::mem::offset_of!(towpath_window, argsz) - 0usize];
+    ["Offset of field: towpath_window::flags"][::core::mem::offset_of!(towpath_window, flags) - 4usize];
+    ["Offset of field: towpath_window::index"][::core::mem::offset_of!(towpath_window, index) - 8usize];
+    ["Offset of field: towpath_window::off"][::core::mem::offset_of!(towpath_window, off) - 12usize];
+    ["Offset of field: towpath_window::offset"][::core::mem::offset_of!(towpath_window, offset) - 16usize];
+    ["Offset of field: towpath_window::bytes"][::core::mem::offset_of!(towpath_window, bytes) - 24usize];
+    ["Offset of field: towpath_window::errors"][::core::mem::offset_of!(towpath_window, errors) - 32usize];
+    ["Offset of field: towpath_window::stores_refused"][::core::mem::offset_of!(towpath_window, stores_refused) - 36usize];
+    ["Offset of field: towpath_window::stores_dropped"][::core::mem::offset_of!(towpath_window, stores_dropped) - 40usize];
+    ["Offset of field: towpath_window::reserved"][::core::mem::offset_of!(towpath_window, reserved) - 44usize];
+};
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
 pub struct towpath_interrupt {
     pub argsz: __u32,
     pub flags: __u32,
@@ -504,6 +533,7 @@ pub const TOWPATH_REQUEST_IOC_UNREGISTER_BUFFER: __u32 = 3222303864;
 pub const TOWPATH_REQUEST_IOC_ALLOCATE_BUFFER: __u32 = 3223352441;
 pub const TOWPATH_REQUEST_IOC_IMPORT_BUFFER: __u32 = 3222828154;
 pub const TOWPATH_REQUEST_IOC_PLUGIN_INFO: __u32 = 3223352443;
+pub const TOWPATH_REQUEST_IOC_WINDOW: __u32 = 3224401020;
 pub const TOWPATH_REQUEST_IOC_CHANNEL_RESET: __u32 = 29824;
 pub const TOWPATH_REQUEST_IOC_QUEUE: __u32 = 3222303873;
 pub const TOWPATH_REQUEST_IOC_EXCHANGE: __u32 = 3225449602;
