@@ -529,6 +529,9 @@ impl Bus for SimBus {
                 let bar = part.clone().into_any().downcast::<SharedBar>().ok().filter(|bar| bar.world == Arc::as_ptr(&self.world) as usize);
                 let apart = || BusError::Unsupported("the other card is in another world; open both with the same `world=NAME`".into());
                 let bar = bar.ok_or_else(apart)?;
+                if bar.target == self.index {
+                    return Err(BusError::Unsupported("the memory is the card's own, which its link does not reach".into()));
+                }
                 self.with(|device| device.port.memory.map_peer(bar, access))?
             }
         };

@@ -445,6 +445,11 @@ impl Window {
         Ok(())
     }
 
+    /// The memory's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     pub(crate) fn device(&self) -> &Device {
         &self.device
     }
