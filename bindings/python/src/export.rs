@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use pyo3::ffi;
 use pyo3::prelude::*;
-use towpath::{Access, GpuStream};
+use towpath::{Access, GpuStream, Window};
 
 use crate::buffer::Buffer;
 use crate::error;
 use crate::gpu::GpuArray;
+use crate::memory::WindowPart;
 
 /// How a call moves its bytes.
 #[derive(Clone, Copy, Default)]
@@ -30,6 +31,8 @@ pub enum Memory {
     Registered(Part),
     /// An array in a GPU's memory: registered for its call or its transfer.
     Gpu(GpuArray, Way),
+    /// A part of another card's memory: registered for its call or its transfer.
+    Peer(Window, Range<u64>),
 }
 
 /// The memory of one call.
@@ -64,6 +67,7 @@ impl Memory {
         let py = object.py();
         let memory = match object.cast::<Buffer>() {
             Ok(buffer) => Memory::Registered(buffer.get().part(py)?),
+            Err(_) if object.is_instance_of::<WindowPart>() => object.cast::<WindowPart>()?.get().memory(),
             // A plain buffer comes first, for it costs least. An array in a GPU's memory may look like one, and then refuses.
             Err(_) => match plain(object) {
                 Ok(exported) => Memory::Plain(exported),
@@ -74,7 +78,7 @@ impl Memory {
             },
         };
         if way.staged {
-            return Err(error::usage(py, "staged=True is for the memory of a GPU, and this buffer is the processor's; leave it away"));
+            return Err(error::usage(py, "staged=True is for the memory of a GPU, and this buffer is not; leave it away"));
         }
         Ok(memory)
     }
@@ -84,6 +88,7 @@ impl Memory {
             Memory::Plain(exported) => exported.len(),
             Memory::Registered(part) => part.range.len(),
             Memory::Gpu(array, _) => array.len(),
+            Memory::Peer(_, range) => (range.end - range.start) as usize,
         }
     }
 
@@ -105,6 +110,7 @@ impl Memory {
         match self {
             Memory::Plain(exported) => Ok(Part { buffer: Arc::new(exported.register(device, access)?), range }),
             Memory::Gpu(array, way) => Ok(Part { buffer: Arc::new(array.register(device, access, way)?), range }),
+            Memory::Peer(window, there) => Ok(Part { buffer: Arc::new(towpath::Buffer::from_window(device, &window, there)?), range }),
             Memory::Registered(part) => Ok(part),
         }
     }

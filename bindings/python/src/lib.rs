@@ -56,6 +56,7 @@ fn _towpath(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<card::Device>()?;
     module.add_class::<channel::Channel>()?;
     module.add_class::<memory::CardMemory>()?;
+    module.add_class::<memory::WindowPart>()?;
     module.add_class::<plugin::Plugin>()?;
     module.add_class::<plugin::Reset>()?;
     module.add_class::<ticket::Ticket>()?;

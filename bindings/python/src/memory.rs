@@ -2,6 +2,7 @@
 //! The user core's memories.
 
 use std::io::{IoSlice, IoSliceMut};
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
@@ -21,6 +22,30 @@ use crate::waiting::{at_once, waiting};
 /// A memory's info as Python's tuple.
 pub fn info_tuple<'py>(py: Python<'py>, memory: &MemoryInfo) -> PyResult<Bound<'py, PyAny>> {
     error::tuple(py, "MemoryInfo", (&memory.name, memory.bytes, memory.writer, memory.reader))
+}
+
+/// A part of a card's memory, as a buffer for another card's calls.
+#[pyclass(frozen, module = "towpath._towpath")]
+pub struct WindowPart {
+    window: towpath::Window,
+    range: Range<u64>,
+}
+
+impl WindowPart {
+    pub fn memory(&self) -> Memory {
+        Memory::Peer(self.window.clone(), self.range.clone())
+    }
+}
+
+#[pymethods]
+impl WindowPart {
+    fn __len__(&self) -> usize {
+        (self.range.end - self.range.start) as usize
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<towpath.WindowPart of {}, bytes {:#x} to {:#x}>", self.window.name(), self.range.start, self.range.end)
+    }
 }
 
 #[pyclass(subclass, frozen, module = "towpath._towpath")]
@@ -280,6 +305,13 @@ impl CardMemory {
                 Ready::Registered(part) => window.write_at(&part.buffer.as_slice()?[part.range.clone()], address),
             }
         })
+    }
+
+    /// For `_memory.py`: some of it as a buffer of another card.
+    fn _part(&self, py: Python<'_>, part: &Bound<'_, PyAny>) -> PyResult<WindowPart> {
+        let (address, length, _) = self.range(part)?;
+        let window = at_once(py, || self.card.memory(&self.info)?.window())?;
+        Ok(WindowPart { window, range: address..address + length as u64 })
     }
 
     /// For `_memory.py`.

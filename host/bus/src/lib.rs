@@ -8,6 +8,7 @@
 //!
 //! Not for programs: they use crate `towpath`.
 
+use std::any::Any;
 use std::fmt;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -36,8 +37,20 @@ pub trait DeviceMemory: fmt::Debug + Send + Sync {
     fn read(&self, offset: usize, into: &mut [u8]) -> std::io::Result<()>;
     /// Copy to it, from a byte on. When this returns, the copy is done.
     fn write(&self, offset: usize, from: &[u8]) -> std::io::Result<()>;
-    /// Has a copy to it failed? A card is not told, for nobody answers its writes, so the transfer is failed by this.
+    /// Has a write to it failed? A card is not told, for nobody answers its writes, so the transfer is failed by this.
     fn has_failed(&self) -> bool;
+    /// The part of another card's BAR that it is, if it is one.
+    fn part_of_a_bar(&self) -> Option<&Arc<dyn BarPart>> {
+        None
+    }
+}
+
+/// A part of a card's BAR, for other cards to write to and to read from: see [`Bus::share_bar`].
+pub trait BarPart: fmt::Debug + Send + Sync {
+    /// For the bus of the other card, which knows parts of its own type alone.
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+    /// Is it known that a write to it was lost?
+    fn has_lost(&self) -> bool;
 }
 
 /// Why an access to the card failed.
@@ -155,6 +168,11 @@ pub trait Bus: Send + Sync {
     fn map_device(&self, memory: &Arc<dyn DeviceMemory>, access: Access) -> Result<u64> {
         let _ = (memory, access);
         Err(BusError::Unsupported("this card has no direct way to the memory of a GPU".into()))
+    }
+    /// A part of one of this card's BARs as [`DeviceMemory::part_of_a_bar`], for [`Bus::map_device`] of another card's bus.
+    fn share_bar(&self, bar: u8, offset: u64, bytes: u64) -> Result<Arc<dyn BarPart>> {
+        let _ = (bar, offset, bytes);
+        Err(BusError::Unsupported("other cards have no way to this card's memory here".into()))
     }
     /// Undo a [`Bus::map`] or a [`Bus::map_device`]: afterwards the card's accesses there fail. After an error they may still succeed, for as long as the program
     /// runs.

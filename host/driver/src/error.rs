@@ -328,6 +328,13 @@ impl Error {
         Error::Unavailable(format!("{name}: {why}; {way}"))
     }
 
+    /// The card does not reach another card's memory; for drivers.
+    pub fn no_way_to_a_card(name: &str, why: &str) -> Error {
+        Error::Unavailable(format!(
+            "{name}: {why}; move the bytes through the host's memory: receive them, and write them to the other card"
+        ))
+    }
+
     /// Converts an error of a bus, together with the operation that failed; for drivers.
     pub fn bus(doing: impl Into<String>) -> impl FnOnce(BusError) -> Error {
         move |source| Error::Bus { doing: doing.into(), source, bytes: None }

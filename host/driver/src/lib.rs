@@ -13,7 +13,7 @@ pub mod signal_watch;
 
 pub use error::{Error, Result};
 pub use registration::{Registration, RegistrationState};
-pub use towpath_bus::{Access, DeviceMemory, WireStatistics};
+pub use towpath_bus::{Access, BarPart, DeviceMemory, WireStatistics};
 
 use std::fmt;
 use std::os::fd::OwnedFd;
@@ -606,7 +606,8 @@ pub trait Keep: Send + Sync {
     fn release(&self, direction: Direction);
     /// Memory that one descriptor referred to could not be unmapped: the card may reach it for as long as the program runs.
     fn stays_mapped(&self);
-    /// Did some of what the card wrote not arrive? So it is with a GPU's memory when a copy to it has failed.
+    /// Did some of what the card wrote not arrive? So it is with a GPU's memory when a copy to it has failed, and with another card's
+    /// when that one's link is down.
     fn has_lost(&self) -> bool;
 }
 
@@ -662,6 +663,10 @@ pub trait Driver: Send + Sync {
     /// Store bytes to the memories' windows, one after the other; returns before they have arrived.
     fn write_window(&self, _offset: u64, _bytes: &[u8]) -> Result<()> {
         Err(Error::Invalid(NO_WINDOWS.into()))
+    }
+    /// A part of the memories' windows for other cards: see [`DeviceMemory::part_of_a_bar`]. [`Error::Unavailable`]: none reaches it.
+    fn share_window(&self, _offset: u64, _bytes: u64) -> Result<Arc<dyn BarPart>> {
+        Err(Error::Unavailable(NO_WINDOWS.into()))
     }
     /// What became of stores to the memories' windows since the card was switched on.
     fn window_stores(&self) -> Result<WindowStores> {

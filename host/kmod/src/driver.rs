@@ -302,7 +302,11 @@ impl Driver for LinuxDriver {
         Ok(Arc::new(Registration::new(memory, bytes, access, handle.into())))
     }
 
-    fn register_device(&self, _memory: &Arc<dyn DeviceMemory>, _access: Access) -> Result<Arc<Registration>> {
+    fn register_device(&self, memory: &Arc<dyn DeviceMemory>, _access: Access) -> Result<Arc<Registration>> {
+        if memory.part_of_a_bar().is_some() {
+            let why = "the kernel module does not let a card reach another's memory yet";
+            return Err(Error::no_way_to_a_card(&self.shared.info.name, why));
+        }
         let why = "the kernel module takes a GPU's memory as a dma-buf, which this library does not hand to it yet";
         Err(Error::no_way_to_a_gpu(&self.shared.info.name, why))
     }

@@ -3,21 +3,23 @@
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use towpath_bus::{Access, Bus, BusError, DeviceMemory, Result, Wake, WireStatistics};
+use towpath_bus::{Access, BarPart, Bus, BusError, DeviceMemory, Result, Wake, WireStatistics};
 use towpath_contract as contract;
 use towpath_device_server::{HostMemory, Interrupt};
 
 use crate::capture::Carried;
-use crate::device::{self, Device, Statistics, Vector};
+use crate::device::{Device, Statistics, Vector};
 use crate::error::SimError;
 use crate::faults::{Fault, Injection, Mishap};
 use crate::memory::packet_enables;
 use crate::messages::Messages;
 use crate::model::{Info, PrintSink};
 use crate::packets::PacketLog;
+use crate::peer::SharedBar;
 use crate::root_complex::INTERRUPT_WINDOW;
 use crate::settings::Settings;
 use crate::world::{Inner, Turn, World, TURN};
@@ -186,11 +188,6 @@ impl SimBus {
         let now = turn.now;
         self.device_mut(&mut turn)?.set_link(now, up);
         Ok(())
-    }
-
-    /// Where a BAR lies on the fabric, for peers.
-    pub fn bar_address(&self, bar: u8) -> u64 {
-        device::bar_address(self.index, bar)
     }
 
     /// Let time pass, as a program does that computes.
@@ -516,8 +513,28 @@ impl Bus for SimBus {
         address.ok_or_else(|| BusError::Invalid(format!("the card's address space has no room for {bytes} more bytes")))
     }
 
+    fn share_bar(&self, bar: u8, offset: u64, bytes: u64) -> Result<Arc<dyn BarPart>> {
+        let (serial, all) = self.with(|device| (device.serial, device.bar_bytes(bar)))?;
+        if bytes == 0 || offset.checked_add(bytes).is_none_or(|end| end > all) {
+            return Err(BusError::Invalid(format!("BAR {bar} of {} has {all} bytes: {bytes} at {offset:#x} are not in it", self.name)));
+        }
+        let world = Arc::as_ptr(&self.world) as usize;
+        Ok(Arc::new(SharedBar { world, target: self.index, serial, bar, offset, bytes, lost: AtomicBool::new(false) }))
+    }
+
     fn map_device(&self, memory: &Arc<dyn DeviceMemory>, access: Access) -> Result<u64> {
-        let address = self.with(|device| device.port.memory.map_device(memory, access))?;
+        let address = match memory.part_of_a_bar() {
+            None => self.with(|device| device.port.memory.map_device(memory, access))?,
+            Some(part) => {
+                let bar = part.clone().into_any().downcast::<SharedBar>().ok().filter(|bar| bar.world == Arc::as_ptr(&self.world) as usize);
+                let apart = || BusError::Unsupported("the other card is in another world; open both with the same `world=NAME`".into());
+                let bar = bar.ok_or_else(apart)?;
+                if bar.target == self.index {
+                    return Err(BusError::Unsupported("the memory is the card's own, which its link does not reach".into()));
+                }
+                self.with(|device| device.port.memory.map_peer(bar, access))?
+            }
+        };
         address.ok_or_else(|| BusError::Invalid(format!("the card's address space has no room for {} more bytes", memory.bytes())))
     }
 

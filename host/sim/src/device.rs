@@ -5,6 +5,7 @@
 //! A card that breaks the rules of PCI Express, or of the neutral streams, is stopped with the reason.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use crate::capture::Capture;
 use crate::clock::Clock;
@@ -14,14 +15,13 @@ use crate::memory::packet_enables;
 use crate::messages::Messages;
 use crate::model::{Input, Model, Output};
 use crate::packets::PacketLog;
+use crate::peer::SharedBar;
 use crate::random::Random;
 use crate::root_complex::{extent, violation, RootPort, Stray, CPL_OK, CPL_UNSUPPORTED_REQUEST, INTERRUPT_WINDOW};
 use crate::settings::Settings;
 
-/// Where BARs begin on the fabric; mapped memory ends below.
-pub const BAR_BASE: u64 = 1 << 46;
-/// From one card's BARs to the next's.
-const BAR_STRIDE: u64 = 1 << 36;
+/// Where addresses for mapped memory end.
+pub const ADDRESS_END: u64 = 1 << 46;
 /// Requester id of the host.
 pub const HOST: u16 = 0;
 /// Reads of one card that the host has under way at most.
@@ -34,17 +34,6 @@ const OFF_EDGES: u64 = 32;
 const STRAY_EDGES: usize = 6;
 /// Warnings that are reported one by one.
 const WARNINGS: u64 = 8;
-
-/// Where a BAR lies on the fabric.
-pub fn bar_address(index: usize, bar: u8) -> u64 {
-    BAR_BASE + index as u64 * BAR_STRIDE + (u64::from(bar) << 32)
-}
-
-/// Which card, BAR and offset an address on the fabric is.
-fn locate(addr: u64) -> Option<(usize, u8, u32)> {
-    let place = addr.checked_sub(BAR_BASE)?;
-    Some(((place / BAR_STRIDE) as usize, (place >> 32 & 0xf) as u8, place as u32))
-}
 
 /// Statistics of a card's link since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -126,12 +115,16 @@ struct HostRead {
 pub struct Forward {
     /// Index of the card it goes to.
     pub target: usize,
+    /// What it was addressed to; none: an answer.
+    pub place: Option<Arc<SharedBar>>,
     /// The packet, ready at the other root port at its time.
     pub packet: Packet,
 }
 
 /// One card in a world.
 pub struct Device {
+    /// Tells it from others that have had its place in the world.
+    pub serial: u64,
     /// The user's name for it.
     pub name: String,
     /// The compiled gateware.
@@ -197,9 +190,10 @@ pub struct Device {
 
 impl Device {
     /// A card which has just been switched on at `now` picoseconds, held in reset.
-    pub fn new(name: &str, model: Model, index: usize, settings: &Settings, now: u64) -> Self {
+    pub fn new(name: &str, model: Model, (index, serial): (usize, u64), settings: &Settings, now: u64) -> Self {
         let mut random = Random::new(settings.seed ^ (index as u64) << 32);
         let mut device = Device {
+            serial,
             name: name.to_owned(),
             input: Input { reset: 1, ..Input::default() },
             output: Output::default(),
@@ -539,10 +533,11 @@ impl Device {
                 self.statistics.card_write_payload += bytes;
                 if self.take_message(addr, first_be, &packet.payload, now) {
                     // an interrupt, and no write to memory
-                } else if let Some((target, bar, offset)) = locate(addr) {
-                    let head = Head::Posted { bar, offset, dwords, first_be, last_be, requester: self.input.config.requester };
+                } else if let Some((place, offset)) = self.peer(addr, dwords, first_be, last_be, true) {
+                    let requester = self.input.config.requester;
+                    let head = Head::Posted { bar: place.bar, offset, dwords, first_be, last_be, requester };
                     let packet = Packet { head, payload: packet.payload, time: now + self.peer };
-                    self.forwards.push(Forward { target, packet });
+                    self.forwards.push(Forward { target: place.target, place: Some(place), packet });
                     return;
                 } else if self.port.memory.write(addr, &packet.payload, first_be, last_be) {
                     let (from, bytes) = extent(addr, dwords, first_be, last_be);
@@ -559,10 +554,11 @@ impl Device {
             Head::Read { addr, dwords, first_be, last_be, tag, .. } => {
                 self.statistics.card_reads += 1;
                 self.capture.asked(tag, addr);
-                if let Some((target, bar, offset)) = locate(addr) {
+                if let Some((place, offset)) = self.peer(addr, dwords, first_be, last_be, false) {
                     let requester = self.input.config.requester;
-                    let head = Head::NonPosted { bar, offset, dwords, first_be, last_be, requester, tag };
-                    self.forwards.push(Forward { target, packet: Packet { head, payload: Vec::new(), time: now + self.peer } });
+                    let head = Head::NonPosted { bar: place.bar, offset, dwords, first_be, last_be, requester, tag };
+                    let packet = Packet { head, payload: Vec::new(), time: now + self.peer };
+                    self.forwards.push(Forward { target: place.target, place: Some(place), packet });
                 } else if let Some(warning) = self.port.read(now, tag, addr, dwords, first_be, last_be) {
                     self.refused_read(&warning);
                 }
@@ -575,12 +571,20 @@ impl Device {
             Head::Answer { requester, tag, byte_count, dwords, lower_addr, status } => {
                 let head = Head::Completion { tag, dwords, byte_count, lower_addr, status, poisoned: false };
                 let target = usize::from(requester >> 8).wrapping_sub(1);
-                self.forwards.push(Forward { target, packet: Packet { head, payload: packet.payload, time: now + self.peer } });
+                let packet = Packet { head, payload: packet.payload, time: now + self.peer };
+                self.forwards.push(Forward { target, place: None, packet });
                 return;
             }
             Head::Completion { .. } | Head::Posted { .. } | Head::NonPosted { .. } => (), // never towards the host
         }
         self.pool.give(packet.payload);
+    }
+
+    /// The other card's BAR that a request goes to, and the offset of its first dword there.
+    fn peer(&self, addr: u64, dwords: u16, first_be: u8, last_be: u8, write: bool) -> Option<(Arc<SharedBar>, u32)> {
+        let (from, bytes) = extent(addr, dwords, first_be, last_be);
+        let (place, offset) = self.port.memory.peer(from, bytes.into(), write)?;
+        Some((place, (offset - (from - addr)) as u32))
     }
 
     #[allow(clippy::too_many_arguments)] // the fields of one header
@@ -611,22 +615,19 @@ impl Device {
         Ok(())
     }
 
-    /// A packet from another card, at this card's root port. Returns the refusal of a read that no BAR claims.
-    pub fn take_from_peer(&mut self, packet: Packet) -> Option<Forward> {
+    /// A packet from another card, at this card's root port. It comes back if it cannot go on.
+    pub fn take_from_peer(&mut self, packet: Packet) -> Option<Packet> {
         if let Head::Completion { tag, dwords, byte_count, lower_addr, status, .. } = packet.head {
             if status != CPL_OK || u32::from(byte_count) <= u32::from(dwords) * 4 - u32::from(lower_addr & 3) {
                 self.port.free_tag(tag, false);
             }
         }
-        match packet.head {
-            Head::Posted { bar, offset, .. } | Head::NonPosted { bar, offset, .. } if u64::from(offset) >= self.bar_bytes(bar) => {
-                refuse(&packet, self.peer)
-            }
-            _ => {
-                self.receive.push(packet);
-                None
-            }
+        let is_request = matches!(packet.head, Head::Posted { .. } | Head::NonPosted { .. });
+        if is_request && (self.input.config.link_up == 0 || self.stopped.is_some()) {
+            return Some(packet);
         }
+        self.receive.push(packet);
+        None
     }
 
     /// Size of a BAR in bytes.
@@ -820,7 +821,8 @@ pub fn refuse(packet: &Packet, latency: u64) -> Option<Forward> {
     let Head::NonPosted { requester, tag, .. } = packet.head else { return None };
     let head = Head::Completion { tag, dwords: 0, byte_count: 4, lower_addr: 0, status: CPL_UNSUPPORTED_REQUEST, poisoned: false };
     let target = usize::from(requester >> 8).wrapping_sub(1);
-    Some(Forward { target, packet: Packet { head, payload: Vec::new(), time: packet.time + latency } })
+    let packet = Packet { head, payload: Vec::new(), time: packet.time + latency };
+    Some(Forward { target, place: None, packet })
 }
 
 fn broken(what: &str, addr: u64, dwords: u16, why: &str) -> String {

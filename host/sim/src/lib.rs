@@ -28,6 +28,7 @@ mod memory;
 mod messages;
 mod model;
 mod packets;
+mod peer;
 mod random;
 mod root_complex;
 mod served;

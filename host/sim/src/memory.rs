@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use crate::peer::SharedBar;
 use towpath_bus::{Access, DeviceMemory};
 use towpath_device_server::HostMemory;
 
@@ -28,6 +29,8 @@ enum Place {
     Host(*mut u8),
     /// A device's, which is copied to and from, packet by packet.
     Device(Arc<dyn DeviceMemory>),
+    /// Another card's, to which packets go on.
+    Peer(Arc<SharedBar>),
 }
 
 /// A place for an access.
@@ -43,6 +46,8 @@ unsafe impl Send for Region {}
 pub struct Memory {
     regions: Vec<Region>,
     next: u64,
+    /// Regions that are another card's.
+    peers: usize,
     /// Memory outside the regions here.
     pub others: Option<Box<dyn HostMemory>>,
 }
@@ -50,7 +55,7 @@ pub struct Memory {
 impl Memory {
     /// An empty map which allocates addresses from `base`.
     pub fn new(base: u64) -> Self {
-        Memory { regions: Vec::new(), next: base, others: None }
+        Memory { regions: Vec::new(), next: base, peers: 0, others: None }
     }
 
     /// Map memory and return its address for the card. A page is left free behind each region to catch overruns. `None`: addresses are
@@ -64,10 +69,18 @@ impl Memory {
         self.add(memory.address() as u64, memory.bytes(), Place::Device(memory.clone()), access)
     }
 
+    /// As [`Memory::map_device`], of another card's.
+    pub fn map_peer(&mut self, bar: Arc<SharedBar>, access: Access) -> Option<u64> {
+        let (start, bytes) = (bar.offset, bar.bytes as usize);
+        let address = self.add(start, bytes, Place::Peer(bar), access);
+        self.peers += usize::from(address.is_some());
+        address
+    }
+
     fn add(&mut self, start: u64, bytes: usize, place: Place, access: Access) -> Option<u64> {
         let address = self.next + (start & (PAGE - 1));
         let end = address.checked_add(bytes as u64)?.checked_add(2 * PAGE - 1)? & !(PAGE - 1);
-        if end > crate::device::BAR_BASE {
+        if end > crate::device::ADDRESS_END {
             return None;
         }
         self.next = end;
@@ -79,7 +92,8 @@ impl Memory {
     pub fn unmap(&mut self, address: u64, bytes: usize) -> bool {
         match self.regions.iter().position(|region| region.address == address && region.bytes == bytes as u64) {
             Some(index) => {
-                self.regions.remove(index);
+                let region = self.regions.remove(index);
+                self.peers -= usize::from(matches!(region.place, Place::Peer(_)));
                 true
             }
             None => false,
@@ -95,16 +109,34 @@ impl Memory {
         self.regions.iter().rev().find_map(|region| inside(region).map(|offset| region.address + offset))
     }
 
-    fn find(&self, address: u64, bytes: u64, write: bool) -> Option<Found<'_>> {
-        let region = &self.regions[..self.regions.partition_point(|region| region.address <= address)].last()?;
+    fn region(&self, address: u64, bytes: u64, write: bool) -> Option<(&Region, u64)> {
+        let region = self.regions[..self.regions.partition_point(|region| region.address <= address)].last()?;
         let offset = address - region.address;
         let inside = offset.checked_add(bytes)? <= region.bytes;
         let allowed = !matches!((write, region.access), (true, Access::Read) | (false, Access::Write));
-        (inside && allowed).then(|| match &region.place {
+        (inside && allowed).then_some((region, offset))
+    }
+
+    fn find(&self, address: u64, bytes: u64, write: bool) -> Option<Found<'_>> {
+        let (region, offset) = self.region(address, bytes, write)?;
+        match &region.place {
             // Safety: the offset is inside of the memory that was mapped.
-            Place::Host(start) => Found::Host(unsafe { start.add(offset as usize) }),
-            Place::Device(memory) => Found::Device(&**memory, offset as usize),
-        })
+            Place::Host(start) => Some(Found::Host(unsafe { start.add(offset as usize) })),
+            Place::Device(memory) => Some(Found::Device(&**memory, offset as usize)),
+            Place::Peer(_) => None,
+        }
+    }
+
+    /// The other card whose BAR these bytes are, and the offset of the first one there.
+    pub fn peer(&self, address: u64, bytes: u64, write: bool) -> Option<(Arc<SharedBar>, u64)> {
+        if self.peers == 0 {
+            return None;
+        }
+        let (region, offset) = self.region(address, bytes, write)?;
+        match &region.place {
+            Place::Peer(bar) => Some((bar.clone(), bar.offset + offset)),
+            _ => None,
+        }
     }
 
     /// Whether the card may read (or write) all of these bytes.

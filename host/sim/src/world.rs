@@ -14,6 +14,7 @@ use std::time::Duration;
 use crate::bus::SimBus;
 use crate::device::{refuse, Device, Forward};
 use crate::error::SimError;
+use crate::link::Head;
 use crate::model::{Model, PrintSink};
 use crate::settings::{Settings, SettingsError};
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -35,6 +36,8 @@ pub struct Inner {
     /// How the host is modelled.
     pub settings: Arc<Settings>,
     moved: Vec<Forward>,
+    /// Cards that have been in it.
+    cards: u64,
     shutdown: bool,
 }
 
@@ -82,12 +85,18 @@ impl Inner {
             moved.append(&mut device.forwards);
         }
         // Refusals go back the same way; they are not refused themselves.
-        while let Some(Forward { target, packet }) = if moved.is_empty() { None } else { Some(moved.remove(0)) } {
-            let back = match devices.get_mut(target).and_then(Option::as_mut) {
+        while let Some(Forward { target, place, packet }) = if moved.is_empty() { None } else { Some(moved.remove(0)) } {
+            let device = devices.get_mut(target).and_then(Option::as_mut);
+            let device = device.filter(|device| place.as_ref().is_none_or(|place| place.serial == device.serial));
+            let back = match device {
                 Some(device) => device.take_from_peer(packet),
-                None => refuse(&packet, settings.peer_latency * 1000),
+                None => Some(packet),
             };
-            moved.extend(back);
+            let Some(packet) = back else { continue };
+            match place {
+                Some(place) if matches!(packet.head, Head::Posted { .. }) => place.lost.store(true, Ordering::Release),
+                _ => moved.extend(refuse(&packet, settings.peer_latency * 1000)),
+            }
         }
     }
 
@@ -190,7 +199,7 @@ impl World {
     pub fn new(settings: Settings) -> Result<Arc<World>, SettingsError> {
         settings.check()?;
         let settings = Arc::new(settings);
-        let inner = Inner { now: 0, devices: Vec::new(), settings: settings.clone(), moved: Vec::new(), shutdown: false };
+        let inner = Inner { now: 0, devices: Vec::new(), settings: settings.clone(), moved: Vec::new(), cards: 0, shutdown: false };
         let shared =
             Arc::new(Shared { turn: Mutex::new(()), inner: Mutex::new(inner), nanoseconds: AtomicU64::new(0), pump: Condvar::new() });
         Ok(Arc::new(World { shared, pump: Mutex::new(None), settings }))
@@ -217,7 +226,8 @@ impl World {
         if index >= CARDS {
             return Err(SimError::Full(CARDS));
         }
-        let device = Box::new(Device::new(name, model, index, &self.settings, turn.now));
+        turn.cards += 1;
+        let device = Box::new(Device::new(name, model, (index, turn.cards), &self.settings, turn.now));
         if index == turn.devices.len() {
             turn.devices.push(None);
         }

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use towpath_bus::{Access, Bus, BusError, Wake};
+use towpath_bus::{Access, BarPart, Bus, BusError, DeviceMemory, Wake};
 use towpath_sim::{strict_wire_limit, Fault, PrintKind, PrintSink, Settings, SimBus, SimError, World};
 
 const COPY: u32 = 1;
@@ -488,14 +488,45 @@ fn threads_take_turns() {
     }
 }
 
+/// A part of a BAR as a device's memory. Nobody copies it.
+#[derive(Debug)]
+struct Window(Arc<dyn BarPart>);
+
+impl DeviceMemory for Window {
+    fn address(&self) -> usize {
+        4096
+    }
+    fn bytes(&self) -> usize {
+        0
+    }
+    fn read(&self, _offset: usize, _into: &mut [u8]) -> std::io::Result<()> {
+        unreachable!()
+    }
+    fn write(&self, _offset: usize, _from: &[u8]) -> std::io::Result<()> {
+        unreachable!()
+    }
+    fn has_failed(&self) -> bool {
+        self.0.has_lost()
+    }
+    fn part_of_a_bar(&self) -> Option<&Arc<dyn BarPart>> {
+        Some(&self.0)
+    }
+}
+
 #[test]
 fn cards_of_one_world_reach_each_other_and_only_their_own_memory() {
     let world = World::new(Settings::default()).unwrap();
     let open = |name: &str| world.open(name, &compile(128, 0), None, silent(), Vec::new()).unwrap();
     let (a, b) = (open("sim:a"), open("sim:b"));
     a.enable_vectors(1).unwrap();
-    // A writes to B's window.
-    go(&a, WRITE, 0, b.bar_address(2) + 0x100, 256, 0);
+    // A writes to B's window, of which it has a part.
+    let share = |offset, bytes, access| {
+        let window: Arc<dyn DeviceMemory> = Arc::new(Window(b.share_bar(2, offset, bytes).unwrap()));
+        (a.map_device(&window, access).unwrap(), window)
+    };
+    let (window, _) = share(0x100, 0x900, Access::ReadWrite);
+    assert_eq!(window % 4096, 0x100);
+    go(&a, WRITE, 0, window, 256, 0);
     assert_eq!(a.wait(0, 100_000).unwrap(), Wake::Fired);
     b.pass(1000).unwrap();
     assert_eq!(b.read32(2, 0x100 + 16).unwrap().to_le_bytes(), [112, 119, 126, 133]);
@@ -504,11 +535,12 @@ fn cards_of_one_world_reach_each_other_and_only_their_own_memory() {
     b.read32(2, 0x200).unwrap();
     let mut memory = vec![0u8; 4096];
     let address = map(&a, &mut memory);
-    go(&a, COPY, b.bar_address(2) + 0x200, address, 4, 0);
+    go(&a, COPY, window + 0x100, address, 4, 0);
     assert_eq!(a.wait(0, 100_000).unwrap(), Wake::Fired);
     assert_eq!(memory[..4], 0xcafe_f00du32.to_le_bytes());
-    // A read of a BAR that is not there ends as an unsupported request.
-    for address in [b.bar_address(1), b.bar_address(2) + 4096, b.bar_address(2) + (1 << 36)] {
+    // What was not shared, or only to be written, is read as an unsupported request; B has none of A's.
+    let (written, _) = share(0x400, 64, Access::Write);
+    for address in [window - 4, window + 0x8fc + 4, written] {
         go(&a, READ, address, 0, 4, 0);
         assert_eq!(a.wait(0, 100_000).unwrap(), Wake::Fired, "{address:#x}");
         assert_eq!(a.read32(0, 0x401c).unwrap(), 1);
@@ -518,10 +550,40 @@ fn cards_of_one_world_reach_each_other_and_only_their_own_memory() {
     go(&b, READ, address, 0, 4, 0);
     assert_eq!(b.wait(0, 100_000).unwrap(), Wake::Fired);
     assert_eq!(b.read32(0, 0x401c).unwrap(), 1);
-    // A card that is closed leaves the other one running.
+    // A part that A gave back is not there any more.
+    a.unmap(written, 64).unwrap();
+    go(&a, WRITE, 0, written, 64, 0);
+    assert_eq!(a.wait(0, 100_000).unwrap(), Wake::Fired);
+    assert_eq!(a.statistics().unwrap().refused_writes, 1);
+    // While B's link is down, a write is known to be lost, and a read is refused.
+    let (part, shared) = share(0x800, 64, Access::ReadWrite);
+    let lost = || shared.part_of_a_bar().unwrap().has_lost();
+    b.set_link(false).unwrap();
+    go(&a, READ, part, 0, 4, 0);
+    assert_eq!(a.wait(0, 100_000).unwrap(), Wake::Fired);
+    assert_eq!((a.read32(0, 0x401c).unwrap(), lost()), (1, false));
+    go(&a, WRITE, 0, part, 64, 0);
+    assert_eq!(a.wait(0, 100_000).unwrap(), Wake::Fired);
+    a.pass(1000).unwrap();
+    assert!(lost());
+    b.set_link(true).unwrap();
+    // A card in another world is no peer.
+    let other = SimBus::open("sim:other", &compile(128, 0), Settings::default(), None, silent(), Vec::new()).unwrap();
+    let window: Arc<dyn DeviceMemory> = Arc::new(Window(b.share_bar(2, 0, 64).unwrap()));
+    assert!(other.map_device(&window, Access::Write).unwrap_err().to_string().contains("same `world=NAME`"));
+    assert!(b.share_bar(2, 4000, 200).unwrap_err().to_string().contains("BAR 2 of sim:b has 4096 bytes"));
+    // A card that is closed leaves the other one running, and one that takes its place gets nothing of what was sent to it.
+    let (part, shared) = share(0x800, 64, Access::Write);
     drop(b);
     go(&a, READ, address, 0, 4, 0);
     assert_eq!(a.wait(0, 100_000).unwrap(), Wake::Fired);
+    let c = open("sim:c");
+    let before = c.read32(2, 0x800).unwrap();
+    go(&a, WRITE, 0, part, 64, 0);
+    assert_eq!(a.wait(0, 100_000).unwrap(), Wake::Fired);
+    a.pass(1000).unwrap();
+    assert_eq!(c.read32(2, 0x800).unwrap(), before);
+    assert!(shared.part_of_a_bar().unwrap().has_lost());
 }
 
 #[test]

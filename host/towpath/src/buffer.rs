@@ -185,10 +185,8 @@ impl Buffer {
     /// The memory lives until `owner` is dropped. While a transfer is in flight, nothing else touches it in a way that races: the transfer
     /// waits for no work of the GPU's unless it is made with `on_stream`.
     pub unsafe fn from_gpu(device: &Device, memory: GpuMemory, access: Access, owner: Box<dyn Any + Send + Sync>) -> Result<Buffer> {
-        let (start, bytes) = (memory.address() as *mut u8, memory.bytes());
         let memory: Arc<dyn DeviceMemory> = Arc::new(memory);
-        let registration = device.driver()?.register_device(&memory, access)?;
-        Ok(Buffer::new(device, registration, start, bytes, access, Gpu::Nothing, Owner::Other(owner)))
+        Buffer::of_device(device, &memory, access, owner)
     }
 
     /// As [`Buffer::from_gpu`], with any card: blocking calls move the bytes through pinned memory of the host, in parts, of which one is
@@ -236,6 +234,18 @@ impl Buffer {
             Gpu::Shadow(memory, shadow.clone(), staged),
             Owner::Other(Box::new((owner, shadow))),
         ))
+    }
+
+    /// Of another device's memory, which the card is to reach itself.
+    pub(crate) fn of_device(
+        device: &Device,
+        memory: &Arc<dyn DeviceMemory>,
+        access: Access,
+        owner: Box<dyn Any + Send + Sync>,
+    ) -> Result<Buffer> {
+        let registration = device.driver()?.register_device(memory, access)?;
+        let start = memory.address() as *mut u8;
+        Ok(Buffer::new(device, registration, start, memory.bytes(), access, Gpu::Nothing, Owner::Other(owner)))
     }
 
     fn new(
@@ -297,6 +307,9 @@ impl Buffer {
 
     /// A slice is for memory that the processor can use.
     fn for_the_processor(&self) -> Result<()> {
+        if self.memory.registration.device().is_some_and(|memory| memory.part_of_a_bar().is_some()) {
+            return Err(Error::Invalid("the buffer is another card's memory; load and store there by its window".into()));
+        }
         if self.memory.registration.device().is_some() || self.shadow().is_some() {
             return Err(Error::Invalid(
                 "the buffer is memory of a GPU, which the processor cannot use; copy it with the GPU's library".into(),

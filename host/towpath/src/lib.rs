@@ -60,6 +60,7 @@ mod kind;
 mod memory;
 mod open;
 mod parts;
+mod peer;
 mod plugin;
 mod reactor;
 mod receiver;

@@ -445,7 +445,17 @@ impl Window {
         Ok(())
     }
 
-    fn place(&self, address: u64, bytes: usize) -> Result<u64> {
+    /// The memory's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The offset in BAR 4 of bytes that are in the memory.
+    pub(crate) fn place(&self, address: u64, bytes: usize) -> Result<u64> {
         if address.checked_add(bytes as u64).is_some_and(|end| end <= self.bytes) {
             return Ok(self.start + address);
         }

@@ -28,8 +28,8 @@ use towpath_bus::{Bus, BusError, Wake};
 use towpath_contract as contract;
 use towpath_driver::signal_watch::SignalWatch;
 use towpath_driver::{
-    Access, Channel, ChannelOptions, DeviceInfo, DeviceMemory, Driver, Error, LinkCounters, Loaded, Registration, RegistrationState,
-    Result, WaitOptions, WindowStores, WireStatistics,
+    Access, BarPart, Channel, ChannelOptions, DeviceInfo, DeviceMemory, Driver, Error, LinkCounters, Loaded, Registration,
+    RegistrationState, Result, WaitOptions, WindowStores, WireStatistics,
 };
 
 /// Largest number of bytes in one descriptor. The contract allows nearly 4 GiB; a timeout sees progress only between descriptors.
@@ -337,9 +337,10 @@ impl Driver for UserDriver {
         if bytes == 0 {
             return Ok(Arc::new(Registration::empty(memory.address() as *mut u8, access)));
         }
-        let address = bus.map_device(memory, access).map_err(|error| match error {
-            BusError::Unsupported(why) => Error::no_way_to_a_gpu(bus.name(), &why),
-            error => Error::bus(format!("{}: registering {bytes} bytes of a GPU's memory", bus.name()))(error),
+        let address = bus.map_device(memory, access).map_err(|error| match (error, memory.part_of_a_bar()) {
+            (BusError::Unsupported(why), None) => Error::no_way_to_a_gpu(bus.name(), &why),
+            (BusError::Unsupported(why), Some(_)) => Error::no_way_to_a_card(bus.name(), &why),
+            (error, _) => Error::bus(format!("{}: registering {bytes} bytes of another device's memory", bus.name()))(error),
         })?;
         self.shared.device_memory.store(true, Ordering::Release);
         let open: Vec<Arc<UserChannel>> = self.shared.open.lock().iter().filter_map(Weak::upgrade).collect();
@@ -417,6 +418,14 @@ impl Driver for UserDriver {
             _ => bus.write_combining(bar, offset, bytes).and_then(|()| bus.fence()),
         };
         written.map_err(Error::bus(format!("{}: writing a memory's window", bus.name())))
+    }
+
+    fn share_window(&self, offset: u64, bytes: u64) -> Result<Arc<dyn BarPart>> {
+        let bus = &*self.shared.bus;
+        bus.share_bar(contract::BAR_MEMORY, offset, bytes).map_err(|error| match error {
+            BusError::Unsupported(why) => Error::no_way_to_a_card(bus.name(), &why),
+            error => Error::bus(format!("{}: sharing a memory's window", bus.name()))(error),
+        })
     }
 
     fn window_stores(&self) -> Result<WindowStores> {

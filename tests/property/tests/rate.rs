@@ -4,7 +4,7 @@
 //! link's rate, with completions of three words of header and writes of four, above 4 GiB, and no share for data link packets.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
-use towpath::{Device, Receiver, Registers, Sender};
+use towpath::{Buffer, Device, Receiver, Registers, Sender};
 
 const BYTES: usize = 1 << 20;
 const FRAMING: u64 = 8;
@@ -70,6 +70,29 @@ fn a_blocking_mebibyte_from_the_card_is_near_the_limit() {
     let reached = from_card(&device, &receiver, &device.registers(), landing.as_mut_slice().unwrap());
     assert!(landing.as_slice().unwrap() == pattern(5));
     check("from the card", reached);
+}
+
+/// Into another card's memory, whose AXI4 answers come after 200 ns: until that card's host knows them there.
+#[test]
+fn a_mebibyte_into_another_cards_memory_is_near_the_limit() {
+    let (device, other) = (open("sim:counter?width=128&world=rate"), open("sim:scratchpad?width=128&world=rate"));
+    let memory = other.memory("ram").unwrap();
+    let window = memory.window().unwrap();
+    other.registers().write_name("latency", 50).unwrap();
+    let (receiver, registers) = (device.receiver("out").unwrap(), device.registers());
+    let mut there = Buffer::from_window(&device, &window, 0..BYTES as u64).unwrap();
+    registers.write_name("length", BYTES as u32).unwrap();
+    registers.write_name("seed", 5).unwrap();
+    let mut posted = receiver.submit(&mut there, ..).unwrap();
+    let began = device.now_ns();
+    registers.write_name("control", 1).unwrap();
+    assert_eq!(posted.wait(None).unwrap().bytes, BYTES as u64);
+    window.flush().unwrap();
+    let reached = percent(&device, began, device.wire().unwrap().max_payload, LONG_HEADER);
+    let mut back = vec![0; BYTES];
+    memory.read_at(&mut back, 0).unwrap();
+    assert!(back == pattern(5));
+    check("into another card's memory", reached);
 }
 
 /// There and back at once; the read requests of one way share the link with the writes of the other.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import numpy
 
-    from towpath._towpath import Ticket
+    from towpath._towpath import Ticket, WindowPart
     from towpath._types import Memory
 
 # One transfer of `aread`, `aread_into` and `awrite`, as the library's blocking calls cut theirs; a longer call makes several, one after the
@@ -131,6 +131,11 @@ class Window:
 
     def __setitem__(self, part: slice | int, value: Memory | int) -> None:
         self._memory._store(part, value)
+
+    def part(self, start: int = 0, stop: int | None = None) -> WindowPart:
+        """These bytes as a buffer of another card: `other["out"].recv_into(window.part(0, 4096))` makes the other card write here itself,
+        without the host's memory. UsageError where it cannot. What the core refuses `flush` tells, as of stores."""
+        return self._memory._part(slice(start, stop))
 
     def flush(self) -> None:
         """All stores before are in the memory when it returns. TransferError if one was refused or dropped, of any window of the card."""

@@ -38,6 +38,7 @@ __all__ = [
     "Reset",
     "StreamTransfer",
     "Ticket",
+    "WindowPart",
     "__version__",
     "devices",
     "main",
@@ -326,6 +327,7 @@ class CardMemory:
     @overload
     def _load(self, part: int) -> int: ...
     def _store(self, part: slice | int, value: Memory | int) -> None: ...
+    def _part(self, part: slice) -> WindowPart: ...
     def _flush(self) -> None: ...
     def _within(self, address: int, bytes: int) -> None: ...
     def _fileno(self, writes: bool) -> int: ...
@@ -362,6 +364,12 @@ class Buffer:
     def __dlpack__(self, **keywords: Any) -> Any:
         """By NumPy, which has to be installed."""
     def __dlpack_device__(self) -> tuple[int, int]: ...
+
+@final
+class WindowPart:
+    """A part of a card's memory as a buffer of another card, from `Window.part`: for any call that takes an array in a GPU's memory."""
+
+    def __len__(self) -> int: ...
 
 @final
 class Ticket:

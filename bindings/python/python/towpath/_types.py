@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
+    from towpath._towpath import WindowPart
+
 
 class Array(Protocol):
     """A NumPy array, or an object like one: before Python 3.12 its type does not declare that it is a buffer."""
@@ -30,8 +32,8 @@ class CudaArray(Protocol):
     def __cuda_array_interface__(self) -> dict[str, Any]: ...
 
 
-Memory: TypeAlias = "Buffer | Array | DLPackArray | CudaArray"
-"""A buffer to send from, and if it is writable, to receive into: anything C-contiguous, in the host's memory or a GPU's."""
+Memory: TypeAlias = "Buffer | Array | DLPackArray | CudaArray | WindowPart"
+"""A buffer to send from, and if it is writable, to receive into: anything C-contiguous, in the host's memory, a GPU's or another card's."""
 
 
 class CudaStream(Protocol):
