@@ -37,6 +37,43 @@ TEST(what_was_written_to_a_memory_is_read) {
     OK(towpath_close(device));
 }
 
+TEST(another_cards_memory_is_a_buffer) {
+    towpath_device *card = NULL, *other = NULL;
+    towpath_channel *in = NULL, *out = NULL;
+    towpath_memory *memory = NULL;
+    towpath_buffer *there = NULL, *none = NULL;
+    towpath_received received = {.size = sizeof received};
+    void *start = &received;
+    uint64_t bytes = 0;
+    unsigned char data[300], back[300];
+    OK(towpath_open("sim:loopback?world=c", NULL, &card));
+    OK(towpath_open("sim:scratchpad?world=c", NULL, &other));
+    OK(towpath_open_channel(card, "in", TOWPATH_H2C, NULL, &in));
+    OK(towpath_open_channel(card, "out", TOWPATH_C2H, NULL, &out));
+    OK(towpath_open_memory(other, "ram", NULL, &memory, NULL));
+    OK(towpath_wrap_memory(card, memory, 4093, sizeof data, &there));
+    fill(data, sizeof data);
+    OK(towpath_send(in, data, sizeof data, NULL, NULL));
+    OK(towpath_recv_buffer(out, there, 0, sizeof data, TOWPATH_CHANNEL_TIMEOUT, &received));
+    EXPECT(received.bytes == sizeof data);
+    OK(towpath_flush_memory(memory));
+    OK(towpath_read_memory(memory, 4093, back, sizeof back, TOWPATH_FOREVER, NULL));
+    EXPECT(memcmp(back, data, sizeof back) == 0);
+    OK(towpath_get_buffer(there, &start, &bytes));
+    EXPECT(start == NULL && bytes == sizeof data);
+    FAILS(towpath_wrap_memory(card, memory, SIZE - 8, 9, &none), TOWPATH_INVALID, "has 0x100000 bytes");
+    FAILS(towpath_wrap_memory(card, memory, 8, 0, &none), TOWPATH_INVALID, "at least one byte");
+    FAILS(towpath_wrap_memory(other, memory, 0, 8, &none), TOWPATH_UNAVAILABLE, "the card's own");
+    FAILS(towpath_wrap_memory(card, NULL, 0, 8, &none), TOWPATH_INVALID, "memory is NULL");
+    FAILS(towpath_wrap_memory(card, memory, 0, 8, NULL), TOWPATH_INVALID, "buffer is NULL");
+    OK(towpath_close_memory(memory));
+    OK(towpath_free_buffer(there));
+    OK(towpath_close_channel(in));
+    OK(towpath_close_channel(out));
+    OK(towpath_close(card));
+    OK(towpath_close(other));
+}
+
 TEST(a_memorys_window_loads_and_stores) {
     towpath_memory *memory = NULL;
     towpath_device *device = pad(&memory);

@@ -2,6 +2,7 @@
 //! Registered buffers: memory that is registered with the card.
 
 use crate::handle::handle;
+use crate::memory::towpath_memory;
 use crate::{call, towpath_device, towpath_status};
 use std::ffi::c_void;
 use towpath::{Access, Buffer, GpuMemory};
@@ -105,6 +106,31 @@ pub unsafe extern "C" fn towpath_wrap_gpu(
                 other => return Err(c.invalid(format_args!("staged is {other}: give 0 or 1"))),
             };
             c.make(&buffer, wrapped)
+        })
+    }
+}
+
+/// As towpath_wrap(), of `bytes` bytes of another card's memory, beginning at `address`: the device writes and reads them itself, without the
+/// host's memory. The memory is one with a window; its handle may be closed before the buffer, and its card stays open as long as the buffer is there.
+/// Its address for towpath_get_buffer() is NULL. A transfer into it that has ended has left its card; towpath_flush_memory() of the other card's
+/// memory waits for it, and tells what the user core refused.
+///
+/// TOWPATH_UNAVAILABLE: the device does not reach the other card, and the text says why. TOWPATH_INVALID: the bytes are not all in the memory, or it
+/// has no window.
+#[no_mangle]
+pub unsafe extern "C" fn towpath_wrap_memory(
+    device: *mut towpath_device,
+    memory: *mut towpath_memory,
+    address: u64,
+    bytes: u64,
+    buffer: *mut *mut towpath_buffer,
+) -> towpath_status {
+    // SAFETY: the caller keeps to the header.
+    unsafe {
+        call("towpath_wrap_memory", |c| {
+            let (buffer, state) = (c.place("buffer", buffer)?, c.handle(device)?);
+            let window = c.handle(memory)?.window()?;
+            c.make(&buffer, Buffer::from_window(&state.device, &window, address..address.saturating_add(bytes))?)
         })
     }
 }

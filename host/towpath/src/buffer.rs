@@ -307,7 +307,7 @@ impl Buffer {
 
     /// A slice is for memory that the processor can use.
     fn for_the_processor(&self) -> Result<()> {
-        if self.memory.registration.device().is_some_and(|memory| memory.part_of_a_bar().is_some()) {
+        if self.is_another_cards() {
             return Err(Error::Invalid("the buffer is another card's memory; load and store there by its window".into()));
         }
         if self.memory.registration.device().is_some() || self.shadow().is_some() {
@@ -318,9 +318,16 @@ impl Buffer {
         Ok(())
     }
 
-    /// Its first byte; for bindings. The processor cannot use it if it is a GPU's.
+    /// Its first byte; for bindings. The processor cannot use it if it is a GPU's. Another card's memory has none: null.
     pub fn as_ptr(&self) -> *const u8 {
+        if self.is_another_cards() {
+            return std::ptr::null();
+        }
         self.memory.start
+    }
+
+    fn is_another_cards(&self) -> bool {
+        self.memory.registration.device().is_some_and(|memory| memory.part_of_a_bar().is_some())
     }
 
     /// Is a transfer in flight?
