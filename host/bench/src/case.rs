@@ -46,6 +46,17 @@ pub enum Descriptor {
     Inline,
 }
 
+/// What of the core data goes to and comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Port {
+    /// Its streams.
+    Streams,
+    /// A memory, which answers [`MEMORY_NS`] late, by transfers.
+    Memory,
+    /// The same memory, by stores and loads through its window.
+    Window,
+}
+
 /// One measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case {
@@ -83,8 +94,8 @@ pub struct Case {
     pub descriptor: Descriptor,
     /// Part of the link's rate that data link packets take, in thousandths.
     pub dllp_per_mille: u32,
-    /// To and from a memory of the core, which answers [`MEMORY_NS`] late, instead of streams.
-    pub memory: bool,
+    /// What of the core.
+    pub port: Port,
 }
 
 /// From an access at a core's AXI4 port to its answer.
@@ -112,7 +123,7 @@ impl Case {
             notify: Notify::Interrupt,
             descriptor: Descriptor::Direct,
             dllp_per_mille: 0,
-            memory: false,
+            port: Port::Streams,
         }
     }
 
@@ -141,13 +152,13 @@ impl Case {
 
     /// Whether it is among the rows that `--json` writes, which have no field for the others.
     pub fn is_listed(&self) -> bool {
-        self.dllp_per_mille == 0 && self.batch == 1 && self.store_ns == STORE_NS && !self.memory
+        self.dllp_per_mille == 0 && self.batch == 1 && self.store_ns == STORE_NS && self.port == Port::Streams
     }
 
     /// The core that it needs: a folder below `cores/`. Those of wide links have more reads in flight.
     pub fn core(&self) -> &'static str {
         match (self.way, self.channels, self.width) {
-            _ if self.memory => "scratchpad",
+            _ if self.port != Port::Streams => "scratchpad",
             (Way::RoundTrip, ..) => "loopback",
             (_, 8, _) => "bench/bench8",
             (_, _, 128) if self.in_flight > 16 => "bench/bench1_deep",
@@ -162,7 +173,11 @@ impl Case {
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Case { channels, width, generation, lanes, mps, transmit_buffer, read_latency_ns, wake_ns, in_flight, batch, .. } = self;
-        let memory = if self.memory { "memory, " } else { "" };
+        let memory = match self.port {
+            Port::Streams => "",
+            Port::Memory => "memory, ",
+            Port::Window => "window, ",
+        };
         write!(
             f,
             "{} {}, {memory}{channels}+{channels} channels, {width} bit, Gen{generation} x{lanes}, ",

@@ -16,8 +16,9 @@ mod memory;
 mod plan;
 mod plot;
 mod report;
+mod window;
 
-pub use case::{Case, Descriptor, Notify, Row, Way};
+pub use case::{Case, Descriptor, Notify, Port, Row, Way};
 pub use flow::{common, Flow, Window};
 pub use measure::measure;
 pub use plan::{at_endpoint, full, quick, Curve, Goal, Planned, Table, CURVES};

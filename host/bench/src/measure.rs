@@ -15,7 +15,7 @@ use towpath_driver::Driver;
 use towpath_sim::{PrintKind, SimBus};
 use towpath_userspace::UserDriver;
 
-use crate::case::{Case, Descriptor, Notify, Row, Way};
+use crate::case::{Case, Descriptor, Notify, Port, Row, Way};
 use crate::flow::{common, Flow, Window};
 use crate::BenchError;
 
@@ -87,7 +87,8 @@ pub fn measure(case: &Case, endpoint: Option<&str>, progress: &(dyn Fn(&str) + S
     // Nobody asks for message starts: a program that posts buffers of the right size needs none.
     let bench = Bench { case, bus, device: Device::from_driver(driver), options: ChannelOptions { notify, announce: false } };
     match (case.way, case.in_flight) {
-        _ if case.memory => bench.memory(),
+        _ if case.port == Port::Memory => bench.memory(),
+        _ if case.port == Port::Window => bench.window().map(|row| vec![row]),
         _ if case.batch > 1 => bench.many(),
         (Way::RoundTrip, _) => bench.round_trips().map(|row| vec![row]),
         (Way::Both, _) => bench.both(),
@@ -480,8 +481,12 @@ impl Bench<'_> {
                 time += after - before;
             }
         }
-        let nanoseconds = time as f64 / 1000.0 / ROUND_TRIPS as f64;
-        Ok(Row {
+        Ok(self.trip(time as f64 / 1000.0 / ROUND_TRIPS as f64))
+    }
+
+    /// The row of a way there and back.
+    pub(crate) fn trip(&self, nanoseconds: f64) -> Row {
+        Row {
             case: *self.case,
             direction: "round-trip",
             end_to_end_percent: None,
@@ -489,7 +494,7 @@ impl Bench<'_> {
             header_only_percent: None,
             nanoseconds,
             spread_percent: None,
-        })
+        }
     }
 }
 

@@ -21,6 +21,12 @@ struct Half {
 }
 
 impl Bench<'_> {
+    /// The core's memory answers as late as one on a board.
+    pub(crate) fn slow_down(&self) -> Result<()> {
+        let clock_khz = self.device.info().user_clock_khz;
+        Ok(self.device.registers().write(LATENCY, (MEMORY_NS * u64::from(clock_khz) / 1_000_000) as u32)?)
+    }
+
     /// The program keeps some writes posted, some reads, or both, each at an address of its own: it waits for the oldest and posts the next.
     pub(crate) fn memory(&self) -> Result<Vec<Row>> {
         let (size, depth) = (self.size(), self.case.in_flight as usize);
@@ -29,8 +35,7 @@ impl Bench<'_> {
         if memory.len() < (size * depth) as u64 {
             return Err(BenchError::Wrong(format!("a memory of {} bytes for {depth} transfers of {size}", memory.len())));
         }
-        let clock_khz = self.device.info().user_clock_khz;
-        self.device.registers().write(LATENCY, (MEMORY_NS * u64::from(clock_khz) / 1_000_000) as u32)?;
+        self.slow_down()?;
         let mut halves = Vec::new();
         for (way, direction) in [(Way::H2c, Direction::H2c), (Way::C2h, Direction::C2h)] {
             if self.case.way == way || self.case.way == Way::Both {

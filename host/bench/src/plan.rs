@@ -4,7 +4,7 @@
 //! Bounds are what the model leaves to an ideal mover: for a blocking call, its time is the doorbell's way, the memory's latency, the
 //! payload at the strict limit, and the interrupt or poll.
 
-use crate::case::{Case, Descriptor, Notify, Way};
+use crate::case::{Case, Descriptor, Notify, Port, Way};
 use crate::BenchError;
 use towpath_cores::endpoints;
 
@@ -112,7 +112,22 @@ pub fn gateware_messages(way: Way) -> Case {
 
 /// Writes or reads of a memory of the core, or both at once.
 pub fn memory(way: Way) -> Case {
-    Case { in_flight: 4, memory: true, ..Case::new(way, 256 * KIB) }
+    Case { in_flight: 4, port: Port::Memory, ..Case::new(way, 256 * KIB) }
+}
+
+/// The same in messages of 4 KiB.
+pub fn short_memory(way: Way) -> Case {
+    Case { size: 4 * KIB, in_flight: 8, ..memory(way) }
+}
+
+/// Stores through the window onto a memory: `store_ns` is a processor's, or 0, as another device would.
+pub fn window(store_ns: u64) -> Case {
+    Case { port: Port::Window, store_ns, ..Case::new(Way::H2c, MIB) }
+}
+
+/// A store through the window, and a load of the same bytes.
+pub fn store_and_load() -> Case {
+    Case { port: Port::Window, ..Case::new(Way::RoundTrip, 4) }
 }
 
 /// What the tables that Towpath promises itself name.
@@ -128,11 +143,6 @@ pub fn quick() -> Vec<Table> {
         }
     }
     table("While data flows, one direction alone", cases);
-
-    let mut cases: Vec<Planned> = WAYS.map(|way| one(memory(way), Goal::Flow(99.0, 100.0))).into();
-    cases.push(Planned { case: memory(Way::Both), goals: [Goal::Flow(98.0, 100.0), Goal::Flow(94.5, 96.0)] });
-    cases.extend(WAYS.map(|way| one(Case { size: 4 * KIB, in_flight: 8, ..memory(way) }, Goal::None)));
-    table("A memory of the core that answers in 200 ns, while data flows", cases);
 
     let mut cases = Vec::new();
     for way in WAYS {
@@ -222,6 +232,20 @@ pub fn quick() -> Vec<Table> {
         cases.push(one(Case { descriptor: Descriptor::List, ..direct }, Goal::EndToEndNear(1.0, direct)));
     }
     table("Lists of scattered pages of 4 KiB, against one contiguous buffer", cases);
+
+    let mut cases: Vec<Planned> = WAYS.map(|way| one(memory(way), Goal::Flow(99.0, 100.0))).into();
+    cases.push(Planned { case: memory(Way::Both), goals: [Goal::Flow(98.0, 100.0), Goal::Flow(94.5, 96.0)] });
+    cases.extend(WAYS.map(|way| one(short_memory(way), Goal::None)));
+    table("A memory of the core that answers in 200 ns, while data flows", cases);
+
+    let case = window(0);
+    let cases = vec![
+        one(case, Goal::EndToEnd(95.0, 100.0)),
+        one(Case { store_ns: Case::new(Way::H2c, 0).store_ns, ..case }, Goal::None),
+        // A store, the link's ways there and back, twice the memory's time, and 200 ns for the card.
+        one(store_and_load(), Goal::Nanoseconds(1200.0)),
+    ];
+    table("The window onto a memory of the core that answers in 200 ns: stores of 64 bytes; a store of 4 bytes and a load of them", cases);
     tables
 }
 
@@ -333,6 +357,8 @@ pub fn summary() -> Vec<Summary> {
         alone("1 MiB, scattered pages of 4 KiB", MIB, &|case| Case { descriptor: Descriptor::List, ..case }),
         alone("1 MiB, Gen3 x8 at 256 bit", MIB, &|case| link(case.way, MIB, 3, 8, 256)),
         alone("1 MiB, Gen3 x16 at 512 bit", MIB, &|case| link(case.way, MIB, 3, 16, 512)),
+        alone("4 KiB of a core's memory that answers in 200 ns, eight in flight", 4 * KIB, &|case| short_memory(case.way)),
+        alone("256 KiB of a core's memory that answers in 200 ns, four in flight", 256 * KIB, &|case| memory(case.way)),
         both("4 KiB, both directions at once", Case::new(Way::Both, 4 * KIB)),
         both("1 MiB, both directions at once", Case::new(Way::Both, MIB)),
         both("1 MiB, both at once, payloads of 512 bytes", Case { mps: 512, ..Case::new(Way::Both, MIB) }),

@@ -5,9 +5,11 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::case::{bytes, Case, Descriptor, Notify, Row, Way};
+use crate::case::{bytes, Case, Descriptor, Notify, Port, Row, Way};
 use crate::measure::measure;
-use crate::plan::{gateware_messages, short_messages, summary, Curve, Goal, Summary, Table, CURVES, DLLP_PER_MILLE};
+use crate::plan::{
+    gateware_messages, short_messages, store_and_load, summary, window, Curve, Goal, Summary, Table, CURVES, DLLP_PER_MILLE,
+};
 use crate::BenchError;
 
 /// Under the same model, as in the pages' text: RIFFA's C2H, H2C, both H2C, both C2H; LitePCIe's C2H and H2C.
@@ -179,6 +181,7 @@ impl Report {
             .replace("{{STRICT}}", &strict)
             .replace("{{SUMMARY}}\n", &self.summary())
             .replace("{{MESSAGES}}", &self.messages())
+            .replace("{{WINDOW}}", &self.window())
             .replace("{{ANCHORS}}\n", &self.anchors(&[4 << 10, 64 << 10]))
             .replace("{{TRIP}}", &self.trip())
     }
@@ -218,6 +221,17 @@ impl Report {
         format!(
             "Messages of 4 KiB, eight in flight: {long}. Messages of 64 bytes by one thread, four a call: {short}; where stores take no time \
              and queues hold 64: {gateware}."
+        )
+    }
+
+    /// Stores and loads through a window, in words.
+    fn window(&self) -> String {
+        let stores = self.of(&window(0)).find_map(|row| Some((row.end_to_end_percent?, row.case.size as f64 / row.nanoseconds)));
+        let stores = stores.map_or("-".into(), |(percent, rate)| format!("{percent:.2} % of the link, {rate:.2} GB/s"));
+        let trip = self.of(&store_and_load()).next().map_or("-".into(), |row| format!("{:.0} ns", row.nanoseconds));
+        format!(
+            "Through the window onto a core's memory that answers in 200 ns: stores of 64 bytes that take no time, as another device's, reach \
+             {stores}; a store of 4 bytes and a load of them take {trip}."
         )
     }
 
@@ -330,6 +344,11 @@ fn place(case: &Case) -> String {
     if case.dllp_per_mille != 0 {
         text += ", data link packets";
     }
+    match case.port {
+        Port::Streams => (),
+        Port::Memory => text += ", memory",
+        Port::Window => text += ", window",
+    }
     match case.descriptor {
         Descriptor::Direct => (),
         Descriptor::List => text += ", list",
@@ -339,6 +358,9 @@ fn place(case: &Case) -> String {
 }
 
 fn wait(case: &Case) -> String {
+    if case.port == Port::Window {
+        return if case.store_ns == 0 { "stores take no time".into() } else { format!("{} ns a store", case.store_ns) };
+    }
     let mut text = match case.notify {
         Notify::Interrupt => format!("interrupt, {} us", case.wake_ns as f64 / 1000.0),
         Notify::Early => format!("early, {} us", case.wake_ns as f64 / 1000.0),
