@@ -191,7 +191,8 @@ module tp_ring_formal
     if (rst) {arms, owes} <= '0;
   end
   logic busy;  // it is being looked at, or will be
-  assign busy = dut.arm_wanted[who] || dut.alarm_wanted[who] || (dut.at == who && (dut.state == 4'd2 || dut.state >= 4'd6));
+  assign busy = dut.arm_wanted[who] || dut.alarm_wanted[who] ||
+      (dut.at == who && (dut.state == 4'd2 || (dut.state >= 4'd6 && !(dut.state == 4'd10 && dut.fills))));
 
   always_comb
     if (started && !rst) begin
