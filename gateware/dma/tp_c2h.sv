@@ -145,6 +145,7 @@ module tp_c2h
   // until they are worth fetching, the next ones stand in a queue.
   logic [111:0] next_head;
   if (QUEUE_HEADS) begin : g_heads
+    assign head_room = 1'b1;  // MESSAGES that have ended and one that has begun: all but the one in hand fit
     tp_fifo #(
         .WIDTH(112),
         .DEPTH(MESSAGES)
@@ -153,7 +154,7 @@ module tp_c2h
         .rst,
         .clear(wipe),
         .in_valid(accept && !begun_in),
-        .in_ready(head_room),
+        .in_ready(),
         .in_data({tlength, toffset, tuser}),
         .out_valid(waiting),
         .out_ready(!head_valid || message_over),
@@ -166,9 +167,8 @@ module tp_c2h
       if (accept && !begun_in) begin
         next_head <= {tlength, toffset, tuser};
         waiting <= 1'b1;
-      end else if (!head_valid || message_over) begin
-        waiting <= 1'b0;
       end
+      if (waiting && (!head_valid || message_over)) waiting <= 1'b0;
       if (rst || wipe) waiting <= 1'b0;
     end
   end
