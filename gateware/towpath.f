@@ -34,6 +34,7 @@ gateware/dma/tp_beat_fifo.sv
 gateware/dma/tp_blocks.sv
 gateware/dma/tp_c2h.sv
 gateware/dma/tp_dma.sv
+gateware/dma/tp_fill.sv
 gateware/dma/tp_front.sv
 gateware/dma/tp_h2c.sv
 gateware/dma/tp_inline.sv

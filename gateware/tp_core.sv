@@ -40,7 +40,8 @@ module tp_core
     parameter logic [63:0] MEMORY_WINDOW_BYTES = 0,
     parameter logic [(H2C+C2H)*16-1:0] CHANNEL_WINDOWS = '0,
     parameter int PLUGINS = 0,
-    parameter logic [towpath_pkg::TP_PLUGINS_MAX*128-1:0] PLUGIN_ENTRIES = '0
+    parameter logic [towpath_pkg::TP_PLUGINS_MAX*128-1:0] PLUGIN_ENTRIES = '0,
+    parameter bit FILL = 0                // channels fire at a fill level
 ) (
     input logic clk,
     input logic rst,
@@ -158,6 +159,9 @@ module tp_core
   logic [31:0] arm_index, lead_bytes;
   logic lead_valid;
   logic [CHW-1:0] lead_channel;
+  logic fill_valid;
+  logic [CHW-1:0] fill_channel;
+  logic [31:0] fill_level;
   logic [11:2] wr_offset;
   logic [DATA_WIDTH-1:0] wr_data;
   logic [DATA_WIDTH/8-1:0] wr_strb;
@@ -243,7 +247,8 @@ module tp_core
       .MEMORY_WINDOW_BYTES(MEMORY_WINDOW_BYTES),
       .CHANNEL_WINDOWS(CHANNEL_WINDOWS),
       .PLUGINS(PLUGINS),
-      .PLUGIN_ENTRIES(PLUGIN_ENTRIES)
+      .PLUGIN_ENTRIES(PLUGIN_ENTRIES),
+      .FILL(FILL)
   ) i_control (
       .m_axil_awaddr(mv_axil_awaddr),
       .m_axil_awvalid(mv_axil_awvalid),
@@ -297,7 +302,8 @@ module tp_core
       .QUEUE_DEPTH(QUEUE_DEPTH),
       .INLINE_SLOTS(INLINE_SLOTS),
       .H2C_VERDICTS(H2C_VERDICTS),
-      .C2H_ASKED(C2H_ASKED)
+      .C2H_ASKED(C2H_ASKED),
+      .FILL(FILL)
   ) i_dma (
       .h2c_tvalid(mv_h2c_tvalid),
       .h2c_tready(mv_h2c_tready),

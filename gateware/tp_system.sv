@@ -118,7 +118,8 @@ module tp_system
       .MEMORY_WINDOW_BYTES(MEMORY_WINDOW_BYTES),
       .CHANNEL_WINDOWS(CHANNEL_WINDOWS),
       .PLUGINS(PLUGINS),
-      .PLUGIN_ENTRIES(PLUGIN_ENTRIES)
+      .PLUGIN_ENTRIES(PLUGIN_ENTRIES),
+      .FILL(FILL)
   ) core (
       .user_clk(uclk),
       .m_axil_awaddr(axil_awaddr),

@@ -69,6 +69,8 @@ class Core:
     width: int
     h2c: int
     c2h: int
+    more: str = ""  # a parameter of tp_core that adds a feature, ...
+    feature: str = ""  # ... and what the table calls it
 
     @property
     def design(self) -> Design:
@@ -76,11 +78,15 @@ class Core:
         sending = {256: 16384, 512: 32768}.get(self.width, 8192)
         rooms = {"TAGS": max(32, self.width // 4), "LANDING_BYTES": max(128, self.width) * 128, "SENDING_BYTES": sending}
         parameters = {"DATA_WIDTH": self.width, "H2C": self.h2c, "C2H": self.c2h, **rooms}
-        return Design(f"{self.width} bit, {self.h2c}+{self.c2h}", "tp_core", listed("gateware/towpath.f"), parameters)
+        name = f"{self.width} bit, {self.h2c}+{self.c2h}"
+        if self.more:
+            parameters, name = parameters | {self.more: 1}, f"{name}, {self.feature}"
+        return Design(name, "tp_core", listed("gateware/towpath.f"), parameters)
 
 
 USER = ["cores/loopback/loopback.sv", "tests/agree/tp_user.sv"]  # a user core, of which only the ports count
 CORES = [Core(128, n, n) for n in (1, 2, 4)] + [Core(width, 1, 1) for width in (64, 256, 512)]
+CORES.append(Core(128, 1, 1, "FILL", "fill levels"))
 
 
 def listed(*lists: str) -> list[str]:
@@ -247,7 +253,8 @@ def levels(cells: dict) -> int:
 
 
 def core_row(core: Core) -> dict:
-    return synthesise(core.design) | {"width": core.width, "h2c": core.h2c, "c2h": core.c2h}
+    row = synthesise(core.design)
+    return row if core.more else row | {"width": core.width, "h2c": core.h2c, "c2h": core.c2h}
 
 
 def table(rows: list[dict]) -> str:

@@ -261,7 +261,11 @@ enum tp_status {
 #define TP_CHANNEL_WEIGHT_RESET 0x1u
 #define TP_CHANNEL_TRAFFIC_CLASS_OFFSET 0x44u /* traffic class of the channel's reads and writes of data */
 #define TP_CHANNEL_RATE_OFFSET 0x48u /* bytes of data that the channel may move in 2^20 core clocks; 0: as many as it can */
-#define TP_CHANNEL_HELD_OFFSET 0x4cu /* bytes that the card holds for the channel: not yet sent (C2H), not yet taken by the core (H2C) */
+#define TP_CHANNEL_HELD_OFFSET 0x4cu /* what the card holds for the channel */
+#define TP_CHANNEL_HELD_BYTES_LSB 0 /* bytes: not yet sent (C2H), not yet taken by the core (H2C) */
+#define TP_CHANNEL_HELD_BYTES_MASK 0x7fffffffu
+#define TP_CHANNEL_HELD_FULL_LSB 31 /* C2H: the core can send no more, and no descriptor is there */
+#define TP_CHANNEL_HELD_FULL_MASK 0x80000000u
 
 /* A channel's doorbells: write-only, for the channel's user, mapped uncached. */
 #define TP_DOORBELL_DESCRIPTOR_OFFSET 0x00u /* What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's. */
@@ -272,7 +276,7 @@ enum tp_status {
 #define TP_DOORBELL_FILL_OFFSET 0x20u /* fires the channel's vector once, as soon as the card holds so many bytes */
 #define TP_DOORBELL_FILL_BYTES_LSB 0 /* bytes; 0 with `above` 1: never */
 #define TP_DOORBELL_FILL_BYTES_MASK 0x7fffffffu
-#define TP_DOORBELL_FILL_ABOVE_LSB 31 /* 1: so many or more; 0: so many or fewer */
+#define TP_DOORBELL_FILL_ABOVE_LSB 31 /* 1: so many or more, or as many as can be; 0: so many or fewer */
 #define TP_DOORBELL_FILL_ABOVE_MASK 0x80000000u
 
 /* What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's. */

@@ -371,8 +371,16 @@ pub const CHANNEL_WEIGHT_RESET: u32 = 0x1;
 pub const CHANNEL_TRAFFIC_CLASS_OFFSET: u64 = 0x44;
 /// Offset: bytes of data that the channel may move in 2^20 core clocks; 0: as many as it can
 pub const CHANNEL_RATE_OFFSET: u64 = 0x48;
-/// Offset: bytes that the card holds for the channel: not yet sent (C2H), not yet taken by the core (H2C)
+/// Offset: what the card holds for the channel
 pub const CHANNEL_HELD_OFFSET: u64 = 0x4c;
+/// Lowest bit: bytes: not yet sent (C2H), not yet taken by the core (H2C)
+pub const CHANNEL_HELD_BYTES_LSB: u32 = 0;
+/// Bits: bytes: not yet sent (C2H), not yet taken by the core (H2C)
+pub const CHANNEL_HELD_BYTES_MASK: u32 = 0x7fffffff;
+/// Lowest bit: C2H: the core can send no more, and no descriptor is there
+pub const CHANNEL_HELD_FULL_LSB: u32 = 31;
+/// Bits: C2H: the core can send no more, and no descriptor is there
+pub const CHANNEL_HELD_FULL_MASK: u32 = 0x80000000;
 
 // A channel's doorbells: write-only, for the channel's user, mapped uncached.
 /// Offset: What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's.
@@ -391,9 +399,9 @@ pub const DOORBELL_FILL_OFFSET: u64 = 0x20;
 pub const DOORBELL_FILL_BYTES_LSB: u32 = 0;
 /// Bits: bytes; 0 with `above` 1: never
 pub const DOORBELL_FILL_BYTES_MASK: u32 = 0x7fffffff;
-/// Lowest bit: 1: so many or more; 0: so many or fewer
+/// Lowest bit: 1: so many or more, or as many as can be; 0: so many or fewer
 pub const DOORBELL_FILL_ABOVE_LSB: u32 = 31;
-/// Bits: 1: so many or more; 0: so many or fewer
+/// Bits: 1: so many or more, or as many as can be; 0: so many or fewer
 pub const DOORBELL_FILL_ABOVE_MASK: u32 = 0x80000000;
 
 // What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's.

@@ -230,7 +230,11 @@ package towpath_pkg;
   localparam logic [31:0] TP_CHANNEL_WEIGHT_RESET = 32'h1;
   localparam TP_CHANNEL_TRAFFIC_CLASS_OFFSET = 'h44;  // traffic class of the channel's reads and writes of data
   localparam TP_CHANNEL_RATE_OFFSET = 'h48;  // bytes of data that the channel may move in 2^20 core clocks; 0: as many as it can
-  localparam TP_CHANNEL_HELD_OFFSET = 'h4c;  // bytes that the card holds for the channel: not yet sent (C2H), not yet taken by the core (H2C)
+  localparam TP_CHANNEL_HELD_OFFSET = 'h4c;  // what the card holds for the channel
+  localparam TP_CHANNEL_HELD_BYTES_LSB = 0;  // bytes: not yet sent (C2H), not yet taken by the core (H2C)
+  localparam logic [31:0] TP_CHANNEL_HELD_BYTES_MASK = 32'h7fffffff;
+  localparam TP_CHANNEL_HELD_FULL_LSB = 31;  // C2H: the core can send no more, and no descriptor is there
+  localparam logic [31:0] TP_CHANNEL_HELD_FULL_MASK = 32'h80000000;
 
   // A channel's doorbells: write-only, for the channel's user, mapped uncached.
   localparam TP_DOORBELL_DESCRIPTOR_OFFSET = 'h00;  // What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's.
@@ -241,7 +245,7 @@ package towpath_pkg;
   localparam TP_DOORBELL_FILL_OFFSET = 'h20;  // fires the channel's vector once, as soon as the card holds so many bytes
   localparam TP_DOORBELL_FILL_BYTES_LSB = 0;  // bytes; 0 with `above` 1: never
   localparam logic [31:0] TP_DOORBELL_FILL_BYTES_MASK = 32'h7fffffff;
-  localparam TP_DOORBELL_FILL_ABOVE_LSB = 31;  // 1: so many or more; 0: so many or fewer
+  localparam TP_DOORBELL_FILL_ABOVE_LSB = 31;  // 1: so many or more, or as many as can be; 0: so many or fewer
   localparam logic [31:0] TP_DOORBELL_FILL_ABOVE_MASK = 32'h80000000;
 
   // What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's.

@@ -32,6 +32,7 @@ module tp_control
     parameter logic [(H2C+C2H)*16-1:0] CHANNEL_WINDOWS = '0,
     parameter int PLUGINS = 0,
     parameter logic [TP_PLUGINS_MAX*128-1:0] PLUGIN_ENTRIES = '0,
+    parameter bit FILL = 0,                 // for discovery: the mover has fill levels
     parameter int WINDOW_QUEUE = 32,        // writes that the host may be ahead of the window
     localparam int CHW = (H2C + C2H) > 1 ? $clog2(H2C + C2H) : 1
 ) (
@@ -75,6 +76,9 @@ module tp_control
     output logic                   lead_valid,
     output logic [        CHW-1:0] lead_channel,
     output logic [           31:0] lead_bytes,
+    output logic                   fill_valid,
+    output logic [        CHW-1:0] fill_channel,
+    output logic [           31:0] fill_level,
     output logic                   cancel_valid,
     output logic [        CHW-1:0] cancel_channel,
     output logic                   priv_write_valid,
@@ -266,6 +270,9 @@ module tp_control
       .lead_valid,
       .lead_channel,
       .lead_bytes,
+      .fill_valid,
+      .fill_channel,
+      .fill_level,
       .cancel_valid,
       .cancel_channel
   );
@@ -447,6 +454,7 @@ module tp_control
       .CHANNEL_WINDOWS(CHANNEL_WINDOWS),
       .PLUGINS(PLUGINS),
       .PLUGIN_ENTRIES(PLUGIN_ENTRIES),
+      .FILL(FILL),
       .SPAN(SPAN)
   ) pages (
       .clk,

@@ -38,6 +38,7 @@ module tp_pages
     // Entries of the discovery page's table of plug-ins, as they stand there; entry 0 lowest.
     parameter int PLUGINS = 0,
     parameter logic [TP_PLUGINS_MAX*128-1:0] PLUGIN_ENTRIES = '0,
+    parameter bit FILL = 0,
     parameter int SPAN = 7                  // log2 of the dwords of a page that the RAM holds; what lies behind them is not asked for
 ) (
     input  logic              clk,
@@ -97,6 +98,7 @@ module tp_pages
     image[8*TP_DISCOVERY_CORE_NAME_OFFSET+:256] = CORE_NAME;
     image[8*TP_DISCOVERY_MEMORY_WINDOW_BYTES_OFFSET+:64] = MEMORY_WINDOW_BYTES;
     image[8*TP_DISCOVERY_PLUGINS_OFFSET+:16] = 16'(PLUGINS);
+    image[8*TP_DISCOVERY_FEATURES_OFFSET+TP_DISCOVERY_FEATURES_FILL_LSB] = FILL;
     image[8*TP_DISCOVERY_PLUGIN_ENTRY_OFFSET+:TP_PLUGINS_MAX*128] = PLUGIN_ENTRIES;
     return image;
   endfunction

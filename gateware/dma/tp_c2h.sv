@@ -13,6 +13,7 @@ module tp_c2h
     parameter int DATA_WIDTH = 128,
     parameter int SENDING_BYTES = 8192,
     parameter int MESSAGES = 32,            // messages that may stand in the RAM, a power of two
+    parameter bit QUEUE_HEADS = 0,          // as many heads; else two
     localparam int KEEP = DATA_WIDTH / 8,
     localparam int KW = $clog2(KEEP),
     localparam int BW = $clog2(SENDING_BYTES)
@@ -23,6 +24,8 @@ module tp_c2h
     input  logic       flush,
     input  logic       forget,              // drop what has come, as soon as none of it is being read; begin nothing before
     output logic       idle,                // nothing is being written or told
+    output logic [30:0] holds,              // bytes that have come and no write has taken
+    output logic        refused,            // a beat finds no room, for longer than the cycle that a message's head may take
 
     input  logic                  tvalid,
     output logic                  tready,
@@ -83,7 +86,7 @@ module tp_c2h
   logic ends_ready, end_valid, message_over;
   logic [BW:0] end_at;
   logic full, accept;
-  logic head_valid, waiting;  // see below
+  logic head_valid, waiting, head_room;  // see below
   logic wipe;
   assign wipe = flush || (forget && !reading);
 
@@ -99,7 +102,7 @@ module tp_c2h
   end
   // As it was a cycle ago, when there was room for one more.
   always_ff @(posedge clk) full <= (BW + 1 - KW)'(wr - freed) >= (BW + 1 - KW)'(SENDING_BYTES / KEEP - 1);
-  assign tready = !full && ends_ready && (begun_in || !waiting) && !flush && !forget;
+  assign tready = !full && ends_ready && (begun_in || head_room) && !flush && !forget;
   assign accept = tvalid && tready;
   assign beat_valid = accept;
   assign beat_at = wr[BW-1:KW];
@@ -138,22 +141,43 @@ module tp_c2h
       .count()
   );
 
-  // The heads of two messages: of the one in hand, and of the next one. A third message waits outside.
+  // The heads of two messages: of the one in hand, and of the next one. A third message waits outside. Where the card is to hold messages
+  // until they are worth fetching, the next ones stand in a queue.
   logic [111:0] next_head;
-  always_ff @(posedge clk) begin
-    if (accept && !begun_in) begin
-      next_head <= {tlength, toffset, tuser};
-      waiting <= 1'b1;
+  if (QUEUE_HEADS) begin : g_heads
+    assign head_room = 1'b1;  // MESSAGES that have ended and one that has begun: all but the one in hand fit
+    tp_fifo #(
+        .WIDTH(112),
+        .DEPTH(MESSAGES)
+    ) i_heads (
+        .clk,
+        .rst,
+        .clear(wipe),
+        .in_valid(accept && !begun_in),
+        .in_ready(),
+        .in_data({tlength, toffset, tuser}),
+        .out_valid(waiting),
+        .out_ready(!head_valid || message_over),
+        .out_data(next_head),
+        .count()
+    );
+  end else begin : g_head
+    assign head_room = !waiting;
+    always_ff @(posedge clk) begin
+      if (accept && !begun_in) begin
+        next_head <= {tlength, toffset, tuser};
+        waiting <= 1'b1;
+      end
+      if (waiting && (!head_valid || message_over)) waiting <= 1'b0;
+      if (rst || wipe) waiting <= 1'b0;
     end
+  end
+  always_ff @(posedge clk) begin
     if (!head_valid || message_over) begin
       {head_length, head_offset, head_user} <= next_head;
       head_valid <= waiting;
-      if (waiting) waiting <= 1'b0;
     end
-    if (rst || wipe) begin
-      head_valid <= 1'b0;
-      waiting <= 1'b0;
-    end
+    if (rst || wipe) head_valid <= 1'b0;
   end
 
   // ------------------------------------------------------------------------------------------------ plan
@@ -251,6 +275,17 @@ module tp_c2h
       freed <= '0;
     end
   end
+
+  // Beats count without the padding of a message's last.
+  logic [BW:0] present;
+  logic waits;
+  always_ff @(posedge clk) begin
+    present <= present + (accept ? (BW + 1)'({tkeep[KEEP-1], in_bytes}) : '0) - (take ? (BW + 1)'(last) + 1'b1 : '0);
+    waits <= tvalid && !tready;
+    refused <= waits && tvalid && !tready && !rst;
+    if (rst || wipe) present <= '0;
+  end
+  assign holds = 31'(present);
 
   assign command_valid = state == WRITE && fits && !nothing;
   assign command_last = last;

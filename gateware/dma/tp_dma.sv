@@ -30,7 +30,8 @@ module tp_dma
     localparam int NC = C2H == 0 ? 1 : C2H,
     // What a channel's kind does, a bit for each channel: see the channel kinds of contract/protocol.md.
     parameter logic [NH-1:0] H2C_VERDICTS = '0,
-    parameter logic [NC-1:0] C2H_ASKED = '0
+    parameter logic [NC-1:0] C2H_ASKED = '0,
+    parameter bit FILL = 0                 // fill levels
 ) (
     input logic clk,
     input logic rst,
@@ -54,6 +55,9 @@ module tp_dma
     input  logic          lead_valid,
     input  logic [CW-1:0] lead_channel,
     input  logic [31:0]   lead_bytes,
+    input  logic          fill_valid,
+    input  logic [CW-1:0] fill_channel,
+    input  logic [31:0]   fill_level,
     input  logic          cancel_valid,
     input  logic [CW-1:0] cancel_channel,
     input  logic          priv_write_valid,
@@ -221,14 +225,19 @@ module tp_dma
   logic [CW-1:0] out_channel;
   logic [63:0] out_addr;
   tp_completion_t out_entry;
+  logic [CHANNELS-1:0][30:0] holds;
+  logic [NC-1:0] refused;
 
   tp_ring #(
       .H2C(H2C),
-      .C2H(C2H)
+      .C2H(C2H),
+      .FILL(FILL),
+      .HOLDS($clog2((LANDING_BYTES > SENDING_BYTES ? LANDING_BYTES : SENDING_BYTES) + 64 * KEEP))
   ) i_ring (
       .in_hand(d_valid & plan_known),
       .planned(plan_none),
       .left(left_more[31:8]),
+      .idle(front_idle),
       .*
   );
 
@@ -617,6 +626,7 @@ module tp_dma
         .flush(flush[c]),
         .flushed(emptied[c]),
         .idle(settled),
+        .holds(holds[c]),
         .d_valid(d_valid[c]),
         .d_cookie(d_cookie[c]),
         .d_end(d_end[c]),
@@ -775,7 +785,8 @@ module tp_dma
         TP_STATUS_KIND_STATUS | 8'(said) : end_status;
     tp_c2h #(
         .DATA_WIDTH(DATA_WIDTH),
-        .SENDING_BYTES(SENDING_BYTES)
+        .SENDING_BYTES(SENDING_BYTES),
+        .QUEUE_HEADS(FILL)
     ) i_c2h (
         .clk,
         .rst,
@@ -783,6 +794,8 @@ module tp_dma
         .flush(flush[C]),
         .forget,
         .idle(engine_idle[C]),
+        .holds(holds[C]),
+        .refused(refused[i]),
         .tvalid(valid),
         .tready(ready),
         .tdata(c2h_tdata[i]),
@@ -830,7 +843,7 @@ module tp_dma
   end
   if (C2H == 0) begin : g_no_c2h
     assign {beat_valid, beat_at, beat_data, command_valid, command_last, command_from, entry_start, head_length, head_offset,
-      head_user, c2h_tready, c2h_reset, c2h_ask_valid, c2h_ask_cancel, c2h_ask_length, c2h_ask_offset, c2h_ask_user} = '0;
+      head_user, c2h_tready, c2h_reset, refused, c2h_ask_valid, c2h_ask_cancel, c2h_ask_length, c2h_ask_offset, c2h_ask_user} = '0;
   end
 
   tp_writer #(

@@ -40,6 +40,7 @@ module tp_h2c
     input  logic flush,                     // forget everything, until `flushed`; only when idle
     output logic flushed,                   // every slot has been passed, and its block given back but for the newest two
     output logic idle,                      // nothing is asked for, nothing is waiting to be told
+    output logic [30:0] holds,              // bytes that have landed, for the user core, and that it has not taken
 
     // the descriptor in hand, from tp_front
     input  logic        d_valid,
@@ -517,6 +518,15 @@ module tp_h2c
       .out_data(tdata),
       .out_meta({tlast, beat_bytes, terror, beat_attributes})
   );
+  // What retire counts for the host and does not drop reaches the core, and nothing else does.
+  localparam int HOLDS = $clog2(BLOCKS * BLOCK_BYTES + (BEATS + 8) * KEEP);
+  logic [HOLDS-1:0] held;
+  always_ff @(posedge clk) begin
+    held <= held + (retire && fault == '0 && retire_good ? HOLDS'(retire_slot.bytes) : '0) -
+        (!pop ? '0 : tlast ? HOLDS'(beat_bytes) : HOLDS'(KEEP));
+    if (rst || flush) held <= '0;
+  end
+  assign holds = 31'(held);
   for (genvar b = 0; b < KEEP; b++) begin : g_keep
     assign tkeep[b] = !tlast || (KW + 1)'(b) < beat_bytes;
   end

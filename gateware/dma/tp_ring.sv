@@ -13,9 +13,10 @@
 //
 // An armed vector fires when as many entries as `moderation` wants have not been reaped, when its time is over, for an overflow,
 // or early: when the descriptor in hand has no more than `lead` bytes to go, in steps of 256 bytes, once for each descriptor.
+// A fill level that is due (tp_fill) fires the vector whether it is armed or not, waits for no entry, and leaves an arm as it is.
 //
 // Promises: an offered entry is taken when its place in the ring is being decided; entries of a channel are handed on in the order taken; a
-// vector fires after its entry has been shown to tp_writer, where entries go before MSI-X. One fire for each arm.
+// vector fires after its entry has been shown to tp_writer, where entries go before MSI-X. One fire for each arm, and for each fill level.
 // A lead's last bits do not count.
 // verilator lint_off UNUSEDSIGNAL
 module tp_ring
@@ -23,6 +24,8 @@ module tp_ring
 #(
     parameter int H2C = 1,
     parameter int C2H = 1,
+    parameter bit FILL = 0,                 // fill levels
+    parameter int HOLDS = 15,               // no channel holds 2^HOLDS - 1 bytes
     localparam int CHANNELS = H2C + C2H,
     localparam int CW = CHANNELS > 1 ? $clog2(CHANNELS) : 1,
     localparam int NC = C2H == 0 ? 1 : C2H
@@ -64,6 +67,12 @@ module tp_ring
     input logic [CHANNELS-1:0] planned,     // all of it is asked for or about to be
     output logic [CW-1:0] scan,             // one channel after the other, ...
     input logic [31:8] left,                // ... and what is left of its descriptor, unless it is planned, in steps of 256 bytes
+    input logic          fill_valid,
+    input logic [CW-1:0] fill_channel,
+    input logic [31:0]   fill_level,
+    input logic [CHANNELS-1:0][30:0] holds,  // bytes
+    input logic [NC-1:0] refused,           // of the core's beats
+    input logic [CHANNELS-1:0] idle,        // no descriptor is there
 
     input  logic          priv_write_valid,
     input  logic [CW-1:0] priv_write_channel,
@@ -100,7 +109,7 @@ module tp_ring
   if (TP_CHANNEL_RESET_OFFSET != TP_CHANNEL_CONTROL_OFFSET + 4 || TP_CHANNEL_VECTOR_OFFSET != TP_CHANNEL_RING_LOG2_OFFSET + 4 ||
       TP_CHANNEL_OVERFLOWS_OFFSET != TP_CHANNEL_STATUS_OFFSET + 4 || TP_CHANNEL_PRODUCED_OFFSET != TP_CHANNEL_TORN_OFFSET + 4 ||
       TP_CHANNEL_CONSUMED_OFFSET % 8 != 0 || (TP_CHANNEL_TORN_OFFSET / 8 | 1) != TP_CHANNEL_CONSUMED_OFFSET / 8 ||
-      TP_CHANNEL_MODERATION_OFFSET % 8 != 0 || TP_CHANNEL_MODERATION_OFFSET > 63)
+      TP_CHANNEL_MODERATION_OFFSET % 8 != 0 || TP_CHANNEL_MODERATION_OFFSET > 63 || TP_CHANNEL_HELD_OFFSET % 8 != 4)
     $error("%m: the contract's channel page has changed: adapt the words");
 
   logic [31:0] lower[2**(CW+3)];
@@ -154,6 +163,7 @@ module tp_ring
   logic [63:0] e_addr;
   logic [CHANNELS-1:0] clear_wanted, arm_wanted, alarm_wanted, armed, timing, hinted;
   logic clear_done, fired, times;
+  logic fills;                              // the fire in hand is for a fill level
   logic read_wanted;
   logic [CW-1:0] read_at;
   logic [7:3] read_offset;
@@ -205,7 +215,7 @@ module tp_ring
           armed[c] <= 1'b1;
         end
         if (state == ALARM) alarm_wanted[c] <= 1'b0;
-        if (state == VECTOR && g_full) alarm_wanted[c] <= 1'b1;
+        if (state == VECTOR && g_full && !fills) alarm_wanted[c] <= 1'b1;
         if (times) timing[c] <= 1'b1;
         if (fired) begin
           armed[c] <= 1'b0;
@@ -231,6 +241,27 @@ module tp_ring
         timing[c] <= 1'b0;
       end
     end
+  end
+
+  // ------------------------------------------------------------------------------------------------ fill levels
+  logic [CHANNELS-1:0] fill_due, fill_taken;  // a fire is due; it is on the way
+  logic [31:0] held;
+  if (FILL) begin : g_fill
+    logic [CHANNELS-1:0] stuck;
+    always_comb for (int c = 0; c < CHANNELS; c++) stuck[c] = c >= H2C && refused[c>=H2C?c-H2C : 0] && idle[c];
+    tp_fill #(
+        .CHANNELS(CHANNELS),
+        .WIDTH(HOLDS)
+    ) i_fill (
+        .due(fill_due),
+        .taken(fill_taken),
+        .read(priv_read_valid),
+        .read_channel(priv_read_channel),
+        .*
+    );
+  end else begin : g_no_fill
+    assign fill_due = '0;
+    assign held = '0;
   end
 
   // ------------------------------------------------------------------------------------------------ jobs
@@ -261,7 +292,8 @@ module tp_ring
   // Channels for which an interrupt may be due, whose turn it is, and whether the last job was such a look.
   logic [CHANNELS-1:0] wakes, wake_pick;
   logic wake, woke;
-  assign wakes = arm_wanted | alarm_wanted;
+  assign wakes = arm_wanted | alarm_wanted | fill_due;
+  assign fill_taken = state == IDLE && !(|clearable) && wake ? wake_pick & fill_due : '0;
   tp_round_robin #(
       .N(CHANNELS)
   ) i_wakes (
@@ -330,9 +362,9 @@ module tp_ring
   assign high_we = (moves && clears) || placed;
   assign due_now = low[31:16] == '0 || unreaped >= INDEX'(low[15:0]);
   assign times = state == DECIDE && unreaped != '0 && !due_now && !timing[at];
-  assign fire_valid = state == VECTOR && !g_full && high[31:8] == '0;  // no card has more vectors
+  assign fire_valid = state == VECTOR && (!g_full || fills) && high[31:8] == '0;  // no card has more vectors
   assign fire_vector = high[7:0];
-  assign fired = state == VECTOR && !g_full;  // before `fire_ready`, too: an arm that comes meanwhile is a new one
+  assign fired = state == VECTOR && !g_full && !fills;  // before `fire_ready`, too: an arm that comes meanwhile is a new one
   assign out_valid = e_valid;
   assign out_channel = e_at;
   assign out_addr = e_addr;
@@ -341,14 +373,15 @@ module tp_ring
   always_ff @(posedge clk) begin
     case (state)
       IDLE: begin
+        fills <= |fill_taken;
         if (|clearable) begin
           at <= lowest(clearable);
           word <= W_TORN;
           state <= CLEAR;
         end else if (wake) begin
           at <= lowest(wake_pick);
-          word <= |(wake_pick & arm_wanted) ? W_TORN : W_LOG2;
-          state <= |(wake_pick & arm_wanted) ? DIFFERENCE : ALARM;
+          word <= |fill_taken ? W_LOG2 : |(wake_pick & arm_wanted) ? W_TORN : W_LOG2;
+          state <= |fill_taken ? VECTOR : |(wake_pick & arm_wanted) ? DIFFERENCE : ALARM;
           woke <= 1'b1;
         end else if (read_now) begin
           woke <= 1'b0;
@@ -397,7 +430,7 @@ module tp_ring
         word <= W_LOG2;
         state <= unreaped != '0 && due_now ? VECTOR : IDLE;
       end
-      VECTOR: if (g_full || fire_ready) state <= IDLE;  // not before the entry is shown: an alarm comes back to it
+      VECTOR: if ((g_full && !fills) || fire_ready) state <= IDLE;  // not before the entry is shown: an alarm comes back to it
       default: state <= IDLE;
     endcase
     if (out_ready || mute[e_at]) e_valid <= 1'b0;
@@ -454,6 +487,7 @@ module tp_ring
       priv_read_data[TP_CHANNEL_STATUS_RESETTING_LSB] <= in_reset;
     end
     if (read_offset[7:6] != '0 || read_offset[5:3] == 3'd7) priv_read_data <= '0;
+    if (FILL && read_offset == 5'(TP_CHANNEL_HELD_OFFSET / 8)) priv_read_data <= {held, 32'b0};
   end
 
   initial

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use towpath::{Access, ChannelInfo, Direction, Message, Received, WaitOptions};
+use towpath::{Access, ChannelInfo, Direction, Held, Message, Received, WaitOptions};
 
 use crate::argument::{self, optional, Limit};
 use crate::card::{Card, Device, Kind};
@@ -48,6 +48,10 @@ pub fn info_tuple<'py>(py: Python<'py>, c: &ChannelInfo) -> PyResult<Bound<'py, 
 
 pub fn received_tuple(py: Python<'_>, got: Received) -> PyResult<Bound<'_, PyAny>> {
     error::tuple(py, "Received", (got.bytes, got.end_of_message, got.offset, got.user, got.staged))
+}
+
+fn held_tuple(py: Python<'_>, held: Held) -> PyResult<Bound<'_, PyAny>> {
+    error::tuple(py, "Held", (held.bytes, held.full))
 }
 
 impl Channel {
@@ -230,6 +234,44 @@ impl Channel {
             self.card.receiver(self.info.index, self.kind.as_ref())?.message_start_with(options)
         })?;
         error::tuple(py, "MessageStart", (start.length, start.offset, start.user))
+    }
+
+    fn held<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        held_tuple(
+            py,
+            at_once(py, || match self.info.direction {
+                Direction::H2c => self.card.sender(self.info.index, self.kind.as_ref())?.held(),
+                Direction::C2h => self.card.receiver(self.info.index, self.kind.as_ref())?.held(),
+            })?,
+        )
+    }
+
+    #[pyo3(signature = (bytes, *, timeout=Limit::USUAL), text_signature = "($self, bytes, *, timeout=10.0)")]
+    fn wait_held<'py>(&self, py: Python<'py>, bytes: &Bound<'_, PyAny>, timeout: Limit) -> PyResult<Bound<'py, PyAny>> {
+        let bytes = argument::number("bytes", bytes, u32::MAX)?;
+        let held = waiting(py, &self.card, timeout, |options| {
+            self.card.receiver(self.info.index, self.kind.as_ref())?.wait_held_with(bytes, options)
+        })?;
+        held_tuple(py, held)
+    }
+
+    #[pyo3(signature = (bytes=None, *, timeout=Limit::USUAL), text_signature = "($self, bytes=0, *, timeout=10.0)")]
+    fn wait_drained<'py>(&self, py: Python<'py>, bytes: Option<&Bound<'_, PyAny>>, timeout: Limit) -> PyResult<Bound<'py, PyAny>> {
+        let bytes = optional("bytes", bytes, u32::MAX)?.unwrap_or(0);
+        let held = waiting(py, &self.card, timeout, |options| {
+            self.card.sender(self.info.index, self.kind.as_ref())?.wait_drained_with(bytes, options)
+        })?;
+        held_tuple(py, held)
+    }
+
+    /// For `_channel.py`: as `wait_held`, or `wait_drained`, if it is so; if not, the eventfd signals it.
+    fn _try_held<'py>(&self, py: Python<'py>, bytes: &Bound<'_, PyAny>, drained: bool) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let bytes = argument::number("bytes", bytes, u32::MAX)?;
+        let held = at_once(py, || match drained {
+            true => self.card.sender(self.info.index, self.kind.as_ref())?.try_wait_drained(bytes),
+            false => self.card.receiver(self.info.index, self.kind.as_ref())?.try_wait_held(bytes),
+        })?;
+        held.map(|held| held_tuple(py, held)).transpose()
     }
 
     #[pyo3(

@@ -199,6 +199,9 @@ class Bench:
             for of, offset, value, _ in words:
                 assert of == channel
                 self.words.setdefault(of, {})[offset - TP.TP_DOORBELL_DESCRIPTOR_OFFSET] = value
+        for bell, value in (("lead", d.lead_bytes), ("fill", d.fill_level)):
+            if getattr(d, f"{bell}_valid").value:
+                self.bells.append((bell, int(getattr(d, f"{bell}_channel").value), int(value.value)))
         if d.push_valid.value and d.words_valid.value:
             assert int(d.push_count.value) == 1
             descriptor = sum(self.words[channel].get(4 * i, 0) << 32 * i for i in range(4))

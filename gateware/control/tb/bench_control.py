@@ -31,6 +31,8 @@ def expected_bells(stages, channel, offset, data, be):
         return [found]
     elif offset == TP.TP_DOORBELL_ARM_OFFSET and whole:
         return [("arm", channel, data)]
+    elif offset in (TP.TP_DOORBELL_LEAD_OFFSET, TP.TP_DOORBELL_FILL_OFFSET) and whole:
+        return [("lead" if offset == TP.TP_DOORBELL_LEAD_OFFSET else "fill", channel, data)]
     elif offset == TP.TP_DOORBELL_CANCEL_OFFSET:
         return [("cancel", channel, 0)]
     elif offset == TP.TP_DOORBELL_BATCH_OFFSET:
@@ -50,7 +52,7 @@ def random_writes(b):
     of_user = (TP.TP_PAGE_CHANNEL_DOORBELL, TP.TP_PAGE_CHANNEL_DOORBELL, TP.TP_PAGE_CHANNEL_INLINE, TP.TP_PAGE_CHANNEL_BATCH)
     page = rng.choice((*of_user, TP.TP_PAGE_CHANNEL_PRIVILEGED))
     count = rng.choice((1, 1, 2, 2, 2, 3, 4, 4, 5, 8, 16, rng.randint(1, 64)))
-    offset = 4 * rng.randrange(8 if rng.random() < 0.8 else 1024 - count)
+    offset = 4 * rng.randrange(10 if rng.random() < 0.8 else 1024 - count)
     whole = rng.random() < 0.7
     first = 15 if whole else rng.choice((0, 8, 12, 14, 3, 1, 7, 5))
     last = 15 if whole else rng.choice((1, 3, 7, 15))
@@ -324,6 +326,7 @@ async def discovery(dut):
         "CORE_CLOCK_KHZ": (4, int(dut.CORE_CLOCK_KHZ.value)),
         "USER_CLOCK_KHZ": (4, int(dut.USER_CLOCK_KHZ.value)),
         "CORE_VERSION": (4, 0),
+        "FEATURES": (2, int(dut.FILL.value) << TP.TP_DISCOVERY_FEATURES_FILL_LSB),
     }
     for what, (size_, value) in header.items():
         assert field(getattr(TP, f"TP_DISCOVERY_{what}_OFFSET"), size_) == value, what

@@ -11,6 +11,7 @@ module tp_c2h_formal
     parameter int DATA_WIDTH = 512,
     parameter int SENDING_BYTES = 256,
     parameter int MESSAGES = 2,
+    parameter bit QUEUE_HEADS = 0,
     parameter bit INDUCTION = 1,
     localparam int KEEP = DATA_WIDTH / 8,
     localparam int KW = $clog2(KEEP),
@@ -50,7 +51,8 @@ module tp_c2h_formal
   tp_c2h #(
       .DATA_WIDTH(DATA_WIDTH),
       .SENDING_BYTES(SENDING_BYTES),
-      .MESSAGES(MESSAGES)
+      .MESSAGES(MESSAGES),
+      .QUEUE_HEADS(QUEUE_HEADS)
   ) dut (
       .clk,
       .rst,
@@ -58,6 +60,8 @@ module tp_c2h_formal
       .flush,
       .forget,
       .idle,
+      .holds(),
+      .refused(),
       .tvalid,
       .tready,
       .tdata('0),

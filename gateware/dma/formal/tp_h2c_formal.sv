@@ -79,6 +79,7 @@ module tp_h2c_formal
       .flush,
       .flushed,
       .idle,
+      .holds(),
       .d_valid,
       .d_cookie,
       .d_end,

@@ -2,8 +2,8 @@
 // tp_ring, of any one of its channels: each entry that is taken is shown to tp_writer once, in the order taken and unchanged, at its
 // place in the ring (base + 16 for each entry before it, round at the ring's size) with the phase of that round; it stands until it is
 // taken, and until it is read, unless the channel is mute. After a reset the first place is first again. One fire for each arm at most,
-// which stands until it is taken; and none is lost: without moderation, a channel that is armed and has nothing unlooked at has nothing
-// that the host has not reaped.
+// which stands until it is taken, and one for each fill level that is due and taken; and none is lost: without moderation, a channel that is
+// armed and has nothing unlooked at has nothing that the host has not reaped.
 // Assumed: what an offer says, but for cookie and status, stands in the cycle before it is taken; the host names base and size before the
 // first entry, a vector below 256, no moderation, and arms no channel that it has not seen out of its reset; a reset lasts for three clocks
 // or more and ends when nothing of the channel is being told; tp_writer reads an entry once, after it has taken it.
@@ -34,6 +34,12 @@ module tp_ring_formal
     input logic [1:0] alarm,
     input logic [1:0] in_hand,
     input logic [1:0] planned,
+    input logic fill_valid,
+    input logic fill_channel,
+    input logic [31:0] fill_level,
+    input logic [1:0][30:0] bytes,
+    input logic refused,
+    input logic [1:0] idle,
     input logic [31:8] left,
     input logic priv_write_valid,
     input logic priv_write_channel,
@@ -54,7 +60,11 @@ module tp_ring_formal
   logic [63:0] out_addr, priv_read_data;
   logic [7:0] fire_vector;
   tp_completion_t out_entry;
-  tp_ring dut (
+  tp_ring #(
+      .FILL(1),
+      .HOLDS(3)
+  ) dut (
+      .holds(bytes),
       .lead_valid(1'b0),
       .lead_channel('0),
       .lead_bytes('0),
@@ -131,6 +141,7 @@ module tp_ring_formal
 
   logic mine, fire1;
   logic [2:0] arms;                        // that have not fired, as far as they are counted
+  logic owes;                              // a fill level was taken, and has not begun to fire
   logic [16:0] reaped;
   logic [15:0] place;
   logic phase;
@@ -167,18 +178,21 @@ module tp_ring_formal
     if (rst || (resetting1 && !resetting[who])) n <= '0;
     if (rst) {holds, stands} <= '0;
   end
-  logic begins;  // of a fire of this channel
-  assign begins = fire_valid && !fire1 && dut.at == who;
+  logic begins, fills;  // of a fire of this channel; it is for a fill level
+  assign begins = fire_valid && !fire1 && dut.at == who && !owes;
+  assign fills = fire_valid && !fire1 && dut.at == who && owes;
   always_ff @(posedge clk) begin
     fire1 <= fire_valid && !fire_ready && !rst;
     arms <= arms + 3'(arm_valid && arm_channel == who && arms != '1) - 3'(begins);
     if (arm_valid && arm_channel == who) begin
       reaped <= arm_index[16:0];
     end
-    if (rst) arms <= '0;
+    owes <= dut.fill_taken[who] || (owes && !fills);
+    if (rst) {arms, owes} <= '0;
   end
   logic busy;  // it is being looked at, or will be
-  assign busy = dut.arm_wanted[who] || dut.alarm_wanted[who] || (dut.at == who && (dut.state == 4'd2 || dut.state >= 4'd6));
+  assign busy = dut.arm_wanted[who] || dut.alarm_wanted[who] ||
+      (dut.at == who && (dut.state == 4'd2 || (dut.state >= 4'd6 && !(dut.state == 4'd10 && dut.fills))));
 
   always_comb
     if (started && !rst) begin
@@ -188,10 +202,13 @@ module tp_ring_formal
       assert (!(taken && holds[1]) && holds != 2'd3);
       assert (!(taken || holds != '0) || telling[who] || (taken && dut.state == 4'd5));
       assert (!begins || arms != '0);
+      assert (!owes || fills);
+      assert ((dut.fill_taken & ~dut.fill_due) == '0);
       assert (!fire1 || fire_valid);
       assert (!(dut.armed[who] && !busy && !resetting[who]) || n[16:0] == reaped || uncleared);
       cover (mine && n == 32'd2);
       cover (begins && n == 32'd2);
+      cover (fills && arms != '0 && dut.g_full);
       cover (n == 32'd1 && mine && who && entry.flags.start);
     end
 
@@ -269,7 +286,9 @@ module tp_ring_formal
         if (resetting2 || (uncleared && !resetting1)) assert (!(here && dut.state == 4'd8));
         assert (arms >= 3'(dut.arm_wanted[who]) + 3'(dut.armed[who]));
         if (here && dut.state == 4'd8) assert (arms != '0);
-        if (here && (dut.state == 4'd9 || (dut.state == 4'd10 && !fire1))) assert (arms >= 3'd1 + 3'(dut.arm_wanted[who]));
+        assert (!(dut.fills && dut.state != 4'd10) || dut.state == 4'd0);
+        assert (owes == (here && dut.state == 4'd10 && dut.fills && !fire1));
+        if (here && (dut.state == 4'd9 || (dut.state == 4'd10 && !fire1 && !dut.fills))) assert (arms >= 3'd1 + 3'(dut.arm_wanted[who]));
         if (dut.state == 4'd8) assert (dut.word == 3'(W_TORN));
         if (dut.state == 4'd9) assert (dut.word == 3'(W_MODERATE));
         if (dut.state == 4'd10) assert (dut.word == 3'(W_LOG2));
@@ -277,7 +296,7 @@ module tp_ring_formal
         assert (dut.reaped[who] == reaped || arms == '0);
         if (here && dut.state == 4'd9 && !resetting[who] && !uncleared && dut.armed[who])
           assert (dut.unreaped == n[16:0] - reaped || dut.arm_wanted[who]);
-        if (here && dut.state == 4'd10 && fire1) assert (!dut.armed[who]);
+        if (here && dut.state == 4'd10 && fire1 && !dut.fills) assert (!dut.armed[who]);
         if (dut.state == 4'd2) assert (dut.word == 3'(W_LOG2));
       end
   end

@@ -62,6 +62,7 @@ class Bench:
             "push_torn",
             "arm_valid",
             "lead_valid",
+            "fill_valid",
             "quarantine",
             "cancel_valid",
             "inline_valid",
@@ -94,7 +95,7 @@ class Bench:
         dut = self.dut
         later = deque([{}, {}])
         while True:
-            for signal in ("words", "push", "arm", "lead", "cancel", "inline", "batch", "priv_write"):
+            for signal in ("words", "push", "arm", "lead", "fill", "cancel", "inline", "batch", "priv_write"):
                 getattr(dut, f"{signal}_valid").value = 0
             now, follows = self.doorbells.pop(0) if self.doorbells else ({}, {})
             later.append(follows)

@@ -47,3 +47,15 @@ def test_kinds(width, h2c, c2h):
         bench.ROOT / f".towpath/benches/dma-{width}-kinds",
         {"DATA_WIDTH": width, "H2C": h2c, "C2H": c2h, "H2C_VERDICTS": 1, "C2H_ASKED": 1},
     )
+
+
+@pytest.mark.parametrize("width,h2c,c2h", [(128, 1, 1), (64, 3, 2)])
+def test_fill(width, h2c, c2h):
+    bench.run(
+        "tp_dma",
+        bench.sources("lib", "dma"),
+        HERE.with_name("bench_fill.py"),
+        bench.ROOT / f".towpath/benches/dma-{width}-{h2c}-{c2h}-fill",
+        {"DATA_WIDTH": width, "H2C": h2c, "C2H": c2h, "FILL": 1},
+        more=("bench_rings",),
+    )

@@ -69,6 +69,9 @@ pub struct Core {
     pub width: u32,
     /// Frequency of the core's own clock; without it the core runs on Towpath's.
     pub clock_mhz: Option<f64>,
+    /// Its channels can fire when they hold a number of bytes.
+    #[serde(default)]
+    pub fill_levels: bool,
 }
 
 /// A parameter's value.

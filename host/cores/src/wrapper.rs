@@ -337,6 +337,7 @@ package tp_user_pkg;
   }};
   localparam int PLUGINS = {plugins};
   localparam logic [{plugin_bits}-1:0] PLUGIN_ENTRIES = {plugins_told};
+  localparam bit FILL = {fill};
 endpackage
 
 // The user core behind arrays that are indexed within a direction, as tp_core has them.
@@ -416,6 +417,7 @@ module tp_user
 );
 ",
         name = manifest.core.name,
+        fill = u8::from(manifest.core.fill_levels),
         h2c = h2c.len(),
         c2h = c2h.len(),
         asynchronous = u8::from(manifest.core.clock_mhz.is_some()),

@@ -202,6 +202,8 @@ pub struct DeviceInfo {
     pub channels: Vec<ChannelInfo>,
     /// The plug-ins.
     pub plugins: Vec<PluginInfo>,
+    /// The card has fill levels, and the driver serves them: see [`Channel::wait_held`].
+    pub fill_levels: bool,
 }
 
 /// How a descriptor ended.
@@ -532,6 +534,31 @@ impl MessageStart {
     }
 }
 
+/// What the card holds for a channel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Held {
+    /// C2H: bytes that the core has sent and that no transfer has taken. H2C: bytes that have landed and that the core has not taken.
+    pub bytes: u32,
+    /// C2H: the core can send no more before there is a transfer.
+    pub full: bool,
+}
+
+impl Held {
+    /// For drivers.
+    pub fn new(bytes: u32, full: bool) -> Held {
+        Held { bytes, full }
+    }
+
+    /// Is a wait for so many bytes over? C2H: so many or more, or as many as can be. H2C: so many or fewer.
+    pub fn reaches(self, bytes: u32, direction: Direction) -> bool {
+        match direction {
+            Direction::C2h => self.full || self.bytes >= bytes,
+            Direction::H2c => self.bytes <= bytes,
+        }
+    }
+}
+
 /// Counters of a channel since it was opened. A non-zero value in the last four is a fault of the card or of a driver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -611,6 +638,8 @@ pub trait Keep: Send + Sync {
     fn has_lost(&self) -> bool;
 }
 
+/// What a driver without fill levels says.
+const NO_FILL_LEVELS: &str = "fill levels are not served here: give the card to VFIO";
 /// What a driver without windows says.
 const NO_WINDOWS: &str = "memory windows are not served here";
 
@@ -742,6 +771,18 @@ pub trait Channel: Send + Sync {
     fn message_start(&self, options: WaitOptions<'_>) -> Result<MessageStart>;
     /// C2H: as [`Channel::message_start`], as [`Channel::try_wait`].
     fn try_message_start(&self) -> Result<Option<MessageStart>>;
+    /// What the card holds for the channel. [`Error::Unavailable`] without [`DeviceInfo::fill_levels`].
+    fn held(&self) -> Result<Held> {
+        Err(Error::Unavailable(NO_FILL_LEVELS.into()))
+    }
+    /// Wait until the card holds so many bytes: [`Held::reaches`]. As [`Channel::wait`].
+    fn wait_held(&self, _bytes: u32, _options: WaitOptions<'_>) -> Result<Held> {
+        Err(Error::Unavailable(NO_FILL_LEVELS.into()))
+    }
+    /// As [`Channel::wait_held`], as [`Channel::try_wait`]; the latest call's number counts.
+    fn try_wait_held(&self, _bytes: u32) -> Result<Option<Held>> {
+        Err(Error::Unavailable(NO_FILL_LEVELS.into()))
+    }
     /// End one transfer; its completion, still to be collected, reports how many bytes moved. Other transfers go on: those that the card
     /// has to stop for this are continued where they stopped. That takes the card some microseconds; the call does not wait for a card that
     /// does not answer. Does nothing if the transfer has ended.

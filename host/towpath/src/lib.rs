@@ -102,7 +102,7 @@ pub use towpath_cores::{set_simulator_files, SimulatorFiles};
 #[cfg(feature = "serve")]
 pub use towpath_device_server::Stop;
 pub use towpath_driver::{
-    ChannelInfo, ChannelKind, ChannelOptions, ChannelStatistics, Completion, DeviceInfo, Direction, Error, LinkCounters, Message,
+    ChannelInfo, ChannelKind, ChannelOptions, ChannelStatistics, Completion, DeviceInfo, Direction, Error, Held, LinkCounters, Message,
     MessageStart, Notify, PluginInfo, Result, Status, Ticket, WaitOptions, WireStatistics,
 };
 /// A GPU's memory, its streams, and what libraries that use it need.

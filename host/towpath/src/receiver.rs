@@ -4,7 +4,7 @@
 use crate::channel::{shared_methods, Core};
 use crate::parts::Parts;
 use crate::turn::CallLimit;
-use crate::{gpu, Buffer, Device, Direction, Error, GpuMemory, Message, MessageStart, Result, Status, Transfer, WaitOptions};
+use crate::{gpu, Buffer, Device, Direction, Error, GpuMemory, Held, Message, MessageStart, Result, Status, Transfer, WaitOptions};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::fmt;
@@ -306,6 +306,30 @@ impl Receiver {
     /// As [`Receiver::message_start`], if there is one. If not, [`Receiver::event_fd`] becomes readable when there is.
     pub fn try_message_start(&self) -> Result<Option<MessageStart>> {
         self.core.channel()?.try_message_start()
+    }
+
+    /// What the card holds for this channel: bytes that the core has sent and no buffer has taken.
+    ///
+    /// [`Error::Unavailable`] on a card without fill levels ([`crate::DeviceInfo::fill_levels`]), as the calls below.
+    pub fn held(&self) -> Result<Held> {
+        self.core.channel()?.held()
+    }
+
+    /// Sleep until the card holds `bytes` bytes or more, or the core can send no more ([`Held::full`]), so that receiving is worth it. The card
+    /// holds up to [`crate::ChannelInfo::buffer_bytes`], and 32 messages. Consumes nothing.
+    pub fn wait_held(&self, bytes: u32, timeout: Option<Duration>) -> Result<Held> {
+        self.wait_held_with(bytes, timeout.into())
+    }
+
+    /// As [`Receiver::wait_held`], with this call's own options.
+    pub fn wait_held_with(&self, bytes: u32, options: WaitOptions<'_>) -> Result<Held> {
+        self.core.channel()?.wait_held(bytes, options)
+    }
+
+    /// As [`Receiver::wait_held`], if it holds them. If not, [`Receiver::event_fd`] becomes readable when it does; the last call's `bytes`
+    /// count.
+    pub fn try_wait_held(&self, bytes: u32) -> Result<Option<Held>> {
+        self.core.channel()?.try_wait_held(bytes)
     }
 
     /// Post a range of a registered buffer and return at once, or when the queue has room. The buffer cannot be read or written until the

@@ -4,12 +4,13 @@
 use crate::channel::{shared_methods, Core};
 use crate::parts::Parts;
 use crate::turn::CallLimit;
-use crate::{Buffer, Device, Direction, GpuMemory, Message, Result, Transfer, WaitOptions};
+use crate::{Buffer, Device, Direction, GpuMemory, Held, Message, Result, Transfer, WaitOptions};
 use std::fmt;
 use std::io::IoSlice;
 use std::ops::{Range, RangeBounds};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::time::Duration;
 use towpath_driver::{Channel, Piece};
 
 /// A channel to the card. May be shared between threads: each message goes whole.
@@ -170,6 +171,30 @@ impl Sender {
         // SAFETY: the buffers' counts keep them from being changed meanwhile.
         let tickets = unsafe { self.core.submit_many(transfers.iter().cloned(), wait) }?;
         Ok(tickets.into_iter().map(|ticket| Transfer::new(&self.core, ticket)).collect())
+    }
+
+    /// What the card holds for this channel: bytes that have landed and that the core has not taken.
+    ///
+    /// [`crate::Error::Unavailable`] on a card without fill levels ([`crate::DeviceInfo::fill_levels`]), as the calls below.
+    pub fn held(&self) -> Result<Held> {
+        self.core.channel()?.held()
+    }
+
+    /// Sleep until the card holds `bytes` bytes or fewer: 0, until the core has taken all that has landed. What has not landed yet does not
+    /// count. Of an open message up to a beat less one byte stays on the card.
+    pub fn wait_drained(&self, bytes: u32, timeout: Option<Duration>) -> Result<Held> {
+        self.wait_drained_with(bytes, timeout.into())
+    }
+
+    /// As [`Sender::wait_drained`], with this call's own options.
+    pub fn wait_drained_with(&self, bytes: u32, options: WaitOptions<'_>) -> Result<Held> {
+        self.core.channel()?.wait_held(bytes, options)
+    }
+
+    /// As [`Sender::wait_drained`], if it holds no more. If not, [`Sender::event_fd`] becomes readable when that is so; the last call's `bytes`
+    /// count.
+    pub fn try_wait_drained(&self, bytes: u32) -> Result<Option<Held>> {
+        self.core.channel()?.try_wait_held(bytes)
     }
 
     /// Empty the channel on both sides. What is in flight ends with [`crate::Error::Reset`], an open message vanishes, and the user core

@@ -3,10 +3,12 @@
 
 mod batch;
 mod cancel;
+mod fill;
 mod post;
 
 use self::batch::Batch;
 use self::cancel::{end_cancel, Manner};
+use self::fill::Levels;
 use self::post::{Held, Own};
 use super::pace::{differs, Pace};
 use crate::ring::Ring;
@@ -101,6 +103,7 @@ pub(super) struct State {
     whole: bool,
     /// The word for the card's moderation register.
     moderation: u32,
+    levels: Levels,
 }
 
 /// A part of a wait: polls the ring for a time, then sleeps.
@@ -140,6 +143,7 @@ impl UserChannel {
             lead: None,
             whole: false,
             moderation: 0,
+            levels: Levels::default(),
         };
         let channel = UserChannel {
             shared: shared.clone(),
@@ -249,7 +253,7 @@ impl UserChannel {
         if state.events {
             self.arm(state)?;
         }
-        Ok(())
+        self.store_level(state)
     }
 
     /// What the card does with the program's memory.
@@ -592,6 +596,7 @@ impl UserChannel {
             self.doorbell(contract::DOORBELL_LEAD_OFFSET, lead, "setting the lead")?;
             state.lead = Some(lead);
         }
+        self.store_level(state)?;
         self.arm(state)?;
         // Not the lead requested now but the one on the card.
         Ok(lead.and(state.lead).filter(|lead| *lead > 0))
@@ -793,6 +798,18 @@ impl Channel for Handle {
 
     fn try_message_start(&self) -> Result<Option<MessageStart>> {
         self.0.look(|state| self.0.start(state))
+    }
+
+    fn held(&self) -> Result<towpath_driver::Held> {
+        self.0.held()
+    }
+
+    fn wait_held(&self, bytes: u32, options: WaitOptions<'_>) -> Result<towpath_driver::Held> {
+        self.0.wait_held(bytes, options)
+    }
+
+    fn try_wait_held(&self, bytes: u32) -> Result<Option<towpath_driver::Held>> {
+        self.0.try_wait_held(bytes)
     }
 
     fn cancel(&self, ticket: Ticket) -> Result<()> {

@@ -47,6 +47,7 @@ from towpath._plugins import Plugins, Reset
 from towpath._towpath import Buffer, Interrupt, Interrupts, Plugin, Registers, StreamTransfer, Ticket, __version__
 from towpath._types import (
     ChannelInfo,
+    Held,
     Info,
     LinkCounters,
     Listing,
@@ -70,6 +71,7 @@ __all__ = [
     "Device",
     "DeviceError",
     "Error",
+    "Held",
     "Info",
     "Interrupt",
     "Interrupts",

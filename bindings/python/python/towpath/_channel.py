@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
     from towpath._towpath import Ticket
-    from towpath._types import Memory, Received
+    from towpath._types import Held, Memory, Received
 
 # `arecv` begins with this much memory and doubles it, if the core has not announced the length; no step exceeds the largest transfer.
 _FIRST = 64 << 10
@@ -99,6 +99,24 @@ class Channel(_towpath.Channel):
             raise
         finally:
             receiving.release()
+
+    async def await_held(self, bytes: int, *, timeout: float | None = 10.0) -> Held:
+        """As `wait_held`, while the event loop runs on. One task at a time."""
+        return await self._held(bytes, timeout, drained=False)
+
+    async def await_drained(self, bytes: int = 0, *, timeout: float | None = 10.0) -> Held:
+        """As `wait_drained`, while the event loop runs on. One task at a time."""
+        return await self._held(bytes, timeout, drained=True)
+
+    async def _held(self, bytes: int, timeout: float | None, *, drained: bool) -> Held:
+        side = self._side()
+        try:
+            async with asyncio.timeout(self._seconds(timeout)):
+                while (held := self._try_held(bytes, drained)) is None:
+                    await side.news()
+                return held
+        except builtins.TimeoutError:
+            raise self._timed_out(timeout, 0) from None
 
     async def _receive_part(self, message: bytearray, part: bytearray, timeout: float | None) -> bool:
         """Receive into a part and append it to the message, also if it fails midway. Has the message ended?"""

@@ -10,6 +10,7 @@ from typing_extensions import disjoint_base
 
 from towpath._types import (
     ChannelInfo,
+    Held,
     Info,
     LinkCounters,
     Listing,
@@ -175,6 +176,13 @@ class Channel:
         """
     def message_start(self, *, timeout: float | None = 10.0) -> MessageStart:
         """Wait until the core has begun a message; it is not received yet."""
+    def held(self) -> Held:
+        """What the card holds for the channel. Only on cards with fill levels (`core.fill_levels` in the manifest), as the calls below."""
+    def wait_held(self, bytes: int, *, timeout: float | None = 10.0) -> Held:
+        """C2H: sleep until the card holds so many bytes or more, or the core can send no more. Nothing is received."""
+    def wait_drained(self, bytes: int = 0, *, timeout: float | None = 10.0) -> Held:
+        """H2C: sleep until the card holds so many bytes or fewer. What has not landed yet does not count."""
+    def _try_held(self, bytes: int, drained: bool) -> Held | None: ...
     def submit_send(
         self,
         buffer: Memory,

@@ -90,6 +90,15 @@ class MessageStart(NamedTuple):
     """The user word that the core set for it."""
 
 
+class Held(NamedTuple):
+    """What the card holds for a channel."""
+
+    bytes: int
+    """C2H: bytes that the core has sent and no transfer has taken. H2C: bytes that have landed and the core has not taken."""
+    full: bool
+    """C2H: the core can send no more before there is a transfer."""
+
+
 class ChannelInfo(NamedTuple):
     """A channel's entry in the discovery table."""
 

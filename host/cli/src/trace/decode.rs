@@ -112,6 +112,7 @@ impl Decoder {
                     contract::DOORBELL_CANCEL_OFFSET => "cancel",
                     contract::DOORBELL_LEAD_OFFSET => "lead",
                     contract::DOORBELL_BATCH_OFFSET => "commit a batch of",
+                    contract::DOORBELL_FILL_OFFSET => "fill level",
                     _ => "doorbell",
                 };
                 seen(Kind::Doorbell, Some(index), format!("{what} {}", short(data)))
