@@ -69,18 +69,24 @@ class Core:
     width: int
     h2c: int
     c2h: int
+    qos: bool = False
 
     @property
     def design(self) -> Design:
         # Wider paths need more in flight for the same latency of 2 us: as `./run bench` builds them (cores/bench).
         sending = {256: 16384, 512: 32768}.get(self.width, 8192)
         rooms = {"TAGS": max(32, self.width // 4), "LANDING_BYTES": max(128, self.width) * 128, "SENDING_BYTES": sending}
-        parameters = {"DATA_WIDTH": self.width, "H2C": self.h2c, "C2H": self.c2h, **rooms}
-        return Design(f"{self.width} bit, {self.h2c}+{self.c2h}", "tp_core", listed("gateware/towpath.f"), parameters)
+        parameters = {"DATA_WIDTH": self.width, "H2C": self.h2c, "C2H": self.c2h, **rooms, **({"QOS": 1} if self.qos else {})}
+        return Design(
+            f"{self.width} bit, {self.h2c}+{self.c2h}{', with quality of service' if self.qos else ''}",
+            "tp_core",
+            listed("gateware/towpath.f"),
+            parameters,
+        )
 
 
 USER = ["cores/loopback/loopback.sv", "tests/agree/tp_user.sv"]  # a user core, of which only the ports count
-CORES = [Core(128, n, n) for n in (1, 2, 4)] + [Core(width, 1, 1) for width in (64, 256, 512)]
+CORES = [Core(128, n, n) for n in (1, 2, 4)] + [Core(128, 4, 4, qos=True)] + [Core(width, 1, 1) for width in (64, 256, 512)]
 
 
 def listed(*lists: str) -> list[str]:
@@ -247,7 +253,7 @@ def levels(cells: dict) -> int:
 
 
 def core_row(core: Core) -> dict:
-    return synthesise(core.design) | {"width": core.width, "h2c": core.h2c, "c2h": core.c2h}
+    return synthesise(core.design) | {"width": core.width, "h2c": core.h2c, "c2h": core.c2h, "qos": core.qos}
 
 
 def table(rows: list[dict]) -> str:
@@ -255,7 +261,7 @@ def table(rows: list[dict]) -> str:
     for row in rows:
         ram = f"{row['ramb36_equivalent']:g}"
         lines.append(f"| {row['configuration']} | {row['lut']:,} | {row['ff']:,} | {ram} | {row['lut_levels']} |")
-    pairs = {row["h2c"]: row for row in rows if row.get("width") == 128 and row["h2c"] == row["c2h"]}
+    pairs = {row["h2c"]: row for row in rows if row.get("width") == 128 and row["h2c"] == row["c2h"] and not row["qos"]}
     for fewer, more, name in ((1, 2, "the second pair at 128 bit"), (2, 4, "the third and fourth, each")):
         if fewer in pairs and more in pairs:
             each = {key: (pairs[more][key] - pairs[fewer][key]) / (more - fewer) for key in ("lut", "ff", "ramb36_equivalent")}

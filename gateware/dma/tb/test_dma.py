@@ -47,3 +47,14 @@ def test_kinds(width, h2c, c2h):
         bench.ROOT / f".towpath/benches/dma-{width}-kinds",
         {"DATA_WIDTH": width, "H2C": h2c, "C2H": c2h, "H2C_VERDICTS": 1, "C2H_ASKED": 1},
     )
+
+
+@pytest.mark.parametrize("width", [128, 512])
+def test_qos(width):
+    bench.run(
+        "tp_dma",
+        bench.sources("lib", "dma"),
+        HERE.with_name("bench_qos.py"),
+        bench.ROOT / f".towpath/benches/qos-{width}",
+        {"DATA_WIDTH": width, "H2C": 3, "C2H": 3, "QOS": 1, "TAGS": width // 4, "LANDING_BYTES": 128 * width, "SENDING_BYTES": 16384},
+    )
