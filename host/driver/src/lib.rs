@@ -7,11 +7,13 @@
 //! Not for programs: they use crate `towpath`, which makes these operations safe.
 
 mod error;
+mod qos;
 pub mod records;
 mod registration;
 pub mod signal_watch;
 
 pub use error::{Error, Result};
+pub use qos::{rate_of, Qos, QosChange};
 pub use registration::{Registration, RegistrationState};
 pub use towpath_bus::{Access, DeviceMemory, WireStatistics};
 
@@ -202,6 +204,8 @@ pub struct DeviceInfo {
     pub channels: Vec<ChannelInfo>,
     /// The plug-ins.
     pub plugins: Vec<PluginInfo>,
+    /// Its channels have weights, rates and traffic classes, and this driver reaches them.
+    pub has_qos: bool,
 }
 
 /// How a descriptor ended.
@@ -613,6 +617,9 @@ pub trait Keep: Send + Sync {
 /// What a driver without windows says.
 const NO_WINDOWS: &str = "memory windows are not served here: give the card to VFIO";
 
+/// What a driver says that does not reach the registers.
+const NO_QOS: &str = "weights, rates and traffic classes are not set through this driver: give the card to VFIO";
+
 /// How a load from the memories' windows ended: see [`Driver::read_window`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loaded {
@@ -673,6 +680,14 @@ pub trait Driver: Send + Sync {
     fn count_interrupt(&self, index: u16) -> Result<u32>;
     /// A descriptor that becomes readable when the user interrupt fires, as a duplicate of the caller's own.
     fn interrupt_event_fd(&self, index: u16) -> Result<OwnedFd>;
+    /// A channel's part of the link. [`Error::Unavailable`]: see [`DeviceInfo::has_qos`].
+    fn qos(&self, _index: u16) -> Result<Qos> {
+        Err(Error::Unavailable(NO_QOS.into()))
+    }
+    /// Change a channel's part of the link. It stays until it is changed again, the card is switched off or its function is reset.
+    fn set_qos(&self, _index: u16, _change: QosChange) -> Result<()> {
+        Err(Error::Unavailable(NO_QOS.into()))
+    }
     /// Reset the card: all channels and the user core. Transfers in flight end with [`Status::Reset`].
     fn reset(&self) -> Result<()>;
     /// See [`LinkCounters`].
