@@ -46,6 +46,8 @@ gateware/dma/tp_mastering.sv
 gateware/dma/tp_pace.sv
 gateware/dma/tp_posted_gate.sv
 gateware/dma/tp_plan.sv
+gateware/dma/tp_qos.sv
+gateware/dma/tp_rate.sv
 gateware/dma/tp_read_issue.sv
 gateware/dma/tp_resets.sv
 gateware/dma/tp_ring.sv
@@ -54,6 +56,7 @@ gateware/dma/tp_store.sv
 gateware/dma/tp_tags.sv
 gateware/dma/tp_turn.sv
 gateware/dma/tp_verdicts.sv
+gateware/dma/tp_weighted.sv
 gateware/dma/tp_writer.sv
 gateware/plugin/tp_plugin_access.sv
 gateware/plugin/tp_plugin_bus.sv

@@ -39,6 +39,7 @@ module tp_core
     // BAR 4, and each channel's window in it, as its discovery entry tells it; 0: none.
     parameter logic [63:0] MEMORY_WINDOW_BYTES = 0,
     parameter logic [(H2C+C2H)*16-1:0] CHANNEL_WINDOWS = '0,
+    parameter bit QOS = 0,                // channels have weights, rates and traffic classes
     parameter int PLUGINS = 0,
     parameter logic [towpath_pkg::TP_PLUGINS_MAX*128-1:0] PLUGIN_ENTRIES = '0,
     parameter bit FILL = 0                // channels fire at a fill level
@@ -246,9 +247,11 @@ module tp_core
       .CHANNEL_KINDS(CHANNEL_KINDS),
       .MEMORY_WINDOW_BYTES(MEMORY_WINDOW_BYTES),
       .CHANNEL_WINDOWS(CHANNEL_WINDOWS),
+      .FEATURES(
+          16'(QOS) << towpath_pkg::TP_DISCOVERY_FEATURES_QOS_LSB | 16'(FILL) << towpath_pkg::TP_DISCOVERY_FEATURES_FILL_LSB
+      ),
       .PLUGINS(PLUGINS),
-      .PLUGIN_ENTRIES(PLUGIN_ENTRIES),
-      .FILL(FILL)
+      .PLUGIN_ENTRIES(PLUGIN_ENTRIES)
   ) i_control (
       .m_axil_awaddr(mv_axil_awaddr),
       .m_axil_awvalid(mv_axil_awvalid),
@@ -301,6 +304,7 @@ module tp_core
       .SENDING_BYTES(SENDING_BYTES),
       .QUEUE_DEPTH(QUEUE_DEPTH),
       .INLINE_SLOTS(INLINE_SLOTS),
+      .QOS(QOS),
       .H2C_VERDICTS(H2C_VERDICTS),
       .C2H_ASKED(C2H_ASKED),
       .FILL(FILL)

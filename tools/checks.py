@@ -291,9 +291,9 @@ def verilator_is_content(tree: Tree) -> list[str]:
     found: list[str] = []
     files = gateware_sources(tree)
     for top in elaborate(tree, files)[1] if files else []:
-        widths = (64, 128, 256, 512) if top == "tp_core" else (0,)
-        for width in widths:
-            found += verilator_lint(tree, top, files, *([f"DATA_WIDTH={width}"] if width else []))
+        shapes = [[]] if top != "tp_core" else [*([f"DATA_WIDTH={width}"] for width in (64, 128, 256, 512)), ["QOS=1"]]
+        for shape in shapes:
+            found += verilator_lint(tree, top, files, *shape)
     for card in tree.like(*CARDS):
         found += verilator_lint(tree, Path(card).stem, card_sources(tree))
     for _, top, sources, parameters in cores(tree):

@@ -86,7 +86,7 @@ class Core:
 
 USER = ["cores/loopback/loopback.sv", "tests/agree/tp_user.sv"]  # a user core, of which only the ports count
 CORES = [Core(128, n, n) for n in (1, 2, 4)] + [Core(width, 1, 1) for width in (64, 256, 512)]
-CORES.append(Core(128, 1, 1, "FILL", "fill levels"))
+CORES += [Core(128, 1, 1, "FILL", "fill levels"), Core(128, 4, 4, "QOS", "quality of service")]
 
 
 def listed(*lists: str) -> list[str]:

@@ -30,9 +30,9 @@ module tp_control
     parameter logic [(H2C+C2H)*120-1:0] CHANNEL_KINDS = {(H2C + C2H) {32'd0, 16'd1, 8'd0, 64'h6d6165727473}},
     parameter logic [63:0] MEMORY_WINDOW_BYTES = 0,  // of BAR 4, 0: none
     parameter logic [(H2C+C2H)*16-1:0] CHANNEL_WINDOWS = '0,
+    parameter logic [15:0] FEATURES = '0,
     parameter int PLUGINS = 0,
     parameter logic [TP_PLUGINS_MAX*128-1:0] PLUGIN_ENTRIES = '0,
-    parameter bit FILL = 0,                 // for discovery: the mover has fill levels
     parameter int WINDOW_QUEUE = 32,        // writes that the host may be ahead of the window
     localparam int CHW = (H2C + C2H) > 1 ? $clog2(H2C + C2H) : 1
 ) (
@@ -452,9 +452,9 @@ module tp_control
       .CHANNEL_KINDS(CHANNEL_KINDS),
       .MEMORY_WINDOW_BYTES(MEMORY_WINDOW_BYTES),
       .CHANNEL_WINDOWS(CHANNEL_WINDOWS),
+      .FEATURES(FEATURES),
       .PLUGINS(PLUGINS),
       .PLUGIN_ENTRIES(PLUGIN_ENTRIES),
-      .FILL(FILL),
       .SPAN(SPAN)
   ) pages (
       .clk,

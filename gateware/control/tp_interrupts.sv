@@ -174,7 +174,7 @@ module tp_interrupts
   assign posted_last = 1'b1;
   logic [63:2] address;
   logic [31:0] data;
-  assign posted_hdr = '{addr: {address, 2'b00}, dwords: 11'd1, first_be: 4'hf, last_be: 4'h0, relaxed: 1'b0};
+  assign posted_hdr = '{addr: {address, 2'b00}, dwords: 11'd1, first_be: 4'hf, last_be: 4'h0, relaxed: 1'b0, tc: '0};
   assign posted_data = DATA_WIDTH'(data);
   always_ff @(posedge clk) begin
     if (rst) posted_valid <= 1'b0;

@@ -35,10 +35,10 @@ module tp_pages
     parameter logic [(H2C+C2H)*120-1:0] CHANNEL_KINDS = {(H2C + C2H) {32'd0, 16'd1, 8'd0, 64'h6d6165727473}},
     parameter logic [63:0] MEMORY_WINDOW_BYTES = 0,
     parameter logic [(H2C+C2H)*16-1:0] CHANNEL_WINDOWS = '0,
+    parameter logic [15:0] FEATURES = '0,
     // Entries of the discovery page's table of plug-ins, as they stand there; entry 0 lowest.
     parameter int PLUGINS = 0,
     parameter logic [TP_PLUGINS_MAX*128-1:0] PLUGIN_ENTRIES = '0,
-    parameter bit FILL = 0,
     parameter int SPAN = 7                  // log2 of the dwords of a page that the RAM holds; what lies behind them is not asked for
 ) (
     input  logic              clk,
@@ -98,7 +98,7 @@ module tp_pages
     image[8*TP_DISCOVERY_CORE_NAME_OFFSET+:256] = CORE_NAME;
     image[8*TP_DISCOVERY_MEMORY_WINDOW_BYTES_OFFSET+:64] = MEMORY_WINDOW_BYTES;
     image[8*TP_DISCOVERY_PLUGINS_OFFSET+:16] = 16'(PLUGINS);
-    image[8*TP_DISCOVERY_FEATURES_OFFSET+TP_DISCOVERY_FEATURES_FILL_LSB] = FILL;
+    image[8*TP_DISCOVERY_FEATURES_OFFSET+:16] = FEATURES;
     image[8*TP_DISCOVERY_PLUGIN_ENTRY_OFFSET+:TP_PLUGINS_MAX*128] = PLUGIN_ENTRIES;
     return image;
   endfunction

@@ -22,6 +22,7 @@ module tp_dma
     parameter int SENDING_BYTES = 8192,
     parameter int QUEUE_DEPTH = 16,
     parameter int INLINE_SLOTS = 4,
+    parameter bit QOS = 0,                 // channels have weights, rates and traffic classes
     parameter int CORE_CLOCK_KHZ = 250000,
     localparam int CHANNELS = H2C + C2H,
     localparam int CW = CHANNELS > 1 ? $clog2(CHANNELS) : 1,
@@ -158,15 +159,46 @@ module tp_dma
 
   logic mastering, may_begin, barred;
   logic [7:0] barred_status;
-  tp_mastering i_mastering (
-      .clk,
-      .rst,
-      .cfg,
-      .mastering,
-      .may_begin,
-      .barred,
-      .barred_status
-  );
+  tp_mastering i_mastering (.*);
+
+  // ------------------------------------------------------------------------------------------------ quality of service
+  localparam int SHARE = 13;
+  logic [CHANNELS-1:0] over;  // beyond its rate
+  logic [CHANNELS-1:0][2:0] tc;
+  logic h2c_even, c2h_even;
+  logic [NH-1:0][SHARE-1:0] h2c_share;
+  logic [NC-1:0][SHARE-1:0] c2h_share;
+  logic [12:0] read_charge, write_charge;
+  logic [63:0] qos_read_data, ring_read_data;
+  assign priv_read_data = ring_read_data | qos_read_data;
+  if (QOS) begin : g_qos
+    tp_qos #(
+        .H2C(H2C),
+        .C2H(C2H),
+        .READ_BYTES(LANDING_BLOCK),
+        .SHARE(SHARE)
+    ) i_qos (
+        .clear(cfg.function_reset),
+        .max_read(cfg.max_read),
+        .max_payload(cfg.max_payload),
+        .write_valid(priv_write_valid),
+        .write_channel(priv_write_channel),
+        .write_offset(priv_write_offset),
+        .write_data(priv_write_data),
+        .write_strb(priv_write_strb),
+        .read_valid(priv_read_valid),
+        .read_channel(priv_read_channel),
+        .read_offset(priv_read_offset),
+        .read_data(qos_read_data),
+        .reads(NH'(grant) & {NH{H2C != 0}}),
+        .read_bytes(note_bytes),
+        .writes(command_taken),
+        .write_bytes(13'(command_last[command_channel]) + 13'd1),
+        .*
+    );
+  end else begin : g_no_qos
+    assign {over, tc, h2c_even, c2h_even, h2c_share, c2h_share, read_charge, write_charge, qos_read_data} = '0;
+  end
 
   // ------------------------------------------------------------------------------------------------ reset of channels
   logic [CHANNELS-1:0] reset_request, resetting, flush, emptied, front_idle, engine_idle, telling, edge_busy, mute;
@@ -238,11 +270,13 @@ module tp_dma
       .planned(plan_none),
       .left(left_more[31:8]),
       .idle(front_idle),
+      .priv_read_data(ring_read_data),
       .*
   );
 
   // ------------------------------------------------------------------------------------------------ fronts
   logic [CLIENTS-1:0] want, grant;
+  logic [NH-1:0] in_line;
   logic [RIW-1:0] read_client;
   logic [CLIENTS-1:0][CONTEXT-1:0] want_context;
 
@@ -283,28 +317,14 @@ module tp_dma
       .ROWS(2 * QUEUE_DEPTH),
       .INLINE_SLOTS(INLINE_SLOTS)
   ) i_store (
-      .clk,
-      .rst,
       .wr_batch(batch_valid),
-      .wr_channel,
-      .turned_at,
-      .turned_data,
-      .turned_strb,
       .put(words_valid),
       .put_torn(push_torn),
-      .next_at,
       .hold(list_hold || |piece_valid),  // one thing at a time for tp_plan
       .want(row_want),
       .want_at(row_want_at),
       .grant(row_grant),
-      .row_there,
-      .row_valid,
-      .row,
-      .row_malformed,
-      .row_prefix,
-      .row_list,
-      .row_inline,
-      .row_empty
+      .*
   );
   tp_lists #(
       .CHANNELS(CHANNELS)
@@ -412,37 +432,20 @@ module tp_dma
       .READ_BYTES(LANDING_BLOCK),
       .SENDING_BYTES(SENDING_BYTES)
   ) i_plan (
-      .clk,
-      .rst,
       .max_read(cfg.max_read),
       .max_payload(cfg.max_payload),
-      .row_valid,
       .row_cut(cut_row),
-      .row_list,
       .row_addr(row[63:0]),
       .row_more(row[95:64]),
-      .piece_next,
-      .piece_valid,
       .piece_cut(cut_piece),
-      .piece_empty,
-      .piece_addr,
-      .piece_more,
       .want(cut_want),
       .grant(cut_grant),
-      .plan_valid,
-      .plan_more,
-      .plan_all,
-      .plan_last,
-      .plan_at,
       .read_channel(asking),
       .read_at(f_at[asking]),
-      .read_addr,
-      .read_more,
       .write_channel(sending),
       .write_at(f_at[sending]),
-      .write_addr,
       .left_channel(scan),
-      .left_more
+      .*
   );
 
   // ------------------------------------------------------------------------------------------------ reads
@@ -472,27 +475,23 @@ module tp_dma
   tp_read_issue #(
       .CLIENTS(CLIENTS),
       .TAGS(TAGS),
-      .CONTEXT(CONTEXT)
+      .CONTEXT(CONTEXT),
+      .QOS(QOS),
+      .SHARE(SHARE)
   ) i_issue (
-      .clk,
-      .rst,
       .hold(hold || barred),
       .relaxed(cfg.relaxed),
-      .want,
-      .grant,
+      .want(want & ~CLIENTS'(H2C == 0 ? '0 : over[NH-1:0])),
       .context_in(want_context),
       .client(read_client),
       .addr(read_client == RIW'(H2C) ? fetch_addr : read_addr),
       .more(read_client == RIW'(H2C) ? 12'(fetch_bytes) - 12'd1 : read_more),
-      .tag_valid,
-      .tag,
-      .tag_take,
-      .note_context,
-      .note_bytes,
-      .note_low,
-      .tx_read_valid,
-      .tx_read_ready,
-      .tx_read_hdr
+      .tc(tc[read_client==RIW'(H2C)?fetch_channel : asking]),
+      .even(h2c_even),
+      .share(h2c_share),
+      .waiting(in_line & ~(H2C == 0 ? '0 : over[NH-1:0])),
+      .charge(read_charge),
+      .*
   );
 
   // ------------------------------------------------------------------------------------------------ H2C
@@ -662,6 +661,7 @@ module tp_dma
         .grant(grant[c]),
         .grant_bytes(note_bytes),
         .grant_skew(note_low[1:0]),
+        .in_line(in_line[c]),
         .want_slot(slot),
         .want_place(place),
         .copy_want(copy_want[c]),
@@ -733,13 +733,14 @@ module tp_dma
     assign edge_busy[c] = h2c_reset_busy[c];
   end
   if (H2C == 0) begin : g_no_h2c
-    assign {copy_want, copy_places, block_want, block_sparing, back_valid, back_block, copy_words, read_want, read_rows,
+    assign {in_line, copy_want, copy_places, block_want, block_sparing, back_valid, back_block, copy_words, read_want, read_rows,
       read_turns, read_metas, h2c_tvalid, h2c_tdata, h2c_tkeep, h2c_tlast, h2c_error, h2c_length, h2c_offset, h2c_user,
       h2c_reset, h2c_end_ready} = '0;
   end
 
   // ------------------------------------------------------------------------------------------------ C2H
-  logic [NC-1:0] beat_valid, command_valid, command_ready, begun, reading;
+  logic [NC-1:0] beat_valid, command_valid, command_ready, command_taken, begun, reading;
+  logic [NC-1:0] command_held;
   logic [NC-1:0][BW-1:KW] beat_at;
   logic [NC-1:0][DATA_WIDTH-1:0] beat_data;
   logic [NC-1:0][11:0] command_last;
@@ -840,24 +841,26 @@ module tp_dma
     assign c2h_reset[i] = flush[C];
     assign emptied[C] = 1'b1;
     assign edge_busy[C] = c2h_reset_busy[i];
+    // One that is stopping is not held back: its command, which stands, is all that it still sends.
+    assign command_held[i] = over[C] && !stopping[C];
+    assign command_taken[i] = command_valid[i] && command_ready[i] && 32'(command_channel) == i;
   end
   if (C2H == 0) begin : g_no_c2h
     assign {beat_valid, beat_at, beat_data, command_valid, command_last, command_from, entry_start, head_length, head_offset,
-      head_user, c2h_tready, c2h_reset, refused, c2h_ask_valid, c2h_ask_cancel, c2h_ask_length, c2h_ask_offset, c2h_ask_user} = '0;
+      head_user, command_held, command_taken, c2h_tready, c2h_reset, refused, c2h_ask_valid, c2h_ask_cancel, c2h_ask_length,
+      c2h_ask_offset, c2h_ask_user} = '0;
   end
 
   tp_writer #(
       .DATA_WIDTH(DATA_WIDTH),
       .H2C(H2C),
       .CHANNELS(NC),
-      .SENDING_BYTES(SENDING_BYTES)
+      .SENDING_BYTES(SENDING_BYTES),
+      .QOS(QOS),
+      .SHARE(SHARE)
   ) i_writer (
-      .clk,
-      .rst,
       .relaxed(cfg.relaxed),
       .bus_master(may_begin),
-      .withdraw,
-      .leaving,
       .transmit_room(cfg.transmit_room),
       .max_payload(cfg.max_payload),
       .entry_valid(out_valid),
@@ -872,21 +875,17 @@ module tp_dma
       .message_addr(msix_posted_hdr.addr),
       .message(msix_posted_data[31:0]),
       .message_leaving(msix_leaving),
-      .beat_valid,
-      .beat_at,
-      .beat_data,
-      .command_valid,
-      .command_ready,
-      .command_channel,
+      .command_valid(command_valid & ~command_held),
       .command_addr(write_addr),
-      .command_last,
-      .command_from,
-      .begun,
-      .reading,
+      .tc({3'b0, (3 * (H2C + NC))'(tc)}),
+      .even(c2h_even),
+      .share(c2h_share),
+      .charge(write_charge),
       .posted_valid(tx_posted_valid),
       .posted_ready(tx_posted_ready),
       .posted_hdr(tx_posted_hdr),
       .posted_data(tx_posted_data),
-      .posted_last(tx_posted_last)
+      .posted_last(tx_posted_last),
+      .*
   );
 endmodule

@@ -84,6 +84,7 @@ module tp_h2c
     input  logic             grant,
     input  logic [12:0]      grant_bytes,
     input  logic [1:0]       grant_skew,    // of the address
+    output logic             in_line,       // reads are out, more are to follow, and the core takes what comes: see tp_weighted
     output logic [SW-1:0]    want_slot,
     output logic [BW+PW-1:0] want_place,    // in units of a completion boundary
 
@@ -495,6 +496,14 @@ module tp_h2c
       back_valid <= 1'b0;
       oldest_valid <= 1'b0;
     end
+  end
+
+  // ------------------------------------------------------------------------------------------------ weights
+  // Between two wishes, or two descriptors, the channel stands in line for some clocks more. One whose core leaves half of its queue full does not.
+  logic [3:0] lately;
+  always_ff @(posedge clk) begin
+    lately <= p_valid && !d_inline && !d_empty ? '1 : lately == '0 ? '0 : lately - 1'b1;
+    in_line <= lately != '0 && retire_at != issue_at && 32'(credits) >= BEATS / 2 && !rst;
   end
 
   // ------------------------------------------------------------------------------------------------ towards the user core

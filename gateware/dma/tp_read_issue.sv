@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Turns the channels' wishes to read host memory into read requests: picks one in turn, gives it a tag, notes what the tag is for.
 //
+// With QOS the turns of the channels, which are all clients but the last one, are weighted. The last one, lists, goes before them, but not twice in a
+// row: its reads are small, and a channel's wishes depend on them.
+//
 // A wish is an address and a number of bytes that crosses no 4 KiB edge and is no more than the host allows, both looked up when it is
 // its turn, and a context that comes back with the answer. It stands until granted or withdrawn; a grant answers the wish of the same cycle.
+// Without QOS nobody looks at shares.
+// verilator lint_off UNUSEDSIGNAL
 module tp_read_issue
   import tp_tlp_pkg::*;
 #(
     parameter int CLIENTS = 2,
     parameter int TAGS = 32,
     parameter int CONTEXT = 8,
+    parameter bit QOS = 0,
+    parameter int SHARE = 13,
     localparam int TW = $clog2(TAGS),
-    localparam int IW = CLIENTS > 1 ? $clog2(CLIENTS) : 1
+    localparam int IW = CLIENTS > 1 ? $clog2(CLIENTS) : 1,
+    localparam int DATA = CLIENTS > 1 ? CLIENTS - 1 : 1  // clients with weights
 ) (
     input logic clk,
     input logic rst,
@@ -23,6 +31,12 @@ module tp_read_issue
     output logic [IW-1:0]                   client,  // whose turn it is, ...
     input  logic [63:0]                     addr,    // ... and what it asks for, in the same cycle
     input  logic [11:0]                     more,    // bytes, less one
+    input  logic [2:0]                      tc,      // traffic class
+
+    input logic                        even,     // see tp_weighted
+    input logic [DATA-1:0][SHARE-1:0]  share,
+    input logic [DATA-1:0]             waiting,
+    input logic [12:0]                 charge,
 
     input  logic               tag_valid,
     input  logic [TW-1:0]      tag,
@@ -35,17 +49,41 @@ module tp_read_issue
     input  logic         tx_read_ready,
     output tp_read_hdr_t tx_read_hdr
 );
-  logic go;
+  logic go, any;
   logic [CLIENTS-1:0] pick;
-  tp_round_robin #(
-      .N(CLIENTS)
-  ) i_turn (
-      .clk,
-      .rst,
-      .request(want),
-      .take(go),
-      .grant(pick)
-  );
+  if (QOS && CLIENTS > 2) begin : g_weighted
+    logic list_turn, list_went;
+    logic [DATA-1:0] data_pick;
+    assign list_turn = want[DATA] && !(list_went && data_pick != '0);
+    assign any = pick != '0;  // with a wish there may be none
+    assign pick = list_turn ? {1'b1, DATA'(0)} : {1'b0, data_pick};
+    always_ff @(posedge clk) if (go) list_went <= list_turn;
+    tp_weighted #(
+        .N(DATA),
+        .SHARE(SHARE)
+    ) i_turn (
+        .clk,
+        .rst,
+        .even,
+        .share,
+        .request(want[DATA-1:0]),
+        .waiting,
+        .take(go && !list_turn),
+        .grant(data_pick),
+        .charge
+    );
+  end else begin : g_plain
+    assign any = |want;
+    tp_round_robin #(
+        .N(CLIENTS)
+    ) i_turn (
+        .clk,
+        .rst,
+        .request(want),
+        .take(go),
+        .grant(pick)
+    );
+  end
 
   logic [12:0] span;  // from the first dword's start to the last byte
   always_comb begin
@@ -55,7 +93,7 @@ module tp_read_issue
     span = 13'(more) + 13'(addr[1:0]);
   end
 
-  assign go = |want && tag_valid && !hold && (!tx_read_valid || tx_read_ready);
+  assign go = any && tag_valid && !hold && (!tx_read_valid || tx_read_ready);
   assign grant = go ? pick : '0;
   assign tag_take = go;
   assign note_bytes = 13'(more) + 1'b1;
@@ -67,6 +105,7 @@ module tp_read_issue
   logic [TW-1:0] tx_tag;
   logic [3:0] head_be, tail_be;
   logic tx_relaxed, one;
+  logic [2:0] tx_tc;
   assign one = tx_span[12:2] == '0;
   assign head_be = 4'b1111 << tx_addr[1:0];
   assign tail_be = 4'b1111 >> (2'd3 - tx_span[1:0]);
@@ -76,6 +115,7 @@ module tp_read_issue
       first_be: one ? head_be & tail_be : head_be,
       last_be: one ? 4'b0000 : tail_be,
       relaxed: tx_relaxed,
+      tc: tx_tc,
       tag: 10'(tx_tag)
   };
 
@@ -87,6 +127,7 @@ module tp_read_issue
       tx_span <= span;
       tx_tag <= tag;
       tx_relaxed <= relaxed;
+      tx_tc <= tc;
     end
     if (rst) tx_read_valid <= 1'b0;
     else if (go)

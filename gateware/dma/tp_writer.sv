@@ -2,7 +2,7 @@
 // Forms every memory write of the card: completion entries, MSI-X messages, and what the C2H channels send, read out of the sending RAM.
 //
 // A command waits in `next` until all reads of the one in `hand` are made, so that there is no gap between them. Entries go first, then
-// MSI-X, then the channels in turn. What was read, a beat a cycle, goes on through two stages with its header; all of it stops when
+// MSI-X, then the channels in turn, weighted with QOS. What was read, a beat a cycle, goes on through two stages with its header; all of it stops when
 // the link does.
 //
 // Each command has an owner: the channel whose data or entry it is, or for a message the card. What an owner in `withdraw` has in here is
@@ -12,6 +12,8 @@
 // Promises: writes leave in the order their commands were taken, each as one packet; so an entry stays behind the data that it tells of,
 // and an interrupt behind its entry. Commands are taken one in two cycles. No packet starts while bus mastering is off (tp_posted_gate).
 // A packet leaves whole or not at all.
+// Without QOS nobody looks at shares.
+// verilator lint_off UNUSEDSIGNAL
 module tp_writer
   import tp_tlp_pkg::*;
   import towpath_pkg::*;
@@ -20,6 +22,8 @@ module tp_writer
     parameter int H2C = 1,                  // channels that have entries only, ...
     parameter int CHANNELS = 1,             // ... and C2H channels
     parameter int SENDING_BYTES = 8192,
+    parameter bit QOS = 0,
+    parameter int SHARE = 13,
     localparam int OWNERS = H2C + CHANNELS + 1,  // the last one is the card
     localparam int OW = $clog2(OWNERS),
     localparam int KEEP = DATA_WIDTH / 8,
@@ -35,6 +39,7 @@ module tp_writer
     output logic [OWNERS-2:0] leaving,      // something of this channel's has been read in part and not left
     input logic [7:0] transmit_room,        // see tp_pace
     input logic [2:0] max_payload,
+    input logic [OWNERS-1:0][2:0] tc,       // traffic classes
 
     // completion entries
     input  logic           entry_valid,
@@ -62,6 +67,9 @@ module tp_writer
     input  logic [63:0]                         command_addr,     // ... and where its data goes, in the same cycle
     input  logic [CHANNELS-1:0][11:0]           command_last,  // bytes - 1; a command crosses no 4 KiB
     input  logic [CHANNELS-1:0][BW-1:0]         command_from,
+    input  logic                                even,   // see tp_weighted
+    input  logic [CHANNELS-1:0][SHARE-1:0]      share,
+    input  logic [12:0]                         charge,
     output logic [CHANNELS-1:0]                 begun,    // a pulse: all reads before this channel's last command have been made
     output logic [CHANNELS-1:0]                 reading,  // a command of this channel waits or is being read for
 
@@ -77,6 +85,7 @@ module tp_writer
     logic [OW-1:0] owner;
     logic          entry;
     logic          relaxed;
+    logic [2:0]    tc;
     logic [63:0]   addr;
   } command_t;
   command_t next;
@@ -86,30 +95,52 @@ module tp_writer
   logic [31:0] next_message;
 
   logic [CHANNELS-1:0] turn;
-  tp_round_robin #(
-      .N(CHANNELS)
-  ) i_turn (
-      .clk,
-      .rst,
-      .request(command_valid),
-      .take(!next_valid && !entry_valid && !message_valid),
-      .grant(turn)
-  );
+  logic free;  // for data
+  assign free = !next_valid && !entry_valid && !message_valid;
+  if (QOS && CHANNELS > 1) begin : g_weighted
+    tp_weighted #(
+        .N(CHANNELS),
+        .SHARE(SHARE)
+    ) i_turn (
+        .clk,
+        .rst,
+        .even,
+        .share,
+        .request(command_valid),
+        .waiting('0),
+        .take(free),
+        .grant(turn),
+        .charge
+    );
+  end else begin : g_plain
+    tp_round_robin #(
+        .N(CHANNELS)
+    ) i_turn (
+        .clk,
+        .rst,
+        .request(command_valid),
+        .take(free),
+        .grant(turn)
+    );
+  end
   assign take = !next_valid && (entry_valid || message_valid || |command_valid);
   assign entry_ready = !next_valid && entry_valid;
   assign message_ready = !next_valid && !entry_valid && message_valid;
-  assign command_ready = (!next_valid && !entry_valid && !message_valid ? turn : '0) | withdraw[H2C+:CHANNELS];
+  assign command_ready = (free ? turn : '0) | withdraw[H2C+:CHANNELS];
   always_comb begin
     command_channel = '0;
     for (int c = 1; c < CHANNELS; c++) if (turn[c]) command_channel |= PW'(c);
   end
+  logic [OW-1:0] next_owner;
+  assign next_owner = entry_valid ? entry_owner : message_valid ? OW'(CARD) : OW'(H2C + 32'(command_channel));
   assign next_gone = withdraw[next.owner];
   always_ff @(posedge clk) begin
     if (!next_valid) begin
       next <= '{
-          owner: entry_valid ? entry_owner : message_valid ? OW'(CARD) : OW'(H2C + 32'(command_channel)),
+          owner: next_owner,
           entry: entry_valid,
           relaxed: relaxed && !entry_valid && !message_valid,
+          tc: tc[next_owner],
           addr: entry_valid ? entry_addr : message_valid ? message_addr : command_addr
       };
       next_last <= entry_valid ? 12'd15 : message_valid ? 12'd3 : command_last[command_channel];
@@ -263,7 +294,8 @@ module tp_writer
       dwords: 11'(out_span[11:2]) + 11'd1,
       first_be: one ? head_be & tail_be : head_be,
       last_be: one ? 4'b0000 : tail_be,
-      relaxed: out.relaxed
+      relaxed: out.relaxed,
+      tc: out.tc
   };
   assign posted_last = out_last;
 endmodule

@@ -37,6 +37,7 @@ package tp_tlp_pkg;
     logic [3:0]  first_be;
     logic [3:0]  last_be;   // 0 when dwords is 1
     logic        relaxed;   // relaxed ordering
+    logic [2:0]  tc;        // traffic class
   } tp_write_hdr_t;
 
   typedef struct packed {
@@ -45,6 +46,7 @@ package tp_tlp_pkg;
     logic [3:0]  first_be;
     logic [3:0]  last_be;
     logic        relaxed;
+    logic [2:0]  tc;
     logic [9:0]  tag;
   } tp_read_hdr_t;
 

@@ -83,6 +83,7 @@ public:
             p.first_be = top.tx_posted_first_be;
             p.last_be = top.tx_posted_last_be;
             p.relaxed = top.tx_posted_relaxed;
+            p.tc = top.tx_posted_tc;
             p.last = top.tx_posted_last;
             give(p.data, top.tx_posted_data);
         }
@@ -95,6 +96,7 @@ public:
             p.first_be = top.tx_read_first_be;
             p.last_be = top.tx_read_last_be;
             p.relaxed = top.tx_read_relaxed;
+            p.tc = top.tx_read_tc;
         }
         out.answer.valid = top.tx_answer_valid;
         if (top.tx_answer_valid) {

@@ -11,19 +11,19 @@
 #define TP_MODEL_H
 #include <stdint.h>
 
-#define TP_MODEL_ABI 2
+#define TP_MODEL_ABI 3
 #define TP_MODEL_LANES 16  // dwords in the widest beat
 
 struct tp_model_write {  // outbound posted
     uint64_t addr;
     uint16_t dwords;
-    uint8_t first_be, last_be, relaxed, last, valid, reserved;
+    uint8_t first_be, last_be, relaxed, last, valid, tc;
     uint32_t data[TP_MODEL_LANES];
 };
 struct tp_model_read {  // outbound read request
     uint64_t addr;
     uint16_t dwords, tag;
-    uint8_t first_be, last_be, relaxed, valid;
+    uint8_t first_be, last_be, relaxed, valid, tc, reserved[7];
 };
 struct tp_model_answer {  // outbound completion
     uint16_t requester, tag, byte_count, dwords;

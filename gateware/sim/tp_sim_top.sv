@@ -32,6 +32,7 @@ module tp_sim_top
     output logic [3:0]            tx_posted_first_be,
     output logic [3:0]            tx_posted_last_be,
     output logic                  tx_posted_relaxed,
+    output logic [2:0]            tx_posted_tc,
     output logic [DATA_WIDTH-1:0] tx_posted_data,
     output logic                  tx_posted_last,
     output logic                  tx_read_valid,
@@ -41,6 +42,7 @@ module tp_sim_top
     output logic [3:0]            tx_read_first_be,
     output logic [3:0]            tx_read_last_be,
     output logic                  tx_read_relaxed,
+    output logic [2:0]            tx_read_tc,
     output logic [9:0]            tx_read_tag,
     output logic                  tx_answer_valid,
     input  logic                  tx_answer_ready,
@@ -109,6 +111,7 @@ module tp_sim_top
   assign tx_posted_first_be = tx_posted_hdr.first_be;
   assign tx_posted_last_be = tx_posted_hdr.last_be;
   assign tx_posted_relaxed = tx_posted_hdr.relaxed;
+  assign tx_posted_tc = tx_posted_hdr.tc;
 
   tp_read_hdr_t tx_read_hdr;
   assign tx_read_addr = tx_read_hdr.addr;
@@ -116,6 +119,7 @@ module tp_sim_top
   assign tx_read_first_be = tx_read_hdr.first_be;
   assign tx_read_last_be = tx_read_hdr.last_be;
   assign tx_read_relaxed = tx_read_hdr.relaxed;
+  assign tx_read_tc = tx_read_hdr.tc;
   assign tx_read_tag = tx_read_hdr.tag;
 
   tp_answer_hdr_t tx_answer_hdr;

@@ -341,6 +341,7 @@ class Card(Endpoint):
         tlp.requester_id = self.pcie_id
         tlp.address, tlp.length, tlp.first_be, tlp.last_be = f["addr"], f["dwords"], f["first_be"], f["last_be"]
         tlp.attr = TlpAttr.RO if f["relaxed"] else TlpAttr(0)
+        tlp.tc = TlpTc(f["tc"])
         self._check_request(self.posted_out, tlp, self._allowed(self.posted_out).payload)
         if self.fault == "byte_enables" and tlp.length > 1:
             tlp.first_be = 15
@@ -356,6 +357,7 @@ class Card(Endpoint):
         tlp.requester_id = self.pcie_id
         tlp.address, tlp.length, tlp.first_be, tlp.last_be, tlp.tag = f["addr"], f["dwords"], f["first_be"], f["last_be"], f["tag"]
         tlp.attr = TlpAttr.RO if f["relaxed"] else TlpAttr(0)
+        tlp.tc = TlpTc(f["tc"])
         self._check_request(self.read_out, tlp, allowed.read)
         self.reading[tlp.tag] = tlp.get_be_byte_count()
         self.largest["reads in flight"] = max(self.largest["reads in flight"], len(self.reading))

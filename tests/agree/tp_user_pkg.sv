@@ -29,6 +29,7 @@ package tp_user_pkg;
   localparam logic [239:0] CHANNEL_KINDS = {2{32'd0, 16'd1, 8'd0, 64'h6d6165727473}};
   localparam logic [63:0] MEMORY_WINDOW_BYTES = 0;
   localparam logic [31:0] CHANNEL_WINDOWS = '0;
+  localparam bit QOS = 0;
   localparam int PLUGINS = 0;
   localparam logic [1024-1:0] PLUGIN_ENTRIES = '0;
 endpackage

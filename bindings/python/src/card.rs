@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use towpath::{ChannelInfo, ChannelName, ChannelOptions, Memory, MemoryInfo, OpenOptions, Receiver, Sender};
+use towpath::{ChannelInfo, ChannelName, ChannelOptions, Memory, MemoryInfo, OpenOptions, QosChange, Receiver, Sender};
 
 use crate::buffer::{Buffer, Registered, Registrations};
 use crate::channel::info_tuple;
@@ -276,6 +276,30 @@ impl Device {
             fields.set_item(name, count)?;
         }
         error::named(py, "LinkCounters", &fields)
+    }
+
+    fn qos<'py>(&self, py: Python<'py>, channel: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let channel = argument::channel(channel)?;
+        let qos = at_once(py, || self.card.device()?.qos(channel))?;
+        error::tuple(py, "Qos", (qos.weight, qos.rate, qos.traffic_class))
+    }
+
+    #[pyo3(signature = (channel, *, weight=None, rate=None, traffic_class=None))]
+    fn set_qos(
+        &self,
+        py: Python<'_>,
+        channel: &Bound<'_, PyAny>,
+        weight: Option<&Bound<'_, PyAny>>,
+        rate: Option<&Bound<'_, PyAny>>,
+        traffic_class: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let channel = argument::channel(channel)?;
+        let change = QosChange {
+            weight: argument::optional("weight", weight, u8::MAX)?,
+            rate: argument::optional("rate", rate, u64::MAX)?,
+            traffic_class: argument::optional("traffic_class", traffic_class, 7u8)?,
+        };
+        at_once(py, || self.card.device()?.set_qos(channel, change))
     }
 
     fn now_ns(&self, py: Python<'_>) -> PyResult<u64> {

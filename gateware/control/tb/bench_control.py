@@ -326,7 +326,7 @@ async def discovery(dut):
         "CORE_CLOCK_KHZ": (4, int(dut.CORE_CLOCK_KHZ.value)),
         "USER_CLOCK_KHZ": (4, int(dut.USER_CLOCK_KHZ.value)),
         "CORE_VERSION": (4, 0),
-        "FEATURES": (2, int(dut.FILL.value) << TP.TP_DISCOVERY_FEATURES_FILL_LSB),
+        "FEATURES": (2, int(dut.FEATURES.value)),
     }
     for what, (size_, value) in header.items():
         assert field(getattr(TP, f"TP_DISCOVERY_{what}_OFFSET"), size_) == value, what

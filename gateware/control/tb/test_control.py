@@ -26,6 +26,6 @@ def test_control(width, h2c, c2h, page_shift, vectors):
             "CORE_NAME": bench.text("a core"),
             "CHANNEL_NAMES": bench.text(*(f"channel {i}" for i in range(h2c + c2h))),
             "SERIAL": "64'h0123456789abcdef",
-            "FILL": int(width == 64),
+            "FEATURES": 3 * (width == 64),
         },
     )

@@ -115,6 +115,7 @@ module tp_h2c_formal
       .grant,
       .grant_bytes,
       .grant_skew,
+      .in_line(),
       .want_slot,
       .want_place,
       .copy_want,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tp_read_issue: a grant answers one wish that stands, with a tag taken in the same cycle; the note beside it is that wish's, and one cycle
 // later the request shown is that wish's, with this tag and with byte enables for exactly its bytes. What is shown stays until it is
-// taken. No grant without a tag, nor while `hold`.
+// taken. No grant without a tag, nor while `hold`. With QOS the last client, lists, is granted at the second chance at the latest.
 // Assumed: a wish is 1 to 4096 bytes and crosses no 4 KiB edge.
 module tp_read_issue_formal
   import tp_tlp_pkg::*;
@@ -9,8 +9,10 @@ module tp_read_issue_formal
     parameter int CLIENTS = 3,
     parameter int TAGS = 8,
     parameter int CONTEXT = 3,
+    parameter bit QOS = 0,
     parameter bit INDUCTION = 1,
-    localparam int TW = $clog2(TAGS)
+    localparam int TW = $clog2(TAGS),
+    localparam int LISTS = CLIENTS - 1
 ) (
     input logic clk,
     input logic rst,
@@ -20,6 +22,8 @@ module tp_read_issue_formal
     input logic [CLIENTS-1:0][63:0] addr,
     input logic [CLIENTS-1:0][12:0] bytes,
     input logic [CLIENTS-1:0][CONTEXT-1:0] context_in,
+    input logic [CLIENTS-1:0][2:0] tc,
+    input logic [LISTS-1:0] waiting,
     input logic tag_valid,
     input logic [TW-1:0] tag,
     input logic tx_read_ready
@@ -31,10 +35,12 @@ module tp_read_issue_formal
   logic [6:0] note_low;
   logic [$clog2(CLIENTS)-1:0] client;
   tp_read_hdr_t tx_read_hdr;
+  logic [12:0] long;  // bytes of what was granted last
   tp_read_issue #(
       .CLIENTS(CLIENTS),
       .TAGS(TAGS),
-      .CONTEXT(CONTEXT)
+      .CONTEXT(CONTEXT),
+      .QOS(QOS)
   ) dut (
       .clk,
       .rst,
@@ -46,6 +52,11 @@ module tp_read_issue_formal
       .client,
       .addr(addr[client]),
       .more(12'(bytes[client] - 1'b1)),
+      .tc(tc[client]),
+      .even(1'b0),
+      .share({LISTS{13'd32}}),
+      .waiting,
+      .charge(long),
       .tag_valid,
       .tag,
       .tag_take,
@@ -60,8 +71,9 @@ module tp_read_issue_formal
   logic started = 1'b0;
   logic granted, shown;
   logic [63:0] at;
-  logic [12:0] long;
   logic [TW-1:0] with_tag;
+  logic [2:0] class_was;
+  logic passed;  // a list's wish stands and another one was granted
   tp_read_hdr_t hdr_was;
   always_ff @(posedge clk) begin
     started <= 1'b1;
@@ -71,8 +83,10 @@ module tp_read_issue_formal
     if (grant[c]) begin
       at <= addr[c];
       long <= bytes[c];
+      class_was <= tc[c];
     end
     shown <= tx_read_valid && !tx_read_ready && !rst;
+    passed <= want[LISTS] && !grant[LISTS] && !rst && (passed || grant != '0);
     hdr_was <= tx_read_hdr;
   end
   always_comb begin
@@ -102,10 +116,17 @@ module tp_read_issue_formal
       assert (!granted || (tx_read_valid && tx_read_hdr.tag == 10'(with_tag) && tx_read_hdr.addr == {at[63:2], 2'b00}));
       assert (!granted || (enabled == 32'(long) && tx_read_hdr.first_be[at[1:0]] && (tx_read_hdr.first_be & ~(4'b1111 << at[1:0])) == '0));
       assert (!granted || (tx_read_hdr.dwords >= 1 && tx_read_hdr.dwords <= 11'd1024));
+      assert (!granted || tx_read_hdr.tc == class_was);
+      assert (!(QOS && passed && want[LISTS] && grant != '0) || grant[LISTS]);
       assert (!granted || tx_read_hdr.dwords != 1 || tx_read_hdr.last_be == 0);
       assert (!shown || (tx_read_valid && tx_read_hdr == hdr_was));
       assert (!(tx_read_valid && !granted) || shown);
       cover (granted && long == 13'd4096);
+      cover (QOS ? passed && grant[LISTS] : passed);
       cover (granted && long == 13'd2 && tx_read_hdr.dwords == 2);
     end
+
+  if (INDUCTION && QOS) begin : g_induction
+    always_comb if (started && !rst) assert (!passed || !dut.g_weighted.list_went);
+  end
 endmodule

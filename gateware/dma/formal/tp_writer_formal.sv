@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tp_writer: of two commands, whatever goes on beside them, the one that was taken first leaves first, each once, whole, with its address and as
+// tp_writer: of two commands, whatever goes on beside them, the one that was taken first leaves first, each once, whole, with its address, its owner's class and as
 // many beats as it has bytes for, unless it has been taken back. What has been shown is not taken back and stays until it is taken. No packet
 // begins while bus mastering is off, nor one of an owner in `withdraw`; a cycle after that began, nothing of that owner is held but the packet
 // that has been shown and what was taken in that cycle. An entry is read, or let go, once.
@@ -36,6 +36,7 @@ module tp_writer_formal
     input logic [CHANNELS-1:0][11:0] command_last,
     input logic [CHANNELS-1:0][BW-1:0] command_from,
     input logic [7:0] transmit_room,
+    input logic [OWNERS-1:0][2:0] tc,
     input logic posted_ready,
     input logic [1:0][63:2] choose
 );
@@ -52,6 +53,9 @@ module tp_writer_formal
       .SENDING_BYTES(BYTES)
   ) dut (
       .max_payload(3'd0),
+      .even(1'b1),
+      .share('1),
+      .charge('0),
       .beat_valid('0),
       .beat_at('0),
       .beat_data('0),
@@ -117,6 +121,7 @@ module tp_writer_formal
     logic [11:0] bytes;
     logic [63:0] at;
     logic [OW-1:0] whose;
+    logic [2:0] tier;
     logic is_entry;
     logic [11:0] beats;  // that have left
     assign next_has[k] = dut.next_valid && dut.next.addr[63:2] == one[k];
@@ -135,7 +140,7 @@ module tp_writer_formal
       if (taken && addr[63:2] == one[k]) begin
         in[k] <= 1'b1;
         come[k] <= 1'b1;
-        {bytes, at, whose, is_entry} <= {span, addr, owner, took_entry};
+        {bytes, at, whose, is_entry, tier} <= {span, addr, owner, took_entry, tc[owner]};
         beats <= '0;
       end
       if (rst) begin
@@ -148,6 +153,7 @@ module tp_writer_formal
       if (started && !rst) begin
         assert (!mine || in[k]);
         assert (!mine || (!back[k] && posted_hdr.addr[1:0] == '0 && posted_hdr.dwords == 11'(bytes[11:2]) + 11'd1));
+        assert (!mine || posted_hdr.tc == tier);
         assert (!mine || posted_last == (beats == 12'(bytes[11:KW])));
       end
     end
@@ -164,14 +170,16 @@ module tp_writer_formal
             assert (!hand_has[k] || (12'(dut.hand_left) == 12'(bytes[11:KW])) == (!read_has[k] && !out_has[k] && beats == '0));
             assert (!(hand_has[k] && (out_has[k] || beats != '0)) || read_has[k]);
             assert (beats == '0 || (out_has[k] && midway));
-            if (next_has[k]) assert ({dut.next.addr, dut.next.owner, dut.next.entry, dut.next_span} == {at, whose, is_entry, bytes});
-            if (hand_has[k]) assert ({dut.hand.addr, dut.hand.owner, dut.hand.entry, dut.hand_span} == {at, whose, is_entry, bytes});
+            if (next_has[k])
+              assert ({dut.next.addr, dut.next.owner, dut.next.entry, dut.next.tc, dut.next_span} == {at, whose, is_entry, tier, bytes});
+            if (hand_has[k])
+              assert ({dut.hand.addr, dut.hand.owner, dut.hand.entry, dut.hand.tc, dut.hand_span} == {at, whose, is_entry, tier, bytes});
             if (read_has[k]) begin
-              assert ({dut.read.addr, dut.read.owner, dut.read.entry, dut.read_span} == {at, whose, is_entry, bytes});
+              assert ({dut.read.addr, dut.read.owner, dut.read.entry, dut.read.tc, dut.read_span} == {at, whose, is_entry, tier, bytes});
               assert (dut.read_last == !hand_has[k]);
             end
             if (out_has[k]) begin
-              assert ({dut.out.addr, dut.out.owner, dut.out.entry, dut.out_span} == {at, whose, is_entry, bytes});
+              assert ({dut.out.addr, dut.out.owner, dut.out.entry, dut.out.tc, dut.out_span} == {at, whose, is_entry, tier, bytes});
               assert (dut.out_last == !(hand_has[k] || read_has[k]));
             end
           end

@@ -59,3 +59,14 @@ def test_fill(width, h2c, c2h):
         {"DATA_WIDTH": width, "H2C": h2c, "C2H": c2h, "FILL": 1},
         more=("bench_rings",),
     )
+
+
+@pytest.mark.parametrize("width", [128, 512])
+def test_qos(width):
+    bench.run(
+        "tp_dma",
+        bench.sources("lib", "dma"),
+        HERE.with_name("bench_qos.py"),
+        bench.ROOT / f".towpath/benches/qos-{width}",
+        {"DATA_WIDTH": width, "H2C": 3, "C2H": 3, "QOS": 1, "TAGS": width // 4, "LANDING_BYTES": 128 * width, "SENDING_BYTES": 16384},
+    )

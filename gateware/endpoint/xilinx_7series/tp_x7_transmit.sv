@@ -65,7 +65,10 @@ module tp_x7_transmit
   always_comb begin
     dwords = choice == READ ? read_hdr.dwords : posted_hdr.dwords;
     payload = choice == POSTED;
-    h[0] = {1'b0, payload, four, MEMORY, 10'b0, choice == READ ? read_hdr.relaxed : posted_hdr.relaxed, 3'b0, dwords[9:0]};
+    h[0] = {
+      1'b0, payload, four, MEMORY, 1'b0, choice == READ ? read_hdr.tc : posted_hdr.tc, 6'b0,
+      choice == READ ? read_hdr.relaxed : posted_hdr.relaxed, 3'b0, dwords[9:0]
+    };
     h[1] = {requester, 8'b0, posted_hdr.last_be, posted_hdr.first_be};
     if (choice == READ) h[1][15:0] = {read_hdr.tag[7:0], read_hdr.last_be, read_hdr.first_be};
     h[2] = four ? addr[63:32] : addr[31:0];

@@ -74,12 +74,14 @@ module tp_us_rq
     write_head.addr = tx_posted_hdr.addr[63:2];
     write_head.dwords = tx_posted_hdr.dwords;
     write_head.attr[1] = tx_posted_hdr.relaxed;
+    write_head.tc = tx_posted_hdr.tc;
     write_side = '{seq: {1'b0, write_number}, first_be: tx_posted_hdr.first_be, last_be: tx_posted_hdr.last_be};
     read_head = '0;
     read_head.kind = MEM_READ;
     read_head.addr = tx_read_hdr.addr[63:2];
     read_head.dwords = tx_read_hdr.dwords;
     read_head.attr[1] = tx_read_hdr.relaxed;
+    read_head.tc = tx_read_hdr.tc;
     read_head.tag = tx_read_hdr.tag[7:0];
     read_side = '{seq: {1'b1, (SEQ - 1)'(0)}, first_be: tx_read_hdr.first_be, last_be: tx_read_hdr.last_be};
   end

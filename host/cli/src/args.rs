@@ -64,6 +64,8 @@ pub enum Verb {
     Mem(Mem),
     /// Wait for the user core's interrupts, or count them
     Irq(Irq),
+    /// Show what part of the link each channel gets, or set a channel's: its weight, the rate that it may not exceed, its traffic class
+    Qos(Qos),
     /// Reset the card, its channels and the user core, or one channel
     Reset(Reset),
     /// Build a core, then run a program with TOWPATH_DEVICE set to its simulation
@@ -371,6 +373,23 @@ pub enum Look {
         /// Which one, from 0; all without it
         number: Option<u16>,
     },
+}
+
+#[derive(Debug, Args)]
+pub struct Qos {
+    /// The channel: its name or number; without it, all are shown
+    pub channel: Option<String>,
+    /// Its part while others of its direction want the link, too: twice the weight, twice the bytes
+    #[arg(short, long, value_parser = clap::value_parser!(u8).range(1..), requires = "channel")]
+    pub weight: Option<u8>,
+    /// Bytes a second that it may move (K, M, G: powers of 1024); 0: no limit
+    #[arg(short, long, value_name = "BYTES", value_parser = bytes, requires = "channel")]
+    pub rate: Option<u64>,
+    /// The traffic class of its packets, 0 to 7
+    #[arg(long, value_parser = clap::value_parser!(u8).range(..=7), requires = "channel")]
+    pub class: Option<u8>,
+    #[command(flatten)]
+    pub core: Core,
 }
 
 #[derive(Debug, Args)]

@@ -13,6 +13,7 @@ mod memory;
 mod output;
 mod pages;
 mod pipe;
+mod qos;
 mod registers;
 mod reset;
 mod run;
@@ -57,6 +58,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Verb::Reg(what) => registers::reg(&cli, what),
         Verb::Mem(what) => memory::mem(&cli, what),
         Verb::Irq(what) => registers::irq(&cli, what),
+        Verb::Qos(what) => qos::qos(&cli, what),
         Verb::Reset(what) => reset::reset(&cli, what),
         Verb::Run(what) => run::run(what),
         Verb::Sim(what) => sim::sim(&cli, what),

@@ -107,7 +107,8 @@ fn line_of(packet: &Map<String, Value>, seen: &decode::Seen, channel: Option<Str
         Some(channel) => format!("{channel}: {}", seen.text),
         None => seen.text.clone(),
     };
-    let text = format!("{:>10}.{:03} {arrow} {what:<10} {place:<24} {bytes:>5}  {means}", ps / 1000, ps % 1000);
+    let class = number("class").map_or(String::new(), |class| format!(", class {class}"));
+    let text = format!("{:>10}.{:03} {arrow} {what:<10} {place:<24} {bytes:>5}  {means}{class}", ps / 1000, ps % 1000);
     // The file may have come from anywhere, and this goes to a terminal.
     text.trim_end().chars().filter(|c| !c.is_control()).collect()
 }

@@ -267,11 +267,13 @@ pub struct Gateware {
     pub queue_depth: u32,
     /// Inline slots of each H2C channel.
     pub inline_slots: u32,
+    /// Channels have weights, rates and traffic classes.
+    pub qos: bool,
 }
 
 impl Default for Gateware {
     fn default() -> Gateware {
-        Gateware { clock_mhz: 250.0, tags: 32, landing_bytes: None, sending_bytes: 8192, queue_depth: 16, inline_slots: 4 }
+        Gateware { clock_mhz: 250.0, tags: 32, landing_bytes: None, sending_bytes: 8192, queue_depth: 16, inline_slots: 4, qos: false }
     }
 }
 

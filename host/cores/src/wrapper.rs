@@ -335,6 +335,7 @@ package tp_user_pkg;
   localparam logic [(H2C+C2H)*16-1:0] CHANNEL_WINDOWS = {{
 {windows_told}
   }};
+  localparam bit QOS = {qos};
   localparam int PLUGINS = {plugins};
   localparam logic [{plugin_bits}-1:0] PLUGIN_ENTRIES = {plugins_told};
   localparam bit FILL = {fill};
@@ -426,6 +427,7 @@ module tp_user
         sending = g.sending_bytes,
         depth = g.queue_depth,
         slots = g.inline_slots,
+        qos = u8::from(g.qos),
         core_khz = manifest.core_clock_khz(),
         user_khz = manifest.user_clock_khz(),
         version = manifest.core.version,

@@ -7,11 +7,13 @@
 //! Not for programs: they use crate `towpath`, which makes these operations safe.
 
 mod error;
+mod qos;
 pub mod records;
 mod registration;
 pub mod signal_watch;
 
 pub use error::{Error, Result};
+pub use qos::{rate_of, Qos, QosChange};
 pub use registration::{Registration, RegistrationState};
 pub use towpath_bus::{Access, BarPart, DeviceMemory, WireStatistics};
 
@@ -204,6 +206,8 @@ pub struct DeviceInfo {
     pub plugins: Vec<PluginInfo>,
     /// The card has fill levels, and the driver serves them: see [`Channel::wait_held`].
     pub fill_levels: bool,
+    /// Its channels have weights, rates and traffic classes, and this driver reaches them.
+    pub has_qos: bool,
 }
 
 /// How a descriptor ended.
@@ -643,6 +647,9 @@ const NO_FILL_LEVELS: &str = "fill levels are not served here: give the card to 
 /// What a driver without windows says.
 const NO_WINDOWS: &str = "memory windows are not served here";
 
+/// What a driver says that does not reach the registers.
+const NO_QOS: &str = "weights, rates and traffic classes are not set through this driver: give the card to VFIO";
+
 /// How a load from the memories' windows ended: see [`Driver::read_window`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loaded {
@@ -707,6 +714,14 @@ pub trait Driver: Send + Sync {
     fn count_interrupt(&self, index: u16) -> Result<u32>;
     /// A descriptor that becomes readable when the user interrupt fires, as a duplicate of the caller's own.
     fn interrupt_event_fd(&self, index: u16) -> Result<OwnedFd>;
+    /// A channel's part of the link. [`Error::Unavailable`]: see [`DeviceInfo::has_qos`].
+    fn qos(&self, _index: u16) -> Result<Qos> {
+        Err(Error::Unavailable(NO_QOS.into()))
+    }
+    /// Change a channel's part of the link. It stays until it is changed again, the card is switched off or its function is reset.
+    fn set_qos(&self, _index: u16, _change: QosChange) -> Result<()> {
+        Err(Error::Unavailable(NO_QOS.into()))
+    }
     /// Reset the card: all channels and the user core. Transfers in flight end with [`Status::Reset`].
     fn reset(&self) -> Result<()>;
     /// See [`LinkCounters`].

@@ -379,7 +379,7 @@ impl Device {
         if posted {
             let beat = &self.output.posted;
             let &crate::model::Write { addr, dwords, first_be, last_be, .. } = beat;
-            let head = Head::Write { addr, dwords, first_be, last_be, relaxed: beat.relaxed != 0 };
+            let head = Head::Write { addr, dwords, first_be, last_be, relaxed: beat.relaxed != 0, tc: beat.tc };
             match self.transmit.assembling() {
                 None => {
                     if let Some(why) = violation(addr, dwords, first_be, last_be, 128 << config.max_payload, "MPS") {
@@ -408,7 +408,7 @@ impl Device {
             if !self.port.take_tag(tag) {
                 return Err(broken("read", addr, dwords, &format!("its tag {tag} is still in flight")));
             }
-            self.transmit.push(Head::Read { addr, dwords, first_be, last_be, relaxed: beat.relaxed != 0, tag }, now);
+            self.transmit.push(Head::Read { addr, dwords, first_be, last_be, relaxed: beat.relaxed != 0, tc: beat.tc, tag }, now);
         }
         if answer {
             let beat = &self.output.answer;

@@ -19,9 +19,9 @@ pub const LONG_HEADER_BYTES: u64 = 16;
 #[allow(missing_docs)]
 pub enum Head {
     /// Memory write by the card.
-    Write { addr: u64, dwords: u16, first_be: u8, last_be: u8, relaxed: bool },
+    Write { addr: u64, dwords: u16, first_be: u8, last_be: u8, relaxed: bool, tc: u8 },
     /// Memory read request of the card.
-    Read { addr: u64, dwords: u16, first_be: u8, last_be: u8, relaxed: bool, tag: u16 },
+    Read { addr: u64, dwords: u16, first_be: u8, last_be: u8, relaxed: bool, tc: u8, tag: u16 },
     /// The card's answer to a read of it.
     Answer { requester: u16, tag: u16, byte_count: u16, dwords: u16, lower_addr: u8, status: u8 },
     /// Completion of a read by the card.
@@ -473,11 +473,11 @@ mod tests {
     const ROOM: CompletionRoom = CompletionRoom { headers: 36, data: 461 };
 
     fn write(addr: u64, dwords: u16) -> Head {
-        Head::Write { addr, dwords, first_be: 15, last_be: if dwords == 1 { 0 } else { 15 }, relaxed: false }
+        Head::Write { addr, dwords, first_be: 15, last_be: if dwords == 1 { 0 } else { 15 }, relaxed: false, tc: 0 }
     }
 
     fn read(tag: u16) -> Head {
-        Head::Read { addr: 1 << 32, dwords: 128, first_be: 15, last_be: 15, relaxed: false, tag }
+        Head::Read { addr: 1 << 32, dwords: 128, first_be: 15, last_be: 15, relaxed: false, tc: 0, tag }
     }
 
     fn answer(tag: u16, dwords: u16) -> Head {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::error::SimError;
 
 /// Version of the interface; another one is refused.
-pub const ABI: u32 = 2;
+pub const ABI: u32 = 3;
 /// Dwords in the widest beat.
 pub const LANES: usize = 16;
 
@@ -26,7 +26,7 @@ pub struct Write {
     pub relaxed: u8,
     pub last: u8,
     pub valid: u8,
-    pub reserved: u8,
+    pub tc: u8,
     pub data: [u32; LANES],
 }
 
@@ -42,6 +42,8 @@ pub struct Read {
     pub last_be: u8,
     pub relaxed: u8,
     pub valid: u8,
+    pub tc: u8,
+    pub reserved: [u8; 7],
 }
 
 /// Outbound completion: a beat of an answer to a read of the card.
@@ -170,13 +172,13 @@ pub struct Info {
 // The compiler of the header lays these out by the same rules; sizes are counted by hand from tp_model.h.
 const _: () = {
     assert!(size_of::<Write>() == 80);
-    assert!(size_of::<Read>() == 16);
+    assert!(size_of::<Read>() == 24);
     assert!(size_of::<Answer>() == 80);
     assert!(size_of::<Completion>() == 84);
     assert!(size_of::<Request>() == 88);
     assert!(size_of::<Config>() == 16);
     assert!(size_of::<Input>() == 16 + 8 + 84 + 88 + 88);
-    assert!(size_of::<Output>() == 8 + 80 + 16 + 80);
+    assert!(size_of::<Output>() == 8 + 80 + 24 + 80);
     assert!(size_of::<Info>() == 16);
 };
 

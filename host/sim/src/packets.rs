@@ -37,14 +37,15 @@ impl PacketLog {
     pub fn packet(&mut self, packet: &Packet) {
         let data = &packet.payload;
         match packet.head {
-            Head::Write { addr, dwords, first_be, last_be, relaxed } => {
+            Head::Write { addr, dwords, first_be, last_be, relaxed, tc } => {
                 let (from, bytes) = extent(addr, dwords, first_be, last_be);
-                self.begin(packet.time, "host", "write", format_args!(r#","address":{from},"bytes":{bytes},"relaxed":{relaxed}"#));
+                let class = Class(tc);
+                self.begin(packet.time, "host", "write", format_args!(r#","address":{from},"bytes":{bytes},"relaxed":{relaxed}{class}"#));
                 self.data(data, from as u32, bytes);
             }
-            Head::Read { addr, dwords, first_be, last_be, tag, .. } => {
+            Head::Read { addr, dwords, first_be, last_be, tc, tag, .. } => {
                 let (from, bytes) = extent(addr, dwords, first_be, last_be);
-                self.begin(packet.time, "host", "read", format_args!(r#","address":{from},"bytes":{bytes},"tag":{tag}"#));
+                self.begin(packet.time, "host", "read", format_args!(r#","address":{from},"bytes":{bytes},"tag":{tag}{}"#, Class(tc)));
             }
             Head::Answer { tag, byte_count, lower_addr, status, .. } => {
                 self.begin(packet.time, "host", "completion", format_args!(r#","tag":{tag},"status":"{}""#, Outcome(status, false)));
@@ -123,6 +124,18 @@ fn claim(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// A request's traffic class, where it is not the usual one.
+struct Class(u8);
+
+impl std::fmt::Display for Class {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.0 == 0 {
+            return Ok(());
+        }
+        write!(f, r#","class":{}"#, self.0)
+    }
+}
+
 /// A completion's status, as the specification calls it (PCI Express Base Specification 2.1, 2.2.9).
 struct Outcome(u8, bool);
 
@@ -151,8 +164,10 @@ mod tests {
         log.packet(&Packet { head: posted, payload: vec![0x0403_0201, 0x0807_0605], time: 1500 });
         let answer = Head::Completion { tag: 7, dwords: 2, byte_count: 5, lower_addr: 3, status: 0, poisoned: true };
         log.packet(&Packet { head: answer, payload: vec![0x0403_0201, 0x0807_0605], time: 2500 });
-        let write = Head::Write { addr: 0x1_0000_0000, dwords: 32, first_be: 15, last_be: 15, relaxed: true };
+        let write = Head::Write { addr: 0x1_0000_0000, dwords: 32, first_be: 15, last_be: 15, relaxed: true, tc: 0 };
         log.packet(&Packet { head: write, payload: vec![0; 32], time: 3500 });
+        let read = Head::Read { addr: 0x1_0000_0000, dwords: 1, first_be: 15, last_be: 0, relaxed: true, tc: 5, tag: 3 };
+        log.packet(&Packet { head: read, payload: vec![], time: 4000 });
         log.interrupt(4500, 2);
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
@@ -164,6 +179,7 @@ mod tests {
                 r#"{"ps":1500,"to":"card","packet":"write","bar":0,"offset":20486,"bytes":4,"data":"03040506"}"#,
                 r#"{"ps":2500,"to":"card","packet":"completion","tag":7,"status":"poisoned","bytes":5,"data":"0405060708"}"#,
                 r#"{"ps":3500,"to":"host","packet":"write","address":4294967296,"bytes":128,"relaxed":true}"#,
+                r#"{"ps":4000,"to":"host","packet":"read","address":4294967296,"bytes":4,"tag":3,"class":5}"#,
                 r#"{"ps":4500,"to":"host","packet":"interrupt","vector":2}"#,
             ]
         );

@@ -4,7 +4,7 @@
 use crate::channel::ChannelName;
 use crate::{
     open, Buffer, ChannelInfo, ChannelKind, ChannelOptions, DeviceInfo, Direction, Error, LinkCounters, Memory, MemoryInfo, OpenOptions,
-    Plugin, PluginInfo, Receiver, Result, Sender, WaitOptions, WireStatistics,
+    Plugin, PluginInfo, Qos, QosChange, Receiver, Result, Sender, WaitOptions, WireStatistics,
 };
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -223,6 +223,19 @@ impl Device {
     /// The user core's interrupts.
     pub fn interrupts(&self) -> UserInterrupts {
         UserInterrupts { device: self.clone() }
+    }
+
+    /// A channel's part of the link. [`Error::Unavailable`]: the card was built without it, or this way to the card does not reach it.
+    pub fn qos(&self, channel: impl Into<ChannelName>) -> Result<Qos> {
+        let index = self.channel(channel)?.index;
+        self.driver()?.qos(index)
+    }
+
+    /// Change a channel's part of the link, at any time and for all programs: its weight among the channels of its direction, a rate that it
+    /// may not exceed, its packets' traffic class. Resets of the channel and of the card leave it.
+    pub fn set_qos(&self, channel: impl Into<ChannelName>, change: QosChange) -> Result<()> {
+        let index = self.channel(channel)?.index;
+        self.driver()?.set_qos(index, change)
     }
 
     /// Reset all channels and the user core. Transfers in flight end with [`Error::Reset`]; open channels stay open.

@@ -103,7 +103,7 @@ pub use towpath_cores::{set_simulator_files, SimulatorFiles};
 pub use towpath_device_server::Stop;
 pub use towpath_driver::{
     ChannelInfo, ChannelKind, ChannelOptions, ChannelStatistics, Completion, DeviceInfo, Direction, Error, Held, LinkCounters, Message,
-    MessageStart, Notify, PluginInfo, Result, Status, Ticket, WaitOptions, WireStatistics,
+    MessageStart, Notify, PluginInfo, Qos, QosChange, Result, Status, Ticket, WaitOptions, WireStatistics,
 };
 /// A GPU's memory, its streams, and what libraries that use it need.
 pub use towpath_gpu::{Context as GpuContext, GpuError, GpuMemory, Joined as JoinedStream, Stream as GpuStream};

@@ -28,8 +28,8 @@ use towpath_bus::{Bus, BusError, Wake};
 use towpath_contract as contract;
 use towpath_driver::signal_watch::SignalWatch;
 use towpath_driver::{
-    Access, BarPart, Channel, ChannelOptions, DeviceInfo, DeviceMemory, Driver, Error, LinkCounters, Loaded, Registration,
-    RegistrationState, Result, WaitOptions, WindowStores, WireStatistics,
+    rate_of, Access, BarPart, Channel, ChannelOptions, DeviceInfo, DeviceMemory, Driver, Error, LinkCounters, Loaded, Qos, QosChange,
+    Registration, RegistrationState, Result, WaitOptions, WindowStores, WireStatistics,
 };
 
 /// Largest number of bytes in one descriptor. The contract allows nearly 4 GiB; a timeout sees progress only between descriptors.
@@ -145,6 +145,20 @@ impl Shared {
 
     fn card_write(&self, offset: u64, value: u32, doing: &str) -> Result<()> {
         self.bus.write32(DEVICE, self.card.card_page() + offset, value).map_err(Error::bus(format!("{}: {doing}", self.bus.name())))
+    }
+
+    /// Where a channel's privileged page begins, on a card whose channels have weights.
+    fn qos_page(&self, index: u16) -> Result<u64> {
+        if !self.card.info.has_qos {
+            let how = "its channels take plain turns; build it with `qos = true` in [gateware] of its core's manifest";
+            return Err(Error::Unavailable(format!("{}: the card has no quality of service: {how}", self.bus.name())));
+        }
+        let channels = &self.card.info.channels;
+        let position = channels.iter().position(|channel| channel.index == index).ok_or_else(|| {
+            let available = channels.iter().map(|channel| channel.name.clone()).collect();
+            Error::NoSuchChannel { channel: index.to_string(), available }
+        })?;
+        Ok(self.card.channel_page(position, contract::PAGE_CHANNEL_PRIVILEGED))
     }
 
     fn interrupt_count(&self, index: usize) -> Result<u32> {
@@ -503,6 +517,28 @@ impl Driver for UserDriver {
         interrupts.enabled = 0;
         for index in 0..interrupts.told.len() {
             interrupts.told[index] = shared.interrupt_count(index)?;
+        }
+        Ok(())
+    }
+
+    fn qos(&self, index: u16) -> Result<Qos> {
+        let shared = &self.shared;
+        let page = shared.qos_page(index)?;
+        let read = |offset| {
+            shared.bus.read32(DEVICE, page + offset).map_err(Error::bus(format!("{}: reading a channel's weight", shared.bus.name())))
+        };
+        let rate = rate_of(read(contract::CHANNEL_RATE_OFFSET)?, shared.card.info.core_clock_khz);
+        // The registers have so many bits.
+        let (weight, class) = (read(contract::CHANNEL_WEIGHT_OFFSET)? as u8, read(contract::CHANNEL_TRAFFIC_CLASS_OFFSET)? as u8);
+        Ok(Qos::new(weight.max(1), rate, class))
+    }
+
+    fn set_qos(&self, index: u16, change: QosChange) -> Result<()> {
+        let shared = &self.shared;
+        let page = shared.qos_page(index)?;
+        for (offset, value) in change.registers(shared.card.info.core_clock_khz)? {
+            let doing = format!("{}: setting a channel's part of the link", shared.bus.name());
+            shared.bus.write32(DEVICE, page + offset, value).map_err(Error::bus(doing))?;
         }
         Ok(())
     }

@@ -18,6 +18,7 @@ from towpath._types import (
     MemoryInfo,
     MessageStart,
     PluginInfo,
+    Qos,
     Received,
     ResetStatus,
     Statistics,
@@ -91,6 +92,14 @@ class Device:
         """Reset the card: all channels and the user core. What is in flight ends with TransferError, status "reset"."""
     def link_counters(self) -> LinkCounters:
         """The card's counters of faults on its link."""
+    def qos(self, channel: str | int) -> Qos:
+        """A channel's part of the link. DeviceError: the card was built without it, or this way to the card does not reach it."""
+    def set_qos(self, channel: str | int, *, weight: int | None = None, rate: int | None = None, traffic_class: int | None = None) -> None:
+        """Change a channel's part of the link, for all programs; what is None stays. Resets of the channel and of the card leave it.
+
+        `weight`, 1 to 255, is its part among the channels of its direction that want the link; `rate` is the bytes a second that it may
+        move, 0: no limit; `traffic_class`, 0 to 7, is that of its packets.
+        """
     def now_ns(self) -> int:
         """The card's time in nanoseconds: simulated, or a monotonic clock."""
     def wire(self) -> Wire | None:

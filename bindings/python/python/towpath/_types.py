@@ -236,6 +236,17 @@ class LinkCounters(NamedTuple):
     """Tags in quarantine now: the card gave up their reads, and the answers may still come."""
 
 
+class Qos(NamedTuple):
+    """A channel's part of the link."""
+
+    weight: int
+    """Its part while others of its direction want the link, too: twice the weight, twice the bytes. 1 on a card that nobody has set."""
+    rate: int
+    """Bytes of data a second that it may move; 0: as many as it can."""
+    traffic_class: int
+    """The traffic class of its packets, 0 to 7."""
+
+
 class Wire(NamedTuple):
     """Bytes on the link since the device was opened; only a simulated device counts them."""
 

@@ -159,7 +159,7 @@ module tp_x7_transmit_formal
           w_four <= posted_hdr.addr[63:32] != 0;
           w_payload <= 1'b1;
           w_dwords <= posted_hdr.dwords;
-          w[0] <= {2'b01, posted_hdr.addr[63:32] != 0, 15'b0, posted_hdr.relaxed, 3'b0, posted_hdr.dwords[9:0]} ;
+          w[0] <= {2'b01, posted_hdr.addr[63:32] != 0, 6'b0, posted_hdr.tc, 6'b0, posted_hdr.relaxed, 3'b0, posted_hdr.dwords[9:0]} ;
           w[1] <= {REQUESTER, 8'b0, posted_hdr.last_be, posted_hdr.first_be};
           w[2] <= posted_hdr.addr[63:32] != 0 ? posted_hdr.addr[63:32] : posted_hdr.addr[31:0];
           w[3] <= posted_hdr.addr[31:0];
@@ -168,7 +168,7 @@ module tp_x7_transmit_formal
           w_four <= read_hdr.addr[63:32] != 0;
           w_payload <= 1'b0;
           w_dwords <= read_hdr.dwords;
-          w[0] <= {2'b00, read_hdr.addr[63:32] != 0, 15'b0, read_hdr.relaxed, 3'b0, read_hdr.dwords[9:0]};
+          w[0] <= {2'b00, read_hdr.addr[63:32] != 0, 6'b0, read_hdr.tc, 6'b0, read_hdr.relaxed, 3'b0, read_hdr.dwords[9:0]};
           w[1] <= {REQUESTER, read_hdr.tag[7:0], read_hdr.last_be, read_hdr.first_be};
           w[2] <= read_hdr.addr[63:32] != 0 ? read_hdr.addr[63:32] : read_hdr.addr[31:0];
           w[3] <= read_hdr.addr[31:0];

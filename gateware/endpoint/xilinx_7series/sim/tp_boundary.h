@@ -165,15 +165,15 @@ private:
         }
         const uint64_t addr = four ? static_cast<uint64_t>(third) << 32 | header[3] : third;
         if (addr & 3 || (four && addr >> 32 == 0)) breach("s_axis_tx: a header of %u dwords with address %#llx", 3 + four, 0ull + addr);
-        if (first & 0x00745000) breach("s_axis_tx: a request with class or attributes of its own: %08x", first);
-        const uint8_t relaxed = first >> 13 & 1, first_be = second & 15, last_be = second >> 4 & 15;
+        if (first & 0x00045000) breach("s_axis_tx: a request with attributes of its own: %08x", first);
+        const uint8_t relaxed = first >> 13 & 1, tc = first >> 20 & 7, first_be = second & 15, last_be = second >> 4 & 15;
         if (data) {
             tp_model_write &to = outgoing.write;
-            to.addr = addr, to.dwords = dwords, to.relaxed = relaxed, to.first_be = first_be, to.last_be = last_be;
+            to.addr = addr, to.dwords = dwords, to.relaxed = relaxed, to.tc = tc, to.first_be = first_be, to.last_be = last_be;
             outgoing.begin(Outgoing::WRITE, dwords);
         } else {
             tp_model_read &to = outgoing.read;
-            to.addr = addr, to.dwords = dwords, to.relaxed = relaxed, to.first_be = first_be, to.last_be = last_be;
+            to.addr = addr, to.dwords = dwords, to.relaxed = relaxed, to.tc = tc, to.first_be = first_be, to.last_be = last_be;
             to.tag = second >> 8 & 255;
             outgoing.begin(Outgoing::READ, 0);
         }

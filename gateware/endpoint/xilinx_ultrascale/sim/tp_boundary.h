@@ -288,21 +288,22 @@ private:
         auto &[outgoing, number] = rq.next();
         const uint32_t *h = rq.head.data();
         const unsigned dwords = h[2] & 0x7ff, kind = h[2] >> 11 & 15;
-        if ((kind != MEM_READ && kind != MEM_WRITE) || h[2] >> 15 || h[0] & 3 || h[3] & 0xdfffff00 || dwords == 0 || dwords > 1024)
+        if ((kind != MEM_READ && kind != MEM_WRITE) || h[2] >> 15 || h[0] & 3 || h[3] & 0xd1ffff00 || dwords == 0 || dwords > 1024)
             breach("s_axis_rq: a descriptor %08x %08x %08x %08x", h[0], h[1], h[2], h[3]);
         if (tp_ultrascale::field(user.data(), WIDE ? 36 : 11, 1)) breach("s_axis_rq: a packet is discontinued");
         const uint64_t addr = static_cast<uint64_t>(h[1]) << 32 | h[0];
-        const uint8_t first_be = user[0] >> 4 * nth & 15, last_be = user[0] >> (WIDE ? 8 + 4 * nth : 4) & 15, relaxed = h[3] >> 29 & 1;
+        const uint8_t first_be = user[0] >> 4 * nth & 15, last_be = user[0] >> (WIDE ? 8 + 4 * nth : 4) & 15;
+        const uint8_t relaxed = h[3] >> 29 & 1, tc = h[3] >> 25 & 7;
         number = WIDE ? tp_ultrascale::field(user.data(), 61 + 6 * nth, 6)
                       : tp_ultrascale::field(user.data(), 24, 4) | tp_ultrascale::field(user.data(), 60, 2) << 4;
         if (kind == MEM_WRITE) {
             tp_model_write &to = outgoing.write;
-            to.addr = addr, to.dwords = dwords, to.relaxed = relaxed, to.first_be = first_be, to.last_be = last_be;
+            to.addr = addr, to.dwords = dwords, to.relaxed = relaxed, to.tc = tc, to.first_be = first_be, to.last_be = last_be;
             outgoing.begin(Outgoing::WRITE, dwords);
             return dwords;
         }
         tp_model_read &to = outgoing.read;
-        to.addr = addr, to.dwords = dwords, to.relaxed = relaxed, to.first_be = first_be, to.last_be = last_be;
+        to.addr = addr, to.dwords = dwords, to.relaxed = relaxed, to.tc = tc, to.first_be = first_be, to.last_be = last_be;
         to.tag = h[3] & 255;
         outgoing.begin(Outgoing::READ, 0);
         return 0;

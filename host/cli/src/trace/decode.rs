@@ -145,6 +145,9 @@ impl Decoder {
                     }
                     contract::CHANNEL_VECTOR_OFFSET => "vector",
                     contract::CHANNEL_MODERATION_OFFSET => "moderation",
+                    contract::CHANNEL_WEIGHT_OFFSET => "weight",
+                    contract::CHANNEL_TRAFFIC_CLASS_OFFSET => "traffic class",
+                    contract::CHANNEL_RATE_OFFSET => "rate",
                     _ => "register",
                 };
                 let base = channel.ring_base;
