@@ -46,7 +46,7 @@ module tp_fanout_merge_formal #(
   logic [31:0] user_was;
   logic [CW-1:0] watch_was, ins, outs;  // beats of the port: taken from the core, taken by the channel
   logic [CW-1:0] passed;  // messages of the other port that went out since the watched one's first beat stood at its FIFO's end
-  logic waits;
+  logic waits, open;  // the port waits; the message whose turn it is has begun
   logic [DATA_WIDTH+KEEP:0] watched, in, out;
   logic [DATA_WIDTH+KEEP+32:0] all_was;
   assign leaves = m_tvalid && m_tready && !m_reset;
@@ -70,7 +70,8 @@ module tp_fanout_merge_formal #(
       if (m_user == 32'(at)) outs <= outs + 1'b1;
     end
     passed <= !waits ? '0 : passed + CW'(dut.ends);
-    if (rst || m_reset) {ins, outs, middle, passed} <= '0;
+    if (dut.leaves) open <= !dut.ends;
+    if (rst || m_reset) {ins, outs, middle, passed, open} <= '0;
   end
   always_comb
     if (!started)
@@ -90,6 +91,8 @@ module tp_fanout_merge_formal #(
         end
       end
       assert (passed <= CW'(1));
+      // A turn is given with a message, never ahead of one: nobody waits for a port that has nothing.
+      assert (dut.owner == '0 || open || (dut.owner & dut.valid) != '0);
       cover (leaves && m_user == 32'(at) && outs == watch && outs == CW'(3) && user_was != m_user);
       cover (passed == CW'(1));
     end
