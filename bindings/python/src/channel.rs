@@ -163,6 +163,14 @@ impl Channel {
         Ok(PyBytes::new(py, &bytes))
     }
 
+    #[pyo3(signature = (*, timeout=Limit::USUAL), text_signature = "($self, *, timeout=10.0)")]
+    fn recv_message<'py>(&self, py: Python<'py>, timeout: Limit) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyAny>)> {
+        let (bytes, got) = waiting(py, &self.card, timeout, |options| {
+            self.card.receiver(self.info.index, self.kind.as_ref())?.recv_message_with(options)
+        })?;
+        Ok((PyBytes::new(py, &bytes), received_tuple(py, got)?))
+    }
+
     #[pyo3(
         signature = (buffer, *, timeout=Limit::USUAL, stream=None, staged=argument::Staged(false)),
         text_signature = "($self, buffer, *, timeout=10.0, stream=None, staged=False)"

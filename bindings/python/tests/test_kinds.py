@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kinds of channel from elsewhere: the package of examples/crc32c, as pip installs it, and what is missing without it."""
+"""Kinds of channel: the package of examples/crc32c, as pip installs it, and what is missing without it; those that come with Towpath."""
 
 from __future__ import annotations
 
@@ -144,3 +144,60 @@ def test_a_kind_that_is_asked() -> None:
         towpath.Channel(card, 0, ("asked", 4)).send(data)
     with towpath.open("sim:loopback") as card, pytest.raises(towpath.UsageError, match="cannot be asked"):
         card["out"].ask(bytearray(10), offset=0)
+
+
+def test_ports_behind_a_fanout() -> None:
+    with towpath.open("sim:exchange") as card:
+        fan = card.kind("data")
+        assert isinstance(fan, towpath.Fanout)
+        for port in (3, 1, 2):
+            fan[port].send(bytes([port]) * port)
+        # One port's message, with the others kept in their order.
+        assert fan[2].recv() == b"\2\2"
+        assert [fan.recv(), fan.recv()] == [(3, b"\3\3\3"), (1, b"\1")]
+        for port in (4, (1 << 32) - 1):
+            with pytest.raises(towpath.NotFoundError, match=f"no port {port}") as failed:
+                fan[port].send(b"nobody's")
+            assert failed.value.kind_status == 1
+        # Port 1 takes nothing: what is for it waits, and passes nobody by.
+        fan[0].send(b"\2")
+        fan[1].send(b"waits")
+        # A call that sends nothing leaves the channel alone.
+        with pytest.raises(towpath.UsageError):
+            fan[-1].send(b"x")
+        fan[2].send(b"goes on")
+        each = iter(fan)
+        assert [next(each), next(each)] == [(0, b"\2"), (2, b"goes on")]
+        fan[0].send(b"\0")
+        assert [fan.recv(), fan.recv()] == [(0, b"\0"), (1, b"waits")]
+        # Held again, its FIFO has room for 18 messages of a beat; the next one stops the channel, and the call resets it.
+        fan[0].send(b"\2")
+        for _ in range(18):
+            fan[1].send(b"fills")
+        with pytest.raises(towpath.TimeoutError):
+            fan[1].send(b"is too much", timeout=200e-6)
+        fan[0].send(b"\0")
+        fan[1].send(b"begins anew")
+        assert fan[1].recv() == b"begins anew"
+        assert [fan.recv(), fan.recv()] == [(0, b"\2"), (0, b"\0")]
+        fan.kept_most = 5
+        for port in (2, 2, 3):
+            fan[port].send(b"four")
+        with pytest.raises(towpath.UsageError, match="8 bytes of others are kept, 5 at most"):
+            fan[3].recv()
+        assert [fan.recv() for _ in range(3)] == [(2, b"four"), (2, b"four"), (3, b"four")]
+
+
+def test_frames_in_a_buffer() -> None:
+    with towpath.open("sim:normalize") as card:
+        frames = card.kind("frames")
+        assert isinstance(frames, towpath.Frames)
+        for length in (0, 1, 17, 4096):
+            frame = bytes(60 + byte // 2 for byte in random.Random(length).randbytes(length))
+            frames.send(frame, user=length)
+            assert frames.recv() == (bytes(byte - min(frame) for byte in frame), length)
+        with pytest.raises(towpath.RangeError, match="the frame is longer") as failed:
+            frames.send(bytes(4097))
+        assert failed.value.kind_status == 1
+        frames.send(b"\x09\x08")
+        assert frames.recv() == (b"\1\0", 0)

@@ -2,9 +2,10 @@
 //! Kinds of channel: `kind.toml`, and what a `[[channel]]` says of one. docs/guide/channel-kinds.md describes both.
 
 use crate::find::towpath_home;
-use crate::manifest::{at, is_identifier, line_of, parameter_fault, shown, Channel, Direction, Entry};
+use crate::manifest::{at, is_identifier, line_of, parameter_fault, shown, Channel, Direction, Entry, ParameterValue};
 use crate::CoreError;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use towpath_contract::{ChannelKind, CHANNEL_ENTRY_KIND_NAME_COUNT};
@@ -15,6 +16,8 @@ pub const KIND: &str = "kind.toml";
 const FOLDER: &str = "gateware/channel";
 /// What `kind_parameter` of a memory counts.
 pub(crate) const PAGE: u64 = 4096;
+/// Names of those that have no number in the discovery table.
+const OWN: [&str; 2] = ["buffer", "fanout"];
 /// The name of the kind that needs no module.
 const STREAM: &str = ChannelKind::Stream.name();
 
@@ -31,6 +34,29 @@ pub struct Kind {
     pub version: u16,
     h2c: Option<Half>,
     c2h: Option<Half>,
+    parameters: BTreeMap<String, Limits>,
+}
+
+/// `[parameters]`: what a parameter of the kind's modules may be.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+struct Limits {
+    least: i64,
+    most: i64,
+    #[serde(default)]
+    power_of_two: bool,
+}
+
+impl Limits {
+    /// What to write instead of a value that is not within them.
+    fn remedy(&self, value: &ParameterValue) -> Option<String> {
+        let fits = |n: i64| (self.least..=self.most).contains(&n) && (!self.power_of_two || n & (n - 1) == 0);
+        if matches!(value, ParameterValue::Integer(n) if fits(*n)) {
+            return None;
+        }
+        let what = if self.power_of_two { "a power of two, " } else { "" };
+        Some(format!("make it {what}{} to {}", self.least, self.most))
+    }
 }
 
 /// A kind's module for one direction.
@@ -72,6 +98,8 @@ struct Text {
     kind: About,
     h2c: Option<H2c>,
     c2h: Option<C2h>,
+    #[serde(default)]
+    parameters: BTreeMap<String, Limits>,
 }
 
 #[derive(Deserialize)]
@@ -105,7 +133,7 @@ impl Kind {
     fn read(folder: &Path, own: bool) -> Result<Kind, CoreError> {
         let file = folder.join(KIND);
         let text = fs::read_to_string(&file).map_err(|e| CoreError::io("cannot read", &file, e))?;
-        let Text { kind: about, h2c, c2h } =
+        let Text { kind: about, h2c, c2h, parameters } =
             toml::from_str(&text).map_err(|e| CoreError::manifest(&file, e.to_string().trim_end().to_string()))?;
         // The section's head is looked for first: both directions have the same keys.
         let bad = |section: &str, key: &str, message: String| {
@@ -119,7 +147,7 @@ impl Kind {
             return bad("kind", "name", format!("kind.name \"{}\": {rule}", name.escape_debug()));
         }
         let number = match about.number.map(ChannelKind::try_from) {
-            None if ChannelKind::ALL.iter().all(|kind| kind.name() != name) => ChannelKind::Named,
+            None if ChannelKind::ALL.iter().all(|kind| kind.name() != name) && (own || !OWN.contains(&name.as_str())) => ChannelKind::Named,
             None => return bad("kind", "name", format!("kind.name \"{name}\": that is Towpath's own: give your kind another name")),
             Some(Ok(ChannelKind::Memory)) if own => ChannelKind::Memory,
             Some(_) => return bad("kind", "number", "kind.number: only Towpath's own kinds have numbers: remove it".into()),
@@ -132,6 +160,7 @@ impl Kind {
             version: about.version,
             h2c: h2c.map(|h| half(h.module, h.sources, h.verdicts)),
             c2h: c2h.map(|h| half(h.module, h.sources, h.asked)),
+            parameters,
         };
         if kind.h2c.is_none() && kind.c2h.is_none() {
             return bad("kind", "[kind]", "the kind has no direction: give it [h2c], [c2h] or both, each with module and sources".into());
@@ -235,6 +264,11 @@ pub(crate) fn channels(entry: &Entry, folder: &Path) -> Result<Result<Vec<Channe
     }
     if let Some((name, message)) = parameter_fault("parameters", &entry.parameters) {
         return bad(&name, message);
+    }
+    for (name, value) in &entry.parameters {
+        if let Some(remedy) = kind.parameters.get(name).and_then(|limits| limits.remedy(value)) {
+            return bad(name, format!("parameters.{name} = {}: {remedy}", value.verilog()));
+        }
     }
     let mut parameters: Parameters = entry.parameters.iter().map(|(name, value)| (name.clone(), value.verilog())).collect();
     let parameter = if kind.number == ChannelKind::Memory {

@@ -154,6 +154,16 @@ fn manifests() {
     try_one("[[channel]]\nname = \"a\"\n", &["line 6: ", "direction = \"h2c\" or \"c2h\""]);
     try_one("[[channel]]\nname = \"a\"\ndirection = \"h2c\"\nparameter = 3\n", &["line 9: ", "a stream has no parameters"]);
     try_one(&format!("{CHECKED}[channel.parameters]\nDATA_WIDTH = 3\n"), &["line 10: ", "core.width"]);
+    // What the kind says of its parameters, and nothing of others.
+    let limits = "[parameters]\nTAPS = { least = 2, most = 64, power_of_two = true }\nSEED = { least = -1, most = 3 }\n";
+    kind(&world, "limited", &format!("{KIND}{limits}"), "");
+    let limited = |given: &str| format!("{}[channel.parameters]\n{given}\n", CHECKED.replace("../crc", "../limited"));
+    for wrong in ["TAPS = 3", "TAPS = 1", "TAPS = 128", "TAPS = true"] {
+        try_one(&limited(wrong), &["line 10: ", "channel \"checked\"", "parameters.TAPS = ", "make it a power of two, 2 to 64"]);
+    }
+    try_one(&limited("TAPS = 4\nSEED = \"x\""), &["line 11: ", "parameters.SEED = \"x\": make it -1 to 3"]);
+    try_one(&limited("SEED = 4"), &["line 10: ", "parameters.SEED = 4: make it -1 to 3"]);
+    assert!(read(&limited("TAPS = 64\nSEED = -1\nPOLYNOMIAL = 99")).is_ok());
     kind(&world, "one_way", &KIND[..KIND.find("[c2h]").unwrap()], "");
     let one_way = CHECKED.replace("../crc", "../one_way");
     let many: String = (0..31).map(|n| RAM.replace("ram", &format!("ram{n}"))).collect();
@@ -175,12 +185,14 @@ fn manifests_of_kinds() {
     };
     try_one(&KIND.replace("\"crc\"", "\"checksums\""), &["line 2: ", "checksums", "1 to 8"]);
     try_one(&KIND.replace("\"crc\"", "\"memory\""), &["line 2: ", "Towpath's own"]);
+    try_one(&KIND.replace("\"crc\"", "\"fanout\""), &["line 2: ", "Towpath's own"]);
     try_one(&KIND.replace("version", "number = 1\nversion"), &["line 3: ", "only Towpath's own", "remove it"]);
     try_one(&KIND.replace("version = 3\n", ""), &["version"]);
     try_one(&KIND.replace("crc_add", "crc-add"), &["line 9: ", "c2h.module", "crc-add"]);
     try_one(&KIND.replace("[\"crc.sv\"]", "[]"), &["line 6: ", "h2c.sources is empty"]);
     try_one(&KIND.replace("./crc.sv", "gone.sv"), &["line 10: ", "c2h.sources", "faulty/gone.sv"]);
     try_one(&KIND.replace("verdicts", "asked"), &["line 7", "asked"]);
+    try_one(&format!("{KIND}[parameters]\nTAPS = {{ least = 1 }}\n"), &["line 12", "most"]);
     try_one(&KIND[..KIND.find("[h2c]").unwrap()], &["line 1: ", "[h2c], [c2h] or both"]);
 }
 

@@ -86,3 +86,37 @@ fn a_window_and_a_reset_of_the_core_alone_do_not_go_together() {
     wrap(&folder, &BuildOptions::default(), None).unwrap();
     std::fs::remove_dir_all(folder.parent().unwrap()).unwrap();
 }
+
+/// What a manifest may ask of the kinds that come with Towpath, and what it is told else.
+#[test]
+fn parameters_of_fanout_and_buffer() {
+    let root = repository();
+    std::env::set_var("TOWPATH_HOME", &root);
+    let try_one = |core: &str, old: &str, new: &str| {
+        let folder = std::env::temp_dir().join(format!("towpath-kinds-{}", std::process::id())).join(core);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::copy(root.join(format!("cores/{core}/{core}.sv")), folder.join(format!("{core}.sv"))).unwrap();
+        let manifest = std::fs::read_to_string(root.join(format!("cores/{core}/towpath.toml"))).unwrap();
+        assert!(manifest.contains(old), "{old}");
+        std::fs::write(folder.join("towpath.toml"), manifest.replace(old, new)).unwrap();
+        let result = wrap(&folder, &BuildOptions::default(), None);
+        std::fs::remove_dir_all(folder.parent().unwrap()).unwrap();
+        result.unwrap_err().to_string()
+    };
+    for (core, old, new, parts) in [
+        ("exchange", "PORTS = 4", "PORTS = 65", ["line 14: channel \"data\"", "parameters.PORTS = 65: make it 1 to 64"]),
+        ("exchange", "DEPTH = 16", "DEPTH = 24", ["line 15: ", "parameters.DEPTH = 24: make it a power of two, 16 to 65536"]),
+        ("exchange", "DEPTH = 16", "DEEP = 16", ["line 15: channel \"data\"", "no module of its kind has a parameter DEEP"]),
+        ("exchange", "PORTS = 4", "PORTS = 8", ["\"data_in_tvalid\" has 4 bits", "8 bits (kind \"fanout\" of channel \"data\")"]),
+        ("normalize", "BYTES = 4096\n", "BYTES = 5000\n", ["line 17: ", "parameters.BYTES = 5000: make it a power of two, 128 to 4194304"]),
+        (
+            "normalize",
+            "BYTES = 4096\n",
+            "BYTES = 8192\n",
+            ["\"frames_in_row\" has 8 bits", "9 bits (kind \"buffer\" of channel \"frames\")"],
+        ),
+    ] {
+        let error = try_one(core, old, new);
+        assert!(parts.iter().all(|part| error.contains(part)), "{new}: {error}");
+    }
+}

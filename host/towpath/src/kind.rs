@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Kinds of channel from elsewhere: the host's half of one is a crate that implements [`Kind`].
+//! Kinds of channel: the host's half of one is a type that implements [`Kind`], in a crate of its own or here.
 //!
 //! The crate knows what the kind's messages and statuses mean; programs open its channels with [`Device::open_kind`]. Nothing in Towpath knows
 //! the crate. docs/guide/channel-kinds.md describes the card's half, and examples/crc32c is a whole one.
 
-use crate::{ChannelInfo, ChannelName, ChannelOptions, Device, Direction, Receiver, Result, Sender};
+use crate::{ChannelInfo, ChannelName, ChannelOptions, Device, Direction, Error, Receiver, Result, Sender};
 
 /// The host's half of a kind of channel.
 pub trait Kind: Sized {
@@ -58,5 +58,21 @@ impl Device {
     /// As [`Device::open_kind`], with options.
     pub fn open_kind_with<K: Kind>(&self, channel: impl Into<ChannelName>, options: ChannelOptions) -> Result<K> {
         K::open(&KindChannels { device: self, channel: channel.into(), kind: (K::NAME, K::VERSION), options })
+    }
+}
+
+/// A status of the kind's own, as the kind says it.
+pub(crate) fn said(error: Error, status: u8, text: impl FnOnce() -> String) -> Error {
+    match error {
+        Error::Kind { channel, kind, number, bytes, .. } if number == status => Error::Kind { channel, kind, number, bytes, what: text() },
+        other => other,
+    }
+}
+
+/// A send that ended early has left its message open on the card, and the next one would go on with it: the channel is reset.
+pub(crate) fn close(sender: &Sender, error: Error) -> Error {
+    match error {
+        Error::Timeout { .. } | Error::Interrupted { .. } | Error::Cancelled { .. } => sender.reset().err().unwrap_or(error),
+        other => other,
     }
 }

@@ -55,6 +55,8 @@ mod channel;
 mod device;
 #[cfg(all(feature = "vfio", feature = "linux"))]
 mod doctor;
+mod fanout;
+mod frames;
 mod gpu;
 mod kind;
 mod memory;
@@ -84,6 +86,8 @@ pub use channel::ChannelName;
 pub use device::{Device, Registers, UserInterrupts};
 #[cfg(all(feature = "vfio", feature = "linux"))]
 pub use doctor::doctor;
+pub use fanout::{FanoutReceiver, FanoutSender};
+pub use frames::{FrameReceiver, FrameSender};
 pub use gpu::OnStream;
 pub use kind::{Kind, KindChannels};
 pub use memory::{Memory, MemoryHalf, MemoryInfo, Window};

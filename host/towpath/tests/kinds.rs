@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The memory of the simulated scratchpad, with its faults. A kind from elsewhere is in examples/crc32c.
+//! The kinds that come with Towpath, in simulation: the scratchpad's memory, with its faults; `fanout` and `buffer`. A kind from elsewhere is in
+//! examples/crc32c.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::{Path, PathBuf};
-use towpath::{Device, Error};
+use towpath::{Device, Error, FanoutReceiver, FanoutSender, FrameReceiver, FrameSender};
 
 fn open(core: &str) -> Device {
     let root: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).canonicalize().unwrap().ancestors().nth(2).unwrap().into();
@@ -91,4 +92,82 @@ fn a_window_tells_each_thread_of_its_own_loads() {
     registers.write_name("slverr_page", 0).unwrap();
     window.write_at(&[1; 8], 0x2000).unwrap();
     window.flush().unwrap();
+}
+
+/// The number of a kind's own status, and the text.
+fn refused(result: towpath::Result<()>) -> (u8, String) {
+    match result {
+        Err(error @ Error::Kind { number, .. }) => (number, error.to_string()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn ports_behind_a_fanout() {
+    let device = open("cores/exchange");
+    let to: FanoutSender = device.open_kind("data").unwrap();
+    let mut back: FanoutReceiver = device.open_kind("data").unwrap();
+    // A long message is taken while it is received.
+    std::thread::scope(|scope| {
+        let sending = scope.spawn(|| {
+            for (port, length) in [(3, 100_003), (1, 0), (2, 1), (3, 70_000), (1, 16)] {
+                to.send(port, &bytes(length, port)).unwrap();
+            }
+        });
+        assert!(back.recv().unwrap() == (3, bytes(100_003, 3)));
+        // The others' messages are kept, and come in their order afterwards.
+        assert!(back.recv_from(3).unwrap() == bytes(70_000, 3));
+        assert_eq!(back.recv_from(1).unwrap(), bytes(0, 1));
+        assert_eq!(back.recv().unwrap(), (2, bytes(1, 2)));
+        assert_eq!(back.recv().unwrap(), (1, bytes(16, 1)));
+        sending.join().unwrap();
+    });
+    for port in [4, u32::MAX] {
+        let (number, text) = refused(to.send(port, b"nobody's"));
+        assert_eq!(number, 1);
+        assert!(text.contains(&format!("no port {port}")), "{text}");
+    }
+    // Port 1 takes nothing: what is for it waits in its FIFO, and passes nobody by.
+    to.send(0, &[2]).unwrap();
+    to.send(1, b"waits").unwrap();
+    to.send(2, b"goes on").unwrap();
+    assert_eq!([back.recv().unwrap(), back.recv().unwrap()], [(0, vec![2]), (2, b"goes on".to_vec())]);
+    // Its FIFO has 16 beats, and 2 on their way out: one more message stops the channel, also for others. The call resets it.
+    to.sender().set_timeout(Some(std::time::Duration::from_micros(200)));
+    (0..17).for_each(|_| to.send(1, b"fills").unwrap());
+    assert!(matches!(to.send(1, b"is too much"), Err(Error::Timeout { .. })));
+    to.sender().set_timeout(Some(std::time::Duration::from_secs(10)));
+    to.send(0, &[0]).unwrap();
+    to.send(1, b"begins anew").unwrap();
+    assert_eq!(back.recv_from(1).unwrap(), b"begins anew");
+    assert_eq!(back.recv().unwrap(), (0, vec![0]));
+    // No more is kept than is allowed.
+    back.set_kept_most(5);
+    (0..2).for_each(|_| to.send(2, b"four").unwrap());
+    to.send(3, b"last").unwrap();
+    let error = back.recv_from(3).unwrap_err().to_string();
+    assert!(error.contains("8 bytes of others are kept, 5 at most"), "{error}");
+    assert_eq!([back.recv().unwrap(), back.recv().unwrap()], [(2, b"four".to_vec()), (2, b"four".to_vec())]);
+    assert_eq!(back.recv_from(3).unwrap(), b"last");
+}
+
+#[test]
+fn frames_in_a_buffer() {
+    let device = open("cores/normalize");
+    let to: FrameSender = device.open_kind("frames").unwrap();
+    let back: FrameReceiver = device.open_kind("frames").unwrap();
+    for (n, length) in [0, 1, 15, 16, 17, 1000, 4095, 4096].into_iter().enumerate() {
+        let frame: Vec<u8> = bytes(length, 9).iter().map(|byte| byte / 2 + 50).collect();
+        let least = frame.iter().min().copied().unwrap_or(0);
+        to.send(&frame, n as u32).unwrap();
+        let due: Vec<u8> = frame.iter().map(|byte| byte - least).collect();
+        assert!(back.recv().unwrap() == (due, n as u32), "{length} bytes");
+    }
+    for length in [4097, 100_000] {
+        let (number, text) = refused(to.send(&bytes(length, 9), 0));
+        assert_eq!(number, 1);
+        assert!(text.contains(&format!("a frame of {length} bytes is longer")), "{text}");
+    }
+    to.send(&[9, 8], 7).unwrap();
+    assert_eq!(back.recv().unwrap(), (vec![1, 0], 7));
 }

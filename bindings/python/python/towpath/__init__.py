@@ -41,6 +41,8 @@ from towpath._errors import (
     UsageError,
     VersionError,
 )
+from towpath._fanout import Fanout, FanoutPort
+from towpath._frames import Frames
 from towpath._kind import Kind
 from towpath._memory import CardMemory, Memories
 from towpath._plugins import Plugins, Reset
@@ -73,6 +75,9 @@ __all__ = [
     "DeviceError",
     "Error",
     "Held",
+    "Fanout",
+    "FanoutPort",
+    "Frames",
     "Info",
     "Interrupt",
     "Interrupts",

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kinds of channel from elsewhere: the package that knows one is found by its entry point.
+"""Kinds of channel: what is called with a kind's channels. Those of `fanout` and `buffer` are in this package; one that knows a kind from
+elsewhere is found by its entry point.
 
 A package names its class in the group "towpath.kinds", under the kind's name in the discovery table:
 
@@ -11,13 +12,16 @@ The class is a `Kind`: it has the version that it knows, and is called with the 
 
 from __future__ import annotations
 
+import contextlib
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Protocol
 
 from towpath._channel import Channel
-from towpath._errors import NotFoundError, UsageError
+from towpath._errors import NotFoundError, TransferError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from towpath._device import Device
     from towpath._types import ChannelInfo
 
@@ -48,7 +52,34 @@ def open_kind(device: Device, channel: str | int) -> Any:
     return kind(device, *channels)
 
 
+def of(channel: Channel | None, way: str) -> Channel:
+    """A kind's channel of one direction, if the card has it."""
+    if channel is None:
+        raise UsageError(f"this channel has no way {way}")
+    return channel
+
+
+@contextlib.contextmanager
+def closing(sender: Channel) -> Iterator[None]:
+    """A message that was cut short is open on the card, and the next one would go on with it: the channel is reset then."""
+    try:
+        yield
+    except UsageError:
+        raise  # nothing was sent
+    except BaseException as error:
+        # What the card has ended, but for a cancel, has its end.
+        if not isinstance(error, TransferError) or error.status == "cancelled":
+            sender.reset()
+        raise
+
+
 def _known(name: str, channel: ChannelInfo) -> Kind:
+    if (own := _here().get(name)) is not None:
+        if own.version != channel.kind_version:
+            is_of = f'channel "{channel.name}" is of kind {name} version {channel.kind_version}'
+            what = f"{is_of}, and this library knows version {own.version}"
+            raise UsageError(f"{what}; install the version of Towpath that the bitstream is from", channel.name)
+        return own
     points = list(entry_points(group=GROUP, name=name))
     if not points:
         what = f'channel "{channel.name}" is of kind {name}, which no package here knows; install the one that comes with the kind'
@@ -63,3 +94,11 @@ def _known(name: str, channel: ChannelInfo) -> Kind:
         )
         raise UsageError(f"{what}; install the version of that package that the bitstream is from", channel.name)
     return kind
+
+
+def _here() -> dict[str, Kind]:
+    """The kinds that come with Towpath, but for those that need no class of a kind's."""
+    from towpath._fanout import Fanout
+    from towpath._frames import Frames
+
+    return {"fanout": Fanout, "buffer": Frames}

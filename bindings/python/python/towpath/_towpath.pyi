@@ -167,6 +167,8 @@ class Channel:
     ) -> StreamTransfer[int]: ...
     def recv(self, *, timeout: float | None = 10.0) -> bytes:
         """Receive one whole message of any length. When the call fails, the bytes received so far are kept for the next `recv`."""
+    def recv_message(self, *, timeout: float | None = 10.0) -> tuple[bytes, Received]:
+        """As `recv`, with the message's offset and user word."""
     @overload
     def recv_into(self, buffer: Memory, *, timeout: float | None = 10.0, stream: None = None, staged: bool = False) -> Received:
         """Receive into the buffer until it is full or the message ends. What does not fit waits for the next call.
