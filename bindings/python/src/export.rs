@@ -67,7 +67,7 @@ impl Memory {
         let py = object.py();
         let memory = match object.cast::<Buffer>() {
             Ok(buffer) => Memory::Registered(buffer.get().part(py)?),
-            Err(_) if object.is_instance_of::<WindowPart>() => object.cast::<WindowPart>()?.get().memory(),
+            Err(_) if object.is_instance_of::<WindowPart>() => object.cast::<WindowPart>()?.get().memory(py)?,
             // A plain buffer comes first, for it costs least. An array in a GPU's memory may look like one, and then refuses.
             Err(_) => match plain(object) {
                 Ok(exported) => Memory::Plain(exported),

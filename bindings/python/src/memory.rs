@@ -27,13 +27,15 @@ pub fn info_tuple<'py>(py: Python<'py>, memory: &MemoryInfo) -> PyResult<Bound<'
 /// A part of a card's memory, as a buffer for another card's calls.
 #[pyclass(frozen, module = "towpath._towpath")]
 pub struct WindowPart {
-    window: towpath::Window,
+    card: Arc<Card>,
+    info: MemoryInfo,
     range: Range<u64>,
 }
 
 impl WindowPart {
-    pub fn memory(&self) -> Memory {
-        Memory::Peer(self.window.clone(), self.range.clone())
+    pub fn memory(&self, py: Python<'_>) -> PyResult<Memory> {
+        let window = at_once(py, || self.card.memory(&self.info)?.window())?;
+        Ok(Memory::Peer(window, self.range.clone()))
     }
 }
 
@@ -44,7 +46,7 @@ impl WindowPart {
     }
 
     fn __repr__(&self) -> String {
-        format!("<towpath.WindowPart of {}, bytes {:#x} to {:#x}>", self.window.name(), self.range.start, self.range.end)
+        format!("<towpath.WindowPart of {}, bytes {:#x} to {:#x}>", self.info.name, self.range.start, self.range.end)
     }
 }
 
@@ -310,8 +312,8 @@ impl CardMemory {
     /// For `_memory.py`: some of it as a buffer of another card.
     fn _part(&self, py: Python<'_>, part: &Bound<'_, PyAny>) -> PyResult<WindowPart> {
         let (address, length, _) = self.range(part)?;
-        let window = at_once(py, || self.card.memory(&self.info)?.window())?;
-        Ok(WindowPart { window, range: address..address + length as u64 })
+        at_once(py, || self.card.memory(&self.info)?.window().map(drop))?;
+        Ok(WindowPart { card: self.card.clone(), info: self.info.clone(), range: address..address + length as u64 })
     }
 
     /// For `_memory.py`.

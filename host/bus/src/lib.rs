@@ -49,7 +49,7 @@ pub trait DeviceMemory: fmt::Debug + Send + Sync {
 pub trait BarPart: fmt::Debug + Send + Sync {
     /// For the bus of the other card, which knows parts of its own type alone.
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
-    /// Is it known that a write to it was lost?
+    /// Was a write to it lost, or may one have been? From then on it stays so.
     fn has_lost(&self) -> bool;
 }
 

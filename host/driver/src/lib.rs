@@ -670,6 +670,8 @@ pub struct WindowStores {
     pub refused: u32,
     /// Stores that were dropped, modulo 2^32.
     pub dropped: u32,
+    /// Times that the link went down, which loses what is on its way.
+    pub link_downs: u32,
 }
 
 /// One device. All methods may be called from any thread.

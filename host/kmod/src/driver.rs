@@ -373,7 +373,8 @@ impl Driver for LinuxDriver {
     fn window_stores(&self) -> Result<WindowStores> {
         let Some(window) = self.shared.windows.first() else { return Ok(WindowStores::default()) };
         let state = self.shared.window_state(window.channel)?;
-        Ok(WindowStores { off: state.off != 0, refused: state.stores_refused, dropped: state.stores_dropped })
+        let link_downs = self.link_counters()?.link_downs as u32;
+        Ok(WindowStores { off: state.off != 0, refused: state.stores_refused, dropped: state.stores_dropped, link_downs })
     }
 
     fn wait_interrupt(&self, index: u16, options: WaitOptions<'_>) -> Result<u32> {

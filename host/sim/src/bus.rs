@@ -514,12 +514,19 @@ impl Bus for SimBus {
     }
 
     fn share_bar(&self, bar: u8, offset: u64, bytes: u64) -> Result<Arc<dyn BarPart>> {
-        let (serial, all) = self.with(|device| (device.serial, device.bar_bytes(bar)))?;
-        if bytes == 0 || offset.checked_add(bytes).is_none_or(|end| end > all) {
-            return Err(BusError::Invalid(format!("BAR {bar} of {} has {all} bytes: {bytes} at {offset:#x} are not in it", self.name)));
-        }
         let world = Arc::as_ptr(&self.world) as usize;
-        Ok(Arc::new(SharedBar { world, target: self.index, serial, bar, offset, bytes, lost: AtomicBool::new(false) }))
+        let shared = self.with(|device| {
+            let (serial, all) = (device.serial, device.bar_bytes(bar));
+            if bytes == 0 || offset.checked_add(bytes).is_none_or(|end| end > all) {
+                return Err(all);
+            }
+            let lost = AtomicBool::new(device.input.config.link_up == 0);
+            let shared = Arc::new(SharedBar { world, target: self.index, serial, bar, offset, bytes, lost });
+            device.share(&shared);
+            Ok(shared)
+        })?;
+        let beyond = |all| BusError::Invalid(format!("BAR {bar} of {} has {all} bytes: {bytes} at {offset:#x} are not in it", self.name));
+        shared.map(|shared| shared as Arc<dyn BarPart>).map_err(beyond)
     }
 
     fn map_device(&self, memory: &Arc<dyn DeviceMemory>, access: Access) -> Result<u64> {
@@ -713,7 +720,10 @@ impl Bus for SimBus {
 impl Drop for SimBus {
     fn drop(&mut self) {
         let mut turn = self.world.shared.turn();
-        let device = turn.devices.get_mut(self.index).and_then(Option::take);
+        let mut device = turn.devices.get_mut(self.index).and_then(Option::take);
+        if let Some(device) = &mut device {
+            device.end_shares();
+        }
         drop(turn);
         drop(device);
     }

@@ -5,7 +5,8 @@
 //! A card that breaks the rules of PCI Express, or of the neutral streams, is stopped with the reason.
 
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 
 use crate::capture::Capture;
 use crate::clock::Clock;
@@ -125,6 +126,8 @@ pub struct Forward {
 pub struct Device {
     /// Tells it from others that have had its place in the world.
     pub serial: u64,
+    /// Parts of its BARs that other cards may write to.
+    shared: Vec<Weak<SharedBar>>,
     /// The user's name for it.
     pub name: String,
     /// The compiled gateware.
@@ -194,6 +197,7 @@ impl Device {
         let mut random = Random::new(settings.seed ^ (index as u64) << 32);
         let mut device = Device {
             serial,
+            shared: Vec::new(),
             name: name.to_owned(),
             input: Input { reset: 1, ..Input::default() },
             output: Output::default(),
@@ -780,6 +784,7 @@ impl Device {
                 }
             }
             self.receive.clear();
+            self.end_shares();
             self.stray = self.stray.take().filter(|(_, edge)| *edge >= STRAY_EDGES);
             self.combining.clear();
         }
@@ -793,8 +798,22 @@ impl Device {
         self.output = Output::default();
         self.transmit.break_off();
         self.receive.break_off();
+        self.end_shares();
         self.stray = None;
         self.forget_interrupts();
+    }
+
+    /// Writes of other cards that were on their way may be lost.
+    pub fn end_shares(&mut self) {
+        for bar in self.shared.drain(..).filter_map(|bar| bar.upgrade()) {
+            bar.lost.store(true, Ordering::Release);
+        }
+    }
+
+    /// A part of one of its BARs is for other cards, too.
+    pub fn share(&mut self, bar: &Arc<SharedBar>) {
+        self.shared.retain(|bar| bar.strong_count() > 0);
+        self.shared.push(Arc::downgrade(bar));
     }
 
     /// After a reset: no interrupt from before is delivered.

@@ -22,7 +22,7 @@ pub struct SharedBar {
     pub offset: u64,
     /// Bytes in it.
     pub bytes: u64,
-    /// A write to it did not arrive.
+    /// A write to it did not arrive, or may not: the link to its card has gone down.
     pub lost: AtomicBool,
 }
 

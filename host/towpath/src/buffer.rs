@@ -422,6 +422,9 @@ impl Buffer {
         if self.staged_piece(range, direction).is_some() {
             return Error::Invalid("a staged buffer takes part in blocking calls alone, and cannot be submitted".into());
         }
+        if self.is_another_cards() {
+            return Error::Invalid("another card's memory can only be received into; read it by the other card, and send that".into());
+        }
         let way = if direction == Direction::C2h { "receiving into" } else { "sending from" };
         Error::Invalid(format!("the buffer is not registered for {way}; register it for both directions"))
     }

@@ -434,6 +434,11 @@ impl Window {
         if loaded == Loaded::Off || now.off {
             return Err(self.error(format!("storing by the window: {OFF}")));
         }
+        if now.link_downs != before.link_downs {
+            return Err(
+                self.error("storing by the window: the link went down, and stores before that may be lost: store them again".into())
+            );
+        }
         if dropped > 0 {
             let why = "the link brought more than the user core took; store more slowly, or write by DMA (`write_at` of the memory)";
             return Err(self.error(format!("storing by the window: {dropped} stores were dropped: {why}")));

@@ -48,12 +48,13 @@ impl DeviceMemory for Peer {
 }
 
 impl Buffer {
-    /// Register a part of another card's memory with `device`: a receive into it makes the card write to the other one, and a send from it
-    /// read there, neither through the host's memory. The other card stays open as long as the buffer. A slice of it cannot be had.
+    /// Register a part of another card's memory with `device`, to receive into: the card then writes to the other one itself, without the host's
+    /// memory. The other card stays open as long as the buffer. Neither a slice nor a send from it is possible: a load that the other
+    /// card's user core refuses is answered with all ones, which a card cannot tell from data.
     ///
-    /// A receive that has ended has left its card, in order, before its completion. Where both cards are behind one switch, and in
-    /// simulation, a load or a [`Window::flush`] after it finds the bytes there. What the other card's user core refuses the
-    /// flush tells, as of stores. A send from there is slow: a card waits for each read.
+    /// A receive that has ended has left its card, in order. In simulation a load or a [`Window::flush`] after it finds the bytes there. PCI Express does not promise that for
+    /// a completion and data that take two paths. `flush` reports stores that the other card's user core refused, these too. Once the
+    /// other card's link has gone down, receives into the buffer fail: register it again.
     ///
     /// [`Error::Unavailable`] where the card cannot reach the other, with the reason: today only simulated cards of one world can.
     pub fn from_window(device: &Device, window: &Window, range: Range<u64>) -> Result<Buffer> {
@@ -65,6 +66,6 @@ impl Buffer {
         let offset = window.place(range.start, bytes)?;
         let part = window.device().driver()?.share_window(offset, bytes as u64)?;
         let memory: Arc<dyn DeviceMemory> = Arc::new(Peer { window: window.clone(), address: range.start, bytes, offset, part });
-        Buffer::of_device(device, &memory, Access::ReadWrite, Box::new(()))
+        Buffer::of_device(device, &memory, Access::Write, Box::new(()))
     }
 }

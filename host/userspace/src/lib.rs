@@ -449,6 +449,7 @@ impl Driver for UserDriver {
             off: count(contract::CARD_WINDOW_STATUS_OFFSET)? & contract::CARD_WINDOW_STATUS_MEMORY_TIMEOUT_MASK != 0,
             refused: count(contract::CARD_MEMORY_WINDOW_ERRORS_OFFSET)?,
             dropped: count(contract::CARD_MEMORY_WINDOW_OVERRUNS_OFFSET)?,
+            link_downs: count(contract::CARD_LINK_DOWNS_OFFSET)?,
         })
     }
 
