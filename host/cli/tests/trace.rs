@@ -118,3 +118,39 @@ fn what_is_no_record_says_so() {
     assert!(output.status.success() && text(&output.stdout).lines().count() == 2, "{output:?}");
     assert!(text(&output.stderr).contains("in the middle of a packet"), "{output:?}");
 }
+
+#[test]
+fn a_card_with_a_log_shows_the_same_packets() {
+    let folder = Folder::new();
+    let file = folder.0.join("packets").display().to_string();
+    let core = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plugins");
+    let device = format!("sim:{}?packets={file}", core.display());
+    let output = done(&["-d", &device, "--json", "trace", "--stop", "--clear"], b"");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let logged: Vec<Value> = text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let recorded = traced(&[&file]);
+    // All but the time, which begins elsewhere, and the payload, of which the log has a part.
+    let of = |packets: &[Value], to: &str, what: &str| -> Vec<Value> {
+        let these = packets.iter().filter(|packet| packet["to"] == to && packet["packet"] == what);
+        these
+            .map(|packet| {
+                let mut packet = packet.clone();
+                ["ps", "data", "first"].into_iter().for_each(|key| drop(packet.as_object_mut().unwrap().remove(key)));
+                packet
+            })
+            .collect()
+    };
+    for (to, what) in [("card", "read"), ("host", "completion"), ("card", "write")] {
+        let (logged, recorded) = (of(&logged, to, what), of(&recorded, to, what));
+        assert!(!logged.is_empty() && recorded.windows(logged.len()).any(|part| part == logged), "{to} {what}: {logged:?} {recorded:?}");
+    }
+    let times: Vec<u64> = logged.iter().map(|packet| packet["ps"].as_u64().unwrap()).collect();
+    assert!(times.is_sorted());
+    let lines = text(&done(&["-d", &device, "trace", "--only", "register"], b"").stdout);
+    assert!(lines.lines().any(|line| line.contains(" -> read ") && line.contains("BAR 0 +0x") && line.contains("read card 0x")), "{lines}");
+    // Of a card without a log, and of a record, there is nothing to show or to stop.
+    let output = done(&["-d", "sim:loopback", "trace"], b"");
+    let error = text(&output.stderr);
+    assert!(output.status.code() == Some(3) && error.contains("\"tlplog\"") && error.contains("--packets"), "{output:?}");
+    assert_eq!(done(&["trace", &file, "--stop"], b"").status.code(), Some(2));
+}
