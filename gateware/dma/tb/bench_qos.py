@@ -180,24 +180,28 @@ async def weights_divide_the_link(dut):
 
 @cocotb.test()
 async def who_wants_less_leaves_the_rest(dut):
-    """The heaviest channel is idle, or its core slow: the others get the whole link, by their weights."""
+    """The heaviest channel is idle, or its core slow: the others get the rest, by their weights.
+
+    The blocks that wait for a slow core leave fewer to the other H2C channels (ADR 22), and by weights one of these waits for the other: so
+    there it is four fifths of what they move with equal weights.
+    """
     rng = generator("who_wants_less_leaves_the_rest")
     missed = []
     for slow in (False, True):
         load = Load(dut, rng)
         idle = (load.h2c[2], load.c2h[2])
         await load.start(*(c for c in (*load.h2c, *load.c2h) if slow or c not in idle))
-        even = await load.measure(4000)
-        weigh(load, (1, 2, 5))
         if slow:
             cocotb.start_soon(slow_cores(dut, load))
+        even = await load.measure(4000)
+        weigh(load, (1, 2, 5))
         moved = await load.measure(MEASURE)
         for group in (load.h2c, load.c2h):
             rate, rate_even = sum(moved[c] for c in group) / MEASURE, sum(even[c] for c in group) / 4000
             found = f"slow {slow}: {[moved[c] for c in group]}, {off(moved, group[:2], (1, 2)):.2%} off"
             found += f"; {rate:.2f} bytes a clock, even {rate_even:.2f}"
             print(found, flush=True)
-            if off(moved, group[:2], (1, 2)) >= 0.03 or rate < 0.95 * rate_even:
+            if off(moved, group[:2], (1, 2)) >= 0.03 or rate < (0.8 if slow and group is load.h2c else 0.95) * rate_even:
                 missed.append(found)
         load.stop()
     assert not missed, "\n".join(missed)
