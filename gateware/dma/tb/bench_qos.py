@@ -161,12 +161,12 @@ async def weights_divide_the_link(dut):
             load = Load(dut, rng, payload, read, latency, message)
             busy = [*(load.h2c if ways != "c2h" else ()), *(load.c2h if ways != "h2c" else ())]
             await load.start(*busy)
-            even = await load.measure(4000)
+            even = await load.measure(MEASURE)
             weigh(load, weights)
             moved = await load.measure(MEASURE)
             for group in (load.h2c, load.c2h):
                 if group[0] in busy:
-                    rate, rate_even = sum(moved[c] for c in group) / MEASURE, sum(even[c] for c in group) / 4000
+                    rate, rate_even = sum(moved[c] for c in group) / MEASURE, sum(even[c] for c in group) / MEASURE
                     what = f"{ways} payload {payload} read {read} latency {latency} message {message}, weights {weights}"
                     found = (
                         f"{[moved[c] for c in group]}, {off(moved, group, weights):.2%} off; {rate:.2f} bytes a clock, even {rate_even:.2f}"
@@ -193,11 +193,11 @@ async def who_wants_less_leaves_the_rest(dut):
         await load.start(*(c for c in (*load.h2c, *load.c2h) if slow or c not in idle))
         if slow:
             cocotb.start_soon(slow_cores(dut, load))
-        even = await load.measure(4000)
+        even = await load.measure(MEASURE)
         weigh(load, (1, 2, 5))
         moved = await load.measure(MEASURE)
         for group in (load.h2c, load.c2h):
-            rate, rate_even = sum(moved[c] for c in group) / MEASURE, sum(even[c] for c in group) / 4000
+            rate, rate_even = sum(moved[c] for c in group) / MEASURE, sum(even[c] for c in group) / MEASURE
             found = f"slow {slow}: {[moved[c] for c in group]}, {off(moved, group[:2], (1, 2)):.2%} off"
             found += f"; {rate:.2f} bytes a clock, even {rate_even:.2f}"
             print(found, flush=True)
@@ -226,16 +226,16 @@ async def a_rate_holds(dut):
     for weights, per_clock in (((1, 1, 1), 2), ((200, 1, 1), 1.5)):
         load = Load(dut, rng)
         await load.start(*load.h2c, *load.c2h)
-        even = await load.measure(4000)
+        even = await load.measure(MEASURE)
         weigh(load, weights)
         for group in (load.h2c, load.c2h):
             load.bench.priv(group[0], RATE, int(per_clock * 2**20))
         moved = await load.measure(4 * MEASURE)
         for group in (load.h2c, load.c2h):
             rate = sum(moved[c] for c in group) / (4 * MEASURE)
-            found = f"{[moved[c] for c in group]} in {4 * MEASURE} clocks, {sum(even[c] for c in group) / 4000} bytes a clock before"
+            found = f"{[moved[c] for c in group]} in {4 * MEASURE} clocks, {sum(even[c] for c in group) / MEASURE} bytes a clock before"
             print(found, flush=True)
-            if abs(moved[group[0]] / (4 * MEASURE) / per_clock - 1) >= 0.01 or rate < 0.98 * sum(even[c] for c in group) / 4000:
+            if abs(moved[group[0]] / (4 * MEASURE) / per_clock - 1) >= 0.01 or rate < 0.98 * sum(even[c] for c in group) / MEASURE:
                 missed.append(found)
         load.stop()
     assert not missed, "\n".join(missed)
