@@ -164,6 +164,12 @@ module tp_dma
   // ------------------------------------------------------------------------------------------------ quality of service
   localparam int SHARE = 13;
   logic [CHANNELS-1:0] over;  // beyond its rate
+  logic [NH-1:0] held_back;  // of them, the H2C channels
+  if (H2C == 0) begin : g_never_held_back
+    assign held_back = '0;
+  end else begin : g_held_back
+    assign held_back = over[NH-1:0];
+  end
   logic [CHANNELS-1:0][2:0] tc;
   logic h2c_even, c2h_even;
   logic [NH-1:0][SHARE-1:0] h2c_share;
@@ -481,7 +487,7 @@ module tp_dma
   ) i_issue (
       .hold(hold || barred),
       .relaxed(cfg.relaxed),
-      .want(want & ~CLIENTS'(H2C == 0 ? '0 : over[NH-1:0])),
+      .want(want & ~CLIENTS'(held_back)),
       .context_in(want_context),
       .client(read_client),
       .addr(read_client == RIW'(H2C) ? fetch_addr : read_addr),
@@ -489,7 +495,7 @@ module tp_dma
       .tc(tc[read_client==RIW'(H2C)?fetch_channel : asking]),
       .even(h2c_even),
       .share(h2c_share),
-      .waiting(in_line & ~(H2C == 0 ? '0 : over[NH-1:0])),
+      .waiting(in_line & ~held_back),
       .charge(read_charge),
       .*
   );

@@ -1326,10 +1326,10 @@ towpath_status towpath_wrap_gpu(towpath_device *device,
                                 towpath_buffer **buffer);
 
 /**
- * As towpath_wrap(), of `bytes` bytes of another card's memory, beginning at `address`: the device writes and reads them itself, without the
- * host's memory. The memory is one with a window; its handle may be closed before the buffer, and its card stays open as long as the buffer is there.
- * Its address for towpath_get_buffer() is NULL. A transfer into it that has ended has left its card; towpath_flush_memory() of the other card's
- * memory waits for it, and tells what the user core refused.
+ * As towpath_wrap(), of `bytes` bytes of another card's memory, beginning at `address`: the device writes them itself, without the
+ * host's memory, and nothing can be sent from there. The memory has a window. Its handle may be closed before the buffer, and its card stays open as
+ * long as the buffer is there. Its address for towpath_get_buffer() is NULL. A transfer into it that has ended has left its card. In simulation the bytes have arrived
+ * when towpath_flush_memory() of the other card's memory returns; PCI Express does not promise that. The flush reports what the user core refused.
  *
  * TOWPATH_UNAVAILABLE: the device does not reach the other card, and the text says why. TOWPATH_INVALID: the bytes are not all in the memory, or it
  * has no window.

@@ -11,7 +11,7 @@ from cocotb.triggers import ClockCycles, RisingEdge
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[2] / "cores"))  # for `bench`, which drives and checks streams
-sys.path.insert(0, str(HERE.parents[1] / "python/towpath_crc32c"))
+sys.path.insert(0, str(HERE.parent / "python/towpath_crc32c"))
 import bench  # noqa: E402
 from checksum import crc32c, framed  # noqa: E402
 

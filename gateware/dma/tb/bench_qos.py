@@ -149,6 +149,7 @@ async def weights_divide_the_link(dut):
     """Three channels of each direction that are always busy move bytes as their weights are, and together as many as with equal ones."""
     rng = generator("weights_divide_the_link")
     missed = []
+    each = ("h2c", "c2h")
     for payload, read, latency, message, weights in (
         (256, 512, 250, SIZE, (1, 2, 5)),
         (128, 128, 250, SIZE, (5, 2, 1)),
@@ -157,16 +158,16 @@ async def weights_divide_the_link(dut):
         (128, 512, 60, 2048, (1, 2, 5)),
         (256, 512, 250, SIZE, (3, 3, 1)),
     ):
-        for ways in ("h2c", "c2h", "both"):
+        for ways in (*each, "both"):
             load = Load(dut, rng, payload, read, latency, message)
             busy = [*(load.h2c if ways != "c2h" else ()), *(load.c2h if ways != "h2c" else ())]
             await load.start(*busy)
-            even = await load.measure(4000)
+            even = await load.measure(MEASURE)
             weigh(load, weights)
             moved = await load.measure(MEASURE)
             for group in (load.h2c, load.c2h):
                 if group[0] in busy:
-                    rate, rate_even = sum(moved[c] for c in group) / MEASURE, sum(even[c] for c in group) / 4000
+                    rate, rate_even = sum(moved[c] for c in group) / MEASURE, sum(even[c] for c in group) / MEASURE
                     what = f"{ways} payload {payload} read {read} latency {latency} message {message}, weights {weights}"
                     found = (
                         f"{[moved[c] for c in group]}, {off(moved, group, weights):.2%} off; {rate:.2f} bytes a clock, even {rate_even:.2f}"
@@ -175,29 +176,34 @@ async def weights_divide_the_link(dut):
                     if off(moved, group, weights) >= 0.02 or rate < 0.98 * rate_even:
                         missed.append(f"{what}: {found}")
             load.stop()
+        each = ()
     assert not missed, "\n".join(missed)
 
 
 @cocotb.test()
 async def who_wants_less_leaves_the_rest(dut):
-    """The heaviest channel is idle, or its core slow: the others get the whole link, by their weights."""
+    """The heaviest channel is idle, or its core slow: the others get the rest, by their weights.
+
+    The blocks that wait for a slow core leave fewer to the other H2C channels (ADR 22), and by weights one of these waits for the other: so
+    there it is four fifths of what they move with equal weights.
+    """
     rng = generator("who_wants_less_leaves_the_rest")
     missed = []
     for slow in (False, True):
         load = Load(dut, rng)
         idle = (load.h2c[2], load.c2h[2])
         await load.start(*(c for c in (*load.h2c, *load.c2h) if slow or c not in idle))
-        even = await load.measure(4000)
-        weigh(load, (1, 2, 5))
         if slow:
             cocotb.start_soon(slow_cores(dut, load))
+        even = await load.measure(MEASURE)
+        weigh(load, (1, 2, 5))
         moved = await load.measure(MEASURE)
         for group in (load.h2c, load.c2h):
-            rate, rate_even = sum(moved[c] for c in group) / MEASURE, sum(even[c] for c in group) / 4000
+            rate, rate_even = sum(moved[c] for c in group) / MEASURE, sum(even[c] for c in group) / MEASURE
             found = f"slow {slow}: {[moved[c] for c in group]}, {off(moved, group[:2], (1, 2)):.2%} off"
             found += f"; {rate:.2f} bytes a clock, even {rate_even:.2f}"
             print(found, flush=True)
-            if off(moved, group[:2], (1, 2)) >= 0.03 or rate < 0.95 * rate_even:
+            if off(moved, group[:2], (1, 2)) >= 0.03 or rate < (0.8 if slow and group is load.h2c else 0.95) * rate_even:
                 missed.append(found)
         load.stop()
     assert not missed, "\n".join(missed)
@@ -222,16 +228,16 @@ async def a_rate_holds(dut):
     for weights, per_clock in (((1, 1, 1), 2), ((200, 1, 1), 1.5)):
         load = Load(dut, rng)
         await load.start(*load.h2c, *load.c2h)
-        even = await load.measure(4000)
+        even = await load.measure(MEASURE)
         weigh(load, weights)
         for group in (load.h2c, load.c2h):
             load.bench.priv(group[0], RATE, int(per_clock * 2**20))
         moved = await load.measure(4 * MEASURE)
         for group in (load.h2c, load.c2h):
             rate = sum(moved[c] for c in group) / (4 * MEASURE)
-            found = f"{[moved[c] for c in group]} in {4 * MEASURE} clocks, {sum(even[c] for c in group) / 4000} bytes a clock before"
+            found = f"{[moved[c] for c in group]} in {4 * MEASURE} clocks, {sum(even[c] for c in group) / MEASURE} bytes a clock before"
             print(found, flush=True)
-            if abs(moved[group[0]] / (4 * MEASURE) / per_clock - 1) >= 0.01 or rate < 0.98 * sum(even[c] for c in group) / 4000:
+            if abs(moved[group[0]] / (4 * MEASURE) / per_clock - 1) >= 0.01 or rate < 0.98 * sum(even[c] for c in group) / MEASURE:
                 missed.append(found)
         load.stop()
     assert not missed, "\n".join(missed)

@@ -18,7 +18,8 @@ fn channels_are_shown_and_set() {
     let text = String::from_utf8(set.stdout).unwrap();
     assert!(set.status.success() && text.starts_with("1   h2c  b  weight 5    class 3  10485"), "{text}");
     let all = String::from_utf8(qos(&[]).stdout).unwrap();
-    assert!(all.lines().count() == 5 && all.contains("0   h2c  a  weight 1    class 0  no limit\n") && all.contains(&text), "{all}");
+    // A program that leaves a served card resets its function, and these settings with it.
+    assert!(all.lines().count() == 5 && all.lines().all(|line| line.ends_with("weight 1    class 0  no limit")), "{all}");
     let told = object(&done(&["--json", "-d", &card.device, "qos", "y"], b"").stdout);
     assert_eq!(told["channels"], json!([{"index": 4, "name": "y", "direction": "c2h", "weight": 1, "rate": 0, "class": 0}]));
     for (arguments, code) in [(&["--weight", "5"] as &[_], 2), (&["b", "--weight", "0"], 2), (&["b", "--class", "8"], 2), (&["z"], 3)] {

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
 use std::time::SystemTime;
 
@@ -91,7 +92,7 @@ pub fn build(folder: &Path, options: &BuildOptions) -> Result<Built, CoreError> 
     if library.is_file() {
         return Ok(Built { library, manifest, cached: true });
     }
-    let scratch = Scratch::new(&models, &key)?;
+    let scratch = Scratch::new(&models, &key[..16])?;
     let name = manifest.core.name.clone();
     say(&format!("core \"{name}\": checking the manifest against module \"{}\"", manifest.core.top));
     let text = wrapped(&verilator, &manifest, &home, options.serial, &scratch.path, &say)?;
@@ -138,7 +139,10 @@ pub fn wrap(folder: &Path, options: &BuildOptions, clock_mhz: Option<f64>) -> Re
     manifest.gateware.clock_mhz = clock_mhz.unwrap_or(manifest.gateware.clock_mhz);
     let models = cache()?.join("models");
     make_folder(&models)?;
-    let scratch = Scratch::new(&models, &format!("wrapper-{:08}", std::process::id()))?;
+    // Several threads of a program may call this at once.
+    static CALLS: AtomicU64 = AtomicU64::new(0);
+    let call = CALLS.fetch_add(1, Ordering::Relaxed);
+    let scratch = Scratch::new(&models, &format!("wrapper-{}-{call}", std::process::id()))?;
     let text = wrapped(&Verilator::find()?, &manifest, &towpath_home()?, options.serial, &scratch.path, &say)?;
     Ok((manifest, text))
 }
@@ -574,9 +578,9 @@ struct Scratch {
 }
 
 impl Scratch {
-    fn new(models: &Path, key: &str) -> Result<Scratch, CoreError> {
-        // No other process has this key now: whatever lies here is left over from one that was killed.
-        let path = models.join(format!(".{}", &key[..16]));
+    /// Nobody else may have a scratch folder of this name now: whatever lies there is left over from a process that was killed.
+    fn new(models: &Path, name: &str) -> Result<Scratch, CoreError> {
+        let path = models.join(format!(".{name}"));
         let _ = fs::remove_dir_all(&path);
         make_folder(&path)?;
         Ok(Scratch { path })

@@ -208,6 +208,7 @@ mod layout {
     pub const IN: usize = IN_NONPOSTED + REQUEST;
     pub const OUT_POSTED: usize = 8;
     pub const WRITE: usize = 16 + DATA;
+    pub const READ: usize = 24;
 }
 
 extern "C" fn print(context: *mut c_void, kind: c_int, text: *const c_char, length: u64) {
@@ -321,13 +322,13 @@ fn fields_reach_their_places() {
         assert!(build(&folder, &BuildOptions { width: Some(width), ..BuildOptions::default() }).unwrap().cached);
         let mut model = Model::new(&built.library, None);
         let info = model.info();
-        assert_eq!((info.abi, info.data_width, info.core_clock_khz, info.user_clock_khz), (2, width, 250_000, 0));
+        assert_eq!((info.abi, info.data_width, info.core_clock_khz, info.user_clock_khz), (3, width, 250_000, 0));
         model.reset();
-        // Posted write in, read request out: {addr 8, dwords 2, tag 2, first_be, last_be, relaxed, valid}.
+        // Posted write in, read request out: {addr 8, dwords 2, tag 2, first_be, last_be, relaxed, valid, tc}.
         let data: Vec<u8> = (1..=(width / 8) as u8).collect();
         model.posted(5, 0x89ab_cdec, &data);
         let read = layout::OUT_POSTED + layout::WRITE;
-        assert_eq!(model.get(read + 15, 1), [1], "read valid");
+        assert_eq!(model.get(read + 15, 2), [1, 6], "read valid, and its traffic class");
         assert_eq!(model.get(read, 8), (5u64 << 36 | 0x89ab_cdec).to_le_bytes());
         assert_eq!(model.get(read + 8, 2), ((data.len() / 4) as u16).to_le_bytes());
         assert_eq!(model.get(read + 10, 2), 0x11u16.to_le_bytes());
@@ -342,7 +343,7 @@ fn fields_reach_their_places() {
         model.put(layout::IN_COMPLETION + 10, &[0]);
         let write = layout::OUT_POSTED;
         assert_eq!(model.get(write, 8), 0x1234_5678_9abc_def0u64.to_le_bytes());
-        assert_eq!(model.get(write + 8, 7), [7, 0, 0xf, 0x3, 1, 1, 1]);
+        assert_eq!(model.get(write + 8, 8), [7, 0, 0xf, 0x3, 1, 1, 1, 5]);
         assert_eq!(model.get(write + 16, data.len()), data);
         model.clock();
         assert_eq!(model.get(write + 14, 1), [0], "posted no longer valid");
@@ -353,7 +354,7 @@ fn fields_reach_their_places() {
         request.extend([2, 0xf, 0, 5, 3, 1, 1]);
         model.put(layout::IN_NONPOSTED, &request);
         model.clock();
-        let answer = read + 16;
+        let answer = read + layout::READ;
         assert_eq!(model.get(answer, 8), [0xef, 0xbe, 0xa5, 0x02, 0x00, 0x10, 0x00, 0x04]);
         assert_eq!(model.get(answer + 8, 6), [5, 3, 0x7c, 1, 1, 1]);
         assert_eq!(model.get(answer + 16, 7), b"results");

@@ -90,7 +90,7 @@ mod tests {
             for rate in [1_000_000, 400_000_000, 16_000_000_000] {
                 let number = rate_register(rate, khz).unwrap();
                 let back = rate_of(number, khz);
-                assert!(back.abs_diff(rate) <= 1 + u64::from(khz) * 1000 >> 20, "{rate} at {khz} kHz came back as {back}");
+                assert!(back.abs_diff(rate) <= (1 + u64::from(khz) * 1000) >> 20, "{rate} at {khz} kHz came back as {back}");
                 assert_eq!(rate_register(back, khz).unwrap(), number);
             }
         }

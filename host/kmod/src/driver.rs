@@ -373,7 +373,7 @@ impl Driver for LinuxDriver {
     fn window_stores(&self) -> Result<WindowStores> {
         let Some(window) = self.shared.windows.first() else { return Ok(WindowStores::default()) };
         let state = self.shared.window_state(window.channel)?;
-        let link_downs = self.link_counters()?.link_downs as u32;
+        let link_downs = self.link_counters()?.link_downs;
         Ok(WindowStores { off: state.off != 0, refused: state.stores_refused, dropped: state.stores_dropped, link_downs })
     }
 

@@ -41,7 +41,7 @@ impl FanoutSender {
     /// Send a whole message to a port, and wait until it is in the port's FIFO on the card. The channel's messages are taken in their order: one
     /// for which its port has no room keeps those behind it waiting, whatever port they are for. [`Error::Kind`] with number 1: there is no such port.
     ///
-    /// A call that ends early resets the channel: what the ports' FIFOs held is lost with it, and the core is told.
+    /// A call that ends early resets the channel. The reset empties the ports' FIFOs, and the core sees it.
     pub fn send(&self, port: u32, message: &[u8]) -> Result<()> {
         let sent = self.sender.send_message(message, Message { user: port, ..Message::default() });
         sent.map_err(|error| said(error, NO_PORT, || format!("the core has no port {port}"))).map_err(|error| close(&self.sender, error))

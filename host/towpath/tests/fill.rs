@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use towpath::{CardServer, ChannelOptions, Device, Error, Message, Notify, OpenOptions, Receiver, Sender};
+use towpath::{ChannelOptions, Device, Error, Message, Notify, Receiver, Sender};
 
 const LIMIT: Option<Duration> = Some(Duration::from_millis(50));
 /// A wait that nobody wakes looks again after 100 ms; one that the card wakes takes less than this.
@@ -149,31 +149,6 @@ fn event_loops_are_told() {
         drop(flight);
     }
     assert_eq!(sender.try_wait_drained(0).unwrap().unwrap().bytes, 0);
-}
-
-#[test]
-fn a_card_in_another_process() {
-    let core = root().join("tests/cores/loopback_fill");
-    std::env::set_var("TOWPATH_HOME", root());
-    let socket = std::env::temp_dir().join(format!("towpath-fill-{}.sock", std::process::id()));
-    let server = CardServer::bind(&format!("sim:{}", core.display()), &socket, &OpenOptions::default()).unwrap();
-    let stop = server.stop();
-    let serving = std::thread::spawn(move || server.serve());
-    let device = Device::open(&format!("vfio-user:{}", socket.display())).unwrap();
-    let options = ChannelOptions { notify: Notify::Interrupt, ..ChannelOptions::default() };
-    let (sender, receiver) = (device.sender("in").unwrap(), device.receiver_with("out", options).unwrap());
-    std::thread::scope(|scope| {
-        let wait = scope.spawn(|| receiver.wait_held(4096, Some(Duration::from_secs(60))));
-        for at in 0..8 {
-            sender.send_message(&[at; 512], part(at == 7)).unwrap();
-        }
-        assert_eq!(wait.join().unwrap().unwrap().bytes, 4096);
-    });
-    assert_eq!(receiver.recv().unwrap().len(), 4096);
-    assert_eq!(sender.wait_drained(0, Some(Duration::from_secs(60))).unwrap().bytes, 0);
-    drop((sender, receiver, device));
-    stop.stop();
-    serving.join().unwrap().unwrap();
 }
 
 #[test]

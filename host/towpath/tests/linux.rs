@@ -55,16 +55,6 @@ fn the_card_says_what_it_is() {
 }
 
 #[test]
-fn fill_levels_are_not_served() {
-    let (_card, device) = open(Settings::default());
-    assert!(!device.info().fill_levels);
-    let (sender, receiver) = (device.sender("in0").unwrap(), device.receiver("out0").unwrap());
-    for told in [receiver.held(), receiver.wait_held(1, SHORT), sender.held(), sender.wait_drained(0, SHORT)] {
-        assert!(matches!(&told, Err(Error::Unavailable(why)) if why.contains("VFIO")), "{told:?}");
-    }
-}
-
-#[test]
 fn names_of_what_is_no_card_are_refused_with_a_reason() {
     let place = std::env::temp_dir().join(format!("towpath-linux-{}", std::process::id()));
     let refused = |name: &std::path::Path| match Device::open(name.to_str().unwrap()) {

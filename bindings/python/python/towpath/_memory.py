@@ -133,8 +133,8 @@ class Window:
         self._memory._store(part, value)
 
     def part(self, start: int = 0, stop: int | None = None) -> WindowPart:
-        """These bytes as a buffer for another card to receive into: `other["out"].recv_into(window.part(0, 4096))` makes the other card write
-        here itself, without the host's memory. UsageError where it cannot. `flush` reports what the core refused, as it does for stores."""
+        """These bytes as a buffer for another card to receive into: `other["out"].recv_into(window.part(0, 4096))` makes it write here
+        itself, without the host's memory. UsageError where it cannot. `flush` reports what the core refused, as it does for stores."""
         return self._memory._part(slice(start, stop))
 
     def flush(self) -> None:

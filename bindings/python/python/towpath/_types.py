@@ -300,7 +300,7 @@ class Qos(NamedTuple):
     """A channel's part of the link."""
 
     weight: int
-    """Its part while others of its direction want the link, too: twice the weight, twice the bytes. 1 on a card that nobody has set."""
+    """Its part while others of its direction want the link, too: twice the weight, twice the bytes. 1 after a reset of the function."""
     rate: int
     """Bytes of data a second that it may move; 0: as many as it can."""
     traffic_class: int

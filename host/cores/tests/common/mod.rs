@@ -59,10 +59,11 @@ const STAND_IN: &str = "
     tx_posted_valid <= rx_completion_valid && !rst;
     tx_posted_data <= rx_completion_data;
     tx_posted_last <= rx_completion_last;
-    tx_posted_hdr <= '{addr: 64'h1234_5678_9abc_def0, dwords: rx_completion_hdr.dwords, first_be: 4'hf, last_be: 4'h3, relaxed: 1'b1};
+    tx_posted_hdr <= '{addr: 64'h1234_5678_9abc_def0, dwords: rx_completion_hdr.dwords, first_be: 4'hf, last_be: 4'h3, relaxed: 1'b1,
+                       tc: 3'd5};
     tx_read_valid <= rx_posted_valid && rx_posted_last && !rst;
     tx_read_hdr <= '{addr: {32'(rx_posted_hdr.bar), rx_posted_hdr.offset}, dwords: rx_posted_hdr.dwords, first_be: rx_posted_hdr.first_be,
-                     last_be: rx_posted_hdr.last_be, relaxed: 1'b0, tag: 10'(H2C * 16 + C2H)};
+                     last_be: rx_posted_hdr.last_be, relaxed: 1'b0, tc: 3'd6, tag: 10'(H2C * 16 + C2H)};
     nonposted_credit <= !rst;
   end
   assign tx_answer_valid = rx_nonposted_valid;
