@@ -326,12 +326,12 @@ pub struct TlpEntries {
 }
 
 impl TlpEntries {
-    /// Packets that others had overwritten before they were read, since the first that was found: what is missing from the row.
+    /// Packets that were passed over, since the first that was found: others had overwritten them, or were about to.
     pub fn overwritten(&self) -> u64 {
         self.overwritten.unwrap_or(0)
     }
 
-    /// The log has so many entries now, of which the oldest `spare` may be gone soon: go on at those that are there.
+    /// See how many entries there are now, and go on at those that are there, but for the oldest `spare`, which may be gone soon.
     fn look(&mut self, spare: u64) -> Result<()> {
         self.end = self.log.logged()?;
         if self.end < self.next {
@@ -355,17 +355,18 @@ impl Iterator for TlpEntries {
                 return Some(Err(error));
             }
         }
-        // Not for ever, if packets come faster than they are read.
-        let end = self.end;
-        while self.next < end.min(self.end) {
+        // What was overwritten meanwhile is passed over, by ever more, but not for ever: packets may come faster than they are read.
+        for quarters in 0..4 {
+            if self.next == self.end {
+                break;
+            }
             match self.log.entry(self.next) {
                 Ok(Some(entry)) => {
                     self.next += 1;
                     return Some(Ok(entry));
                 }
-                // Overwritten: those after it may be at any moment.
                 Ok(None) => {
-                    if let Err(error) = self.look(u64::from(self.log.depth / 4)) {
+                    if let Err(error) = self.look(quarters * u64::from(self.log.depth) / 4) {
                         return Some(Err(error));
                     }
                 }
