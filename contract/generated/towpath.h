@@ -401,7 +401,7 @@ enum tp_tlp_stream {
 #define TP_PLUGIN_TLPLOG_ENTRY_IDS_TAG_MASK 0x3ffu
 #define TP_PLUGIN_TLPLOG_ENTRY_IDS_BYTE_COUNT_LSB 10 /* of an answer: bytes still to come, with this packet's */
 #define TP_PLUGIN_TLPLOG_ENTRY_IDS_BYTE_COUNT_MASK 0x7ffc00u
-#define TP_PLUGIN_TLPLOG_ENTRY_IDS_TC_LSB 23 /* traffic class, of reads of a BAR and their answers */
+#define TP_PLUGIN_TLPLOG_ENTRY_IDS_TC_LSB 23 /* traffic class; 0 of writes to BARs and of answers to the card, of which it is not known */
 #define TP_PLUGIN_TLPLOG_ENTRY_IDS_TC_MASK 0x3800000u
 #define TP_PLUGIN_TLPLOG_ENTRY_IDS_LOST_LSB 26 /* packets of this stream before this one were dropped */
 #define TP_PLUGIN_TLPLOG_ENTRY_IDS_LOST_MASK 0x4000000u

@@ -623,9 +623,9 @@ pub const PLUGIN_TLPLOG_ENTRY_IDS_TAG_MASK: u32 = 0x3ff;
 pub const PLUGIN_TLPLOG_ENTRY_IDS_BYTE_COUNT_LSB: u32 = 10;
 /// Bits: of an answer: bytes still to come, with this packet's
 pub const PLUGIN_TLPLOG_ENTRY_IDS_BYTE_COUNT_MASK: u32 = 0x7ffc00;
-/// Lowest bit: traffic class, of reads of a BAR and their answers
+/// Lowest bit: traffic class; 0 of writes to BARs and of answers to the card, of which it is not known
 pub const PLUGIN_TLPLOG_ENTRY_IDS_TC_LSB: u32 = 23;
-/// Bits: traffic class, of reads of a BAR and their answers
+/// Bits: traffic class; 0 of writes to BARs and of answers to the card, of which it is not known
 pub const PLUGIN_TLPLOG_ENTRY_IDS_TC_MASK: u32 = 0x3800000;
 /// Lowest bit: packets of this stream before this one were dropped
 pub const PLUGIN_TLPLOG_ENTRY_IDS_LOST_LSB: u32 = 26;

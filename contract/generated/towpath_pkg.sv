@@ -370,7 +370,7 @@ package towpath_pkg;
   localparam logic [31:0] TP_PLUGIN_TLPLOG_ENTRY_IDS_TAG_MASK = 32'h3ff;
   localparam TP_PLUGIN_TLPLOG_ENTRY_IDS_BYTE_COUNT_LSB = 10;  // of an answer: bytes still to come, with this packet's
   localparam logic [31:0] TP_PLUGIN_TLPLOG_ENTRY_IDS_BYTE_COUNT_MASK = 32'h7ffc00;
-  localparam TP_PLUGIN_TLPLOG_ENTRY_IDS_TC_LSB = 23;  // traffic class, of reads of a BAR and their answers
+  localparam TP_PLUGIN_TLPLOG_ENTRY_IDS_TC_LSB = 23;  // traffic class; 0 of writes to BARs and of answers to the card, of which it is not known
   localparam logic [31:0] TP_PLUGIN_TLPLOG_ENTRY_IDS_TC_MASK = 32'h3800000;
   localparam TP_PLUGIN_TLPLOG_ENTRY_IDS_LOST_LSB = 26;  // packets of this stream before this one were dropped
   localparam logic [31:0] TP_PLUGIN_TLPLOG_ENTRY_IDS_LOST_MASK = 32'h4000000;

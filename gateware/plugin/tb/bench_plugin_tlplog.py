@@ -49,7 +49,7 @@ class Packet:
         said |= {name: h.get(name, 0) for name in ("dwords", "first_be", "last_be", "bar", "status", "poisoned", "byte_count", "requester")}
         said |= {name: h.get(name, 0) if self.stream != "received_write" else 0 for name in ("tag", "tc", "attr")}
         if sent and "relaxed" in h:
-            said |= {"attr": h["relaxed"] << 1, "tc": 0}
+            said["attr"] = h["relaxed"] << 1
         said["data"] = 0 if self.stream in READS or h["dwords"] == 0 else self.beats[0]
         return said
 

@@ -40,6 +40,7 @@ FAULTS = [
     ("plugin_tlplog", "addr >= least && addr <= most", "addr >= least && addr < most"),
     ("plugin_tlplog", "sent_completion_hdr.dwords == '0 ? '0 : tap", "sent_completion_hdr.dwords == '1 ? '0 : tap"),
     ("plugin_tlplog", "entry.ids.lost = lost;", "entry.ids.lost = 1'b0;"),
+    ("plugin_tlplog", "sent_write.ids.tc = tap.sent_write_hdr.tc;", "sent_write.ids.tc = tap.sent_read_hdr.tc;"),
 ]
 
 

@@ -159,6 +159,7 @@ module tp_plugin_tlplog
     sent_write.header.first_be = tap.sent_write_hdr.first_be;
     sent_write.header.last_be = tap.sent_write_hdr.last_be;
     sent_write.header.attr = {1'b0, tap.sent_write_hdr.relaxed, 1'b0};
+    sent_write.ids.tc = tap.sent_write_hdr.tc;
     sent_write.data = tap.sent_write_data;
 
     sent_read = stamp;
@@ -169,6 +170,7 @@ module tp_plugin_tlplog
     sent_read.header.last_be = tap.sent_read_hdr.last_be;
     sent_read.header.attr = {1'b0, tap.sent_read_hdr.relaxed, 1'b0};
     sent_read.ids.tag = tap.sent_read_hdr.tag;
+    sent_read.ids.tc = tap.sent_read_hdr.tc;
 
     sent_completion = stamp;
     sent_completion.header.stream = TP_TLP_STREAM_SENT_COMPLETION;

@@ -127,6 +127,9 @@ fn packet_of(entry: &TlpEntry) -> Map<String, Value> {
     if let Some(tag) = entry.tag {
         set("tag", tag.into());
     }
+    if entry.traffic_class != 0 {
+        set("class", entry.traffic_class.into());
+    }
     let known = entry.first_bytes();
     if !known.is_empty() {
         let digits: String = known.iter().map(|byte| format!("{byte:02x}")).collect();

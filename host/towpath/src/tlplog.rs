@@ -69,7 +69,7 @@ pub struct TlpEntry {
     pub is_poisoned: bool,
     /// Who asked, of an access to a BAR and of its answer: bus, device, function.
     pub requester: Option<u16>,
-    /// Traffic class.
+    /// Traffic class, but of writes to BARs and of answers to the card, of which it is not known: 0.
     pub traffic_class: u8,
     /// Attributes: bit 1 is relaxed ordering.
     pub attributes: u8,
@@ -374,5 +374,75 @@ impl Iterator for TlpEntries {
             }
         }
         None
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use contract::*;
+
+    fn image(stream: TlpStream) -> PluginTlplogEntry {
+        let header = [
+            (3, PLUGIN_TLPLOG_ENTRY_HEADER_DWORDS_LSB),
+            (0b1100, PLUGIN_TLPLOG_ENTRY_HEADER_FIRST_BE_LSB),
+            (0b0001, PLUGIN_TLPLOG_ENTRY_HEADER_LAST_BE_LSB),
+            (stream as u32, PLUGIN_TLPLOG_ENTRY_HEADER_STREAM_LSB),
+            (4, PLUGIN_TLPLOG_ENTRY_HEADER_BAR_LSB),
+            (1, PLUGIN_TLPLOG_ENTRY_HEADER_STATUS_LSB),
+            (5, PLUGIN_TLPLOG_ENTRY_HEADER_ATTR_LSB),
+        ];
+        let ids = [
+            (0x2AB, PLUGIN_TLPLOG_ENTRY_IDS_TAG_LSB),
+            (7, PLUGIN_TLPLOG_ENTRY_IDS_BYTE_COUNT_LSB),
+            (6, PLUGIN_TLPLOG_ENTRY_IDS_TC_LSB),
+            (1, PLUGIN_TLPLOG_ENTRY_IDS_LOST_LSB),
+        ];
+        let word = |fields: &[(u32, u32)]| fields.iter().fold(0, |word, (value, lsb)| word | value << lsb);
+        PluginTlplogEntry {
+            address: 0x12_3456_7890,
+            header: word(&header),
+            ids: word(&ids),
+            data: 0x4433_2211,
+            requester: 0x0518,
+            time_high: 1,
+            time_low: 500,
+            number: 9,
+        }
+    }
+
+    #[test]
+    fn each_stream_has_its_fields() {
+        // 2^32 and 500 clocks of 4 ns.
+        let of = |stream| TlpEntry::new(&image(stream), 1 << 32 | 9, 250_000).unwrap();
+        let write = of(TlpStream::ReceivedWrite);
+        assert_eq!((write.number, write.time_ps), (1 << 32 | 9, ((1 << 32) + 500) * 4000));
+        assert_eq!((write.bar, write.requester, write.tag, write.byte_count, write.status), (Some(4), Some(0x0518), None, None, None));
+        assert_eq!((write.extent(), write.first_bytes()), ((0x12_3456_7892, 7), vec![0x33, 0x44]));
+        assert_eq!((write.traffic_class, write.attributes, write.is_after_loss), (6, 5, true));
+        let read = of(TlpStream::SentRead);
+        assert_eq!((read.bar, read.requester, read.tag, read.first_dword, read.extent().1), (None, None, Some(0x2AB), None, 7));
+        let answer = of(TlpStream::SentCompletion);
+        assert_eq!((answer.byte_count, answer.status, answer.requester, answer.bar), (Some(7), Some(1), Some(0x0518), None));
+        assert_eq!((answer.outcome().as_deref(), answer.extent()), (Some("unsupported request"), (0x12_3456_7890, 7)));
+        assert_eq!(answer.first_bytes(), [0x11, 0x22, 0x33, 0x44]);
+        assert!(answer.first_dword.is_some() && !answer.is_to_card() && of(TlpStream::ReceivedCompletion).is_to_card());
+        assert_eq!(of(TlpStream::ReceivedCompletion).requester, None);
+    }
+
+    #[test]
+    fn what_a_request_names_by_its_byte_enables() {
+        let mut entry = TlpEntry::new(&image(TlpStream::SentWrite), 0, 250_000).unwrap();
+        for (dwords, first, last, extent, known) in [
+            (1, 0b1111, 0, (0x90, 4), 4),
+            (1, 0b0110, 0, (0x91, 2), 2),
+            (1, 0, 0, (0x90, 1), 1),
+            (2, 0b1111, 0b0111, (0x90, 7), 4),
+            (1024, 0b1000, 0b0001, (0x93, 4090), 1),
+        ] {
+            (entry.address, entry.dwords, entry.byte_enables) = (0x90, dwords, (first, last));
+            assert_eq!((entry.extent(), entry.first_bytes().len()), (extent, known), "{dwords} {first:#b} {last:#b}");
+        }
     }
 }

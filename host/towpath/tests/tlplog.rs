@@ -62,6 +62,9 @@ struct Seen {
     bytes: u64,
     tag: Option<u64>,
     outcome: Option<String>,
+    traffic_class: u64,
+    /// Of a write of the card's.
+    relaxed: Option<bool>,
     /// The payload's first bytes, as far as both know them.
     first: String,
 }
@@ -74,6 +77,8 @@ fn of_log(entry: &TlpEntry) -> Seen {
         bytes: bytes.into(),
         tag: entry.tag.map(u64::from),
         outcome: entry.outcome(),
+        traffic_class: entry.traffic_class.into(),
+        relaxed: (entry.stream == TlpStream::SentWrite).then_some(entry.attributes & 2 != 0),
         // Of a long payload the record has the length alone.
         first: if bytes > 64 { String::new() } else { entry.first_bytes().iter().map(|byte| format!("{byte:02x}")).collect() },
     }
@@ -138,7 +143,9 @@ fn of_record(world: &World) -> Vec<(u64, Seen)> {
             None => (bytes.unwrap(), known.get(..2 * (4 - lead)).unwrap_or(known).to_string(), place),
         };
         let outcome = value(line, "status").map(String::from);
-        packets.push((number(line, "ps").unwrap(), Seen { stream, place, bytes, tag, outcome, first }));
+        let traffic_class = number(line, "class").unwrap_or(0);
+        let relaxed = (stream == TlpStream::SentWrite).then(|| value(line, "relaxed") == Some("true"));
+        packets.push((number(line, "ps").unwrap(), Seen { stream, place, bytes, tag, outcome, traffic_class, relaxed, first }));
     }
     packets
 }
@@ -184,7 +191,11 @@ fn compare(world: &World, entries: &[TlpEntry]) {
 fn the_simulator_has_seen_the_same_packets() {
     let world = World::open("same");
     let first = world.log.entries().next().unwrap().unwrap();
-    assert_eq!((first.number, first.stream, first.bar, first.address), (0, TlpStream::ReceivedRead, Some(0), 0), "from the configuration on");
+    assert_eq!(
+        (first.number, first.stream, first.bar, first.address),
+        (0, TlpStream::ReceivedRead, Some(0), 0),
+        "from the configuration on"
+    );
     assert!(world.log.is_running().unwrap());
     world.begin();
     let mut reader = world.log.entries();

@@ -240,6 +240,7 @@ class TlpEntry(NamedTuple):
     requester: int | None
     """Who asked, of an access to a BAR and of its answer: bus, device, function."""
     traffic_class: int
+    """0 of writes to BARs and of answers to the card, of which it is not known."""
     attributes: int
     """Bit 1 is relaxed ordering."""
     first: bytes
