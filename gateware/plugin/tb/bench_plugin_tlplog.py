@@ -239,7 +239,7 @@ async def every_packet(dut):
     assert await log.get("DEPTH") == DEPTH and await log.get("STATUS") == 1
     assert await log.get("FILTER") == TP.TP_PLUGIN_TLPLOG_FILTER_RESET
     total = 0
-    for _ in range(60):
+    for _ in range(40):
         await card.gentle(pace.choice([0.2, 0.5, 1.0]))
         packets = card.wanted()
         total += len(packets)
@@ -251,7 +251,7 @@ async def every_packet(dut):
 @cocotb.test()
 async def filters(dut):
     pace, card, log, zero = await start(dut, "filters")
-    for _ in range(60):
+    for _ in range(30):
         card.streams, card.bars = pace.choice([0x77, pace.getrandbits(7) & 0x77]), pace.getrandbits(6)
         ends = sorted(pace.choice([0, pace.getrandbits(64), pace.getrandbits(34), (1 << 64) - 1]) & ~3 for _ in range(2))
         card.range = (ends[0], ends[1])
@@ -271,7 +271,7 @@ async def more_than_it_takes(dut):
     pace, card, log, zero = await start(dut, "more_than_it_takes")
     counted = lost = 0
     gaps: set[str] = set()
-    for _ in range(40):
+    for _ in range(20):
         await card.busy(pace.randrange(4, 24), 1.0)
         await card.quiet()
         dropped, entries = await log.get("DROPPED"), await log.new()
@@ -290,7 +290,7 @@ async def more_than_it_takes(dut):
 @cocotb.test()
 async def commands(dut):
     pace, card, log, zero = await start(dut, "commands")
-    for _ in range(20):
+    for _ in range(10):
         await card.gentle(0.5)
         check(card.wanted(), await log.new(), zero)
         # Stopped, nothing is logged.
