@@ -113,11 +113,14 @@ async def full(dut):
     assert await receiver.wait(1) == [sent]
 
     # The other way: the core's side waits, with at most a beat less than all in the FIFO.
-    sending = cocotb.start_soon(bench.send(dut, "in", random.randbytes(HALF + 100)))
+    await bench.send(dut, "in", b"odd")
+    data = random.randbytes(HALF + 100)
+    sending = cocotb.start_soon(bench.send(dut, "in", data))
     for _ in range(2 * HALF // keep):
         await RisingEdge(dut.clk)
     held = await fifos.register(HELD)
     assert HALF - keep < held <= HALF and not sending.done()
+    assert await fifos.look(0, held) == b"odd" + data[: held - 3]
     assert await fifos.set(TAKE, held) == AxiResp.OKAY
     await sending
 
@@ -167,8 +170,9 @@ async def full_rate(dut):
         await fifos.store(0, data)
     await fifos.set(END, 0)
     assert await receiver.wait(1) == [4 * data]
-    # The master offers a burst's first beat together with its address.
-    assert stalls <= 2 * 5, f"{stalls} clocks lost at {keep} bytes a beat"
+    # The master offers a burst's first beat together with its address, and the answer before it may stand in the way for a clock.
+    bursts = 4 * max(1, len(data) // (256 * keep)) + 1
+    assert stalls <= 2 * bursts, f"{stalls} clocks lost in {bursts} bursts at {keep} bytes a beat"
 
 
 @pytest.mark.parametrize("width", [64, 512])
