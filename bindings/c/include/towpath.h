@@ -60,6 +60,16 @@
 #define TOWPATH_CHANNEL_TIMEOUT (UINT64_MAX - 1)
 
 /**
+ * In `towpath_info.features`: towpath_wait_held() and towpath_wait_drained() work.
+ */
+#define TOWPATH_FILL_LEVELS 1
+
+/**
+ * In `towpath_info.features`: towpath_get_qos() and towpath_set_qos() work.
+ */
+#define TOWPATH_QOS 2
+
+/**
  * In `towpath_message.flags`: the message goes on with the next call.
  */
 #define TOWPATH_MORE 1
@@ -68,6 +78,21 @@
  * In `towpath_message.flags`: `length` is set, and the user core receives it beforehand.
  */
 #define TOWPATH_LENGTH 2
+
+/**
+ * In `towpath_qos.change`: `weight` is to be set.
+ */
+#define TOWPATH_QOS_WEIGHT 1
+
+/**
+ * In `towpath_qos.change`: `rate` is to be set.
+ */
+#define TOWPATH_QOS_RATE 2
+
+/**
+ * In `towpath_qos.change`: `traffic_class` is to be set.
+ */
+#define TOWPATH_QOS_TRAFFIC_CLASS 4
 
 /**
  * The result of a call. The numbers never change; later versions may add some, so have a default case. towpath_last_error() reports more.
@@ -569,6 +594,14 @@ typedef struct {
      * The number of plug-ins beside the user core: see towpath_get_plugin().
      */
     uint32_t plugins;
+    /**
+     * What it can do that not every card can: TOWPATH_FILL_LEVELS, TOWPATH_QOS.
+     */
+    uint32_t features;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
 } towpath_info;
 
 /**
@@ -918,6 +951,24 @@ typedef struct {
 } towpath_message_start;
 
 /**
+ * What the card holds of a channel.
+ */
+typedef struct {
+    /**
+     * sizeof this struct; set it before the call.
+     */
+    uint32_t size;
+    /**
+     * From the card, 1: the user core can send no more before a transfer takes some.
+     */
+    uint32_t full;
+    /**
+     * From the card: bytes that the core has sent and that no transfer has taken. To the card: bytes that the core has not taken.
+     */
+    uint64_t bytes;
+} towpath_held;
+
+/**
  * One of the transfers of towpath_submit_many().
  */
 typedef struct {
@@ -974,6 +1025,32 @@ typedef struct {
  * passed together with this function.
  */
 typedef void (*towpath_completion_callback)(void *context, const towpath_completion *completion);
+
+/**
+ * A channel's part of the link.
+ */
+typedef struct {
+    /**
+     * sizeof this struct.
+     */
+    uint32_t size;
+    /**
+     * For towpath_set_qos(): which members are to be set, TOWPATH_QOS_WEIGHT and so on. The others stay.
+     */
+    uint32_t change;
+    /**
+     * 1 to 255: the channel's part while others of its direction want the link, too.
+     */
+    uint32_t weight;
+    /**
+     * The traffic class of its packets, 0 to 7.
+     */
+    uint32_t traffic_class;
+    /**
+     * Bytes of data a second that it may move, to the card's precision; 0: as many as it can.
+     */
+    uint64_t rate;
+} towpath_qos;
 
 #ifdef __cplusplus
 extern "C" {
@@ -1294,6 +1371,22 @@ towpath_status towpath_free_message(towpath_received_message *message);
 towpath_status towpath_wait_message_start(towpath_channel *channel, uint64_t nanoseconds, towpath_message_start *start);
 
 /**
+ * Wait until the card holds at least `bytes` bytes that the user core has sent on a channel from the card, or until the core can send no
+ * more; `*held`, whose `size` is set, becomes what the card holds, and may be NULL. Takes nothing. On cards that have fill levels:
+ * `towpath_info.features` says so.
+ *
+ * Waits `nanoseconds` at most, TOWPATH_FOREVER or TOWPATH_CHANNEL_TIMEOUT; then it returns TOWPATH_PENDING. With 0 it does not wait, and
+ * when the card holds less, the descriptor of towpath_event_fd() becomes readable once it holds enough. TOWPATH_INTERRUPTED: a signal
+ * handler ran in this thread. TOWPATH_UNAVAILABLE: the card has no fill levels.
+ */
+towpath_status towpath_wait_held(towpath_channel *channel, uint32_t bytes, uint64_t nanoseconds, towpath_held *held);
+
+/**
+ * Wait until the user core has taken what was sent on a channel to the card, but for `bytes` bytes. As towpath_wait_held().
+ */
+towpath_status towpath_wait_drained(towpath_channel *channel, uint32_t bytes, uint64_t nanoseconds, towpath_held *held);
+
+/**
  * Allocate `bytes` bytes of zeroed memory that begins on a page, and register it for both directions. On success `*buffer` is a handle,
  * which towpath_free_buffer() releases together with the memory; on failure it is left as it was.
  *
@@ -1504,6 +1597,20 @@ towpath_status towpath_write_memory(towpath_memory *memory,
                                     uint64_t bytes,
                                     uint64_t nanoseconds,
                                     uint64_t *moved);
+
+/**
+ * A channel's part of the link, by the channel's name or its number in digits, into `*qos`, whose `size` is set. On cards that have
+ * quality of service: `towpath_info.features` says so.
+ *
+ * TOWPATH_NO_SUCH_CHANNEL: the text lists the channels there are. TOWPATH_UNAVAILABLE: the card has no quality of service.
+ */
+towpath_status towpath_get_qos(const towpath_device *device, const char *channel, towpath_qos *qos);
+
+/**
+ * Change those members of a channel's part of the link that `qos->change` names, for all programs. Resets of the channel and of the card
+ * leave them. As towpath_get_qos(). TOWPATH_INVALID: a value is out of its range; nothing was set.
+ */
+towpath_status towpath_set_qos(towpath_device *device, const char *channel, const towpath_qos *qos);
 
 /**
  * Read the user core's register at a byte `offset`, a multiple of 4, into `*value`. Waits for the core's answer. May be called from any

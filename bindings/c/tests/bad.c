@@ -25,6 +25,14 @@ TEST(null_is_refused_everywhere) {
     towpath_plugin_info plugin_info = {.size = sizeof plugin_info};
     REFUSES(towpath_get_plugin(NULL, 0, &plugin_info), "device is NULL");
     REFUSES(towpath_get_plugin(card.device, 0, NULL), "info is NULL");
+    towpath_qos qos = {.size = sizeof qos};
+    REFUSES(towpath_get_qos(NULL, "in", &qos), "device is NULL");
+    REFUSES(towpath_get_qos(card.device, "in", NULL), "qos is NULL");
+    REFUSES(towpath_set_qos(NULL, "in", &qos), "device is NULL");
+    REFUSES(towpath_set_qos(card.device, NULL, &qos), "channel is NULL");
+    REFUSES(towpath_set_qos(card.device, "in", NULL), "qos is NULL");
+    REFUSES(towpath_wait_held(NULL, 1, 0, NULL), "channel is NULL");
+    REFUSES(towpath_wait_drained(NULL, 1, 0, NULL), "channel is NULL");
     REFUSES(towpath_reset(NULL), "device is NULL");
     towpath_link_counters counters = {.size = sizeof counters};
     REFUSES(towpath_get_link_counters(NULL, &counters), "device is NULL");

@@ -207,6 +207,81 @@ TEST(plugins_are_listed_and_their_registers_read_and_written) {
     card_close(card);
 }
 
+TEST(a_channels_part_of_the_link_is_set) {
+    towpath_device *device = NULL;
+    OK(towpath_open("sim:tests/cores/loop3x2_qos", NULL, &device));
+    towpath_info info = {.size = sizeof info};
+    OK(towpath_get_info(device, &info));
+    EXPECT(info.features == TOWPATH_QOS);
+    towpath_qos qos = {.size = sizeof qos, .change = 9, .weight = 9, .traffic_class = 9, .rate = 9};
+    OK(towpath_get_qos(device, "b", &qos));
+    EXPECT(qos.size == sizeof qos && qos.change == 0 && qos.weight == 1 && qos.traffic_class == 0 && qos.rate == 0);
+    towpath_qos change = {.size = sizeof change, .change = TOWPATH_QOS_WEIGHT | TOWPATH_QOS_RATE, .weight = 255, .traffic_class = 5};
+    change.rate = 100000000;
+    OK(towpath_set_qos(device, "b", &change));
+    change.change = TOWPATH_QOS_TRAFFIC_CLASS;
+    change.traffic_class = 7;
+    OK(towpath_set_qos(device, "y", &change));
+    OK(towpath_get_qos(device, "b", &qos));
+    EXPECT(qos.weight == 255 && qos.traffic_class == 0 && qos.rate > 99999000 && qos.rate < 100001000);
+    OK(towpath_get_qos(device, "y", &qos));
+    EXPECT(qos.weight == 1 && qos.traffic_class == 7 && qos.rate == 0);
+    // What is out of its range sets nothing.
+    change.change = TOWPATH_QOS_WEIGHT | TOWPATH_QOS_TRAFFIC_CLASS;
+    change.traffic_class = 8;
+    FAILS(towpath_set_qos(device, "y", &change), TOWPATH_INVALID, "traffic_class is 8");
+    change.traffic_class = 3;
+    change.weight = 256;
+    FAILS(towpath_set_qos(device, "y", &change), TOWPATH_INVALID, "weight is 256");
+    change.weight = 0;
+    FAILS(towpath_set_qos(device, "y", &change), TOWPATH_INVALID, "weight");
+    change.change = 8;
+    FAILS(towpath_set_qos(device, "y", &change), TOWPATH_INVALID, "0x8");
+    FAILS(towpath_get_qos(device, "none", &qos), TOWPATH_NO_SUCH_CHANNEL, "none");
+    OK(towpath_get_qos(device, "y", &qos));
+    EXPECT(qos.weight == 1 && qos.traffic_class == 7);
+    OK(towpath_close(device));
+
+    card card = card_open();
+    FAILS(towpath_get_qos(card.device, "in", &qos), TOWPATH_UNAVAILABLE, "qos = true");
+    card_close(card);
+}
+
+TEST(what_the_card_holds_is_waited_for) {
+    towpath_device *device = NULL;
+    towpath_channel *in = NULL, *out = NULL;
+    OK(towpath_open("sim:tests/cores/loopback_fill", NULL, &device));
+    OK(towpath_open_channel(device, "in", TOWPATH_H2C, NULL, &in));
+    OK(towpath_open_channel(device, "out", TOWPATH_C2H, NULL, &out));
+    towpath_info info = {.size = sizeof info};
+    OK(towpath_get_info(device, &info));
+    EXPECT(info.features == TOWPATH_FILL_LEVELS);
+    towpath_held held = {.size = sizeof held, .full = 9, .bytes = 9};
+    FAILS(towpath_wait_held(out, 1, 0, &held), TOWPATH_PENDING, "holds less");
+    FAILS(towpath_wait_held(out, 1, 1000, &held), TOWPATH_PENDING, "");
+    EXPECT(held.full == 9 && held.bytes == 9);
+    char data[300] = "held", back[300] = "";
+    OK(towpath_send(in, data, sizeof data, NULL, NULL));
+    OK(towpath_wait_held(out, 300, TOWPATH_CHANNEL_TIMEOUT, &held));
+    EXPECT(held.bytes == 300 && held.full == 0 && held.size == sizeof held);
+    OK(towpath_wait_held(out, 1, 0, NULL));
+    OK(towpath_wait_drained(in, 0, TOWPATH_FOREVER, &held));
+    EXPECT(held.bytes == 0);
+    OK(towpath_wait_drained(in, 0, 0, NULL));
+    towpath_received received = {.size = sizeof received};
+    OK(towpath_recv(out, back, sizeof back, &received));
+    EXPECT(received.bytes == 300 && memcmp(data, back, 300) == 0);
+    FAILS(towpath_wait_held(in, 1, 0, NULL), TOWPATH_WRONG_DIRECTION, "towpath_wait_held");
+    FAILS(towpath_wait_drained(out, 1, 0, NULL), TOWPATH_WRONG_DIRECTION, "towpath_wait_drained");
+    OK(towpath_close_channel(in));
+    OK(towpath_close_channel(out));
+    OK(towpath_close(device));
+
+    card card = card_open();
+    FAILS(towpath_wait_held(card.out, 1, 0, NULL), TOWPATH_UNAVAILABLE, "fill_levels");
+    card_close(card);
+}
+
 TEST(interrupts_are_waited_for) {
     card card = card_open();
     unsigned char byte = 0;

@@ -99,7 +99,7 @@ module tp_inbound_formal
   assign of_card = !read_window && read_addr[15:12] == 4'(TP_PAGE_CARD);
   logic in_packet;
   tp_request_hdr_t packet_hdr;
-  logic endpoint_may;  // the endpoint holds the credit
+  logic endpoint_may;  // the endpoint holds the credit; it may also use one in the clock in which it gets it
   logic passed_was;
   always_ff @(posedge clk) begin
     started <= 1'b1;
@@ -107,7 +107,7 @@ module tp_inbound_formal
       in_packet <= !posted_last;
       packet_hdr <= posted_hdr;
     end
-    endpoint_may <= credit || (endpoint_may && !nonposted_valid);
+    endpoint_may <= (credit || endpoint_may) && !nonposted_valid;
     window_older <= dut.read == 2'd0;
     if (rst) {in_packet, endpoint_may} <= '0;
   end
@@ -116,7 +116,7 @@ module tp_inbound_formal
     if (in_packet) assume (posted_hdr == packet_hdr);
     if (posted_valid) assume (posted_hdr.dwords != '0);
     if (posted_valid && !in_packet && posted_hdr.dwords <= 11'd2) assume (posted_last);
-    if (nonposted_valid) assume (endpoint_may);
+    if (nonposted_valid) assume (endpoint_may || credit);
     if (dut.read >= 2'd2 && passed_was) assume (window_passed);  // until the next mark
   end
   always_ff @(posedge clk) passed_was <= window_passed && !window_mark;

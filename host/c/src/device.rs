@@ -61,6 +61,11 @@ pub struct towpath_open_options {
 }
 grows!(towpath_open_options, 48);
 
+/// In `towpath_info.features`: towpath_wait_held() and towpath_wait_drained() work.
+pub const TOWPATH_FILL_LEVELS: u32 = 1;
+/// In `towpath_info.features`: towpath_get_qos() and towpath_set_qos() work.
+pub const TOWPATH_QOS: u32 = 2;
+
 /// What a device reports about itself. The texts belong to the device handle, and stay until it is closed.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -99,6 +104,10 @@ pub struct towpath_info {
     pub channels: u32,
     /// The number of plug-ins beside the user core: see towpath_get_plugin().
     pub plugins: u32,
+    /// What it can do that not every card can: TOWPATH_FILL_LEVELS, TOWPATH_QOS.
+    pub features: u32,
+    /// Zero.
+    pub reserved: u32,
 }
 grows!(towpath_info, 80);
 
@@ -292,6 +301,8 @@ pub unsafe extern "C" fn towpath_get_info(device: *const towpath_device, info: *
                 registers: state.registers.len() as u32,
                 channels: state.channels.len() as u32,
                 plugins: state.plugins.len() as u32,
+                features: (u32::from(said.fill_levels) * TOWPATH_FILL_LEVELS) | (u32::from(said.has_qos) * TOWPATH_QOS),
+                reserved: 0,
             });
             Ok(())
         })

@@ -7,8 +7,8 @@ use cbindgen::{Builder, Config, DocumentationStyle, ExportConfig, Language, Styl
 use std::path::Path;
 
 /// In the order in which a reader wants them.
-const SOURCES: [&str; 11] =
-    ["general", "say", "status", "device", "channel", "transfer", "buffer", "ticket", "memory", "registers", "interrupts"];
+const SOURCES: [&str; 13] =
+    ["general", "say", "status", "device", "channel", "transfer", "fill", "buffer", "ticket", "memory", "qos", "registers", "interrupts"];
 
 const NUMBERS: [&str; 5] = ["towpath_log_level", "towpath_outcome", "towpath_direction", "towpath_notify", "towpath_access"];
 

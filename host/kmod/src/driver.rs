@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 use towpath_contract as contract;
 use towpath_driver::signal_watch::SignalWatch;
@@ -66,12 +66,13 @@ pub(crate) struct Shared {
     opened: Instant,
 }
 
-/// A memory's window, at the offset of the control file that its channel's [`ChannelInfo::window`] has.
+/// A memory's window, at the offset of the control file that its channel's [`ChannelInfo::window`] has. It is mapped by the first access:
+/// where it cannot be, everything else of the card still works.
 struct Window {
     channel: u16,
     offset: u64,
     bytes: u64,
-    mapped: Mapping,
+    mapped: OnceLock<Mapping>,
 }
 
 #[derive(Default)]
@@ -147,7 +148,7 @@ impl LinuxDriver {
         }
         let mut windows = Vec::new();
         for channel in &mut info.channels {
-            let window = window(&*control, channel).map_err(|why| failed("mapping the memories' windows", why))?;
+            let window = window(&*control, channel).map_err(|why| failed("asking where its memories' windows are", why))?;
             channel.window = window.as_ref().map(|window| window.offset);
             windows.extend(window);
         }
@@ -179,7 +180,7 @@ impl LinuxDriver {
     }
 }
 
-/// What a channel's memory has as its window, if it can be mapped; one for both channels.
+/// A channel's memory's window, if this machine can map one; one for both channels.
 fn window(control: &dyn Node, channel: &ChannelInfo) -> io::Result<Option<Window>> {
     if !MAPS_DEVICES || channel.memory_bytes().is_none() || channel.direction != Direction::H2c {
         return Ok(None);
@@ -189,10 +190,7 @@ fn window(control: &dyn Node, channel: &ChannelInfo) -> io::Result<Option<Window
         // Of a module that is older, there is none either.
         Err(why) if matches!(why.raw_os_error(), Some(errno::ENXIO | errno::EOPNOTSUPP | errno::ENOTTY)) => Ok(None),
         Err(why) => Err(why),
-        Ok(()) => {
-            let mapped = control.map(about.offset, usize::try_from(about.bytes).unwrap_or(usize::MAX))?;
-            Ok(Some(Window { channel: channel.index, offset: about.offset, bytes: about.bytes, mapped }))
-        }
+        Ok(()) => Ok(Some(Window { channel: channel.index, offset: about.offset, bytes: about.bytes, mapped: OnceLock::new() })),
     }
 }
 
@@ -210,6 +208,16 @@ impl Shared {
         };
         let found = self.windows.iter().find(inside).map(|window| (window, (offset - window.offset) as usize));
         found.ok_or_else(|| Error::Invalid(format!("{}: these bytes of the memory cannot be mapped on this machine", self.info.name)))
+    }
+
+    fn mapped<'a>(&self, window: &'a Window) -> Result<&'a Mapping> {
+        if let Some(mapped) = window.mapped.get() {
+            return Ok(mapped);
+        }
+        let bytes = usize::try_from(window.bytes).unwrap_or(usize::MAX);
+        let mapped = self.control.map(window.offset, bytes).map_err(self.refused("mapping a memory's window"))?;
+        // Of two threads that map it at once, one keeps its mapping.
+        Ok(window.mapped.get_or_init(|| mapped))
     }
 
     fn window_state(&self, channel: u16) -> Result<uapi::Window> {
@@ -333,10 +341,11 @@ impl Driver for LinuxDriver {
 
     fn read_window(&self, offset: u64, bytes: &mut [u8]) -> Result<Loaded> {
         let (window, at) = self.shared.window(offset, bytes.len())?;
+        let mapped = self.shared.mapped(window)?;
         let load = |bytes: &mut [u8]| {
             // Not before what this thread has stored, or has seen.
             device_fence();
-            window.mapped.load(at, bytes);
+            mapped.load(at, bytes);
             device_fence();
             may_have_failed(offset, bytes)
         };
@@ -361,9 +370,10 @@ impl Driver for LinuxDriver {
 
     fn write_window(&self, offset: u64, bytes: &[u8]) -> Result<()> {
         let (window, at) = self.shared.window(offset, bytes.len())?;
+        let mapped = self.shared.mapped(window)?;
         match *bytes {
-            [a, b, c, d] if offset % 4 == 0 => window.mapped.store32(at, u32::from_ne_bytes([a, b, c, d])),
-            _ => window.mapped.store(at, bytes),
+            [a, b, c, d] if offset % 4 == 0 => mapped.store32(at, u32::from_ne_bytes([a, b, c, d])),
+            _ => mapped.store(at, bytes),
         }
         // Stores combine, and those of the next call are not to be among them.
         device_fence();

@@ -85,6 +85,7 @@ struct Memory {
     bytes: Mapping,
     /// Accesses of the window are refused, and there were so many.
     window_fails: bool,
+    cannot_be_mapped: bool,
     errors: u32,
     /// Where the next byte of the open message goes.
     at: usize,
@@ -96,7 +97,7 @@ impl Default for Memory {
     fn default() -> Memory {
         let file = memory_file("ram", MEMORY as u64, false).unwrap();
         let bytes = Mapping::new(&file, 0, MEMORY, Rights::BOTH).unwrap();
-        Memory { file, bytes, window_fails: false, errors: 0, at: 0, goes_on: usize::MAX }
+        Memory { file, bytes, window_fails: false, cannot_be_mapped: false, errors: 0, at: 0, goes_on: usize::MAX }
     }
 }
 
@@ -225,6 +226,11 @@ impl FakeCard {
         let mut found = vec![0; MEMORY];
         self.card().memory.bytes.read(0, &mut found);
         found
+    }
+
+    /// From now on its window cannot be mapped, or can again.
+    pub fn window_cannot_be_mapped(&self, cannot: bool) {
+        self.card().memory.cannot_be_mapped = cannot;
     }
 
     /// From now on accesses of its window are refused; what a load finds is what is there.
@@ -487,6 +493,9 @@ impl Node for FakeNode {
 
     fn map(&self, offset: u64, bytes: usize) -> io::Result<Mapping> {
         check(self.channel.is_none() && offset == WINDOW && bytes == MEMORY)?;
+        if self.card.card().memory.cannot_be_mapped {
+            return Err(error(errno::ENOMEM));
+        }
         Mapping::new(&self.card.card().memory.file, 0, bytes, Rights::BOTH)
     }
 }

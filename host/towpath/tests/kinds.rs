@@ -94,6 +94,82 @@ fn a_window_tells_each_thread_of_its_own_loads() {
     window.flush().unwrap();
 }
 
+/// `cores/fifo`: stores to a memory's window are appended to a stream, loads show what another stream brought. See axi_fifo.sv.
+#[test]
+fn a_fifo_behind_a_range_of_addresses() {
+    const H: u64 = 32 << 10;
+    let (held, room, take, end) = (H, H + 0x40, H + 0x80, H + 0xc0);
+    let device = open("cores/fifo");
+    let memory = device.memory("range").unwrap();
+    let window = memory.window().unwrap();
+    let number = |at: u64| {
+        let mut word = [0; 4];
+        window.read_at(&mut word, at).unwrap();
+        u32::from_le_bytes(word) as usize
+    };
+    let set = |at: u64, value: usize| window.write_at(&(value as u32).to_le_bytes(), at).unwrap();
+
+    // Appended by stores of any size, anywhere: what the stream brings are the messages.
+    let receiver = device.receiver("out").unwrap();
+    for (n, lengths) in [vec![1, 2, 3], vec![], vec![64, 8, 4096, 7], vec![20_000, 5]].into_iter().enumerate() {
+        let mut message = Vec::new();
+        for (i, length) in lengths.into_iter().enumerate() {
+            let part = bytes(length, (100 * n + i) as u32);
+            while number(room) < length {}
+            window.write_at(&part, (i as u64 * 4099) % (H - 20_000)).unwrap();
+            message.extend(part);
+        }
+        set(end, 1);
+        let got = receiver.recv().unwrap();
+        assert!(got == message, "message {n}: {} of {} bytes", got.len(), message.len());
+    }
+    // A DMA appends, too.
+    let long = bytes(30_000, 7);
+    memory.write_at(&long, 0).unwrap();
+    set(end, 1);
+    assert!(receiver.recv().unwrap() == long);
+    window.flush().unwrap();
+
+    // What is sent is looked at, by DMA and by loads, and taken.
+    let data = bytes(100_000, 8);
+    let mut taken = 0;
+    // It stays open: what the core has not taken yet goes when a channel is closed.
+    let sender = device.sender("in").unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| sender.send(&data).unwrap());
+        while taken < data.len() {
+            let there = number(held);
+            let mut oldest = vec![0; there];
+            memory.read_at(&mut oldest, 0).unwrap();
+            assert!(oldest == data[taken..taken + there]);
+            let few = there.min(9);
+            window.read_at(&mut oldest[..few], (there - few) as u64).unwrap();
+            assert!(oldest[..few] == data[taken + there - few..taken + there]);
+            set(take, there);
+            taken += there;
+        }
+    });
+    assert_eq!(number(held), 0);
+
+    // What does not fit is refused whole, and the next flush reports it.
+    for store in [(take, 4), (held, 4), (H + 0x100, 8)] {
+        window.write_at(&bytes(store.1, 9), store.0).unwrap();
+        assert!(window.flush().unwrap_err().to_string().contains("1 stores were refused"));
+    }
+    while number(room) >= 8192 {
+        window.write_at(&bytes(4096, 10), 0).unwrap();
+    }
+    let mut too_much = 0;
+    while number(room) > 0 {
+        window.write_at(&bytes(number(room).min(4096), 10), 0).unwrap();
+        too_much += 1;
+        assert!(too_much < 20);
+    }
+    window.flush().unwrap();
+    window.write_at(&bytes(64, 11), 0).unwrap();
+    assert!(window.flush().unwrap_err().to_string().contains("were refused"));
+}
+
 /// The number of a kind's own status, and the text.
 fn refused(result: towpath::Result<()>) -> (u8, String) {
     match result {

@@ -587,7 +587,13 @@ fn a_memory_has_its_bytes_at_their_addresses() {
 fn a_memory_has_its_window() {
     let (card, device) = open(Settings::default());
     let memory = device.memory("ram").unwrap();
+    // Where it cannot be mapped, the card opens and its memory works.
+    card.window_cannot_be_mapped(true);
     let window = memory.window().unwrap();
+    assert!(window.read_at(&mut [0; 4], 0).unwrap_err().to_string().contains("mapping a memory's window"));
+    assert!(window.write_at(&[0; 4], 0).is_err());
+    memory.write_at(&[1; 4], 0).unwrap();
+    card.window_cannot_be_mapped(false);
     assert_eq!(window.len(), 65_536);
     for (address, bytes) in [(0, 4), (4, 4), (8, 8), (3, 1), (77, 5), (100, 1000), (65_533, 3)] {
         window.write_at(&pattern(bytes), address).unwrap();
