@@ -180,7 +180,7 @@ fn alike(mut mine: Value, mut seen: Value) {
         );
         return;
     }
-    let mut take = |packet: &mut Value, key: &str| packet.as_object_mut().unwrap().remove(key);
+    let take = |packet: &mut Value, key: &str| packet.as_object_mut().unwrap().remove(key);
     // The log has the first dword, the record payloads up to 64 bytes.
     let (known, whole) = (take(&mut mine, "data").or(take(&mut mine, "first")), take(&mut seen, "data"));
     let bytes = mine["bytes"].as_u64().unwrap();
