@@ -2,6 +2,7 @@
 // builder and boards share this list; an endpoint's own files and the user core come after it.
 contract/generated/towpath_pkg.sv
 gateware/endpoint/tp_tlp_pkg.sv
+gateware/plugin/tp_tap_pkg.sv
 gateware/lib/tp_async_fifo.sv
 gateware/lib/tp_deep_fifo.sv
 gateware/lib/tp_fifo.sv

@@ -143,6 +143,34 @@ module tp_system
       .*
   );
 
+  // For a plug-in that looks at packets; a tp_user without one has no such port.
+  // verilator lint_off UNUSEDSIGNAL
+  tp_tap_pkg::tp_taps_t tlp_taps;
+  // verilator lint_on UNUSEDSIGNAL
+  always_comb begin
+    tlp_taps.rst = rst;
+    tlp_taps.sent_write_beat = tx_posted_valid && tx_posted_ready;
+    tlp_taps.sent_write_last = tx_posted_last;
+    tlp_taps.sent_write_hdr = tx_posted_hdr;
+    tlp_taps.sent_write_data = tx_posted_data[31:0];
+    tlp_taps.sent_read_beat = tx_read_valid && tx_read_ready;
+    tlp_taps.sent_read_hdr = tx_read_hdr;
+    tlp_taps.sent_completion_beat = tx_answer_valid && tx_answer_ready;
+    tlp_taps.sent_completion_last = tx_answer_last;
+    tlp_taps.sent_completion_hdr = tx_answer_hdr;
+    tlp_taps.sent_completion_data = tx_answer_data[31:0];
+    tlp_taps.received_write_beat = rx_posted_valid;
+    tlp_taps.received_write_last = rx_posted_last;
+    tlp_taps.received_write_hdr = rx_posted_hdr;
+    tlp_taps.received_write_data = rx_posted_data[31:0];
+    tlp_taps.received_read_beat = rx_nonposted_valid;
+    tlp_taps.received_read_hdr = rx_nonposted_hdr;
+    tlp_taps.received_completion_beat = rx_completion_valid;
+    tlp_taps.received_completion_last = rx_completion_last;
+    tlp_taps.received_completion_hdr = rx_completion_hdr;
+    tlp_taps.received_completion_data = rx_completion_data[31:0];
+  end
+
   tp_user user (
       .clk  (uclk),
       .rst_n(user_rst_n),

@@ -101,6 +101,15 @@ enum tp_status {
     TP_STATUS_KIND_STATUS = 64, /* 65 to 127: the channel's kind says so, with a number of its own from 1 to 63 */
 };
 
+enum tp_tlp_stream {
+    TP_TLP_STREAM_SENT_WRITE = 0, /* the card writes memory, or raises an interrupt */
+    TP_TLP_STREAM_SENT_READ = 1, /* the card reads memory */
+    TP_TLP_STREAM_SENT_COMPLETION = 2, /* the card answers a read of a BAR */
+    TP_TLP_STREAM_RECEIVED_WRITE = 4, /* a write to a BAR */
+    TP_TLP_STREAM_RECEIVED_READ = 5, /* a read of a BAR */
+    TP_TLP_STREAM_RECEIVED_COMPLETION = 6, /* an answer to a read of the card's */
+};
+
 /* Page 0, read-only: what the card is. A host reads `magic`, then the version, then the rest. */
 #define TP_DISCOVERY_MAGIC_OFFSET 0x00u /* the bytes "TOWPATH\0" */
 #define TP_DISCOVERY_MAGIC_VALUE 0x48544150574f54ull
@@ -343,6 +352,65 @@ enum tp_status {
 #define TP_PLUGIN_RESET_DELAY_COUNT 8u
 #define TP_PLUGIN_RESET_DELAY_STRIDE 4u
 
+/* Plug-in `tlplog`, version 1. The ring stands in the upper half of its registers: entry n at 32 * (`depth` + n modulo `depth`). */
+#define TP_PLUGIN_TLPLOG_COMMAND_OFFSET 0x00u /* commands, each by writing 1 */
+#define TP_PLUGIN_TLPLOG_COMMAND_START_LSB 0 /* packets are logged from now on */
+#define TP_PLUGIN_TLPLOG_COMMAND_START_MASK 0x1u
+#define TP_PLUGIN_TLPLOG_COMMAND_STOP_LSB 1 /* and from now on not any more */
+#define TP_PLUGIN_TLPLOG_COMMAND_STOP_MASK 0x2u
+#define TP_PLUGIN_TLPLOG_COMMAND_CLEAR_LSB 2 /* the log is empty, and both counts are 0 */
+#define TP_PLUGIN_TLPLOG_COMMAND_CLEAR_MASK 0x4u
+#define TP_PLUGIN_TLPLOG_STATUS_OFFSET 0x04u /* status */
+#define TP_PLUGIN_TLPLOG_STATUS_RUNNING_LSB 0 /* packets are logged */
+#define TP_PLUGIN_TLPLOG_STATUS_RUNNING_MASK 0x1u
+#define TP_PLUGIN_TLPLOG_DEPTH_OFFSET 0x08u /* entries in the ring, a power of two */
+#define TP_PLUGIN_TLPLOG_FILTER_OFFSET 0x0cu /* which packets are logged */
+#define TP_PLUGIN_TLPLOG_FILTER_RESET 0x3f77u
+#define TP_PLUGIN_TLPLOG_FILTER_STREAMS_LSB 0 /* bit k: those of stream k */
+#define TP_PLUGIN_TLPLOG_FILTER_STREAMS_MASK 0x7fu
+#define TP_PLUGIN_TLPLOG_FILTER_BARS_LSB 8 /* bit k: of the writes to BARs and reads of them, and of the answers, those of BAR k */
+#define TP_PLUGIN_TLPLOG_FILTER_BARS_MASK 0x3f00u
+#define TP_PLUGIN_TLPLOG_LOGGED_OFFSET 0x10u /* packets since `clear` that are in the ring, or were */
+#define TP_PLUGIN_TLPLOG_DROPPED_OFFSET 0x18u /* packets since `clear` for which there was no room in the queue before the ring, modulo 2^32 */
+#define TP_PLUGIN_TLPLOG_FIRST_OFFSET 0x20u /* of the card's own writes and reads, those that begin at this address or above it ... */
+#define TP_PLUGIN_TLPLOG_LAST_OFFSET 0x28u /* ... and not above this one */
+#define TP_PLUGIN_TLPLOG_LAST_RESET 0xffffffffffffffffull
+
+/* A packet in the log of plug-in `tlplog`. What a packet of its stream does not have is 0. */
+#define TP_PLUGIN_TLPLOG_ENTRY_BYTES 32u
+#define TP_PLUGIN_TLPLOG_ENTRY_ADDRESS_OFFSET 0x00u /* of the first dword: in memory, or of an access to a BAR in the BAR; of an answer its lower address */
+#define TP_PLUGIN_TLPLOG_ENTRY_HEADER_OFFSET 0x08u /* header */
+#define TP_PLUGIN_TLPLOG_ENTRY_HEADER_DWORDS_LSB 0 /* of payload, of a read those that it wants; 0 in an answer that is an error */
+#define TP_PLUGIN_TLPLOG_ENTRY_HEADER_DWORDS_MASK 0x7ffu
+#define TP_PLUGIN_TLPLOG_ENTRY_HEADER_FIRST_BE_LSB 11 /* byte enables of the first dword */
+#define TP_PLUGIN_TLPLOG_ENTRY_HEADER_FIRST_BE_MASK 0x7800u
+#define TP_PLUGIN_TLPLOG_ENTRY_HEADER_LAST_BE_LSB 15 /* byte enables of the last dword, 0 if there is one dword */
+#define TP_PLUGIN_TLPLOG_ENTRY_HEADER_LAST_BE_MASK 0x78000u
+#define TP_PLUGIN_TLPLOG_ENTRY_HEADER_STREAM_LSB 19 /* which way it went, and what it is */
+#define TP_PLUGIN_TLPLOG_ENTRY_HEADER_STREAM_MASK 0x380000u
+#define TP_PLUGIN_TLPLOG_ENTRY_HEADER_BAR_LSB 22 /* of an access to a BAR: which one */
+#define TP_PLUGIN_TLPLOG_ENTRY_HEADER_BAR_MASK 0x1c00000u
+#define TP_PLUGIN_TLPLOG_ENTRY_HEADER_STATUS_LSB 25 /* of an answer: completion status */
+#define TP_PLUGIN_TLPLOG_ENTRY_HEADER_STATUS_MASK 0xe000000u
+#define TP_PLUGIN_TLPLOG_ENTRY_HEADER_POISONED_LSB 28 /* of an answer to the card: its payload is marked as corrupt */
+#define TP_PLUGIN_TLPLOG_ENTRY_HEADER_POISONED_MASK 0x10000000u
+#define TP_PLUGIN_TLPLOG_ENTRY_HEADER_ATTR_LSB 29 /* attributes; of the card's own requests relaxed ordering alone */
+#define TP_PLUGIN_TLPLOG_ENTRY_HEADER_ATTR_MASK 0xe0000000u
+#define TP_PLUGIN_TLPLOG_ENTRY_IDS_OFFSET 0x0cu /* identification */
+#define TP_PLUGIN_TLPLOG_ENTRY_IDS_TAG_LSB 0 /* tag, of all but writes */
+#define TP_PLUGIN_TLPLOG_ENTRY_IDS_TAG_MASK 0x3ffu
+#define TP_PLUGIN_TLPLOG_ENTRY_IDS_BYTE_COUNT_LSB 10 /* of an answer: bytes still to come, with this packet's */
+#define TP_PLUGIN_TLPLOG_ENTRY_IDS_BYTE_COUNT_MASK 0x7ffc00u
+#define TP_PLUGIN_TLPLOG_ENTRY_IDS_TC_LSB 23 /* traffic class; 0 of writes to BARs and of answers to the card, of which it is not known */
+#define TP_PLUGIN_TLPLOG_ENTRY_IDS_TC_MASK 0x3800000u
+#define TP_PLUGIN_TLPLOG_ENTRY_IDS_LOST_LSB 26 /* packets of this stream before this one were dropped */
+#define TP_PLUGIN_TLPLOG_ENTRY_IDS_LOST_MASK 0x4000000u
+#define TP_PLUGIN_TLPLOG_ENTRY_DATA_OFFSET 0x10u /* first dword of payload, as it was sent: byte 0 lowest */
+#define TP_PLUGIN_TLPLOG_ENTRY_REQUESTER_OFFSET 0x14u /* who asked, of accesses to BARs and their answers: bus, device, function */
+#define TP_PLUGIN_TLPLOG_ENTRY_TIME_HIGH_OFFSET 0x16u /* bits 47:32 of the time */
+#define TP_PLUGIN_TLPLOG_ENTRY_TIME_LOW_OFFSET 0x18u /* time when the packet began, in clocks of Towpath's since it was configured */
+#define TP_PLUGIN_TLPLOG_ENTRY_NUMBER_OFFSET 0x1cu /* of the packet, counted from 0 at `clear`, modulo 2^32: tells an entry from the one that was there before */
+
 /* What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's. */
 struct tp_descriptor {
     tp_le64 address; /* of the piece, the list's table or the inline slot; of a prefix its first value */
@@ -383,6 +451,27 @@ TP_STATIC_ASSERT(offsetof(struct tp_completion, user) == TP_COMPLETION_USER_OFFS
 TP_STATIC_ASSERT(offsetof(struct tp_completion, cookie) == TP_COMPLETION_COOKIE_OFFSET, "cookie in struct tp_completion");
 TP_STATIC_ASSERT(offsetof(struct tp_completion, status) == TP_COMPLETION_STATUS_OFFSET, "status in struct tp_completion");
 TP_STATIC_ASSERT(offsetof(struct tp_completion, flags) == TP_COMPLETION_FLAGS_OFFSET, "flags in struct tp_completion");
+
+/* A packet in the log of plug-in `tlplog`. What a packet of its stream does not have is 0. */
+struct tp_plugin_tlplog_entry {
+    tp_le64 address; /* of the first dword: in memory, or of an access to a BAR in the BAR; of an answer its lower address */
+    tp_le32 header; /* header */
+    tp_le32 ids; /* identification */
+    tp_le32 data; /* first dword of payload, as it was sent: byte 0 lowest */
+    tp_le16 requester; /* who asked, of accesses to BARs and their answers: bus, device, function */
+    tp_le16 time_high; /* bits 47:32 of the time */
+    tp_le32 time_low; /* time when the packet began, in clocks of Towpath's since it was configured */
+    tp_le32 number; /* of the packet, counted from 0 at `clear`, modulo 2^32: tells an entry from the one that was there before */
+};
+TP_STATIC_ASSERT(sizeof(struct tp_plugin_tlplog_entry) == TP_PLUGIN_TLPLOG_ENTRY_BYTES, "size of struct tp_plugin_tlplog_entry");
+TP_STATIC_ASSERT(offsetof(struct tp_plugin_tlplog_entry, address) == TP_PLUGIN_TLPLOG_ENTRY_ADDRESS_OFFSET, "address in struct tp_plugin_tlplog_entry");
+TP_STATIC_ASSERT(offsetof(struct tp_plugin_tlplog_entry, header) == TP_PLUGIN_TLPLOG_ENTRY_HEADER_OFFSET, "header in struct tp_plugin_tlplog_entry");
+TP_STATIC_ASSERT(offsetof(struct tp_plugin_tlplog_entry, ids) == TP_PLUGIN_TLPLOG_ENTRY_IDS_OFFSET, "ids in struct tp_plugin_tlplog_entry");
+TP_STATIC_ASSERT(offsetof(struct tp_plugin_tlplog_entry, data) == TP_PLUGIN_TLPLOG_ENTRY_DATA_OFFSET, "data in struct tp_plugin_tlplog_entry");
+TP_STATIC_ASSERT(offsetof(struct tp_plugin_tlplog_entry, requester) == TP_PLUGIN_TLPLOG_ENTRY_REQUESTER_OFFSET, "requester in struct tp_plugin_tlplog_entry");
+TP_STATIC_ASSERT(offsetof(struct tp_plugin_tlplog_entry, time_high) == TP_PLUGIN_TLPLOG_ENTRY_TIME_HIGH_OFFSET, "time_high in struct tp_plugin_tlplog_entry");
+TP_STATIC_ASSERT(offsetof(struct tp_plugin_tlplog_entry, time_low) == TP_PLUGIN_TLPLOG_ENTRY_TIME_LOW_OFFSET, "time_low in struct tp_plugin_tlplog_entry");
+TP_STATIC_ASSERT(offsetof(struct tp_plugin_tlplog_entry, number) == TP_PLUGIN_TLPLOG_ENTRY_NUMBER_OFFSET, "number in struct tp_plugin_tlplog_entry");
 
 /* What is wrong with a table, to be told as: WHAT is VALUE; allowed: LEAST to MOST BESIDES, without the blank before BESIDES. */
 struct tp_table_fault {

@@ -527,6 +527,121 @@ pub const PLUGIN_RESET_DELAY_COUNT: usize = 8;
 /// Bytes from one `delay` to the next.
 pub const PLUGIN_RESET_DELAY_STRIDE: u64 = 4;
 
+// Plug-in `tlplog`, version 1. The ring stands in the upper half of its registers: entry n at 32 * (`depth` + n modulo `depth`).
+/// Offset: commands, each by writing 1
+pub const PLUGIN_TLPLOG_COMMAND_OFFSET: u64 = 0x00;
+/// Lowest bit: packets are logged from now on
+pub const PLUGIN_TLPLOG_COMMAND_START_LSB: u32 = 0;
+/// Bits: packets are logged from now on
+pub const PLUGIN_TLPLOG_COMMAND_START_MASK: u32 = 0x1;
+/// Lowest bit: and from now on not any more
+pub const PLUGIN_TLPLOG_COMMAND_STOP_LSB: u32 = 1;
+/// Bits: and from now on not any more
+pub const PLUGIN_TLPLOG_COMMAND_STOP_MASK: u32 = 0x2;
+/// Lowest bit: the log is empty, and both counts are 0
+pub const PLUGIN_TLPLOG_COMMAND_CLEAR_LSB: u32 = 2;
+/// Bits: the log is empty, and both counts are 0
+pub const PLUGIN_TLPLOG_COMMAND_CLEAR_MASK: u32 = 0x4;
+/// Offset: status
+pub const PLUGIN_TLPLOG_STATUS_OFFSET: u64 = 0x04;
+/// Lowest bit: packets are logged
+pub const PLUGIN_TLPLOG_STATUS_RUNNING_LSB: u32 = 0;
+/// Bits: packets are logged
+pub const PLUGIN_TLPLOG_STATUS_RUNNING_MASK: u32 = 0x1;
+/// Offset: entries in the ring, a power of two
+pub const PLUGIN_TLPLOG_DEPTH_OFFSET: u64 = 0x08;
+/// Offset: which packets are logged
+pub const PLUGIN_TLPLOG_FILTER_OFFSET: u64 = 0x0c;
+/// After a reset: which packets are logged
+pub const PLUGIN_TLPLOG_FILTER_RESET: u32 = 0x3f77;
+/// Lowest bit: bit k: those of stream k
+pub const PLUGIN_TLPLOG_FILTER_STREAMS_LSB: u32 = 0;
+/// Bits: bit k: those of stream k
+pub const PLUGIN_TLPLOG_FILTER_STREAMS_MASK: u32 = 0x7f;
+/// Lowest bit: bit k: of the writes to BARs and reads of them, and of the answers, those of BAR k
+pub const PLUGIN_TLPLOG_FILTER_BARS_LSB: u32 = 8;
+/// Bits: bit k: of the writes to BARs and reads of them, and of the answers, those of BAR k
+pub const PLUGIN_TLPLOG_FILTER_BARS_MASK: u32 = 0x3f00;
+/// Offset: packets since `clear` that are in the ring, or were
+pub const PLUGIN_TLPLOG_LOGGED_OFFSET: u64 = 0x10;
+/// Offset: packets since `clear` for which there was no room in the queue before the ring, modulo 2^32
+pub const PLUGIN_TLPLOG_DROPPED_OFFSET: u64 = 0x18;
+/// Offset: of the card's own writes and reads, those that begin at this address or above it ...
+pub const PLUGIN_TLPLOG_FIRST_OFFSET: u64 = 0x20;
+/// Offset: ... and not above this one
+pub const PLUGIN_TLPLOG_LAST_OFFSET: u64 = 0x28;
+/// After a reset: ... and not above this one
+pub const PLUGIN_TLPLOG_LAST_RESET: u64 = 0xffffffffffffffff;
+
+// A packet in the log of plug-in `tlplog`. What a packet of its stream does not have is 0.
+
+/// Bytes: A packet in the log of plug-in `tlplog`. What a packet of its stream does not have is 0.
+pub const PLUGIN_TLPLOG_ENTRY_BYTES: usize = 32;
+/// Offset: of the first dword: in memory, or of an access to a BAR in the BAR; of an answer its lower address
+pub const PLUGIN_TLPLOG_ENTRY_ADDRESS_OFFSET: u64 = 0x00;
+/// Offset: header
+pub const PLUGIN_TLPLOG_ENTRY_HEADER_OFFSET: u64 = 0x08;
+/// Lowest bit: of payload, of a read those that it wants; 0 in an answer that is an error
+pub const PLUGIN_TLPLOG_ENTRY_HEADER_DWORDS_LSB: u32 = 0;
+/// Bits: of payload, of a read those that it wants; 0 in an answer that is an error
+pub const PLUGIN_TLPLOG_ENTRY_HEADER_DWORDS_MASK: u32 = 0x7ff;
+/// Lowest bit: byte enables of the first dword
+pub const PLUGIN_TLPLOG_ENTRY_HEADER_FIRST_BE_LSB: u32 = 11;
+/// Bits: byte enables of the first dword
+pub const PLUGIN_TLPLOG_ENTRY_HEADER_FIRST_BE_MASK: u32 = 0x7800;
+/// Lowest bit: byte enables of the last dword, 0 if there is one dword
+pub const PLUGIN_TLPLOG_ENTRY_HEADER_LAST_BE_LSB: u32 = 15;
+/// Bits: byte enables of the last dword, 0 if there is one dword
+pub const PLUGIN_TLPLOG_ENTRY_HEADER_LAST_BE_MASK: u32 = 0x78000;
+/// Lowest bit: which way it went, and what it is
+pub const PLUGIN_TLPLOG_ENTRY_HEADER_STREAM_LSB: u32 = 19;
+/// Bits: which way it went, and what it is
+pub const PLUGIN_TLPLOG_ENTRY_HEADER_STREAM_MASK: u32 = 0x380000;
+/// Lowest bit: of an access to a BAR: which one
+pub const PLUGIN_TLPLOG_ENTRY_HEADER_BAR_LSB: u32 = 22;
+/// Bits: of an access to a BAR: which one
+pub const PLUGIN_TLPLOG_ENTRY_HEADER_BAR_MASK: u32 = 0x1c00000;
+/// Lowest bit: of an answer: completion status
+pub const PLUGIN_TLPLOG_ENTRY_HEADER_STATUS_LSB: u32 = 25;
+/// Bits: of an answer: completion status
+pub const PLUGIN_TLPLOG_ENTRY_HEADER_STATUS_MASK: u32 = 0xe000000;
+/// Lowest bit: of an answer to the card: its payload is marked as corrupt
+pub const PLUGIN_TLPLOG_ENTRY_HEADER_POISONED_LSB: u32 = 28;
+/// Bits: of an answer to the card: its payload is marked as corrupt
+pub const PLUGIN_TLPLOG_ENTRY_HEADER_POISONED_MASK: u32 = 0x10000000;
+/// Lowest bit: attributes; of the card's own requests relaxed ordering alone
+pub const PLUGIN_TLPLOG_ENTRY_HEADER_ATTR_LSB: u32 = 29;
+/// Bits: attributes; of the card's own requests relaxed ordering alone
+pub const PLUGIN_TLPLOG_ENTRY_HEADER_ATTR_MASK: u32 = 0xe0000000;
+/// Offset: identification
+pub const PLUGIN_TLPLOG_ENTRY_IDS_OFFSET: u64 = 0x0c;
+/// Lowest bit: tag, of all but writes
+pub const PLUGIN_TLPLOG_ENTRY_IDS_TAG_LSB: u32 = 0;
+/// Bits: tag, of all but writes
+pub const PLUGIN_TLPLOG_ENTRY_IDS_TAG_MASK: u32 = 0x3ff;
+/// Lowest bit: of an answer: bytes still to come, with this packet's
+pub const PLUGIN_TLPLOG_ENTRY_IDS_BYTE_COUNT_LSB: u32 = 10;
+/// Bits: of an answer: bytes still to come, with this packet's
+pub const PLUGIN_TLPLOG_ENTRY_IDS_BYTE_COUNT_MASK: u32 = 0x7ffc00;
+/// Lowest bit: traffic class; 0 of writes to BARs and of answers to the card, of which it is not known
+pub const PLUGIN_TLPLOG_ENTRY_IDS_TC_LSB: u32 = 23;
+/// Bits: traffic class; 0 of writes to BARs and of answers to the card, of which it is not known
+pub const PLUGIN_TLPLOG_ENTRY_IDS_TC_MASK: u32 = 0x3800000;
+/// Lowest bit: packets of this stream before this one were dropped
+pub const PLUGIN_TLPLOG_ENTRY_IDS_LOST_LSB: u32 = 26;
+/// Bits: packets of this stream before this one were dropped
+pub const PLUGIN_TLPLOG_ENTRY_IDS_LOST_MASK: u32 = 0x4000000;
+/// Offset: first dword of payload, as it was sent: byte 0 lowest
+pub const PLUGIN_TLPLOG_ENTRY_DATA_OFFSET: u64 = 0x10;
+/// Offset: who asked, of accesses to BARs and their answers: bus, device, function
+pub const PLUGIN_TLPLOG_ENTRY_REQUESTER_OFFSET: u64 = 0x14;
+/// Offset: bits 47:32 of the time
+pub const PLUGIN_TLPLOG_ENTRY_TIME_HIGH_OFFSET: u64 = 0x16;
+/// Offset: time when the packet began, in clocks of Towpath's since it was configured
+pub const PLUGIN_TLPLOG_ENTRY_TIME_LOW_OFFSET: u64 = 0x18;
+/// Offset: of the packet, counted from 0 at `clear`, modulo 2^32: tells an entry from the one that was there before
+pub const PLUGIN_TLPLOG_ENTRY_NUMBER_OFFSET: u64 = 0x1c;
+
 /// The contract's `direction`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -772,6 +887,66 @@ impl TryFrom<u8> for Status {
     }
 }
 
+/// The contract's `tlp_stream`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum TlpStream {
+    /// the card writes memory, or raises an interrupt
+    SentWrite = 0,
+    /// the card reads memory
+    SentRead = 1,
+    /// the card answers a read of a BAR
+    SentCompletion = 2,
+    /// a write to a BAR
+    ReceivedWrite = 4,
+    /// a read of a BAR
+    ReceivedRead = 5,
+    /// an answer to a read of the card's
+    ReceivedCompletion = 6,
+}
+
+#[rustfmt::skip]
+impl TlpStream {
+    /// Every value, ascending.
+    pub const ALL: [Self; 6] = [
+        Self::SentWrite,
+        Self::SentRead,
+        Self::SentCompletion,
+        Self::ReceivedWrite,
+        Self::ReceivedRead,
+        Self::ReceivedCompletion,
+    ];
+
+    /// The name in the contract.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SentWrite => "sent_write",
+            Self::SentRead => "sent_read",
+            Self::SentCompletion => "sent_completion",
+            Self::ReceivedWrite => "received_write",
+            Self::ReceivedRead => "received_read",
+            Self::ReceivedCompletion => "received_completion",
+        }
+    }
+}
+
+impl TryFrom<u8> for TlpStream {
+    /// The number that means nothing in this version.
+    type Error = u8;
+
+    fn try_from(number: u8) -> Result<Self, u8> {
+        match number {
+            0 => Ok(Self::SentWrite),
+            1 => Ok(Self::SentRead),
+            2 => Ok(Self::SentCompletion),
+            4 => Ok(Self::ReceivedWrite),
+            5 => Ok(Self::ReceivedRead),
+            6 => Ok(Self::ReceivedCompletion),
+            other => Err(other),
+        }
+    }
+}
+
 /// What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's. The fields are in the host's byte order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(C)]
@@ -921,6 +1096,79 @@ flags[0],
             cookie: u16::from_le_bytes([image[12], image[13]]),
             status: u8::from_le_bytes([image[14]]),
             flags: u8::from_le_bytes([image[15]]),
+        }
+    }
+}
+
+/// A packet in the log of plug-in `tlplog`. What a packet of its stream does not have is 0. The fields are in the host's byte order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub struct PluginTlplogEntry {
+    /// of the first dword: in memory, or of an access to a BAR in the BAR; of an answer its lower address
+    pub address: u64,
+    /// header
+    pub header: u32,
+    /// identification
+    pub ids: u32,
+    /// first dword of payload, as it was sent: byte 0 lowest
+    pub data: u32,
+    /// who asked, of accesses to BARs and their answers: bus, device, function
+    pub requester: u16,
+    /// bits 47:32 of the time
+    pub time_high: u16,
+    /// time when the packet began, in clocks of Towpath's since it was configured
+    pub time_low: u32,
+    /// of the packet, counted from 0 at `clear`, modulo 2^32: tells an entry from the one that was there before
+    pub number: u32,
+}
+
+const _: () = {
+    assert!(core::mem::size_of::<PluginTlplogEntry>() == PLUGIN_TLPLOG_ENTRY_BYTES);
+    assert!(core::mem::offset_of!(PluginTlplogEntry, address) as u64 == PLUGIN_TLPLOG_ENTRY_ADDRESS_OFFSET);
+    assert!(core::mem::offset_of!(PluginTlplogEntry, header) as u64 == PLUGIN_TLPLOG_ENTRY_HEADER_OFFSET);
+    assert!(core::mem::offset_of!(PluginTlplogEntry, ids) as u64 == PLUGIN_TLPLOG_ENTRY_IDS_OFFSET);
+    assert!(core::mem::offset_of!(PluginTlplogEntry, data) as u64 == PLUGIN_TLPLOG_ENTRY_DATA_OFFSET);
+    assert!(core::mem::offset_of!(PluginTlplogEntry, requester) as u64 == PLUGIN_TLPLOG_ENTRY_REQUESTER_OFFSET);
+    assert!(core::mem::offset_of!(PluginTlplogEntry, time_high) as u64 == PLUGIN_TLPLOG_ENTRY_TIME_HIGH_OFFSET);
+    assert!(core::mem::offset_of!(PluginTlplogEntry, time_low) as u64 == PLUGIN_TLPLOG_ENTRY_TIME_LOW_OFFSET);
+    assert!(core::mem::offset_of!(PluginTlplogEntry, number) as u64 == PLUGIN_TLPLOG_ENTRY_NUMBER_OFFSET);
+};
+
+#[rustfmt::skip]
+impl PluginTlplogEntry {
+    /// The image in memory.
+    pub const fn to_le_bytes(self) -> [u8; PLUGIN_TLPLOG_ENTRY_BYTES] {
+        let address = self.address.to_le_bytes();
+        let header = self.header.to_le_bytes();
+        let ids = self.ids.to_le_bytes();
+        let data = self.data.to_le_bytes();
+        let requester = self.requester.to_le_bytes();
+        let time_high = self.time_high.to_le_bytes();
+        let time_low = self.time_low.to_le_bytes();
+        let number = self.number.to_le_bytes();
+        [
+address[0], address[1], address[2], address[3], address[4], address[5], address[6], address[7],
+header[0], header[1], header[2], header[3],
+ids[0], ids[1], ids[2], ids[3],
+data[0], data[1], data[2], data[3],
+requester[0], requester[1],
+time_high[0], time_high[1],
+time_low[0], time_low[1], time_low[2], time_low[3],
+number[0], number[1], number[2], number[3],
+        ]
+    }
+
+    /// From the image in memory.
+    pub const fn from_le_bytes(image: [u8; PLUGIN_TLPLOG_ENTRY_BYTES]) -> Self {
+        Self {
+            address: u64::from_le_bytes([image[0], image[1], image[2], image[3], image[4], image[5], image[6], image[7]]),
+            header: u32::from_le_bytes([image[8], image[9], image[10], image[11]]),
+            ids: u32::from_le_bytes([image[12], image[13], image[14], image[15]]),
+            data: u32::from_le_bytes([image[16], image[17], image[18], image[19]]),
+            requester: u16::from_le_bytes([image[20], image[21]]),
+            time_high: u16::from_le_bytes([image[22], image[23]]),
+            time_low: u32::from_le_bytes([image[24], image[25], image[26], image[27]]),
+            number: u32::from_le_bytes([image[28], image[29], image[30], image[31]]),
         }
     }
 }

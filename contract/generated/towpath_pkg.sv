@@ -70,6 +70,15 @@ package towpath_pkg;
     TP_STATUS_KIND_STATUS = 8'd64  // 65 to 127: the channel's kind says so, with a number of its own from 1 to 63
   } tp_status_e;
 
+  typedef enum logic [2:0] {
+    TP_TLP_STREAM_SENT_WRITE = 3'd0,  // the card writes memory, or raises an interrupt
+    TP_TLP_STREAM_SENT_READ = 3'd1,  // the card reads memory
+    TP_TLP_STREAM_SENT_COMPLETION = 3'd2,  // the card answers a read of a BAR
+    TP_TLP_STREAM_RECEIVED_WRITE = 3'd4,  // a write to a BAR
+    TP_TLP_STREAM_RECEIVED_READ = 3'd5,  // a read of a BAR
+    TP_TLP_STREAM_RECEIVED_COMPLETION = 3'd6  // an answer to a read of the card's
+  } tp_tlp_stream_e;
+
   // Page 0, read-only: what the card is. A host reads `magic`, then the version, then the rest.
   localparam TP_DISCOVERY_MAGIC_OFFSET = 'h00;  // the bytes "TOWPATH\0"
   localparam logic [63:0] TP_DISCOVERY_MAGIC_VALUE = 64'h48544150574f54;
@@ -312,6 +321,65 @@ package towpath_pkg;
   localparam TP_PLUGIN_RESET_DELAY_COUNT = 8;
   localparam TP_PLUGIN_RESET_DELAY_STRIDE = 4;
 
+  // Plug-in `tlplog`, version 1. The ring stands in the upper half of its registers: entry n at 32 * (`depth` + n modulo `depth`).
+  localparam TP_PLUGIN_TLPLOG_COMMAND_OFFSET = 'h00;  // commands, each by writing 1
+  localparam TP_PLUGIN_TLPLOG_COMMAND_START_LSB = 0;  // packets are logged from now on
+  localparam logic [31:0] TP_PLUGIN_TLPLOG_COMMAND_START_MASK = 32'h1;
+  localparam TP_PLUGIN_TLPLOG_COMMAND_STOP_LSB = 1;  // and from now on not any more
+  localparam logic [31:0] TP_PLUGIN_TLPLOG_COMMAND_STOP_MASK = 32'h2;
+  localparam TP_PLUGIN_TLPLOG_COMMAND_CLEAR_LSB = 2;  // the log is empty, and both counts are 0
+  localparam logic [31:0] TP_PLUGIN_TLPLOG_COMMAND_CLEAR_MASK = 32'h4;
+  localparam TP_PLUGIN_TLPLOG_STATUS_OFFSET = 'h04;  // status
+  localparam TP_PLUGIN_TLPLOG_STATUS_RUNNING_LSB = 0;  // packets are logged
+  localparam logic [31:0] TP_PLUGIN_TLPLOG_STATUS_RUNNING_MASK = 32'h1;
+  localparam TP_PLUGIN_TLPLOG_DEPTH_OFFSET = 'h08;  // entries in the ring, a power of two
+  localparam TP_PLUGIN_TLPLOG_FILTER_OFFSET = 'h0c;  // which packets are logged
+  localparam logic [31:0] TP_PLUGIN_TLPLOG_FILTER_RESET = 32'h3f77;
+  localparam TP_PLUGIN_TLPLOG_FILTER_STREAMS_LSB = 0;  // bit k: those of stream k
+  localparam logic [31:0] TP_PLUGIN_TLPLOG_FILTER_STREAMS_MASK = 32'h7f;
+  localparam TP_PLUGIN_TLPLOG_FILTER_BARS_LSB = 8;  // bit k: of the writes to BARs and reads of them, and of the answers, those of BAR k
+  localparam logic [31:0] TP_PLUGIN_TLPLOG_FILTER_BARS_MASK = 32'h3f00;
+  localparam TP_PLUGIN_TLPLOG_LOGGED_OFFSET = 'h10;  // packets since `clear` that are in the ring, or were
+  localparam TP_PLUGIN_TLPLOG_DROPPED_OFFSET = 'h18;  // packets since `clear` for which there was no room in the queue before the ring, modulo 2^32
+  localparam TP_PLUGIN_TLPLOG_FIRST_OFFSET = 'h20;  // of the card's own writes and reads, those that begin at this address or above it ...
+  localparam TP_PLUGIN_TLPLOG_LAST_OFFSET = 'h28;  // ... and not above this one
+  localparam logic [63:0] TP_PLUGIN_TLPLOG_LAST_RESET = 64'hffffffffffffffff;
+
+  // A packet in the log of plug-in `tlplog`. What a packet of its stream does not have is 0.
+  localparam TP_PLUGIN_TLPLOG_ENTRY_BYTES = 32;
+  localparam TP_PLUGIN_TLPLOG_ENTRY_ADDRESS_OFFSET = 'h00;  // of the first dword: in memory, or of an access to a BAR in the BAR; of an answer its lower address
+  localparam TP_PLUGIN_TLPLOG_ENTRY_HEADER_OFFSET = 'h08;  // header
+  localparam TP_PLUGIN_TLPLOG_ENTRY_HEADER_DWORDS_LSB = 0;  // of payload, of a read those that it wants; 0 in an answer that is an error
+  localparam logic [31:0] TP_PLUGIN_TLPLOG_ENTRY_HEADER_DWORDS_MASK = 32'h7ff;
+  localparam TP_PLUGIN_TLPLOG_ENTRY_HEADER_FIRST_BE_LSB = 11;  // byte enables of the first dword
+  localparam logic [31:0] TP_PLUGIN_TLPLOG_ENTRY_HEADER_FIRST_BE_MASK = 32'h7800;
+  localparam TP_PLUGIN_TLPLOG_ENTRY_HEADER_LAST_BE_LSB = 15;  // byte enables of the last dword, 0 if there is one dword
+  localparam logic [31:0] TP_PLUGIN_TLPLOG_ENTRY_HEADER_LAST_BE_MASK = 32'h78000;
+  localparam TP_PLUGIN_TLPLOG_ENTRY_HEADER_STREAM_LSB = 19;  // which way it went, and what it is
+  localparam logic [31:0] TP_PLUGIN_TLPLOG_ENTRY_HEADER_STREAM_MASK = 32'h380000;
+  localparam TP_PLUGIN_TLPLOG_ENTRY_HEADER_BAR_LSB = 22;  // of an access to a BAR: which one
+  localparam logic [31:0] TP_PLUGIN_TLPLOG_ENTRY_HEADER_BAR_MASK = 32'h1c00000;
+  localparam TP_PLUGIN_TLPLOG_ENTRY_HEADER_STATUS_LSB = 25;  // of an answer: completion status
+  localparam logic [31:0] TP_PLUGIN_TLPLOG_ENTRY_HEADER_STATUS_MASK = 32'he000000;
+  localparam TP_PLUGIN_TLPLOG_ENTRY_HEADER_POISONED_LSB = 28;  // of an answer to the card: its payload is marked as corrupt
+  localparam logic [31:0] TP_PLUGIN_TLPLOG_ENTRY_HEADER_POISONED_MASK = 32'h10000000;
+  localparam TP_PLUGIN_TLPLOG_ENTRY_HEADER_ATTR_LSB = 29;  // attributes; of the card's own requests relaxed ordering alone
+  localparam logic [31:0] TP_PLUGIN_TLPLOG_ENTRY_HEADER_ATTR_MASK = 32'he0000000;
+  localparam TP_PLUGIN_TLPLOG_ENTRY_IDS_OFFSET = 'h0c;  // identification
+  localparam TP_PLUGIN_TLPLOG_ENTRY_IDS_TAG_LSB = 0;  // tag, of all but writes
+  localparam logic [31:0] TP_PLUGIN_TLPLOG_ENTRY_IDS_TAG_MASK = 32'h3ff;
+  localparam TP_PLUGIN_TLPLOG_ENTRY_IDS_BYTE_COUNT_LSB = 10;  // of an answer: bytes still to come, with this packet's
+  localparam logic [31:0] TP_PLUGIN_TLPLOG_ENTRY_IDS_BYTE_COUNT_MASK = 32'h7ffc00;
+  localparam TP_PLUGIN_TLPLOG_ENTRY_IDS_TC_LSB = 23;  // traffic class; 0 of writes to BARs and of answers to the card, of which it is not known
+  localparam logic [31:0] TP_PLUGIN_TLPLOG_ENTRY_IDS_TC_MASK = 32'h3800000;
+  localparam TP_PLUGIN_TLPLOG_ENTRY_IDS_LOST_LSB = 26;  // packets of this stream before this one were dropped
+  localparam logic [31:0] TP_PLUGIN_TLPLOG_ENTRY_IDS_LOST_MASK = 32'h4000000;
+  localparam TP_PLUGIN_TLPLOG_ENTRY_DATA_OFFSET = 'h10;  // first dword of payload, as it was sent: byte 0 lowest
+  localparam TP_PLUGIN_TLPLOG_ENTRY_REQUESTER_OFFSET = 'h14;  // who asked, of accesses to BARs and their answers: bus, device, function
+  localparam TP_PLUGIN_TLPLOG_ENTRY_TIME_HIGH_OFFSET = 'h16;  // bits 47:32 of the time
+  localparam TP_PLUGIN_TLPLOG_ENTRY_TIME_LOW_OFFSET = 'h18;  // time when the packet began, in clocks of Towpath's since it was configured
+  localparam TP_PLUGIN_TLPLOG_ENTRY_NUMBER_OFFSET = 'h1c;  // of the packet, counted from 0 at `clear`, modulo 2^32: tells an entry from the one that was there before
+
   typedef struct packed {
     logic [10:0] reserved;
     logic end_;
@@ -354,6 +422,37 @@ package towpath_pkg;
     logic [31:0] offset;
     logic [31:0] bytes;
   } tp_completion_t;
+
+  typedef struct packed {
+    logic [2:0] attr;
+    logic poisoned;
+    logic [2:0] status;
+    logic [2:0] bar;
+    logic [2:0] stream;
+    logic [3:0] last_be;
+    logic [3:0] first_be;
+    logic [10:0] dwords;
+  } tp_plugin_tlplog_entry_header_t;
+
+  typedef struct packed {
+    logic [4:0] reserved;
+    logic lost;
+    logic [2:0] tc;
+    logic [12:0] byte_count;
+    logic [9:0] tag;
+  } tp_plugin_tlplog_entry_ids_t;
+
+  // A packet in the log of plug-in `tlplog`. What a packet of its stream does not have is 0.
+  typedef struct packed {
+    logic [31:0] number;
+    logic [31:0] time_low;
+    logic [15:0] time_high;
+    logic [15:0] requester;
+    logic [31:0] data;
+    tp_plugin_tlplog_entry_ids_t ids;
+    tp_plugin_tlplog_entry_header_t header;
+    logic [63:0] address;
+  } tp_plugin_tlplog_entry_t;
   // verilator lint_on UNUSEDPARAM
 
 endpackage

@@ -171,11 +171,11 @@ TEST(plugins_are_listed_and_their_registers_read_and_written) {
     OK(towpath_open("sim:examples/plugins", NULL, &device));
     towpath_info info = {.size = sizeof info};
     OK(towpath_get_info(device, &info));
-    EXPECT(info.plugins == 3 && info.register_bytes == 0x8000);
+    EXPECT(info.plugins == 4 && info.register_bytes == 0x10000);
     static const struct {
         const char *type_name;
         uint32_t offset, bytes;
-    } expected[] = {{"reset", 0x1000, 0x1000}, {"wishbone", 0x2000, 0x1000}, {"avalon", 0x4000, 0x2000}};
+    } expected[] = {{"reset", 0x1000, 0x1000}, {"wishbone", 0x2000, 0x1000}, {"avalon", 0x4000, 0x2000}, {"tlplog", 0x8000, 0x8000}};
     for (uint32_t i = 0; i < info.plugins; i++) {
         towpath_plugin_info plugin = {.size = sizeof plugin};
         OK(towpath_get_plugin(device, i, &plugin));
@@ -183,7 +183,7 @@ TEST(plugins_are_listed_and_their_registers_read_and_written) {
         EXPECT(plugin.offset == expected[i].offset && plugin.bytes == expected[i].bytes);
     }
     towpath_plugin_info none = {.size = sizeof none};
-    FAILS(towpath_get_plugin(device, 3, &none), TOWPATH_INVALID, "there are 3");
+    FAILS(towpath_get_plugin(device, 4, &none), TOWPATH_INVALID, "there are 4");
     EXPECT(none.type_name == NULL);
 
     // The length of the sequence of "reset", by its place in the plug-in and in the window.

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use towpath::{ChannelName, OnFault, PluginInfo};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
+use towpath::{ChannelName, OnFault, PluginInfo, TlpEntry, TlpFilter, TlpStream};
 
 use crate::argument;
 use crate::card::{Card, Device};
@@ -36,6 +37,10 @@ impl Plugin {
 
     fn reset(&self) -> towpath::Result<towpath::Reset> {
         towpath::Reset::new(self.open()?)
+    }
+
+    fn log(&self) -> towpath::Result<towpath::TlpLog> {
+        towpath::TlpLog::new(self.open()?)
     }
 }
 
@@ -158,5 +163,103 @@ impl Reset {
     #[getter]
     fn faults(slf: PyRef<'_, Self>) -> PyResult<u32> {
         Reset::call(&slf, towpath::Reset::faults)
+    }
+}
+
+/// A packet as Python's tuple.
+fn packet<'py>(py: Python<'py>, entry: &TlpEntry) -> PyResult<Bound<'py, PyAny>> {
+    let fields = PyDict::new(py);
+    fields.set_item("number", entry.number)?;
+    fields.set_item("time_ps", entry.time_ps)?;
+    fields.set_item("stream", entry.stream.name())?;
+    fields.set_item("after_loss", entry.is_after_loss)?;
+    fields.set_item("address", entry.extent().0)?;
+    fields.set_item("length", entry.extent().1)?;
+    fields.set_item("bar", entry.bar)?;
+    fields.set_item("tag", entry.tag)?;
+    fields.set_item("byte_count", entry.byte_count)?;
+    fields.set_item("outcome", entry.outcome())?;
+    fields.set_item("requester", entry.requester)?;
+    fields.set_item("traffic_class", entry.traffic_class)?;
+    fields.set_item("attributes", entry.attributes)?;
+    fields.set_item("first", PyBytes::new(py, &entry.first_bytes()))?;
+    error::named(py, "TlpEntry", fields)
+}
+
+#[pyclass(subclass, frozen, extends = Plugin, module = "towpath._towpath")]
+pub struct TlpLog;
+
+impl TlpLog {
+    fn call<T: Send>(slf: &PyRef<'_, Self>, call: impl FnOnce(&towpath::TlpLog) -> towpath::Result<T> + Send) -> PyResult<T> {
+        let plugin: &Plugin = slf.as_super();
+        at_once(slf.py(), || call(&plugin.log()?))
+    }
+}
+
+#[pymethods]
+impl TlpLog {
+    #[new]
+    fn new(device: &Bound<'_, Device>, plugin: &Bound<'_, PyAny>) -> PyResult<PyClassInitializer<Self>> {
+        let found = Plugin::find(device, plugin)?;
+        at_once(device.py(), || found.log())?;
+        Ok(PyClassInitializer::from(found).add_subclass(TlpLog))
+    }
+
+    #[getter]
+    fn depth(slf: PyRef<'_, Self>) -> PyResult<u32> {
+        TlpLog::call(&slf, |log| Ok(log.depth()))
+    }
+
+    #[getter]
+    fn running(slf: PyRef<'_, Self>) -> PyResult<bool> {
+        TlpLog::call(&slf, towpath::TlpLog::is_running)
+    }
+
+    fn start(slf: PyRef<'_, Self>) -> PyResult<()> {
+        TlpLog::call(&slf, towpath::TlpLog::start)
+    }
+
+    fn stop(slf: PyRef<'_, Self>) -> PyResult<()> {
+        TlpLog::call(&slf, towpath::TlpLog::stop)
+    }
+
+    fn clear(slf: PyRef<'_, Self>) -> PyResult<()> {
+        TlpLog::call(&slf, towpath::TlpLog::clear)
+    }
+
+    #[getter]
+    fn counts(slf: PyRef<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
+        let counts = TlpLog::call(&slf, towpath::TlpLog::counts)?;
+        error::tuple(slf.py(), "TlpCounts", (counts.logged, counts.overwritten, counts.dropped))
+    }
+
+    #[getter]
+    fn filter(slf: PyRef<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
+        let filter = TlpLog::call(&slf, towpath::TlpLog::filter)?;
+        let streams = PyTuple::new(slf.py(), filter.streams.iter().map(|stream| stream.name()))?;
+        let bars = PyTuple::new(slf.py(), filter.bars)?;
+        error::tuple(slf.py(), "TlpFilter", (streams, bars, *filter.addresses.start(), *filter.addresses.end()))
+    }
+
+    #[setter]
+    fn set_filter(slf: PyRef<'_, Self>, filter: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (names, bars, first, last) = filter.extract::<(Vec<String>, Vec<u8>, u64, u64)>()?;
+        let known = TlpStream::ALL.map(TlpStream::name).join(", ");
+        let stream = |name: &String| {
+            let found = TlpStream::ALL.into_iter().find(|stream| stream.name() == name);
+            found.ok_or_else(|| error::usage(slf.py(), &format!("stream {name:?}: there are {known}")))
+        };
+        let streams = names.iter().map(stream).collect::<PyResult<Vec<_>>>()?;
+        let filter = TlpFilter { streams, bars, addresses: first..=last };
+        TlpLog::call(&slf, |log| log.set_filter(&filter))
+    }
+
+    #[pyo3(signature = (first = None))]
+    fn entries<'py>(slf: PyRef<'py, Self>, first: Option<u64>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let found = TlpLog::call(&slf, |log| {
+            let entries = first.map_or_else(|| log.entries(), |first| log.entries_from(first));
+            entries.collect::<towpath::Result<Vec<_>>>()
+        })?;
+        found.iter().map(|entry| packet(slf.py(), entry)).collect()
     }
 }

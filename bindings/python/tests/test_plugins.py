@@ -26,11 +26,11 @@ def reset_of(device: towpath.Device) -> towpath.Reset:
 
 
 def test_listed_and_found(shelf: towpath.Device, card: towpath.Device) -> None:
-    assert list(shelf.plugins) == ["reset", "wishbone", "avalon"] and len(shelf.plugins) == 3 and "reset" in shelf.plugins
+    assert list(shelf.plugins) == ["reset", "wishbone", "avalon", "tlplog"] and len(shelf.plugins) == 4 and "reset" in shelf.plugins
     info = shelf.info.plugins[0]
     assert info == towpath.PluginInfo(number=0, type="reset", version=1, offset=0x1000, bytes=0x1000)
     assert shelf.plugins[0].info == shelf.plugins["reset:0"].info == info
-    with pytest.raises(towpath.NotFoundError, match='no plug-in "rest"; plug-ins of this device: reset, wishbone, avalon'):
+    with pytest.raises(towpath.NotFoundError, match='no plug-in "rest"; plug-ins of this device: reset, wishbone, avalon, tlplog'):
         shelf.plugins["rest"]
     with pytest.raises(towpath.NotFoundError, match="none"):
         card.plugins["reset"]
@@ -82,3 +82,30 @@ def test_a_broken_core_is_mended(shelf: towpath.Device) -> None:
     with pytest.raises(ZeroDivisionError), reset.held():
         raise ZeroDivisionError
     assert not reset.status.busy
+
+
+def test_log_of_packets(shelf: towpath.Device) -> None:
+    log = shelf.plugins["tlplog"]
+    assert isinstance(log, towpath.TlpLog) and log.running and log.depth == 512
+    assert log.filter == towpath.TlpFilter() and log.counts.logged > 0
+    log.filter = towpath.TlpFilter(streams=("received_write", "sent_read"), bars=(2,))
+    log.clear()
+    shelf.registers["scratch"] = 0x11223344
+    shelf["in"].send(bytes(range(200)) * 10)
+    log.stop()
+    packets = list(log)
+    assert log.counts == towpath.TlpCounts(logged=len(packets), overwritten=0, dropped=0) and not log.running
+    write = packets[0]
+    assert (write.stream, write.bar, write.address, write.length, write.first) == ("received_write", 2, 0, 4, b"\x44\x33\x22\x11")
+    assert (write.number, write.tag, write.outcome, write.after_loss) == (0, None, None, False)
+    reads = packets[1:]
+    assert {read.stream for read in reads} == {"sent_read"} and sum(read.length for read in reads) == 2000
+    assert all(read.bar is None and read.tag is not None and read.first == b"" for read in reads)
+    assert sorted(packet.time_ps for packet in packets) == [packet.time_ps for packet in packets]
+    assert log.entries(len(packets) - 1) == packets[-1:] and log.entries(len(packets)) == []
+    with pytest.raises(towpath.UsageError, match="sent_write, sent_read"):
+        log.filter = towpath.TlpFilter(streams=("sent",))
+    with pytest.raises(towpath.UsageError, match="no BAR 6"):
+        log.filter = towpath.TlpFilter(bars=(6,))
+    log.start()
+    assert log.running

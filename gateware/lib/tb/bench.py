@@ -14,9 +14,10 @@ ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = [ROOT / "contract/generated/towpath_pkg.sv", ROOT / "gateware/endpoint/tp_tlp_pkg.sv"]
 
 
-def _package(path: Path):
+def _package(path: Path, *needs: Path):
     compilation = pyslang.ast.Compilation()
-    compilation.addSyntaxTree(pyslang.syntax.SyntaxTree.fromFile(str(path)))
+    for file in (*needs, path):
+        compilation.addSyntaxTree(pyslang.syntax.SyntaxTree.fromFile(str(file)))
     return compilation.getPackage(path.stem)
 
 
@@ -31,10 +32,10 @@ class Constants:
 
 
 class Layout:
-    """A packed structure of a package: to an integer and back."""
+    """A packed structure of a package, which may need others: to an integer and back."""
 
-    def __init__(self, path: Path, name: str):
-        kind = _package(path).find(name).targetType.type.canonicalType
+    def __init__(self, path: Path, name: str, *needs: Path):
+        kind = _package(path, *needs).find(name).targetType.type.canonicalType
         self.width = kind.bitWidth
         self.fields = {part.name: (part.bitOffset, part.type.bitWidth) for part in kind}
 

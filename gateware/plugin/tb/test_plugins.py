@@ -19,6 +19,7 @@ BENCHES = {
     "plugin_avalon": ("tp_plugin_avalon", {"VALID": 1}),
     "plugin_avalon_at_once": ("tp_plugin_avalon", {"VALID": 0}),
     "plugin_reset": ("tp_plugin_reset", {"OUTPUTS": 3, "LENGTH": 20, "STEP": 7}),
+    "plugin_tlplog": ("tp_plugin_tlplog", {"BYTES": 4096, "OFFSET": 0x3000, "QUEUE": 4}),
 }
 # A fault: in which module, what stands there, what stands there instead.
 FAULTS = [
@@ -31,6 +32,15 @@ FAULTS = [
     ("plugin_reset", "if (begins || held) begin", "if (begins) begin"),
     ("plugin_reset", "core_fault && !fault_before && !running", "core_fault && !fault_before"),
     ("plugin_reset", "start || hold && !held ||", "start || hold ||"),
+    ("plugin_tlplog", "(under_way & ~beat) | (beat & ~ends)", "beat & ~ends"),
+    ("plugin_tlplog", "begins <= beat & ~under_way;", "begins <= beat & ~under_way & ~(beat - 1'b1);"),
+    ("plugin_tlplog", "== (36 - AW)'(OFFSET / BYTES)", "== '0"),
+    ("plugin_tlplog", "if (begins[RR]) skips", "if (begins[RR] && running) skips"),
+    ("plugin_tlplog", "if (tlp_taps.rst) {under_way, begins} <= '0;", "if (tlp_taps.rst) begins <= '0;"),
+    ("plugin_tlplog", "addr >= least && addr <= most", "addr >= least && addr < most"),
+    ("plugin_tlplog", "sent_completion_hdr.dwords == '0 ? '0 : tap", "sent_completion_hdr.dwords == '1 ? '0 : tap"),
+    ("plugin_tlplog", "entry.ids.lost = lost;", "entry.ids.lost = 1'b0;"),
+    ("plugin_tlplog", "sent_write.ids.tc = tap.sent_write_hdr.tc;", "sent_write.ids.tc = tap.sent_read_hdr.tc;"),
 ]
 
 
@@ -41,7 +51,7 @@ def run(name: str, build: Path, files: list[Path]) -> None:
 
 
 def sources() -> list[Path]:
-    return [*bench.sources("plugin"), *sorted((bench.ROOT / "gateware/plugin").glob("*/*.sv"))]
+    return [*bench.sources("lib", "plugin"), *sorted((bench.ROOT / "gateware/plugin").glob("*/*.sv"))]
 
 
 @pytest.mark.parametrize("name", BENCHES)

@@ -73,7 +73,8 @@ pub enum Verb {
     /// Simulate a card for other programs, which open it as `vfio-user:SOCKET`, or for a guest's kernel, one client at a time; an interrupt
     /// (Ctrl-C) ends it
     Sim(Sim),
-    /// Show what a simulated card's link carried: descriptors, completions, interrupts and every other packet, with their times
+    /// Show what a card's link carried: descriptors, completions, interrupts and every other packet, with their times; from the record of a
+    /// simulation, or from a card's own log
     Trace(Trace),
     /// Check what a device needs of this machine, and print what corrects it: tools, IOMMU, drivers, permissions, limits, the link
     Doctor(Doctor),
@@ -413,8 +414,19 @@ pub struct Records {
 
 #[derive(Debug, Args)]
 pub struct Trace {
-    /// A file that a simulation wrote with --packets FILE, or the setting packets=FILE
-    pub file: PathBuf,
+    /// A file that a simulation wrote with --packets FILE, or the setting packets=FILE; without it, the device's log (plug-in tlplog)
+    pub file: Option<PathBuf>,
+    #[command(flatten)]
+    pub core: Core,
+    /// First, let the log go on
+    #[arg(long, conflicts_with_all = ["file", "stop"])]
+    pub start: bool,
+    /// First, stop the log
+    #[arg(long, conflicts_with = "file")]
+    pub stop: bool,
+    /// Afterwards, empty the log
+    #[arg(long, conflicts_with = "file")]
+    pub clear: bool,
     /// Only records of this kind (repeat as needed)
     #[arg(long, value_name = "KIND")]
     pub only: Vec<crate::trace::Kind>,

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `trace`: shows what a simulated card's link carried, from the file that the simulation wrote.
+//! `trace`: shows what a card's link carried, from the file that a simulation wrote, or from the log on the card.
 
 mod decode;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Write};
+use std::path::Path;
 
 use clap::ValueEnum;
 use serde_json::{Map, Value};
+use towpath::{TlpEntry, TlpLog};
 
 use crate::args::{Cli, Trace};
-use crate::exit::{Failure, Result, USAGE};
+use crate::exit::{Failure, Result, NOT_FOUND, USAGE};
 use crate::output;
 use decode::Decoder;
 
@@ -34,9 +36,17 @@ pub enum Kind {
 }
 
 pub fn trace(cli: &Cli, what: &Trace) -> Result {
-    let name = what.file.display().to_string();
+    match &what.file {
+        Some(file) => recorded(cli, what, file),
+        None => logged(cli, what),
+    }
+}
+
+/// From a file.
+fn recorded(cli: &Cli, what: &Trace, file: &Path) -> Result {
+    let name = file.display().to_string();
     let failed = |error: io::Error| Failure::file("reading", &name, &error);
-    let mut lines = BufReader::new(File::open(&what.file).map_err(|e| Failure::file("opening", &name, &e))?).lines();
+    let mut lines = BufReader::new(File::open(file).map_err(|e| Failure::file("opening", &name, &e))?).lines();
     // A file of anything may not even be text.
     let first = lines.next().and_then(io::Result::ok).and_then(|line| serde_json::from_str::<Value>(&line).ok());
     match first.as_ref().and_then(|first| first["towpath_packets"].as_u64()) {
@@ -44,15 +54,98 @@ pub fn trace(cli: &Cli, what: &Trace) -> Result {
         Some(version) => return Err(Failure::new(USAGE, format!("{name}: of version {version}; this program reads version 1"))),
         None => return Err(Failure::new(USAGE, format!("{name}: no record of packets; towpath run --packets FILE writes one"))),
     }
-    let mut out = BufWriter::new(io::stdout().lock());
-    let mut decoder = Decoder::default();
     let mut cut = false;
-    for line in lines {
+    let packets = lines.map_while(|line| match line.map(|line| serde_json::from_str(&line)) {
+        Err(error) => Some(Err(failed(error))),
+        Ok(Ok(Value::Object(packet))) => Some(Ok(packet)),
         // The last line of a program that was killed may be part of one.
-        let Ok(Value::Object(packet)) = serde_json::from_str(&line.map_err(failed)?) else {
+        Ok(_) => {
             cut = true;
-            break;
-        };
+            None
+        }
+    });
+    show(cli, what, Decoder::default(), packets)?;
+    if cut {
+        output::eprintln_lossy(&format!("towpath: {name}: it ends in the middle of a packet: the program was stopped"));
+    }
+    Ok(())
+}
+
+/// From a card's own log.
+fn logged(cli: &Cli, what: &Trace) -> Result {
+    let card = crate::device::open(cli, &what.core)?;
+    let plugin = card.device.plugin(TlpLog::TYPE).map_err(|error| {
+        let how = "a core's manifest asks for one; of a simulation towpath run --packets FILE makes a record";
+        Failure::new(NOT_FOUND, format!("{error}; {how}"))
+    })?;
+    let log = TlpLog::new(plugin)?;
+    if what.start {
+        log.start()?;
+    }
+    if what.stop {
+        log.stop()?;
+    }
+    let mut packets = log.entries().collect::<towpath::Result<Vec<_>>>()?;
+    let counts = log.counts()?;
+    if what.clear {
+        log.clear()?;
+    }
+    packets.sort_by_key(|packet| packet.time_ps);
+    show(cli, what, Decoder::of(card.device.info()), packets.iter().map(|packet| Ok(packet_of(packet))))?;
+    let lost = [(counts.overwritten, "older ones were overwritten"), (counts.dropped.into(), "came faster than the log takes them")];
+    for (number, why) in lost.into_iter().filter(|(number, _)| *number > 0) {
+        output::eprintln_lossy(&format!("towpath: {number} packets are not in the log: {why}"));
+    }
+    Ok(())
+}
+
+/// A packet of a card's log, as a simulation would have recorded it. Of the payload only the first dword is known: `first`, unless that is all.
+fn packet_of(entry: &TlpEntry) -> Map<String, Value> {
+    let (from, bytes) = entry.extent();
+    let (_, kind) = entry.stream.name().split_once('_').unwrap_or_default();
+    let mut packet = Map::new();
+    let mut set = |key: &str, value: Value| packet.insert(key.into(), value);
+    set("ps", entry.time_ps.into());
+    set("to", if entry.is_to_card() { "card" } else { "host" }.into());
+    set("packet", kind.into());
+    match (entry.outcome(), entry.bar) {
+        (Some(outcome), _) => {
+            set("status", outcome.into());
+        }
+        (None, Some(bar)) => {
+            set("bar", bar.into());
+            set("offset", from.into());
+        }
+        (None, None) => {
+            set("address", from.into());
+        }
+    }
+    if !entry.is_to_card() && kind == "write" {
+        set("relaxed", (entry.attributes & 2 != 0).into());
+    }
+    set("bytes", bytes.into());
+    if let Some(tag) = entry.tag {
+        set("tag", tag.into());
+    }
+    if entry.traffic_class != 0 {
+        set("class", entry.traffic_class.into());
+    }
+    let known = entry.first_bytes();
+    if !known.is_empty() {
+        let digits: String = known.iter().map(|byte| format!("{byte:02x}")).collect();
+        set(if known.len() == bytes as usize { "data" } else { "first" }, digits.into());
+    }
+    if entry.is_after_loss {
+        set("after_loss", true.into());
+    }
+    packet
+}
+
+/// A line for each packet that is wanted.
+fn show(cli: &Cli, what: &Trace, mut decoder: Decoder, packets: impl Iterator<Item = Result<Map<String, Value>>>) -> Result {
+    let mut out = BufWriter::new(io::stdout().lock());
+    for packet in packets {
+        let packet = packet?;
         let seen = decoder.packet(&packet);
         if !what.only.is_empty() && !what.only.contains(&seen.kind) {
             continue;
@@ -70,13 +163,9 @@ pub fn trace(cli: &Cli, what: &Trace) -> Result {
         }
     }
     match out.flush() {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => return Err(Failure::file("writing", "standard output", &error)),
-        _ => (),
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::file("writing", "standard output", &error)),
+        _ => Ok(()),
     }
-    if cut {
-        output::eprintln_lossy(&format!("towpath: {name}: it ends in the middle of a packet: the program was stopped"));
-    }
-    Ok(())
 }
 
 /// The packet as it stands in the file, and what it means.
@@ -108,6 +197,10 @@ fn line_of(packet: &Map<String, Value>, seen: &decode::Seen, channel: Option<Str
         None => seen.text.clone(),
     };
     let class = number("class").map_or(String::new(), |class| format!(", class {class}"));
+    let means = match packet.get("after_loss") {
+        Some(_) => format!("{means} (after a gap)"),
+        None => means,
+    };
     let text = format!("{:>10}.{:03} {arrow} {what:<10} {place:<24} {bytes:>5}  {means}{class}", ps / 1000, ps % 1000);
     // The file may have come from anywhere, and this goes to a terminal.
     text.trim_end().chars().filter(|c| !c.is_control()).collect()

@@ -118,3 +118,82 @@ fn what_is_no_record_says_so() {
     assert!(output.status.success() && text(&output.stdout).lines().count() == 2, "{output:?}");
     assert!(text(&output.stderr).contains("in the middle of a packet"), "{output:?}");
 }
+
+/// Two programs, one after the other: a card keeps its log when it is reset for the next one.
+#[test]
+fn a_card_with_a_log_shows_the_same_packets() {
+    let folder = Folder::new();
+    let file = folder.0.join("packets").display().to_string();
+    let core = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plugins").display().to_string();
+    let card = Card::start_core(&core, &[&format!("packets={file}")], env!("CARGO_TARGET_TMPDIR").as_ref());
+    card.echoes(&pattern(1000, 1));
+    let output = done(&["-d", &card.device, "--json", "trace", "--stop", "--clear"], b"");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stderr), "", "nothing is overwritten or lost");
+    let mut logged: Vec<Value> = text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines = text(&done(&["-d", &card.device, "trace"], b"").stdout);
+    assert_eq!(lines, "", "it is empty, and stays so");
+    let lines = text(&done(&["-d", &card.device, "trace", "--start", "--only", "register"], b"").stdout);
+    assert_eq!(lines.lines().count(), 2, "it goes on: the library has looked whether the card took the command: {lines}");
+    let lines = text(&done(&["-d", &card.device, "trace", "--only", "register"], b"").stdout);
+    assert!(lines.lines().any(|line| line.contains(" -> read ") && line.contains("BAR 0 +0x") && line.contains("read card 0x")), "{lines}");
+    card.signal(libc::SIGTERM);
+    card.ends();
+    let recorded = traced(&[&file]);
+
+    let time = |packet: &Value| packet["ps"].as_u64().unwrap();
+    assert!(logged.is_sorted_by_key(time));
+    // The simulator looks at a card before it records packets. A packet for the card is there at once, and one of the card's was there before.
+    let begin = time(&recorded[0]) - 100_000;
+    assert!(time(&logged[0]) < begin, "from the card's configuration on");
+    logged.retain(|packet| time(packet) >= begin);
+    for to in ["card", "host"] {
+        for what in ["write", "read", "completion"] {
+            let of = |packets: &[Value]| -> Vec<Value> {
+                let is_it = |packet: &&Value| packet["packet"] == what || what == "write" && packet["packet"] == "interrupt";
+                packets.iter().filter(|packet| packet["to"] == to).filter(is_it).cloned().collect()
+            };
+            let (logged, recorded) = (of(&logged), of(&recorded));
+            assert!(!logged.is_empty() && logged.len() <= recorded.len(), "{to} {what}: {} of {}", logged.len(), recorded.len());
+            for (mine, seen) in logged.into_iter().zip(recorded) {
+                let later = time(&seen) as i64 - time(&mine) as i64;
+                assert!((-100_000..1_000_000).contains(&later), "{later} ps between the card and the link: {mine} {seen}");
+                alike(mine, seen);
+            }
+        }
+    }
+    // Of a card without a log, and of a record, there is nothing to show or to stop.
+    let output = done(&["-d", "sim:loopback", "trace"], b"");
+    let error = text(&output.stderr);
+    assert!(output.status.code() == Some(3) && error.contains("\"tlplog\"") && error.contains("--packets"), "{output:?}");
+    assert_eq!(done(&["trace", &file, "--stop"], b"").status.code(), Some(2));
+}
+
+/// A packet in a card's log, and in the simulator's record, as `trace` tells of them.
+#[track_caller]
+fn alike(mut mine: Value, mut seen: Value) {
+    if seen["packet"] == "interrupt" {
+        // The card does not know which of its writes this is.
+        assert!(
+            mine["bytes"] == 4 && mine["data"].as_str().unwrap().starts_with(&format!("{:02x}", seen["vector"].as_u64().unwrap())),
+            "{mine}"
+        );
+        return;
+    }
+    let take = |packet: &mut Value, key: &str| packet.as_object_mut().unwrap().remove(key);
+    // The log has the first dword, the record payloads up to 64 bytes.
+    let (known, whole) = (take(&mut mine, "data").or(take(&mut mine, "first")), take(&mut seen, "data"));
+    let bytes = mine["bytes"].as_u64().unwrap();
+    assert_eq!(known.is_some(), mine["packet"] != "read" && bytes > 0, "{mine}");
+    assert_eq!(whole.is_some(), known.is_some() && bytes <= 64, "{seen}");
+    if let (Some(known), Some(whole)) = (&known, &whole) {
+        assert!(whole.as_str().unwrap().starts_with(known.as_str().unwrap()), "{known} {whole}");
+    }
+    // What it means is told of what is known whole.
+    let is_whole = known == whole;
+    for key in ["ps", "kind", "channel", "descriptor", "completion"] {
+        let (mine, seen) = (take(&mut mine, key), take(&mut seen, key));
+        assert!(!is_whole || key == "ps" || mine == seen, "{key}: {mine:?} {seen:?}");
+    }
+    assert_eq!(mine, seen);
+}

@@ -78,6 +78,8 @@ struct About {
     #[serde(default)]
     sized: bool,
     #[serde(default)]
+    placed: bool,
+    #[serde(default)]
     optional: Vec<String>,
 }
 
@@ -151,14 +153,15 @@ pub(crate) fn plugins(entries: &[Entry], folder: &Path, core_bytes: u32) -> Resu
         if !is_size(bytes) {
             return bad("bytes", format!("bytes = {bytes}: make it a power of two, {PAGE} to {WINDOW}"));
         }
-        if about.sized {
-            if entry.parameters.contains_key("BYTES") {
-                return bad("BYTES", "parameters.BYTES: it is set from bytes; remove it here".into());
-            }
-            parameters.push(("BYTES".into(), bytes.to_string()));
-        }
         // Each at a multiple of its own size, so that the bus compares upper bits alone.
         let offset = end.next_multiple_of(u64::from(bytes));
+        let set = [("BYTES", about.sized, u64::from(bytes), "it is set from bytes"), ("OFFSET", about.placed, offset, "Towpath sets it")];
+        for (name, _, value, why) in set.into_iter().filter(|(_, wanted, ..)| *wanted) {
+            if entry.parameters.contains_key(name) {
+                return bad(name, format!("parameters.{name}: {why}; remove it here"));
+            }
+            parameters.push((name.into(), value.to_string()));
+        }
         end = offset + u64::from(bytes);
         if end > WINDOW {
             return bad("[[plugin]]", format!("its registers end at {end:#x}; the register window ends at {WINDOW:#x}"));

@@ -219,6 +219,13 @@ impl Top {
                 CoreError::manifest(&file, at(line, &message))
             })?;
             check_plugin(plugin, &top)?;
+            if top.ports.contains_key(TAPS) && manifest.core.clock_mhz.is_some() {
+                let file = manifest.folder.join(crate::MANIFEST);
+                let text = std::fs::read_to_string(&file).unwrap_or_default();
+                let name = &plugin.name;
+                let message = format!("plug-in \"{name}\" watches packets, which it can on Towpath's clock alone: remove core.clock_mhz");
+                return Err(CoreError::manifest(&file, at(line_of(&text, 0, "clock_mhz"), &message)));
+            }
             Ok(top)
         });
         elaborated.collect()
@@ -445,6 +452,9 @@ pub(crate) const USER_RESET: &str = "user_rst_n";
 /// What a plug-in may take besides: the user core is in reset, by whatever.
 pub(crate) const IN_RESET: &str = "user_reset";
 
+/// What a plug-in may take besides: the packets between the card and its endpoint, a `tp_tap_pkg::tp_taps_t` on Towpath's clock.
+pub(crate) const TAPS: &str = "tlp_taps";
+
 /// Compare the ports of a plug-in with what every plug-in has.
 fn check_plugin(plugin: &Plugin, top: &Top) -> Result<(), CoreError> {
     use PortDirection::{Input, Output};
@@ -458,7 +468,9 @@ fn check_plugin(plugin: &Plugin, top: &Top) -> Result<(), CoreError> {
         optional,
         why: "every plug-in has it".to_string(),
     };
-    let expected: Vec<Expected> = all.map(expect).collect();
+    let mut expected: Vec<Expected> = all.map(expect).collect();
+    let why = "what watches packets has it".to_string();
+    expected.push(Expected { name: TAPS.to_string(), direction: Input, width: None, optional: true, why });
     let mut problems = differences(&plugin.module, &expected, top);
     for (name, port) in top.ports.iter().filter(|(name, _)| expected.iter().all(|e| e.name != **name)) {
         let width = port.width.map_or("not a packed vector".to_string(), bits_text);

@@ -3,7 +3,7 @@
 
 use crate::manifest::{Channel, Direction, Manifest, Window};
 use crate::plugin::{Plugin, PAGE};
-use crate::ports::{spare, standard, PortDirection, Top, AXIL, CORE, IN_RESET, USER_RESET};
+use crate::ports::{spare, standard, PortDirection, Top, AXIL, CORE, IN_RESET, TAPS, USER_RESET};
 use std::fmt::Write;
 use towpath_contract::{
     ChannelKind, CARD_WINDOW_TIMEOUT_RESET, CHANNEL_ENTRY_KIND_NAME_COUNT, PLUGINS_MAX, PLUGIN_ENTRY_BYTES, PLUGIN_ENTRY_TYPE_NAME_COUNT,
@@ -255,6 +255,9 @@ fn plugins(out: &mut String, manifest: &Manifest, top: &Top, modules: &[Top], po
         if module.ports.contains_key(IN_RESET) {
             own.push(format!(".{IN_RESET}(!core_rst_n)"));
         }
+        if module.ports.contains_key(TAPS) {
+            own.push(format!(".{TAPS}({TAPS})"));
+        }
         out.push('\n');
         let mut open = Vec::new();
         wires(out, module, &format!("plugin_{}", plugin.name), |port, signal, wire| {
@@ -414,9 +417,14 @@ module tp_user
     output logic                                mem_answer_valid,
     input  logic                                mem_answer_ready,
     output logic [DATA_WIDTH-1:0]               mem_answer_data,
-    output logic                                mem_answer_error
+    output logic                                mem_answer_error{taps}
 );
 ",
+        taps = if modules.iter().any(|module| module.ports.contains_key(TAPS)) {
+            format!(",\n    input  tp_tap_pkg::tp_taps_t                {TAPS}")
+        } else {
+            String::new()
+        },
         name = manifest.core.name,
         fill = u8::from(manifest.core.fill_levels),
         h2c = h2c.len(),

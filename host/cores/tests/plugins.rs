@@ -244,6 +244,40 @@ fn generated_and_built() {
     assert!(!build(&folder, &options).unwrap().cached, "so is its manifest");
 }
 
+/// What watches packets is connected to them; others have no such port.
+#[test]
+fn plugins_that_watch_packets() {
+    let world = world();
+    shelf(&world);
+    let manifest = METER.replace("sized = true\n", "placed = true\n");
+    let taps = "input tp_tap_pkg::tp_taps_t tlp_taps, output logic core_read";
+    let source = module("meter", "parameter int OFFSET = 0", taps, "assign core_read = tlp_taps.sent_read_beat && OFFSET == 8192;");
+    meter(&world, "watcher", &manifest, &source);
+    let plugin = "[[plugin]]\ntype = \"../watcher\"\nname = \"flow\"\n";
+    let folder = core(&world, "watched", plugin, ", input logic flow_read", true);
+    let (_, text) = wrap(&folder, &BuildOptions::default(), None).unwrap();
+    for part in ["mem_answer_error,\n    input  tp_tap_pkg::tp_taps_t                tlp_taps\n);", ".tlp_taps(tlp_taps)", ".OFFSET(8192)"]
+    {
+        assert!(text.contains(part), "\"{part}\" is not in:\n{text}");
+    }
+    build(&folder, &BuildOptions::default()).unwrap();
+    let (_, plain) = wrap(&core(&world, "watchless", ONE, "", true), &BuildOptions::default(), None).unwrap();
+    assert!(!plain.contains("tap"), "{plain}");
+
+    let set = format!("{plugin}[plugin.parameters]\nOFFSET = 4\n");
+    says(&Manifest::read(&core(&world, "set", &set, "", true)).unwrap_err(), &["line 15: ", "parameters.OFFSET", "remove it here"]);
+    // On the user's clock there is nothing to see.
+    let folder = core(&world, "apart", plugin, ", input logic flow_read", true);
+    let file = folder.join("towpath.toml");
+    let text = std::fs::read_to_string(&file).unwrap().replace("width = 64\n", "width = 64\nclock_mhz = 100.0\n");
+    std::fs::write(&file, text).unwrap();
+    says(&refused(&folder), &["line 6: ", "plug-in \"flow\" watches packets", "remove core.clock_mhz"]);
+    let backwards =
+        source.replace("input tp_tap_pkg::tp_taps_t tlp_taps", "output logic tlp_taps").replace("tlp_taps.sent_read_beat", "1'b1");
+    meter(&world, "watcher", &manifest, &backwards);
+    says(&refused(&core(&world, "watched", plugin, ", input logic flow_read", true)), &["\"tlp_taps\" is output", "expected input"]);
+}
+
 /// The bus gives up before the window does, whatever the clocks.
 #[test]
 fn the_bus_gives_up_first() {

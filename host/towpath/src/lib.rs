@@ -75,6 +75,7 @@ mod served;
 #[cfg(feature = "sim")]
 mod simulated;
 mod stream;
+mod tlplog;
 mod transfer;
 mod turn;
 
@@ -98,8 +99,11 @@ pub use reset::{OnFault, Reset, ResetStatus};
 pub use sender::Sender;
 #[cfg(feature = "serve")]
 pub use serve::{CardFaults, CardServer};
+pub use tlplog::{TlpCounts, TlpEntries, TlpEntry, TlpFilter, TlpLog};
 /// Why the way to the card failed: the source of [`Error::Bus`].
 pub use towpath_bus::BusError;
+/// Which way a packet went, and what it is: for [`TlpLog`].
+pub use towpath_contract::TlpStream;
 #[cfg(feature = "sim")]
 pub use towpath_cores::{set_simulator_files, SimulatorFiles};
 /// Ends [`CardServer::serve`].

@@ -28,9 +28,10 @@ fn echoes(sender: &Sender, receiver: &Receiver, length: usize) {
 fn listed_and_found() {
     let device = open();
     let told: Vec<_> = device.plugins().iter().map(|p| (p.type_name.as_str(), p.version, p.offset, p.bytes)).collect();
-    let expected = [("reset", 1, 0x1000, 0x1000), ("wishbone", 1, 0x2000, 0x1000), ("avalon", 1, 0x4000, 0x2000)];
+    let expected =
+        [("reset", 1, 0x1000, 0x1000), ("wishbone", 1, 0x2000, 0x1000), ("avalon", 1, 0x4000, 0x2000), ("tlplog", 1, 0x8000, 0x8000)];
     assert_eq!(told, expected);
-    assert_eq!(device.registers().bytes(), 0x8000);
+    assert_eq!(device.registers().bytes(), 0x10000);
     for name in ["reset", "reset:0"] {
         assert_eq!(device.plugin(name).unwrap().info(), &device.plugins()[0]);
     }
@@ -39,7 +40,7 @@ fn listed_and_found() {
         let error = device.plugin(name).unwrap_err();
         assert!(error.to_string().contains("reset") && matches!(error, Error::Invalid(_)), "{error}");
     }
-    assert!(device.plugin(3).is_err());
+    assert!(device.plugin(4).is_err());
     let plugin: Plugin = device.plugin("reset").unwrap();
     assert!(plugin.expect("reset", 1).is_ok() && plugin.expect("reset", 2).is_err() && plugin.expect("clock", 1).is_err());
     for offset in [2, 0x1000] {

@@ -45,7 +45,7 @@ from towpath._fanout import Fanout, FanoutPort
 from towpath._frames import Frames
 from towpath._kind import Kind
 from towpath._memory import CardMemory, Memories
-from towpath._plugins import Plugins, Reset
+from towpath._plugins import Plugins, Reset, TlpLog
 from towpath._towpath import Buffer, Interrupt, Interrupts, Plugin, Registers, StreamTransfer, Ticket, __version__
 from towpath._types import (
     ChannelInfo,
@@ -61,6 +61,9 @@ from towpath._types import (
     ResetStatus,
     Staged,
     Statistics,
+    TlpCounts,
+    TlpEntry,
+    TlpFilter,
     Wire,
 )
 
@@ -105,6 +108,10 @@ __all__ = [
     "StreamTransfer",
     "Ticket",
     "TimeoutError",
+    "TlpCounts",
+    "TlpEntry",
+    "TlpFilter",
+    "TlpLog",
     "TransferError",
     "UsageError",
     "VersionError",

@@ -12,6 +12,8 @@ from towpath import _towpath
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from towpath._types import TlpEntry
+
 
 class Reset(_towpath.Reset):
     """Resets of the user core, by a plug-in of type `reset`. A reset of the core alone leaves its channels in the middle of a message:
@@ -31,8 +33,20 @@ class Reset(_towpath.Reset):
             self.release()
 
 
+class TlpLog(_towpath.TlpLog):
+    """The last packets between a card and the host, in a ring on the card, by a plug-in of type `tlplog`. Reading the log is not in it.
+
+    for packet in card.plugins["tlplog"]:
+        print(packet.time_ps, packet.stream, hex(packet.address), packet.length)
+    """
+
+    def __iter__(self) -> Iterator[TlpEntry]:
+        """What is in the log now, the oldest first."""
+        return iter(self.entries())
+
+
 # By type and version; others are registers alone.
-_KNOWN: dict[tuple[str, int], type[_towpath.Plugin]] = {("reset", 1): Reset}
+_KNOWN: dict[tuple[str, int], type[_towpath.Plugin]] = {("reset", 1): Reset, ("tlplog", 1): TlpLog}
 
 
 class Plugins:
@@ -42,7 +56,7 @@ class Plugins:
         self._device = device
 
     def __getitem__(self, plugin: str | int) -> _towpath.Plugin:
-        """A plug-in, as the class that knows its type and version: `Reset`, or else `Plugin`. NotFoundError if there is none."""
+        """A plug-in, as the class that knows its type and version: `Reset`, `TlpLog`, or else `Plugin`. NotFoundError if there is none."""
         found = _towpath.Plugin(self._device, plugin)
         known = _KNOWN.get((found.info.type, found.info.version))
         return known(self._device, found.info.number) if known else found

@@ -23,6 +23,9 @@ from towpath._types import (
     ResetStatus,
     Statistics,
     Stream,
+    TlpCounts,
+    TlpEntry,
+    TlpFilter,
     Wire,
 )
 
@@ -40,6 +43,7 @@ __all__ = [
     "Reset",
     "StreamTransfer",
     "Ticket",
+    "TlpLog",
     "WindowPart",
     "__version__",
     "devices",
@@ -288,6 +292,32 @@ class Reset(Plugin):
     @property
     def faults(self) -> int:
         """Faults of the core since the card's reset, modulo 2^32. A core in reset reports none."""
+
+class TlpLog(Plugin):
+    """A plug-in of type `tlplog`; programs use the subclass `towpath.TlpLog`."""
+
+    @property
+    def depth(self) -> int:
+        """Packets that the ring holds."""
+    @property
+    def running(self) -> bool:
+        """Packets are logged: so it is from the card's configuration on, unless the core's manifest says otherwise."""
+    def start(self) -> None:
+        """Log packets from now on."""
+    def stop(self) -> None:
+        """Log none from now on. What is in the log stays."""
+    def clear(self) -> None:
+        """Empty the log, and begin all counts anew."""
+    @property
+    def counts(self) -> TlpCounts: ...
+    @property
+    def filter(self) -> TlpFilter:
+        """Which packets are logged. Setting it takes several writes: stop the log before, if what passes meanwhile matters."""
+    @filter.setter
+    def filter(self, filter: TlpFilter) -> None: ...
+    def entries(self, first: int | None = None) -> list[TlpEntry]:
+        """What is in the log, the oldest first; or those of them from the number `first` on. Packets of one stream are in their order;
+        those of different streams may stand some clocks apart from it."""
 
 @disjoint_base
 class CardMemory:

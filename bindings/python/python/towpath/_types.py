@@ -186,6 +186,67 @@ class ResetStatus(NamedTuple):
     """Bit k: output k is asserted. Output 0 is the core's own reset."""
 
 
+class TlpCounts(NamedTuple):
+    """What a plug-in of type `tlplog` has counted since it was cleared."""
+
+    logged: int
+    """Packets that are in the log, or were."""
+    overwritten: int
+    """Of these, packets that others have overwritten."""
+    dropped: int
+    """Packets that came faster than the log takes them, modulo 2^32."""
+
+
+class TlpFilter(NamedTuple):
+    """Which packets a plug-in of type `tlplog` logs."""
+
+    streams: tuple[str, ...] = (
+        "sent_write",
+        "sent_read",
+        "sent_completion",
+        "received_write",
+        "received_read",
+        "received_completion",
+    )
+    bars: tuple[int, ...] = (0, 1, 2, 3, 4, 5)
+    """Of accesses to BARs, and of their answers, those of these BARs."""
+    first: int = 0
+    """Of the card's own writes and reads, those that begin at this address or above it ..."""
+    last: int = (1 << 64) - 1
+    """... and not above this one."""
+
+
+class TlpEntry(NamedTuple):
+    """A packet between a card and the host, as the card sent or received it."""
+
+    number: int
+    """Counted from 0 since the log was cleared."""
+    time_ps: int
+    """When it began, in picoseconds since the card was configured."""
+    stream: str
+    """Which way it went, and what it is: one of `TlpFilter().streams`."""
+    after_loss: bool
+    """Packets of this stream before this one came faster than the log takes them, and are not in it."""
+    address: int
+    """Of the first byte: of the card's own requests in memory, of an access to a BAR in the BAR, of an answer its lower address."""
+    length: int
+    """Bytes that it carries; of a read those that it wants."""
+    bar: int | None
+    tag: int | None
+    byte_count: int | None
+    """Of an answer: bytes still to come, with this packet's."""
+    outcome: str | None
+    """Of an answer: "successful", or what else its completion status says."""
+    requester: int | None
+    """Who asked, of an access to a BAR and of its answer: bus, device, function."""
+    traffic_class: int
+    """0 of writes to BARs and of answers to the card, of which it is not known."""
+    attributes: int
+    """Bit 1 is relaxed ordering."""
+    first: bytes
+    """The bytes of its payload that are known: those in the first dword."""
+
+
 class Info(NamedTuple):
     """A device's entry in the discovery table."""
 

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{json, Map, Value};
+use towpath::DeviceInfo;
 use towpath_contract as contract;
 
 use super::Kind;
@@ -26,6 +27,8 @@ pub struct Seen {
 struct Channel {
     /// Words of a descriptor that have come.
     stage: [u8; contract::DESCRIPTOR_BYTES],
+    /// Not all bytes of these words are known.
+    in_part: bool,
     ring_base: u64,
     ring_log2: u32,
 }
@@ -45,16 +48,64 @@ impl Default for Decoder {
     }
 }
 
+/// The payload of a packet.
+struct Payload {
+    /// From its first byte on, as far as they are known.
+    known: Vec<u8>,
+    /// All there are.
+    bytes: u64,
+}
+
+impl Payload {
+    fn of(packet: &Map<String, Value>) -> Payload {
+        let digits = |key: &str| bytes(packet.get(key).and_then(Value::as_str).unwrap_or(""));
+        let data = digits("data");
+        let known = if data.is_empty() { digits("first") } else { data };
+        let length = packet.get("bytes").and_then(Value::as_u64).unwrap_or(0);
+        Payload { bytes: length.max(known.len() as u64), known }
+    }
+
+    fn is_whole(&self) -> bool {
+        self.known.len() as u64 == self.bytes
+    }
+
+    /// A register's content.
+    fn value(&self) -> String {
+        match self.known.len() {
+            0 => format!("{} bytes", self.bytes),
+            length if length > 8 => format!("{length} bytes"),
+            _ if self.is_whole() => format!("{:#x}", long(&self.known)),
+            _ => format!("{:#x} ..., {} bytes", long(&self.known), self.bytes),
+        }
+    }
+}
+
 fn seen(kind: Kind, channel: Option<usize>, text: impl Into<String>) -> Seen {
     Seen { kind, channel, text: text.into(), fields: Map::new() }
 }
 
 impl Decoder {
+    /// For packets of a card that is open.
+    pub fn of(card: &DeviceInfo) -> Decoder {
+        const FIRST: u64 = contract::DISCOVERY_ENTRY_OFFSET_VALUE as u64;
+        const ENTRY: u64 = contract::DISCOVERY_ENTRY_BYTES_VALUE as u64;
+        let mut decoder = Decoder::default();
+        let mut set = |at: u64, bytes: &[u8]| {
+            decoder.discovery.iter_mut().skip(at as usize).zip(bytes).for_each(|(old, byte)| *old = *byte);
+        };
+        set(contract::DISCOVERY_ENTRY_OFFSET_OFFSET, &(FIRST as u16).to_le_bytes());
+        set(contract::DISCOVERY_ENTRY_BYTES_OFFSET, &(ENTRY as u16).to_le_bytes());
+        for channel in &card.channels {
+            set(FIRST + u64::from(channel.index) * ENTRY + contract::CHANNEL_ENTRY_NAME_OFFSET, channel.name.as_bytes());
+        }
+        decoder
+    }
+
     /// The next packet of the record.
     pub fn packet(&mut self, packet: &Map<String, Value>) -> Seen {
         let number = |key: &str| packet.get(key).and_then(Value::as_u64).unwrap_or(0);
         let word = |key: &str| packet.get(key).and_then(Value::as_str).unwrap_or("");
-        let data = bytes(word("data"));
+        let data = Payload::of(packet);
         let (bar, offset, tag) = (number("bar"), number("offset"), number("tag"));
         match (word("to"), word("packet")) {
             ("card", "write") => self.written(bar, offset, &data),
@@ -66,13 +117,13 @@ impl Decoder {
             ("host", "completion") => {
                 let from = self.reads.remove(&tag);
                 if let Some((0, offset)) = from.filter(|_| offset < contract::PAGE_BYTES_MIN as u64) {
-                    let end = (offset as usize).saturating_add(data.len());
+                    let end = (offset as usize).saturating_add(data.known.len());
                     if let Some(known) = self.discovery.get_mut(offset as usize..end) {
-                        known.copy_from_slice(&data);
+                        known.copy_from_slice(&data.known);
                     }
                 }
                 match word("status") {
-                    "successful" => seen(Kind::Register, None, format!("is {}", value(&data))),
+                    "successful" => seen(Kind::Register, None, format!("is {}", data.value())),
                     status => seen(Kind::Register, None, status),
                 }
             }
@@ -83,10 +134,11 @@ impl Decoder {
     }
 
     /// A store of the host's.
-    fn written(&mut self, bar: u64, offset: u64, data: &[u8]) -> Seen {
+    fn written(&mut self, bar: u64, offset: u64, payload: &Payload) -> Seen {
+        let data = payload.known.as_slice();
         let (page, within) = (offset >> self.shift(), offset & ((1 << self.shift()) - 1));
         if bar != u64::from(contract::BAR_DEVICE) || page < contract::PAGE_CHANNELS {
-            return seen(Kind::Register, None, format!("{} = {}", place(bar, offset, self.shift()), value(data)));
+            return seen(Kind::Register, None, format!("{} = {}", place(bar, offset, self.shift()), payload.value()));
         }
         let (index, page) = (
             (page - contract::PAGE_CHANNELS) / contract::PAGES_PER_CHANNEL,
@@ -98,9 +150,13 @@ impl Decoder {
         match (page, within) {
             (contract::PAGE_CHANNEL_DOORBELL, at) if at < contract::DESCRIPTOR_BYTES as u64 => {
                 let at = at as usize;
-                let end = (at + data.len()).min(contract::DESCRIPTOR_BYTES);
-                channel.stage[at..end].copy_from_slice(&data[..end - at]);
-                if end == contract::DESCRIPTOR_BYTES {
+                let end = at.saturating_add(payload.bytes as usize).min(contract::DESCRIPTOR_BYTES);
+                let known = data.len().min(end - at);
+                channel.stage[at..at + known].copy_from_slice(&data[..known]);
+                channel.in_part = at + known < end || at > 0 && channel.in_part;
+                if end == contract::DESCRIPTOR_BYTES && channel.in_part {
+                    seen(Kind::Descriptor, Some(index), "a descriptor, not known whole")
+                } else if end == contract::DESCRIPTOR_BYTES {
                     descriptor(index, &contract::Descriptor::from_le_bytes(channel.stage))
                 } else {
                     seen(Kind::Doorbell, Some(index), "a descriptor's first words")
@@ -123,7 +179,7 @@ impl Decoder {
             }
             (contract::PAGE_CHANNEL_BATCH, at) => {
                 let slots = |at: u64| at / contract::DESCRIPTOR_BYTES as u64;
-                let (first, last) = (slots(at), slots(at + (data.len() as u64).saturating_sub(1)));
+                let (first, last) = (slots(at), slots(at.saturating_add(payload.bytes.saturating_sub(1))));
                 seen(Kind::Doorbell, Some(index), format!("descriptors for batch slots {first} to {last}"))
             }
             (contract::PAGE_CHANNEL_PRIVILEGED, at) => {
@@ -131,8 +187,9 @@ impl Decoder {
                 let what = match at {
                     contract::CHANNEL_CONTROL_OFFSET => "control",
                     contract::CHANNEL_RESET_OFFSET => "reset",
+                    // Of an address that is not known whole nothing can be told.
                     contract::CHANNEL_RING_BASE_OFFSET => {
-                        channel.ring_base = number(channel.ring_base & !0xffff_ffff);
+                        channel.ring_base = if payload.is_whole() { number(channel.ring_base & !0xffff_ffff) } else { 0 };
                         "ring base"
                     }
                     at if at == contract::CHANNEL_RING_BASE_OFFSET + 4 => {
@@ -155,20 +212,20 @@ impl Decoder {
                     // Another program's ring was there before.
                     self.channels.retain(|other, channel| *other == index || channel.ring_base != base);
                 }
-                seen(Kind::Register, Some(index), format!("{what} = {}", value(data)))
+                seen(Kind::Register, Some(index), format!("{what} = {}", payload.value()))
             }
-            _ => seen(Kind::Register, Some(index), format!("{} = {}", place(bar, offset, self.shift()), value(data))),
+            _ => seen(Kind::Register, Some(index), format!("{} = {}", place(bar, offset, self.shift()), payload.value())),
         }
     }
 
     /// A write of the card's into memory: a completion if it goes into a ring.
-    fn came(&self, address: u64, data: &[u8]) -> Seen {
+    fn came(&self, address: u64, payload: &Payload) -> Seen {
         let into = |channel: &Channel| {
             let bytes = (contract::COMPLETION_BYTES as u64) << channel.ring_log2;
             channel.ring_base != 0 && address >= channel.ring_base && address - channel.ring_base < bytes
         };
         let ring = self.channels.iter().find(|(_, channel)| into(channel)).map(|(index, _)| *index);
-        match (ring, <[u8; contract::COMPLETION_BYTES]>::try_from(data)) {
+        match (ring, <[u8; contract::COMPLETION_BYTES]>::try_from(payload.known.as_slice())) {
             (Some(index), Ok(image)) => completion(index, &contract::Completion::from_le_bytes(image)),
             _ => seen(Kind::Data, None, ""),
         }
@@ -250,13 +307,4 @@ fn long(bytes: &[u8]) -> u64 {
 /// The first dword.
 fn short(bytes: &[u8]) -> u64 {
     long(&bytes[..bytes.len().min(4)])
-}
-
-/// A register's content.
-fn value(bytes: &[u8]) -> String {
-    if bytes.len() <= 8 {
-        format!("{:#x}", long(bytes))
-    } else {
-        format!("{} bytes", bytes.len())
-    }
 }

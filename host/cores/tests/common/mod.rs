@@ -26,6 +26,7 @@ fn home() -> &'static PathBuf {
         for file in [
             "../contract/generated/towpath_pkg.sv",
             "plugin/tp_plugin_bus.sv",
+            "plugin/tp_tap_pkg.sv",
             "tp_system.sv",
             "sim/tp_sim_top.sv",
             "sim/model.cpp",
@@ -37,7 +38,8 @@ fn home() -> &'static PathBuf {
         ] {
             std::fs::copy(repository.join("gateware").join(file), root.join("gateware").join(file)).unwrap();
         }
-        let list = "// a stand-in\ncontract/generated/towpath_pkg.sv\ngateware/endpoint/tp_tlp_pkg.sv\ngateware/plugin/tp_plugin_bus.sv\n\
+        let list = "// a stand-in\ncontract/generated/towpath_pkg.sv\ngateware/endpoint/tp_tlp_pkg.sv\ngateware/plugin/tp_tap_pkg.sv\n\
+                    gateware/plugin/tp_plugin_bus.sv\n\
                     gateware/tp_core.sv\n";
         std::fs::write(root.join("gateware/towpath.f"), list).unwrap();
         // The ports are the real ones; behind them is what these tests need.
