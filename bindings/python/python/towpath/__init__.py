@@ -45,10 +45,11 @@ from towpath._fanout import Fanout, FanoutPort
 from towpath._frames import Frames
 from towpath._kind import Kind
 from towpath._memory import CardMemory, Memories
-from towpath._plugins import Plugins, Reset
+from towpath._plugins import Clock, Plugins, Reset
 from towpath._towpath import Buffer, Interrupt, Interrupts, Plugin, Registers, StreamTransfer, Ticket, __version__
 from towpath._types import (
     ChannelInfo,
+    ClockStatus,
     Held,
     Info,
     LinkCounters,
@@ -70,6 +71,8 @@ __all__ = [
     "CardMemory",
     "Channel",
     "ChannelInfo",
+    "Clock",
+    "ClockStatus",
     "CoreError",
     "Device",
     "DeviceError",
