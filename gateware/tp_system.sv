@@ -8,7 +8,7 @@ module tp_system
   import tp_user_pkg::*;
 (
     input logic clk,
-    input logic user_clk,  // used with USER_ASYNC only
+    input logic [USER_CLOCKS-1:0] user_clk,  // used with USER_ASYNC only
     input logic rst,
     input tp_config_t cfg,
     output logic function_reset_done,
@@ -41,14 +41,36 @@ module tp_system
     output logic                                nonposted_credit,
     output logic                                rx_posted_hold
 );
-  // With USER_ASYNC 0 both sides run on one net, as tp_core asks.
+  // With USER_ASYNC 0 both sides run on one net, as tp_core asks. Of several clocks the user's is that which a plug-in in tp_user asks for.
   logic uclk;
-  if (USER_ASYNC) begin : gen_async
-    assign uclk = user_clk;
-  end else begin : gen_sync
-    assign uclk = clk;
-    logic unused_user_clk;
-    assign unused_user_clk = user_clk;
+  logic switch_ask, switch_ready;
+  logic [1:0] switch_input;
+  logic [4+USER_CLOCKS*17-1:0] switch_told;
+  if (USER_CLOCKS > 1) begin : gen_switch
+    tp_clock_switch #(
+        .CLOCKS(USER_CLOCKS),
+        .KHZ(CORE_CLOCK_KHZ)
+    ) clock_switch (
+        .clk,
+        .rst,
+        .clocks(user_clk),
+        .user_clk(uclk),
+        .switch_ask,
+        .switch_ready,
+        .switch_input,
+        .switch_told
+    );
+  end else begin : gen_one
+    logic unused_switch;
+    assign {switch_ask, switch_ready, switch_input, switch_told} = '0;
+    assign unused_switch = ^{switch_ask, switch_ready, switch_input, switch_told};
+    if (USER_ASYNC) begin : gen_async
+      assign uclk = user_clk;
+    end else begin : gen_sync
+      assign uclk = clk;
+      logic unused_user_clk;
+      assign unused_user_clk = user_clk;
+    end
   end
 
   logic user_rst_n;

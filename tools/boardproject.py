@@ -256,6 +256,8 @@ def wrapper(core: str, link: Link, serial: int) -> tuple[dict[str, Any], str]:
 
 def board_package(board: Board, link: Link, user: dict[str, int]) -> str:
     multiply, divide, output = 1, 1, 1
+    if user["USER_CLOCKS"] > 1:
+        raise Failure('plug-in "clock" is not on boards yet, which make one clock for the core: remove it from the core\'s manifest')
     if user["USER_ASYNC"]:
         multiply, divide, output = clock_factors(user["CORE_CLOCK_KHZ"], user["USER_CLOCK_KHZ"], board.plus)
     return (

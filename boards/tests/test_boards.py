@@ -161,6 +161,12 @@ def test_a_clock_that_cannot_be_made(cores: dict[str, Path], tmp_path: Path) -> 
     assert not (tmp_path / "out").exists()
 
 
+def test_a_switch_of_clocks_is_refused(tmp_path: Path) -> None:
+    said = board("board", "kc705", f"--core={ROOT / 'tests/cores/loopback_clocks'}", f"--output={tmp_path / 'out'}")
+    assert said.returncode == 1 and 'plug-in "clock" is not on boards yet' in said.stderr
+    assert not (tmp_path / "out").exists()
+
+
 def test_preparing_again_renews_sources_and_keeps_a_build(cores: dict[str, Path], tmp_path: Path) -> None:
     folder = tmp_path / "project"
     make = ("board", "kc705", f"--core={cores['sobel']}", f"--output={folder}", "--no-build")

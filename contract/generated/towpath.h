@@ -352,6 +352,29 @@ enum tp_tlp_stream {
 #define TP_PLUGIN_RESET_DELAY_COUNT 8u
 #define TP_PLUGIN_RESET_DELAY_STRIDE 4u
 
+/* Plug-in `clock`, version 1. */
+#define TP_PLUGIN_CLOCK_SELECT_OFFSET 0x00u /* a write holds the core in reset and switches its clock to that input; read: the input last selected */
+#define TP_PLUGIN_CLOCK_COMMAND_OFFSET 0x04u /* commands, by writing 1 */
+#define TP_PLUGIN_CLOCK_COMMAND_RELEASE_LSB 0 /* the core is no longer held in reset */
+#define TP_PLUGIN_CLOCK_COMMAND_RELEASE_MASK 0x1u
+#define TP_PLUGIN_CLOCK_STATUS_OFFSET 0x08u /* status */
+#define TP_PLUGIN_CLOCK_STATUS_BUSY_LSB 0 /* the switch is under way, or the core has not had enough clocks to leave reset */
+#define TP_PLUGIN_CLOCK_STATUS_BUSY_MASK 0x1u
+#define TP_PLUGIN_CLOCK_STATUS_HELD_LSB 1 /* the core is held in reset until `release` */
+#define TP_PLUGIN_CLOCK_STATUS_HELD_MASK 0x2u
+#define TP_PLUGIN_CLOCK_STATUS_ASTRAY_LSB 2 /* the input last selected does not run, or stopped: the core is in reset until another is selected */
+#define TP_PLUGIN_CLOCK_STATUS_ASTRAY_MASK 0x4u
+#define TP_PLUGIN_CLOCK_STATUS_MEASURED_LSB 3 /* `runs` and `khz` have been measured */
+#define TP_PLUGIN_CLOCK_STATUS_MEASURED_MASK 0x8u
+#define TP_PLUGIN_CLOCK_STATUS_CURRENT_LSB 8 /* the input that is the core's clock */
+#define TP_PLUGIN_CLOCK_STATUS_CURRENT_MASK 0x300u
+#define TP_PLUGIN_CLOCK_STATUS_RUNS_LSB 16 /* bit k: input k runs */
+#define TP_PLUGIN_CLOCK_STATUS_RUNS_MASK 0x70000u
+#define TP_PLUGIN_CLOCK_INPUTS_OFFSET 0x0cu /* number of inputs */
+#define TP_PLUGIN_CLOCK_KHZ_OFFSET 0x20u /* frequency of input k in kilohertz, as last measured, in steps of 16 */
+#define TP_PLUGIN_CLOCK_KHZ_COUNT 3u
+#define TP_PLUGIN_CLOCK_KHZ_STRIDE 4u
+
 /* Plug-in `tlplog`, version 1. The ring stands in the upper half of its registers: entry n at 32 * (`depth` + n modulo `depth`). */
 #define TP_PLUGIN_TLPLOG_COMMAND_OFFSET 0x00u /* commands, each by writing 1 */
 #define TP_PLUGIN_TLPLOG_COMMAND_START_LSB 0 /* packets are logged from now on */

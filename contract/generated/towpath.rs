@@ -527,6 +527,50 @@ pub const PLUGIN_RESET_DELAY_COUNT: usize = 8;
 /// Bytes from one `delay` to the next.
 pub const PLUGIN_RESET_DELAY_STRIDE: u64 = 4;
 
+// Plug-in `clock`, version 1.
+/// Offset: a write holds the core in reset and switches its clock to that input; read: the input last selected
+pub const PLUGIN_CLOCK_SELECT_OFFSET: u64 = 0x00;
+/// Offset: commands, by writing 1
+pub const PLUGIN_CLOCK_COMMAND_OFFSET: u64 = 0x04;
+/// Lowest bit: the core is no longer held in reset
+pub const PLUGIN_CLOCK_COMMAND_RELEASE_LSB: u32 = 0;
+/// Bits: the core is no longer held in reset
+pub const PLUGIN_CLOCK_COMMAND_RELEASE_MASK: u32 = 0x1;
+/// Offset: status
+pub const PLUGIN_CLOCK_STATUS_OFFSET: u64 = 0x08;
+/// Lowest bit: the switch is under way, or the core has not had enough clocks to leave reset
+pub const PLUGIN_CLOCK_STATUS_BUSY_LSB: u32 = 0;
+/// Bits: the switch is under way, or the core has not had enough clocks to leave reset
+pub const PLUGIN_CLOCK_STATUS_BUSY_MASK: u32 = 0x1;
+/// Lowest bit: the core is held in reset until `release`
+pub const PLUGIN_CLOCK_STATUS_HELD_LSB: u32 = 1;
+/// Bits: the core is held in reset until `release`
+pub const PLUGIN_CLOCK_STATUS_HELD_MASK: u32 = 0x2;
+/// Lowest bit: the input last selected does not run, or stopped: the core is in reset until another is selected
+pub const PLUGIN_CLOCK_STATUS_ASTRAY_LSB: u32 = 2;
+/// Bits: the input last selected does not run, or stopped: the core is in reset until another is selected
+pub const PLUGIN_CLOCK_STATUS_ASTRAY_MASK: u32 = 0x4;
+/// Lowest bit: `runs` and `khz` have been measured
+pub const PLUGIN_CLOCK_STATUS_MEASURED_LSB: u32 = 3;
+/// Bits: `runs` and `khz` have been measured
+pub const PLUGIN_CLOCK_STATUS_MEASURED_MASK: u32 = 0x8;
+/// Lowest bit: the input that is the core's clock
+pub const PLUGIN_CLOCK_STATUS_CURRENT_LSB: u32 = 8;
+/// Bits: the input that is the core's clock
+pub const PLUGIN_CLOCK_STATUS_CURRENT_MASK: u32 = 0x300;
+/// Lowest bit: bit k: input k runs
+pub const PLUGIN_CLOCK_STATUS_RUNS_LSB: u32 = 16;
+/// Bits: bit k: input k runs
+pub const PLUGIN_CLOCK_STATUS_RUNS_MASK: u32 = 0x70000;
+/// Offset: number of inputs
+pub const PLUGIN_CLOCK_INPUTS_OFFSET: u64 = 0x0c;
+/// Offset: frequency of input k in kilohertz, as last measured, in steps of 16
+pub const PLUGIN_CLOCK_KHZ_OFFSET: u64 = 0x20;
+/// How often `khz` stands there.
+pub const PLUGIN_CLOCK_KHZ_COUNT: usize = 3;
+/// Bytes from one `khz` to the next.
+pub const PLUGIN_CLOCK_KHZ_STRIDE: u64 = 4;
+
 // Plug-in `tlplog`, version 1. The ring stands in the upper half of its registers: entry n at 32 * (`depth` + n modulo `depth`).
 /// Offset: commands, each by writing 1
 pub const PLUGIN_TLPLOG_COMMAND_OFFSET: u64 = 0x00;

@@ -321,6 +321,29 @@ package towpath_pkg;
   localparam TP_PLUGIN_RESET_DELAY_COUNT = 8;
   localparam TP_PLUGIN_RESET_DELAY_STRIDE = 4;
 
+  // Plug-in `clock`, version 1.
+  localparam TP_PLUGIN_CLOCK_SELECT_OFFSET = 'h00;  // a write holds the core in reset and switches its clock to that input; read: the input last selected
+  localparam TP_PLUGIN_CLOCK_COMMAND_OFFSET = 'h04;  // commands, by writing 1
+  localparam TP_PLUGIN_CLOCK_COMMAND_RELEASE_LSB = 0;  // the core is no longer held in reset
+  localparam logic [31:0] TP_PLUGIN_CLOCK_COMMAND_RELEASE_MASK = 32'h1;
+  localparam TP_PLUGIN_CLOCK_STATUS_OFFSET = 'h08;  // status
+  localparam TP_PLUGIN_CLOCK_STATUS_BUSY_LSB = 0;  // the switch is under way, or the core has not had enough clocks to leave reset
+  localparam logic [31:0] TP_PLUGIN_CLOCK_STATUS_BUSY_MASK = 32'h1;
+  localparam TP_PLUGIN_CLOCK_STATUS_HELD_LSB = 1;  // the core is held in reset until `release`
+  localparam logic [31:0] TP_PLUGIN_CLOCK_STATUS_HELD_MASK = 32'h2;
+  localparam TP_PLUGIN_CLOCK_STATUS_ASTRAY_LSB = 2;  // the input last selected does not run, or stopped: the core is in reset until another is selected
+  localparam logic [31:0] TP_PLUGIN_CLOCK_STATUS_ASTRAY_MASK = 32'h4;
+  localparam TP_PLUGIN_CLOCK_STATUS_MEASURED_LSB = 3;  // `runs` and `khz` have been measured
+  localparam logic [31:0] TP_PLUGIN_CLOCK_STATUS_MEASURED_MASK = 32'h8;
+  localparam TP_PLUGIN_CLOCK_STATUS_CURRENT_LSB = 8;  // the input that is the core's clock
+  localparam logic [31:0] TP_PLUGIN_CLOCK_STATUS_CURRENT_MASK = 32'h300;
+  localparam TP_PLUGIN_CLOCK_STATUS_RUNS_LSB = 16;  // bit k: input k runs
+  localparam logic [31:0] TP_PLUGIN_CLOCK_STATUS_RUNS_MASK = 32'h70000;
+  localparam TP_PLUGIN_CLOCK_INPUTS_OFFSET = 'h0c;  // number of inputs
+  localparam TP_PLUGIN_CLOCK_KHZ_OFFSET = 'h20;  // frequency of input k in kilohertz, as last measured, in steps of 16
+  localparam TP_PLUGIN_CLOCK_KHZ_COUNT = 3;
+  localparam TP_PLUGIN_CLOCK_KHZ_STRIDE = 4;
+
   // Plug-in `tlplog`, version 1. The ring stands in the upper half of its registers: entry n at 32 * (`depth` + n modulo `depth`).
   localparam TP_PLUGIN_TLPLOG_COMMAND_OFFSET = 'h00;  // commands, each by writing 1
   localparam TP_PLUGIN_TLPLOG_COMMAND_START_LSB = 0;  // packets are logged from now on

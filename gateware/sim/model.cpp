@@ -8,7 +8,7 @@
 // told through the callback once; from then on the model stands still, shows nothing valid and its waveform is complete. A model may be
 // used from any thread, by one at a time; different models are independent.
 //
-// The builder defines TP_MODEL_DATA_WIDTH, TP_MODEL_CORE_CLOCK_KHZ, TP_MODEL_USER_CLOCK_KHZ and, for waveforms, TP_MODEL_TRACE.
+// The builder defines TP_MODEL_DATA_WIDTH, TP_MODEL_CORE_CLOCK_KHZ, TP_MODEL_USER_CLOCKS_KHZ (a list) and, for waveforms, TP_MODEL_TRACE.
 #include "tp_model.h"
 
 #include <cerrno>
@@ -45,14 +45,14 @@ struct Model {
 #ifdef TP_MODEL_TRACE
     std::unique_ptr<VerilatedFstC> trace;
     uint64_t dumped = 0;       // time of the last dump, plus one
-    uint64_t core_fall = 0, user_fall = 0;  // when a clock that is high falls
+    uint64_t core_fall = 0, user_fall[TP_MODEL_USER_CLOCKS] = {};  // when a clock that is high falls
 #endif
     tp_model_print print = nullptr;
     void *print_context = nullptr;
     std::string line;         // what was printed since the last line break
     std::string error;        // the last line that began an error
     uint64_t units_per_ps = 1, ps_per_unit = 1;
-    uint64_t core_last = 0, user_last = 0;
+    uint64_t core_last = 0, user_last[TP_MODEL_USER_CLOCKS] = {};
     bool stopped = false;
 
     void tell(int kind, const std::string &text) const {
@@ -112,31 +112,38 @@ void dump(Model *model, uint64_t picoseconds) {
 #endif
 }
 
-void fall(Model *model, CData &clock, uint64_t when) {
-    if (!clock) return;
-    clock = 0;
+// Of the clocks in `clock`, those of these bits fall.
+void fall(Model *model, CData &clock, CData bits, uint64_t when) {
+    if (!(clock & bits)) return;
+    clock &= ~bits;
     model->top->eval();
     dump(model, when);
 }
 
-// Clocks that are high and due fall before anything happens at `now`; the one that is about to rise falls in any case.
-void fall_due(Model *model, uint64_t now, CData *rising) {
+// Clocks that are high and due fall before anything happens at `now`; the one that is about to rise falls in any case. `rising` is a user
+// clock's number, or -1 for the core's.
+void fall_due(Model *model, uint64_t now, int rising) {
     Vtp_model &top = *model->top;
 #ifdef TP_MODEL_TRACE
-    // Only a waveform can tell when a clock fell: nothing in the gateware looks at that edge.
+    // Only a waveform can tell when a clock fell: what the gateware does at that edge it may do at any time before the next rise.
     if (model->trace) {
-        const bool user_first = model->user_fall < model->core_fall;
-        for (int i = 0; i < 2; i++) {
-            const bool user = (i == 0) == user_first;
-            CData &clock = user ? top.user_clk : top.clk;
-            const uint64_t when = user ? model->user_fall : model->core_fall;
-            if (when <= now || &clock == rising) fall(model, clock, when < now ? when : now);
+        for (;;) {
+            int next = TP_MODEL_USER_CLOCKS;  // none is high and due
+            uint64_t first = 0;
+            for (int i = -1; i < TP_MODEL_USER_CLOCKS; i++) {
+                const bool high = i < 0 ? top.clk : top.user_clk >> i & 1;
+                const uint64_t when = i < 0 ? model->core_fall : model->user_fall[i];
+                if (!high || (when > now && i != rising) || (next != TP_MODEL_USER_CLOCKS && when >= first)) continue;
+                next = i;
+                first = when;
+            }
+            if (next == TP_MODEL_USER_CLOCKS) return;
+            fall(model, next < 0 ? top.clk : top.user_clk, next < 0 ? 1 : 1 << next, first < now ? first : now);
         }
-        return;
     }
 #endif
-    fall(model, top.clk, now);
-    fall(model, top.user_clk, now);
+    fall(model, top.clk, 1, now);
+    fall(model, top.user_clk, top.user_clk, now);
     (void)rising;
 }
 
@@ -200,7 +207,8 @@ TP_EXPORT void tp_model_info(struct tp_model_info *info) {
     info->abi = TP_MODEL_ABI;
     info->data_width = TP_MODEL_DATA_WIDTH;
     info->core_clock_khz = TP_MODEL_CORE_CLOCK_KHZ;
-    info->user_clock_khz = TP_MODEL_USER_CLOCK_KHZ;
+    const uint32_t user[TP_MODEL_USER_CLOCKS] = {TP_MODEL_USER_CLOCKS_KHZ};
+    std::memcpy(info->user_clocks_khz, user, sizeof user);
 }
 
 TP_EXPORT void *tp_model_new(const char *trace, tp_model_print print, void *context) try {
@@ -271,7 +279,7 @@ TP_EXPORT void tp_model_core_clock(void *handle, uint64_t picoseconds, const str
     if (!model->stopped) {
         guarded(model, [&] {
             Vtp_model &top = *model->top;
-            fall_due(model, picoseconds, &top.clk);
+            fall_due(model, picoseconds, -1);
             set_time(model, picoseconds);
             model->boundary.apply(top, *in);
             top.clk = 1;
@@ -290,19 +298,19 @@ TP_EXPORT void tp_model_core_clock(void *handle, uint64_t picoseconds, const str
     }
 }
 
-TP_EXPORT void tp_model_user_clock(void *handle, uint64_t picoseconds) {
+TP_EXPORT void tp_model_user_clock(void *handle, uint32_t index, uint64_t picoseconds) {
     Model *model = static_cast<Model *>(handle);
-    if (model->stopped) return;
+    if (model->stopped || index >= TP_MODEL_USER_CLOCKS) return;
     guarded(model, [&] {
         Vtp_model &top = *model->top;
-        fall_due(model, picoseconds, &top.user_clk);
+        fall_due(model, picoseconds, static_cast<int>(index));
         set_time(model, picoseconds);
-        top.user_clk = 1;
+        top.user_clk |= 1 << index;
         top.eval();
         dump(model, picoseconds);
 #ifdef TP_MODEL_TRACE
-        model->user_fall = picoseconds + (picoseconds - model->user_last) / 2;
+        model->user_fall[index] = picoseconds + (picoseconds - model->user_last[index]) / 2;
 #endif
-        model->user_last = picoseconds;
+        model->user_last[index] = picoseconds;
     });
 }

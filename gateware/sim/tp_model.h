@@ -5,14 +5,15 @@
 // outputs are what the core shows after it. A beat on an outbound stream moves at an edge when `valid` was shown after the edge before
 // it and `ready` is given at it. With `hold` no inbound beat may come at the next edge; a packet's beats follow each other otherwise. With
 // `posted_hold` no inbound write may begin at the next edge.
-// tp_model_user_clock() is one rising edge of the user's clock, called only when the model was built with
-// one of its own. Times are in picoseconds and never go back.
+// tp_model_user_clock() is one rising edge of one of the user's clocks, called only when the model was built with
+// such of its own: one, or several that the card switches between. Times are in picoseconds and never go back.
 #ifndef TP_MODEL_H
 #define TP_MODEL_H
 #include <stdint.h>
 
-#define TP_MODEL_ABI 3
+#define TP_MODEL_ABI 4
 #define TP_MODEL_LANES 16  // dwords in the widest beat
+#define TP_MODEL_USER_CLOCKS 3
 
 struct tp_model_write {  // outbound posted
     uint64_t addr;
@@ -61,7 +62,8 @@ struct tp_model_out {
 };
 struct tp_model_info {
     uint32_t abi, data_width;
-    uint32_t core_clock_khz, user_clock_khz;  // user_clock_khz 0: the user core runs on the core's clock
+    uint32_t core_clock_khz;
+    uint32_t user_clocks_khz[TP_MODEL_USER_CLOCKS];  // 0: there is no such clock; without any the user core runs on the core's
 };
 // Text that the core printed ($display and kin), whole or in pieces. kind 0: print, 1: $finish, 2: $stop or $fatal or a failed assertion.
 typedef void (*tp_model_print)(void *context, int kind, const char *text, uint64_t length);
@@ -74,7 +76,7 @@ void tp_model_info(struct tp_model_info *info);
 void *tp_model_new(const char *trace, tp_model_print print, void *context);
 void tp_model_free(void *model);
 void tp_model_core_clock(void *model, uint64_t picoseconds, const struct tp_model_in *in, struct tp_model_out *out);
-void tp_model_user_clock(void *model, uint64_t picoseconds);
+void tp_model_user_clock(void *model, uint32_t index, uint64_t picoseconds);
 #ifdef __cplusplus
 }
 #endif

@@ -7,7 +7,7 @@ module tp_sim_top
   import tp_user_pkg::*;
 (
     input  logic                  clk,
-    input  logic                  user_clk,  // used with USER_ASYNC only
+    input  logic [USER_CLOCKS-1:0] user_clk,  // used with USER_ASYNC only
     input  logic                  rst,
     input  logic [15:0]           cfg_requester,
     input  logic [2:0]            cfg_max_payload,

@@ -32,4 +32,5 @@ package tp_user_pkg;
   localparam int PLUGINS = 0;
   localparam logic [1024-1:0] PLUGIN_ENTRIES = '0;
   localparam bit FILL = 0;
+  localparam int USER_CLOCKS = 1;
 endpackage

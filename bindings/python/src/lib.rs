@@ -59,6 +59,7 @@ fn _towpath(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<memory::WindowPart>()?;
     module.add_class::<plugin::Plugin>()?;
     module.add_class::<plugin::Reset>()?;
+    module.add_class::<plugin::Clock>()?;
     module.add_class::<plugin::TlpLog>()?;
     module.add_class::<ticket::Ticket>()?;
     module.add_class::<on_stream::StreamTransfer>()?;

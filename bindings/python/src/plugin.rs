@@ -39,6 +39,10 @@ impl Plugin {
         towpath::Reset::new(self.open()?)
     }
 
+    fn clock(&self) -> towpath::Result<towpath::Clock> {
+        towpath::Clock::new(self.open()?)
+    }
+
     fn log(&self) -> towpath::Result<towpath::TlpLog> {
         towpath::TlpLog::new(self.open()?)
     }
@@ -163,6 +167,56 @@ impl Reset {
     #[getter]
     fn faults(slf: PyRef<'_, Self>) -> PyResult<u32> {
         Reset::call(&slf, towpath::Reset::faults)
+    }
+}
+
+#[pyclass(subclass, frozen, extends = Plugin, module = "towpath._towpath")]
+pub struct Clock;
+
+impl Clock {
+    /// Whatever it does may wait for the card.
+    fn call<T: Send>(slf: &PyRef<'_, Self>, call: impl FnOnce(&towpath::Clock) -> towpath::Result<T> + Send) -> PyResult<T> {
+        let plugin: &Plugin = slf.as_super();
+        beside(slf.py(), || call(&plugin.clock()?))
+    }
+}
+
+#[pymethods]
+impl Clock {
+    #[new]
+    fn new(device: &Bound<'_, Device>, plugin: &Bound<'_, PyAny>) -> PyResult<PyClassInitializer<Self>> {
+        let found = Plugin::find(device, plugin)?;
+        at_once(device.py(), || found.clock())?;
+        Ok(PyClassInitializer::from(found).add_subclass(Clock))
+    }
+
+    #[getter]
+    fn frequencies_khz(slf: PyRef<'_, Self>) -> PyResult<Vec<u32>> {
+        Clock::call(&slf, towpath::Clock::frequencies_khz)
+    }
+
+    fn input_of_mhz(slf: PyRef<'_, Self>, mhz: f64) -> PyResult<u32> {
+        Clock::call(&slf, |clock| clock.input_of_mhz(mhz))
+    }
+
+    fn select(slf: PyRef<'_, Self>, input: &Bound<'_, PyAny>) -> PyResult<()> {
+        let input = argument::number("input", input, u32::MAX)?;
+        Clock::call(&slf, |clock| clock.select(input))
+    }
+
+    fn select_and_hold(slf: PyRef<'_, Self>, input: &Bound<'_, PyAny>) -> PyResult<()> {
+        let input = argument::number("input", input, u32::MAX)?;
+        Clock::call(&slf, |clock| clock.select_and_hold(input))
+    }
+
+    fn release(slf: PyRef<'_, Self>) -> PyResult<()> {
+        Clock::call(&slf, towpath::Clock::release)
+    }
+
+    #[getter]
+    fn status(slf: PyRef<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
+        let status = Clock::call(&slf, towpath::Clock::status)?;
+        error::tuple(slf.py(), "ClockStatus", (status.is_busy, status.is_held, status.is_astray, status.current, status.running))
     }
 }
 

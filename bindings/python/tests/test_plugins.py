@@ -84,6 +84,37 @@ def test_a_broken_core_is_mended(shelf: towpath.Device) -> None:
     assert not reset.status.busy
 
 
+@pytest.fixture
+def clocked() -> Iterator[towpath.Device]:
+    with towpath.open(f"sim:{CORE.parents[1] / 'tests/cores/loopback_clocks'}") as device:
+        yield device
+
+
+def test_the_clock_is_switched(clocked: towpath.Device) -> None:
+    clock = clocked.plugins["clock"]
+    assert isinstance(clock, towpath.Clock)
+    assert clock.frequencies_khz == pytest.approx([156250, 62500, 300000], rel=1e-3)
+    assert clock.status == towpath.ClockStatus(busy=False, held=False, astray=False, current=0, running=7)
+    clocked.registers["scratch"] = 5
+    clock.select(2)
+    assert clock.status.current == 2 and clocked.registers["scratch"] == 0
+    with clock.switched(clock.input_of_mhz(62.5)):
+        assert clock.status.held
+        clocked["in"].reset()
+        clocked["out"].reset()
+    assert clock.status == towpath.ClockStatus(busy=False, held=False, astray=False, current=1, running=7)
+    clocked["in"].send(b"switched")
+    assert clocked["out"].recv() == b"switched"
+    with pytest.raises(towpath.UsageError, match="no input 3"):
+        clock.select(3)
+    with pytest.raises(towpath.UsageError, match="they run at 156.2, 62.5, 299.9 MHz"):
+        clock.input_of_mhz(100)
+    # What goes wrong inside does not leave the core in reset.
+    with pytest.raises(ZeroDivisionError), clock.switched(0):
+        raise ZeroDivisionError
+    assert not clock.status.held
+
+
 def test_log_of_packets(shelf: towpath.Device) -> None:
     log = shelf.plugins["tlplog"]
     assert isinstance(log, towpath.TlpLog) and log.running and log.depth == 512

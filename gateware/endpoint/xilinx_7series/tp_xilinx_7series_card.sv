@@ -9,7 +9,7 @@ module tp_xilinx_7series_card
     parameter int PIN_WIDTH = DATA_WIDTH  // of the block's streams: 32 beside a DATA_WIDTH of 64 for Spartan-6
 ) (
     input logic clk,
-    input logic user_clk,
+    input logic [USER_CLOCKS-1:0] user_clk,
     input logic rst,
 
     input  logic                  user_reset_out,

@@ -17,7 +17,7 @@ module tp_xilinx_ultrascale_card
     localparam int CC_USER = DATA_WIDTH == 512 ? 81 : 33
 ) (
     input logic clk,
-    input logic user_clk,
+    input logic [USER_CLOCKS-1:0] user_clk,
     input logic rst,
 
     output logic [DATA_WIDTH-1:0] s_axis_rq_tdata,

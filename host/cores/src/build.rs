@@ -442,8 +442,9 @@ fn compile(
         command.arg("-O2").arg("-I").arg(scratch).arg("-I").arg(home.join(boundary)).arg("-I").arg(&sim);
         command.arg(format!("-DTP_MODEL_DATA_WIDTH={}", manifest.core.width));
         command.arg(format!("-DTP_MODEL_CORE_CLOCK_KHZ={}", manifest.core_clock_khz()));
-        let own = manifest.core.clock_mhz.map_or(0, |_| manifest.user_clock_khz());
-        command.arg(format!("-DTP_MODEL_USER_CLOCK_KHZ={own}"));
+        let own = manifest.core.clock_mhz.map_or_else(Vec::new, |_| manifest.user_clocks_khz());
+        let listed: Vec<String> = own.iter().map(u32::to_string).collect();
+        command.arg(format!("-DTP_MODEL_USER_CLOCKS_KHZ={}", listed.join(",")));
         if trace {
             command.arg("-DTP_MODEL_TRACE");
         }

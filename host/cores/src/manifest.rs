@@ -277,7 +277,7 @@ impl Default for Gateware {
     }
 }
 
-fn khz(mhz: f64) -> u32 {
+pub(crate) fn khz(mhz: f64) -> u32 {
     (mhz * 1000.0).round() as u32
 }
 
@@ -323,7 +323,7 @@ impl Manifest {
         if let Some((key, message)) = manifest.fault() {
             return Err(CoreError::manifest(&file, at(line_of(text, 0, &key), &message)));
         }
-        match plugin::plugins(&manifest.plugin_entries, folder, manifest.core_window_bytes())? {
+        match plugin::plugins(&manifest.plugin_entries, folder, (manifest.core_window_bytes(), manifest.core.clock_mhz))? {
             Ok(plugins) => manifest.plugins = plugins,
             Err((index, (key, message))) => {
                 return Err(CoreError::manifest(&file, at(line_in(text, "[[plugin]]", index, &key), &message)));
@@ -382,6 +382,12 @@ impl Manifest {
     /// Frequency of the user core's clock.
     pub fn user_clock_khz(&self) -> u32 {
         self.core.clock_mhz.map_or(self.core_clock_khz(), khz)
+    }
+
+    /// The clocks that the user core may run on: the first is [`Manifest::user_clock_khz`], the others are a plug-in's that switches between them.
+    pub fn user_clocks_khz(&self) -> Vec<u32> {
+        let switched = self.plugins.iter().find(|plugin| !plugin.clocks_khz.is_empty());
+        switched.map_or_else(|| vec![self.user_clock_khz()], |plugin| plugin.clocks_khz.clone())
     }
 
     /// The first error: text to look for in the file, and the message.

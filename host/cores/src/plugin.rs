@@ -3,13 +3,13 @@
 
 use crate::find::towpath_home;
 use crate::kind::{Fault, Parameters};
-use crate::manifest::{at, is_identifier, line_of, parameter_fault, shown, ParameterValue, NAME_BYTES};
+use crate::manifest::{at, is_identifier, khz, line_of, parameter_fault, shown, ParameterValue, NAME_BYTES};
 use crate::CoreError;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use towpath_contract::{PLUGINS_MAX, PLUGIN_ENTRY_TYPE_NAME_COUNT};
+use towpath_contract::{PLUGINS_MAX, PLUGIN_CLOCK_KHZ_COUNT, PLUGIN_ENTRY_TYPE_NAME_COUNT};
 
 /// The file name of a plug-in's manifest.
 pub const PLUGIN: &str = "plugin.toml";
@@ -43,6 +43,8 @@ pub struct Plugin {
     pub bytes: u32,
     /// Parameters of its module.
     pub parameters: Parameters,
+    /// The clocks that it switches the user core between, in kHz; most plug-ins switch none.
+    pub clocks_khz: Vec<u32>,
 }
 
 /// `[[plugin]]`, as it is written.
@@ -55,6 +57,8 @@ pub(crate) struct Entry {
     name: Option<String>,
     /// Of its registers, where the plug-in leaves that open.
     bytes: Option<u32>,
+    /// In MHz, where the plug-in switches the user core's clock.
+    clocks: Option<Vec<f64>>,
     #[serde(default)]
     parameters: BTreeMap<String, ParameterValue>,
 }
@@ -77,6 +81,9 @@ struct About {
     bytes: u32,
     #[serde(default)]
     sized: bool,
+    /// It switches the user core's clock.
+    #[serde(default)]
+    clocks: bool,
     #[serde(default)]
     placed: bool,
     #[serde(default)]
@@ -118,8 +125,37 @@ fn read(folder: &Path) -> Result<About, CoreError> {
     Ok(plugin)
 }
 
-/// The plug-ins of a manifest that lies in `folder` and whose core has `core_bytes` of registers; or the number of the entry that is wrong.
-pub(crate) fn plugins(entries: &[Entry], folder: &Path, core_bytes: u32) -> Result<Result<Vec<Plugin>, (usize, Fault)>, CoreError> {
+/// The clocks of an entry in kHz, for a core whose own clock has `own_mhz`; or what is wrong.
+fn clocks(about: &About, entry: &Entry, own_mhz: Option<f64>) -> Result<Vec<u32>, String> {
+    let clocks = match (about.clocks, entry.clocks.as_deref()) {
+        (false, None) => return Ok(Vec::new()),
+        (false, Some(_)) => return Err("it switches no clocks: remove the key".into()),
+        (true, clocks) => clocks.unwrap_or_default(),
+    };
+    let most = PLUGIN_CLOCK_KHZ_COUNT;
+    let first = clocks.first().copied().or(own_mhz).unwrap_or(250.0);
+    if !(2..=most).contains(&clocks.len()) {
+        let rule = format!("give the 2 to {most} clocks that it switches between, in MHz, that of the core first");
+        return Err(format!("{rule}: clocks = [{first:?}, {:?}]", first / 2.0));
+    }
+    if let Some(mhz) = clocks.iter().find(|mhz| !(1.0..=1000.0).contains(*mhz)) {
+        return Err(format!("clocks: {mhz:?} MHz: make it 1 to 1000"));
+    }
+    match own_mhz {
+        None => Err(format!("the core runs on Towpath's own clock, which is not switched: write clock_mhz = {first:?} in [core]")),
+        Some(own) if khz(own) != khz(first) => {
+            Err(format!("the core begins on the first of clocks, and core.clock_mhz is {own:?}: write clock_mhz = {first:?} in [core]"))
+        }
+        Some(_) => Ok(clocks.iter().copied().map(khz).collect()),
+    }
+}
+
+/// The plug-ins of a manifest that lies in `folder` and whose core has `core_bytes` of registers and this clock of its own; or the number of the entry that is wrong.
+pub(crate) fn plugins(
+    entries: &[Entry],
+    folder: &Path,
+    (core_bytes, own_mhz): (u32, Option<f64>),
+) -> Result<Result<Vec<Plugin>, (usize, Fault)>, CoreError> {
     let mut plugins: Vec<Plugin> = Vec::new();
     let mut names = BTreeSet::new();
     let mut end = u64::from(core_bytes);
@@ -153,6 +189,19 @@ pub(crate) fn plugins(entries: &[Entry], folder: &Path, core_bytes: u32) -> Resu
         if !is_size(bytes) {
             return bad("bytes", format!("bytes = {bytes}: make it a power of two, {PAGE} to {WINDOW}"));
         }
+        let clocks_khz = match clocks(&about, entry, own_mhz) {
+            Ok(clocks) => clocks,
+            Err(message) => return bad("clocks", message),
+        };
+        if about.clocks {
+            if plugins.iter().any(|other| !other.clocks_khz.is_empty()) {
+                return bad("type", "a second plug-in that switches the core's clock: leave out one of them".into());
+            }
+            if entry.parameters.contains_key("CLOCKS") {
+                return bad("CLOCKS", "parameters.CLOCKS: it is set from clocks; remove it here".into());
+            }
+            parameters.push(("CLOCKS".into(), clocks_khz.len().to_string()));
+        }
         // Each at a multiple of its own size, so that the bus compares upper bits alone.
         let offset = end.next_multiple_of(u64::from(bytes));
         let set = [("BYTES", about.sized, u64::from(bytes), "it is set from bytes"), ("OFFSET", about.placed, offset, "Towpath sets it")];
@@ -177,6 +226,7 @@ pub(crate) fn plugins(entries: &[Entry], folder: &Path, core_bytes: u32) -> Resu
             offset: offset as u32,
             bytes,
             parameters,
+            clocks_khz,
         });
     }
     Ok(Ok(plugins))

@@ -419,6 +419,9 @@ fn bits_text(width: u64) -> String {
 /// What the ports of kinds and plug-ins on the core's side begin with.
 pub(crate) const CORE: &str = "core_";
 
+/// And that of a plug-in towards the switch of clocks in `tp_system`.
+pub(crate) const SWITCH: &str = "switch_";
+
 /// The ports of the core that a channel's kind is connected to.
 fn behind_kind<'a>(channel: &'a Channel, kind: &'a Top) -> impl Iterator<Item = Expected> + 'a {
     let why = channel.half().map(|(kind, _)| format!("kind \"{}\" of channel \"{}\"", kind.name, channel.name)).unwrap_or_default();
@@ -478,6 +481,8 @@ fn check_plugin(plugin: &Plugin, top: &Top) -> Result<(), CoreError> {
             Some(_) if port.width.is_none() => "make it a packed vector",
             Some(_) if port.direction == PortDirection::Other => "make it an input or an output",
             Some(_) => continue,
+            // Between it and the switch of clocks in tp_system.
+            None if name.starts_with(SWITCH) && !plugin.clocks_khz.is_empty() && port.width.is_some() => continue,
             None => "ports towards the core begin with \"core_\"",
         };
         problems.push(format!("{}: port \"{name}\" ({}, {width}): {remedy}", port.place, port.direction));

@@ -3,7 +3,7 @@
 
 use crate::manifest::{Channel, Direction, Manifest, Window};
 use crate::plugin::{Plugin, PAGE};
-use crate::ports::{spare, standard, PortDirection, Top, AXIL, CORE, IN_RESET, TAPS, USER_RESET};
+use crate::ports::{spare, standard, PortDirection, Top, AXIL, CORE, IN_RESET, SWITCH, TAPS, USER_RESET};
 use std::fmt::Write;
 use towpath_contract::{
     ChannelKind, CARD_WINDOW_TIMEOUT_RESET, CHANNEL_ENTRY_KIND_NAME_COUNT, PLUGINS_MAX, PLUGIN_ENTRY_BYTES, PLUGIN_ENTRY_TYPE_NAME_COUNT,
@@ -137,9 +137,10 @@ fn plugin_entry(plugin: &Plugin) -> String {
 }
 
 /// Clocks of the user core's after which the bus answers for a port: 65,536, or fewer where the window's own default, which counts core clocks, would be
-/// over before. A quarter of that leaves time for the crossing of clocks.
+/// over before, of the slowest clock that it may have. A quarter of that leaves time for the crossing of clocks.
 fn patience(manifest: &Manifest) -> u64 {
-    let window = u64::from(CARD_WINDOW_TIMEOUT_RESET) * u64::from(manifest.user_clock_khz()) / u64::from(manifest.core_clock_khz());
+    let slowest = manifest.user_clocks_khz().into_iter().min().unwrap_or(1);
+    let window = u64::from(CARD_WINDOW_TIMEOUT_RESET) * u64::from(slowest) / u64::from(manifest.core_clock_khz());
     (window / 4).clamp(64, 65_536)
 }
 
@@ -258,6 +259,7 @@ fn plugins(out: &mut String, manifest: &Manifest, top: &Top, modules: &[Top], po
         if module.ports.contains_key(TAPS) {
             own.push(format!(".{TAPS}({TAPS})"));
         }
+        own.extend(module.ports.keys().filter(|port| port.starts_with(SWITCH)).map(|port| format!(".{port}({port})")));
         out.push('\n');
         let mut open = Vec::new();
         wires(out, module, &format!("plugin_{}", plugin.name), |port, signal, wire| {
@@ -299,6 +301,14 @@ pub fn wrapper(manifest: &Manifest, width: u32, serial: u64, top: &Top, kinds: &
     let entries: Vec<String> = manifest.plugins.iter().map(plugin_entry).rev().collect();
     let plugin_bits = 8 * PLUGINS_MAX * PLUGIN_ENTRY_BYTES;
     let plugins_told = if entries.is_empty() { "'0".to_string() } else { format!("{plugin_bits}'({{\n{}\n  }})", entries.join(",\n")) };
+    // To and from the switch of clocks in tp_system.
+    let switching = modules.iter().flat_map(|module| &module.ports).filter(|(name, _)| name.starts_with(SWITCH));
+    let switch: String = switching
+        .map(|(name, port)| match port.width.unwrap_or(1) {
+            1 => format!(",\n    {} logic {name}", port.direction),
+            wide => format!(",\n    {} logic [{}:0] {name}", port.direction, wide - 1),
+        })
+        .collect();
     let g = &manifest.gateware;
     let _ = write!(
         out,
@@ -342,6 +352,7 @@ package tp_user_pkg;
   localparam int PLUGINS = {plugins};
   localparam logic [{plugin_bits}-1:0] PLUGIN_ENTRIES = {plugins_told};
   localparam bit FILL = {fill};
+  localparam int USER_CLOCKS = {clocks};
 endpackage
 
 // The user core behind arrays that are indexed within a direction, as tp_core has them.
@@ -417,7 +428,7 @@ module tp_user
     output logic                                mem_answer_valid,
     input  logic                                mem_answer_ready,
     output logic [DATA_WIDTH-1:0]               mem_answer_data,
-    output logic                                mem_answer_error{taps}
+    output logic                                mem_answer_error{taps}{switch}
 );
 ",
         taps = if modules.iter().any(|module| module.ports.contains_key(TAPS)) {
@@ -427,6 +438,8 @@ module tp_user
         },
         name = manifest.core.name,
         fill = u8::from(manifest.core.fill_levels),
+        clocks = manifest.user_clocks_khz().len(),
+        switch = switch,
         h2c = h2c.len(),
         c2h = c2h.len(),
         asynchronous = u8::from(manifest.core.clock_mhz.is_some()),

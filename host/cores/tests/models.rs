@@ -192,7 +192,7 @@ struct Info {
     abi: u32,
     data_width: u32,
     core_clock_khz: u32,
-    user_clock_khz: u32,
+    user_clocks_khz: [u32; 3],
 }
 
 /// Offsets in the structs of tp_model.h (all little-endian, no holes but the ones declared).
@@ -246,7 +246,7 @@ impl Model {
     }
 
     fn info(&self) -> Info {
-        let mut info = Info { abi: 0, data_width: 0, core_clock_khz: 0, user_clock_khz: 0 };
+        let mut info = Info { abi: 0, data_width: 0, core_clock_khz: 0, user_clocks_khz: [0; 3] };
         // SAFETY: as in tp_model.h.
         unsafe { self.library.get::<unsafe extern "C" fn(*mut Info)>(b"tp_model_info").unwrap()(&mut info) };
         info
@@ -273,7 +273,7 @@ impl Model {
 
     fn user_clock(&mut self, at: u64) {
         // SAFETY: as in tp_model.h.
-        unsafe { self.library.get::<unsafe extern "C" fn(*mut c_void, u64)>(b"tp_model_user_clock").unwrap()(self.handle, at) };
+        unsafe { self.library.get::<unsafe extern "C" fn(*mut c_void, u32, u64)>(b"tp_model_user_clock").unwrap()(self.handle, 0, at) };
     }
 
     fn reset(&mut self) {
@@ -322,7 +322,7 @@ fn fields_reach_their_places() {
         assert!(build(&folder, &BuildOptions { width: Some(width), ..BuildOptions::default() }).unwrap().cached);
         let mut model = Model::new(&built.library, None);
         let info = model.info();
-        assert_eq!((info.abi, info.data_width, info.core_clock_khz, info.user_clock_khz), (3, width, 250_000, 0));
+        assert_eq!((info.abi, info.data_width, info.core_clock_khz, info.user_clocks_khz), (4, width, 250_000, [0; 3]));
         model.reset();
         // Posted write in, read request out: {addr 8, dwords 2, tag 2, first_be, last_be, relaxed, valid, tc}.
         let data: Vec<u8> = (1..=(width / 8) as u8).collect();
@@ -447,7 +447,7 @@ fn own_clock_and_waveform() {
     let file = world.root.join("clocked.fst");
     let mut model = Model::new(&built.library, Some(&file));
     assert!(!model.handle.is_null(), "{:?}", model.said);
-    assert_eq!((model.info().core_clock_khz, model.info().user_clock_khz), (500_000, 100_000));
+    assert_eq!((model.info().core_clock_khz, model.info().user_clocks_khz), (500_000, [100_000, 0, 0]));
     model.reset();
     (0..50).for_each(|_| model.clock());
     assert_eq!(model.printed(), "", "the core's clock must not move the user's");

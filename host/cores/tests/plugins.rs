@@ -318,3 +318,60 @@ fn names_that_meet() {
     let error = refused(&core(&world, "same", &both, ", input logic a_b_user_rst_n", true));
     says(&error, &["port \"a_b_user_rst_n\" belongs to plug-in \"a\" and to plug-in \"a_b\"", "another name"]);
 }
+
+/// A plug-in that switches the core's clock, and has ports to what does so in tp_system.
+const SWITCHING: &str = "[plugin]\ntype = \"switch\"\nversion = 1\nmodule = \"meter\"\nsources = [\"meter.sv\"]\nclocks = true\n";
+
+#[test]
+fn switches_of_clocks() {
+    let world = world();
+    shelf(&world);
+    let ports = "output logic switch_ask, input logic switch_ready, output logic [1:0] switch_input, input logic [37:0] switch_told";
+    let source = module("meter", "parameter int CLOCKS = 3", ports, "assign {switch_ask, switch_input} = '0;");
+    meter(&world, "switch", SWITCHING, &source);
+    let folder = |clock: &str, plugins: &str| {
+        let folder = core(&world, "switched", plugins, "", true);
+        let file = folder.join("towpath.toml");
+        let text = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(&file, text.replace("width = 64\n", &format!("width = 64\n{clock}"))).unwrap();
+        folder
+    };
+    let (own, plugin) = ("clock_mhz = 125.0\n", "[[plugin]]\ntype = \"../switch\"\n");
+    let clocks = "clocks = [125, 62.5]\n";
+    let made = folder(own, &format!("{plugin}{clocks}"));
+    assert_eq!(Manifest::read(&made).unwrap().user_clocks_khz(), [125_000, 62_500]);
+    let (_, text) = wrap(&made, &BuildOptions::default(), None).unwrap();
+    for part in [
+        "localparam int USER_CLOCKS = 2;",
+        "localparam int USER_CLOCK_KHZ = 125000;",
+        "mem_answer_error,\n    output logic switch_ask,\n    output logic [1:0] switch_input,",
+        ".CLOCKS(2)",
+        ".switch_ask(switch_ask)",
+        ".TIMEOUT(15625)", // of the slower
+    ] {
+        assert!(text.contains(part), "\"{part}\" is not in:\n{text}");
+    }
+    // A core without one stands as it did.
+    let (_, plain) = wrap(&folder(own, ONE), &BuildOptions::default(), None).unwrap();
+    assert!(plain.contains("localparam int USER_CLOCKS = 1;") && !plain.contains("switch_"), "{plain}");
+
+    // The plug-in begins in line 12, or 11 without a clock of the core's own.
+    let try_one = |clock: &str, plugins: &str, parts: &[&str]| {
+        let error = Manifest::read(&folder(clock, plugins)).expect_err(plugins);
+        assert!(matches!(error, CoreError::Manifest { .. }), "{error}");
+        says(&error, parts);
+    };
+    try_one("", &format!("{plugin}{clocks}"), &["line 13: ", "Towpath's own clock", "write clock_mhz = 125.0 in [core]"]);
+    try_one("clock_mhz = 100.0\n", &format!("{plugin}{clocks}"), &["line 14: ", "clock_mhz is 100.0: write clock_mhz = 125.0 in [core]"]);
+    try_one(own, plugin, &["line 12: ", "give the 2 to 3 clocks", "clocks = [125.0, 62.5]"]);
+    for wrong in ["[125]", "[125, 1, 2, 3]"] {
+        try_one(own, &format!("{plugin}clocks = {wrong}\n"), &["line 14: ", "give the 2 to 3 clocks", "clocks = [125.0, 62.5]"]);
+    }
+    try_one(own, &format!("{plugin}clocks = [125, 0.5]\n"), &["line 14: ", "0.5 MHz: make it 1 to 1000"]);
+    try_one(own, &format!("{ONE}{clocks}"), &["line 14: ", "it switches no clocks: remove"]);
+    try_one(own, &format!("{plugin}{clocks}{plugin}name = \"b\"\n{clocks}"), &["line 16: ", "a second plug-in that switches"]);
+    try_one(own, &format!("{plugin}{clocks}[plugin.parameters]\nCLOCKS = 2\n"), &["line 16: ", "set from clocks"]);
+    // Such ports are of such plug-ins alone.
+    meter(&world, "switch", &SWITCHING.replace("clocks = true\n", ""), &source);
+    says(&refused(&folder(own, plugin)), &["\"switch_ask\"", "begin with \"core_\""]);
+}

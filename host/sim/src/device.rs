@@ -156,7 +156,7 @@ pub struct Device {
     /// Packets for other cards; the world takes them after each edge.
     pub forwards: Vec<Forward>,
     core: Clock,
-    user: Option<Clock>,
+    user: Vec<Clock>,
     lanes: usize,
     /// Sizes of the BARs 0 to 5.
     pub bars: [u64; 6],
@@ -218,7 +218,7 @@ impl Device {
             combining: Vec::new(),
             forwards: Vec::new(),
             core: Clock::new(model.info().core_clock_khz, now),
-            user: (model.info().user_clock_khz != 0).then(|| Clock::new(model.info().user_clock_khz, now)),
+            user: model.info().user_clocks_khz.into_iter().filter(|khz| *khz != 0).map(|khz| Clock::new(khz, now)).collect(),
             lanes: model.info().data_width as usize / 32,
             bars: [0; 6],
             statistics: Statistics::default(),
@@ -259,7 +259,7 @@ impl Device {
 
     /// When the next edge of one of its clocks is.
     pub fn next_edge(&self) -> u64 {
-        let user = self.user.as_ref().map_or(u64::MAX, Clock::next);
+        let user = self.user.iter().map(Clock::next).min().unwrap_or(u64::MAX);
         if self.stopped.is_some() {
             u64::MAX
         } else {
@@ -279,9 +279,12 @@ impl Device {
                 return;
             }
         }
-        if let Some(user) = self.user.as_mut().filter(|user| user.next() == now) {
+        for (index, user) in (0..).zip(&mut self.user).filter(|(_, user)| user.next() == now) {
             user.tick();
-            self.stopped = self.model.user_clock(now);
+            self.stopped = self.model.user_clock(index, now);
+            if self.stopped.is_some() {
+                return;
+            }
         }
     }
 

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use crate::error::SimError;
 
 /// Version of the interface; another one is refused.
-pub const ABI: u32 = 3;
+pub const ABI: u32 = 4;
+/// User clocks that a model may have.
+pub const USER_CLOCKS: usize = 3;
 /// Dwords in the widest beat.
 pub const LANES: usize = 16;
 
@@ -165,8 +167,8 @@ pub struct Info {
     pub data_width: u32,
     /// Core clock in kHz.
     pub core_clock_khz: u32,
-    /// User clock in kHz; 0: the user core runs on the core's clock.
-    pub user_clock_khz: u32,
+    /// User clocks in kHz; 0: there is no such clock. Without any the user core runs on the core's.
+    pub user_clocks_khz: [u32; USER_CLOCKS],
 }
 
 // The compiler of the header lays these out by the same rules; sizes are counted by hand from tp_model.h.
@@ -179,7 +181,7 @@ const _: () = {
     assert!(size_of::<Config>() == 16);
     assert!(size_of::<Input>() == 16 + 8 + 84 + 88 + 88);
     assert!(size_of::<Output>() == 8 + 80 + 24 + 80);
-    assert!(size_of::<Info>() == 16);
+    assert!(size_of::<Info>() == 24);
 };
 
 /// What kind of text the core printed.
@@ -241,7 +243,7 @@ extern "C" fn print(context: *mut c_void, kind: c_int, text: *const c_char, leng
 pub struct Model {
     instance: *mut c_void,
     core_clock: unsafe extern "C" fn(*mut c_void, u64, *const Input, *mut Output),
-    user_clock: unsafe extern "C" fn(*mut c_void, u64),
+    user_clock: unsafe extern "C" fn(*mut c_void, u32, u64),
     free: unsafe extern "C" fn(*mut c_void),
     printer: *mut Printer,
     info: Info,
@@ -268,7 +270,7 @@ impl Model {
         let new = function!(b"tp_model_new\0", unsafe extern "C" fn(*const c_char, PrintCallback, *mut c_void) -> *mut c_void);
         let free = function!(b"tp_model_free\0", unsafe extern "C" fn(*mut c_void));
         let core_clock = function!(b"tp_model_core_clock\0", unsafe extern "C" fn(*mut c_void, u64, *const Input, *mut Output));
-        let user_clock = function!(b"tp_model_user_clock\0", unsafe extern "C" fn(*mut c_void, u64));
+        let user_clock = function!(b"tp_model_user_clock\0", unsafe extern "C" fn(*mut c_void, u32, u64));
         let mut info = Info::default();
         // Safety: as declared in tp_model.h.
         unsafe { get_info(&mut info) };
@@ -315,10 +317,10 @@ impl Model {
         self.stopped()
     }
 
-    /// One rising edge of the user's clock. Returns why the core stopped, if it did.
-    pub fn user_clock(&mut self, picoseconds: u64) -> Option<String> {
+    /// One rising edge of a user clock, by its number. Returns why the core stopped, if it did.
+    pub fn user_clock(&mut self, index: u32, picoseconds: u64) -> Option<String> {
         // Safety: as declared in tp_model.h; the instance is alive.
-        unsafe { (self.user_clock)(self.instance, picoseconds) };
+        unsafe { (self.user_clock)(self.instance, index, picoseconds) };
         self.stopped()
     }
 

@@ -340,7 +340,7 @@ struct Card {
 }  // namespace
 
 extern "C" {
-void tp_model_info(struct tp_model_info *info) { *info = {TP_MODEL_ABI, WIDTH, 250000, USER_KHZ}; }
+void tp_model_info(struct tp_model_info *info) { *info = {TP_MODEL_ABI, WIDTH, 250000, {USER_KHZ}}; }
 void *tp_model_new(const char *trace, tp_model_print print, void *context) {
     Card *card = new Card();
     card->print = print;
@@ -360,5 +360,5 @@ void tp_model_free(void *model) { delete static_cast<Card *>(model); }
 void tp_model_core_clock(void *model, uint64_t, const struct tp_model_in *in, struct tp_model_out *out) {
     static_cast<Card *>(model)->clock(*in, *out);
 }
-void tp_model_user_clock(void *model, uint64_t) { static_cast<Card *>(model)->window[4092]++; }
+void tp_model_user_clock(void *model, uint32_t, uint64_t) { static_cast<Card *>(model)->window[4092]++; }
 }

@@ -14,7 +14,7 @@
 //!
 //! A [`Device`] has *channels*, each of one direction and independent of all others: [`Sender`] and [`Receiver`]. What travels are
 //! *messages*: bytes between two ends of message (`tlast` of AXI4-Stream). [`Registers`] and [`UserInterrupts`] are the user core's
-//! own, and a core may have [`Memory`]. Beside it may stand plug-ins: a [`Plugin`] is the registers of any, [`Reset`] is one of those that
+//! own, and a core may have [`Memory`]. Beside it may stand plug-ins: a [`Plugin`] is the registers of any; [`Reset`] and [`Clock`] are among those that
 //! come with Towpath. The same program runs in simulation and on a board; only the name given to [`Device::open`] changes.
 //!
 //! # Threads
@@ -52,6 +52,7 @@ mod async_stream;
 mod buffer;
 mod cards;
 mod channel;
+mod clock;
 mod device;
 #[cfg(all(feature = "vfio", feature = "linux"))]
 mod doctor;
@@ -84,6 +85,7 @@ pub use async_stream::{AsyncReceiver, AsyncSender};
 pub use buffer::{Access, Buffer};
 pub use cards::{list_devices, DeviceListing};
 pub use channel::ChannelName;
+pub use clock::{Clock, ClockStatus};
 pub use device::{Device, Registers, UserInterrupts};
 #[cfg(all(feature = "vfio", feature = "linux"))]
 pub use doctor::doctor;

@@ -156,7 +156,7 @@ impl Reset {
         let outputs = self.outputs()?.min(contract::PLUGIN_RESET_DELAY_COUNT as u32);
         let delays = (0..outputs).map(|output| self.delay(output)).collect::<Result<Vec<u32>>>()?;
         let clocks = u64::from(self.length()?) + u64::from(delays.into_iter().max().unwrap_or(0));
-        let khz = u64::from(self.plugin.device().info().user_clock_khz.max(1));
+        let khz = u64::from(crate::clock::slowest_khz(self.plugin.device())?);
         Ok(2 * clocks * 1_000_000 / khz + MARGIN_NS)
     }
 

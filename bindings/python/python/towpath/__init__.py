@@ -45,10 +45,11 @@ from towpath._fanout import Fanout, FanoutPort
 from towpath._frames import Frames
 from towpath._kind import Kind
 from towpath._memory import CardMemory, Memories
-from towpath._plugins import Plugins, Reset, TlpLog
-from towpath._towpath import Buffer, Interrupt, Interrupts, Plugin, Registers, StreamTransfer, Ticket, __version__
+from towpath._plugins import Clock, Plugins, Reset, TlpLog
+from towpath._towpath import Buffer, Interrupt, Interrupts, Plugin, Registers, StreamTransfer, Ticket, WindowPart, __version__
 from towpath._types import (
     ChannelInfo,
+    ClockStatus,
     Held,
     Info,
     LinkCounters,
@@ -73,6 +74,8 @@ __all__ = [
     "CardMemory",
     "Channel",
     "ChannelInfo",
+    "Clock",
+    "ClockStatus",
     "CoreError",
     "Device",
     "DeviceError",
@@ -115,6 +118,7 @@ __all__ = [
     "TransferError",
     "UsageError",
     "VersionError",
+    "WindowPart",
     "Wire",
     "__version__",
     "devices",

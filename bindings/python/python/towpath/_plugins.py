@@ -33,6 +33,28 @@ class Reset(_towpath.Reset):
             self.release()
 
 
+class Clock(_towpath.Clock):
+    """A switch between clocks of the user core, by a plug-in of type `clock`. It resets the core, and not its channels:
+
+    clock = card.plugins["clock"]
+    with clock.switched(clock.input_of_mhz(125)):
+        card["in"].reset()
+        card["out"].reset()
+    """
+
+    @contextlib.contextmanager
+    def switched(self, input: int) -> Iterator[None]:
+        """Switch the core to an input, hold it in reset within the `with` statement, and release it at its end.
+
+        That is the place to reset its channels; `select` does without it, for a core whose channels are between messages.
+        """
+        self.select_and_hold(input)
+        try:
+            yield
+        finally:
+            self.release()
+
+
 class TlpLog(_towpath.TlpLog):
     """The last packets between a card and the host, in a ring on the card, by a plug-in of type `tlplog`. Reading the log is not in it.
 
@@ -46,7 +68,7 @@ class TlpLog(_towpath.TlpLog):
 
 
 # By type and version; others are registers alone.
-_KNOWN: dict[tuple[str, int], type[_towpath.Plugin]] = {("reset", 1): Reset, ("tlplog", 1): TlpLog}
+_KNOWN: dict[tuple[str, int], type[_towpath.Plugin]] = {("reset", 1): Reset, ("clock", 1): Clock, ("tlplog", 1): TlpLog}
 
 
 class Plugins:
@@ -56,7 +78,10 @@ class Plugins:
         self._device = device
 
     def __getitem__(self, plugin: str | int) -> _towpath.Plugin:
-        """A plug-in, as the class that knows its type and version: `Reset`, `TlpLog`, or else `Plugin`. NotFoundError if there is none."""
+        """A plug-in, as the class that knows its type and version (`Reset`, `Clock`, `TlpLog`), or else a `Plugin`.
+
+        NotFoundError if there is none.
+        """
         found = _towpath.Plugin(self._device, plugin)
         known = _KNOWN.get((found.info.type, found.info.version))
         return known(self._device, found.info.number) if known else found

@@ -10,6 +10,7 @@ from typing_extensions import disjoint_base
 
 from towpath._types import (
     ChannelInfo,
+    ClockStatus,
     Held,
     Info,
     LinkCounters,
@@ -35,6 +36,7 @@ __all__ = [
     "Buffer",
     "CardMemory",
     "Channel",
+    "Clock",
     "Device",
     "Interrupt",
     "Interrupts",
@@ -292,6 +294,23 @@ class Reset(Plugin):
     @property
     def faults(self) -> int:
         """Faults of the core since the card's reset, modulo 2^32. A core in reset reports none."""
+
+class Clock(Plugin):
+    """A plug-in of type `clock`; programs use the subclass `towpath.Clock`."""
+
+    @property
+    def frequencies_khz(self) -> list[int]:
+        """The frequency of each input, as the card measures it, in steps of 16 kHz; about 0 for one that does not run."""
+    def input_of_mhz(self, mhz: float) -> int:
+        """The input that runs at this frequency, within 1 %. UsageError if there is none."""
+    def select(self, input: int) -> None:
+        """Switch the core to an input, and reset it by that; its channels must be between messages. RegisterError if it does not run."""
+    def select_and_hold(self, input: int) -> None:
+        """Switch the core to an input, and leave it in reset until `release`."""
+    def release(self) -> None:
+        """Release the core after `select_and_hold`."""
+    @property
+    def status(self) -> ClockStatus: ...
 
 class TlpLog(Plugin):
     """A plug-in of type `tlplog`; programs use the subclass `towpath.TlpLog`."""

@@ -173,6 +173,21 @@ class PluginInfo(NamedTuple):
     """Size of its registers."""
 
 
+class ClockStatus(NamedTuple):
+    """What a plug-in of type `clock` does now."""
+
+    busy: bool
+    """A switch is under way, or the core has not had enough clocks to leave reset."""
+    held: bool
+    """The core is held in reset, from a switch until it is released."""
+    astray: bool
+    """The input last selected does not run, or has stopped: the core is in reset until another is selected."""
+    current: int
+    """The input that is the core's clock."""
+    running: int
+    """Bit k: input k runs."""
+
+
 class ResetStatus(NamedTuple):
     """What a plug-in of type `reset` does now."""
 

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the plug-in `clock` with its switch and runs its bench; then with faults planted, which the bench must find."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "lib/tb"))
+import bench
+
+HERE = Path(__file__).parent
+CLOCK = bench.ROOT / "gateware/plugin/clock"
+FILES = [*bench.sources("lib", "plugin"), *sorted(CLOCK.glob("*.sv")), HERE / "plugin_clock_top.sv"]
+# A fault: in which module, what stands there, what stands there instead.
+FAULTS = {
+    "a plain multiplexer": ("tp_clock_control", "assign user_clk = |gated;", "assign user_clk = clocks[wanted];"),
+    "gates that open at a rising edge": ("tp_clock_gate", "always_ff @(negedge clock)", "always_ff @(posedge clock)"),
+    "the next before the last is closed": ("tp_clock_control", "if (!seen_all[current] || masked_all[current]) begin", "if (1'b1) begin"),
+    "a stopped input is waited for": ("tp_clock_gate", "clock && on && !masked", "clock && on"),
+    "an input that stands still is switched to": ("tp_clock_control", "if (runs_all[ask_input] && ask_input", "if (ask_input"),
+    "the core leaves reset at once": ("tp_plugin_clock", "keep || selected || left != 0", "keep || selected"),
+    "the card's reset leaves the input": ("tp_plugin_clock", "switch_ask <= 1'b1;\n      held <= 1'b0;", "held <= 1'b0;"),
+    "an ask is over when it is taken": ("tp_clock_switch", "else if (settled) served <= taken;", "else served <= taken;"),
+}
+
+
+def run(build: Path, files: list[Path], clocks: int = 3) -> None:
+    bench.run("plugin_clock_top", files, HERE / "bench_plugin_clock.py", build, {"CLOCKS": clocks}, {"TP_SYNC_LATE": 1}, quick=True)
+
+
+@pytest.mark.parametrize("clocks", [2, 3])
+def test_clock(clocks):
+    run(bench.ROOT / f".towpath/benches/plugin_clock_{clocks}", FILES, clocks)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_planted_faults(fault, tmp_path):
+    module, sound, faulty = FAULTS[fault]
+    files = list(FILES)
+    source = CLOCK / f"{module}.sv"
+    text = source.read_text()
+    assert text.count(sound) == 1, f"{source.name} has no single {sound!r}: adapt the fault"
+    planted = tmp_path / source.name
+    planted.write_text(text.replace(sound, faulty))
+    files[files.index(source)] = planted
+    with pytest.raises(SystemExit):
+        run(tmp_path, files)
+    assert any("<failure" in report.read_text() for report in tmp_path.glob("**/*result*.xml")), "it failed, but not in the bench"
