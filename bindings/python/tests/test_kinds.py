@@ -236,10 +236,10 @@ def two_threads_send(sender: towpath.Channel, send: Any, recv: Any, messages: li
     stands()
     second = begin("last", None, [b"\0the last"])
     first.join()
-    second.join()
-    assert isinstance(ends["hasty"], towpath.TimeoutError) and ends["last"] is None
     while recv() != b"\0the last":
         pass
+    second.join()
+    assert isinstance(ends["hasty"], towpath.TimeoutError) and ends["last"] is None
 
 
 def test_two_threads_send_to_a_fanout() -> None:
