@@ -242,6 +242,8 @@ impl Device {
         let plugins = info.plugins.iter().map(|p| plugin::info_tuple(py, p)).collect::<PyResult<Vec<_>>>()?;
         fields.set_item("plugins", PyTuple::new(py, plugins)?)?;
         fields.set_item("channels", PyTuple::new(py, channels)?)?;
+        fields.set_item("fill_levels", info.fill_levels)?;
+        fields.set_item("qos", info.qos)?;
         error::named(py, "Info", &fields)
     }
 

@@ -282,6 +282,14 @@ impl Channel {
         held.map(|held| held_tuple(py, held)).transpose()
     }
 
+    /// For `_channel.py`: what `_try_held` asked for last is waited for no more.
+    fn _cancel_held(&self, py: Python<'_>) -> PyResult<()> {
+        at_once(py, || match self.info.direction {
+            Direction::H2c => self.card.sender(self.info.index, self.kind.as_ref())?.cancel_wait_drained(),
+            Direction::C2h => self.card.receiver(self.info.index, self.kind.as_ref())?.cancel_wait_held(),
+        })
+    }
+
     #[pyo3(
         signature = (buffer, *, timeout=Limit::USUAL, end=argument::End(true), length=None, offset=None, user=None),
         text_signature = "($self, buffer, *, timeout=10.0, end=True, length=None, offset=None, user=None)"

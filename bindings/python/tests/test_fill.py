@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,11 +57,56 @@ def test_asyncio(levels: towpath.Device) -> None:
         assert (await out.await_drained()).bytes == 0
         with pytest.raises(towpath.TimeoutError):
             await back.await_held(1, timeout=0.01)
+        # One task waits at a time, and leaves nothing behind, however it ends.
+        waiting = asyncio.create_task(back.await_held(1))
+        await asyncio.sleep(0)
+        with pytest.raises(towpath.UsageError, match="another task"):
+            await back.await_held(2)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        with pytest.raises(towpath.TimeoutError):
+            await back.await_held(1, timeout=0.001)
 
     asyncio.run(main())
+    # Nobody is woken for the byte that was waited for.
+    levels["in"].send(bytes(100), end=False)
+    before = levels.wire()
+    with pytest.raises(towpath.TimeoutError):
+        levels["out"].wait_held(4096, timeout=2e-3)
+    after = levels.wire()
+    assert before is not None and after is not None
+    assert after.card_write_payload - before.card_write_payload < 40  # interrupts, of 4 bytes each
+
+
+def test_the_guides_loop(levels: towpath.Device) -> None:
+    """docs/guide/fill-levels.md: short messages and the last ones, too."""
+    samples, received, waits = levels["out"], bytearray(), 0
+
+    def feed() -> None:
+        for message in range(100):
+            levels["in"].send(bytes([message]) * 64)
+
+    feeding = threading.Thread(target=feed)
+    feeding.start()
+    batch = bytearray(8192)
+    while len(received) < 6400:
+        waits += 1
+        try:
+            left = samples.wait_held(4096, timeout=1e-3).bytes
+        except towpath.TimeoutError:
+            left = samples.held().bytes
+        while left > 0:
+            got = samples.recv_into(memoryview(batch)[:left])
+            received += batch[: got.bytes]
+            left -= got.bytes
+    feeding.join()
+    assert received == b"".join(bytes([message]) * 64 for message in range(100))
+    assert waits < 20
 
 
 def test_what_is_refused(levels: towpath.Device, card: towpath.Device) -> None:
+    assert (levels.info.fill_levels, card.info.fill_levels) == (True, False)
     with pytest.raises(towpath.Error, match="core.fill_levels = true"):
         card["out"].wait_held(1)
     with pytest.raises(towpath.UsageError):

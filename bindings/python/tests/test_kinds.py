@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -180,12 +181,110 @@ def test_ports_behind_a_fanout() -> None:
         fan[1].send(b"begins anew")
         assert fan[1].recv() == b"begins anew"
         assert [fan.recv(), fan.recv()] == [(0, b"\2"), (0, b"\0")]
-        fan.kept_most = 5
-        for port in (2, 2, 3):
-            fan[port].send(b"four")
-        with pytest.raises(towpath.UsageError, match="8 bytes of others are kept, 5 at most"):
+        # A kept message takes its bytes and 64.
+        fan.kept_most = 68 + 63
+        for message in (b"", b"four", b""):
+            fan[2].send(message)
+        fan[3].send(b"four")
+        with pytest.raises(towpath.UsageError, match="2 of others are kept, which take 132 bytes of 131 at most"):
             fan[3].recv()
-        assert [fan.recv() for _ in range(3)] == [(2, b"four"), (2, b"four"), (3, b"four")]
+        assert [fan.recv() for _ in range(4)] == [(2, b""), (2, b"four"), (2, b""), (3, b"four")]
+        fan.kept_most = 0
+        fan[2].send(b"")
+        fan[3].send(b"four")
+        with pytest.raises(towpath.UsageError, match="1 of others"):
+            fan[3].recv()
+        assert (fan.recv(), fan[3].recv(timeout=1)) == ((2, b""), b"four")
+
+
+def two_threads_send(sender: towpath.Channel, send: Any, recv: Any, messages: list[bytes]) -> None:
+    """More than card and core hold, and a second thread."""
+    ends: dict[str, BaseException | None] = {}
+
+    def send_all(name: str, limit: float | None, messages: list[bytes]) -> None:
+        try:
+            for message in messages:
+                send(message, timeout=limit)
+            ends[name] = None
+        except towpath.Error as error:
+            ends[name] = error
+
+    def begin(name: str, limit: float | None, messages: list[bytes]) -> threading.Thread:
+        thread = threading.Thread(target=send_all, args=(name, limit, messages), daemon=True)
+        thread.start()
+        return thread
+
+    def stands() -> None:
+        last, looks = 0, 0
+        while looks < 50 or last == 0:
+            submitted = sender.statistics().submitted
+            last, looks = submitted, looks + 1 if submitted == last else 0
+            time.sleep(0.01)
+
+    # One gives up while it waits for its turn: nothing of the other one's is lost.
+    first = begin("patient", None, messages)
+    stands()
+    with pytest.raises(towpath.TimeoutError) as failed:
+        send(b"gives up", timeout=200e-6)
+    assert failed.value.bytes == 0
+    for message in messages:
+        assert recv() == message
+    first.join()
+    assert ends == {"patient": None}
+    # The first gives up: the channel has been reset before the second has its turn, and so its message arrives.
+    first = begin("hasty", 10e-3, messages)
+    stands()
+    second = begin("last", None, [b"\0the last"])
+    first.join()
+    while recv() != b"\0the last":
+        pass
+    second.join()
+    assert isinstance(ends["hasty"], towpath.TimeoutError) and ends["last"] is None
+
+
+def test_two_threads_send_to_a_fanout() -> None:
+    with towpath.open("sim:exchange") as card:
+        fan = card.kind("data")
+        messages = [bytes([n]) * 16 for n in range(60)] + [bytes(2000)]
+        two_threads_send(fan.sender, fan[1].send, fan[1].recv, messages)
+
+
+def test_two_threads_send_frames() -> None:
+    with towpath.open("sim:normalize") as card:
+        frames = card.kind("frames")
+        # With a 0 among its bytes a frame comes back as it was.
+        messages = [bytes([0] + [n] * 4000) for n in range(10)]
+        two_threads_send(frames.sender, frames.send, lambda: frames.recv()[0], messages)
+
+
+def test_two_threads_send_with_a_checksum(crc32c: Any) -> None:
+    with towpath.open(f"sim:{EXAMPLE}") as card:
+        checked = card.kind("data")
+        messages = [bytes([n]) * 4000 for n in range(10)]
+
+        def recv() -> bytes | None:
+            try:
+                return bytes(checked.recv())
+            except crc32c.DamagedError:
+                return None  # what the reset has cut
+
+        two_threads_send(checked.sender, checked.send, recv, messages)
+
+
+def test_a_thread_that_receives_keeps_none_beyond_its_limit() -> None:
+    with towpath.open("sim:exchange") as card:
+        fan = card.kind("data")
+        first = threading.Thread(target=fan.recv, kwargs={"timeout": None})
+        first.start()
+        while not fan._receiving.locked():
+            time.sleep(0.001)
+        began = time.monotonic()
+        for receive in (fan.recv, fan[2].recv):
+            with pytest.raises(towpath.TimeoutError):
+                receive(timeout=0.1)
+        assert time.monotonic() - began < 5
+        fan[3].send(b"x")
+        first.join()
 
 
 def test_frames_in_a_buffer() -> None:

@@ -14,6 +14,7 @@ CORE = Path(__file__).resolve().parents[3] / "tests/cores/loop3x2_qos"
 
 def test_set_and_read() -> None:
     with towpath.open(f"sim:{CORE}") as card:
+        assert card.info.qos
         assert card.qos("a") == towpath.Qos(weight=1, rate=0, traffic_class=0)
         card.set_qos("b", weight=5, rate=400_000_000)
         card.set_qos("b", traffic_class=3)
@@ -33,6 +34,7 @@ def test_set_and_read() -> None:
 
 
 def test_a_card_without_it_says_so(card: towpath.Device) -> None:
+    assert not card.info.qos
     with pytest.raises(towpath.Error, match="qos = true"):
         card.qos("in")
     with pytest.raises(towpath.Error, match="qos = true"):

@@ -64,7 +64,10 @@ pub enum Verb {
     Mem(Mem),
     /// Wait for the user core's interrupts, or count them
     Irq(Irq),
-    /// Show what part of the link each channel gets, or set a channel's: its weight, the rate that it may not exceed, its traffic class
+    /// Show what part of the link each channel gets, or try a setting: a weight, a rate that may not be exceeded, a traffic class
+    ///
+    /// What is set ends with this command, for the card is reset when a program leaves it. Set it in the program that moves the data: Rust
+    /// device.set_qos, Python card.set_qos.
     Qos(Qos),
     /// Reset the card, its channels and the user core, or one channel
     Reset(Reset),

@@ -104,7 +104,7 @@ pub fn info(cli: &Cli, what: &Info) -> Result {
         "name": info.name, "core": info.core, "core_version": info.core_version, "contract": version, "serial": info.serial,
         "data_bits": info.data_bits, "core_clock_khz": info.core_clock_khz, "user_clock_khz": info.user_clock_khz, "tags": info.tags,
         "vectors": info.vectors, "interrupts": info.interrupts, "register_bytes": info.register_bytes, "registers": registers,
-        "channels": channels, "memories": memories, "plugins": plugins, "link": link,
+        "fill_levels": info.fill_levels, "qos": info.qos, "channels": channels, "memories": memories, "plugins": plugins, "link": link,
     });
     let mut text = format!(
         "device      {}\ncore        {}, version {}\ncontract    {version}\nserial      {:#018x}\ndata path   {} bits at {} MHz, {} tags\n\
@@ -124,7 +124,11 @@ pub fn info(cli: &Cli, what: &Info) -> Result {
     for (name, offset) in &names {
         text += &format!("  {offset:#06x}    {name}\n");
     }
-    text += "channels\n";
+    let features: Vec<_> = [(info.fill_levels, "fill levels"), (info.qos, "quality of service")]
+        .into_iter()
+        .filter_map(|(has, name)| has.then_some(name))
+        .collect();
+    text += &format!("features    {}\nchannels\n", if features.is_empty() { "none".into() } else { features.join(", ") });
     let width = info.channels.iter().map(|c| c.name.len()).max().unwrap_or(0);
     for c in &info.channels {
         let kind = match (c.is_stream(), is_usable(c)) {

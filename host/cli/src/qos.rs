@@ -8,6 +8,11 @@ use crate::args::{Cli, Qos};
 use crate::exit::Result;
 use crate::output;
 
+/// A simulation ends with its program, and other cards are reset when it closes them.
+const ENDS: &str =
+    "this setting ends with this command, for the card is reset when a program leaves it; set it in the program that moves the \
+                    data (Rust: device.set_qos, Python: card.set_qos)";
+
 pub fn qos(cli: &Cli, what: &Qos) -> Result {
     let device = crate::device::open(cli, &what.core)?.device;
     let change = QosChange { weight: what.weight, rate: what.rate, traffic_class: what.class };
@@ -17,6 +22,7 @@ pub fn qos(cli: &Cli, what: &Qos) -> Result {
     };
     if let (Some(channel), true) = (channels.first(), change != QosChange::default()) {
         device.set_qos(channel.index, change)?;
+        output::eprintln_lossy(ENDS);
     }
     let width = channels.iter().map(|c| c.name.len()).max().unwrap_or(0);
     let (mut list, mut text) = (Vec::new(), String::new());

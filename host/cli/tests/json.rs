@@ -124,6 +124,7 @@ fn list_info_send_and_recv() {
     let info = answer(&["info", "-c", "loopback"]);
     assert_eq!((&info["name"], &info["core"], &info["contract"]), (&json!("sim:loopback"), &json!("loopback"), &json!("2.2")));
     assert_eq!(info["channels"][1]["direction"], "c2h");
+    assert_eq!((&info["fill_levels"], &info["qos"]), (&json!(false), &json!(false)));
     let output = done(&["--json", "send", "in", "--reply", "out=-", "-c", "loopback", "--user", "7"], b"there and back");
     assert_eq!(output.stdout, b"there and back");
     let said = object(&output.stderr);

@@ -7,6 +7,7 @@ mod common;
 use common::{done, object, Card};
 use serde_json::json;
 use std::path::Path;
+use std::process::Output;
 
 const CORE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/cores/loop3x2_qos");
 
@@ -15,8 +16,10 @@ fn channels_are_shown_and_set() {
     let card = Card::start_core(CORE, &[], Path::new(env!("CARGO_TARGET_TMPDIR")));
     let qos = |arguments: &[&str]| done(&[&["-d", &card.device, "qos"], arguments].concat(), b"");
     let set = qos(&["b", "--weight", "5", "--class", "3", "--rate", "1M"]);
-    let text = String::from_utf8(set.stdout).unwrap();
+    let text = String::from_utf8_lossy(&set.stdout).into_owned();
     assert!(set.status.success() && text.starts_with("1   h2c  b  weight 5    class 3  10485"), "{text}");
+    let said = |output: &Output| String::from_utf8_lossy(&output.stderr).contains("ends with this command");
+    assert!(said(&set) && !said(&qos(&[])));
     let all = String::from_utf8(qos(&[]).stdout).unwrap();
     // A program that leaves a served card resets its function, and these settings with it.
     assert!(all.lines().count() == 5 && all.lines().all(|line| line.ends_with("weight 1    class 0  no limit")), "{all}");

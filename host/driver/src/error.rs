@@ -107,7 +107,7 @@ pub enum Error {
         channel: String,
     },
     /// No progress within the timeout. What was posted has been cancelled; the channel stays usable. A stream goes on where it was, and no byte
-    /// is lost; of a write to a memory any part may have been written.
+    /// is lost; of a write to a memory any part may have been written; a channel of another kind has been reset if a send had begun there.
     Timeout {
         /// The channel.
         channel: String,
@@ -411,7 +411,7 @@ impl fmt::Display for Error {
             Error::Timeout { channel, bytes, after } => write!(
                 f,
                 "channel \"{channel}\": no progress for {after:?}; {bytes} bytes were moved, the rest was cancelled: go on with it on a stream, do all \
-                 of it again on a memory, reset a channel of another kind; check that the user core takes or gives data, or set a longer timeout"
+                 of it again on a memory or a channel of another kind; check that the user core takes or gives data, or set a longer timeout"
             ),
             Error::Pending { channel, after } => {
                 write!(f, "channel \"{channel}\": not complete after {after:?}; the transfer is still in flight: wait again, or cancel it")

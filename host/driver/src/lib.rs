@@ -207,7 +207,7 @@ pub struct DeviceInfo {
     /// The card has fill levels, and the driver serves them: see [`Channel::wait_held`].
     pub fill_levels: bool,
     /// Its channels have weights, rates and traffic classes, and this driver reaches them.
-    pub has_qos: bool,
+    pub qos: bool,
 }
 
 /// How a descriptor ended.
@@ -716,7 +716,7 @@ pub trait Driver: Send + Sync {
     fn count_interrupt(&self, index: u16) -> Result<u32>;
     /// A descriptor that becomes readable when the user interrupt fires, as a duplicate of the caller's own.
     fn interrupt_event_fd(&self, index: u16) -> Result<OwnedFd>;
-    /// A channel's part of the link. [`Error::Unavailable`]: see [`DeviceInfo::has_qos`].
+    /// A channel's part of the link. [`Error::Unavailable`]: see [`DeviceInfo::qos`].
     fn qos(&self, _index: u16) -> Result<Qos> {
         Err(Error::Unavailable(NO_QOS.into()))
     }
@@ -796,9 +796,13 @@ pub trait Channel: Send + Sync {
     fn wait_held(&self, _bytes: u32, _options: WaitOptions<'_>) -> Result<Held> {
         Err(Error::Unavailable(NO_FILL_LEVELS.into()))
     }
-    /// As [`Channel::wait_held`], as [`Channel::try_wait`]; the latest call's number counts.
+    /// As [`Channel::wait_held`], as [`Channel::try_wait`]; the latest call's number counts, until it is reached or taken back.
     fn try_wait_held(&self, _bytes: u32) -> Result<Option<Held>> {
         Err(Error::Unavailable(NO_FILL_LEVELS.into()))
+    }
+    /// Take back what the latest [`Channel::try_wait_held`] asked for, if it still stands.
+    fn cancel_wait_held(&self) -> Result<()> {
+        Ok(())
     }
     /// End one transfer; its completion, still to be collected, reports how many bytes moved. Other transfers go on: those that the card
     /// has to stop for this are continued where they stopped. That takes the card some microseconds; the call does not wait for a card that

@@ -10,7 +10,7 @@
 use crate::gpu::Queue;
 use crate::reactor;
 use crate::turn::{CallLimit, Turn};
-use crate::{Buffer, ChannelInfo, Completion, Device, Direction, Error, Message, Result, Status, Ticket, WaitOptions};
+use crate::{Buffer, ChannelInfo, ChannelKind, Completion, Device, Direction, Error, Message, Result, Status, Ticket, WaitOptions};
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::{Range, RangeBounds};
@@ -145,6 +145,12 @@ impl Core {
         &self.info().name
     }
 
+    /// Nobody but the kind knows what it has taken of a message, so a blocking call gives it a whole one: what has begun and cannot be ended is
+    /// forgotten by a reset.
+    pub fn takes_whole_messages(&self) -> bool {
+        self.direction == Direction::H2c && self.info().kind == ChannelKind::Named
+    }
+
     /// The channel; [`Error::Forked`] in a child of the process that opened it.
     #[inline]
     pub fn channel(&self) -> Result<&dyn Channel> {
@@ -217,6 +223,7 @@ impl Core {
                 other => break other?,
             }
         };
+        limit.open = true;
         // The caller's function that is polled for signals may panic: the card must be done with the memory even then.
         let guard = Unwinding { core: self, channel, ticket };
         let waited = channel.wait(ticket, limit.left(&self.device));
@@ -224,6 +231,7 @@ impl Core {
         match waited {
             Ok(completion) => {
                 limit.progress(&self.device);
+                limit.open = leaves_open(message, completion.status, false);
                 let lost = self.direction == Direction::C2h
                     && pieces.iter().any(|piece| piece.device().is_some_and(|(memory, _)| memory.has_failed()));
                 if lost {
@@ -233,6 +241,7 @@ impl Core {
             }
             Err(error @ (Error::Pending { .. } | Error::Interrupted { .. })) => {
                 let completion = self.end(channel, ticket)?;
+                limit.open = leaves_open(message, completion.status, true);
                 match completion.status {
                     Status::Cancelled => Err(self.gave_up(limit.whole(error), moved + completion.bytes)),
                     _ => self.check(completion, moved), // it ended just before the cancel
@@ -401,6 +410,20 @@ struct Unwinding<'a> {
 impl Drop for Unwinding<'_> {
     fn drop(&mut self) {
         let _ = self.core.end(self.channel, self.ticket);
+        if self.core.takes_whole_messages() {
+            let _ = self.channel.reset();
+        }
+    }
+}
+
+/// May a message be open on the card when a descriptor with a part of it, or all, has ended so? A fault ends the message if the descriptor does,
+/// but beside a cancel nobody knows.
+fn leaves_open(part: Message, status: Status, cancelled: bool) -> bool {
+    match status {
+        Status::Done | Status::EndOfMessage | Status::Kind(_) => !part.end,
+        Status::Reset => false,
+        Status::Cancelled | Status::Torn | Status::Malformed | Status::Unknown(_) => true,
+        _ => cancelled || !part.end,
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Kind `fanout`: one channel for many ports of the core, by a number in each message's user word.
 
-use crate::kind::{close, said};
+use crate::kind::said;
 use crate::{Error, Kind, KindChannels, Message, Receiver, Result, Sender};
 use std::collections::VecDeque;
 
@@ -11,6 +11,8 @@ const VERSION: u16 = 1;
 const NO_PORT: u8 = 1;
 /// What [`FanoutReceiver::recv_from`] keeps for other ports, unless it is told otherwise.
 const KEPT_MOST: usize = 64 << 20;
+/// What a kept message takes beside its bytes: an empty one takes memory, too.
+const KEPT_EACH: usize = 64;
 
 /// The way to the card of a channel of kind `fanout`. May be shared between threads: each message goes whole.
 ///
@@ -41,13 +43,15 @@ impl FanoutSender {
     /// Send a whole message to a port, and wait until it is in the port's FIFO on the card. The channel's messages are taken in their order: one
     /// for which its port has no room keeps those behind it waiting, whatever port they are for. [`Error::Kind`] with number 1: there is no such port.
     ///
-    /// A call that ends early resets the channel. The reset empties the ports' FIFOs, and the core sees it.
+    /// A call that has begun on the card and fails before its message has its end (its limit, a signal, a fault in a part) resets the channel.
+    /// The reset empties the ports' FIFOs, and the core sees it. A call that fails while it waits for its turn changes nothing.
     pub fn send(&self, port: u32, message: &[u8]) -> Result<()> {
         let sent = self.sender.send_message(message, Message { user: port, ..Message::default() });
-        sent.map_err(|error| said(error, NO_PORT, || format!("the core has no port {port}"))).map_err(|error| close(&self.sender, error))
+        sent.map_err(|error| said(error, NO_PORT, || format!("the core has no port {port}")))
     }
 
-    /// The channel, for transfers in flight and statistics: a message's user word is its port.
+    /// The channel, for transfers in flight and statistics: a message's user word is its port. After one that has failed with a part of a
+    /// message, [`Sender::reset`]: what is sent next would be taken for its rest, or for a message to port 0.
     pub fn sender(&self) -> &Sender {
         &self.sender
     }
@@ -81,27 +85,29 @@ impl FanoutReceiver {
     }
 
     /// Receive the next message of one port. Those of others that come before it are kept in memory for later calls, in their order.
-    /// [`Error::Invalid`] if more bytes would be kept than [`FanoutReceiver::set_kept_most`] allows; no message is lost.
+    /// [`Error::Invalid`] if more would be kept than [`FanoutReceiver::set_kept_most`] allows; no message is lost.
     pub fn recv_from(&mut self, port: u32) -> Result<Vec<u8>> {
         if let Some(at) = self.kept.iter().position(|(from, _)| *from == port) {
             return Ok(self.take(at).map(|(_, message)| message).unwrap_or_default());
         }
         loop {
             if self.kept_bytes > self.kept_most {
-                let (kept, most) = (self.kept_bytes, self.kept_most);
-                let what = format!("no message of port {port} has come, and {kept} bytes of others are kept, {most} at most");
+                let (count, kept, most) = (self.kept.len(), self.kept_bytes, self.kept_most);
+                let what = format!(
+                    "no message of port {port} has come, and {count} of others are kept, which take {kept} bytes of {most} at most"
+                );
                 return Err(Error::Invalid(format!("{what}: receive them first, or raise the limit")));
             }
             let (from, message) = self.next()?;
             if from == port {
                 return Ok(message);
             }
-            self.kept_bytes += message.len();
+            self.kept_bytes += message.len() + KEPT_EACH;
             self.kept.push_back((from, message));
         }
     }
 
-    /// Messages of other ports are kept until they have more bytes than this: 64 MiB, unless it is set.
+    /// Messages of other ports are kept until they take more bytes than this, each its own and 64: 64 MiB, unless it is set.
     pub fn set_kept_most(&mut self, bytes: usize) {
         self.kept_most = bytes;
     }
@@ -125,7 +131,7 @@ impl FanoutReceiver {
 
     fn take(&mut self, at: usize) -> Option<(u32, Vec<u8>)> {
         let taken = self.kept.remove(at)?;
-        self.kept_bytes -= taken.1.len();
+        self.kept_bytes -= taken.1.len() + KEPT_EACH;
         Some(taken)
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Kind `buffer`: whole frames, which the core looks at and makes in block RAM.
 
-use crate::kind::{close, said};
+use crate::kind::said;
 use crate::{Kind, KindChannels, Message, Receiver, Result, Sender};
 
 const NAME: &str = "buffer";
@@ -36,14 +36,14 @@ impl Kind for FrameSender {
 
 impl FrameSender {
     /// Send a frame with a user word, and wait until it is in the buffer, where the core sees it. [`crate::Error::Kind`] with number 1: it is longer than
-    /// the buffer, and the core does not see it. A call that ends early resets the channel, and the buffer is empty then.
+    /// the buffer, and the core does not see it. A call that has begun on the card and fails before its end resets the channel, and the buffer is
+    /// empty then.
     pub fn send(&self, frame: &[u8], user: u32) -> Result<()> {
         let sent = self.sender.send_message(frame, Message { user, ..Message::default() });
         sent.map_err(|error| said(error, TOO_LONG, || format!("a frame of {} bytes is longer than the core's buffer", frame.len())))
-            .map_err(|error| close(&self.sender, error))
     }
 
-    /// The channel, for transfers in flight and statistics.
+    /// The channel, for transfers in flight and statistics. After one that has failed with a part of a frame: [`Sender::reset`].
     pub fn sender(&self) -> &Sender {
         &self.sender
     }

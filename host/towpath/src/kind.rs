@@ -2,7 +2,8 @@
 //! Kinds of channel: the host's half of one is a type that implements [`Kind`], in a crate of its own or here.
 //!
 //! The crate knows what the kind's messages and statuses mean; programs open its channels with [`Device::open_kind`]. Nothing in Towpath knows
-//! the crate. docs/guide/channel-kinds.md describes the card's half, and examples/crc32c is a whole one.
+//! the crate. It need not care for sends that fail in the middle of a message: see [`Sender::send_message`]. docs/guide/channel-kinds.md describes
+//! the card's half, and examples/crc32c is a whole one.
 
 use crate::{ChannelInfo, ChannelName, ChannelOptions, Device, Direction, Error, Receiver, Result, Sender};
 
@@ -65,14 +66,6 @@ impl Device {
 pub(crate) fn said(error: Error, status: u8, text: impl FnOnce() -> String) -> Error {
     match error {
         Error::Kind { channel, kind, number, bytes, .. } if number == status => Error::Kind { channel, kind, number, bytes, what: text() },
-        other => other,
-    }
-}
-
-/// A send that ended early has left its message open on the card, and the next one would go on with it: the channel is reset.
-pub(crate) fn close(sender: &Sender, error: Error) -> Error {
-    match error {
-        Error::Timeout { .. } | Error::Interrupted { .. } | Error::Cancelled { .. } => sender.reset().err().unwrap_or(error),
         other => other,
     }
 }

@@ -315,8 +315,9 @@ impl Receiver {
         self.core.channel()?.held()
     }
 
-    /// Sleep until the card holds `bytes` bytes or more, or the core can send no more ([`Held::full`]), so that receiving is worth it. The card
-    /// holds up to [`crate::ChannelInfo::buffer_bytes`], and 32 messages. Consumes nothing.
+    /// Wait until the card holds `bytes` bytes or more, or the core can send no more ([`Held::full`]), so that receiving is worth it. The card
+    /// holds up to [`crate::ChannelInfo::buffer_bytes`], and 32 messages; of that a beat less is the most that is waited for. Consumes nothing.
+    /// What comes last may be less than `bytes`: give a limit, and take then what there is.
     pub fn wait_held(&self, bytes: u32, timeout: Option<Duration>) -> Result<Held> {
         self.wait_held_with(bytes, timeout.into())
     }
@@ -327,9 +328,15 @@ impl Receiver {
     }
 
     /// As [`Receiver::wait_held`], if it holds them. If not, [`Receiver::event_fd`] becomes readable when it does; the last call's `bytes`
-    /// count.
+    /// count, until they are there or [`Receiver::cancel_wait_held`] takes them back.
     pub fn try_wait_held(&self, bytes: u32) -> Result<Option<Held>> {
         self.core.channel()?.try_wait_held(bytes)
+    }
+
+    /// Nobody waits any more for what the last [`Receiver::try_wait_held`] has not found. Without this the card tells of it when it is there,
+    /// which wakes whoever sleeps on this channel then.
+    pub fn cancel_wait_held(&self) -> Result<()> {
+        self.core.channel()?.cancel_wait_held()
     }
 
     /// Post a range of a registered buffer and return at once, or when the queue has room. The buffer cannot be read or written until the

@@ -35,6 +35,9 @@ impl Sender {
     /// Send a part of a message, or all of it, with its attributes. The message goes on with the next call unless `message.end`. Attributes
     /// count only with a message's first part. After [`crate::Error::Timeout`], `Interrupted` or `Cancelled` the message is open: send the
     /// rest, without the bytes that the card has taken, or [`Sender::reset`].
+    ///
+    /// On a channel of a [kind](crate::Kind) nobody goes on with such a message: a call that has begun something on the card and fails before
+    /// that has its end resets the channel, before another call has its turn. A call that fails before it has begun anything changes nothing.
     pub fn send_message(&self, bytes: &[u8], message: Message) -> Result<()> {
         self.send_vectored(&[IoSlice::new(bytes)], message)
     }
@@ -83,20 +86,38 @@ impl Sender {
         options: WaitOptions<'_>,
     ) -> Result<()> {
         let core = &*self.core;
-        let channel = core.channel()?;
+        core.channel()?;
         let mut limit = CallLimit::new(&core.device, options);
         let _turn = core.turn.take(&core.device, self.name(), &limit).map_err(|error| core.gave_up(error, 0))?;
+        // SAFETY: by this function's contract.
+        match unsafe { self.send_in_turn(pieces, staged, message, &mut limit) } {
+            Err(error) if limit.open && core.takes_whole_messages() => Err(self.reset().err().unwrap_or(error)),
+            sent => sent,
+        }
+    }
+
+    /// # Safety
+    /// As [`Core::run`].
+    unsafe fn send_in_turn(
+        &self,
+        pieces: &[Piece<'_>],
+        staged: Option<&Arc<GpuMemory>>,
+        message: Message,
+        limit: &mut CallLimit<'_>,
+    ) -> Result<()> {
+        let core = &*self.core;
+        let channel = core.channel()?;
         if let ([piece], None) = (pieces, staged) {
             if piece.bytes <= channel.descriptor_limit() {
                 // SAFETY: by this function's contract.
-                return unsafe { core.run(pieces, message, 0, &mut limit) }.map(drop);
+                return unsafe { core.run(pieces, message, 0, limit) }.map(drop);
             }
         }
         let mut parts = Parts::new(core, pieces.iter().copied().collect(), usize::MAX, staged)?;
         let mut moved = 0;
         loop {
             // SAFETY: as above.
-            let part = unsafe { parts.run(|last| Message { end: message.end && last, ..message }, moved, &mut limit) };
+            let part = unsafe { parts.run(|last| Message { end: message.end && last, ..message }, moved, limit) };
             moved += part.ended?.bytes;
             if parts.is_empty() {
                 return Ok(());
@@ -180,7 +201,7 @@ impl Sender {
         self.core.channel()?.held()
     }
 
-    /// Sleep until the card holds `bytes` bytes or fewer: 0, until the core has taken all that has landed. What has not landed yet does not
+    /// Wait until the card holds `bytes` bytes or fewer: 0, until the core has taken all that has landed. What has not landed yet does not
     /// count. Of an open message up to a beat less one byte stays on the card.
     pub fn wait_drained(&self, bytes: u32, timeout: Option<Duration>) -> Result<Held> {
         self.wait_drained_with(bytes, timeout.into())
@@ -192,9 +213,14 @@ impl Sender {
     }
 
     /// As [`Sender::wait_drained`], if it holds no more. If not, [`Sender::event_fd`] becomes readable when that is so; the last call's `bytes`
-    /// count.
+    /// count, until that is so or [`Sender::cancel_wait_drained`] takes them back.
     pub fn try_wait_drained(&self, bytes: u32) -> Result<Option<Held>> {
         self.core.channel()?.try_wait_held(bytes)
+    }
+
+    /// As [`crate::Receiver::cancel_wait_held`], of the last [`Sender::try_wait_drained`].
+    pub fn cancel_wait_drained(&self) -> Result<()> {
+        self.core.channel()?.cancel_wait_held()
     }
 
     /// Empty the channel on both sides. What is in flight ends with [`crate::Error::Reset`], an open message vanishes, and the user core

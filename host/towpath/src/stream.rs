@@ -52,6 +52,8 @@ impl Write for &Sender {
         let sent = self.send_vectored(pieces, Message { end: false, ..Message::default() });
         let moved = match sent {
             Ok(()) => bytes,
+            // What it has begun is gone.
+            Err(error) if self.core.takes_whole_messages() => return Err(error.into()),
             Err(error) => early(error)?,
         };
         self.open.store(true, Ordering::Release);
@@ -60,7 +62,7 @@ impl Write for &Sender {
 
     fn flush(&mut self) -> io::Result<()> {
         if self.open.swap(false, Ordering::AcqRel) {
-            self.send(&[]).inspect_err(|_| self.open.store(true, Ordering::Release))?;
+            self.send(&[]).inspect_err(|_| self.open.store(!self.core.takes_whole_messages(), Ordering::Release))?;
         }
         Ok(())
     }

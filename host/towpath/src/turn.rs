@@ -130,12 +130,14 @@ impl Quiet {
 pub(crate) struct CallLimit<'a> {
     pub options: WaitOptions<'a>,
     began: u64,
+    /// The card may have a message that this call has begun, without its end.
+    pub open: bool,
 }
 
 impl<'a> CallLimit<'a> {
     /// For a call that begins now.
     pub fn new(device: &Device, options: WaitOptions<'a>) -> CallLimit<'a> {
-        CallLimit { options, began: options.timeout.map_or(0, |_| device.now_ns()) }
+        CallLimit { options, began: options.timeout.map_or(0, |_| device.now_ns()), open: false }
     }
 
     /// What is left of it, for the next wait.
@@ -146,7 +148,7 @@ impl<'a> CallLimit<'a> {
 
     /// The call has made progress: the limit counts from now.
     pub fn progress(&mut self, device: &Device) {
-        *self = CallLimit::new(device, self.options);
+        *self = CallLimit { open: self.open, ..CallLimit::new(device, self.options) };
     }
 
     /// The error of a wait for a part of the limit, as one for the whole.

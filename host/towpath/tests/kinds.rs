@@ -3,8 +3,14 @@
 //! examples/crc32c.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::io::IoSlice;
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
-use towpath::{Device, Error, FanoutReceiver, FanoutSender, FrameReceiver, FrameSender};
+use std::time::Duration;
+use towpath::{ChannelOptions, Device, Error, FanoutReceiver, FanoutSender, FrameReceiver, FrameSender, Message, Sender, WaitOptions};
+
+/// A limit that a call reaches whose channel stands.
+const SHORT: Duration = Duration::from_micros(200);
 
 fn open(core: &str) -> Device {
     let root: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).canonicalize().unwrap().ancestors().nth(2).unwrap().into();
@@ -217,13 +223,13 @@ fn ports_behind_a_fanout() {
     to.send(1, b"begins anew").unwrap();
     assert_eq!(back.recv_from(1).unwrap(), b"begins anew");
     assert_eq!(back.recv().unwrap(), (0, vec![0]));
-    // No more is kept than is allowed.
-    back.set_kept_most(5);
-    (0..2).for_each(|_| to.send(2, b"four").unwrap());
+    // No more is kept than is allowed: a message takes its bytes and 64. An empty one takes memory, too.
+    back.set_kept_most(68 + 63);
+    (0..3).for_each(|n| to.send(2, &b"four"[..4 * (n % 2)]).unwrap());
     to.send(3, b"last").unwrap();
     let error = back.recv_from(3).unwrap_err().to_string();
-    assert!(error.contains("8 bytes of others are kept, 5 at most"), "{error}");
-    assert_eq!([back.recv().unwrap(), back.recv().unwrap()], [(2, b"four".to_vec()), (2, b"four".to_vec())]);
+    assert!(error.contains("2 of others are kept, which take 132 bytes of 131 at most"), "{error}");
+    assert_eq!([back.recv().unwrap(), back.recv().unwrap(), back.recv().unwrap()], [(2, vec![]), (2, b"four".to_vec()), (2, vec![])]);
     assert_eq!(back.recv_from(3).unwrap(), b"last");
 }
 
@@ -246,4 +252,80 @@ fn frames_in_a_buffer() {
     }
     to.send(&[9, 8], 7).unwrap();
     assert_eq!(back.recv().unwrap(), (vec![1, 0], 7));
+}
+
+/// Wait until a call in another thread waits for the card: for half a second nothing new was submitted.
+fn stands(sender: &Sender) {
+    let (mut last, mut looks) = (0, 0);
+    while looks < 50 || last == 0 {
+        let submitted = sender.statistics().submitted;
+        (last, looks) = (submitted, if submitted == last { looks + 1 } else { 0 });
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Two threads send through one channel: more than card and core hold, and a last message.
+fn two_threads_send(
+    sender: &Sender,
+    send: impl Fn(&[u8]) -> towpath::Result<()> + Sync,
+    mut recv: impl FnMut() -> Vec<u8>,
+    messages: &[Vec<u8>],
+) {
+    let send_all = || messages.iter().try_for_each(|message| send(message));
+    // The second gives up while it waits for its turn: nothing of the first one's is lost.
+    sender.set_timeout(None);
+    std::thread::scope(|scope| {
+        let first = scope.spawn(send_all);
+        stands(sender);
+        sender.set_timeout(Some(SHORT));
+        assert!(matches!(send(b"gives up"), Err(Error::Timeout { bytes: 0, .. })));
+        sender.set_timeout(None);
+        messages.iter().for_each(|message| assert!(recv() == *message));
+        first.join().unwrap().unwrap();
+    });
+    // The first gives up: the channel has been reset before the second has its turn, and so its message arrives.
+    sender.set_timeout(Some(50 * SHORT));
+    std::thread::scope(|scope| {
+        let first = scope.spawn(send_all);
+        stands(sender);
+        sender.set_timeout(None);
+        let second = scope.spawn(|| send(b"\0the last"));
+        assert!(matches!(first.join().unwrap(), Err(Error::Timeout { .. })));
+        second.join().unwrap().unwrap();
+    });
+    while recv() != b"\0the last" {}
+}
+
+#[test]
+fn two_threads_send_to_a_fanout() {
+    let device = open("cores/exchange");
+    let to: FanoutSender = device.open_kind("data").unwrap();
+    let mut back: FanoutReceiver = device.open_kind("data").unwrap();
+    let mut messages: Vec<_> = (0..60).map(|n| bytes(16, n)).collect();
+    messages.push(bytes(2000, 60));
+    two_threads_send(to.sender(), |message| to.send(1, message), || back.recv().unwrap().1, &messages);
+}
+
+#[test]
+fn two_threads_send_frames() {
+    let device = open("cores/normalize");
+    let to: FrameSender = device.open_kind("frames").unwrap();
+    let back: FrameReceiver = device.open_kind("frames").unwrap();
+    // With a 0 among its bytes a frame comes back as it was.
+    let messages: Vec<_> = (0..10).map(|n| [bytes(4000, n), vec![0]].concat()).collect();
+    two_threads_send(to.sender(), |frame| to.send(frame, 0), || back.recv().unwrap().0, &messages);
+}
+
+/// The function that a call asks for signals may panic: its message does not stay open either.
+#[test]
+fn a_panic_in_a_send_leaves_no_message_open() {
+    let device = open("cores/exchange");
+    let sender = device.sender_of_kind("data", ("fanout", 1), ChannelOptions::default()).unwrap();
+    let mut back: FanoutReceiver = device.open_kind("data").unwrap();
+    let ask = || -> bool { panic!("as a program may") };
+    let options = WaitOptions { timeout: None, interrupted: Some(&ask) };
+    let send = || sender.send_with(&[IoSlice::new(&[7; 100_000])], Message { user: 3, ..Message::default() }, options);
+    assert!(catch_unwind(AssertUnwindSafe(send)).is_err());
+    sender.send_message(b"whole", Message { user: 2, ..Message::default() }).unwrap();
+    assert_eq!(back.recv_from(2).unwrap(), b"whole");
 }

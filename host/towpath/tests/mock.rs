@@ -14,6 +14,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use towpath::{ChannelOptions, Device, Error, Message, Notify, Received, Status};
+use towpath_contract as contract;
 use towpath_userspace::mock::{Early, Misbehaviour, MockBus, Settings, QUEUE_DEPTH, REGISTER_ERROR, REGISTER_SILENT};
 use towpath_userspace::UserDriver;
 
@@ -309,7 +310,7 @@ fn an_early_wake_saves_most_of_the_time_that_waking_takes() {
                 let (bus, woken) = delays(Early::Honest, notify, wake, BYTES, seed);
                 // This card moves its bytes in bursts, the longest of them more than it has to move during a wake, so that some wakes are late.
                 let mean = mean(&woken);
-                let (fires, stores) = (bus.fires(0), bus.lead_stores());
+                let (fires, stores) = (bus.fires(0), bus.stores(contract::PAGE_CHANNEL_DOORBELL, contract::DOORBELL_LEAD_OFFSET));
                 eprintln!("wake {wake}: {mean} ns on the average, fires {fires:?}, {stores} stores to the lead");
                 assert!(mean <= wake / 2 && fires.1 >= 35, "{notify:?}: {mean} ns of {wake}, fires {fires:?}");
                 assert!(stores < 80, "as many stores to the lead as transfers: {stores}");
@@ -379,7 +380,6 @@ fn moderation_holds_interrupts_back_by_count_and_by_time() {
 
 #[test]
 fn the_links_counters_are_the_cards() {
-    use towpath_contract as contract;
     let (bus, device) = open(Settings::default());
     assert_eq!(device.link_counters().unwrap(), towpath::LinkCounters::default());
     let places = [

@@ -22,7 +22,7 @@ fn weight(weight: u8) -> QosChange {
 #[test]
 fn settings_stay_over_resets() {
     let device = open();
-    assert!(device.info().has_qos);
+    assert!(device.info().qos);
     let qos = |channel: &str| device.qos(channel).map(|q| (q.weight, q.rate, q.traffic_class)).unwrap();
     for channel in &device.info().channels {
         assert_eq!(qos(&channel.name), (1, 0, 0), "{}", channel.name);
@@ -46,7 +46,7 @@ fn settings_stay_over_resets() {
 fn a_card_without_it_says_so() {
     root();
     let device = Device::open("sim:loopback").unwrap();
-    assert!(!device.info().has_qos);
+    assert!(!device.info().qos);
     for error in [device.qos("in").unwrap_err(), device.set_qos("in", weight(2)).unwrap_err()] {
         assert!(matches!(&error, Error::Unavailable(why) if why.contains("qos = true")), "{error}");
     }

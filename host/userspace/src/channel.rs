@@ -812,6 +812,10 @@ impl Channel for Handle {
         self.0.try_wait_held(bytes)
     }
 
+    fn cancel_wait_held(&self) -> Result<()> {
+        self.0.cancel_wait_held()
+    }
+
     fn cancel(&self, ticket: Ticket) -> Result<()> {
         let mut state = self.0.state.lock();
         self.0.look_after(&mut state);

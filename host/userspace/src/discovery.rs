@@ -99,7 +99,7 @@ pub(crate) fn discover(bus: &dyn Bus) -> Result<Card> {
     info.channels = (0..).zip(&entries).map(|(index, entry)| channel_info(index, entry)).collect();
     info.plugins = plugins;
     info.fill_levels = header.features & contract::DISCOVERY_FEATURES_FILL_MASK != 0;
-    info.has_qos = header.features & contract::DISCOVERY_FEATURES_QOS_MASK != 0;
+    info.qos = header.features & contract::DISCOVERY_FEATURES_QOS_MASK != 0;
     let first_pages = entries.iter().map(|entry| entry.first_page).collect();
     let batch_slots = entries.iter().map(|entry| if bus.combines() { batch_slots(entry) } else { 0 }).collect();
     Ok(Card { info, page_shift: header.page_shift.into(), first_pages, batch_slots })

@@ -149,7 +149,7 @@ impl Shared {
 
     /// Where a channel's privileged page begins, on a card whose channels have weights.
     fn qos_page(&self, index: u16) -> Result<u64> {
-        if !self.card.info.has_qos {
+        if !self.card.info.qos {
             let how = "its channels take plain turns; build it with `qos = true` in [gateware] of its core's manifest";
             return Err(Error::Unavailable(format!("{}: the card has no quality of service: {how}", self.bus.name())));
         }
@@ -159,6 +159,15 @@ impl Shared {
             Error::NoSuchChannel { channel: index.to_string(), available }
         })?;
         Ok(self.card.channel_page(position, contract::PAGE_CHANNEL_PRIVILEGED))
+    }
+
+    /// The value of a register that never holds all ones: a card that was removed answers so.
+    fn of_a_card(&self, value: u32, doing: impl Into<String>) -> Result<u32> {
+        if value == u32::MAX {
+            let why = "it answers all ones: it was removed, or its link is down; `towpath doctor` checks it";
+            return Err(Error::bus(doing)(BusError::Gone(format!("{}: {why}", self.bus.name()))));
+        }
+        Ok(value)
     }
 
     fn interrupt_count(&self, index: usize) -> Result<u32> {
@@ -525,12 +534,12 @@ impl Driver for UserDriver {
     fn qos(&self, index: u16) -> Result<Qos> {
         let shared = &self.shared;
         let page = shared.qos_page(index)?;
-        let read = |offset| {
-            shared.bus.read32(DEVICE, page + offset).map_err(Error::bus(format!("{}: reading a channel's weight", shared.bus.name())))
-        };
+        let doing = || format!("{}: reading a channel's weight", shared.bus.name());
+        let read = |offset| shared.bus.read32(DEVICE, page + offset).map_err(Error::bus(doing()));
         let rate = rate_of(read(contract::CHANNEL_RATE_OFFSET)?, shared.card.info.core_clock_khz);
+        let narrow = |offset| shared.of_a_card(read(offset)?, doing());
         // The registers have so many bits.
-        let (weight, class) = (read(contract::CHANNEL_WEIGHT_OFFSET)? as u8, read(contract::CHANNEL_TRAFFIC_CLASS_OFFSET)? as u8);
+        let (weight, class) = (narrow(contract::CHANNEL_WEIGHT_OFFSET)? as u8, narrow(contract::CHANNEL_TRAFFIC_CLASS_OFFSET)? as u8);
         Ok(Qos::new(weight.max(1), rate, class))
     }
 

@@ -327,11 +327,11 @@ impl MockBus {
         self.card.lock().unwrap().channels[channel].moderation
     }
 
-    /// Stores to a channel's lead so far, with all channels together.
-    pub fn lead_stores(&self) -> usize {
-        let is_lead = |page: u64| page >= c::PAGE_CHANNELS && (page - c::PAGE_CHANNELS) % c::PAGES_PER_CHANNEL == c::PAGE_CHANNEL_DOORBELL;
+    /// Stores so far to this register in this page of a channel, with all channels together.
+    pub fn stores(&self, page: u64, register: u64) -> usize {
+        let is_page = |at: u64| at >= c::PAGE_CHANNELS && (at - c::PAGE_CHANNELS) % c::PAGES_PER_CHANNEL == page;
         let card = self.card.lock().unwrap();
-        card.stores.iter().filter(|(at, _)| is_lead(at >> PAGE_SHIFT) && at & 0xfff == c::DOORBELL_LEAD_OFFSET).count()
+        card.stores.iter().filter(|(at, _)| is_page(at >> PAGE_SHIFT) && at & 0xfff == register).count()
     }
 
     /// Batches of several descriptors so far, of all channels.

@@ -29,6 +29,8 @@ class Side:
         """Held while a transfer waits for room in the card's queue: transfers go in the order of their calls."""
         self.receiving = asyncio.Lock()
         """Held for a whole message."""
+        self.level = False
+        """A task waits for what the card holds."""
         # A descriptor of its own, which stays open when the device is closed.
         self._fd = os.dup(fd)
         self._sleepers: set[asyncio.Future[None]] = set()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from towpath import _towpath
 from towpath._asyncio import Side, side_of, transfer
-from towpath._errors import Error, TimeoutError, TransferError
+from towpath._errors import Error, TimeoutError, TransferError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -101,15 +101,18 @@ class Channel(_towpath.Channel):
             receiving.release()
 
     async def await_held(self, bytes: int, *, timeout: float | None = 10.0) -> Held:
-        """As `wait_held`, while the event loop runs on. One task at a time."""
+        """As `wait_held`, while the event loop runs on. One task at a time: UsageError."""
         return await self._held(bytes, timeout, drained=False)
 
     async def await_drained(self, bytes: int = 0, *, timeout: float | None = 10.0) -> Held:
-        """As `wait_drained`, while the event loop runs on. One task at a time."""
+        """As `wait_drained`, while the event loop runs on. One task at a time: UsageError."""
         return await self._held(bytes, timeout, drained=True)
 
     async def _held(self, bytes: int, timeout: float | None, *, drained: bool) -> Held:
         side = self._side()
+        if side.level:
+            raise UsageError(f'channel "{self.name}": another task waits for what the card holds; one waits at a time', self.name)
+        side.level = True
         try:
             async with asyncio.timeout(self._seconds(timeout)):
                 while (held := self._try_held(bytes, drained)) is None:
@@ -117,6 +120,11 @@ class Channel(_towpath.Channel):
                 return held
         except builtins.TimeoutError:
             raise self._timed_out(timeout, 0) from None
+        finally:
+            side.level = False
+            # What the call has left on the card would wake everybody who sleeps on this channel.
+            with contextlib.suppress(Error):
+                self._cancel_held()
 
     async def _receive_part(self, message: bytearray, part: bytearray, timeout: float | None) -> bool:
         """Receive into a part and append it to the message, also if it fails midway. Has the message ended?"""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from towpath._errors import RangeError, TransferError
-from towpath._kind import closing, of
+from towpath._kind import of
 
 if TYPE_CHECKING:
     from towpath._channel import Channel
@@ -28,13 +28,12 @@ class Frames:
     def send(self, frame: Memory, user: int = 0, *, timeout: float | None = 10.0) -> None:
         """Send a frame with a user word, and wait until it is in the buffer, where the core sees it.
 
-        RangeError: it is longer than the buffer, and the core does not see it. A call that ends early resets the channel, and the buffer
-        is empty then.
+        RangeError: it is longer than the buffer, and the core does not see it. A call that has begun on the card and fails before its
+        end resets the channel, and the buffer is empty then.
         """
         sender = of(self.sender, "to the card")
         try:
-            with closing(sender):
-                sender.send(frame, timeout=timeout, user=user)
+            sender.send(frame, timeout=timeout, user=user)
         except TransferError as error:
             if error.kind_status != _TOO_LONG:
                 raise

@@ -12,16 +12,13 @@ The class is a `Kind`: it has the version that it knows, and is called with the 
 
 from __future__ import annotations
 
-import contextlib
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Protocol
 
 from towpath._channel import Channel
-from towpath._errors import NotFoundError, TransferError, UsageError
+from towpath._errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from towpath._device import Device
     from towpath._types import ChannelInfo
 
@@ -57,20 +54,6 @@ def of(channel: Channel | None, way: str) -> Channel:
     if channel is None:
         raise UsageError(f"this channel has no way {way}")
     return channel
-
-
-@contextlib.contextmanager
-def closing(sender: Channel) -> Iterator[None]:
-    """A message that was cut short is open on the card, and the next one would go on with it: the channel is reset then."""
-    try:
-        yield
-    except UsageError:
-        raise  # nothing was sent
-    except BaseException as error:
-        # What the card has ended, but for a cancel, has its end.
-        if not isinstance(error, TransferError) or error.status == "cancelled":
-            sender.reset()
-        raise
 
 
 def _known(name: str, channel: ChannelInfo) -> Kind:

@@ -151,7 +151,8 @@ class Channel:
         2 ** 64), `offset` (below 2 ** 64) and `user` (below 2 ** 32) go to the core with the message's first part. `timeout` is in
         seconds, and counts time in which nothing of this call moves, the wait for other threads' calls included. When it is over
         (TimeoutError), or a signal handler raises, what the call has posted is cancelled, and nothing else. TransferError when the card
-        ends it.
+        ends it. On a channel of a kind (`card.kind`) a call that has begun something on the card and fails before that has its end resets
+        the channel, before another call has its turn.
 
         The buffer may be an array in a GPU's memory. Without `stream` the call waits until the array's library has done what it has
         begun. With it, the call returns at once: the transfer begins when the work on that stream is done, and what comes behind on the
@@ -196,10 +197,15 @@ class Channel:
     def held(self) -> Held:
         """What the card holds for the channel. Only on cards with fill levels (`core.fill_levels` in the manifest), as the calls below."""
     def wait_held(self, bytes: int, *, timeout: float | None = 10.0) -> Held:
-        """C2H: sleep until the card holds so many bytes or more, or the core can send no more. Nothing is received."""
+        """C2H: wait until the card holds so many bytes or more, or the core can send no more. Nothing is received.
+
+        A card holds `info.buffer_bytes` at most, and 32 messages; of that a beat less is the most that is waited for. What comes last may
+        be less than `bytes`: give a limit, and take then what there is.
+        """
     def wait_drained(self, bytes: int = 0, *, timeout: float | None = 10.0) -> Held:
-        """H2C: sleep until the card holds so many bytes or fewer. What has not landed yet does not count."""
+        """H2C: wait until the card holds so many bytes or fewer. What has not landed yet does not count."""
     def _try_held(self, bytes: int, drained: bool) -> Held | None: ...
+    def _cancel_held(self) -> None: ...
     def submit_send(
         self,
         buffer: Memory,

@@ -283,6 +283,10 @@ class Info(NamedTuple):
     register_names: dict[str, int]
     channels: tuple[ChannelInfo, ...]
     plugins: tuple[PluginInfo, ...]
+    fill_levels: bool
+    """Programs can wait for what the card holds (`wait_held`, `wait_drained`)."""
+    qos: bool
+    """Channels have weights, rates and traffic classes (`card.qos`)."""
 
 
 class LinkCounters(NamedTuple):

@@ -43,17 +43,8 @@ class Checked:
             self.sender.send(message, timeout=timeout)
         except towpath.TransferError as error:
             if error.kind_status != WRONG:
-                self._reset()
                 raise
             raise DamagedError("the message came to the card damaged; send it again") from error
-        except BaseException:
-            self._reset()
-            raise
-
-    def _reset(self) -> None:
-        """A message that was cut short is open on the card, and the next one would go on with it."""
-        if self.sender is not None:
-            self.sender.reset()
 
     def recv(self, timeout: float | None = 10.0) -> bytes:
         """Receive a message, whose checksum is right, without it. DamagedError: it came damaged, and is lost."""

@@ -46,10 +46,13 @@ impl Checked {
                 let what = "the message came to the card damaged: its CRC-32C is wrong; send it again".into();
                 Error::Kind { channel, kind, number: WRONG, bytes, what }
             }
-            // A message that was cut short is open on the card, and the next one would go on with it.
-            Error::Timeout { .. } | Error::Interrupted { .. } | Error::Cancelled { .. } => self.sender.reset().err().unwrap_or(error),
             other => other,
         })
+    }
+
+    /// The channel to the card, for its limit and statistics.
+    pub fn sender(&self) -> &Sender {
+        &self.sender
     }
 
     /// Receive a message, whose checksum is right, without it. [`Error::Protocol`]: it came damaged, and is lost.

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use towpath::{Device, Error, Kind, KindChannels, Result};
 use towpath_crc32c::{crc32c, framed, Checked};
 
@@ -48,6 +49,32 @@ fn sound_and_damaged_messages() {
         assert!(matches!(error, Error::Kind { number: 1, .. }) && error.to_string().contains("send it again"), "{error}");
         assert!(matches!(back, Err(Error::Protocol { .. })), "{length} bytes");
     }
+}
+
+/// One thread sends more than card and core hold, another gives up while it waits for its turn: nothing of the first one's is lost.
+#[test]
+fn giving_up_a_turn_harms_no_other() {
+    let short = Duration::from_micros(200);
+    let device = open();
+    let checked: Checked = device.open_kind("data").unwrap();
+    let messages: Vec<_> = (0..10).map(|n| bytes(4000 + n)).collect();
+    checked.sender().set_timeout(None);
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| messages.iter().try_for_each(|message| checked.send(message)));
+        // Nothing moves any more.
+        let (mut last, mut looks) = (0, 0);
+        while looks < 50 || last == 0 {
+            let submitted = checked.sender().statistics().submitted;
+            looks = if submitted == last { looks + 1 } else { 0 };
+            last = submitted;
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        checked.sender().set_timeout(Some(short));
+        assert!(matches!(checked.send(b"gives up"), Err(Error::Timeout { bytes: 0, .. })));
+        checked.sender().set_timeout(None);
+        messages.iter().for_each(|message| assert!(checked.recv().unwrap() == *message));
+        first.join().unwrap().unwrap();
+    });
 }
 
 /// A crate that knows a later version of the kind.

@@ -14,7 +14,7 @@ const NEVER: u32 = contract::DOORBELL_FILL_ABOVE_MASK;
 pub(super) struct Levels {
     /// Of calls that wait.
     waits: Vec<u32>,
-    /// Of the last call that did not wait, until it finds that many.
+    /// Of the last call that did not wait, until it finds that many or is taken back.
     event: Option<u32>,
     /// What stands on the card may fire.
     stored: bool,
@@ -30,7 +30,8 @@ impl UserChannel {
 
     pub(super) fn held(&self) -> Result<Held> {
         self.has_levels()?;
-        let word = self.read(contract::CHANNEL_HELD_OFFSET, "reading what the card holds")?;
+        const DOING: &str = "reading what the card holds";
+        let word = self.shared.of_a_card(self.read(contract::CHANNEL_HELD_OFFSET, DOING)?, self.doing(DOING))?;
         Ok(Held::new(word & contract::CHANNEL_HELD_BYTES_MASK, word & contract::CHANNEL_HELD_FULL_MASK != 0))
     }
 
@@ -49,12 +50,21 @@ impl UserChannel {
         self.doorbell(contract::DOORBELL_FILL_OFFSET, word.unwrap_or(NEVER), "setting the fill level")
     }
 
+    /// What stands for so many bytes. Of more than C2H holds for certain nobody would be told if the core had no more to send: beside what it holds then
+    /// there may be no room for one beat.
+    fn level(&self, bytes: u32) -> u32 {
+        match self.direction {
+            Direction::C2h => bytes.min(self.info().buffer_bytes.saturating_sub(self.shared.card.info.data_bits / 8)),
+            Direction::H2c => bytes.min(contract::DOORBELL_FILL_BYTES_MASK),
+        }
+    }
+
     fn look_held(&self, bytes: u32) -> Result<Option<Held>> {
         Ok(Some(self.held()?).filter(|held| held.reaches(bytes, self.direction)))
     }
 
     pub(super) fn wait_held(&self, bytes: u32, options: WaitOptions<'_>) -> Result<Held> {
-        let bytes = bytes.min(contract::DOORBELL_FILL_BYTES_MASK);
+        let bytes = self.level(bytes);
         if let Some(held) = self.look_held(bytes)? {
             return Ok(held);
         }
@@ -73,16 +83,23 @@ impl UserChannel {
     }
 
     pub(super) fn try_wait_held(&self, bytes: u32) -> Result<Option<Held>> {
-        let bytes = bytes.min(contract::DOORBELL_FILL_BYTES_MASK);
+        self.has_levels()?;
+        let bytes = self.level(bytes);
         let mut state = self.state.lock();
         // Looked at behind the store: nothing is missed between the two.
         state.levels.event = Some(bytes);
-        self.has_levels().and_then(|()| self.store_level(&mut state))?;
+        self.store_level(&mut state)?;
         let held = self.look_held(bytes)?;
         if held.is_some() {
             state.levels.event = None;
             self.store_level(&mut state)?;
         }
         Ok(held)
+    }
+
+    pub(super) fn cancel_wait_held(&self) -> Result<()> {
+        let mut state = self.state.lock();
+        state.levels.event = None;
+        self.store_level(&mut state)
     }
 }
