@@ -280,6 +280,8 @@ def core_files(tree: Tree, sources: list[str]) -> list[str]:
 def slang_is_content(tree: Tree) -> list[str]:
     files = gateware_sources(tree)
     found = elaborate(tree, files)[0] if files else []
+    if "gateware/tp_core.sv" in files:  # by itself a core has none of these
+        found += elaborate(tree, ["--top", "tp_core", "-GQOS=1", "-GFILL=1", *files])[0]
     found += elaborate(tree, card_sources(tree))[0] if tree.like(*CARDS) else []
     for _, _, sources, _ in cores(tree):
         found += elaborate(tree, core_files(tree, sources))[0]

@@ -177,34 +177,6 @@ module tp_dma
   logic [12:0] read_charge, write_charge;
   logic [63:0] qos_read_data, ring_read_data;
   assign priv_read_data = ring_read_data | qos_read_data;
-  if (QOS) begin : g_qos
-    tp_qos #(
-        .H2C(H2C),
-        .C2H(C2H),
-        .READ_BYTES(LANDING_BLOCK),
-        .SHARE(SHARE)
-    ) i_qos (
-        .clear(cfg.function_reset),
-        .max_read(cfg.max_read),
-        .max_payload(cfg.max_payload),
-        .write_valid(priv_write_valid),
-        .write_channel(priv_write_channel),
-        .write_offset(priv_write_offset),
-        .write_data(priv_write_data),
-        .write_strb(priv_write_strb),
-        .read_valid(priv_read_valid),
-        .read_channel(priv_read_channel),
-        .read_offset(priv_read_offset),
-        .read_data(qos_read_data),
-        .reads(NH'(grant) & {NH{H2C != 0}}),
-        .read_bytes(note_bytes),
-        .writes(command_taken),
-        .write_bytes(13'(command_last[command_channel]) + 13'd1),
-        .*
-    );
-  end else begin : g_no_qos
-    assign {over, tc, h2c_even, c2h_even, h2c_share, c2h_share, read_charge, write_charge, qos_read_data} = '0;
-  end
 
   // ------------------------------------------------------------------------------------------------ reset of channels
   logic [CHANNELS-1:0] reset_request, resetting, flush, emptied, front_idle, engine_idle, telling, edge_busy, mute;
@@ -894,4 +866,34 @@ module tp_dma
       .posted_last(tx_posted_last),
       .*
   );
+
+  // ------------------------------------------------------------------------------------------------ what quality of service sees
+  if (QOS) begin : g_qos
+    tp_qos #(
+        .H2C(H2C),
+        .C2H(C2H),
+        .READ_BYTES(LANDING_BLOCK),
+        .SHARE(SHARE)
+    ) i_qos (
+        .clear(cfg.function_reset),
+        .max_read(cfg.max_read),
+        .max_payload(cfg.max_payload),
+        .write_valid(priv_write_valid),
+        .write_channel(priv_write_channel),
+        .write_offset(priv_write_offset),
+        .write_data(priv_write_data),
+        .write_strb(priv_write_strb),
+        .read_valid(priv_read_valid),
+        .read_channel(priv_read_channel),
+        .read_offset(priv_read_offset),
+        .read_data(qos_read_data),
+        .reads(NH'(grant) & {NH{H2C != 0}}),
+        .read_bytes(note_bytes),
+        .writes(command_taken),
+        .write_bytes(13'(command_last[command_channel]) + 13'd1),
+        .*
+    );
+  end else begin : g_no_qos
+    assign {over, tc, h2c_even, c2h_even, h2c_share, c2h_share, read_charge, write_charge, qos_read_data} = '0;
+  end
 endmodule

@@ -2,7 +2,7 @@
 // A channel's rate: says when it is `over` the bytes that it may move in 2^20 clocks.
 //
 // What it may move fills up clock by clock, to AHEAD bytes, and what it moves is taken off, also below nothing: so on average it is exact. With
-// rate 0 it is never over, and a new rate begins with nothing. `spend` counts two cycles later.
+// rate 0 it is never over, and the next rate begins with nothing; a change from one rate to another keeps what there is. `spend` counts two cycles later.
 //
 // Promises: from any clock to any later one, with a rate that stays, it moves no more than the rate's part, AHEAD, and what is spent while `over`
 // does not tell yet.

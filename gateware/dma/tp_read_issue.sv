@@ -4,6 +4,12 @@
 // With QOS the turns of the channels, which are all clients but the last one, are weighted. The last one, lists, goes before them, but not twice in a
 // row: its reads are small, and a channel's wishes depend on them.
 //
+// A wish may have to wait for a channel in `waiting` (tp_weighted), whose reads may be answered late, or never. So after PATIENCE clocks without
+// a grant, in which one could have been, whoever is in `waiting` is passed over, and not waited for before the next multiple of 16 * PATIENCE clocks.
+// Shorter than an answer takes, patience would leave nothing of the weights.
+//
+// Promises, with QOS: since the channels' last grant a wish of theirs has been refused, with a tag and without `hold`, in PATIENCE clocks at most.
+//
 // A wish is an address and a number of bytes that crosses no 4 KiB edge and is no more than the host allows, both looked up when it is
 // its turn, and a context that comes back with the answer. It stands until granted or withdrawn; a grant answers the wish of the same cycle.
 // Without QOS nobody looks at shares.
@@ -16,6 +22,7 @@ module tp_read_issue
     parameter int CONTEXT = 8,
     parameter bit QOS = 0,
     parameter int SHARE = 13,
+    parameter int PATIENCE = 1024,          // a power of two
     localparam int TW = $clog2(TAGS),
     localparam int IW = CLIENTS > 1 ? $clog2(CLIENTS) : 1,
     localparam int DATA = CLIENTS > 1 ? CLIENTS - 1 : 1  // clients with weights
@@ -58,6 +65,23 @@ module tp_read_issue
     assign any = pick != '0;  // with a wish there may be none
     assign pick = list_turn ? {1'b1, DATA'(0)} : {1'b0, data_pick};
     always_ff @(posedge clk) if (go) list_went <= list_turn;
+
+    logic [$clog2(PATIENCE):0] refused;  // clocks; at PATIENCE it stays
+    logic [$clog2(PATIENCE)+3:0] age;  // since nobody was forgotten
+    logic [DATA-1:0] forgotten;
+    logic weary;
+    assign weary = refused[$clog2(PATIENCE)];
+    always_ff @(posedge clk) begin
+      if (go && !list_turn) refused <= '0;
+      else if (want[DATA-1:0] != '0 && data_pick == '0 && tag_valid && !hold) refused <= refused + 1'b1;
+      age <= age + 1'b1;
+      forgotten <= (&age ? '0 : forgotten) | (weary ? waiting : '0);
+      if (rst) begin
+        refused <= '0;
+        age <= '0;
+        forgotten <= '0;
+      end
+    end
     tp_weighted #(
         .N(DATA),
         .SHARE(SHARE)
@@ -67,7 +91,7 @@ module tp_read_issue
         .even,
         .share,
         .request(want[DATA-1:0]),
-        .waiting,
+        .waiting(weary ? '0 : waiting & ~forgotten),
         .take(go && !list_turn),
         .grant(data_pick),
         .charge

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // tp_read_issue: a grant answers one wish that stands, with a tag taken in the same cycle; the note beside it is that wish's, and one cycle
 // later the request shown is that wish's, with this tag and with byte enables for exactly its bytes. What is shown stays until it is
-// taken. No grant without a tag, nor while `hold`. With QOS the last client, lists, is granted at the second chance at the latest.
+// taken. No grant without a tag, nor while `hold`. With QOS the last client, lists, is granted at the second chance at the latest, and whatever
+// is in `waiting`, since their last grant the others' wishes are refused at no more than PATIENCE chances; who was waited for so long is not waited
+// for again before the end of the period.
 // Assumed: a wish is 1 to 4096 bytes and crosses no 4 KiB edge.
 module tp_read_issue_formal
   import tp_tlp_pkg::*;
@@ -10,6 +12,7 @@ module tp_read_issue_formal
     parameter int TAGS = 8,
     parameter int CONTEXT = 3,
     parameter bit QOS = 0,
+    parameter int PATIENCE = 4,
     parameter bit INDUCTION = 1,
     localparam int TW = $clog2(TAGS),
     localparam int LISTS = CLIENTS - 1
@@ -40,7 +43,8 @@ module tp_read_issue_formal
       .CLIENTS(CLIENTS),
       .TAGS(TAGS),
       .CONTEXT(CONTEXT),
-      .QOS(QOS)
+      .QOS(QOS),
+      .PATIENCE(PATIENCE)
   ) dut (
       .clk,
       .rst,
@@ -74,6 +78,11 @@ module tp_read_issue_formal
   logic [TW-1:0] with_tag;
   logic [2:0] class_was;
   logic passed;  // a list's wish stands and another one was granted
+  logic refuses;  // a channel wishes, a read may go, it is no list's turn, and none is granted
+  logic [$clog2(PATIENCE):0] refused;  // so many times since a channel's last grant
+  logic [LISTS-1:0] over;  // who was in `waiting` at the limit, in this period
+  logic [$clog2(PATIENCE)+3:0] age;
+  assign refuses = want[LISTS-1:0] != '0 && tag_valid && !hold && (!tx_read_valid || tx_read_ready) && grant == '0;
   tp_read_hdr_t hdr_was;
   always_ff @(posedge clk) begin
     started <= 1'b1;
@@ -88,6 +97,10 @@ module tp_read_issue_formal
     shown <= tx_read_valid && !tx_read_ready && !rst;
     passed <= want[LISTS] && !grant[LISTS] && !rst && (passed || grant != '0);
     hdr_was <= tx_read_hdr;
+    if (rst || grant[LISTS-1:0] != '0) refused <= '0;
+    else if (refuses) refused <= refused + 1'b1;
+    age <= rst ? '0 : age + 1'b1;
+    over <= rst ? '0 : (&age ? '0 : over) | (32'(refused) == PATIENCE ? waiting : '0);
   end
   always_comb begin
     if (!started) assume (rst);
@@ -118,15 +131,23 @@ module tp_read_issue_formal
       assert (!granted || (tx_read_hdr.dwords >= 1 && tx_read_hdr.dwords <= 11'd1024));
       assert (!granted || tx_read_hdr.tc == class_was);
       assert (!(QOS && passed && want[LISTS] && grant != '0) || grant[LISTS]);
+      assert (!QOS || 32'(refused) <= PATIENCE);
+      assert (!(QOS && refuses) || (waiting & ~over) != '0);
       assert (!granted || tx_read_hdr.dwords != 1 || tx_read_hdr.last_be == 0);
       assert (!shown || (tx_read_valid && tx_read_hdr == hdr_was));
       assert (!(tx_read_valid && !granted) || shown);
       cover (granted && long == 13'd4096);
       cover (QOS ? passed && grant[LISTS] : passed);
+      cover (!QOS || (32'(refused) == PATIENCE && grant[LISTS-1:0] != '0));
       cover (granted && long == 13'd2 && tx_read_hdr.dwords == 2);
     end
 
   if (INDUCTION && QOS) begin : g_induction
-    always_comb if (started && !rst) assert (!passed || !dut.g_weighted.list_went);
+    always_comb
+      if (started && !rst) begin
+        assert (!passed || !dut.g_weighted.list_went);
+        assert (refused <= dut.g_weighted.refused && 32'(dut.g_weighted.refused) <= PATIENCE);
+        assert (age == dut.g_weighted.age && (over & ~dut.g_weighted.forgotten) == '0);
+      end
   end
 endmodule

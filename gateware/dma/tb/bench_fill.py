@@ -39,6 +39,7 @@ class Watch:
         self.bench, self.channels = bench, bench.h2c + bench.c2h
         self.store = [None] * self.channels  # [above, bytes, clocks for which it has been reached, ever, fires before it, since]
         self.allowed = [0] * self.channels  # fires that are due, or may be
+        self.changed = [0] * self.channels  # the clock of the last store, or of a reset
         self.fires = [0] * self.channels
         self.met = 0  # stores that had to fire and did
         self.clock = 0
@@ -61,8 +62,12 @@ class Watch:
             self.clock += 1
             for c in range(self.channels):
                 store, has = self.store[c], self.holds(c)
+                if self.changed[c] == self.clock - 1:  # of what was due, only what is being handed on by now still fires
+                    self.allowed[c] = self.fires[c] + self.owed(c)
+                    if store:
+                        store[4] = self.allowed[c]
                 if int(dut.resetting.value) >> c & 1:
-                    self.store[c] = None
+                    self.store[c], self.changed[c] = None, self.clock
                 elif store:
                     above, size, *_ = store
                     reached = has >= size or self.full(c) if above else has <= size
@@ -79,8 +84,8 @@ class Watch:
             if dut.fill_valid.value == 1:
                 c, level = int(dut.fill_channel.value), int(dut.fill_level.value)
                 above, size = bool(level & ABOVE), level & MOST
-                # What was due may be on its way out.
-                self.store[c] = None if above and not size else [above, size, 0, False, self.fires[c] + self.owed(c), None]
+                self.store[c] = None if above and not size else [above, size, 0, False, 0, None]
+                self.changed[c] = self.clock
             for vector in bench.host.fires[seen:]:
                 seen += 1
                 self.fires[vector] += 1

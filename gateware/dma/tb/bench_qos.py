@@ -15,11 +15,13 @@ from host import BASE, COMPLETION, READ, Host
 
 SIZE = 1 << 15  # of a buffer
 MEASURE = 16000  # clocks
+PERIOD = 16384  # clocks, for which who has made the line wait too long is not waited for again
 WEIGHT, CLASS, RATE = TP.TP_CHANNEL_WEIGHT_OFFSET, TP.TP_CHANNEL_TRAFFIC_CLASS_OFFSET, TP.TP_CHANNEL_RATE_OFFSET
 
 
 class Link(Host):
-    """Answers reads in order after `latency` clocks, a beat a clock, with a clock for each packet's header; takes writes likewise."""
+    """Answers reads after `latency` clocks, or a `slow` channel's after its own, a beat a clock, with a clock for each packet's header;
+    takes writes likewise."""
 
     def __init__(self, *arguments, **settings):
         super().__init__(*arguments, **settings)
@@ -27,6 +29,8 @@ class Link(Host):
         self.moved = Counter()  # bytes of data, by channel
         self.classes = {}  # channel -> traffic classes seen
         self.others = set()  # traffic classes of what is nobody's data
+        self.slow = {}  # channel -> clocks until its reads are answered
+        self.lost = None  # the channel whose next read is never answered
 
     async def run(self):
         dut, step = self.dut, self.width // 8
@@ -53,9 +57,13 @@ class Link(Host):
                     self._write(int(dut.tx_posted_hdr.value), posted)
                     posted, resting = bytearray(), 1
             if dut.tx_read_valid.value == 1:
-                self._count(int(dut.tx_read_hdr.value), READ)
+                channel = self._count(int(dut.tx_read_hdr.value), READ)
                 self._read(int(dut.tx_read_hdr.value), cycle)
-                self.pending[-1][0] = cycle + self.latency
+                self.pending[-1][0] = cycle + self.slow.get(channel, self.latency)
+                if channel is not None and channel == self.lost:
+                    self.lost = None
+                    self.pending.pop()  # its tag stays out
+                self.pending.sort(key=lambda read: read[0])
             if dut.fire_valid.value == 1:
                 self.fires.append(int(dut.fire_vector.value))
 
@@ -67,6 +75,7 @@ class Link(Host):
         else:
             self.moved[channel] += 4 * h["dwords"]
             self.classes.setdefault(channel, set()).add(h["tc"])
+        return channel
 
     def _answer(self, step):
         _, tag, address, left = self.pending.pop(0)
@@ -218,6 +227,71 @@ async def slow_cores(dut, load):
         dut.c2h_tvalid.value = last - 1 | (last if cycle % 16 == 0 else 0)
         cycle += 1
         await RisingEdge(dut.clk)
+
+
+@cocotb.test()
+async def lost_read(dut):
+    """A read of one channel is never answered: the others go on by their weights, in the room that the stuck one leaves them."""
+    rng = generator("lost_read")
+    missed = []
+    for weights in ((1, 1, 1), (1, 2, 5), (5, 2, 1)):
+        load = Load(dut, rng)
+        await load.start(*load.h2c)
+        even = await load.measure(MEASURE)
+        weigh(load, weights)
+        await ClockCycles(dut.clk, 3000)
+        load.host.lost = 2
+        moved = await load.measure(2 * PERIOD, warm=5000)
+        rate, rate_even = sum(moved.values()) / (2 * PERIOD), sum(even.values()) / MEASURE
+        found = f"weights {weights}: {[moved[c] for c in load.h2c]}, {off(moved, load.h2c[:2], weights[:2]):.2%} off"
+        found += f"; {rate:.2f} bytes a clock, {rate_even:.2f} before"
+        print(found, flush=True)
+        if load.host.lost is not None or moved[2] or off(moved, load.h2c[:2], weights[:2]) >= 0.02 or rate < 0.5 * rate_even:
+            missed.append(found)
+        load.stop()
+    assert not missed, "\n".join(missed)
+
+
+@cocotb.test()
+async def slow_source(dut):
+    """The heaviest channel's answers take longer than the card waits for them: all together move most of what they do in plain turns."""
+    rng = generator("slow_source")
+    missed = []
+    for latency in (2500, 10000):
+        load = Load(dut, rng)
+        await load.start(*load.h2c)
+        load.host.slow = {2: latency}
+        even = await load.measure(PERIOD, warm=12000)
+        weigh(load, (1, 2, 5))
+        moved = await load.measure(2 * PERIOD, warm=12000)
+        rate, rate_even = sum(moved.values()) / (2 * PERIOD), sum(even.values()) / PERIOD
+        found = f"answers after {latency}: {[moved[c] for c in load.h2c]}, even {[even[c] for c in load.h2c]}"
+        found += f"; {rate:.2f} bytes a clock, even {rate_even:.2f}"
+        print(found, flush=True)
+        if rate < 0.7 * rate_even:
+            missed.append(found)
+        load.stop()
+    assert not missed, "\n".join(missed)
+
+
+@cocotb.test()
+async def weight_lowered(dut):
+    """A channel that has saved up eight turns of a great weight has no more than eight of its new one when that is lowered."""
+    rng = generator("weight_lowered")
+    load = Load(dut, rng)
+    await load.start(*load.h2c, post=False)
+    all_of_them = load.channels
+    weigh(load, (255, 254, 254))
+    load.channels = {c: all_of_them[c] for c in load.h2c[1:]}  # channel 0 is idle
+    load.tasks = [cocotb.start_soon(load._post())]
+    await ClockCycles(dut.clk, 60000)
+    weigh(load, (1, 2, 2))
+    await ClockCycles(dut.clk, 1000)
+    load.channels = all_of_them
+    moved = await load.measure(MEASURE, warm=0)
+    print(f"{[moved[c] for c in load.h2c]}, {off(moved, load.h2c, (1, 2, 2)):.2%} off", flush=True)
+    assert off(moved, load.h2c, (1, 2, 2)) < 0.15, moved  # ahead by eight reads, of some eighty
+    load.stop()
 
 
 @cocotb.test()

@@ -383,13 +383,13 @@ pub enum Look {
 pub struct Qos {
     /// The channel: its name or number; without it, all are shown
     pub channel: Option<String>,
-    /// Its part while others of its direction want the link, too: twice the weight, twice the bytes
+    /// Its part while others of its direction want the link, too: twice the weight, twice the bytes; equal weights are plain turns
     #[arg(short, long, value_parser = clap::value_parser!(u8).range(1..), requires = "channel")]
     pub weight: Option<u8>,
     /// Bytes a second that it may move (K, M, G: powers of 1024); 0: no limit
     #[arg(short, long, value_name = "BYTES", value_parser = bytes, requires = "channel")]
     pub rate: Option<u64>,
-    /// The traffic class of its packets, 0 to 7
+    /// The traffic class of its packets, 0 to 7: change it while nothing of the channel is in flight
     #[arg(long, value_parser = clap::value_parser!(u8).range(..=7), requires = "channel")]
     pub class: Option<u8>,
     #[command(flatten)]

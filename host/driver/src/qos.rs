@@ -14,6 +14,7 @@ const CLASS_MAX: u8 = 7;
 #[non_exhaustive]
 pub struct Qos {
     /// The channel's part while others of its direction want the link, too: twice the weight, twice the bytes. 1 on a card that nobody has set.
+    /// While all weights of a direction are equal, its channels take plain turns, a read or write each, however long.
     pub weight: u8,
     /// Bytes of data a second that it may move; 0: as many as it can.
     pub rate: u64,
@@ -35,7 +36,7 @@ pub struct QosChange {
     pub weight: Option<u8>,
     /// Bytes a second, to the card's precision; 0: no limit.
     pub rate: Option<u64>,
-    /// 0 to 7.
+    /// 0 to 7. Change it only while the channel has no transfer in flight: a completion may overtake data of the class before.
     pub traffic_class: Option<u8>,
 }
 

@@ -231,8 +231,9 @@ impl Device {
         self.driver()?.qos(index)
     }
 
-    /// Change a channel's part of the link, at any time and for all programs: its weight among the channels of its direction, a rate that it
-    /// may not exceed, its packets' traffic class. Resets of the channel and of the card leave it.
+    /// Change a channel's part of the link, for all programs: its weight among the channels of its direction, a rate that it may not exceed, both
+    /// at any time; its packets' traffic class, only while the channel has no transfer in flight, or a completion may overtake its data. Resets of
+    /// the channel and of the card leave it.
     pub fn set_qos(&self, channel: impl Into<ChannelName>, change: QosChange) -> Result<()> {
         let index = self.channel(channel)?.index;
         self.driver()?.set_qos(index, change)

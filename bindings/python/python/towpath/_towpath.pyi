@@ -104,7 +104,7 @@ class Device:
         """Change a channel's part of the link, for all programs; what is None stays. Resets of the channel and of the card leave it.
 
         `weight`, 1 to 255, is its part among the channels of its direction that want the link; `rate` is the bytes a second that it may
-        move, 0: no limit; `traffic_class`, 0 to 7, is that of its packets.
+        move, 0: no limit; `traffic_class`, 0 to 7, is that of its packets: change it only while the channel has no transfer in flight.
         """
     def now_ns(self) -> int:
         """The card's time in nanoseconds: simulated, or a monotonic clock."""

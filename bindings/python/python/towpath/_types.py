@@ -320,7 +320,8 @@ class Qos(NamedTuple):
     """A channel's part of the link."""
 
     weight: int
-    """Its part while others of its direction want the link, too: twice the weight, twice the bytes. 1 after a reset of the function."""
+    """Its part while others of its direction want the link, too: twice the weight, twice the bytes. 1 after a reset of the function.
+    While all weights of a direction are equal, its channels take plain turns, a read or write each, however long."""
     rate: int
     """Bytes of data a second that it may move; 0: as many as it can."""
     traffic_class: int
