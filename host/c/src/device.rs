@@ -301,7 +301,7 @@ pub unsafe extern "C" fn towpath_get_info(device: *const towpath_device, info: *
                 registers: state.registers.len() as u32,
                 channels: state.channels.len() as u32,
                 plugins: state.plugins.len() as u32,
-                features: (u32::from(said.fill_levels) * TOWPATH_FILL_LEVELS) | (u32::from(said.has_qos) * TOWPATH_QOS),
+                features: (u32::from(said.fill_levels) * TOWPATH_FILL_LEVELS) | (u32::from(said.qos) * TOWPATH_QOS),
                 reserved: 0,
             });
             Ok(())
