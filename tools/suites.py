@@ -85,7 +85,7 @@ def read_junit(_output: str, report: Path) -> Result:
             result.skips.append(f"{name}: {skipped.get('message', 'no reason given')}")
         else:
             result.passed += 1
-            result.cached += case.find("properties/property[@name='cached']") is not None
+            result.cached += case.find("properties/property[@name='cached'][@value='True']") is not None
     return result
 
 

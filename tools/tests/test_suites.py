@@ -113,7 +113,7 @@ def test_good(): pass
 
 
 def test_what_came_from_the_cache_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    tests = 'def test_a(record_property): record_property("cached", True)\ndef test_b(): pass\n'
+    tests = 'def test_a(record_property): record_property("cached", True)\ndef test_b(record_property): record_property("cached", False)\n'
     (tmp_path / "test_sample.py").write_text(tests)
     monkeypatch.setattr(suites, "OUT", tmp_path / "out")
     monkeypatch.setattr(suites, "SUITES", [suites.pytest_suite("sample", "", 60, "-q", f"--rootdir={tmp_path}", str(tmp_path))])

