@@ -243,6 +243,7 @@ async def lost_read(dut):
         load.host.lost = 2
         moved = await load.measure(2 * PERIOD, warm=5000)
         rate, rate_even = sum(moved.values()) / (2 * PERIOD), sum(even.values()) / MEASURE
+        assert moved[0] and moved[1], f"weights {weights}: the others stand still: {moved}"
         found = f"weights {weights}: {[moved[c] for c in load.h2c]}, {off(moved, load.h2c[:2], weights[:2]):.2%} off"
         found += f"; {rate:.2f} bytes a clock, {rate_even:.2f} before"
         print(found, flush=True)
