@@ -1377,7 +1377,8 @@ towpath_status towpath_wait_message_start(towpath_channel *channel, uint64_t nan
  *
  * Waits `nanoseconds` at most, TOWPATH_FOREVER or TOWPATH_CHANNEL_TIMEOUT; then it returns TOWPATH_PENDING. With 0 it does not wait, and
  * when the card holds less, the descriptor of towpath_event_fd() becomes readable once it holds enough. TOWPATH_INTERRUPTED: a signal
- * handler ran in this thread. TOWPATH_UNAVAILABLE: the card has no fill levels.
+ * handler ran in this thread. TOWPATH_UNAVAILABLE: the card has no fill levels. A level beyond what the card can hold counts as a beat less
+ * than that.
  */
 towpath_status towpath_wait_held(towpath_channel *channel, uint32_t bytes, uint64_t nanoseconds, towpath_held *held);
 
@@ -1608,7 +1609,8 @@ towpath_status towpath_get_qos(const towpath_device *device, const char *channel
 
 /**
  * Change those members of a channel's part of the link that `qos->change` names, for all programs. Resets of the channel and of the card
- * leave them. As towpath_get_qos(). TOWPATH_INVALID: a value is out of its range; nothing was set.
+ * leave them. The traffic class may change only while the channel has no transfer in flight: else a completion may overtake its data. As
+ * towpath_get_qos(). TOWPATH_INVALID: a value is out of its range; nothing was set.
  */
 towpath_status towpath_set_qos(towpath_device *device, const char *channel, const towpath_qos *qos);
 

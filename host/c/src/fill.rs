@@ -28,7 +28,8 @@ fn held_as_c(held: Held) -> towpath_held {
 ///
 /// Waits `nanoseconds` at most, TOWPATH_FOREVER or TOWPATH_CHANNEL_TIMEOUT; then it returns TOWPATH_PENDING. With 0 it does not wait, and
 /// when the card holds less, the descriptor of towpath_event_fd() becomes readable once it holds enough. TOWPATH_INTERRUPTED: a signal
-/// handler ran in this thread. TOWPATH_UNAVAILABLE: the card has no fill levels.
+/// handler ran in this thread. TOWPATH_UNAVAILABLE: the card has no fill levels. A level beyond what the card can hold counts as a beat less
+/// than that.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_wait_held(
     channel: *mut towpath_channel,

@@ -49,7 +49,8 @@ pub unsafe extern "C" fn towpath_get_qos(device: *const towpath_device, channel:
 }
 
 /// Change those members of a channel's part of the link that `qos->change` names, for all programs. Resets of the channel and of the card
-/// leave them. As towpath_get_qos(). TOWPATH_INVALID: a value is out of its range; nothing was set.
+/// leave them. The traffic class may change only while the channel has no transfer in flight: else a completion may overtake its data. As
+/// towpath_get_qos(). TOWPATH_INVALID: a value is out of its range; nothing was set.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_set_qos(device: *mut towpath_device, channel: *const c_char, qos: *const towpath_qos) -> towpath_status {
     // SAFETY: the caller keeps to the header.

@@ -59,7 +59,7 @@ class Fanout:
         """Send a whole message to a port, and wait until it is in the port's FIFO on the card. NotFoundError: the core has no such port.
 
         A call that has begun on the card and fails before its message has its end (its limit, a signal, a fault in a part) resets the
-        channel: what the ports' FIFOs held is lost with it, and the core is told. A call that fails while it waits for its turn changes
+        channel: what the ports' FIFOs held is lost, and the core sees a reset. A call that fails while it waits for its turn changes
         nothing.
         """
         sender = of(self.sender, "to the card")
