@@ -239,13 +239,12 @@ async def every_packet(dut):
     assert await log.get("DEPTH") == DEPTH and await log.get("STATUS") == 1
     assert await log.get("FILTER") == TP.TP_PLUGIN_TLPLOG_FILTER_RESET
     total = 0
-    for _ in range(40):
+    while total < 3 * DEPTH:  # the ring goes round
         await card.gentle(pace.choice([0.2, 0.5, 1.0]))
         packets = card.wanted()
         total += len(packets)
         check(packets, await log.new(), zero)
         assert await log.get("DROPPED") == 0
-    assert total > 3 * DEPTH, "the ring has gone round"
 
 
 @cocotb.test()
@@ -271,14 +270,13 @@ async def more_than_it_takes(dut):
     pace, card, log, zero = await start(dut, "more_than_it_takes")
     counted = lost = 0
     gaps: set[str] = set()
-    for _ in range(20):
+    while counted < 100 or lost < 10:
         await card.busy(pace.randrange(4, 24), 1.0)
         await card.quiet()
         dropped, entries = await log.get("DROPPED"), await log.new()
         check(card.wanted(), entries, zero, dropped - counted, gaps)
         counted = dropped
         lost += sum(entry["lost"] for entry in entries)
-    assert counted > 100 and lost > 10
     # The ring keeps the last ones.
     while (end := await log.logged()) <= log.next + DEPTH:
         await card.busy(100, 0.3)
@@ -317,10 +315,10 @@ async def commands(dut):
             log.next = 0
             assert await log.logged() == 0 and await log.get("DROPPED") == 0
     # Overflows are forgotten with the rest.
-    await card.busy(60, 1.0)
-    await card.quiet()
+    while await log.get("DROPPED") == 0:
+        await card.busy(60, 1.0)
+        await card.quiet()
     card.wanted()
-    assert await log.get("DROPPED")
     await log.set("COMMAND", CLEAR)
     log.next = 0
     for name in HDR:
