@@ -75,14 +75,6 @@ enum tp_channel_kind {
     TP_CHANNEL_KIND_NAMED = 2, /* a kind from elsewhere, which `kind_name` tells */
 };
 
-enum tp_kind {
-    TP_KIND_DIRECT = 0, /* one contiguous piece of host memory */
-    TP_KIND_LIST = 1, /* a table of pieces in host memory, which the card fetches */
-    TP_KIND_INLINE = 2, /* the bytes stand in a slot of the inline page (H2C) */
-    TP_KIND_ATTRIBUTES = 3, /* prefix: offset or card address, and user word of the message */
-    TP_KIND_MESSAGE_LENGTH = 4, /* prefix: bytes in the whole message, 0: unknown */
-};
-
 enum tp_status {
     TP_STATUS_NONE = 0, /* of entries that complete nothing: message starts */
     TP_STATUS_DONE = 1, /* all bytes moved */
@@ -99,6 +91,14 @@ enum tp_status {
     TP_STATUS_BAD_COMPLETION = 12, /* an answer to a read had a wrong length or byte count */
     TP_STATUS_LINK_DOWN = 13, /* the link to the host went down */
     TP_STATUS_KIND_STATUS = 64, /* 65 to 127: the channel's kind says so, with a number of its own from 1 to 63 */
+};
+
+enum tp_kind {
+    TP_KIND_DIRECT = 0, /* one contiguous piece of host memory */
+    TP_KIND_LIST = 1, /* a table of pieces in host memory, which the card fetches */
+    TP_KIND_INLINE = 2, /* the bytes stand in a slot of the inline page (H2C) */
+    TP_KIND_ATTRIBUTES = 3, /* prefix: offset or card address, and user word of the message */
+    TP_KIND_MESSAGE_LENGTH = 4, /* prefix: bytes in the whole message, 0: unknown */
 };
 
 enum tp_tlp_stream {
@@ -170,8 +170,8 @@ enum tp_tlp_stream {
 #define TP_CHANNEL_ENTRY_FIRST_PAGE_OFFSET 0x08u /* index of the channel's privileged page; doorbell, inline and batch page follow it */
 #define TP_CHANNEL_ENTRY_BUFFER_BYTES_OFFSET 0x0cu /* the card's own buffer: of an H2C channel, which shares it with the others of its kind, or of this C2H channel */
 #define TP_CHANNEL_ENTRY_BATCH_SLOTS_OFFSET 0x10u /* slots for descriptors in the batch page; 0: it takes no batches */
-#define TP_CHANNEL_ENTRY_WINDOW_OFFSET 0x12u /* of a memory: 1 + offset of its window in BAR 4, in MiB; 0: none */
-#define TP_CHANNEL_ENTRY_KIND_PARAMETER_OFFSET 0x14u /* the kind's own; of a memory its size in pages of 4096 bytes */
+#define TP_CHANNEL_ENTRY_WINDOW_OFFSET 0x12u /* of a memory's window, or of an H2C stream's inbox: 1 + its offset in BAR 4, in MiB; 0: none */
+#define TP_CHANNEL_ENTRY_KIND_PARAMETER_OFFSET 0x14u /* the kind's own; of a memory its size in pages of 4096 bytes; of a stream 0, or what it has for a peer: of H2C the bytes that its inbox holds, of C2H 1 */
 #define TP_CHANNEL_ENTRY_KIND_NAME_OFFSET 0x18u /* ASCII, zero padded */
 #define TP_CHANNEL_ENTRY_KIND_NAME_COUNT 8u
 #define TP_CHANNEL_ENTRY_KIND_NAME_STRIDE 1u
@@ -266,6 +266,7 @@ enum tp_tlp_stream {
 #define TP_CHANNEL_MODERATION_ENTRIES_MASK 0xffffu
 #define TP_CHANNEL_MODERATION_TIME_LSB 16 /* or so many times 64 core clocks after the first of them; 0: at once */
 #define TP_CHANNEL_MODERATION_TIME_MASK 0xffff0000u
+#define TP_CHANNEL_PEER_BASE_OFFSET 0x38u /* bus address of what the channel writes to on the other card, C2H: the inbox, a multiple of 8192; H2C: the doorbell `credit` of the channel that sends */
 #define TP_CHANNEL_WEIGHT_OFFSET 0x40u /* the channel's part of the link while others of its direction want it, too; 0 counts as 1 */
 #define TP_CHANNEL_WEIGHT_RESET 0x1u
 #define TP_CHANNEL_TRAFFIC_CLASS_OFFSET 0x44u /* traffic class of the channel's reads and writes of data */
@@ -275,6 +276,28 @@ enum tp_tlp_stream {
 #define TP_CHANNEL_HELD_BYTES_MASK 0x7fffffffu
 #define TP_CHANNEL_HELD_FULL_LSB 31 /* C2H: the core can send no more, and no descriptor is there */
 #define TP_CHANNEL_HELD_FULL_MASK 0x80000000u
+#define TP_CHANNEL_PEER_CONTROL_OFFSET 0x50u /* pairs the channel with one of another card; written 0 by a reset of the channel */
+#define TP_CHANNEL_PEER_CONTROL_PAIRED_LSB 0 /* the channel is paired; from 0 to 1 its counts begin at 0 */
+#define TP_CHANNEL_PEER_CONTROL_PAIRED_MASK 0x1u
+#define TP_CHANNEL_PEER_CONTROL_POSTING_LSB 1 /* C2H: the card posts descriptors as far as it has credit; a fault clears it */
+#define TP_CHANNEL_PEER_CONTROL_POSTING_MASK 0x2u
+#define TP_CHANNEL_PEER_CONTROL_SLOT_LOG2_LSB 8 /* log2 of a slot's bytes, 7 to 12; both ends of a pair have the same */
+#define TP_CHANNEL_PEER_CONTROL_SLOT_LOG2_MASK 0xf00u
+#define TP_CHANNEL_PEER_CONTROL_KEY_LSB 16 /* stands in every credit; both ends of a pair have the same, and each pairing another one than those before */
+#define TP_CHANNEL_PEER_CONTROL_KEY_MASK 0xff0000u
+#define TP_CHANNEL_PEER_STATUS_OFFSET 0x54u /* how a pair is doing */
+#define TP_CHANNEL_PEER_STATUS_SLOTS_LSB 0 /* slots since pairing, modulo 2^16: C2H posted, H2C ended */
+#define TP_CHANNEL_PEER_STATUS_SLOTS_MASK 0xffffu
+#define TP_CHANNEL_PEER_STATUS_IDLE_LSB 16 /* C2H: no slot that was posted is under way; H2C: all that came has been taken by the core */
+#define TP_CHANNEL_PEER_STATUS_IDLE_MASK 0x10000u
+#define TP_CHANNEL_PEER_STATUS_OPEN_LSB 17 /* H2C: a message has begun and not ended, of the peer's */
+#define TP_CHANNEL_PEER_STATUS_OPEN_MASK 0x20000u
+#define TP_CHANNEL_PEER_STATUS_OVERRUN_LSB 18 /* H2C: something came that had no room, or that no peer sends, since pairing */
+#define TP_CHANNEL_PEER_STATUS_OVERRUN_MASK 0x40000u
+#define TP_CHANNEL_PEER_STATUS_WAITING_LSB 19 /* H2C: the inbox waits for the end of a message that the host has begun */
+#define TP_CHANNEL_PEER_STATUS_WAITING_MASK 0x80000u
+#define TP_CHANNEL_PEER_STATUS_FAULT_LSB 24 /* C2H: the fault that ended a slot since pairing; 0: none */
+#define TP_CHANNEL_PEER_STATUS_FAULT_MASK 0xff000000u
 
 /* A channel's doorbells: write-only, for the channel's user, mapped uncached. */
 #define TP_DOORBELL_DESCRIPTOR_OFFSET 0x00u /* What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's. */
@@ -287,6 +310,11 @@ enum tp_tlp_stream {
 #define TP_DOORBELL_FILL_BYTES_MASK 0x7fffffffu
 #define TP_DOORBELL_FILL_ABOVE_LSB 31 /* 1: so many or more, or as many as can be; 0: so many or fewer */
 #define TP_DOORBELL_FILL_ABOVE_MASK 0x80000000u
+#define TP_DOORBELL_CREDIT_OFFSET 0x28u /* C2H, from the peer: how far its inbox has room */
+#define TP_DOORBELL_CREDIT_SLOTS_LSB 0 /* slots since pairing that may be posted, modulo 2^16 */
+#define TP_DOORBELL_CREDIT_SLOTS_MASK 0xffffu
+#define TP_DOORBELL_CREDIT_KEY_LSB 16 /* that of the pairing; another one is ignored */
+#define TP_DOORBELL_CREDIT_KEY_MASK 0xff0000u
 
 /* What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's. */
 #define TP_DESCRIPTOR_BYTES 16u
@@ -686,8 +714,8 @@ struct tp_channel_entry {
     tp_u32 first_page; /* index of the channel's privileged page; doorbell, inline and batch page follow it */
     tp_u32 buffer_bytes; /* the card's own buffer: of an H2C channel, which shares it with the others of its kind, or of this C2H channel */
     tp_u16 batch_slots; /* slots for descriptors in the batch page; 0: it takes no batches */
-    tp_u16 window; /* of a memory: 1 + offset of its window in BAR 4, in MiB; 0: none */
-    tp_u32 kind_parameter; /* the kind's own; of a memory its size in pages of 4096 bytes */
+    tp_u16 window; /* of a memory's window, or of an H2C stream's inbox: 1 + its offset in BAR 4, in MiB; 0: none */
+    tp_u32 kind_parameter; /* the kind's own; of a memory its size in pages of 4096 bytes; of a stream 0, or what it has for a peer: of H2C the bytes that its inbox holds, of C2H 1 */
     tp_u8 kind_name[8]; /* ASCII, zero padded */
     tp_u8 name[32]; /* UTF-8, zero padded */
 };

@@ -178,9 +178,9 @@ pub const CHANNEL_ENTRY_FIRST_PAGE_OFFSET: u64 = 0x08;
 pub const CHANNEL_ENTRY_BUFFER_BYTES_OFFSET: u64 = 0x0c;
 /// Offset: slots for descriptors in the batch page; 0: it takes no batches
 pub const CHANNEL_ENTRY_BATCH_SLOTS_OFFSET: u64 = 0x10;
-/// Offset: of a memory: 1 + offset of its window in BAR 4, in MiB; 0: none
+/// Offset: of a memory's window, or of an H2C stream's inbox: 1 + its offset in BAR 4, in MiB; 0: none
 pub const CHANNEL_ENTRY_WINDOW_OFFSET: u64 = 0x12;
-/// Offset: the kind's own; of a memory its size in pages of 4096 bytes
+/// Offset: the kind's own; of a memory its size in pages of 4096 bytes; of a stream 0, or what it has for a peer: of H2C the bytes that its inbox holds, of C2H 1
 pub const CHANNEL_ENTRY_KIND_PARAMETER_OFFSET: u64 = 0x14;
 /// Offset: ASCII, zero padded
 pub const CHANNEL_ENTRY_KIND_NAME_OFFSET: u64 = 0x18;
@@ -363,6 +363,8 @@ pub const CHANNEL_MODERATION_ENTRIES_MASK: u32 = 0xffff;
 pub const CHANNEL_MODERATION_TIME_LSB: u32 = 16;
 /// Bits: or so many times 64 core clocks after the first of them; 0: at once
 pub const CHANNEL_MODERATION_TIME_MASK: u32 = 0xffff0000;
+/// Offset: bus address of what the channel writes to on the other card, C2H: the inbox, a multiple of 8192; H2C: the doorbell `credit` of the channel that sends
+pub const CHANNEL_PEER_BASE_OFFSET: u64 = 0x38;
 /// Offset: the channel's part of the link while others of its direction want it, too; 0 counts as 1
 pub const CHANNEL_WEIGHT_OFFSET: u64 = 0x40;
 /// After a reset: the channel's part of the link while others of its direction want it, too; 0 counts as 1
@@ -381,6 +383,50 @@ pub const CHANNEL_HELD_BYTES_MASK: u32 = 0x7fffffff;
 pub const CHANNEL_HELD_FULL_LSB: u32 = 31;
 /// Bits: C2H: the core can send no more, and no descriptor is there
 pub const CHANNEL_HELD_FULL_MASK: u32 = 0x80000000;
+/// Offset: pairs the channel with one of another card; written 0 by a reset of the channel
+pub const CHANNEL_PEER_CONTROL_OFFSET: u64 = 0x50;
+/// Lowest bit: the channel is paired; from 0 to 1 its counts begin at 0
+pub const CHANNEL_PEER_CONTROL_PAIRED_LSB: u32 = 0;
+/// Bits: the channel is paired; from 0 to 1 its counts begin at 0
+pub const CHANNEL_PEER_CONTROL_PAIRED_MASK: u32 = 0x1;
+/// Lowest bit: C2H: the card posts descriptors as far as it has credit; a fault clears it
+pub const CHANNEL_PEER_CONTROL_POSTING_LSB: u32 = 1;
+/// Bits: C2H: the card posts descriptors as far as it has credit; a fault clears it
+pub const CHANNEL_PEER_CONTROL_POSTING_MASK: u32 = 0x2;
+/// Lowest bit: log2 of a slot's bytes, 7 to 12; both ends of a pair have the same
+pub const CHANNEL_PEER_CONTROL_SLOT_LOG2_LSB: u32 = 8;
+/// Bits: log2 of a slot's bytes, 7 to 12; both ends of a pair have the same
+pub const CHANNEL_PEER_CONTROL_SLOT_LOG2_MASK: u32 = 0xf00;
+/// Lowest bit: stands in every credit; both ends of a pair have the same, and each pairing another one than those before
+pub const CHANNEL_PEER_CONTROL_KEY_LSB: u32 = 16;
+/// Bits: stands in every credit; both ends of a pair have the same, and each pairing another one than those before
+pub const CHANNEL_PEER_CONTROL_KEY_MASK: u32 = 0xff0000;
+/// Offset: how a pair is doing
+pub const CHANNEL_PEER_STATUS_OFFSET: u64 = 0x54;
+/// Lowest bit: slots since pairing, modulo 2^16: C2H posted, H2C ended
+pub const CHANNEL_PEER_STATUS_SLOTS_LSB: u32 = 0;
+/// Bits: slots since pairing, modulo 2^16: C2H posted, H2C ended
+pub const CHANNEL_PEER_STATUS_SLOTS_MASK: u32 = 0xffff;
+/// Lowest bit: C2H: no slot that was posted is under way; H2C: all that came has been taken by the core
+pub const CHANNEL_PEER_STATUS_IDLE_LSB: u32 = 16;
+/// Bits: C2H: no slot that was posted is under way; H2C: all that came has been taken by the core
+pub const CHANNEL_PEER_STATUS_IDLE_MASK: u32 = 0x10000;
+/// Lowest bit: H2C: a message has begun and not ended, of the peer's
+pub const CHANNEL_PEER_STATUS_OPEN_LSB: u32 = 17;
+/// Bits: H2C: a message has begun and not ended, of the peer's
+pub const CHANNEL_PEER_STATUS_OPEN_MASK: u32 = 0x20000;
+/// Lowest bit: H2C: something came that had no room, or that no peer sends, since pairing
+pub const CHANNEL_PEER_STATUS_OVERRUN_LSB: u32 = 18;
+/// Bits: H2C: something came that had no room, or that no peer sends, since pairing
+pub const CHANNEL_PEER_STATUS_OVERRUN_MASK: u32 = 0x40000;
+/// Lowest bit: H2C: the inbox waits for the end of a message that the host has begun
+pub const CHANNEL_PEER_STATUS_WAITING_LSB: u32 = 19;
+/// Bits: H2C: the inbox waits for the end of a message that the host has begun
+pub const CHANNEL_PEER_STATUS_WAITING_MASK: u32 = 0x80000;
+/// Lowest bit: C2H: the fault that ended a slot since pairing; 0: none
+pub const CHANNEL_PEER_STATUS_FAULT_LSB: u32 = 24;
+/// Bits: C2H: the fault that ended a slot since pairing; 0: none
+pub const CHANNEL_PEER_STATUS_FAULT_MASK: u32 = 0xff000000;
 
 // A channel's doorbells: write-only, for the channel's user, mapped uncached.
 /// Offset: What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's.
@@ -403,6 +449,16 @@ pub const DOORBELL_FILL_BYTES_MASK: u32 = 0x7fffffff;
 pub const DOORBELL_FILL_ABOVE_LSB: u32 = 31;
 /// Bits: 1: so many or more, or as many as can be; 0: so many or fewer
 pub const DOORBELL_FILL_ABOVE_MASK: u32 = 0x80000000;
+/// Offset: C2H, from the peer: how far its inbox has room
+pub const DOORBELL_CREDIT_OFFSET: u64 = 0x28;
+/// Lowest bit: slots since pairing that may be posted, modulo 2^16
+pub const DOORBELL_CREDIT_SLOTS_LSB: u32 = 0;
+/// Bits: slots since pairing that may be posted, modulo 2^16
+pub const DOORBELL_CREDIT_SLOTS_MASK: u32 = 0xffff;
+/// Lowest bit: that of the pairing; another one is ignored
+pub const DOORBELL_CREDIT_KEY_LSB: u32 = 16;
+/// Bits: that of the pairing; another one is ignored
+pub const DOORBELL_CREDIT_KEY_MASK: u32 = 0xff0000;
 
 // What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's.
 
@@ -771,61 +827,6 @@ impl TryFrom<u8> for ChannelKind {
     }
 }
 
-/// The contract's `kind`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Kind {
-    /// one contiguous piece of host memory
-    Direct = 0,
-    /// a table of pieces in host memory, which the card fetches
-    List = 1,
-    /// the bytes stand in a slot of the inline page (H2C)
-    Inline = 2,
-    /// prefix: offset or card address, and user word of the message
-    Attributes = 3,
-    /// prefix: bytes in the whole message, 0: unknown
-    MessageLength = 4,
-}
-
-#[rustfmt::skip]
-impl Kind {
-    /// Every value, ascending.
-    pub const ALL: [Self; 5] = [
-        Self::Direct,
-        Self::List,
-        Self::Inline,
-        Self::Attributes,
-        Self::MessageLength,
-    ];
-
-    /// The name in the contract.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Direct => "direct",
-            Self::List => "list",
-            Self::Inline => "inline",
-            Self::Attributes => "attributes",
-            Self::MessageLength => "message_length",
-        }
-    }
-}
-
-impl TryFrom<u8> for Kind {
-    /// The number that means nothing in this version.
-    type Error = u8;
-
-    fn try_from(number: u8) -> Result<Self, u8> {
-        match number {
-            0 => Ok(Self::Direct),
-            1 => Ok(Self::List),
-            2 => Ok(Self::Inline),
-            3 => Ok(Self::Attributes),
-            4 => Ok(Self::MessageLength),
-            other => Err(other),
-        }
-    }
-}
-
 /// The contract's `status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -926,6 +927,61 @@ impl TryFrom<u8> for Status {
             12 => Ok(Self::BadCompletion),
             13 => Ok(Self::LinkDown),
             64 => Ok(Self::KindStatus),
+            other => Err(other),
+        }
+    }
+}
+
+/// The contract's `kind`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// one contiguous piece of host memory
+    Direct = 0,
+    /// a table of pieces in host memory, which the card fetches
+    List = 1,
+    /// the bytes stand in a slot of the inline page (H2C)
+    Inline = 2,
+    /// prefix: offset or card address, and user word of the message
+    Attributes = 3,
+    /// prefix: bytes in the whole message, 0: unknown
+    MessageLength = 4,
+}
+
+#[rustfmt::skip]
+impl Kind {
+    /// Every value, ascending.
+    pub const ALL: [Self; 5] = [
+        Self::Direct,
+        Self::List,
+        Self::Inline,
+        Self::Attributes,
+        Self::MessageLength,
+    ];
+
+    /// The name in the contract.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::List => "list",
+            Self::Inline => "inline",
+            Self::Attributes => "attributes",
+            Self::MessageLength => "message_length",
+        }
+    }
+}
+
+impl TryFrom<u8> for Kind {
+    /// The number that means nothing in this version.
+    type Error = u8;
+
+    fn try_from(number: u8) -> Result<Self, u8> {
+        match number {
+            0 => Ok(Self::Direct),
+            1 => Ok(Self::List),
+            2 => Ok(Self::Inline),
+            3 => Ok(Self::Attributes),
+            4 => Ok(Self::MessageLength),
             other => Err(other),
         }
     }
@@ -1426,9 +1482,9 @@ pub struct ChannelEntry {
     pub buffer_bytes: u32,
     /// slots for descriptors in the batch page; 0: it takes no batches
     pub batch_slots: u16,
-    /// of a memory: 1 + offset of its window in BAR 4, in MiB; 0: none
+    /// of a memory's window, or of an H2C stream's inbox: 1 + its offset in BAR 4, in MiB; 0: none
     pub window: u16,
-    /// the kind's own; of a memory its size in pages of 4096 bytes
+    /// the kind's own; of a memory its size in pages of 4096 bytes; of a stream 0, or what it has for a peer: of H2C the bytes that its inbox holds, of C2H 1
     pub kind_parameter: u32,
     /// ASCII, zero padded
     pub kind_name: [u8; 8],

@@ -44,14 +44,6 @@ package towpath_pkg;
     TP_CHANNEL_KIND_NAMED = 8'd2  // a kind from elsewhere, which `kind_name` tells
   } tp_channel_kind_e;
 
-  typedef enum logic [3:0] {
-    TP_KIND_DIRECT = 4'd0,  // one contiguous piece of host memory
-    TP_KIND_LIST = 4'd1,  // a table of pieces in host memory, which the card fetches
-    TP_KIND_INLINE = 4'd2,  // the bytes stand in a slot of the inline page (H2C)
-    TP_KIND_ATTRIBUTES = 4'd3,  // prefix: offset or card address, and user word of the message
-    TP_KIND_MESSAGE_LENGTH = 4'd4  // prefix: bytes in the whole message, 0: unknown
-  } tp_kind_e;
-
   typedef enum logic [7:0] {
     TP_STATUS_NONE = 8'd0,  // of entries that complete nothing: message starts
     TP_STATUS_DONE = 8'd1,  // all bytes moved
@@ -69,6 +61,14 @@ package towpath_pkg;
     TP_STATUS_LINK_DOWN = 8'd13,  // the link to the host went down
     TP_STATUS_KIND_STATUS = 8'd64  // 65 to 127: the channel's kind says so, with a number of its own from 1 to 63
   } tp_status_e;
+
+  typedef enum logic [3:0] {
+    TP_KIND_DIRECT = 4'd0,  // one contiguous piece of host memory
+    TP_KIND_LIST = 4'd1,  // a table of pieces in host memory, which the card fetches
+    TP_KIND_INLINE = 4'd2,  // the bytes stand in a slot of the inline page (H2C)
+    TP_KIND_ATTRIBUTES = 4'd3,  // prefix: offset or card address, and user word of the message
+    TP_KIND_MESSAGE_LENGTH = 4'd4  // prefix: bytes in the whole message, 0: unknown
+  } tp_kind_e;
 
   typedef enum logic [2:0] {
     TP_TLP_STREAM_SENT_WRITE = 3'd0,  // the card writes memory, or raises an interrupt
@@ -139,8 +139,8 @@ package towpath_pkg;
   localparam TP_CHANNEL_ENTRY_FIRST_PAGE_OFFSET = 'h08;  // index of the channel's privileged page; doorbell, inline and batch page follow it
   localparam TP_CHANNEL_ENTRY_BUFFER_BYTES_OFFSET = 'h0c;  // the card's own buffer: of an H2C channel, which shares it with the others of its kind, or of this C2H channel
   localparam TP_CHANNEL_ENTRY_BATCH_SLOTS_OFFSET = 'h10;  // slots for descriptors in the batch page; 0: it takes no batches
-  localparam TP_CHANNEL_ENTRY_WINDOW_OFFSET = 'h12;  // of a memory: 1 + offset of its window in BAR 4, in MiB; 0: none
-  localparam TP_CHANNEL_ENTRY_KIND_PARAMETER_OFFSET = 'h14;  // the kind's own; of a memory its size in pages of 4096 bytes
+  localparam TP_CHANNEL_ENTRY_WINDOW_OFFSET = 'h12;  // of a memory's window, or of an H2C stream's inbox: 1 + its offset in BAR 4, in MiB; 0: none
+  localparam TP_CHANNEL_ENTRY_KIND_PARAMETER_OFFSET = 'h14;  // the kind's own; of a memory its size in pages of 4096 bytes; of a stream 0, or what it has for a peer: of H2C the bytes that its inbox holds, of C2H 1
   localparam TP_CHANNEL_ENTRY_KIND_NAME_OFFSET = 'h18;  // ASCII, zero padded
   localparam TP_CHANNEL_ENTRY_KIND_NAME_COUNT = 8;
   localparam TP_CHANNEL_ENTRY_KIND_NAME_STRIDE = 1;
@@ -235,6 +235,7 @@ package towpath_pkg;
   localparam logic [31:0] TP_CHANNEL_MODERATION_ENTRIES_MASK = 32'hffff;
   localparam TP_CHANNEL_MODERATION_TIME_LSB = 16;  // or so many times 64 core clocks after the first of them; 0: at once
   localparam logic [31:0] TP_CHANNEL_MODERATION_TIME_MASK = 32'hffff0000;
+  localparam TP_CHANNEL_PEER_BASE_OFFSET = 'h38;  // bus address of what the channel writes to on the other card, C2H: the inbox, a multiple of 8192; H2C: the doorbell `credit` of the channel that sends
   localparam TP_CHANNEL_WEIGHT_OFFSET = 'h40;  // the channel's part of the link while others of its direction want it, too; 0 counts as 1
   localparam logic [31:0] TP_CHANNEL_WEIGHT_RESET = 32'h1;
   localparam TP_CHANNEL_TRAFFIC_CLASS_OFFSET = 'h44;  // traffic class of the channel's reads and writes of data
@@ -244,6 +245,28 @@ package towpath_pkg;
   localparam logic [31:0] TP_CHANNEL_HELD_BYTES_MASK = 32'h7fffffff;
   localparam TP_CHANNEL_HELD_FULL_LSB = 31;  // C2H: the core can send no more, and no descriptor is there
   localparam logic [31:0] TP_CHANNEL_HELD_FULL_MASK = 32'h80000000;
+  localparam TP_CHANNEL_PEER_CONTROL_OFFSET = 'h50;  // pairs the channel with one of another card; written 0 by a reset of the channel
+  localparam TP_CHANNEL_PEER_CONTROL_PAIRED_LSB = 0;  // the channel is paired; from 0 to 1 its counts begin at 0
+  localparam logic [31:0] TP_CHANNEL_PEER_CONTROL_PAIRED_MASK = 32'h1;
+  localparam TP_CHANNEL_PEER_CONTROL_POSTING_LSB = 1;  // C2H: the card posts descriptors as far as it has credit; a fault clears it
+  localparam logic [31:0] TP_CHANNEL_PEER_CONTROL_POSTING_MASK = 32'h2;
+  localparam TP_CHANNEL_PEER_CONTROL_SLOT_LOG2_LSB = 8;  // log2 of a slot's bytes, 7 to 12; both ends of a pair have the same
+  localparam logic [31:0] TP_CHANNEL_PEER_CONTROL_SLOT_LOG2_MASK = 32'hf00;
+  localparam TP_CHANNEL_PEER_CONTROL_KEY_LSB = 16;  // stands in every credit; both ends of a pair have the same, and each pairing another one than those before
+  localparam logic [31:0] TP_CHANNEL_PEER_CONTROL_KEY_MASK = 32'hff0000;
+  localparam TP_CHANNEL_PEER_STATUS_OFFSET = 'h54;  // how a pair is doing
+  localparam TP_CHANNEL_PEER_STATUS_SLOTS_LSB = 0;  // slots since pairing, modulo 2^16: C2H posted, H2C ended
+  localparam logic [31:0] TP_CHANNEL_PEER_STATUS_SLOTS_MASK = 32'hffff;
+  localparam TP_CHANNEL_PEER_STATUS_IDLE_LSB = 16;  // C2H: no slot that was posted is under way; H2C: all that came has been taken by the core
+  localparam logic [31:0] TP_CHANNEL_PEER_STATUS_IDLE_MASK = 32'h10000;
+  localparam TP_CHANNEL_PEER_STATUS_OPEN_LSB = 17;  // H2C: a message has begun and not ended, of the peer's
+  localparam logic [31:0] TP_CHANNEL_PEER_STATUS_OPEN_MASK = 32'h20000;
+  localparam TP_CHANNEL_PEER_STATUS_OVERRUN_LSB = 18;  // H2C: something came that had no room, or that no peer sends, since pairing
+  localparam logic [31:0] TP_CHANNEL_PEER_STATUS_OVERRUN_MASK = 32'h40000;
+  localparam TP_CHANNEL_PEER_STATUS_WAITING_LSB = 19;  // H2C: the inbox waits for the end of a message that the host has begun
+  localparam logic [31:0] TP_CHANNEL_PEER_STATUS_WAITING_MASK = 32'h80000;
+  localparam TP_CHANNEL_PEER_STATUS_FAULT_LSB = 24;  // C2H: the fault that ended a slot since pairing; 0: none
+  localparam logic [31:0] TP_CHANNEL_PEER_STATUS_FAULT_MASK = 32'hff000000;
 
   // A channel's doorbells: write-only, for the channel's user, mapped uncached.
   localparam TP_DOORBELL_DESCRIPTOR_OFFSET = 'h00;  // What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's.
@@ -256,6 +279,11 @@ package towpath_pkg;
   localparam logic [31:0] TP_DOORBELL_FILL_BYTES_MASK = 32'h7fffffff;
   localparam TP_DOORBELL_FILL_ABOVE_LSB = 31;  // 1: so many or more, or as many as can be; 0: so many or fewer
   localparam logic [31:0] TP_DOORBELL_FILL_ABOVE_MASK = 32'h80000000;
+  localparam TP_DOORBELL_CREDIT_OFFSET = 'h28;  // C2H, from the peer: how far its inbox has room
+  localparam TP_DOORBELL_CREDIT_SLOTS_LSB = 0;  // slots since pairing that may be posted, modulo 2^16
+  localparam logic [31:0] TP_DOORBELL_CREDIT_SLOTS_MASK = 32'hffff;
+  localparam TP_DOORBELL_CREDIT_KEY_LSB = 16;  // that of the pairing; another one is ignored
+  localparam logic [31:0] TP_DOORBELL_CREDIT_KEY_MASK = 32'hff0000;
 
   // What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's.
   localparam TP_DESCRIPTOR_BYTES = 16;
