@@ -59,6 +59,9 @@ gateware/dma/tp_turn.sv
 gateware/dma/tp_verdicts.sv
 gateware/dma/tp_weighted.sv
 gateware/dma/tp_writer.sv
+gateware/peer/tp_inbox.sv
+gateware/peer/tp_outbox.sv
+gateware/peer/tp_peers.sv
 gateware/plugin/tp_plugin_access.sv
 gateware/plugin/tp_plugin_bus.sv
 gateware/plugin/tp_plugin_registers.sv

@@ -42,7 +42,12 @@ module tp_core
     parameter bit QOS = 0,                // channels have weights, rates and traffic classes
     parameter int PLUGINS = 0,
     parameter logic [towpath_pkg::TP_PLUGINS_MAX*128-1:0] PLUGIN_ENTRIES = '0,
-    parameter bit FILL = 0                // channels fire at a fill level
+    parameter bit FILL = 0,               // channels fire at a fill level
+    // Channels that can be paired with another card's: see tp_peers. BAR 4 is the memories' up to INBOX_FIRST MiB; each inbox has one behind that.
+    parameter logic [NH-1:0] H2C_INBOX = '0,
+    parameter logic [NC-1:0] C2H_OUTBOX = '0,
+    parameter int INBOX_BYTES = 16384,
+    parameter int INBOX_FIRST = 65536
 ) (
     input logic clk,
     input logic rst,
@@ -154,35 +159,45 @@ module tp_core
   localparam int CHW = CHANNELS > 1 ? $clog2(CHANNELS) : 1;
 
   // ------------------------------------------------------------------------------------------------ control to mover
+  logic host_words_valid, host_push_valid, host_push_torn;
   logic words_valid, push_valid, push_torn, arm_valid, cancel_valid, inline_valid, batch_valid;
-  logic [CHW-1:0] wr_channel, push_channel, arm_channel, cancel_channel;
-  logic [7:0] push_count;
+  logic [CHW-1:0] wr_channel, push_channel, host_channel, host_push_channel, arm_channel, cancel_channel;
+  logic [7:0] push_count, host_push_count;
   logic [31:0] arm_index, lead_bytes;
   logic lead_valid;
   logic [CHW-1:0] lead_channel;
   logic fill_valid;
   logic [CHW-1:0] fill_channel;
   logic [31:0] fill_level;
-  logic [11:2] wr_offset;
-  logic [DATA_WIDTH-1:0] wr_data;
-  logic [DATA_WIDTH/8-1:0] wr_strb;
+  logic credit_valid;
+  logic [CHW-1:0] credit_channel;
+  logic [31:0] credit;
+  logic [11:2] wr_offset, host_offset;
+  logic [DATA_WIDTH-1:0] wr_data, host_data;
+  logic [DATA_WIDTH/8-1:0] wr_strb, host_strb;
   logic priv_write_valid, priv_read_valid, priv_read_ack;
   logic [CHW-1:0] priv_write_channel, priv_read_channel;
   logic [7:3] priv_write_offset, priv_read_offset;
-  logic [63:0] priv_write_data, priv_read_data;
+  logic [63:0] priv_write_data, priv_read_data, mover_read_data, peer_read_data;
   logic [7:0] priv_write_strb;
   logic fire_valid, fire_ready;
   logic [7:0] fire_vector;
-  logic msix_posted_valid, msix_posted_ready, msix_posted_last, msix_leaving;
-  tp_write_hdr_t msix_posted_hdr;
-  logic [DATA_WIDTH-1:0] msix_posted_data;
+  logic message_valid, message_ready, msix_posted_valid, msix_posted_ready, msix_posted_last, msix_leaving;
+  tp_write_hdr_t message_hdr, msix_posted_hdr;
+  logic [DATA_WIDTH-1:0] message_data, msix_posted_data;
   logic card_reset, card_reset_done, user_busy, event_valid;
   logic [3:0] event_code;
   logic [7:0] quarantine;
   logic [15:0] quarantined;
-  logic [CHANNELS-1:0] enabled;
+  logic [CHANNELS-1:0] enabled, paired, paired_alarm, ended;
+  logic [CHANNELS-1:0][7:0] ended_status;
 
   // ------------------------------------------------------------------------------------------------ mover and control to the user's edge
+  logic [NH-1:0] dm_h2c_tvalid, dm_h2c_tready, dm_h2c_tlast, dm_h2c_error;  // before an inbox
+  logic [NH-1:0][DATA_WIDTH-1:0] dm_h2c_tdata;
+  logic [NH-1:0][KEEP-1:0] dm_h2c_tkeep;
+  logic [NH-1:0][63:0] dm_h2c_length, dm_h2c_offset;
+  logic [NH-1:0][31:0] dm_h2c_user;
   logic [NH-1:0] mv_h2c_tvalid, mv_h2c_tready, mv_h2c_tlast, mv_h2c_error, mv_h2c_reset, mv_h2c_reset_busy;
   logic [NH-1:0][DATA_WIDTH-1:0] mv_h2c_tdata;
   logic [NH-1:0][KEEP-1:0] mv_h2c_tkeep;
@@ -251,8 +266,22 @@ module tp_core
           16'(QOS) << towpath_pkg::TP_DISCOVERY_FEATURES_QOS_LSB | 16'(FILL) << towpath_pkg::TP_DISCOVERY_FEATURES_FILL_LSB
       ),
       .PLUGINS(PLUGINS),
-      .PLUGIN_ENTRIES(PLUGIN_ENTRIES)
+      .PLUGIN_ENTRIES(PLUGIN_ENTRIES),
+      .INBOX_FIRST(INBOX_FIRST)
   ) i_control (
+      .wr_channel(host_channel),
+      .wr_offset(host_offset),
+      .wr_data(host_data),
+      .wr_strb(host_strb),
+      .words_valid(host_words_valid),
+      .push_valid(host_push_valid),
+      .push_channel(host_push_channel),
+      .push_torn(host_push_torn),
+      .push_count(host_push_count),
+      .msix_posted_valid(message_valid),
+      .msix_posted_ready(message_ready),
+      .msix_posted_hdr(message_hdr),
+      .msix_posted_data(message_data),
       .m_axil_awaddr(mv_axil_awaddr),
       .m_axil_awvalid(mv_axil_awvalid),
       .m_axil_awready(mv_axil_awready),
@@ -309,15 +338,16 @@ module tp_core
       .C2H_ASKED(C2H_ASKED),
       .FILL(FILL)
   ) i_dma (
-      .h2c_tvalid(mv_h2c_tvalid),
-      .h2c_tready(mv_h2c_tready),
-      .h2c_tdata(mv_h2c_tdata),
-      .h2c_tkeep(mv_h2c_tkeep),
-      .h2c_tlast(mv_h2c_tlast),
-      .h2c_error(mv_h2c_error),
-      .h2c_length(mv_h2c_length),
-      .h2c_offset(mv_h2c_offset),
-      .h2c_user(mv_h2c_user),
+      .priv_read_data(mover_read_data),
+      .h2c_tvalid(dm_h2c_tvalid),
+      .h2c_tready(dm_h2c_tready),
+      .h2c_tdata(dm_h2c_tdata),
+      .h2c_tkeep(dm_h2c_tkeep),
+      .h2c_tlast(dm_h2c_tlast),
+      .h2c_error(dm_h2c_error),
+      .h2c_length(dm_h2c_length),
+      .h2c_offset(dm_h2c_offset),
+      .h2c_user(dm_h2c_user),
       .h2c_reset(mv_h2c_reset),
       .h2c_reset_busy(mv_h2c_reset_busy),
       .h2c_end_valid(mv_h2c_end_valid),
@@ -340,6 +370,21 @@ module tp_core
       .c2h_ask_user(mv_c2h_ask_user),
       .c2h_reset(mv_c2h_reset),
       .c2h_reset_busy(mv_c2h_reset_busy),
+      .*
+  );
+
+  assign priv_read_data = mover_read_data | peer_read_data;
+  tp_peers #(
+      .DATA_WIDTH(DATA_WIDTH),
+      .H2C(H2C),
+      .C2H(C2H),
+      .QUEUE_DEPTH(QUEUE_DEPTH),
+      .INBOX_BYTES(INBOX_BYTES),
+      .H2C_INBOX(H2C_INBOX),
+      .C2H_OUTBOX(C2H_OUTBOX),
+      .CHANNEL_WINDOWS(CHANNEL_WINDOWS)
+  ) i_peers (
+      .read_data(peer_read_data),
       .*
   );
 

@@ -142,7 +142,11 @@ module tp_system
       .QOS(QOS),
       .PLUGINS(PLUGINS),
       .PLUGIN_ENTRIES(PLUGIN_ENTRIES),
-      .FILL(FILL)
+      .FILL(FILL),
+      .H2C_INBOX(H2C_INBOX),
+      .C2H_OUTBOX(C2H_OUTBOX),
+      .INBOX_BYTES(INBOX_BYTES),
+      .INBOX_FIRST(INBOX_FIRST)
   ) core (
       .user_clk(uclk),
       .m_axil_awaddr(axil_awaddr),

@@ -29,6 +29,7 @@ module tp_control
     parameter logic [(H2C+C2H)*256-1:0] CHANNEL_NAMES = "",
     parameter logic [(H2C+C2H)*120-1:0] CHANNEL_KINDS = {(H2C + C2H) {32'd0, 16'd1, 8'd0, 64'h6d6165727473}},
     parameter logic [63:0] MEMORY_WINDOW_BYTES = 0,  // of BAR 4, 0: none
+    parameter int INBOX_FIRST = 65536,      // MiB of BAR 4, from its start, that are memories'
     parameter logic [(H2C+C2H)*16-1:0] CHANNEL_WINDOWS = '0,
     parameter logic [15:0] FEATURES = '0,
     parameter int PLUGINS = 0,
@@ -79,6 +80,9 @@ module tp_control
     output logic                   fill_valid,
     output logic [        CHW-1:0] fill_channel,
     output logic [           31:0] fill_level,
+    output logic                   credit_valid,
+    output logic [        CHW-1:0] credit_channel,
+    output logic [           31:0] credit,
     output logic                   cancel_valid,
     output logic [        CHW-1:0] cancel_channel,
     output logic                   priv_write_valid,
@@ -150,6 +154,7 @@ module tp_control
     input  logic                    mem_answer_error
 );
   localparam int CHANNELS = H2C + C2H;
+  localparam bit MEMORIES = MEMORY_WINDOW_BYTES != 0 && INBOX_FIRST != 0;  // have windows
   localparam int GW = $clog2(CHANNELS + 1);
   localparam int WINDOW_AW = WINDOW_BYTES > 8 ? $clog2(WINDOW_BYTES) : 4;
   localparam int AW = WINDOW_BYTES != 0 && WINDOW_AW > GW + 14 ? WINDOW_AW : GW + 14;
@@ -273,6 +278,9 @@ module tp_control
       .fill_valid,
       .fill_channel,
       .fill_level,
+      .credit_valid,
+      .credit_channel,
+      .credit,
       .cancel_valid,
       .cancel_channel
   );
@@ -322,8 +330,8 @@ module tp_control
   logic show_memory_overruns, show_memory_errors, shows_memory_overruns, shows_memory_errors;
   assign show_control = in_card && ask_offset == 10'(TP_CARD_CONTROL_OFFSET / 4);
   assign show_window_status = in_card && ask_offset == 10'(TP_CARD_WINDOW_STATUS_OFFSET / 4);
-  assign show_memory_overruns = MEMORY_WINDOW_BYTES != 0 && in_card && ask_offset == 10'(TP_CARD_MEMORY_WINDOW_OVERRUNS_OFFSET / 4);
-  assign show_memory_errors = MEMORY_WINDOW_BYTES != 0 && in_card && ask_offset == 10'(TP_CARD_MEMORY_WINDOW_ERRORS_OFFSET / 4);
+  assign show_memory_overruns = MEMORIES && in_card && ask_offset == 10'(TP_CARD_MEMORY_WINDOW_OVERRUNS_OFFSET / 4);
+  assign show_memory_errors = MEMORIES && in_card && ask_offset == 10'(TP_CARD_MEMORY_WINDOW_ERRORS_OFFSET / 4);
   assign show_quarantined = in_card && ask_offset == 10'(TP_CARD_QUARANTINED_OFFSET / 4);
   assign show_link_count = in_card && ask_offset[11:6] == 6'(TP_CARD_UNSUPPORTED_REQUESTS_OFFSET / 64) &&
       ask_offset != 10'(TP_CARD_USER_IRQ_ENABLE_OFFSET / 4);
@@ -388,7 +396,7 @@ module tp_control
   logic word_answer_valid, word_answer_last, memory_answers, memory_answer_valid, memory_answer_last;
   tp_answer_hdr_t word_answer_hdr, memory_answer_hdr;
   logic [DATA_WIDTH-1:0] word_answer_data, memory_answer_data;
-  assign memory_read = read_valid && MEMORY_WINDOW_BYTES != 0 && read_hdr.bar == 3'(TP_BAR_MEMORY);
+  assign memory_read = read_valid && MEMORIES && read_hdr.bar == 3'(TP_BAR_MEMORY);
   assign word_read = read_valid && !memory_read;
   assign read_ready = word_read_ready || memory_read_ready;
   assign read_waits = word_waits || memory_waits;
@@ -577,12 +585,13 @@ module tp_control
   );
 
   // ---- memory windows
-  if (MEMORY_WINDOW_BYTES != 0) begin : gen_memory
+  if (MEMORIES) begin : gen_memory
     logic closed, off, writes_stand, reads_stand, stuck, row_came;
     logic [15:0] taken;
     assign closed = card_reset || user_busy;
     tp_memory_writes #(
-        .DATA_WIDTH(DATA_WIDTH)
+        .DATA_WIDTH(DATA_WIDTH),
+        .MIB(INBOX_FIRST)
     ) writes (
         .clk,
         .rst,

@@ -3,7 +3,7 @@
 //
 // A word that comes in one cycle shows its effect in the next; the mover keeps the words themselves, as beats. Dword 0 of a descriptor opens
 // it, dword 3 commits. Unless dwords 0 to 3 came whole and in order, with nothing else of the descriptor between them, the commit is `torn`:
-// only dword 3 (cookie and control) is then the host's. `arm`, `lead` and `fill` want a whole dword, `cancel` and `batch` any byte. A batch of none does
+// only dword 3 (cookie and control) is then the host's. `arm`, `lead`, `fill` and `credit` want a whole dword, `cancel` and `batch` any byte. A batch of none does
 // nothing. A write of another size to the page (`misfit`), a batch, and a channel that is not enabled forget what came of the descriptor, so
 // that a commit behind them is torn.
 module tp_doorbell
@@ -37,6 +37,9 @@ module tp_doorbell
     output logic           fill_valid,
     output logic [CHW-1:0] fill_channel,
     output logic [   31:0] fill_level,
+    output logic           credit_valid,
+    output logic [CHW-1:0] credit_channel,
+    output logic [   31:0] credit,
     output logic           cancel_valid,
     output logic [CHW-1:0] cancel_channel
 );
@@ -89,6 +92,8 @@ module tp_doorbell
   assign lead_bytes = arm_index;
   assign fill_channel = push_channel;
   assign fill_level = arm_index;
+  assign credit_channel = push_channel;
+  assign credit = arm_index;
 
   always_ff @(posedge clk) begin
     words_valid <= (low_word || high_word) && !clear && !rst;
@@ -100,10 +105,12 @@ module tp_doorbell
     arm_valid <= word_valid && word_offset == 9'(TP_DOORBELL_ARM_OFFSET / 8) && low_whole && !clear && !rst;
     lead_valid <= word_valid && word_offset == 9'(TP_DOORBELL_LEAD_OFFSET / 8) && low_whole && !clear && !rst;
     fill_valid <= word_valid && word_offset == 9'(TP_DOORBELL_FILL_OFFSET / 8) && low_whole && !clear && !rst;
+    credit_valid <= word_valid && word_offset == 9'(TP_DOORBELL_CREDIT_OFFSET / 8) && low_whole && !clear && !rst;
     cancel_valid <= word_valid && word_offset == 9'(TP_DOORBELL_CANCEL_OFFSET / 8) && high_any && !clear && !rst;
   end
 
   if (TP_DOORBELL_ARM_OFFSET % 8 != 0 || TP_DOORBELL_CANCEL_OFFSET % 8 != 4 || TP_DOORBELL_LEAD_OFFSET % 8 != 0 ||
-      TP_DOORBELL_BATCH_OFFSET % 8 != 4 || TP_DOORBELL_FILL_OFFSET % 8 != 0)
-    $error("%m: arm, lead and fill must be the lower, cancel and batch the upper half of a word");
+      TP_DOORBELL_BATCH_OFFSET % 8 != 4 || TP_DOORBELL_FILL_OFFSET % 8 != 0 ||
+      TP_DOORBELL_CREDIT_OFFSET % 8 != 0)
+    $error("%m: arm, lead, fill and credit must be the lower, cancel and batch the upper half of a word");
 endmodule

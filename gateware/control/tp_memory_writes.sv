@@ -14,6 +14,7 @@ module tp_memory_writes
 #(
     parameter int DATA_WIDTH = 128,
     parameter int BYTES = 8192,
+    parameter int MIB = 65536,              // what is behind so many is not a memory's
     localparam int KEEP = DATA_WIDTH / 8
 ) (
     input  logic                             clk,
@@ -59,7 +60,7 @@ module tp_memory_writes
   assign takes = starts ? room >= beats && !too_long && !off && !closed : taking && !closed;
   assign enters = valid && takes;
   always_ff @(posedge clk) begin
-    valid <= rx_posted_valid && rx_posted_hdr.bar == 3'(TP_BAR_MEMORY) && !rst;
+    valid <= rx_posted_valid && rx_posted_hdr.bar == 3'(TP_BAR_MEMORY) && 17'(rx_posted_hdr.offset[35:20]) < 17'(MIB) && !rst;
     starts <= !in_packet;
     in <= '{
         address: rx_posted_hdr.offset[35:2],

@@ -133,7 +133,11 @@ module tp_dma
     output logic [NC-1:0][          63:0] c2h_ask_offset,
     output logic [NC-1:0][          31:0] c2h_ask_user,
     output logic [NC-1:0]                 c2h_reset,
-    input  logic [NC-1:0]                 c2h_reset_busy
+    input  logic [NC-1:0]                 c2h_reset_busy,
+    input  logic [CHANNELS-1:0]           paired,          // see tp_outbox
+    input  logic [CHANNELS-1:0]           paired_alarm,
+    output logic [CHANNELS-1:0]           ended,           // a descriptor is, ...
+    output logic [CHANNELS-1:0][     7:0] ended_status     // ... with this
 );
   // Order slots of an H2C channel: enough for reads of 512 bytes that fill the room, at most DATA_WIDTH / 4, and for short messages.
   localparam int BLOCKS = LANDING_BYTES / LANDING_BLOCK;
@@ -165,11 +169,7 @@ module tp_dma
   localparam int SHARE = 13;
   logic [CHANNELS-1:0] over;  // beyond its rate
   logic [NH-1:0] held_back;  // of them, the H2C channels
-  if (H2C == 0) begin : g_never_held_back
-    assign held_back = '0;
-  end else begin : g_held_back
-    assign held_back = over[NH-1:0];
-  end
+  assign held_back = H2C == 0 ? '0 : NH'(over);
   logic [CHANNELS-1:0][2:0] tc;
   logic h2c_even, c2h_even;
   logic [NH-1:0][SHARE-1:0] h2c_share;
@@ -216,18 +216,19 @@ module tp_dma
   // ------------------------------------------------------------------------------------------------ rings
   logic [CHANNELS-1:0]
       d_valid, d_end, d_inline, d_empty, d_over, d_broken, f_valid, f_last, f_at, take, abandon, finish, stopping, cancelling;
-  logic [CHANNELS-1:0] completed;
   logic [CHANNELS-1:0][15:0] d_cookie;
   logic [CHANNELS-1:0][7:0] d_status;
   logic [CHANNELS-1:0][31:0] d_user;
   logic [CHANNELS-1:0][63:0] d_length, d_offset;
 
-  logic [CHANNELS-1:0] announce, alarm, error;
+  logic [CHANNELS-1:0] announce, alarm, error, completed;
   logic [CHANNELS-1:0][15:0] overflows;
   logic [CHANNELS-1:0] entry_valid, entry_ready;
   logic [CHANNELS-1:0][31:0] entry_bytes;
   logic [CHANNELS-1:0][15:0] entry_cookie;
   logic [CHANNELS-1:0][7:0] entry_status;
+  assign ended_status = entry_status;
+  assign ended = completed;
   logic [NC-1:0] entry_start;
   logic [NC-1:0][47:0] head_length;
   logic [NC-1:0][31:0] head_offset, head_user;
@@ -248,6 +249,7 @@ module tp_dma
       .planned(plan_none),
       .left(left_more[31:8]),
       .idle(front_idle),
+      .alarm(alarm | paired_alarm),
       .priv_read_data(ring_read_data),
       .*
   );
@@ -717,8 +719,7 @@ module tp_dma
   end
 
   // ------------------------------------------------------------------------------------------------ C2H
-  logic [NC-1:0] beat_valid, command_valid, command_ready, command_taken, begun, reading;
-  logic [NC-1:0] command_held;
+  logic [NC-1:0] beat_valid, command_valid, command_ready, command_taken, command_held, begun, reading;
   logic [NC-1:0][BW-1:KW] beat_at;
   logic [NC-1:0][DATA_WIDTH-1:0] beat_data;
   logic [NC-1:0][11:0] command_last;
@@ -769,7 +770,7 @@ module tp_dma
     ) i_c2h (
         .clk,
         .rst,
-        .announce(announce[C] && enabled[C] && !C2H_ASKED[i]),
+        .announce((announce[C] || paired[C]) && enabled[C] && !C2H_ASKED[i]),
         .flush(flush[C]),
         .forget,
         .idle(engine_idle[C]),
@@ -790,7 +791,7 @@ module tp_dma
         .d_cookie(d_cookie[C]),
         .d_over(d_over[C]),
         .d_status(d_status[C]),
-        .p_valid(f_valid[C]),
+        .p_valid(f_valid[C] && !(paired[C] && telling[C])),  // a peer has data and entries in their order
         .p_at(f_at[C]),
         .plan_valid(plan_valid[C]),
         .plan_more,
@@ -837,7 +838,7 @@ module tp_dma
       .QOS(QOS),
       .SHARE(SHARE)
   ) i_writer (
-      .relaxed(cfg.relaxed),
+      .relaxed(cfg.relaxed && paired == '0),
       .bus_master(may_begin),
       .transmit_room(cfg.transmit_room),
       .max_payload(cfg.max_payload),

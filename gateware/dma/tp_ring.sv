@@ -18,6 +18,8 @@
 // Promises: an offered entry is taken when its place in the ring is being decided; entries of a channel are handed on in the order taken; a
 // vector fires after its entry has been shown to tp_writer, where entries go before MSI-X. One fire for each arm, and for each fill level.
 // A lead's last bits do not count.
+//
+// Entries of a `paired` channel go to its peer's inbox, behind one address, and count nowhere; no interrupt comes with them. An end that is just `done` has none.
 // verilator lint_off UNUSEDSIGNAL
 module tp_ring
   import towpath_pkg::*;
@@ -44,6 +46,7 @@ module tp_ring
     input  logic [NC-1:0][31:0]       head_offset,
     input  logic [NC-1:0][31:0]       head_user,
     output logic [CHANNELS-1:0]       telling,       // an entry has been taken, and not yet read by tp_writer
+    input  logic [CHANNELS-1:0]       paired,        // C2H only
 
     // to tp_writer
     output logic           out_valid,
@@ -104,12 +107,14 @@ module tp_ring
     W_STATUS = 3'(TP_CHANNEL_STATUS_OFFSET / 8),      // not in the RAM: {overflows, status}
     W_TORN = 3'(TP_CHANNEL_TORN_OFFSET / 8),          // {produced, torn}
     W_CONSUMED = 3'(TP_CHANNEL_CONSUMED_OFFSET / 8),  // {-, consumed}
-    W_MODERATE = 3'(TP_CHANNEL_MODERATION_OFFSET / 8)  // {-, moderation}
+    W_MODERATE = 3'(TP_CHANNEL_MODERATION_OFFSET / 8),  // {-, moderation}
+    W_PEER = 3'(TP_CHANNEL_PEER_BASE_OFFSET / 8)      // {peer's base high, low}
   } word_e;
   if (TP_CHANNEL_RESET_OFFSET != TP_CHANNEL_CONTROL_OFFSET + 4 || TP_CHANNEL_VECTOR_OFFSET != TP_CHANNEL_RING_LOG2_OFFSET + 4 ||
       TP_CHANNEL_OVERFLOWS_OFFSET != TP_CHANNEL_STATUS_OFFSET + 4 || TP_CHANNEL_PRODUCED_OFFSET != TP_CHANNEL_TORN_OFFSET + 4 ||
       TP_CHANNEL_CONSUMED_OFFSET % 8 != 0 || (TP_CHANNEL_TORN_OFFSET / 8 | 1) != TP_CHANNEL_CONSUMED_OFFSET / 8 ||
-      TP_CHANNEL_MODERATION_OFFSET % 8 != 0 || TP_CHANNEL_MODERATION_OFFSET > 63 || TP_CHANNEL_HELD_OFFSET % 8 != 4)
+      TP_CHANNEL_MODERATION_OFFSET % 8 != 0 || TP_CHANNEL_MODERATION_OFFSET > 63 || TP_CHANNEL_HELD_OFFSET % 8 != 4 ||
+      TP_CHANNEL_PEER_BASE_OFFSET % 8 != 0 || TP_CHANNEL_PEER_BASE_OFFSET > 63)
     $error("%m: the contract's channel page has changed: adapt the words");
 
   logic [31:0] lower[2**(CW+3)];
@@ -128,8 +133,9 @@ module tp_ring
   assign sets = priv_write_valid && priv_write_offset[7:6] == 2'b00;
   always_ff @(posedge clk) begin
     set_low <= sets && (&priv_write_strb[3:0]) && !rst && (priv_write_offset[5:3] == W_BASE || priv_write_offset[5:3] == W_LOG2 ||
-                                                           priv_write_offset[5:3] == W_MODERATE);
-    set_high <= sets && (&priv_write_strb[7:4]) && !rst && (priv_write_offset[5:3] == W_BASE || priv_write_offset[5:3] == W_LOG2);
+                                                           priv_write_offset[5:3] == W_MODERATE || priv_write_offset[5:3] == W_PEER);
+    set_high <= sets && (&priv_write_strb[7:4]) && !rst && (priv_write_offset[5:3] == W_BASE || priv_write_offset[5:3] == W_LOG2 ||
+                                                            priv_write_offset[5:3] == W_PEER);
     set_at <= {priv_write_channel, priv_write_offset[5:3]};
     set_data <= priv_write_data;
   end
@@ -281,7 +287,11 @@ module tp_ring
       .take(take),
       .grant(pick)
   );
-  always_ff @(posedge clk) offered <= entry_valid;  // an offer may be withdrawn: LOG2 looks again
+  logic [CHANNELS-1:0] quiet;  // an end that has no entry
+  always_comb
+    for (int c = 0; c < CHANNELS; c++)
+      quiet[c] = c >= H2C && paired[c] && entry_status[c] == TP_STATUS_DONE && !entry_start[c>=H2C?c-H2C : 0];
+  always_ff @(posedge clk) offered <= entry_valid & ~quiet;  // an offer may be withdrawn: LOG2 looks again
   assign clearable = clear_wanted & ~resetting;
 
   // A count is not read before the entries that it counts have left, unless nothing can leave.
@@ -312,7 +322,7 @@ module tp_ring
   assign looking = state == BASE || state == LOG2 || state == PLACE;
   always_comb
     for (int c = 0; c < CHANNELS; c++) begin
-      entry_ready[c] = (state == LOG2 && at == CW'(c)) || mute[c];
+      entry_ready[c] = (state == LOG2 && at == CW'(c)) || mute[c] || quiet[c];
       telling[c] = (looking && at == CW'(c)) || (g_full && g_at == CW'(c)) || (e_full && e_at == CW'(c));
     end
 
@@ -352,14 +362,15 @@ module tp_ring
   logic [4:0] log2;
   logic [57:0] base;
   logic [15:0] place;
+  logic apart;  // the entry in hand is for the peer
   logic [INDEX-1:0] unreaped;
   logic due_now, placed;
   assign clear_done = state == CLEAR && word == W_MODERATE && moves;
   assign clears = state == CLEAR;
   assign placed = state == PLACE && moves;
   assign low_word = word_e'(word | 3'(state == PLACE));  // W_TORN, then: see the check above
-  assign low_we = moves && (clears || (placed && !g.flags.start) || state == COUNT_TORN);
-  assign high_we = (moves && clears) || placed;
+  assign low_we = moves && (clears || (placed && !g.flags.start && !apart) || state == COUNT_TORN);
+  assign high_we = (moves && clears) || (placed && !apart);
   assign due_now = low[31:16] == '0 || unreaped >= INDEX'(low[15:0]);
   assign times = state == DECIDE && unreaped != '0 && !due_now && !timing[at];
   assign fire_valid = state == VECTOR && (!g_full || fills) && high[31:8] == '0;  // no card has more vectors
@@ -391,7 +402,8 @@ module tp_ring
         end else if (take) begin
           woke <= 1'b0;
           at <= lowest(pick);
-          word <= W_BASE;
+          word <= |(pick & paired) ? W_PEER : W_BASE;
+          apart <= |(pick & paired);
           state <= BASE;
         end
       end
@@ -403,7 +415,7 @@ module tp_ring
       ALARM: state <= armed[at] ? VECTOR : IDLE;
       READ: state <= IDLE;
       BASE: begin
-        base <= {high, low[31:6]};
+        base <= {high, low[31:6]} | 58'(apart ? TP_PAGE_BYTES_MIN / 64 : 0);
         {g.offset, g.bytes} <= {c2h ? half_high[pair][high_from] : '0, half_low[pair][low_from]};
         word <= W_LOG2;
         state <= LOG2;
@@ -412,13 +424,13 @@ module tp_ring
         log2 <= low[4:1] == '0 ? 5'd2 : low[4:0];  // and more than 16 is 16
         {g.flags, g.status, g.cookie, g.user} <= {half_high[pair][high_from], c2h ? half_low[pair][low_from] : '0};
         word <= W_TORN;
-        state <= entry_valid[at] ? PLACE : IDLE;
+        state <= entry_valid[at] && !quiet[at] ? PLACE : IDLE;
       end
       PLACE:
       if (placed) begin
-        for (int i = 0; i < 16; i++) place[i] <= high[i] && (i < 2 || 5'(i) < log2);
+        for (int i = 0; i < 16; i++) place[i] <= high[i] && (i < 2 || 5'(i) < log2) && !apart;
         g.flags.phase <= log2[4] ? !high[16] : !high[{1'b0, log2[3:0]}];
-        state <= g.status == TP_STATUS_TORN ? COUNT_TORN : armed[at] ? DIFFERENCE : IDLE;
+        state <= apart ? IDLE : g.status == TP_STATUS_TORN ? COUNT_TORN : armed[at] ? DIFFERENCE : IDLE;
       end
       COUNT_TORN: if (moves) state <= armed[at] ? DIFFERENCE : IDLE;
       DIFFERENCE: begin
@@ -486,7 +498,7 @@ module tp_ring
       priv_read_data[TP_CHANNEL_STATUS_ERROR_LSB] <= error[at];
       priv_read_data[TP_CHANNEL_STATUS_RESETTING_LSB] <= in_reset;
     end
-    if (read_offset[7:6] != '0 || read_offset[5:3] == 3'd7) priv_read_data <= '0;
+    if (read_offset[7:6] != '0) priv_read_data <= '0;
     if (FILL && read_offset == 5'(TP_CHANNEL_HELD_OFFSET / 8)) priv_read_data <= {held, 32'b0};
   end
 

@@ -70,6 +70,7 @@ module tp_ring_formal
       .lead_bytes('0),
       .error('0),
       .overflows('0),
+      .paired('0),
       .*
   );
 
