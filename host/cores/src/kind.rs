@@ -2,11 +2,12 @@
 //! Kinds of channel: `kind.toml`, and what a `[[channel]]` says of one. docs/guide/channel-kinds.md describes both.
 
 use crate::find::towpath_home;
-use crate::manifest::{at, is_identifier, line_of, parameter_fault, shown, Channel, Direction, Entry, ParameterValue};
+use crate::manifest::{at, is_identifier, line_of, parameter_fault, shown, Channel, Direction, Entry, ParameterValue, INBOX_BYTES};
 use crate::CoreError;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use towpath_contract::{ChannelKind, CHANNEL_ENTRY_KIND_NAME_COUNT};
 
@@ -18,6 +19,8 @@ const FOLDER: &str = "gateware/channel";
 pub(crate) const PAGE: u64 = 4096;
 /// Names of those that have no number in the discovery table.
 const OWN: [&str; 2] = ["buffer", "fanout"];
+/// What an inbox may have.
+const INBOXES: RangeInclusive<u32> = 4096..=65536;
 /// The name of the kind that needs no module.
 const STREAM: &str = ChannelKind::Stream.name();
 
@@ -246,7 +249,11 @@ pub(crate) fn channels(entry: &Entry, folder: &Path) -> Result<Result<Vec<Channe
         let Some(direction) = entry.direction else {
             return bad("[[channel]]", "a stream has one direction: give direction = \"h2c\" or \"c2h\"".into());
         };
-        let channel = Channel { name: name.clone(), direction, attributes: entry.attributes, carrier: None, window: false };
+        let peer = match peer(entry, direction) {
+            Ok(peer) => peer,
+            Err(what) => return bad("inbox_bytes", what),
+        };
+        let channel = Channel { name: name.clone(), direction, attributes: entry.attributes, carrier: None, window: false, peer };
         return Ok(Ok(vec![channel]));
     };
     let own = towpath_home().map(|home| home.join(FOLDER));
@@ -257,6 +264,11 @@ pub(crate) fn channels(entry: &Entry, folder: &Path) -> Result<Result<Vec<Channe
     let directions = kind.directions();
     if entry.attributes {
         return bad("attributes", format!("attributes are for streams: remove it, or the kind (\"{}\")", kind.name));
+    }
+    for (key, given) in [("peer", entry.peer), ("inbox_bytes", entry.inbox_bytes.is_some())] {
+        if given {
+            return bad(key, format!("{key} is for streams: remove it, or the kind (\"{}\")", kind.name));
+        }
     }
     if let Some(direction) = entry.direction.filter(|d| !directions.contains(d)) {
         let other = if direction == Direction::H2c { Direction::C2h } else { Direction::H2c };
@@ -301,8 +313,24 @@ pub(crate) fn channels(entry: &Entry, folder: &Path) -> Result<Result<Vec<Channe
         attributes: false,
         carrier: Some(carrier.clone()),
         window: entry.window && direction == Direction::H2c,
+        peer: 0,
     };
     Ok(Ok(chosen.map(channel).collect()))
+}
+
+/// [`Channel::peer`] of a stream.
+fn peer(entry: &Entry, direction: Direction) -> Result<u32, String> {
+    match (entry.peer, direction, entry.inbox_bytes) {
+        (false, _, Some(_)) => Err("an inbox is for peers: give peer = true, or remove inbox_bytes".into()),
+        (true, Direction::C2h, Some(_)) => Err("a channel that sends to a peer has no inbox: remove inbox_bytes".into()),
+        (false, _, None) => Ok(0),
+        (true, Direction::C2h, None) => Ok(1),
+        (true, Direction::H2c, None) => Ok(INBOX_BYTES),
+        (true, Direction::H2c, Some(bytes)) => match u32::try_from(bytes).ok().filter(|b| b.is_power_of_two() && INBOXES.contains(b)) {
+            Some(bytes) => Ok(bytes),
+            None => Err(format!("inbox_bytes = {bytes}: make it a power of two, {} to {}", INBOXES.start(), INBOXES.end())),
+        },
+    }
 }
 
 fn memory_keys(entry: &Entry) -> [(&'static str, bool); 4] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `towpath.toml`: a core's manifest. The format is described in `cores/README.md`.
 
-use crate::kind::{self, Carrier, PAGE};
+use crate::kind::{self, Carrier, Fault, PAGE};
 use crate::plugin::{self, Plugin};
 use crate::CoreError;
 use serde::Deserialize;
@@ -158,6 +158,15 @@ pub struct Channel {
     pub carrier: Option<Carrier>,
     /// A memory's window in BAR 4 is listed with this channel: of the two, that towards the card.
     pub window: bool,
+    /// Of a stream that can be paired with one of another card, its `kind_parameter`: of H2C the bytes of its inbox, of C2H 1. Else 0.
+    pub peer: u32,
+}
+
+impl Channel {
+    /// It has an inbox.
+    pub(crate) fn has_inbox(&self) -> bool {
+        self.direction == Direction::H2c && self.peer > 0
+    }
 }
 
 /// `[[channel]]`, as it is written.
@@ -177,6 +186,11 @@ pub(crate) struct Entry {
     /// A memory is in BAR 4.
     #[serde(default)]
     pub window: bool,
+    /// A stream can be paired with one of another card.
+    #[serde(default)]
+    pub peer: bool,
+    /// Of its inbox.
+    pub inbox_bytes: Option<u64>,
     /// `kind_parameter` of a named kind.
     pub parameter: Option<u32>,
     /// Of the kind's modules.
@@ -195,8 +209,10 @@ pub struct Window<'a> {
     pub bytes: u64,
 }
 
-/// The smallest window: the discovery table tells where they are in MiB.
+/// The smallest window, and that of an inbox: the discovery table tells where they are in MiB.
 const LEAST_WINDOW: u64 = 1 << 20;
+/// Of an inbox whose manifest says nothing else.
+pub(crate) const INBOX_BYTES: u32 = 16384;
 /// All windows together.
 const MEMORY_WINDOWS: u64 = 64 << 30;
 /// The last place of a window: the discovery table has 16 bits for 1 more than its MiB.
@@ -215,20 +231,48 @@ fn windows(channels: &[Channel]) -> Vec<Window<'_>> {
     place.collect()
 }
 
-fn windows_bytes(channels: &[Channel]) -> u64 {
-    windows(channels).last().map_or(0, |last| (last.offset + last.bytes).next_power_of_two().max(LEAST_WINDOW))
+/// Where the memories' windows end in BAR 4, and the inboxes begin.
+fn windows_end(channels: &[Channel]) -> u64 {
+    windows(channels).last().map_or(0, |last| (last.offset + last.bytes).next_multiple_of(LEAST_WINDOW))
 }
 
-/// The windows do not fit: what is wrong with the last.
-fn window_fault(name: &str, channels: &[Channel]) -> Option<String> {
-    let bytes = windows_bytes(channels);
-    if bytes > MEMORY_WINDOWS {
-        let what = format!("with its window BAR 4 has {bytes} bytes, and there is room for {MEMORY_WINDOWS}");
-        return Some(format!("channel \"{name}\": {what}: remove window here or before"));
+/// Each inbox behind the one before.
+fn inboxes(channels: &[Channel]) -> Vec<(&str, u64)> {
+    let names = channels.iter().filter(|channel| channel.has_inbox()).map(|channel| channel.name.as_str());
+    names.zip((0..).map(|number| windows_end(channels) + number * LEAST_WINDOW)).collect()
+}
+
+fn windows_bytes(channels: &[Channel]) -> u64 {
+    match windows_end(channels) + inboxes(channels).len() as u64 * LEAST_WINDOW {
+        0 => 0,
+        end => end.next_power_of_two(),
     }
-    let offset = windows(channels).last().map_or(0, |last| last.offset);
-    let what = "its window is in the last MiB of BAR 4, which the discovery table has no number for";
-    (offset > LAST_WINDOW).then(|| format!("channel \"{name}\": {what}: remove window here or before"))
+}
+
+/// What is wrong with an entry whose channels are the last: the windows do not fit, or its inbox has another size than those before.
+fn window_fault(entry: &Entry, channels: &[Channel]) -> Option<Fault> {
+    let (name, bytes) = (&entry.name, windows_bytes(channels));
+    let key = if entry.peer { "peer" } else { "window" };
+    let bad =
+        |what: String| Some((key.to_string(), format!("channel \"{name}\": {what}: remove {key} here, or a window or a peer before")));
+    let mut sizes = channels.iter().filter(|channel| channel.has_inbox()).map(|channel| channel.peer);
+    if let (Some(first), Some(last)) = (sizes.next(), sizes.next_back().filter(|_| entry.peer)) {
+        if first != last {
+            let what = format!(
+                "an inbox of {last} bytes, and that of the first has {first}: write inbox_bytes = {first} here, or change the others"
+            );
+            return Some(("inbox_bytes".into(), format!("channel \"{name}\": {what}")));
+        }
+    }
+    if bytes > MEMORY_WINDOWS {
+        return bad(format!("with its window BAR 4 has {bytes} bytes, and there is room for {MEMORY_WINDOWS}"));
+    }
+    let memory = windows(channels).last().map_or(0, |last| last.offset);
+    let last = inboxes(channels).last().map_or(memory, |(_, offset)| *offset);
+    if last > LAST_WINDOW {
+        return bad("with its window there is one in the last MiB of BAR 4, which the discovery table has no number for".into());
+    }
+    None
 }
 
 /// `[registers]`: the core has an AXI4-Lite port.
@@ -313,7 +357,7 @@ impl Manifest {
         for (index, entry) in manifest.entries.iter().enumerate() {
             let channels = kind::channels(entry, folder)?.and_then(|channels| {
                 manifest.channels.extend(channels);
-                window_fault(&entry.name, &manifest.channels).map_or(Ok(()), |message| Err(("window".to_string(), message)))
+                window_fault(entry, &manifest.channels).map_or(Ok(()), Err)
             });
             match channels {
                 Ok(()) => (),
@@ -359,9 +403,24 @@ impl Manifest {
         windows(&self.channels)
     }
 
-    /// The bytes of BAR 4, 0 without windows.
+    /// The bytes of BAR 4, 0 without windows and inboxes.
     pub fn memory_window_bytes(&self) -> u64 {
         windows_bytes(&self.channels)
+    }
+
+    /// Where the memories' windows end in BAR 4, in MiB: what is behind is the inboxes'.
+    pub fn inbox_first(&self) -> u64 {
+        windows_end(&self.channels) / LEAST_WINDOW
+    }
+
+    /// The inboxes of H2C streams: the channel's name, and the offset in BAR 4, in the order of the channels.
+    pub fn inboxes(&self) -> Vec<(&str, u64)> {
+        inboxes(&self.channels)
+    }
+
+    /// The size of each inbox.
+    pub fn inbox_bytes(&self) -> u32 {
+        self.channels.iter().find(|channel| channel.has_inbox()).map_or(INBOX_BYTES, |channel| channel.peer)
     }
 
     /// The core's own registers, which stand at the start of the register window.

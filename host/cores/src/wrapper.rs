@@ -24,7 +24,7 @@ fn packed(text: &str, bytes: usize) -> String {
 /// What the discovery table says of a channel's kind.
 fn kind(channel: &Channel) -> String {
     let (parameter, version, number, name) = match &channel.carrier {
-        None => (0, STREAM_VERSION, ChannelKind::Stream, ChannelKind::Stream.name()),
+        None => (channel.peer, STREAM_VERSION, ChannelKind::Stream, ChannelKind::Stream.name()),
         Some(carrier) => (carrier.parameter, carrier.kind.version, carrier.kind.number, carrier.kind.name.as_str()),
     };
     format!("    {{32'd{parameter}, 16'd{version}, 8'd{}, {}}}", number as u8, packed(name, CHANNEL_ENTRY_KIND_NAME_COUNT))
@@ -33,11 +33,15 @@ fn kind(channel: &Channel) -> String {
 /// A channel with its number in its direction, and its kind as elaborated.
 type Numbered<'a> = (usize, &'a Channel, Option<&'a Top>);
 
-/// One bit for each channel, channel 0 lowest: its kind gives verdicts, or is asked.
-fn answers(channels: &[Numbered]) -> String {
-    let bits: String =
-        channels.iter().rev().map(|(_, c, _)| if c.half().is_some_and(|(_, half)| half.answers) { '1' } else { '0' }).collect();
+/// One bit for each channel, channel 0 lowest.
+fn bits(channels: &[Numbered], is: impl Fn(&Channel) -> bool) -> String {
+    let bits: String = channels.iter().rev().map(|(_, channel, _)| if is(channel) { '1' } else { '0' }).collect();
     format!("{}'b{}", channels.len().max(1), if bits.is_empty() { "0" } else { &bits })
+}
+
+/// Does the channel's kind give verdicts, or is it asked?
+fn answers(channel: &Channel) -> bool {
+    channel.half().is_some_and(|(_, half)| half.answers)
 }
 
 /// An instance of a module, named by the last word of `head`.
@@ -296,7 +300,12 @@ pub fn wrapper(manifest: &Manifest, width: u32, serial: u64, top: &Top, kinds: &
     let names: Vec<String> = all().map(|c| format!("    {}", packed(&c.name, 32))).rev().collect();
     let kinds_told: Vec<String> = all().map(kind).rev().collect();
     let windows = manifest.windows();
-    let told = |channel: &Channel| windows.iter().find(|w| w.name == channel.name).map_or(0, |w| 1 + (w.offset >> 20));
+    let inboxes = manifest.inboxes();
+    let told = |channel: &Channel| {
+        let memory = windows.iter().find(|w| w.name == channel.name).map(|w| w.offset);
+        let inbox = || inboxes.iter().find(|(name, _)| *name == channel.name).map(|(_, offset)| *offset);
+        memory.or_else(inbox).map_or(0, |offset| 1 + (offset >> 20))
+    };
     let windows_told: Vec<String> = all().map(|c| format!("    16'd{}", told(c))).rev().collect();
     let entries: Vec<String> = manifest.plugins.iter().map(plugin_entry).rev().collect();
     let plugin_bits = 8 * PLUGINS_MAX * PLUGIN_ENTRY_BYTES;
@@ -348,6 +357,11 @@ package tp_user_pkg;
   localparam logic [(H2C+C2H)*16-1:0] CHANNEL_WINDOWS = {{
 {windows_told}
   }};
+  // streams that can be paired with those of other cards; each inbox has a MiB of BAR 4, from this one on, in the order of the channels
+  localparam logic [NH-1:0] H2C_INBOX = {inboxes};
+  localparam logic [NC-1:0] C2H_OUTBOX = {outboxes};
+  localparam int INBOX_BYTES = {inbox};
+  localparam int INBOX_FIRST = {inbox_first};
   localparam bit QOS = {qos};
   localparam int PLUGINS = {plugins};
   localparam logic [{plugin_bits}-1:0] PLUGIN_ENTRIES = {plugins_told};
@@ -459,8 +473,12 @@ module tp_user
         windows_told = windows_told.join(",\n"),
         plugins = manifest.plugins.len(),
         plugins_told = plugins_told,
-        verdicts = answers(&h2c),
-        asked = answers(&c2h),
+        verdicts = bits(&h2c, answers),
+        asked = bits(&c2h, answers),
+        inboxes = bits(&h2c, |channel| channel.peer > 0),
+        outboxes = bits(&c2h, |channel| channel.peer > 0),
+        inbox = manifest.inbox_bytes(),
+        inbox_first = manifest.inbox_first(),
     );
 
     let reset = if manifest.plugins.is_empty() { "rst_n" } else { "core_rst_n" };

@@ -300,6 +300,63 @@ fn windows_lie_in_the_order_of_the_channels() {
     assert_eq!(manifest.memory_window_bytes(), 16 << 20);
 }
 
+/// Streams that can be paired: what the manifest may say, and what the gateware is built with.
+#[test]
+fn streams_for_peers() {
+    let world = world();
+    kinds(&world);
+    let stream = |name: &str, rest: &str| format!("[[channel]]\nname = \"{name}\"\ndirection = {rest}\n");
+    let read = |channels: &str| Manifest::read(&core(&world, "peers", channels, ""));
+    let try_one = |channels: &str, parts: &[&str]| says(&read(channels).expect_err(channels), parts);
+    for bytes in ["2048", "131072", "12288", "0", "0x100001000"] {
+        try_one(&stream("a", &format!("\"h2c\"\npeer = true\ninbox_bytes = {bytes}")), &["line 10: ", "power of two, 4096 to 65536"]);
+    }
+    try_one(&stream("a", "\"h2c\"\ninbox_bytes = 4096"), &["line 9: ", "channel \"a\"", "give peer = true"]);
+    try_one(&stream("a", "\"c2h\"\npeer = true\ninbox_bytes = 4096"), &["line 10: ", "has no inbox"]);
+    try_one(&format!("{RAM}peer = true\n"), &["line 10: ", "peer is for streams", "\"memory\""]);
+    try_one(&format!("{CHECKED}inbox_bytes = 4096\n"), &["line 9: ", "inbox_bytes is for streams", "\"crc\""]);
+    let (small, usual) = (stream("a", "\"h2c\"\npeer = true\ninbox_bytes = 4096"), stream("b", "\"h2c\"\npeer = true"));
+    try_one(&format!("{small}{usual}"), &["line 11: ", "channel \"b\"", "16384", "inbox_bytes = 4096 here"]);
+    try_one(&format!("{usual}{small}"), &["line 14: ", "channel \"a\"", "4096", "inbox_bytes = 16384 here"]);
+    let large = format!("{}address_bits = 40\nwindow = true\n", RAM.replace("0x10000", &(64u64 << 30).to_string()));
+    try_one(&format!("{large}{usual}"), &["line 15: ", "channel \"b\"", "137438953472", "remove peer here"]);
+
+    // Of two memories the second has a window, of 3 MiB; the inboxes are behind it, wherever it stands.
+    let memory = RAM.replace("ram", "shown").replace("0x10000", "0x300000") + "window = true\n";
+    let plain = stream("plain", "\"h2c\"");
+    let (one, two) = (small.replace("\"a\"", "\"one\""), small.replace("\"a\"", "\"two\""));
+    let channels = format!("{plain}{one}{RAM}{two}{memory}{}{}", stream("quiet", "\"c2h\""), stream("out", "\"c2h\"\npeer = true"));
+    let manifest = read(&channels).unwrap();
+    assert_eq!(manifest.inboxes(), [("one", 3 << 20), ("two", 4 << 20)]);
+    assert_eq!((manifest.memory_window_bytes(), manifest.inbox_first(), manifest.inbox_bytes()), (8 << 20, 3, 4096));
+    let ports = |name: &str, h2c: bool| {
+        let (to, from) = if h2c { ("i", "o") } else { ("o", "i") };
+        format!(",{to} 64 {name}_tdata,{to} 8 {name}_tkeep,{to} 1 {name}_tlast,{to} 1 {name}_tvalid,{from} 1 {name}_tready")
+    };
+    let memories = PORTS[..PORTS.find("i 64 checked_data").unwrap()].trim().trim_end_matches(',').replacen("i 1 clk,i 1 rst_n,", "", 1);
+    let shown = memories.replace("ram_", "shown_");
+    let all: String =
+        [("plain", true), ("one", true), ("two", true), ("quiet", false), ("out", false)].map(|(n, h2c)| ports(n, h2c)).concat();
+    let folder = core(&world, "peers", &channels, &format!("{CLOCKS},{memories},{shown}{all}"));
+    let (_, text) = wrap(&folder, &BuildOptions::default(), None).unwrap();
+    for part in [
+        // plain, one, ram, two, shown; ram, shown, quiet, out
+        "H2C_INBOX = 5'b01010;",
+        "C2H_OUTBOX = 4'b1000;",
+        "INBOX_BYTES = 4096;",
+        "INBOX_FIRST = 3;",
+        "MEMORY_WINDOW_BYTES = 64'd8388608;",
+        "    {32'd1, 16'd1, 8'd0, 64'h6d6165727473},\n    {32'd0, 16'd1, 8'd0, 64'h6d6165727473},\n",
+        "    {32'd4096, 16'd1, 8'd0, 64'h6d6165727473},\n    {32'd0, 16'd1, 8'd0, 64'h6d6165727473}\n",
+        "    16'd0,\n    16'd0,\n    16'd1,\n    16'd0,\n    16'd1,\n    16'd5,\n    16'd0,\n    16'd4,\n    16'd0\n",
+    ] {
+        assert!(text.contains(part), "\"{part}\" is not in:\n{text}");
+    }
+    let without = core(&world, "peerless", &stream("plain", "\"h2c\""), &format!("{CLOCKS}{}", ports("plain", true)));
+    let (_, text) = wrap(&without, &BuildOptions::default(), None).unwrap();
+    assert!(text.contains("H2C_INBOX = 1'b0;") && text.contains("C2H_OUTBOX = 1'b0;") && text.contains("INBOX_BYTES = 16384;"), "{text}");
+}
+
 #[test]
 fn generated_and_built() {
     let world = world();

@@ -315,7 +315,7 @@ impl SimBus {
         if memory > MOST_MEMORY_WINDOW {
             let most = MOST_MEMORY_WINDOW >> 20;
             let what = format!(
-                "{}: its memory windows have {} MiB, and the simulator models {most}: make the memories smaller",
+                "{}: its memory windows and inboxes have {} MiB, and the simulator models {most}: make the memories smaller, or give fewer streams peer = true",
                 self.name,
                 memory >> 20
             );
