@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A record of what the link carried between the card and the host's memory, packet by packet, for measurements.
+//! A record of what the link carried between the card and the host's memory, and of what the card wrote to another card, packet by packet, for
+//! measurements.
 //!
 //! Off by default; it costs no simulated time. Not a trace of everything: doorbells and register accesses, requests, answers and interrupts
 //! are not in it.
 
 use crate::link::Packet;
 
-/// One packet with payload between the card and the host's memory. Times are in picoseconds.
+/// One packet with payload between the card and memory of the host's or another card's. Times are in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carried {
     /// A completion on its way to the card, not a write of the card.

@@ -541,6 +541,8 @@ impl Device {
                 if self.take_message(addr, first_be, &packet.payload, now) {
                     // an interrupt, and no write to memory
                 } else if let Some((place, offset)) = self.peer(addr, dwords, first_be, last_be, true) {
+                    let (from, bytes) = extent(addr, dwords, first_be, last_be);
+                    self.capture.written(&packet, from, bytes);
                     let requester = self.input.config.requester;
                     let head = Head::Posted { bar: place.bar, offset, dwords, first_be, last_be, requester };
                     let packet = Packet { head, payload: packet.payload, time: now + self.peer };
