@@ -189,6 +189,8 @@ pub struct Device {
     wake: u64,
     register: u64,
     peer: u64,
+    /// What other cards send passes it, where it is slower than the link.
+    fabric: Option<Wire>,
 }
 
 impl Device {
@@ -239,6 +241,7 @@ impl Device {
             wake: settings.wake_cost * 1000,
             register: settings.register_latency * 1000,
             peer: settings.peer_latency * 1000,
+            fabric: (settings.peer_rate < 1000).then(|| Wire::new(settings.femtoseconds_per_byte() * 1000 / u64::from(settings.peer_rate))),
             model,
         };
         let config = &mut device.input.config;
@@ -625,7 +628,7 @@ impl Device {
     }
 
     /// A packet from another card, at this card's root port. It comes back if it cannot go on.
-    pub fn take_from_peer(&mut self, packet: Packet) -> Option<Packet> {
+    pub fn take_from_peer(&mut self, mut packet: Packet) -> Option<Packet> {
         if let Head::Completion { tag, dwords, byte_count, lower_addr, status, .. } = packet.head {
             if status != CPL_OK || u32::from(byte_count) <= u32::from(dwords) * 4 - u32::from(lower_addr & 3) {
                 self.port.free_tag(tag, false);
@@ -634,6 +637,9 @@ impl Device {
         let is_request = matches!(packet.head, Head::Posted { .. } | Head::NonPosted { .. });
         if is_request && (self.input.config.link_up == 0 || self.stopped.is_some()) {
             return Some(packet);
+        }
+        if let Some(fabric) = &mut self.fabric {
+            packet.time = fabric.send(packet.time, packet.wire_bytes());
         }
         self.receive.push(packet);
         None
