@@ -47,7 +47,8 @@ module tp_core
     parameter logic [NH-1:0] H2C_INBOX = '0,
     parameter logic [NC-1:0] C2H_OUTBOX = '0,
     parameter int INBOX_BYTES = 16384,
-    parameter int INBOX_FIRST = 65536
+    parameter int INBOX_FIRST = 65536,
+    parameter bit PEERS_ONLY = 0           // no channel carries the host's data: H2C channels are inboxes, C2H channels take no lists
 ) (
     input logic clk,
     input logic rst,
@@ -336,7 +337,8 @@ module tp_core
       .QOS(QOS),
       .H2C_VERDICTS(H2C_VERDICTS),
       .C2H_ASKED(C2H_ASKED),
-      .FILL(FILL)
+      .FILL(FILL),
+      .PEERS_ONLY(PEERS_ONLY)
   ) i_dma (
       .priv_read_data(mover_read_data),
       .h2c_tvalid(dm_h2c_tvalid),

@@ -146,7 +146,8 @@ module tp_system
       .H2C_INBOX(H2C_INBOX),
       .C2H_OUTBOX(C2H_OUTBOX),
       .INBOX_BYTES(INBOX_BYTES),
-      .INBOX_FIRST(INBOX_FIRST)
+      .INBOX_FIRST(INBOX_FIRST),
+      .PEERS_ONLY(PEERS_ONLY)
   ) core (
       .user_clk(uclk),
       .m_axil_awaddr(axil_awaddr),

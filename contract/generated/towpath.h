@@ -73,6 +73,7 @@ enum tp_channel_kind {
     TP_CHANNEL_KIND_STREAM = 0, /* an AXI4-Stream of the user core */
     TP_CHANNEL_KIND_MEMORY = 1, /* addresses behind an AXI4 port of the user core */
     TP_CHANNEL_KIND_NAMED = 2, /* a kind from elsewhere, which `kind_name` tells */
+    TP_CHANNEL_KIND_PEER = 3, /* an AXI4-Stream of the user core that carries a peer's data, and none of the host's */
 };
 
 enum tp_status {

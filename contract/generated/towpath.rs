@@ -792,15 +792,18 @@ pub enum ChannelKind {
     Memory = 1,
     /// a kind from elsewhere, which `kind_name` tells
     Named = 2,
+    /// an AXI4-Stream of the user core that carries a peer's data, and none of the host's
+    Peer = 3,
 }
 
 #[rustfmt::skip]
 impl ChannelKind {
     /// Every value, ascending.
-    pub const ALL: [Self; 3] = [
+    pub const ALL: [Self; 4] = [
         Self::Stream,
         Self::Memory,
         Self::Named,
+        Self::Peer,
     ];
 
     /// The name in the contract.
@@ -809,6 +812,7 @@ impl ChannelKind {
             Self::Stream => "stream",
             Self::Memory => "memory",
             Self::Named => "named",
+            Self::Peer => "peer",
         }
     }
 }
@@ -822,6 +826,7 @@ impl TryFrom<u8> for ChannelKind {
             0 => Ok(Self::Stream),
             1 => Ok(Self::Memory),
             2 => Ok(Self::Named),
+            3 => Ok(Self::Peer),
             other => Err(other),
         }
     }

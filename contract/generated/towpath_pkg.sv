@@ -41,7 +41,8 @@ package towpath_pkg;
   typedef enum logic [7:0] {
     TP_CHANNEL_KIND_STREAM = 8'd0,  // an AXI4-Stream of the user core
     TP_CHANNEL_KIND_MEMORY = 8'd1,  // addresses behind an AXI4 port of the user core
-    TP_CHANNEL_KIND_NAMED = 8'd2  // a kind from elsewhere, which `kind_name` tells
+    TP_CHANNEL_KIND_NAMED = 8'd2,  // a kind from elsewhere, which `kind_name` tells
+    TP_CHANNEL_KIND_PEER = 8'd3  // an AXI4-Stream of the user core that carries a peer's data, and none of the host's
   } tp_channel_kind_e;
 
   typedef enum logic [7:0] {

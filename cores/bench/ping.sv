@@ -45,7 +45,8 @@ module ping #(
     output logic        s_axil_rvalid,
     input  logic        s_axil_rready
 );
-  wire unused = ^{s_axil_awaddr[31:12], s_axil_awaddr[1:0], s_axil_araddr[31:12], s_axil_araddr[1:0], s_axil_wstrb[3:1], s_axil_wdata[31:2]};
+  wire unused = ^{s_axil_awaddr[31:12], s_axil_awaddr[1:0], s_axil_araddr[31:12], s_axil_araddr[1:0], s_axil_wstrb[3:1],
+      s_axil_wdata[31:2]};
 
   logic echo, wanted, waiting;
   logic [31:0] number, elapsed, clocks, rounds, errors;

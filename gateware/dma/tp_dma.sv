@@ -32,7 +32,8 @@ module tp_dma
     // What a channel's kind does, a bit for each channel: see the channel kinds of contract/protocol.md.
     parameter logic [NH-1:0] H2C_VERDICTS = '0,
     parameter logic [NC-1:0] C2H_ASKED = '0,
-    parameter bit FILL = 0                 // fill levels
+    parameter bit FILL = 0,                // fill levels
+    parameter bit PEERS_ONLY = 0           // no H2C channel has data of the host's, nor any C2H channel lists: nothing is read
 ) (
     input logic clk,
     input logic rst,
@@ -295,7 +296,9 @@ module tp_dma
       .DATA_WIDTH(DATA_WIDTH),
       .CHANNELS(CHANNELS),
       .ROWS(2 * QUEUE_DEPTH),
-      .INLINE_SLOTS(INLINE_SLOTS)
+      .INLINE_SLOTS(INLINE_SLOTS),
+      .LISTS(!PEERS_ONLY),
+      .BLOCK_RAM(!PEERS_ONLY)
   ) i_store (
       .wr_batch(batch_valid),
       .put(words_valid),
@@ -329,7 +332,7 @@ module tp_dma
   );
   assign want_context[H2C] = {1'b1, fetch_channel, SW'(0), LW'(0)};
 
-  for (genvar c = 0; c < CHANNELS; c++) begin : g_front
+  for (genvar c = PEERS_ONLY ? H2C : 0; c < CHANNELS; c++) begin : g_front
     tp_front #(
         .QUEUE_DEPTH(QUEUE_DEPTH),
         .H2C(c < H2C)
@@ -451,7 +454,7 @@ module tp_dma
       .shown_tag(tx_read_hdr.tag[TW-1:0]),
       .*
   );
-  assign quarantined = 16'(quarantine_count);
+  assign quarantined = PEERS_ONLY ? '0 : 16'(quarantine_count);
   tp_read_issue #(
       .CLIENTS(CLIENTS),
       .TAGS(TAGS),
@@ -461,7 +464,7 @@ module tp_dma
   ) i_issue (
       .hold(hold || barred),
       .relaxed(cfg.relaxed),
-      .want(want & ~CLIENTS'(held_back)),
+      .want(want & ~CLIENTS'(held_back) & {CLIENTS{!PEERS_ONLY}}),
       .context_in(want_context),
       .client(read_client),
       .addr(read_client == RIW'(H2C) ? fetch_addr : read_addr),
@@ -498,7 +501,8 @@ module tp_dma
   logic [NH-1:0][RW-1:0] read_rows;
   logic [NH-1:0][KW-1:0] read_turns;
   meta_t [NH-1:0] read_metas;
-  logic inject_valid, inject_ready, land_valid, put_valid;
+  logic inject_valid, inject_there, inject_ready, land_valid, put_valid;
+  assign inject_valid = inject_there && H2C != 0 && !PEERS_ONLY;
   logic [HW-1:0] inject_channel, put_channel;
   logic [63:0] inject_word;
   logic [RW-1:0] land_row;
@@ -510,20 +514,15 @@ module tp_dma
       .CHANNELS(NH),
       .SLOTS(INLINE_SLOTS)
   ) i_inline (
-      .clk,
-      .rst,
       .wr_valid(inline_valid && 32'(wr_channel) < H2C),
       .wr_channel(HW'(wr_channel)),
-      .turned_at,
-      .turned_data,
-      .turned_strb,
       .want(copy_want),
       .word(copy_words),
-      .copied,
-      .out_valid(inject_valid),
+      .out_valid(inject_there),
       .out_ready(inject_ready),
       .out_channel(inject_channel),
-      .out_data(inject_word)
+      .out_data(inject_word),
+      .*
   );
   tp_landing #(
       .DATA_WIDTH(DATA_WIDTH),
@@ -532,7 +531,8 @@ module tp_dma
       .LANDING_BYTES(LANDING_BYTES),
       .SLOTS(SLOTS)
   ) i_landing (
-      .rx_valid(rx_completion_valid),
+      .rx_valid(rx_completion_valid && !PEERS_ONLY),
+      .overdue_valid(overdue_valid && !PEERS_ONLY),
       .rx_hdr(rx_completion_hdr),
       .rx_data(rx_completion_data),
       .rx_last(rx_completion_last),
@@ -560,15 +560,6 @@ module tp_dma
       .SHARE(LANDING_SHARE),
       .META($bits(meta_t))
   ) i_room (
-      .clk,
-      .rst,
-      .block_want,
-      .block_sparing,
-      .block_grant,
-      .block,
-      .back_valid,
-      .back_block,
-      .back_taken,
       .write_valid(land_valid),
       .write_row(land_row),
       .write_data(land_data),
@@ -577,13 +568,10 @@ module tp_dma
       .read_row(read_rows),
       .read_turn(read_turns),
       .read_meta(read_metas),
-      .put_valid,
-      .put_channel,
-      .put_data,
-      .put_meta
+      .*
   );
 
-  for (genvar c = 0; c < H2C; c++) begin : g_h2c
+  for (genvar c = 0; c < (PEERS_ONLY ? 0 : H2C); c++) begin : g_h2c
     logic [SW-1:0] slot;
     logic [LW-1:0] place;
     logic [8:0] word;  // in as many slots as a page may hold
@@ -712,10 +700,20 @@ module tp_dma
     assign h2c_reset[c] = flush[c];
     assign edge_busy[c] = h2c_reset_busy[c];
   end
-  if (H2C == 0) begin : g_no_h2c
+  for (genvar c = 0; c < (PEERS_ONLY ? H2C : 0); c++) begin : g_inbox_alone
+    assign {engine_idle[c], front_idle[c], emptied[c]} = '1;
+    assign {want[c], want_context[c], next_at[c], row_want[c], row_want_at[c], error[c], alarm[c], overflows[c], cancelling[c],
+      list_start[c], list_stop[c], list_finish[c], hungry[c], cut_row[c], cut_piece[c], cut_want[c], d_valid[c], d_cookie[c],
+      d_end[c], d_inline[c], d_empty[c], d_over[c], d_broken[c], d_status[c], d_length[c], d_offset[c], d_user[c], f_valid[c],
+      f_last[c], f_at[c], take[c], abandon[c], finish[c], stopping[c], entry_valid[c], entry_bytes[c], entry_cookie[c],
+      entry_status[c], completed[c], holds[c], plan_at[c], plan_known[c], plan_none[c]} = '0;
+    assign edge_busy[c] = h2c_reset_busy[c];
+  end
+  if (H2C == 0 || PEERS_ONLY) begin : g_no_h2c
+    assign h2c_reset = H2C == 0 ? '0 : NH'(flush);
     assign {in_line, copy_want, copy_places, block_want, block_sparing, back_valid, back_block, copy_words, read_want, read_rows,
       read_turns, read_metas, h2c_tvalid, h2c_tdata, h2c_tkeep, h2c_tlast, h2c_error, h2c_length, h2c_offset, h2c_user,
-      h2c_reset, h2c_end_ready} = '0;
+      h2c_end_ready} = '0;
   end
 
   // ------------------------------------------------------------------------------------------------ C2H
@@ -835,6 +833,7 @@ module tp_dma
       .H2C(H2C),
       .CHANNELS(NC),
       .SENDING_BYTES(SENDING_BYTES),
+      .ALIGNED(PEERS_ONLY),
       .QOS(QOS),
       .SHARE(SHARE)
   ) i_writer (

@@ -17,6 +17,8 @@ module tp_store
     parameter int CHANNELS = 2,
     parameter int ROWS = 32,                // for each channel, a power of two, 4 or more
     parameter int INLINE_SLOTS = 4,
+    parameter bit LISTS = 1,                // are understood
+    parameter bit BLOCK_RAM = 1,            // else LUTs
     localparam int CW = CHANNELS > 1 ? $clog2(CHANNELS) : 1,
     localparam int RW = $clog2(ROWS),
     localparam int PW = RW + 1,             // of a position
@@ -124,10 +126,17 @@ module tp_store
       value.lap = batch ? position[RW] : next[RW] ^ (put_torn && b % 4 == 3);
       value.facts = facts(b % 4, value.data);
     end
-    (* ram_style = "block" *) logic [$bits(dword_t)-1:0] mem[2**DW];
-    initial for (int i = 0; i < 2 ** DW; i++) mem[i] = {1'b1, facts(b % 4, '0), 32'd0};
-    always_ff @(posedge clk) if (write) mem[write_at] <= value;
-    always_ff @(posedge clk) if (!hold) found[b] <= mem[read_at];
+    if (BLOCK_RAM) begin : g_block
+      (* ram_style = "block" *) logic [$bits(dword_t)-1:0] mem[2**DW];
+      initial for (int i = 0; i < 2 ** DW; i++) mem[i] = {1'b1, facts(b % 4, '0), 32'd0};
+      always_ff @(posedge clk) if (write) mem[write_at] <= value;
+      always_ff @(posedge clk) if (!hold) found[b] <= mem[read_at];
+    end else begin : g_luts
+      (* ram_style = "distributed" *) logic [$bits(dword_t)-1:0] mem[2**DW];
+      initial for (int i = 0; i < 2 ** DW; i++) mem[i] = {1'b1, facts(b % 4, '0), 32'd0};
+      always_ff @(posedge clk) if (write) mem[write_at] <= value;
+      always_ff @(posedge clk) if (!hold) found[b] <= mem[read_at];
+    end
   end
 
   // ------------------------------------------------------------------------------------------------ read
@@ -168,7 +177,7 @@ module tp_store
   assign prefix = kind == TP_KIND_ATTRIBUTES || kind == TP_KIND_MESSAGE_LENGTH;
   always_comb begin
     malformed = 1'b1;
-    if (kind == TP_KIND_DIRECT || kind == TP_KIND_LIST || prefix) malformed = 1'b0;
+    if (kind == TP_KIND_DIRECT || (kind == TP_KIND_LIST && LISTS) || prefix) malformed = 1'b0;
     if (kind == TP_KIND_INLINE) malformed = d[0].facts[0] || d[1].facts[0] || d[2].facts[1];
   end
 
@@ -184,7 +193,7 @@ module tp_store
       row <= {torn, descriptor[127:96], descriptor.length - 32'(!prefix), descriptor[63:0]};
       row_malformed <= malformed;
       row_prefix <= prefix && !torn;
-      row_list <= kind == TP_KIND_LIST;
+      row_list <= kind == TP_KIND_LIST && LISTS;
       row_inline <= kind == TP_KIND_INLINE;
       row_empty <= d[2].facts[0];
     end

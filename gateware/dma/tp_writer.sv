@@ -22,6 +22,7 @@ module tp_writer
     parameter int H2C = 1,                  // channels that have entries only, ...
     parameter int CHANNELS = 1,             // ... and C2H channels
     parameter int SENDING_BYTES = 8192,
+    parameter bit ALIGNED = 0,              // commands begin with a beat
     parameter bit QOS = 0,
     parameter int SHARE = 13,
     localparam int OWNERS = H2C + CHANNELS + 1,  // the last one is the card
@@ -208,7 +209,8 @@ module tp_writer
   tp_sending_ram #(
       .DATA_WIDTH(DATA_WIDTH),
       .CHANNELS(CHANNELS),
-      .BYTES(SENDING_BYTES)
+      .BYTES(SENDING_BYTES),
+      .ALIGNED(ALIGNED)
   ) i_ram (
       .clk,
       .wr_valid(beat_valid),

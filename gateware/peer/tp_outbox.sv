@@ -197,6 +197,7 @@ module tp_outbox
       beat <= beat + 1'b1;
       if (32'(beat) == BEATS - 1) shows <= 1'b0;
     end
+    if (shows && !enabled[channel]) shows <= 1'b0;  // its channel is being reset
     if (shows) rest <= '1;
     else if (rest != '0) rest <= rest - 1'b1;
     words_soon <= {words_soon[0], mine};

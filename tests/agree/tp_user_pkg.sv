@@ -32,6 +32,7 @@ package tp_user_pkg;
   localparam logic [0:0] C2H_OUTBOX = '0;
   localparam int INBOX_BYTES = 16384;
   localparam int INBOX_FIRST = 0;
+  localparam bit PEERS_ONLY = 0;
   localparam bit QOS = 0;
   localparam int PLUGINS = 0;
   localparam logic [1024-1:0] PLUGIN_ENTRIES = '0;

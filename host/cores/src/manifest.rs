@@ -313,11 +313,22 @@ pub struct Gateware {
     pub inline_slots: u32,
     /// Channels have weights, rates and traffic classes.
     pub qos: bool,
+    /// No channel carries the host's data; each can be paired with another card's. Saves a third of the card.
+    pub peers_only: bool,
 }
 
 impl Default for Gateware {
     fn default() -> Gateware {
-        Gateware { clock_mhz: 250.0, tags: 32, landing_bytes: None, sending_bytes: 8192, queue_depth: 16, inline_slots: 4, qos: false }
+        Gateware {
+            clock_mhz: 250.0,
+            tags: 32,
+            landing_bytes: None,
+            sending_bytes: 8192,
+            queue_depth: 16,
+            inline_slots: 4,
+            qos: false,
+            peers_only: false,
+        }
     }
 }
 
@@ -539,6 +550,11 @@ impl Manifest {
             if !value.is_power_of_two() || !(low..=high).contains(&value) {
                 return bad(key, format!("gateware.{key} {value}: make it a power of two, {low} to {high}"));
             }
+        }
+        if let Some(channel) = self.channels.iter().find(|channel| g.peers_only && channel.peer == 0) {
+            let message =
+                format!("gateware.peers_only: channel \"{}\" is for the host: give it peer = true, or remove peers_only", channel.name);
+            return bad("peers_only", message);
         }
         let (landing, least) = (self.landing_bytes(), 2048 * self.of(Direction::H2c).count().max(1) as u32);
         if landing % 1024 != 0 || !(least..=1 << 20).contains(&landing) {

@@ -22,9 +22,10 @@ fn packed(text: &str, bytes: usize) -> String {
 }
 
 /// What the discovery table says of a channel's kind.
-fn kind(channel: &Channel) -> String {
+fn kind(channel: &Channel, peers_only: bool) -> String {
+    let stream = if peers_only { ChannelKind::Peer } else { ChannelKind::Stream };
     let (parameter, version, number, name) = match &channel.carrier {
-        None => (channel.peer, STREAM_VERSION, ChannelKind::Stream, ChannelKind::Stream.name()),
+        None => (channel.peer, STREAM_VERSION, stream, stream.name()),
         Some(carrier) => (carrier.parameter, carrier.kind.version, carrier.kind.number, carrier.kind.name.as_str()),
     };
     format!("    {{32'd{parameter}, 16'd{version}, 8'd{}, {}}}", number as u8, packed(name, CHANNEL_ENTRY_KIND_NAME_COUNT))
@@ -298,7 +299,7 @@ pub fn wrapper(manifest: &Manifest, width: u32, serial: u64, top: &Top, kinds: &
     let window = manifest.window_bytes();
     let interrupts = manifest.interrupts.as_ref().map_or(0, |i| i.count);
     let names: Vec<String> = all().map(|c| format!("    {}", packed(&c.name, 32))).rev().collect();
-    let kinds_told: Vec<String> = all().map(kind).rev().collect();
+    let kinds_told: Vec<String> = all().map(|channel| kind(channel, manifest.gateware.peers_only)).rev().collect();
     let windows = manifest.windows();
     let inboxes = manifest.inboxes();
     let told = |channel: &Channel| {
@@ -362,6 +363,7 @@ package tp_user_pkg;
   localparam logic [NC-1:0] C2H_OUTBOX = {outboxes};
   localparam int INBOX_BYTES = {inbox};
   localparam int INBOX_FIRST = {inbox_first};
+  localparam bit PEERS_ONLY = {peers_only};
   localparam bit QOS = {qos};
   localparam int PLUGINS = {plugins};
   localparam logic [{plugin_bits}-1:0] PLUGIN_ENTRIES = {plugins_told};
@@ -479,6 +481,7 @@ module tp_user
         outboxes = bits(&c2h, |channel| channel.peer > 0),
         inbox = manifest.inbox_bytes(),
         inbox_first = manifest.inbox_first(),
+        peers_only = u8::from(g.peers_only),
     );
 
     let reset = if manifest.plugins.is_empty() { "rst_n" } else { "core_rst_n" };

@@ -51,6 +51,8 @@ pub enum ChannelKind {
     Memory,
     /// A kind from elsewhere, which [`ChannelInfo::kind_name`] tells from others.
     Named,
+    /// A stream that carries nothing of the host's: it can be paired with one of another card.
+    Peer,
     /// A kind unknown to this library.
     Unknown(u8),
 }
@@ -62,6 +64,7 @@ impl ChannelKind {
             Ok(contract::ChannelKind::Stream) => ChannelKind::Stream,
             Ok(contract::ChannelKind::Memory) => ChannelKind::Memory,
             Ok(contract::ChannelKind::Named) => ChannelKind::Named,
+            Ok(contract::ChannelKind::Peer) => ChannelKind::Peer,
             Err(number) => ChannelKind::Unknown(number),
         }
     }
