@@ -296,6 +296,8 @@ async def commands(dut):
         card.running = False
         assert await log.get("STATUS") == 0
         await card.busy(40, 0.3)
+        card.rate = dict.fromkeys(HDR, 0.0) | {"received_read": 0.5}  # to be answered when it runs again
+        await ClockCycles(dut.clk, 30)
         await card.quiet()
         assert not card.wanted() and not await log.new()
         # A reset of the card's keeps the log, and ends packets under way.
@@ -305,6 +307,9 @@ async def commands(dut):
         assert await log.get("STATUS") == 0 and await log.logged() == log.next
         await log.set("COMMAND", START)
         card.running = True
+        for _ in range(4):
+            await card.gentle(1.0)
+            check(card.wanted(), await log.new(), zero)
         await card.busy(2, 0.9)
         card.reset_next, card.rate = True, dict.fromkeys(HDR, 0.0)
         await card.quiet()
