@@ -21,6 +21,7 @@ module tp_c2h
     input  logic       clk,
     input  logic       rst,
     input  logic       announce,
+    input  logic       paired,              // with another card: it is told of a message when there is a descriptor
     input  logic       flush,
     input  logic       forget,              // drop what has come, as soon as none of it is being read; begin nothing before
     output logic       idle,                // nothing is being written or told
@@ -189,6 +190,8 @@ module tp_c2h
   } state_e;
   state_e state;
   logic announced, ended;
+  logic paired_was, changes;                // the partner does: it is told of the message in hand, whoever has been
+  assign changes = paired != paired_was;
   logic soon;                               // END has just begun: `d_over` follows within the ring's next cycles, as a rule
   logic [31:0] moved;
 
@@ -226,11 +229,11 @@ module tp_c2h
   always_ff @(posedge clk) begin
     case (state)
       LOOK:
-      if (announce && head_valid && !announced && !stopping && !flush && !forget) state <= START;
+      if (announce && (!paired || d_valid) && head_valid && !announced && !stopping && !flush && !forget) state <= START;
       else if (d_valid && d_over) state <= END;
       else if (p_valid && head_valid && !stale && !stopping && !forget) state <= WRITE;
       START:
-      if (entry_ready) begin
+      if (entry_ready || changes) begin
         state <= LOOK;
         announced <= 1'b1;
       end
@@ -250,7 +253,8 @@ module tp_c2h
     soon <= state == WRITE;
     if (take) moved <= moved + 32'(last) + 1'b1;
     if (finish) moved <= '0;
-    if (message_over) announced <= 1'b0;
+    paired_was <= paired;
+    if (message_over || changes) announced <= 1'b0;
     if (rst || flush) begin
       state <= LOOK;
       announced <= 1'b0;

@@ -769,6 +769,7 @@ module tp_dma
         .clk,
         .rst,
         .announce((announce[C] || paired[C]) && enabled[C] && !C2H_ASKED[i]),
+        .paired(paired[C]),
         .flush(flush[C]),
         .forget,
         .idle(engine_idle[C]),

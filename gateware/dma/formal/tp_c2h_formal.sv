@@ -57,6 +57,7 @@ module tp_c2h_formal
       .clk,
       .rst,
       .announce,
+      .paired(1'b0),
       .flush,
       .forget,
       .idle,
