@@ -21,6 +21,7 @@ module tp_inbox
     parameter int DATA_WIDTH = 128,
     parameter int BYTES = 16384,            // of the FIFO, a power of two
     parameter int TELL = 16,                // log2 of the clocks after which a count is told again
+    parameter int MOST = 16,                // slots that may be to come, 16 at most
     localparam int KEEP = DATA_WIDTH / 8,
     localparam int KW = $clog2(KEEP)
 ) (
@@ -73,7 +74,6 @@ module tp_inbox
   localparam int DEPTH = BYTES / KEEP;
   localparam int DW = $clog2(DEPTH) + 2;  // of a count of rows, with a sign
   localparam int PARTS = DATA_WIDTH < 128 ? 128 / DATA_WIDTH : 1;  // rows of an entry
-  localparam int MOST = 16;  // slots that may be to come
   // Each slot may bring a start and an end beside its rows, and one start more.
   localparam int SPARE = PARTS * (2 * MOST + 2);
   localparam int ROOM = DEPTH - SPARE;
@@ -184,10 +184,12 @@ module tp_inbox
   logic [15:0] told, allowed, ahead, step;
   logic signed [DW-1:0] spare;
   logic [TELL-1:0] clock;
-  logic again;
+  logic again, tells;
   function automatic logic [4:0] least(input logic [DW-1:0] value, input int most);
     return 32'(value) > most ? 5'(most) : 5'(value);
   endfunction
+  // The write that ends a pairing may bring another key.
+  assign tell_valid = tells && paired;
   assign spare = $signed(DW'(ROOM)) - $signed(held);
   assign ahead = allowed - told;
   always_ff @(posedge clk) begin
@@ -196,12 +198,12 @@ module tp_inbox
     step <= 16'(least(DW'(ROOM) >> (slot_log2 - 4'(KW)), MOST)) >> 2;
     clock <= clock + 1'b1;
     if (&clock) again <= 1'b1;
-    if (tell_valid && (tell_ready || !may_tell || !paired)) tell_valid <= 1'b0;
-    if (paired && may_tell && !tell_valid && !ahead[15] && ahead != '0 && (ahead >= step || told == '0 || again)) begin
-      tell_valid <= 1'b1;
+    if (tells && (tell_ready || !may_tell || !paired)) tells <= 1'b0;
+    if (paired && may_tell && !tells && !ahead[15] && ahead != '0 && (ahead >= step || told == '0 || again)) begin
+      tells <= 1'b1;
       told <= allowed;
-    end else if (paired && may_tell && !tell_valid && again) begin
-      tell_valid <= 1'b1;
+    end else if (paired && may_tell && !tells && again) begin
+      tells <= 1'b1;
     end
     if (tell_valid && tell_ready) begin
       again <= 1'b0;
@@ -212,7 +214,7 @@ module tp_inbox
       told <= '0;
       allowed <= '0;
       again <= 1'b0;
-      tell_valid <= 1'b0;
+      tells <= 1'b0;
     end
   end
   assign tell = {8'b0, key, told};
@@ -239,14 +241,14 @@ module tp_inbox
         lower <= head.data[63:0];
         later <= head.entry && !later;
       end
-      if (rst || flush) later <= 1'b0;
+      if (rst || flush || over) later <= 1'b0;  // a pairing may end in the middle of an entry
     end
   end
   assign note = shown;
   assign noted = ours && have && head.entry && later;
   // A start where a message is open: its end has been lost, so it is closed first.
   assign starts = noted && note.flags.start && !open;
-  assign over = !paired && held == '0;
+  assign over = !paired && held == '0 && !came_valid;
   assign cuts = open && (shutting || noted && (note.flags.start || (note.status != TP_STATUS_END_OF_MESSAGE &&
       note.status != TP_STATUS_CANCELLED && note.status != TP_STATUS_DONE)));
   assign ends = open && !shutting && noted && !note.flags.start && note.status == TP_STATUS_END_OF_MESSAGE;
@@ -271,7 +273,7 @@ module tp_inbox
       {length, offset, user} <= {note.cookie, note.bytes, note.offset, note.user};
     end
     if (in_valid && in_ready) host_open <= !in_last;
-    if (!ours) ours <= (paired || held != '0) && !host_open && !in_valid;
+    if (!ours) ours <= !over && !host_open && !in_valid;
     else if (over && !open) ours <= 1'b0;
     if (rst || flush) begin
       ours <= 1'b0;
