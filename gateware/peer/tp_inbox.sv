@@ -8,7 +8,7 @@
 //   slots ended + (free rows / rows of a slot)  =  slots that the sender may post
 //
 // which `tell` carries as an absolute count. No count is told that is less than the one before. Where the sender keeps to it, nothing finds the FIFO full;
-// where it does not, what has no room is dropped, `overrun` says so, and nobody but this channel has a loss.
+// where it does not, what has no room is dropped, and all that comes later in this pairing; `overrun` says so, and nobody but this channel has a loss.
 //
 // The two streams change places between two messages of the host's. The host's waits until the channel is not paired and the FIFO is empty; a
 // message that is then open is closed with `error`.
@@ -20,7 +20,7 @@ module tp_inbox
 #(
     parameter int DATA_WIDTH = 128,
     parameter int BYTES = 16384,            // of the FIFO, a power of two
-    parameter int TELL = 16,                // log2 of the clocks after which a count is told again
+    parameter int TELL = 15,                // log2 of the clocks after which a count is told again
     parameter int MOST = 16,                // slots that may be to come, 16 at most
     localparam int KEEP = DATA_WIDTH / 8,
     localparam int KW = $clog2(KEEP)
@@ -120,7 +120,6 @@ module tp_inbox
     came <= '{entry: rx_entry, data: rx_data};
     drops <= rx_valid && paired && rx_entry && !rx_sound;
   end
-  assign enters = came_valid && in_room;
   if (PARTS == 1) begin : g_whole
     assign image = came.data[127:0];
     assign second = 1'b1;
@@ -142,11 +141,12 @@ module tp_inbox
   logic [9:0] rows, rows_most;  // of the slot that comes, less one: that have come, and all
   logic full, closes, overrun;
   logic [DW-1:0] held;  // rows in the FIFO
+  assign enters = came_valid && in_room && !overrun;
   assign rows_most = 10'((11'd1 << (slot_log2 - 4'(KW))) - 1'b1);
   assign full = !came.entry && rows == rows_most;
   assign closes = whole && !entry.flags.start && entry.cookie == slots;
   always_ff @(posedge clk) begin
-    if (came_valid) begin
+    if (came_valid && !overrun) begin
       if (!came.entry) rows <= rows + 1'b1;
       if (full || closes) begin
         rows <= '0;
@@ -172,7 +172,7 @@ module tp_inbox
   ) i_fifo (
       .clk,
       .rst(rst || flush),
-      .in_valid(came_valid),
+      .in_valid(came_valid && !overrun),
       .in_ready(in_room),
       .in_data(came),
       .out_valid(have),
