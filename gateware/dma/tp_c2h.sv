@@ -190,7 +190,7 @@ module tp_c2h
   } state_e;
   state_e state;
   logic announced, ended;
-  logic paired_was, changes;                // the partner does: it is told of the message in hand, whoever has been
+  logic paired_was, changes;  // the partner does: it is told of the message in hand, whoever has been
   assign changes = paired != paired_was;
   logic soon;                               // END has just begun: `d_over` follows within the ring's next cycles, as a rule
   logic [31:0] moved;
