@@ -11,7 +11,7 @@
  * TOWPATH_INTERNAL (a fault of the library's own). On failure, what a pointer for a result points to is left as it was,
  * unless something else is documented below. The library never aborts, exits or prints.
  *
- * Handles. A device, a channel, a memory or a buffer has the shape of a pointer and points to nothing. A handle is the caller's
+ * Handles. A device, a channel, a memory, a buffer or a pair has the shape of a pointer and points to nothing. A handle is the caller's
  * until it is released by the function named where it is made. A handle that was released, is of another kind or is none
  * at all is TOWPATH_INVALID, and the text names the case.
  *
@@ -409,6 +409,52 @@ typedef enum {
 } towpath_access;
 
 /**
+ * Why a pair no longer moves what it should.
+ */
+typedef enum {
+    /**
+     * Nothing is wrong.
+     */
+    TOWPATH_PAIR_WELL = 0,
+    /**
+     * The card that sends met a fault, and has stopped.
+     */
+    TOWPATH_PAIR_SENDING = 1,
+    /**
+     * The channel that sends was reset, or its card.
+     */
+    TOWPATH_PAIR_SENDER_RESET = 2,
+    /**
+     * The channel that receives was reset, or its card: what it had not taken is lost.
+     */
+    TOWPATH_PAIR_RECEIVER_RESET = 3,
+    /**
+     * The link of the card that receives went down: what was on its way may be lost.
+     */
+    TOWPATH_PAIR_LINK_DOWN = 4,
+    /**
+     * Something came for which the inbox had no room, or that no card sends to its peer.
+     */
+    TOWPATH_PAIR_OVERRUN = 5,
+    /**
+     * The card that sends does not answer.
+     */
+    TOWPATH_PAIR_SENDER_GONE = 6,
+    /**
+     * The card that receives does not answer.
+     */
+    TOWPATH_PAIR_RECEIVER_GONE = 7,
+    /**
+     * What was sent had not arrived in time.
+     */
+    TOWPATH_PAIR_LATE = 8,
+    /**
+     * Something else: install the header of the library's version.
+     */
+    TOWPATH_PAIR_OTHER = 9,
+} towpath_pair_fault;
+
+/**
  * Memory that is registered with one device, for transfers that stay in flight.
  */
 typedef struct towpath_buffer towpath_buffer;
@@ -427,6 +473,11 @@ typedef struct towpath_device towpath_device;
  * An open memory of the user core: bytes with addresses from 0 on.
  */
 typedef struct towpath_memory towpath_memory;
+
+/**
+ * A stream of one card that sends to a stream of another.
+ */
+typedef struct towpath_pair towpath_pair;
 
 /**
  * Receives one device: the name by which it can be opened, and its description. Both texts are the library's, and are valid until this
@@ -1027,6 +1078,89 @@ typedef struct {
 typedef void (*towpath_completion_callback)(void *context, const towpath_completion *completion);
 
 /**
+ * Settings of a pair. All zero but `size` are the defaults.
+ */
+typedef struct {
+    /**
+     * sizeof this struct.
+     */
+    uint32_t size;
+    /**
+     * The card that sends cuts its messages into pieces of so many bytes: a power of two from 128 to 4096, and no more than a quarter of
+     * the inbox. 0: the default.
+     */
+    uint32_t slot_bytes;
+} towpath_pair_options;
+
+/**
+ * How a pair was taken apart.
+ */
+typedef struct {
+    /**
+     * sizeof this struct; set it before the call.
+     */
+    uint32_t size;
+    /**
+     * Why not all has arrived: a towpath_pair_fault.
+     */
+    uint32_t fault;
+    /**
+     * 1: all that was sent has arrived. What the core behind it has sent beyond that waits for whoever receives from it next.
+     */
+    uint32_t arrived;
+    /**
+     * 1: the other user core has taken all of it. If not, what has arrived still goes to it, before all that is sent to it from now on.
+     */
+    uint32_t taken;
+    /**
+     * 1: the message in progress was ended there with an error. What follows of it goes to whoever receives next, as a message of its own.
+     */
+    uint32_t cut;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
+} towpath_parted;
+
+/**
+ * How a pair is doing.
+ */
+typedef struct {
+    /**
+     * sizeof this struct; set it before the call.
+     */
+    uint32_t size;
+    /**
+     * What is wrong: a towpath_pair_fault. Only towpath_disconnect() ends it; then the two can be paired again.
+     */
+    uint32_t fault;
+    /**
+     * Slots that the one card has begun since the two were paired, modulo 2^16: those that it has room for count, too.
+     */
+    uint32_t slots_sent;
+    /**
+     * Those of them that have come to the other whole, modulo 2^16.
+     */
+    uint32_t slots_arrived;
+    /**
+     * 1: a message has begun at the card that receives, and not ended.
+     */
+    uint32_t is_open;
+    /**
+     * 1: what comes waits until the user core has taken what the host has sent before.
+     */
+    uint32_t is_waiting;
+    /**
+     * The bytes of a slot.
+     */
+    uint32_t slot_bytes;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
+} towpath_pair_state;
+
+/**
  * A channel's part of the link.
  */
 typedef struct {
@@ -1598,6 +1732,40 @@ towpath_status towpath_write_memory(towpath_memory *memory,
                                     uint64_t bytes,
                                     uint64_t nanoseconds,
                                     uint64_t *moved);
+
+/**
+ * Let the user core behind `from`, a channel from one card, send to the user core behind `to`, a channel to another card, without the host.
+ * Messages go as they are, with their attributes. Both streams need `peer = true` in the manifests of their cores. Until
+ * towpath_disconnect(), receiving from `from` and sending to `to` are TOWPATH_CHANNEL_IN_USE; their handles may be released meanwhile, and the
+ * pair keeps both channels and devices.
+ *
+ * `options` may be NULL. On success `*pair` is a handle; on failure it is left as it was. TOWPATH_INVALID: either has transfers in flight, or a
+ * message of which the host has moved a part and not the end. TOWPATH_UNAVAILABLE: one card cannot reach the other, or a stream cannot be
+ * paired; today only simulated cards of one world can.
+ */
+towpath_status towpath_connect(towpath_channel *from,
+                               towpath_channel *to,
+                               const towpath_pair_options *options,
+                               towpath_pair **pair);
+
+/**
+ * Take a pair apart, give both channels back to the host, and release the handle. NULL is fine, and nothing happens. The card that sends stops
+ * at once, in the middle of a message if need be; then this waits until what was sent has arrived, and the user core there has taken
+ * it, `nanoseconds` at most without anything moving, or TOWPATH_FOREVER. Then the two are taken apart nevertheless: `*parted`, whose `size` is set and
+ * which may be NULL, tells what became of it.
+ *
+ * TOWPATH_INTERRUPTED: a signal handler ran in this thread; nothing more is sent, and the handle is still one: call it again.
+ */
+towpath_status towpath_disconnect(towpath_pair *pair,
+                                  uint64_t nanoseconds,
+                                  towpath_parted *parted);
+
+/**
+ * How a pair is doing, into `*state`, whose `size` is set: two reads of the cards. A card that does not answer is a fault of the pair's, not of
+ * the call.
+ */
+towpath_status towpath_get_pair(const towpath_pair *pair,
+                                towpath_pair_state *state);
 
 /**
  * A channel's part of the link, by the channel's name or its number in digits, into `*qos`, whose `size` is set. On cards that have

@@ -5,7 +5,7 @@ use std::collections::btree_map::{BTreeMap, Entry};
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -15,7 +15,7 @@ use crate::buffer::{Buffer, Registered, Registrations};
 use crate::channel::info_tuple;
 use crate::extras::{Interrupts, Registers};
 use crate::waiting::{at_once, beside};
-use crate::{argument, error, memory, plugin, say};
+use crate::{argument, error, memory, pair, plugin, say};
 
 /// A kind from elsewhere: its name, and the version that the program knows.
 pub type Kind = (String, u16);
@@ -29,6 +29,8 @@ struct Open {
     /// By the number of the channel that writes.
     memories: BTreeMap<u16, Arc<Memory>>,
     registrations: Registrations,
+    /// Those of its channels.
+    pairs: Vec<Weak<pair::Held>>,
 }
 
 /// A device as all of its objects share it: itself, its channels, their tickets.
@@ -54,6 +56,7 @@ impl Card {
             receivers: BTreeMap::new(),
             memories: BTreeMap::new(),
             registrations: Registrations::default(),
+            pairs: Vec::new(),
         };
         Card { open: Mutex::new(Some(open)), closed: AtomicBool::new(false) }
     }
@@ -116,6 +119,15 @@ impl Card {
         }
     }
 
+    /// A pair ends with the card. False: the card is closed.
+    pub fn hold(&self, pair: &Arc<pair::Held>) -> bool {
+        let mut open = self.lock();
+        let Some(open) = open.as_mut() else { return false };
+        open.pairs.retain(|pair| pair.strong_count() > 0);
+        open.pairs.push(Arc::downgrade(pair));
+        true
+    }
+
     /// A memory's description.
     pub fn find_memory(&self, py: Python<'_>, name: &ChannelName) -> PyResult<MemoryInfo> {
         at_once(py, || self.device()?.find_memory(name.clone()))
@@ -140,6 +152,7 @@ impl Card {
         let open = self.lock().take();
         self.closed.store(true, Ordering::Release);
         let Some(open) = open else { return };
+        open.pairs.iter().filter_map(Weak::upgrade).for_each(|pair| pair.end());
         // A ticket or another thread may hold a channel still; what is in flight ends all the same.
         for (sender, _) in open.senders.values() {
             let _ = sender.cancel_all();

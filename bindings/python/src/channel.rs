@@ -55,6 +55,11 @@ fn held_tuple(py: Python<'_>, held: Held) -> PyResult<Bound<'_, PyAny>> {
 }
 
 impl Channel {
+    /// Where it is.
+    pub fn place(&self) -> (&Arc<Card>, &ChannelInfo) {
+        (&self.card, &self.info)
+    }
+
     /// The library's channel, whichever way it goes.
     fn end(&self) -> towpath::Result<End> {
         match self.info.direction {

@@ -14,6 +14,7 @@ fn class_of(error: &Error) -> &'static str {
         Error::WrongDirection { .. }
         | Error::WrongKind { .. }
         | Error::ChannelInUse { .. }
+        | Error::Paired { .. }
         | Error::UnknownTicket { .. }
         | Error::BufferInUse
         | Error::Forked

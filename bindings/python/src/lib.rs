@@ -16,6 +16,7 @@ mod extras;
 mod gpu;
 mod memory;
 mod on_stream;
+mod pair;
 mod plugin;
 mod say;
 mod ticket;
@@ -57,6 +58,7 @@ fn _towpath(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<channel::Channel>()?;
     module.add_class::<memory::CardMemory>()?;
     module.add_class::<memory::WindowPart>()?;
+    module.add_class::<pair::Pair>()?;
     module.add_class::<plugin::Plugin>()?;
     module.add_class::<plugin::Reset>()?;
     module.add_class::<plugin::Clock>()?;

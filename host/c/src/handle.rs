@@ -15,8 +15,8 @@ use towpath_system::fork::Origin;
 /// The highest byte of each handle: no address of a program begins with it.
 const MARK: u64 = 0x54;
 const MARK_LSB: u32 = 56;
-const KIND_LSB: u32 = 54;
-const KIND_MASK: u64 = 3;
+const KIND_LSB: u32 = 53;
+const KIND_MASK: u64 = 7;
 const PLACE_LSB: u32 = 32;
 const PLACE_MASK: u64 = (1 << (KIND_LSB - PLACE_LSB)) - 1;
 
@@ -29,11 +29,11 @@ const GENERATION_LSB: u32 = 32;
 
 /// Slots in the first chunk of a table; each further one has twice as many.
 const FIRST_CHUNK: usize = 64;
-const CHUNKS: usize = 16;
+const CHUNKS: usize = 15;
 const _: () = assert!(FIRST_CHUNK * ((1 << CHUNKS) - 1) <= PLACE_MASK as usize && size_of::<usize>() == 8);
 
 /// The kinds of objects, by the names that texts use.
-const KINDS: [&str; 4] = ["device", "channel", "buffer", "memory"];
+const KINDS: [&str; 5] = ["device", "channel", "buffer", "memory", "pair"];
 
 /// A type that C sees as a pointer to something unknown.
 pub(crate) trait Handle: Sized + 'static {

@@ -106,6 +106,11 @@ pub enum Error {
         /// The channel.
         channel: String,
     },
+    /// The channel is one end of a pair with a stream of another card, so the host posts nothing there.
+    Paired {
+        /// The channel.
+        channel: String,
+    },
     /// No progress within the timeout. What was posted has been cancelled; the channel stays usable. A stream goes on where it was, and no byte
     /// is lost; of a write to a memory any part may have been written; a channel of another kind has been reset if a send had begun there.
     Timeout {
@@ -264,6 +269,7 @@ impl Error {
             | Error::WrongDirection { channel, .. }
             | Error::WrongKind { channel, .. }
             | Error::ChannelInUse { channel }
+            | Error::Paired { channel }
             | Error::Timeout { channel, .. }
             | Error::Pending { channel, .. }
             | Error::Cancelled { channel, .. }
@@ -293,7 +299,7 @@ impl Error {
             Error::NotTowpath { .. } | Error::Version { .. } | Error::Discovery { .. } => errno::EPROTONOSUPPORT,
             Error::UnknownScheme { .. } | Error::Invalid(_) | Error::UnknownTicket { .. } => errno::EINVAL,
             Error::WrongDirection { .. } | Error::WrongKind { .. } => errno::EBADF,
-            Error::ChannelInUse { .. } | Error::BufferInUse => errno::EBUSY,
+            Error::ChannelInUse { .. } | Error::Paired { .. } | Error::BufferInUse => errno::EBUSY,
             Error::Timeout { .. } | Error::InterruptTimeout { .. } => errno::ETIMEDOUT,
             Error::Pending { .. } | Error::QueueFull { .. } => errno::EAGAIN,
             Error::Cancelled { .. } => errno::ECANCELED,
@@ -333,6 +339,11 @@ impl Error {
         Error::Unavailable(format!(
             "{name}: {why}; move the bytes through the host's memory: receive them, and write them to the other card"
         ))
+    }
+
+    /// A card does not reach the other card of a pair; for drivers.
+    pub fn no_way_to_a_peer(name: &str, why: &str) -> Error {
+        Error::Unavailable(format!("{name}: {why}; send through the host: receive from one card and send to the other"))
     }
 
     /// Converts an error of a bus, together with the operation that failed; for drivers.
@@ -408,6 +419,11 @@ impl fmt::Display for Error {
                      between threads"
                 )
             }
+            Error::Paired { channel } => write!(
+                f,
+                "channel \"{channel}\" is paired with a stream of another card, and moves nothing for the host: disconnect the pair first (`disconnect` of \
+                 what `connect` returned)"
+            ),
             Error::Timeout { channel, bytes, after } => write!(
                 f,
                 "channel \"{channel}\": no progress for {after:?}; {bytes} bytes were moved, the rest was cancelled: go on with it on a stream, do all \

@@ -7,12 +7,14 @@
 //! Not for programs: they use crate `towpath`, which makes these operations safe.
 
 mod error;
+mod peer;
 mod qos;
 pub mod records;
 mod registration;
 pub mod signal_watch;
 
 pub use error::{Error, Result};
+pub use peer::{PeerEnd, PeerPlace, PeerState, INBOX_WINDOW};
 pub use qos::{rate_of, Qos, QosChange};
 pub use registration::{Registration, RegistrationState};
 pub use towpath_bus::{Access, BarPart, DeviceMemory, WireStatistics};
@@ -94,7 +96,7 @@ pub struct ChannelInfo {
     pub kind_version: u16,
     /// The kind's own number about this channel.
     pub kind_parameter: u32,
-    /// Of a memory: where its window begins in the BAR of windows, if it has one that this driver serves.
+    /// Of a memory its window, of an H2C stream its inbox: where it begins in the BAR of windows, if it has one that this driver serves.
     pub window: Option<u64>,
 }
 
@@ -126,10 +128,29 @@ impl ChannelInfo {
         self.kind == ChannelKind::Stream && self.kind_version == KIND_VERSION
     }
 
+    /// Is it a stream, which this library can pair, that carries nothing of the host's?
+    pub fn is_for_peers_alone(&self) -> bool {
+        self.kind == ChannelKind::Peer && self.kind_version == KIND_VERSION
+    }
+
     /// The size of the memory that it is a half of, if it is one that this library can use.
     pub fn memory_bytes(&self) -> Option<u64> {
         let known = self.kind == ChannelKind::Memory && self.kind_version == KIND_VERSION;
         known.then(|| u64::from(self.kind_parameter) * MEMORY_PAGE)
+    }
+
+    /// The bytes that its inbox holds, if it is a stream to which a stream of another card can send.
+    pub fn inbox_bytes(&self) -> Option<u32> {
+        (self.has_a_peer() && self.direction == Direction::H2c).then_some(self.kind_parameter)
+    }
+
+    /// Is it a stream that can send to a stream of another card?
+    pub fn sends_to_peers(&self) -> bool {
+        self.has_a_peer() && self.direction == Direction::C2h
+    }
+
+    fn has_a_peer(&self) -> bool {
+        (self.is_stream() || self.is_for_peers_alone()) && self.kind_parameter > 0
     }
 
     /// Is it of the kind with this name, and of this version of it?
@@ -143,7 +164,7 @@ impl ChannelInfo {
             ChannelKind::Unknown(number) => format!("{} ({number})", self.kind_name),
             _ => self.kind_name.clone(),
         };
-        if self.is_stream() || self.memory_bytes().is_some() {
+        if self.is_stream() || self.is_for_peers_alone() || self.memory_bytes().is_some() {
             return name;
         }
         format!("{name} version {}", self.kind_version)
@@ -822,6 +843,10 @@ pub trait Channel: Send + Sync {
     /// Hold interrupts back until `entries` completions (and message starts) have not been looked at yet, or `time` has passed since the
     /// first of them; a `time` of zero turns moderation off. Off when the channel is opened; survives resets.
     fn set_moderation(&self, entries: u16, time: Duration) -> Result<()>;
+    /// Its part in a pair with a stream of another card.
+    fn peer(&self) -> Result<&dyn PeerEnd> {
+        Err(Error::Unavailable(peer::NO_PEERS.into()))
+    }
     /// See [`ChannelStatistics`].
     fn statistics(&self) -> ChannelStatistics;
 }

@@ -300,6 +300,13 @@ impl<H: Default> Records<H> {
         Some((ticket(slot, entry.generation), &entry.record))
     }
 
+    /// The transfer of the descriptor that has ended last, unless another one has its slot.
+    pub fn last_ended(&self) -> Option<&Record<H>> {
+        let last = self.ends.checked_sub(1)?;
+        let slot = self.slots.get(self.posted[self.place(last)] as usize)?;
+        (slot.post == last).then_some(&slot.record)
+    }
+
     /// All that is in flight, in order.
     pub fn in_flight(&self) -> impl Iterator<Item = Ticket> + '_ {
         let posted = (self.ends..self.posts).map(|post| self.posted[self.place(post)]);

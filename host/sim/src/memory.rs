@@ -15,6 +15,8 @@ use towpath_device_server::HostMemory;
 compile_error!("the simulated card's memory is little-endian, and so must the machine be");
 
 const PAGE: u64 = 4096;
+/// Where regions of other cards' BARs may begin.
+const PEER_ALIGNMENT: u64 = 2 * PAGE;
 
 struct Region {
     address: u64,
@@ -72,6 +74,8 @@ impl Memory {
     /// As [`Memory::map_device`], of another card's.
     pub fn map_peer(&mut self, bar: Arc<SharedBar>, access: Access) -> Option<u64> {
         let (start, bytes) = (bar.offset, bar.bytes as usize);
+        // An inbox is two pages, whose addresses differ in a bit.
+        self.next = self.next.next_multiple_of(PEER_ALIGNMENT);
         let address = self.add(start, bytes, Place::Peer(bar), access);
         self.peers += usize::from(address.is_some());
         address

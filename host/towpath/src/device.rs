@@ -170,7 +170,7 @@ impl Device {
     pub(crate) fn find(&self, channel: &ChannelName, wanted: Direction, kind: Option<(&str, u16)>) -> Result<&ChannelInfo> {
         let found = self.look_up(channel, Some(wanted))?;
         let fits = |channel: &ChannelInfo| match kind {
-            None => channel.is_stream(),
+            None => channel.is_stream() || channel.is_for_peers_alone(),
             Some((name, version)) => channel.is_of_kind(name, version),
         };
         if !fits(found) {

@@ -34,6 +34,8 @@
 //! A GPU's memory is a [`Buffer`] as well: [`Buffer::from_gpu`] where the card can reach it (today: in simulation, by copies),
 //! [`Buffer::from_gpu_staged`] with any card. `on_stream` of a channel makes transfers in the order of a GPU's stream.
 //!
+//! Between two cards [`connect`] lets a user core of one send to a user core of the other, without the host.
+//!
 //! # Signals and fork
 //! A signal handler that runs in a thread while it waits here ends the call with [`Error::Interrupted`], unless
 //! [`WaitOptions::interrupted`] decides otherwise. In a child of fork(2) every call ends with [`Error::Forked`], and dropping releases
@@ -62,6 +64,7 @@ mod gpu;
 mod kind;
 mod memory;
 mod open;
+mod pair;
 mod parts;
 mod peer;
 mod plugin;
@@ -95,6 +98,7 @@ pub use gpu::OnStream;
 pub use kind::{Kind, KindChannels};
 pub use memory::{Memory, MemoryHalf, MemoryInfo, Window};
 pub use open::{OpenOptions, TextSink};
+pub use pair::{connect, connect_with, Pair, PairFault, PairOptions, PairStatus, Parted};
 pub use plugin::Plugin;
 pub use receiver::{Received, Receiver};
 pub use reset::{OnFault, Reset, ResetStatus};

@@ -4,11 +4,13 @@
 mod batch;
 mod cancel;
 mod fill;
+mod peer;
 mod post;
 
 use self::batch::Batch;
 use self::cancel::{end_cancel, Manner};
 use self::fill::Levels;
+use self::peer::{Opening, Paired};
 use self::post::{Held, Own};
 use super::pace::{differs, Pace};
 use crate::ring::Ring;
@@ -24,7 +26,7 @@ use towpath_driver::records::{Ahead, Look, Record, Records};
 use towpath_driver::signal_watch::SignalWatch;
 use towpath_driver::{
     moderation_time, Access, Channel, ChannelInfo, ChannelOptions, ChannelStatistics, Completion, Direction, Error, Keep, Message,
-    MessageStart, Piece, Result, Status, Submission, Ticket, WaitOptions,
+    MessageStart, PeerEnd, Piece, Result, Status, Submission, Ticket, WaitOptions,
 };
 
 /// How often the cost of waking is measured; the median counts. And how long a requested interrupt may take.
@@ -104,6 +106,9 @@ pub(super) struct State {
     /// The word for the card's moderation register.
     moderation: u32,
     levels: Levels,
+    /// It is one end of a pair: nothing is posted, as `lost` says.
+    paired: Option<Paired>,
+    opening: Opening,
 }
 
 /// A part of a wait: polls the ring for a time, then sleeps.
@@ -144,6 +149,8 @@ impl UserChannel {
             whole: false,
             moderation: 0,
             levels: Levels::default(),
+            paired: None,
+            opening: Opening::default(),
         };
         let channel = UserChannel {
             shared: shared.clone(),
@@ -174,7 +181,8 @@ impl UserChannel {
             } else {
                 channel.set_up(&mut state)?;
             }
-            if state.pace.wakes_early() {
+            state.lost = channel.posts_nothing(&state);
+            if state.pace.wakes_early() && !state.lost {
                 channel.measure_wake(&mut state)?;
             }
             let vector = if is_shared { "shared" } else { "its own" };
@@ -348,6 +356,7 @@ impl UserChannel {
         if wrong.is_none() && (fault || (status == Status::Cancelled && bytes > 0 && bytes < wanted)) {
             self.close_write(state);
         }
+        let open = self.leaves_open(state, status, bytes);
         match wrong {
             // A cancel ends everything that is posted; transfers that were not to be cancelled continue after it.
             None if status == Status::Cancelled && state.cancelling.is_some() && !cancel => {
@@ -368,6 +377,7 @@ impl UserChannel {
                 self.give_back(record, &mut state.used, &mut state.free_slots);
             }
         }
+        state.opening.note(state.records.ends(), open);
         if state.records.posts() == state.records.ends() && end_cancel(state) {
             self.post_waiting(state);
         }
@@ -441,6 +451,7 @@ impl UserChannel {
             self.finish(state, completion);
         }
         self.drop_waiting(state, true, Status::Reset);
+        state.opening.note(state.records.ends(), false);
         end_cancel(state);
         state.starts.clear();
         self.changed.notify_all();
@@ -660,6 +671,7 @@ impl UserChannel {
     }
 
     fn start(&self, state: &mut State) -> Result<Option<MessageStart>> {
+        self.is_the_hosts(state)?;
         if !self.announces() {
             let what = "message starts are off; open the receiver with ChannelOptions::announce";
             return Err(Error::Invalid(format!("channel \"{}\": {what}", self.name())));
@@ -701,7 +713,7 @@ impl UserChannel {
         self.abandon(state, ended);
         if ended && !state.closed {
             self.set_up(state)?;
-            state.lost = false;
+            state.lost = self.posts_nothing(state);
         }
         Ok(())
     }
@@ -717,10 +729,9 @@ impl UserChannel {
             Err(error) => log::debug!("{error}"),
         }
         self.abandon(&mut state, matches!(ended, Ok(true)));
+        self.forget_peer(&mut state);
     }
-}
 
-impl UserChannel {
     fn info(&self) -> &ChannelInfo {
         &self.shared.card.info.channels[self.position]
     }
@@ -874,6 +885,10 @@ impl Channel for Handle {
         state.events = true;
         channel.arm(&state)?;
         Ok(fd)
+    }
+
+    fn peer(&self) -> Result<&dyn PeerEnd> {
+        Ok(&*self.0)
     }
 
     fn statistics(&self) -> ChannelStatistics {

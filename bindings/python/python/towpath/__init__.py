@@ -46,7 +46,7 @@ from towpath._frames import Frames
 from towpath._kind import Kind
 from towpath._memory import CardMemory, Memories
 from towpath._plugins import Clock, Plugins, Reset, TlpLog
-from towpath._towpath import Buffer, Interrupt, Interrupts, Plugin, Registers, StreamTransfer, Ticket, WindowPart, __version__
+from towpath._towpath import Buffer, Interrupt, Interrupts, Pair, Plugin, Registers, StreamTransfer, Ticket, WindowPart, __version__
 from towpath._types import (
     ChannelInfo,
     ClockStatus,
@@ -56,6 +56,8 @@ from towpath._types import (
     Listing,
     MemoryInfo,
     MessageStart,
+    PairStatus,
+    Parted,
     PluginInfo,
     Qos,
     Received,
@@ -95,6 +97,9 @@ __all__ = [
     "MessageStart",
     "NoInterruptError",
     "NotFoundError",
+    "Pair",
+    "PairStatus",
+    "Parted",
     "Plugin",
     "PluginInfo",
     "Plugins",
@@ -121,6 +126,7 @@ __all__ = [
     "WindowPart",
     "Wire",
     "__version__",
+    "connect",
     "devices",
     "open",
 ]
@@ -136,6 +142,23 @@ def open(name: str | os.PathLike[str] | None = None, **options: str | int | floa
     """
     _home.prepare()
     return Device(name, {key: _text(value) for key, value in options.items()}, progress=_progress, print=_print)
+
+
+def connect(source: Channel, sink: Channel, *, slot_bytes: int | None = None) -> Pair:
+    """Let the user core behind `source`, on one card, send to the user core behind `sink`, on another card, without the host.
+
+        with towpath.connect(one["out"], other["in"]):
+            one["in"].send(b"hello")  # what comes from the first card's core is the second one's
+            print(other["out"].recv())
+
+    Messages go as they are, with their length, offset and user word. Both streams need `peer = true` in their cores' manifests. Until
+    `disconnect`, receiving from `source` and sending to `sink` raise UsageError. UsageError, too, while either has transfers in flight, or
+    a message of which the program has moved a part and not the end, and where one card cannot reach the other: today only simulated cards
+    of one world can.
+
+    `slot_bytes`, a power of two from 128 to 4096 and no more than a quarter of the inbox, is what leaves the card at once.
+    """
+    return Pair(source, sink, slot_bytes=slot_bytes)
 
 
 def devices() -> list[Listing]:

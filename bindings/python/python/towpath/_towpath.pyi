@@ -18,6 +18,8 @@ from towpath._types import (
     Memory,
     MemoryInfo,
     MessageStart,
+    PairStatus,
+    Parted,
     PluginInfo,
     Qos,
     Received,
@@ -40,6 +42,7 @@ __all__ = [
     "Device",
     "Interrupt",
     "Interrupts",
+    "Pair",
     "Plugin",
     "Registers",
     "Reset",
@@ -254,6 +257,32 @@ class Channel:
     @staticmethod
     def _seconds(timeout: float | None) -> float | None: ...
     def _timed_out(self, timeout: float | None, bytes: int) -> BaseException: ...
+
+@final
+class Pair:
+    """A stream of one card that sends to a stream of another: what `connect` returns. It ends with `disconnect`, at the end of a `with`
+    statement, when it is not used any more, and when either card is closed.
+    """
+
+    def __new__(cls, source: Channel, sink: Channel, /, *, slot_bytes: int | None = None) -> Self: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /) -> None: ...
+    def disconnect(self, *, timeout: float | None = 10.0) -> Parted:
+        """Take the two apart, and give both channels back to the program.
+
+        The card that sends stops at once, in the middle of a message if need be; then this waits until what was sent has arrived, and the
+        user core there has taken it. After `timeout` seconds in which nothing moved the two are taken apart nevertheless: the result tells
+        what became of it. Later calls return the same.
+        """
+    @property
+    def status(self) -> PairStatus:
+        """How it is doing: two reads of the cards. UsageError after `disconnect`."""
+    @property
+    def connected(self) -> bool:
+        """Are the two paired, as far as this program has done?"""
+    @property
+    def slot_bytes(self) -> int:
+        """The bytes that leave the card that sends at once."""
 
 @disjoint_base
 class Plugin:

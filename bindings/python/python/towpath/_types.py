@@ -201,6 +201,34 @@ class ResetStatus(NamedTuple):
     """Bit k: output k is asserted. Output 0 is the core's own reset."""
 
 
+class PairStatus(NamedTuple):
+    """How a pair is doing."""
+
+    slots_sent: int
+    """Slots that the one card has begun since the two were paired, modulo 2^16: those that it has room for count, too."""
+    slots_arrived: int
+    """Those of them that have come to the other whole, modulo 2^16."""
+    is_open: bool
+    """A message has begun at the card that receives, and not ended."""
+    is_waiting: bool
+    """What comes waits until the user core has taken what the host has sent before."""
+    fault: str | None
+    """What is wrong. Only `disconnect` ends it; then the two can be paired again."""
+
+
+class Parted(NamedTuple):
+    """How a pair was taken apart."""
+
+    arrived: bool
+    """All that was sent has arrived. What the core behind it has sent beyond that waits for whoever receives from it next."""
+    taken: bool
+    """The other user core has taken all of it. If not, what has arrived still goes to it, before all that is sent to it from now on."""
+    cut: bool
+    """The message in progress was ended there with an error. What follows of it goes to whoever receives next, as a message of its own."""
+    fault: str | None
+    """Why not all has arrived."""
+
+
 class TlpCounts(NamedTuple):
     """What a plug-in of type `tlplog` has counted since it was cleared."""
 

@@ -39,6 +39,11 @@ impl Batch {
     pub(super) fn reset(&mut self, cookie: u16) {
         *self = Batch { beyond: cookie.wrapping_neg(), ..Batch::default() };
     }
+
+    /// The card has committed so many descriptors of its own.
+    pub(super) fn skip(&mut self, descriptors: u16) {
+        self.beyond = self.beyond.wrapping_add(descriptors);
+    }
 }
 
 impl UserChannel {

@@ -30,7 +30,7 @@ pub(super) enum Manner {
 impl Manner {
     pub fn of(info: &ChannelInfo) -> Manner {
         match info.kind {
-            _ if info.is_stream() => Manner::Stream,
+            _ if info.is_stream() || info.is_for_peers_alone() => Manner::Stream,
             ChannelKind::Memory => Manner::Memory,
             _ => Manner::Named,
         }

@@ -354,6 +354,9 @@ impl UserChannel {
         message: Message,
         keep: &mut Option<Arc<dyn Keep>>,
     ) -> Result<Ticket> {
+        if state.lost {
+            self.is_the_hosts(state)?;
+        }
         if let Some(error) = state.lost_by.take() {
             return Err(error);
         }
