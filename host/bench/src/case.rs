@@ -55,6 +55,8 @@ pub enum Port {
     Memory,
     /// The same memory, by stores and loads through its window.
     Window,
+    /// Its streams, which send to those of another card: of the case, C2H is one way, a pair of channels for each neighbour, and one for the host.
+    Peer,
 }
 
 /// One measurement.
@@ -158,6 +160,9 @@ impl Case {
     /// The core that it needs: a folder below `cores/`. Those of wide links have more reads in flight.
     pub fn core(&self) -> &'static str {
         match (self.way, self.channels, self.width) {
+            (Way::RoundTrip, ..) if self.port == Port::Peer => "bench/ping",
+            (_, 1, _) if self.port == Port::Peer => "bench/bench1_peer",
+            _ if self.port == Port::Peer => "bench/bench3_peer",
             _ if self.port != Port::Streams => "scratchpad",
             (Way::RoundTrip, ..) => "loopback",
             (_, 8, _) => "bench/bench8",
@@ -177,6 +182,7 @@ impl fmt::Display for Case {
             Port::Streams => "",
             Port::Memory => "memory, ",
             Port::Window => "window, ",
+            Port::Peer => "card to card, ",
         };
         write!(
             f,

@@ -13,6 +13,7 @@ mod case;
 mod flow;
 mod measure;
 mod memory;
+mod peer;
 mod plan;
 mod plot;
 mod report;

@@ -12,12 +12,12 @@ use std::time::Duration;
 use towpath::{Buffer, ChannelOptions, Device, Message, Receiver, Sender, Transfer};
 use towpath_cores::{build, find_core, towpath_home, BuildOptions};
 use towpath_driver::Driver;
-use towpath_sim::{PrintKind, SimBus};
+use towpath_sim::{PrintKind, PrintSink, SimBus};
 use towpath_userspace::UserDriver;
 
 use crate::case::{Case, Descriptor, Notify, Port, Row, Way};
 use crate::flow::{common, Flow, Window};
-use crate::BenchError;
+use crate::{peer, BenchError};
 
 pub(crate) type Result<T> = std::result::Result<T, BenchError>;
 
@@ -34,7 +34,7 @@ pub(crate) const PAUSE_NS: u64 = 3_001;
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Registers of the measuring cores, see `cores/bench/bench_pairs.sv`.
-mod register {
+pub(crate) mod register {
     pub const COUNTER_CONTROL: u32 = 0x00;
     pub const COUNTER_LENGTH: u32 = 0x04;
     pub const COUNTER_COUNT: u32 = 0x08;
@@ -82,6 +82,9 @@ pub fn measure(case: &Case, endpoint: Option<&str>, progress: &(dyn Fn(&str) + S
     let options = BuildOptions { width: Some(case.width), endpoint, progress: Some(&tell), ..BuildOptions::default() };
     let built = build(&folder, &options).map_err(|why| failed(&why))?;
     let print = Arc::new(|kind: PrintKind, text: &str| log::warn!("{kind:?}: {}", text.trim_end()));
+    if case.port == Port::Peer {
+        return peer::measure(case, &built.library, &(print as PrintSink));
+    }
     let bus = SimBus::open(case.core(), &built.library, case.settings(), None, print, Vec::new()).map_err(|why| failed(&why))?;
     let driver: Arc<dyn Driver> = Arc::new(UserDriver::open(bus.clone())?);
     // Nobody asks for message starts: a program that posts buffers of the right size needs none.
@@ -141,13 +144,8 @@ impl Bench<'_> {
         Ok(receiver)
     }
 
-    /// Every counter sends messages of the case's size without end.
     fn start_counters(&self) -> Result<()> {
-        let registers = self.device.registers();
-        registers.write(register::COUNTER_LENGTH, self.case.size as u32)?;
-        registers.write(register::COUNTER_COUNT, 0)?;
-        registers.write(register::COUNTER_CONTROL, 1)?;
-        Ok(())
+        start_counters(&self.device, self.case.size as u32)
     }
 
     /// The sinks have seen so many messages each, and nothing but the pattern.
@@ -498,6 +496,14 @@ impl Bench<'_> {
     }
 }
 
+/// Every counter of a card sends messages of this size without end.
+pub(crate) fn start_counters(device: &Device, size: u32) -> Result<()> {
+    let registers = device.registers();
+    registers.write(register::COUNTER_LENGTH, size)?;
+    registers.write(register::COUNTER_COUNT, 0)?;
+    Ok(registers.write(register::COUNTER_CONTROL, 1)?)
+}
+
 /// Byte `at` of the pattern: words that count from 0.
 fn pattern_byte(at: usize) -> u8 {
     ((at / 4) as u32).to_le_bytes()[at % 4]
@@ -507,7 +513,7 @@ fn pattern_from(bytes: &mut [u8], from: usize) {
     bytes.iter_mut().enumerate().for_each(|(at, byte)| *byte = pattern_byte(from + at));
 }
 
-fn pattern(bytes: &mut [u8]) {
+pub(crate) fn pattern(bytes: &mut [u8]) {
     pattern_from(bytes, 0);
 }
 

@@ -130,6 +130,16 @@ pub fn store_and_load() -> Case {
     Case { port: Port::Window, ..Case::new(Way::RoundTrip, 4) }
 }
 
+/// From card to card.
+pub fn peers(way: Way, mps: u32, size: u64) -> Case {
+    Case { port: Port::Peer, mps, ..Case::new(way, size) }
+}
+
+/// A message of eight bytes to another card and back, by the cores' own clocks.
+pub fn peer_trip() -> Case {
+    peers(Way::RoundTrip, 128, 8)
+}
+
 /// What the tables that Towpath promises itself name.
 pub fn quick() -> Vec<Table> {
     let mut tables = Vec::new();
@@ -246,6 +256,17 @@ pub fn quick() -> Vec<Table> {
         one(store_and_load(), Goal::Nanoseconds(1200.0)),
     ];
     table("The window onto a memory of the core that answers in 200 ns: stores of 64 bytes; a store of 4 bytes and a load of them", cases);
+
+    let mut cases = Vec::new();
+    for mps in [128, 256] {
+        cases.push(one(peers(Way::C2h, mps, 64 * KIB), Goal::Flow(99.0, 100.0)));
+        cases.push(Planned { case: peers(Way::Both, mps, 64 * KIB), goals: [Goal::Flow(98.0, 100.0); 2] });
+    }
+    cases.extend([4 * KIB, 64].map(|size| one(peers(Way::C2h, 128, size), Goal::None)));
+    cases.push(one(peer_trip(), Goal::Nanoseconds(600.0)));
+    let both = peers(Way::Both, 128, 64 * KIB);
+    cases.push(one(Case { channels: 3, ..both }, Goal::Shared(90.0, both, 5.0)));
+    table("From card to card without the host, 150 ns apart; and a ring of four, each busy with both neighbours and with the host", cases);
     tables
 }
 
