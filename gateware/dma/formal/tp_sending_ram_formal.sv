@@ -95,7 +95,7 @@ module tp_sending_ram_formal #(
   logic [7:0] stored;
   assign row = at[BW-1:KW+1];
   for (genvar c = 0; c < CHANNELS; c++) begin : g_channel
-    assign rows[c] = at[KW] ? dut.g_channel[c].odd[row] : dut.g_channel[c].even[row];
+    assign rows[c] = at[KW] ? dut.g_unaligned.g_channel[c].odd[row] : dut.g_unaligned.g_channel[c].even[row];
   end
   always_comb begin
     stored = '0;
@@ -115,7 +115,7 @@ module tp_sending_ram_formal #(
     logic [CHANNELS-1:0][DATA_WIDTH-1:0] banks;
     assign lane = at[KW-1:0];
     for (genvar c = 0; c < CHANNELS; c++) begin : g_banks
-      assign banks[c] = at[KW] ? dut.odds[c] : dut.evens[c];
+      assign banks[c] = at[KW] ? dut.g_unaligned.odds[c] : dut.g_unaligned.evens[c];
     end
     always_comb begin
       read = '0;
@@ -125,9 +125,12 @@ module tp_sending_ram_formal #(
       if (started) begin
         assert (in != '0 && (in & (in - 1'b1)) == '0);
         assert (!known || stored == value);
-        assert (dut.i_rotate.far == (2 * ((KW + 1) / 2))'(dut.turn_now) && dut.i_rotate.not_far == ~dut.i_rotate.far);
-        assert (!(hits1 && known1) || (read == value1 && dut.beside == '0 && dut.from_odd[lane] == at[KW] && dut.turn == lane1 - lane));
-        assert (!other1 || (dut.evens == '0 && dut.odds == '0 && dut.beside == others1 && dut.turn == '0));
+        assert (dut.g_unaligned.i_rotate.far == (2 * ((KW + 1) / 2))'(dut.g_unaligned.turn_now) &&
+                dut.g_unaligned.i_rotate.not_far == ~dut.g_unaligned.i_rotate.far);
+        assert (!(hits1 && known1) || (read == value1 && dut.g_unaligned.beside == '0 && dut.g_unaligned.from_odd[lane] == at[KW] &&
+                                         dut.g_unaligned.turn == lane1 - lane));
+        assert (!other1 || (dut.g_unaligned.evens == '0 && dut.g_unaligned.odds == '0 && dut.g_unaligned.beside == others1 &&
+                            dut.g_unaligned.turn == '0));
       end
   end
 endmodule
