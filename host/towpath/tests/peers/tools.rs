@@ -163,22 +163,19 @@ pub fn attributes(number: usize) -> (u32, u32) {
 /// All parts, in the order of the pairings, are all messages in their order. Returns how many were cut.
 pub fn check(sent: &[usize], got: &[Part]) -> usize {
     let (mut number, mut at, mut cuts) = (0, 0, 0);
-    let mut whole = true; // since its beginning
     for part in got {
         let length = *sent.get(number).unwrap_or_else(|| panic!("more than {} messages: {part:?}", sent.len()));
         let what = format!("message {number} of {length} bytes, from {at} on: {} bytes, {:?}", part.bytes.len(), (part.end, part.cut));
         assert!(at + part.bytes.len() <= length, "too much of {what}");
         let right = part.bytes.iter().enumerate().all(|(n, found)| *found == byte(number, at + n));
         assert!(right, "wrong bytes of {what}: {:?}", part.bytes);
-        if whole {
-            assert_eq!((part.offset, part.user), attributes(number), "attributes of {what}");
-        }
+        // Of what follows a cut, too.
+        assert_eq!((part.offset, part.user), attributes(number), "attributes of {what}");
         at += part.bytes.len();
         if part.end && !part.cut {
             assert_eq!(at, length, "the end of {what}");
-            (number, at, whole) = (number + 1, 0, true);
+            (number, at) = (number + 1, 0);
         } else {
-            whole &= !part.cut;
             cuts += usize::from(part.cut);
         }
     }
