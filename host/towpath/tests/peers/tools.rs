@@ -64,7 +64,9 @@ pub fn cards(core: &str, width: u32, count: usize) -> Vec<Card> {
     let options = towpath_cores::BuildOptions { width: Some(width), ..Default::default() };
     let built = towpath_cores::build(&root().join(core), &options).unwrap_or_else(|error| panic!("{error}"));
     let names: Vec<_> = built.manifest.registers.iter().flat_map(|r| r.names.clone()).collect();
-    let world = World::new(Settings::default()).unwrap();
+    // A link that the width keeps up with.
+    let link = if width == 64 { "lanes=4" } else { "" };
+    let world = World::new(Settings::from_query(link).unwrap()).unwrap();
     let card = |number| {
         let print = Arc::new(|_, text: &str| eprint!("{text}"));
         let bus = world.open(&format!("card {number}"), &built.library, None, print, names.clone()).unwrap();
