@@ -47,6 +47,11 @@ impl Mapping {
         Ok(Mapping { start: start.cast(), bytes })
     }
 
+    /// The program's address of a byte, for a kernel that is to map it for somebody else, too.
+    pub fn address(&self, offset: usize) -> usize {
+        self.range(offset, 1) as usize
+    }
+
     fn range(&self, offset: usize, bytes: usize) -> *mut u8 {
         assert!(offset.checked_add(bytes).is_some_and(|end| end <= self.bytes), "{bytes} bytes at {offset} of a mapping of {}", self.bytes);
         // SAFETY: inside of the mapping, as was just checked.

@@ -13,12 +13,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use towpath_bus::{Access, Bus, BusError, DeviceMemory, Result, Wake};
+use towpath_bus::{Access, BarPart, Bus, BusError, DeviceMemory, Result, Wake};
 use towpath_system::{errno, event, process, Mapping, Rights, MAPS_DEVICES};
 use vfio_bindings::bindings::vfio as kernel;
 
 use crate::info::{Iommu, Region, Words};
 use crate::iova::Space;
+use crate::peer::SharedPart;
 use crate::requests::{self, Request};
 use crate::system::{Function, System};
 use crate::{checks, Address, Ids, VfioError};
@@ -34,12 +35,12 @@ type Done<T> = std::result::Result<T, VfioError>;
 struct Bar {
     bytes: u64,
     offset: u64,
-    mapped: Vec<(Range<u64>, Mapping)>,
+    mapped: Vec<(Range<u64>, Arc<Mapping>)>,
 }
 
 impl Bar {
     /// The mapping that contains this range, and the offset in it.
-    fn find(&self, offset: u64, bytes: usize) -> Option<(&Mapping, usize)> {
+    fn find(&self, offset: u64, bytes: usize) -> Option<(&Arc<Mapping>, usize)> {
         let inside = |area: &Range<u64>| area.start <= offset && offset + bytes as u64 <= area.end;
         self.mapped.iter().find(|(area, _)| inside(area)).map(|(area, mapped)| (mapped, (offset - area.start) as usize))
     }
@@ -50,6 +51,8 @@ struct Memory {
     space: Space,
     /// By the card's address: first page and bytes in whole pages, and the bytes that were requested.
     mapped: BTreeMap<u64, (u64, u64, usize)>,
+    /// By the card's address: parts of other cards, which stay as long as they are mapped.
+    parts: BTreeMap<u64, Arc<SharedPart>>,
 }
 
 /// A board. Closing it switches bus mastering off, then releases everything else; the kernel resets the card and unpins what is still
@@ -126,7 +129,7 @@ impl VfioBus {
             command: 0,
             events: Mutex::default(),
             wanted: event::new().map_err(VfioError::SetIrqs)?,
-            memory: Mutex::new(Memory { space, mapped: BTreeMap::new() }),
+            memory: Mutex::new(Memory { space, mapped: BTreeMap::new(), parts: BTreeMap::new() }),
             iommu,
             opened: Instant::now(),
             polls: AtomicU32::new(0),
@@ -194,6 +197,14 @@ impl VfioBus {
     }
 }
 
+fn flags(access: Access) -> u32 {
+    match access {
+        Access::Read => kernel::VFIO_DMA_MAP_FLAG_READ,
+        Access::Write => kernel::VFIO_DMA_MAP_FLAG_WRITE,
+        Access::ReadWrite => kernel::VFIO_DMA_MAP_FLAG_READ | kernel::VFIO_DMA_MAP_FLAG_WRITE,
+    }
+}
+
 fn open(path: &Path) -> Done<File> {
     OpenOptions::new().read(true).write(true).open(path).map_err(|source| VfioError::Open { path: path.into(), source })
 }
@@ -209,7 +220,7 @@ fn bar(device: &File, number: u32) -> Done<Bar> {
     let Region { bytes, offset, areas } = region(device, number)?;
     let map = |area: Range<u64>| {
         let mapped = Mapping::new(device, offset + area.start, (area.end - area.start) as usize, Rights::BOTH);
-        mapped.map(|mapped| (area, mapped)).map_err(|source| VfioError::MapBar { bar: number, source })
+        mapped.map(|mapped| (area, Arc::new(mapped))).map_err(|source| VfioError::MapBar { bar: number, source })
     };
     let mapped = if MAPS_DEVICES { areas.into_iter().map(map).collect::<Done<_>>()? } else { Vec::new() };
     Ok(Bar { bytes, offset, mapped })
@@ -293,11 +304,7 @@ impl Bus for VfioBus {
         let length = end.ok_or_else(|| BusError::Invalid("memory that does not end".into()))? - first;
         let place = self.memory.lock().space.take(first, length);
         let place = place.ok_or_else(|| VfioError::NoAddresses { bytes: length }.of(&self.name))?;
-        let flags = match access {
-            Access::Read => kernel::VFIO_DMA_MAP_FLAG_READ,
-            Access::Write => kernel::VFIO_DMA_MAP_FLAG_WRITE,
-            Access::ReadWrite => kernel::VFIO_DMA_MAP_FLAG_READ | kernel::VFIO_DMA_MAP_FLAG_WRITE,
-        };
+        let flags = flags(access);
         // SAFETY: by this function's contract the memory stays valid until it is unmapped; the rest of its first and last page belongs to
         // the program, too, and the card gets no address there.
         let map = |flags| unsafe { requests::map_dma(&self.container, flags, first, place, length) };
@@ -316,8 +323,36 @@ impl Bus for VfioBus {
         Ok(address)
     }
 
-    fn map_device(&self, _memory: &Arc<dyn DeviceMemory>, _access: Access) -> Result<u64> {
-        Err(BusError::Unsupported("VFIO maps the processor's memory alone for a card, and not a GPU's".into()))
+    fn share_bar(&self, bar: u8, offset: u64, bytes: u64) -> Result<Arc<dyn BarPart>> {
+        let found = self.bar(bar, offset, bytes as usize, self.iommu.page)?;
+        let why = || format!("the kernel gives programs no part of BAR {bar} at {offset:#x}, so no other card gets it either");
+        let (mapped, at) = found.find(offset, bytes as usize).ok_or_else(|| BusError::Unsupported(why()))?;
+        Ok(Arc::new(SharedPart::new(&self.name, mapped, at)))
+    }
+
+    fn map_device(&self, memory: &Arc<dyn DeviceMemory>, access: Access) -> Result<u64> {
+        let Some(part) = memory.part_of_a_bar() else {
+            return Err(BusError::Unsupported("VFIO maps the processor's memory alone for a card, and not a GPU's".into()));
+        };
+        let part = part.clone().into_any().downcast::<SharedPart>();
+        let part = part.map_err(|_| BusError::Unsupported("the other card is not one that VFIO serves in this program".into()))?;
+        if part.board == self.name {
+            return Err(BusError::Unsupported("the memory is the card's own, which its link does not reach".into()));
+        }
+        // At a multiple of its size, as the other end's registers want it.
+        let bytes = memory.bytes();
+        let length = (bytes as u64).next_multiple_of(self.iommu.page);
+        let place = self.memory.lock().space.take_aligned(length, length.next_power_of_two());
+        let place = place.ok_or_else(|| VfioError::NoAddresses { bytes: length }.of(&self.name))?;
+        // SAFETY: what is mapped is a device's registers, which no program's values are in; they stay, for `parts` has them.
+        if let Err(source) = unsafe { requests::map_dma(&self.container, flags(access), part.address(), place, length) } {
+            self.memory.lock().space.give_back(place, length);
+            return Err(VfioError::MapDma { bytes: length, mappings: self.iommu.mappings, source }.of(&self.name));
+        }
+        let mut memory = self.memory.lock();
+        memory.mapped.insert(place, (place, length, bytes));
+        memory.parts.insert(place, part);
+        Ok(place)
     }
 
     fn unmap(&self, address: u64, bytes: usize) -> Result<()> {
@@ -337,7 +372,9 @@ impl Bus for VfioBus {
         if Words(&request).u64(16) != length {
             return Err(failed(io::Error::from_raw_os_error(errno::ENOENT)));
         }
-        self.memory.lock().space.give_back(place, length);
+        let mut memory = self.memory.lock();
+        memory.space.give_back(place, length);
+        memory.parts.remove(&address);
         Ok(())
     }
 

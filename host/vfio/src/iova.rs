@@ -49,7 +49,16 @@ impl Space {
 
     /// Allocate `bytes` bytes (whole pages) of free addresses, for memory at `memory`.
     pub fn take(&mut self, memory: u64, bytes: u64) -> Option<u64> {
-        let step = if bytes >= LARGE_PAGE { LARGE_PAGE } else { self.page };
+        self.take_beside(memory, bytes, if bytes >= LARGE_PAGE { LARGE_PAGE } else { self.page })
+    }
+
+    /// Allocate `bytes` bytes (whole pages) of free addresses, at a multiple of `align`, a power of two and a page at least.
+    pub fn take_aligned(&mut self, bytes: u64, align: u64) -> Option<u64> {
+        self.take_beside(0, bytes, align)
+    }
+
+    /// What is allocated differs from `memory` by a multiple of `step`.
+    fn take_beside(&mut self, memory: u64, bytes: u64, step: u64) -> Option<u64> {
         let fit = |first: u64, last: u64| {
             let start = first + (memory.wrapping_sub(first) & (step - 1));
             start.checked_add(bytes).filter(|end| *end <= last).map(|_| start)
@@ -141,5 +150,14 @@ mod tests {
         let small = space.take(memory, PAGE).unwrap();
         assert_eq!(small, start + 5 * M, "no page is wasted on a small one");
         assert_eq!(space.take(0, HIGHEST), None);
+    }
+
+    #[test]
+    fn what_is_to_be_aligned_is() {
+        let mut space = Space::new(&[M + PAGE..M + 6 * PAGE], &[], PAGE);
+        assert_eq!(space.take_aligned(2 * PAGE, 2 * PAGE), Some(M + 2 * PAGE));
+        assert_eq!(space.take_aligned(2 * PAGE, 4 * PAGE), Some(M + 4 * PAGE));
+        assert_eq!(space.take_aligned(PAGE, 2 * PAGE), None);
+        assert_eq!(space.take_aligned(PAGE, PAGE), Some(M + PAGE));
     }
 }

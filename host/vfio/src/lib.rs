@@ -24,6 +24,7 @@ mod finding;
 mod ids;
 mod info;
 mod iova;
+mod peer;
 mod requests;
 mod system;
 

@@ -17,7 +17,7 @@ pub const TESTS: &[Test] = &[
 
 /// Identifications of QEMU's devices, which are no cards.
 pub const EDU: &str = "1234:11e8";
-const E1000E: &str = "8086:10d3";
+pub const E1000E: &str = "8086:10d3";
 pub const NVME: &str = "1b36:0010";
 
 pub fn functions(id: &str) -> Vec<Function> {

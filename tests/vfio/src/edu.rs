@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! QEMU's edu device: a BAR with registers that compute, and a DMA engine.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use towpath_bus::{Access, Bus, BusError};
+use towpath_bus::{Access, BarPart, Bus, BusError, DeviceMemory};
 use towpath_vfio::VfioBus;
 
-use crate::devices::{functions, mend, open, EDU};
+use crate::devices::{functions, mend, open, E1000E, EDU};
 use crate::Test;
 
 pub const TESTS: &[Test] = &[
@@ -18,6 +19,7 @@ pub const TESTS: &[Test] = &[
     ("many_maps_end_in_an_error_that_names_the_limit", many_maps_end_in_an_error_that_names_the_limit),
     ("large_maps_lie_as_the_memory_does", large_maps_lie_as_the_memory_does),
     ("the_card_is_closed_while_memory_is_mapped", the_card_is_closed_while_memory_is_mapped),
+    ("one_card_writes_into_another", one_card_writes_into_another),
 ];
 
 const IDENTIFICATION: u64 = 0x00;
@@ -213,4 +215,68 @@ fn the_card_is_closed_while_memory_is_mapped() {
         drop(bus);
         assert_eq!(locked(), before, "and no more when the card is closed");
     }
+}
+
+/// A part of another card's BAR, as what a bus maps.
+#[derive(Debug)]
+struct Part(Arc<dyn BarPart>, usize);
+
+impl DeviceMemory for Part {
+    fn address(&self) -> usize {
+        0
+    }
+
+    fn bytes(&self) -> usize {
+        self.1
+    }
+
+    fn read(&self, _: usize, _: &mut [u8]) -> std::io::Result<()> {
+        Err(std::io::ErrorKind::Unsupported.into())
+    }
+
+    fn write(&self, _: usize, _: &[u8]) -> std::io::Result<()> {
+        Err(std::io::ErrorKind::Unsupported.into())
+    }
+
+    fn has_failed(&self) -> bool {
+        self.0.has_lost()
+    }
+
+    fn part_of_a_bar(&self) -> Option<&Arc<dyn BarPart>> {
+        Some(&self.0)
+    }
+}
+
+/// An e1000e's registers of station addresses, which hold what is written, and the two pages in which they are.
+const ADDRESSES: u64 = 0x5400;
+const PAGES: (u64, usize) = (0x4000, 0x2000);
+
+/// By its own requests, as a peer does: into the pages that it was given, at a multiple of their size, and nowhere after that.
+fn one_card_writes_into_another() {
+    let (bus, other) = (edu(), open(&mend(&functions(E1000E)[0])));
+    let (start, bytes) = PAGES;
+    let part: Arc<dyn DeviceMemory> = Arc::new(Part(other.share_bar(0, start, bytes as u64).unwrap(), bytes));
+    let address = bus.map_device(&part, Access::Write).unwrap();
+    assert_eq!(address % bytes as u64, 0);
+    let mut memory = Memory::new(0, 4);
+    let source = map(&bus, &mut memory, 4, Access::Read);
+    let tell = |value: u32, memory: &mut Memory| {
+        memory.bytes(4).copy_from_slice(&value.to_le_bytes());
+        copy(&bus, source, 4, false);
+        copy(&bus, address + (ADDRESSES - start), 4, true);
+    };
+    for value in [0x1234_5678, 0xdead_beef] {
+        tell(value, &mut memory);
+        assert_eq!(other.read32(0, ADDRESSES).unwrap(), value);
+    }
+    // It was given no more, and no longer.
+    bus.unmap(address, bytes).unwrap();
+    tell(0x5555_5555, &mut memory);
+    assert_eq!(other.read32(0, ADDRESSES).unwrap(), 0xdead_beef);
+    // What is refused: half a page, more than the BAR, and its own.
+    assert!(matches!(other.share_bar(0, 0x800, 4096), Err(BusError::Invalid(_))));
+    assert!(matches!(other.share_bar(0, 0, 1 << 30), Err(BusError::Invalid(_))));
+    let own: Arc<dyn DeviceMemory> = Arc::new(Part(bus.share_bar(0, 0, 4096).unwrap(), 4096));
+    assert!(matches!(bus.map_device(&own, Access::Write), Err(BusError::Unsupported(_))));
+    bus.unmap(source, 4).unwrap();
 }
