@@ -45,7 +45,7 @@ from towpath._fanout import Fanout, FanoutPort
 from towpath._frames import Frames
 from towpath._kind import Kind
 from towpath._memory import CardMemory, Memories
-from towpath._plugins import Clock, Plugins, Reset, TlpLog
+from towpath._plugins import Clock, Partial, Plugins, Reset, TlpLog
 from towpath._towpath import Buffer, Interrupt, Interrupts, Plugin, Registers, StreamTransfer, Ticket, WindowPart, __version__
 from towpath._types import (
     ChannelInfo,
@@ -56,6 +56,7 @@ from towpath._types import (
     Listing,
     MemoryInfo,
     MessageStart,
+    PartialStatus,
     PluginInfo,
     Qos,
     Received,
@@ -95,6 +96,8 @@ __all__ = [
     "MessageStart",
     "NoInterruptError",
     "NotFoundError",
+    "Partial",
+    "PartialStatus",
     "Plugin",
     "PluginInfo",
     "Plugins",

@@ -18,6 +18,7 @@ from towpath._types import (
     Memory,
     MemoryInfo,
     MessageStart,
+    PartialStatus,
     PluginInfo,
     Qos,
     Received,
@@ -40,6 +41,7 @@ __all__ = [
     "Device",
     "Interrupt",
     "Interrupts",
+    "Partial",
     "Plugin",
     "Registers",
     "Reset",
@@ -317,6 +319,25 @@ class Clock(Plugin):
         """Release the core after `select_and_hold`."""
     @property
     def status(self) -> ClockStatus: ...
+
+class Partial(Plugin):
+    """A plug-in of type `partial`; programs use the subclass `towpath.Partial`."""
+
+    def load_file(
+        self, file: str | PathLike[str], progress: Callable[[int, int], object] | None, reset: Callable[[], object] | None
+    ) -> None:
+        """Load a core; see `towpath.Partial.load`."""
+    @property
+    def core_name(self) -> str | None:
+        """The name of the core in the region; None while there is no whole one."""
+    @property
+    def loads(self) -> int:
+        """Loads that ended well since the card was configured, modulo 2^32."""
+    @property
+    def status(self) -> PartialStatus: ...
+    @staticmethod
+    def simulated_image(core_name: str, words: int | None = None) -> bytes:
+        """A file for a simulated card, which loads the core of this name; `words` dwords stand for the bits, 1024 without it."""
 
 class TlpLog(Plugin):
     """A plug-in of type `tlplog`; programs use the subclass `towpath.TlpLog`."""
