@@ -311,6 +311,9 @@ def prepare(board: Board, core_name: str, output: Path | None, width: int | None
     """Writes the project's folder, and says where it is. What other files lie in it, such as a build, stays."""
     link = board.link(width)
     core, text = wrapper(core_name, link, serial)
+    if "tp_config_port" in text:
+        what = "projects here have no partition and no floorplan for its region"
+        raise Failure(f'plug-in "partial" is not on boards yet: {what}; remove it from the core\'s manifest')
     name = f"{board.name}-{core['core']}"
     output = output or ROOT / ".towpath" / "boards" / name
     if output.exists() and any(output.iterdir()) and not (output / MARK).is_file():

@@ -111,6 +111,15 @@ enum tp_tlp_stream {
     TP_TLP_STREAM_RECEIVED_COMPLETION = 6, /* an answer to a read of the card's */
 };
 
+enum tp_partial_outcome {
+    TP_PARTIAL_OUTCOME_IDLE = 0, /* there was none since the card's reset, or it is under way */
+    TP_PARTIAL_OUTCOME_LOADED = 1, /* the region holds the new core */
+    TP_PARTIAL_OUTCOME_REFUSED = 2, /* a channel was within a message, and the core goes on as it was */
+    TP_PARTIAL_OUTCOME_OVERRUN = 3, /* failed: a dword came for which there was no room */
+    TP_PARTIAL_OUTCOME_PORT = 4, /* failed: the configuration port reports an error in the file */
+    TP_PARTIAL_OUTCOME_ABORTED = 5, /* failed: by `abort` */
+};
+
 /* Page 0, read-only: what the card is. A host reads `magic`, then the version, then the rest. */
 #define TP_DISCOVERY_MAGIC_OFFSET 0x00u /* the bytes "TOWPATH\0" */
 #define TP_DISCOVERY_MAGIC_VALUE 0x48544150574f54ull
@@ -462,6 +471,46 @@ enum tp_tlp_stream {
 #define TP_PLUGIN_TLPLOG_ENTRY_TIME_HIGH_OFFSET 0x16u /* bits 47:32 of the time */
 #define TP_PLUGIN_TLPLOG_ENTRY_TIME_LOW_OFFSET 0x18u /* time when the packet began, in clocks of Towpath's since it was configured */
 #define TP_PLUGIN_TLPLOG_ENTRY_NUMBER_OFFSET 0x1cu /* of the packet, counted from 0 at `clear`, modulo 2^32: tells an entry from the one that was there before */
+
+/* Plug-in `partial`, version 1. A region is decoupled and in reset from `begin` until `release` after a load that ended well. */
+#define TP_PLUGIN_PARTIAL_COMMAND_OFFSET 0x00u /* commands, each by writing 1 */
+#define TP_PLUGIN_PARTIAL_COMMAND_BEGIN_LSB 0 /* a load begins, also in the middle of another one; refused while a channel is within a message */
+#define TP_PLUGIN_PARTIAL_COMMAND_BEGIN_MASK 0x1u
+#define TP_PLUGIN_PARTIAL_COMMAND_CUT_LSB 1 /* with `begin`: it is not refused, and such messages are cut */
+#define TP_PLUGIN_PARTIAL_COMMAND_CUT_MASK 0x2u
+#define TP_PLUGIN_PARTIAL_COMMAND_END_LSB 2 /* the file is all in `data`: the load ends when the configuration port has said what became of it */
+#define TP_PLUGIN_PARTIAL_COMMAND_END_MASK 0x4u
+#define TP_PLUGIN_PARTIAL_COMMAND_ABORT_LSB 3 /* the load ends, as failed */
+#define TP_PLUGIN_PARTIAL_COMMAND_ABORT_MASK 0x8u
+#define TP_PLUGIN_PARTIAL_COMMAND_RELEASE_LSB 4 /* the core runs, if the region holds a whole one and no load is under way */
+#define TP_PLUGIN_PARTIAL_COMMAND_RELEASE_MASK 0x10u
+#define TP_PLUGIN_PARTIAL_STATUS_OFFSET 0x04u /* status */
+#define TP_PLUGIN_PARTIAL_STATUS_RESET 0x4u
+#define TP_PLUGIN_PARTIAL_STATUS_LOADING_LSB 0 /* a load is under way */
+#define TP_PLUGIN_PARTIAL_STATUS_LOADING_MASK 0x1u
+#define TP_PLUGIN_PARTIAL_STATUS_DECOUPLED_LSB 1 /* the region is decoupled, and the core in reset */
+#define TP_PLUGIN_PARTIAL_STATUS_DECOUPLED_MASK 0x2u
+#define TP_PLUGIN_PARTIAL_STATUS_WHOLE_LSB 2 /* the region holds a whole core: as configured, or by a load that ended well */
+#define TP_PLUGIN_PARTIAL_STATUS_WHOLE_MASK 0x4u
+#define TP_PLUGIN_PARTIAL_STATUS_MIDWAY_LSB 3 /* a channel is within a message */
+#define TP_PLUGIN_PARTIAL_STATUS_MIDWAY_MASK 0x8u
+#define TP_PLUGIN_PARTIAL_STATUS_OUTCOME_LSB 8 /* what became of the last `begin` */
+#define TP_PLUGIN_PARTIAL_STATUS_OUTCOME_MASK 0x700u
+#define TP_PLUGIN_PARTIAL_ROOM_OFFSET 0x08u /* dwords for which there is room in `data` now */
+#define TP_PLUGIN_PARTIAL_DATA_OFFSET 0x0cu /* the next dword of the file, its first byte highest; outside a load it is dropped */
+#define TP_PLUGIN_PARTIAL_WORDS_OFFSET 0x10u /* dwords that the configuration port has taken since `begin`, modulo 2^32 */
+#define TP_PLUGIN_PARTIAL_LOADS_OFFSET 0x14u /* loads that ended well since the card was configured, modulo 2^32 */
+#define TP_PLUGIN_PARTIAL_CORE_NAME_OFFSET 0x20u /* of the core in the region, UTF-8, zero padded, as the host wrote it; all 0 since the card was configured: the one of the discovery header */
+#define TP_PLUGIN_PARTIAL_CORE_NAME_COUNT 32u
+#define TP_PLUGIN_PARTIAL_CORE_NAME_STRIDE 1u
+
+/* Begin of a file for a simulated card, which has no bit file. `words` dwords of whatever follow, and their CRC-32 (that of Ethernet) with all that stands before. Numbers have their first byte highest. */
+#define TP_PLUGIN_PARTIAL_IMAGE_MAGIC_OFFSET 0x00u /* by which such a file is known */
+#define TP_PLUGIN_PARTIAL_IMAGE_MAGIC_VALUE 0x54505254u
+#define TP_PLUGIN_PARTIAL_IMAGE_WORDS_OFFSET 0x04u /* dwords between this header and the CRC */
+#define TP_PLUGIN_PARTIAL_IMAGE_CORE_NAME_OFFSET 0x08u /* of the core to load: one of those that the card's manifest lists */
+#define TP_PLUGIN_PARTIAL_IMAGE_CORE_NAME_COUNT 32u
+#define TP_PLUGIN_PARTIAL_IMAGE_CORE_NAME_STRIDE 1u
 
 /* What a host posts: a piece of work, or a prefix of one. The meaning of address and length is the kind's. */
 struct tp_descriptor {

@@ -742,6 +742,82 @@ pub const PLUGIN_TLPLOG_ENTRY_TIME_LOW_OFFSET: u64 = 0x18;
 /// Offset: of the packet, counted from 0 at `clear`, modulo 2^32: tells an entry from the one that was there before
 pub const PLUGIN_TLPLOG_ENTRY_NUMBER_OFFSET: u64 = 0x1c;
 
+// Plug-in `partial`, version 1. A region is decoupled and in reset from `begin` until `release` after a load that ended well.
+/// Offset: commands, each by writing 1
+pub const PLUGIN_PARTIAL_COMMAND_OFFSET: u64 = 0x00;
+/// Lowest bit: a load begins, also in the middle of another one; refused while a channel is within a message
+pub const PLUGIN_PARTIAL_COMMAND_BEGIN_LSB: u32 = 0;
+/// Bits: a load begins, also in the middle of another one; refused while a channel is within a message
+pub const PLUGIN_PARTIAL_COMMAND_BEGIN_MASK: u32 = 0x1;
+/// Lowest bit: with `begin`: it is not refused, and such messages are cut
+pub const PLUGIN_PARTIAL_COMMAND_CUT_LSB: u32 = 1;
+/// Bits: with `begin`: it is not refused, and such messages are cut
+pub const PLUGIN_PARTIAL_COMMAND_CUT_MASK: u32 = 0x2;
+/// Lowest bit: the file is all in `data`: the load ends when the configuration port has said what became of it
+pub const PLUGIN_PARTIAL_COMMAND_END_LSB: u32 = 2;
+/// Bits: the file is all in `data`: the load ends when the configuration port has said what became of it
+pub const PLUGIN_PARTIAL_COMMAND_END_MASK: u32 = 0x4;
+/// Lowest bit: the load ends, as failed
+pub const PLUGIN_PARTIAL_COMMAND_ABORT_LSB: u32 = 3;
+/// Bits: the load ends, as failed
+pub const PLUGIN_PARTIAL_COMMAND_ABORT_MASK: u32 = 0x8;
+/// Lowest bit: the core runs, if the region holds a whole one and no load is under way
+pub const PLUGIN_PARTIAL_COMMAND_RELEASE_LSB: u32 = 4;
+/// Bits: the core runs, if the region holds a whole one and no load is under way
+pub const PLUGIN_PARTIAL_COMMAND_RELEASE_MASK: u32 = 0x10;
+/// Offset: status
+pub const PLUGIN_PARTIAL_STATUS_OFFSET: u64 = 0x04;
+/// After a reset: status
+pub const PLUGIN_PARTIAL_STATUS_RESET: u32 = 0x4;
+/// Lowest bit: a load is under way
+pub const PLUGIN_PARTIAL_STATUS_LOADING_LSB: u32 = 0;
+/// Bits: a load is under way
+pub const PLUGIN_PARTIAL_STATUS_LOADING_MASK: u32 = 0x1;
+/// Lowest bit: the region is decoupled, and the core in reset
+pub const PLUGIN_PARTIAL_STATUS_DECOUPLED_LSB: u32 = 1;
+/// Bits: the region is decoupled, and the core in reset
+pub const PLUGIN_PARTIAL_STATUS_DECOUPLED_MASK: u32 = 0x2;
+/// Lowest bit: the region holds a whole core: as configured, or by a load that ended well
+pub const PLUGIN_PARTIAL_STATUS_WHOLE_LSB: u32 = 2;
+/// Bits: the region holds a whole core: as configured, or by a load that ended well
+pub const PLUGIN_PARTIAL_STATUS_WHOLE_MASK: u32 = 0x4;
+/// Lowest bit: a channel is within a message
+pub const PLUGIN_PARTIAL_STATUS_MIDWAY_LSB: u32 = 3;
+/// Bits: a channel is within a message
+pub const PLUGIN_PARTIAL_STATUS_MIDWAY_MASK: u32 = 0x8;
+/// Lowest bit: what became of the last `begin`
+pub const PLUGIN_PARTIAL_STATUS_OUTCOME_LSB: u32 = 8;
+/// Bits: what became of the last `begin`
+pub const PLUGIN_PARTIAL_STATUS_OUTCOME_MASK: u32 = 0x700;
+/// Offset: dwords for which there is room in `data` now
+pub const PLUGIN_PARTIAL_ROOM_OFFSET: u64 = 0x08;
+/// Offset: the next dword of the file, its first byte highest; outside a load it is dropped
+pub const PLUGIN_PARTIAL_DATA_OFFSET: u64 = 0x0c;
+/// Offset: dwords that the configuration port has taken since `begin`, modulo 2^32
+pub const PLUGIN_PARTIAL_WORDS_OFFSET: u64 = 0x10;
+/// Offset: loads that ended well since the card was configured, modulo 2^32
+pub const PLUGIN_PARTIAL_LOADS_OFFSET: u64 = 0x14;
+/// Offset: of the core in the region, UTF-8, zero padded, as the host wrote it; all 0 since the card was configured: the one of the discovery header
+pub const PLUGIN_PARTIAL_CORE_NAME_OFFSET: u64 = 0x20;
+/// How often `core_name` stands there.
+pub const PLUGIN_PARTIAL_CORE_NAME_COUNT: usize = 32;
+/// Bytes from one `core_name` to the next.
+pub const PLUGIN_PARTIAL_CORE_NAME_STRIDE: u64 = 1;
+
+// Begin of a file for a simulated card, which has no bit file. `words` dwords of whatever follow, and their CRC-32 (that of Ethernet) with all that stands before. Numbers have their first byte highest.
+/// Offset: by which such a file is known
+pub const PLUGIN_PARTIAL_IMAGE_MAGIC_OFFSET: u64 = 0x00;
+/// Value: by which such a file is known
+pub const PLUGIN_PARTIAL_IMAGE_MAGIC_VALUE: u32 = 0x54505254;
+/// Offset: dwords between this header and the CRC
+pub const PLUGIN_PARTIAL_IMAGE_WORDS_OFFSET: u64 = 0x04;
+/// Offset: of the core to load: one of those that the card's manifest lists
+pub const PLUGIN_PARTIAL_IMAGE_CORE_NAME_OFFSET: u64 = 0x08;
+/// How often `core_name` stands there.
+pub const PLUGIN_PARTIAL_IMAGE_CORE_NAME_COUNT: usize = 32;
+/// Bytes from one `core_name` to the next.
+pub const PLUGIN_PARTIAL_IMAGE_CORE_NAME_STRIDE: u64 = 1;
+
 /// The contract's `direction`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -1047,6 +1123,66 @@ impl TryFrom<u8> for TlpStream {
             4 => Ok(Self::ReceivedWrite),
             5 => Ok(Self::ReceivedRead),
             6 => Ok(Self::ReceivedCompletion),
+            other => Err(other),
+        }
+    }
+}
+
+/// The contract's `partial_outcome`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum PartialOutcome {
+    /// there was none since the card's reset, or it is under way
+    Idle = 0,
+    /// the region holds the new core
+    Loaded = 1,
+    /// a channel was within a message, and the core goes on as it was
+    Refused = 2,
+    /// failed: a dword came for which there was no room
+    Overrun = 3,
+    /// failed: the configuration port reports an error in the file
+    Port = 4,
+    /// failed: by `abort`
+    Aborted = 5,
+}
+
+#[rustfmt::skip]
+impl PartialOutcome {
+    /// Every value, ascending.
+    pub const ALL: [Self; 6] = [
+        Self::Idle,
+        Self::Loaded,
+        Self::Refused,
+        Self::Overrun,
+        Self::Port,
+        Self::Aborted,
+    ];
+
+    /// The name in the contract.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Loaded => "loaded",
+            Self::Refused => "refused",
+            Self::Overrun => "overrun",
+            Self::Port => "port",
+            Self::Aborted => "aborted",
+        }
+    }
+}
+
+impl TryFrom<u8> for PartialOutcome {
+    /// The number that means nothing in this version.
+    type Error = u8;
+
+    fn try_from(number: u8) -> Result<Self, u8> {
+        match number {
+            0 => Ok(Self::Idle),
+            1 => Ok(Self::Loaded),
+            2 => Ok(Self::Refused),
+            3 => Ok(Self::Overrun),
+            4 => Ok(Self::Port),
+            5 => Ok(Self::Aborted),
             other => Err(other),
         }
     }

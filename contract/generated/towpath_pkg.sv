@@ -80,6 +80,15 @@ package towpath_pkg;
     TP_TLP_STREAM_RECEIVED_COMPLETION = 3'd6  // an answer to a read of the card's
   } tp_tlp_stream_e;
 
+  typedef enum logic [2:0] {
+    TP_PARTIAL_OUTCOME_IDLE = 3'd0,  // there was none since the card's reset, or it is under way
+    TP_PARTIAL_OUTCOME_LOADED = 3'd1,  // the region holds the new core
+    TP_PARTIAL_OUTCOME_REFUSED = 3'd2,  // a channel was within a message, and the core goes on as it was
+    TP_PARTIAL_OUTCOME_OVERRUN = 3'd3,  // failed: a dword came for which there was no room
+    TP_PARTIAL_OUTCOME_PORT = 3'd4,  // failed: the configuration port reports an error in the file
+    TP_PARTIAL_OUTCOME_ABORTED = 3'd5  // failed: by `abort`
+  } tp_partial_outcome_e;
+
   // Page 0, read-only: what the card is. A host reads `magic`, then the version, then the rest.
   localparam TP_DISCOVERY_MAGIC_OFFSET = 'h00;  // the bytes "TOWPATH\0"
   localparam logic [63:0] TP_DISCOVERY_MAGIC_VALUE = 64'h48544150574f54;
@@ -431,6 +440,46 @@ package towpath_pkg;
   localparam TP_PLUGIN_TLPLOG_ENTRY_TIME_HIGH_OFFSET = 'h16;  // bits 47:32 of the time
   localparam TP_PLUGIN_TLPLOG_ENTRY_TIME_LOW_OFFSET = 'h18;  // time when the packet began, in clocks of Towpath's since it was configured
   localparam TP_PLUGIN_TLPLOG_ENTRY_NUMBER_OFFSET = 'h1c;  // of the packet, counted from 0 at `clear`, modulo 2^32: tells an entry from the one that was there before
+
+  // Plug-in `partial`, version 1. A region is decoupled and in reset from `begin` until `release` after a load that ended well.
+  localparam TP_PLUGIN_PARTIAL_COMMAND_OFFSET = 'h00;  // commands, each by writing 1
+  localparam TP_PLUGIN_PARTIAL_COMMAND_BEGIN_LSB = 0;  // a load begins, also in the middle of another one; refused while a channel is within a message
+  localparam logic [31:0] TP_PLUGIN_PARTIAL_COMMAND_BEGIN_MASK = 32'h1;
+  localparam TP_PLUGIN_PARTIAL_COMMAND_CUT_LSB = 1;  // with `begin`: it is not refused, and such messages are cut
+  localparam logic [31:0] TP_PLUGIN_PARTIAL_COMMAND_CUT_MASK = 32'h2;
+  localparam TP_PLUGIN_PARTIAL_COMMAND_END_LSB = 2;  // the file is all in `data`: the load ends when the configuration port has said what became of it
+  localparam logic [31:0] TP_PLUGIN_PARTIAL_COMMAND_END_MASK = 32'h4;
+  localparam TP_PLUGIN_PARTIAL_COMMAND_ABORT_LSB = 3;  // the load ends, as failed
+  localparam logic [31:0] TP_PLUGIN_PARTIAL_COMMAND_ABORT_MASK = 32'h8;
+  localparam TP_PLUGIN_PARTIAL_COMMAND_RELEASE_LSB = 4;  // the core runs, if the region holds a whole one and no load is under way
+  localparam logic [31:0] TP_PLUGIN_PARTIAL_COMMAND_RELEASE_MASK = 32'h10;
+  localparam TP_PLUGIN_PARTIAL_STATUS_OFFSET = 'h04;  // status
+  localparam logic [31:0] TP_PLUGIN_PARTIAL_STATUS_RESET = 32'h4;
+  localparam TP_PLUGIN_PARTIAL_STATUS_LOADING_LSB = 0;  // a load is under way
+  localparam logic [31:0] TP_PLUGIN_PARTIAL_STATUS_LOADING_MASK = 32'h1;
+  localparam TP_PLUGIN_PARTIAL_STATUS_DECOUPLED_LSB = 1;  // the region is decoupled, and the core in reset
+  localparam logic [31:0] TP_PLUGIN_PARTIAL_STATUS_DECOUPLED_MASK = 32'h2;
+  localparam TP_PLUGIN_PARTIAL_STATUS_WHOLE_LSB = 2;  // the region holds a whole core: as configured, or by a load that ended well
+  localparam logic [31:0] TP_PLUGIN_PARTIAL_STATUS_WHOLE_MASK = 32'h4;
+  localparam TP_PLUGIN_PARTIAL_STATUS_MIDWAY_LSB = 3;  // a channel is within a message
+  localparam logic [31:0] TP_PLUGIN_PARTIAL_STATUS_MIDWAY_MASK = 32'h8;
+  localparam TP_PLUGIN_PARTIAL_STATUS_OUTCOME_LSB = 8;  // what became of the last `begin`
+  localparam logic [31:0] TP_PLUGIN_PARTIAL_STATUS_OUTCOME_MASK = 32'h700;
+  localparam TP_PLUGIN_PARTIAL_ROOM_OFFSET = 'h08;  // dwords for which there is room in `data` now
+  localparam TP_PLUGIN_PARTIAL_DATA_OFFSET = 'h0c;  // the next dword of the file, its first byte highest; outside a load it is dropped
+  localparam TP_PLUGIN_PARTIAL_WORDS_OFFSET = 'h10;  // dwords that the configuration port has taken since `begin`, modulo 2^32
+  localparam TP_PLUGIN_PARTIAL_LOADS_OFFSET = 'h14;  // loads that ended well since the card was configured, modulo 2^32
+  localparam TP_PLUGIN_PARTIAL_CORE_NAME_OFFSET = 'h20;  // of the core in the region, UTF-8, zero padded, as the host wrote it; all 0 since the card was configured: the one of the discovery header
+  localparam TP_PLUGIN_PARTIAL_CORE_NAME_COUNT = 32;
+  localparam TP_PLUGIN_PARTIAL_CORE_NAME_STRIDE = 1;
+
+  // Begin of a file for a simulated card, which has no bit file. `words` dwords of whatever follow, and their CRC-32 (that of Ethernet) with all that stands before. Numbers have their first byte highest.
+  localparam TP_PLUGIN_PARTIAL_IMAGE_MAGIC_OFFSET = 'h00;  // by which such a file is known
+  localparam logic [31:0] TP_PLUGIN_PARTIAL_IMAGE_MAGIC_VALUE = 32'h54505254;
+  localparam TP_PLUGIN_PARTIAL_IMAGE_WORDS_OFFSET = 'h04;  // dwords between this header and the CRC
+  localparam TP_PLUGIN_PARTIAL_IMAGE_CORE_NAME_OFFSET = 'h08;  // of the core to load: one of those that the card's manifest lists
+  localparam TP_PLUGIN_PARTIAL_IMAGE_CORE_NAME_COUNT = 32;
+  localparam TP_PLUGIN_PARTIAL_IMAGE_CORE_NAME_STRIDE = 1;
 
   typedef struct packed {
     logic [10:0] reserved;

@@ -122,7 +122,7 @@ def test_a_wrong_layout_does_not_compile(tmp_path):
 
 def test_rust_agrees_with_c(tmp_path, c_numbers):
     """Enumerations and constants; and the structures' images, byte for byte."""
-    enums = ("DIRECTION", "CHANNEL_KIND", "KIND", "STATUS", "TLP_STREAM")
+    enums = ("DIRECTION", "CHANNEL_KIND", "KIND", "STATUS", "TLP_STREAM", "PARTIAL_OUTCOME")
     text = (GENERATED / "towpath.rs").read_text()
     names = re.findall(r"^pub const (\w+): u", text, re.M)
     checks = "".join(f'    assert_eq!({n} as u64, {c_numbers["TP_" + n]}, "{n}");\n' for n in names)

@@ -17,6 +17,7 @@ mod gpu;
 mod memory;
 mod on_stream;
 mod pair;
+mod partial;
 mod plugin;
 mod say;
 mod ticket;
@@ -62,6 +63,7 @@ fn _towpath(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<plugin::Plugin>()?;
     module.add_class::<plugin::Reset>()?;
     module.add_class::<plugin::Clock>()?;
+    module.add_class::<partial::Partial>()?;
     module.add_class::<plugin::TlpLog>()?;
     module.add_class::<ticket::Ticket>()?;
     module.add_class::<on_stream::StreamTransfer>()?;

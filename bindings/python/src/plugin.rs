@@ -24,14 +24,14 @@ pub struct Plugin {
 }
 
 impl Plugin {
-    fn find(device: &Bound<'_, Device>, plugin: &Bound<'_, PyAny>) -> PyResult<Plugin> {
+    pub(crate) fn find(device: &Bound<'_, Device>, plugin: &Bound<'_, PyAny>) -> PyResult<Plugin> {
         let (py, card, name) = (device.py(), device.get().card().clone(), argument::channel(plugin)?);
         let found = at_once(py, || Ok(card.device()?.plugin(name)))?;
         let info = found.map_err(|e| error::of_class(py, "NotFoundError", &e.to_string()))?.info().clone();
         Ok(Plugin { card, info })
     }
 
-    fn open(&self) -> towpath::Result<towpath::Plugin> {
+    pub(crate) fn open(&self) -> towpath::Result<towpath::Plugin> {
         self.card.device()?.plugin(ChannelName::Index(self.info.index.into()))
     }
 

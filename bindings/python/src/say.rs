@@ -62,6 +62,11 @@ pub fn end_with_python(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
+/// Call Python from any thread, unless the interpreter ends: then nothing is called.
+pub fn call(listener: impl FnOnce(Python<'_>)) {
+    LISTENERS.call(listener);
+}
+
 /// A callable that receives lines. Any thread may call it; an exception that it raises is reported as unraisable.
 pub fn sink(callable: Option<Py<PyAny>>) -> Option<TextSink> {
     let callable = callable?;

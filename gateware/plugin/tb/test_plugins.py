@@ -20,6 +20,7 @@ BENCHES = {
     "plugin_avalon_at_once": ("tp_plugin_avalon", {"VALID": 0}),
     "plugin_reset": ("tp_plugin_reset", {"OUTPUTS": 3, "LENGTH": 20, "STEP": 7}),
     "plugin_tlplog": ("tp_plugin_tlplog", {"BYTES": 4096, "OFFSET": 0x3000, "QUEUE": 4}),
+    "plugin_partial": ("tp_plugin_partial", {"DEPTH": 16}),
 }
 # A fault: in which module, what stands there, what stands there instead.
 FAULTS = [
@@ -32,6 +33,15 @@ FAULTS = [
     ("plugin_reset", "if (begins || held) begin", "if (begins) begin"),
     ("plugin_reset", "core_fault && !fault_before && !running", "core_fault && !fault_before"),
     ("plugin_reset", "start || hold && !held ||", "start || hold ||"),
+    ("plugin_partial", "coupled <= free && whole && left == 0", "coupled <= free && left == 0"),
+    ("plugin_partial", "coupled <= free && whole && left == 0", "coupled <= free && whole"),
+    ("plugin_partial", "(!coupled || !user_midway || ", "(!user_midway || "),
+    ("plugin_partial", "RELEASE_LSB] && !loading;", "RELEASE_LSB];"),
+    ("plugin_partial", "if (rst_n && begins) whole <= 1'b0;", ""),
+    ("plugin_partial", "put && !room ||", ""),
+    ("plugin_partial", "assign config_end = ending && !waiting;", "assign config_end = ending;"),
+    ("plugin_partial", ".clear(begins || !loading)", ".clear(begins)"),
+    ("plugin_partial", "loading && !ending;", "loading;"),
     ("plugin_tlplog", "(under_way & ~beat) | (beat & ~ends)", "beat & ~ends"),
     ("plugin_tlplog", "begins <= beat & ~under_way;", "begins <= beat & ~under_way & ~(beat - 1'b1);"),
     ("plugin_tlplog", "== (36 - AW)'(OFFSET / BYTES)", "== '0"),

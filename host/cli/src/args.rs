@@ -69,6 +69,8 @@ pub enum Verb {
     /// What is set ends with this command, for the card is reset when a program leaves it. Set it in the program that moves the data: Rust
     /// device.set_qos, Python card.set_qos.
     Qos(Qos),
+    /// Load another core in the place of the user core, on a card with the plug-in `partial`, or show which one it is
+    Partial(Partial),
     /// Reset the card, its channels and the user core, or one channel
     Reset(Reset),
     /// Build a core, then run a program with TOWPATH_DEVICE set to its simulation
@@ -394,6 +396,42 @@ pub struct Qos {
     pub class: Option<u8>,
     #[command(flatten)]
     pub core: Core,
+}
+
+#[derive(Debug, Args)]
+pub struct Partial {
+    #[command(flatten)]
+    pub core: Core,
+    #[command(subcommand)]
+    pub work: Region,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Region {
+    /// Load a core from a file: a raw bit file (.bin), or one of `partial image` for a simulated card
+    Load {
+        /// The file
+        file: PathBuf,
+        /// Also while a channel is within a message: cut it, and reset the channels that no other program has open
+        #[arg(long)]
+        cut: bool,
+        /// No progress bar
+        #[arg(short, long)]
+        quiet: bool,
+    },
+    /// Show which core the region holds, and what became of the last load
+    Status,
+    /// Write a file for a simulated card, which has no bit file
+    Image {
+        /// The core's name: one of those that the card's manifest lists, or its own
+        name: String,
+        /// Where to put the file; `-` or nothing is standard output
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// Dwords that stand for the bits
+        #[arg(long, value_name = "NUMBER", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(..=1 << 24))]
+        words: u32,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -12,6 +12,7 @@ mod exit;
 mod memory;
 mod output;
 mod pages;
+mod partial;
 mod pipe;
 mod qos;
 mod registers;
@@ -59,6 +60,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Verb::Mem(what) => memory::mem(&cli, what),
         Verb::Irq(what) => registers::irq(&cli, what),
         Verb::Qos(what) => qos::qos(&cli, what),
+        Verb::Partial(what) => partial::partial(&cli, what),
         Verb::Reset(what) => reset::reset(&cli, what),
         Verb::Run(what) => run::run(what),
         Verb::Sim(what) => sim::sim(&cli, what),

@@ -8,7 +8,8 @@ use crate::manifest::{Channel, Manifest, MANIFEST};
 use crate::plugin::PLUGIN;
 use crate::ports::{check_ports, includes, Top};
 use crate::tool::{disk_full, messages, text, Cxx, Verilator};
-use crate::{endpoint, wrapper, CoreError};
+use crate::wrapper::{wrapper, Elaborated};
+use crate::{endpoint, CoreError};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -28,6 +29,7 @@ const RECIPE: &str = concat!(
     include_str!("manifest.rs"),
     include_str!("plugin.rs"),
     include_str!("ports.rs"),
+    include_str!("region.rs"),
     include_str!("tool.rs"),
     include_str!("wrapper.rs"),
 );
@@ -137,6 +139,8 @@ pub fn wrap(folder: &Path, options: &BuildOptions, clock_mhz: Option<f64>) -> Re
     };
     let mut manifest = read(folder, options)?;
     manifest.gateware.clock_mhz = clock_mhz.unwrap_or(manifest.gateware.clock_mhz);
+    // A board has the region, and whatever core is loaded into it.
+    manifest.plugins.iter_mut().for_each(|plugin| plugin.cores.clear());
     let models = cache()?.join("models");
     make_folder(&models)?;
     // Several threads of a program may call this at once.
@@ -154,7 +158,7 @@ fn read(folder: &Path, options: &BuildOptions) -> Result<Manifest, CoreError> {
         if !matches!(width, 64 | 128 | 256 | 512) {
             return Err(CoreError::manifest(&folder.join(MANIFEST), format!("width {width}: make it 64, 128, 256 or 512")));
         }
-        manifest.core.width = width;
+        manifest.set_width(width);
     }
     Ok(manifest)
 }
@@ -172,7 +176,13 @@ fn wrapped(
     let top = Top::elaborate(verilator, manifest, scratch, say)?;
     let plugins = Top::of_plugins(verilator, manifest, &gateware, scratch, say)?;
     check_ports(manifest, manifest.core.width, &top, &kinds, &plugins)?;
-    Ok(wrapper(manifest, manifest.core.width, serial, &top, &kinds, &plugins))
+    let others = manifest.others().iter().map(|other| {
+        let kinds = Top::of_kinds(verilator, other, &gateware, scratch, say)?;
+        let top = Top::elaborate(verilator, other, scratch, say)?;
+        check_ports(other, other.core.width, &top, &kinds, &[]).map(|()| top)
+    });
+    let others = others.collect::<Result<Vec<_>, _>>()?;
+    Ok(wrapper(manifest, manifest.core.width, serial, &Elaborated { top: &top, kinds: &kinds, plugins: &plugins, others: &others }))
 }
 
 fn cache() -> Result<PathBuf, CoreError> {
@@ -261,19 +271,21 @@ fn key(
     );
     part("verilator", verilator.version.as_bytes());
     part("c++", cxx.version.as_bytes());
-    let text = fs::read(manifest.folder.join(MANIFEST)).map_err(|e| CoreError::io("cannot read", &manifest.folder.join(MANIFEST), e))?;
-    part("manifest", &text);
-    let mut files = BTreeSet::new();
-    for source in &manifest.core.sources {
-        files.insert(source.clone());
-    }
-    // Whatever an `include may reach.
-    for include in manifest.core.include.iter().map(PathBuf::as_path).chain([Path::new("")]) {
-        sources_under(&manifest.folder, include, 0, &mut files)?;
-    }
-    for file in files {
-        let path = manifest.folder.join(&file);
-        part(&file.to_string_lossy(), &fs::read(&path).map_err(|e| CoreError::io("cannot read", &path, e))?);
+    for core in [manifest].into_iter().chain(manifest.others()) {
+        let text = fs::read(core.folder.join(MANIFEST)).map_err(|e| CoreError::io("cannot read", &core.folder.join(MANIFEST), e))?;
+        part("manifest", &text);
+        let mut files = BTreeSet::new();
+        for source in &core.core.sources {
+            files.insert(source.clone());
+        }
+        // Whatever an `include may reach.
+        for include in core.core.include.iter().map(PathBuf::as_path).chain([Path::new("")]) {
+            sources_under(&core.folder, include, 0, &mut files)?;
+        }
+        for file in files {
+            let path = core.folder.join(&file);
+            part(&file.to_string_lossy(), &fs::read(&path).map_err(|e| CoreError::io("cannot read", &path, e))?);
+        }
     }
     for (kind, half) in manifest.channels.iter().filter_map(Channel::half) {
         for file in half.sources.iter().map(PathBuf::as_path).chain([Path::new(KIND)]) {

@@ -18,6 +18,7 @@ mod kind;
 mod manifest;
 mod plugin;
 mod ports;
+mod region;
 mod tool;
 mod wrapper;
 
@@ -31,4 +32,4 @@ pub use manifest::{Channel, Core, Direction, Gateware, Interrupts, Manifest, Par
 pub use plugin::{Plugin, PLUGIN};
 pub use ports::{check_ports, Port, PortDirection, Top};
 pub use tool::needs;
-pub use wrapper::wrapper;
+pub use wrapper::{wrapper, Elaborated};

@@ -3,7 +3,7 @@
 
 use crate::kind::{self, Carrier, Fault, PAGE};
 use crate::plugin::{self, Plugin};
-use crate::CoreError;
+use crate::{region, CoreError};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -347,6 +347,22 @@ fn default_window() -> u32 {
 impl Manifest {
     /// Read and check `folder/towpath.toml`.
     pub fn read(folder: &Path) -> Result<Manifest, CoreError> {
+        let (_, text) = Manifest::text(folder)?;
+        Manifest::parse(&text, folder)
+    }
+
+    /// As [`Manifest::read`], for a core that is loaded in the place of another: its plug-ins would have to be beside that one.
+    pub(crate) fn read_alone(folder: &Path) -> Result<Manifest, CoreError> {
+        let (file, text) = Manifest::text(folder)?;
+        let manifest = Manifest::core(&text, folder)?;
+        if manifest.plugin_entries.is_empty() {
+            return Ok(manifest);
+        }
+        let message = "a core that is loaded in the place of another has no plug-ins of its own: remove them, or name another core";
+        Err(CoreError::manifest(&file, at(line_of(&text, 0, "[[plugin]]"), message)))
+    }
+
+    fn text(folder: &Path) -> Result<(PathBuf, String), CoreError> {
         let file = folder.join(MANIFEST);
         if !file.is_file() {
             let message = if folder.is_dir() {
@@ -357,11 +373,31 @@ impl Manifest {
             return Err(CoreError::manifest(&file, message));
         }
         let text = std::fs::read_to_string(&file).map_err(|e| CoreError::io("cannot read", &file, e))?;
-        Manifest::parse(&text, folder)
+        Ok((file, text))
     }
 
     /// Check the text of a manifest that lies (or will lie) in `folder`.
     pub fn parse(text: &str, folder: &Path) -> Result<Manifest, CoreError> {
+        let mut manifest = Manifest::core(text, folder)?;
+        let file = folder.join(MANIFEST);
+        let core = (manifest.core_window_bytes(), manifest.core.clock_mhz);
+        let plugins = plugin::plugins(&manifest.plugin_entries, folder, core)?;
+        let plugins = plugins.and_then(|plugins| match region::fault(&manifest, &plugins) {
+            None => Ok(plugins),
+            Some((index, message)) => Err((index, ("cores".into(), message))),
+        });
+        match plugins {
+            Ok(plugins) => manifest.plugins = plugins,
+            Err((index, (key, message))) => {
+                return Err(CoreError::manifest(&file, at(line_in(text, "[[plugin]]", index, &key), &message)));
+            }
+        }
+        manifest.set_width(manifest.core.width);
+        Ok(manifest)
+    }
+
+    /// All but the plug-ins.
+    fn core(text: &str, folder: &Path) -> Result<Manifest, CoreError> {
         let file = folder.join(MANIFEST);
         let mut manifest: Manifest = toml::from_str(text).map_err(|e| CoreError::manifest(&file, e.to_string().trim_end().to_string()))?;
         manifest.folder = folder.to_path_buf();
@@ -378,22 +414,35 @@ impl Manifest {
         if let Some((key, message)) = manifest.fault() {
             return Err(CoreError::manifest(&file, at(line_of(text, 0, &key), &message)));
         }
-        match plugin::plugins(&manifest.plugin_entries, folder, (manifest.core_window_bytes(), manifest.core.clock_mhz))? {
-            Ok(plugins) => manifest.plugins = plugins,
-            Err((index, (key, message))) => {
-                return Err(CoreError::manifest(&file, at(line_in(text, "[[plugin]]", index, &key), &message)));
-            }
-        }
         Ok(manifest)
     }
 
-    /// Every source of the core, of its kinds and of its plug-ins in the order of compilation, each once: absolute, or relative to the folder of the process.
+    /// The plug-in that loads other cores in the place of this one.
+    pub fn region(&self) -> Option<&Plugin> {
+        self.plugins.iter().find(|plugin| plugin.region)
+    }
+
+    /// The cores that can be loaded in the place of this one, in simulation.
+    pub fn others(&self) -> &[Manifest] {
+        self.region().map_or(&[], |plugin| &plugin.cores)
+    }
+
+    /// Another data width, also of the cores that can be loaded.
+    pub(crate) fn set_width(&mut self, width: u32) {
+        self.core.width = width;
+        let others = self.plugins.iter_mut().flat_map(|plugin| &mut plugin.cores);
+        others.for_each(|other| other.core.width = width);
+    }
+
+    /// Every source of the core, of its kinds and plug-ins and of the cores that can be loaded, in the order of compilation, each once: absolute, or relative to
+    /// the folder of the process.
     pub fn sources(&self) -> Vec<PathBuf> {
         let mut seen = BTreeSet::new();
         let of_kinds =
             self.channels.iter().filter_map(Channel::half).flat_map(|(kind, half)| half.sources.iter().map(|s| kind.folder.join(s)));
         let of_plugins = self.plugins.iter().flat_map(|plugin| plugin.sources.iter().map(|s| plugin.folder.join(s)));
-        let all = of_kinds.chain(of_plugins).chain(self.core.sources.iter().map(|s| self.folder.join(s)));
+        let of_cores = [self].into_iter().chain(self.others()).flat_map(|core| core.core.sources.iter().map(|s| core.folder.join(s)));
+        let all = of_kinds.chain(of_plugins).chain(of_cores);
         // Two of them may name one file in two ways.
         all.filter(|path| seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone()))).collect()
     }

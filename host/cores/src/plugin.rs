@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Plug-ins: `plugin.toml`, and what a `[[plugin]]` says of one. docs/guide/plugins.md describes both.
 
-use crate::find::towpath_home;
+use crate::find::{find_core, towpath_home};
 use crate::kind::{Fault, Parameters};
-use crate::manifest::{at, is_identifier, khz, line_of, parameter_fault, shown, ParameterValue, NAME_BYTES};
+use crate::manifest::{at, is_identifier, khz, line_of, parameter_fault, shown, Manifest, ParameterValue, NAME_BYTES};
 use crate::CoreError;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,6 +19,8 @@ const FOLDER: &str = "gateware/plugin";
 pub(crate) const PAGE: u32 = 4096;
 /// The largest register window.
 const WINDOW: u64 = 1 << 24;
+/// Cores that a plug-in may load in simulation, beside the manifest's own.
+const CORES: usize = 15;
 
 /// A plug-in, as one core uses it.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +47,10 @@ pub struct Plugin {
     pub parameters: Parameters,
     /// The clocks that it switches the user core between, in kHz; most plug-ins switch none.
     pub clocks_khz: Vec<u32>,
+    /// It loads other cores into the user core's region.
+    pub region: bool,
+    /// Those cores, in simulation, where all are there; a board has none of them until it is loaded.
+    pub cores: Vec<Manifest>,
 }
 
 /// `[[plugin]]`, as it is written.
@@ -59,6 +65,8 @@ pub(crate) struct Entry {
     bytes: Option<u32>,
     /// In MHz, where the plug-in switches the user core's clock.
     clocks: Option<Vec<f64>>,
+    /// Cores by name, or by their folders relative to the manifest, where the plug-in loads them into the core's region.
+    cores: Option<Vec<String>>,
     #[serde(default)]
     parameters: BTreeMap<String, ParameterValue>,
 }
@@ -84,6 +92,9 @@ struct About {
     /// It switches the user core's clock.
     #[serde(default)]
     clocks: bool,
+    /// It loads other cores into the user core's region.
+    #[serde(default)]
+    region: bool,
     #[serde(default)]
     placed: bool,
     #[serde(default)]
@@ -150,6 +161,24 @@ fn clocks(about: &About, entry: &Entry, own_mhz: Option<f64>) -> Result<Vec<u32>
     }
 }
 
+/// The cores of an entry in a manifest that lies in `folder`, or what is wrong.
+fn cores(about: &About, entry: &Entry, folder: &Path) -> Result<Result<Vec<Manifest>, String>, CoreError> {
+    let names = match (about.region, entry.cores.as_deref()) {
+        (false, None) => return Ok(Ok(Vec::new())),
+        (false, Some(_)) => return Ok(Err("it loads no cores: remove the key".into())),
+        (true, None | Some([])) => return Ok(Err("give the other cores that it loads: cores = [\"loopback\"]".into())),
+        (true, Some(names)) if names.len() > CORES => return Ok(Err(format!("{} cores: give {CORES} at most", names.len()))),
+        (true, Some(names)) => names,
+    };
+    let mut cores = Vec::new();
+    for name in names {
+        let is_path = name.contains('/') || name.starts_with('.');
+        let place = if is_path { folder.join(name) } else { find_core(name)? };
+        cores.push(Manifest::read_alone(&place)?);
+    }
+    Ok(Ok(cores))
+}
+
 /// The plug-ins of a manifest that lies in `folder` and whose core has `core_bytes` of registers and this clock of its own; or the number of the entry that is wrong.
 pub(crate) fn plugins(
     entries: &[Entry],
@@ -202,6 +231,13 @@ pub(crate) fn plugins(
             }
             parameters.push(("CLOCKS".into(), clocks_khz.len().to_string()));
         }
+        let loaded = match cores(&about, entry, folder)? {
+            Ok(cores) => cores,
+            Err(message) => return bad("cores", message),
+        };
+        if about.region && plugins.iter().any(|other| other.region) {
+            return bad("type", "a second plug-in that loads cores: leave out one of them".into());
+        }
         // Each at a multiple of its own size, so that the bus compares upper bits alone.
         let offset = end.next_multiple_of(u64::from(bytes));
         let set = [("BYTES", about.sized, u64::from(bytes), "it is set from bytes"), ("OFFSET", about.placed, offset, "Towpath sets it")];
@@ -227,6 +263,8 @@ pub(crate) fn plugins(
             bytes,
             parameters,
             clocks_khz,
+            region: about.region,
+            cores: loaded,
         });
     }
     Ok(Ok(plugins))

@@ -291,7 +291,10 @@ fn check_parameters(manifest: &Manifest, kinds: &[Option<Top>]) -> Result<(), Co
 
 /// Include folders, as the user named them, so that messages name them in the same way.
 pub(crate) fn includes(manifest: &Manifest) -> impl Iterator<Item = String> + '_ {
-    let folders = manifest.core.include.iter().map(|include| manifest.folder.join(include)).chain([manifest.folder.clone()]);
+    let of = |core: &Manifest| -> Vec<PathBuf> {
+        core.core.include.iter().map(|include| core.folder.join(include)).chain([core.folder.clone()]).collect()
+    };
+    let folders = [manifest].into_iter().chain(manifest.others()).flat_map(of);
     folders.map(|folder| format!("-I{}", folder.display()))
 }
 
@@ -458,6 +461,23 @@ pub(crate) const IN_RESET: &str = "user_reset";
 /// What a plug-in may take besides: the packets between the card and its endpoint, a `tp_tap_pkg::tp_taps_t` on Towpath's clock.
 pub(crate) const TAPS: &str = "tlp_taps";
 
+/// What a plug-in that loads other cores drives besides: outputs of the user core count as 0 while it is 1.
+pub(crate) const DECOUPLED: &str = "user_decoupled";
+
+/// And takes besides: a channel is within a message.
+pub(crate) const MIDWAY: &str = "user_midway";
+
+/// And its ports towards the configuration port: signal, whether the plug-in takes it, bits.
+pub(crate) const CONFIG: [(&str, bool, u64); 7] = [
+    ("config_start", false, 1),
+    ("config_valid", false, 1),
+    ("config_ready", true, 1),
+    ("config_data", false, 32),
+    ("config_end", false, 1),
+    ("config_done", true, 1),
+    ("config_error", true, 1),
+];
+
 /// Compare the ports of a plug-in with what every plug-in has.
 fn check_plugin(plugin: &Plugin, top: &Top) -> Result<(), CoreError> {
     use PortDirection::{Input, Output};
@@ -472,6 +492,17 @@ fn check_plugin(plugin: &Plugin, top: &Top) -> Result<(), CoreError> {
         why: "every plug-in has it".to_string(),
     };
     let mut expected: Vec<Expected> = all.map(expect).collect();
+    if plugin.region {
+        let besides = [(USER_RESET, false, 1), (DECOUPLED, false, 1), (MIDWAY, true, 1)];
+        expected.retain(|port| port.name != USER_RESET);
+        expected.extend(besides.into_iter().chain(CONFIG).map(|(name, taken, width)| Expected {
+            name: name.to_string(),
+            direction: if taken { Input } else { Output },
+            width: Some(width),
+            optional: false,
+            why: "what loads other cores has it".to_string(),
+        }));
+    }
     let why = "what watches packets has it".to_string();
     expected.push(Expected { name: TAPS.to_string(), direction: Input, width: None, optional: true, why });
     let mut problems = differences(&plugin.module, &expected, top);

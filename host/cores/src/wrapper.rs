@@ -3,7 +3,9 @@
 
 use crate::manifest::{Channel, Direction, Manifest, Window};
 use crate::plugin::{Plugin, PAGE};
-use crate::ports::{spare, standard, PortDirection, Top, AXIL, CORE, IN_RESET, SWITCH, TAPS, USER_RESET};
+use crate::ports::{spare, standard, PortDirection, Top, AXIL, CONFIG, CORE, DECOUPLED, IN_RESET, MIDWAY, SWITCH, TAPS, USER_RESET};
+use crate::region::{self, region};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use towpath_contract::{
     ChannelKind, CARD_WINDOW_TIMEOUT_RESET, CHANNEL_ENTRY_KIND_NAME_COUNT, PLUGINS_MAX, PLUGIN_ENTRY_BYTES, PLUGIN_ENTRY_TYPE_NAME_COUNT,
@@ -13,7 +15,7 @@ use towpath_contract::{
 const STREAM_VERSION: u16 = 1;
 
 /// Text as a packed constant of `bytes` bytes, the first character in the lowest.
-fn packed(text: &str, bytes: usize) -> String {
+pub(crate) fn packed(text: &str, bytes: usize) -> String {
     let mut digits = String::new();
     for byte in text.bytes().rev() {
         let _ = write!(digits, "{byte:02x}");
@@ -34,6 +36,14 @@ fn kind(channel: &Channel, peers_only: bool) -> String {
 /// A channel with its number in its direction, and its kind as elaborated.
 type Numbered<'a> = (usize, &'a Channel, Option<&'a Top>);
 
+/// Signals of a stream that a core may leave out.
+fn optional_signals(channel: &Channel) -> &'static [&'static str] {
+    match channel.direction {
+        Direction::H2c => &["error", "reset"],
+        Direction::C2h => &["reset"],
+    }
+}
+
 /// One bit for each channel, channel 0 lowest.
 fn bits(channels: &[Numbered], is: impl Fn(&Channel) -> bool) -> String {
     let bits: String = channels.iter().rev().map(|(_, channel, _)| if is(channel) { '1' } else { '0' }).collect();
@@ -46,7 +56,7 @@ fn answers(channel: &Channel) -> bool {
 }
 
 /// An instance of a module, named by the last word of `head`.
-fn instance(out: &mut String, module: &str, name: &str, parameters: &[String], ports: &[String]) {
+pub(crate) fn instance(out: &mut String, module: &str, name: &str, parameters: &[String], ports: &[String]) {
     let lines = |list: &[String]| list.iter().map(|line| format!("      {line}")).collect::<Vec<_>>().join(",\n");
     let _ = write!(out, "\n  {module}");
     if !parameters.is_empty() {
@@ -264,6 +274,9 @@ fn plugins(out: &mut String, manifest: &Manifest, top: &Top, modules: &[Top], po
         if module.ports.contains_key(TAPS) {
             own.push(format!(".{TAPS}({TAPS})"));
         }
+        if plugin.region {
+            own.extend(CONFIG.iter().map(|(signal, ..)| *signal).chain([DECOUPLED, MIDWAY]).map(|port| format!(".{port}({port})")));
+        }
         own.extend(module.ports.keys().filter(|port| port.starts_with(SWITCH)).map(|port| format!(".{port}({port})")));
         out.push('\n');
         let mut open = Vec::new();
@@ -286,9 +299,29 @@ fn plugins(out: &mut String, manifest: &Manifest, top: &Top, modules: &[Top], po
     }
 }
 
+/// The modules of a core and around it, as elaborated.
+#[derive(Clone, Copy, Debug)]
+pub struct Elaborated<'a> {
+    /// The core's own.
+    pub top: &'a Top,
+    /// Of each channel's kind, none for a stream.
+    pub kinds: &'a [Option<Top>],
+    /// Of each plug-in.
+    pub plugins: &'a [Top],
+    /// Of each core that can be loaded in the place of this one.
+    pub others: &'a [Top],
+}
+
+/// What the parameters of a core's module are given.
+fn core_parameters(manifest: &Manifest, top: &Top) -> Vec<String> {
+    let width = top.has_data_width.then(|| ".DATA_WIDTH(DATA_WIDTH)".to_string());
+    width.into_iter().chain(manifest.parameters.iter().map(|(name, value)| format!(".{name}({})", value.verilog()))).collect()
+}
+
 /// Package `tp_user_pkg` (the parameters of `tp_core`) and module `tp_user` (the user core, before it the kinds of its channels, and beside it its
-/// plug-ins), for a core that matches its manifest. `kinds` of each channel, and `modules` of each plug-in: as elaborated.
-pub fn wrapper(manifest: &Manifest, width: u32, serial: u64, top: &Top, kinds: &[Option<Top>], modules: &[Top]) -> String {
+/// plug-ins), for a core that matches its manifest.
+pub fn wrapper(manifest: &Manifest, width: u32, serial: u64, elaborated: &Elaborated) -> String {
+    let Elaborated { top, kinds, plugins: modules, others } = *elaborated;
     let mut out = String::new();
     let of = |direction| -> Vec<Numbered> {
         let channels = manifest.channels.iter().zip(kinds).filter(|(channel, _)| channel.direction == direction);
@@ -494,6 +527,9 @@ module tp_user
         out.push_str("  // While a plug-in holds the core in reset, its channels wait.\n");
     }
     gate.assigns(&mut out);
+    if manifest.region().is_some() {
+        region::wires(&mut out);
+    }
 
     // What has no port of the core or of a kind behind it.
     if h2c.is_empty() {
@@ -534,11 +570,6 @@ module tp_user
         let _ = writeln!(out, "  assign irq_valid[15:{interrupts}] = '0;");
     }
 
-    let mut parameters = Vec::new();
-    if top.has_data_width {
-        parameters.push(".DATA_WIDTH(DATA_WIDTH)".to_string());
-    }
-    parameters.extend(manifest.parameters.iter().map(|(name, value)| format!(".{name}({})", value.verilog())));
     let mut ports = vec![".clk(clk)".to_string(), format!(".rst_n({reset})")];
     for (index, channel, _) in h2c.iter().chain(&c2h).filter(|(_, channel, _)| channel.carrier.is_none()) {
         let mut connect = |signal: &str| {
@@ -549,7 +580,7 @@ module tp_user
         if channel.attributes {
             ["length", "offset", "user"].into_iter().for_each(&mut connect);
         }
-        for signal in ["error", "reset"] {
+        for signal in optional_signals(channel) {
             if top.ports.contains_key(&format!("{}_{signal}", channel.name)) {
                 connect(signal);
             }
@@ -602,7 +633,19 @@ module tp_user
         ports.push(format!(".irq_valid(irq_valid[{}:0])", interrupts - 1));
         ports.push(format!(".irq_ready(irq_ready[{}:0])", interrupts - 1));
     }
-    instance(&mut out, &manifest.core.top, "core", &parameters, &ports);
+    if manifest.region().is_some() {
+        let listed = ports.iter().filter_map(|port| port.strip_prefix('.')?.strip_suffix(')')?.split_once('('));
+        let mut connected: BTreeMap<String, String> = listed.map(|(port, to)| (port.to_string(), to.to_string())).collect();
+        // The region's own core may leave out what another has.
+        for (index, channel, _) in h2c.iter().chain(&c2h).filter(|(_, channel, _)| channel.carrier.is_none()) {
+            for signal in optional_signals(channel) {
+                connected.insert(format!("{}_{signal}", channel.name), format!("{}_{signal}[{index}]", channel.direction));
+            }
+        }
+        region(&mut out, manifest, (top, others), &connected, core_parameters);
+    } else {
+        instance(&mut out, &manifest.core.top, "core", &core_parameters(manifest, top), &ports);
+    }
     out.push_str("endmodule\n");
     out
 }

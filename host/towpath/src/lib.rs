@@ -14,7 +14,7 @@
 //!
 //! A [`Device`] has *channels*, each of one direction and independent of all others: [`Sender`] and [`Receiver`]. What travels are
 //! *messages*: bytes between two ends of message (`tlast` of AXI4-Stream). [`Registers`] and [`UserInterrupts`] are the user core's
-//! own, and a core may have [`Memory`]. Beside it may stand plug-ins: a [`Plugin`] is the registers of any; [`Reset`] and [`Clock`] are among those that
+//! own, and a core may have [`Memory`]. Beside it may stand plug-ins: a [`Plugin`] is the registers of any; [`Reset`], [`Clock`] and [`Partial`] are among those that
 //! come with Towpath. The same program runs in simulation and on a board; only the name given to [`Device::open`] changes.
 //!
 //! # Threads
@@ -65,6 +65,7 @@ mod kind;
 mod memory;
 mod open;
 mod pair;
+mod partial;
 mod parts;
 mod peer;
 mod plugin;
@@ -99,6 +100,7 @@ pub use kind::{Kind, KindChannels};
 pub use memory::{Memory, MemoryHalf, MemoryInfo, Window};
 pub use open::{OpenOptions, TextSink};
 pub use pair::{connect, connect_with, Pair, PairFault, PairOptions, PairStatus, Parted};
+pub use partial::{Partial, PartialImage, PartialProgress, PartialStatus};
 pub use plugin::Plugin;
 pub use receiver::{Received, Receiver};
 pub use reset::{OnFault, Reset, ResetStatus};
@@ -108,6 +110,8 @@ pub use serve::{CardFaults, CardServer};
 pub use tlplog::{TlpCounts, TlpEntries, TlpEntry, TlpFilter, TlpLog};
 /// Why the way to the card failed: the source of [`Error::Bus`].
 pub use towpath_bus::BusError;
+/// What became of a load: for [`Partial`].
+pub use towpath_contract::PartialOutcome;
 /// Which way a packet went, and what it is: for [`TlpLog`].
 pub use towpath_contract::TlpStream;
 #[cfg(feature = "sim")]

@@ -45,7 +45,7 @@ from towpath._fanout import Fanout, FanoutPort
 from towpath._frames import Frames
 from towpath._kind import Kind
 from towpath._memory import CardMemory, Memories
-from towpath._plugins import Clock, Plugins, Reset, TlpLog
+from towpath._plugins import Clock, Partial, Plugins, Reset, TlpLog
 from towpath._towpath import Buffer, Interrupt, Interrupts, Pair, Plugin, Registers, StreamTransfer, Ticket, WindowPart, __version__
 from towpath._types import (
     ChannelInfo,
@@ -58,6 +58,7 @@ from towpath._types import (
     MessageStart,
     PairStatus,
     Parted,
+    PartialStatus,
     PluginInfo,
     Qos,
     Received,
@@ -100,6 +101,8 @@ __all__ = [
     "Pair",
     "PairStatus",
     "Parted",
+    "Partial",
+    "PartialStatus",
     "Plugin",
     "PluginInfo",
     "Plugins",

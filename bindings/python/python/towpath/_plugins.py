@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 from towpath import _towpath
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
+    from os import PathLike
 
+    from towpath._channel import Channel
     from towpath._types import TlpEntry
 
 
@@ -55,6 +57,30 @@ class Clock(_towpath.Clock):
             self.release()
 
 
+class Partial(_towpath.Partial):
+    """Loads of other cores into the user core's region, by a plug-in of type `partial`. The channels stay.
+
+    partial = card.plugins["partial"]
+    partial.load("sobel.bin", channels=[card["in"], card["out"]])
+    """
+
+    def load(
+        self,
+        file: str | PathLike[str],
+        *,
+        channels: Iterable[Channel] | None = None,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> None:
+        """Load a core from a file: a raw bit file, or one of `simulated_image` for a simulated card.
+
+        UsageError while a channel is within a message, unless `channels` are given: then all messages are cut, and these channels reset.
+        RegisterError if the load fails: the region then has no core until another ends well. `progress` is called with the bytes so far,
+        and those of the file.
+        """
+        reset = None if channels is None else lambda all=tuple(channels): [channel.reset() for channel in all]
+        self.load_file(file, progress, reset)
+
+
 class TlpLog(_towpath.TlpLog):
     """The last packets between a card and the host, in a ring on the card, by a plug-in of type `tlplog`. Reading the log is not in it.
 
@@ -68,7 +94,12 @@ class TlpLog(_towpath.TlpLog):
 
 
 # By type and version; others are registers alone.
-_KNOWN: dict[tuple[str, int], type[_towpath.Plugin]] = {("reset", 1): Reset, ("clock", 1): Clock, ("tlplog", 1): TlpLog}
+_KNOWN: dict[tuple[str, int], type[_towpath.Plugin]] = {
+    ("reset", 1): Reset,
+    ("clock", 1): Clock,
+    ("partial", 1): Partial,
+    ("tlplog", 1): TlpLog,
+}
 
 
 class Plugins:
@@ -78,7 +109,7 @@ class Plugins:
         self._device = device
 
     def __getitem__(self, plugin: str | int) -> _towpath.Plugin:
-        """A plug-in, as the class that knows its type and version (`Reset`, `Clock`, `TlpLog`), or else a `Plugin`.
+        """A plug-in, as the class that knows its type and version (`Reset`, `Clock`, `Partial`, `TlpLog`), or else a `Plugin`.
 
         NotFoundError if there is none.
         """

@@ -20,6 +20,7 @@ from towpath._types import (
     MessageStart,
     PairStatus,
     Parted,
+    PartialStatus,
     PluginInfo,
     Qos,
     Received,
@@ -43,6 +44,7 @@ __all__ = [
     "Interrupt",
     "Interrupts",
     "Pair",
+    "Partial",
     "Plugin",
     "Registers",
     "Reset",
@@ -346,6 +348,25 @@ class Clock(Plugin):
         """Release the core after `select_and_hold`."""
     @property
     def status(self) -> ClockStatus: ...
+
+class Partial(Plugin):
+    """A plug-in of type `partial`; programs use the subclass `towpath.Partial`."""
+
+    def load_file(
+        self, file: str | PathLike[str], progress: Callable[[int, int], object] | None, reset: Callable[[], object] | None
+    ) -> None:
+        """Load a core; see `towpath.Partial.load`."""
+    @property
+    def core_name(self) -> str | None:
+        """The name of the core in the region; None while there is no whole one."""
+    @property
+    def loads(self) -> int:
+        """Loads that ended well since the card was configured, modulo 2^32."""
+    @property
+    def status(self) -> PartialStatus: ...
+    @staticmethod
+    def simulated_image(core_name: str, words: int | None = None) -> bytes:
+        """A file for a simulated card, which loads the core of this name; `words` dwords stand for the bits, 1024 without it."""
 
 class TlpLog(Plugin):
     """A plug-in of type `tlplog`; programs use the subclass `towpath.TlpLog`."""

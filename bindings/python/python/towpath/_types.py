@@ -173,6 +173,23 @@ class PluginInfo(NamedTuple):
     """Size of its registers."""
 
 
+class PartialStatus(NamedTuple):
+    """What a plug-in of type `partial` does now."""
+
+    loading: bool
+    """A load is under way."""
+    decoupled: bool
+    """The region is decoupled, and the core in reset."""
+    whole: bool
+    """The region holds a whole core."""
+    midway: bool
+    """A channel is within a message."""
+    outcome: str | None
+    """What became of the last load: "idle" (none, or under way), "loaded", "refused", "overrun", "port" or "aborted".
+
+    None: this library does not know it."""
+
+
 class ClockStatus(NamedTuple):
     """What a plug-in of type `clock` does now."""
 

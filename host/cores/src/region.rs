@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The region of a user core in whose place others can be loaded: what fits there, and what is generated around it.
+//!
+//! Outputs of the core pass a gate, which is shut while the region is decoupled. On a board there is one core, which a load replaces. In simulation
+//! all are there; all but one are in reset, and a model of the configuration port says whose outputs count, or that none does.
+
+use crate::manifest::{khz, Channel, Direction, Manifest};
+use crate::plugin::Plugin;
+use crate::ports::{PortDirection, Top, CONFIG, DECOUPLED, MIDWAY};
+use crate::wrapper::{instance, packed};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+/// Why another core cannot stand behind the ports of this one, if it cannot.
+fn misfit(own: &Manifest, other: &Manifest) -> Option<String> {
+    for direction in [Direction::H2c, Direction::C2h] {
+        let (ours, theirs): (Vec<_>, Vec<_>) = (own.of(direction).collect(), other.of(direction).collect());
+        if ours.len() != theirs.len() {
+            return Some(format!("it has {} {direction} channels, and this core {}: give both the same", theirs.len(), ours.len()));
+        }
+        for (ours, theirs) in ours.iter().zip(theirs) {
+            if ours.carrier != theirs.carrier {
+                return Some(format!("its channel \"{}\" is of another kind than \"{}\" here: make them the same", theirs.name, ours.name));
+            }
+            if theirs.attributes && !ours.attributes {
+                let why = format!("its channel \"{}\" has attributes", theirs.name);
+                return Some(format!("{why}: set attributes = true in channel \"{}\" here, and give the core their ports", ours.name));
+            }
+        }
+    }
+    let (ours, theirs) = (own.core_window_bytes(), other.core_window_bytes());
+    if theirs > ours {
+        return Some(format!("it has {theirs} bytes of registers, and this core {ours}: give this one as many, in [registers]"));
+    }
+    let interrupts = |manifest: &Manifest| manifest.interrupts.as_ref().map_or(0, |interrupts| interrupts.count);
+    let (ours, theirs) = (interrupts(own), interrupts(other));
+    if theirs > ours {
+        return Some(format!("it has {theirs} interrupts, and this core {ours}: give this one as many, in [interrupts]"));
+    }
+    let clock = other.core.clock_mhz.filter(|mhz| khz(*mhz) != own.user_clock_khz())?;
+    Some(format!("its clock_mhz is {clock:?}, and it would run on this core's clock: make them the same"))
+}
+
+/// A core of a plug-in does not fit into the region: the plug-in's number, and what is wrong.
+pub(crate) fn fault(manifest: &Manifest, plugins: &[Plugin]) -> Option<(usize, String)> {
+    let (number, plugin) = plugins.iter().enumerate().find(|(_, plugin)| plugin.region)?;
+    let mut names = BTreeSet::from([manifest.core.name.as_str()]);
+    let fault = plugin.cores.iter().find_map(|other| {
+        let name = &other.core.name;
+        let twice = (!names.insert(name)).then(|| "there is another core of that name: give each its own".to_string());
+        twice.or_else(|| misfit(manifest, other)).map(|what| format!("core \"{name}\" ({}): {what}", other.folder.display()))
+    })?;
+    Some((number, format!("plug-in \"{}\": {fault}", plugin.type_name)))
+}
+
+/// What tells the plug-in that a channel is within a message, and its wires to the configuration port.
+pub(crate) fn wires(out: &mut String) {
+    out.push_str(
+        "
+  // Is a channel within a message? Until its reset also one whose rest the core will not get.
+  logic [NH-1:0] h2c_midway, h2c_beat;
+  logic [NC-1:0] c2h_midway, c2h_beat;
+  assign h2c_beat = h2c_tvalid & h2c_tready;
+  assign c2h_beat = c2h_tvalid & c2h_tready;
+  always_ff @(posedge clk) begin
+    h2c_midway <= (h2c_beat & ~h2c_tlast | ~h2c_beat & h2c_midway) & ~h2c_reset & {NH{rst_n}};
+    c2h_midway <= (c2h_beat & ~c2h_tlast | ~c2h_beat & c2h_midway) & ~c2h_reset & {NC{rst_n}};
+  end
+",
+    );
+    let _ = writeln!(out, "  logic {MIDWAY}, {DECOUPLED};\n  assign {MIDWAY} = (|h2c_midway) || (|c2h_midway);");
+    for (signal, _, bits) in CONFIG {
+        let range = if bits > 1 { format!("[{}:0] ", bits - 1) } else { String::new() };
+        let _ = writeln!(out, "  logic {range}{signal};");
+    }
+}
+
+/// The port of the region's own core that another core's port stands for.
+fn port_of(port: &str, other: &Manifest, own: &Manifest) -> String {
+    let channels = |manifest: &Manifest| -> Vec<Channel> {
+        [Direction::H2c, Direction::C2h].into_iter().flat_map(|direction| manifest.of(direction).cloned().collect::<Vec<_>>()).collect()
+    };
+    let named = channels(other).into_iter().zip(channels(own));
+    let signal = named.filter_map(|(theirs, ours)| Some((port.strip_prefix(&theirs.name)?.strip_prefix('_')?.to_string(), ours.name)));
+    // Of several names that the port begins with, the longest leaves the least.
+    match signal.min_by_key(|(signal, _)| signal.len()) {
+        Some((signal, name)) => format!("{name}_{signal}"),
+        None => port.to_string(),
+    }
+}
+
+/// A core in the region: its manifest, its module and its instance's name.
+struct Inside<'a> {
+    manifest: &'a Manifest,
+    top: &'a Top,
+    name: String,
+    parameters: Vec<String>,
+}
+
+impl Inside<'_> {
+    /// The wire of an output.
+    fn wire(&self, port: &str) -> String {
+        format!("{}_{port}", self.name)
+    }
+}
+
+/// The region: the core's own instance, and those of the others, behind a gate. `connected` says what each port of the region leads to, and `parameters`
+/// what those of a core's module are given.
+pub(crate) fn region(
+    out: &mut String,
+    manifest: &Manifest,
+    (top, others): (&Top, &[Top]),
+    connected: &BTreeMap<String, String>,
+    parameters: impl Fn(&Manifest, &Top) -> Vec<String>,
+) {
+    let all = [(manifest, top)].into_iter().chain(manifest.others().iter().zip(others)).enumerate();
+    let inside: Vec<Inside> = all
+        .map(|(number, (core, top))| {
+            let name = if number == 0 { "core".to_string() } else { format!("core_{number}") };
+            Inside { manifest: core, top, name, parameters: parameters(core, top) }
+        })
+        .collect();
+    let simulated = inside.len() > 1;
+    let mut config = vec![".clk(clk)".to_string()];
+    config.extend(CONFIG.iter().map(|(signal, ..)| format!(".{signal}({signal})")));
+    if simulated {
+        let bits = usize::BITS - inside.len().leading_zeros();
+        let _ = writeln!(out, "\n  // The region, and the core that it holds.\n  logic torn, junk;\n  logic [{}:0] live;", bits - 1);
+        let names: Vec<String> = inside.iter().rev().map(|core| packed(&core.manifest.core.name, 32)).collect();
+        config.extend(["torn", "live", "junk"].map(|signal| format!(".{signal}({signal})")));
+        let settings = [format!(".CORES({})", inside.len()), format!(".NAMES({{{}}})", names.join(", "))];
+        instance(out, "tp_config_model", "config_port", &settings, &config);
+    } else {
+        instance(out, "tp_config_port", "config_port", &[], &config);
+    }
+
+    let mut outputs: BTreeMap<String, Vec<(usize, String)>> = BTreeMap::new();
+    for (number, core) in inside.iter().enumerate() {
+        let mut ports = Vec::new();
+        out.push('\n');
+        for (port, about) in &core.top.ports {
+            let known = port_of(port, core.manifest, manifest);
+            let Some(leads_to) = connected.get(&known) else { continue };
+            let wide = about.width.unwrap_or(1);
+            if port == "rst_n" && simulated {
+                ports.push(format!(".rst_n({leads_to} && !torn && live == {number})"));
+            } else if about.direction == PortDirection::Output && !leads_to.is_empty() {
+                let range = if wide > 1 { format!("[{}:0] ", wide - 1) } else { String::new() };
+                let _ = writeln!(out, "  logic {range}{};", core.wire(port));
+                ports.push(format!(".{port}({})", core.wire(port)));
+                outputs.entry(known).or_default().push((number, core.wire(port)));
+            } else if port == "irq_ready" {
+                ports.push(format!(".{port}(irq_ready[{}:0])", wide - 1));
+            } else {
+                ports.push(format!(".{port}({leads_to})"));
+            }
+        }
+        instance(out, &core.manifest.core.top, &core.name, &core.parameters, &ports);
+    }
+
+    out.push_str("\n  // What leaves the region.\n");
+    for (port, about) in top.ports.iter().filter(|(port, _)| outputs.contains_key(*port)) {
+        let wide = about.width.unwrap_or(1);
+        let from = &outputs[port];
+        let chosen = if simulated {
+            let cores: String = from.iter().map(|(number, wire)| format!("live == {number} ? {wire} : ")).collect();
+            format!("torn ? {{{wide}{{junk}}}} : {cores}'0")
+        } else {
+            from[0].1.clone()
+        };
+        let _ = writeln!(out, "  assign {} = {DECOUPLED} ? '0 : {chosen};", connected[port]);
+    }
+}
