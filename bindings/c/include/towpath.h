@@ -1741,7 +1741,7 @@ towpath_status towpath_write_memory(towpath_memory *memory,
  *
  * `options` may be NULL. On success `*pair` is a handle; on failure it is left as it was. TOWPATH_INVALID: either has transfers in flight, or a
  * message of which the host has moved a part and not the end. TOWPATH_UNAVAILABLE: one card cannot reach the other, or a stream cannot be
- * paired; today only simulated cards of one world can.
+ * paired. Simulated cards of one world can, and boards that the program opens through VFIO.
  */
 towpath_status towpath_connect(towpath_channel *from,
                                towpath_channel *to,

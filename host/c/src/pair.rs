@@ -139,7 +139,7 @@ fn parted_as_c(parted: &Parted) -> towpath_parted {
 ///
 /// `options` may be NULL. On success `*pair` is a handle; on failure it is left as it was. TOWPATH_INVALID: either has transfers in flight, or a
 /// message of which the host has moved a part and not the end. TOWPATH_UNAVAILABLE: one card cannot reach the other, or a stream cannot be
-/// paired; today only simulated cards of one world can.
+/// paired. Simulated cards of one world can, and boards that the program opens through VFIO.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_connect(
     from: *mut towpath_channel,

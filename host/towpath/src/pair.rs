@@ -59,7 +59,7 @@ pub struct PairOptions {
 /// Both streams need `peer = true` in the manifests of their cores. Until [`Pair::disconnect`], receiving from one and sending to the other fail with
 /// [`Error::Paired`]. [`Error::Invalid`] while either has transfers in flight, or a message of which the host has moved a part and not the
 /// end. What a core has sent and nobody has received goes to the other card. [`Error::Unavailable`] where one card cannot reach the other,
-/// with the reason: today only simulated cards of one world can.
+/// with the reason: simulated cards of one world can, and boards that this program opens through VFIO.
 pub fn connect(from: &Receiver, to: &Sender) -> Result<Pair> {
     connect_with(from, to, PairOptions::default())
 }

@@ -56,7 +56,8 @@ impl Buffer {
     /// a completion and data that take two paths. `flush` reports stores that the other card's user core refused, these too. Once the
     /// other card's link has gone down, receives into the buffer fail: register it again.
     ///
-    /// [`Error::Unavailable`] where the card cannot reach the other, with the reason: today only simulated cards of one world can.
+    /// [`Error::Unavailable`] where the card cannot reach the other, with the reason: simulated cards of one world can, and boards that this
+    /// program opens through VFIO.
     pub fn from_window(device: &Device, window: &Window, range: Range<u64>) -> Result<Buffer> {
         let bytes = range.end.checked_sub(range.start).and_then(|bytes| usize::try_from(bytes).ok());
         let Some(bytes) = bytes.filter(|bytes| *bytes > 0) else {

@@ -156,8 +156,8 @@ def connect(source: Channel, sink: Channel, *, slot_bytes: int | None = None) ->
 
     Messages go as they are, with their length, offset and user word. Both streams need `peer = true` in their cores' manifests. Until
     `disconnect`, receiving from `source` and sending to `sink` raise UsageError. UsageError, too, while either has transfers in flight, or
-    a message of which the program has moved a part and not the end, and where one card cannot reach the other: today only simulated cards
-    of one world can.
+    a message of which the program has moved a part and not the end, and where one card cannot reach the other: simulated cards of
+    one world can, and boards that the program opens through VFIO.
 
     `slot_bytes`, a power of two from 128 to 4096 and no more than a quarter of the inbox, is what leaves the card at once.
     """
