@@ -3,9 +3,9 @@
 // without error if an entry has ended it, which also says how many bytes of the last row count, and only then. Nothing is held back: an
 // inbox that is idle has given all messages that were closed, and the rows of an open one but for the last. The host's beats pass
 // unchanged, never within the peer's messages nor these within its own; they wait while the channel is paired, and pass soon after that.
-// What comes is made to say where it belongs (`image`): the inbox hands on rows, and of entries all but flags and status, without a look
+// What comes is made to say where it belongs (`image`): the inbox hands on rows, and of entries bytes, offset and user word, without a look
 // at them.
-// Assumed: what comes has room (see tp_inbox_room); the host pairs an inbox that is idle, without an open message; its stream keeps a beat
+// Assumed: what comes has room, and nothing is an overrun (see tp_inbox_room); the host pairs an inbox that is idle, without an open message; its stream keeps a beat
 // until it is taken; a flush lasts for two clocks or more.
 module tp_inbox_formal
   import towpath_pkg::*;
@@ -82,6 +82,9 @@ module tp_inbox_formal
   function automatic logic [DATA_WIDTH-1:0] image(input state_t state);
     return mask ^ DATA_WIDTH'({10{state}});
   endfunction
+  function automatic logic fits(input logic [DATA_WIDTH-1:0] data, input logic entry, input logic [DATA_WIDTH-1:0] due);
+    return data[95:0] == due[95:0] && (entry && !data[121] || data[111:96] == due[111:96]) && (entry || data[127:112] == due[127:112]);
+  endfunction
   // Of what comes behind `state`: what it says of itself, and the state behind it.
   function automatic state_t tag(input state_t state, input logic starts);
     return starts ? {1'b0, N'(state.begun + 1'b1), {N{1'b0}}, state.ended} : state;
@@ -114,7 +117,8 @@ module tp_inbox_formal
     if (flush || rst) assume (!in_valid);
     if (begins) assume (idle && !word[32+TP_CHANNEL_PEER_STATUS_OPEN_LSB]);
     assume (!dut.came_valid || dut.in_room);
-    if (accepts) assume (rx_data[111:0] == 112'(image(here)) && (rx_entry || rx_data == image(here)));
+    if (accepts) assume (fits(rx_data, rx_entry, image(here)));
+    assume (!(paired || dut.came_valid) || !word[32+TP_CHANNEL_PEER_STATUS_OVERRUN_LSB]);
   end
 
   // ------------------------------------------------------------------------------------------------ what goes out
@@ -207,7 +211,7 @@ module tp_inbox_formal
         // What is in the inbox follows on what has gone, and on each other; the last of it is the last that came.
         for (int i = 0; i < ALL; i++)
         if (valid[i]) begin
-          assert (items[i][111:0] == 112'(image(said[i])) && (items[i][DATA_WIDTH] || items[i][127:0] == image(said[i])));
+          assert (fits(items[i][DATA_WIDTH-1:0], items[i][DATA_WIDTH], image(said[i])));
           assert (said[i] == tag(behind[i+1], begin_one[i]));
         end
         if (paired || valid != '0)
