@@ -102,7 +102,7 @@ module tp_outbox
       assign posts = choose && pick[c];
       assign faulty = ended[C] && ended_status[C] != TP_STATUS_DONE && ended_status[C] != TP_STATUS_END_OF_MESSAGE &&
           ended_status[C] != TP_STATUS_CANCELLED;
-      assign want[c] = posting && enabled[C] && allowed != posted && under_way != COUNT'(QUEUE_DEPTH);
+      assign want[c] = posting && paired[C] && enabled[C] && allowed != posted && under_way != COUNT'(QUEUE_DEPTH);
       assign descriptors[c] = '{
           address: {base, 13'b0},
           length: 32'd1 << slot_log2,
