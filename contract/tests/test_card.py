@@ -23,7 +23,7 @@ def text(*names: bytes) -> str:
 def sources() -> list[Path]:
     """Packages first; a folder's order does not matter otherwise."""
     found = [CONTRACT / "generated/towpath_pkg.sv", ROOT / "gateware/endpoint/tp_tlp_pkg.sv"]
-    for folder in ("lib", "control", "dma", "channel"):
+    for folder in ("lib", "control", "dma", "channel", "peer"):
         found += sorted((ROOT / "gateware" / folder).glob("*.sv"), key=lambda f: (not f.stem.endswith("_pkg"), f))
     return [*found, ROOT / "gateware/tp_core.sv"]
 
