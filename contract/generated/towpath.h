@@ -276,7 +276,7 @@ enum tp_partial_outcome {
 #define TP_CHANNEL_MODERATION_ENTRIES_MASK 0xffffu
 #define TP_CHANNEL_MODERATION_TIME_LSB 16 /* or so many times 64 core clocks after the first of them; 0: at once */
 #define TP_CHANNEL_MODERATION_TIME_MASK 0xffff0000u
-#define TP_CHANNEL_PEER_BASE_OFFSET 0x38u /* bus address of what the channel writes to on the other card, C2H: the inbox, a multiple of 8192; H2C: the doorbell `credit` of the channel that sends */
+#define TP_CHANNEL_PEER_BASE_OFFSET 0x38u /* bus address of what the channel writes to on the other card, C2H: the pairing's 8 KiB of the inbox; H2C: the doorbell `credit` of the channel that sends */
 #define TP_CHANNEL_WEIGHT_OFFSET 0x40u /* the channel's part of the link while others of its direction want it, too; 0 counts as 1 */
 #define TP_CHANNEL_WEIGHT_RESET 0x1u
 #define TP_CHANNEL_TRAFFIC_CLASS_OFFSET 0x44u /* traffic class of the channel's reads and writes of data */
@@ -286,23 +286,23 @@ enum tp_partial_outcome {
 #define TP_CHANNEL_HELD_BYTES_MASK 0x7fffffffu
 #define TP_CHANNEL_HELD_FULL_LSB 31 /* C2H: the core can send no more, and no descriptor is there */
 #define TP_CHANNEL_HELD_FULL_MASK 0x80000000u
-#define TP_CHANNEL_PEER_CONTROL_OFFSET 0x50u /* pairs the channel with one of another card; written 0 by a reset of the channel */
+#define TP_CHANNEL_PEER_CONTROL_OFFSET 0x50u /* pairs the channel with one of another card; a reset of the channel clears `paired` and `posting` */
 #define TP_CHANNEL_PEER_CONTROL_PAIRED_LSB 0 /* the channel is paired; from 0 to 1 its counts begin at 0 */
 #define TP_CHANNEL_PEER_CONTROL_PAIRED_MASK 0x1u
 #define TP_CHANNEL_PEER_CONTROL_POSTING_LSB 1 /* C2H: the card posts descriptors as far as it has credit; a fault clears it */
 #define TP_CHANNEL_PEER_CONTROL_POSTING_MASK 0x2u
 #define TP_CHANNEL_PEER_CONTROL_SLOT_LOG2_LSB 8 /* log2 of a slot's bytes, 7 to 12; both ends of a pair have the same */
 #define TP_CHANNEL_PEER_CONTROL_SLOT_LOG2_MASK 0xf00u
-#define TP_CHANNEL_PEER_CONTROL_KEY_LSB 16 /* stands in every credit; both ends of a pair have the same, and each pairing another one than those before */
+#define TP_CHANNEL_PEER_CONTROL_KEY_LSB 16 /* stands in every credit, and its lower seven bits tell where the inbox is; both ends of a pair have the same, and each pairing another one than those before */
 #define TP_CHANNEL_PEER_CONTROL_KEY_MASK 0xff0000u
 #define TP_CHANNEL_PEER_STATUS_OFFSET 0x54u /* how a pair is doing */
 #define TP_CHANNEL_PEER_STATUS_SLOTS_LSB 0 /* slots since pairing, modulo 2^16: C2H posted, H2C ended */
 #define TP_CHANNEL_PEER_STATUS_SLOTS_MASK 0xffffu
-#define TP_CHANNEL_PEER_STATUS_IDLE_LSB 16 /* C2H: no slot that was posted is under way; H2C: all that came has been taken by the core */
+#define TP_CHANNEL_PEER_STATUS_IDLE_LSB 16 /* C2H: no slot that was posted is under way; H2C: all that came has been taken by the core, but for the last beat of a message that has not ended */
 #define TP_CHANNEL_PEER_STATUS_IDLE_MASK 0x10000u
-#define TP_CHANNEL_PEER_STATUS_OPEN_LSB 17 /* H2C: a message has begun and not ended, of the peer's */
+#define TP_CHANNEL_PEER_STATUS_OPEN_LSB 17 /* H2C: a message of the peer's has come in part, and not its end */
 #define TP_CHANNEL_PEER_STATUS_OPEN_MASK 0x20000u
-#define TP_CHANNEL_PEER_STATUS_OVERRUN_LSB 18 /* H2C: something came that had no room, or that no peer sends, since pairing */
+#define TP_CHANNEL_PEER_STATUS_OVERRUN_LSB 18 /* H2C: since pairing something came that had no room, or that shows that something was lost, or the link was down: what came after that was dropped */
 #define TP_CHANNEL_PEER_STATUS_OVERRUN_MASK 0x40000u
 #define TP_CHANNEL_PEER_STATUS_WAITING_LSB 19 /* H2C: the inbox waits for the end of a message that the host has begun */
 #define TP_CHANNEL_PEER_STATUS_WAITING_MASK 0x80000u

@@ -363,7 +363,7 @@ pub const CHANNEL_MODERATION_ENTRIES_MASK: u32 = 0xffff;
 pub const CHANNEL_MODERATION_TIME_LSB: u32 = 16;
 /// Bits: or so many times 64 core clocks after the first of them; 0: at once
 pub const CHANNEL_MODERATION_TIME_MASK: u32 = 0xffff0000;
-/// Offset: bus address of what the channel writes to on the other card, C2H: the inbox, a multiple of 8192; H2C: the doorbell `credit` of the channel that sends
+/// Offset: bus address of what the channel writes to on the other card, C2H: the pairing's 8 KiB of the inbox; H2C: the doorbell `credit` of the channel that sends
 pub const CHANNEL_PEER_BASE_OFFSET: u64 = 0x38;
 /// Offset: the channel's part of the link while others of its direction want it, too; 0 counts as 1
 pub const CHANNEL_WEIGHT_OFFSET: u64 = 0x40;
@@ -383,7 +383,7 @@ pub const CHANNEL_HELD_BYTES_MASK: u32 = 0x7fffffff;
 pub const CHANNEL_HELD_FULL_LSB: u32 = 31;
 /// Bits: C2H: the core can send no more, and no descriptor is there
 pub const CHANNEL_HELD_FULL_MASK: u32 = 0x80000000;
-/// Offset: pairs the channel with one of another card; written 0 by a reset of the channel
+/// Offset: pairs the channel with one of another card; a reset of the channel clears `paired` and `posting`
 pub const CHANNEL_PEER_CONTROL_OFFSET: u64 = 0x50;
 /// Lowest bit: the channel is paired; from 0 to 1 its counts begin at 0
 pub const CHANNEL_PEER_CONTROL_PAIRED_LSB: u32 = 0;
@@ -397,9 +397,9 @@ pub const CHANNEL_PEER_CONTROL_POSTING_MASK: u32 = 0x2;
 pub const CHANNEL_PEER_CONTROL_SLOT_LOG2_LSB: u32 = 8;
 /// Bits: log2 of a slot's bytes, 7 to 12; both ends of a pair have the same
 pub const CHANNEL_PEER_CONTROL_SLOT_LOG2_MASK: u32 = 0xf00;
-/// Lowest bit: stands in every credit; both ends of a pair have the same, and each pairing another one than those before
+/// Lowest bit: stands in every credit, and its lower seven bits tell where the inbox is; both ends of a pair have the same, and each pairing another one than those before
 pub const CHANNEL_PEER_CONTROL_KEY_LSB: u32 = 16;
-/// Bits: stands in every credit; both ends of a pair have the same, and each pairing another one than those before
+/// Bits: stands in every credit, and its lower seven bits tell where the inbox is; both ends of a pair have the same, and each pairing another one than those before
 pub const CHANNEL_PEER_CONTROL_KEY_MASK: u32 = 0xff0000;
 /// Offset: how a pair is doing
 pub const CHANNEL_PEER_STATUS_OFFSET: u64 = 0x54;
@@ -407,17 +407,17 @@ pub const CHANNEL_PEER_STATUS_OFFSET: u64 = 0x54;
 pub const CHANNEL_PEER_STATUS_SLOTS_LSB: u32 = 0;
 /// Bits: slots since pairing, modulo 2^16: C2H posted, H2C ended
 pub const CHANNEL_PEER_STATUS_SLOTS_MASK: u32 = 0xffff;
-/// Lowest bit: C2H: no slot that was posted is under way; H2C: all that came has been taken by the core
+/// Lowest bit: C2H: no slot that was posted is under way; H2C: all that came has been taken by the core, but for the last beat of a message that has not ended
 pub const CHANNEL_PEER_STATUS_IDLE_LSB: u32 = 16;
-/// Bits: C2H: no slot that was posted is under way; H2C: all that came has been taken by the core
+/// Bits: C2H: no slot that was posted is under way; H2C: all that came has been taken by the core, but for the last beat of a message that has not ended
 pub const CHANNEL_PEER_STATUS_IDLE_MASK: u32 = 0x10000;
-/// Lowest bit: H2C: a message has begun and not ended, of the peer's
+/// Lowest bit: H2C: a message of the peer's has come in part, and not its end
 pub const CHANNEL_PEER_STATUS_OPEN_LSB: u32 = 17;
-/// Bits: H2C: a message has begun and not ended, of the peer's
+/// Bits: H2C: a message of the peer's has come in part, and not its end
 pub const CHANNEL_PEER_STATUS_OPEN_MASK: u32 = 0x20000;
-/// Lowest bit: H2C: something came that had no room, or that no peer sends, since pairing
+/// Lowest bit: H2C: since pairing something came that had no room, or that shows that something was lost, or the link was down: what came after that was dropped
 pub const CHANNEL_PEER_STATUS_OVERRUN_LSB: u32 = 18;
-/// Bits: H2C: something came that had no room, or that no peer sends, since pairing
+/// Bits: H2C: since pairing something came that had no room, or that shows that something was lost, or the link was down: what came after that was dropped
 pub const CHANNEL_PEER_STATUS_OVERRUN_MASK: u32 = 0x40000;
 /// Lowest bit: H2C: the inbox waits for the end of a message that the host has begun
 pub const CHANNEL_PEER_STATUS_WAITING_LSB: u32 = 19;

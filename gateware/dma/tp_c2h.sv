@@ -217,7 +217,8 @@ module tp_c2h
   logic [11:0] last;
   assign room = rooms[p_at];
   assign have = limit + ~rd;
-  assign less = $signed((BW + 2)'({room, whole})) > $signed({have, 1'b0});
+  // A peer is told of a message's end in a slot that is not full: by as many ends as slots ended otherwise it knows that all has come.
+  assign less = $signed((BW + 2)'({room, whole && !paired})) > $signed({have, 1'b0});
   always_ff @(posedge clk)
     if (state == LOOK) begin
       fewer <= less;

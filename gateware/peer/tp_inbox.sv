@@ -8,7 +8,9 @@
 //   slots ended + (free rows / rows of a slot)  =  slots that the sender may post
 //
 // which `tell` carries as an absolute count. No count is told that is less than the one before. Where the sender keeps to it, nothing finds the FIFO full;
-// where it does not, what has no room is dropped, and all that comes later in this pairing; `overrun` says so, and nobody but this channel has a loss.
+// where it does not, what has no room is dropped. So is what shows that something before it has been lost: an end that fits neither the slot's number nor its rows, data
+// that no start precedes, a start within a message; and the link may have been down. All that comes later in this pairing is dropped, too; `overrun` says
+// so, and nobody but this channel has a loss.
 //
 // The two streams change places between two messages of the host's. The host's waits until the channel is not paired and the FIFO is empty; a
 // message that is then open is closed with `error`.
@@ -39,7 +41,9 @@ module tp_inbox
     output logic [63:0] word,               // what a read of control and status shows
 
     // packets to the inbox
+    input logic                  link_up,
     input logic                  rx_valid,
+    input logic [6:0]            rx_pages,  // which 8 KiB of its MiB: the pairing's
     input logic                  rx_entry,  // ... to its second page
     input logic                  rx_sound,  // of an entry's length, if it is one
     input logic [DATA_WIDTH-1:0] rx_data,
@@ -105,20 +109,26 @@ module tp_inbox
   // ------------------------------------------------------------------------------------------------ what comes
   typedef struct packed {
     logic entry;
+    logic second;  // of an entry
     logic [DATA_WIDTH-1:0] data;
   } row_t;
+  // verilator lint_off UNUSEDSIGNAL
   row_t came, head;
+  // verilator lint_on UNUSEDSIGNAL
+  logic came_entry, second;  // `second`: an entry's first row has come
+  logic [DATA_WIDTH-1:0] came_data;
+  assign came = '{entry: came_entry, second: second, data: came_data};
   logic came_valid, enters, in_room, have, pop, drops;
-  logic second;                             // the entry's first row has come
   logic whole;                              // with this row it is whole
   logic [127:0] image;
   // verilator lint_off UNUSEDSIGNAL
   tp_completion_t entry;
   // verilator lint_on UNUSEDSIGNAL
   always_ff @(posedge clk) begin
-    came_valid <= rx_valid && paired && (rx_sound || !rx_entry) && !rst;
-    came <= '{entry: rx_entry, data: rx_data};
-    drops <= rx_valid && paired && rx_entry && !rx_sound;
+    came_valid <= rx_valid && rx_pages == key[6:0] && paired && (rx_sound || !rx_entry) && !rst && !flush;
+    came_entry <= rx_entry;
+    came_data <= rx_data;
+    drops <= rx_valid && rx_pages == key[6:0] && paired && rx_entry && !rx_sound;
   end
   if (PARTS == 1) begin : g_whole
     assign image = came.data[127:0];
@@ -139,12 +149,17 @@ module tp_inbox
 
   logic [15:0] slots;  // ended
   logic [9:0] rows, rows_most;  // of the slot that comes, less one: that have come, and all
-  logic full, closes, overrun;
+  logic begun;  // a message has, and its end has not come
+  logic full, ends_slot, closes, follows, wrong, overrun;
   logic [DW-1:0] held;  // rows in the FIFO
-  assign enters = came_valid && in_room && !overrun;
+  assign enters = came_valid && in_room && !overrun && !wrong;
   assign rows_most = 10'((11'd1 << (slot_log2 - 4'(KW))) - 1'b1);
   assign full = !came.entry && rows == rows_most;
-  assign closes = whole && !entry.flags.start && entry.cookie == slots;
+  assign ends_slot = whole && !entry.flags.start;
+  assign closes = ends_slot && entry.cookie == slots && rows == 10'((entry.bytes[12:0] + 13'(KEEP - 1)) >> KW);
+  // A slot that was full may have been stopped all the same.
+  assign follows = ends_slot && entry.cookie == slots - 1'b1 && rows == '0 && entry.status != TP_STATUS_END_OF_MESSAGE;
+  assign wrong = came.entry ? whole && (entry.flags.start ? begun : !(closes || follows)) : !begun;
   always_ff @(posedge clk) begin
     if (came_valid && !overrun) begin
       if (!came.entry) rows <= rows + 1'b1;
@@ -152,12 +167,13 @@ module tp_inbox
         rows <= '0;
         slots <= slots + 1'b1;
       end
-      // The end of a slot that was full has no slot of its own.
-      if (whole && !entry.flags.start && !closes && entry.cookie != slots - 1'b1) overrun <= 1'b1;
-      if (!in_room) overrun <= 1'b1;
+      if (whole && entry.flags.start) begun <= 1'b1;
+      if (ends_slot && entry.status != TP_STATUS_DONE && entry.status != TP_STATUS_CANCELLED) begun <= 1'b0;
+      if (!in_room || wrong) overrun <= 1'b1;
     end
-    if (drops) overrun <= 1'b1;
+    if (drops || (paired && !link_up)) overrun <= 1'b1;
     if (begins) begin
+      begun <= 1'b0;
       rows <= '0;
       slots <= '0;
       overrun <= 1'b0;
@@ -172,7 +188,7 @@ module tp_inbox
   ) i_fifo (
       .clk,
       .rst(rst || flush),
-      .in_valid(came_valid && !overrun),
+      .in_valid(came_valid && !overrun && !wrong),
       .in_ready(in_room),
       .in_data(came),
       .out_valid(have),
@@ -239,10 +255,10 @@ module tp_inbox
     always_ff @(posedge clk) begin
       if (pop && have) begin
         lower <= head.data[63:0];
-        later <= head.entry && !later;
       end
-      if (rst || flush || over) later <= 1'b0;  // a pairing may end in the middle of an entry
     end
+    // Of an entry that was cut off there may be the first half alone.
+    assign later = head.second;
   end
   assign note = shown;
   assign noted = ours && have && head.entry && later;
@@ -295,7 +311,7 @@ module tp_inbox
   assign out_user = ours ? user : in_user;
 
   assign word = {
-    12'b0, paired && !ours, overrun, open, held == '0 && !came_valid, slots,  //
+    12'b0, paired && !ours, overrun, paired ? begun : open, held == '0 && !came_valid, slots,  //
     8'b0, key, 4'b0, slot_log2, 7'b0, paired
   };
 endmodule

@@ -161,9 +161,7 @@ module tp_peers
     localparam logic [15:0] WINDOW = CHANNEL_WINDOWS[16*c+:16];
     if (H2C != 0 && H2C_INBOX[c]) begin : g_inbox
       logic here;
-      // Behind each MiB's first 8 KiB is nothing.
-      assign here = rx_posted_valid && rx_posted_hdr.bar == 3'(TP_BAR_MEMORY) && rx_posted_hdr.offset[35:20] == WINDOW - 1'b1 &&
-          rx_posted_hdr.offset[19:13] == '0;
+      assign here = rx_posted_valid && rx_posted_hdr.bar == 3'(TP_BAR_MEMORY) && rx_posted_hdr.offset[35:20] == WINDOW - 1'b1;
       tp_inbox #(
           .DATA_WIDTH(DATA_WIDTH),
           .BYTES(INBOX_BYTES)
@@ -176,7 +174,9 @@ module tp_peers
           .write_data(priv_write_data),
           .write_strb(priv_write_strb),
           .word(words[c]),
+          .link_up(cfg.link_up),
           .rx_valid(here),
+          .rx_pages(rx_posted_hdr.offset[19:13]),
           .rx_entry(rx_posted_hdr.offset[12]),
           .rx_sound(rx_posted_hdr.dwords == 11'd4),
           .rx_data(rx_posted_data),
