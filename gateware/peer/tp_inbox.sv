@@ -46,6 +46,7 @@ module tp_inbox
     input logic [6:0]            rx_pages,  // which 8 KiB of its MiB: the pairing's
     input logic                  rx_entry,  // ... to its second page
     input logic                  rx_sound,  // of an entry's length, if it is one
+    input logic                  rx_whole,  // all bytes of the beat are written
     input logic [DATA_WIDTH-1:0] rx_data,
 
     // credit
@@ -115,7 +116,7 @@ module tp_inbox
   // verilator lint_off UNUSEDSIGNAL
   row_t came, head;
   // verilator lint_on UNUSEDSIGNAL
-  logic came_entry, second;  // `second`: an entry's first row has come
+  logic came_entry, came_whole, second;  // `second`: an entry's first row has come
   logic [DATA_WIDTH-1:0] came_data;
   assign came = '{entry: came_entry, second: second, data: came_data};
   logic came_valid, enters, in_room, have, pop, drops;
@@ -127,6 +128,7 @@ module tp_inbox
   always_ff @(posedge clk) begin
     came_valid <= rx_valid && rx_pages == key[6:0] && paired && (rx_sound || !rx_entry) && !rst && !flush;
     came_entry <= rx_entry;
+    came_whole <= rx_whole;
     came_data <= rx_data;
     drops <= rx_valid && rx_pages == key[6:0] && paired && rx_entry && !rx_sound;
   end
@@ -154,12 +156,12 @@ module tp_inbox
   logic [DW-1:0] held;  // rows in the FIFO
   assign enters = came_valid && in_room && !overrun && !wrong;
   assign rows_most = 10'((11'd1 << (slot_log2 - 4'(KW))) - 1'b1);
-  assign full = !came.entry && rows == rows_most;
+  assign full = !came.entry && came_whole && rows == rows_most;
   assign ends_slot = whole && !entry.flags.start;
   assign closes = ends_slot && entry.cookie == slots && rows == 10'((entry.bytes[12:0] + 13'(KEEP - 1)) >> KW);
   // A slot that was full may have been stopped all the same.
   assign follows = ends_slot && entry.cookie == slots - 1'b1 && rows == '0 && entry.status != TP_STATUS_END_OF_MESSAGE;
-  assign wrong = came.entry ? whole && (entry.flags.start ? begun : !(closes || follows)) : !begun;
+  assign wrong = came.entry ? whole && (entry.flags.start ? begun : !(closes || follows)) : !begun || rows > rows_most;
   always_ff @(posedge clk) begin
     if (came_valid && !overrun) begin
       if (!came.entry) rows <= rows + 1'b1;

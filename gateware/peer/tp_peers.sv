@@ -30,6 +30,7 @@ module tp_peers
     input logic                             rx_posted_valid,
     input tp_request_hdr_t                  rx_posted_hdr,
     input logic            [DATA_WIDTH-1:0] rx_posted_data,
+    input logic                             rx_posted_last,
 
     // registers
     input  logic          priv_write_valid,
@@ -160,7 +161,8 @@ module tp_peers
   for (genvar c = 0; c < NH; c++) begin : g_channel
     localparam logic [15:0] WINDOW = CHANNEL_WINDOWS[16*c+:16];
     if (H2C != 0 && H2C_INBOX[c]) begin : g_inbox
-      logic here;
+      logic here, whole;
+      assign whole = !rx_posted_last || (rx_posted_hdr.last_be == '1 && 32'(rx_posted_hdr.dwords) % (DATA_WIDTH / 32) == 0);
       assign here = rx_posted_valid && rx_posted_hdr.bar == 3'(TP_BAR_MEMORY) && rx_posted_hdr.offset[35:20] == WINDOW - 1'b1;
       tp_inbox #(
           .DATA_WIDTH(DATA_WIDTH),
@@ -179,6 +181,7 @@ module tp_peers
           .rx_pages(rx_posted_hdr.offset[19:13]),
           .rx_entry(rx_posted_hdr.offset[12]),
           .rx_sound(rx_posted_hdr.dwords == 11'd4),
+          .rx_whole(whole),
           .rx_data(rx_posted_data),
           .may_tell(cfg.bus_master && cfg.active && cfg.link_up),
           .tell_valid(tell_valid[c]),

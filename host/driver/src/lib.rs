@@ -14,7 +14,7 @@ mod registration;
 pub mod signal_watch;
 
 pub use error::{Error, Result};
-pub use peer::{PeerEnd, PeerPlace, PeerState, INBOX_WINDOW};
+pub use peer::{PeerEnd, PeerPlace, PeerState, INBOX_PAIRINGS, INBOX_WINDOW};
 pub use qos::{rate_of, Qos, QosChange};
 pub use registration::{Registration, RegistrationState};
 pub use towpath_bus::{Access, BarPart, DeviceMemory, WireStatistics};

@@ -17,6 +17,9 @@ const STATUS_LSB: u32 = 8 * (contract::CHANNEL_PEER_STATUS_OFFSET - contract::CH
 /// Bytes of BAR 4 behind which an inbox is: a page of data and one of entries.
 pub const INBOX_WINDOW: u64 = 2 * contract::PAGE_BYTES_MIN as u64;
 
+/// Pairings, by their keys, that have an inbox's pages to themselves.
+pub const INBOX_PAIRINGS: u64 = 128;
+
 /// Where one end of a pair is written to by the other card.
 #[derive(Clone, Debug)]
 pub struct PeerPlace {
@@ -135,8 +138,8 @@ impl fmt::Debug for PeerState {
 
 /// One end of a pair. All methods may be called from any thread.
 pub trait PeerEnd: Send + Sync {
-    /// Where the other card writes to: of H2C the inbox, of C2H the credit.
-    fn place(&self) -> Result<PeerPlace>;
+    /// Where the other card writes to in a pair with this key: of H2C the inbox, of C2H the credit.
+    fn place(&self, key: u8) -> Result<PeerPlace>;
     /// Take the channel from the program, and let the card reach the other end. [`crate::Error::Unavailable`]: it cannot.
     /// [`crate::Error::Invalid`] while transfers are in flight or a message is open, [`crate::Error::Paired`] when it is taken already. From
     /// now on whatever would post on the channel fails.

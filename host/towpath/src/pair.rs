@@ -68,11 +68,11 @@ pub fn connect(from: &Receiver, to: &Sender) -> Result<Pair> {
 pub fn connect_with(from: &Receiver, to: &Sender, options: PairOptions) -> Result<Pair> {
     let (from, to) = (&from.core, &to.core);
     let (source, sink) = (from.channel()?.peer()?, to.channel()?.peer()?);
-    let (credit, inbox) = (source.place()?, sink.place()?);
+    let key = next_key();
+    let (credit, inbox) = (source.place(key)?, sink.place(key)?);
     let slot_bytes = slot_bytes(to, options)?;
     // No call of another thread is between two of its transfers.
     let _turns = (turn(from)?, turn(to)?);
-    let key = next_key();
     source.take(&inbox)?;
     sink.take(&credit).inspect_err(|_| drop(source.release(false)))?;
     let slot_log2 = slot_bytes.trailing_zeros() as u8;
@@ -167,12 +167,12 @@ pub struct PairStatus {
 pub struct Parted {
     /// All that was sent has arrived. What the core behind it has sent beyond that waits for whoever receives from it next.
     pub arrived: bool,
-    /// The other user core has taken all of it. If not, what has arrived still goes to that core, before all that is sent to it from now on.
+    /// The other user core has taken all of it, but for the last beat of a message that is cut. If not, what has arrived still goes to that core, before all that is sent to it from now on.
     pub taken: bool,
     /// The message in progress was ended there with an error, as far as its beginning has been taken. What follows of it goes to whoever
     /// receives next, as a message of its own.
     pub cut: bool,
-    /// Why not all has arrived.
+    /// Why not all has arrived. After any but [`PairFault::Late`] the channel that sends has been reset: what its core had sent beyond is lost.
     pub fault: Option<PairFault>,
 }
 
@@ -277,9 +277,10 @@ impl Pair {
         if let Some(sent) = self.sent {
             stopped = self.await_end(source, sink, sent, options, to_the_end, &mut parted)?;
         }
-        // What the partner of a channel that was reset still has to send has nowhere to go, and no credit comes.
-        let in_vain = matches!(parted.fault, Some(PairFault::ReceiverReset | PairFault::ReceiverLinkDown | PairFault::ReceiverGone(_)));
-        if let Err(error) = source.release(in_vain || !stopped) {
+        // After a fault something may stand in the card that could not leave, or has nowhere to go: a reset takes it back, before the other end is
+        // out of reach.
+        let stands = !stopped || !matches!(parted.fault, None | Some(PairFault::Late));
+        if let Err(error) = source.release(stands) {
             log::warn!("{self}: taking the two apart: {error}");
             parted.fault.get_or_insert_with(|| PairFault::SenderGone(error.to_string()));
         }
@@ -326,7 +327,7 @@ impl Pair {
                 began = Instant::now();
             }
             let late = limit.left(device).timeout.is_some_and(|left| left.is_zero())
-                || options.timeout.is_some_and(|limit| began.elapsed() >= limit + WALL_SLACK);
+                || options.timeout.is_some_and(|limit| began.elapsed() >= limit.saturating_add(WALL_SLACK));
             if late {
                 parted.fault = (!parted.arrived).then_some(PairFault::Late);
                 return Ok(stopped);

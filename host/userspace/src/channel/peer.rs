@@ -5,7 +5,7 @@ use super::{State, UserChannel};
 use crate::DEVICE;
 use towpath_bus::BusError;
 use towpath_contract as contract;
-use towpath_driver::{Access, Direction, Error, PeerEnd, PeerPlace, PeerState, Result, Status, INBOX_WINDOW};
+use towpath_driver::{Access, Direction, Error, PeerEnd, PeerPlace, PeerState, Result, Status, INBOX_PAIRINGS, INBOX_WINDOW};
 
 /// What stands for it while it is paired.
 pub(super) struct Paired {
@@ -129,10 +129,13 @@ impl UserChannel {
 }
 
 impl PeerEnd for UserChannel {
-    fn place(&self) -> Result<PeerPlace> {
+    fn place(&self, key: u8) -> Result<PeerPlace> {
         let info = self.info();
         let able = match self.direction {
-            Direction::H2c => info.inbox_bytes().and(info.window).map(|start| (contract::BAR_MEMORY, start, INBOX_WINDOW, 0)),
+            Direction::H2c => {
+                let pages = u64::from(key) % INBOX_PAIRINGS * INBOX_WINDOW;
+                info.inbox_bytes().and(info.window).map(|start| (contract::BAR_MEMORY, start + pages, INBOX_WINDOW, 0))
+            }
             Direction::C2h => info
                 .sends_to_peers()
                 .then(|| (contract::BAR_DEVICE, self.doorbells, 1 << self.shared.card.page_shift, contract::DOORBELL_CREDIT_OFFSET)),
