@@ -50,6 +50,7 @@ impl Held {
 pub struct Pair {
     /// None only while it is dropped.
     held: Option<Arc<Held>>,
+    source: Arc<Card>,
     card: Arc<Card>,
     names: [String; 2],
     slot_bytes: u32,
@@ -86,12 +87,19 @@ impl Pair {
             Ok((held, slot_bytes))
         });
         let (held, slot_bytes) = made?;
-        Ok(Pair { held: Some(held), card: to.clone(), names, slot_bytes })
+        Ok(Pair { held: Some(held), source: from.clone(), card: to.clone(), names, slot_bytes })
     }
 
     #[pyo3(signature = (*, timeout=Limit::USUAL), text_signature = "($self, *, timeout=10.0)")]
     fn disconnect<'py>(&self, py: Python<'py>, timeout: Limit) -> PyResult<Bound<'py, PyAny>> {
-        let parted = waiting(py, &self.card, timeout, |options| self.held()?.part(options))?;
+        let parted = waiting(py, &self.card, timeout, |options| {
+            // Closing the other card waits for this call, so it ends this call, too.
+            let is_over = || self.source.is_closed() || options.interrupted.is_some_and(|is_over| is_over());
+            match self.held()?.part(WaitOptions { timeout: options.timeout, interrupted: Some(&is_over) }) {
+                Err(towpath::Error::Interrupted { .. }) if self.source.is_closed() => Err(Card::closed()),
+                parted => parted,
+            }
+        })?;
         error::tuple(py, "Parted", (parted.arrived, parted.taken, parted.cut, parted.fault.map(|fault| fault.to_string())))
     }
 
