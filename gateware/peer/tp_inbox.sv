@@ -8,8 +8,8 @@
 //   slots ended + (free rows / rows of a slot)  =  slots that the sender may post
 //
 // which `tell` carries as an absolute count. No count is told that is less than the one before. Where the sender keeps to it, nothing finds the FIFO full;
-// where it does not, what has no room is dropped. So is what shows that something before it has been lost: an end that fits neither the slot's number nor its rows, data
-// that no start precedes, a start within a message; and the link may have been down. All that comes later in this pairing is dropped, too; `overrun` says
+// where it does not, what has no room is dropped. So is what shows that something before it has been lost: an end that does not fit the slot's number or its rows, data
+// or a message's end that no start precedes, a start within a message; and the link may have been down. All that comes later in this pairing is dropped, too; `overrun` says
 // so, and nobody but this channel has a loss.
 //
 // The two streams change places between two messages of the host's. The host's waits until the channel is not paired and the FIFO is empty; a
@@ -152,7 +152,7 @@ module tp_inbox
   logic [15:0] slots;  // ended
   logic [9:0] rows, rows_most;  // of the slot that comes, less one: that have come, and all
   logic begun;  // a message has, and its end has not come
-  logic full, ends_slot, closes, follows, wrong, overrun;
+  logic full, ends_slot, closes, follows, fits, wrong, overrun;
   logic [DW-1:0] held;  // rows in the FIFO
   assign enters = came_valid && in_room && !overrun && !wrong;
   assign rows_most = 10'((11'd1 << (slot_log2 - 4'(KW))) - 1'b1);
@@ -161,9 +161,11 @@ module tp_inbox
   assign closes = ends_slot && entry.cookie == slots && rows == 10'((entry.bytes[12:0] + 13'(KEEP - 1)) >> KW);
   // A slot that was full may have been stopped all the same.
   assign follows = ends_slot && entry.cookie == slots - 1'b1 && rows == '0 && entry.status != TP_STATUS_END_OF_MESSAGE;
-  assign wrong = came.entry ? whole && (entry.flags.start ? begun : !(closes || follows)) : !begun || rows > rows_most;
+  // A message has a start, be it empty.
+  assign fits = (closes || follows) && (begun || entry.status != TP_STATUS_END_OF_MESSAGE);
+  assign wrong = came.entry ? whole && (entry.flags.start ? begun : !fits) : !begun || rows > rows_most;
   always_ff @(posedge clk) begin
-    if (came_valid && !overrun) begin
+    if (enters) begin
       if (!came.entry) rows <= rows + 1'b1;
       if (full || closes) begin
         rows <= '0;
@@ -171,8 +173,8 @@ module tp_inbox
       end
       if (whole && entry.flags.start) begun <= 1'b1;
       if (ends_slot && entry.status != TP_STATUS_DONE && entry.status != TP_STATUS_CANCELLED) begun <= 1'b0;
-      if (!in_room || wrong) overrun <= 1'b1;
     end
+    if (came_valid && (!in_room || wrong)) overrun <= 1'b1;
     if (drops || (paired && !link_up)) overrun <= 1'b1;
     if (begins) begin
       begun <= 1'b0;

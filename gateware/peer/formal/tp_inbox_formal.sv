@@ -3,9 +3,9 @@
 // without error if an entry has ended it, which also says how many bytes of the last row count, and only then. Nothing is held back: an
 // inbox that is idle has given all messages that were closed, and the rows of an open one but for the last. The host's beats pass
 // unchanged, never within the peer's messages nor these within its own; they wait while the channel is paired, and pass soon after that.
-// What comes is made to say where it belongs (`image`): the inbox hands on rows, and of entries bytes, offset and user word, without a look
-// at them.
-// Assumed: what comes has room, and nothing is an overrun (see tp_inbox_room); the host pairs an inbox that is idle, without an open message; its stream keeps a beat
+// Behind what is wrong, by its own word (`dut.wrong`), or while the link is down, nothing comes in till the next pairing.
+// What comes is made to say where it belongs (`image`): the inbox hands on rows, and of entries offset and user word, without a look at them.
+// Assumed: what comes has room (see tp_inbox_room); the host pairs an inbox that is idle, without an open message; its stream keeps a beat
 // until it is taken; a flush lasts for two clocks or more.
 module tp_inbox_formal
   import towpath_pkg::*;
@@ -23,9 +23,12 @@ module tp_inbox_formal
     input logic [7:3] write_offset,
     input logic [63:0] write_data,
     input logic [7:0] write_strb,
+    input logic link_up,
     input logic rx_valid,
+    input logic [6:0] rx_pages,
     input logic rx_entry,
     input logic rx_sound,
+    input logic rx_whole,
     input logic [DATA_WIDTH-1:0] rx_data,
     input logic in_valid,
     input logic [BEAT-1:0] in_beat,
@@ -57,6 +60,7 @@ module tp_inbox_formal
   localparam logic [7:3] CONTROL = 5'(TP_CHANNEL_PEER_CONTROL_OFFSET / 8);
   logic started = 1'b0;
   logic paired, sets, begins, parts, idle, flush1, flush2, waits;
+  logic [6:0] key;
   logic [DATA_WIDTH-1:0] mask1;
   logic [BEAT-1:0] in_beat1;
   assign sets = write_valid && write_offset == CONTROL && (&write_strb[3:0]);
@@ -68,7 +72,7 @@ module tp_inbox_formal
     {mask1, in_beat1} <= {mask, in_beat};
     {flush1, flush2} <= {flush, flush1};
     waits <= in_valid && !in_ready && !rst && !flush;
-    if (sets) paired <= !parts;
+    if (sets) {paired, key} <= {!parts, write_data[TP_CHANNEL_PEER_CONTROL_KEY_LSB+:7]};
     if (rst || flush) paired <= 1'b0;
   end
 
@@ -82,8 +86,16 @@ module tp_inbox_formal
   function automatic logic [DATA_WIDTH-1:0] image(input state_t state);
     return mask ^ DATA_WIDTH'({10{state}});
   endfunction
-  function automatic logic fits(input logic [DATA_WIDTH-1:0] data, input logic entry, input logic [DATA_WIDTH-1:0] due);
-    return data[95:0] == due[95:0] && (entry && !data[121] || data[111:96] == due[111:96]) && (entry || data[127:112] == due[127:112]);
+  // How many bytes of its last row count, of the message that has begun last: all, or so many.
+  function automatic logic [3:0] bytes(input state_t state);
+    return mask[7'd112+7'(state.begun)] ? '0 : mask[3:0] ^ state.begun;
+  endfunction
+  function automatic logic fits(input logic [DATA_WIDTH-1:0] data, input logic entry, input state_t state);
+    logic [DATA_WIDTH-1:0] due;
+    due = image(state);
+    if (!entry) return data == due;
+    if (data[121]) return data[111:0] == due[111:0];
+    return data[95:32] == due[95:32] && (data[119:112] != TP_STATUS_END_OF_MESSAGE || data[3:0] == bytes(state));
   endfunction
   // Of what comes behind `state`: what it says of itself, and the state behind it.
   function automatic state_t tag(input state_t state, input logic starts);
@@ -100,15 +112,23 @@ module tp_inbox_formal
     end
   endfunction
 
-  logic accepts;
-  state_t came, here;  // all that came, and what the next beat says
+  logic comes, accepts, unsound, lost, stops, stopped;
+  state_t came, kept, right, here;  // all that came, and without the last of it; all that was right; what the next beat says
   tp_completion_t entry;
   assign entry = rx_data;
-  assign here = tag(came, rx_entry && entry.flags.start);
-  assign accepts = rx_valid && paired && (rx_sound || !rx_entry);
+  assign lost = dut.came_valid && dut.wrong && !stopped;
+  assign right = lost ? kept : came;
+  assign here = tag(right, rx_entry && entry.flags.start);
+  assign comes = rx_valid && rx_pages == key && paired;
+  assign stops = lost || (paired && !link_up) || unsound;
+  assign accepts = comes && (rx_sound || !rx_entry) && !stops && !stopped;
   always_ff @(posedge clk) begin
-    if (accepts) came <= next(here, rx_entry, entry.flags.start, entry.status);
+    unsound <= comes && rx_entry && !rx_sound;
+    if (stops) stopped <= 1'b1;
+    came <= accepts ? next(here, rx_entry, entry.flags.start, entry.status) : right;
+    kept <= right;
     if (begins || rst || flush) came <= '0;
+    if (begins) stopped <= 1'b0;
   end
   always_comb begin
     if (!started) assume (rst);
@@ -117,8 +137,7 @@ module tp_inbox_formal
     if (flush || rst) assume (!in_valid);
     if (begins) assume (idle && !word[32+TP_CHANNEL_PEER_STATUS_OPEN_LSB]);
     assume (!dut.came_valid || dut.in_room);
-    if (accepts) assume (fits(rx_data, rx_entry, image(here)));
-    assume (!(paired || dut.came_valid) || !word[32+TP_CHANNEL_PEER_STATUS_OVERRUN_LSB]);
+    if (accepts) assume (fits(rx_data, rx_entry, here));
   end
 
   // ------------------------------------------------------------------------------------------------ what goes out
@@ -127,14 +146,15 @@ module tp_inbox_formal
   logic [1:0] quiet;               // clocks in which nothing kept it from giving all
   logic [BEAT-1:0] out_beat1;
   logic [KEEP-1:0] tail;
-  logic [DATA_WIDTH-1:0] row, first, last;  // what the row that goes says, and the start and the end of its message
+  logic [DATA_WIDTH-1:0] row, first;  // what the row that goes says, and the start of its message
+  logic [3:0] last;
   assign mine = out_valid && out_ready && !in_ready;
   assign whole = out_keep != '0;
   assign still = !paired && idle && out_ready;
   assign row = image({1'b1, N'(gone + 1'b1), put, ended});
   assign first = image({1'b0, N'(gone + 1'b1), {N{1'b0}}, ended});
-  assign last = image({1'b1, N'(gone + 1'b1), N'(put + N'(whole)), ended});
-  always_comb for (int i = 0; i < KEEP; i++) tail[i] = last[3:0] == '0 || i < 32'(last[3:0]);
+  assign last = bytes({1'b1, N'(gone + 1'b1), put, ended});
+  always_comb for (int i = 0; i < KEEP; i++) tail[i] = last == '0 || i < 32'(last);
   always_ff @(posedge clk) begin
     if (mine) begin
       put <= out_last ? '0 : put + 1'b1;
@@ -169,8 +189,11 @@ module tp_inbox_formal
         assert ({gone, ended} == {N'(came.begun - N'(came.open)), came.ended} &&
                 (N'(put + 1'b1) == came.rows || (put == '0 && came.rows == '0)));
       if (&quiet && still) assert ({gone, ended} == {came.begun, came.ended});
+      if (paired) assert (word[32+TP_CHANNEL_PEER_STATUS_OVERRUN_LSB] == stopped);
+      if (paired && idle) assert (word[32+TP_CHANNEL_PEER_STATUS_OPEN_LSB] == came.open);
       cover (mine && out_last && !out_error && put == 1);
       cover (mine && out_last && out_error && put == 1);
+      cover (mine && out_last && gone == 1 && stopped);
       cover (in_valid && in_ready && host_open && paired);
     end
 
@@ -178,7 +201,8 @@ module tp_inbox_formal
     localparam int DEPTH = 8, AW = 3, ALL = DEPTH + 3;
     logic [AW:0] stored;
     logic [ALL-1:0] valid;                  // what is in the inbox, the newest first
-    logic [ALL-1:0][DATA_WIDTH:0] items;
+    logic [ALL-1:0][DATA_WIDTH+1:0] items;
+    logic [ALL-1:0] entries;
     state_t [ALL-1:0] said;
     state_t [ALL:0] behind;                 // the state behind each one, or behind the newest that is before it
     state_t out;
@@ -195,15 +219,16 @@ module tp_inbox_formal
         valid[ALL-3-i] = i < 32'(stored);
       end
       items[0] = dut.came;
-      valid[0] = dut.came_valid;
+      valid[0] = dut.came_valid && !dut.wrong && !dut.overrun;
       behind[ALL] = out;
       for (int i = ALL - 1; i >= 0; i--) begin
-        begin_one[i] = items[i][DATA_WIDTH] && items[i][121];
-        said[i] = items[i][12:0] ^ mask[12:0];
-        behind[i] = valid[i] ? next(said[i], items[i][DATA_WIDTH], items[i][121], items[i][119:112]) : behind[i+1];
+        entries[i] = items[i][DATA_WIDTH+1];
+        begin_one[i] = entries[i] && items[i][121];
+        said[i] = items[i][51:39] ^ mask[51:39];
+        behind[i] = valid[i] ? next(said[i], entries[i], items[i][121], items[i][119:112]) : behind[i+1];
       end
     end
-    always_comb if (started) assert (dut.paired == paired && (!flush1 || !paired));
+    always_comb if (started) assert (dut.paired == paired && (!paired || dut.key[6:0] == key) && (!flush1 || !paired));
     always_comb
       if (started && !rst && !flush) begin
         assert (dut.host_open == host_open);
@@ -211,18 +236,19 @@ module tp_inbox_formal
         // What is in the inbox follows on what has gone, and on each other; the last of it is the last that came.
         for (int i = 0; i < ALL; i++)
         if (valid[i]) begin
-          assert (fits(items[i][DATA_WIDTH-1:0], items[i][DATA_WIDTH], image(said[i])));
+          assert (fits(items[i][DATA_WIDTH-1:0], entries[i], said[i]));
           assert (said[i] == tag(behind[i+1], begin_one[i]));
         end
         if (paired || valid != '0)
-          assert (behind[0] == came);
-          else assert (behind[0].begun == came.begun && behind[0].ended == came.ended && (!dut.open || behind[0] == came));
+          assert (behind[0] == right);
+          else assert (behind[0].begun == right.begun && behind[0].ended == right.ended && (!dut.open || behind[0] == right));
+        if (paired || dut.came_valid) assert ({dut.overrun, dut.drops, dut.begun} == {stopped, unsound, behind[1].open});
         // what is on its way out
         assert (dut.open || (!dut.pending_valid && put == '0));
         assert (!dut.pending_valid || dut.pending == row);
         assert (dut.pending_valid || put == '0);
         assert (!dut.open || {dut.length[47:32], dut.user, dut.offset, dut.length[31:0]} == first[111:0]);
-        assert (came.open || came.rows == '0);
+        assert (right.open || right.rows == '0);
         // turns
         assert (!(dut.open || own_open) || dut.ours);
         assert (!own_open || dut.open);

@@ -3,7 +3,9 @@
 test_inbox.
 
 A model reads what comes and says beat by beat what the user core must get. The channel is unpaired with a message open, or in the middle
-of an entry, and reset. Credits arrive late, twice or never. Nothing may be lost, repeated, mixed up or held back; all room must be told of.
+of an entry, paired again before the core has taken what came, and reset. Credits arrive late, twice or never; packets of other pairings
+come between. Nothing may be lost, repeated, mixed up or held back; all room must be told of.
+Where packets get lost on the way, the model is not asked alone: a message that ends well has all its bytes, and none before it is missing.
 """
 
 from collections import deque
@@ -50,42 +52,58 @@ class Model:
     """What goes on to the core, of what the channel has accepted."""
 
     def __init__(self, keep):
-        self.all, self.parts = (1 << keep) - 1, max(1, 16 // keep)
+        self.keep, self.all, self.parts = keep, (1 << keep) - 1, max(1, 16 // keep)
         self.due = deque()
-        self.slots = self.rows = self.slot = 0
+        self.pair(0)
         self.forget()
+
+    def pair(self, slot):
+        self.slots = self.rows = 0
+        self.slot, self.half = slot, []  # the slot's rows
+        self.overrun = False  # something before has been lost: nothing more enters
 
     def forget(self):
         self.due.clear()
         self.open, self.row, self.head, self.half = False, None, None, []
+        self.late = False  # of a message whose pairing has ended the end is due; what comes then may delay it
 
-    def accept(self, entry, data, sound):
-        if entry and not sound:
+    def accept(self, entry, data, sound, whole):
+        if self.overrun:
             return
         if not entry:
-            self.half = []
+            self.overrun = not self.open or self.rows == self.slot
+            if self.overrun:
+                return
             self.rows += 1
-            if self.rows == self.slot:
+            if self.rows == self.slot and whole:  # else its end says how many bytes of the row count
                 self.slots, self.rows = self.slots + 1, 0
-            if self.open:
-                if self.row is not None:
-                    self.due.append(Beat(self.row, self.all, 0, 0, self.head))
-                self.row = data
+            if self.row is not None:
+                self.due.append(Beat(self.row, self.all, 0, 0, self.head))
+            self.row = data
             return
+        self.overrun = not sound
         self.half.append(data)
-        if len(self.half) < self.parts:
+        if len(self.half) < self.parts or self.overrun:
             return
         width = 128 // self.parts
         note = ENTRY.unpack(sum((half & (1 << width) - 1) << width * n for n, half in enumerate(self.half)))
         self.half = []
         if FLAGS.unpack(note["flags"])["start"]:
-            self.close()
-            self.open, self.head = True, (note["cookie"] << 32 | note["bytes"], note["offset"], note["user"])
+            self.overrun = self.open
+            if not self.overrun:
+                self.open, self.late, self.head = True, False, (note["cookie"] << 32 | note["bytes"], note["offset"], note["user"])
             return
+        well = note["status"] == STATUS["END_OF_MESSAGE"]
         if note["cookie"] == self.slots % (1 << 16):
-            self.slots, self.rows = self.slots + 1, 0
-        if note["status"] == STATUS["END_OF_MESSAGE"]:
-            lanes = note["bytes"] % self.all.bit_length()
+            self.overrun = self.rows != -(-note["bytes"] // self.keep) or well and not self.open
+            if not self.overrun:
+                self.slots, self.rows = self.slots + 1, 0
+        else:  # a slot that was full has been stopped all the same
+            self.overrun = note["cookie"] != (self.slots - 1) % (1 << 16) or self.rows > 0 or well
+        if self.overrun:
+            return
+        if well:
+            lanes = note["bytes"] % self.keep
             self.close((1 << lanes) - 1 if lanes else self.all, 0)
         elif note["status"] != STATUS["CANCELLED"]:
             self.close()
@@ -99,28 +117,45 @@ class Model:
 
 
 class Sender:
-    """What the other card sends: rows, as far as it has credit, and entries. `run` gives a beat (entry, data, sound) or None."""
+    """What the other card sends: rows, as far as it has credit, and entries. `run` gives a beat (entry, data, sound, whole) or None.
 
-    def __init__(self, rng, keep, slot):
+    `lose` asks for a loss on the way, once: part (a packet of data), slot, start, end, or the whole message.
+    """
+
+    def __init__(self, rng, keep, slot, sent):
         self.rng, self.keep, self.slot = rng, keep, slot
+        self.sent = sent  # the bytes of each message, by its user word
+        self.lose, self.losing, self.lost = None, False, None  # `lost`: the first message of which something is
         self.packet = rng.choice((128, 128, 256, 512))
         self.allowed = self.slots = 0  # slots since pairing; of those that have ended
-        self.posting, self.stopped, self.user = True, False, 0
-        self.busy = 1.0
+        self.posting, self.stopped, self.user = True, False, max(sent, default=0)
+        self.busy, self.faulty = 1.0, 0.005
         self.longest = rng.choice((1, 3, 8)) * slot
 
+    def loses(self, *kinds):
+        """Whether what comes now is to be lost."""
+        if self.lose in kinds:
+            self.lose, self.lost = None, self.user
+            return True
+        return self.losing
+
     def beats(self, entry, data):
+        if self.losing:
+            return
         for at in range(0, len(data), self.keep):
             part = data[at : at + self.keep]
             while self.rng.random() >= self.busy:
                 yield None
-            yield entry, int.from_bytes(part + self.rng.randbytes(self.keep - len(part)), "little"), entry or self.rng.randrange(2)
+            image = int.from_bytes(part + self.rng.randbytes(self.keep - len(part)), "little")
+            yield entry, image, entry or self.rng.randrange(2), int(len(part) == self.keep)
 
     def entry(self, image):
         yield from self.beats(1, image.to_bytes(16, "little"))
 
     def end(self, status, count):
+        kept, self.losing = self.losing, self.loses("end") if status == "END_OF_MESSAGE" else self.losing
         yield from self.entry(end_entry(status, self.slots, count))
+        self.losing = kept
         self.slots += 1
 
     def credit(self):
@@ -131,49 +166,55 @@ class Sender:
 
     def length(self):
         rng, slot, keep = self.rng, self.slot, self.keep
-        choices = 0, 1, keep, slot, slot * rng.randrange(1, 4), keep * rng.randrange(1, 3 * slot // keep), rng.randrange(slot)
+        choices = 0, 1, keep, slot, slot - 1, slot * rng.randrange(1, 4), keep * rng.randrange(1, 3 * slot // keep), rng.randrange(slot)
         return rng.choice((*choices, rng.randrange(self.longest)))
 
     def message(self):
-        """One message: start, slots, end; it may be cut by a fault."""
+        """One message: start, slots, end; it may be cut by a fault, behind which no other comes."""
         rng, slot = self.rng, self.slot
         left = self.length()
-        self.user = (self.user + 1) % OF_HOST
         if rng.random() < 0.5 and not (yield from self.credit()):  # else it announces its messages
             return
+        self.user = (self.user + 1) % OF_HOST
+        self.sent[self.user] = bytearray()
         head = rng.choice((0, left, rng.randrange(1 << 48))), rng.randrange(1 << 32), self.user
+        whole = self.losing = self.loses("message")
+        self.losing = self.loses("start")
         yield from self.entry(start_entry(*head))
-        late = left % slot == 0 and rng.random() < 0.5  # its end comes when a slot that has just been filled has ended
+        self.losing = whole
         over = False
-        while not over:
-            if not (yield from self.credit()):
-                return
+        while not over and (yield from self.credit()):
             count = min(left, slot)
             cut = rng.random()
-            if cut < 0.1:
+            if cut < 0.08 + self.faulty:
                 count = min(count, self.packet * rng.randrange(1 + slot // self.packet))
+            self.losing = whole or count > 0 and self.loses("slot")
             for at in range(0, count, self.packet):
-                yield from self.beats(0, rng.randbytes(min(self.packet, count - at)))
+                part = rng.randbytes(min(self.packet, count - at))
+                self.sent[self.user] += part
+                kept, self.losing = self.losing, self.losing or rng.random() < 0.5 and self.loses("part")
+                yield from self.beats(0, part)
+                self.losing = kept
             left -= count
-            over = not left and not (late and count == slot)
+            over = not left and count < slot  # the end of a slot that is full has no entry: the message's is in the next
             status = "END_OF_MESSAGE" if over else None
             if cut < 0.08 and not over:
                 status = "CANCELLED"
-            elif cut < 0.1:
-                status = rng.choice(("BUS_MASTERING_OFF", "LINK_DOWN"))
-                over = rng.random() < 0.5  # else it goes on with what nobody waits for
-            if status is None and count < slot:
+            elif 0.08 <= cut < 0.08 + self.faulty:
+                status, over = rng.choice(("BUS_MASTERING_OFF", "LINK_DOWN")), True
+                self.posting = False
+            elif status is None and count < slot:
                 status = "CANCELLED"
-            if over and count == slot and rng.random() < 0.1:
-                self.slots += 1  # the entry of a message's end got lost: it ends with the next one's start
-            elif status or count < slot:
+            if status:
                 yield from self.end(status, count)
             else:
                 self.slots += 1
+            self.losing = whole
             # Those that have been posted behind it end with it.
             if status == "CANCELLED":
                 while self.allowed != self.slots and rng.random() < 0.8:
                     yield from self.end("CANCELLED", 0)
+        self.losing = False
 
     def run(self):
         while self.posting:
@@ -203,6 +244,8 @@ class Bench:
         self.told = None
         self.taking = self.telling = 1.0
         self.may_tell = 1
+        self.link = self.linked = 1
+        self.strangers = 0.0  # how often a packet of another pairing comes
         self.strikes = False  # the pairing is to end with a beat
         self.deaf = False  # what comes is no lawful sender's: what goes on is not looked at
         self.hosting = 0.0  # how often the host begins a message
@@ -210,13 +253,14 @@ class Bench:
         self.host_open = self.ours_open = False
         self.counts = {"messages": 0, "errors": 0, "of host": 0, "tells": 0}
         self.offers = False
+        self.sent, self.got = {}, bytearray()  # bytes of each message, and of the one that goes to the core
         self.shown = self.told_shown = None
         self.was_able = 1
         self.word = self.overruns = 0
 
     async def start(self):
         dut = self.dut
-        for name in ("flush", "write_valid", "rx_valid", "rx_sound", "in_valid", "out_ready", "tell_ready", "may_tell"):
+        for name in ("flush", "write_valid", "rx_valid", "in_valid", "out_ready", "tell_ready", "may_tell"):
             getattr(dut, name).value = 0
         dut.rst.value = 1
         cocotb.start_soon(Clock(dut.clk, 4000, unit="ps").start())
@@ -243,11 +287,17 @@ class Bench:
         self.flushing = int(self.flush > 0)
         self.flush -= self.flushing
         dut.flush.value = self.flushing
-        beat = next(self.beats, None) if self.beats else None
-        self.rx = beat
-        dut.rx_valid.value = int(beat is not None)
-        if beat:
-            dut.rx_entry.value, dut.rx_data.value, dut.rx_sound.value = beat
+        self.linked = dut.link_up.value = self.link
+        strange = rng.random() < self.strangers
+        beat = next(self.beats, None) if self.beats and not strange else None
+        self.rx = beat if self.linked else None
+        dut.rx_valid.value = int(strange or self.rx is not None)
+        dut.rx_pages.value = (self.key + strange * rng.randrange(1, 128)) % 128
+        if strange:
+            dut.rx_entry.value, dut.rx_sound.value, dut.rx_whole.value = (rng.randrange(2) for _ in range(3))
+            dut.rx_data.value = rng.randrange(1 << 8 * self.keep)
+        elif self.rx:
+            dut.rx_entry.value, dut.rx_data.value, dut.rx_sound.value, dut.rx_whole.value = beat
             if self.strikes and rng.random() < 0.2:
                 self.strikes = False
                 self.store(CONTROL, 0, 15)
@@ -287,21 +337,23 @@ class Bench:
         self.word = int(self.dut.word.value)
         assert self.word & 1 == self.paired, f"paired is {self.word & 1}"
         self.overruns |= self.paired and self.field("OVERRUN")
-        if self.paired and self.field("IDLE") and not self.deaf:
+        if self.paired and self.field("IDLE") and not self.deaf and not self.model.late:
             assert not self.model.due, "idle, and the core has not taken all that came"
         self.see_output()
         self.see_tell()
         # what the channel accepts in this clock
         if self.flushing:
             self.model.forget()
-            self.paired, self.host_open, self.ours_open, self.shown = 0, False, False, None
-        elif self.rx and self.paired and not self.deaf:
-            self.model.accept(*self.rx)
+            self.paired, self.host_open, self.ours_open, self.shown, self.got = 0, False, False, None, bytearray()
+        elif self.paired and not self.deaf:
+            self.model.overrun |= not self.linked
+            if self.rx:
+                self.model.accept(*self.rx)
         if self.write and self.write[0] == CONTROL and self.write[2] & 15 == 15 and not self.flushing:
             paired = self.write[1] >> PAIRED & 1
             if self.paired and not paired:
+                self.model.late = self.model.open
                 self.model.close()
-                self.model.half = []
             if paired and not self.paired:
                 self.told, self.told_shown, self.since = None, None, self.clock
             self.paired = paired
@@ -341,6 +393,13 @@ class Bench:
             if due.data is None:
                 due.data = beat.data
             assert beat == due, f"{beat} instead of {due}"
+            self.got += beat.data.to_bytes(self.keep, "little")[: beat.keep.bit_length()] if beat.keep else b""
+            if beat.last and not beat.error:
+                user = beat.head[2]
+                assert self.got == self.sent[user], f"{len(self.got)} bytes of {len(self.sent[user])}, and no error"
+                assert self.sender.lost is None or user < self.sender.lost, "something before it is missing, and no error"
+            if beat.last:
+                self.got = bytearray()
             self.ours_open = not beat.last
             self.counts["messages"] += beat.last
             self.counts["errors"] += beat.error
@@ -401,9 +460,9 @@ class Bench:
         else:
             self.store(BASE, self.base & 0xFFFF_FFFF, 15)
             self.store(BASE, self.base, 240)
-        self.sender = Sender(rng, self.keep, 1 << slot_log2)
+        self.sender = Sender(rng, self.keep, 1 << slot_log2, self.sent)
         self.overruns = 0
-        self.model.slots, self.model.rows, self.model.slot = 0, 0, (1 << slot_log2) // self.keep
+        self.model.pair((1 << slot_log2) // self.keep)
         self.store(CONTROL, 1 << PAIRED | slot_log2 << SLOT | self.key << KEY, 15)
         await self.until(lambda: self.paired, "the pairing")
         self.beats = self.sender.run()
@@ -413,6 +472,7 @@ class Bench:
         self.taking, self.telling = rng.choice((1.0, 1.0, 0.5, 0.02)), rng.choice((1.0, 1.0, 0.1))
         self.sender.busy = rng.choice((1.0, 1.0, 0.7, 0.1))
         self.may_tell = int(rng.random() < 0.9)
+        self.strangers = rng.choice((0.0, 0.0, 0.3))
 
     async def fence(self):
         """As the host does it: the sender stops, all that it has sent arrives and is taken, and what is open is known."""
@@ -428,15 +488,23 @@ class Bench:
         room = min(MOST, self.rows * self.keep // self.sender.slot)
         await self.until(lambda: self.told == slots + room, f"credit for {slots} + {room} slots", 2 * self.tell_clocks + 50)
 
-    async def part(self, struck=False):
-        """Ends the pairing, at once or in a clock in which something comes, and hardly anything has before."""
+    async def part(self, struck=False, hasty=False):
+        """Ends the pairing, at once or in a clock in which something comes, and hardly anything has before.
+
+        `hasty`: what has come still waits in the inbox."""
         if struck:
             self.taking, self.telling, self.may_tell, self.sender.busy, self.strikes = 1.0, 1.0, 1, 0.1, True
-        else:
+            await self.until(lambda: not self.strikes or self.sender.stopped, "a beat")
+        if hasty:
+            self.taking, self.sender.busy = 0.0, 1.0
+            await self.clocks(40)
+        if not struck or self.strikes:
+            self.strikes = False
             self.store(CONTROL, 0, 15)
         await self.until(lambda: not self.paired, "the end of the pairing")
         self.beats = None
-        await self.until(lambda: not self.model.due and not self.ours_open, "what has come")
+        if not hasty:
+            await self.until(lambda: not self.model.due and not self.ours_open, "what has come")
 
     async def reset(self):
         self.flush = self.rng.randrange(8, 20)
@@ -451,9 +519,11 @@ async def pairings(dut):
     bench = Bench(dut, f"pairings {len(dut.out_keep)}")
     await bench.start()
     rng = bench.rng
+    hasty = False
     for _ in range(PAIRINGS):
-        bench.hosting = rng.choice((0.0, 0.3))
-        await bench.clocks(rng.randrange(60))
+        if not hasty:
+            bench.hosting = rng.choice((0.0, 0.3))
+            await bench.clocks(rng.randrange(60))
         if rng.random() < 0.7:
             bench.hosting = 0.0  # so that it comes to its turn
         await bench.pair()
@@ -468,8 +538,10 @@ async def pairings(dut):
         bench.taking = max(bench.taking, 0.3)
         assert not bench.overruns
         if how < 0.85:
-            await bench.part(struck=0.6 < how < 0.8)
+            hasty = how > 0.77
+            await bench.part(struck=0.6 < how < 0.77, hasty=hasty)
         else:
+            hasty = False
             await bench.reset()
     assert all(bench.counts.values()), f"something never happened: {bench.counts}"
 
@@ -486,7 +558,7 @@ async def a_turn(dut):
         bench.host.extend(beats)
         await bench.until(lambda: not bench.host, "the host's beats")
         await bench.pair()
-        bench.sender.longest = 1
+        bench.sender.longest, bench.sender.faulty = 1, 0.0
         await bench.clocks(rng.randrange(20, 200))
         assert bench.field("WAITING") and not bench.counts["messages"]
         bench.host.append(Beat(1, 1, 1, 0, head))
@@ -505,27 +577,28 @@ async def a_turn(dut):
 
 @cocotb.test()
 async def overruns(dut):
-    """What no peer sends is told of. Rows beyond the credit get lost here and nowhere else; entries that are none change nothing."""
+    """What no peer sends is told of, and ends what comes. Rows beyond the credit get lost here and nowhere else."""
     bench = Bench(dut, f"overruns {len(dut.out_keep)}")
     await bench.start()
     rng = bench.rng
-    for kind in ("flood", "length", "cookie", "flood"):
+    for kind in ("flood", "length", "cookie", "late", "flood"):
         await bench.pair()
         sender = bench.sender
         await bench.clocks(100)
         assert not bench.overruns
         bench.taking = 1.0
         if kind == "length":
-            bench.beats = chain(((1, rng.randrange(1 << 8 * bench.keep), 0) for _ in range(3)), bench.beats)
-        elif kind == "flood":
-            bench.taking, bench.deaf, sender.busy = 0.0, True, 1.0
-            rows = (sender.beats(0, rng.randbytes(4 * bench.keep)) for _ in range(bench.rows))
-            bench.beats = chain(sender.entry(start_entry(0, 0, 0)), *rows)
+            bench.beats = chain(((1, rng.randrange(1 << 8 * bench.keep), 0, 1) for _ in range(3)), bench.beats)
         else:
-            bench.deaf, bench.beats = True, sender.entry(end_entry("END_OF_MESSAGE", sender.slots + 5, 0))
-        await bench.until(lambda: bench.overruns, f"the overrun by {kind}")
-        if kind == "length":
             await bench.fence()
+            start = () if bench.model.open else sender.entry(start_entry(0, 0, 0))
+            end = sender.entry(end_entry("END_OF_MESSAGE", sender.slots + 5 * (kind == "cookie"), sender.slot))
+            rows = sender.beats(0, rng.randbytes(sender.slot))
+            bench.beats = chain(start, end) if kind == "cookie" else chain(start, rows, end)
+        if kind == "flood":
+            bench.taking, bench.deaf, sender.busy = 0.0, True, 1.0
+            bench.beats = chain(start, sender.beats(0, rng.randbytes(4 * bench.rows * bench.keep)))
+        await bench.until(lambda: bench.overruns, f"the overrun by {kind}")
         await bench.reset()
         bench.taking, bench.deaf = 1.0, False
         # The next pairing knows nothing of it.
@@ -537,3 +610,37 @@ async def overruns(dut):
         bench.host.extend(bench.message_of_host())
         before = bench.counts["of host"]
         await bench.until(lambda before=before: bench.counts["of host"] > before, "the host's message")
+
+
+@cocotb.test()
+async def losses(dut):
+    """What gets lost on the way shows: as an overrun, or by slots that never end. What is open then ends with an error."""
+    bench = Bench(dut, f"losses {len(dut.out_keep)}")
+    await bench.start()
+    rng = bench.rng
+    for kind in 3 * ("part", "slot", "start", "end", "message", "link"):
+        await bench.pair()
+        bench.paces()
+        sender = bench.sender
+        sender.busy, bench.strangers, bench.taking, bench.telling, bench.may_tell = rng.choice((1.0, 0.7)), 0.0, 1.0, 1.0, 1
+        await bench.clocks(rng.randrange(300))
+        if kind == "link":
+            bench.link = 0
+            await bench.clocks(rng.randrange(1, 9))
+            bench.link = 1
+            await bench.until(lambda: bench.overruns, "that the link was down", 3)
+        else:
+            sender.lose = kind
+            await bench.until(lambda sender=sender: sender.lost or sender.stopped, f"the loss of {kind}")
+            for _ in range(2000):
+                await bench.clocks(1)
+                if bench.overruns or sender.stopped:
+                    break
+        sender.posting = False
+        await bench.until(lambda sender=sender: sender.stopped, "the sender's end")
+        await bench.clocks(5)
+        assert bench.field("OPEN") == bench.model.open and bench.field("SLOTS") == bench.model.slots % (1 << 16)
+        told = bench.overruns or bench.field("SLOTS") != sender.slots % (1 << 16)
+        assert told or not (sender.lost or kind == "link"), f"nobody knows of the loss of {kind}"
+        await bench.part()
+    assert bench.counts["errors"], "no message was open"
