@@ -69,7 +69,7 @@ class Core:
     width: int
     h2c: int
     c2h: int
-    more: str = ""  # parameters of tp_core that add a feature, ...
+    more: str = ""  # parameters of tp_core that add a feature, 1 or as said, ...
     feature: str = ""  # ... and what the table calls it
 
     @property
@@ -80,7 +80,8 @@ class Core:
         parameters = {"DATA_WIDTH": self.width, "H2C": self.h2c, "C2H": self.c2h, **rooms}
         name = f"{self.width} bit, {self.h2c}+{self.c2h}"
         if self.more:
-            parameters, name = parameters | dict.fromkeys(self.more.split(), 1), f"{name}, {self.feature}"
+            more = {word: int(value or 1) for word, _, value in (part.partition("=") for part in self.more.split())}
+            parameters, name = parameters | more, f"{name}, {self.feature}"
         return Design(name, "tp_core", listed("gateware/towpath.f"), parameters)
 
 
@@ -88,6 +89,7 @@ USER = ["cores/loopback/loopback.sv", "tests/agree/tp_user.sv"]  # a user core, 
 CORES = [Core(128, n, n) for n in (1, 2, 4)] + [Core(width, 1, 1) for width in (64, 256, 512)]
 CORES += [Core(128, 1, 1, "FILL", "fill levels"), Core(128, 4, 4, "QOS", "quality of service")]
 CORES += [Core(128, 1, 1, "H2C_INBOX C2H_OUTBOX", "peers")]
+CORES += [Core(128, 1, 1, "H2C_INBOX C2H_OUTBOX PEERS_ONLY INBOX_BYTES=8192 SENDING_BYTES=4096", "peers alone")]
 
 
 def listed(*lists: str) -> list[str]:
