@@ -217,10 +217,10 @@ module tp_front_formal
   // What stands in a row, and what a write changes of it.
   function automatic logic [35:0] stands(input logic [1:0] bank, input logic [RW-1:0] at_row);
     case (bank)
-      2'd0: stands = store.g_bank[0].mem[{1'b0, at_row}];
-      2'd1: stands = store.g_bank[1].mem[{1'b0, at_row}];
-      2'd2: stands = store.g_bank[2].mem[{1'b0, at_row}];
-      default: stands = store.g_bank[3].mem[{1'b0, at_row}];
+      2'd0: stands = store.g_bank[0].g_block.mem[{1'b0, at_row}];
+      2'd1: stands = store.g_bank[1].g_block.mem[{1'b0, at_row}];
+      2'd2: stands = store.g_bank[2].g_block.mem[{1'b0, at_row}];
+      default: stands = store.g_bank[3].g_block.mem[{1'b0, at_row}];
     endcase
   endfunction
   function automatic logic [128:0] whole_row(input logic [PW-1:0] position);
