@@ -190,7 +190,7 @@ module tp_c2h
   } state_e;
   state_e state;
   logic announced, ended;
-  logic paired_was, changes;  // the partner does: it is told of the message in hand, whoever has been
+  logic paired_was, changes;  // changes: in this clock; a start announces the message in hand to the new partner
   assign changes = paired != paired_was;
   logic soon;                               // END has just begun: `d_over` follows within the ring's next cycles, as a rule
   logic [31:0] moved;
@@ -217,7 +217,7 @@ module tp_c2h
   logic [11:0] last;
   assign room = rooms[p_at];
   assign have = limit + ~rd;
-  // A peer is told of a message's end in a slot that is not full: by as many ends as slots ended otherwise it knows that all has come.
+  // In a pair a message never ends with the last byte of a slot: every slot ends in one way, which both cards count.
   assign less = $signed((BW + 2)'({room, whole && !paired})) > $signed({have, 1'b0});
   always_ff @(posedge clk)
     if (state == LOOK) begin

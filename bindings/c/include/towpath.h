@@ -1105,7 +1105,7 @@ typedef struct {
      */
     uint32_t fault;
     /**
-     * 1: all that was sent has arrived. What the core behind it has sent beyond that waits for whoever receives from it next.
+     * 1: all that was sent has arrived. What the core has sent beyond that waits for the next receiver, another partner or the host.
      */
     uint32_t arrived;
     /**
@@ -1113,7 +1113,7 @@ typedef struct {
      */
     uint32_t taken;
     /**
-     * 1: the message in progress was ended there with an error. What follows of it goes to whoever receives next, as a message of its own.
+     * 1: the message in progress was ended there with an error. The rest of it goes to the next receiver as a message of its own.
      */
     uint32_t cut;
     /**

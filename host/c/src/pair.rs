@@ -109,11 +109,11 @@ pub struct towpath_parted {
     pub size: u32,
     /// Why not all has arrived: a towpath_pair_fault.
     pub fault: u32,
-    /// 1: all that was sent has arrived. What the core behind it has sent beyond that waits for whoever receives from it next.
+    /// 1: all that was sent has arrived. What the core has sent beyond that waits for the next receiver, another partner or the host.
     pub arrived: u32,
     /// 1: the other user core has taken all of it. If not, what has arrived still goes to it, before all that is sent to it from now on.
     pub taken: u32,
-    /// 1: the message in progress was ended there with an error. What follows of it goes to whoever receives next, as a message of its own.
+    /// 1: the message in progress was ended there with an error. The rest of it goes to the next receiver as a message of its own.
     pub cut: u32,
     /// Zero.
     pub reserved: u32,

@@ -165,12 +165,12 @@ pub struct PairStatus {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Parted {
-    /// All that was sent has arrived. What the core behind it has sent beyond that waits for whoever receives from it next.
+    /// All that was sent has arrived. What the core has sent beyond that waits for the next receiver, another partner or the host.
     pub arrived: bool,
     /// The other user core has taken all of it, but for the last beat of a message that is cut. If not, what has arrived still goes to that core, before all that is sent to it from now on.
     pub taken: bool,
-    /// The message in progress was ended there with an error, as far as its beginning has been taken. What follows of it goes to whoever
-    /// receives next, as a message of its own.
+    /// The message in progress was ended there with an error, as far as its beginning has been taken. The rest of it goes to the next
+    /// receiver as a message of its own.
     pub cut: bool,
     /// Why not all has arrived. After any but [`PairFault::Late`] the channel that sends has been reset: what its core had sent beyond is lost.
     pub fault: Option<PairFault>,

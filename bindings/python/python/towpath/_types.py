@@ -237,11 +237,11 @@ class Parted(NamedTuple):
     """How a pair was taken apart."""
 
     arrived: bool
-    """All that was sent has arrived. What the core behind it has sent beyond that waits for whoever receives from it next."""
+    """All that was sent has arrived. What the core has sent beyond that waits for the next receiver, another partner or the host."""
     taken: bool
     """The other user core has taken all of it. If not, what has arrived still goes to it, before all that is sent to it from now on."""
     cut: bool
-    """The message in progress was ended there with an error. What follows of it goes to whoever receives next, as a message of its own."""
+    """The message in progress was ended there with an error. The rest of it goes to the next receiver as a message of its own."""
     fault: str | None
     """Why not all has arrived."""
 
