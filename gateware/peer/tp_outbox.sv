@@ -84,6 +84,10 @@ module tp_outbox
   logic choose;
   tp_descriptor_t [NC-1:0] descriptors;
   logic [NC-1:0][63:0] words;  // what a read of control and status shows
+  logic [7:0] credit_key;
+  logic [15:0] credit_slots;
+  assign credit_key = credit[TP_DOORBELL_CREDIT_KEY_LSB+:8];
+  assign credit_slots = credit[TP_DOORBELL_CREDIT_SLOTS_LSB+:16];
   if (H2C != 0) begin : g_h2c
     assign paired[H2C-1:0] = '0;
     assign alarm[H2C-1:0] = '0;
@@ -118,8 +122,8 @@ module tp_outbox
         if (mine && write_offset == BASE && (&write_strb[7:4])) base[63:32] <= write_data[63:32];
         under_way <= under_way + COUNT'(posts) - COUNT'(ended[C] && under_way != '0);
         if (posts) posted <= posted + 1'b1;
-        if (credit_valid && credit_channel == CW'(C) && paired[C] && credit[23:16] == key && $signed(credit[15:0] - allowed) > 0)
-          allowed <= credit[15:0];
+        if (credit_valid && credit_channel == CW'(C) && paired[C] && credit_key == key && $signed(credit_slots - allowed) > 0)
+          allowed <= credit_slots;
         alarm[C] <= faulty && paired[C] && !rst;
         if (faulty && paired[C]) begin
           posting <= 1'b0;
