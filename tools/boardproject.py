@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -307,8 +308,24 @@ def core_files(core: dict[str, Any]) -> tuple[list[tuple[Path, str]], list[str],
     return files, sources, includes
 
 
-def prepare(board: Board, core_name: str, output: Path | None, width: int | None, serial: int) -> Path:
-    """Writes the project's folder, and says where it is. What other files lie in it, such as a build, stays."""
+def stubs(board: Board, told: dict[str, str]) -> tuple[list[Path], list[str]]:
+    """Files with the ports of the IP and of primitives, and what they must be told of the IP's settings, as NAME or NAME=VALUE."""
+    width = told.get("Interface_Width") or told["axisten_if_width"]
+    lanes = told.get("Maximum_Link_Width") or told["PL_LINK_CAP_MAX_LINK_WIDTH"]
+    shape = [f"TP_STUB_WIDTH={width.removesuffix('_bit')}", f"TP_STUB_LANES={lanes.removeprefix('X')}"]
+    files = [BOARDS / "stubs" / board.ip_settings.stem / "tp_pcie.sv", *sorted((BOARDS / "stubs/primitives").glob("*.sv"))]
+    return files, shape + [f"TP_STUB_{name}" for name, value in told.items() if value == "true"]
+
+
+# Writes sources anew, from: sources, folders of included files, stubs and what they are told. Returns the new ones.
+Convert = Callable[[list[Path], list[Path], list[Path], list[str]], list[Path]]
+
+
+def prepare(board: Board, core_name: str, output: Path | None, width: int | None, serial: int, convert: Convert | None = None) -> Path:
+    """Writes the project's folder, and says where it is. What other files lie in it, such as a build, stays.
+
+    With `convert`, the sources are what that makes of them; it leaves them in the folder.
+    """
     link = board.link(width)
     core, text = wrapper(core_name, link, serial)
     if "tp_config_port" in text:
@@ -337,6 +354,26 @@ def prepare(board: Board, core_name: str, output: Path | None, width: int | None
     }
     sources = [f"sources/{file}" for file in gateware] + core_sources
     sources += ["sources/tp_user.sv", "sources/tp_board_pkg.sv"] + [f"sources/{file}" for file in cards + tops]
+    told = settings(board, link, user)
+    entries = [f"  CONFIG.{key} {{{value}}}" for key, value in told.items()]
+    written["settings.tcl"] = "\n".join(["set settings {", *entries, "}", *generated_msix(board, user), "}"]) + "\n"
+    written["README.md"] = (
+        f"# {board.title}, core {core['core']}\n{link}, part {board.part}. Written by `./run board`.\n\n"
+        f"    vivado -mode batch -source build.tcl      # to {name}.bit\n\n"
+        "Vivado 2019.1 or newer. docs/guide/board.md goes on from there.\n"
+    )
+
+    shutil.rmtree(output / "sources", ignore_errors=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) if convert else output
+        for source, target in [(ROOT / file, f"sources/{file}") for file in gateware + cards + tops] + from_core:
+            (folder / target).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, folder / target)
+        for target in [file for file in written if file.startswith("sources/")]:
+            (folder / target).write_text(written.pop(target))
+        if convert:
+            made = convert([folder / file for file in sources], [folder / name for name in includes], *stubs(board, told))
+            sources, includes = [str(file.relative_to(output)) for file in made], []
     project = {
         "sources": sources,
         "systemverilog": [file for file in sources if file.endswith(".sv")],
@@ -347,19 +384,6 @@ def prepare(board: Board, core_name: str, output: Path | None, width: int | None
     }
     lines = [f"set name {{{name}}}", f"set part {board.part}", f"set ip {board.ip}", f"set ip_settings {board.ip_settings.name}"]
     written[MARK] = "\n".join([*lines, *(f"set {key} {tcl_list(words)}" for key, words in project.items())]) + "\n"
-    entries = [f"  CONFIG.{key} {{{value}}}" for key, value in settings(board, link, user).items()]
-    written["settings.tcl"] = "\n".join(["set settings {", *entries, "}", *generated_msix(board, user), "}"]) + "\n"
-    written["README.md"] = (
-        f"# {board.title}, core {core['core']}\n{link}, part {board.part}. Written by `./run board`.\n\n"
-        f"    vivado -mode batch -source build.tcl      # to {name}.bit\n\n"
-        "Vivado 2019.1 or newer. docs/guide/board.md goes on from there.\n"
-    )
-
-    shutil.rmtree(output / "sources", ignore_errors=True)
-    copies = [(ROOT / file, f"sources/{file}") for file in gateware + cards + tops] + from_core
-    for source, target in copies:
-        (output / target).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, output / target)
     for target, content in written.items():
         (output / target).write_text(content)
     return output

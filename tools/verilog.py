@@ -3,6 +3,7 @@
 """`./run export-verilog`: the gateware and a user core as Verilog-2005, for tools that do not read SystemVerilog.
 
 The folder holds a file for each module, and for each set of its parameters if there are several, and the list `towpath.f`, the top first.
+With --board it is the project that `./run board` prepares, with these files for its sources.
 """
 
 from __future__ import annotations
@@ -29,13 +30,19 @@ class Failed(Exception):
     """The export ends; the text says why."""
 
 
-def elaborate(files: list[Path], top: str, parameters: dict[str, str], include: list[Path]) -> Any:
+def elaborate(files: list[Path], top: str, parameters: dict[str, str], include: list[Path], defines: list[str]) -> Any:
     """The compilation of these files with `top` as the only top module."""
     driver = Driver()
     driver.addStandardArgs()
     # slang's driver splits a command line; quotes and blanks in it must be escaped.
-    arguments = ["-DSYNTHESIS", "--allow-dup-initial-drivers", "--top", top, *(f"-G{name}={value}" for name, value in parameters.items())]
-    arguments += [f"-I{folder}" for folder in include] + [str(file) for file in files]
+    arguments = [
+        *(f"-D{name}" for name in ("SYNTHESIS", *defines)),
+        "--allow-dup-initial-drivers",
+        "--top",
+        top,
+        *(f"-G{name}={value}" for name, value in parameters.items()),
+    ]
+    arguments += ["-Wno-unconnected-output-port", *(f"-I{folder}" for folder in include), *(str(file) for file in files)]
     line = " ".join("".join(f"\\{c}" if c in "\\'\" " else c for c in argument) for argument in ["export", *arguments])
     if not driver.parseCommandLine(line) or not driver.processOptions() or not driver.parseAllSources():
         raise Failed("the sources could not be read")
@@ -54,11 +61,21 @@ def listed(*lists: Path) -> list[Path]:
 
 
 def export(
-    files: list[Path], top: str, folder: Path, parameters: dict[str, str] | None = None, include: list[Path] | None = None
+    files: list[Path],
+    top: str,
+    folder: Path,
+    parameters: dict[str, str] | None = None,
+    include: list[Path] | None = None,
+    stubs: list[Path] | None = None,
+    defines: list[str] | None = None,
 ) -> list[Path]:
-    """Writes a file for each module and the list of them; returns the files, the top first. What an earlier export wrote goes."""
-    compilation = elaborate(files, top, parameters or {}, include or [])
-    design = Design(compilation, compilation.getRoot().topInstances[0])
+    """Writes a file for each module and the list of them; returns the files, the top first. What an earlier export wrote goes.
+
+    `stubs` have the ports of modules that the tools bring along, each in a file of its name: of these only instances are written.
+    """
+    stubs = stubs or []
+    compilation = elaborate([*files, *stubs], top, parameters or {}, include or [], defines or [])
+    design = Design(compilation, compilation.getRoot().topInstances[0], frozenset(stub.stem for stub in stubs))
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / LIST).exists():
         for name in (folder / LIST).read_text().splitlines():
@@ -86,10 +103,25 @@ def user_core(core: str, width: int | None, clock: str | None, scratch: Path) ->
     return [*(folder / s for s in told["sources"]), wrapper], [folder / i for i in told["include"]]
 
 
+def board_project(name: str, core: str, folder: Path, width: int | None) -> int:
+    """Prepares a board's project with Verilog-2005 for its sources; returns how many modules it has."""
+    import boardproject
+
+    def convert(sources: list[Path], include: list[Path], stubs: list[Path], defines: list[str]) -> list[Path]:
+        return export(sources, "tp_top", folder / "sources", None, include, stubs, defines)
+
+    try:
+        boardproject.prepare(boardproject.read(name), core, folder, width, 0, convert)
+    except (boardproject.Failure, OSError) as failure:
+        raise Failed(str(failure)) from failure
+    return len((folder / "sources" / LIST).read_text().splitlines())
+
+
 def main(arguments: list[str]) -> int:
     endpoints = sorted(f.parent.name for f in ENDPOINTS.glob("*/endpoint.f"))
     parser = argparse.ArgumentParser(prog="./run export-verilog", description="The gateware and a user core as Verilog-2005.")
     parser.add_argument("--core", default="loopback", help="folder of a user core, or the name of one that ships (loopback)")
+    parser.add_argument("--board", metavar="NAME", help="the project of `./run board NAME`, with Verilog-2005 for its sources")
     parser.add_argument("--endpoint", choices=endpoints, help="a whole card with this endpoint; without it, up to the neutral streams")
     parser.add_argument("--width", type=int, help="of the data path, in bits; without it, the core's own")
     parser.add_argument(
@@ -104,6 +136,8 @@ def main(arguments: list[str]) -> int:
         if not equals:
             parser.error(f"--parameter {given}: NAME=VALUE is wanted")
         parameters[name] = value
+    if options.board and (options.endpoint or options.core_clock or options.parameter):
+        parser.error("--board sets the endpoint, its clock and its parameters: leave --endpoint, --core-clock and --parameter out")
     lists, card, top = [ROOT / "gateware/towpath.f"], [ROOT / "gateware/tp_system.sv"], "tp_system"
     if options.endpoint:
         if not options.core_clock:
@@ -114,6 +148,10 @@ def main(arguments: list[str]) -> int:
         lists.append(ENDPOINTS / options.endpoint / "endpoint.f")
         card.append(ENDPOINTS / options.endpoint / f"{top}.sv")
     try:
+        if options.board:
+            count = board_project(options.board, options.core, options.output, options.width)
+            print(f"{options.output}: {count} modules, top tp_top; in Vivado: vivado -mode batch -source build.tcl")
+            return 0
         with tempfile.TemporaryDirectory() as scratch:
             sources, include = user_core(options.core, options.width, options.core_clock, Path(scratch))
             written = export([*listed(*lists), *sources, *card], top, options.output, parameters, include)

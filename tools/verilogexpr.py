@@ -127,9 +127,9 @@ def number(value: Any, width: int, signed: bool) -> str:
     n = int(value)
     if signed and width == 32:
         return str(n)
-    if n < 0:
-        n += 1 << width
     mark = "s" if signed else ""
+    if n < 0:  # its bits: slang finds that such a number in decimals is too large
+        return f"{width}'{mark}h{n + (1 << width):x}"
     if n > 9 and width > 32 or n > 999999:
         return f"{width}'{mark}h{n:x}"
     return f"{width}'{mark}d{n}"

@@ -79,10 +79,11 @@ class Module:
 
 @dataclass
 class Design:
-    """All modules below a top, in the order in which the top reaches them."""
+    """All modules below a top, in the order in which the top reaches them. Of `foreign` modules instances are written, and nothing else."""
 
     compilation: Any
     top: Any
+    foreign: frozenset[str] = frozenset()
     modules: dict[tuple[str, str], Module] = field(default_factory=dict)
     sources: dict[str, Comments] = field(default_factory=dict)
 
@@ -102,7 +103,7 @@ class Design:
 
     def _find(self, instance: Any) -> None:
         key = self.key(instance.body)
-        if key in self.modules:
+        if key in self.modules or instance.definition.name in self.foreign:
             return
         self.modules[key] = Module(instance.body, key[1])
         for member in members(instance.body):
@@ -423,7 +424,12 @@ class Writer(Expressions):
         return self.wrap(f"{indent}assign {text}")
 
     def _instance(self, symbol: Any, indent: str) -> list[str]:
-        module = self.design.modules[self.design.key(symbol.body)]
+        name = symbol.definition.name
+        values = []
+        if name in self.design.foreign:
+            values = [f".{p.name}({p.value})" for p in symbol.body.parameters if p.isOverridden]
+        else:
+            name = self.design.modules[self.design.key(symbol.body)].name
         pins = []
         for pin in symbol.portConnections:
             expr = pin.expression
@@ -435,11 +441,12 @@ class Writer(Expressions):
                 if any(self._is_reg(s) for s in root_of(expr)):
                     raise self.unsupported(symbol, f"a process also assigns what port {pin.port.name} drives: it")
             pins.append(f".{pin.port.name}({self.text(expr)})")
-        return [
-            f"{indent}{module.name} {symbol.name} (",
-            *[line for n, pin in enumerate(pins) for line in self.wrap(f"{indent}    {pin}{',' if n < len(pins) - 1 else ''}")],
-            f"{indent});",
-        ]
+
+        def listed(entries: list[str]) -> list[str]:
+            return [line for n, e in enumerate(entries) for line in self.wrap(f"{indent}    {e}{',' if n < len(entries) - 1 else ''}")]
+
+        head = [f"{indent}{name} #(", *listed(values), f"{indent}) {symbol.name} ("] if values else [f"{indent}{name} {symbol.name} ("]
+        return [*head, *listed(pins), f"{indent});"]
 
     def _scope(self, scope: Any, indent: str) -> list[str]:
         lines: list[str] = []

@@ -91,7 +91,7 @@ if {[package vcompare $number 2019.1] < 0} { fail "Vivado [version -short] is to
 create_project -force $name [file join $here build] -part $part
 set_property target_language Verilog [current_project]
 add_files -norecurse [paths $sources]
-set_property file_type SystemVerilog [get_files [paths $systemverilog]]
+if {[llength $systemverilog]} { set_property file_type SystemVerilog [get_files [paths $systemverilog]] }
 set_property include_dirs [paths $includes] [current_fileset]
 set_property verilog_define {SYNTHESIS=1} [current_fileset]
 set_property top tp_top [current_fileset]

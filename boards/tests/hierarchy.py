@@ -69,9 +69,9 @@ def main(top: str, arguments: list[str]) -> int:
                 if side.type.bitWidth != port.type.bitWidth and side.kind != ast.ExpressionKind.UnbasedUnsizedIntegerLiteral:
                     widths.append(f"{place} has {port.type.bitWidth} bits, what is connected {side.type.bitWidth}")
 
-    root = compilation.getRoot()
-    root.visit(visit)
-    ports = {p.name: [p.type.bitWidth, p.type.isScalar, str(p.direction)] for p in root.topInstances[0].body.portList}
+    (instance,) = compilation.getRoot().topInstances  # beside it are modules that nothing uses
+    instance.visit(visit)
+    ports = {p.name: [p.type.bitWidth, p.type.isScalar, str(p.direction)] for p in instance.body.portList}
     report = {"open_inputs": open_inputs, "widths": widths, "registers": sorted(set(registers)), "instances": instances, "ports": ports}
     print(json.dumps(report))
     return 0

@@ -95,6 +95,27 @@ def test_verilator_is_content(prepared, tmp_path: Path, name: str, core: str) ->
     assert lint(prepared(name, core), tmp_path) == []
 
 
+@pytest.mark.parametrize(("name", "core"), [(name, "clocked" if name in ("vc707", "vcu118") else "loopback") for name in NAMES])
+def test_the_project_in_plain_verilog(cores, tmp_path: Path, name: str, core: str) -> None:
+    folder = tmp_path / "project"
+    export = [sys.executable, ROOT / "tools/verilog.py", "--board", name, "--core", cores[core], "--output", folder]
+    made = subprocess.run(export, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert (made.returncode, made.stderr) == (0, "")
+    assert {file.suffix for file in (folder / "sources").iterdir()} == {".v", ".f"}
+    assert findings(folder, tmp_path) == []
+    # Icarus passes over the block and the primitives, whose ports `findings` compared.
+    files = sorted((folder / "sources").glob("*.v"))
+    icarus = ["iverilog", "-g2005", "-Wall", "-i", "-s", "tp_top", "-o", os.devnull]
+    read = subprocess.run([*icarus, *files], capture_output=True, text=True)
+    assert (read.returncode, read.stdout + read.stderr) == (0, "")
+
+
+def test_a_board_in_plain_verilog_sets_its_own_clock() -> None:
+    export = [sys.executable, ROOT / "tools/verilog.py", "--board", "vc707", "--core-clock", "250", "--output", "unused"]
+    made = subprocess.run(export, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert made.returncode == 2 and "leave --endpoint, --core-clock and --parameter out" in made.stderr
+
+
 def test_every_board_has_its_files() -> None:
     assert {"vc707", "kc705", "ac701", "vcu118", "u50"} <= set(NAMES)
     guide = (ROOT / "docs" / "guide" / "board.md").read_text()

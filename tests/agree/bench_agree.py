@@ -157,6 +157,36 @@ def some_messages(rng: random.Random, count: int, most: int) -> list[bytes]:
     return [rng.randbytes(min(max(n, 0), most)) for n in lengths]
 
 
+async def busy(host: Host, tx, rx) -> None:
+    """Descriptors of both directions in flight, seven each."""
+    for n in range(7):
+        await rx.receive(1000, TP.TP_KIND_DIRECT)
+        await tx.send(host.rng.randbytes(1000), None, end=n % 2 == 0)
+    await host.card_register(TP.TP_CARD_TIMEOUTS_OFFSET)  # the doorbells have arrived
+
+
+async def all_ended(tx, rx) -> None:
+    """How the fourteen descriptors of `busy` ended: each one, once."""
+    await rx.cancel()  # no message comes for some of its buffers
+    for channel in (tx, rx):
+        statuses = [(await channel.reap("a descriptor was lost"))["status"] for _ in range(7)]
+        assert set(statuses) <= {"DONE", "END_OF_MESSAGE", "CANCELLED", "BUS_MASTERING_OFF"}, statuses
+
+
+async def fresh(*pair) -> None:
+    for channel in pair:
+        await channel.reset()
+        await channel.reset_done()
+
+
+async def again(host: Host, tx, rx) -> None:
+    """Both channels from the start, data through them, and again from the start."""
+    await fresh(tx, rx)
+    tx, rx = await channels(host)
+    await loop(host, some_messages(host.rng, 4, 2000), tx, rx)
+    await fresh(tx, rx)
+
+
 # ---------------------------------------------------------------------------------------------------------------- the card as such
 
 
@@ -563,7 +593,7 @@ async def faults(dut):
     await quiet(host)
 
 
-@cocotb.test()
+@cocotb.test(skip=BUILT.TAGS == 256)  # there every tag may be in use
 async def stray_answers(dut):
     """Answers to nothing, in the middle of traffic: counted, and no harm to anybody."""
     host = await start(dut, "stray answers")

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """`./run test driver`, `driver-debug` and `driver-qemu`: the kernel driver on a real kernel, with simulated cards.
 
-    python tests/driver/run.py [--kernel plain|debug|qemu] [--setup] [--soak [--seed N]] [--card COMMAND] [--report FILE] [PYTEST'S...]
+    python tests/driver/run.py [--kernel plain|debug|qemu] [--setup] [--soak [--seed N]] [--endpoint NAME | --card COMMAND]
+                               [--report FILE] [PYTEST'S...]
 
 Boots guests, each with cards of its own, as many at a time as they are good for. In some, the tests of guest/ run, and the kernel must not
 complain of anything, from its first line to its last, nor may a card reach for memory that is not mapped for it. In the last, those of
 plants/ commit faults on purpose and see that kernel or card complain. What kernels, cards and tests said is left in .towpath/driver/.
 `-k bus -x` and the like are handed to pytest in the guests. What `qemu` needs is fetched with --setup only. `./run soak driver` runs the
-long tests of soak/ in place of all others.
+long tests of soak/ in place of all others. With `--endpoint` the cards are simulated at the pins of that endpoint's hard block.
 """
 
 from __future__ import annotations
@@ -114,14 +115,15 @@ def find_utilities() -> dict[str, str]:
         return {"TOWPATH_GUEST_NO_UTILITIES": str(why)}
 
 
-def card_command(towpath: str, front: str) -> list[str]:
+def card_command(towpath: str, front: str, endpoint: str | None) -> list[str]:
     """What serves a card; CORE and SOCKET stand for those of each."""
     # A read that is never answered ends after 100 us: simulated time goes slowly where nothing moves. And that soon: none of these
     # cores has anything to do that is not seen.
-    return [towpath, "sim", "CORE", "--faults", "--set", "completion_timeout=1", "--set", "quiet=100000", front, "SOCKET"]
+    settings = ["completion_timeout=1", "quiet=100000", *([f"endpoint={endpoint}"] if endpoint else [])]
+    return [towpath, "sim", "CORE", "--faults", *(word for value in settings for word in ("--set", value)), front, "SOCKET"]
 
 
-def run(report: Report, flavour: str, card: list[str] | None, seed: int | None, arguments: list[str]) -> None:
+def run(report: Report, flavour: str, card: list[str] | None, endpoint: str | None, seed: int | None, arguments: list[str]) -> None:
     """With a seed, the long tests."""
     machine: Machine = Qemu() if flavour == "qemu" else UserModeLinux(flavour)
     programs = make_programs() | find_utilities()
@@ -130,7 +132,7 @@ def run(report: Report, flavour: str, card: list[str] | None, seed: int | None, 
         programs |= {"TOWPATH_SOAK_SECONDS": str(SOAK_SECONDS), "TOWPATH_SOAK_SEED": str(seed)}
         programs |= {name: value for name, value in os.environ.items() if name.startswith("TOWPATH_SOAK_")}
         print(f"seed {seed}: --seed {seed} repeats what is random here", flush=True)
-    command = card or card_command(programs["TOWPATH_GUEST_COMMAND"], machine.front)
+    command = card or card_command(programs["TOWPATH_GUEST_COMMAND"], machine.front, endpoint)
     # Names of sockets are short, and the kernel's command line knows no blanks.
     with tempfile.TemporaryDirectory(prefix="towpath-", dir="/tmp") as name:
         with ThreadPoolExecutor(1) as beside:
@@ -202,7 +204,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--setup", action="store_true", help="first fetch what qemu needs, if it is not there")
     parser.add_argument("--soak", action="store_true", help="the long tests")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32), metavar="N", help="of the long tests, to repeat them")
-    parser.add_argument(
+    cards = parser.add_mutually_exclusive_group()
+    cards.add_argument("--endpoint", metavar="NAME", help="simulate the cards at the pins of this endpoint's hard block")
+    cards.add_argument(
         "--card",
         type=shlex.split,
         metavar="COMMAND",
@@ -219,7 +223,7 @@ def main(arguments: list[str]) -> int:
     try:
         if options.setup:
             debian.set_up()
-        run(report, options.kernel, options.card, options.seed if options.soak else None, others)
+        run(report, options.kernel, options.card, options.endpoint, options.seed if options.soak else None, others)
     except kernel.Missing as why:
         report.add("all of it", "skipped", str(why))
     except (kernel.Broken, Failed) as why:

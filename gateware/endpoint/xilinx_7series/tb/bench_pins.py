@@ -3,45 +3,16 @@
 
 import cocotb
 from bench import CONFIG, TP
-from bench_agree import channels, loop, some_messages, start
+from bench_agree import again, all_ended, busy, channels, fresh, loop, some_messages, start
 from cocotb.triggers import ClockCycles, Timer
 
-from driver import DEVICE_CONTROL, EXTENDED_TAGS, RING_LOG2, Host
+from driver import DEVICE_CONTROL, EXTENDED_TAGS, RING_LOG2
 
 DEVICE_CONTROL_2 = 0x28  # in the PCI Express capability
+POWER_STATE, D0, D3HOT = 4, 0, 3  # in the power management capability
 SCRATCH = 4  # loopback.sv: a register in the window
 MWR, MRD_LOCKED, FETCH_ADD, POISONED = 0x40 << 24, 0x01 << 24, 0x4C << 24, 1 << 14
 ROOT = 0x0000  # the requester of what is injected
-
-
-async def busy(host: Host, tx, rx) -> None:
-    """Descriptors of both directions in flight, seven each."""
-    for n in range(7):
-        await rx.receive(1000, TP.TP_KIND_DIRECT)
-        await tx.send(host.rng.randbytes(1000), None, end=n % 2 == 0)
-    await host.card_register(TP.TP_CARD_TIMEOUTS_OFFSET)  # the doorbells have arrived
-
-
-async def ended(tx, rx) -> None:
-    """How the fourteen descriptors of `busy` ended: each one, once."""
-    await rx.cancel()  # no message comes for some of its buffers
-    for channel in (tx, rx):
-        statuses = [(await channel.reap("a descriptor was lost"))["status"] for _ in range(7)]
-        assert set(statuses) <= {"DONE", "END_OF_MESSAGE", "CANCELLED", "BUS_MASTERING_OFF"}, statuses
-
-
-async def fresh(*pair) -> None:
-    for channel in pair:
-        await channel.reset()
-        await channel.reset_done()
-
-
-async def again(host: Host, tx, rx) -> None:
-    """Both channels from the start, data through them, and again from the start."""
-    await fresh(tx, rx)
-    tx, rx = await channels(host)
-    await loop(host, some_messages(host.rng, 4, 2000), tx, rx)
-    await fresh(tx, rx)
 
 
 @cocotb.test()
@@ -81,7 +52,24 @@ async def changing_limits(dut):
             control = await host.dev.capability_read_word(cap, DEVICE_CONTROL) & ~(7 << 5 | 7 << 12 | EXTENDED_TAGS)
             control |= rng.randrange(3) << 5 | rng.randrange(6) << 12 | rng.choice([0, EXTENDED_TAGS])
             await host.dev.capability_write_word(cap, DEVICE_CONTROL, control)
-        await ended(tx, rx)
+        await all_ended(tx, rx)
+        await again(host, tx, rx)
+
+
+@cocotb.test()
+async def power_state(dut):
+    """In D3hot the card leaves the host alone, and its channels work again when it is back; what was under way ends."""
+    host = await start(dut, "power state")
+    power = host.card.pm_cap.cap_id
+    for _ in range(3):
+        tx, rx = await channels(host)
+        await busy(host, tx, rx)
+        await Timer(host.rng.randrange(1, 1500), "ns")
+        await host.dev.capability_write_word(power, POWER_STATE, D3HOT)
+        await Timer(2, "us")
+        assert not CONFIG.unpack(int(dut.endpoint.cfg.value))["active"]
+        await host.dev.capability_write_word(power, POWER_STATE, D0)
+        await all_ended(tx, rx)
         await again(host, tx, rx)
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 import cocotb
 import pytest
 from bench import PACKAGES, TP, Layout
-from bench_agree import channels, link_faults, loop, quiet, some_messages, start
+from bench_agree import again, all_ended, busy, channels, link_faults, loop, quiet, some_messages, start
 from block import GRACE
 from built import BUILT
 from cocotb.triggers import ClockCycles, RisingEdge, Timer
@@ -305,3 +305,39 @@ async def configuration(dut):
     dut.cfg_function_power_state.value = D0
     await ClockCycles(dut.clk, 3)
     assert config(dut)["active"]
+
+
+@cocotb.test()
+async def changing_limits(dut):
+    """The host changes payload and read size while data flows. What was cut before keeps to what held before, and is soon gone."""
+    host = await start(dut, "changing limits", max_payload=512)
+    rng, cap = host.rng, host.card.pcie_cap.cap_id
+    host.card.grace = 1000  # clocks: packets wait at a block that takes them now and then
+    for _ in range(8):
+        tx, rx = await channels(host)
+        await busy(host, tx, rx)
+        for _ in range(3):
+            await Timer(rng.randrange(1, 1500), "ns")
+            control = await host.dev.capability_read_word(cap, DEVICE_CONTROL) & ~(7 << 5 | 7 << 12)
+            control |= rng.randrange(3) << 5 | rng.randrange(6) << 12
+            await host.dev.capability_write_word(cap, DEVICE_CONTROL, control)
+        await all_ended(tx, rx)
+        await again(host, tx, rx)
+
+
+@cocotb.test()
+async def power_state(dut):
+    """In D3hot the card leaves the host alone, and its channels work again when it is back; what was under way ends."""
+    host = await start(dut, "power state")
+    for _ in range(3):
+        tx, rx = await channels(host)
+        await busy(host, tx, rx)
+        await Timer(host.rng.randrange(1, 1500), "ns")
+        dut.cfg_function_power_state.value = D3HOT
+        await Timer(1, "us")
+        before = host.card.requests
+        await Timer(3, "us")
+        assert host.card.requests == before, "a request left in D3hot"
+        dut.cfg_function_power_state.value = D0
+        await all_ended(tx, rx)
+        await again(host, tx, rx)

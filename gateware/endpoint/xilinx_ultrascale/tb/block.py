@@ -70,6 +70,7 @@ class Card:
         self.pcie_cap.initiate_function_level_reset = self._function_reset
         self.largest = {"write": 0, "read": 0, "reads in flight": 0}
         self.function_reset = False
+        self.grace = GRACE  # clocks until what leaves must keep to a change
         self.requests = 0  # that have left
         self.answers: list = []  # the last frames on CC
         self._recv, device.cc_sink.recv = device.cc_sink.recv, self._answer
@@ -104,15 +105,15 @@ class Card:
         """Clock by clock, what the models leave out."""
         dut, edge = self.dut, RisingEdge(self.dut.clk)
         full = (1 << len(dut.pcie_tfc_nph_av)) - 1
-        history = [self._limits()] * GRACE
+        history = [self._limits()]
         for name in ("cfg_flr_in_process", "cfg_hot_reset_out", "cfg_phy_link_down", "cfg_function_power_state"):
             getattr(dut, name).value = 0
         if not self.plus:
             dut.cfg_bus_number.value = dut.pcie_rq_seq_num_vld1.value = 0
         while True:
-            history = [*history[1:], self._limits()]
-            # Either limit may hold while a change is on its way.
-            self.allowed = [history[0], history[-1]]
+            history = [*history[-self.grace + 1 :], self._limits()]
+            # Any of these limits may hold while changes are on their way.
+            self.allowed = [history[-1], *set(history)]
             dut.pcie_tfc_nph_av.value = full if self.credits else 0
             await edge
             self.asked.pulses += int(dut.pcie_cq_np_req.value)

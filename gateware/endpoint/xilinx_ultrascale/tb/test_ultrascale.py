@@ -21,6 +21,7 @@ CARD = HERE.parent / "tp_xilinx_ultrascale_card.sv"
 
 # What runs where: all of it at the width that most boards have, elsewhere what a width, a family or straddling could break.
 DATA = "direct|everything|posted_order|refused|sizes/payload_read_split=4"
+# TOWPATH_ENDPOINTS=all runs all of it in every case here, and in EVERY one of the rest.
 CASES = {
     # family (1: UltraScale+), width, packets a beat on RC, CQ and RQ, tags of the core
     (1, 128, 1, 1, 1, 64): None,
@@ -29,11 +30,22 @@ CASES = {
     (1, 512, 1, 2, 1, 256): f"{DATA}|lists|inline|window|cancel|faults$|damaged|shared",
     (1, 512, 4, 1, 2, 64): f"{DATA}|lists|window|inline|function_reset|faults$|link_down|shared",  # as the boards set it
 }
+EVERY = (
+    (0, 128, 1, 1, 1, 64),
+    (0, 256, 1, 1, 1, 32),
+    (1, 64, 1, 1, 1, 256),
+    (1, 256, 1, 1, 1, 256),
+    (1, 256, 2, 1, 1, 32),
+    (1, 512, 1, 1, 1, 32),
+    (1, 512, 2, 2, 1, 64),
+    (1, 512, 4, 2, 2, 256),
+)
+WHOLE = os.environ.get("TOWPATH_ENDPOINTS") == "all"
 
 
-@pytest.mark.parametrize("plus,width,rc,cq,rq,tags", CASES)
+@pytest.mark.parametrize("plus,width,rc,cq,rq,tags", dict.fromkeys([*CASES, *EVERY]) if WHOLE else CASES)
 def test_ultrascale(plus, width, rc, cq, rq, tags, monkeypatch):
-    tests = CASES[plus, width, rc, cq, rq, tags]
+    tests = None if WHOLE else CASES[plus, width, rc, cq, rq, tags]
     if tests and "COCOTB_TEST_FILTER" not in os.environ:
         monkeypatch.setenv("COCOTB_TEST_FILTER", tests)
     monkeypatch.setenv("TOWPATH_BOUNDARY", "block")
