@@ -50,6 +50,7 @@ gateware/dma/tp_plan.sv
 gateware/dma/tp_qos.sv
 gateware/dma/tp_rate.sv
 gateware/dma/tp_read_issue.sv
+gateware/dma/tp_reads.sv
 gateware/dma/tp_resets.sv
 gateware/dma/tp_ring.sv
 gateware/dma/tp_sending_ram.sv

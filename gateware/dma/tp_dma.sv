@@ -432,38 +432,23 @@ module tp_dma
   );
 
   // ------------------------------------------------------------------------------------------------ reads
-  logic tag_valid, tag_take, look_out, look_lap, quiet, free_valid, free_late, give_up_valid;
+  logic tag_take, look_out, look_lap, quiet, free_valid, free_late, give_up_valid;
   logic hold, overdue_valid, overdue_ready, overdue_link, overdue_reset;
   logic [TW-1:0] tag, look_tag, free_tag, overdue_tag;
   logic [TW:0] quarantine_count;
   logic [CONTEXT-1:0] note_context;
   logic [12:0] note_bytes;
   logic [6:0] note_low;
-  tp_tags #(
-      .TAGS(TAGS),
-      .CORE_CLOCK_KHZ(CORE_CLOCK_KHZ)
-  ) i_tags (
-      .completion_timeout(cfg.completion_timeout),
-      .link_up(cfg.link_up),
-      .abandon(end_reads),
-      .extended(cfg.tags_8bit || cfg.tags_10bit),
-      .valid(tag_valid),
-      .take(tag_take),
-      .count(quarantine_count),
-      .shown_valid(tx_read_valid),
-      .shown_tag(tx_read_hdr.tag[TW-1:0]),
-      .*
-  );
-  assign quarantined = PEERS_ONLY ? '0 : 16'(quarantine_count);
-  tp_read_issue #(
+  tp_reads #(
       .CLIENTS(CLIENTS),
       .TAGS(TAGS),
       .CONTEXT(CONTEXT),
       .QOS(QOS),
-      .SHARE(SHARE)
-  ) i_issue (
-      .hold(hold || barred),
-      .relaxed(cfg.relaxed),
+      .SHARE(SHARE),
+      .CORE_CLOCK_KHZ(CORE_CLOCK_KHZ)
+  ) i_reads (
+      .abandon(end_reads),
+      .count(quarantine_count),
       .want(want & ~CLIENTS'(held_back) & {CLIENTS{!PEERS_ONLY}}),
       .context_in(want_context),
       .client(read_client),
@@ -476,6 +461,7 @@ module tp_dma
       .charge(read_charge),
       .*
   );
+  assign quarantined = PEERS_ONLY ? '0 : 16'(quarantine_count);
 
   // ------------------------------------------------------------------------------------------------ H2C
   localparam int HW = NH > 1 ? $clog2(NH) : 1;

@@ -17,6 +17,9 @@
 // A function may use tags of 5 bits, or of 8 where the host enables extended tags. Tags above the first 32 stand in a pool of their own, which is
 // used first, and only while that is so.
 //
+// One of the first tags is each client's own, if there are twice as many tags as clients at least: so reads of one client that nobody answers, be
+// there many, leave the others one at a time. It is handed out when the pool is empty; the pool is for whoever comes first.
+//
 // Promises: a tag handed out is not handed out again before it is freed; nothing but `rst` empties the quarantine early: after `abandon` the
 // answers may still come. After reset TAGS cycles without a packet pass until all are in the pool. While `hold`, ask for nothing: the pool is
 // not full yet, the landing needs a free cycle, or the link went down.
@@ -24,7 +27,9 @@ module tp_tags #(
     parameter int TAGS = 32,              // a power of two, 2 to 256
     parameter int CORE_CLOCK_KHZ = 250000,
     parameter int SHORT = 32,             // tags that need no permission, a power of two
-    localparam int TW = $clog2(TAGS)
+    parameter int CLIENTS = 1,
+    localparam int TW = $clog2(TAGS),
+    localparam int IW = CLIENTS > 1 ? $clog2(CLIENTS) : 1
 ) (
     input  logic          clk,
     input  logic          rst,
@@ -33,7 +38,8 @@ module tp_tags #(
     input  logic          abandon,             // a pulse: nobody waits for any answer
     input  logic [7:0]    quarantine,          // 0: until the answer comes or the link goes down
     input  logic          extended,            // tags from SHORT on are allowed
-    output logic          valid,               // a tag is free
+    output logic [CLIENTS-1:0] may,            // there is a tag for this client
+    input  logic [IW-1:0] client,              // takes, if any does
     output logic [TW-1:0] tag,
     input  logic          take,
     input  logic [TW-1:0] look_tag,
@@ -193,6 +199,9 @@ module tp_tags #(
   assign put_tag = filling || quiet ? at : free_tag;
   localparam int LOW = TAGS < SHORT ? TAGS : SHORT;
   localparam int LW = $clog2(LOW);
+  localparam int OWN = CLIENTS > 1 && LOW >= 2 * CLIENTS ? CLIENTS : 0;
+  logic valid;                              // there is one in the pool
+  logic put_own;
   logic low_ready, low_valid, low_next;  // the first ones; `next`: there is one after this cycle's take
   logic high_ready, high_valid, high_next, use_high, put_high;
   logic [LW-1:0] low_tag;
@@ -205,15 +214,15 @@ module tp_tags #(
       .clk,
       .rst,
       .clear(1'b0),
-      .in_valid(put && !put_high),
+      .in_valid(put && !put_high && !put_own),
       .in_ready(low_ready),
       .in_data(put_tag[LW-1:0]),
       .out_valid(low_valid),
-      .out_ready(take && !use_high),
+      .out_ready(take && valid && !use_high),
       .out_data(low_tag),
       .count(low_count)
   );
-  assign low_next = take && !use_high ? low_count > (LW + 1)'(1) : low_valid;
+  assign low_next = take && valid && !use_high ? low_count > (LW + 1)'(1) : low_valid;
   if (TAGS > SHORT) begin : g_high
     localparam int DEPTH = TAGS == 2 * SHORT ? SHORT : TAGS;
     logic [$clog2(DEPTH):0] high_count;
@@ -228,12 +237,12 @@ module tp_tags #(
         .in_ready(high_ready),
         .in_data(put_tag),
         .out_valid(high_valid),
-        .out_ready(take && use_high),
+        .out_ready(take && valid && use_high),
         .out_data(high_tag),
         .count(high_count)
     );
     assign put_high = put_tag[TW-1:LW] != '0;
-    assign high_next = extended && (take && use_high ? 32'(high_count) > 1 : high_valid);
+    assign high_next = extended && (take && valid && use_high ? 32'(high_count) > 1 : high_valid);
   end else begin : g_short
     // verilator lint_off UNUSEDSIGNAL
     logic unused;
@@ -245,8 +254,24 @@ module tp_tags #(
     assign put_high = 1'b0;
     assign high_next = 1'b0;
   end
-  assign put_ready = put_high ? high_ready : low_ready;
-  assign tag = use_high ? high_tag : TW'(low_tag);
+  if (OWN != 0) begin : g_own
+    logic [OWN-1:0] own_free;
+    assign put_own = 32'(put_tag) < OWN;
+    for (genvar c = 0; c < OWN; c++) begin : g_client
+      assign may[c] = valid || own_free[c];
+      always_ff @(posedge clk) begin
+        if (take && !valid && 32'(client) == c) own_free[c] <= 1'b0;
+        if (put && 32'(put_tag) == c) own_free[c] <= 1'b1;
+        if (rst) own_free[c] <= 1'b0;
+      end
+    end
+    assign tag = valid ? (use_high ? high_tag : TW'(low_tag)) : TW'(client);
+  end else begin : g_pool
+    assign put_own = 1'b0;
+    assign may = {CLIENTS{valid}};
+    assign tag = use_high ? high_tag : TW'(low_tag);
+  end
+  assign put_ready = put_own || (put_high ? high_ready : low_ready);
   // In registers, so that they cost no time in the cycle of a take; a tag that comes back shows a cycle later.
   always_ff @(posedge clk) begin
     valid <= (low_next || high_next) && !rst;

@@ -2,7 +2,7 @@
 // tp_tags: a tag that is handed out is not out; each tag is out or in the pool once; only what is out is overdue; a tag leaves quarantine
 // without its answer only if its read was given up, and the link went down meanwhile or the host allowed it (`quarantine` not 0); one that is
 // still shown to the link never does, nor any while a packet is in hand. No tag from SHORT on is offered unless the host allowed it a cycle
-// ago. The lap turns when a tag is handed out, and only then. What was out at an `abandon` has been answered or given up before anything is asked for
+// ago. A client whose own tag is in is offered one, and nobody else gets that. The lap turns when a tag is handed out, and only then. What was out at an `abandon` has been answered or given up before anything is asked for
 // again, and the quarantine is as long as ever.
 // Assumed: as tp_landing is proved to do, only tags that are out are freed or given up, and given up once; what is overdue has ended two
 // cycles later; nothing is taken while `hold` (tp_read_issue).
@@ -10,8 +10,10 @@ module tp_tags_formal #(
     parameter int TAGS = 4,
     parameter int CORE_CLOCK_KHZ = 100,
     parameter int SHORT = 2,
+    parameter int CLIENTS = 1,
     parameter bit INDUCTION = 1,
-    localparam int TW = $clog2(TAGS)
+    localparam int TW = $clog2(TAGS),
+    localparam int IW = CLIENTS > 1 ? $clog2(CLIENTS) : 1
 ) (
     input logic clk,
     input logic rst,
@@ -21,6 +23,7 @@ module tp_tags_formal #(
     input logic [7:0] quarantine,
     input logic extended,
     input logic take,
+    input logic [IW-1:0] client,
     input logic [TW-1:0] look_tag,
     input logic quiet,
     input logic free_valid,
@@ -32,13 +35,15 @@ module tp_tags_formal #(
     input logic overdue_ready,
     input logic [TW-1:0] choose
 );
-  logic valid, look_out, look_lap, overdue_valid, overdue_link, overdue_reset, hold;
+  logic [CLIENTS-1:0] may;
+  logic look_out, look_lap, overdue_valid, overdue_link, overdue_reset, hold;
   logic [TW-1:0] tag, overdue_tag;
   logic [TW:0] count;
   tp_tags #(
       .TAGS(TAGS),
       .CORE_CLOCK_KHZ(CORE_CLOCK_KHZ),
-      .SHORT(SHORT)
+      .SHORT(SHORT),
+      .CLIENTS(CLIENTS)
   ) dut (
       .clk,
       .rst,
@@ -47,7 +52,8 @@ module tp_tags_formal #(
       .abandon,
       .quarantine,
       .extended,
-      .valid,
+      .may,
+      .client,
       .tag,
       .take,
       .look_tag,
@@ -69,12 +75,17 @@ module tp_tags_formal #(
       .hold
   );
 
+  logic valid;  // there is a tag for the client that is looked at
+  assign valid = 32'(client) < CLIENTS && may[client];
   logic started = 1'b0;
   logic [TW-1:0] one;  // the tag that is watched
   always_ff @(posedge clk) begin
     started <= 1'b1;
     if (!started) one <= choose;
   end
+
+  localparam int LOW = TAGS < SHORT ? TAGS : SHORT;
+  localparam int OWN = CLIENTS > 1 && LOW >= 2 * CLIENTS ? CLIENTS : 0;
 
   // Which tags are out, told from outside; and whose read was given up since they were handed out.
   logic [TAGS-1:0] busy, given_up;
@@ -167,6 +178,10 @@ module tp_tags_formal #(
     if (started && !rst) begin
       assert (!valid || !busy[tag]);
       assert (!valid || 32'(tag) < SHORT || extended1);
+      for (int c = 0; c < OWN; c++) begin
+        assert (dut.filling || busy[c] || may[c]);
+        assert (!(valid && 32'(tag) == c) || 32'(client) == c);
+      end
       assert (look_out == (shows[look_tag] && !dut.filling));
       assert (!known1 || (dut.out_laps[one] != lap1) == turns1);
       assert (dut.filling || !overdue_valid || busy[overdue_tag] || (freed1 && freed_tag1 == overdue_tag));
@@ -184,21 +199,30 @@ module tp_tags_formal #(
     end
 
   if (INDUCTION) begin : g_induction
-    localparam int LW = $clog2(TAGS < SHORT ? TAGS : SHORT);
-    always_comb if (started && valid) assert (dut.use_high ? dut.high_valid : dut.low_valid);
+    localparam int LW = $clog2(LOW);
+    logic [TAGS-1:0] own;  // own tags that are in
+    if (OWN != 0) begin : g_own
+      assign own = TAGS'(dut.g_own.own_free);
+    end else begin : g_pool
+      assign own = '0;
+    end
+    always_comb if (started && dut.valid) assert (dut.use_high ? dut.high_valid : dut.low_valid);
     // How often each tag stands in its pool.
     logic [TAGS-1:0][TW:0] places, high_places;
+    logic strange;                          // somebody's own tag stands in the pool
     logic [TAGS-1:0] filled;
     logic [TW:0] high;  // tags in the other pool
     logic [LW-1:0] place;  // behind the head
     always_comb begin
       places = '0;
-      for (int i = 0; i < (TAGS < SHORT ? TAGS : SHORT); i++) begin
+      strange = 1'b0;
+      for (int i = 0; i < LOW; i++) begin
         place = LW'(i) - dut.i_low.rd[LW-1:0];
+        strange |= {1'b0, place} < dut.i_low.count && 32'(dut.i_low.mem[i]) < OWN;
         if ({1'b0, place} < dut.i_low.count) places[TW'(dut.i_low.mem[i])] += 1'b1;
       end
       for (int i = 0; i < TAGS; i++) begin
-        places[i] += (TW + 1)'(high_places[i]);
+        places[i] += (TW + 1)'(high_places[i]) + (TW + 1)'(own[i]);
         filled[i] = !dut.filling || 32'(dut.at) > i;
       end
     end
@@ -224,8 +248,9 @@ module tp_tags_formal #(
     always_comb
       if (started) begin
         assert (!dut.use_high || extended1);
-        assert (32'(dut.i_low.count) <= (TAGS < SHORT ? TAGS : SHORT));
-        assert (32'(dut.i_low.count) + 32'(high) + $countones(busy) == $countones(filled));
+        assert (!strange);
+        assert (32'(dut.i_low.count) <= LOW);
+        assert (32'(dut.i_low.count) + 32'(high) + $countones(own) + $countones(busy) == $countones(filled));
         for (int t = 0; t < TAGS; t++) begin
           assert (places[t] == (TW + 1)'(!busy[t] && filled[t]));
           assert (!busy[t] || filled[t]);

@@ -3,7 +3,7 @@
 
 import cocotb
 from batches import Batches
-from bench import generator
+from bench import TP, generator
 from cocotb.triggers import ClockCycles, RisingEdge
 from mover import DIRECT, DONE, EOM, Bench, Channel
 from streams import Streams, Transfers
@@ -110,4 +110,35 @@ async def resets_of_the_card_do_not_shorten_the_quarantine(dut):
         await ClockCycles(dut.clk, 20)
         out = out or len(bench.host.tags)
         assert int(dut.quarantined.value) == out > 0, f"{int(dut.quarantined.value)} tags in quarantine, {out} reads without an answer"
+    bench.stop()
+
+
+@cocotb.test()
+async def reads_that_nobody_answers_leave_others_theirs(dut):
+    """One channel's buffer is never answered, and takes every tag that it can get: another channel's transfer goes on meanwhile."""
+    rng = generator("reads_that_nobody_answers_leave_others_theirs")
+    bench = Bench(dut, rng)
+    if bench.h2c < 2:
+        return
+    bench.host.stall, bench.host.latency = 0, 20
+    await bench.start()
+    dut.cfg.value = bench.host.config(completion_timeout=1)
+    dut.quarantine.value = 0  # for good
+    dead, live = Channel(bench, 0), Channel(bench, 1)
+    dut.h2c_tready.value = (1 << bench.h2c) - 1
+    size = 65536
+    silent, buffer = bench.room(size, align=4096), bench.room(4096, align=4096)
+    bench.allow(bench.host.readable, silent, size)
+    bench.allow(bench.host.readable, buffer, 4096)
+    bench.host.silent = range(silent, silent + size)
+    for k in range(4):
+        bench.push(0, DIRECT, silent, size, k)
+    for _ in range(2):  # each leaves tags in quarantine, as many as the landing room has places
+        assert (await dead.wait(60_000))["status"] == TP.TP_STATUS_TIMEOUT
+    await ClockCycles(dut.clk, 500)
+    for k in range(4):
+        bench.push(1, DIRECT, buffer, 4096, k)
+    for k in range(4):
+        entry = await live.wait(4000)
+        assert entry["status"] == DONE and entry["bytes"] == 4096 and entry["cookie"] == k, entry
     bench.stop()
