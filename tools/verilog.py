@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyslang.driver import Driver
 from verilogexpr import Unsupported
@@ -29,13 +29,13 @@ class Failed(Exception):
     """The export ends; the text says why."""
 
 
-def elaborate(files: list[Path], top: str, parameters: dict[str, str], include: list[Path]) -> Any:
+def elaborate(files: list[Path], top: str, parameters: dict[str, str], include: list[Path], defines: list[str] | None = None) -> Any:
     """The compilation of these files with `top` as the only top module."""
     driver = Driver()
     driver.addStandardArgs()
     # slang's driver splits a command line; quotes and blanks in it must be escaped.
     arguments = ["-DSYNTHESIS", "--allow-dup-initial-drivers", "--top", top, *(f"-G{name}={value}" for name, value in parameters.items())]
-    arguments += [f"-I{folder}" for folder in include] + [str(file) for file in files]
+    arguments += [f"-D{macro}" for macro in defines or []] + [f"-I{folder}" for folder in include] + [str(file) for file in files]
     line = " ".join("".join(f"\\{c}" if c in "\\'\" " else c for c in argument) for argument in ["export", *arguments])
     if not driver.parseCommandLine(line) or not driver.processOptions() or not driver.parseAllSources():
         raise Failed("the sources could not be read")
@@ -54,10 +54,15 @@ def listed(*lists: Path) -> list[Path]:
 
 
 def export(
-    files: list[Path], top: str, folder: Path, parameters: dict[str, str] | None = None, include: list[Path] | None = None
+    files: list[Path],
+    top: str,
+    folder: Path,
+    parameters: dict[str, str] | None = None,
+    include: list[Path] | None = None,
+    defines: list[str] | None = None,
 ) -> list[Path]:
     """Writes a file for each module and the list of them; returns the files, the top first. What an earlier export wrote goes."""
-    compilation = elaborate(files, top, parameters or {}, include or [])
+    compilation = elaborate(files, top, parameters or {}, include or [], defines)
     design = Design(compilation, compilation.getRoot().topInstances[0])
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / LIST).exists():
@@ -70,8 +75,16 @@ def export(
     return [folder / name for name in names]
 
 
-def user_core(core: str, width: int | None, clock: str | None, scratch: Path) -> tuple[list[Path], list[Path]]:
-    """The sources of a user core with what the command line generates around it, and its folders of included files."""
+class UserCore(NamedTuple):
+    """A user core with what the command line generates around it."""
+
+    sources: list[Path]
+    include: list[Path]  # folders
+    defines: list[str]
+    data: list[tuple[str, Path]]  # files that it reads, by its names for them
+
+
+def user_core(core: str, width: int | None, clock: str | None, scratch: Path) -> UserCore:
     towpath = shutil.which("towpath")
     if towpath is None:
         raise Failed("the command line `towpath` is missing: ./run setup builds it")
@@ -83,7 +96,23 @@ def user_core(core: str, width: int | None, clock: str | None, scratch: Path) ->
         raise Failed(json.loads(done.stderr)["error"]["message"])
     told = json.loads(done.stdout)
     folder = Path(told["folder"])
-    return [*(folder / s for s in told["sources"]), wrapper], [folder / i for i in told["include"]]
+    if vhdl := next((s for s in told["sources"] if s.lower().endswith((".vhd", ".vhdl"))), None):
+        raise Failed(f"{vhdl}: a core in VHDL cannot be exported as Verilog; boards take it as it is (./run board)")
+    return UserCore(
+        [*(folder / s for s in told["sources"]), wrapper],
+        [*(folder / i for i in told["include"]), folder],
+        told["defines"],
+        [(found["name"], Path(found["file"])) for found in told["data"]],
+    )
+
+
+def copy_data(data: list[tuple[str, Path]], folder: Path) -> None:
+    """Puts each file where the exported modules ask for it, if their tool runs in their folder."""
+    for name, file in data:
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            raise Failed(f'the core reads "{name}", which is not in the folder: name the file from its source\'s folder, without ".."')
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, folder / name)
 
 
 def main(arguments: list[str]) -> int:
@@ -115,8 +144,10 @@ def main(arguments: list[str]) -> int:
         card.append(ENDPOINTS / options.endpoint / f"{top}.sv")
     try:
         with tempfile.TemporaryDirectory() as scratch:
-            sources, include = user_core(options.core, options.width, options.core_clock, Path(scratch))
-            written = export([*listed(*lists), *sources, *card], top, options.output, parameters, include)
+            core = user_core(options.core, options.width, options.core_clock, Path(scratch))
+            files = [*listed(*lists), *core.sources, *card]
+            written = export(files, top, options.output, parameters, core.include, core.defines)
+            copy_data(core.data, options.output)
     except (Failed, Unsupported) as failure:
         print(f"./run export-verilog: {failure}", file=sys.stderr)
         return 1
