@@ -651,6 +651,10 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Nobody else may have a scratch folder of this name now: whatever lies there is left over from a process that was killed.
     fn new(models: &Path, name: &str) -> Result<Scratch, CoreError> {
         let path = models.join(format!(".{name}"));

@@ -11,6 +11,7 @@
 
 mod build;
 mod data;
+mod draft;
 mod endpoint;
 mod error;
 mod files;
@@ -30,6 +31,7 @@ mod wrapper;
 
 pub use build::{build, wrap, BuildOptions, Built, Wrapped};
 pub use data::Data;
+pub use draft::{draft, Draft, DraftStream};
 pub use endpoint::{endpoints, Endpoint};
 pub use error::CoreError;
 pub use files::{set_simulator_files, SimulatorFiles};
