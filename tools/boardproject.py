@@ -21,7 +21,7 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 BOARDS = ROOT / "boards"
@@ -292,9 +292,17 @@ def tcl_list(words: list[str]) -> str:
     return "{" + "".join(f"\n  {{{word}}}" for word in words) + "\n}"
 
 
-def core_files(core: dict[str, Any]) -> tuple[list[tuple[Path, str]], list[str], list[str]]:
-    """The core's files, each with its name in the project's folder; its sources and folders of included files there."""
-    files, sources, includes = [], [], []
+class CoreFiles(NamedTuple):
+    """A user core in a project's folder."""
+
+    files: list[tuple[Path, str]]  # each with its name there
+    sources: list[str]
+    includes: list[str]
+    data: list[str]
+
+
+def core_files(core: dict[str, Any]) -> CoreFiles:
+    files, sources, includes, data = [], [], [], []
     home = Path(core["folder"])
     for index, source in enumerate(core["sources"]):
         # A name of its own for each: a manifest may name files outside of its folder.
@@ -305,7 +313,23 @@ def core_files(core: dict[str, Any]) -> tuple[list[tuple[Path, str]], list[str],
         name = f"sources/include/{index:02}"
         includes.append(name)
         files += [(path, f"{name}/{path.relative_to(home / folder)}") for path in sorted((home / folder).rglob("*")) if path.is_file()]
-    return files, sources, includes
+    for path in map(Path, core["included"]):
+        # From its place in the core's folder: there the simulator looks, too.
+        if not any(path.is_relative_to((home / folder).absolute()) for folder in core["include"]):
+            name = "sources/include/core"
+            inside = path.relative_to(home.absolute()) if path.is_relative_to(home.absolute()) else Path(path.name)
+            includes += [name] if name not in includes else []
+            files.append((path, f"{name}/{inside.as_posix()}"))
+    for found in core["data"]:
+        name = found["name"]
+        if name.startswith("/") or ".." in Path(name).parts:
+            raise Failure(f'the core reads "{name}", which a project cannot hold: name the file from its source\'s folder, without ".."')
+        # Where the source looks first: beside itself.
+        beside = [Path(sources[core["sources"].index(reader)]).parent for reader in found["readers"] if reader in core["sources"]]
+        for place in beside or [Path("sources/data")]:
+            files.append((Path(found["file"]), f"{place.as_posix()}/{name}"))
+            data.append(f"{place.as_posix()}/{name}")
+    return CoreFiles(files, sources, includes, data)
 
 
 def stubs(board: Board, told: dict[str, str]) -> tuple[list[Path], list[str]]:
@@ -344,7 +368,10 @@ def prepare(board: Board, core_name: str, output: Path | None, width: int | None
     cards = ["gateware/tp_system.sv", f"gateware/endpoint/{board.endpoint}/tp_xilinx_{family}_card.sv"]
     common = ["tp_board_reset.sv", "tp_board_clock.sv", f"{family}/tp_board.sv"]
     tops = [*(f"boards/common/{file}" for file in common), str(top.relative_to(ROOT))]
-    from_core, core_sources, includes = core_files(core)
+    from_core = core_files(core)
+    includes, data = from_core.includes, from_core.data
+    if convert and any(file.lower().endswith((".vhd", ".vhdl")) for file in from_core.sources):
+        raise Failure("a core in VHDL cannot be exported as Verilog; boards take it as it is (./run board)")
     written = {
         "sources/tp_board_pkg.sv": board_package(board, link, user),
         "sources/tp_user.sv": text,
@@ -352,7 +379,7 @@ def prepare(board: Board, core_name: str, output: Path | None, width: int | None
         "crossings.tcl": crossings(user),
         "build.tcl": (COMMON / "build.tcl").read_text(),
     }
-    sources = [f"sources/{file}" for file in gateware] + core_sources
+    sources = [f"sources/{file}" for file in gateware] + from_core.sources
     sources += ["sources/tp_user.sv", "sources/tp_board_pkg.sv"] + [f"sources/{file}" for file in cards + tops]
     told = settings(board, link, user)
     entries = [f"  CONFIG.{key} {{{value}}}" for key, value in told.items()]
@@ -366,18 +393,27 @@ def prepare(board: Board, core_name: str, output: Path | None, width: int | None
     shutil.rmtree(output / "sources", ignore_errors=True)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) if convert else output
-        for source, target in [(ROOT / file, f"sources/{file}") for file in gateware + cards + tops] + from_core:
+        for source, target in [(ROOT / file, f"sources/{file}") for file in gateware + cards + tops] + from_core.files:
             (folder / target).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, folder / target)
         for target in [file for file in written if file.startswith("sources/")]:
             (folder / target).write_text(written.pop(target))
         if convert:
-            made = convert([folder / file for file in sources], [folder / name for name in includes], *stubs(board, told))
+            files, macros = stubs(board, told)
+            made = convert([folder / file for file in sources], [folder / name for name in includes], files, [*macros, *core["defines"]])
             sources, includes = [str(file.relative_to(output)) for file in made], []
+            # Beside the modules that read them now.
+            data = [f"sources/{found['name']}" for found in core["data"]]
+            for found in core["data"]:
+                (output / "sources" / found["name"]).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(found["file"], output / "sources" / found["name"])
     project = {
         "sources": sources,
         "systemverilog": [file for file in sources if file.endswith(".sv")],
+        "vhdl": [file for file in sources if file.lower().endswith((".vhd", ".vhdl"))],
         "includes": includes,
+        "defines": ["SYNTHESIS=1", *core["defines"]],
+        "data": data,
         "pins": ["pins.xdc"],
         "crossings": ["crossings.tcl"],
         "crossing_names": crossing_names(user),

@@ -123,6 +123,8 @@ tp_missing_packages() {
     command -v tclsh >/dev/null || missing+=(tcl) # runs the boards' scripts and constraints, in boards/tests
     command -v groff >/dev/null || missing+=(groff-base) # renders the manual pages, in bindings/c/tests
     command -v iverilog >/dev/null || missing+=(iverilog) # reads what ./run export-verilog writes, in tests/verilog
+    # Reads cores in VHDL, in host/cores/tests; where there is no such package, those tests say that they are skipped.
+    command -v ghdl >/dev/null || ! apt-cache show ghdl >/dev/null 2>&1 || missing+=(ghdl)
     perl -MPod::Usage -e 1 2>/dev/null || missing+=(perl) # Verilator's driver is a Perl script
     tp_has_header lz4.h || missing+=(liblz4-dev)         # these two: waveforms in FST
     tp_has_header zlib.h || missing+=(zlib1g-dev)

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyslang.driver import Driver
 from verilogexpr import Unsupported
@@ -87,8 +87,16 @@ def export(
     return [folder / name for name in names]
 
 
-def user_core(core: str, width: int | None, clock: str | None, scratch: Path) -> tuple[list[Path], list[Path]]:
-    """The sources of a user core with what the command line generates around it, and its folders of included files."""
+class UserCore(NamedTuple):
+    """A user core with what the command line generates around it."""
+
+    sources: list[Path]
+    include: list[Path]  # folders
+    defines: list[str]
+    data: list[tuple[str, Path]]  # files that it reads, by its names for them
+
+
+def user_core(core: str, width: int | None, clock: str | None, scratch: Path) -> UserCore:
     towpath = shutil.which("towpath")
     if towpath is None:
         raise Failed("the command line `towpath` is missing: ./run setup builds it")
@@ -100,7 +108,23 @@ def user_core(core: str, width: int | None, clock: str | None, scratch: Path) ->
         raise Failed(json.loads(done.stderr)["error"]["message"])
     told = json.loads(done.stdout)
     folder = Path(told["folder"])
-    return [*(folder / s for s in told["sources"]), wrapper], [folder / i for i in told["include"]]
+    if vhdl := next((s for s in told["sources"] if s.lower().endswith((".vhd", ".vhdl"))), None):
+        raise Failed(f"{vhdl}: a core in VHDL cannot be exported as Verilog; boards take it as it is (./run board)")
+    return UserCore(
+        [*(folder / s for s in told["sources"]), wrapper],
+        [*(folder / i for i in told["include"]), folder],
+        told["defines"],
+        [(found["name"], Path(found["file"])) for found in told["data"]],
+    )
+
+
+def copy_data(data: list[tuple[str, Path]], folder: Path) -> None:
+    """Puts each file where the exported modules ask for it, if their tool runs in their folder."""
+    for name, file in data:
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            raise Failed(f'the core reads "{name}", which is not in the folder: name the file from its source\'s folder, without ".."')
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, folder / name)
 
 
 def board_project(name: str, core: str, folder: Path, width: int | None) -> int:
@@ -153,8 +177,10 @@ def main(arguments: list[str]) -> int:
             print(f"{options.output}: {count} modules, top tp_top; in Vivado: vivado -mode batch -source build.tcl")
             return 0
         with tempfile.TemporaryDirectory() as scratch:
-            sources, include = user_core(options.core, options.width, options.core_clock, Path(scratch))
-            written = export([*listed(*lists), *sources, *card], top, options.output, parameters, include)
+            core = user_core(options.core, options.width, options.core_clock, Path(scratch))
+            files = [*listed(*lists), *core.sources, *card]
+            written = export(files, top, options.output, parameters, core.include, defines=core.defines)
+            copy_data(core.data, options.output)
     except (Failed, Unsupported) as failure:
         print(f"./run export-verilog: {failure}", file=sys.stderr)
         return 1

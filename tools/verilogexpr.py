@@ -261,7 +261,9 @@ class Expressions:
 
     def _declare(self, symbol: Any) -> str:
         kind, value = symbol.type.canonicalType, symbol.value.value
-        if isinstance(value, str) or not isinstance(value, pyslang.SVInt):
+        if isinstance(value, str) and value.isprintable() and not set(value) & {'"', "\\"}:
+            return f'localparam {symbol.name} = "{value}";'
+        if not isinstance(value, pyslang.SVInt):
             raise self.unsupported(symbol, f"the constant {symbol.name}")
         words = "integer " if kind.isPredefinedInteger and width_of(kind) == 32 else packed_range(kind)
         return f"localparam {words}{symbol.name} = {number(value, width_of(kind), kind.isSigned)};"

@@ -230,7 +230,18 @@ class Writer(Expressions):
         return [f"{indent}{symbol.name} = {self.text(symbol.initializer)};"]
 
     def _do_ExpressionStatement(self, node: Any, indent: str, keeps: dict[str, str]) -> list[str]:
+        if node.expr.kind == Expr.Call and str(node.expr.subroutineName) in ("$readmemh", "$readmemb"):
+            return self.wrap(f"{indent}{self._reads(node.expr)};")
         return self.wrap(f"{indent}{self._assignment(node.expr)};")
+
+    def _reads(self, expr: Any) -> str:
+        name, *rest = expr.arguments
+        named = name.eval(self.context).convertToStr().value
+        if not isinstance(named, str):
+            raise self.unsupported(name, f"{expr.subroutineName} with a computed name")
+        # slang shows an argument that is written as an assignment to it.
+        places = [each.left if each.kind == Expr.Assignment else each for each in rest]
+        return f'{expr.subroutineName}("{named}", {", ".join(map(self.text, places))})'
 
     def _assignment(self, expr: Any) -> str:
         if expr.kind == Expr.UnaryOp and expr.op.name in ("Postincrement", "Preincrement", "Postdecrement", "Predecrement"):

@@ -92,8 +92,10 @@ create_project -force $name [file join $here build] -part $part
 set_property target_language Verilog [current_project]
 add_files -norecurse [paths $sources]
 if {[llength $systemverilog]} { set_property file_type SystemVerilog [get_files [paths $systemverilog]] }
+if {[llength $vhdl]} { set_property file_type {VHDL 2008} [get_files [paths $vhdl]] }
 set_property include_dirs [paths $includes] [current_fileset]
-set_property verilog_define {SYNTHESIS=1} [current_fileset]
+set_property verilog_define [concat {*}$defines] [current_fileset]
+if {[llength $data]} { read_mem [paths $data] }
 set_property top tp_top [current_fileset]
 add_files -norecurse -fileset constrs_1 [paths [concat $pins $crossings]]
 set_property used_in_synthesis false [get_files [paths $crossings]]

@@ -69,8 +69,9 @@ def stubs(ip: str) -> list[str]:
 
 
 def included(build: Script) -> list[str]:
-    """The folders of included files, as options that slang and Verilator share."""
-    return [f"+incdir+{folder}" for name, value, *_ in build.of("set_property") if name == "include_dirs" for folder in value.split()]
+    """The folders of included files and the macros, as options that slang and Verilator share."""
+    kinds = {"include_dirs": "+incdir+", "verilog_define": "+define+"}
+    return [f"{kinds[name]}{word}" for name, value, *_ in build.of("set_property") if name in kinds for word in value.split()]
 
 
 def told(build: Script) -> dict[str, str]:

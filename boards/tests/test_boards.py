@@ -196,6 +196,47 @@ def test_a_region_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+def test_what_a_core_reads_and_defines_comes_along(cores: dict[str, Path], tmp_path: Path) -> None:
+    """Data files beside the sources that read them, macros, and files that are included from the core's own folder."""
+    core = shutil.copytree(cores["bare"], tmp_path / "reader")
+    edit(core / "towpath.toml", 'sources = ["bare.sv"]', 'sources = ["*.sv"]\ndata = ["rom/*"]\ndefines = { ROWS = 4 }')
+    edit(core / "bare.sv", "module bare #(", '`include "more.svh"\n\nmodule bare #(')
+    reads = "\n".join(f'  logic [7:0] rom{n}[`ROWS]; initial $readmemh("{name}", rom{n});' for n, name in enumerate(["rom/a.hex", "b.mem"]))
+    edit(core / "bare.sv", "  `BARE_JOIN(data)", f"  `MORE(more)\n{reads}\n  `BARE_JOIN(data)")
+    (core / "more.svh").write_text("`define MORE(name) localparam int name = 1;\n")
+    (core / "rom").mkdir()
+    for name in ("a.hex", "b.mem"):
+        (core / "rom" / name).write_text(f"// {name}\n0 1 2 3\n")
+    folder = tmp_path / "project"
+    made = board("board", "vc707", f"--core={core}", f"--output={folder}", "--no-build")
+    assert made.returncode == 0, made.stderr
+    assert findings(folder, tmp_path) == []
+    build = run(folder / "build.tcl", tmp_path, [], "project")
+    read = [Path(path).relative_to(folder).as_posix() for (path,) in build.of("read_mem")]
+    assert sorted(read) == ["sources/core/00/b.mem", "sources/core/00/rom/a.hex"]
+    assert (folder / read[0]).read_text().startswith(f"// {Path(read[0]).name}")
+    # Without what came along the checks fail.
+    edit(folder / "project.tcl", "  {ROWS=4}\n", "")
+    assert findings(folder, tmp_path)
+    # A name that leads out of the project.
+    edit(core / "bare.sv", '"b.mem"', '"../b.mem"')
+    refused = board("board", "vc707", f"--core={core}", f"--output={folder}", "--no-build")
+    assert refused.returncode == 1 and 'the core reads "../b.mem", which a project cannot hold' in refused.stderr
+
+
+def test_a_core_in_vhdl_stays_as_it_is(tmp_path: Path) -> None:
+    """Its generics are passed on, and its files are VHDL-2008. What slang reads has no place in this project."""
+    if shutil.which(os.environ.get("TOWPATH_GHDL", "ghdl")) is None:
+        pytest.skip("GHDL is not installed")
+    folder = tmp_path / "project"
+    made = board("board", "vc707", f"--core={ROOT / 'tests/cores/vhdl'}", f"--output={folder}", "--no-build")
+    assert made.returncode == 0, made.stderr
+    build = run(folder / "build.tcl", tmp_path, [], "project")
+    (files,) = [to for name, value, *to in build.of("set_property") if (name, value) == ("file_type", "VHDL 2008")]
+    assert [Path(file).name for file in files] == ["gain_pkg.vhd", "gain.vhd"]
+    assert ".FACTOR(3)" in (folder / "sources/tp_user.sv").read_text()
+
+
 @pytest.mark.parametrize("family", ["7series", "ultrascale"])
 def test_the_configuration_port_elaborates_against_stubs(tmp_path: Path, family: str) -> None:
     """As the plug-in's users connect it; a stub without one of its ports is seen."""

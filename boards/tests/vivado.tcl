@@ -69,6 +69,12 @@ proc add_files {args} {
     record add_files $option(-fileset) $path
   }
 }
+proc read_mem {paths} {
+  foreach path $paths {
+    if {![file isfile $path]} { error "read_mem: $path does not exist" }
+    record read_mem $path
+  }
+}
 proc get_files {paths} {
   foreach path $paths {
     if {![info exists ::files($path)]} { error "get_files: $path is not in the project" }

@@ -9,6 +9,7 @@
 // used from any thread, by one at a time; different models are independent.
 //
 // The builder defines TP_MODEL_DATA_WIDTH, TP_MODEL_CORE_CLOCK_KHZ, TP_MODEL_USER_CLOCKS_KHZ (a list) and, for waveforms, TP_MODEL_TRACE.
+#include "tp_data.h"
 #include "tp_model.h"
 
 #include <cerrno>
@@ -201,6 +202,31 @@ void vl_stop(const char *file, int line, const char *) VL_MT_UNSAFE {
 void vl_fatal(const char *file, int line, const char *, const char *message) VL_MT_UNSAFE {
     stop(kStop, place(file, line) + (message ? message : "fault of the simulation's runtime"));
     throw Fatal();
+}
+
+void vl_warn(const char *file, int line, const char *, const char *message) VL_MT_UNSAFE {
+    const std::string text = message ? message : "";
+    if (text == "$readmem file not found") {
+        // The core would go on with what is in the memory, and its results would be wrong.
+        stop(kStop, std::string("$readmem: the core has no data file \"") + file + "\": list it in core.data of its manifest");
+        throw Fatal();
+    }
+    tp_model_printf("%%Warning: %s%s\n", place(file, line).c_str(), text.c_str());
+}
+
+// The linker leads all fopen of the model and of Verilator's runtime here: a core's data files are in the model.
+extern "C" std::FILE *__real_fopen(const char *name, const char *mode);
+extern "C" std::FILE *__wrap_fopen(const char *name, const char *mode) {
+    if (mode[0] != 'r' || std::strchr(mode, '+')) return __real_fopen(name, mode);
+    while (!std::strncmp(name, "./", 2)) name += 2;
+    for (const tp_data_file *file = tp_data_files; file->name; file++) {
+        const char *known = file->name;
+        while (!std::strncmp(known, "./", 2)) known += 2;
+        if (std::strcmp(known, name)) continue;
+        const std::size_t length = file->end - file->begin;
+        return length ? fmemopen(const_cast<char *>(file->begin), length, "r") : __real_fopen("/dev/null", "r");
+    }
+    return __real_fopen(name, mode);
 }
 
 TP_EXPORT void tp_model_info(struct tp_model_info *info) {

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 import verilog  # noqa: E402
 
-TOLD = {"folder": str(ROOT / "cores/loopback"), "sources": ["loopback.sv"], "include": []}
+TOLD = {"folder": str(ROOT / "cores/loopback"), "sources": ["loopback.sv"], "include": [], "defines": [], "data": []}
 
 
 @pytest.fixture

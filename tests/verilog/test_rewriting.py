@@ -84,6 +84,23 @@ def test_a_function_that_returns_early(tmp_path: Path) -> None:
     assert "if (x == 0) begin\n        f = 16'd7;\n      end else begin\n        f = {12'd0, x};\n      end" in found
 
 
+def test_data_files_keep_the_names_of_each_instance(tmp_path: Path) -> None:
+    text = exported(
+        """  logic [7:0] one[16], two[16];
+  localparam string NAME = "rom/two.bin";
+  localparam OTHER = "one.hex";
+  initial begin
+    $readmemh(OTHER, one);
+    $readmemb(NAME, two, 0, FIVE);
+  end
+  always_ff @(posedge clk) y <= {one[a], two[a]};""",
+        tmp_path,
+    )
+    assert '$readmemh("one.hex", one);' in text and '$readmemb("rom/two.bin", two, 0, FIVE);' in text, text
+    with pytest.raises(verilogexpr.Unsupported, match="computed name"):
+        exported('  logic [7:0] m[16]; string s;\n  initial begin s = "x"; $readmemh(s, m); end\n  assign y = 16\'(m[a]);', tmp_path)
+
+
 def test_memories_keep_their_attributes_and_comments_their_place(tmp_path: Path) -> None:
     body = '  // A memory.\n  (* ram_style = "block" *) logic [15:0] mem[16];  // of words\n  always_ff @(posedge clk) y <= mem[a];'
     found = exported(body, tmp_path)

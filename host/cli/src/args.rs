@@ -85,6 +85,8 @@ pub enum Verb {
     Doctor(Doctor),
     /// Measure the gateware in simulation: tables of bandwidth and delay against the link's limit
     Bench(Bench),
+    /// Start a core: a folder with a manifest and programs, around sources that there are or with a first one
+    New(New),
     /// Write the SystemVerilog that joins a core to Towpath's gateware (package tp_user_pkg, module tp_user), for a project of your own;
     /// `./run board` does this and the rest
     Wrapper(Wrapper),
@@ -489,6 +491,19 @@ pub struct Run {
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "PROGRAM")]
     pub program: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub struct New {
+    /// The folder, which may be there, without a towpath.toml
+    #[arg(value_name = "FOLDER")]
+    pub folder: PathBuf,
+    /// A source of a core that there is, in the order of compilation; may be repeated. Its ports tell what the manifest says
+    #[arg(long = "from", value_name = "SOURCE", requires = "top")]
+    pub sources: Vec<PathBuf>,
+    /// The core's top module or entity
+    #[arg(long, value_name = "NAME", requires = "sources")]
+    pub top: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -10,6 +10,7 @@ mod device;
 mod doctor;
 mod exit;
 mod memory;
+mod new;
 mod output;
 mod pages;
 mod partial;
@@ -67,6 +68,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Verb::Trace(what) => trace::trace(&cli, what),
         Verb::Doctor(what) => doctor::doctor(&cli, what),
         Verb::Bench(what) => bench::bench(&cli, what),
+        Verb::New(what) => new::new(&cli, what),
         Verb::Wrapper(what) => wrapper::wrapper(&cli, what),
         Verb::Completions(what) => pages::completions(what),
         Verb::Man(what) => pages::man(what),

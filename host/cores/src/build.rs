@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From sources to a shared object, once: the result is kept under the hash of everything it was made of.
 
+use crate::data::{embedded, named, together, Data};
 use crate::files::environment;
 use crate::find::{towpath_home, FILE_LIST};
 use crate::kind::KIND;
+use crate::listed::PASSED_OVER;
 use crate::manifest::{Channel, Manifest, MANIFEST};
 use crate::plugin::PLUGIN;
-use crate::ports::{check_ports, includes, Top};
+use crate::ports::{check_ports, included, includes, Top};
 use crate::tool::{disk_full, messages, text, Cxx, Verilator};
+use crate::vhdl::{self, is_vhdl};
+use crate::warnings::{errors, Warnings};
 use crate::wrapper::{wrapper, Elaborated};
 use crate::{endpoint, CoreError};
 use sha2::{Digest, Sha256};
@@ -24,13 +28,18 @@ use towpath_system::file;
 /// The way of building: all that decides what is given to the tools. When it changes, models are other ones.
 const RECIPE: &str = concat!(
     include_str!("build.rs"),
+    include_str!("data.rs"),
     include_str!("endpoint.rs"),
     include_str!("kind.rs"),
+    include_str!("listed.rs"),
     include_str!("manifest.rs"),
     include_str!("plugin.rs"),
     include_str!("ports.rs"),
     include_str!("region.rs"),
+    include_str!("shim.rs"),
+    include_str!("stream.rs"),
     include_str!("tool.rs"),
+    include_str!("vhdl.rs"),
     include_str!("wrapper.rs"),
 );
 const PREFIX: &str = "Vtp_model";
@@ -97,12 +106,15 @@ pub fn build(folder: &Path, options: &BuildOptions) -> Result<Built, CoreError> 
     let scratch = Scratch::new(&models, &key[..16])?;
     let name = manifest.core.name.clone();
     say(&format!("core \"{name}\": checking the manifest against module \"{}\"", manifest.core.top));
-    let text = wrapped(&verilator, &manifest, &home, options.serial, &scratch.path, &say)?;
+    let warnings = Warnings::new(&manifest, &say);
+    let Joined { text, data, generated, .. } = wrapped(&verilator, &manifest, &home, (options.serial, true), &scratch.path, &warnings)?;
+    write(&scratch.path.join("data.cpp"), &embedded(&data, &scratch.path)?)?;
 
     say(&format!("core \"{name}\": compiling for simulation at {} bit (once; about a minute)", manifest.core.width));
     let user = scratch.path.join("tp_user.sv");
     write(&user, &text)?;
-    verilate(&verilator, &manifest, &home, &sources, &user, &scratch.path, options.trace, &say)?;
+    verilate(&verilator, &manifest, &home, &sources, (&user, &generated), &scratch.path, options.trace, &warnings)?;
+    warnings.finish();
     let finished = scratch.path.join("finished");
     make_folder(&finished)?;
     compile(
@@ -125,13 +137,25 @@ pub fn build(folder: &Path, options: &BuildOptions) -> Result<Built, CoreError> 
     Ok(Built { library, manifest, cached: false })
 }
 
-/// Check the core in `folder` and generate what joins it to the gateware, for a board's project: its manifest (with the width that it
-/// was generated for), and the text of `tp_user_pkg` and `tp_user`. `clock_mhz` is the frequency of Towpath's own clock there, instead of
-/// the manifest's.
+/// What joins a core to the gateware of a board.
+#[derive(Clone, Debug)]
+pub struct Wrapped {
+    /// The manifest; `core.width` is the width it was generated for.
+    pub manifest: Manifest,
+    /// The text of `tp_user_pkg` and `tp_user`.
+    pub text: String,
+    /// Files that the core reads, by the names that it has for them.
+    pub data: Vec<Data>,
+    /// Files that its sources include.
+    pub included: Vec<PathBuf>,
+}
+
+/// Check the core in `folder` and generate what joins it to the gateware, for a board's project. `clock_mhz` is the frequency of Towpath's own clock there,
+/// instead of the manifest's.
 ///
 /// # Errors
 /// As [`build`].
-pub fn wrap(folder: &Path, options: &BuildOptions, clock_mhz: Option<f64>) -> Result<(Manifest, String), CoreError> {
+pub fn wrap(folder: &Path, options: &BuildOptions, clock_mhz: Option<f64>) -> Result<Wrapped, CoreError> {
     let say = |line: &str| {
         if let Some(progress) = options.progress {
             progress(line);
@@ -141,14 +165,23 @@ pub fn wrap(folder: &Path, options: &BuildOptions, clock_mhz: Option<f64>) -> Re
     manifest.gateware.clock_mhz = clock_mhz.unwrap_or(manifest.gateware.clock_mhz);
     // A board has the region, and whatever core is loaded into it.
     manifest.plugins.iter_mut().for_each(|plugin| plugin.cores.clear());
+    let scratch = scratch()?;
+    let warnings = Warnings::new(&manifest, &say);
+    let verilator = Verilator::find()?;
+    let joined = wrapped(&verilator, &manifest, &towpath_home()?, (options.serial, false), &scratch.path, &warnings)?;
+    let Joined { text, data, included, .. } = joined;
+    warnings.finish();
+    Ok(Wrapped { manifest, text, data, included })
+}
+
+/// A folder for what is only looked at.
+pub(crate) fn scratch() -> Result<Scratch, CoreError> {
     let models = cache()?.join("models");
     make_folder(&models)?;
     // Several threads of a program may call this at once.
     static CALLS: AtomicU64 = AtomicU64::new(0);
     let call = CALLS.fetch_add(1, Ordering::Relaxed);
-    let scratch = Scratch::new(&models, &format!("wrapper-{}-{call}", std::process::id()))?;
-    let text = wrapped(&Verilator::find()?, &manifest, &towpath_home()?, options.serial, &scratch.path, &say)?;
-    Ok((manifest, text))
+    Scratch::new(&models, &format!("wrapper-{}-{call}", std::process::id()))
 }
 
 /// The manifest, with the width that is wanted.
@@ -163,26 +196,43 @@ fn read(folder: &Path, options: &BuildOptions) -> Result<Manifest, CoreError> {
     Ok(manifest)
 }
 
+/// What [`wrapped`] makes and finds out.
+struct Joined {
+    text: String,
+    data: Vec<Data>,
+    included: Vec<PathBuf>,
+    /// Verilog that was made of VHDL.
+    generated: Vec<PathBuf>,
+}
+
 fn wrapped(
     verilator: &Verilator,
     manifest: &Manifest,
     home: &Path,
-    serial: u64,
+    (serial, simulated): (u64, bool),
     scratch: &Path,
-    say: &dyn Fn(&str),
-) -> Result<String, CoreError> {
+    warnings: &Warnings,
+) -> Result<Joined, CoreError> {
     let gateware: Vec<PathBuf> = file_list(home, Path::new(FILE_LIST))?.iter().map(|file| home.join(file)).collect();
-    let kinds = Top::of_kinds(verilator, manifest, &gateware, scratch, say)?;
-    let top = Top::elaborate(verilator, manifest, scratch, say)?;
-    let plugins = Top::of_plugins(verilator, manifest, &gateware, scratch, say)?;
+    let kinds = Top::of_kinds(verilator, manifest, &gateware, scratch, warnings)?;
+    let top = Top::elaborate(verilator, manifest, (0, simulated), scratch, warnings)?;
+    let plugins = Top::of_plugins(verilator, manifest, &gateware, scratch, warnings)?;
     check_ports(manifest, manifest.core.width, &top, &kinds, &plugins)?;
-    let others = manifest.others().iter().map(|other| {
-        let kinds = Top::of_kinds(verilator, other, &gateware, scratch, say)?;
-        let top = Top::elaborate(verilator, other, scratch, say)?;
+    let others = manifest.others().iter().enumerate().map(|(index, other)| {
+        let kinds = Top::of_kinds(verilator, other, &gateware, scratch, warnings)?;
+        let top = Top::elaborate(verilator, other, (index + 1, simulated), scratch, warnings)?;
         check_ports(other, other.core.width, &top, &kinds, &[]).map(|()| top)
     });
     let others = others.collect::<Result<Vec<_>, _>>()?;
-    Ok(wrapper(manifest, manifest.core.width, serial, &Elaborated { top: &top, kinds: &kinds, plugins: &plugins, others: &others }))
+    let all = [(manifest, &top)].into_iter().chain(manifest.others().iter().zip(&others));
+    let data = all.map(|(core, top)| Ok((core.core.name.clone(), named(core, top)?))).collect::<Result<Vec<_>, CoreError>>()?;
+    let elaborated = Elaborated { top: &top, kinds: &kinds, plugins: &plugins, others: &others };
+    Ok(Joined {
+        text: wrapper(manifest, manifest.core.width, serial, &elaborated),
+        data: together(data)?,
+        included: included(manifest, &top),
+        generated: [&top].into_iter().chain(&others).flat_map(|top| top.generated.clone()).collect(),
+    })
 }
 
 fn cache() -> Result<PathBuf, CoreError> {
@@ -216,8 +266,10 @@ struct Sources {
 impl Sources {
     fn find(home: &Path, endpoint: Option<&str>, width: u32) -> Result<Sources, CoreError> {
         let mut gateware = file_list(home, Path::new(FILE_LIST))?;
-        let mut headers: Vec<PathBuf> =
-            ["model.cpp", "tp_model.h", "tp_model_print.h", "tp_lanes.h"].iter().map(|name| Path::new("gateware/sim").join(name)).collect();
+        let mut headers: Vec<PathBuf> = ["model.cpp", "tp_data.h", "tp_model.h", "tp_model_print.h", "tp_lanes.h"]
+            .iter()
+            .map(|name| Path::new("gateware/sim").join(name))
+            .collect();
         let mut parameters = BTreeMap::new();
         let (top, boundary) = match endpoint {
             None => (PathBuf::from("gateware/sim/tp_sim_top.sv"), PathBuf::from("gateware/sim")),
@@ -271,11 +323,14 @@ fn key(
     );
     part("verilator", verilator.version.as_bytes());
     part("c++", cxx.version.as_bytes());
+    part("ghdl", vhdl::version(manifest)?.unwrap_or_default().as_bytes());
     for core in [manifest].into_iter().chain(manifest.others()) {
         let text = fs::read(core.folder.join(MANIFEST)).map_err(|e| CoreError::io("cannot read", &core.folder.join(MANIFEST), e))?;
         part("manifest", &text);
         let mut files = BTreeSet::new();
-        for source in &core.core.sources {
+        // What the manifest's lists come to, in their order.
+        part("listed", format!("{:?} {:?} {:?}", core.core.sources, core.core.include, core.core.macros()).as_bytes());
+        for source in core.core.sources.iter().chain(&core.core.data) {
             files.insert(source.clone());
         }
         // Whatever an `include may reach.
@@ -314,7 +369,7 @@ fn sources_under(root: &Path, folder: &Path, depth: u32, files: &mut BTreeSet<Pa
     for entry in fs::read_dir(&here).map_err(|e| CoreError::io("cannot read", &here, e))?.flatten() {
         let path = folder.join(entry.file_name());
         let name = entry.file_name().to_string_lossy().into_owned();
-        if name.starts_with('.') || matches!(name.as_str(), "tb" | "sim_build" | "obj_dir") {
+        if name.starts_with('.') || PASSED_OVER.contains(&name.as_str()) {
             continue;
         }
         if root.join(&path).is_dir() {
@@ -334,10 +389,10 @@ fn verilate(
     manifest: &Manifest,
     home: &Path,
     sources: &Sources,
-    user: &Path,
+    (user, generated): (&Path, &[PathBuf]),
     scratch: &Path,
     trace: bool,
-    say: &dyn Fn(&str),
+    warnings: &Warnings,
 ) -> Result<(), CoreError> {
     let mut command = verilator.command();
     command.args(["--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--assert", "--no-timing", "--quiet", "-Wno-fatal"]);
@@ -351,7 +406,7 @@ fn verilate(
     // module of the user's that has the name of one of Towpath's would silently take its place.
     command.args(["-Wno-lint", "-Wno-style", "-Werror-MODDUP"]);
     command.args(sources.gateware.iter().map(|file| home.join(file)));
-    command.args(includes(manifest)).args(manifest.sources());
+    command.args(includes(manifest)).args(manifest.sources().iter().filter(|source| !is_vhdl(source))).args(generated);
     command.arg(user).args(sources.tops.iter().map(|file| home.join(file)));
     let output = command.output().map_err(|e| CoreError::io("cannot run Verilator in", scratch, e))?;
     if disk_full(&output) {
@@ -359,11 +414,9 @@ fn verilate(
     }
     let said = messages(&output);
     if !output.status.success() {
-        return Err(CoreError::Compile { what: format!("core \"{}\"", manifest.core.name), message: said });
+        return Err(CoreError::Compile { what: format!("core \"{}\"", manifest.core.name), message: errors(&said) });
     }
-    if !said.is_empty() {
-        say(&said);
-    }
+    warnings.show(&said);
     Ok(())
 }
 
@@ -394,7 +447,7 @@ fn compile(
             command.arg("-fno-gnu-unique");
         }
         command.args(["-DVERILATOR=1", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVL_TIME_CONTEXT"]);
-        command.args(["-DVL_USER_FINISH", "-DVL_USER_STOP", "-DVL_USER_FATAL"]);
+        command.args(["-DVL_USER_FINISH", "-DVL_USER_STOP", "-DVL_USER_FATAL", "-DVL_USER_WARN"]);
         let on = u8::from(trace);
         command.args([format!("-DVM_TRACE={on}"), format!("-DVM_TRACE_FST={on}"), "-DVM_TRACE_VCD=0".into(), "-DVM_TRACE_SAIF=0".into()]);
         command.arg("-I").arg(&verilator.include).arg("-I").arg(verilator.include.join("vltstd"));
@@ -464,6 +517,13 @@ fn compile(
         objects.push(output.clone());
         work.push(Job { output, command });
     }
+    {
+        let output = scratch.join("data.o");
+        let mut command = cxx.command();
+        command.args(["-std=c++17", "-fPIC", "-fvisibility=hidden"]).arg("-I").arg(&sim).arg("-c").arg(scratch.join("data.cpp"));
+        objects.push(output.clone());
+        work.push(Job { output, command });
+    }
     run_all(work, jobs, &manifest.core.name)?;
     for (from, to) in keep {
         // Another process may have put the same object there meanwhile: either will do. A rename is whole.
@@ -471,7 +531,7 @@ fn compile(
     }
 
     let mut command = cxx.command();
-    command.args(["-shared", "-Wl,-Bsymbolic", "-Wl,--no-undefined"]).args(&objects).arg("-pthread");
+    command.args(["-shared", "-Wl,-Bsymbolic", "-Wl,--no-undefined", "-Wl,--wrap=fopen"]).args(&objects).arg("-pthread");
     if trace {
         command.args(["-llz4", "-lz"]);
     }
@@ -586,11 +646,15 @@ fn write(path: &Path, text: &str) -> Result<(), CoreError> {
 }
 
 /// A folder of this build alone, removed with it.
-struct Scratch {
+pub(crate) struct Scratch {
     path: PathBuf,
 }
 
 impl Scratch {
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Nobody else may have a scratch folder of this name now: whatever lies there is left over from a process that was killed.
     fn new(models: &Path, name: &str) -> Result<Scratch, CoreError> {
         let path = models.join(format!(".{name}"));

@@ -3,6 +3,7 @@
 
 use crate::find::towpath_home;
 use crate::manifest::{at, is_identifier, line_of, parameter_fault, shown, Channel, Direction, Entry, ParameterValue, INBOX_BYTES};
+use crate::stream::Shape;
 use crate::CoreError;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -253,7 +254,13 @@ pub(crate) fn channels(entry: &Entry, folder: &Path) -> Result<Result<Vec<Channe
             Ok(peer) => peer,
             Err(what) => return bad("inbox_bytes", what),
         };
-        let channel = Channel { name: name.clone(), direction, attributes: entry.attributes, carrier: None, window: false, peer };
+        let has = (entry.width, entry.tkeep.unwrap_or(true), entry.tlast.unwrap_or(true));
+        let shape = match Shape::of(direction, has, entry.message_bytes.as_ref()) {
+            Ok(shape) => shape,
+            Err((key, what)) => return bad(key, what),
+        };
+        let channel =
+            Channel { name: name.clone(), direction, attributes: entry.attributes, carrier: None, window: false, shape, idle: false, peer };
         return Ok(Ok(vec![channel]));
     };
     let own = towpath_home().map(|home| home.join(FOLDER));
@@ -265,7 +272,9 @@ pub(crate) fn channels(entry: &Entry, folder: &Path) -> Result<Result<Vec<Channe
     if entry.attributes {
         return bad("attributes", format!("attributes are for streams: remove it, or the kind (\"{}\")", kind.name));
     }
-    for (key, given) in [("peer", entry.peer), ("inbox_bytes", entry.inbox_bytes.is_some())] {
+    let own = [("width", entry.width.is_some()), ("tkeep", entry.tkeep.is_some()), ("tlast", entry.tlast.is_some())];
+    let more = [("message_bytes", entry.message_bytes.is_some()), ("peer", entry.peer), ("inbox_bytes", entry.inbox_bytes.is_some())];
+    for (key, given) in own.into_iter().chain(more) {
         if given {
             return bad(key, format!("{key} is for streams: remove it, or the kind (\"{}\")", kind.name));
         }
@@ -313,6 +322,8 @@ pub(crate) fn channels(entry: &Entry, folder: &Path) -> Result<Result<Vec<Channe
         attributes: false,
         carrier: Some(carrier.clone()),
         window: entry.window && direction == Direction::H2c,
+        shape: Shape::default(),
+        idle: false,
         peer: 0,
     };
     Ok(Ok(chosen.map(channel).collect()))

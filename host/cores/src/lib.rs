@@ -10,19 +10,28 @@
 //! [`wrap`] generates the wrapper alone: a board's top instantiates it, too. What else a board needs is in `boards/`.
 
 mod build;
+mod data;
+mod draft;
 mod endpoint;
 mod error;
 mod files;
 mod find;
 mod kind;
+mod listed;
 mod manifest;
 mod plugin;
 mod ports;
 mod region;
+mod shim;
+mod stream;
 mod tool;
+mod vhdl;
+mod warnings;
 mod wrapper;
 
-pub use build::{build, wrap, BuildOptions, Built};
+pub use build::{build, wrap, BuildOptions, Built, Wrapped};
+pub use data::Data;
+pub use draft::{draft, Draft, DraftStream};
 pub use endpoint::{endpoints, Endpoint};
 pub use error::CoreError;
 pub use files::{set_simulator_files, SimulatorFiles};
@@ -31,5 +40,7 @@ pub use kind::{Carrier, Half, Kind, Parameters, KIND};
 pub use manifest::{Channel, Core, Direction, Gateware, Interrupts, Manifest, ParameterValue, Registers, Window, MANIFEST};
 pub use plugin::{Plugin, PLUGIN};
 pub use ports::{check_ports, Port, PortDirection, Top};
+pub use shim::{Names, Ports};
+pub use stream::{Message, Shape};
 pub use tool::needs;
 pub use wrapper::{wrapper, Elaborated};

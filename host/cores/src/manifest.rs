@@ -2,7 +2,10 @@
 //! `towpath.toml`: a core's manifest. The format is described in `cores/README.md`.
 
 use crate::kind::{self, Carrier, Fault, PAGE};
+use crate::listed::{all_files, Listed};
 use crate::plugin::{self, Plugin};
+use crate::shim::Ports;
+use crate::stream::{Message, Shape};
 use crate::{region, CoreError};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,6 +46,9 @@ pub struct Manifest {
     pub registers: Option<Registers>,
     /// `[interrupts]`.
     pub interrupts: Option<Interrupts>,
+    /// `[ports]`: what the core calls them.
+    #[serde(default)]
+    pub ports: Ports,
     /// `[gateware]`.
     #[serde(default)]
     pub gateware: Gateware,
@@ -59,11 +65,20 @@ pub struct Core {
     pub version: u32,
     /// The module.
     pub top: String,
-    /// In the order of compilation, relative to the folder.
+    /// In the order of compilation, relative to the folder: what the manifest's names, patterns and lists come to.
     pub sources: Vec<PathBuf>,
     /// Folders of included files.
     #[serde(default)]
     pub include: Vec<PathBuf>,
+    /// Macros of the sources; `true` is one without a value, and `false` none.
+    #[serde(default)]
+    pub defines: BTreeMap<String, ParameterValue>,
+    /// Files that the core reads when it starts, relative to the folder.
+    #[serde(default)]
+    pub data: Vec<PathBuf>,
+    /// Sources of others, whose warnings are not shown.
+    #[serde(default)]
+    pub waive: Vec<PathBuf>,
     /// Data width in bits.
     #[serde(default = "default_width")]
     pub width: u32,
@@ -76,14 +91,46 @@ pub struct Core {
 
 /// A parameter's value.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
-#[serde(untagged)]
+#[serde(try_from = "toml::Value")]
 pub enum ParameterValue {
     /// A number; `true` and `false` are 1 and 0.
     Bool(bool),
     /// A whole number.
     Integer(i64),
+    /// Another number.
+    Real(f64),
     /// Text.
     Text(String),
+}
+
+impl TryFrom<toml::Value> for ParameterValue {
+    type Error = String;
+
+    fn try_from(value: toml::Value) -> Result<ParameterValue, String> {
+        match value {
+            toml::Value::Boolean(value) => Ok(ParameterValue::Bool(value)),
+            toml::Value::Integer(value) => Ok(ParameterValue::Integer(value)),
+            toml::Value::Float(value) => Ok(ParameterValue::Real(value)),
+            toml::Value::String(value) => Ok(ParameterValue::Text(value)),
+            other => Err(format!("a value is a number, true, false or text, and this is {}: write one of them", other.type_str())),
+        }
+    }
+}
+
+/// A number as Verilog writes it, with its width: `12'hfff`.
+fn is_sized(text: &str) -> bool {
+    let Some((width, digits)) = text.split_once('\'') else { return false };
+    let digits = digits.strip_prefix(['s', 'S']).unwrap_or(digits);
+    let mut letters = digits.chars();
+    let base = match letters.next().map(|base| base.to_ascii_lowercase()) {
+        Some('b') => 2,
+        Some('o') => 8,
+        Some('d') => 10,
+        Some('h') => 16,
+        _ => return false,
+    };
+    let first = letters.clone().next().is_some_and(|c| c.is_digit(base));
+    width.parse::<u16>().is_ok_and(|bits| bits > 0) && first && letters.all(|c| c == '_' || c.is_digit(base))
 }
 
 impl ParameterValue {
@@ -92,6 +139,8 @@ impl ParameterValue {
         match self {
             ParameterValue::Bool(b) => u8::from(*b).to_string(),
             ParameterValue::Integer(n) => n.to_string(),
+            ParameterValue::Real(n) => format!("{n:?}"),
+            ParameterValue::Text(text) if is_sized(text) => text.clone(),
             ParameterValue::Text(text) => format!("\"{text}\""),
         }
     }
@@ -99,10 +148,14 @@ impl ParameterValue {
     /// What is wrong with it, if it cannot be a parameter.
     fn fault(&self) -> Option<String> {
         match self {
+            ParameterValue::Text(text) if is_sized(text) => None,
+            ParameterValue::Real(n) if !n.is_finite() => Some(format!("{n} is not a number")),
             ParameterValue::Text(text) if text.chars().any(|c| c.is_control() || c == '"' || c == '\\' || c == '\'') => {
                 Some("text must not hold quotes, backslashes or control characters".into())
             }
-            ParameterValue::Integer(n) if i32::try_from(*n).is_err() => Some(format!("{n} does not fit in 32 bits")),
+            ParameterValue::Integer(n) if i32::try_from(*n).is_err() => {
+                Some(format!("{n} does not fit in 32 bits: write it as text with its width, such as \"64'd{n}\""))
+            }
             _ => None,
         }
     }
@@ -158,11 +211,21 @@ pub struct Channel {
     pub carrier: Option<Carrier>,
     /// A memory's window in BAR 4 is listed with this channel: of the two, that towards the card.
     pub window: bool,
+    /// How the core's stream is.
+    pub shape: Shape,
+    /// It carries nothing: a card has one channel at least, and the core none.
+    pub idle: bool,
     /// Of a stream that can be paired with one of another card, its `kind_parameter`: of H2C the bytes of its inbox, of C2H 1. Else 0.
     pub peer: u32,
 }
 
 impl Channel {
+    /// The one of a core without channels.
+    fn idle() -> Channel {
+        let (name, direction) = ("none".to_string(), Direction::C2h);
+        Channel { name, direction, attributes: false, carrier: None, window: false, shape: Shape::default(), idle: true, peer: 0 }
+    }
+
     /// It has an inbox.
     pub(crate) fn has_inbox(&self) -> bool {
         self.direction == Direction::H2c && self.peer > 0
@@ -186,6 +249,12 @@ pub(crate) struct Entry {
     /// A memory is in BAR 4.
     #[serde(default)]
     pub window: bool,
+    /// A stream's width at the core, and what it has.
+    pub width: Option<u32>,
+    pub tkeep: Option<bool>,
+    pub tlast: Option<bool>,
+    /// Of a stream without `tlast`.
+    pub message_bytes: Option<Message>,
     /// A stream can be paired with one of another card.
     #[serde(default)]
     pub peer: bool,
@@ -293,6 +362,9 @@ pub struct Registers {
 pub struct Interrupts {
     /// 1 to 16.
     pub count: u32,
+    /// The core has levels, each of whose rising edges is an interrupt, and no `irq_ready`.
+    #[serde(default)]
+    pub edge: bool,
 }
 
 /// `[gateware]`: parameters of `tp_core`; those that are absent keep its defaults, which are these.
@@ -336,12 +408,66 @@ pub(crate) fn khz(mhz: f64) -> u32 {
     (mhz * 1000.0).round() as u32
 }
 
-fn default_width() -> u32 {
+pub(crate) fn default_width() -> u32 {
     128
 }
 
 fn default_window() -> u32 {
     4096
+}
+
+impl Core {
+    /// Put files in the place of patterns and lists; or what is wrong, and where.
+    fn list(&mut self, folder: &Path) -> Result<(), (&'static str, String)> {
+        let named = |key: &'static str| move |what: String| (key, format!("core.{key}: {what}"));
+        let listed = Listed::of(folder, &self.sources).map_err(named("sources"))?;
+        self.sources = listed.sources;
+        self.include.extend(listed.include);
+        for (name, value) in listed.defines {
+            self.defines.entry(name).or_insert(ParameterValue::Text(value));
+        }
+        self.data = all_files(folder, &self.data).map_err(named("data"))?;
+        // What they match is looked up when it is needed.
+        all_files(folder, &self.waive).map(drop).map_err(named("waive"))
+    }
+
+    /// Macros and their values, which may be empty.
+    pub fn macros(&self) -> Vec<(String, String)> {
+        let value = |value: &ParameterValue| match value {
+            ParameterValue::Bool(false) => None,
+            ParameterValue::Bool(true) => Some(String::new()),
+            ParameterValue::Text(text) => Some(text.clone()),
+            number => Some(number.verilog()),
+        };
+        self.defines.iter().filter_map(|(name, given)| Some((name.clone(), value(given)?))).collect()
+    }
+
+    /// The first error in what names files and macros.
+    fn fault(&self, folder: &Path) -> Option<(String, String)> {
+        let bad = |key: &str, message: String| Some((key.to_string(), message));
+        if self.sources.is_empty() {
+            return bad("sources", "core.sources is empty: name the core's files".into());
+        }
+        for (key, list) in [("sources", &self.sources), ("data", &self.data), ("waive", &self.waive)] {
+            let pattern = |path: &Path| key == "waive" && path.to_string_lossy().contains(['*', '?']);
+            if let Some(gone) = list.iter().find(|path| !pattern(path) && !folder.join(path).is_file()) {
+                return bad(key, format!("core.{key}: there is no file {}", folder.join(gone).display()));
+            }
+        }
+        if let Some(gone) = self.include.iter().find(|include| !folder.join(include).is_dir()) {
+            return bad("include", format!("core.include: there is no folder {}", folder.join(gone).display()));
+        }
+        for (name, value) in self.macros() {
+            if !is_identifier(&name) || name == "SYNTHESIS" {
+                return bad("defines", format!("core.defines: \"{name}\" is not the name of a macro that a core may define"));
+            }
+            // Tools take lists of them, in which these have a meaning.
+            if value.chars().any(|c| !c.is_ascii_graphic() || "\"\\{}$[];".contains(c)) {
+                return bad(&name, format!("core.defines.{name}: a value has no blanks, quotes, brackets or backslashes: use a parameter"));
+            }
+        }
+        None
+    }
 }
 
 impl Manifest {
@@ -401,6 +527,9 @@ impl Manifest {
         let file = folder.join(MANIFEST);
         let mut manifest: Manifest = toml::from_str(text).map_err(|e| CoreError::manifest(&file, e.to_string().trim_end().to_string()))?;
         manifest.folder = folder.to_path_buf();
+        if let Err((key, message)) = manifest.core.list(folder) {
+            return Err(CoreError::manifest(&file, at(core_line(text, key), &message)));
+        }
         for (index, entry) in manifest.entries.iter().enumerate() {
             let channels = kind::channels(entry, folder)?.and_then(|channels| {
                 manifest.channels.extend(channels);
@@ -410,6 +539,9 @@ impl Manifest {
                 Ok(()) => (),
                 Err((key, message)) => return Err(CoreError::manifest(&file, at(line_in(text, "[[channel]]", index, &key), &message))),
             }
+        }
+        if manifest.channels.is_empty() && manifest.registers.is_some() {
+            manifest.channels.push(Channel::idle());
         }
         if let Some((key, message)) = manifest.fault() {
             return Err(CoreError::manifest(&file, at(line_of(text, 0, &key), &message)));
@@ -525,18 +657,8 @@ impl Manifest {
         if !is_identifier(&core.top) {
             return bad("top", format!("core.top \"{}\" is not the name of a module", core.top));
         }
-        if core.sources.is_empty() {
-            return bad("sources", "core.sources is empty: name the core's files".into());
-        }
-        for source in &core.sources {
-            if !self.folder.join(source).is_file() {
-                return bad("sources", format!("core.sources: there is no file {}", self.folder.join(source).display()));
-            }
-        }
-        for include in &core.include {
-            if !self.folder.join(include).is_dir() {
-                return bad("include", format!("core.include: there is no folder {}", self.folder.join(include).display()));
-            }
+        if let Some(fault) = core.fault(&self.folder) {
+            return Some(fault);
         }
         if !matches!(core.width, 64 | 128 | 256 | 512) {
             return bad("width", format!("core.width {}: make it 64, 128, 256 or 512", core.width));
@@ -550,7 +672,7 @@ impl Manifest {
             return Some(fault);
         }
         if self.channels.is_empty() || self.channels.len() > CHANNELS {
-            let rule = format!("give 1 to {CHANNELS}; an entry whose kind has both directions, as a memory, counts as two");
+            let rule = format!("give 1 to {CHANNELS}, or [registers]; an entry whose kind has both directions, as a memory, counts as two");
             return bad("[[channel]]", format!("{} channels: {rule}", self.channels.len()));
         }
         let mut seen = BTreeSet::new();
@@ -581,6 +703,15 @@ impl Manifest {
                             registers.bytes
                         ),
                     );
+                }
+            }
+        }
+        for channel in &self.channels {
+            if let Some(Message::Register(name)) = &channel.shape.message {
+                let known = self.registers.as_ref().map(|registers| &registers.names);
+                if !known.is_some_and(|names| names.contains_key(name)) {
+                    let what = format!("channel \"{}\": message_bytes = \"{name}\": there is no such register", channel.name);
+                    return bad("message_bytes", format!("{what}: name it in [registers.names], or write a number"));
                 }
             }
         }
@@ -619,6 +750,14 @@ impl Manifest {
 /// The first line from `start` on that mentions the text, counted from 1.
 pub(crate) fn line_of(text: &str, start: usize, key: &str) -> Option<usize> {
     text.lines().skip(start).position(|line| line.split('#').next().is_some_and(|code| code.contains(key))).map(|n| start + n + 1)
+}
+
+/// The line of [core] that sets this key, or else that of [core].
+pub(crate) fn core_line(text: &str, key: &str) -> Option<usize> {
+    let head = line_of(text, 0, "[core]")?;
+    let sets = |line: &str| line.trim_start().strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with('='));
+    let table = text.lines().skip(head).take_while(|line| !line.starts_with('['));
+    Some(table.into_iter().position(sets).map_or(head, |n| head + n + 1))
 }
 
 /// The line of an entry, by its number among those of this head, that mentions the text; the head's, if none does.

@@ -2,12 +2,16 @@
 //! Manifests against the ports that modules really have, as Verilator elaborates them.
 
 use crate::kind::KIND;
-use crate::manifest::{at, line_of, Channel, Direction, Manifest};
+use crate::listed::tidy;
+use crate::manifest::{at, core_line, line_of, Channel, Direction, Manifest};
 use crate::plugin::{Plugin, PLUGIN};
+use crate::shim::adapted;
 use crate::tool::{disk_full, messages, Verilator};
+use crate::vhdl::{is_vhdl, Vhdl};
+use crate::warnings::{errors, Warnings};
 use crate::CoreError;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use towpath_contract::ChannelKind;
@@ -69,6 +73,20 @@ pub struct Top {
     pub has_data_width: bool,
     /// Of a kind's module: parameters of the channel that it does not have, as they are for the other direction's.
     pub lacks: Vec<String>,
+    /// Data files that it and the modules in it read, where the name is constant: FILE:LINE, and the name.
+    pub reads: Vec<(String, String)>,
+    /// What to instantiate: the core's module, or the one before it in `shim`.
+    pub module: String,
+    /// Its parameters have their values: it is Verilog that was made of VHDL.
+    pub baked: bool,
+    /// That Verilog, and what was made of other entities.
+    pub generated: Vec<PathBuf>,
+    /// A generated module that gives the core's ports the names that they have here.
+    pub shim: Option<String>,
+    /// Ports that the core calls otherwise: the name here, and the core's.
+    pub names: BTreeMap<String, String>,
+    /// Sources that were read, by the names that the tool was given or made up.
+    pub files: Vec<String>,
 }
 
 /// A module, or the given parameters that it does not have.
@@ -81,22 +99,16 @@ struct Module<'a> {
     what: String,
     /// Beside the width.
     parameters: Vec<(&'a str, String)>,
-    /// Folders of included files, and sources.
+    /// Macros, folders of included files, and sources.
     files: Vec<String>,
 }
 
 impl Module<'_> {
-    fn elaborate(
-        &self,
-        verilator: &Verilator,
-        width: Option<u32>,
-        scratch: &Path,
-        warnings: &dyn Fn(&str),
-    ) -> Result<Elaborated, CoreError> {
+    fn elaborate(&self, verilator: &Verilator, width: Option<u32>, scratch: &Path, warnings: &Warnings) -> Result<Elaborated, CoreError> {
         let tree = scratch.join("ports.json");
         let meta = scratch.join("ports.meta.json");
         let mut command = verilator.command();
-        command.args(["--json-only", "--quiet", "--no-timing", "--assert", "-Wno-fatal", "-Wno-MULTITOP"]);
+        command.args(["--json-only", "--quiet", "--no-timing", "--assert", "-Wno-fatal", "-Wno-MULTITOP", "-Werror-USERERROR"]);
         command.arg("--json-only-output").arg(&tree).arg("--json-only-meta-output").arg(&meta).arg("--Mdir").arg(scratch);
         command.arg("--top-module").arg(self.name);
         command.args(width.map(|width| format!("-GDATA_WIDTH={width}")));
@@ -109,13 +121,11 @@ impl Module<'_> {
         let said = messages(&output);
         if !output.status.success() {
             if let Some(names) = said.lines().find_map(|l| l.split_once("not found in the design: ").map(|(_, names)| names)) {
-                return Ok(Err(names.split(',').map(|name| name.trim().to_string()).collect()));
+                return Ok(Err(names.split([',', ' ']).filter(|name| !name.is_empty()).map(String::from).collect()));
             }
-            return Err(CoreError::Compile { what: self.what.clone(), message: said });
+            return Err(CoreError::Compile { what: self.what.clone(), message: errors(&said) });
         }
-        if !said.is_empty() {
-            warnings(&said);
-        }
+        warnings.show(&said);
         let read = |path: &PathBuf| -> Result<Value, CoreError> {
             let text = std::fs::read_to_string(path).map_err(|e| CoreError::io("cannot read", path, e))?;
             serde_json::from_str(&text).map_err(|e| CoreError::Tool {
@@ -132,7 +142,7 @@ impl Module<'_> {
     }
 
     /// With the width, if the module has a parameter for it.
-    fn elaborate_at(&self, verilator: &Verilator, width: u32, scratch: &Path, warnings: &dyn Fn(&str)) -> Result<Elaborated, CoreError> {
+    fn elaborate_at(&self, verilator: &Verilator, width: u32, scratch: &Path, warnings: &Warnings) -> Result<Elaborated, CoreError> {
         // Verilator refuses a parameter that the module does not have, and only the elaborated module shows it: try with the width, then without.
         Ok(match self.elaborate(verilator, Some(width), scratch, warnings)? {
             Err(unknown) if unknown == [WIDTH] => self.elaborate(verilator, None, scratch, warnings)?,
@@ -142,21 +152,72 @@ impl Module<'_> {
 }
 
 impl Top {
-    /// Elaborate the core's sources with its parameters. `scratch` is a folder for intermediate files.
-    pub(crate) fn elaborate(verilator: &Verilator, manifest: &Manifest, scratch: &Path, warnings: &dyn Fn(&str)) -> Result<Top, CoreError> {
+    /// Elaborate the core's sources with its parameters; `number` is its own among those of the card. `scratch` is a folder for intermediate files.
+    pub(crate) fn elaborate(
+        verilator: &Verilator,
+        manifest: &Manifest,
+        (number, simulated): (usize, bool),
+        scratch: &Path,
+        warnings: &Warnings,
+    ) -> Result<Top, CoreError> {
+        adapted(manifest, Top::elaborate_alone(verilator, manifest, simulated, scratch, warnings)?, number)
+    }
+
+    /// As the module is, with its own names.
+    pub(crate) fn elaborate_alone(
+        verilator: &Verilator,
+        manifest: &Manifest,
+        simulated: bool,
+        scratch: &Path,
+        warnings: &Warnings,
+    ) -> Result<Top, CoreError> {
         let core = &manifest.core;
+        let vhdl = Vhdl::of(manifest)?;
+        let (generated, vhdl_width, said) = vhdl.as_ref().map_or(Ok(Default::default()), |vhdl| vhdl.translated(manifest, scratch))?;
+        generated.iter().for_each(|file| warnings.waive(file));
+        warnings.show(&said);
+        let entity = vhdl.as_ref().and_then(|vhdl| vhdl.top.clone());
+        let verilog = core.sources.iter().filter(|source| !is_vhdl(source)).map(|source| manifest.folder.join(source));
+        let files = verilog.chain(generated.iter().cloned()).map(|file| file.display().to_string());
+        let parameters = manifest.parameters.iter().filter(|_| entity.is_none());
         let module = Module {
-            name: &core.top,
+            name: entity.as_deref().unwrap_or(&core.top),
             what: format!("core \"{}\"", core.name),
-            parameters: manifest.parameters.iter().map(|(name, value)| (name.as_str(), value.verilog())).collect(),
-            files: includes(manifest).chain(core.sources.iter().map(|s| manifest.folder.join(s).display().to_string())).collect(),
+            parameters: parameters.map(|(name, value)| (name.as_str(), value.verilog())).collect(),
+            files: includes(manifest).chain(files).collect(),
         };
-        let unknown = match module.elaborate_at(verilator, core.width, scratch, warnings)? {
-            Ok(top) => return Ok(top),
+        let text = || std::fs::read_to_string(manifest.folder.join(crate::MANIFEST)).unwrap_or_default();
+        let elaborated = if entity.is_some() {
+            module.elaborate(verilator, None, scratch, warnings)?
+        } else {
+            module.elaborate_at(verilator, core.width, scratch, warnings)?
+        };
+        let unknown = match elaborated {
+            Ok(mut top) => {
+                top.module = module.name.to_string();
+                if let Some(vhdl) = vhdl.filter(|_| entity.is_some()) {
+                    top.has_data_width = vhdl_width;
+                    top.baked = simulated;
+                    top.place = vhdl.place(None).unwrap_or(top.place);
+                    for (name, port) in &mut top.ports {
+                        port.place = vhdl.place(Some(name)).unwrap_or_else(|| port.place.clone());
+                    }
+                }
+                top.files.retain(|file| !generated.iter().any(|made| made == Path::new(file)));
+                top.generated = generated;
+                return match by_accident(manifest, &top) {
+                    None => Ok(top),
+                    Some(message) => {
+                        let line = core_line(&text(), "sources");
+                        Err(CoreError::manifest(&manifest.folder.join(crate::MANIFEST), at(line, &message)))
+                    }
+                };
+            }
             Err(unknown) => unknown,
         };
+        let line = line_of(&text(), 0, unknown.first().map_or("[parameters]", String::as_str));
         let message = format!("[parameters]: module \"{}\" has no parameter {}", core.top, unknown.join(", "));
-        Err(CoreError::manifest(&manifest.folder.join(crate::MANIFEST), message))
+        Err(CoreError::manifest(&manifest.folder.join(crate::MANIFEST), at(line, &message)))
     }
 
     /// Elaborate the module of each channel's kind, none for streams, and check its ports. `gateware` is what a kind may build upon.
@@ -165,7 +226,7 @@ impl Top {
         manifest: &Manifest,
         gateware: &[PathBuf],
         scratch: &Path,
-        warnings: &dyn Fn(&str),
+        warnings: &Warnings,
     ) -> Result<Vec<Option<Top>>, CoreError> {
         let elaborated = manifest.channels.iter().map(|channel| -> Result<Option<Top>, CoreError> {
             let (Some(carrier), Some((kind, half))) = (&channel.carrier, channel.half()) else { return Ok(None) };
@@ -201,7 +262,7 @@ impl Top {
         manifest: &Manifest,
         gateware: &[PathBuf],
         scratch: &Path,
-        warnings: &dyn Fn(&str),
+        warnings: &Warnings,
     ) -> Result<Vec<Top>, CoreError> {
         let elaborated = manifest.plugins.iter().map(|plugin| {
             let sources = gateware.iter().cloned().chain(plugin.sources.iter().map(|s| plugin.folder.join(s)));
@@ -252,6 +313,10 @@ impl Top {
             format!("{file}:{line}")
         };
         let mut top = Top { place: place(module), ..Top::default() };
+        for module in tree.get("modulesp")?.as_array()? {
+            find_reads(module, &place, &mut top.reads);
+        }
+        top.files = meta["files"].as_object()?.values().filter_map(|file| Some(file["filename"].as_str()?.to_string())).collect();
         for node in module["stmtsp"].as_array()? {
             let Some(direction) = node["direction"].as_str().filter(|d| node["type"] == "VAR" && *d != "NONE") else {
                 // A port of interface type is a variable of another kind.
@@ -273,6 +338,21 @@ impl Top {
     }
 }
 
+/// Look for `$readmemh` and `$readmemb` with a constant name.
+fn find_reads(node: &Value, place: &dyn Fn(&Value) -> String, reads: &mut Vec<(String, String)>) {
+    match node {
+        Value::Array(list) => list.iter().for_each(|node| find_reads(node, place, reads)),
+        Value::Object(fields) => {
+            let quoted = node["filenamep"][0]["name"].as_str().filter(|_| node["type"] == "READMEM");
+            if let Some(name) = quoted.and_then(|text| text.trim_start_matches('\\').strip_prefix('"')?.strip_suffix('"')) {
+                reads.push((place(node), name.trim_end_matches('\\').to_string()));
+            }
+            fields.values().filter(|node| node.is_array()).for_each(|node| find_reads(node, place, reads));
+        }
+        _ => {}
+    }
+}
+
 /// Each parameter of a channel is one of a module of its kind.
 fn check_parameters(manifest: &Manifest, kinds: &[Option<Top>]) -> Result<(), CoreError> {
     let all = || manifest.channels.iter().zip(kinds).filter_map(|(channel, top)| Some((&channel.name, top.as_ref()?)));
@@ -289,13 +369,47 @@ fn check_parameters(manifest: &Manifest, kinds: &[Option<Top>]) -> Result<(), Co
     Ok(())
 }
 
-/// Include folders, as the user named them, so that messages name them in the same way.
+/// Macros, and include folders as the user named them, so that messages name them in the same way.
 pub(crate) fn includes(manifest: &Manifest) -> impl Iterator<Item = String> + '_ {
-    let of = |core: &Manifest| -> Vec<PathBuf> {
-        core.core.include.iter().map(|include| core.folder.join(include)).chain([core.folder.clone()]).collect()
+    let of = |core: &Manifest| -> Vec<String> {
+        let folders = core.core.include.iter().map(|include| core.folder.join(include)).chain([core.folder.clone()]);
+        let macros = core.core.macros().into_iter().map(|(name, value)| {
+            let value = if value.is_empty() { String::new() } else { format!("={value}") };
+            format!("-D{name}{value}")
+        });
+        macros.chain(folders.map(|folder| format!("-I{}", folder.display()))).collect()
     };
-    let folders = [manifest].into_iter().chain(manifest.others()).flat_map(of);
-    folders.map(|folder| format!("-I{}", folder.display()))
+    [manifest].into_iter().chain(manifest.others()).flat_map(of)
+}
+
+/// The files that sources of the core include.
+pub(crate) fn included(manifest: &Manifest, top: &Top) -> Vec<PathBuf> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| tidy(path));
+    let listed: BTreeSet<PathBuf> = manifest.core.sources.iter().map(|source| real(&manifest.folder.join(source))).collect();
+    top.files.iter().filter(|file| !file.starts_with('<')).map(PathBuf::from).filter(|path| !listed.contains(&real(path))).collect()
+}
+
+/// Verilator looks for modules that it misses beside the sources; a board's tools do not. Says which file has to be listed.
+fn by_accident(manifest: &Manifest, top: &Top) -> Option<String> {
+    let others = included(manifest, top);
+    // An included file is named by a line of another.
+    let texts: Vec<String> = top.files.iter().filter_map(|path| std::fs::read_to_string(path).ok()).collect();
+    let included = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        texts.iter().flat_map(|text| text.lines()).any(|line| line.contains("`include") && line.contains(&*name))
+    };
+    // Macros may make up the name of an included file: then only what looks like a source is one.
+    let is_source = |path: &PathBuf| matches!(path.extension().and_then(|e| e.to_str()), Some("sv" | "v"));
+    let missing: Vec<String> = others
+        .iter()
+        .filter(|path| is_source(path) && !included(path))
+        .map(|path| format!("\"{}\"", path.strip_prefix(&manifest.folder).unwrap_or(path).display()))
+        .collect();
+    if missing.is_empty() {
+        return None;
+    }
+    let missing = missing.join(", ");
+    Some(format!("core.sources: the core needs {missing}, which no list names, so a board would not have it: add {missing}"))
 }
 
 /// Width of a packed type.
@@ -410,6 +524,26 @@ pub(crate) const AXIL: [(&str, bool, u64); 17] = [
     ("rvalid", false, 1),
     ("rready", true, 1),
 ];
+
+/// AXI4: signals of each of its channels, behind its letters.
+const AXI: [(&str, &[&str]); 5] = [
+    ("aw", &["addr", "len", "size", "burst", "valid", "ready", "id", "lock", "cache", "prot", "qos", "region", "user"]),
+    ("ar", &["addr", "len", "size", "burst", "valid", "ready", "id", "lock", "cache", "prot", "qos", "region", "user"]),
+    ("w", &["data", "strb", "last", "valid", "ready", "id", "user"]),
+    ("b", &["resp", "valid", "ready", "id", "user"]),
+    ("r", &["data", "resp", "last", "valid", "ready", "id", "user"]),
+];
+
+/// Is it a signal of AXI4 or AXI4-Lite?
+pub(crate) fn is_axi(signal: &str) -> bool {
+    AXI.iter().any(|(channel, signals)| signal.strip_prefix(channel).is_some_and(|rest| signals.contains(&rest)))
+}
+
+/// Is it a signal of AXI4-Stream, or one that a channel has beside it here?
+pub(crate) fn is_stream(signal: &str) -> bool {
+    let own = ["error", "reset", "length", "offset", "user"];
+    ["tdata", "tkeep", "tlast", "tvalid", "tready", "tuser", "tid", "tdest", "tstrb"].contains(&signal) || own.contains(&signal)
+}
 
 fn bits_text(width: u64) -> String {
     if width == 1 {
@@ -644,6 +778,13 @@ fn check_kind(channel: &Channel, width: u32, top: &Top) -> Result<(), CoreError>
     Err(CoreError::Mismatch { what: format!("kind \"{}\"", kind.name), manifest: kind.folder.join(KIND), problems })
 }
 
+impl Top {
+    /// A port in a message: by the core's name for it, and by the name that it has here.
+    fn shown(&self, name: &str) -> String {
+        self.names.get(name).map_or_else(|| format!("\"{name}\""), |own| format!("\"{own}\" ({name})"))
+    }
+}
+
 /// One line for each port that is not there or is another.
 fn differences(module: &str, expected: &[Expected], top: &Top) -> Vec<String> {
     let mut problems = Vec::new();
@@ -655,19 +796,27 @@ fn differences(module: &str, expected: &[Expected], top: &Top) -> Vec<String> {
             None => {
                 let range = want.width.filter(|w| *w > 1).map_or(String::new(), |w| format!("[{}:0] ", w - 1));
                 let line = format!("{} logic {range}{}", want.direction, want.name);
-                problems
-                    .push(format!("{}: module \"{module}\" has no port \"{}\": expected {wanted}; add \"{line}\"", top.place, want.name));
+                let key =
+                    ["tkeep", "tlast"].into_iter().find(|key| want.why.contains(" channel \"") && want.name.ends_with(&format!("_{key}")));
+                let other = key.map_or(String::new(), |key| format!(", or write {key} = false in the channel"));
+                let what = format!("module \"{module}\" has no port \"{}\": expected {wanted}", want.name);
+                problems.push(format!("{}: {what}; add \"{line}\"{other}", top.place));
             }
             Some(port) if port.direction != want.direction => {
-                problems.push(format!("{}: port \"{}\" is {}: expected {wanted}", port.place, want.name, port.direction));
+                problems.push(format!("{}: port {} is {}: expected {wanted}", port.place, top.shown(&want.name), port.direction));
             }
             Some(port) => match (port.width, want.width) {
                 (_, None) => {}
                 (Some(width), Some(wide)) if width == wide => {}
                 (Some(width), _) => {
-                    problems.push(format!("{}: port \"{}\" has {}: expected {wanted}", port.place, want.name, bits_text(width)));
+                    let is_data = want.why.contains(" channel \"") && want.name.ends_with("_tdata") && width.is_power_of_two();
+                    let other = if is_data { format!(", or write width = {width} in the channel") } else { String::new() };
+                    let shown = top.shown(&want.name);
+                    problems.push(format!("{}: port {shown} has {}: expected {wanted}{other}", port.place, bits_text(width)));
                 }
-                (None, _) => problems.push(format!("{}: port \"{}\" is not a packed vector: expected {wanted}", port.place, want.name)),
+                (None, _) => {
+                    problems.push(format!("{}: port {} is not a packed vector: expected {wanted}", port.place, top.shown(&want.name)));
+                }
             },
         }
     }
@@ -691,7 +840,8 @@ pub fn check_ports(manifest: &Manifest, width: u32, top: &Top, kinds: &[Option<T
         if !known.contains_key(name.as_str()) {
             let width = port.width.map_or("not a packed vector".to_string(), bits_text);
             let remedy = remedy(manifest, name, port.direction);
-            problems.push(format!("{}: port \"{name}\" ({}, {width}) is not in the manifest: {remedy}", port.place, port.direction));
+            let shown = top.shown(name);
+            problems.push(format!("{}: port {shown} ({}, {width}) is not in the manifest: {remedy}", port.place, port.direction));
         }
     }
     // A reset of the core alone would forget bursts which the window waits for.
@@ -709,31 +859,34 @@ pub fn check_ports(manifest: &Manifest, width: u32, top: &Top, kinds: &[Option<T
     Err(CoreError::Mismatch { what, manifest: manifest.folder.join(crate::MANIFEST), problems })
 }
 
+/// What to do with a port that nothing here is for.
+const LEAVE: &str = "list it in unused of [ports]";
+
 fn remedy(manifest: &Manifest, name: &str, direction: PortDirection) -> String {
     if name.starts_with("s_axil_") && manifest.registers.is_none() {
-        return "add [registers], or remove the port".into();
+        return format!("add [registers], or {LEAVE}");
     }
     if name.starts_with("irq_") && manifest.interrupts.is_none() {
-        return "add [interrupts], or remove the port".into();
+        return format!("add [interrupts], or {LEAVE}");
     }
     let behind = manifest.channels.iter().find(|c| c.carrier.is_some() && name.strip_prefix(&c.name).is_some_and(|n| n.starts_with('_')));
     if let Some((channel, (kind, _))) = behind.and_then(|channel| Some((channel, channel.half()?))) {
-        return format!("kind \"{}\" of channel \"{}\" has no such port: remove it", kind.name, channel.name);
+        return format!("kind \"{}\" of channel \"{}\" has no such port: {LEAVE}", kind.name, channel.name);
     }
     if let Some(plugin) = manifest.plugins.iter().find(|p| name.strip_prefix(&p.name).is_some_and(|n| n.starts_with('_'))) {
-        return format!("plug-in \"{}\" has no such port: remove it", plugin.name);
+        return format!("plug-in \"{}\" has no such port: {LEAVE}", plugin.name);
     }
     for suffix in ["_length", "_offset", "_user"] {
         if let Some(channel) = name.strip_suffix(suffix).and_then(|c| manifest.channels.iter().find(|m| m.name == c)) {
-            return format!("set attributes = true in channel \"{}\", or remove the port", channel.name);
+            return format!("set attributes = true in channel \"{}\", or {LEAVE}", channel.name);
         }
     }
     for suffix in ["_tdata", "_tkeep", "_tlast", "_tvalid", "_tready"] {
         if let Some(channel) = name.strip_suffix(suffix) {
             let c2h = (direction == PortDirection::Output) != (suffix == "_tready");
             let way = if c2h { Direction::C2h } else { Direction::H2c };
-            return format!("add a [[channel]] with name = \"{channel}\", direction = \"{way}\", or remove the port");
+            return format!("add a [[channel]] with name = \"{channel}\", direction = \"{way}\", or {LEAVE}");
         }
     }
-    "remove it: cores/README.md lists the ports a core may have".into()
+    format!("{LEAVE}, or say in [ports] which port it is: cores/README.md lists those that a core may have")
 }

@@ -155,7 +155,7 @@ pub(crate) fn region(
                 ports.push(format!(".{port}({leads_to})"));
             }
         }
-        instance(out, &core.manifest.core.top, &core.name, &core.parameters, &ports);
+        instance(out, &core.top.module, &core.name, &core.parameters, &ports);
     }
 
     out.push_str("\n  // What leaves the region.\n");

@@ -314,6 +314,9 @@ pub struct Elaborated<'a> {
 
 /// What the parameters of a core's module are given.
 fn core_parameters(manifest: &Manifest, top: &Top) -> Vec<String> {
+    if top.shim.is_some() || top.baked {
+        return Vec::new();
+    }
     let width = top.has_data_width.then(|| ".DATA_WIDTH(DATA_WIDTH)".to_string());
     width.into_iter().chain(manifest.parameters.iter().map(|(name, value)| format!(".{name}({})", value.verilog()))).collect()
 }
@@ -644,8 +647,9 @@ module tp_user
         }
         region(&mut out, manifest, (top, others), &connected, core_parameters);
     } else {
-        instance(&mut out, &manifest.core.top, "core", &core_parameters(manifest, top), &ports);
+        instance(&mut out, &top.module, "core", &core_parameters(manifest, top), &ports);
     }
     out.push_str("endmodule\n");
+    out.extend([top].into_iter().chain(others).filter_map(|top| top.shim.as_deref()));
     out
 }

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use towpath_cores::{build, wrap, BuildOptions, CoreError, Direction, Manifest};
+use towpath_cores::{build, wrap, BuildOptions, CoreError, Direction, Manifest, Wrapped};
 
 mod common;
 use common::{says, world, World};
@@ -338,7 +338,7 @@ fn streams_for_peers() {
     let all: String =
         [("plain", true), ("one", true), ("two", true), ("quiet", false), ("out", false)].map(|(n, h2c)| ports(n, h2c)).concat();
     let folder = core(&world, "peers", &channels, &format!("{CLOCKS},{memories},{shown}{all}"));
-    let (_, text) = wrap(&folder, &BuildOptions::default(), None).unwrap();
+    let text = wrap(&folder, &BuildOptions::default(), None).unwrap().text;
     for part in [
         // plain, one, ram, two, shown; ram, shown, quiet, out
         "H2C_INBOX = 5'b01010;",
@@ -353,7 +353,7 @@ fn streams_for_peers() {
         assert!(text.contains(part), "\"{part}\" is not in:\n{text}");
     }
     let without = core(&world, "peerless", &stream("plain", "\"h2c\""), &format!("{CLOCKS}{}", ports("plain", true)));
-    let (_, text) = wrap(&without, &BuildOptions::default(), None).unwrap();
+    let text = wrap(&without, &BuildOptions::default(), None).unwrap().text;
     assert!(text.contains("H2C_INBOX = 1'b0;") && text.contains("C2H_OUTBOX = 1'b0;") && text.contains("INBOX_BYTES = 16384;"), "{text}");
 }
 
@@ -369,7 +369,7 @@ fn generated_and_built() {
     let manifest_of_kind = KIND.replace("./crc.sv", "../crc/crc.sv");
     std::fs::write(own.join("kind.toml"), &manifest_of_kind).unwrap();
     let folder = core(&world, "carried", &channels, &ports);
-    let (manifest, text) = wrap(&folder, &BuildOptions::default(), None).unwrap();
+    let Wrapped { manifest, text, .. } = wrap(&folder, &BuildOptions::default(), None).unwrap();
     for part in [
         "localparam logic [NH-1:0] H2C_VERDICTS = 3'b101;",
         "localparam logic [NC-1:0] C2H_ASKED = 2'b01;",

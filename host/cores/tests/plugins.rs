@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::{Path, PathBuf};
-use towpath_cores::{build, wrap, BuildOptions, CoreError, Manifest};
+use towpath_cores::{build, wrap, BuildOptions, CoreError, Manifest, Wrapped};
 
 mod common;
 use common::{says, world, World};
@@ -168,7 +168,10 @@ fn ports_of_plugins_and_cores() {
         &["no port \"flow_value\"", "output, 64 bits (plug-in \"flow\")", "\"output logic [63:0] flow_value\""],
     );
     try_core(", output logic [31:0] flow_value, input logic flow_read", &["\"flow_value\" has 32 bits", "64 bits"]);
-    try_core(&format!("{ports}, input logic flow_other"), &["\"flow_other\"", "plug-in \"flow\" has no such port: remove it"]);
+    try_core(
+        &format!("{ports}, input logic flow_other"),
+        &["\"flow_other\"", "plug-in \"flow\" has no such port: list it in unused of [ports]"],
+    );
     let error = refused(&core(&world, "user", &format!("{plugin}[plugin.parameters]\nTAPS = 2\n"), ports, true));
     says(&error, &["line 15: ", "plug-in \"flow\": module \"meter\" has no parameter TAPS"]);
 }
@@ -178,7 +181,7 @@ fn generated_and_built() {
     let world = world();
     shelf(&world);
     // Without plug-ins the core stands as it did.
-    let (_, plain) = wrap(&core(&world, "plain", "", "", true), &BuildOptions::default(), None).unwrap();
+    let plain = wrap(&core(&world, "plain", "", "", true), &BuildOptions::default(), None).unwrap().text;
     assert!(
         plain.contains("localparam int PLUGINS = 0;") && plain.contains(".rst_n(rst_n)") && plain.contains(".s_axil_awaddr(axil_awaddr)")
     );
@@ -186,13 +189,13 @@ fn generated_and_built() {
     // Nor is anything gated beside a plug-in that resets nothing.
     let meter = "[[plugin]]\ntype = \"../meter\"\n";
     let ports = ", output logic [63:0] meter_value, input logic meter_read";
-    let (_, beside) = wrap(&core(&world, "beside", meter, ports, true), &BuildOptions::default(), None).unwrap();
+    let beside = wrap(&core(&world, "beside", meter, ports, true), &BuildOptions::default(), None).unwrap().text;
     assert!(beside.contains("assign core_rst_n = rst_n;") && !beside.contains("core_h2c"), "{beside}");
 
     let plugins = "[[plugin]]\ntype = \"../meter\"\n[[plugin]]\ntype = \"reset\"\n[plugin.parameters]\nOUTPUTS = 2\n";
     let ports = ", output logic [63:0] meter_value, input logic meter_read, input logic [1:0] reset_rst_n";
     let folder = core(&world, "shelved", plugins, ports, true);
-    let (manifest, text) = wrap(&folder, &BuildOptions::default(), None).unwrap();
+    let Wrapped { manifest, text, .. } = wrap(&folder, &BuildOptions::default(), None).unwrap();
     for part in [
         "localparam int WINDOW_BYTES = 32768;",
         "localparam int PLUGINS = 2;",
@@ -232,7 +235,7 @@ fn generated_and_built() {
     let names: Vec<_> = manifest.sources().iter().map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect();
     assert_eq!(names, ["meter.sv", "r.sv", "shelved.sv"]);
     // A core without registers of its own has those of its plug-ins.
-    let (_, bare) = wrap(&core(&world, "bare", ONE, "", false), &BuildOptions::default(), None).unwrap();
+    let bare = wrap(&core(&world, "bare", ONE, "", false), &BuildOptions::default(), None).unwrap().text;
     assert!(bare.contains(".PORTS(1)") && bare.contains(".s_axil_rdata(bus_rdata[0])") && !bare.contains("assign axil_"), "{bare}");
 
     let options = BuildOptions::default();
@@ -255,13 +258,13 @@ fn plugins_that_watch_packets() {
     meter(&world, "watcher", &manifest, &source);
     let plugin = "[[plugin]]\ntype = \"../watcher\"\nname = \"flow\"\n";
     let folder = core(&world, "watched", plugin, ", input logic flow_read", true);
-    let (_, text) = wrap(&folder, &BuildOptions::default(), None).unwrap();
+    let text = wrap(&folder, &BuildOptions::default(), None).unwrap().text;
     for part in ["mem_answer_error,\n    input  tp_tap_pkg::tp_taps_t                tlp_taps\n);", ".tlp_taps(tlp_taps)", ".OFFSET(8192)"]
     {
         assert!(text.contains(part), "\"{part}\" is not in:\n{text}");
     }
     build(&folder, &BuildOptions::default()).unwrap();
-    let (_, plain) = wrap(&core(&world, "watchless", ONE, "", true), &BuildOptions::default(), None).unwrap();
+    let plain = wrap(&core(&world, "watchless", ONE, "", true), &BuildOptions::default(), None).unwrap().text;
     assert!(!plain.contains("tap"), "{plain}");
 
     let set = format!("{plugin}[plugin.parameters]\nOFFSET = 4\n");
@@ -290,7 +293,7 @@ fn the_bus_gives_up_first() {
         let line = |key: &str, mhz: &str| if mhz.is_empty() { String::new() } else { format!("{key}clock_mhz = {mhz}\n") };
         let core = text.replace("width = 64\n", &format!("width = 64\n{}", line("", user)));
         std::fs::write(&file, core + &line("[gateware]\n", own)).unwrap();
-        let (_, wrapper) = wrap(&folder, &BuildOptions::default(), None).unwrap();
+        let wrapper = wrap(&folder, &BuildOptions::default(), None).unwrap().text;
         assert!(wrapper.contains(&format!(".TIMEOUT({clocks})")), "{user} {own} {clocks}: {wrapper}");
     }
 }
@@ -340,7 +343,7 @@ fn switches_of_clocks() {
     let clocks = "clocks = [125, 62.5]\n";
     let made = folder(own, &format!("{plugin}{clocks}"));
     assert_eq!(Manifest::read(&made).unwrap().user_clocks_khz(), [125_000, 62_500]);
-    let (_, text) = wrap(&made, &BuildOptions::default(), None).unwrap();
+    let text = wrap(&made, &BuildOptions::default(), None).unwrap().text;
     for part in [
         "localparam int USER_CLOCKS = 2;",
         "localparam int USER_CLOCK_KHZ = 125000;",
@@ -352,7 +355,7 @@ fn switches_of_clocks() {
         assert!(text.contains(part), "\"{part}\" is not in:\n{text}");
     }
     // A core without one stands as it did.
-    let (_, plain) = wrap(&folder(own, ONE), &BuildOptions::default(), None).unwrap();
+    let plain = wrap(&folder(own, ONE), &BuildOptions::default(), None).unwrap().text;
     assert!(plain.contains("localparam int USER_CLOCKS = 1;") && !plain.contains("switch_"), "{plain}");
 
     // The plug-in begins in line 12, or 11 without a clock of the core's own.

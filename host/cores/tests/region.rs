@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::{Path, PathBuf};
-use towpath_cores::{build, wrap, BuildOptions, CoreError, Manifest};
+use towpath_cores::{build, wrap, BuildOptions, CoreError, Manifest, Wrapped};
 
 mod common;
 use common::{says, world, World};
@@ -122,7 +122,7 @@ fn ports_of_plugins_and_cores() {
     let error = build(&own(&world, "\"../edges\""), &BuildOptions::default()).unwrap_err();
     says(&error, &["core \"edges\" does not match", "no port \"pixels_tready\""]);
     // A board takes the region's own core, and asks for no other.
-    let (manifest, text) = wrap(&own(&world, "\"../edges\""), &BuildOptions::default(), None).unwrap();
+    let Wrapped { manifest, text, .. } = wrap(&own(&world, "\"../edges\""), &BuildOptions::default(), None).unwrap();
     assert!(manifest.others().is_empty() && !manifest.sources().iter().any(|source| source.ends_with("edges.sv")));
     for part in [
         "  tp_config_port config_port (\n      .clk(clk),\n      .config_start(config_start),",

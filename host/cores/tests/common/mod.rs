@@ -31,6 +31,7 @@ fn home() -> &'static PathBuf {
             "sim/tp_sim_top.sv",
             "sim/model.cpp",
             "sim/tp_boundary.h",
+            "sim/tp_data.h",
             "sim/tp_lanes.h",
             "sim/tp_model.h",
             "sim/tp_model_print.h",

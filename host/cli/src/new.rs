@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `new`: a folder with a core to start from, or with what a core needs that somebody else wrote.
+
+use std::fmt::Write;
+use std::path::{Component, Path, PathBuf};
+
+use serde_json::json;
+
+use crate::args::{Cli, New};
+use crate::exit::{Failure, Result, CORE, FILE, USAGE};
+use crate::output;
+use towpath_cores::{draft, Direction, Draft, DraftStream, MANIFEST};
+
+/// A core to start from: what comes in goes out, and a register counts it.
+const FIRST: &str = include_str!("new/first.sv");
+
+pub fn new(cli: &Cli, what: &New) -> Result {
+    let folder = &what.folder;
+    let failed = |action: &str, path: &Path, e: &std::io::Error| Failure::file(action, &path.display().to_string(), e);
+    let there =
+        |name: &str| Failure::new(FILE, format!("{} is there already: choose another folder, or remove it", folder.join(name).display()));
+    if folder.join(MANIFEST).exists() {
+        return Err(there(MANIFEST));
+    }
+    std::fs::create_dir_all(folder).map_err(|e| failed("making", folder, &e))?;
+    let name = std::path::absolute(folder).ok().and_then(|path| Some(path.file_name()?.to_str()?.to_string()));
+    let (made, source) = match &what.top {
+        Some(top) => {
+            let sources = what.sources.iter().map(|source| relative(source, folder)).collect::<std::io::Result<Vec<PathBuf>>>();
+            let sources = sources.map_err(|e| failed("finding", folder, &e))?;
+            let say = |line: &str| output::eprintln_lossy(line);
+            (draft(folder, &sources, top, Some(&say)).map_err(|e| Failure::new(CORE, e))?, None)
+        }
+        None => {
+            let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            let name = name.filter(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(fits));
+            let Some(name) = name else {
+                let rule = "a core's name begins with a letter and has letters, digits and underscores";
+                return Err(Failure::new(USAGE, format!("{}: {rule}: choose another folder", folder.display())));
+            };
+            (first(&name), Some((format!("{name}.sv"), FIRST.replace("module first ", &format!("module {name} ")))))
+        }
+    };
+    let mut files = vec![(MANIFEST.to_string(), made.manifest.clone())];
+    files.extend(source);
+    files.push(("host.py".into(), python(&made)));
+    files.push(("host.c".into(), c(&made)));
+    if let Some((name, _)) = files.iter().find(|(name, _)| folder.join(name).exists()) {
+        return Err(there(name));
+    }
+    for (name, text) in &files {
+        let path = folder.join(name);
+        std::fs::write(&path, text).map_err(|e| failed("writing", &path, &e))?;
+    }
+    let names: Vec<&String> = files.iter().map(|(name, _)| name).collect();
+    let mut text = format!("{}: {}\n", folder.display(), names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", "));
+    for line in &made.undecided {
+        let _ = writeln!(text, "  to decide: {line}");
+    }
+    let _ = writeln!(text, "Run it: towpath run --core {0} -- python3 {0}/host.py", folder.display());
+    output::answer(cli, &json!({ "folder": folder, "files": names, "undecided": made.undecided }), &text)
+}
+
+/// A path as it is seen from another folder.
+fn relative(path: &Path, from: &Path) -> std::io::Result<PathBuf> {
+    let (path, from) = (path.canonicalize()?, from.canonicalize()?);
+    let same = path.components().zip(from.components()).take_while(|(a, b)| a == b).count();
+    let up = from.components().skip(same).map(|_| Component::ParentDir);
+    Ok(up.chain(path.components().skip(same)).collect())
+}
+
+fn first(name: &str) -> Draft {
+    let manifest = format!(
+        "[core]\nname = \"{name}\"\nversion = 1\ntop = \"{name}\"\nsources = [\"{name}.sv\"]\nwidth = 128\n\n\
+         [[channel]]\nname = \"in\"\ndirection = \"h2c\"\n\n[[channel]]\nname = \"out\"\ndirection = \"c2h\"\n\n\
+         [registers]\nbytes = 4096\n[registers.names]\nbeats = 0x0\nflip = 0x4\n"
+    );
+    let stream = |name: &str, direction| DraftStream { name: name.into(), direction, ends: true };
+    let streams = vec![stream("in", Direction::H2c), stream("out", Direction::C2h)];
+    Draft { manifest, streams, registers: true, ..Draft::default() }
+}
+
+/// Streams of a direction.
+fn of(made: &Draft, direction: Direction) -> impl Iterator<Item = &DraftStream> {
+    made.streams.iter().filter(move |stream| stream.direction == direction)
+}
+
+const BYTES: u32 = 64;
+
+fn python(made: &Draft) -> String {
+    let mut text = String::from(
+        "#!/usr/bin/env python3\n\"\"\"A first program for this core: python3 host.py [DEVICE], or towpath run --core FOLDER -- python3 host.py\"\"\"\n\n\
+         import sys\n\nimport towpath\n\nwith towpath.open(*sys.argv[1:2]) as card:\n    print(card)\n",
+    );
+    if made.registers {
+        text.push_str("    print(\"register 0 is\", card.registers[0])\n");
+    }
+    for name in &made.memories {
+        let _ =
+            writeln!(text, "    card.memory[\"{name}\"][0:16] = bytes(range(16))\n    print(\"{name}:\", card.memory[\"{name}\"][0:16])");
+    }
+    for stream in of(made, Direction::H2c) {
+        let _ = writeln!(text, "    ticket_{0} = card[\"{0}\"].submit_send(bytes(range({BYTES})))", stream.name);
+    }
+    for stream in of(made, Direction::C2h) {
+        let name = &stream.name;
+        if stream.ends {
+            let _ = writeln!(text, "    print(\"{name}:\", card[\"{name}\"].recv())");
+        } else {
+            let _ = writeln!(
+                text,
+                "    {name} = bytearray({BYTES})\n    card[\"{name}\"].recv_into({name})\n    print(\"{name}:\", bytes({name}))"
+            );
+        }
+    }
+    for stream in of(made, Direction::H2c) {
+        let _ = writeln!(text, "    ticket_{}.wait()", stream.name);
+    }
+    text
+}
+
+fn c(made: &Draft) -> String {
+    let mut text = String::from(
+        "// A first program for this core: cc host.c $(pkg-config --cflags --libs towpath) -o host, then ./host [DEVICE]\n\
+         #include <stdio.h>\n#include <stdlib.h>\n#include <towpath.h>\n\n\
+         static void check(towpath_status status) {\n    if (status == TOWPATH_OK) return;\n    \
+         fprintf(stderr, \"%s\\n\", towpath_last_error());\n    exit(1);\n}\n\n\
+         int main(int count, char **words) {\n    towpath_device *card;\n    \
+         check(towpath_open(count > 1 ? words[1] : NULL, NULL, &card));\n",
+    );
+    if made.registers {
+        text.push_str(
+            "    uint32_t value;\n    check(towpath_read_register(card, 0, &value));\n    printf(\"register 0 is %u\\n\", (unsigned)value);\n",
+        );
+    }
+    for stream in &made.streams {
+        let way = if stream.direction == Direction::H2c { "TOWPATH_H2C" } else { "TOWPATH_C2H" };
+        let (name, channel) = (&stream.name, channel(&stream.name));
+        let _ =
+            writeln!(text, "    towpath_channel *{channel};\n    check(towpath_open_channel(card, \"{name}\", {way}, NULL, &{channel}));");
+    }
+    if !made.streams.is_empty() {
+        let _ = writeln!(text, "    unsigned char bytes[{BYTES}];");
+    }
+    for stream in of(made, Direction::H2c) {
+        let _ = writeln!(
+            text,
+            "    for (int i = 0; i < {BYTES}; i++) bytes[i] = (unsigned char)i;\n    check(towpath_send({}, bytes, sizeof bytes, NULL, NULL));",
+            channel(&stream.name)
+        );
+    }
+    for stream in of(made, Direction::C2h) {
+        let channel = channel(&stream.name);
+        let _ = writeln!(
+            text,
+            "    towpath_received received_{channel} = {{.size = sizeof received_{channel}}};\n    \
+             check(towpath_recv({channel}, bytes, sizeof bytes, &received_{channel}));\n    \
+             printf(\"{}: %llu bytes\\n\", (unsigned long long)received_{channel}.bytes);",
+            stream.name
+        );
+    }
+    for stream in &made.streams {
+        let _ = writeln!(text, "    towpath_close_channel({});", channel(&stream.name));
+    }
+    text.push_str("    towpath_close(card);\n    return 0;\n}\n");
+    text
+}
+
+/// A channel's variable: its name may be a word of C.
+fn channel(name: &str) -> String {
+    format!("{name}_channel")
+}

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A manifest for a core that somebody else wrote: what its ports are by their names, and what that does not tell.
+
+use crate::find::towpath_home;
+use crate::listed::tidy;
+use crate::manifest::{is_identifier, Direction, Manifest};
+use crate::ports::{is_axi, is_stream, PortDirection, Top};
+use crate::tool::Verilator;
+use crate::warnings::Warnings;
+use crate::CoreError;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// A stream of the core.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DraftStream {
+    /// The channel's name.
+    pub name: String,
+    /// Which way it goes.
+    pub direction: Direction,
+    /// It has `tlast`.
+    pub ends: bool,
+}
+
+/// What was made of a core's ports.
+#[derive(Clone, Debug, Default)]
+pub struct Draft {
+    /// The text of `towpath.toml`.
+    pub manifest: String,
+    /// What the designer has to look at, a line each.
+    pub undecided: Vec<String>,
+    /// Its streams.
+    pub streams: Vec<DraftStream>,
+    /// Names of its memories.
+    pub memories: Vec<String>,
+    /// It has registers.
+    pub registers: bool,
+    /// It has an interrupt.
+    pub interrupt: bool,
+}
+
+/// Ports that are alike but for the signal: what stands before and after it, and of each signal the port.
+struct Bundle {
+    before: String,
+    after: String,
+    ports: BTreeMap<String, String>,
+}
+
+impl Bundle {
+    fn pattern(&self) -> String {
+        format!("{}*{}", self.before, self.after)
+    }
+}
+
+/// The bundles that have this signal.
+fn bundles(top: &Top, signal: &str, belongs: impl Fn(&str) -> bool) -> Vec<Bundle> {
+    let mut all = Vec::new();
+    for port in top.ports.keys() {
+        let small = port.to_lowercase();
+        let Some(at) = small.rfind(signal).filter(|at| matches!(&small[at + signal.len()..], "" | "_i" | "_o")) else { continue };
+        // Inputs and outputs may end differently: then one pattern does not say it.
+        let (before, after) = (port[..at].to_string(), port[at + signal.len()..].to_string());
+        let one = |other: &String| -> Option<(String, String)> {
+            let rest = other.strip_prefix(&before)?.strip_suffix(&after)?.to_lowercase();
+            belongs(&rest).then(|| (rest, other.clone()))
+        };
+        all.push(Bundle { ports: top.ports.keys().filter_map(one).collect(), before, after });
+    }
+    all
+}
+
+/// A channel's name from what its ports begin with.
+fn name_of(before: &str, otherwise: &str, taken: &mut BTreeSet<String>) -> String {
+    let small = before.to_lowercase();
+    let words: Vec<&str> = small.split('_').filter(|word| !matches!(*word, "" | "s" | "m" | "axis" | "axi" | "saxis" | "maxis")).collect();
+    let mut name = words.join("_");
+    if !is_identifier(&name) || name.len() > 24 {
+        name = otherwise.to_string();
+    }
+    let mut number = 1;
+    let first = name.clone();
+    while !taken.insert(name.clone()) {
+        number += 1;
+        name = format!("{first}{number}");
+    }
+    name
+}
+
+fn quoted(names: &[String]) -> String {
+    let all: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+    format!("[{}]", all.join(", "))
+}
+
+/// Read the ports of module `top` in these sources, which are relative to `folder`, and draft a manifest that lies there.
+///
+/// # Errors
+/// The sources cannot be read or do not compile.
+pub fn draft(folder: &Path, sources: &[PathBuf], top: &str, progress: Option<&(dyn Fn(&str) + Sync)>) -> Result<Draft, CoreError> {
+    let say = |line: &str| {
+        if let Some(progress) = progress {
+            progress(line);
+        }
+    };
+    let listed: Vec<String> = sources.iter().map(|source| tidy(source).display().to_string()).collect();
+    let name: String = top.chars().take(31).collect();
+    let mut head = format!("[core]\nname = \"{name}\"\nversion = 1\ntop = \"{top}\"\nsources = {}\n", quoted(&listed));
+    // Included files are often beside a source.
+    let beside: BTreeSet<String> = sources.iter().filter_map(|source| Some(tidy(source).parent()?.display().to_string())).collect();
+    let beside: Vec<String> = beside.into_iter().filter(|folder| !folder.is_empty()).collect();
+    if !beside.is_empty() {
+        let _ = writeln!(head, "include = {}", quoted(&beside));
+    }
+    let bare = Manifest::parse(&format!("{head}[registers]\n"), folder)?;
+    towpath_home()?;
+    let scratch = crate::build::scratch()?;
+    let warnings = Warnings::new(&bare, &say);
+    let top = Top::elaborate_alone(&Verilator::find()?, &bare, true, scratch.path(), &warnings)?;
+    warnings.finish();
+    Ok(Drafting::of(&top).finished(&head, &top))
+}
+
+/// What has been decided so far.
+#[derive(Default)]
+struct Drafting {
+    draft: Draft,
+    /// Ports that something is known of.
+    taken: BTreeSet<String>,
+    names: BTreeSet<String>,
+    channels: String,
+    registers: String,
+    /// Lines of [ports].
+    ports: String,
+    widths: Vec<u64>,
+    /// Of streams: the place in `channels` at which its width may be written, and the width.
+    streams: Vec<(String, u64)>,
+}
+
+impl Drafting {
+    fn of(top: &Top) -> Drafting {
+        let mut drafting = Drafting::default();
+        drafting.memories_and_registers(top);
+        drafting.streams(top);
+        drafting.clocks_and_resets(top);
+        drafting.interrupts(top);
+        drafting.rest(top);
+        drafting
+    }
+
+    fn unsure(&mut self, line: String) {
+        self.draft.undecided.push(line);
+    }
+
+    fn streams(&mut self, top: &Top) {
+        for bundle in bundles(top, "tdata", is_stream) {
+            let direction = match bundle.ports.get("tvalid").map(|port| top.ports[port].direction) {
+                Some(PortDirection::Input) => Direction::H2c,
+                Some(PortDirection::Output) => Direction::C2h,
+                _ => {
+                    self.unsure(format!("{}: a stream without tvalid: its ports are left alone", bundle.pattern()));
+                    continue;
+                }
+            };
+            let bits = top.ports[&bundle.ports["tdata"]].width.unwrap_or(0);
+            if !bits.is_power_of_two() || !(8..=512).contains(&bits) {
+                self.unsure(format!("{}: a stream of {bits} bit: only powers of two, 8 to 512, can be joined", bundle.pattern()));
+                continue;
+            }
+            let name = name_of(&bundle.before, if direction == Direction::H2c { "in" } else { "out" }, &mut self.names);
+            let has = |signal: &str| bundle.ports.contains_key(signal);
+            let mut text = format!("\n[[channel]]\nname = \"{name}\"\ndirection = \"{direction}\"\n");
+            for signal in ["tkeep", "tlast"] {
+                if !has(signal) {
+                    let _ = writeln!(text, "{signal} = false");
+                }
+            }
+            if ["length", "offset", "user"].iter().all(|signal| has(signal)) {
+                text.push_str("attributes = true\n");
+            }
+            if !has("tlast") && direction == Direction::C2h {
+                text.push_str("# message_bytes = 4096     # or the name of a register; without it messages have no end\n");
+                self.unsure(format!("channel \"{name}\" has no tlast: recv takes as many bytes as it asks for, unless message_bytes says where messages end"));
+            }
+            if !has("tready") {
+                self.unsure(format!("channel \"{name}\" has no tready and cannot be held back: put a FIFO with one before it"));
+            }
+            self.streams.push((format!("name = \"{name}\"\ndirection = \"{direction}\"\n"), bits));
+            self.widths.push(bits);
+            self.channels.push_str(&text);
+            let _ = writeln!(self.ports, "{name} = \"{}\"", bundle.pattern());
+            self.taken.extend(bundle.ports.values().cloned());
+            self.draft.streams.push(DraftStream { name, direction, ends: has("tlast") });
+        }
+    }
+
+    fn memories_and_registers(&mut self, top: &Top) {
+        for bundle in bundles(top, "awaddr", is_axi) {
+            let of = |signal: &str| bundle.ports.get(signal).map(|port| &top.ports[port]);
+            let (Some(address), Some(data)) = (of("awaddr"), of("wdata")) else { continue };
+            let (bits, wide) = (address.width.unwrap_or(0), data.width.unwrap_or(0));
+            if address.direction != PortDirection::Input {
+                self.unsure(format!(
+                    "{}: an AXI master: the core reads or writes by itself, which no channel does for it",
+                    bundle.pattern()
+                ));
+                continue;
+            }
+            if bundle.ports.contains_key("awlen") {
+                let name = name_of(&bundle.before, "memory", &mut self.names);
+                let bytes = 1u64 << bits.clamp(13, 20);
+                let _ = write!(
+                    self.channels,
+                    "\n[[channel]]\nname = \"{name}\"\nkind = \"memory\"\nbytes = {bytes}\naddress_bits = {}\n",
+                    bits.clamp(13, 64)
+                );
+                let _ = writeln!(self.ports, "{name} = \"{}\"", bundle.pattern());
+                self.unsure(format!(
+                    "memory \"{name}\" has {bytes} bytes from address 0 here: correct bytes and base if it is another place"
+                ));
+                self.widths.push(wide);
+                self.draft.memories.push(name);
+            } else if self.draft.registers || wide != 32 {
+                self.unsure(format!("{}: AXI4-Lite of {wide} bit: a core has one such port, of 32 bit", bundle.pattern()));
+                continue;
+            } else {
+                self.draft.registers = true;
+                self.registers = format!("\n[registers]\nbytes = {}\n", 1u64 << bits.clamp(4, 16));
+                let _ = writeln!(self.ports, "s_axil = \"{}\"", bundle.pattern());
+            }
+            self.taken.extend(bundle.ports.into_values());
+        }
+    }
+
+    fn free<'a>(&self, top: &'a Top, direction: PortDirection, wide: Option<u64>) -> Vec<&'a String> {
+        let fits = |port: &&String| {
+            let about = &top.ports[*port];
+            !self.taken.contains(*port) && about.direction == direction && wide.is_none_or(|bits| about.width == Some(bits))
+        };
+        top.ports.keys().filter(fits).collect()
+    }
+
+    fn clocks_and_resets(&mut self, top: &Top) {
+        let has = |port: &str, words: &[&str]| words.iter().any(|word| port.to_lowercase().contains(word));
+        let inputs = self.free(top, PortDirection::Input, Some(1));
+        let clocks: Vec<String> = inputs.iter().filter(|port| has(port, &["clk", "clock"])).map(|port| port.to_string()).collect();
+        let resets: Vec<String> = inputs.iter().filter(|port| has(port, &["rst", "reset"])).map(|port| port.to_string()).collect();
+        let is_low = |port: &&String| {
+            let small = port.to_lowercase();
+            let bare = small.trim_end_matches("_i");
+            bare.ends_with('n') || bare.starts_with('n') || small.ends_with("_ni")
+        };
+        let low: Vec<String> = resets.iter().filter(is_low).cloned().collect();
+        let high: Vec<String> = resets.iter().filter(|port| !is_low(port)).cloned().collect();
+        for (key, list) in [("clk", &clocks), ("rst_n", &low), ("rst", &high)] {
+            match &list[..] {
+                [] => {}
+                [one] => drop(writeln!(self.ports, "{key} = \"{one}\"")),
+                several => drop(writeln!(self.ports, "{key} = {}", quoted(several))),
+            }
+        }
+        if clocks.is_empty() {
+            self.unsure("no port looks like a clock: name it in [ports] as clk".into());
+        }
+        if clocks.len() > 1 {
+            self.unsure(format!("the ports {} get the same clock: correct that if one of them is another", clocks.join(", ")));
+        }
+        if resets.is_empty() {
+            self.ports.push_str("rst_n = \"\"\n");
+            self.unsure("no port looks like a reset: name it in [ports] as rst_n (active low) or rst (active high)".into());
+        }
+        self.taken.extend(clocks.into_iter().chain(resets));
+    }
+
+    fn interrupts(&mut self, top: &Top) {
+        if let (Some(count), true) = (top.ports.get("irq_valid").and_then(|port| port.width), top.ports.contains_key("irq_ready")) {
+            let _ = write!(self.registers, "\n[interrupts]\ncount = {count}\n");
+            self.draft.interrupt = true;
+            self.taken.extend(["irq_valid".to_string(), "irq_ready".to_string()]);
+            return;
+        }
+        let outputs = self.free(top, PortDirection::Output, Some(1));
+        let is = |port: &&&String| {
+            let small = port.to_lowercase();
+            ["irq", "interrupt", "intr"].iter().any(|word| small.trim_end_matches("_o") == *word || small.ends_with(&format!("_{word}")))
+        };
+        let Some(port) = outputs.iter().find(is).map(|port| port.to_string()) else { return };
+        let _ = writeln!(self.ports, "irq_valid = \"{port}\"");
+        self.registers.push_str("\n[interrupts]\ncount = 1\nedge = true\n");
+        self.draft.interrupt = true;
+        self.taken.insert(port);
+    }
+
+    fn rest(&mut self, top: &Top) {
+        let left: Vec<String> = top.ports.keys().filter(|port| !self.taken.contains(*port)).cloned().collect();
+        if left.is_empty() {
+            return;
+        }
+        let _ = writeln!(self.ports, "unused = {}", quoted(&left));
+        for port in left {
+            let about = &top.ports[&port];
+            let width = about.width.map_or("no packed vector".into(), |bits| format!("{bits} bit"));
+            let line = match about.direction {
+                PortDirection::Input => {
+                    format!("{}: input \"{port}\" ({width}) gets 0: in tied of [ports] it may get another number", about.place)
+                }
+                _ => format!("{}: output \"{port}\" ({width}) is left open", about.place),
+            };
+            self.unsure(line);
+        }
+    }
+
+    /// The whole text, now that the path's width is known.
+    fn finished(mut self, head: &str, top: &Top) -> Draft {
+        let most = self.widths.iter().copied().max().unwrap_or(128).clamp(64, 512);
+        let path = if top.has_data_width { u64::from(crate::manifest::default_width()) } else { most };
+        for (place, bits) in &self.streams {
+            if *bits != path {
+                self.channels = self.channels.replace(place.as_str(), &format!("{place}width = {bits}\n"));
+            }
+        }
+        let mut text = format!("{head}width = {path}\n{}{}", self.channels, self.registers);
+        if !self.ports.is_empty() {
+            let _ = write!(text, "\n[ports]\n{}", self.ports);
+        }
+        self.draft.manifest = text;
+        self.draft
+    }
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Streams of a core that are not as the path is: another width, no `tkeep`, no `tlast`; and what is generated between them.
+
+use crate::manifest::{Channel, Direction, Manifest};
+use crate::ports::{PortDirection, Top};
+use crate::wrapper::instance;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// How a core's stream is, where it is not as the path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shape {
+    /// In bits; none: the path's.
+    pub width: Option<u32>,
+    /// It has `tkeep`.
+    pub tkeep: bool,
+    /// It has `tlast`.
+    pub tlast: bool,
+    /// Of C2H without `tlast`: how long its messages are; none: they have no end.
+    pub message: Option<Message>,
+}
+
+impl Default for Shape {
+    fn default() -> Shape {
+        Shape { width: None, tkeep: true, tlast: true, message: None }
+    }
+}
+
+/// How long messages are.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(untagged)]
+pub enum Message {
+    /// In bytes.
+    Bytes(u32),
+    /// As the register of this name says in bytes when a message begins.
+    Register(String),
+}
+
+/// Bits of attributes, as the core has them.
+const H2C_ATTRIBUTES: [(&str, u64); 3] = [("length", 64), ("offset", 64), ("user", 32)];
+const C2H_ATTRIBUTES: [(&str, u64); 3] = [("length", 48), ("offset", 32), ("user", 32)];
+
+impl Shape {
+    /// From the keys of an entry; or which of them is wrong, and why.
+    pub(crate) fn of(
+        direction: Direction,
+        (width, tkeep, tlast): (Option<u32>, bool, bool),
+        message: Option<&Message>,
+    ) -> Result<Shape, (&'static str, String)> {
+        if let Some(bits) = width.filter(|bits| !bits.is_power_of_two() || !(8..=512).contains(bits)) {
+            return Err(("width", format!("width = {bits}: make it a power of two, 8 to 512")));
+        }
+        match (message, direction) {
+            (Some(_), Direction::H2c) => return Err(("message_bytes", "the host says where messages end: remove message_bytes".into())),
+            (Some(_), _) if tlast => {
+                return Err((
+                    "message_bytes",
+                    "the core has tlast, which says where messages end: write tlast = false, or remove message_bytes".into(),
+                ));
+            }
+            (Some(Message::Bytes(0)), _) => return Err(("message_bytes", "message_bytes = 0: make it 1 or more".into())),
+            _ => {}
+        }
+        Ok(Shape { width, tkeep, tlast, message: message.cloned() })
+    }
+}
+
+/// The stream needs something between it and the path.
+pub(crate) fn is_other(channel: &Channel, path: u32) -> bool {
+    let shape = &channel.shape;
+    channel.carrier.is_none() && !channel.idle && (!shape.tkeep || !shape.tlast || shape.width.is_some_and(|width| width != path))
+}
+
+fn attributes(channel: &Channel) -> Vec<(&'static str, u64)> {
+    let all = if channel.direction == Direction::H2c { H2C_ATTRIBUTES } else { C2H_ATTRIBUTES };
+    all.into_iter().filter(|_| channel.attributes).collect()
+}
+
+/// Signals of the stream: name, whether they go with the data, bits at this width.
+fn signals(width: u64) -> [(&'static str, bool, u64); 5] {
+    [("tdata", true, width), ("tkeep", true, width / 8), ("tlast", true, 1), ("tvalid", true, 1), ("tready", false, 1)]
+}
+
+/// What stands between a stream of the core and the path: ports of the path's side, what the core's ports get, and the text.
+pub(crate) struct Between {
+    /// Name, direction, bits.
+    pub path: Vec<(String, PortDirection, u64)>,
+    /// The core's ports, by their names here, and their expressions.
+    pub core: BTreeMap<String, String>,
+    pub text: String,
+    pub problems: Vec<String>,
+}
+
+/// For a channel that [`is_other`], whose core's ports are in `names` by their names here.
+pub(crate) fn between(manifest: &Manifest, channel: &Channel, top: &Top, names: &BTreeMap<String, String>) -> Between {
+    let (name, shape, h2c) = (&channel.name, &channel.shape, channel.direction == Direction::H2c);
+    let (path, own) = (u64::from(manifest.core.width), u64::from(shape.width.unwrap_or(manifest.core.width)));
+    let mut made = Between { path: Vec::new(), core: BTreeMap::new(), text: String::new(), problems: Vec::new() };
+    let way = |with: bool| if with == h2c { PortDirection::Input } else { PortDirection::Output };
+    let extra: Vec<(&str, u64)> = if h2c { vec![("error", 1)] } else { Vec::new() };
+    let beside: Vec<(&str, u64)> = attributes(channel).into_iter().chain(extra).collect();
+
+    // The core's side: what it must have, and wires.
+    let _ = writeln!(made.text, "\n  // Channel \"{name}\": {own} bit at the core, {path} here.");
+    for (signal, with, bits) in signals(own) {
+        let key = format!("{name}_{signal}");
+        let range = if bits > 1 { format!("[{}:0] ", bits - 1) } else { String::new() };
+        let _ = writeln!(made.text, "  logic {range}own_{key};");
+        let absent = signal == "tkeep" && !shape.tkeep || signal == "tlast" && !shape.tlast;
+        let Some(port) = names.get(&key) else {
+            if !absent {
+                let what = format!("channel \"{name}\" has a port \"{key}\", {}, {bits} bits", way(with));
+                let remedy = if signal == "tkeep" || signal == "tlast" { format!(", or {signal} = false") } else { String::new() };
+                made.problems.push(format!("{what}: say in [ports] what it is called{remedy}"));
+            }
+            continue;
+        };
+        let about = &top.ports[port];
+        if about.width != Some(bits) || about.direction != way(with) {
+            let has = about.width.map_or("no packed vector".to_string(), |bits| format!("{bits} bits"));
+            made.problems.push(format!(
+                "{}: port \"{port}\" ({}, {has}): channel \"{name}\" wants {}, {bits} bits; its width is {own}",
+                about.place,
+                about.direction,
+                way(with)
+            ));
+        }
+        made.core.insert(key.clone(), format!("own_{key}"));
+    }
+    for (signal, bits) in &beside {
+        let key = format!("{name}_{signal}");
+        let range = if *bits > 1 { format!("[{}:0] ", bits - 1) } else { String::new() };
+        let _ = writeln!(made.text, "  logic {range}own_{key};");
+        if names.contains_key(&key) {
+            made.core.insert(key.clone(), format!("own_{key}"));
+        }
+    }
+    let reset = format!("{name}_reset");
+    if names.contains_key(&reset) {
+        made.core.insert(reset.clone(), reset.clone());
+    }
+
+    // The path's side.
+    made.path.extend(signals(path).map(|(signal, with, bits)| (format!("{name}_{signal}"), way(with), bits)));
+    made.path.extend(beside.iter().map(|(signal, bits)| (format!("{name}_{signal}"), way(true), *bits)));
+    made.path.push((reset.clone(), PortDirection::Input, 1));
+
+    let list = |prefix: &str| -> String {
+        let all: Vec<String> = beside.iter().map(|(signal, _)| format!("{prefix}{name}_{signal}")).collect();
+        if all.is_empty() {
+            String::new()
+        } else {
+            format!("{{{}}}", all.join(", "))
+        }
+    };
+    let bits: u64 = beside.iter().map(|(_, bits)| bits).sum();
+    let (from, to) = if h2c { ("", "core_side_") } else { ("core_side_", "") };
+    let (s_width, m_width) = if h2c { (path, own) } else { (own, path) };
+    for (signal, _, bits) in signals(own) {
+        let range = if bits > 1 { format!("[{}:0] ", bits - 1) } else { String::new() };
+        let _ = writeln!(made.text, "  logic {range}core_side_{name}_{signal};");
+    }
+    if h2c {
+        for signal in ["tkeep", "tlast", "tvalid"] {
+            let _ = writeln!(made.text, "  assign own_{name}_{signal} = core_side_{name}_{signal};");
+        }
+        let _ = writeln!(made.text, "  assign core_side_{name}_tready = own_{name}_tready;");
+        if shape.tkeep {
+            let _ = writeln!(made.text, "  assign own_{name}_tdata = core_side_{name}_tdata;");
+        } else {
+            // Bytes that are not there are 0.
+            let _ = writeln!(
+                made.text,
+                "  for (genvar b = 0; b < {}; b++) begin : g_{name}\n    \
+                 assign own_{name}_tdata[8*b+:8] = core_side_{name}_tkeep[b] ? core_side_{name}_tdata[8*b+:8] : '0;\n  end",
+                own / 8
+            );
+        }
+    } else if shape.tlast {
+        for signal in ["tdata", "tlast", "tvalid"] {
+            let _ = writeln!(made.text, "  assign core_side_{name}_{signal} = own_{name}_{signal};");
+        }
+        let keep = if shape.tkeep { format!("own_{name}_tkeep") } else { "'1".to_string() };
+        let _ = writeln!(made.text, "  assign core_side_{name}_tkeep = {keep};\n  assign own_{name}_tready = core_side_{name}_tready;");
+    } else {
+        let length = match &shape.message {
+            None => "32'd0".to_string(),
+            Some(Message::Bytes(bytes)) => format!("32'd{bytes}"),
+            Some(Message::Register(register)) => {
+                register_copy(&mut made.text, manifest, name, register);
+                format!("bytes_{name}")
+            }
+        };
+        let mut ports: Vec<String> = [("clk", "clk"), ("rst_n", "rst_n"), ("flush", &reset), ("bytes", &length)].map(pair).into();
+        ports.extend(["tvalid", "tready", "tdata"].map(|signal| pair((&format!("s_{signal}"), &format!("own_{name}_{signal}")))));
+        ports.extend(signals(own).map(|(signal, _, _)| pair((&format!("m_{signal}"), &format!("core_side_{name}_{signal}")))));
+        instance(&mut made.text, "tp_stream_ends", &format!("ends_{name}"), &[format!(".WIDTH({own})")], &ports);
+    }
+    let mut ports: Vec<String> = [("clk", "clk"), ("rst_n", "rst_n"), ("flush", &reset)].map(pair).into();
+    for (side, prefix) in [("s", from), ("m", to)] {
+        ports.extend(signals(own).map(|(signal, _, _)| pair((&format!("{side}_{signal}"), &format!("{prefix}{name}_{signal}")))));
+    }
+    let (inner, outer) = (list("own_"), list(""));
+    let (s_side, m_side) = if h2c { (outer, inner) } else { (inner, outer) };
+    ports.push(format!(".s_side({})", if bits == 0 { "1'b0" } else { &s_side }));
+    ports.push(format!(".m_side({m_side})"));
+    let settings = [format!(".S_WIDTH({s_width})"), format!(".M_WIDTH({m_width})"), format!(".SIDE({})", bits.max(1))];
+    instance(&mut made.text, "tp_stream_width", &format!("width_{name}"), &settings, &ports);
+    made
+}
+
+fn pair((port, to): (&str, &str)) -> String {
+    format!(".{port}({to})")
+}
+
+/// The value that the host has written to a register of the core.
+fn register_copy(text: &mut String, manifest: &Manifest, name: &str, register: &str) {
+    let Some(registers) = &manifest.registers else { return };
+    let offset = registers.names.get(register).copied().unwrap_or(0);
+    let _ = write!(
+        text,
+        "
+  // What the host has written to register \"{register}\".
+  logic [31:0] at_{name}, written_{name}, bytes_{name};
+  always_ff @(posedge clk) begin
+    if (s_axil_awvalid && s_axil_awready) at_{name} <= s_axil_awaddr;
+    if (s_axil_wvalid && s_axil_wready) written_{name} <= s_axil_wdata;
+    if (s_axil_bvalid && s_axil_bready && s_axil_bresp == '0 && (at_{name} & 32'd{mask}) == 32'd{offset}) bytes_{name} <= written_{name};
+    if (!rst_n) bytes_{name} <= '0;
+  end
+",
+        mask = registers.bytes - 1,
+    );
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Manifests drafted from ports alone: those of cores whose manifests are known, and what they cannot tell.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::path::{Path, PathBuf};
+use towpath_cores::{draft, wrap, BuildOptions, Direction, Draft, Manifest};
+
+mod common;
+use common::{says, world, World};
+
+fn drafted(world: &World, name: &str, sources: &[PathBuf], top: &str) -> (PathBuf, Draft) {
+    let folder = world.root.join("user").join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    let made = draft(&folder, sources, top, None).unwrap_or_else(|e| panic!("{name}: {e}"));
+    std::fs::write(folder.join("towpath.toml"), &made.manifest).unwrap();
+    (folder, made)
+}
+
+#[test]
+fn the_repositorys_cores_are_drafted_from_their_ports() {
+    let world = world();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let mut tried = 0;
+    for place in ["cores/loopback", "cores/sobel", "cores/counter", "cores/sink", "tests/cores/narrow", "tests/cores/loop3x2"] {
+        let known = Manifest::read(&root.join(place)).unwrap();
+        let sources: Vec<PathBuf> = known.core.sources.iter().map(|source| known.folder.join(source)).collect();
+        let (folder, made) = drafted(&world, &known.core.name, &sources, &known.core.top);
+        let again = wrap(&folder, &BuildOptions::default(), None).unwrap_or_else(|e| panic!("{place}: {e}\n{}", made.manifest)).manifest;
+        let streams = |manifest: &Manifest, direction| -> Vec<(String, bool, bool)> {
+            let mut all: Vec<_> = manifest.of(direction).map(|c| (c.name.clone(), c.shape.tkeep, c.shape.tlast)).collect();
+            all.sort();
+            all
+        };
+        for direction in [Direction::H2c, Direction::C2h] {
+            assert_eq!(streams(&again, direction), streams(&known, direction), "{place}\n{}", made.manifest);
+        }
+        assert_eq!(again.registers.is_some(), known.registers.is_some(), "{place}");
+        tried += 1;
+    }
+    assert_eq!(tried, 6);
+}
+
+#[test]
+fn what_ports_do_not_tell_is_said() {
+    let world = world();
+    let source = world.root.join("user/other.sv");
+    let text = "module other (
+  input logic S_AXIS_ACLK, sys_clk, input logic S_AXIS_ARESETN,
+  input logic [31:0] S_AXIS_TDATA, input logic S_AXIS_TVALID, output logic S_AXIS_TREADY,
+  output logic [127:0] M_AXIS_RESULT_TDATA, output logic M_AXIS_RESULT_TVALID, input logic M_AXIS_RESULT_TREADY,
+  input logic [15:0] s_mem_awaddr, input logic [7:0] s_mem_awlen, input logic [2:0] s_mem_awsize, input logic [1:0] s_mem_awburst,
+  input logic s_mem_awvalid, output logic s_mem_awready, input logic [127:0] s_mem_wdata, input logic [15:0] s_mem_wstrb,
+  input logic s_mem_wlast, s_mem_wvalid, output logic s_mem_wready, output logic [1:0] s_mem_bresp, output logic s_mem_bvalid,
+  input logic s_mem_bready, input logic [15:0] s_mem_araddr, input logic [7:0] s_mem_arlen, input logic [2:0] s_mem_arsize,
+  input logic [1:0] s_mem_arburst, input logic s_mem_arvalid, output logic s_mem_arready, output logic [127:0] s_mem_rdata,
+  output logic [1:0] s_mem_rresp, output logic s_mem_rlast, s_mem_rvalid, input logic s_mem_rready,
+  output logic [31:0] m_axi_awaddr, m_axi_wdata, input logic [3:0] mode, output logic done_irq, output logic [7:0] leds
+);
+  assign {S_AXIS_TREADY, M_AXIS_RESULT_TDATA, M_AXIS_RESULT_TVALID, s_mem_awready, s_mem_wready, s_mem_bresp, s_mem_bvalid} = '0;
+  assign {s_mem_arready, s_mem_rdata, s_mem_rresp, s_mem_rlast, s_mem_rvalid, m_axi_awaddr, m_axi_wdata, done_irq, leds} = '0;
+endmodule
+";
+    std::fs::write(&source, text).unwrap();
+    let (folder, made) = drafted(&world, "drafted", &[source], "other");
+    let manifest = match wrap(&folder, &BuildOptions::default(), None) {
+        Ok(wrapped) => wrapped.manifest,
+        // The kind is no part of these tests' home: the manifest is as it should be all the same.
+        Err(error) => {
+            says(&error, &["there is no kind \"memory\""]);
+            std::fs::write(folder.join("towpath.toml"), without_memory(&made.manifest)).unwrap();
+            let text = wrap(&folder, &BuildOptions::default(), None).unwrap_or_else(|e| panic!("{e}\n{}", made.manifest));
+            text.manifest
+        }
+    };
+    let h2c: Vec<_> = manifest.of(Direction::H2c).map(|c| (c.name.as_str(), c.shape.width, c.shape.tlast)).collect();
+    let c2h: Vec<_> = manifest.of(Direction::C2h).map(|c| (c.name.as_str(), c.shape.width, c.shape.tlast)).collect();
+    assert_eq!((h2c, c2h), (vec![("in", Some(32), false)], vec![("result", None, false)]), "{}", made.manifest);
+    assert_eq!(manifest.core.width, 128);
+    assert_eq!((made.memories, made.interrupt, made.registers), (vec!["mem".to_string()], true, false));
+    let said = made.undecided.join("\n");
+    for part in [
+        "get the same clock",
+        "\"mode\" (4 bit) gets 0",
+        "\"leds\" (8 bit) is left open",
+        "channel \"result\" has no tlast",
+        "memory \"mem\" has 65536 bytes",
+        "AXI master",
+    ] {
+        assert!(said.contains(part), "\"{part}\" is not in: {said}");
+    }
+}
+
+/// The memory's entry left out, and its ports unused.
+fn without_memory(manifest: &str) -> String {
+    let begin = manifest.find("\n[[channel]]\nname = \"mem\"").unwrap();
+    let end = begin + 1 + manifest[begin + 1..].find("\n[").unwrap();
+    let text = format!("{}{}", &manifest[..begin], &manifest[end..]);
+    text.replace("mem = \"s_mem_*\"\n", "").replace("unused = [", "unused = [\"s_mem_*\", ")
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Cores whose ports, streams and language are not as those here, over the gateware. Needs Verilator and a C++ compiler, and for the core in VHDL GHDL.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+use std::time::Duration;
+use towpath::{Device, Receiver, Sender};
+
+fn card(core: &str) -> Device {
+    let name = format!("sim:{}/../../tests/cores/{core}", env!("CARGO_MANIFEST_DIR"));
+    Device::open(&name).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn streams(card: &Device) -> (Sender, Receiver) {
+    (card.sender("in").unwrap(), card.receiver("out").unwrap())
+}
+
+fn bytes(count: usize) -> Vec<u8> {
+    (0..count).map(|n| (n * 7 % 251) as u8).collect()
+}
+
+#[test]
+fn a_core_with_ports_of_other_names_does_all_that_others_do() {
+    let card = card("foreign");
+    let (sender, receiver) = streams(&card);
+    let registers = card.registers();
+    assert_eq!((registers.read_name("sum").unwrap(), registers.read_name("mask").unwrap()), (0, 0xffff_ff00));
+    sender.send(&bytes(1003)).unwrap();
+    assert_eq!(receiver.recv().unwrap(), bytes(1003));
+    assert_eq!(registers.read_name("sum").unwrap(), 1003);
+    // One for the message, however long the level stays.
+    assert_eq!(card.interrupts().wait(0, Some(Duration::from_secs(1))).unwrap(), 1);
+    registers.write_name("sum", 0xffff_fff0).unwrap();
+    sender.send(&bytes(17)).unwrap();
+    assert_eq!(receiver.recv().unwrap(), bytes(17));
+    assert_eq!(registers.read_name("sum").unwrap(), 1);
+    assert_eq!(card.interrupts().count(0).unwrap(), 2);
+}
+
+#[test]
+fn streams_of_other_widths_without_keep_and_last() {
+    let card = card("narrow");
+    let (sender, receiver) = streams(&card);
+    for length in [4, 12, 1000, 4100] {
+        card.registers().write_name("length", length).unwrap();
+        let sent = bytes(length as usize);
+        sender.send(&sent).unwrap();
+        let turned: Vec<u8> = sent.iter().map(|byte| !byte).collect();
+        assert_eq!(receiver.recv().unwrap(), turned, "{length} bytes");
+    }
+    // Two messages of one that was sent, and a beat that is half dropped.
+    card.registers().write_name("length", 7).unwrap();
+    sender.send(&bytes(16)).unwrap();
+    let turned: Vec<u8> = bytes(16).iter().map(|byte| !byte).collect();
+    assert_eq!(receiver.recv().unwrap(), turned[..7]);
+    assert_eq!(receiver.recv().unwrap(), turned[8..15]);
+    // Without a length there are no ends.
+    card.registers().write_name("length", 0).unwrap();
+    sender.send(&bytes(32)).unwrap();
+    let mut got = [0; 32];
+    receiver.recv_into(&mut got).unwrap();
+    assert!(got.iter().zip(bytes(32)).all(|(turned, sent)| *turned == !sent));
+}
+
+#[test]
+fn a_core_in_vhdl_computes() {
+    let ghdl = std::env::var_os("TOWPATH_GHDL").unwrap_or_else(|| "ghdl".into());
+    if !std::process::Command::new(ghdl).arg("--version").output().is_ok_and(|output| output.status.success()) {
+        println!("skipped: GHDL is not installed");
+        return;
+    }
+    let card = card("vhdl");
+    let (sender, receiver) = streams(&card);
+    sender.send(&bytes(5003)).unwrap();
+    let tripled: Vec<u8> = bytes(5003).iter().map(|byte| byte.wrapping_mul(3)).collect();
+    assert_eq!(receiver.recv().unwrap(), tripled);
+}
