@@ -24,6 +24,9 @@ use towpath_system::{device_fence, errno, event, signals, Mapping, MAPS_DEVICES}
 /// One wait in the kernel, at most; then everything is looked at anyway.
 pub(crate) const SLICE: Duration = Duration::from_millis(100);
 
+/// Loads that fail one after the other before one counts as refused.
+const LOADS: usize = 8;
+
 /// How long one call may still wait.
 pub(crate) struct Limit {
     timeout: Option<Duration>,
@@ -59,6 +62,8 @@ pub(crate) struct Shared {
     files: Box<dyn Files>,
     pub control: Box<dyn Node>,
     windows: Vec<Window>,
+    /// Held by a load that asks whether it was refused.
+    asking: Mutex<()>,
     /// By position in `info.channels`.
     open: Mutex<Vec<Weak<LinuxChannel>>>,
     /// By number.
@@ -163,6 +168,7 @@ impl LinuxDriver {
             files,
             control,
             windows,
+            asking: Mutex::new(()),
             open: Mutex::new(info.channels.iter().map(|_| Weak::new()).collect()),
             interrupts: Mutex::new((0..info.interrupts).map(|_| Interrupt::default()).collect()),
             opened: Instant::now(),
@@ -352,20 +358,24 @@ impl Driver for LinuxDriver {
         if !load(bytes) {
             return Ok(Loaded::Done);
         }
-        // Another program may have been told of it, and the memory may hold such bytes: a load has no side effects.
-        let before = self.shared.window_state(window.channel)?;
-        if before.off != 0 {
-            return Ok(Loaded::Off);
+        // Another program may have been told of it, and the memory may hold such bytes: a load has no side effects. What fails meanwhile may be
+        // another's: this program's threads ask one after the other, and only a load that fails each time was refused.
+        let _alone = self.shared.asking.lock();
+        let mut before = self.shared.window_state(window.channel)?;
+        for _ in 0..LOADS {
+            if before.off != 0 {
+                return Ok(Loaded::Off);
+            }
+            if !load(bytes) {
+                return Ok(Loaded::Done);
+            }
+            let after = self.shared.window_state(window.channel)?;
+            if after.off == 0 && after.errors == before.errors {
+                return Ok(Loaded::Done);
+            }
+            before = after;
         }
-        if !load(bytes) {
-            return Ok(Loaded::Done);
-        }
-        let after = self.shared.window_state(window.channel)?;
-        Ok(match (after.off, after.errors == before.errors) {
-            (0, true) => Loaded::Done,
-            (0, false) => Loaded::Refused,
-            _ => Loaded::Off,
-        })
+        Ok(if before.off != 0 { Loaded::Off } else { Loaded::Refused })
     }
 
     fn write_window(&self, offset: u64, bytes: &[u8]) -> Result<()> {

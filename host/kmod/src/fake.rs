@@ -85,6 +85,8 @@ struct Memory {
     bytes: Mapping,
     /// Accesses of the window are refused, and there were so many.
     window_fails: bool,
+    /// So many accesses of other programs are refused, each before the next question.
+    others_fail: u32,
     cannot_be_mapped: bool,
     errors: u32,
     /// Where the next byte of the open message goes.
@@ -97,7 +99,7 @@ impl Default for Memory {
     fn default() -> Memory {
         let file = memory_file("ram", MEMORY as u64, false).unwrap();
         let bytes = Mapping::new(&file, 0, MEMORY, Rights::BOTH).unwrap();
-        Memory { file, bytes, window_fails: false, cannot_be_mapped: false, errors: 0, at: 0, goes_on: usize::MAX }
+        Memory { file, bytes, window_fails: false, others_fail: 0, cannot_be_mapped: false, errors: 0, at: 0, goes_on: usize::MAX }
     }
 }
 
@@ -236,6 +238,11 @@ impl FakeCard {
     /// From now on accesses of its window are refused; what a load finds is what is there.
     pub fn window_fails(&self, fails: bool) {
         self.card().memory.window_fails = fails;
+    }
+
+    /// So many accesses of other programs will be refused, while this one asks.
+    pub fn others_fail(&self, times: u32) {
+        self.card().memory.others_fail = times;
     }
 
     /// The memory takes and gives so many more bytes, and then stalls.
@@ -572,7 +579,8 @@ impl FakeNode {
                     return Err(error(errno::ENXIO));
                 }
                 let memory = &mut card.memory;
-                memory.errors += u32::from(memory.window_fails);
+                memory.errors += u32::from(memory.window_fails || memory.others_fail > 0);
+                memory.others_fail = memory.others_fail.saturating_sub(1);
                 (state.offset, state.bytes, state.errors, state.stores_refused) = (WINDOW, MEMORY as u64, memory.errors, memory.errors);
             }
             uapi::Register::REQUEST => {

@@ -617,6 +617,12 @@ fn a_memory_has_its_window() {
     assert!(window.flush().unwrap_err().to_string().contains("refused"));
     card.window_fails(false);
     window.flush().unwrap();
+    // All ones, while other programs' accesses are refused.
+    for times in 1..6 {
+        card.others_fail(times);
+        window.read_at(&mut back, 0x201).unwrap();
+        assert_eq!(back, [0xff; 24]);
+    }
 }
 
 /// A write that is cut short, by a cancel or because memory was taken back, leaves its message open on the card.
