@@ -13,11 +13,12 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
+use towpath_bus::BusError;
 use towpath_contract as contract;
 use towpath_driver::signal_watch::SignalWatch;
 use towpath_driver::{
-    shown_name, Access, Channel, ChannelInfo, ChannelKind, ChannelOptions, DeviceInfo, DeviceMemory, Direction, Driver, Error,
-    LinkCounters, Loaded, PluginInfo, Registration, RegistrationState, Result, WaitOptions, WindowStores, WireStatistics,
+    rate_of, shown_name, Access, Channel, ChannelInfo, ChannelKind, ChannelOptions, DeviceInfo, DeviceMemory, Direction, Driver, Error,
+    LinkCounters, Loaded, PluginInfo, Qos, QosChange, Registration, RegistrationState, Result, WaitOptions, WindowStores, WireStatistics,
 };
 use towpath_system::{device_fence, errno, event, signals, Mapping, MAPS_DEVICES};
 
@@ -137,6 +138,9 @@ impl LinuxDriver {
         info.vectors = card.vectors;
         info.interrupts = card.interrupts;
         info.register_bytes = card.window_bytes;
+        // A module that is older says 0.
+        let has = |feature| u32::from(card.features) & feature != 0;
+        (info.qos, info.fill_levels) = (has(uapi::FEATURE_QOS), has(uapi::FEATURE_FILL));
         for index in 0..card.channels {
             let mut about = uapi::ChannelInfo { index: index.into(), ..Default::default() };
             sys::ask(&*control, &mut about).map_err(|why| failed("asking what its channels are", why))?;
@@ -224,6 +228,26 @@ impl Shared {
         let mapped = self.control.map(window.offset, bytes).map_err(self.refused("mapping a memory's window"))?;
         // Of two threads that map it at once, one keeps its mapping.
         Ok(window.mapped.get_or_init(|| mapped))
+    }
+
+    /// Ask for a channel's part of the link, or set it.
+    fn ask_qos(&self, mut argument: uapi::ChannelQos) -> Result<uapi::ChannelQos> {
+        if !self.info.qos {
+            let why = "the card has no quality of service, or the kernel module is older than it; build the card with `qos = true` in [gateware] of its core's manifest";
+            return Err(Error::Unavailable(format!("{}: {why}", self.info.name)));
+        }
+        let doing = if argument.flags == 0 { "reading a channel's part of the link" } else { "setting a channel's part of the link" };
+        sys::ask(&*self.control, &mut argument).map_err(|why| {
+            let remedy = match why.raw_os_error() {
+                Some(errno::EPERM) => {
+                    "only a program with CAP_SYS_ADMIN sets it, for it is about what others have of the link; run this with sudo"
+                }
+                Some(errno::EBUSY) => "a traffic class changes only while the channel has no transfer in flight",
+                _ => return self.refused(doing)(why),
+            };
+            Error::Bus { doing: format!("{}: {doing}", self.info.name), source: BusError::System(remedy.into(), why), bytes: None }
+        })?;
+        Ok(argument)
     }
 
     fn window_state(&self, channel: u16) -> Result<uapi::Window> {
@@ -455,6 +479,26 @@ impl Driver for LinuxDriver {
         }
         let event = interrupt.event.as_ref().map(OwnedFd::try_clone);
         event.unwrap_or_else(|| Err(io::ErrorKind::NotFound.into())).map_err(shared.refused(&doing))
+    }
+
+    fn qos(&self, index: u16) -> Result<Qos> {
+        let found = self.shared.ask_qos(uapi::ChannelQos { index: index.into(), ..Default::default() })?;
+        // The registers have so many bits.
+        Ok(Qos::new(found.weight as u8, rate_of(found.rate, self.shared.info.core_clock_khz), found.traffic_class as u8))
+    }
+
+    fn set_qos(&self, index: u16, change: QosChange) -> Result<()> {
+        let mut wanted = uapi::ChannelQos { index: index.into(), ..Default::default() };
+        for (register, value) in change.registers(self.shared.info.core_clock_khz)? {
+            let (flag, field) = match register {
+                contract::CHANNEL_WEIGHT_OFFSET => (uapi::SET_WEIGHT, &mut wanted.weight),
+                contract::CHANNEL_RATE_OFFSET => (uapi::SET_RATE, &mut wanted.rate),
+                _ => (uapi::SET_TRAFFIC_CLASS, &mut wanted.traffic_class),
+            };
+            wanted.flags |= flag;
+            *field = value;
+        }
+        self.shared.ask_qos(wanted).map(drop)
     }
 
     fn reset(&self) -> Result<()> {

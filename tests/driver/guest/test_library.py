@@ -56,7 +56,7 @@ def test_cards_are_listed_once_with_core_and_serial_number(cards: list[Card]) ->
 
 def test_a_card_is_found_by_its_order(cards: list[Card]) -> None:
     told = json.loads(done(subprocess.run([COMMAND, "-d", "#2", "info", "--json"], capture_output=True)))
-    assert (told["name"], told["core"], len(told["channels"])) == (f"/dev/{cards[1].name}", "loop3x2", 5)
+    assert (told["name"], told["core"], len(told["channels"])) == (f"/dev/{cards[1].name}", "loop3x2_qos", 5)
 
 
 def test_what_the_card_is(card: Card) -> None:
@@ -140,7 +140,7 @@ def random_transfers(card: Card, transfers: int, seed: int) -> None:
     at_random(card, "TOWPATH_GUEST_PROPERTY", "streams_over_another_device", seed, transfers=transfers)
 
 
-@pytest.mark.parametrize(("number", "transfers"), [(0, 300), (1, 100)], ids=["loopback", "loop3x2"])
+@pytest.mark.parametrize(("number", "transfers"), [(0, 300), (1, 100)], ids=["loopback", "loop3x2_qos"])
 def test_random_transfers(cards: list[Card], number: int, transfers: int) -> None:
     random_transfers(cards[number], transfers, seed=number + 1)
 
