@@ -149,6 +149,16 @@ def test_random_reads_and_writes_of_a_memory(scratchpad: Card) -> None:
     at_random(scratchpad, "TOWPATH_GUEST_MEMORIES", "memories_over_another_device", 1, operations=200)
 
 
+def test_a_channels_part_of_the_link(cards: list[Card]) -> None:
+    """What one program has set another finds; a card without it says so."""
+    done(towpath(cards[1], "qos", "b", "--weight", "5", "--class", "3"))
+    told = json.loads(done(towpath(cards[1], "--json", "qos", "b")))["channels"]
+    assert [(channel["name"], channel["weight"], channel["class"]) for channel in told] == [("b", 5, 3)]
+    done(towpath(cards[1], "qos", "b", "--weight", "1", "--class", "0"))
+    failed = towpath(cards[0], "qos")
+    assert failed.returncode == 1 and b"qos = true" in failed.stderr, failed.stderr
+
+
 def test_a_memory_by_the_command_line(scratchpad: Card) -> None:
     data = random.Random(8).randbytes(200_001)
     done(towpath(scratchpad, "mem", "write", "ram", "0x123", given=data))
