@@ -11,7 +11,7 @@ read is one, a carry chain, a MUXF7 and a MUXF8 are none. This is no clock rate:
 
 Beyond the core: each endpoint by width, and a card of core and endpoint with one channel pair, in which the user core is a black box, as
 listed in gateware/endpoint/*/synthesis.toml; and each kind of channel and each plug-in, as in the synthesis.toml of its
-folder in gateware/channel and gateware/plugin.
+folder in gateware/channel, gateware/plugin and cores.
 
 With --place: Yosys `synth_ecp5 -noiopad` of the same, placed and routed by nextpnr-ecp5 for an LFE5U-85F of speed 8, out of context (no
 pins), with three seeds, of which the median counts. No such chip carries a Towpath core: the figure compares cores in one flow.
@@ -307,7 +307,8 @@ def main() -> int:
         texts = [table(rows)]
         shelves = {"endpoint": (ENDPOINTS, ENDPOINTS_END), "channel": (KINDS, KINDS_END), "plugin": (PLUGINS, PLUGINS_END)}
         for where, marks in ((f"gateware/{name}", marks) for name, marks in shelves.items()):
-            designs = parts(where)
+            # A core that stands behind a kind is listed with the kinds.
+            designs = parts(where) + (parts("cores") if where == "gateware/channel" else [])
             found = [synthesise(design) for design in designs]
             missed += [text for design, row in zip(designs, found, strict=True) for text in beyond(design, row)]
             rows, texts, begins = rows + found, [*texts, table(found)], [*begins, marks]

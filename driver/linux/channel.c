@@ -20,6 +20,7 @@ int tp_channel_init(struct tp_channel *channel)
 	if (!engine->ring)
 		return -ENOMEM;
 	engine->ring_address = address;
+	tp_qos_load(channel);
 	return 0;
 }
 
@@ -225,8 +226,12 @@ bool tp_channel_interrupt(struct tp_channel *channel)
 	channel->statistics.interrupts++;
 	tp_reap(channel);
 	/* A call may have reaped what the vector fired for. */
-	news = channel->engine.consumer != channel->fired;
+	news = channel->engine.consumer != channel->fired || channel->level_stored;
 	channel->fired = channel->engine.consumer;
+	/* For a level, perhaps, which fires once for each store. */
+	channel->level_stored = false;
+	if (!list_empty(&channel->levels))
+		tp_wake_locked(channel);
 	trace_towpath_interrupt(channel, news);
 	spin_unlock_irqrestore(&channel->lock, flags);
 	return news;

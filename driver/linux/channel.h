@@ -80,6 +80,12 @@ struct tp_client_operations {
 	bool (*names)(struct tp_client *client, const struct tp_memory *memory);
 };
 
+/* A fill level that somebody waits for. */
+struct tp_level {
+	struct list_head link; /* in channel->levels */
+	u32 bytes;
+};
+
 /* Who posts on a channel: a file or a queue. */
 struct tp_client {
 	const struct tp_client_operations *operations;
@@ -117,6 +123,12 @@ struct tp_channel {
 	bool armed;
 	u32 fired; /* entries reaped when the vector fired last */
 	u32 moderation; /* the register's word */
+	struct list_head levels; /* that are waited for; the card has the nearest */
+	bool level_stored; /* and has not fired since */
+	/* Its part of the link, on a card with such settings, as registers. */
+	u32 weight;
+	u32 rate;
+	u32 traffic_class;
 	bool is_open;
 	bool flushing; /* the flush of a file has io, or waits for it */
 
@@ -314,6 +326,17 @@ typedef bool (*tp_resetting)(void *context, bool *unanswered);
  */
 int tp_await_reset(struct tp_card *card, void (*begin)(void *context), tp_resetting goes_on,
 		   void *context);
+
+/* qos.c */
+/* Take over what the card has. */
+void tp_qos_load(struct tp_channel *channel);
+/* After a reset that may have been one of the function: set all again. */
+void tp_qos_restore(struct tp_card *card);
+/*
+ * Set what `wanted->flags` name, all checked, and tell all. EBUSY: the traffic class, with
+ * descriptors posted; ENOLINK: the card does not answer.
+ */
+int tp_qos_set(struct tp_channel *channel, struct towpath_channel_qos *wanted);
 
 /* access.c */
 /*

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
+#include <linux/capability.h>
 #include <linux/eventfd.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
@@ -6,6 +7,7 @@
 #include <linux/string.h>
 
 #include "arguments.h"
+#include "channel.h"
 #include "control.h"
 #include "memory.h"
 #include "power.h"
@@ -13,6 +15,9 @@
 #include "uapi/towpath.h"
 
 #define TP_BUFFER_FLAGS (TOWPATH_BUFFER_TO_CARD | TOWPATH_BUFFER_FROM_CARD)
+#define TP_QOS_FLAGS (TOWPATH_SET_WEIGHT | TOWPATH_SET_RATE | TOWPATH_SET_TRAFFIC_CLASS)
+/* The highest traffic class of PCI Express. */
+#define TP_CLASS_MAX 7
 
 static struct tp_owner *tp_owner(const struct file *file)
 {
@@ -24,7 +29,9 @@ static int tp_card_info(struct file *file, void *argument)
 	const struct tp_card *card = tp_owner(file)->card;
 	struct towpath_card_info *info = argument;
 
-	if (memchr_inv(info->reserved, 0, sizeof(info->reserved)))
+	static_assert(TOWPATH_FEATURE_QOS == TP_DISCOVERY_FEATURES_QOS_MASK);
+	static_assert(TOWPATH_FEATURE_FILL == TP_DISCOVERY_FEATURES_FILL_MASK);
+	if (info->reserved)
 		return -EINVAL;
 	*info = (struct towpath_card_info){
 		.argsz = info->argsz,
@@ -42,6 +49,7 @@ static int tp_card_info(struct file *file, void *argument)
 		.interrupts = card->table.user_interrupts,
 		.tags = card->table.tags,
 		.plugins = card->table.plugins,
+		.features = card->table.features & (TOWPATH_FEATURE_QOS | TOWPATH_FEATURE_FILL),
 	};
 	memcpy(info->core_name, card->core_name, sizeof(info->core_name));
 	return 0;
@@ -216,6 +224,25 @@ static int tp_window(struct file *file, void *argument)
 	return tp_window_state(card, window);
 }
 
+static int tp_channel_qos(struct file *file, void *argument)
+{
+	struct tp_card *card = tp_owner(file)->card;
+	struct towpath_channel_qos *wanted = argument;
+
+	if (wanted->flags && !(file->f_mode & FMODE_WRITE))
+		return -EACCES;
+	/* It is about what others have of the link. */
+	if (wanted->flags && !capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	if (wanted->index >= card->channel_count)
+		return -ENXIO;
+	if (wanted->flags & TOWPATH_SET_WEIGHT && (!wanted->weight || wanted->weight > U8_MAX))
+		return -EINVAL;
+	if (wanted->flags & TOWPATH_SET_TRAFFIC_CLASS && wanted->traffic_class > TP_CLASS_MAX)
+		return -EINVAL;
+	return tp_qos_set(&card->channels[wanted->index], wanted);
+}
+
 static int tp_register_buffer(struct file *file, void *argument)
 {
 	struct towpath_register_buffer *wanted = argument;
@@ -285,6 +312,7 @@ static const struct tp_call tp_calls[] = {
 	{ TOWPATH_IOC_CHANNEL_INFO, 0, true, true, tp_channel_info },
 	{ TOWPATH_IOC_PLUGIN_INFO, 0, true, true, tp_plugin_info },
 	{ TOWPATH_IOC_WINDOW, 0, true, true, tp_window },
+	{ TOWPATH_IOC_CHANNEL_QOS, TP_QOS_FLAGS, true, true, tp_channel_qos },
 	{ TOWPATH_IOC_REGISTER, TOWPATH_REGISTER_WRITE, true, true, tp_access_register },
 	{ TOWPATH_IOC_INTERRUPT, TOWPATH_INTERRUPT_WAIT, true, true, tp_user_interrupt },
 	{ TOWPATH_IOC_INTERRUPT_EVENT, 0, true, false, tp_interrupt_event },

@@ -65,6 +65,7 @@ static int tp_keep_channel(struct tp_card *card, struct tp_channel *channel,
 	spin_lock_init(&channel->lock);
 	init_waitqueue_head(&channel->wait);
 	INIT_LIST_HEAD(&channel->posted);
+	INIT_LIST_HEAD(&channel->levels);
 	return tp_file_create(channel);
 }
 

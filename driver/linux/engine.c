@@ -78,6 +78,11 @@ void tp_engine_arm(struct tp_engine *engine)
 	writel(engine->consumer, engine->doorbell + TP_DOORBELL_ARM_OFFSET);
 }
 
+void tp_engine_fill(struct tp_engine *engine, u32 word)
+{
+	writel(word, engine->doorbell + TP_DOORBELL_FILL_OFFSET);
+}
+
 void tp_engine_cancel(struct tp_engine *engine)
 {
 	writel(1, engine->doorbell + TP_DOORBELL_CANCEL_OFFSET);

@@ -48,6 +48,8 @@ bool tp_engine_post(struct tp_engine *engine, const struct tp_descriptor *descri
 bool tp_engine_next(struct tp_engine *engine, struct tp_entry *entry);
 /* Fire the vector with the next entry that is not reaped, at once if there is one already. */
 void tp_engine_arm(struct tp_engine *engine);
+/* Fire the vector once, by a word of the doorbell `fill`. */
+void tp_engine_fill(struct tp_engine *engine, u32 word);
 void tp_engine_cancel(struct tp_engine *engine);
 void tp_engine_reset(struct tp_engine *engine);
 /*

@@ -34,6 +34,7 @@ void tp_card_serve(struct tp_card *card, const struct tp_owner *owner, bool is_r
 	}
 	tp_card_move(card, TP_CARD_READY);
 	tp_card_set_interrupts(card);
+	tp_qos_restore(card);
 	for (index = 0; index < card->channel_count; index++)
 		tp_restart(&card->channels[index], is_reset);
 }

@@ -9,6 +9,8 @@
 #include "arguments.h"
 #include "queue.h"
 
+#define TP_LEVEL_FLAGS (TOWPATH_LEVEL_WAIT | TOWPATH_LEVEL_EVENT | TOWPATH_LEVEL_NEVER)
+
 /* The program goes on after all that was reported to it. */
 static void tp_go_on(struct tp_queue *queue)
 {
@@ -107,6 +109,7 @@ static void tp_queue_was_reset(struct tp_client *client, bool own)
 
 	queue->start_count = 0;
 	queue->start_reported = false;
+	list_del_init(&queue->level.link);
 	if (own)
 		tp_go_on(queue);
 }
@@ -171,11 +174,7 @@ void tp_queue_give_up(struct tp_channel *channel, bool may_wait)
 	up_write(gate);
 }
 
-/*
- * Enter the card and take io, after a reset under way (EAGAIN: without `may_wait`). EIO: the card
- * has failed, and the memory of all transfers is released.
- */
-static int tp_queue_begin(struct tp_channel *channel, bool may_wait)
+int tp_queue_begin(struct tp_channel *channel, bool may_wait)
 {
 	struct tp_card *card = channel->card;
 	int error;
@@ -217,8 +216,7 @@ static bool tp_is_there(struct tp_queue *queue, u32 wanted)
 	return queue->done_count >= wanted || !queue->in_flight;
 }
 
-/* The next tp_queue_begin() reports why, or resets the channel. */
-static bool tp_must_leave(const struct tp_channel *channel)
+bool tp_must_leave(const struct tp_channel *channel)
 {
 	return tp_card_error(channel->card) || tp_needs_reset(channel);
 }
@@ -518,6 +516,7 @@ static const struct tp_call tp_queue_calls[] = {
 	{ TOWPATH_IOC_MESSAGE_START, 0, false, true, tp_message_start },
 	{ TOWPATH_IOC_CANCEL, 0, false, false, tp_queue_cancel },
 	{ TOWPATH_IOC_MODERATION, 0, false, false, tp_moderate },
+	{ TOWPATH_IOC_FILL_LEVEL, TP_LEVEL_FLAGS, false, true, tp_fill_level },
 };
 
 long tp_queue_ioctl(struct file *file, unsigned int command, unsigned long argument)
@@ -576,6 +575,7 @@ struct tp_queue *tp_queue_create(struct tp_channel *channel, const struct towpat
 	INIT_LIST_HEAD(&queue->done);
 	INIT_LIST_HEAD(&queue->waiting);
 	INIT_LIST_HEAD(&queue->returning);
+	INIT_LIST_HEAD(&queue->level.link);
 	if (TP_HAS_URING)
 		tp_uring_init(queue);
 	error = tp_queue_fill(queue, wanted);
@@ -607,6 +607,7 @@ void tp_queue_close(struct tp_channel *channel)
 	mutex_lock(&channel->io);
 	spin_lock_irq(&channel->lock);
 	queue->client.announce = false;
+	list_del_init(&queue->level.link);
 	channel->moderation = 0;
 	spin_unlock_irq(&channel->lock);
 	if (channel->state != TP_CHANNEL_CLOSED)

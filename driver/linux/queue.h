@@ -34,6 +34,7 @@ struct tp_queue {
 	u32 resets;
 	u32 cancels;
 	u64 next_ticket;
+	struct tp_level level; /* whose end the eventfd tells; in channel->levels or nowhere */
 	/* Messages that the core has begun, and whose end was not reported. */
 	struct towpath_message_start starts[4];
 	u32 start_count;
@@ -60,7 +61,17 @@ void tp_queue_release(struct tp_channel *channel);
 long tp_queue_ioctl(struct file *file, unsigned int command, unsigned long argument);
 __poll_t tp_queue_poll(struct tp_channel *channel);
 
-/* For uring.c. */
+/* For fill.c and uring.c. */
+/*
+ * Enter the card and take io, after a reset under way (EAGAIN: without `may_wait`). EIO: the card
+ * has failed, and the memory of all transfers is released.
+ */
+int tp_queue_begin(struct tp_channel *channel, bool may_wait);
+/* Within the card: the next tp_queue_begin() reports why, or resets the channel. */
+bool tp_must_leave(const struct tp_channel *channel);
+/* TOWPATH_IOC_FILL_LEVEL */
+int tp_fill_level(struct file *file, void *argument);
+
 /* Under lock: why nothing may be submitted, or 0. */
 int tp_queue_refuses(struct tp_queue *queue);
 /* Under io: submit a transfer; a ring's waits where there is no room, any other gets EAGAIN. */

@@ -34,6 +34,8 @@ static void tp_start(struct tp_channel *channel)
 {
 	lockdep_assert_held(&channel->lock);
 	tp_engine_start(&channel->engine, channel->vector, channel->client->announce);
+	/* The reset took back a level that was stored before. */
+	channel->level_stored = false;
 	if (channel->moderation)
 		writel(channel->moderation,
 		       channel->engine.privileged + TP_CHANNEL_MODERATION_OFFSET);
@@ -63,6 +65,7 @@ static void tp_close_locked(struct tp_channel *channel)
 		tp_end(channel, work, status, 0);
 	tp_flush_client(channel, status);
 	channel->armed = false;
+	channel->level_stored = false;
 	channel->owed = false;
 	tp_wake_locked(channel);
 }

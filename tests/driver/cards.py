@@ -25,7 +25,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 # The user core of each card, in the order in which they stand on the bus.
-CORES = ("loopback", str(ROOT / "tests/cores/loop3x2"), "scratchpad")
+CORES = ("loopback", str(ROOT / "tests/cores/loop3x2_qos"), "scratchpad")
 FAULT_SECONDS = 10
 
 

@@ -28,6 +28,7 @@ OPTIONAL = {"tp_uring_command", "tp_latency_add"}
 SIZES = {
     "towpath_card_info": 88,
     "towpath_channel_info": 84,
+    "towpath_channel_qos": 24,
     "towpath_plugin_info": 32,
     "towpath_window": 48,
     "towpath_register": 16,
@@ -43,6 +44,7 @@ SIZES = {
     "towpath_transfer": 40,
     "towpath_completion": 24,
     "towpath_exchange": 64,
+    "towpath_fill_level": 32,
     "towpath_uring_transfer": 16,
     "towpath_message_start": 32,
     "towpath_moderation": 16,

@@ -212,7 +212,7 @@ TEST(a_channels_part_of_the_link_is_set) {
     OK(towpath_open("sim:tests/cores/loop3x2_qos", NULL, &device));
     towpath_info info = {.size = sizeof info};
     OK(towpath_get_info(device, &info));
-    EXPECT(info.features == TOWPATH_QOS);
+    EXPECT(info.features == (TOWPATH_QOS | TOWPATH_FILL_LEVELS));
     towpath_qos qos = {.size = sizeof qos, .change = 9, .weight = 9, .traffic_class = 9, .rate = 9};
     OK(towpath_get_qos(device, "b", &qos));
     EXPECT(qos.size == sizeof qos && qos.change == 0 && qos.weight == 1 && qos.traffic_class == 0 && qos.rate == 0);

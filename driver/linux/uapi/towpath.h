@@ -36,7 +36,10 @@ struct towpath_card_info {
 	__u16 interrupts; /* of the user core */
 	__u16 tags;
 	__u16 plugins;
-	__u16 reserved[2];
+	__u16 features;
+#define TOWPATH_FEATURE_QOS 0x1u /* TOWPATH_IOC_CHANNEL_QOS works */
+#define TOWPATH_FEATURE_FILL 0x2u /* TOWPATH_IOC_FILL_LEVEL works */
+	__u16 reserved;
 	char core_name[TOWPATH_NAME_BYTES]; /* padded with zeroes */
 };
 
@@ -108,6 +111,25 @@ struct towpath_window {
 	__u32 stores_refused; /* by any memory, since the card was switched on; modulo 2^32 */
 	__u32 stores_dropped; /* there was no room for them, or the windows are off */
 	__u32 reserved;
+};
+
+/*
+ * A channel's part of the link. What `flags` name is set, for all programs; then all is told as the
+ * card has it. To set anything needs CAP_SYS_ADMIN (EPERM). It stays over resets of the channel and
+ * of the card, and the driver sets it again after a reset of the function and a sleep of the
+ * system. EBUSY: a traffic class changes only while the channel has no transfer in flight, also
+ * none that reads ahead. EOPNOTSUPP: the card has no such settings.
+ */
+struct towpath_channel_qos {
+	__u32 argsz;
+	__u32 flags;
+#define TOWPATH_SET_WEIGHT 0x1u
+#define TOWPATH_SET_RATE 0x2u
+#define TOWPATH_SET_TRAFFIC_CLASS 0x4u
+	__u32 index; /* in: of the channel */
+	__u32 weight; /* 1 to 255: against others of its direction that want the link, too */
+	__u32 rate; /* bytes of data in 2^20 clocks of the card's core; 0: as many as it can */
+	__u32 traffic_class; /* 0 to 7, of its packets */
 };
 
 /* Events of a user interrupt. */
@@ -236,6 +258,7 @@ struct towpath_unregister_buffer {
 #define TOWPATH_IOC_IMPORT_BUFFER _IOWR('t', 0x7a, struct towpath_import_buffer)
 #define TOWPATH_IOC_PLUGIN_INFO _IOWR('t', 0x7b, struct towpath_plugin_info)
 #define TOWPATH_IOC_WINDOW _IOWR('t', 0x7c, struct towpath_window)
+#define TOWPATH_IOC_CHANNEL_QOS _IOWR('t', 0x7d, struct towpath_channel_qos)
 
 /* On a channel's file. */
 
@@ -383,6 +406,26 @@ struct towpath_moderation {
 };
 
 /*
+ * What the card holds of a queue's channel: bytes that the user core has sent and no transfer has
+ * taken, card to host; or that have landed and the core has not taken. A level is reached by so
+ * many or more, card to host, and by so many or fewer; and, card to host, whenever the channel is
+ * full. One that can never be held, card to host, counts as the largest that can. EINVAL: more than
+ * one flag. EOPNOTSUPP: the card has no fill levels. ETIMEDOUT: it was not reached in time.
+ */
+struct towpath_fill_level {
+	__u32 argsz;
+	__u32 flags; /* none: only tell */
+#define TOWPATH_LEVEL_WAIT 0x1u /* until `level` is reached */
+#define TOWPATH_LEVEL_EVENT 0x2u /* if it is not, count on the eventfd once it is; the last one */
+#define TOWPATH_LEVEL_NEVER 0x4u /* take that back, as a reset of the channel does */
+	__u32 level; /* in: bytes */
+	__u32 bytes; /* out */
+	__u32 full; /* out: 1: the core can send no more before a transfer takes some */
+	__u32 reached; /* out: 1: `level` is */
+	__s64 timeout_ns; /* of the wait; negative: none */
+};
+
+/*
  * What has been counted since the card was bound. The last four are faults of the card. Told of a
  * card that has gone or failed, too.
  */
@@ -409,5 +452,6 @@ struct towpath_channel_statistics {
 #define TOWPATH_IOC_MODERATION _IOWR('t', 0x85, struct towpath_moderation)
 #define TOWPATH_IOC_CHANNEL_STATISTICS _IOWR('t', 0x86, struct towpath_channel_statistics)
 #define TOWPATH_URING_TRANSFER _IOWR('t', 0x87, struct towpath_uring_transfer)
+#define TOWPATH_IOC_FILL_LEVEL _IOWR('t', 0x88, struct towpath_fill_level)
 
 #endif

@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 use towpath_driver::records::{Look, Record, Records};
 use towpath_driver::signal_watch::SignalWatch;
 use towpath_driver::{
-    moderation_time, Access, Channel, ChannelInfo, ChannelOptions, ChannelStatistics, Completion, Direction, Error, Keep, Message,
-    MessageStart, Piece, Result, Status, Ticket, WaitOptions,
+    moderation_time, Access, Channel, ChannelInfo, ChannelOptions, ChannelStatistics, Completion, DeviceInfo, Direction, Error, Keep,
+    Message, MessageStart, Piece, Result, Status, Ticket, WaitOptions,
 };
 use towpath_system::{errno, event};
 
@@ -183,15 +183,23 @@ impl LinuxChannel {
         &self.shared.info.channels[self.position]
     }
 
-    fn name(&self) -> &str {
+    pub fn device_info(&self) -> &DeviceInfo {
+        &self.shared.info
+    }
+
+    pub fn node(&self) -> &dyn Node {
+        &*self.node
+    }
+
+    pub fn name(&self) -> &str {
         &self.info().name
     }
 
-    fn doing(&self, what: &str) -> String {
+    pub fn doing(&self, what: &str) -> String {
         format!("{}: channel \"{}\": {what}", self.shared.info.name, self.name())
     }
 
-    fn refused(&self, what: &str, why: io::Error) -> Error {
+    pub fn refused(&self, what: &str, why: io::Error) -> Error {
         refused(self.doing(what), why)
     }
 
@@ -804,6 +812,26 @@ impl Channel for Handle {
 
     fn try_message_start(&self) -> Result<Option<MessageStart>> {
         self.0.start(Duration::ZERO).map(|(start, _)| start)
+    }
+
+    fn held(&self) -> Result<towpath_driver::Held> {
+        self.0.level(0, 0).map(|(held, _)| held)
+    }
+
+    fn wait_held(&self, bytes: u32, options: WaitOptions<'_>) -> Result<towpath_driver::Held> {
+        self.0.wait_held(bytes, options)
+    }
+
+    fn try_wait_held(&self, bytes: u32) -> Result<Option<towpath_driver::Held>> {
+        let (held, reached) = self.0.level(uapi::LEVEL_EVENT, bytes)?;
+        Ok(reached.then_some(held))
+    }
+
+    fn cancel_wait_held(&self) -> Result<()> {
+        if !self.0.has_levels() {
+            return Ok(());
+        }
+        self.0.level(uapi::LEVEL_NEVER, 0).map(drop)
     }
 
     fn cancel(&self, ticket: Ticket) -> Result<()> {

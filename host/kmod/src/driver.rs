@@ -13,16 +13,20 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
+use towpath_bus::BusError;
 use towpath_contract as contract;
 use towpath_driver::signal_watch::SignalWatch;
 use towpath_driver::{
-    shown_name, Access, Channel, ChannelInfo, ChannelKind, ChannelOptions, DeviceInfo, DeviceMemory, Direction, Driver, Error,
-    LinkCounters, Loaded, PluginInfo, Registration, RegistrationState, Result, WaitOptions, WindowStores, WireStatistics,
+    rate_of, shown_name, Access, Channel, ChannelInfo, ChannelKind, ChannelOptions, DeviceInfo, DeviceMemory, Direction, Driver, Error,
+    LinkCounters, Loaded, PluginInfo, Qos, QosChange, Registration, RegistrationState, Result, WaitOptions, WindowStores, WireStatistics,
 };
 use towpath_system::{device_fence, errno, event, signals, Mapping, MAPS_DEVICES};
 
 /// One wait in the kernel, at most; then everything is looked at anyway.
 pub(crate) const SLICE: Duration = Duration::from_millis(100);
+
+/// Loads that fail one after the other before one counts as refused.
+const LOADS: usize = 8;
 
 /// How long one call may still wait.
 pub(crate) struct Limit {
@@ -59,6 +63,8 @@ pub(crate) struct Shared {
     files: Box<dyn Files>,
     pub control: Box<dyn Node>,
     windows: Vec<Window>,
+    /// Held by a load that asks whether it was refused.
+    asking: Mutex<()>,
     /// By position in `info.channels`.
     open: Mutex<Vec<Weak<LinuxChannel>>>,
     /// By number.
@@ -132,6 +138,9 @@ impl LinuxDriver {
         info.vectors = card.vectors;
         info.interrupts = card.interrupts;
         info.register_bytes = card.window_bytes;
+        // A module that is older says 0.
+        let has = |feature| u32::from(card.features) & feature != 0;
+        (info.qos, info.fill_levels) = (has(uapi::FEATURE_QOS), has(uapi::FEATURE_FILL));
         for index in 0..card.channels {
             let mut about = uapi::ChannelInfo { index: index.into(), ..Default::default() };
             sys::ask(&*control, &mut about).map_err(|why| failed("asking what its channels are", why))?;
@@ -163,6 +172,7 @@ impl LinuxDriver {
             files,
             control,
             windows,
+            asking: Mutex::new(()),
             open: Mutex::new(info.channels.iter().map(|_| Weak::new()).collect()),
             interrupts: Mutex::new((0..info.interrupts).map(|_| Interrupt::default()).collect()),
             opened: Instant::now(),
@@ -218,6 +228,26 @@ impl Shared {
         let mapped = self.control.map(window.offset, bytes).map_err(self.refused("mapping a memory's window"))?;
         // Of two threads that map it at once, one keeps its mapping.
         Ok(window.mapped.get_or_init(|| mapped))
+    }
+
+    /// Ask for a channel's part of the link, or set it.
+    fn ask_qos(&self, mut argument: uapi::ChannelQos) -> Result<uapi::ChannelQos> {
+        if !self.info.qos {
+            let why = "the card has no quality of service, or the kernel module is older than it; build the card with `qos = true` in [gateware] of its core's manifest";
+            return Err(Error::Unavailable(format!("{}: {why}", self.info.name)));
+        }
+        let doing = if argument.flags == 0 { "reading a channel's part of the link" } else { "setting a channel's part of the link" };
+        sys::ask(&*self.control, &mut argument).map_err(|why| {
+            let remedy = match why.raw_os_error() {
+                Some(errno::EPERM) => {
+                    "only a program with CAP_SYS_ADMIN sets it, for it is about what others have of the link; run this with sudo"
+                }
+                Some(errno::EBUSY) => "a traffic class changes only while the channel has no transfer in flight",
+                _ => return self.refused(doing)(why),
+            };
+            Error::Bus { doing: format!("{}: {doing}", self.info.name), source: BusError::System(remedy.into(), why), bytes: None }
+        })?;
+        Ok(argument)
     }
 
     fn window_state(&self, channel: u16) -> Result<uapi::Window> {
@@ -352,20 +382,24 @@ impl Driver for LinuxDriver {
         if !load(bytes) {
             return Ok(Loaded::Done);
         }
-        // Another program may have been told of it, and the memory may hold such bytes: a load has no side effects.
-        let before = self.shared.window_state(window.channel)?;
-        if before.off != 0 {
-            return Ok(Loaded::Off);
+        // Another program may have been told of it, and the memory may hold such bytes: a load has no side effects. What fails meanwhile may be
+        // another's: this program's threads ask one after the other, and only a load that fails each time was refused.
+        let _alone = self.shared.asking.lock();
+        let mut before = self.shared.window_state(window.channel)?;
+        for _ in 0..LOADS {
+            if before.off != 0 {
+                return Ok(Loaded::Off);
+            }
+            if !load(bytes) {
+                return Ok(Loaded::Done);
+            }
+            let after = self.shared.window_state(window.channel)?;
+            if after.off == 0 && after.errors == before.errors {
+                return Ok(Loaded::Done);
+            }
+            before = after;
         }
-        if !load(bytes) {
-            return Ok(Loaded::Done);
-        }
-        let after = self.shared.window_state(window.channel)?;
-        Ok(match (after.off, after.errors == before.errors) {
-            (0, true) => Loaded::Done,
-            (0, false) => Loaded::Refused,
-            _ => Loaded::Off,
-        })
+        Ok(if before.off != 0 { Loaded::Off } else { Loaded::Refused })
     }
 
     fn write_window(&self, offset: u64, bytes: &[u8]) -> Result<()> {
@@ -445,6 +479,26 @@ impl Driver for LinuxDriver {
         }
         let event = interrupt.event.as_ref().map(OwnedFd::try_clone);
         event.unwrap_or_else(|| Err(io::ErrorKind::NotFound.into())).map_err(shared.refused(&doing))
+    }
+
+    fn qos(&self, index: u16) -> Result<Qos> {
+        let found = self.shared.ask_qos(uapi::ChannelQos { index: index.into(), ..Default::default() })?;
+        // The registers have so many bits.
+        Ok(Qos::new(found.weight as u8, rate_of(found.rate, self.shared.info.core_clock_khz), found.traffic_class as u8))
+    }
+
+    fn set_qos(&self, index: u16, change: QosChange) -> Result<()> {
+        let mut wanted = uapi::ChannelQos { index: index.into(), ..Default::default() };
+        for (register, value) in change.registers(self.shared.info.core_clock_khz)? {
+            let (flag, field) = match register {
+                contract::CHANNEL_WEIGHT_OFFSET => (uapi::SET_WEIGHT, &mut wanted.weight),
+                contract::CHANNEL_RATE_OFFSET => (uapi::SET_RATE, &mut wanted.rate),
+                _ => (uapi::SET_TRAFFIC_CLASS, &mut wanted.traffic_class),
+            };
+            wanted.flags |= flag;
+            *field = value;
+        }
+        self.shared.ask_qos(wanted).map(drop)
     }
 
     fn reset(&self) -> Result<()> {

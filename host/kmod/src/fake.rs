@@ -72,6 +72,10 @@ struct Card {
     moderation: (u16, u16),
     exchanges: usize,
     unexpected: u64,
+    /// Of each channel; a weight of 0 is that of a card that nobody has set.
+    qos: [uapi::ChannelQos; 4],
+    /// The program has no CAP_SYS_ADMIN.
+    unprivileged: bool,
 }
 
 #[derive(Default)]
@@ -85,6 +89,8 @@ struct Memory {
     bytes: Mapping,
     /// Accesses of the window are refused, and there were so many.
     window_fails: bool,
+    /// So many accesses of other programs are refused, each before the next question.
+    others_fail: u32,
     cannot_be_mapped: bool,
     errors: u32,
     /// Where the next byte of the open message goes.
@@ -97,7 +103,7 @@ impl Default for Memory {
     fn default() -> Memory {
         let file = memory_file("ram", MEMORY as u64, false).unwrap();
         let bytes = Mapping::new(&file, 0, MEMORY, Rights::BOTH).unwrap();
-        Memory { file, bytes, window_fails: false, cannot_be_mapped: false, errors: 0, at: 0, goes_on: usize::MAX }
+        Memory { file, bytes, window_fails: false, others_fail: 0, cannot_be_mapped: false, errors: 0, at: 0, goes_on: usize::MAX }
     }
 }
 
@@ -119,6 +125,8 @@ struct Queue {
     completed: u64,
     message_open: bool,
     reset_untold: bool,
+    /// C2H: the eventfd is signalled once the core has so many bytes.
+    level: Option<u32>,
     /// Memory was taken back: nothing is taken until all that it ended has been collected.
     cut_short: bool,
 }
@@ -238,6 +246,11 @@ impl FakeCard {
         self.card().memory.window_fails = fails;
     }
 
+    /// So many accesses of other programs will be refused, while this one asks.
+    pub fn others_fail(&self, times: u32) {
+        self.card().memory.others_fail = times;
+    }
+
     /// The memory takes and gives so many more bytes, and then stalls.
     pub fn memory_goes_on(&self, bytes: usize) {
         let mut card = self.card();
@@ -279,6 +292,11 @@ impl FakeCard {
         self.card().exchanges
     }
 
+    /// The program may not set what is the system's.
+    pub fn unprivileged(&self, so: bool) {
+        self.card().unprivileged = so;
+    }
+
     pub fn moderation(&self) -> (u16, u16) {
         self.card().moderation
     }
@@ -311,6 +329,41 @@ impl Card {
     /// Move what can be moved.
     fn pump(&mut self, capacity: usize) {
         while self.pump_in(capacity) | self.pump_out() | self.pump_memory(WRITER) | self.pump_memory(READER) {}
+        let held = self.held();
+        if let Some(queue) = self.queues[1].as_mut().filter(|queue| queue.level.is_some_and(|level| held >= level)) {
+            queue.level = None;
+            event::signal(&queue.event);
+        }
+    }
+
+    /// Bytes that the core has and no transfer has taken.
+    fn held(&self) -> u32 {
+        self.core.iter().map(|message| message.bytes.len() as u32).sum()
+    }
+
+    fn qos(&mut self, wanted: &mut uapi::ChannelQos) -> io::Result<()> {
+        let (now, changed) = (&mut self.qos[wanted.index as usize], wanted.flags);
+        check(changed & !(uapi::SET_WEIGHT | uapi::SET_RATE | uapi::SET_TRAFFIC_CLASS) == 0)?;
+        if changed != 0 && self.unprivileged {
+            return Err(error(errno::EPERM));
+        }
+        check(changed & uapi::SET_WEIGHT == 0 || (1..256).contains(&wanted.weight))?;
+        check(changed & uapi::SET_TRAFFIC_CLASS == 0 || wanted.traffic_class < 8)?;
+        let busy = self.queues[wanted.index as usize].as_ref().is_some_and(|queue| !queue.flying.is_empty());
+        if changed & uapi::SET_TRAFFIC_CLASS != 0 && wanted.traffic_class != now.traffic_class && busy {
+            return Err(error(errno::EBUSY));
+        }
+        if changed & uapi::SET_WEIGHT != 0 {
+            now.weight = wanted.weight;
+        }
+        if changed & uapi::SET_RATE != 0 {
+            now.rate = wanted.rate;
+        }
+        if changed & uapi::SET_TRAFFIC_CLASS != 0 {
+            now.traffic_class = wanted.traffic_class;
+        }
+        (wanted.weight, wanted.rate, wanted.traffic_class) = (now.weight.max(1), now.rate, now.traffic_class);
+        Ok(())
     }
 
     /// A descriptor of the memory's: the bytes of an open message go on where it was, whatever address the next one has.
@@ -459,6 +512,7 @@ impl Files for FakeCard {
                 completed: 0,
                 message_open: false,
                 reset_untold: false,
+                level: None,
                 cut_short: false,
             });
         }
@@ -548,7 +602,7 @@ impl FakeNode {
                 (info.version_major, info.data_bytes, info.serial, info.core_version) = (settings.major, 16, 0x5eed, 7);
                 (info.core_clock_khz, info.user_clock_khz, info.window_bytes, info.channels) = (250_000, 250_000, 4096, 4);
                 (info.vectors, info.vectors_used, info.interrupts, info.tags) = (4, 4, INTERRUPTS as u16, 32);
-                info.plugins = 2;
+                (info.plugins, info.features) = (2, (uapi::FEATURE_QOS | uapi::FEATURE_FILL) as u16);
                 write_name(&mut info.core_name, "fake");
             }
             uapi::ChannelInfo::REQUEST => {
@@ -572,9 +626,11 @@ impl FakeNode {
                     return Err(error(errno::ENXIO));
                 }
                 let memory = &mut card.memory;
-                memory.errors += u32::from(memory.window_fails);
+                memory.errors += u32::from(memory.window_fails || memory.others_fail > 0);
+                memory.others_fail = memory.others_fail.saturating_sub(1);
                 (state.offset, state.bytes, state.errors, state.stores_refused) = (WINDOW, MEMORY as u64, memory.errors, memory.errors);
             }
+            uapi::ChannelQos::REQUEST => card.qos(structure(argument))?,
             uapi::Register::REQUEST => {
                 let access = structure::<uapi::Register>(argument);
                 match access.offset {
@@ -637,6 +693,9 @@ impl FakeNode {
             (wish.length, wish.offset, wish.user) = self.wait(wish.timeout_ns, |_| 0, first)?;
             return Ok(());
         }
+        if number == uapi::FillLevel::REQUEST {
+            return self.fill_level(channel, structure(argument));
+        }
         let mut card = self.card.card();
         if card.gone {
             return Err(error(errno::ENODEV));
@@ -666,6 +725,24 @@ impl FakeNode {
             _ => return Err(error(errno::ENOTTY)),
         }
         self.card.tell();
+        Ok(())
+    }
+
+    /// What has landed the core of this card has taken, and it can send as much as it holds.
+    fn fill_level(&self, channel: usize, wish: &mut uapi::FillLevel) -> io::Result<()> {
+        check(wish.flags.count_ones() < 2)?;
+        let (capacity, level, waits) = (self.card.0.settings.capacity, wish.level, wish.flags & uapi::LEVEL_WAIT != 0);
+        let look = |card: &mut Card| {
+            let held = if channel == 1 { card.held() } else { 0 };
+            let full = channel == 1 && held as usize >= capacity;
+            Some((held, full, channel == 0 || full || held >= level)).filter(|look| look.2 || !waits)
+        };
+        let (bytes, full, reached) = self.wait(wish.timeout_ns, |_| 0, look)?;
+        (wish.bytes, wish.full, wish.reached) = (bytes, full.into(), reached.into());
+        if wish.flags & (uapi::LEVEL_EVENT | uapi::LEVEL_NEVER) != 0 {
+            let wanted = (wish.flags & uapi::LEVEL_EVENT != 0 && !reached).then_some(level);
+            self.card.card().queues[channel].as_mut().unwrap().level = wanted;
+        }
         Ok(())
     }
 

@@ -21,6 +21,7 @@ mod driver;
 mod error;
 #[cfg(any(test, feature = "fake"))]
 pub mod fake;
+mod fill;
 mod sys;
 mod uapi;
 

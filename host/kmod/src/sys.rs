@@ -88,7 +88,7 @@ macro_rules! plain {
         )*
     };
 }
-plain!(CardInfo ChannelInfo PluginInfo Window Register Interrupt InterruptEvent LinkCounters UnregisterBuffer Queue MessageStart Moderation ChannelStatistics);
+plain!(CardInfo ChannelInfo ChannelQos FillLevel PluginInfo Window Register Interrupt InterruptEvent LinkCounters UnregisterBuffer Queue MessageStart Moderation ChannelStatistics);
 
 /// A request that a signal may end: [`io::ErrorKind::Interrupted`].
 pub fn ask_once<T: Plain>(node: &dyn Node, argument: &mut T) -> io::Result<()> {

@@ -7,16 +7,19 @@
 mod header;
 
 pub use header::{
-    towpath_card_info as CardInfo, towpath_channel_info as ChannelInfo, towpath_channel_statistics as ChannelStatistics,
-    towpath_completion as Completion, towpath_exchange as Exchange, towpath_interrupt as Interrupt,
-    towpath_interrupt_event as InterruptEvent, towpath_link_counters as LinkCounters, towpath_message_start as MessageStart,
-    towpath_moderation as Moderation, towpath_piece as Piece, towpath_plugin_info as PluginInfo, towpath_queue as Queue,
-    towpath_register as Register, towpath_register_buffer as RegisterBuffer, towpath_transfer as Transfer,
-    towpath_unregister_buffer as UnregisterBuffer, towpath_window as Window, TOWPATH_BUFFER_FROM_CARD as BUFFER_FROM_CARD,
-    TOWPATH_BUFFER_TO_CARD as BUFFER_TO_CARD, TOWPATH_INTERRUPT_WAIT as INTERRUPT_WAIT, TOWPATH_QUEUE_ANNOUNCE as QUEUE_ANNOUNCE,
+    towpath_card_info as CardInfo, towpath_channel_info as ChannelInfo, towpath_channel_qos as ChannelQos,
+    towpath_channel_statistics as ChannelStatistics, towpath_completion as Completion, towpath_exchange as Exchange,
+    towpath_fill_level as FillLevel, towpath_interrupt as Interrupt, towpath_interrupt_event as InterruptEvent,
+    towpath_link_counters as LinkCounters, towpath_message_start as MessageStart, towpath_moderation as Moderation, towpath_piece as Piece,
+    towpath_plugin_info as PluginInfo, towpath_queue as Queue, towpath_register as Register, towpath_register_buffer as RegisterBuffer,
+    towpath_transfer as Transfer, towpath_unregister_buffer as UnregisterBuffer, towpath_window as Window,
+    TOWPATH_BUFFER_FROM_CARD as BUFFER_FROM_CARD, TOWPATH_BUFFER_TO_CARD as BUFFER_TO_CARD, TOWPATH_FEATURE_FILL as FEATURE_FILL,
+    TOWPATH_FEATURE_QOS as FEATURE_QOS, TOWPATH_INTERRUPT_WAIT as INTERRUPT_WAIT, TOWPATH_LEVEL_EVENT as LEVEL_EVENT,
+    TOWPATH_LEVEL_NEVER as LEVEL_NEVER, TOWPATH_LEVEL_WAIT as LEVEL_WAIT, TOWPATH_QUEUE_ANNOUNCE as QUEUE_ANNOUNCE,
     TOWPATH_REGISTER_WRITE as REGISTER_WRITE, TOWPATH_REQUEST_IOC_CANCEL as CANCEL, TOWPATH_REQUEST_IOC_CARD_RESET as CARD_RESET,
-    TOWPATH_REQUEST_IOC_CHANNEL_RESET as CHANNEL_RESET, TOWPATH_TRANSFER_ATTRIBUTES as TRANSFER_ATTRIBUTES,
-    TOWPATH_TRANSFER_END as TRANSFER_END, TOWPATH_TRANSFER_LENGTH as TRANSFER_LENGTH,
+    TOWPATH_REQUEST_IOC_CHANNEL_RESET as CHANNEL_RESET, TOWPATH_SET_RATE as SET_RATE, TOWPATH_SET_TRAFFIC_CLASS as SET_TRAFFIC_CLASS,
+    TOWPATH_SET_WEIGHT as SET_WEIGHT, TOWPATH_TRANSFER_ATTRIBUTES as TRANSFER_ATTRIBUTES, TOWPATH_TRANSFER_END as TRANSFER_END,
+    TOWPATH_TRANSFER_LENGTH as TRANSFER_LENGTH,
 };
 
 pub const TRANSFER_PIECES: usize = header::TOWPATH_TRANSFER_PIECES as usize;
@@ -47,6 +50,8 @@ macro_rules! arguments {
 
 arguments! {
     CardInfo = TOWPATH_REQUEST_IOC_CARD_INFO;
+    ChannelQos = TOWPATH_REQUEST_IOC_CHANNEL_QOS;
+    FillLevel = TOWPATH_REQUEST_IOC_FILL_LEVEL;
     ChannelInfo = TOWPATH_REQUEST_IOC_CHANNEL_INFO;
     PluginInfo = TOWPATH_REQUEST_IOC_PLUGIN_INFO;
     Window = TOWPATH_REQUEST_IOC_WINDOW;

@@ -6,7 +6,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use towpath::{Device, Error, Message, Status};
+use towpath::{Device, Error, Message, QosChange, Status};
 use towpath_contract::Status as OnCard;
 use towpath_kmod::fake::{FakeCard, Settings, QUEUE_DEPTH, REGISTER_ERROR, REGISTER_SILENT};
 use towpath_kmod::OpenError;
@@ -617,6 +617,12 @@ fn a_memory_has_its_window() {
     assert!(window.flush().unwrap_err().to_string().contains("refused"));
     card.window_fails(false);
     window.flush().unwrap();
+    // All ones, while other programs' accesses are refused.
+    for times in 1..6 {
+        card.others_fail(times);
+        window.read_at(&mut back, 0x201).unwrap();
+        assert_eq!(back, [0xff; 24]);
+    }
 }
 
 /// A write that is cut short, by a cancel or because memory was taken back, leaves its message open on the card.
@@ -666,4 +672,71 @@ fn a_cancel_ends_one_write_and_the_others_are_done() {
     expected[100..5100].fill(1);
     expected[20_000..20_009].fill(3);
     assert!(card.memory() == expected);
+}
+
+/// Settings go through the kernel, which keeps them for all programs and refuses them to those without the right.
+#[test]
+fn a_channels_part_of_the_link() {
+    let (card, device) = open(Settings::default());
+    assert!(device.info().qos);
+    let qos = |channel: &str| device.qos(channel).map(|q| (q.weight, q.rate, q.traffic_class)).unwrap();
+    assert_eq!(qos("in0"), (1, 0, 0));
+    let change = |weight, rate, traffic_class| QosChange { weight, rate, traffic_class };
+    device.set_qos("in0", change(Some(255), Some(100_000_000), Some(7))).unwrap();
+    device.set_qos("out0", change(Some(3), None, None)).unwrap();
+    let (weight, rate, class) = qos("in0");
+    assert!((weight, class) == (255, 7) && rate.abs_diff(100_000_000) < 240, "{rate}");
+    device.set_qos("in0", change(None, Some(0), None)).unwrap();
+    assert_eq!((qos("in0"), qos("out0")), ((255, 0, 7), (3, 0, 0)));
+    assert!(matches!(device.set_qos("in0", change(Some(0), None, None)), Err(Error::Invalid(_))));
+    let receiver = device.receiver("out0").unwrap();
+    let mut into = device.allocate(16).unwrap();
+    let mut flight = receiver.submit(&mut into, ..).unwrap();
+    assert!(device.set_qos("out0", change(None, None, Some(1))).unwrap_err().to_string().contains("no transfer in flight"));
+    flight.cancel().unwrap();
+    flight.wait(None).unwrap();
+    device.set_qos("out0", change(None, None, Some(1))).unwrap();
+    card.unprivileged(true);
+    assert!(device.set_qos("in0", change(Some(2), None, None)).unwrap_err().to_string().contains("sudo"));
+    assert_eq!((qos("in0").0, qos("out0").2), (255, 1));
+}
+
+#[test]
+fn a_program_sleeps_until_the_card_holds_enough() {
+    let (_card, device) = open(Settings { capacity: 1000, ..Settings::default() });
+    let (sender, receiver) = (device.sender("in0").unwrap(), device.receiver("out0").unwrap());
+    assert!(device.info().fill_levels);
+    assert!(matches!(receiver.wait_held(1, SHORT), Err(Error::Pending { .. })));
+    let part = Message { end: false, ..Message::default() };
+    let send = |count: usize| {
+        let buffer = device.register(pattern(count)).unwrap();
+        sender.send_buffer(&buffer, .., part).unwrap();
+    };
+    std::thread::scope(|scope| {
+        let receiver = &receiver;
+        let waits = [100, 1, 250].map(|level| (level, scope.spawn(move || receiver.wait_held(level, None).unwrap())));
+        send(99);
+        send(151);
+        for (level, wait) in waits {
+            assert!((level..=250).contains(&wait.join().unwrap().bytes), "{level}");
+        }
+    });
+    assert_eq!((receiver.held().unwrap().bytes, sender.held().unwrap().bytes), (250, 0));
+    sender.wait_drained(0, SHORT).unwrap();
+    // For an event loop: once it is reached, unless it is taken back.
+    let fd = receiver.event_fd().unwrap();
+    readable(fd); // the message's start
+    assert!(receiver.try_wait_held(300).unwrap().is_none() && !readable(fd));
+    send(49);
+    assert!(!readable(fd));
+    send(1);
+    assert!(readable(fd) && receiver.try_wait_held(300).unwrap().is_some_and(|held| held.bytes == 300));
+    assert!(receiver.try_wait_held(400).unwrap().is_none());
+    receiver.cancel_wait_held().unwrap();
+    send(200);
+    assert_eq!(receiver.held().unwrap().bytes, 500);
+    // The card can hold no more: that ends every wait.
+    send(500);
+    let held = receiver.wait_held(u32::MAX, None).unwrap();
+    assert!(held.full && held.bytes == 1000);
 }

@@ -221,3 +221,46 @@ fn names_that_lead_nowhere() {
     assert!(device.sender("out").unwrap_err().to_string().contains("for receiving"));
     assert!(towpath::list_devices().unwrap().iter().any(|device| device.name == "sim:loopback"));
 }
+
+/// Each window leads to its own memory: what is stored in one is read there, by load and by transfer, and the other stays as it was.
+#[test]
+fn windows_of_two_memories() {
+    const SEED: u64 = 24;
+    println!("seed {SEED}");
+    let core = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/cores/two_memories");
+    let device = Device::open(&format!("sim:{core}")).unwrap();
+    let memories = ["near", "far"].map(|name| device.memory(name).unwrap());
+    let windows = memories.each_ref().map(|memory| memory.window().unwrap());
+    assert_eq!(windows.each_ref().map(|window| window.len()), [65_536, 131_072]);
+    let mut models = [vec![0; 65_536], vec![0; 131_072]];
+    for (memory, model) in memories.iter().zip(&models) {
+        memory.write_at(model, 0).unwrap();
+    }
+    let mut state = SEED;
+    let mut draw = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    for round in 0..100 {
+        let (which, length) = (draw(2), 1 + draw(100));
+        let at = draw(65_536 - length) + if which == 1 && draw(2) == 1 { 65_536 } else { 0 };
+        let data: Vec<u8> = (0..length).map(|byte| (round * 17 + byte) as u8 | 1).collect();
+        windows[which].write_at(&data, at as u64).unwrap();
+        models[which][at..at + length].copy_from_slice(&data);
+        windows[which].flush().unwrap();
+        for ((memory, window), model) in memories.iter().zip(&windows).zip(&models) {
+            let at = at % 65_536;
+            let length = length.min(65_536 - at);
+            let (mut loaded, mut moved) = (vec![0; length], vec![0; length]);
+            window.read_at(&mut loaded, at as u64).unwrap();
+            memory.read_at(&mut moved, at as u64).unwrap();
+            let wanted = &model[at..at + length];
+            assert!(loaded == wanted && moved == wanted, "round {round}: {length} bytes at {at:#x}, stored in memory {which}");
+        }
+    }
+    for (memory, model) in memories.iter().zip(&models) {
+        let mut all = vec![0; model.len()];
+        memory.read_at(&mut all, 0).unwrap();
+        assert!(all == *model);
+    }
+}

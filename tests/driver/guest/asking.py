@@ -22,8 +22,7 @@ class CardInfo(ctypes.Structure):
         ("data_bytes", U32),
         ("serial", U64),
         *((name, U32) for name in ("core_version", "core_clock_khz", "user_clock_khz", "window_bytes")),
-        *((name, U16) for name in ("channels", "vectors", "vectors_used", "interrupts", "tags", "plugins")),
-        ("reserved", U16 * 2),
+        *((name, U16) for name in ("channels", "vectors", "vectors_used", "interrupts", "tags", "plugins", "features", "reserved")),
         ("core_name", ctypes.c_char * 32),
     )
 
@@ -53,6 +52,10 @@ class Window(ctypes.Structure):
     )
 
 
+class Qos(ctypes.Structure):
+    _fields_ = tuple((name, U32) for name in "argsz flags index weight rate traffic_class".split())
+
+
 class Interrupt(ctypes.Structure):
     _fields_ = (*((name, U32) for name in "argsz flags index seen count reserved".split()), ("timeout_ns", S64))
 
@@ -69,6 +72,7 @@ REGISTER = number(Register, 0x72)
 INTERRUPT = number(Interrupt, 0x73)
 PLUGIN_INFO = number(PluginInfo, 0x7B)
 WINDOW = number(Window, 0x7C)
+CHANNEL_QOS = number(Qos, 0x7D)
 CARD_RESET = number(None, 0x74)
 CHANNEL_RESET = number(None, 0x80)
 WRITE = WAIT = 1

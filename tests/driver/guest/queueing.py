@@ -94,6 +94,10 @@ class Statistics(ctypes.Structure):
     )
 
 
+class Level(ctypes.Structure):
+    _fields_ = (*((name, U32) for name in "argsz flags level bytes full reached".split()), ("timeout_ns", S64))
+
+
 INTERRUPT_EVENT = number(InterruptEvent, 0x75)
 LINK_COUNTERS = number(LinkCounters, 0x76)
 REGISTER_BUFFER = number(RegisterBuffer, 0x77)
@@ -106,6 +110,7 @@ MESSAGE_START = number(MessageStart, 0x83)
 CANCEL = number(None, 0x84)
 MODERATION = number(Moderation, 0x85)
 CHANNEL_STATISTICS = number(Statistics, 0x86)
+FILL_LEVEL = number(Level, 0x88)
 
 
 class Buffer:

@@ -9,7 +9,21 @@ import os
 
 import pytest
 import queueing as q
-from asking import CARD_INFO, CHANNEL_INFO, INTERRUPT, REGISTER, WINDOW, CardInfo, ChannelInfo, Interrupt, Register, Window, opened
+from asking import (
+    CARD_INFO,
+    CHANNEL_INFO,
+    CHANNEL_QOS,
+    INTERRUPT,
+    REGISTER,
+    WINDOW,
+    CardInfo,
+    ChannelInfo,
+    Interrupt,
+    Qos,
+    Register,
+    Window,
+    opened,
+)
 from inside import LIBC, Card
 from queueing import queue
 
@@ -26,9 +40,11 @@ CALLS = {
     "unregister buffer": ("control", q.UNREGISTER_BUFFER, q.UnregisterBuffer, 0),
     "allocate buffer": ("control", q.ALLOCATE_BUFFER, q.AllocateBuffer, 3),
     "import buffer": ("control", q.IMPORT_BUFFER, q.ImportBuffer, 3),
+    "channel qos": ("control", CHANNEL_QOS, Qos, 7),
     "queue": ("file", q.QUEUE, q.MakeQueue, 1),
     "exchange": ("queue", q.EXCHANGE, q.Exchange, 0),
     "message start": ("queue", q.MESSAGE_START, q.MessageStart, 0),
+    "fill level": ("queue", q.FILL_LEVEL, q.Level, 7),
     "moderation": ("queue", q.MODERATION, q.Moderation, 0),
     "statistics of a file": ("file", q.CHANNEL_STATISTICS, q.Statistics, 0),
     "statistics of a queue": ("queue", q.CHANNEL_STATISTICS, q.Statistics, 0),

@@ -56,7 +56,7 @@ def test_cards_are_listed_once_with_core_and_serial_number(cards: list[Card]) ->
 
 def test_a_card_is_found_by_its_order(cards: list[Card]) -> None:
     told = json.loads(done(subprocess.run([COMMAND, "-d", "#2", "info", "--json"], capture_output=True)))
-    assert (told["name"], told["core"], len(told["channels"])) == (f"/dev/{cards[1].name}", "loop3x2", 5)
+    assert (told["name"], told["core"], len(told["channels"])) == (f"/dev/{cards[1].name}", "loop3x2_qos", 5)
 
 
 def test_what_the_card_is(card: Card) -> None:
@@ -140,13 +140,23 @@ def random_transfers(card: Card, transfers: int, seed: int) -> None:
     at_random(card, "TOWPATH_GUEST_PROPERTY", "streams_over_another_device", seed, transfers=transfers)
 
 
-@pytest.mark.parametrize(("number", "transfers"), [(0, 300), (1, 100)], ids=["loopback", "loop3x2"])
+@pytest.mark.parametrize(("number", "transfers"), [(0, 300), (1, 100)], ids=["loopback", "loop3x2_qos"])
 def test_random_transfers(cards: list[Card], number: int, transfers: int) -> None:
     random_transfers(cards[number], transfers, seed=number + 1)
 
 
 def test_random_reads_and_writes_of_a_memory(scratchpad: Card) -> None:
     at_random(scratchpad, "TOWPATH_GUEST_MEMORIES", "memories_over_another_device", 1, operations=200)
+
+
+def test_a_channels_part_of_the_link(cards: list[Card]) -> None:
+    """What one program has set another finds; a card without it says so."""
+    done(towpath(cards[1], "qos", "b", "--weight", "5", "--class", "3"))
+    told = json.loads(done(towpath(cards[1], "--json", "qos", "b")))["channels"]
+    assert [(channel["name"], channel["weight"], channel["class"]) for channel in told] == [("b", 5, 3)]
+    done(towpath(cards[1], "qos", "b", "--weight", "1", "--class", "0"))
+    failed = towpath(cards[0], "qos")
+    assert failed.returncode == 1 and b"qos = true" in failed.stderr, failed.stderr
 
 
 def test_a_memory_by_the_command_line(scratchpad: Card) -> None:

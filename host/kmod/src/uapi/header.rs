@@ -3,7 +3,12 @@
 
 pub const TOWPATH_NAME_BYTES: u32 = 32;
 pub const TOWPATH_KIND_NAME_BYTES: u32 = 8;
+pub const TOWPATH_FEATURE_QOS: u32 = 1;
+pub const TOWPATH_FEATURE_FILL: u32 = 2;
 pub const TOWPATH_REGISTER_WRITE: u32 = 1;
+pub const TOWPATH_SET_WEIGHT: u32 = 1;
+pub const TOWPATH_SET_RATE: u32 = 2;
+pub const TOWPATH_SET_TRAFFIC_CLASS: u32 = 4;
 pub const TOWPATH_INTERRUPT_WAIT: u32 = 1;
 pub const TOWPATH_BUFFER_TO_CARD: u32 = 1;
 pub const TOWPATH_BUFFER_FROM_CARD: u32 = 2;
@@ -13,6 +18,9 @@ pub const TOWPATH_TRANSFER_BYTES: u32 = 4194304;
 pub const TOWPATH_TRANSFER_END: u32 = 1;
 pub const TOWPATH_TRANSFER_ATTRIBUTES: u32 = 2;
 pub const TOWPATH_TRANSFER_LENGTH: u32 = 4;
+pub const TOWPATH_LEVEL_WAIT: u32 = 1;
+pub const TOWPATH_LEVEL_EVENT: u32 = 2;
+pub const TOWPATH_LEVEL_NEVER: u32 = 4;
 pub type __u16 = ::core::ffi::c_ushort;
 pub type __s32 = ::core::ffi::c_int;
 pub type __u32 = ::core::ffi::c_uint;
@@ -37,7 +45,8 @@ pub struct towpath_card_info {
     pub interrupts: __u16,
     pub tags: __u16,
     pub plugins: __u16,
-    pub reserved: [__u16; 2usize],
+    pub features: __u16,
+    pub reserved: __u16,
     pub core_name: [::core::ffi::c_char; 32usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -60,7 +69,8 @@ const _: () = {
     ["Offset of field: towpath_card_info::interrupts"][::core::mem::offset_of!(towpath_card_info, interrupts) - 46usize];
     ["Offset of field: towpath_card_info::tags"][::core::mem::offset_of!(towpath_card_info, tags) - 48usize];
     ["Offset of field: towpath_card_info::plugins"][::core::mem::offset_of!(towpath_card_info, plugins) - 50usize];
-    ["Offset of field: towpath_card_info::reserved"][::core::mem::offset_of!(towpath_card_info, reserved) - 52usize];
+    ["Offset of field: towpath_card_info::features"][::core::mem::offset_of!(towpath_card_info, features) - 52usize];
+    ["Offset of field: towpath_card_info::reserved"][::core::mem::offset_of!(towpath_card_info, reserved) - 54usize];
     ["Offset of field: towpath_card_info::core_name"][::core::mem::offset_of!(towpath_card_info, core_name) - 56usize];
 };
 #[repr(C)]
@@ -166,6 +176,27 @@ const _: () = {
     ["Offset of field: towpath_window::stores_refused"][::core::mem::offset_of!(towpath_window, stores_refused) - 36usize];
     ["Offset of field: towpath_window::stores_dropped"][::core::mem::offset_of!(towpath_window, stores_dropped) - 40usize];
     ["Offset of field: towpath_window::reserved"][::core::mem::offset_of!(towpath_window, reserved) - 44usize];
+};
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct towpath_channel_qos {
+    pub argsz: __u32,
+    pub flags: __u32,
+    pub index: __u32,
+    pub weight: __u32,
+    pub rate: __u32,
+    pub traffic_class: __u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of towpath_channel_qos"][::core::mem::size_of::<towpath_channel_qos>() - 24usize];
+    ["Alignment of towpath_channel_qos"][::core::mem::align_of::<towpath_channel_qos>() - 4usize];
+    ["Offset of field: towpath_channel_qos::argsz"][::core::mem::offset_of!(towpath_channel_qos, argsz) - 0usize];
+    ["Offset of field: towpath_channel_qos::flags"][::core::mem::offset_of!(towpath_channel_qos, flags) - 4usize];
+    ["Offset of field: towpath_channel_qos::index"][::core::mem::offset_of!(towpath_channel_qos, index) - 8usize];
+    ["Offset of field: towpath_channel_qos::weight"][::core::mem::offset_of!(towpath_channel_qos, weight) - 12usize];
+    ["Offset of field: towpath_channel_qos::rate"][::core::mem::offset_of!(towpath_channel_qos, rate) - 16usize];
+    ["Offset of field: towpath_channel_qos::traffic_class"][::core::mem::offset_of!(towpath_channel_qos, traffic_class) - 20usize];
 };
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
@@ -491,6 +522,29 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
+pub struct towpath_fill_level {
+    pub argsz: __u32,
+    pub flags: __u32,
+    pub level: __u32,
+    pub bytes: __u32,
+    pub full: __u32,
+    pub reached: __u32,
+    pub timeout_ns: __s64,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of towpath_fill_level"][::core::mem::size_of::<towpath_fill_level>() - 32usize];
+    ["Alignment of towpath_fill_level"][::core::mem::align_of::<towpath_fill_level>() - 8usize];
+    ["Offset of field: towpath_fill_level::argsz"][::core::mem::offset_of!(towpath_fill_level, argsz) - 0usize];
+    ["Offset of field: towpath_fill_level::flags"][::core::mem::offset_of!(towpath_fill_level, flags) - 4usize];
+    ["Offset of field: towpath_fill_level::level"][::core::mem::offset_of!(towpath_fill_level, level) - 8usize];
+    ["Offset of field: towpath_fill_level::bytes"][::core::mem::offset_of!(towpath_fill_level, bytes) - 12usize];
+    ["Offset of field: towpath_fill_level::full"][::core::mem::offset_of!(towpath_fill_level, full) - 16usize];
+    ["Offset of field: towpath_fill_level::reached"][::core::mem::offset_of!(towpath_fill_level, reached) - 20usize];
+    ["Offset of field: towpath_fill_level::timeout_ns"][::core::mem::offset_of!(towpath_fill_level, timeout_ns) - 24usize];
+};
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
 pub struct towpath_channel_statistics {
     pub argsz: __u32,
     pub flags: __u32,
@@ -534,6 +588,7 @@ pub const TOWPATH_REQUEST_IOC_ALLOCATE_BUFFER: __u32 = 3223352441;
 pub const TOWPATH_REQUEST_IOC_IMPORT_BUFFER: __u32 = 3222828154;
 pub const TOWPATH_REQUEST_IOC_PLUGIN_INFO: __u32 = 3223352443;
 pub const TOWPATH_REQUEST_IOC_WINDOW: __u32 = 3224401020;
+pub const TOWPATH_REQUEST_IOC_CHANNEL_QOS: __u32 = 3222828157;
 pub const TOWPATH_REQUEST_IOC_CHANNEL_RESET: __u32 = 29824;
 pub const TOWPATH_REQUEST_IOC_QUEUE: __u32 = 3222303873;
 pub const TOWPATH_REQUEST_IOC_EXCHANGE: __u32 = 3225449602;
@@ -542,3 +597,4 @@ pub const TOWPATH_REQUEST_IOC_CANCEL: __u32 = 29828;
 pub const TOWPATH_REQUEST_IOC_MODERATION: __u32 = 3222303877;
 pub const TOWPATH_REQUEST_IOC_CHANNEL_STATISTICS: __u32 = 3225973894;
 pub const TOWPATH_REQUEST_URING_TRANSFER: __u32 = 3222303879;
+pub const TOWPATH_REQUEST_IOC_FILL_LEVEL: __u32 = 3223352456;
