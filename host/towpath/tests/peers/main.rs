@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod partners;
+mod storm;
 mod tools;
 
 use std::time::Duration;
