@@ -66,6 +66,17 @@ impl Pair {
     fn held(&self) -> towpath::Result<&Arc<Held>> {
         self.held.as_ref().ok_or_else(Card::closed)
     }
+
+    fn part(&self, py: Python<'_>, timeout: Limit) -> PyResult<towpath::Parted> {
+        waiting(py, &self.card, timeout, |options| {
+            // Closing the other card waits for this call, so it ends this call, too.
+            let is_over = || self.source.is_closed() || options.interrupted.is_some_and(|is_over| is_over());
+            match self.held()?.part(WaitOptions { timeout: options.timeout, interrupted: Some(&is_over) }) {
+                Err(towpath::Error::Interrupted { .. }) if self.source.is_closed() => Err(Card::closed()),
+                parted => parted,
+            }
+        })
+    }
 }
 
 #[pymethods]
@@ -92,14 +103,7 @@ impl Pair {
 
     #[pyo3(signature = (*, timeout=Limit::USUAL), text_signature = "($self, *, timeout=10.0)")]
     fn disconnect<'py>(&self, py: Python<'py>, timeout: Limit) -> PyResult<Bound<'py, PyAny>> {
-        let parted = waiting(py, &self.card, timeout, |options| {
-            // Closing the other card waits for this call, so it ends this call, too.
-            let is_over = || self.source.is_closed() || options.interrupted.is_some_and(|is_over| is_over());
-            match self.held()?.part(WaitOptions { timeout: options.timeout, interrupted: Some(&is_over) }) {
-                Err(towpath::Error::Interrupted { .. }) if self.source.is_closed() => Err(Card::closed()),
-                parted => parted,
-            }
-        })?;
+        let parted = self.part(py, timeout)?;
         error::tuple(py, "Parted", (parted.arrived, parted.taken, parted.cut, parted.fault.map(|fault| fault.to_string())))
     }
 
@@ -129,9 +133,14 @@ impl Pair {
         slf
     }
 
-    #[pyo3(signature = (*_raised))]
-    fn __exit__(&self, py: Python<'_>, _raised: &Bound<'_, pyo3::types::PyTuple>) -> PyResult<()> {
-        self.disconnect(py, Limit::USUAL).map(drop)
+    #[pyo3(signature = (*raised))]
+    fn __exit__(&self, py: Python<'_>, raised: &Bound<'_, pyo3::types::PyTuple>) -> PyResult<()> {
+        let parted = self.part(py, Limit::USUAL)?;
+        // An exception that is under way says more.
+        match parted.fault.filter(|_| raised.iter().all(|one| one.is_none())) {
+            Some(fault) => Err(error::of_class(py, "DeviceError", &format!("\"{}\" to \"{}\": {fault}", self.names[0], self.names[1]))),
+            None => Ok(()),
+        }
     }
 
     fn __repr__(&self) -> String {

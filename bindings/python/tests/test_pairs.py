@@ -45,6 +45,13 @@ def test_messages_go_from_card_to_card() -> None:
         parted = pair.disconnect(timeout=0.001)
         assert not parted.arrived
         assert parted.fault == "the channel that receives was reset, or its card"
+        # A `with` statement says it, too, unless it ends by another exception.
+        told = '"out" to "in": the channel that receives was reset'
+        with pytest.raises(towpath.DeviceError, match=told), towpath.connect(one["out"], other["in"]):
+            other["in"].reset()
+        with pytest.raises(ZeroDivisionError), towpath.connect(one["out"], other["in"]):
+            other["in"].reset()
+            raise ZeroDivisionError
 
 
 def test_a_pair_ends_with_its_card() -> None:

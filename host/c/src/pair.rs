@@ -162,7 +162,7 @@ pub unsafe extern "C" fn towpath_connect(
 
 /// Take a pair apart, give both channels back to the host, and release the handle. NULL is fine, and nothing happens. The card that sends stops
 /// at once, in the middle of a message if need be; then this waits until what was sent has arrived, and the user core there has taken
-/// it, `nanoseconds` at most without anything moving, or TOWPATH_FOREVER. Then the two are taken apart nevertheless: `*parted`, whose `size` is set and
+/// it, `nanoseconds` at most in which no slot ends, or TOWPATH_FOREVER. Then the two are taken apart nevertheless: `*parted`, whose `size` is set and
 /// which may be NULL, tells what became of it.
 ///
 /// TOWPATH_INTERRUPTED: a signal handler ran in this thread; nothing more is sent, and the handle is still one: call it again.

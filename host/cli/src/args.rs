@@ -58,6 +58,8 @@ pub enum Verb {
     Recv(Recv),
     /// Send standard input through the core to standard output, both at once, without waiting for the end of the input
     Pipe(Pipe),
+    /// Let a stream of one card send to a stream of another, until an interrupt (Ctrl-C) or a program's end; then tell what became of it
+    Connect(Connect),
     /// Read and write the user core's registers
     Reg(Reg),
     /// Read and write the user core's memories
@@ -178,6 +180,28 @@ pub struct Pipe {
     pub messages: Option<u64>,
     #[command(flatten)]
     pub transfer: Transfer,
+}
+
+#[derive(Debug, Args)]
+pub struct Connect {
+    /// The C2H channel that sends: its card, as for --device, and behind the last colon the channel, by name or number
+    #[arg(value_name = "CARD:CHANNEL", value_parser = card_channel)]
+    pub from: (String, String),
+    /// The H2C channel of another card that gets it
+    #[arg(value_name = "CARD:CHANNEL", value_parser = card_channel)]
+    pub to: (String, String),
+    /// Bytes of a slot, a power of two from 128 to 4096, a quarter of the inbox at most [default: 1024, or that quarter]
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    pub slot: Option<u64>,
+    /// Once they are paired, write a register of the core that sends, by name or byte offset (repeat as needed)
+    #[arg(short, long = "write", value_name = "REGISTER=VALUE", value_parser = register_value)]
+    pub writes: Vec<(String, u32)>,
+    /// At the end, wait so long for what is on its way, in the card's time (5s, 20ms, 100us; 0: as long as it takes)
+    #[arg(short, long, default_value = "10s", value_parser = duration)]
+    pub timeout: Duration,
+    /// Stay paired until this program ends, and end with its exit code
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub program: Vec<OsString>,
 }
 
 /// Where a message of `pipe` ends.
@@ -697,6 +721,13 @@ pub fn register_value(text: &str) -> Result<(String, u32), String> {
     }
 }
 
+fn card_channel(text: &str) -> Result<(String, String), String> {
+    match text.rsplit_once(':') {
+        Some((card, channel)) if !card.is_empty() && !channel.is_empty() => Ok((card.into(), channel.into())),
+        _ => Err("write CARD:CHANNEL, such as vfio:0000:65:00.0:out".into()),
+    }
+}
+
 fn channel_file(text: &str) -> Result<(String, PathBuf), String> {
     match text.split_once('=') {
         Some((channel, file)) if !channel.is_empty() && !file.is_empty() => Ok((channel.into(), file.into())),
@@ -742,6 +773,15 @@ mod tests {
         assert_eq!(end_of_message("4K"), Ok(End::Bytes(4096)));
         for wrong in ["", "0", "page"] {
             assert!(end_of_message(wrong).is_err_and(|why| why.contains("input, line")), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn cards_and_channels() {
+        assert_eq!(card_channel("sim:peer?world=lab:out"), Ok(("sim:peer?world=lab".into(), "out".into())));
+        assert_eq!(card_channel("vfio:0000:65:00.0:1"), Ok(("vfio:0000:65:00.0".into(), "1".into())));
+        for wrong in ["", "out", ":out", "#1:"] {
+            assert!(card_channel(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -25,7 +25,7 @@ pub fn open(cli: &Cli, core: &Core) -> Result<Card> {
 }
 
 /// The same, with another name in place of `--device`.
-fn open_this(cli: &Cli, name: Option<&str>, core: &Core) -> Result<Card> {
+pub fn open_this(cli: &Cli, name: Option<&str>, core: &Core) -> Result<Card> {
     let show = cli.verbose > 0 || std::io::stderr().is_terminal();
     let named = name.filter(|name| !name.is_empty());
     let device = match (named, &core.core) {

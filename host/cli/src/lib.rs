@@ -6,6 +6,7 @@
 
 mod args;
 mod bench;
+mod connect;
 mod device;
 mod doctor;
 mod exit;
@@ -57,6 +58,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Verb::Send(what) => transfer::send(&cli, what),
         Verb::Recv(what) => transfer::recv(&cli, what),
         Verb::Pipe(what) => pipe::pipe(&cli, what),
+        Verb::Connect(what) => connect::connect(&cli, what),
         Verb::Reg(what) => registers::reg(&cli, what),
         Verb::Mem(what) => memory::mem(&cli, what),
         Verb::Irq(what) => registers::irq(&cli, what),

@@ -3,6 +3,7 @@
 //!
 //! The process is replaced, so the program has the terminal, its signals and its own exit code, without a process between.
 
+use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -16,11 +17,16 @@ pub fn run(what: &Run) -> Result {
     drop(crate::device::open_named(&device, true)?);
     let program = &what.program[0];
     let error = Command::new(program).args(&what.program[1..]).env("TOWPATH_DEVICE", &device).exec();
+    Err(not_run(program, &error))
+}
+
+/// A program that could not be started.
+pub fn not_run(program: &OsStr, error: &std::io::Error) -> Failure {
     let name = Path::new(program).display();
-    Err(match error.kind() {
+    match error.kind() {
         std::io::ErrorKind::NotFound => Failure::new(NO_PROGRAM, format!("no program {name}; give a path, or a name that is on PATH")),
         _ => Failure::new(NOT_EXECUTABLE, format!("{name} cannot be executed: {error}")),
-    })
+    }
 }
 
 /// `sim:CORE?setting=value&...`; paths made absolute, for the program may look from elsewhere.

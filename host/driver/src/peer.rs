@@ -94,8 +94,12 @@ impl PeerState {
 
     /// It is one end of the pair with this key, and has not been reset since.
     pub fn is_paired(self, key: u8) -> bool {
-        let stands = self.control(contract::CHANNEL_PEER_CONTROL_KEY_MASK) >> contract::CHANNEL_PEER_CONTROL_KEY_LSB;
-        self.control(contract::CHANNEL_PEER_CONTROL_PAIRED_MASK) != 0 && stands == u32::from(key)
+        self.control(contract::CHANNEL_PEER_CONTROL_PAIRED_MASK) != 0 && self.key() == key
+    }
+
+    /// The key of its pair, or of the last one that it was in.
+    pub fn key(self) -> u8 {
+        (self.control(contract::CHANNEL_PEER_CONTROL_KEY_MASK) >> contract::CHANNEL_PEER_CONTROL_KEY_LSB) as u8
     }
 
     /// Slots since pairing, modulo 2^16: C2H that were begun, H2C that have come whole.

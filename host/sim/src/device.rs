@@ -4,6 +4,7 @@
 //!
 //! A card that breaks the rules of PCI Express, or of the neutral streams, is stopped with the reason.
 
+use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -191,6 +192,8 @@ pub struct Device {
     peer: u64,
     /// What other cards send passes it, where it is slower than the link.
     fabric: Option<Wire>,
+    /// Their requests in the fabric, where the host's overtake them; else they wait with the host's.
+    coming: Option<VecDeque<Packet>>,
 }
 
 impl Device {
@@ -242,6 +245,7 @@ impl Device {
             register: settings.register_latency * 1000,
             peer: settings.peer_latency * 1000,
             fabric: (settings.peer_rate < 1000).then(|| Wire::new(settings.femtoseconds_per_byte() * 1000 / u64::from(settings.peer_rate))),
+            coming: (settings.overtaking != 0).then(VecDeque::new),
             model,
         };
         let config = &mut device.input.config;
@@ -303,6 +307,10 @@ impl Device {
         while let Some(packet) = self.transmit.arrived(now) {
             self.at_host(packet);
         }
+        let here = |coming: &VecDeque<Packet>| coming.front().is_some_and(|packet| packet.time <= now);
+        while let Some(packet) = self.coming.as_mut().filter(|coming| here(coming)).and_then(VecDeque::pop_front) {
+            self.receive.push(packet);
+        }
         self.receive.advance(now, &mut self.port, &mut self.pool);
         if let Some(warning) = self.port.warning.take() {
             self.refused_read(&warning);
@@ -341,7 +349,8 @@ impl Device {
         if self.mastering_back.is_some_and(|time| time <= now) {
             self.set_bus_master(true);
         }
-        if self.transmit.busy() || self.receive.busy() || self.port.busy() {
+        let coming = self.coming.as_ref().is_some_and(|coming| !coming.is_empty());
+        if self.transmit.busy() || self.receive.busy() || self.port.busy() || coming {
             self.quiet = 0;
         } else {
             self.quiet += 1;
@@ -641,7 +650,10 @@ impl Device {
         if let Some(fabric) = &mut self.fabric {
             packet.time = fabric.send(packet.time, packet.wire_bytes());
         }
-        self.receive.push(packet);
+        match &mut self.coming {
+            Some(coming) if is_request => coming.push_back(packet),
+            _ => self.receive.push(packet),
+        }
         None
     }
 
@@ -795,6 +807,7 @@ impl Device {
                 }
             }
             self.receive.clear();
+            self.coming.iter_mut().for_each(VecDeque::clear);
             self.end_shares();
             self.stray = self.stray.take().filter(|(_, edge)| *edge >= STRAY_EDGES);
             self.combining.clear();

@@ -88,6 +88,7 @@ knobs! {
     "wake" wake_cost: u64 = 800, 0..=10_000_000, "from there to the program when it was asleep, ns";
     "peer" peer_latency: u64 = 150, 0..=1_000_000, "through the fabric from one card's root port to another's, ns";
     "peer_rate" peer_rate: u32 = 1000, 1..=1000, "at which the fabric passes on what other cards send to a card, in thousandths of the link's rate";
+    "overtaking" overtaking: u8 = 0, 0..=1, "the host's accesses to a card overtake what other cards have sent to it, while that is on its way: 0 or 1";
     "vectors" vectors: u16 = 128, 1..=128, "MSI-X vectors that the function offers the host, of those that the card has";
     "read_timeout" read_timeout: u64 = 4_000_000, 1_000..=1_000_000_000, "after which a read of a card that does not answer is all ones, ns";
     "iova" iova_base: u64 = 0x1_0000_0000, 0x10_0000..=0x2000_0000_0000, "where memory appears to the card; above 4 GiB headers have four words";

@@ -3,7 +3,7 @@
 
 use crate::cards;
 use towpath_kmod::{MODULE, RIGHTS};
-use towpath_vfio::{checks, Address, Finding, Function, Ids, Level, System};
+use towpath_vfio::{checks, fabric, Address, Finding, Function, Ids, Level, System};
 
 /// Which devices the checks are about.
 enum Wanted {
@@ -50,7 +50,12 @@ fn examine(name: &str, system: &System, ids: Result<Ids, String>, simulator: fn(
     match wanted {
         Wanted::Simulator => simulator(),
         Wanted::Card(address) => match Function::read(system, address) {
-            Some(function) => of_cards(system, &[function], &ids),
+            Some(function) => {
+                let mut findings = of_cards(system, std::slice::from_ref(&function), &ids);
+                let others = system.cards(&ids).into_iter().filter(|other| other.address != address);
+                findings.extend(others.filter_map(|other| pair(system, &function, &other)));
+                findings
+            }
             None => vec![Finding::problem(
                 address,
                 "identification",
@@ -78,7 +83,9 @@ fn examine(name: &str, system: &System, ids: Result<Ids, String>, simulator: fn(
                 let seen = format!("no card is on this machine (looked for: {ids})");
                 vec![Finding::ok("machine", "cards", seen)]
             } else {
-                of_cards(system, &cards, &ids)
+                let pairs = cards.iter().enumerate().flat_map(|(n, one)| cards[n + 1..].iter().map(move |other| (one, other)));
+                let ways: Vec<_> = pairs.filter_map(|(one, other)| pair(system, one, other)).collect();
+                of_cards(system, &cards, &ids).into_iter().chain(ways).collect()
             };
             simulator().into_iter().map(as_warning).chain(boards).collect()
         }
@@ -93,6 +100,12 @@ fn of_cards(system: &System, cards: &[Function], ids: &Ids) -> Vec<Finding> {
         findings.extend(if held(&card) { of_held(system, card) } else { checks::card(system, card, ids) });
     }
     findings
+}
+
+/// Whether the two can be paired; the kernel module makes no pairs.
+fn pair(system: &System, one: &Function, other: &Function) -> Option<Finding> {
+    let held = [one, other].iter().any(|card| card.driver.as_deref() == Some(MODULE));
+    (!held).then(|| fabric::between(system, one, other))
 }
 
 /// What a card needs that the kernel module holds.
@@ -209,6 +222,32 @@ mod tests {
         let closed = problems("/dev/towpath3/", &system);
         assert!(closed.len() == 1 && closed[0] == ("file", "this user may not open /dev/towpath3/control".into()), "{closed:?}");
         assert_eq!(problems("65:00.0", &System { may_open: |_| true, ..system }), []);
+        std::fs::remove_dir_all(&place).unwrap();
+    }
+
+    #[test]
+    fn each_two_cards_have_a_finding_of_their_own() {
+        let place = std::env::temp_dir().join(format!("towpath-pairs-{}", std::process::id()));
+        let listed = place.join("bus/pci/devices");
+        std::fs::create_dir_all(&listed).unwrap();
+        for (port, address) in [("01", "0000:65:00.0"), ("02", "0000:66:00.0"), ("03", "0000:67:00.0")] {
+            let device = place.join(format!("devices/pci0000:00/0000:00:{port}.0/{address}"));
+            std::fs::create_dir_all(&device).unwrap();
+            [("vendor", "0x1234"), ("device", "0x7470")].iter().for_each(|(name, text)| std::fs::write(device.join(name), text).unwrap());
+            std::os::unix::fs::symlink(&device, listed.join(address)).unwrap();
+        }
+        let system = System { sys: place.clone(), dev: place.clone(), proc: place.clone(), may_open: |_| false };
+        let pairs = |name: &str| {
+            let found = examine(name, &system, Ids::with(""), broken);
+            found.into_iter().filter(|finding| finding.check == "peers").map(|finding| finding.subject).collect::<Vec<_>>()
+        };
+        let [one, two, three] = ["0000:65:00.0", "0000:66:00.0", "0000:67:00.0"];
+        let all = [format!("{one} and {two}"), format!("{one} and {three}"), format!("{two} and {three}")];
+        assert_eq!(pairs(""), all);
+        assert_eq!(pairs(two), [format!("{two} and {one}"), format!("{two} and {three}")]);
+        // The kernel module makes none.
+        std::os::unix::fs::symlink(place.join("bus/pci/drivers/towpath"), listed.join(one).join("driver")).unwrap();
+        assert_eq!(pairs(""), all[2..]);
         std::fs::remove_dir_all(&place).unwrap();
     }
 }

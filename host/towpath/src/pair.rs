@@ -5,7 +5,6 @@ use crate::channel::Core;
 use crate::turn::CallLimit;
 use crate::{Error, Receiver, Result, Sender, Status, WaitOptions};
 use std::fmt;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use towpath_driver::signal_watch::SignalWatch;
@@ -16,8 +15,13 @@ const SLOT_BYTES: u32 = 1024;
 /// The least that a slot may have, and the most.
 const SLOT_LEAST: u32 = 128;
 const SLOT_MOST: u32 = 4096;
-/// An inbox holds so many slots at least: one comes while the core takes another.
-const SLOTS: u32 = 4;
+/// A slot is no more than this part of an inbox, ...
+const PART: u32 = 4;
+/// ... which has room for so many at least: one comes while the core takes another.
+const SLOTS: u32 = 2;
+/// Entries that an inbox keeps room for beside the slots' data, and the bytes of one; a row of a wide one holds no more than an entry.
+const ENTRIES: u32 = 34;
+const ENTRY: u32 = 16;
 /// How long dropping a pair waits for what is on its way.
 const DROP_LIMIT: Duration = Duration::from_millis(100);
 /// A simulator that is slower than that counts by the wall's clock, this much later.
@@ -25,19 +29,25 @@ const WALL_SLACK: Duration = Duration::from_secs(2);
 /// The longest sleep between two looks at a card.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// Keys of the pairs that this process has made.
-static KEYS: AtomicU32 = AtomicU32::new(0);
+/// Another key than both channels have had for long, whoever has paired them, never 0: the one behind the later of those that they have.
+fn next_key(source: &dyn PeerEnd, sink: &dyn PeerEnd) -> Result<u8> {
+    Ok(key_after(source.state()?.key(), sink.state()?.key()))
+}
 
-/// Another one than those of the pairs before, never 0.
-fn next_key() -> u8 {
-    1 + (KEYS.fetch_add(1, Ordering::Relaxed) % 255) as u8
+fn key_after(one: u8, other: u8) -> u8 {
+    let later = match one.wrapping_sub(other) as i8 {
+        i8::MIN => one.max(other),
+        ahead if ahead > 0 => one,
+        _ => other,
+    };
+    (1..=2).map(|step| later.checked_add(step).unwrap_or(step)).find(|key| ![one, other].contains(key)).unwrap_or(1)
 }
 
 /// Settings of a [`Pair`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PairOptions {
     /// The card that sends cuts its messages into pieces of so many bytes, each of which has its room at the other before it leaves: a power of two
-    /// from 128 to 4096, and no more than a quarter of the inbox. `None`: 1024, or a quarter.
+    /// from 128 to 4096, and no more than a quarter of the inbox, or with data paths of 512 bits an eighth of one of 4 KiB. `None`: 1024, or as much as that.
     pub slot_bytes: Option<u32>,
 }
 
@@ -68,7 +78,7 @@ pub fn connect(from: &Receiver, to: &Sender) -> Result<Pair> {
 pub fn connect_with(from: &Receiver, to: &Sender, options: PairOptions) -> Result<Pair> {
     let (from, to) = (&from.core, &to.core);
     let (source, sink) = (from.channel()?.peer()?, to.channel()?.peer()?);
-    let key = next_key();
+    let key = next_key(source, sink)?;
     let (credit, inbox) = (source.place(key)?, sink.place(key)?);
     let slot_bytes = slot_bytes(to, options)?;
     // No call of another thread is between two of its transfers.
@@ -97,9 +107,16 @@ fn turn(core: &Core) -> Result<crate::turn::Taken<'_>> {
     })
 }
 
+/// A slot of an inbox in a card with so wide a data path.
+fn most_of_a_slot(inbox: u32, data_bits: u32) -> u32 {
+    let entries = ENTRIES * (data_bits / 8).max(ENTRY);
+    let room = inbox.saturating_sub(entries) / SLOTS;
+    (inbox / PART).min(SLOT_MOST).min(room.checked_ilog2().map_or(0, |log2| 1 << log2))
+}
+
 fn slot_bytes(to: &Core, options: PairOptions) -> Result<u32> {
     let inbox = to.info().inbox_bytes().unwrap_or(0);
-    let most = (inbox / SLOTS).min(SLOT_MOST);
+    let most = most_of_a_slot(inbox, to.device.info().data_bits);
     let bytes = options.slot_bytes.unwrap_or(SLOT_BYTES.min(most));
     if !bytes.is_power_of_two() || !(SLOT_LEAST..=most).contains(&bytes) {
         let rule = format!("make it a power of two, {SLOT_LEAST} to {most}: the inbox of channel \"{}\" holds {inbox} bytes", to.name());
@@ -378,5 +395,41 @@ impl fmt::Debug for Pair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = (self.from.name(), self.to.name());
         f.debug_struct("Pair").field("from", &names.0).field("to", &names.1).field("parted", &self.parted).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_inbox_holds_two_slots_at_least() {
+        for (inbox, data_bits) in (12..=16).flat_map(|log2| [64, 128, 256, 512].map(|bits| (1 << log2, bits))) {
+            let slot = most_of_a_slot(inbox, data_bits);
+            // Rows of tp_inbox, and those that it keeps: of each slot a start and an end, and one start more.
+            let (rows, kept) = (inbox * 8 / data_bits, 34 * if data_bits == 64 { 2 } else { 1 });
+            let held = (rows - kept) / (slot * 8 / data_bits);
+            assert!(slot.is_power_of_two() && slot >= SLOT_LEAST && held >= 2, "{inbox} bytes, {data_bits} bits: {slot}, {held}");
+            assert!(
+                slot == (inbox / 4).min(4096) || (inbox, data_bits, slot) == (4096, 512, 512),
+                "{inbox} bytes, {data_bits} bits: {slot}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_key_is_new_to_both() {
+        for (one, other) in (0..=255).flat_map(|one| (0..=255).map(move |other| (one, other))) {
+            let key = key_after(one, other);
+            assert!(key != 0 && key != one && key != other, "{key} after {one} and {other}");
+            assert_eq!(key, key_after(other, one), "{one} and {other}");
+        }
+        // Nor does it come again soon.
+        let (mut key, mut seen) = (0, Vec::new());
+        while !seen.contains(&key) {
+            seen.push(key);
+            key = key_after(key, key);
+        }
+        assert!(seen.len() > 250, "{seen:?}");
     }
 }

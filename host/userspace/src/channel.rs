@@ -713,7 +713,7 @@ impl UserChannel {
         self.abandon(state, ended);
         if ended && !state.closed {
             self.set_up(state)?;
-            state.lost = self.posts_nothing(state);
+            (state.opening.torn_off, state.lost) = (false, self.posts_nothing(state));
         }
         Ok(())
     }

@@ -20,6 +20,7 @@ mod address;
 mod bus;
 pub mod checks;
 mod error;
+pub mod fabric;
 mod finding;
 mod ids;
 mod info;

@@ -263,7 +263,7 @@ class Channel:
 @final
 class Pair:
     """A stream of one card that sends to a stream of another: what `connect` returns. It ends with `disconnect`, at the end of a `with`
-    statement, when it is not used any more, and when either card is closed.
+    statement (DeviceError where not all that was sent has arrived), when it is not used any more, and when either card is closed.
     """
 
     def __new__(cls, source: Channel, sink: Channel, /, *, slot_bytes: int | None = None) -> Self: ...
@@ -273,8 +273,8 @@ class Pair:
         """Take the two apart, and give both channels back to the program.
 
         The card that sends stops at once, in the middle of a message if need be; then this waits until what was sent has arrived, and the
-        user core there has taken it. After `timeout` seconds in which nothing moved the two are taken apart nevertheless: the result tells
-        what became of it. Later calls return the same.
+        user core there has taken it. After `timeout` seconds in which no slot has ended the two are taken apart nevertheless: the result
+        tells what became of it. Later calls return the same.
         """
     @property
     def status(self) -> PairStatus:

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod partners;
+mod storm;
 mod tools;
 
 use std::time::Duration;
@@ -280,4 +281,13 @@ fn cards_for_peers_alone() {
         drop(back);
         assert_eq!(one_in.reset().and(one_out.reset()).and(two_in.reset()).and(two_out.reset()).ok(), Some(()));
     }
+    // What could not be taken apart is to be reset, for nobody knows what it is.
+    let mut pair = connect(&one_out, &two_in).unwrap();
+    both[1].bus.set_link(false).unwrap();
+    assert!(matches!(pair.disconnect(Some(LIMIT).into()).unwrap().fault, Some(PairFault::ReceiverGone(_))));
+    both[1].bus.set_link(true).unwrap();
+    let refused = connect(&one_out, &two_in).unwrap_err();
+    assert!(refused.to_string().contains("reset it first"), "{refused}");
+    two_in.reset().unwrap();
+    assert!(!disconnect(&mut connect(&one_out, &two_in).unwrap()));
 }

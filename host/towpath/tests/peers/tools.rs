@@ -61,12 +61,17 @@ pub struct Card {
 
 /// Cards of one core in one world.
 pub fn cards(core: &str, width: u32, count: usize) -> Vec<Card> {
+    cards_with(core, width, count, "")
+}
+
+/// With settings of the world.
+pub fn cards_with(core: &str, width: u32, count: usize, settings: &str) -> Vec<Card> {
     let options = towpath_cores::BuildOptions { width: Some(width), ..Default::default() };
     let built = towpath_cores::build(&root().join(core), &options).unwrap_or_else(|error| panic!("{error}"));
     let names: Vec<_> = built.manifest.registers.iter().flat_map(|r| r.names.clone()).collect();
     // A link that the width keeps up with.
-    let link = if width == 64 { "lanes=4" } else { "" };
-    let world = World::new(Settings::from_query(link).unwrap()).unwrap();
+    let link = if width == 64 { "lanes=4" } else { "lanes=8" };
+    let world = World::new(Settings::from_query(&format!("{link}{settings}")).unwrap()).unwrap();
     let card = |number| {
         let print = Arc::new(|_, text: &str| eprint!("{text}"));
         let bus = world.open(&format!("card {number}"), &built.library, None, print, names.clone()).unwrap();
@@ -76,7 +81,7 @@ pub fn cards(core: &str, width: u32, count: usize) -> Vec<Card> {
 }
 
 /// What a message is made of: nothing but its number.
-fn byte(message: usize, at: usize) -> u8 {
+pub fn byte(message: usize, at: usize) -> u8 {
     let mixed = ((message as u64) << 32 | at as u64).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 56) as u8
 }

@@ -16,17 +16,19 @@ pub(super) struct Paired {
     control: u32,
 }
 
-/// Whether a message is open, as far as the last completion tells that was no usual one.
+/// Whether a pair may begin: whether a message is open, as far as the last completion tells that was no usual one, and the card is as it is taken for.
 #[derive(Default)]
 pub(super) struct Opening {
     /// Descriptors that had ended then.
     ends: u64,
     open: bool,
+    /// Taking a pair apart has failed, and no reset has ended since.
+    pub torn_off: bool,
 }
 
 impl Opening {
     pub fn note(&mut self, ends: u64, open: bool) {
-        *self = Opening { ends, open };
+        (self.ends, self.open) = (ends, open);
     }
 }
 
@@ -82,8 +84,8 @@ impl UserChannel {
     /// What can be a pair's end now?
     fn may_be_taken(&self, state: &State) -> Result<()> {
         self.is_not_paired(state)?;
-        let what = if state.lost && !self.posts_nothing(state) {
-            "its state is unknown, because a post or a reset failed: reset it first"
+        let what = if state.opening.torn_off || (state.lost && !self.posts_nothing(state)) {
+            "its state is unknown, because a post, a reset or the end of a pair failed: reset it first"
         } else if !state.records.is_idle() || state.cancelling.is_some() {
             "transfers are in flight: wait for them, or cancel them, before it is paired"
         } else if self.is_open(state) {
@@ -220,6 +222,7 @@ impl PeerEnd for UserChannel {
             Err(error) => Err(error),
         };
         self.forget_peer(&mut state);
+        state.opening.torn_off = released.is_err();
         state.lost = released.is_err() || self.posts_nothing(&state);
         released
     }
