@@ -492,15 +492,12 @@ module tp_dma
   logic [CW-1:0] done_channel;
   logic [SW-1:0] done_slot;
   logic [7:0] done_status;
-  logic [NH-1:0] copy_want, copied, read_want, read_pick;
+  logic [NH-1:0] copy_want, copied, next_valid, next_taken, room, spend;
   logic [NH-1:0][LW-1:0] copy_places;
-  logic [NH-1:0] block_want, block_sparing, block_grant, back_valid, back_taken;
-  logic [NH-1:0][LBW-1:0] back_block;
+  logic [NH-1:0] block_want, block_sparing, block_grant;
   logic [LBW-1:0] block;
   logic [NH-1:0][WW-1:0] copy_words;
-  logic [NH-1:0][RW-1:0] read_rows;
-  logic [NH-1:0][KW-1:0] read_turns;
-  meta_t [NH-1:0] read_metas;
+  logic [NH-1:0][LW+22:0] next;  // slots
   logic inject_valid, inject_there, inject_ready, land_valid, put_valid;
   assign inject_valid = inject_there && H2C != 0 && !PEERS_ONLY;
   logic [HW-1:0] inject_channel, put_channel;
@@ -557,17 +554,13 @@ module tp_dma
       .CHANNELS(NH),
       .BLOCKS(BLOCKS),
       .BLOCK_BYTES(LANDING_BLOCK),
-      .SHARE(LANDING_SHARE),
-      .META($bits(meta_t))
+      .SHARE(LANDING_SHARE)
   ) i_room (
+      .flush(H2C == 0 ? '0 : NH'(flush)),
       .write_valid(land_valid),
       .write_row(land_row),
       .write_data(land_data),
-      .read_want,
-      .read_grant(read_pick),
-      .read_row(read_rows),
-      .read_turn(read_turns),
-      .read_meta(read_metas),
+      .done_channel(HW'(done_channel)),
       .*
   );
 
@@ -622,9 +615,6 @@ module tp_dma
         .block_sparing(block_sparing[c]),
         .block_grant(block_grant[c]),
         .block,
-        .back_valid(back_valid[c]),
-        .back_block(back_block[c]),
-        .back_taken(back_taken[c]),
         .want(want[c]),
         .grant(grant[c]),
         .grant_bytes(note_bytes),
@@ -643,16 +633,11 @@ module tp_dma
         .entry_ready(landed_ready),
         .entry,
         .entry_ends(landed_ends),
-        .read_want(read_want[c]),
-        .read_grant(read_pick[c]),
-        .read_row(read_rows[c]),
-        .read_turn(read_turns[c]),
-        .read_from(read_metas[c].from),
-        .read_full(read_metas[c].full),
-        .read_last(read_metas[c].last),
-        .read_bytes(read_metas[c].bytes),
-        .read_error(read_metas[c].error),
-        .read_attributes(read_metas[c].attributes),
+        .next_valid(next_valid[c]),
+        .next(next[c]),
+        .next_taken(next_taken[c]),
+        .room(room[c]),
+        .spend(spend[c]),
         .put_valid(put_valid && put_channel == HW'(c)),
         .put_from(put_meta.from),
         .put_data,
@@ -711,9 +696,8 @@ module tp_dma
   end
   if (H2C == 0 || PEERS_ONLY) begin : g_no_h2c
     assign h2c_reset = H2C == 0 ? '0 : NH'(flush);
-    assign {in_line, copy_want, copy_places, block_want, block_sparing, back_valid, back_block, copy_words, read_want, read_rows,
-      read_turns, read_metas, h2c_tvalid, h2c_tdata, h2c_tkeep, h2c_tlast, h2c_error, h2c_length, h2c_offset, h2c_user,
-      h2c_end_ready} = '0;
+    assign {in_line, copy_want, copy_places, block_want, block_sparing, copy_words, next_valid, next, room,
+      h2c_tvalid, h2c_tdata, h2c_tkeep, h2c_tlast, h2c_error, h2c_length, h2c_offset, h2c_user, h2c_end_ready} = '0;
   end
 
   // ------------------------------------------------------------------------------------------------ C2H

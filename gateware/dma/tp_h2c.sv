@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One H2C channel: asks for host memory piece by piece, tells the host what has landed, and streams it to the user core in order.
+// One H2C channel: asks for host memory piece by piece, tells the host what has landed, and shows it to the user core in order.
 //
 // Every request, inline message and empty message takes a slot in one ring of order slots, which three pointers walk:
 //   issue    writes the slot when the request goes out, with the place in the landing RAM where the answer will stand
 //   retire   passes it when it has landed: counts bytes, notes faults, hands the descriptor's completion on at its end
-//   stream   follows retire, reads the landing RAM into full beats for the user core, and frees the slot
+//   stream   follows retire: tp_h2c_stream takes the slot, and reads the landing RAM into full beats for the user core
 // Places are in blocks that the channel gets from tp_blocks: one after the other in its newest block, as long as the next one fits. The
-// first slot since a block has come is `fresh`: with it, stream gives the block before back. So a channel at rest holds one block, or two.
+// first slot since a block has come is `fresh`: with it, the block before is given back. So a channel at rest holds one block, or two.
 //
 // Where a descriptor ends stands in a queue of its own, with room for every descriptor that can be posted: so neither retire nor a cancel
 // ever waits for the user core. A descriptor is done when it has landed.
@@ -32,8 +32,7 @@ module tp_h2c
     localparam int KEEP = DATA_WIDTH / 8,
     localparam int KW = $clog2(KEEP),
     localparam int BW = $clog2(BLOCKS),
-    localparam int PW = $clog2(BLOCK_BYTES / CPL_BOUNDARY),    // place in a block
-    localparam int RW = $clog2(BLOCKS * (BLOCK_BYTES / KEEP))  // row
+    localparam int PW = $clog2(BLOCK_BYTES / CPL_BOUNDARY)     // place in a block
 ) (
     input  logic clk,
     input  logic rst,
@@ -75,9 +74,6 @@ module tp_h2c
     output logic          block_sparing,    // it is for a read
     input  logic          block_grant,
     input  logic [BW-1:0] block,
-    output logic          back_valid,
-    output logic [BW-1:0] back_block,
-    input  logic          back_taken,
 
     // read requests
     output logic             want,
@@ -104,17 +100,12 @@ module tp_h2c
     output tp_completion_t entry,
     output logic           entry_ends,      // it ended its message, which the user core gets whole
 
-    // reads of the landing RAM; the data comes back in put_*, each grant's in order
-    output logic          read_want,
-    input  logic          read_grant,
-    output logic [RW-1:0] read_row,
-    output logic [KW-1:0] read_turn,
-    output logic [KW-1:0] read_from,       // the first lane of what is new to the beat
-    output logic          read_full,       // this fills or ends the beat
-    output logic          read_last,
-    output logic [KW:0]   read_bytes,      // in the beat, with read_last
-    output logic          read_error,
-    output logic          read_attributes,  // the message has an entry in the attributes queue
+    // towards tp_h2c_stream
+    output logic                  next_valid,  // a slot has been passed by retire, ...
+    output logic [BW+PW+22:0]     next,        // ... this, with its verdict
+    input  logic                  next_taken,
+    output logic                  room,        // for another beat, beside all that are on their way
+    input  logic                  spend,       // it is used
     input  logic                  put_valid,
     input  logic [KW-1:0]         put_from,
     input  logic [DATA_WIDTH-1:0] put_data,
@@ -407,95 +398,18 @@ module tp_h2c
   assign idle = state == LOOK && retire_at == issue_at && !end_valid;
 
   // ------------------------------------------------------------------------------------------------ stream
-  // A run is a slot's bytes on their way into beats. They stand in rows of the landing RAM from byte `skew` of the first on, and go on in the
-  // beat at the tail from lane `fill` on: so each row is turned by the difference, and what falls off its top comes with the next read.
-  slot_t stream_slot;
-  logic [1:0] verdict;
-  logic drop, cut_off;  // drop the bytes; drop them and end the message with an error
-  logic message_open;
-  logic moot;       // a closing slot whose message a fault has closed already
-  assign stream_slot = slots[stream_at[SW-1:0]];
-  assign verdict = verdicts[stream_at[SW-1:0]];
-  assign {drop, cut_off} = verdict;
-  assign moot = stream_slot.broken && !message_open;
-
-  logic run, run_last, run_error, run_attributes, run_over, load;
-  logic run_prime;                          // the first read only brings what falls off
-  logic run_tail;                           // the last read leaves its beat partly filled
-  logic [12-KW:0] run_left;                 // beats that are still to be filled
-  logic oldest_valid;
-  logic [BW-1:0] oldest;                    // the block of the slot that was loaded last
-  logic [KW-1:0] fill;                      // bytes in the beat that is being gathered, once all that was loaded has been read
-  logic [12:0] stop;                        // where the slot's last byte ends, counted from that beat's first lane
   logic [$clog2(BEATS):0] credits;          // beats which the queue towards the user core has room for
-  assign stop = 13'(fill) + stream_slot.bytes;
-
-  assign read_want = run && credits != 0;
-  assign run_over = !run_prime && (run_left == '0 || (run_left == 1 && !run_tail));
-  assign read_last = run_over && run_last;
-  assign read_full = !run_prime && (run_left != '0 || run_last);
-  assign read_error = run_error;
-  assign read_attributes = run_attributes;
-  assign load = stream_at != retire_at && (!run || flush || (read_grant && run_over)) && !(stream_slot.fresh && back_valid);
-  assign flushed = stream_at == issue_at;
-
   logic pop;
+  assign next_valid = stream_at != retire_at;
+  assign next = {slots[stream_at[SW-1:0]], verdicts[stream_at[SW-1:0]]};
+  assign room = credits != '0;
+  assign flushed = stream_at == issue_at;
   assign pop = tvalid && tready;
   always_ff @(posedge clk) begin
-    if (read_grant) begin
-      read_row <= read_row + 1'b1;
-      run_prime <= 1'b0;
-      if (!run_prime) begin
-        run_left <= run_left - 1'b1;
-        read_from <= '0;
-      end
-      if (run_over) run <= 1'b0;
-    end
-    if (back_taken) back_valid <= 1'b0;
-    if (load) begin
-      stream_at <= stream_at + 1'b1;
-      // Nothing is read from the block before any more.
-      if (stream_slot.fresh) begin
-        back_valid <= oldest_valid;
-        back_block <= oldest;
-        oldest_valid <= 1'b1;
-        oldest <= stream_slot.block;
-      end
-      if (!drop && !moot) begin
-        run <= 1'b1;
-        run_last <= stream_slot.last || cut_off;
-        run_error <= cut_off;
-        read_row <= RW'({stream_slot.block, stream_slot.place}) << (EDGE - KW);
-        read_turn <= fill - KW'(stream_slot.skew);
-        read_from <= fill;
-        if (cut_off || stream_slot.empty) begin
-          run_prime <= 1'b0;
-          run_left <= '0;
-          run_tail <= 1'b1;
-          read_bytes <= (KW + 1)'(fill);
-        end else begin
-          run_prime <= fill < KW'(stream_slot.skew);
-          run_left <= stop[12:KW];
-          run_tail <= stop[KW-1:0] != '0;
-          read_bytes <= stop[KW-1:0] != '0 ? (KW + 1)'(stop[KW-1:0]) : (KW + 1)'(KEEP);
-        end
-        fill <= stream_slot.last || cut_off ? '0 : stop[KW-1:0];
-        if (!message_open) run_attributes <= stream_slot.first;
-        message_open <= !(stream_slot.last || cut_off);
-      end
-    end
-    credits <= credits - ($bits(credits))'(read_grant && read_full) + ($bits(credits))'(pop);
-    if (rst || flush) begin
-      run <= 1'b0;
-      fill <= '0;
-      message_open <= 1'b0;
-      credits <= ($bits(credits))'(BEATS);
-    end
-    if (rst) begin
-      stream_at <= '0;
-      back_valid <= 1'b0;
-      oldest_valid <= 1'b0;
-    end
+    if (next_taken) stream_at <= stream_at + 1'b1;
+    credits <= credits - ($bits(credits))'(spend) + ($bits(credits))'(pop);
+    if (rst || flush) credits <= ($bits(credits))'(BEATS);
+    if (rst) stream_at <= '0;
   end
 
   // ------------------------------------------------------------------------------------------------ weights

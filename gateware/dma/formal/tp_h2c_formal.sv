@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// tp_h2c, its counters: nothing is asked for, and no inline word copied, without a place in a block of the channel's own and without an order
+// tp_h2c and its row of tp_h2c_stream, their counters: nothing is asked for, and no inline word copied, without a place in a block of the channel's own and without an order
 // slot; while a message is open in the slots, one more is free for its end; the place of a read is given to no other until it has landed and has been
 // passed on, and its block is not given back before; a block that is given back is one that the channel has, and no block is forgotten; no slot is
 // given twice; a beat is read only when the queue towards the user core has room for it, and the end of every descriptor has a place: so a
 // completion never stalls and never overflows. One read is watched, any one, and its place.
+// And a channel that wants to stream has its turn within as many cycles as there are channels.
 // Nor does retire count a slot of the next descriptor before the one before it has been told.
 // Assumed: a descriptor stands until `finish`, and no more than QUEUE_DEPTH are finished and not told; a read is as long as tp_plan told; what is
 // to be done next changes only when a descriptor or a plan comes, or one is taken (tp_front);
 // a block that is granted is not the channel's (tp_blocks); an answer lands once, for a slot that waits for one (tp_landing); what is read
-// comes two cycles later (tp_landing_ram); a flush lasts rounds of eight cycles, until `flushed`, while there is no descriptor (tp_resets).
+// comes two cycles later (tp_landing_ram). Of the other channels of the engine, nothing is assumed. A flush lasts rounds of eight cycles, until `flushed`, while there is no descriptor (tp_resets).
 module tp_h2c_formal
   import tp_tlp_pkg::*;
   import towpath_pkg::*;
@@ -19,11 +20,14 @@ module tp_h2c_formal
     parameter int QUEUE_DEPTH = 2,
     parameter int SLOTS = 8,
     parameter int BEATS = 4,
+    parameter int CHANNELS = 2,  // of the engine; tp_h2c is the first
     parameter bit INDUCTION = 1,
+    localparam int CW = CHANNELS > 1 ? $clog2(CHANNELS) : 1,
     localparam int SW = $clog2(SLOTS),
     localparam int PLACES = BLOCK_BYTES / CPL_BOUNDARY,
     localparam int PW = $clog2(PLACES),
-    localparam int BW = $clog2(BLOCKS)
+    localparam int BW = $clog2(BLOCKS),
+    localparam int SLOT = BW + PW + 23
 ) (
     input logic clk,
     input logic rst,
@@ -48,7 +52,6 @@ module tp_h2c_formal
     input logic [6:0] row_more,
     input logic block_grant,
     input logic [BW-1:0] block,
-    input logic back_taken,
     input logic grant,
     input logic [12:0] grant_bytes,
     input logic [1:0] grant_skew,
@@ -57,11 +60,19 @@ module tp_h2c_formal
     input logic [SW-1:0] done_slot,
     input logic [7:0] done_status,
     input logic entry_ready,
-    input logic read_grant,
+    input logic [CHANNELS-1:0] other_flush,
+    input logic [CHANNELS-1:0] other_valid,
+    input logic [CHANNELS-1:0][SLOT-1:0] other_next,
+    input logic [CHANNELS-1:0] other_room,
+    input logic [CW-1:0] landed,
     input logic tready,
     input logic watch
 );
-  logic idle, flushed, block_want, back_valid, take, abandon, finish, want, copy_want, entry_valid, read_want, read_full, tvalid;
+  logic idle, flushed, block_want, take, abandon, finish, want, copy_want, entry_valid, tvalid;
+  logic next_valid, room, read_valid, read, read_full;
+  logic [SLOT-1:0] next;
+  logic [CHANNELS-1:0] next_taken, spend, back;
+  logic [CW-1:0] read_channel;
   logic [SW-1:0] want_slot;
   logic [BW-1:0] back_block;
   logic [BW+PW-1:0] want_place, copy_place;
@@ -108,9 +119,6 @@ module tp_h2c_formal
       .block_sparing(),
       .block_grant,
       .block,
-      .back_valid,
-      .back_block,
-      .back_taken,
       .want,
       .grant,
       .grant_bytes,
@@ -129,16 +137,11 @@ module tp_h2c_formal
       .entry_ready,
       .entry(),
       .entry_ends(),
-      .read_want,
-      .read_grant,
-      .read_row(),
-      .read_turn(),
-      .read_from(),
-      .read_full,
-      .read_last(),
-      .read_bytes(),
-      .read_error(),
-      .read_attributes(),
+      .next_valid,
+      .next,
+      .next_taken(next_taken[0]),
+      .room,
+      .spend(spend[0]),
       .put_valid(put),
       .put_from('0),
       .put_data('0),
@@ -154,6 +157,47 @@ module tp_h2c_formal
       .toffset(),
       .tuser()
   );
+  logic [CHANNELS-1:0] all_flush, all_valid, all_room;
+  logic [CHANNELS-1:0][SLOT-1:0] all_next;
+  always_comb begin
+    all_flush = other_flush;
+    all_valid = other_valid;
+    all_room = other_room;
+    all_next = other_next;
+    all_flush[0] = flush;
+    all_valid[0] = next_valid;
+    all_room[0] = room;
+    all_next[0] = next;
+  end
+  tp_h2c_stream #(
+      .DATA_WIDTH(DATA_WIDTH),
+      .CHANNELS(CHANNELS),
+      .BLOCKS(BLOCKS),
+      .BLOCK_BYTES(BLOCK_BYTES)
+  ) engine (
+      .clk,
+      .rst,
+      .flush(all_flush),
+      .next_valid(all_valid),
+      .next(all_next),
+      .next_taken,
+      .room(all_room),
+      .spend,
+      .landed,
+      .back,
+      .back_block,
+      .read_valid,
+      .read_channel,
+      .read_row(),
+      .read_turn(),
+      .read_from(),
+      .read_full,
+      .read_last(),
+      .read_bytes(),
+      .read_error(),
+      .read_attributes()
+  );
+  assign read = read_valid && read_channel == '0;
 
   // ------------------------------------------------------------------------------------------------ what is around it
   logic started = 1'b0;
@@ -181,12 +225,12 @@ module tp_h2c_formal
     empty_was <= d_empty;
     flushing <= flush ? (flushing == 4'd8 ? (flushed_was ? 4'd1 : 4'd8) : flushing + 1'b1) : '0;
     flushed_was <= flushed;
-    coming <= read_grant && !rst;
+    coming <= read && !rst;
     coming_full <= read_full;
     put <= coming && !rst;
     put_full <= coming_full;
     if (block_grant) owned[block] <= 1'b1;
-    if (back_taken) owned[back_block] <= 1'b0;
+    if (back[0]) owned[back_block] <= 1'b0;
     if (want && grant) waiting[want_slot] <= 1'b1;
     if (done_valid) waiting[done_slot] <= 1'b0;
     untold <= untold + 2'(finish) - 2'(entry_valid && entry_ready);
@@ -209,7 +253,6 @@ module tp_h2c_formal
     if (p_valid) assume (need != '0 && 32'(need) <= PLACES);  // tp_plan has told of it
     if (plan_valid) assume (32'(plan_more) < BLOCK_BYTES && !(p_valid && plan_at == p_at));
     if (block_grant) assume (block_want && 32'(block) < BLOCKS && !owned[block] && !rst);
-    if (back_taken) assume (back_valid && !rst);
     if (row_valid) assume (!d_valid);
     if (p_valid && (d_empty || d_inline)) assume (p_last);
     if (started && held && d_broken_was && !rst) assume (d_broken);
@@ -218,7 +261,6 @@ module tp_h2c_formal
     if (grant) assume (32'(need) == (32'(grant_bytes) + CPL_BOUNDARY - 1) / CPL_BOUNDARY);
     assume (grant_skew == '0 || 13'(grant_skew) + grant_bytes <= 13'(CPL_BOUNDARY));
     if (copied) assume (copy_want && !rst);
-    if (read_grant) assume (read_want && !rst);
     if (done_valid) assume (!rst && waiting[done_slot]);
     assume (done_status[7:4] == '0 && d_status[7:4] == '0);
     if (d_valid) assume (32'(untold) < QUEUE_DEPTH);
@@ -239,10 +281,10 @@ module tp_h2c_formal
       its_block <= dut.newest;
       its_place <= dut.used;
       its_end <= dut.used + need;
-    end else if (dut.load && dut.stream_at == slot) begin
+    end else if (next_taken[0] && dut.stream_at == slot) begin
       watching <= 1'b0;
-      reading <= watching && !dut.drop && !dut.moot;
-    end else if (read_grant && dut.run_over) reading <= 1'b0;
+      reading <= watching && engine.starts;
+    end else if (read && engine.over) reading <= 1'b0;
     if (rst || flush) {watching, reading} <= '0;
   end
 
@@ -261,12 +303,25 @@ module tp_h2c_formal
   slot_t [SLOTS-1:0] slots;
   always_comb for (int i = 0; i < SLOTS; i++) slots[i] = dut.slots[i];
 
+  // The engine's row of the channel, and who comes before it.
+  logic [BW-1:0] oldest;
+  logic [CHANNELS-1:0] turn_after;
+  if (CHANNELS == 1) begin : g_single
+    assign oldest = engine.g_single.state.oldest;
+    assign turn_after = '0;
+  end else begin : g_several
+    assign oldest = engine.g_several.states[0][BW-1:0];
+    assign turn_after = engine.g_several.i_turn.later;
+  end
+  // How long it has wanted a turn.
+  logic [CW:0] waited;
+  always_ff @(posedge clk) waited <= !rst && !flush && read_channel != '0 && (engine.run[0] ? room : next_valid) ? waited + 1'b1 : '0;
+
   // Who has a block: the stream, a fresh slot which it has not reached, the issue before its first slot, or who takes it back.
   logic [BLOCKS-1:0][3:0] owners;
   always_comb
     for (int b = 0; b < BLOCKS; b++) begin
-      owners[b] = 4'(dut.oldest_valid && 32'(dut.oldest) == b) + 4'(!dut.begun && 32'(dut.newest) == b) +
-          4'(back_valid && 32'(back_block) == b);
+      owners[b] = 4'(engine.owner[0] && 32'(oldest) == b) + 4'(!dut.begun && 32'(dut.newest) == b) + 4'(back[0] && 32'(back_block) == b);
       for (int i = 0; i < SLOTS; i++) owners[b] += 4'(taken[i] && slots[i].fresh && 32'(slots[i].block) == b);
     end
 
@@ -279,7 +334,9 @@ module tp_h2c_formal
       assert (!dut.reserve || owned[dut.newest]);
       assert (!grant || want_place == {dut.newest, dut.used[PW-1:0]});
       assert (!copied || (copy_place == {dut.newest, dut.used[PW-1:0]} && 32'(need) == 1));
-      assert (!back_valid || owned[back_block]);
+      assert (!back[0] || owned[back_block]);
+      assert ($onehot0(back) && $onehot0(next_taken) && $onehot0(spend));
+      assert (32'(waited) < CHANNELS || read_channel == '0);
       assert (!(want || copy_want) || dut.issue_at - dut.stream_at != (SW + 1)'(SLOTS));
       assert (!(want && grant) || !waiting[want_slot]);
       // No slot of the next descriptor is counted before the one before has been told.
@@ -287,10 +344,10 @@ module tp_h2c_formal
       assert (!dut.unclosed || dut.issue_at - dut.stream_at != (SW + 1)'(SLOTS));
       // The watched read's place is its own.
       assert (!((watching || reading) && dut.reserve && dut.newest == its_block) || dut.used >= its_end);
-      assert (!(watching || reading) || (owned[its_block] && !(back_valid && back_block == its_block)));
-      if (watching && dut.load && dut.stream_at == slot)
-        assert ({dut.stream_slot.block, dut.stream_slot.place} == {its_block, its_place[PW-1:0]});
-      assert (!dut.load || !waiting[dut.stream_at[SW-1:0]]);
+      assert (!(watching || reading) || (owned[its_block] && !(back[0] && back_block == its_block)));
+      if (watching && next_taken[0] && dut.stream_at == slot)
+        assert ({engine.slot.block, engine.slot.place} == {its_block, its_place[PW-1:0]});
+      assert (!next_taken[0] || !waiting[dut.stream_at[SW-1:0]]);
       assert (!(watching && want && grant) || want_slot != slot[SW-1:0]);
       // Credits: see also what tp_beat_fifo asserts, and tp_h2c of the ends of descriptors.
       assert (32'(dut.credits) <= BEATS);
@@ -332,12 +389,12 @@ module tp_h2c_formal
         assert ((SW + 1)'(dut.issue_at - dut.retire_at) <= used);
         assert (32'(dut.used) <= PLACES && (dut.begun || dut.used == 0));
         if (!dut.begun) assert (32'(dut.newest) < BLOCKS);
-        if (dut.oldest_valid) assert (32'(dut.oldest) < BLOCKS);
-        if (back_valid) assert (32'(back_block) < BLOCKS);
+        if (engine.owner[0]) assert (32'(oldest) < BLOCKS);
+        if (back[0]) assert (32'(back_block) < BLOCKS);
         if (used == 0) begin
-          if (dut.begun) assert (dut.oldest_valid ? dut.oldest == dut.newest : 32'(dut.used) == PLACES);
+          if (dut.begun) assert (engine.owner[0] ? oldest == dut.newest : 32'(dut.used) == PLACES);
         end else begin
-          if (!slots[first].fresh) assert (dut.oldest_valid ? dut.oldest == slots[first].block : 32'(places[first]) == PLACES);
+          if (!slots[first].fresh) assert (engine.owner[0] ? oldest == slots[first].block : 32'(places[first]) == PLACES);
           if (dut.begun) assert (dut.newest == slots[newest].block && (PW + 2)'(dut.used) == ends[newest]);
         end
         assert (!dut.slot_free || put_was || 32'(used) < SLOTS);
@@ -356,7 +413,7 @@ module tp_h2c_formal
                 assert (slots[i].block == slots[(i+SLOTS-1)%SLOTS].block && (PW + 2)'(places[i]) == ends[(i+SLOTS-1)%SLOTS]);
           end
         end
-        if (reading) assert (!watching && dut.run && dut.oldest_valid && dut.oldest == its_block);
+        if (reading) assert (!watching && engine.run[0] && engine.owner[0] && oldest == its_block);
         if (watching) begin
           assert ((SW + 1)'(slot - dut.stream_at) < used && !slots[slot[SW-1:0]].empty);
           assert (its_block == slots[slot[SW-1:0]].block && its_place == places[slot[SW-1:0]]);
@@ -391,10 +448,12 @@ module tp_h2c_formal
         if (flushing == 0 && put && !put_full) assert (dut.credits != 0 || (coming && coming_full));
         // A piece that does not fill its beat leaves the credit to the one that will.
         if (put && flushing == 0) assert (beats < BEATS);
-        if (flushing >= 1) assert (!dut.run && 32'(dut.credits) == BEATS && beats == 0);
+        if (flushing >= 1) assert (!engine.run[0] && 32'(dut.credits) == BEATS && beats == 0);
         if (flushing >= 2) assert (!coming);
         if (flushing >= 3) assert (!put);
-        if (dut.run) assert (flushing == 0);
+        if (engine.run[0]) assert (flushing == 0);
+        // Whoever is passed over is next.
+        if (CHANNELS == 2) assert (waited == '0 || read_channel == '0 || (32'(waited) == 1 && turn_after == '0));
       end
   end
 endmodule
