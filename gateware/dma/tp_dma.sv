@@ -221,6 +221,7 @@ module tp_dma
   logic [CHANNELS-1:0][7:0] d_status;
   logic [CHANNELS-1:0][31:0] d_user;
   logic [CHANNELS-1:0][63:0] d_length, d_offset;
+  logic [CHANNELS-1:0][1:0] d_prefix;
 
   logic [CHANNELS-1:0] announce, alarm, error, completed;
   logic [CHANNELS-1:0][15:0] overflows;
@@ -392,6 +393,7 @@ module tp_dma
         .d_over(d_over[c]),
         .d_broken(d_broken[c]),
         .d_status(d_status[c]),
+        .d_prefix(d_prefix[c]),
         .d_length(d_length[c]),
         .d_offset(d_offset[c]),
         .d_user(d_user[c]),
@@ -485,7 +487,7 @@ module tp_dma
     logic          last;
     logic [KW:0]   bytes;
     logic          error;
-    logic          attributes;
+    logic [1:0]    attributes;
   } meta_t;
 
   logic done_valid;
@@ -497,7 +499,7 @@ module tp_dma
   logic [NH-1:0] block_want, block_sparing, block_grant;
   logic [LBW-1:0] block;
   logic [NH-1:0][WW-1:0] copy_words;
-  logic [NH-1:0][LW+22:0] next;  // slots
+  logic [NH-1:0][LW+23:0] next;  // slots
   logic inject_valid, inject_there, inject_ready, land_valid, put_valid;
   assign inject_valid = inject_there && H2C != 0 && !PEERS_ONLY;
   logic [HW-1:0] inject_channel, put_channel;
@@ -570,10 +572,16 @@ module tp_dma
     logic [8:0] word;  // in as many slots as a page may hold
     tp_completion_t entry;
     logic landed_valid, landed_ready, landed_ends, settled, told;
-    logic [31:0] bytes;  // of the descriptor in hand
+    tp_descriptor_t head;
+    logic length_put, other_put;
+    logic known, own;  // the length that came is not 0; the descriptor's is the message's
     assign copy_words[c] = word[WW-1:0];
     // A kind with verdicts is told the length of a message that is one descriptor.
-    always_ff @(posedge clk) if (row_valid[c] && !row_prefix) bytes <= row[95:64] + 1'b1;
+    assign head = row[127:0];
+    assign length_put = row_valid[c] && row_prefix && head.control.kind == TP_KIND_MESSAGE_LENGTH;
+    assign other_put = row_valid[c] && row_prefix && head.control.kind == TP_KIND_ATTRIBUTES;
+    always_ff @(posedge clk) if (length_put) known <= head.address != '0;
+    assign own = H2C_VERDICTS[c] && row_valid[c] && !row_prefix && head.control.end_ && !(d_prefix[c][1] && known);
     tp_h2c #(
         .DATA_WIDTH(DATA_WIDTH),
         .BLOCKS(BLOCKS),
@@ -595,9 +603,11 @@ module tp_dma
         .d_over(d_over[c]),
         .d_broken(d_broken[c]),
         .d_status(d_status[c]),
-        .d_length(H2C_VERDICTS[c] && d_length[c] == '0 && d_end[c] ? 64'(bytes) : d_length[c]),
-        .d_offset(d_offset[c]),
-        .d_user(d_user[c]),
+        .d_attributes(d_prefix[c] | {H2C_VERDICTS[c] && d_end[c], 1'b0}),
+        .length_put(length_put || own),
+        .length_in(own ? 64'(32'(head.length + 1'b1)) : head.address),
+        .other_put,
+        .other_in({head.address, head.length}),
         .p_valid(f_valid[c]),
         .p_last(f_last[c]),
         .p_at(f_at[c]),
@@ -689,7 +699,7 @@ module tp_dma
     assign {engine_idle[c], front_idle[c], emptied[c]} = '1;
     assign {want[c], want_context[c], next_at[c], row_want[c], row_want_at[c], error[c], alarm[c], overflows[c], cancelling[c],
       list_start[c], list_stop[c], list_finish[c], hungry[c], cut_row[c], cut_piece[c], cut_want[c], d_valid[c], d_cookie[c],
-      d_end[c], d_inline[c], d_empty[c], d_over[c], d_broken[c], d_status[c], d_length[c], d_offset[c], d_user[c], f_valid[c],
+      d_end[c], d_inline[c], d_empty[c], d_over[c], d_broken[c], d_status[c], d_prefix[c], d_length[c], d_offset[c], d_user[c], f_valid[c],
       f_last[c], f_at[c], take[c], abandon[c], finish[c], stopping[c], entry_valid[c], entry_bytes[c], entry_cookie[c],
       entry_status[c], completed[c], holds[c], plan_at[c], plan_known[c], plan_none[c]} = '0;
     assign edge_busy[c] = h2c_reset_busy[c];

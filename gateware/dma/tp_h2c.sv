@@ -50,9 +50,7 @@ module tp_h2c
     input  logic        d_over,
     input  logic        d_broken,
     input  logic [ 7:0] d_status,
-    input  logic [63:0] d_length,
-    input  logic [63:0] d_offset,
-    input  logic [31:0] d_user,
+    input  logic [ 1:0] d_attributes,       // the message has: {a length, others}; both came before, to tp_attributes
     input  logic        p_valid,
     input  logic        p_last,
     input  logic        p_at,
@@ -63,6 +61,12 @@ module tp_h2c
     output logic        abandon,
     output logic        finish,
     input  logic        stopping,
+
+    // attributes come: see tp_attributes
+    input logic        length_put,
+    input logic [63:0] length_in,
+    input logic        other_put,
+    input logic [95:0] other_in,
 
     // an inline descriptor comes in hand: where its bytes stand, and how many they are less one
     input logic       row_valid,
@@ -102,7 +106,7 @@ module tp_h2c
 
     // towards tp_h2c_stream
     output logic                  next_valid,  // a slot has been passed by retire, ...
-    output logic [BW+PW+22:0]     next,        // ... this, with its verdict
+    output logic [BW+PW+23:0]     next,        // ... this, with its verdict
     input  logic                  next_taken,
     output logic                  room,        // for another beat, beside all that are on their way
     input  logic                  spend,       // it is used
@@ -110,7 +114,7 @@ module tp_h2c
     input  logic [KW-1:0]         put_from,
     input  logic [DATA_WIDTH-1:0] put_data,
     input  logic                  put_full,
-    input  logic [KW+3:0]         put_meta,  // {last, bytes, error, attributes}
+    input  logic [KW+4:0]         put_meta,  // {last, bytes, error, attributes}
 
     // towards the user core
     output logic                  tvalid,
@@ -133,7 +137,7 @@ module tp_h2c
     logic        empty;     // no bytes and no place: only ends a message
     logic        broken;    // ends the message with an error: something is missing that was never asked for
     logic        last;      // ends the message
-    logic        first;     // begins one, with an entry in the attributes queue
+    logic [1:0]  attributes;  // begins one, which has these: see d_attributes
     logic [1:0]  skew;      // of the first byte in its row
     logic [12:0] bytes;
   } slot_t;
@@ -223,7 +227,7 @@ module tp_h2c
         empty: 1'b0,
         broken: 1'b0,
         last: last,
-        first: first,
+        attributes: first ? d_attributes : '0,
         skew: grant_skew,
         bytes: now
     };
@@ -261,7 +265,7 @@ module tp_h2c
 
   // A descriptor that broke leaves a message which the core must not take for whole: EMPTY closes it, too.
   logic begin_plan;
-  assign begin_plan = p_valid && !stopping && !abandon && (open || attributes_ready);
+  assign begin_plan = p_valid && !stopping && !abandon && (open || d_attributes == '0 || attributes_ready);
   always_ff @(posedge clk) begin
     fits <= fits_now;
     settled <= !(plan_valid || take || reserve || block_grant);
@@ -422,11 +426,11 @@ module tp_h2c
 
   // ------------------------------------------------------------------------------------------------ towards the user core
   logic [KW:0] beat_bytes;
-  logic beat_attributes;
+  logic [1:0] beat_attributes;
   tp_beat_fifo #(
       .DATA_WIDTH(DATA_WIDTH),
       .DEPTH(BEATS),
-      .META(KW + 4)
+      .META(KW + 5)
   ) i_beats (
       .clk,
       .rst,
@@ -454,21 +458,21 @@ module tp_h2c
     assign tkeep[b] = !tlast || (KW + 1)'(b) < beat_bytes;
   end
 
-  // Noted a cycle late: the descriptor in hand stands, and no beat of the message comes so soon.
-  logic noted;
-  always_ff @(posedge clk) noted <= slot_put && slot_new.first && !rst;
-  tp_attributes #(
-      .WIDTH(160)
-  ) i_attributes (
+  tp_attributes i_attributes (
       .clk,
       .rst,
       .clear(flush),
-      .in_valid(noted),
-      .in_ready(attributes_ready),
-      .in_data({d_length, d_offset, d_user}),
-      .show(tvalid && beat_attributes),
-      .pop(pop && tlast && beat_attributes),
-      .out_data({tlength, toffset, tuser})
+      .length_put,
+      .length_in,
+      .other_put,
+      .other_in,
+      .ready(attributes_ready),
+      .note(slot_put && slot_new.attributes != '0),
+      .length_show(tvalid && beat_attributes[1]),
+      .other_show(tvalid && beat_attributes[0]),
+      .pop(pop && tlast && beat_attributes != '0),
+      .length_out(tlength),
+      .other_out({toffset, tuser})
   );
 
   always_ff @(posedge clk)
@@ -477,8 +481,6 @@ module tp_h2c
       else $error("%m: a status beyond 15");
       assert (!finish || ends_ready)
       else $error("%m: more descriptors end than can be posted");
-      assert (!noted || attributes_ready)
-      else $error("%m: the attributes of a message found no room");
       assert (!slot_put || (SW + 1)'(issue_at - stream_at) != (SW + 1)'(SLOTS))
       else $error("%m: an order slot was overwritten");
       assert (!done_valid || asked[done_slot] == answered[done_slot])

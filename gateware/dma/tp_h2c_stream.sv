@@ -28,7 +28,7 @@ module tp_h2c_stream
     localparam int BW = $clog2(BLOCKS),
     localparam int PW = $clog2(BLOCK_BYTES / CPL_BOUNDARY),
     localparam int RW = $clog2(BLOCKS * (BLOCK_BYTES / KEEP)),
-    localparam int SLOT = BW + PW + 23  // bits of a slot, see tp_h2c, with its verdict
+    localparam int SLOT = BW + PW + 24  // bits of a slot, see tp_h2c, with its verdict
 ) (
     input logic                clk,
     input logic                rst,
@@ -53,15 +53,15 @@ module tp_h2c_stream
     output logic          read_last,
     output logic [KW:0]   read_bytes,      // in the beat, with read_last
     output logic          read_error,
-    output logic          read_attributes  // the message has an entry in the attributes queue
+    output logic [1:0]    read_attributes  // of the message, in the attributes queue
 );
   localparam int EDGE = $clog2(CPL_BOUNDARY);
 
   typedef struct packed {  // as tp_h2c has it
     logic [BW-1:0] block;
     logic [PW-1:0] place;
-    logic fresh, plain, empty, broken, last, first;
-    logic [1:0] skew;
+    logic fresh, plain, empty, broken, last;
+    logic [1:0] attributes, skew;
     logic [12:0] bytes;
     logic drop, cut_off;  // drop the bytes; drop them and end the message with an error
   } slot_t;
@@ -73,7 +73,8 @@ module tp_h2c_stream
     logic [KW:0] bytes;
     logic prime;             // the first read only brings what falls off
     logic tail;              // the last read leaves its beat partly filled
-    logic last, error, attributes;
+    logic last, error;
+    logic [1:0] attributes;
     logic [KW-1:0] fill;     // bytes in the beat that is being gathered, once all that was loaded has been read
     logic [BW-1:0] oldest;   // the block of the slot that was loaded last
   } state_t;
@@ -166,7 +167,7 @@ module tp_h2c_stream
         after.bytes = stop[KW-1:0] != '0 ? (KW + 1)'(stop[KW-1:0]) : (KW + 1)'(KEEP);
       end
       after.fill = stop[KW-1:0];
-      if (!open[at]) after.attributes = slot.first;
+      if (!open[at]) after.attributes = slot.attributes;
     end
   end
 

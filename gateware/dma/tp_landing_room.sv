@@ -11,12 +11,12 @@ module tp_landing_room
     parameter int BLOCK_BYTES = 512,
     parameter int SHARE = 2,                // blocks that each channel has for itself
     localparam int KW = $clog2(DATA_WIDTH / 8),
-    localparam int META = 2 * KW + 5,       // bits that travel beside a read: {from, full, last, bytes, error, attributes} of tp_h2c_stream
+    localparam int META = 2 * KW + 6,       // bits that travel beside a read: {from, full, last, bytes, error, attributes} of tp_h2c_stream
     localparam int CW = CHANNELS > 1 ? $clog2(CHANNELS) : 1,
     localparam int BW = $clog2(BLOCKS),
     localparam int ROWS = BLOCKS * (BLOCK_BYTES / (DATA_WIDTH / 8)),
     localparam int RW = $clog2(ROWS),
-    localparam int SLOT = BW + $clog2(BLOCK_BYTES / CPL_BOUNDARY) + 23
+    localparam int SLOT = BW + $clog2(BLOCK_BYTES / CPL_BOUNDARY) + 24
 ) (
     input logic clk,
     input logic rst,
@@ -68,7 +68,8 @@ module tp_landing_room
   );
 
   logic [CW-1:0] landed, read_channel;
-  logic read_valid, read_full, read_last, read_error, read_attributes;
+  logic read_valid, read_full, read_last, read_error;
+  logic [1:0] read_attributes;
   logic [RW-1:0] read_row;
   logic [KW-1:0] read_turn, read_from;
   logic [KW:0] read_bytes;

@@ -27,7 +27,7 @@ module tp_h2c_formal
     localparam int PLACES = BLOCK_BYTES / CPL_BOUNDARY,
     localparam int PW = $clog2(PLACES),
     localparam int BW = $clog2(BLOCKS),
-    localparam int SLOT = BW + PW + 23
+    localparam int SLOT = BW + PW + 24
 ) (
     input logic clk,
     input logic rst,
@@ -40,6 +40,7 @@ module tp_h2c_formal
     input logic d_empty,
     input logic d_broken,
     input logic [7:0] d_status,
+    input logic [1:0] d_attributes,
     input logic p_valid,
     input logic p_last,
     input logic p_at,
@@ -47,6 +48,8 @@ module tp_h2c_formal
     input logic [11:0] plan_more,
     input logic plan_at,
     input logic stopping,
+    input logic length_put,
+    input logic other_put,
     input logic row_valid,
     input logic [8:0] row_word,
     input logic [6:0] row_more,
@@ -99,9 +102,11 @@ module tp_h2c_formal
       .d_empty,
       .d_broken,
       .d_status,
-      .d_length('0),
-      .d_offset('0),
-      .d_user('0),
+      .d_attributes,
+      .length_put,
+      .length_in('0),
+      .other_put,
+      .other_in('0),
       .p_valid,
       .p_last,
       .p_at,
@@ -203,6 +208,7 @@ module tp_h2c_formal
   logic started = 1'b0;
   logic put_was, d_broken_was, none;  // a slot was put; the plan taken last was the descriptor's last
   logic held, end_was, inline_was, empty_was, last_was, plan_was, at_was;
+  logic [1:0] attributes_was;
   logic [BLOCKS-1:0] owned;  // blocks that the channel has
   logic came, row_was;  // a plan has come or one was taken; a row has come
   logic [3:0] flushing;  // cycles of this flush, up to 8
@@ -213,6 +219,7 @@ module tp_h2c_formal
     started <= 1'b1;
     held <= d_valid && !finish && !rst;
     end_was <= d_end;
+    attributes_was <= d_attributes;
     inline_was <= d_inline;
     put_was <= dut.slot_put && !rst;
     none <= d_valid && !finish && !rst && (none || (take && p_last));
@@ -245,7 +252,8 @@ module tp_h2c_formal
   assign need = d_inline ? (PW + 1)'(1) : dut.needs[p_at] + 1'b1;
   always_comb begin
     if (!started) assume (rst);
-    if (started && held && !rst) assume (d_valid && {d_end, d_inline, d_empty} == {end_was, inline_was, empty_was});
+    if (started && held && !rst)
+      assume (d_valid && {d_end, d_inline, d_empty, d_attributes} == {end_was, inline_was, empty_was, attributes_was});
     if (started && last_was && !rst) assume (p_last);
     if (p_valid) assume (d_valid && !none);
     if (started && plan_was && !rst) assume (p_valid && p_at == at_was);
@@ -296,8 +304,8 @@ module tp_h2c_formal
   typedef struct packed {
     logic [BW-1:0] block;
     logic [PW-1:0] place;
-    logic fresh, plain, empty, broken, last, first;
-    logic [1:0]  skew;
+    logic fresh, plain, empty, broken, last;
+    logic [1:0] attributes, skew;
     logic [12:0] bytes;
   } slot_t;
   slot_t [SLOTS-1:0] slots;
@@ -428,10 +436,9 @@ module tp_h2c_formal
             assert (places[i] >= its_end);
         end
         // The attributes of a message find the room that was there when it was begun.
-        assert (!dut.attributes_ready || 5'(dut.i_attributes.wr - dut.i_attributes.rd) < 5'd16);
+        assert (5'(dut.i_attributes.wr - dut.i_attributes.rd) < (dut.attributes_ready ? 5'd15 : 5'd16));
         assert (!dut.unclosed || dut.open);
-        assert (!dut.noted || (dut.attributes_ready && put_was));
-        if (dut.state == ASK || dut.state == COPY || dut.state == EMPTY) assert (dut.open || (dut.attributes_ready && !dut.noted));
+        if (dut.state == ASK || dut.state == COPY || dut.state == EMPTY) assert (dut.open || d_attributes == '0 || dut.attributes_ready);
         if (dut.state == ASK || dut.state == COPY || (dut.state == EMPTY && !d_broken)) assert (plan_was);
         if (dut.state == ASK) assert (dut.fits_now && 32'(used) < SLOTS - 32'(!(d_end && p_last)));
         if (dut.state == EMPTY) assert (32'(used) < SLOTS && (d_empty || d_broken));
@@ -439,8 +446,8 @@ module tp_h2c_formal
         if (dut.state == COPY) assert (!empty_was);
         if (dut.state != '0) assert (held);
         // Beats come without attributes here: those are not what this is about.
-        for (int i = 0; i < BEATS; i++) if (held_beats[i]) assert (!dut.i_beats.metas[i][0]);
-        if (dut.i_beats.out_valid) assert (!dut.i_beats.out_meta[0]);
+        for (int i = 0; i < BEATS; i++) if (held_beats[i]) assert (dut.i_beats.metas[i][1:0] == '0);
+        if (dut.i_beats.out_valid) assert (dut.i_beats.out_meta[1:0] == '0);
         // Credits, but while a flush sweeps the pipeline.
         assert (flushing <= 8);
         if (flushing == 0) assert (32'(dut.credits) + beats + 32'(put && put_full) + 32'(coming && coming_full) == BEATS);
