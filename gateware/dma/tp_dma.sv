@@ -277,7 +277,7 @@ module tp_dma
   logic [CHANNELS-1:0][7:0] list_end;
   logic [63:0] piece_addr;
   logic [31:0] piece_more;
-  logic piece_empty;
+  logic piece_empty, piece_any;
   logic [63:0] fetch_addr;
   logic [6:0] fetch_bytes;
   logic list_hold;
@@ -304,7 +304,7 @@ module tp_dma
       .wr_batch(batch_valid),
       .put(words_valid),
       .put_torn(push_torn),
-      .hold(list_hold || |piece_valid),  // one thing at a time for tp_plan
+      .hold(list_hold || piece_any),  // one thing at a time for tp_plan
       .want(row_want),
       .want_at(row_want_at),
       .grant(row_grant),

@@ -203,14 +203,19 @@ module tp_h2c
   assign last = d_end && now_all;
   assign slot_ready = d_end && p_last ? slot_free : slot_spare;
   assign copy_ready = d_end && copy_all ? slot_free : slot_spare;
-  assign copy_all = inline_more < 7'(WORD);
   always_ff @(posedge clk) begin
     if (row_valid) begin
       copy_word <= row_word;
       inline_more <= row_more;
+      copy_all <= row_more < 7'(WORD);
     end else if (copied) begin
       copy_word <= copy_word + 1'b1;
       inline_more <= inline_more - 7'(WORD);
+      copy_all <= inline_more[6:3] == 4'd1;
+    end
+    if (rst) begin
+      inline_more <= '1;
+      copy_all <= 1'b0;
     end
   end
 

@@ -343,6 +343,7 @@ module tp_h2c_formal
       assert (!grant || want_place == {dut.newest, dut.used[PW-1:0]});
       assert (!copied || (copy_place == {dut.newest, dut.used[PW-1:0]} && 32'(need) == 1));
       assert (!back[0] || owned[back_block]);
+      assert (dut.copy_all == (dut.inline_more < 7'd8));
       assert ($onehot0(back) && $onehot0(next_taken) && $onehot0(spend));
       assert (32'(waited) < CHANNELS || read_channel == '0);
       assert (!(want || copy_want) || dut.issue_at - dut.stream_at != (SW + 1)'(SLOTS));
