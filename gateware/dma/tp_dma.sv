@@ -499,7 +499,7 @@ module tp_dma
   logic [NH-1:0] block_want, block_sparing, block_grant;
   logic [LBW-1:0] block;
   logic [NH-1:0][WW-1:0] copy_words;
-  logic [NH-1:0][LW+23:0] next;  // slots
+  logic [NH-1:0][LW+$clog2(LANDING_BLOCK)+11:0] next;  // slots
   logic inject_valid, inject_there, inject_ready, land_valid, put_valid;
   assign inject_valid = inject_there && H2C != 0 && !PEERS_ONLY;
   logic [HW-1:0] inject_channel, put_channel;

@@ -32,7 +32,8 @@ module tp_h2c
     localparam int KEEP = DATA_WIDTH / 8,
     localparam int KW = $clog2(KEEP),
     localparam int BW = $clog2(BLOCKS),
-    localparam int PW = $clog2(BLOCK_BYTES / CPL_BOUNDARY)     // place in a block
+    localparam int PW = $clog2(BLOCK_BYTES / CPL_BOUNDARY),    // place in a block
+    localparam int YW = $clog2(BLOCK_BYTES) + 1                // of a slot's bytes
 ) (
     input  logic clk,
     input  logic rst,
@@ -106,7 +107,7 @@ module tp_h2c
 
     // towards tp_h2c_stream
     output logic                  next_valid,  // a slot has been passed by retire, ...
-    output logic [BW+PW+23:0]     next,        // ... this, with its verdict
+    output logic [BW+PW+YW+10:0]  next,        // ... this, with its verdict
     input  logic                  next_taken,
     output logic                  room,        // for another beat, beside all that are on their way
     input  logic                  spend,       // it is used
@@ -129,17 +130,17 @@ module tp_h2c
 );
   if (SLOTS < 8 || (SLOTS & (SLOTS - 1)) != 0) $error("%m: SLOTS %0d: make it a power of two, 8 or more", SLOTS);
 
-  typedef struct packed {
+  typedef struct packed {  // what retire reads stands together: so it is in fewer look-up tables
     logic [BW-1:0] block;
-    logic [PW-1:0] place;   // in the block
-    logic        fresh;     // the first in its block
-    logic        plain;     // no answer to wait for: counts as landed when it is written
-    logic        empty;     // no bytes and no place: only ends a message
-    logic        broken;    // ends the message with an error: something is missing that was never asked for
-    logic        last;      // ends the message
-    logic [1:0]  attributes;  // begins one, which has these: see d_attributes
-    logic [1:0]  skew;      // of the first byte in its row
-    logic [12:0] bytes;
+    logic [PW-1:0] place;  // in the block
+    logic fresh;  // the first in its block
+    logic empty;  // no bytes and no place: only ends a message
+    logic last;  // ends the message
+    logic [1:0] attributes;  // begins one, which has these: see d_attributes
+    logic [1:0] skew;  // of the first byte in its row
+    logic plain;  // no answer to wait for: counts as landed when it is written
+    logic broken;  // ends the message with an error: something is missing that was never asked for
+    logic [YW-1:0] bytes;
   } slot_t;
 
   logic [$bits(slot_t)-1:0] slots[SLOTS];
@@ -190,13 +191,13 @@ module tp_h2c
   // What is taken in this cycle: a request, or a word of an inline message.
   logic [6:0] inline_more;                  // bytes that are still to be copied, less one
   logic copy_all;                           // the word is the message's last
-  logic [12:0] now;
+  logic [YW-1:0] now;
   logic now_all;
   always_comb begin
-    now = grant_bytes;
+    now = grant_bytes[YW-1:0];
     now_all = p_last;
     if (state == COPY) begin
-      now = copy_all ? 13'(inline_more[2:0]) + 1'b1 : 13'(WORD);
+      now = copy_all ? YW'(inline_more[2:0]) + 1'b1 : YW'(WORD);
       now_all = copy_all;
     end
   end
@@ -484,6 +485,8 @@ module tp_h2c
     if (!rst) begin
       assert (!(finish && d_status[7:4] != '0) && !(done_valid && done_status[7:4] != '0))
       else $error("%m: a status beyond 15");
+      assert (!grant || 32'(grant_bytes) <= BLOCK_BYTES)
+      else $error("%m: a read of %0d bytes", grant_bytes);
       assert (!finish || ends_ready)
       else $error("%m: more descriptors end than can be posted");
       assert (!slot_put || (SW + 1)'(issue_at - stream_at) != (SW + 1)'(SLOTS))

@@ -28,7 +28,8 @@ module tp_h2c_stream
     localparam int BW = $clog2(BLOCKS),
     localparam int PW = $clog2(BLOCK_BYTES / CPL_BOUNDARY),
     localparam int RW = $clog2(BLOCKS * (BLOCK_BYTES / KEEP)),
-    localparam int SLOT = BW + PW + 24  // bits of a slot, see tp_h2c, with its verdict
+    localparam int YW = $clog2(BLOCK_BYTES) + 1,
+    localparam int SLOT = BW + PW + YW + 11  // bits of a slot, see tp_h2c, with its verdict
 ) (
     input logic                clk,
     input logic                rst,
@@ -60,19 +61,21 @@ module tp_h2c_stream
   typedef struct packed {  // as tp_h2c has it
     logic [BW-1:0] block;
     logic [PW-1:0] place;
-    logic fresh, plain, empty, broken, last;
+    logic fresh, empty, last;
     logic [1:0] attributes, skew;
-    logic [12:0] bytes;
+    logic plain, broken;
+    logic [YW-1:0] bytes;
     logic drop, cut_off;  // drop the bytes; drop them and end the message with an error
   } slot_t;
 
   typedef struct packed {
     logic [RW-1:0] row;      // the next one to be read
     logic [KW-1:0] turn, from;
-    logic [12-KW:0] left;    // beats that are still to be filled
+    logic [YW-1-KW:0] left;    // beats that are still to be filled
     logic [KW:0] bytes;
     logic prime;             // the first read only brings what falls off
     logic tail;              // the last read leaves its beat partly filled
+    logic over;              // the next read is the last
     logic last, error;
     logic [1:0] attributes;
     logic [KW-1:0] fill;     // bytes in the beat that is being gathered, once all that was loaded has been read
@@ -116,11 +119,11 @@ module tp_h2c_stream
   slot_t slot;
   logic over, load, moot, starts, closes;  // moot: a closing slot whose message a fault has closed already
   logic [KW-1:0] fill;
-  logic [12:0] stop;                        // where the slot's last byte ends, counted from the first lane of the beat at the tail
+  logic [YW-1:0] stop;                        // where the slot's last byte ends, counted from the first lane of the beat at the tail
   assign slot = next[at];
   assign fill = open[at] ? now.fill : '0;
-  assign stop = 13'(fill) + slot.bytes;
-  assign over = !now.prime && (now.left == '0 || (now.left == 1 && !now.tail));
+  assign stop = YW'(fill) + slot.bytes;
+  assign over = now.over;
   assign load = next_valid[at] && (!run[at] || flush[at] || (read_valid && over));
   assign moot = slot.broken && !open[at];
   assign starts = load && !slot.drop && !moot;
@@ -132,7 +135,7 @@ module tp_h2c_stream
   assign read_row = now.row;
   assign read_turn = now.turn;
   assign read_from = now.from;
-  assign read_full = !now.prime && (now.left != '0 || now.last);
+  assign read_full = !now.prime && (!(over && now.tail) || now.last);
   assign read_last = over && now.last;
   assign read_bytes = now.bytes;
   assign read_error = now.error;
@@ -143,6 +146,7 @@ module tp_h2c_stream
     if (read_valid) begin
       after.row = now.row + 1'b1;
       after.prime = 1'b0;
+      after.over = now.prime ? now.left == '0 || (now.left == 1 && !now.tail) : now.left == 1 || (now.left == 2 && !now.tail);
       if (!now.prime) begin
         after.left = now.left - 1'b1;
         after.from = '0;
@@ -159,11 +163,13 @@ module tp_h2c_stream
         after.prime = 1'b0;
         after.left = '0;
         after.tail = 1'b1;
+        after.over = 1'b1;
         after.bytes = (KW + 1)'(fill);
       end else begin
         after.prime = fill < KW'(slot.skew);
-        after.left = stop[12:KW];
+        after.left = stop[YW-1:KW];
         after.tail = stop[KW-1:0] != '0;
+        after.over = fill >= KW'(slot.skew) && (stop[YW-1:KW] == '0 || (stop[YW-1:KW] == 1 && stop[KW-1:0] == '0));
         after.bytes = stop[KW-1:0] != '0 ? (KW + 1)'(stop[KW-1:0]) : (KW + 1)'(KEEP);
       end
       after.fill = stop[KW-1:0];

@@ -16,7 +16,7 @@ module tp_landing_room
     localparam int BW = $clog2(BLOCKS),
     localparam int ROWS = BLOCKS * (BLOCK_BYTES / (DATA_WIDTH / 8)),
     localparam int RW = $clog2(ROWS),
-    localparam int SLOT = BW + $clog2(BLOCK_BYTES / CPL_BOUNDARY) + 24
+    localparam int SLOT = BW + $clog2(BLOCK_BYTES / CPL_BOUNDARY) + $clog2(BLOCK_BYTES) + 12
 ) (
     input logic clk,
     input logic rst,
@@ -73,7 +73,10 @@ module tp_landing_room
   logic [RW-1:0] read_row;
   logic [KW-1:0] read_turn, read_from;
   logic [KW:0] read_bytes;
-  always_ff @(posedge clk) if (done_valid || inject_valid) landed <= done_valid ? done_channel : inject_channel;
+  always_ff @(posedge clk) begin
+    if (done_valid || inject_valid) landed <= done_valid ? done_channel : inject_channel;
+    if (rst) landed <= '0;
+  end
   tp_h2c_stream #(
       .DATA_WIDTH(DATA_WIDTH),
       .CHANNELS(CHANNELS),

@@ -24,10 +24,13 @@ module tp_h2c_formal
     parameter bit INDUCTION = 1,
     localparam int CW = CHANNELS > 1 ? $clog2(CHANNELS) : 1,
     localparam int SW = $clog2(SLOTS),
+    localparam int KEEP = DATA_WIDTH / 8,
+    localparam int KW = $clog2(KEEP),
     localparam int PLACES = BLOCK_BYTES / CPL_BOUNDARY,
     localparam int PW = $clog2(PLACES),
     localparam int BW = $clog2(BLOCKS),
-    localparam int SLOT = BW + PW + 24
+    localparam int YW = $clog2(BLOCK_BYTES) + 1,
+    localparam int SLOT = BW + PW + YW + 11
 ) (
     input logic clk,
     input logic rst,
@@ -304,23 +307,40 @@ module tp_h2c_formal
   typedef struct packed {
     logic [BW-1:0] block;
     logic [PW-1:0] place;
-    logic fresh, plain, empty, broken, last;
+    logic fresh, empty, last;
     logic [1:0] attributes, skew;
-    logic [12:0] bytes;
+    logic plain, broken;
+    logic [YW-1:0] bytes;
   } slot_t;
   slot_t [SLOTS-1:0] slots;
   always_comb for (int i = 0; i < SLOTS; i++) slots[i] = dut.slots[i];
 
-  // The engine's row of the channel, and who comes before it.
+  // The engine's rows, whose fields the module's own type names, and who comes before the channel.
+  typedef struct packed {
+    logic [$clog2(BLOCKS*(BLOCK_BYTES/KEEP))-1:0] row;
+    logic [KW-1:0] turn, from;
+    logic [YW-1-KW:0] left;
+    logic [KW:0] bytes;
+    logic prime, tail, over, last, error;
+    logic [1:0] attributes;
+    logic [KW-1:0] fill;
+    logic [BW-1:0] oldest;
+  } state_t;
+  state_t [CHANNELS-1:0] rows;
+  // The next read is its slot's last.
+  function automatic logic last_of(input state_t its);
+    last_of = !its.prime && (its.left == '0 || (its.left == 1 && !its.tail));
+  endfunction
   logic [BW-1:0] oldest;
   logic [CHANNELS-1:0] turn_after;
   if (CHANNELS == 1) begin : g_single
-    assign oldest = engine.g_single.state.oldest;
+    assign rows[0] = engine.g_single.state;
     assign turn_after = '0;
   end else begin : g_several
-    assign oldest = engine.g_several.states[0][BW-1:0];
+    always_comb for (int c = 0; c < CHANNELS; c++) rows[c] = engine.g_several.states[c];
     assign turn_after = engine.g_several.i_turn.later;
   end
+  assign oldest = rows[0].oldest;
   // How long it has wanted a turn.
   logic [CW:0] waited;
   always_ff @(posedge clk) waited <= !rst && !flush && read_channel != '0 && (engine.run[0] ? room : next_valid) ? waited + 1'b1 : '0;
@@ -346,6 +366,7 @@ module tp_h2c_formal
       assert (dut.copy_all == (dut.inline_more < 7'd8));
       assert ($onehot0(back) && $onehot0(next_taken) && $onehot0(spend));
       assert (32'(waited) < CHANNELS || read_channel == '0);
+      assert (!read_valid || engine.over == last_of(engine.now));
       assert (!(want || copy_want) || dut.issue_at - dut.stream_at != (SW + 1)'(SLOTS));
       assert (!(want && grant) || !waiting[want_slot]);
       // No slot of the next descriptor is counted before the one before has been told.
@@ -460,6 +481,7 @@ module tp_h2c_formal
         if (flushing >= 2) assert (!coming);
         if (flushing >= 3) assert (!put);
         if (engine.run[0]) assert (flushing == 0);
+        for (int c = 0; c < CHANNELS; c++) assert (!engine.run[c] || rows[c].over == last_of(rows[c]));
         // Whoever is passed over is next.
         if (CHANNELS == 2) assert (waited == '0 || read_channel == '0 || (32'(waited) == 1 && turn_after == '0));
       end
