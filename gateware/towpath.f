@@ -40,6 +40,7 @@ gateware/dma/tp_dma.sv
 gateware/dma/tp_fill.sv
 gateware/dma/tp_front.sv
 gateware/dma/tp_h2c.sv
+gateware/dma/tp_h2c_stream.sv
 gateware/dma/tp_inline.sv
 gateware/dma/tp_landing.sv
 gateware/dma/tp_landing_ram.sv

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The attributes of the messages on their way to a user core: a queue that shows its head while `show`, and zeros otherwise.
+// The attributes of the messages on their way to a user core: a queue that shows of its head what the message has, and zeros for the rest.
+//
+// They are written into the tail as they come, a message's length by itself and all else by itself, and again if they come again. The tail
+// becomes an entry with `note`; so it is kept free, and what was written without `note` is forgotten.
 //
 // The zeros are entries of the same memory that nobody writes: a memory of look-up tables has 32 in any case, and so no gate stands behind it.
 module tp_attributes #(
-    parameter int WIDTH = 160,
     parameter int DEPTH = 16,               // a power of two
     localparam int AW = $clog2(DEPTH)
 ) (
@@ -11,30 +13,48 @@ module tp_attributes #(
     input logic rst,
     input logic clear,
 
-    input  logic             in_valid,
-    output logic             in_ready,      // stays until something has come
-    input  logic [WIDTH-1:0] in_data,
-    input  logic             show,          // only when there is one
-    input  logic             pop,           // with show
-    output logic [WIDTH-1:0] out_data
+    input  logic        length_put,
+    input  logic [63:0] length_in,
+    input  logic        other_put,
+    input  logic [95:0] other_in,      // {offset, user word}
+    output logic        ready,         // for `note`; stays until then
+    input  logic        note,
+    input  logic        length_show,   // only when there is an entry
+    input  logic        other_show,
+    input  logic        pop,           // with either
+    output logic [63:0] length_out,
+    output logic [95:0] other_out
 );
   logic [AW:0] wr, rd;
-  logic [WIDTH-1:0] mem[2*DEPTH];
-  initial for (int i = 0; i < 2 * DEPTH; i++) mem[i] = '0;
+  logic [63:0] lengths[2*DEPTH];
+  logic [95:0] others [2*DEPTH];
+  initial
+    for (int i = 0; i < 2 * DEPTH; i++) begin
+      lengths[i] = '0;
+      others[i] = '0;
+    end
 
-  assign out_data = mem[{!show, rd[AW-1:0]}];
-  always_ff @(posedge clk) if (in_valid && in_ready) mem[{1'b0, wr[AW-1:0]}] <= in_data;
+  assign length_out = lengths[{!length_show, rd[AW-1:0]}];
+  assign other_out = others[{!other_show, rd[AW-1:0]}];
   always_ff @(posedge clk) begin
-    in_ready <= (AW + 1)'(wr - rd) < (in_valid ? (AW + 1)'(DEPTH - 1) : (AW + 1)'(DEPTH)) && !rst;
-    if (in_valid && in_ready) wr <= wr + 1'b1;
+    if (length_put) lengths[{1'b0, wr[AW-1:0]}] <= length_in;
+    if (other_put) others[{1'b0, wr[AW-1:0]}] <= other_in;
+  end
+  always_ff @(posedge clk) begin
+    ready <= (AW + 1)'(wr - rd) < (note ? (AW + 1)'(DEPTH - 2) : (AW + 1)'(DEPTH - 1)) && !rst;
+    if (note) wr <= wr + 1'b1;
     if (pop) rd <= rd + 1'b1;
     if (rst || clear) begin
       wr <= '0;
       rd <= '0;
     end else begin
-      assert (!show || wr != rd)
+      assert ((!length_put && !other_put) || (AW + 1)'(wr - rd) < (AW + 1)'(DEPTH))
+      else $error("%m: attributes came without room");
+      assert (!note || ready)
+      else $error("%m: the attributes of a message found no room");
+      assert (!(length_show || other_show) || wr != rd)
       else $error("%m: a message without its attributes");
-      assert (!pop || show)
+      assert (!pop || length_show || other_show)
       else $error("%m: what was not shown was dropped");
     end
   end

@@ -22,9 +22,8 @@ module tp_blocks #(
     output logic [CHANNELS-1:0] grant,      // in the same cycle, of ...
     output logic [BW-1:0]       block,
 
-    input  logic [CHANNELS-1:0]         back,  // a block comes back: stands until taken
-    input  logic [CHANNELS-1:0][BW-1:0] back_block,
-    output logic [CHANNELS-1:0]         back_taken
+    input logic [CHANNELS-1:0] back,        // one of them gives a block back, ...
+    input logic [BW-1:0]       back_block   // ... this
 );
   if (BLOCKS < 2 || BLOCKS < CHANNELS * SHARE)
     $error("%m: %0d blocks for %0d channels: each has %0d of its own, so make them %0d or more", BLOCKS, CHANNELS, SHARE, CHANNELS * SHARE);
@@ -36,7 +35,6 @@ module tp_blocks #(
     logic [CW-1:0] left;
     logic any, ample;
     assign grant = want && any && (ample || !sparing);
-    assign back_taken = back;
     always_ff @(posedge clk) begin
       // `grant` comes last in its cycle: so each outcome is made ready beside it.
       left <= grant == back ? left : grant ? left - 1'b1 : left + 1'b1;
@@ -54,29 +52,14 @@ module tp_blocks #(
       if (back) oldest <= 32'(oldest) == BLOCKS - 1 ? '0 : oldest + 1'b1;
       if (rst) oldest <= '0;
       else
-        assert (!back || (back_block[0] == oldest && 32'(left) != BLOCKS))
-        else $error("%m: block %0d came back out of turn", back_block[0]);
+        assert (!back || (back_block == oldest && 32'(left) != BLOCKS))
+        else $error("%m: block %0d came back out of turn", back_block);
     end
 `endif
   end else begin : g_shared
     // ---- the free ones
     logic filling, free_valid, put_ready;
-    logic [BW-1:0] fill, put_block;
-    logic [CHANNELS-1:0] back_pick;
-    tp_round_robin #(
-        .N(CHANNELS)
-    ) i_back (
-        .clk,
-        .rst,
-        .request(back),
-        .take(1'b1),
-        .grant(back_pick)
-    );
-    assign back_taken = back_pick;
-    always_comb begin
-      put_block = filling ? fill : '0;
-      for (int c = 0; c < CHANNELS; c++) if (back_pick[c]) put_block |= back_block[c];
-    end
+    logic [BW-1:0] fill;
     tp_fifo #(
         .WIDTH(BW),
         .DEPTH(2 ** BW)
@@ -84,9 +67,9 @@ module tp_blocks #(
         .clk,
         .rst,
         .clear(1'b0),
-        .in_valid(filling || back_pick != '0),
+        .in_valid(filling || back != '0),
         .in_ready(put_ready),
-        .in_data(put_block),
+        .in_data(filling ? fill : back_block),
         .out_valid(free_valid),
         .out_ready(grant != '0),
         .out_data(block),
@@ -99,10 +82,10 @@ module tp_blocks #(
         filling <= 1'b1;
         fill <= '0;
       end else begin
-        assert (put_ready || !(filling || back_pick != '0))
+        assert (put_ready || !(filling || back != '0))
         else $error("%m: more blocks came back than there are");
-        assert (!filling || back == '0)
-        else $error("%m: a block came back before any was given");
+        assert ($onehot0(back) && (!filling || back == '0))
+        else $error("%m: two blocks came back at once, or one before any was given");
       end
     end
 
@@ -123,8 +106,8 @@ module tp_blocks #(
     logic ample, any;
     logic [CHANNELS-1:0] below, over;  // it holds less than its share; more
     logic [CHANNELS-1:0] gets, gives;  // one more, one less: who does both changes nothing
-    assign gets = grant & ~back_taken;
-    assign gives = back_taken & ~grant;
+    assign gets = grant & ~back;
+    assign gives = back & ~grant;
     assign extra_next = extra - CW'((gets & ~below) != '0) + CW'((gives & over) != '0);
     always_ff @(posedge clk) begin
       extra <= rst ? CW'(BLOCKS - CHANNELS * SHARE) : extra_next;
@@ -134,7 +117,7 @@ module tp_blocks #(
     for (genvar c = 0; c < CHANNELS; c++) begin : g_channel
       logic [CW-1:0] held, next;
       logic fair;
-      assign next = held + CW'(grant[c]) - CW'(back_taken[c]);
+      assign next = held + CW'(grant[c]) - CW'(back[c]);
       always_ff @(posedge clk) begin
         held <= rst ? '0 : next;
         below[c] <= rst || 32'(next) < SHARE;

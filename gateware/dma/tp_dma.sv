@@ -221,6 +221,7 @@ module tp_dma
   logic [CHANNELS-1:0][7:0] d_status;
   logic [CHANNELS-1:0][31:0] d_user;
   logic [CHANNELS-1:0][63:0] d_length, d_offset;
+  logic [CHANNELS-1:0][1:0] d_prefix;
 
   logic [CHANNELS-1:0] announce, alarm, error, completed;
   logic [CHANNELS-1:0][15:0] overflows;
@@ -276,7 +277,7 @@ module tp_dma
   logic [CHANNELS-1:0][7:0] list_end;
   logic [63:0] piece_addr;
   logic [31:0] piece_more;
-  logic piece_empty;
+  logic piece_empty, piece_any;
   logic [63:0] fetch_addr;
   logic [6:0] fetch_bytes;
   logic list_hold;
@@ -303,7 +304,7 @@ module tp_dma
       .wr_batch(batch_valid),
       .put(words_valid),
       .put_torn(push_torn),
-      .hold(list_hold || |piece_valid),  // one thing at a time for tp_plan
+      .hold(list_hold || piece_any),  // one thing at a time for tp_plan
       .want(row_want),
       .want_at(row_want_at),
       .grant(row_grant),
@@ -392,6 +393,7 @@ module tp_dma
         .d_over(d_over[c]),
         .d_broken(d_broken[c]),
         .d_status(d_status[c]),
+        .d_prefix(d_prefix[c]),
         .d_length(d_length[c]),
         .d_offset(d_offset[c]),
         .d_user(d_user[c]),
@@ -471,22 +473,19 @@ module tp_dma
     logic          last;
     logic [KW:0]   bytes;
     logic          error;
-    logic          attributes;
+    logic [1:0]    attributes;
   } meta_t;
 
   logic done_valid;
   logic [CW-1:0] done_channel;
   logic [SW-1:0] done_slot;
   logic [7:0] done_status;
-  logic [NH-1:0] copy_want, copied, read_want, read_pick;
+  logic [NH-1:0] copy_want, copied, next_valid, next_taken, room, spend;
   logic [NH-1:0][LW-1:0] copy_places;
-  logic [NH-1:0] block_want, block_sparing, block_grant, back_valid, back_taken;
-  logic [NH-1:0][LBW-1:0] back_block;
+  logic [NH-1:0] block_want, block_sparing, block_grant;
   logic [LBW-1:0] block;
   logic [NH-1:0][WW-1:0] copy_words;
-  logic [NH-1:0][RW-1:0] read_rows;
-  logic [NH-1:0][KW-1:0] read_turns;
-  meta_t [NH-1:0] read_metas;
+  logic [NH-1:0][LW+$clog2(LANDING_BLOCK)+11:0] next;  // slots
   logic inject_valid, inject_there, inject_ready, land_valid, put_valid;
   assign inject_valid = inject_there && H2C != 0 && !PEERS_ONLY;
   logic [HW-1:0] inject_channel, put_channel;
@@ -543,17 +542,13 @@ module tp_dma
       .CHANNELS(NH),
       .BLOCKS(BLOCKS),
       .BLOCK_BYTES(LANDING_BLOCK),
-      .SHARE(LANDING_SHARE),
-      .META($bits(meta_t))
+      .SHARE(LANDING_SHARE)
   ) i_room (
+      .flush(H2C == 0 ? '0 : NH'(flush)),
       .write_valid(land_valid),
       .write_row(land_row),
       .write_data(land_data),
-      .read_want,
-      .read_grant(read_pick),
-      .read_row(read_rows),
-      .read_turn(read_turns),
-      .read_meta(read_metas),
+      .done_channel(HW'(done_channel)),
       .*
   );
 
@@ -563,10 +558,16 @@ module tp_dma
     logic [8:0] word;  // in as many slots as a page may hold
     tp_completion_t entry;
     logic landed_valid, landed_ready, landed_ends, settled, told;
-    logic [31:0] bytes;  // of the descriptor in hand
+    tp_descriptor_t head;
+    logic length_put, other_put;
+    logic known, own;  // the length that came is not 0; the descriptor's is the message's
     assign copy_words[c] = word[WW-1:0];
     // A kind with verdicts is told the length of a message that is one descriptor.
-    always_ff @(posedge clk) if (row_valid[c] && !row_prefix) bytes <= row[95:64] + 1'b1;
+    assign head = row[127:0];
+    assign length_put = row_valid[c] && row_prefix && head.control.kind == TP_KIND_MESSAGE_LENGTH;
+    assign other_put = row_valid[c] && row_prefix && head.control.kind == TP_KIND_ATTRIBUTES;
+    always_ff @(posedge clk) if (length_put) known <= head.address != '0;
+    assign own = H2C_VERDICTS[c] && row_valid[c] && !row_prefix && head.control.end_ && !(d_prefix[c][1] && known);
     tp_h2c #(
         .DATA_WIDTH(DATA_WIDTH),
         .BLOCKS(BLOCKS),
@@ -588,9 +589,11 @@ module tp_dma
         .d_over(d_over[c]),
         .d_broken(d_broken[c]),
         .d_status(d_status[c]),
-        .d_length(H2C_VERDICTS[c] && d_length[c] == '0 && d_end[c] ? 64'(bytes) : d_length[c]),
-        .d_offset(d_offset[c]),
-        .d_user(d_user[c]),
+        .d_attributes(d_prefix[c] | {H2C_VERDICTS[c] && d_end[c], 1'b0}),
+        .length_put(length_put || own),
+        .length_in(own ? 64'(32'(head.length + 1'b1)) : head.address),
+        .other_put,
+        .other_in({head.address, head.length}),
         .p_valid(f_valid[c]),
         .p_last(f_last[c]),
         .p_at(f_at[c]),
@@ -608,9 +611,6 @@ module tp_dma
         .block_sparing(block_sparing[c]),
         .block_grant(block_grant[c]),
         .block,
-        .back_valid(back_valid[c]),
-        .back_block(back_block[c]),
-        .back_taken(back_taken[c]),
         .want(want[c]),
         .grant(grant[c]),
         .grant_bytes(note_bytes),
@@ -629,16 +629,11 @@ module tp_dma
         .entry_ready(landed_ready),
         .entry,
         .entry_ends(landed_ends),
-        .read_want(read_want[c]),
-        .read_grant(read_pick[c]),
-        .read_row(read_rows[c]),
-        .read_turn(read_turns[c]),
-        .read_from(read_metas[c].from),
-        .read_full(read_metas[c].full),
-        .read_last(read_metas[c].last),
-        .read_bytes(read_metas[c].bytes),
-        .read_error(read_metas[c].error),
-        .read_attributes(read_metas[c].attributes),
+        .next_valid(next_valid[c]),
+        .next(next[c]),
+        .next_taken(next_taken[c]),
+        .room(room[c]),
+        .spend(spend[c]),
         .put_valid(put_valid && put_channel == HW'(c)),
         .put_from(put_meta.from),
         .put_data,
@@ -690,16 +685,15 @@ module tp_dma
     assign {engine_idle[c], front_idle[c], emptied[c]} = '1;
     assign {want[c], want_context[c], next_at[c], row_want[c], row_want_at[c], error[c], alarm[c], overflows[c], cancelling[c],
       list_start[c], list_stop[c], list_finish[c], hungry[c], cut_row[c], cut_piece[c], cut_want[c], d_valid[c], d_cookie[c],
-      d_end[c], d_inline[c], d_empty[c], d_over[c], d_broken[c], d_status[c], d_length[c], d_offset[c], d_user[c], f_valid[c],
+      d_end[c], d_inline[c], d_empty[c], d_over[c], d_broken[c], d_status[c], d_prefix[c], d_length[c], d_offset[c], d_user[c], f_valid[c],
       f_last[c], f_at[c], take[c], abandon[c], finish[c], stopping[c], entry_valid[c], entry_bytes[c], entry_cookie[c],
       entry_status[c], completed[c], holds[c], plan_at[c], plan_known[c], plan_none[c]} = '0;
     assign edge_busy[c] = h2c_reset_busy[c];
   end
   if (H2C == 0 || PEERS_ONLY) begin : g_no_h2c
     assign h2c_reset = H2C == 0 ? '0 : NH'(flush);
-    assign {in_line, copy_want, copy_places, block_want, block_sparing, back_valid, back_block, copy_words, read_want, read_rows,
-      read_turns, read_metas, h2c_tvalid, h2c_tdata, h2c_tkeep, h2c_tlast, h2c_error, h2c_length, h2c_offset, h2c_user,
-      h2c_end_ready} = '0;
+    assign {in_line, copy_want, copy_places, block_want, block_sparing, copy_words, next_valid, next, room,
+      h2c_tvalid, h2c_tdata, h2c_tkeep, h2c_tlast, h2c_error, h2c_length, h2c_offset, h2c_user, h2c_end_ready} = '0;
   end
 
   // ------------------------------------------------------------------------------------------------ C2H

@@ -83,7 +83,8 @@ module tp_front
     output logic        d_over,
     output logic        d_broken,         // its table could not be read, or no request may leave: what was taken is not all
     output logic [ 7:0] d_status,
-    output logic [63:0] d_length,         // the message's attributes, from prefixes
+    output logic [ 1:0] d_prefix,         // prefixes have come for it: {length, others}, ...
+    output logic [63:0] d_length,         // ... these, or zeros: the message's attributes
     output logic [63:0] d_offset,
     output logic [31:0] d_user,
     output logic        p_valid,          // a plan waits
@@ -250,12 +251,17 @@ module tp_front
       else own_status <= '0;
     end
     if (pop_prefix && head.control.kind == TP_KIND_ATTRIBUTES) begin
+      d_prefix[0] <= 1'b1;
       d_offset <= head.address;
       d_user <= head.length;
     end
-    if (pop_prefix && head.control.kind == TP_KIND_MESSAGE_LENGTH) d_length <= head.address;
+    if (pop_prefix && head.control.kind == TP_KIND_MESSAGE_LENGTH) begin
+      d_prefix[1] <= 1'b1;
+      d_length <= head.address;
+    end
     // A cancel or a reset takes a prefix with it whose descriptor has not come.
     if (finish || flush || (cancelling && !d_valid && rd == mark)) begin
+      d_prefix <= '0;
       d_offset <= '0;
       d_user <= '0;
       d_length <= '0;
@@ -275,6 +281,7 @@ module tp_front
       held <= '0;
       p_at <= 1'b0;
       plan_known <= 1'b0;
+      d_prefix <= '0;
       d_offset <= '0;
       d_user <= '0;
       d_length <= '0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One H2C channel: asks for host memory piece by piece, tells the host what has landed, and streams it to the user core in order.
+// One H2C channel: asks for host memory piece by piece, tells the host what has landed, and shows it to the user core in order.
 //
 // Every request, inline message and empty message takes a slot in one ring of order slots, which three pointers walk:
 //   issue    writes the slot when the request goes out, with the place in the landing RAM where the answer will stand
 //   retire   passes it when it has landed: counts bytes, notes faults, hands the descriptor's completion on at its end
-//   stream   follows retire, reads the landing RAM into full beats for the user core, and frees the slot
+//   stream   follows retire: tp_h2c_stream takes the slot, and reads the landing RAM into full beats for the user core
 // Places are in blocks that the channel gets from tp_blocks: one after the other in its newest block, as long as the next one fits. The
-// first slot since a block has come is `fresh`: with it, stream gives the block before back. So a channel at rest holds one block, or two.
+// first slot since a block has come is `fresh`: with it, the block before is given back. So a channel at rest holds one block, or two.
 //
 // Where a descriptor ends stands in a queue of its own, with room for every descriptor that can be posted: so neither retire nor a cancel
 // ever waits for the user core. A descriptor is done when it has landed.
@@ -33,7 +33,7 @@ module tp_h2c
     localparam int KW = $clog2(KEEP),
     localparam int BW = $clog2(BLOCKS),
     localparam int PW = $clog2(BLOCK_BYTES / CPL_BOUNDARY),    // place in a block
-    localparam int RW = $clog2(BLOCKS * (BLOCK_BYTES / KEEP))  // row
+    localparam int YW = $clog2(BLOCK_BYTES) + 1                // of a slot's bytes
 ) (
     input  logic clk,
     input  logic rst,
@@ -51,9 +51,7 @@ module tp_h2c
     input  logic        d_over,
     input  logic        d_broken,
     input  logic [ 7:0] d_status,
-    input  logic [63:0] d_length,
-    input  logic [63:0] d_offset,
-    input  logic [31:0] d_user,
+    input  logic [ 1:0] d_attributes,       // the message has: {a length, others}; both came before, to tp_attributes
     input  logic        p_valid,
     input  logic        p_last,
     input  logic        p_at,
@@ -65,6 +63,12 @@ module tp_h2c
     output logic        finish,
     input  logic        stopping,
 
+    // attributes come: see tp_attributes
+    input logic        length_put,
+    input logic [63:0] length_in,
+    input logic        other_put,
+    input logic [95:0] other_in,
+
     // an inline descriptor comes in hand: where its bytes stand, and how many they are less one
     input logic       row_valid,
     input logic [8:0] row_word,
@@ -75,9 +79,6 @@ module tp_h2c
     output logic          block_sparing,    // it is for a read
     input  logic          block_grant,
     input  logic [BW-1:0] block,
-    output logic          back_valid,
-    output logic [BW-1:0] back_block,
-    input  logic          back_taken,
 
     // read requests
     output logic             want,
@@ -104,22 +105,17 @@ module tp_h2c
     output tp_completion_t entry,
     output logic           entry_ends,      // it ended its message, which the user core gets whole
 
-    // reads of the landing RAM; the data comes back in put_*, each grant's in order
-    output logic          read_want,
-    input  logic          read_grant,
-    output logic [RW-1:0] read_row,
-    output logic [KW-1:0] read_turn,
-    output logic [KW-1:0] read_from,       // the first lane of what is new to the beat
-    output logic          read_full,       // this fills or ends the beat
-    output logic          read_last,
-    output logic [KW:0]   read_bytes,      // in the beat, with read_last
-    output logic          read_error,
-    output logic          read_attributes,  // the message has an entry in the attributes queue
+    // towards tp_h2c_stream
+    output logic                  next_valid,  // a slot has been passed by retire, ...
+    output logic [BW+PW+YW+10:0]  next,        // ... this, with its verdict
+    input  logic                  next_taken,
+    output logic                  room,        // for another beat, beside all that are on their way
+    input  logic                  spend,       // it is used
     input  logic                  put_valid,
     input  logic [KW-1:0]         put_from,
     input  logic [DATA_WIDTH-1:0] put_data,
     input  logic                  put_full,
-    input  logic [KW+3:0]         put_meta,  // {last, bytes, error, attributes}
+    input  logic [KW+4:0]         put_meta,  // {last, bytes, error, attributes}
 
     // towards the user core
     output logic                  tvalid,
@@ -134,17 +130,17 @@ module tp_h2c
 );
   if (SLOTS < 8 || (SLOTS & (SLOTS - 1)) != 0) $error("%m: SLOTS %0d: make it a power of two, 8 or more", SLOTS);
 
-  typedef struct packed {
+  typedef struct packed {  // what retire reads stands together: so it is in fewer look-up tables
     logic [BW-1:0] block;
-    logic [PW-1:0] place;   // in the block
-    logic        fresh;     // the first in its block
-    logic        plain;     // no answer to wait for: counts as landed when it is written
-    logic        empty;     // no bytes and no place: only ends a message
-    logic        broken;    // ends the message with an error: something is missing that was never asked for
-    logic        last;      // ends the message
-    logic        first;     // begins one, with an entry in the attributes queue
-    logic [1:0]  skew;      // of the first byte in its row
-    logic [12:0] bytes;
+    logic [PW-1:0] place;  // in the block
+    logic fresh;  // the first in its block
+    logic empty;  // no bytes and no place: only ends a message
+    logic last;  // ends the message
+    logic [1:0] attributes;  // begins one, which has these: see d_attributes
+    logic [1:0] skew;  // of the first byte in its row
+    logic plain;  // no answer to wait for: counts as landed when it is written
+    logic broken;  // ends the message with an error: something is missing that was never asked for
+    logic [YW-1:0] bytes;
   } slot_t;
 
   logic [$bits(slot_t)-1:0] slots[SLOTS];
@@ -195,27 +191,32 @@ module tp_h2c
   // What is taken in this cycle: a request, or a word of an inline message.
   logic [6:0] inline_more;                  // bytes that are still to be copied, less one
   logic copy_all;                           // the word is the message's last
-  logic [12:0] now;
+  logic [YW-1:0] now;
   logic now_all;
   always_comb begin
-    now = grant_bytes;
+    now = grant_bytes[YW-1:0];
     now_all = p_last;
     if (state == COPY) begin
-      now = copy_all ? 13'(inline_more[2:0]) + 1'b1 : 13'(WORD);
+      now = copy_all ? YW'(inline_more[2:0]) + 1'b1 : YW'(WORD);
       now_all = copy_all;
     end
   end
   assign last = d_end && now_all;
   assign slot_ready = d_end && p_last ? slot_free : slot_spare;
   assign copy_ready = d_end && copy_all ? slot_free : slot_spare;
-  assign copy_all = inline_more < 7'(WORD);
   always_ff @(posedge clk) begin
     if (row_valid) begin
       copy_word <= row_word;
       inline_more <= row_more;
+      copy_all <= row_more < 7'(WORD);
     end else if (copied) begin
       copy_word <= copy_word + 1'b1;
       inline_more <= inline_more - 7'(WORD);
+      copy_all <= inline_more[6:3] == 4'd1;
+    end
+    if (rst) begin
+      inline_more <= '1;
+      copy_all <= 1'b0;
     end
   end
 
@@ -232,7 +233,7 @@ module tp_h2c
         empty: 1'b0,
         broken: 1'b0,
         last: last,
-        first: first,
+        attributes: first ? d_attributes : '0,
         skew: grant_skew,
         bytes: now
     };
@@ -270,7 +271,7 @@ module tp_h2c
 
   // A descriptor that broke leaves a message which the core must not take for whole: EMPTY closes it, too.
   logic begin_plan;
-  assign begin_plan = p_valid && !stopping && !abandon && (open || attributes_ready);
+  assign begin_plan = p_valid && !stopping && !abandon && (open || d_attributes == '0 || attributes_ready);
   always_ff @(posedge clk) begin
     fits <= fits_now;
     settled <= !(plan_valid || take || reserve || block_grant);
@@ -407,95 +408,18 @@ module tp_h2c
   assign idle = state == LOOK && retire_at == issue_at && !end_valid;
 
   // ------------------------------------------------------------------------------------------------ stream
-  // A run is a slot's bytes on their way into beats. They stand in rows of the landing RAM from byte `skew` of the first on, and go on in the
-  // beat at the tail from lane `fill` on: so each row is turned by the difference, and what falls off its top comes with the next read.
-  slot_t stream_slot;
-  logic [1:0] verdict;
-  logic drop, cut_off;  // drop the bytes; drop them and end the message with an error
-  logic message_open;
-  logic moot;       // a closing slot whose message a fault has closed already
-  assign stream_slot = slots[stream_at[SW-1:0]];
-  assign verdict = verdicts[stream_at[SW-1:0]];
-  assign {drop, cut_off} = verdict;
-  assign moot = stream_slot.broken && !message_open;
-
-  logic run, run_last, run_error, run_attributes, run_over, load;
-  logic run_prime;                          // the first read only brings what falls off
-  logic run_tail;                           // the last read leaves its beat partly filled
-  logic [12-KW:0] run_left;                 // beats that are still to be filled
-  logic oldest_valid;
-  logic [BW-1:0] oldest;                    // the block of the slot that was loaded last
-  logic [KW-1:0] fill;                      // bytes in the beat that is being gathered, once all that was loaded has been read
-  logic [12:0] stop;                        // where the slot's last byte ends, counted from that beat's first lane
   logic [$clog2(BEATS):0] credits;          // beats which the queue towards the user core has room for
-  assign stop = 13'(fill) + stream_slot.bytes;
-
-  assign read_want = run && credits != 0;
-  assign run_over = !run_prime && (run_left == '0 || (run_left == 1 && !run_tail));
-  assign read_last = run_over && run_last;
-  assign read_full = !run_prime && (run_left != '0 || run_last);
-  assign read_error = run_error;
-  assign read_attributes = run_attributes;
-  assign load = stream_at != retire_at && (!run || flush || (read_grant && run_over)) && !(stream_slot.fresh && back_valid);
-  assign flushed = stream_at == issue_at;
-
   logic pop;
+  assign next_valid = stream_at != retire_at;
+  assign next = {slots[stream_at[SW-1:0]], verdicts[stream_at[SW-1:0]]};
+  assign room = credits != '0;
+  assign flushed = stream_at == issue_at;
   assign pop = tvalid && tready;
   always_ff @(posedge clk) begin
-    if (read_grant) begin
-      read_row <= read_row + 1'b1;
-      run_prime <= 1'b0;
-      if (!run_prime) begin
-        run_left <= run_left - 1'b1;
-        read_from <= '0;
-      end
-      if (run_over) run <= 1'b0;
-    end
-    if (back_taken) back_valid <= 1'b0;
-    if (load) begin
-      stream_at <= stream_at + 1'b1;
-      // Nothing is read from the block before any more.
-      if (stream_slot.fresh) begin
-        back_valid <= oldest_valid;
-        back_block <= oldest;
-        oldest_valid <= 1'b1;
-        oldest <= stream_slot.block;
-      end
-      if (!drop && !moot) begin
-        run <= 1'b1;
-        run_last <= stream_slot.last || cut_off;
-        run_error <= cut_off;
-        read_row <= RW'({stream_slot.block, stream_slot.place}) << (EDGE - KW);
-        read_turn <= fill - KW'(stream_slot.skew);
-        read_from <= fill;
-        if (cut_off || stream_slot.empty) begin
-          run_prime <= 1'b0;
-          run_left <= '0;
-          run_tail <= 1'b1;
-          read_bytes <= (KW + 1)'(fill);
-        end else begin
-          run_prime <= fill < KW'(stream_slot.skew);
-          run_left <= stop[12:KW];
-          run_tail <= stop[KW-1:0] != '0;
-          read_bytes <= stop[KW-1:0] != '0 ? (KW + 1)'(stop[KW-1:0]) : (KW + 1)'(KEEP);
-        end
-        fill <= stream_slot.last || cut_off ? '0 : stop[KW-1:0];
-        if (!message_open) run_attributes <= stream_slot.first;
-        message_open <= !(stream_slot.last || cut_off);
-      end
-    end
-    credits <= credits - ($bits(credits))'(read_grant && read_full) + ($bits(credits))'(pop);
-    if (rst || flush) begin
-      run <= 1'b0;
-      fill <= '0;
-      message_open <= 1'b0;
-      credits <= ($bits(credits))'(BEATS);
-    end
-    if (rst) begin
-      stream_at <= '0;
-      back_valid <= 1'b0;
-      oldest_valid <= 1'b0;
-    end
+    if (next_taken) stream_at <= stream_at + 1'b1;
+    credits <= credits - ($bits(credits))'(spend) + ($bits(credits))'(pop);
+    if (rst || flush) credits <= ($bits(credits))'(BEATS);
+    if (rst) stream_at <= '0;
   end
 
   // ------------------------------------------------------------------------------------------------ weights
@@ -508,11 +432,11 @@ module tp_h2c
 
   // ------------------------------------------------------------------------------------------------ towards the user core
   logic [KW:0] beat_bytes;
-  logic beat_attributes;
+  logic [1:0] beat_attributes;
   tp_beat_fifo #(
       .DATA_WIDTH(DATA_WIDTH),
       .DEPTH(BEATS),
-      .META(KW + 4)
+      .META(KW + 5)
   ) i_beats (
       .clk,
       .rst,
@@ -540,31 +464,31 @@ module tp_h2c
     assign tkeep[b] = !tlast || (KW + 1)'(b) < beat_bytes;
   end
 
-  // Noted a cycle late: the descriptor in hand stands, and no beat of the message comes so soon.
-  logic noted;
-  always_ff @(posedge clk) noted <= slot_put && slot_new.first && !rst;
-  tp_attributes #(
-      .WIDTH(160)
-  ) i_attributes (
+  tp_attributes i_attributes (
       .clk,
       .rst,
       .clear(flush),
-      .in_valid(noted),
-      .in_ready(attributes_ready),
-      .in_data({d_length, d_offset, d_user}),
-      .show(tvalid && beat_attributes),
-      .pop(pop && tlast && beat_attributes),
-      .out_data({tlength, toffset, tuser})
+      .length_put,
+      .length_in,
+      .other_put,
+      .other_in,
+      .ready(attributes_ready),
+      .note(slot_put && slot_new.attributes != '0),
+      .length_show(tvalid && beat_attributes[1]),
+      .other_show(tvalid && beat_attributes[0]),
+      .pop(pop && tlast && beat_attributes != '0),
+      .length_out(tlength),
+      .other_out({toffset, tuser})
   );
 
   always_ff @(posedge clk)
     if (!rst) begin
       assert (!(finish && d_status[7:4] != '0) && !(done_valid && done_status[7:4] != '0))
       else $error("%m: a status beyond 15");
+      assert (!grant || 32'(grant_bytes) <= BLOCK_BYTES)
+      else $error("%m: a read of %0d bytes", grant_bytes);
       assert (!finish || ends_ready)
       else $error("%m: more descriptors end than can be posted");
-      assert (!noted || attributes_ready)
-      else $error("%m: the attributes of a message found no room");
       assert (!slot_put || (SW + 1)'(issue_at - stream_at) != (SW + 1)'(SLOTS))
       else $error("%m: an order slot was overwritten");
       assert (!done_valid || asked[done_slot] == answered[done_slot])

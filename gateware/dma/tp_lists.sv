@@ -43,6 +43,7 @@ module tp_lists
     input  logic [CHANNELS-1:0] hungry,      // wants a piece, until it comes
     output logic [CHANNELS-1:0] piece_next,   // one comes in the next cycle, for this channel
     output logic [CHANNELS-1:0] piece_valid,
+    output logic                piece_any,   // for any of them
     output logic [63:0]         piece_addr,
     output logic [31:0]         piece_more,   // its bytes, less one
     output logic                piece_empty,  // it has none
@@ -90,6 +91,7 @@ module tp_lists
     if (keep) pieces[{entry_channel, wr[entry_channel][PW-1:0]}] <= {e.length == '0, e.length - 1'b1, e.address};
     {piece_empty, piece_more, piece_addr} <= pieces[{give_channel, rd[give_channel][PW-1:0]}];
     piece_valid <= give & ~{CHANNELS{rst}};
+    piece_any <= asked != '0 && !rst;
   end
 
   // ------------------------------------------------------------------------------------------------ fetches

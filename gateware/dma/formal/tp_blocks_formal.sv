@@ -2,7 +2,7 @@
 // tp_blocks: a block that is granted is nobody's; a channel which holds less than its share gets one within as many cycles as there are channels, once
 // the list is filled; none gets more beyond its share while fewer blocks are left that no share needs than it has of them, and a sparing wish
 // leaves KEPT; every block is on the list or somebody's.
-// Assumed: a channel gives back what it holds, the only one in order.
+// Assumed: one channel at a time gives back what it holds, the only one in order.
 module tp_blocks_formal #(
     parameter int BLOCKS = 7,
     parameter int CHANNELS = 2,
@@ -16,9 +16,9 @@ module tp_blocks_formal #(
     input logic [CHANNELS-1:0] want,
     input logic [CHANNELS-1:0] sparing,
     input logic [CHANNELS-1:0] back,
-    input logic [CHANNELS-1:0][BW-1:0] back_block
+    input logic [BW-1:0] back_block
 );
-  logic [CHANNELS-1:0] grant, back_taken;
+  logic [CHANNELS-1:0] grant;
   logic [BW-1:0] block;
   tp_blocks #(
       .BLOCKS(BLOCKS),
@@ -57,10 +57,10 @@ module tp_blocks_formal #(
     started <= 1'b1;
     for (int c = 0; c < CHANNELS; c++) begin
       if (grant[c]) has[c][block] <= 1'b1;
-      if (back_taken[c]) has[c][back_block[c]] <= 1'b0;
+      if (back[c]) has[c][back_block] <= 1'b0;
       waited[c] <= want[c] && !grant[c] && 32'(held[c]) < SHARE && !filling ? waited[c] + 1'b1 : '0;
     end
-    if (back_taken[0]) oldest <= 32'(oldest) == BLOCKS - 1 ? '0 : oldest + 1'b1;
+    if (back[0]) oldest <= 32'(oldest) == BLOCKS - 1 ? '0 : oldest + 1'b1;
     if (rst) begin
       oldest <= '0;
       has <= '0;
@@ -69,16 +69,16 @@ module tp_blocks_formal #(
   end
   always_comb begin
     if (!started) assume (rst);
-    for (int c = 0; c < CHANNELS; c++) if (back[c]) assume (32'(back_block[c]) < BLOCKS && has[c][back_block[c]] && !rst);
+    assume ($onehot0(back));
+    for (int c = 0; c < CHANNELS; c++) if (back[c]) assume (32'(back_block) < BLOCKS && has[c][back_block] && !rst);
     if (rst) assume (want == '0);
-    if (CHANNELS == 1 && back[0]) assume (back_block[0] == oldest);
+    if (CHANNELS == 1 && back[0]) assume (back_block == oldest);
   end
 
   always_comb
     if (started && !rst) begin
-      assert ($onehot0(grant) && $onehot0(back_taken) && (grant & ~want) == '0 && (back_taken & ~back) == '0);
+      assert ($onehot0(grant) && (grant & ~want) == '0);
       if (grant != '0) assert (32'(block) < BLOCKS && !had[block]);
-      if (back != '0) assert (back_taken != '0);
       assert (4'(BLOCKS) - used >= promised);  // what the shares promise is there
       for (int c = 0; c < CHANNELS; c++) begin
         assert (32'(waited[c]) < CHANNELS);
@@ -89,7 +89,7 @@ module tp_blocks_formal #(
       if (CHANNELS > 1 && grant[c] && 32'(held[c]) >= SHARE) assert (32'(held[c]) - SHARE <= BLOCKS - 32'(used) - 32'(promised));
       cover (32'(held[0]) == BLOCKS - (CHANNELS - 1) * SHARE - 1);
       cover (32'(used) == BLOCKS);
-      cover (back == '1 && want == '1 && grant != '0);
+      cover (back != '0 && want == '1 && grant != '0);
     end
 
   if (INDUCTION && CHANNELS == 1) begin : g_single

@@ -2,7 +2,7 @@
 // tp_front with tp_store: no more descriptors are queued, in hand or not completed than QUEUE_DEPTH, whatever the host pushes, one or many; each
 // one that was accepted comes in hand once, in its turn and as it stood when it was pushed, while other channels write, push and load, and while
 // the host writes ahead; a dword that was not written since its row was pushed last makes it torn. A prefix is no descriptor. No more than two
-// plans of it wait, each in a place of its own; it is complete when its last plan was taken, and is then told as done whatever comes in that
+// plans of it wait, each in a place of its own; attributes that are not zero are told of; it is complete when its last plan was taken, and is then told as done whatever comes in that
 // cycle or later; none is left when it has finished; one that is over stays so until it finishes.
 // Assumed: the host writes to no row that is queued, and pushes no more than it may, or none is accepted; a reset lasts and an engine that has abandoned a descriptor wants no more of it; it takes only what waits, finishes only what is over, and a completion is told only of what has finished, and not two in adjacent clocks; a cut is
 // answered in the next cycle, a piece comes when one is wanted, the descriptor's last one by one that is also its piece's; the fetch of a list that was
@@ -63,6 +63,7 @@ module tp_front_formal
   logic [7:0] d_status;
   logic [31:0] d_user;
   logic [63:0] d_length, d_offset;
+  logic [1:0] d_prefix;
   logic [1:0] grant, row_valid;
   logic [128:0] row;
   logic row_malformed, row_prefix, row_list, row_inline, row_empty;
@@ -152,6 +153,7 @@ module tp_front_formal
       .d_over,
       .d_broken,
       .d_status,
+      .d_prefix,
       .d_length,
       .d_offset,
       .d_user,
@@ -313,6 +315,7 @@ module tp_front_formal
       assert (!(dut.done && dut.own_status == '0) || !d_valid || (plan_none && places == '0 && !plan_valid));
       assert (!whole || d_status == TP_STATUS_DONE);
       assert (!over_was || d_over);
+      assert ((d_prefix[1] || d_length == '0) && (d_prefix[0] || {d_offset, d_user} == '0));
       assert (!finish || (!cut_grant && !cut_piece));
       if (QUEUE_DEPTH > 2) cover (came && !came_prefix && untold != '0 && queued != '0);
       cover (came && came_prefix);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// tp_h2c, its counters: nothing is asked for, and no inline word copied, without a place in a block of the channel's own and without an order
+// tp_h2c and its row of tp_h2c_stream, their counters: nothing is asked for, and no inline word copied, without a place in a block of the channel's own and without an order
 // slot; while a message is open in the slots, one more is free for its end; the place of a read is given to no other until it has landed and has been
 // passed on, and its block is not given back before; a block that is given back is one that the channel has, and no block is forgotten; no slot is
 // given twice; a beat is read only when the queue towards the user core has room for it, and the end of every descriptor has a place: so a
 // completion never stalls and never overflows. One read is watched, any one, and its place.
+// And a channel that wants to stream has its turn within as many cycles as there are channels.
 // Nor does retire count a slot of the next descriptor before the one before it has been told.
 // Assumed: a descriptor stands until `finish`, and no more than QUEUE_DEPTH are finished and not told; a read is as long as tp_plan told; what is
 // to be done next changes only when a descriptor or a plan comes, or one is taken (tp_front);
 // a block that is granted is not the channel's (tp_blocks); an answer lands once, for a slot that waits for one (tp_landing); what is read
-// comes two cycles later (tp_landing_ram); a flush lasts rounds of eight cycles, until `flushed`, while there is no descriptor (tp_resets).
+// comes two cycles later (tp_landing_ram). Of the other channels of the engine, nothing is assumed. A flush lasts rounds of eight cycles, until `flushed`, while there is no descriptor (tp_resets).
 module tp_h2c_formal
   import tp_tlp_pkg::*;
   import towpath_pkg::*;
@@ -19,11 +20,17 @@ module tp_h2c_formal
     parameter int QUEUE_DEPTH = 2,
     parameter int SLOTS = 8,
     parameter int BEATS = 4,
+    parameter int CHANNELS = 2,  // of the engine; tp_h2c is the first
     parameter bit INDUCTION = 1,
+    localparam int CW = CHANNELS > 1 ? $clog2(CHANNELS) : 1,
     localparam int SW = $clog2(SLOTS),
+    localparam int KEEP = DATA_WIDTH / 8,
+    localparam int KW = $clog2(KEEP),
     localparam int PLACES = BLOCK_BYTES / CPL_BOUNDARY,
     localparam int PW = $clog2(PLACES),
-    localparam int BW = $clog2(BLOCKS)
+    localparam int BW = $clog2(BLOCKS),
+    localparam int YW = $clog2(BLOCK_BYTES) + 1,
+    localparam int SLOT = BW + PW + YW + 11
 ) (
     input logic clk,
     input logic rst,
@@ -36,6 +43,7 @@ module tp_h2c_formal
     input logic d_empty,
     input logic d_broken,
     input logic [7:0] d_status,
+    input logic [1:0] d_attributes,
     input logic p_valid,
     input logic p_last,
     input logic p_at,
@@ -43,12 +51,13 @@ module tp_h2c_formal
     input logic [11:0] plan_more,
     input logic plan_at,
     input logic stopping,
+    input logic length_put,
+    input logic other_put,
     input logic row_valid,
     input logic [8:0] row_word,
     input logic [6:0] row_more,
     input logic block_grant,
     input logic [BW-1:0] block,
-    input logic back_taken,
     input logic grant,
     input logic [12:0] grant_bytes,
     input logic [1:0] grant_skew,
@@ -57,11 +66,19 @@ module tp_h2c_formal
     input logic [SW-1:0] done_slot,
     input logic [7:0] done_status,
     input logic entry_ready,
-    input logic read_grant,
+    input logic [CHANNELS-1:0] other_flush,
+    input logic [CHANNELS-1:0] other_valid,
+    input logic [CHANNELS-1:0][SLOT-1:0] other_next,
+    input logic [CHANNELS-1:0] other_room,
+    input logic [CW-1:0] landed,
     input logic tready,
     input logic watch
 );
-  logic idle, flushed, block_want, back_valid, take, abandon, finish, want, copy_want, entry_valid, read_want, read_full, tvalid;
+  logic idle, flushed, block_want, take, abandon, finish, want, copy_want, entry_valid, tvalid;
+  logic next_valid, room, read_valid, read, read_full;
+  logic [SLOT-1:0] next;
+  logic [CHANNELS-1:0] next_taken, spend, back;
+  logic [CW-1:0] read_channel;
   logic [SW-1:0] want_slot;
   logic [BW-1:0] back_block;
   logic [BW+PW-1:0] want_place, copy_place;
@@ -88,9 +105,11 @@ module tp_h2c_formal
       .d_empty,
       .d_broken,
       .d_status,
-      .d_length('0),
-      .d_offset('0),
-      .d_user('0),
+      .d_attributes,
+      .length_put,
+      .length_in('0),
+      .other_put,
+      .other_in('0),
       .p_valid,
       .p_last,
       .p_at,
@@ -108,9 +127,6 @@ module tp_h2c_formal
       .block_sparing(),
       .block_grant,
       .block,
-      .back_valid,
-      .back_block,
-      .back_taken,
       .want,
       .grant,
       .grant_bytes,
@@ -129,16 +145,11 @@ module tp_h2c_formal
       .entry_ready,
       .entry(),
       .entry_ends(),
-      .read_want,
-      .read_grant,
-      .read_row(),
-      .read_turn(),
-      .read_from(),
-      .read_full,
-      .read_last(),
-      .read_bytes(),
-      .read_error(),
-      .read_attributes(),
+      .next_valid,
+      .next,
+      .next_taken(next_taken[0]),
+      .room,
+      .spend(spend[0]),
       .put_valid(put),
       .put_from('0),
       .put_data('0),
@@ -154,11 +165,53 @@ module tp_h2c_formal
       .toffset(),
       .tuser()
   );
+  logic [CHANNELS-1:0] all_flush, all_valid, all_room;
+  logic [CHANNELS-1:0][SLOT-1:0] all_next;
+  always_comb begin
+    all_flush = other_flush;
+    all_valid = other_valid;
+    all_room = other_room;
+    all_next = other_next;
+    all_flush[0] = flush;
+    all_valid[0] = next_valid;
+    all_room[0] = room;
+    all_next[0] = next;
+  end
+  tp_h2c_stream #(
+      .DATA_WIDTH(DATA_WIDTH),
+      .CHANNELS(CHANNELS),
+      .BLOCKS(BLOCKS),
+      .BLOCK_BYTES(BLOCK_BYTES)
+  ) engine (
+      .clk,
+      .rst,
+      .flush(all_flush),
+      .next_valid(all_valid),
+      .next(all_next),
+      .next_taken,
+      .room(all_room),
+      .spend,
+      .landed,
+      .back,
+      .back_block,
+      .read_valid,
+      .read_channel,
+      .read_row(),
+      .read_turn(),
+      .read_from(),
+      .read_full,
+      .read_last(),
+      .read_bytes(),
+      .read_error(),
+      .read_attributes()
+  );
+  assign read = read_valid && read_channel == '0;
 
   // ------------------------------------------------------------------------------------------------ what is around it
   logic started = 1'b0;
   logic put_was, d_broken_was, none;  // a slot was put; the plan taken last was the descriptor's last
   logic held, end_was, inline_was, empty_was, last_was, plan_was, at_was;
+  logic [1:0] attributes_was;
   logic [BLOCKS-1:0] owned;  // blocks that the channel has
   logic came, row_was;  // a plan has come or one was taken; a row has come
   logic [3:0] flushing;  // cycles of this flush, up to 8
@@ -169,6 +222,7 @@ module tp_h2c_formal
     started <= 1'b1;
     held <= d_valid && !finish && !rst;
     end_was <= d_end;
+    attributes_was <= d_attributes;
     inline_was <= d_inline;
     put_was <= dut.slot_put && !rst;
     none <= d_valid && !finish && !rst && (none || (take && p_last));
@@ -181,12 +235,12 @@ module tp_h2c_formal
     empty_was <= d_empty;
     flushing <= flush ? (flushing == 4'd8 ? (flushed_was ? 4'd1 : 4'd8) : flushing + 1'b1) : '0;
     flushed_was <= flushed;
-    coming <= read_grant && !rst;
+    coming <= read && !rst;
     coming_full <= read_full;
     put <= coming && !rst;
     put_full <= coming_full;
     if (block_grant) owned[block] <= 1'b1;
-    if (back_taken) owned[back_block] <= 1'b0;
+    if (back[0]) owned[back_block] <= 1'b0;
     if (want && grant) waiting[want_slot] <= 1'b1;
     if (done_valid) waiting[done_slot] <= 1'b0;
     untold <= untold + 2'(finish) - 2'(entry_valid && entry_ready);
@@ -201,7 +255,8 @@ module tp_h2c_formal
   assign need = d_inline ? (PW + 1)'(1) : dut.needs[p_at] + 1'b1;
   always_comb begin
     if (!started) assume (rst);
-    if (started && held && !rst) assume (d_valid && {d_end, d_inline, d_empty} == {end_was, inline_was, empty_was});
+    if (started && held && !rst)
+      assume (d_valid && {d_end, d_inline, d_empty, d_attributes} == {end_was, inline_was, empty_was, attributes_was});
     if (started && last_was && !rst) assume (p_last);
     if (p_valid) assume (d_valid && !none);
     if (started && plan_was && !rst) assume (p_valid && p_at == at_was);
@@ -209,7 +264,6 @@ module tp_h2c_formal
     if (p_valid) assume (need != '0 && 32'(need) <= PLACES);  // tp_plan has told of it
     if (plan_valid) assume (32'(plan_more) < BLOCK_BYTES && !(p_valid && plan_at == p_at));
     if (block_grant) assume (block_want && 32'(block) < BLOCKS && !owned[block] && !rst);
-    if (back_taken) assume (back_valid && !rst);
     if (row_valid) assume (!d_valid);
     if (p_valid && (d_empty || d_inline)) assume (p_last);
     if (started && held && d_broken_was && !rst) assume (d_broken);
@@ -218,7 +272,6 @@ module tp_h2c_formal
     if (grant) assume (32'(need) == (32'(grant_bytes) + CPL_BOUNDARY - 1) / CPL_BOUNDARY);
     assume (grant_skew == '0 || 13'(grant_skew) + grant_bytes <= 13'(CPL_BOUNDARY));
     if (copied) assume (copy_want && !rst);
-    if (read_grant) assume (read_want && !rst);
     if (done_valid) assume (!rst && waiting[done_slot]);
     assume (done_status[7:4] == '0 && d_status[7:4] == '0);
     if (d_valid) assume (32'(untold) < QUEUE_DEPTH);
@@ -239,10 +292,10 @@ module tp_h2c_formal
       its_block <= dut.newest;
       its_place <= dut.used;
       its_end <= dut.used + need;
-    end else if (dut.load && dut.stream_at == slot) begin
+    end else if (next_taken[0] && dut.stream_at == slot) begin
       watching <= 1'b0;
-      reading <= watching && !dut.drop && !dut.moot;
-    end else if (read_grant && dut.run_over) reading <= 1'b0;
+      reading <= watching && engine.starts;
+    end else if (read && engine.over) reading <= 1'b0;
     if (rst || flush) {watching, reading} <= '0;
   end
 
@@ -254,19 +307,49 @@ module tp_h2c_formal
   typedef struct packed {
     logic [BW-1:0] block;
     logic [PW-1:0] place;
-    logic fresh, plain, empty, broken, last, first;
-    logic [1:0]  skew;
-    logic [12:0] bytes;
+    logic fresh, empty, last;
+    logic [1:0] attributes, skew;
+    logic plain, broken;
+    logic [YW-1:0] bytes;
   } slot_t;
   slot_t [SLOTS-1:0] slots;
   always_comb for (int i = 0; i < SLOTS; i++) slots[i] = dut.slots[i];
+
+  // The engine's rows, whose fields the module's own type names, and who comes before the channel.
+  typedef struct packed {
+    logic [$clog2(BLOCKS*(BLOCK_BYTES/KEEP))-1:0] row;
+    logic [KW-1:0] turn, from;
+    logic [YW-1-KW:0] left;
+    logic [KW:0] bytes;
+    logic prime, tail, over, last, error;
+    logic [1:0] attributes;
+    logic [KW-1:0] fill;
+    logic [BW-1:0] oldest;
+  } state_t;
+  state_t [CHANNELS-1:0] rows;
+  // The next read is its slot's last.
+  function automatic logic last_of(input state_t its);
+    last_of = !its.prime && (its.left == '0 || (its.left == 1 && !its.tail));
+  endfunction
+  logic [BW-1:0] oldest;
+  logic [CHANNELS-1:0] turn_after;
+  if (CHANNELS == 1) begin : g_single
+    assign rows[0] = engine.g_single.state;
+    assign turn_after = '0;
+  end else begin : g_several
+    always_comb for (int c = 0; c < CHANNELS; c++) rows[c] = engine.g_several.states[c];
+    assign turn_after = engine.g_several.i_turn.later;
+  end
+  assign oldest = rows[0].oldest;
+  // How long it has wanted a turn.
+  logic [CW:0] waited;
+  always_ff @(posedge clk) waited <= !rst && !flush && read_channel != '0 && (engine.run[0] ? room : next_valid) ? waited + 1'b1 : '0;
 
   // Who has a block: the stream, a fresh slot which it has not reached, the issue before its first slot, or who takes it back.
   logic [BLOCKS-1:0][3:0] owners;
   always_comb
     for (int b = 0; b < BLOCKS; b++) begin
-      owners[b] = 4'(dut.oldest_valid && 32'(dut.oldest) == b) + 4'(!dut.begun && 32'(dut.newest) == b) +
-          4'(back_valid && 32'(back_block) == b);
+      owners[b] = 4'(engine.owner[0] && 32'(oldest) == b) + 4'(!dut.begun && 32'(dut.newest) == b) + 4'(back[0] && 32'(back_block) == b);
       for (int i = 0; i < SLOTS; i++) owners[b] += 4'(taken[i] && slots[i].fresh && 32'(slots[i].block) == b);
     end
 
@@ -279,7 +362,11 @@ module tp_h2c_formal
       assert (!dut.reserve || owned[dut.newest]);
       assert (!grant || want_place == {dut.newest, dut.used[PW-1:0]});
       assert (!copied || (copy_place == {dut.newest, dut.used[PW-1:0]} && 32'(need) == 1));
-      assert (!back_valid || owned[back_block]);
+      assert (!back[0] || owned[back_block]);
+      assert (dut.copy_all == (dut.inline_more < 7'd8));
+      assert ($onehot0(back) && $onehot0(next_taken) && $onehot0(spend));
+      assert (32'(waited) < CHANNELS || read_channel == '0);
+      assert (!read_valid || engine.over == last_of(engine.now));
       assert (!(want || copy_want) || dut.issue_at - dut.stream_at != (SW + 1)'(SLOTS));
       assert (!(want && grant) || !waiting[want_slot]);
       // No slot of the next descriptor is counted before the one before has been told.
@@ -287,10 +374,10 @@ module tp_h2c_formal
       assert (!dut.unclosed || dut.issue_at - dut.stream_at != (SW + 1)'(SLOTS));
       // The watched read's place is its own.
       assert (!((watching || reading) && dut.reserve && dut.newest == its_block) || dut.used >= its_end);
-      assert (!(watching || reading) || (owned[its_block] && !(back_valid && back_block == its_block)));
-      if (watching && dut.load && dut.stream_at == slot)
-        assert ({dut.stream_slot.block, dut.stream_slot.place} == {its_block, its_place[PW-1:0]});
-      assert (!dut.load || !waiting[dut.stream_at[SW-1:0]]);
+      assert (!(watching || reading) || (owned[its_block] && !(back[0] && back_block == its_block)));
+      if (watching && next_taken[0] && dut.stream_at == slot)
+        assert ({engine.slot.block, engine.slot.place} == {its_block, its_place[PW-1:0]});
+      assert (!next_taken[0] || !waiting[dut.stream_at[SW-1:0]]);
       assert (!(watching && want && grant) || want_slot != slot[SW-1:0]);
       // Credits: see also what tp_beat_fifo asserts, and tp_h2c of the ends of descriptors.
       assert (32'(dut.credits) <= BEATS);
@@ -332,12 +419,12 @@ module tp_h2c_formal
         assert ((SW + 1)'(dut.issue_at - dut.retire_at) <= used);
         assert (32'(dut.used) <= PLACES && (dut.begun || dut.used == 0));
         if (!dut.begun) assert (32'(dut.newest) < BLOCKS);
-        if (dut.oldest_valid) assert (32'(dut.oldest) < BLOCKS);
-        if (back_valid) assert (32'(back_block) < BLOCKS);
+        if (engine.owner[0]) assert (32'(oldest) < BLOCKS);
+        if (back[0]) assert (32'(back_block) < BLOCKS);
         if (used == 0) begin
-          if (dut.begun) assert (dut.oldest_valid ? dut.oldest == dut.newest : 32'(dut.used) == PLACES);
+          if (dut.begun) assert (engine.owner[0] ? oldest == dut.newest : 32'(dut.used) == PLACES);
         end else begin
-          if (!slots[first].fresh) assert (dut.oldest_valid ? dut.oldest == slots[first].block : 32'(places[first]) == PLACES);
+          if (!slots[first].fresh) assert (engine.owner[0] ? oldest == slots[first].block : 32'(places[first]) == PLACES);
           if (dut.begun) assert (dut.newest == slots[newest].block && (PW + 2)'(dut.used) == ends[newest]);
         end
         assert (!dut.slot_free || put_was || 32'(used) < SLOTS);
@@ -356,7 +443,7 @@ module tp_h2c_formal
                 assert (slots[i].block == slots[(i+SLOTS-1)%SLOTS].block && (PW + 2)'(places[i]) == ends[(i+SLOTS-1)%SLOTS]);
           end
         end
-        if (reading) assert (!watching && dut.run && dut.oldest_valid && dut.oldest == its_block);
+        if (reading) assert (!watching && engine.run[0] && engine.owner[0] && oldest == its_block);
         if (watching) begin
           assert ((SW + 1)'(slot - dut.stream_at) < used && !slots[slot[SW-1:0]].empty);
           assert (its_block == slots[slot[SW-1:0]].block && its_place == places[slot[SW-1:0]]);
@@ -371,10 +458,9 @@ module tp_h2c_formal
             assert (places[i] >= its_end);
         end
         // The attributes of a message find the room that was there when it was begun.
-        assert (!dut.attributes_ready || 5'(dut.i_attributes.wr - dut.i_attributes.rd) < 5'd16);
+        assert (5'(dut.i_attributes.wr - dut.i_attributes.rd) < (dut.attributes_ready ? 5'd15 : 5'd16));
         assert (!dut.unclosed || dut.open);
-        assert (!dut.noted || (dut.attributes_ready && put_was));
-        if (dut.state == ASK || dut.state == COPY || dut.state == EMPTY) assert (dut.open || (dut.attributes_ready && !dut.noted));
+        if (dut.state == ASK || dut.state == COPY || dut.state == EMPTY) assert (dut.open || d_attributes == '0 || dut.attributes_ready);
         if (dut.state == ASK || dut.state == COPY || (dut.state == EMPTY && !d_broken)) assert (plan_was);
         if (dut.state == ASK) assert (dut.fits_now && 32'(used) < SLOTS - 32'(!(d_end && p_last)));
         if (dut.state == EMPTY) assert (32'(used) < SLOTS && (d_empty || d_broken));
@@ -382,8 +468,8 @@ module tp_h2c_formal
         if (dut.state == COPY) assert (!empty_was);
         if (dut.state != '0) assert (held);
         // Beats come without attributes here: those are not what this is about.
-        for (int i = 0; i < BEATS; i++) if (held_beats[i]) assert (!dut.i_beats.metas[i][0]);
-        if (dut.i_beats.out_valid) assert (!dut.i_beats.out_meta[0]);
+        for (int i = 0; i < BEATS; i++) if (held_beats[i]) assert (dut.i_beats.metas[i][1:0] == '0);
+        if (dut.i_beats.out_valid) assert (dut.i_beats.out_meta[1:0] == '0);
         // Credits, but while a flush sweeps the pipeline.
         assert (flushing <= 8);
         if (flushing == 0) assert (32'(dut.credits) + beats + 32'(put && put_full) + 32'(coming && coming_full) == BEATS);
@@ -391,10 +477,13 @@ module tp_h2c_formal
         if (flushing == 0 && put && !put_full) assert (dut.credits != 0 || (coming && coming_full));
         // A piece that does not fill its beat leaves the credit to the one that will.
         if (put && flushing == 0) assert (beats < BEATS);
-        if (flushing >= 1) assert (!dut.run && 32'(dut.credits) == BEATS && beats == 0);
+        if (flushing >= 1) assert (!engine.run[0] && 32'(dut.credits) == BEATS && beats == 0);
         if (flushing >= 2) assert (!coming);
         if (flushing >= 3) assert (!put);
-        if (dut.run) assert (flushing == 0);
+        if (engine.run[0]) assert (flushing == 0);
+        for (int c = 0; c < CHANNELS; c++) assert (!engine.run[c] || rows[c].over == last_of(rows[c]));
+        // Whoever is passed over is next.
+        if (CHANNELS == 2) assert (waited == '0 || read_channel == '0 || (32'(waited) == 1 && turn_after == '0));
       end
   end
 endmodule

@@ -42,6 +42,7 @@ module tp_lists_formal
   logic [6:0] fetch_bytes;
   logic [31:0] piece_more;
   logic [CHANNELS-1:0] piece_next, piece_valid, over, quiet;
+  logic piece_any;
   logic [CHANNELS-1:0][7:0] status;
   tp_lists #(.CHANNELS(CHANNELS)) dut (.*);
 
@@ -147,6 +148,7 @@ module tp_lists_formal
         assert (!(taken && watching && ahead == '0) || {piece_empty, piece_more, piece_addr} == watched);
       end
       assert (stored <= 5'(PIECES) + 5'(taken));
+      assert (piece_any == (piece_valid != '0));
       assert (32'(waited) <= CHANNELS + 1);
       // fetches
       if (fetch_valid && fetch_channel == who && walks[who]) begin
