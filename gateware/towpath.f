@@ -41,6 +41,7 @@ gateware/dma/tp_fill.sv
 gateware/dma/tp_front.sv
 gateware/dma/tp_h2c.sv
 gateware/dma/tp_h2c_stream.sv
+gateware/dma/tp_heads.sv
 gateware/dma/tp_inline.sv
 gateware/dma/tp_landing.sv
 gateware/dma/tp_landing_ram.sv
@@ -56,7 +57,9 @@ gateware/dma/tp_read_issue.sv
 gateware/dma/tp_reads.sv
 gateware/dma/tp_resets.sv
 gateware/dma/tp_ring.sv
+gateware/dma/tp_senders.sv
 gateware/dma/tp_sending_ram.sv
+gateware/dma/tp_sending_room.sv
 gateware/dma/tp_store.sv
 gateware/dma/tp_tags.sv
 gateware/dma/tp_turn.sv

@@ -14,7 +14,7 @@ module tp_core
     parameter int TAGS = 32,              // read requests in flight, 8 to 256
     // For all H2C channels, which share it: a multiple of 1,024, at least 2,048 for each.
     parameter int LANDING_BYTES = H2C > 4 ? 4096 * H2C : 16384,
-    parameter int SENDING_BYTES = 8192,   // for each C2H channel
+    parameter int SENDING_BYTES = 8192,   // for all C2H channels
     parameter int QUEUE_DEPTH = 16,       // descriptors for each channel
     parameter int INLINE_SLOTS = 4,       // for each H2C channel
     parameter int VECTORS = 32,           // MSI-X
@@ -247,7 +247,7 @@ module tp_core
       .C2H(C2H),
       .TAGS(TAGS),
       .LANDING_BYTES(LANDING_BYTES),
-      .SENDING_BYTES(SENDING_BYTES),
+      .SENDING_BYTES(C2H < 2 ? SENDING_BYTES : 2 ** ($clog2(SENDING_BYTES / C2H + 1) - 2)),  // what each keeps: see tp_dma
       .QUEUE_DEPTH(QUEUE_DEPTH),
       .INLINE_SLOTS(INLINE_SLOTS),
       .VECTORS(VECTORS),

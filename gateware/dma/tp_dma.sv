@@ -19,7 +19,7 @@ module tp_dma
     parameter int LANDING_BYTES = 16384,   // for all H2C channels, a multiple of LANDING_BLOCK
     parameter int LANDING_BLOCK = 1024,    // a power of two from 128 on: no read is longer
     parameter int LANDING_SHARE = 2,       // blocks that each H2C channel has for itself; two let it go on while one is read
-    parameter int SENDING_BYTES = 8192,
+    parameter int SENDING_BYTES = 8192,    // for all C2H channels, a power of two
     parameter int QUEUE_DEPTH = 16,
     parameter int INLINE_SLOTS = 4,
     parameter bit QOS = 0,                 // channels have weights, rates and traffic classes
@@ -151,6 +151,11 @@ module tp_dma
   localparam int RW = $clog2(LANDING_BYTES / KEEP);  // row of it
   localparam int KW = $clog2(KEEP);
   localparam int BW = $clog2(SENDING_BYTES);
+  localparam int SENDING_BLOCK = 512;
+  // What a C2H channel keeps without a descriptor: half of an even part of the room, rounded down to a power of two. No write is longer.
+  localparam int SENDING_HOLD = NC == 1 ? SENDING_BYTES : 2 ** ($clog2(SENDING_BYTES / NC + 1) - 2);
+  localparam int LB = NC > 1 ? $clog2(SENDING_BLOCK) : KW;
+  localparam int PW = NC > 1 ? $clog2(NC) : 1;
   localparam int TW = $clog2(TAGS);
   localparam int QW = $clog2(QUEUE_DEPTH);
   localparam int CLIENTS = H2C + 1;  // of reads: data of the H2C channels, and lists
@@ -160,6 +165,8 @@ module tp_dma
 
   if (H2C < 0 || C2H < 0 || CHANNELS < 1 || CHANNELS > TP_CHANNELS_MAX)
     $error("%m: H2C %0d and C2H %0d: use 1 to %0d channels in all", H2C, C2H, TP_CHANNELS_MAX);
+  if (SENDING_HOLD < SENDING_BLOCK)
+    $error("%m: SENDING_BYTES %0d for %0d channels: make it %0d for each or more", SENDING_BYTES, NC, 2 * SENDING_BLOCK);
   if (LANDING_BYTES % LANDING_BLOCK != 0) $error("%m: LANDING_BYTES %0d: make it a multiple of %0d", LANDING_BYTES, LANDING_BLOCK);
 
   logic mastering, may_begin, barred;
@@ -206,7 +213,7 @@ module tp_dma
   );
 
   // ------------------------------------------------------------------------------------------------ plans
-  logic [(NC > 1 ? $clog2(NC) : 1)-1:0] command_channel;
+  logic [PW-1:0] command_channel;
   logic [CHANNELS-1:0] cut_row, cut_piece, cut_want, cut_grant, plan_valid, plan_at, plan_known, plan_none;
   logic plan_all, plan_last;
   logic [11:0] plan_more, read_more;
@@ -232,8 +239,9 @@ module tp_dma
   assign ended_status = entry_status;
   assign ended = completed;
   logic [NC-1:0] entry_start;
-  logic [NC-1:0][47:0] head_length;
-  logic [NC-1:0][31:0] head_offset, head_user;
+  logic [CW-1:0] head_channel;
+  logic [47:0] head_length;
+  logic [31:0] head_offset, head_user;
   logic out_valid, out_ready, out_read, out_leaving;
   logic [CW-1:0] out_channel;
   logic [63:0] out_addr;
@@ -415,7 +423,7 @@ module tp_dma
       .H2C(H2C),
       .C2H(C2H),
       .READ_BYTES(LANDING_BLOCK),
-      .SENDING_BYTES(SENDING_BYTES)
+      .SENDING_BYTES(NC == 1 ? SENDING_BYTES : 2 * SENDING_HOLD)
   ) i_plan (
       .max_read(cfg.max_read),
       .max_payload(cfg.max_payload),
@@ -697,124 +705,108 @@ module tp_dma
   end
 
   // ------------------------------------------------------------------------------------------------ C2H
-  logic [NC-1:0] beat_valid, command_valid, command_ready, command_taken, command_held, begun, reading;
+  logic [NC-1:0] ask, turn, beat_valid, get_want, get_sparing, get_grant, give_valid, give_taken;
+  logic [PW-1:0] turn_channel;
+  logic [NC-1:0][BW-1:LB] get_at, give_at;
+  logic [NC-1:0] command_valid, command_ready, command_taken, command_held, begun, reading;
   logic [NC-1:0][BW-1:KW] beat_at;
   logic [NC-1:0][DATA_WIDTH-1:0] beat_data;
   logic [NC-1:0][11:0] command_last;
   logic [NC-1:0][BW-1:0] command_from;
 
-  for (genvar i = 0; i < C2H; i++) begin : g_c2h
-    localparam int C = H2C + i;
-    logic valid, ready, forget;
-    logic [5:0] said;
-    logic [7:0] end_status;
-    tp_asked #(
-        .ASKED(C2H_ASKED[i])
-    ) i_asked (
-        .clk,
-        .rst,
-        .flush(flush[C]),
-        .row_valid(row_valid[C] && !row_prefix),
-        .row_more(row[95:64]),
-        .d_valid(d_valid[C]),
-        .d_offset(d_offset[C]),
-        .d_user(d_user[C]),
-        .p_valid(f_valid[C]),
-        .stopping(stopping[C]),
-        .finish(finish[C]),
-        .finish_over(end_status == TP_STATUS_END_OF_MESSAGE),
-        .ask_valid(c2h_ask_valid[i]),
-        .ask_ready(c2h_ask_ready[i]),
-        .ask_cancel(c2h_ask_cancel[i]),
-        .ask_length(c2h_ask_length[i]),
-        .ask_offset(c2h_ask_offset[i]),
-        .ask_user(c2h_ask_user[i]),
-        .in_valid(c2h_tvalid[i]),
-        .in_ready(c2h_tready[i]),
-        .in_last(c2h_tlast[i]),
-        .in_status(c2h_status[i]),
-        .out_valid(valid),
-        .out_ready(ready),
-        .status(said),
-        .forget,
-        .reading(reading[i])
-    );
-    assign entry_status[C] = C2H_ASKED[i] && end_status == TP_STATUS_END_OF_MESSAGE && said != '0 ?
-        TP_STATUS_KIND_STATUS | 8'(said) : end_status;
-    tp_c2h #(
+  if (C2H != 0) begin : g_c2h
+    tp_senders #(
         .DATA_WIDTH(DATA_WIDTH),
+        .CHANNELS(C2H),
         .SENDING_BYTES(SENDING_BYTES),
-        .QUEUE_HEADS(FILL)
-    ) i_c2h (
-        .clk,
-        .rst,
-        .announce((announce[C] || paired[C]) && enabled[C] && !C2H_ASKED[i]),
-        .paired(paired[C]),
-        .flush(flush[C]),
-        .forget,
-        .idle(engine_idle[C]),
-        .holds(holds[C]),
-        .refused(refused[i]),
-        .tvalid(valid),
-        .tready(ready),
-        .tdata(c2h_tdata[i]),
-        .tkeep(c2h_tkeep[i]),
-        .tlast(c2h_tlast[i]),
-        .tlength(c2h_length[i]),
-        .toffset(c2h_offset[i]),
-        .tuser(c2h_user[i]),
-        .beat_valid(beat_valid[i]),
-        .beat_at(beat_at[i]),
-        .beat_data(beat_data[i]),
-        .d_valid(d_valid[C]),
-        .d_cookie(d_cookie[C]),
-        .d_over(d_over[C]),
-        .d_status(d_status[C]),
-        .p_valid(f_valid[C] && !(paired[C] && telling[C])),  // a peer has data and entries in their order
-        .p_at(f_at[C]),
-        .plan_valid(plan_valid[C]),
-        .plan_more,
-        .plan_at(plan_at[C]),
-        .take(take[C]),
-        .abandon(abandon[C]),
-        .finish(finish[C]),
-        .stopping(stopping[C]),
-        .command_valid(command_valid[i]),
-        .command_ready(command_ready[i]),
-        .command_last(command_last[i]),
-        .command_from(command_from[i]),
-        .begun(begun[i]),
-        .reading(reading[i]),
-        .entry_valid(entry_valid[C]),
-        .entry_ready(entry_ready[C]),
-        .entry_start(entry_start[i]),
-        .entry_bytes(entry_bytes[C]),
-        .entry_cookie(entry_cookie[C]),
-        .entry_status(end_status),
-        .head_length(head_length[i]),
-        .head_offset(head_offset[i]),
-        .head_user(head_user[i])
+        .BLOCK_BYTES(SENDING_BLOCK),
+        .HOLD(SENDING_HOLD),
+        .FILL(FILL),
+        .ASKED(C2H_ASKED)
+    ) i_senders (
+        .announce(announce[CHANNELS-1:H2C]),
+        .paired(paired[CHANNELS-1:H2C]),
+        .enabled(enabled[CHANNELS-1:H2C]),
+        .flush(flush[CHANNELS-1:H2C]),
+        .emptied(emptied[CHANNELS-1:H2C]),
+        .idle(engine_idle[CHANNELS-1:H2C]),
+        .holds(holds[CHANNELS-1:H2C]),
+        .tvalid(c2h_tvalid),
+        .tready(c2h_tready),
+        .tdata(c2h_tdata),
+        .tkeep(c2h_tkeep),
+        .tlast(c2h_tlast),
+        .tlength(c2h_length),
+        .toffset(c2h_offset),
+        .tuser(c2h_user),
+        .tstatus(c2h_status),
+        .ask_valid(c2h_ask_valid),
+        .ask_ready(c2h_ask_ready),
+        .ask_cancel(c2h_ask_cancel),
+        .ask_length(c2h_ask_length),
+        .ask_offset(c2h_ask_offset),
+        .ask_user(c2h_ask_user),
+        .row_valid(row_valid[CHANNELS-1:H2C]),
+        .row_more(row[95:64]),
+        .d_valid(d_valid[CHANNELS-1:H2C]),
+        .d_cookie(d_cookie[CHANNELS-1:H2C]),
+        .d_over(d_over[CHANNELS-1:H2C]),
+        .d_status(d_status[CHANNELS-1:H2C]),
+        .d_offset(d_offset[CHANNELS-1:H2C]),
+        .d_user(d_user[CHANNELS-1:H2C]),
+        .p_valid(f_valid[CHANNELS-1:H2C]),
+        .p_at(f_at[CHANNELS-1:H2C]),
+        .plan_valid(plan_valid[CHANNELS-1:H2C]),
+        .plan_at(plan_at[CHANNELS-1:H2C]),
+        .take(take[CHANNELS-1:H2C]),
+        .abandon(abandon[CHANNELS-1:H2C]),
+        .finish(finish[CHANNELS-1:H2C]),
+        .stopping(stopping[CHANNELS-1:H2C]),
+        .entry_valid(entry_valid[CHANNELS-1:H2C]),
+        .entry_ready(entry_ready[CHANNELS-1:H2C]),
+        .telling(telling[CHANNELS-1:H2C]),
+        .entry_bytes(entry_bytes[CHANNELS-1:H2C]),
+        .entry_cookie(entry_cookie[CHANNELS-1:H2C]),
+        .entry_status(entry_status[CHANNELS-1:H2C]),
+        .head_channel(PW'(head_channel)),
+        .*
     );
-    assign completed[C] = finish[C];
-    assign c2h_reset[i] = flush[C];
-    assign emptied[C] = 1'b1;
-    assign edge_busy[C] = c2h_reset_busy[i];
+    assign completed[CHANNELS-1:H2C] = finish[CHANNELS-1:H2C];
+    assign c2h_reset = flush[CHANNELS-1:H2C];
+    assign edge_busy[CHANNELS-1:H2C] = c2h_reset_busy;
     // One that is stopping is not held back: its command, which stands, is all that it still sends.
-    assign command_held[i] = over[C] && !stopping[C];
-    assign command_taken[i] = command_valid[i] && command_ready[i] && 32'(command_channel) == i;
-  end
-  if (C2H == 0) begin : g_no_c2h
-    assign {beat_valid, beat_at, beat_data, command_valid, command_last, command_from, entry_start, head_length, head_offset,
-      head_user, command_held, command_taken, c2h_tready, c2h_reset, refused, c2h_ask_valid, c2h_ask_cancel, c2h_ask_length,
-      c2h_ask_offset, c2h_ask_user} = '0;
+    assign command_held = over[CHANNELS-1:H2C] & ~stopping[CHANNELS-1:H2C];
+    always_comb for (int i = 0; i < C2H; i++) command_taken[i] = command_valid[i] && command_ready[i] && 32'(command_channel) == i;
+  end else begin : g_no_c2h
+    assign {ask, beat_valid, beat_at, beat_data, get_want, get_sparing, get_at, give_valid, give_at, command_valid, command_last,
+      command_from, entry_start, head_length, head_offset, head_user, command_held, command_taken, c2h_tready, c2h_reset, refused,
+      c2h_ask_valid, c2h_ask_cancel, c2h_ask_length, c2h_ask_offset, c2h_ask_user} = '0;
   end
 
+  logic advance, read_data;
+  logic [PW-1:0] read_channel;
+  logic [BW-1:0] read_byte;
+  logic [DATA_WIDTH-1:0] read_other, data;
+  tp_sending_room #(
+      .DATA_WIDTH(DATA_WIDTH),
+      .CHANNELS(NC),
+      .BYTES(SENDING_BYTES),
+      .BLOCK_BYTES(SENDING_BLOCK),
+      .SHARE(SENDING_HOLD / SENDING_BLOCK + 1),
+      .ALIGNED(PEERS_ONLY)
+  ) i_sending (
+      .rd(read_data),
+      .rd_channel(read_channel),
+      .rd_byte(read_byte),
+      .other(read_other),
+      .out_data(data),
+      .*
+  );
   tp_writer #(
       .DATA_WIDTH(DATA_WIDTH),
       .H2C(H2C),
       .CHANNELS(NC),
       .SENDING_BYTES(SENDING_BYTES),
-      .ALIGNED(PEERS_ONLY),
       .QOS(QOS),
       .SHARE(SHARE)
   ) i_writer (

@@ -42,9 +42,10 @@ module tp_ring
     input  logic [CHANNELS-1:0][15:0] entry_cookie,
     input  logic [CHANNELS-1:0][7:0]  entry_status,
     input  logic [NC-1:0]             entry_start,   // C2H: a message's start, which tells its length instead of these three
-    input  logic [NC-1:0][47:0]       head_length,
-    input  logic [NC-1:0][31:0]       head_offset,
-    input  logic [NC-1:0][31:0]       head_user,
+    output logic [CW-1:0]             head_channel,  // the C2H channel whose message's head is looked at
+    input  logic [47:0]               head_length,
+    input  logic [31:0]               head_offset,
+    input  logic [31:0]               head_user,
     output logic [CHANNELS-1:0]       telling,       // an entry has been taken, and not yet read by tp_writer
     input  logic [CHANNELS-1:0]       paired,        // C2H only
 
@@ -337,10 +338,10 @@ module tp_ring
     localparam int H = p < H2C ? p : 0;
     localparam int C = p < C2H ? p : 0;
     localparam int CC = CHANNELS > H2C + C ? H2C + C : 0;
-    assign half_low[p] = {head_user[C], head_length[C][31:0], entry_bytes[CC], entry_bytes[H]};
+    assign half_low[p] = {head_user, head_length[31:0], entry_bytes[CC], entry_bytes[H]};
     assign half_high[p] = {
-      head_offset[C],
-      8'(1 << 1), 8'b0, head_length[C][47:32],
+      head_offset,
+      8'(1 << 1), 8'b0, head_length[47:32],
       8'b0, entry_status[CC], entry_cookie[CC],
       8'b0, entry_status[H], entry_cookie[H]
     };
@@ -354,6 +355,7 @@ module tp_ring
       pair = c >= H2C ? CW'(c - H2C) : CW'(c);
     end
   end
+  assign head_channel = c2h ? pair : '0;
   assign second = state == LOG2;
   assign kind = !c2h ? 2'd0 : entry_start[pair] ? 2'd2 : 2'd1;
   assign low_from = c2h && second ? 2'd3 : kind;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forms every memory write of the card: completion entries, MSI-X messages, and what the C2H channels send, read out of the sending RAM.
+// Forms every memory write of the card: completion entries, MSI-X messages, and what the C2H channels send, read out of the sending room.
 //
 // A command waits in `next` until all reads of the one in `hand` are made, so that there is no gap between them. Entries go first, then
 // MSI-X, then the channels in turn, weighted with QOS. What was read, a beat a cycle, goes on through two stages with its header; all of it stops when
@@ -22,7 +22,6 @@ module tp_writer
     parameter int H2C = 1,                  // channels that have entries only, ...
     parameter int CHANNELS = 1,             // ... and C2H channels
     parameter int SENDING_BYTES = 8192,
-    parameter bit ALIGNED = 0,              // commands begin with a beat
     parameter bit QOS = 0,
     parameter int SHARE = 13,
     localparam int OWNERS = H2C + CHANNELS + 1,  // the last one is the card
@@ -59,9 +58,6 @@ module tp_writer
     output logic        message_leaving,    // one has been taken, and leaves as soon as the link takes what is before it
 
     // C2H data
-    input  logic [CHANNELS-1:0]                 beat_valid,
-    input  logic [CHANNELS-1:0][BW-1:KW]        beat_at,
-    input  logic [CHANNELS-1:0][DATA_WIDTH-1:0] beat_data,
     input  logic [CHANNELS-1:0]                 command_valid,
     output logic [CHANNELS-1:0]                 command_ready,
     output logic [PW-1:0]                       command_channel,  // whose turn it is, ...
@@ -73,6 +69,14 @@ module tp_writer
     input  logic [12:0]                         charge,
     output logic [CHANNELS-1:0]                 begun,    // a pulse: all reads before this channel's last command have been made
     output logic [CHANNELS-1:0]                 reading,  // a command of this channel waits or is being read for
+
+    // to tp_sending_room: a beat of this channel's from this byte on, or `other`, comes back after two cycles with `advance`
+    output logic                  advance,
+    output logic                  read_data,
+    output logic [PW-1:0]         read_channel,
+    output logic [BW-1:0]         read_byte,
+    output logic [DATA_WIDTH-1:0] read_other,
+    input  logic [DATA_WIDTH-1:0] data,
 
     output logic                  posted_valid,
     input  logic                  posted_ready,
@@ -156,7 +160,7 @@ module tp_writer
   // ------------------------------------------------------------------------------------------------ the command in hand
   // The last byte counted from the first dword's start tells how many dwords and beats there are. Lane 0 holds that dword's start, so that is
   // where reading starts: up to three bytes before the first one, which no byte enable names.
-  logic advance, hand_valid, hand_gone, rd, rd_last;  // `hand_gone`, as `read_gone` and `out_gone`: see the end
+  logic hand_valid, hand_gone, rd, rd_last;  // `hand_gone`, as `read_gone` and `out_gone`: see the end
   command_t hand;
   logic [11:0] hand_span;
   logic [BW-1:0] hand_from;
@@ -195,33 +199,22 @@ module tp_writer
   assign entry_read = (hand_valid && hand.entry && ((advance && rd_last) || hand_gone)) || (next_valid && next.entry && next_gone);
 
   // An entry or a message goes out in the place of the RAM's bytes.
-  logic [DATA_WIDTH-1:0] instead, other;
+  logic [DATA_WIDTH-1:0] instead;
   if (DATA_WIDTH < 128) begin : g_halves
     assign instead = rd_last ? entry[127:64] : entry[63:0];
   end else begin : g_whole
     assign instead = DATA_WIDTH'(entry);
   end
   always_comb begin
-    other = '0;
-    if (hand.entry) other = instead;
-    if (hand.owner == OW'(CARD)) other = DATA_WIDTH'(hand_message);
+    read_channel = '0;
+    for (int c = 1; c < CHANNELS; c++) if (rd_channel[c]) read_channel |= PW'(c);
+    read_other = '0;
+    if (hand.entry) read_other = instead;
+    if (hand.owner == OW'(CARD)) read_other = DATA_WIDTH'(hand_message);
   end
-  tp_sending_ram #(
-      .DATA_WIDTH(DATA_WIDTH),
-      .CHANNELS(CHANNELS),
-      .BYTES(SENDING_BYTES),
-      .ALIGNED(ALIGNED)
-  ) i_ram (
-      .clk,
-      .wr_valid(beat_valid),
-      .wr_beat(beat_at),
-      .wr_data(beat_data),
-      .advance,
-      .rd(rd_channel),
-      .rd_byte(hand_from),
-      .other,
-      .out_data(posted_data)
-  );
+  assign read_data = |rd_channel;
+  assign read_byte = hand_from;
+  assign posted_data = data;
 
   // ------------------------------------------------------------------------------------------------ out
   logic read_valid, read_last, read_gone, out_valid, out_last, out_ready, out_gone;

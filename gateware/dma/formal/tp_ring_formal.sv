@@ -69,6 +69,7 @@ module tp_ring_formal
       .HOLDS(3)
   ) dut (
       .holds(bytes),
+      .head_channel(),
       .lead_valid(1'b0),
       .lead_channel('0),
       .lead_bytes('0),

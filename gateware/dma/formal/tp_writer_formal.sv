@@ -3,7 +3,7 @@
 // many beats as it has bytes for, unless it has been taken back. What has been shown is not taken back and stays until it is taken. No packet
 // begins while bus mastering is off, nor one of an owner in `withdraw`; a cycle after that began, nothing of that owner is held but the packet
 // that has been shown and what was taken in that cycle. An entry is read, or let go, once.
-// The bytes are tp_sending_ram's. Assumed: `withdraw` rises only while bus mastering is off; a command crosses no 4 KiB; no entry is offered before
+// The bytes are tp_sending_room's. Assumed: `withdraw` rises only while bus mastering is off; a command crosses no 4 KiB; no entry is offered before
 // the one before has been read (tp_ring).
 module tp_writer_formal
   import tp_tlp_pkg::*;
@@ -56,9 +56,12 @@ module tp_writer_formal
       .even(1'b1),
       .share('1),
       .charge('0),
-      .beat_valid('0),
-      .beat_at('0),
-      .beat_data('0),
+      .advance(),
+      .read_data(),
+      .read_channel(),
+      .read_byte(),
+      .read_other(),
+      .data('0),
       .*
   );
 

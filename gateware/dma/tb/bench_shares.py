@@ -6,7 +6,7 @@ from batches import Batches
 from bench import TP, generator
 from cocotb.triggers import ClockCycles, RisingEdge
 from mover import DIRECT, DONE, EOM, Bench, Channel
-from streams import Streams, Transfers
+from streams import Streams, Transfers, reset_channels
 
 
 @cocotb.test()
@@ -82,6 +82,66 @@ async def a_core_that_stands_still_leaves_room(dut):
     dut.h2c_tready.value = 0b11
     entry = await still.wait(20_000)
     assert entry["status"] == DONE and entry["bytes"] == size, entry
+    bench.stop()
+
+
+@cocotb.test()
+async def cores_without_a_buffer_leave_room(dut):
+    """Cores of C2H channels send without a descriptor: each channel keeps its share of the sending room, also after resets, and one with a
+    descriptor goes on at a beat a clock, and keeps more while the link takes nothing."""
+    rng = generator("cores_without_a_buffer_leave_room")
+    bench = Bench(dut, rng)
+    if bench.c2h < 2:
+        return
+    bench.host.stall, bench.host.latency = 0, 2
+    await bench.start()
+    keep, block = bench.width // 8, 512
+    share = 2 ** (int(dut.SENDING_BYTES.value) // bench.c2h // 2).bit_length() // 2 + block
+    busy, idle = Channel(bench, bench.h2c), range(bench.h2c + 1, bench.h2c + bench.c2h)
+    dut.c2h_tkeep.value = (1 << len(dut.c2h_tkeep)) - 1
+    taken = [0] * bench.c2h  # bytes, of each channel, ...
+    held = 0  # ... and those of the busy one that no descriptor has taken
+
+    async def watch():
+        nonlocal held
+        while True:
+            await RisingEdge(dut.clk)
+            moved = int(dut.c2h_tvalid.value) & int(dut.c2h_tready.value)
+            for c in range(bench.c2h):
+                taken[c] += keep * (moved >> c & 1)
+            held += keep * (moved & 1)
+
+    bench.tasks.append(cocotb.start_soon(watch()))
+    size = 1 << 14
+    buffer = bench.room(4 * size, align=4096, skew=0)
+    bench.allow(bench.host.writable, buffer, 4 * size)
+    for turn in range(4):
+        taken[:] = [0] * bench.c2h
+        dut.c2h_tvalid.value = (1 << bench.c2h) - 2
+        await ClockCycles(dut.clk, 2000 + rng.randrange(9))
+        assert taken[1:] == [share] * len(idle), f"{taken} bytes without a descriptor, and {share} are a share"
+        if turn % 2:
+            dut.c2h_tvalid.value = 0
+            await reset_channels(bench, idle, 1000)
+            continue
+        dut.c2h_tvalid.value = (1 << bench.c2h) - 1
+        bench.push(busy.index, DIRECT, buffer, size)
+        entry = None
+        for _ in range(int(1.2 * size / keep) + 200):
+            await RisingEdge(dut.clk)
+            if entry := busy.reap():
+                break
+        assert entry and entry["bytes"] == size, "the busy channel does not go on at a beat a clock"
+        held -= size
+        period, bench.host.period = bench.host.period, 1 << 30
+        bench.push(busy.index, DIRECT, buffer, 4 * size)
+        await ClockCycles(dut.clk, 2000)
+        assert held > share + block, f"{held} bytes: a channel with a descriptor gets no more than its share, {share}"
+        bench.host.period = period
+        assert (await busy.wait(20_000))["bytes"] == 4 * size
+        held -= 4 * size
+        dut.c2h_tvalid.value = 0
+        await reset_channels(bench, idle, 1000)
     bench.stop()
 
 

@@ -377,8 +377,8 @@ pub struct Gateware {
     pub tags: u32,
     /// Buffer of all H2C channels, which share it: see [`Manifest::landing_bytes`].
     pub landing_bytes: Option<u32>,
-    /// Buffer of each C2H channel.
-    pub sending_bytes: u32,
+    /// Buffer of all C2H channels, which share it: see [`Manifest::sending_bytes`].
+    pub sending_bytes: Option<u32>,
     /// Descriptors of each channel.
     pub queue_depth: u32,
     /// Inline slots of each H2C channel.
@@ -395,7 +395,7 @@ impl Default for Gateware {
             clock_mhz: 250.0,
             tags: 32,
             landing_bytes: None,
-            sending_bytes: 8192,
+            sending_bytes: None,
             queue_depth: 16,
             inline_slots: 4,
             qos: false,
@@ -590,6 +590,19 @@ impl Manifest {
         self.gateware.landing_bytes.unwrap_or(4096 * channels.max(4))
     }
 
+    /// Sending room of all C2H channels together, in bytes: 8 KiB for one, 16 KiB for up to eight, and 2 KiB a channel, rounded up to a power of two, for
+    /// more, unless the manifest says otherwise. Each of several channels keeps half of an even part, rounded down to a power of two; the rest is
+    /// for who is busy.
+    pub fn sending_bytes(&self) -> u32 {
+        let channels = self.of(Direction::C2h).count() as u32;
+        self.gateware.sending_bytes.unwrap_or(if channels < 2 { 8192 } else { 2048 * channels.max(8).next_power_of_two() })
+    }
+
+    /// Each of several channels keeps a block of 512 bytes at least.
+    fn least_sending_bytes(&self) -> u32 {
+        1024 * (self.of(Direction::C2h).count().max(1) as u32).next_power_of_two()
+    }
+
     /// The windows of memories, in the order of the channels: each is aligned to its size, rounded up to a power of two.
     pub fn windows(&self) -> Vec<Window<'_>> {
         windows(&self.channels)
@@ -723,7 +736,7 @@ impl Manifest {
         let g = &self.gateware;
         for (key, value, low, high) in [
             ("tags", g.tags, 8, 256),
-            ("sending_bytes", g.sending_bytes, 1024, 1 << 20),
+            ("sending_bytes", self.sending_bytes(), self.least_sending_bytes(), 1 << 20),
             ("queue_depth", g.queue_depth, 2, 1024),
             ("inline_slots", g.inline_slots, 1, 64),
         ] {

@@ -497,7 +497,7 @@ module tp_user
         asynchronous = u8::from(manifest.core.clock_mhz.is_some()),
         tags = g.tags,
         landing = manifest.landing_bytes(),
-        sending = g.sending_bytes,
+        sending = manifest.sending_bytes(),
         depth = g.queue_depth,
         slots = g.inline_slots,
         qos = u8::from(g.qos),
