@@ -128,9 +128,9 @@ module tp_sending_room #(
         .grant,
         .block,
         .back(give),
-        .back_block({CHANNELS{back_block}}),
-        .back_taken(give_taken)
+        .back_block
     );
+    assign give_taken = give;
 
     logic [BW-1:KW] at;
     assign at = beat_at[turn_channel];
