@@ -2,6 +2,8 @@
 // Reads of host memory on their way out: whose turn it is, which tag it gets, and when an answer is overdue.
 //
 // Only wires: tp_tags has the tags and says which clients may have one, tp_read_issue picks among their wishes.
+// Of the configuration it reads what concerns reads.
+// verilator lint_off UNUSEDSIGNAL
 module tp_reads
   import tp_tlp_pkg::*;
 #(
