@@ -185,7 +185,8 @@ impl Voyage<'_> {
         (0..4).map(|_| self.clean_transfer()).try_fold(u64::MAX, |least, time| Ok(least.min(time?)))
     }
 
-    /// Each tag of the card is still in use: it hands out the one that has been free for longest.
+    /// Each tag of the card's pool is still in use: it hands out the one that has been free for longest. Below them are the tags which the H2C channels
+    /// and the lists have for themselves: they serve when the pool is empty.
     pub(crate) fn all_tags(&mut self) -> Result<(), String> {
         let shift = contract::DISCOVERY_TAGS_OFFSET & 3;
         let tags = self.watch.read32(contract::BAR_DEVICE, contract::DISCOVERY_TAGS_OFFSET & !3).map_err(text)? >> (8 * shift) & 0xffff;
@@ -200,10 +201,11 @@ impl Voyage<'_> {
             self.clean_transfer()?;
         }
         let log = self.watch.sim.injections(first).map_err(text)?;
-        let used: BTreeSet<u16> = log.iter().map(|entry| entry.tag).collect();
-        match used.len() == tags as usize && log.len() == reads {
+        let own = self.lanes.len() as u16 + 1;
+        let used: BTreeSet<u16> = log.iter().map(|entry| entry.tag).filter(|tag| *tag >= own).collect();
+        match used.len() + own as usize == tags as usize && log.len() == reads {
             true => Ok(()),
-            false => Err(format!("of {tags} tags only {} are used in {} reads: {used:?}", used.len(), log.len())),
+            false => Err(format!("of {tags} tags, {own} of them own ones, only {} are used in {} reads: {used:?}", used.len(), log.len())),
         }
     }
 
