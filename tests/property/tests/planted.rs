@@ -92,7 +92,7 @@ fn the_copy_without_a_fault_is_good() {
     if let Ok(core) = std::env::var(CHILD) {
         return child(&core);
     }
-    let said = with_fault(STREAMS, "none", "gateware/dma/tp_h2c.sv", "back_block <= oldest;", "back_block <= oldest;");
+    let said = with_fault(STREAMS, "none", "gateware/dma/tp_h2c_stream.sv", "back_block <= now.oldest;", "back_block <= now.oldest;");
     assert_eq!(verdict(&said), "nothing was noticed");
 }
 
