@@ -166,7 +166,7 @@ module tp_dma
   if (H2C < 0 || C2H < 0 || CHANNELS < 1 || CHANNELS > TP_CHANNELS_MAX)
     $error("%m: H2C %0d and C2H %0d: use 1 to %0d channels in all", H2C, C2H, TP_CHANNELS_MAX);
   if (SENDING_HOLD < SENDING_BLOCK)
-    $error("%m: SENDING_BYTES %0d for %0d channels: make it %0d for each or more", SENDING_BYTES, NC, 2 * SENDING_BLOCK);
+    $error("%m: SENDING_BYTES %0d for %0d channels: make it a power of two, %0d for each or more", SENDING_BYTES, NC, 2 * SENDING_BLOCK);
   if (LANDING_BYTES % LANDING_BLOCK != 0) $error("%m: LANDING_BYTES %0d: make it a multiple of %0d", LANDING_BYTES, LANDING_BLOCK);
 
   logic mastering, may_begin, barred;
@@ -187,7 +187,7 @@ module tp_dma
   assign priv_read_data = ring_read_data | qos_read_data;
 
   // ------------------------------------------------------------------------------------------------ reset of channels
-  logic [CHANNELS-1:0] reset_request, resetting, flush, emptied, front_idle, engine_idle, telling, edge_busy, mute;
+  logic [CHANNELS-1:0] reset_request, resetting, flush, emptied, front_idle, engine_idle, telling, edge_busy, mute, still_read;
   logic mute_card, end_reads;
   logic [H2C+NC:0] withdraw;                // the last one is the card
   logic [H2C+NC-1:0] leaving;
@@ -207,7 +207,8 @@ module tp_dma
       .abandon(end_reads),
       .flush,
       .emptied,
-      .idle(front_idle & engine_idle & ~telling & ~leaving[CHANNELS-1:0]),
+      // A write of a pair has no entry behind it which would be the last to go.
+      .idle(front_idle & engine_idle & ~telling & ~leaving[CHANNELS-1:0] & ~still_read),
       .asking(tx_read_valid),
       .edge_busy
   );
@@ -709,6 +710,7 @@ module tp_dma
   logic [PW-1:0] turn_channel;
   logic [NC-1:0][BW-1:LB] get_at, give_at;
   logic [NC-1:0] command_valid, command_ready, command_taken, command_held, begun, reading;
+  assign still_read = C2H == 0 ? '0 : CHANNELS'(reading) << H2C;
   logic [NC-1:0][BW-1:KW] beat_at;
   logic [NC-1:0][DATA_WIDTH-1:0] beat_data;
   logic [NC-1:0][11:0] command_last;

@@ -4,8 +4,8 @@
 // The landing RAM gives one row a cycle, so one engine is enough. It takes one step a cycle, for one channel: reads a row, and loads the channel's next
 // slot beside the last row of the one before, or when there was none. What it knows of a channel stands in LUT memory, a row for each.
 //
-// Whose turn it is, is chosen a cycle ahead by what each channel wants then. So the channel that has its turn may want nothing more; then
-// no other wanted anything. When none does, the turn goes to the channel for which something landed last: it can begin at once.
+// Whose turn it is, is chosen a cycle ahead by what each channel wants then. So the channel that has its turn may want nothing more, which
+// costs a cycle at most. When none wants anything, the turn goes to the channel for which something landed last: it can begin at once.
 //
 // A slot's bytes stand in rows of the landing RAM from byte `skew` of the first on, and go on in the beat at the tail from lane `fill` on: so each
 // row is turned by the difference, and what falls off its top comes with the next read.

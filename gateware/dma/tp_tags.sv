@@ -17,7 +17,7 @@
 // A function may use tags of 5 bits, or of 8 where the host enables extended tags. Tags above the first 32 stand in a pool of their own, which is
 // used first, and only while that is so.
 //
-// One of the first tags is each client's own, if there are twice as many tags as clients at least: so reads of one client that nobody answers, be
+// One of the first tags is each client's own, if those up to SHORT are twice as many as clients at least: so reads of one client that nobody answers, be
 // there many, leave the others one at a time. It is handed out when the pool is empty; the pool is for whoever comes first.
 //
 // Promises: a tag handed out is not handed out again before it is freed; nothing but `rst` empties the quarantine early: after `abandon` the
