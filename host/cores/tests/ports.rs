@@ -211,3 +211,26 @@ fn streams_of_another_shape() {
         says(&build(&manifest, &narrow).unwrap_err(), &parts);
     }
 }
+
+#[test]
+fn what_goes_beside_a_stream_of_another_shape_is_checked_too() {
+    let world = world();
+    let manifest = MANIFEST.replacen("direction = \"c2h\"", "direction = \"c2h\"\ntkeep = false", 1);
+    let manifest = manifest.replacen("direction = \"h2c\"", "direction = \"h2c\"\ntkeep = false", 1);
+    let bare = PORTS.replace(", output logic [DATA_WIDTH/8-1:0] results_tkeep", "").replace(" results_tkeep,", "");
+    let bare = bare.replace(" input logic [DATA_WIDTH/8-1:0] in_tkeep,", "").replace("BODY", "");
+    let build = |source: &str| wrapped(&world.files("beside", &manifest, source));
+    build(&bare).unwrap();
+    // Two are optional.
+    let more = |ports: &str| bare.replacen("input logic rst_n,", &format!("input logic rst_n, {ports},"), 1);
+    build(&more("input logic in_error, in_reset, results_reset")).unwrap();
+    let gone = bare.replace(" output logic [47:0] results_length,", "").replace(" results_length,", "");
+    says(&build(&gone).unwrap_err(), &["a port \"results_length\", output, 48 bits", "or remove attributes"]);
+    for (source, parts) in [
+        (bare.replace("[47:0] results_length", "[63:0] results_length"), ["\"results_length\" (output, 64 bits)", "wants output, 48 bits"]),
+        (more("input logic [1:0] in_error"), ["\"in_error\" (input, 2 bits)", "channel \"in\" wants input, 1 bit"]),
+        (more("output logic results_reset"), ["\"results_reset\" (output, 1 bit)", "channel \"results\" wants input, 1 bit"]),
+    ] {
+        says(&build(&source).unwrap_err(), &parts);
+    }
+}
