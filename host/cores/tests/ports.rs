@@ -147,6 +147,22 @@ fn ports_that_nothing_is_for() {
 }
 
 #[test]
+fn a_name_is_given_once_and_prefixes_are_as_the_core_writes_them() {
+    let world = world();
+    let with = |ports: &str| PORTS.replace("BODY", "").replacen("input logic rst_n,", &format!("input logic rst_n, {ports},"), 1);
+    let build = |table: &str, source: &str| wrapped(&world.files("twice", &format!("{MANIFEST}\n[ports]\n{table}\n"), source)).unwrap_err();
+    let error = build("in = \"in_*\"", &with("in_ERROR, in_error"));
+    says(&error, &["line 18: [ports] in: \"in_error\" and \"in_ERROR\" would both be in_error: name one of them"]);
+    let error = build("in = \"in_*\"\nin_error = \"wrong\"", &with("in_error, wrong"));
+    says(&error, &["line 19: [ports] in_error: \"wrong\" and \"in_error\" would both be in_error"]);
+    // Two that may be the registers.
+    let source =
+        PORTS.replace("BODY", "").replace("s_axil_", "S_Axi_").replacen("input logic rst_n,", "input logic rst_n, Other_AWADDR,", 1);
+    let error = wrapped(&world.files("prefix", MANIFEST, &source)).unwrap_err();
+    says(&error, &["several ports may be the registers: Other_, S_Axi_:", "s_axil = \"Other_*\" in [ports]"]);
+}
+
+#[test]
 fn registers_alone_and_parameters_of_all_kinds() {
     let world = world();
     let manifest = &MANIFEST[..MANIFEST.find("[[channel]]").unwrap()];
