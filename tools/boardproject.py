@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -301,6 +302,37 @@ class CoreFiles(NamedTuple):
     data: list[str]
 
 
+def included_files(core: dict[str, Any], home: Path, includes: list[str]) -> list[tuple[Path, str]]:
+    """Included files that no folder of `includes` holds where the compiler looks for them; adds the core's own folder to `includes`.
+
+    The simulator names a file as it found it: with the folder in which it looked, and behind that the text of the include.
+    """
+    own = "sources/include/core"
+    # The core's folder comes last: there the simulator looks, too, and other folders often lie in it.
+    places = [((home / folder).absolute(), name) for folder, name in zip(core["include"], includes, strict=True)]
+    places.append((home.absolute(), own))
+    files: dict[str, Path] = {}
+    for path in map(Path, core["included"]):
+        real = Path(os.path.normpath(path))
+        # A folder may be named with ".." itself, and be found so or not.
+        ways = [(path, folder, name) for folder, name in places] + [(real, Path(os.path.normpath(folder)), name) for folder, name in places]
+        found = next(((name, way.relative_to(folder)) for way, folder, name in ways if way.is_relative_to(folder)), (own, Path(path.name)))
+        name, inside = found
+        inside = Path(os.path.normpath(inside))
+        if name == own and own not in includes:
+            includes.append(own)
+        if name != own and ".." not in inside.parts:
+            continue  # the folder is copied as a whole
+        # Where ".." leads to there: so the same text finds it.
+        target = os.path.normpath(f"{name}/{inside.as_posix()}")
+        if not target.startswith("sources/"):
+            remedy = "include it by a shorter way, from a folder of core.include"
+            raise Failure(f'the core includes {real} as "{inside.as_posix()}", which leads out of a project\'s sources: {remedy}')
+        if files.setdefault(target, real) != real:
+            raise Failure(f"the core includes {files[target]} and {real}, which have one place in a project: give one another name")
+    return [(path, target) for target, path in files.items()]
+
+
 def core_files(core: dict[str, Any]) -> CoreFiles:
     files, sources, includes, data = [], [], [], []
     home = Path(core["folder"])
@@ -313,13 +345,7 @@ def core_files(core: dict[str, Any]) -> CoreFiles:
         name = f"sources/include/{index:02}"
         includes.append(name)
         files += [(path, f"{name}/{path.relative_to(home / folder)}") for path in sorted((home / folder).rglob("*")) if path.is_file()]
-    for path in map(Path, core["included"]):
-        # From its place in the core's folder: there the simulator looks, too.
-        if not any(path.is_relative_to((home / folder).absolute()) for folder in core["include"]):
-            name = "sources/include/core"
-            inside = path.relative_to(home.absolute()) if path.is_relative_to(home.absolute()) else Path(path.name)
-            includes += [name] if name not in includes else []
-            files.append((path, f"{name}/{inside.as_posix()}"))
+    files += included_files(core, home, includes)
     for found in core["data"]:
         name = found["name"]
         if name.startswith("/") or ".." in Path(name).parts:

@@ -224,6 +224,26 @@ def test_what_a_core_reads_and_defines_comes_along(cores: dict[str, Path], tmp_p
     assert refused.returncode == 1 and 'the core reads "../b.mem", which a project cannot hold' in refused.stderr
 
 
+def test_included_files_are_copied_to_where_they_are_looked_for() -> None:
+    """Through "..", too, which must not lead out of the project."""
+
+    def copied(include: list[str], *included: str) -> dict[str, str]:
+        core = {"folder": "/c/core", "sources": [], "include": include, "data": [], "included": [f"/c/core/{name}" for name in included]}
+        made = boardproject.core_files(core)
+        assert all(folder.startswith("sources/include/") for folder in made.includes)
+        return {target: str(path) for path, target in made.files}
+
+    assert copied(["rtl"], "rtl/defs.svh") == {}, "the whole folder is copied"
+    assert copied(["rtl"], "rtl/../defs.svh") == {"sources/include/defs.svh": "/c/core/defs.svh"}
+    assert copied(["../rtl"], "../rtl/a.svh") == {} == copied(["../core/rtl"], "../core/rtl/a.svh")
+    assert copied([], "../x.svh", "y.svh") == {"sources/include/x.svh": "/c/x.svh", "sources/include/core/y.svh": "/c/core/y.svh"}
+    for out in ("../../../x.svh", "../../../../x.svh"):
+        with pytest.raises(boardproject.Failure, match=r"leads out of a project's sources"):
+            copied([], out)
+    with pytest.raises(boardproject.Failure, match=r"/c/core/a/x.svh and /c/core/b/x.svh, which have one place in a project"):
+        copied(["a/i", "b/i"], "a/i/../x.svh", "b/i/../x.svh")
+
+
 def test_a_core_in_vhdl_stays_as_it_is(tmp_path: Path) -> None:
     """Its generics are passed on, and its files are VHDL-2008. What slang reads has no place in this project."""
     if shutil.which(os.environ.get("TOWPATH_GHDL", "ghdl")) is None:

@@ -87,6 +87,34 @@ fn name_of(before: &str, otherwise: &str, taken: &mut BTreeSet<String>) -> Strin
     name
 }
 
+/// What a reset's name tells.
+struct ResetName {
+    /// It is active low.
+    low: bool,
+    /// No word of it may mean something else.
+    plain: bool,
+}
+
+impl ResetName {
+    const HIGH: [&str; 6] = ["rst", "reset", "arst", "areset", "srst", "sreset"];
+    const LOW: [&str; 10] = ["rstn", "resetn", "nrst", "nreset", "arstn", "aresetn", "narst", "nareset", "srstn", "sresetn"];
+    /// Words that leave a reset a reset.
+    const BESIDE: [&str; 14] = ["n", "ni", "i", "in", "ap", "sys", "s", "m", "axi", "axis", "axil", "saxi", "maxi", "core"];
+
+    /// By whole words, as letters alone are in others, too: "rst" in "first" and "burst", an "n" at the end of "burst_en".
+    fn of(port: &str) -> Option<ResetName> {
+        let small = port.to_lowercase();
+        let (own, others): (Vec<&str>, Vec<&str>) = small
+            .split('_')
+            .map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()))
+            .filter(|word| !word.is_empty())
+            .partition(|word| ResetName::HIGH.contains(word) || ResetName::LOW.contains(word));
+        let low = own.iter().any(|word| ResetName::LOW.contains(word)) || others.iter().any(|word| matches!(*word, "n" | "ni"));
+        let plain = own.len() == 1 && others.iter().all(|word| ResetName::BESIDE.contains(word));
+        (!own.is_empty()).then_some(ResetName { low, plain })
+    }
+}
+
 fn quoted(names: &[String]) -> String {
     let all: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
     format!("[{}]", all.join(", "))
@@ -242,13 +270,13 @@ impl Drafting {
     fn clocks_and_resets(&mut self, top: &Top) {
         let has = |port: &str, words: &[&str]| words.iter().any(|word| port.to_lowercase().contains(word));
         let inputs = self.free(top, PortDirection::Input, Some(1));
-        let clocks: Vec<String> = inputs.iter().filter(|port| has(port, &["clk", "clock"])).map(|port| port.to_string()).collect();
-        let resets: Vec<String> = inputs.iter().filter(|port| has(port, &["rst", "reset"])).map(|port| port.to_string()).collect();
-        let is_low = |port: &&String| {
-            let small = port.to_lowercase();
-            let bare = small.trim_end_matches("_i");
-            bare.ends_with('n') || bare.starts_with('n') || small.ends_with("_ni")
-        };
+        let clocks: Vec<String> = inputs
+            .iter()
+            .filter(|port| has(port, &["clk", "clock"]) && ResetName::of(port).is_none())
+            .map(|port| port.to_string())
+            .collect();
+        let resets: Vec<String> = inputs.iter().filter(|port| ResetName::of(port).is_some()).map(|port| port.to_string()).collect();
+        let is_low = |port: &&String| ResetName::of(port).is_some_and(|name| name.low);
         let low: Vec<String> = resets.iter().filter(is_low).cloned().collect();
         let high: Vec<String> = resets.iter().filter(|port| !is_low(port)).cloned().collect();
         for (key, list) in [("clk", &clocks), ("rst_n", &low), ("rst", &high)] {
@@ -267,6 +295,15 @@ impl Drafting {
         if resets.is_empty() {
             self.ports.push_str("rst_n = \"\"\n");
             self.unsure("no port looks like a reset: name it in [ports] as rst_n (active low) or rst (active high)".into());
+        }
+        if resets.len() > 1 {
+            self.unsure(format!("the ports {} get the same reset: correct that if one of them is another", resets.join(", ")));
+        }
+        for port in resets.iter().filter(|port| ResetName::of(port).is_some_and(|name| !name.plain)) {
+            let level = if is_low(&port) { "low" } else { "high" };
+            self.unsure(format!(
+                "\"{port}\" is taken for a reset, active {level}, by its name alone: correct that in [ports] if it is not"
+            ));
         }
         self.taken.extend(clocks.into_iter().chain(resets));
     }

@@ -71,8 +71,14 @@ impl Listed {
                     self.include.push(place(name)?);
                 } else if let Some(text) = value("-D") {
                     self.define(text);
-                } else if word == "-sv" || word.starts_with("+libext+") || word.trim_start_matches('-').starts_with("timescale") {
+                } else if word == "-sv"
+                    || word.starts_with("+libext+")
+                    || word.starts_with("-timescale=")
+                    || word.starts_with("--timescale=")
+                {
                     // Every source is read as SystemVerilog, and no file is looked for that is not listed.
+                } else if word == "-timescale" || word == "--timescale" {
+                    words.next(); // the scale is the next word
                 } else if word.starts_with(['-', '+']) {
                     let known = "files, -f LIST, +incdir+FOLDER and +define+NAME=VALUE";
                     return Err(bad(format!("\"{word}\" has no meaning here: a list may have {known}; list the files that it would find")));

@@ -545,7 +545,7 @@ pub(crate) fn is_stream(signal: &str) -> bool {
     ["tdata", "tkeep", "tlast", "tvalid", "tready", "tuser", "tid", "tdest", "tstrb"].contains(&signal) || own.contains(&signal)
 }
 
-fn bits_text(width: u64) -> String {
+pub(crate) fn bits_text(width: u64) -> String {
     if width == 1 {
         "1 bit".into()
     } else {

@@ -122,6 +122,16 @@ impl Found {
         true
     }
 
+    /// A port has this name here, as line `key` says.
+    fn give(&mut self, key: &str, name: String, port: String) {
+        // The other one would be connected to nothing, with no word about it.
+        if let Some(other) = self.names.get(&name) {
+            self.problems.push(format!("[ports] {key}: \"{port}\" and \"{other}\" would both be {name}: name one of them"));
+        } else {
+            self.names.insert(name, port);
+        }
+    }
+
     /// What the manifest says.
     fn told(&mut self, manifest: &Manifest, top: &Top) {
         for (key, names) in &manifest.ports.names {
@@ -138,7 +148,7 @@ impl Found {
                     }
                     for (signal, port) in matching {
                         if self.take(top, key, &port) {
-                            self.names.insert(format!("{key}_{signal}"), port);
+                            self.give(key, format!("{key}_{signal}"), port);
                         }
                     }
                 } else if self.take(top, key, name) {
@@ -146,7 +156,7 @@ impl Found {
                         "clk" => self.clocks.push(name.into()),
                         "rst_n" => self.low.push(name.into()),
                         "rst" => self.high.push(name.into()),
-                        _ => drop(self.names.insert(key.clone(), name.into())),
+                        _ => self.give(key, key.clone(), name.into()),
                     }
                 }
             }
@@ -234,18 +244,18 @@ impl Found {
                 manifest.channels.iter().filter(|c| c.carrier.is_some()).map(|c| format!("{}_", c.name.to_lowercase())).collect();
             let input = |port: &str| top.ports[port].direction == PortDirection::Input;
             let free = self.free(top);
-            let prefixes: Vec<&str> = free
+            // In small letters, and as the core writes it.
+            let prefixes: Vec<(&str, &str)> = free
                 .iter()
                 .filter(|(small, port)| input(port) && !memories.iter().any(|memory| small.starts_with(memory)))
-                .filter_map(|(small, _)| small.strip_suffix("awaddr"))
+                .filter_map(|(small, port)| small.strip_suffix("awaddr").and_then(|prefix| Some((prefix, port.get(..prefix.len())?))))
                 .collect();
             match prefixes[..] {
-                [prefix] => self.bundle(manifest, top, REGISTERS, prefix),
+                [(prefix, _)] => self.bundle(manifest, top, REGISTERS, prefix),
                 [] => {}
-                _ => self.problems.push(format!(
-                    "several ports may be the registers: {}: say which are: {REGISTERS} = \"{}*\" in [ports]",
-                    prefixes.join(", "),
-                    prefixes[0]
+                [(_, first), ..] => self.problems.push(format!(
+                    "several ports may be the registers: {}: say which are: {REGISTERS} = \"{first}*\" in [ports]",
+                    prefixes.iter().map(|(_, own)| *own).collect::<Vec<_>>().join(", "),
                 )),
             }
         }

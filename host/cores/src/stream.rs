@@ -2,7 +2,7 @@
 //! Streams of a core that are not as the path is: another width, no `tkeep`, no `tlast`; and what is generated between them.
 
 use crate::manifest::{Channel, Direction, Manifest};
-use crate::ports::{PortDirection, Top};
+use crate::ports::{bits_text, PortDirection, Top};
 use crate::wrapper::instance;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -92,6 +92,22 @@ pub(crate) struct Between {
     pub problems: Vec<String>,
 }
 
+/// What is wrong with a port that a channel wants so; `own` is the width of its stream, where that says how wide the port is.
+fn differs(top: &Top, port: &str, direction: PortDirection, bits: u64, channel: &str, own: Option<u64>) -> Option<String> {
+    let about = &top.ports[port];
+    if about.width == Some(bits) && about.direction == direction {
+        return None;
+    }
+    let has = about.width.map_or("no packed vector".to_string(), bits_text);
+    let why = own.map_or(String::new(), |own| format!("; its width is {own}"));
+    Some(format!(
+        "{}: port \"{port}\" ({}, {has}): channel \"{channel}\" wants {direction}, {}{why}",
+        about.place,
+        about.direction,
+        bits_text(bits)
+    ))
+}
+
 /// For a channel that [`is_other`], whose core's ports are in `names` by their names here.
 pub(crate) fn between(manifest: &Manifest, channel: &Channel, top: &Top, names: &BTreeMap<String, String>) -> Between {
     let (name, shape, h2c) = (&channel.name, &channel.shape, channel.direction == Direction::H2c);
@@ -110,34 +126,35 @@ pub(crate) fn between(manifest: &Manifest, channel: &Channel, top: &Top, names: 
         let absent = signal == "tkeep" && !shape.tkeep || signal == "tlast" && !shape.tlast;
         let Some(port) = names.get(&key) else {
             if !absent {
-                let what = format!("channel \"{name}\" has a port \"{key}\", {}, {bits} bits", way(with));
+                let what = format!("channel \"{name}\" has a port \"{key}\", {}, {}", way(with), bits_text(bits));
                 let remedy = if signal == "tkeep" || signal == "tlast" { format!(", or {signal} = false") } else { String::new() };
                 made.problems.push(format!("{what}: say in [ports] what it is called{remedy}"));
             }
             continue;
         };
-        let about = &top.ports[port];
-        if about.width != Some(bits) || about.direction != way(with) {
-            let has = about.width.map_or("no packed vector".to_string(), |bits| format!("{bits} bits"));
-            made.problems.push(format!(
-                "{}: port \"{port}\" ({}, {has}): channel \"{name}\" wants {}, {bits} bits; its width is {own}",
-                about.place,
-                about.direction,
-                way(with)
-            ));
-        }
+        made.problems.extend(differs(top, port, way(with), bits, name, Some(own)));
         made.core.insert(key.clone(), format!("own_{key}"));
     }
     for (signal, bits) in &beside {
         let key = format!("{name}_{signal}");
         let range = if *bits > 1 { format!("[{}:0] ", bits - 1) } else { String::new() };
         let _ = writeln!(made.text, "  logic {range}own_{key};");
-        if names.contains_key(&key) {
-            made.core.insert(key.clone(), format!("own_{key}"));
+        match names.get(&key) {
+            Some(port) => {
+                made.problems.extend(differs(top, port, way(true), *bits, name, None));
+                made.core.insert(key.clone(), format!("own_{key}"));
+            }
+            // Attributes have no value without their ports; a core need not look at errors.
+            None if *signal != "error" => {
+                let what = format!("channel \"{name}\" has a port \"{key}\", {}, {}", way(true), bits_text(*bits));
+                made.problems.push(format!("{what}: say in [ports] what it is called, or remove attributes"));
+            }
+            None => {}
         }
     }
     let reset = format!("{name}_reset");
-    if names.contains_key(&reset) {
+    if let Some(port) = names.get(&reset) {
+        made.problems.extend(differs(top, port, PortDirection::Input, 1, name, None));
         made.core.insert(reset.clone(), reset.clone());
     }
 

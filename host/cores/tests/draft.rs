@@ -90,6 +90,42 @@ endmodule
     }
 }
 
+#[test]
+fn resets_are_found_by_whole_words() {
+    let world = world();
+    let of = |inputs: &str| -> (String, String) {
+        let source = world.root.join("user/worded.sv");
+        std::fs::write(&source, format!("module worded (input logic clk, {inputs}, output logic o); assign o = 0; endmodule\n")).unwrap();
+        let made = drafted(&world, "worded", &[source], "worded").1;
+        let lines = made.manifest.lines().filter(|line| line.starts_with("rst")).collect::<Vec<_>>().join(" ");
+        (lines, made.undecided.into_iter().filter(|line| line.contains("reset")).collect::<Vec<_>>().join("\n"))
+    };
+    for (inputs, lines) in [
+        ("rst_n, first, burst_en, worst", "rst_n = \"rst_n\""),
+        ("rst_in", "rst = \"rst_in\""),
+        ("ap_rst_n", "rst_n = \"ap_rst_n\""),
+        ("S_AXI_ARESETN", "rst_n = \"S_AXI_ARESETN\""),
+        ("rst_ni", "rst_n = \"rst_ni\""),
+        ("nrst", "rst_n = \"nrst\""),
+        ("areset", "rst = \"areset\""),
+        ("reset0", "rst = \"reset0\""),
+    ] {
+        assert_eq!(of(&format!("input logic {inputs}")), (lines.to_string(), String::new()), "{inputs}");
+    }
+    // Where something else may be meant, that is said.
+    for (inputs, lines, said) in [
+        ("reset_main", "rst = \"reset_main\"", "\"reset_main\" is taken for a reset, active high"),
+        ("clk_rst_n", "rst_n = \"clk_rst_n\"", "\"clk_rst_n\" is taken for a reset, active low"),
+        ("rst_b", "rst = \"rst_b\"", "active high, by its name alone"),
+        ("rst, resetn", "rst_n = \"resetn\" rst = \"rst\"", "resetn, rst get the same reset"),
+        ("first", "rst_n = \"\"", "no port looks like a reset"),
+    ] {
+        let (written, undecided) = of(&format!("input logic {inputs}"));
+        assert_eq!(written, lines, "{inputs}");
+        assert!(undecided.contains(said), "{inputs}: {undecided}");
+    }
+}
+
 /// The memory's entry left out, and its ports unused.
 fn without_memory(manifest: &str) -> String {
     let begin = manifest.find("\n[[channel]]\nname = \"mem\"").unwrap();

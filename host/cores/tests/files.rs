@@ -161,6 +161,11 @@ fn sources_by_patterns_and_lists() {
     let manifest = towpath_cores::Manifest::read(&folder).unwrap();
     let names: Vec<String> = manifest.core.sources.iter().map(|path| path.display().to_string()).collect();
     assert_eq!(names, ["rtl/pkg.sv", "rtl/a_one.sv", "other/two.sv", "other/three.v", "listing.sv"]);
+    // A scale of time has no effect, however it is written. A file may be called so.
+    write(&folder, "lists/all.f", &format!("{list}-timescale=1ns/1ps\n--timescale 1ns/1ps ../other/timescale.v"));
+    write(&folder, "other/timescale.v", "module scaled; endmodule\n");
+    let manifest = towpath_cores::Manifest::read(&folder).unwrap();
+    assert!(manifest.core.sources.contains(&"other/timescale.v".into()), "{:?}", manifest.core.sources);
     // A list that cannot be followed: its own line is named.
     for (line, parts) in [
         ("-v lib.v", ["all.f:3: \"-v\" has no meaning here", "list the files"]),

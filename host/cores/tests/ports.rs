@@ -147,6 +147,22 @@ fn ports_that_nothing_is_for() {
 }
 
 #[test]
+fn a_name_is_given_once_and_prefixes_are_as_the_core_writes_them() {
+    let world = world();
+    let with = |ports: &str| PORTS.replace("BODY", "").replacen("input logic rst_n,", &format!("input logic rst_n, {ports},"), 1);
+    let build = |table: &str, source: &str| wrapped(&world.files("twice", &format!("{MANIFEST}\n[ports]\n{table}\n"), source)).unwrap_err();
+    let error = build("in = \"in_*\"", &with("in_ERROR, in_error"));
+    says(&error, &["line 18: [ports] in: \"in_error\" and \"in_ERROR\" would both be in_error: name one of them"]);
+    let error = build("in = \"in_*\"\nin_error = \"wrong\"", &with("in_error, wrong"));
+    says(&error, &["line 19: [ports] in_error: \"wrong\" and \"in_error\" would both be in_error"]);
+    // Two that may be the registers.
+    let source =
+        PORTS.replace("BODY", "").replace("s_axil_", "S_Axi_").replacen("input logic rst_n,", "input logic rst_n, Other_AWADDR,", 1);
+    let error = wrapped(&world.files("prefix", MANIFEST, &source)).unwrap_err();
+    says(&error, &["several ports may be the registers: Other_, S_Axi_:", "s_axil = \"Other_*\" in [ports]"]);
+}
+
+#[test]
 fn registers_alone_and_parameters_of_all_kinds() {
     let world = world();
     let manifest = &MANIFEST[..MANIFEST.find("[[channel]]").unwrap()];
@@ -209,5 +225,28 @@ fn streams_of_another_shape() {
         (out("tlast = false\nmessage_bytes = \"size\""), ["line 14", "name it in [registers.names]"]),
     ] {
         says(&build(&manifest, &narrow).unwrap_err(), &parts);
+    }
+}
+
+#[test]
+fn what_goes_beside_a_stream_of_another_shape_is_checked_too() {
+    let world = world();
+    let manifest = MANIFEST.replacen("direction = \"c2h\"", "direction = \"c2h\"\ntkeep = false", 1);
+    let manifest = manifest.replacen("direction = \"h2c\"", "direction = \"h2c\"\ntkeep = false", 1);
+    let bare = PORTS.replace(", output logic [DATA_WIDTH/8-1:0] results_tkeep", "").replace(" results_tkeep,", "");
+    let bare = bare.replace(" input logic [DATA_WIDTH/8-1:0] in_tkeep,", "").replace("BODY", "");
+    let build = |source: &str| wrapped(&world.files("beside", &manifest, source));
+    build(&bare).unwrap();
+    // Two are optional.
+    let more = |ports: &str| bare.replacen("input logic rst_n,", &format!("input logic rst_n, {ports},"), 1);
+    build(&more("input logic in_error, in_reset, results_reset")).unwrap();
+    let gone = bare.replace(" output logic [47:0] results_length,", "").replace(" results_length,", "");
+    says(&build(&gone).unwrap_err(), &["a port \"results_length\", output, 48 bits", "or remove attributes"]);
+    for (source, parts) in [
+        (bare.replace("[47:0] results_length", "[63:0] results_length"), ["\"results_length\" (output, 64 bits)", "wants output, 48 bits"]),
+        (more("input logic [1:0] in_error"), ["\"in_error\" (input, 2 bits)", "channel \"in\" wants input, 1 bit"]),
+        (more("output logic results_reset"), ["\"results_reset\" (output, 1 bit)", "channel \"results\" wants input, 1 bit"]),
+    ] {
+        says(&build(&source).unwrap_err(), &parts);
     }
 }

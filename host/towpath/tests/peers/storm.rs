@@ -456,4 +456,9 @@ fn random_pairs_in_a_storm() {
         assert!(node.queue.is_empty(), "{:?}", node.queue);
     }
     eprintln!("messages: {came}, pairings: {pairings}, cut: {cuts}, faults: {faults}");
+    // Messages go from card to card alone.
+    assert!(pairings > 0, "nothing was paired");
+    // An eighth of pairings has an event that always is a fault, and about a twentieth is cut: in so many, none of either is beyond chance.
+    assert!(pairings < 200 || faults > 0, "no fault in {pairings} pairings");
+    assert!(pairings < 1000 || cuts > 0, "nothing was cut in {pairings} pairings");
 }
