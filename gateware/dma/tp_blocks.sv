@@ -7,6 +7,8 @@
 //
 // Promises: a block has one owner. A wish for a block of the share is granted in its turn, at once, as soon as the list of free blocks is filled, which
 // takes BLOCKS cycles after reset. Nothing is lost: what is given back is given out again.
+// With one channel only the assertions read which block comes back.
+// verilator lint_off UNUSEDSIGNAL
 module tp_blocks #(
     parameter int BLOCKS = 32,
     parameter int CHANNELS = 1,
