@@ -3,7 +3,7 @@
 
 import cocotb
 from batches import Batches
-from bench import TP, generator
+from bench import generator
 from cocotb.triggers import ClockCycles, RisingEdge
 from mover import DIRECT, DONE, EOM, Bench, Channel
 from streams import Streams, Transfers, reset_channels
