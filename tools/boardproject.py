@@ -358,12 +358,12 @@ def core_files(core: dict[str, Any]) -> CoreFiles:
     return CoreFiles(files, sources, includes, data)
 
 
-def stubs(board: Board, told: dict[str, str]) -> tuple[list[Path], list[str]]:
+def stubs(family: str, told: dict[str, str]) -> tuple[list[Path], list[str]]:
     """Files with the ports of the IP and of primitives, and what they must be told of the IP's settings, as NAME or NAME=VALUE."""
     width = told.get("Interface_Width") or told["axisten_if_width"]
     lanes = told.get("Maximum_Link_Width") or told["PL_LINK_CAP_MAX_LINK_WIDTH"]
     shape = [f"TP_STUB_WIDTH={width.removesuffix('_bit')}", f"TP_STUB_LANES={lanes.removeprefix('X')}"]
-    files = [BOARDS / "stubs" / board.ip_settings.stem / "tp_pcie.sv", *sorted((BOARDS / "stubs/primitives").glob("*.sv"))]
+    files = [BOARDS / "stubs" / family / "tp_pcie.sv", *sorted((BOARDS / "stubs/primitives").glob("*.sv"))]
     return files, shape + [f"TP_STUB_{name}" for name, value in told.items() if value == "true"]
 
 
@@ -410,8 +410,9 @@ def prepare(board: Board, core_name: str, output: Path | None, width: int | None
     told = settings(board, link, user)
     entries = [f"  CONFIG.{key} {{{value}}}" for key, value in told.items()]
     written["settings.tcl"] = "\n".join(["set settings {", *entries, "}", *generated_msix(board, user), "}"]) + "\n"
+    writer = "./run export-verilog --board" if convert else "./run board"
     written["README.md"] = (
-        f"# {board.title}, core {core['core']}\n{link}, part {board.part}. Written by `./run board`.\n\n"
+        f"# {board.title}, core {core['core']}\n{link}, part {board.part}. Written by `{writer}`.\n\n"
         f"    vivado -mode batch -source build.tcl      # to {name}.bit\n\n"
         "Vivado 2019.1 or newer. docs/guide/board.md goes on from there.\n"
     )
@@ -425,7 +426,7 @@ def prepare(board: Board, core_name: str, output: Path | None, width: int | None
         for target in [file for file in written if file.startswith("sources/")]:
             (folder / target).write_text(written.pop(target))
         if convert:
-            files, macros = stubs(board, told)
+            files, macros = stubs(board.ip_settings.stem, told)
             made = convert([folder / file for file in sources], [folder / name for name in includes], files, [*macros, *core["defines"]])
             sources, includes = [str(file.relative_to(output)) for file in made], []
             # Beside the modules that read them now.

@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "gateware/lib/tb"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+import boardproject
 from bench import TP
 
 HERE = Path(__file__).resolve().parent
@@ -64,8 +66,10 @@ def family(ip: str) -> str:
     return "pcie_7x" if ip == "pcie_7x" else "pcie4_uscale_plus"
 
 
-def stubs(ip: str) -> list[str]:
-    return [str(STUBS / family(ip) / "tp_pcie.sv"), *sorted(map(str, (STUBS / "primitives").glob("*.sv")))]
+def stubs(ip: str, settings: dict[str, str]) -> tuple[list[str], list[str]]:
+    """The stubs' files, and what they must know of the settings, as options that slang and Verilator share."""
+    files, macros = boardproject.stubs(family(ip), settings)
+    return [str(file) for file in files], [f"+define+{macro}" for macro in macros]
 
 
 def included(build: Script) -> list[str]:
@@ -79,18 +83,10 @@ def told(build: Script) -> dict[str, str]:
     return {name.removeprefix("CONFIG."): value for name, value, *to in build.of("set_property") if to == ["@ip"]}
 
 
-def defines(settings: dict[str, str]) -> list[str]:
-    """What the block's stub must know of its settings, as options that slang and Verilator share."""
-    width = settings.get("Interface_Width") or settings["axisten_if_width"]
-    lanes = settings.get("Maximum_Link_Width") or settings["PL_LINK_CAP_MAX_LINK_WIDTH"]
-    shape = [f"+define+TP_STUB_WIDTH={width.removesuffix('_bit')}", f"+define+TP_STUB_LANES={lanes.removeprefix('X')}"]
-    return shape + [f"+define+TP_STUB_{name}" for name, value in settings.items() if value == "true"]
-
-
 def elaborated(sources: list[str], ip: str, settings: dict[str, str]) -> tuple[list[str], dict[str, Any]]:
     """Findings, and the hierarchy (empty if it cannot be elaborated)."""
-    files = [*sources, *stubs(ip)]
-    command = [sys.executable, str(HERE / "hierarchy.py"), "tp_top", *files, *defines(settings)]
+    files, macros = stubs(ip, settings)
+    command = [sys.executable, str(HERE / "hierarchy.py"), "tp_top", *sources, *files, *macros]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode:
         return [f"slang: {line}" for line in done.stderr.splitlines() if "error" in line] or [f"slang: {done.stderr}"], {}
@@ -295,7 +291,7 @@ def lint(folder: Path, scratch: Path) -> list[str]:
     build = run(folder / "build.tcl", scratch, [], "project")
     sources = [path for fileset, path in build.of("add_files") if fileset == "sources_1"]
     rules = [str(ROOT / "tools/lint.vlt"), str(STUBS / "stubs.vlt")]
-    files = [*rules, *included(build), *sources, *stubs(build.of("create_ip")[0][0])]
-    command = ["verilator", "--lint-only", "-Wall", "--top-module", "tp_top", *defines(told(build)), *files]
+    files, macros = stubs(build.of("create_ip")[0][0], told(build))
+    command = ["verilator", "--lint-only", "-Wall", "--top-module", "tp_top", *macros, *rules, *included(build), *sources, *files]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=folder)
     return (done.stdout + done.stderr).splitlines() if done.returncode else []

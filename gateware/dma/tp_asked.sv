@@ -43,7 +43,7 @@ module tp_asked #(
     output logic [5:0] status,            // of the message that ends in tp_c2h
 
     output logic forget,                  // tp_c2h: drop what you have, as soon as nothing of it is being read
-    input  logic reading                  // ... or has not been dropped
+    input  logic reading                  // ... or its blocks are not all given back
 );
   if (!ASKED) begin : g_pass
     assign out_valid = in_valid;

@@ -11,7 +11,7 @@
 //
 // Promises: bytes leave in the order they came, each once; a write never crosses 4 KiB nor the end of a message; the end of a
 // descriptor is told when its writes have been taken, a message's start before them. Bytes for which there is no buffer stay.
-// A channel alone asks for nothing, and one of several keeps no heads.
+// Without SHARED the ports for blocks are unused, with it the head outputs.
 // verilator lint_off UNUSEDSIGNAL
 module tp_c2h
   import towpath_pkg::*;
@@ -350,7 +350,7 @@ module tp_c2h
     assign give_valid = gave != freed;
     assign give_at = gave[BW-1:LB];
     always_ff @(posedge clk) begin
-      // Who asks for fill levels is told how much a channel keeps. As it was a cycle ago, when there was room for one more.
+      // With fill levels and no descriptor a channel keeps HOLD bytes at most, as `buffer_bytes` says. As it was a cycle ago, when there was room for one more.
       capped <= QUEUE_HEADS && !d_valid && present > (BW + 1)'(HOLD - 2 * KEEP);
       if (get_grant) got <= got + 1'b1;
       if (give_taken) gave <= gave + 1'b1;

@@ -9,7 +9,7 @@
 //
 // Promises: those of tp_blocks and tp_sending_ram. A beat that waits, and for which its channel has a place, is taken when at most CHANNELS - 1 others have
 // been. What a channel reads is what it wrote at that place, until it has given the block back.
-// Without other channels nobody asks for blocks.
+// With one channel the ports for blocks are unused.
 // verilator lint_off UNUSEDSIGNAL
 module tp_sending_room #(
     parameter int DATA_WIDTH = 128,

@@ -17,8 +17,8 @@
 // A function may use tags of 5 bits, or of 8 where the host enables extended tags. Tags above the first 32 stand in a pool of their own, which is
 // used first, and only while that is so.
 //
-// One of the first tags is each client's own, if those up to SHORT are twice as many as clients at least: so reads of one client that nobody answers, be
-// there many, leave the others one at a time. It is handed out when the pool is empty; the pool is for whoever comes first.
+// Each client has one of the first tags for itself, if there are at least two tags up to SHORT for each client. All others form a pool, which serves
+// requests in their order; a client's own tag serves when the pool is empty. So unanswered reads of one client leave every other client one read at a time.
 //
 // Promises: a tag handed out is not handed out again before it is freed; nothing but `rst` empties the quarantine early: after `abandon` the
 // answers may still come. After reset TAGS cycles without a packet pass until all are in the pool. While `hold`, ask for nothing: the pool is
