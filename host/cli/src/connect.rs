@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::{json, Value};
 use towpath::{Pair, PairOptions, PairStatus, Parted};
+use towpath_system::process::ask_to_end;
 
 use crate::args::{Cli, Connect, Core};
 use crate::device::open_this;
@@ -34,7 +35,7 @@ pub fn connect(cli: &Cli, what: &Connect) -> Result {
     if !cli.json {
         output::eprintln_lossy(&format!("{} sends to {}, in slots of {} bytes", names[0], names[1], pair.slot_bytes()));
     }
-    let mut program = what.program.first().map(|name| {
+    let program = what.program.first().map(|name| {
         let started = Command::new(name).args(&what.program[1..]).spawn();
         started.map_err(|error| not_run(name, &error))
     });
@@ -43,7 +44,12 @@ pub fn connect(cli: &Cli, what: &Connect) -> Result {
         return program.map_or(Ok(()), |failed| failed.map(drop));
     }
     let simulated = one.device.wire().is_some();
-    let code = watch(&pair, &signal, program.as_mut().and_then(|started| started.as_mut().ok()), simulated)?;
+    let mut program = program.and_then(std::result::Result::ok);
+    let watched = watch(&pair, &signal, program.as_mut(), simulated);
+    if let (Some(program), Ok(None) | Err(_)) = (&mut program, &watched) {
+        end(program);
+    }
+    let code = watched?;
     let last = pair.status()?;
     let parted = pair.disconnect(patience(what.timeout).into())?;
     let signal = Some(signal.load(Ordering::SeqCst)).filter(|signal| *signal != 0);
@@ -54,6 +60,12 @@ pub fn connect(cli: &Cli, what: &Connect) -> Result {
         (None, Some(code)) if code != 0 => Err(Failure::new(code, "the program has failed")),
         _ => Ok(()),
     }
+}
+
+/// The program has no pair any more: it is asked to end, and waited for. A second signal ends this command meanwhile.
+fn end(program: &mut Child) {
+    ask_to_end(program);
+    let _ = program.wait();
 }
 
 /// Until a signal, the program's end, or a fault. Returns the program's exit code, if it has ended.

@@ -15,6 +15,25 @@ use towpath_cores::{draft, Direction, Draft, DraftStream, MANIFEST};
 const FIRST: &str = include_str!("new/first.sv");
 
 pub fn new(cli: &Cli, what: &New) -> Result {
+    let fresh = !what.folder.exists();
+    let made = filled(what);
+    if made.is_err() && fresh {
+        // It has nothing in it.
+        let _ = std::fs::remove_dir(&what.folder);
+    }
+    let (made, names) = made?;
+    let folder = &what.folder;
+    let mut text = format!("{}: {}\n", folder.display(), names.join(", "));
+    for line in &made.undecided {
+        let _ = writeln!(text, "  to decide: {line}");
+    }
+    let host = folder.join("host.py");
+    let _ = writeln!(text, "Run it: towpath run --core {} -- python3 {}", quoted(folder), quoted(&host));
+    output::answer(cli, &json!({ "folder": folder, "files": names, "undecided": made.undecided }), &text)
+}
+
+/// Write the files. Returns what they were made from, and their names.
+fn filled(what: &New) -> Result<(Draft, Vec<String>)> {
     let folder = &what.folder;
     let failed = |action: &str, path: &Path, e: &std::io::Error| Failure::file(action, &path.display().to_string(), e);
     let there =
@@ -23,19 +42,19 @@ pub fn new(cli: &Cli, what: &New) -> Result {
         return Err(there(MANIFEST));
     }
     std::fs::create_dir_all(folder).map_err(|e| failed("making", folder, &e))?;
-    let name = std::path::absolute(folder).ok().and_then(|path| Some(path.file_name()?.to_str()?.to_string()));
     let (made, source) = match &what.top {
         Some(top) => {
-            let sources = what.sources.iter().map(|source| relative(source, folder)).collect::<std::io::Result<Vec<PathBuf>>>();
-            let sources = sources.map_err(|e| failed("finding", folder, &e))?;
+            let sources = what.sources.iter().map(|source| relative(source, folder).map_err(|e| failed("finding", source, &e)));
+            let sources = sources.collect::<Result<Vec<PathBuf>>>()?;
             let say = |line: &str| output::eprintln_lossy(line);
             (draft(folder, &sources, top, Some(&say)).map_err(|e| Failure::new(CORE, e))?, None)
         }
         None => {
+            let name = std::path::absolute(folder).ok().and_then(|path| Some(path.file_name()?.to_str()?.to_string()));
             let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            let name = name.filter(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(fits));
-            let Some(name) = name else {
-                let rule = "a core's name begins with a letter and has letters, digits and underscores";
+            let fits = |name: &String| name.len() <= 31 && name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(fits);
+            let Some(name) = name.filter(fits) else {
+                let rule = "a core's name begins with a letter and has letters, digits and underscores, 31 at most";
                 return Err(Failure::new(USAGE, format!("{}: {rule}: choose another folder", folder.display())));
             };
             (first(&name), Some((format!("{name}.sv"), FIRST.replace("module first ", &format!("module {name} ")))))
@@ -52,13 +71,17 @@ pub fn new(cli: &Cli, what: &New) -> Result {
         let path = folder.join(name);
         std::fs::write(&path, text).map_err(|e| failed("writing", &path, &e))?;
     }
-    let names: Vec<&String> = files.iter().map(|(name, _)| name).collect();
-    let mut text = format!("{}: {}\n", folder.display(), names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", "));
-    for line in &made.undecided {
-        let _ = writeln!(text, "  to decide: {line}");
+    Ok((made, files.into_iter().map(|(name, _)| name).collect()))
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./+,:@%".contains(c);
+    if text.chars().all(plain) {
+        return text;
     }
-    let _ = writeln!(text, "Run it: towpath run --core {0} -- python3 {0}/host.py", folder.display());
-    output::answer(cli, &json!({ "folder": folder, "files": names, "undecided": made.undecided }), &text)
+    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 /// A path as it is seen from another folder.

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{done, object, towpath};
+use common::{done, object, towpath, Folder};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
 
@@ -35,7 +35,11 @@ fn until_a_program_ends() {
 
 #[test]
 fn until_a_signal() {
-    let mut child = towpath(&["connect", &end("out"), &end("in"), "--slot", "256", "--write", "control=1"]).spawn().unwrap();
+    let folder = Folder::new();
+    let ended = folder.0.join("ended");
+    let program = "trap 'echo $$ > $0; exit' TERM; while :; do sleep 0.02; done";
+    let pair = [&end("out"), &end("in"), "--slot", "256", "--write", "control=1", "--", "sh", "-c", program, ended.to_str().unwrap()];
+    let mut child = towpath(&[&["connect"], &pair[..]].concat()).spawn().unwrap();
     let mut says = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     while !line.contains("sends to") {
@@ -49,6 +53,8 @@ fn until_a_signal() {
     let mut text = String::new();
     child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
     assert!(child.wait().unwrap().success() && text.contains("has arrived, and the core there has taken it"), "{text}");
+    // The program was asked to end, and had the time to.
+    assert!(ended.exists());
 }
 
 #[test]

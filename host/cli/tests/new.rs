@@ -33,6 +33,9 @@ fn a_new_core_runs_as_it_is() {
     // A name that no module has.
     let output = done(&["new", folder.0.join("4ever").to_str().unwrap()], b"");
     assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let long = folder.0.join("n".repeat(32));
+    assert_eq!(done(&["new", long.to_str().unwrap()], b"").status.code(), Some(2));
+    assert!(!long.exists(), "a folder is left behind");
 }
 
 #[test]
@@ -50,4 +53,26 @@ fn a_core_that_there_is_gets_a_manifest() {
     assert!(c.as_ref().unwrap().status.success(), "{c:?}");
     let output = done(&["new", folder.0.join("x").to_str().unwrap(), "--from", source, "--top", "wide"], b"");
     assert_eq!(output.status.code(), Some(5), "{output:?}");
+    assert!(!folder.0.join("x").exists(), "a folder is left behind");
+    // Names that shells quote; a folder is one of included files only if something is included from it.
+    let odd = folder.0.join("it's odd");
+    std::fs::create_dir(&odd).unwrap();
+    let text = std::fs::read_to_string(source).unwrap();
+    std::fs::write(odd.join("narrow.sv"), format!("`include \"some.svh\"\n{text}")).unwrap();
+    std::fs::create_dir(odd.join("inc")).unwrap();
+    for (file, text) in
+        [("some.svh", "`include \"inc/more.svh\"\n"), ("inc/more.svh", "// more\n"), ("inc/beside.sv", "module beside; endmodule\n")]
+    {
+        std::fs::write(odd.join(file), text).unwrap();
+    }
+    let (from, beside) = (odd.join("narrow.sv"), odd.join("inc/beside.sv"));
+    let (core, from, beside) = (odd.join("core"), from.to_str().unwrap(), beside.to_str().unwrap());
+    let output = done(&["new", core.to_str().unwrap(), "--from", from, "--from", beside, "--top", "narrow"], b"");
+    assert!(output.status.success(), "{output:?}");
+    let run = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(run.contains("it'\\''s odd/core'"), "{run}");
+    let manifest = std::fs::read_to_string(core.join("towpath.toml")).unwrap();
+    assert!(manifest.contains("include = [\"..\"]\n"), "{manifest}");
+    let output = done(&["wrapper", core.to_str().unwrap()], b"");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

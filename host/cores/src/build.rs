@@ -5,7 +5,7 @@ use crate::data::{embedded, named, together, Data};
 use crate::files::environment;
 use crate::find::{towpath_home, FILE_LIST};
 use crate::kind::KIND;
-use crate::listed::PASSED_OVER;
+use crate::listed::{included_names, tidy, PASSED_OVER};
 use crate::manifest::{Channel, Manifest, MANIFEST};
 use crate::plugin::PLUGIN;
 use crate::ports::{check_ports, included, includes, Top};
@@ -336,6 +336,18 @@ fn key(
         // Whatever an `include may reach.
         for include in core.core.include.iter().map(PathBuf::as_path).chain([Path::new("")]) {
             sources_under(&core.folder, include, 0, &mut files)?;
+        }
+        let mut waiting: Vec<PathBuf> = files.iter().cloned().collect();
+        while let Some(file) = waiting.pop() {
+            let path = core.folder.join(&file);
+            let bytes = fs::read(&path).map_err(|e| CoreError::io("cannot read", &path, e))?;
+            // Included by name, whatever its ending is.
+            for name in included_names(&String::from_utf8_lossy(&bytes)) {
+                let beside = file.parent().unwrap_or(Path::new(""));
+                let folders = core.core.include.iter().map(PathBuf::as_path).chain([Path::new(""), beside]);
+                let found = folders.map(|folder| tidy(&folder.join(name))).filter(|path| core.folder.join(path).is_file());
+                waiting.extend(found.filter(|path| files.insert(path.clone())));
+            }
         }
         for file in files {
             let path = core.folder.join(&file);

@@ -2,7 +2,7 @@
 //! A manifest for a core that somebody else wrote: what its ports are by their names, and what that does not tell.
 
 use crate::find::towpath_home;
-use crate::listed::tidy;
+use crate::listed::{included_names, tidy};
 use crate::manifest::{is_identifier, Direction, Manifest};
 use crate::ports::{is_axi, is_stream, PortDirection, Top};
 use crate::tool::Verilator;
@@ -116,7 +116,8 @@ impl ResetName {
 }
 
 fn quoted(names: &[String]) -> String {
-    let all: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+    // With what TOML escapes.
+    let all: Vec<String> = names.iter().map(|name| toml::Value::from(name.as_str()).to_string()).collect();
     format!("[{}]", all.join(", "))
 }
 
@@ -133,9 +134,7 @@ pub fn draft(folder: &Path, sources: &[PathBuf], top: &str, progress: Option<&(d
     let listed: Vec<String> = sources.iter().map(|source| tidy(source).display().to_string()).collect();
     let name: String = top.chars().take(31).collect();
     let mut head = format!("[core]\nname = \"{name}\"\nversion = 1\ntop = \"{top}\"\nsources = {}\n", quoted(&listed));
-    // Included files are often beside a source.
-    let beside: BTreeSet<String> = sources.iter().filter_map(|source| Some(tidy(source).parent()?.display().to_string())).collect();
-    let beside: Vec<String> = beside.into_iter().filter(|folder| !folder.is_empty()).collect();
+    let beside: Vec<String> = folders_of_included(folder, sources).iter().map(|folder| folder.display().to_string()).collect();
     if !beside.is_empty() {
         let _ = writeln!(head, "include = {}", quoted(&beside));
     }
@@ -146,6 +145,26 @@ pub fn draft(folder: &Path, sources: &[PathBuf], top: &str, progress: Option<&(d
     let top = Top::elaborate_alone(&Verilator::find()?, &bare, true, scratch.path(), &warnings)?;
     warnings.finish();
     Ok(Drafting::of(&top).finished(&head, &top))
+}
+
+/// Folders, beside a source, of files that the sources include. A folder that nothing is included from is none: a board's project would have all of it.
+fn folders_of_included(folder: &Path, sources: &[PathBuf]) -> BTreeSet<PathBuf> {
+    let beside: BTreeSet<PathBuf> = sources.iter().filter_map(|source| Some(tidy(source).parent()?.to_path_buf())).collect();
+    let (mut waiting, mut seen, mut found) = (sources.to_vec(), BTreeSet::new(), BTreeSet::new());
+    while let Some(file) = waiting.pop() {
+        let text = std::fs::read(folder.join(&file)).unwrap_or_default();
+        for name in included_names(&String::from_utf8_lossy(&text)) {
+            for place in beside.iter().filter(|place| folder.join(place).join(name).is_file()) {
+                found.insert(place.clone());
+                let path = tidy(&place.join(name));
+                if seen.insert(path.clone()) {
+                    waiting.push(path);
+                }
+            }
+        }
+    }
+    found.remove(Path::new(""));
+    found
 }
 
 /// What has been decided so far.

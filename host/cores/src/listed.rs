@@ -213,6 +213,15 @@ pub(crate) fn fits(pattern: &[u8], name: &[u8]) -> bool {
     }
 }
 
+/// Names in `include "NAME" of a source, comments among them.
+pub(crate) fn included_names(text: &str) -> impl Iterator<Item = &str> {
+    text.split("`include").skip(1).filter_map(|rest| {
+        let rest = rest.trim_start_matches([' ', '\t']);
+        let (name, _) = rest.strip_prefix('"')?.split_once('"')?;
+        Some(name).filter(|name| !name.contains('\n'))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -458,7 +458,7 @@ impl Core {
             return bad("include", format!("core.include: there is no folder {}", folder.join(gone).display()));
         }
         for (name, value) in self.macros() {
-            if !is_identifier(&name) || name == "SYNTHESIS" {
+            if !is_identifier(&name) || name == "SYNTHESIS" || name.starts_with("TP_") {
                 return bad("defines", format!("core.defines: \"{name}\" is not the name of a macro that a core may define"));
             }
             // Tools take lists of them, in which these have a meaning.

@@ -28,6 +28,18 @@ fn misfit(own: &Manifest, other: &Manifest) -> Option<String> {
             }
         }
     }
+    // Verilator compiles all of them together, and knows a macro once.
+    let (ours, theirs): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        (own.core.macros().into_iter().collect(), other.core.macros().into_iter().collect());
+    if let Some(name) = ours.keys().chain(theirs.keys()).find(|name| ours.get(*name) != theirs.get(*name)) {
+        let told = |macros: &BTreeMap<String, String>| match macros.get(name) {
+            None => "undefined".to_string(),
+            Some(value) if value.is_empty() => "defined".to_string(),
+            Some(value) => value.clone(),
+        };
+        let why = format!("macro {name} is {} there and {} in this core, and one compiler reads both", told(&theirs), told(&ours));
+        return Some(format!("{why}: give both the same in core.defines, or use a parameter"));
+    }
     let (ours, theirs) = (own.core_window_bytes(), other.core_window_bytes());
     if theirs > ours {
         return Some(format!("it has {theirs} bytes of registers, and this core {ours}: give this one as many, in [registers]"));

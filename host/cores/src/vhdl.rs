@@ -5,7 +5,7 @@ use crate::files::environment;
 use crate::manifest::{at, core_line, Manifest, ParameterValue, MANIFEST};
 use crate::tool::text;
 use crate::CoreError;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -174,8 +174,8 @@ impl Vhdl {
             };
             has_width |= is_top && generics.contains_key(WIDTH);
             said.push_str(&self.named_as_given(&String::from_utf8_lossy(&output.stderr)));
-            let file = scratch.join(format!("vhdl_{}.v", entity.name));
-            let verilog = spelled_so(&String::from_utf8_lossy(&output.stdout), &spelled);
+            let file = scratch.join(format!("vhdl_{}_{}.v", manifest.core.name, entity.name));
+            let verilog = named_so(&String::from_utf8_lossy(&output.stdout), &spelled);
             fs::write(&file, verilog).map_err(|e| CoreError::io("cannot write", &file, e))?;
             files.push(file);
         }
@@ -210,11 +210,22 @@ impl Vhdl {
     }
 }
 
-/// Verilog with this module spelled so, however GHDL spells it.
-fn spelled_so(verilog: &str, name: &str) -> String {
-    let line = |line: &str| match line.strip_prefix("module ") {
-        Some(rest) if rest.trim_end().eq_ignore_ascii_case(name) => format!("module {name}\n"),
-        _ => format!("{line}\n"),
+/// Verilog with this module spelled so, however GHDL spells it, and its name before those of all others: what two entities are made of is in the
+/// Verilog of both.
+fn named_so(verilog: &str, name: &str) -> String {
+    let module = |line: &str| line.strip_prefix("module ").map(|rest| rest.trim_end().to_string());
+    let named = |found: &str| if found.eq_ignore_ascii_case(name) { name.to_string() } else { format!("{name}_{found}") };
+    let all: BTreeSet<String> = verilog.lines().filter_map(module).collect();
+    let line = |line: &str| {
+        if let Some(found) = module(line) {
+            return format!("module {}\n", named(&found));
+        }
+        // An instance is "  MODULE NAME (".
+        let instance = line.trim_end().strip_suffix('(').and_then(|rest| rest.trim().split_once(' '));
+        match instance.filter(|(of, _)| all.contains(*of)) {
+            Some((of, instance)) => format!("  {} {instance} (\n", named(of)),
+            None => format!("{line}\n"),
+        }
     };
     verilog.lines().map(line).collect()
 }

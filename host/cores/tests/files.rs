@@ -192,6 +192,8 @@ fn sources_by_patterns_and_lists() {
         std::fs::write(folder.join("towpath.toml"), listed.replace("DEPTH = 5", &format!("DEPTH = {given}"))).unwrap();
         says(&fails(&folder), &["line 7", parts]);
     }
+    std::fs::write(folder.join("towpath.toml"), listed.replace("DEPTH = 5", "TP_SYNC_LATE = 5")).unwrap();
+    says(&fails(&folder), &["line 7", "\"TP_SYNC_LATE\" is not the name of a macro that a core may define"]);
 }
 
 #[test]

@@ -101,6 +101,9 @@ fn what_does_not_fit_is_named() {
     odd(&|m| m + "[[channel]]\nname = \"more\"\ndirection = \"h2c\"\n", &["it has 2 h2c channels, and this core 1"]);
     odd(&|m| m.replace("\"c2h\"", "\"c2h\"\nattributes = true"), &["\"edges\" has attributes: set attributes = true in channel \"out\""]);
     odd(&|m| m + "[registers]\nbytes = 512\n", &["512 bytes of registers, and this core 256"]);
+    let defined = |value: &str| format!("width = 64\ndefines = {{ DEEP = {value} }}");
+    odd(&|m| m.replace("width = 64", &defined("4")), &["macro DEEP is 4 there and undefined in this core", "core.defines"]);
+    odd(&|m| m.replace("width = 64", &defined("true")), &["macro DEEP is defined there and undefined in this core"]);
     odd(&|m| m.replace("count = 1", "count = 3"), &["3 interrupts, and this core 2"]);
     odd(&|m| m.replace("width = 64", "width = 64\nclock_mhz = 100.0"), &["clock_mhz is 100.0", "this core's clock"]);
     // Keys where they do not belong, and a second region.
@@ -151,6 +154,10 @@ fn other_cores_are_part_of_the_model() {
     let folder = own(&world, "\"../edges\"");
     assert!(!build(&folder, &options).unwrap().cached);
     let source = world.root.join("user/edges/edges.sv");
-    std::fs::write(&source, std::fs::read_to_string(&source).unwrap() + "// changed\n").unwrap();
+    std::fs::write(&source, std::fs::read_to_string(&source).unwrap() + "`include \"edges.def\"\n").unwrap();
+    std::fs::write(source.with_file_name("edges.def"), "// one\n").unwrap();
     assert!(!build(&folder, &options).unwrap().cached, "another core's source");
+    std::fs::write(source.with_file_name("edges.def"), "// two\n").unwrap();
+    assert!(!build(&folder, &options).unwrap().cached, "what it includes, whatever the file's ending");
+    assert!(build(&folder, &options).unwrap().cached);
 }

@@ -72,7 +72,16 @@ fn vhdl_below_verilog() {
     if !has_ghdl() {
         return;
     }
-    let folder = core(&world, "mixed", "towpath.toml", "sources = [", "sources = [\"top.sv\", ");
+    let folder = core(&world, "mixed", "towpath.toml", "sources = [", "sources = [\"top.sv\", \"pair.vhd\", ");
+    // Two entities that Verilog instantiates are made of the same third one, which it instantiates, too.
+    let entity = |name: &str, inside: &str| {
+        let head = "library ieee;\nuse ieee.std_logic_1164.all;\n";
+        let ports = "port (a : in std_logic; b : out std_logic)";
+        format!("{head}entity {name} is {ports};\nend;\narchitecture rtl of {name} is begin\n  {inside}\nend;\n")
+    };
+    let one_of = "u : entity work.third port map (a, b);";
+    let pair = [entity("third", "b <= not a;"), entity("one", one_of), entity("two", one_of)].concat();
+    std::fs::write(folder.join("pair.vhd"), pair).unwrap();
     let manifest = std::fs::read_to_string(folder.join("towpath.toml")).unwrap();
     let manifest = manifest.replace("\"Gain\"", "\"top\"").replace("[parameters]\nFACTOR = 3\n", "");
     std::fs::write(folder.join("towpath.toml"), manifest).unwrap();
@@ -87,7 +96,8 @@ fn vhdl_below_verilog() {
     });
     let (heads, pins): (Vec<String>, Vec<String>) = ports.into_iter().flatten().unzip();
     let source = format!(
-        "module top (\n  input logic clk, rst_n,\n{}\n);\n  gain u (.aclk(clk), .aresetn(rst_n),\n{}\n  );\nendmodule\n",
+        "module top (\n  input logic clk, rst_n,\n{}\n);\n  gain u (.aclk(clk), .aresetn(rst_n),\n{}\n  );\n  wire [2:0] n;\n  \
+         one first (.a(rst_n), .b(n[0]));\n  two second (.a(n[0]), .b(n[1]));\n  third last (.a(n[1]), .b(n[2]));\nendmodule\n",
         heads.join(",\n"),
         pins.join(",\n")
     );

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! This process: its user, its main thread, its memory, the library that holds this code.
+//! This process: its user, its main thread, its memory, the library that holds this code; and its children.
 
 use std::ffi::{c_void, CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::process::Child;
 
 use rustix::mm::Advice;
+use rustix::process::{kill_process, Pid, Signal};
 
 /// The user whose rights this process has.
 pub fn user() -> u32 {
@@ -15,6 +17,14 @@ pub fn user() -> u32 {
 /// Is this the process's first thread, in which a language's signal handlers may run?
 pub fn is_main_thread() -> bool {
     rustix::thread::gettid() == rustix::process::getpid()
+}
+
+/// Send SIGTERM to a child that has not ended.
+pub fn ask_to_end(child: &mut Child) {
+    // It has not been waited for, so its id is its own.
+    if let (Ok(None), Some(id)) = (child.try_wait(), i32::try_from(child.id()).ok().and_then(Pid::from_raw)) {
+        let _ = kill_process(id, Signal::TERM);
+    }
 }
 
 /// Back these pages by memory of the program's own before they are pinned. Changes no byte.
