@@ -86,9 +86,13 @@ static void tp_level_tell(struct tp_channel *channel, const struct towpath_fill_
 static int tp_level_look(struct tp_channel *channel, struct towpath_fill_level *wanted,
 			 const struct tp_level *own)
 {
-	const u32 held = readl(channel->engine.privileged + TP_CHANNEL_HELD_OFFSET);
+	const void __iomem *from = channel->engine.privileged + TP_CHANNEL_HELD_OFFSET;
+	u32 held = readl(from);
 
-	if (held == U32_MAX && !tp_is_present(channel->card))
+	/* No answer looks so, too. A card that came back in between answers the second read. */
+	if (held == U32_MAX)
+		held = tp_is_present(channel->card) ? readl(from) : U32_MAX;
+	if (held == U32_MAX)
 		return -ENOLINK;
 	wanted->bytes = held & TP_CHANNEL_HELD_BYTES_MASK;
 	wanted->full = !!(held & TP_CHANNEL_HELD_FULL_MASK);
@@ -97,11 +101,13 @@ static int tp_level_look(struct tp_channel *channel, struct towpath_fill_level *
 	return 0;
 }
 
-/* Within the card, and without io. EAGAIN: leave the card, and begin again. */
-static int tp_level_wait(struct tp_channel *channel, struct towpath_fill_level *wanted)
+/*
+ * Within the card, and without io. EAGAIN: leave the card, and begin again, with what is left of
+ * the time.
+ */
+static int tp_level_wait(struct tp_channel *channel, struct towpath_fill_level *wanted, u64 *left)
 {
-	const s64 timeout = wanted->timeout_ns;
-	u64 left = timeout < 0 ? U64_MAX : nsecs_to_jiffies64(timeout) + (timeout > 0);
+	const bool limited = wanted->timeout_ns >= 0;
 	struct tp_level level = {
 		.link = LIST_HEAD_INIT(level.link),
 		.bytes = tp_level_bytes(channel, wanted->level),
@@ -109,7 +115,7 @@ static int tp_level_wait(struct tp_channel *channel, struct towpath_fill_level *
 	int error;
 
 	for (;;) {
-		u64 slice = min_t(u64, TP_LOOK, left);
+		u64 slice = min_t(u64, TP_LOOK, *left);
 		long rest;
 
 		/* Looked at behind the store: nothing is missed between the two. */
@@ -118,7 +124,7 @@ static int tp_level_wait(struct tp_channel *channel, struct towpath_fill_level *
 		if (error || wanted->reached)
 			break;
 		error = -ETIMEDOUT;
-		if (!left)
+		if (!*left)
 			break;
 		rest = wait_event_interruptible_timeout(channel->wait,
 							!READ_ONCE(channel->level_stored) ||
@@ -127,17 +133,17 @@ static int tp_level_wait(struct tp_channel *channel, struct towpath_fill_level *
 							slice);
 		/* A card that fires for every store keeps nobody from ending this. */
 		error = rest < 0 || signal_pending(current) ? -EINTR : -EAGAIN;
+		*left -= limited ? slice - max(rest, 0L) : 0;
 		if (error == -EINTR || tp_must_leave(channel))
 			break;
 		cond_resched();
-		left -= timeout < 0 ? 0 : slice - rest;
 	}
 	tp_level_take(channel, &level);
 	return error;
 }
 
 /* Within the card, and without io. */
-static int tp_level_call(struct tp_queue *queue, struct towpath_fill_level *wanted)
+static int tp_level_call(struct tp_queue *queue, struct towpath_fill_level *wanted, u64 *left)
 {
 	struct tp_channel *channel = queue->client.channel;
 	/* Such a call tells of the queue's level itself; any other leaves that to the eventfd. */
@@ -145,7 +151,7 @@ static int tp_level_call(struct tp_queue *queue, struct towpath_fill_level *want
 	int error;
 
 	if (wanted->flags & TOWPATH_LEVEL_WAIT)
-		return tp_level_wait(channel, wanted);
+		return tp_level_wait(channel, wanted, left);
 	error = tp_level_look(channel, wanted, own);
 	if (wanted->flags & TOWPATH_LEVEL_EVENT && !error && !wanted->reached) {
 		tp_locked(channel, queue->level.bytes = tp_level_bytes(channel, wanted->level));
@@ -162,6 +168,8 @@ int tp_fill_level(struct file *file, void *argument)
 {
 	struct tp_channel *channel = file->private_data;
 	struct towpath_fill_level *wanted = argument;
+	const s64 timeout = wanted->timeout_ns;
+	u64 left = timeout < 0 ? U64_MAX : nsecs_to_jiffies64(timeout) + (timeout > 0);
 	int error;
 
 	if (hweight32(wanted->flags) > 1)
@@ -173,7 +181,7 @@ int tp_fill_level(struct file *file, void *argument)
 		if (error)
 			return error;
 		mutex_unlock(&channel->io);
-		error = tp_level_call(tp_queue_of(channel), wanted);
+		error = tp_level_call(tp_queue_of(channel), wanted, &left);
 		tp_leave(channel->card);
 	} while (error == -EAGAIN);
 	return error;

@@ -161,6 +161,18 @@ def test_waits_go_on_after_a_reset_of_the_channel_and_events_do_not(line: Line) 
     wait.finish()
 
 
+def test_resets_do_not_prolong_a_wait(line: Line) -> None:
+    wait = Aside(error_of, level, line.back, WAIT, 64, SECOND)
+    for _ in range(50):
+        time.sleep(0.1)
+        fcntl.ioctl(line.back.file, CHANNEL_RESET)
+        if not wait.is_alive():
+            break
+    else:
+        pytest.fail("after five seconds of resets, a wait of one goes on")
+    assert wait.finish() == "ETIMEDOUT"
+
+
 def test_a_signal_ends_a_wait(line: Line) -> None:
     before = signal.signal(signal.SIGUSR1, lambda *_: None)
     here = threading.get_ident()
