@@ -165,7 +165,7 @@ def test_resets_do_not_prolong_a_wait(line: Line) -> None:
     wait = Aside(error_of, level, line.back, WAIT, 64, SECOND)
     for _ in range(50):
         time.sleep(0.1)
-        fcntl.ioctl(line.back.file, CHANNEL_RESET)
+        fcntl.ioctl(line.control, CARD_RESET)
         if not wait.is_alive():
             break
     else:
