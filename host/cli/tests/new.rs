@@ -76,3 +76,24 @@ fn a_core_that_there_is_gets_a_manifest() {
     let output = done(&["wrapper", core.to_str().unwrap()], b"");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
+
+#[test]
+fn a_core_with_the_ports_of_another_dma_block_runs() {
+    let folder = Folder::new();
+    let core = folder.0.join("app");
+    let core = core.to_str().unwrap();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/cores/xdma_app/xdma_app.sv");
+    let output = done(&["--json", "new", core, "--from", source, "--top", "xdma_app"], b"");
+    // The block's own signals are the designer's to decide, and nothing else is.
+    let told = object(&output.stdout)["undecided"].to_string();
+    assert!(output.status.success() && told.matches("xdma_app.sv:").count() == 2, "{output:?}");
+    assert!(told.contains("\\\"leds\\\" (4 bit) is left open") && told.contains("\\\"user_lnk_up\\\" (1 bit) gets 0"), "{told}");
+    let output = done(&["send", "h2c_0", "--reply", "c2h_0=-", "-c", core, "-w", "0=7"], b"there and back");
+    assert!(output.status.success() && output.stdout == b"there and back", "{output:?}");
+    // As docs/guide/from-xdma.md says.
+    let manifest = format!("{core}/towpath.toml");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    std::fs::write(&manifest, text.replace("\"leds\", \"user_lnk_up\"]", "\"leds\"]\ntied = { user_lnk_up = 1 }")).unwrap();
+    let output = done(&["reg", "write", "-c", core, "0=7"], b"");
+    assert!(output.status.success(), "{output:?}");
+}

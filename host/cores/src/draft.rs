@@ -58,7 +58,12 @@ fn bundles(top: &Top, signal: &str, belongs: impl Fn(&str) -> bool) -> Vec<Bundl
     let mut all = Vec::new();
     for port in top.ports.keys() {
         let small = port.to_lowercase();
-        let Some(at) = small.rfind(signal).filter(|at| matches!(&small[at + signal.len()..], "" | "_i" | "_o")) else { continue };
+        let ends = |at: &usize| {
+            let rest = &small[at + signal.len()..];
+            let number = rest.strip_prefix('_').filter(|digits| !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit()));
+            matches!(rest, "" | "_i" | "_o") || number.is_some()
+        };
+        let Some(at) = small.rfind(signal).filter(ends) else { continue };
         // Inputs and outputs may end differently: then one pattern does not say it.
         let (before, after) = (port[..at].to_string(), port[at + signal.len()..].to_string());
         let one = |other: &String| -> Option<(String, String)> {
@@ -70,9 +75,10 @@ fn bundles(top: &Top, signal: &str, belongs: impl Fn(&str) -> bool) -> Vec<Bundl
     all
 }
 
-/// A channel's name from what its ports begin with.
-fn name_of(before: &str, otherwise: &str, taken: &mut BTreeSet<String>) -> String {
-    let small = before.to_lowercase();
+/// A channel's name from what its ports begin with, and the number that they may end with.
+fn name_of(bundle: &Bundle, otherwise: &str, taken: &mut BTreeSet<String>) -> String {
+    let number = bundle.after.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let small = format!("{}_{number}", bundle.before.to_lowercase());
     let words: Vec<&str> = small.split('_').filter(|word| !matches!(*word, "" | "s" | "m" | "axis" | "axi" | "saxis" | "maxis")).collect();
     let mut name = words.join("_");
     if !is_identifier(&name) || name.len() > 24 {
@@ -99,7 +105,7 @@ impl ResetName {
     const HIGH: [&str; 6] = ["rst", "reset", "arst", "areset", "srst", "sreset"];
     const LOW: [&str; 10] = ["rstn", "resetn", "nrst", "nreset", "arstn", "aresetn", "narst", "nareset", "srstn", "sresetn"];
     /// Words that leave a reset a reset.
-    const BESIDE: [&str; 14] = ["n", "ni", "i", "in", "ap", "sys", "s", "m", "axi", "axis", "axil", "saxi", "maxi", "core"];
+    const BESIDE: [&str; 15] = ["n", "ni", "i", "in", "ap", "sys", "user", "s", "m", "axi", "axis", "axil", "saxi", "maxi", "core"];
 
     /// By whole words, as letters alone are in others, too: "rst" in "first" and "burst", an "n" at the end of "burst_en".
     fn of(port: &str) -> Option<ResetName> {
@@ -213,7 +219,7 @@ impl Drafting {
                 self.unsure(format!("{}: a stream of {bits} bit: only powers of two, 8 to 512, can be joined", bundle.pattern()));
                 continue;
             }
-            let name = name_of(&bundle.before, if direction == Direction::H2c { "in" } else { "out" }, &mut self.names);
+            let name = name_of(&bundle, if direction == Direction::H2c { "in" } else { "out" }, &mut self.names);
             let has = |signal: &str| bundle.ports.contains_key(signal);
             let mut text = format!("\n[[channel]]\nname = \"{name}\"\ndirection = \"{direction}\"\n");
             for signal in ["tkeep", "tlast"] {
@@ -253,7 +259,7 @@ impl Drafting {
                 continue;
             }
             if bundle.ports.contains_key("awlen") {
-                let name = name_of(&bundle.before, "memory", &mut self.names);
+                let name = name_of(&bundle, "memory", &mut self.names);
                 let bytes = 1u64 << bits.clamp(13, 20);
                 let _ = write!(
                     self.channels,
