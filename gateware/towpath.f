@@ -31,6 +31,9 @@ gateware/channel/tp_h2c_crossing.sv
 gateware/channel/tp_stream_ends.sv
 gateware/channel/tp_stream_width.sv
 gateware/channel/tp_user_edge.sv
+gateware/compat/fifo/tp_fifo_get.sv
+gateware/compat/fifo/tp_fifo_read.sv
+gateware/compat/fifo/tp_fifo_write.sv
 gateware/dma/tp_asked.sv
 gateware/dma/tp_attributes.sv
 gateware/dma/tp_beat_fifo.sv

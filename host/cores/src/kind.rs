@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Kinds of channel: `kind.toml`, and what a `[[channel]]` says of one. docs/guide/channel-kinds.md describes both.
 
+use crate::family::Family;
 use crate::find::towpath_home;
 use crate::manifest::{at, is_identifier, line_of, parameter_fault, shown, Channel, Direction, Entry, ParameterValue, INBOX_BYTES};
 use crate::stream::Shape;
@@ -234,8 +235,40 @@ pub(crate) fn place(
 /// What is wrong with an entry: text to look for in it, and the message.
 pub(crate) type Fault = (String, String);
 
-/// The channels of an entry in a manifest that lies in `folder`.
-pub(crate) fn channels(entry: &Entry, folder: &Path) -> Result<Result<Vec<Channel>, Fault>, CoreError> {
+/// The channels of an entry whose ports at the core are no AXI4-Stream.
+fn other_family(entry: &Entry, family: Family) -> Result<impl Iterator<Item = Channel>, (&'static str, String)> {
+    let word = family.name();
+    let keys = [("attributes", entry.attributes), ("tkeep", entry.tkeep.is_some()), ("tlast", entry.tlast.is_some()), ("peer", entry.peer)];
+    if let Some((key, _)) = keys.into_iter().find(|(_, given)| *given) {
+        return Err((key, format!("{key} is for AXI4-Stream, and ports = \"{word}\" is none: remove it")));
+    }
+    if family == Family::Riffa && entry.message_bytes.is_some() {
+        return Err(("message_bytes", "RIFFA's transactions have their own ends: remove message_bytes".into()));
+    }
+    let directions = match entry.direction {
+        Some(direction) => vec![direction],
+        None if family.has_both() => vec![Direction::H2c, Direction::C2h],
+        None => return Err(("[[channel]]", "it has one direction: give direction = \"h2c\" or \"c2h\"".into())),
+    };
+    let shapes = directions
+        .into_iter()
+        .map(|direction| Ok((direction, Shape::of(direction, family, (entry.width, true, true), entry.message_bytes.as_ref())?)));
+    let shapes = shapes.collect::<Result<Vec<_>, (&'static str, String)>>()?;
+    let (name, attributes) = (entry.name.clone(), family.has_both());
+    Ok(shapes.into_iter().map(move |(direction, shape)| Channel {
+        name: name.clone(),
+        direction,
+        attributes,
+        carrier: None,
+        window: false,
+        shape,
+        idle: false,
+        peer: 0,
+    }))
+}
+
+/// The channels of an entry in a manifest that lies in `folder`; `ports` is what the core's are, unless the entry says otherwise.
+pub(crate) fn channels(entry: &Entry, folder: &Path, ports: Option<&str>) -> Result<Result<Vec<Channel>, Fault>, CoreError> {
     let (name, bad) =
         (&entry.name, |key: &str, message: String| Ok(Err((key.to_string(), format!("channel \"{}\": {message}", entry.name)))));
     let Some(kind) = entry.kind.as_ref().filter(|kind| *kind != STREAM) else {
@@ -247,6 +280,15 @@ pub(crate) fn channels(entry: &Entry, folder: &Path) -> Result<Result<Vec<Channe
         if entry.parameter.is_some() || !entry.parameters.is_empty() {
             return bad("parameter", "a stream has no parameters: remove them, or give the kind that has".into());
         }
+        let family = match entry.ports.as_deref().or(ports).map_or(Ok(Family::Stream), Family::of) {
+            Ok(family) => family,
+            Err(what) => return bad("ports", what),
+        };
+        if family != Family::Stream {
+            return Ok(other_family(entry, family)
+                .map(|made| made.collect())
+                .map_err(|(key, what)| (key.to_string(), format!("channel \"{name}\": {what}"))));
+        }
         let Some(direction) = entry.direction else {
             return bad("[[channel]]", "a stream has one direction: give direction = \"h2c\" or \"c2h\"".into());
         };
@@ -255,7 +297,7 @@ pub(crate) fn channels(entry: &Entry, folder: &Path) -> Result<Result<Vec<Channe
             Err(what) => return bad("inbox_bytes", what),
         };
         let has = (entry.width, entry.tkeep.unwrap_or(true), entry.tlast.unwrap_or(true));
-        let shape = match Shape::of(direction, has, entry.message_bytes.as_ref()) {
+        let shape = match Shape::of(direction, family, has, entry.message_bytes.as_ref()) {
             Ok(shape) => shape,
             Err((key, what)) => return bad(key, what),
         };
@@ -272,7 +314,12 @@ pub(crate) fn channels(entry: &Entry, folder: &Path) -> Result<Result<Vec<Channe
     if entry.attributes {
         return bad("attributes", format!("attributes are for streams: remove it, or the kind (\"{}\")", kind.name));
     }
-    let own = [("width", entry.width.is_some()), ("tkeep", entry.tkeep.is_some()), ("tlast", entry.tlast.is_some())];
+    let own = [
+        ("ports", entry.ports.is_some()),
+        ("width", entry.width.is_some()),
+        ("tkeep", entry.tkeep.is_some()),
+        ("tlast", entry.tlast.is_some()),
+    ];
     let more = [("message_bytes", entry.message_bytes.is_some()), ("peer", entry.peer), ("inbox_bytes", entry.inbox_bytes.is_some())];
     for (key, given) in own.into_iter().chain(more) {
         if given {

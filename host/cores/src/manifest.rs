@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `towpath.toml`: a core's manifest. The format is described in `cores/README.md`.
 
+use crate::family::Family;
 use crate::kind::{self, Carrier, Fault, PAGE};
 use crate::listed::{all_files, Listed};
 use crate::plugin::{self, Plugin};
@@ -84,6 +85,8 @@ pub struct Core {
     pub width: u32,
     /// Frequency of the core's own clock; without it the core runs on Towpath's.
     pub clock_mhz: Option<f64>,
+    /// What the ports of its channels are, where an entry does not say it.
+    pub ports: Option<String>,
     /// Its channels can fire when they hold a number of bytes.
     #[serde(default)]
     pub fill_levels: bool,
@@ -233,7 +236,7 @@ impl Channel {
 }
 
 /// `[[channel]]`, as it is written.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
     pub name: String,
@@ -249,6 +252,8 @@ pub(crate) struct Entry {
     /// A memory is in BAR 4.
     #[serde(default)]
     pub window: bool,
+    /// What its ports at the core are.
+    pub ports: Option<String>,
     /// A stream's width at the core, and what it has.
     pub width: Option<u32>,
     pub tkeep: Option<bool>,
@@ -530,8 +535,11 @@ impl Manifest {
         if let Err((key, message)) = manifest.core.list(folder) {
             return Err(CoreError::manifest(&file, at(core_line(text, key), &message)));
         }
+        if let Some(Err(message)) = manifest.core.ports.as_deref().map(Family::of) {
+            return Err(CoreError::manifest(&file, at(core_line(text, "ports"), &format!("core.{message}"))));
+        }
         for (index, entry) in manifest.entries.iter().enumerate() {
-            let channels = kind::channels(entry, folder)?.and_then(|channels| {
+            let channels = kind::channels(entry, folder, manifest.core.ports.as_deref())?.and_then(|channels| {
                 manifest.channels.extend(channels);
                 window_fault(entry, &manifest.channels).map_or(Ok(()), Err)
             });

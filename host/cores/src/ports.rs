@@ -468,7 +468,7 @@ fn expected(manifest: &Manifest, width: u32, kinds: &[Option<Top>], plugins: &[T
     add("clk".into(), Input, 1, false, "every core has it");
     add("rst_n".into(), Input, 1, false, "every core has it");
     for channel in manifest.channels.iter().filter(|channel| channel.carrier.is_none()) {
-        let n = &channel.name;
+        let n = &channel.prefix();
         let why = format!("{} channel \"{n}\"", channel.direction);
         let (with, against) = match channel.direction {
             Direction::H2c => (Input, Output),

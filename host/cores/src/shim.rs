@@ -2,9 +2,10 @@
 //! Cores whose ports have other names than `cores/README.md` gives them: `[ports]` of the manifest, names that are known, and the generated
 //! module between them and the names that everything else uses.
 
+use crate::family::{behind, Family};
 use crate::listed::fits;
 use crate::manifest::{at, line_of, Channel, Direction, Manifest};
-use crate::ports::{is_axi, is_stream, Port, PortDirection, Top, AXIL};
+use crate::ports::{is_axi, Port, PortDirection, Top, AXIL};
 use crate::stream::{between, is_other, Between};
 use crate::wrapper::instance;
 use crate::CoreError;
@@ -98,10 +99,12 @@ fn rest<'a>(pattern: &str, name: &'a str) -> Option<&'a str> {
 }
 
 /// May the signal be of this bundle? Clocks and resets often begin as a bundle's ports do.
-fn belongs(manifest: &Manifest, bundle: &str, signal: &str) -> bool {
+fn belongs(manifest: &Manifest, top: &Top, bundle: &str, signal: &str, port: &str) -> bool {
     let mut channels = manifest.channels.iter().filter(|channel| channel.name == bundle);
+    if let Some(stream) = channels.clone().find(|channel| channel.carrier.is_none()) {
+        return stream.has_signal(signal, top.ports[port].direction);
+    }
     match channels.next().map(|channel| channel.half().map(|(kind, _)| kind.number)) {
-        Some(None) => is_stream(signal),
         Some(Some(ChannelKind::Memory)) => is_axi(signal),
         Some(_) => true,
         None => bundle != REGISTERS || is_axi(signal),
@@ -141,7 +144,8 @@ impl Found {
                     self.no_reset = true;
                 } else if name.contains('*') {
                     let matching = top.ports.keys().filter_map(|port| Some((rest(name, port)?.to_lowercase(), port.clone())));
-                    let matching: Vec<(String, String)> = matching.filter(|(signal, _)| belongs(manifest, key, signal)).collect();
+                    let matching: Vec<(String, String)> =
+                        matching.filter(|(signal, port)| belongs(manifest, top, key, signal, port)).collect();
                     if matching.is_empty() {
                         self.problems
                             .push(format!("[ports] {key} = \"{name}\": the module has no port of such a name: correct the pattern"));
@@ -210,10 +214,32 @@ impl Found {
     /// All ports that begin so belong to the bundle.
     fn bundle(&mut self, manifest: &Manifest, top: &Top, key: &str, prefix: &str) {
         for (small, port) in self.free(top) {
-            if let Some(signal) = small.strip_prefix(prefix).filter(|signal| belongs(manifest, key, signal)) {
+            if let Some(signal) = small.strip_prefix(prefix).filter(|signal| belongs(manifest, top, key, signal, port)) {
                 self.taken.insert(port.to_string());
                 self.names.insert(format!("{key}_{signal}"), port.to_string());
             }
+        }
+    }
+
+    /// Ports of another family, unless the manifest has told them: by the channel's name, or all that may be.
+    fn family(&mut self, manifest: &Manifest, top: &Top, channel: &Channel, alone: bool) {
+        let (name, own) = (channel.name.to_lowercase(), format!("{}_", channel.name));
+        if self.names.keys().any(|key| key.starts_with(&own)) {
+            return;
+        }
+        let mut prefixes = vec![format!("{name}_"), format!("{name}_v_"), format!("{name}_fifo_"), format!("fifo_{name}_")];
+        if alone {
+            prefixes.push(String::new());
+        }
+        let free: Vec<(String, String)> = self.free(top).into_iter().map(|(small, port)| (small, port.to_string())).collect();
+        let fits = |prefix: &str| {
+            let of = |(small, port): &&(String, String)| {
+                small.strip_prefix(prefix).is_some_and(|signal| channel.has_signal(signal, top.ports[port].direction))
+            };
+            free.iter().filter(of).count() > 1
+        };
+        if let Some(prefix) = prefixes.iter().find(|prefix| fits(prefix)) {
+            self.bundle(manifest, top, &channel.name, prefix);
         }
     }
 
@@ -222,6 +248,11 @@ impl Found {
         let streams: Vec<&Channel> = manifest.channels.iter().filter(|channel| channel.carrier.is_none() && !channel.idle).collect();
         for channel in &streams {
             let name = channel.name.to_lowercase();
+            let family = channel.shape.family;
+            if family != Family::Stream {
+                self.family(manifest, top, channel, streams.iter().filter(|other| other.direction == channel.direction).count() == 1);
+                continue;
+            }
             let own = format!("{}_tdata", channel.name);
             if top.ports.contains_key(&own) || self.names.contains_key(&own) {
                 continue;
@@ -412,7 +443,7 @@ impl Shim<'_> {
         }
         for (name, port) in &self.found.names {
             let about = &self.top.ports[port];
-            if let Some(between) = self.streams.iter().find(|between| between.path.iter().any(|(path, _, _)| path == name)) {
+            if let Some(between) = behind(self.streams, name) {
                 ports.push(format!(".{port}({})", between.core.get(name).map_or("", String::as_str)));
                 continue;
             }

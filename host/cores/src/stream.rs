@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Streams of a core that are not as the path is: another width, no `tkeep`, no `tlast`; and what is generated between them.
 
+use crate::family::Family;
+use crate::fifo;
 use crate::manifest::{Channel, Direction, Manifest};
 use crate::ports::{bits_text, PortDirection, Top};
 use crate::wrapper::instance;
@@ -19,11 +21,13 @@ pub struct Shape {
     pub tlast: bool,
     /// Of C2H without `tlast`: how long its messages are; none: they have no end.
     pub message: Option<Message>,
+    /// What its ports are.
+    pub family: Family,
 }
 
 impl Default for Shape {
     fn default() -> Shape {
-        Shape { width: None, tkeep: true, tlast: true, message: None }
+        Shape { width: None, tkeep: true, tlast: true, message: None, family: Family::Stream }
     }
 }
 
@@ -45,10 +49,18 @@ impl Shape {
     /// From the keys of an entry; or which of them is wrong, and why.
     pub(crate) fn of(
         direction: Direction,
+        family: Family,
         (width, tkeep, tlast): (Option<u32>, bool, bool),
         message: Option<&Message>,
     ) -> Result<Shape, (&'static str, String)> {
-        if let Some(bits) = width.filter(|bits| !bits.is_power_of_two() || !(8..=512).contains(bits)) {
+        let (tkeep, tlast) = (tkeep && !family.is_fifo(), tlast && !family.is_fifo());
+        if let Some(bits) = width.filter(|bits| family.is_fifo() && !(1..=512).contains(bits)) {
+            return Err(("width", format!("width = {bits}: make it 1 to 512")));
+        }
+        if let Some(bits) = width.filter(|bits| family == Family::Riffa && !matches!(bits, 32 | 64 | 128)) {
+            return Err(("width", format!("width = {bits}: RIFFA's channels have 32, 64 or 128 bit")));
+        }
+        if let Some(bits) = width.filter(|bits| !family.is_fifo() && (!bits.is_power_of_two() || !(8..=512).contains(bits))) {
             return Err(("width", format!("width = {bits}: make it a power of two, 8 to 512")));
         }
         match (message, direction) {
@@ -62,14 +74,17 @@ impl Shape {
             (Some(Message::Bytes(0)), _) => return Err(("message_bytes", "message_bytes = 0: make it 1 or more".into())),
             _ => {}
         }
-        Ok(Shape { width, tkeep, tlast, message: message.cloned() })
+        Ok(Shape { width, tkeep, tlast, message: message.cloned(), family })
     }
 }
 
 /// The stream needs something between it and the path.
 pub(crate) fn is_other(channel: &Channel, path: u32) -> bool {
     let shape = &channel.shape;
-    channel.carrier.is_none() && !channel.idle && (!shape.tkeep || !shape.tlast || shape.width.is_some_and(|width| width != path))
+    channel.carrier.is_none()
+        && !channel.idle
+        && shape.family != Family::Riffa
+        && (!shape.tkeep || !shape.tlast || shape.width.is_some_and(|width| width != path))
 }
 
 fn attributes(channel: &Channel) -> Vec<(&'static str, u64)> {
@@ -93,7 +108,7 @@ pub(crate) struct Between {
 }
 
 /// What is wrong with a port that a channel wants so; `own` is the width of its stream, where that says how wide the port is.
-fn differs(top: &Top, port: &str, direction: PortDirection, bits: u64, channel: &str, own: Option<u64>) -> Option<String> {
+pub(crate) fn differs(top: &Top, port: &str, direction: PortDirection, bits: u64, channel: &str, own: Option<u64>) -> Option<String> {
     let about = &top.ports[port];
     if about.width == Some(bits) && about.direction == direction {
         return None;
@@ -111,7 +126,9 @@ fn differs(top: &Top, port: &str, direction: PortDirection, bits: u64, channel: 
 /// For a channel that [`is_other`], whose core's ports are in `names` by their names here.
 pub(crate) fn between(manifest: &Manifest, channel: &Channel, top: &Top, names: &BTreeMap<String, String>) -> Between {
     let (name, shape, h2c) = (&channel.name, &channel.shape, channel.direction == Direction::H2c);
-    let (path, own) = (u64::from(manifest.core.width), u64::from(shape.width.unwrap_or(manifest.core.width)));
+    let is_fifo = shape.family.is_fifo();
+    let (bits, own) = if is_fifo { fifo::widths(channel, top, names) } else { (0, u64::from(shape.width.unwrap_or(manifest.core.width))) };
+    let path = u64::from(manifest.core.width);
     let mut made = Between { path: Vec::new(), core: BTreeMap::new(), text: String::new(), problems: Vec::new() };
     let way = |with: bool| if with == h2c { PortDirection::Input } else { PortDirection::Output };
     let extra: Vec<(&str, u64)> = if h2c { vec![("error", 1)] } else { Vec::new() };
@@ -123,6 +140,9 @@ pub(crate) fn between(manifest: &Manifest, channel: &Channel, top: &Top, names: 
         let key = format!("{name}_{signal}");
         let range = if bits > 1 { format!("[{}:0] ", bits - 1) } else { String::new() };
         let _ = writeln!(made.text, "  logic {range}own_{key};");
+        if is_fifo {
+            continue;
+        }
         let absent = signal == "tkeep" && !shape.tkeep || signal == "tlast" && !shape.tlast;
         let Some(port) = names.get(&key) else {
             if !absent {
@@ -134,6 +154,9 @@ pub(crate) fn between(manifest: &Manifest, channel: &Channel, top: &Top, names: 
         };
         made.problems.extend(differs(top, port, way(with), bits, name, Some(own)));
         made.core.insert(key.clone(), format!("own_{key}"));
+    }
+    if is_fifo {
+        fifo::core_side(&mut made, channel, (bits, own), top, names);
     }
     for (signal, bits) in &beside {
         let key = format!("{name}_{signal}");
@@ -227,7 +250,7 @@ pub(crate) fn between(manifest: &Manifest, channel: &Channel, top: &Top, names: 
     made
 }
 
-fn pair((port, to): (&str, &str)) -> String {
+pub(crate) fn pair((port, to): (&str, &str)) -> String {
     format!(".{port}({to})")
 }
 

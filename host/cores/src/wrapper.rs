@@ -577,14 +577,14 @@ module tp_user
     for (index, channel, _) in h2c.iter().chain(&c2h).filter(|(_, channel, _)| channel.carrier.is_none()) {
         let mut connect = |signal: &str| {
             let array = gate.inside(&format!("{}_{signal}", channel.direction));
-            ports.push(format!(".{}_{signal}({array}[{index}])", channel.name));
+            ports.push(format!(".{}_{signal}({array}[{index}])", channel.prefix()));
         };
         ["tdata", "tkeep", "tlast", "tvalid", "tready"].into_iter().for_each(&mut connect);
         if channel.attributes {
             ["length", "offset", "user"].into_iter().for_each(&mut connect);
         }
         for signal in optional_signals(channel) {
-            if top.ports.contains_key(&format!("{}_{signal}", channel.name)) {
+            if top.ports.contains_key(&format!("{}_{signal}", channel.prefix())) {
                 connect(signal);
             }
         }
@@ -642,7 +642,7 @@ module tp_user
         // The region's own core may leave out what another has.
         for (index, channel, _) in h2c.iter().chain(&c2h).filter(|(_, channel, _)| channel.carrier.is_none()) {
             for signal in optional_signals(channel) {
-                connected.insert(format!("{}_{signal}", channel.name), format!("{}_{signal}[{index}]", channel.direction));
+                connected.insert(format!("{}_{signal}", channel.prefix()), format!("{}_{signal}[{index}]", channel.direction));
             }
         }
         region(&mut out, manifest, (top, others), &connected, core_parameters);

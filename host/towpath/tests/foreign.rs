@@ -62,6 +62,29 @@ fn streams_of_other_widths_without_keep_and_last() {
 }
 
 #[test]
+fn ports_of_fifos_in_all_roles() {
+    let card = card("fifos");
+    // Words of 24 bit have four bytes each.
+    let turned = |words: &[u8]| words.iter().enumerate().map(|(n, byte)| if n % 4 == 3 { 0 } else { !byte }).collect();
+    type Turn<'a> = &'a dyn Fn(&[u8]) -> Vec<u8>;
+    let pairs: [(&str, &str, usize, Turn); 3] = [
+        ("a", "b", 36, &turned),
+        ("in_V", "out_V", 4, &|words| words.iter().map(|byte| !byte).collect()),
+        ("put", "get", 10, &|words| words.to_vec()),
+    ];
+    for (input, output, message, turn) in pairs {
+        let (sender, receiver) = (card.sender(input).unwrap(), card.receiver(output).unwrap());
+        for count in [1, 2, 7, 60] {
+            let sent = bytes(count * message);
+            sender.send(&sent).unwrap();
+            for part in sent.chunks(message) {
+                assert_eq!(receiver.recv().unwrap(), turn(part), "{input} to {output}, {count} messages");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_core_in_vhdl_computes() {
     let ghdl = std::env::var_os("TOWPATH_GHDL").unwrap_or_else(|| "ghdl".into());
     if !std::process::Command::new(ghdl).arg("--version").output().is_ok_and(|output| output.status.success()) {
