@@ -60,6 +60,8 @@ pub enum Verb {
     Pipe(Pipe),
     /// Let a stream of one card send to a stream of another, until an interrupt (Ctrl-C) or a program's end; then tell what became of it
     Connect(Connect),
+    /// Serve the card's streams and memories as files in a folder (FUSE), until an interrupt (Ctrl-C) or a program's end
+    Files(Files),
     /// Read and write the user core's registers
     Reg(Reg),
     /// Read and write the user core's memories
@@ -200,6 +202,35 @@ pub struct Connect {
     #[arg(short, long, default_value = "10s", value_parser = duration)]
     pub timeout: Duration,
     /// Stay paired until this program ends, and end with its exit code
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub program: Vec<OsString>,
+}
+
+/// The names of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Names {
+    /// The channels' own, as the kernel module has them
+    Towpath,
+    /// xillybus_NAME
+    Xillybus,
+    /// vcl_0_rx_N for the Nth H2C stream, vcl_0_tx_N for the Nth C2H stream
+    Vercolib,
+}
+
+#[derive(Debug, Args)]
+pub struct Files {
+    /// The folder, empty and there already
+    #[arg(value_name = "FOLDER")]
+    pub folder: PathBuf,
+    #[command(flatten)]
+    pub core: Core,
+    /// What the files are called
+    #[arg(long, value_enum, default_value = "towpath")]
+    pub names: Names,
+    /// Write a register of the core first, by name or byte offset (repeat as needed)
+    #[arg(short, long = "write", value_name = "REGISTER=VALUE", value_parser = register_value)]
+    pub writes: Vec<(String, u32)>,
+    /// Serve them until this program ends, and end with its exit code
     #[arg(last = true, value_name = "PROGRAM")]
     pub program: Vec<OsString>,
 }

@@ -10,6 +10,7 @@ mod connect;
 mod device;
 mod doctor;
 mod exit;
+mod files;
 mod memory;
 mod new;
 mod output;
@@ -59,6 +60,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Verb::Recv(what) => transfer::recv(&cli, what),
         Verb::Pipe(what) => pipe::pipe(&cli, what),
         Verb::Connect(what) => connect::connect(&cli, what),
+        Verb::Files(what) => files::files(&cli, what),
         Verb::Reg(what) => registers::reg(&cli, what),
         Verb::Mem(what) => memory::mem(&cli, what),
         Verb::Irq(what) => registers::irq(&cli, what),
@@ -100,6 +102,10 @@ fn log_to_stderr(verbose: u8) {
     };
     let names_modules = filters.is_some();
     let mut logger = env_logger::Builder::new();
+    // FUSE's library tells of every question it has no answer for; who asks for everything gets it.
+    if filters.is_none() && level != "trace" {
+        logger.filter_module("fuser", log::LevelFilter::Off);
+    }
     logger.parse_filters(filters.as_deref().unwrap_or(level)).format(move |out, record| {
         let level = record.level().as_str().to_lowercase();
         match names_modules {

@@ -3,15 +3,29 @@
 
 use std::ffi::{c_void, CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 
 use rustix::mm::Advice;
+use rustix::mount::UnmountFlags;
 use rustix::process::{kill_process, Pid, Signal};
 
 /// The user whose rights this process has.
 pub fn user() -> u32 {
     rustix::process::geteuid().as_raw()
+}
+
+/// The group whose rights this process has.
+pub fn group() -> u32 {
+    rustix::process::getegid().as_raw()
+}
+
+/// Unmount a folder.
+///
+/// # Errors
+/// The kernel's: `ResourceBusy` while files in it are open.
+pub fn unmount(folder: &Path) -> std::io::Result<()> {
+    Ok(rustix::mount::unmount(folder, UnmountFlags::empty())?)
 }
 
 /// Is this the process's first thread, in which a language's signal handlers may run?

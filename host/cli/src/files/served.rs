@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The files for Linux: what FUSE asks, and nothing that moves bytes.
+
+use std::ffi::OsStr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use fuser::{
+    BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, LockOwner, OpenAccMode, OpenFlags,
+    ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite, Request, TimeOrNow, WriteFlags,
+};
+
+use super::names::Behind;
+use super::opened::{Call, File};
+
+const O_NONBLOCK: i32 = 0o4000;
+const O_DIRECT: i32 = if cfg!(target_arch = "aarch64") { 0o200_000 } else { 0o40_000 };
+/// How long Linux keeps what it was told of a file.
+const KEPT: Duration = Duration::from_secs(1);
+
+/// All files of a card, in one folder.
+pub struct Served {
+    pub files: Vec<File>,
+    pub owner: (u32, u32),
+    pub stopping: Arc<AtomicBool>,
+}
+
+impl Served {
+    fn file(&self, node: INodeNo) -> Result<&File, Errno> {
+        let place = usize::try_from(node.0).ok().and_then(|node| node.checked_sub(2));
+        place.and_then(|place| self.files.get(place)).ok_or(Errno::ENOENT)
+    }
+
+    fn about(&self, node: INodeNo) -> Result<FileAttr, Errno> {
+        let (kind, perm, size) = if node == INodeNo::ROOT {
+            (FileType::Directory, 0o755, 0)
+        } else {
+            match self.file(node)?.entry.behind {
+                Behind::Written => (FileType::RegularFile, 0o200, 0),
+                Behind::Read => (FileType::RegularFile, 0o400, 0),
+                Behind::Memory(bytes) => (FileType::RegularFile, 0o600, bytes),
+            }
+        };
+        let ((uid, gid), then) = (self.owner, UNIX_EPOCH);
+        let (atime, mtime, ctime, crtime) = (then, then, then, then);
+        Ok(FileAttr {
+            ino: node,
+            size,
+            blocks: 0,
+            atime,
+            mtime,
+            ctime,
+            crtime,
+            kind,
+            perm,
+            nlink: 1,
+            uid,
+            gid,
+            rdev: 0,
+            blksize: 4096,
+            flags: 0,
+        })
+    }
+
+    fn call<T>(
+        &self,
+        request: &Request,
+        flags: OpenFlags,
+        node: INodeNo,
+        act: impl FnOnce(&File, &Call<'_>) -> Result<T, i32>,
+    ) -> Result<T, Errno> {
+        let stopping = || self.stopping.load(Ordering::SeqCst);
+        let (non_blocking, direct) = (flags.0 & O_NONBLOCK != 0, flags.0 & O_DIRECT != 0);
+        let call = Call { thread: request.pid(), non_blocking, direct, stopping: &stopping };
+        act(self.file(node)?, &call).map_err(Errno::from_i32)
+    }
+}
+
+impl Filesystem for Served {
+    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let place = self.files.iter().position(|file| parent == INodeNo::ROOT && OsStr::new(&file.entry.file) == name);
+        match place.ok_or(Errno::ENOENT).and_then(|place| self.about(INodeNo(place as u64 + 2))) {
+            Ok(about) => reply.entry(&KEPT, &about, Generation(0)),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn getattr(&self, _: &Request, node: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        match self.about(node) {
+            Ok(about) => reply.attr(&KEPT, &about),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    /// A shell's `>` cuts a file to nothing; a channel has no length, and a memory keeps its own.
+    #[allow(clippy::too_many_arguments)]
+    fn setattr(
+        &self,
+        request: &Request,
+        node: INodeNo,
+        _: Option<u32>,
+        _: Option<u32>,
+        _: Option<u32>,
+        _: Option<u64>,
+        _: Option<TimeOrNow>,
+        _: Option<TimeOrNow>,
+        _: Option<std::time::SystemTime>,
+        file: Option<FileHandle>,
+        _: Option<std::time::SystemTime>,
+        _: Option<std::time::SystemTime>,
+        _: Option<std::time::SystemTime>,
+        _: Option<BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        self.getattr(request, node, file, reply);
+    }
+
+    fn readdir(&self, _: &Request, node: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {
+        if node != INodeNo::ROOT {
+            return reply.error(Errno::ENOTDIR);
+        }
+        let dots = [(1, FileType::Directory, "."), (1, FileType::Directory, "..")];
+        let files = self.files.iter().enumerate().map(|(place, file)| (place as u64 + 2, FileType::RegularFile, file.entry.file.as_str()));
+        for (place, (node, kind, name)) in dots.into_iter().chain(files).enumerate().skip(usize::try_from(offset).unwrap_or(usize::MAX)) {
+            if reply.add(INodeNo(node), place as u64 + 1, kind, name) {
+                break;
+            }
+        }
+        reply.ok();
+    }
+
+    fn open(&self, _: &Request, node: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+        let (reads, writes) = (flags.acc_mode() != OpenAccMode::O_WRONLY, flags.acc_mode() != OpenAccMode::O_RDONLY);
+        match self.file(node).and_then(|file| file.open(reads, writes).map(|()| file).map_err(Errno::from_i32)) {
+            Ok(file) => {
+                let stream = !matches!(file.entry.behind, Behind::Memory(_));
+                let own = if stream { FopenFlags::FOPEN_NONSEEKABLE } else { FopenFlags::empty() };
+                reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO | own);
+            }
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn read(
+        &self,
+        request: &Request,
+        node: INodeNo,
+        _: FileHandle,
+        at: u64,
+        size: u32,
+        flags: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        match self.call(request, flags, node, |file, call| file.read(at, size as usize, call)) {
+            Ok(bytes) => reply.data(&bytes),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn write(
+        &self,
+        request: &Request,
+        node: INodeNo,
+        _: FileHandle,
+        at: u64,
+        bytes: &[u8],
+        _: WriteFlags,
+        flags: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        match self.call(request, flags, node, |file, call| file.write(at, bytes, call)) {
+            Ok(taken) => reply.written(taken as u32),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        reply.ok();
+    }
+
+    fn fsync(&self, request: &Request, node: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        match self.call(request, OpenFlags(0), node, |file, call| file.sync(call)) {
+            Ok(()) => reply.ok(),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn release(&self, _: &Request, node: INodeNo, _: FileHandle, _: OpenFlags, _: Option<LockOwner>, _: bool, reply: ReplyEmpty) {
+        if let Ok(file) = self.file(node) {
+            file.close();
+        }
+        reply.ok();
+    }
+}
