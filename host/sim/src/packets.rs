@@ -25,11 +25,11 @@ pub struct PacketLog {
 }
 
 impl PacketLog {
-    /// Begin a file, for the card with the user's name `device`.
-    pub fn create(path: &Path, device: &str) -> io::Result<PacketLog> {
+    /// Begin a file, for the card with the user's name `device`, on whose link a byte takes `byte_fs` femtoseconds.
+    pub fn create(path: &Path, device: &str, byte_fs: u64) -> io::Result<PacketLog> {
         let mut out = claim(path)?;
         let name: String = device.chars().map(|c| if c == '"' || c == '\\' || c.is_control() { '?' } else { c }).collect();
-        writeln!(out, r#"{{"towpath_packets":1,"device":"{name}"}}"#)?;
+        writeln!(out, r#"{{"towpath_packets":1,"device":"{name}","byte_fs":{byte_fs}}}"#)?;
         Ok(PacketLog { path: path.into(), out: Some(out), line: String::new() })
     }
 
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn a_line_for_each_packet_with_its_bytes_in_order() {
         let path = std::env::temp_dir().join(format!("towpath-packets-{}", std::process::id()));
-        let mut log = PacketLog::create(&path, "sim:\"x\"").unwrap();
+        let mut log = PacketLog::create(&path, "sim:\"x\"", 250_000).unwrap();
         let posted = Head::Posted { bar: 0, offset: 0x5004, dwords: 2, first_be: 0b1100, last_be: 0b0011, requester: 0 };
         log.packet(&Packet { head: posted, payload: vec![0x0403_0201, 0x0807_0605], time: 1500 });
         let answer = Head::Completion { tag: 7, dwords: 2, byte_count: 5, lower_addr: 3, status: 0, poisoned: true };
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(
             lines,
             [
-                r#"{"towpath_packets":1,"device":"sim:?x?"}"#,
+                r#"{"towpath_packets":1,"device":"sim:?x?","byte_fs":250000}"#,
                 r#"{"ps":1500,"to":"card","packet":"write","bar":0,"offset":20486,"bytes":4,"data":"03040506"}"#,
                 r#"{"ps":2500,"to":"card","packet":"completion","tag":7,"status":"poisoned","bytes":5,"data":"0405060708"}"#,
                 r#"{"ps":3500,"to":"host","packet":"write","address":4294967296,"bytes":128,"relaxed":true}"#,
@@ -188,16 +188,17 @@ mod tests {
     #[test]
     fn a_file_takes_the_packets_of_one_card_at_a_time() {
         let path = std::env::temp_dir().join(format!("towpath-packets-two-{}", std::process::id()));
-        let first = PacketLog::create(&path, "sim:a").unwrap();
-        let refused = PacketLog::create(&path, "sim:b").unwrap_err();
+        let first = PacketLog::create(&path, "sim:a", 1).unwrap();
+        let refused = PacketLog::create(&path, "sim:b", 1).unwrap_err();
         assert!(refused.to_string().contains("a file of its own"), "{refused}");
         assert!(std::fs::read_to_string(&path).unwrap().contains("sim:a"), "the first one's stays as it is");
         drop(first);
-        PacketLog::create(&path, "sim:b").unwrap();
+        PacketLog::create(&path, "sim:b", 1).unwrap();
         assert!(!std::fs::read_to_string(&path).unwrap().contains("sim:a"));
         std::fs::remove_file(&path).unwrap();
         // Anything but a regular file is not locked.
-        let _both = [PacketLog::create("/dev/null".as_ref(), "sim:a").unwrap(), PacketLog::create("/dev/null".as_ref(), "sim:b").unwrap()];
+        let _both =
+            [PacketLog::create("/dev/null".as_ref(), "sim:a", 1).unwrap(), PacketLog::create("/dev/null".as_ref(), "sim:b", 1).unwrap()];
     }
 
     #[test]
