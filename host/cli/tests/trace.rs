@@ -81,7 +81,7 @@ fn lines_for_people_can_be_chosen() {
     let folded = text(&done(&["trace", &file], b"").stdout);
     assert!(reads > 20 && !folded.lines().any(|line| is_discovery(&line)), "{reads}: {folded}");
     let folds: Vec<&str> = folded.lines().filter(|line| line.contains("discovery table: ") && line.contains("--discovery")).collect();
-    let packets = folds.iter().map(|fold| fold.split_whitespace().filter_map(|word| word.parse::<usize>().ok()).last().unwrap());
+    let packets = folds.iter().map(|fold| fold.split_whitespace().filter_map(|word| word.parse::<usize>().ok()).next_back().unwrap());
     assert_eq!(packets.sum::<usize>(), 2 * reads, "{folds:?}");
     assert_eq!(folded.lines().count() + 2 * reads - folds.len(), all.lines().count(), "nothing else is folded");
     let chosen = text(&done(&["trace", &file, "--only", "descriptor", "--only", "completion", "--channel", "in"], b"").stdout);
