@@ -36,11 +36,14 @@ pub enum Kind {
     Register,
     /// What is moved: the card's reads and writes of memory, and the answers
     Data,
+    /// Clocks at a stream of the user core
+    Beats,
 }
 
 impl Kind {
     /// In the order of their numbers.
-    const ALL: &[Kind] = &[Kind::Descriptor, Kind::Completion, Kind::Interrupt, Kind::Doorbell, Kind::Inline, Kind::Register, Kind::Data];
+    const ALL: &[Kind] =
+        &[Kind::Descriptor, Kind::Completion, Kind::Interrupt, Kind::Doorbell, Kind::Inline, Kind::Register, Kind::Data, Kind::Beats];
 
     /// As the user types it.
     fn word(self) -> String {
@@ -276,7 +279,11 @@ fn object(mut packet: Map<String, Value>, seen: decode::Seen, channel: Option<St
 fn line_of(packet: &Map<String, Value>, seen: &decode::Seen, channel: Option<String>) -> String {
     let number = |key: &str| packet.get(key).and_then(Value::as_u64);
     let ps = number("ps").unwrap_or(0);
-    let arrow = if packet.get("to").and_then(Value::as_str) == Some("card") { "->" } else { "<-" };
+    let arrow = match packet.get("to").and_then(Value::as_str) {
+        Some("card") => "->",
+        Some("host") => "<-",
+        _ => "  ",
+    };
     let what = packet.get("packet").and_then(Value::as_str).unwrap_or("?");
     let place = place_of(packet);
     let bytes = number("bytes").map_or(String::new(), |bytes| bytes.to_string());

@@ -62,11 +62,16 @@ fn range(browser: &mut Browser) -> (f64, f64) {
 
 /// How many pixels of the lane in that place of the list have the colour of what is chosen.
 fn marked(browser: &mut Browser, lane: usize) -> u64 {
+    pixels(browser, lane, "chosen")
+}
+
+/// The same of a colour.
+fn pixels(browser: &mut Browser, lane: usize, colour: &str) -> u64 {
     // The axis has 26 pixels, a lane of one level 28.
     let top = 26 + 28 * lane;
     let count = format!(
         "(() => {{ const canvas = document.getElementById('canvas'); const probe = document.createElement('canvas').getContext('2d');
-        probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue('--chosen').trim(); probe.fillRect(0, 0, 1, 1);
+        probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue('--{colour}').trim(); probe.fillRect(0, 0, 1, 1);
         const wanted = probe.getImageData(0, 0, 1, 1).data, all = canvas.getContext('2d').getImageData(0, {top}, canvas.width, 24).data;
         let count = 0;
         for (let at = 0; at < all.length; at += 4) count += all[at] === wanted[0] && all[at + 1] === wanted[1] && all[at + 2] === wanted[2];
@@ -118,6 +123,12 @@ fn a_transfer(browser: &mut Browser, folder: &Folder) {
     assert!(chosen(browser).contains(" of out: direct, "), "{}", chosen(browser));
     assert_eq!((sum(&mine, "host", "write"), sum(&mine, "card", "completion")), (30_001, 0));
 
+    // The core's beats have a lane below each channel's: all clocks of the first one that moved anything, when seen from near.
+    let beats = "(() => { const data = JSON.parse(document.getElementById('data').textContent); const what = data.what.indexOf('beats');
+        const windows = data.events.filter((event) => event[2] === what); return [windows.length, windows.reduce((sum, one) => sum + one[8].moved, 0)]; })()";
+    let beats: [u64; 2] = serde_json::from_value(browser.value(beats)).unwrap();
+    assert!(beats[0] > 50 && beats[1] == 2 * 30_001_u64.div_ceil(16), "{beats:?}");
+
     // A click on a bar chooses it and marks its packets; a click beside everything changes nothing.
     browser.key("Escape");
     assert!(chosen(browser).starts_with("No descriptor"));
@@ -140,6 +151,12 @@ fn a_transfer(browser: &mut Browser, folder: &Folder) {
     let last = browser.value("(document.getElementById('canvas').height - 26) / 28 - 1").as_f64().unwrap() as usize;
     let marks = [0, last - 2, last - 1].map(|lane| marked(browser, lane));
     assert!(marks.iter().all(|mark| *mark > 50), "its packets are marked: {marks:?}");
+    assert!(pixels(browser, 1, "beats") > 100, "beats from afar");
+    for _ in 0..8 {
+        browser.wheel(x, top + 60.0, -400.0);
+    }
+    assert!(pixels(browser, 1, "beats") + pixels(browser, 1, "held") > 100, "beats from near");
+    browser.key("0");
     browser.key("Escape");
     assert_eq!((marked(browser, 0), marked(browser, last - 2)), (0, 0));
 

@@ -45,7 +45,7 @@ fn every_descriptor_and_byte_of_a_transfer_is_in_it() {
     assert_eq!(sum(&written), 70_001, "bytes that the card wrote");
     // Each read is answered, by its tag.
     let mut open: BTreeMap<u64, u64> = BTreeMap::new();
-    for packet in &packets {
+    for packet in packets.iter().filter(|packet| packet["kind"] != "beats") {
         let tag = || packet["tag"].as_u64().unwrap();
         match (packet["to"].as_str().unwrap(), packet["packet"].as_str().unwrap()) {
             ("host", "read") => assert_eq!(open.insert(tag(), packet["bytes"].as_u64().unwrap()), None, "a tag that is out"),
@@ -63,6 +63,13 @@ fn every_descriptor_and_byte_of_a_transfer_is_in_it() {
     let ended: Vec<_> = packets.iter().filter(|packet| packet["completion"]["status"] == "end_of_message").collect();
     assert_eq!(ended.len(), 1, "{ended:?}");
     assert!(packets.iter().any(|packet| packet["kind"] == "interrupt"), "the program slept");
+    // At the user core as many beats as the bytes fill, on each of its streams.
+    for (channel, port) in [("in", 0), ("out", 1)] {
+        let of = |packet: &&Value| packet["kind"] == "beats" && packet["channel"] == channel && packet["port"] == port;
+        let mask = |packet: &Value, key: &str| u64::from_str_radix(packet[key].as_str().unwrap(), 16).unwrap();
+        let moved = packets.iter().filter(of).map(|packet| u64::from((mask(packet, "valid") & mask(packet, "ready")).count_ones()));
+        assert_eq!(moved.sum::<u64>(), 70_001_u64.div_ceil(16), "{channel}");
+    }
 }
 
 #[test]

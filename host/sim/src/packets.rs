@@ -5,7 +5,9 @@
 //! accesses, and of longer data only the length. Their meaning is not evaluated here. Each line is in the file before time goes on, so a
 //! program that is killed leaves all of them. When the disk is full, it ends with a message.
 
+use crate::beats::{BeatLog, Window};
 use crate::link::{Head, Packet};
+use crate::model::Beats;
 use crate::root_complex::extent;
 use std::fmt::Write as _;
 use std::fs::File;
@@ -22,6 +24,7 @@ pub struct PacketLog {
     /// Until something goes wrong.
     out: Option<File>,
     line: String,
+    beats: BeatLog,
 }
 
 impl PacketLog {
@@ -30,7 +33,7 @@ impl PacketLog {
         let mut out = claim(path)?;
         let name: String = device.chars().map(|c| if c == '"' || c == '\\' || c.is_control() { '?' } else { c }).collect();
         writeln!(out, r#"{{"towpath_packets":1,"device":"{name}","byte_fs":{byte_fs}}}"#)?;
-        Ok(PacketLog { path: path.into(), out: Some(out), line: String::new() })
+        Ok(PacketLog { path: path.into(), out: Some(out), line: String::new(), beats: BeatLog::default() })
     }
 
     /// A packet has arrived at either end.
@@ -74,6 +77,12 @@ impl PacketLog {
         self.end();
     }
 
+    /// An edge of the user core's clock, before which its streams stood like this.
+    pub fn beats(&mut self, time: u64, beats: &Beats) {
+        let (line, out, path) = (&mut self.line, &mut self.out, &self.path);
+        self.beats.edge(time, beats, |window| put(out, path, beats_line(line, window)));
+    }
+
     fn begin(&mut self, time: u64, to: &str, what: &str, rest: std::fmt::Arguments) {
         self.line.clear();
         // Writing to a string does not fail.
@@ -102,12 +111,35 @@ impl PacketLog {
 
     fn end(&mut self) {
         self.line += "}\n";
-        let Some(out) = &mut self.out else { return };
-        if let Err(why) = out.write_all(self.line.as_bytes()) {
-            log::warn!("{}: the record of packets ends here: {why}", self.path.display());
-            self.out = None;
-        }
+        put(&mut self.out, &self.path, &self.line);
     }
+}
+
+impl Drop for PacketLog {
+    fn drop(&mut self) {
+        let (line, out, path) = (&mut self.line, &mut self.out, &self.path);
+        self.beats.end(|window| put(out, path, beats_line(line, window)));
+    }
+}
+
+fn put(out: &mut Option<File>, path: &Path, line: &str) {
+    let Some(file) = out else { return };
+    if let Err(why) = file.write_all(line.as_bytes()) {
+        log::warn!("{}: the record of packets ends here: {why}", path.display());
+        *out = None;
+    }
+}
+
+/// What a channel offered and took at the user core: bit 0 of the masks is the first clock.
+fn beats_line<'a>(line: &'a mut String, window: &Window) -> &'a str {
+    let Window { channel, from, to, clocks, valid, ready } = window;
+    line.clear();
+    // Writing to a string does not fail.
+    let _ = writeln!(
+        line,
+        r#"{{"ps":{to},"packet":"beats","port":{channel},"from":{from},"clocks":{clocks},"valid":"{valid:x}","ready":"{ready:x}"}}"#
+    );
+    line
 }
 
 /// Empty a file, or make it, for one card alone: two would write across each other. Its lock is the system's, so it holds between programs,
@@ -203,7 +235,12 @@ mod tests {
 
     #[test]
     fn a_full_disk_ends_the_record_and_nothing_else() {
-        let mut log = PacketLog { path: "/dev/full".into(), out: Some(File::create("/dev/full").unwrap()), line: String::new() };
+        let mut log = PacketLog {
+            path: "/dev/full".into(),
+            out: Some(File::create("/dev/full").unwrap()),
+            line: String::new(),
+            beats: BeatLog::default(),
+        };
         log.interrupt(1, 0);
         assert!(log.out.is_none());
         log.interrupt(2, 0);

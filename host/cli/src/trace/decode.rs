@@ -61,6 +61,24 @@ impl Default for Decoder {
     }
 }
 
+/// Clocks of a stream; bit 0 of the masks is the first.
+pub struct Clocks {
+    pub from: u64,
+    pub clocks: u64,
+    pub valid: u64,
+    pub ready: u64,
+}
+
+impl Clocks {
+    pub fn of(packet: &Map<String, Value>) -> Clocks {
+        let mask = |key: &str| u64::from_str_radix(packet.get(key).and_then(Value::as_str).unwrap_or(""), 16).unwrap_or(0);
+        let number = |key: &str| packet.get(key).and_then(Value::as_u64).unwrap_or(0);
+        let clocks = number("clocks").clamp(1, 64);
+        let within = u64::MAX >> (64 - clocks);
+        Clocks { from: number("from"), clocks, valid: mask("valid") & within, ready: mask("ready") & within }
+    }
+}
+
 /// The payload of a packet.
 struct Payload {
     /// From its first byte on, as far as they are known.
@@ -145,9 +163,24 @@ impl Decoder {
                 Seen { is_discovery: from.is_some_and(of_discovery), ..seen(Kind::Register, None, text) }
             }
             ("host", "write") => self.came(number("address"), &data),
+            ("", "beats") => self.clocks(packet),
             ("host", "interrupt") => seen(Kind::Interrupt, None, format!("vector {}", number("vector"))),
             _ => seen(Kind::Data, None, ""),
         }
+    }
+
+    /// Clocks at a stream of the user core.
+    fn clocks(&self, packet: &Map<String, Value>) -> Seen {
+        let index = packet.get("port").and_then(Value::as_u64).unwrap_or(0).min(u64::from(u16::MAX)) as usize;
+        let Clocks { clocks, valid, ready, .. } = Clocks::of(packet);
+        let (moved, held) = ((valid & ready).count_ones(), (valid & !ready).count_ones());
+        let by = match self.is_to_card(index) {
+            Some(true) => " by the core",
+            Some(false) => " by the card",
+            None => "",
+        };
+        let held = if held == 0 { String::new() } else { format!(", {held} held back{by}") };
+        seen(Kind::Beats, Some(index), format!("{moved} beats in {clocks} clocks{held}"))
     }
 
     /// A store of the host's.

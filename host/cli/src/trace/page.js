@@ -69,7 +69,7 @@
 
   function readColours() {
     const style = getComputedStyle(document.documentElement);
-    for (const name of ["back", "text", "dim", "line", "row", "chosen", "beats", "held", ...data.kinds]) colours[name] = style.getPropertyValue("--" + name).trim();
+    for (const name of ["back", "text", "dim", "line", "row", "chosen", "held", ...data.kinds]) colours[name] = style.getPropertyValue("--" + name).trim();
   }
 
   // The first span that may reach into the view.
@@ -350,8 +350,8 @@
   const open = descriptors.filter((one) => one.ended === null).length;
   at("summary").textContent = count(events.filter((event) => event[WHAT] !== BEATS).length, "packet") + ", " + count(descriptors.length, "descriptor") + (open ? " (" + open + " still open)" : "")
     + ", from " + nanoseconds(START) + " to " + nanoseconds(END) + " ns. Click a descriptor or a packet to see what belongs together.";
-  const legend = [...data.kinds.map((kind) => [kind, kind])];
-  if (lanes.some((one) => one.name.endsWith(": core"))) legend.push(["beats", "beat at the core's port"], ["held", "beat that waits"]);
+  const names = { beats: "beat at the core's stream" };
+  const legend = [...data.kinds.map((kind) => [kind, names[kind] || kind]), ["held", "beat held back"]];
   for (const [colour, name] of [...legend, ["chosen", "chosen"]]) {
     const item = at("legend").appendChild(document.createElement("li"));
     item.appendChild(document.createElement("i")).style.background = "var(--" + colour + ")";

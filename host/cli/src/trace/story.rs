@@ -11,7 +11,7 @@ use std::ops::Range;
 use serde_json::{json, Map, Value};
 use towpath_contract as contract;
 
-use super::decode::{bytes_of, kind_of, Decoder, Seen};
+use super::decode::{bytes_of, kind_of, Clocks, Decoder, Seen};
 use super::Kind;
 
 /// A packet, or clocks at a port of the core.
@@ -25,6 +25,7 @@ struct Event {
     /// Number of its descriptor.
     of: Option<usize>,
     text: String,
+    clocks: Option<Clocks>,
 }
 
 struct Descriptor {
@@ -106,7 +107,17 @@ impl Story {
             place if seen.text.is_empty() => place,
             place => format!("{place}: {}", seen.text),
         };
-        self.events.push(Event { ps, kind: seen.kind, what, to_card, channel, bytes, of, text });
+        self.events.push(Event {
+            ps,
+            kind: seen.kind,
+            what,
+            to_card,
+            channel,
+            bytes,
+            of,
+            text,
+            clocks: (what == "beats").then(|| Clocks::of(packet)),
+        });
     }
 
     /// A store to a channel's pages.
@@ -203,7 +214,14 @@ impl Story {
         let number = |which: Option<usize>| which.map_or(-1, |which| which as i64);
         let event = |one: &Event| {
             let what = WHAT.iter().position(|what| *what == one.what);
-            json!([one.ps, one.kind as u8, number(what), u8::from(one.to_card), number(one.channel), one.bytes, number(one.of), one.text])
+            let clocks = one.clocks.as_ref().map(|it| {
+                let period = if it.clocks > 1 { one.ps.saturating_sub(it.from) / (it.clocks - 1) } else { 0 };
+                let (moved, held) = ((it.valid & it.ready).count_ones(), (it.valid & !it.ready).count_ones());
+                let [valid, ready] = [it.valid, it.ready].map(|mask| format!("{mask:x}"));
+                json!({"from": it.from.min(one.ps), "period": period, "clocks": it.clocks, "valid": valid, "ready": ready, "moved": moved, "held": held})
+            });
+            let to_card = u8::from(one.to_card);
+            json!([one.ps, one.kind as u8, number(what), to_card, number(one.channel), one.bytes, number(one.of), one.text, clocks])
         };
         let descriptor = |one: &Descriptor| {
             let ended = one.ended.as_ref();
