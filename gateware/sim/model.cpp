@@ -165,6 +165,12 @@ template <typename Step> void guarded(Model *model, Step step) {
 #endif
 }
 
+// Only the top of the neutral streams has these ports.
+template <typename Top> auto show_beats(struct tp_model_beats &beats, const Top &top, int) -> decltype(top.beat_h2c_valid, void()) {
+    beats = {top.beat_h2c_channels, top.beat_h2c_valid, top.beat_h2c_ready, top.beat_c2h_valid, top.beat_c2h_ready};
+}
+template <typename Top> void show_beats(struct tp_model_beats &beats, const Top &, long) { beats = {}; }
+
 }  // namespace
 
 int tp_model_printf(const char *format, ...) {
@@ -339,4 +345,10 @@ TP_EXPORT void tp_model_user_clock(void *handle, uint32_t index, uint64_t picose
 #endif
         model->user_last[index] = picoseconds;
     });
+}
+
+TP_EXPORT void tp_model_beats(void *handle, struct tp_model_beats *beats) {
+    const Model *model = static_cast<const Model *>(handle);
+    *beats = {};
+    if (!model->stopped) show_beats(*beats, *model->top, 0);
 }

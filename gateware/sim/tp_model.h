@@ -11,7 +11,7 @@
 #define TP_MODEL_H
 #include <stdint.h>
 
-#define TP_MODEL_ABI 4
+#define TP_MODEL_ABI 5
 #define TP_MODEL_LANES 16  // dwords in the widest beat
 #define TP_MODEL_USER_CLOCKS 3
 
@@ -65,6 +65,9 @@ struct tp_model_info {
     uint32_t core_clock_khz;
     uint32_t user_clocks_khz[TP_MODEL_USER_CLOCKS];  // 0: there is no such clock; without any the user core runs on the core's
 };
+struct tp_model_beats { // the streams at the user core, as they stand before its next edge; a channel's bit is its number in its direction
+    uint64_t h2c_channels, h2c_valid, h2c_ready, c2h_valid, c2h_ready;
+};
 // Text that the core printed ($display and kin), whole or in pieces. kind 0: print, 1: $finish, 2: $stop or $fatal or a failed assertion.
 typedef void (*tp_model_print)(void *context, int kind, const char *text, uint64_t length);
 
@@ -77,6 +80,8 @@ void *tp_model_new(const char *trace, tp_model_print print, void *context);
 void tp_model_free(void *model);
 void tp_model_core_clock(void *model, uint64_t picoseconds, const struct tp_model_in *in, struct tp_model_out *out);
 void tp_model_user_clock(void *model, uint32_t index, uint64_t picoseconds);
+// All zeros from a top that does not show them.
+void tp_model_beats(void *model, struct tp_model_beats *beats);
 #ifdef __cplusplus
 }
 #endif

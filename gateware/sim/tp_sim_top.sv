@@ -84,8 +84,20 @@ module tp_sim_top
     input  logic [2:0]            rx_nonposted_tc,
     input  logic [2:0]            rx_nonposted_attr,
     output logic                  nonposted_credit,
-    output logic                  rx_posted_hold
+    output logic                  rx_posted_hold,
+    // The streams at the user core, for the record of beats; a channel's bit is its number in its direction.
+    output logic [7:0]            beat_h2c_channels,
+    output logic [NH-1:0]         beat_h2c_valid,
+    output logic [NH-1:0]         beat_h2c_ready,
+    output logic [NC-1:0]         beat_c2h_valid,
+    output logic [NC-1:0]         beat_c2h_ready
 );
+  assign beat_h2c_channels = 8'(H2C);
+  assign beat_h2c_valid = system.h2c_tvalid;
+  assign beat_h2c_ready = system.h2c_tready;
+  assign beat_c2h_valid = system.c2h_tvalid;
+  assign beat_c2h_ready = system.c2h_tready;
+
   tp_config_t cfg;
   assign cfg = '{
           requester: cfg_requester,

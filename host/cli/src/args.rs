@@ -531,6 +531,12 @@ pub struct Trace {
     /// Only records of this channel, by name or number
     #[arg(long, value_name = "CHANNEL")]
     pub channel: Option<String>,
+    /// Also each read of the discovery table, which otherwise are one line together
+    #[arg(long)]
+    pub discovery: bool,
+    /// Write a page for a browser to this file: everything on one axis of time, and each descriptor's packets
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["only", "channel", "discovery"])]
+    pub html: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -2,19 +2,22 @@
 //! `trace`: shows what a card's link carried, from the file that a simulation wrote, or from the log on the card.
 
 mod decode;
+mod html;
+mod story;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Write};
 use std::path::Path;
 
 use clap::ValueEnum;
-use serde_json::{Map, Value};
+use serde_json::{json, Map, Value};
 use towpath::{TlpEntry, TlpLog};
 
 use crate::args::{Cli, Trace};
 use crate::exit::{Failure, Result, NOT_FOUND, USAGE};
 use crate::output;
 use decode::Decoder;
+use story::Story;
 
 /// What a packet is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -33,6 +36,19 @@ pub enum Kind {
     Register,
     /// What is moved: the card's reads and writes of memory, and the answers
     Data,
+    /// Clocks at a stream of the user core
+    Beats,
+}
+
+impl Kind {
+    /// In the order of their numbers.
+    const ALL: &[Kind] =
+        &[Kind::Descriptor, Kind::Completion, Kind::Interrupt, Kind::Doorbell, Kind::Inline, Kind::Register, Kind::Data, Kind::Beats];
+
+    /// As the user types it.
+    fn word(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |kind| kind.get_name().into())
+    }
 }
 
 pub fn trace(cli: &Cli, what: &Trace) -> Result {
@@ -64,7 +80,7 @@ fn recorded(cli: &Cli, what: &Trace, file: &Path) -> Result {
             None
         }
     });
-    show(cli, what, Decoder::default(), packets)?;
+    show(cli, what, Decoder::default(), &first.unwrap_or_default(), packets)?;
     if cut {
         output::eprintln_lossy(&format!("towpath: {name}: it ends in the middle of a packet: the program was stopped"));
     }
@@ -91,7 +107,8 @@ fn logged(cli: &Cli, what: &Trace) -> Result {
         log.clear()?;
     }
     packets.sort_by_key(|packet| packet.time_ps);
-    show(cli, what, Decoder::of(card.device.info()), packets.iter().map(|packet| Ok(packet_of(packet))))?;
+    let head = json!({"device": card.device.info().name});
+    show(cli, what, Decoder::of(card.device.info()), &head, packets.iter().map(|packet| Ok(packet_of(packet))))?;
     let lost = [(counts.overwritten, "older ones were overwritten"), (counts.dropped.into(), "came faster than the log takes them")];
     for (number, why) in lost.into_iter().filter(|(number, _)| *number > 0) {
         output::eprintln_lossy(&format!("towpath: {number} packets are not in the log: {why}"));
@@ -141,9 +158,27 @@ fn packet_of(entry: &TlpEntry) -> Map<String, Value> {
     packet
 }
 
-/// A line for each packet that is wanted.
-fn show(cli: &Cli, what: &Trace, mut decoder: Decoder, packets: impl Iterator<Item = Result<Map<String, Value>>>) -> Result {
-    let mut out = BufWriter::new(io::stdout().lock());
+/// Reads of discovery, one line in place of many.
+#[derive(Default)]
+struct Folded {
+    packets: u64,
+    from: u64,
+    to: u64,
+}
+
+/// A line for each packet that is wanted, or all of them on a page.
+fn show(cli: &Cli, what: &Trace, mut decoder: Decoder, head: &Value, packets: impl Iterator<Item = Result<Map<String, Value>>>) -> Result {
+    if let Some(file) = &what.html {
+        let mut story = Story::default();
+        for packet in packets {
+            let packet = packet?;
+            let seen = decoder.packet(&packet);
+            story.packet(&packet, &seen, &decoder);
+        }
+        return html::write(file, head, &story, &decoder);
+    }
+    let mut out = Lines { out: BufWriter::new(io::stdout().lock()), headed: cli.json, closed: false };
+    let mut folded = Folded::default();
     for packet in packets {
         let packet = packet?;
         let seen = decoder.packet(&packet);
@@ -155,22 +190,84 @@ fn show(cli: &Cli, what: &Trace, mut decoder: Decoder, packets: impl Iterator<It
                 continue;
             }
         }
+        if seen.is_discovery && !cli.json && !what.discovery {
+            folded.add(&packet);
+            continue;
+        }
+        out.folded(&mut folded)?;
         let channel = seen.channel.map(|channel| decoder.name(channel));
-        let text = if cli.json { object(packet, seen, channel) } else { line_of(&packet, &seen, channel) };
-        match writeln!(out, "{text}") {
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()), // the reader has closed the pipe
-            done => done.map_err(|e| Failure::file("writing", "standard output", &e))?,
+        out.line(&if cli.json { object(packet, seen, channel) } else { line_of(&packet, &seen, channel) })?;
+        if out.closed {
+            return Ok(());
         }
     }
-    match out.flush() {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::file("writing", "standard output", &error)),
-        _ => Ok(()),
+    out.folded(&mut folded)?;
+    out.end()
+}
+
+/// Standard output, until its reader closes it.
+struct Lines<W: Write> {
+    out: W,
+    headed: bool,
+    closed: bool,
+}
+
+impl<W: Write> Lines<W> {
+    fn line(&mut self, text: &str) -> Result {
+        if !self.headed {
+            self.headed = true;
+            let head = format!("{:>14}    {:<10} {:<24} {:>5}  meaning", "time (ns)", "packet", "place", "bytes");
+            self.put(&head)?;
+        }
+        self.put(text)
+    }
+
+    fn put(&mut self, text: &str) -> Result {
+        if self.closed {
+            return Ok(());
+        }
+        let done = writeln!(self.out, "{text}");
+        self.done(done)
+    }
+
+    fn folded(&mut self, folded: &mut Folded) -> Result {
+        let Folded { packets, from, to } = std::mem::take(folded);
+        if packets == 0 {
+            return Ok(());
+        }
+        let text =
+            format!("the host reads the discovery table: {packets} packets until {}.{:03} (--discovery shows them)", to / 1000, to % 1000);
+        self.line(&format!("{:>10}.{:03} -> {text}", from / 1000, from % 1000))
+    }
+
+    fn end(&mut self) -> Result {
+        let done = self.out.flush();
+        self.done(done)
+    }
+
+    fn done(&mut self, done: io::Result<()>) -> Result {
+        match done {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => self.closed = true,
+            done => done.map_err(|e| Failure::file("writing", "standard output", &e))?,
+        }
+        Ok(())
+    }
+}
+
+impl Folded {
+    fn add(&mut self, packet: &Map<String, Value>) {
+        let ps = packet.get("ps").and_then(Value::as_u64).unwrap_or(0);
+        if self.packets == 0 {
+            self.from = ps;
+        }
+        self.packets += 1;
+        self.to = ps;
     }
 }
 
 /// The packet as it stands in the file, and what it means.
 fn object(mut packet: Map<String, Value>, seen: decode::Seen, channel: Option<String>) -> String {
-    packet.insert("kind".into(), seen.kind.to_possible_value().map(|kind| kind.get_name().to_string()).into());
+    packet.insert("kind".into(), seen.kind.word().into());
     if let Some(channel) = channel {
         packet.insert("channel".into(), channel.into());
     }
@@ -182,15 +279,13 @@ fn object(mut packet: Map<String, Value>, seen: decode::Seen, channel: Option<St
 fn line_of(packet: &Map<String, Value>, seen: &decode::Seen, channel: Option<String>) -> String {
     let number = |key: &str| packet.get(key).and_then(Value::as_u64);
     let ps = number("ps").unwrap_or(0);
-    let arrow = if packet.get("to").and_then(Value::as_str) == Some("card") { "->" } else { "<-" };
-    let what = packet.get("packet").and_then(Value::as_str).unwrap_or("?");
-    let place = match (number("bar"), number("offset"), number("address"), number("tag")) {
-        (Some(bar), Some(offset), ..) => format!("BAR {bar} +{offset:#x}"),
-        (_, _, Some(address), Some(tag)) => format!("{address:#x} tag {tag}"),
-        (_, _, Some(address), None) => format!("{address:#x}"),
-        (.., Some(tag)) => format!("tag {tag}"),
-        _ => String::new(),
+    let arrow = match packet.get("to").and_then(Value::as_str) {
+        Some("card") => "->",
+        Some("host") => "<-",
+        _ => "  ",
     };
+    let what = packet.get("packet").and_then(Value::as_str).unwrap_or("?");
+    let place = place_of(packet);
     let bytes = number("bytes").map_or(String::new(), |bytes| bytes.to_string());
     let means = match channel {
         Some(channel) => format!("{channel}: {}", seen.text),
@@ -204,4 +299,16 @@ fn line_of(packet: &Map<String, Value>, seen: &decode::Seen, channel: Option<Str
     let text = format!("{:>10}.{:03} {arrow} {what:<10} {place:<24} {bytes:>5}  {means}{class}", ps / 1000, ps % 1000);
     // The file may have come from anywhere, and this goes to a terminal.
     text.trim_end().chars().filter(|c| !c.is_control()).collect()
+}
+
+/// Where a packet goes, or what it answers.
+fn place_of(packet: &Map<String, Value>) -> String {
+    let number = |key: &str| packet.get(key).and_then(Value::as_u64);
+    match (number("bar"), number("offset"), number("address"), number("tag")) {
+        (Some(bar), Some(offset), ..) => format!("BAR {bar} +{offset:#x}"),
+        (_, _, Some(address), Some(tag)) => format!("{address:#x} tag {tag}"),
+        (_, _, Some(address), None) => format!("{address:#x}"),
+        (.., Some(tag)) => format!("tag {tag}"),
+        _ => String::new(),
+    }
 }

@@ -45,7 +45,7 @@ fn every_descriptor_and_byte_of_a_transfer_is_in_it() {
     assert_eq!(sum(&written), 70_001, "bytes that the card wrote");
     // Each read is answered, by its tag.
     let mut open: BTreeMap<u64, u64> = BTreeMap::new();
-    for packet in &packets {
+    for packet in packets.iter().filter(|packet| packet["kind"] != "beats") {
         let tag = || packet["tag"].as_u64().unwrap();
         match (packet["to"].as_str().unwrap(), packet["packet"].as_str().unwrap()) {
             ("host", "read") => assert_eq!(open.insert(tag(), packet["bytes"].as_u64().unwrap()), None, "a tag that is out"),
@@ -63,17 +63,37 @@ fn every_descriptor_and_byte_of_a_transfer_is_in_it() {
     let ended: Vec<_> = packets.iter().filter(|packet| packet["completion"]["status"] == "end_of_message").collect();
     assert_eq!(ended.len(), 1, "{ended:?}");
     assert!(packets.iter().any(|packet| packet["kind"] == "interrupt"), "the program slept");
+    // At the user core as many beats as the bytes fill, on each of its streams.
+    for (channel, port) in [("in", 0), ("out", 1)] {
+        let of = |packet: &&Value| packet["kind"] == "beats" && packet["channel"] == channel && packet["port"] == port;
+        let mask = |packet: &Value, key: &str| u64::from_str_radix(packet[key].as_str().unwrap(), 16).unwrap();
+        let moved = packets.iter().filter(of).map(|packet| u64::from((mask(packet, "valid") & mask(packet, "ready")).count_ones()));
+        assert_eq!(moved.sum::<u64>(), 70_001_u64.div_ceil(16), "{channel}");
+    }
 }
 
 #[test]
 fn lines_for_people_can_be_chosen() {
     let folder = Folder::new();
     let file = record(&folder, 4096);
-    let all = text(&done(&["trace", &file], b"").stdout);
-    assert_eq!(all.lines().count() + 1, std::fs::read_to_string(&file).unwrap().lines().count(), "a line for each packet");
+    let all = text(&done(&["trace", &file, "--discovery"], b"").stdout);
+    assert_eq!(
+        all.lines().count(),
+        std::fs::read_to_string(&file).unwrap().lines().count(),
+        "a line for each packet, and one that heads them"
+    );
+    assert!(all.starts_with("     time (ns)    packet     place"), "{all}");
+    let is_discovery = |line: &&str| line.contains("read discovery 0x");
+    let reads = all.lines().filter(is_discovery).count();
+    let folded = text(&done(&["trace", &file], b"").stdout);
+    assert!(reads > 20 && !folded.lines().any(|line| is_discovery(&line)), "{reads}: {folded}");
+    let folds: Vec<&str> = folded.lines().filter(|line| line.contains("discovery table: ") && line.contains("--discovery")).collect();
+    let packets = folds.iter().map(|fold| fold.split_whitespace().filter_map(|word| word.parse::<usize>().ok()).next_back().unwrap());
+    assert_eq!(packets.sum::<usize>(), 2 * reads, "{folds:?}");
+    assert_eq!(folded.lines().count() + 2 * reads - folds.len(), all.lines().count(), "nothing else is folded");
     let chosen = text(&done(&["trace", &file, "--only", "descriptor", "--only", "completion", "--channel", "in"], b"").stdout);
     // The end of the message may be a descriptor of its own.
-    let (first, last) = (chosen.lines().next().unwrap(), chosen.lines().last().unwrap());
+    let (first, last) = (chosen.lines().nth(1).unwrap(), chosen.lines().last().unwrap());
     assert!(first.contains(" -> write ") && first.contains("in: descriptor 0, direct, 4096 bytes at 0x"), "{chosen}");
     assert!(chosen.lines().any(|line| line.ends_with("end of message")) && last.ends_with("bytes, done"), "{chosen}");
     assert!(chosen.lines().any(|line| line.contains(" <- write ") && line.ends_with("in: completion 0, 4096 bytes, done")), "{chosen}");
@@ -115,7 +135,7 @@ fn what_is_no_record_says_so() {
     let odd = r#"{"ps":1,"to":"card","packet":"write","bar":0,"offset":18446744073709551615,"bytes":4,"data":"0"}"#;
     std::fs::write(&path, format!("{{\"towpath_packets\":1}}\n{{}}\n{odd}\n{{\"ps\":")).unwrap();
     let output = done(&["trace", &file], b"");
-    assert!(output.status.success() && text(&output.stdout).lines().count() == 2, "{output:?}");
+    assert!(output.status.success() && text(&output.stdout).lines().count() == 3, "{output:?}");
     assert!(text(&output.stderr).contains("in the middle of a packet"), "{output:?}");
 }
 
@@ -134,7 +154,7 @@ fn a_card_with_a_log_shows_the_same_packets() {
     let lines = text(&done(&["-d", &card.device, "trace"], b"").stdout);
     assert_eq!(lines, "", "it is empty, and stays so");
     let lines = text(&done(&["-d", &card.device, "trace", "--start", "--only", "register"], b"").stdout);
-    assert_eq!(lines.lines().count(), 2, "it goes on: the library has looked whether the card took the command: {lines}");
+    assert_eq!(lines.lines().count(), 3, "it goes on: the library has looked whether the card took the command: {lines}");
     let lines = text(&done(&["-d", &card.device, "trace", "--only", "register"], b"").stdout);
     assert!(lines.lines().any(|line| line.contains(" -> read ") && line.contains("BAR 0 +0x") && line.contains("read card 0x")), "{lines}");
     card.signal(libc::SIGTERM);

@@ -86,8 +86,9 @@ impl SimBus {
 
     /// Write all packets on the link to a file from now on, for `towpath trace`.
     pub fn log_packets(&self, path: &Path) -> Result<()> {
-        let log =
-            PacketLog::create(path, &self.name).map_err(|why| BusError::System(format!("writing packets to {}", path.display()), why))?;
+        let byte_fs = self.with(|device| device.capture.byte_fs)?;
+        let log = PacketLog::create(path, &self.name, byte_fs)
+            .map_err(|why| BusError::System(format!("writing packets to {}", path.display()), why))?;
         self.with(|device| device.packets = Some(log))
     }
 

@@ -26,7 +26,8 @@ pub struct Carried {
 /// The record, and the state of reads under way.
 #[derive(Debug)]
 pub struct Capture {
-    byte_fs: u64,
+    /// Femtoseconds that a byte takes on the link.
+    pub byte_fs: u64,
     carried: Option<Vec<Carried>>,
     /// For each tag, where its last request read from.
     asked: Vec<u64>,

@@ -279,6 +279,15 @@ impl Device {
         if self.stopped.is_some() {
             return;
         }
+        let is_user_edge = match self.user.as_slice() {
+            [] => self.core.next() == now,
+            [user] => user.next() == now,
+            // Which of them the core has now is the card's affair.
+            _ => false,
+        };
+        if let Some(log) = self.packets.as_mut().filter(|_| is_user_edge) {
+            log.beats(now, &self.model.beats());
+        }
         if self.core.next() == now {
             self.core.tick();
             if let Err(why) = self.edge(now) {

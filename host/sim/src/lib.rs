@@ -15,6 +15,7 @@
 //! Not for programs: they use crate `towpath`.
 #![warn(missing_docs)]
 
+mod beats;
 mod bus;
 mod capture;
 mod clock;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::error::SimError;
 
 /// Version of the interface; another one is refused.
-pub const ABI: u32 = 4;
+pub const ABI: u32 = 5;
 /// User clocks that a model may have.
 pub const USER_CLOCKS: usize = 3;
 /// Dwords in the widest beat.
@@ -171,6 +171,18 @@ pub struct Info {
     pub user_clocks_khz: [u32; USER_CLOCKS],
 }
 
+/// The streams at the user core, as they stand before its next edge; a channel's bit is its number in its direction.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Beats {
+    pub h2c_channels: u64,
+    pub h2c_valid: u64,
+    pub h2c_ready: u64,
+    pub c2h_valid: u64,
+    pub c2h_ready: u64,
+}
+
 // The compiler of the header lays these out by the same rules; sizes are counted by hand from tp_model.h.
 const _: () = {
     assert!(size_of::<Write>() == 80);
@@ -182,6 +194,7 @@ const _: () = {
     assert!(size_of::<Input>() == 16 + 8 + 84 + 88 + 88);
     assert!(size_of::<Output>() == 8 + 80 + 24 + 80);
     assert!(size_of::<Info>() == 24);
+    assert!(size_of::<Beats>() == 40);
 };
 
 /// What kind of text the core printed.
@@ -244,6 +257,7 @@ pub struct Model {
     instance: *mut c_void,
     core_clock: unsafe extern "C" fn(*mut c_void, u64, *const Input, *mut Output),
     user_clock: unsafe extern "C" fn(*mut c_void, u32, u64),
+    beats: unsafe extern "C" fn(*mut c_void, *mut Beats),
     free: unsafe extern "C" fn(*mut c_void),
     printer: *mut Printer,
     info: Info,
@@ -277,6 +291,8 @@ impl Model {
         if info.abi != ABI {
             return Err(SimError::Abi { library: library.to_owned(), found: info.abi });
         }
+        // After the version: an older object does not have it.
+        let beats = function!(b"tp_model_beats\0", unsafe extern "C" fn(*mut c_void, *mut Beats));
         let width = info.data_width;
         if ![64, 128, 256, 512].contains(&width) || info.core_clock_khz == 0 {
             let why = format!("it says data width {width} and core clock {} kHz", info.core_clock_khz);
@@ -302,7 +318,7 @@ impl Model {
                 None => SimError::Library(library.to_owned(), why),
             });
         }
-        Ok(Model { instance, core_clock, user_clock, free, printer, info })
+        Ok(Model { instance, core_clock, user_clock, beats, free, printer, info })
     }
 
     /// The model's information about itself.
@@ -322,6 +338,14 @@ impl Model {
         // Safety: as declared in tp_model.h; the instance is alive.
         unsafe { (self.user_clock)(self.instance, index, picoseconds) };
         self.stopped()
+    }
+
+    /// The streams at the user core before its next edge.
+    pub fn beats(&self) -> Beats {
+        let mut beats = Beats::default();
+        // Safety: as declared in tp_model.h; the instance is alive.
+        unsafe { (self.beats)(self.instance, &mut beats) };
+        beats
     }
 
     /// Pass a warning to the sink of the core's text.

@@ -5,7 +5,9 @@
 //! accesses, and of longer data only the length. Their meaning is not evaluated here. Each line is in the file before time goes on, so a
 //! program that is killed leaves all of them. When the disk is full, it ends with a message.
 
+use crate::beats::{BeatLog, Window};
 use crate::link::{Head, Packet};
+use crate::model::Beats;
 use crate::root_complex::extent;
 use std::fmt::Write as _;
 use std::fs::File;
@@ -22,15 +24,16 @@ pub struct PacketLog {
     /// Until something goes wrong.
     out: Option<File>,
     line: String,
+    beats: BeatLog,
 }
 
 impl PacketLog {
-    /// Begin a file, for the card with the user's name `device`.
-    pub fn create(path: &Path, device: &str) -> io::Result<PacketLog> {
+    /// Begin a file, for the card with the user's name `device`, on whose link a byte takes `byte_fs` femtoseconds.
+    pub fn create(path: &Path, device: &str, byte_fs: u64) -> io::Result<PacketLog> {
         let mut out = claim(path)?;
         let name: String = device.chars().map(|c| if c == '"' || c == '\\' || c.is_control() { '?' } else { c }).collect();
-        writeln!(out, r#"{{"towpath_packets":1,"device":"{name}"}}"#)?;
-        Ok(PacketLog { path: path.into(), out: Some(out), line: String::new() })
+        writeln!(out, r#"{{"towpath_packets":1,"device":"{name}","byte_fs":{byte_fs}}}"#)?;
+        Ok(PacketLog { path: path.into(), out: Some(out), line: String::new(), beats: BeatLog::default() })
     }
 
     /// A packet has arrived at either end.
@@ -74,6 +77,12 @@ impl PacketLog {
         self.end();
     }
 
+    /// An edge of the user core's clock, before which its streams stood like this.
+    pub fn beats(&mut self, time: u64, beats: &Beats) {
+        let (line, out, path) = (&mut self.line, &mut self.out, &self.path);
+        self.beats.edge(time, beats, |window| put(out, path, beats_line(line, window)));
+    }
+
     fn begin(&mut self, time: u64, to: &str, what: &str, rest: std::fmt::Arguments) {
         self.line.clear();
         // Writing to a string does not fail.
@@ -102,12 +111,35 @@ impl PacketLog {
 
     fn end(&mut self) {
         self.line += "}\n";
-        let Some(out) = &mut self.out else { return };
-        if let Err(why) = out.write_all(self.line.as_bytes()) {
-            log::warn!("{}: the record of packets ends here: {why}", self.path.display());
-            self.out = None;
-        }
+        put(&mut self.out, &self.path, &self.line);
     }
+}
+
+impl Drop for PacketLog {
+    fn drop(&mut self) {
+        let (line, out, path) = (&mut self.line, &mut self.out, &self.path);
+        self.beats.end(|window| put(out, path, beats_line(line, window)));
+    }
+}
+
+fn put(out: &mut Option<File>, path: &Path, line: &str) {
+    let Some(file) = out else { return };
+    if let Err(why) = file.write_all(line.as_bytes()) {
+        log::warn!("{}: the record of packets ends here: {why}", path.display());
+        *out = None;
+    }
+}
+
+/// What a channel offered and took at the user core: bit 0 of the masks is the first clock.
+fn beats_line<'a>(line: &'a mut String, window: &Window) -> &'a str {
+    let Window { channel, from, to, clocks, valid, ready } = window;
+    line.clear();
+    // Writing to a string does not fail.
+    let _ = writeln!(
+        line,
+        r#"{{"ps":{to},"packet":"beats","port":{channel},"from":{from},"clocks":{clocks},"valid":"{valid:x}","ready":"{ready:x}"}}"#
+    );
+    line
 }
 
 /// Empty a file, or make it, for one card alone: two would write across each other. Its lock is the system's, so it holds between programs,
@@ -159,7 +191,7 @@ mod tests {
     #[test]
     fn a_line_for_each_packet_with_its_bytes_in_order() {
         let path = std::env::temp_dir().join(format!("towpath-packets-{}", std::process::id()));
-        let mut log = PacketLog::create(&path, "sim:\"x\"").unwrap();
+        let mut log = PacketLog::create(&path, "sim:\"x\"", 250_000).unwrap();
         let posted = Head::Posted { bar: 0, offset: 0x5004, dwords: 2, first_be: 0b1100, last_be: 0b0011, requester: 0 };
         log.packet(&Packet { head: posted, payload: vec![0x0403_0201, 0x0807_0605], time: 1500 });
         let answer = Head::Completion { tag: 7, dwords: 2, byte_count: 5, lower_addr: 3, status: 0, poisoned: true };
@@ -175,7 +207,7 @@ mod tests {
         assert_eq!(
             lines,
             [
-                r#"{"towpath_packets":1,"device":"sim:?x?"}"#,
+                r#"{"towpath_packets":1,"device":"sim:?x?","byte_fs":250000}"#,
                 r#"{"ps":1500,"to":"card","packet":"write","bar":0,"offset":20486,"bytes":4,"data":"03040506"}"#,
                 r#"{"ps":2500,"to":"card","packet":"completion","tag":7,"status":"poisoned","bytes":5,"data":"0405060708"}"#,
                 r#"{"ps":3500,"to":"host","packet":"write","address":4294967296,"bytes":128,"relaxed":true}"#,
@@ -188,21 +220,27 @@ mod tests {
     #[test]
     fn a_file_takes_the_packets_of_one_card_at_a_time() {
         let path = std::env::temp_dir().join(format!("towpath-packets-two-{}", std::process::id()));
-        let first = PacketLog::create(&path, "sim:a").unwrap();
-        let refused = PacketLog::create(&path, "sim:b").unwrap_err();
+        let first = PacketLog::create(&path, "sim:a", 1).unwrap();
+        let refused = PacketLog::create(&path, "sim:b", 1).unwrap_err();
         assert!(refused.to_string().contains("a file of its own"), "{refused}");
         assert!(std::fs::read_to_string(&path).unwrap().contains("sim:a"), "the first one's stays as it is");
         drop(first);
-        PacketLog::create(&path, "sim:b").unwrap();
+        PacketLog::create(&path, "sim:b", 1).unwrap();
         assert!(!std::fs::read_to_string(&path).unwrap().contains("sim:a"));
         std::fs::remove_file(&path).unwrap();
         // Anything but a regular file is not locked.
-        let _both = [PacketLog::create("/dev/null".as_ref(), "sim:a").unwrap(), PacketLog::create("/dev/null".as_ref(), "sim:b").unwrap()];
+        let _both =
+            [PacketLog::create("/dev/null".as_ref(), "sim:a", 1).unwrap(), PacketLog::create("/dev/null".as_ref(), "sim:b", 1).unwrap()];
     }
 
     #[test]
     fn a_full_disk_ends_the_record_and_nothing_else() {
-        let mut log = PacketLog { path: "/dev/full".into(), out: Some(File::create("/dev/full").unwrap()), line: String::new() };
+        let mut log = PacketLog {
+            path: "/dev/full".into(),
+            out: Some(File::create("/dev/full").unwrap()),
+            line: String::new(),
+            beats: BeatLog::default(),
+        };
         log.interrupt(1, 0);
         assert!(log.out.is_none());
         log.interrupt(2, 0);

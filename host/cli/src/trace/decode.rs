@@ -21,6 +21,14 @@ pub struct Seen {
     pub text: String,
     /// For machines.
     pub fields: Map<String, Value>,
+    /// The descriptors that this packet commits.
+    pub posted: Vec<contract::Descriptor>,
+    /// The completion that it is; message starts are none.
+    pub ended: Option<contract::Completion>,
+    /// The host reads the discovery table, or the answer to that.
+    pub is_discovery: bool,
+    /// Part of a descriptor that another store commits.
+    pub is_part: bool,
 }
 
 #[derive(Default)]
@@ -31,6 +39,11 @@ struct Channel {
     in_part: bool,
     ring_base: u64,
     ring_log2: u32,
+    /// The batch page's slots, where all bytes are known.
+    slots: HashMap<u64, [u8; contract::DESCRIPTOR_BYTES]>,
+    /// Descriptors committed since its last reset.
+    position: u64,
+    vector: Option<u64>,
 }
 
 /// The state so far.
@@ -48,6 +61,24 @@ impl Default for Decoder {
     }
 }
 
+/// Clocks of a stream; bit 0 of the masks is the first.
+pub struct Clocks {
+    pub from: u64,
+    pub clocks: u64,
+    pub valid: u64,
+    pub ready: u64,
+}
+
+impl Clocks {
+    pub fn of(packet: &Map<String, Value>) -> Clocks {
+        let mask = |key: &str| u64::from_str_radix(packet.get(key).and_then(Value::as_str).unwrap_or(""), 16).unwrap_or(0);
+        let number = |key: &str| packet.get(key).and_then(Value::as_u64).unwrap_or(0);
+        let clocks = number("clocks").clamp(1, 64);
+        let within = u64::MAX >> (64 - clocks);
+        Clocks { from: number("from"), clocks, valid: mask("valid") & within, ready: mask("ready") & within }
+    }
+}
+
 /// The payload of a packet.
 struct Payload {
     /// From its first byte on, as far as they are known.
@@ -58,7 +89,7 @@ struct Payload {
 
 impl Payload {
     fn of(packet: &Map<String, Value>) -> Payload {
-        let digits = |key: &str| bytes(packet.get(key).and_then(Value::as_str).unwrap_or(""));
+        let digits = |key: &str| bytes_of(packet.get(key).and_then(Value::as_str).unwrap_or(""));
         let data = digits("data");
         let known = if data.is_empty() { digits("first") } else { data };
         let length = packet.get("bytes").and_then(Value::as_u64).unwrap_or(0);
@@ -81,7 +112,7 @@ impl Payload {
 }
 
 fn seen(kind: Kind, channel: Option<usize>, text: impl Into<String>) -> Seen {
-    Seen { kind, channel, text: text.into(), fields: Map::new() }
+    Seen { kind, channel, text: text.into(), fields: Map::new(), posted: Vec::new(), ended: None, is_discovery: false, is_part: false }
 }
 
 impl Decoder {
@@ -111,7 +142,8 @@ impl Decoder {
             ("card", "write") => self.written(bar, offset, &data),
             ("card", "read") => {
                 self.reads.insert(tag, (bar, offset));
-                seen(Kind::Register, None, format!("read {}", place(bar, offset, self.shift())))
+                let is_discovery = (bar, offset >> self.shift()) == (contract::BAR_DEVICE.into(), contract::PAGE_DISCOVERY);
+                Seen { is_discovery, ..seen(Kind::Register, None, format!("read {}", place(bar, offset, self.shift()))) }
             }
             ("card", "completion") => seen(Kind::Data, None, if word("status") == "successful" { "" } else { word("status") }),
             ("host", "completion") => {
@@ -122,15 +154,33 @@ impl Decoder {
                         known.copy_from_slice(&data.known);
                     }
                 }
-                match word("status") {
-                    "successful" => seen(Kind::Register, None, format!("is {}", data.value())),
-                    status => seen(Kind::Register, None, status),
-                }
+                let text = match word("status") {
+                    "successful" => format!("is {}", data.value()),
+                    status => status.into(),
+                };
+                let of_discovery =
+                    |(bar, offset): (u64, u64)| (bar, offset >> self.shift()) == (contract::BAR_DEVICE.into(), contract::PAGE_DISCOVERY);
+                Seen { is_discovery: from.is_some_and(of_discovery), ..seen(Kind::Register, None, text) }
             }
             ("host", "write") => self.came(number("address"), &data),
+            ("", "beats") => self.clocks(packet),
             ("host", "interrupt") => seen(Kind::Interrupt, None, format!("vector {}", number("vector"))),
             _ => seen(Kind::Data, None, ""),
         }
+    }
+
+    /// Clocks at a stream of the user core.
+    fn clocks(&self, packet: &Map<String, Value>) -> Seen {
+        let index = packet.get("port").and_then(Value::as_u64).unwrap_or(0).min(u64::from(u16::MAX)) as usize;
+        let Clocks { clocks, valid, ready, .. } = Clocks::of(packet);
+        let (moved, held) = ((valid & ready).count_ones(), (valid & !ready).count_ones());
+        let by = match self.is_to_card(index) {
+            Some(true) => " by the core",
+            Some(false) => " by the card",
+            None => "",
+        };
+        let held = if held == 0 { String::new() } else { format!(", {held} held back{by}") };
+        seen(Kind::Beats, Some(index), format!("{moved} beats in {clocks} clocks{held}"))
     }
 
     /// A store of the host's.
@@ -145,6 +195,7 @@ impl Decoder {
             (page - contract::PAGE_CHANNELS) % contract::PAGES_PER_CHANNEL,
         );
         let index = index as usize;
+        let slots = self.entry_word(index, contract::CHANNEL_ENTRY_BATCH_SLOTS_OFFSET);
         let channel = self.channels.entry(index).or_default();
         let number = |low: u64| data.get(..8).map_or_else(|| low | short(data), long);
         match (page, within) {
@@ -154,20 +205,21 @@ impl Decoder {
                 let known = data.len().min(end - at);
                 channel.stage[at..at + known].copy_from_slice(&data[..known]);
                 channel.in_part = at + known < end || at > 0 && channel.in_part;
+                channel.position += u64::from(end == contract::DESCRIPTOR_BYTES);
                 if end == contract::DESCRIPTOR_BYTES && channel.in_part {
                     seen(Kind::Descriptor, Some(index), "a descriptor, not known whole")
                 } else if end == contract::DESCRIPTOR_BYTES {
                     descriptor(index, &contract::Descriptor::from_le_bytes(channel.stage))
                 } else {
-                    seen(Kind::Doorbell, Some(index), "a descriptor's first words")
+                    Seen { is_part: true, ..seen(Kind::Doorbell, Some(index), "a descriptor's first words") }
                 }
             }
+            (contract::PAGE_CHANNEL_DOORBELL, contract::DOORBELL_BATCH_OFFSET) => channel.batch(index, short(data), slots),
             (contract::PAGE_CHANNEL_DOORBELL, at) => {
                 let what = match at {
                     contract::DOORBELL_ARM_OFFSET => "arm at",
                     contract::DOORBELL_CANCEL_OFFSET => "cancel",
                     contract::DOORBELL_LEAD_OFFSET => "lead",
-                    contract::DOORBELL_BATCH_OFFSET => "commit a batch of",
                     contract::DOORBELL_FILL_OFFSET => "fill level",
                     _ => "doorbell",
                 };
@@ -178,15 +230,19 @@ impl Decoder {
                 seen(Kind::Inline, Some(index), format!("slot {slot}, from byte {}", at % contract::INLINE_SLOT_BYTES as u64))
             }
             (contract::PAGE_CHANNEL_BATCH, at) => {
-                let slots = |at: u64| at / contract::DESCRIPTOR_BYTES as u64;
-                let (first, last) = (slots(at), slots(at.saturating_add(payload.bytes.saturating_sub(1))));
-                seen(Kind::Doorbell, Some(index), format!("descriptors for batch slots {first} to {last}"))
+                let slot = |at: u64| at / contract::DESCRIPTOR_BYTES as u64;
+                let (first, last) = (slot(at), slot(at.saturating_add(payload.bytes.saturating_sub(1))));
+                channel.fill(at, payload);
+                Seen { is_part: true, ..seen(Kind::Doorbell, Some(index), format!("descriptors for batch slots {first} to {last}")) }
             }
             (contract::PAGE_CHANNEL_PRIVILEGED, at) => {
                 let ring = channel.ring_base;
                 let what = match at {
                     contract::CHANNEL_CONTROL_OFFSET => "control",
-                    contract::CHANNEL_RESET_OFFSET => "reset",
+                    contract::CHANNEL_RESET_OFFSET => {
+                        channel.position = 0;
+                        "reset"
+                    }
                     // Of an address that is not known whole nothing can be told.
                     contract::CHANNEL_RING_BASE_OFFSET => {
                         channel.ring_base = if payload.is_whole() { number(channel.ring_base & !0xffff_ffff) } else { 0 };
@@ -200,7 +256,10 @@ impl Decoder {
                         channel.ring_log2 = (short(data) as u32).min(16);
                         "ring log2"
                     }
-                    contract::CHANNEL_VECTOR_OFFSET => "vector",
+                    contract::CHANNEL_VECTOR_OFFSET => {
+                        channel.vector = payload.is_whole().then(|| short(data));
+                        "vector"
+                    }
                     contract::CHANNEL_MODERATION_OFFSET => "moderation",
                     contract::CHANNEL_WEIGHT_OFFSET => "weight",
                     contract::CHANNEL_TRAFFIC_CLASS_OFFSET => "traffic class",
@@ -236,13 +295,36 @@ impl Decoder {
         u32::from(self.discovery[contract::DISCOVERY_PAGE_SHIFT_OFFSET as usize]).clamp(12, 16)
     }
 
+    /// The channels whose interrupts have this vector.
+    pub fn with_vector(&self, vector: u64) -> impl Iterator<Item = usize> + '_ {
+        self.channels.iter().filter(move |(_, channel)| channel.vector == Some(vector)).map(|(index, _)| *index)
+    }
+
+    /// Whether a channel carries data to the card; none: discovery has not told.
+    pub fn is_to_card(&self, channel: usize) -> Option<bool> {
+        let entry = self.entry(channel);
+        if self.name(channel).starts_with("channel ") {
+            return None;
+        }
+        let direction = *self.discovery.get(entry + contract::CHANNEL_ENTRY_DIRECTION_OFFSET as usize)?;
+        Some(direction == contract::Direction::H2c as u8)
+    }
+
+    /// Where a channel's entry begins in discovery.
+    fn entry(&self, channel: usize) -> usize {
+        let word = |offset: u64| usize::from(u16::from_le_bytes([self.discovery[offset as usize], self.discovery[offset as usize + 1]]));
+        channel.saturating_mul(word(contract::DISCOVERY_ENTRY_BYTES_OFFSET)).saturating_add(word(contract::DISCOVERY_ENTRY_OFFSET_OFFSET))
+    }
+
+    /// 16 bits of a channel's entry; 0 where they are not known.
+    fn entry_word(&self, channel: usize, offset: u64) -> u64 {
+        let at = self.entry(channel).saturating_add(offset as usize);
+        long(self.discovery.get(at..at.saturating_add(2)).unwrap_or_default())
+    }
+
     /// What a channel is called: by discovery, or its number.
     pub fn name(&self, channel: usize) -> String {
-        let word = |offset: u64| usize::from(u16::from_le_bytes([self.discovery[offset as usize], self.discovery[offset as usize + 1]]));
-        let entry = channel
-            .saturating_mul(word(contract::DISCOVERY_ENTRY_BYTES_OFFSET))
-            .saturating_add(word(contract::DISCOVERY_ENTRY_OFFSET_OFFSET));
-        let at = entry.saturating_add(contract::CHANNEL_ENTRY_NAME_OFFSET as usize);
+        let at = self.entry(channel).saturating_add(contract::CHANNEL_ENTRY_NAME_OFFSET as usize);
         let name = self.discovery.get(at..at.saturating_add(contract::NAME_BYTES)).unwrap_or_default();
         let name: String = name.iter().take_while(|byte| **byte != 0).map(|byte| char::from(*byte)).collect();
         if name.is_empty() {
@@ -258,15 +340,62 @@ impl Decoder {
     }
 }
 
+impl Channel {
+    /// A store into the batch page.
+    fn fill(&mut self, at: u64, payload: &Payload) {
+        const BYTES: u64 = contract::DESCRIPTOR_BYTES as u64;
+        let end = at.saturating_add(payload.bytes).min(at + contract::PAGE_BYTES_MIN as u64);
+        for slot in at / BYTES..end.div_ceil(BYTES) {
+            let (from, to) = ((slot * BYTES).max(at), ((slot + 1) * BYTES).min(end));
+            let known = payload.known.get((from - at) as usize..(to - at) as usize);
+            match known {
+                Some(known) => {
+                    let place = self.slots.entry(slot).or_default();
+                    place[(from - slot * BYTES) as usize..(to - slot * BYTES) as usize].copy_from_slice(known);
+                }
+                None => {
+                    self.slots.remove(&slot);
+                }
+            }
+        }
+    }
+
+    /// The next `count` descriptors of the batch page.
+    fn batch(&mut self, index: usize, count: u64, slots: u64) -> Seen {
+        let positions = self.position..self.position + (count & 0xff);
+        self.position = positions.end;
+        let images = positions.filter_map(|position| self.slots.get(&position.checked_rem(slots)?));
+        let all: Vec<Seen> = images.map(|image| descriptor(index, &contract::Descriptor::from_le_bytes(*image))).collect();
+        let mut text = format!("commit a batch of {count}");
+        for (number, one) in all.iter().enumerate() {
+            text += if number == 0 { ": " } else { "; " };
+            text += &one.text;
+        }
+        let fields = all.iter().filter_map(|one| one.fields.get("descriptor").cloned()).collect::<Vec<_>>();
+        let kind = if all.is_empty() { Kind::Doorbell } else { Kind::Descriptor };
+        let mut it = Seen { posted: all.into_iter().flat_map(|one| one.posted).collect(), ..seen(kind, Some(index), text) };
+        if !fields.is_empty() {
+            it.fields.insert("descriptors".into(), fields.into());
+        }
+        it
+    }
+}
+
+/// Kind of a descriptor.
+pub fn kind_of(what: &contract::Descriptor) -> Result<contract::Kind, u8> {
+    let number = ((what.control & contract::DESCRIPTOR_CONTROL_KIND_MASK) >> contract::DESCRIPTOR_CONTROL_KIND_LSB) as u8;
+    contract::Kind::try_from(number).map_err(|_| number)
+}
+
 fn descriptor(channel: usize, what: &contract::Descriptor) -> Seen {
     let &contract::Descriptor { address, length, cookie, control } = what;
-    let number = ((control & contract::DESCRIPTOR_CONTROL_KIND_MASK) >> contract::DESCRIPTOR_CONTROL_KIND_LSB) as u8;
     let end = control & contract::DESCRIPTOR_CONTROL_END_MASK != 0;
-    let kind = contract::Kind::try_from(number).map_or_else(|_| format!("kind {number}"), |kind| kind.name().into());
+    let kind = kind_of(what).map_or_else(|number| format!("kind {number}"), |kind| kind.name().into());
     let last = if end { ", end of message" } else { "" };
     let text = format!("descriptor {cookie}, {kind}, {length} bytes at {address:#x}{last}");
     let fields = json!({"descriptor": {"address": address, "length": length, "cookie": cookie, "kind": kind, "end": end}});
-    Seen { fields: fields.as_object().cloned().unwrap_or_default(), ..seen(Kind::Descriptor, Some(channel), text) }
+    let fields = fields.as_object().cloned().unwrap_or_default();
+    Seen { fields, posted: vec![*what], ..seen(Kind::Descriptor, Some(channel), text) }
 }
 
 fn completion(channel: usize, what: &contract::Completion) -> Seen {
@@ -280,7 +409,8 @@ fn completion(channel: usize, what: &contract::Completion) -> Seen {
     };
     let phase = flags & contract::COMPLETION_FLAGS_PHASE_MASK;
     let fields = json!({"completion": {"bytes": bytes, "offset": offset, "user": user, "cookie": cookie, "status": outcome, "start": start, "phase": phase}});
-    Seen { fields: fields.as_object().cloned().unwrap_or_default(), ..seen(Kind::Completion, Some(channel), text) }
+    let fields = fields.as_object().cloned().unwrap_or_default();
+    Seen { fields, ended: (!start).then_some(*what), ..seen(Kind::Completion, Some(channel), text) }
 }
 
 /// A register's place in words.
@@ -296,7 +426,7 @@ fn place(bar: u64, offset: u64, shift: u32) -> String {
 }
 
 /// Bytes from hexadecimal digits, as far as they are some.
-fn bytes(digits: &str) -> Vec<u8> {
+pub fn bytes_of(digits: &str) -> Vec<u8> {
     digits.as_bytes().chunks(2).map_while(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }
 
