@@ -74,6 +74,11 @@ def stage(folder: Path, prefix: Path, libdir: str) -> None:
     print("install: building the library and the command line; from nothing, that takes some minutes", flush=True)
     clibrary.build(folder / libdir)
     riffalibrary.build(folder / libdir)
+    home = riffalibrary.jdk()
+    if home:
+        riffalibrary.build_java(home, folder / libdir, folder / "share/java/riffa.jar")
+    else:
+        print("install: no JDK (javac, jni.h): RIFFA's class for Java is left out", flush=True)
     text = (ROOT / "bindings/c/towpath.pc.in").read_text()
     for name, value in (("PREFIX", str(prefix)), ("LIBDIR", libdir), ("VERSION", clibrary.version())):
         text = text.replace(f"@{name}@", value)

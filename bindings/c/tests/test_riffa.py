@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RIFFA's calls (bindings/riffa): each rule of theirs, over a simulated core; from C, C++ and Python."""
+"""RIFFA's calls (bindings/riffa): each rule of theirs, over a simulated core; from C, Python and Java."""
 
 from __future__ import annotations
 
@@ -108,3 +108,15 @@ def test_the_module_of_python(riffa: Path) -> None:
     done = run(sys.executable, "-c", PYTHON, TOWPATH_DEVICE=CORE, PYTHONPATH=str(RIFFA / "python"), LD_LIBRARY_PATH=str(riffa))
     assert done.returncode == 0, done.stderr
     assert "num fpgas: 1\nfpga (0) id: 0\nfpga (0) name: sim:tests/cores\nfpga (0) num_chnls: 3\n" in done.stdout
+
+
+@pytest.mark.skipif(riffalibrary.jdk() is None, reason="no JDK: install the package openjdk-17-jdk-headless")
+def test_the_class_of_java(riffa: Path, tmp_path: Path) -> None:
+    home, jar = riffalibrary.jdk(), tmp_path / "riffa.jar"
+    assert home is not None
+    riffalibrary.build_java(home, riffa, jar)
+    java = [str(home / "bin/java"), "-Xshare:auto", "-XX:TieredStopAtLevel=1", f"-Djava.library.path={riffa}", "-cp", str(jar)]
+    done = run(*java, str(RIFFA / "tests/Rules.java"), TOWPATH_DEVICE=CORE)
+    print(done.stdout, done.stderr)
+    assert done.returncode == 0 and done.stdout.endswith("done\n"), done.stderr
+    assert "num fpgas: 1\nid: 0\nname: sim:tests/cores\nnum channels: 3\n" in done.stdout
