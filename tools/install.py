@@ -21,6 +21,7 @@ from pathlib import Path
 
 import clibrary
 import manpages
+import riffalibrary
 from clibrary import ROOT
 
 RECORD = "share/towpath/installed.txt"
@@ -72,6 +73,12 @@ def stage(folder: Path, prefix: Path, libdir: str) -> None:
     """Puts everything into an empty folder, as it shall lie below the prefix."""
     print("install: building the library and the command line; from nothing, that takes some minutes", flush=True)
     clibrary.build(folder / libdir)
+    riffalibrary.build(folder / libdir)
+    home = riffalibrary.jdk()
+    if home:
+        riffalibrary.build_java(home, folder / libdir, folder / "share/java/riffa.jar")
+    else:
+        print("install: no JDK (javac, jni.h): RIFFA's class for Java is left out", flush=True)
     text = (ROOT / "bindings/c/towpath.pc.in").read_text()
     for name, value in (("PREFIX", str(prefix)), ("LIBDIR", libdir), ("VERSION", clibrary.version())):
         text = text.replace(f"@{name}@", value)
@@ -86,7 +93,8 @@ def stage(folder: Path, prefix: Path, libdir: str) -> None:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(script)
     copies = [("bin/towpath", program), ("share/doc/towpath/LICENSE", ROOT / "LICENSE"), *home_files()]
-    for language in ("c", "c++"):
+    copies += [("share/riffa/riffa.py", ROOT / "bindings/riffa/python/riffa.py")]
+    for language in ("c", "c++", "riffa"):
         copies += [(f"include/{path.name}", path) for path in sorted((ROOT / "bindings" / language / "include").iterdir())]
     for name, source in copies:
         target = folder / name

@@ -74,6 +74,17 @@ def test_an_example_runs_with_nothing_but_the_installation(prefix: Path, name: s
             assert (done.returncode, done.stdout, done.stderr) == (0, EXAMPLES[name], ""), (arguments, done.stderr)
 
 
+def test_a_program_for_riffa_is_compiled_as_for_riffa(prefix: Path, tmp_path: Path) -> None:
+    program = tmp_path / "threads"
+    command = ["cc", ROOT / "bindings/riffa/tests/threads.c", f"-I{prefix / 'include'}", f"-L{prefix / 'lib'}", "-lriffa", "-pthread"]
+    subprocess.run([*command, f"-Wl,-rpath-link,{prefix / 'lib'}", "-o", program], check=True)
+    own = environment(prefix) | {"TOWPATH_DEVICE": "sim:loopback"}
+    done = subprocess.run([program], cwd=tmp_path, env=own, capture_output=True, text=True, timeout=300)
+    lines = [f"{words} words sent, {words} received, 0 wrong" for words in (4, 32, 256, 2048, 16384)]
+    assert (done.returncode, done.stdout.splitlines()) == (0, ["0: sim:loopback, channels: 1", *lines]), done.stderr
+    assert (prefix / "share/riffa/riffa.py").is_file()
+
+
 def test_without_the_gateware_the_error_names_the_variable(prefix: Path, tmp_path: Path) -> None:
     program = compiled(prefix, ROOT / "examples/c/echo.c", tmp_path)
     moved = tmp_path / "lib"

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Builds libriffa.so, RIFFA's calls, over the libtowpath.so in the same folder: `python tools/riffalibrary.py FOLDER`.
+
+Where there is a JDK, also RIFFA's class for Java: libjriffa.so and riffa.jar.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import clibrary
+from clibrary import ROOT
+
+SOURCES = ROOT / "bindings/riffa"
+# The name that programs which were linked with RIFFA's own library ask for, and RIFFA's Python module.
+SONAME = "libriffa.so.1"
+
+
+def build(folder: Path) -> Path:
+    """Leaves libriffa.so.1 and the link libriffa.so in `folder`; returns the first."""
+    library = folder / SONAME
+    options = [f"-soname={SONAME}", f"--version-script={SOURCES / 'libriffa.map'}"]
+    link(library, sorted((SOURCES / "src").glob("*.c")), options, [f"-I{ROOT / 'bindings/c/include'}", "-ltowpath", "-pthread"])
+    short = folder / "libriffa.so"
+    short.unlink(missing_ok=True)
+    short.symlink_to(library.name)
+    return library
+
+
+def link(library: Path, sources: list[Path], linking: list[str], more: list[str]) -> None:
+    """A library of C that finds the others in its own folder."""
+    command = ["cc", "-std=c11", "-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{SOURCES / 'include'}"]
+    linking = [*linking, "-z,defs", "-z,relro", "-z,now", "-rpath,$ORIGIN"]
+    clibrary.run([*command, *map(str, sources), "-o", str(library), *(f"-Wl,{option}" for option in linking), f"-L{library.parent}", *more])
+
+
+def jdk() -> Path | None:
+    """Where the JDK is whose javac would run, if there is one."""
+    found = shutil.which("javac")
+    home = Path(found).resolve().parents[1] if found else None
+    return home if home and (home / "include/jni.h").is_file() else None
+
+
+def build_java(home: Path, folder: Path, jar: Path) -> None:
+    """Leaves libjriffa.so in `folder`, where libriffa.so is, and the classes in `jar`."""
+    includes = [f"-I{home / 'include'}", f"-I{home / 'include/linux'}"]
+    link(folder / "libjriffa.so", [SOURCES / "java/jriffa.c"], [], [*includes, "-lriffa"])
+    with tempfile.TemporaryDirectory() as classes:
+        sources = sorted((SOURCES / "java").rglob("*.java"))
+        clibrary.run([str(home / "bin/javac"), "--release", "17", "-Xlint:all", "-Werror", "-d", classes, *map(str, sources)])
+        jar.parent.mkdir(parents=True, exist_ok=True)
+        clibrary.run([str(home / "bin/jar"), "--create", "--file", str(jar), "-C", classes, "."])
+
+
+def main(arguments: list[str]) -> int:
+    if len(arguments) != 1:
+        print("usage: python tools/riffalibrary.py FOLDER", file=sys.stderr)
+        return 2
+    try:
+        folder = Path(arguments[0]).absolute()
+        print(build(folder))
+        home = jdk()
+        if home:
+            build_java(home, folder, folder / "riffa.jar")
+    except clibrary.BuildError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
