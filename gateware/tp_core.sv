@@ -14,7 +14,8 @@ module tp_core
     parameter int TAGS = 32,              // read requests in flight, 8 to 256
     // For all H2C channels, which share it: a multiple of 1,024, at least 2,048 for each.
     parameter int LANDING_BYTES = H2C > 4 ? 4096 * H2C : 16384,
-    parameter int SENDING_BYTES = 8192,   // for all C2H channels
+    // For all C2H channels, which share it: a power of two, at least 1,024 for each.
+    parameter int SENDING_BYTES = C2H > 8 ? 1024 * 2 ** $clog2(C2H) : 8192,
     parameter int QUEUE_DEPTH = 16,       // descriptors for each channel
     parameter int INLINE_SLOTS = 4,       // for each H2C channel
     parameter int VECTORS = 32,           // MSI-X
@@ -247,7 +248,7 @@ module tp_core
       .C2H(C2H),
       .TAGS(TAGS),
       .LANDING_BYTES(LANDING_BYTES),
-      .SENDING_BYTES(C2H < 2 ? SENDING_BYTES : 2 ** ($clog2(SENDING_BYTES / C2H + 1) - 2)),  // what each keeps: see tp_dma
+      .SENDING_BYTES(kept_sending(SENDING_BYTES, NC)),
       .QUEUE_DEPTH(QUEUE_DEPTH),
       .INLINE_SLOTS(INLINE_SLOTS),
       .VECTORS(VECTORS),

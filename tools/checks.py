@@ -293,7 +293,7 @@ def verilator_is_content(tree: Tree) -> list[str]:
     found: list[str] = []
     files = gateware_sources(tree)
     for top in elaborate(tree, files)[1] if files else []:
-        shapes = [[]] if top != "tp_core" else [*([f"DATA_WIDTH={width}"] for width in (64, 128, 256, 512)), ["QOS=1"]]
+        shapes = [[]] if top != "tp_core" else [*([f"DATA_WIDTH={width}"] for width in (64, 128, 256, 512)), ["QOS=1"], ["C2H=9"]]
         for shape in shapes:
             found += verilator_lint(tree, top, files, *shape)
     for card in tree.like(*CARDS):

@@ -152,8 +152,7 @@ module tp_dma
   localparam int KW = $clog2(KEEP);
   localparam int BW = $clog2(SENDING_BYTES);
   localparam int SENDING_BLOCK = 512;
-  // What a C2H channel keeps without a descriptor: half of an even part of the room, rounded down to a power of two. No write is longer.
-  localparam int SENDING_HOLD = NC == 1 ? SENDING_BYTES : 2 ** ($clog2(SENDING_BYTES / NC + 1) - 2);
+  localparam int SENDING_HOLD = kept_sending(SENDING_BYTES, NC);  // no write is longer
   localparam int LB = NC > 1 ? $clog2(SENDING_BLOCK) : KW;
   localparam int PW = NC > 1 ? $clog2(NC) : 1;
   localparam int TW = $clog2(TAGS);

@@ -121,4 +121,9 @@ package tp_tlp_pkg;
     logic unexpected_completion;
   } tp_errors_t;
 
+  // Not of the streams: what each of several C2H channels keeps of the sending room while it has no descriptor, which discovery tells as its
+  // `buffer_bytes`: half of an even part, rounded down to a power of two. A channel alone keeps all (docs/adr/0035-shared-sending.md).
+  function automatic int kept_sending(input int bytes, input int channels);
+    kept_sending = channels == 1 ? bytes : 2 ** ($clog2(bytes / channels + 1) - 2);
+  endfunction
 endpackage

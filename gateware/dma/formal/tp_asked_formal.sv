@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tp_asked: a beat of a message reaches tp_c2h only while the descriptor is in hand that the message was asked for; so none reaches another's
 // buffer. No second ask goes out before the first one's message has ended. An ask stands until taken, and says what the descriptor in hand
-// wants. What tp_c2h has of a message that nobody wants it forgets before anything else comes. A descriptor's end waits for nothing here.
+// wants. What tp_c2h has of a message that is not wanted it forgets before anything else comes. A descriptor's end waits for nothing here.
 // Assumed: descriptors come one at a time and end once; the kind sends one message for each ask; a message ends in a descriptor only after
 // its last beat has come (tp_c2h); reads end; a reset of the channel comes between descriptors, and the kind forgets.
 module tp_asked_formal #(

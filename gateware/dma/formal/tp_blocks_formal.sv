@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tp_blocks: a block that is granted is nobody's; a channel which holds less than its share gets one within as many cycles as there are channels, once
+// tp_blocks: a block that is granted has no owner; a channel which holds less than its share gets one within as many cycles as there are channels, once
 // the list is filled; none gets more beyond its share while fewer blocks are left that no share needs than it has of them, and a sparing wish
 // leaves KEPT; every block is on the list or somebody's.
 // Assumed: one channel at a time gives back what it holds, the only one in order.

@@ -6,7 +6,7 @@
 // with as many as its share holds enough for every write.
 // Assumed: tkeep is 2^n - 1, and only a message's last beat is partial; a plan has room for half of the sending room at most (tp_plan); a
 // flush comes when the channel is idle and none of its reads are to be made, and stands until all blocks are back (tp_resets); `reading` and `begun` tell of a command that waits and
-// one that is read for (tp_writer); nobody gets more blocks than there are (tp_blocks).
+// one that is read for (tp_writer); no channel gets more blocks than there are (tp_blocks).
 module tp_c2h_formal
   import towpath_pkg::*;
 #(

@@ -3,7 +3,7 @@
 // does; a block that comes back is the one that the channel has there; a beat that waits for its turn waits for CHANNELS cycles at most. One
 // byte of one channel is watched, any.
 // Assumed: each channel gets its places in order and gives them back in order, and may begin anew when it has none; it writes only in its turn
-// and where it has a block, and does not write what it reads (tp_c2h); what is granted is nobody's (tp_blocks).
+// and where it has a block, and does not write what it reads (tp_c2h); what is granted has no owner (tp_blocks).
 module tp_sending_room_formal #(
     parameter int DATA_WIDTH = 64,
     parameter bit INDUCTION = 1,

@@ -2,7 +2,7 @@
 // tp_tags: a tag that is handed out is not out; each tag is out or in the pool once; only what is out is overdue; a tag leaves quarantine
 // without its answer only if its read was given up, and the link went down meanwhile or the host allowed it (`quarantine` not 0); one that is
 // still shown to the link never does, nor any while a packet is in hand. No tag from SHORT on is offered unless the host allowed it a cycle
-// ago. A client whose own tag is in is offered one, and nobody else gets that. The lap turns when a tag is handed out, and only then. What was out at an `abandon` has been answered or given up before anything is asked for
+// ago. A client whose own tag is in is offered one, and no other client gets that. The lap turns when a tag is handed out, and only then. What was out at an `abandon` has been answered or given up before anything is asked for
 // again, and the quarantine is as long as ever.
 // Assumed: as tp_landing is proved to do, only tags that are out are freed or given up, and given up once; what is overdue has ended two
 // cycles later; nothing is taken while `hold` (tp_read_issue).

@@ -22,7 +22,7 @@ def test_dma(width, h2c, c2h):
         bench.ROOT / f".towpath/benches/dma-{width}-{h2c}-{c2h}",
         # With two H2C channels, 32 inline slots are a block RAM.
         {"DATA_WIDTH": width, "H2C": h2c, "C2H": c2h, "TAGS": 32 if width < 512 else 64, "INLINE_SLOTS": 4 if width < 256 else 32},
-        more=("bench_batches", "bench_shares", "bench_rings", "bench_limits"),
+        more=("bench_batches", "bench_shares", "bench_rings", "bench_limits", "bench_pairs"),
     )
 
 
