@@ -6,7 +6,8 @@
 //
 // Promises: whatever the core does, the process goes on. $finish, $stop, $fatal, a failed assertion or a fault of Verilator's runtime are
 // told through the callback once; from then on the model stands still, shows nothing valid and its waveform is complete. A model may be
-// used from any thread, by one at a time; different models are independent.
+// used from any thread, by one at a time; different models are independent. What the checker at the core's ports finds at a clock edge
+// (tp_check_pkg.sv) is the reason that is told; what the gateware's own assertions say of the same fault at that edge is not.
 //
 // The builder defines TP_MODEL_DATA_WIDTH, TP_MODEL_CORE_CLOCK_KHZ, TP_MODEL_USER_CLOCKS_KHZ (a list) and, for waveforms, TP_MODEL_TRACE.
 #include "tp_data.h"
@@ -50,8 +51,11 @@ struct Model {
 #endif
     tp_model_print print = nullptr;
     void *print_context = nullptr;
-    std::string line;         // what was printed since the last line break
     std::string error;        // the last line that began an error
+    std::string held;         // lines of errors at this edge: the gateware's, if the checker has no better reason
+    std::string breach;       // what the checker has found at this edge
+    std::string reason;       // why this edge ends the simulation
+    int ending = 0;           // kind of the end, or 0
     uint64_t units_per_ps = 1, ps_per_unit = 1;
     uint64_t core_last = 0, user_last[TP_MODEL_USER_CLOCKS] = {};
     bool stopped = false;
@@ -95,9 +99,9 @@ std::string place(const char *file, int line) {
 
 void stop(int kind, const std::string &text) {
     Model *model = current;
-    if (!model || model->stopped) return;
-    model->stopped = true;
-    model->tell(kind, text);
+    if (!model || model->stopped || model->ending) return;
+    model->ending = kind;
+    model->reason = text;
 }
 
 void set_time(Model *model, uint64_t picoseconds) { model->context.time(picoseconds * model->units_per_ps / model->ps_per_unit); }
@@ -148,6 +152,20 @@ void fall_due(Model *model, uint64_t now, int rising) {
     (void)rising;
 }
 
+// Tells what was held back at this edge.
+void settle(Model *model) {
+    std::string held, breach, reason;
+    held.swap(model->held);
+    breach.swap(model->breach);
+    reason.swap(model->reason);
+    const int kind = model->ending;
+    model->ending = 0;
+    if (breach.empty() && !held.empty()) model->tell(kPrint, held);
+    if (!kind || model->stopped) return;
+    model->stopped = true;
+    model->tell(kind, breach.empty() ? reason : breach);
+}
+
 // Runs a step of the model; whatever is thrown ends the model, never the process.
 template <typename Step> void guarded(Model *model, Step step) {
     Entered entered(model);
@@ -160,6 +178,7 @@ template <typename Step> void guarded(Model *model, Step step) {
     } catch (...) {
         stop(kStop, "the model failed for an unknown reason");
     }
+    settle(model);
 #ifdef TP_MODEL_TRACE
     if (model->stopped && model->trace) model->trace->flush();
 #endif
@@ -185,12 +204,21 @@ int tp_model_printf(const char *format, ...) {
     va_end(again);
     Model *model = current;
     if (!model) return static_cast<int>(text.size());
-    model->tell(kPrint, text);
-    model->line += text;
-    for (std::size_t end; (end = model->line.find('\n')) != std::string::npos; model->line.erase(0, end + 1)) {
-        const std::size_t mark = model->line.find("%Error: "), fatal = model->line.find("%Fatal: ");
-        const std::size_t begin = mark < fatal ? mark : fatal;
-        if (begin < end) model->error = model->line.substr(begin + 8, end - begin - 8);
+    const std::size_t mark = text.find("%Error: "), fatal = text.find("%Fatal: ");
+    const std::size_t begin = mark < fatal ? mark : fatal;
+    if (begin == std::string::npos) {
+        model->tell(kPrint, text);
+        return static_cast<int>(text.size());
+    }
+    // An error is printed by one call, with its line break.
+    const std::size_t end = text.find('\n', begin);
+    const std::string error = text.substr(begin + 8, end == std::string::npos ? end : end - begin - 8);
+    model->error = error;
+    if (error.compare(0, 10, "core port ")) {
+        model->held += text;
+    } else {
+        if (!model->breach.empty()) model->breach += "; ";
+        model->breach += error;
     }
     return static_cast<int>(text.size());
 }

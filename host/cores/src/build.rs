@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From sources to a shared object, once: the result is kept under the hash of everything it was made of.
 
+use crate::check::{self, Check};
 use crate::data::{embedded, named, together, Data};
 use crate::files::environment;
 use crate::find::{towpath_home, FILE_LIST};
@@ -28,6 +29,7 @@ use towpath_system::file;
 /// The way of building: all that decides what is given to the tools. When it changes, models are other ones.
 const RECIPE: &str = concat!(
     include_str!("build.rs"),
+    include_str!("check.rs"),
     include_str!("data.rs"),
     include_str!("endpoint.rs"),
     include_str!("kind.rs"),
@@ -55,6 +57,8 @@ pub struct BuildOptions<'a> {
     pub serial: u64,
     /// The card behind the pins of this endpoint's hard block, a folder in `gateware/endpoint`; none: at the neutral streams.
     pub endpoint: Option<&'a str>,
+    /// The checker at the core's ports; another choice is another model in the cache.
+    pub check: Check,
     /// Receives what is being done, and the compiler's warnings: whole lines without the final line break.
     pub progress: Option<&'a (dyn Fn(&str) + Sync)>,
 }
@@ -107,10 +111,14 @@ pub fn build(folder: &Path, options: &BuildOptions) -> Result<Built, CoreError> 
     let name = manifest.core.name.clone();
     say(&format!("core \"{name}\": checking the manifest against module \"{}\"", manifest.core.top));
     let warnings = Warnings::new(&manifest, &say);
-    let Joined { text, data, generated, .. } = wrapped(&verilator, &manifest, &home, (options.serial, true), &scratch.path, &warnings)?;
+    let Joined { mut text, checks, data, generated, .. } =
+        wrapped(&verilator, &manifest, &home, (options.serial, true), &scratch.path, &warnings)?;
     write(&scratch.path.join("data.cpp"), &embedded(&data, &scratch.path)?)?;
 
     say(&format!("core \"{name}\": compiling for simulation at {} bit (once; about a minute)", manifest.core.width));
+    if options.check != Check::Off {
+        text.push_str(&checks.replace(check::STOPS, if options.check == Check::On { "1'b1" } else { "1'b0" }));
+    }
     let user = scratch.path.join("tp_user.sv");
     write(&user, &text)?;
     verilate(&verilator, &manifest, &home, &sources, (&user, &generated), &scratch.path, options.trace, &warnings)?;
@@ -199,6 +207,8 @@ fn read(folder: &Path, options: &BuildOptions) -> Result<Manifest, CoreError> {
 /// What [`wrapped`] makes and finds out.
 struct Joined {
     text: String,
+    /// What watches the ports of the cores, for simulation.
+    checks: String,
     data: Vec<Data>,
     included: Vec<PathBuf>,
     /// Verilog that was made of VHDL.
@@ -229,6 +239,7 @@ fn wrapped(
     let elaborated = Elaborated { top: &top, kinds: &kinds, plugins: &plugins, others: &others };
     Ok(Joined {
         text: wrapper(manifest, manifest.core.width, serial, &elaborated),
+        checks: [&top].into_iter().chain(&others).filter_map(|top| top.check.as_deref()).collect(),
         data: together(data)?,
         included: included(manifest, &top),
         generated: [&top].into_iter().chain(&others).flat_map(|top| top.generated.clone()).collect(),
@@ -266,6 +277,7 @@ struct Sources {
 impl Sources {
     fn find(home: &Path, endpoint: Option<&str>, width: u32) -> Result<Sources, CoreError> {
         let mut gateware = file_list(home, Path::new(FILE_LIST))?;
+        gateware.extend(check::SOURCES.map(PathBuf::from));
         let mut headers: Vec<PathBuf> = ["model.cpp", "tp_data.h", "tp_model.h", "tp_model_print.h", "tp_lanes.h"]
             .iter()
             .map(|name| Path::new("gateware/sim").join(name))
@@ -319,7 +331,11 @@ fn key(
     part("recipe", RECIPE.as_bytes());
     part(
         "options",
-        format!("{} {} {} {:?} {:?}", options.trace, manifest.core.width, options.serial, options.endpoint, sources.parameters).as_bytes(),
+        format!(
+            "{} {} {} {:?} {:?} {:?}",
+            options.trace, manifest.core.width, options.serial, options.endpoint, options.check, sources.parameters
+        )
+        .as_bytes(),
     );
     part("verilator", verilator.version.as_bytes());
     part("c++", cxx.version.as_bytes());

@@ -10,6 +10,7 @@
 //! [`wrap`] generates the wrapper alone: a board's top instantiates it, too. What else a board needs is in `boards/`.
 
 mod build;
+mod check;
 mod data;
 mod draft;
 mod endpoint;
@@ -33,6 +34,7 @@ mod warnings;
 mod wrapper;
 
 pub use build::{build, wrap, BuildOptions, Built, Wrapped};
+pub use check::Check;
 pub use data::Data;
 pub use draft::{draft, Draft, DraftStream};
 pub use endpoint::{endpoints, Endpoint};

@@ -83,6 +83,8 @@ pub struct Top {
     pub generated: Vec<PathBuf>,
     /// A generated module that gives the core's ports the names that they have here.
     pub shim: Option<String>,
+    /// A generated module that watches the core's ports in simulation, and what binds it into the core's.
+    pub check: Option<String>,
     /// Ports that the core calls otherwise: the name here, and the core's.
     pub names: BTreeMap<String, String>,
     /// Sources that were read, by the names that the tool was given or made up.

@@ -2,6 +2,7 @@
 //! Cores whose ports have other names than `cores/README.md` gives them: `[ports]` of the manifest, names that are known, and the generated
 //! module between them and the names that everything else uses.
 
+use crate::check::{checker, Known};
 use crate::family::{behind, Family};
 use crate::listed::fits;
 use crate::manifest::{at, line_of, Channel, Direction, Manifest};
@@ -370,7 +371,10 @@ pub(crate) fn adapted(manifest: &Manifest, top: Top, number: usize) -> Result<To
         let problems: String = found.problems.iter().map(placed).collect();
         return Err(CoreError::manifest(&file, format!("the ports of module \"{}\":{problems}", manifest.core.top)));
     }
-    Ok(Shim { manifest, top: &top, found: &found, open: &open, tied: &tied, streams: &streams }.made(number))
+    let known = Known { names: &found.names, clocks: &found.clocks, low: &found.low, high: &found.high };
+    let check = checker(manifest, &top, &known, number);
+    let shim = Shim { manifest, top: &top, found: &found, open: &open, tied: &tied, streams: &streams };
+    Ok(Top { check, ..shim.made(number) })
 }
 
 struct Shim<'a> {

@@ -153,7 +153,7 @@ fn plugin_entry(plugin: &Plugin) -> String {
 
 /// Clocks of the user core's after which the bus answers for a port: 65,536, or fewer where the window's own default, which counts core clocks, would be
 /// over before, of the slowest clock that it may have. A quarter of that leaves time for the crossing of clocks.
-fn patience(manifest: &Manifest) -> u64 {
+pub(crate) fn patience(manifest: &Manifest) -> u64 {
     let slowest = manifest.user_clocks_khz().into_iter().min().unwrap_or(1);
     let window = u64::from(CARD_WINDOW_TIMEOUT_RESET) * u64::from(slowest) / u64::from(manifest.core_clock_khz());
     (window / 4).clamp(64, 65_536)

@@ -10,7 +10,9 @@ mod common;
 use common::{says, world, World, MANIFEST, PORTS};
 
 fn wrapped(folder: &std::path::Path) -> Result<String, CoreError> {
-    wrap(folder, &BuildOptions::default(), None).map(|wrapped| wrapped.text)
+    let text = wrap(folder, &BuildOptions::default(), None).map(|wrapped| wrapped.text);
+    assert!(!text.as_ref().is_ok_and(|text| text.contains("tp_core_check")), "the checker is for simulation");
+    text
 }
 
 /// PORTS with each port renamed, by whole words.

@@ -221,6 +221,23 @@ struct Printer {
     /// The text since the last edge that ended without a stop.
     recent: String,
     stopped: Option<String>,
+    /// How to look at what the checker at the core's ports has found.
+    seen: String,
+}
+
+/// What the checker's reasons begin with: `tp_check_pkg.sv`.
+const BREACH: &str = "core port ";
+
+/// How a breach is seen, on the card of this name, whose waveform is written to `trace`.
+fn seen(name: &str, trace: Option<&Path>) -> String {
+    match trace {
+        Some(path) => format!("; see it in {}", path.display()),
+        None => {
+            let core = name.strip_prefix("sim:").unwrap_or(name);
+            let core = core.split_once('?').map_or(core, |(core, _)| core);
+            format!("; see it: towpath run --core {core} --trace breach.fst -- PROGRAM")
+        }
+    }
 }
 
 extern "C" fn print(context: *mut c_void, kind: c_int, text: *const c_char, length: u64) {
@@ -239,6 +256,12 @@ extern "C" fn print(context: *mut c_void, kind: c_int, text: *const c_char, leng
     if kind == PrintKind::Print {
         printer.recent.push_str(&text);
     } else if printer.stopped.is_none() {
+        if text.starts_with(BREACH) {
+            let text = format!("{text}{}", printer.seen);
+            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| (printer.sink)(kind, &text)));
+            printer.stopped = Some(text);
+            return;
+        }
         let what = if kind == PrintKind::Finish { "$finish" } else { "$stop, $fatal or a failed assertion" };
         let mut why = String::new();
         for part in [printer.recent.trim(), text.trim()] {
@@ -267,8 +290,8 @@ pub struct Model {
 unsafe impl Send for Model {}
 
 impl Model {
-    /// Load the shared object and make one instance, with a trace to an FST file if there is a path.
-    pub fn open(library: &Path, trace: Option<&Path>, sink: PrintSink) -> Result<Model, SimError> {
+    /// Load the shared object and make one instance for the card `name`, with a trace to an FST file if there is a path.
+    pub fn open(name: &str, library: &Path, trace: Option<&Path>, sink: PrintSink) -> Result<Model, SimError> {
         let load = |why: libloading::Error| SimError::Library(library.to_owned(), why.to_string());
         // Safety: the object is one that Towpath compiled; its initialisers are the C++ runtime's.
         let object = unsafe { libloading::Library::new(library) }.map_err(load)?;
@@ -305,7 +328,7 @@ impl Model {
                     .map_err(|_| SimError::Trace(path.to_owned(), "the name contains a zero byte".into()))?,
             ),
         };
-        let printer = Box::into_raw(Box::new(Printer { sink, recent: String::new(), stopped: None }));
+        let printer = Box::into_raw(Box::new(Printer { sink, recent: String::new(), stopped: None, seen: seen(name, trace) }));
         // Safety: as declared in tp_model.h; the printer lives until after tp_model_free.
         let instance = unsafe { new(path.as_ref().map_or(std::ptr::null(), |path| path.as_ptr()), print, printer.cast()) };
         if instance.is_null() {

@@ -220,7 +220,7 @@ impl World {
         print: PrintSink,
         register_names: Vec<(String, u32)>,
     ) -> Result<Arc<SimBus>, SimError> {
-        let model = Model::open(library, trace, print)?;
+        let model = Model::open(name, library, trace, print)?;
         let mut turn = self.shared.turn();
         let index = turn.devices.iter().position(Option::is_none).unwrap_or(turn.devices.len());
         if index >= CARDS {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, Weak};
 use towpath_sim::{PrintKind, Settings, SimBus, World};
 
 /// Settings of a simulated device that are no knobs of the modelled link and host.
-const OWN_SETTINGS: [&str; 6] = ["width", "serial", "endpoint", "trace", "packets", "world"];
+const OWN_SETTINGS: [&str; 7] = ["width", "serial", "endpoint", "check", "trace", "packets", "world"];
 const WIDTHS: [u32; 4] = [64, 128, 256, 512];
 
 /// Simulated worlds that were opened by name and are still in use.
@@ -31,10 +31,11 @@ fn world(device: &str, name: &str, settings: Settings) -> Result<Arc<World>> {
     Ok(world)
 }
 
-/// `CORE` or `FOLDER`, and after a `?` settings of the link and the host, and six more:
+/// `CORE` or `FOLDER`, and after a `?` settings of the link and the host, and seven more:
 /// - `width`: the data width to build with.
 /// - `serial`: the card's serial number, which is built in as well.
 /// - `endpoint`: the hard block at whose pins the card is simulated, a folder in gateware/endpoint; without it, no endpoint is simulated.
+/// - `check`: `off` builds the card without the checker at the core's ports, and with `warn` a breach that it finds is a warning; else it ends the simulation.
 /// - `trace`: as in [`OpenOptions::trace`], which has precedence.
 /// - `packets`: a file for all packets on the link, which `towpath trace` shows.
 /// - `world`: a name. Devices of one program with the same name share one clock and one fabric. Without it a device has a world of its own.
@@ -53,6 +54,8 @@ pub(crate) fn open(name: &str, rest: &str, options: &OpenOptions) -> Result<Arc<
     };
     let serial = own("serial").map_or(Ok(0), number);
     let serial = serial.map_err(|why| Error::Invalid(format!("device \"{name}\": serial: {why}")))?;
+    let check = own("check").map_or(Some(towpath_cores::Check::On), towpath_cores::Check::named);
+    let check = check.ok_or_else(|| Error::Invalid(format!("device \"{name}\": check is on, warn or off")))?;
     let trace = options.trace.clone().or_else(|| own("trace").map(PathBuf::from));
     let settings = Settings::from_query_beside(&query.join("&"), &OWN_SETTINGS);
     let settings = settings.map_err(|error| Error::Invalid(format!("device \"{name}\": {error}")))?;
@@ -66,7 +69,8 @@ pub(crate) fn open(name: &str, rest: &str, options: &OpenOptions) -> Result<Arc<
         Some(progress) => progress(line),
         None => log::info!("{line}"),
     };
-    let build = towpath_cores::BuildOptions { trace: trace.is_some(), width, serial, endpoint: own("endpoint"), progress: Some(&say) };
+    let endpoint = own("endpoint");
+    let build = towpath_cores::BuildOptions { trace: trace.is_some(), width, serial, endpoint, check, progress: Some(&say) };
     let built = towpath_cores::build(&folder, &build).map_err(failed)?;
     let names = built.manifest.registers.iter().flat_map(|registers| registers.names.iter().map(|(name, offset)| (name.clone(), *offset)));
 

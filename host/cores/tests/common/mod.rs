@@ -20,7 +20,7 @@ fn home() -> &'static PathBuf {
     HOME.get_or_init(|| {
         let root = std::env::temp_dir().join(format!("towpath-cores-test-{}", std::process::id()));
         let repository = Path::new(env!("CARGO_MANIFEST_DIR")).canonicalize().unwrap().ancestors().nth(2).unwrap().to_path_buf();
-        for folder in ["contract/generated", "gateware/sim", "gateware/endpoint", "gateware/plugin", "cores", "user"] {
+        for folder in ["contract/generated", "gateware/sim/check", "gateware/endpoint", "gateware/plugin", "cores", "user"] {
             std::fs::create_dir_all(root.join(folder)).unwrap();
         }
         for file in [
@@ -35,6 +35,11 @@ fn home() -> &'static PathBuf {
             "sim/tp_lanes.h",
             "sim/tp_model.h",
             "sim/tp_model_print.h",
+            "sim/check/tp_check_pkg.sv",
+            "sim/check/tp_check_axis.sv",
+            "sim/check/tp_check_axil.sv",
+            "sim/check/tp_check_axi.sv",
+            "sim/check/tp_check_irq.sv",
             "endpoint/tp_tlp_pkg.sv",
         ] {
             std::fs::copy(repository.join("gateware").join(file), root.join("gateware").join(file)).unwrap();
