@@ -322,7 +322,7 @@ fn fields_reach_their_places() {
         assert!(build(&folder, &BuildOptions { width: Some(width), ..BuildOptions::default() }).unwrap().cached);
         let mut model = Model::new(&built.library, None);
         let info = model.info();
-        assert_eq!((info.abi, info.data_width, info.core_clock_khz, info.user_clocks_khz), (4, width, 250_000, [0; 3]));
+        assert_eq!((info.abi, info.data_width, info.core_clock_khz, info.user_clocks_khz), (5, width, 250_000, [0; 3]));
         model.reset();
         // Posted write in, read request out: {addr 8, dwords 2, tag 2, first_be, last_be, relaxed, valid, tc}.
         let data: Vec<u8> = (1..=(width / 8) as u8).collect();
