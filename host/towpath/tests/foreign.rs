@@ -87,7 +87,7 @@ fn ports_of_fifos_in_all_roles() {
 #[test]
 fn riffas_channels_side_by_side_at_another_width_and_clock() {
     let card = card("riffa_pair");
-    for (name, odd) in [("riffa0", 0), ("second", 1), ("riffa0", 1)] {
+    for (name, odd) in [("riffa0", 0), ("riffa1", 1), ("riffa0", 1)] {
         let (sender, receiver) = (card.sender(name).unwrap(), card.receiver(name).unwrap());
         for words in [0usize, 1, 2, 3, 64, 1001] {
             let (data, offset, user) = (bytes(4 * words), 77 + words as u32, odd);
