@@ -34,6 +34,8 @@ gateware/channel/tp_user_edge.sv
 gateware/compat/fifo/tp_fifo_get.sv
 gateware/compat/fifo/tp_fifo_read.sv
 gateware/compat/fifo/tp_fifo_write.sv
+gateware/compat/riffa/tp_riffa_rx.sv
+gateware/compat/riffa/tp_riffa_tx.sv
 gateware/dma/tp_asked.sv
 gateware/dma/tp_attributes.sv
 gateware/dma/tp_beat_fifo.sv

@@ -30,6 +30,7 @@ HOME = [
     "contract/generated/*",
     "cores/**/*.sv",
     "cores/**/*.svh",
+    "cores/**/*.v",
     "cores/**/kind.toml",
     "cores/**/plugin.toml",
     "cores/**/towpath.toml",

@@ -49,7 +49,7 @@ module tp_stream_width #(
     for (genvar p = 0; p < PARTS; p++) begin : g_part
       assign filled[p] = s_tkeep[p*M_KEEP+:M_KEEP] != '0;
     end
-    assign final_part = (filled >> part) >> 1 == '0;
+    assign final_part = (PARTS + 1)'(filled >> part) >> 1 == '0;
     assign s_tready = !flush && (empty || m_tready && final_part);
     assign m_tvalid = s_tvalid && !empty && !flush;
     assign m_tdata = s_tdata[32'(part)*M_WIDTH+:M_WIDTH];

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A manifest for a core that somebody else wrote: what its ports are by their names, and what that does not tell.
 
+mod families;
+
 use crate::find::towpath_home;
 use crate::listed::{included_names, tidy};
 use crate::manifest::{is_identifier, Direction, Manifest};
@@ -194,6 +196,8 @@ impl Drafting {
         let mut drafting = Drafting::default();
         drafting.memories_and_registers(top);
         drafting.streams(top);
+        drafting.riffa(top);
+        drafting.fifos(top);
         drafting.clocks_and_resets(top);
         drafting.interrupts(top);
         drafting.rest(top);

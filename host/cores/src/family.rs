@@ -24,8 +24,13 @@ pub enum Family {
 
 impl Family {
     /// Words for it in a manifest.
-    const NAMES: [(&'static str, Family); 4] =
-        [("stream", Family::Stream), ("fifo", Family::Fifo), ("fwft", Family::FallThrough), ("ap_fifo", Family::ApFifo)];
+    const NAMES: [(&'static str, Family); 5] = [
+        ("stream", Family::Stream),
+        ("fifo", Family::Fifo),
+        ("fwft", Family::FallThrough),
+        ("ap_fifo", Family::ApFifo),
+        ("riffa", Family::Riffa),
+    ];
 
     /// By its word, or what to write.
     pub(crate) fn of(word: &str) -> Result<Family, String> {

@@ -23,6 +23,36 @@ fn of(signals: &[&[&str]; 4], signal: &str) -> Option<usize> {
     signals.iter().position(|names| names.contains(&signal))
 }
 
+/// Ports that begin alike and make up one side of a FIFO.
+pub(crate) struct Bundle {
+    pub before: String,
+    /// Data, enable, and what says whether there is a word or room.
+    pub ports: Vec<String>,
+    /// Words come out of the FIFO.
+    pub out: bool,
+    /// Its flag is 1 when a word can move.
+    pub low: bool,
+}
+
+/// Those among the ports, which are in small letters.
+pub(crate) fn bundles(ports: &[&str]) -> Vec<Bundle> {
+    let mut all: Vec<Bundle> = Vec::new();
+    for (signals, out) in [(&OUT, true), (&IN, false)] {
+        for (port, data) in ports.iter().flat_map(|port| signals[0].iter().map(move |data| (*port, *data))) {
+            let Some(before) = port.strip_suffix(data).filter(|before| before.is_empty() || before.ends_with('_')) else { continue };
+            let one = |names: &[&str]| names.iter().map(|name| format!("{before}{name}")).find(|name| ports.contains(&name.as_str()));
+            let (low, nearly) = (one(signals[2]), one(&NEARLY).filter(|_| !out));
+            let Some(flag) = one(signals[1]).or(low.clone()).or(nearly.clone()) else { continue };
+            let Some(enable) = one(signals[3]) else { continue };
+            let (is_low, before) = (low.as_ref() == Some(&flag), before.to_string());
+            let more = nearly.filter(|port| *port != flag);
+            let ports = [port.to_string(), enable, flag].into_iter().chain(more).collect();
+            all.push(Bundle { before, ports, out, low: is_low });
+        }
+    }
+    all
+}
+
 /// Which side a signal is on, and the way of the channel that has such a port.
 pub(crate) fn is_signal(signal: &str, channel: Direction, port: PortDirection) -> bool {
     let input = port == PortDirection::Input;

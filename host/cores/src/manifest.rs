@@ -538,6 +538,10 @@ impl Manifest {
         if let Some(Err(message)) = manifest.core.ports.as_deref().map(Family::of) {
             return Err(CoreError::manifest(&file, at(core_line(text, "ports"), &format!("core.{message}"))));
         }
+        // RIFFA's cores have a channel at least, and it need not have a name.
+        if manifest.entries.is_empty() && manifest.core.ports.as_deref() == Some(Family::Riffa.name()) {
+            manifest.entries.push(Entry { name: "riffa0".into(), ..Entry::default() });
+        }
         for (index, entry) in manifest.entries.iter().enumerate() {
             let channels = kind::channels(entry, folder, manifest.core.ports.as_deref())?.and_then(|channels| {
                 manifest.channels.extend(channels);

@@ -7,6 +7,7 @@ use crate::family::{behind, Family};
 use crate::listed::fits;
 use crate::manifest::{at, line_of, Channel, Direction, Manifest};
 use crate::ports::{is_axi, Port, PortDirection, Top, AXIL};
+use crate::riffa;
 use crate::stream::{between, is_other, Between};
 use crate::wrapper::instance;
 use crate::CoreError;
@@ -228,6 +229,12 @@ impl Found {
         if self.names.keys().any(|key| key.starts_with(&own)) {
             return;
         }
+        if channel.shape.family == Family::Riffa {
+            if riffa::first(manifest).is_some_and(|first| first.name == channel.name) {
+                self.bundle(manifest, top, &channel.name, riffa::PREFIX);
+            }
+            return;
+        }
         let mut prefixes = vec![format!("{name}_"), format!("{name}_v_"), format!("{name}_fifo_"), format!("fifo_{name}_")];
         if alone {
             prefixes.push(String::new());
@@ -354,7 +361,8 @@ pub(crate) fn adapted(manifest: &Manifest, top: Top, number: usize) -> Result<To
     }
 
     let others = manifest.channels.iter().filter(|channel| is_other(channel, manifest.core.width));
-    let streams: Vec<Between> = others.map(|channel| between(manifest, channel, &top, &found.names)).collect();
+    let mut streams: Vec<Between> = others.map(|channel| between(manifest, channel, &top, &found.names)).collect();
+    streams.extend(riffa::between(manifest, &top, &found.names));
     found.problems.extend(streams.iter().flat_map(|between| between.problems.clone()));
 
     if !found.problems.is_empty() {

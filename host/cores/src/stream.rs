@@ -87,13 +87,13 @@ pub(crate) fn is_other(channel: &Channel, path: u32) -> bool {
         && (!shape.tkeep || !shape.tlast || shape.width.is_some_and(|width| width != path))
 }
 
-fn attributes(channel: &Channel) -> Vec<(&'static str, u64)> {
+pub(crate) fn attributes(channel: &Channel) -> Vec<(&'static str, u64)> {
     let all = if channel.direction == Direction::H2c { H2C_ATTRIBUTES } else { C2H_ATTRIBUTES };
     all.into_iter().filter(|_| channel.attributes).collect()
 }
 
 /// Signals of the stream: name, whether they go with the data, bits at this width.
-fn signals(width: u64) -> [(&'static str, bool, u64); 5] {
+pub(crate) fn signals(width: u64) -> [(&'static str, bool, u64); 5] {
     [("tdata", true, width), ("tkeep", true, width / 8), ("tlast", true, 1), ("tvalid", true, 1), ("tready", false, 1)]
 }
 

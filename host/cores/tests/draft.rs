@@ -21,7 +21,16 @@ fn the_repositorys_cores_are_drafted_from_their_ports() {
     let world = world();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
     let mut tried = 0;
-    for place in ["cores/loopback", "cores/sobel", "cores/counter", "cores/sink", "tests/cores/narrow", "tests/cores/loop3x2"] {
+    for place in [
+        "cores/loopback",
+        "cores/sobel",
+        "cores/counter",
+        "cores/sink",
+        "tests/cores/narrow",
+        "tests/cores/loop3x2",
+        "cores/riffa_echo",
+        "tests/cores/riffa_pair",
+    ] {
         let known = Manifest::read(&root.join(place)).unwrap();
         let sources: Vec<PathBuf> = known.core.sources.iter().map(|source| known.folder.join(source)).collect();
         let (folder, made) = drafted(&world, &known.core.name, &sources, &known.core.top);
@@ -37,7 +46,7 @@ fn the_repositorys_cores_are_drafted_from_their_ports() {
         assert_eq!(again.registers.is_some(), known.registers.is_some(), "{place}");
         tried += 1;
     }
-    assert_eq!(tried, 6);
+    assert_eq!(tried, 8);
 }
 
 #[test]
@@ -132,4 +141,26 @@ fn without_memory(manifest: &str) -> String {
     let end = begin + 1 + manifest[begin + 1..].find("\n[").unwrap();
     let text = format!("{}{}", &manifest[..begin], &manifest[end..]);
     text.replace("mem = \"s_mem_*\"\n", "").replace("unused = [", "unused = [\"s_mem_*\", ")
+}
+
+#[test]
+fn fifos_are_found_by_their_ports() {
+    let world = world();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let (folder, made) = drafted(&world, "fifos", &[root.join("tests/cores/fifos/fifos.v")], "fifos");
+    let again = wrap(&folder, &BuildOptions::default(), None).unwrap_or_else(|e| panic!("{e}\n{}", made.manifest));
+    let mut found: Vec<_> =
+        again.manifest.channels.iter().map(|c| (c.name.as_str(), c.direction.to_string(), c.shape.family.name())).collect();
+    found.sort();
+    let expected = [("a", "h2c", "fifo"), ("b", "c2h", "fifo"), ("in", "h2c", "fifo"), ("in_v", "h2c", "ap_fifo")];
+    let more = [("out", "c2h", "fifo"), ("out_v", "c2h", "ap_fifo")];
+    let expected: Vec<_> = expected.into_iter().chain(more).map(|(name, way, family)| (name, way.to_string(), family)).collect();
+    assert_eq!(found, expected, "{}", made.manifest);
+    for part in ["tp_fifo_read #(", "tp_fifo_write #(", "tp_fifo_get #(", "= own_in_tdata[15:0]"] {
+        assert!(again.text.contains(part), "no {part}: {}", again.text);
+    }
+    let said = made.undecided.join("\n");
+    for part in ["\"out\": a word is taken to be there", "\"a\" has words of 24 bit: each takes 4 bytes", "\"b\" is a FIFO"] {
+        assert!(said.contains(part), "no {part}: {said}");
+    }
 }

@@ -40,7 +40,7 @@ fn fifos_are_told_apart_by_what_drives_them() {
     let wide = pair.replacen("h2c\"", "h2c\"\nwidth = 24", 1);
     says(&wrapped(&world, &wide, &format!("{reads}\n{writes}"), "").unwrap_err(), &["\"a_dout\" (input, 12 bits)", "wants input, 24 bits"]);
     for (more, parts) in [
-        ("ports = \"fofi\"", ["line 10", "there are: stream, fifo, fwft, ap_fifo"]),
+        ("ports = \"fofi\"", ["line 10", "there are: stream, fifo, fwft, ap_fifo, riffa"]),
         ("tkeep = false", ["line 10", "ports = \"fifo\" is none"]),
         ("attributes = true", ["line 10", "remove it"]),
         ("width = 513", ["line 10", "make it 1 to 512"]),
@@ -48,4 +48,64 @@ fn fifos_are_told_apart_by_what_drives_them() {
         says(&wrapped(&world, &channel("a", "h2c", more), own, body).unwrap_err(), &parts);
     }
     says(&wrapped(&world, "[[channel]]\nname = \"a\"\n", own, body).unwrap_err(), &["line 7", "direction = \"h2c\" or \"c2h\""]);
+}
+
+/// The ports of RIFFA's channels, so many side by side.
+fn riffa(count: usize, width: usize, before: &str) -> (String, String) {
+    let ports = [
+        ("input", "RX", 1),
+        ("input", "RX_LAST", 1),
+        ("input", "RX_LEN", 32),
+        ("input", "RX_OFF", 31),
+        ("input", "RX_DATA", width),
+        ("input", "RX_DATA_VALID", 1),
+        ("input", "TX_ACK", 1),
+        ("input", "TX_DATA_REN", 1),
+        ("output", "RX_CLK", 1),
+        ("output", "RX_ACK", 1),
+        ("output", "RX_DATA_REN", 1),
+        ("output", "TX_CLK", 1),
+        ("output", "TX", 1),
+        ("output", "TX_LAST", 1),
+        ("output", "TX_LEN", 32),
+        ("output", "TX_OFF", 31),
+        ("output", "TX_DATA", width),
+        ("output", "TX_DATA_VALID", 1),
+    ];
+    let list = ports.map(|(way, name, bits)| format!("  {way} logic [{}:0] {before}{name}", bits * count - 1));
+    let assigns = ports.iter().filter(|(way, ..)| *way == "output").map(|(_, name, _)| format!("assign {before}{name} = '0;"));
+    (list.join(",\n"), assigns.collect::<Vec<_>>().join("\n"))
+}
+
+#[test]
+fn riffas_channels_alone_and_side_by_side() {
+    let world = world();
+    let build = |channels: &str, (ports, body): &(String, String)| {
+        let manifest =
+            format!("[core]\nname = \"other\"\ntop = \"other\"\nsources = [\"other.sv\"]\nwidth = 64\nports = \"riffa\"\n{channels}");
+        let source = format!("module other (\n  input logic CLK,\n  input logic RST,\n{ports}\n);\n{body}\nendmodule\n");
+        wrap(&world.files("other", &manifest, &source), &BuildOptions::default(), None)
+    };
+    // One channel needs no word.
+    let made = build("", &riffa(1, 64, "CHNL_")).unwrap();
+    let names: Vec<_> = made.manifest.channels.iter().map(|c| (c.name.as_str(), c.direction.to_string(), c.attributes)).collect();
+    assert_eq!(names, [("riffa0", "h2c".to_string(), true), ("riffa0", "c2h".to_string(), true)]);
+    for part in [".CHNL_RX_LEN(own_riffa0_rx_len)", ".riffa0_rx_tdata(h2c_tdata[0])", ".riffa0_tx_length(c2h_length[0])", "!rst_n"] {
+        assert!(made.text.contains(part), "no {part}: {}", made.text);
+    }
+    // Several side by side, and ones with names of their own.
+    let two = |width: usize| format!("[[channel]]\nname = \"a\"\nwidth = {width}\n[[channel]]\nname = \"b\"\nwidth = {width}\n");
+    let text = build(&two(32), &riffa(2, 32, "CHNL_")).unwrap().text;
+    assert!(text.contains(".CHNL_TX_DATA({own_b_tx_data, own_a_tx_data})"), "{text}");
+    let (first, second) = (riffa(1, 32, "c0_"), riffa(1, 32, "c1_"));
+    let both = (format!("{},\n{}", first.0, second.0), first.1 + &second.1);
+    let text = build(&format!("{}[ports]\na = \"c0_*\"\nb = \"c1_*\"\n", two(32)), &both).unwrap().text;
+    assert!(text.contains(".c1_TX_DATA(own_b_tx_data)"), "{text}");
+    // What is wrong.
+    says(&build(&two(64), &riffa(2, 32, "CHNL_")).unwrap_err(), &["has 32 bit a channel", "write width = 32 in channel \"a\""]);
+    says(&build(&two(128), &riffa(2, 128, "CHNL_")).unwrap_err(), &["core.width is 64", "make that 128"]);
+    says(&build(&two(32).replacen("32", "64", 1), &riffa(2, 32, "CHNL_")).unwrap_err(), &["\"a\" and \"b\"", "one width"]);
+    says(&build("", &riffa(1, 64, "C_")).unwrap_err(), &["has a port CHNL_RX_LEN", "riffa0 = \"CHNL_*\""]);
+    says(&build("[[channel]]\nname = \"a\"\nwidth = 16\n", &riffa(1, 16, "CHNL_")).unwrap_err(), &["line 9", "32, 64 or 128"]);
+    says(&build("[[channel]]\nname = \"a\"\nmessage_bytes = 16\n", &riffa(1, 64, "CHNL_")).unwrap_err(), &["line 9", "own ends"]);
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 use std::time::Duration;
-use towpath::{Device, Receiver, Sender};
+use towpath::{Device, Message, Receiver, Sender};
 
 fn card(core: &str) -> Device {
     let name = format!("sim:{}/../../tests/cores/{core}", env!("CARGO_MANIFEST_DIR"));
@@ -81,6 +81,27 @@ fn ports_of_fifos_in_all_roles() {
                 assert_eq!(receiver.recv().unwrap(), turn(part), "{input} to {output}, {count} messages");
             }
         }
+    }
+}
+
+#[test]
+fn riffas_channels_side_by_side_at_another_width_and_clock() {
+    let card = card("riffa_pair");
+    for (name, odd) in [("riffa0", 0), ("riffa1", 1), ("riffa0", 1)] {
+        let (sender, receiver) = (card.sender(name).unwrap(), card.receiver(name).unwrap());
+        for words in [0usize, 1, 2, 3, 64, 1001] {
+            let (data, offset, user) = (bytes(4 * words), 77 + words as u32, odd);
+            let length = Some(4 * words as u64);
+            sender.send_message(&data, Message { length, offset: offset.into(), user, ..Message::default() }).unwrap();
+            // The host learns the length before it has a buffer.
+            let start = receiver.message_start(None).unwrap();
+            assert_eq!((start.length.unwrap_or(0), start.offset, start.user), (4 * words as u64, offset, user), "{name}, {words} words");
+            let (got, about) = receiver.recv_message().unwrap();
+            assert_eq!((got, about.offset, about.user), (data, offset, user), "{name}, {words} words");
+        }
+        // More than was announced is not the core's.
+        sender.send_message(&bytes(40), Message { length: Some(12), ..Message::default() }).unwrap();
+        assert_eq!(receiver.recv().unwrap(), bytes(12));
     }
 }
 

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//! FIFOs and RIFFA's channels among a core's ports.
+
+use super::{name_of, DraftStream, Drafting};
+use crate::fifo::{self, lanes};
+use crate::manifest::Direction;
+use crate::ports::{PortDirection, Top};
+use crate::riffa;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+impl Drafting {
+    /// Ports that make up FIFOs: data, a flag and an enable that begin alike.
+    pub(super) fn fifos(&mut self, top: &Top) {
+        let small: BTreeMap<String, &String> = top.ports.keys().map(|port| (port.to_lowercase(), port)).collect();
+        for found in fifo::bundles(&small.keys().map(String::as_str).collect::<Vec<_>>()) {
+            let ports: Vec<&String> = found.ports.iter().filter_map(|port| small.get(port).copied()).collect();
+            let data = &top.ports[ports[0]];
+            let direction = if data.direction == PortDirection::Input { Direction::H2c } else { Direction::C2h };
+            let fits = |port: &&String| {
+                port.get(found.before.len()..)
+                    .is_some_and(|signal| fifo::is_signal(&signal.to_lowercase(), direction, top.ports[*port].direction))
+            };
+            let bits = data.width.unwrap_or(0);
+            if !ports.iter().all(fits) || !(1..=512).contains(&bits) || ports.iter().any(|port| self.taken.contains(*port)) {
+                continue;
+            }
+            let before = &ports[0][..found.before.len()];
+            let name = name_of(before, if direction == Direction::H2c { "in" } else { "out" }, &mut self.names);
+            let family = if found.low { "ap_fifo" } else { "fifo" };
+            let _ = write!(self.channels, "\n[[channel]]\nname = \"{name}\"\ndirection = \"{direction}\"\nports = \"{family}\"\n");
+            if direction == Direction::C2h {
+                self.channels.push_str("# message_bytes = 4096     # or the name of a register; without it messages have no end\n");
+                self.unsure(format!(
+                    "channel \"{name}\" is a FIFO: recv takes as many bytes as it asks for, unless message_bytes says where messages end"
+                ));
+            }
+            if found.out && !found.low {
+                self.unsure(format!("channel \"{name}\": a word is taken to be there in the clock after it was asked for: write ports = \"fwft\" if it stands there by itself"));
+            }
+            if lanes(bits) != bits {
+                self.unsure(format!("channel \"{name}\" has words of {bits} bit: each takes {} bytes on the host", lanes(bits) / 8));
+            }
+            let _ = writeln!(self.ports, "{name} = \"{before}*\"");
+            self.widths.push(lanes(bits));
+            self.taken.extend(ports.into_iter().cloned());
+            self.draft.streams.push(DraftStream { name, direction, ends: false });
+        }
+    }
+
+    /// RIFFA's channels, by the names that its ports always have.
+    pub(super) fn riffa(&mut self, top: &Top) {
+        let own = |port: &&String| port.to_lowercase().strip_prefix(riffa::PREFIX).is_some_and(riffa::is_signal);
+        let ports: Vec<&String> = top.ports.keys().filter(own).collect();
+        let width = |signal: &str| {
+            let port = ports.iter().find(|port| port.to_lowercase() == format!("{}{signal}", riffa::PREFIX))?;
+            top.ports[*port].width
+        };
+        let (Some(count), Some(data)) = (width("rx").or(width("tx")), width("rx_data").or(width("tx_data"))) else { return };
+        for number in 0..count {
+            let name = name_of(&format!("riffa{number}"), "riffa", &mut self.names);
+            let _ = write!(self.channels, "\n[[channel]]\nname = \"{name}\"\nports = \"riffa\"\nwidth = {}\n", data / count);
+        }
+        self.unsure(format!("{count} of RIFFA's channels: what a program does with them is in docs/guide/from-riffa.md"));
+        self.widths.push(data / count);
+        self.taken.extend(ports.into_iter().cloned());
+    }
+}
