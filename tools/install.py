@@ -19,9 +19,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import ancestors
 import clibrary
 import manpages
-import riffalibrary
 from clibrary import ROOT
 
 RECORD = "share/towpath/installed.txt"
@@ -74,10 +74,11 @@ def stage(folder: Path, prefix: Path, libdir: str) -> None:
     """Puts everything into an empty folder, as it shall lie below the prefix."""
     print("install: building the library and the command line; from nothing, that takes some minutes", flush=True)
     clibrary.build(folder / libdir)
-    riffalibrary.build(folder / libdir)
-    home = riffalibrary.jdk()
+    ancestors.build_riffa(folder / libdir)
+    ancestors.build_epee(folder / libdir)
+    home = ancestors.jdk()
     if home:
-        riffalibrary.build_java(home, folder / libdir, folder / "share/java/riffa.jar")
+        ancestors.build_java(home, folder / libdir, folder / "share/java/riffa.jar")
     else:
         print("install: no JDK (javac, jni.h): RIFFA's class for Java is left out", flush=True)
     text = (ROOT / "bindings/c/towpath.pc.in").read_text()
@@ -95,7 +96,7 @@ def stage(folder: Path, prefix: Path, libdir: str) -> None:
         (folder / name).write_bytes(script)
     copies = [("bin/towpath", program), ("share/doc/towpath/LICENSE", ROOT / "LICENSE"), *home_files()]
     copies += [("share/riffa/riffa.py", ROOT / "bindings/riffa/python/riffa.py")]
-    for language in ("c", "c++", "riffa"):
+    for language in ("c", "c++", "riffa", "epee"):
         copies += [(f"include/{path.name}", path) for path in sorted((ROOT / "bindings" / language / "include").iterdir())]
     for name, source in copies:
         target = folder / name

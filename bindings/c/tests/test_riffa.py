@@ -10,8 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import ancestors
 import pytest
-import riffalibrary
 
 from conftest import ROOT, SANITIZED, WARNINGS, run
 
@@ -23,7 +23,7 @@ SEED = os.environ.get("TOWPATH_SEED") or str(random.randrange(1 << 32))
 @pytest.fixture(scope="session")
 def riffa(library: Path) -> Path:
     """The folder with libriffa.so, beside libtowpath.so."""
-    riffalibrary.build(library)
+    ancestors.build_riffa(library)
     return library
 
 
@@ -67,7 +67,7 @@ def test_the_second_card_of_a_list_is_the_second(riffa: Path, tmp_path: Path) ->
 
 
 def test_only_riffas_names_are_exported(riffa: Path) -> None:
-    said = subprocess.run(["nm", "-D", "--defined-only", riffa / riffalibrary.SONAME], check=True, capture_output=True, text=True).stdout
+    said = subprocess.run(["nm", "-D", "--defined-only", riffa / ancestors.SONAME], check=True, capture_output=True, text=True).stdout
     header = re.sub(r"/\*.*?\*/", "", (RIFFA / "include/riffa.h").read_text(), flags=re.DOTALL)
     declared = re.findall(r"\b(fpga_\w+)\(", header)
     assert sorted(re.findall(r" T (\S+)$", said, re.M)) == sorted(declared)
@@ -110,11 +110,11 @@ def test_the_module_of_python(riffa: Path) -> None:
     assert "num fpgas: 1\nfpga (0) id: 0\nfpga (0) name: sim:tests/cores\nfpga (0) num_chnls: 3\n" in done.stdout
 
 
-@pytest.mark.skipif(riffalibrary.jdk() is None, reason="no JDK: install the package openjdk-17-jdk-headless")
+@pytest.mark.skipif(ancestors.jdk() is None, reason="no JDK: install the package openjdk-17-jdk-headless")
 def test_the_class_of_java(riffa: Path, tmp_path: Path) -> None:
-    home, jar = riffalibrary.jdk(), tmp_path / "riffa.jar"
+    home, jar = ancestors.jdk(), tmp_path / "riffa.jar"
     assert home is not None
-    riffalibrary.build_java(home, riffa, jar)
+    ancestors.build_java(home, riffa, jar)
     java = [str(home / "bin/java"), "-Xshare:auto", "-XX:TieredStopAtLevel=1", f"-Djava.library.path={riffa}", "-cp", str(jar)]
     done = run(*java, str(RIFFA / "tests/Rules.java"), TOWPATH_DEVICE=CORE)
     print(done.stdout, done.stderr)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Builds libriffa.so, RIFFA's calls, over the libtowpath.so in the same folder: `python tools/riffalibrary.py FOLDER`.
+"""Builds the libraries with RIFFA's and EPEE's calls, over the libtowpath.so in the same folder: `python tools/ancestors.py FOLDER`.
 
 Where there is a JDK, also RIFFA's class for Java: libjriffa.so and riffa.jar.
 """
@@ -15,25 +15,35 @@ from pathlib import Path
 import clibrary
 from clibrary import ROOT
 
-SOURCES = ROOT / "bindings/riffa"
+RIFFA = ROOT / "bindings/riffa"
+EPEE = ROOT / "bindings/epee"
 # The name that programs which were linked with RIFFA's own library ask for, and RIFFA's Python module.
 SONAME = "libriffa.so.1"
+TOWPATH = [f"-I{ROOT / 'bindings/c/include'}", "-ltowpath"]
 
 
-def build(folder: Path) -> Path:
+def build_riffa(folder: Path) -> Path:
     """Leaves libriffa.so.1 and the link libriffa.so in `folder`; returns the first."""
     library = folder / SONAME
-    options = [f"-soname={SONAME}", f"--version-script={SOURCES / 'libriffa.map'}"]
-    link(library, sorted((SOURCES / "src").glob("*.c")), options, [f"-I{ROOT / 'bindings/c/include'}", "-ltowpath", "-pthread"])
+    options = [f"-soname={SONAME}", f"--version-script={RIFFA / 'libriffa.map'}"]
+    link(library, sorted((RIFFA / "src").glob("*.c")), options, [f"-I{RIFFA / 'include'}", *TOWPATH])
     short = folder / "libriffa.so"
     short.unlink(missing_ok=True)
     short.symlink_to(library.name)
     return library
 
 
+def build_epee(folder: Path) -> Path:
+    """Leaves libepee.so in `folder`, and returns it."""
+    library = folder / "libepee.so"
+    options = [f"-soname={library.name}", f"--version-script={EPEE / 'libepee.map'}"]
+    link(library, [EPEE / "src/epee.c"], options, ["-D_GNU_SOURCE", f"-I{EPEE / 'include'}", *TOWPATH])
+    return library
+
+
 def link(library: Path, sources: list[Path], linking: list[str], more: list[str]) -> None:
     """A library of C that finds the others in its own folder."""
-    command = ["cc", "-std=c11", "-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{SOURCES / 'include'}"]
+    command = ["cc", "-std=c11", "-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-pthread"]
     linking = [*linking, "-z,defs", "-z,relro", "-z,now", "-rpath,$ORIGIN"]
     clibrary.run([*command, *map(str, sources), "-o", str(library), *(f"-Wl,{option}" for option in linking), f"-L{library.parent}", *more])
 
@@ -48,9 +58,9 @@ def jdk() -> Path | None:
 def build_java(home: Path, folder: Path, jar: Path) -> None:
     """Leaves libjriffa.so in `folder`, where libriffa.so is, and the classes in `jar`."""
     includes = [f"-I{home / 'include'}", f"-I{home / 'include/linux'}"]
-    link(folder / "libjriffa.so", [SOURCES / "java/jriffa.c"], [], [*includes, "-lriffa"])
+    link(folder / "libjriffa.so", [RIFFA / "java/jriffa.c"], [], [*includes, f"-I{RIFFA / 'include'}", "-lriffa"])
     with tempfile.TemporaryDirectory() as classes:
-        sources = sorted((SOURCES / "java").rglob("*.java"))
+        sources = sorted((RIFFA / "java").rglob("*.java"))
         clibrary.run([str(home / "bin/javac"), "--release", "17", "-Xlint:all", "-Werror", "-d", classes, *map(str, sources)])
         jar.parent.mkdir(parents=True, exist_ok=True)
         clibrary.run([str(home / "bin/jar"), "--create", "--file", str(jar), "-C", classes, "."])
@@ -58,11 +68,11 @@ def build_java(home: Path, folder: Path, jar: Path) -> None:
 
 def main(arguments: list[str]) -> int:
     if len(arguments) != 1:
-        print("usage: python tools/riffalibrary.py FOLDER", file=sys.stderr)
+        print("usage: python tools/ancestors.py FOLDER", file=sys.stderr)
         return 2
     try:
         folder = Path(arguments[0]).absolute()
-        print(build(folder))
+        print(build_riffa(folder), build_epee(folder), sep="\n")
         home = jdk()
         if home:
             build_java(home, folder, folder / "riffa.jar")

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""EPEE's calls (bindings/epee), each over the simulated core loopback."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import ancestors
+import pytest
+
+from conftest import ROOT, SANITIZED, WARNINGS, run
+
+EPEE = ROOT / "bindings/epee"
+
+
+@pytest.fixture(scope="session")
+def epee(library: Path) -> Path:
+    """The folder with libepee.so, beside libtowpath.so."""
+    ancestors.build_epee(library)
+    return library
+
+
+def test_each_call(epee: Path, tmp_path: Path) -> None:
+    program = tmp_path / "behaviour"
+    command = ["cc", "-std=c11", "-D_GNU_SOURCE", *WARNINGS, *SANITIZED, f"-I{EPEE / 'include'}", str(EPEE / "tests/behaviour.c")]
+    subprocess.run([*command, "-o", str(program), f"-L{epee}", "-lepee", f"-Wl,-rpath,{epee}", f"-Wl,-rpath-link,{epee}"], check=True)
+    done = run(program, TOWPATH_DEVICE="sim:loopback")
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+def test_only_epees_names_are_exported(epee: Path) -> None:
+    said = subprocess.run(["nm", "-D", "--defined-only", epee / "libepee.so"], check=True, capture_output=True, text=True).stdout
+    header = re.sub(r"/\*.*?\*/", "", (EPEE / "include/sPcie.h").read_text(), flags=re.DOTALL)
+    declared = re.findall(r"^\w[\w *]*?\b(\w+)\([^)]*\);$", header, re.M)
+    assert sorted(re.findall(r" T (\S+)$", said, re.M)) == sorted(declared)
+    assert len(declared) == 18
+
+
+@pytest.mark.parametrize("standard", ["c99", "c++11"])
+def test_the_header_is_c_and_c_plus_plus(standard: str) -> None:
+    language = "c++" if standard.startswith("c++") else "c"
+    header = EPEE / "include/sPcie.h"
+    subprocess.run(["cc", f"-std={standard}", "-x", language, *WARNINGS, "-fsyntax-only", header], check=True)

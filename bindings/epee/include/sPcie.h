@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* EPEE's calls over Towpath, under the name by which EPEE's programs include them: compile against this, and link with -lepee.
+ *
+ * The card is the one that TOWPATH_DEVICE names, or the first one of this machine; the first call opens it. Register N is the core's
+ * register at the byte offset 4 * N. host2board is the card's first stream to the card, board2host its first one from it, and both are
+ * bytes in a row: ends of messages mean nothing. Calls return -1 if they fail (towpath_last_error() has the text), and wait 10 s without
+ * progress at most.
+ */
+#ifndef TOWPATH_SPCIE_H
+#define TOWPATH_SPCIE_H
+
+/* EPEE's header includes these, and its programs rely on it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Read or write a register of the user core: 0. */
+int read_usr_reg(unsigned int reg, unsigned int *p_data);
+int write_usr_reg(unsigned int reg, unsigned int *p_data);
+
+/* Sends len bytes, and returns len when the card has them. */
+int dma_host2board(unsigned int len, void *p_data);
+
+/* Copies len bytes, returns len, and sends them meanwhile. -1, errno EAGAIN: the ones before are still on their way. */
+int dma_host2board_unblocking(unsigned int len, void *p_data);
+
+/* Receives exactly len bytes, and returns len. */
+int dma_board2host(unsigned int len, void *p_data);
+
+/* Waits for the user interrupt of this number, 0 to 7: 0. One that came before counts, once for each time that it came. */
+int block_until_interrupt(int vector_num);
+
+/* The process's buffer of 4 MiB, which the card reads and writes itself; NULL on failure. Until it is released, each call returns the same.
+ */
+void *get_zerocopy_buffer(void);
+int release_zerocopy_buffer(void *buf);
+/* As dma_host2board() and dma_board2host(), of len bytes of that buffer, from offset on. */
+int zerocopy_host2board(int offset, int len);
+int zerocopy_board2host(int offset, int len);
+
+/* Reset the card and the core (sys_reset() and usr_reset() do the same), or one direction: 0. */
+int sys_reset(void);
+int usr_reset(void);
+int host2board_reset(void);
+int board2host_reset(void);
+
+/* Bytes that this process has moved, modulo 2^31. */
+int get_host2board_count(void);
+int get_board2host_count(void);
+
+/* -1: Towpath does not tell what the link is; `towpath doctor` does. */
+char get_pcie_cfg_mode(void);
+char get_pcie_cur_mode(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

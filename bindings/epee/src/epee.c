@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// EPEE's calls over libtowpath. sPcie.h says what they promise.
+#include <pthread.h>
+#include <stdint.h>
+
+#include <sPcie.h>
+#include <towpath.h>
+
+#define ZEROCOPY_BYTES (UINT64_C(4) << 20)
+#define INTERRUPTS 8
+#define WORD 4
+
+// What the process uses, each opened by the first call that needs it and kept until the process ends.
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+static towpath_device *device;
+static towpath_channel *host2board, *board2host;
+
+// What is sent without waiting.
+static pthread_mutex_t sending = PTHREAD_MUTEX_INITIALIZER;
+static towpath_buffer *copies;
+static uint64_t copies_bytes, ticket;
+static int in_flight;
+
+static pthread_mutex_t sharing = PTHREAD_MUTEX_INITIALIZER;
+static towpath_buffer *zerocopy;
+
+// EPEE moves whole words, and some at least.
+static int is_length(unsigned int len) {
+    if (len > 0 && len <= INT32_MAX && len % WORD == 0) return 1;
+    errno = EINVAL;
+    return 0;
+}
+
+static int done(towpath_status status) { return status == TOWPATH_OK ? 0 : -1; }
+
+static int open_device(void) {
+    if (device != NULL) return 0;
+    return done(towpath_open(NULL, NULL, &device));
+}
+
+// The first stream of this direction.
+static int open_stream(uint32_t direction, towpath_channel **channel) {
+    towpath_info info = {.size = sizeof info};
+    if (*channel != NULL) return 0;
+    if (open_device() != 0 || towpath_get_info(device, &info) != TOWPATH_OK) return -1;
+    for (uint32_t position = 0; position < info.channels; position++) {
+        towpath_channel_info found = {.size = sizeof found};
+        if (towpath_get_channel(device, position, &found) != TOWPATH_OK) return -1;
+        if (found.direction != direction || strcmp(found.kind, "stream") != 0) continue;
+        return done(towpath_open_channel_number(device, found.number, direction, NULL, channel));
+    }
+    errno = ENOENT;
+    return -1;
+}
+
+static int card(void) {
+    pthread_mutex_lock(&opening);
+    int result = open_device();
+    pthread_mutex_unlock(&opening);
+    return result;
+}
+
+static int stream(uint32_t direction) {
+    pthread_mutex_lock(&opening);
+    int result = open_stream(direction, direction == TOWPATH_H2C ? &host2board : &board2host);
+    pthread_mutex_unlock(&opening);
+    return result;
+}
+
+int read_usr_reg(unsigned int reg, unsigned int *p_data) {
+    uint32_t value;
+    if (reg > UINT32_MAX / WORD || card() != 0 || towpath_read_register(device, WORD * reg, &value) != TOWPATH_OK) return -1;
+    *p_data = value;
+    return 0;
+}
+
+int write_usr_reg(unsigned int reg, unsigned int *p_data) {
+    if (reg > UINT32_MAX / WORD || card() != 0) return -1;
+    return done(towpath_write_register(device, WORD * reg, *p_data));
+}
+
+int dma_host2board(unsigned int len, void *p_data) {
+    struct iovec piece = {.iov_base = p_data, .iov_len = len};
+    if (!is_length(len) || stream(TOWPATH_H2C) != 0) return -1;
+    if (towpath_sendv(host2board, &piece, 1, NULL, TOWPATH_FOREVER, NULL) != TOWPATH_OK) return -1;
+    return (int)len;
+}
+
+// With `sending` held: whether the buffer of copies is free and has room.
+static int copies_are_free(unsigned int len) {
+    if (in_flight) {
+        towpath_status status = towpath_wait(host2board, ticket, 0, NULL);
+        if (status == TOWPATH_PENDING) errno = EAGAIN;
+        if (status == TOWPATH_PENDING || status == TOWPATH_INTERRUPTED) return 0;
+        in_flight = 0; // it has ended, and a fault would have been its own
+    }
+    if (len <= copies_bytes) return 1;
+    if (copies != NULL && towpath_free_buffer(copies) != TOWPATH_OK) return 0;
+    copies = NULL;
+    copies_bytes = 0;
+    if (towpath_allocate(device, len, &copies) != TOWPATH_OK) return 0;
+    copies_bytes = len;
+    return 1;
+}
+
+int dma_host2board_unblocking(unsigned int len, void *p_data) {
+    void *memory;
+    if (!is_length(len) || stream(TOWPATH_H2C) != 0) return -1;
+    pthread_mutex_lock(&sending);
+    int result = -1;
+    if (copies_are_free(len) && towpath_get_buffer(copies, &memory, NULL) == TOWPATH_OK) {
+        memcpy(memory, p_data, len);
+        if (towpath_submit(host2board, copies, 0, len, NULL, 0, &ticket) == TOWPATH_OK) {
+            in_flight = 1;
+            result = (int)len;
+        }
+    }
+    pthread_mutex_unlock(&sending);
+    return result;
+}
+
+int dma_board2host(unsigned int len, void *p_data) {
+    if (!is_length(len) || stream(TOWPATH_C2H) != 0) return -1;
+    for (uint64_t came = 0; came < len;) {
+        struct iovec piece = {.iov_base = (char *)p_data + came, .iov_len = len - came};
+        towpath_received received = {.size = sizeof received};
+        if (towpath_recvv(board2host, &piece, 1, TOWPATH_FOREVER, &received) != TOWPATH_OK) return -1;
+        came += received.bytes;
+    }
+    return (int)len;
+}
+
+int block_until_interrupt(int vector_num) {
+    uint32_t events;
+    // Each call takes one event; what came more often waits here.
+    static pthread_mutex_t taking = PTHREAD_MUTEX_INITIALIZER;
+    static uint32_t left[INTERRUPTS];
+    if (vector_num < 0 || vector_num >= INTERRUPTS || card() != 0) return -1;
+    pthread_mutex_lock(&taking);
+    int one = left[vector_num] > 0;
+    left[vector_num] -= one;
+    pthread_mutex_unlock(&taking);
+    if (one) return 0;
+    if (towpath_wait_interrupt(device, (uint32_t)vector_num, TOWPATH_FOREVER, &events) != TOWPATH_OK) return -1;
+    pthread_mutex_lock(&taking);
+    left[vector_num] += events - 1;
+    pthread_mutex_unlock(&taking);
+    return 0;
+}
+
+void *get_zerocopy_buffer(void) {
+    void *memory = NULL;
+    if (card() != 0) return NULL;
+    pthread_mutex_lock(&sharing);
+    if (zerocopy != NULL || towpath_allocate(device, ZEROCOPY_BYTES, &zerocopy) == TOWPATH_OK) towpath_get_buffer(zerocopy, &memory, NULL);
+    pthread_mutex_unlock(&sharing);
+    return memory;
+}
+
+int release_zerocopy_buffer(void *buf) {
+    void *memory = NULL;
+    int result = -1;
+    pthread_mutex_lock(&sharing);
+    if (zerocopy != NULL && towpath_get_buffer(zerocopy, &memory, NULL) == TOWPATH_OK && memory == buf) {
+        result = done(towpath_free_buffer(zerocopy));
+        if (result == 0) zerocopy = NULL;
+    }
+    pthread_mutex_unlock(&sharing);
+    return result;
+}
+
+int zerocopy_host2board(int offset, int len) {
+    if (offset < 0 || !is_length((unsigned)len) || stream(TOWPATH_H2C) != 0) return -1;
+    towpath_status status = towpath_send_buffer(host2board, zerocopy, (uint64_t)offset, (uint64_t)len, NULL, TOWPATH_FOREVER, NULL);
+    return status == TOWPATH_OK ? len : -1;
+}
+
+int zerocopy_board2host(int offset, int len) {
+    if (offset < 0 || !is_length((unsigned)len) || stream(TOWPATH_C2H) != 0) return -1;
+    for (uint64_t came = 0; came < (uint64_t)len;) {
+        towpath_received received = {.size = sizeof received};
+        uint64_t first = (uint64_t)offset + came;
+        if (towpath_recv_buffer(board2host, zerocopy, first, (uint64_t)len - came, TOWPATH_FOREVER, &received) != TOWPATH_OK) return -1;
+        came += received.bytes;
+    }
+    return len;
+}
+
+int sys_reset(void) { return card() != 0 ? -1 : done(towpath_reset(device)); }
+int usr_reset(void) { return sys_reset(); }
+int host2board_reset(void) { return stream(TOWPATH_H2C) != 0 ? -1 : done(towpath_reset_channel(host2board)); }
+int board2host_reset(void) { return stream(TOWPATH_C2H) != 0 ? -1 : done(towpath_reset_channel(board2host)); }
+
+static int count(uint32_t direction) {
+    towpath_statistics statistics = {.size = sizeof statistics};
+    if (stream(direction) != 0) return -1;
+    if (towpath_get_statistics(direction == TOWPATH_H2C ? host2board : board2host, &statistics) != TOWPATH_OK) return -1;
+    return (int)(statistics.bytes & INT32_MAX);
+}
+
+int get_host2board_count(void) { return count(TOWPATH_H2C); }
+int get_board2host_count(void) { return count(TOWPATH_C2H); }
+
+char get_pcie_cfg_mode(void) { return -1; }
+char get_pcie_cur_mode(void) { return -1; }

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each of EPEE's calls, over the core loopback: what is sent comes back, with an interrupt for each message. Only EPEE's own header is
+// included.
+#include "sPcie.h"
+
+#define EXPECT(condition)                                                                                                                  \
+    do {                                                                                                                                   \
+        if (!(condition)) {                                                                                                                \
+            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                                                        \
+            exit(1);                                                                                                                       \
+        }                                                                                                                                  \
+    } while (0)
+
+enum { LENGTH = 4096, MANY = 1 << 20 };
+
+// The registers of cores/loopback by their number.
+enum { ID = 0, SCRATCH = 1 };
+
+static unsigned char sent[LENGTH], got[LENGTH], many[MANY];
+
+static void fill(unsigned char first) {
+    for (int n = 0; n < LENGTH; n++) sent[n] = (unsigned char)(first + 7 * n);
+    memset(got, 0, sizeof got);
+}
+
+static void registers(void) {
+    unsigned int value = 0;
+    EXPECT(read_usr_reg(ID, &value) == 0 && value == 0x504F4F4C);
+    value = 0x12345678;
+    EXPECT(write_usr_reg(SCRATCH, &value) == 0);
+    value = 0;
+    EXPECT(read_usr_reg(SCRATCH, &value) == 0 && value == 0x12345678);
+    value = 9;
+    EXPECT(read_usr_reg(1 << 20, &value) == -1 && value == 9);
+    EXPECT(read_usr_reg(0xFFFFFFFF, &value) == -1 && write_usr_reg(0x40000001, &value) == -1);
+}
+
+static void there_and_back(void) {
+    for (int length = 8; length <= LENGTH; length = 3 * length - length % 4) {
+        fill((unsigned char)length);
+        EXPECT(dma_host2board((unsigned)length, sent) == length);
+        EXPECT(dma_board2host((unsigned)length, got) == length);
+        EXPECT(memcmp(sent, got, (size_t)length) == 0);
+    }
+    // Two in a row come back as one, or in other parts.
+    fill(3);
+    EXPECT(dma_host2board(100, sent) == 100 && dma_host2board(300, sent + 100) == 300);
+    EXPECT(dma_board2host(40, got) == 40 && dma_board2host(360, got + 40) == 360);
+    EXPECT(memcmp(sent, got, 400) == 0);
+}
+
+static void lengths_are_whole_words(void) {
+    for (unsigned int length = 0; length < 4; length++) {
+        EXPECT(dma_host2board(length, sent) == -1 && dma_host2board_unblocking(length, sent) == -1 && errno == EINVAL);
+        EXPECT(dma_board2host(length, got) == -1 && zerocopy_host2board(0, (int)length) == -1);
+    }
+    EXPECT(dma_host2board(0x80000000, sent) == -1);
+}
+
+static void without_waiting(void) {
+    fill(9);
+    // The memory may change as soon as the call has returned.
+    EXPECT(dma_host2board_unblocking(LENGTH, sent) == LENGTH);
+    memset(sent, 0, sizeof sent);
+    EXPECT(dma_board2host(LENGTH, got) == LENGTH);
+    fill(9);
+    unsigned char expected[LENGTH];
+    memcpy(expected, sent, sizeof sent);
+    EXPECT(dma_host2board_unblocking(8, sent) == 8 && dma_board2host(8, got) == 8 && memcmp(expected, got, 8) == 0);
+    // More than the card holds stays on its way until it is fetched, and nothing else may be.
+    EXPECT(dma_host2board_unblocking(MANY, many) == MANY);
+    errno = 0;
+    EXPECT(dma_host2board_unblocking(8, sent) == -1 && errno == EAGAIN);
+    for (int n = 0; n < MANY; n += LENGTH) EXPECT(dma_board2host(LENGTH, got) == LENGTH);
+    while (dma_host2board_unblocking(8, sent) < 0) EXPECT(errno == EAGAIN);
+    EXPECT(dma_board2host(8, got) == 8 && memcmp(expected, got, 8) == 0);
+}
+
+static void interrupts(void) {
+    EXPECT(block_until_interrupt(-1) == -1 && block_until_interrupt(8) == -1 && block_until_interrupt(7) == -1);
+    EXPECT(sys_reset() == 0);
+    for (int n = 0; n < 3; n++) EXPECT(dma_host2board(16, sent) == 16 && dma_board2host(16, got) == 16);
+    for (int n = 0; n < 3; n++) EXPECT(block_until_interrupt(0) == 0);
+}
+
+static void zero_copy(void) {
+    EXPECT(zerocopy_host2board(0, 16) == -1);
+    char *buffer = get_zerocopy_buffer();
+    EXPECT(buffer != NULL && get_zerocopy_buffer() == buffer);
+    fill(77);
+    memcpy(buffer + 512, sent, LENGTH);
+    EXPECT(zerocopy_host2board(512, LENGTH) == LENGTH);
+    EXPECT(zerocopy_board2host(1 << 20, 100) == 100 && zerocopy_board2host((1 << 20) + 100, LENGTH - 100) == LENGTH - 100);
+    EXPECT(memcmp(buffer + (1 << 20), sent, LENGTH) == 0);
+    EXPECT(zerocopy_host2board(-1, 8) == -1 && zerocopy_host2board(4 << 20, 8) == -1 && zerocopy_board2host((4 << 20) - 4, 8) == -1);
+    EXPECT(release_zerocopy_buffer(sent) == -1);
+    EXPECT(release_zerocopy_buffer(buffer) == 0 && release_zerocopy_buffer(buffer) == -1);
+}
+
+static void counts_and_resets(void) {
+    int out = get_host2board_count(), in = get_board2host_count();
+    EXPECT(dma_host2board(64, sent) == 64 && dma_board2host(64, got) == 64);
+    EXPECT(get_host2board_count() - out == 64 && get_board2host_count() - in == 64);
+    // What the card holds is gone after a reset.
+    EXPECT(dma_host2board(64, sent) == 64);
+    EXPECT(usr_reset() == 0 && host2board_reset() == 0 && board2host_reset() == 0);
+    fill(1);
+    EXPECT(dma_host2board(64, sent) == 64 && dma_board2host(64, got) == 64 && memcmp(sent, got, 64) == 0);
+    EXPECT(get_pcie_cfg_mode() == (char)-1 && get_pcie_cur_mode() == (char)-1);
+}
+
+int main(void) {
+    alarm(60); // A call that never returns ends the program.
+    registers();
+    there_and_back();
+    lengths_are_whole_words();
+    without_waiting();
+    interrupts();
+    zero_copy();
+    counts_and_resets();
+    puts("done");
+    return 0;
+}
