@@ -47,6 +47,7 @@ struct Model {
 #ifdef TP_MODEL_TRACE
     std::unique_ptr<VerilatedFstC> trace;
     uint64_t dumped = 0;       // time of the last dump, plus one
+    uint64_t trace_from = 0, trace_to = UINT64_MAX;
     uint64_t core_fall = 0, user_fall[TP_MODEL_USER_CLOCKS] = {};  // when a clock that is high falls
 #endif
     tp_model_print print = nullptr;
@@ -109,6 +110,7 @@ void set_time(Model *model, uint64_t picoseconds) { model->context.time(picoseco
 void dump(Model *model, uint64_t picoseconds) {
 #ifdef TP_MODEL_TRACE
     if (!model->trace || picoseconds < model->dumped) return;
+    if (picoseconds < model->trace_from || picoseconds > model->trace_to) return;
     model->dumped = picoseconds + 1;
     model->trace->dump(picoseconds * model->units_per_ps / model->ps_per_unit);
 #else
@@ -379,4 +381,16 @@ TP_EXPORT void tp_model_beats(void *handle, struct tp_model_beats *beats) {
     const Model *model = static_cast<const Model *>(handle);
     *beats = {};
     if (!model->stopped) show_beats(*beats, *model->top, 0);
+}
+
+TP_EXPORT void tp_model_trace(void *handle, uint64_t from, uint64_t to) {
+    Model *model = static_cast<Model *>(handle);
+#ifdef TP_MODEL_TRACE
+    model->trace_from = from;
+    model->trace_to = to;
+#else
+    (void)model;
+    (void)from;
+    (void)to;
+#endif
 }

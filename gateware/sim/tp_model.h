@@ -80,6 +80,8 @@ void *tp_model_new(const char *trace, tp_model_print print, void *context);
 void tp_model_free(void *model);
 void tp_model_core_clock(void *model, uint64_t picoseconds, const struct tp_model_in *in, struct tp_model_out *out);
 void tp_model_user_clock(void *model, uint32_t index, uint64_t picoseconds);
+// Waveforms hold what happens from one time to another; all of it, until this is called.
+void tp_model_trace(void *model, uint64_t from, uint64_t to);
 // All zeros from a top that does not show them.
 void tp_model_beats(void *model, struct tp_model_beats *beats);
 #ifdef __cplusplus

@@ -505,9 +505,29 @@ pub struct Records {
     /// Write waveforms to this file
     #[arg(long, value_name = "FILE.fst")]
     pub trace: Option<PathBuf>,
+    /// Begin the waveforms when this happens first; otherwise, with the card
+    #[arg(long, value_name = "EVENT", requires = "trace")]
+    pub trace_on: Option<TraceOn>,
+    /// Begin the waveforms so much simulated time after that, such as 20us; the times are those of `towpath trace`
+    #[arg(long, value_name = "TIME", requires = "trace", value_parser = duration)]
+    pub trace_from: Option<Duration>,
+    /// End the waveforms after so much simulated time
+    #[arg(long, value_name = "TIME", requires = "trace", value_parser = duration)]
+    pub trace_for: Option<Duration>,
     /// Write all packets on the link to this file, for `towpath trace`
     #[arg(long, value_name = "FILE")]
     pub packets: Option<PathBuf>,
+}
+
+/// What waveforms may wait for; the numbers of the setting `trace_on`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum TraceOn {
+    /// The first interrupt
+    Interrupt = 1,
+    /// The first fault on the link
+    Fault = 2,
+    /// The first write of a user register
+    Register = 3,
 }
 
 #[derive(Debug, Args)]

@@ -10,14 +10,27 @@ use std::process::Command;
 
 use crate::args::{Records, Run};
 use crate::exit::{Failure, Result, NOT_EXECUTABLE, NOT_FOUND, NO_PROGRAM, USAGE};
+use crate::output;
 
 pub fn run(what: &Run) -> Result {
     let device = device_name(&what.core, &what.records, &what.settings)?;
     // Opened and closed again: it is built now, with its messages, and the program finds it in the cache.
     drop(crate::device::open_named(&device, true)?);
+    if let Some(trace) = &what.records.trace {
+        output::eprintln_lossy(&format!("towpath: to see the waveforms afterwards: {}", viewer(trace)));
+    }
     let program = &what.program[0];
     let error = Command::new(program).args(&what.program[1..]).env("TOWPATH_DEVICE", &device).exec();
     Err(not_run(program, &error))
+}
+
+/// What opens waveforms: a viewer that is on the path, or one that there is.
+pub fn viewer(trace: &Path) -> String {
+    let places: Vec<_> = std::env::var_os("PATH").iter().flat_map(std::env::split_paths).collect();
+    let found = ["surfer", "gtkwave"].into_iter().find(|name| places.iter().any(|place| place.join(name).is_file()));
+    let what = found.map_or_else(|| "gtkwave".into(), str::to_owned);
+    let rest = if found.is_none() { " (not on the path: sudo apt-get install gtkwave, or surfer-project.org)" } else { "" };
+    format!("{what} {}{rest}", trace.display())
 }
 
 /// A program that could not be started.
@@ -49,6 +62,14 @@ pub fn device_name(core: &str, records: &Records, settings: &[(String, String)])
             settings.push((name.into(), text(&file)?));
         }
     }
+    if let Some(event) = records.trace_on {
+        settings.push(("trace_on".into(), (event as u8).to_string()));
+    }
+    for (name, time) in [("trace_from", records.trace_from), ("trace_for", records.trace_for)] {
+        if let Some(time) = time {
+            settings.push((name.into(), time.as_nanos().max(1).to_string()));
+        }
+    }
     for (number, (key, value)) in settings.iter().enumerate() {
         name += if number == 0 { "?" } else { "&" };
         name += &format!("{key}={value}");
@@ -66,6 +87,8 @@ fn text(path: &Path) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::TraceOn;
+    use std::time::Duration;
 
     fn name(core: &str) -> String {
         device_name(core, &Records::default(), &[]).unwrap()
@@ -79,9 +102,12 @@ mod tests {
         assert_eq!(name("./src/.."), format!("sim:{}", here.display()));
         let settings = [("mps".into(), "256".into()), ("latency".into(), "1000".into())];
         assert_eq!(device_name("sobel", &Records::default(), &settings).unwrap(), "sim:sobel?mps=256&latency=1000");
-        let records = Records { trace: Some("wave.fst".into()), packets: Some("link".into()) };
+        let records = Records { trace: Some("wave.fst".into()), packets: Some("link".into()), ..Records::default() };
         let traced = device_name("sobel", &records, &[]).unwrap();
         assert_eq!(traced, format!("sim:sobel?trace={0}/wave.fst&packets={0}/link", here.display()));
+        let times = [Some(Duration::from_micros(20)), Some(Duration::from_nanos(5))];
+        let part = Records { trace_on: Some(TraceOn::Fault), trace_from: times[0], trace_for: times[1], ..Records::default() };
+        assert_eq!(device_name("sobel", &part, &[]).unwrap(), "sim:sobel?trace_on=2&trace_from=20000&trace_for=5");
     }
 
     #[test]

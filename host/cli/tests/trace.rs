@@ -217,3 +217,43 @@ fn alike(mut mine: Value, mut seen: Value) {
     }
     assert_eq!(mine, seen);
 }
+
+/// The first and the last time in an FST file, by its header: in picoseconds here.
+fn times(file: &std::path::Path) -> (u64, u64) {
+    let bytes = std::fs::read(file).unwrap();
+    assert_eq!(bytes[0], 0, "the header comes first");
+    let number = |at: usize| u64::from_be_bytes(bytes[at..at + 8].try_into().unwrap());
+    (number(9), number(17))
+}
+
+#[test]
+fn waveforms_hold_the_part_that_was_asked_for() {
+    let folder = Folder::new();
+    let (file, packets) = (folder.0.join("part.fst"), folder.0.join("packets").display().to_string());
+    let program = env!("CARGO_BIN_EXE_towpath");
+    let part = |arguments: &[&str]| {
+        let name = file.display().to_string();
+        let run = [
+            &["run", "--core", "loopback", "--packets", &packets, "--trace", &name],
+            arguments,
+            &["--", program, "send", "in", "--reply", "out=-"],
+        ]
+        .concat();
+        let output = done(&run, b"some bytes");
+        assert!(output.status.success() && output.stdout == b"some bytes", "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(&format!(" {name}")), "it names what opens the waveforms: {}", text(&output.stderr));
+        let interrupt = traced(&[&packets, "--only", "interrupt"]).first().map(|packet| packet["ps"].as_u64().unwrap());
+        (times(&file), interrupt)
+    };
+    let (all, _) = part(&[]);
+    assert!(all.0 < 1_000_000 && all.1 > 20_000_000, "{all:?}"); // as long as it lasts
+    let (between, _) = part(&["--trace-from", "10us", "--trace-for", "2us"]);
+    assert!(between.0.abs_diff(10_000_000) < 8000 && between.1.abs_diff(12_000_000) < 8000, "{between:?}");
+    let (after, interrupt) = part(&["--trace-on", "interrupt", "--trace-for", "1us"]);
+    let begin = interrupt.unwrap();
+    assert!(after.0.abs_diff(begin) < 8000 && after.1.abs_diff(begin + 1_000_000) < 8000, "{after:?}, {begin}");
+    let (_, _) = part(&["--trace-on", "fault"]);
+    assert!(std::fs::metadata(&file).unwrap().len() < 100_000, "no fault, no waveforms");
+    let output = done(&["run", "--core", "loopback", "--trace-for", "1us", "--", program, "pipe"], b"");
+    assert_eq!(output.status.code(), Some(2), "a part of nothing");
+}

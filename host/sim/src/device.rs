@@ -21,6 +21,7 @@ use crate::peer::SharedBar;
 use crate::random::Random;
 use crate::root_complex::{extent, violation, RootPort, Stray, CPL_OK, CPL_UNSUPPORTED_REQUEST, INTERRUPT_WINDOW};
 use crate::settings::Settings;
+use crate::waveform::{Event, Waveform};
 
 /// Where addresses for mapped memory end.
 pub const ADDRESS_END: u64 = 1 << 46;
@@ -167,6 +168,7 @@ pub struct Device {
     pub capture: Capture,
     /// The file for all packets, if there is one.
     pub packets: Option<PacketLog>,
+    waveform: Waveform,
     /// Edges since the link last carried or held anything.
     pub quiet: u64,
     /// Why the card does not run any more.
@@ -229,6 +231,7 @@ impl Device {
             statistics: Statistics::default(),
             capture: Capture::new(settings.femtoseconds_per_byte()),
             packets: None,
+            waveform: Waveform::new(settings),
             quiet: 0,
             stopped: None,
             reset_done: false,
@@ -248,6 +251,8 @@ impl Device {
             coming: (settings.overtaking != 0).then(VecDeque::new),
             model,
         };
+        let (from, to) = device.waveform.begin();
+        device.model.trace(from, to);
         let config = &mut device.input.config;
         config.requester = (index as u16 + 1) << 8;
         config.max_payload = (settings.max_payload / 128).trailing_zeros() as u8;
@@ -329,6 +334,9 @@ impl Device {
             if let Some(log) = &mut self.packets {
                 log.packet(packet);
             }
+            if let Some((from, to)) = self.waveform.landed(packet) {
+                self.model.trace(from, to);
+            }
             if let Head::Completion { tag, byte_count, lower_addr, .. } = packet.head {
                 let bytes = packet.payload.len() as u32 * 4;
                 self.statistics.card_read_payload += u64::from(bytes);
@@ -347,6 +355,7 @@ impl Device {
     fn edge(&mut self, now: u64) -> Result<(), String> {
         self.settle(now);
         if let Some(fault) = self.port.faults.upheaval.take() {
+            self.waveform.event(Event::Fault, now).into_iter().for_each(|(from, to)| self.model.trace(from, to));
             self.disturb(now, fault);
         }
         if self.off_at.is_some_and(|time| time <= now) {
@@ -561,6 +570,7 @@ impl Device {
                 self.statistics.card_write_payload += bytes;
                 if self.take_message(addr, first_be, &packet.payload, now) {
                     // an interrupt, and no write to memory
+                    self.waveform.event(Event::Interrupt, now).into_iter().for_each(|(from, to)| self.model.trace(from, to));
                 } else if let Some((place, offset)) = self.peer(addr, dwords, first_be, last_be, true) {
                     let (from, bytes) = extent(addr, dwords, first_be, last_be);
                     self.capture.written(&packet, from, bytes);

@@ -34,6 +34,7 @@ mod random;
 mod root_complex;
 mod served;
 mod settings;
+mod waveform;
 mod world;
 
 pub use bus::SimBus;

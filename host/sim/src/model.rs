@@ -281,6 +281,7 @@ pub struct Model {
     core_clock: unsafe extern "C" fn(*mut c_void, u64, *const Input, *mut Output),
     user_clock: unsafe extern "C" fn(*mut c_void, u32, u64),
     beats: unsafe extern "C" fn(*mut c_void, *mut Beats),
+    trace: unsafe extern "C" fn(*mut c_void, u64, u64),
     free: unsafe extern "C" fn(*mut c_void),
     printer: *mut Printer,
     info: Info,
@@ -316,6 +317,7 @@ impl Model {
         }
         // After the version: an older object does not have it.
         let beats = function!(b"tp_model_beats\0", unsafe extern "C" fn(*mut c_void, *mut Beats));
+        let window = function!(b"tp_model_trace\0", unsafe extern "C" fn(*mut c_void, u64, u64));
         let width = info.data_width;
         if ![64, 128, 256, 512].contains(&width) || info.core_clock_khz == 0 {
             let why = format!("it says data width {width} and core clock {} kHz", info.core_clock_khz);
@@ -341,7 +343,7 @@ impl Model {
                 None => SimError::Library(library.to_owned(), why),
             });
         }
-        Ok(Model { instance, core_clock, user_clock, beats, free, printer, info })
+        Ok(Model { instance, core_clock, user_clock, beats, trace: window, free, printer, info })
     }
 
     /// The model's information about itself.
@@ -369,6 +371,12 @@ impl Model {
         // Safety: as declared in tp_model.h; the instance is alive.
         unsafe { (self.beats)(self.instance, &mut beats) };
         beats
+    }
+
+    /// Waveforms hold what happens between these times, in picoseconds.
+    pub fn trace(&mut self, from: u64, to: u64) {
+        // Safety: as declared in tp_model.h; the instance is alive.
+        unsafe { (self.trace)(self.instance, from, to) };
     }
 
     /// Pass a warning to the sink of the core's text.

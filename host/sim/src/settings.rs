@@ -98,6 +98,9 @@ knobs! {
     "credits" posted_credits: u32 = 32, 1..=1_000_000, "packets that the card's receive buffer takes before it holds back the host's writes";
     "completion_headers" completion_headers: u32 = 36, 1..=1_000_000, "completions that the card's receive buffer holds; one more ends the run";
     "completion_data" completion_data: u32 = 461, 8..=1_000_000, "units of 16 bytes that it holds of completions' payload; one more ends the run";
+    "trace_on" trace_on: u8 = 0, 0..=3, "waveforms begin at once (0), at the first interrupt (1), fault on the link (2), or write of a user register (3)";
+    "trace_from" trace_from: u64 = 0, 0..=1_000_000_000_000, "waveforms begin so much later, ns";
+    "trace_for" trace_for: u64 = 0, 0..=1_000_000_000_000, "and end after so much, 0: with the card, ns";
     "seed" seed: u64 = 1, 0..=0xffff_ffff_ffff_ffff, "of everything random";
     "reorder" reorder: u8 = 0, 0..=1, "completions of different reads in random order: 0 or 1";
     "split" split: u8 = 0, 0..=1, "completions split at random legal places: 0 or 1";
