@@ -50,6 +50,11 @@ struct Bundle {
 }
 
 impl Bundle {
+    /// What its ports begin with, and the number that they may end with.
+    fn telling(&self) -> String {
+        format!("{}_{}", self.before, self.after.trim_start_matches(|c: char| !c.is_ascii_digit()))
+    }
+
     fn pattern(&self) -> String {
         format!("{}*{}", self.before, self.after)
     }
@@ -77,10 +82,9 @@ fn bundles(top: &Top, signal: &str, belongs: impl Fn(&str) -> bool) -> Vec<Bundl
     all
 }
 
-/// A channel's name from what its ports begin with, and the number that they may end with.
-fn name_of(bundle: &Bundle, otherwise: &str, taken: &mut BTreeSet<String>) -> String {
-    let number = bundle.after.trim_start_matches(|c: char| !c.is_ascii_digit());
-    let small = format!("{}_{number}", bundle.before.to_lowercase());
+/// A channel's name from what tells its ports from others.
+fn name_of(before: &str, otherwise: &str, taken: &mut BTreeSet<String>) -> String {
+    let small = before.to_lowercase();
     let words: Vec<&str> = small.split('_').filter(|word| !matches!(*word, "" | "s" | "m" | "axis" | "axi" | "saxis" | "maxis")).collect();
     let mut name = words.join("_");
     if !is_identifier(&name) || name.len() > 24 {
@@ -223,7 +227,7 @@ impl Drafting {
                 self.unsure(format!("{}: a stream of {bits} bit: only powers of two, 8 to 512, can be joined", bundle.pattern()));
                 continue;
             }
-            let name = name_of(&bundle, if direction == Direction::H2c { "in" } else { "out" }, &mut self.names);
+            let name = name_of(&bundle.telling(), if direction == Direction::H2c { "in" } else { "out" }, &mut self.names);
             let has = |signal: &str| bundle.ports.contains_key(signal);
             let mut text = format!("\n[[channel]]\nname = \"{name}\"\ndirection = \"{direction}\"\n");
             for signal in ["tkeep", "tlast"] {
@@ -263,7 +267,7 @@ impl Drafting {
                 continue;
             }
             if bundle.ports.contains_key("awlen") {
-                let name = name_of(&bundle, "memory", &mut self.names);
+                let name = name_of(&bundle.telling(), "memory", &mut self.names);
                 let bytes = 1u64 << bits.clamp(13, 20);
                 let _ = write!(
                     self.channels,
