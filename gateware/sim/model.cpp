@@ -156,6 +156,7 @@ void fall_due(Model *model, uint64_t now, int rising) {
 
 // Tells what was held back at this edge.
 void settle(Model *model) {
+    if (!model->ending && model->held.empty() && model->breach.empty()) return;
     std::string held, breach, reason;
     held.swap(model->held);
     breach.swap(model->breach);

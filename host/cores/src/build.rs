@@ -7,6 +7,7 @@ use crate::files::environment;
 use crate::find::{towpath_home, FILE_LIST};
 use crate::kind::KIND;
 use crate::listed::{included_names, tidy, PASSED_OVER};
+use crate::loops;
 use crate::manifest::{Channel, Manifest, MANIFEST};
 use crate::plugin::PLUGIN;
 use crate::ports::{check_ports, included, includes, Top};
@@ -34,6 +35,7 @@ const RECIPE: &str = concat!(
     include_str!("endpoint.rs"),
     include_str!("kind.rs"),
     include_str!("listed.rs"),
+    include_str!("loops.rs"),
     include_str!("manifest.rs"),
     include_str!("plugin.rs"),
     include_str!("ports.rs"),
@@ -111,7 +113,7 @@ pub fn build(folder: &Path, options: &BuildOptions) -> Result<Built, CoreError> 
     let name = manifest.core.name.clone();
     say(&format!("core \"{name}\": checking the manifest against module \"{}\"", manifest.core.top));
     let warnings = Warnings::new(&manifest, &say);
-    let Joined { mut text, checks, data, generated, .. } =
+    let Joined { mut text, checks, data, generated, tops, .. } =
         wrapped(&verilator, &manifest, &home, (options.serial, true), &scratch.path, &warnings)?;
     write(&scratch.path.join("data.cpp"), &embedded(&data, &scratch.path)?)?;
 
@@ -121,7 +123,7 @@ pub fn build(folder: &Path, options: &BuildOptions) -> Result<Built, CoreError> 
     }
     let user = scratch.path.join("tp_user.sv");
     write(&user, &text)?;
-    verilate(&verilator, &manifest, &home, &sources, (&user, &generated), &scratch.path, options.trace, &warnings)?;
+    verilate(&verilator, &manifest, &home, &sources, (&user, &generated, &tops), &scratch.path, options.trace, &warnings)?;
     warnings.finish();
     let finished = scratch.path.join("finished");
     make_folder(&finished)?;
@@ -213,6 +215,8 @@ struct Joined {
     included: Vec<PathBuf>,
     /// Verilog that was made of VHDL.
     generated: Vec<PathBuf>,
+    /// The core, and others that can be loaded.
+    tops: Vec<Top>,
 }
 
 fn wrapped(
@@ -243,6 +247,7 @@ fn wrapped(
         data: together(data)?,
         included: included(manifest, &top),
         generated: [&top].into_iter().chain(&others).flat_map(|top| top.generated.clone()).collect(),
+        tops: [top].into_iter().chain(others).collect(),
     })
 }
 
@@ -417,32 +422,47 @@ fn verilate(
     manifest: &Manifest,
     home: &Path,
     sources: &Sources,
-    (user, generated): (&Path, &[PathBuf]),
+    (user, generated, tops): (&Path, &[PathBuf], &[Top]),
     scratch: &Path,
     trace: bool,
     warnings: &Warnings,
 ) -> Result<(), CoreError> {
-    let mut command = verilator.command();
-    command.args(["--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--assert", "--no-timing", "--quiet", "-Wno-fatal"]);
-    command.args(["--timescale", "1ns/1ps", "--output-split", "20000", "--prefix", PREFIX, "--top-module", sources.top_module()]);
-    command.arg("--Mdir").arg(scratch);
-    command.args(sources.parameters.iter().map(|(name, value)| format!("-G{name}={value}")));
+    let command = |top: &str, folder: &Path| {
+        let mut command = verilator.command();
+        command.args(["--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--assert", "--no-timing", "--quiet", "-Wno-fatal"]);
+        command.args(["--timescale", "1ns/1ps", "--output-split", "20000", "--prefix", PREFIX, "--top-module", top]);
+        command.arg("--Mdir").arg(folder);
+        // The check of the ports has reported warnings of the user's sources; the wrapper's and the gateware's do not concern the user. But a
+        // module of the user's that has the name of one of Towpath's would silently take its place.
+        command.args(["-Wno-lint", "-Wno-style", "-Werror-MODDUP"]);
+        command.args(sources.gateware.iter().map(|file| home.join(file)));
+        command.args(includes(manifest)).args(manifest.sources().iter().filter(|source| !is_vhdl(source))).args(generated);
+        command.arg(user);
+        command
+    };
+    let mut whole = command(sources.top_module(), scratch);
+    whole.args(sources.tops.iter().map(|file| home.join(file)));
+    whole.args(sources.parameters.iter().map(|(name, value)| format!("-G{name}={value}")));
     if trace {
-        command.args(["--trace-fst", "--trace-structs"]);
+        whole.args(["--trace-fst", "--trace-structs"]);
     }
-    // The check of the ports has reported warnings of the user's sources; the wrapper's and the gateware's do not concern the user. But a
-    // module of the user's that has the name of one of Towpath's would silently take its place.
-    command.args(["-Wno-lint", "-Wno-style", "-Werror-MODDUP"]);
-    command.args(sources.gateware.iter().map(|file| home.join(file)));
-    command.args(includes(manifest)).args(manifest.sources().iter().filter(|source| !is_vhdl(source))).args(generated);
-    command.arg(user).args(sources.tops.iter().map(|file| home.join(file)));
-    let output = command.output().map_err(|e| CoreError::io("cannot run Verilator in", scratch, e))?;
+    let output = whole.output().map_err(|e| CoreError::io("cannot run Verilator in", scratch, e))?;
     if disk_full(&output) {
         return Err(CoreError::DiskFull { path: scratch.to_path_buf() });
     }
     let said = messages(&output);
     if !output.status.success() {
         return Err(CoreError::Compile { what: format!("core \"{}\"", manifest.core.name), message: errors(&said) });
+    }
+    if said.contains(loops::RULE) {
+        for top in tops {
+            let mut alone = command(&top.module, &scratch.join("loops"));
+            alone.args(["-fno-gate", "-fno-inline", "-fno-dfg"]);
+            let output = alone.output().map_err(|e| CoreError::io("cannot run Verilator in", scratch, e))?;
+            if let Some(message) = loops::through_ports(&messages(&output), top, &[scratch, &home.join("gateware")]) {
+                return Err(CoreError::Compile { what: format!("core \"{}\"", manifest.core.name), message });
+            }
+        }
     }
     warnings.show(&said);
     Ok(())

@@ -21,6 +21,7 @@ mod files;
 mod find;
 mod kind;
 mod listed;
+mod loops;
 mod manifest;
 mod plugin;
 mod ports;

@@ -21,12 +21,12 @@ pub(crate) struct Warnings<'a> {
 }
 
 /// A message of Verilator's: its first line, and the lines that belong to it.
-struct Message<'a> {
-    head: &'a str,
-    rest: Vec<&'a str>,
+pub(crate) struct Message<'a> {
+    pub head: &'a str,
+    pub rest: Vec<&'a str>,
 }
 
-fn split(said: &str) -> Vec<Message<'_>> {
+pub(crate) fn split(said: &str) -> Vec<Message<'_>> {
     let mut all: Vec<Message> = Vec::new();
     for line in said.lines() {
         match all.last_mut() {

@@ -157,3 +157,46 @@ fn another_choice_is_refused() {
     let error = Device::open(&name).map(drop).unwrap_err().to_string();
     assert!(error.ends_with("check is on, warn or off"), "{error}");
 }
+
+/// What is said of a core whose streams have `width` bits, on a path of 64, and whose handshakes are these.
+fn refused(name: &str, width: u32, handshakes: &str) -> String {
+    let folder = std::env::temp_dir().join(format!("towpath-loops-{}-{name}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let stream = |name: &str, direction: &str| format!("[[channel]]\nname = \"{name}\"\ndirection = \"{direction}\"\nwidth = {width}\n");
+    let core = format!("[core]\nname = \"{name}\"\nversion = 1\ntop = \"{name}\"\nsources = [\"{name}.sv\"]\nwidth = 64\n");
+    std::fs::write(folder.join("towpath.toml"), core + &stream("in", "h2c") + &stream("out", "c2h")).unwrap();
+    let (data, keep) = (width - 1, width / 8 - 1);
+    let ports = format!(
+        "input logic aclk, input logic aresetn,
+  input logic [{data}:0] s_axis_tdata, input logic [{keep}:0] s_axis_tkeep, input logic s_axis_tlast, input logic s_axis_tvalid,
+  output logic s_axis_tready,
+  output logic [{data}:0] m_axis_tdata, output logic [{keep}:0] m_axis_tkeep,
+  output logic m_axis_tlast,
+  output logic m_axis_tvalid,
+  input logic m_axis_tready
+);
+  assign {{m_axis_tdata, m_axis_tkeep}} = {{s_axis_tdata, s_axis_tkeep}};"
+    );
+    std::fs::write(folder.join(format!("{name}.sv")), format!("module {name} (\n  {ports}\n{handshakes}\nendmodule\n")).unwrap();
+    let said = Device::open(&format!("sim:{}", folder.display())).map(drop).expect_err("the core has a loop").to_string();
+    std::fs::remove_dir_all(&folder).unwrap();
+    said.replace(&format!("{}/", folder.display()), "")
+}
+
+#[test]
+fn combinational_loops_are_named_when_a_core_is_built() {
+    // Within the core, of port by port.
+    let handshakes = "  assign s_axis_tready = m_axis_tready && m_axis_tvalid;\n  assign m_axis_tlast = s_axis_tlast;
+  assign m_axis_tvalid = s_axis_tvalid && s_axis_tready;";
+    let said = refused("ring", 64, handshakes);
+    let ways = [("s_axis_tready", "m_axis_tvalid", 11), ("m_axis_tvalid", "s_axis_tready", 13)];
+    for (to, from, line) in ways {
+        assert!(said.contains(&format!("port `{to}` follows from port `{from}` (ring.sv:{line})")), "{said}");
+    }
+    // Through what fits the core to a narrower path.
+    let handshakes = "  assign s_axis_tready = m_axis_tready;\n  assign m_axis_tlast = s_axis_tlast && m_axis_tready;
+  assign m_axis_tvalid = s_axis_tvalid;";
+    let said = refused("around", 128, handshakes);
+    assert!(said.contains("port `m_axis_tlast` follows from port `m_axis_tready` (around.sv:12)"), "{said}");
+    assert_eq!(said.matches("a combinational loop").count(), 1, "{said}");
+}
