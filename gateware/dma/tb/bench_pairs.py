@@ -11,8 +11,8 @@ from host import BASE
 
 @cocotb.test()
 async def a_reset_waits_for_the_last_write(dut):
-    """All descriptors are `done`, but the link has stood still since before the last write was read: a reset leaves it its bytes, and tells the
-    user core, which goes on sending, when it has left."""
+    """All descriptors are `done`, but the link has stood still since before the last write was read: a reset leaves it its bytes, and
+    tells the user core, which goes on sending, when it has left."""
     rng = generator("a_reset_waits_for_the_last_write")
     for _ in range(12):
         bench = Bench(dut, rng)
@@ -32,8 +32,8 @@ async def a_reset_waits_for_the_last_write(dut):
         bench.allow(bench.host.writable, vector, 4)
         dut.msix_posted_hdr.value = WRITE.pack(addr=vector, dwords=1, first_be=15)
 
-        # One message, which never ends. When its first slot has been written, the link stands still, and MSI-X messages fill the way out: what is
-        # behind them has not been read when its descriptor is done.
+        # One message, which never ends. When its first slot has been written, the link stands still, and MSI-X messages fill the way
+        # out: what is behind them has not been read when its descriptor is done.
         sent, beat, messages, ended, asked, clock = bytearray(), rng.randbytes(keep), 2, 0, None, 0
         dut.c2h_tlast.value = 0
         dut.c2h_tkeep.value = (1 << bench.c2h * keep) - 1
