@@ -13,7 +13,9 @@
 #include "tp_data.h"
 #include "tp_model.h"
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -49,6 +51,8 @@ struct Model {
     uint64_t dumped = 0;       // time of the last dump, plus one
     uint64_t trace_from = 0, trace_to = UINT64_MAX;
     uint64_t core_fall = 0, user_fall[TP_MODEL_USER_CLOCKS] = {};  // when a clock that is high falls
+    std::timed_mutex step;                                         // held within a step
+    std::atomic<bool> completed{false};                            // the process ends, and the waveform has
 #endif
     tp_model_print print = nullptr;
     void *print_context = nullptr;
@@ -81,15 +85,31 @@ private:
 };
 
 #ifdef TP_MODEL_TRACE
-// Open waveforms: completed when the process ends without having freed its models.
-std::mutex open_lock;
-std::set<Model *> open_models;
-
-__attribute__((destructor)) void complete_waveforms() {
-    std::lock_guard<std::mutex> guard(open_lock);
-    for (Model *model : open_models) model->trace->close();
-    open_models.clear();
+// Models whose waveforms are open. Never destroyed: other threads may free models while the process ends.
+struct Waveforms {
+    std::mutex lock;
+    std::set<Model *> models;
+};
+Waveforms &waveforms() {
+    static Waveforms &only = *new Waveforms;
+    return only;
 }
+
+// Completes them when the process ends without having freed its models. Another thread may be within a step still: it gets the time to leave it, and no
+// step begins behind it.
+struct AtExit {
+    ~AtExit() {
+        std::lock_guard<std::mutex> guard(waveforms().lock);
+        for (Model *model : waveforms().models) {
+            std::unique_lock<std::timed_mutex> step(model->step, std::defer_lock);
+            const bool is_own = current == model;
+            model->completed = true;
+            // One that does not leave it, for it waits for this thread, has a waveform without its end.
+            if (is_own || step.try_lock_for(std::chrono::seconds(1))) model->trace->close();
+        }
+        waveforms().models.clear();
+    }
+};
 #endif
 
 std::string place(const char *file, int line) {
@@ -171,6 +191,11 @@ void settle(Model *model) {
 
 // Runs a step of the model; whatever is thrown ends the model, never the process.
 template <typename Step> void guarded(Model *model, Step step) {
+#ifdef TP_MODEL_TRACE
+    std::unique_lock<std::timed_mutex> own(model->step, std::defer_lock);
+    if (current != model) own.lock();
+    if (model->completed) return;
+#endif
     Entered entered(model);
     try {
         step();
@@ -311,8 +336,9 @@ TP_EXPORT void *tp_model_new(const char *trace, tp_model_print print, void *cont
     if (!model->top) return nullptr;
 #ifdef TP_MODEL_TRACE
     if (model->trace) {
-        std::lock_guard<std::mutex> guard(open_lock);
-        open_models.insert(model.get());
+        std::lock_guard<std::mutex> guard(waveforms().lock);
+        waveforms().models.insert(model.get());
+        static AtExit at_exit;
     }
 #endif
     return model.release();
@@ -323,12 +349,16 @@ TP_EXPORT void *tp_model_new(const char *trace, tp_model_print print, void *cont
 TP_EXPORT void tp_model_free(void *handle) {
     std::unique_ptr<Model> model(static_cast<Model *>(handle));
     if (!model) return;
+#ifdef TP_MODEL_TRACE
+    bool is_open;
+    {
+        std::lock_guard<std::mutex> guard(waveforms().lock);
+        is_open = waveforms().models.erase(model.get());
+    }
+#endif
     guarded(model.get(), [&] {
 #ifdef TP_MODEL_TRACE
-        if (model->trace) {
-            std::lock_guard<std::mutex> guard(open_lock);
-            if (open_models.erase(model.get())) model->trace->close();
-        }
+        if (is_open) model->trace->close();
 #endif
         // A `final` block's text still reaches the user; it can stop nothing any more.
         model->stopped = true;

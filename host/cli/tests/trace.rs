@@ -256,4 +256,11 @@ fn waveforms_hold_the_part_that_was_asked_for() {
     assert!(std::fs::metadata(&file).unwrap().len() < 100_000, "no fault, no waveforms");
     let output = done(&["run", "--core", "loopback", "--trace-for", "1us", "--", program, "pipe"], b"");
     assert_eq!(output.status.code(), Some(2), "a part of nothing");
+    // A program that ends while threads of it still move the card.
+    for attempt in 0..4 {
+        let output = done(&["pipe", "--device", &format!("sim:loopback?trace={}", file.display())], b"there and back");
+        assert!(output.status.success() && output.stdout == b"there and back", "attempt {attempt}: {:?}", output.status);
+        let whole = times(&file);
+        assert!(whole.0 < 1_000_000 && whole.1 > 5_000_000, "attempt {attempt}: {whole:?}");
+    }
 }
