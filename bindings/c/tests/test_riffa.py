@@ -43,6 +43,12 @@ def test_each_rule(riffa: Path, options: list[str], tmp_path: Path) -> None:
     assert done.stdout.split() == re.findall(r"\bRUN\((\w+)\)", source.read_text().partition("int main")[2])
 
 
+def test_what_a_core_for_riffa_sends_back(riffa: Path, tmp_path: Path) -> None:
+    chains = os.environ.get("TOWPATH_ROUNDS", "150")
+    done = run(compiled(riffa, RIFFA / "tests/echo.c", tmp_path), SEED, chains, TOWPATH_DEVICE="sim:riffa_echo")
+    assert (done.returncode, done.stdout) == (0, "all came back\n"), f"seed {SEED}: {done.stderr}"
+
+
 def test_the_second_card_of_a_list_is_the_second(riffa: Path, tmp_path: Path) -> None:
     source = tmp_path / "two.c"
     source.write_text("""
