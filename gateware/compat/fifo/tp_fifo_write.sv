@@ -22,7 +22,7 @@ module tp_fifo_write #(
   logic room;
   logic [$clog2(DEPTH):0] count;
   assign full = !room || flush || !rst_n;
-  assign nearly_full = full || 32'(count) > DEPTH - LATE;
+  assign nearly_full = full || 32'(count) >= DEPTH - LATE;
   tp_fifo #(
       .WIDTH(WIDTH),
       .DEPTH(DEPTH)

@@ -3,7 +3,7 @@
 //
 // Rules: a write is answered once, after its address and its last beat; a read after its address, with as many beats as arlen says, and rlast on the last of them
 // alone; answers stand until they are taken, have ID 0 as their requests, and are not EXOKAY. A burst that is not answered within PATIENCE clocks is a warning.
-// Not for: more than 64 reads at a time, of which the gateware has 32; IDs other than 0.
+// Not for: more than 64 reads at a time, as many as the gateware has with a window; IDs other than 0.
 module tp_check_axi #(
     parameter int WIDTH = 128,
     parameter int ID = 1,
@@ -80,8 +80,9 @@ module tp_check_axi #(
     b_waited <= bvalid && !bready && rst_n;
     if (bvalid) was_bresp <= bresp;
     if (aw || w || b) begin
-      aw_open <= aw_open + 16'(aw) - 16'(b);
-      w_open  <= w_open + 16'(w) - 16'(b);
+      // An answer that nothing waits for counts for nothing.
+      aw_open <= aw_open + 16'(aw) - 16'(b && (aw_open != '0 || aw));
+      w_open  <= w_open + 16'(w) - 16'(b && (w_open != '0 || w));
       writes  <= writes + 32'(b);
     end
     if (aw_open != '0 && w_open != '0) begin
@@ -148,7 +149,7 @@ module tp_check_axi #(
       lengths[asked[5:0]] <= arlen;
       asked <= asked + 1'b1;
     end
-    if (r) begin
+    if (r && (open || ar)) begin
       beats <= beats + 1;
       beat  <= beat == length ? '0 : beat + 1'b1;
       if (beat == length) done <= done + 1'b1;

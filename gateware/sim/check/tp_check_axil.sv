@@ -72,8 +72,9 @@ module tp_check_axil #(
     b_waited <= bvalid && !bready && rst_n;
     if (bvalid) was_bresp <= bresp;
     if (aw || w || b) begin
-      aw_open <= aw_open + 16'(aw) - 16'(b);
-      w_open  <= w_open + 16'(w) - 16'(b);
+      // An answer that nothing waits for counts for nothing.
+      aw_open <= aw_open + 16'(aw) - 16'(b && (aw_open != '0 || aw));
+      w_open  <= w_open + 16'(w) - 16'(b && (w_open != '0 || w));
       writes  <= writes + 32'(b);
     end
     if (awvalid || aw_open != '0) begin
@@ -110,7 +111,7 @@ module tp_check_axil #(
     r_waited <= rvalid && !rready && rst_n;
     if (rvalid) {was_rdata, was_rresp} <= {rdata, rresp};
     if (ar || r) begin
-      ar_open <= ar_open + 16'(ar) - 16'(r);
+      ar_open <= ar_open + 16'(ar) - 16'(r && (ar_open != '0 || ar));
       reads   <= reads + 32'(r);
     end
     if (arvalid || ar_open != '0) begin

@@ -33,6 +33,8 @@ const RECIPE: &str = concat!(
     include_str!("check.rs"),
     include_str!("data.rs"),
     include_str!("endpoint.rs"),
+    include_str!("family.rs"),
+    include_str!("fifo.rs"),
     include_str!("kind.rs"),
     include_str!("listed.rs"),
     include_str!("loops.rs"),
@@ -40,6 +42,7 @@ const RECIPE: &str = concat!(
     include_str!("plugin.rs"),
     include_str!("ports.rs"),
     include_str!("region.rs"),
+    include_str!("riffa.rs"),
     include_str!("shim.rs"),
     include_str!("stream.rs"),
     include_str!("tool.rs"),
@@ -455,9 +458,14 @@ fn verilate(
         return Err(CoreError::Compile { what: format!("core \"{}\"", manifest.core.name), message: errors(&said) });
     }
     if said.contains(loops::RULE) {
-        for top in tops {
+        for (core, top) in [manifest].into_iter().chain(manifest.others()).zip(tops) {
             let mut alone = command(&top.module, &scratch.join("loops"));
             alone.args(["-fno-gate", "-fno-inline", "-fno-dfg"]);
+            // As the wrapper has it. A generated module has its core's parameters inside, and Verilog made of VHDL has none.
+            if top.shim.is_none() && top.generated.is_empty() {
+                alone.args(top.has_data_width.then(|| format!("-GDATA_WIDTH={}", core.core.width)));
+                alone.args(core.parameters.iter().map(|(name, value)| format!("-G{name}={}", value.verilog())));
+            }
             let output = alone.output().map_err(|e| CoreError::io("cannot run Verilator in", scratch, e))?;
             if let Some(message) = loops::through_ports(&messages(&output), top, &[scratch, &home.join("gateware")]) {
                 return Err(CoreError::Compile { what: format!("core \"{}\"", manifest.core.name), message });

@@ -18,7 +18,7 @@ const IN: [&[&str]; 4] =
 /// There is little room.
 const NEARLY: [&str; 4] = ["prog_full", "almost_full", "nearly_full", "afull"];
 
-/// The core asks, or is asked: it drives the enable, or has it.
+/// A signal's place in a list: 0 data, 3 the enable, between them the flags.
 fn of(signals: &[&[&str]; 4], signal: &str) -> Option<usize> {
     signals.iter().position(|names| names.contains(&signal))
 }

@@ -238,7 +238,13 @@ pub(crate) type Fault = (String, String);
 /// The channels of an entry whose ports at the core are no AXI4-Stream.
 fn other_family(entry: &Entry, family: Family) -> Result<impl Iterator<Item = Channel>, (&'static str, String)> {
     let word = family.name();
-    let keys = [("attributes", entry.attributes), ("tkeep", entry.tkeep.is_some()), ("tlast", entry.tlast.is_some()), ("peer", entry.peer)];
+    let keys = [
+        ("attributes", entry.attributes),
+        ("tkeep", entry.tkeep.is_some()),
+        ("tlast", entry.tlast.is_some()),
+        ("peer", entry.peer),
+        ("inbox_bytes", entry.inbox_bytes.is_some()),
+    ];
     if let Some((key, _)) = keys.into_iter().find(|(_, given)| *given) {
         return Err((key, format!("{key} is for AXI4-Stream, and ports = \"{word}\" is none: remove it")));
     }

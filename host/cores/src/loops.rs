@@ -10,6 +10,8 @@ use std::path::Path;
 struct Step<'a> {
     place: &'a str,
     signal: Option<&'a str>,
+    /// What makes one signal of another.
+    logic: &'a str,
 }
 
 /// The warning that says of a loop.
@@ -20,17 +22,24 @@ fn step(line: &str) -> Option<Step<'_>> {
     let (place, _column) = place.trim().trim_end_matches(':').rsplit_once(':')?;
     // Kinds of logic are in capitals, as no name of a hierarchy is.
     let logic = what.chars().all(|c| c.is_ascii_uppercase() || c == '_');
-    Some(Step { place, signal: (!logic).then_some(what.trim()) })
+    Some(Step { place, signal: (!logic).then_some(what.trim()), logic: what.trim() })
 }
 
-/// Is the declaration at FILE:LINE one of single bits? Of a vector's bits one may depend on another, without a loop.
-fn single(place: &str) -> bool {
+/// Is the declaration at FILE:LINE one of single bits, and of nothing else? Of a vector's bits, or a structure's, one may depend on another, without a loop.
+fn single(place: &str, signal: &str) -> bool {
+    const WORDS: [&str; 9] = ["input", "output", "inout", "logic", "wire", "reg", "bit", "var", "signed"];
     let line = || -> Option<String> {
         let (file, number) = place.rsplit_once(':')?;
         let text = std::fs::read_to_string(file).ok()?;
         text.lines().nth(number.parse::<usize>().ok()?.checked_sub(1)?).map(String::from)
     };
-    line().is_some_and(|line| !line.split("//").next().unwrap_or_default().contains('['))
+    let name = signal.rsplit('.').next().unwrap_or(signal);
+    line().is_some_and(|line| {
+        let code = line.split("//").next().unwrap_or_default();
+        let mut words = code.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '[').filter(|word| !word.is_empty());
+        let before: Vec<&str> = words.by_ref().take_while(|word| *word != name).collect();
+        !code.contains('[') && WORDS.iter().any(|word| before.first() == Some(word))
+    })
 }
 
 /// The core's port, if the signal is one: of the module itself, or of the core in the generated one that stands for it.
@@ -52,7 +61,11 @@ pub(crate) fn through_ports(said: &str, top: &Top, ours: &[&Path]) -> Option<Str
         steps.pop();
         let of = |step: &Step| step.signal.and_then(|signal| port(top, signal).map(String::from));
         let first = steps.iter().position(|step| of(step).is_some())?;
-        if steps.iter().any(|step| step.signal.is_some() && !single(step.place)) {
+        // A block of several assignments is one step to Verilator, whichever of them it is: that proves no loop.
+        if steps.iter().any(|step| match step.signal {
+            Some(signal) => !single(step.place, signal),
+            None => step.logic != "ASSIGNW",
+        }) {
             return None;
         }
         steps.rotate_left(first);
@@ -69,11 +82,16 @@ pub(crate) fn through_ports(said: &str, top: &Top, ours: &[&Path]) -> Option<Str
         let told = hops.iter().enumerate().map(|(number, (from, places))| {
             let to = hops.get(number + 1).map_or(&hops[0].0, |(to, _)| to);
             let theirs: Vec<&str> = places.iter().filter(theirs).copied().collect();
-            let by = if theirs.is_empty() { "in what fits the core to the path".to_string() } else { theirs.join(", ") };
+            let is_vhdl = |place: &&str| Path::new(place).file_name().is_some_and(|name| name.to_string_lossy().starts_with("vhdl_"));
+            let by = match theirs.is_empty() {
+                true if places.iter().any(is_vhdl) => "in the VHDL".to_string(),
+                true => "in what fits the core to the path".to_string(),
+                false => theirs.join(", "),
+            };
             format!("port `{to}` follows from port `{from}` ({by})")
         });
         let told: Vec<String> = told.collect();
-        Some(format!("{place}: a combinational loop: {}: put a register into it", told.join(", and ")))
+        Some(format!("{place}: a combinational loop: {}: put a register into it, or, if it is none, `// verilator lint_off UNOPTFLAT` before the signal", told.join(", and ")))
     })
 }
 
@@ -100,31 +118,34 @@ mod tests {
         let shim = Top { module: "shim".into(), shim: Some(String::new()), ports, names, ..Top::default() };
         let through_ports = |said: &str, top: &Top| through_ports(said, top, &[Path::new("/ours")]);
         // From within, and around to where it began.
-        let inner = |valid: &str, line: u32| {
+        let inner_by = |valid: &str, line: u32, logic: &str| {
             path(&[
                 (3, "shim.core.g.y"),
                 (7, "ASSIGNW"),
                 (line, valid),
-                (8, "ALWAYS"),
+                (8, logic),
                 (2, "shim.core.a_ready"),
                 (9, "ASSIGNW"),
                 (3, "shim.core.g.y"),
             ])
         };
+        let inner = |valid: &str, line: u32| inner_by(valid, line, "ASSIGNW");
         let expected = format!(
             "{}: a combinational loop: port `a_ready` follows from port `b_valid` ({0}), and port `b_valid` follows from port `a_ready` ({}, {}): put a register \
-             into it",
+             into it, or, if it is none, `// verilator lint_off UNOPTFLAT` before the signal",
             at(8),
             at(9),
             at(7)
         );
         assert_eq!(through_ports(&inner("shim.core.b_valid", 3), &shim), Some(expected));
+        // Nor does a block prove anything.
+        assert_eq!(through_ports(&inner_by("shim.core.b_valid", 3, "ALWAYS"), &shim), None);
         // A vector's bits may follow from each other.
         assert_eq!(through_ports(&inner("shim.core.wide", 4), &shim), None);
         // No port is in it.
         assert_eq!(through_ports(&path(&[(3, "c"), (7, "ASSIGNW"), (3, "c")]), &alone), None);
         assert_eq!(through_ports(&path(&[(3, "ring.g.y"), (7, "ASSIGNW"), (3, "ring.g.y")]), &alone), None);
-        let itself = format!("{}: a combinational loop: port `b_valid` follows from port `b_valid` ({0}): put a register into it", at(7));
+        let itself = format!("{}: a combinational loop: port `b_valid` follows from port `b_valid` ({0}): put a register into it, or, if it is none, `// verilator lint_off UNOPTFLAT` before the signal", at(7));
         assert_eq!(through_ports(&path(&[(3, "b_valid"), (7, "ASSIGNW"), (3, "b_valid")]), &alone), Some(itself));
         // Lines that the designer has not written are not shown.
         let around = path(&[(3, "b_valid"), (7, "ASSIGNW"), (3, "b_valid")])

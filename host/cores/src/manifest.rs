@@ -463,7 +463,13 @@ impl Core {
             return bad("include", format!("core.include: there is no folder {}", folder.join(gone).display()));
         }
         for (name, value) in self.macros() {
-            if !is_identifier(&name) || name == "SYNTHESIS" || name.starts_with("TP_") {
+            if name == "SYNTHESIS" || name.starts_with("TP_") {
+                return bad(
+                    "defines",
+                    format!("core.defines: macros named SYNTHESIS or TP_... are the gateware's: give \"{name}\" another name"),
+                );
+            }
+            if !is_identifier(&name) {
                 return bad("defines", format!("core.defines: \"{name}\" is not the name of a macro that a core may define"));
             }
             // Tools take lists of them, in which these have a meaning.

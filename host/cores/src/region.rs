@@ -93,7 +93,8 @@ fn port_of(port: &str, other: &Manifest, own: &Manifest) -> String {
         [Direction::H2c, Direction::C2h].into_iter().flat_map(|direction| manifest.of(direction).cloned().collect::<Vec<_>>()).collect()
     };
     let named = channels(other).into_iter().zip(channels(own));
-    let signal = named.filter_map(|(theirs, ours)| Some((port.strip_prefix(&theirs.name)?.strip_prefix('_')?.to_string(), ours.name)));
+    let signal =
+        named.filter_map(|(theirs, ours)| Some((port.strip_prefix(&theirs.prefix())?.strip_prefix('_')?.to_string(), ours.prefix())));
     // Of several names that the port begins with, the longest leaves the least.
     match signal.min_by_key(|(signal, _)| signal.len()) {
         Some((signal, name)) => format!("{name}_{signal}"),

@@ -226,7 +226,11 @@ impl Found {
     /// Ports of another family, unless the manifest has told them: by the channel's name, or all that may be.
     fn family(&mut self, manifest: &Manifest, top: &Top, channel: &Channel, alone: bool) {
         let (name, own) = (channel.name.to_lowercase(), format!("{}_", channel.name));
-        if self.names.keys().any(|key| key.starts_with(&own)) {
+        let told = |(key, port): (&String, &String)| {
+            let direction = top.ports.get(port).map(|port| port.direction);
+            key.strip_prefix(&own).zip(direction).is_some_and(|(signal, direction)| channel.has_signal(signal, direction))
+        };
+        if self.names.iter().any(told) {
             return;
         }
         if channel.shape.family == Family::Riffa {

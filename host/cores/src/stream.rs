@@ -202,10 +202,18 @@ pub(crate) fn between(manifest: &Manifest, channel: &Channel, top: &Top, names: 
         let _ = writeln!(made.text, "  logic {range}core_side_{name}_{signal};");
     }
     if h2c {
-        for signal in ["tkeep", "tlast", "tvalid"] {
+        for signal in ["tkeep", "tlast"] {
             let _ = writeln!(made.text, "  assign own_{name}_{signal} = core_side_{name}_{signal};");
         }
-        let _ = writeln!(made.text, "  assign core_side_{name}_tready = own_{name}_tready;");
+        if shape.tkeep || shape.tlast {
+            let _ = writeln!(made.text, "  assign own_{name}_tvalid = core_side_{name}_tvalid;");
+            let _ = writeln!(made.text, "  assign core_side_{name}_tready = own_{name}_tready;");
+        } else {
+            // An empty message, or an end that comes late, is a beat without bytes. A core that sees neither bytes nor ends gets no word for it.
+            let empty = format!("!core_side_{name}_tkeep[0]");
+            let _ = writeln!(made.text, "  assign own_{name}_tvalid = core_side_{name}_tvalid && core_side_{name}_tkeep[0];");
+            let _ = writeln!(made.text, "  assign core_side_{name}_tready = own_{name}_tready || {empty};");
+        }
         if shape.tkeep {
             let _ = writeln!(made.text, "  assign own_{name}_tdata = core_side_{name}_tdata;");
         } else {

@@ -193,7 +193,7 @@ fn sources_by_patterns_and_lists() {
         says(&fails(&folder), &["line 7", parts]);
     }
     std::fs::write(folder.join("towpath.toml"), listed.replace("DEPTH = 5", "TP_SYNC_LATE = 5")).unwrap();
-    says(&fails(&folder), &["line 7", "\"TP_SYNC_LATE\" is not the name of a macro that a core may define"]);
+    says(&fails(&folder), &["line 7", "give \"TP_SYNC_LATE\" another name"]);
 }
 
 #[test]

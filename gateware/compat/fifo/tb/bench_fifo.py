@@ -114,14 +114,14 @@ async def late_writes_find_room_and_a_flush_forgets(dut):
     cores = Adapters(dut, "late")
     await cores.start()
     for _ in range(40):
-        # Whoever looks at nearly_full may write 8 more.
+        # A core that looks at nearly_full may write 8 more.
         cores.eager = [0, 0, 1, 0, 0, 0]
         while dut.w_nearly_full.value == 0:
             await cores.step()
         held = len(cores.words["w"])
-        for _ in range(7):
+        for _ in range(8):
             await cores.step()
-        assert len(cores.words["w"]) == held + 7, "a late word found no room"
+        assert len(cores.words["w"]) == held + 8, "a late word found no room"
         cores.eager = [0, 0, 0, 0, 1, cores.rng.random()]
         for _ in range(cores.rng.randint(1, 6)):
             await cores.step()

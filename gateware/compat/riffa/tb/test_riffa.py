@@ -12,7 +12,7 @@ import bench
 HERE = Path(__file__).resolve().parent
 
 
-@pytest.mark.parametrize(("core", "path"), [(32, 64), (64, 128), (128, 256)])
+@pytest.mark.parametrize(("core", "path"), [(32, 64), (64, 128), (128, 128), (128, 256)])
 def test_riffa(core, path):
     bench.run(
         "tb_riffa",

@@ -14,7 +14,7 @@ impl Drafting {
     pub(super) fn fifos(&mut self, top: &Top) {
         let small: BTreeMap<String, &String> = top.ports.keys().map(|port| (port.to_lowercase(), port)).collect();
         for found in fifo::bundles(&small.keys().map(String::as_str).collect::<Vec<_>>()) {
-            let ports: Vec<&String> = found.ports.iter().filter_map(|port| small.get(port).copied()).collect();
+            let mut ports: Vec<&String> = found.ports.iter().filter_map(|port| small.get(port).copied()).collect();
             let data = &top.ports[ports[0]];
             let direction = if data.direction == PortDirection::Input { Direction::H2c } else { Direction::C2h };
             let fits = |port: &&String| {
@@ -22,6 +22,10 @@ impl Drafting {
                     .is_some_and(|signal| fifo::is_signal(&signal.to_lowercase(), direction, top.ports[*port].direction))
             };
             let bits = data.width.unwrap_or(0);
+            // A FIFO of the core's may say that it is nearly full: nothing need look at it.
+            if ports.len() > 3 && !fits(&ports[3]) {
+                ports.pop();
+            }
             if !ports.iter().all(fits) || !(1..=512).contains(&bits) || ports.iter().any(|port| self.taken.contains(*port)) {
                 continue;
             }
