@@ -61,7 +61,7 @@ def build_java(home: Path, folder: Path, jar: Path) -> None:
     link(folder / "libjriffa.so", [RIFFA / "java/jriffa.c"], [], [*includes, f"-I{RIFFA / 'include'}", "-lriffa"])
     with tempfile.TemporaryDirectory() as classes:
         sources = sorted((RIFFA / "java").rglob("*.java"))
-        clibrary.run([str(home / "bin/javac"), "--release", "17", "-Xlint:all", "-Werror", "-d", classes, *map(str, sources)])
+        clibrary.run([str(home / "bin/javac"), "--release", "11", "-Xlint:all", "-Werror", "-d", classes, *map(str, sources)])
         jar.parent.mkdir(parents=True, exist_ok=True)
         clibrary.run([str(home / "bin/jar"), "--create", "--file", str(jar), "-C", classes, "."])
 

@@ -3,8 +3,8 @@
  *
  * The card is the one that TOWPATH_DEVICE names, or the first one of this machine; the first call opens it. Register N is the core's
  * register at the byte offset 4 * N. host2board is the card's first stream to the card, board2host its first one from it, and both are
- * bytes in a row: ends of messages mean nothing. Calls return -1 if they fail (towpath_last_error() has the text), and wait 10 s without
- * progress at most.
+ * bytes in a row: ends of messages mean nothing. Calls return -1 if they fail, with errno, and wait without a limit. After a fault of the
+ * card towpath_last_error() has the text.
  */
 #ifndef TOWPATH_SPCIE_H
 #define TOWPATH_SPCIE_H

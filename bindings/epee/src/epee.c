@@ -24,6 +24,29 @@ static int in_flight;
 static pthread_mutex_t sharing = PTHREAD_MUTEX_INITIALIZER;
 static towpath_buffer *zerocopy;
 
+// Each call takes one event of an interrupt; what came more often waits in `left`, which `taking` guards.
+static pthread_mutex_t taking = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t left[INTERRUPTS];
+static pthread_mutex_t waiting[INTERRUPTS];
+
+// A child of fork() opens the card itself: nothing of its parent's is its own, whatever another thread there was at.
+static void forget(void) {
+    const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+    device = NULL;
+    host2board = board2host = NULL;
+    copies = zerocopy = NULL;
+    copies_bytes = 0;
+    in_flight = 0;
+    memset(left, 0, sizeof left);
+    opening = sending = sharing = taking = fresh;
+    for (int vector = 0; vector < INTERRUPTS; vector++) waiting[vector] = fresh;
+}
+
+__attribute__((constructor)) static void begin(void) {
+    forget();
+    pthread_atfork(NULL, NULL, forget);
+}
+
 // EPEE moves whole words, and some at least.
 static int is_length(unsigned int len) {
     if (len > 0 && len <= INT32_MAX && len % WORD == 0) return 1;
@@ -67,15 +90,23 @@ static int stream(uint32_t direction) {
     return result;
 }
 
+// Arguments that mean nothing.
+static int refused(void) {
+    errno = EINVAL;
+    return -1;
+}
+
 int read_usr_reg(unsigned int reg, unsigned int *p_data) {
     uint32_t value;
-    if (reg > UINT32_MAX / WORD || card() != 0 || towpath_read_register(device, WORD * reg, &value) != TOWPATH_OK) return -1;
+    if (reg > UINT32_MAX / WORD) return refused();
+    if (card() != 0 || towpath_read_register(device, WORD * reg, &value) != TOWPATH_OK) return -1;
     *p_data = value;
     return 0;
 }
 
 int write_usr_reg(unsigned int reg, unsigned int *p_data) {
-    if (reg > UINT32_MAX / WORD || card() != 0) return -1;
+    if (reg > UINT32_MAX / WORD) return refused();
+    if (card() != 0) return -1;
     return done(towpath_write_register(device, WORD * reg, *p_data));
 }
 
@@ -92,7 +123,8 @@ static int copies_are_free(unsigned int len) {
         towpath_status status = towpath_wait(host2board, ticket, 0, NULL);
         if (status == TOWPATH_PENDING) errno = EAGAIN;
         if (status == TOWPATH_PENDING || status == TOWPATH_INTERRUPTED) return 0;
-        in_flight = 0; // it has ended, and a fault would have been its own
+        in_flight = 0;
+        if (status != TOWPATH_OK) return 0; // its fault: told by this call, once
     }
     if (len <= copies_bytes) return 1;
     if (copies != NULL && towpath_free_buffer(copies) != TOWPATH_OK) return 0;
@@ -130,22 +162,30 @@ int dma_board2host(unsigned int len, void *p_data) {
     return (int)len;
 }
 
-int block_until_interrupt(int vector_num) {
-    uint32_t events;
-    // Each call takes one event; what came more often waits here.
-    static pthread_mutex_t taking = PTHREAD_MUTEX_INITIALIZER;
-    static uint32_t left[INTERRUPTS];
-    if (vector_num < 0 || vector_num >= INTERRUPTS || card() != 0) return -1;
+// Whether an event that came with others is left, which this call then takes.
+static int one_is_left(int vector_num) {
     pthread_mutex_lock(&taking);
     int one = left[vector_num] > 0;
-    left[vector_num] -= one;
+    left[vector_num] -= (uint32_t)one;
     pthread_mutex_unlock(&taking);
-    if (one) return 0;
-    if (towpath_wait_interrupt(device, (uint32_t)vector_num, TOWPATH_FOREVER, &events) != TOWPATH_OK) return -1;
-    pthread_mutex_lock(&taking);
-    left[vector_num] += events - 1;
-    pthread_mutex_unlock(&taking);
-    return 0;
+    return one;
+}
+
+int block_until_interrupt(int vector_num) {
+    uint32_t events;
+    if (vector_num < 0 || vector_num >= INTERRUPTS) return refused();
+    if (card() != 0) return -1;
+    // One waits at the card; the others wait for it, and look first at what it has left.
+    pthread_mutex_lock(&waiting[vector_num]);
+    int result = one_is_left(vector_num) ? 0 : -1;
+    if (result != 0 && towpath_wait_interrupt(device, (uint32_t)vector_num, TOWPATH_FOREVER, &events) == TOWPATH_OK) {
+        pthread_mutex_lock(&taking);
+        left[vector_num] += events - 1;
+        pthread_mutex_unlock(&taking);
+        result = 0;
+    }
+    pthread_mutex_unlock(&waiting[vector_num]);
+    return result;
 }
 
 void *get_zerocopy_buffer(void) {
@@ -186,7 +226,15 @@ int zerocopy_board2host(int offset, int len) {
     return len;
 }
 
-int sys_reset(void) { return card() != 0 ? -1 : done(towpath_reset(device)); }
+int sys_reset(void) {
+    if (card() != 0) return -1;
+    int result = done(towpath_reset(device));
+    // Interrupts from before it count no more.
+    pthread_mutex_lock(&taking);
+    memset(left, 0, sizeof left);
+    pthread_mutex_unlock(&taking);
+    return result;
+}
 int usr_reset(void) { return sys_reset(); }
 int host2board_reset(void) { return stream(TOWPATH_H2C) != 0 ? -1 : done(towpath_reset_channel(host2board)); }
 int board2host_reset(void) { return stream(TOWPATH_C2H) != 0 ? -1 : done(towpath_reset_channel(board2host)); }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 // A handle is this number with the card's id: it fits into an int, which is what RIFFA's Python module keeps it in.
 #define HANDLE 0x72690000u
@@ -51,6 +52,11 @@ static void find(struct names *names) {
     free(copy);
 }
 
+// Waits until no call has the stream.
+static void stream_take(struct stream *stream) {
+    while (atomic_flag_test_and_set_explicit(&stream->busy, memory_order_acquire)) usleep(1000);
+}
+
 // The streams of an open device, in the order of the channels.
 static towpath_status count_streams(struct card *card) {
     towpath_info info = {.size = sizeof info};
@@ -63,7 +69,12 @@ static towpath_status count_streams(struct card *card) {
         enum way way = channel.direction == TOWPATH_H2C ? TO_CARD : FROM_CARD;
         if (card->count[way] == TP_CHANNELS_MAX) continue;
         struct stream *stream = &card->streams[way][card->count[way]++];
-        *stream = (struct stream){.busy = ATOMIC_FLAG_INIT, .number = channel.number};
+        stream_take(stream);
+        stream->channel = NULL;
+        stream->number = channel.number;
+        stream->open = false;
+        stream->rest = 0;
+        stream_end(stream);
     }
     return status;
 }
@@ -84,9 +95,16 @@ static int hold(struct card *card, const char *name) {
 
 static void let_go(struct card *card) {
     if (atomic_fetch_sub(&card->opens, 1) > 1) return;
-    // A call in another thread ends with this. Its stream is busy until then, and is not used again before that.
+    // A call in another thread ends with this, or finds out for itself that the card is closed. It has its stream until then.
     for (int way = 0; way < WAYS; way++) {
         for (uint32_t chnl = 0; chnl < card->count[way]; chnl++) towpath_close_channel(card->streams[way][chnl].channel);
+    }
+    for (int way = 0; way < WAYS; way++) {
+        for (uint32_t chnl = 0; chnl < card->count[way]; chnl++) {
+            stream_take(&card->streams[way][chnl]);
+            card->streams[way][chnl].channel = NULL;
+            stream_end(&card->streams[way][chnl]);
+        }
     }
     towpath_close(card->device);
     card->device = NULL;
@@ -95,8 +113,12 @@ static void let_go(struct card *card) {
 int stream_open(struct card *card, struct stream *stream, enum way way) {
     uint32_t direction = way == TO_CARD ? TOWPATH_H2C : TOWPATH_C2H;
     int number = 0;
-    pthread_mutex_lock(&changing);
-    if (card->device == NULL) {
+    // Who closes the card holds this, and waits for the stream that this call has.
+    while (pthread_mutex_trylock(&changing) != 0) {
+        if (atomic_load(&card->opens) == 0) return ECANCELED;
+        usleep(1000);
+    }
+    if (atomic_load(&card->opens) == 0 || card->device == NULL) {
         number = EBADF;
     } else if (towpath_open_channel_number(card->device, stream->number, direction, NULL, &stream->channel) != TOWPATH_OK) {
         number = towpath_last_errno();
@@ -144,7 +166,7 @@ static int identity(const char *name, const char *what, unsigned otherwise) {
     if (strncmp(name, "vfio:", 5) == 0) {
         snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/%s", name + 5, what);
     } else if (strncmp(name, "/dev/", 5) == 0) {
-        snprintf(path, sizeof path, "/sys/class/towpath/%s/device/%s", name + 5, what);
+        snprintf(path, sizeof path, "/sys/class/towpath/%s!control/device/%s", name + 5, what);
     } else {
         return (int)otherwise;
     }
@@ -185,6 +207,15 @@ static pthread_mutex_t locks[NUM_FPGAS] = {
     PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP, PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP, PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP,
     PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP, PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP,
 };
+
+// A child of fork() has none of its parent's cards, whatever another thread there was at.
+static void forget(void) {
+    memset(cards, 0, sizeof cards);
+    changing = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    for (int id = 0; id < NUM_FPGAS; id++) locks[id] = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+}
+
+__attribute__((constructor)) static void at_fork(void) { pthread_atfork(NULL, NULL, forget); }
 
 int fpga_lock(fpga_t *fpga) {
     struct card *card = card_of(fpga);

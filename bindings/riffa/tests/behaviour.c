@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "riffa.h"
@@ -272,6 +273,49 @@ static void *try_lock(void *result) {
     return NULL;
 }
 
+static void *receives_for_ever(void *result) {
+    static uint32_t words[8];
+    *(int *)result = fpga_recv(card, 0, words, 8, 0);
+    return NULL;
+}
+
+static void a_close_ends_what_other_threads_wait_for(void) {
+    for (int round = 0; round < 3; round++) {
+        int result = 1;
+        pthread_t thread;
+        EXPECT(pthread_create(&thread, NULL, receives_for_ever, &result) == 0);
+        usleep(round == 0 ? 0 : 50000);
+        fpga_close(card);
+        pthread_join(thread, NULL);
+        EXPECT(result <= 0);
+        card = fpga_open(0);
+        EXPECT(card != NULL);
+        prepare(1);
+        RETURNS(fpga_send(card, 0, sent, 8, 0, 1, 0), 8);
+        RETURNS(fpga_recv(card, 0, got, 8, 0), 8);
+        EXPECT(memcmp(sent, got, 32) == 0);
+    }
+}
+
+static void a_child_opens_the_card_itself(void) {
+    pid_t child = fork();
+    EXPECT(child >= 0);
+    if (child == 0) {
+        prepare(5);
+        RETURNS(fpga_send(card, 0, sent, 8, 0, 1, 0), 0);
+        fpga_t *own = fpga_open(0);
+        EXPECT(own != NULL);
+        RETURNS(fpga_send(own, 0, sent, 8, 0, 1, 0), 8);
+        RETURNS(fpga_recv(own, 0, got, 8, 0), 8);
+        EXPECT(memcmp(sent, got, 32) == 0);
+        _exit(0);
+    }
+    int status = 0;
+    EXPECT(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    RETURNS(fpga_send(card, 0, sent, 8, 0, 1, 0), 8);
+    RETURNS(fpga_recv(card, 0, got, 8, 0), 8);
+}
+
 static void a_lock_belongs_to_a_thread(void) {
     RETURNS(fpga_lock(card), 0);
     RETURNS(fpga_lock(card), 0);
@@ -363,6 +407,8 @@ int main(int count, char **arguments) {
     RUN(the_core_ends_a_transaction_early);
     RUN(one_thread_at_a_time);
     RUN(a_signal_ends_a_wait);
+    RUN(a_close_ends_what_other_threads_wait_for);
+    RUN(a_child_opens_the_card_itself);
     RUN(a_lock_belongs_to_a_thread);
     RUN(random_transactions_on_all_channels);
     fpga_close(card);

@@ -62,7 +62,7 @@ pub fn connect(cli: &Cli, what: &Connect) -> Result {
     }
 }
 
-/// The program has no pair any more: it is asked to end, and waited for. A second signal ends this command meanwhile.
+/// The program has no pair any more: it is asked to end, and waited for. Two signals end this command meanwhile, or one, if a signal has ended the pair.
 fn end(program: &mut Child) {
     ask_to_end(program);
     let _ = program.wait();

@@ -234,8 +234,10 @@ fn seen(name: &str, trace: Option<&Path>) -> String {
         Some(path) => format!("; see it in {}", path.display()),
         None => {
             let core = name.strip_prefix("sim:").unwrap_or(name);
-            let core = core.split_once('?').map_or(core, |(core, _)| core);
-            format!("; see it: towpath run --core {core} --trace breach.fst -- PROGRAM")
+            let (core, settings) = core.split_once('?').unwrap_or((core, ""));
+            let settings = settings.split('&').filter(|setting| !setting.is_empty());
+            let settings: String = settings.map(|setting| format!(" --set '{setting}'")).collect();
+            format!("; see it: towpath run --core '{core}'{settings} --trace breach.fst -- PROGRAM")
         }
     }
 }

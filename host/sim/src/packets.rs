@@ -3,7 +3,7 @@
 //!
 //! Off by default; it costs no simulated time. It keeps headers and up to 64 bytes of payload, so all descriptors, completions and register
 //! accesses, and of longer data only the length. Their meaning is not evaluated here. Each line is in the file before time goes on, so a
-//! program that is killed leaves all of them. When the disk is full, it ends with a message.
+//! program that is killed leaves all packets; beats are in windows of up to 64 clocks, of which it may lose the last. When the disk is full, it ends with a message.
 
 use crate::beats::{BeatLog, Window};
 use crate::link::{Head, Packet};

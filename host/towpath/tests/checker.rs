@@ -113,7 +113,7 @@ fn each_rule_that_a_core_breaks_is_told_in_its_words() {
         let said = if silent { card.printed() } else { outcome.as_ref().err().map(ToString::to_string).unwrap_or_default() };
         let begins = format!("core port `{port}`, {number}");
         let once = said.matches("core port `").count() == 1;
-        let seen = silent || said.contains(" us: ") && said.contains("towpath run --core ") && said.contains(" --trace ");
+        let seen = silent || said.contains(" us: ") && said.contains("towpath run --core '") && said.contains(" --trace ");
         // The gateware has nothing to add.
         let alone = !card.printed().contains("tp_");
         if !(outcome.is_err() && said.contains(&begins) && said.contains(reason) && once && seen && alone) {

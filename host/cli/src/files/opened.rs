@@ -13,8 +13,10 @@ use crate::output;
 
 /// Bytes that have arrived and do not fill a program's buffer are its own after this time, the card's. As Xillybus has it.
 const SLICE: Duration = Duration::from_millis(10);
-/// How long a close waits for the card to take the end of a message, and an open for a close.
+/// How long a close or `fsync` waits for the card to take the end of a message.
 const CLOSING: Duration = Duration::from_secs(10);
+/// How long an open waits for the close before it.
+const OPENING: Duration = Duration::from_millis(200);
 
 /// Numbers of errors, as Linux has them.
 pub mod number {
@@ -113,7 +115,7 @@ impl File {
         if !matches!(self.entry.behind, Behind::Memory(_)) {
             // Linux tells of a close when the program goes on already.
             while used.programs > 0 {
-                if self.released.wait_for(&mut used, Duration::from_millis(200)).timed_out() {
+                if self.released.wait_for(&mut used, OPENING).timed_out() {
                     return Err(EBUSY);
                 }
             }

@@ -188,6 +188,11 @@ impl Decoder {
         let data = payload.known.as_slice();
         let (page, within) = (offset >> self.shift(), offset & ((1 << self.shift()) - 1));
         if bar != u64::from(contract::BAR_DEVICE) || page < contract::PAGE_CHANNELS {
+            let is_control = page == contract::PAGE_CARD && within == contract::CARD_CONTROL_OFFSET;
+            if is_control && short(data) & u64::from(contract::CARD_CONTROL_RESET_MASK) != 0 {
+                // All channels begin anew.
+                self.channels.values_mut().for_each(|channel| channel.position = 0);
+            }
             return seen(Kind::Register, None, format!("{} = {}", place(bar, offset, self.shift()), payload.value()));
         }
         let (index, page) = (

@@ -121,7 +121,9 @@
     context.textBaseline = "middle";
     const step = 10 ** Math.floor(Math.log10((to - from) / 6));
     const tick = [1, 2, 5, 10].map((by) => by * step).find((by) => (to - from) / by <= 8);
-    for (let ps = Math.ceil(from / tick) * tick; ps <= to; ps += tick) {
+    const first = Math.ceil(from / tick) * tick;
+    // By number: at late times one tick more may be too little for a sum to move.
+    for (let n = 0, ps = first; ps <= to && n < 100; n++, ps = first + n * tick) {
       context.fillStyle = colours.line;
       context.fillRect(x(ps), AXIS - 4, 1, height);
       context.fillStyle = colours.dim;

@@ -2,6 +2,7 @@
 package edu.ucsd.cs.riffa;
 
 import java.nio.ByteBuffer;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * RIFFA's calls for Java, over libriffa: the names, arguments and results of RIFFA's own class. riffa.h says what each call promises.
@@ -18,6 +19,7 @@ public class Fpga implements AutoCloseable {
     private static final int NOT_DIRECT = Integer.MIN_VALUE;
 
     private final long handle;
+    private final AtomicBoolean closed = new AtomicBoolean();
 
     private Fpga(long handle) {
         this.handle = handle;
@@ -49,10 +51,12 @@ public class Fpga implements AutoCloseable {
         return handle == 0 ? null : new Fpga(handle);
     }
 
-    /** Closes the card. */
+    /** Closes the card; a second time it does nothing. */
     @Override
     public void close() {
-        close(handle);
+        if (!closed.getAndSet(true)) {
+            close(handle);
+        }
     }
 
     /**
