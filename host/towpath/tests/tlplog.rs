@@ -107,6 +107,7 @@ fn of_record(world: &World) -> Vec<(u64, Seen)> {
         let (bar, offset, tag, bytes) = (number(line, "bar"), number(line, "offset"), number(line, "tag"), number(line, "bytes"));
         let is_own = bar == Some(2) && own.contains(&offset.unwrap());
         let stream = match (value(line, "packet").unwrap(), to_card) {
+            ("beats", _) => continue, // at the user core, not on the link
             ("write", false) | ("interrupt", _) => TlpStream::SentWrite,
             ("read", false) => TlpStream::SentRead,
             ("completion", false) if skipped[&tag.unwrap()] => continue,
