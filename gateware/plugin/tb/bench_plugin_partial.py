@@ -133,8 +133,9 @@ async def loads_of_every_outcome(dut):
     pace, port, plugin = await start(dut, "loads")
     loads, whole, name = await plugin.get("LOADS"), True, await plugin.name()
     assert await plugin.settled() == WHOLE and name == [0] * DWORDS, "as configured with the card"
+    depth = await plugin.get("ROOM")
     for _ in range(120):
-        depth = await plugin.get("ROOM")
+        assert await plugin.get("ROOM") == depth, "of an earlier load nothing is left"
         dwords = [pace.getrandbits(32) for _ in range(pace.choice([0, 1, 2, depth, depth + 1, 3 * depth, pace.randrange(200)]))]
         wanted = pace.choice([LOADED, LOADED, REFUSED, OVERRUN, PORT, ABORTED, IDLE])
         running = not await plugin.get("STATUS") & DECOUPLED
