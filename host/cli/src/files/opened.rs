@@ -11,8 +11,10 @@ use towpath::{Device, Error, Memory, Message, Receiver, Sender, WaitOptions};
 use super::names::{Behind, Entry};
 use crate::output;
 
-/// Bytes that have arrived and do not fill a program's buffer are its own after this time, the card's. As Xillybus has it.
+/// Bytes that have arrived and do not fill a program's buffer are its own after this time, as Xillybus has it.
 const SLICE: Duration = Duration::from_millis(10);
+/// The same with a simulated card: 10 ms of its time are seconds of a person's.
+const SIMULATED_SLICE: Duration = Duration::from_micros(100);
 /// How long a close or `fsync` waits for the card to take the end of a message.
 const CLOSING: Duration = Duration::from_secs(10);
 /// How long an open waits for the close before it.
@@ -84,6 +86,7 @@ struct Use {
 pub struct File {
     pub entry: Entry,
     device: Device,
+    slice: Duration,
     used: Mutex<Use>,
     released: Condvar,
 }
@@ -98,7 +101,8 @@ fn told(file: &str, error: &Error) -> i32 {
 
 impl File {
     pub fn new(device: &Device, entry: Entry) -> File {
-        File { entry, device: device.clone(), used: Mutex::default(), released: Condvar::new() }
+        let slice = if device.wire().is_some() { SIMULATED_SLICE } else { SLICE };
+        File { entry, device: device.clone(), slice, used: Mutex::default(), released: Condvar::new() }
     }
 
     /// A stream has one user at a time, a memory any number. `reads` and `writes`: what the program wants.
@@ -183,7 +187,7 @@ impl File {
         let mut bytes = vec![0; size];
         let interrupted = || call.is_interrupted();
         loop {
-            let options = WaitOptions { timeout: Some(SLICE), interrupted: Some(&interrupted) };
+            let options = WaitOptions { timeout: Some(self.slice), interrupted: Some(&interrupted) };
             let came = match receiver.recv_into_with(&mut [IoSliceMut::new(&mut bytes)], options) {
                 Ok(received) => received.bytes,
                 Err(error) => match (error.bytes().and_then(|came| usize::try_from(came).ok()).unwrap_or(0), &error) {
@@ -204,7 +208,7 @@ impl File {
             Opened::Written { sender, midway } => {
                 let mut midway = midway.lock();
                 let interrupted = || call.is_interrupted();
-                let options = WaitOptions { timeout: call.non_blocking.then_some(SLICE), interrupted: Some(&interrupted) };
+                let options = WaitOptions { timeout: call.non_blocking.then_some(self.slice), interrupted: Some(&interrupted) };
                 let message = Message { end: call.direct, ..Message::default() };
                 let taken = match sender.send_with(&[IoSlice::new(bytes)], message, options) {
                     Ok(()) => {
