@@ -95,8 +95,8 @@ Waveforms &waveforms() {
     return only;
 }
 
-// Completes them when the process ends without having freed its models. Another thread may be within a step still: it gets the time to leave it, and no
-// step begins behind it.
+// Completes them when the process ends without having freed its models. Another thread may be within a step still: it gets the time to
+// leave it, and no step begins behind it.
 struct AtExit {
     ~AtExit() {
         std::lock_guard<std::mutex> guard(waveforms().lock);

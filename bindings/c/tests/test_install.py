@@ -112,7 +112,9 @@ def test_the_command_line_has_its_manual_and_its_completions(prefix: Path) -> No
 
 
 def test_no_test_bench_is_installed(prefix: Path) -> None:
-    assert not [name for name in files(prefix) if "/tb/" in name or "/formal/" in name or (name.endswith(".py") and name != "share/riffa/riffa.py")]
+    assert not [
+        name for name in files(prefix) if "/tb/" in name or "/formal/" in name or (name.endswith(".py") and name != "share/riffa/riffa.py")
+    ]
 
 
 def test_uninstall_takes_away_just_what_install_put_there(tmp_path: Path) -> None:

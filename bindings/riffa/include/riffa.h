@@ -37,7 +37,8 @@ void fpga_close(fpga_t *fpga);
  * a timeout. If the next send on this channel is just as long as the rest, it completes the transaction; any other one first ends it.
  *
  * Returns 0 if there is no such channel, -EINVAL if data is not aligned to a word or len is negative, -EBUSY if another thread or process
- * sends on this channel, -512 after a signal that came before any word, and another negative errno after a fault. errno is not the place to look. */
+ * sends on this channel, -512 after a signal that came before any word, and another negative errno after a fault. errno is not the place to
+ * look. */
 int fpga_send(fpga_t *fpga, int chnl, void *data, int len, int destoff, int last, long long timeout);
 
 /* Receives transactions until one with last has ended. The words of each go to where the one before would have ended by its announced

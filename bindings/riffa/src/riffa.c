@@ -41,7 +41,8 @@ static int failed(towpath_status status) {
 // A message that such a call has begun is open.
 static bool is_cut(towpath_status status) { return status == TOWPATH_TIMEOUT || status == TOWPATH_INTERRUPTED; }
 
-// What a call returns that has moved so many bytes. A signal ends it as the time does: the words that were moved would be lost with another number.
+// What a call returns that has moved so many bytes. A signal ends it as the time does: the words that were moved would be lost with another
+// number.
 static int result_of(towpath_status status, uint64_t bytes) {
     bool counts = status == TOWPATH_OK || status == TOWPATH_TIMEOUT || (status == TOWPATH_INTERRUPTED && bytes >= WORD);
     return counts ? (int)(bytes / WORD) : failed(status);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program as it is written for RIFFA, against the core riffa_echo: one thread sends transactions of random lengths, offsets and last, in chains; this one
-// receives chains into memory of random size, and compares what came with what was sent. Arguments: the seed, and the number of chains.
+// A program as it is written for RIFFA, against the core riffa_echo: one thread sends transactions of random lengths, offsets and last, in
+// chains; this one receives chains into memory of random size, and compares what came with what was sent. Arguments: the seed, and the
+// number of chains.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
