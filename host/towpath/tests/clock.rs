@@ -138,9 +138,12 @@ fn switched_in_the_middle_of_messages() {
             if switches >= 7 && received.load(Ordering::Relaxed) > 10 {
                 break;
             }
-            let until = device.now_ns() + 20_000 + 1_000 * u64::from(input);
-            while device.now_ns() < until {
+            let (until, before) = (device.now_ns() + 20_000 + 1_000 * u64::from(input), received.load(Ordering::Relaxed));
+            // And until a message has come: the other threads may get no turn in that time.
+            let longest = until + 2_000_000;
+            while device.now_ns() < until || received.load(Ordering::Relaxed) == before && device.now_ns() < longest {
                 assert!(!clock.status().unwrap().is_astray);
+                std::thread::yield_now();
             }
             let reset = || {
                 sender.reset()?;
