@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `connect`: a pair of two cards' streams, for as long as this command or a program runs.
 
-use std::process::{Child, Command};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{json, Value};
 use towpath::{Pair, PairOptions, PairStatus, Parted};
-use towpath_system::process::ask_to_end;
 
 use crate::args::{Cli, Connect, Core};
 use crate::device::open_this;
 use crate::exit::{Failure, Result, TRANSFER, USAGE};
 use crate::output;
+use crate::program::{judged, Program};
 use crate::registers::write_all;
-use crate::run::not_run;
 use crate::transfer::patience;
 
 /// Between two looks at cards and program. A simulated card's time passes by the looks.
@@ -35,19 +33,17 @@ pub fn connect(cli: &Cli, what: &Connect) -> Result {
     if !cli.json {
         output::eprintln_lossy(&format!("{} sends to {}, in slots of {} bytes", names[0], names[1], pair.slot_bytes()));
     }
-    let program = what.program.first().map(|name| {
-        let started = Command::new(name).args(&what.program[1..]).spawn();
-        started.map_err(|error| not_run(name, &error))
-    });
-    if let Some(Err(_)) = program {
-        pair.disconnect(Some(Duration::ZERO).into())?;
-        return program.map_or(Ok(()), |failed| failed.map(drop));
-    }
+    let mut program = match Program::start(&what.program) {
+        Ok(program) => program,
+        Err(failure) => {
+            pair.disconnect(Some(Duration::ZERO).into())?;
+            return Err(failure);
+        }
+    };
     let simulated = one.device.wire().is_some();
-    let mut program = program.and_then(std::result::Result::ok);
     let watched = watch(&pair, &signal, program.as_mut(), simulated);
     if let (Some(program), Ok(None) | Err(_)) = (&mut program, &watched) {
-        end(program);
+        program.end();
     }
     let code = watched?;
     let last = pair.status()?;
@@ -55,28 +51,18 @@ pub fn connect(cli: &Cli, what: &Connect) -> Result {
     let signal = Some(signal.load(Ordering::SeqCst)).filter(|signal| *signal != 0);
     let (value, text) = figures(&names, &pair, &last, &parted, signal, code);
     output::answer(cli, &value, &text)?;
-    match (parted.fault, code) {
-        (Some(fault), _) => Err(Failure::new(TRANSFER, format!("{} to {}: {fault}", names[0], names[1]))),
-        (None, Some(code)) if code != 0 => Err(Failure::new(code, "the program has failed")),
-        _ => Ok(()),
+    match parted.fault {
+        Some(fault) => Err(Failure::new(TRANSFER, format!("{} to {}: {fault}", names[0], names[1]))),
+        None => judged(code),
     }
 }
 
-/// The program has no pair any more: it is asked to end, and waited for. Two signals end this command meanwhile, or one, if a signal has ended the pair.
-fn end(program: &mut Child) {
-    ask_to_end(program);
-    let _ = program.wait();
-}
-
 /// Until a signal, the program's end, or a fault. Returns the program's exit code, if it has ended.
-fn watch(pair: &Pair, signal: &AtomicI32, mut program: Option<&mut Child>, simulated: bool) -> Result<Option<u8>> {
+fn watch(pair: &Pair, signal: &AtomicI32, mut program: Option<&mut Program>, simulated: bool) -> Result<Option<u8>> {
     loop {
         if let Some(program) = &mut program {
-            let ended = program.try_wait().map_err(|error| Failure::new(TRANSFER, format!("the program cannot be waited for: {error}")))?;
-            if let Some(ended) = ended {
-                // As a shell tells of a signal.
-                let code = ended.code().unwrap_or_else(|| 128 + std::os::unix::process::ExitStatusExt::signal(&ended).unwrap_or(0));
-                return Ok(Some(code as u8));
+            if let Some(code) = program.code()? {
+                return Ok(Some(code));
             }
         }
         if signal.load(Ordering::SeqCst) != 0 || pair.status()?.fault.is_some() {

@@ -9,20 +9,19 @@ mod opened;
 mod served;
 
 use std::fmt::Write;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
 use fuser::{BackgroundSession, Config, MountOption};
 use serde_json::json;
-use towpath_system::process::{self, ask_to_end};
+use towpath_system::process;
 
 use crate::args::{Cli, Files};
-use crate::exit::{Failure, Result, FILE, NOT_FOUND, TRANSFER};
+use crate::exit::{Failure, Result, FILE, NOT_FOUND};
 use crate::output;
+use crate::program::{judged, Program};
 use crate::registers::write_all;
-use crate::run::not_run;
 use names::{entries, Behind};
 use opened::File;
 use served::Served;
@@ -61,10 +60,7 @@ pub fn files(cli: &Cli, what: &Files) -> Result {
     let code = until_the_end(what, &session, &signal);
     stopping.store(true, Ordering::SeqCst);
     take_back(what, session)?;
-    match code? {
-        Some(code) if code != 0 => Err(Failure::new(code, "the program has failed")),
-        _ => Ok(()),
-    }
+    judged(code?)
 }
 
 fn mount(what: &Files, served: Served) -> Result<BackgroundSession> {
@@ -82,26 +78,17 @@ fn mount(what: &Files, served: Served) -> Result<BackgroundSession> {
     })
 }
 
-/// Until a signal, the program's end, or until somebody else unmounts the folder. Returns the program's exit code, if it has ended.
+/// Until a signal, the program's end, or an unmount from elsewhere. Returns the program's exit code, if it has ended.
 fn until_the_end(what: &Files, session: &BackgroundSession, signal: &AtomicI32) -> Result<Option<u8>> {
-    let mut program = match what.program.first() {
-        None => None,
-        Some(name) => Some(Command::new(name).args(&what.program[1..]).spawn().map_err(|error| not_run(name, &error))?),
-    };
+    let mut program = Program::start(&what.program)?;
     while signal.load(Ordering::SeqCst) == 0 && !session.guard.is_finished() {
-        if let Some(program) = &mut program {
-            let ended = program.try_wait().map_err(|error| Failure::new(TRANSFER, format!("the program cannot be waited for: {error}")))?;
-            if let Some(ended) = ended {
-                // As a shell tells of a signal.
-                let code = ended.code().unwrap_or_else(|| 128 + std::os::unix::process::ExitStatusExt::signal(&ended).unwrap_or(0));
-                return Ok(Some(code as u8));
-            }
+        if let Some(code) = program.as_mut().map_or(Ok(None), Program::code)? {
+            return Ok(Some(code));
         }
         std::thread::sleep(LOOK);
     }
     if let Some(program) = &mut program {
-        ask_to_end(program);
-        let _ = program.wait();
+        program.end();
     }
     Ok(None)
 }
@@ -115,7 +102,7 @@ fn take_back(what: &Files, session: BackgroundSession) -> Result {
         match process::unmount(&what.folder) {
             Ok(()) => return session.join().map_err(|error| Failure::file("serving", &what.folder.display().to_string(), &error)),
             Err(error) if error.kind() == std::io::ErrorKind::ResourceBusy => std::thread::sleep(LOOK),
-            // Who is not root has fusermount3 do it.
+            // Users other than root unmount by fusermount3.
             Err(_) => break,
         }
     }

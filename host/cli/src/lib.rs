@@ -17,6 +17,7 @@ mod output;
 mod pages;
 mod partial;
 mod pipe;
+mod program;
 mod qos;
 mod registers;
 mod reset;

@@ -6,6 +6,8 @@
 #[path = "common/browser.rs"]
 mod browser;
 mod common;
+#[path = "common/optional.rs"]
+mod optional;
 
 use std::fmt::Write as _;
 
@@ -13,28 +15,17 @@ use browser::Browser;
 use common::{done, pattern, Folder};
 use serde_json::Value;
 
-const NAME: &str = "a_person_sees_on_the_page_what_the_record_holds";
-
 fn main() {
-    let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
-    let tell = |outcome: &str, counts: [u32; 3]| {
-        let [passed, ignored, filtered] = counts;
-        println!("\nrunning {} test\n{outcome}", passed + ignored);
-        println!("\ntest result: ok. {passed} passed; 0 failed; {ignored} ignored; 0 measured; {filtered} filtered out\n");
-    };
-    if wanted.is_some_and(|wanted| !NAME.contains(&wanted)) {
-        return tell("", [0, 0, 1]);
-    }
-    let Some(program) = browser::program() else {
-        return tell(&format!("test {NAME} ... ignored, no browser: sudo apt-get install chromium"), [0, 1, 0]);
-    };
+    let lacks = browser::program().is_none().then_some("no browser: sudo apt-get install chromium");
+    optional::run(lacks, &[("the_page_shows_the_record", the_page_shows_the_record)]);
+}
+
+fn the_page_shows_the_record() {
     let folder = Folder::new();
-    let mut browser = Browser::start(&program, &folder.0);
+    let mut browser = Browser::start(&browser::program().unwrap(), &folder.0);
     a_transfer(&mut browser, &folder);
     many_packets(&mut browser, &folder);
     assert_eq!(browser.faults, Vec::<String>::new(), "faults on the page");
-    drop(browser);
-    tell(&format!("test {NAME} ... ok"), [1, 0, 0]);
 }
 
 fn page(folder: &Folder, record: &str) -> String {

@@ -52,7 +52,7 @@ fn is_riffa(channel: &&Channel) -> bool {
     channel.shape.family == Family::Riffa
 }
 
-/// The channel whose ports are those that nobody has named: the first, and then the others' are beside its own.
+/// The channel whose ports are those that [ports] does not name: the first; the others' are beside its own.
 pub(crate) fn first(manifest: &Manifest) -> Option<&Channel> {
     manifest.channels.iter().find(is_riffa)
 }

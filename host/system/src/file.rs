@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a file is, locks on files, and memory files.
 
+pub use libc::{O_DIRECT, O_NONBLOCK};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;

@@ -98,7 +98,7 @@ module breaches (
   end
 
   // ---- registers
-  logic lite_write, lite_read, again_b, again_r, b_left, r_left;  // left: an answer that nobody has asked for is still to come
+  logic lite_write, lite_read, again_b, again_r, b_left, r_left;  // left: an answer without a request is still to come
   assign lite_write = s_axi_lite_awvalid && s_axi_lite_wvalid && !lite_b;
   assign lite_read = s_axi_lite_arvalid && !s_axi_lite_rvalid;
   logic lite_b, lite_r;  // the answers that follow the rules

@@ -18,7 +18,7 @@ WEIGHT, RATE, CLASS = 1, 2, 4
 NOBODY = 65534
 CHANNELS = range(5)
 # A program without rights that was given a control file: it tells, and may not set. It gives its rights up
-# itself: nobody need be able to read the folder that Python is in.
+# after its start, so it needs no right to read the folder that Python is in.
 UNPRIVILEGED = """
 import errno, fcntl, os, struct, sys
 os.setgroups([])

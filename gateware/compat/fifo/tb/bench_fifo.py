@@ -42,7 +42,7 @@ class Adapters:
         return self.rng.getrandbits(self.bits)
 
     def came(self, name, word):
-        assert self.words[name], f"{name}: a word that nobody gave"
+        assert self.words[name], f"{name}: a word that was never given"
         assert word == self.words[name].pop(0), f"{name}: another word, or another order"
         self.count += 1
 

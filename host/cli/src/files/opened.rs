@@ -7,30 +7,19 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 use towpath::{Device, Error, Memory, Message, Receiver, Sender, WaitOptions};
+use towpath_system::errno::{EACCES, EAGAIN, EBUSY, EINTR, EINVAL, ENODEV, ENOSPC};
 
 use super::names::{Behind, Entry};
 use crate::output;
 
 /// Bytes that have arrived and do not fill a program's buffer are its own after this time, as Xillybus has it.
 const SLICE: Duration = Duration::from_millis(10);
-/// The same with a simulated card: 10 ms of its time are seconds of a person's.
+/// The same for a simulated card: 10 ms of its time take seconds to simulate.
 const SIMULATED_SLICE: Duration = Duration::from_micros(100);
 /// How long a close or `fsync` waits for the card to take the end of a message.
 const CLOSING: Duration = Duration::from_secs(10);
 /// How long an open waits for the close before it.
 const OPENING: Duration = Duration::from_millis(200);
-
-/// Numbers of errors, as Linux has them.
-pub mod number {
-    pub const EINTR: i32 = 4;
-    pub const EAGAIN: i32 = 11;
-    pub const EACCES: i32 = 13;
-    pub const EBUSY: i32 = 16;
-    pub const ENODEV: i32 = 19;
-    pub const EINVAL: i32 = 22;
-    pub const ENOSPC: i32 = 28;
-}
-use number::{EACCES, EAGAIN, EBUSY, EINTR, EINVAL, ENODEV, ENOSPC};
 
 pub type Result<T> = std::result::Result<T, i32>;
 
@@ -91,7 +80,7 @@ pub struct File {
     released: Condvar,
 }
 
-/// The number for the program; what only a person can act on goes to standard error.
+/// The number for the program. The text, which no errno carries, goes to standard error.
 fn told(file: &str, error: &Error) -> i32 {
     if !matches!(error, Error::ChannelInUse { .. }) {
         output::eprintln_lossy(&format!("{file}: {error}"));

@@ -11,11 +11,11 @@ use fuser::{
     ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 
+use towpath_system::file::{O_DIRECT, O_NONBLOCK};
+
 use super::names::Behind;
 use super::opened::{Call, File};
 
-const O_NONBLOCK: i32 = 0o4000;
-const O_DIRECT: i32 = if cfg!(target_arch = "aarch64") { 0o200_000 } else { 0o40_000 };
 /// How long Linux keeps what it was told of a file.
 const KEPT: Duration = Duration::from_secs(1);
 

@@ -338,7 +338,7 @@ mod tests {
         assert_eq!(record.of(&[early, done, late]), [Some(0); 3]);
         assert_eq!(record.of(&[other]), [None]);
         assert!(record.story.descriptors[0].ended.is_some() && record.story.descriptors[1].ended.is_none());
-        // Memory of a descriptor that has ended is nobody's.
+        // Memory of a descriptor that has ended belongs to no descriptor.
         let again = record.read(0x10020, &[1; 32]);
         assert_eq!(record.of(&again), [None; 2]);
     }
