@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watches an AXI4 port of a user core's memory, which the core answers. Each rule is told once.
+// Watches an AXI4 port of a user core's memory, or with LITE the AXI4-Lite port of its registers, which the core answers. Each rule is told once.
 //
 // Rules: a write is answered once, after its address and its last beat; a read after its address, with as many beats as arlen says, and rlast on the last of them
-// alone; answers stand until they are taken, have ID 0 as their requests, and are not EXOKAY. A burst that is not answered within PATIENCE clocks is a warning.
+// alone; answers stand until they are taken, have ID 0 as their requests, and are not EXOKAY. A burst that is not answered within PATIENCE clocks is a warning;
+// with LITE an address that is not taken, too, for the host's access ends by its own timeout.
 // Not for: more than 64 reads at a time, as many as the gateware has with a window; IDs other than 0.
 module tp_check_axi #(
+    parameter bit LITE = 1'b0,  // wlast, rlast 1, arlen and IDs 0
     parameter int WIDTH = 128,
     parameter int ID = 1,
     parameter bit STOPS = 1'b1,
@@ -69,7 +71,7 @@ module tp_check_axi #(
     if (bvalid && rst_n) begin
       if ((aw_open == '0 && !aw) || (w_open == '0 && !w))
         b_say(BEFORE, STOPS, BVALID, $sformatf(
-              "an answer, and no write waits for one: the core has taken %0d addresses and the last beats of %0d writes",
+              "an answer, and no write waits for one: the core has taken %0d addresses and the data of %0d writes",
               writes + 32'(aw_open),
               writes + 32'(w_open)
               ));
@@ -85,7 +87,7 @@ module tp_check_axi #(
       w_open  <= w_open + 16'(w) - 16'(b && (w_open != '0 || w));
       writes  <= writes + 32'(b);
     end
-    if (aw_open != '0 && w_open != '0) begin
+    if (LITE ? awvalid || aw_open != '0 : aw_open != '0 && w_open != '0) begin
       b_idle <= bvalid ? 0 : b_idle + 1;
       if (b_idle == PATIENCE && rst_n) b_say(SILENT, 1'b0, BVALID, $sformatf("a write has had no answer for %0d clocks", PATIENCE));
     end else begin
@@ -114,7 +116,7 @@ module tp_check_axi #(
   int r_idle;
 
   task automatic r_say(int rule, bit stops, string port, string what);
-    if (!r_told[rule]) tp_check_pkg::breach(stops, port, $sformatf("beat %0d", beats + 1), what);
+    if (!r_told[rule]) tp_check_pkg::breach(stops, port, $sformatf("%0s %0d", LITE ? "answer" : "beat", beats + 1), what);
     r_told[rule] <= 1'b1;
   endtask
 
@@ -133,7 +135,8 @@ module tp_check_axi #(
     end
     if (rvalid && rst_n) begin
       if (!open && !ar) begin
-        r_say(BEFORE, STOPS, RVALID, "data, and no read waits for it: all that arlen asked for has come");
+        r_say(BEFORE, STOPS, RVALID,
+              LITE ? "an answer, and no read waits for one" : "data, and no read waits for it: all that arlen asked for has come");
       end else if (!r_waited || rlast == was_rlast) begin
         if (rlast && beat != length) r_say(EARLY, STOPS, RLAST, $sformatf("it is with beat %0d of %0d of a read", beat + 1, length + 1));
         if (!rlast && beat == length)
@@ -154,7 +157,7 @@ module tp_check_axi #(
       beat  <= beat == length ? '0 : beat + 1'b1;
       if (beat == length) done <= done + 1'b1;
     end
-    if (open) begin
+    if (open || (LITE && arvalid)) begin
       r_idle <= rvalid ? 0 : r_idle + 1;
       if (r_idle == PATIENCE && rst_n) r_say(SILENT, 1'b0, RVALID, $sformatf("a read has had no answer for %0d clocks", PATIENCE));
     end else begin

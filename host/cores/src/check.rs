@@ -11,10 +11,9 @@ use std::fmt::Write;
 use towpath_contract::ChannelKind;
 
 /// What the rules are written in, relative to the home.
-pub(crate) const SOURCES: [&str; 5] = [
+pub(crate) const SOURCES: [&str; 4] = [
     "gateware/sim/check/tp_check_pkg.sv",
     "gateware/sim/check/tp_check_axis.sv",
-    "gateware/sim/check/tp_check_axil.sv",
     "gateware/sim/check/tp_check_axi.sv",
     "gateware/sim/check/tp_check_irq.sv",
 ];
@@ -121,10 +120,11 @@ impl<'a> Checker<'a> {
     fn registers(&mut self, patience: u64) {
         let bundle = "s_axil";
         let all = "awvalid awready wvalid wready bresp bvalid bready arvalid arready rdata rresp rvalid rready";
-        let Some(ports) = self.ports(bundle, &all.split(' ').collect::<Vec<_>>()) else { return };
-        let mut settings = vec![".STOPS(STOPS)".to_string(), format!(".PATIENCE({patience})")];
+        let Some(mut ports) = self.ports(bundle, &all.split(' ').collect::<Vec<_>>()) else { return };
+        ports.extend([".wlast('1)", ".rlast('1)", ".arlen('0)", ".bid('0)", ".rid('0)"].map(String::from));
+        let mut settings = vec![".LITE(1'b1)".to_string(), ".WIDTH(32)".into(), ".STOPS(STOPS)".into(), format!(".PATIENCE({patience})")];
         settings.extend(self.called(bundle, &["bvalid", "bresp", "rvalid", "rdata", "rresp"]));
-        instance(&mut self.body, "tp_check_axil", "registers", &settings, &ports);
+        instance(&mut self.body, "tp_check_axi", "registers", &settings, &ports);
         for channel in ["aw", "w", "ar"] {
             self.withdrawn(&format!("{bundle}_{channel}valid"), &format!("{bundle}_{channel}ready"));
         }

@@ -37,7 +37,6 @@ fn home() -> &'static PathBuf {
             "sim/tp_model_print.h",
             "sim/check/tp_check_pkg.sv",
             "sim/check/tp_check_axis.sv",
-            "sim/check/tp_check_axil.sv",
             "sim/check/tp_check_axi.sv",
             "sim/check/tp_check_irq.sv",
             "endpoint/tp_tlp_pkg.sv",
