@@ -359,11 +359,13 @@ module tp_user_edge #(
     assign mv_axil_rvalid = rvalid && open;
 
     for (genvar i = 0; i < 16; i++) begin : gen_irq
-      logic valid, ready;
+      logic valid, ready, waits;
+      // A plug-in may reset the core alone: a request that goes with that is on its way, and is completed.
+      always_ff @(posedge user_clk) waits <= (irq_valid[i] || waits) && !ready && !user_rst;
       tp_pulse crossing (
           .src_clk(user_clk),
           .src_rst(user_rst),
-          .src_valid(irq_valid[i]),
+          .src_valid(irq_valid[i] || waits),
           .src_ready(ready),
           .dst_clk(clk),
           .dst_rst(near_rst),
