@@ -52,6 +52,9 @@ fn streams_are_files() {
         dd if=$1/data of=$0/in bs=1000 count=3 oflag=direct status=none &
         # A message for each read, whatever it has room for.
         dd if=$0/out bs=64K count=3 status=none | wc -c; wait
+        # Of a message that is open, all but a packet of the link comes when nothing more does.
+        exec 3> $0/in; printf '%01000d' 1 >&3; dd if=$0/out bs=64K count=1 status=none > $1/some
+        test $(stat -c %s $1/some) -gt 487; exec 3>&-; dd if=$0/out bs=64K count=1 status=none >> $1/some; printf '%01000d' 1 | cmp - $1/some
         # A second user, and the wrong direction.
         exec 3> $0/in; ! printf x > $0/in; ! cat $0/in; exec 3>&-
         # A signal ends a wait.
