@@ -510,6 +510,15 @@ with towpath.open("sim:loopback") as card:
     )
 
 
+@check
+def tensor_example(_run: Run) -> str:
+    torch_()
+    program = Path(__file__).resolve().parents[2] / "examples" / "tensor.py"
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-1500:]
+    return done.stdout.strip().replace("\n", "; ")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=int(time.time()))

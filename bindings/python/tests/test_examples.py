@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 import loopback  # noqa: E402
 
 LOOPBACK = [name for name in loopback.SAYS if name.endswith(".py")]
-OTHERS = sorted({path.name for path in EXAMPLES.glob("*.py")} - {*LOOPBACK, "edges.py"})
+OTHERS = sorted({path.name for path in EXAMPLES.glob("*.py")} - {*LOOPBACK, "edges.py", "tensor.py"})
 
 
 def run(program: str, *arguments: str | Path, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -35,6 +35,18 @@ def test_program(program: str, tmp_path: Path) -> None:
     done = run(program, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout
+
+
+# With a GPU it is one of the checks of tests/gpu/on_a_gpu.py.
+@pytest.mark.parametrize(
+    ("torch", "says"),
+    [("raise ImportError", "PyTorch is not installed"), ("class cuda:\n    is_available = staticmethod(bool)", "PyTorch finds no CUDA GPU")],
+)
+def test_the_tensor_program_says_what_it_lacks(torch: str, says: str, tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text(torch)
+    done = run("tensor.py", cwd=tmp_path, PYTHONPATH=str(tmp_path))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert says in done.stderr
 
 
 @pytest.fixture(scope="module", params=["sim", "vfio-user"])
