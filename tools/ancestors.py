@@ -1,15 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the libraries with RIFFA's and EPEE's calls, over the libtowpath.so in the same folder: `python tools/ancestors.py FOLDER`.
-
-Where there is a JDK, also RIFFA's class for Java: libjriffa.so and riffa.jar.
-"""
+"""Builds the libraries with RIFFA's and EPEE's calls, over the libtowpath.so in the same folder: `python tools/ancestors.py FOLDER`."""
 
 from __future__ import annotations
 
-import shutil
 import sys
-import tempfile
 from pathlib import Path
 
 import clibrary
@@ -48,24 +43,6 @@ def link(library: Path, sources: list[Path], linking: list[str], more: list[str]
     clibrary.run([*command, *map(str, sources), "-o", str(library), *(f"-Wl,{option}" for option in linking), f"-L{library.parent}", *more])
 
 
-def jdk() -> Path | None:
-    """Where the JDK is whose javac would run, if there is one."""
-    found = shutil.which("javac")
-    home = Path(found).resolve().parents[1] if found else None
-    return home if home and (home / "include/jni.h").is_file() else None
-
-
-def build_java(home: Path, folder: Path, jar: Path) -> None:
-    """Leaves libjriffa.so in `folder`, where libriffa.so is, and the classes in `jar`."""
-    includes = [f"-I{home / 'include'}", f"-I{home / 'include/linux'}"]
-    link(folder / "libjriffa.so", [RIFFA / "java/jriffa.c"], [], [*includes, f"-I{RIFFA / 'include'}", "-lriffa"])
-    with tempfile.TemporaryDirectory() as classes:
-        sources = sorted((RIFFA / "java").rglob("*.java"))
-        clibrary.run([str(home / "bin/javac"), "--release", "11", "-Xlint:all", "-Werror", "-d", classes, *map(str, sources)])
-        jar.parent.mkdir(parents=True, exist_ok=True)
-        clibrary.run([str(home / "bin/jar"), "--create", "--file", str(jar), "-C", classes, "."])
-
-
 def main(arguments: list[str]) -> int:
     if len(arguments) != 1:
         print("usage: python tools/ancestors.py FOLDER", file=sys.stderr)
@@ -73,9 +50,6 @@ def main(arguments: list[str]) -> int:
     try:
         folder = Path(arguments[0]).absolute()
         print(build_riffa(folder), build_epee(folder), sep="\n")
-        home = jdk()
-        if home:
-            build_java(home, folder, folder / "riffa.jar")
     except clibrary.BuildError as error:
         print(error, file=sys.stderr)
         return 1

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import ancestors
 import clibrary
+import javalibrary
 import manpages
 from clibrary import ROOT
 
@@ -76,11 +77,12 @@ def stage(folder: Path, prefix: Path, libdir: str) -> None:
     clibrary.build(folder / libdir)
     ancestors.build_riffa(folder / libdir)
     ancestors.build_epee(folder / libdir)
-    home = ancestors.jdk()
+    home = javalibrary.jdk()
     if home:
-        ancestors.build_java(home, folder / libdir, folder / "share/java/riffa.jar")
+        javalibrary.build(home, folder / libdir, folder / "share/java/towpath.jar")
+        javalibrary.build_riffa(home, folder / libdir, folder / "share/java/riffa.jar")
     else:
-        print("install: no JDK (javac, jni.h): RIFFA's class for Java is left out", flush=True)
+        print("install: no JDK (javac, jni.h): the library for Java and RIFFA's class are left out", flush=True)
     text = (ROOT / "bindings/c/towpath.pc.in").read_text()
     for name, value in (("PREFIX", str(prefix)), ("LIBDIR", libdir), ("VERSION", clibrary.version())):
         text = text.replace(f"@{name}@", value)

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import ancestors
+import javalibrary
 import pytest
 
 from conftest import ROOT, SANITIZED, WARNINGS, run
@@ -116,11 +117,11 @@ def test_the_module_of_python(riffa: Path) -> None:
     assert "num fpgas: 1\nfpga (0) id: 0\nfpga (0) name: sim:tests/cores\nfpga (0) num_chnls: 3\n" in done.stdout
 
 
-@pytest.mark.skipif(ancestors.jdk() is None, reason="no JDK: install the package openjdk-17-jdk-headless")
+@pytest.mark.skipif(javalibrary.jdk() is None, reason="no JDK: install the package openjdk-17-jdk-headless")
 def test_the_class_of_java(riffa: Path, tmp_path: Path) -> None:
-    home, jar = ancestors.jdk(), tmp_path / "riffa.jar"
+    home, jar = javalibrary.jdk(), tmp_path / "riffa.jar"
     assert home is not None
-    ancestors.build_java(home, riffa, jar)
+    javalibrary.build_riffa(home, riffa, jar)
     java = [str(home / "bin/java"), "-Xshare:auto", "-XX:TieredStopAtLevel=1", f"-Djava.library.path={riffa}", "-cp", str(jar)]
     done = run(*java, str(RIFFA / "tests/Rules.java"), TOWPATH_DEVICE=CORE)
     print(done.stdout, done.stderr)
