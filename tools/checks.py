@@ -346,7 +346,7 @@ def groff_is_content(tree: Tree) -> list[str]:
 
 # --- licences, size, leftovers -------------------------------------------------------------------------------------------------
 
-SOURCES = tuple(f"*.{kind}" for kind in "sv svh rdl rs py pyi c h cpp hpp java sh vlt xdc sdc tcl".split())
+SOURCES = tuple(f"*.{kind}" for kind in "sv svh rdl rs py pyi c h cpp hpp java sh vlt xdc sdc tcl m".split())
 
 
 KERNEL_MODULES = ("driver/", "tests/driver/plants/plant", "tests/driver/exporter/exporter")

@@ -23,6 +23,7 @@ import ancestors
 import clibrary
 import javalibrary
 import manpages
+import octavelibrary
 from clibrary import ROOT
 
 RECORD = "share/towpath/installed.txt"
@@ -83,6 +84,12 @@ def stage(folder: Path, prefix: Path, libdir: str) -> None:
         javalibrary.build_riffa(home, folder / libdir, folder / "share/java/riffa.jar")
     else:
         print("install: no JDK (javac, jni.h): the library for Java and RIFFA's class are left out", flush=True)
+    octave = (folder / "share/towpath/octave", folder / "share/riffa/matlab")
+    octavelibrary.copy(*octave)
+    if octavelibrary.there():
+        octavelibrary.build(folder / libdir, *octave)
+    else:
+        print("install: no Octave (octave-cli, mkoctfile): its MEX files are left out", flush=True)
     text = (ROOT / "bindings/c/towpath.pc.in").read_text()
     for name, value in (("PREFIX", str(prefix)), ("LIBDIR", libdir), ("VERSION", clibrary.version())):
         text = text.replace(f"@{name}@", value)

@@ -174,7 +174,7 @@ SUITES = [
     ),
     pytest_suite("python", "the Python package, over the simulator", 180, "bindings/python/tests", *SPREAD),
     pytest_suite("gpu", "a GPU's memory and streams, over a stand-in for the GPU's driver", 180, "tests/gpu", *SPREAD),
-    pytest_suite("c", "the C library: every function, under sanitizers, too; installed; the libraries over it, Java's too", 240, "bindings/c/tests"),
+    pytest_suite("c", "the C library: every function, under sanitizers, too; installed; Java, Octave", 240, "bindings/c/tests"),
     # Its output is shown: seeds, simulated times and speeds.
     cargo_suite(
         "property",
