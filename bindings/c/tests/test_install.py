@@ -12,7 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import install
+import javalibrary
 import loopback
+import octavelibrary
 import pytest
 
 from conftest import ROOT, WARNINGS
@@ -83,6 +85,21 @@ def test_a_program_for_riffa_is_compiled_as_for_riffa(prefix: Path, tmp_path: Pa
     lines = [f"{words} words sent, {words} received, 0 wrong" for words in (4, 32, 256, 2048, 16384)]
     assert (done.returncode, done.stdout.splitlines()) == (0, ["0: sim:loopback, channels: 1", *lines]), done.stderr
     assert (prefix / "share/riffa/riffa.py").is_file()
+
+
+@pytest.mark.skipif(javalibrary.jdk() is None, reason="no JDK: install the package openjdk-17-jdk-headless")
+def test_java_finds_the_installation(prefix: Path, tmp_path: Path) -> None:
+    command = ["java", "-cp", prefix / "share/java/towpath.jar", ROOT / "examples/java/Edges.java"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(prefix), capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout) == (0, "320 x 200 pixels, 0 wrong\n"), done.stderr
+
+
+@pytest.mark.skipif(not octavelibrary.there(), reason=octavelibrary.MISSING)
+def test_octave_finds_the_installation(prefix: Path, tmp_path: Path) -> None:
+    own = {key: value for key, value in environment(prefix).items() if key != "LD_LIBRARY_PATH"}  # a MEX file finds the library by itself
+    command = ["octave-cli", "--norc", "--no-history", "-p", prefix / "share/towpath/octave", ROOT / "examples/octave/edges.m"]
+    done = subprocess.run(command, cwd=tmp_path, env=own, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout) == (0, "160 x 100 pixels, 0 wrong\n"), done.stderr
 
 
 def test_without_the_gateware_the_error_names_the_variable(prefix: Path, tmp_path: Path) -> None:

@@ -104,8 +104,9 @@ classdef Card < handle
         function [data, about] = recv(self, channel, count, class, timeout)
             % Receives up to so many numbers of a class ('uint8' if none is given), all of one message, as a column.
             %
-            % about has bytes, end_of_message, offset, user and status. A call that ends early returns what had come until then, and about.status
-            % says why; it is an error only if nothing had come. A last number of which not all bytes came has zeros in their place.
+            % about has bytes, end_of_message, offset, user and status. A call that ends early returns what had come until then, and
+            % about.status says why; it is an error only if nothing had come. A last number of which not all bytes came has zeros in their
+            % place.
             if nargin < 4
                 class = 'uint8';
             end
