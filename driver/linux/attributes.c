@@ -27,10 +27,29 @@ TP_CARD_ATTRIBUTE(vectors, "%u", card->irq_count);
 TP_CARD_ATTRIBUTE(interrupts, "%u", card->table.user_interrupts);
 TP_CARD_ATTRIBUTE(window_bytes, "%u", card->table.window_bytes);
 
+static ssize_t names_show(struct device *device, struct device_attribute *attribute, char *buffer)
+{
+	struct tp_card *card = dev_get_drvdata(device);
+
+	return sysfs_emit(buffer, "%s\n", tp_names_words[READ_ONCE(card->names)]);
+}
+
+static ssize_t names_store(struct device *device, struct device_attribute *attribute,
+			   const char *buffer, size_t count)
+{
+	const int names = __sysfs_match_string(tp_names_words, TP_NAMES_COUNT, buffer);
+	const int error = names < 0 ? names : tp_nodes_name(dev_get_drvdata(device), names);
+
+	return error ? error : count;
+}
+static DEVICE_ATTR_RW(names);
+
 static struct attribute *tp_card_attributes[] = {
-	&dev_attr_contract.attr,   &dev_attr_core.attr,		&dev_attr_core_version.attr,
-	&dev_attr_serial.attr,	   &dev_attr_channels.attr,	&dev_attr_vectors.attr,
-	&dev_attr_interrupts.attr, &dev_attr_window_bytes.attr, NULL,
+	&dev_attr_contract.attr,     &dev_attr_core.attr,
+	&dev_attr_core_version.attr, &dev_attr_serial.attr,
+	&dev_attr_channels.attr,     &dev_attr_vectors.attr,
+	&dev_attr_interrupts.attr,   &dev_attr_window_bytes.attr,
+	&dev_attr_names.attr,	     NULL,
 };
 
 static const struct attribute_group tp_card_group = {

@@ -74,6 +74,13 @@ enum tp_card_state {
 	TP_CARD_GONE,
 };
 
+/* Whose names a card's files have besides their own. */
+enum tp_names {
+	TP_NAMES_OWN, /* none */
+	TP_NAMES_XILLYBUS,
+	TP_NAMES_VERCOLIB,
+};
+
 /* What the driver asks of the bus that a card is on. */
 struct tp_bus_operations {
 	/* Does the card answer? */
@@ -108,6 +115,8 @@ struct tp_card {
 	struct device device; /* the control file's; its release frees the card */
 	struct cdev cdev;
 	int number;
+	enum tp_names names; /* written under nodes.c's lock */
+	bool has_files; /* under the same */
 	struct tp_resources bus;
 	unsigned long window_page; /* the window's first page frame; 0: it cannot be mapped */
 	bool window_shared; /* some program has mapped the window */

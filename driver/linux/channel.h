@@ -110,6 +110,7 @@ struct tp_channel {
 	u32 vector;
 	struct tp_client *file; /* the client when the channel is no queue, nor a memory's */
 	struct tp_ram *ram; /* whose half it is, or NULL */
+	bool has_name; /* its name is a file's */
 
 	struct mutex io; /* one call at a time */
 	wait_queue_head_t wait; /* work has ended, or a state has changed */

@@ -40,6 +40,11 @@ void tp_nodes_exit(void);
 struct tp_card *tp_card_allocate(const struct tp_resources *bus);
 int tp_nodes_add(struct tp_card *card);
 void tp_nodes_remove(struct tp_card *card);
+/* Give a card's files other names besides their own. ENODEV: the card goes. */
+int tp_nodes_name(struct tp_card *card, enum tp_names names);
+/* By value of enum tp_names, as users write them. */
+extern const char *const tp_names_words[];
+#define TP_NAMES_COUNT 3
 
 /* latency.c; not linked without CONFIG_TOWPATH_LATENCY */
 void tp_latency_init(void);

@@ -30,6 +30,13 @@
 #define TP_FLUSH_FIRST 10
 #define TP_FLUSH_LAST 1000
 
+/*
+ * By another driver's names: how long a read waits for more than it has, in milliseconds, and a
+ * close for a core that takes nothing.
+ */
+#define TP_NAMED_READ 10
+#define TP_NAMED_CLOSE HZ
+
 static unsigned int drain_ms = 10000;
 module_param(drain_ms, uint, 0644);
 MODULE_PARM_DESC(drain_ms, "how long fsync() and close() wait for progress (default 10000 ms)");
@@ -223,7 +230,7 @@ static ssize_t tp_write(struct tp_file *file, struct iov_iter *from, bool end, b
 	bool ended;
 
 	while (!error) {
-		const bool in_place = may_wait && tp_transfer_suits(from);
+		const bool in_place = may_wait && !file->names && tp_transfer_suits(from);
 
 		error = tp_may_go_on(channel);
 		if (error)
@@ -233,7 +240,8 @@ static ssize_t tp_write(struct tp_file *file, struct iov_iter *from, bool end, b
 		/* Memory that cannot be pinned is copied from. */
 		if (!in_place || bytes == -EFAULT)
 			bytes = tp_buffers_write(file, from, end);
-		if (bytes == -EAGAIN && may_wait) {
+		/* These programs know that a write takes as much as there is room for. */
+		if (bytes == -EAGAIN && may_wait && !(file->names && done)) {
 			error = tp_wait(channel, tp_buffers_can_write(file));
 			continue;
 		}
@@ -269,21 +277,32 @@ static ssize_t tp_write_iter(struct kiocb *call, struct iov_iter *from)
 	return tp_finish(channel, done);
 }
 
-/* Wait until `condition`, or the channel is stopped; ETIMEDOUT: not within drain_ms. */
-#define tp_wait_to_drain(channel, condition)                                                      \
-	({                                                                                        \
-		long __left = wait_event_killable_timeout((channel)->wait,                        \
-							  (condition) || tp_is_stopped(channel),  \
-							  msecs_to_jiffies(READ_ONCE(drain_ms))); \
-		(int)(__left > 0 ? 0 : __left ? __left : -ETIMEDOUT);                             \
+/* Wait until `condition`, or the channel is stopped; ETIMEDOUT: not within `limit`. */
+#define tp_wait_to_drain(channel, condition, limit)                                                \
+	({                                                                                         \
+		long __left =                                                                      \
+			wait_event_killable_timeout((channel)->wait,                               \
+						    (condition) || tp_is_stopped(channel), limit); \
+		(int)(__left > 0 ? 0 : __left ? __left : -ETIMEDOUT);                              \
 	})
 
-/* Under io: end the message, and wait until the card has all. ETIMEDOUT: there is no progress. */
-static int tp_write_out(struct tp_file *file)
+/* How long to wait for progress; where there is an `end`, until then. */
+static long tp_drain_limit(unsigned long end)
+{
+	return end ? max(0L, (long)(end - jiffies)) : msecs_to_jiffies(READ_ONCE(drain_ms));
+}
+
+/*
+ * Under io: end the message, and wait until the card has all. ETIMEDOUT: there is no progress, or
+ * it is not done by the time for a close.
+ */
+static int tp_write_out(struct tp_file *file, bool closing)
 {
 	struct tp_channel *channel = file->client.channel;
 	struct iov_iter nothing;
 	struct kvec none = { .iov_base = "", .iov_len = 0 };
+	/* Never 0. */
+	const unsigned long end = closing && file->names ? (jiffies + TP_NAMED_CLOSE) | 1 : 0;
 	int error = 0;
 	u64 before;
 
@@ -293,7 +312,8 @@ static int tp_write_out(struct tp_file *file)
 		if (!error)
 			file->message_open = false;
 		if (error == -EAGAIN)
-			error = tp_wait_to_drain(channel, tp_buffers_can_write(file));
+			error = tp_wait_to_drain(channel, tp_buffers_can_write(file),
+						 tp_drain_limit(end));
 		if (!error)
 			error = tp_may_go_on(channel);
 	}
@@ -301,8 +321,8 @@ static int tp_write_out(struct tp_file *file)
 		return error;
 	do {
 		before = tp_locked(channel, channel->statistics.completed);
-		error = tp_wait_to_drain(channel, tp_is_idle(channel));
-	} while (error == -ETIMEDOUT &&
+		error = tp_wait_to_drain(channel, tp_is_idle(channel), tp_drain_limit(end));
+	} while (error == -ETIMEDOUT && !end &&
 		 tp_locked(channel, channel->statistics.completed) != before);
 	if (!error)
 		error = tp_may_go_on(channel);
@@ -317,7 +337,7 @@ static int tp_fsync(struct file *file, loff_t start, loff_t end, int datasync)
 	if (error)
 		return error;
 	if (tp_is_h2c(channel))
-		error = tp_write_out(tp_file_of(channel));
+		error = tp_write_out(tp_file_of(channel), false);
 	return tp_finish(channel, error);
 }
 
@@ -330,8 +350,9 @@ static bool tp_bring_out(struct tp_file *file, bool started)
 
 	tp_cancel(file->client.channel);
 	found = tp_buffers_can_read(file, started);
-	file->flush_ms =
-		found ? TP_FLUSH_FIRST : min(2 * file->flush_ms, (unsigned int)TP_FLUSH_LAST);
+	file->flush_ms = found || file->names ?
+				 TP_FLUSH_FIRST :
+				 min(2 * file->flush_ms, (unsigned int)TP_FLUSH_LAST);
 	return found;
 }
 
@@ -361,13 +382,30 @@ static int tp_wait_to_read(struct tp_file *file, bool started)
 	return 0;
 }
 
+/*
+ * By another driver's names, a call has got bytes: wait until `end` for more. EAGAIN: there is
+ * none.
+ */
+static int tp_wait_for_rest(struct tp_file *file, unsigned long end)
+{
+	const long left = (long)(end - jiffies);
+	int error = left > 0 ? tp_buffers_ahead(file) : -EAGAIN;
+
+	if (!error)
+		error = min(0L, wait_event_interruptible_timeout(file->client.channel->wait,
+								 tp_may_read(file, true), left));
+	if (error || tp_may_read(file, true))
+		return error;
+	return tp_bring_out(file, true) ? 0 : -EAGAIN;
+}
+
 /* One piece, from what is ready or straight from the card. */
 static ssize_t tp_read_piece(struct tp_file *file, struct iov_iter *to, bool may_wait, bool *ended)
 {
 	struct tp_channel *channel = file->client.channel;
 	ssize_t bytes = tp_buffers_read(file, to, ended);
 
-	if (bytes != -EAGAIN || !may_wait || !tp_transfer_suits(to))
+	if (bytes != -EAGAIN || !may_wait || file->names || !tp_transfer_suits(to))
 		return bytes;
 	/*
 	 * What was posted ahead comes first, whenever it came: only when nothing of it is left can
@@ -386,11 +424,12 @@ static ssize_t tp_read_piece(struct tp_file *file, struct iov_iter *to, bool may
 static ssize_t tp_read(struct tp_file *file, struct iov_iter *to, bool may_wait)
 {
 	ssize_t done = 0;
+	const unsigned long end = jiffies + 1 + msecs_to_jiffies(TP_NAMED_READ);
 	ssize_t error = file->read_error;
 	bool ended = false;
 
 	file->read_error = 0;
-	while (error >= 0 && iov_iter_count(to)) {
+	while (error >= 0 && iov_iter_count(to) && !(file->names && file->ended)) {
 		const bool was_open = file->message_open;
 
 		error = tp_may_go_on(file->client.channel);
@@ -398,7 +437,8 @@ static ssize_t tp_read(struct tp_file *file, struct iov_iter *to, bool may_wait)
 			break;
 		error = tp_read_piece(file, to, may_wait, &ended);
 		if (error == -EAGAIN && may_wait) {
-			error = tp_wait_to_read(file, done > 0);
+			error = file->names && done ? tp_wait_for_rest(file, end) :
+						      tp_wait_to_read(file, done > 0);
 			continue;
 		}
 		if (error < 0)
@@ -408,6 +448,11 @@ static ssize_t tp_read(struct tp_file *file, struct iov_iter *to, bool may_wait)
 		if (file->read_error)
 			break;
 		file->message_open = !ended && (was_open || error > 0);
+		/* Of Xillybus an end is always seen. */
+		if (file->names == TP_NAMES_XILLYBUS) {
+			file->message_open = false;
+			file->ended = ended && (done || !was_open);
+		}
 		/* No program sees the end of a message whose bytes were all read before. */
 		if (ended && (done || !was_open))
 			break;
@@ -718,7 +763,7 @@ static int tp_flush(struct file *file, fl_owner_t owner)
 	error = tp_begin(channel, true);
 	if (error)
 		return error;
-	error = tp_write_out(tp_file_of(channel));
+	error = tp_write_out(tp_file_of(channel), true);
 	tp_file_of(channel)->drain_timed_out = error == -ETIMEDOUT;
 	return tp_finish(channel, error);
 }
@@ -740,9 +785,12 @@ static void tp_close_h2c(struct tp_file *file)
 		tp_revive(channel);
 		return;
 	}
-	/* Even if it is stopped: the reset of the card that is to come may yet be given up. */
-	if (!killed && !file->drain_timed_out)
-		tp_write_out(file);
+	/*
+	 * Even if it is stopped: the reset of the card that is to come may yet be given up. By
+	 * another driver's names, what a program has written before it was killed counts.
+	 */
+	if ((!killed || file->names) && !file->drain_timed_out)
+		tp_write_out(file, true);
 	else if (killed && !file->message_open)
 		wait_event_timeout(channel->wait, tp_is_idle(channel) || tp_is_stopped(channel),
 				   TP_GRACE);
@@ -753,7 +801,7 @@ static void tp_close_h2c(struct tp_file *file)
 	tp_reset(channel, true);
 }
 
-static int tp_release(struct inode *inode, struct file *file)
+int tp_channel_release(struct inode *inode, struct file *file)
 {
 	struct tp_channel *channel = file->private_data;
 	struct tp_card *card = channel->card;
@@ -772,7 +820,9 @@ static int tp_release(struct inode *inode, struct file *file)
 		mutex_unlock(&channel->io);
 		up_read(&card->gate);
 	}
-	WRITE_ONCE(channel->is_open, false);
+	tp_file_of(channel)->names = TP_NAMES_OWN;
+	/* From here on it is another program's. */
+	smp_store_release(&channel->is_open, false);
 	return 0;
 }
 
@@ -827,7 +877,7 @@ void tp_file_free(struct tp_channel *channel)
 const struct file_operations tp_channel_operations = {
 	.owner = THIS_MODULE,
 	.open = tp_open,
-	.release = tp_release,
+	.release = tp_channel_release,
 	.flush = tp_flush,
 	.read_iter = tp_read_iter,
 	.write_iter = tp_write_iter,

@@ -32,6 +32,10 @@ struct tp_file {
 	/* C2H: ends the wait of bytes in a buffer that the core leaves unfilled. */
 	struct delayed_work flush;
 	unsigned int flush_ms;
+	/* Whose rules hold for the program that opened it; names.c has the others. */
+	enum tp_names names;
+	bool ended; /* C2H: the end of the file was there */
+	bool failed; /* an error was reported: all calls report it */
 };
 
 static inline struct tp_file *tp_file_of(const struct tp_channel *channel)
@@ -42,6 +46,7 @@ static inline struct tp_file *tp_file_of(const struct tp_channel *channel)
 /* Make a channel's file, its first client; and free it when it cannot be opened any more. */
 int tp_file_create(struct tp_channel *channel);
 void tp_file_free(struct tp_channel *channel);
+int tp_channel_release(struct inode *inode, struct file *file);
 extern const struct file_operations tp_channel_operations;
 
 /* buffers.c */

@@ -6,17 +6,42 @@
  *
  * Names are the card's, and so distrusted, clean as they are: what could lead out of the folder, or
  * hide another file, gets no file of that name.
+ *
+ * On demand there are more nodes, by the names of Xillybus or VerCoLib: see names.c.
  */
 #include <linux/fs.h>
 #include <linux/idr.h>
+#include <linux/moduleparam.h>
+#include <linux/mutex.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 
 #include "control.h"
 #include "core.h"
+#include "names.h"
 
 #define TP_CARDS 32
-/* Control, and two for each channel. */
-#define TP_MINORS 128
+/* Control, and two for each channel; behind them another one for each, and for control. */
+#define TP_MINORS 256
+#define TP_MINOR_NAMED 128
+#define TP_MINOR_ENDPOINT (TP_MINOR_NAMED + TP_CHANNELS_MAX)
+
+const char *const tp_names_words[] = {
+	[TP_NAMES_OWN] = "towpath",
+	[TP_NAMES_XILLYBUS] = "xillybus",
+	[TP_NAMES_VERCOLIB] = "vercolib",
+};
+
+static_assert(ARRAY_SIZE(tp_names_words) == TP_NAMES_COUNT);
+
+static char *names = "towpath";
+module_param(names, charp, 0444);
+MODULE_PARM_DESC(names, "other names of cards' files: xillybus, vercolib; towpath: none (default)");
+
+/* Of card->names, card->has_files, and the nodes by these names. */
+static DEFINE_MUTEX(tp_naming);
+/* What the parameter says. */
+static enum tp_names tp_names_first;
 
 /* Files are root's alone (devtmpfs); a udev rule gives them to a group. */
 static struct class tp_class = { .name = "towpath" };
@@ -39,6 +64,39 @@ static bool tp_by_name(unsigned int minor)
 	return minor % 2 == 0;
 }
 
+/*
+ * Is the channel in the names that the card has? VerCoLib has no memories. Of two channels with one
+ * name, one has it.
+ */
+static bool tp_is_named(const struct tp_channel *channel, enum tp_names among)
+{
+	switch (among) {
+	case TP_NAMES_XILLYBUS:
+		return channel->has_name;
+	case TP_NAMES_VERCOLIB:
+		return tp_is_stream(channel);
+	default:
+		return false;
+	}
+}
+
+/* A node by a name of another driver's. */
+static const struct file_operations *tp_find_named(struct tp_card *card, unsigned int minor,
+						   struct file *file)
+{
+	const enum tp_names among = READ_ONCE(card->names);
+	const unsigned int index = minor - TP_MINOR_NAMED;
+	struct tp_channel *channel;
+
+	if (minor == TP_MINOR_ENDPOINT)
+		return among == TP_NAMES_VERCOLIB ? &tp_control_operations : NULL;
+	if (index >= card->channel_count || !tp_is_named(&card->channels[index], among))
+		return NULL;
+	channel = &card->channels[index];
+	file->private_data = channel;
+	return channel->ram ? &tp_named_ram_operations : &tp_named_operations;
+}
+
 static int tp_open_any(struct inode *inode, struct file *file)
 {
 	struct tp_card *card = container_of(inode->i_cdev, struct tp_card, cdev);
@@ -46,7 +104,11 @@ static int tp_open_any(struct inode *inode, struct file *file)
 	const struct file_operations *operations = &tp_control_operations;
 
 	file->private_data = card;
-	if (minor > 0) {
+	if (minor >= TP_MINOR_NAMED) {
+		operations = tp_find_named(card, minor, file);
+		if (!operations)
+			return -ENXIO;
+	} else if (minor > 0) {
 		unsigned int index = (minor - 1) / 2;
 
 		if (index >= card->channel_count || !tp_has_file(&card->channels[index]))
@@ -71,7 +133,6 @@ static const struct file_operations tp_any_operations = {
 static void tp_card_release(struct device *device)
 {
 	struct tp_card *card = container_of(device, struct tp_card, device);
-
 	u16 index;
 
 	ida_free(&tp_cards, card->number);
@@ -150,6 +211,68 @@ static int tp_node(struct tp_card *card, struct tp_channel *channel, bool by_nam
 	return PTR_ERR_OR_ZERO(node);
 }
 
+static void tp_named_remove(struct tp_card *card)
+{
+	unsigned int minor;
+
+	for (minor = TP_MINOR_NAMED; minor <= TP_MINOR_ENDPOINT; minor++)
+		device_destroy(&tp_class, tp_number(card, minor));
+	WRITE_ONCE(card->names, TP_NAMES_OWN);
+}
+
+/* Cards but the first have a unit's number. As the FPGA sees it, what is written is received. */
+static struct device *tp_named_node(struct tp_card *card, struct tp_channel *channel,
+				    enum tp_names among, unsigned int counted)
+{
+	const dev_t at = tp_number(card, TP_MINOR_NAMED + channel->index);
+	struct device *parent = &card->device;
+
+	if (among == TP_NAMES_VERCOLIB)
+		return device_create(&tp_class, parent, at, channel, "vcl_%d_%s_%u", card->number,
+				     tp_is_h2c(channel) ? "rx" : "tx", counted);
+	if (!card->number)
+		return device_create(&tp_class, parent, at, channel, "xillybus_%s", channel->name);
+	return device_create(&tp_class, parent, at, channel, "xillybus_%02d_%s", card->number,
+			     channel->name);
+}
+
+static int tp_named_add(struct tp_card *card, enum tp_names among)
+{
+	unsigned int counted[2] = {};
+	struct device *node = NULL;
+	u16 index;
+
+	/* Who sees a node may open it. */
+	WRITE_ONCE(card->names, among);
+	if (among == TP_NAMES_VERCOLIB)
+		node = device_create(&tp_class, &card->device, tp_number(card, TP_MINOR_ENDPOINT),
+				     card, "vcl_%d", card->number);
+	for (index = 0; index < card->channel_count && !IS_ERR(node); index++) {
+		struct tp_channel *channel = &card->channels[index];
+
+		if (tp_is_named(channel, among))
+			node = tp_named_node(card, channel, among, counted[tp_is_h2c(channel)]++);
+	}
+	if (IS_ERR(node))
+		tp_named_remove(card);
+	return PTR_ERR_OR_ZERO(node);
+}
+
+int tp_nodes_name(struct tp_card *card, enum tp_names among)
+{
+	int error = 0;
+
+	mutex_lock(&tp_naming);
+	if (!card->has_files) {
+		error = -ENODEV;
+	} else if (among != card->names) {
+		tp_named_remove(card);
+		error = tp_named_add(card, among);
+	}
+	mutex_unlock(&tp_naming);
+	return error;
+}
+
 int tp_nodes_add(struct tp_card *card)
 {
 	u16 index;
@@ -172,7 +295,8 @@ int tp_nodes_add(struct tp_card *card)
 		error = tp_node(card, channel, false);
 		if (!tp_is_stream(channel) && !tp_names_ram(channel))
 			continue;
-		if (!error && tp_name_serves(card, channel))
+		channel->has_name = tp_name_serves(card, channel);
+		if (!error && channel->has_name)
 			error = tp_node(card, channel, true);
 		else if (!error && channel->ram)
 			dev_warn(card->bus.device,
@@ -182,6 +306,14 @@ int tp_nodes_add(struct tp_card *card)
 			dev_warn(card->bus.device,
 				 "channel %u cannot have a file of its name: it is %u\n", index,
 				 index);
+	}
+	if (!error) {
+		mutex_lock(&tp_naming);
+		card->has_files = true;
+		/* A card's names may be in the way of another's: it serves by its own. */
+		if (tp_named_add(card, tp_names_first))
+			dev_warn(card->bus.device, "no files by the names of %s\n", names);
+		mutex_unlock(&tp_naming);
 	}
 	if (error)
 		tp_nodes_remove(card);
@@ -193,6 +325,10 @@ void tp_nodes_remove(struct tp_card *card)
 	unsigned int minor;
 	u16 index;
 
+	mutex_lock(&tp_naming);
+	card->has_files = false;
+	tp_named_remove(card);
+	mutex_unlock(&tp_naming);
 	for (index = 0; index < card->channel_count; index++) {
 		if (card->channels[index].listed)
 			device_unregister(card->channels[index].listed);
@@ -207,8 +343,15 @@ void tp_nodes_remove(struct tp_card *card)
 
 int tp_nodes_init(void)
 {
-	int error = alloc_chrdev_region(&tp_numbers, 0, TP_CARDS * TP_MINORS, "towpath");
+	const int first = match_string(tp_names_words, TP_NAMES_COUNT, names);
+	int error;
 
+	if (first < 0) {
+		pr_err("towpath: names=%s is none of towpath, xillybus and vercolib\n", names);
+		return -EINVAL;
+	}
+	tp_names_first = first;
+	error = alloc_chrdev_region(&tp_numbers, 0, TP_CARDS * TP_MINORS, "towpath");
 	if (error)
 		return error;
 	error = class_register(&tp_class);

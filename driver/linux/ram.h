@@ -44,6 +44,8 @@ static inline bool tp_names_ram(const struct tp_channel *channel)
 	       channel->index == min(channel->ram->writer->index, channel->ram->reader->index);
 }
 
+int tp_ram_release(struct inode *inode, struct file *file);
+int tp_ram_fsync(struct file *file, loff_t start, loff_t end, int datasync);
 extern const struct file_operations tp_ram_operations;
 
 #endif
