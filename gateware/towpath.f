@@ -36,6 +36,10 @@ gateware/compat/fifo/tp_fifo_read.sv
 gateware/compat/fifo/tp_fifo_write.sv
 gateware/compat/riffa/tp_riffa_rx.sv
 gateware/compat/riffa/tp_riffa_tx.sv
+gateware/compat/xillybus/tp_xillybus_memory.sv
+gateware/compat/xillybus/tp_xillybus_open.sv
+gateware/compat/xillybus/tp_xillybus_read.sv
+gateware/compat/xillybus/tp_xillybus_write.sv
 gateware/dma/tp_asked.sv
 gateware/dma/tp_attributes.sv
 gateware/dma/tp_beat_fifo.sv

@@ -11,9 +11,10 @@ use std::process::Output;
 
 fn main() {
     let lacks = lacks();
-    let tests: [(&str, fn()); 3] = [
+    let tests: [(&str, fn()); 4] = [
         ("streams_are_files", streams_are_files),
         ("a_memory_is_a_file_that_is_sought_in", a_memory_is_a_file_that_is_sought_in),
+        ("a_script_that_was_written_for_xillybus", a_script_that_was_written_for_xillybus),
         ("a_folder_that_is_not_there", a_folder_that_is_not_there),
     ];
     optional::run(lacks.as_deref(), &tests);
@@ -81,6 +82,26 @@ fn a_memory_is_a_file_that_is_sought_in() {
     assert_eq!(output.status.code(), Some(9), "{output:?}");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "1048576\n3\n", "{output:?}");
     assert!(String::from_utf8_lossy(&output.stderr).contains("No space left"), "{output:?}");
+}
+
+fn a_script_that_was_written_for_xillybus() {
+    let text = r#"
+        # One window reads, another writes; what is typed comes at once.
+        cat < $0/xillybus_read_8 > $1/got & reader=$!
+        came() { for i in {1..600}; do test $(stat -c %s $1) -lt $2 || return 0; sleep 0.05; done; false; }
+        head -c 6000 $1/data > $0/xillybus_write_8; came $1/got 6000; head -c 6000 $1/data | cmp - $1/got
+        exec 3> $0/xillybus_write_8; printf typed >&3; came $1/got 6005; tail -c 5 $1/got; echo; exec 3>&-
+        kill $reader; wait $reader || true
+        # A part of a word waits for the rest, which a close forgets.
+        exec 3> $0/xillybus_write_32; printf abcdef >&3; head -c 4 $0/xillybus_read_32; printf gh >&3; head -c 4 $0/xillybus_read_32; printf xyz >&3; exec 3>&-
+        printf 1234 > $0/xillybus_write_32; head -c 4 $0/xillybus_read_32; echo
+        printf ram | dd of=$0/xillybus_mem_8 bs=1 seek=5 conv=notrunc status=none; dd if=$0/xillybus_mem_8 bs=1 skip=5 count=3 status=none; echo
+        ls $0
+    "#;
+    let output = script(&["xillybus_demo", "--names", "xillybus"], text);
+    let files = "xillybus_mem_8\nxillybus_read_32\nxillybus_read_8\nxillybus_write_32\nxillybus_write_8\n";
+    assert_eq!(String::from_utf8_lossy(&output.stdout), format!("typed\nabcdefgh1234\nram\n{files}"), "{output:?}");
+    assert!(output.status.success(), "{output:?}");
 }
 
 fn a_folder_that_is_not_there() {

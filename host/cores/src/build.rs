@@ -48,6 +48,7 @@ const RECIPE: &str = concat!(
     include_str!("tool.rs"),
     include_str!("vhdl.rs"),
     include_str!("wrapper.rs"),
+    include_str!("xillybus.rs"),
 );
 const PREFIX: &str = "Vtp_model";
 

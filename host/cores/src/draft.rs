@@ -108,7 +108,7 @@ struct ResetName {
 }
 
 impl ResetName {
-    const HIGH: [&str; 6] = ["rst", "reset", "arst", "areset", "srst", "sreset"];
+    const HIGH: [&str; 7] = ["quiesce", "rst", "reset", "arst", "areset", "srst", "sreset"];
     const LOW: [&str; 10] = ["rstn", "resetn", "nrst", "nreset", "arstn", "aresetn", "narst", "nareset", "srstn", "sresetn"];
     /// Words that leave a reset a reset.
     const BESIDE: [&str; 15] = ["n", "ni", "i", "in", "ap", "sys", "user", "s", "m", "axi", "axis", "axil", "saxi", "maxi", "core"];
@@ -201,6 +201,7 @@ impl Drafting {
         drafting.memories_and_registers(top);
         drafting.streams(top);
         drafting.riffa(top);
+        drafting.xillybus(top);
         drafting.fifos(top);
         drafting.clocks_and_resets(top);
         drafting.interrupts(top);

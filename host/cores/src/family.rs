@@ -4,7 +4,7 @@
 use crate::manifest::{Channel, Direction};
 use crate::ports::PortDirection;
 use crate::stream::Between;
-use crate::{fifo, riffa};
+use crate::{fifo, riffa, xillybus};
 
 /// What a channel's ports at the core are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,16 +20,19 @@ pub enum Family {
     ApFifo,
     /// The channels of RIFFA.
     Riffa,
+    /// Streams and files of Xillybus.
+    Xillybus,
 }
 
 impl Family {
     /// Words for it in a manifest.
-    const NAMES: [(&'static str, Family); 5] = [
+    const NAMES: [(&'static str, Family); 6] = [
         ("stream", Family::Stream),
         ("fifo", Family::Fifo),
         ("fwft", Family::FallThrough),
         ("ap_fifo", Family::ApFifo),
         ("riffa", Family::Riffa),
+        ("xillybus", Family::Xillybus),
     ];
 
     /// By its word, or what to write.
@@ -60,6 +63,9 @@ impl Family {
 impl Channel {
     /// What the names of its ports begin with, where everything but the core and what is next to it sees them.
     pub(crate) fn prefix(&self) -> String {
+        if self.shape.family == Family::Xillybus {
+            return format!("{}_{}", self.name, if self.direction == Direction::H2c { "w" } else { "r" });
+        }
         match (self.shape.family.has_both(), self.direction) {
             (false, _) => self.name.clone(),
             (true, Direction::H2c) => format!("{}_rx", self.name),
@@ -72,6 +78,7 @@ impl Channel {
         match self.shape.family {
             Family::Stream => crate::ports::is_stream(signal),
             Family::Riffa => riffa::is_signal(signal),
+            Family::Xillybus => xillybus::is_signal(signal, self.direction),
             _ => fifo::is_signal(signal, self.direction, direction),
         }
     }

@@ -251,9 +251,12 @@ fn other_family(entry: &Entry, family: Family) -> Result<impl Iterator<Item = Ch
     if family == Family::Riffa && entry.message_bytes.is_some() {
         return Err(("message_bytes", "RIFFA's transactions have their own ends: remove message_bytes".into()));
     }
+    if family == Family::Xillybus && entry.message_bytes.is_some() {
+        return Err(("message_bytes", "eof says where a file of Xillybus ends: remove message_bytes".into()));
+    }
     let directions = match entry.direction {
         Some(direction) => vec![direction],
-        None if family.has_both() => vec![Direction::H2c, Direction::C2h],
+        None if family.has_both() || family == Family::Xillybus => vec![Direction::H2c, Direction::C2h],
         None => return Err(("[[channel]]", "it has one direction: give direction = \"h2c\" or \"c2h\"".into())),
     };
     let shapes = directions
@@ -320,8 +323,12 @@ pub(crate) fn channels(entry: &Entry, folder: &Path, ports: Option<&str>) -> Res
     if entry.attributes {
         return bad("attributes", format!("attributes are for streams: remove it, or the kind (\"{}\")", kind.name));
     }
+    // A memory may be a file of Xillybus.
+    let word = if entry.ports.is_some() { entry.ports.as_deref() } else { ports };
+    let is_file = kind.number == ChannelKind::Memory && word == Some(Family::Xillybus.name());
+    let shape = Shape { family: if is_file { Family::Xillybus } else { Family::Stream }, ..Shape::default() };
     let own = [
-        ("ports", entry.ports.is_some()),
+        ("ports", entry.ports.is_some() && !is_file),
         ("width", entry.width.is_some()),
         ("tkeep", entry.tkeep.is_some()),
         ("tlast", entry.tlast.is_some()),
@@ -375,7 +382,7 @@ pub(crate) fn channels(entry: &Entry, folder: &Path, ports: Option<&str>) -> Res
         attributes: false,
         carrier: Some(carrier.clone()),
         window: entry.window && direction == Direction::H2c,
-        shape: Shape::default(),
+        shape: shape.clone(),
         idle: false,
         peer: 0,
     };

@@ -33,6 +33,7 @@ mod tool;
 mod vhdl;
 mod warnings;
 mod wrapper;
+mod xillybus;
 
 pub use build::{build, wrap, BuildOptions, Built, Wrapped};
 pub use check::Check;

@@ -548,6 +548,10 @@ impl Manifest {
         if manifest.entries.is_empty() && manifest.core.ports.as_deref() == Some(Family::Riffa.name()) {
             manifest.entries.push(Entry { name: "riffa0".into(), ..Entry::default() });
         }
+        // Those of Xillybus's cores have the names of the ports.
+        if manifest.entries.is_empty() && manifest.core.ports.as_deref() == Some(Family::Xillybus.name()) {
+            manifest.entries = crate::xillybus::entries(&manifest.core, folder);
+        }
         for (index, entry) in manifest.entries.iter().enumerate() {
             let channels = kind::channels(entry, folder, manifest.core.ports.as_deref())?.and_then(|channels| {
                 manifest.channels.extend(channels);

@@ -7,10 +7,10 @@ use crate::family::{behind, Family};
 use crate::listed::fits;
 use crate::manifest::{at, line_of, Channel, Direction, Manifest};
 use crate::ports::{is_axi, Port, PortDirection, Top, AXIL};
-use crate::riffa;
 use crate::stream::{between, is_other, Between};
 use crate::wrapper::instance;
 use crate::CoreError;
+use crate::{riffa, xillybus};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -50,8 +50,8 @@ impl Names {
 }
 
 /// Names of a clock, and of resets that are active low and high, in small letters.
-const CLOCKS: [&str; 11] =
-    ["aclk", "ap_clk", "clock", "clk_i", "i_clk", "axis_aclk", "s_axis_aclk", "s_axi_aclk", "s_axil_aclk", "sys_clk", "clk"];
+const CLOCKS: [&str; 12] =
+    ["bus_clk", "aclk", "ap_clk", "clock", "clk_i", "i_clk", "axis_aclk", "s_axis_aclk", "s_axi_aclk", "s_axil_aclk", "sys_clk", "clk"];
 const LOW: [&str; 15] = [
     "aresetn",
     "ap_rst_n",
@@ -69,7 +69,7 @@ const LOW: [&str; 15] = [
     "s_axi_aresetn",
     "rst_n",
 ];
-const HIGH: [&str; 10] = ["rst", "reset", "areset", "ap_rst", "rst_i", "i_rst", "i_reset", "reset_i", "arst", "srst"];
+const HIGH: [&str; 11] = ["quiesce", "rst", "reset", "areset", "ap_rst", "rst_i", "i_rst", "i_reset", "reset_i", "arst", "srst"];
 
 /// Signals beside a stream that has no counterpart for them.
 const BESIDE_STREAM: [&str; 3] = ["tuser", "tid", "tdest"];
@@ -257,10 +257,17 @@ impl Found {
 
     /// Streams and registers, by what their ports begin with.
     fn bundles(&mut self, manifest: &Manifest, top: &Top) {
+        for (name, port) in xillybus::named(manifest, &self.free(top)) {
+            self.taken.insert(port.clone());
+            self.names.entry(name).or_insert(port);
+        }
         let streams: Vec<&Channel> = manifest.channels.iter().filter(|channel| channel.carrier.is_none() && !channel.idle).collect();
         for channel in &streams {
             let name = channel.name.to_lowercase();
             let family = channel.shape.family;
+            if family == Family::Xillybus {
+                continue;
+            }
             if family != Family::Stream {
                 self.family(manifest, top, channel, streams.iter().filter(|other| other.direction == channel.direction).count() == 1);
                 continue;
@@ -311,6 +318,7 @@ pub(crate) fn adapted(manifest: &Manifest, top: Top, number: usize) -> Result<To
     let mut found = Found::default();
     found.told(manifest, &top);
     found.clock_and_reset(&top);
+    found.no_reset |= xillybus::is_core(manifest) && found.low.is_empty() && found.high.is_empty();
     found.bundles(manifest, &top);
 
     let mut open = Vec::new();
@@ -367,6 +375,7 @@ pub(crate) fn adapted(manifest: &Manifest, top: Top, number: usize) -> Result<To
     let others = manifest.channels.iter().filter(|channel| is_other(channel, manifest.core.width));
     let mut streams: Vec<Between> = others.map(|channel| between(manifest, channel, &top, &found.names)).collect();
     streams.extend(riffa::between(manifest, &top, &found.names));
+    streams.extend(xillybus::between(manifest, &top, &found.names));
     found.problems.extend(streams.iter().flat_map(|between| between.problems.clone()));
 
     if !found.problems.is_empty() {

@@ -83,7 +83,7 @@ pub(crate) fn is_other(channel: &Channel, path: u32) -> bool {
     let shape = &channel.shape;
     channel.carrier.is_none()
         && !channel.idle
-        && shape.family != Family::Riffa
+        && !matches!(shape.family, Family::Riffa | Family::Xillybus)
         && (!shape.tkeep || !shape.tlast || shape.width.is_some_and(|width| width != path))
 }
 

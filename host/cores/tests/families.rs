@@ -2,7 +2,8 @@
 //! Cores whose channels have other ports than AXI4-Stream: what joins them, and what the user is told.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use towpath_cores::{wrap, BuildOptions, CoreError};
+use std::path::Path;
+use towpath_cores::{draft, wrap, BuildOptions, CoreError};
 
 mod common;
 use common::{says, world, World};
@@ -40,7 +41,7 @@ fn fifos_are_told_apart_by_what_drives_them() {
     let wide = pair.replacen("h2c\"", "h2c\"\nwidth = 24", 1);
     says(&wrapped(&world, &wide, &format!("{reads}\n{writes}"), "").unwrap_err(), &["\"a_dout\" (input, 12 bits)", "wants input, 24 bits"]);
     for (more, parts) in [
-        ("ports = \"fofi\"", ["line 10", "there are: stream, fifo, fwft, ap_fifo, riffa"]),
+        ("ports = \"fofi\"", ["line 10", "there are: stream, fifo, fwft, ap_fifo, riffa, xillybus"]),
         ("tkeep = false", ["line 10", "ports = \"fifo\" is none"]),
         ("attributes = true", ["line 10", "remove it"]),
         ("width = 513", ["line 10", "make it 1 to 512"]),
@@ -108,4 +109,86 @@ fn riffas_channels_alone_and_side_by_side() {
     says(&build("", &riffa(1, 64, "C_")).unwrap_err(), &["has a port CHNL_RX_LEN", "riffa0 = \"CHNL_*\""]);
     says(&build("[[channel]]\nname = \"a\"\nwidth = 16\n", &riffa(1, 16, "CHNL_")).unwrap_err(), &["line 9", "32, 64 or 128"]);
     says(&build("[[channel]]\nname = \"a\"\nmessage_bytes = 16\n", &riffa(1, 64, "CHNL_")).unwrap_err(), &["line 9", "own ends"]);
+}
+
+/// The kind `memory`, with what its modules need of the library.
+fn with_memories(world: &World, root: &Path) {
+    let (from, to) = (root.join("gateware"), world.root.join("gateware/channel/memory"));
+    std::fs::create_dir_all(&to).unwrap();
+    for entry in std::fs::read_dir(from.join("channel/memory")).unwrap().flatten().filter(|entry| entry.path().is_file()) {
+        std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+    for module in ["tp_fifo.sv", "tp_skid.sv"] {
+        std::fs::copy(from.join("lib").join(module), to.join(module)).unwrap();
+    }
+    let text = std::fs::read_to_string(to.join("kind.toml")).unwrap();
+    std::fs::write(to.join("kind.toml"), text.replace("sources = [", "sources = [\"tp_fifo.sv\", \"tp_skid.sv\", ")).unwrap();
+}
+
+#[test]
+fn xillybuss_files_are_found_by_their_ports() {
+    let world = world();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    with_memories(&world, &root);
+    let build = |channels: &str, ports: &str, body: &str| {
+        let manifest =
+            format!("[core]\nname = \"other\"\ntop = \"other\"\nsources = [\"other.sv\"]\nwidth = 64\nports = \"xillybus\"\n{channels}");
+        let source = format!("// user_r_not_this_rden\nmodule other (\n  input logic bus_clk,\n{ports}\n);\n{body}\nendmodule\n");
+        wrap(&world.files("other", &manifest, &source), &BuildOptions::default(), None)
+    };
+    let read = "output logic [15:0] user_r_a_b_data, output logic user_r_a_b_empty, input logic user_r_a_b_rden,";
+    let write = "input logic [127:0] user_w_Big_data, output logic user_w_Big_full, input logic user_w_Big_wren,";
+    let file =
+        "input logic [10:0] user_mem_addr, input logic [31:0] user_w_mem_data, output logic user_w_mem_full, input logic user_w_mem_wren";
+    let (ports, body) =
+        (format!("{read}\n{write}\n{file}"), "assign {user_r_a_b_data, user_r_a_b_empty, user_w_Big_full, user_w_mem_full} = '0;");
+    let made = build("", &ports, body).unwrap();
+    let names: Vec<_> = made.manifest.channels.iter().map(|c| format!("{} {} {}", c.name, c.direction, c.carrier.is_some())).collect();
+    assert_eq!(names, ["a_b c2h false", "big h2c false", "mem h2c true", "mem c2h true"]);
+    let parts = [
+        "tp_xillybus_read #(",
+        ".WIDTH(16)",
+        ".eof(own_a_b_r_eof)",
+        "own_a_b_r_eof = '0",
+        ".user_w_Big_data(own_big_w_data)",
+        ".WIDTH(128)",
+    ];
+    for part in parts.into_iter().chain([".READS(0)", ".ADDRESS(11)", ".BYTES(64'd8192)", ".bus_clk(clk)"]) {
+        assert!(made.text.contains(part), "no {part}: {}", made.text);
+    }
+    // A reset of the core's is one.
+    let text = build("", &format!("input logic quiesce, {ports}"), body).unwrap().text;
+    assert!(text.contains(".quiesce(!rst_n)"), "{text}");
+    // With names of its own.
+    let own = ports.replace("user_r_a_b", "mine");
+    let listed = channel("a_b", "c2h", "") + &channel("big", "h2c", "") + "[[channel]]\nname = \"mem\"\nkind = \"memory\"\n";
+    let text =
+        build(&format!("{listed}bytes = 8192\n[ports]\na_b_r = \"mine_*\"\n"), &own, &body.replace("user_r_a_b", "mine")).unwrap().text;
+    assert!(text.contains(".mine_data(own_a_b_r_data)"), "{text}");
+    // What is wrong.
+    let fails = |channels: &str, parts: &[&str]| says(&build(channels, &ports, body).unwrap_err(), parts);
+    fails(&format!("{listed}bytes = 4096\n"), &["\"mem\" reaches 8192 bytes", "write bytes = 8192"]);
+    fails(&format!("{}bytes = 8192\n", listed.replacen("\"h2c\"\n", "\"h2c\"\nmessage_bytes = 4\n", 1)), &["line 14", "eof says"]);
+    fails(&channel("a_b", "c2h", ""), &["\"user_w_Big_data\"", "name = \"big\", direction = \"h2c\""]);
+    fails(&(channel("big", "h2c", "") + "[[channel]]\nname = \"a_b\"\n"), &["channel \"a_b\"", "user_w_a_b_wren", "a_b_w_wren = "]);
+    fails(&(channel("a_b", "c2h", "width = 32") + &channel("big", "h2c", "")), &["\"user_r_a_b_data\" (output, 16 bits)", "32 bits"]);
+    let folder = world.root.join("user/drafted");
+    std::fs::create_dir_all(&folder).unwrap();
+    let made =
+        draft(&folder, &["_fifo", ""].map(|part| root.join(format!("cores/xillybus_demo/xillybus_demo{part}.v"))), "xillybus_demo", None)
+            .unwrap();
+    for part in ["name = \"mem_8\"\nports = \"xillybus\"\nkind = \"memory\"\nbytes = 4096\n", "clk = \"bus_clk\"\n", "rst = \"quiesce\"\n"]
+    {
+        assert!(made.manifest.contains(part), "no {part}: {}", made.manifest);
+    }
+    std::fs::write(folder.join("towpath.toml"), &made.manifest).unwrap();
+    let names = |folder: &Path| {
+        let text = wrap(folder, &BuildOptions::default(), None).unwrap().manifest;
+        let mut names: Vec<_> = text.channels.iter().map(|c| format!("{} {}", c.name, c.direction)).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(&folder), names(&root.join("cores/xillybus_demo")));
+    let small = build("", &ports.replace("[31:0]", "[127:0]"), body).unwrap_err();
+    says(&small, &["channel \"mem\" has 128 bit", "core.width is 64"]);
 }

@@ -109,6 +109,49 @@ fn riffas_channels_side_by_side_at_another_width_and_clock() {
 }
 
 #[test]
+fn files_of_xillybus_with_ends_and_addresses() {
+    let card = card("xillybus_ends");
+    let names: Vec<_> = card.info().channels.iter().map(|channel| (channel.name.clone(), channel.direction.to_string())).collect();
+    let listed = |name: &str, direction: &str| (name.to_string(), direction.to_string());
+    let all = [listed("both", "h2c"), listed("both", "c2h"), listed("table", "h2c"), listed("table", "c2h")];
+    assert!(names.len() == 4 && all.iter().all(|channel| names.contains(channel)), "{names:?}");
+    let table = card.memory("table").unwrap();
+    let begins = || {
+        let mut word = [0; 4];
+        table.read_at(&mut word, 0).unwrap();
+        u32::from_le_bytes(word)
+    };
+    let first = begins();
+    for _ in 0..2 {
+        let (sender, receiver) = (card.sender("both").unwrap(), card.receiver("both").unwrap());
+        for count in [0, 1, 5, 1001] {
+            let words: Vec<u8> = bytes(2 * count);
+            // Messages leave no mark; an empty one drops what fills no word. The word FFFF ends the file.
+            let (head, rest) = words.split_at(count);
+            for part in [head, rest, &[9], &[], &[0xff], &[0xff]] {
+                sender.send(part).unwrap();
+            }
+            let mut got = Vec::new();
+            while got.len() < words.len() {
+                let part = receiver.recv().unwrap();
+                assert!(!part.is_empty(), "the file ends after {} bytes of {}", got.len(), words.len());
+                got.extend(part);
+            }
+            assert_eq!(got, words);
+            assert!(receiver.recv().unwrap().is_empty(), "no end of file after {count} words");
+        }
+    }
+    // `open` fell with each reset of the channel.
+    assert!(begins() > first);
+    assert_eq!(table.len(), 4096);
+    let mut some = [0; 40];
+    table.read_at(&mut some, 4 * 1000 - 3).unwrap();
+    let whole: Vec<u8> = (0..1024u32).flat_map(u32::to_le_bytes).collect();
+    assert_eq!(some, whole[3997..4037]);
+    assert!(table.write_at(&[0; 4], 8).is_err(), "it is read alone");
+}
+
+#[test]
 fn a_core_in_vhdl_computes() {
     let ghdl = std::env::var_os("TOWPATH_GHDL").unwrap_or_else(|| "ghdl".into());
     if !std::process::Command::new(ghdl).arg("--version").output().is_ok_and(|output| output.status.success()) {

@@ -22,10 +22,13 @@ pub struct Entry {
     pub file: String,
     pub channel: String,
     pub behind: Behind,
+    /// As with Xillybus, each write is on its way at once. So it is a message, and a close is an empty one.
+    pub at_once: bool,
 }
 
 /// The streams and memories of a card, in the order of its channels.
 pub fn entries(device: &Device, names: Names) -> Vec<Entry> {
+    let at_once = names == Names::Xillybus;
     let mut counted = [0, 0];
     let streams = device.info().channels.iter().filter(|channel| channel.is_stream()).map(|channel| {
         let written = channel.direction == Direction::H2c;
@@ -37,11 +40,11 @@ pub fn entries(device: &Device, names: Names) -> Vec<Entry> {
             Names::Vercolib => format!("vcl_0_{}_{number}", if written { "rx" } else { "tx" }),
         };
         *number += 1;
-        Entry { file, channel: channel.name.clone(), behind: if written { Behind::Written } else { Behind::Read } }
+        Entry { file, channel: channel.name.clone(), behind: if written { Behind::Written } else { Behind::Read }, at_once }
     });
     let memories = device.memories().into_iter().map(|memory| {
         let file = if names == Names::Xillybus { format!("xillybus_{}", memory.name) } else { memory.name.clone() };
-        Entry { file, channel: memory.name, behind: Behind::Memory(memory.bytes) }
+        Entry { file, channel: memory.name, behind: Behind::Memory(memory.bytes), at_once }
     });
     let mut all: Vec<Entry> = streams.collect();
     all.extend(memories);

@@ -142,7 +142,7 @@ impl File {
         self.used.lock().opened.clone().ok_or(EINVAL)
     }
 
-    /// End the message that is open.
+    /// End the message that is open, or send the empty one of a file's end.
     fn end(&self, opened: &Opened, options: WaitOptions<'_>) -> Result<()> {
         let Opened::Written { sender, midway } = opened else { return Ok(()) };
         let mut midway = midway.lock();
@@ -155,6 +155,9 @@ impl File {
 
     pub fn sync(&self, call: &Call<'_>) -> Result<()> {
         let interrupted = || call.is_interrupted();
+        if self.entry.at_once {
+            return Ok(());
+        }
         let options = WaitOptions { timeout: Some(CLOSING), interrupted: Some(&interrupted) };
         self.end(&*self.opened()?, options)
     }
@@ -198,10 +201,10 @@ impl File {
                 let mut midway = midway.lock();
                 let interrupted = || call.is_interrupted();
                 let options = WaitOptions { timeout: call.non_blocking.then_some(self.slice), interrupted: Some(&interrupted) };
-                let message = Message { end: call.direct, ..Message::default() };
+                let message = Message { end: call.direct || self.entry.at_once, ..Message::default() };
                 let taken = match sender.send_with(&[IoSlice::new(bytes)], message, options) {
                     Ok(()) => {
-                        *midway = !call.direct;
+                        *midway = !call.direct || self.entry.at_once;
                         return Ok(bytes.len());
                     }
                     Err(error) => match (error.bytes().and_then(|taken| usize::try_from(taken).ok()).unwrap_or(0), &error) {

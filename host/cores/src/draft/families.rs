@@ -5,7 +5,7 @@ use super::{name_of, DraftStream, Drafting};
 use crate::fifo::{self, lanes};
 use crate::manifest::Direction;
 use crate::ports::{PortDirection, Top};
-use crate::riffa;
+use crate::{riffa, xillybus};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -68,5 +68,24 @@ impl Drafting {
         self.unsure(format!("{count} of RIFFA's channels: what a program does with them is in docs/guide/from-riffa.md"));
         self.widths.push(data / count);
         self.taken.extend(ports.into_iter().cloned());
+    }
+
+    /// Streams and files of Xillybus, by the names that its ports always have.
+    pub(super) fn xillybus(&mut self, top: &Top) {
+        let (files, ports) = xillybus::files(top);
+        for (file, has) in &files {
+            self.names.insert(file.clone());
+            let _ = write!(self.channels, "\n[[channel]]\nname = \"{file}\"\nports = \"xillybus\"\n");
+            match has {
+                [true, ..] => drop(writeln!(self.channels, "kind = \"memory\"\nbytes = {}", xillybus::bytes(top, file))),
+                [_, true, false] => self.channels.push_str("direction = \"c2h\"\n"),
+                [_, false, true] => self.channels.push_str("direction = \"h2c\"\n"),
+                _ => {}
+            }
+        }
+        if !files.is_empty() {
+            self.unsure(format!("{} files of Xillybus: what a program does with them is in docs/guide/from-xillybus.md", files.len()));
+        }
+        self.taken.extend(ports);
     }
 }
