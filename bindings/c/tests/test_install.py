@@ -64,7 +64,9 @@ EXAMPLES = {name: said for name, said in loopback.SAYS.items() if not name.endsw
 
 
 def test_every_example_is_tried() -> None:
-    assert sorted([*EXAMPLES, "c++/edges.cpp"]) == sorted(f"{folder}/{path.name}" for folder in ("c", "c++") for path in (ROOT / "examples" / folder).iterdir())
+    assert sorted([*EXAMPLES, "c++/edges.cpp"]) == sorted(
+        f"{folder}/{path.name}" for folder in ("c", "c++") for path in (ROOT / "examples" / folder).iterdir()
+    )
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
