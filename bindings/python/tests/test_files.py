@@ -235,6 +235,7 @@ def test_signals_lose_no_byte_that_is_read(card: towpath.Device, chance: random.
                 signal.setitimer(signal.ITIMER_REAL, 0)
             except Rung:
                 rung += 1
+                assert rung < 5000, "what is lost is waited for"
                 continue
             if not count:
                 break
@@ -267,6 +268,7 @@ def test_signals_neither_lose_nor_double_a_byte_that_is_written(card: towpath.De
                 break
             except Rung:
                 rung += 1
+                assert rung < 5000, "what is lost is waited for"
         time.sleep(0.01)
         signal.setitimer(signal.ITIMER_REAL, 0)
     reading.join(60)
