@@ -20,6 +20,7 @@ SAYS = {
     "buffers.py": "".join(f"turn {turn}: [2048, 2048] bytes back, equal: True\n" for turn in range(3)),
     "echo.py": "hello, card\n",
     "event_loop.py": "50000 bytes sent, 50000 received, equal: True\nnothing more came, and the transfer was cancelled\n",
+    "files.py": "{'squares': [0, 1, 4, 9, 16]}\n[['name', 'bytes'], ['in', '16']]\n",
     "interrupts.py": "message 0: fired 1 time(s)\nmessage 1: fired 1 time(s)\nmessage 2: fired 1 time(s)\nin all: 3\n",
     "c/echo.c": "hello, card (12 bytes)\n",
     "c++/buffers.cpp": "4096 bytes back, the same; end of message\n",

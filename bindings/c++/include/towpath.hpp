@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Towpath for C++11 and later: handles of towpath.h that give themselves back, and exceptions instead of a status. Nothing else: what is
-// not here is called as in C, with get() for the handle, and check() around the call.
+// Towpath for C++11 and later: handles of towpath.h that give themselves back, and exceptions instead of a status; from C++20 on, spans and
+// other contiguous ranges as data. Nothing else: what is not here is called as in C, with get() for the handle, and check() around the
+// call. Coroutines: towpath_async.hpp.
 #ifndef TOWPATH_HPP
 #define TOWPATH_HPP
 
@@ -8,6 +9,12 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#if __cplusplus >= 202002L
+#include <cstddef>
+#include <ranges>
+#include <span>
+#include <type_traits>
+#endif
 
 #include "towpath.h"
 
@@ -102,6 +109,58 @@ inline message recv_message(const channel &channel, std::uint64_t nanoseconds = 
     check(towpath_recv_message(channel.get(), nanoseconds, &received));
     return message(received);
 }
+
+#if __cplusplus >= 202002L
+// Memory whose bytes may be sent: a span, vector, array or string of plain values.
+template <typename Range>
+concept contiguous_bytes = std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range> &&
+                           std::is_trivially_copyable_v<std::ranges::range_value_t<Range>>;
+
+// The same, into which may be received: what owns its memory must not be a temporary.
+template <typename Range>
+concept writable_bytes = contiguous_bytes<Range> && (std::is_lvalue_reference_v<Range> || std::ranges::borrowed_range<Range>) &&
+                         !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<Range>>>;
+
+template <contiguous_bytes Range> std::span<const std::byte> bytes_of(const Range &data) {
+    return std::as_bytes(std::span(std::ranges::data(data), std::ranges::size(data)));
+}
+
+template <writable_bytes Range> std::span<std::byte> writable_bytes_of(Range &&room) {
+    return std::as_writable_bytes(std::span(std::ranges::data(room), std::ranges::size(room)));
+}
+
+// The memory of a registered buffer.
+inline std::span<std::byte> bytes_of(const buffer &buffer) {
+    void *data = nullptr;
+    std::uint64_t bytes = 0;
+    check(towpath_get_buffer(buffer.get(), &data, &bytes));
+    return {static_cast<std::byte *>(data), static_cast<std::size_t>(bytes)};
+}
+
+inline std::span<const std::byte> bytes_of(const message &message) {
+    return {static_cast<const std::byte *>(static_cast<const void *>(message->data)), static_cast<std::size_t>(message->bytes)};
+}
+
+template <contiguous_bytes Range> void send(const channel &channel, const Range &data, const towpath_message *message = nullptr) {
+    const auto bytes = bytes_of(data);
+    send(channel, bytes.data(), bytes.size(), message);
+}
+
+template <writable_bytes Range> towpath_received recv(const channel &channel, Range &&room) {
+    const auto bytes = writable_bytes_of(room);
+    return recv(channel, bytes.data(), bytes.size());
+}
+
+template <contiguous_bytes Range> void write(const memory &memory, std::uint64_t address, const Range &data) {
+    const auto bytes = bytes_of(data);
+    write(memory, address, bytes.data(), bytes.size());
+}
+
+template <writable_bytes Range> void read(const memory &memory, std::uint64_t address, Range &&room) {
+    const auto bytes = writable_bytes_of(room);
+    read(memory, address, bytes.data(), bytes.size());
+}
+#endif
 
 } // namespace towpath
 

@@ -120,3 +120,9 @@ def test_a_leak_is_found(compile_c: Compile, tmp_path: Path) -> None:
 def test_the_header_for_c_plus_plus(compile_c: Compile) -> None:
     done = run(compile_c("handles", ROOT / "bindings/c++/tests/handles.cpp", options=SANITIZED))
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_coroutines_and_spans_of_c_plus_plus_20(compile_c: Compile) -> None:
+    source = ROOT / "bindings/c++/tests/coroutines.cpp"
+    done = run(compile_c("coroutines", source, options=[*SANITIZED, "-std=c++20"]))
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr

@@ -50,9 +50,12 @@ def environment(prefix: Path) -> dict[str, str]:
     return own | {"PKG_CONFIG_PATH": str(prefix / "lib/pkgconfig"), "LD_LIBRARY_PATH": str(prefix / "lib")}
 
 
+STANDARDS = {"edges.cpp": "-std=c++20"}
+
+
 def compiled(prefix: Path, source: Path, folder: Path) -> Path:
     compiler = "c++" if source.suffix == ".cpp" else "cc"
-    standard = "-std=c++11" if source.suffix == ".cpp" else "-std=c99"
+    standard = STANDARDS.get(source.name, "-std=c++11" if source.suffix == ".cpp" else "-std=c99")
     program = folder / source.stem
     command = f'{compiler} {standard} {" ".join(WARNINGS)} "{source}" $(pkg-config --cflags --libs towpath) -o "{program}"'
     subprocess.run(["sh", "-c", command], cwd=folder, env=environment(prefix), check=True)
@@ -63,7 +66,9 @@ EXAMPLES = {name: said for name, said in loopback.SAYS.items() if not name.endsw
 
 
 def test_every_example_is_tried() -> None:
-    assert sorted(EXAMPLES) == sorted(f"{folder}/{path.name}" for folder in ("c", "c++") for path in (ROOT / "examples" / folder).iterdir())
+    assert sorted([*EXAMPLES, "c++/edges.cpp"]) == sorted(
+        f"{folder}/{path.name}" for folder in ("c", "c++") for path in (ROOT / "examples" / folder).iterdir()
+    )
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -74,6 +79,17 @@ def test_an_example_runs_with_nothing_but_the_installation(prefix: Path, name: s
             command = [program, *arguments]
             done = subprocess.run(command, cwd=tmp_path, env=environment(prefix), capture_output=True, text=True, timeout=300)
             assert (done.returncode, done.stdout, done.stderr) == (0, EXAMPLES[name], ""), (arguments, done.stderr)
+
+
+def test_the_demo_in_c_plus_plus(prefix: Path, tmp_path: Path) -> None:
+    program = compiled(prefix, ROOT / "examples/c++/edges.cpp", tmp_path)
+    pixels = bytes((x * x + 7 * y * (x // 5)) % 256 for y in range(70) for x in range(301))
+    (tmp_path / "picture.pgm").write_bytes(b"P5\n301 70\n255\n" + pixels)
+    for arguments, said in (((), "200 x 150"), (("picture.pgm", "edges.pgm"), "301 x 70")):
+        done = subprocess.run([program, *arguments], cwd=tmp_path, env=environment(prefix), capture_output=True, text=True, timeout=300)
+        assert (done.returncode, done.stderr) == (0, "") and done.stdout == f"{said} pixels: identical to the host's filter\n", done.stderr
+    edges = (tmp_path / "edges.pgm").read_bytes()
+    assert len(edges) == len(b"P5\n301 70\n255\n") + len(pixels) and len(set(edges[-len(pixels) :])) > 50
 
 
 def test_a_program_for_riffa_is_compiled_as_for_riffa(prefix: Path, tmp_path: Path) -> None:

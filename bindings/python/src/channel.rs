@@ -3,6 +3,7 @@
 
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::AsRawFd;
+use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
@@ -24,6 +25,8 @@ pub struct Channel {
     info: ChannelInfo,
     /// As which it is opened, if it is no stream.
     kind: Option<Kind>,
+    /// A file is open on it.
+    file: Arc<AtomicBool>,
 }
 
 /// What a message carries, from Python's keywords.
@@ -60,6 +63,11 @@ impl Channel {
         (&self.card, &self.info)
     }
 
+    /// Set while a file is open on it.
+    pub fn file(&self) -> &Arc<AtomicBool> {
+        &self.file
+    }
+
     /// The library's channel, whichever way it goes.
     fn end(&self) -> towpath::Result<End> {
         match self.info.direction {
@@ -76,7 +84,7 @@ impl Channel {
     fn new(py: Python<'_>, device: PyRef<'_, Device>, channel: &Bound<'_, PyAny>, kind: Option<Kind>) -> PyResult<Self> {
         let card = device.card().clone();
         let info = card.find(py, &argument::channel(channel)?)?;
-        Ok(Channel { card, info, kind })
+        Ok(Channel { card, info, kind, file: Arc::default() })
     }
 
     #[getter]

@@ -144,7 +144,7 @@ impl Drop for Exported {
 }
 
 impl Exported {
-    fn to_send(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+    pub fn to_send(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = object.py();
         let kind = || object.get_type().name().map_or_else(|_| "?".to_string(), |name| name.to_string());
         // SAFETY: valid for any object.
@@ -213,7 +213,7 @@ impl Exported {
         self.0.buf.cast()
     }
 
-    fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.0.len.unsigned_abs()
     }
 

@@ -13,6 +13,7 @@ mod channel;
 mod error;
 mod export;
 mod extras;
+mod file;
 mod gpu;
 mod memory;
 mod on_stream;
@@ -57,6 +58,7 @@ fn _towpath(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(set_simulator_files, module)?)?;
     module.add_class::<card::Device>()?;
     module.add_class::<channel::Channel>()?;
+    module.add_class::<file::MessageFile>()?;
     module.add_class::<memory::CardMemory>()?;
     module.add_class::<memory::WindowPart>()?;
     module.add_class::<pair::Pair>()?;

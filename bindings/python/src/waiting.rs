@@ -24,6 +24,23 @@ pub fn waiting<T: Send>(
     limit: Limit,
     call: impl FnOnce(WaitOptions<'_>) -> towpath::Result<T> + Send,
 ) -> PyResult<T> {
+    match waited(py, card, limit, call) {
+        (Ok(value), None) => Ok(value),
+        (Err(_), Some(raised)) => Err(raised),
+        (Err(towpath::Error::Interrupted { .. }), None) if card.is_closed() => Err(error::raise(py, Card::closed())),
+        (Err(error), None) => Err(error::raise(py, error)),
+        // It ended at the moment of the signal. Its result must not be lost; the exception follows directly.
+        (Ok(value), Some(raised)) => follow(py, &raised).map(|()| value),
+    }
+}
+
+/// As [`waiting`]: how the call ended, and what a signal handler has raised meanwhile.
+pub fn waited<T: Send>(
+    py: Python<'_>,
+    card: &Card,
+    limit: Limit,
+    call: impl FnOnce(WaitOptions<'_>) -> towpath::Result<T> + Send,
+) -> (towpath::Result<T>, Option<PyErr>) {
     let is_main = process::is_main_thread();
     let raised: Mutex<Option<PyErr>> = Mutex::new(None);
     let is_over = || {
@@ -34,18 +51,14 @@ pub fn waiting<T: Send>(
         raised.is_some() || card.is_closed()
     };
     let done = py.detach(|| call(WaitOptions { timeout: limit.0, interrupted: Some(&is_over) }));
-    match (done, raised.into_inner().unwrap_or_else(PoisonError::into_inner)) {
-        (Ok(value), None) => Ok(value),
-        (Err(_), Some(raised)) => Err(raised),
-        (Err(towpath::Error::Interrupted { .. }), None) if card.is_closed() => Err(error::raise(py, Card::closed())),
-        (Err(error), None) => Err(error::raise(py, error)),
-        // It ended at the moment of the signal. Its result must not be lost; the exception follows directly.
-        (Ok(value), Some(raised)) => {
-            // SAFETY: this thread holds the interpreter's lock, and is the one with this number.
-            unsafe { pyo3::ffi::PyThreadState_SetAsyncExc(main_thread(py)?, raised.get_type(py).as_ptr()) };
-            Ok(value)
-        }
-    }
+    (done, raised.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Raise this exception in this thread, the main one, as soon as it runs bytecode.
+pub fn follow(py: Python<'_>, raised: &PyErr) -> PyResult<()> {
+    // SAFETY: this thread holds the interpreter's lock, and is the one with this number.
+    unsafe { pyo3::ffi::PyThreadState_SetAsyncExc(main_thread(py)?, raised.get_type(py).as_ptr()) };
+    Ok(())
 }
 
 fn main_thread(py: Python<'_>) -> PyResult<std::ffi::c_long> {

@@ -273,6 +273,17 @@ impl Receiver {
         self.kept.lock().bytes.extend(bytes);
     }
 
+    /// Put back what a call has just received from this channel, and its result (`None`: it failed midway): the next call returns it first, with its
+    /// message's end. For bindings whose calls may fail after the library's have succeeded.
+    pub fn unread(&self, bytes: &[u8], received: Option<Received>) {
+        let mut kept = self.kept.lock();
+        if let Some(received) = received {
+            kept.end |= received.end_of_message && kept.bytes.is_empty();
+            (kept.offset, kept.user) = (received.offset, received.user);
+        }
+        kept.bytes.splice(..0, bytes.iter().copied());
+    }
+
     fn receive_all(&self, bytes: &mut Vec<u8>, received: &mut Received, limit: &mut CallLimit<'_>) -> Result<()> {
         let channel = self.core.channel()?;
         let mut step = FIRST_RECEIVE;

@@ -42,6 +42,7 @@ from towpath._errors import (
     VersionError,
 )
 from towpath._fanout import Fanout, FanoutPort
+from towpath._file import MessageFile
 from towpath._frames import Frames
 from towpath._kind import Kind
 from towpath._memory import CardMemory, Memories
@@ -95,6 +96,7 @@ __all__ = [
     "Listing",
     "Memories",
     "MemoryInfo",
+    "MessageFile",
     "MessageStart",
     "NoInterruptError",
     "NotFoundError",

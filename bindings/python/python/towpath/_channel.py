@@ -7,13 +7,14 @@ import asyncio
 import builtins
 import contextlib
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, overload
 
-from towpath import _towpath
+from towpath import _file, _towpath
 from towpath._asyncio import Side, side_of, transfer
 from towpath._errors import Error, TimeoutError, TransferError, UsageError
 
 if TYPE_CHECKING:
+    import io
     from collections.abc import AsyncIterator, Callable, Iterator
 
     from towpath._towpath import Ticket
@@ -31,6 +32,45 @@ class Channel(_towpath.Channel):
     Cancelling such a call, or its limit, ends its own transfer and no other: bytes received by then are in the buffer, the rest is still
     on the card. Do not mix them with blocking calls of other threads on the same channel, which would consume the news.
     """
+
+    @overload
+    def open(self, mode: Literal["rb"] = "rb", buffering: Literal[-1] = -1, *, timeout: float | None = 10.0) -> io.BufferedReader: ...
+    @overload
+    def open(self, mode: Literal["wb"], buffering: Literal[-1] = -1, *, timeout: float | None = 10.0) -> io.BufferedWriter: ...
+    @overload
+    def open(self, mode: Literal["rb", "wb"], buffering: Literal[0], *, timeout: float | None = 10.0) -> _file.MessageFile: ...
+    @overload
+    def open(
+        self,
+        mode: Literal["r", "w"],
+        buffering: int = -1,
+        *,
+        timeout: float | None = 10.0,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+    ) -> io.TextIOWrapper: ...
+    @overload
+    def open(self, mode: str, buffering: int = -1, *, timeout: float | None = 10.0) -> io.IOBase: ...
+    def open(
+        self,
+        mode: str = "rb",
+        buffering: int = -1,
+        *,
+        timeout: float | None = 10.0,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+    ) -> io.IOBase:
+        """One message as a file: "rb" reads the next one, to its end; "wb" writes one, and `close` ends it. "r" and "w" are for text.
+
+        What takes a file works on it: `shutil.copyfileobj`, `pickle`, `csv`, `tarfile` in its stream modes. As with the built-in `open`, it
+        is buffered, with buffering=0 it is the raw one, and a `with` statement closes it, also behind an exception: the message then ends
+        where it is. `flush` ends nothing. A read from the card waits until its memory is full, the message ends or the limit is over, and
+        returns what has come. The rest of a message that was not read to its end stays in the channel, but for what the file's own buffer
+        holds. A channel has one file at a time: UsageError.
+        """
+        return _file.opened(self, mode, buffering, timeout, encoding, errors, newline)
 
     def __iter__(self) -> Iterator[bytes]:
         """Each message in turn, as `recv` without a limit; ends when the device is closed."""

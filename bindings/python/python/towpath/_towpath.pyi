@@ -43,6 +43,7 @@ __all__ = [
     "Device",
     "Interrupt",
     "Interrupts",
+    "MessageFile",
     "Pair",
     "Partial",
     "Plugin",
@@ -494,6 +495,16 @@ class WindowPart:
     """A part of a card's memory as a buffer of another card, from `Window.part`: for any call that takes an array in a GPU's memory."""
 
     def __len__(self) -> int: ...
+
+@final
+class MessageFile:
+    """One message as a file; programs use `towpath.MessageFile`."""
+
+    def __new__(cls, channel: Channel, writes: bool, timeout: float | None) -> Self: ...
+    def readinto(self, buffer: Any) -> int: ...
+    def write(self, buffer: Any) -> int: ...
+    def finish(self) -> None:
+        """End the message, if it is being written, and let the channel be opened again."""
 
 @final
 class Ticket:
