@@ -4,7 +4,7 @@
 use crate::manifest::{Channel, Direction};
 use crate::ports::PortDirection;
 use crate::stream::Between;
-use crate::{fifo, riffa};
+use crate::{epee, fifo, riffa};
 
 /// What a channel's ports at the core are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,16 +20,22 @@ pub enum Family {
     ApFifo,
     /// The channels of RIFFA.
     Riffa,
+    /// EPEE's FIFOs, whose next word stands at the output by itself.
+    Epee,
+    /// The same, where a word stands there in the clock after it was asked for.
+    EpeeFifo,
 }
 
 impl Family {
     /// Words for it in a manifest.
-    const NAMES: [(&'static str, Family); 5] = [
+    const NAMES: [(&'static str, Family); 7] = [
         ("stream", Family::Stream),
         ("fifo", Family::Fifo),
         ("fwft", Family::FallThrough),
         ("ap_fifo", Family::ApFifo),
         ("riffa", Family::Riffa),
+        ("epee", Family::Epee),
+        ("epee_fifo", Family::EpeeFifo),
     ];
 
     /// By its word, or what to write.
@@ -49,6 +55,11 @@ impl Family {
     /// Is it one of those with words, and ends of message by count?
     pub(crate) fn is_fifo(self) -> bool {
         matches!(self, Family::Fifo | Family::FallThrough | Family::ApFifo)
+    }
+
+    /// Is it EPEE's?
+    pub(crate) fn is_epee(self) -> bool {
+        matches!(self, Family::Epee | Family::EpeeFifo)
     }
 
     /// An entry without a direction is a channel for each.
@@ -72,6 +83,7 @@ impl Channel {
         match self.shape.family {
             Family::Stream => crate::ports::is_stream(signal),
             Family::Riffa => riffa::is_signal(signal),
+            Family::Epee | Family::EpeeFifo => epee::is_signal(signal, self.direction),
             _ => fifo::is_signal(signal, self.direction, direction),
         }
     }

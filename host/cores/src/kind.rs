@@ -251,6 +251,9 @@ fn other_family(entry: &Entry, family: Family) -> Result<impl Iterator<Item = Ch
     if family == Family::Riffa && entry.message_bytes.is_some() {
         return Err(("message_bytes", "RIFFA's transactions have their own ends: remove message_bytes".into()));
     }
+    if family.is_epee() && entry.message_bytes.is_some() {
+        return Err(("message_bytes", "EPEE's data has no ends: remove message_bytes".into()));
+    }
     let directions = match entry.direction {
         Some(direction) => vec![direction],
         None if family.has_both() => vec![Direction::H2c, Direction::C2h],

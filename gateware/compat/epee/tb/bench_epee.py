@@ -183,10 +183,13 @@ class Core:
                 "late": req and len(held) > 9 and all(held[-1 - self.due[kind] :]),
                 "slow to fall": before or any(held[-4:]),
             }[self.way]
-            getattr(self.dut, f"{kind}_ack").value = int(bool(ack))
+            # One that is left over from the request before is for none.
+            ack, real = int(bool(ack)), self.way in ("at once", "tied") or before
             # The word counts in the clock of the acknowledgement alone.
-            self.dut.rd_data.value = self.memory.get(number, 7) if kind == "rd" and ack else self.rng.getrandbits(32)
-            if req and ack:
+            getattr(self.dut, f"{kind}_ack").value = ack
+            if kind == "rd":
+                self.dut.rd_data.value = self.memory.get(number, 7) if ack and real else self.rng.getrandbits(32)
+            if req and ack and real:
                 if kind == "wr":
                     self.memory[number] = int(self.dut.wr_data.value)
                 self.seen.append((kind, number))
