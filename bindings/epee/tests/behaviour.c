@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each of EPEE's calls, over the core loopback, which interrupts for each message, and over the core epee_demo, which has EPEE's own ports and
-// interrupts when a register is written. What is sent comes back. Only EPEE's own header is included.
+// Each of EPEE's calls, over the core loopback, which interrupts for each message, and over the core epee_demo, which has EPEE's own ports
+// and interrupts when a register is written. What is sent comes back. Only EPEE's own header is included.
 #include "sPcie.h"
 
 #define EXPECT(condition)                                                                                                                  \
@@ -88,8 +88,10 @@ static void interrupts(void) {
     for (unsigned int n = 0; n < 16; n++) {
         // Of epee_demo each number twice, in an order of its own; none is taken before all have come.
         unsigned int vector = core == DEMO ? 5 * n % 8 : 0;
-        if (core == DEMO) EXPECT(write_usr_reg(INTERRUPT, &vector) == 0);
-        else EXPECT(dma_host2board(16, sent) == 16 && dma_board2host(16, got) == 16);
+        if (core == DEMO)
+            EXPECT(write_usr_reg(INTERRUPT, &vector) == 0);
+        else
+            EXPECT(dma_host2board(16, sent) == 16 && dma_board2host(16, got) == 16);
     }
     for (int n = 0; n < 16; n++) EXPECT(block_until_interrupt(core == DEMO ? n / 2 : 0) == 0);
 }

@@ -179,7 +179,7 @@ class Core:
                 "at once": req,
                 "tied": 1,
                 "a clock later": before,
-                "pulse": req and before and not held[-2:-1] == [1],
+                "pulse": req and before and held[-2:-1] != [1],
                 "late": req and len(held) > 9 and all(held[-1 - self.due[kind] :]),
                 "slow to fall": before or any(held[-4:]),
             }[self.way]
