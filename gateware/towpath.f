@@ -31,6 +31,10 @@ gateware/channel/tp_h2c_crossing.sv
 gateware/channel/tp_stream_ends.sv
 gateware/channel/tp_stream_width.sv
 gateware/channel/tp_user_edge.sv
+gateware/compat/epee/tp_epee_interrupt.sv
+gateware/compat/epee/tp_epee_read.sv
+gateware/compat/epee/tp_epee_registers.sv
+gateware/compat/epee/tp_epee_write.sv
 gateware/compat/fifo/tp_fifo_get.sv
 gateware/compat/fifo/tp_fifo_read.sv
 gateware/compat/fifo/tp_fifo_write.sv

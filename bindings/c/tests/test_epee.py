@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""EPEE's calls (bindings/epee), each over the simulated core loopback."""
+"""EPEE's calls (bindings/epee), each over the simulated cores loopback and epee_demo, which has EPEE's ports."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ def epee(library: Path) -> Path:
     return library
 
 
-def test_each_call(epee: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("core", ["loopback", "epee_demo"])
+def test_each_call(epee: Path, tmp_path: Path, core: str) -> None:
     program = tmp_path / "behaviour"
     command = ["cc", "-std=c11", "-D_GNU_SOURCE", *WARNINGS, *SANITIZED, f"-I{EPEE / 'include'}", str(EPEE / "tests/behaviour.c")]
     subprocess.run([*command, "-o", str(program), f"-L{epee}", "-lepee", f"-Wl,-rpath,{epee}", f"-Wl,-rpath-link,{epee}"], check=True)
-    done = run(program, TOWPATH_DEVICE="sim:loopback")
+    done = run(program, TOWPATH_DEVICE=f"sim:{core}")
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
 
 

@@ -11,10 +11,11 @@ use std::process::Output;
 
 fn main() {
     let lacks = lacks();
-    let tests: [(&str, fn()); 4] = [
+    let tests: [(&str, fn()); 5] = [
         ("streams_are_files", streams_are_files),
         ("a_memory_is_a_file_that_is_sought_in", a_memory_is_a_file_that_is_sought_in),
         ("a_script_that_was_written_for_xillybus", a_script_that_was_written_for_xillybus),
+        ("a_program_by_vercolibs_names", a_program_by_vercolibs_names),
         ("a_folder_that_is_not_there", a_folder_that_is_not_there),
     ];
     optional::run(lacks.as_deref(), &tests);
@@ -102,6 +103,42 @@ fn a_script_that_was_written_for_xillybus() {
     let files = "xillybus_mem_8\nxillybus_read_32\nxillybus_read_8\nxillybus_write_32\nxillybus_write_8\n";
     assert_eq!(String::from_utf8_lossy(&output.stdout), format!("typed\nabcdefgh1234\nram\n{files}"), "{output:?}");
     assert!(output.status.success(), "{output:?}");
+}
+
+/// As VerCoLib's programs have it: each call moves as much as it likes, and the program goes on from there.
+const VERCOLIB: &str = r#"
+    #include <fcntl.h>
+    #include <stdio.h>
+    #include <string.h>
+    #include <sys/wait.h>
+    #include <unistd.h>
+    enum { SIZE = 1 << 20 };
+    static unsigned char out[SIZE], in[SIZE];
+    int main(void) {
+        int rx = open("vcl_0_rx_0", O_WRONLY), tx = open("vcl_0_tx_0", O_RDONLY);
+        if (rx < 0 || tx < 0) return 1;
+        for (int n = 0; n < SIZE; n++) out[n] = (unsigned char)(n * 13 + n / 257);
+        if (fork() == 0) {
+            close(tx);
+            for (long done = 0, one; done < SIZE; done += one)
+                if ((one = write(rx, out + done, SIZE - done)) < 0) _exit(2);
+            _exit(close(rx) != 0);
+        }
+        close(rx);
+        for (long done = 0, one; done < SIZE; done += one)
+            if ((one = read(tx, in + done, SIZE - done)) < 0) return 3;
+        int status;
+        wait(&status);
+        if (status != 0 || memcmp(in, out, SIZE) != 0) return 4;
+        return puts("the same") < 0;
+    }
+"#;
+
+fn a_program_by_vercolibs_names() {
+    let text = format!("cc -Wall -x c -o $1/program - <<'END'\n{VERCOLIB}\nEND\ncd $0; ls; $1/program");
+    let output = script(&["loopback", "--names", "vercolib"], &text);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "vcl_0_rx_0\nvcl_0_tx_0\nthe same\n", "{output:?}");
 }
 
 fn a_folder_that_is_not_there() {

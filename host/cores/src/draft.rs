@@ -111,7 +111,7 @@ impl ResetName {
     const HIGH: [&str; 7] = ["quiesce", "rst", "reset", "arst", "areset", "srst", "sreset"];
     const LOW: [&str; 10] = ["rstn", "resetn", "nrst", "nreset", "arstn", "aresetn", "narst", "nareset", "srstn", "sresetn"];
     /// Words that leave a reset a reset.
-    const BESIDE: [&str; 15] = ["n", "ni", "i", "in", "ap", "sys", "user", "s", "m", "axi", "axis", "axil", "saxi", "maxi", "core"];
+    const BESIDE: [&str; 16] = ["n", "ni", "i", "in", "ap", "sys", "user", "usr", "s", "m", "axi", "axis", "axil", "saxi", "maxi", "core"];
 
     /// By whole words, as letters alone are in others, too: "rst" in "first" and "burst", an "n" at the end of "burst_en".
     fn of(port: &str) -> Option<ResetName> {
@@ -202,6 +202,7 @@ impl Drafting {
         drafting.streams(top);
         drafting.riffa(top);
         drafting.xillybus(top);
+        drafting.epee(top);
         drafting.fifos(top);
         drafting.clocks_and_resets(top);
         drafting.interrupts(top);

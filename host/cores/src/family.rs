@@ -4,7 +4,7 @@
 use crate::manifest::{Channel, Direction};
 use crate::ports::PortDirection;
 use crate::stream::Between;
-use crate::{fifo, riffa, xillybus};
+use crate::{epee, fifo, riffa, xillybus};
 
 /// What a channel's ports at the core are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,17 +22,23 @@ pub enum Family {
     Riffa,
     /// Streams and files of Xillybus.
     Xillybus,
+    /// EPEE's FIFOs, whose next word stands at the output by itself.
+    Epee,
+    /// The same, where a word stands there in the clock after it was asked for.
+    EpeeFifo,
 }
 
 impl Family {
     /// Words for it in a manifest.
-    const NAMES: [(&'static str, Family); 6] = [
+    const NAMES: [(&'static str, Family); 8] = [
         ("stream", Family::Stream),
         ("fifo", Family::Fifo),
         ("fwft", Family::FallThrough),
         ("ap_fifo", Family::ApFifo),
         ("riffa", Family::Riffa),
         ("xillybus", Family::Xillybus),
+        ("epee", Family::Epee),
+        ("epee_fifo", Family::EpeeFifo),
     ];
 
     /// By its word, or what to write.
@@ -52,6 +58,11 @@ impl Family {
     /// Is it one of those with words, and ends of message by count?
     pub(crate) fn is_fifo(self) -> bool {
         matches!(self, Family::Fifo | Family::FallThrough | Family::ApFifo)
+    }
+
+    /// Is it EPEE's?
+    pub(crate) fn is_epee(self) -> bool {
+        matches!(self, Family::Epee | Family::EpeeFifo)
     }
 
     /// An entry without a direction is a channel for each.
@@ -79,6 +90,7 @@ impl Channel {
             Family::Stream => crate::ports::is_stream(signal),
             Family::Riffa => riffa::is_signal(signal),
             Family::Xillybus => xillybus::is_signal(signal, self.direction),
+            Family::Epee | Family::EpeeFifo => epee::is_signal(signal, self.direction),
             _ => fifo::is_signal(signal, self.direction, direction),
         }
     }

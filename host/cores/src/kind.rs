@@ -254,6 +254,9 @@ fn other_family(entry: &Entry, family: Family) -> Result<impl Iterator<Item = Ch
     if family == Family::Xillybus && entry.message_bytes.is_some() {
         return Err(("message_bytes", "eof says where a file of Xillybus ends: remove message_bytes".into()));
     }
+    if family.is_epee() && entry.message_bytes.is_some() {
+        return Err(("message_bytes", "EPEE's data has no ends: remove message_bytes".into()));
+    }
     let directions = match entry.direction {
         Some(direction) => vec![direction],
         None if family.has_both() || family == Family::Xillybus => vec![Direction::H2c, Direction::C2h],

@@ -14,6 +14,7 @@ mod check;
 mod data;
 mod draft;
 mod endpoint;
+mod epee;
 mod error;
 mod family;
 mod fifo;

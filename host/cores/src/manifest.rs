@@ -7,7 +7,7 @@ use crate::listed::{all_files, Listed};
 use crate::plugin::{self, Plugin};
 use crate::shim::Ports;
 use crate::stream::{Message, Shape};
-use crate::{region, CoreError};
+use crate::{epee, region, CoreError};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -552,6 +552,9 @@ impl Manifest {
         if manifest.entries.is_empty() && manifest.core.ports.as_deref() == Some(Family::Xillybus.name()) {
             manifest.entries = crate::xillybus::entries(&manifest.core, folder);
         }
+        if manifest.entries.is_empty() && manifest.core.ports.as_deref().is_some_and(|ports| Family::of(ports).is_ok_and(Family::is_epee)) {
+            manifest.entries = epee::entries();
+        }
         for (index, entry) in manifest.entries.iter().enumerate() {
             let channels = kind::channels(entry, folder, manifest.core.ports.as_deref())?.and_then(|channels| {
                 manifest.channels.extend(channels);
@@ -561,6 +564,9 @@ impl Manifest {
                 Ok(()) => (),
                 Err((key, message)) => return Err(CoreError::manifest(&file, at(line_in(text, "[[channel]]", index, &key), &message))),
             }
+        }
+        if let Some((key, message)) = epee::complete(&mut manifest) {
+            return Err(CoreError::manifest(&file, at(line_of(text, 0, &key), &message)));
         }
         if manifest.channels.is_empty() && manifest.registers.is_some() {
             manifest.channels.push(Channel::idle());

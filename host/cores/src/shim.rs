@@ -10,7 +10,7 @@ use crate::ports::{is_axi, Port, PortDirection, Top, AXIL};
 use crate::stream::{between, is_other, Between};
 use crate::wrapper::instance;
 use crate::CoreError;
-use crate::{riffa, xillybus};
+use crate::{epee, riffa, xillybus};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -50,9 +50,22 @@ impl Names {
 }
 
 /// Names of a clock, and of resets that are active low and high, in small letters.
-const CLOCKS: [&str; 12] =
-    ["bus_clk", "aclk", "ap_clk", "clock", "clk_i", "i_clk", "axis_aclk", "s_axis_aclk", "s_axi_aclk", "s_axil_aclk", "sys_clk", "clk"];
-const LOW: [&str; 15] = [
+const CLOCKS: [&str; 13] = [
+    "bus_clk",
+    "aclk",
+    "ap_clk",
+    "clock",
+    "clk_i",
+    "i_clk",
+    "axis_aclk",
+    "s_axis_aclk",
+    "s_axi_aclk",
+    "s_axil_aclk",
+    "sys_clk",
+    "usr_clk",
+    "clk",
+];
+const LOW: [&str; 16] = [
     "aresetn",
     "ap_rst_n",
     "resetn",
@@ -64,12 +77,13 @@ const LOW: [&str; 15] = [
     "arst_n",
     "areset_n",
     "i_rst_n",
+    "usr_rst_n",
     "axis_aresetn",
     "s_axis_aresetn",
     "s_axi_aresetn",
     "rst_n",
 ];
-const HIGH: [&str; 11] = ["quiesce", "rst", "reset", "areset", "ap_rst", "rst_i", "i_rst", "i_reset", "reset_i", "arst", "srst"];
+const HIGH: [&str; 12] = ["quiesce", "rst", "reset", "areset", "ap_rst", "rst_i", "i_rst", "i_reset", "reset_i", "arst", "srst", "usr_rst"];
 
 /// Signals beside a stream that has no counterpart for them.
 const BESIDE_STREAM: [&str; 3] = ["tuser", "tid", "tdest"];
@@ -239,6 +253,10 @@ impl Found {
             }
             return;
         }
+        if channel.shape.family.is_epee() {
+            epee::prefixes(channel.direction).iter().for_each(|prefix| self.bundle(manifest, top, &channel.name, prefix));
+            return;
+        }
         let mut prefixes = vec![format!("{name}_"), format!("{name}_v_"), format!("{name}_fifo_"), format!("fifo_{name}_")];
         if alone {
             prefixes.push(String::new());
@@ -376,6 +394,7 @@ pub(crate) fn adapted(manifest: &Manifest, top: Top, number: usize) -> Result<To
     let mut streams: Vec<Between> = others.map(|channel| between(manifest, channel, &top, &found.names)).collect();
     streams.extend(riffa::between(manifest, &top, &found.names));
     streams.extend(xillybus::between(manifest, &top, &found.names));
+    streams.extend(epee::between(manifest, &top, &found.names));
     found.problems.extend(streams.iter().flat_map(|between| between.problems.clone()));
 
     if !found.problems.is_empty() {

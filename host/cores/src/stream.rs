@@ -60,6 +60,9 @@ impl Shape {
         if let Some(bits) = width.filter(|bits| family == Family::Riffa && !matches!(bits, 32 | 64 | 128)) {
             return Err(("width", format!("width = {bits}: RIFFA's channels have 32, 64 or 128 bit")));
         }
+        if let Some(bits) = width.filter(|bits| family.is_epee() && !matches!(bits, 64 | 128)) {
+            return Err(("width", format!("width = {bits}: EPEE's FIFOs have 64 or 128 bit, and two that say what is valid")));
+        }
         if let Some(bits) = width.filter(|bits| !family.is_fifo() && (!bits.is_power_of_two() || !(8..=512).contains(bits))) {
             return Err(("width", format!("width = {bits}: make it a power of two, 8 to 512")));
         }
@@ -84,6 +87,7 @@ pub(crate) fn is_other(channel: &Channel, path: u32) -> bool {
     channel.carrier.is_none()
         && !channel.idle
         && !matches!(shape.family, Family::Riffa | Family::Xillybus)
+        && !shape.family.is_epee()
         && (!shape.tkeep || !shape.tlast || shape.width.is_some_and(|width| width != path))
 }
 

@@ -29,6 +29,7 @@ fn the_repositorys_cores_are_drafted_from_their_ports() {
         "tests/cores/narrow",
         "tests/cores/loop3x2",
         "cores/riffa_echo",
+        "cores/epee_demo",
         "tests/cores/riffa_pair",
     ] {
         let known = Manifest::read(&root.join(place)).unwrap();
@@ -46,7 +47,7 @@ fn the_repositorys_cores_are_drafted_from_their_ports() {
         assert_eq!(again.registers.is_some(), known.registers.is_some(), "{place}");
         tried += 1;
     }
-    assert_eq!(tried, 8);
+    assert_eq!(tried, 9);
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn fifos_are_told_apart_by_what_drives_them() {
     let wide = pair.replacen("h2c\"", "h2c\"\nwidth = 24", 1);
     says(&wrapped(&world, &wide, &format!("{reads}\n{writes}"), "").unwrap_err(), &["\"a_dout\" (input, 12 bits)", "wants input, 24 bits"]);
     for (more, parts) in [
-        ("ports = \"fofi\"", ["line 10", "there are: stream, fifo, fwft, ap_fifo, riffa, xillybus"]),
+        ("ports = \"fofi\"", ["line 10", "there are: stream, fifo, fwft, ap_fifo, riffa, xillybus, epee, epee_fifo"]),
         ("tkeep = false", ["line 10", "ports = \"fifo\" is none"]),
         ("attributes = true", ["line 10", "remove it"]),
         ("width = 513", ["line 10", "make it 1 to 512"]),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! FIFOs and RIFFA's channels among a core's ports.
+//! FIFOs, and RIFFA's and EPEE's channels, among a core's ports.
 
 use super::{name_of, DraftStream, Drafting};
+use crate::epee;
 use crate::fifo::{self, lanes};
 use crate::manifest::Direction;
 use crate::ports::{PortDirection, Top};
@@ -87,5 +88,32 @@ impl Drafting {
             self.unsure(format!("{} files of Xillybus: what a program does with them is in docs/guide/from-xillybus.md", files.len()));
         }
         self.taken.extend(ports);
+    }
+
+    /// EPEE's FIFOs, and the registers and interrupts beside them.
+    pub(super) fn epee(&mut self, top: &Top) {
+        for (direction, name, data) in [(Direction::H2c, "host2board", "dout"), (Direction::C2h, "board2host", "din")] {
+            let of = |port: &str| {
+                let small = port.to_lowercase();
+                let signal = epee::prefixes(direction).into_iter().find_map(|before| small.strip_prefix(before));
+                signal.filter(|signal| epee::is_signal(signal, direction)).map(String::from)
+            };
+            let ports: Vec<(String, &String)> = top.ports.keys().filter_map(|port| Some((of(port)?, port))).collect();
+            let Some((_, port)) = ports.iter().find(|(signal, _)| signal == data) else { continue };
+            let Some(bits @ (66 | 130)) = top.ports[*port].width else { continue };
+            let _ = write!(self.channels, "\n[[channel]]\nname = \"{name}\"\ndirection = \"{direction}\"\nports = \"epee\"\n");
+            self.names.insert(name.to_string());
+            self.widths.push(bits - 2);
+            self.taken.extend(ports.into_iter().map(|(_, port)| port.clone()));
+            self.draft.streams.push(DraftStream { name: name.to_string(), direction, ends: false });
+        }
+        if self.draft.streams.iter().all(|stream| !self.channels.contains(&format!("\"{}\"\nports = \"epee\"", stream.direction))) {
+            return;
+        }
+        let beside: Vec<&String> = top.ports.keys().filter(|port| epee::is_beside(&port.to_lowercase())).collect();
+        self.draft.interrupt = beside.iter().any(|port| port.to_lowercase().ends_with("int_req"));
+        self.draft.registers = beside.iter().any(|port| port.to_lowercase().ends_with("_wr_req"));
+        self.taken.extend(beside.into_iter().cloned());
+        self.unsure("EPEE's ports: a word is taken to stand at host2board_dout by itself: write ports = \"epee_fifo\" if it is there in the clock after rd_en".into());
     }
 }
