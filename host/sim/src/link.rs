@@ -390,7 +390,8 @@ impl Receive {
         (inside.headers > room.headers || inside.data > room.data).then(|| {
             format!(
                 "the hard block's completion buffer overflows: {} completions with {} units of 16 bytes, and there is room for {} and {}; the \
-                 card has asked for more than it takes as fast as it comes (`completion_headers` and `completion_data` set the room)",
+                 card has asked for more than it takes as fast as it comes, or the link is faster than its data path (`lanes` and `generation` set the \
+                 link, `completion_headers` and `completion_data` the room)",
                 inside.headers, inside.data, room.headers, room.data
             )
         })

@@ -21,7 +21,7 @@ fn world(device: &str, name: &str, settings: Settings) -> Result<Arc<World>> {
     let mut worlds = WORLDS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if let Some(world) = worlds.get(name).and_then(Weak::upgrade) {
         if *world.settings() != settings {
-            let why = format!("device \"{device}\": world \"{name}\" is open with other settings: give the same ones, or another name");
+            let why = format!("device \"{device}\": world \"{name}\" is open with other settings: give the same ones, or another name; without `lanes` a card has those that its data path keeps up with");
             return Err(Error::Invalid(why));
         }
         return Ok(world);
@@ -58,7 +58,7 @@ pub(crate) fn open(name: &str, rest: &str, options: &OpenOptions) -> Result<Arc<
     let check = check.ok_or_else(|| Error::Invalid(format!("device \"{name}\": check is on, warn or off")))?;
     let trace = options.trace.clone().or_else(|| own("trace").map(PathBuf::from));
     let settings = Settings::from_query_beside(&query.join("&"), &OWN_SETTINGS);
-    let settings = settings.map_err(|error| Error::Invalid(format!("device \"{name}\": {error}")))?;
+    let mut settings = settings.map_err(|error| Error::Invalid(format!("device \"{name}\": {error}")))?;
     let failed = |error: towpath_cores::CoreError| match error {
         towpath_cores::CoreError::NotFound { .. } => no_device(name, &error.to_string()),
         towpath_cores::CoreError::Endpoint { .. } => Error::Invalid(format!("device \"{name}\": {error}")),
@@ -72,6 +72,12 @@ pub(crate) fn open(name: &str, rest: &str, options: &OpenOptions) -> Result<Arc<
     let endpoint = own("endpoint");
     let build = towpath_cores::BuildOptions { trace: trace.is_some(), width, serial, endpoint, check, progress: Some(&say) };
     let built = towpath_cores::build(&folder, &build).map_err(failed)?;
+    // A board's link is no faster than the card's data path: the hard block's completion buffer would overflow.
+    let path = f64::from(built.manifest.core.width / 8) * built.manifest.gateware.clock_mhz;
+    let names_link = query.iter().any(|setting| ["lanes=", "generation="].iter().any(|key| setting.starts_with(key)));
+    while !names_link && settings.lanes > 1 && settings.bytes_per_us() as f64 > path {
+        settings.lanes /= 2;
+    }
     let names = built.manifest.registers.iter().flat_map(|registers| registers.names.iter().map(|(name, offset)| (name.clone(), *offset)));
 
     let core = built.manifest.core.name.clone();
