@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A PyTorch tensor in a GPU's memory, filtered by the card, in the order of CUDA streams: the program waits for nothing until it wants the result.
+"""A PyTorch tensor in a GPU's memory, filtered by the card, in the order of CUDA streams.
+
+The program waits for nothing until it wants the result.
 
     python3 examples/tensor.py
 
-Needs PyTorch and a CUDA GPU. The card is the simulation of the core in cores/sobel, or what TOWPATH_DEVICE names. A board does not reach the GPU
-itself yet: with one, the bytes are staged through the host's memory.
+Needs PyTorch and a CUDA GPU. The card is the simulation of the core in cores/sobel, or what TOWPATH_DEVICE names. A board does not reach
+the GPU itself yet: with one, the bytes are staged through the host's memory.
 
 Exit codes: 0 the card's edges are those that the GPU computes; 1 they are not; 2 there is no PyTorch, or no GPU.
 """

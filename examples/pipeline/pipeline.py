@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Two cards as a pipeline: the first finds the edges of a picture, the second counts how bright they are. The edges go straight from card to card.
+"""Two cards as a pipeline: the first finds the edges of a picture, the second counts how bright they are.
+
+The edges go straight from card to card.
 
     python3 examples/pipeline/pipeline.py
 
@@ -34,7 +36,8 @@ with towpath.open(first) as sobel, towpath.open(second) as histogram:
             sobel["pixels"].send(picture(number))
             counts = np.frombuffer(histogram["counts"].recv(), dtype="<u4")
             assert counts.sum() == WIDTH * HEIGHT
-            print(f"picture {number}: {counts[0]:6} flat pixels, {counts[1:128].sum():6} of faint edges, {counts[128:].sum():6} of strong ones")
+            faint, strong = counts[1:128].sum(), counts[128:].sum()
+            print(f"picture {number}: {counts[0]:6} flat pixels, {faint:6} of faint edges, {strong:6} of strong ones")
     # The pair is taken apart: the same picture's edges come to the host, which receives while it sends.
     edges = np.empty((HEIGHT, WIDTH), np.uint8)
     received = sobel["edges"].submit_recv(edges)

@@ -40,7 +40,10 @@ def test_program(program: str, tmp_path: Path) -> None:
 # With a GPU it is one of the checks of tests/gpu/on_a_gpu.py.
 @pytest.mark.parametrize(
     ("torch", "says"),
-    [("raise ImportError", "PyTorch is not installed"), ("class cuda:\n    is_available = staticmethod(bool)", "PyTorch finds no CUDA GPU")],
+    [
+        ("raise ImportError", "PyTorch is not installed"),
+        ("class cuda:\n    is_available = staticmethod(bool)", "PyTorch finds no CUDA GPU"),
+    ],
 )
 def test_the_tensor_program_says_what_it_lacks(torch: str, says: str, tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text(torch)
