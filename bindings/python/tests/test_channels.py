@@ -142,3 +142,12 @@ def test_a_channel_keeps_its_device_open() -> None:
     channel = towpath.open("sim:loopback")["in"]
     gc.collect()
     assert channel.send(b"still open") == 10
+
+
+def test_of_two_channels_with_one_name_a_call_has_its_own() -> None:
+    with towpath.open("sim:riffa_echo") as card:
+        assert [channel.name for channel in card.info.channels] == ["riffa0", "riffa0"]
+        card.send("riffa0", b"12345678", length=8, user=1)
+        assert card.message_start("riffa0").length == 8
+        assert card.recv("riffa0") == b"12345678"
+        assert (card["riffa0"].direction, card[1].direction) == ("h2c", "c2h")

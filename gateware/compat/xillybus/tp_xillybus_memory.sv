@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The AXI4 port of a memory as a seekable file of Xillybus: `user_r_NAME_*`, `user_w_NAME_*`, `user_NAME_addr`. docs/guide/from-xillybus.md says what is what.
 //
-// Promises: one burst at a time, writes and reads in turn when both wait. At its begin `addr_update` is 1 for a clock beside its first address, and nothing moves; then `addr` counts
-// elements of WIDTH bits, whose number beyond ADDRESS bits is dropped. Each element whose bytes are all written comes with `wren` 1 while `full` is 0; `rden` is 1 only while `empty`
+// Promises: one burst at a time, writes and reads in turn when both wait. Before the first element, and before the first one that is written behind others that are not, `addr_update` is 1 for a clock beside its
+// address, and nothing moves; then `addr` counts elements of WIDTH bits, whose number beyond ADDRESS bits is dropped. So a core may as well count by itself. Each element whose bytes are all written comes with `wren` 1 while `full` is 0; `rden` is 1 only while `empty`
 // is 0, and the element is taken from `data` in the clock after it. A read has whole beats: elements beside those that were asked for are read, too.
 // A write of a part of an element, a read where `eof` stands beside `empty`, and what the core has no ports for, are answered with SLVERR.
 // Not for: elements whose reading changes something that a neighbour's reader counts on; bursts that are not INCR or not of the port's full width.
@@ -72,7 +72,7 @@ module tp_xillybus_memory #(
     SHOW
   } state_e;
   state_e state;
-  logic open, turn, start, last, sum, part_last, coming, failed, step, whole, some;
+  logic open, turn, start, skipped, again, last, sum, part_last, coming, failed, step, whole, some;
   logic [AW-1:0] element;
   logic [PW-1:0] part, came;
   logic [7:0] left;
@@ -95,8 +95,9 @@ module tp_xillybus_memory #(
   assign whole = &strobes;
   assign some = |strobes;
   assign w_data = s_wdata[32'(part)*WIDTH+:WIDTH];
-  assign wren = state == WRITE && !start && s_wvalid && whole && !full;
-  assign step = state == WRITE && !start && s_wvalid && (!whole || !full);
+  assign again = state == WRITE && !start && s_wvalid && whole && skipped;
+  assign wren = state == WRITE && !start && s_wvalid && whole && !skipped && !full;
+  assign step = state == WRITE && !start && s_wvalid && (!whole || (!skipped && !full));
   assign s_wready = step && part_last;
   assign s_bvalid = state == ANSWER;
   assign s_bresp = failed ? SLVERR : 2'b00;
@@ -113,6 +114,8 @@ module tp_xillybus_memory #(
     coming <= rden;
     came   <= part;
     if (coming) s_rdata[32'(came)*WIDTH+:WIDTH] <= r_data;
+    if (again) {start, skipped} <= 2'b10;
+    if (state == IDLE || (step && !whole)) skipped <= 1'b1;
     if (step || rden) begin
       element <= element + 1'b1;
       part <= part_last ? '0 : part + 1'b1;
@@ -124,7 +127,7 @@ module tp_xillybus_memory #(
         last <= 1'b0;
         if (s_awvalid && s_awready) begin
           element <= AW'(s_awaddr >> $clog2(BYTES)) & ~AW'(PARTS - 1);
-          {turn, start} <= 2'b01;
+          turn <= 1'b0;
           state <= WRITE;
         end else if (s_arvalid && s_arready) begin
           element <= AW'(s_araddr >> $clog2(BYTES)) & ~AW'(PARTS - 1);

@@ -33,6 +33,7 @@ const RECIPE: &str = concat!(
     include_str!("check.rs"),
     include_str!("data.rs"),
     include_str!("endpoint.rs"),
+    include_str!("epee.rs"),
     include_str!("family.rs"),
     include_str!("fifo.rs"),
     include_str!("kind.rs"),

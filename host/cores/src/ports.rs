@@ -865,7 +865,7 @@ pub fn check_ports(manifest: &Manifest, width: u32, top: &Top, kinds: &[Option<T
 const LEAVE: &str = "list it in unused of [ports]";
 
 fn remedy(manifest: &Manifest, name: &str, direction: PortDirection) -> String {
-    if let Some(remedy) = crate::xillybus::remedy(name) {
+    if let Some(remedy) = crate::xillybus::remedy(name).filter(|_| crate::xillybus::is_core(manifest)) {
         return format!("{remedy}, or {LEAVE}");
     }
     if name.starts_with("s_axil_") && manifest.registers.is_none() {

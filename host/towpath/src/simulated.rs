@@ -16,11 +16,16 @@ const WIDTHS: [u32; 4] = [64, 128, 256, 512];
 /// Simulated worlds that were opened by name and are still in use.
 static WORLDS: Mutex<BTreeMap<String, Weak<World>>> = Mutex::new(BTreeMap::new());
 
-/// The world of that name, created if there is none: its devices share one clock and one fabric.
-fn world(device: &str, name: &str, settings: Settings) -> Result<Arc<World>> {
+/// The world of that name, created if there is none: its devices share one clock and one fabric. A device that names no link takes the world's, if that
+/// brings no more than `link`, bytes a microsecond.
+fn world(device: &str, name: &str, mut settings: Settings, link: Option<f64>) -> Result<Arc<World>> {
     let mut worlds = WORLDS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if let Some(world) = worlds.get(name).and_then(Weak::upgrade) {
-        if *world.settings() != settings {
+        let there = world.settings();
+        if link.is_some_and(|most| there.bytes_per_us() as f64 <= most) {
+            (settings.generation, settings.lanes) = (there.generation, there.lanes);
+        }
+        if *there != settings {
             let why = format!("device \"{device}\": world \"{name}\" is open with other settings: give the same ones, or another name; without `lanes` a card has those that its data path keeps up with");
             return Err(Error::Invalid(why));
         }
@@ -89,7 +94,13 @@ pub(crate) fn open(name: &str, rest: &str, options: &OpenOptions) -> Result<Arc<
         (_, None) => log::info!("{core}: {text}"),
     });
     let opened = match own("world") {
-        Some(shared) => world(name, shared, settings)?.open(name, &built.library, trace.as_deref(), print, names.collect()),
+        Some(shared) => world(name, shared, settings, (!names_link).then_some(path))?.open(
+            name,
+            &built.library,
+            trace.as_deref(),
+            print,
+            names.collect(),
+        ),
         None => SimBus::open(name, &built.library, settings, trace.as_deref(), print, names.collect()),
     };
     let bus = opened.map_err(|error| Error::Core { name: name.into(), message: error.to_string() })?;

@@ -75,6 +75,12 @@ fn a_link_is_no_faster_than_the_cards_data_path() {
     let device = open("width=64");
     assert_eq!(device.wire().unwrap().bytes_per_us, 2000);
     assert_eq!(open("width=64&lanes=8").wire().unwrap().bytes_per_us, 4000);
+    // In one world, the link is one: of a card that names none, that which is there, if it keeps up.
+    let narrow = open("width=64&world=unlike widths");
+    assert_eq!(open("world=unlike widths").wire().unwrap().bytes_per_us, narrow.wire().unwrap().bytes_per_us);
+    let _wide = open("world=wide first");
+    let why = Device::open("sim:loopback?width=64&world=wide first").err().unwrap().to_string();
+    assert!(why.contains("give the same ones"), "{why}");
     let (sender, receiver) = (device.sender("in").unwrap(), device.receiver("out").unwrap());
     let data = pattern(1 << 20);
     std::thread::scope(|scope| {

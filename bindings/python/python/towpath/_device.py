@@ -46,6 +46,15 @@ class Device(_towpath.Device):
         self._channels[channel] = found = self._channels.setdefault(found.number, found)
         return found
 
+    def _from_card(self, channel: str | int) -> Channel:
+        """The channel of this name, of two that have it the one from the card."""
+        found = self[channel]
+        if isinstance(channel, str) and found.direction == "h2c":
+            for known in self.info.channels:
+                if (known.name, known.direction) == (channel, "c2h"):
+                    return self[known.number]
+        return found
+
     @property
     def memory(self) -> Memories:
         """The user core's memories, by name: `card.memory["ram"][0:16]`."""
@@ -134,7 +143,7 @@ class Device(_towpath.Device):
 
     def recv(self, channel: str | int, *, timeout: float | None = 10.0) -> bytes:
         """`card[channel].recv(...)`."""
-        return self[channel].recv(timeout=timeout)
+        return self._from_card(channel).recv(timeout=timeout)
 
     @overload
     def recv_into(
@@ -150,12 +159,13 @@ class Device(_towpath.Device):
         self, channel: str | int, buffer: Memory, *, timeout: float | None = 10.0, stream: Any = None, staged: bool = False
     ) -> Received | StreamTransfer[Received]:
         """`card[channel].recv_into(...)`."""
-        received: Received | StreamTransfer[Received] = self[channel].recv_into(buffer, timeout=timeout, stream=stream, staged=staged)
+        found = self._from_card(channel)
+        received: Received | StreamTransfer[Received] = found.recv_into(buffer, timeout=timeout, stream=stream, staged=staged)
         return received
 
     def message_start(self, channel: str | int, *, timeout: float | None = 10.0) -> MessageStart:
         """`card[channel].message_start(...)`."""
-        return self[channel].message_start(timeout=timeout)
+        return self._from_card(channel).message_start(timeout=timeout)
 
     def submit_send(
         self,
@@ -173,7 +183,7 @@ class Device(_towpath.Device):
 
     def submit_recv(self, channel: str | int, buffer: Memory, *, timeout: float | None = 10.0) -> Ticket:
         """`card[channel].submit_recv(...)`."""
-        return self[channel].submit_recv(buffer, timeout=timeout)
+        return self._from_card(channel).submit_recv(buffer, timeout=timeout)
 
     def submit_send_many(self, channel: str | int, buffers: Iterable[Memory], *, timeout: float | None = 10.0) -> list[Ticket]:
         """`card[channel].submit_send_many(...)`."""
@@ -181,7 +191,7 @@ class Device(_towpath.Device):
 
     def submit_recv_many(self, channel: str | int, buffers: Iterable[Memory], *, timeout: float | None = 10.0) -> list[Ticket]:
         """`card[channel].submit_recv_many(...)`."""
-        return self[channel].submit_recv_many(buffers, timeout=timeout)
+        return self._from_card(channel).submit_recv_many(buffers, timeout=timeout)
 
     def cancel(self, channel: str | int) -> None:
         """`card[channel].cancel()`."""
@@ -207,11 +217,11 @@ class Device(_towpath.Device):
 
     async def arecv(self, channel: str | int, *, timeout: float | None = 10.0) -> bytes:
         """`card[channel].arecv(...)`."""
-        return await self[channel].arecv(timeout=timeout)
+        return await self._from_card(channel).arecv(timeout=timeout)
 
     async def arecv_into(self, channel: str | int, buffer: Memory, *, timeout: float | None = 10.0) -> Received:
         """`card[channel].arecv_into(...)`."""
-        return await self[channel].arecv_into(buffer, timeout=timeout)
+        return await self._from_card(channel).arecv_into(buffer, timeout=timeout)
 
 
 def _shape(shape: SupportsIndex | Sequence[SupportsIndex]) -> list[int]:

@@ -83,7 +83,8 @@ module tb_xillybus #(
   tp_xillybus_read #(
       .DATA_WIDTH(DATA_WIDTH),
       .WIDTH(WIDTH),
-      .IDLE(IDLE)
+      .IDLE(IDLE),
+      .REST(4 * IDLE)
   ) read (
       .clk,
       .rst_n,
