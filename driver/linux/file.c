@@ -448,10 +448,10 @@ static ssize_t tp_read(struct tp_file *file, struct iov_iter *to, bool may_wait)
 		if (file->read_error)
 			break;
 		file->message_open = !ended && (was_open || error > 0);
-		/* Of Xillybus an end is always seen. */
+		/* Of Xillybus only an empty message is an end; a read goes on behind others. */
 		if (file->names == TP_NAMES_XILLYBUS) {
-			file->message_open = false;
-			file->ended = ended && (done || !was_open);
+			ended = ended && !error && !was_open;
+			file->ended = ended;
 		}
 		/* No program sees the end of a message whose bytes were all read before. */
 		if (ended && (done || !was_open))

@@ -34,7 +34,7 @@ struct tp_file {
 	unsigned int flush_ms;
 	/* Whose rules hold for the program that opened it; names.c has the others. */
 	enum tp_names names;
-	bool ended; /* C2H: the end of the file was there */
+	bool ended; /* C2H, Xillybus: the empty message that ends the file was there */
 	bool failed; /* an error was reported: all calls report it */
 };
 

@@ -7,7 +7,8 @@
  * - One error is fatal to the open file, which returns EIO from then on: what was in flight is lost
  *   by resets and faults alike, and none of these programs goes on behind a gap.
  * - A signal ends a wait with EINTR, whatever the program has wished.
- * - With Xillybus' names a message's end is the end of the file, until the file is opened again.
+ * - With Xillybus' names an empty message is the end of the file, until the file is opened again. A
+ *   core ends others whenever it has nothing to give, so that their bytes arrive: nobody sees that.
  *
  * What differs within reads, writes and closes asks for file->names there.
  */
