@@ -83,7 +83,7 @@ def stage(folder: Path, prefix: Path, libdir: str) -> None:
         javalibrary.build(home, folder / libdir, folder / "share/java/towpath.jar")
         javalibrary.build_riffa(home, folder / libdir, folder / "share/java/riffa.jar")
     else:
-        print("install: no JDK (javac, jni.h): the library for Java and RIFFA's class are left out", flush=True)
+        print("install: no JDK of version 17 or newer (javac, jni.h): the library for Java and RIFFA's class are left out", flush=True)
     octave = (folder / "share/towpath/octave", folder / "share/riffa/matlab")
     octavelibrary.copy(*octave)
     if octavelibrary.there():

@@ -7,7 +7,9 @@ libjtowpath.so and towpath.jar are the library (bindings/java), libjriffa.so and
 
 from __future__ import annotations
 
+import re
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -20,10 +22,14 @@ JAVA = ROOT / "bindings/java"
 
 
 def jdk() -> Path | None:
-    """Where the JDK is whose javac would run, if there is one."""
+    """Where the JDK is whose javac would run, if there is one of version 17 or newer."""
     found = shutil.which("javac")
     home = Path(found).resolve().parents[1] if found else None
-    return home if home and (home / "include/jni.h").is_file() else None
+    if home is None or not (home / "include/jni.h").is_file():
+        return None
+    told = subprocess.run([home / "bin/javac", "-version"], capture_output=True, text=True, check=False)
+    version = re.match(r"javac (\d+)", told.stdout or told.stderr)
+    return home if version and int(version[1]) >= 17 else None
 
 
 def build(home: Path, folder: Path, jar: Path) -> None:

@@ -53,7 +53,7 @@ public class Edges {
         ByteBuffer edges = ByteBuffer.allocateDirect(width * height);
 
         String named = System.getenv("TOWPATH_DEVICE");
-        try (Card card = Card.open(named == null ? "sim:sobel" : named)) {
+        try (Card card = Card.open(named == null || named.isEmpty() ? "sim:sobel" : named)) {
             card.registers().write("width", width);
             Sender sender = card.sender("pixels");
             Receiver receiver = card.receiver("edges");

@@ -116,6 +116,11 @@ template <typename Range>
 concept contiguous_bytes = std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range> &&
                            std::is_trivially_copyable_v<std::ranges::range_value_t<Range>>;
 
+// What is sent: no text in quotes, with which a zero would go. A std::string_view of it will do.
+template <typename Range>
+concept sendable_bytes = contiguous_bytes<Range> &&
+                         !(std::is_array_v<std::remove_reference_t<Range>> && std::is_same_v<std::ranges::range_value_t<Range>, char>);
+
 // The same, into which may be received: what owns its memory must not be a temporary.
 template <typename Range>
 concept writable_bytes = contiguous_bytes<Range> && (std::is_lvalue_reference_v<Range> || std::ranges::borrowed_range<Range>) &&
@@ -141,7 +146,7 @@ inline std::span<const std::byte> bytes_of(const message &message) {
     return {static_cast<const std::byte *>(static_cast<const void *>(message->data)), static_cast<std::size_t>(message->bytes)};
 }
 
-template <contiguous_bytes Range> void send(const channel &channel, const Range &data, const towpath_message *message = nullptr) {
+template <sendable_bytes Range> void send(const channel &channel, const Range &data, const towpath_message *message = nullptr) {
     const auto bytes = bytes_of(data);
     send(channel, bytes.data(), bytes.size(), message);
 }

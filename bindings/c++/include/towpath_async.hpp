@@ -10,6 +10,7 @@
 #ifndef TOWPATH_ASYNC_HPP
 #define TOWPATH_ASYNC_HPP
 
+#include <algorithm>
 #include <cerrno>
 #include <coroutine>
 #include <exception>
@@ -17,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <poll.h>
+#include <stdexcept>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <system_error>
@@ -137,6 +139,7 @@ private:
 
     // Post it, if there may be room, and look whether it has ended; if not, the channel's descriptor signals its end.
     bool advance(bool may_post) {
+        if (failed_) return true;
         if (!ticket_) {
             if (!may_post) return false;
             std::uint64_t ticket = 0;
@@ -231,7 +234,7 @@ public:
     }
 
     // A message, or a part of one, from memory of the caller's: one transfer, 64 MiB at most (4 MiB through the kernel module).
-    template <contiguous_bytes Range> transfer send(const Range &data, const towpath_message *message = nullptr) {
+    template <sendable_bytes Range> transfer send(const Range &data, const towpath_message *message = nullptr) {
         const auto bytes = bytes_of(data);
         return wrapped(const_cast<std::byte *>(bytes.data()), bytes.size(), TOWPATH_ACCESS_READ, message);
     }
@@ -242,8 +245,15 @@ public:
         return wrapped(bytes.data(), bytes.size(), TOWPATH_ACCESS_WRITE, nullptr);
     }
 
-    // End everything in flight: the coroutines get a transfer_error with the bytes that moved.
-    void cancel() { check(towpath_cancel(get())), state_->look_now(); }
+    // End everything that is awaited: the coroutines get a transfer_error with the bytes that moved.
+    void cancel() {
+        check(towpath_cancel(get()));
+        if (!waits()) return;
+        const auto none = sized<towpath_completion>();
+        for (auto *one : state_->waiting)
+            if (!one->ticket_) one->fail(std::make_exception_ptr(transfer_error(TOWPATH_CANCELLED, none)));
+        state_->look_now();
+    }
 
     // For other calls of towpath.h.
     towpath_channel *get() const noexcept { return state_->handle.get(); }
@@ -356,6 +366,8 @@ public:
     // Until all have ended. The first exception leaves them: what still waits goes on with the next run(), or is destroyed with the loop.
     void run() {
         while (!all_ended()) {
+            if (std::none_of(channels_.begin(), channels_.end(), [](const auto *channel) { return channel->waits(); }))
+                throw std::logic_error("a task waits, and no channel that this loop watches is to wake it");
             std::vector<pollfd> polled;
             for (const auto *channel : channels_) polled.push_back({channel->fd(), POLLIN, 0});
             if (::poll(polled.data(), polled.size(), -1) < 0) {

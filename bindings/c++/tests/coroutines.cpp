@@ -203,6 +203,16 @@ static void ends_that_are_errors() {
     card.out.cancel();
     finish(card.out, cancelled);
     expect(status_of(cancelled) == TOWPATH_CANCELLED, "a cancel is an exception");
+
+    // Those, too, that wait for room in the card's queue.
+    std::vector<bytes> rooms(100, bytes(64));
+    std::vector<std::uint64_t> came(rooms.size());
+    std::vector<towpath::task<>> tasks;
+    for (std::size_t i = 0; i < rooms.size(); i++) tasks.push_back(recv_into(card.out, rooms[i], came[i]));
+    for (auto &task : tasks) task.begin();
+    card.out.cancel();
+    for (auto &task : tasks) finish(card.out, task);
+    for (auto &task : tasks) expect(status_of(task) == TOWPATH_CANCELLED, "a cancel ends what waits for room");
     auto reset = recv_into(card.out, room, got);
     reset.begin();
     towpath::check(towpath_reset(card.device.get()));
@@ -279,7 +289,7 @@ static void another_event_loop() {
     receiving.result(), sending.result();
     expect(got == 100 && room == message, "it came");
     epoll_event event{};
-    expect(epoll_wait(all, &event, 1, 300) <= 2, "(what is left over)");
+    epoll_wait(all, &event, 1, 300); // what is left over
     card.in.dispatch(), card.out.dispatch();
     expect(epoll_wait(all, &event, 1, 300) == 0, "nothing is readable while nobody waits");
     ::close(all);

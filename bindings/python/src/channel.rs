@@ -412,10 +412,10 @@ impl Channel {
         at_once(py, || on!(self.end()?, channel => channel.poll_completions(&mut []).map(drop)))
     }
 
-    /// For `_channel.py`: the bytes that a `recv` kept when it failed midway.
-    fn _take_kept<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let kept = at_once(py, || Ok(self.card.receiver(self.info.index, self.kind.as_ref())?.take_kept()))?;
-        Ok(PyBytes::new(py, &kept))
+    /// For `_channel.py`: the bytes that a `recv` kept when it failed midway, and whether the message ends with them.
+    fn _take_kept<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyBytes>, bool)> {
+        let (kept, end) = at_once(py, || Ok(self.card.receiver(self.info.index, self.kind.as_ref())?.take_kept()))?;
+        Ok((PyBytes::new(py, &kept), end))
     }
 
     /// For `_channel.py`: keep the beginning of a message for the next `recv`.

@@ -186,23 +186,36 @@ impl MessageFile {
         }
     }
 
-    /// End the message, if it is being written, and let the channel be opened as a file again, whether that succeeds or not.
+    /// End the message, if it is being written, and let the channel be opened as a file again. Where the end may still be sent (a limit, a signal), or
+    /// another call is under way, the file stays open: closed again, it sends the end.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
         if self.closed.load(Ordering::Acquire) {
             return Ok(());
         }
+        let _call = self.call(py, self.direction, "open")?;
+        let owed = AtomicBool::new(false);
         let ended = match self.direction {
-            Direction::H2c if !self.lost.load(Ordering::Acquire) => {
-                let call = self.call(py, Direction::H2c, "writable")?;
-                let ended = crate::waiting::waiting(py, &self.card, self.limit, |options| {
-                    self.card.sender(self.index, None)?.send_with(&[], Message::default(), options)
-                });
-                drop(call);
-                ended
-            }
+            Direction::H2c if !self.lost.load(Ordering::Acquire) => crate::waiting::waiting(py, &self.card, self.limit, |options| {
+                let sent = self.card.sender(self.index, None)?.send_with(&[], Message::default(), options);
+                owed.store(sent.as_ref().is_err_and(|why| !matches!(why, Error::Reset { .. })), Ordering::Release);
+                sent
+            }),
             _ => Ok(()),
         };
-        self.give_up();
+        if ended.is_ok() || !owed.load(Ordering::Acquire) || self.card.is_closed() {
+            self.give_up();
+        }
         ended
+    }
+
+    /// Let the channel be opened as a file again, without an end.
+    fn abandon(&self) {
+        self.give_up();
+    }
+
+    /// Whether it is to be finished.
+    #[getter]
+    fn unfinished(&self) -> bool {
+        !self.closed.load(Ordering::Acquire)
     }
 }

@@ -305,3 +305,31 @@ def test_threads_share_a_buffered_file_and_a_raw_one_says_no(card: towpath.Devic
             raw.read(1)
         card["in"].send(b"x")
         waiting.join(60)
+
+
+def test_a_close_while_another_thread_writes_is_refused_and_ends_the_message_later() -> None:
+    data, written, received = random.randbytes(1 << 20), [], bytearray(4096)
+    with towpath.open("sim:loopback") as card:
+        file = card["in"].open("wb", buffering=0, timeout=None)
+        writer = threading.Thread(target=lambda: written.append(file.write(data)))
+        writer.start()
+        assert card["out"].recv_into(received).bytes == 4096
+        with pytest.raises(towpath.UsageError, match="in another call"):
+            file.close()
+        assert not file.closed
+        while len(received) < len(data) - 4096:
+            part = bytearray(4096)
+            assert card["out"].recv_into(part).bytes == 4096
+            received += part
+        writer.join()
+        assert written == [len(data)]
+        file.close()
+        assert received + card["out"].recv() == data
+
+
+def test_text_that_cannot_be_opened_sends_nothing() -> None:
+    with towpath.open("sim:loopback") as card:
+        with pytest.raises(LookupError):
+            card["in"].open("w", encoding="no such one")
+        card["in"].send(b"first")
+        assert card["out"].recv() == b"first"

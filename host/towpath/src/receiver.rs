@@ -263,9 +263,10 @@ impl Receiver {
     }
 
     /// Take the beginning of a message that a failed `recv` has kept. For bindings that put messages together from transfers of their own,
-    /// which do not return these bytes.
-    pub fn take_kept(&self) -> Vec<u8> {
-        std::mem::take(&mut *self.kept.lock()).bytes
+    /// which do not return these bytes. `true`: the message ends with them.
+    pub fn take_kept(&self) -> (Vec<u8>, bool) {
+        let kept = std::mem::take(&mut *self.kept.lock());
+        (kept.bytes, kept.end)
     }
 
     /// Keep the beginning of a message for the next `recv`: these bytes come after those that are kept already. For bindings.

@@ -125,7 +125,10 @@ class Channel(_towpath.Channel):
             raise self._timed_out(timeout, 0) from None
         message = bytearray()
         try:
-            message += self._take_kept()
+            kept, end = self._take_kept()
+            message += kept
+            if end:
+                return bytes(message)
             step = _FIRST
             while True:
                 part = bytearray(self._left(len(message)) or step)

@@ -37,8 +37,12 @@ class MessageFile(io.RawIOBase):
         try:
             if hasattr(self, "_message"):
                 self._message.finish()
-        finally:
-            super().close()
+        except BaseException:
+            # The end is still owed, or another thread is in a call: the file stays open.
+            if not self._message.unfinished:
+                super().close()
+            raise
+        super().close()
 
     def __repr__(self) -> str:
         return f'<towpath.MessageFile "{self.name}" mode={self.mode!r}{" closed" if self.closed else ""}>'
@@ -65,8 +69,12 @@ def opened(
     if buffering == 0:
         return raw
     size = BUFFER if buffering < 0 else buffering
-    file: io.BufferedReader | io.BufferedWriter = io.BufferedReader(raw, size) if raw.readable() else io.BufferedWriter(raw, size)
-    return file if binary else io.TextIOWrapper(file, encoding, errors, newline)
+    try:
+        file: io.BufferedReader | io.BufferedWriter = io.BufferedReader(raw, size) if raw.readable() else io.BufferedWriter(raw, size)
+        return file if binary else io.TextIOWrapper(file, encoding, errors, newline)
+    except BaseException:
+        raw._message.abandon()  # no message was begun
+        raise
 
 
 def _let_it_follow() -> None:

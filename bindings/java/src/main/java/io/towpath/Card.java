@@ -7,6 +7,8 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
+import java.util.function.Supplier;
 
 /**
  * An open card: a board, or the gateware in simulation.
@@ -24,6 +26,8 @@ public final class Card implements AutoCloseable {
     final long handle;
     private final Set<AutoCloseable> opened = ConcurrentHashMap.newKeySet();
     private final AtomicBoolean closed = new AtomicBoolean();
+    /** What the C library tells of a card are texts that go when it is closed. */
+    private final ReentrantReadWriteLock texts = new ReentrantReadWriteLock();
 
     /**
      * A card that can be opened now.
@@ -117,15 +121,15 @@ public final class Card implements AutoCloseable {
     }
 
     public Registers registers() {
-        return new Registers(handle);
+        return new Registers(this);
     }
 
     public Info info() {
         long[] n = new long[9];
-        byte[][] texts = Native.info(handle, n);
+        byte[][] told = told(() -> Native.info(handle, n));
         return new Info(
-                Native.text(texts[0]),
-                Native.text(texts[1]),
+                Native.text(told[0]),
+                Native.text(told[1]),
                 n[0],
                 (int) n[1],
                 (int) n[2],
@@ -139,8 +143,11 @@ public final class Card implements AutoCloseable {
 
     public List<ChannelInfo> channels() {
         List<ChannelInfo> channels = new ArrayList<>();
-        Native.channels(handle, channels);
-        return channels;
+        return told(
+                () -> {
+                    Native.channels(handle, channels);
+                    return channels;
+                });
     }
 
     /** Resets all channels and the user core. */
@@ -185,10 +192,25 @@ public final class Card implements AutoCloseable {
             }
         }
         if (!closed.getAndSet(true)) {
-            Native.close(handle);
+            texts.writeLock().lock();
+            try {
+                Native.close(handle);
+            } finally {
+                texts.writeLock().unlock();
+            }
         }
         if (failed != null) {
             throw failed;
+        }
+    }
+
+    /** What the C library tells of the card, which stays open meanwhile. */
+    <T> T told(Supplier<T> ask) {
+        texts.readLock().lock();
+        try {
+            return ask.get();
+        } finally {
+            texts.readLock().unlock();
         }
     }
 

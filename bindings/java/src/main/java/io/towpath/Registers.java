@@ -6,16 +6,18 @@ import java.util.List;
 
 /** The user core's registers, of 32 bits, by byte offset (a multiple of 4) or by name. Names are known in simulation. */
 public final class Registers {
+    private final Card of;
     private final long card;
 
-    Registers(long card) {
-        this.card = card;
+    Registers(Card of) {
+        this.of = of;
+        this.card = of.handle;
     }
 
     /** The names that are known. */
     public List<String> names() {
         List<String> names = new ArrayList<>();
-        for (byte[] name : Native.registers(card)) {
+        for (byte[] name : of.told(() -> Native.registers(card))) {
             names.add(Native.text(name));
         }
         return names;
