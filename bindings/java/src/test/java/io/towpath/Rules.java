@@ -181,7 +181,8 @@ public final class Rules {
                 byte[] message = data.get(n);
                 if (random.nextInt(4) == 0) {
                     MessageStart start = out.waitMessageStart(Channel.FOREVER).orElseThrow();
-                    same(OptionalLong.of(message.length), start.length());
+                    // A length of 0 announces none.
+                    same(message.length == 0 ? OptionalLong.empty() : OptionalLong.of(message.length), start.length());
                     same(n, start.user());
                 }
                 if (random.nextInt(3) == 0) {
