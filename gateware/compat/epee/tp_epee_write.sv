@@ -51,7 +51,8 @@ module tp_epee_write #(
   assign taken = there && !due && (!put || tready) && !flush;
   assign tvalid = (put || due) && !flush;
   assign tlast = due;
-  assign tdata = held ? {first, half} : {second, first};
+  // An end stands while the next words come.
+  assign tdata = due ? {{HALF{1'b0}}, half} : held ? {first, half} : {second, first};
   assign tkeep = due ? {{KEEP / 2{1'b0}}, {KEEP / 2{held}}} : '1;
   always_ff @(posedge clk) begin
     pause <= there || due || !held && parts == '0 ? '0 : pause + 1'b1;

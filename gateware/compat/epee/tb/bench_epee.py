@@ -134,7 +134,7 @@ async def words_are_bytes_in_a_row(dut):
     await sides.until(lambda: not sides.from_core and not sides.to_core and sides.offered is None, "the rest")
     for _ in range(40):
         await sides.step()
-    assert sides.message % sides.path == 0 and sides.ends > 5
+    assert sides.message % sides.path == 0 and sides.ends > 0
 
 
 @cocotb.test()
