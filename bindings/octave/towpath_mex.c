@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C library's calls for MATLAB and Octave: [status, text, results...] = towpath_mex(call, arguments...). The class towpath.Card calls
-// it, and nobody else should. `status` is '' after success, else a status' name; an argument of a wrong type is an error at once. A handle
+// The C library's calls for MATLAB and Octave: [status, text, results...] = towpath_mex(call, arguments...). It is for the class
+// towpath.Card alone. `status` is '' after success, else a status' name; an argument of a wrong type is an error at once. A handle
 // is a uint64, which the library itself checks.
 #include <math.h>
 #include <stdint.h>

@@ -197,7 +197,8 @@ impl MessageFile {
         let ended = match self.direction {
             Direction::H2c if !self.lost.load(Ordering::Acquire) => crate::waiting::waiting(py, &self.card, self.limit, |options| {
                 let sent = self.card.sender(self.index, None)?.send_with(&[], Message::default(), options);
-                owed.store(sent.as_ref().is_err_and(|why| !matches!(why, Error::Reset { .. })), Ordering::Release);
+                let again = matches!(sent, Err(Error::Timeout { .. } | Error::Interrupted { .. } | Error::Cancelled { .. }));
+                owed.store(again, Ordering::Release);
                 sent
             }),
             _ => Ok(()),

@@ -202,14 +202,12 @@ async def each_access_is_one_request(dut):
     sides = Sides(dut, "registers")
     await sides.start()
     rng = sides.rng
-    total = 0
     for way in Core.WAYS:
         core, model = Core(dut, rng, way), {}
         for _ in range(20):
             core.looks()
             await sides.edge()
         for _ in range(ACCESSES // len(Core.WAYS)):
-            total += 1
             number, write = rng.choice([0, 1, 0x1FFFF, rng.getrandbits(17)]), rng.random() < 0.5
             whole = rng.random() < 0.9
             value = rng.getrandbits(32)
@@ -250,7 +248,6 @@ async def each_access_is_one_request(dut):
                 assert answer == (0, model.get(number, 7)), f"{way}: register {number}"
                 assert core.seen == [("rd", number)], f"{way}: {core.seen}"
             assert core.memory == model
-    assert total == ACCESSES // len(Core.WAYS) * len(Core.WAYS)
 
 
 @cocotb.test()

@@ -20,7 +20,7 @@ import java.util.function.Supplier;
  * }
  * }</pre>
  *
- * <p>All methods may be called from any thread at any time. A card that nobody closes stays open until the process ends.
+ * <p>All methods may be called from any thread at any time. A card that is not closed stays open until the process ends.
  */
 public final class Card implements AutoCloseable {
     final long handle;
