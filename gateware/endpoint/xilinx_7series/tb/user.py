@@ -8,7 +8,7 @@ writes the host's memory for `read` and `write`. It shares no code with block.py
 from collections import deque
 
 import cocotb
-from cocotb.triggers import Event, RisingEdge
+from cocotb.triggers import ClockCycles, Event, RisingEdge
 
 DRIVEN = (
     "m_axis_rx_tready rx_np_ok rx_np_req s_axis_tx_tdata s_axis_tx_tkeep s_axis_tx_tlast s_axis_tx_tvalid s_axis_tx_tuser tx_cfg_gnt "
@@ -17,6 +17,7 @@ DRIVEN = (
 ).split()
 STREAMED, DISCONTINUED = 4, 8  # tuser
 BAR_BYTES = 4096
+MEANINGLESS = 2  # clocks before user_lnk_up falls in which a packet may already be filled up with rubbish (plan.md)
 
 
 class Lost(Exception):
@@ -63,8 +64,9 @@ class User:
         self.tags: dict[int, tuple] = {}
         self.errors: deque = deque()  # (name, posted, header): pulses for the block's error pins
         self.begun = 0  # beats of the packet under way that have been accepted
-        self.waiting: set[Event] = set()  # writes that have not been begun
+        self.waiting: dict[Event, None] = {}  # writes that have not been begun, in order: a set's order changes from run to run
         self.link = 0
+        self.losses = 0
         self.answering = True
         self.grant = 1
         self.np_req = 1  # from the start
@@ -110,6 +112,7 @@ class User:
 
     def _link_lost(self) -> None:
         """Nothing that was asked for comes any more; the packet under way is finished, one that waits is not begun."""
+        self.losses += 1
         for done in (*self.waiting, *(done for _, done, _ in self.tags.values())):
             done.set()
         self.tags.clear()
@@ -295,7 +298,7 @@ class User:
             size = min(len(content), 4096 - address % 4096, self.rng.randrange(1, self._payload() - address % 4 + 1))
             part, content = content[:size], content[size:]
             done, sent = Event(), []
-            self.waiting.add(done)
+            self.waiting[done] = None
 
             def beats(address=address, part=part, done=done, sent=sent):
                 done.set()
@@ -306,7 +309,7 @@ class User:
 
             self.queue.append(beats)
             await done.wait()
-            self.waiting.discard(done)
+            self.waiting.pop(done, None)
             if not sent:
                 raise Lost("a write was not sent")
             address += size
@@ -333,8 +336,10 @@ class User:
                 return self._beats(self.request(False, address, part, tag))
 
             self.queue.append(beats)
+            losses = self.losses
             await done.wait()
-            if len(content) != part:
+            await ClockCycles(self.dut.clk, MEANINGLESS + 1)
+            if len(content) != part or self.losses != losses:
                 raise Lost(f"{len(content)} of {part} bytes")
             result += content
             address, size = address + part, size - part
