@@ -251,6 +251,7 @@ static ssize_t tp_write(struct tp_file *file, struct iov_iter *from, bool end, b
 		}
 		done += bytes;
 		file->message_open = !end || iov_iter_count(from);
+		file->owes_empty = file->names == TP_NAMES_XILLYBUS;
 		/* The next call reports a fault. */
 		if (!iov_iter_count(from) || READ_ONCE(file->write_error))
 			break;
@@ -263,12 +264,14 @@ static ssize_t tp_write_iter(struct kiocb *call, struct iov_iter *from)
 {
 	struct file *file = call->ki_filp;
 	struct tp_channel *channel = file->private_data;
-	const bool end = file->f_flags & O_DIRECT;
+	const bool each = file->f_flags & O_DIRECT;
+	/* Xillybus' cores see no ends, and the last bytes of an open message stay on the card. */
+	const bool end = each || tp_file_of(channel)->names == TP_NAMES_XILLYBUS;
 	ssize_t done;
 	int error;
 
 	/* No bytes are a message only where each write is one. */
-	if (iov_iter_count(from) == 0 && !end)
+	if (iov_iter_count(from) == 0 && !each)
 		return 0;
 	error = tp_begin(channel, tp_may_wait(call));
 	if (error)
@@ -293,8 +296,8 @@ static long tp_drain_limit(unsigned long end)
 }
 
 /*
- * Under io: end the message, and wait until the card has all. ETIMEDOUT: there is no progress, or
- * it is not done by the time for a close.
+ * Under io: end the message, send the empty one that is owed at a close, and wait until the card
+ * has all. ETIMEDOUT: there is no progress, or it is not done by the time for a close.
  */
 static int tp_write_out(struct tp_file *file, bool closing)
 {
@@ -307,10 +310,13 @@ static int tp_write_out(struct tp_file *file, bool closing)
 	u64 before;
 
 	iov_iter_kvec(&nothing, ITER_SOURCE, &none, 1, 0);
-	while (file->message_open && !error) {
+	while ((file->message_open || (closing && file->owes_empty)) && !error) {
 		error = tp_buffers_write(file, &nothing, true);
-		if (!error)
+		/* The open message's end comes first. */
+		if (!error && file->message_open)
 			file->message_open = false;
+		else if (!error)
+			file->owes_empty = false;
 		if (error == -EAGAIN)
 			error = tp_wait_to_drain(channel, tp_buffers_can_write(file),
 						 tp_drain_limit(end));
@@ -451,7 +457,9 @@ static ssize_t tp_read(struct tp_file *file, struct iov_iter *to, bool may_wait)
 		/* Of Xillybus only an empty message is an end; a read goes on behind others. */
 		if (file->names == TP_NAMES_XILLYBUS) {
 			ended = ended && !error && !was_open;
-			file->ended = ended;
+			WRITE_ONCE(file->ended, ended);
+			if (ended)
+				wake_up_all(&file->client.channel->wait);
 		}
 		/* No program sees the end of a message whose bytes were all read before. */
 		if (ended && (done || !was_open))

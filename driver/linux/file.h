@@ -26,6 +26,7 @@ struct tp_file {
 	struct list_head ready; /* under lock; C2H: filled and not read yet, oldest first */
 	/* H2C: written to since the last end of a message; C2H: read from since then. */
 	bool message_open;
+	bool owes_empty; /* H2C, by Xillybus' names: its last close sends an empty message */
 	bool drain_timed_out; /* H2C: the last close() has not seen its end */
 	int write_error; /* under lock; H2C: of what was written before, not reported yet */
 	int read_error; /* C2H: came behind bytes that were reported */

@@ -9,6 +9,8 @@
  * - A signal ends a wait with EINTR, whatever the program has wished.
  * - With Xillybus' names an empty message is the end of the file, until the file is opened again. A
  *   core ends others whenever it has nothing to give, so that their bytes arrive: nobody sees that.
+ * - With Xillybus' names each write is a message, and the last close sends an empty one: a core with
+ *   its ports forgets a part of a word then.
  *
  * What differs within reads, writes and closes asks for file->names there.
  */
@@ -72,6 +74,7 @@ static int tp_named_open(struct inode *inode, struct file *file)
 	/* Each write is one message with O_DIRECT; here it is refused, as by these drivers. */
 	file->f_mode &= ~FMODE_CAN_ODIRECT;
 	tp_named(file)->failed = false;
+	tp_named(file)->owes_empty = false;
 	tp_named(file)->ended = false;
 	/* Nobody else has the channel open, and nobody calls yet. */
 	tp_named(file)->names = names;
@@ -116,13 +119,14 @@ static __poll_t tp_named_poll(struct file *file, poll_table *table)
 	const struct tp_channel *channel = file->private_data;
 	__poll_t news;
 
+	/* First, so that a read in another thread that takes the end wakes this one. */
+	news = tp_channel_operations.poll(file, table);
 	if (READ_ONCE(tp_named(file)->failed))
 		return EPOLLERR;
-	/* There is nothing to wait for but a fault, which is no news to who reads the end. */
+	/* Only a fault is news to a program that has read the end. */
 	if (READ_ONCE(tp_named(file)->ended))
 		return EPOLLIN | EPOLLRDNORM |
 		       (tp_card_state(channel->card) >= TP_CARD_FAILED ? EPOLLERR : 0);
-	news = tp_channel_operations.poll(file, table);
 	return news & ~EPOLLHUP;
 }
 

@@ -25,8 +25,6 @@ PACKETS = WRITE | os.O_DIRECT
 DEV = Path("/dev")
 # More than the driver, the link and the core hold together.
 TOO_MUCH = 4 << 20
-# What the card keeps of an open message until more of it or its end has come: it writes whole packets.
-HELD = 128
 SIZES = [1, 3, 127, 128, 129, 4095, 4096, 5000, 65_535, 65_536, 65_537, 150_000]
 # Writes what it is told by standard input, as it is told, says so, and waits to be killed.
 WRITER = """
@@ -173,7 +171,6 @@ def test_who_has_a_file_open_keeps_it_as_it_is(card: Card) -> None:
             write_all(to, b"still here")
             os.close(os.dup(to))
             refused(lambda: os.open(endpoint(card, "_rx_0"), WRITE), errno.EBUSY)
-        end_the_file(card)
         assert [os.read(back, 100) for _ in range(3)] == [b"still here", b"", b""]
 
 
@@ -191,7 +188,7 @@ def test_one_way_one_program(card: Card) -> None:
 
 def test_a_read_returns_what_is_there(card: Card) -> None:
     with opened(node(card, "in"), WRITE) as to, opened(node(card, "out"), READ) as back:
-        for size in (128, 1024, 20_480):
+        for size in (1, 100, 1024, 20_481):
             # It waits for the first byte, and not for all.
             reading = Aside(os.read, back, TOO_MUCH)
             reading.join(0.05)
@@ -217,19 +214,16 @@ def test_reads_and_writes_that_do_not_wait(card: Card) -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_only_an_empty_message_is_the_end_of_the_file(card: Card, size: int) -> None:
+    """Each write is a message, of which all bytes arrive; a close sends an empty one."""
     data = noise(size, size)
-    # All that the card gives away of a message that is open.
-    whole = size // HELD * HELD
     with opened(node(card, "out"), READ) as back:
-        for _ in range(2):
-            with opened(node(card, "in"), WRITE) as to:
+        with opened(node(card, "in"), WRITE) as to:
+            for _ in range(2):
                 writing = Aside(write_all, to, data)
-                assert read_exactly(back, whole) == data[:whole]
+                assert read_exactly(back, size) == data
                 writing.finish()
-            assert read_exactly(back, size - whole) == data[whole:]
-            # An end whose bytes were all read before is nothing to read.
-            assert news(back, 30) == 0
-        end_the_file(card)
+                # An end whose bytes were all read before is nothing to read.
+                assert news(back, 30) == 0
         assert news(back) == select.POLLIN
         assert [os.read(back, 10), os.read(back, 10)] == [b"", b""]
         assert news(back) == select.POLLIN
@@ -237,9 +231,23 @@ def test_only_an_empty_message_is_the_end_of_the_file(card: Card, size: int) -> 
             write_all(to, b"the next")
         assert os.read(back, 10) == b""
     with opened(node(card, "out"), READ) as back:
-        assert os.read(back, 100) == b"the next"
-        end_the_file(card)
-        assert os.read(back, 100) == b""
+        assert [os.read(back, 100), os.read(back, 100)] == [b"the next", b""]
+
+
+def test_a_file_that_nobody_wrote_to_sends_no_end(card: Card) -> None:
+    with opened(node(card, "out"), READ) as back:
+        with opened(node(card, "in"), WRITE):
+            pass
+        with opened(node(card, "in"), WRITE) as to:
+            assert os.write(to, b"") == 0
+        assert news(back, 100) == 0
+        with opened(node(card, "in"), WRITE) as to:
+            write_all(to, b"one")
+            copy = os.dup(to)
+        # The last of its descriptors closes a file.
+        assert os.read(back, 10) == b"one" and news(back, 100) == 0
+        os.close(copy)
+        assert os.read(back, 10) == b""
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -274,13 +282,13 @@ def test_random_messages(card: Card, seed: int) -> None:
 def test_an_end_belongs_to_the_bytes_that_another_program_has_read(card: Card, first: str) -> None:
     names = {"xillybus": node(card, "out"), "towpath": card.files["out"]}
     second = "towpath" if first == "xillybus" else "xillybus"
-    with opened(node(card, "in"), WRITE) as to:
+    with opened(card.files["in"], WRITE) as to:
         write_all(to, noise(4096, 1))
         with opened(names[first], READ) as back:
             assert read_exactly(back, 4096) == noise(4096, 1)
     with opened(names[second], READ) as back:
         assert news(back, 100) == 0
-        with opened(node(card, "in"), WRITE) as to:
+        with opened(card.files["in"], WRITE) as to:
             write_all(to, b"the next")
         assert os.read(back, 100) == b"the next"
         end_the_file(card)
@@ -356,7 +364,6 @@ def test_what_a_program_wrote_before_it_was_killed_counts(card: Card, start: Cal
             assert writer.stdout.read(1) == b"\n"
             writer.send_signal(signal.SIGKILL)
             writer.wait()
-            end_the_file(card)
             assert reading.finish() == data, f"seed {seed}, turn {turn}: {sizes}"
 
 
@@ -374,7 +381,7 @@ def test_kills_in_the_middle(card: Card, start: Callable[..., subprocess.Popen[b
             )
             found = bytearray(read_exactly(back, random_.randrange(1, 30_000)))
             writer.send_signal(signal.SIGKILL)
-            ending = Aside(lambda writer=writer: (writer.wait(), end_the_file(card)))
+            ending = Aside(writer.wait)
             while more := os.read(back, random_.randrange(1, 70_000)):
                 found += more
             ending.finish()
@@ -382,7 +389,6 @@ def test_kills_in_the_middle(card: Card, start: Callable[..., subprocess.Popen[b
         with opened(node(card, "out"), READ) as back:
             with opened(node(card, "in"), WRITE) as to:
                 write_all(to, data[:777])
-            end_the_file(card)
             assert [read_exactly(back, 777), os.read(back, 1)] == [data[:777], b""], f"seed {seed}, turn {turn}"
 
 
@@ -410,7 +416,6 @@ def test_random_lengths(card: Card, seed: int) -> None:
                         os.fsync(to)
                 # More than a second may pass until the reader has come this far.
                 os.fsync(to)
-            end_the_file(card)
 
         with opened(node(card, "out"), READ) as back:
             writing = Aside(write)
@@ -432,8 +437,7 @@ def test_two_programs_of_the_shell(card: Card, shell: Callable[..., subprocess.C
     data = tmp_path / "data"
     data.write_bytes(noise(200_001, 9))
     to, back = node(card, "in"), node(card, "out")
-    end = f"""{sys.executable} -c 'import os, sys; os.write(os.open(sys.argv[1], os.O_WRONLY | os.O_DIRECT), b"")' {card.files["in"]}"""
-    done = shell(f"cat {back} > {tmp_path}/found & dd if={data} of={to} bs=7777 status=none && {end}; wait; cmp {data} {tmp_path}/found")
+    done = shell(f"cat {back} > {tmp_path}/found & dd if={data} of={to} bs=7777 status=none; wait; cmp {data} {tmp_path}/found")
     assert done.stdout == ""
 
 
@@ -486,7 +490,6 @@ def test_a_fault_is_final_for_an_open_file(driver: Module, card: Card, how: str)
     with opened(node(card, "out"), READ) as back:
         with opened(node(card, "in"), WRITE) as to:
             write_all(to, b"well")
-        end_the_file(card)
         assert [os.read(back, 10), os.read(back, 10)] == [b"well", b""]
 
 
