@@ -31,6 +31,10 @@ gateware/channel/tp_h2c_crossing.sv
 gateware/channel/tp_stream_ends.sv
 gateware/channel/tp_stream_width.sv
 gateware/channel/tp_user_edge.sv
+gateware/compat/axi/tp_axi_next.sv
+gateware/compat/axi/tp_axi_ram_read.sv
+gateware/compat/axi/tp_axi_ram_write.sv
+gateware/compat/axi/tp_axi_ram.sv
 gateware/compat/epee/tp_epee_interrupt.sv
 gateware/compat/epee/tp_epee_read.sv
 gateware/compat/epee/tp_epee_registers.sv

@@ -2,6 +2,7 @@
 //! The checker at a core's ports, for simulation: a generated module that is bound into the core's own and watches what the core drives, by the core's own
 //! names and at its own widths. The rules are in `gateware/sim/check`.
 
+use crate::axi::is_mastered;
 use crate::manifest::{Direction, Manifest};
 use crate::ports::Top;
 use crate::stream::is_other;
@@ -178,6 +179,8 @@ pub(crate) fn checker(manifest: &Manifest, top: &Top, known: &Known, number: usi
                 checker.stream(&channel.name, shape.tkeep, shape.tlast, is_other(channel, manifest.core.width));
             }
             (None, Direction::H2c) => checker.withdrawn(&format!("{}_tvalid", channel.name), &format!("{}_tready", channel.name)),
+            // The checker knows what answers, not what asks.
+            (Some(_), _) if is_mastered(channel) => {}
             (Some(ChannelKind::Memory), _) if memories.insert(channel.name.clone()) => checker.memory(&channel.name, patience),
             _ => {}
         }

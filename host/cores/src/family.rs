@@ -26,11 +26,13 @@ pub enum Family {
     Epee,
     /// The same, where a word stands there in the clock after it was asked for.
     EpeeFifo,
+    /// Of a memory: the core is a master of AXI4.
+    AxiMaster,
 }
 
 impl Family {
     /// Words for it in a manifest.
-    const NAMES: [(&'static str, Family); 8] = [
+    const NAMES: [(&'static str, Family); 9] = [
         ("stream", Family::Stream),
         ("fifo", Family::Fifo),
         ("fwft", Family::FallThrough),
@@ -39,6 +41,7 @@ impl Family {
         ("xillybus", Family::Xillybus),
         ("epee", Family::Epee),
         ("epee_fifo", Family::EpeeFifo),
+        ("axi_master", Family::AxiMaster),
     ];
 
     /// By its word, or what to write.
@@ -91,6 +94,7 @@ impl Channel {
             Family::Riffa => riffa::is_signal(signal),
             Family::Xillybus => xillybus::is_signal(signal, self.direction),
             Family::Epee | Family::EpeeFifo => epee::is_signal(signal, self.direction),
+            Family::AxiMaster => crate::ports::is_axi(signal),
             _ => fifo::is_signal(signal, self.direction, direction),
         }
     }

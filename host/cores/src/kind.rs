@@ -296,6 +296,9 @@ pub(crate) fn channels(entry: &Entry, folder: &Path, ports: Option<&str>) -> Res
             Ok(family) => family,
             Err(what) => return bad("ports", what),
         };
+        if family == Family::AxiMaster {
+            return bad("ports", "ports = \"axi_master\" is for memories: give kind = \"memory\" and bytes".into());
+        }
         if family != Family::Stream {
             return Ok(other_family(entry, family)
                 .map(|made| made.collect())
@@ -326,12 +329,13 @@ pub(crate) fn channels(entry: &Entry, folder: &Path, ports: Option<&str>) -> Res
     if entry.attributes {
         return bad("attributes", format!("attributes are for streams: remove it, or the kind (\"{}\")", kind.name));
     }
-    // A memory may be a file of Xillybus.
+    // A memory may be a file of Xillybus, or what the core reads and writes as a master.
     let word = if entry.ports.is_some() { entry.ports.as_deref() } else { ports };
-    let is_file = kind.number == ChannelKind::Memory && word == Some(Family::Xillybus.name());
-    let shape = Shape { family: if is_file { Family::Xillybus } else { Family::Stream }, ..Shape::default() };
+    let of_memory = [Family::Xillybus, Family::AxiMaster].into_iter().find(|family| word == Some(family.name()));
+    let family = of_memory.filter(|_| kind.number == ChannelKind::Memory);
+    let shape = Shape { family: family.unwrap_or_default(), ..Shape::default() };
     let own = [
-        ("ports", entry.ports.is_some() && !is_file),
+        ("ports", entry.ports.is_some() && family.is_none()),
         ("width", entry.width.is_some()),
         ("tkeep", entry.tkeep.is_some()),
         ("tlast", entry.tlast.is_some()),

@@ -9,6 +9,7 @@
 //!
 //! [`wrap`] generates the wrapper alone: a board's top instantiates it, too. What else a board needs is in `boards/`.
 
+mod axi;
 mod build;
 mod check;
 mod data;

@@ -10,7 +10,7 @@ use crate::ports::{is_axi, Port, PortDirection, Top, AXIL};
 use crate::stream::{between, is_other, Between};
 use crate::wrapper::instance;
 use crate::CoreError;
-use crate::{epee, riffa, xillybus};
+use crate::{axi, epee, riffa, xillybus};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -279,6 +279,17 @@ impl Found {
             self.taken.insert(port.clone());
             self.names.entry(name).or_insert(port);
         }
+        let mastered: Vec<&Channel> =
+            manifest.channels.iter().filter(|channel| axi::is_mastered(channel) && channel.direction == Direction::H2c).collect();
+        for channel in &mastered {
+            let (valid, free) = (format!("{}_a", channel.name), self.free(top));
+            let there =
+                |prefix: &String| free.iter().any(|(small, _)| matches!(small.strip_prefix(prefix.as_str()), Some("awvalid" | "arvalid")));
+            let told = self.names.keys().any(|name| name.starts_with(&valid) && name.ends_with("valid"));
+            if let Some(prefix) = axi::prefixes(channel, mastered.len() == 1).into_iter().find(there).filter(|_| !told) {
+                self.bundle(manifest, top, &channel.name, &prefix);
+            }
+        }
         let streams: Vec<&Channel> = manifest.channels.iter().filter(|channel| channel.carrier.is_none() && !channel.idle).collect();
         for channel in &streams {
             let name = channel.name.to_lowercase();
@@ -394,6 +405,7 @@ pub(crate) fn adapted(manifest: &Manifest, top: Top, number: usize) -> Result<To
     let mut streams: Vec<Between> = others.map(|channel| between(manifest, channel, &top, &found.names)).collect();
     streams.extend(riffa::between(manifest, &top, &found.names));
     streams.extend(xillybus::between(manifest, &top, &found.names));
+    streams.extend(axi::between(manifest, &top, &found.names));
     streams.extend(epee::between(manifest, &top, &found.names));
     found.problems.extend(streams.iter().flat_map(|between| between.problems.clone()));
 

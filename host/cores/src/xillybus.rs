@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Ports of a core that is written for Xillybus: streams, and seekable files. What joins them to streams and to a memory is in `gateware/compat/xillybus`.
 
+use crate::axi;
 use crate::family::Family;
 use crate::kind::PAGE;
 use crate::manifest::{Channel, Core, Direction, Entry, Manifest};
@@ -18,15 +19,6 @@ const READ: [Signal; 5] =
     [("rden", true, 1, false), ("empty", false, 1, false), ("data", false, 0, false), ("eof", false, 1, true), ("open", true, 1, true)];
 const WRITE: [Signal; 4] = [("wren", true, 1, false), ("full", false, 1, false), ("data", true, 0, false), ("open", true, 1, true)];
 const ADDRESS: [Signal; 2] = [("addr", true, 0, false), ("addr_update", true, 1, true)];
-
-/// Bits of a memory's AXI4 signals where they are not of the path's or the address's width; none: `valid`, `ready`, `last`.
-const AXI: [(&str, &[&str]); 5] = [
-    ("aw", &["addr", "len", "size", "burst", "valid", "ready"]),
-    ("w", &["data", "strb", "last", "valid", "ready"]),
-    ("b", &["resp", "valid", "ready"]),
-    ("ar", &["addr", "len", "size", "burst", "valid", "ready"]),
-    ("r", &["data", "resp", "last", "valid", "ready"]),
-];
 
 /// What stands between `user_` and the name.
 fn side(direction: Direction) -> &'static str {
@@ -276,10 +268,7 @@ fn stream(mut bundle: Bundle, channel: &Channel, path: u64) {
 
 fn memory(mut bundle: Bundle, channel: &Channel, path: u64) {
     let name = &channel.name;
-    let parameter = |key: &str| {
-        let all = channel.carrier.iter().flat_map(|carrier| &carrier.parameters);
-        all.filter(|(name, _)| name == key).find_map(|(_, value)| value.trim_start_matches("64'd").parse::<u64>().ok()).unwrap_or(32)
-    };
+    let parameter = |key: &str| axi::parameter(channel, key);
     let sides = [Direction::C2h, Direction::H2c].map(|direction| (direction, bundle.width(side(direction), "data")));
     let width = sides.iter().find_map(|(_, width)| *width).unwrap_or(8);
     let addresses = bundle.width("", "addr").unwrap_or(1);
@@ -322,22 +311,10 @@ fn memory(mut bundle: Bundle, channel: &Channel, path: u64) {
             .push(format!("channel \"{name}\" has ports user_r_{name}_* or user_w_{name}_*: say in [ports] what they are called"));
     }
     list.extend(ADDRESS.iter().map(|(signal, ..)| pair((signal, &format!("own_{name}_{signal}")))));
-    for (letters, signals) in AXI {
-        for signal in signals {
-            let bits = match *signal {
-                "addr" => parameter("ADDRESS_WIDTH"),
-                "data" => path,
-                "strb" => path / 8,
-                "len" => 8,
-                "size" => 3,
-                "burst" | "resp" => 2,
-                _ => 1,
-            };
-            let answers = matches!(letters, "b" | "r") != (*signal == "ready");
-            let way = if answers { PortDirection::Output } else { PortDirection::Input };
-            bundle.made.path.push((format!("{name}_{letters}{signal}"), way, bits));
-            list.push(pair((&format!("s_{letters}{signal}"), &format!("{name}_{letters}{signal}"))));
-        }
+    for (signal, answers, bits) in axi::signals(path, parameter("ADDRESS_WIDTH")) {
+        let way = if answers { PortDirection::Output } else { PortDirection::Input };
+        bundle.made.path.push((format!("{name}_{signal}"), way, bits));
+        list.push(pair((&format!("s_{signal}"), &format!("{name}_{signal}"))));
     }
     instance(&mut bundle.made.text, "tp_xillybus_memory", &format!("xillybus_{name}"), &settings, &list);
 }

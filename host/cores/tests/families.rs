@@ -41,7 +41,7 @@ fn fifos_are_told_apart_by_what_drives_them() {
     let wide = pair.replacen("h2c\"", "h2c\"\nwidth = 24", 1);
     says(&wrapped(&world, &wide, &format!("{reads}\n{writes}"), "").unwrap_err(), &["\"a_dout\" (input, 12 bits)", "wants input, 24 bits"]);
     for (more, parts) in [
-        ("ports = \"fofi\"", ["line 10", "there are: stream, fifo, fwft, ap_fifo, riffa, xillybus, epee, epee_fifo"]),
+        ("ports = \"fofi\"", ["line 10", "there are: stream, fifo, fwft, ap_fifo, riffa, xillybus, epee, epee_fifo, axi_master"]),
         ("tkeep = false", ["line 10", "ports = \"fifo\" is none"]),
         ("attributes = true", ["line 10", "remove it"]),
         ("width = 513", ["line 10", "make it 1 to 512"]),
@@ -111,25 +111,11 @@ fn riffas_channels_alone_and_side_by_side() {
     says(&build("[[channel]]\nname = \"a\"\nmessage_bytes = 16\n", &riffa(1, 64, "CHNL_")).unwrap_err(), &["line 9", "own ends"]);
 }
 
-/// The kind `memory`, with what its modules need of the library.
-fn with_memories(world: &World, root: &Path) {
-    let (from, to) = (root.join("gateware"), world.root.join("gateware/channel/memory"));
-    std::fs::create_dir_all(&to).unwrap();
-    for entry in std::fs::read_dir(from.join("channel/memory")).unwrap().flatten().filter(|entry| entry.path().is_file()) {
-        std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
-    }
-    for module in ["tp_fifo.sv", "tp_skid.sv"] {
-        std::fs::copy(from.join("lib").join(module), to.join(module)).unwrap();
-    }
-    let text = std::fs::read_to_string(to.join("kind.toml")).unwrap();
-    std::fs::write(to.join("kind.toml"), text.replace("sources = [", "sources = [\"tp_fifo.sv\", \"tp_skid.sv\", ")).unwrap();
-}
-
 #[test]
 fn xillybuss_files_are_found_by_their_ports() {
     let world = world();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
-    with_memories(&world, &root);
+    world.with_memories();
     let build = |channels: &str, ports: &str, body: &str| {
         let manifest =
             format!("[core]\nname = \"other\"\ntop = \"other\"\nsources = [\"other.sv\"]\nwidth = 64\nports = \"xillybus\"\n{channels}");

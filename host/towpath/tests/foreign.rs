@@ -152,6 +152,46 @@ fn files_of_xillybus_with_ends_and_addresses() {
 }
 
 #[test]
+fn a_core_that_is_a_master_computes_in_memory() {
+    let card = card("kernel");
+    let (memory, registers) = (card.memory("gmem").unwrap(), card.registers());
+    let base = 0x10_0000;
+    let run = |source: u32, target: u32, words: u32, bias: u32| {
+        for (name, value) in [("source", source), ("target", target), ("words", words), ("bias", bias), ("faults", 0), ("control", 1)] {
+            registers.write_name(name, value).unwrap();
+        }
+    };
+    let wait = || assert_eq!(card.interrupts().wait(0, Some(Duration::from_secs(1))).unwrap(), 1);
+    let sent = bytes(65_536);
+    memory.write_at(&sent, 0).unwrap();
+    let words = 3001;
+    run(base + 64, base + 0x8000, words, 77);
+    // The host reads and writes meanwhile, elsewhere.
+    let mut some = vec![0; 4096];
+    memory.read_at(&mut some, 0xC000).unwrap();
+    assert_eq!(some, sent[0xC000..0xD000]);
+    memory.write_at(&some, 0xD000).unwrap();
+    wait();
+    assert_eq!(registers.read_name("faults").unwrap(), 0);
+    let mut got = vec![0; 65_536];
+    memory.read_at(&mut got, 0).unwrap();
+    let mut wanted = sent.clone();
+    for word in 0..words as usize {
+        let (from, to) = (64 + 4 * word, 0x8000 + 4 * word);
+        let value = u32::from_le_bytes(sent[from..from + 4].try_into().unwrap());
+        wanted[to..to + 4].copy_from_slice(&value.wrapping_add(77).to_le_bytes());
+    }
+    wanted[0xD000..0xE000].copy_from_slice(&some);
+    assert_eq!(got, wanted);
+    // Outside of the memory: zeros and faults, and nothing is written.
+    run(0, base + 0x1_0000, 32, 1);
+    wait();
+    assert_eq!(registers.read_name("faults").unwrap(), 2);
+    memory.read_at(&mut got, 0).unwrap();
+    assert_eq!(got, wanted);
+}
+
+#[test]
 fn a_core_in_vhdl_computes() {
     let ghdl = std::env::var_os("TOWPATH_GHDL").unwrap_or_else(|| "ghdl".into());
     if !std::process::Command::new(ghdl).arg("--version").output().is_ok_and(|output| output.status.success()) {

@@ -139,6 +139,21 @@ endmodule
 pub const BODY_LINE: usize = 15;
 
 impl World {
+    /// The kind `memory`, with what its modules need of the library.
+    pub fn with_memories(&self) {
+        let gateware = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../gateware");
+        let (from, to) = (gateware.join("channel/memory"), self.root.join("gateware/channel/memory"));
+        std::fs::create_dir_all(&to).unwrap();
+        for entry in std::fs::read_dir(from).unwrap().flatten().filter(|entry| entry.path().is_file()) {
+            std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+        }
+        for module in ["tp_fifo.sv", "tp_skid.sv"] {
+            std::fs::copy(gateware.join("lib").join(module), to.join(module)).unwrap();
+        }
+        let text = std::fs::read_to_string(to.join("kind.toml")).unwrap();
+        std::fs::write(to.join("kind.toml"), text.replace("sources = [", "sources = [\"tp_fifo.sv\", \"tp_skid.sv\", ")).unwrap();
+    }
+
     /// A core that never answers anything and does what `body` says besides.
     pub fn core(&self, name: &str, body: &str) -> PathBuf {
         self.files(name, MANIFEST, &PORTS.replace("BODY", body))

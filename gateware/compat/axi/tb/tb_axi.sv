@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// tp_axi_ram with IDs at both ports, for a bench whose masters want them; that of the host's is 0.
+// verilator lint_off UNUSEDSIGNAL
+module tb_axi #(
+    parameter int DATA_WIDTH = 128,
+    parameter int WIDTH = 64,
+    parameter int BYTES = 8192,
+    parameter int BASE = 0,
+    localparam int ADDRESS_WIDTH = 32,
+    localparam int CORE_ADDRESS_WIDTH = 64,
+    localparam int ID_WIDTH = 4
+) (
+    input  logic clk,
+    input  logic rst_n,
+    input  logic [ADDRESS_WIDTH-1:0] s_awaddr,
+    input  logic [8-1:0] s_awlen,
+    input  logic [3-1:0] s_awsize,
+    input  logic [2-1:0] s_awburst,
+    input  logic s_awvalid,
+    output logic s_awready,
+    input  logic [ID_WIDTH-1:0] s_awid,
+    input  logic [DATA_WIDTH-1:0] s_wdata,
+    input  logic [DATA_WIDTH/8-1:0] s_wstrb,
+    input  logic s_wlast,
+    input  logic s_wvalid,
+    output logic s_wready,
+    output logic [2-1:0] s_bresp,
+    output logic s_bvalid,
+    input  logic s_bready,
+    output logic [ID_WIDTH-1:0] s_bid,
+    input  logic [ADDRESS_WIDTH-1:0] s_araddr,
+    input  logic [8-1:0] s_arlen,
+    input  logic [3-1:0] s_arsize,
+    input  logic [2-1:0] s_arburst,
+    input  logic s_arvalid,
+    output logic s_arready,
+    input  logic [ID_WIDTH-1:0] s_arid,
+    output logic [DATA_WIDTH-1:0] s_rdata,
+    output logic [2-1:0] s_rresp,
+    output logic s_rlast,
+    output logic s_rvalid,
+    input  logic s_rready,
+    output logic [ID_WIDTH-1:0] s_rid,
+    input  logic [CORE_ADDRESS_WIDTH-1:0] c_awaddr,
+    input  logic [8-1:0] c_awlen,
+    input  logic [3-1:0] c_awsize,
+    input  logic [2-1:0] c_awburst,
+    input  logic c_awvalid,
+    output logic c_awready,
+    input  logic [ID_WIDTH-1:0] c_awid,
+    input  logic [WIDTH-1:0] c_wdata,
+    input  logic [WIDTH/8-1:0] c_wstrb,
+    input  logic c_wlast,
+    input  logic c_wvalid,
+    output logic c_wready,
+    output logic [2-1:0] c_bresp,
+    output logic c_bvalid,
+    input  logic c_bready,
+    output logic [ID_WIDTH-1:0] c_bid,
+    input  logic [CORE_ADDRESS_WIDTH-1:0] c_araddr,
+    input  logic [8-1:0] c_arlen,
+    input  logic [3-1:0] c_arsize,
+    input  logic [2-1:0] c_arburst,
+    input  logic c_arvalid,
+    output logic c_arready,
+    input  logic [ID_WIDTH-1:0] c_arid,
+    output logic [WIDTH-1:0] c_rdata,
+    output logic [2-1:0] c_rresp,
+    output logic c_rlast,
+    output logic c_rvalid,
+    input  logic c_rready,
+    output logic [ID_WIDTH-1:0] c_rid
+);
+  assign s_bid = '0;
+  assign s_rid = '0;
+  tp_axi_ram #(
+      .DATA_WIDTH(DATA_WIDTH),
+      .WIDTH(WIDTH),
+      .BASE(64'(BASE)),
+      .BYTES(64'(BYTES)),
+      .ADDRESS_WIDTH(ADDRESS_WIDTH),
+      .CORE_ADDRESS_WIDTH(CORE_ADDRESS_WIDTH),
+      .ID_WIDTH(ID_WIDTH)
+  ) i_ram (
+      .*
+  );
+endmodule
