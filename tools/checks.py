@@ -415,7 +415,7 @@ def site_is_whole(tree: Tree) -> list[str]:
     """What reading finds of all that `./run docs` refuses: pages that no navigation leads to, links to headings that are not there."""
     if not tree.like(sitepages.NAVIGATION):
         raise Skip(f"no {sitepages.NAVIGATION} in this tree")
-    return sitepages.findings(tree.root, tree.like("*.md"))
+    return sitepages.findings(tree.root, tree.like(*sitepages.PAGES))
 
 
 # --- the house's invariants ----------------------------------------------------------------------------------------------------

@@ -12,6 +12,8 @@ Runs in the environment of tools/requirements-docs.txt.
 from __future__ import annotations
 
 import argparse
+import base64
+import json
 import os
 import re
 import shutil
@@ -61,6 +63,11 @@ class SiteError(Exception):
     """The text says what is wrong, and where."""
 
 
+def address(page: str) -> str:
+    """Where a page is in the site's sources."""
+    return page.removesuffix(".ipynb") + ".md" if page.endswith(".ipynb") else page
+
+
 # --- what Sphinx reads ---------------------------------------------------------------------------------------------------------
 
 
@@ -83,7 +90,7 @@ class Staging:
         if path == HOME:
             return "index.md"
         if path in self.pages or path in sitepages.MADE:
-            return path
+            return address(path)
         there = ROOT / path
         if there.is_dir():
             if f"{path}/README.md" in self.pages:
@@ -110,18 +117,32 @@ class Staging:
                 return target
             return os.path.relpath(self.place(led[0]), here or ".") + (f"#{led[1]}" if led[1] else "")
 
-        return sitepages.relinked((ROOT / name).read_text(), changed)
+        text = self.notebook(name) if name.endswith(".ipynb") else (ROOT / name).read_text()
+        return sitepages.relinked(text, changed)
+
+    def notebook(self, name: str) -> str:
+        """A notebook as a page: its text, its code, and the pictures that it was stored with."""
+        parts = []
+        for number, cell in enumerate(json.loads((ROOT / name).read_text())["cells"]):
+            text = "".join(cell["source"])
+            parts.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
+            for output in cell.get("outputs", ()):
+                picture = f"{name}.{number}.png"
+                (self.folder / picture).parent.mkdir(parents=True, exist_ok=True)
+                (self.folder / picture).write_bytes(base64.b64decode("".join(output["data"]["image/png"])))
+                parts.append(f"```{{image}} {Path(picture).name}\n```")
+        return "\n\n".join(parts) + "\n"
 
     def fill(self, sections: list[Section]) -> None:
         self.write("conf.py", SETTINGS.replace("@VERSION@", clibrary.version()))
         for name in self.pages:
             if name != HOME:
-                self.write(name, self.page(name))
+                self.write(address(name), self.page(name))
         self.write("reference/c.md", sitereference.c_page())
         self.write("reference/python.md", sitereference.python_page())
         self.write("reference/rust.md", RUST)
         trees = [
-            f"```{{toctree}}\n:hidden:\n:caption: {s.title}\n\n" + "\n".join(p.removesuffix(".md") for p in s.pages) + "\n```"
+            f"```{{toctree}}\n:hidden:\n:caption: {s.title}\n\n" + "\n".join(address(p).removesuffix(".md") for p in s.pages) + "\n```"
             for s in sections
         ]
         self.write("index.md", self.page(HOME) + "\n" + "\n\n".join(trees) + "\n")

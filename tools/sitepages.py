@@ -18,6 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 NAVIGATION = "docs/site.toml"
 HOME = "README.md"
+PAGES = ("*.md", "*.ipynb")
 # Made by ./run docs, from what the sources declare.
 MADE = ("reference/c.md", "reference/python.md", "reference/rust.md")
 CODE = re.compile(
@@ -33,9 +34,9 @@ class Section:
 
 
 def pages(root: Path) -> list[str]:
-    """The Markdown pages that git does not ignore."""
+    """The Markdown pages and the notebooks that git does not ignore."""
     listed = subprocess.run(
-        ["git", "ls-files", "-z", "-co", "--exclude-standard", "*.md"], cwd=root, capture_output=True, text=True, check=True
+        ["git", "ls-files", "-z", "-co", "--exclude-standard", *PAGES], cwd=root, capture_output=True, text=True, check=True
     )
     return sorted(name for name in set(listed.stdout.split("\0")) if name and (root / name).is_file())
 
