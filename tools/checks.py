@@ -22,6 +22,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import driverproofs
+import sitepages
 import subset
 
 HERE = Path(__file__).resolve().parent
@@ -407,6 +408,14 @@ def links_lead_somewhere(tree: Tree) -> list[str]:
             if "://" not in target and not target.startswith("mailto:") and not (tree.root / name).parent.joinpath(target).exists():
                 found.append(f"{name}: {target}")
     return found
+
+
+@check("site", f"name the page in {sitepages.NAVIGATION}, in its place; a link's # is a heading of the page, in lower case, with hyphens")
+def site_is_whole(tree: Tree) -> list[str]:
+    """What reading finds of all that `./run docs` refuses: pages that no navigation leads to, links to headings that are not there."""
+    if not tree.like(sitepages.NAVIGATION):
+        raise Skip(f"no {sitepages.NAVIGATION} in this tree")
+    return sitepages.findings(tree.root, tree.like(*sitepages.PAGES))
 
 
 # --- the house's invariants ----------------------------------------------------------------------------------------------------

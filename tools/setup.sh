@@ -250,6 +250,9 @@ tp_zig() { tp_extra zig "zig, about 100 MB to fetch, 440 MB on the disk"; }
 # Only ./run resources --place places and routes.
 tp_place() { tp_extra place "nextpnr, about 40 MB to fetch"; }
 
+# Only ./run docs makes a site of the pages.
+tp_docs() { tp_extra docs "Sphinx, MyST, griffe, about 15 MB to fetch, 125 MB on the disk"; }
+
 # --- the build ---------------------------------------------------------------------------------------------------------------
 
 tp_build() {
@@ -308,6 +311,15 @@ tp_setup_place() {
     tp_rust
     tp_venv
     tp_place
+    tp_unlock
+}
+
+# Neither the gateware's tools nor a build of the library.
+tp_setup_docs() {
+    tp_lock
+    tp_system
+    tp_rust
+    tp_docs
     tp_unlock
 }
 

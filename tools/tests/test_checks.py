@@ -23,6 +23,7 @@ GOOD = {
     "README.md": "[the page](docs/page.md)\n",
     "docs/page.md": "# A page\n",
     "docs/testing.md": "# Tests\n",
+    "docs/site.toml": '[[section]]\ntitle = "All"\npages = ["docs/*", "reference/*", "driver/*"]\n',
     "docs/reference/map.md": "<!-- Generated from contract/towpath.rdl. -->\n",
     "gateware/tp_good.sv": GOOD_SV,
     "host/Cargo.toml": CARGO,
@@ -67,6 +68,7 @@ FAULTS = {
     "products": ("host/libtowpath.so", "", "libtowpath.so"),
     "local-paths": ("examples/good.py", PY + 'OUT = "/home/somebody/out.png"\n', "somebody"),
     "links": ("README.md", "[gone](docs/gone.md)\n", "docs/gone.md"),
+    "site": ("gateware/README.md", "# Gateware\n", "gateware/README.md: stands in no section"),
     "vendors": ("gateware/tp_good.sv", GOOD_SV + "// as on a Kintex\n", "Kintex"),
     "layers": ("gateware/channel/tp_user.sv", HEAD + "module tp_user\n  import tp_tlp_pkg::*;\n();\nendmodule\n", "tp_tlp_pkg"),
     "driver-layers": ("driver/linux/low.c", '#include "high.h"\n', "higher layer"),
@@ -116,6 +118,31 @@ def module(body: str, ports: str = "input logic a, output logic b") -> str:
 
 FUNCTION = "function automatic logic same(input logic x);\n    return x;\n  endfunction"
 STRUCT = "typedef struct packed {logic a;} word_t;"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "word"),
+    [
+        ("README.md", "[the page](docs/page.md#a-pages)\n", "a-pages: docs/page.md has no heading"),
+        ("docs/page.md", "# A page\n[below](#b)\n\n```\n# B\n```\n", "#b: docs/page.md has no heading"),
+        ("docs/page.md", "# A page\n## B\n## B\n[below](#b-2)\n", "#b-2: docs/page.md has no heading"),
+        (
+            "docs/site.toml",
+            '[[section]]\ntitle = "A"\npages = ["docs/*", "reference/*", "driver/*", "gone.md"]\n',
+            "gone.md: there is no such page",
+        ),
+        (
+            "docs/site.toml",
+            '[[section]]\ntitle = "A"\npages = ["docs/*", "reference/*", "driver/*", "docs/page.md"]\n',
+            "docs/page.md stands there twice",
+        ),
+    ],
+)
+def test_what_else_would_break_the_site(tmp_path: Path, file: str, text: str, word: str) -> None:
+    page = "# A page\n## `Code`, twice_x & *more*\n[x](#code-twice_x--more) `[y](#z)`\n\n    [z](#b-1)\n## B\n## B\n"
+    good = GOOD | {"docs/page.md": page, "README.md": "[a](docs/page.md#a-page)\n"}
+    assert checks.site_is_whole(plant(tmp_path / "good", good)) == []
+    assert [word in finding for finding in checks.site_is_whole(plant(tmp_path / "bad", good | {file: text}))] == [True]
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,40 @@ def test_the_tensor_program_says_what_it_lacks(torch: str, says: str, tmp_path: 
     assert says in done.stderr
 
 
+NOTEBOOK = EXAMPLES / "tour.ipynb"
+RIGHT = """
+import edges as demo
+
+assert np.array_equal(edges, demo.sobel(grey)) and edges.any()
+assert len(times) == len(sizes) and times[-1] > times[0]
+assert np.array_equal(back, wave)
+assert small[-1] > small[0] and large[-1] > small[-1]
+assert len(plt.get_fignums()) == 3
+"""
+
+
+def test_the_notebook_computes_what_it_shows(tmp_path: Path) -> None:
+    cells = [cell for cell in json.loads(NOTEBOOK.read_text())["cells"] if cell["cell_type"] == "code"]
+    assert sum("image/png" in output["data"] for cell in cells for output in cell["outputs"]) == 3
+    (tmp_path / "tour.py").write_text("\n".join(["".join(cell["source"]) for cell in cells] + [RIGHT]))
+    own = os.environ | {"MPLBACKEND": "agg", "PYTHONPATH": str(EXAMPLES)}
+    done = subprocess.run([sys.executable, "tour.py"], cwd=tmp_path, env=own, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_notebook_runs_in_jupyter() -> None:
+    missing = "no Jupyter here: pip install nbclient ipykernel"
+    pytest.importorskip("ipykernel", reason=missing)
+    nbclient = pytest.importorskip("nbclient", reason=missing)
+    nbformat = pytest.importorskip("nbformat", reason=missing)
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    nbclient.NotebookClient(notebook, timeout=300).execute()
+    shown = [
+        output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs if "image/png" in output.get("data", {})
+    ]
+    assert len(shown) == 3
+
+
 @pytest.fixture(scope="module", params=["sim", "vfio-user"])
 def device(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if request.param == "sim":
