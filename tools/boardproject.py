@@ -202,30 +202,36 @@ def generated_msix(board: Board, user: dict[str, int]) -> list[str]:
     ]
 
 
-def clock_factors(from_khz: int, to_khz: int, plus: bool) -> tuple[int, int, int]:
-    """Multiplier, divider and output divider of an MMCM, with the fastest oscillator that makes the clock to the kilohertz."""
+def clock_factors(from_khz: int, to_khz: list[int], plus: bool) -> tuple[int, int, list[int]]:
+    """Multiplier, divider and output dividers of an MMCM, with the fastest oscillator that makes all clocks to the kilohertz."""
     # Of the slowest grade of the families here (DS181, DS182, DS183; DS923): the oscillator, what may be compared, and the clock buffer,
     # which is no faster than the MMCM's output. The buffers' limits were read in DS189 (Spartan-7) and DS922 (Kintex UltraScale+).
     slowest, fastest, buffer = (800_000, 1_600_000, 667_000) if plus else (600_000, 1_200_000, 464_000)
-    best: tuple[int, tuple[int, int, int]] | None = None
-    nearest: dict[bool, int] = {}
+    best: tuple[int, tuple[int, int, list[int]]] | None = None
+    # Of each clock that is wanted, what comes nearest below and above, and whether it can be made at all.
+    nearest: list[dict[bool, int]] = [{} for _ in to_khz]
+    alone = [False for _ in to_khz]
     for divide, multiply in itertools.product(range(1, 11), range(2, 65)):
         compared, oscillator = from_khz / divide, from_khz * multiply / divide
         if not (slowest <= oscillator <= fastest and 10_000 <= compared <= 450_000):
             continue
-        for output in range(1, 129):
-            khz = round(oscillator / output)
-            if khz > buffer:
-                continue
-            if khz == to_khz:
-                if best is None or oscillator > best[0]:
-                    best = (round(oscillator), (multiply, divide, output))
-            elif abs(khz - to_khz) < abs(nearest.get(khz > to_khz, 1 << 40) - to_khz):
-                nearest[khz > to_khz] = khz
-    if best is None:
-        near = " and ".join(f"{khz / 1000:g}" for _, khz in sorted(nearest.items()))
-        raise Failure(f"clock_mhz = {to_khz / 1000:g} in the core's manifest cannot be made from {from_khz / 1000:g} MHz; near it: {near}")
-    return best[1]
+        made = {round(oscillator / output): output for output in range(128, 0, -1) if round(oscillator / output) <= buffer}
+        for wanted, near, found in zip(to_khz, nearest, range(len(to_khz)), strict=True):
+            alone[found] = alone[found] or wanted in made
+            for khz in made:
+                if khz != wanted and abs(khz - wanted) < abs(near.get(khz > wanted, 1 << 40) - wanted):
+                    near[khz > wanted] = khz
+        if made.keys() >= set(to_khz) and (best is None or oscillator > best[0]):
+            best = (round(oscillator), (multiply, divide, [made[khz] for khz in to_khz]))
+    if best is not None:
+        return best[1]
+    for wanted, near, can in zip(to_khz, nearest, alone, strict=True):
+        if not can:
+            what = "clock_mhz =" if len(to_khz) == 1 else "among clocks:"
+            said = " and ".join(f"{khz / 1000:g}" for _, khz in sorted(near.items()))
+            raise Failure(f"{what} {wanted / 1000:g} in the core's manifest cannot be made from {from_khz / 1000:g} MHz; near it: {said}")
+    every = ", ".join(f"{khz / 1000:g}" for khz in to_khz)
+    raise Failure(f"clocks = [{every}] in the core's manifest: no one oscillator makes them all; change one of them, or leave one out")
 
 
 # --- the folder ----------------------------------------------------------------------------------------------------------------
@@ -256,12 +262,19 @@ def wrapper(core: str, link: Link, serial: int) -> tuple[dict[str, Any], str]:
         return json.loads(done.stdout), file.read_text()
 
 
-def board_package(board: Board, link: Link, user: dict[str, int]) -> str:
-    multiply, divide, output = 1, 1, 1
-    if user["USER_CLOCKS"] > 1:
-        raise Failure('plug-in "clock" is not on boards yet, which make one clock for the core: remove it from the core\'s manifest')
-    if user["USER_ASYNC"]:
-        multiply, divide, output = clock_factors(user["CORE_CLOCK_KHZ"], user["USER_CLOCK_KHZ"], board.plus)
+def user_clocks(core: dict[str, Any], user: dict[str, int]) -> list[int]:
+    """The core's clocks in kilohertz: none if it runs on the block's. Several stand in its manifest, with their plug-in."""
+    if user["USER_CLOCKS"] == 1:
+        return [user["USER_CLOCK_KHZ"]] if user["USER_ASYNC"] else []
+    manifest = tomllib.loads((Path(core["folder"]) / "towpath.toml").read_text())
+    (clocks,) = [plugin["clocks"] for plugin in manifest["plugin"] if "clocks" in plugin]
+    return [round(mhz * 1000) for mhz in clocks]
+
+
+def board_package(board: Board, link: Link, user: dict[str, int], clocks: list[int]) -> str:
+    factors = clock_factors(user["CORE_CLOCK_KHZ"], clocks, board.plus) if clocks else (1, 1, [])
+    multiply, divide, outputs = factors
+    first, second, third = [*outputs, 1, 1, 1][:3]
     return (
         f"// Written by tools/boardproject.py for {board.name}: {link}.\n"
         "package tp_board_pkg;\n"
@@ -269,7 +282,9 @@ def board_package(board: Board, link: Link, user: dict[str, int]) -> str:
         "  // user clock = block clock * MULTIPLY / (DIVIDE * OUTPUT)\n"
         f"  localparam int CLOCK_MULTIPLY = {multiply};\n"
         f"  localparam int CLOCK_DIVIDE = {divide};\n"
-        f"  localparam int CLOCK_OUTPUT = {output};\n"
+        f"  localparam int CLOCK_OUTPUT = {first};\n"
+        f"  localparam int CLOCK_OUTPUT_1 = {second};\n"
+        f"  localparam int CLOCK_OUTPUT_2 = {third};\n"
         "endpackage\n"
     )
 
@@ -279,11 +294,24 @@ def crossing_names(user: dict[str, int]) -> list[str]:
     return ["*tp_sync_meta*"] + (["*tp_cdc_data*", "*tp_cdc_mem*"] if user["USER_ASYNC"] else [])
 
 
-def crossings(user: dict[str, int]) -> str:
-    """Constraints of the clock crossings, with what they ask to be told: the shorter period, and Vivado's option."""
-    shorter = 1e6 / max(user["CORE_CLOCK_KHZ"], user["USER_CLOCK_KHZ"])
+# Of several clocks one is the core's at a time: nothing goes from one of them to another.
+EXCLUSIVE = """
+# Behind tp_clock_join one of the core's clocks runs at a time.
+set tp_clock_groups {{}}
+foreach tp_clock_name {{{names}}} {{
+  set tp_clock_pin [get_pins -hierarchical -filter "NAME =~ *.i_mmcm/$tp_clock_name"]
+  lappend tp_clock_groups -group [get_clocks -of_objects $tp_clock_pin]
+}}
+set_clock_groups -physically_exclusive {{*}}$tp_clock_groups
+"""
+
+
+def crossings(user: dict[str, int], clocks: list[int]) -> str:
+    """Constraints of the clock crossings, with what they ask to be told: the shortest period, and Vivado's option."""
+    shorter = 1e6 / max(user["CORE_CLOCK_KHZ"], *clocks, 1)
     text = (ROOT / "gateware/lib/constraints/tp_lib_cdc.sdc.tcl").read_text()
-    return f"set tp_cdc_max_ns {shorter:.3f}\nset tp_cdc_path_options -datapath_only\n{text}"
+    text = f"set tp_cdc_max_ns {shorter:.3f}\nset tp_cdc_path_options -datapath_only\n{text}"
+    return text + (EXCLUSIVE.format(names=" ".join(f"CLKOUT{k}" for k in range(len(clocks)))) if len(clocks) > 1 else "")
 
 
 def tcl_list(words: list[str]) -> str:
@@ -339,7 +367,9 @@ def core_files(core: dict[str, Any]) -> CoreFiles:
     for index, source in enumerate(core["sources"]):
         # A name of its own for each: a manifest may name files outside of its folder.
         name = f"sources/core/{index:02}/{Path(source).name}"
-        files.append((home / source, name))
+        place = home / source
+        # What joins the core's clocks is a vendor's on a board.
+        files.append((COMMON / place.name if place.match("gateware/plugin/clock/tp_clock_join.sv") else place, name))
         sources.append(name)
     for index, folder in enumerate(core["include"]):
         name = f"sources/include/{index:02}"
@@ -386,6 +416,7 @@ def prepare(board: Board, core_name: str, output: Path | None, width: int | None
     if output.exists() and any(output.iterdir()) and not (output / MARK).is_file():
         raise Failure(f"{output} has other files in it: name another folder with --output")
     user = constants(text)
+    clocks = user_clocks(core, user)
 
     family = "ultrascale" if board.plus else "7series"
     own_top = BOARDS / board.name / "tp_top.sv"
@@ -399,10 +430,10 @@ def prepare(board: Board, core_name: str, output: Path | None, width: int | None
     if convert and any(file.lower().endswith((".vhd", ".vhdl")) for file in from_core.sources):
         raise Failure("a core in VHDL cannot be exported as Verilog; boards take it as it is (./run board)")
     written = {
-        "sources/tp_board_pkg.sv": board_package(board, link, user),
+        "sources/tp_board_pkg.sv": board_package(board, link, user, clocks),
         "sources/tp_user.sv": text,
         "pins.xdc": (board.folder / "pins.xdc").read_text(),
-        "crossings.tcl": crossings(user),
+        "crossings.tcl": crossings(user, clocks),
         "build.tcl": (COMMON / "build.tcl").read_text(),
     }
     sources = [f"sources/{file}" for file in gateware] + from_core.sources

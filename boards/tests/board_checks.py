@@ -14,7 +14,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -116,7 +116,7 @@ def size_of(settings: dict[str, str], bar: str) -> int:
     )
 
 
-def agreed(ip: str, settings: dict[str, str], hierarchy: dict[str, Any], clocks: list[list[str]]) -> list[str]:
+def agreed(ip: str, settings: dict[str, str], hierarchy: dict[str, Any], clocks: list[list[str]], switched: Sequence[int]) -> list[str]:
     """Whether the IP's settings, which the tool computes, agree with the parameters that the gateware computes."""
     found = []
 
@@ -167,7 +167,9 @@ def agreed(ip: str, settings: dict[str, str], hierarchy: dict[str, Any], clocks:
     for primitive, slowest, fastest in (("MMCME2_BASE", 600, 1200), ("MMCME4_BASE", 800, 1600)):
         if mmcm := parameters(hierarchy, primitive):
             oscillator = 1000 / mmcm["CLKIN1_PERIOD"] * mmcm["CLKFBOUT_MULT_F"] / mmcm["DIVCLK_DIVIDE"]
-            same("user clock in kHz", round(oscillator / mmcm["CLKOUT0_DIVIDE_F"] * 1000), core["USER_CLOCK_KHZ"])
+            dividers = ("CLKOUT0_DIVIDE_F", "CLKOUT1_DIVIDE", "CLKOUT2_DIVIDE")
+            for khz, divider in zip(switched or [core["USER_CLOCK_KHZ"]], dividers, strict=False):
+                same("user clock in kHz", round(oscillator / mmcm[divider] * 1000), khz)
             if not slowest <= oscillator <= fastest:
                 found.append(f"an oscillator of {oscillator:g} MHz: {slowest} to {fastest} are allowed")
     return found
@@ -176,6 +178,7 @@ def agreed(ip: str, settings: dict[str, str], hierarchy: dict[str, Any], clocks:
 def wired(hierarchy: dict[str, Any]) -> list[str]:
     """Whether what resets and clocks the card is joined as tp_board.sv's comments say: of one width, so that nothing else would tell."""
     nets = {instance["module"]: instance["nets"] for instance in hierarchy["instances"].values()}
+    paths = {instance["module"]: path for path, instance in hierarchy["instances"].items()}
     block, old = nets["tp_pcie"], "user_clk_out" in nets["tp_pcie"]
     clock, reset = block["user_clk_out" if old else "user_clk"], block["user_reset_out" if old else "user_reset"]
     board, resets = nets["tp_board"], nets["tp_board_reset"]
@@ -199,6 +202,16 @@ def wired(hierarchy: dict[str, Any]) -> list[str]:
             ("the reset of tp_board_clock", made["rst"], resets["mmcm_rst"]),
             ("the lock of tp_board_clock", made["locked"], resets["locked"]),
             ("the user core's clock", made["user_clk"], card["user_clk"]),
+        ]
+    if switch := nets.get("tp_clock_switch"):
+        joins = nets["tp_clock_join"]
+        joined += [
+            ("the clock of tp_clock_switch", switch["clk"], "tp_top.i_board.i_card.system.clk"),
+            ("the inputs of tp_clock_switch", switch["clocks"], "tp_top.i_board.i_card.system.user_clk"),
+            ("the inputs of tp_clock_join", joins["clocks"], f"{paths['tp_clock_control']}.clocks"),
+            ("the mask of tp_clock_join", joins["masked"], f"{paths['tp_clock_control']}.masked"),
+            ("the clock of tp_user", nets["tp_user"]["clk"], switch["user_clk"]),
+            ("what joins the clocks", nets.get("BUFGCTRL", {}).get("I1", "logic")[:6], "clocks"),
         ]
     return [f"{what} is {net}, not {expected}" for what, net, expected in joined if net != expected]
 
@@ -243,7 +256,8 @@ def pins(xdc: Script, ports: dict[str, Any], part: str) -> list[str]:
     return found
 
 
-def findings(folder: Path, scratch: Path) -> list[str]:
+def findings(folder: Path, scratch: Path, switched: Sequence[int] = ()) -> list[str]:
+    """With `switched`: the clocks in kHz between which the core's plug-in switches."""
     build = run(folder / "build.tcl", scratch, [], "project")
     if build.code:
         return [f"build.tcl: {build.said.strip()}"]
@@ -269,9 +283,10 @@ def findings(folder: Path, scratch: Path) -> list[str]:
         return [*found, f"pins.xdc: {xdc.said.strip()}"]
     found += pins(xdc, hierarchy["ports"], part)
     found += wired(hierarchy)
-    found += agreed(ip, settings, hierarchy, xdc.of("create_clock"))
+    found += agreed(ip, settings, hierarchy, xdc.of("create_clock"), switched)
 
-    crossings = run(folder / "crossings.tcl", scratch, registers)
+    mmcm = [path for path, instance in hierarchy["instances"].items() if instance["module"].startswith("MMCME")]
+    crossings = run(folder / "crossings.tcl", scratch, [*registers, *(f"{path}/CLKOUT{k}" for path in mmcm for k in range(7))])
     if crossings.code:
         return [*found, f"crossings.tcl: {crossings.said.strip()}"]
     core = parameters(hierarchy, "tp_core")
@@ -279,7 +294,10 @@ def findings(folder: Path, scratch: Path) -> list[str]:
         # With one clock there are no words and no RAM that cross, but the reset's level does.
         if count == "0" and (core["USER_ASYNC"] or "sync" in pattern):
             found.append(f"crossings.tcl: {pattern} is no register of the design")
-    shorter = 1e6 / max(core["CORE_CLOCK_KHZ"], core["USER_CLOCK_KHZ"])
+    groups = [pin.rpartition("/")[2] for pin, *_ in crossings.of("set_clock_groups")]
+    if groups != [f"CLKOUT{k}" for k in range(len(switched))]:
+        found.append(f"crossings.tcl: exclusive are {', '.join(groups) or 'no clocks'}, of {len(switched) or 1}")
+    shorter = 1e6 / max(core["CORE_CLOCK_KHZ"], core["USER_CLOCK_KHZ"], *switched)
     found += [
         f"crossings.tcl: {delay} ns, not {shorter:.3f}" for (delay,) in crossings.of("set_max_delay") if float(delay) != round(shorter, 3)
     ]

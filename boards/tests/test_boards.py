@@ -23,6 +23,7 @@ import boardproject  # noqa: E402
 NAMES = boardproject.names()
 CELLS = ["tp_sync_meta_reg", "tp_cdc_data_reg", "tp_cdc_mem_reg"]
 CORES = ("loopback", "sobel", "counter", "scratchpad", "clocked", "bare")
+SWITCHED = [156_250, 62_500, 312_500]  # kHz, of the core "switched"
 
 
 def board(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -36,7 +37,10 @@ def cores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     shutil.copytree(ROOT / "cores" / "loopback", clocked)
     manifest = clocked / "towpath.toml"
     manifest.write_text(manifest.read_text().replace("width = 128", "width = 128\nclock_mhz = 156.25"))
-    return {name: ROOT / "cores" / name for name in CORES[:4]} | {"clocked": clocked, "bare": HERE / "bare"}
+    switched = shutil.copytree(ROOT / "tests/cores/loopback_clocks", clocked.parent / "switched")
+    manifest = switched / "towpath.toml"
+    manifest.write_text(manifest.read_text().replace("../../../cores", str(ROOT / "cores")).replace("300.0", "312.5"))
+    return {name: ROOT / "cores" / name for name in CORES[:4]} | {"clocked": clocked, "bare": HERE / "bare", "switched": switched}
 
 
 @pytest.fixture(scope="session")
@@ -80,6 +84,31 @@ def edit(file: Path, old: str, new: str) -> None:
 )
 def test_project_is_whole(prepared, tmp_path: Path, name: str, core: str) -> None:
     assert findings(prepared(name, core), tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["kc705", "u50"])
+def test_a_switch_of_clocks_is_whole(prepared, tmp_path: Path, name: str) -> None:
+    folder = prepared(name, "switched")
+    assert findings(folder, tmp_path, SWITCHED) == []
+    assert lint(folder, tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "said"),
+    [
+        ("crossings.tcl", "CLKOUT0 CLKOUT1 CLKOUT2", "CLKOUT0 CLKOUT1", "exclusive are CLKOUT0, CLKOUT1, of 3"),
+        ("crossings.tcl", "max_ns 3.200", "max_ns 6.400", "6.400 ns, not 3.200"),
+        ("sources/tp_board_pkg.sv", "CLOCK_OUTPUT_2 = ", "CLOCK_OUTPUT_2 = 1 + ", "user clock in kHz"),
+        ("sources/boards/common/tp_board_clock.sv", ".I(made[k])", ".I(made)", "port I of BUFG has 1 bits"),
+        ("sources/core/02/tp_clock_join.sv", ".I1(clocks[2])", ".I1(clocks)", "port I1 of BUFGCTRL has 1 bits"),
+    ],
+)
+def test_a_fault_of_the_switch_is_seen(project, tmp_path: Path, file: str, old: str, new: str, said: str) -> None:
+    folder = project("kc705", "switched")
+    (place,) = folder.glob(file.replace("/02/", "/*/"))
+    edit(place, old, new)
+    found = findings(folder, tmp_path, SWITCHED)
+    assert any(said in line for line in found), found
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -184,9 +213,9 @@ def test_a_clock_that_cannot_be_made(cores: dict[str, Path], tmp_path: Path) -> 
     assert not (tmp_path / "out").exists()
 
 
-def test_a_switch_of_clocks_is_refused(tmp_path: Path) -> None:
+def test_clocks_that_no_one_oscillator_makes(tmp_path: Path) -> None:
     said = board("board", "kc705", f"--core={ROOT / 'tests/cores/loopback_clocks'}", f"--output={tmp_path / 'out'}")
-    assert said.returncode == 1 and 'plug-in "clock" is not on boards yet' in said.stderr
+    assert said.returncode == 1 and "clocks = [156.25, 62.5, 300] in the core's manifest: no one oscillator makes them all" in said.stderr
     assert not (tmp_path / "out").exists()
 
 
@@ -300,15 +329,15 @@ def test_vivado_on_the_path_is_started(cores: dict[str, Path], tmp_path: Path, m
 
 
 def test_a_mixed_clock_is_made_exactly() -> None:
-    multiply, divide, output = boardproject.clock_factors(250_000, 156_250, False)
-    assert 250_000 * multiply == 156_250 * divide * output and 600_000 <= 250_000 * multiply / divide <= 1_200_000
+    multiply, divide, outputs = boardproject.clock_factors(250_000, SWITCHED, False)
+    assert [250_000 * multiply / divide / output for output in outputs] == SWITCHED and 600_000 <= 250_000 * multiply / divide <= 1_200_000
 
 
 def test_a_clock_too_fast_for_the_buffer_is_refused() -> None:
     for plus, allowed, refused in ((False, 450_000, 475_000), (True, 650_000, 675_000)):
-        assert boardproject.clock_factors(250_000, allowed, plus)
+        assert boardproject.clock_factors(250_000, [allowed], plus)
         with pytest.raises(boardproject.Failure, match=f"clock_mhz = {refused // 1000} .* cannot be made from 250 MHz; near it: "):
-            boardproject.clock_factors(250_000, refused, plus)
+            boardproject.clock_factors(250_000, [refused], plus)
 
 
 @pytest.mark.parametrize(("serial", "said"), [("-1", "-1: a number from 0 to 2**64 - 1"), ("zz", "invalid number value: 'zz'")])
@@ -546,7 +575,7 @@ def test_an_oscillator_out_of_bounds_is_seen(project, tmp_path: Path) -> None:
     folder = project("vc707", "clocked")
     package = folder / "sources" / "tp_board_pkg.sv"
     # 250 MHz times 5, by 8: the right clock, from an oscillator that does not run so slowly.
-    text = re.sub(r"CLOCK_(\w+) = \d+", lambda m: f"CLOCK_{m[1]} = {dict(MULTIPLY=5, DIVIDE=8, OUTPUT=1)[m[1]]}", package.read_text())
+    text = re.sub(r"CLOCK_([A-Z]+) = \d+", lambda m: f"CLOCK_{m[1]} = {dict(MULTIPLY=5, DIVIDE=8, OUTPUT=1)[m[1]]}", package.read_text())
     package.write_text(text)
     assert findings(folder, tmp_path) == ["an oscillator of 156.25 MHz: 600 to 1200 are allowed"]
 

@@ -186,6 +186,24 @@ proc get_cells {args} {
   record get_cells $pattern [llength $found]
   return $found
 }
+proc get_pins {args} {
+  options $args {-hierarchical} {-filter}
+  if {[lindex $option(-filter) 0] ne "NAME" || [lindex $option(-filter) 1] ne "=~"} { error "get_pins $args" }
+  set found [lsearch -all -inline $::cells [lindex $option(-filter) 2]]
+  if {[llength $found] == 0} { error "get_pins: nothing is named [lindex $option(-filter) 2]" }
+  return $found
+}
+proc get_clocks {args} {
+  if {[lindex $args 0] ne "-of_objects" || [llength $args] != 2 || [llength [lindex $args 1]] == 0} { error "get_clocks $args" }
+  return [lindex $args 1]
+}
+proc set_clock_groups {args} {
+  if {[lindex $args 0] ne "-physically_exclusive" || [llength $args] < 5} { error "set_clock_groups $args" }
+  foreach {option clocks} [lrange $args 1 end] {
+    if {$option ne "-group"} { error "set_clock_groups: there is no option $option" }
+    record set_clock_groups {*}$clocks
+  }
+}
 proc create_clock {args} {
   set port [options $args {} {-name -period}]
   record create_clock $option(-name) $option(-period) $port

@@ -17,7 +17,8 @@ module tp_board
     output logic             link_up,
     output logic             ready     // the block's clock runs, and the card is out of reset
 );
-  logic refclk, clk, user_clk, rst, mmcm_rst, locked;
+  logic refclk, clk, rst, mmcm_rst, locked;
+  logic [USER_CLOCKS-1:0] user_clk;
   logic user_reset_out, user_lnk_up;
   logic s_axis_tx_tready, s_axis_tx_tlast, s_axis_tx_tvalid, m_axis_rx_tlast, m_axis_rx_tvalid, m_axis_rx_tready;
   logic [DATA_WIDTH-1:0] s_axis_tx_tdata, m_axis_rx_tdata;

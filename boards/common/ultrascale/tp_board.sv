@@ -23,7 +23,8 @@ module tp_board
   localparam int CQ_USER = DATA_WIDTH == 512 ? 183 : 88;
   localparam int CC_USER = DATA_WIDTH == 512 ? 81 : 33;
 
-  logic refclk, refclk_gt, clk, user_clk, rst, mmcm_rst, locked;
+  logic refclk, refclk_gt, clk, rst, mmcm_rst, locked;
+  logic [USER_CLOCKS-1:0] user_clk;
   logic user_reset, user_lnk_up;
   logic [DATA_WIDTH-1:0] s_axis_rq_tdata, m_axis_rc_tdata, m_axis_cq_tdata, s_axis_cc_tdata;
   logic [KW-1:0] s_axis_rq_tkeep, m_axis_rc_tkeep, m_axis_cq_tkeep, s_axis_cc_tkeep;

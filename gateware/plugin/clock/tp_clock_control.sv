@@ -22,7 +22,7 @@ module tp_clock_control #(
     output logic              astray,
     output logic              user_clk
 );
-  logic [CLOCKS-1:0] enable, on, seen, gated;
+  logic [CLOCKS-1:0] enable, on, seen;
   logic [3:0] runs_all, seen_all, masked_all;  // inputs that are not there stand still
   logic changing;  // the old input is being closed, `wanted` comes next
   logic [1:0] wanted, first;
@@ -50,12 +50,17 @@ module tp_clock_control #(
     ) gate (
         .clock(clocks[k]),
         .enable(enable[k]),
-        .masked(masked[k]),
-        .on(on[k]),
-        .gated(gated[k])
+        .on(on[k])
     );
   end
-  assign user_clk = |gated;
+  tp_clock_join #(
+      .CLOCKS(CLOCKS)
+  ) i_join (
+      .clocks,
+      .on,
+      .masked,
+      .user_clk
+  );
 
   tp_sync #(
       .WIDTH(CLOCKS),

@@ -14,10 +14,10 @@ CLOCK = bench.ROOT / "gateware/plugin/clock"
 FILES = [*bench.sources("lib", "plugin"), *sorted(CLOCK.glob("*.sv")), HERE / "plugin_clock_top.sv"]
 # A fault: in which module, what stands there, what stands there instead.
 FAULTS = {
-    "a plain multiplexer": ("tp_clock_control", "assign user_clk = |gated;", "assign user_clk = clocks[wanted];"),
+    "a plain multiplexer": ("tp_clock_control", "      .on,\n      .masked,", "      .on(CLOCKS'(1) << wanted),\n      .masked('0),"),
     "gates that open at a rising edge": ("tp_clock_gate", "always_ff @(negedge clock)", "always_ff @(posedge clock)"),
     "the next before the last is closed": ("tp_clock_control", "if (!seen_all[current] || masked_all[current]) begin", "if (1'b1) begin"),
-    "a stopped input is waited for": ("tp_clock_gate", "clock && on && !masked", "clock && on"),
+    "a stopped input is waited for": ("tp_clock_join", "clocks & on & ~masked", "clocks & on"),
     "an input that stands still is switched to": ("tp_clock_control", "if (runs_all[ask_input] && ask_input", "if (ask_input"),
     "the core leaves reset at once": ("tp_plugin_clock", "keep || selected || left != 0", "keep || selected"),
     "the card's reset leaves the input": ("tp_plugin_clock", "switch_ask <= 1'b1;\n      held <= 1'b0;", "held <= 1'b0;"),
