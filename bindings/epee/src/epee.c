@@ -278,7 +278,8 @@ int release_zerocopy_buffer(void *buf) {
 
 // Starts a transfer of a part of the buffer; another one under way is EAGAIN, as is a call that moves.
 static int start(struct transfer *transfer, towpath_channel *const *channel, int offset, int len) {
-    if (offset < 0 || offset % WORD != 0 || !is_length((unsigned)len) || (uint64_t)offset + (uint64_t)len > ZEROCOPY_BYTES) return refused();
+    if (offset < 0 || offset % WORD != 0 || !is_length((unsigned)len) || (uint64_t)offset + (uint64_t)len > ZEROCOPY_BYTES)
+        return refused();
     if (stream(transfer == &to_board ? TOWPATH_H2C : TOWPATH_C2H) != 0) return -1;
     if (pthread_mutex_trylock(&transfer->moving) != 0) {
         errno = EAGAIN;

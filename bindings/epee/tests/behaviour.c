@@ -116,7 +116,8 @@ static void words_of_the_demo(void) {
 // Whether the transfer ends, and well.
 static int ends(int (*status)(void)) {
     int now;
-    while ((now = status()) == 1) {}
+    while ((now = status()) == 1) {
+    }
     return now == 0;
 }
 
@@ -130,7 +131,8 @@ static void zero_copy(void) {
     EXPECT(zerocopy_board2host(1 << 20, 100) == 100 && ends(get_board2host_status));
     EXPECT(zerocopy_board2host((1 << 20) + 100, LENGTH - 100) == LENGTH - 100 && ends(get_board2host_status));
     EXPECT(memcmp(buffer + (1 << 20), sent, LENGTH) == 0);
-    // More than the card holds: both calls return at once. A second one in a direction has to wait for its turn, and so has dma_board2host().
+    // More than the card holds: both calls return at once. A second one in a direction has to wait for its turn, and so has
+    // dma_board2host().
     for (int n = 0; n < MANY; n++) buffer[n] = (char)(n * 7 + n / 251);
     EXPECT(zerocopy_host2board(0, MANY) == MANY);
     EXPECT(zerocopy_board2host(2 << 20, MANY) == MANY);
