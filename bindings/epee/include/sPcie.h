@@ -23,6 +23,8 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "sPciCommon.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -43,13 +45,17 @@ int dma_board2host(unsigned int len, void *p_data);
 /* Waits for the user interrupt of this number, 0 to 7: 0. One that came before counts, once for each time that it came. */
 int block_until_interrupt(int vector_num);
 
-/* The process's buffer of 4 MiB, which the card reads and writes itself; NULL on failure. Until it is released, each call returns the same.
- */
+/* The process's buffer of BUF_SIZE bytes, which the card reads and writes itself; NULL on failure. Until it is released, each call returns
+ * the same. */
 void *get_zerocopy_buffer(void);
 int release_zerocopy_buffer(void *buf);
-/* As dma_host2board() and dma_board2host(), of len bytes of that buffer, from offset on. */
+/* Start to move len bytes of that buffer, from offset on, and return len at once: the bytes are moved when the status is 0. -1, errno
+ * EAGAIN: the ones before are still on their way. */
 int zerocopy_host2board(int offset, int len);
 int zerocopy_board2host(int offset, int len);
+/* Of such a transfer: 1, it is on its way; 0, there is none, or it has ended; -1, it has failed, which is told once. */
+int get_host2board_status(void);
+int get_board2host_status(void);
 
 /* Reset the card and the core (sys_reset() and usr_reset() do the same), or one direction: 0. */
 int sys_reset(void);

@@ -9,6 +9,10 @@
 #define ZEROCOPY_BYTES (UINT64_C(4) << 20)
 #define INTERRUPTS 8
 #define WORD 4
+// How long a call that sends does not look at what comes to the host, if that has to go on.
+#define SLICE UINT64_C(100000)
+// How long a call that only looks waits: simulated time goes on while somebody waits, and a program may look until it sees what it wants.
+#define LOOK UINT64_C(1000)
 
 // What the process uses, each opened by the first call that needs it and kept until the process ends.
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
@@ -24,6 +28,14 @@ static int in_flight;
 static pthread_mutex_t sharing = PTHREAD_MUTEX_INITIALIZER;
 static towpath_buffer *zerocopy;
 
+// A transfer of that buffer in one direction. To the host it is posted again, for what is left, where a message ends.
+struct transfer {
+    pthread_mutex_t moving; // of a call that moves or asks; of dma_board2host() until all has come
+    uint64_t ticket, first, left;
+    int posted, failed;
+};
+static struct transfer to_board = {.moving = PTHREAD_MUTEX_INITIALIZER}, to_host = {.moving = PTHREAD_MUTEX_INITIALIZER};
+
 // Each call takes one event of an interrupt; what came more often waits in `left`, which `taking` guards.
 static pthread_mutex_t taking = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t left[INTERRUPTS];
@@ -38,6 +50,7 @@ static void forget(void) {
     copies_bytes = 0;
     in_flight = 0;
     memset(left, 0, sizeof left);
+    to_board = to_host = (struct transfer){.moving = fresh};
     opening = sending = sharing = taking = fresh;
     for (int vector = 0; vector < INTERRUPTS; vector++) waiting[vector] = fresh;
 }
@@ -110,17 +123,10 @@ int write_usr_reg(unsigned int reg, unsigned int *p_data) {
     return done(towpath_write_register(device, WORD * reg, *p_data));
 }
 
-int dma_host2board(unsigned int len, void *p_data) {
-    struct iovec piece = {.iov_base = p_data, .iov_len = len};
-    if (!is_length(len) || stream(TOWPATH_H2C) != 0) return -1;
-    if (towpath_sendv(host2board, &piece, 1, NULL, TOWPATH_FOREVER, NULL) != TOWPATH_OK) return -1;
-    return (int)len;
-}
-
 // With `sending` held: whether the buffer of copies is free and has room.
 static int copies_are_free(unsigned int len) {
     if (in_flight) {
-        towpath_status status = towpath_wait(host2board, ticket, 0, NULL);
+        towpath_status status = towpath_wait(host2board, ticket, LOOK, NULL);
         if (status == TOWPATH_PENDING) errno = EAGAIN;
         if (status == TOWPATH_PENDING || status == TOWPATH_INTERRUPTED) return 0;
         in_flight = 0;
@@ -151,15 +157,76 @@ int dma_host2board_unblocking(unsigned int len, void *p_data) {
     return result;
 }
 
-int dma_board2host(unsigned int len, void *p_data) {
-    if (!is_length(len) || stream(TOWPATH_C2H) != 0) return -1;
+// With `moving` held: post what is left.
+static void post(struct transfer *transfer, towpath_channel *channel) {
+    transfer->posted = towpath_submit(channel, zerocopy, transfer->first, transfer->left, NULL, 0, &transfer->ticket) == TOWPATH_OK;
+    transfer->failed = !transfer->posted;
+}
+
+// With `moving` held: whether the transfer is still under way after this time, or after a signal.
+static int is_under_way(struct transfer *transfer, towpath_channel *channel, uint64_t nanoseconds) {
+    while (transfer->posted) {
+        towpath_completion completion = {.size = sizeof completion};
+        towpath_status status = towpath_wait(channel, transfer->ticket, nanoseconds, &completion);
+        if (status == TOWPATH_PENDING || status == TOWPATH_INTERRUPTED) return 1;
+        transfer->posted = 0;
+        transfer->failed = status != TOWPATH_OK;
+        if (transfer->failed) break;
+        transfer->first += completion.bytes;
+        transfer->left -= completion.bytes;
+        // A transfer to the board moves all, or fails.
+        if (transfer == &to_host && transfer->left > 0) post(transfer, channel);
+    }
+    return 0;
+}
+
+// With `moving` held, of one that is not under way: 0, or -1 if it has failed, which is told once.
+static int result_of(struct transfer *transfer) {
+    int failed = transfer->failed;
+    transfer->failed = 0;
+    return failed ? -1 : 0;
+}
+
+// What comes to the host goes on, while this thread waits for what goes to the board: the card may be full until it does.
+static int go_on(void) {
+    if (pthread_mutex_trylock(&to_host.moving) != 0) return 0;
+    int under_way = is_under_way(&to_host, board2host, LOOK);
+    pthread_mutex_unlock(&to_host.moving);
+    return under_way;
+}
+
+int dma_host2board(unsigned int len, void *p_data) {
+    if (!is_length(len) || stream(TOWPATH_H2C) != 0) return -1;
+    for (uint64_t gone = 0; gone < len;) {
+        struct iovec piece = {.iov_base = (char *)p_data + gone, .iov_len = len - gone};
+        uint64_t moved = 0;
+        towpath_status status = towpath_sendv(host2board, &piece, 1, NULL, go_on() ? SLICE : TOWPATH_FOREVER, &moved);
+        if (status != TOWPATH_OK && status != TOWPATH_TIMEOUT) return -1;
+        gone += moved;
+    }
+    return (int)len;
+}
+
+static int receive(unsigned int len, char *data) {
+    if (is_under_way(&to_host, board2host, TOWPATH_FOREVER)) {
+        errno = EINTR;
+        return -1;
+    }
     for (uint64_t came = 0; came < len;) {
-        struct iovec piece = {.iov_base = (char *)p_data + came, .iov_len = len - came};
+        struct iovec piece = {.iov_base = data + came, .iov_len = len - came};
         towpath_received received = {.size = sizeof received};
         if (towpath_recvv(board2host, &piece, 1, TOWPATH_FOREVER, &received) != TOWPATH_OK) return -1;
         came += received.bytes;
     }
     return (int)len;
+}
+
+int dma_board2host(unsigned int len, void *p_data) {
+    if (!is_length(len) || stream(TOWPATH_C2H) != 0) return -1;
+    pthread_mutex_lock(&to_host.moving);
+    int result = receive(len, p_data);
+    pthread_mutex_unlock(&to_host.moving);
+    return result;
 }
 
 // Whether an event that came with others is left, which this call then takes.
@@ -209,21 +276,47 @@ int release_zerocopy_buffer(void *buf) {
     return result;
 }
 
-int zerocopy_host2board(int offset, int len) {
-    if (offset < 0 || !is_length((unsigned)len) || stream(TOWPATH_H2C) != 0) return -1;
-    towpath_status status = towpath_send_buffer(host2board, zerocopy, (uint64_t)offset, (uint64_t)len, NULL, TOWPATH_FOREVER, NULL);
-    return status == TOWPATH_OK ? len : -1;
+// Starts a transfer of a part of the buffer; another one under way is EAGAIN, as is a call that moves.
+static int start(struct transfer *transfer, towpath_channel *const *channel, int offset, int len) {
+    if (offset < 0 || offset % WORD != 0 || !is_length((unsigned)len) || (uint64_t)offset + (uint64_t)len > ZEROCOPY_BYTES)
+        return refused();
+    if (stream(transfer == &to_board ? TOWPATH_H2C : TOWPATH_C2H) != 0) return -1;
+    if (pthread_mutex_trylock(&transfer->moving) != 0) {
+        errno = EAGAIN;
+        return -1;
+    }
+    int result = -1;
+    if (is_under_way(transfer, *channel, LOOK)) {
+        errno = EAGAIN;
+    } else if (result_of(transfer) == 0) {
+        transfer->first = (uint64_t)offset;
+        transfer->left = (uint64_t)len;
+        post(transfer, *channel);
+        result = result_of(transfer);
+    }
+    pthread_mutex_unlock(&transfer->moving);
+    return result == 0 ? len : -1;
 }
 
-int zerocopy_board2host(int offset, int len) {
-    if (offset < 0 || !is_length((unsigned)len) || stream(TOWPATH_C2H) != 0) return -1;
-    for (uint64_t came = 0; came < (uint64_t)len;) {
-        towpath_received received = {.size = sizeof received};
-        uint64_t first = (uint64_t)offset + came;
-        if (towpath_recv_buffer(board2host, zerocopy, first, (uint64_t)len - came, TOWPATH_FOREVER, &received) != TOWPATH_OK) return -1;
-        came += received.bytes;
-    }
-    return len;
+int zerocopy_host2board(int offset, int len) { return start(&to_board, &host2board, offset, len); }
+int zerocopy_board2host(int offset, int len) { return start(&to_host, &board2host, offset, len); }
+
+static int status_of(struct transfer *transfer, towpath_channel *const *channel) {
+    if (pthread_mutex_trylock(&transfer->moving) != 0) return 1;
+    int result = is_under_way(transfer, *channel, LOOK) ? 1 : result_of(transfer);
+    pthread_mutex_unlock(&transfer->moving);
+    if (transfer == &to_board) go_on();
+    return result;
+}
+
+int get_host2board_status(void) { return status_of(&to_board, &host2board); }
+int get_board2host_status(void) { return status_of(&to_host, &board2host); }
+
+// After a reset: what it has ended is nobody's fault.
+static void collect(int result) {
+    if (result != 0) return;
+    status_of(&to_board, &host2board);
+    status_of(&to_host, &board2host);
 }
 
 int sys_reset(void) {
@@ -233,11 +326,20 @@ int sys_reset(void) {
     pthread_mutex_lock(&taking);
     memset(left, 0, sizeof left);
     pthread_mutex_unlock(&taking);
+    collect(result);
     return result;
 }
 int usr_reset(void) { return sys_reset(); }
-int host2board_reset(void) { return stream(TOWPATH_H2C) != 0 ? -1 : done(towpath_reset_channel(host2board)); }
-int board2host_reset(void) { return stream(TOWPATH_C2H) != 0 ? -1 : done(towpath_reset_channel(board2host)); }
+
+static int reset_stream(uint32_t direction) {
+    if (stream(direction) != 0) return -1;
+    int result = done(towpath_reset_channel(direction == TOWPATH_H2C ? host2board : board2host));
+    collect(result);
+    return result;
+}
+
+int host2board_reset(void) { return reset_stream(TOWPATH_H2C); }
+int board2host_reset(void) { return reset_stream(TOWPATH_C2H); }
 
 static int count(uint32_t direction) {
     towpath_statistics statistics = {.size = sizeof statistics};

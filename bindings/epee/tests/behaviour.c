@@ -2,6 +2,7 @@
 // Each of EPEE's calls, over the core loopback, which interrupts for each message, and over the core epee_demo, which has EPEE's own ports
 // and interrupts when a register is written. What is sent comes back. Only EPEE's own header is included.
 #include "sPcie.h"
+#include "sPcieZerocopy.h"
 
 #define EXPECT(condition)                                                                                                                  \
     do {                                                                                                                                   \
@@ -112,16 +113,43 @@ static void words_of_the_demo(void) {
     EXPECT(write_usr_reg(ADD, &value) == 0);
 }
 
+// Whether the transfer ends, and well.
+static int ends(int (*status)(void)) {
+    int now;
+    while ((now = status()) == 1) {
+    }
+    return now == 0;
+}
+
 static void zero_copy(void) {
-    EXPECT(zerocopy_host2board(0, 16) == -1);
+    EXPECT(zerocopy_host2board(0, 16) == -1 && get_host2board_status() == 0 && get_board2host_status() == 0);
     char *buffer = get_zerocopy_buffer();
     EXPECT(buffer != NULL && get_zerocopy_buffer() == buffer);
     fill(77);
     memcpy(buffer + 512, sent, LENGTH);
-    EXPECT(zerocopy_host2board(512, LENGTH) == LENGTH);
-    EXPECT(zerocopy_board2host(1 << 20, 100) == 100 && zerocopy_board2host((1 << 20) + 100, LENGTH - 100) == LENGTH - 100);
+    EXPECT(zerocopy_host2board(512, LENGTH) == LENGTH && ends(get_host2board_status));
+    EXPECT(zerocopy_board2host(1 << 20, 100) == 100 && ends(get_board2host_status));
+    EXPECT(zerocopy_board2host((1 << 20) + 100, LENGTH - 100) == LENGTH - 100 && ends(get_board2host_status));
     EXPECT(memcmp(buffer + (1 << 20), sent, LENGTH) == 0);
-    EXPECT(zerocopy_host2board(-1, 8) == -1 && zerocopy_host2board(4 << 20, 8) == -1 && zerocopy_board2host((4 << 20) - 4, 8) == -1);
+    // More than the card holds: both calls return at once. A second one in a direction has to wait for its turn, and so has
+    // dma_board2host().
+    for (int n = 0; n < MANY; n++) buffer[n] = (char)(n * 7 + n / 251);
+    EXPECT(zerocopy_host2board(0, MANY) == MANY);
+    EXPECT(zerocopy_board2host(2 << 20, MANY) == MANY);
+    errno = 0;
+    EXPECT(zerocopy_host2board(0, 8) == -1 && errno == EAGAIN && get_host2board_status() == 1);
+    EXPECT(zerocopy_board2host(0, 8) == -1 && errno == EAGAIN && get_board2host_status() == 1);
+    EXPECT(release_zerocopy_buffer(buffer) == -1);
+    EXPECT(dma_host2board(8, sent) == 8 && dma_board2host(8, got) == 8 && memcmp(sent, got, 8) == 0);
+    EXPECT(get_host2board_status() == 0 && get_board2host_status() == 0 && memcmp(buffer, buffer + (2 << 20), MANY) == 0);
+    // Two messages, and a part of the second: a transfer to the host goes on behind the end of one.
+    EXPECT(dma_host2board(64, sent) == 64 && dma_host2board(64, sent + 64) == 64);
+    EXPECT(zerocopy_board2host(0, 96) == 96 && ends(get_board2host_status) && memcmp(buffer, sent, 96) == 0);
+    EXPECT(dma_board2host(32, got) == 32 && memcmp(got, sent + 96, 32) == 0);
+    // A reset ends what is on its way, and is no failure of it.
+    EXPECT(zerocopy_board2host(0, 8) == 8 && get_board2host_status() == 1 && usr_reset() == 0 && get_board2host_status() == 0);
+    EXPECT(zerocopy_host2board(-1, 8) == -1 && zerocopy_host2board(2, 8) == -1 && zerocopy_host2board(BUF_SIZE, 8) == -1);
+    EXPECT(zerocopy_board2host(BUF_SIZE - 4, 8) == -1 && errno == EINVAL);
     EXPECT(release_zerocopy_buffer(sent) == -1);
     EXPECT(release_zerocopy_buffer(buffer) == 0 && release_zerocopy_buffer(buffer) == -1);
 }
