@@ -213,6 +213,7 @@ class Expressions:
     def unsupported(self, node: Any, what: str = "") -> Unsupported:
         location = node.location if hasattr(node, "location") else node.sourceRange.start
         manager = self.body.compilation.sourceManager
+        location = manager.getFullyExpandedLoc(location)
         place = f"{manager.getFileName(location)}:{manager.getLineNumber(location)}"
         return Unsupported(f"{place}: {what or node.kind.name} has no rewriting")
 

@@ -111,13 +111,16 @@ class Design:
                 self._find(member)
 
     def comments(self, location: Any) -> Comments:
-        name = str(self.compilation.sourceManager.getFullPath(location.buffer))
+        manager = self.compilation.sourceManager
+        # What a macro makes stands where the macro is used.
+        name = str(manager.getFullPath(manager.getFullyExpandedLoc(location).buffer))
         if name not in self.sources:
             self.sources[name] = Comments(Path(name).read_text())
         return self.sources[name]
 
     def line(self, location: Any) -> int:
-        return int(self.compilation.sourceManager.getLineNumber(location))
+        manager = self.compilation.sourceManager
+        return int(manager.getLineNumber(manager.getFullyExpandedLoc(location)))
 
 
 class Writer(Expressions):

@@ -58,6 +58,7 @@ module tp_qos
 
   logic [CHANNELS-1:0][7:0] weight;
   logic [CHANNELS-1:0][31:0] rate;
+  logic [CHANNELS-1:0][7:0] counts;  // the weight that counts: none is 1
   logic [2:0] read_size, write_size;
   logic [NH-1:0] h2c_same, reads_q;
   logic [NC-1:0] c2h_same, writes_q;
@@ -81,10 +82,9 @@ module tp_qos
     localparam bit DOWN = c < H2C;
     localparam int FELLOW = DOWN ? 0 : H2C;  // the direction's first
     logic mine, same;
-    logic [7:0] counts;
     logic [SHARE-1:0] share;
     assign mine = write_valid && write_channel == CW'(c);
-    assign counts = weight[c] == '0 ? 8'd1 : weight[c];
+    assign counts[c] = weight[c] == '0 ? 8'd1 : weight[c];
     always_ff @(posedge clk) begin
       if (mine && write_offset == FIRST && (&write_strb[3:0])) weight[c] <= write_data[7:0];
       if (mine && write_offset == FIRST && (&write_strb[7:4])) tc[c] <= write_data[34:32];
@@ -94,8 +94,8 @@ module tp_qos
         tc[c] <= '0;
         rate[c] <= '0;
       end
-      same <= counts == g_channel[FELLOW].counts;
-      share <= SHARE'(counts) << (DOWN ? read_size : write_size);
+      same <= counts[c] == counts[FELLOW];
+      share <= SHARE'(counts[c]) << (DOWN ? read_size : write_size);
     end
     tp_rate i_rate (
         .clk,

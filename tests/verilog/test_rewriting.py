@@ -131,3 +131,17 @@ def test_an_export_replaces_an_earlier_one(tmp_path: Path) -> None:
     (out / "mine.v").write_text("")
     exported("  assign y = 16'(a);", tmp_path)
     assert sorted(f.name for f in out.iterdir()) == ["m.v", "mine.v", "towpath.f"]
+
+
+def test_what_a_macro_makes(tmp_path: Path) -> None:
+    """Users' cores have declarations and items that stand in macros."""
+    macros = "`define WORD(name, bits) logic [bits-1:0] name;\n`define REGISTER(to, from) always_ff @(posedge clk) to <= from;\n"
+    body = f"{macros}  // How many there were.\n  `WORD(count, 8)\n  `REGISTER(count, count + 8'd1)\n  assign y = 16'(count);"
+    found = exported(body, tmp_path)
+    assert "  // How many there were.\n  reg [7:0] count;\n" in found and "always @(posedge clk) count <= count + 8'd1;" in found
+
+
+def test_quality_of_service(tmp_path: Path) -> None:
+    """Cards do not have it unless their manifest asks for it, so no other export has this module."""
+    sources = verilog.listed(verilog.ROOT / "gateware/towpath.f")
+    assert "tp_qos.v" in [file.name for file in verilog.export(sources, "tp_qos", tmp_path / "out")]
