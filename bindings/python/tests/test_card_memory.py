@@ -245,3 +245,30 @@ def test_reset_and_close(pad: towpath.Device, ram: towpath.CardMemory) -> None:
     pad.close()
     with pytest.raises(towpath.UsageError, match="closed"):
         ram[0:4]
+
+
+def test_a_fifo_by_a_range_of_addresses() -> None:
+    """As docs/guide/memories.md has it: stores append to a stream, and loads show what another one brought until it is taken."""
+    half = 32 << 10
+    rng = np.random.default_rng(3)
+    with towpath.open("sim:fifo") as device:
+        window = device.memory["range"].window()
+
+        def word(at: int) -> int:
+            return int.from_bytes(window[at : at + 4], "little")
+
+        for size in (1, 64, 1001, 20_000):
+            data = rng.bytes(size)
+            assert word(half + 0x40) >= size
+            window[0:size] = data
+            window[half + 0xC0 : half + 0xC4] = bytes(4)
+            assert device.recv("out") == data
+        data = rng.bytes(3001)
+        device.send("in", data)
+        taken = b""
+        while len(taken) < len(data):
+            count = min(word(half), int(rng.integers(1, 1000)))
+            taken += window[0:count]
+            assert window[0:count] == taken[len(taken) - count :], "a load has taken something"
+            window[half + 0x80 : half + 0x84] = count.to_bytes(4, "little")
+        assert taken == data and word(half) == 0
