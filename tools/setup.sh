@@ -141,6 +141,14 @@ tp_system() {
         "Python must be 3.$TP_PYTHON_MINIMUM or newer; TOWPATH_PYTHON=/path/to/python3 names one."
 }
 
+# What is too large to be installed unasked: it is tested, and its libraries are built, where it is.
+tp_optional() {
+    command -v javac >/dev/null ||
+        tp_say "no JDK: Java's tests are skipped, and ./run install leaves its libraries out (apt-get install openjdk-17-jdk-headless)"
+    command -v octave-cli >/dev/null && command -v mkoctfile >/dev/null ||
+        tp_say "no Octave: its tests are skipped, and ./run install leaves its MEX files out (apt-get install octave octave-dev)"
+}
+
 # --- Rust --------------------------------------------------------------------------------------------------------------------
 
 tp_rust_is_good() { # FOLDER with cargo and rustc
@@ -346,6 +354,7 @@ tp_setup_all() {
     tp_rust
     tp_venv
     tp_build
+    tp_optional
     tp_unlock
 }
 

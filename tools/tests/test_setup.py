@@ -80,6 +80,16 @@ def test_a_missing_command_is_a_missing_package(machine: Machine, command: str, 
     assert package in done.stdout.split(), done
 
 
+def test_what_is_not_installed_unasked_is_said(machine: Machine) -> None:
+    for name in ("javac", "octave-cli", "mkoctfile"):
+        machine.command(name, "exit 0")
+    assert machine.run("tp_optional").stdout == ""
+    for name, said in (("mkoctfile", "no Octave"), ("javac", "no JDK")):
+        (machine.bin / name).unlink()
+        done = machine.run("tp_optional", machine.without("javac", "octave-cli", "mkoctfile"))
+        assert (done.returncode, said in done.stdout) == (0, True), done
+
+
 def test_on_another_system_it_names_what_is_missing(machine: Machine) -> None:
     done = machine.run("tp_apt g++ make", machine.without("apt-get"))
     assert done.returncode == 1

@@ -49,8 +49,7 @@ static int result_of(towpath_status status, uint64_t bytes) {
 }
 
 // The stream that `chnl` names, which is then this call's alone. NULL: `*result` is what the call returns.
-static struct stream *begin(fpga_t *fpga, enum way way, int chnl, const void *data, int len, int *result) {
-    struct card *card = card_of(fpga);
+static inline struct stream *begin(struct card *card, enum way way, int chnl, const void *data, int len, int *result) {
     *result = 0;
     if (card == NULL || chnl < 0 || (uint32_t)chnl >= card->count[way]) return NULL;
     *result = refused(data, len);
@@ -72,7 +71,7 @@ static struct stream *begin(fpga_t *fpga, enum way way, int chnl, const void *da
 
 int fpga_send(fpga_t *fpga, int chnl, void *data, int len, int destoff, int last, long long timeout) {
     int result;
-    struct stream *stream = begin(fpga, TO_CARD, chnl, data, len, &result);
+    struct stream *stream = begin(card_of(fpga), TO_CARD, chnl, data, len, &result);
     if (stream == NULL) return result;
     struct iovec piece = {.iov_base = data, .iov_len = WORD * (size_t)len};
     towpath_message message = {
@@ -162,9 +161,10 @@ static int recv_until_last(struct card *card, struct stream *stream, uint32_t *d
 
 int fpga_recv(fpga_t *fpga, int chnl, void *data, int len, long long timeout) {
     int result;
-    struct stream *stream = begin(fpga, FROM_CARD, chnl, data, len, &result);
+    struct card *card = card_of(fpga);
+    struct stream *stream = begin(card, FROM_CARD, chnl, data, len, &result);
     if (stream == NULL) return result;
-    result = recv_until_last(card_of(fpga), stream, data, (uint64_t)len, limit_of(timeout));
+    result = recv_until_last(card, stream, data, (uint64_t)len, limit_of(timeout));
     stream_end(stream);
     return result;
 }

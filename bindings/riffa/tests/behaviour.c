@@ -177,6 +177,16 @@ static void nothing_comes_in_time(void) {
     EXPECT(untouched(0, WORDS));
 }
 
+// The core has begun, with an offset, and no word of it has come: the words go to where they would have gone.
+static void time_ends_a_receive_before_the_first_word(void) {
+    prepare(41);
+    RETURNS(fpga_send(card, 1, sent, 777, 5, 1, 0), 777);
+    RETURNS(fpga_recv(card, 1, got, WORDS, SHORT), 0);
+    EXPECT(untouched(0, WORDS));
+    RETURNS(fpga_recv(card, 1, got, WORDS, 0), 777);
+    EXPECT(untouched(0, 5) && memcmp(sent, got + 5, 4 * 777) == 0 && untouched(782, WORDS));
+}
+
 // Nobody fetches, so the core stops taking words: a send ends with a part.
 static int send_a_part(void) {
     int part = fpga_send(card, 0, sent, BIG, 0, 1, SHORT);
@@ -402,6 +412,7 @@ int main(int count, char **arguments) {
     RUN(transactions_go_on_until_last);
     RUN(what_is_more_than_asked_for_is_thrown_away);
     RUN(nothing_comes_in_time);
+    RUN(time_ends_a_receive_before_the_first_word);
     RUN(time_ends_a_send_in_the_middle);
     RUN(another_send_ends_what_was_in_progress);
     RUN(the_core_ends_a_transaction_early);

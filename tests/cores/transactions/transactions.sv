@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Test core: three pairs of channels. What comes in on rx0 and rx1 goes out on tx0 and tx1 with the attributes that it came with. tx2 ends each
-// message after 64 bytes at most, whatever length it has announced, and drops the rest.
+// Test core: three pairs of channels. What comes in on rx0 and rx1 goes out on tx0 and tx1 with the attributes that it came with. tx1
+// rests behind the first beat of a message of 777 words, for 2 ms at 250 MHz. tx2 ends each message after 64 bytes at most, whatever
+// length it has announced, and drops the rest.
 module transactions_pair #(
-    parameter int CUT = 0  // beats after which a message ends; 0: never
+    parameter int CUT  = 0,  // beats after which a message ends; 0: never
+    parameter int REST = 0   // bytes of a message that is held up; 0: none is
 ) (
     input logic clk,
     input logic rst_n,
@@ -29,9 +31,10 @@ module transactions_pair #(
     input  logic        out_reset
 );
   logic [31:0] beat;  // of the message that comes in
+  logic [18:0] rest;  // clocks that are left
   wire drop = CUT != 0 && beat >= CUT;
   wire fire = in_tvalid && in_tready;
-  assign in_tready = drop || !out_tvalid || out_tready;
+  assign in_tready = (drop || !out_tvalid || out_tready) && rest == '0;
   wire unused = ^{in_length[63:48], in_offset[63:32]};
 
   always_ff @(posedge clk) begin
@@ -46,9 +49,12 @@ module transactions_pair #(
     if (fire && !drop) out_tvalid <= 1'b1;
     else if (out_tready) out_tvalid <= 1'b0;
     if (fire) beat <= in_tlast ? '0 : beat + 1;
+    if (fire && beat == '0 && REST != 0 && in_length == 64'(REST)) rest <= '1;
+    else if (rest != '0) rest <= rest - 1'b1;
     if (!rst_n || in_reset || out_reset) begin
       out_tvalid <= 1'b0;
       beat <= '0;
+      rest <= '0;
     end
   end
 endmodule
@@ -139,7 +145,9 @@ module transactions (
       .out_user(tx0_user),
       .out_reset(tx0_reset)
   );
-  transactions_pair pair1 (
+  transactions_pair #(
+      .REST(4 * 777)
+  ) pair1 (
       .clk,
       .rst_n,
       .in_tdata(rx1_tdata),
