@@ -57,7 +57,7 @@ pub(crate) fn prefixes(channel: &Channel, alone: bool) -> Vec<String> {
 }
 
 /// A core may leave these out: beats are as wide as the port, bursts are INCR, and without `len` of one beat.
-fn absent(signal: &str, width: u64) -> Option<String> {
+pub(crate) fn absent(signal: &str, width: u64) -> Option<String> {
     Some(match signal {
         "awlen" | "arlen" => "8'd0".into(),
         "awsize" | "arsize" => format!("3'd{}", (width / 8).max(1).ilog2()),

@@ -2,7 +2,7 @@
 //! The checker at a core's ports, for simulation: a generated module that is bound into the core's own and watches what the core drives, by the core's own
 //! names and at its own widths. The rules are in `gateware/sim/check`.
 
-use crate::axi::is_mastered;
+use crate::axi::{absent, is_mastered};
 use crate::manifest::{Direction, Manifest};
 use crate::ports::Top;
 use crate::stream::is_other;
@@ -12,10 +12,12 @@ use std::fmt::Write;
 use towpath_contract::ChannelKind;
 
 /// What the rules are written in, relative to the home.
-pub(crate) const SOURCES: [&str; 4] = [
+pub(crate) const SOURCES: [&str; 6] = [
     "gateware/sim/check/tp_check_pkg.sv",
     "gateware/sim/check/tp_check_axis.sv",
     "gateware/sim/check/tp_check_axi.sv",
+    "gateware/sim/check/tp_check_axi_master.sv",
+    "gateware/sim/check/tp_check_axi_data.sv",
     "gateware/sim/check/tp_check_irq.sv",
 ];
 
@@ -154,6 +156,35 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// A memory at which the core asks: its requests, and the data of its writes.
+    fn master(&mut self, name: &str) {
+        let data = [format!("{name}_wdata"), format!("{name}_rdata")];
+        let width = data.iter().find_map(|key| self.known.names.get(key)).map_or(8, |port| self.width(port));
+        for letters in ["aw", "ar"] {
+            let own = |signal: &str| format!("{letters}{signal}");
+            let Some(ports) = self.ports(name, &[&own("valid"), &own("ready"), &own("addr")]) else { continue };
+            let mut ports: Vec<String> = ports.into_iter().map(|port| port.replacen(&format!(".{letters}"), ".", 1)).collect();
+            for signal in ["len", "size", "burst"] {
+                let there = self.port(&format!("{name}_{}", own(signal))).map(str::to_string);
+                ports.push(format!(".{signal}({})", there.or_else(|| absent(&own(signal), width)).unwrap_or_default()));
+            }
+            let address = self.known.names.get(&format!("{name}_{}", own("addr"))).map_or(32, |port| self.width(port));
+            let mut settings = vec![format!(".WIDTH({width})"), format!(".ADDRESS({address})"), ".STOPS(STOPS)".into()];
+            let signals = ["valid", "addr", "len", "size", "burst"].map(own);
+            let called = self.called(name, &signals.iter().map(String::as_str).collect::<Vec<_>>());
+            settings.extend(called.into_iter().map(|setting| setting.replacen(&letters.to_uppercase(), "", 1)));
+            instance(&mut self.body, "tp_check_axi_master", &format!("memory_{name}_{letters}"), &settings, &ports);
+        }
+        let Some(mut ports) = self.ports(name, &["awvalid", "awready", "wdata", "wstrb", "wvalid", "wready"]) else { return };
+        for signal in ["awlen", "wlast"] {
+            let there = self.port(&format!("{name}_{signal}")).map(str::to_string);
+            ports.push(format!(".{signal}({})", there.or_else(|| absent(signal, width)).unwrap_or_default()));
+        }
+        let mut settings = vec![format!(".WIDTH({width})"), ".STOPS(STOPS)".into()];
+        settings.extend(self.called(name, &["wvalid", "wdata", "wstrb", "wlast"]));
+        instance(&mut self.body, "tp_check_axi_data", &format!("memory_{name}_w"), &settings, &ports);
+    }
+
     fn interrupts(&mut self, count: u32) {
         let (Some(valid), Some(ready)) = (self.port("irq_valid"), self.port("irq_ready")) else { return };
         let settings = [format!(".COUNT({count})"), ".STOPS(STOPS)".into(), format!(".VALID(\"{valid}\")")];
@@ -179,9 +210,13 @@ pub(crate) fn checker(manifest: &Manifest, top: &Top, known: &Known, number: usi
                 checker.stream(&channel.name, shape.tkeep, shape.tlast, is_other(channel, manifest.core.width));
             }
             (None, Direction::H2c) => checker.withdrawn(&format!("{}_tvalid", channel.name), &format!("{}_tready", channel.name)),
-            // The checker knows what answers, not what asks.
-            (Some(_), _) if is_mastered(channel) => {}
-            (Some(ChannelKind::Memory), _) if memories.insert(channel.name.clone()) => checker.memory(&channel.name, patience),
+            (Some(ChannelKind::Memory), _) if memories.insert(channel.name.clone()) => {
+                if is_mastered(channel) {
+                    checker.master(&channel.name);
+                } else {
+                    checker.memory(&channel.name, patience);
+                }
+            }
             _ => {}
         }
         if let Some(reset) = checker.port(&format!("{}_reset", channel.name)).filter(|_| channel.carrier.is_none()) {

@@ -17,11 +17,13 @@ enum Act {
     ReadRegister,
     WriteMemory,
     ReadMemory,
+    /// Has the core ask as a master.
+    Go,
 }
 use Act::*;
 
 /// Rules by the number that `tests/cores/breaches` has for them: what is done, the port that is named, what is numbered, and a part of the reason.
-const RULES: [(u32, Act, &str, &str, &str); 34] = [
+const RULES: [(u32, Act, &str, &str, &str); 50] = [
     (1, Flood, "result_tvalid", "beat", "withdrawn before tready"),
     (2, Flood, "result_tdata", "beat", "changed while tvalid waited"),
     (3, Flood, "result_tkeep", "beat", "changed from 11111111 to 00001111"),
@@ -56,6 +58,22 @@ const RULES: [(u32, Act, &str, &str, &str); 34] = [
     (32, ReadMemory, "S_AXI_rdata", "beat", "changed while rvalid waited"),
     (33, ReadMemory, "S_AXI_rlast", "beat", "changed while rvalid waited"),
     (34, Flood, "irq_valid[1]", "interrupt 1", "withdrawn before irq_ready"),
+    (35, Go, "M_AXI_awvalid", "burst 2", "withdrawn before it was taken"),
+    (36, Go, "M_AXI_awaddr", "burst 2", "changed from 00000080 to 000000c0"),
+    (37, Go, "M_AXI_awlen", "burst 2", "changed from 3 to 4"),
+    (38, Go, "M_AXI_awsize", "burst 1", "beats of 16 bytes, and the port has 8"),
+    (39, Go, "M_AXI_awburst", "burst 1", "3 is no kind of burst"),
+    (40, Go, "M_AXI_awaddr", "burst 1", "00000ff8: 32 bytes from there cross"),
+    (41, Go, "M_AXI_awlen", "burst 1", "kind WRAP has 2, 4, 8 or 16 beats"),
+    (42, Go, "M_AXI_arvalid", "burst 2", "withdrawn before it was taken"),
+    (43, Go, "M_AXI_araddr", "burst 2", "changed from 00000040 to 00000080"),
+    (44, Go, "M_AXI_wvalid", "beat 1", "withdrawn before wready"),
+    (45, Go, "M_AXI_wdata", "beat 1", "changed while wvalid waited"),
+    (46, Go, "M_AXI_wstrb", "beat 1", "changed while wvalid waited"),
+    (47, Go, "M_AXI_wlast", "beat 3", "with beat 3 of 4"),
+    (48, Go, "M_AXI_wlast", "beat 4", "not with the last of the 4 beats"),
+    (49, Go, "M_AXI_awaddr", "burst 1", "begins at a multiple of 8 bytes"),
+    (50, Go, "M_AXI_awlen", "burst 1", "kind FIXED has 16 beats at most"),
 ];
 
 struct Card {
@@ -88,6 +106,7 @@ impl Card {
                 self.device.receiver("out")?;
             }
             Choose => {}
+            Go => registers.write(4, 1)?,
             WriteRegister => registers.write(0, rule)?,
             ReadRegister => drop(registers.read(0)?),
             WriteMemory => self.device.memory("ram")?.write_at(&data, 0)?,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source of messages, registers, a memory and interrupts, which keep all rules but the one whose number is in register `rule`; a write to `go` begins messages
+// A source of messages, registers, a memory, requests to another one and interrupts, which keep all rules but the one whose number is in register `rule`; a write to `go` begins messages
 // and raises interrupt 1. The numbers are those of host/towpath/tests/checker.rs.
 module breaches (
     input logic aclk,
@@ -59,6 +59,29 @@ module breaches (
     output logic [ 3:0] S_AXI_rid,
     output logic        S_AXI_rvalid,
     input  logic        S_AXI_rready,
+
+    output logic [31:0] M_AXI_awaddr,
+    output logic [ 7:0] M_AXI_awlen,
+    output logic [ 2:0] M_AXI_awsize,
+    output logic [ 1:0] M_AXI_awburst,
+    output logic        M_AXI_awvalid,
+    input  logic        M_AXI_awready,
+    output logic [63:0] M_AXI_wdata,
+    output logic [ 7:0] M_AXI_wstrb,
+    output logic        M_AXI_wlast,
+    output logic        M_AXI_wvalid,
+    input  logic        M_AXI_wready,
+    input  logic        M_AXI_bvalid,
+    output logic        M_AXI_bready,
+    output logic [31:0] M_AXI_araddr,
+    output logic [ 7:0] M_AXI_arlen,
+    output logic [ 2:0] M_AXI_arsize,
+    output logic [ 1:0] M_AXI_arburst,
+    output logic        M_AXI_arvalid,
+    input  logic        M_AXI_arready,
+    input  logic [63:0] M_AXI_rdata,
+    input  logic        M_AXI_rvalid,
+    output logic        M_AXI_rready,
 
     output logic [1:0] irq_valid,
     input  logic [1:0] irq_ready
@@ -192,6 +215,44 @@ module breaches (
       reading <= 1'b0;
       r_stray <= 1'b0;
     end
+  end
+
+  // ---- the memory where it is the master: two writes of four beats, and two reads. The second of each waits for the first, as does the first beat.
+  logic [1:0] aw_sent, ar_sent;
+  logic [3:0] w_sent;
+  logic asking, aw_held, ar_held, w_held;
+  logic [31:0] first;
+  assign first = rule == 40 ? 32'hff8 : rule == 49 ? 32'h4 : 32'h40;
+  assign M_AXI_awvalid = asking && aw_sent < 2 && !(rule == 35 && aw_held);
+  assign M_AXI_awaddr = first + 64 * 32'(aw_sent) + 64 * 32'(rule == 36 && aw_held);
+  assign M_AXI_awsize = rule == 38 ? 3'd4 : 3'd3;
+  always_comb begin
+    M_AXI_awlen   = 8'd3 + 8'(rule == 37 && aw_held);
+    M_AXI_awburst = 2'b01;
+    if (rule == 39) M_AXI_awburst = 2'b11;
+    if (rule == 41) {M_AXI_awburst, M_AXI_awlen} = {2'b10, 8'd2};
+    if (rule == 49) M_AXI_awburst = 2'b10;
+    if (rule == 50) {M_AXI_awburst, M_AXI_awlen} = {2'b00, 8'd16};
+  end
+  assign M_AXI_wvalid = asking && w_sent < 8 && !(rule == 44 && w_held);
+  assign M_AXI_wdata = 64'(w_sent) ^ 64'(rule == 45 && w_held);
+  assign M_AXI_wstrb = rule == 46 && w_held ? 8'h0f : '1;
+  assign M_AXI_wlast = w_sent[1:0] == 2'd3 ? rule != 48 : rule == 47 && w_sent[1:0] == 2'd2;
+  assign M_AXI_bready = 1'b1;
+  assign M_AXI_arvalid = asking && ar_sent < 2 && !(rule == 42 && ar_held);
+  assign M_AXI_araddr = 64 * 32'(ar_sent) + 64 * 32'(rule == 43 && ar_held);
+  assign {M_AXI_arlen, M_AXI_arsize, M_AXI_arburst} = {8'd3, 3'd3, 2'b01};
+  assign M_AXI_rready = 1'b1;
+  always_ff @(posedge aclk) begin
+    if (M_AXI_awvalid && M_AXI_awready) aw_sent <= aw_sent + 1;
+    if (M_AXI_arvalid && M_AXI_arready) ar_sent <= ar_sent + 1;
+    if (M_AXI_wvalid && M_AXI_wready) w_sent <= w_sent + 1;
+    aw_held <= M_AXI_awvalid && !M_AXI_awready;
+    ar_held <= M_AXI_arvalid && !M_AXI_arready;
+    w_held  <= M_AXI_wvalid && !M_AXI_wready;
+    if (go) asking <= 1'b1;
+    if (!aresetn || go && !asking) {aw_sent, ar_sent, w_sent} <= '0;
+    if (!aresetn) asking <= 1'b0;
   end
 
   // ---- interrupts

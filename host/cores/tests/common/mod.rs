@@ -38,6 +38,8 @@ fn home() -> &'static PathBuf {
             "sim/check/tp_check_pkg.sv",
             "sim/check/tp_check_axis.sv",
             "sim/check/tp_check_axi.sv",
+            "sim/check/tp_check_axi_master.sv",
+            "sim/check/tp_check_axi_data.sv",
             "sim/check/tp_check_irq.sv",
             "endpoint/tp_tlp_pkg.sv",
         ] {
