@@ -96,6 +96,8 @@ fn a_script_that_was_written_for_xillybus() {
         # A part of a word waits for the rest, which a close forgets.
         exec 3> $0/xillybus_write_32; printf abcdef >&3; head -c 4 $0/xillybus_read_32; printf gh >&3; head -c 4 $0/xillybus_read_32; printf xyz >&3; exec 3>&-
         printf 1234 > $0/xillybus_write_32; head -c 4 $0/xillybus_read_32; echo
+        # One read takes all that was written, over the ends that a rest of the core's makes.
+        for n in 400 1600 2000; do head -c $n $1/data > $0/xillybus_write_32; dd if=$0/xillybus_read_32 bs=$n count=1 status=none | cmp - <(head -c $n $1/data); done
         printf ram | dd of=$0/xillybus_mem_8 bs=1 seek=5 conv=notrunc status=none; dd if=$0/xillybus_mem_8 bs=1 skip=5 count=3 status=none; echo
         ls $0
     "#;
