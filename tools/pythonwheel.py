@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -27,6 +28,8 @@ ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / ".towpath"
 # Rust's own floor: its standard library asks for no newer one.
 GLIBC = "2_17"
+# Where cards with PCI Express are.
+PROCESSORS = ("x86_64", "aarch64")
 
 
 class BuildError(Exception):
@@ -83,8 +86,19 @@ def abi_findings(name: str, library: Path, minor: int) -> list[str]:
 # --- the build -----------------------------------------------------------------------------------------------------------------
 
 
-def build(folder: Path) -> Path:
-    """Leaves a wheel in `folder` that has passed the audit."""
+def target(processor: str) -> list[str]:
+    """maturin's arguments for another processor than this machine's; raises BuildError if Rust's library for it is not there."""
+    if processor == platform.machine():
+        return []
+    triple = f"{processor}-unknown-linux-gnu"
+    told = subprocess.run(["rustc", "--print=target-libdir", f"--target={triple}"], capture_output=True, text=True)
+    if told.returncode != 0 or not any(Path(told.stdout.strip()).glob("libstd-*.rlib")):
+        raise BuildError(f"Rust's standard library for {triple} is not there: rustup target add {triple}")
+    return [f"--target={triple}"]
+
+
+def build(folder: Path, processor: str) -> Path:
+    """Leaves a wheel for a processor in `folder` that has passed the audit."""
     cache = OUT / "cache"
     zig = {
         "CARGO_ZIGBUILD_PYTHON_PATH": OUT / "zig/bin/python",
@@ -93,7 +107,7 @@ def build(folder: Path) -> Path:
         "ZIG_LOCAL_CACHE_DIR": cache / "zig",
     }
     with tempfile.TemporaryDirectory() as scratch:
-        command = ["maturin", "build", "--release", "--locked", "--zig", f"--compatibility=manylinux_{GLIBC}"]
+        command = ["maturin", "build", "--release", "--locked", "--zig", f"--compatibility=manylinux_{GLIBC}", *target(processor)]
         command += ["--manifest-path", str(ROOT / "bindings/python/Cargo.toml"), "--interpreter", sys.executable, "--out", scratch]
         log = OUT / "log/release-wheel.log"
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -114,6 +128,7 @@ def build(folder: Path) -> Path:
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="./run wheel", description="Make the Python package as a wheel for others' machines.")
     parser.add_argument("--output", type=Path, default=Path(), help="the folder that it goes to: this one")
+    parser.add_argument("--processor", choices=PROCESSORS, default=platform.machine(), help="the one it is for: this machine's")
     parser.add_argument("--audit", type=Path, metavar="FILE", help="make nothing: audit this wheel")
     options = parser.parse_args(arguments)
     if options.audit is not None:
@@ -122,7 +137,7 @@ def main(arguments: list[str]) -> int:
         return 1 if found else 0
     print(f"wheel: building it for glibc {GLIBC.replace('_', '.')} and newer; from nothing, that takes some minutes", flush=True)
     try:
-        wheel = build(options.output.absolute())
+        wheel = build(options.output.absolute(), options.processor)
     except (BuildError, OSError, subprocess.SubprocessError) as error:
         print(f"wheel: {error}", file=sys.stderr)
         return 1

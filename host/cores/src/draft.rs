@@ -23,6 +23,8 @@ pub struct DraftStream {
     pub direction: Direction,
     /// It has `tlast`.
     pub ends: bool,
+    /// It is a direction of a channel of RIFFA's: the other one has its name, and messages carry their length and a user word.
+    pub riffa: bool,
 }
 
 /// What was made of a core's ports.
@@ -252,7 +254,7 @@ impl Drafting {
             self.channels.push_str(&text);
             let _ = writeln!(self.ports, "{name} = \"{}\"", bundle.pattern());
             self.taken.extend(bundle.ports.values().cloned());
-            self.draft.streams.push(DraftStream { name, direction, ends: has("tlast") });
+            self.draft.streams.push(DraftStream { name, direction, ends: has("tlast"), riffa: false });
         }
     }
 

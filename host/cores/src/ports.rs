@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Manifests against the ports that modules really have, as Verilator elaborates them.
 
+mod width;
+
 use crate::kind::KIND;
 use crate::listed::tidy;
 use crate::manifest::{at, core_line, line_of, Channel, Direction, Manifest};
@@ -71,6 +73,8 @@ pub struct Top {
     pub place: String,
     /// It has a parameter DATA_WIDTH, which takes the manifest's width.
     pub has_data_width: bool,
+    /// A parameter that it gets beside the manifest's, for the width of its data, and the value.
+    pub given: Option<(&'static str, String)>,
     /// Of a kind's module: parameters of the channel that it does not have, as they are for the other direction's.
     pub lacks: Vec<String>,
     /// Data files that it and the modules in it read, where the name is constant: FILE:LINE, and the name.
@@ -142,15 +146,6 @@ impl Module<'_> {
         top.has_data_width = width.is_some();
         Ok(Ok(top))
     }
-
-    /// With the width, if the module has a parameter for it.
-    fn elaborate_at(&self, verilator: &Verilator, width: u32, scratch: &Path, warnings: &Warnings) -> Result<Elaborated, CoreError> {
-        // Verilator refuses a parameter that the module does not have, and only the elaborated module shows it: try with the width, then without.
-        Ok(match self.elaborate(verilator, Some(width), scratch, warnings)? {
-            Err(unknown) if unknown == [WIDTH] => self.elaborate(verilator, None, scratch, warnings)?,
-            elaborated => elaborated.map_err(|unknown| unknown.into_iter().filter(|name| name != WIDTH).collect()),
-        })
-    }
 }
 
 impl Top {
@@ -182,7 +177,7 @@ impl Top {
         let verilog = core.sources.iter().filter(|source| !is_vhdl(source)).map(|source| manifest.folder.join(source));
         let files = verilog.chain(generated.iter().cloned()).map(|file| file.display().to_string());
         let parameters = manifest.parameters.iter().filter(|_| entity.is_none());
-        let module = Module {
+        let mut module = Module {
             name: entity.as_deref().unwrap_or(&core.top),
             what: format!("core \"{}\"", core.name),
             parameters: parameters.map(|(name, value)| (name.as_str(), value.verilog())).collect(),
@@ -192,7 +187,7 @@ impl Top {
         let elaborated = if entity.is_some() {
             module.elaborate(verilator, None, scratch, warnings)?
         } else {
-            module.elaborate_at(verilator, core.width, scratch, warnings)?
+            module.elaborate_at(verilator, core.width, crate::riffa::parameter(manifest), scratch, warnings)?
         };
         let unknown = match elaborated {
             Ok(mut top) => {
@@ -268,13 +263,13 @@ impl Top {
     ) -> Result<Vec<Top>, CoreError> {
         let elaborated = manifest.plugins.iter().map(|plugin| {
             let sources = gateware.iter().cloned().chain(plugin.sources.iter().map(|s| plugin.folder.join(s)));
-            let module = Module {
+            let mut module = Module {
                 name: &plugin.module,
                 what: format!("plug-in \"{}\"", plugin.name),
                 parameters: plugin.parameters.iter().map(|(name, value)| (name.as_str(), value.clone())).collect(),
                 files: sources.map(|path| path.display().to_string()).collect(),
             };
-            let top = module.elaborate_at(verilator, manifest.core.width, scratch, warnings)?.map_err(|unknown| {
+            let top = module.elaborate_at(verilator, manifest.core.width, None, scratch, warnings)?.map_err(|unknown| {
                 let message = format!("plug-in \"{}\": module \"{}\" has no parameter {}", plugin.name, plugin.module, unknown.join(", "));
                 let file = manifest.folder.join(crate::MANIFEST);
                 let text = std::fs::read_to_string(&file).unwrap_or_default();

@@ -12,6 +12,9 @@ use std::fmt::Write;
 /// What RIFFA's own names of the ports begin with, in small letters.
 pub(crate) const PREFIX: &str = "chnl_";
 
+/// What RIFFA's own cores call the bits of their data.
+const WIDTH: &str = "C_PCI_DATA_WIDTH";
+
 /// Signals of a direction: name, whether the core takes it, bits; data has the channel's width.
 const RX: [(&str, bool, u64); 9] = [
     ("rx_clk", false, 1),
@@ -62,6 +65,12 @@ fn width(channel: &Channel, path: u32) -> u64 {
     u64::from(channel.shape.width.unwrap_or(path.min(128)))
 }
 
+/// That parameter, for a core that has it: the bits of the first channel, unless the manifest sets it.
+pub(crate) fn parameter(manifest: &Manifest) -> Option<(&'static str, String)> {
+    let first = first(manifest).filter(|_| !manifest.parameters.contains_key(WIDTH))?;
+    Some((WIDTH, width(first, manifest.core.width).to_string()))
+}
+
 /// For each direction that has such channels: the channels of one bundle of ports, and what stands between them and the path.
 pub(crate) fn between(manifest: &Manifest, top: &Top, names: &BTreeMap<String, String>) -> Vec<Between> {
     let mut all = Vec::new();
@@ -102,6 +111,14 @@ fn of_bundle(manifest: &Manifest, bundle: &[&Channel], direction: Direction, top
         let key = format!("{}_{signal}", first.name);
         let Some(port) = names.get(&key) else {
             let what = format!("channel \"{}\" (ports = \"riffa\") has a port CHNL_{}", first.name, signal.to_uppercase());
+            // Of a core that only sends, or only receives.
+            let other = if h2c { Direction::C2h } else { Direction::H2c };
+            let none = !ports(direction).iter().any(|(signal, ..)| names.contains_key(&format!("{}_{signal}", first.name)));
+            if none && ports(other).iter().any(|(signal, ..)| names.contains_key(&format!("{}_{signal}", first.name))) {
+                let way = format!("it has none of {direction}: give it direction = \"{other}\" in its [[channel]]");
+                made.problems.push(format!("{what}: {way}, or say in [ports] what they are called"));
+                break;
+            }
             made.problems.push(format!("{what}: say in [ports] what it is called, such as {} = \"CHNL_*\"", first.name));
             continue;
         };

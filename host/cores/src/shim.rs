@@ -85,6 +85,9 @@ const LOW: [&str; 16] = [
 ];
 const HIGH: [&str; 12] = ["quiesce", "rst", "reset", "areset", "ap_rst", "rst_i", "i_rst", "i_reset", "reset_i", "arst", "srst", "usr_rst"];
 
+/// Those of them that are Xillybus's own.
+const XILLYBUS: [&str; 2] = ["bus_clk", "quiesce"];
+
 /// Signals beside a stream that has no counterpart for them.
 const BESIDE_STREAM: [&str; 3] = ["tuser", "tid", "tdest"];
 /// And beside registers.
@@ -198,10 +201,14 @@ impl Found {
     }
 
     /// Clock and reset, by names that are known.
-    fn clock_and_reset(&mut self, top: &Top) {
+    fn clock_and_reset(&mut self, manifest: &Manifest, top: &Top) {
+        // These names mean something else to a core that is not written for Xillybus.
+        let known = |port: &String| xillybus::is_core(manifest) || !XILLYBUS.contains(&port.to_lowercase().as_str());
         for (what, key) in [("clocks", "clk"), ("resets", "rst_n")] {
             let (mut one, mut high) =
                 if key == "clk" { (self.all_of(top, CLOCKS), Vec::new()) } else { (self.all_of(top, LOW), self.all_of(top, HIGH)) };
+            one.retain(known);
+            high.retain(known);
             let told = if key == "clk" { !self.clocks.is_empty() } else { self.no_reset || !(self.low.is_empty() && self.high.is_empty()) };
             if told {
                 continue;
@@ -276,8 +283,15 @@ impl Found {
     /// Streams and registers, by what their ports begin with.
     fn bundles(&mut self, manifest: &Manifest, top: &Top) {
         for (name, port) in xillybus::named(manifest, &self.free(top)) {
+            if let Some(other) = self.names.get(&name) {
+                // One of them would be connected to nothing, unless the manifest says so.
+                if !manifest.ports.unused.iter().any(|pattern| fits(pattern.as_bytes(), port.as_bytes())) {
+                    self.problems.push(format!("[ports]: \"{other}\" and \"{port}\" would both be {name}: add one of them to unused"));
+                }
+                continue;
+            }
             self.taken.insert(port.clone());
-            self.names.entry(name).or_insert(port);
+            self.names.insert(name, port);
         }
         let mastered: Vec<&Channel> =
             manifest.channels.iter().filter(|channel| axi::is_mastered(channel) && channel.direction == Direction::H2c).collect();
@@ -346,7 +360,7 @@ impl Found {
 pub(crate) fn adapted(manifest: &Manifest, top: Top, number: usize) -> Result<Top, CoreError> {
     let mut found = Found::default();
     found.told(manifest, &top);
-    found.clock_and_reset(&top);
+    found.clock_and_reset(manifest, &top);
     found.no_reset |= xillybus::is_core(manifest) && found.low.is_empty() && found.high.is_empty();
     found.bundles(manifest, &top);
 
@@ -561,6 +575,7 @@ impl Shim<'_> {
         if self.top.has_data_width && !self.top.baked {
             parameters.insert(0, format!(".DATA_WIDTH({})", self.manifest.core.width));
         }
+        parameters.extend(self.top.given.iter().map(|(name, value)| format!(".{name}({value})")));
         instance(&mut text, &self.top.module, "core", &parameters, &ports);
         text.push_str("endmodule\n/* verilator lint_on UNUSEDSIGNAL */\n");
         known.shim = Some(text);

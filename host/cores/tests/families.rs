@@ -102,6 +102,34 @@ fn riffas_channels_alone_and_side_by_side() {
     let both = (format!("{},\n{}", first.0, second.0), first.1 + &second.1);
     let text = build(&format!("{}[ports]\na = \"c0_*\"\nb = \"c1_*\"\n", two(32)), &both).unwrap().text;
     assert!(text.contains(".c1_TX_DATA(own_b_tx_data)"), "{text}");
+    // RIFFA's own parameter gets the width, where there is one.
+    let wide = |parameters: &str, text: &str| {
+        let (ports, body) = riffa(1, 32, "CHNL_");
+        let ports = ports.replace("[31:0] CHNL_RX_DATA", "[W-1:0] CHNL_RX_DATA").replace("[31:0] CHNL_TX_DATA", "[W-1:0] CHNL_TX_DATA");
+        let source = format!("module other #({parameters}) (\n  input logic CLK,\n  input logic RST,\n{ports}\n);\n{body}\nendmodule\n");
+        let head = "[core]\nname = \"other\"\ntop = \"other\"\nsources = [\"other.sv\"]\nwidth = 128\nports = \"riffa\"\n";
+        wrap(&world.files("other", &format!("{head}{text}"), &source.replace("W-1", "C_PCI_DATA_WIDTH-1")), &BuildOptions::default(), None)
+    };
+    assert!(wide("parameter C_PCI_DATA_WIDTH = 9'd32", "").unwrap().text.contains(".C_PCI_DATA_WIDTH(128)"));
+    let text =
+        wide("parameter DATA_WIDTH = 32, parameter C_PCI_DATA_WIDTH = 9'd32", "[[channel]]\nname = \"a\"\nwidth = 64\n").unwrap().text;
+    assert!(text.contains(".DATA_WIDTH(128)") && text.contains(".C_PCI_DATA_WIDTH(64)"), "{text}");
+    let set = "[[channel]]\nname = \"a\"\nwidth = 32\n[parameters]\nC_PCI_DATA_WIDTH = 32\n";
+    assert!(wide("parameter C_PCI_DATA_WIDTH = 9'd64", set).unwrap().text.contains(".C_PCI_DATA_WIDTH(32)"));
+    says(&wide("parameter C_PCI_DATA_WIDTH = 9'd64", "[parameters]\nOTHER = 1\n").unwrap_err(), &["has no parameter OTHER"]);
+    // Of one direction.
+    let half = |way: &str| {
+        let (ports, body) = riffa(1, 64, "CHNL_");
+        let keep = |line: &&str| line.contains(way) || !line.contains("CHNL_");
+        let ports: Vec<&str> = ports.split(",\n").filter(keep).collect();
+        (ports.join(",\n"), body.lines().filter(keep).collect::<Vec<_>>().join("\n"))
+    };
+    says(&build("", &half("CHNL_TX")).unwrap_err(), &["none of h2c", "direction = \"c2h\""]);
+    says(&build("", &half("CHNL_RX")).unwrap_err(), &["none of c2h", "direction = \"h2c\""]);
+    for (way, direction) in [("CHNL_TX", "c2h"), ("CHNL_RX", "h2c")] {
+        let made = build(&format!("[[channel]]\nname = \"a\"\ndirection = \"{direction}\"\n"), &half(way)).unwrap();
+        assert_eq!(made.manifest.channels.iter().map(|c| c.direction.to_string()).collect::<Vec<_>>(), [direction]);
+    }
     // What is wrong.
     says(&build(&two(64), &riffa(2, 32, "CHNL_")).unwrap_err(), &["has 32 bit a channel", "write width = 32 in channel \"a\""]);
     says(&build(&two(128), &riffa(2, 128, "CHNL_")).unwrap_err(), &["core.width is 64", "make that 128"]);
@@ -151,6 +179,20 @@ fn xillybuss_files_are_found_by_their_ports() {
     let text =
         build(&format!("{listed}bytes = 8192\n[ports]\na_b_r = \"mine_*\"\n"), &own, &body.replace("user_r_a_b", "mine")).unwrap().text;
     assert!(text.contains(".mine_data(own_a_b_r_data)"), "{text}");
+    // Two ports for one: neither is left out without a word.
+    let twice = format!("input logic mine, {ports}");
+    let named = format!("{listed}bytes = 8192\n[ports]\na_b_r_rden = \"mine\"\n");
+    says(&build(&named, &twice, body).unwrap_err(), &["\"mine\" and \"user_r_a_b_rden\"", "a_b_r_rden", "unused"]);
+    let text = build(&format!("{named}unused = [\"user_r_a_b_rden\"]\n"), &twice, body).unwrap().text;
+    assert!(text.contains(".mine(own_a_b_r_rden)") && text.contains(".user_r_a_b_rden('0)"), "{text}");
+    // Of a core that is not written for Xillybus these names are no clock and no reset.
+    let stream = "input logic clk, rst_n, bus_clk, quiesce, input logic [63:0] a_tdata, input logic a_tvalid, output logic a_tready";
+    let manifest = "[core]\nname = \"other\"\ntop = \"other\"\nsources = [\"other.sv\"]\nwidth = 64\n[[channel]]\nname = \"a\"\ndirection = \"h2c\"\ntkeep = false\ntlast = false\n";
+    let source = format!("module other ({stream});\nassign a_tready = bus_clk ^ quiesce;\nendmodule\n");
+    let alone = |ports: &str| wrap(&world.files("other", &format!("{manifest}{ports}"), &source), &BuildOptions::default(), None);
+    says(&alone("").unwrap_err(), &["bus_clk", "quiesce"]);
+    let text = alone("[ports]\nunused = [\"bus_clk\", \"quiesce\"]\n").unwrap().text;
+    assert!(text.contains(".bus_clk('0)") && text.contains(".quiesce('0)"), "{text}");
     // What is wrong.
     let fails = |channels: &str, parts: &[&str]| says(&build(channels, &ports, body).unwrap_err(), parts);
     fails(&format!("{listed}bytes = 4096\n"), &["\"mem\" reaches 8192 bytes", "write bytes = 8192"]);

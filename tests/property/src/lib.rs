@@ -18,7 +18,7 @@
 //! [`storm`] does the same in bad weather, below the library, where the simulator's faults can be laid at their doors: with [`watch`], a bus
 //! that knows whose memory the card reads and posts some descriptors in batches, and [`ledger`], what must come back when sends may fail.
 //!
-//! [`memories`] is the same for a memory that is read and written by address.
+//! [`memories`] is the same for a memory that is read and written by address, [`mishaps`] for a core that is silent, reset or swapped.
 
 mod batches;
 pub mod contents;
@@ -26,6 +26,7 @@ pub mod device;
 pub mod lane;
 pub mod ledger;
 pub mod memories;
+pub mod mishaps;
 pub mod random;
 mod reckoning;
 pub mod reference;

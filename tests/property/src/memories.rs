@@ -42,7 +42,7 @@ struct Part<'a> {
     met: Met,
 }
 
-fn bytes(random: &mut Random, count: usize) -> Vec<u8> {
+pub(crate) fn bytes(random: &mut Random, count: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(count + 8);
     while bytes.len() < count {
         bytes.extend(random.bits().to_le_bytes());
@@ -260,7 +260,7 @@ fn window_faults(window: &Window, random: &mut Random) {
 }
 
 /// What a thread's panic says.
-fn said(panic: &(dyn std::any::Any + Send)) -> String {
+pub(crate) fn said(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_string());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
 }

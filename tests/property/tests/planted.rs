@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use towpath_property::{memories, run, storm, Plan};
+use towpath_property::{memories, mishaps, run, storm, Plan};
 
 /// Says that this process is the one with the fault, and where its core is; and which test is to notice.
 const CHILD: &str = "TOWPATH_PLANTED";
@@ -13,6 +13,7 @@ const TEST: &str = "TOWPATH_PLANTED_TEST";
 const STREAMS: &str = "streams";
 const STORMS: &str = "storms";
 const MEMORIES: &str = "memories";
+const MISHAPS: &str = "mishaps";
 
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
@@ -34,11 +35,12 @@ impl Drop for Folder {
     }
 }
 
-fn core_of(test: &str) -> &'static str {
-    if test == MEMORIES {
-        "cores/scratchpad"
-    } else {
-        "cores/loopback"
+/// Folders that the test needs of the cores, its own core first.
+fn cores_of(test: &str) -> &'static [&'static str] {
+    match test {
+        MEMORIES => &["cores/scratchpad"],
+        MISHAPS => &["tests/cores/mishaps", "tests/cores/mishaps_other", "cores/scratchpad", "cores/loopback"],
+        _ => &["cores/loopback"],
     }
 }
 
@@ -46,7 +48,7 @@ fn core_of(test: &str) -> &'static str {
 fn with_fault(test: &str, name: &str, file: &str, line: &str, instead: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let home = Folder(std::env::temp_dir().join(format!("towpath-planted-{}-{name}", std::process::id())));
-    for folder in ["gateware", "contract/generated", core_of(test)] {
+    for folder in ["gateware", "contract/generated"].iter().chain(cores_of(test)) {
         copy(&root.join(folder), &home.0.join(folder));
     }
     let path = home.0.join(file);
@@ -56,7 +58,7 @@ fn with_fault(test: &str, name: &str, file: &str, line: &str, instead: &str) -> 
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "the_copy_without_a_fault_is_good", "--nocapture"])
         .env("TOWPATH_HOME", &home.0)
-        .env(CHILD, home.0.join(core_of(test)))
+        .env(CHILD, home.0.join(cores_of(test)[0]))
         .env(TEST, test)
         .output()
         .unwrap();
@@ -72,6 +74,7 @@ fn child(core: &str) {
     for seed in 1..=4 {
         let outcome = match test.as_str() {
             STORMS => storm::run(&storm::Plan { core: core.into(), width: 128, endpoint: None, seed, faults: 150 }).map(drop),
+            MISHAPS => mishaps::run(&format!("sim:{core}"), seed, 20).map(drop),
             MEMORIES => memories::run(&format!("sim:{core}?width=128"), false, seed, 60).map(drop),
             _ => run(&Plan { device: format!("sim:{core}"), vary: true, served: false, seed, transfers: 60 }).map(drop),
         };
@@ -137,4 +140,12 @@ fn a_write_of_bytes_that_nobody_wrote_is_noticed() {
     let said = with_fault(MEMORIES, "strobes", "gateware/channel/memory/tp_memory_write.sv", right, wrong);
     // By a read of its own, or by one that was in flight beside others.
     assert!(["there is", "in flight from"].iter().any(|text| verdict(&said).contains(text)), "{}", verdict(&said));
+}
+
+/// A reset of a memory's channel does not wait for what the core still owes: that goes to the next read.
+#[test]
+fn an_answer_from_before_a_reset_is_noticed() {
+    let (right, wrong) = ("if (m_reset && state != IDLE) state <= FORGET;", "if (m_reset) state <= IDLE;");
+    let said = with_fault(MISHAPS, "forget", "gateware/channel/memory/tp_memory_read.sv", right, wrong);
+    assert_ne!(verdict(&said), "nothing was noticed");
 }

@@ -17,7 +17,8 @@ class Sides:
     def __init__(self, dut, what):
         self.dut, self.rng = dut, generator(what)
         self.bytes = len(dut.r_tkeep)
-        self.through, self.path = int(dut.FALL_THROUGH.value), int(dut.PATH.value) // 8
+        self.through = int(dut.FALL_THROUGH.value)
+        self.path = max(int(dut.PATH.value) // 8, self.bytes)  # a message ends where no multiple of this has gone
         self.eager = [0.5] * 4
         self.forget()
 
@@ -29,6 +30,8 @@ class Sides:
         self.message = 0  # bytes of the message that has begun
         self.words = self.ends = 0
         self.stood = None  # a beat that waits
+        self.more = False  # there was another word behind the one that was taken
+        self.almost = [0, 0]  # how often almost_empty was 0, and 1
 
     async def start(self):
         dut = self.dut
@@ -87,6 +90,11 @@ class Sides:
         dut.w_din.value = valid << 8 * self.bytes | int.from_bytes(data, "little")
         dut.w_tready.value = eager[3]
         await Timer(1, "ns")
+        empty, almost = int(dut.r_empty.value), int(dut.r_almost_empty.value)
+        assert almost or not empty, "nothing, and more than one word"
+        assert not (self.more and empty), "no word behind the one that was taken, against almost_empty"
+        self.almost[almost] += 1
+        self.more = eager[1] and not almost
         if self.fetched:
             self.core_got(int(dut.r_dout.value))
             self.fetched = False
@@ -135,6 +143,7 @@ async def words_are_bytes_in_a_row(dut):
     for _ in range(40):
         await sides.step()
     assert sides.message % sides.path == 0 and sides.ends > 0
+    assert min(sides.almost) > 100, f"almost_empty was 0 and 1 {sides.almost} times"
 
 
 @cocotb.test()

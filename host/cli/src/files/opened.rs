@@ -2,6 +2,7 @@
 //! A file's calls on its channel or memory. An error is the number that the program gets.
 
 use std::io::{IoSlice, IoSliceMut};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +17,8 @@ use crate::output;
 const SLICE: Duration = Duration::from_millis(10);
 /// The same for a simulated card: 10 ms of its time take seconds to simulate.
 const SIMULATED_SLICE: Duration = Duration::from_micros(100);
+/// And by Xillybus's names: longer than the ports of such a core hold back the last bytes of a message after the one before.
+const SIMULATED_REST: Duration = Duration::from_micros(350);
 /// How long a close or `fsync` waits for the card to take the end of a message.
 const CLOSING: Duration = Duration::from_secs(10);
 /// How long an open waits for the close before it.
@@ -60,9 +63,22 @@ fn has_signal(status: &str) -> bool {
 
 /// A channel or memory in use.
 enum Opened {
-    Written { sender: Sender, midway: Mutex<bool> },
-    Read(Receiver),
+    Written {
+        sender: Sender,
+        owed: Mutex<Owed>,
+    },
+    /// Whether the end of the file has come behind bytes that a read has returned.
+    Read(Receiver, AtomicBool),
     Memory(Memory),
+}
+
+/// What the last close sends.
+#[derive(Default)]
+struct Owed {
+    /// A message is open: its end.
+    open: bool,
+    /// By Xillybus's names: behind it an empty message, by which the core forgets a part of a word.
+    empty: bool,
 }
 
 #[derive(Default)]
@@ -90,7 +106,11 @@ fn told(file: &str, error: &Error) -> i32 {
 
 impl File {
     pub fn new(device: &Device, entry: Entry) -> File {
-        let slice = if device.wire().is_some() { SIMULATED_SLICE } else { SLICE };
+        let slice = match (device.wire().is_some(), entry.at_once) {
+            (false, _) => SLICE,
+            (true, false) => SIMULATED_SLICE,
+            (true, true) => SIMULATED_REST,
+        };
         File { entry, device: device.clone(), slice, used: Mutex::default(), released: Condvar::new() }
     }
 
@@ -116,11 +136,14 @@ impl File {
         if used.opened.is_none() {
             let name = self.entry.channel.as_str();
             let opened = match self.entry.behind {
-                Behind::Written => self.device.sender(name).map(|sender| Opened::Written { sender, midway: Mutex::new(false) }),
-                Behind::Read => self.device.receiver(name).map(Opened::Read),
+                Behind::Written => self.device.sender(name).map(|sender| Opened::Written { sender, owed: Mutex::default() }),
+                Behind::Read => self.device.receiver(name).map(|receiver| Opened::Read(receiver, AtomicBool::new(false))),
                 Behind::Memory(_) => self.device.memory(name).map(Opened::Memory),
             };
             used.opened = Some(Arc::new(opened.map_err(|error| told(&self.entry.file, &error))?));
+        }
+        if let (0, Some(Opened::Read(_, ended))) = (used.programs, used.opened.as_deref()) {
+            ended.store(false, Ordering::Relaxed); // of the program before
         }
         used.programs += 1;
         Ok(())
@@ -144,11 +167,14 @@ impl File {
 
     /// End the message that is open, or send the empty one of a file's end.
     fn end(&self, opened: &Opened, options: WaitOptions<'_>) -> Result<()> {
-        let Opened::Written { sender, midway } = opened else { return Ok(()) };
-        let mut midway = midway.lock();
-        if *midway {
+        let Opened::Written { sender, owed } = opened else { return Ok(()) };
+        let mut owed = owed.lock();
+        while owed.open || owed.empty {
             sender.send_with(&[], Message::default(), options).map_err(|error| told(&self.entry.file, &error))?;
-            *midway = false;
+            // The first one ends what is open.
+            if !std::mem::take(&mut owed.open) {
+                owed.empty = false;
+            }
         }
         Ok(())
     }
@@ -164,7 +190,7 @@ impl File {
 
     pub fn read(&self, at: u64, size: usize, call: &Call<'_>) -> Result<Vec<u8>> {
         match &*self.opened()? {
-            Opened::Read(receiver) => self.receive(receiver, size, call),
+            Opened::Read(receiver, ended) => self.receive(receiver, ended, size, call),
             Opened::Memory(memory) => {
                 let size = usize::try_from(memory.len().saturating_sub(at)).unwrap_or(usize::MAX).min(size);
                 let mut bytes = vec![0; size];
@@ -175,36 +201,62 @@ impl File {
         }
     }
 
-    fn receive(&self, receiver: &Receiver, size: usize, call: &Call<'_>) -> Result<Vec<u8>> {
+    /// One message, or a part of it. By Xillybus's names as many bytes as there is room for, over the ends that a rest of the core's makes, until none comes
+    /// for a slice; only an empty message is the end of the file.
+    fn receive(&self, receiver: &Receiver, ended: &AtomicBool, size: usize, call: &Call<'_>) -> Result<Vec<u8>> {
         let mut bytes = vec![0; size];
+        let mut came = 0;
+        if ended.swap(false, Ordering::Relaxed) {
+            return Ok(Vec::new());
+        }
         let interrupted = || call.is_interrupted();
         loop {
             let options = WaitOptions { timeout: Some(self.slice), interrupted: Some(&interrupted) };
-            let came = match receiver.recv_into_with(&mut [IoSliceMut::new(&mut bytes)], options) {
-                Ok(received) => received.bytes,
-                Err(error) => match (error.bytes().and_then(|came| usize::try_from(came).ok()).unwrap_or(0), &error) {
-                    (came, _) if came > 0 => came.min(size),
-                    (_, Error::Timeout { .. }) if call.non_blocking => return Err(EAGAIN),
-                    (_, Error::Timeout { .. }) => continue,
-                    (_, Error::Interrupted { .. }) => return Err(call.why()),
-                    _ => return Err(told(&self.entry.file, &error)),
-                },
-            };
-            bytes.truncate(came);
-            return Ok(bytes);
+            match receiver.recv_into_with(&mut [IoSliceMut::new(&mut bytes[came..])], options) {
+                Ok(received) => {
+                    came += received.bytes;
+                    if !self.entry.at_once || call.non_blocking || came == size {
+                        break;
+                    }
+                    if received.bytes == 0 {
+                        ended.store(came > 0, Ordering::Relaxed);
+                        break;
+                    }
+                }
+                Err(error) => {
+                    let more = error.bytes().and_then(|more| usize::try_from(more).ok()).unwrap_or(0);
+                    came += more.min(size - came);
+                    let goes_on = self.entry.at_once && !call.non_blocking && more > 0 && came < size;
+                    match &error {
+                        Error::Timeout { .. } if goes_on => {}
+                        Error::Timeout { .. } | Error::Interrupted { .. } if came > 0 => break,
+                        // The bytes first; it has been told.
+                        _ if came > 0 => {
+                            told(&self.entry.file, &error);
+                            break;
+                        }
+                        Error::Timeout { .. } if call.non_blocking => return Err(EAGAIN),
+                        Error::Timeout { .. } => {}
+                        Error::Interrupted { .. } => return Err(call.why()),
+                        _ => return Err(told(&self.entry.file, &error)),
+                    }
+                }
+            }
         }
+        bytes.truncate(came);
+        Ok(bytes)
     }
 
     pub fn write(&self, at: u64, bytes: &[u8], call: &Call<'_>) -> Result<usize> {
         match &*self.opened()? {
-            Opened::Written { sender, midway } => {
-                let mut midway = midway.lock();
+            Opened::Written { sender, owed } => {
+                let mut owed = owed.lock();
                 let interrupted = || call.is_interrupted();
                 let options = WaitOptions { timeout: call.non_blocking.then_some(self.slice), interrupted: Some(&interrupted) };
                 let message = Message { end: call.direct || self.entry.at_once, ..Message::default() };
                 let taken = match sender.send_with(&[IoSlice::new(bytes)], message, options) {
                     Ok(()) => {
-                        *midway = !call.direct || self.entry.at_once;
+                        *owed = Owed { open: !message.end, empty: self.entry.at_once };
                         return Ok(bytes.len());
                     }
                     Err(error) => match (error.bytes().and_then(|taken| usize::try_from(taken).ok()).unwrap_or(0), &error) {
@@ -214,7 +266,7 @@ impl File {
                         _ => return Err(told(&self.entry.file, &error)),
                     },
                 };
-                *midway = true;
+                *owed = Owed { open: true, empty: self.entry.at_once };
                 Ok(taken)
             }
             Opened::Memory(memory) => {
@@ -226,7 +278,7 @@ impl File {
                 memory.write_at(bytes, at).map_err(|error| told(&self.entry.file, &error))?;
                 Ok(bytes.len())
             }
-            Opened::Read(_) => Err(EINVAL),
+            Opened::Read(..) => Err(EINVAL),
         }
     }
 }

@@ -32,9 +32,29 @@ impl Served {
         place.and_then(|place| self.files.get(place)).ok_or(Errno::ENOENT)
     }
 
+    /// What a program that opens the file so has of it: a stream of each direction may have the same name.
+    fn parts(&self, node: INodeNo, flags: OpenFlags) -> Result<Vec<&File>, Errno> {
+        let named = self.file(node)?;
+        let all: Vec<&File> = self.files.iter().filter(|file| file.entry.file == named.entry.file).collect();
+        if all.len() == 1 {
+            return Ok(all);
+        }
+        let (reads, writes) = wants(flags);
+        Ok(all.into_iter().filter(|file| if file.entry.behind == Behind::Read { reads } else { writes }).collect())
+    }
+
+    /// The one of this name that is read, or written.
+    fn part(&self, node: INodeNo, behind: Behind) -> Result<&File, Errno> {
+        let named = self.file(node)?;
+        let other = self.files.iter().find(|file| file.entry.file == named.entry.file && file.entry.behind == behind);
+        Ok(other.unwrap_or(named))
+    }
+
     fn about(&self, node: INodeNo) -> Result<FileAttr, Errno> {
         let (kind, perm, size) = if node == INodeNo::ROOT {
             (FileType::Directory, 0o755, 0)
+        } else if !std::ptr::eq(self.part(node, Behind::Read)?, self.part(node, Behind::Written)?) {
+            (FileType::RegularFile, 0o600, 0)
         } else {
             match self.file(node)?.entry.behind {
                 Behind::Written => (FileType::RegularFile, 0o200, 0),
@@ -67,14 +87,19 @@ impl Served {
         &self,
         request: &Request,
         flags: OpenFlags,
-        node: INodeNo,
+        file: Result<&File, Errno>,
         act: impl FnOnce(&File, &Call<'_>) -> Result<T, i32>,
     ) -> Result<T, Errno> {
         let stopping = || self.stopping.load(Ordering::SeqCst);
         let (non_blocking, direct) = (flags.0 & O_NONBLOCK != 0, flags.0 & O_DIRECT != 0);
         let call = Call { thread: request.pid(), non_blocking, direct, stopping: &stopping };
-        act(self.file(node)?, &call).map_err(Errno::from_i32)
+        act(file?, &call).map_err(Errno::from_i32)
     }
+}
+
+/// Whether a file that is opened so is read, and written.
+fn wants(flags: OpenFlags) -> (bool, bool) {
+    (flags.acc_mode() != OpenAccMode::O_WRONLY, flags.acc_mode() != OpenAccMode::O_RDONLY)
 }
 
 impl Filesystem for Served {
@@ -121,7 +146,10 @@ impl Filesystem for Served {
             return reply.error(Errno::ENOTDIR);
         }
         let dots = [(1, FileType::Directory, "."), (1, FileType::Directory, "..")];
-        let files = self.files.iter().enumerate().map(|(place, file)| (place as u64 + 2, FileType::RegularFile, file.entry.file.as_str()));
+        let first =
+            |(place, file): &(usize, &File)| self.files.iter().position(|other| other.entry.file == file.entry.file) == Some(*place);
+        let files = self.files.iter().enumerate().filter(first);
+        let files = files.map(|(place, file)| (place as u64 + 2, FileType::RegularFile, file.entry.file.as_str()));
         for (place, (node, kind, name)) in dots.into_iter().chain(files).enumerate().skip(usize::try_from(offset).unwrap_or(usize::MAX)) {
             if reply.add(INodeNo(node), place as u64 + 1, kind, name) {
                 break;
@@ -131,15 +159,22 @@ impl Filesystem for Served {
     }
 
     fn open(&self, _: &Request, node: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
-        let (reads, writes) = (flags.acc_mode() != OpenAccMode::O_WRONLY, flags.acc_mode() != OpenAccMode::O_RDONLY);
-        match self.file(node).and_then(|file| file.open(reads, writes).map(|()| file).map_err(Errno::from_i32)) {
-            Ok(file) => {
-                let stream = !matches!(file.entry.behind, Behind::Memory(_));
-                let own = if stream { FopenFlags::FOPEN_NONSEEKABLE } else { FopenFlags::empty() };
-                reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO | own);
+        let (reads, writes) = wants(flags);
+        let parts = match self.parts(node, flags) {
+            Ok(parts) => parts,
+            Err(error) => return reply.error(error),
+        };
+        for (count, part) in parts.iter().enumerate() {
+            let (read, written) =
+                if parts.len() == 1 { (reads, writes) } else { (part.entry.behind == Behind::Read, part.entry.behind != Behind::Read) };
+            if let Err(error) = part.open(read, written) {
+                parts[..count].iter().for_each(|opened| opened.close());
+                return reply.error(Errno::from_i32(error));
             }
-            Err(error) => reply.error(error),
         }
+        let stream = parts.iter().all(|part| !matches!(part.entry.behind, Behind::Memory(_)));
+        let own = if stream { FopenFlags::FOPEN_NONSEEKABLE } else { FopenFlags::empty() };
+        reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO | own);
     }
 
     fn read(
@@ -153,7 +188,7 @@ impl Filesystem for Served {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        match self.call(request, flags, node, |file, call| file.read(at, size as usize, call)) {
+        match self.call(request, flags, self.part(node, Behind::Read), |file, call| file.read(at, size as usize, call)) {
             Ok(bytes) => reply.data(&bytes),
             Err(error) => reply.error(error),
         }
@@ -171,7 +206,7 @@ impl Filesystem for Served {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        match self.call(request, flags, node, |file, call| file.write(at, bytes, call)) {
+        match self.call(request, flags, self.part(node, Behind::Written), |file, call| file.write(at, bytes, call)) {
             Ok(taken) => reply.written(taken as u32),
             Err(error) => reply.error(error),
         }
@@ -182,16 +217,14 @@ impl Filesystem for Served {
     }
 
     fn fsync(&self, request: &Request, node: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        match self.call(request, OpenFlags(0), node, |file, call| file.sync(call)) {
+        match self.call(request, OpenFlags(0), self.part(node, Behind::Written), |file, call| file.sync(call)) {
             Ok(()) => reply.ok(),
             Err(error) => reply.error(error),
         }
     }
 
-    fn release(&self, _: &Request, node: INodeNo, _: FileHandle, _: OpenFlags, _: Option<LockOwner>, _: bool, reply: ReplyEmpty) {
-        if let Ok(file) = self.file(node) {
-            file.close();
-        }
+    fn release(&self, _: &Request, node: INodeNo, _: FileHandle, flags: OpenFlags, _: Option<LockOwner>, _: bool, reply: ReplyEmpty) {
+        self.parts(node, flags).into_iter().flatten().for_each(File::close);
         reply.ok();
     }
 }

@@ -49,7 +49,7 @@ impl Drafting {
             let _ = writeln!(self.ports, "{name} = \"{before}*\"");
             self.widths.push(lanes(bits));
             self.taken.extend(ports.into_iter().cloned());
-            self.draft.streams.push(DraftStream { name, direction, ends: false });
+            self.draft.streams.push(DraftStream { name, direction, ends: false, riffa: false });
         }
     }
 
@@ -62,9 +62,16 @@ impl Drafting {
             top.ports[*port].width
         };
         let (Some(count), Some(data)) = (width("rx").or(width("tx")), width("rx_data").or(width("tx_data"))) else { return };
+        let ways: Vec<Direction> = [("rx", Direction::H2c), ("tx", Direction::C2h)]
+            .into_iter()
+            .filter(|(signal, _)| width(signal).is_some())
+            .map(|(_, way)| way)
+            .collect();
         for number in 0..count {
             let name = name_of(&format!("riffa{number}"), "riffa", &mut self.names);
-            let _ = write!(self.channels, "\n[[channel]]\nname = \"{name}\"\nports = \"riffa\"\nwidth = {}\n", data / count);
+            let way = if let [one] = ways[..] { format!("direction = \"{one}\"\n") } else { String::new() };
+            let _ = write!(self.channels, "\n[[channel]]\nname = \"{name}\"\n{way}ports = \"riffa\"\nwidth = {}\n", data / count);
+            self.draft.streams.extend(ways.iter().map(|way| DraftStream { name: name.clone(), direction: *way, ends: true, riffa: true }));
         }
         self.unsure(format!("{count} of RIFFA's channels: what a program does with them is in docs/guide/from-riffa.md"));
         self.widths.push(data / count);
@@ -105,7 +112,7 @@ impl Drafting {
             self.names.insert(name.to_string());
             self.widths.push(bits - 2);
             self.taken.extend(ports.into_iter().map(|(_, port)| port.clone()));
-            self.draft.streams.push(DraftStream { name: name.to_string(), direction, ends: false });
+            self.draft.streams.push(DraftStream { name: name.to_string(), direction, ends: false, riffa: false });
         }
         if self.draft.streams.iter().all(|stream| !self.channels.contains(&format!("\"{}\"\nports = \"epee\"", stream.direction))) {
             return;
