@@ -802,7 +802,7 @@ static void tp_close_h2c(struct tp_file *file)
 	else if (killed && !file->message_open)
 		wait_event_timeout(channel->wait, tp_is_idle(channel) || tp_is_stopped(channel),
 				   TP_GRACE);
-	if (!file->message_open && tp_is_idle(channel))
+	if (!file->message_open && !file->owes_empty && tp_is_idle(channel))
 		return;
 	dev_info(channel->card->bus.device, "%s: closed in the middle of a message: resetting it\n",
 		 channel->name);
@@ -853,6 +853,7 @@ static void tp_file_was_reset(struct tp_client *client, bool own)
 	file->write_error = 0;
 	file->read_error = 0;
 	file->message_open = false;
+	file->owes_empty = false;
 }
 
 static const struct tp_client_operations tp_file_client = {

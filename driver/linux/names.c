@@ -116,18 +116,17 @@ static int tp_named_flush(struct file *file, fl_owner_t owner)
 
 static __poll_t tp_named_poll(struct file *file, poll_table *table)
 {
-	const struct tp_channel *channel = file->private_data;
-	__poll_t news;
+	struct tp_channel *channel = file->private_data;
 
 	/* First, so that a read in another thread that takes the end wakes this one. */
-	news = tp_channel_operations.poll(file, table);
+	poll_wait(file, &channel->wait, table);
 	if (READ_ONCE(tp_named(file)->failed))
 		return EPOLLERR;
 	/* Only a fault is news to a program that has read the end. */
 	if (READ_ONCE(tp_named(file)->ended))
 		return EPOLLIN | EPOLLRDNORM |
 		       (tp_card_state(channel->card) >= TP_CARD_FAILED ? EPOLLERR : 0);
-	return news & ~EPOLLHUP;
+	return tp_channel_operations.poll(file, NULL) & ~EPOLLHUP;
 }
 
 const struct file_operations tp_named_operations = {

@@ -3,7 +3,8 @@
 //
 // Promises: each port is answered as by a RAM of its own, with bursts of any kind and beats as wide as the port or narrower; what one port has been answered a write for, the
 // other reads. One beat is written and one read in a clock: a port that is alone has them all, and two take turns. Addresses count from BASE; those outside of BYTES are DECERR.
-// Not for: locks (AxLOCK is taken for an ordinary access), and masters that are wider than the path.
+// Not for: locks (AxLOCK is taken for an ordinary access), and masters that are wider than the path. The ready of one port's data follows, within the clock, from
+// the other port's valid.
 module tp_axi_ram #(
     parameter  int          DATA_WIDTH         = 128,       // of `s_` and of a row
     parameter  int          WIDTH              = 64,        // of `c_`: 8 to DATA_WIDTH
@@ -78,6 +79,8 @@ module tp_axi_ram #(
     $error("%m: WIDTH %0d, BYTES %0d: make WIDTH a power of two, 8 to %0d, and BYTES a multiple of 4096", WIDTH, BYTES, DATA_WIDTH);
   end
 
+  wire unused = ^{s_wlast, c_wlast};  // awlen says it, too
+
   // The host's, and the core's.
   logic [1:0] writes, write_ready, reads, read_ready;
   logic [ROW-1:0] write_row[2], read_row[2];
@@ -85,8 +88,9 @@ module tp_axi_ram #(
   logic [DATA_WIDTH-1:0] written[2];
   logic write_turn, read_turn;  // whose it is when both want
 
-  assign write_ready = writes == 2'b11 ? 2'b01 << write_turn : 2'b11;
-  assign read_ready  = reads == 2'b11 ? 2'b01 << read_turn : 2'b11;
+  // A port's own wish is in neither term: its ready does not follow from its valid.
+  assign write_ready = {!writes[0] || write_turn, !writes[1] || !write_turn};
+  assign read_ready = {!reads[0] || read_turn, !reads[1] || !read_turn};
   always_ff @(posedge clk) begin
     if (writes == 2'b11) write_turn <= !write_turn;
     if (reads == 2'b11) read_turn <= !read_turn;
@@ -124,7 +128,6 @@ module tp_axi_ram #(
       .awready(s_awready),
       .wdata(s_wdata),
       .wstrb(s_wstrb),
-      .wlast(s_wlast),
       .wvalid(s_wvalid),
       .wready(s_wready),
       .bid(),
@@ -185,7 +188,6 @@ module tp_axi_ram #(
       .awready(c_awready),
       .wdata(c_wdata),
       .wstrb(c_wstrb),
-      .wlast(c_wlast),
       .wvalid(c_wvalid),
       .wready(c_wready),
       .bid(c_bid),

@@ -2,7 +2,7 @@
 // The write channels of one AXI4 port of tp_axi_ram: bursts of any kind, of the port's width or narrower, as rows of the RAM with strobes.
 //
 // Promises: one burst at a time, answered when all of its rows have been written; addresses outside of the RAM write nothing, and their burst is answered DECERR. A beat
-// a clock while the RAM grants it, and a clock between two bursts.
+// a clock while the RAM grants it, and a clock between two bursts. A burst has as many beats as `awlen` says, whatever `wlast` is.
 module tp_axi_ram_write #(
     parameter  int          DATA_WIDTH    = 128,    // of a row
     parameter  int          WIDTH         = 128,    // of the port, DATA_WIDTH at most
@@ -25,7 +25,6 @@ module tp_axi_ram_write #(
     output logic                     awready,
     input  logic [        WIDTH-1:0] wdata,
     input  logic [      STROBES-1:0] wstrb,
-    input  logic                     wlast,
     input  logic                     wvalid,
     output logic                     wready,
     output logic [     ID_WIDTH-1:0] bid,
@@ -43,7 +42,7 @@ module tp_axi_ram_write #(
   localparam int LANES = DATA_WIDTH / WIDTH;
   logic busy, hit, moves;
   logic [ADDRESS_WIDTH-1:0] address, next;
-  logic [7:0] len;
+  logic [7:0] len, left;
   logic [2:0] size;
   logic [1:0] burst;
   logic [63:0] offset;
@@ -60,7 +59,7 @@ module tp_axi_ram_write #(
 
   assign offset = 64'(address) - BASE;
   assign hit = offset < BYTES;
-  assign awready = !busy && !bvalid && rst_n;
+  assign awready = !busy && (!bvalid || bready) && rst_n;
   assign valid = busy && wvalid && hit;
   assign wready = busy && (ready || !hit);
   assign moves = wvalid && wready;
@@ -82,12 +81,14 @@ module tp_axi_ram_write #(
       bid <= awid;
       address <= awaddr;
       len <= awlen;
+      left <= awlen;
       size <= awsize;
       burst <= awburst;
     end
     if (moves) begin
       address <= next;
-      if (wlast) begin
+      left <= left - 1;
+      if (left == '0) begin
         busy   <= 1'b0;
         bvalid <= 1'b1;
         bresp  <= hit ? OKAY : DECERR;  // of all beats: BASE and BYTES are multiples of 4096, which no burst crosses

@@ -81,7 +81,7 @@ fn ram(channel: &Channel, path: u64, top: &Top, names: &BTreeMap<String, String>
     let wide = |signals: &[&str]| signals.iter().find_map(|signal| port(signal)).and_then(|port| top.ports[port].width);
     let width = wide(&["wdata", "rdata"]).unwrap_or(path);
     let addresses = wide(&["awaddr", "araddr"]).unwrap_or(32);
-    let ids = wide(&["awid", "arid"]).unwrap_or(1);
+    let ids = ["awid", "arid", "bid", "rid"].iter().filter_map(|id| wide(&[id])).max().unwrap_or(1);
     let _ = writeln!(made.text, "\n  // Memory \"{name}\": the core is a master of {width} bit, {path} here.");
     if width > path {
         made.problems
@@ -113,9 +113,16 @@ fn ram(channel: &Channel, path: u64, top: &Top, names: &BTreeMap<String, String>
         made.path.push((format!("{name}_{signal}"), way, bits));
         ports.push(pair((&format!("s_{signal}"), &format!("{name}_{signal}"))));
     }
-    // IDs, where the core has them, beside what every port has.
-    let ids = ["awid", "bid", "arid", "rid"].map(|signal| (signal.to_string(), matches!(signal, "bid" | "rid"), ids));
-    for (signal, driven, bits) in signals(width, addresses).chain(ids) {
+    let end = u128::from(parameter(channel, "BASE")) + u128::from(parameter(channel, "BYTES"));
+    if end > 1 << addresses.min(64) {
+        made.problems.push(format!(
+            "memory \"{name}\": base + bytes = {end:#x} is beyond the core's addresses of {addresses} bit, which end at {:#x}",
+            1u128 << addresses.min(64)
+        ));
+    }
+    // IDs, where the core has them, beside what every port has. Those of reads and writes may differ in width.
+    let own = ["awid", "bid", "arid", "rid"].map(|id| (id.to_string(), matches!(id, "bid" | "rid"), wide(&[id]).unwrap_or(1)));
+    for (signal, driven, bits) in signals(width, addresses).chain(own) {
         let used = if matches!(&signal[..1], "w" | "b") || signal.starts_with("aw") { writes } else { reads };
         let is_id = signal.ends_with("id") && !signal.ends_with("valid");
         let Some(core) = port(&signal) else {
@@ -130,9 +137,16 @@ fn ram(channel: &Channel, path: u64, top: &Top, names: &BTreeMap<String, String>
         let range = if bits > 1 { format!("[{}:0] ", bits - 1) } else { String::new() };
         let way = if driven { PortDirection::Input } else { PortDirection::Output };
         made.problems.extend(differs(top, core, way, bits, name, None));
+        let wider = is_id && ids > bits;
+        let range = if wider && driven { format!("[{}:0] ", ids - 1) } else { range };
         let _ = writeln!(made.text, "  logic {range}{wire};");
-        made.core.insert(format!("{name}_{signal}"), wire.clone());
-        ports.push(pair((&format!("c_{signal}"), &wire)));
+        let (to_core, to_ram) = match (wider, driven) {
+            (true, true) => (format!("{wire}[{}:0]", bits - 1), wire),
+            (true, false) => (wire.clone(), format!("{ids}'({wire})")),
+            (false, _) => (wire.clone(), wire),
+        };
+        made.core.insert(format!("{name}_{signal}"), to_core);
+        ports.push(pair((&format!("c_{signal}"), &to_ram)));
     }
     // The rest of AXI4 says nothing to a RAM.
     for (key, core) in

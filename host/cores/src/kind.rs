@@ -297,7 +297,9 @@ pub(crate) fn channels(entry: &Entry, folder: &Path, ports: Option<&str>) -> Res
             Err(what) => return bad("ports", what),
         };
         if family == Family::AxiMaster {
-            return bad("ports", "ports = \"axi_master\" is for memories: give kind = \"memory\" and bytes".into());
+            let remedy =
+                if entry.ports.is_some() { "give kind = \"memory\" and bytes" } else { "write it into their entries, not into [core]" };
+            return bad("ports", format!("ports = \"axi_master\" is for memories: {remedy}"));
         }
         if family != Family::Stream {
             return Ok(other_family(entry, family)

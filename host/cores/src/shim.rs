@@ -296,10 +296,10 @@ impl Found {
         let mastered: Vec<&Channel> =
             manifest.channels.iter().filter(|channel| axi::is_mastered(channel) && channel.direction == Direction::H2c).collect();
         for channel in &mastered {
-            let (valid, free) = (format!("{}_a", channel.name), self.free(top));
+            let free = self.free(top);
             let there =
                 |prefix: &String| free.iter().any(|(small, _)| matches!(small.strip_prefix(prefix.as_str()), Some("awvalid" | "arvalid")));
-            let told = self.names.keys().any(|name| name.starts_with(&valid) && name.ends_with("valid"));
+            let told = ["awvalid", "arvalid"].iter().any(|signal| self.names.contains_key(&format!("{}_{signal}", channel.name)));
             if let Some(prefix) = axi::prefixes(channel, mastered.len() == 1).into_iter().find(there).filter(|_| !told) {
                 self.bundle(manifest, top, &channel.name, &prefix);
             }

@@ -49,6 +49,14 @@ fn a_master_is_found_by_its_names_and_gets_what_it_lacks() {
         ];
         parts.iter().for_each(|part| assert!(text.contains(part), "no {part}: {text}"));
     }
+    // IDs of unlike widths.
+    let ids = format!("{}, output logic [2:0] mem_arid, input logic [5:0] mem_rid", reads("mem_", 32));
+    let text = wrapped(&world, "", &ids, &format!("{} assign mem_arid = '0;", tied("mem_"))).unwrap();
+    for part in
+        [".ID_WIDTH(6)", ".c_arid(6'(own_mem_arid))", ".mem_rid(own_mem_rid)", "logic [5:0] own_mem_rid;", "logic [2:0] own_mem_arid;"]
+    {
+        assert!(text.contains(part), "no {part}: {text}");
+    }
     // Two memories: each is found by its own name.
     let second = "[[channel]]\nname = \"two\"\nkind = \"memory\"\nbytes = 4096\nports = \"axi_master\"\n";
     let both = format!("{}, {}", reads("m_axi_mem_", 64), reads("m_axi_two_", 128));
@@ -69,6 +77,8 @@ fn what_is_wrong_is_told() {
         &reads("mem_", 32).replace("output logic mem_arvalid", "output logic [1:0] mem_arvalid"),
         &["mem_arvalid", "2 bits", "1 bit"],
     );
+    let far = "base = 0x1000000000\naddress_bits = 40\n";
+    error(far, &reads("mem_", 32), &["base + bytes = 0x1000002000", "addresses of 34 bit, which end at 0x400000000"]);
     let stream = "[[channel]]\nname = \"a\"\ndirection = \"h2c\"\nports = \"axi_master\"\n";
     error(stream, &reads("mem_", 32), &["line 14", "for memories", "kind = \"memory\""]);
 }

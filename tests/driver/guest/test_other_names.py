@@ -114,7 +114,7 @@ def waits(file: int) -> None:
 
 
 def end_the_file(card: Card) -> None:
-    """The core says that there is nothing more: an empty message, which only the module's own file can send it."""
+    """The core says that there is nothing more: an empty message, sent by the module's own file."""
     with opened(card.files["in"], PACKETS) as own:
         os.write(own, b"")
 

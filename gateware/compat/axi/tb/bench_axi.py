@@ -150,7 +150,7 @@ async def rate(dut):
     for side in range(2):
         beats = 4096 // both.beat(side)
         # Bursts of up to 256 beats, or to the next multiple of 4096.
-        slack = 20 + 4 * -(-beats // 256)
+        slack = 12 + 2 * -(-beats // 256)
         assert await clocks(both.write(side, 0, bytes(4096))) <= beats + slack
         assert await clocks(both.read(side, 0, 4096), both.write(side, 4096, bytes(4096))) <= beats + slack
     beats = [4096 // both.beat(side) for side in range(2)]
