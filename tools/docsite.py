@@ -127,6 +127,10 @@ class Staging:
             text = "".join(cell["source"])
             parts.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
             for output in cell.get("outputs", ()):
+                if "image/png" not in output.get("data", {}):
+                    raise SiteError(
+                        f"{name}: cell {number} has an output of kind {output['output_type']}: only pictures can be shown; clear it"
+                    )
                 picture = f"{name}.{number}.png"
                 (self.folder / picture).parent.mkdir(parents=True, exist_ok=True)
                 (self.folder / picture).write_bytes(base64.b64decode("".join(output["data"]["image/png"])))
@@ -177,6 +181,7 @@ def logged(name: str, command: list[str], variables: dict[str, str]) -> None:
 
 def rust_reference(folder: Path) -> None:
     target = Path(os.environ.get("CARGO_TARGET_DIR", OUT / "target"))
+    shutil.rmtree(target / "doc", ignore_errors=True)  # or pages of what is gone would be copied, too
     command = ["cargo", "doc", "--locked", "--no-deps", "--all-features", "--package=towpath", "--manifest-path=host/Cargo.toml"]
     logged("docs-rust", command, {"RUSTDOCFLAGS": "-D warnings"})
     shutil.copytree(target / "doc", folder)
@@ -199,7 +204,9 @@ def build(output: Path, rust: bool) -> None:
         rust_reference(made / "rust")
     if found := sitelinks.broken(made, rust):
         raise SiteError("\n".join(found))
-    shutil.rmtree(output, ignore_errors=True)
+    (made / sitepages.MARK).touch()
+    if output.exists():
+        shutil.rmtree(output)
     output.parent.mkdir(parents=True, exist_ok=True)
     shutil.move(made, output)
 
@@ -209,9 +216,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--output", type=Path, default=OUT / "site", help="the folder that it goes to, which is replaced: .towpath/site")
     parser.add_argument("--no-rust", action="store_true", help="without the Rust reference, which compiles the library's dependencies")
     options = parser.parse_args(arguments)
-    output = options.output.absolute()
-    if output.exists() and output != OUT / "site" and not (output / "objects.inv").is_file():
-        parser.error(f"{output} is there and holds no site: it would be replaced")
+    output = options.output.resolve()
+    if not sitepages.may_replace(output):
+        parser.error(f"{output} is there and is no site of this command's, and would be replaced: remove it, or name another folder")
     print("docs: the pages, by Sphinx", flush=True)
     try:
         build(output, not options.no_rust)

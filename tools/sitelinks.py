@@ -43,6 +43,9 @@ def broken(site: Path, rust: bool) -> list[str]:
             path, _, fragment = link.partition("#")
             path = path.partition("?")[0]
             target = Path(os.path.normpath(page.parent / unquote(path))) if path else page
+            if not target.is_relative_to(site):
+                found.append(f"{name}: {link}: it leads out of the site")
+                continue
             if not rust and target.relative_to(site).parts[:1] == ("rust",):
                 continue
             if not target.is_file():

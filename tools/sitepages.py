@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 NAVIGATION = "docs/site.toml"
 HOME = "README.md"
 PAGES = ("*.md", "*.ipynb")
+MARK = ".towpath-docs"  # a file in each site that `./run docs` has made
 # Made by ./run docs, from what the sources declare.
 MADE = ("reference/c.md", "reference/python.md", "reference/rust.md")
 CODE = re.compile(
@@ -115,3 +116,10 @@ def broken_anchors(root: Path, pages: Iterable[str]) -> list[str]:
 
 def findings(root: Path, pages: list[str]) -> list[str]:
     return sections(root, pages)[1] + broken_anchors(root, pages)
+
+
+def may_replace(output: Path) -> bool:
+    """An empty folder, or a site that this command made and that nobody has made a repository of."""
+    if not output.is_dir():
+        return not output.exists()
+    return not any(output.iterdir()) or (output / MARK).is_file() and not (output / ".git").exists()

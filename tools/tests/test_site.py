@@ -28,6 +28,7 @@ def site(folder: Path, **pages: str) -> Path:
         ('<a href="gone.html">', "a.html: gone.html: there is no such file"),
         ('<img src="gone.png">', "a.html: gone.png: there is no such file"),
         ('<a href="b.html#gone">', "a.html: b.html#gone: nothing of that name in it"),
+        ('<a href="../gone.html">', "a.html: ../gone.html: it leads out of the site"),
         ('<a href="#gone">', "a.html: #gone: nothing of that name in it"),
         ('<a href="rust/towpath/index.html">', "a.html: rust/towpath/index.html: there is no such file"),
         ('<script src="https://towpath.example/x.js">', "a.html: fetches https://towpath.example/x.js"),
@@ -46,3 +47,17 @@ def test_code_keeps_its_brackets() -> None:
     page = "[a](b) `[c](d)` ![e](f#g)\n\n```\n[h](i)\n```\n`[j](k)\n\n[l](m)`\n"
     changed = page.replace("(b)", "(<b>)").replace("(f#g)", "(<f#g>)").replace("(k)", "(<k>)").replace("(m)", "(<m>)")
     assert sitepages.relinked(page, lambda target: f"<{target}>") == changed
+
+
+def test_what_a_site_may_take_the_place_of(tmp_path: Path) -> None:
+    own, foreign = tmp_path / "own", tmp_path / "foreign"
+    for folder in (own, foreign):
+        folder.mkdir()
+        assert sitepages.may_replace(folder), "it is empty"
+        (folder / "objects.inv").touch()
+        assert not sitepages.may_replace(folder)
+    assert sitepages.may_replace(tmp_path / "new") and not sitepages.may_replace(foreign / "objects.inv")
+    (own / sitepages.MARK).touch()
+    assert sitepages.may_replace(own)
+    (own / ".git").mkdir()
+    assert not sitepages.may_replace(own)

@@ -45,7 +45,7 @@ from towpath._fanout import Fanout, FanoutPort
 from towpath._file import MessageFile
 from towpath._frames import Frames
 from towpath._kind import Kind
-from towpath._memory import CardMemory, Memories
+from towpath._memory import CardMemory, Memories, Window
 from towpath._plugins import Clock, Partial, Plugins, Reset, TlpLog
 from towpath._towpath import Buffer, Interrupt, Interrupts, Pair, Plugin, Registers, StreamTransfer, Ticket, WindowPart, __version__
 from towpath._types import (
@@ -128,6 +128,7 @@ __all__ = [
     "TransferError",
     "UsageError",
     "VersionError",
+    "Window",
     "WindowPart",
     "Wire",
     "__version__",
