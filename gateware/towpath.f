@@ -44,6 +44,10 @@ gateware/compat/fifo/tp_fifo_read.sv
 gateware/compat/fifo/tp_fifo_write.sv
 gateware/compat/riffa/tp_riffa_rx.sv
 gateware/compat/riffa/tp_riffa_tx.sv
+gateware/compat/wires/tp_wires_bus.sv
+gateware/compat/wires/tp_wires_control.sv
+gateware/compat/wires/tp_wires_input.sv
+gateware/compat/wires/tp_wires_output.sv
 gateware/compat/xillybus/tp_xillybus_memory.sv
 gateware/compat/xillybus/tp_xillybus_open.sv
 gateware/compat/xillybus/tp_xillybus_read.sv

@@ -585,6 +585,14 @@ pub struct New {
     /// The core's top module or entity
     #[arg(long, value_name = "NAME", requires = "sources")]
     pub top: Option<String>,
+    /// A parameter or generic of the top; may be repeated
+    #[arg(long = "parameter", value_name = "NAME=VALUE", requires = "sources", value_parser = assignment)]
+    pub parameters: Vec<(String, String)>,
+}
+
+fn assignment(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("a name, an equals sign and a value")?;
+    Ok((name.trim().to_string(), value.trim().to_string()))
 }
 
 #[derive(Debug, Args)]

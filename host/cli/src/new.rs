@@ -47,7 +47,7 @@ fn filled(what: &New) -> Result<(Draft, Vec<String>)> {
             let sources = what.sources.iter().map(|source| relative(source, folder).map_err(|e| failed("finding", source, &e)));
             let sources = sources.collect::<Result<Vec<PathBuf>>>()?;
             let say = |line: &str| output::eprintln_lossy(line);
-            (draft(folder, &sources, top, Some(&say)).map_err(|e| Failure::new(CORE, e))?, None)
+            (draft(folder, &sources, top, &what.parameters, Some(&say)).map_err(|e| Failure::new(CORE, e))?, None)
         }
         None => {
             let name = std::path::absolute(folder).ok().and_then(|path| Some(path.file_name()?.to_str()?.to_string()));
@@ -122,6 +122,14 @@ fn python(made: &Draft) -> String {
         let _ =
             writeln!(text, "    card.memory[\"{name}\"][0:16] = bytes(range(16))\n    print(\"{name}:\", card.memory[\"{name}\"][0:16])");
     }
+    for (number, register) in made.wires.iter().filter(|register| register.input).enumerate() {
+        // A setting has its own meaning; an argument is a number.
+        let (mark, value) = if made.control { ("", number + 1) } else { ("# ", 0) };
+        let _ = writeln!(text, "    {mark}card.registers[{:#x}] = {value}  # {}", register.offset, register.name);
+    }
+    if made.control {
+        text.push_str("    card.registers[0] = 1  # start\n");
+    }
     for stream in of(made, Direction::H2c) {
         let _ = match stream.riffa {
             // One transaction, the last one of its chain.
@@ -140,12 +148,18 @@ fn python(made: &Draft) -> String {
         } else {
             let _ = writeln!(
                 text,
-                "    {name} = bytearray({BYTES})\n    card[\"{name}\"].recv_into({name})\n    print(\"{name}:\", bytes({name}))"
+                "    bytes_{name} = bytearray({BYTES})\n    card[\"{name}\"].recv_into(bytes_{name})\n    print(\"{name}:\", bytes(bytes_{name}))"
             );
         }
     }
     for stream in of(made, Direction::H2c) {
         let _ = writeln!(text, "    ticket_{}.wait()", stream.name);
+    }
+    if made.control {
+        text.push_str("    while not card.registers[0] & 2:  # done\n        pass\n");
+    }
+    for register in made.wires.iter().filter(|register| !register.input) {
+        let _ = writeln!(text, "    print(\"{}:\", card.registers[{:#x}])", register.name, register.offset);
     }
     text
 }
@@ -159,7 +173,7 @@ fn c(made: &Draft) -> String {
          int main(int count, char **words) {\n    towpath_device *card;\n    \
          check(towpath_open(count > 1 ? words[1] : NULL, NULL, &card));\n",
     );
-    if made.registers {
+    if made.registers || !made.wires.is_empty() || made.control {
         text.push_str(
             "    uint32_t value;\n    check(towpath_read_register(card, 0, &value));\n    printf(\"register 0 is %u\\n\", (unsigned)value);\n",
         );
@@ -177,6 +191,13 @@ fn c(made: &Draft) -> String {
         let fields = "{.size = sizeof whole, .flags = TOWPATH_LENGTH, .length = sizeof bytes, .user = 1}";
         let _ = writeln!(text, "    // One transaction, the last one of its chain.\n    towpath_message whole = {fields};");
     }
+    for (number, register) in made.wires.iter().filter(|register| register.input && made.control).enumerate() {
+        let (name, offset) = (&register.name, register.offset);
+        let _ = writeln!(text, "    check(towpath_write_register(card, {offset:#x}, {}));  // {name}", number + 1);
+    }
+    if made.control {
+        text.push_str("    check(towpath_write_register(card, 0, 1));  // start\n");
+    }
     for stream in of(made, Direction::H2c) {
         let message = if stream.riffa { "&whole" } else { "NULL" };
         let _ = writeln!(
@@ -193,6 +214,16 @@ fn c(made: &Draft) -> String {
              check(towpath_recv({channel}, bytes, sizeof bytes, &received_{channel}));\n    \
              printf(\"{}: %llu bytes\\n\", (unsigned long long)received_{channel}.bytes);",
             stream.name
+        );
+    }
+    if made.control {
+        text.push_str("    do check(towpath_read_register(card, 0, &value));\n    while (!(value & 2));  // done\n");
+    }
+    for register in made.wires.iter().filter(|register| !register.input) {
+        let (name, offset) = (&register.name, register.offset);
+        let _ = writeln!(
+            text,
+            "    check(towpath_read_register(card, {offset:#x}, &value));\n    printf(\"{name} is %u\\n\", (unsigned)value);"
         );
     }
     for stream in &made.streams {

@@ -2,7 +2,10 @@
 //! A manifest for a core that somebody else wrote: what its ports are by their names, and what that does not tell.
 
 mod families;
+mod handshakes;
+mod wires;
 
+use crate::family::Family;
 use crate::find::towpath_home;
 use crate::listed::{included_names, tidy};
 use crate::manifest::{is_identifier, Direction, Manifest};
@@ -13,6 +16,9 @@ use crate::CoreError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+
+/// Bytes of block RAM for a core that is a master, unless the designer knows better.
+const MASTERED: u64 = 65536;
 
 /// A stream of the core.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +31,17 @@ pub struct DraftStream {
     pub ends: bool,
     /// It is a direction of a channel of RIFFA's: the other one has its name, and messages carry their length and a user word.
     pub riffa: bool,
+}
+
+/// A register that is a port of the core's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DraftRegister {
+    /// Its name, and the port's.
+    pub name: String,
+    /// Where it is.
+    pub offset: u32,
+    /// The host writes it.
+    pub input: bool,
 }
 
 /// What was made of a core's ports.
@@ -40,6 +57,10 @@ pub struct Draft {
     pub memories: Vec<String>,
     /// It has registers.
     pub registers: bool,
+    /// Registers that are ports of the core's.
+    pub wires: Vec<DraftRegister>,
+    /// One of them starts the core.
+    pub control: bool,
     /// It has an interrupt.
     pub interrupt: bool,
 }
@@ -87,7 +108,8 @@ fn bundles(top: &Top, signal: &str, belongs: impl Fn(&str) -> bool) -> Vec<Bundl
 /// A channel's name from what tells its ports from others.
 fn name_of(before: &str, otherwise: &str, taken: &mut BTreeSet<String>) -> String {
     let small = before.to_lowercase();
-    let words: Vec<&str> = small.split('_').filter(|word| !matches!(*word, "" | "s" | "m" | "axis" | "axi" | "saxis" | "maxis")).collect();
+    let words: Vec<&str> =
+        small.split('_').filter(|word| !matches!(*word, "" | "s" | "m" | "io" | "axis" | "axi" | "saxis" | "maxis")).collect();
     let mut name = words.join("_");
     if !is_identifier(&name) || name.len() > 24 {
         name = otherwise.to_string();
@@ -135,11 +157,18 @@ fn quoted(names: &[String]) -> String {
     format!("[{}]", all.join(", "))
 }
 
-/// Read the ports of module `top` in these sources, which are relative to `folder`, and draft a manifest that lies there.
+/// Read the ports of module `top` in these sources, which are relative to `folder`, and draft a manifest that lies there. `parameters` are values for the
+/// top's, by name.
 ///
 /// # Errors
 /// The sources cannot be read or do not compile.
-pub fn draft(folder: &Path, sources: &[PathBuf], top: &str, progress: Option<&(dyn Fn(&str) + Sync)>) -> Result<Draft, CoreError> {
+pub fn draft(
+    folder: &Path,
+    sources: &[PathBuf],
+    top: &str,
+    parameters: &[(String, String)],
+    progress: Option<&(dyn Fn(&str) + Sync)>,
+) -> Result<Draft, CoreError> {
     let say = |line: &str| {
         if let Some(progress) = progress {
             progress(line);
@@ -152,13 +181,25 @@ pub fn draft(folder: &Path, sources: &[PathBuf], top: &str, progress: Option<&(d
     if !beside.is_empty() {
         let _ = writeln!(head, "include = {}", quoted(&beside));
     }
-    let bare = Manifest::parse(&format!("{head}[registers]\n"), folder)?;
+    let lines = parameters.iter().map(|(name, value)| format!("{name} = {}\n", parameter(value)));
+    let table = if parameters.is_empty() { String::new() } else { format!("\n[parameters]\n{}", lines.collect::<String>()) };
+    let bare = Manifest::parse(&format!("{head}[registers]\n{table}"), folder)?;
     towpath_home()?;
     let scratch = crate::build::scratch()?;
     let warnings = Warnings::new(&bare, &say);
     let top = Top::elaborate_alone(&Verilator::find()?, &bare, true, scratch.path(), &warnings)?;
     warnings.finish();
-    Ok(Drafting::of(&top).finished(&head, &top))
+    Ok(Drafting::of(&top).finished(&head, &table, &top))
+}
+
+/// A value as TOML has it: a number or a truth value as it is, anything else as text.
+fn parameter(value: &str) -> String {
+    let plain = value.parse::<i64>().is_ok() || value.parse::<f64>().is_ok_and(f64::is_finite) && value.contains('.');
+    if plain || matches!(value, "true" | "false") {
+        value.to_string()
+    } else {
+        toml::Value::from(value).to_string()
+    }
 }
 
 /// Folders, beside a source, of files that the sources include. A folder that nothing is included from is none: a board's project would have all of it.
@@ -187,6 +228,8 @@ struct Drafting {
     draft: Draft,
     /// Ports that something is known of.
     taken: BTreeSet<String>,
+    /// Ports that nothing here is for.
+    refused: BTreeSet<String>,
     names: BTreeSet<String>,
     channels: String,
     registers: String,
@@ -206,8 +249,12 @@ impl Drafting {
         drafting.xillybus(top);
         drafting.epee(top);
         drafting.fifos(top);
+        drafting.enables(top);
+        drafting.handshakes(top);
+        drafting.marked_fifos(top);
         drafting.clocks_and_resets(top);
         drafting.interrupts(top);
+        drafting.wires(top);
         drafting.rest(top);
         drafting
     }
@@ -227,8 +274,10 @@ impl Drafting {
                 }
             };
             let bits = top.ports[&bundle.ports["tdata"]].width.unwrap_or(0);
-            if !bits.is_power_of_two() || !(8..=512).contains(&bits) {
-                self.unsure(format!("{}: a stream of {bits} bit: only powers of two, 8 to 512, can be joined", bundle.pattern()));
+            let way = |signal: &str| bundle.ports.get(signal).map(|port| top.ports[port].direction);
+            let alike = way("tdata") == way("tvalid") && way("tready").is_some_and(|ready| Some(ready) != way("tdata"));
+            if !alike || !bits.is_power_of_two() || !(8..=512).contains(&bits) {
+                // The others of its ports may end otherwise, and words of any width go another way: that is for `handshakes`.
                 continue;
             }
             let name = name_of(&bundle.telling(), if direction == Direction::H2c { "in" } else { "out" }, &mut self.names);
@@ -246,9 +295,6 @@ impl Drafting {
                 text.push_str("# message_bytes = 4096     # or the name of a register; without it messages have no end\n");
                 self.unsure(format!("channel \"{name}\" has no tlast: recv takes as many bytes as it asks for, unless message_bytes says where messages end"));
             }
-            if !has("tready") {
-                self.unsure(format!("channel \"{name}\" has no tready and cannot be held back: put a FIFO with one before it"));
-            }
             self.streams.push((format!("name = \"{name}\"\ndirection = \"{direction}\"\n"), bits));
             self.widths.push(bits);
             self.channels.push_str(&text);
@@ -264,10 +310,26 @@ impl Drafting {
             let (Some(address), Some(data)) = (of("awaddr"), of("wdata")) else { continue };
             let (bits, wide) = (address.width.unwrap_or(0), data.width.unwrap_or(0));
             if address.direction != PortDirection::Input {
+                let whole = ["awvalid", "awready", "wvalid", "wready", "bvalid"].iter().all(|signal| bundle.ports.contains_key(*signal));
+                if !whole || !wide.is_power_of_two() || !(8..=512).contains(&wide) {
+                    let needs = "it needs awvalid, awready, wvalid, wready and bvalid, and data of a power of two, 8 to 512 bit";
+                    self.unsure(format!("{}: an AXI master of {wide} bit: {needs}", bundle.pattern()));
+                    self.refused.extend(bundle.ports.into_values());
+                    continue;
+                }
+                let name = name_of(&bundle.telling(), "memory", &mut self.names);
+                let family = Family::AxiMaster.name();
+                let _ = write!(
+                    self.channels,
+                    "\n[[channel]]\nname = \"{name}\"\nkind = \"memory\"\nports = \"{family}\"\nbytes = {MASTERED}\n"
+                );
+                let _ = writeln!(self.ports, "{name} = \"{}\"", bundle.pattern());
                 self.unsure(format!(
-                    "{}: an AXI master: the core reads or writes by itself, which no channel does for it",
-                    bundle.pattern()
+                    "memory \"{name}\": the core is a master there, and has block RAM of {MASTERED} bytes from address 0: correct bytes and base"
                 ));
+                self.widths.push(wide);
+                self.draft.memories.push(name);
+                self.taken.extend(bundle.ports.into_values());
                 continue;
             }
             if bundle.ports.contains_key("awlen") {
@@ -286,6 +348,7 @@ impl Drafting {
                 self.draft.memories.push(name);
             } else if self.draft.registers || wide != 32 {
                 self.unsure(format!("{}: AXI4-Lite of {wide} bit: a core has one such port, of 32 bit", bundle.pattern()));
+                self.refused.extend(bundle.ports.into_values());
                 continue;
             } else {
                 self.draft.registers = true;
@@ -324,6 +387,7 @@ impl Drafting {
             }
         }
         if clocks.is_empty() {
+            self.ports.push_str("clk = \"\"\n");
             self.unsure("no port looks like a clock: name it in [ports] as clk".into());
         }
         if clocks.len() > 1 {
@@ -384,7 +448,7 @@ impl Drafting {
     }
 
     /// The whole text, now that the path's width is known.
-    fn finished(mut self, head: &str, top: &Top) -> Draft {
+    fn finished(mut self, head: &str, parameters: &str, top: &Top) -> Draft {
         let most = self.widths.iter().copied().max().unwrap_or(128).clamp(64, 512);
         let path = if top.has_data_width { u64::from(crate::manifest::default_width()) } else { most };
         for (place, bits) in &self.streams {
@@ -392,7 +456,7 @@ impl Drafting {
                 self.channels = self.channels.replace(place.as_str(), &format!("{place}width = {bits}\n"));
             }
         }
-        let mut text = format!("{head}width = {path}\n{}{}", self.channels, self.registers);
+        let mut text = format!("{head}width = {path}\n{parameters}{}{}", self.channels, self.registers);
         if !self.ports.is_empty() {
             let _ = write!(text, "\n[ports]\n{}", self.ports);
         }

@@ -2,7 +2,7 @@
 //! Ports of EPEE: a FIFO in each direction, registers and interrupts. What joins them to streams, bus and interrupts is in `gateware/compat/epee`.
 
 use crate::family::Family;
-use crate::manifest::{Channel, Direction, Entry, Interrupts, Manifest, Registers};
+use crate::manifest::{Bus, Channel, Direction, Entry, Interrupts, Manifest, Registers};
 use crate::ports::{PortDirection, Top, AXIL};
 use crate::stream::{differs, pair, signals, Between};
 use crate::wrapper::instance;
@@ -90,7 +90,7 @@ pub(crate) fn complete(manifest: &mut Manifest) -> Option<(String, String)> {
         return Some(("[interrupts]".into(), format!("a core with EPEE's ports has {VECTORS} interrupts: remove [interrupts]")));
     }
     manifest.interrupts = Some(Interrupts { count: VECTORS, edge: false });
-    manifest.registers.get_or_insert(Registers { bytes: 4 << NUMBER_BITS, names: BTreeMap::new() });
+    manifest.registers.get_or_insert(Registers { bytes: 4 << NUMBER_BITS, names: BTreeMap::new(), ports: Bus::Axil });
     None
 }
 

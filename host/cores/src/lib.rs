@@ -32,15 +32,17 @@ mod riffa;
 mod shim;
 mod stream;
 mod tool;
+mod tree;
 mod vhdl;
 mod warnings;
+mod wires;
 mod wrapper;
 mod xillybus;
 
 pub use build::{build, wrap, BuildOptions, Built, Wrapped};
 pub use check::Check;
 pub use data::Data;
-pub use draft::{draft, Draft, DraftStream};
+pub use draft::{draft, Draft, DraftRegister, DraftStream};
 pub use endpoint::{endpoints, Endpoint};
 pub use error::CoreError;
 pub use family::Family;

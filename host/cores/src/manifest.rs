@@ -359,6 +359,20 @@ pub struct Registers {
     /// Names of registers, and their byte offsets.
     #[serde(default)]
     pub names: BTreeMap<String, u32>,
+    /// What they are at the core.
+    #[serde(default)]
+    pub ports: Bus,
+}
+
+/// What registers are at the core.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Bus {
+    /// An AXI4-Lite port.
+    #[default]
+    Axil,
+    /// Each is a port of its own name.
+    Wires,
 }
 
 /// `[interrupts]`.

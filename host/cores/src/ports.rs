@@ -9,6 +9,7 @@ use crate::manifest::{at, core_line, line_of, Channel, Direction, Manifest};
 use crate::plugin::{Plugin, PLUGIN};
 use crate::shim::adapted;
 use crate::tool::{disk_full, messages, Verilator};
+use crate::tree::{bits, spelled, through};
 use crate::vhdl::{is_vhdl, Vhdl};
 use crate::warnings::{errors, Warnings};
 use crate::CoreError;
@@ -79,6 +80,8 @@ pub struct Top {
     pub lacks: Vec<String>,
     /// Data files that it and the modules in it read, where the name is constant: FILE:LINE, and the name.
     pub reads: Vec<(String, String)>,
+    /// Variables that follow from a word of a memory in the same clock.
+    pub(crate) through: BTreeSet<String>,
     /// What to instantiate: the core's module, or the one before it in `shim`.
     pub module: String,
     /// Its parameters have their values: it is Verilog that was made of VHDL.
@@ -309,7 +312,7 @@ impl Top {
             let line = parts.next().and_then(|p| p.split(':').next()).unwrap_or("?");
             format!("{file}:{line}")
         };
-        let mut top = Top { place: place(module), ..Top::default() };
+        let mut top = Top { place: place(module), through: through(module), ..Top::default() };
         for module in tree.get("modulesp")?.as_array()? {
             find_reads(module, &place, &mut top.reads);
         }
@@ -328,7 +331,7 @@ impl Top {
                 "OUTPUT" => PortDirection::Output,
                 _ => PortDirection::Other,
             };
-            let port_name = node["origName"].as_str().or(node["name"].as_str())?.to_string();
+            let port_name = spelled(node["origName"].as_str().or(node["name"].as_str())?);
             top.ports.insert(port_name, Port { direction, width: bits(&types, node["dtypep"].as_str()?, 0), place: place(node) });
         }
         Some(top)
@@ -407,35 +410,6 @@ fn by_accident(manifest: &Manifest, top: &Top) -> Option<String> {
     }
     let missing = missing.join(", ");
     Some(format!("core.sources: the core needs {missing}, which no list names, so a board would not have it: add {missing}"))
-}
-
-/// Width of a packed type.
-fn bits(types: &BTreeMap<String, &Value>, address: &str, depth: u32) -> Option<u64> {
-    let dtype = types.get(address).filter(|_| depth < 64)?;
-    let range = |text: &str| -> Option<u64> {
-        let (left, right) = text.trim_matches(['[', ']']).split_once(':')?;
-        let (left, right): (i64, i64) = (left.trim().parse().ok()?, right.trim().parse().ok()?);
-        Some(left.abs_diff(right) + 1)
-    };
-    match dtype["type"].as_str()? {
-        "BASICDTYPE" => match dtype["range"].as_str() {
-            Some(text) => range(text),
-            None if matches!(dtype["keyword"].as_str(), Some("logic" | "bit" | "reg" | "wire")) => Some(1),
-            None => None,
-        },
-        "PACKARRAYDTYPE" => Some(range(dtype["declRange"].as_str()?)? * bits(types, dtype["refDTypep"].as_str()?, depth + 1)?),
-        "STRUCTDTYPE" if dtype["packed"] == true => {
-            dtype["membersp"].as_array()?.iter().map(|m| bits(types, m["dtypep"].as_str()?, depth + 1)).sum()
-        }
-        "UNIONDTYPE" if dtype["packed"] == true => {
-            dtype["membersp"].as_array()?.iter().filter_map(|m| bits(types, m["dtypep"].as_str()?, depth + 1)).max()
-        }
-        "ENUMDTYPE" | "REFDTYPE" | "MEMBERDTYPE" | "CONSTDTYPE" => {
-            let to = dtype["refDTypep"].as_str().filter(|a| *a != address)?;
-            bits(types, to, depth + 1)
-        }
-        _ => None,
-    }
 }
 
 /// A port that a manifest calls for.

@@ -5,12 +5,12 @@
 use crate::check::{checker, Known};
 use crate::family::{behind, Family};
 use crate::listed::fits;
-use crate::manifest::{at, line_of, Channel, Direction, Manifest};
+use crate::manifest::{at, line_of, Bus, Channel, Direction, Manifest};
 use crate::ports::{is_axi, Port, PortDirection, Top, AXIL};
 use crate::stream::{between, is_other, Between};
 use crate::wrapper::instance;
 use crate::CoreError;
-use crate::{axi, epee, riffa, xillybus};
+use crate::{axi, epee, riffa, wires, xillybus};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -90,8 +90,9 @@ const XILLYBUS: [&str; 2] = ["bus_clk", "quiesce"];
 
 /// Signals beside a stream that has no counterpart for them.
 const BESIDE_STREAM: [&str; 3] = ["tuser", "tid", "tdest"];
-/// And beside registers.
-const BESIDE_REGISTERS: [&str; 2] = ["awprot", "arprot"];
+/// And beside registers: what AXI4-Lite has not, but generators write all the same.
+const BESIDE_REGISTERS: [&str; 10] =
+    ["awprot", "arprot", "awcache", "arcache", "awqos", "arqos", "awregion", "arregion", "awlock", "arlock"];
 /// The bundle of the registers.
 const REGISTERS: &str = "s_axil";
 
@@ -104,7 +105,8 @@ struct Found {
     /// Active low, and active high.
     low: Vec<String>,
     high: Vec<String>,
-    /// It has been said that there is no reset.
+    /// It has been said that there is no clock, or no reset.
+    no_clock: bool,
     no_reset: bool,
     /// The core's ports that have been accounted for.
     taken: BTreeSet<String>,
@@ -161,6 +163,8 @@ impl Found {
             for name in names.list() {
                 if name.is_empty() && reset {
                     self.no_reset = true;
+                } else if name.is_empty() && key == "clk" {
+                    self.no_clock = true;
                 } else if name.contains('*') {
                     let matching = top.ports.keys().filter_map(|port| Some((rest(name, port)?.to_lowercase(), port.clone())));
                     let matching: Vec<(String, String)> =
@@ -209,7 +213,11 @@ impl Found {
                 if key == "clk" { (self.all_of(top, CLOCKS), Vec::new()) } else { (self.all_of(top, LOW), self.all_of(top, HIGH)) };
             one.retain(known);
             high.retain(known);
-            let told = if key == "clk" { !self.clocks.is_empty() } else { self.no_reset || !(self.low.is_empty() && self.high.is_empty()) };
+            let told = if key == "clk" {
+                self.no_clock || !self.clocks.is_empty()
+            } else {
+                self.no_reset || !(self.low.is_empty() && self.high.is_empty())
+            };
             if told {
                 continue;
             }
@@ -332,7 +340,8 @@ impl Found {
                 self.bundle(manifest, top, &channel.name, prefix);
             }
         }
-        if manifest.registers.is_some() && !top.ports.contains_key("s_axil_awaddr") && !self.names.contains_key("s_axil_awaddr") {
+        let on_bus = manifest.registers.as_ref().is_some_and(|registers| registers.ports == Bus::Axil);
+        if on_bus && !top.ports.contains_key("s_axil_awaddr") && !self.names.contains_key("s_axil_awaddr") {
             let memories: Vec<String> =
                 manifest.channels.iter().filter(|c| c.carrier.is_some()).map(|c| format!("{}_", c.name.to_lowercase())).collect();
             let input = |port: &str| top.ports[port].direction == PortDirection::Input;
@@ -421,6 +430,7 @@ pub(crate) fn adapted(manifest: &Manifest, top: Top, number: usize) -> Result<To
     streams.extend(xillybus::between(manifest, &top, &found.names));
     streams.extend(axi::between(manifest, &top, &found.names));
     streams.extend(epee::between(manifest, &top, &found.names));
+    streams.extend(wires::between(manifest, &top, &found.names));
     found.problems.extend(streams.iter().flat_map(|between| between.problems.clone()));
 
     if !found.problems.is_empty() {
@@ -465,7 +475,7 @@ impl Shim<'_> {
     fn needless(&self) -> bool {
         let same = self.found.names.iter().all(|(name, port)| name == port && self.fitted(name, port).is_none());
         let clock = self.found.clocks.iter().all(|port| port == "clk") && self.found.low.iter().all(|port| port == "rst_n");
-        let asked = !self.found.no_reset && self.found.high.is_empty();
+        let asked = !self.found.no_clock && !self.found.no_reset && self.found.high.is_empty();
         let idle = self.manifest.channels.iter().any(|channel| channel.idle);
         same && clock && asked && !idle && self.streams.is_empty() && !self.edges() && self.open.is_empty() && self.tied.is_empty()
     }
@@ -496,7 +506,7 @@ impl Shim<'_> {
         };
         let wire = |direction, width, place: &str| Port { direction, width: Some(width), place: place.to_string() };
         let place = |port: Option<&String>| port.map_or(self.top.place.clone(), |port| self.top.ports[port].place.clone());
-        if !self.found.clocks.is_empty() {
+        if self.found.no_clock || !self.found.clocks.is_empty() {
             add("clk", &wire(PortDirection::Input, 1, &place(self.found.clocks.first())));
         }
         if self.found.no_reset || !self.found.low.is_empty() || !self.found.high.is_empty() {

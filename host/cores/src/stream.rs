@@ -202,7 +202,8 @@ pub(crate) fn between(manifest: &Manifest, channel: &Channel, top: &Top, names: 
     let (from, to) = if h2c { ("", "core_side_") } else { ("core_side_", "") };
     let (s_width, m_width) = if h2c { (path, own) } else { (own, path) };
     for (signal, _, bits) in signals(own) {
-        let range = if bits > 1 { format!("[{}:0] ", bits - 1) } else { String::new() };
+        // Of a stream of one byte `tkeep` is a vector, too: its bits are taken by number.
+        let range = if bits > 1 || signal == "tkeep" { format!("[{}:0] ", bits - 1) } else { String::new() };
         let _ = writeln!(made.text, "  logic {range}core_side_{name}_{signal};");
     }
     if h2c {

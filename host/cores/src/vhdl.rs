@@ -169,7 +169,15 @@ impl Vhdl {
                             format!("[parameters]: entity \"{}\" has no generic {given}: remove it, or correct its name", entity.name);
                         return Err(CoreError::manifest(&file, at(line, &what)));
                     }
-                    None => return Err(CoreError::Compile { what: format!("core \"{}\"", manifest.core.name), message }),
+                    None => {
+                        let message = match message.contains("has no default value") {
+                            true => format!(
+                                "{message}\ngive the generic a value: in [parameters], or with --parameter NAME=VALUE for `towpath new`"
+                            ),
+                            false => message,
+                        };
+                        return Err(CoreError::Compile { what: format!("core \"{}\"", manifest.core.name), message });
+                    }
                 }
             };
             has_width |= is_top && generics.contains_key(WIDTH);

@@ -202,9 +202,14 @@ fn xillybuss_files_are_found_by_their_ports() {
     fails(&(channel("a_b", "c2h", "width = 32") + &channel("big", "h2c", "")), &["\"user_r_a_b_data\" (output, 16 bits)", "32 bits"]);
     let folder = world.root.join("user/drafted");
     std::fs::create_dir_all(&folder).unwrap();
-    let made =
-        draft(&folder, &["_fifo", ""].map(|part| root.join(format!("cores/xillybus_demo/xillybus_demo{part}.v"))), "xillybus_demo", None)
-            .unwrap();
+    let made = draft(
+        &folder,
+        &["_fifo", ""].map(|part| root.join(format!("cores/xillybus_demo/xillybus_demo{part}.v"))),
+        "xillybus_demo",
+        &[],
+        None,
+    )
+    .unwrap();
     for part in ["name = \"mem_8\"\nports = \"xillybus\"\nkind = \"memory\"\nbytes = 4096\n", "clk = \"bus_clk\"\n", "rst = \"quiesce\"\n"]
     {
         assert!(made.manifest.contains(part), "no {part}: {}", made.manifest);

@@ -2,7 +2,8 @@
 //! Cores that are masters of AXI4 at a memory: what joins them, and what the user is told.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use towpath_cores::{wrap, BuildOptions, CoreError};
+use std::path::Path;
+use towpath_cores::{draft, wrap, BuildOptions, CoreError, MANIFEST};
 
 mod common;
 use common::{says, world, World};
@@ -81,4 +82,20 @@ fn what_is_wrong_is_told() {
     error(far, &reads("mem_", 32), &["base + bytes = 0x1000002000", "addresses of 34 bit, which end at 0x400000000"]);
     let stream = "[[channel]]\nname = \"a\"\ndirection = \"h2c\"\nports = \"axi_master\"\n";
     error(stream, &reads("mem_", 32), &["line 14", "for memories", "kind = \"memory\""]);
+}
+
+#[test]
+fn a_draft_gives_a_master_its_memory() {
+    let world = world();
+    world.with_memories();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cores/kernel/kernel.sv").canonicalize().unwrap();
+    let folder = world.root.join("user/drafted");
+    std::fs::create_dir_all(&folder).unwrap();
+    let made = draft(&folder, &[source], "kernel", &[], None).unwrap();
+    assert_eq!((made.memories, made.registers), (vec!["gmem".to_string()], true), "{}", made.manifest);
+    assert!(made.manifest.contains("name = \"gmem\"\nkind = \"memory\"\nports = \"axi_master\"\nbytes = 65536\n"), "{}", made.manifest);
+    assert!(made.undecided.iter().any(|line| line.contains("correct bytes and base")), "{:?}", made.undecided);
+    std::fs::write(folder.join(MANIFEST), &made.manifest).unwrap();
+    let text = wrap(&folder, &BuildOptions::default(), None).unwrap_or_else(|error| panic!("{error}\n{}", made.manifest)).text;
+    assert!(text.contains(".m_axi_gmem_AWADDR(own_gmem_awaddr)"), "{text}");
 }

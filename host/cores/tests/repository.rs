@@ -36,9 +36,19 @@ fn file_list_is_whole() {
         assert!(root.join(file).is_file(), "gateware/towpath.f lists {file}, which is not there");
     }
     assert_eq!(listed.iter().collect::<BTreeSet<_>>().len(), listed.len(), "gateware/towpath.f lists a file twice");
-    for folder in
-        ["lib", "control", "channel", "compat/axi", "compat/epee", "compat/fifo", "compat/riffa", "compat/xillybus", "dma", "plugin"]
-    {
+    for folder in [
+        "lib",
+        "control",
+        "channel",
+        "compat/axi",
+        "compat/epee",
+        "compat/fifo",
+        "compat/riffa",
+        "compat/wires",
+        "compat/xillybus",
+        "dma",
+        "plugin",
+    ] {
         for entry in std::fs::read_dir(root.join("gateware").join(folder)).unwrap().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             let path = format!("gateware/{folder}/{name}");

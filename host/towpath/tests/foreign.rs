@@ -204,3 +204,29 @@ fn a_core_in_vhdl_computes() {
     let tripled: Vec<u8> = bytes(5003).iter().map(|byte| byte.wrapping_mul(3)).collect();
     assert_eq!(receiver.recv().unwrap(), tripled);
 }
+
+#[test]
+fn a_function_of_high_level_synthesis_is_called() {
+    let card = card("arguments");
+    let (sender, receiver) = (card.sender("bytes").unwrap(), card.receiver("results").unwrap());
+    let registers = card.registers();
+    for (base, count) in [(0xff_1234_5678_u64, 100), (3, 0), (0x80_0000_0001, 255)] {
+        registers.write_name("base", base as u32).unwrap();
+        registers.write(0x14, (base >> 32) as u32).unwrap();
+        registers.write_name("count", count).unwrap();
+        let before = registers.read_name("ap_ctrl").unwrap();
+        assert_eq!(before & 7, 4, "idle, and neither started nor done: {before:#x}");
+        registers.write_name("ap_ctrl", 1).unwrap();
+        let sent = bytes(count as usize);
+        if count > 0 {
+            sender.send(&sent).unwrap();
+            let added: Vec<u8> = sent.iter().map(|byte| byte.wrapping_add(base as u8)).collect();
+            assert_eq!(receiver.recv().unwrap(), added);
+        }
+        while registers.read_name("ap_ctrl").unwrap() & 2 == 0 {}
+        assert_eq!(registers.read_name("ap_ctrl").unwrap() & 11, 0, "what was read once is over");
+        assert_eq!(registers.read_name("ap_return").unwrap(), count);
+        let total = u64::from(registers.read_name("total").unwrap()) | u64::from(registers.read(0x24).unwrap()) << 32;
+        assert_eq!(total, (base + sent.iter().map(|byte| u64::from(*byte)).sum::<u64>()) & 0xff_ffff_ffff);
+    }
+}

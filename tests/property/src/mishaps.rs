@@ -22,7 +22,7 @@ const SILENT: u32 = 0;
 /// The memory; its last byte is nobody's.
 const BYTES: usize = 16384;
 const LONG: Option<Duration> = Some(Duration::from_secs(10));
-const CORES: [&str; 2] = ["mishaps", "other"];
+const CORES: [&str; 2] = ["mishaps", "mishaps_other"];
 
 /// An operation of the memory under way.
 struct Access {

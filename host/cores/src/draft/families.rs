@@ -41,7 +41,7 @@ impl Drafting {
                 ));
             }
             if found.out && !found.low {
-                self.unsure(format!("channel \"{name}\": a word is taken to be there in the clock after it was asked for: write ports = \"fwft\" if it stands there by itself"));
+                self.word_after(&name);
             }
             if lanes(bits) != bits {
                 self.unsure(format!("channel \"{name}\" has words of {bits} bit: each takes {} bytes on the host", lanes(bits) / 8));
@@ -51,6 +51,13 @@ impl Drafting {
             self.taken.extend(ports.into_iter().cloned());
             self.draft.streams.push(DraftStream { name, direction, ends: false, riffa: false });
         }
+    }
+
+    /// Of a FIFO whose ports do not tell when a word is there.
+    pub(super) fn word_after(&mut self, name: &str) {
+        self.unsure(format!(
+            "channel \"{name}\": a word is taken to be there in the clock after it was asked for: write ports = \"fwft\" if it stands there by itself"
+        ));
     }
 
     /// RIFFA's channels, by the names that its ports always have.

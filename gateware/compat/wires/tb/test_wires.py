@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds what stands before a core whose registers are its ports, and runs bench_wires on it."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "lib/tb"))
+import bench
+
+HERE = Path(__file__).resolve().parent
+
+
+def test_wires():
+    bench.run(
+        "tb_wires",
+        [*bench.sources("compat/wires"), HERE / "tb_wires.sv"],
+        HERE / "bench_wires.py",
+        bench.ROOT / ".towpath/benches/wires",
+        {"BITS": 40},
+    )
