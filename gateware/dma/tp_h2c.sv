@@ -408,7 +408,7 @@ module tp_h2c
   assign idle = state == LOOK && retire_at == issue_at && !end_valid;
 
   // ------------------------------------------------------------------------------------------------ stream
-  logic [$clog2(BEATS):0] credits;  // beats that the queue towards the user core has room for, less one: the top bit says that there is none
+  logic [$clog2(BEATS):0] credits;  // beats that the queue towards the user core has room for, less one: the top bit says: none
   logic pop;
   assign next_valid = stream_at != retire_at;
   assign next = {slots[stream_at[SW-1:0]], verdicts[stream_at[SW-1:0]]};

@@ -6,6 +6,8 @@
 // the turn is elsewhere waits a cycle more than with tp_round_robin.
 // Promise: a request that stays is served after at most N - 1 others.
 // Not for: requests that still stand in the cycle after they were served and ask for nothing more, unless their owner looks again.
+// One alone looks at nothing.
+// verilator lint_off UNUSEDSIGNAL
 module tp_round_robin_ahead #(
     parameter int N = 2
 ) (
