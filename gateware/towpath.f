@@ -11,6 +11,7 @@ gateware/lib/tp_pulse.sv
 gateware/lib/tp_reset_sync.sv
 gateware/lib/tp_rotate.sv
 gateware/lib/tp_round_robin.sv
+gateware/lib/tp_round_robin_ahead.sv
 gateware/lib/tp_skid.sv
 gateware/lib/tp_sync.sv
 gateware/control/tp_answer.sv

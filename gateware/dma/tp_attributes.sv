@@ -41,7 +41,8 @@ module tp_attributes #(
     if (other_put) others[{1'b0, wr[AW-1:0]}] <= other_in;
   end
   always_ff @(posedge clk) begin
-    ready <= (AW + 1)'(wr - rd) < (note ? (AW + 1)'(DEPTH - 2) : (AW + 1)'(DEPTH - 1)) && !rst;
+    // `note` comes last in its cycle.
+    ready <= ((AW + 1)'(wr - rd) < (AW + 1)'(DEPTH - 2) || ((AW + 1)'(wr - rd) == (AW + 1)'(DEPTH - 2) && !note)) && !rst;
     if (note) wr <= wr + 1'b1;
     if (pop) rd <= rd + 1'b1;
     if (rst || clear) begin

@@ -5,8 +5,8 @@
 // to the others, however long it stands. `sparing` asks for one of them only if more than KEPT are left. A channel that is the only one may
 // have all blocks; it must give them back in the order in which it got them.
 //
-// Promises: a block has one owner. A wish for a block of the share is granted in its turn, at once, as soon as the list of free blocks is filled, which
-// takes BLOCKS cycles after reset. Nothing is lost: what is given back is given out again.
+// Promises: a block has one owner. A wish for a block of the share is granted in its turn, in as many cycles as there are channels, as soon as the list of
+// free blocks is filled, which takes BLOCKS cycles after reset. Nothing is lost: what is given back is given out again.
 // With one channel only the assertions read which block comes back.
 // verilator lint_off UNUSEDSIGNAL
 module tp_blocks #(
@@ -92,28 +92,31 @@ module tp_blocks #(
     end
 
     // ---- who may have one
-    logic [CHANNELS-1:0] may, pick;
-    tp_round_robin #(
+    logic [CHANNELS-1:0] may, turn;
+    tp_round_robin_ahead #(
         .N(CHANNELS)
     ) i_turn (
         .clk,
         .rst,
         .request(want & may),
-        .take(1'b1),
-        .grant(pick)
+        .served(free_valid && !filling),
+        .turn
     );
-    assign grant = free_valid && !filling ? pick : '0;
+    assign grant = free_valid && !filling ? want & may & turn : '0;
 
     logic [CW-1:0] extra, extra_next;  // free ones that no share needs
     logic ample, any;
     logic [CHANNELS-1:0] below, over;  // it holds less than its share; more
     logic [CHANNELS-1:0] gets, gives;  // one more, one less: who does both changes nothing
+    logic fewer, more;  // extra ones
+    assign any = extra != '0;
     assign gets = grant & ~back;
     assign gives = back & ~grant;
-    assign extra_next = extra - CW'((gets & ~below) != '0) + CW'((gives & over) != '0);
+    assign fewer = (gets & ~below) != '0;
+    assign more = (gives & over) != '0;
+    assign extra_next = fewer == more ? extra : more ? extra + 1'b1 : extra - 1'b1;  // `fewer` comes last in its cycle
     always_ff @(posedge clk) begin
       extra <= rst ? CW'(BLOCKS - CHANNELS * SHARE) : extra_next;
-      any <= extra_next != '0 && !rst;
       ample <= 32'(extra) > KEPT + 1;
     end
     for (genvar c = 0; c < CHANNELS; c++) begin : g_channel

@@ -108,6 +108,8 @@ module tp_front
   logic carry;
   // verilator lint_on UNUSEDSIGNAL
   logic push_accept;
+  logic some;                             // rd != wr, as far as it is known at the cycle's start
+  logic marked;                           // rd == mark
   logic loading;  // a row is on its way
   logic pop, pop_prefix;
   logic barring;                          // lasts until the descriptor in hand has ended
@@ -131,7 +133,7 @@ module tp_front
 
   logic is_list;
   logic [7:0] own_status;  // 0: none yet
-  assign want = !d_valid && !loading && rd != wr && !(cancelling && rd == mark);
+  assign want = !d_valid && !loading && some && !(cancelling && marked);
   assign want_at = rd;
   assign pop = row_valid;
   assign pop_prefix = pop && row_prefix;
@@ -142,6 +144,8 @@ module tp_front
     if (pop) rd <= rd + 1'b1;
     if (grant) loading <= 1'b1;
     if (row_valid) loading <= 1'b0;
+    some <= ((push_accept && push_count != '0) || rd != wr) && !pop && !rst;
+    marked <= rd == mark;
     room <= room_next;
     owed <= pop_prefix || (owed && completed);
     if (cancel) begin
@@ -200,12 +204,11 @@ module tp_front
   assign list_finish = finish && is_list;
   assign hungry = is_list && p_none && !cutting && !held[1] && !plan_none && own_status == '0;
 
-  // The table ends, or broke, before the descriptor does; or no request may leave. What that means stands in registers one cycle later, and
-  // nobody may go on before.
-  logic short_list, barred_now;
+  // The table ends, or broke, before the descriptor does; or no request may leave, which is looked at a cycle later: a plan that is taken in the
+  // cycle before counts, and comes late in it. What either means stands in registers one cycle later, and nobody goes on before.
+  logic short_list, was_barring, barred_now;
   assign short_list = hungry && list_over && held == '0 && !stopping && !abandon;
-  assign barred_now = d_valid && barring && !ended && !abandon && !d_inline && !d_empty &&
-      !(plan_none && held == 2'(take)) && own_status == 0;
+  assign barred_now = d_valid && was_barring && !ended && !abandon && !d_inline && !d_empty && !done && own_status == 0;
   always_comb begin
     if (own_status != 0) d_status = own_status;
     else if (done) d_status = TP_STATUS_DONE;
@@ -213,8 +216,8 @@ module tp_front
   end
 
   always_ff @(posedge clk) begin
-    d_over <= d_valid && list_quiet && !short_list && !barred_now && !finish &&
-              (stopping || abandon || own_status != 0 || (plan_none && held == 2'(take)));
+    was_barring <= barring && d_valid;
+    d_over <= d_valid && list_quiet && !finish && (ended || abandon || own_status != 0 || (plan_none && held == 2'(take)));
     held <= held + 2'(plan_valid) - 2'(take);
     if (take) p_at <= !p_at;
     if (plan_valid) begin
@@ -228,7 +231,7 @@ module tp_front
       own_status <= list_status != 0 ? list_status : TP_STATUS_MALFORMED;
       d_broken <= list_status != 0;
     end
-    if (barred_now && !short_list) begin
+    if (barred_now) begin
       own_status <= bar_status;
       d_broken <= 1'b1;
     end

@@ -408,17 +408,17 @@ module tp_h2c
   assign idle = state == LOOK && retire_at == issue_at && !end_valid;
 
   // ------------------------------------------------------------------------------------------------ stream
-  logic [$clog2(BEATS):0] credits;          // beats which the queue towards the user core has room for
+  logic [$clog2(BEATS):0] credits;  // beats that the queue towards the user core has room for, less one: the top bit says: none
   logic pop;
   assign next_valid = stream_at != retire_at;
   assign next = {slots[stream_at[SW-1:0]], verdicts[stream_at[SW-1:0]]};
-  assign room = credits != '0;
+  assign room = !credits[$clog2(BEATS)];
   assign flushed = stream_at == issue_at;
   assign pop = tvalid && tready;
   always_ff @(posedge clk) begin
     if (next_taken) stream_at <= stream_at + 1'b1;
     credits <= credits - ($bits(credits))'(spend) + ($bits(credits))'(pop);
-    if (rst || flush) credits <= ($bits(credits))'(BEATS);
+    if (rst || flush) credits <= ($bits(credits))'(BEATS - 1);
     if (rst) stream_at <= '0;
   end
 
@@ -427,7 +427,7 @@ module tp_h2c
   logic [3:0] lately;
   always_ff @(posedge clk) begin
     lately <= p_valid && !d_inline && !d_empty ? '1 : lately == '0 ? '0 : lately - 1'b1;
-    in_line <= lately != '0 && retire_at != issue_at && 32'(credits) >= BEATS / 2 && !rst;
+    in_line <= lately != '0 && retire_at != issue_at && room && 32'(credits) >= BEATS / 2 && !rst;
   end
 
   // ------------------------------------------------------------------------------------------------ towards the user core

@@ -38,7 +38,7 @@ module tp_lists
     input logic          entry_last,
     input logic          entry_failed,
     input logic [7:0]    entry_status,
-    output logic         hold,              // start nothing in this cycle: an entry says where its table goes on
+    output logic         hold,              // start nothing in this cycle: an entry comes, which may say where its table goes on
 
     input  logic [CHANNELS-1:0] hungry,      // wants a piece, until it comes
     output logic [CHANNELS-1:0] piece_next,   // one comes in the next cycle, for this channel
@@ -65,33 +65,36 @@ module tp_lists
   endfunction
 
   // ------------------------------------------------------------------------------------------------ entries
-  logic is_chain, is_last, lives, keep;
+  logic is_chain, is_last, lives, keep, chains;
   assign lives = active[entry_channel] && !skip[entry_channel] && !entry_failed;
   assign is_chain = e.control.chain;
   assign is_last = e.control.last && !is_chain;
   assign keep = entry_valid && lives && !is_chain;
-  assign hold = entry_valid && is_chain;  // whether the entry counts shows too late in the cycle
+  assign chains = entry_valid && is_chain;
+  assign hold = entry_valid;  // whether the entry counts, or chains, shows too late in the cycle
 
   // ------------------------------------------------------------------------------------------------ pieces
   logic [96:0] pieces[2**(CW+PW)];
-  logic [CHANNELS-1:0] asked, give;
+  // Whose piece comes next is chosen a cycle before it is looked up.
+  logic [CHANNELS-1:0] asked, chosen, give;
   logic [CW-1:0] give_channel;
   tp_round_robin #(
       .N(CHANNELS)
   ) i_give (
       .clk,
       .rst,
-      .request(asked),
+      .request(asked & ~give),
       .take(1'b1),
-      .grant(give)
+      .grant(chosen)
   );
   assign give_channel = number(give);
   assign piece_next = give;
   always_ff @(posedge clk) begin
     if (keep) pieces[{entry_channel, wr[entry_channel][PW-1:0]}] <= {e.length == '0, e.length - 1'b1, e.address};
     {piece_empty, piece_more, piece_addr} <= pieces[{give_channel, rd[give_channel][PW-1:0]}];
+    give <= chosen & ~finish & ~{CHANNELS{rst}};
     piece_valid <= give & ~{CHANNELS{rst}};
-    piece_any <= asked != '0 && !rst;
+    piece_any <= give != '0 && !rst;
   end
 
   // ------------------------------------------------------------------------------------------------ fetches
@@ -107,7 +110,7 @@ module tp_lists
       .take(choose),
       .grant(pick)
   );
-  assign choose = !picked && row_there == '0 && !hold && need != '0;
+  assign choose = !picked && row_there == '0 && !chains && need != '0;
   assign pick_channel = number(pick);
   assign fetch_valid = picked;
   assign fetch_bytes = 7'd64 - {1'b0, fetch_addr[5:4], 4'b0};
@@ -116,7 +119,7 @@ module tp_lists
   logic [CW-1:0] table_at;
   assign place = tables[pick_channel];
   always_comb begin
-    if (hold) begin
+    if (chains) begin
       table_at = entry_channel;
       next = e.address[63:4];
     end else if (row_there != '0) begin
@@ -129,7 +132,7 @@ module tp_lists
   end
   always_ff @(posedge clk) begin
     // Where a list may start it is noted whether it does or not, which shows late: there is none of this channel before.
-    if (hold ? lives : row_there != '0 || (need != '0 && !picked)) tables[table_at] <= next;
+    if (chains ? lives : row_there != '0 || (need != '0 && !picked)) tables[table_at] <= next;
     // A fetch that is not needed any more is withdrawn.
     if (fetch_grant || !need[fetch_channel]) picked <= 1'b0;
     if (choose) begin

@@ -93,26 +93,27 @@ module tp_plan
   endfunction
 
   logic row_now, piece_now, piece_soon;
-  logic [CHANNELS-1:0] pick, a_channels;
-  logic [CW-1:0] a_channel, a_read;
+  logic [CHANNELS-1:0] turn, a_channels;
+  logic [CW-1:0] a_channel, a_read, a_turn;
   logic [31:0] a_left, piece_left, clip;  // piece_left: of the descriptor whose piece comes
   logic clipped;
   assign row_now = |row_valid;
   assign piece_now = |piece_valid;
   assign piece_soon = |piece_next;
-  tp_round_robin #(
+  tp_round_robin_ahead #(
       .N(CHANNELS)
   ) i_turn (
       .clk,
       .rst,
       .request(want),
-      .take(!row_now && !piece_now && !piece_soon),
-      .grant(pick)
+      .served(grant != '0),
+      .turn
   );
-  assign grant = row_now || piece_now || piece_soon ? '0 : pick;
-  assign a_channels = row_now ? row_valid : piece_now ? piece_valid : pick;
+  assign grant = row_now || piece_now || piece_soon ? '0 : want & turn;
+  assign a_channels = row_now ? row_valid : piece_now ? piece_valid : turn;
   assign a_channel = number(a_channels);
-  assign a_read = number(piece_soon ? piece_next : pick);  // a row and a piece have nothing to read
+  assign a_turn = number(turn);
+  assign a_read = number(piece_soon ? piece_next : turn);  // a row and a piece have nothing to read
   assign a_left = lefts[a_read];
   assign clipped = piece_more >= piece_left;
   assign clip = clipped ? piece_left : piece_more;
@@ -133,10 +134,7 @@ module tp_plan
     if (row_now) aligned = row_addr[EDGE-1:0] == '0;
   end
   always_ff @(posedge clk) begin
-    if (row_now) b_valid <= row_list ? '0 : row_cut;
-    else if (piece_now) b_valid <= piece_empty ? '0 : piece_cut;
-    else b_valid <= grant;
-    b_cut <= row_now ? |row_cut && !row_list : piece_now ? |piece_cut && !piece_empty : |want && !piece_soon;
+    b_valid <= (row_list ? '0 : row_cut) | (piece_empty ? '0 : piece_cut) | grant;  // one of them at most
     b_note <= |row_cut && row_list && !rst;
     piece_left <= a_left;
     b_channel <= a_channel;
@@ -152,15 +150,12 @@ module tp_plan
       b_long <= clipped ? piece_left[31:12] != '0 : piece_more[31:12] != '0;
       b_left <= piece_left;
     end else begin
-      b_addr <= addrs[a_read];
-      {b_last, b_more} <= pieces[a_read];
-      b_long <= pieces[a_read][31:12] != '0;
+      b_addr <= addrs[a_turn];
+      {b_last, b_more} <= pieces[a_turn];
+      b_long <= pieces[a_turn][31:12] != '0;
       b_left <= a_left;
     end
-    if (rst) begin
-      b_valid <= '0;
-      b_cut <= 1'b0;
-    end
+    if (rst) b_valid <= '0;
   end
 
   logic [11:0] room;  // from here to the cut
@@ -169,6 +164,7 @@ module tp_plan
   assign plan_last = plan_all && b_last;
   assign plan_more = plan_all ? b_more[11:0] : room;
   assign plan_valid = b_valid;
+  assign b_cut = b_valid != '0;
   logic b_at;
   always_comb begin
     b_at = 1'b0;

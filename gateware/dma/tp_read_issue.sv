@@ -97,15 +97,15 @@ module tp_read_issue
         .charge
     );
   end else begin : g_plain
-    assign any = |want;
-    tp_round_robin #(
+    assign any = |(want & pick);
+    tp_round_robin_ahead #(
         .N(CLIENTS)
     ) i_turn (
         .clk,
         .rst,
         .request(want),
-        .take(go),
-        .grant(pick)
+        .served(go),
+        .turn(pick)
     );
   end
 

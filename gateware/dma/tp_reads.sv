@@ -86,7 +86,7 @@ module tp_reads
       .hold(hold || barred),
       .relaxed(cfg.relaxed),
       .want(want & may),
-      .tag_valid(|may),
+      .tag_valid(!QOS || |may),  // a wish that remains has one
       .*
   );
 endmodule

@@ -276,49 +276,63 @@ module tp_ring
     lowest = '0;
     for (int c = CHANNELS - 1; c >= 0; c--) if (wanted[c]) lowest = CW'(c);
   endfunction
+  function automatic logic [CW-1:0] number(input logic [CHANNELS-1:0] one_hot);
+    number = '0;
+    for (int c = 0; c < CHANNELS; c++) if (one_hot[c]) number |= CW'(c);
+  endfunction
 
-  logic [CHANNELS-1:0] offered, pick, clearable;
+  logic [CHANNELS-1:0] offers, turn, clearable;
+  logic offered;                            // whose turn it is offered an entry a cycle ago
   logic take;
-  tp_round_robin #(
+  tp_round_robin_ahead #(
       .N(CHANNELS)
   ) i_turn (
       .clk,
       .rst,
-      .request(offered),
-      .take(take),
-      .grant(pick)
+      .request(offers),
+      .served(take),
+      .turn
   );
   logic [CHANNELS-1:0] quiet;  // an end that has no entry
   always_comb
     for (int c = 0; c < CHANNELS; c++)
       quiet[c] = c >= H2C && paired[c] && entry_status[c] == TP_STATUS_DONE && !entry_start[c>=H2C?c-H2C : 0];
-  always_ff @(posedge clk) offered <= entry_valid & ~quiet;  // an offer may be withdrawn: LOG2 looks again
-  assign clearable = clear_wanted & ~resetting;
+  assign offers = entry_valid & ~quiet;
+  always_ff @(posedge clk) offered <= offers != '0 && !rst;  // an offer may be withdrawn: LOG2 looks again
+  logic clear_first;  // one of them is to be cleared
+  logic [CHANNELS-1:0] unclear;
+  always_comb for (int c = 0; c < CHANNELS; c++) unclear[c] = clear_wanted[c] && !resetting[c] && !(clear_done && at == CW'(c));
+  always_ff @(posedge clk) begin
+    clearable <= unclear;
+    clear_first <= unclear != '0 && !rst;
+  end
 
   // A count is not read before the entries that it counts have left, unless nothing can leave.
-  logic read_now, may_take;
+  logic read_now, may_take, placed, all_left;
   // A fire that finds an entry waiting comes back as an alarm. No entry is taken before that: each might stand before it again.
   logic fire_first;
-  assign fire_first = |(alarm_wanted & armed);
+  always_ff @(posedge clk) fire_first <= |(alarm_wanted & armed) || (state == VECTOR && g_full && !fills);
   // Channels for which an interrupt may be due, whose turn it is, and whether the last job was such a look.
-  logic [CHANNELS-1:0] wakes, wake_pick;
-  logic wake, woke;
+  logic [CHANNELS-1:0] wakes, wake_turn;
+  logic wake, woke, wakened;  // `wakened`: whose turn it is wanted a look a cycle ago, and has not just had it
   assign wakes = arm_wanted | alarm_wanted | fill_due;
-  assign fill_taken = state == IDLE && !(|clearable) && wake ? wake_pick & fill_due : '0;
-  tp_round_robin #(
+  assign fill_taken = state == IDLE && !clear_first && wake ? wake_turn & fill_due : '0;
+  tp_round_robin_ahead #(
       .N(CHANNELS)
   ) i_wakes (
       .clk,
       .rst,
       .request(wakes),
-      .take(state == IDLE && !(|clearable) && wake),
-      .grant(wake_pick)
+      .served(state == IDLE && !clear_first && wake),
+      .turn(wake_turn)
   );
   assign g_goes = g_full && !e_full;
-  assign read_now = read_wanted && ((!g_full && !e_full && !out_leaving) || !mastering);
-  assign may_take = !read_wanted && (!g_full || g_goes) && !fire_first && |offered;
-  assign wake = |wakes && !(woke && (read_now || may_take));
-  assign take = state == IDLE && !(|clearable) && !wake && may_take;
+  always_ff @(posedge clk) all_left <= !placed && !g_full && !e_full && !out_leaving;
+  assign read_now = read_wanted && (all_left || !mastering);
+  assign may_take = !read_wanted && (!g_full || g_goes) && !fire_first && offered;
+  always_ff @(posedge clk) wakened <= wakes != '0 && state != ALARM && !rst;
+  assign wake = wakened && !(woke && (read_now || may_take));
+  assign take = state == IDLE && !clear_first && !wake && may_take;
   logic looking;  // an entry is being gathered
   assign looking = state == BASE || state == LOG2 || state == PLACE;
   always_comb
@@ -366,7 +380,7 @@ module tp_ring
   logic [15:0] place;
   logic apart;  // the entry in hand is for the peer
   logic [INDEX-1:0] unreaped;
-  logic due_now, placed;
+  logic due_now;
   assign clear_done = state == CLEAR && word == W_MODERATE && moves;
   assign clears = state == CLEAR;
   assign placed = state == PLACE && moves;
@@ -387,14 +401,14 @@ module tp_ring
     case (state)
       IDLE: begin
         fills <= |fill_taken;
-        if (|clearable) begin
+        if (clear_first) begin
           at <= lowest(clearable);
           word <= W_TORN;
           state <= CLEAR;
         end else if (wake) begin
-          at <= lowest(wake_pick);
-          word <= |fill_taken ? W_LOG2 : |(wake_pick & arm_wanted) ? W_TORN : W_LOG2;
-          state <= |fill_taken ? VECTOR : |(wake_pick & arm_wanted) ? DIFFERENCE : ALARM;
+          at <= number(wake_turn);
+          word <= |fill_taken ? W_LOG2 : |(wake_turn & arm_wanted) ? W_TORN : W_LOG2;
+          state <= |fill_taken ? VECTOR : |(wake_turn & arm_wanted) ? DIFFERENCE : ALARM;
           woke <= 1'b1;
         end else if (read_now) begin
           woke <= 1'b0;
@@ -403,9 +417,9 @@ module tp_ring
           state <= READ;
         end else if (take) begin
           woke <= 1'b0;
-          at <= lowest(pick);
-          word <= |(pick & paired) ? W_PEER : W_BASE;
-          apart <= |(pick & paired);
+          at <= number(turn);
+          word <= |(turn & paired) ? W_PEER : W_BASE;
+          apart <= |(turn & paired);
           state <= BASE;
         end
       end

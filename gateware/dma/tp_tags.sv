@@ -255,13 +255,14 @@ module tp_tags #(
     assign high_next = 1'b0;
   end
   if (OWN != 0) begin : g_own
-    logic [OWN-1:0] own_free;
+    logic [OWN-1:0] own_free, own_back;  // what has come back shows a cycle later, too
     assign put_own = 32'(put_tag) < OWN;
     for (genvar c = 0; c < OWN; c++) begin : g_client
       assign may[c] = valid || own_free[c];
       always_ff @(posedge clk) begin
         if (take && !valid && 32'(client) == c) own_free[c] <= 1'b0;
-        if (put && 32'(put_tag) == c) own_free[c] <= 1'b1;
+        own_back[c] <= put && 32'(put_tag) == c && !rst;
+        if (own_back[c]) own_free[c] <= 1'b1;
         if (rst) own_free[c] <= 1'b0;
       end
     end

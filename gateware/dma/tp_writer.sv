@@ -100,8 +100,9 @@ module tp_writer
   logic [31:0] next_message;
 
   logic [CHANNELS-1:0] turn;
-  logic free;  // for data
+  logic free, any;  // for data; whose turn it is has some
   assign free = !next_valid && !entry_valid && !message_valid;
+  assign any = |(command_valid & turn);
   if (QOS && CHANNELS > 1) begin : g_weighted
     tp_weighted #(
         .N(CHANNELS),
@@ -118,17 +119,17 @@ module tp_writer
         .charge
     );
   end else begin : g_plain
-    tp_round_robin #(
+    tp_round_robin_ahead #(
         .N(CHANNELS)
     ) i_turn (
         .clk,
         .rst,
         .request(command_valid),
-        .take(free),
-        .grant(turn)
+        .served(free),
+        .turn
     );
   end
-  assign take = !next_valid && (entry_valid || message_valid || |command_valid);
+  assign take = !next_valid && (entry_valid || message_valid || any);
   assign entry_ready = !next_valid && entry_valid;
   assign message_ready = !next_valid && !entry_valid && message_valid;
   assign command_ready = (free ? turn : '0) | withdraw[H2C+:CHANNELS];

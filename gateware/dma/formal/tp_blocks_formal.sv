@@ -126,12 +126,11 @@ module tp_blocks_formal #(
         for (int c = 1; c < CHANNELS; c++) assert ((has[c] & has[0]) == '0);
         assert (!filling || (32'(dut.g_shared.fill) < BLOCKS && used == '0));
         assert (dut.g_shared.extra == BLOCKS - used - promised);
-        assert (!dut.g_shared.any || dut.g_shared.extra != '0);
         assert (!dut.g_shared.ample || filling || 32'(dut.g_shared.extra) > KEPT);
         for (int c = 0; c < CHANNELS; c++) begin
           assert (dut.g_shared.below[c] == (32'(held[c]) < SHARE) && dut.g_shared.over[c] == (32'(held[c]) > SHARE));
           // Whoever of the two waits is next.
-          if (waited[c] != '0) assert (dut.g_shared.i_turn.later[1] == (c == 1));
+          if (waited[c] != '0) assert (dut.g_shared.turn[c]);
         end
       end
     for (genvar c = 0; c < CHANNELS; c++) begin : g_held

@@ -185,7 +185,7 @@ module tp_front_formal
     if (plan_valid) places[plan_at] <= 1'b1;
     if (row_valid[0] && !row_prefix) places <= dut.sound && (row_empty ? dut.head.control.end_ : row_inline) ? 2'b01 << p_at : '0;
     if (rst || finish) places <= '0;
-    if (take && p_last && dut.own_status == '0) whole <= 1'b1;
+    if (take && p_last && dut.own_status == '0 && !dut.barred_now) whole <= 1'b1;
     if (rst || finish || !d_valid) whole <= 1'b0;
     started <= 1'b1;
     untold <= untold + (AW + 1)'(finish) - (AW + 1)'(completed);
@@ -333,6 +333,7 @@ module tp_front_formal
       assert (32'(dut.room) + 32'(dut.owed) + 32'(queued) + 32'(d_valid) + 32'(untold) == QUEUE_DEPTH);
       assert (!idle || (queued == '0 && !d_valid));
       assert (!dut.owed || !store.shown[0]);
+      assert (!dut.some || queued != '0);
       assert (32'(queued) <= QUEUE_DEPTH && 32'(untold) <= QUEUE_DEPTH);
       assert (dut.loading == (store.found_valid[0] || store.shown[0]));
       assert (!(store.found_valid[0] && store.shown[0]) && $onehot0(store.found_valid) && $onehot0(store.shown));

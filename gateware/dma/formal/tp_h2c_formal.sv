@@ -208,6 +208,8 @@ module tp_h2c_formal
   assign read = read_valid && read_channel == '0;
 
   // ------------------------------------------------------------------------------------------------ what is around it
+  logic [$clog2(BEATS):0] credits;  // beats for which there is room
+  assign credits = dut.credits + 1'b1;
   logic started = 1'b0;
   logic put_was, d_broken_was, none;  // a slot was put; the plan taken last was the descriptor's last
   logic held, end_was, inline_was, empty_was, last_was, plan_was, at_was;
@@ -380,11 +382,11 @@ module tp_h2c_formal
       assert (!next_taken[0] || !waiting[dut.stream_at[SW-1:0]]);
       assert (!(watching && want && grant) || want_slot != slot[SW-1:0]);
       // Credits: see also what tp_beat_fifo asserts, and tp_h2c of the ends of descriptors.
-      assert (32'(dut.credits) <= BEATS);
+      assert (32'(credits) <= BEATS);
       cover (watching && want && grant && !waiting[slot[SW-1:0]] && dut.newest != its_block);
       cover (copied && watching);
       cover (reading && dut.reserve);
-      cover (dut.credits == 0 && put);
+      cover (credits == 0 && put);
     end
 
   if (INDUCTION) begin : g_induction
@@ -472,12 +474,12 @@ module tp_h2c_formal
         if (dut.i_beats.out_valid) assert (dut.i_beats.out_meta[1:0] == '0);
         // Credits, but while a flush sweeps the pipeline.
         assert (flushing <= 8);
-        if (flushing == 0) assert (32'(dut.credits) + beats + 32'(put && put_full) + 32'(coming && coming_full) == BEATS);
-        if (flushing == 0 && coming && !coming_full) assert (dut.credits != 0);
-        if (flushing == 0 && put && !put_full) assert (dut.credits != 0 || (coming && coming_full));
+        if (flushing == 0) assert (32'(credits) + beats + 32'(put && put_full) + 32'(coming && coming_full) == BEATS);
+        if (flushing == 0 && coming && !coming_full) assert (credits != 0);
+        if (flushing == 0 && put && !put_full) assert (credits != 0 || (coming && coming_full));
         // A piece that does not fill its beat leaves the credit to the one that will.
         if (put && flushing == 0) assert (beats < BEATS);
-        if (flushing >= 1) assert (!engine.run[0] && 32'(dut.credits) == BEATS && beats == 0);
+        if (flushing >= 1) assert (!engine.run[0] && 32'(credits) == BEATS && beats == 0);
         if (flushing >= 2) assert (!coming);
         if (flushing >= 3) assert (!put);
         if (engine.run[0]) assert (flushing == 0);

@@ -149,7 +149,7 @@ module tp_lists_formal
       end
       assert (stored <= 5'(PIECES) + 5'(taken));
       assert (piece_any == (piece_valid != '0));
-      assert (32'(waited) <= CHANNELS + 1);
+      assert (32'(waited) <= CHANNELS + 2);
       // fetches
       if (fetch_valid && fetch_channel == who && walks[who]) begin
         assert (fetch_addr == {next, 4'b0} && 32'(fetch_bytes) == 64 - 32'(fetch_addr[5:0]));
@@ -212,7 +212,10 @@ module tp_lists_formal
         assert (!out[who] || stored <= 5'(PIECES) + 5'(taken) - 5'(left[who]));
         assert (!dut.asked[who] || (walks[who] && wished && stored > 5'(taken) && !(taken && !finish1[who])));
         assert (waited == '0 || dut.asked[who] || taken);
-        assert (waited < 4'd2 || dut.give[who] || taken);  // the other channel has had its turn
+        assert (!dut.give[who] || dut.asked[who]);
+        // The other channel has had its turn.
+        assert (waited < 4'd2 || dut.give[who] || taken || dut.i_give.later[1] == who[0]);
+        assert (waited < 4'd3 || dut.give[who] || taken);
         assert (!watching || ahead < stored);
         if (watching && !(taken && ahead == '0)) assert (dut.pieces[{who, place[2:0]}] == watched);
         assert (!settled[who] || (walks[who] && stop1[who] && !dut.need[who] && !picked_mine));

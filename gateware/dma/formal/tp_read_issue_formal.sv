@@ -142,6 +142,10 @@ module tp_read_issue_formal
       cover (granted && long == 13'd2 && tx_read_hdr.dwords == 2);
     end
 
+  if (INDUCTION && !QOS) begin : g_plain
+    always_comb if (started) assert (dut.pick != '0 && (dut.pick & (dut.pick - 1'b1)) == '0);
+    always_comb if (started) assert (dut.g_plain.i_turn.g_several.later == ~(dut.pick | (dut.pick - 1'b1)));
+  end
   if (INDUCTION && QOS) begin : g_induction
     always_comb
       if (started && !rst) begin

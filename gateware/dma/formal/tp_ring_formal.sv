@@ -145,7 +145,7 @@ module tp_ring_formal
     if (taken) assume (offer == offer1);
     if (out_read) assume (reads);
     if (arm_valid && arm_channel == who) assume (!uncleared && !resetting[who]);
-    if (resetting1 && !resetting[who]) assume (resetting2 && quiet1 && quiet2 && !telling[who] && !entry_valid[who]);
+    if (resetting1 && !resetting[who]) assume (resetting2 && quiet1 && quiet2 && !telling[who] && !offered1 && !entry_valid[who]);
     if (resetting[who] && (late || (!resetting1 && uncleared))) assume (!entry_valid[who]);
     assume ((mute & ~resetting) == '0 && (!mute1 || mute[who] || !resetting[who]));
   end
@@ -259,6 +259,10 @@ module tp_ring_formal
       if (started && !rst) begin
         assert (dut.clear_wanted[who] == uncleared && (uncleared || !resetting1) && (resetting1 || !mute1));
         assert (dut.state <= 4'd10);
+        assert (!dut.clear_first || dut.clearable != '0);
+        assert (!dut.clearable[who] || (uncleared && !resetting1));
+        assert (dut.clear_first || !dut.offered || !uncleared || resetting1);
+        assert (!(dut.offered && dut.turn[who]) || offered1);
         // what the host has set
         if (set_peer) assert (dut.set_low && dut.set_high && dut.set_at == {who, 3'(W_PEER)});
         if ((dut.set_low || dut.set_high) && dut.set_at == {who, 3'(W_PEER)})
@@ -285,7 +289,7 @@ module tp_ring_formal
         if (dead) assert (n == '0);
         if (exact) assert (produced == n - 32'(dut.state == 4'd6 && here && !apart));
         // an entry on its way
-        if (dut.offered[who]) assert (has_base && has_log2);
+        if (dut.offered && dut.turn[who]) assert (has_base && has_log2);
         if (dut.looking) assert (!dut.g_full);
         assert (!dut.e_valid || dut.e_full);
         assert (!reads || (dut.e_full && !dut.e_valid));

@@ -89,12 +89,14 @@ module tp_tags_formal #(
 
   // Which tags are out, told from outside; and whose read was given up since they were handed out.
   logic [TAGS-1:0] busy, given_up;
-  logic taken, put;
-  logic [TW-1:0] put_tag;
+  logic taken, put, put1;  // put1: in the cycle before
+  logic [TW-1:0] put_tag, put_tag1;
   assign taken = take && valid;
   assign put = free_valid || dut.release_valid;
   assign put_tag = free_valid ? free_tag : dut.at;
   always_ff @(posedge clk) begin
+    put1 <= put && !rst;
+    put_tag1 <= put_tag;
     if (give_up_valid) given_up[free_tag] <= 1'b1;
     if (put) busy[put_tag] <= 1'b0;
     if (taken) begin
@@ -179,7 +181,7 @@ module tp_tags_formal #(
       assert (!valid || !busy[tag]);
       assert (!valid || 32'(tag) < SHORT || extended1);
       for (int c = 0; c < OWN; c++) begin
-        assert (dut.filling || busy[c] || may[c]);
+        assert (dut.filling || busy[c] || may[c] || (put1 && 32'(put_tag1) == c));
         assert (!(valid && 32'(tag) == c) || 32'(client) == c);
       end
       assert (look_out == (shows[look_tag] && !dut.filling));
@@ -202,7 +204,8 @@ module tp_tags_formal #(
     localparam int LW = $clog2(LOW);
     logic [TAGS-1:0] own;  // own tags that are in
     if (OWN != 0) begin : g_own
-      assign own = TAGS'(dut.g_own.own_free);
+      assign own = TAGS'(dut.g_own.own_free | dut.g_own.own_back);
+      always_comb if (started) assert ((dut.g_own.own_free & dut.g_own.own_back) == '0);
     end else begin : g_pool
       assign own = '0;
     end
