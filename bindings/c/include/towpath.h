@@ -2315,7 +2315,7 @@ towpath_status towpath_load_core_image(towpath_device *device,
 /**
  * Make a file for a simulated card, which loads the core of this name among those that its manifest lists, in `image`, which has room for `*bytes`
  * bytes; `*bytes` becomes its size. `image` may be NULL: then only the size is told. `words` dwords stand for the bits. TOWPATH_INVALID: there is
- * not enough room, and `*bytes` tells how much is needed; or the name is not 1 to 31 bytes long.
+ * not enough room, and `*bytes` tells how much is needed; the name is not 1 to 31 bytes long; or there are more than 2^24 dwords.
  */
 towpath_status towpath_simulated_image(const char *core_name,
                                        uint32_t words,
@@ -2357,7 +2357,10 @@ towpath_status towpath_clear_tlp_log(towpath_device *device, const char *name);
 /**
  * Read the log of a plug-in of type "tlplog", from the packet with the number `*next` on, `most` packets at most: calls `each` for each of them, the
  * oldest first, in this thread, before this returns. `*next` becomes the number of the next one, for a later call; `*overwritten`, which may be
- * NULL, how many were passed over since others had overwritten them. The log goes on meanwhile. As towpath_get_tlp_log().
+ * NULL, how many were passed over since others had overwritten them. Both are set when the card does not answer, too: a later call goes on where
+ * this one ended. The log goes on meanwhile. A log that was cleared counts from 0 again: if it has fewer packets than `*next`, this call reads it from
+ * its first one on. With as many or more it cannot be told from one that was not cleared, so set `*next` to 0 after a clear of your own. As
+ * towpath_get_tlp_log().
  */
 towpath_status towpath_read_tlp_log(towpath_device *device,
                                     const char *name,

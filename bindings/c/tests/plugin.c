@@ -120,6 +120,15 @@ TEST(another_core_is_loaded) {
     FAILS(towpath_simulated_image("sobel", 100, image, &room), TOWPATH_INVALID, "are needed");
     EXPECT(room == bytes && image[0] == 0);
     OK(towpath_simulated_image("sobel", 100, image, &room));
+    // The size is told without a file of it, and there is an end to sizes.
+    uint64_t large = 0;
+    OK(towpath_simulated_image("sobel", 1 << 24, NULL, &large));
+    EXPECT(large == bytes + 4 * ((UINT64_C(1) << 24) - 100));
+    room = sizeof image;
+    FAILS(towpath_simulated_image("sobel", 1 << 24, image, &room), TOWPATH_INVALID, "are needed");
+    FAILS(towpath_simulated_image("sobel", UINT32_MAX, NULL, &large), TOWPATH_INVALID, "at most");
+    FAILS(towpath_simulated_image("", 1, NULL, &large), TOWPATH_INVALID, "1 to 31");
+    EXPECT(large == bytes + 4 * ((UINT64_C(1) << 24) - 100));
 
     OK(towpath_open("sim:examples/partial", NULL, &device));
     holds(device, "loopback", TOWPATH_LOAD_NONE, 0);
@@ -198,6 +207,29 @@ TEST(the_log_has_what_went_over_the_link) {
     EXPECT(all.packets == 3 && next == 3 && overwritten == 0);
     OK(towpath_read_tlp_log(device, "tlplog", &next, UINT64_MAX, each, &all, NULL));
     EXPECT(all.packets == log.logged && next == log.logged && all.data >= sizeof data);
+
+    // A cleared log: the place goes back at once, also while there is none to read, and no packet of the new log is missing.
+    OK(towpath_clear_tlp_log(device, "tlplog"));
+    all = (seen){.packets = 0};
+    OK(towpath_read_tlp_log(device, "tlplog", &next, UINT64_MAX, each, &all, &overwritten));
+    EXPECT(all.packets == 0 && next == 0 && overwritten == 0);
+    // One that goes round: what is passed over is counted once, and with what is read it is all there was.
+    OK(towpath_start_tlp_log(device, "tlplog"));
+    uint32_t register_0;
+    OK(towpath_read_register(device, 0, &register_0));
+    OK(towpath_read_tlp_log(device, "tlplog", &next, 1, each, &all, &overwritten));
+    EXPECT(all.packets == 1 && all.last == 0 && next == 1 && overwritten == 0);
+    do {
+        for (int n = 0; n < 100; n++) OK(towpath_read_register(device, 0, &register_0));
+        OK(towpath_get_tlp_log(device, "tlplog", &log));
+    } while (log.logged <= 2 * log.depth);
+    OK(towpath_stop_tlp_log(device, "tlplog"));
+    OK(towpath_get_tlp_log(device, "tlplog", &log));
+    all = (seen){.packets = 0};
+    OK(towpath_read_tlp_log(device, "tlplog", &next, UINT64_MAX, each, &all, &overwritten));
+    EXPECT(all.packets == log.depth && next == log.logged && overwritten == log.logged - log.depth - 1);
+    OK(towpath_read_tlp_log(device, "tlplog", &next, UINT64_MAX, each, &all, &overwritten));
+    EXPECT(all.packets == log.depth && next == log.logged && overwritten == 0);
 
     log.streams = 1u << TOWPATH_SENT_READ;
     log.bars = 1;

@@ -26,7 +26,8 @@ def epee(library: Path) -> Path:
 def test_each_call(epee: Path, tmp_path: Path, core: str) -> None:
     program = tmp_path / "behaviour"
     command = ["cc", "-std=c11", "-D_GNU_SOURCE", *WARNINGS, *SANITIZED, f"-I{EPEE / 'include'}", str(EPEE / "tests/behaviour.c")]
-    subprocess.run([*command, "-o", str(program), f"-L{epee}", "-lepee", f"-Wl,-rpath,{epee}", f"-Wl,-rpath-link,{epee}"], check=True)
+    command += ["-pthread", "-o", str(program), f"-L{epee}", "-lepee"]
+    subprocess.run([*command, f"-Wl,-rpath,{epee}", f"-Wl,-rpath-link,{epee}"], check=True)
     done = run(program, TOWPATH_DEVICE=f"sim:{core}")
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
 

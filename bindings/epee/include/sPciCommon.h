@@ -5,7 +5,7 @@
 
 /* The zero-copy buffer, in bytes. */
 #define BUF_SIZE (4 * 1024 * 1024)
-/* The registers that have a number, in bytes. */
-#define REG_SIZE (1024 * 1024)
+/* The registers, in bytes, unless the core's manifest gives it more. */
+#define REG_SIZE (512 * 1024)
 
 #endif

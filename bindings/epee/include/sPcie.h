@@ -4,7 +4,10 @@
  * The card is the one that TOWPATH_DEVICE names, or the first one of this machine; the first call opens it. Register N is the core's
  * register at the byte offset 4 * N. host2board is the card's first stream to the card, board2host its first one from it, and both are
  * bytes in a row: ends of messages mean nothing. Calls return -1 if they fail, with errno, and wait without a limit. After a fault of the
- * card towpath_last_error() has the text.
+ * card towpath_last_error() has the text, unless an earlier call or another thread has found the fault.
+ *
+ * What one call sends or receives stays together: another thread's call in the same direction waits for it, and one that only starts a
+ * transfer is -1, errno EAGAIN. A reset ends a call that moves data with ECONNRESET.
  */
 #ifndef TOWPATH_SPCIE_H
 #define TOWPATH_SPCIE_H
@@ -36,7 +39,8 @@ int write_usr_reg(unsigned int reg, unsigned int *p_data);
 /* Sends len bytes, and returns len when the card has them. */
 int dma_host2board(unsigned int len, void *p_data);
 
-/* Copies len bytes, returns len, and sends them meanwhile. -1, errno EAGAIN: the ones before are still on their way. */
+/* Copies len bytes, returns len, and sends them meanwhile. -1, errno EAGAIN: the ones before are still on their way; another errno may be
+ * theirs: they have failed, which is told once. */
 int dma_host2board_unblocking(unsigned int len, void *p_data);
 
 /* Receives exactly len bytes, and returns len. */
@@ -46,18 +50,21 @@ int dma_board2host(unsigned int len, void *p_data);
 int block_until_interrupt(int vector_num);
 
 /* The process's buffer of BUF_SIZE bytes, which the card reads and writes itself; NULL on failure. Until it is released, each call returns
- * the same. */
+ * the same. A release is -1, errno EBUSY, until a call has seen the end of each transfer of it. */
 void *get_zerocopy_buffer(void);
 int release_zerocopy_buffer(void *buf);
 /* Start to move len bytes of that buffer, from offset on, and return len at once: the bytes are moved when the status is 0. -1, errno
- * EAGAIN: the ones before are still on their way. */
+ * EAGAIN: the ones before are still on their way. A transfer to the host that is more than one message goes on
+ * behind the end of each while a call moves data, asks for a status or waits for an interrupt. */
 int zerocopy_host2board(int offset, int len);
 int zerocopy_board2host(int offset, int len);
-/* Of such a transfer: 1, it is on its way; 0, there is none, or it has ended; -1, it has failed, which is told once. */
+/* Of such a transfer: 1, it is on its way; 0, there is none, or it has ended; -1, it has failed, with that failure's errno.
+ * A failure is told once: here, or, if nobody has asked, by the call that starts the next one. */
 int get_host2board_status(void);
 int get_board2host_status(void);
 
-/* Reset the card and the core (sys_reset() and usr_reset() do the same), or one direction: 0. */
+/* Reset the card and the core (sys_reset() and usr_reset() do the same), or one direction: 0. What was on its way there has
+ * ended, which is no failure of it. */
 int sys_reset(void);
 int usr_reset(void);
 int host2board_reset(void);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each of EPEE's calls, over the core loopback, which interrupts for each message, and over the core epee_demo, which has EPEE's own ports
 // and interrupts when a register is written. What is sent comes back. Only EPEE's own header is included.
+#include <pthread.h>
+
 #include "sPcie.h"
 #include "sPcieZerocopy.h"
 
@@ -139,7 +141,7 @@ static void zero_copy(void) {
     errno = 0;
     EXPECT(zerocopy_host2board(0, 8) == -1 && errno == EAGAIN && get_host2board_status() == 1);
     EXPECT(zerocopy_board2host(0, 8) == -1 && errno == EAGAIN && get_board2host_status() == 1);
-    EXPECT(release_zerocopy_buffer(buffer) == -1);
+    EXPECT(release_zerocopy_buffer(buffer) == -1 && errno == EBUSY);
     EXPECT(dma_host2board(8, sent) == 8 && dma_board2host(8, got) == 8 && memcmp(sent, got, 8) == 0);
     EXPECT(get_host2board_status() == 0 && get_board2host_status() == 0 && memcmp(buffer, buffer + (2 << 20), MANY) == 0);
     // Two messages, and a part of the second: a transfer to the host goes on behind the end of one.
@@ -152,6 +154,78 @@ static void zero_copy(void) {
     EXPECT(zerocopy_board2host(BUF_SIZE - 4, 8) == -1 && errno == EINVAL);
     EXPECT(release_zerocopy_buffer(sent) == -1);
     EXPECT(release_zerocopy_buffer(buffer) == 0 && release_zerocopy_buffer(buffer) == -1);
+}
+
+static void *send_many(void *unused) {
+    (void)unused;
+    EXPECT(dma_host2board(MANY, many) == MANY);
+    return NULL;
+}
+
+static void *send_some(void *unused) {
+    (void)unused;
+    EXPECT(dma_host2board(LENGTH, sent) == LENGTH);
+    return NULL;
+}
+
+// Until another thread sends, which is this call's EAGAIN; without the buffer it never starts.
+static void until_one_sends(void) {
+    do EXPECT(zerocopy_host2board(0, 8) == -1);
+    while (errno != EAGAIN);
+}
+
+// Nothing comes between the parts of what a call sends, however long the card has no room.
+static void two_that_send(void) {
+    static unsigned char all[MANY + LENGTH];
+    pthread_t threads[2];
+    fill(200);
+    for (int n = 0; n < MANY; n++) many[n] = (unsigned char)(n * 7 + n / 251);
+    EXPECT(pthread_create(&threads[0], NULL, send_many, NULL) == 0 && pthread_create(&threads[1], NULL, send_some, NULL) == 0);
+    for (int n = 0; n < 1000; n++) until_one_sends();
+    usleep(20000);
+    EXPECT(dma_host2board_unblocking(8, sent) == -1 && errno == EAGAIN);
+    EXPECT(dma_board2host(sizeof all, all) == sizeof all);
+    int second = memcmp(all, many, MANY) != 0; // which of the two has begun first
+    EXPECT(memcmp(all + (second ? LENGTH : 0), many, MANY) == 0 && memcmp(all + (second ? 0 : MANY), sent, LENGTH) == 0);
+    for (int n = 0; n < 2; n++) EXPECT(pthread_join(threads[n], NULL) == 0);
+}
+
+// A transfer to the host that nobody asks for goes on behind the end of a message, while a thread sends, or waits for an interrupt.
+static void nobody_asks(void) {
+    pthread_t thread;
+    fill(31);
+    EXPECT(dma_host2board(64, sent) == 64 && pthread_create(&thread, NULL, send_many, NULL) == 0);
+    until_one_sends();
+    usleep(20000);
+    char *buffer = get_zerocopy_buffer();
+    EXPECT(zerocopy_board2host(0, MANY + 64) == MANY + 64 && pthread_join(thread, NULL) == 0 && ends(get_board2host_status));
+    EXPECT(memcmp(buffer, sent, 64) == 0 && memcmp(buffer + 64, many, MANY) == 0);
+    if (core == LOOPBACK) {
+        EXPECT(sys_reset() == 0 && dma_host2board(64, sent) == 64 && zerocopy_host2board(0, MANY) == MANY);
+        EXPECT(zerocopy_board2host(2 << 20, MANY + 64) == MANY + 64);
+        EXPECT(block_until_interrupt(0) == 0 && block_until_interrupt(0) == 0);
+        EXPECT(ends(get_host2board_status) && ends(get_board2host_status) && memcmp(buffer, buffer + (2 << 20) + 64, MANY) == 0);
+    }
+    EXPECT(release_zerocopy_buffer(buffer) == 0);
+}
+
+// What a reset ends is over, and of its own direction alone.
+static void resets_in_flight(void) {
+    unsigned int value = 0;
+    char *buffer = get_zerocopy_buffer();
+    fill(57);
+    for (int which = 0; which < 2; which++) {
+        // The first of two messages has come, and nobody has looked.
+        EXPECT(dma_host2board(64, sent) == 64 && zerocopy_board2host(0, 128) == 128);
+        for (int n = 0; n < 100; n++) EXPECT(read_usr_reg(SCRATCH, &value) == 0);
+        EXPECT((which ? board2host_reset : usr_reset)() == 0 && get_board2host_status() == 0);
+        EXPECT(dma_host2board(64, sent) == 64 && dma_board2host(64, got) == 64 && memcmp(sent, got, 64) == 0);
+        EXPECT(dma_host2board_unblocking(MANY, many) == MANY && (which ? host2board_reset : sys_reset)() == 0);
+        EXPECT(dma_host2board_unblocking(8, sent) == 8 && usr_reset() == 0);
+    }
+    EXPECT(zerocopy_board2host(0, 8) == 8 && host2board_reset() == 0 && get_board2host_status() == 1);
+    EXPECT(dma_host2board(8, sent) == 8 && ends(get_board2host_status) && memcmp(buffer, sent, 8) == 0);
+    EXPECT(release_zerocopy_buffer(buffer) == 0);
 }
 
 static void counts_and_resets(void) {
@@ -175,6 +249,9 @@ int main(void) {
     interrupts();
     if (core == DEMO) words_of_the_demo();
     zero_copy();
+    two_that_send();
+    nobody_asks();
+    resets_in_flight();
     counts_and_resets();
     puts("done");
     return 0;

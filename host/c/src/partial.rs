@@ -118,7 +118,13 @@ pub unsafe extern "C" fn towpath_get_region(
     unsafe {
         call("towpath_get_region", |c| {
             let (output, plugin) = (c.output("region", region)?, c.partial(device, name)?);
-            let (status, held) = (plugin.status()?, plugin.core_name()?.unwrap_or_default());
+            // The name is there if the region is whole. A load may begin or end between the two looks: then neither counts.
+            let (status, held) = loop {
+                let (status, held) = (plugin.status()?, plugin.core_name()?);
+                if status.is_whole == held.is_some() {
+                    break (status, held.unwrap_or_default());
+                }
+            };
             let mut core_name = [0; NAME_BYTES];
             core_name.iter_mut().zip(held.bytes().take(NAME_BYTES - 1)).for_each(|(place, byte)| *place = byte as c_char);
             use towpath_load_outcome::*;
@@ -190,7 +196,7 @@ pub unsafe extern "C" fn towpath_load_core_image(
 
 /// Make a file for a simulated card, which loads the core of this name among those that its manifest lists, in `image`, which has room for `*bytes`
 /// bytes; `*bytes` becomes its size. `image` may be NULL: then only the size is told. `words` dwords stand for the bits. TOWPATH_INVALID: there is
-/// not enough room, and `*bytes` tells how much is needed; or the name is not 1 to 31 bytes long.
+/// not enough room, and `*bytes` tells how much is needed; the name is not 1 to 31 bytes long; or there are more than 2^24 dwords.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_simulated_image(
     core_name: *const c_char,
@@ -202,16 +208,18 @@ pub unsafe extern "C" fn towpath_simulated_image(
     unsafe {
         call("towpath_simulated_image", |c| {
             let size = c.place("bytes", bytes)?;
-            let made = PartialImage::simulated(c.text("core_name", core_name)?, words)?.to_bytes();
+            let name = c.text("core_name", core_name)?;
             let room = bytes.read();
-            size.set(made.len() as u64);
+            let needed = PartialImage::simulated_bytes(name, words)?;
+            size.set(needed);
             if image.is_null() {
                 return Ok(());
             }
-            if room < made.len() as u64 {
-                return Err(c.invalid(format_args!("image has {room} bytes: {} are needed", made.len())));
+            if room < needed {
+                return Err(c.invalid(format_args!("image has {room} bytes: {needed} are needed")));
             }
             let (place, _) = c.memory("image", image, room)?;
+            let made = PartialImage::simulated(name, words)?.to_bytes();
             std::ptr::copy_nonoverlapping(made.as_ptr(), place, made.len());
             Ok(())
         })

@@ -218,7 +218,10 @@ pub type towpath_tlp_callback = Option<unsafe extern "C" fn(context: *mut c_void
 
 /// Read the log of a plug-in of type "tlplog", from the packet with the number `*next` on, `most` packets at most: calls `each` for each of them, the
 /// oldest first, in this thread, before this returns. `*next` becomes the number of the next one, for a later call; `*overwritten`, which may be
-/// NULL, how many were passed over since others had overwritten them. The log goes on meanwhile. As towpath_get_tlp_log().
+/// NULL, how many were passed over since others had overwritten them. Both are set when the card does not answer, too: a later call goes on where
+/// this one ended. The log goes on meanwhile. A log that was cleared counts from 0 again: if it has fewer packets than `*next`, this call reads it from
+/// its first one on. With as many or more it cannot be told from one that was not cleared, so set `*next` to 0 after a clear of your own. As
+/// towpath_get_tlp_log().
 #[no_mangle]
 pub unsafe extern "C" fn towpath_read_tlp_log(
     device: *mut towpath_device,
@@ -235,14 +238,24 @@ pub unsafe extern "C" fn towpath_read_tlp_log(
             let (place, passed) = (c.place("next", next)?, c.optional_place("overwritten", overwritten)?);
             let each = each.ok_or_else(|| c.invalid("each is NULL"))?;
             let mut packets = c.tlp_log(device, name)?.entries_from(next.read());
+            let mut outcome = Ok(());
             for _ in 0..most {
-                let Some(packet) = packets.next() else { break };
-                let packet = packet?;
-                place.set(packet.number + 1);
-                each(context, &as_c(&packet));
+                match packets.next() {
+                    None => break,
+                    Some(Ok(packet)) => {
+                        place.set(packets.position());
+                        each(context, &as_c(&packet));
+                    }
+                    Some(Err(error)) => {
+                        outcome = Err(error.into());
+                        break;
+                    }
+                }
             }
+            // Without a packet the position moves, too: over what was overwritten, and back to 0 in a cleared log.
+            place.set(packets.position());
             passed.set(packets.overwritten());
-            Ok(())
+            outcome
         })
     }
 }

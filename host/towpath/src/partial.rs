@@ -27,6 +27,8 @@ const ABORT: u32 = contract::PLUGIN_PARTIAL_COMMAND_ABORT_MASK;
 const RELEASE: u32 = contract::PLUGIN_PARTIAL_COMMAND_RELEASE_MASK;
 /// How long the configuration port may take for the next dwords, or for its word at the end.
 const LIMIT_NS: u64 = 100_000_000;
+/// Dwords of a file for a simulated card, at most: as many bits as those of a large device.
+const MOST_SIMULATED: u32 = 1 << 24;
 /// The longest sleep between two looks.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(1);
 
@@ -68,8 +70,23 @@ impl PartialImage {
         Ok(PartialImage { core_name, words })
     }
 
-    /// A file for a simulated card, which loads the core of this name among those that its manifest lists. `words` dwords stand for the bits.
+    /// Bytes of [`PartialImage::simulated`], which this does not make. [`Error::Invalid`] as there.
+    pub fn simulated_bytes(core_name: &str, words: u32) -> Result<u64> {
+        if words > MOST_SIMULATED {
+            return Err(Error::Invalid(format!("{words} dwords for a simulated card: {MOST_SIMULATED} at most")));
+        }
+        let empty = PartialImage::with_words(core_name, 0)?;
+        Ok(4 * (empty.words.len() as u64 + u64::from(words)))
+    }
+
+    /// A file for a simulated card, which loads the core of this name among those that its manifest lists. `words` dwords, at most 2^24, stand for the
+    /// bits.
     pub fn simulated(core_name: &str, words: u32) -> Result<PartialImage> {
+        PartialImage::simulated_bytes(core_name, words)?;
+        PartialImage::with_words(core_name, words)
+    }
+
+    fn with_words(core_name: &str, words: u32) -> Result<PartialImage> {
         let mut image = vec![contract::PLUGIN_PARTIAL_IMAGE_MAGIC_VALUE, words];
         let mut name = core_name.as_bytes().to_vec();
         name.resize(NAME_BYTES.max(name.len()), 0);

@@ -331,6 +331,11 @@ impl TlpEntries {
         self.overwritten.unwrap_or(0)
     }
 
+    /// The number of the packet that is looked for next: [`TlpLog::entries_from`] goes on with it. Once a cleared log has been found, it counts anew.
+    pub fn position(&self) -> u64 {
+        self.next
+    }
+
     /// See how many entries there are now, and go on at those that are there, but for the oldest `spare`, which may be gone soon.
     fn look(&mut self, spare: u64) -> Result<()> {
         self.end = self.log.logged()?;
