@@ -267,8 +267,13 @@ def user_clocks(core: dict[str, Any], user: dict[str, int]) -> list[int]:
     if user["USER_CLOCKS"] == 1:
         return [user["USER_CLOCK_KHZ"]] if user["USER_ASYNC"] else []
     manifest = tomllib.loads((Path(core["folder"]) / "towpath.toml").read_text())
-    (clocks,) = [plugin["clocks"] for plugin in manifest["plugin"] if "clocks" in plugin]
-    return [round(mhz * 1000) for mhz in clocks]
+    lists = [plugin["clocks"] for plugin in manifest.get("plugin", []) if "clocks" in plugin]
+    if len(lists) != 1 or len(lists[0]) != user["USER_CLOCKS"]:
+        raise Failure(f"{core['folder']}/towpath.toml: the core has {user['USER_CLOCKS']} clocks: one plug-in must name as many in `clocks`")
+    if len(lists[0]) > 2:
+        every = ", ".join(f"{mhz:g}" for mhz in lists[0])
+        raise Failure(f"clocks = [{every}] in the core's manifest: a board switches between two clocks; leave out all but the first and another")
+    return [round(mhz * 1000) for mhz in lists[0]]
 
 
 def board_package(board: Board, link: Link, user: dict[str, int], clocks: list[int]) -> str:
@@ -303,15 +308,26 @@ foreach tp_clock_name {{{names}}} {{
   lappend tp_clock_groups -group [get_clocks -of_objects $tp_clock_pin]
 }}
 set_clock_groups -physically_exclusive {{*}}$tp_clock_groups
+# What selects comes from registers of either clock and of the card's: the multiplexer takes it at any time.
+foreach tp_clock_pin {{S0 S1 CE0 CE1 IGNORE0 IGNORE1}} {{
+  set_false_path -to [get_pins -hierarchical -filter "NAME =~ *i_clock_mux/$tp_clock_pin"]
+}}
+"""
+# The 7 series' placer wants a buffer behind a buffer beside it, unless told that the way between them does not matter.
+CASCADE = """foreach tp_clock_pin {I0 I1} {
+  set_property CLOCK_DEDICATED_ROUTE FALSE [get_nets -of_objects [get_pins -hierarchical -filter "NAME =~ *i_clock_mux/$tp_clock_pin"]]
+}
 """
 
 
-def crossings(user: dict[str, int], clocks: list[int]) -> str:
+def crossings(user: dict[str, int], clocks: list[int], plus: bool) -> str:
     """Constraints of the clock crossings, with what they ask to be told: the shortest period, and Vivado's option."""
     shorter = 1e6 / max(user["CORE_CLOCK_KHZ"], *clocks, 1)
     text = (ROOT / "gateware/lib/constraints/tp_lib_cdc.sdc.tcl").read_text()
     text = f"set tp_cdc_max_ns {shorter:.3f}\nset tp_cdc_path_options -datapath_only\n{text}"
-    return text + (EXCLUSIVE.format(names=" ".join(f"CLKOUT{k}" for k in range(len(clocks)))) if len(clocks) > 1 else "")
+    if len(clocks) < 2:
+        return text
+    return text + EXCLUSIVE.format(names=" ".join(f"CLKOUT{k}" for k in range(len(clocks)))) + ("" if plus else CASCADE)
 
 
 def tcl_list(words: list[str]) -> str:
@@ -433,7 +449,7 @@ def prepare(board: Board, core_name: str, output: Path | None, width: int | None
         "sources/tp_board_pkg.sv": board_package(board, link, user, clocks),
         "sources/tp_user.sv": text,
         "pins.xdc": (board.folder / "pins.xdc").read_text(),
-        "crossings.tcl": crossings(user, clocks),
+        "crossings.tcl": crossings(user, clocks, board.plus),
         "build.tcl": (COMMON / "build.tcl").read_text(),
     }
     sources = [f"sources/{file}" for file in gateware] + from_core.sources

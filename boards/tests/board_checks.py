@@ -202,6 +202,13 @@ def wired(hierarchy: dict[str, Any]) -> list[str]:
             ("the reset of tp_board_clock", made["rst"], resets["mmcm_rst"]),
             ("the lock of tp_board_clock", made["locked"], resets["locked"]),
             ("the user core's clock", made["user_clk"], card["user_clk"]),
+            *((f"CLKOUT{k} of the MMCM", mmcm[f"CLKOUT{k}"], f"made[{k}]") for k in range(3)),
+            *(
+                (f"{pin} of {path}", instance["nets"][pin], of)
+                for path, instance in hierarchy["instances"].items()
+                if instance["module"] == "BUFG" and "gen_buffers" in path
+                for pin, of in (("I", "made[k]"), ("O", "user_clk[k]"))
+            ),
         ]
     if switch := nets.get("tp_clock_switch"):
         joins = nets["tp_clock_join"]
@@ -211,8 +218,14 @@ def wired(hierarchy: dict[str, Any]) -> list[str]:
             ("the inputs of tp_clock_join", joins["clocks"], f"{paths['tp_clock_control']}.clocks"),
             ("the mask of tp_clock_join", joins["masked"], f"{paths['tp_clock_control']}.masked"),
             ("the clock of tp_user", nets["tp_user"]["clk"], switch["user_clk"]),
-            ("what joins the clocks", nets.get("BUFGCTRL", {}).get("I1", "logic")[:6], "clocks"),
         ]
+        multiplexers = {path: instance["nets"] for path, instance in hierarchy["instances"].items() if instance["module"] == "BUFGCTRL"}
+        join = paths["tp_clock_join"]
+        joined.append(("what joins the clocks", ", ".join(multiplexers), f"{join}.i_clock_mux"))
+        one = multiplexers.get(f"{join}.i_clock_mux", {})
+        pins = {"I": "clocks[{}]", "S": "open[{}]", "IGNORE": "masked[{}]", "CE": "1'b1"}
+        joined += [(f"{pin}{k} of {join}.i_clock_mux", one.get(f"{pin}{k}", "open"), of.format(k)) for pin, of in pins.items() for k in (0, 1)]
+        joined.append((f"O of {join}.i_clock_mux", one.get("O", "open"), f"{join}.user_clk"))
     return [f"{what} is {net}, not {expected}" for what, net, expected in joined if net != expected]
 
 
@@ -286,7 +299,11 @@ def findings(folder: Path, scratch: Path, switched: Sequence[int] = ()) -> list[
     found += agreed(ip, settings, hierarchy, xdc.of("create_clock"), switched)
 
     mmcm = [path for path, instance in hierarchy["instances"].items() if instance["module"].startswith("MMCME")]
-    crossings = run(folder / "crossings.tcl", scratch, [*registers, *(f"{path}/CLKOUT{k}" for path in mmcm for k in range(7))])
+    pins_of = [f"{path}/CLKOUT{k}" for path in mmcm for k in range(7)]
+    selects = [f"{pin}{k}" for pin in ("S", "CE", "IGNORE") for k in (0, 1)]
+    multiplexers = [path for path, instance in hierarchy["instances"].items() if instance["module"] == "BUFGCTRL"]
+    pins_of += [f"{path}/{pin}" for path in multiplexers for pin in (*selects, "I0", "I1")]
+    crossings = run(folder / "crossings.tcl", scratch, [*registers, *pins_of])
     if crossings.code:
         return [*found, f"crossings.tcl: {crossings.said.strip()}"]
     core = parameters(hierarchy, "tp_core")
@@ -297,6 +314,12 @@ def findings(folder: Path, scratch: Path, switched: Sequence[int] = ()) -> list[
     groups = [pin.rpartition("/")[2] for pin, *_ in crossings.of("set_clock_groups")]
     if groups != [f"CLKOUT{k}" for k in range(len(switched))]:
         found.append(f"crossings.tcl: exclusive are {', '.join(groups) or 'no clocks'}, of {len(switched) or 1}")
+    free = {pin for end, *to in crossings.of("set_false_path") if end == "-to" for pin in to}
+    apart = {pin for name, value, *nets in crossings.of("set_property") if (name, value) == ("CLOCK_DEDICATED_ROUTE", "FALSE") for pin in nets}
+    for path in multiplexers:
+        found += [f"crossings.tcl: {path}/{pin} is timed" for pin in selects if f"{path}/{pin}" not in free]
+        if ip == "pcie_7x":
+            found += [f"crossings.tcl: {path}/{pin} needs a buffer beside it" for pin in ("I0", "I1") if f"{path}/{pin}" not in apart]
     shorter = 1e6 / max(core["CORE_CLOCK_KHZ"], core["USER_CLOCK_KHZ"], *switched)
     found += [
         f"crossings.tcl: {delay} ns, not {shorter:.3f}" for (delay,) in crossings.of("set_max_delay") if float(delay) != round(shorter, 3)

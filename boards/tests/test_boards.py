@@ -23,7 +23,7 @@ import boardproject  # noqa: E402
 NAMES = boardproject.names()
 CELLS = ["tp_sync_meta_reg", "tp_cdc_data_reg", "tp_cdc_mem_reg"]
 CORES = ("loopback", "sobel", "counter", "scratchpad", "clocked", "bare")
-SWITCHED = [156_250, 62_500, 312_500]  # kHz, of the core "switched"
+SWITCHED = [156_250, 312_500]  # kHz, of the core "switched"
 
 
 def board(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -39,7 +39,7 @@ def cores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     manifest.write_text(manifest.read_text().replace("width = 128", "width = 128\nclock_mhz = 156.25"))
     switched = shutil.copytree(ROOT / "tests/cores/loopback_clocks", clocked.parent / "switched")
     manifest = switched / "towpath.toml"
-    manifest.write_text(manifest.read_text().replace("../../../cores", str(ROOT / "cores")).replace("300.0", "312.5"))
+    manifest.write_text(manifest.read_text().replace("../../../cores", str(ROOT / "cores")).replace("62.5, 300.0", "312.5"))
     return {name: ROOT / "cores" / name for name in CORES[:4]} | {"clocked": clocked, "bare": HERE / "bare", "switched": switched}
 
 
@@ -96,11 +96,16 @@ def test_a_switch_of_clocks_is_whole(prepared, tmp_path: Path, name: str) -> Non
 @pytest.mark.parametrize(
     ("file", "old", "new", "said"),
     [
-        ("crossings.tcl", "CLKOUT0 CLKOUT1 CLKOUT2", "CLKOUT0 CLKOUT1", "exclusive are CLKOUT0, CLKOUT1, of 3"),
+        ("crossings.tcl", "CLKOUT0 CLKOUT1", "CLKOUT0 CLKOUT2", "exclusive are CLKOUT0, CLKOUT2, of 2"),
         ("crossings.tcl", "max_ns 3.200", "max_ns 6.400", "6.400 ns, not 3.200"),
-        ("sources/tp_board_pkg.sv", "CLOCK_OUTPUT_2 = ", "CLOCK_OUTPUT_2 = 1 + ", "user clock in kHz"),
+        ("sources/tp_board_pkg.sv", "CLOCK_OUTPUT_1 = ", "CLOCK_OUTPUT_1 = 1 + ", "user clock in kHz"),
         ("sources/boards/common/tp_board_clock.sv", ".I(made[k])", ".I(made)", "port I of BUFG has 1 bits"),
-        ("sources/core/02/tp_clock_join.sv", ".I1(clocks[2])", ".I1(clocks)", "port I1 of BUFGCTRL has 1 bits"),
+        ("sources/core/02/tp_clock_join.sv", ".I1(clocks[1])", ".I1(clocks)", "port I1 of BUFGCTRL has 1 bits"),
+        ("sources/core/02/tp_clock_join.sv", ".S0(open[0])", ".S0(open[1])", "i_clock_mux is open[1], not open[0]"),
+        ("sources/core/02/tp_clock_join.sv", ".IGNORE1(masked[1])", ".IGNORE1(masked[0])", "i_clock_mux is masked[0], not masked[1]"),
+        ("sources/boards/common/tp_board_clock.sv", ".CLKOUT1(made[1])", ".CLKOUT1(made[2])", "CLKOUT1 of the MMCM is made[2], not made[1]"),
+        ("crossings.tcl", "CE1 IGNORE0", "CE1", "i_clock_mux/IGNORE0 is timed"),
+        ("crossings.tcl", "{I0 I1}", "{I0}", "i_clock_mux/I1 needs a buffer beside it"),
     ],
 )
 def test_a_fault_of_the_switch_is_seen(project, tmp_path: Path, file: str, old: str, new: str, said: str) -> None:
@@ -213,9 +218,23 @@ def test_a_clock_that_cannot_be_made(cores: dict[str, Path], tmp_path: Path) -> 
     assert not (tmp_path / "out").exists()
 
 
-def test_clocks_that_no_one_oscillator_makes(tmp_path: Path) -> None:
+def test_a_third_clock_is_refused(tmp_path: Path) -> None:
     said = board("board", "kc705", f"--core={ROOT / 'tests/cores/loopback_clocks'}", f"--output={tmp_path / 'out'}")
-    assert said.returncode == 1 and "clocks = [156.25, 62.5, 300] in the core's manifest: no one oscillator makes them all" in said.stderr
+    assert said.returncode == 1 and "clocks = [156.25, 62.5, 300] in the core's manifest: a board switches between two clocks" in said.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_manifest_without_its_clocks(tmp_path: Path) -> None:
+    (tmp_path / "towpath.toml").write_text("")
+    with pytest.raises(boardproject.Failure, match="the core has 2 clocks: one plug-in must name as many"):
+        boardproject.user_clocks({"folder": tmp_path}, {"USER_CLOCKS": 2})
+
+
+def test_clocks_that_no_one_oscillator_makes(cores: dict[str, Path], tmp_path: Path) -> None:
+    odd = shutil.copytree(cores["switched"], tmp_path / "odd")
+    edit(odd / "towpath.toml", "312.5", "300.0")
+    said = board("board", "kc705", f"--core={odd}", f"--output={tmp_path / 'out'}")
+    assert said.returncode == 1 and "clocks = [156.25, 300] in the core's manifest: no one oscillator makes them all" in said.stderr
     assert not (tmp_path / "out").exists()
 
 

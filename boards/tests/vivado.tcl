@@ -193,6 +193,10 @@ proc get_pins {args} {
   if {[llength $found] == 0} { error "get_pins: nothing is named [lindex $option(-filter) 2]" }
   return $found
 }
+proc get_nets {args} {
+  if {[lindex $args 0] ne "-of_objects" || [llength $args] != 2 || [llength [lindex $args 1]] == 0} { error "get_nets $args" }
+  return [lindex $args 1]
+}
 proc get_clocks {args} {
   if {[lindex $args 0] ne "-of_objects" || [llength $args] != 2 || [llength [lindex $args 1]] == 0} { error "get_clocks $args" }
   return [lindex $args 1]
@@ -212,6 +216,7 @@ proc set_false_path {args} {
   if {[options $args {-hold -setup} {-from -to}] ne {}} { error "set_false_path $args" }
   foreach {end objects} [array get option] {
     if {[llength $objects] == 0} { error "set_false_path: $end nothing" }
+    record set_false_path $end {*}$objects
   }
 }
 proc set_max_delay {args} {

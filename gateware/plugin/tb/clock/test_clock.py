@@ -12,6 +12,9 @@ import bench
 HERE = Path(__file__).parent
 CLOCK = bench.ROOT / "gateware/plugin/clock"
 FILES = [*bench.sources("lib", "plugin"), *sorted(CLOCK.glob("*.sv")), HERE / "plugin_clock_top.sv"]
+# As on boards: their join, over a model of the vendor's multiplexer.
+BOARD_JOIN = bench.ROOT / "boards/common/tp_clock_join.sv"
+BOARD_FILES = [file for file in FILES if file.name != "tp_clock_join.sv"] + [bench.ROOT / "boards/tests/BUFGCTRL.sv", BOARD_JOIN]
 # A fault: in which module, what stands there, what stands there instead.
 FAULTS = {
     "a plain multiplexer": ("tp_clock_control", "      .on,\n      .masked,", "      .on(CLOCKS'(1) << wanted),\n      .masked('0),"),
@@ -32,6 +35,15 @@ def run(build: Path, files: list[Path], clocks: int = 3) -> None:
 @pytest.mark.parametrize("clocks", [2, 3])
 def test_clock(clocks):
     run(bench.ROOT / f".towpath/benches/plugin_clock_{clocks}", FILES, clocks)
+
+
+def test_the_join_of_boards():
+    run(bench.ROOT / ".towpath/benches/plugin_clock_board", BOARD_FILES, 2)
+
+
+def test_a_stopped_input_that_the_join_of_boards_waits_for(tmp_path, record_property):
+    change = (BOARD_JOIN, ".IGNORE0(masked[0])", ".IGNORE0(1'b0)")
+    record_property("cached", bench.find_planted(change, BOARD_FILES, tmp_path, HERE, lambda files: run(tmp_path, files, 2)))
 
 
 @pytest.mark.parametrize("fault", FAULTS)
