@@ -269,10 +269,12 @@ def user_clocks(core: dict[str, Any], user: dict[str, int]) -> list[int]:
     manifest = tomllib.loads((Path(core["folder"]) / "towpath.toml").read_text())
     lists = [plugin["clocks"] for plugin in manifest.get("plugin", []) if "clocks" in plugin]
     if len(lists) != 1 or len(lists[0]) != user["USER_CLOCKS"]:
-        raise Failure(f"{core['folder']}/towpath.toml: the core has {user['USER_CLOCKS']} clocks: one plug-in must name as many in `clocks`")
+        told = f"the core has {user['USER_CLOCKS']} clocks: one plug-in must name as many in `clocks`"
+        raise Failure(f"{core['folder']}/towpath.toml: {told}")
     if len(lists[0]) > 2:
         every = ", ".join(f"{mhz:g}" for mhz in lists[0])
-        raise Failure(f"clocks = [{every}] in the core's manifest: a board switches between two clocks; leave out all but the first and another")
+        remedy = "a board switches between two clocks; leave out all but the first and another"
+        raise Failure(f"clocks = [{every}] in the core's manifest: {remedy}")
     return [round(mhz * 1000) for mhz in lists[0]]
 
 

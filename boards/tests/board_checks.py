@@ -224,7 +224,9 @@ def wired(hierarchy: dict[str, Any]) -> list[str]:
         joined.append(("what joins the clocks", ", ".join(multiplexers), f"{join}.i_clock_mux"))
         one = multiplexers.get(f"{join}.i_clock_mux", {})
         pins = {"I": "clocks[{}]", "S": "open[{}]", "IGNORE": "masked[{}]", "CE": "1'b1"}
-        joined += [(f"{pin}{k} of {join}.i_clock_mux", one.get(f"{pin}{k}", "open"), of.format(k)) for pin, of in pins.items() for k in (0, 1)]
+        joined += [
+            (f"{pin}{k} of {join}.i_clock_mux", one.get(f"{pin}{k}", "open"), of.format(k)) for pin, of in pins.items() for k in (0, 1)
+        ]
         joined.append((f"O of {join}.i_clock_mux", one.get("O", "open"), f"{join}.user_clk"))
     return [f"{what} is {net}, not {expected}" for what, net, expected in joined if net != expected]
 
@@ -315,7 +317,9 @@ def findings(folder: Path, scratch: Path, switched: Sequence[int] = ()) -> list[
     if groups != [f"CLKOUT{k}" for k in range(len(switched))]:
         found.append(f"crossings.tcl: exclusive are {', '.join(groups) or 'no clocks'}, of {len(switched) or 1}")
     free = {pin for end, *to in crossings.of("set_false_path") if end == "-to" for pin in to}
-    apart = {pin for name, value, *nets in crossings.of("set_property") if (name, value) == ("CLOCK_DEDICATED_ROUTE", "FALSE") for pin in nets}
+    apart = {
+        pin for name, value, *nets in crossings.of("set_property") if (name, value) == ("CLOCK_DEDICATED_ROUTE", "FALSE") for pin in nets
+    }
     for path in multiplexers:
         found += [f"crossings.tcl: {path}/{pin} is timed" for pin in selects if f"{path}/{pin}" not in free]
         if ip == "pcie_7x":

@@ -103,7 +103,12 @@ def test_a_switch_of_clocks_is_whole(prepared, tmp_path: Path, name: str) -> Non
         ("sources/core/02/tp_clock_join.sv", ".I1(clocks[1])", ".I1(clocks)", "port I1 of BUFGCTRL has 1 bits"),
         ("sources/core/02/tp_clock_join.sv", ".S0(open[0])", ".S0(open[1])", "i_clock_mux is open[1], not open[0]"),
         ("sources/core/02/tp_clock_join.sv", ".IGNORE1(masked[1])", ".IGNORE1(masked[0])", "i_clock_mux is masked[0], not masked[1]"),
-        ("sources/boards/common/tp_board_clock.sv", ".CLKOUT1(made[1])", ".CLKOUT1(made[2])", "CLKOUT1 of the MMCM is made[2], not made[1]"),
+        (
+            "sources/boards/common/tp_board_clock.sv",
+            ".CLKOUT1(made[1])",
+            ".CLKOUT1(made[2])",
+            "CLKOUT1 of the MMCM is made[2], not made[1]",
+        ),
         ("crossings.tcl", "CE1 IGNORE0", "CE1", "i_clock_mux/IGNORE0 is timed"),
         ("crossings.tcl", "{I0 I1}", "{I0}", "i_clock_mux/I1 needs a buffer beside it"),
     ],
@@ -220,7 +225,9 @@ def test_a_clock_that_cannot_be_made(cores: dict[str, Path], tmp_path: Path) -> 
 
 def test_a_third_clock_is_refused(tmp_path: Path) -> None:
     said = board("board", "kc705", f"--core={ROOT / 'tests/cores/loopback_clocks'}", f"--output={tmp_path / 'out'}")
-    assert said.returncode == 1 and "clocks = [156.25, 62.5, 300] in the core's manifest: a board switches between two clocks" in said.stderr
+    assert (
+        said.returncode == 1 and "clocks = [156.25, 62.5, 300] in the core's manifest: a board switches between two clocks" in said.stderr
+    )
     assert not (tmp_path / "out").exists()
 
 
