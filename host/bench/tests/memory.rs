@@ -17,7 +17,7 @@ fn is_as_fast_as_the_link(port: Port, rows: usize) {
 
 #[test]
 fn a_memory_is_as_fast_as_the_link() {
-    is_as_fast_as_the_link(Port::Memory, 6);
+    is_as_fast_as_the_link(Port::Memory, 8);
 }
 
 #[test]
