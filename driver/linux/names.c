@@ -9,8 +9,8 @@
  * - A signal ends a wait with EINTR, whatever the program has wished.
  * - With Xillybus' names an empty message is the end of the file, until the file is opened again. A
  *   core ends others whenever it has nothing to give, so that their bytes arrive: nobody sees that.
- * - With Xillybus' names each write is a message, and the last close sends an empty one: a core with
- *   its ports forgets a part of a word then.
+ * - With Xillybus' names each write is a message, and the last close sends an empty one: a core
+ *   with its ports forgets a part of a word then.
  *
  * What differs within reads, writes and closes asks for file->names there.
  */
