@@ -174,6 +174,9 @@ module tp_front_formal
   logic abandon_was, finish_was, resetting_was, over_was, quiet_was;
   logic [1:0] places;  // where plans wait
   logic whole;         // all plans were taken
+  // Too late to count: the card may send nothing since the cycle before, in which the engine could still take what it had begun.
+  logic late;
+  assign late = dut.was_barring && !dut.ended && !abandon && !d_inline && !d_empty;
   always_ff @(posedge clk) begin
     abandon_was <= abandon;
     resetting_was <= resetting;
@@ -185,7 +188,7 @@ module tp_front_formal
     if (plan_valid) places[plan_at] <= 1'b1;
     if (row_valid[0] && !row_prefix) places <= dut.sound && (row_empty ? dut.head.control.end_ : row_inline) ? 2'b01 << p_at : '0;
     if (rst || finish) places <= '0;
-    if (take && p_last && dut.own_status == '0 && !dut.barred_now) whole <= 1'b1;
+    if (take && p_last && dut.own_status == '0 && !late) whole <= 1'b1;
     if (rst || finish || !d_valid) whole <= 1'b0;
     started <= 1'b1;
     untold <= untold + (AW + 1)'(finish) - (AW + 1)'(completed);
