@@ -1442,7 +1442,7 @@ typedef struct {
      */
     uint32_t reserved;
     /**
-     * Is told how far the load is, now and then; NULL: nobody is.
+     * Called now and then with the progress of the load; NULL: never.
      */
     towpath_progress_callback progress;
     /**
@@ -2314,7 +2314,7 @@ towpath_status towpath_load_core_image(towpath_device *device,
 
 /**
  * Make a file for a simulated card, which loads the core of this name among those that its manifest lists, in `image`, which has room for `*bytes`
- * bytes; `*bytes` becomes its size. `image` may be NULL: then only the size is told. `words` dwords stand for the bits. TOWPATH_INVALID: there is
+ * bytes; `*bytes` becomes its size. `image` may be NULL: then only the size is returned. `words` dwords stand for the bits. TOWPATH_INVALID: there is
  * not enough room, and `*bytes` tells how much is needed; the name is not 1 to 31 bytes long; or there are more than 2^24 dwords.
  */
 towpath_status towpath_simulated_image(const char *core_name,

@@ -120,7 +120,7 @@ TEST(another_core_is_loaded) {
     FAILS(towpath_simulated_image("sobel", 100, image, &room), TOWPATH_INVALID, "are needed");
     EXPECT(room == bytes && image[0] == 0);
     OK(towpath_simulated_image("sobel", 100, image, &room));
-    // The size is told without a file of it, and there is an end to sizes.
+    // The size is returned without an image; sizes beyond the limit are refused.
     uint64_t large = 0;
     OK(towpath_simulated_image("sobel", 1 << 24, NULL, &large));
     EXPECT(large == bytes + 4 * ((UINT64_C(1) << 24) - 100));

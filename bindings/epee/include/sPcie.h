@@ -40,7 +40,7 @@ int write_usr_reg(unsigned int reg, unsigned int *p_data);
 int dma_host2board(unsigned int len, void *p_data);
 
 /* Copies len bytes, returns len, and sends them meanwhile. -1, errno EAGAIN: the ones before are still on their way; another errno may be
- * theirs: they have failed, which is told once. */
+ * theirs: a transfer that failed is reported once. */
 int dma_host2board_unblocking(unsigned int len, void *p_data);
 
 /* Receives exactly len bytes, and returns len. */
@@ -59,7 +59,7 @@ int release_zerocopy_buffer(void *buf);
 int zerocopy_host2board(int offset, int len);
 int zerocopy_board2host(int offset, int len);
 /* Of such a transfer: 1, it is on its way; 0, there is none, or it has ended; -1, it has failed, with that failure's errno.
- * A failure is told once: here, or, if nobody has asked, by the call that starts the next one. */
+ * A failure is reported once: by this call, or else by the call that starts the next transfer. */
 int get_host2board_status(void);
 int get_board2host_status(void);
 

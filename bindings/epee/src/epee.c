@@ -115,7 +115,7 @@ static int busy(int number) {
     return -1;
 }
 
-// Arguments that mean nothing.
+// Arguments out of range.
 static int refused(void) {
     errno = EINVAL;
     return -1;
@@ -184,7 +184,7 @@ static int is_under_way(struct transfer *transfer, towpath_channel *channel, uin
         towpath_completion completion = {.size = sizeof completion};
         towpath_status status = towpath_wait(channel, transfer->ticket, nanoseconds, &completion);
         if (status == TOWPATH_PENDING || status == TOWPATH_INTERRUPTED) return 1;
-        // What a reset has ended is nobody's fault, and does not go on.
+        // A transfer that a reset has ended has not failed, and is not posted again.
         int is_reset = transfer->begun != transfer->resets;
         transfer->failed = status == TOWPATH_OK || is_reset ? 0 : errno;
         if (status == TOWPATH_OK) {
@@ -200,7 +200,7 @@ static int is_under_way(struct transfer *transfer, towpath_channel *channel, uin
     return 0;
 }
 
-// With `moving` held, of one that is not under way: 0, or -1 with errno if it has failed, which is told once.
+// With `moving` held, of one that is not under way: 0, or -1 with errno if it has failed. A failure is reported once.
 static int result_of(struct transfer *transfer) {
     if (transfer->failed == 0) return 0;
     errno = transfer->failed;
@@ -330,8 +330,8 @@ int release_zerocopy_buffer(void *buf) {
     return result;
 }
 
-// With `order` held: starts a transfer of a part of the buffer. Another one under way is EAGAIN; its failure, if nobody has asked, is told
-// here.
+// With `order` held: starts a transfer of a part of the buffer. Another one under way is EAGAIN; its failure, if not reported yet, is
+// returned here.
 static int start_next(struct transfer *transfer, towpath_channel *channel, int offset, int len) {
     if (pthread_mutex_trylock(&transfer->moving) != 0) return busy(EAGAIN);
     int result = -1;

@@ -68,7 +68,7 @@ pub struct towpath_load_options {
     pub size: u32,
     /// Zero.
     pub reserved: u32,
-    /// Is told how far the load is, now and then; NULL: nobody is.
+    /// Called now and then with the progress of the load; NULL: never.
     pub progress: towpath_progress_callback,
     /// NULL: the load is refused while a channel is within a message. Else the load cuts messages, and this resets the channels.
     pub cut: towpath_cut_callback,
@@ -195,7 +195,7 @@ pub unsafe extern "C" fn towpath_load_core_image(
 }
 
 /// Make a file for a simulated card, which loads the core of this name among those that its manifest lists, in `image`, which has room for `*bytes`
-/// bytes; `*bytes` becomes its size. `image` may be NULL: then only the size is told. `words` dwords stand for the bits. TOWPATH_INVALID: there is
+/// bytes; `*bytes` becomes its size. `image` may be NULL: then only the size is returned. `words` dwords stand for the bits. TOWPATH_INVALID: there is
 /// not enough room, and `*bytes` tells how much is needed; the name is not 1 to 31 bytes long; or there are more than 2^24 dwords.
 #[no_mangle]
 pub unsafe extern "C" fn towpath_simulated_image(
