@@ -281,7 +281,7 @@ def user_clocks(core: dict[str, Any], user: dict[str, int]) -> list[int]:
 def board_package(board: Board, link: Link, user: dict[str, int], clocks: list[int]) -> str:
     factors = clock_factors(user["CORE_CLOCK_KHZ"], clocks, board.plus) if clocks else (1, 1, [])
     multiply, divide, outputs = factors
-    first, second, third = [*outputs, 1, 1, 1][:3]
+    first, second = [*outputs, 1, 1][:2]
     return (
         f"// Written by tools/boardproject.py for {board.name}: {link}.\n"
         "package tp_board_pkg;\n"
@@ -291,7 +291,6 @@ def board_package(board: Board, link: Link, user: dict[str, int], clocks: list[i
         f"  localparam int CLOCK_DIVIDE = {divide};\n"
         f"  localparam int CLOCK_OUTPUT = {first};\n"
         f"  localparam int CLOCK_OUTPUT_1 = {second};\n"
-        f"  localparam int CLOCK_OUTPUT_2 = {third};\n"
         "endpackage\n"
     )
 

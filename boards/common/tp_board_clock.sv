@@ -17,7 +17,7 @@ module tp_board_clock
 );
   logic feedback;
   // verilator lint_off UNUSEDSIGNAL
-  logic [2:0] made;  // as many are used as there are clocks
+  logic [1:0] made;  // as many are used as there are clocks
   // verilator lint_on UNUSEDSIGNAL
 
   // Unused outputs are not connected.
@@ -28,15 +28,13 @@ module tp_board_clock
         .CLKFBOUT_MULT_F(CLOCK_MULTIPLY),
         .DIVCLK_DIVIDE(CLOCK_DIVIDE),
         .CLKOUT0_DIVIDE_F(CLOCK_OUTPUT),
-        .CLKOUT1_DIVIDE(CLOCK_OUTPUT_1),
-        .CLKOUT2_DIVIDE(CLOCK_OUTPUT_2)
+        .CLKOUT1_DIVIDE(CLOCK_OUTPUT_1)
     ) i_mmcm (
         .CLKIN1(clk),
         .CLKFBIN(feedback),
         .CLKFBOUT(feedback),
         .CLKOUT0(made[0]),
         .CLKOUT1(made[1]),
-        .CLKOUT2(made[2]),
         .LOCKED(locked),
         .PWRDWN(1'b0),
         .RST(rst)
@@ -47,15 +45,13 @@ module tp_board_clock
         .CLKFBOUT_MULT_F(CLOCK_MULTIPLY),
         .DIVCLK_DIVIDE(CLOCK_DIVIDE),
         .CLKOUT0_DIVIDE_F(CLOCK_OUTPUT),
-        .CLKOUT1_DIVIDE(CLOCK_OUTPUT_1),
-        .CLKOUT2_DIVIDE(CLOCK_OUTPUT_2)
+        .CLKOUT1_DIVIDE(CLOCK_OUTPUT_1)
     ) i_mmcm (
         .CLKIN1(clk),
         .CLKFBIN(feedback),
         .CLKFBOUT(feedback),
         .CLKOUT0(made[0]),
         .CLKOUT1(made[1]),
-        .CLKOUT2(made[2]),
         .LOCKED(locked),
         .PWRDWN(1'b0),
         .RST(rst)

@@ -167,7 +167,7 @@ def agreed(ip: str, settings: dict[str, str], hierarchy: dict[str, Any], clocks:
     for primitive, slowest, fastest in (("MMCME2_BASE", 600, 1200), ("MMCME4_BASE", 800, 1600)):
         if mmcm := parameters(hierarchy, primitive):
             oscillator = 1000 / mmcm["CLKIN1_PERIOD"] * mmcm["CLKFBOUT_MULT_F"] / mmcm["DIVCLK_DIVIDE"]
-            dividers = ("CLKOUT0_DIVIDE_F", "CLKOUT1_DIVIDE", "CLKOUT2_DIVIDE")
+            dividers = ("CLKOUT0_DIVIDE_F", "CLKOUT1_DIVIDE")
             for khz, divider in zip(switched or [core["USER_CLOCK_KHZ"]], dividers, strict=False):
                 same("user clock in kHz", round(oscillator / mmcm[divider] * 1000), khz)
             if not slowest <= oscillator <= fastest:
@@ -202,7 +202,7 @@ def wired(hierarchy: dict[str, Any]) -> list[str]:
             ("the reset of tp_board_clock", made["rst"], resets["mmcm_rst"]),
             ("the lock of tp_board_clock", made["locked"], resets["locked"]),
             ("the user core's clock", made["user_clk"], card["user_clk"]),
-            *((f"CLKOUT{k} of the MMCM", mmcm[f"CLKOUT{k}"], f"made[{k}]") for k in range(3)),
+            *((f"CLKOUT{k} of the MMCM", mmcm[f"CLKOUT{k}"], f"made[{k}]") for k in range(2)),
             *(
                 (f"{pin} of {path}", instance["nets"][pin], of)
                 for path, instance in hierarchy["instances"].items()

@@ -5,8 +5,7 @@ module MMCME4_BASE #(
     parameter real CLKFBOUT_MULT_F = 5.0,
     parameter int  DIVCLK_DIVIDE = 1,
     parameter real CLKOUT0_DIVIDE_F = 1.0,
-    parameter int  CLKOUT1_DIVIDE = 1,
-    parameter int  CLKOUT2_DIVIDE = 1
+    parameter int  CLKOUT1_DIVIDE = 1
 ) (
     input  logic CLKIN1,
     input  logic CLKFBIN,
