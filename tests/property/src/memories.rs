@@ -17,6 +17,8 @@ use crate::random::Random;
 use crate::served::Served;
 
 const THREADS: usize = 4;
+/// Reads that a thread cancels in search of one that has begun.
+const CUTS: usize = 16;
 /// The largest part that a thread has.
 const PART: usize = 48 << 10;
 /// Pages that answer with SLVERR and DECERR, behind nearly all parts; the byte before them is nobody's.
@@ -225,6 +227,26 @@ impl Part<'_> {
         self.meet(if writes { "a write was refused" } else { "a read was refused" });
     }
 
+    /// A long read, cancelled when a part of it has come. When that is depends on the other threads: tried until it was met.
+    fn cut(&mut self) {
+        for _ in 0..CUTS {
+            let length = self.model.len();
+            let mut buffer = self.device.allocate(length).unwrap();
+            let mut transfer = self.memory.submit_read(&mut buffer, .., self.base).unwrap();
+            let done = match transfer.wait(Some(Duration::from_nanos(self.random.below(20_000) as u64))) {
+                Err(Error::Pending { .. }) => transfer.cancel().and_then(|()| transfer.wait(LONG)),
+                done => done,
+            };
+            let done = done.unwrap();
+            assert!(matches!(done.status, Status::Done | Status::EndOfMessage | Status::Cancelled), "{done:?}");
+            let came = done.bytes as usize;
+            assert!(buffer.as_slice().unwrap()[..came] == self.model[..came], "{came} bytes of a cancelled read from {:#x}", self.base);
+            if done.status == Status::Cancelled && came > 0 {
+                return self.meet("stopped in its middle");
+            }
+        }
+    }
+
     fn work(&mut self, operations: usize) {
         for _ in 0..operations {
             match self.random.below(16) {
@@ -238,6 +260,7 @@ impl Part<'_> {
                 _ => self.fault(),
             }
         }
+        self.cut();
         self.check(0, self.model.len());
     }
 }
