@@ -102,6 +102,33 @@ fn a_limit_is_one_calls_own() {
 }
 
 #[test]
+fn a_program_that_only_polls_sees_the_end() {
+    each(|name, device, sender, receiver| {
+        let (data, began) = (pattern(700, 4), Instant::now());
+        let goes_on = || assert!(began.elapsed() < Duration::from_secs(60), "{name}: polls for ever");
+        let source = device.register(data.clone()).unwrap();
+        let sent = sender.submit(&source, .., Message { user: 5, ..Message::default() }).unwrap().detach();
+        while receiver.try_message_start().unwrap().is_none() {
+            goes_on();
+        }
+        let mut landing = device.allocate(1000).unwrap();
+        let mut got = receiver.submit(&mut landing, ..).unwrap();
+        let got = loop {
+            goes_on();
+            if let Some(done) = got.try_wait().unwrap() {
+                break done;
+            }
+        };
+        let mut ended = [towpath::Completion::new(sent, Status::Reset, 0)];
+        while sender.poll_completions(&mut ended).unwrap() == 0 {
+            goes_on();
+        }
+        assert_eq!((ended[0].ticket, ended[0].status), (sent, Status::Done), "{name}");
+        assert_eq!((&landing.as_slice().unwrap()[..700], got.bytes), (&data[..], 700), "{name}");
+    });
+}
+
+#[test]
 fn one_transfer_is_cancelled_and_the_others_go_on() {
     each(|name, device, sender, receiver| {
         // Towards the card: the first fills the loopback, so that all are in flight.
