@@ -157,7 +157,7 @@ def test_the_project_in_plain_verilog(cores, tmp_path: Path, name: str, core: st
 def test_a_board_in_plain_verilog_sets_its_own_clock() -> None:
     export = [sys.executable, ROOT / "tools/verilog.py", "--board", "vc707", "--core-clock", "250", "--output", "unused"]
     made = subprocess.run(export, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    assert made.returncode == 2 and "leave --endpoint, --core-clock and --parameter out" in made.stderr
+    assert made.returncode == 2 and "leave --endpoint, --core-clock, --parameter and --open out" in made.stderr
 
 
 def test_every_board_has_its_files() -> None:
