@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from pyslang.driver import Driver
 from verilogexpr import Unsupported
+from verilogopen import without_core
 from verilogwriter import Design
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -90,7 +91,9 @@ def export(
 class UserCore(NamedTuple):
     """A user core with what the command line generates around it."""
 
-    sources: list[Path]
+    top: str
+    own: list[Path]  # its sources, and those of the kinds of its channels and of its plug-ins
+    wrapper: Path  # the generated file
     include: list[Path]  # folders
     defines: list[str]
     data: list[tuple[str, Path]]  # files that it reads, by its names for them
@@ -111,11 +114,20 @@ def user_core(core: str, width: int | None, clock: str | None, scratch: Path) ->
     if vhdl := next((s for s in told["sources"] if s.lower().endswith((".vhd", ".vhdl"))), None):
         raise Failed(f"{vhdl}: a core in VHDL cannot be exported as Verilog; boards take it as it is (./run board)")
     return UserCore(
-        [*(folder / s for s in told["sources"]), wrapper],
+        told["top"],
+        [folder / s for s in told["sources"]],
+        wrapper,
         [*(folder / i for i in told["include"]), folder],
         told["defines"],
         [(found["name"], Path(found["file"])) for found in told["data"]],
     )
+
+
+def opened(lists: list[Path], core: UserCore, card: list[Path], top: str, parameters: dict[str, str], scratch: Path) -> list[Path]:
+    """The sources of the design without the user core, whose ports are the top's."""
+    compilation = elaborate([*lists, *core.own, core.wrapper, *card], top, parameters, core.include, core.defines)
+    copies = without_core(compilation, core.top, scratch)
+    return [copies.get(file.resolve(), file) for file in [*lists, *core.own, core.wrapper, *card]]
 
 
 def copy_data(data: list[tuple[str, Path]], folder: Path) -> None:
@@ -152,6 +164,9 @@ def main(arguments: list[str]) -> int:
         "--core-clock", metavar="MHZ", help="the block's user clock, which the card reports and counts time by; needed with --endpoint"
     )
     parser.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE", help="of the endpoint's card; may be repeated")
+    parser.add_argument(
+        "--open", action="store_true", help="without the core itself: its ports are the top's, named core_..., for a block design"
+    )
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="where the files go")
     options = parser.parse_args(arguments)
     parameters = {}
@@ -160,8 +175,9 @@ def main(arguments: list[str]) -> int:
         if not equals:
             parser.error(f"--parameter {given}: NAME=VALUE is wanted")
         parameters[name] = value
-    if options.board and (options.endpoint or options.core_clock or options.parameter):
-        parser.error("--board sets the endpoint, its clock and its parameters: leave --endpoint, --core-clock and --parameter out")
+    if options.board and (options.endpoint or options.core_clock or options.parameter or options.open):
+        given = "--endpoint, --core-clock, --parameter and --open"
+        parser.error(f"--board sets the endpoint, its clock and its parameters, and has the core in it: leave {given} out")
     lists, card, top = [ROOT / "gateware/towpath.f"], [ROOT / "gateware/tp_system.sv"], "tp_system"
     if options.endpoint:
         if not options.core_clock:
@@ -178,9 +194,12 @@ def main(arguments: list[str]) -> int:
             return 0
         with tempfile.TemporaryDirectory() as scratch:
             core = user_core(options.core, options.width, options.core_clock, Path(scratch))
-            files = [*listed(*lists), *core.sources, *card]
+            if options.open:
+                files = opened(listed(*lists), core, card, top, parameters, Path(scratch) / "open")
+            else:
+                files = [*listed(*lists), *core.own, core.wrapper, *card]
+                copy_data(core.data, options.output)
             written = export(files, top, options.output, parameters, core.include, defines=core.defines)
-            copy_data(core.data, options.output)
     except (Failed, Unsupported) as failure:
         print(f"./run export-verilog: {failure}", file=sys.stderr)
         return 1

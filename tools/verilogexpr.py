@@ -276,7 +276,8 @@ class Expressions:
 
     def operand(self, expr: Any, at_least: int) -> str:
         text, rank = self.rank(expr)
-        return text if rank >= at_least else f"({text})"
+        signed = at_least > PREFIX and text.startswith("-")  # a sign before a sign
+        return text if rank >= at_least and not signed else f"({text})"
 
     def rank(self, expr: Any) -> tuple[str, int]:
         """The text of an expression, and how tightly it binds."""
@@ -437,7 +438,7 @@ class Expressions:
         """The lowest bits. What adds up modulo a power of two is computed on the lowest bits alone."""
         if is_place(expr) and not (place := self.place(expr)).constant and not place.scalar:
             return str(replace(place, width=width))
-        if self._is_modular(expr):
+        if not is_place(expr) and self._is_modular(expr):
             return f"{{{self._modular(expr, width)[0]}}}"
         return f"{self._helper('low', self_width(expr), width, False)}({self.text(expr)})"
 

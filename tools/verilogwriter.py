@@ -454,6 +454,8 @@ class Writer(Expressions):
                 expr = expr.left
                 if any(self._is_reg(s) for s in root_of(expr)):
                     raise self.unsupported(symbol, f"a process also assigns what port {pin.port.name} drives: it")
+                if any(s.type.canonicalType.isUnpackedArray for s in root_of(expr)):
+                    raise self.unsupported(symbol, f"a memory's word that port {pin.port.name} drives")
             pins.append(f".{pin.port.name}({self.text(expr)})")
 
         def listed(entries: list[str]) -> list[str]:

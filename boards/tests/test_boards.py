@@ -40,7 +40,8 @@ def cores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     switched = shutil.copytree(ROOT / "tests/cores/loopback_clocks", clocked.parent / "switched")
     manifest = switched / "towpath.toml"
     manifest.write_text(manifest.read_text().replace("../../../cores", str(ROOT / "cores")).replace("62.5, 300.0", "312.5"))
-    return {name: ROOT / "cores" / name for name in CORES[:4]} | {"clocked": clocked, "bare": HERE / "bare", "switched": switched}
+    made = {"clocked": clocked, "bare": HERE / "bare", "switched": switched, "kernel": ROOT / "tests/cores/kernel"}
+    return {name: ROOT / "cores" / name for name in (*CORES[:4], "fifo", "peer")} | made
 
 
 @pytest.fixture(scope="session")
@@ -134,7 +135,11 @@ def test_verilator_is_content(prepared, tmp_path: Path, name: str, core: str) ->
     assert lint(prepared(name, core), tmp_path) == []
 
 
-@pytest.mark.parametrize(("name", "core"), [(name, "clocked" if name in ("vc707", "vcu118") else "loopback") for name in NAMES])
+# Each board once: a core with a clock of its own, and what a memory, a master of AXI4 and peers bring along.
+PLAIN = {"vc707": "clocked", "vcu118": "clocked", "kc705": "fifo", "ac701": "kernel", "u50": "peer"}
+
+
+@pytest.mark.parametrize(("name", "core"), [(name, PLAIN.get(name, "loopback")) for name in NAMES])
 def test_the_project_in_plain_verilog(cores, tmp_path: Path, name: str, core: str) -> None:
     folder = tmp_path / "project"
     export = [sys.executable, ROOT / "tools/verilog.py", "--board", name, "--core", cores[core], "--output", folder]
@@ -152,7 +157,7 @@ def test_the_project_in_plain_verilog(cores, tmp_path: Path, name: str, core: st
 def test_a_board_in_plain_verilog_sets_its_own_clock() -> None:
     export = [sys.executable, ROOT / "tools/verilog.py", "--board", "vc707", "--core-clock", "250", "--output", "unused"]
     made = subprocess.run(export, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    assert made.returncode == 2 and "leave --endpoint, --core-clock and --parameter out" in made.stderr
+    assert made.returncode == 2 and "leave --endpoint, --core-clock, --parameter and --open out" in made.stderr
 
 
 def test_every_board_has_its_files() -> None:

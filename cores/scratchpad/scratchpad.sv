@@ -154,7 +154,7 @@ module scratchpad #(
     if (w_fire && aw_answer == OKAY) begin
       for (int i = 0; i < KEEP; i++) if (ram_wstrb[i]) memory[aw_row+w_beat][8*i+:8] <= ram_wdata[8*i+:8];
     end
-    if (w_fire) w_beat <= ram_wlast ? '0 : w_beat + 1;
+    if (w_fire) w_beat <= ram_wlast ? '0 : w_beat + 1'b1;
     if (b_take) begin
       ram_bid <= b_id;
       ram_bresp <= b_answer;
@@ -198,7 +198,7 @@ module scratchpad #(
       row_id <= ar_id;
       row_answer <= ar_answer;
       row_last <= r_last;
-      r_beat <= r_last ? '0 : r_beat + 1;
+      r_beat <= r_last ? '0 : r_beat + 1'b1;
     end
     if (row_enters) row_valid <= 1'b1;
     else if (row_leaves) row_valid <= 1'b0;

@@ -95,12 +95,14 @@ module tp_outbox
   for (genvar c = 0; c < NC; c++) begin : g_channel
     localparam int C = H2C + (c < C2H ? c : 0);
     if (C2H != 0 && ABLE[c]) begin : g_able
-      logic mine, sets, posting, posts, faulty;
+      logic mine, sets, posting, posts, faulty, linked, failed;
       logic [3:0] slot_log2;
       logic [7:0] key, fault;
       logic [63:13] base;
       logic [15:0] posted, allowed;
       logic [COUNT-1:0] under_way;
+      assign paired[C] = linked;
+      assign alarm[C] = failed;
       assign mine = write_valid && write_channel == CW'(C);
       assign sets = mine && write_offset == CONTROL && (&write_strb[3:0]);
       assign posts = choose && pick[c];
@@ -124,13 +126,13 @@ module tp_outbox
         if (posts) posted <= posted + 1'b1;
         if (credit_valid && credit_channel == CW'(C) && paired[C] && credit_key == key && $signed(credit_slots - allowed) > 0)
           allowed <= credit_slots;
-        alarm[C] <= faulty && paired[C] && !rst;
+        failed <= faulty && paired[C] && !rst;
         if (faulty && paired[C]) begin
           posting <= 1'b0;
           fault <= ended_status[C];
         end
         if (sets) begin
-          paired[C] <= write_data[TP_CHANNEL_PEER_CONTROL_PAIRED_LSB];
+          linked <= write_data[TP_CHANNEL_PEER_CONTROL_PAIRED_LSB];
           posting <= write_data[TP_CHANNEL_PEER_CONTROL_POSTING_LSB];
           slot_log2 <= write_data[TP_CHANNEL_PEER_CONTROL_SLOT_LOG2_LSB+:4];
           key <= write_data[TP_CHANNEL_PEER_CONTROL_KEY_LSB+:8];
@@ -141,7 +143,7 @@ module tp_outbox
           end
         end
         if (rst || flush[c]) begin
-          paired[C] <= 1'b0;
+          linked <= 1'b0;
           posting <= 1'b0;
           under_way <= '0;
         end

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 import verilog  # noqa: E402
 
-TOLD = {"folder": str(ROOT / "cores/loopback"), "sources": ["loopback.sv"], "include": [], "defines": [], "data": []}
+TOLD = {"folder": str(ROOT / "cores/loopback"), "sources": ["loopback.sv"], "include": [], "defines": [], "data": [], "top": "loopback"}
 
 
 @pytest.fixture
@@ -46,6 +46,18 @@ def test_a_card_and_a_system(towpath, tmp_path, capsys):
     files = (out / "towpath.f").read_text().splitlines()
     assert files[0] == "tp_system.v" and "loopback.v" in files
     assert sorted(f.name for f in out.iterdir()) == sorted([*files, "towpath.f"])
+
+
+def test_a_card_without_its_core(towpath, tmp_path, capsys):
+    """The core's ports are the top's, turned round; its own logic is not there."""
+    towpath()
+    out = tmp_path / "out"
+    card = ["--endpoint", "xilinx_7series", "--core-clock", "62.5", "--open"]
+    assert verilog.main(["--core", "loopback", "--width", "128", "--output", str(out), *card]) == 0
+    assert "top tp_xilinx_7series_card" in capsys.readouterr().out
+    top = (out / "tp_xilinx_7series_card.v").read_text()
+    assert "    output wire [127:0] core_in_tdata,\n" in top and "    input wire [127:0] core_out_tdata,\n" in top
+    assert (out / "tp_core_outside.v").exists() and not (out / "loopback.v").exists()
 
 
 def test_the_reason_of_a_failure_is_told(towpath, tmp_path, capsys):

@@ -29,11 +29,12 @@ package pkg;
   localparam int FIVE = 5;
 endpackage
 """
+OTHER = "module n (input logic clk, output logic [15:0] z);\n  assign z = {16{clk}};\nendmodule\n"
 
 
 def exported(body: str, tmp_path: Path) -> str:
     source = tmp_path / "m.sv"
-    source.write_text(f"{HEAD}{PACKAGE}module m\n  import pkg::*;\n(\n{PORTS}\n);\n{body}\nendmodule\n")
+    source.write_text(f"{HEAD}{PACKAGE}module m\n  import pkg::*;\n(\n{PORTS}\n);\n{body}\nendmodule\n{OTHER}")
     (file,) = verilog.export([source], "m", tmp_path / "out")
     return file.read_text()
 
@@ -58,6 +59,7 @@ def exported(body: str, tmp_path: Path) -> str:
         ("b == {p.low, 5'(FIVE)}", "b == {p[2:0] /* low */, 5'd5}"),
         ("(pair_t'(b) == pair_t'{high: 5'd1, low: 3'(a)})", "b == {5'd1, a[2:0]}"),
         ("$bits(pair_t) * 2", "8 * 2"),
+        ("32'(b) & ~32'(FIVE - 6)", "{24'd0, b} & ~(-1)"),
         ("a && b || a[0]", "(a && b) || a[0]"),
         ("a[0] ? b : '0", "a[0] ? b : 16'd0"),
     ],
@@ -70,6 +72,11 @@ def test_expressions(expression: str, text: str, tmp_path: Path) -> None:
 def test_loops_that_read_alike_stay_loops(tmp_path: Path) -> None:
     body = "  for (genvar i = 0; i < 4; i++) begin : g_x\n    assign y[4*i+:4] = a;\n  end"
     assert "for (i = 0; i < 4; i = i + 1) begin : g_x" in exported(body, tmp_path)
+
+
+def test_part_of_a_constant_of_a_loop(tmp_path: Path) -> None:
+    body = "  for (genvar i = 0; i < 4; i++) begin : g\n    localparam logic [7:0] K = 8'(3 * i);\n    assign y[4*i+:4] = a + 4'(K);\n  end"
+    assert "assign y[4 * i +: 4] = a + low_8_to_4(K);" in exported(body, tmp_path)
 
 
 def test_other_loops_are_unrolled(tmp_path: Path) -> None:
@@ -115,6 +122,7 @@ def test_memories_keep_their_attributes_and_comments_their_place(tmp_path: Path)
         ("  always_comb y = 16'd5;", "always_comb that reads nothing"),
         ("  function automatic logic f(input logic x);\n    return x && b[0];\n  endfunction\n  assign y = 16'(f(a[0]));", "reads b"),
         ("  assign y = 16'({a, b}[3:0]);", "a part of what has no name"),
+        ("  logic [15:0] w[2];\n  n i_n (.clk, .z(w[0]));\n  assign y = w[0];", "a memory's word that port z drives"),
         ("  logic [7:0] t;\n  assign {<<{t}} = b;\n  assign y = 16'(t);", "Streaming"),
     ],
 )

@@ -83,9 +83,9 @@ module tp_axi_ram #(
 
   // The host's, and the core's.
   logic [1:0] writes, write_ready, reads, read_ready;
-  logic [ROW-1:0] write_row[2], read_row[2];
-  logic [KEEP-1:0] strobes[2];
-  logic [DATA_WIDTH-1:0] written[2];
+  logic [1:0][ROW-1:0] write_row, read_row;
+  logic [1:0][KEEP-1:0] strobes;
+  logic [1:0][DATA_WIDTH-1:0] written;
   logic write_turn, read_turn;  // whose it is when both want
 
   // A port's own wish is in neither term: its ready does not follow from its valid.
