@@ -92,6 +92,23 @@ def test_the_demo_in_c_plus_plus(prefix: Path, tmp_path: Path) -> None:
     assert len(edges) == len(b"P5\n301 70\n255\n") + len(pixels) and len(set(edges[-len(pixels) :])) > 50
 
 
+def test_aes_in_c(prefix: Path, tmp_path: Path) -> None:
+    """The vector of NIST SP 800-38A, F.5.1, enciphered; a longer text comes back."""
+    program = compiled(prefix, ROOT / "examples/fields/aes/aes.c", tmp_path)
+    folder = tmp_path / "core"
+    shutil.copytree(ROOT / "examples/fields/aes", folder)
+
+    def aes(text: bytes) -> bytes:
+        command = [program, f"sim:{folder}", "2b7e151628aed2a6abf7158809cf4f3c", "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff"]
+        done = subprocess.run(command, cwd=tmp_path, env=environment(prefix), input=text, capture_output=True, timeout=300)
+        assert (done.returncode, done.stderr) == (0, b"")
+        return done.stdout
+
+    assert aes(bytes.fromhex("6bc1bee22e409f96e93d7e117393172aae2d8a57")).hex() == "874d6191b620e3261bef6864990db6ce9806f66b"
+    text = bytes(n * n % 251 for n in range(10000))
+    assert aes(aes(text)) == text != aes(text)
+
+
 def test_a_program_for_riffa_is_compiled_as_for_riffa(prefix: Path, tmp_path: Path) -> None:
     program = tmp_path / "threads"
     command = ["cc", ROOT / "bindings/riffa/tests/threads.c", f"-I{prefix / 'include'}", f"-L{prefix / 'lib'}", "-lriffa", "-pthread"]

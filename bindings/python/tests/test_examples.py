@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -52,8 +53,9 @@ def test_the_tensor_program_says_what_it_lacks(torch: str, says: str, tmp_path: 
     assert says in done.stderr
 
 
-NOTEBOOK = EXAMPLES / "tour.ipynb"
-RIGHT = """
+# What holds when a notebook has run, in its own names.
+NOTEBOOKS = {
+    "tour": """
 import edges as demo
 
 assert np.array_equal(edges, demo.sobel(grey)) and edges.any()
@@ -61,29 +63,45 @@ assert len(times) == len(sizes) and times[-1] > times[0]
 assert np.array_equal(back, wave)
 assert small[-1] > small[0] and large[-1] > small[-1]
 assert len(plt.get_fignums()) == 3
-"""
+""",
+    "fields": """
+assert np.array_equal(filtered, fir.reference(fir.low_pass(0.03), noisy))
+assert error.max() < fft.BOUND
+assert plain == picture.tobytes() != cipher
+assert np.array_equal(product, cosines.astype(int) @ waves)
+assert [tuple(map(int, record)) for record in records] == [packets.parsed(data) for data in sent]
+assert np.array_equal(steps, mandelbrot.reference(c))
+assert len(plt.get_fignums()) == 6
+""",
+}
+needs_ghdl = pytest.mark.skipif(shutil.which(os.environ.get("TOWPATH_GHDL", "ghdl")) is None, reason="no GHDL here, which reads VHDL")
+notebooks = pytest.mark.parametrize("name", ["tour", pytest.param("fields", marks=needs_ghdl)])
 
 
-def test_the_notebook_computes_what_it_shows(tmp_path: Path) -> None:
-    cells = [cell for cell in json.loads(NOTEBOOK.read_text())["cells"] if cell["cell_type"] == "code"]
-    assert sum("image/png" in output["data"] for cell in cells for output in cell["outputs"]) == 3
-    (tmp_path / "tour.py").write_text("\n".join(["".join(cell["source"]) for cell in cells] + [RIGHT]))
+@notebooks
+def test_the_notebook_computes_what_it_shows(name: str, tmp_path: Path) -> None:
+    right = NOTEBOOKS[name]
+    cells = [cell for cell in json.loads((EXAMPLES / f"{name}.ipynb").read_text())["cells"] if cell["cell_type"] == "code"]
+    assert f"== {sum('image/png' in output['data'] for cell in cells for output in cell['outputs'])}\n" in right
+    program = tmp_path / "notebook.py"
+    program.write_text("\n".join(["".join(cell["source"]) for cell in cells] + [right]))
     own = os.environ | {"MPLBACKEND": "agg", "PYTHONPATH": str(EXAMPLES)}
-    done = subprocess.run([sys.executable, "tour.py"], cwd=tmp_path, env=own, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, program], cwd=EXAMPLES, env=own, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
 
 
-def test_the_notebook_runs_in_jupyter() -> None:
+@notebooks
+def test_the_notebook_runs_in_jupyter(name: str) -> None:
     missing = "no Jupyter here: pip install nbclient ipykernel"
     pytest.importorskip("ipykernel", reason=missing)
     nbclient = pytest.importorskip("nbclient", reason=missing)
     nbformat = pytest.importorskip("nbformat", reason=missing)
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
-    nbclient.NotebookClient(notebook, timeout=300).execute()
+    notebook = nbformat.read(EXAMPLES / f"{name}.ipynb", as_version=4)
+    nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(EXAMPLES)}}).execute()
     shown = [
         output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs if "image/png" in output.get("data", {})
     ]
-    assert len(shown) == 3
+    assert f"== {len(shown)}\n" in NOTEBOOKS[name]
 
 
 @pytest.fixture(scope="module", params=["sim", "vfio-user"])

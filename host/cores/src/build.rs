@@ -36,6 +36,7 @@ const RECIPE: &str = concat!(
     include_str!("epee.rs"),
     include_str!("family.rs"),
     include_str!("fifo.rs"),
+    include_str!("ghdl.rs"),
     include_str!("kind.rs"),
     include_str!("listed.rs"),
     include_str!("loops.rs"),

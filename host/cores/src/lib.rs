@@ -21,6 +21,7 @@ mod family;
 mod fifo;
 mod files;
 mod find;
+mod ghdl;
 mod kind;
 mod listed;
 mod loops;

@@ -2,6 +2,7 @@
 //! Cores in VHDL, whole or in part: for simulation GHDL makes Verilog of them; boards get them as they are.
 
 use crate::files::environment;
+use crate::ghdl::mended;
 use crate::manifest::{at, core_line, Manifest, ParameterValue, MANIFEST};
 use crate::tool::text;
 use crate::CoreError;
@@ -183,7 +184,7 @@ impl Vhdl {
             has_width |= is_top && generics.contains_key(WIDTH);
             said.push_str(&self.named_as_given(&String::from_utf8_lossy(&output.stderr)));
             let file = scratch.join(format!("vhdl_{}_{}.v", manifest.core.name, entity.name));
-            let verilog = named_so(&String::from_utf8_lossy(&output.stdout), &spelled);
+            let verilog = named_so(&mended(&String::from_utf8_lossy(&output.stdout)), &spelled);
             fs::write(&file, verilog).map_err(|e| CoreError::io("cannot write", &file, e))?;
             files.push(file);
         }
