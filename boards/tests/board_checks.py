@@ -75,7 +75,8 @@ def stubs(ip: str, settings: dict[str, str]) -> tuple[list[str], list[str]]:
 def included(build: Script) -> list[str]:
     """The folders of included files and the macros, as options that slang and Verilator share."""
     kinds = {"include_dirs": "+incdir+", "verilog_define": "+define+"}
-    return [f"{kinds[name]}{word}" for name, value, *_ in build.of("set_property") if name in kinds for word in value.split()]
+    lists = [(kinds[name], value) for name, value, *_ in build.of("set_property") if name in kinds]
+    return [f"{option}{braced or word}" for option, value in lists for braced, word in re.findall(r"\{([^{}]*)\}|(\S+)", value)]
 
 
 def told(build: Script) -> dict[str, str]:

@@ -9,6 +9,7 @@ python hierarchy.py TOP FILE... -DNAME=VALUE...
 from __future__ import annotations
 
 import json
+import re
 import sys
 from typing import Any
 
@@ -27,10 +28,9 @@ def number(value: Any) -> float | str:
 def main(top: str, arguments: list[str]) -> int:
     driver = Driver()
     driver.addStandardArgs()
-    if (
-        not driver.parseCommandLine(" ".join(["hierarchy", "-Werror", "-Wno-unconnected-output-port", "--top", top, *arguments]))
-        or not driver.processOptions()
-    ):
+    # slang's driver splits a command line; blanks and quotes in a word must be escaped.
+    words = ["hierarchy", "-Werror", "-Wno-unconnected-output-port", "--top", top, *arguments]
+    if not driver.parseCommandLine(" ".join(re.sub(r"([\\'\" ])", r"\\\1", word) for word in words)) or not driver.processOptions():
         return 2
     if not driver.parseAllSources():
         return 1

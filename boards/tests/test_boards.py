@@ -46,12 +46,12 @@ def cores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="session")
 def prepared(cores: dict[str, Path], tmp_path_factory: pytest.TempPathFactory):
-    """Prepares each project once."""
+    """Prepares each project once, in a folder whose name has a blank."""
     done: dict[tuple[str, ...], Path] = {}
 
     def prepare(name: str, core: str, *more: str) -> Path:
         if (name, core, *more) not in done:
-            folder = tmp_path_factory.mktemp("projects") / f"{name}-{core}"
+            folder = tmp_path_factory.mktemp("projects") / f"{name} {core}"
             made = board("board", name, f"--core={cores[core]}", f"--output={folder}", "--no-build", *more)
             assert made.returncode == 0, made.stderr
             done[name, core, *more] = folder
