@@ -409,9 +409,7 @@ class Writer(Expressions):
             dims += f" [{kind.range.left}:{kind.range.right}]"
             kind = kind.arrayElementType.canonicalType
         attributes = self.design.compilation.getAttributes(symbol)
-        marks = "".join(
-            f'(* {a.name} = "{a.value.value}" *) ' if isinstance(a.value.value, str) else f"{self._mark(a)} " for a in attributes
-        )
+        marks = "".join(f"{self._mark(a)} " for a in attributes)
         if kind.isPredefinedInteger and width_of(kind) == 32:
             words = "integer "
         else:
@@ -423,10 +421,16 @@ class Writer(Expressions):
     def _mark(self, attribute: Any) -> str:
         """An attribute with a string comes from slang as its bits."""
         value = attribute.value.value
-        bits = width_of(value) if hasattr(value, "canonicalType") else value.bitWidth
-        raw = int(value).to_bytes(max(1, (bits + 7) // 8), "big")
-        text = raw.decode("ascii", "replace") if raw and all(31 < b < 127 for b in raw) else None
-        return f'(* {attribute.name} = "{text}" *)' if text is not None else f"(* {attribute.name} *)"
+        if isinstance(value, str):
+            text = value
+        else:
+            bits = width_of(value) if hasattr(value, "canonicalType") else value.bitWidth
+            raw = int(value).to_bytes(max(1, (bits + 7) // 8), "big")
+            if not raw or not all(31 < b < 127 for b in raw):
+                return f"(* {attribute.name} *)"
+            text = raw.decode("ascii")
+        more = STYLES.get(text, "") if attribute.name == "ram_style" else ""
+        return f'(* {attribute.name} = "{text}"{more} *)'
 
     def _assign(self, symbol: Any, indent: str) -> list[str]:
         left, right = symbol.assignment.left, symbol.assignment.right
@@ -591,6 +595,8 @@ class Writer(Expressions):
 
 
 SPDX = "// SPDX-License-Identifier: Apache-2.0"
+# What other tools call a `ram_style`. One for which a family has no such memory, or which a tool does not know, is a warning at most.
+STYLES = {"block": ', syn_ramstyle = "block_ram"', "distributed": ', ramstyle = "MLAB", syn_ramstyle = "select_ram"'}
 FUNCTION = "\0function"
 SILENT = (
     Kind.Genvar,

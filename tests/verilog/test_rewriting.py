@@ -111,8 +111,13 @@ def test_data_files_keep_the_names_of_each_instance(tmp_path: Path) -> None:
 def test_memories_keep_their_attributes_and_comments_their_place(tmp_path: Path) -> None:
     body = '  // A memory.\n  (* ram_style = "block" *) logic [15:0] mem[16];  // of words\n  always_ff @(posedge clk) y <= mem[a];'
     found = exported(body, tmp_path)
-    assert '  // A memory.\n  (* ram_style = "block" *) reg [15:0] mem [0:15];  // of words\n' in found
+    assert '  // A memory.\n  (* ram_style = "block", syn_ramstyle = "block_ram" *) reg [15:0] mem [0:15];  // of words\n' in found
     assert found.startswith(HEAD + "`default_nettype none\nmodule m (\n")
+    found = exported(body.replace("block", "distributed").replace("always_ff @(posedge clk) y <=", "assign y ="), tmp_path)
+    assert '(* ram_style = "distributed", ramstyle = "MLAB", syn_ramstyle = "select_ram" *) reg [15:0] mem' in found
+    assert '(* async_reg = "true" *) reg' in exported(
+        '  (* async_reg = "true" *) logic r;\n  always_ff @(posedge clk) r <= a[0];', tmp_path
+    )
 
 
 @pytest.mark.parametrize(
