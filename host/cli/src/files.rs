@@ -6,6 +6,8 @@
 
 mod names;
 mod opened;
+mod outgoing;
+mod polled;
 mod served;
 
 use std::fmt::Write;
@@ -42,8 +44,8 @@ pub fn files(cli: &Cli, what: &Files) -> Result {
     write_all(&card, &what.writes)?;
     let stopping = Arc::new(AtomicBool::new(false));
     let owner = (process::user(), process::group());
-    let served =
-        Served { files: all.iter().map(|entry| File::new(&card.device, entry.clone())).collect(), owner, stopping: stopping.clone() };
+    let opened: Vec<_> = all.iter().map(|entry| Arc::new(File::new(&card.device, entry.clone()))).collect();
+    let served = Served { files: opened.clone(), owner, stopping: stopping.clone() };
     let session = mount(what, served)?;
 
     let place = what.folder.display();
@@ -60,6 +62,9 @@ pub fn files(cli: &Cli, what: &Files) -> Result {
     let code = until_the_end(what, &session, &signal);
     stopping.store(true, Ordering::SeqCst);
     take_back(what, session)?;
+    while !opened.iter().all(|file| file.is_quiet()) {
+        std::thread::sleep(LOOK);
+    }
     judged(code?)
 }
 

@@ -11,12 +11,14 @@ use std::process::Output;
 
 fn main() {
     let lacks = lacks();
-    let tests: [(&str, fn()); 6] = [
+    let tests: [(&str, fn()); 8] = [
         ("streams_are_files", streams_are_files),
         ("a_memory_is_a_file_that_is_sought_in", a_memory_is_a_file_that_is_sought_in),
         ("a_script_that_was_written_for_xillybus", a_script_that_was_written_for_xillybus),
         ("a_file_of_both_directions_that_ends", a_file_of_both_directions_that_ends),
+        ("files_that_are_polled", files_that_are_polled),
         ("a_program_by_vercolibs_names", a_program_by_vercolibs_names),
+        ("files_that_end_while_a_program_polls", files_that_end_while_a_program_polls),
         ("a_folder_that_is_not_there", a_folder_that_is_not_there),
     ];
     optional::run(lacks.as_deref(), &tests);
@@ -126,40 +128,32 @@ fn a_file_of_both_directions_that_ends() {
     assert!(output.status.success(), "{output:?}");
 }
 
-/// As VerCoLib's programs have it: each call moves as much as it likes, and the program goes on from there.
-const VERCOLIB: &str = r#"
-    #include <fcntl.h>
-    #include <stdio.h>
-    #include <string.h>
-    #include <sys/wait.h>
-    #include <unistd.h>
-    enum { SIZE = 1 << 20 };
-    static unsigned char out[SIZE], in[SIZE];
-    int main(void) {
-        int rx = open("vcl_0_rx_0", O_WRONLY), tx = open("vcl_0_tx_0", O_RDONLY);
-        if (rx < 0 || tx < 0) return 1;
-        for (int n = 0; n < SIZE; n++) out[n] = (unsigned char)(n * 13 + n / 257);
-        if (fork() == 0) {
-            close(tx);
-            for (long done = 0, one; done < SIZE; done += one)
-                if ((one = write(rx, out + done, SIZE - done)) < 0) _exit(2);
-            _exit(close(rx) != 0);
-        }
-        close(rx);
-        for (long done = 0, one; done < SIZE; done += one)
-            if ((one = read(tx, in + done, SIZE - done)) < 0) return 3;
-        int status;
-        wait(&status);
-        if (status != 0 || memcmp(in, out, SIZE) != 0) return 4;
-        return puts("the same") < 0;
-    }
-"#;
+/// The program of `polling.c` in the folder of the files, after what prepares it.
+fn polling(core: &[&str], steps: &str) -> Output {
+    let seed = std::env::var("TOWPATH_SEED").ok().unwrap_or_else(|| std::process::id().to_string());
+    println!("    TOWPATH_SEED={seed}");
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/polling.c");
+    script(core, &format!("cc -Wall -Wextra -pthread -o $1/polling {program}; seed={seed}; cd $0\n{steps}"))
+}
+
+fn files_that_are_polled() {
+    let output = polling(&["loopback"], "$1/polling steps $seed; $1/polling threads $seed");
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "right\nright\n", "{output:?}");
+}
 
 fn a_program_by_vercolibs_names() {
-    let text = format!("cc -Wall -x c -o $1/program - <<'END'\n{VERCOLIB}\nEND\ncd $0; ls; $1/program");
-    let output = script(&["loopback", "--names", "vercolib"], &text);
+    let output = polling(&["loopback", "--names", "vercolib"], "ls; $1/polling levels $seed; $1/polling edges $seed");
     assert!(output.status.success(), "{output:?}");
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "vcl_0_rx_0\nvcl_0_tx_0\nthe same\n", "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "vcl_0_rx_0\nvcl_0_tx_0\nright\nright\n", "{output:?}");
+}
+
+fn files_that_end_while_a_program_polls() {
+    // It outlives the script, at whose end the files end.
+    let steps = r#"{ WAITS=$1/waits $1/polling hangup $seed; echo ended $?; } & while ! test -e $1/waits; do sleep 0.05; done"#;
+    let output = polling(&["loopback"], steps);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "ended 0\n", "{output:?}");
 }
 
 fn a_folder_that_is_not_there() {

@@ -274,6 +274,12 @@ impl Receiver {
         self.kept.lock().bytes.extend(bytes);
     }
 
+    /// How many bytes are kept for the next call, whose message may end behind them. `None`: it begins with what the card has. For bindings.
+    pub fn kept(&self) -> Option<usize> {
+        let kept = self.kept.lock();
+        (kept.end || !kept.bytes.is_empty()).then_some(kept.bytes.len())
+    }
+
     /// Put back what a call has just received from this channel, and its result (`None`: it failed midway): the next call returns it first, with its
     /// message's end. For bindings whose calls may fail after the library's have succeeded.
     pub fn unread(&self, bytes: &[u8], received: Option<Received>) {

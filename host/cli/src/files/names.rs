@@ -24,6 +24,8 @@ pub struct Entry {
     pub behind: Behind,
     /// As with Xillybus, each write is on its way at once. So it is a message, and a close is an empty one.
     pub at_once: bool,
+    /// Whose rules it follows.
+    pub names: Names,
 }
 
 /// The streams and memories of a card, in the order of its channels.
@@ -40,11 +42,11 @@ pub fn entries(device: &Device, names: Names) -> Vec<Entry> {
             Names::Vercolib => format!("vcl_0_{}_{number}", if written { "rx" } else { "tx" }),
         };
         *number += 1;
-        Entry { file, channel: channel.name.clone(), behind: if written { Behind::Written } else { Behind::Read }, at_once }
+        Entry { file, channel: channel.name.clone(), behind: if written { Behind::Written } else { Behind::Read }, at_once, names }
     });
     let memories = device.memories().into_iter().map(|memory| {
         let file = if names == Names::Xillybus { format!("xillybus_{}", memory.name) } else { memory.name.clone() };
-        Entry { file, channel: memory.name, behind: Behind::Memory(memory.bytes), at_once }
+        Entry { file, channel: memory.name, behind: Behind::Memory(memory.bytes), at_once, names }
     });
     let mut all: Vec<Entry> = streams.collect();
     all.extend(memories);

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A file's calls on its channel or memory. An error is the number that the program gets.
 
-use std::io::{IoSlice, IoSliceMut};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io::IoSliceMut;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
-use towpath::{Device, Error, Memory, Message, Receiver, Sender, WaitOptions};
+use towpath::{Device, Error, Memory, Receiver, WaitOptions};
 use towpath_system::errno::{EACCES, EAGAIN, EBUSY, EINTR, EINVAL, ENODEV, ENOSPC};
 
 use super::names::{Behind, Entry};
+use super::outgoing::{Limits, Outgoing};
+use super::polled::Polled;
+use crate::args::Names;
 use crate::output;
 
 /// Bytes that have arrived and do not fill a program's buffer are its own after this time, as Xillybus has it.
@@ -61,24 +63,20 @@ fn has_signal(status: &str) -> bool {
     (mask("SigPnd:") | mask("ShdPnd:")) & !mask("SigBlk:") != 0
 }
 
-/// A channel or memory in use.
-enum Opened {
-    Written {
-        sender: Sender,
-        owed: Mutex<Owed>,
-    },
-    /// Whether the end of the file has come behind bytes that a read has returned.
-    Read(Receiver, AtomicBool),
+/// A channel or memory in use. A stream's lock is held during a call, so that calls come one after the other.
+pub(super) enum Opened {
+    Written(Mutex<Outgoing>),
+    Read(Receiver, Mutex<Incoming>),
     Memory(Memory),
 }
 
-/// What the last close sends.
+/// What is known of a stream that is read, between its calls.
 #[derive(Default)]
-struct Owed {
-    /// A message is open: its end.
-    open: bool,
-    /// By Xillybus's names: behind it an empty message, by which the core forgets a part of a word.
-    empty: bool,
+pub(super) struct Incoming {
+    /// By Xillybus's names: the end of the file has come, and reads find nothing until it is opened again.
+    pub ended: bool,
+    /// What the next read returns, behind bytes that the receiver has kept.
+    pub error: Option<i32>,
 }
 
 #[derive(Default)]
@@ -90,14 +88,15 @@ struct Use {
 /// One file.
 pub struct File {
     pub entry: Entry,
-    device: Device,
-    slice: Duration,
+    pub(super) device: Device,
+    pub(super) slice: Duration,
     used: Mutex<Use>,
     released: Condvar,
+    pub(super) polled: Mutex<Polled>,
 }
 
 /// The number for the program. The text, which no errno carries, goes to standard error.
-fn told(file: &str, error: &Error) -> i32 {
+pub(super) fn told(file: &str, error: &Error) -> i32 {
     if !matches!(error, Error::ChannelInUse { .. }) {
         output::eprintln_lossy(&format!("{file}: {error}"));
     }
@@ -111,7 +110,7 @@ impl File {
             (true, false) => SIMULATED_SLICE,
             (true, true) => SIMULATED_REST,
         };
-        File { entry, device: device.clone(), slice, used: Mutex::default(), released: Condvar::new() }
+        File { entry, device: device.clone(), slice, used: Mutex::default(), released: Condvar::new(), polled: Mutex::default() }
     }
 
     /// A stream has one user at a time, a memory any number. `reads` and `writes`: what the program wants.
@@ -136,14 +135,17 @@ impl File {
         if used.opened.is_none() {
             let name = self.entry.channel.as_str();
             let opened = match self.entry.behind {
-                Behind::Written => self.device.sender(name).map(|sender| Opened::Written { sender, owed: Mutex::default() }),
-                Behind::Read => self.device.receiver(name).map(|receiver| Opened::Read(receiver, AtomicBool::new(false))),
+                Behind::Written => {
+                    let outgoing = self.device.sender(name).and_then(|sender| Outgoing::new(&self.device, sender, self.entry.clone()));
+                    outgoing.map(|outgoing| Opened::Written(Mutex::new(outgoing)))
+                }
+                Behind::Read => self.device.receiver(name).map(|receiver| Opened::Read(receiver, Mutex::default())),
                 Behind::Memory(_) => self.device.memory(name).map(Opened::Memory),
             };
             used.opened = Some(Arc::new(opened.map_err(|error| told(&self.entry.file, &error))?));
         }
-        if let (0, Some(Opened::Read(_, ended))) = (used.programs, used.opened.as_deref()) {
-            ended.store(false, Ordering::Relaxed); // of the program before
+        if let (0, Some(Opened::Read(_, incoming))) = (used.programs, used.opened.as_deref()) {
+            incoming.lock().ended = false; // of the program before
         }
         used.programs += 1;
         Ok(())
@@ -157,26 +159,27 @@ impl File {
             // Its errors have no program to go to: `told` has told them.
             let _ = self.end(&opened, Some(CLOSING).into());
         }
+        if last {
+            self.forget();
+        }
         self.used.lock().programs -= 1;
         self.released.notify_all();
     }
 
-    fn opened(&self) -> Result<Arc<Opened>> {
+    pub(super) fn opened(&self) -> Result<Arc<Opened>> {
         self.used.lock().opened.clone().ok_or(EINVAL)
     }
 
-    /// End the message that is open, or send the empty one of a file's end.
+    pub(super) fn is_open(&self) -> bool {
+        self.used.lock().programs > 0
+    }
+
+    /// Send what is owed, and wait until the card has all.
     fn end(&self, opened: &Opened, options: WaitOptions<'_>) -> Result<()> {
-        let Opened::Written { sender, owed } = opened else { return Ok(()) };
-        let mut owed = owed.lock();
-        while owed.open || owed.empty {
-            sender.send_with(&[], Message::default(), options).map_err(|error| told(&self.entry.file, &error))?;
-            // The first one ends what is open.
-            if !std::mem::take(&mut owed.open) {
-                owed.empty = false;
-            }
+        match opened {
+            Opened::Written(outgoing) => outgoing.lock().end(options),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     pub fn sync(&self, call: &Call<'_>) -> Result<()> {
@@ -185,41 +188,52 @@ impl File {
             return Ok(());
         }
         let options = WaitOptions { timeout: Some(CLOSING), interrupted: Some(&interrupted) };
-        self.end(&*self.opened()?, options)
+        self.end(&*self.opened()?, options).map_err(|error| if error == EINTR { call.why() } else { error })
     }
 
     pub fn read(&self, at: u64, size: usize, call: &Call<'_>) -> Result<Vec<u8>> {
         match &*self.opened()? {
-            Opened::Read(receiver, ended) => self.receive(receiver, ended, size, call),
+            Opened::Read(receiver, incoming) => self.receive(receiver, &mut incoming.lock(), size, call),
             Opened::Memory(memory) => {
                 let size = usize::try_from(memory.len().saturating_sub(at)).unwrap_or(usize::MAX).min(size);
                 let mut bytes = vec![0; size];
                 memory.read_at(&mut bytes, at).map_err(|error| told(&self.entry.file, &error))?;
                 Ok(bytes)
             }
-            Opened::Written { .. } => Err(EINVAL),
+            Opened::Written(..) => Err(EINVAL),
         }
     }
 
     /// One message, or a part of it. By Xillybus's names as many bytes as there is room for, over the ends that a rest of the core's makes, until none comes
     /// for a slice; only an empty message is the end of the file.
-    fn receive(&self, receiver: &Receiver, ended: &AtomicBool, size: usize, call: &Call<'_>) -> Result<Vec<u8>> {
+    fn receive(&self, receiver: &Receiver, incoming: &mut Incoming, size: usize, call: &Call<'_>) -> Result<Vec<u8>> {
+        let kept = receiver.kept();
+        if kept.is_none() {
+            if let Some(error) = incoming.error.take() {
+                return Err(error);
+            }
+            if incoming.ended {
+                return Ok(Vec::new());
+            }
+        }
+        // What is there is enough for a call that does not wait, and for one behind which an error is known.
+        let size = match kept {
+            Some(kept) if call.non_blocking || incoming.error.is_some() => size.min(kept),
+            _ => size,
+        };
         let mut bytes = vec![0; size];
         let mut came = 0;
-        if ended.swap(false, Ordering::Relaxed) {
-            return Ok(Vec::new());
-        }
         let interrupted = || call.is_interrupted();
         loop {
             let options = WaitOptions { timeout: Some(self.slice), interrupted: Some(&interrupted) };
             match receiver.recv_into_with(&mut [IoSliceMut::new(&mut bytes[came..])], options) {
                 Ok(received) => {
                     came += received.bytes;
-                    if !self.entry.at_once || call.non_blocking || came == size {
+                    if self.entry.at_once && received.bytes == 0 && came < size {
+                        incoming.ended = true;
                         break;
                     }
-                    if received.bytes == 0 {
-                        ended.store(came > 0, Ordering::Relaxed);
+                    if !self.entry.at_once || call.non_blocking || came == size {
                         break;
                     }
                 }
@@ -230,9 +244,9 @@ impl File {
                     match &error {
                         Error::Timeout { .. } if goes_on => {}
                         Error::Timeout { .. } | Error::Interrupted { .. } if came > 0 => break,
-                        // The bytes first; it has been told.
+                        // The bytes first.
                         _ if came > 0 => {
-                            told(&self.entry.file, &error);
+                            incoming.error = Some(told(&self.entry.file, &error));
                             break;
                         }
                         Error::Timeout { .. } if call.non_blocking => return Err(EAGAIN),
@@ -249,25 +263,14 @@ impl File {
 
     pub fn write(&self, at: u64, bytes: &[u8], call: &Call<'_>) -> Result<usize> {
         match &*self.opened()? {
-            Opened::Written { sender, owed } => {
-                let mut owed = owed.lock();
+            Opened::Written(outgoing) => {
                 let interrupted = || call.is_interrupted();
-                let options = WaitOptions { timeout: call.non_blocking.then_some(self.slice), interrupted: Some(&interrupted) };
-                let message = Message { end: call.direct || self.entry.at_once, ..Message::default() };
-                let taken = match sender.send_with(&[IoSlice::new(bytes)], message, options) {
-                    Ok(()) => {
-                        *owed = Owed { open: !message.end, empty: self.entry.at_once };
-                        return Ok(bytes.len());
-                    }
-                    Err(error) => match (error.bytes().and_then(|taken| usize::try_from(taken).ok()).unwrap_or(0), &error) {
-                        (taken, _) if taken > 0 => taken.min(bytes.len()),
-                        (_, Error::Timeout { .. }) => return Err(EAGAIN),
-                        (_, Error::Interrupted { .. }) => return Err(call.why()),
-                        _ => return Err(told(&self.entry.file, &error)),
-                    },
-                };
-                *owed = Owed { open: true, empty: self.entry.at_once };
-                Ok(taken)
+                let timeout = call.non_blocking.then_some(self.slice);
+                let options = WaitOptions { timeout, interrupted: Some(&interrupted) };
+                // These programs know that a write takes as much as there is room for.
+                let partly = call.non_blocking || self.entry.names != Names::Towpath;
+                let limits = Limits { options, partly, ends: call.direct || self.entry.at_once };
+                outgoing.lock().write(bytes, &limits).map_err(|error| if error == EINTR { call.why() } else { error })
             }
             Opened::Memory(memory) => {
                 let room = usize::try_from(memory.len().saturating_sub(at)).unwrap_or(usize::MAX);

@@ -8,7 +8,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use fuser::{
     BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, LockOwner, OpenAccMode, OpenFlags,
-    ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite, Request, TimeOrNow, WriteFlags,
+    PollEvents, PollFlags, PollNotifier, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyPoll, ReplyWrite,
+    Request, TimeOrNow, WriteFlags,
 };
 
 use towpath_system::file::{O_DIRECT, O_NONBLOCK};
@@ -21,21 +22,21 @@ const KEPT: Duration = Duration::from_secs(1);
 
 /// All files of a card, in one folder.
 pub struct Served {
-    pub files: Vec<File>,
+    pub files: Vec<Arc<File>>,
     pub owner: (u32, u32),
     pub stopping: Arc<AtomicBool>,
 }
 
 impl Served {
-    fn file(&self, node: INodeNo) -> Result<&File, Errno> {
+    fn file(&self, node: INodeNo) -> Result<&Arc<File>, Errno> {
         let place = usize::try_from(node.0).ok().and_then(|node| node.checked_sub(2));
         place.and_then(|place| self.files.get(place)).ok_or(Errno::ENOENT)
     }
 
     /// What a program that opens the file so has of it: a stream of each direction may have the same name.
-    fn parts(&self, node: INodeNo, flags: OpenFlags) -> Result<Vec<&File>, Errno> {
+    fn parts(&self, node: INodeNo, flags: OpenFlags) -> Result<Vec<&Arc<File>>, Errno> {
         let named = self.file(node)?;
-        let all: Vec<&File> = self.files.iter().filter(|file| file.entry.file == named.entry.file).collect();
+        let all: Vec<&Arc<File>> = self.files.iter().filter(|file| file.entry.file == named.entry.file).collect();
         if all.len() == 1 {
             return Ok(all);
         }
@@ -44,7 +45,7 @@ impl Served {
     }
 
     /// The one of this name that is read, or written.
-    fn part(&self, node: INodeNo, behind: Behind) -> Result<&File, Errno> {
+    fn part(&self, node: INodeNo, behind: Behind) -> Result<&Arc<File>, Errno> {
         let named = self.file(node)?;
         let other = self.files.iter().find(|file| file.entry.file == named.entry.file && file.entry.behind == behind);
         Ok(other.unwrap_or(named))
@@ -87,7 +88,7 @@ impl Served {
         &self,
         request: &Request,
         flags: OpenFlags,
-        file: Result<&File, Errno>,
+        file: Result<&Arc<File>, Errno>,
         act: impl FnOnce(&File, &Call<'_>) -> Result<T, i32>,
     ) -> Result<T, Errno> {
         let stopping = || self.stopping.load(Ordering::SeqCst);
@@ -95,11 +96,27 @@ impl Served {
         let call = Call { thread: request.pid(), non_blocking, direct, stopping: &stopping };
         act(file?, &call).map_err(Errno::from_i32)
     }
+
+    /// A call on a file has ended: was it `short`?
+    fn after(&self, file: Result<&Arc<File>, Errno>, short: Result<bool, &Errno>) {
+        if let (Ok(file), true) = (file, short.unwrap_or_else(|error| error.code() == Errno::EAGAIN.code())) {
+            file.exhausted(&self.stopping);
+        }
+    }
 }
 
 /// Whether a file that is opened so is read, and written.
 fn wants(flags: OpenFlags) -> (bool, bool) {
     (flags.acc_mode() != OpenAccMode::O_WRONLY, flags.acc_mode() != OpenAccMode::O_RDONLY)
+}
+
+/// A file's handle tells `poll` how it was opened.
+fn handle(flags: OpenFlags) -> FileHandle {
+    FileHandle(flags.0 as u64)
+}
+
+fn opened_so(handle: FileHandle) -> OpenFlags {
+    OpenFlags(handle.0 as i32)
 }
 
 impl Filesystem for Served {
@@ -147,7 +164,7 @@ impl Filesystem for Served {
         }
         let dots = [(1, FileType::Directory, "."), (1, FileType::Directory, "..")];
         let first =
-            |(place, file): &(usize, &File)| self.files.iter().position(|other| other.entry.file == file.entry.file) == Some(*place);
+            |(place, file): &(usize, &Arc<File>)| self.files.iter().position(|other| other.entry.file == file.entry.file) == Some(*place);
         let files = self.files.iter().enumerate().filter(first);
         let files = files.map(|(place, file)| (place as u64 + 2, FileType::RegularFile, file.entry.file.as_str()));
         for (place, (node, kind, name)) in dots.into_iter().chain(files).enumerate().skip(usize::try_from(offset).unwrap_or(usize::MAX)) {
@@ -174,7 +191,7 @@ impl Filesystem for Served {
         }
         let stream = parts.iter().all(|part| !matches!(part.entry.behind, Behind::Memory(_)));
         let own = if stream { FopenFlags::FOPEN_NONSEEKABLE } else { FopenFlags::empty() };
-        reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO | own);
+        reply.opened(handle(flags), FopenFlags::FOPEN_DIRECT_IO | own);
     }
 
     fn read(
@@ -188,7 +205,10 @@ impl Filesystem for Served {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        match self.call(request, flags, self.part(node, Behind::Read), |file, call| file.read(at, size as usize, call)) {
+        let file = self.part(node, Behind::Read);
+        let came = self.call(request, flags, file, |file, call| file.read(at, size as usize, call));
+        self.after(file, came.as_ref().map(|bytes| bytes.len() < size as usize));
+        match came {
             Ok(bytes) => reply.data(&bytes),
             Err(error) => reply.error(error),
         }
@@ -206,8 +226,18 @@ impl Filesystem for Served {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        match self.call(request, flags, self.part(node, Behind::Written), |file, call| file.write(at, bytes, call)) {
+        let file = self.part(node, Behind::Written);
+        let taken = self.call(request, flags, file, |file, call| file.write(at, bytes, call));
+        self.after(file, taken.as_ref().map(|taken| *taken < bytes.len()));
+        match taken {
             Ok(taken) => reply.written(taken as u32),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn poll(&self, _: &Request, node: INodeNo, handle: FileHandle, who: PollNotifier, _: PollEvents, _: PollFlags, reply: ReplyPoll) {
+        match self.parts(node, opened_so(handle)) {
+            Ok(parts) => reply.poll(parts.into_iter().fold(PollEvents::empty(), |ready, part| ready | part.poll(&who, &self.stopping))),
             Err(error) => reply.error(error),
         }
     }
@@ -224,7 +254,7 @@ impl Filesystem for Served {
     }
 
     fn release(&self, _: &Request, node: INodeNo, _: FileHandle, flags: OpenFlags, _: Option<LockOwner>, _: bool, reply: ReplyEmpty) {
-        self.parts(node, flags).into_iter().flatten().for_each(File::close);
+        self.parts(node, flags).into_iter().flatten().for_each(|file| file.close());
         reply.ok();
     }
 }

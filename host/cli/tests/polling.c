@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// poll and epoll on the files of `towpath files`, in the current folder: the first argument tells which case, the second a seed.
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define MUST(what)                                                                 \
+    do {                                                                           \
+        if (!(what)) {                                                             \
+            fprintf(stderr, "line %d: %s: %s\n", __LINE__, #what, strerror(errno)); \
+            _exit(1);                                                              \
+        }                                                                          \
+    } while (0)
+
+enum { SIZE = 300000 };
+static unsigned char out[SIZE], in[SIZE];
+static unsigned long long seed;
+
+static unsigned below(unsigned most) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)(seed >> 33) % most;
+}
+
+static int ready(int file, short events, int timeout) {
+    struct pollfd one = {.fd = file, .events = events};
+    MUST(poll(&one, 1, timeout) >= 0);
+    return one.revents;
+}
+
+static void open_both(int *writes, int *reads, const char *rx, const char *tx, int flags) {
+    MUST((*writes = open(rx, O_WRONLY | flags)) >= 0);
+    MUST((*reads = open(tx, O_RDONLY | flags)) >= 0);
+}
+
+// What is ready before and after data, and that a program which does not wait learns when there is room.
+static void steps(void) {
+    int rx, tx;
+    open_both(&rx, &tx, "in", "out", O_NONBLOCK);
+    MUST(ready(tx, POLLIN | POLLOUT, 0) == 0 && ready(tx, POLLIN, 50) == 0);
+    MUST(ready(rx, POLLOUT | POLLIN, 0) == POLLOUT);
+    MUST(write(rx, out, 100) == 100 && fsync(rx) == 0);
+    MUST(ready(tx, POLLIN, -1) == POLLIN);
+    // A part, and the rest is still there.
+    MUST(read(tx, in, 60) == 60 && ready(tx, POLLIN, 0) == POLLIN);
+    MUST(read(tx, in + 60, 60) == 40 && memcmp(in, out, 100) == 0);
+    MUST(ready(tx, POLLIN, 50) == 0 && read(tx, in, 1) == -1 && errno == EAGAIN);
+
+    long taken = 0, one;
+    while ((one = write(rx, out + taken, SIZE - taken)) > 0) taken += one;
+    MUST(one == -1 && errno == EAGAIN && taken < SIZE);
+    MUST(ready(rx, POLLOUT, 50) == 0);
+    for (long came = 0; came < SIZE;) {
+        struct pollfd both[] = {{.fd = taken < SIZE ? rx : -1, .events = POLLOUT}, {.fd = tx, .events = POLLIN}};
+        MUST(poll(both, 2, -1) > 0);
+        if (both[0].revents) {
+            MUST(both[0].revents == POLLOUT && (one = write(rx, out + taken, SIZE - taken)) > 0);
+            if ((taken += one) == SIZE) MUST(close(rx) == 0);
+        }
+        if (both[1].revents) {
+            MUST(both[1].revents == POLLIN && (one = read(tx, in + came, SIZE - came)) >= 0);
+            came += one;
+        }
+    }
+    MUST(memcmp(in, out, SIZE) == 0);
+}
+
+// One thread, files that wait, and both directions at once: as VerCoLib's programs do it. An epoll tells of each file once for each change.
+static void one_thread(int edges) {
+    int rx, tx, both = epoll_create1(0);
+    open_both(&rx, &tx, "vcl_0_rx_0", "vcl_0_tx_0", edges ? O_NONBLOCK : 0);
+    struct epoll_event of_rx = {.events = EPOLLOUT | (edges ? EPOLLET : 0), .data.fd = rx};
+    struct epoll_event of_tx = {.events = EPOLLIN | (edges ? EPOLLET : 0), .data.fd = tx};
+    MUST(epoll_ctl(both, EPOLL_CTL_ADD, rx, &of_rx) == 0 && epoll_ctl(both, EPOLL_CTL_ADD, tx, &of_tx) == 0);
+    long taken = 0, came = 0, one;
+    while (came < SIZE) {
+        struct epoll_event told[2];
+        int count = epoll_wait(both, told, 2, -1);
+        MUST(count > 0);
+        for (int n = 0; n < count; n++) {
+            do {
+                long most = below(4) ? SIZE : 1 + below(5000);
+                if (told[n].data.fd == rx) {
+                    MUST(told[n].events == EPOLLOUT);
+                    one = write(rx, out + taken, most < SIZE - taken ? most : SIZE - taken);
+                    if (one > 0 && (taken += one) == SIZE) {
+                        MUST(close(rx) == 0);
+                        break;
+                    }
+                } else {
+                    MUST(told[n].events == EPOLLIN);
+                    one = read(tx, in + came, most < SIZE - came ? most : SIZE - came);
+                    if (one >= 0) came += one;
+                }
+                MUST(one >= 0 || (edges && errno == EAGAIN));
+            } while (edges && one > 0 && came < SIZE);
+        }
+    }
+    MUST(memcmp(in, out, SIZE) == 0);
+}
+
+// Two threads take what comes, beside each other: what one has taken is not there for the other, and each is woken for what is left.
+static int shared;
+static volatile long sum, count;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+enum { ALL = 20000 };
+
+static void *takes(void *unused) {
+    (void)unused;
+    while (count < ALL) {
+        unsigned char some[700];
+        if (ready(shared, POLLIN, 50) == 0) continue;
+        long one = read(shared, some, sizeof some);
+        MUST(one >= 0 || errno == EAGAIN);
+        pthread_mutex_lock(&lock);
+        for (long n = 0; n < one; n++) sum += some[n];
+        if (one > 0) count += one;
+        pthread_mutex_unlock(&lock);
+    }
+    return NULL;
+}
+
+static void two_threads(void) {
+    int rx;
+    pthread_t threads[2];
+    open_both(&rx, &shared, "in", "out", 0);
+    MUST(fcntl(shared, F_SETFL, O_NONBLOCK) == 0);
+    for (int n = 0; n < 2; n++) MUST(pthread_create(&threads[n], NULL, takes, NULL) == 0);
+    long wanted = 0;
+    for (long sent = 0, one; sent < ALL; sent += one) {
+        one = 1 + below(2000);
+        if (one > ALL - sent) one = ALL - sent;
+        MUST(write(rx, out + sent, one) == one && (below(2) || fsync(rx) == 0));
+    }
+    MUST(close(rx) == 0);
+    for (int n = 0; n < 2; n++) MUST(pthread_join(threads[n], NULL) == 0);
+    for (long n = 0; n < ALL; n++) wanted += out[n];
+    MUST(count == ALL && sum == wanted);
+}
+
+// The files end while a program waits.
+static void hang_up(void) {
+    int rx, tx;
+    open_both(&rx, &tx, "in", "out", 0);
+    MUST(close(creat(getenv("WAITS"), 0600)) == 0);
+    MUST(ready(tx, POLLIN, -1) == (POLLERR | POLLHUP));
+    MUST(read(tx, in, 1) == -1 && errno == ENODEV);
+}
+
+int main(int count, char **arguments) {
+    MUST(count == 3);
+    alarm(200); // a lost wake-up
+    seed = strtoull(arguments[2], NULL, 0);
+    for (int n = 0; n < SIZE; n++) out[n] = (unsigned char)(n * 13 + n / 257);
+    switch (arguments[1][0]) {
+    case 's': steps(); break;
+    case 'l': one_thread(0); break;
+    case 'e': one_thread(1); break;
+    case 't': two_threads(); break;
+    case 'h': hang_up(); return 0;
+    default: return 2;
+    }
+    return puts("right") < 0;
+}
