@@ -60,6 +60,7 @@ module tp_window #(
 
   // A dword of a word that is not written is passed over. `ahead` words are before the read that is to come.
   typedef struct packed {
+    logic [1:0] dwords;  // that are written
     logic [AW-1:3] addr;
     logic [1:0][3:0] strb;
     logic [1:0][31:0] data;
@@ -70,7 +71,7 @@ module tp_window #(
   logic upper;
   logic [$clog2(QUEUE):0] count, ahead;
   assign clear = rst || flush;
-  assign in = '{addr: word_addr, strb: word_strb, data: word_data};
+  assign in = '{dwords: {word_strb[7:4] != '0, word_strb[3:0] != '0}, addr: word_addr, strb: word_strb, data: word_data};
   assign passed = ahead == '0;
 
   tp_fifo #(
@@ -83,16 +84,18 @@ module tp_window #(
       .in_valid(word_valid),
       .in_ready,
       .in_data(in),
-      .out_valid(queued),
+      .out_valid(),
       .out_ready(pop_word),
       .out_data(head),
       .count
   );
-  assign have = queued && head.strb[upper] != '0;
-  assign pop_word = pop && (upper || head.strb[1] == '0);
+  assign have = queued && head.dwords[upper];
+  assign pop_word = pop && (upper || !head.dwords[1]);
   always_ff @(posedge clk) begin
+    // `pop_word` comes last in its cycle: so both outcomes are made ready beside it.
+    queued <= (word_valid && in_ready || (pop_word ? 32'(count) > 1 : count != '0)) && !clear;
     if (pop) upper <= !pop_word;
-    if (mark) ahead <= pop_word ? count - 1'b1 : count;  // pop_word comes last in its cycle
+    if (mark) ahead <= pop_word ? count - 1'b1 : count;
     else if (pop_word && ahead != '0) ahead <= ahead - 1'b1;
     if (clear) begin
       upper <= 1'b0;
@@ -115,7 +118,7 @@ module tp_window #(
   assign answered = m_axil_bready && m_axil_bvalid || m_axil_rready && m_axil_rvalid;
   assign refused = writing ? m_axil_bresp[1] : m_axil_rresp[1];
   assign expired = waited && late && !answered;
-  assign over = waited && answered || expired;
+  assign over = waited && (answered || late);
   assign start = wanted && !open;
   assign give_up = wanted && open && !waited;  // the core still owes an answer
   assign pop = writing && over || !reading && have && give_up || queued && !have;

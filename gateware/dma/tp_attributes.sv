@@ -17,7 +17,7 @@ module tp_attributes #(
     input  logic [63:0] length_in,
     input  logic        other_put,
     input  logic [95:0] other_in,      // {offset, user word}
-    output logic        ready,         // for `note`; stays until then
+    output logic        ready,         // there is room for the next `note`, in whichever cycle it comes
     input  logic        note,
     input  logic        length_show,   // only when there is an entry
     input  logic        other_show,
@@ -41,8 +41,8 @@ module tp_attributes #(
     if (other_put) others[{1'b0, wr[AW-1:0]}] <= other_in;
   end
   always_ff @(posedge clk) begin
-    // `note` comes last in its cycle.
-    ready <= ((AW + 1)'(wr - rd) < (AW + 1)'(DEPTH - 2) || ((AW + 1)'(wr - rd) == (AW + 1)'(DEPTH - 2) && !note)) && !rst;
+    // `note` comes too late in its cycle to be counted: so room is kept for the one of this cycle, too.
+    ready <= (AW + 1)'(wr - rd) < (AW + 1)'(DEPTH - 2) && !rst;
     if (note) wr <= wr + 1'b1;
     if (pop) rd <= rd + 1'b1;
     if (rst || clear) begin
@@ -51,7 +51,7 @@ module tp_attributes #(
     end else begin
       assert ((!length_put && !other_put) || (AW + 1)'(wr - rd) < (AW + 1)'(DEPTH))
       else $error("%m: attributes came without room");
-      assert (!note || ready)
+      assert (!note || (AW + 1)'(wr - rd) < (AW + 1)'(DEPTH - 1))
       else $error("%m: the attributes of a message found no room");
       assert (!(length_show || other_show) || wr != rd)
       else $error("%m: a message without its attributes");

@@ -145,7 +145,7 @@ module tp_window_formal #(
   assign where = dut.queue.rd + place;
   always_comb
     if (started && !rst) begin
-      assert (held == dut.count && 32'(held) <= QUEUE);
+      assert (held == dut.count && 32'(held) <= QUEUE && dut.queued == (held != '0));
       assert (dut.ahead <= held);
       assert (held != '0 || !dut.upper);
       // A write under way is of the dword in hand.
@@ -154,7 +154,7 @@ module tp_window_formal #(
       assert (!dut.waited || dut.open);
       if (waits) begin
         assert (place < held);
-        assert (dut.queue.mem[where[QW-1:0]] == {at, strb, data});
+        assert (dut.queue.mem[where[QW-1:0]] == {strb[1] != '0, strb[0] != '0, at, strb, data});
         assert (place == '0 ? upper == dut.upper : !upper);
         assert (!older || place < dut.ahead);
       end

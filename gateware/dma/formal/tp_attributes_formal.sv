@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tp_attributes: while a message is the head, what is shown of it is what came last before it was noted, and what is not shown is zero; entries leave
 // in the order in which they were noted. One entry is watched, any one.
-// Assumed: `note` only while `ready`, and not as attributes come; what is shown is of an entry (tp_h2c).
+// Assumed: `note` only when it has been `ready` for it since the one before, and not as attributes come; what is shown is of an entry (tp_h2c).
 module tp_attributes_formal #(
     parameter int DEPTH = 4,
     parameter bit INDUCTION = 1,
@@ -34,11 +34,13 @@ module tp_attributes_formal #(
   logic [95:0] kept_other;
   logic [AW:0] count, ahead;  // entries in all; those ahead of the watched one
   logic mine;
+  logic promised;  // it has been ready since the last note
   assign mine = watching && ahead == '0;
   always_ff @(posedge clk) begin
     started <= 1'b1;
     if (length_put) {has_length, length} <= {1'b1, length_in};
     if (other_put) {has_other, other} <= {1'b1, other_in};
+    promised <= (promised || ready) && !note && !rst && !clear;
     count <= count + (AW + 1)'(note) - (AW + 1)'(pop);
     if (watching && pop) begin
       ahead <= ahead - 1'b1;
@@ -59,7 +61,7 @@ module tp_attributes_formal #(
   end
   always_comb begin
     if (!started) assume (rst);
-    if (note) assume (ready && !length_put && !other_put);
+    if (note) assume ((promised || ready) && !length_put && !other_put);
     if (length_show || other_show) assume (count != '0);
     if (pop) assume (length_show || other_show);
   end
@@ -78,7 +80,7 @@ module tp_attributes_formal #(
     assign place = dut.rd[AW-1:0] + ahead[AW-1:0];
     always_comb begin
       if (started && !rst) begin
-        assert (count == (AW + 1)'(dut.wr - dut.rd) && 32'(count) < DEPTH && (!ready || 32'(count) < DEPTH - 1));
+        assert (count == (AW + 1)'(dut.wr - dut.rd) && 32'(count) < DEPTH && (!(ready || promised) || 32'(count) < DEPTH - 1));
         assert (!watching || ahead < count);
         assert (!(watching && its_length) || dut.lengths[{1'b0, place}] == kept_length);
         assert (!(watching && its_other) || dut.others[{1'b0, place}] == kept_other);

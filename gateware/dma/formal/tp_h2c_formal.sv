@@ -462,7 +462,8 @@ module tp_h2c_formal
         // The attributes of a message find the room that was there when it was begun.
         assert (5'(dut.i_attributes.wr - dut.i_attributes.rd) < (dut.attributes_ready ? 5'd15 : 5'd16));
         assert (!dut.unclosed || dut.open);
-        if (dut.state == ASK || dut.state == COPY || dut.state == EMPTY) assert (dut.open || d_attributes == '0 || dut.attributes_ready);
+        if (dut.state == ASK || dut.state == COPY || dut.state == EMPTY)
+          assert (dut.open || d_attributes == '0 || 5'(dut.i_attributes.wr - dut.i_attributes.rd) < 5'd15);
         if (dut.state == ASK || dut.state == COPY || (dut.state == EMPTY && !d_broken)) assert (plan_was);
         if (dut.state == ASK) assert (dut.fits_now && 32'(used) < SLOTS - 32'(!(d_end && p_last)));
         if (dut.state == EMPTY) assert (32'(used) < SLOTS && (d_empty || d_broken));
