@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -248,8 +248,14 @@ def wrapper(core: str, link: Link, serial: int) -> tuple[dict[str, Any], str]:
     if shutil.which("towpath") is None:
         raise Failure("the command `towpath` is not built: ./run setup builds it")
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "tp_user.sv"
-        options = [f"--width={link.width}", f"--core-clock={link.clock_mhz}", f"--serial={serial}", f"--output={file}"]
+        file, regions = Path(folder) / "tp_user.sv", Path(folder) / "regions"
+        options = [
+            f"--width={link.width}",
+            f"--core-clock={link.clock_mhz}",
+            f"--serial={serial}",
+            f"--output={file}",
+            f"--regions={regions}",
+        ]
         command = ["towpath", "--json", "wrapper", core, *options]
         done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         if done.returncode:
@@ -259,7 +265,12 @@ def wrapper(core: str, link: Link, serial: int) -> tuple[dict[str, Any], str]:
             except (ValueError, LookupError, TypeError):
                 reason = done.stderr.strip()
             raise Failure(f"`{' '.join(command[:-1])}` ({shutil.which('towpath')}): {reason}")
-        return json.loads(done.stdout), file.read_text()
+        told = json.loads(done.stdout)
+        for region in told.get("regions", []):
+            region["text"] = Path(region["file"]).read_text()
+        if "regions" in told:
+            told["hole"] = (regions / "tp_region.sv").read_text()
+        return told, file.read_text()
 
 
 def user_clocks(core: dict[str, Any], user: dict[str, int]) -> list[int]:
@@ -295,9 +306,10 @@ def board_package(board: Board, link: Link, user: dict[str, int], clocks: list[i
     )
 
 
-def crossing_names(user: dict[str, int]) -> list[str]:
+def crossing_names(user: dict[str, int], region: bool) -> list[str]:
     """Registers that the design has, so that constraints must find them: with one clock no words and no RAM cross, but levels do."""
-    return ["*tp_sync_meta*"] + (["*tp_cdc_data*", "*tp_cdc_mem*"] if user["USER_ASYNC"] else [])
+    names = ["*tp_sync_meta*"] + (["*tp_cdc_data*", "*tp_cdc_mem*"] if user["USER_ASYNC"] else [])
+    return names + (["*tp_config_divided*"] if region else [])
 
 
 # Of several clocks one is the core's at a time: nothing goes from one of them to another.
@@ -319,13 +331,28 @@ CASCADE = """foreach tp_clock_pin {I0 I1} {
   set_property CLOCK_DEDICATED_ROUTE FALSE [get_nets -of_objects [get_pins -hierarchical -filter "NAME =~ *i_clock_mux/$tp_clock_pin"]]
 }
 """
+# The configuration port's clock comes from a register.
+CONFIG_CLOCK = """
+# The configuration port has a clock of its own, {khz} kHz by {divide}.
+create_generated_clock -name tp_config_clock -divide_by {divide} \\
+  -source [get_pins -hierarchical -filter "NAME =~ *tp_config_divided_reg/C"] \\
+  [get_pins -hierarchical -filter "NAME =~ *tp_config_divided_reg/Q"]
+"""
 
 
-def crossings(user: dict[str, int], clocks: list[int], plus: bool) -> str:
+def config_clock(khz: int, plus: bool) -> str:
+    """Its constraint, with the divider that gateware/endpoint/xilinx_icap chooses."""
+    most = 125_000 if plus else 100_000
+    return CONFIG_CLOCK.format(khz=khz, divide=2 * -(-khz // (2 * most)))
+
+
+def crossings(user: dict[str, int], clocks: list[int], plus: bool, region: bool) -> str:
     """Constraints of the clock crossings, with what they ask to be told: the shortest period, and Vivado's option."""
     shorter = 1e6 / max(user["CORE_CLOCK_KHZ"], *clocks, 1)
     text = (ROOT / "gateware/lib/constraints/tp_lib_cdc.sdc.tcl").read_text()
     text = f"set tp_cdc_max_ns {shorter:.3f}\nset tp_cdc_path_options -datapath_only\n{text}"
+    if region:
+        text += config_clock((clocks or [user["CORE_CLOCK_KHZ"]])[0], plus)
     if len(clocks) < 2:
         return text
     return text + EXCLUSIVE.format(names=" ".join(f"CLKOUT{k}" for k in range(len(clocks)))) + ("" if plus else CASCADE)
@@ -347,12 +374,12 @@ class CoreFiles(NamedTuple):
     data: list[str]
 
 
-def included_files(core: dict[str, Any], home: Path, includes: list[str]) -> list[tuple[Path, str]]:
+def included_files(core: dict[str, Any], home: Path, includes: list[str], under: str) -> list[tuple[Path, str]]:
     """Included files that no folder of `includes` holds where the compiler looks for them; adds the core's own folder to `includes`.
 
     The simulator names a file as it found it: with the folder in which it looked, and behind that the text of the include.
     """
-    own = "sources/include/core"
+    own = f"{under}/include/core"
     # The core's folder comes last: there the simulator looks, too, and other folders often lie in it.
     places = [((home / folder).absolute(), name) for folder, name in zip(core["include"], includes, strict=True)]
     places.append((home.absolute(), own))
@@ -370,7 +397,7 @@ def included_files(core: dict[str, Any], home: Path, includes: list[str]) -> lis
             continue  # the folder is copied as a whole
         # Where ".." leads to there: so the same text finds it.
         target = os.path.normpath(f"{name}/{inside.as_posix()}")
-        if not target.startswith("sources/"):
+        if not target.startswith(f"{under}/"):
             remedy = "include it by a shorter way, from a folder of core.include"
             raise Failure(f'the core includes {real} as "{inside.as_posix()}", which leads out of a project\'s sources: {remedy}')
         if files.setdefault(target, real) != real:
@@ -378,28 +405,39 @@ def included_files(core: dict[str, Any], home: Path, includes: list[str]) -> lis
     return [(path, target) for target, path in files.items()]
 
 
-def core_files(core: dict[str, Any]) -> CoreFiles:
+# Sources of plug-ins in whose place a board has others: a family's own, or one for both.
+OF_BOARDS = {"clock/tp_clock_join.sv": "tp_clock_join.sv", "partial/tp_config_model.sv": "{family}/tp_config_port.sv"}
+
+
+def of_board(source: Path, family: str) -> Path:
+    """What a board has in a source's place."""
+    for pattern, name in OF_BOARDS.items():
+        if source.match(f"gateware/plugin/{pattern}"):
+            return COMMON / name.format(family=family)
+    return source
+
+
+def core_files(core: dict[str, Any], family: str = "", under: str = "sources") -> CoreFiles:
     files, sources, includes, data = [], [], [], []
     home = Path(core["folder"])
     for index, source in enumerate(core["sources"]):
+        place = of_board(home / source, family)
         # A name of its own for each: a manifest may name files outside of its folder.
-        name = f"sources/core/{index:02}/{Path(source).name}"
-        place = home / source
-        # What joins the core's clocks is a vendor's on a board.
-        files.append((COMMON / place.name if place.match("gateware/plugin/clock/tp_clock_join.sv") else place, name))
+        name = f"{under}/core/{index:02}/{place.name}"
+        files.append((place, name))
         sources.append(name)
     for index, folder in enumerate(core["include"]):
-        name = f"sources/include/{index:02}"
+        name = f"{under}/include/{index:02}"
         includes.append(name)
         files += [(path, f"{name}/{path.relative_to(home / folder)}") for path in sorted((home / folder).rglob("*")) if path.is_file()]
-    files += included_files(core, home, includes)
+    files += included_files(core, home, includes, under)
     for found in core["data"]:
         name = found["name"]
         if name.startswith("/") or ".." in Path(name).parts:
             raise Failure(f'the core reads "{name}", which a project cannot hold: name the file from its source\'s folder, without ".."')
         # Where the source looks first: beside itself.
         beside = [Path(sources[core["sources"].index(reader)]).parent for reader in found["readers"] if reader in core["sources"]]
-        for place in beside or [Path("sources/data")]:
+        for place in beside or [Path(under) / "data"]:
             files.append((Path(found["file"]), f"{place.as_posix()}/{name}"))
             data.append(f"{place.as_posix()}/{name}")
     return CoreFiles(files, sources, includes, data)
@@ -414,20 +452,51 @@ def stubs(family: str, told: dict[str, str]) -> tuple[list[Path], list[str]]:
     return files, shape + [f"TP_STUB_{name}" for name, value in told.items() if value == "true"]
 
 
+def floorplan(board: Board, core: dict[str, Any], user: dict[str, int], pblock: list[str]) -> None:
+    """Whether a core has a region, and what a board must be told of it."""
+    if "regions" not in core:
+        if pblock:
+            raise Failure(f'--pblock says where a region lies, and core "{core["core"]}" has no plug-in "partial": leave it out')
+        return
+    sites = ("SLICE", "RAMB18", "RAMB36", *(("DSP48E2", "URAM288") if board.plus else ("DSP48",)), "CLOCKREGION")
+    if not pblock:
+        what = f"--pblock SLICE_X0Y0:SLICE_X49Y49 RAMB36_X0Y0:RAMB36_X1Y9, for example ({', '.join(sites)})"
+        how = "Vivado's device view of the part shows what is where, and a build without the plug-in how much the core takes"
+        raise Failure(f'plug-in "partial" must be told where its region lies, which only you can know: {what}. {how}')
+    for place in pblock:
+        found = re.fullmatch(rf"({'|'.join(sites)})_X(\d+)Y(\d+):\1_X(\d+)Y(\d+)", place)
+        if not found:
+            raise Failure(f"--pblock {place}: give two corners, as in SLICE_X0Y0:SLICE_X49Y49; {board.part} has {', '.join(sites)}")
+        left, low, right, high = map(int, found.groups()[1:])
+        if right < left or high < low:
+            raise Failure(f"--pblock {place}: give the lower left corner first")
+    if user["USER_CLOCKS"] > 1:
+        raise Failure('plug-ins "partial" and "clock" together are not on boards yet: remove one from the core\'s manifest')
+
+
 # Writes sources anew, from: sources, folders of included files, stubs and what they are told. Returns the new ones.
 Convert = Callable[[list[Path], list[Path], list[Path], list[str]], list[Path]]
 
 
-def prepare(board: Board, core_name: str, output: Path | None, width: int | None, serial: int, convert: Convert | None = None) -> Path:
+def prepare(
+    board: Board,
+    core_name: str,
+    output: Path | None,
+    width: int | None,
+    serial: int,
+    convert: Convert | None = None,
+    pblock: Sequence[str] = (),
+) -> Path:
     """Writes the project's folder, and says where it is. What other files lie in it, such as a build, stays.
 
-    With `convert`, the sources are what that makes of them; it leaves them in the folder.
+    With `convert`, the sources are what that makes of them; it leaves them in the folder. `pblock` says where a region lies.
     """
     link = board.link(width)
     core, text = wrapper(core_name, link, serial)
-    if "tp_config_port" in text:
-        what = "projects here have no partition and no floorplan for its region"
-        raise Failure(f'plug-in "partial" is not on boards yet: {what}; remove it from the core\'s manifest')
+    regions: list[dict[str, Any]] = core.get("regions", [])
+    if convert and regions:
+        raise Failure('a core with plug-in "partial" cannot be exported as Verilog; boards take it as it is (./run board)')
+    floorplan(board, core, constants(text), list(pblock))
     name = f"{board.name}-{core['core']}"
     output = output or ROOT / ".towpath" / "boards" / name
     if output.exists() and any(output.iterdir()) and not (output / MARK).is_file():
@@ -439,10 +508,13 @@ def prepare(board: Board, core_name: str, output: Path | None, width: int | None
     own_top = BOARDS / board.name / "tp_top.sv"
     top = own_top if own_top.is_file() else COMMON / "tp_top.sv"
     gateware = listed("gateware/towpath.f") + listed(f"gateware/endpoint/{board.endpoint}/endpoint.f")
+    if regions:
+        gateware.append("gateware/endpoint/xilinx_icap/tp_xilinx_icap.sv")
     cards = ["gateware/tp_system.sv", f"gateware/endpoint/{board.endpoint}/tp_xilinx_{family}_card.sv"]
     common = ["tp_board_reset.sv", "tp_board_clock.sv", f"{family}/tp_board.sv"]
     tops = [*(f"boards/common/{file}" for file in common), str(top.relative_to(ROOT))]
-    from_core = core_files(core)
+    from_core = core_files(core, family)
+    from_regions = [core_files(region, family, f"sources/region/{number:02}") for number, region in enumerate(regions)]
     includes, data = from_core.includes, from_core.data
     if convert and any(file.lower().endswith((".vhd", ".vhdl")) for file in from_core.sources):
         raise Failure("a core in VHDL cannot be exported as Verilog; boards take it as it is (./run board)")
@@ -450,10 +522,14 @@ def prepare(board: Board, core_name: str, output: Path | None, width: int | None
         "sources/tp_board_pkg.sv": board_package(board, link, user, clocks),
         "sources/tp_user.sv": text,
         "pins.xdc": (board.folder / "pins.xdc").read_text(),
-        "crossings.tcl": crossings(user, clocks, board.plus),
+        "crossings.tcl": crossings(user, clocks, board.plus, bool(regions)),
         "build.tcl": (COMMON / "build.tcl").read_text(),
     }
-    sources = [f"sources/{file}" for file in gateware] + from_core.sources
+    if regions:
+        written["sources/region/tp_region.sv"] = core["hole"]
+        written["partial.tcl"] = (COMMON / "partial.tcl").read_text()
+        written |= {f"sources/region/{number:02}/tp_region.sv": region["text"] for number, region in enumerate(regions)}
+    sources = [f"sources/{file}" for file in gateware] + from_core.sources + (["sources/region/tp_region.sv"] if regions else [])
     sources += ["sources/tp_user.sv", "sources/tp_board_pkg.sv"] + [f"sources/{file}" for file in cards + tops]
     told = settings(board, link, user)
     entries = [f"  CONFIG.{key} {{{value}}}" for key, value in told.items()]
@@ -468,10 +544,12 @@ def prepare(board: Board, core_name: str, output: Path | None, width: int | None
     shutil.rmtree(output / "sources", ignore_errors=True)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) if convert else output
-        for source, target in [(ROOT / file, f"sources/{file}") for file in gateware + cards + tops] + from_core.files:
+        of_cores = [file for files in (from_core, *from_regions) for file in files.files]
+        for source, target in [(ROOT / file, f"sources/{file}") for file in gateware + cards + tops] + of_cores:
             (folder / target).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, folder / target)
         for target in [file for file in written if file.startswith("sources/")]:
+            (folder / target).parent.mkdir(parents=True, exist_ok=True)
             (folder / target).write_text(written.pop(target))
         if convert:
             files, macros = stubs(board.ip_settings.stem, told)
@@ -491,8 +569,17 @@ def prepare(board: Board, core_name: str, output: Path | None, width: int | None
         "data": data,
         "pins": ["pins.xdc"],
         "crossings": ["crossings.tcl"],
-        "crossing_names": crossing_names(user),
+        "crossing_names": crossing_names(user, bool(regions)),
+        "regions": [region["core"] for region in regions],
+        "pblock": list(pblock),
     }
+    for number, (region, its) in enumerate(zip(regions, from_regions, strict=True)):
+        project |= {
+            f"region_sources({number})": [*its.sources, f"sources/region/{number:02}/tp_region.sv"],
+            f"region_includes({number})": its.includes,
+            f"region_defines({number})": ["SYNTHESIS=1", *region["defines"]],
+            f"region_data({number})": its.data,
+        }
     lines = [f"set name {{{name}}}", f"set part {board.part}", f"set ip {board.ip}", f"set ip_settings {board.ip_settings.name}"]
     written[MARK] = "\n".join([*lines, *(f"set {key} {tcl_list(words)}" for key, words in project.items())]) + "\n"
     for target, content in written.items():
@@ -530,13 +617,16 @@ def main(arguments: list[str]) -> int:
     board.add_argument("--output", metavar="DIR", type=Path, help="the project's folder [default: .towpath/boards/NAME-CORE]")
     board.add_argument("--width", metavar="BITS", type=int, help="width of the path [default: the board's widest link]")
     board.add_argument("--serial", metavar="NUMBER", type=number, default=0, help="the card's serial number [default: 0]")
+    board.add_argument(
+        "--pblock", metavar="RANGE", nargs="+", default=[], help='where the region of plug-in "partial" lies: SLICE_X0Y0:SLICE_X49Y49 ...'
+    )
     board.add_argument("--no-build", action="store_true", help="prepare the folder only")
     options = parser.parse_args(arguments)
     try:
         if options.verb == "boards":
             show()
             return 0
-        output = prepare(read(options.name), options.core, options.output, options.width, options.serial)
+        output = prepare(read(options.name), options.core, options.output, options.width, options.serial, pblock=options.pblock)
     except (Failure, OSError) as failure:
         print(f"./run {options.verb}: {failure}", file=sys.stderr)
         return 1

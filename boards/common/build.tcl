@@ -12,6 +12,7 @@ source [file join $here settings.tcl]
 
 # What an earlier build made is not this one's.
 file delete -force [file join $here $name.bit] [file join $here build]
+foreach core $regions { file delete -force [file join $here partial $core.bit] [file join $here partial $core.bin] }
 
 proc fail {message} {
   puts stderr "build.tcl: $message"
@@ -87,6 +88,11 @@ proc msix_placed {} {
 if {![regexp {^\d+\.\d+} [version -short] number]} { set number 0.0 }
 if {[package vcompare $number 2019.1] < 0} { fail "Vivado [version -short] is too old: 2019.1 or newer is needed" }
 
+if {[llength $regions]} {
+  source [file join $here partial.tcl]
+  if {[lindex $argv 0] ne "project"} { synthesise_regions }
+}
+
 # ---- project
 create_project -force $name [file join $here build] -part $part
 set_property target_language Verilog [current_project]
@@ -114,6 +120,7 @@ msix_placed
 update_compile_order -fileset sources_1
 if {[lindex $argv 0] eq "project"} {
   puts "build.tcl: the project is [file join $here build $name.xpr]"
+  if {[llength $regions]} { puts "build.tcl: it has a hole for the region, which partial.tcl fills" }
   exit 0
 }
 
@@ -126,6 +133,10 @@ foreach pattern $crossing_names {
   if {[llength [get_cells -hierarchical $pattern]] == 0} {
     fail "no cell is named $pattern: crossings.tcl would leave a crossing without bounds"
   }
+}
+if {[llength $regions]} {
+  implement_regions
+  exit 0
 }
 close_design
 launch_runs impl_1 -to_step write_bitstream -jobs 4

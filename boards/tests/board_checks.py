@@ -211,6 +211,16 @@ def wired(hierarchy: dict[str, Any]) -> list[str]:
                 for pin, of in (("I", "made[k]"), ("O", "user_clk[k]"))
             ),
         ]
+    if primitive := nets.get("ICAPE2" if old else "ICAPE3"):
+        port = paths["tp_config_port"]
+        buffer = hierarchy["instances"][f"{port}.i_clk"]["nets"]
+        driven = {pin: primitive[pin] for pin in ("CLK", "CSIB", "RDWRB", "I")}
+        joined += [(f"{pin} of the configuration port", net, f"{port}.icap_{pin.lower()}") for pin, net in driven.items()]
+        joined += [
+            ("the input of the configuration port's clock buffer", buffer["I"], f"{port}.tp_config_divided"),
+            ("the output of the configuration port's clock buffer", buffer["O"], f"{port}.icap_clk"),
+            ("the clock of tp_config_port", nets["tp_config_port"]["clk"], nets["tp_plugin_partial"]["clk"]),
+        ]
     if switch := nets.get("tp_clock_switch"):
         joins = nets["tp_clock_join"]
         joined += [
@@ -272,8 +282,52 @@ def pins(xdc: Script, ports: dict[str, Any], part: str) -> list[str]:
     return found
 
 
-def findings(folder: Path, scratch: Path, switched: Sequence[int] = ()) -> list[str]:
-    """With `switched`: the clocks in kHz between which the core's plug-in switches."""
+def regions(folder: Path, scratch: Path) -> list[tuple[list[str], list[str]]]:
+    """Of each core of a project's region: its sources, and folders and macros as options, as the scripts have them synthesised."""
+    cells = ["tp_sync_meta_reg", "tp_cdc_data_reg", "tp_cdc_mem_reg", "tp_config_divided_reg"]
+    build = run(folder / "build.tcl", scratch, cells)
+    if build.code:
+        raise ValueError(f"build.tcl: {build.said.strip()}")
+
+    def of(record: str, number: int) -> list[str]:
+        return [what for core, what in build.of(record) if core == str(number)]
+
+    options = {"region_include": "+incdir+", "region_define": "+define+"}
+    return [
+        (of("region_source", number), [f"{option}{what}" for record, option in options.items() for what in of(record, number)])
+        for number in range(len(build.of("create_memory_project")))
+    ]
+
+
+def filled(folder: Path, scratch: Path, sources: list[str], options: list[str], region: int | None) -> tuple[list[str], list[str]]:
+    """Sources and options with this core in the region's place; without a number, as they are."""
+    if region is None:
+        return sources, options
+    inside, more = regions(folder, scratch)[region]
+    around = [path for path in sources if not path.endswith("/sources/region/tp_region.sv")]
+    return around + inside, options + [option for option in more if option not in options]
+
+
+def config_clock(hierarchy: dict[str, Any], crossings: Script) -> list[str]:
+    """The clock of the configuration port: no faster than the primitive may have it, and as the constraint says."""
+    port = parameters(hierarchy, "tp_xilinx_icap")
+    if not port:
+        return []
+    core = parameters(hierarchy, "tp_core")
+    khz = core["USER_CLOCK_KHZ"]
+    most = 100_000 if parameters(hierarchy, "ICAPE2") else 125_000
+    found = []
+    if port["CLOCK_KHZ"] != khz or port["MOST_KHZ"] > most:
+        found.append(f"tp_xilinx_icap: {port['CLOCK_KHZ']:g} and {port['MOST_KHZ']:g} kHz: its clock has {khz:g}, and {most} are allowed")
+    divide = 2 * math.ceil(port["CLOCK_KHZ"] / (2 * port["MOST_KHZ"]))
+    made = [(name, int(by)) for name, by, *_ in crossings.of("create_generated_clock")]
+    if made != [("tp_config_clock", divide)]:
+        found.append(f"crossings.tcl: the configuration port's clock is {made}, and divided by {divide}")
+    return found
+
+
+def findings(folder: Path, scratch: Path, switched: Sequence[int] = (), region: int | None = None) -> list[str]:
+    """With `switched`: the clocks in kHz between which the core's plug-in switches. With `region`: with this core in it, by number."""
     build = run(folder / "build.tcl", scratch, [], "project")
     if build.code:
         return [f"build.tcl: {build.said.strip()}"]
@@ -284,7 +338,8 @@ def findings(folder: Path, scratch: Path, switched: Sequence[int] = ()) -> list[
     settings = told(build)
     found += documented(ip, settings)
     sources = [path for fileset, path in build.of("add_files") if fileset == "sources_1"]
-    trouble, hierarchy = elaborated([*included(build), *sources], ip, settings)
+    sources, options = filled(folder, scratch, sources, included(build), region)
+    trouble, hierarchy = elaborated([*options, *sources], ip, settings)
     found += trouble
     if not hierarchy:
         return found
@@ -306,9 +361,12 @@ def findings(folder: Path, scratch: Path, switched: Sequence[int] = ()) -> list[
     selects = [f"{pin}{k}" for pin in ("S", "CE", "IGNORE") for k in (0, 1)]
     multiplexers = [path for path, instance in hierarchy["instances"].items() if instance["module"] == "BUFGCTRL"]
     pins_of += [f"{path}/{pin}" for path in multiplexers for pin in (*selects, "I0", "I1")]
+    if "tp_config_divided" in registers:
+        pins_of += ["tp_config_divided_reg/C", "tp_config_divided_reg/Q"]
     crossings = run(folder / "crossings.tcl", scratch, [*registers, *pins_of])
     if crossings.code:
         return [*found, f"crossings.tcl: {crossings.said.strip()}"]
+    found += config_clock(hierarchy, crossings)
     core = parameters(hierarchy, "tp_core")
     for pattern, count in crossings.of("get_cells"):
         # With one clock there are no words and no RAM that cross, but the reset's level does.
@@ -332,12 +390,13 @@ def findings(folder: Path, scratch: Path, switched: Sequence[int] = ()) -> list[
     return found
 
 
-def lint(folder: Path, scratch: Path) -> list[str]:
-    """What Verilator has to say of the whole, the user core and the stubs aside."""
+def lint(folder: Path, scratch: Path, region: int | None = None) -> list[str]:
+    """What Verilator has to say of the whole, the user core and the stubs aside. With `region`: with this core in it, by number."""
     build = run(folder / "build.tcl", scratch, [], "project")
     sources = [path for fileset, path in build.of("add_files") if fileset == "sources_1"]
+    sources, options = filled(folder, scratch, sources, included(build), region)
     rules = [str(ROOT / "tools/lint.vlt"), str(STUBS / "stubs.vlt")]
     files, macros = stubs(build.of("create_ip")[0][0], told(build))
-    command = ["verilator", "--lint-only", "-Wall", "--top-module", "tp_top", *macros, *rules, *included(build), *sources, *files]
+    command = ["verilator", "--lint-only", "-Wall", "--top-module", "tp_top", *macros, *rules, *options, *sources, *files]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=folder)
     return (done.stdout + done.stderr).splitlines() if done.returncode else []

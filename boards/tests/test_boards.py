@@ -250,12 +250,6 @@ def test_clocks_that_no_one_oscillator_makes(cores: dict[str, Path], tmp_path: P
     assert not (tmp_path / "out").exists()
 
 
-def test_a_region_is_refused(tmp_path: Path) -> None:
-    said = board("board", "kc705", f"--core={ROOT / 'examples/partial'}", f"--output={tmp_path / 'out'}")
-    assert said.returncode == 1 and 'plug-in "partial" is not on boards yet' in said.stderr
-    assert not (tmp_path / "out").exists()
-
-
 def test_what_a_core_reads_and_defines_comes_along(cores: dict[str, Path], tmp_path: Path) -> None:
     """Data files beside the sources that read them, macros, and files that are included from the core's own folder."""
     core = shutil.copytree(cores["bare"], tmp_path / "reader")
@@ -315,24 +309,6 @@ def test_a_core_in_vhdl_stays_as_it_is(tmp_path: Path) -> None:
     (files,) = [to for name, value, *to in build.of("set_property") if (name, value) == ("file_type", "VHDL 2008")]
     assert [Path(file).name for file in files] == ["gain_pkg.vhd", "gain.vhd"]
     assert ".FACTOR(3)" in (folder / "sources/tp_user.sv").read_text()
-
-
-@pytest.mark.parametrize("family", ["7series", "ultrascale"])
-def test_the_configuration_port_elaborates_against_stubs(tmp_path: Path, family: str) -> None:
-    """As the plug-in's users connect it; a stub without one of its ports is seen."""
-    primitives = sorted((ROOT / "boards/stubs/primitives").glob("*.sv"))
-    port = ROOT / f"boards/common/{family}/tp_config_port.sv"
-
-    def elaborated(files: list[Path]) -> subprocess.CompletedProcess[str]:
-        rules = [ROOT / "tools/lint.vlt", ROOT / "boards/stubs/stubs.vlt"]
-        command = ["verilator", "--lint-only", "-Wall", "--top-module", "tp_config_port", *rules, *files]
-        return subprocess.run(command, capture_output=True, text=True)
-
-    sound = elaborated([port, *primitives])
-    assert sound.returncode == 0 and not sound.stderr, sound.stderr
-    odd = tmp_path / "tp_config_port.sv"
-    odd.write_text(port.read_text().replace(".RDWRB(read)", ".RDWR(read)"))
-    assert elaborated([odd, *primitives]).returncode != 0
 
 
 def test_preparing_again_renews_sources_and_keeps_a_build(cores: dict[str, Path], tmp_path: Path) -> None:

@@ -57,7 +57,8 @@ proc current_design {} { return @design }
 proc all_clocks {} { return @clocks }
 
 proc create_project {args} {
-  lassign [options $args {-force} {-part}] name folder
+  lassign [options $args {-force -in_memory} {-part}] name folder
+  if {[info exists option(-in_memory)]} { return [create_memory_project $option(-part)] }
   record create_project $name $folder $option(-part)
   set ::project [list $name $folder]
 }
@@ -181,7 +182,12 @@ proc get_ports {pattern} {
   return $pattern
 }
 proc get_cells {args} {
-  set pattern [options $args {-hierarchical} {}]
+  set pattern [options $args {-hierarchical} {-filter}]
+  if {[info exists option(-filter)]} {
+    if {$option(-filter) ne "REF_NAME == tp_region"} { error "get_cells $args" }
+    return [region_cells]
+  }
+  if {[info exists ::region(state)] && [string match i_board/* $pattern]} { return $pattern }
   set found [lsearch -all -inline $::cells $pattern]
   record get_cells $pattern [llength $found]
   return $found
@@ -229,4 +235,5 @@ proc set_max_delay {args} {
   record set_max_delay $delay
 }
 
+source [file join [file dirname [info script]] vivado_partial.tcl]
 source $script

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configuration port of plug-in `partial` on the 7 series: ICAPE2 (UG470).
+// The configuration port of plug-in `partial` on the 7 series: ICAPE2 (UG470) and the buffer of its clock. gateware/endpoint/xilinx_icap says how it is driven.
 //
-// It takes a raw bit file (.bin), a dword at a time, the file's first byte highest, and turns each byte's bits round as the primitive wants them. The
-// primitive's clock is `clk` divided by 2 * HALF, and 100 MHz at most. A begin aborts what is under way: RDWRB changes while CSIB is low.
-// A file is well when the port has been in step (DALIGN) and, after its last dword, no longer is, and there was no error (CFGERR_B) such as a wrong CRC.
-// It has not met hardware, and no simulation here has the primitive: it is elaborated against a stub. The clock that it makes needs a constraint
-// (create_generated_clock on `divided`), and the region a partition and a floorplan, which are the project's.
+// `clk` has CLOCK_KHZ at most. tools/boardproject.py writes the constraint of the clock that is made of it.
+// It has not met hardware.
 module tp_config_port #(
-    parameter int HALF = 2
+    parameter int CLOCK_KHZ = 250_000
 ) (
     input  logic        clk,
     input  logic        config_start,
@@ -18,65 +15,46 @@ module tp_config_port #(
     output logic        config_done,
     output logic        config_error
 );
-  localparam int ABORT = 6;  // clocks of the primitive's that an abort takes
-  localparam int QUIET = 64;  // and those after which its word on a file stands
+  logic icap_clk, tp_config_divided, icap_csib, icap_rdwrb;
+  logic [31:0] icap_i;
+  // Of what is read, only the status counts.
+  // verilator lint_off UNUSEDSIGNAL
+  logic [31:0] icap_o;
+  // verilator lint_on UNUSEDSIGNAL
 
-  logic divided, icap_clk, turn;
-  logic [$clog2(HALF+1)-1:0] phase;
   BUFG i_clk (
-      .I(divided),
+      .I(tp_config_divided),
       .O(icap_clk)
   );
-  // What the primitive takes changes with the falling edge, half a clock before it is taken.
-  assign turn = divided && phase == '0;
-
-  logic chip, read;  // CSIB and RDWRB, active low and low to write
-  logic [31:0] word, swapped;
-  /* verilator lint_off UNUSEDSIGNAL */
-  logic [31:0] status;
-  /* verilator lint_on UNUSEDSIGNAL */
-  logic was_in_step, in_step, wrong;
-  ICAPE2 i_icap (
+  ICAPE2 #(
+      .ICAP_WIDTH("X32")
+  ) i_icap (
       .CLK(icap_clk),
-      .CSIB(chip),
-      .RDWRB(read),
-      .I(word),
-      .O(status)
+      .CSIB(icap_csib),
+      .RDWRB(icap_rdwrb),
+      .I(icap_i),
+      .O(icap_o)
   );
-  assign in_step = status[6];
-  assign wrong = !status[7];
-  always_comb for (int i = 0; i < 32; i++) swapped[i] = config_data[(i/8)*8+7-i%8];
-
-  logic [2:0] abort_left;
-  logic [6:0] quiet_left;
-  assign config_ready = turn && abort_left == 0;
-
-  always_ff @(posedge clk) begin
-    phase <= phase == '0 ? ($clog2(HALF + 1))'(HALF - 1) : phase - 1'b1;
-    if (phase == '0) divided <= !divided;
-    if (turn) begin
-      chip <= !(config_valid && config_ready) && abort_left <= 2;
-      read <= abort_left > 1 && abort_left < 3'(ABORT);
-      word <= config_valid && config_ready ? swapped : '1;
-      if (abort_left != 0) abort_left <= abort_left - 1'b1;
-      quiet_left <= !config_end ? 7'(QUIET) : quiet_left - 7'(quiet_left != 0);
-      if (abort_left == 0) begin
-        was_in_step <= was_in_step || in_step;
-        if (wrong) config_error <= 1'b1;
-        if (config_end && quiet_left == 0) begin
-          if (was_in_step && !in_step && !wrong) config_done <= 1'b1;
-          else config_error <= 1'b1;
-        end
-      end
-    end
-    if (config_start) begin
-      abort_left <= 3'(ABORT);
-      {config_done, config_error, was_in_step} <= '0;
-    end
-  end
-  initial begin
-    {divided, read, config_done, config_error, was_in_step} = '0;
-    {phase, abort_left} = '0;
-    chip = 1'b1;
-  end
+  tp_xilinx_icap #(
+      .CLOCK_KHZ(CLOCK_KHZ),
+      .MOST_KHZ(100_000)  // UG909, "Configuration Time"
+  ) i_port (
+      .clk,
+      .config_start,
+      .config_valid,
+      .config_ready,
+      .config_data,
+      .config_end,
+      .config_done,
+      .config_error,
+      .tp_config_divided,
+      .icap_csib,
+      .icap_rdwrb,
+      .icap_i,
+      .icap_cfgerr_b(icap_o[7]),
+      .icap_dalign(icap_o[6]),
+      .icap_avail(1'b1),
+      .icap_prdone(1'b1),
+      .icap_prerror(1'b0)
+  );
 endmodule

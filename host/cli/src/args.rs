@@ -612,6 +612,9 @@ pub struct Wrapper {
     /// Where to write it; without it, standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Write each core of a region (plug-in `partial`) into this folder instead: NUMBER/tp_region.sv, beside an empty tp_region.sv
+    #[arg(long, value_name = "DIR", requires = "output")]
+    pub regions: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -164,6 +164,20 @@ fn wrapper_tells_what_a_project_needs() {
     let kinds = answer(&["wrapper", "scratchpad", "--output", folder.0.join("kinds.sv").to_str().unwrap()]);
     assert!(source(&kinds, 0).ends_with("gateware/channel/memory/tp_memory_write.sv") && source(&kinds, 0).is_file(), "{kinds}");
     assert!(source(&kinds, 5).ends_with("cores/scratchpad/scratchpad.sv"), "{kinds}");
+    // A region's cores apart.
+    let (regions, user) = (folder.0.join("regions"), folder.0.join("around.sv"));
+    let partial = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/partial");
+    let apart = ["wrapper", partial.to_str().unwrap(), "--output", user.to_str().unwrap(), "--regions", regions.to_str().unwrap()];
+    let around = answer(&apart);
+    assert!(around["sources"].as_array().unwrap().iter().all(|s| s.as_str().unwrap().contains("/gateware/plugin/partial/")), "{around}");
+    for (number, core) in ["loopback", "sobel"].into_iter().enumerate() {
+        let inside = &around["regions"][number];
+        assert_eq!(inside["core"], json!(core), "{around}");
+        assert!(source(inside, 0).ends_with(format!("cores/{core}/{core}.sv")) && source(inside, 0).is_file(), "{inside}");
+        let text = std::fs::read_to_string(inside["file"].as_str().unwrap()).unwrap();
+        assert!(text.contains("module tp_region (") && text.contains(&format!("  {core} #(")), "{text}");
+    }
+    assert!(regions.join("tp_region.sv").is_file() && !std::fs::read_to_string(&user).unwrap().contains("module tp_region"));
     // The same on standard output.
     assert_eq!(done(&["wrapper", "loopback", "--width", "64", "--core-clock", "125"], b"").stdout, text.as_bytes());
 }

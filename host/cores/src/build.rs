@@ -11,10 +11,11 @@ use crate::loops;
 use crate::manifest::{Channel, Manifest, MANIFEST};
 use crate::plugin::PLUGIN;
 use crate::ports::{check_ports, included, includes, Top};
+use crate::region::hole;
 use crate::tool::{disk_full, messages, text, Cxx, Verilator};
 use crate::vhdl::{self, is_vhdl};
 use crate::warnings::{errors, Warnings};
-use crate::wrapper::{wrapper, Elaborated};
+use crate::wrapper::{wrapper, Elaborated, Generated};
 use crate::{endpoint, CoreError};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,6 +68,8 @@ pub struct BuildOptions<'a> {
     pub endpoint: Option<&'a str>,
     /// The checker at the core's ports; another choice is another model in the cache.
     pub check: Check,
+    /// For [`wrap`]: each core of a region apart.
+    pub regions: bool,
     /// Receives what is being done, and the compiler's warnings: whole lines without the final line break.
     pub progress: Option<&'a (dyn Fn(&str) + Sync)>,
 }
@@ -158,11 +161,35 @@ pub fn build(folder: &Path, options: &BuildOptions) -> Result<Built, CoreError> 
 pub struct Wrapped {
     /// The manifest; `core.width` is the width it was generated for.
     pub manifest: Manifest,
-    /// The text of `tp_user_pkg` and `tp_user`.
+    /// The text of `tp_user_pkg` and `tp_user`; of a region with its own core in it, unless that is apart.
     pub text: String,
     /// Files that the core reads, by the names that it has for them.
     pub data: Vec<Data>,
     /// Files that its sources include.
+    pub included: Vec<PathBuf>,
+    /// The region, if it was asked for apart and there is one.
+    pub region: Option<Region>,
+}
+
+/// A board's region, apart from what is around it.
+#[derive(Clone, Debug)]
+pub struct Region {
+    /// Its module, `tp_region`, empty.
+    pub hole: String,
+    /// The card's own core and the others, each in that module.
+    pub cores: Vec<Inside>,
+}
+
+/// A core for a region.
+#[derive(Clone, Debug)]
+pub struct Inside {
+    /// Of the core.
+    pub manifest: Manifest,
+    /// The text of `tp_region` with it.
+    pub text: String,
+    /// As in [`Wrapped`].
+    pub data: Vec<Data>,
+    /// As in [`Wrapped`].
     pub included: Vec<PathBuf>,
 }
 
@@ -180,14 +207,22 @@ pub fn wrap(folder: &Path, options: &BuildOptions, clock_mhz: Option<f64>) -> Re
     let mut manifest = read(folder, options)?;
     manifest.gateware.clock_mhz = clock_mhz.unwrap_or(manifest.gateware.clock_mhz);
     // A board has the region, and whatever core is loaded into it.
-    manifest.plugins.iter_mut().for_each(|plugin| plugin.cores.clear());
+    let mut others = Vec::new();
+    manifest.plugins.iter_mut().for_each(|plugin| if options.regions { others.extend(plugin.cores.clone()) } else { plugin.cores.clear() });
     let scratch = scratch()?;
     let warnings = Warnings::new(&manifest, &say);
     let verilator = Verilator::find()?;
     let joined = wrapped(&verilator, &manifest, &towpath_home()?, (options.serial, false), &scratch.path, &warnings)?;
-    let Joined { text, data, included, .. } = joined;
     warnings.finish();
-    Ok(Wrapped { manifest, text, data, included })
+    let Joined { mut text, data, included, regions, each, .. } = joined;
+    if !options.regions || regions.is_empty() {
+        text.extend(regions);
+        return Ok(Wrapped { manifest, text, data, included, region: None });
+    }
+    let hole = hole(&regions[0]);
+    let cores = [manifest.clone()].into_iter().chain(others).zip(regions).zip(each);
+    let cores = cores.map(|((manifest, text), (data, included))| Inside { manifest, text, data, included }).collect();
+    Ok(Wrapped { manifest, text, data: Vec::new(), included: Vec::new(), region: Some(Region { hole, cores }) })
 }
 
 /// A folder for what is only looked at.
@@ -215,6 +250,9 @@ fn read(folder: &Path, options: &BuildOptions) -> Result<Manifest, CoreError> {
 /// What [`wrapped`] makes and finds out.
 struct Joined {
     text: String,
+    /// The modules in a board's region, and of each core what it reads and includes.
+    regions: Vec<String>,
+    each: Vec<(Vec<Data>, Vec<PathBuf>)>,
     /// What watches the ports of the cores, for simulation.
     checks: String,
     data: Vec<Data>,
@@ -246,11 +284,16 @@ fn wrapped(
     let others = others.collect::<Result<Vec<_>, _>>()?;
     let all = [(manifest, &top)].into_iter().chain(manifest.others().iter().zip(&others));
     let data = all.map(|(core, top)| Ok((core.core.name.clone(), named(core, top)?))).collect::<Result<Vec<_>, CoreError>>()?;
-    let elaborated = Elaborated { top: &top, kinds: &kinds, plugins: &plugins, others: &others };
+    let elaborated = Elaborated { top: &top, kinds: &kinds, plugins: &plugins, others: &others, simulated };
+    let Generated { user: text, regions } = wrapper(manifest, manifest.core.width, serial, &elaborated);
+    let each = [(manifest, &top)].into_iter().chain(manifest.others().iter().zip(&others)).map(|(core, top)| included(core, top));
     Ok(Joined {
-        text: wrapper(manifest, manifest.core.width, serial, &elaborated),
+        text,
+        regions,
+        each: data.iter().map(|(_, data)| data.clone()).zip(each).collect(),
         checks: [&top].into_iter().chain(&others).filter_map(|top| top.check.as_deref()).collect(),
-        data: together(data)?,
+        // On a board a region holds one of them.
+        data: together(data.into_iter().take(if simulated { usize::MAX } else { 1 }))?,
         included: included(manifest, &top),
         generated: [&top].into_iter().chain(&others).flat_map(|top| top.generated.clone()).collect(),
         tops: [top].into_iter().chain(others).collect(),

@@ -40,7 +40,7 @@ mod wires;
 mod wrapper;
 mod xillybus;
 
-pub use build::{build, wrap, BuildOptions, Built, Wrapped};
+pub use build::{build, wrap, BuildOptions, Built, Inside, Region, Wrapped};
 pub use check::Check;
 pub use data::Data;
 pub use draft::{draft, Draft, DraftRegister, DraftStream};
@@ -56,4 +56,4 @@ pub use ports::{check_ports, Port, PortDirection, Top};
 pub use shim::{Names, Ports};
 pub use stream::{Message, Shape};
 pub use tool::needs;
-pub use wrapper::{wrapper, Elaborated};
+pub use wrapper::{wrapper, Elaborated, Generated};

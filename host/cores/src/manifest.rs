@@ -495,6 +495,12 @@ impl Core {
     }
 }
 
+/// Two paths may name one file.
+fn each_once(paths: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+    let mut seen = BTreeSet::new();
+    paths.filter(|path| seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone()))).collect()
+}
+
 impl Manifest {
     /// Read and check `folder/towpath.toml`.
     pub fn read(folder: &Path) -> Result<Manifest, CoreError> {
@@ -611,14 +617,21 @@ impl Manifest {
     /// Every source of the core, of its kinds and plug-ins and of the cores that can be loaded, in the order of compilation, each once: absolute, or relative to
     /// the folder of the process.
     pub fn sources(&self) -> Vec<PathBuf> {
-        let mut seen = BTreeSet::new();
+        let of_cores = [self].into_iter().chain(self.others()).flat_map(Manifest::own_sources);
+        each_once(self.sources_around().into_iter().chain(of_cores))
+    }
+
+    /// Those of its kinds and plug-ins alone: what is around a region.
+    pub fn sources_around(&self) -> Vec<PathBuf> {
         let of_kinds =
             self.channels.iter().filter_map(Channel::half).flat_map(|(kind, half)| half.sources.iter().map(|s| kind.folder.join(s)));
         let of_plugins = self.plugins.iter().flat_map(|plugin| plugin.sources.iter().map(|s| plugin.folder.join(s)));
-        let of_cores = [self].into_iter().chain(self.others()).flat_map(|core| core.core.sources.iter().map(|s| core.folder.join(s)));
-        let all = of_kinds.chain(of_plugins).chain(of_cores);
-        // Two of them may name one file in two ways.
-        all.filter(|path| seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone()))).collect()
+        each_once(of_kinds.chain(of_plugins))
+    }
+
+    /// Those of the core alone.
+    pub fn own_sources(&self) -> Vec<PathBuf> {
+        each_once(self.core.sources.iter().map(|source| self.folder.join(source)))
     }
 
     /// Channels of one direction, in the order of their numbers.

@@ -310,6 +310,17 @@ pub struct Elaborated<'a> {
     pub plugins: &'a [Top],
     /// Of each core that can be loaded in the place of this one.
     pub others: &'a [Top],
+    /// All of these are there at once: for simulation. A board's region holds one.
+    pub simulated: bool,
+}
+
+/// What is generated.
+#[derive(Clone, Debug)]
+pub struct Generated {
+    /// `tp_user_pkg` and `tp_user`.
+    pub user: String,
+    /// Of a board's region: `tp_region` with the core itself, and with each of the others.
+    pub regions: Vec<String>,
 }
 
 /// What the parameters of a core's module are given.
@@ -322,9 +333,10 @@ fn core_parameters(manifest: &Manifest, top: &Top) -> Vec<String> {
 }
 
 /// Package `tp_user_pkg` (the parameters of `tp_core`) and module `tp_user` (the user core, before it the kinds of its channels, and beside it its
-/// plug-ins), for a core that matches its manifest.
-pub fn wrapper(manifest: &Manifest, width: u32, serial: u64, elaborated: &Elaborated) -> String {
-    let Elaborated { top, kinds, plugins: modules, others } = *elaborated;
+/// plug-ins), for a core that matches its manifest; and the modules in its region, if it is one of a board's.
+pub fn wrapper(manifest: &Manifest, width: u32, serial: u64, elaborated: &Elaborated) -> Generated {
+    let Elaborated { top, kinds, plugins: modules, others, simulated } = *elaborated;
+    let mut regions = Vec::new();
     let mut out = String::new();
     let of = |direction| -> Vec<Numbered> {
         let channels = manifest.channels.iter().zip(kinds).filter(|(channel, _)| channel.direction == direction);
@@ -645,11 +657,13 @@ module tp_user
                 connected.insert(format!("{}_{signal}", channel.prefix()), format!("{}_{signal}[{index}]", channel.direction));
             }
         }
-        region(&mut out, manifest, (top, others), &connected, core_parameters);
+        regions = region(&mut out, manifest, (top, others), &connected, core_parameters, simulated);
     } else {
         instance(&mut out, &top.module, "core", &core_parameters(manifest, top), &ports);
     }
     out.push_str("endmodule\n");
-    out.extend([top].into_iter().chain(others).filter_map(|top| top.shim.as_deref()));
-    out
+    if regions.is_empty() {
+        out.extend([top].into_iter().chain(others).filter_map(|top| top.shim.as_deref()));
+    }
+    Generated { user: out, regions }
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::{Path, PathBuf};
-use towpath_cores::{build, wrap, BuildOptions, CoreError, Manifest, Wrapped};
+use towpath_cores::{build, wrap, BuildOptions, CoreError, Manifest, Region, Wrapped};
 
 mod common;
 use common::{says, world, World};
@@ -128,7 +128,9 @@ fn ports_of_plugins_and_cores() {
     let Wrapped { manifest, text, .. } = wrap(&own(&world, "\"../edges\""), &BuildOptions::default(), None).unwrap();
     assert!(manifest.others().is_empty() && !manifest.sources().iter().any(|source| source.ends_with("edges.sv")));
     for part in [
-        "  tp_config_port config_port (\n      .clk(clk),\n      .config_start(config_start),",
+        "  tp_config_port #(\n      .CLOCK_KHZ(250000)\n  ) config_port (\n      .clk(clk),\n      .config_start(config_start),",
+        "  tp_region core (\n",
+        "\nmodule tp_region (\n",
         "assign user_midway = (|h2c_midway) || (|c2h_midway);",
         ".user_decoupled(user_decoupled)",
         ".user_rst_n(user_rst_n_partial)",
@@ -143,6 +145,70 @@ fn ports_of_plugins_and_cores() {
     shelf(&world, &LOADER.replace("output logic user_decoupled, ", ""));
     let error = wrap(&own(&world, "\"../edges\""), &BuildOptions::default(), None).unwrap_err();
     says(&error, &["no port \"user_decoupled\"", "what loads other cores has it"]);
+}
+
+#[test]
+fn a_boards_region_holds_each_core_behind_the_same_ports() {
+    let world = world();
+    shelf(&world, LOADER);
+    fitting(&world, "edges", |manifest| manifest);
+    let options = BuildOptions { regions: true, ..BuildOptions::default() };
+    let folder = own(&world, "\"../edges\"");
+    let Wrapped { manifest, text, data, included, region } = wrap(&folder, &options, None).unwrap();
+    let Region { hole, cores } = region.expect("a region");
+    assert!(text.contains("  tp_region core (") && !text.contains("module tp_region"), "{text}");
+    assert!(data.is_empty() && included.is_empty());
+    let around: Vec<_> = manifest.sources_around().iter().map(|source| source.file_name().unwrap().to_owned()).collect();
+    assert_eq!(around, ["loader.sv", "tp_config_model.sv"]);
+    let names: Vec<_> = cores.iter().map(|core| core.manifest.core.name.clone()).collect();
+    assert_eq!(names, ["own", "edges"]);
+    let sources: Vec<_> = cores.iter().flat_map(|core| core.manifest.own_sources()).collect();
+    assert!(sources.iter().map(|source| source.file_name().unwrap()).eq(["own.sv", "edges.sv"]), "{sources:?}");
+    // One list of ports for all, and for the hole.
+    let ports = |text: &str| text.split_once("\nmodule tp_region (\n").unwrap().1.split_once("\n);\n").unwrap().0.to_string();
+    assert_eq!([ports(&cores[0].text), ports(&cores[1].text)], [ports(&hole), ports(&hole)]);
+    assert!(hole.contains("(* black_box *)") && hole.ends_with(");\nendmodule\n"), "{hole}");
+    for (core, part) in [
+        (0, "  own core ("),
+        (0, ".irq_valid(irq_valid)"),
+        (1, "  edges core ("),
+        (1, ".pixels_tdata(in_tdata)"),
+        (1, ".pixels_reset(in_reset)"),
+        (1, ".irq_valid(irq_valid[0:0])"),
+        (1, "  assign irq_valid[1:1] = '0;"),
+        (1, "  assign s_axil_rdata = '0;"),
+    ] {
+        assert!(cores[core].text.contains(part), "\"{part}\" is not in:\n{}", cores[core].text);
+    }
+    // Without the choice the own core stands in the region, and no other is asked for.
+    let Wrapped { text, region, .. } = wrap(&folder, &BuildOptions::default(), None).unwrap();
+    assert!(region.is_none() && text.contains("  own core (") && !text.contains("edges"), "{text}");
+}
+
+#[test]
+fn two_tops_of_one_name_are_refused_with_both_manifests() {
+    let world = world();
+    shelf(&world, LOADER);
+    let other = |name: &str, top: &str| {
+        fitting(&world, name, |manifest| manifest);
+        let manifest = world.root.join("user").join(name).join("towpath.toml");
+        let text = std::fs::read_to_string(&manifest).unwrap().replace(&format!("top = \"{name}\""), &format!("top = \"{top}\""));
+        std::fs::write(&manifest, text).unwrap();
+        manifest.display().to_string()
+    };
+    let refused = |cores: &str, parts: &[&str]| says(&Manifest::read(&own(&world, cores)).expect_err(cores), parts);
+    let one = other("one", "own");
+    refused(
+        "\"../one\"",
+        &["line 19: ", "its top is \"own\", and so is that of core \"own\"", &one, "own/towpath.toml", "rename the module"],
+    );
+    let two = other("two", "same");
+    let three = other("three", "same");
+    refused("\"../two\", \"../three\"", &["line 19: ", "core \"three\"", "is that of core \"two\"", &two, &three, "core.top with it"]);
+    // The same module with another name in its manifest is one module.
+    let text = std::fs::read_to_string(&three).unwrap().replace("\"three.sv\"", "\"../two/two.sv\"");
+    std::fs::write(&three, text).unwrap();
+    assert_eq!(Manifest::read(&own(&world, "\"../two\", \"../three\"")).unwrap().others().len(), 2);
 }
 
 #[test]

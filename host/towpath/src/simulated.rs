@@ -75,7 +75,8 @@ pub(crate) fn open(name: &str, rest: &str, options: &OpenOptions) -> Result<Arc<
         None => log::info!("{line}"),
     };
     let endpoint = own("endpoint");
-    let build = towpath_cores::BuildOptions { trace: trace.is_some(), width, serial, endpoint, check, progress: Some(&say) };
+    let build =
+        towpath_cores::BuildOptions { trace: trace.is_some(), width, serial, endpoint, check, progress: Some(&say), ..Default::default() };
     let built = towpath_cores::build(&folder, &build).map_err(failed)?;
     // A board's link is no faster than the card's data path: the hard block's completion buffer would overflow.
     let path = f64::from(built.manifest.core.width / 8) * built.manifest.gateware.clock_mhz;
