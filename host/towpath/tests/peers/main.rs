@@ -4,6 +4,7 @@
 //! longer, `TOWPATH_WIDTH` builds the cards with another width.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
+mod credit;
 mod partners;
 mod storm;
 mod tools;
