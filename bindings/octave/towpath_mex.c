@@ -143,6 +143,16 @@ static mxArray *column(uint64_t count, mxClassID class) {
     return mxCreateNumericMatrix((mwSize)count, 1, class, mxREAL);
 }
 
+// The same, where an error must not end the call: NULL then.
+static mxArray *column_or_null(uint64_t count, const mxArray *class) {
+    mxArray *data = NULL, *asked[] = {mxCreateDoubleScalar((double)count), mxCreateDoubleScalar(1), mxDuplicateArray(class)};
+    mxArray *error = mexCallMATLABWithTrap(1, &data, 3, asked, "zeros");
+    for (int n = 0; n < 3; n++) mxDestroyArray(asked[n]);
+    if (error == NULL) return data;
+    mxDestroyArray(error);
+    return NULL;
+}
+
 // Shortens a column to where its bytes end; a last number that is not whole keeps zeros in its place.
 static void shorten(mxArray *data, uint64_t bytes) {
     size_t size = mxGetElementSize(data);
@@ -313,8 +323,12 @@ static towpath_status do_recv_message(call *c) {
     towpath_received_message *message = NULL;
     towpath_status status = towpath_recv_message(channel(c), limit(c->argument[2]), &message);
     if (status != TOWPATH_OK) return status;
-    size_t size = element(class);
-    mxArray *data = column((message->bytes + size - 1) / size, class);
+    mxArray *data = column_or_null((message->bytes + element(class) - 1) / element(class), c->argument[1]);
+    if (data == NULL) {
+        double bytes = (double)message->bytes;
+        towpath_unread_message(channel(c), message);
+        mexErrMsgIdAndTxt("towpath:MEMORY", "there is no memory for a message of %.0f bytes; it is kept for the next call", bytes);
+    }
     if (message->bytes > 0) memcpy(mxGetData(data), message->data, message->bytes);
     give(c, 0, data);
     give_number(c, 1, (double)message->bytes);

@@ -1898,6 +1898,15 @@ towpath_status towpath_recv_message(towpath_channel *channel, uint64_t nanosecon
 towpath_status towpath_free_message(towpath_received_message *message);
 
 /**
+ * Put back the message that towpath_recv_message() has just received from this channel, with its bytes as they were received, and release it: the
+ * next receive returns it first. For a program that has no place for it. On failure it is not released.
+ *
+ * TOWPATH_WRONG_DIRECTION: the channel sends.
+ */
+towpath_status towpath_unread_message(towpath_channel *channel,
+                                      towpath_received_message *message);
+
+/**
  * Wait until the user core has begun a message, and report what it announces of it, before any of it is received. Consumes nothing: called
  * again before the message's end was received, it reports the same.
  *

@@ -78,6 +78,8 @@ TEST(null_is_refused_everywhere) {
     towpath_received_message *message = NULL;
     REFUSES(towpath_recv_message(NULL, 0, &message), "channel is NULL");
     REFUSES(towpath_recv_message(card.out, 0, NULL), "message is NULL");
+    REFUSES(towpath_unread_message(card.out, NULL), "message is NULL");
+    REFUSES(towpath_unread_message(NULL, NULL), "channel is NULL");
     towpath_message_start start = {.size = sizeof start};
     REFUSES(towpath_wait_message_start(NULL, 0, &start), "channel is NULL");
     REFUSES(towpath_wait_message_start(card.out, 0, NULL), "start is NULL");

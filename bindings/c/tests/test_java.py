@@ -35,7 +35,7 @@ def java(library: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def test_each_rule(java: list[str], tmp_path: Path) -> None:
     assert HOME is not None
     javalibrary.compile(HOME, "17", RULES.parent, tmp_path, "-cp", java[-1])
-    done = run(*java[:-1], f"{java[-1]}:{tmp_path}", "io.towpath.Rules", SEED)
+    done = run(java[0], "-Xmx48m", *java[1:-1], f"{java[-1]}:{tmp_path}", "io.towpath.Rules", SEED)
     print(done.stdout, done.stderr)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split("\n")[:-1] == re.findall(r'rules\.holds\("(\w+)"', RULES.read_text()), "-Xcheck:jni says nothing, either"

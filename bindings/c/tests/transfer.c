@@ -36,6 +36,15 @@ TEST(a_whole_message_of_unknown_length) {
     OK(towpath_recv_message(card.out, TOWPATH_CHANNEL_TIMEOUT, &message));
     EXPECT(message->bytes == sizeof sent && message->offset == 64 && message->user == 5);
     EXPECT(memcmp(message->data, sent, sizeof sent) == 0);
+    // Whoever has no place for it puts it back, and gets it again, with its end, in any pieces.
+    OK(towpath_unread_message(card.out, message));
+    unsigned char first[1000];
+    towpath_received received = {.size = sizeof received};
+    OK(towpath_recv(card.out, first, sizeof first, &received));
+    EXPECT(received.bytes == sizeof first && received.end_of_message == 0 && memcmp(first, sent, sizeof first) == 0);
+    OK(towpath_recv_message(card.out, TOWPATH_CHANNEL_TIMEOUT, &message));
+    EXPECT(message->bytes == sizeof sent - sizeof first && message->offset == 64 && message->user == 5);
+    EXPECT(memcmp(message->data, sent + sizeof first, message->bytes) == 0);
     OK(towpath_free_message(message));
     OK(towpath_free_message(NULL));
     card_close(card);

@@ -327,9 +327,8 @@ pub unsafe extern "C" fn towpath_recv_buffer(
 #[repr(C)]
 struct Held {
     shown: towpath_received_message,
-    // Held for its drop alone.
-    #[allow(dead_code)]
     bytes: Vec<u8>,
+    got: Received,
 }
 
 /// Receive a whole message of any length into memory of the library's: `*message`, which towpath_free_message() releases. On failure
@@ -352,7 +351,7 @@ pub unsafe extern "C" fn towpath_recv_message(
             let (mut bytes, got) = receiver.recv_message_with(options)?;
             let (data, length) = (bytes.as_mut_ptr().cast(), bytes.len() as u64);
             let shown = towpath_received_message { data, bytes: length, offset: got.offset, user: got.user };
-            message.set(Box::into_raw(Box::new(Held { shown, bytes })).cast());
+            message.set(Box::into_raw(Box::new(Held { shown, bytes, got })).cast());
             Ok(())
         })
     }
@@ -367,6 +366,27 @@ pub unsafe extern "C" fn towpath_free_message(message: *mut towpath_received_mes
             if !message.is_null() {
                 drop(Box::from_raw(message.cast::<Held>()));
             }
+            Ok(())
+        })
+    }
+}
+
+/// Put back the message that towpath_recv_message() has just received from this channel, with its bytes as they were received, and release it: the
+/// next receive returns it first. For a program that has no place for it. On failure it is not released.
+///
+/// TOWPATH_WRONG_DIRECTION: the channel sends.
+#[no_mangle]
+pub unsafe extern "C" fn towpath_unread_message(channel: *mut towpath_channel, message: *mut towpath_received_message) -> towpath_status {
+    // SAFETY: the caller keeps to the header: this is a `Held`, and it is given up.
+    unsafe {
+        call("towpath_unread_message", |c| {
+            let held = c.handle(channel)?;
+            let receiver = held.receiver("towpath_unread_message")?;
+            if message.is_null() {
+                return Err(c.invalid("message is NULL: give one of towpath_recv_message()"));
+            }
+            let message = Box::from_raw(message.cast::<Held>());
+            receiver.unread(&message.bytes, Some(message.got));
             Ok(())
         })
     }

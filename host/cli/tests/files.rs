@@ -120,11 +120,15 @@ fn a_file_of_both_directions_that_ends() {
         ! printf xy > $0/xillybus_both; printf mn >&3; head -c 2 $0/xillybus_both; echo; exec 3>&-
         # One descriptor for both.
         exec 4<> $0/xillybus_both; printf opqr >&4; head -c 4 <&4; echo; exec 4>&-
+        # A fault has one number, and a read that the core never answers ends by a signal; others go on.
+        ! printf 1234 | dd of=$0/xillybus_table conv=notrunc status=none || false
+        ! timeout 0.3 dd if=$0/xillybus_table bs=8 skip=511 count=1 status=none || false
         stat -c %a $0/xillybus_both; ls $0
     "#;
     let output = script(&[core, "--names", "xillybus"], text);
     let files = "xillybus_both\nxillybus_table\n";
     assert_eq!(String::from_utf8_lossy(&output.stdout), format!("abcdefgh\nijkl\nmn\nopqr\n600\n{files}"), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("Input/output error"), "{output:?}");
     assert!(output.status.success(), "{output:?}");
 }
 

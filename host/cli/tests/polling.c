@@ -10,12 +10,12 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define MUST(what)                                                                 \
-    do {                                                                           \
-        if (!(what)) {                                                             \
-            fprintf(stderr, "line %d: %s: %s\n", __LINE__, #what, strerror(errno)); \
-            _exit(1);                                                              \
-        }                                                                          \
+#define MUST(what)                                                                                                                         \
+    do {                                                                                                                                   \
+        if (!(what)) {                                                                                                                     \
+            fprintf(stderr, "line %d: %s: %s\n", __LINE__, #what, strerror(errno));                                                        \
+            _exit(1);                                                                                                                      \
+        }                                                                                                                                  \
     } while (0)
 
 enum { SIZE = 300000 };
@@ -158,12 +158,23 @@ int main(int count, char **arguments) {
     seed = strtoull(arguments[2], NULL, 0);
     for (int n = 0; n < SIZE; n++) out[n] = (unsigned char)(n * 13 + n / 257);
     switch (arguments[1][0]) {
-    case 's': steps(); break;
-    case 'l': one_thread(0); break;
-    case 'e': one_thread(1); break;
-    case 't': two_threads(); break;
-    case 'h': hang_up(); return 0;
-    default: return 2;
+    case 's':
+        steps();
+        break;
+    case 'l':
+        one_thread(0);
+        break;
+    case 'e':
+        one_thread(1);
+        break;
+    case 't':
+        two_threads();
+        break;
+    case 'h':
+        hang_up();
+        return 0;
+    default:
+        return 2;
     }
     return puts("right") < 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Words of 16 bit come back, and the word FFFF is an end of file. `table` has 1,024 words of 32 bit, which can be read alone: each is its number, but the first, which counts how often
-// `open` of what is read has risen.
+// `open` of what is read has risen, and the last, which never comes.
 module xillybus_ends (
     input  wire        bus_clk,
     input  wire        user_r_both_rden,
@@ -27,7 +27,7 @@ module xillybus_ends (
   assign user_r_both_eof = ends;
   assign user_r_both_data = dout;
   assign user_w_both_full = put == {~got[6], got[5:0]};
-  assign user_r_table_empty = 1'b0;
+  assign user_r_table_empty = &user_table_addr;
   always @(posedge bus_clk) begin
     was_open <= user_r_both_open;
     if (user_r_both_open && !was_open) begins <= begins + 1;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A file's calls on its channel or memory. An error is the number that the program gets.
 
-use std::io::IoSliceMut;
+use std::io::{IoSlice, IoSliceMut};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use towpath::{Device, Error, Memory, Receiver, WaitOptions};
-use towpath_system::errno::{EACCES, EAGAIN, EBUSY, EINTR, EINVAL, ENODEV, ENOSPC};
+use towpath_system::errno::{EACCES, EAGAIN, EBUSY, EINTR, EINVAL, EIO, ENODEV, ENOMEM, ENOSPC, ETIMEDOUT};
 
 use super::names::{Behind, Entry};
 use super::outgoing::{Limits, Outgoing};
@@ -23,6 +23,8 @@ const SIMULATED_SLICE: Duration = Duration::from_micros(100);
 const SIMULATED_REST: Duration = Duration::from_micros(350);
 /// How long a close or `fsync` waits for the card to take the end of a message.
 const CLOSING: Duration = Duration::from_secs(10);
+/// The longest time by the wall's clock that an access to a memory waits, while the time of a simulated card stretches.
+const ANSWER: Duration = Duration::from_secs(10);
 /// How long an open waits for the close before it.
 const OPENING: Duration = Duration::from_millis(200);
 
@@ -197,10 +199,36 @@ impl File {
             Opened::Memory(memory) => {
                 let size = usize::try_from(memory.len().saturating_sub(at)).unwrap_or(usize::MAX).min(size);
                 let mut bytes = vec![0; size];
-                memory.read_at(&mut bytes, at).map_err(|error| told(&self.entry.file, &error))?;
+                self.answered(memory, call, |options| memory.read_at_with(&mut [IoSliceMut::new(&mut bytes)], at, options))?;
                 Ok(bytes)
             }
             Opened::Written(..) => Err(EINVAL),
+        }
+    }
+
+    /// An access to a memory, whose core may never answer.
+    fn answered(&self, memory: &Memory, call: &Call<'_>, access: impl FnOnce(WaitOptions<'_>) -> towpath::Result<()>) -> Result<()> {
+        let began = Instant::now();
+        let late = || began.elapsed() > ANSWER;
+        let interrupted = || call.is_interrupted() || late();
+        let ended = access(WaitOptions { timeout: memory.timeout(), interrupted: Some(&interrupted) });
+        ended.map_err(|error| match &error {
+            Error::Interrupted { .. } if call.is_interrupted() => call.why(),
+            Error::Interrupted { .. } => {
+                let why = "the core has not answered for 10 s; what comes behind this access waits, too, until the card is reset";
+                output::eprintln_lossy(&format!("{}: {why}", self.entry.file));
+                ETIMEDOUT
+            }
+            _ => told(&self.entry.file, &error),
+        })
+    }
+
+    /// By other drivers' names any fault is one number.
+    pub fn as_named(&self, error: i32) -> i32 {
+        match error {
+            EAGAIN | EBUSY | EINTR | EINVAL | ENOMEM | ENOSPC => error,
+            _ if self.entry.names == Names::Towpath => error,
+            _ => EIO,
         }
     }
 
@@ -278,7 +306,7 @@ impl File {
                     return Err(ENOSPC);
                 }
                 let bytes = &bytes[..bytes.len().min(room)];
-                memory.write_at(bytes, at).map_err(|error| told(&self.entry.file, &error))?;
+                self.answered(memory, call, |options| memory.write_at_with(&[IoSlice::new(bytes)], at, options))?;
                 Ok(bytes.len())
             }
             Opened::Read(..) => Err(EINVAL),

@@ -94,7 +94,8 @@ impl Served {
         let stopping = || self.stopping.load(Ordering::SeqCst);
         let (non_blocking, direct) = (flags.0 & O_NONBLOCK != 0, flags.0 & O_DIRECT != 0);
         let call = Call { thread: request.pid(), non_blocking, direct, stopping: &stopping };
-        act(file?, &call).map_err(Errno::from_i32)
+        let file = file?;
+        act(file, &call).map_err(|error| Errno::from_i32(file.as_named(error)))
     }
 
     /// A call on a file has ended: was it `short`?

@@ -328,8 +328,10 @@ METHOD(jbyteArray, receiveMessage)(JNIEnv *env, jclass class, jlong channel, jlo
         (*env)->SetByteArrayRegion(env, data, 0, (jsize)message->bytes, message->data);
         const jlong values[] = {message->offset, message->user};
         numbers(env, result, values, 2);
+        towpath_free_message(message);
+    } else {
+        towpath_unread_message(CHANNEL(channel), message);
     }
-    towpath_free_message(message);
     return data;
 }
 

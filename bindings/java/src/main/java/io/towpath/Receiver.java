@@ -74,7 +74,7 @@ public final class Receiver extends Channel {
         return receiveMessage(null);
     }
 
-    /** Receives a whole message. On failure what has come of it is kept for the next call. */
+    /** Receives a whole message. On failure what has come of it is kept for the next call, also when there is no memory for it. */
     public Message receiveMessage(Duration limit) {
         long[] result = new long[2];
         byte[] data = Native.receiveMessage(handle, Native.limit(limit), result);

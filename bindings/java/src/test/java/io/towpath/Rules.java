@@ -29,6 +29,7 @@ public final class Rules {
         Rules rules = new Rules(Long.parseLong(arguments[0]));
         rules.holds("cards", rules::cards);
         rules.holds("pieces", rules::pieces);
+        rules.holds("room", rules::room);
         rules.holds("threads", rules::threads);
         rules.holds("statuses", rules::statuses);
         rules.holds("closing", rules::closing);
@@ -144,6 +145,43 @@ public final class Rules {
     }
 
     // One thread sends messages in random parts from random kinds of memory, another receives them in others.
+    /** A message for which the heap has no room is still there when it has. The heap must be small. */
+    private void room() throws Exception {
+        byte[] message = new byte[1 << 20];
+        new Random(seed).nextBytes(message);
+        try (Card card = Card.open("sim:loopback")) {
+            Receiver out = card.receiver("out");
+            Worker sending = new Worker(() -> card.sender("in").send(ByteBuffer.wrap(message), Attributes.NONE.withUser(9), Channel.FOREVER));
+            Duration limit = Duration.ofSeconds(20);
+            List<byte[]> full = new ArrayList<>();
+            boolean refused = false;
+            out.waitMessageStart(limit);
+            try {
+                while (true) {
+                    full.add(new byte[64 << 10]);
+                }
+            } catch (OutOfMemoryError expected) {
+                // Nothing here may ask for any.
+                full.remove(full.size() - 1);
+            }
+            // Until the call has received it all: there may be too little for its own small objects, too.
+            while (sending.runs()) {
+                try {
+                    out.receiveMessage(limit);
+                    break;
+                } catch (OutOfMemoryError expected) {
+                    refused = true;
+                    full.remove(full.size() - 1);
+                }
+            }
+            full.clear();
+            check(refused, "there was room: give java a smaller heap");
+            Message got = out.receiveMessage(limit);
+            check(Arrays.equals(message, got.data()) && got.user() == 9, "the message");
+            sending.join();
+        }
+    }
+
     private void pieces() throws Exception {
         int messages = 60;
         Random plan = new Random(seed);
