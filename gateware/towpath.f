@@ -29,6 +29,7 @@ gateware/control/tp_window.sv
 gateware/channel/tp_axil_crossing.sv
 gateware/channel/tp_c2h_crossing.sv
 gateware/channel/tp_h2c_crossing.sv
+gateware/channel/tp_stream_buffer.sv
 gateware/channel/tp_stream_ends.sv
 gateware/channel/tp_stream_width.sv
 gateware/channel/tp_user_edge.sv

@@ -5,7 +5,7 @@
 use crate::axi::{absent, is_mastered};
 use crate::manifest::{Direction, Manifest};
 use crate::ports::Top;
-use crate::stream::is_other;
+use crate::stream::{is_other, Shape};
 use crate::wrapper::{instance, patience};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -104,8 +104,9 @@ impl<'a> Checker<'a> {
         self.quiet.push(format!("shown_{valid} && !{valid}"));
     }
 
-    fn stream(&mut self, name: &str, keep: bool, last: bool, nulls: bool) {
-        let all = [("tvalid", true), ("tready", true), ("tdata", true), ("tkeep", keep && last), ("tlast", last)];
+    fn stream(&mut self, name: &str, shape: &Shape, nulls: bool) {
+        let (keep, last) = (shape.tkeep, shape.tlast);
+        let all = [("tvalid", true), ("tready", shape.tready), ("tdata", true), ("tkeep", keep && last), ("tlast", last)];
         let there: Vec<&str> = all.iter().filter(|(_, there)| *there).map(|(signal, _)| *signal).collect();
         let Some(mut ports) = self.ports(name, &there) else { return };
         let tied = all.iter().filter(|(_, there)| !there).map(|(signal, _)| format!(".{signal}('1)"));
@@ -206,8 +207,7 @@ pub(crate) fn checker(manifest: &Manifest, top: &Top, known: &Known, number: usi
     for channel in manifest.channels.iter().filter(|channel| !channel.idle) {
         match (channel.half().map(|(kind, _)| kind.number), channel.direction) {
             (None, Direction::C2h) => {
-                let shape = &channel.shape;
-                checker.stream(&channel.name, shape.tkeep, shape.tlast, is_other(channel, manifest.core.width));
+                checker.stream(&channel.name, &channel.shape, is_other(channel, manifest.core.width));
             }
             (None, Direction::H2c) => checker.withdrawn(&format!("{}_tvalid", channel.name), &format!("{}_tready", channel.name)),
             (Some(ChannelKind::Memory), _) if memories.insert(channel.name.clone()) => {

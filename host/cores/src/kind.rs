@@ -4,7 +4,7 @@
 use crate::family::Family;
 use crate::find::towpath_home;
 use crate::manifest::{at, is_identifier, line_of, parameter_fault, shown, Channel, Direction, Entry, ParameterValue, INBOX_BYTES};
-use crate::stream::Shape;
+use crate::stream::{unheld, Shape};
 use crate::CoreError;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -242,6 +242,9 @@ fn other_family(entry: &Entry, family: Family) -> Result<impl Iterator<Item = Ch
         ("attributes", entry.attributes),
         ("tkeep", entry.tkeep.is_some()),
         ("tlast", entry.tlast.is_some()),
+        ("tready", entry.tready.is_some()),
+        ("overflow", entry.overflow.is_some()),
+        ("buffer_bytes", entry.buffer_bytes.is_some()),
         ("peer", entry.peer),
         ("inbox_bytes", entry.inbox_bytes.is_some()),
     ];
@@ -314,7 +317,8 @@ pub(crate) fn channels(entry: &Entry, folder: &Path, ports: Option<&str>) -> Res
             Err(what) => return bad("inbox_bytes", what),
         };
         let has = (entry.width, entry.tkeep.unwrap_or(true), entry.tlast.unwrap_or(true));
-        let shape = match Shape::of(direction, family, has, entry.message_bytes.as_ref()) {
+        let shape = Shape::of(direction, family, has, entry.message_bytes.as_ref());
+        let shape = match shape.and_then(|shape| unheld(entry, direction, shape)) {
             Ok(shape) => shape,
             Err((key, what)) => return bad(key, what),
         };
@@ -341,6 +345,9 @@ pub(crate) fn channels(entry: &Entry, folder: &Path, ports: Option<&str>) -> Res
         ("width", entry.width.is_some()),
         ("tkeep", entry.tkeep.is_some()),
         ("tlast", entry.tlast.is_some()),
+        ("tready", entry.tready.is_some()),
+        ("overflow", entry.overflow.is_some()),
+        ("buffer_bytes", entry.buffer_bytes.is_some()),
     ];
     let more = [("message_bytes", entry.message_bytes.is_some()), ("peer", entry.peer), ("inbox_bytes", entry.inbox_bytes.is_some())];
     for (key, given) in own.into_iter().chain(more) {

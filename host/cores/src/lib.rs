@@ -54,6 +54,6 @@ pub use manifest::{Channel, Core, Direction, Gateware, Interrupts, Manifest, Par
 pub use plugin::{Plugin, PLUGIN};
 pub use ports::{check_ports, Port, PortDirection, Top};
 pub use shim::{Names, Ports};
-pub use stream::{Message, Shape};
+pub use stream::{Message, Overflow, Shape};
 pub use tool::needs;
 pub use wrapper::{wrapper, Elaborated, Generated};

@@ -6,7 +6,7 @@ use crate::kind::{self, Carrier, Fault, PAGE};
 use crate::listed::{all_files, Listed};
 use crate::plugin::{self, Plugin};
 use crate::shim::Ports;
-use crate::stream::{Message, Shape};
+use crate::stream::{Message, Overflow, Shape};
 use crate::{epee, region, CoreError};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -258,6 +258,10 @@ pub(crate) struct Entry {
     pub width: Option<u32>,
     pub tkeep: Option<bool>,
     pub tlast: Option<bool>,
+    pub tready: Option<bool>,
+    /// Of a stream of the core's without `tready`.
+    pub overflow: Option<Overflow>,
+    pub buffer_bytes: Option<u32>,
     /// Of a stream without `tlast`.
     pub message_bytes: Option<Message>,
     /// A stream can be paired with one of another card.

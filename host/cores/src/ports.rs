@@ -767,8 +767,9 @@ fn differences(module: &str, expected: &[Expected], top: &Top) -> Vec<String> {
             None => {
                 let range = want.width.filter(|w| *w > 1).map_or(String::new(), |w| format!("[{}:0] ", w - 1));
                 let line = format!("{} logic {range}{}", want.direction, want.name);
-                let key =
-                    ["tkeep", "tlast"].into_iter().find(|key| want.why.contains(" channel \"") && want.name.ends_with(&format!("_{key}")));
+                let of_stream = want.why.contains(" channel \"") && !want.why.starts_with("kind");
+                let may_lack = ["tkeep", "tlast", "tready"].into_iter();
+                let key = may_lack.filter(|_| of_stream).find(|key| want.name.ends_with(&format!("_{key}")));
                 let other = key.map_or(String::new(), |key| format!(", or write {key} = false in the channel"));
                 let what = format!("module \"{module}\" has no port \"{}\": expected {wanted}", want.name);
                 problems.push(format!("{}: {what}; add \"{line}\"{other}", top.place));

@@ -7,7 +7,7 @@ use crate::family::{behind, Family};
 use crate::listed::fits;
 use crate::manifest::{at, line_of, Bus, Channel, Direction, Manifest};
 use crate::ports::{is_axi, Port, PortDirection, Top, AXIL};
-use crate::stream::{between, is_other, Between};
+use crate::stream::{between, is_other, watch, Between};
 use crate::wrapper::instance;
 use crate::CoreError;
 use crate::{axi, epee, riffa, wires, xillybus};
@@ -448,7 +448,7 @@ pub(crate) fn adapted(manifest: &Manifest, top: Top, number: usize) -> Result<To
         return Err(CoreError::manifest(&file, format!("the ports of module \"{}\":{problems}", manifest.core.top)));
     }
     let known = Known { names: &found.names, clocks: &found.clocks, low: &found.low, high: &found.high };
-    let check = checker(manifest, &top, &known, number);
+    let check = checker(manifest, &top, &known, number).map(|text| text + &watch(manifest, number, &found.names));
     let shim = Shim { manifest, top: &top, found: &found, open: &open, tied: &tied, streams: &streams };
     Ok(Top { check, ..shim.made(number) })
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Streams of a core that are not as the path is: another width, no `tkeep`, no `tlast`; and what is generated between them.
+//! Streams of a core that are not as the path is: another width, no `tkeep`, no `tlast`, no `tready`; and what is generated between them.
+
+mod unheld;
 
 use crate::family::Family;
 use crate::fifo;
@@ -10,6 +12,10 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+pub use unheld::Overflow;
+use unheld::{buffer, is_buffered};
+pub(crate) use unheld::{unheld, watch};
+
 /// How a core's stream is, where it is not as the path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
@@ -19,6 +25,12 @@ pub struct Shape {
     pub tkeep: bool,
     /// It has `tlast`.
     pub tlast: bool,
+    /// It has `tready`.
+    pub tready: bool,
+    /// Of C2H without `tready`: bytes that find room, and what a word means that finds none.
+    pub buffer_bytes: u32,
+    /// See there.
+    pub overflow: Overflow,
     /// Of C2H without `tlast`: how long its messages are; none: they have no end.
     pub message: Option<Message>,
     /// What its ports are.
@@ -27,7 +39,8 @@ pub struct Shape {
 
 impl Default for Shape {
     fn default() -> Shape {
-        Shape { width: None, tkeep: true, tlast: true, message: None, family: Family::Stream }
+        let (buffer_bytes, overflow) = (unheld::BUFFER, Overflow::default());
+        Shape { width: None, tkeep: true, tlast: true, tready: true, buffer_bytes, overflow, message: None, family: Family::Stream }
     }
 }
 
@@ -63,8 +76,15 @@ impl Shape {
         if let Some(bits) = width.filter(|bits| family.is_epee() && !matches!(bits, 64 | 128)) {
             return Err(("width", format!("width = {bits}: EPEE's FIFOs have 64 or 128 bit, and two that say what is valid")));
         }
-        if let Some(bits) = width.filter(|bits| !family.is_fifo() && (!bits.is_power_of_two() || !(8..=512).contains(bits))) {
-            return Err(("width", format!("width = {bits}: make it a power of two, 8 to 512")));
+        let odd = |bits: &u32| !bits.is_power_of_two() || !(8..=512).contains(bits);
+        if let Some(bits) = width.filter(|bits| !family.is_fifo() && odd(bits)) {
+            // Words without `tkeep` have bytes of their own on the host, as those of FIFOs.
+            if family != Family::Stream || tkeep {
+                return Err(("width", format!("width = {bits}: make it a power of two, 8 to 512; a stream without tkeep may have any of these: write tkeep = false")));
+            }
+            if !(8..=512).contains(&bits) {
+                return Err(("width", format!("width = {bits}: make it 8 to 512")));
+            }
         }
         match (message, direction) {
             (Some(_), Direction::H2c) => return Err(("message_bytes", "the host says where messages end: remove message_bytes".into())),
@@ -77,7 +97,7 @@ impl Shape {
             (Some(Message::Bytes(0)), _) => return Err(("message_bytes", "message_bytes = 0: make it 1 or more".into())),
             _ => {}
         }
-        Ok(Shape { width, tkeep, tlast, message: message.cloned(), family })
+        Ok(Shape { width, tkeep, tlast, message: message.cloned(), family, ..Shape::default() })
     }
 }
 
@@ -88,7 +108,7 @@ pub(crate) fn is_other(channel: &Channel, path: u32) -> bool {
         && !channel.idle
         && !matches!(shape.family, Family::Riffa | Family::Xillybus)
         && !shape.family.is_epee()
-        && (!shape.tkeep || !shape.tlast || shape.width.is_some_and(|width| width != path))
+        && (!shape.tkeep || !shape.tlast || !shape.tready || shape.width.is_some_and(|width| width != path))
 }
 
 pub(crate) fn attributes(channel: &Channel) -> Vec<(&'static str, u64)> {
@@ -131,7 +151,12 @@ pub(crate) fn differs(top: &Top, port: &str, direction: PortDirection, bits: u64
 pub(crate) fn between(manifest: &Manifest, channel: &Channel, top: &Top, names: &BTreeMap<String, String>) -> Between {
     let (name, shape, h2c) = (&channel.name, &channel.shape, channel.direction == Direction::H2c);
     let is_fifo = shape.family.is_fifo();
-    let (bits, own) = if is_fifo { fifo::widths(channel, top, names) } else { (0, u64::from(shape.width.unwrap_or(manifest.core.width))) };
+    let (word, own) = if is_fifo {
+        fifo::widths(channel, top, names)
+    } else {
+        let bits = u64::from(shape.width.unwrap_or(manifest.core.width));
+        (bits, fifo::lanes(bits))
+    };
     let path = u64::from(manifest.core.width);
     let mut made = Between { path: Vec::new(), core: BTreeMap::new(), text: String::new(), problems: Vec::new() };
     let way = |with: bool| if with == h2c { PortDirection::Input } else { PortDirection::Output };
@@ -147,20 +172,42 @@ pub(crate) fn between(manifest: &Manifest, channel: &Channel, top: &Top, names: 
         if is_fifo {
             continue;
         }
-        let absent = signal == "tkeep" && !shape.tkeep || signal == "tlast" && !shape.tlast;
+        let has = match signal {
+            "tkeep" => shape.tkeep,
+            "tlast" => shape.tlast,
+            _ => true,
+        };
+        if signal == "tready" && !shape.tready {
+            if let Some(port) = names.get(&key) {
+                made.problems.push(format!("channel \"{name}\": the core has \"{port}\": remove tready = false"));
+            } else if h2c {
+                let _ = writeln!(made.text, "  assign own_{key} = 1'b1;");
+            }
+            continue;
+        }
         let Some(port) = names.get(&key) else {
-            if !absent {
+            if has {
                 let what = format!("channel \"{name}\" has a port \"{key}\", {}, {}", way(with), bits_text(bits));
-                let remedy = if signal == "tkeep" || signal == "tlast" { format!(", or {signal} = false") } else { String::new() };
+                let may_lack = matches!(signal, "tkeep" | "tlast" | "tready");
+                let remedy = if may_lack { format!(", or {signal} = false") } else { String::new() };
                 made.problems.push(format!("{what}: say in [ports] what it is called{remedy}"));
             }
             continue;
         };
+        if signal == "tdata" && bits != word {
+            // The rest of its bytes is 0, or nobody's.
+            made.problems.extend(differs(top, port, way(with), word, name, Some(word)));
+            made.core.insert(key.clone(), format!("own_{key}[{}:0]", word - 1));
+            if !h2c {
+                let _ = writeln!(made.text, "  assign own_{key}[{}:{word}] = '0;", bits - 1);
+            }
+            continue;
+        }
         made.problems.extend(differs(top, port, way(with), bits, name, Some(own)));
         made.core.insert(key.clone(), format!("own_{key}"));
     }
     if is_fifo {
-        fifo::core_side(&mut made, channel, (bits, own), top, names);
+        fifo::core_side(&mut made, channel, (word, own), top, names);
     }
     for (signal, bits) in &beside {
         let key = format!("{name}_{signal}");
@@ -180,6 +227,7 @@ pub(crate) fn between(manifest: &Manifest, channel: &Channel, top: &Top, names: 
         }
     }
     let reset = format!("{name}_reset");
+    let told = names.contains_key(&reset);
     if let Some(port) = names.get(&reset) {
         made.problems.extend(differs(top, port, PortDirection::Input, 1, name, None));
         made.core.insert(reset.clone(), reset.clone());
@@ -201,10 +249,16 @@ pub(crate) fn between(manifest: &Manifest, channel: &Channel, top: &Top, names: 
     let bits: u64 = beside.iter().map(|(_, bits)| bits).sum();
     let (from, to) = if h2c { ("", "core_side_") } else { ("core_side_", "") };
     let (s_width, m_width) = if h2c { (path, own) } else { (own, path) };
+    let buffered = is_buffered(channel);
+    // What a buffer keeps is on its way to the other side.
+    let made_of = if buffered { "kept" } else { "core_side" };
     for (signal, _, bits) in signals(own) {
         // Of a stream of one byte `tkeep` is a vector, too: its bits are taken by number.
         let range = if bits > 1 || signal == "tkeep" { format!("[{}:0] ", bits - 1) } else { String::new() };
         let _ = writeln!(made.text, "  logic {range}core_side_{name}_{signal};");
+        if buffered {
+            let _ = writeln!(made.text, "  logic {range}kept_{name}_{signal};");
+        }
     }
     if h2c {
         for signal in ["tkeep", "tlast"] {
@@ -232,10 +286,10 @@ pub(crate) fn between(manifest: &Manifest, channel: &Channel, top: &Top, names: 
         }
     } else if shape.tlast {
         for signal in ["tdata", "tlast", "tvalid"] {
-            let _ = writeln!(made.text, "  assign core_side_{name}_{signal} = own_{name}_{signal};");
+            let _ = writeln!(made.text, "  assign {made_of}_{name}_{signal} = own_{name}_{signal};");
         }
         let keep = if shape.tkeep { format!("own_{name}_tkeep") } else { "'1".to_string() };
-        let _ = writeln!(made.text, "  assign core_side_{name}_tkeep = {keep};\n  assign own_{name}_tready = core_side_{name}_tready;");
+        let _ = writeln!(made.text, "  assign {made_of}_{name}_tkeep = {keep};\n  assign own_{name}_tready = {made_of}_{name}_tready;");
     } else {
         let length = match &shape.message {
             None => "32'd0".to_string(),
@@ -245,16 +299,23 @@ pub(crate) fn between(manifest: &Manifest, channel: &Channel, top: &Top, names: 
                 format!("bytes_{name}")
             }
         };
-        let mut ports: Vec<String> = [("clk", "clk"), ("rst_n", "rst_n"), ("flush", &reset), ("bytes", &length)].map(pair).into();
+        // After words that found no room a message begins.
+        let flush = if buffered { format!("{reset} || dropping_{name}") } else { reset.clone() };
+        let mut ports: Vec<String> = [("clk", "clk"), ("rst_n", "rst_n"), ("flush", &flush), ("bytes", &length)].map(pair).into();
         ports.extend(["tvalid", "tready", "tdata"].map(|signal| pair((&format!("s_{signal}"), &format!("own_{name}_{signal}")))));
-        ports.extend(signals(own).map(|(signal, _, _)| pair((&format!("m_{signal}"), &format!("core_side_{name}_{signal}")))));
+        ports.extend(signals(own).map(|(signal, _, _)| pair((&format!("m_{signal}"), &format!("{made_of}_{name}_{signal}")))));
         instance(&mut made.text, "tp_stream_ends", &format!("ends_{name}"), &[format!(".WIDTH({own})")], &ports);
     }
     let mut ports: Vec<String> = [("clk", "clk"), ("rst_n", "rst_n"), ("flush", &reset)].map(pair).into();
     for (side, prefix) in [("s", from), ("m", to)] {
         ports.extend(signals(own).map(|(signal, _, _)| pair((&format!("{side}_{signal}"), &format!("{prefix}{name}_{signal}")))));
     }
-    let (inner, outer) = (list("own_"), list(""));
+    let (mut inner, outer) = (list("own_"), list(""));
+    if buffered {
+        let side = if bits == 0 { "1'b0".to_string() } else { inner };
+        buffer(&mut made.text, channel, own, &side, told);
+        inner = format!("side_{name}");
+    }
     let (s_side, m_side) = if h2c { (outer, inner) } else { (inner, outer) };
     ports.push(format!(".s_side({})", if bits == 0 { "1'b0" } else { &s_side }));
     ports.push(format!(".m_side({m_side})"));

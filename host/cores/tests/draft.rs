@@ -27,6 +27,7 @@ fn the_repositorys_cores_are_drafted_from_their_ports() {
         "cores/counter",
         "cores/sink",
         "tests/cores/narrow",
+        "tests/cores/bursts",
         "tests/cores/loop3x2",
         "cores/riffa_echo",
         "cores/epee_demo",
@@ -36,8 +37,8 @@ fn the_repositorys_cores_are_drafted_from_their_ports() {
         let sources: Vec<PathBuf> = known.core.sources.iter().map(|source| known.folder.join(source)).collect();
         let (folder, made) = drafted(&world, &known.core.name, &sources, &known.core.top);
         let again = wrap(&folder, &BuildOptions::default(), None).unwrap_or_else(|e| panic!("{place}: {e}\n{}", made.manifest)).manifest;
-        let streams = |manifest: &Manifest, direction| -> Vec<(String, bool, bool)> {
-            let mut all: Vec<_> = manifest.of(direction).map(|c| (c.name.clone(), c.shape.tkeep, c.shape.tlast)).collect();
+        let streams = |manifest: &Manifest, direction| -> Vec<(String, bool, bool, bool)> {
+            let mut all: Vec<_> = manifest.of(direction).map(|c| (c.name.clone(), c.shape.tkeep, c.shape.tlast, c.shape.tready)).collect();
             all.sort();
             all
         };
@@ -47,7 +48,7 @@ fn the_repositorys_cores_are_drafted_from_their_ports() {
         assert_eq!(again.registers.is_some(), known.registers.is_some(), "{place}");
         tried += 1;
     }
-    assert_eq!(tried, 9);
+    assert_eq!(tried, 10);
 }
 
 #[test]

@@ -216,6 +216,10 @@ fn streams_of_another_shape() {
     );
     let text = build(&shaped("width = 16\ntkeep = false\ntlast = false"), &narrow).unwrap();
     assert!(text.contains(".S_WIDTH(64),") && text.contains(".M_WIDTH(16),"), "{text}");
+    // Words of any width, without tkeep.
+    let text = build(&shaped("width = 12\ntkeep = false\ntlast = false"), &narrow.replace("[15:0] in_tdata", "[11:0] in_tdata")).unwrap();
+    assert!(text.contains(".M_WIDTH(16),") && text.contains(".in_tdata(own_in_tdata[11:0])"), "{text}");
+    says(&build(&shaped("width = 4\ntkeep = false"), &narrow).unwrap_err(), &["line 10", "make it 8 to 512"]);
     let error = build(&shaped("width = 32\ntkeep = false\ntlast = false"), &narrow).unwrap_err();
     says(&error, &["shaped.sv:3", "\"in_tdata\" (input, 16 bits)", "wants input, 32 bits", "its width is 32"]);
     says(&build(&shaped("width = 16"), &narrow).unwrap_err(), &["a port \"in_tkeep\"", "or tkeep = false", "or tlast = false"]);
@@ -227,6 +231,36 @@ fn streams_of_another_shape() {
         (out("tlast = false\nmessage_bytes = \"size\""), ["line 14", "name it in [registers.names]"]),
     ] {
         says(&build(&manifest, &narrow).unwrap_err(), &parts);
+    }
+}
+
+#[test]
+fn streams_without_ready() {
+    let world = world();
+    let keys = |of: &str, keys: &str| {
+        let direction = format!("direction = \"{of}\"");
+        MANIFEST.replacen(&direction, &format!("{direction}\n{keys}"), 1)
+    };
+    let bare = PORTS.replace(", input logic results_tready", "").replace("in_tvalid, output logic in_tready", "in_tvalid");
+    let bare = bare.replace("{in_tready, results", "{results").replace("BODY", "");
+    let build = |manifest: &str, source: &str| wrapped(&world.files("unheld", manifest, source));
+    let plain = keys("h2c", "");
+    says(&build(&plain, &bare).unwrap_err(), &["\"in_tready\"", "or write tready = false"]);
+    let both = keys("h2c", "tready = false").replacen("\"c2h\"", "\"c2h\"\ntready = false\noverflow = \"end\"\nbuffer_bytes = 512", 1);
+    let text = build(&both, &bare).unwrap();
+    for part in ["assign own_in_tready = 1'b1;", ".DEPTH(64)", ".RESUME(1)", ".ENDS(1)", ".TOLD(0)"] {
+        assert!(text.contains(part), "no {part}: {text}");
+    }
+    let has = PORTS.replace("BODY", "");
+    says(&build(&both, &has).unwrap_err(), &["remove tready = false"]);
+    for (manifest, parts) in [
+        (keys("h2c", "overflow = \"end\""), ["line 10", "write tready = false, or remove overflow"]),
+        (keys("h2c", "tready = false\nbuffer_bytes = 512"), ["line 11", "takes everything"]),
+        (keys("c2h", "tready = false\nbuffer_bytes = 300"), ["line 14", "a power of two, 256 to 1048576"]),
+        (keys("c2h", "tready = false\noverflow = \"drop\""), ["line 14", "expected `stop` or `end`"]),
+        (keys("h2c", "ports = \"fifo\"\ntready = false"), ["line 11", "tready is for AXI4-Stream"]),
+    ] {
+        says(&build(&manifest, &has).unwrap_err(), &parts);
     }
 }
 

@@ -62,6 +62,44 @@ fn streams_of_other_widths_without_keep_and_last() {
 }
 
 #[test]
+fn streams_that_cannot_be_held_back() {
+    let device = card("bursts");
+    let (sender, receiver) = streams(&device);
+    for length in [1, 4, 7, 900, 4000] {
+        sender.send(&bytes(length)).unwrap();
+        let turned: Vec<u8> = bytes(length).iter().map(|byte| !byte).collect();
+        assert_eq!(receiver.recv().unwrap(), turned, "{length} bytes");
+    }
+    // A source that runs all the time: what finds no room is dropped, and told by an end and an empty message.
+    let (count, registers) = (device.receiver("count").unwrap(), device.registers());
+    registers.write_name("go", 1).unwrap();
+    let mut next = 0u16;
+    let mut told = 0;
+    while told < 3 {
+        // Meanwhile nobody takes them.
+        receiver.message_start(Some(Duration::from_micros(100))).unwrap_err();
+        let mut part = vec![0; 40000];
+        let got = count.recv_into(&mut part).unwrap();
+        let words: Vec<u16> = part[..got.bytes].chunks(2).map(|word| u16::from_le_bytes([word[0], word[1]])).collect();
+        if words.is_empty() {
+            told += 1;
+            continue;
+        }
+        // Nothing is missing within a message, and something between two.
+        assert!(words.windows(2).all(|pair| pair[1] == (pair[0] + 1) & 0xfff), "a gap in a message");
+        assert!(told == 0 || words[0] != next, "nothing was lost");
+        next = (words.last().unwrap() + 1) & 0xfff;
+    }
+    // A word that must not be lost, and finds no room, ends the simulation.
+    let device = card("bursts");
+    let (sender, receiver) = streams(&device);
+    let error = sender.send(&vec![0; 40000]).and_then(|()| receiver.recv().map(drop)).expect_err("words are missing").to_string();
+    for part in ["core port `out_tvalid`, beat ", "no room: 1024 bytes", "buffer_bytes of channel \"out\"", "overflow = \"end\""] {
+        assert!(error.contains(part), "no {part}: {error}");
+    }
+}
+
+#[test]
 fn ports_of_fifos_in_all_roles() {
     let card = card("fifos");
     // Words of 24 bit have four bytes each.

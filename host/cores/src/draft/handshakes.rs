@@ -90,7 +90,7 @@ impl Drafting {
         top.ports.keys().filter(|port| !self.taken.contains(*port)).filter(plain)
     }
 
-    /// Data with "valid" and "ready".
+    /// Data with "valid", and "ready" unless it cannot be held back.
     pub(super) fn handshakes(&mut self, top: &Top) {
         let mut groups: Vec<Group> = Vec::new();
         let mut plain: Vec<(String, &String)> = Vec::new();
@@ -118,13 +118,8 @@ impl Drafting {
         self.find_data(top, &mut groups, &plain);
         for group in groups {
             let has = |role| group.ports.contains_key(&role);
-            if has(Role::Data) && has(Role::Valid) && has(Role::Ready) {
+            if has(Role::Data) && has(Role::Valid) {
                 self.handshake(top, &group);
-            } else if has(Role::Data) && has(Role::Valid) {
-                let data = &group.ports[&Role::Data];
-                self.unsure(format!(
-                    "\"{data}\" looks like a stream that cannot be held back, for nothing says \"ready\": put a FIFO beside it"
-                ));
             }
         }
     }
@@ -160,13 +155,23 @@ impl Drafting {
             self.unsure(format!("{}: data of {bits} bit: 1 to 512 can be joined", group.ports[&Role::Data]));
             return;
         }
+        let even = bits.is_power_of_two() && bits >= 8;
+        let held = group.ports.contains_key(&Role::Ready);
+        // Words of other widths are FIFOs' words, unless more is said of them than a FIFO has ports for.
+        let stream = even || bits > 8 && (!held || group.ports.contains_key(&Role::Last));
+        if !held && !stream {
+            let data = &group.ports[&Role::Data];
+            self.unsure(format!(
+                "\"{data}\" is data of {bits} bit that cannot be held back, for nothing says \"ready\": 8 to 512 can be joined: widen it"
+            ));
+            return;
+        }
         let direction = group.direction;
         let h2c = direction == Direction::H2c;
         let name = name_of(&group.base, if h2c { "in" } else { "out" }, &mut self.names);
         let head = format!("name = \"{name}\"\ndirection = \"{direction}\"\n");
         let mut text = format!("\n[[channel]]\n{head}");
-        let stream = bits.is_power_of_two() && bits >= 8;
-        let keep = group.ports.get(&Role::Keep).filter(|port| top.ports[*port].width == Some(bits / 8));
+        let keep = group.ports.get(&Role::Keep).filter(|port| even && top.ports[*port].width == Some(bits / 8));
         let ends = stream && group.ports.contains_key(&Role::Last);
         let mut roles: Vec<(Role, &str)> = if stream {
             self.streams.push((head, bits));
@@ -176,7 +181,11 @@ impl Drafting {
             if !ends {
                 text.push_str("tlast = false\n");
             }
-            vec![(Role::Data, "tdata"), (Role::Valid, "tvalid"), (Role::Ready, "tready")]
+            if !held {
+                self.without_ready(&mut text, &name, h2c);
+            }
+            let all = [(Role::Data, "tdata"), (Role::Valid, "tvalid"), (Role::Ready, "tready")];
+            all.into_iter().filter(|(role, _)| held || *role != Role::Ready).collect()
         } else {
             // A FIFO's ports have any number of bits, and its flags are these two.
             text.push_str("ports = \"ap_fifo\"\n");
@@ -186,6 +195,9 @@ impl Drafting {
         };
         roles.extend(ends.then_some((Role::Last, "tlast")));
         roles.extend(keep.filter(|_| stream).map(|_| (Role::Keep, "tkeep")));
+        if stream && !even {
+            self.unsure(format!("channel \"{name}\" has words of {bits} bit: each takes {} bytes on the host", lanes(bits) / 8));
+        }
         if !ends && !h2c {
             self.without_ends(&mut text, &name);
         }
@@ -197,6 +209,18 @@ impl Drafting {
             self.taken.insert(port.clone());
         }
         self.draft.streams.push(DraftStream { name, direction, ends, riffa: false });
+    }
+
+    fn without_ready(&mut self, text: &mut String, name: &str, h2c: bool) {
+        text.push_str("tready = false\n");
+        if h2c {
+            self.unsure(format!("channel \"{name}\" has nothing that says \"ready\": the core has to take a word in any clock"));
+            return;
+        }
+        text.push_str("# overflow = \"end\"         # a word that finds no room ends the message; without it, it is an error\n");
+        self.unsure(format!(
+            "channel \"{name}\" has nothing that says \"ready\": a word that finds no room is an error; write overflow = \"end\" if the core never waits for the program"
+        ));
     }
 
     fn without_ends(&mut self, text: &mut String, name: &str) {
