@@ -55,6 +55,7 @@ pub fn files(cli: &Cli, what: &Files) -> Result {
             Behind::Written => "written".to_string(),
             Behind::Read => "read".to_string(),
             Behind::Memory(bytes) => format!("{bytes} bytes"),
+            Behind::Card => "the card".to_string(),
         };
         let _ = write!(text, " {} ({use_})", entry.file);
     }

@@ -149,7 +149,7 @@ fn files_that_are_polled() {
 fn a_program_by_vercolibs_names() {
     let output = polling(&["loopback", "--names", "vercolib"], "ls; $1/polling levels $seed; $1/polling edges $seed");
     assert!(output.status.success(), "{output:?}");
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "vcl_0_rx_0\nvcl_0_tx_0\nright\nright\n", "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "vcl_0\nvcl_0_rx_0\nvcl_0_tx_0\nright\nright\n", "{output:?}");
 }
 
 fn files_that_end_while_a_program_polls() {

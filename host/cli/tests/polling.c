@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define MUST(what)                                                                                                                         \
@@ -77,6 +78,15 @@ static void one_thread(int edges) {
     struct epoll_event of_rx = {.events = EPOLLOUT | (edges ? EPOLLET : 0), .data.fd = rx};
     struct epoll_event of_tx = {.events = EPOLLIN | (edges ? EPOLLET : 0), .data.fd = tx};
     MUST(epoll_ctl(both, EPOLL_CTL_ADD, rx, &of_rx) == 0 && epoll_ctl(both, EPOLL_CTL_ADD, tx, &of_tx) == 0);
+    // The endpoint's reset, by VerCoLib's call, whose number has the size of a pointer. What was written before it is gone.
+    struct {
+        unsigned channel, number, value;
+    } set = {0, 7, 1};
+    int card = open("vcl_0", O_RDWR);
+    MUST(write(rx, "gone", 4) == 4 && card >= 0 && ioctl(card, _IOW(0xff, 4, void *), &set) == 0);
+    set.number = 6;
+    MUST(ioctl(card, _IOW(0xff, 4, void *), &set) == -1 && errno == ENOTTY);
+    MUST(ioctl(card, _IOR(0xff, 0, void *), &set) == -1 && errno == ENOTTY && close(card) == 0);
     long taken = 0, came = 0, one;
     while (came < SIZE) {
         struct epoll_event told[2];

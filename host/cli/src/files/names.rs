@@ -14,6 +14,8 @@ pub enum Behind {
     Read,
     /// A memory of so many bytes.
     Memory(u64),
+    /// By VerCoLib's names: the card, for calls of ioctl(2).
+    Card,
 }
 
 /// A file, and the channel or memory that it is.
@@ -50,5 +52,8 @@ pub fn entries(device: &Device, names: Names) -> Vec<Entry> {
     });
     let mut all: Vec<Entry> = streams.collect();
     all.extend(memories);
+    if names == Names::Vercolib {
+        all.push(Entry { file: "vcl_0".into(), channel: String::new(), behind: Behind::Card, at_once, names });
+    }
     all
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use towpath::{Device, Error, Memory, Receiver, WaitOptions};
-use towpath_system::errno::{EACCES, EAGAIN, EBUSY, EINTR, EINVAL, EIO, ENODEV, ENOMEM, ENOSPC, ETIMEDOUT};
+use towpath_system::errno::{EACCES, EAGAIN, EBUSY, EINTR, EINVAL, EIO, ENODEV, ENOMEM, ENOSPC, ENOTTY, ETIMEDOUT};
 
 use super::names::{Behind, Entry};
 use super::outgoing::{Limits, Outgoing};
@@ -25,6 +25,9 @@ const SIMULATED_REST: Duration = Duration::from_micros(350);
 const CLOSING: Duration = Duration::from_secs(10);
 /// The longest time by the wall's clock that an access to a memory waits, while the time of a simulated card stretches.
 const ANSWER: Duration = Duration::from_secs(10);
+/// VerCoLib's call that writes a register, and the channel and the number of the endpoint's reset.
+const WRITE_REGISTER: u32 = 0x4008_ff04;
+const RESET_REGISTER: [u8; 8] = [0, 0, 0, 0, 7, 0, 0, 0];
 /// How long an open waits for the close before it.
 const OPENING: Duration = Duration::from_millis(200);
 
@@ -70,6 +73,7 @@ pub(super) enum Opened {
     Written(Mutex<Outgoing>),
     Read(Receiver, Mutex<Incoming>),
     Memory(Memory),
+    Card,
 }
 
 /// What is known of a stream that is read, between its calls.
@@ -120,7 +124,7 @@ impl File {
         let fits = match self.entry.behind {
             Behind::Written => !reads,
             Behind::Read => !writes,
-            Behind::Memory(_) => true,
+            Behind::Memory(_) | Behind::Card => true,
         };
         if !fits {
             return Err(EACCES);
@@ -143,6 +147,7 @@ impl File {
                 }
                 Behind::Read => self.device.receiver(name).map(|receiver| Opened::Read(receiver, Mutex::default())),
                 Behind::Memory(_) => self.device.memory(name).map(Opened::Memory),
+                Behind::Card => Ok(Opened::Card),
             };
             used.opened = Some(Arc::new(opened.map_err(|error| told(&self.entry.file, &error))?));
         }
@@ -202,7 +207,7 @@ impl File {
                 self.answered(memory, call, |options| memory.read_at_with(&mut [IoSliceMut::new(&mut bytes)], at, options))?;
                 Ok(bytes)
             }
-            Opened::Written(..) => Err(EINVAL),
+            Opened::Written(..) | Opened::Card => Err(EINVAL),
         }
     }
 
@@ -223,10 +228,20 @@ impl File {
         })
     }
 
+    /// A call of ioctl(2). VerCoLib's macros take the size of a pointer for that of its structure, so of a register's channel, number and value only the
+    /// first two come here: enough for a reset.
+    pub fn control(&self, command: u32, data: &[u8]) -> Result<()> {
+        let is_reset = self.entry.behind == Behind::Card && command == WRITE_REGISTER && data == RESET_REGISTER;
+        if !is_reset {
+            return Err(ENOTTY);
+        }
+        self.device.reset().map_err(|error| told(&self.entry.file, &error))
+    }
+
     /// By other drivers' names any fault is one number.
     pub fn as_named(&self, error: i32) -> i32 {
         match error {
-            EAGAIN | EBUSY | EINTR | EINVAL | ENOMEM | ENOSPC => error,
+            EAGAIN | EBUSY | EINTR | EINVAL | ENOMEM | ENOSPC | ENOTTY => error,
             _ if self.entry.names == Names::Towpath => error,
             _ => EIO,
         }
@@ -309,7 +324,7 @@ impl File {
                 self.answered(memory, call, |options| memory.write_at_with(&[IoSlice::new(bytes)], at, options))?;
                 Ok(bytes.len())
             }
-            Opened::Read(..) => Err(EINVAL),
+            Opened::Read(..) | Opened::Card => Err(EINVAL),
         }
     }
 }

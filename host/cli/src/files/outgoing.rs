@@ -11,6 +11,7 @@ use towpath_system::errno::{EAGAIN, EINTR, ETIMEDOUT};
 
 use super::names::Entry;
 use super::opened::{told, Result};
+use crate::args::Names;
 
 /// All of them are less than what Linux sends of a write in one request, so that a write for which there is no room ends with a part of a request.
 const PIECE: usize = 16 << 10;
@@ -70,6 +71,10 @@ impl Outgoing {
     fn landed(&mut self, ended: towpath::Result<()>) {
         self.free.extend(self.flying.pop_front().map(|(_, buffer)| buffer));
         let Err(error) = ended else { return };
+        // By VerCoLib's names a program resets the card itself.
+        if matches!(error, Error::Reset { .. }) && self.entry.names == Names::Vercolib {
+            return;
+        }
         // Behind a gap nothing may go on.
         self.error.get_or_insert(told(&self.entry.file, &error));
         let _ = self.sender.cancel_all();

@@ -52,7 +52,7 @@ impl File {
             return PollEvents::POLLERR | PollEvents::POLLHUP;
         }
         let Ok(opened) = self.opened() else { return PollEvents::POLLERR };
-        if matches!(*opened, Opened::Memory(_)) {
+        if matches!(*opened, Opened::Memory(_) | Opened::Card) {
             return IN | OUT;
         }
         // Known first: a call of another thread may take what is ready now.
@@ -101,7 +101,7 @@ impl File {
     /// A call that is under way beside this has what there is.
     fn ready(&self, opened: &Opened) -> PollEvents {
         match opened {
-            Opened::Memory(_) => IN | OUT,
+            Opened::Memory(_) | Opened::Card => IN | OUT,
             Opened::Read(receiver, incoming) => {
                 incoming.try_lock().map_or(PollEvents::empty(), |incoming| self.readable(receiver, &incoming))
             }
@@ -149,7 +149,7 @@ impl File {
         let interrupted = || stopping.load(Ordering::SeqCst);
         let options = WaitOptions { timeout: Some(self.slice), interrupted: Some(&interrupted) };
         match opened {
-            Opened::Memory(_) => true,
+            Opened::Memory(_) | Opened::Card => true,
             Opened::Written(outgoing) => outgoing.try_lock_for(BESIDE).is_some_and(|mut outgoing| {
                 if !outgoing.is_ready() {
                     // Whatever it says, the next look tells.
@@ -173,7 +173,9 @@ impl File {
             Err(error) => {
                 let came = error.bytes().and_then(|came| usize::try_from(came).ok()).unwrap_or(0).min(AHEAD);
                 receiver.unread(&bytes[..came], None);
-                let waited = matches!(error, Error::Timeout { .. } | Error::Interrupted { .. });
+                // By VerCoLib's names a program resets the card before it begins, and nobody has asked for these bytes.
+                let reset = matches!(error, Error::Reset { .. }) && self.entry.names == Names::Vercolib;
+                let waited = reset || matches!(error, Error::Timeout { .. } | Error::Interrupted { .. });
                 if !waited {
                     incoming.error = Some(told(&self.entry.file, &error));
                 }

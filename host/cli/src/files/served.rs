@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use fuser::{
-    BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, LockOwner, OpenAccMode, OpenFlags,
-    PollEvents, PollFlags, PollNotifier, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyPoll, ReplyWrite,
-    Request, TimeOrNow, WriteFlags,
+    BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, IoctlFlags, LockOwner, OpenAccMode,
+    OpenFlags, PollEvents, PollFlags, PollNotifier, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyIoctl, ReplyOpen,
+    ReplyPoll, ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 
 use towpath_system::file::{O_DIRECT, O_NONBLOCK};
@@ -61,6 +61,7 @@ impl Served {
                 Behind::Written => (FileType::RegularFile, 0o200, 0),
                 Behind::Read => (FileType::RegularFile, 0o400, 0),
                 Behind::Memory(bytes) => (FileType::RegularFile, 0o600, bytes),
+                Behind::Card => (FileType::RegularFile, 0o600, 0),
             }
         };
         let ((uid, gid), then) = (self.owner, UNIX_EPOCH);
@@ -239,6 +240,13 @@ impl Filesystem for Served {
     fn poll(&self, _: &Request, node: INodeNo, handle: FileHandle, who: PollNotifier, _: PollEvents, _: PollFlags, reply: ReplyPoll) {
         match self.parts(node, opened_so(handle)) {
             Ok(parts) => reply.poll(parts.into_iter().fold(PollEvents::empty(), |ready, part| ready | part.poll(&who, &self.stopping))),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn ioctl(&self, request: &Request, node: INodeNo, _: FileHandle, _: IoctlFlags, command: u32, data: &[u8], _: u32, reply: ReplyIoctl) {
+        match self.call(request, OpenFlags(0), self.file(node), |file, _| file.control(command, data)) {
+            Ok(()) => reply.ioctl(0, &[]),
             Err(error) => reply.error(error),
         }
     }
