@@ -61,7 +61,7 @@ fn kinds(world: &World) -> PathBuf {
     let own = world.root.join("gateware/channel/memory");
     std::fs::create_dir_all(&own).unwrap();
     let manifest = "[kind]\nname = \"memory\"\nnumber = 1\nversion = 1\n[h2c]\nmodule = \"mw\"\nsources = [\"m.sv\"]\nverdicts = true\n\
-                    [c2h]\nmodule = \"mr\"\nsources = [\"m.sv\"]\nasked = true\n";
+                    [c2h]\nmodule = \"mr\"\nsources = [\"m.sv\"]\nasked = true\nahead = true\n";
     std::fs::write(own.join("kind.toml"), manifest).unwrap();
     let parameters = ", parameter int ADDRESS_WIDTH = 32, parameter logic [63:0] BYTES = 0, BASE = 0";
     let ports = |lists: &[&str]| -> Vec<String> { lists.iter().flat_map(|list| split(list)).collect() };
