@@ -35,6 +35,7 @@ module tp_core
     // What stands between the streams and the user core: docs/guide/channel-kinds.md. A bit for each channel, ...
     parameter logic [NH-1:0] H2C_VERDICTS = '0,
     parameter logic [NC-1:0] C2H_ASKED = '0,
+    parameter logic [NC-1:0] C2H_AHEAD = '0,
     // ... and {kind_parameter[31:0], kind_version[15:0], kind[7:0], kind_name[63:0]} of its discovery entry.
     parameter logic [(H2C+C2H)*120-1:0] CHANNEL_KINDS = {(H2C + C2H) {32'd0, 16'd1, 8'd0, 64'h6d6165727473}},
     // BAR 4, and each channel's window in it, as its discovery entry tells it; 0: none.
@@ -338,6 +339,7 @@ module tp_core
       .QOS(QOS),
       .H2C_VERDICTS(H2C_VERDICTS),
       .C2H_ASKED(C2H_ASKED),
+      .C2H_AHEAD(C2H_AHEAD),
       .FILL(FILL),
       .PEERS_ONLY(PEERS_ONLY)
   ) i_dma (

@@ -32,6 +32,7 @@ module tp_dma
     // What a channel's kind does, a bit for each channel: see the channel kinds of contract/protocol.md.
     parameter logic [NH-1:0] H2C_VERDICTS = '0,
     parameter logic [NC-1:0] C2H_ASKED = '0,
+    parameter logic [NC-1:0] C2H_AHEAD = '0,
     parameter bit FILL = 0,                // fill levels
     parameter bit PEERS_ONLY = 0           // no H2C channel has data of the host's, nor any C2H channel lists: nothing is read
 ) (
@@ -274,7 +275,7 @@ module tp_dma
   logic [CW-1:0] list_channel, fetch_channel;
   logic [127:0] list_entry;
   logic [7:0] list_status;
-  logic [CHANNELS-1:0] row_want, row_grant, row_there, row_valid;
+  logic [CHANNELS-1:0] row_want, row_grant, row_there, row_valid, see_prefix, see_ask, see_none, see_more, rewind, d_asks;
   logic [CHANNELS-1:0][QW+1:0] next_at, row_want_at;
   logic [11:2] turned_at;
   logic [DATA_WIDTH/32-1:0][31:0] turned_data;
@@ -344,7 +345,8 @@ module tp_dma
   for (genvar c = PEERS_ONLY ? H2C : 0; c < CHANNELS; c++) begin : g_front
     tp_front #(
         .QUEUE_DEPTH(QUEUE_DEPTH),
-        .H2C(c < H2C)
+        .H2C(c < H2C),
+        .AHEAD(c >= H2C && C2H_AHEAD[(c < H2C ? 0 : c - H2C)])
     ) i_front (
         .clk,
         .rst,
@@ -411,8 +413,18 @@ module tp_dma
         .take(take[c]),
         .abandon(abandon[c]),
         .finish(finish[c]),
-        .stopping(stopping[c])
+        .stopping(stopping[c]),
+        .see_prefix(see_prefix[c]),
+        .see_ask(see_ask[c]),
+        .see_none(see_none[c]),
+        .d_asks(d_asks[c]),
+        .see_more(see_more[c]),
+        .rewind(rewind[c])
     );
+  end
+
+  if (H2C != 0) begin : g_not_asked
+    assign {see_more[NH-1:0], rewind[NH-1:0]} = '0;
   end
 
   // Whose plan is looked at. A build without one direction looks at any.
@@ -695,7 +707,8 @@ module tp_dma
       list_start[c], list_stop[c], list_finish[c], hungry[c], cut_row[c], cut_piece[c], cut_want[c], d_valid[c], d_cookie[c],
       d_end[c], d_inline[c], d_empty[c], d_over[c], d_broken[c], d_status[c], d_prefix[c], d_length[c], d_offset[c], d_user[c], f_valid[c],
       f_last[c], f_at[c], take[c], abandon[c], finish[c], stopping[c], entry_valid[c], entry_bytes[c], entry_cookie[c],
-      entry_status[c], completed[c], holds[c], plan_at[c], plan_known[c], plan_none[c]} = '0;
+      entry_status[c], completed[c], holds[c], plan_at[c], plan_known[c], plan_none[c], see_prefix[c], see_ask[c], see_none[c],
+      d_asks[c]} = '0;
     assign edge_busy[c] = h2c_reset_busy[c];
   end
   if (H2C == 0 || PEERS_ONLY) begin : g_no_h2c
@@ -723,7 +736,8 @@ module tp_dma
         .BLOCK_BYTES(SENDING_BLOCK),
         .HOLD(SENDING_HOLD),
         .FILL(FILL),
-        .ASKED(C2H_ASKED)
+        .ASKED(C2H_ASKED),
+        .AHEAD(C2H_AHEAD)
     ) i_senders (
         .announce(announce[CHANNELS-1:H2C]),
         .paired(paired[CHANNELS-1:H2C]),
@@ -747,14 +761,18 @@ module tp_dma
         .ask_length(c2h_ask_length),
         .ask_offset(c2h_ask_offset),
         .ask_user(c2h_ask_user),
-        .row_valid(row_valid[CHANNELS-1:H2C]),
+        .see_prefix(see_prefix[CHANNELS-1:H2C]),
+        .see_ask(see_ask[CHANNELS-1:H2C]),
+        .see_none(see_none[CHANNELS-1:H2C]),
+        .see_more(see_more[CHANNELS-1:H2C]),
+        .rewind(rewind[CHANNELS-1:H2C]),
+        .d_asks(d_asks[CHANNELS-1:H2C]),
+        .row_addr(row[63:0]),
         .row_more(row[95:64]),
         .d_valid(d_valid[CHANNELS-1:H2C]),
         .d_cookie(d_cookie[CHANNELS-1:H2C]),
         .d_over(d_over[CHANNELS-1:H2C]),
         .d_status(d_status[CHANNELS-1:H2C]),
-        .d_offset(d_offset[CHANNELS-1:H2C]),
-        .d_user(d_user[CHANNELS-1:H2C]),
         .p_valid(f_valid[CHANNELS-1:H2C]),
         .p_at(f_at[CHANNELS-1:H2C]),
         .plan_valid(plan_valid[CHANNELS-1:H2C]),

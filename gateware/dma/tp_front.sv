@@ -9,6 +9,10 @@
 //
 // A push is of one descriptor or of several; the first of them stands in the store at `next_at`. Positions begin at row 0 with `restart`.
 //
+// An asked kind (tp_asked) sees each row once, as it comes in hand; with AHEAD, while another descriptor is in hand: rows are read from the
+// store once more before they come (`peeking`), from `seen` on. It goes no further than a row that asks nothing. `rewind`: what was seen ahead
+// is to be seen again.
+//
 // Promises: descriptors come out in the order pushed, each once. A push with which more than QUEUE_DEPTH of them would be pushed and not
 // completed is dropped, counted and sets `error`. After `cancel` every descriptor pushed before it is `d_over`, and only those. `d_over` waits until no
 // list fetch is under way, and stays until `finish`.
@@ -17,6 +21,7 @@ module tp_front
 #(
     parameter int QUEUE_DEPTH = 16,       // a power of two
     parameter bit H2C = 1,                // understands inline descriptors and `end`
+    parameter bit AHEAD = 0,              // shows the next descriptor to an asked kind while one is in hand
     localparam int AW = $clog2(QUEUE_DEPTH),
     localparam int PW = AW + 2            // of a position: {lap, row}, with twice as many rows
 ) (
@@ -93,7 +98,15 @@ module tp_front
     input  logic        take,
     input  logic        abandon,          // the engine wants no more of it
     input  logic        finish,
-    output logic        stopping          // start nothing new
+    output logic        stopping,         // start nothing new
+
+    // tp_asked
+    output logic        see_prefix,       // the row that comes is seen for the first time: attributes, ...
+    output logic        see_ask,          // ... or what the kind is to be asked for
+    output logic        d_asks,           // that of the descriptor in hand was
+    output logic        see_none,         // what was seen last is of no use: its descriptor has ended, asks nothing, or does not come
+    input  logic        see_more,         // another one may be
+    input  logic        rewind            // with `finish`
 );
   if (QUEUE_DEPTH < 2 || (QUEUE_DEPTH & (QUEUE_DEPTH - 1)) != 0)
     $error("%m: QUEUE_DEPTH %0d: make it a power of two, 2 or more", QUEUE_DEPTH);
@@ -133,9 +146,11 @@ module tp_front
 
   logic is_list;
   logic [7:0] own_status;  // 0: none yet
-  assign want = !d_valid && !loading && some && !(cancelling && marked);
-  assign want_at = rd;
-  assign pop = row_valid;
+  logic peek, peeking;  // a row is wanted, or on its way, that stays in the store
+  logic [PW-1:0] seen;  // the first row that was not
+  assign want = !loading && (peek || (!d_valid && some && !(cancelling && marked)));
+  assign want_at = peek ? seen : rd;
+  assign pop = row_valid && !peeking;
   assign pop_prefix = pop && row_prefix;
   assign idle = !d_valid && room[AW];     // what is queued is not completed
 
@@ -203,6 +218,49 @@ module tp_front
   assign list_stop = stopping || abandon || own_status != 0 || plan_none;
   assign list_finish = finish && is_list;
   assign hungry = is_list && p_none && !cutting && !held[1] && !plan_none && own_status == '0;
+
+  // ------------------------------------------------------------------------------------------------ what an asked kind sees
+  logic asks;  // the row that comes asks for something
+  logic first, none_ahead;  // it is new; nothing was seen that has not come in hand
+  assign see_prefix = first && row_prefix && head.control.kind == TP_KIND_ATTRIBUTES;
+  assign see_ask = first && asks;
+  assign see_none = flush || ((finish || (pop && !row_prefix && !asks)) && none_ahead) || (cancelling && !d_valid && rd == mark);
+  assign asks = !row_prefix && !row_empty && !head_torn && !row_stopped && !malformed;
+  if (AHEAD) begin : g_ahead
+    logic
+        rest,
+        at_end,
+        outdated;  // rows behind `seen`; it stands before a row that asks nothing; the row on its way is not what is looked for
+    assign none_ahead = seen == rd;
+    assign peek = d_valid && rest && !at_end && see_more && !stopping;
+    assign first = row_valid && (peeking ? !outdated && !rewind : none_ahead);
+    always_ff @(posedge clk) begin
+      rest <= seen != wr && !row_valid && !rst;
+      if (grant) begin
+        peeking <= peek;
+        outdated <= rewind;
+      end else if (rewind) begin
+        outdated <= 1'b1;
+      end
+      if (first && (row_prefix || asks || !peeking)) seen <= seen + 1'b1;
+      if (first && peeking && !row_prefix && !asks) at_end <= 1'b1;
+      if (pop && !row_prefix) d_asks <= !none_ahead || asks;
+      if (finish) at_end <= 1'b0;
+      if (rewind) seen <= rd;
+      if (restart || rst) seen <= '0;
+      if (rst) begin
+        peeking <= 1'b0;
+        at_end <= 1'b0;
+      end
+    end
+  end else begin : g_in_hand
+    logic unused;
+    assign unused = see_more | rewind;
+    assign {peek, peeking, seen} = '0;
+    assign none_ahead = 1'b1;
+    assign first = pop;
+    always_ff @(posedge clk) if (pop && !row_prefix) d_asks <= asks;
+  end
 
   // The table ends, or broke, before the descriptor does; or no request may leave, which is looked at a cycle later: a plan that is taken in the
   // cycle before counts, and comes late in it. What either means stands in registers one cycle later, and nobody goes on before.
@@ -300,7 +358,7 @@ module tp_front
       else $error("%m: completed more than was pushed");
       assert (!(pop_prefix && owed && completed))
       else $error("%m: completions without a pause");
-      assert (!row_valid || (loading && !d_valid))
+      assert (!row_valid || (loading && (peeking || !d_valid)))
       else $error("%m: a row that nobody asked for");
       assert (!restart || rd == wr)
       else $error("%m: a restart while descriptors are queued");

@@ -14,6 +14,7 @@ module tp_senders
     parameter int HOLD = 8192,              // of each, without a descriptor
     parameter bit FILL = 0,
     parameter logic [CHANNELS-1:0] ASKED = '0,
+    parameter logic [CHANNELS-1:0] AHEAD = '0,
     localparam int KEEP = DATA_WIDTH / 8,
     localparam int KW = $clog2(KEEP),
     localparam int BW = $clog2(SENDING_BYTES),
@@ -64,15 +65,18 @@ module tp_senders
     input  logic [CHANNELS-1:0]                 give_taken,
 
     // from and to the fronts, and what tp_plan cuts
-    input  logic               [CHANNELS-1:0]       row_valid,
-    input  logic                                    row_prefix,
+    input  logic               [CHANNELS-1:0]       see_prefix,
+    input  logic               [CHANNELS-1:0]       see_ask,
+    input  logic               [CHANNELS-1:0]       see_none,
+    output logic               [CHANNELS-1:0]       see_more,
+    output logic               [CHANNELS-1:0]       rewind,
+    input  logic               [CHANNELS-1:0]       d_asks,
+    input  logic               [63:0]               row_addr,
     input  logic               [31:0]               row_more,
     input  logic               [CHANNELS-1:0]       d_valid,
     input  logic               [CHANNELS-1:0][15:0] d_cookie,
     input  logic               [CHANNELS-1:0]       d_over,
     input  logic               [CHANNELS-1:0][ 7:0] d_status,
-    input  logic               [CHANNELS-1:0][63:0] d_offset,
-    input  logic               [CHANNELS-1:0][31:0] d_user,
     input  logic               [CHANNELS-1:0]       p_valid,
     input  logic               [CHANNELS-1:0]       p_at,
     input  logic               [CHANNELS-1:0]       plan_valid,
@@ -116,16 +120,21 @@ module tp_senders
     logic [5:0] said;
     logic [7:0] end_status;
     tp_asked #(
-        .ASKED(ASKED[c])
+        .ASKED(ASKED[c]),
+        .AHEAD(AHEAD[c])
     ) i_asked (
         .clk,
         .rst,
         .flush(flush[c]),
-        .row_valid(row_valid[c] && !row_prefix),
+        .see_prefix(see_prefix[c]),
+        .see_ask(see_ask[c]),
+        .row_addr,
         .row_more,
+        .see_none(see_none[c]),
+        .see_more(see_more[c]),
+        .rewind(rewind[c]),
         .d_valid(d_valid[c]),
-        .d_offset(d_offset[c]),
-        .d_user(d_user[c]),
+        .d_asks(d_asks[c]),
         .p_valid(p_valid[c]),
         .stopping(stopping[c]),
         .finish(finish[c]),

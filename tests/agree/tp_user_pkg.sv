@@ -24,6 +24,7 @@ package tp_user_pkg;
   localparam logic [511:0] CHANNEL_NAMES = {256'h74756f, 256'h6e69};
   localparam logic [0:0] H2C_VERDICTS = '0;
   localparam logic [0:0] C2H_ASKED = '0;
+  localparam logic [0:0] C2H_AHEAD = '0;
   // Parameter, version, number and name of each channel's kind: both are streams.
   localparam logic [239:0] CHANNEL_KINDS = {2{32'd0, 16'd1, 8'd0, 64'h6d6165727473}};
   localparam logic [63:0] MEMORY_WINDOW_BYTES = 0;

@@ -2,11 +2,12 @@
 // The C2H half of kind `memory`: reads by AXI4 what the host asks for, and sends it as one message.
 //
 // An ask has its first byte's address as offset, and its length. Bursts end at multiples of BOUND bytes, so none crosses 4 KiB; they are asked
-// for ahead, 32 at most. Bytes are turned from their lanes to the message's (`rotated`); with `skew`, a row brings the upper part of one beat
+// for ahead, 32 at most. Those of a second ask begin when all of the first one's have been asked for, while its rows still come. Bytes are turned from their lanes to the message's (`rotated`); with `skew`, a row brings the upper part of one beat
 // and the lower part of the next (`carry`).
 //
 // Status of a message: 0, or the worst answer of its bursts (2 SLVERR, 3 DECERR), or 3 for an ask beyond BYTES, which is answered with an
-// empty message. A cancel ends the message early, once all that has been asked for has come. A reset ends it without one.
+// empty message. A cancel ends a message early whose bursts have not all been asked for, once those that have been have come. A reset ends both
+// without one.
 //
 // Promises: AXI4's rules for a master; one message for each ask, in order.
 // verilator lint_off UNUSEDSIGNAL
@@ -65,24 +66,28 @@ module tp_memory_read #(
 
   typedef enum logic [2:0] {
     IDLE,
-    START,
     MOVE,
     TAIL,                                     // a last beat, of what the last row has left
     EMPTY,                                    // a last beat without bytes
     FORGET                                    // after a reset: what was asked for comes, and is dropped
   } state_e;
   state_e state;
+  // The last ask; `waits`: its message has not begun, `fresh`: nor have its bursts.
+  logic waits, fresh;
   logic [31:0] length;
   logic [63:0] offset;
+  logic [RW-1:0] length_rows;
+  // The message in hand.
   logic [KW-1:0] skew;  // of the first byte in its row
   logic [KW:0] tail;  // bytes of the last beat
   logic [AW-1:0] row;  // the next one's address
   logic [RW-1:0] ask_left, come_left, beats_left;  // rows to ask for, rows to come, beats to send
   logic [OW-1:0] bursts;                      // without their last row
-  logic cut;                                  // cancelled
+  logic cut;                                  // what was asked is cancelled
   logic primed;                               // `carry` has the next beat's first bytes
-  logic refused;
-  assign refused = offset > BYTES || 64'(length) > BYTES - offset;
+  logic beyond, refused;  // the last ask; the message in hand
+  assign beyond = offset > BYTES || 64'(length) > BYTES - offset;
+  assign length_rows = RW'((33'(length) + 33'(offset[KW-1:0]) + 33'(KEEP - 1)) >> KW);
 
   // ------------------------------------------------------------------------------------------------ bursts
   logic ar_ready, begin_burst;
@@ -90,7 +95,7 @@ module tp_memory_read #(
   logic [AW-1:0] ar_row;
   assign to_bound = LW'(ROWS) - LW'(row[LW-2:0]);
   assign rows = ask_left > RW'(to_bound) ? to_bound : LW'(ask_left);
-  assign begin_burst = state == MOVE && !cut && ask_left != '0 && ar_ready && bursts != OW'(OUTSTANDING) && !m_reset;
+  assign begin_burst = state != FORGET && !cut && ask_left != '0 && ar_ready && bursts != OW'(OUTSTANDING) && !m_reset;
   tp_fifo #(
       .WIDTH(AW + LW),
       .DEPTH(4)
@@ -161,8 +166,8 @@ module tp_memory_read #(
   assign m_offset = '0;
   assign m_user = '0;
 
-  // A cancel says nothing to a message that has ended.
-  assign ask_ready = !m_reset && (state == IDLE || ask_cancel);
+  // A cancel says nothing to a message that has ended, and as little to one of which all has been asked for. A second ask is taken as it comes.
+  assign ask_ready = !m_reset && (ask_cancel || (!waits && !fresh && state != FORGET && (state == IDLE || !cut)));
 
   always_ff @(posedge clk) begin
     bursts <= bursts + OW'(begin_burst) - OW'(come && core_rlast);
@@ -177,25 +182,35 @@ module tp_memory_read #(
       worst <= worst_now;
     end
     if (put && !put_empty) beats_left <= beats_left - 1'b1;
-    if (ask_valid && ask_cancel) cut <= 1'b1;
+
+    if (fresh && ask_left == '0) begin
+      fresh <= 1'b0;
+      row <= AW'((BASE + offset) >> KW);
+      ask_left <= beyond ? '0 : length_rows;
+    end
+    if (cut) ask_left <= '0;
+    if (ask_valid && ask_ready) begin
+      cut <= ask_cancel;
+      if (!ask_cancel) begin
+        length <= ask_length;
+        offset <= ask_offset;
+        {waits, fresh} <= 2'b11;
+      end
+    end
 
     case (state)
       IDLE: begin
-        length <= ask_length;
-        offset <= ask_offset;
-        skew <= ask_offset[KW-1:0];
-        cut <= 1'b0;
+        skew <= offset[KW-1:0];
+        refused <= beyond;
+        tail <= length[KW-1:0] == '0 ? (KW + 1)'(KEEP) : (KW + 1)'(length[KW-1:0]);
+        come_left <= length_rows;
+        beats_left <= RW'((33'(length) + 33'(KEEP - 1)) >> KW);
         primed <= 1'b0;
         worst <= '0;
-        if (ask_valid && !ask_cancel && !m_reset) state <= START;
-      end
-      START: begin
-        row <= AW'((BASE + offset) >> KW);
-        tail <= length[KW-1:0] == '0 ? (KW + 1)'(KEEP) : (KW + 1)'(length[KW-1:0]);
-        ask_left <= RW'((33'(length) + 33'(skew) + 33'(KEEP - 1)) >> KW);
-        come_left <= RW'((33'(length) + 33'(skew) + 33'(KEEP - 1)) >> KW);
-        beats_left <= RW'((33'(length) + 33'(KEEP - 1)) >> KW);
-        state <= refused ? EMPTY : MOVE;
+        if (waits) begin
+          waits <= 1'b0;
+          state <= beyond ? EMPTY : MOVE;
+        end
       end
       MOVE: begin
         if (put && put_last) state <= IDLE;
@@ -206,10 +221,16 @@ module tp_memory_read #(
       default: if (bursts == '0) state <= IDLE;  // FORGET
     endcase
 
-    if (m_reset && state != IDLE) state <= FORGET;
+    if (m_reset) begin
+      if (waits || state != IDLE) state <= FORGET;
+      {waits, fresh} <= 2'b00;
+      ask_left <= '0;
+    end
     if (!rst_n) begin
       state <= IDLE;
       bursts <= '0;
+      ask_left <= '0;
+      {waits, fresh} <= 2'b00;
     end
   end
 endmodule

@@ -4,6 +4,8 @@
 // the host writes ahead; a dword that was not written since its row was pushed last makes it torn. A prefix is no descriptor. No more than two
 // plans of it wait, each in a place of its own; attributes that are not zero are told of; it is complete when its last plan was taken, and is then told as done whatever comes in that
 // cycle or later; none is left when it has finished; one that is over stays so until it finishes.
+// With AHEAD, each descriptor is seen for tp_asked once before it is in hand or as it comes, unless it asks nothing; as it stood when it was pushed;
+// once more after a `rewind`.
 // Assumed: the host writes to no row that is queued, and pushes no more than it may, or none is accepted; a reset lasts and an engine that has abandoned a descriptor wants no more of it; it takes only what waits, finishes only what is over, and a completion is told only of what has finished, and not two in adjacent clocks; a cut is
 // answered in the next cycle, a piece comes when one is wanted, the descriptor's last one by one that is also its piece's; the fetch of a list that was
 // stopped and is quiet stays quiet.
@@ -11,6 +13,7 @@ module tp_front_formal
   import towpath_pkg::*;
 #(
     parameter int QUEUE_DEPTH = 4,
+    parameter bit AHEAD = 0,       // the front of a C2H channel that is asked ahead; else that of an H2C channel
     localparam int AW = $clog2(QUEUE_DEPTH),
     localparam int RW = AW + 1,
     localparam int PW = RW + 1
@@ -49,6 +52,8 @@ module tp_front_formal
     input logic take,
     input logic abandon,
     input logic finish,
+    input logic see_more,
+    input logic rewind,
     input logic watch,
     input logic [AW:0] watch_behind,  // how far behind the first one of the push
     input logic [RW-1:0] spot         // a row whose writes are followed, any
@@ -64,6 +69,7 @@ module tp_front_formal
   logic [31:0] d_user;
   logic [63:0] d_length, d_offset;
   logic [1:0] d_prefix;
+  logic see_prefix, see_ask, d_asks;
   logic [1:0] grant, row_valid;
   logic [128:0] row;
   logic row_malformed, row_prefix, row_list, row_inline, row_empty;
@@ -96,7 +102,9 @@ module tp_front_formal
       .row_empty
   );
   tp_front #(
-      .QUEUE_DEPTH(QUEUE_DEPTH)
+      .QUEUE_DEPTH(QUEUE_DEPTH),
+      .H2C(!AHEAD),
+      .AHEAD(AHEAD)
   ) dut (
       .clk,
       .rst,
@@ -163,7 +171,13 @@ module tp_front_formal
       .take,
       .abandon,
       .finish,
-      .stopping
+      .stopping,
+      .see_prefix,
+      .see_ask,
+      .see_none(),
+      .d_asks,
+      .see_more,
+      .rewind
   );
 
   logic started = 1'b0;
@@ -186,7 +200,7 @@ module tp_front_formal
     plan_valid <= !rst && ((cut_row && !row_list) || (cut_piece && !piece_empty) || cut_grant);
     if (take) places[p_at] <= 1'b0;
     if (plan_valid) places[plan_at] <= 1'b1;
-    if (row_valid[0] && !row_prefix) places <= dut.sound && (row_empty ? dut.head.control.end_ : row_inline) ? 2'b01 << p_at : '0;
+    if (dut.pop && !row_prefix) places <= dut.sound && (row_empty ? !AHEAD && dut.head.control.end_ : row_inline) ? 2'b01 << p_at : '0;
     if (rst || finish) places <= '0;
     if (take && p_last && dut.own_status == '0 && !late) whole <= 1'b1;
     if (rst || finish || !d_valid) whole <= 1'b0;
@@ -194,6 +208,16 @@ module tp_front_formal
     untold <= untold + (AW + 1)'(finish) - (AW + 1)'(completed);
     completed1 <= completed;
     if (rst) untold <= '0;
+  end
+  logic [PW-1:0] row_at;  // of the row that comes, ...
+  logic row_known;  // ... unless it is none that is wanted any more
+  if (AHEAD) begin : g_known
+    assign row_at = dut.peeking ? dut.seen : dut.rd;
+    assign row_known = !(dut.peeking && dut.g_ahead.outdated);
+    always_comb if (started && !rst) assert (!dut.g_ahead.rest || dut.seen != dut.wr);
+  end else begin : g_known
+    assign row_at = dut.rd;
+    assign row_known = 1'b1;
   end
   always_comb begin
     if (!started) assume (rst);
@@ -216,6 +240,7 @@ module tp_front_formal
       if (resetting_was && d_valid) assume (resetting);
       if (!d_valid) assume (!abandon);
       if (quiet_was) assume (list_quiet);
+      if (rewind) assume (finish && d_asks);
     end
   end
 
@@ -254,12 +279,19 @@ module tp_front_formal
   logic [128:0] kept;
   logic [127:0] direct_data;  // of one that came whole by the doorbell
   tp_descriptor_t d;
+  logic kept_prefix;
   assign d = kept[127:0];
+  assign kept_prefix = !kept[128] && (d.control.kind == TP_KIND_ATTRIBUTES || d.control.kind == TP_KIND_MESSAGE_LENGTH);
   assign queued = dut.wr - dut.rd;
   assign place = at - dut.rd;
   logic pops;  // the watched one
+  logic watched_row, seen, seen_was;  // its row comes; it was seen; or is in this cycle
   assign pops = waits && dut.pop && dut.rd == at;
+  assign watched_row = waits && row_known && row_at == at && row_valid[0] && !rewind;
   always_ff @(posedge clk) begin
+    if (watched_row && see_ask) seen <= 1'b1;
+    if (rewind || !waits || pops || rst) seen <= 1'b0;
+    seen_was <= seen || see_ask;
     came <= pops;
     came_prefix <= dut.pop_prefix;
     fresh <= 1'b0;
@@ -312,6 +344,11 @@ module tp_front_formal
       if (came && !came_prefix)
         assert (d_valid && d_cookie == d.cookie && d_end == d.control.end_ && (kept[128] ? dut.own_status == TP_STATUS_TORN : 1'b1));
       assert (!dut.pop || (!d_valid && queued != '0));
+      if (came && !came_prefix) assert (d_asks == seen_was);
+      assert (!(watched_row && see_ask) || (!seen && row == out_of(kept)));
+      assert (!see_ask || (watched_row || !waits || row_at != at));
+      if (AHEAD) cover (see_ask && d_valid && watched_row);
+      if (AHEAD) cover (rewind && dut.seen != dut.rd);
       assert (!plan_valid || (d_valid && !places[plan_at] && !plan_none));
       assert (!p_valid || !d_valid || places[p_at]);
       assert (!take || p_last == (plan_none && $countones(places) == 1));
@@ -340,18 +377,23 @@ module tp_front_formal
       assert (32'(queued) <= QUEUE_DEPTH && 32'(untold) <= QUEUE_DEPTH);
       assert (dut.loading == (store.found_valid[0] || store.shown[0]));
       assert (!(store.found_valid[0] && store.shown[0]) && $onehot0(store.found_valid) && $onehot0(store.shown));
-      assert (!dut.loading || (!d_valid && queued != '0));
+      assert (!dut.loading || ((dut.peeking || !d_valid) && queued != '0));
+      assert (PW'(dut.seen - dut.rd) <= queued || !AHEAD);
+      if (dut.loading && dut.peeking && row_known) assert (dut.seen != dut.wr);
+      assert (AHEAD || !seen);
+      if (AHEAD && waits && seen) assert (PW'(dut.seen - dut.rd) > place && !fresh && !kept_prefix);
+      if (AHEAD && waits && !seen && (fresh || !kept_prefix)) assert (PW'(dut.seen - dut.rd) <= place);
       assert (!store.shown[0] || row_empty == (row[95:64] == (kind_prefix ? '0 : '1)));
-      assert (!store.found_valid[0] || (store.d[2].facts[0] == (store.d[2].data == '0) && store.lap == dut.rd[RW]));
+      assert (!store.found_valid[0] || (store.d[2].facts[0] == (store.d[2].data == '0) && (!row_known || store.lap == row_at[RW])));
       for (int i = 0; i < 2 * QUEUE_DEPTH; i++) assert (stands(2'd2, RW'(i)) [32] == (stands(2'd2, RW'(i)) [31:0] == '0));
-      if (store.found_valid[0]) assert ({store.torn, store.descriptor} == whole_row(dut.rd));
-      if (store.shown[0]) assert (row == out_of(whole_row(dut.rd)));
+      if (store.found_valid[0] && row_known) assert ({store.torn, store.descriptor} == whole_row(row_at));
+      if (store.shown[0] && row_known) assert (row == out_of(whole_row(row_at)));
       if (waits) begin
         assert (place < queued);
         if (!fresh) assert (whole_row(at) == kept);
         if (fresh) assert (place >= PW'(dut.loading));
-        if (dut.rd == at && store.found_valid[0]) assert ({store.torn, store.descriptor} == kept && !fresh);
-        if (dut.rd == at && store.shown[0]) assert (row == out_of(kept) && !fresh);
+        if (row_known && row_at == at && store.found_valid[0]) assert ({store.torn, store.descriptor} == kept && !fresh);
+        if (row_known && row_at == at && store.shown[0]) assert (row == out_of(kept) && row_prefix == kept_prefix && !fresh);
       end
       assert (!clean || spot == spot_was);
       if (spot_queued) assert (written == '0);
@@ -362,8 +404,8 @@ module tp_front_formal
         else if (clean) assert (stands(2'(i), spot) [34] == (dut.rd[RW] ^ (spot < dut.rd[RW-1:0])));
       if (spot_queued && spot_known) begin
         assert (whole_row({dut.rd[RW] ^ (spot < dut.rd[RW-1:0]), spot}) [128] == spot_torn);
-        if (spot_place == '0 && store.found_valid[0]) assert (store.torn == spot_torn);
-        if (spot_place == '0 && store.shown[0]) assert (row[128] == spot_torn);
+        if (row_known && spot == row_at[RW-1:0] && store.found_valid[0]) assert (store.torn == spot_torn);
+        if (row_known && spot == row_at[RW-1:0] && store.shown[0]) assert (row[128] == spot_torn);
       end
       assert (!d_over || (d_valid && dut.halted));
       assert (!dut.is_list || d_valid);

@@ -140,6 +140,7 @@ class Answerer:
         self.bench, self.rng = bench, bench.rng
         self.asks, self.status = [], {}
         self.sends, self.obeys = True, True
+        self.most = 0  # asks without an end
         self.queue, self.beats, self.shown = [], [], False
         bench.tasks.append(cocotb.start_soon(self.run()))
 
@@ -187,11 +188,12 @@ class Answerer:
                     ask = tuple(int(getattr(dut, f"c2h_ask_{name}").value) for name in ("offset", "length", "user"))
                     self.asks.append(ask)
                     self.queue.append(ask)
+                    self.most = max(self.most, len(self.queue) + bool(self.beats))
 
 
 @cocotb.test()
 async def asked(dut):
-    """Each buffer gets the message that its own prefix asked for, whatever became of the ones before it."""
+    """Each buffer gets the message that its own prefix asked for, whatever became of the ones before it. A kind that is asked ahead is."""
     bench = Bench(dut, rng := generator("asked"))
     await bench.start()
     for name in ("c2h_tvalid", "c2h_ask_ready", "h2c_end_valid"):
@@ -257,6 +259,7 @@ async def asked(dut):
     while posted:
         compare(await channel.wait(20_000), posted.pop(0))
     assert whole > 30, whole
+    assert answerer.most == 1 + (int(dut.C2H_AHEAD.value) & 1), answerer.most
 
 
 @cocotb.test()

@@ -38,15 +38,15 @@ def test_depths(width, depth):
     )
 
 
-@pytest.mark.parametrize("width,h2c,c2h", [(128, 1, 1), (64, 2, 2)])
-def test_kinds(width, h2c, c2h):
+@pytest.mark.parametrize("width,h2c,c2h,ahead", [(128, 1, 1, 0), (64, 2, 2, 1)])
+def test_kinds(width, h2c, c2h, ahead):
     """Channel 0 of each direction has a kind."""
     bench.run(
         "tp_dma",
         bench.sources("lib", "dma"),
         HERE.with_name("bench_kinds.py"),
         bench.ROOT / f".towpath/benches/dma-{width}-kinds",
-        {"DATA_WIDTH": width, "H2C": h2c, "C2H": c2h, "H2C_VERDICTS": 1, "C2H_ASKED": 1},
+        {"DATA_WIDTH": width, "H2C": h2c, "C2H": c2h, "H2C_VERDICTS": 1, "C2H_ASKED": 1, "C2H_AHEAD": ahead},
     )
 
 

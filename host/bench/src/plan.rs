@@ -246,9 +246,10 @@ pub fn quick() -> Vec<Table> {
     let mut cases: Vec<Planned> = WAYS.map(|way| one(memory(way), Goal::Flow(99.0, 100.0))).into();
     cases.push(Planned { case: memory(Way::Both), goals: [Goal::Flow(98.0, 100.0), Goal::Flow(94.5, 96.0)] });
     cases.extend(WAYS.map(|way| one(short_memory(way), Goal::None)));
-    // By polling the queue never runs dry. Of each write's 1208 ns the link spends 22 on its two descriptors and the store that commits them.
+    // By polling the queue never runs dry. Of each read's 1227 ns the link spends 11 on half an entry of the ring; of each
+    // write's 1208, 22 on its two descriptors and the store that commits them.
     let [reads, writes] = WAYS.map(|way| Case { notify: Notify::Poll, ..short_memory(way) });
-    cases.extend([one(reads, Goal::None), one(writes, Goal::Flow(98.0, 98.3))]);
+    cases.extend([one(reads, Goal::Flow(99.0, 99.2)), one(writes, Goal::Flow(98.0, 98.3))]);
     table("A memory of the core that answers in 200 ns, while data flows", cases);
 
     let case = window(0);

@@ -73,6 +73,8 @@ pub struct Half {
     pub sources: Vec<PathBuf>,
     /// H2C: it gives verdicts. C2H: it is asked.
     pub answers: bool,
+    /// C2H: it may be asked again before it has answered.
+    pub ahead: bool,
 }
 
 /// Parameters of a module: names, and values in Verilog.
@@ -131,6 +133,8 @@ struct C2h {
     sources: Vec<PathBuf>,
     #[serde(default)]
     asked: bool,
+    #[serde(default)]
+    ahead: bool,
 }
 
 impl Kind {
@@ -157,14 +161,17 @@ impl Kind {
             Some(Ok(ChannelKind::Memory)) if own => ChannelKind::Memory,
             Some(_) => return bad("kind", "number", "kind.number: only Towpath's own kinds have numbers: remove it".into()),
         };
-        let half = |module: String, sources: Vec<PathBuf>, answers| Half { module, sources, answers };
+        if c2h.as_ref().is_some_and(|c2h| c2h.ahead && !c2h.asked) {
+            return bad("c2h", "ahead", "c2h.ahead: only a kind that is asked is asked ahead: set asked = true, or remove it".into());
+        }
+        let half = |module: String, sources: Vec<PathBuf>, answers, ahead| Half { module, sources, answers, ahead };
         let kind = Kind {
             folder: folder.to_path_buf(),
             name: about.name,
             number,
             version: about.version,
-            h2c: h2c.map(|h| half(h.module, h.sources, h.verdicts)),
-            c2h: c2h.map(|h| half(h.module, h.sources, h.asked)),
+            h2c: h2c.map(|h| half(h.module, h.sources, h.verdicts, false)),
+            c2h: c2h.map(|h| half(h.module, h.sources, h.asked, h.ahead)),
             parameters,
         };
         if kind.h2c.is_none() && kind.c2h.is_none() {

@@ -397,6 +397,7 @@ package tp_user_pkg;
   }};
   localparam logic [NH-1:0] H2C_VERDICTS = {verdicts};
   localparam logic [NC-1:0] C2H_ASKED = {asked};
+  localparam logic [NC-1:0] C2H_AHEAD = {ahead};
   // parameter, version, number and name of each channel's kind
   localparam logic [(H2C+C2H)*120-1:0] CHANNEL_KINDS = {{
 {kinds_told}
@@ -525,6 +526,7 @@ module tp_user
         plugins_told = plugins_told,
         verdicts = bits(&h2c, answers),
         asked = bits(&c2h, answers),
+        ahead = bits(&c2h, |channel| channel.half().is_some_and(|(_, half)| half.ahead)),
         inboxes = bits(&h2c, |channel| channel.peer > 0),
         outboxes = bits(&c2h, |channel| channel.peer > 0),
         inbox = manifest.inbox_bytes(),

@@ -61,7 +61,7 @@ fn kinds(world: &World) -> PathBuf {
     let own = world.root.join("gateware/channel/memory");
     std::fs::create_dir_all(&own).unwrap();
     let manifest = "[kind]\nname = \"memory\"\nnumber = 1\nversion = 1\n[h2c]\nmodule = \"mw\"\nsources = [\"m.sv\"]\nverdicts = true\n\
-                    [c2h]\nmodule = \"mr\"\nsources = [\"m.sv\"]\nasked = true\n";
+                    [c2h]\nmodule = \"mr\"\nsources = [\"m.sv\"]\nasked = true\nahead = true\n";
     std::fs::write(own.join("kind.toml"), manifest).unwrap();
     let parameters = ", parameter int ADDRESS_WIDTH = 32, parameter logic [63:0] BYTES = 0, BASE = 0";
     let ports = |lists: &[&str]| -> Vec<String> { lists.iter().flat_map(|list| split(list)).collect() };
@@ -192,6 +192,7 @@ fn manifests_of_kinds() {
     try_one(&KIND.replace("[\"crc.sv\"]", "[]"), &["line 6: ", "h2c.sources is empty"]);
     try_one(&KIND.replace("./crc.sv", "gone.sv"), &["line 10: ", "c2h.sources", "faulty/gone.sv"]);
     try_one(&KIND.replace("verdicts", "asked"), &["line 7", "asked"]);
+    try_one(&KIND.replace("crc_add\"", "crc_add\"\nahead = true"), &["line 10: ", "c2h.ahead", "asked = true"]);
     try_one(&format!("{KIND}[parameters]\nTAPS = {{ least = 1 }}\n"), &["line 12", "most"]);
     try_one(&KIND[..KIND.find("[h2c]").unwrap()], &["line 1: ", "[h2c], [c2h] or both"]);
 }
@@ -373,6 +374,7 @@ fn generated_and_built() {
     for part in [
         "localparam logic [NH-1:0] H2C_VERDICTS = 3'b101;",
         "localparam logic [NC-1:0] C2H_ASKED = 2'b01;",
+        "localparam logic [NC-1:0] C2H_AHEAD = 2'b01;",
         "    {32'd9, 16'd3, 8'd2, 64'h637263},\n    {32'd16, 16'd1, 8'd1, 64'h79726f6d656d},\n    {32'd9, 16'd3, 8'd2, 64'h637263},\n    \
          {32'd0, 16'd1, 8'd0, 64'h6d6165727473},\n    {32'd16, 16'd1, 8'd1, 64'h79726f6d656d}\n",
         "assign h2c_end_valid[1] = '0;",

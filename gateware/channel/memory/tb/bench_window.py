@@ -3,6 +3,8 @@
 
 The host writes and reads BAR 4 as PCI Express allows: a read follows the writes before it, later writes may pass it. What a read may bring
 is known byte by byte: what stood there when it was sent, or what came later. Windows and DMA write different pages; either reads any.
+The memories' writes and reads are four IDs of one slave behind an interconnect: whose answers come next is drawn by lot, beat by beat
+or for long.
 """
 
 from collections import deque
@@ -44,11 +46,13 @@ class Bench:
         self.reads = []  # that are under way, by window or DMA: (address, [set for each byte])
         self.unsettled = deque()  # (number of a window's write, {address: value before})
         self.operations = deque()
+        self.answers = []  # the IDs' channels
         self.beats = deque()
         self.written = self.refused = 0
         self.credits, self.asked, self.answer = 0, None, None
         self.held = 0
         self.paused = False
+        self.chosen = None  # the ID that is answered; None: all
 
     async def start(self):
         dut = self.dut
@@ -62,6 +66,7 @@ class Bench:
         for name, target in (("zero", self.zero), ("one", self.one)):
             self.attach(AxiSlave(AxiBus.from_prefix(dut, name), self.user, dut.user_rst_n, target=target, reset_active_level=False), target)
         await ClockCycles(dut.clk, 8)
+        cocotb.start_soon(self.choose())
         cocotb.start_soon(self.host())
         cocotb.start_soon(self.collect())
         dut.rst.value = 0
@@ -72,9 +77,17 @@ class Bench:
             part.log.setLevel("ERROR")
         for channel, response in ((slave.write_if.b_channel, "bresp"), (slave.read_if.r_channel, "rresp")):
             self.translate(channel, response, target)
-        for channel in (slave.write_if.aw_channel, slave.write_if.w_channel, slave.write_if.b_channel, slave.read_if.ar_channel,
-                        slave.read_if.r_channel):  # fmt: skip
+        for channel in (slave.write_if.aw_channel, slave.write_if.w_channel, slave.read_if.ar_channel):
             channel.set_pause_generator(self.pauses())
+        for channel in (slave.write_if.b_channel, slave.read_if.r_channel):
+            self.answers.append(channel)
+            channel.set_pause_generator(self.pauses(channel))
+
+    async def choose(self):
+        """Whose answer comes: an ID's that another one's has to wait for, though its burst was first."""
+        while True:
+            self.chosen = self.rng.choice((None, None, *self.answers))
+            await ClockCycles(self.user, self.rng.choice((1, 1, 3, self.rng.randrange(1, 60))))
 
     @staticmethod
     def translate(channel, response, target):
@@ -88,11 +101,11 @@ class Bench:
 
         channel.send = sends
 
-    def pauses(self):
+    def pauses(self, own=None):
         while True:
             busy = self.rng.choice((0, 0, 0.1, 0.5, 0.9))
             for _ in range(self.rng.randrange(1, 300)):
-                yield self.paused or self.rng.random() < busy
+                yield self.paused or self.rng.random() < busy or (own is not None and self.chosen not in (None, own))
 
     # ---- what memory may hold
     def expect(self, address, length):

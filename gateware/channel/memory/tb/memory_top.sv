@@ -90,7 +90,7 @@ module memory_top #(
       .*
   );
   assign write_idle = i_write.state == 3'd0 && !i_write.forgetting;
-  assign read_idle = i_read.state == 3'd0;
+  assign read_idle = i_read.state == 3'd0 && !i_read.waits;
   logic unused;
   assign unused = core_bid | core_rid;
 endmodule
