@@ -4,10 +4,12 @@ devices, so no board and no rights are needed. The tests themselves are in src/;
 A test that came to no result has failed.
 """
 
+import contextlib
 import functools
 import os
 import re
 import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import machine
@@ -21,6 +23,7 @@ DEVICES = (
     # Functions of one device, which stand in one group.
     *("-device", "nvme,addr=7.0,multifunction=on,serial=b", "-device", "edu,addr=7.1"),
 )
+GROUPS = ("two_cards_of_one_group_share_what_is_mapped",)
 
 
 def names(source: str) -> list[str]:
@@ -57,23 +60,62 @@ def without(file_system: Path) -> str:
     return machine.boot(file_system, "no-iommu", *DEVICES)
 
 
-@pytest.fixture(scope="session")
-def card(file_system: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+@contextlib.contextmanager
+def served(how: str, socket: Path) -> Iterator[None]:
+    """A card in a process of its own, which the machine finds at the socket."""
     if not machine.has_device("vfio-user-pci"):
         pytest.skip("this QEMU has no vfio-user-pci: it needs QEMU 10.1 or newer")
-    socket = tmp_path_factory.mktemp("card") / "socket"
     environment = {"TOWPATH_HOME": str(machine.ROOT)} | os.environ
-    with subprocess.Popen([program(), "serve", socket], stdout=subprocess.PIPE, text=True, env=environment) as server:
+    with subprocess.Popen([program(), how, socket], stdout=subprocess.PIPE, text=True, env=environment) as server:
         try:
             assert server.stdout is not None and server.stdout.readline() == "serving\n", "the card is not served"
-            return machine.boot(file_system, "card", *machine.IOMMU, *behind_a_port(socket), options="intel_iommu=on")
+            yield
         finally:
             server.kill()
 
 
-def behind_a_port(socket: Path) -> tuple[str, ...]:
-    card = f'{{"driver":"vfio-user-pci","bus":"below","socket":{{"type":"unix","path":"{socket}"}}}}'
-    return ("-device", "pcie-root-port,id=below,slot=1,addr=4", "-device", card)
+def card_at(bus: str, socket: Path, more: str = "") -> tuple[str, ...]:
+    return ("-device", f'{{"driver":"vfio-user-pci","bus":"{bus}",{more}"socket":{{"type":"unix","path":"{socket}"}}}}')
+
+
+def behind_a_port(socket: Path, slot: int = 1) -> tuple[str, ...]:
+    port = f"pcie-root-port,id=below{slot},slot={slot},chassis={slot},addr={3 + slot}"
+    return ("-device", port, *card_at(f"below{slot}", socket))
+
+
+def below_two_ports(sockets: list[Path]) -> tuple[str, ...]:
+    return (*behind_a_port(sockets[0], 1), *behind_a_port(sockets[1], 2))
+
+
+def below_a_switch(sockets: list[Path]) -> tuple[str, ...]:
+    words = ["-device", "pcie-root-port,id=above,slot=1,chassis=1,addr=4", "-device", "x3130-upstream,id=switch,bus=above"]
+    for slot, socket in enumerate(sockets, 2):
+        words += ["-device", f"xio3130-downstream,id=port{slot},bus=switch,slot={slot},chassis={slot}", *card_at(f"port{slot}", socket)]
+    return tuple(words)
+
+
+def in_one_device(sockets: list[Path]) -> tuple[str, ...]:
+    functions = [card_at("below", socket, f'"addr":"0.{n}","multifunction":true,') for n, socket in enumerate(sockets)]
+    return ("-device", "pcie-root-port,id=below,slot=1,chassis=1,addr=4", *functions[0], *functions[1])
+
+
+@pytest.fixture(scope="session")
+def card(file_system: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    socket = tmp_path_factory.mktemp("card") / "socket"
+    with served("serve", socket):
+        return machine.boot(file_system, "card", *machine.IOMMU, *behind_a_port(socket), options="intel_iommu=on")
+
+
+def with_two_cards(file_system: Path, folder: Path, tests: str, place: Callable[[list[Path]], tuple[str, ...]]) -> str:
+    sockets = [folder / name for name in ("one", "two")]
+    seed = os.environ.get("TOWPATH_SEED", "")
+    with served("serve-peer", sockets[0]), served("serve-peer", sockets[1]):
+        return machine.boot(file_system, tests, *machine.IOMMU, *place(sockets), options=f"intel_iommu=on seed={seed}")
+
+
+@pytest.fixture(scope="session")
+def two_cards(file_system: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return with_two_cards(file_system, tmp_path_factory.mktemp("cards"), "peers", below_two_ports)
 
 
 def passed(output: str, test: str) -> None:
@@ -84,7 +126,7 @@ def passed(output: str, test: str) -> None:
         pytest.fail(f"in the machine:\n{before}", pytrace=False)
 
 
-@pytest.mark.parametrize("test", [*names("edu.rs"), *names("devices.rs"), *names("refusals.rs")])
+@pytest.mark.parametrize("test", [*names("edu.rs"), *names("devices.rs"), *names("refusals.rs"), *GROUPS])
 def test_with_qemus_devices(devices: str, test: str) -> None:
     passed(devices, test)
 
@@ -96,3 +138,18 @@ def test_without_an_iommu(without: str) -> None:
 @pytest.mark.parametrize("test", names("card.rs"))
 def test_with_the_simulated_card(card: str, test: str) -> None:
     passed(card, test)
+
+
+@pytest.mark.parametrize("test", names("peers.rs"))
+def test_with_two_simulated_cards(two_cards: str, test: str) -> None:
+    passed(two_cards, test)
+
+
+@pytest.mark.parametrize(
+    ("tests", "place", "test"),
+    [("switch", below_a_switch, "a_pair_below_a_switch"), ("group", in_one_device, "a_pair_in_one_group")],
+)
+def test_with_two_simulated_cards_elsewhere(
+    file_system: Path, tmp_path: Path, tests: str, place: Callable[[list[Path]], tuple[str, ...]], test: str
+) -> None:
+    passed(with_two_cards(file_system, tmp_path, tests, place), test)

@@ -31,6 +31,8 @@ const REST: Duration = Duration::from_millis(50);
 const SLOW_TURN: u32 = 4096;
 /// Bytes of a BAR that are read at once, at most: each word is a round trip over the link.
 const READ: usize = 4096;
+/// A pairing has two pages in an inbox, of which the second is for entries.
+const INBOX_PAGE: u64 = 4096;
 /// How long a reset waits for a link that is down, in microseconds of simulated time.
 const LINK_WAIT: u32 = 100_000;
 
@@ -50,6 +52,9 @@ pub struct ServedCard {
     rests_since: Option<Instant>,
     /// The reason why the card stopped was reported.
     told: bool,
+    /// The halves of entries in an inbox come as two messages; the first of one that has come: where, and what.
+    joins: bool,
+    half: Option<(u64, [u8; 8])>,
 }
 
 impl ServedCard {
@@ -79,7 +84,44 @@ impl ServedCard {
             quiet,
             rests_since: None,
             told: false,
+            joins: false,
+            half: None,
         })
+    }
+
+    /// Another card's entries come to an inbox in two halves, one right after the other, as of a machine that cuts a card's writes into words. They are
+    /// put together again: on a link an entry is one packet. Not for a core with memory in BAR 4.
+    pub fn join_entries(&mut self) {
+        self.joins = true;
+    }
+
+    /// Pass on the half of an entry that waits, before anything else.
+    fn pass_half(&mut self) -> Result<(), Errno> {
+        let Some((offset, half)) = self.half.take() else { return Ok(()) };
+        self.write_bar(contract::BAR_MEMORY, offset, &half).map_err(|error| self.errno(error))
+    }
+
+    /// A write to BAR 4, which is a half of an entry or something else.
+    fn write_memory(&mut self, offset: u64, from: &[u8]) -> Result<(), Errno> {
+        let waited = self.half.take();
+        let done = match (waited, <[u8; 8]>::try_from(from)) {
+            (Some((first, half)), Ok(other)) if offset == first + 8 => {
+                let whole = [half, other].concat();
+                self.bus.write_combining(contract::BAR_MEMORY, first, &whole).and_then(|()| self.bus.fence())
+            }
+            (waited, half) => {
+                self.half = waited;
+                self.pass_half()?;
+                match half {
+                    Ok(half) if self.joins && offset % 16 == 0 && offset / INBOX_PAGE % 2 == 1 => {
+                        self.half = Some((offset, half));
+                        Ok(())
+                    }
+                    _ => self.write_bar(contract::BAR_MEMORY, offset, from),
+                }
+            }
+        };
+        done.map_err(|error| self.errno(error))
     }
 
     /// The card's serial number.
@@ -183,6 +225,7 @@ impl ServedCard {
     }
 
     fn reset_card(&mut self) -> Result<(), BusError> {
+        self.half = None;
         self.config.reset();
         for _ in 0..LINK_WAIT {
             match (self.bus.link_is_up()?, self.bus.link_returns()?) {
@@ -228,6 +271,7 @@ impl Device for ServedCard {
         if into.len() > READ {
             return Err(Errno(errno::E2BIG));
         }
+        self.pass_half()?;
         if self.bus.is_deaf().map_err(|error| self.errno(error))? {
             into.fill(0xff);
             return Ok(());
@@ -240,6 +284,10 @@ impl Device for ServedCard {
     }
 
     fn write(&mut self, region: u32, offset: u64, from: &[u8]) -> Result<(), Errno> {
+        if region == REGION_BAR0 + u32::from(contract::BAR_MEMORY) && !self.bus.is_deaf().map_err(|error| self.errno(error))? {
+            return self.write_memory(offset, from);
+        }
+        self.pass_half()?;
         let done = if region == REGION_CONFIG {
             if !self.is_reachable() {
                 return Err(Errno(errno::ENODEV));

@@ -53,7 +53,7 @@ fn examine(name: &str, system: &System, ids: Result<Ids, String>, simulator: fn(
             Some(function) => {
                 let mut findings = of_cards(system, std::slice::from_ref(&function), &ids);
                 let others = system.cards(&ids).into_iter().filter(|other| other.address != address);
-                findings.extend(others.filter_map(|other| pair(system, &function, &other)));
+                findings.extend(others.map(|other| pair(system, &function, &other)));
                 findings
             }
             None => vec![Finding::problem(
@@ -84,7 +84,7 @@ fn examine(name: &str, system: &System, ids: Result<Ids, String>, simulator: fn(
                 vec![Finding::ok("machine", "cards", seen)]
             } else {
                 let pairs = cards.iter().enumerate().flat_map(|(n, one)| cards[n + 1..].iter().map(move |other| (one, other)));
-                let ways: Vec<_> = pairs.filter_map(|(one, other)| pair(system, one, other)).collect();
+                let ways: Vec<_> = pairs.map(|(one, other)| pair(system, one, other)).collect();
                 of_cards(system, &cards, &ids).into_iter().chain(ways).collect()
             };
             simulator().into_iter().map(as_warning).chain(boards).collect()
@@ -103,9 +103,16 @@ fn of_cards(system: &System, cards: &[Function], ids: &Ids) -> Vec<Finding> {
 }
 
 /// Whether the two can be paired; the kernel module makes no pairs.
-fn pair(system: &System, one: &Function, other: &Function) -> Option<Finding> {
-    let held = [one, other].iter().any(|card| card.driver.as_deref() == Some(MODULE));
-    (!held).then(|| fabric::between(system, one, other))
+fn pair(system: &System, one: &Function, other: &Function) -> Finding {
+    let way = fabric::between(system, one, other);
+    let held: Vec<_> = [one, other].into_iter().filter(|card| card.driver.as_deref() == Some(MODULE)).collect();
+    if held.is_empty() {
+        return way;
+    }
+    let names = held.iter().map(|card| card.address.to_string()).collect::<Vec<_>>().join(" and ");
+    let seen = format!("the kernel module, which has {names}, makes no pairs; through VFIO: {}", way.seen);
+    let remedy = held.into_iter().map(checks::bind).collect::<Vec<_>>().join("; ");
+    Finding::warning(way.subject, way.check, seen, remedy)
 }
 
 /// What a card needs that the kernel module holds.
@@ -245,9 +252,18 @@ mod tests {
         let all = [format!("{one} and {two}"), format!("{one} and {three}"), format!("{two} and {three}")];
         assert_eq!(pairs(""), all);
         assert_eq!(pairs(two), [format!("{two} and {one}"), format!("{two} and {three}")]);
-        // The kernel module makes none.
+        // The kernel module makes none: it is said how VFIO gets the cards.
         std::os::unix::fs::symlink(place.join("bus/pci/drivers/towpath"), listed.join(one).join("driver")).unwrap();
-        assert_eq!(pairs(""), all[2..]);
+        let found = examine("", &system, Ids::with(""), broken);
+        let ways: Vec<_> = found.into_iter().filter(|finding| finding.check == "peers").collect();
+        assert_eq!(ways.len(), 3);
+        for (way, held) in ways.iter().zip([true, true, false]) {
+            let remedy = way.remedy.as_deref().unwrap();
+            let text = way.to_string();
+            assert_eq!(way.seen.contains(&format!("which has {one}, makes no pairs")), held, "{text}");
+            assert_eq!(remedy.contains(&format!("echo {one} > /sys/bus/pci/devices/{one}/driver/unbind")), held, "{text}");
+            assert!(way.seen.contains("different root ports") && !remedy.contains(&format!("{two}/driver")), "{text}");
+        }
         std::fs::remove_dir_all(&place).unwrap();
     }
 }

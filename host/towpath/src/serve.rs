@@ -60,6 +60,17 @@ impl CardServer {
         Ok(CardServer { _word: None, front: Front::Guests(server), card, bus })
     }
 
+    /// Serve a card that can be paired with another one in a virtual machine, which tells a card of its memory alone. So what the card writes to
+    /// addresses that were not named to it goes to the machine, too, which decides by its own IOMMU, and answers nothing. The machine cuts such a write
+    /// into words of 8 bytes: entries in an inbox are put together again, and data stays cut, so the card's data path has 64 bits (`width=64`), and
+    /// messages have whole words. Not by vhost-user, whose clients have no way to take such writes.
+    pub fn pair_in_a_machine(&mut self) {
+        if let Front::Programs(server) = &self.front {
+            server.dma().pass_on_writes();
+            self.card.join_entries();
+        }
+    }
+
     /// A handle that ends [`CardServer::serve`], from any thread.
     pub fn stop(&self) -> Stop {
         match &self.front {

@@ -12,13 +12,14 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use towpath_device_server::HostMemory;
 use towpath_system::{errno, file, Mapping, Rights};
 
-use crate::message::{Capabilities, Command, DmaAccess, Header, Refusal, MAX_DATA};
+use crate::message::{Capabilities, Command, DmaAccess, Header, Refusal, FLAG_NO_REPLY, MAX_DATA};
 use crate::wire::{self, Inbox, Message};
 
 /// Mapped regions, at most: as many as VFIO has for real cards.
@@ -26,6 +27,11 @@ const REGIONS: usize = 65_535;
 /// What the client may send while we wait for its memory.
 const DEFERRED_MESSAGES: usize = 4096;
 const DEFERRED_BYTES: usize = 4 * MAX_DATA;
+
+/// Of the numbers of our messages: one that nobody waits for.
+const POSTED: u16 = 1 << 15;
+/// Refusals of such messages that are logged.
+const WARNINGS: u32 = 10;
 
 /// The device has no right to this memory, or it is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +57,9 @@ pub(crate) struct Link {
     deferred: VecDeque<Message>,
     deferred_bytes: usize,
     next_id: u16,
+    /// Whether there were posted writes, and how many the client has refused.
+    posted: bool,
+    refused: u32,
     /// Bytes of data that the client takes at once.
     pub chunk: usize,
     /// Why the connection cannot be used any more.
@@ -60,7 +69,17 @@ pub(crate) struct Link {
 impl Link {
     pub fn new(stream: UnixStream) -> Link {
         let chunk = Capabilities::OURS.data;
-        Link { stream, inbox: Inbox::default(), deferred: VecDeque::new(), deferred_bytes: 0, next_id: 0, chunk, broken: None }
+        Link {
+            stream,
+            inbox: Inbox::default(),
+            deferred: VecDeque::new(),
+            deferred_bytes: 0,
+            next_id: 0,
+            posted: false,
+            refused: 0,
+            chunk,
+            broken: None,
+        }
     }
 
     /// The stream, to wait for its next message without the lock.
@@ -84,10 +103,33 @@ impl Link {
         wire::send(&self.stream, header, front, data, descriptors)
     }
 
+    fn number(&mut self) -> u16 {
+        self.next_id = self.next_id.wrapping_add(1) & !POSTED;
+        self.next_id
+    }
+
+    /// Write where the client has mapped nothing, and wait for nothing.
+    fn post(&mut self, access: DmaAccess, data: &[u8]) -> io::Result<()> {
+        let header = Header::command(self.number() | POSTED, Command::DmaWrite, DmaAccess::BYTES + data.len());
+        self.posted = true;
+        self.send(Header { flags: header.flags | FLAG_NO_REPLY, ..header }, &access.to_bytes(), data, &[])
+    }
+
+    /// Whether a reply is to a posted write. The client tells of those that it refuses.
+    pub fn answers_a_post(&mut self, reply: &Header) -> bool {
+        let posted = self.posted && reply.id & POSTED != 0 && reply.command == Command::DmaWrite as u16;
+        if posted && reply.error().is_some() {
+            self.refused = self.refused.saturating_add(1);
+            if self.refused <= WARNINGS {
+                log::warn!("the client has refused a write of the card, to an address that was not mapped for it");
+            }
+        }
+        posted
+    }
+
     /// Access the client's memory and wait until it is done. The reply's payload.
     fn access(&mut self, command: Command, access: DmaAccess, data: &[u8]) -> io::Result<Result<Vec<u8>, Refused>> {
-        self.next_id = self.next_id.wrapping_add(1);
-        let header = Header::command(self.next_id, command, DmaAccess::BYTES + data.len());
+        let header = Header::command(self.number(), command, DmaAccess::BYTES + data.len());
         self.send(header, &access.to_bytes(), data, &[])?;
         loop {
             let Some(message) = self.inbox.next(&self.stream, true)? else { continue };
@@ -97,6 +139,9 @@ impl Link {
                 if self.deferred.len() > DEFERRED_MESSAGES || self.deferred_bytes > DEFERRED_BYTES {
                     return Err(io::Error::other("the client sends without end and does not answer an access to its memory"));
                 }
+                continue;
+            }
+            if self.answers_a_post(&message.header) {
                 continue;
             }
             if (message.header.id, message.header.command) != (header.id, header.command) {
@@ -111,6 +156,8 @@ impl Link {
 struct Shared {
     link: Mutex<Option<Link>>,
     regions: RwLock<BTreeMap<u64, Region>>,
+    /// Writes to what is not mapped go to the client all the same.
+    passes_on: AtomicBool,
 }
 
 /// The way to the client's memory; clones are the same. Of the server's thread: an access from another one while a request is being served
@@ -174,6 +221,12 @@ impl Dma {
         }
     }
 
+    /// From now on writes to addresses that the client has not mapped go to it, too, and it decides. In a virtual machine another card's BAR may be
+    /// there, of which the client tells nobody. They are posted, as on a link: the client may wait for this server while it takes them.
+    pub fn pass_on_writes(&self) {
+        self.0.passes_on.store(true, Ordering::Relaxed);
+    }
+
     /// Write the client's memory.
     pub fn write(&self, address: u64, from: &[u8]) -> Result<(), Refused> {
         let here = self.within(address, from.len(), true, |region, offset| match &region.backing {
@@ -184,6 +237,11 @@ impl Dma {
             Backing::File { file, offset: to } => Some(file.write_all_at(from, to + offset).map_err(|_| Refused)),
             Backing::Client => None,
         });
+        if here.is_none() && self.0.passes_on.load(Ordering::Relaxed) {
+            return self.by_messages(address, from.len(), |link, address, range| {
+                link.post(DmaAccess { address, bytes: range.len() as u64 }, &from[range]).map(Ok)
+            });
+        }
         match here.ok_or(Refused)? {
             Some(done) => done,
             None => self.by_messages(address, from.len(), |link, address, range| {
@@ -207,7 +265,8 @@ impl Dma {
         while at < bytes {
             let range = at..bytes.min(at + link.chunk);
             at = range.end;
-            match each(link, address + range.start as u64, range) {
+            // The last address of all has a next one only by wrapping.
+            match each(link, address.wrapping_add(range.start as u64), range) {
                 Ok(done) => done?,
                 Err(error) => {
                     link.broken = Some(error);

@@ -101,6 +101,9 @@ impl Server {
     fn answer(&self, device: &mut dyn Device, session: &mut Session, message: Message) -> io::Result<()> {
         let header = message.header;
         if header.is_reply() {
+            if self.dma.link().as_mut().is_some_and(|link| link.answers_a_post(&header)) {
+                return Ok(());
+            }
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a reply to something that was not asked"));
         }
         let outcome = self.obey(device, session, message);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use common::{header, memory_file, Raw, Served};
 use towpath_bus::{Bus, BusError};
-use towpath_vfio_user::message::{access, Request};
+use towpath_vfio_user::message::{access, DmaAccess, Request};
 use towpath_vfio_user::{Client, Server};
 
 fn map(address: u64, bytes: u64, offset: u64) -> Vec<u8> {
@@ -192,6 +192,37 @@ fn a_client_that_floods_instead_of_answering_is_shown_out() {
     }
     drop(client);
     Client::connect("next", &served.path).unwrap();
+}
+
+/// What a virtual machine's other card gets: a write to where nothing is mapped is posted to the client, who may refuse it.
+#[test]
+fn writes_beyond_the_clients_memory_are_posted_once_they_are_passed_on() {
+    let served = Served::start(1);
+    let mut client = Raw::hello(&served.path);
+    let file = memory_file(0x1000, true);
+    client.ask(2, &map(0x10000, 0x1000, 0), &[file.as_raw_fd()]).unwrap();
+    assert_eq!(copy(&mut client, 0x10000, 0x7000_0000, 16), 3, "nothing is mapped there");
+    served.dma.pass_on_writes();
+    for refuses in [true, false] {
+        let registers = [(common::FROM, 0x10000), (common::TO, 0x7000_0ffc), (common::BYTES, 16), (common::GO, 0)];
+        for (place, value) in registers {
+            let payload = write(place, &u64::to_le_bytes(value)[..if place == common::GO { 4 } else { 8 }]);
+            client.say(&[header(1, 10, payload.len(), 1 << 4), payload].concat(), &[]);
+        }
+        let (head, payload) = client.hear();
+        assert_eq!((head.command, head.wants_reply(), head.is_reply()), (12, false, false));
+        let (access, data) = DmaAccess::parse(&payload, true).unwrap();
+        assert_eq!((access.address, access.bytes, data), (0x7000_0ffc, 16, &[0; 16][..]));
+        if refuses {
+            client.say(&head.refusal(libc::EFAULT).to_bytes(), &[]);
+        }
+        assert_eq!(read(&mut client, common::STATUS, 4), Ok(vec![1, 0, 0, 0]), "a posted write has no end that the card sees");
+    }
+    // A read has to have an answer, which nobody would give.
+    assert_eq!(copy(&mut client, 0x7000_0000, 0x10000, 16), 3);
+    // What answers nothing ends the connection as ever.
+    client.say(&header(1, 12, 0, 1), &[]);
+    assert!(read(&mut client, common::STATUS, 4).is_err());
 }
 
 #[test]

@@ -2,12 +2,11 @@
 //! A board as a [`Bus`].
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,8 +16,8 @@ use towpath_bus::{Access, BarPart, Bus, BusError, DeviceMemory, Result, Wake};
 use towpath_system::{errno, event, process, Mapping, Rights, MAPS_DEVICES};
 use vfio_bindings::bindings::vfio as kernel;
 
-use crate::info::{Iommu, Region, Words};
-use crate::iova::Space;
+use crate::domain::{Domain, Seat};
+use crate::info::{Region, Words};
 use crate::peer::SharedPart;
 use crate::requests::{self, Request};
 use crate::system::{Function, System};
@@ -47,8 +46,8 @@ impl Bar {
 }
 
 /// What is mapped for the card.
+#[derive(Default)]
 struct Memory {
-    space: Space,
     /// By the card's address: first page and bytes in whole pages, and the bytes that were requested.
     mapped: BTreeMap<u64, (u64, u64, usize)>,
     /// By the card's address: parts of other cards, which stay as long as they are mapped.
@@ -62,8 +61,6 @@ pub struct VfioBus {
     // These in the order of their drops: a mapping keeps the device's file open.
     bars: Vec<Bar>,
     device: File,
-    _group: File,
-    container: File,
     configuration: Region,
     /// The command register before it was changed.
     command: u16,
@@ -72,9 +69,9 @@ pub struct VfioBus {
     /// Signalled when the system requests the card back.
     wanted: OwnedFd,
     memory: Mutex<Memory>,
-    iommu: Iommu,
     opened: Instant,
     polls: AtomicU32,
+    seat: Arc<Seat>,
 }
 
 /// Memory polls between two checks whether the system requests the card back.
@@ -90,27 +87,7 @@ impl VfioBus {
     }
 
     fn open_in_group(name: &str, system: &System, function: &Function, number: u32) -> Done<VfioBus> {
-        let container = open(&system.dev.join("vfio/vfio"))?;
-        match requests::with_number(&container, Request::ApiVersion, 0) {
-            Ok(kernel::VFIO_API_VERSION) => (),
-            found => return Err(VfioError::ApiVersion { found: found.unwrap_or(u32::MAX) }),
-        }
-        if !matches!(requests::with_number(&container, Request::CheckExtension, kernel::VFIO_TYPE1v2_IOMMU), Ok(1..)) {
-            return Err(VfioError::NoType1);
-        }
-        let group = open(&system.dev.join(format!("vfio/{number}")))?;
-        let mut status = [0; 8];
-        requests::with_structure(&group, Request::GroupStatus, &mut status).map_err(VfioError::GroupStatus)?;
-        if Words(&status).u32(4) & kernel::VFIO_GROUP_FLAGS_VIABLE == 0 {
-            return Err(VfioError::NotViable { group: number });
-        }
-        requests::set_container(&group, &container).map_err(VfioError::SetContainer)?;
-        requests::with_number(&container, Request::SetIommu, kernel::VFIO_TYPE1v2_IOMMU).map_err(VfioError::SetIommu)?;
-        let iommu = requests::whole_structure(&container, Request::IommuInfo, vec![0; 24]).map_err(VfioError::IommuInfo)?;
-        let iommu = Iommu::parse(&iommu);
-        let space = Space::new(&iommu.usable, &system.bar_addresses(), iommu.page);
-
-        let device = requests::device_file(&group, &function.address.to_string()).map_err(VfioError::DeviceFile)?;
+        let (device, seat) = Domain::of(system, number)?.seat(function.address)?;
         let mut info = [0; 16];
         requests::with_structure(&device, Request::DeviceInfo, &mut info).map_err(VfioError::DeviceInfo)?;
         if Words(&info).u32(4) & kernel::VFIO_DEVICE_FLAGS_PCI == 0 {
@@ -123,16 +100,14 @@ impl VfioBus {
             bars,
             vectors: vectors(&device)?,
             device,
-            _group: group,
-            container,
             configuration,
             command: 0,
             events: Mutex::default(),
             wanted: event::new().map_err(VfioError::SetIrqs)?,
-            memory: Mutex::new(Memory { space, mapped: BTreeMap::new(), parts: BTreeMap::new() }),
-            iommu,
+            memory: Mutex::default(),
             opened: Instant::now(),
             polls: AtomicU32::new(0),
+            seat,
         };
         bus.command = bus.read_command()?;
         bus.write_command(bus.command | COMMAND_MEMORY_AND_MASTER)?;
@@ -203,10 +178,6 @@ fn flags(access: Access) -> u32 {
         Access::Write => kernel::VFIO_DMA_MAP_FLAG_WRITE,
         Access::ReadWrite => kernel::VFIO_DMA_MAP_FLAG_READ | kernel::VFIO_DMA_MAP_FLAG_WRITE,
     }
-}
-
-fn open(path: &Path) -> Done<File> {
-    OpenOptions::new().read(true).write(true).open(path).map_err(|source| VfioError::Open { path: path.into(), source })
 }
 
 fn region(device: &File, number: u32) -> Done<Region> {
@@ -298,16 +269,16 @@ impl Bus for VfioBus {
         if memory.is_null() || bytes == 0 {
             return Err(BusError::Invalid("memory of no bytes cannot be mapped".into()));
         }
-        let page = self.iommu.page;
+        let page = self.seat.domain.iommu.page;
         let first = memory as u64 / page * page;
         let end = (memory as u64).checked_add(bytes as u64).and_then(|end| end.checked_next_multiple_of(page));
         let length = end.ok_or_else(|| BusError::Invalid("memory that does not end".into()))? - first;
-        let place = self.memory.lock().space.take(first, length);
+        let place = self.seat.domain.space.lock().take(first, length);
         let place = place.ok_or_else(|| VfioError::NoAddresses { bytes: length }.of(&self.name))?;
         let flags = flags(access);
         // SAFETY: by this function's contract the memory stays valid until it is unmapped; the rest of its first and last page belongs to
         // the program, too, and the card gets no address there.
-        let map = |flags| unsafe { requests::map_dma(&self.container, flags, first, place, length) };
+        let map = |flags| unsafe { requests::map_dma(&self.seat.domain.container, flags, first, place, length) };
         // Not under the lock: to pin a large piece takes a while. Pages that could not be made the program's own become so by being pinned
         // for writing, and if that is refused it is memory that nothing writes.
         let mut mapped = Err(std::io::ErrorKind::PermissionDenied.into());
@@ -315,8 +286,8 @@ impl Bus for VfioBus {
             mapped = map(flags | kernel::VFIO_DMA_MAP_FLAG_WRITE);
         }
         if let Err(source) = mapped.or_else(|_| map(flags)) {
-            self.memory.lock().space.give_back(place, length);
-            return Err(VfioError::MapDma { bytes: length, mappings: self.iommu.mappings, source }.of(&self.name));
+            self.seat.domain.space.lock().give_back(place, length);
+            return Err(VfioError::MapDma { bytes: length, mappings: self.seat.domain.iommu.mappings, source }.of(&self.name));
         }
         let address = place + (memory as u64 - first);
         self.memory.lock().mapped.insert(address, (place, length, bytes));
@@ -324,10 +295,10 @@ impl Bus for VfioBus {
     }
 
     fn share_bar(&self, bar: u8, offset: u64, bytes: u64) -> Result<Arc<dyn BarPart>> {
-        let found = self.bar(bar, offset, bytes as usize, self.iommu.page)?;
+        let found = self.bar(bar, offset, bytes as usize, self.seat.domain.iommu.page)?;
         let why = || format!("the kernel gives programs no part of BAR {bar} at {offset:#x}, so no other card gets it either");
         let (mapped, at) = found.find(offset, bytes as usize).ok_or_else(|| BusError::Unsupported(why()))?;
-        Ok(Arc::new(SharedPart::new(&self.name, mapped, at)))
+        Ok(Arc::new(SharedPart::new(&self.name, mapped, at, &self.seat)))
     }
 
     fn map_device(&self, memory: &Arc<dyn DeviceMemory>, access: Access) -> Result<u64> {
@@ -341,13 +312,13 @@ impl Bus for VfioBus {
         }
         // At a multiple of its size, as the other end's registers want it.
         let bytes = memory.bytes();
-        let length = (bytes as u64).next_multiple_of(self.iommu.page);
-        let place = self.memory.lock().space.take_aligned(length, length.next_power_of_two());
+        let length = (bytes as u64).next_multiple_of(self.seat.domain.iommu.page);
+        let place = self.seat.domain.space.lock().take_aligned(length, length.next_power_of_two());
         let place = place.ok_or_else(|| VfioError::NoAddresses { bytes: length }.of(&self.name))?;
         // SAFETY: what is mapped is a device's registers, which no program's values are in; they stay, for `parts` has them.
-        if let Err(source) = unsafe { requests::map_dma(&self.container, flags(access), part.address(), place, length) } {
-            self.memory.lock().space.give_back(place, length);
-            return Err(VfioError::MapDma { bytes: length, mappings: self.iommu.mappings, source }.of(&self.name));
+        if let Err(source) = unsafe { requests::map_dma(&self.seat.domain.container, flags(access), part.address(), place, length) } {
+            self.seat.domain.space.lock().give_back(place, length);
+            return Err(VfioError::MapDma { bytes: length, mappings: self.seat.domain.iommu.mappings, source }.of(&self.name));
         }
         let mut memory = self.memory.lock();
         memory.mapped.insert(place, (place, length, bytes));
@@ -363,18 +334,11 @@ impl Bus for VfioBus {
         };
         memory.mapped.remove(&address);
         drop(memory);
-        let mut request = [0; 24];
-        request[8..16].copy_from_slice(&place.to_ne_bytes());
-        request[16..24].copy_from_slice(&length.to_ne_bytes());
-        let failed = |source| VfioError::UnmapDma { address, bytes: length, source }.of(&self.name);
+        let domain = &self.seat.domain;
         // When this returns, no access of the card reaches the memory any more: what it still had under way there has failed.
-        requests::with_structure(&self.container, Request::UnmapDma, &mut request).map_err(failed)?;
-        if Words(&request).u64(16) != length {
-            return Err(failed(io::Error::from_raw_os_error(errno::ENOENT)));
-        }
-        let mut memory = self.memory.lock();
-        memory.space.give_back(place, length);
-        memory.parts.remove(&address);
+        domain.unmap(place, length).map_err(|source| VfioError::UnmapDma { address, bytes: length, source }.of(&self.name))?;
+        domain.space.lock().give_back(place, length);
+        self.memory.lock().parts.remove(&address);
         Ok(())
     }
 
@@ -442,6 +406,14 @@ impl Drop for VfioBus {
         let off = if self.events.lock().is_empty() { Ok(0) } else { self.set_irqs(kernel::VFIO_PCI_MSIX_IRQ_INDEX, &[]) };
         for why in [restored.err().map(|why| why.to_string()), off.err().map(|why| why.to_string())].into_iter().flatten() {
             log::debug!("{}: closing the card: {why}", self.name);
+        }
+        // Where it is not alone in its group, nothing else ends what is mapped.
+        let memory = self.memory.get_mut();
+        for (place, length, _) in std::mem::take(&mut memory.mapped).into_values() {
+            match self.seat.domain.unmap(place, length) {
+                Ok(()) => self.seat.domain.space.lock().give_back(place, length),
+                Err(why) => log::debug!("{}: closing the card: VFIO_IOMMU_UNMAP_DMA: {why}", self.name),
+            }
         }
     }
 }

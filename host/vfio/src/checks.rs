@@ -230,7 +230,7 @@ fn link(function: &Function) -> Finding {
 }
 
 /// The command that binds a function to vfio-pci.
-fn bind(function: &Function) -> String {
+pub fn bind(function: &Function) -> String {
     let (device, name) = (format!("/sys/bus/pci/devices/{}", function.address), function.address);
     let unbind = if function.driver.is_some() { format!("echo {name} > {device}/driver/unbind; ") } else { String::new() };
     format!("sudo sh -c 'modprobe vfio-pci; echo {MODULE} > {device}/driver_override; {unbind}echo {name} > /sys/bus/pci/drivers_probe'")

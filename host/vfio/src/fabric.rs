@@ -34,12 +34,16 @@ pub fn between(system: &System, one: &Function, other: &Function) -> Finding {
         (Some(one_port), Some(other_port)) => {
             let seen = format!(
                 "below different root ports ({one_port}, {other_port}): PCI Express does not ask the root complex to pass writes between them, \
-                 and no register says whether this one does"
+                 and no register says whether this one does{}",
+                shared_group([one, other])
             );
             Finding::warning(subject, CHECK, seen, TOGETHER)
         }
         _ => {
-            let seen = "both are behind one port of the fabric, which passes nothing back to where it came from";
+            let seen = format!(
+                "both are behind one port of the fabric, which may pass nothing back to where it came from{}",
+                shared_group([one, other])
+            );
             Finding::warning(subject, CHECK, seen, "# put the cards into two slots")
         }
     }
@@ -63,9 +67,9 @@ fn below_a_switch(system: &System, subject: String, ports: [Address; 2], cards: 
     }
     // A program's addresses through VFIO are never those of a BAR, so no switch takes them for a neighbour's.
     let way = "writes of a pair through VFIO go up to the root port, are translated there and come down again: each crosses the link above the switch twice";
-    let groups = match cards.map(|card| card.group) {
-        [Some(one), Some(other)] if one == other => format!("; both are in IOMMU group {one}"),
-        [Some(one), Some(other)] => format!("; IOMMU groups {one} and {other}"),
+    let groups = match (cards.map(|card| card.group), shared_group(cards)) {
+        (_, shared) if !shared.is_empty() => shared,
+        ([Some(one), Some(other)], _) => format!("; IOMMU groups {one} and {other}"),
         _ => String::new(),
     };
     let redirected = match with(REDIRECT).count() {
@@ -73,6 +77,16 @@ fn below_a_switch(system: &System, subject: String, ports: [Address; 2], cards: 
         _ => "its access control lets cards reach each other's BARs past the IOMMU (P2P Request Redirect is off)",
     };
     Finding::ok(subject, CHECK, format!("below one switch, by its ports {named}: {way}; {redirected}{groups}"))
+}
+
+/// What follows where the IOMMU does not tell the two apart.
+fn shared_group(cards: [&Function; 2]) -> String {
+    match cards.map(|card| card.group) {
+        [Some(one), Some(other)] if one == other => {
+            format!("; both are in IOMMU group {one}: one program has to open both, and each reaches what is mapped for the other")
+        }
+        _ => String::new(),
+    }
 }
 
 /// The bridges above a card.

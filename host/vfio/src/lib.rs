@@ -5,11 +5,11 @@
 //! ```text
 //! VfioBus: BARs (mapped into the program) -- MSI-X (eventfds) -- memory (pinned, at addresses of `iova`'s choice) -- reset
 //!     |
-//! /dev/vfio/vfio (container: one a bus), /dev/vfio/N (the card's IOMMU group), the device's file
+//! /dev/vfio/vfio (container: one for the program's cards of a group), /dev/vfio/N (the card's IOMMU group), the device's file
 //! ```
 //!
 //! Promises: those of [`towpath_bus::Bus`]. Memory is mapped in whole pages, so the card can reach the rest of the first and the last one,
-//! too; when an unmapping has returned, it reaches nothing of it any more. A card is reset by the kernel when it is opened and when it is
+//! too, and so can the program's other cards in its group; when an unmapping has returned, they reach nothing of it any more. A card is reset by the kernel when it is opened and when it is
 //! closed, and loses bus mastering first, even if the program is killed.
 //!
 //! Not here: iommufd, cards without an IOMMU, interrupts by pin, binding a card to vfio-pci (that takes an administrator: `towpath doctor`
@@ -19,6 +19,7 @@
 mod address;
 mod bus;
 pub mod checks;
+mod domain;
 mod error;
 pub mod fabric;
 mod finding;

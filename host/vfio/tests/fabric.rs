@@ -87,6 +87,13 @@ fn below_one_switch() {
     for controls in [[Some(REDIRECT), Some(0x19)], [Some(0x19); 2], [None, None], [None, Some(REDIRECT)]] {
         says(controls, Level::Ok, &[ports, "Redirect is off"]);
     }
+    // Where the ports have no access control, some kernels put both into one group.
+    let alike = Fabric::new();
+    for (n, port) in PORTS.into_iter().enumerate() {
+        alike.port(port, None);
+        alike.function(&format!("{SWITCH}/{port}"), &format!("0000:0{}:00.0", 4 + n), Some(7));
+    }
+    alike.says("0000:04:00.0", "0000:05:00.0", Level::Ok, &["both are in IOMMU group 7: one program has to open both"]);
     let off = |port: &str| format!("sudo setpci -s {port} ECAP_ACS+6.w=0:20");
     says([Some(REDIRECT), Some(REDIRECT | EGRESS)], Level::Problem, &["of which 1", &off(PORTS[1])]);
     says([Some(EGRESS); 2], Level::Problem, &["of which 2", &format!("{}; {}", off(PORTS[0]), off(PORTS[1]))]);
@@ -112,5 +119,5 @@ fn elsewhere() {
     let warns = |other, parts: &[&str]| fabric.says("0000:04:00.0", other, Level::Warning, parts);
     warns("0000:08:00.0", &["different root ports (0000:00:01.0, 0000:00:02.0)", "below one switch"]);
     warns("0000:81:00.0", &["different host bridges (pci0000:00, pci0000:80)", "below one switch"]);
-    fabric.says("0000:08:00.0", "0000:08:00.1", Level::Warning, &["behind one port"]);
+    fabric.says("0000:08:00.0", "0000:08:00.1", Level::Warning, &["behind one port", "IOMMU group 9: one program"]);
 }

@@ -32,7 +32,7 @@ pub fn problems(function: &Function) -> Vec<Finding> {
     findings.filter(|finding| finding.level == Level::Problem).collect()
 }
 
-fn ids(function: &Function) -> Ids {
+pub fn ids(function: &Function) -> Ids {
     Ids::with(&format!("{:04x}:{:04x}", function.vendor, function.device)).unwrap()
 }
 

@@ -46,7 +46,7 @@ fn until(what: &str, mut done: impl FnMut() -> bool) {
 }
 
 /// Let the device copy into (`to_memory`) or out of memory at that address.
-fn copy(bus: &VfioBus, address: u64, bytes: u64, to_memory: bool) {
+pub fn copy(bus: &VfioBus, address: u64, bytes: u64, to_memory: bool) {
     let (from, to) = if to_memory { (OWN, address) } else { (address, OWN) };
     bus.write64(0, SOURCE, from).unwrap();
     bus.write64(0, TARGET, to).unwrap();
@@ -56,10 +56,10 @@ fn copy(bus: &VfioBus, address: u64, bytes: u64, to_memory: bool) {
 }
 
 /// Memory that begins where it is told to within a page.
-struct Memory(Vec<u8>, usize);
+pub struct Memory(Vec<u8>, usize);
 
 impl Memory {
-    fn new(place: usize, bytes: usize) -> Memory {
+    pub fn new(place: usize, bytes: usize) -> Memory {
         let memory = vec![0; bytes + 3 * 4096];
         let start = (memory.as_ptr() as usize).next_multiple_of(4096) - memory.as_ptr() as usize + 4096;
         Memory(memory, start + place)
@@ -69,12 +69,12 @@ impl Memory {
         self.0[self.1..].as_mut_ptr()
     }
 
-    fn bytes(&mut self, bytes: usize) -> &mut [u8] {
+    pub fn bytes(&mut self, bytes: usize) -> &mut [u8] {
         &mut self.0[self.1..][..bytes]
     }
 }
 
-fn map(bus: &VfioBus, memory: &mut Memory, bytes: usize, access: Access) -> u64 {
+pub fn map(bus: &VfioBus, memory: &mut Memory, bytes: usize, access: Access) -> u64 {
     // SAFETY: the tests unmap what they map, or close the card, before the memory goes.
     unsafe { bus.map(memory.at(), bytes, access) }.unwrap()
 }

@@ -6,6 +6,8 @@
 mod card;
 mod devices;
 mod edu;
+mod groups;
+mod peers;
 mod refusals;
 mod system;
 
@@ -21,15 +23,19 @@ fn main() {
         [_, "open", address] => return refusals::as_another_user(address),
         // Outside of it.
         [_, "serve", socket] => return card::serve(socket),
+        [_, "serve-peer", socket] => return peers::serve(socket),
         _ => (),
     }
     std::panic::set_hook(Box::new(|what| println!("  {}", what.to_string().replace('\n', "\n  "))));
     let tests: &[Test] = match catch_unwind(system::start) {
         Err(_) => &[],
         Ok(()) => match system::option("towpath").as_str() {
-            "devices" => &[edu::TESTS, devices::TESTS, refusals::TESTS].concat(),
+            "devices" => &[edu::TESTS, devices::TESTS, refusals::TESTS, groups::TESTS].concat(),
             "no-iommu" => &[("without_an_iommu", refusals::without_an_iommu as fn())],
             "card" => card::TESTS,
+            "peers" => peers::TESTS,
+            "switch" => peers::BELOW_A_SWITCH,
+            "group" => peers::IN_ONE_GROUP,
             other => panic!("no tests are named {other:?}"),
         },
     };

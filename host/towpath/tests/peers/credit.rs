@@ -3,7 +3,6 @@
 
 use crate::tools::{bytes, cards, LIMIT};
 use towpath::{connect_with, Message, PairOptions};
-use towpath_bus::Bus;
 
 /// Moments of a pair's first credits, with a reset of the channel before the card may write again; where one left late, with a reset of the card, too.
 #[test]

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use towpath_vfio_user::message::Header;
 use towpath_vfio_user::{Device, Dma, Errno, Mapping, Pace, Region, Server, Stop, REGION_CONFIG};
 
 /// Bytes of BAR 0, which is memory but for the registers below.
@@ -221,6 +222,17 @@ impl Raw {
             return self.0.write_all(bytes).is_ok();
         }
         self.0.send_with_fds(&[bytes], descriptors).is_ok_and(|sent| sent == bytes.len())
+    }
+
+    /// The next message of the server.
+    pub fn hear(&mut self) -> (Header, Vec<u8>) {
+        use std::io::Read;
+        let mut head = [0; 16];
+        self.0.read_exact(&mut head).unwrap();
+        let header = Header::parse(&head).unwrap();
+        let mut payload = vec![0; header.payload_bytes()];
+        self.0.read_exact(&mut payload).unwrap();
+        (header, payload)
     }
 
     /// Send a command and wait for its reply: the payload, or the error's number; -1 when the server hangs up.
