@@ -33,6 +33,7 @@ gateware/channel/tp_stream_buffer.sv
 gateware/channel/tp_stream_ends.sv
 gateware/channel/tp_stream_width.sv
 gateware/channel/tp_user_edge.sv
+gateware/compat/array/tp_array_ram.sv
 gateware/compat/axi/tp_axi_next.sv
 gateware/compat/axi/tp_axi_ram_read.sv
 gateware/compat/axi/tp_axi_ram_write.sv

@@ -588,6 +588,9 @@ pub struct New {
     /// A parameter or generic of the top; may be repeated
     #[arg(long = "parameter", value_name = "NAME=VALUE", requires = "sources", value_parser = assignment)]
     pub parameters: Vec<(String, String)>,
+    /// What names the core's registers, where nothing beside the sources does: the driver's header of high-level synthesis, or IP-XACT
+    #[arg(long, value_name = "FILE", requires = "sources")]
+    pub registers: Option<PathBuf>,
 }
 
 fn assignment(text: &str) -> Result<(String, String), String> {

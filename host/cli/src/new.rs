@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::args::{Cli, New};
 use crate::exit::{Failure, Result, CORE, FILE, USAGE};
 use crate::output;
-use towpath_cores::{draft, Direction, Draft, DraftStream, MANIFEST};
+use towpath_cores::{draft_with, Direction, Draft, DraftRegister, DraftStream, MANIFEST};
 
 /// A core to start from: what comes in goes out, and a register counts it.
 const FIRST: &str = include_str!("new/first.sv");
@@ -47,7 +47,8 @@ fn filled(what: &New) -> Result<(Draft, Vec<String>)> {
             let sources = what.sources.iter().map(|source| relative(source, folder).map_err(|e| failed("finding", source, &e)));
             let sources = sources.collect::<Result<Vec<PathBuf>>>()?;
             let say = |line: &str| output::eprintln_lossy(line);
-            (draft(folder, &sources, top, &what.parameters, Some(&say)).map_err(|e| Failure::new(CORE, e))?, None)
+            let made = draft_with(folder, &sources, top, &what.parameters, what.registers.as_deref(), Some(&say));
+            (made.map_err(|e| Failure::new(CORE, e))?, None)
         }
         None => {
             let name = std::path::absolute(folder).ok().and_then(|path| Some(path.file_name()?.to_str()?.to_string()));
@@ -124,7 +125,7 @@ fn python(made: &Draft) -> String {
     }
     for (number, register) in made.wires.iter().filter(|register| register.input).enumerate() {
         // A setting has its own meaning; an argument is a number.
-        let (mark, value) = if made.control { ("", number + 1) } else { ("# ", 0) };
+        let (mark, value) = if made.control { ("", argument(made, register, number)) } else { ("# ", 0) };
         let _ = writeln!(text, "    {mark}card.registers[{:#x}] = {value}  # {}", register.offset, register.name);
     }
     if made.control {
@@ -161,7 +162,20 @@ fn python(made: &Draft) -> String {
     for register in made.wires.iter().filter(|register| !register.input) {
         let _ = writeln!(text, "    print(\"{}:\", card.registers[{:#x}])", register.name, register.offset);
     }
+    if made.chain {
+        text.push_str("    card.registers[0] = 16  # go on\n");
+    }
     text
+}
+
+/// What the first program gives an input: a number, or the beginning of a memory that the core reads and writes as a master.
+fn argument(made: &Draft, register: &DraftRegister, number: usize) -> usize {
+    let address = register.bits > 32 && !made.memories.is_empty();
+    if address {
+        0
+    } else {
+        number + 1
+    }
 }
 
 fn c(made: &Draft) -> String {
@@ -193,7 +207,8 @@ fn c(made: &Draft) -> String {
     }
     for (number, register) in made.wires.iter().filter(|register| register.input && made.control).enumerate() {
         let (name, offset) = (&register.name, register.offset);
-        let _ = writeln!(text, "    check(towpath_write_register(card, {offset:#x}, {}));  // {name}", number + 1);
+        let value = argument(made, register, number);
+        let _ = writeln!(text, "    check(towpath_write_register(card, {offset:#x}, {value}));  // {name}");
     }
     if made.control {
         text.push_str("    check(towpath_write_register(card, 0, 1));  // start\n");
@@ -225,6 +240,9 @@ fn c(made: &Draft) -> String {
             text,
             "    check(towpath_read_register(card, {offset:#x}, &value));\n    printf(\"{name} is %u\\n\", (unsigned)value);"
         );
+    }
+    if made.chain {
+        text.push_str("    check(towpath_write_register(card, 0, 16));  // go on\n");
     }
     for stream in &made.streams {
         let _ = writeln!(text, "    towpath_close_channel({});", channel(stream));

@@ -3,6 +3,7 @@
 
 mod families;
 mod handshakes;
+mod map;
 mod wires;
 
 use crate::family::Family;
@@ -42,6 +43,8 @@ pub struct DraftRegister {
     pub offset: u32,
     /// The host writes it.
     pub input: bool,
+    /// Of its value.
+    pub bits: u32,
 }
 
 /// What was made of a core's ports.
@@ -59,8 +62,10 @@ pub struct Draft {
     pub registers: bool,
     /// Registers that are ports of the core's.
     pub wires: Vec<DraftRegister>,
-    /// One of them starts the core.
+    /// The register at 0 starts the core.
     pub control: bool,
+    /// And tells it, when it is done, that it may go on.
+    pub chain: bool,
     /// It has an interrupt.
     pub interrupt: bool,
 }
@@ -169,6 +174,21 @@ pub fn draft(
     parameters: &[(String, String)],
     progress: Option<&(dyn Fn(&str) + Sync)>,
 ) -> Result<Draft, CoreError> {
+    draft_with(folder, sources, top, parameters, None, progress)
+}
+
+/// As [`draft`], with a file that tells of the registers: the header of a driver that high-level synthesis writes, or IP-XACT. Without it such a file is looked for beside the sources.
+///
+/// # Errors
+/// As of [`draft`], or the file tells of no registers.
+pub fn draft_with(
+    folder: &Path,
+    sources: &[PathBuf],
+    top: &str,
+    parameters: &[(String, String)],
+    registers: Option<&Path>,
+    progress: Option<&(dyn Fn(&str) + Sync)>,
+) -> Result<Draft, CoreError> {
     let say = |line: &str| {
         if let Some(progress) = progress {
             progress(line);
@@ -183,13 +203,33 @@ pub fn draft(
     }
     let lines = parameters.iter().map(|(name, value)| format!("{name} = {}\n", parameter(value)));
     let table = if parameters.is_empty() { String::new() } else { format!("\n[parameters]\n{}", lines.collect::<String>()) };
+    // What was written elsewhere is not the designer's to mend: its warnings are shown now, and not again.
+    let others: Vec<String> = listed.iter().filter(|file| is_elsewhere(file)).cloned().collect();
+    let included = beside.iter().filter(|folder| is_elsewhere(folder)).map(|folder| format!("{folder}/*"));
+    let others: Vec<String> = others.into_iter().chain(included).collect();
     let bare = Manifest::parse(&format!("{head}[registers]\n{table}"), folder)?;
     towpath_home()?;
     let scratch = crate::build::scratch()?;
     let warnings = Warnings::new(&bare, &say);
     let top = Top::elaborate_alone(&Verilator::find()?, &bare, true, scratch.path(), &warnings)?;
     warnings.finish();
-    Ok(Drafting::of(&top).finished(&head, &table, &top))
+    if let Some(file) = registers {
+        let text = std::fs::read(file).map_err(|e| CoreError::io("cannot read", file, e))?;
+        if map::read(&String::from_utf8_lossy(&text)).is_empty() {
+            let message = "it tells of no registers: give the driver's header that high-level synthesis writes (xNAME_hw.h), or IP-XACT (component.xml)";
+            return Err(CoreError::manifest(file, message));
+        }
+    }
+    let told = |bus: &str| map::find(registers, folder, sources, &top.module, bus);
+    if !others.is_empty() {
+        let _ = writeln!(head, "waive = {}", quoted(&others));
+    }
+    Ok(Drafting::of(&top, &told).finished(&head, &table, &top))
+}
+
+/// Is it outside of the core's folder?
+fn is_elsewhere(path: &str) -> bool {
+    Path::new(path).is_absolute() || path == ".." || path.starts_with("../")
 }
 
 /// A value as TOML has it: a number or a truth value as it is, anything else as text.
@@ -236,14 +276,19 @@ struct Drafting {
     /// Lines of [ports].
     ports: String,
     widths: Vec<u64>,
+    /// What the ports of the registers' bus begin with.
+    bus: Option<String>,
     /// Of streams: the place in `channels` at which its width may be written, and the width.
     streams: Vec<(String, u64)>,
 }
 
 impl Drafting {
-    fn of(top: &Top) -> Drafting {
+    fn of(top: &Top, told: &dyn Fn(&str) -> Option<map::Told>) -> Drafting {
         let mut drafting = Drafting::default();
         drafting.memories_and_registers(top);
+        if let Some(bus) = drafting.bus.clone() {
+            drafting.mapped(told(&bus));
+        }
         drafting.streams(top);
         drafting.riffa(top);
         drafting.xillybus(top);
@@ -354,6 +399,7 @@ impl Drafting {
                 self.draft.registers = true;
                 self.registers = format!("\n[registers]\nbytes = {}\n", 1u64 << bits.clamp(4, 16));
                 let _ = writeln!(self.ports, "s_axil = \"{}\"", bundle.pattern());
+                self.bus = Some(bundle.before.clone());
             }
             self.taken.extend(bundle.ports.into_values());
         }

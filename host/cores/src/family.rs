@@ -28,11 +28,13 @@ pub enum Family {
     EpeeFifo,
     /// Of a memory: the core is a master of AXI4.
     AxiMaster,
+    /// Of a memory: an array outside of the core, as high-level synthesis has it.
+    ApMemory,
 }
 
 impl Family {
     /// Words for it in a manifest.
-    const NAMES: [(&'static str, Family); 9] = [
+    const NAMES: [(&'static str, Family); 10] = [
         ("stream", Family::Stream),
         ("fifo", Family::Fifo),
         ("fwft", Family::FallThrough),
@@ -42,6 +44,7 @@ impl Family {
         ("epee", Family::Epee),
         ("epee_fifo", Family::EpeeFifo),
         ("axi_master", Family::AxiMaster),
+        ("ap_memory", Family::ApMemory),
     ];
 
     /// By its word, or what to write.
@@ -95,6 +98,7 @@ impl Channel {
             Family::Xillybus => xillybus::is_signal(signal, self.direction),
             Family::Epee | Family::EpeeFifo => epee::is_signal(signal, self.direction),
             Family::AxiMaster => crate::ports::is_axi(signal),
+            Family::ApMemory => crate::array::is_signal(signal),
             _ => fifo::is_signal(signal, self.direction, direction),
         }
     }

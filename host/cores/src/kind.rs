@@ -306,10 +306,10 @@ pub(crate) fn channels(entry: &Entry, folder: &Path, ports: Option<&str>) -> Res
             Ok(family) => family,
             Err(what) => return bad("ports", what),
         };
-        if family == Family::AxiMaster {
+        if matches!(family, Family::AxiMaster | Family::ApMemory) {
             let remedy =
                 if entry.ports.is_some() { "give kind = \"memory\" and bytes" } else { "write it into their entries, not into [core]" };
-            return bad("ports", format!("ports = \"axi_master\" is for memories: {remedy}"));
+            return bad("ports", format!("ports = \"{}\" is for memories: {remedy}", family.name()));
         }
         if family != Family::Stream {
             return Ok(other_family(entry, family)
@@ -342,9 +342,9 @@ pub(crate) fn channels(entry: &Entry, folder: &Path, ports: Option<&str>) -> Res
     if entry.attributes {
         return bad("attributes", format!("attributes are for streams: remove it, or the kind (\"{}\")", kind.name));
     }
-    // A memory may be a file of Xillybus, or what the core reads and writes as a master.
+    // A memory may be a file of Xillybus, or what the core reads and writes as a master, or an array of its own outside.
     let word = if entry.ports.is_some() { entry.ports.as_deref() } else { ports };
-    let of_memory = [Family::Xillybus, Family::AxiMaster].into_iter().find(|family| word == Some(family.name()));
+    let of_memory = [Family::Xillybus, Family::AxiMaster, Family::ApMemory].into_iter().find(|family| word == Some(family.name()));
     let family = of_memory.filter(|_| kind.number == ChannelKind::Memory);
     let shape = Shape { family: family.unwrap_or_default(), ..Shape::default() };
     let own = [

@@ -9,6 +9,7 @@
 //!
 //! [`wrap`] generates the wrapper alone: a board's top instantiates it, too. What else a board needs is in `boards/`.
 
+mod array;
 mod axi;
 mod build;
 mod check;
@@ -43,7 +44,7 @@ mod xillybus;
 pub use build::{build, wrap, BuildOptions, Built, Inside, Region, Wrapped};
 pub use check::Check;
 pub use data::Data;
-pub use draft::{draft, Draft, DraftRegister, DraftStream};
+pub use draft::{draft, draft_with, Draft, DraftRegister, DraftStream};
 pub use endpoint::{endpoints, Endpoint};
 pub use error::CoreError;
 pub use family::Family;

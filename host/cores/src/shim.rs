@@ -10,7 +10,7 @@ use crate::ports::{is_axi, Port, PortDirection, Top, AXIL};
 use crate::stream::{between, is_other, watch, Between};
 use crate::wrapper::instance;
 use crate::CoreError;
-use crate::{axi, epee, riffa, wires, xillybus};
+use crate::{array, axi, epee, riffa, wires, xillybus};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -124,6 +124,9 @@ fn belongs(manifest: &Manifest, top: &Top, bundle: &str, signal: &str, port: &st
     let mut channels = manifest.channels.iter().filter(|channel| channel.name == bundle);
     if let Some(stream) = channels.clone().find(|channel| channel.carrier.is_none()) {
         return stream.has_signal(signal, top.ports[port].direction);
+    }
+    if channels.clone().any(array::is_array) {
+        return array::is_signal(signal);
     }
     match channels.next().map(|channel| channel.half().map(|(kind, _)| kind.number)) {
         Some(Some(ChannelKind::Memory)) => is_axi(signal),
@@ -312,6 +315,12 @@ impl Found {
                 self.bundle(manifest, top, &channel.name, &prefix);
             }
         }
+        for channel in manifest.channels.iter().filter(|channel| array::is_array(channel) && channel.direction == Direction::H2c) {
+            let told = ["address0", "address1"].iter().any(|signal| self.names.contains_key(&format!("{}_{signal}", channel.name)));
+            if !told {
+                self.bundle(manifest, top, &channel.name, &format!("{}_", channel.name.to_lowercase()));
+            }
+        }
         let streams: Vec<&Channel> = manifest.channels.iter().filter(|channel| channel.carrier.is_none() && !channel.idle).collect();
         for channel in &streams {
             let name = channel.name.to_lowercase();
@@ -429,6 +438,7 @@ pub(crate) fn adapted(manifest: &Manifest, top: Top, number: usize) -> Result<To
     streams.extend(riffa::between(manifest, &top, &found.names));
     streams.extend(xillybus::between(manifest, &top, &found.names));
     streams.extend(axi::between(manifest, &top, &found.names));
+    streams.extend(array::between(manifest, &top, &found.names));
     streams.extend(epee::between(manifest, &top, &found.names));
     streams.extend(wires::between(manifest, &top, &found.names));
     found.problems.extend(streams.iter().flat_map(|between| between.problems.clone()));

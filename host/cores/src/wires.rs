@@ -12,6 +12,8 @@ use std::fmt::Write;
 pub(crate) const CONTROL: &str = "ap_ctrl";
 pub(crate) const START: &str = "ap_start";
 const STATES: [&str; 3] = ["ap_done", "ap_idle", "ap_ready"];
+/// What a core waits for when it is done, before it goes on.
+pub(crate) const CONTINUE: &str = "ap_continue";
 /// What says that an output counts; an input's says so to the core.
 pub(crate) const COUNTS: &str = "_ap_vld";
 
@@ -22,7 +24,7 @@ pub(crate) fn bytes(bits: u64) -> u64 {
 
 /// Is it a port that the control register has?
 pub(crate) fn is_control(port: &str) -> bool {
-    port == START || STATES.contains(&port)
+    port == START || port == CONTINUE || STATES.contains(&port)
 }
 
 fn range(bits: u64) -> String {
@@ -94,20 +96,22 @@ pub(crate) fn between(manifest: &Manifest, top: &Top, names: &BTreeMap<String, S
 }
 
 fn control_register(made: &mut Between, offset: u64, mut ports: Vec<String>, names: &BTreeMap<String, String>) {
-    made.text.push_str("  logic [31:0] wires_control;\n  logic wire_ap_start, wire_ap_done, wire_ap_idle, wire_ap_ready;\n");
+    made.text
+        .push_str("  logic [31:0] wires_control;\n  logic wire_ap_start, wire_ap_done, wire_ap_idle, wire_ap_ready, wire_ap_continue;\n");
     ports.extend(["rd_en", "rd_word"].map(|signal| pair((signal, &format!("wires_{signal}")))));
     ports.push(pair(("value", "wires_control")));
-    for signal in [START].into_iter().chain(STATES) {
+    for signal in [START].into_iter().chain(STATES).chain([CONTINUE]) {
         ports.push(pair((signal, &format!("wire_{signal}"))));
         if names.contains_key(signal) {
             made.core.insert(signal.to_string(), format!("wire_{signal}"));
-        } else if signal != START {
+        } else if STATES.contains(&signal) {
             // A core without "ready" takes its start when it is done.
             let instead = if signal == "ap_ready" { "wire_ap_done" } else { "1'b0" };
             let _ = writeln!(made.text, "  assign wire_{signal} = {instead};");
         }
     }
-    instance(&mut made.text, "tp_wires_control", "wires_ap_ctrl", &[format!(".FIRST({})", offset / 4)], &ports);
+    let chain = u8::from(names.contains_key(CONTINUE));
+    instance(&mut made.text, "tp_wires_control", "wires_ap_ctrl", &[format!(".FIRST({})", offset / 4), format!(".CHAIN({chain})")], &ports);
 }
 
 /// One port; returns what the host reads.

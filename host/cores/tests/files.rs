@@ -197,6 +197,43 @@ fn sources_by_patterns_and_lists() {
 }
 
 #[test]
+fn a_draft_waives_sources_from_elsewhere() {
+    let world = world();
+    let folder = world.root.join("user/waiving");
+    for place in ["user/waiving", "user/vendor/rtl", "user/vendor/inc"] {
+        std::fs::create_dir_all(world.root.join(place)).unwrap();
+    }
+    let theirs = world.root.join("user/vendor/rtl/theirs.sv");
+    std::fs::write(&theirs, "`include \"../inc/wide.svh\"\nmodule theirs (input logic clk, rst_n, input logic [3:0] a, output logic [7:0] b);\n  `WIDE\nendmodule\n").unwrap();
+    std::fs::write(world.root.join("user/vendor/inc/wide.svh"), "`define WIDE assign b = a;\n").unwrap();
+    let draft = |sources: &[std::path::PathBuf], top: &str| {
+        let said = std::sync::Mutex::new(Vec::new());
+        let say = |line: &str| said.lock().unwrap().push(line.to_string());
+        let made = towpath_cores::draft(&folder, sources, top, &[], Some(&say)).unwrap();
+        std::fs::write(folder.join("towpath.toml"), &made.manifest).unwrap();
+        (made.manifest, said.into_inner().unwrap().join("\n"))
+    };
+    let (manifest, said) = draft(&["../vendor/rtl/theirs.sv".into()], "theirs");
+    assert!(manifest.contains("waive = [\"../vendor/rtl/theirs.sv\", \"../vendor/rtl/*\"]\n"), "{manifest}");
+    assert!(said.contains("warning WIDTH"), "they are shown once: {said}");
+    let again = |manifest: &str| {
+        std::fs::write(folder.join("towpath.toml"), manifest).unwrap();
+        let said = std::sync::Mutex::new(Vec::new());
+        let say = |line: &str| said.lock().unwrap().push(line.to_string());
+        wrap(&folder, &BuildOptions { progress: Some(&say), ..BuildOptions::default() }, None).unwrap();
+        said.into_inner().unwrap().join("\n")
+    };
+    assert!(!again(&manifest).contains("WIDTH"));
+    let without: String = manifest.lines().filter(|line| !line.starts_with("waive")).map(|line| format!("{line}\n")).collect();
+    assert!(again(&without).contains("WIDTH"), "the waiver is what silences them");
+    // The designer's own are shown.
+    let own = std::fs::read_to_string(&theirs).unwrap().replace("`include \"../inc/wide.svh\"", "`define WIDE assign b = a;");
+    std::fs::write(folder.join("theirs.sv"), own).unwrap();
+    let (manifest, _) = draft(&["theirs.sv".into()], "theirs");
+    assert!(!manifest.contains("waive"), "{manifest}");
+}
+
+#[test]
 fn warnings_are_short_and_those_of_others_can_be_waived() {
     let world = world();
     let folder = core(&world, "warned", "", "  vendor u_one(); vendor u_two(); wire [3:0] own = 5'd1;");

@@ -268,3 +268,32 @@ fn a_function_of_high_level_synthesis_is_called() {
         assert_eq!(total, (base + sent.iter().map(|byte| u64::from(*byte)).sum::<u64>()) & 0xff_ffff_ffff);
     }
 }
+
+#[test]
+fn a_function_over_arrays_outside_of_it_is_called() {
+    let card = card("arrays");
+    let (x, y, registers) = (card.memory("x").unwrap(), card.memory("y").unwrap(), card.registers());
+    let words = |bytes: &[u8]| -> Vec<u32> { bytes.chunks(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect() };
+    for count in [1_usize, 7, 512] {
+        let sent = bytes(2048);
+        x.write_at(&sent, 0).unwrap();
+        y.write_at(&vec![0xff; 2048], 0).unwrap();
+        registers.write_name("count", count as u32).unwrap();
+        assert_eq!(registers.read_name("ap_ctrl").unwrap() & 7, 4, "idle");
+        registers.write_name("ap_ctrl", 1).unwrap();
+        while registers.read_name("ap_ctrl").unwrap() & 2 == 0 {}
+        // It is done until it may go on, and elements have 24 bit.
+        assert_eq!(registers.read_name("ap_ctrl").unwrap() & 7, 2);
+        let mut got = vec![0; 2048];
+        y.read_at(&mut got, 0).unwrap();
+        let sums = words(&sent).into_iter().scan(0u32, |sum, word| {
+            *sum = sum.wrapping_add(word & 0xff_ffff);
+            Some(*sum)
+        });
+        let wanted: Vec<u32> = sums.take(count).collect();
+        assert_eq!(words(&got)[..count], wanted);
+        assert!(words(&got)[count..].iter().all(|word| *word == u32::MAX), "more was written");
+        assert_eq!(registers.read_name("ap_return").unwrap(), wanted[count - 1]);
+        registers.write_name("ap_ctrl", 16).unwrap();
+    }
+}

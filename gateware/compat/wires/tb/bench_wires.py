@@ -13,13 +13,15 @@ BITS = 40
 class Model:
     """What a host sees, clock by clock."""
 
-    def __init__(self):
-        self.start = self.again = self.done = self.ready = 0
+    def __init__(self, chain):
+        self.chain = chain
+        self.start = self.again = self.done = self.ready = self.goes_on = 0
         self.value = self.held = 0
 
-    def word(self, number, idle):
+    def word(self, number, core):
+        done = core["ap_done"] if self.chain else self.done
         return {
-            0: self.again << 7 | self.ready << 3 | idle << 2 | self.done << 1 | self.start,
+            0: self.again << 7 | self.ready << 3 | core["ap_idle"] << 2 | done << 1 | self.start,
             4: self.value & 0xFFFFFFFF,
             5: self.value >> 32,
             8: self.held,
@@ -33,12 +35,14 @@ class Model:
         self.ready = core["ap_ready"] and started or self.ready and read != 0
         if core["valid"]:
             self.held = core["live"]
+        self.goes_on = 0
         if write is None:
             return
         number, data, strobes = write
         if number == 0 and strobes & 1:
             self.start |= data & 1
             self.again = data >> 7 & 1
+            self.goes_on = data >> 4 & 1
         for byte in range(4):
             at = 32 * (number - 4) + 8 * byte
             if number in (4, 5) and strobes >> byte & 1 and at < BITS:
@@ -47,7 +51,8 @@ class Model:
 
 @cocotb.test()
 async def registers_and_start(dut):
-    rng, model = generator("wires"), Model()
+    chain = int(dut.CHAIN.value)
+    rng, model = generator("wires"), Model(chain)
     pins = [*(f"s_axil_{signal}" for signal in AXIL.split()), "ap_done", "ap_idle", "ap_ready", "valid", "live", "rst_n", "clk"]
     for name in pins:
         getattr(dut, name).value = 0
@@ -74,8 +79,10 @@ async def registers_and_start(dut):
         start = int(dut.ap_start.value)
         ready = int(bool(start) and left is None and rng.random() < 0.3)
         finished = int(left == 0)
-        left = rng.randrange(6) if ready else None if finished else left - 1 if left is not None else None
-        runs += finished
+        # With `ap_continue` it stays done until it may go on.
+        over = finished and (not chain or int(dut.ap_continue.value))
+        left = rng.randrange(6) if ready else None if over else max(left - 1, 0) if left is not None else None
+        runs += over
         core = {
             "ap_ready": ready,
             "ap_done": finished,
@@ -104,7 +111,8 @@ async def registers_and_start(dut):
             answered += takes["r"]
         assert int(dut.value.value) == model.value
         assert start == model.start
-        chosen = model.word(read, core["ap_idle"]) if took_read else expected
+        assert int(dut.ap_continue.value) == (model.goes_on or model.again)
+        chosen = model.word(read, core) if took_read else expected
         model.clock(core, write if took_write else None, read if took_read else None)
         waiting = {"b": took_write or waiting["b"] and not takes["b"], "r": took_read or waiting["r"] and not takes["r"]}
         expected, written = chosen, written + took_write

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bus, the control register, an input of BITS bits and a held output, as host/cores puts them before a core.
 module tb_wires #(
-    parameter int BITS = 40
+    parameter int BITS  = 40,
+    parameter bit CHAIN = 0
 ) (
     input  logic            clk,
     input  logic            rst_n,
@@ -28,7 +29,8 @@ module tb_wires #(
     output logic            ap_start,
     input  logic            ap_done,
     input  logic            ap_idle,
-    input  logic            ap_ready
+    input  logic            ap_ready,
+    output logic            ap_continue
 );
   logic wr_en, rd_en;
   logic [29:0] wr_word, rd_word;
@@ -36,7 +38,8 @@ module tb_wires #(
   logic [3:0] wr_strb;
   tp_wires_bus bus (.*);
   tp_wires_control #(
-      .FIRST(0)
+      .FIRST(0),
+      .CHAIN(CHAIN)
   ) ctrl (
       .value(control),
       .*

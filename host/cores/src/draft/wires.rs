@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Ports that belong to no stream and no bus, as registers: settings, states, and the start and arguments of a core of high-level synthesis.
 
-use super::{DraftRegister, Drafting};
+use super::{name_of, DraftRegister, Drafting};
+use crate::array;
+use crate::family::Family;
 use crate::ports::{PortDirection, Top};
-use crate::wires::{bytes, is_control, CONTROL, COUNTS, START};
+use crate::wires::{bytes, is_control, CONTINUE, CONTROL, COUNTS, START};
 use std::fmt::Write;
 
 /// More is data, not a setting.
@@ -11,20 +13,44 @@ const WIDEST: u64 = 1024;
 /// Where arguments begin behind a control register, and what each takes at least: as the registers of high-level synthesis do.
 const ARGUMENTS: u32 = 0x10;
 const ARGUMENT: u32 = 8;
+/// Block RAM of an array; more is not on the card.
+const LARGEST: u64 = 1 << 20;
 
 impl Drafting {
     /// Ports of arrays: the core reads or writes a memory outside.
     fn arrays(&mut self, top: &Top) {
         let bases: Vec<String> = top.ports.keys().filter_map(|port| port.strip_suffix("_address0").map(String::from)).collect();
         for base in bases {
-            let of = |port: &&String| {
-                let signal = port.strip_prefix(&format!("{base}_")).map(|rest| rest.trim_end_matches(['0', '1']));
-                signal.is_some_and(|signal| matches!(signal, "address" | "ce" | "we" | "q" | "d"))
-            };
+            let of = |port: &&String| port.strip_prefix(&format!("{base}_")).is_some_and(array::is_signal);
             let ports: Vec<String> = top.ports.keys().filter(of).cloned().collect();
-            self.unsure(format!(
-                "{base}: an array outside of the core (ap_memory): have it made a stream or registers, or put a memory beside it"
-            ));
+            let wide = |signals: [&str; 2]| signals.iter().find_map(|signal| top.ports.get(&format!("{base}_{signal}"))?.width);
+            let (element, address) = (wide(["q0", "d0"]).unwrap_or(0), wide(["address0", "address0"]).unwrap_or(0));
+            let (bytes, reached) = array::size(element, address);
+            if !(1..=512).contains(&element) || reached > LARGEST || ports.iter().any(|port| self.taken.contains(port)) {
+                self.unsure(format!(
+                    "{base}: an array of {element} bit that its {address} address bits reach: elements of 1 to 512 bit in {LARGEST} bytes can be joined: have it made an AXI master"
+                ));
+                self.refused.extend(ports);
+                continue;
+            }
+            let name = name_of(&base, "array", &mut self.names);
+            let family = Family::ApMemory.name();
+            let _ = write!(
+                self.channels,
+                "\n[[channel]]                # an array of the core's: each element takes {bytes} bytes\nname = \"{name}\"\nkind = \"memory\"\nports = \"{family}\"\nbytes = {reached}\n"
+            );
+            let _ = writeln!(self.ports, "{name} = \"{base}_*\"");
+            self.widths.push(bytes * 8);
+            self.draft.memories.push(name);
+            self.taken.extend(ports);
+        }
+        // The same with addresses of bytes and a clock of its own.
+        let bases: Vec<String> = top.ports.keys().filter_map(|port| port.strip_suffix("_Addr_A").map(String::from)).collect();
+        for base in bases {
+            let of =
+                |port: &&String| port.strip_prefix(&format!("{base}_")).is_some_and(|rest| rest.ends_with("_A") || rest.ends_with("_B"));
+            let ports: Vec<String> = top.ports.keys().filter(of).cloned().collect();
+            self.unsure(format!("{base}: an array outside of the core with the ports of a BRAM: have it made ap_memory or an AXI master"));
             self.refused.extend(ports);
         }
     }
@@ -33,11 +59,13 @@ impl Drafting {
         let others = ["riffa", "xillybus", "epee"].iter().any(|family| self.channels.contains(&format!("ports = \"{family}\"")));
         self.arrays(top);
         let start = self.free(top, PortDirection::Input, Some(1)).iter().any(|port| *port == START);
+        // The control register starts the core, and tells it to go on.
+        let calls = start && !self.draft.registers && !others;
         // What only says that something counts, or that it has been taken, is always so.
         let mut tied: Vec<String> = self
             .free(top, PortDirection::Input, Some(1))
             .into_iter()
-            .filter(|port| *port == "ap_continue" || port.ends_with(COUNTS) || port.ends_with("_ap_ack"))
+            .filter(|port| *port == CONTINUE && !calls || port.ends_with(COUNTS) || port.ends_with("_ap_ack"))
             .cloned()
             .collect();
         if self.draft.registers || others {
@@ -57,6 +85,7 @@ impl Drafting {
             let _ = writeln!(lines, "{CONTROL} = 0x0");
             at = ARGUMENTS;
             self.draft.control = true;
+            self.draft.chain = top.ports.contains_key(CONTINUE);
             self.taken.extend(top.ports.keys().filter(|port| is_control(port)).cloned());
         }
         let plain = |port: &&String| {
@@ -75,7 +104,7 @@ impl Drafting {
             let bits = about.width.unwrap_or(1);
             let _ = writeln!(lines, "{port} = {at:#x}");
             let input = about.direction == PortDirection::Input;
-            self.draft.wires.push(DraftRegister { name: port.clone(), offset: at, input });
+            self.draft.wires.push(DraftRegister { name: port.clone(), offset: at, input, bits: bits as u32 });
             let step = if start { ARGUMENT } else { 4 };
             at += (bytes(bits) as u32).next_multiple_of(step);
             self.taken.insert(port);
