@@ -79,7 +79,7 @@ module packets (
       if (place >= 16'(header_words) || (place >= 6 && place <= 9)) udp_add = udp_add + 20'(whole);
       for (int k = 0; k < 6; k++) begin
         if (place == (k < 4 ? 16'(header_words) + 16'(k) : 16'(4 + k))) begin
-          found[k] = whole;
+          found[k] = word[i];
           hit[k]   = 1'b1;
         end
       end
@@ -89,7 +89,7 @@ module packets (
   // ---- a packet: its beats, then a clock for its record
   fields_t field;
   logic [31:0] header_sum, udp_sum;
-  logic [15:0] count;
+  logic [16:0] count;
   logic closed, cut, over;  // all of it has come; by a fault; there was more
   wire emit = closed && (!records_tvalid || records_tready);
   assign packets_tready = !closed;
@@ -106,7 +106,7 @@ module packets (
       at <= packets_tlast ? '0 : over ? at : at + 8;
       bytes <= packets_tlast ? '0 : here;
       over <= beyond && !packets_tlast;
-      count <= beyond ? '1 : here;
+      count <= {beyond, here};
       header_sum <= (begins ? '0 : header_sum) + (over ? '0 : 32'(header_add));
       udp_sum <= (begins ? '0 : udp_sum) + (over ? '0 : 32'(udp_add));
       for (int k = 0; k < 6; k++) if (begins || (hit[k] && !over)) field[k] <= found[k];
@@ -122,21 +122,19 @@ module packets (
     end
   end
 
-  // ---- the record: one's complement sums end in all ones where a checksum is right
+  // ---- the record: a one's complement sum ends in all ones where a checksum is right. Of 32768 words, one fold brings the carries in.
   function automatic logic right(input logic [31:0] sum);
-    logic [31:0] once;
-    once  = 32'(sum[31:16]) + 32'(sum[15:0]);
-    right = (once[15:0] == 16'hffff && once[31:16] == 0) || (once[31:16] == 1 && once[15:0] == 16'hfffe);
+    return 32'(sum[31:16]) + 32'(sum[15:0]) == 32'hffff;
   endfunction
 
   logic sound, intact, datagram, matched;
   logic [7:0] flags;
   always_comb begin
-    sound = header[0][15:12] == 4 && header_words >= 10 && length >= {10'b0, header_words, 1'b0} && count >= length;
+    sound = header[0][15:12] == 4 && header_words >= 10 && length >= {10'b0, header_words, 1'b0} && count >= 17'(length);
     intact = sound && right(header_sum);
     datagram = intact && udp && field[2] >= 8 && field[2] == length - {10'b0, header_words, 1'b0};
     matched = port == 0 || (datagram && field[1] == port);
-    flags = {1'b0, cut, sound && count > length, sound && fragment, 4'b0000};
+    flags = {1'b0, cut, sound && count > 17'(length), sound && fragment, 4'b0000};
     flags[0] = sound;
     flags[1] = intact;
     flags[2] = datagram;
