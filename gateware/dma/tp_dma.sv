@@ -320,7 +320,8 @@ module tp_dma
       .*
   );
   tp_lists #(
-      .CHANNELS(CHANNELS)
+      .CHANNELS(CHANNELS),
+      .AHEAD(CHANNELS'(C2H_AHEAD) << H2C)
   ) i_lists (
       .start(list_start),
       .start_addr(row[63:0]),

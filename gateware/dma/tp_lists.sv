@@ -12,6 +12,7 @@ module tp_lists
   import towpath_pkg::*;
 #(
     parameter int CHANNELS = 2,
+    parameter logic [CHANNELS-1:0] AHEAD = '0,  // rows of these are read ahead, while a list is walked
     localparam int CW = CHANNELS > 1 ? $clog2(CHANNELS) : 1,
     localparam int PIECES = 8,            // for each channel
     localparam int PW = $clog2(PIECES)
@@ -19,7 +20,7 @@ module tp_lists
     input logic clk,
     input logic rst,
 
-    input logic [CHANNELS-1:0] row_there,   // a list of this channel may start
+    input logic [CHANNELS-1:0] row_there,   // a list of this channel may start, if none is walked
     input logic [CHANNELS-1:0] start,       // it does; only when idle
     input logic [63:0]         start_addr,
     input logic [CHANNELS-1:0] stop,
@@ -101,6 +102,8 @@ module tp_lists
   logic [CHANNELS-1:0] pick;
   logic [CW-1:0] pick_channel;
   logic choose, picked;
+  logic [CHANNELS-1:0] may_start;
+  assign may_start = row_there & ~(active & AHEAD);
   tp_round_robin #(
       .N(CHANNELS)
   ) i_turn (
@@ -110,7 +113,7 @@ module tp_lists
       .take(choose),
       .grant(pick)
   );
-  assign choose = !picked && row_there == '0 && !chains && need != '0;
+  assign choose = !picked && may_start == '0 && !chains && need != '0;
   assign pick_channel = number(pick);
   assign fetch_valid = picked;
   assign fetch_bytes = 7'd64 - {1'b0, fetch_addr[5:4], 4'b0};
@@ -122,8 +125,8 @@ module tp_lists
     if (chains) begin
       table_at = entry_channel;
       next = e.address[63:4];
-    end else if (row_there != '0) begin
-      table_at = number(row_there);
+    end else if (may_start != '0) begin
+      table_at = number(may_start);
       next = start_addr[63:4];
     end else begin
       table_at = pick_channel;
@@ -132,7 +135,7 @@ module tp_lists
   end
   always_ff @(posedge clk) begin
     // Where a list may start it is noted whether it does or not, which shows late: there is none of this channel before.
-    if (chains ? lives : row_there != '0 || (need != '0 && !picked)) tables[table_at] <= next;
+    if (chains ? lives : may_start != '0 || (need != '0 && !picked)) tables[table_at] <= next;
     // A fetch that is not needed any more is withdrawn.
     if (fetch_grant || !need[fetch_channel]) picked <= 1'b0;
     if (choose) begin

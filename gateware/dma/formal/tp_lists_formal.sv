@@ -6,6 +6,7 @@
 // is asked for while one is out, beyond the entry that ends the table, after one has failed, or without room for its pieces; none is out
 // or begins when a stopped list is quiet. A list is over when it has ended, nothing is out and no piece is left, and then only; its
 // status is that of a failed fetch, or 0.
+// The same with AHEAD, where rows of a channel come while its list is walked.
 // Assumed: entries come of fetches that are out, as many as they have bytes for, unless one
 // fails (tp_landing); a list starts when there is none, `hold` is not given, and not in the cycle after the one before it has finished;
 // `stop` stays until `finish`, which comes once a stopped list was quiet; a wish stays until it is fulfilled, or the list is stopped
@@ -15,6 +16,7 @@ module tp_lists_formal
 #(
     parameter int CHANNELS = 2,
     parameter bit INDUCTION = 1,
+    parameter bit AHEAD = 0,
     localparam int CW = $clog2(CHANNELS)
 ) (
     input logic clk,
@@ -44,7 +46,12 @@ module tp_lists_formal
   logic [CHANNELS-1:0] piece_next, piece_valid, over, quiet;
   logic piece_any;
   logic [CHANNELS-1:0][7:0] status;
-  tp_lists #(.CHANNELS(CHANNELS)) dut (.*);
+  tp_lists #(
+      .CHANNELS(CHANNELS),
+      .AHEAD({CHANNELS{AHEAD}})
+  ) dut (
+      .*
+  );
 
   // ------------------------------------------------------------------------------------------------ what is around it
   logic started = 1'b0;
@@ -78,7 +85,8 @@ module tp_lists_formal
     if (!started) assume (rst && 32'(choose) < CHANNELS);
     if (entry_valid) assume (32'(entry_channel) < CHANNELS && out[entry_channel] && entry_last == (left[entry_channel] == 3'd1));
     assume (!fetch_grant || fetch_valid);
-    assume ($onehot0(row_there) && (start & ~row_there) == '0 && (row_there & (walks | finish1)) == '0);
+    assume ($onehot0(row_there) && (start & ~row_there) == '0 && (start & (walks | finish1)) == '0);
+    if (!AHEAD) assume ((row_there & (walks | finish1)) == '0);
     if (hold) assume (start == '0);
     assume (rst || (stop1 & ~stop & walks) == '0);
     assume ((finish & ~settled) == '0);

@@ -206,6 +206,8 @@ async def asked(dut):
         offset, size, address, user = (wanted[k] for k in ("offset", "size", "address", "user"))
         assert entry["cookie"] == wanted["cookie"] and not entry["start"], entry
         got = bytes(host.memory[address - BASE : address - BASE + entry["bytes"]])
+        if "cuts" in wanted:
+            got = b"".join(bytes(host.memory[a - BASE : a - BASE + n]) for a, n in wanted["cuts"])[: entry["bytes"]]
         assert entry["bytes"] <= size and got == answerer.bytes_of(offset, len(got)), f"another message's bytes: {entry}"
         if entry["status"] in (CANCELLED, RESET):
             assert wanted.get("late"), entry
@@ -228,7 +230,11 @@ async def asked(dut):
             bench.push(index, ATTRIBUTES, wanted["offset"], wanted["user"])
             wanted["address"] = bench.room(size)
             bench.allow(host.writable, wanted["address"], size)
-            bench.push(index, DIRECT, wanted["address"], size, channel.cookie)
+            if size and rng.random() < 0.5:
+                table, wanted["cuts"] = pieces(bench, size, host.writable)
+                bench.push(index, LIST, table, size, channel.cookie)
+            else:
+                bench.push(index, DIRECT, wanted["address"], size, channel.cookie)
             channel.cookie = (channel.cookie + 1) & 0xFFFF
             posted.append(wanted)
         if rng.random() < 0.04:
