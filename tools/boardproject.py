@@ -337,13 +337,22 @@ CONFIG_CLOCK = """
 create_generated_clock -name tp_config_clock -divide_by {divide} \\
   -source [get_pins -hierarchical -filter "NAME =~ *tp_config_divided_reg/C"] \\
   [get_pins -hierarchical -filter "NAME =~ *tp_config_divided_reg/Q"]
+# What it takes changes with its clock's falling edge, so half of it before the edge that takes it, and half behind.
+set tp_config_from [get_clocks -of_objects [get_pins -hierarchical -filter "NAME =~ *tp_config_divided_reg/C"]]
+set tp_config_to [get_clocks -of_objects [get_pins -hierarchical -filter "NAME =~ *tp_config_divided_reg/Q"]]
+set_multicycle_path {setup} -setup -start -from $tp_config_from -to $tp_config_to
+set_multicycle_path {hold} -hold -start -from $tp_config_from -to $tp_config_to
 """
 
 
 def config_clock(khz: int, plus: bool) -> str:
-    """Its constraint, with the divider that gateware/endpoint/xilinx_icap chooses."""
-    most = 125_000 if plus else 100_000
-    return CONFIG_CLOCK.format(khz=khz, divide=2 * -(-khz // (2 * most)))
+    """Its constraints, with the divider that gateware/endpoint/xilinx_icap chooses.
+
+    With `half` clocks in half a period: what changes at -half is taken at 0, and changes again at half. So the launch of a setup moves
+    from -1 to -half. That of its hold is then a clock later, at 1 - half, and belongs at half.
+    """
+    half = -(-khz // (2 * (125_000 if plus else 100_000)))
+    return CONFIG_CLOCK.format(khz=khz, divide=2 * half, setup=half, hold=2 * half - 1)
 
 
 def crossings(user: dict[str, int], clocks: list[int], plus: bool, region: bool) -> str:

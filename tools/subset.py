@@ -8,6 +8,7 @@ rewrite it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from pyslang import syntax
 
 ALLOWED = frozenset(
     """
-    ActionBlock AddExpression AlwaysCombBlock AlwaysFFBlock AnsiPortList ArgumentList ArithmeticRightShiftExpression
+    ActionBlock AddExpression AlwaysBlock AlwaysCombBlock AlwaysFFBlock AnsiPortList ArgumentList ArithmeticRightShiftExpression
     AscendingRangeSelect AssignmentExpression AssignmentPatternExpression AssignmentPatternItem AttributeInstance AttributeSpec
     BinaryAndExpression BinaryOrExpression BinaryXorExpression BitSelect BitType CaseStatement CastExpression CompilationUnit
     ConcatenationExpression ConditionalExpression ConditionalPattern ConditionalPredicate ConditionalStatement ContinuousAssign
@@ -45,7 +46,6 @@ ELSEWHERE = {
     "InterfaceDeclaration": "packagers and block designs want plain ports: no interfaces",
     "UnionType": "unions are taken by some tools only: use part selects",
     "AlwaysLatchBlock": "no latches",
-    "AlwaysBlock": "always_ff or always_comb",
     "CaseGenerate": "write it with `if`: one kind of choice is enough",
     "ForeachLoopStatement": "write the loop with its bounds",
     "JumpStatement": "`break` and `continue` are taken by some tools only: write the condition",
@@ -73,8 +73,8 @@ def findings(path: Path, name: str) -> list[str]:
             found.append((tree.sourceManager.getLineNumber(node.sourceRange.start), text))
     for node in every:
         if node.kind.name == "ModuleDeclaration":
-            for call, text in called_too_early(node):
-                found.append((tree.sourceManager.getLineNumber(call.sourceRange.start), text))
+            for place, text in [*called_too_early(node), *always(node)]:
+                found.append((tree.sourceManager.getLineNumber(place.sourceRange.start), text))
     return [f"{name}:{line}: {text}" for line, text in sorted(found)]
 
 
@@ -98,6 +98,28 @@ def judged(node: Any) -> Iterator[str]:
         yield f"the attribute {node.name.value} is not among {', '.join(sorted(ATTRIBUTES))}"
     elif kind == "DataDeclaration" and node.type.kind.name == "NamedType" and any(getattr(d, "dimensions", ()) for d in node.declarators):
         yield "a memory of structures: not every tool makes a RAM of it; declare it as vectors"
+
+
+def always(module: Any) -> Iterator[tuple[Any, str]]:
+    """Processes by `always` that are no clocked ones of ports of one memory: each writes words of it."""
+    processes = []
+
+    def look(node: Any) -> None:
+        if getattr(node, "kind", None) == syntax.SyntaxKind.AlwaysBlock:
+            written = set()
+
+            def target(inner: Any) -> None:
+                if getattr(inner, "kind", None) == syntax.SyntaxKind.NonblockingAssignmentExpression:
+                    written.update(re.findall(r"^(\w+)\s*\[", str(inner.left).strip()))
+
+            node.visit(target)
+            processes.append((node, written))
+
+    module.visit(look)
+    for process, written in processes:
+        others = set().union(*(words for other, words in processes if other is not process))
+        if not written & others or not re.match(r"@\s*\(\s*posedge\b", str(process.statement).strip()):
+            yield process, "always_ff or always_comb: `always` is for a memory that several clocked processes write"
 
 
 def called_too_early(module: Any) -> Iterator[tuple[Any, str]]:

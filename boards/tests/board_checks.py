@@ -323,6 +323,12 @@ def config_clock(hierarchy: dict[str, Any], crossings: Script) -> list[str]:
     made = [(name, int(by)) for name, by, *_ in crossings.of("create_generated_clock")]
     if made != [("tp_config_clock", divide)]:
         found.append(f"crossings.tcl: the configuration port's clock is {made}, and divided by {divide}")
+    # Its inputs change half a period before it takes them, and again half a period later.
+    ends = ["tp_config_divided_reg/C", "tp_config_divided_reg/Q"]
+    wanted = [[str(divide // 2), "-setup", "-start", *ends], [str(divide - 1), "-hold", "-start", *ends]]
+    told = crossings.of("set_multicycle_path")
+    if told != wanted:
+        found.append(f"crossings.tcl: the paths to the configuration port have {told}, not {wanted}")
     return found
 
 

@@ -214,6 +214,19 @@ proc set_clock_groups {args} {
     record set_clock_groups {*}$clocks
   }
 }
+# The clocks are named by the pins that they are at.
+proc set_multicycle_path {args} {
+  set count [options $args {-setup -hold -start -end} {-from -to}]
+  if {[info exists option(-setup)] == [info exists option(-hold)] || [info exists option(-start)] == [info exists option(-end)]} {
+    error "set_multicycle_path $args: say -setup or -hold, -start or -end"
+  }
+  if {![string is integer -strict $count]} { error "set_multicycle_path: $count" }
+  foreach end {-from -to} {
+    if {![info exists option($end)] || [llength $option($end)] == 0} { error "set_multicycle_path: $end nothing" }
+  }
+  set of [lmap name {-setup -hold -start -end} {if {![info exists option($name)]} continue; set name}]
+  record set_multicycle_path $count {*}$of $option(-from) $option(-to)
+}
 proc create_clock {args} {
   set port [options $args {} {-name -period}]
   record create_clock $option(-name) $option(-period) $port

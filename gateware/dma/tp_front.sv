@@ -104,7 +104,8 @@ module tp_front
     output logic        see_prefix,       // the row that comes is seen for the first time: attributes, ...
     output logic        see_ask,          // ... or what the kind is to be asked for
     output logic        d_asks,           // that of the descriptor in hand was
-    output logic        see_none,         // what was seen last is of no use: its descriptor has ended, asks nothing, or does not come
+    output logic        see_none,         // forget what was seen: at a flush, when a cancel has none left before its mark, ...
+                                          // ... and when a descriptor ends, or comes and asks nothing, and none behind it was seen
     input  logic        see_more,         // another one may be
     input  logic        rewind            // with `finish`
 );

@@ -117,6 +117,7 @@ def module(body: str, ports: str = "input logic a, output logic b") -> str:
 
 
 FUNCTION = "function automatic logic same(input logic x);\n    return x;\n  endfunction"
+MEMORY = "  logic m[4];\n  always @(posedge a) m[0] <= a;\n"
 STRUCT = "typedef struct packed {logic a;} word_t;"
 
 
@@ -157,6 +158,8 @@ def test_what_else_would_break_the_site(tmp_path: Path, file: str, text: str, wo
         (module(f"  {STRUCT}\n  logic m[4];"), module(f"  {STRUCT}\n  word_t m[4];"), "memory of structures"),
         (module(f"  {FUNCTION}\n  assign b = same(a);"), module(f"  assign b = same(a);\n  {FUNCTION}"), "above its declaration"),
         (module("  always_comb b = a;"), module("  always_latch if (a) b = a;"), "no latches"),
+        (module(f"{MEMORY}  always @(posedge a) m[1] <= a;"), module(f"{MEMORY}  always @(a) m[1] <= a;"), "always_ff or always_comb"),
+        (module(f"{MEMORY}  always @(posedge a) m[1] <= a;"), module(MEMORY), "always_ff or always_comb"),
         (module("  localparam int N = 1 + 2;"), module("  localparam real N = 1.5;"), "RealType is not in the subset"),
     ],
 )

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The configuration port of plug-in `partial` on the 7 series: ICAPE2 (UG470) and the buffer of its clock. gateware/endpoint/xilinx_icap says how it is driven.
 //
-// `clk` has CLOCK_KHZ at most. tools/boardproject.py writes the constraint of the clock that is made of it.
+// `clk` has CLOCK_KHZ at most. tools/boardproject.py writes the constraints of the clock that is made of it.
 // It has not met hardware.
 module tp_config_port #(
     parameter int CLOCK_KHZ = 250_000

@@ -2,9 +2,10 @@
 // Block RAM between the host and a core of high-level synthesis that has an array outside (`ap_memory`): `s_` is the port of a channel of kind memory, `c_` the core's,
 // once or twice: address, enable, write, and data in the clock after.
 //
-// Promises: the core is served in every clock; the host is when the core does not use its second port. An element of BITS bits takes a power of two of bytes: the host sees element n at
-// n times that. What is above BITS is 0 when the core has written it. Host addresses outside of BYTES are DECERR.
-// Not for: elements that are wider than the path. What host and core write to one element in the same clock is not specified, nor what one reads that the other is writing.
+// Promises: the core is served in every clock; the host is in each clock in which the core does not use its second port. An element of BITS bits takes a power of two of bytes: the host sees
+// element n at n times that. What is above BITS is 0 when the core has written it. Outside of BYTES the host gets DECERR; the core's writes are dropped, and it reads 0.
+// Not for: elements that are wider than the path; a core that uses its second port in every clock, for it has no signal by which it could be held back, and the host would wait as long.
+// What host and core write to one element in the same clock is not specified, nor what one reads that the other is writing.
 module tp_array_ram #(
     parameter  int          DATA_WIDTH    = 128,       // of `s_` and of a row
     parameter  int          BITS          = 32,        // of an element
@@ -50,6 +51,7 @@ module tp_array_ram #(
   localparam int ROWS = int'(BYTES / 64'(KEEP));
   localparam int ROW = $clog2(ROWS);
   localparam int LANES = DATA_WIDTH / LANE;
+  localparam logic [63:0] ELEMENTS = BYTES / 64'(LANE / 8);
   if (LANE > DATA_WIDTH || LANE < 8 || LANE != 1 << $clog2(LANE) || BITS > LANE || BYTES == 0 || BYTES % 4096 != 0) begin : g_refused
     $error("%m: BITS %0d, BYTES %0d: make BITS %0d at most, and BYTES a multiple of 4096", BITS, BYTES, DATA_WIDTH);
   end
@@ -76,20 +78,21 @@ module tp_array_ram #(
   logic [1:0][DATA_WIDTH-1:0] out;
   for (genvar p = 0; p < 2; p++) begin : g_port
     logic [31:0] element, lane, was;
-    logic fresh;
+    logic holds, fresh, beyond;  // the address is in the array; what comes was asked for in the last clock, and is not
     logic [BITS-1:0] found, kept;
     assign element = 32'(c_address[p]);
+    assign holds = 64'(c_address[p]) < ELEMENTS;
     assign lane = element % LANES;
     assign core_row[p] = ROW'(element / LANES);
     for (genvar l = 0; l < LANES; l++) begin : g_lane
       assign core_data[p][LANE*l+:LANE] = LANE'(c_d[p]);
-      assign core_strobes[p][LANE/8*l+:LANE/8] = {LANE / 8{c_we[p] && lane == l}};
+      assign core_strobes[p][LANE/8*l+:LANE/8] = {LANE / 8{c_we[p] && holds && lane == l}};
     end
-    assign found = out[p][LANE*was+:BITS];
+    assign found = beyond ? '0 : out[p][LANE*was+:BITS];
     // The host reads by the second port as well: what the core has read stands.
     always_ff @(posedge clk) begin
       fresh <= c_ce[p];
-      if (c_ce[p]) was <= lane;
+      if (c_ce[p]) {was, beyond} <= {lane, !holds};
       if (fresh) kept <= found;
     end
     assign c_q[p] = fresh ? found : kept;
@@ -100,13 +103,13 @@ module tp_array_ram #(
   wire [KEEP-1:0] second_strobes = c_ce[1] ? core_strobes[1] : host_writes_now ? strobes : '0;
   wire [DATA_WIDTH-1:0] second_data = c_ce[1] ? core_data[1] : written;
   logic [DATA_WIDTH-1:0] memory[ROWS];
-  // Two ports of one RAM.
-  always_ff @(posedge clk) begin
-    for (int i = 0; i < KEEP; i++) begin
-      if (c_ce[0] && core_strobes[0][i]) memory[core_row[0]][8*i+:8] <= core_data[0][8*i+:8];
-      if (second_strobes[i]) memory[second][8*i+:8] <= second_data[8*i+:8];
-    end
+  // Two ports of one RAM, with a process for each: in one process the second write would win, for which a tool would have to add what no RAM has.
+  always @(posedge clk) begin
+    for (int i = 0; i < KEEP; i++) if (c_ce[0] && core_strobes[0][i]) memory[core_row[0]][8*i+:8] <= core_data[0][8*i+:8];
     if (c_ce[0]) out[0] <= memory[core_row[0]];
+  end
+  always @(posedge clk) begin
+    for (int i = 0; i < KEEP; i++) if (second_strobes[i]) memory[second][8*i+:8] <= second_data[8*i+:8];
     out[1] <= memory[second];
   end
 

@@ -4,7 +4,8 @@
 //
 // It takes a raw bit file (.bin), a dword at a time, the file's first byte highest, and turns each byte's bits round, as the primitive wants them at 32 bit
 // (UG470 and UG570, "Parallel Bus Bit Order"). The primitive's clock is `tp_config_divided` behind a clock buffer: `clk`, which has at most CLOCK_KHZ, divided
-// by the least even number that leaves at most MOST_KHZ. Its inputs change with the falling edge. A begin aborts what is under way: RDWRB changes while CSIB
+// by the least even number that leaves at most MOST_KHZ. Its inputs change with the falling edge, which constraints must say
+// (tools/boardproject.py writes them): half a period before they are taken, and half behind. A begin aborts what is under way: RDWRB changes while CSIB
 // is low.
 // A file is well if the primitive was in step (DALIGN) and, some time after the last dword, no longer is, and if it has reported no error since the begin. An
 // error of the file before, which it may go on reporting, does not count until it has been gone. A primitive that says so itself must have done, too: ICAPE3's

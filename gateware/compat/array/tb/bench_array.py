@@ -12,16 +12,20 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, FallingEdge, gather
 from cocotbext.axi import AxiBus, AxiMaster, AxiResp
 
-BYTES = 4096
+REACHED = 4096  # elements that the core's addresses reach
 
 
 @cocotb.test()
 @cocotb.parametrize(busy=[0.3, 0.9])
 async def host_and_core_at_once(dut, busy):
-    """Each of the core's ports and the host have elements of their own, side by side in the same rows; at the end everyone sees all."""
+    """Each of the core's ports and the host have elements of their own, side by side in the same rows; at the end everyone sees all.
+
+    What the core does beyond the array touches nothing, and reads 0.
+    """
     rng = generator(f"host_and_core_at_once, busy {busy}")
     bits, lane = int(dut.BITS.value), int(dut.LANE.value) // 8
-    count = BYTES // lane
+    size = int(dut.BYTES.value)
+    count = size // lane
     host = AxiMaster(AxiBus.from_prefix(dut, "s"), dut.clk, dut.rst_n, reset_active_level=False)
     for interface, channels in ((host.write_if, ("aw", "w", "b")), (host.read_if, ("ar", "r"))):
         interface.log.setLevel("WARNING")
@@ -52,6 +56,12 @@ async def host_and_core_at_once(dut, busy):
                     continue
                 ce |= 1 << port
                 done[port] += 1
+                if rng.random() < 0.1:
+                    address.value = rng.randrange(count, REACHED)
+                    writes = rng.random() < 0.5
+                    we |= writes << port
+                    wanted[port] = None if writes else 0
+                    continue
                 if rng.random() < 0.4:
                     we |= 1 << port
                     memory[at], wanted[port] = word, None
@@ -73,7 +83,7 @@ async def host_and_core_at_once(dut, busy):
     await gather(core(4000), others())
     assert min(done) > 1000, done
     await ClockCycles(dut.clk, 2)
-    got = (await host.read(0, BYTES, arid=0)).data
+    got = (await host.read(0, size, arid=0)).data
     assert [int.from_bytes(got[n * lane : (n + 1) * lane], "little") for n in range(count)] == memory
-    outside = await host.read(BYTES, 16, arid=0)
+    outside = await host.read(size, 16, arid=0)
     assert outside.resp == AxiResp.DECERR

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// tp_array_ram of 4096 bytes: for bench_array.py.
+// tp_array_ram behind addresses that reach further than it: for bench_array.py.
 module tb_array #(
     parameter int DATA_WIDTH = 64,
     parameter int BITS       = 12,
-    parameter int LANE       = 16
+    parameter int LANE       = 16,
+    parameter int BYTES      = 4096
 ) (
     input  logic                      clk,
     input  logic                      rst_n,
@@ -50,7 +51,8 @@ module tb_array #(
       .DATA_WIDTH(DATA_WIDTH),
       .BITS(BITS),
       .LANE(LANE),
-      .CORE_ADDRESS(12)
+      .CORE_ADDRESS(12),
+      .BYTES(64'(BYTES))
   ) dut (
       .c_address({address1, address0}),
       .c_ce(ce),

@@ -12,12 +12,12 @@ import bench
 HERE = Path(__file__).resolve().parent
 
 
-@pytest.mark.parametrize(("width", "bits", "lane"), [(64, 12, 16), (64, 64, 64)])
-def test_array(width, bits, lane):
+@pytest.mark.parametrize(("width", "bits", "lane", "size"), [(64, 12, 16, 4096), (64, 64, 64, 12288)])
+def test_array(width, bits, lane, size):
     bench.run(
         "tb_array",
         [*bench.sources("lib", "compat/axi", "compat/array"), HERE / "tb_array.sv"],
         HERE / "bench_array.py",
         bench.ROOT / f".towpath/benches/array-{bits}",
-        {"DATA_WIDTH": width, "BITS": bits, "LANE": lane},
+        {"DATA_WIDTH": width, "BITS": bits, "LANE": lane, "BYTES": size},
     )

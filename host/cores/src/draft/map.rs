@@ -54,6 +54,9 @@ impl Mapped {
     }
 }
 
+/// The offset of a register that is beyond all that 32 bits reach: none has it, for it is no multiple of 4.
+const NOWHERE: u32 = u32::MAX;
+
 /// A bus and its registers.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Map {
@@ -181,7 +184,7 @@ fn macros(text: &str) -> Vec<Map> {
 fn ip_xact(text: &str) -> Vec<Map> {
     let mut maps: Vec<Map> = Vec::new();
     let mut inside: Vec<String> = Vec::new();
-    let mut base = 0;
+    let mut base = Some(0u32);
     for piece in text.split('<').skip(1) {
         let Some((tag, content)) = piece.split_once('>') else { continue };
         let name = |tag: &str| tag.split_whitespace().next().unwrap_or_default().rsplit(':').next().unwrap_or_default().to_string();
@@ -202,7 +205,7 @@ fn ip_xact(text: &str) -> Vec<Map> {
             ["memoryMap", ..] => maps.push(Map::default()),
             _ if maps.is_empty() => {}
             ["name", "memoryMap", ..] => maps.iter_mut().last().into_iter().for_each(|map| map.bus = content.to_string()),
-            ["baseAddress", "addressBlock", ..] => base = number().unwrap_or(0),
+            ["baseAddress", "addressBlock", ..] => base = number(),
             ["register", ..] => maps.iter_mut().last().into_iter().for_each(|map| map.registers.push(Mapped::default())),
             [key, "register", ..] | [key, "field", ..] => {
                 let field = path[1] == "field";
@@ -216,7 +219,9 @@ fn ip_xact(text: &str) -> Vec<Map> {
                         register.control |= content.eq_ignore_ascii_case("AP_START");
                         register.chain |= content.eq_ignore_ascii_case("AP_CONTINUE");
                     }
-                    ("addressOffset", false) => register.offset = base + number().unwrap_or(0),
+                    ("addressOffset", false) => {
+                        register.offset = base.zip(number()).and_then(|(base, offset)| base.checked_add(offset)).unwrap_or(NOWHERE);
+                    }
                     ("size", false) => register.bits = number().unwrap_or(0),
                     ("access", false) => register.allows(content),
                     _ => {}
@@ -403,6 +408,10 @@ mod tests {
             <s:size>24</s:size><s:access>read-only</s:access></s:register></s:addressBlock></s:memoryMap></s:memoryMaps></s:component>";
         let two = [("ap_ctrl", 0, "32 bit, read, write"), ("total", 0x20, "24 bit, read")];
         assert_eq!(shown(&read(xml)), expected(&two));
+        for (base, offset) in [("0xfffffff0", "0x20"), ("0", "0x100000010"), ("0x100000000", "0x10")] {
+            let far = xml.replace("s:baseAddress>0<", &format!("s:baseAddress>{base}<")).replace(">0x20<", &format!(">{offset}<"));
+            assert_eq!(read(&far)[0].registers[1].offset, NOWHERE, "{base} and {offset}");
+        }
         assert!(read("nothing of this kind\n// 0x10 : reserved").is_empty());
     }
 }
