@@ -1,21 +1,97 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What GHDL 2 writes wrongly as Verilog, written rightly. Newer ones write it so themselves, and nothing is changed.
+//! What GHDL writes wrongly as Verilog, written rightly.
 //!
-//! - A constant of more than 32 bits that is a vector to VHDL is written as a text, `"0101..."`, whose characters are eight bits each.
-//! - One that is a number below 0 has its sign in the lowest 32 bits only: `40'b0000000011111...`. Vectors are texts, and no number of VHDL
-//!   has bit 31 set but those below 0, so that the bits above can be told.
+//! - GHDL 2 writes a constant of more than 32 bits that is a vector to VHDL as a text, `"0101..."`, whose characters are eight bits each. Texts
+//!   of newer ones are texts.
+//! - A number below 0 in more than 32 bits has its sign in the lowest 32 bits only: `40'b0000000011111...`. A vector can look the same; GHDL's
+//!   netlist (`--out=raw`) tells which it is. Words of a memory and choices of a case are never numbers below 0.
 //! - A shift to the right that keeps the sign is written as one that does not: `$signed(a) >> 3`.
+//! - Quotients and remainders of signed numbers are written as those of unsigned ones: `a / b; // sdiv`.
+//! - The smaller and the larger of two signed numbers are written in VHDL, `n <= a when $signed(a) > $signed(b) else b;`, and so is a number
+//!   without its sign, `n <= std_logic_vector(abs $signed(a));`.
 
-/// GHDL's Verilog with these mended.
-pub(crate) fn mended(verilog: &str) -> String {
-    verilog.lines().map(|line| shifts(&texts(&numbers(line))) + "\n").collect()
+use std::collections::BTreeSet;
+
+/// A constant of more than 32 bits that may be a number below 0: its width, and its lowest 32 bits. Those above are 0, and the highest of these 1.
+type Doubtful = (usize, u32);
+
+/// Is it GHDL 2, by the first line of `ghdl --version`?
+pub(crate) fn is_2(version: &str) -> bool {
+    version.split_whitespace().nth(1).is_some_and(|number| number.split('.').next() == Some("2"))
+}
+
+/// Has this Verilog constants of which only the netlist tells what they are?
+pub(crate) fn needs_netlist(verilog: &str) -> bool {
+    verilog.lines().any(|line| numbers(line, &mut |_| true) != line)
+}
+
+/// GHDL's Verilog with these mended, by its netlist. The error is a message for the designer.
+pub(crate) fn mended(verilog: &str, netlist: &str, is_2: bool) -> Result<String, String> {
+    let known = Netlist::of(netlist, is_2);
+    let (mut result, mut place, mut unclear) = (String::new(), "", None);
+    for line in verilog.lines() {
+        place = line.trim().strip_prefix("/* ").and_then(|rest| rest.strip_suffix("*/")).map_or(place, str::trim);
+        let line = numbers(line, &mut |constant| {
+            let negative = known.negative.contains(&constant);
+            if negative && known.vectors.contains(&constant) {
+                unclear.get_or_insert((place, constant));
+            }
+            negative
+        });
+        let line = if is_2 { texts(&line) } else { line };
+        result.push_str(&chosen(&signed(&shifts(&line))));
+        result.push('\n');
+    }
+    match unclear {
+        None => Ok(result),
+        Some((place, (width, value))) => Err(format!(
+            "{place}: GHDL writes the number {} and the vector x\"{value:X}\" of {width} bits, which are both in this entity or below it, alike as \
+             Verilog. Write the number as to_signed({0}, {width}).",
+            value as i32
+        )),
+    }
+}
+
+/// What the netlist has of doubtful constants: those that are numbers, and the vectors that are not written as texts.
+#[derive(Default)]
+struct Netlist {
+    negative: BTreeSet<Doubtful>,
+    vectors: BTreeSet<Doubtful>,
+}
+
+impl Netlist {
+    /// A constant's line has "{n29w40} := " and then `$const_SB32{i27} #($val=4294967293)`, `40'uh80000000`, or `$const_bit{i8} #(4294967293, 0)`,
+    /// lowest 32 bits first.
+    fn of(netlist: &str, is_2: bool) -> Netlist {
+        let mut found = Netlist::default();
+        for line in netlist.lines() {
+            let Some((net, value)) = line.split_once("} := ") else { continue };
+            let Some(width) = net.rsplit_once('w').and_then(|(_, width)| width.parse().ok()).filter(|width| *width > 32) else { continue };
+            let words = || value.split_once("#(").and_then(|(_, rest)| rest.split(')').next()).unwrap_or_default();
+            let low = |word: &str| word.rsplit(|c: char| !c.is_ascii_digit()).next().and_then(|digits| digits.parse::<u32>().ok());
+            let (set, low) = if value.starts_with("$const_SB32") {
+                (&mut found.negative, low(words()))
+            } else if let Some((_, digits)) = value.split_once("'uh") {
+                let end = digits.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(digits.len());
+                (&mut found.vectors, u32::from_str_radix(&digits[..end], 16).ok())
+            } else if value.starts_with("$const_bit") && !is_2 {
+                let mut words = words().split(',').map(low);
+                let first = words.next().flatten();
+                (&mut found.vectors, first.filter(|_| words.all(|word| word == Some(0))))
+            } else {
+                continue;
+            };
+            set.extend(low.filter(|low| low >> 31 == 1).map(|low| (width, low)));
+        }
+        found
+    }
 }
 
 fn is_bit(c: char) -> bool {
     matches!(c, '0' | '1' | 'x' | 'X' | 'z' | 'Z')
 }
 
-/// Texts of bits as constants. GHDL writes no other texts into an expression; one in a comment is left alone.
+/// Texts of bits as constants. GHDL 2 writes no other texts into an expression; one in a comment is left alone.
 fn texts(line: &str) -> String {
     let mut parts = line.split('"');
     let mut result = parts.next().unwrap_or_default().to_string();
@@ -32,18 +108,31 @@ fn texts(line: &str) -> String {
     result
 }
 
-/// Numbers below 0 with their sign in all bits.
-fn numbers(line: &str) -> String {
+/// A memory's word, "    NAME[3] = 40'b...", or an instance's generic or port, "    .NAME(40'b...".
+fn holds_no_numbers(line: &str) -> bool {
+    let line = line.trim_start();
+    let index = line.split_once(" = ").and_then(|(to, _)| to.strip_suffix(']')?.rsplit_once('['));
+    let word = index.is_some_and(|(name, index)| !name.contains(' ') && index.chars().all(|c| c.is_ascii_digit()));
+    word || line.starts_with('.')
+}
+
+/// The doubtful constants that are negative, with their sign in all bits.
+fn numbers(line: &str, negative: &mut dyn FnMut(Doubtful) -> bool) -> String {
+    if holds_no_numbers(line) {
+        return line.to_string();
+    }
     let mut parts = line.split("'b");
     let mut result = parts.next().unwrap_or_default().to_string();
     for part in parts {
         let bits = part.chars().take_while(|c| is_bit(*c)).count();
         let (constant, rest) = part.split_at(bits);
-        let above = bits.saturating_sub(32);
-        let negative = above > 0 && constant[above..].starts_with('1') && constant[..above].chars().all(|c| c == '0');
+        let (above, low) = constant.split_at(bits.saturating_sub(32));
+        // A constant before ":" is a case's choice.
+        let doubtful = !above.is_empty() && above.chars().all(|c| c == '0') && low.starts_with('1') && !rest.starts_with(':');
+        let low_bits = u32::from_str_radix(low, 2).ok().filter(|_| doubtful);
         result.push_str("'b");
-        result.push_str(&if negative { "1".repeat(above) } else { constant[..above].to_string() });
-        result.push_str(&constant[above..]);
+        result.push_str(&if low_bits.is_some_and(|low| negative((bits, low))) { "1".repeat(above.len()) } else { above.to_string() });
+        result.push_str(low);
         result.push_str(rest);
     }
     result
@@ -63,9 +152,48 @@ fn shifts(line: &str) -> String {
     result
 }
 
+/// Quotients and remainders of signed numbers: "  assign N = A / B; // sdiv". VHDL's `mod` has the divisor's sign, `rem` and Verilog's % the other's.
+fn signed(line: &str) -> String {
+    let parts = || {
+        let (code, kind) = line.split_once("; // ")?;
+        let (to, value) = code.split_once(" = ")?;
+        let (a, b) = value.split_once(if kind == "sdiv" { " / " } else { " % " })?;
+        let signed = |operand: &str| if operand.starts_with("$signed(") { operand.to_string() } else { format!("$signed({operand})") };
+        Some((to, signed(a), signed(b), kind))
+    };
+    match parts() {
+        Some((to, a, b, "sdiv")) => format!("{to} = {a} / {b}; // sdiv"),
+        Some((to, a, b, "srem")) => format!("{to} = {a} % {b}; // srem"),
+        Some((to, a, b, "smod")) => {
+            format!("{to} = {a} % {b} == 0 || ({a} % {b} < 0) == ({b} < 0) ? {a} % {b} : {a} % {b} + {b}; // smod")
+        }
+        _ => line.to_string(),
+    }
+}
+
+/// The smaller or the larger of two signed numbers, and a number without its sign.
+fn chosen(line: &str) -> String {
+    let parts = || {
+        let (to, value) = line.trim().strip_suffix(';')?.split_once(" <= ")?;
+        if let Some(a) = value.strip_prefix("std_logic_vector(abs ").and_then(|rest| rest.strip_suffix(')')) {
+            return Some(format!("  assign {to} = {a} < 0 ? -{a} : {a};"));
+        }
+        let (a, rest) = value.split_once(" when ")?;
+        let (condition, b) = rest.split_once(" else ")?;
+        Some(format!("  assign {to} = {condition} ? {a} : {b};"))
+    };
+    parts().unwrap_or_else(|| line.to_string())
+}
+
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    const MINUS_3: &str = "0000000011111111111111111111111111111101";
+    const NUMBER: &str = "          .$b{p40}: %29:$o{n36w40} := $const_SB32{i34} #($val=4294967293)),\n";
+    const VECTOR: &str = "      .$b{p17}: %9:$o{n15w40} := 40'uhfffffffd)\n";
+    const BITS: &str = "      .$b{p17}: %9:$o{n15w40} := $const_bit{i9} #(4294967293, 0))\n";
 
     #[test]
     fn what_ghdl_2_writes_is_mended() {
@@ -77,19 +205,60 @@ mod tests {
                 "assign a = b + 40'b0000000010000000000000000000000000000000;".to_string(),
             ),
             (r#"assign a = c ? "01X0" : "ZZ1";"#, "assign a = c ? 4'b01X0 : 3'bZZ1;".to_string()),
-            // -3 in 40 bits; a vector that looks like it; 2^31 - 1; 32 bits.
+            // -3 in 40 bits, a vector that looks like it, another vector; 2^31 - 1; 32 bits.
             ("x <= a + 40'b0000000011111111111111111111111111111101;", format!("x <= a + 40'b{ones}11111111111111111111111111111101;")),
-            (r#"x <= "0000000011111111111111111111111111111101";"#, "x <= 40'b0000000011111111111111111111111111111101;".to_string()),
+            (r#"x <= "0000000011111111111111111111111111111101";"#, format!("x <= 40'b{MINUS_3};")),
+            ("a + 40'b0000000010000000000000000000000000000000;", "a + 40'b0000000010000000000000000000000000000000;".to_string()),
             ("a + 40'b0000000001111111111111111111111111111111", "a + 40'b0000000001111111111111111111111111111111".to_string()),
             ("a + 32'b10000000000000000000000000000000 + 1'b1", "a + 32'b10000000000000000000000000000000 + 1'b1".to_string()),
+            // A memory's word, a generic, a case's choice.
+            ("    n59[3] = 40'b0000000011111111111111111111111111111101;", format!("    n59[3] = 40'b{MINUS_3};")),
+            ("    .V(40'b0000000011111111111111111111111111111101),", format!("    .V(40'b{MINUS_3}),")),
+            (
+                "      40'b0000000011111111111111111111111111111101: n <= 40'b0000000011111111111111111111111111111101;",
+                format!("      40'b{MINUS_3}: n <= 40'b{ones}11111111111111111111111111111101;"),
+            ),
             // Shifts.
             ("assign n = $signed(a) >> 31'b011;", "assign n = $signed(a) >>> 31'b011;".to_string()),
             ("assign n = $signed(a) < $signed(b);", "assign n = $signed(a) < $signed(b);".to_string()),
             ("assign n = a >> 31'b011; // \"01\"", "assign n = a >> 31'b011; // \"01\"".to_string()),
             ("assign n = $signed(a) >>> 2'b11;", "assign n = $signed(a) >>> 2'b11;".to_string()),
+            // Signed numbers.
+            ("  assign n = a / 3'b101; // sdiv", "  assign n = $signed(a) / $signed(3'b101); // sdiv".to_string()),
+            ("  assign n = $signed(a) % b; // srem", "  assign n = $signed(a) % $signed(b); // srem".to_string()),
+            ("  assign n = a / b; // udiv", "  assign n = a / b; // udiv".to_string()),
+            ("  n9_o <= std_logic_vector(abs $signed(s));", "  assign n9_o = $signed(s) < 0 ? -$signed(s) : $signed(s);".to_string()),
+            ("  n3_o <= a when $signed(a) > $signed(b) else b;", "  assign n3_o = $signed(a) > $signed(b) ? a : b;".to_string()),
         ];
         for (wrong, right) in cases {
-            assert_eq!(mended(wrong), right + "\n", "{wrong}");
+            assert_eq!(mended(wrong, NUMBER, true).unwrap(), right + "\n", "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_constant_is_a_number_only_where_the_netlist_has_one() {
+        let verilog = format!("  /* a.vhd:18:11  */\n  assign n = s + 40'b{MINUS_3};\n");
+        for (is_2, netlist) in [(true, VECTOR), (true, BITS), (true, ""), (false, VECTOR), (false, BITS)] {
+            assert_eq!(mended(&verilog, netlist, is_2).unwrap(), verilog, "{netlist}");
+            assert_eq!(mended(&verilog, &[NUMBER.replace("w40", "w41").as_str(), netlist].concat(), is_2).unwrap(), verilog, "{netlist}");
+        }
+        // GHDL 2's vectors of many bits are texts; newer ones' are not.
+        let right = verilog.replace("b00000000", "b11111111");
+        assert_eq!(mended(&verilog, &[NUMBER, BITS].concat(), true).unwrap(), right);
+        assert_eq!(mended(&verilog, NUMBER, false).unwrap(), right);
+        for (is_2, netlist) in [(true, [NUMBER, VECTOR]), (false, [VECTOR, NUMBER]), (false, [NUMBER, BITS])] {
+            let error = mended(&verilog, &netlist.concat(), is_2).unwrap_err();
+            assert!(error.starts_with("a.vhd:18:11: ") && error.contains("to_signed(-3, 40)"), "{error}");
+        }
+        // Without a doubt, GHDL is not asked.
+        assert!(needs_netlist(&verilog) && !needs_netlist(&format!("    n5[0] = 40'b{MINUS_3};\n  assign n = \"{MINUS_3}\";")));
+    }
+
+    #[test]
+    fn texts_of_newer_ones_are_texts() {
+        assert!(is_2("GHDL 2.0.0 (Debian 2.0.0+dfsg-6.2+b2) [Dunoon edition]"));
+        assert!(!is_2("GHDL 4.1.0 (4.1.0.r0.gc0e7d7a) [Dunoon edition]") && !is_2("GHDL 20.1") && !is_2(""));
+        let generic = "    .MODE(\"01\"))\n";
+        assert_eq!(mended(generic, "", false).unwrap(), generic);
     }
 }

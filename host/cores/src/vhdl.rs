@@ -2,7 +2,7 @@
 //! Cores in VHDL, whole or in part: for simulation GHDL makes Verilog of them; boards get them as they are.
 
 use crate::files::environment;
-use crate::ghdl::mended;
+use crate::ghdl::{is_2, mended, needs_netlist};
 use crate::manifest::{at, core_line, Manifest, ParameterValue, MANIFEST};
 use crate::tool::text;
 use crate::CoreError;
@@ -144,16 +144,20 @@ impl Vhdl {
                 generics.extend(manifest.parameters.iter().map(|(name, value)| (name.to_ascii_lowercase(), generic(value))));
                 generics.insert(WIDTH.into(), manifest.core.width.to_string());
             }
-            let output = loop {
+            let run = |out: &str, generics: &BTreeMap<String, String>| {
                 let mut command = Command::new(&ghdl.program);
-                command.args(["--synth", "--std=08", "-fsynopsys", "--out=verilog"]).current_dir(&manifest.folder);
+                command.args(["--synth", "--std=08", "-fsynopsys", out]).current_dir(&manifest.folder);
                 command.args(generics.iter().map(|(name, value)| format!("-g{name}={value}")));
                 for source in &self.sources {
                     // It runs in the core's folder, where files are that the sources read.
                     command.arg(std::path::absolute(source).map_err(|e| CoreError::io("cannot find", source, e))?);
                 }
                 command.arg("-e").arg(&entity.name);
-                let output = command.output().map_err(|e| CoreError::io("cannot run GHDL in", scratch, e))?;
+                command.output().map_err(|e| CoreError::io("cannot run GHDL in", scratch, e))
+            };
+            let failed = |message: String| CoreError::Compile { what: format!("core \"{}\"", manifest.core.name), message };
+            let output = loop {
+                let output = run("--out=verilog", &generics)?;
                 if output.status.success() {
                     break output;
                 }
@@ -177,15 +181,21 @@ impl Vhdl {
                             ),
                             false => message,
                         };
-                        return Err(CoreError::Compile { what: format!("core \"{}\"", manifest.core.name), message });
+                        return Err(failed(message));
                     }
                 }
             };
             has_width |= is_top && generics.contains_key(WIDTH);
             said.push_str(&self.named_as_given(&String::from_utf8_lossy(&output.stderr)));
             let file = scratch.join(format!("vhdl_{}_{}.v", manifest.core.name, entity.name));
-            let verilog = named_so(&mended(&String::from_utf8_lossy(&output.stdout)), &spelled);
-            fs::write(&file, verilog).map_err(|e| CoreError::io("cannot write", &file, e))?;
+            let verilog = String::from_utf8_lossy(&output.stdout);
+            let netlist = match needs_netlist(&verilog).then(|| run("--out=raw", &generics)).transpose()? {
+                Some(output) if !output.status.success() => return Err(failed(self.named_as_given(&text(&output)))),
+                output => output.map(|output| output.stdout).unwrap_or_default(),
+            };
+            let verilog = mended(&verilog, &String::from_utf8_lossy(&netlist), is_2(&ghdl.version))
+                .map_err(|message| failed(self.named_as_given(&message)))?;
+            fs::write(&file, named_so(&verilog, &spelled)).map_err(|e| CoreError::io("cannot write", &file, e))?;
             files.push(file);
         }
         Ok((files, has_width, said))

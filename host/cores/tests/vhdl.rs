@@ -2,6 +2,7 @@
 //! Cores in VHDL, alone and below a top in SystemVerilog. They need GHDL; without it there is nothing to test but what the user is told.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
+use std::ffi::{c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
 use towpath_cores::{build, wrap, BuildOptions};
 
@@ -80,8 +81,8 @@ fn vhdl_below_verilog() {
         format!("{head}entity {name} is {ports};\nend;\narchitecture rtl of {name} is begin\n  {inside}\nend;\n")
     };
     let one_of = "u : entity work.third port map (a, b);";
-    let pair = [entity("third", "b <= not a;"), entity("one", one_of), entity("two", one_of)].concat();
-    std::fs::write(folder.join("pair.vhd"), pair).unwrap();
+    let pair = [entity("third", "b <= not a;"), entity("one", one_of), entity("two", one_of), NUMBERS.to_string()].concat();
+    std::fs::write(folder.join("pair.vhd"), &pair).unwrap();
     let manifest = std::fs::read_to_string(folder.join("towpath.toml")).unwrap();
     let manifest = manifest.replace("\"Gain\"", "\"top\"").replace("[parameters]\nFACTOR = 3\n", "");
     std::fs::write(folder.join("towpath.toml"), manifest).unwrap();
@@ -97,12 +98,99 @@ fn vhdl_below_verilog() {
     let (heads, pins): (Vec<String>, Vec<String>) = ports.into_iter().flatten().unzip();
     let source = format!(
         "module top (\n  input logic clk, rst_n,\n{}\n);\n  gain u (.aclk(clk), .aresetn(rst_n),\n{}\n  );\n  wire [2:0] n;\n  \
-         one first (.a(rst_n), .b(n[0]));\n  two second (.a(n[0]), .b(n[1]));\n  third last (.a(n[1]), .b(n[2]));\nendmodule\n",
+         one first (.a(rst_n), .b(n[0]));\n  two second (.a(n[0]), .b(n[1]));\n  third last (.a(n[1]), .b(n[2]));\n{NUMBERS_TOP}endmodule\n",
         heads.join(",\n"),
         pins.join(",\n")
     );
     std::fs::write(folder.join("top.sv"), source).unwrap();
-    build(&folder, &BuildOptions::default()).unwrap();
+    let built = build(&folder, &BuildOptions::default()).unwrap();
+    let printed = clocked(&built.library, 300);
+    assert!(printed.lines().count() >= 299, "{printed}");
+    printed.lines().for_each(numbers_are_right);
+    // A number and a vector that nothing in the Verilog tells apart.
+    std::fs::write(folder.join("pair.vhd"), pair.replace("x\"80000000\"", "x\"FFFFFFFD\"")).unwrap();
+    let error = fails(&folder);
+    says(
+        &error,
+        &["core \"vhdl\" does not compile", "pair.vhd:", "the number -3 and the vector x\"FFFFFFFD\" of 40 bits", "to_signed(-3, 40)"],
+    );
+}
+
+/// What GHDL 2 writes wrongly as Verilog. Words of the ROM and the vector look as GHDL writes numbers below 0.
+const NUMBERS: &str = "library ieee;
+use ieee.std_logic_1164.all;
+use ieee.numeric_std.all;
+entity numbers is
+  port (n : in unsigned(1 downto 0); a, b : in signed(39 downto 0); word : out std_logic_vector(39 downto 0); sum : out unsigned(39 downto 0);
+    less, larger, smaller, quotient, remainder, modulus : out signed(39 downto 0); by_5, by_minus_7, shifted, size : out signed(39 downto 0));
+end;
+architecture rtl of numbers is
+  type words is array (0 to 3) of std_logic_vector(39 downto 0);
+  constant ROM : words := (x\"00FFFFFFFD\", x\"0080000000\", x\"FFFFFFFFFD\", x\"0000000001\");
+begin
+  word <= ROM(to_integer(n));
+  sum <= unsigned(a) + x\"80000000\";
+  less <= a + (-3);
+  larger <= maximum(a, b);
+  smaller <= minimum(a, b);
+  quotient <= a / b;
+  remainder <= a rem b;
+  modulus <= a mod b;
+  by_5 <= a / 5;
+  by_minus_7 <= a mod (-7);
+  shifted <= shift_right(a, 3);
+  size <= abs a;
+end;
+";
+
+/// Prints what goes in and what comes out, at each clock.
+const NUMBERS_TOP: &str = "
+  logic [63:0] x = 64'h9e3779b97f4a7c15;
+  logic [9:0] count = 0;
+  wire signed [39:0] a = $signed(x[39:0]) >>> count % 40, b = ($signed(x[63:24]) >>> count % 37) | 1;
+  wire [39:0] word, sum, less, larger, smaller, quotient, remainder, modulus, by_5, by_minus_7, shifted, size;
+  numbers numbers (.n(count[1:0]), .*);
+  always @(posedge clk) begin
+    count <= count + 1;
+    x <= x * 64'd6364136223846793005 + 64'd1442695040888963407;
+    $display(\"%0d %0d %0d %h %h %h %h %h %h %h %h %h %h %h %h\", count, a, b, word, sum, less, larger, smaller, quotient, remainder, modulus, by_5,
+             by_minus_7, shifted, size);
+  end
+";
+
+fn numbers_are_right(line: &str) {
+    let all: Vec<&str> = line.split(' ').collect();
+    let [count, a, b] = [0, 1, 2].map(|n| all[n].parse::<i64>().unwrap());
+    let modulus = |a: i64, b: i64| if a % b != 0 && (a % b < 0) != (b < 0) { a % b + b } else { a % b };
+    let word = [0xffff_fffd, 0x8000_0000, 0xff_ffff_fffd, 1][count as usize % 4];
+    let wanted = [word, a + (1 << 31), a - 3, a.max(b), a.min(b), a / b, a % b, modulus(a, b), a / 5, modulus(a, -7), a >> 3, a.abs()]
+        .map(|x| format!("{:010x}", x & 0xff_ffff_ffff));
+    assert_eq!(all[3..], wanted, "{line}");
+}
+
+/// What a model prints in that many clocks.
+fn clocked(library: &Path, clocks: u64) -> String {
+    type Print = extern "C" fn(*mut c_void, c_int, *const c_char, u64);
+    type New = unsafe extern "C" fn(*const c_char, Print, *mut c_void) -> *mut c_void;
+    type Clock = unsafe extern "C" fn(*mut c_void, u64, *const u64, *mut u64);
+    type Free = unsafe extern "C" fn(*mut c_void);
+    extern "C" fn print(context: *mut c_void, _kind: c_int, text: *const c_char, length: u64) {
+        // SAFETY: the context is the String given to tp_model_new, and the text is as long as it says.
+        let (said, bytes) = unsafe { (&mut *context.cast::<String>(), std::slice::from_raw_parts(text.cast::<u8>(), length as usize)) };
+        said.push_str(&String::from_utf8_lossy(bytes));
+    }
+    let mut said = String::new();
+    let (input, mut output) = ([0u64; 64], [0u64; 64]);
+    // SAFETY: the library exports tp_model.h, whose structs are smaller than the arrays; the text lives longer than the model.
+    unsafe {
+        let library = libloading::Library::new(library).unwrap();
+        let model = library.get::<New>(b"tp_model_new").unwrap()(std::ptr::null(), print, (&raw mut said).cast());
+        for clock in 1..=clocks {
+            library.get::<Clock>(b"tp_model_core_clock").unwrap()(model, clock * 4000, input.as_ptr(), output.as_mut_ptr());
+        }
+        library.get::<Free>(b"tp_model_free").unwrap()(model);
+    }
+    said
 }
 
 #[test]
