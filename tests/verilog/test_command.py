@@ -2,6 +2,7 @@
 """`./run export-verilog` from its arguments to its files, with a stand-in for the command line that tells of a user core."""
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 import verilog  # noqa: E402
+import verilogopen  # noqa: E402
 
 TOLD = {"folder": str(ROOT / "cores/loopback"), "sources": ["loopback.sv"], "include": [], "defines": [], "data": [], "top": "loopback"}
 
@@ -18,8 +20,9 @@ TOLD = {"folder": str(ROOT / "cores/loopback"), "sources": ["loopback.sv"], "inc
 def towpath(tmp_path, monkeypatch):
     """Puts a `towpath` first on PATH that writes what `wrapper` writes, or fails as it does."""
 
-    def put(failure: str = "") -> None:
+    def put(failure: str = "", more: str = "") -> None:
         wrapper = "".join((ROOT / "tests/agree" / name).read_text() for name in ("tp_user_pkg.sv", "tp_user.sv"))
+        wrapper = f"{more}\nendmodule".join(wrapper.rsplit("endmodule", 1))
         tool = tmp_path / "towpath"
         tool.write_text(
             f"#!{sys.executable}\nimport sys\n"
@@ -58,6 +61,34 @@ def test_a_card_without_its_core(towpath, tmp_path, capsys):
     top = (out / "tp_xilinx_7series_card.v").read_text()
     assert "    output wire [127:0] core_in_tdata,\n" in top and "    input wire [127:0] core_out_tdata,\n" in top
     assert (out / "tp_core_outside.v").exists() and not (out / "loopback.v").exists()
+
+
+def test_names_of_the_modules_between_are_no_ports(towpath, tmp_path):
+    """With plug-ins the wrapper has a `core_rst_n` of its own; and nothing keeps a source from the names that are chosen below the top."""
+    towpath(more="  logic core_rst_n, tp_outside_rst_n;\n  assign core_rst_n = rst_n;\n  assign tp_outside_rst_n = !core_rst_n;")
+    assert verilog.main(["--core", "loopback", "--width", "128", "--output", str(tmp_path / "out"), "--open"]) == 0
+    top, wrapper = ((tmp_path / "out" / name).read_text() for name in ("tp_system.v", "tp_user.v"))
+    assert "    output wire core_rst_n,\n" in top and ".tp_outside_1_rst_n(core_rst_n)" in top
+    assert "assign core_rst_n = rst_n;" in wrapper and "assign tp_outside_rst_n = !core_rst_n;" in wrapper
+
+
+@pytest.mark.skipif(shutil.which("towpath") is None, reason="no command line `towpath` here: ./run setup builds it")
+def test_a_core_with_plugins_outside(tmp_path):
+    out = tmp_path / "out"
+    assert verilog.main(["--core", str(ROOT / "examples/plugins"), "--output", str(out), "--open"]) == 0
+    assert "    output wire core_rst_n,\n" in (out / "tp_system.v").read_text()
+    assert "assign core_rst_n = rst_n && user_rst_n_reset;" in (out / "tp_user.v").read_text()
+
+
+def test_a_name_that_the_top_has_is_refused(tmp_path):
+    source = tmp_path / "design.sv"
+    source.write_text(
+        "module core (input logic a);\n  wire unused = a;\nendmodule\n"
+        "module top (input logic b);\n  wire core_a = b;\n  core user (.a(core_a));\nendmodule\n"
+    )
+    compilation = verilog.elaborate([source], "top", {}, [], [])
+    with pytest.raises(verilogopen.Unsupported, match="port a cannot be led out, for top has a core_a already"):
+        verilogopen.without_core(compilation, "core", tmp_path / "open")
 
 
 def test_the_reason_of_a_failure_is_told(towpath, tmp_path, capsys):

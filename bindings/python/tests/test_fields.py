@@ -130,7 +130,7 @@ def test_the_kernel_is_what_polyphony_makes() -> None:
 
 
 def test_matrix(seed: int) -> None:
-    """Shapes that fill no beat, one row or many, the most columns, matrices over several bursts; then one that is none."""
+    """Shapes that fill no beat, one row or many, the most columns, matrices over several bursts; resets; then one that is none."""
     matrix, rng = program("matrix"), np.random.default_rng(seed)
     with towpath.open(f"sim:{FIELDS / 'matrix'}") as card:
         for n in range(12):
@@ -142,6 +142,16 @@ def test_matrix(seed: int) -> None:
             matrix.set_weights(card, a)
             assert (matrix.multiply(card, rows, b) == a.astype(int) @ b.astype(int)).all()
         assert card.registers["faults"] == 0
+        for n in range(4):  # resets in the middle of a message: nothing of it is left for the next
+            columns, rows = int(rng.integers(1, 600)), int(rng.integers(1, 60))
+            a = rng.integers(-128, 128, (rows, columns)).astype(np.int8)
+            b = rng.integers(-128, 128, (columns, 3)).astype(np.int8)
+            matrix.set_weights(card, a)
+            vectors = matrix.filled(b.T).tobytes()
+            card["vectors"].send(vectors[: int(rng.integers(len(vectors)))], end=False)
+            for name in ("products", "vectors", "products")[n % 2 :]:  # what is still sent behind the first is gone with the last
+                card[name].reset()
+            assert (matrix.multiply(card, rows, b) == a.astype(int) @ b.astype(int)).all(), n
         card["vectors"].send(b"\x01" * 5)  # a short vector is filled up with zeros, a late end is one
         assert (np.frombuffer(card["products"].recv(), "<i4") == a.astype(int)[:, :5].sum(axis=1)).all()
         end_late(card["vectors"], matrix.filled(b.T[:1]).tobytes())

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import random
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,8 @@ def multiply(card: towpath.Device, rows: int, b: np.ndarray) -> np.ndarray:
 
 
 def main() -> int:
-    rng = np.random.default_rng()
+    seed = int(os.environ.get("TOWPATH_SEED") or random.randrange(1 << 32))
+    rng = np.random.default_rng(seed)
     a = rng.integers(-128, 128, (60, 1000), np.int8)
     b = rng.integers(-128, 128, (1000, 24), np.int8)
     with towpath.open(os.environ.get("TOWPATH_DEVICE") or f"sim:{Path(__file__).parent}") as card:
@@ -44,7 +46,8 @@ def main() -> int:
         faults = card.registers["faults"]
     same = np.array_equal(product, a.astype(int) @ b.astype(int))
     count = a.size * b.shape[1]
-    print(f"{a.shape[0]} x {a.shape[1]} times {b.shape[0]} x {b.shape[1]}: {'as NumPy computes it' if same else 'WRONG'}")
+    verdict = "as NumPy computes it" if same else "WRONG"
+    print(f"{a.shape[0]} x {a.shape[1]} times {b.shape[0]} x {b.shape[1]}: {verdict} (TOWPATH_SEED={seed})")
     print(f"{count:,} products in {took / 1000:.1f} us, {count / took:.1f} a nanosecond; {faults} faults of the memory")
     return 0 if same and faults == 0 else 1
 

@@ -8,6 +8,9 @@
 // beats, and so are vectors; `faults`, answers of the memory that were none. Set the first two while no message is under way. While either is
 // 0, or `beats` is beyond 256, a message gives an empty one. The matrix may have as many bytes as the memory.
 //
+// A reset of either channel ends the vector that is under way: bursts of the memory that have been asked for come in, and count for nothing.
+// To be rid of a message reset "vectors" first, then "products": the other way round the message's next vectors give products in between.
+//
 // Rate: 16 products a clock while the matrix is read; a vector's beats are taken before that.
 module matrix (
     input logic clk,
@@ -29,6 +32,7 @@ module matrix (
     output logic        products_tlast,
     output logic        products_tvalid,
     input  logic        products_tready,
+    input  logic        products_reset,
 
     output logic [ 31:0] weights_araddr,
     output logic [  7:0] weights_arlen,
@@ -46,13 +50,15 @@ module matrix (
   wire unused = ^weights_rlast;
   wire nothing = rows == 0 || beats == 0 || beats > 256;
 
-  typedef enum logic [1:0] {
+  typedef enum logic [2:0] {
     LOAD,  // a vector
     RUN,   // through the matrix
     DRAIN, // until the vector's last product has left
-    END    // of a message that ended where no product is: an empty beat
+    END,   // of a message that ended where no product is: an empty beat
+    FORGET // after a reset, until the memory has answered
   } state_e;
   state_e state;
+  wire forget = vectors_reset || products_reset;
 
   // ---- a vector: whole beats of the rows; what is missing counts as 0
   logic [127:0] vector[1<<DEEP];
@@ -69,21 +75,26 @@ module matrix (
   // ---- the matrix: bursts of whole pages, one asked for ahead of the other
   logic [DEEP-1:0] column;  // of the beat that comes
   logic [15:0] row;
-  logic [31:0] asked, total;  // beats
+  logic [31:0] asked, came, total;  // beats
+  logic stands;  // a burst was asked for in the clock before, and not taken: it must be asked for until it is
   wire go = !products_tvalid || products_tready;  // everything moves, or waits
   wire beat = weights_rvalid && weights_rready;
   wire row_ends = column == DEEP'(beats - 1);
   wire [31:0] more = total - asked;
   logic last_out;  // the product that stands at the port is the vector's last
-  assign weights_rready = state == RUN && go;
-  assign weights_arvalid = state == RUN && asked != total;
+  assign weights_rready = state == FORGET || (state == RUN && go);
+  assign weights_arvalid = (state == FORGET && stands) || (state == RUN && asked != total);
   assign weights_araddr = {asked[27:0], 4'b0000};
   assign weights_arlen = more > 32'(PAGE / 16) ? 8'hff : 8'(more - 1);
 
   always_ff @(posedge clk) begin
+    stands <= weights_arvalid && !weights_arready;
+    if (weights_arvalid && weights_arready) asked <= asked + 32'(weights_arlen) + 1;
+    if (beat) came <= came + 1;
     case (state)
       LOAD: begin
         asked <= '0;
+        came <= '0;
         total <= 32'(rows) * 32'(beats);
         row <= '0;
         column <= '0;
@@ -92,12 +103,15 @@ module matrix (
         if (take && (vectors_tlast || (some && now_held == beats[DEEP:0]))) state <= now_held != 0 ? RUN : END;
       end
       RUN: begin
-        if (weights_arvalid && weights_arready) asked <= asked + 32'(weights_arlen) + 1;
         if (beat) begin
           column <= row_ends ? '0 : column + 1'b1;
           if (row_ends) row <= row + 1'b1;
           if (row_ends && row == rows - 1) state <= DRAIN;
         end
+      end
+      FORGET: begin
+        held <= '0;
+        if (!stands && asked == came) state <= LOAD;
       end
       default: begin
         held <= '0;
@@ -105,9 +119,15 @@ module matrix (
       end
     endcase
     if (beat && weights_rresp != 0) faults <= faults + 1;
-    if (vectors_reset && state == LOAD) held <= '0;
+    if (state != LOAD) begin
+      if (forget) state <= FORGET;
+    end else if (vectors_reset) begin
+      state <= LOAD;
+      held  <= '0;
+    end
     if (!rst_n) begin
       state  <= LOAD;
+      stands <= 1'b0;
       held   <= '0;
       faults <= '0;
     end
@@ -127,7 +147,7 @@ module matrix (
 
   always_ff @(posedge clk) begin
     if (go) begin
-      multiplied <= beat;
+      multiplied <= beat && state == RUN;
       first <= column == 0;
       last <= row_ends;
       final_row <= row == rows - 1;
@@ -140,7 +160,7 @@ module matrix (
       products_tlast <= state == END || (ends && final_row);
       last_out <= final_row;
     end
-    if (!rst_n) begin
+    if (!rst_n || forget) begin
       multiplied <= 1'b0;
       products_tvalid <= 1'b0;
     end

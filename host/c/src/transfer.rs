@@ -385,8 +385,8 @@ pub unsafe extern "C" fn towpath_unread_message(channel: *mut towpath_channel, m
             if message.is_null() {
                 return Err(c.invalid("message is NULL: give one of towpath_recv_message()"));
             }
-            let message = Box::from_raw(message.cast::<Held>());
-            receiver.unread(&message.bytes, Some(message.got));
+            let Held { bytes, got, .. } = *Box::from_raw(message.cast::<Held>());
+            receiver.unread_message(bytes, got);
             Ok(())
         })
     }

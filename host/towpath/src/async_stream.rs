@@ -96,7 +96,7 @@ impl AsyncReceiver {
     /// Keep bytes of the buffer, and the message's end behind them, for the next call.
     fn keep(&self, range: Range<usize>, done: &Completion) -> Result<()> {
         let mut kept = self.receiver.kept.lock();
-        kept.bytes.extend_from_slice(&self.buffer.as_slice()?[range]);
+        kept.extend(&self.buffer.as_slice()?[range]);
         kept.end = done.status == Status::EndOfMessage;
         (kept.offset, kept.user) = (done.offset, done.user);
         Ok(())
@@ -105,10 +105,10 @@ impl AsyncReceiver {
     /// Take what is kept. False: there is nothing.
     fn take_kept(&self, into: &mut ReadBuf<'_>) -> bool {
         let mut kept = self.receiver.kept.lock();
-        let count = kept.bytes.len().min(into.remaining());
-        into.put_slice(&kept.bytes[..count]);
-        kept.bytes.drain(..count);
-        let ends = kept.bytes.is_empty() && std::mem::take(&mut kept.end);
+        let count = kept.bytes().len().min(into.remaining());
+        into.put_slice(&kept.bytes()[..count]);
+        kept.take(count);
+        let ends = kept.is_empty() && std::mem::take(&mut kept.end);
         if ends && count > 0 {
             self.receiver.ended.store(true, Ordering::Release);
         }

@@ -61,6 +61,7 @@ mod doctor;
 mod fanout;
 mod frames;
 mod gpu;
+mod kept;
 mod kind;
 mod memory;
 mod open;

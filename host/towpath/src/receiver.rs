@@ -2,6 +2,7 @@
 //! Channels from the card.
 
 use crate::channel::{shared_methods, Core};
+use crate::kept::Kept;
 use crate::parts::Parts;
 use crate::turn::CallLimit;
 use crate::{gpu, Buffer, Device, Direction, Error, GpuMemory, Held, Message, MessageStart, Result, Status, Transfer, WaitOptions};
@@ -34,16 +35,6 @@ pub struct Received {
     pub user: u32,
     /// The bytes moved through pinned memory of the host: see [`Buffer::from_gpu_staged`].
     pub staged: bool,
-}
-
-/// The beginning of a message whose `recv` failed midway; the next call returns it first.
-#[derive(Debug, Default)]
-pub(crate) struct Kept {
-    pub bytes: Vec<u8>,
-    /// The message ends behind the bytes.
-    pub end: bool,
-    pub offset: u32,
-    pub user: u32,
 }
 
 /// A channel from the card. May be shared between threads: each call returns consecutive bytes.
@@ -125,23 +116,23 @@ impl Receiver {
         let mut rest = VecDeque::new();
         let mut kept = self.kept.lock();
         for piece in pieces {
-            let count = piece.bytes.min(kept.bytes.len());
+            let count = piece.bytes.min(kept.bytes().len());
             if count > 0 {
                 match piece.device() {
                     Some((memory, offset)) => {
-                        memory.write(offset, &kept.bytes[..count]).map_err(gpu::failed("copying what was received", received.bytes))?
+                        memory.write(offset, &kept.bytes()[..count]).map_err(gpu::failed("copying what was received", received.bytes))?
                     }
                     // SAFETY: the piece may be written to, by this function's contract.
-                    None => unsafe { std::ptr::copy_nonoverlapping(kept.bytes.as_ptr(), piece.memory, count) },
+                    None => unsafe { std::ptr::copy_nonoverlapping(kept.bytes().as_ptr(), piece.memory, count) },
                 }
-                kept.bytes.drain(..count);
+                kept.take(count);
                 received = Received { bytes: received.bytes + count, offset: kept.offset, user: kept.user, ..received };
             }
             if count == 0 || count < piece.bytes {
                 rest.push_back(piece.skip(count));
             }
         }
-        if kept.bytes.is_empty() && std::mem::take(&mut kept.end) {
+        if kept.is_empty() && std::mem::take(&mut kept.end) {
             received.end_of_message = true;
             return Ok(received);
         }
@@ -246,15 +237,15 @@ impl Receiver {
         self.ended.store(false, Ordering::Release); // this call begins behind that end
         let first = std::mem::take(&mut *self.kept.lock());
         let mut received =
-            Received { bytes: first.bytes.len(), end_of_message: first.end, offset: first.offset, user: first.user, staged: false };
-        let mut bytes = first.bytes;
+            Received { bytes: first.bytes().len(), end_of_message: first.end, offset: first.offset, user: first.user, staged: false };
+        let mut bytes = first.into_bytes();
         let result = self.receive_all(&mut bytes, &mut received, &mut limit);
         if let Err(error) = result {
             // The valid part of the piece that failed counts, too.
             let valid = error.bytes().map_or(received.bytes, |n| (n as usize).min(bytes.len()));
             bytes.truncate(valid);
             if !matches!(error, Error::Reset { .. }) {
-                *self.kept.lock() = Kept { bytes, end: false, offset: received.offset, user: received.user };
+                *self.kept.lock() = Kept::new(bytes, false, received.offset, received.user);
             }
             return Err(error);
         }
@@ -266,29 +257,30 @@ impl Receiver {
     /// which do not return these bytes. `true`: the message ends with them.
     pub fn take_kept(&self) -> (Vec<u8>, bool) {
         let kept = std::mem::take(&mut *self.kept.lock());
-        (kept.bytes, kept.end)
+        let end = kept.end;
+        (kept.into_bytes(), end)
     }
 
     /// Keep the beginning of a message for the next `recv`: these bytes come after those that are kept already. For bindings.
     pub fn keep(&self, bytes: Vec<u8>) {
-        self.kept.lock().bytes.extend(bytes);
+        self.kept.lock().extend(&bytes);
     }
 
     /// How many bytes are kept for the next call, whose message may end behind them. `None`: it begins with what the card has. For bindings.
     pub fn kept(&self) -> Option<usize> {
         let kept = self.kept.lock();
-        (kept.end || !kept.bytes.is_empty()).then_some(kept.bytes.len())
+        (kept.end || !kept.is_empty()).then_some(kept.bytes().len())
     }
 
     /// Put back what a call has just received from this channel, and its result (`None`: it failed midway): the next call returns it first, with its
     /// message's end. For bindings whose calls may fail after the library's have succeeded.
     pub fn unread(&self, bytes: &[u8], received: Option<Received>) {
-        let mut kept = self.kept.lock();
-        if let Some(received) = received {
-            kept.end |= received.end_of_message && kept.bytes.is_empty();
-            (kept.offset, kept.user) = (received.offset, received.user);
-        }
-        kept.bytes.splice(..0, bytes.iter().copied());
+        self.kept.lock().put_back(bytes, received);
+    }
+
+    /// As [`Receiver::unread`], of what [`Receiver::recv_message`] has just returned. It takes no memory if nothing else is kept.
+    pub fn unread_message(&self, bytes: Vec<u8>, received: Received) {
+        self.kept.lock().put_back_owned(bytes, Some(received));
     }
 
     fn receive_all(&self, bytes: &mut Vec<u8>, received: &mut Received, limit: &mut CallLimit<'_>) -> Result<()> {

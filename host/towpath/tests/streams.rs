@@ -114,6 +114,51 @@ fn what_is_put_back_comes_first_with_its_end() {
     assert_eq!(receiver.recv().unwrap(), b"");
 }
 
+#[test]
+fn a_message_is_put_back_and_taken_in_parts() {
+    let (device, mut random) = (open("sim:loopback"), seeded());
+    let (sender, receiver) = (device.sender("in").unwrap(), device.receiver("out").unwrap());
+    for user in 0..20 {
+        let sent: Vec<u8> = (0..1 + random.below(300)).map(|_| random.below(256) as u8).collect();
+        sender.send_message(&sent, Message { user, ..Message::default() }).unwrap();
+        let (bytes, about) = receiver.recv_message().unwrap();
+        let place = bytes.as_ptr();
+        receiver.unread_message(bytes, about);
+        if random.below(4) == 0 {
+            // No second copy of it was made: there may be no memory for one.
+            let (bytes, about) = receiver.recv_message().unwrap();
+            assert!(bytes.as_ptr() == place && bytes == sent && about.user == user);
+            continue;
+        }
+        let (mut got, mut room) = (Vec::new(), [0; 40]);
+        loop {
+            let most = 1 + random.below(room.len());
+            let part = receiver.recv_into(&mut room[..most]).unwrap();
+            assert_eq!(part.user, user);
+            let back = random.below(part.bytes + 1);
+            match random.below(3) {
+                // The whole part, or its end only, goes back.
+                0 => receiver.unread(&room[..part.bytes], Some(part)),
+                1 if !part.end_of_message => {
+                    got.extend_from_slice(&room[..part.bytes - back]);
+                    receiver.unread(&room[part.bytes - back..part.bytes], Some(part));
+                }
+                2 if random.below(3) == 0 => {
+                    receiver.unread_message(room[..part.bytes].to_vec(), part);
+                    assert_eq!(receiver.kept(), Some(sent.len() - got.len()));
+                }
+                _ => {
+                    got.extend_from_slice(&room[..part.bytes]);
+                    if part.end_of_message {
+                        break;
+                    }
+                }
+            }
+        }
+        assert!(got == sent, "{} bytes", sent.len());
+    }
+}
+
 #[tokio::test]
 async fn the_demo_finds_the_hosts_edges() {
     let (card, mut random) = (open("sim:sobel"), seeded());
