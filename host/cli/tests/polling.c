@@ -34,9 +34,17 @@ static int ready(int file, short events, int timeout) {
     return one.revents;
 }
 
+// Linux tells `towpath files` of a close when the program goes on already.
+static int opened(const char *name, int flags) {
+    int file;
+    while ((file = open(name, flags)) == -1 && errno == EBUSY) usleep(1000);
+    MUST(file >= 0);
+    return file;
+}
+
 static void open_both(int *writes, int *reads, const char *rx, const char *tx, int flags) {
-    MUST((*writes = open(rx, O_WRONLY | flags)) >= 0);
-    MUST((*reads = open(tx, O_RDONLY | flags)) >= 0);
+    *writes = opened(rx, O_WRONLY | flags);
+    *reads = opened(tx, O_RDONLY | flags);
 }
 
 // What is ready before and after data, and that a program which does not wait learns when there is room.
@@ -52,7 +60,9 @@ static void steps(void) {
     MUST(read(tx, in + 60, 60) == 40 && memcmp(in, out, 100) == 0);
     MUST(ready(tx, POLLIN, 50) == 0 && read(tx, in, 1) == -1 && errno == EAGAIN);
 
-    long taken = 0, one;
+    // A file that has something is not received ahead of, so no room comes from there.
+    long taken = write(rx, out, 1000), one;
+    MUST(taken == 1000 && ready(tx, POLLIN, -1) == POLLIN);
     while ((one = write(rx, out + taken, SIZE - taken)) > 0) taken += one;
     MUST(one == -1 && errno == EAGAIN && taken < SIZE);
     MUST(ready(rx, POLLOUT, 50) == 0);
@@ -71,6 +81,36 @@ static void steps(void) {
     MUST(memcmp(in, out, SIZE) == 0);
 }
 
+// The endpoint's reset, by VerCoLib's call, whose number has the size of a pointer, or another register.
+static int resets(unsigned number) {
+    struct {
+        unsigned channel, number, value;
+    } set = {0, number, 1};
+    int card = opened("vcl_0", O_RDWR);
+    MUST(ioctl(card, _IOR(0xff, 0, void *), &set) == -1 && errno == ENOTTY);
+    int result = ioctl(card, _IOW(0xff, 4, void *), &set), error = errno;
+    MUST(close(card) == 0);
+    errno = error;
+    return result;
+}
+
+// A reset ends the message that is open: its end is not sent at the close.
+static void reset_and_close(void) {
+    int rx, tx;
+    open_both(&rx, &tx, "vcl_0_rx_0", "vcl_0_tx_0", 0);
+    memset(in, 0xee, sizeof in);
+    MUST(write(rx, in, 1 + below(5000)) > 0 && resets(7) == 0 && close(rx) == 0);
+    rx = opened("vcl_0_rx_0", O_WRONLY);
+    MUST(write(rx, out, 100) == 100 && close(rx) == 0);
+    MUST(read(tx, in, SIZE) == 100 && memcmp(in, out, 100) == 0);
+    // What has been received ahead is not the next program's.
+    rx = opened("vcl_0_rx_0", O_WRONLY);
+    MUST(write(rx, in, 2000) == 2000 && ready(tx, POLLIN, -1) == POLLIN && close(tx) == 0 && resets(7) == 0 && close(rx) == 0);
+    open_both(&rx, &tx, "vcl_0_rx_0", "vcl_0_tx_0", 0);
+    MUST(write(rx, out, 100) == 100 && close(rx) == 0);
+    MUST(read(tx, in, SIZE) == 100 && memcmp(in, out, 100) == 0);
+}
+
 // One thread, files that wait, and both directions at once: as VerCoLib's programs do it. An epoll tells of each file once for each change.
 static void one_thread(int edges) {
     int rx, tx, both = epoll_create1(0);
@@ -78,15 +118,10 @@ static void one_thread(int edges) {
     struct epoll_event of_rx = {.events = EPOLLOUT | (edges ? EPOLLET : 0), .data.fd = rx};
     struct epoll_event of_tx = {.events = EPOLLIN | (edges ? EPOLLET : 0), .data.fd = tx};
     MUST(epoll_ctl(both, EPOLL_CTL_ADD, rx, &of_rx) == 0 && epoll_ctl(both, EPOLL_CTL_ADD, tx, &of_tx) == 0);
-    // The endpoint's reset, by VerCoLib's call, whose number has the size of a pointer. What was written before it is gone.
-    struct {
-        unsigned channel, number, value;
-    } set = {0, 7, 1};
-    int card = open("vcl_0", O_RDWR);
-    MUST(write(rx, "gone", 4) == 4 && card >= 0 && ioctl(card, _IOW(0xff, 4, void *), &set) == 0);
-    set.number = 6;
-    MUST(ioctl(card, _IOW(0xff, 4, void *), &set) == -1 && errno == ENOTTY);
-    MUST(ioctl(card, _IOR(0xff, 0, void *), &set) == -1 && errno == ENOTTY && close(card) == 0);
+    // What was written before a reset is gone, also what has been received ahead.
+    MUST(write(rx, in, 1 + below(2000)) > 0 && (below(2) || ready(tx, POLLIN, 20) >= 0) && resets(7) == 0);
+    MUST(write(rx, in, 2000) == 2000 && ready(tx, POLLIN, -1) == POLLIN && resets(7) == 0);
+    MUST(resets(6) == -1 && errno == ENOTTY);
     long taken = 0, came = 0, one;
     while (came < SIZE) {
         struct epoll_event told[2];
@@ -153,6 +188,30 @@ static void two_threads(void) {
     MUST(count == ALL && sum == wanted);
 }
 
+// One descriptor for both directions, of which a thread reads while another writes: Linux holds no lock meanwhile.
+static void *reads_four(void *file) {
+    MUST(read(*(int *)file, in, 4) == 4);
+    return NULL;
+}
+
+static void one_descriptor(void) {
+    pthread_t reader;
+    int both = opened("xillybus_both", O_RDWR);
+    MUST(pthread_create(&reader, NULL, reads_four, &both) == 0);
+    usleep(100000); // so that it waits already, most often
+    MUST(write(both, "abcd", 4) == 4 && pthread_join(reader, NULL) == 0 && memcmp(in, "abcd", 4) == 0);
+    // The end of a file stays until it is opened again, also for a program that does not wait.
+    MUST(fcntl(both, F_SETFL, O_NONBLOCK) == 0 && write(both, "efgh\377\377", 6) == 6);
+    long came = 0, one;
+    do {
+        MUST(ready(both, POLLIN, -1) & POLLIN && (one = read(both, in + came, 100)) >= 0);
+        came += one;
+    } while (one > 0);
+    MUST(came == 4 && memcmp(in, "efgh", 4) == 0 && read(both, in, 100) == 0 && read(both, in, 100) == 0 && close(both) == 0);
+    both = opened("xillybus_both", O_RDWR);
+    MUST(write(both, "ij", 2) == 2 && read(both, in, 2) == 2 && memcmp(in, "ij", 2) == 0 && close(both) == 0);
+}
+
 // The files end while a program waits.
 static void hang_up(void) {
     int rx, tx;
@@ -176,6 +235,12 @@ int main(int count, char **arguments) {
         break;
     case 'e':
         one_thread(1);
+        break;
+    case 'r':
+        reset_and_close();
+        break;
+    case 'b':
+        one_descriptor();
         break;
     case 't':
         two_threads();

@@ -2,10 +2,11 @@
 //! A file's calls on its channel or memory. An error is the number that the program gets.
 
 use std::io::{IoSlice, IoSliceMut};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use towpath::{Device, Error, Memory, Receiver, WaitOptions};
 use towpath_system::errno::{EACCES, EAGAIN, EBUSY, EINTR, EINVAL, EIO, ENODEV, ENOMEM, ENOSPC, ENOTTY, ETIMEDOUT};
 
@@ -23,6 +24,8 @@ const SIMULATED_SLICE: Duration = Duration::from_micros(100);
 const SIMULATED_REST: Duration = Duration::from_micros(350);
 /// How long a close or `fsync` waits for the card to take the end of a message.
 const CLOSING: Duration = Duration::from_secs(10);
+/// The same by the wall's clock, once the files end: a program's last bytes are on their way, but a core that takes none holds nobody up.
+const LEAVING: Duration = Duration::from_secs(2);
 /// The longest time by the wall's clock that an access to a memory waits, while the time of a simulated card stretches.
 const ANSWER: Duration = Duration::from_secs(10);
 /// VerCoLib's call that writes a register, and the channel and the number of the endpoint's reset.
@@ -30,6 +33,8 @@ const WRITE_REGISTER: u32 = 0x4008_ff04;
 const RESET_REGISTER: [u8; 8] = [0, 0, 0, 0, 7, 0, 0, 0];
 /// How long an open waits for the close before it.
 const OPENING: Duration = Duration::from_millis(200);
+/// How long a reset waits for calls of other threads. One that receives ahead ends meanwhile; one of a program's may wait for ever.
+const HOLDING: Duration = Duration::from_secs(1);
 
 pub type Result<T> = std::result::Result<T, i32>;
 
@@ -85,6 +90,34 @@ pub(super) struct Incoming {
     pub error: Option<i32>,
 }
 
+/// A stream over a reset of the card: no call is on its way.
+enum Held<'a> {
+    Written(MutexGuard<'a, Outgoing>),
+    Read(&'a Receiver, MutexGuard<'a, Incoming>),
+}
+
+impl Held<'_> {
+    /// `None`: a call of another thread waits, and the reset ends it.
+    fn of(opened: &Opened) -> Option<Held<'_>> {
+        match opened {
+            Opened::Written(outgoing) => outgoing.try_lock_for(HOLDING).map(Held::Written),
+            Opened::Read(receiver, incoming) => incoming.try_lock_for(HOLDING).map(|incoming| Held::Read(receiver, incoming)),
+            Opened::Memory(_) | Opened::Card => None,
+        }
+    }
+
+    /// What came before the reset, or was owed then, is no longer.
+    fn begin_anew(&mut self) {
+        match self {
+            Held::Written(outgoing) => outgoing.begin_anew(),
+            Held::Read(receiver, incoming) => {
+                drop(receiver.take_kept());
+                **incoming = Incoming::default();
+            }
+        }
+    }
+}
+
 #[derive(Default)]
 struct Use {
     programs: usize,
@@ -99,6 +132,8 @@ pub struct File {
     used: Mutex<Use>,
     released: Condvar,
     pub(super) polled: Mutex<Polled>,
+    /// The card is about to be reset: nothing more is received ahead.
+    pub(super) resetting: AtomicBool,
 }
 
 /// The number for the program. The text, which no errno carries, goes to standard error.
@@ -116,7 +151,8 @@ impl File {
             (true, false) => SIMULATED_SLICE,
             (true, true) => SIMULATED_REST,
         };
-        File { entry, device: device.clone(), slice, used: Mutex::default(), released: Condvar::new(), polled: Mutex::default() }
+        let (used, polled) = Default::default();
+        File { entry, device: device.clone(), slice, used, released: Condvar::new(), polled, resetting: AtomicBool::new(false) }
     }
 
     /// A stream has one user at a time, a memory any number. `reads` and `writes`: what the program wants.
@@ -151,8 +187,11 @@ impl File {
             };
             used.opened = Some(Arc::new(opened.map_err(|error| told(&self.entry.file, &error))?));
         }
-        if let (0, Some(Opened::Read(_, incoming))) = (used.programs, used.opened.as_deref()) {
-            incoming.lock().ended = false; // of the program before
+        if let (0, Some(Opened::Read(receiver, incoming))) = (used.programs, used.opened.as_deref()) {
+            // An error was the program's before, and so was the message that it has cut.
+            if std::mem::take(&mut *incoming.lock()).error.is_some() {
+                drop(receiver.take_kept());
+            }
         }
         used.programs += 1;
         Ok(())
@@ -160,11 +199,13 @@ impl File {
 
     /// The last user's message ends, and the file is free for others. The channel stays open: closing it would reset it, and what has not reached the
     /// core yet would be lost.
-    pub fn close(&self) {
+    pub fn close(&self, stopping: &AtomicBool) {
         let last = self.used.lock().programs == 1;
         if let (true, Ok(opened)) = (last, self.opened()) {
+            let since = OnceLock::new();
+            let interrupted = || stopping.load(Ordering::SeqCst) && since.get_or_init(Instant::now).elapsed() > LEAVING;
             // Its errors have no program to go to: `told` has told them.
-            let _ = self.end(&opened, Some(CLOSING).into());
+            let _ = self.end(&opened, WaitOptions { timeout: Some(CLOSING), interrupted: Some(&interrupted) });
         }
         if last {
             self.forget();
@@ -230,12 +271,20 @@ impl File {
 
     /// A call of ioctl(2). VerCoLib's macros take the size of a pointer for that of its structure, so of a register's channel, number and value only the
     /// first two come here: enough for a reset.
-    pub fn control(&self, command: u32, data: &[u8]) -> Result<()> {
+    pub fn control(&self, command: u32, data: &[u8], all: &[Arc<File>]) -> Result<()> {
         let is_reset = self.entry.behind == Behind::Card && command == WRITE_REGISTER && data == RESET_REGISTER;
         if !is_reset {
             return Err(ENOTTY);
         }
-        self.device.reset().map_err(|error| told(&self.entry.file, &error))
+        let opened: Vec<_> = all.iter().filter_map(|file| file.opened().ok()).collect();
+        let resetting = |now| all.iter().for_each(|file| file.resetting.store(now, Ordering::SeqCst));
+        resetting(true);
+        // Nothing is received ahead between the reset and the end of this call, so what is dropped is all from before.
+        let mut held: Vec<_> = opened.iter().filter_map(|opened| Held::of(opened)).collect();
+        resetting(false);
+        self.device.reset().map_err(|error| told(&self.entry.file, &error))?;
+        held.iter_mut().for_each(Held::begin_anew);
+        Ok(())
     }
 
     /// By other drivers' names any fault is one number.
@@ -259,6 +308,7 @@ impl File {
                 return Ok(Vec::new());
             }
         }
+        let asked = size;
         // What is there is enough for a call that does not wait, and for one behind which an error is known.
         let size = match kept {
             Some(kept) if call.non_blocking || incoming.error.is_some() => size.min(kept),
@@ -272,7 +322,7 @@ impl File {
             match receiver.recv_into_with(&mut [IoSliceMut::new(&mut bytes[came..])], options) {
                 Ok(received) => {
                     came += received.bytes;
-                    if self.entry.at_once && received.bytes == 0 && came < size {
+                    if self.entry.at_once && received.bytes == 0 && came < asked {
                         incoming.ended = true;
                         break;
                     }
@@ -286,6 +336,8 @@ impl File {
                     let goes_on = self.entry.at_once && !call.non_blocking && more > 0 && came < size;
                     match &error {
                         Error::Timeout { .. } if goes_on => {}
+                        // A program's own reset ends the read; nothing from before it is for those behind.
+                        Error::Reset { .. } if self.entry.names == Names::Vercolib => return Err(told(&self.entry.file, &error)),
                         Error::Timeout { .. } | Error::Interrupted { .. } if came > 0 => break,
                         // The bytes first.
                         _ if came > 0 => {

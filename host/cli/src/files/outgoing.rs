@@ -13,7 +13,8 @@ use super::names::Entry;
 use super::opened::{told, Result};
 use crate::args::Names;
 
-/// All of them are less than what Linux sends of a write in one request, so that a write for which there is no room ends with a part of a request.
+/// All of them, 64 KiB, are less than what Linux sends of a write in one request (1 MiB, or 128 KiB before 4.20), so that a write for which there is no
+/// room ends with a part of a request. Smaller requests would cut the messages of `O_DIRECT`.
 const PIECE: usize = 16 << 10;
 const PIECES: usize = 4;
 
@@ -55,6 +56,12 @@ impl Outgoing {
         self.error
     }
 
+    /// The card was reset: what was written before is gone, and its end with it.
+    pub fn begin_anew(&mut self) {
+        self.collect();
+        (self.open, self.empty, self.error) = (false, false, None);
+    }
+
     /// Take what the card is done with.
     fn collect(&mut self) {
         while let Some((transfer, _)) = self.flying.front_mut() {
@@ -71,9 +78,12 @@ impl Outgoing {
     fn landed(&mut self, ended: towpath::Result<()>) {
         self.free.extend(self.flying.pop_front().map(|(_, buffer)| buffer));
         let Err(error) = ended else { return };
-        // By VerCoLib's names a program resets the card itself.
-        if matches!(error, Error::Reset { .. }) && self.entry.names == Names::Vercolib {
-            return;
+        if matches!(error, Error::Reset { .. }) {
+            self.open = false;
+            // By VerCoLib's names a program resets the card itself.
+            if self.entry.names == Names::Vercolib {
+                return;
+            }
         }
         // Behind a gap nothing may go on.
         self.error.get_or_insert(told(&self.entry.file, &error));
@@ -162,19 +172,51 @@ impl Outgoing {
     }
 
     /// End the message that is open, send the empty one of a file's end, and wait until the card has all. ETIMEDOUT: what it has not taken is still on its
-    /// way.
+    /// way. An error does not keep the message open, for the next program's would go on in it; the first one is returned at last.
     pub fn end(&mut self, options: WaitOptions<'_>) -> Result<()> {
+        let mut first = self.error.take();
         let late = |error| if error == EAGAIN { ETIMEDOUT } else { error };
         while self.open || self.empty {
-            let buffer = self.room(options).map_err(late)?;
             // The first one ends what is open.
             let empty = self.empty && self.open;
-            self.send(buffer, &[], true, options).map_err(late)?;
-            self.empty = empty;
+            match self.room(options).and_then(|buffer| self.send(buffer, &[], true, options)) {
+                Ok(()) => self.empty = empty,
+                // Of what was on its way.
+                Err(error) if first.is_none() && error != EAGAIN && error != EINTR => first = Some(error),
+                Err(error) => return Err(first.unwrap_or(late(error))),
+            }
         }
         while !self.flying.is_empty() {
-            self.wait(options).map_err(late)?;
+            self.wait(options).map_err(|error| first.unwrap_or(late(error)))?;
         }
-        self.error.take().map_or(Ok(()), Err)
+        first.or(self.error.take()).map_or(Ok(()), Err)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use std::time::Duration;
+
+    use towpath_system::errno::EIO;
+
+    use super::*;
+    use crate::files::names::entries;
+
+    /// The message ends in spite of an error before, and the next one begins behind it.
+    #[test]
+    fn an_error_keeps_no_message_open() {
+        let device = Device::open("sim:loopback").unwrap_or_else(|error| panic!("{error}"));
+        let entry = entries(&device, Names::Towpath).into_iter().find(|entry| entry.channel == "in").unwrap();
+        let mut outgoing = Outgoing::new(&device, device.sender("in").unwrap(), entry).unwrap();
+        let receiver = device.receiver("out").unwrap();
+        let options = WaitOptions::from(Some(Duration::from_secs(1)));
+        for text in [b"one", b"two"] {
+            assert_eq!(outgoing.write(text, &Limits { options, partly: false, ends: false }), Ok(3));
+            outgoing.error = Some(EIO);
+            assert_eq!(outgoing.end(options), Err(EIO));
+            assert_eq!(receiver.recv_message_with(options).unwrap().0, text);
+            assert_eq!(outgoing.end(options), Ok(()));
+        }
     }
 }

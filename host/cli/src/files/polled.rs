@@ -146,7 +146,7 @@ impl File {
 
     /// Wait a while until the file is ready. `true`: it is.
     fn attempt(&self, opened: &Opened, stopping: &AtomicBool) -> bool {
-        let interrupted = || stopping.load(Ordering::SeqCst);
+        let interrupted = || stopping.load(Ordering::SeqCst) || self.resetting.load(Ordering::SeqCst);
         let options = WaitOptions { timeout: Some(self.slice), interrupted: Some(&interrupted) };
         match opened {
             Opened::Memory(_) | Opened::Card => true,
@@ -171,12 +171,13 @@ impl File {
         match receiver.recv_into_with(&mut [IoSliceMut::new(&mut bytes)], options) {
             Ok(received) => receiver.unread(&bytes[..received.bytes], Some(received)),
             Err(error) => {
+                // By VerCoLib's names a program resets the card before it begins, and nobody has asked for these bytes.
+                if matches!(error, Error::Reset { .. }) && self.entry.names == Names::Vercolib {
+                    return;
+                }
                 let came = error.bytes().and_then(|came| usize::try_from(came).ok()).unwrap_or(0).min(AHEAD);
                 receiver.unread(&bytes[..came], None);
-                // By VerCoLib's names a program resets the card before it begins, and nobody has asked for these bytes.
-                let reset = matches!(error, Error::Reset { .. }) && self.entry.names == Names::Vercolib;
-                let waited = reset || matches!(error, Error::Timeout { .. } | Error::Interrupted { .. });
-                if !waited {
+                if !matches!(error, Error::Timeout { .. } | Error::Interrupted { .. }) {
                     incoming.error = Some(told(&self.entry.file, &error));
                 }
             }

@@ -187,12 +187,13 @@ impl Filesystem for Served {
             let (read, written) =
                 if parts.len() == 1 { (reads, writes) } else { (part.entry.behind == Behind::Read, part.entry.behind != Behind::Read) };
             if let Err(error) = part.open(read, written) {
-                parts[..count].iter().for_each(|opened| opened.close());
+                parts[..count].iter().for_each(|opened| opened.close(&self.stopping));
                 return reply.error(Errno::from_i32(error));
             }
         }
         let stream = parts.iter().all(|part| !matches!(part.entry.behind, Behind::Memory(_)));
-        let own = if stream { FopenFlags::FOPEN_NONSEEKABLE } else { FopenFlags::empty() };
+        // A stream has no position, whose lock Linux would hold while a read waits: a write by the same descriptor goes on beside it.
+        let own = if stream { FopenFlags::FOPEN_NONSEEKABLE | FopenFlags::FOPEN_STREAM } else { FopenFlags::empty() };
         reply.opened(handle(flags), FopenFlags::FOPEN_DIRECT_IO | own);
     }
 
@@ -245,7 +246,7 @@ impl Filesystem for Served {
     }
 
     fn ioctl(&self, request: &Request, node: INodeNo, _: FileHandle, _: IoctlFlags, command: u32, data: &[u8], _: u32, reply: ReplyIoctl) {
-        match self.call(request, OpenFlags(0), self.file(node), |file, _| file.control(command, data)) {
+        match self.call(request, OpenFlags(0), self.file(node), |file, _| file.control(command, data, &self.files)) {
             Ok(()) => reply.ioctl(0, &[]),
             Err(error) => reply.error(error),
         }
@@ -263,7 +264,7 @@ impl Filesystem for Served {
     }
 
     fn release(&self, _: &Request, node: INodeNo, _: FileHandle, flags: OpenFlags, _: Option<LockOwner>, _: bool, reply: ReplyEmpty) {
-        self.parts(node, flags).into_iter().flatten().for_each(|file| file.close());
+        self.parts(node, flags).into_iter().flatten().for_each(|file| file.close(&self.stopping));
         reply.ok();
     }
 }
