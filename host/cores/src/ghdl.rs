@@ -5,12 +5,13 @@
 //!   of newer ones are texts.
 //! - A number below 0 in more than 32 bits has its sign in the lowest 32 bits only: `40'b0000000011111...`. A vector can look the same; GHDL's
 //!   netlist (`--out=raw`) tells which it is. Words of a memory and choices of a case are never numbers below 0.
+//! - GHDL 2 leaves out what a case has for all others, `default:`. The netlist has it.
 //! - A shift to the right that keeps the sign is written as one that does not: `$signed(a) >> 3`.
 //! - Quotients and remainders of signed numbers are written as those of unsigned ones: `a / b; // sdiv`.
 //! - The smaller and the larger of two signed numbers are written in VHDL, `n <= a when $signed(a) > $signed(b) else b;`, and so is a number
 //!   without its sign, `n <= std_logic_vector(abs $signed(a));`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A constant of more than 32 bits that may be a number below 0: its width, and its lowest 32 bits. Those above are 0, and the highest of these 1.
 type Doubtful = (usize, u32);
@@ -20,21 +21,39 @@ pub(crate) fn is_2(version: &str) -> bool {
     version.split_whitespace().nth(1).is_some_and(|number| number.split('.').next() == Some("2"))
 }
 
-/// Has this Verilog constants of which only the netlist tells what they are?
+/// Has this Verilog constants of which only the netlist tells what they are, or cases without what they have for all others?
 pub(crate) fn needs_netlist(verilog: &str) -> bool {
-    verilog.lines().any(|line| numbers(line, &mut |_| true) != line)
+    let mut lines = verilog.lines().zip([""].into_iter().chain(verilog.lines()));
+    lines.any(|(line, before)| choice(before, line).is_some() || numbers(line, &mut |_| true) != line)
 }
 
 /// GHDL's Verilog with these mended, by its netlist. The error is a message for the designer.
 pub(crate) fn mended(verilog: &str, netlist: &str, is_2: bool) -> Result<String, String> {
     let known = Netlist::of(netlist, is_2);
-    let (mut result, mut place, mut unclear) = (String::new(), "", None);
-    for line in verilog.lines() {
+    let words: BTreeSet<&str> = verilog.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
+    let (mut result, mut place, mut module, mut case, mut wrong) = (String::new(), "", "", None, None);
+    for (line, before) in verilog.lines().zip([""].into_iter().chain(verilog.lines())) {
         place = line.trim().strip_prefix("/* ").and_then(|rest| rest.strip_suffix("*/")).map_or(place, str::trim);
-        let line = numbers(line, &mut |constant| {
+        module = line.strip_prefix("module ").map_or(module, str::trim);
+        // A case is of one signal.
+        case = choice(before, line).or(case).filter(|_| !line.trim_start().starts_with("default:"));
+        if let Some(to) = case.take_if(|_| line.trim() == "endcase") {
+            match known.others.get(&(module.to_string(), to.to_string())) {
+                Some(other) if other.contains('\'') || words.contains(other.as_str()) => result.push_str(&format!("      default: {to} <= {other};\n")),
+                _ => drop(wrong.get_or_insert(format!(
+                    "{place}: GHDL 2 leaves out what this case has for `others`, and its netlist does not tell. Write `if` in place of `case`, or install \
+                     a newer GHDL."
+                ))),
+            }
+        }
+        let line = numbers(line, &mut |constant @ (width, value)| {
             let negative = known.negative.contains(&constant);
             if negative && known.vectors.contains(&constant) {
-                unclear.get_or_insert((place, constant));
+                let number = value as i32;
+                wrong.get_or_insert(format!(
+                    "{place}: GHDL writes the number {number} and the vector x\"{value:X}\" of {width} bits, which are both in this entity or below \
+                     it, alike as Verilog. Write the number as to_signed({number}, {width})."
+                ));
             }
             negative
         });
@@ -42,21 +61,27 @@ pub(crate) fn mended(verilog: &str, netlist: &str, is_2: bool) -> Result<String,
         result.push_str(&chosen(&signed(&shifts(&line))));
         result.push('\n');
     }
-    match unclear {
-        None => Ok(result),
-        Some((place, (width, value))) => Err(format!(
-            "{place}: GHDL writes the number {} and the vector x\"{value:X}\" of {width} bits, which are both in this entity or below it, alike as \
-             Verilog. Write the number as to_signed({0}, {width}).",
-            value as i32
-        )),
-    }
+    wrong.map_or(Ok(result), Err)
 }
 
-/// What the netlist has of doubtful constants: those that are numbers, and the vectors that are not written as texts.
+/// The signal of a case's first choice, "      3'b100: NAME <= ...". Where the first is 0, all choices are there.
+fn choice<'a>(before: &str, line: &'a str) -> Option<&'a str> {
+    if !before.trim_start().starts_with("case (") {
+        return None;
+    }
+    let (width, rest) = line.trim_start().split_once("'b1")?;
+    let (zeros, rest) = rest.split_once(": ")?;
+    let only = width.parse::<usize>().is_ok() && zeros.chars().all(|c| c == '0');
+    only.then(|| rest.split_once(" <= ")).flatten().map(|(to, _)| to)
+}
+
+/// What the netlist has of doubtful constants, those that are numbers and the vectors that are not written as texts, and what cases have for all
+/// others: by module and signal, the signal or constant.
 #[derive(Default)]
 struct Netlist {
     negative: BTreeSet<Doubtful>,
     vectors: BTreeSet<Doubtful>,
+    others: BTreeMap<(String, String), String>,
 }
 
 impl Netlist {
@@ -64,7 +89,23 @@ impl Netlist {
     /// lowest 32 bits first.
     fn of(netlist: &str, is_2: bool) -> Netlist {
         let mut found = Netlist::default();
+        let (mut module, mut cases) = ("", Vec::new());
         for line in netlist.lines() {
+            if let Some((_, name)) = line.trim_start().strip_prefix("module ").and_then(|rest| rest.split_once('\\')) {
+                module = name;
+            }
+            // A case's inputs follow it, and those that have inputs have them between.
+            let line = match line.trim_start().strip_prefix(".$def{").and_then(|rest| rest.split_once("}: ")) {
+                Some((_, other)) => {
+                    found.others.extend(cases.pop().zip(value(other)).map(|(to, other)| ((module.to_string(), to), other)));
+                    other
+                }
+                None => line.trim_start(),
+            };
+            if line.contains("} := $pmux{") {
+                let from = line.find('%').unwrap_or_default();
+                cases.push(name(&line[from..]).unwrap_or_default());
+            }
             let Some((net, value)) = line.split_once("} := ") else { continue };
             let Some(width) = net.rsplit_once('w').and_then(|(_, width)| width.parse().ok()).filter(|width| *width > 32) else { continue };
             let words = || value.split_once("#(").and_then(|(_, rest)| rest.split(')').next()).unwrap_or_default();
@@ -85,6 +126,54 @@ impl Netlist {
         }
         found
     }
+}
+
+/// The Verilog of a net, "%14:$o{n18w4}", "\\name{n3w4}" or "\\instance:\\port{n5w4}".
+fn name(net: &str) -> Option<String> {
+    let (name, rest) = net.split_once('{')?;
+    let (_, rest) = rest.split_once('}')?;
+    let whole = rest.is_empty() || rest.starts_with([',', ')']) || rest.starts_with(" := ");
+    let name = match name.split_once(':') {
+        Some((number, output)) if number.starts_with('%') => format!("n{}_{}", &number[1..], output.strip_prefix('$')?),
+        Some((signal, "$o")) => signal.strip_prefix('\\')?.to_string(),
+        Some((instance, port)) => format!("{}_{}", instance.strip_prefix('\\')?, port.strip_prefix('\\')?),
+        None => name.strip_prefix('\\')?.to_string(),
+    };
+    (whole && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')).then_some(name)
+}
+
+/// The Verilog of a net, or of a constant: "%28:$o{n31w4} := 4'uha", or "$const_" with a kind and words.
+fn value(net: &str) -> Option<String> {
+    let constant = || {
+        let (net, value) = net.split_once("} := ")?;
+        let width: usize = net.rsplit_once('w')?.1.parse().ok()?;
+        if let Some((_, digits)) = value.split_once("'uh") {
+            let digits: String = digits.chars().take_while(char::is_ascii_hexdigit).collect();
+            return Some(format!("{width}'h{digits}"));
+        }
+        let kind = value.strip_prefix("$const_")?.split('{').next()?;
+        let words = value.split_once("#(").and_then(|(_, rest)| rest.split(')').next()).unwrap_or_default();
+        let words: Option<Vec<u32>> =
+            words.split(',').filter(|word| !word.is_empty()).map(|word| word.rsplit(['=', ' ']).next()?.parse().ok()).collect();
+        let words = words?;
+        let word = |n: usize| words.get(n).copied().unwrap_or_default();
+        let bit = |n: usize| {
+            let one = |word: u32| (word >> (n % 32) & 1) as usize;
+            let code = match kind {
+                "bit" => one(word(n / 32)),
+                "SB32" => one(if n < 32 { word(0) } else { 0u32.wrapping_sub(word(0) >> 31) }),
+                "UL32" if n >= 32 => 0,
+                "UL32" | "log" => one(word(n / 32 * 2)) + 2 * one(word(n / 32 * 2 + 1)),
+                "Z" => 2,
+                "X" => 3,
+                _ => return None,
+            };
+            "01zx".chars().nth(code)
+        };
+        let bits: Option<String> = (0..width).rev().map(bit).collect();
+        Some(format!("{width}'b{}", bits?))
+    };
+    constant().or_else(|| name(net))
 }
 
 fn is_bit(c: char) -> bool {
@@ -252,6 +341,43 @@ mod tests {
         }
         // Without a doubt, GHDL is not asked.
         assert!(needs_netlist(&verilog) && !needs_netlist(&format!("    n5[0] = 40'b{MINUS_3};\n  assign n = \"{MINUS_3}\";")));
+    }
+
+    #[test]
+    fn cases_get_what_they_have_for_others() {
+        let verilog = "module f\n  reg [3:0] n16_o;\n  wire [3:0] n14_o, x_y, s;\n    case (n15_o)\n      2'b10: n16_o <= p;\n      2'b01: n16_o <= s;\n    endcase\n";
+        let netlist = |module: &str, other: &str| {
+            format!(
+                "  module {{m100}} \\{module}\n    \\q:$o{{n1w4}} := $pmux{{i1}} (\n    .$def{{p1}}: \\s{{n3w4}},\n    %16:$o{{n20w4}} := $pmux{{i18}} #($n=4) (\n      \
+                 .$s{{p25}}: %15:$o{{n19w2}} := $concat2{{i17}} (\n          .$i1{{p22}}: %9:$o{{n9w2}} := $pmux{{i9}} (\n.$def{{p3}}: %8:$o{{n8w4}}),\n      \
+                 .$def{{p26}}: {other}\n"
+            )
+        };
+        let cases = [
+            ("%14:$o{n18w4} := $sub{i16} (", "n14_o"),
+            ("%14:$o{n18w4} := $pmux{i16} (", "n14_o"),
+            ("\\s{n3w4},", "s"),
+            ("\\s:$o{n3w4},", "s"),
+            ("\\x:\\y{n3w4},", "x_y"),
+            ("%28:$o{n31w4} := 4'uha,", "4'ha"),
+            ("%28:$o{n31w4} := $const_UL32{i65} #($val=13, $xz=14),", "4'bxxz1"),
+            ("%28:$o{n31w40} := $const_bit{i65} #(2147483651, 255))", "40'b1111111110000000000000000000000000000011"),
+            ("%28:$o{n31w34} := $const_SB32{i65} #($val=4294967293))", "34'b1111111111111111111111111111111101"),
+            ("%28:$o{n31w34} := $const_log{i65} #(1, 0, 3, 2))", "34'bx100000000000000000000000000000001"),
+            ("%28:$o{n31w4} := $const_X{i65},", "4'bxxxx"),
+        ];
+        assert!(needs_netlist(verilog));
+        let all = "    case (k)\n      2'b00: n <= a;\n      2'b01: n <= b;\n      2'b10: n <= c;\n      2'b11: n <= d;\n    endcase\n";
+        assert!(!needs_netlist(all) && mended(all, "", true).unwrap() == all);
+        for (other, name) in cases {
+            let right = verilog.replace("    endcase", &format!("      default: n16_o <= {name};\n    endcase"));
+            assert_eq!(mended(verilog, &netlist("f", other), true).unwrap(), right, "{other}");
+            // What has one needs none.
+            assert_eq!(mended(&right, &netlist("f", "\\s{n3w4}"), false).unwrap(), right);
+        }
+        for (module, other) in [("g", "\\s{n3w4}"), ("f", "\\k{n2w3}"), ("f", "\\s{n2w3}[1:0]"), ("f", "%13:$o{n1w4} := $new{i1},")] {
+            assert!(mended(verilog, &netlist(module, other), true).unwrap_err().contains("leaves out"), "{other}");
+        }
     }
 
     #[test]

@@ -122,7 +122,8 @@ use ieee.std_logic_1164.all;
 use ieee.numeric_std.all;
 entity numbers is
   port (n : in unsigned(1 downto 0); a, b : in signed(39 downto 0); word : out std_logic_vector(39 downto 0); sum : out unsigned(39 downto 0);
-    less, larger, smaller, quotient, remainder, modulus : out signed(39 downto 0); by_5, by_minus_7, shifted, size : out signed(39 downto 0));
+    less, larger, smaller, quotient, remainder, modulus : out signed(39 downto 0); by_5, by_minus_7, shifted, size : out signed(39 downto 0);
+    selected : out signed(39 downto 0));
 end;
 architecture rtl of numbers is
   type words is array (0 to 3) of std_logic_vector(39 downto 0);
@@ -140,6 +141,14 @@ begin
   by_minus_7 <= a mod (-7);
   shifted <= shift_right(a, 3);
   size <= abs a;
+  process (all) is
+  begin
+    case n is
+      when \"00\" => selected <= a;
+      when \"01\" => selected <= b;
+      when others => selected <= a - b;
+    end case;
+  end process;
 end;
 ";
 
@@ -148,13 +157,13 @@ const NUMBERS_TOP: &str = "
   logic [63:0] x = 64'h9e3779b97f4a7c15;
   logic [9:0] count = 0;
   wire signed [39:0] a = $signed(x[39:0]) >>> count % 40, b = ($signed(x[63:24]) >>> count % 37) | 1;
-  wire [39:0] word, sum, less, larger, smaller, quotient, remainder, modulus, by_5, by_minus_7, shifted, size;
+  wire [39:0] word, sum, less, larger, smaller, quotient, remainder, modulus, by_5, by_minus_7, shifted, size, selected;
   numbers numbers (.n(count[1:0]), .*);
   always @(posedge clk) begin
     count <= count + 1;
     x <= x * 64'd6364136223846793005 + 64'd1442695040888963407;
-    $display(\"%0d %0d %0d %h %h %h %h %h %h %h %h %h %h %h %h\", count, a, b, word, sum, less, larger, smaller, quotient, remainder, modulus, by_5,
-             by_minus_7, shifted, size);
+    $display(\"%0d %0d %0d %h %h %h %h %h %h %h %h %h %h %h %h %h\", count, a, b, word, sum, less, larger, smaller, quotient, remainder, modulus, by_5,
+             by_minus_7, shifted, size, selected);
   end
 ";
 
@@ -163,8 +172,22 @@ fn numbers_are_right(line: &str) {
     let [count, a, b] = [0, 1, 2].map(|n| all[n].parse::<i64>().unwrap());
     let modulus = |a: i64, b: i64| if a % b != 0 && (a % b < 0) != (b < 0) { a % b + b } else { a % b };
     let word = [0xffff_fffd, 0x8000_0000, 0xff_ffff_fffd, 1][count as usize % 4];
-    let wanted = [word, a + (1 << 31), a - 3, a.max(b), a.min(b), a / b, a % b, modulus(a, b), a / 5, modulus(a, -7), a >> 3, a.abs()]
-        .map(|x| format!("{:010x}", x & 0xff_ffff_ffff));
+    let wanted = [
+        word,
+        a + (1 << 31),
+        a - 3,
+        a.max(b),
+        a.min(b),
+        a / b,
+        a % b,
+        modulus(a, b),
+        a / 5,
+        modulus(a, -7),
+        a >> 3,
+        a.abs(),
+        [a, b, a - b, a - b][count as usize % 4],
+    ]
+    .map(|x| format!("{:010x}", x & 0xff_ffff_ffff));
     assert_eq!(all[3..], wanted, "{line}");
 }
 
