@@ -47,6 +47,13 @@ static void open_both(int *writes, int *reads, const char *rx, const char *tx, i
     *reads = opened(tx, O_RDONLY | flags);
 }
 
+// A message may come in parts, where the time of a read ends within it. None of them is empty.
+static void reads(int file, unsigned char *into, long size) {
+    for (long came = 0, one; came < size; came += one) {
+        MUST(ready(file, POLLIN, -1) == POLLIN && (one = read(file, into + came, size - came)) > 0);
+    }
+}
+
 // What is ready before and after data, and that a program which does not wait learns when there is room.
 static void steps(void) {
     int rx, tx;
@@ -56,8 +63,10 @@ static void steps(void) {
     MUST(write(rx, out, 100) == 100 && fsync(rx) == 0);
     MUST(ready(tx, POLLIN, -1) == POLLIN);
     // A part, and the rest is still there.
-    MUST(read(tx, in, 60) == 60 && ready(tx, POLLIN, 0) == POLLIN);
-    MUST(read(tx, in + 60, 60) == 40 && memcmp(in, out, 100) == 0);
+    long first = read(tx, in, 60);
+    MUST(first > 0 && (first < 60 || ready(tx, POLLIN, 0) == POLLIN));
+    reads(tx, in + first, 100 - first);
+    MUST(memcmp(in, out, 100) == 0);
     MUST(ready(tx, POLLIN, 50) == 0 && read(tx, in, 1) == -1 && errno == EAGAIN);
 
     // A file that has something is not received ahead of, so no room comes from there.
@@ -102,13 +111,16 @@ static void reset_and_close(void) {
     MUST(write(rx, in, 1 + below(5000)) > 0 && resets(7) == 0 && close(rx) == 0);
     rx = opened("vcl_0_rx_0", O_WRONLY);
     MUST(write(rx, out, 100) == 100 && close(rx) == 0);
-    MUST(read(tx, in, SIZE) == 100 && memcmp(in, out, 100) == 0);
+    reads(tx, in, 100);
+    MUST(memcmp(in, out, 100) == 0);
     // What has been received ahead is not the next program's.
+    memset(in, 0xee, sizeof in);
     rx = opened("vcl_0_rx_0", O_WRONLY);
     MUST(write(rx, in, 2000) == 2000 && ready(tx, POLLIN, -1) == POLLIN && close(tx) == 0 && resets(7) == 0 && close(rx) == 0);
     open_both(&rx, &tx, "vcl_0_rx_0", "vcl_0_tx_0", 0);
     MUST(write(rx, out, 100) == 100 && close(rx) == 0);
-    MUST(read(tx, in, SIZE) == 100 && memcmp(in, out, 100) == 0);
+    reads(tx, in, 100);
+    MUST(memcmp(in, out, 100) == 0);
 }
 
 // One thread, files that wait, and both directions at once: as VerCoLib's programs do it. An epoll tells of each file once for each change.
