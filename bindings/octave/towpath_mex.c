@@ -144,8 +144,8 @@ static mxArray *column(uint64_t count, mxClassID class) {
     return mxCreateNumericMatrix((mwSize)count, 1, class, mxREAL);
 }
 
-// The same, where an error must not end the call: NULL then, and in `why` what it was. A function is called for it, which the program's path
-// may have another of: what it returns is looked at.
+// The same, where an error must not end the call: NULL then, and in `why` what it was. A function is called for it, which the program's
+// path may have another of: what it returns is looked at.
 static mxArray *column_or_null(uint64_t count, const mxArray *name, mxClassID class, char *why, size_t room) {
     mxArray *data = NULL, *asked[] = {mxCreateDoubleScalar((double)count), mxCreateDoubleScalar(1), mxDuplicateArray(name)};
     mxArray *error = mexCallMATLABWithTrap(1, &data, 3, asked, "zeros");
@@ -158,7 +158,8 @@ static mxArray *column_or_null(uint64_t count, const mxArray *name, mxClassID cl
         mxDestroyArray(error);
         return NULL;
     }
-    if (data != NULL && mxGetClassID(data) == class && !mxIsComplex(data) && !mxIsSparse(data) && mxGetM(data) == count && mxGetN(data) == 1)
+    if (data != NULL && mxGetClassID(data) == class && !mxIsComplex(data) && !mxIsSparse(data) && mxGetM(data) == count &&
+        mxGetN(data) == 1)
         return data;
     snprintf(why, room, "the function zeros on the path returns something else");
     if (data != NULL) mxDestroyArray(data);
