@@ -150,7 +150,7 @@ def test_matrix(seed: int) -> None:
             matrix.set_weights(card, a)
             vectors = matrix.filled(b.T).tobytes()
             card["vectors"].send(vectors[: len(vectors) - int(rng.integers(1, 16))], end=False)
-            for name in ("products", "vectors", "products")[n % 2 :]:  # what is still sent behind the first is gone with the last
+            for name in ("products", "vectors")[:: 1 if n % 2 else -1]:
                 card[name].reset()
             few = b[:, :2]
             assert (matrix.multiply(card, rows, few) == a.astype(int) @ few.astype(int)).all(), n
